@@ -1,0 +1,189 @@
+//! Factorisation and what follows from it: divisors, Euler's totient, multiplicative order.
+
+use num_integer::Integer;
+
+/// The prime factors of `n` with their exponents, in ascending order; empty for 0 and 1.
+pub fn factorise(n: u64) -> Vec<(u64, u32)> {
+    let mut primes = Vec::new();
+    if n > 1 {
+        split(n, &mut primes);
+    }
+    primes.sort_unstable();
+    primes.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32)).collect()
+}
+
+/// All divisors of `n` in ascending order; empty for 0.
+pub fn divisors(n: u64) -> Vec<u64> {
+    if n == 0 {
+        return Vec::new();
+    }
+    let mut all = vec![1];
+    for (prime, exponent) in factorise(n) {
+        let without = all.clone();
+        let mut power = 1;
+        for _ in 0..exponent {
+            power *= prime;
+            all.extend(without.iter().map(|d| d * power));
+        }
+    }
+    all.sort_unstable();
+    all
+}
+
+/// Euler's totient: how many of `1..=n` are coprime to `n`.
+pub fn totient(n: u64) -> u64 {
+    factorise(n).iter().fold(n, |phi, &(prime, _)| phi / prime * (prime - 1))
+}
+
+/// The smallest `k >= 1` with `a^k = 1 (mod n)`; `None` when `a` and `n` share a factor.
+pub fn multiplicative_order(a: u64, n: u64) -> Option<u64> {
+    if n == 0 || a.gcd(&n) != 1 {
+        return None;
+    }
+    // The order divides the totient: take prime after prime out of it while the power stays 1.
+    let phi = totient(n);
+    let is_one = |k: u64| pow_mod(a, k, n) == 1 % n;
+    let mut order = phi;
+    for (prime, exponent) in factorise(phi) {
+        for _ in 0..exponent {
+            if !is_one(order / prime) {
+                break;
+            }
+            order /= prime;
+        }
+    }
+    Some(order)
+}
+
+/// Trial division below this bound, Pollard's rho above it.
+const TRIAL_LIMIT: u64 = 1 << 12;
+
+fn split(n: u64, primes: &mut Vec<u64>) {
+    let mut rest = n;
+    let mut d = 2;
+    while d < TRIAL_LIMIT && d * d <= rest {
+        while rest % d == 0 {
+            primes.push(d);
+            rest /= d;
+        }
+        d += if d == 2 { 1 } else { 2 };
+    }
+    if rest > 1 {
+        split_large(rest, primes);
+    }
+}
+
+fn split_large(n: u64, primes: &mut Vec<u64>) {
+    if is_prime(n) {
+        primes.push(n);
+        return;
+    }
+    let factor = pollard_rho(n);
+    split_large(factor, primes);
+    split_large(n / factor, primes);
+}
+
+/// Miller-Rabin with the first twelve primes as bases, which is exact below 2^64
+/// (Sorenson and Webster 2015).
+fn is_prime(n: u64) -> bool {
+    const BASES: [u64; 12] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
+    if n < 2 {
+        return false;
+    }
+    if let Some(&p) = BASES.iter().find(|&&p| n.is_multiple_of(p)) {
+        return n == p;
+    }
+    let twos = (n - 1).trailing_zeros();
+    let odd = (n - 1) >> twos;
+    BASES.iter().all(|&base| {
+        let mut x = pow_mod(base, odd, n);
+        let mut passes = x == 1 || x == n - 1;
+        for _ in 1..twos {
+            x = mul_mod(x, x, n);
+            passes |= x == n - 1;
+        }
+        passes
+    })
+}
+
+/// A proper factor of a composite `n` without small factors (Pollard 1975).
+fn pollard_rho(n: u64) -> u64 {
+    (1..)
+        .find_map(|c| {
+            let step = |x: u64| add_mod(mul_mod(x, x, n), c, n);
+            let (mut slow, mut fast, mut factor) = (2, 2, 1);
+            while factor == 1 {
+                slow = step(slow);
+                fast = step(step(fast));
+                factor = slow.abs_diff(fast).gcd(&n);
+            }
+            (factor != n).then_some(factor)
+        })
+        .expect("some constant splits a composite number")
+}
+
+fn add_mod(a: u64, b: u64, n: u64) -> u64 {
+    ((u128::from(a) + u128::from(b)) % u128::from(n)) as u64
+}
+
+fn mul_mod(a: u64, b: u64, n: u64) -> u64 {
+    (u128::from(a) * u128::from(b) % u128::from(n)) as u64
+}
+
+fn pow_mod(base: u64, mut exponent: u64, n: u64) -> u64 {
+    let (mut power, mut square) = (1 % n, base % n);
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            power = mul_mod(power, square, n);
+        }
+        square = mul_mod(square, square, n);
+        exponent >>= 1;
+    }
+    power
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn divisors_match_trial() {
+        assert!(divisors(0).is_empty());
+        for n in 1..2000 {
+            let by_trial: Vec<u64> = (1..=n).filter(|d| n % d == 0).collect();
+            assert_eq!(divisors(n), by_trial);
+        }
+    }
+
+    #[test]
+    fn totient_and_order_match_counting() {
+        for n in 1..200u64 {
+            assert_eq!(totient(n), (1..=n).filter(|k| k.gcd(&n) == 1).count() as u64);
+            for a in 0..n {
+                let mut powers = (1..=n).scan(1, |p, _| {
+                    *p = *p * a % n;
+                    Some(*p)
+                });
+                let order = powers.position(|p| p == 1 % n).map(|at| at as u64 + 1);
+                assert_eq!(multiplicative_order(a, n), order.filter(|_| a.gcd(&n) == 1));
+            }
+        }
+    }
+
+    #[test]
+    fn large_numbers_factorise() {
+        for n in [
+            u64::MAX,
+            (1 << 61) - 1,
+            4_294_967_291 * 4_294_967_279,
+            20_011 * 16_381 - 1,
+            3_037_000_493 * 3_037_000_493,
+        ] {
+            let factors = factorise(n);
+            assert!(factors.iter().all(|&(prime, _)| is_prime(prime)));
+            assert_eq!(factors.iter().map(|&(p, e)| p.pow(e)).product::<u64>(), n);
+        }
+        assert_eq!(factorise(1), []);
+        assert_eq!(factorise(0), []);
+    }
+}

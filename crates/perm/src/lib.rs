@@ -1,0 +1,28 @@
+//! The pure mathematics of in-place transposition: no data is moved here, nothing is allocated
+//! beyond the lists that a caller asks for, and nothing is unsafe.
+//!
+//! | module | holds | source |
+//! |---|---|---|
+//! | [`transposition`] | where an element of an `m x n` matrix goes, and comes from | thesis eq. 4.2, 4.3 |
+//! | [`cycles`] | cycles of any permutation; their number for a transposition in closed form | Cate and Twigg, TOMS 513 |
+//! | [`factorial`] | dimension permutations named by factorial numbers (010!, 100!, …) | thesis table 4.1 |
+//! | [`elementary`] | the one shape of every elementary transposition | thesis section 4.4 |
+//! | [`slots`] | aligned slots: a transposition of any shape in two local passes | `docs/notation.md` |
+//! | [`divisors`] | factorisation, divisors, totient, multiplicative order | |
+//! | [`fastdiv`] | division by an invariant with a multiply and a shift | Granlund and Montgomery 1994 |
+//!
+//! Matrices are row-major and 0-based throughout; a matrix is `rows` by `cols`.
+
+pub mod cycles;
+pub mod divisors;
+pub mod elementary;
+pub mod factorial;
+pub mod fastdiv;
+pub mod slots;
+pub mod transposition;
+
+pub use elementary::Elementary;
+pub use factorial::DimPermutation;
+pub use fastdiv::FastDiv;
+pub use slots::Slots;
+pub use transposition::Transposition;
