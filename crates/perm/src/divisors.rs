@@ -62,7 +62,7 @@ fn split(n: u64, primes: &mut Vec<u64>) {
     let mut rest = n;
     let mut d = 2;
     while d < TRIAL_LIMIT && d * d <= rest {
-        while rest % d == 0 {
+        while rest.is_multiple_of(d) {
             primes.push(d);
             rest /= d;
         }

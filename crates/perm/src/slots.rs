@@ -27,7 +27,8 @@ impl Slots {
     /// `None` unless `1 <= slot <= rows`, `cols >= 1`, and `chunk` is a positive multiple of `slot`
     /// that does not exceed `rows`.
     pub fn new(rows: usize, cols: usize, slot: usize, chunk: usize) -> Option<Self> {
-        let fits = slot >= 1 && chunk >= slot && chunk % slot == 0 && chunk <= rows && cols >= 1;
+        let fits =
+            slot >= 1 && chunk >= slot && chunk.is_multiple_of(slot) && chunk <= rows && cols >= 1;
         fits.then_some(Slots { rows, cols, slot, chunk })
     }
 
