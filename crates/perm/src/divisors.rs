@@ -55,6 +55,11 @@ pub fn multiplicative_order(a: u64, n: u64) -> Option<u64> {
     Some(order)
 }
 
+/// The greatest common divisor; 0 only for two zeros.
+pub fn gcd(a: usize, b: usize) -> usize {
+    a.gcd(&b)
+}
+
 /// Trial division below this bound, Pollard's rho above it.
 const TRIAL_LIMIT: u64 = 1 << 12;
 

@@ -99,6 +99,12 @@ impl Slots {
         (first, ((j + 1) * rows).div_ceil(self.slot) - place, place)
     }
 
+    /// Rows of chunk `c` before the first slot of column `j` begins: fewer than a slot's elements.
+    pub fn lead(&self, c: usize, j: usize) -> usize {
+        let (first, _, _) = self.column(c, j);
+        first * self.slot - (j * self.rows + self.chunk_rows(c).0)
+    }
+
     /// The first slot place of chunk `c`.
     pub fn chunk_place(&self, c: usize) -> usize {
         c * (self.chunk / self.slot) * self.cols
@@ -211,6 +217,7 @@ mod tests {
                         let mut place = 0;
                         for j in 0..cols {
                             let (first, count, at) = slots.column(c, j);
+                            assert!(slots.lead(c, j) < slots.slot(), "{slots:?}");
                             assert_eq!(at, place, "{slots:?} chunk {c} column {j}");
                             for k in 0..count {
                                 let whole = slots.chunk_place(c) + at + k;

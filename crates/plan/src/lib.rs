@@ -1,0 +1,40 @@
+//! What to run, before anything runs.
+//!
+//! A [`Problem`] and a device's [`Limits`] go in; a [`Plan`] comes out: inert data that can be
+//! compared, printed in dimension notation, checked by folding [`Plan::dest`] over offsets, and
+//! executed by any backend. No plan owns a pointer, and a plan for a GPU can be made, printed and
+//! run (by the CPU backend) on a machine without one.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`problem`] | the checked problem: batch, rows, cols, bytes of an element, workspace cap |
+//! | [`limits`] | a device as plain data, with presets |
+//! | [`rates`] | measured fractions of copy speed: the constants of the cost model |
+//! | [`flags`] | the flag words of PTTWAC: spreading, padding, remapping |
+//! | [`stage`] | a pass over the matrix: its shape, method and launch |
+//! | [`method`] | which method and launch a shape gets on a device |
+//! | [`routes`] | the table of routes, each a composition of stages |
+//! | [`cost`] | the cost model |
+//! | [`planner`] | ranks the candidates and picks one |
+//! | [`plan`] | the result |
+
+pub mod cost;
+pub mod flags;
+pub mod limits;
+pub mod method;
+pub mod plan;
+pub mod planner;
+pub mod problem;
+pub mod rates;
+pub mod routes;
+pub mod stage;
+
+pub use flags::FlagLayout;
+pub use limits::{DeviceKind, Limits};
+pub use method::{Launch, Method, Scope};
+pub use plan::{Declined, Plan};
+pub use planner::{Candidate, PlanError, Planner, Survey, TileRule};
+pub use problem::{Problem, ProblemError};
+pub use rates::Rates;
+pub use routes::{Infeasible, ROUTES, Route, Tile};
+pub use stage::{Direction, Stage, StageShape};

@@ -1,0 +1,284 @@
+//! Which method and launch a stage's shape gets on a device.
+
+use std::fmt;
+
+use turntile_perm::Elementary;
+
+use crate::flags::{FLAG_PLANES, FlagLayout};
+use crate::limits::{DeviceKind, Limits};
+use crate::routes::Infeasible;
+use crate::stage::{Stage, StageShape};
+
+/// Who waits for whom in barrier-sync: everything within the scope is read before any of it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// One group (thread block, or one thread of a host) holds a whole instance.
+    Group,
+    /// So many groups of a cluster hold one together.
+    Cluster(usize),
+    /// All groups of the device hold one together.
+    Grid,
+}
+
+/// How a stage moves its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// Square: pairs of `tile x tile` tiles across the diagonal change places.
+    TileSwap {
+        /// Side of a tile.
+        tile: usize,
+    },
+    /// Read everything on chip, wait, write everything (thesis section 4.5).
+    BarrierSync {
+        /// Who waits for whom.
+        scope: Scope,
+    },
+    /// Cycles followed by many workers, flags on chip: an instance for each group (Algorithm 1).
+    PttwacOnChip {
+        /// Where the flags lie.
+        flags: FlagLayout,
+    },
+    /// Cycles followed by many workers, flags in memory (Algorithm 2).
+    PttwacGlobal {
+        /// Where the flags lie.
+        flags: FlagLayout,
+    },
+    /// One worker a cycle, leaders found by walking, no flags (P-IPT). Needs no workspace.
+    PerCycle,
+}
+
+/// The launch of a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Launch {
+    /// Thread blocks, or threads of a host.
+    pub groups: usize,
+    /// Threads of a group.
+    pub threads: usize,
+    /// Threads that move one super-element together.
+    pub lanes: usize,
+    /// On-chip bytes of a group.
+    pub on_chip_bytes: usize,
+    /// 32-bit flag words in memory, all planes.
+    pub flag_words: usize,
+    /// Bytes in memory for rows set aside (slot gather).
+    pub kept_bytes: usize,
+}
+
+impl Launch {
+    /// Workers in all: chains of super-elements moved at a time.
+    pub fn workers(&self) -> usize {
+        self.groups * (self.threads / self.lanes).max(1)
+    }
+
+    /// Bytes of device memory that the stage needs beyond the matrix: flags and kept rows.
+    pub fn memory_bytes(&self) -> usize {
+        self.flag_words * 4 + self.kept_bytes
+    }
+
+    /// Workspace of the stage: [`memory_bytes`](Self::memory_bytes), and on a host the on-chip
+    /// scratch of every group too; a multiple of 8.
+    pub fn workspace_bytes(&self, kind: DeviceKind) -> usize {
+        let bytes = match kind {
+            DeviceKind::Host => self.memory_bytes() + self.groups * self.on_chip_bytes,
+            DeviceKind::Gpu => self.memory_bytes(),
+        };
+        bytes.next_multiple_of(8)
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let layout = |flags: &FlagLayout| match *flags {
+            FlagLayout::PACKED => String::new(),
+            FlagLayout::Spread { spreading, padded } => {
+                format!(" spread {spreading}{}", if padded { " padded" } else { "" })
+            }
+            FlagLayout::Remapped => " remapped".to_owned(),
+        };
+        match self {
+            Method::TileSwap { tile } => write!(f, "tile-swap {tile}"),
+            Method::BarrierSync { scope: Scope::Group } => write!(f, "barrier"),
+            Method::BarrierSync { scope: Scope::Cluster(n) } => write!(f, "barrier/cluster {n}"),
+            Method::BarrierSync { scope: Scope::Grid } => write!(f, "barrier/grid"),
+            Method::PttwacOnChip { flags } => write!(f, "pttwac/on-chip{}", layout(flags)),
+            Method::PttwacGlobal { flags } => write!(f, "pttwac/global{}", layout(flags)),
+            Method::PerCycle => write!(f, "p-ipt"),
+        }
+    }
+}
+
+/// Threads of a group that moves super-elements, and groups a multiprocessor: 8 blocks of 256 keep
+/// the H200 full at 32 registers a thread.
+const MOVE_THREADS: usize = 256;
+const MOVE_GROUPS_PER_UNIT: usize = 8;
+/// Bytes that one lane moves at a time.
+const LANE_BYTES: usize = 16;
+/// Threads of a group in a grid-wide barrier (88 data registers each, see `Limits::h200`).
+const GRID_THREADS: usize = 512;
+/// Bytes of a tile row in a square's tile-pair swap: 64 floats measured best on the H200.
+const SWAP_ROW_BYTES: usize = 256;
+/// Chains that a host thread keeps in flight: scratch for a super-element each, and one more.
+const HOST_CHAINS: usize = 8;
+
+/// Everything that can move `shape`, each method with its launch; the caller drops what its
+/// workspace does not allow and picks by cost.
+///
+/// On a host each method comes twice: over all threads, and over one, which needs less scratch.
+///
+/// # Errors
+/// A gather that does not fit on chip is [`Infeasible::OnChip`]; P-IPT moves anything else.
+pub fn stages(
+    shape: StageShape,
+    elem_bytes: usize,
+    limits: &Limits,
+) -> Result<Vec<Stage>, Infeasible> {
+    let mut found = on_units(shape, elem_bytes, limits)?;
+    if limits.kind == DeviceKind::Host && limits.units > 1 {
+        found.extend(on_units(shape, elem_bytes, &Limits { units: 1, ..limits.clone() })?);
+    }
+    Ok(found.into_iter().map(|(method, launch)| Stage { shape, method, launch }).collect())
+}
+
+fn on_units(
+    shape: StageShape,
+    elem_bytes: usize,
+    limits: &Limits,
+) -> Result<Vec<(Method, Launch)>, Infeasible> {
+    let mut found = match shape {
+        StageShape::SlotGather { .. } => return Ok(vec![gather(shape, elem_bytes, limits)?]),
+        StageShape::Elementary(e) => in_tiles(e, elem_bytes, limits),
+        StageShape::FusedTiles { .. } | StageShape::SlotMove { .. } => Vec::new(),
+    };
+    found.extend(in_cycles(shape, elem_bytes, limits));
+    Ok(found)
+}
+
+/// One launch over `work` independent instances.
+fn over(work: usize, threads: usize, on_chip_bytes: usize, limits: &Limits) -> Launch {
+    let groups = match limits.kind {
+        DeviceKind::Host => limits.units.min(work),
+        DeviceKind::Gpu => work,
+    };
+    let threads = threads.next_multiple_of(limits.warp).min(limits.group_threads);
+    Launch { groups, threads, lanes: 1, on_chip_bytes, flag_words: 0, kept_bytes: 0 }
+}
+
+/// Methods that hold tiles on chip.
+fn in_tiles(e: Elementary, elem_bytes: usize, limits: &Limits) -> Vec<(Method, Launch)> {
+    let bytes = e.instance_len() * elem_bytes;
+    let mut found = Vec::new();
+    if e.is_involution() && e.unit == 1 {
+        found.extend(square_tiles(e, elem_bytes, limits));
+    }
+    let barrier = |scope, groups_per_instance, threads| {
+        let on_chip = bytes.div_ceil(groups_per_instance);
+        let launch = over(e.batch * groups_per_instance, threads, on_chip, limits);
+        (Method::BarrierSync { scope }, launch)
+    };
+    let one_group = limits.group_bytes;
+    if bytes <= one_group {
+        found.push(barrier(Scope::Group, 1, e.instance_len().div_ceil(8)));
+    } else if e.mid == 1 && bytes <= limits.cluster_groups * one_group {
+        let groups = bytes.div_ceil(one_group).next_power_of_two();
+        if groups <= limits.cluster_groups {
+            found.push(barrier(Scope::Cluster(groups), groups, limits.group_threads));
+        }
+    }
+    if e.batch == 1 && e.mid == 1 && bytes > one_group && bytes <= limits.grid_bytes() {
+        found.push(barrier(Scope::Grid, limits.units, GRID_THREADS));
+    }
+    if e.mid == 1 {
+        // The widest spreading whose words fit: fewest colliding atomics (thesis figure 4.16).
+        let widest =
+            (0..6).rev().map(|log| FlagLayout::Spread { spreading: 1 << log, padded: true });
+        let positions = e.instance_units();
+        let words = |flags: &FlagLayout| flags.words(positions) * 4 * FLAG_PLANES;
+        if let Some(flags) = widest.into_iter().find(|flags| words(flags) <= one_group) {
+            let launch = over(e.batch, positions.div_ceil(4), words(&flags), limits);
+            found.push((Method::PttwacOnChip { flags }, launch));
+        }
+    }
+    found
+}
+
+/// Square tiles: swapped in pairs, or each where it lies (0210!).
+fn square_tiles(e: Elementary, elem_bytes: usize, limits: &Limits) -> Option<(Method, Launch)> {
+    let host = limits.kind == DeviceKind::Host;
+    if e.mid > 1 {
+        let bytes = e.rows * e.rows * elem_bytes;
+        // A host thread swaps within the tile; a GPU group holds it.
+        let on_chip = if host { 0 } else { bytes };
+        let method = Method::BarrierSync { scope: Scope::Group };
+        let launch = over(e.batch * e.mid, e.rows * e.rows / 8, on_chip, limits);
+        return (host || bytes <= limits.group_bytes).then_some((method, launch));
+    }
+    let tile = (SWAP_ROW_BYTES / elem_bytes).clamp(1, 64).min(e.rows.max(1));
+    let on_chip = if host { 0 } else { 2 * tile * tile * elem_bytes };
+    let across = e.rows.div_ceil(tile);
+    let pairs = across * (across + 1) / 2;
+    let launch = over(e.batch * pairs, MOVE_THREADS, on_chip, limits);
+    (on_chip <= limits.group_bytes).then_some((Method::TileSwap { tile }, launch))
+}
+
+/// Methods that follow cycles of super-elements.
+fn in_cycles(shape: StageShape, elem_bytes: usize, limits: &Limits) -> Vec<(Method, Launch)> {
+    let unit_bytes = shape.unit() * elem_bytes;
+    let units = shape.batch() * shape.instance_units();
+    let flags = FlagLayout::PACKED;
+    let held = limits.group_bytes / unit_bytes;
+    let launch = match limits.kind {
+        DeviceKind::Host => {
+            // A chain needs at least the super-element it carries and the one it takes.
+            let on_chip = held.clamp(2, HOST_CHAINS + 1) * unit_bytes;
+            over(units, 1, on_chip, limits)
+        }
+        DeviceKind::Gpu => {
+            let lanes = unit_bytes.div_ceil(LANE_BYTES).next_power_of_two().min(limits.warp);
+            let workers = (held / 2).clamp(1, MOVE_THREADS / lanes);
+            let groups = units.div_ceil(workers).clamp(1, limits.units * MOVE_GROUPS_PER_UNIT);
+            let (threads, on_chip_bytes) = (workers * lanes, 2 * workers * unit_bytes);
+            let threads = threads.next_multiple_of(limits.warp);
+            Launch { groups, threads, lanes, on_chip_bytes, flag_words: 0, kept_bytes: 0 }
+        }
+    };
+    let flag_words = FLAG_PLANES * flags.words(units);
+    let flagged = (Method::PttwacGlobal { flags }, Launch { flag_words, ..launch });
+    // Without flags a worker swaps through the leader's own place: no scratch at all.
+    let bare = (Method::PerCycle, Launch { on_chip_bytes: 0, ..launch });
+    // A super-element that does not fit on chip twice cannot be carried on a GPU.
+    let carried = limits.kind == DeviceKind::Host || held >= 2;
+    carried.then_some(flagged).into_iter().chain([bare]).collect()
+}
+
+/// The gather pass: a chunk on chip, and the rows that it reads across its end kept aside.
+fn gather(
+    shape: StageShape,
+    elem_bytes: usize,
+    limits: &Limits,
+) -> Result<(Method, Launch), Infeasible> {
+    let StageShape::SlotGather { slots, .. } = shape else { unreachable!("called for gathers") };
+    let chunk_bytes = slots.longest_chunk() * slots.cols() * elem_bytes;
+    let halo_bytes = (slots.slot() - 1) * slots.cols() * elem_bytes;
+    let barrier = |scope| Method::BarrierSync { scope };
+    if limits.kind == DeviceKind::Host {
+        // Every thread keeps the rows that follow its own run of chunks.
+        let launch = over(slots.chunks(), 1, chunk_bytes, limits);
+        return Ok((
+            barrier(Scope::Group),
+            Launch { kept_bytes: launch.groups * halo_bytes, ..launch },
+        ));
+    }
+    let need = chunk_bytes + halo_bytes;
+    let kept = |launch, halos: usize| Launch { kept_bytes: halos * halo_bytes, ..launch };
+    if need <= limits.grid_bytes() {
+        // One chunk after another, each over the whole grid: only the first rows are kept.
+        let launch = over(limits.units, GRID_THREADS, need.div_ceil(limits.units), limits);
+        return Ok((barrier(Scope::Grid), kept(launch, 1)));
+    }
+    if need <= limits.group_bytes {
+        // Chunks in no order: each one's next rows are kept before any is written.
+        let launch = over(slots.chunks(), MOVE_THREADS, need, limits);
+        return Ok((barrier(Scope::Group), kept(launch, slots.chunks())));
+    }
+    Err(Infeasible::OnChip { need, have: limits.grid_bytes().max(limits.group_bytes) })
+}

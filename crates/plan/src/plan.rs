@@ -1,0 +1,110 @@
+//! The result of planning.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::limits::DeviceKind;
+use crate::problem::Problem;
+use crate::routes::{Infeasible, Tile};
+use crate::stage::Stage;
+
+/// A route that the planner would have preferred, and why it could not be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Declined {
+    /// The route's name.
+    pub route: &'static str,
+    /// What stood in the way.
+    pub why: Infeasible,
+}
+
+/// A full transposition as a sequence of stages: inert data, for any backend to run.
+///
+/// `Display` prints it on a line in dimension notation; `{:#}` prints everything.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// What it transposes.
+    pub problem: Problem,
+    /// The device it was made for.
+    pub device: Cow<'static, str>,
+    /// Whether that is a host or a GPU.
+    pub kind: DeviceKind,
+    /// The route's name.
+    pub route: &'static str,
+    /// The route's tile.
+    pub tile: Tile,
+    /// The stages, in order; none when nothing moves.
+    pub stages: Vec<Stage>,
+    /// Bytes beyond the matrix while it runs: the largest of the stages' workspaces, which share
+    /// one allocation, as [`Launch::workspace_bytes`](crate::Launch::workspace_bytes) gives them.
+    pub workspace_bytes: usize,
+    /// Estimated seconds.
+    pub seconds: f64,
+    /// Routes of fewer passes that were not feasible.
+    pub declined: Vec<Declined>,
+}
+
+impl Plan {
+    /// Trips of the whole matrix through memory.
+    pub fn passes(&self) -> usize {
+        self.stages.len()
+    }
+
+    /// Where the element at `offset` of the batch ends: the stages' maps one after the other.
+    pub fn dest(&self, offset: usize) -> usize {
+        self.stages.iter().fold(offset, |at, stage| stage.shape.dest(at))
+    }
+
+    /// Estimated GB/s: twice the matrix's bytes over the estimated seconds.
+    pub fn gb_per_s(&self) -> f64 {
+        2.0 * self.problem.bytes() as f64 / self.seconds / 1e9
+    }
+
+    /// The plan's line without the problem and the device: route and stages.
+    fn write_stages(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.route)?;
+        for (k, stage) in self.stages.iter().enumerate() {
+            write!(f, "{} {stage}", if k == 0 { ":" } else { " ->" })?;
+        }
+        Ok(())
+    }
+
+    fn write_in_full(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "problem    {}, {} bytes", self.problem, self.problem.bytes())?;
+        writeln!(f, "device     {}", self.device)?;
+        writeln!(f, "route      {} (tile {} x {})", self.route, self.tile.m, self.tile.n)?;
+        writeln!(f, "passes     {}", self.passes())?;
+        writeln!(f, "workspace  {} bytes", self.workspace_bytes)?;
+        write!(f, "estimate   {:.3} ms, {:.1} GB/s", self.seconds * 1e3, self.gb_per_s())?;
+        for (k, stage) in self.stages.iter().enumerate() {
+            let launch = &stage.launch;
+            write!(f, "\nstage {}    {stage}", k + 1)?;
+            write!(
+                f,
+                "\n           {} x {} threads, {} a worker, {} bytes on chip, {} flag words, {} bytes kept",
+                launch.groups,
+                launch.threads,
+                launch.lanes,
+                launch.on_chip_bytes,
+                launch.flag_words,
+                launch.kept_bytes
+            )?;
+        }
+        for Declined { route, why } in &self.declined {
+            write!(f, "\nnot        {route}: {why}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if f.alternate() {
+            return self.write_in_full(f);
+        }
+        write!(f, "{} on {}: ", self.problem, self.device)?;
+        self.write_stages(f)?;
+        let passes = self.passes();
+        let plural = if passes == 1 { "" } else { "es" };
+        write!(f, "; {passes} pass{plural}, workspace {} bytes", self.workspace_bytes)
+    }
+}

@@ -1,0 +1,141 @@
+//! Measured speeds as fractions of a copy of the same bytes: the constants of the cost model.
+//!
+//! A constant never affects correctness, only which plan is tried first. Each table says where it
+//! was measured; `docs/cost-model.md` says how to measure it again.
+
+/// `(bytes, fraction of copy speed)`, ascending in bytes; between points the fraction is
+/// interpolated over the logarithm of the bytes, beyond the ends it stays.
+pub type Curve = &'static [(usize, f64)];
+
+/// Speeds of a device.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rates {
+    /// Bytes a second of a copy, read plus write.
+    pub copy: f64,
+    /// Seconds that starting a stage takes.
+    pub start: f64,
+    /// Tile-pair swap of a square matrix, by bytes of an element.
+    pub swap: Curve,
+    /// Square tiles transposed where they lie (0210!), by bytes of a tile row.
+    pub tiles: Curve,
+    /// Barrier-sync of a tile held by one group, by bytes of an element.
+    pub group: Curve,
+    /// Barrier-sync over a cluster, by bytes of an element.
+    pub cluster: Curve,
+    /// Barrier-sync over the whole grid, by bytes of an element.
+    pub grid: Curve,
+    /// Slot gather, by bytes of a slot.
+    pub gather: Curve,
+    /// Super-elements moved by PTTWAC with flags in memory, by bytes of a super-element.
+    pub moves: Curve,
+    /// Elements moved by PTTWAC with flags on chip, by bytes of an element.
+    pub on_chip_moves: Curve,
+    /// Cycle following without flags (P-IPT), by bytes of a super-element.
+    pub per_cycle: Curve,
+}
+
+/// The fraction that `curve` gives for `bytes`.
+pub fn at(curve: Curve, bytes: usize) -> f64 {
+    let above = curve.partition_point(|&(point, _)| point < bytes);
+    match (above.checked_sub(1).map(|below| curve[below]), curve.get(above)) {
+        (Some((x0, y0)), Some(&(x1, y1))) => {
+            let share = (bytes as f64 / x0 as f64).ln() / (x1 as f64 / x0 as f64).ln();
+            y0 + share * (y1 - y0)
+        }
+        (Some((_, last)), None) => last,
+        (None, Some(&(_, first))) => first,
+        (None, None) => unreachable!("a curve has points"),
+    }
+}
+
+/// Two cores of an Intel Xeon (Sapphire Rapids, 2 MiB L2 each), one thread, 2026-11.
+pub const HOST: Rates = Rates {
+    copy: 2.0e10,
+    start: 2.0e-7,
+    swap: &[(1, 0.10), (2, 0.20), (4, 0.35), (8, 0.5), (16, 0.6)],
+    tiles: &[(64, 0.3), (256, 0.7), (1024, 0.6), (4096, 0.3)],
+    group: &[(1, 0.05), (2, 0.1), (4, 0.2), (8, 0.35), (16, 0.5)],
+    cluster: &[(1, 0.1)],
+    grid: &[(1, 0.1)],
+    gather: &[(16, 0.1), (64, 0.2), (256, 0.3), (1024, 0.3)],
+    moves: &[(1, 0.004), (4, 0.016), (16, 0.06), (64, 0.3), (256, 0.5), (1024, 0.69), (4096, 1.0)],
+    on_chip_moves: &[(1, 0.01), (4, 0.04), (16, 0.15)],
+    per_cycle: &[(1, 0.0005), (4, 0.002), (64, 0.02), (1024, 0.1), (4096, 0.2)],
+};
+
+/// NVIDIA H200, CUDA 13.0, copies of 2 GiB at 4.25 TB/s, 2026-11 (prototypes, `docs/cost-model.md`).
+pub const H200: Rates = Rates {
+    copy: 4.25e12,
+    start: 3.0e-6,
+    swap: &[(1, 0.3), (2, 0.6), (4, 0.92), (8, 0.92)],
+    tiles: &[(128, 0.85), (256, 0.98), (512, 0.90)],
+    group: &[(1, 0.4), (2, 0.65), (4, 0.81), (16, 0.81)],
+    cluster: &[(1, 0.25), (4, 0.5)],
+    grid: &[(1, 0.2), (2, 0.4), (4, 0.70), (16, 0.70)],
+    gather: &[(64, 0.3), (256, 0.35), (1024, 0.35)],
+    moves: &[
+        (4, 0.02),
+        (16, 0.08),
+        (64, 0.18),
+        (128, 0.35),
+        (256, 0.74),
+        (512, 0.81),
+        (2048, 0.83),
+    ],
+    on_chip_moves: &[(1, 0.02), (4, 0.08), (16, 0.2)],
+    per_cycle: &[(4, 0.002), (128, 0.02), (1024, 0.1)],
+};
+
+/// NVIDIA A100: not measured; the fractions of the H200 over its datasheet bandwidth.
+pub const A100: Rates = Rates { copy: 1.7e12, ..H200 };
+
+/// NVIDIA Tesla K20: the thesis's figures (section 4.8.3: 12.5, 24.5, 47.6, 69 GB/s for
+/// super-elements of 8 to 64 floats) over its copy speed (table 4.3: 19.06 GB/s is 11.6%).
+pub const K20: Rates = Rates {
+    copy: 1.64e11,
+    start: 8.0e-6,
+    swap: &[(4, 0.5), (8, 0.5)],
+    tiles: &[(128, 0.5), (256, 0.5)],
+    group: &[(1, 0.2), (4, 0.6)],
+    cluster: &[(1, 0.2)],
+    grid: &[(1, 0.2)],
+    gather: &[(64, 0.2), (256, 0.3)],
+    moves: &[(4, 0.01), (32, 0.076), (64, 0.15), (128, 0.29), (256, 0.42)],
+    on_chip_moves: &[(1, 0.05), (4, 0.2)],
+    per_cycle: &[(4, 0.002), (128, 0.04)],
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn curves_interpolate_over_the_logarithm() {
+        let curve: Curve = &[(4, 0.2), (16, 0.4)];
+        assert_eq!(at(curve, 1), 0.2);
+        assert_eq!(at(curve, 4), 0.2);
+        assert!((at(curve, 8) - 0.3).abs() < 1e-12);
+        assert_eq!(at(curve, 16), 0.4);
+        assert_eq!(at(curve, 99), 0.4);
+    }
+
+    #[test]
+    fn curves_ascend_in_bytes() {
+        for rates in [HOST, H200, A100, K20] {
+            for curve in [
+                rates.swap,
+                rates.tiles,
+                rates.group,
+                rates.cluster,
+                rates.grid,
+                rates.gather,
+                rates.moves,
+                rates.on_chip_moves,
+                rates.per_cycle,
+            ] {
+                assert!(curve.is_sorted_by(|a, b| a.0 < b.0));
+                assert!(curve.iter().all(|&(_, fraction)| fraction > 0.0 && fraction < 1.5));
+            }
+        }
+    }
+}

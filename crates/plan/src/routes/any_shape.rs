@@ -1,0 +1,37 @@
+//! Aligned slots: two passes for any shape.
+
+use turntile_perm::Slots;
+
+use super::tiles::slot_tiles;
+use super::{Route, Step, Tile, Want, something_moves};
+use crate::stage::{Direction, StageShape};
+
+/// Slots gathered into each chunk's own memory, then moved; mirrored when there are more columns
+/// than rows, so that a chunk is always `slot` or more short rows. A tile `m x n` is a slot of `m`
+/// elements and chunks of `n` rows.
+pub const ALIGNED_SLOTS: Route = Route {
+    name: "aligned-slots",
+    about: "slots gathered chunk by chunk, then moved; any shape",
+    source: "docs/routes.md",
+    tiles: |p, limits, rule| {
+        something_moves(p)?;
+        slot_tiles(p, limits, rule)
+    },
+    steps: |p, Tile { m, n }| {
+        let (long, short) = (p.rows().max(p.cols()), p.rows().min(p.cols()));
+        let slots = Slots::new(long, short, m, n).expect("tiles of this route fit the long side");
+        let forward = p.rows() >= p.cols();
+        let direction = if forward { Direction::Forward } else { Direction::Backward };
+        let batch = p.batch();
+        let gather = StageShape::SlotGather { batch, slots, direction };
+        let moves = StageShape::SlotMove { batch, slots, direction };
+        let mut steps = vec![
+            Step { shape: gather, want: Want::Any },
+            Step { shape: moves, want: Want::Cycles },
+        ];
+        if !forward {
+            steps.reverse();
+        }
+        steps
+    },
+};

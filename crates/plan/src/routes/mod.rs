@@ -1,0 +1,170 @@
+//! The table of routes: each composes a full transposition of stages.
+//!
+//! A route says which tiles it could use and what its stages do to offsets; which method each stage
+//! gets, what that costs and whether the workspace cap allows it is the same code for all of them
+//! ([`crate::method`], [`crate::cost`], [`crate::planner`]). Adding a route is one file and one row.
+
+mod any_shape;
+mod panels;
+mod simple;
+mod staged;
+mod tiles;
+
+use turntile_perm::Elementary;
+
+use crate::limits::Limits;
+use crate::method::{Method, Scope};
+use crate::problem::Problem;
+use crate::stage::StageShape;
+pub use tiles::{Tile, TileRule};
+
+/// Why a route cannot serve a problem on a device.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Infeasible {
+    /// Only for square matrices.
+    #[error("{rows} x {cols} is not square")]
+    NotSquare {
+        /// Rows.
+        rows: usize,
+        /// Columns.
+        cols: usize,
+    },
+    /// A row, a column or nothing: only the route that does nothing serves these.
+    #[error("nothing has to move")]
+    NothingMoves,
+    /// Something moves, so doing nothing is not enough.
+    #[error("elements have to move")]
+    ElementsMove,
+    /// No divisor of a side is usable as a tile side.
+    #[error("no divisor of {side} from {least} to {most} serves as a tile side")]
+    NoDivisor {
+        /// The side, or the greatest common divisor of both.
+        side: usize,
+        /// The least tile side looked for.
+        least: usize,
+        /// The most.
+        most: usize,
+    },
+    /// What must be held at once does not fit on chip.
+    #[error("{need} bytes must be on chip at once, there are {have}")]
+    OnChip {
+        /// Bytes needed.
+        need: usize,
+        /// Bytes there.
+        have: usize,
+    },
+    /// More workspace than the cap allows.
+    #[error("needs {need} bytes of workspace, the cap is {cap}")]
+    Workspace {
+        /// Bytes needed at least.
+        need: usize,
+        /// Bytes allowed.
+        cap: usize,
+    },
+    /// No tile of the thesis's rule.
+    #[error("no tile with sides from 50 to 100 below {have} bytes on chip (thesis 4.8.4)")]
+    ThesisRule {
+        /// On-chip bytes.
+        have: usize,
+    },
+    /// Both sides too long for the skinny route.
+    #[error("neither side is at most {most}")]
+    NotSkinny {
+        /// The longest short side.
+        most: usize,
+    },
+}
+
+/// Which methods a route takes for one of its stages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Want {
+    /// Any.
+    Any,
+    /// Barrier-sync in any scope.
+    Barrier,
+    /// Barrier-sync within a group or cluster.
+    LocalBarrier,
+    /// Cycle following, with flags in memory or none.
+    Cycles,
+    /// Tile-pair swap.
+    Swap,
+}
+
+impl Want {
+    /// Whether `method` will do.
+    pub fn accepts(self, method: &Method) -> bool {
+        match self {
+            Want::Any => true,
+            Want::Barrier => matches!(method, Method::BarrierSync { .. }),
+            Want::LocalBarrier => {
+                matches!(method, Method::BarrierSync { scope: Scope::Group | Scope::Cluster(_) })
+            }
+            Want::Cycles => matches!(method, Method::PttwacGlobal { .. } | Method::PerCycle),
+            Want::Swap => matches!(method, Method::TileSwap { .. }),
+        }
+    }
+}
+
+/// A stage as a route asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What it does to offsets.
+    pub shape: StageShape,
+    /// Which methods will do.
+    pub want: Want,
+}
+
+/// A way to transpose a matrix in place.
+pub struct Route {
+    /// Name, as `--route` takes it.
+    pub name: &'static str,
+    /// Its stages, in words.
+    pub about: &'static str,
+    /// Where it is from.
+    pub source: &'static str,
+    /// The tiles that it could use under a rule.
+    pub tiles: fn(&Problem, &Limits, TileRule) -> Result<Vec<Tile>, Infeasible>,
+    /// Its steps with one of those tiles; steps that move nothing may be among them.
+    pub steps: fn(&Problem, Tile) -> Vec<Step>,
+}
+
+impl std::fmt::Debug for Route {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Route").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Every route, the fewest passes first.
+pub static ROUTES: [Route; 13] = [
+    simple::NOTHING,
+    simple::SQUARE,
+    simple::ON_CHIP,
+    panels::SKINNY,
+    panels::SQUARE_TILE,
+    panels::PANEL,
+    panels::PANEL_MIRRORED,
+    any_shape::ALIGNED_SLOTS,
+    staged::THREE_STAGE,
+    staged::THREE_STAGE_MIRRORED,
+    staged::FOUR_STAGE_FUSED,
+    staged::FOUR_STAGE,
+    simple::ONE_STAGE,
+];
+
+/// The route of that name.
+pub fn by_name(name: &str) -> Option<&'static Route> {
+    ROUTES.iter().find(|route| route.name.eq_ignore_ascii_case(name))
+}
+
+fn step(batch: usize, rows: usize, mid: usize, cols: usize, unit: usize, want: Want) -> Step {
+    Step { shape: StageShape::Elementary(Elementary { batch, rows, mid, cols, unit }), want }
+}
+
+/// Whether the transposition leaves memory as it is.
+fn nothing_moves(p: &Problem) -> bool {
+    p.is_empty() || p.rows() == 1 || p.cols() == 1
+}
+
+fn something_moves(p: &Problem) -> Result<(), Infeasible> {
+    if nothing_moves(p) { Err(Infeasible::NothingMoves) } else { Ok(()) }
+}

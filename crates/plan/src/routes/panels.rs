@@ -1,0 +1,99 @@
+//! Two stages: one on chip, one moving long super-elements.
+
+use turntile_perm::divisors::gcd;
+
+use super::tiles::{choose, proper_divisors};
+use super::{Infeasible, Route, Step, Tile, Want, something_moves, step};
+use crate::problem::Problem;
+
+/// Square tiles where they lie, then their rows across the matrix.
+///
+/// `(M', T, N', T)`: 0210! transposes every tile in place, 2100! takes row `a` of tile `(I, J)`,
+/// which is now part of row `J·T + a` of the result, to its place there. No on-chip limit but a tile.
+pub const SQUARE_TILE: Route = Route {
+    name: "square-tile",
+    about: "0210! on square tiles, then 2100! on their rows",
+    source: "docs/routes.md",
+    tiles: |p, limits, rule| {
+        something_moves(p)?;
+        let common = gcd(p.rows(), p.cols());
+        let sides = proper_divisors(common, 2, common)?;
+        choose(p, limits, rule, sides.map(|t| Tile { m: t, n: t }), |tile| tile.m * tile.n)
+    },
+    steps: |p, Tile { m, n }| {
+        let (down, across) = (p.rows() / m, p.cols() / n);
+        vec![
+            step(p.batch() * down, m, across, n, 1, Want::LocalBarrier),
+            step(p.batch(), down, m, across, n, Want::Any),
+        ]
+    },
+};
+
+/// Super-elements of `n` into panels, then every panel on chip.
+pub const PANEL: Route = Route {
+    name: "panel",
+    about: "100! into panels of n columns, then 010! on every panel",
+    source: "thesis section 4.7 with its last two stages done by one barrier",
+    tiles: |p, limits, rule| {
+        something_moves(p)?;
+        let sides = proper_divisors(p.cols(), 2, p.cols() - 1)?;
+        let tiles = sides.map(|n| Tile { m: p.rows(), n });
+        choose(p, limits, rule, tiles, |tile| tile.m * tile.n)
+    },
+    steps: |p, Tile { n, .. }| {
+        let across = p.cols() / n;
+        vec![
+            step(p.batch(), p.rows(), 1, across, n, Want::Any),
+            step(p.batch() * across, p.rows(), 1, n, 1, Want::LocalBarrier),
+        ]
+    },
+};
+
+/// Every panel of `m` rows on chip, then super-elements of `m` out of them.
+pub const PANEL_MIRRORED: Route = Route {
+    name: "panel-mirrored",
+    about: "010! on every panel of m rows, then 100! out of them",
+    source: "thesis section 4.7 mirrored, its first two stages done by one barrier",
+    tiles: |p, limits, rule| {
+        something_moves(p)?;
+        let sides = proper_divisors(p.rows(), 2, p.rows() - 1)?;
+        let tiles = sides.map(|m| Tile { m, n: p.cols() });
+        choose(p, limits, rule, tiles, |tile| tile.m * tile.n)
+    },
+    steps: mirrored_panels,
+};
+
+/// The longest short side that counts as skinny.
+const SKINNY_SIDE: usize = 64;
+
+/// A panel route whose super-elements are long because the other side is short: arrays of
+/// structures and back.
+pub const SKINNY: Route = Route {
+    name: "skinny",
+    about: "one side at most 64: 010! on long tiles and 100! on super-elements as long",
+    source: "thesis chapter 5 (AoS to ASTA to SoA)",
+    tiles: |p, limits, rule| {
+        something_moves(p)?;
+        if p.rows().min(p.cols()) > SKINNY_SIDE {
+            return Err(Infeasible::NotSkinny { most: SKINNY_SIDE });
+        }
+        let tall = p.rows() >= p.cols();
+        let (long, short) = if tall { (p.rows(), p.cols()) } else { (p.cols(), p.rows()) };
+        // Shorter super-elements than the short side would gain nothing over the panel routes.
+        let sides = proper_divisors(long, short.min(long - 1), long - 1)?;
+        let tiles =
+            sides.map(|s| if tall { Tile { m: s, n: short } } else { Tile { m: short, n: s } });
+        choose(p, limits, rule, tiles, |tile| tile.m * tile.n)
+    },
+    steps: |p, tile| {
+        if p.rows() >= p.cols() { mirrored_panels(p, tile) } else { (PANEL.steps)(p, tile) }
+    },
+};
+
+fn mirrored_panels(p: &Problem, Tile { m, .. }: Tile) -> Vec<Step> {
+    let down = p.rows() / m;
+    vec![
+        step(p.batch() * down, m, 1, p.cols(), 1, Want::LocalBarrier),
+        step(p.batch(), down, 1, p.cols(), m, Want::Any),
+    ]
+}

@@ -1,0 +1,155 @@
+//! Which tiles a route looks at.
+
+use turntile_perm::divisors::divisors;
+
+use super::{Infeasible, something_moves};
+use crate::limits::Limits;
+use crate::problem::Problem;
+
+/// The sides of a route's tile; what they are is the route's to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Tile {
+    /// Rows of a tile, or elements of a slot.
+    pub m: usize,
+    /// Columns of a tile, or rows of a chunk.
+    pub n: usize,
+}
+
+/// How tiles are chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum TileRule {
+    /// The tiles that could be best under the cost model, which then ranks them.
+    #[default]
+    CostModel,
+    /// Sides from 50 to 100 whose product fits on chip, the largest of them (thesis section 4.8.4).
+    Thesis,
+    /// Every feasible tile, for a tuner to measure.
+    Exhaustive,
+}
+
+/// Divisors of `side` from `least` to `most`, ascending.
+pub(super) fn proper_divisors(
+    side: usize,
+    least: usize,
+    most: usize,
+) -> Result<impl Iterator<Item = usize> + Clone, Infeasible> {
+    let all: Vec<usize> = divisors(side as u64)
+        .into_iter()
+        .map(|d| d as usize)
+        .filter(|d| (least..=most).contains(d))
+        .collect();
+    if all.is_empty() {
+        return Err(Infeasible::NoDivisor { side, least, most });
+    }
+    Ok(all.into_iter())
+}
+
+const THESIS_SIDES: std::ops::RangeInclusive<usize> = 50..=100;
+
+/// The tiles among `tiles` that fit on chip and that `rule` would have.
+///
+/// `held` is the elements of a tile that must be on chip at once.
+pub(super) fn choose(
+    problem: &Problem,
+    limits: &Limits,
+    rule: TileRule,
+    tiles: impl Iterator<Item = Tile>,
+    held: impl Fn(Tile) -> usize,
+) -> Result<Vec<Tile>, Infeasible> {
+    // A cluster may hold what a group cannot; which of them does is the method's choice.
+    let have = limits.group_bytes * limits.cluster_groups;
+    let bytes = |tile| held(tile) * problem.elem_bytes();
+    let (fitting, over): (Vec<Tile>, Vec<Tile>) = tiles.partition(|&tile| bytes(tile) <= have);
+    if fitting.is_empty() {
+        let need = over.into_iter().map(bytes).min().unwrap_or(0);
+        return Err(Infeasible::OnChip { need, have });
+    }
+    if rule == TileRule::Thesis {
+        return thesis(fitting, problem, limits);
+    }
+    Ok(fitting)
+}
+
+/// All pairs of proper divisors whose tile fits on chip, as the staged routes use them.
+///
+/// Under the cost model only the largest `m` for each `n`: longer super-elements never cost more.
+pub(super) fn pairs(
+    problem: &Problem,
+    limits: &Limits,
+    rule: TileRule,
+) -> Result<Vec<Tile>, Infeasible> {
+    something_moves(problem)?;
+    let down = proper_divisors(problem.rows(), 2, problem.rows() - 1)?;
+    let across = proper_divisors(problem.cols(), 2, problem.cols() - 1)?;
+    let fits = |m: usize, n: usize| m * n * problem.elem_bytes() <= limits.group_bytes;
+    let tiles: Vec<Tile> = match rule {
+        TileRule::CostModel => across
+            .filter_map(|n| down.clone().filter(|&m| fits(m, n)).max().map(|m| Tile { m, n }))
+            .collect(),
+        TileRule::Thesis | TileRule::Exhaustive => across
+            .flat_map(|n| down.clone().filter(move |&m| fits(m, n)).map(move |m| Tile { m, n }))
+            .collect(),
+    };
+    if tiles.is_empty() {
+        let have = limits.group_bytes;
+        return Err(Infeasible::OnChip { need: 4 * problem.elem_bytes(), have });
+    }
+    if rule == TileRule::Thesis { thesis(tiles, problem, limits) } else { Ok(tiles) }
+}
+
+fn thesis(tiles: Vec<Tile>, problem: &Problem, limits: &Limits) -> Result<Vec<Tile>, Infeasible> {
+    let in_range = |side: usize| THESIS_SIDES.contains(&side);
+    // A panel's or a chunk's other side is the matrix's own and not the rule's to choose.
+    let own = |side: usize| side == problem.rows() || side == problem.cols();
+    tiles
+        .into_iter()
+        .filter(|tile| (in_range(tile.m) || own(tile.m)) && (in_range(tile.n) || own(tile.n)))
+        .filter(|tile| in_range(tile.m) || in_range(tile.n))
+        .max_by_key(|tile| tile.m * tile.n)
+        .map(|tile| vec![tile])
+        .ok_or(Infeasible::ThesisRule { have: limits.group_bytes })
+}
+
+/// Longest slot worth trying: moves are as fast as a copy from here on.
+const LONGEST_SLOT_BYTES: usize = 4096;
+
+/// Slots of a power of two of elements (every length for sides up to 64), and chunks of one slot's
+/// rows up to what fits.
+pub(super) fn slot_tiles(
+    problem: &Problem,
+    limits: &Limits,
+    rule: TileRule,
+) -> Result<Vec<Tile>, Infeasible> {
+    let long = problem.rows().max(problem.cols());
+    let row_bytes = problem.rows().min(problem.cols()) * problem.elem_bytes();
+    let longest = (LONGEST_SLOT_BYTES / problem.elem_bytes()).clamp(1, long);
+    let slots: Vec<usize> = match rule {
+        TileRule::Thesis => THESIS_SIDES.filter(|&slot| slot <= long).collect(),
+        TileRule::Exhaustive if long <= 64 => (1..=long).collect(),
+        _ => std::iter::successors(Some(1), |slot| Some(slot * 2))
+            .take_while(|&slot| slot <= longest)
+            .collect(),
+    };
+    let held = limits.group_bytes.max(limits.grid_bytes());
+    let largest_chunk =
+        |slot: usize| (held / row_bytes / slot * slot).clamp(slot, long / slot * slot);
+    let tiles = slots.into_iter().flat_map(|slot| {
+        let most = largest_chunk(slot);
+        let doubled = std::iter::successors(Some(slot), |chunk| Some(chunk * 2))
+            .take_while(move |&chunk| chunk < most);
+        // The halo is read besides the chunk: leave it room.
+        let roomy = most.saturating_sub(2 * slot).max(slot);
+        let mut chunks: Vec<usize> = match rule {
+            TileRule::Exhaustive => doubled.chain([roomy, most]).collect(),
+            TileRule::CostModel | TileRule::Thesis => vec![slot, roomy],
+        };
+        chunks.sort_unstable();
+        chunks.dedup();
+        chunks.into_iter().map(move |chunk| Tile { m: slot, n: chunk })
+    });
+    let tiles: Vec<Tile> = tiles.collect();
+    if tiles.is_empty() {
+        return Err(Infeasible::ThesisRule { have: limits.group_bytes });
+    }
+    Ok(tiles)
+}
