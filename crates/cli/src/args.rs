@@ -1,0 +1,253 @@
+//! The command line.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::engine::Settings;
+use crate::npy::Order;
+
+/// Transposes matrices in files, in place: no second copy in memory, no half-written file on disk.
+#[derive(Debug, Parser)]
+#[command(name = "turntile", version, about, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Swap the last two axes of an array: (..., M, N) becomes (..., N, M)
+    Transpose(TransposeArgs),
+    /// Store the same array in the other memory order
+    Reorder(ReorderArgs),
+    /// Print how a matrix would be transposed
+    Plan(PlanArgs),
+}
+
+/// Where results go and how the work is done.
+#[derive(Debug, Args)]
+pub struct Common {
+    /// Write here instead of replacing FILE
+    #[arg(short, long, value_name = "OUT")]
+    pub output: Option<PathBuf>,
+    /// Threads to use [default: all]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
+    /// Take this route instead of the planner's choice (see `turntile plan MxN --all`)
+    #[arg(long, value_name = "NAME")]
+    pub route: Option<String>,
+    /// Most memory beside the file's data, e.g. 64MiB [default: 2% of the data, at least 16MiB]
+    #[arg(long, value_name = "BYTES", value_parser = byte_count)]
+    pub workspace: Option<usize>,
+    /// Print nothing but errors
+    #[arg(short, long, conflicts_with = "json")]
+    pub quiet: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Common {
+    /// What the engine is to know.
+    pub fn settings(&self) -> Settings {
+        Settings { threads: self.threads, route: self.route.clone(), workspace: self.workspace }
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct TransposeArgs {
+    /// A .npy file, or with --raw a headerless one
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub common: Common,
+    /// The file has no header: K row-major MxN matrices of B-byte elements and nothing else
+    #[arg(long, requires_all = ["rows", "cols", "elem_bytes"], help_heading = "Headerless files")]
+    raw: bool,
+    /// Rows of the matrix
+    #[arg(long, value_name = "M", requires = "raw", help_heading = "Headerless files")]
+    rows: Option<usize>,
+    /// Columns of the matrix
+    #[arg(long, value_name = "N", requires = "raw", help_heading = "Headerless files")]
+    cols: Option<usize>,
+    /// Bytes of an element
+    #[arg(long, value_name = "B", requires = "raw", help_heading = "Headerless files")]
+    elem_bytes: Option<NonZeroUsize>,
+    /// Matrices, one after the other [default: 1]
+    #[arg(long, value_name = "K", requires = "raw", help_heading = "Headerless files")]
+    batch: Option<usize>,
+}
+
+/// The shape of a headerless file.
+#[derive(Clone, Copy, Debug)]
+pub struct RawShape {
+    /// Matrices, one after the other.
+    pub batch: usize,
+    /// Rows of each.
+    pub rows: usize,
+    /// Columns of each.
+    pub cols: usize,
+    /// Bytes of an element.
+    pub elem_bytes: usize,
+}
+
+impl TransposeArgs {
+    /// The shape that was given with `--raw`, `None` for a .npy file.
+    pub fn raw_shape(&self) -> Option<RawShape> {
+        // The parser has made sure that all three come with --raw, and only with it.
+        let (rows, cols, elem_bytes) = (self.rows?, self.cols?, self.elem_bytes?.get());
+        self.raw.then_some(RawShape { batch: self.batch.unwrap_or(1), rows, cols, elem_bytes })
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct ReorderArgs {
+    /// A .npy file
+    pub file: PathBuf,
+    /// The order to store the array in
+    #[arg(long, value_name = "ORDER")]
+    pub to: OrderArg,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// A memory order, as the command line spells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OrderArg {
+    /// The last axis runs fastest (row-major)
+    C,
+    /// The first axis runs fastest (column-major)
+    Fortran,
+}
+
+impl OrderArg {
+    /// The order.
+    pub fn order(self) -> Order {
+        match self {
+            OrderArg::C => Order::C,
+            OrderArg::Fortran => Order::Fortran,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    /// Rows and columns, e.g. 7200x1800
+    #[arg(value_name = "MxN", value_parser = extents)]
+    pub shape: (usize, usize),
+    /// Bytes of an element
+    #[arg(long, value_name = "B")]
+    pub elem_bytes: NonZeroUsize,
+    /// Matrices, one after the other
+    #[arg(long, value_name = "K", default_value = "1")]
+    pub batch: usize,
+    /// The device to plan for: host, k20, a100 or h200
+    #[arg(long, value_name = "NAME", default_value = "host")]
+    pub device: String,
+    /// Threads, when the device is the host [default: all]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
+    /// Plan for this route only
+    #[arg(long, value_name = "NAME")]
+    pub route: Option<String>,
+    /// Most memory beside the matrix, e.g. 64MiB [default: the device's]
+    #[arg(long, value_name = "BYTES", value_parser = byte_count)]
+    pub cap: Option<usize>,
+    /// Print every candidate with its estimated time, and why the others are not possible
+    #[arg(long)]
+    pub all: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `MxN`.
+fn extents(text: &str) -> Result<(usize, usize), String> {
+    let (rows, cols) =
+        text.split_once(['x', 'X']).ok_or("expected rows and columns, as in 7200x1800")?;
+    let extent =
+        |what, text: &str| text.trim().parse().map_err(|error| format!("{what} '{text}': {error}"));
+    Ok((extent("rows", rows)?, extent("columns", cols)?))
+}
+
+/// A number of bytes, with a suffix of powers of 1024 (KiB, MiB, GiB) or 1000 (KB, MB, GB), or none.
+fn byte_count(text: &str) -> Result<usize, String> {
+    const UNITS: [(&str, usize); 8] = [
+        ("", 1),
+        ("b", 1),
+        ("kib", 1 << 10),
+        ("mib", 1 << 20),
+        ("gib", 1 << 30),
+        ("kb", 1_000),
+        ("mb", 1_000_000),
+        ("gb", 1_000_000_000),
+    ];
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let unit = unit.trim().to_ascii_lowercase();
+    let number: usize = number.parse().map_err(|error| format!("'{number}': {error}"))?;
+    let (_, scale) = UNITS
+        .iter()
+        .find(|(name, _)| *name == unit)
+        .ok_or_else(|| format!("unknown unit '{unit}', expected KiB, MiB or GiB"))?;
+    number.checked_mul(*scale).ok_or_else(|| "more bytes than can be counted".to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_and_shapes() {
+        assert_eq!(byte_count("0"), Ok(0));
+        assert_eq!(byte_count("64MiB"), Ok(64 << 20));
+        assert_eq!(byte_count("2 gb"), Ok(2_000_000_000));
+        for text in
+            ["", "MiB", "-1", "1.5GiB", "3 furlongs", "99999999999GiB", "18446744073709551616"]
+        {
+            assert!(byte_count(text).is_err(), "{text}");
+        }
+        assert_eq!(extents("3x5"), Ok((3, 5)));
+        assert_eq!(extents("0 X 7"), Ok((0, 7)));
+        for text in ["", "3", "x", "3x", "3x5x7", "-3x5", "3*5"] {
+            assert!(extents(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn raw_options_come_together() {
+        let parse = |line: &str| Cli::try_parse_from(line.split(' '));
+        let good = "turntile transpose f --raw --rows 3 --cols 4 --elem-bytes 8";
+        let Command::Transpose(args) = parse(good).unwrap().command else { panic!("{good}") };
+        assert_eq!(args.raw_shape().map(|shape| (shape.batch, shape.rows)), Some((1, 3)));
+        let Command::Transpose(args) = parse("turntile transpose f").unwrap().command else {
+            panic!("not a transposition")
+        };
+        assert!(args.raw_shape().is_none());
+        for bad in [
+            "turntile",
+            "turntile transpose",
+            "turntile transpose f --raw",
+            "turntile transpose f --raw --rows 3 --cols 4",
+            "turntile transpose f --rows 3",
+            "turntile transpose f --batch 3",
+            "turntile transpose f --raw --rows 3 --cols 4 --elem-bytes 0",
+            "turntile transpose f --raw --rows -3 --cols 4 --elem-bytes 1",
+            "turntile transpose f --threads 0",
+            "turntile transpose f --quiet --json",
+            "turntile reorder f",
+            "turntile reorder f --to rows",
+            "turntile plan 3x4",
+            "turntile plan 3 --elem-bytes 4",
+        ] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! What a command did, in words or in JSON.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+
+use crate::args::RawShape;
+use crate::npy::{Header, Order};
+use crate::work::Done;
+
+/// An array as a file holds it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Array {
+    /// Extents of its axes.
+    pub shape: Vec<usize>,
+    /// Its type as a header describes it, in short; none for a headerless file.
+    #[serde(rename = "type")]
+    pub type_name: Option<String>,
+    /// Bytes of an element.
+    pub elem_bytes: usize,
+    /// Its memory order; none for a headerless file.
+    #[serde(serialize_with = "order_name")]
+    pub order: Option<Order>,
+}
+
+impl Array {
+    /// The array that a header describes.
+    pub fn of(header: &Header) -> Self {
+        Array {
+            shape: header.shape().to_vec(),
+            type_name: Some(header.type_name()),
+            elem_bytes: header.item_bytes(),
+            order: Some(header.order()),
+        }
+    }
+
+    /// The array of a headerless file.
+    pub fn of_raw(RawShape { batch, rows, cols, elem_bytes }: RawShape) -> Self {
+        let shape = if batch == 1 { vec![rows, cols] } else { vec![batch, rows, cols] };
+        Array { shape, type_name: None, elem_bytes, order: None }
+    }
+
+    fn extents(&self) -> String {
+        match &self.shape[..] {
+            [] => "scalar".to_string(),
+            [one] => format!("{one} items"),
+            all => all.iter().map(usize::to_string).collect::<Vec<_>>().join("x"),
+        }
+    }
+
+    fn element(&self) -> String {
+        match &self.type_name {
+            Some(name) => name.clone(),
+            None => format!("elements of {} bytes", self.elem_bytes),
+        }
+    }
+}
+
+fn order_name<S: Serializer>(order: &Option<Order>, to: S) -> Result<S::Ok, S::Error> {
+    order.map(Order::name).serialize(to)
+}
+
+/// Names that are not UTF-8 are shown as far as they can be.
+fn shown_path<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+    path.to_string_lossy().serialize(to)
+}
+
+/// Seconds of each part of the work.
+#[derive(Debug, Serialize)]
+struct Seconds {
+    read: f64,
+    transpose: f64,
+    write: f64,
+}
+
+/// What a command did.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    operation: &'static str,
+    #[serde(serialize_with = "shown_path")]
+    file: PathBuf,
+    #[serde(serialize_with = "shown_path")]
+    output: PathBuf,
+    /// Whether a file was written.
+    written: bool,
+    before: Array,
+    after: Array,
+    /// Bytes of the data.
+    bytes: usize,
+    seconds: Seconds,
+    /// 2 x bytes / seconds of the transposition / 1e9; null when nothing had to move.
+    gb_per_s: Option<f64>,
+    /// One for each transposition, none when nothing had to move.
+    routes: Vec<String>,
+    /// The plans, one line each.
+    plans: Vec<String>,
+    workspace_bytes: usize,
+}
+
+impl Report {
+    /// The report of work that was done.
+    pub fn new(
+        operation: &'static str,
+        file: &Path,
+        output: Option<&Path>,
+        before: Array,
+        after: Array,
+        bytes: usize,
+        done: Done,
+    ) -> Self {
+        let seconds = done.transpose.as_secs_f64();
+        let moved = done.passes > 0 && seconds > 0.0;
+        Report {
+            operation,
+            file: file.to_path_buf(),
+            output: output.unwrap_or(file).to_path_buf(),
+            written: true,
+            before,
+            after,
+            bytes,
+            seconds: Seconds {
+                read: done.read.as_secs_f64(),
+                transpose: seconds,
+                write: done.write.as_secs_f64(),
+            },
+            gb_per_s: moved.then(|| 2.0 * bytes as f64 / seconds / 1e9),
+            routes: done.routes,
+            plans: done.plans,
+            workspace_bytes: done.workspace_bytes,
+        }
+    }
+
+    /// The same, of a file that already was as it should be.
+    pub fn unchanged(self) -> Self {
+        Report { written: false, ..self }
+    }
+
+    /// What was done, in a line or two.
+    pub fn text(&self) -> String {
+        let Report { before, after, .. } = self;
+        let order = |array: &Array| array.order.map_or("", Order::name);
+        let name = |path: &Path| match path.file_name() {
+            Some(name) => name.to_string_lossy().into_owned(),
+            None => path.display().to_string(),
+        };
+        let mut text = format!("{}: {} {}", name(&self.file), before.extents(), before.element());
+        if !self.written {
+            return format!("{text} is in {} order already; nothing to do", order(after));
+        }
+        text += &match self.operation {
+            "reorder" if order(before) == order(after) => {
+                format!(" is in {} order already; copied", order(after))
+            }
+            "reorder" => format!(", {} order -> {} order", order(before), order(after)),
+            _ => format!(" -> {}", after.extents()),
+        };
+        match self.gb_per_s {
+            Some(rate) => {
+                text += &format!(
+                    " in {} ({rate:.2} GB/s) by {}",
+                    duration(self.seconds.transpose),
+                    self.routes.join(", then ")
+                );
+            }
+            None => text += "; no element had to move",
+        }
+        if self.output != self.file {
+            text += &format!(", written to {}", self.output.display());
+        }
+        // Small files need no bookkeeping.
+        if self.bytes >= 16 << 20 {
+            text += &format!(
+                "\n{} data, {} workspace; read in {}, written and synced in {}",
+                bytes(self.bytes),
+                bytes(self.workspace_bytes),
+                duration(self.seconds.read),
+                duration(self.seconds.write)
+            );
+        }
+        text
+    }
+
+    /// The same for machines, on one line.
+    pub fn json(&self) -> String {
+        serde_json::to_string(self).expect("strings and numbers always serialise")
+    }
+}
+
+/// Seconds with three digits and the unit that suits them.
+pub fn duration(seconds: f64) -> String {
+    if seconds >= 1.0 {
+        format!("{:.1?}", Duration::from_secs_f64(seconds))
+    } else if seconds >= 1e-3 {
+        format!("{:.1} ms", seconds * 1e3)
+    } else {
+        format!("{:.0} us", seconds * 1e6)
+    }
+}
+
+/// A number of bytes in the unit that suits it.
+pub fn bytes(count: usize) -> String {
+    match count {
+        0..1_000 => format!("{count} B"),
+        1_000..1_000_000 => format!("{:.1} KB", count as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", count as f64 / 1e6),
+        _ => format!("{:.2} GB", count as f64 / 1e9),
+    }
+}

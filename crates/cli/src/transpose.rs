@@ -1,0 +1,139 @@
+//! `turntile transpose`: the last two axes of an array change places.
+
+use std::path::Path;
+
+use crate::args::{RawShape, TransposeArgs};
+use crate::engine::Step;
+use crate::error::Error;
+use crate::npy::{self, Header, Order};
+use crate::progress::Progress;
+use crate::report::{Array, Report};
+use crate::work::{self, Change, Source};
+
+/// Runs the command.
+pub fn run(args: &TransposeArgs) -> Result<Report, Error> {
+    let mut source = Source::open(&args.file)?;
+    let (change, before, after) = match args.raw_shape() {
+        Some(shape) => of_raw(shape, &args.file, source.bytes())?,
+        None => {
+            let header = open_npy(&mut source)?;
+            let change = of_npy(&header, &args.file)?;
+            let shape = swapped(header.shape());
+            (change, Array::of(&header), Array { shape, ..Array::of(&header) })
+        }
+    };
+    let progress = Progress::new(!args.common.quiet);
+    let output = args.common.output.as_deref();
+    let done = work::apply(source, &change, output, &args.common.settings(), &progress)?;
+    drop(progress);
+    Ok(Report::new("transpose", &args.file, output, before, after, change.data_bytes, done))
+}
+
+/// Reads the header of the source.
+pub fn open_npy(source: &mut Source) -> Result<Header, Error> {
+    let bytes = source.bytes();
+    Header::read(&mut source.file, bytes)
+        .map_err(Error::io("read", &source.path))?
+        .map_err(|error| Error::Header { path: source.path.clone(), source: error })
+}
+
+/// The shape with its last two axes swapped.
+fn swapped(shape: &[usize]) -> Vec<usize> {
+    let mut shape = shape.to_vec();
+    let axes = shape.len();
+    shape.swap(axes - 2, axes - 1);
+    shape
+}
+
+/// The transposition of a .npy file's array, of at least two axes.
+fn of_npy(header: &Header, path: &Path) -> Result<Change, Error> {
+    let [leading @ .., rows, cols] = header.shape() else {
+        return Err(Error::TooFewAxes { path: path.to_path_buf(), axes: header.shape().len() });
+    };
+    let bytes = header
+        .rewritten(&swapped(header.shape()), header.order())
+        .map_err(|source| Error::Header { path: path.to_path_buf(), source })?;
+    let data_bytes = header.data_bytes();
+    let mut steps = Vec::new();
+    if data_bytes > 0 {
+        // Each divides a product that the header's check has found to fit.
+        let leading = npy::volume(leading).expect("divides the array's volume");
+        steps.push(match header.order() {
+            Order::C => {
+                Step { batch: leading, rows: *rows, cols: *cols, elem_bytes: header.item_bytes() }
+            }
+            // In memory the axes run backwards, [N][M][leading]: the leading axes make an element.
+            Order::Fortran => {
+                let elem_bytes = leading * header.item_bytes();
+                Step { batch: 1, rows: *cols, cols: *rows, elem_bytes }
+            }
+        });
+    }
+    Ok(Change { header: bytes, data_bytes, steps })
+}
+
+/// The transposition of a headerless file, whose length must be the shape's.
+fn of_raw(shape: RawShape, path: &Path, got: u64) -> Result<(Change, Array, Array), Error> {
+    let RawShape { batch, rows, cols, elem_bytes } = shape;
+    let expected = npy::volume(&[batch, rows, cols, elem_bytes])
+        .filter(|&bytes| bytes <= isize::MAX as usize)
+        .ok_or(Error::RawOverflow { batch, rows, cols, elem_bytes })?;
+    if expected as u64 != got {
+        let (path, expected) = (path.to_path_buf(), expected as u64);
+        return Err(Error::RawLength { path, batch, rows, cols, elem_bytes, expected, got });
+    }
+    let step = Step { batch, rows, cols, elem_bytes };
+    let steps = if expected > 0 { vec![step] } else { Vec::new() };
+    let before = Array::of_raw(shape);
+    let after = Array { shape: swapped(&before.shape), ..before.clone() };
+    Ok((Change { header: Vec::new(), data_bytes: expected, steps }, before, after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(shape: &str, order: &str, data: usize) -> Header {
+        let text = format!("{{'descr': '<f4', 'fortran_order': {order}, 'shape': {shape}, }}\n");
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend_from_slice(&(text.len() as u16).to_le_bytes());
+        bytes.extend_from_slice(text.as_bytes());
+        bytes.resize(bytes.len() + data, 0);
+        Header::read(&mut &bytes[..], bytes.len() as u64).unwrap().unwrap()
+    }
+
+    fn steps(shape: &str, order: &str, data: usize) -> Vec<Step> {
+        of_npy(&header(shape, order, data), Path::new("x")).unwrap().steps
+    }
+
+    #[test]
+    fn leading_axes_are_a_batch_or_an_element() {
+        let step = |batch, rows, cols, elem_bytes| vec![Step { batch, rows, cols, elem_bytes }];
+        assert_eq!(steps("(3, 5)", "False", 60), step(1, 3, 5, 4));
+        assert_eq!(steps("(3, 5)", "True", 60), step(1, 5, 3, 4));
+        assert_eq!(steps("(2, 7, 3, 5)", "False", 840), step(14, 3, 5, 4));
+        assert_eq!(steps("(2, 7, 3, 5)", "True", 840), step(1, 5, 3, 56));
+        assert_eq!(steps("(0, 3, 5)", "True", 0), vec![]);
+    }
+
+    #[test]
+    fn fewer_than_two_axes_are_an_error() {
+        for (shape, data, want) in [("()", 4, 0), ("(3,)", 12, 1)] {
+            let error = of_npy(&header(shape, "False", data), Path::new("x")).unwrap_err();
+            assert!(matches!(error, Error::TooFewAxes { axes, .. } if axes == want), "{error}");
+        }
+    }
+
+    #[test]
+    fn raw_lengths_are_checked() {
+        let path = Path::new("x");
+        let shape = RawShape { batch: 2, rows: 3, cols: 5, elem_bytes: 12 };
+        assert_eq!(of_raw(shape, path, 360).unwrap().0.steps.len(), 1);
+        let error = of_raw(shape, path, 361).unwrap_err();
+        assert!(matches!(error, Error::RawLength { expected: 360, got: 361, .. }), "{error}");
+        let huge = RawShape { rows: usize::MAX, ..shape };
+        assert!(matches!(of_raw(huge, path, 360), Err(Error::RawOverflow { .. })));
+        let empty = RawShape { batch: 0, rows: usize::MAX, ..shape };
+        assert_eq!(of_raw(empty, path, 0).unwrap().0.steps, vec![]);
+    }
+}

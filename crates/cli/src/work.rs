@@ -1,0 +1,161 @@
+//! Reading, transposing and writing: the part that every command on a file shares.
+
+use std::fs::{File, Metadata};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::engine::{Planned, Settings, Step};
+use crate::error::Error;
+use crate::progress::Progress;
+use crate::replace::{Pending, Target};
+
+/// Bytes read or written between two movements of the progress bar.
+const CHUNK: usize = 8 << 20;
+
+/// A file to work on.
+#[derive(Debug)]
+pub struct Source {
+    /// As the user named it.
+    pub path: PathBuf,
+    /// Open for reading.
+    pub file: File,
+    /// As it was when opened.
+    metadata: Metadata,
+}
+
+impl Source {
+    /// Opens a regular file.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        // Asked before it is opened: opening a pipe would wait for a writer.
+        let metadata = std::fs::metadata(path).map_err(Error::io("open", path))?;
+        if !metadata.is_file() {
+            return Err(Error::NotAFile { path: path.to_path_buf() });
+        }
+        let file = File::open(path).map_err(Error::io("open", path))?;
+        let metadata = file.metadata().map_err(Error::io("look at", path))?;
+        Ok(Source { path: path.to_path_buf(), file, metadata })
+    }
+
+    /// Length of the file.
+    pub fn bytes(&self) -> u64 {
+        self.metadata.len()
+    }
+
+    /// Reads the last `bytes` bytes of the file.
+    fn read(&mut self, bytes: usize, progress: &Progress) -> Result<Vec<u8>, Error> {
+        let mut data = Vec::new();
+        data.try_reserve_exact(bytes)
+            .map_err(|_| Error::Memory { path: self.path.clone(), bytes })?;
+        let from = SeekFrom::Start(self.bytes() - bytes as u64);
+        self.file.seek(from).map_err(Error::io("read", &self.path))?;
+        progress.bytes("reading", bytes);
+        while data.len() < bytes {
+            let chunk = CHUNK.min(bytes - data.len()) as u64;
+            let got = (&self.file).take(chunk).read_to_end(&mut data);
+            if got.map_err(Error::io("read", &self.path))? == 0 {
+                return Err(Error::Changed { path: self.path.clone() });
+            }
+            progress.set(data.len());
+        }
+        Ok(data)
+    }
+
+    /// Whether the file is as it was when it was opened, as far as length and time of change tell.
+    fn unchanged(&self) -> Result<(), Error> {
+        let now = std::fs::metadata(&self.path).map_err(Error::io("look at", &self.path))?;
+        let same = now.len() == self.metadata.len()
+            && now.modified().ok() == self.metadata.modified().ok();
+        if same { Ok(()) } else { Err(Error::Changed { path: self.path.clone() }) }
+    }
+}
+
+/// What is to become of a file: new bytes before the data, and transpositions of the data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Everything before the data in the new file.
+    pub header: Vec<u8>,
+    /// Bytes of the data, which end the old file and the new.
+    pub data_bytes: usize,
+    /// Run one after the other.
+    pub steps: Vec<Step>,
+}
+
+/// What was done.
+#[derive(Debug, Default)]
+pub struct Done {
+    /// Time to read the data.
+    pub read: Duration,
+    /// Time to run the plans.
+    pub transpose: Duration,
+    /// Time to write and sync the new file and rename it.
+    pub write: Duration,
+    /// Trips of the data through memory, over all steps.
+    pub passes: usize,
+    /// Route of each step.
+    pub routes: Vec<String>,
+    /// Plan of each step on a line.
+    pub plans: Vec<String>,
+    /// Most bytes that a step needed beside the data.
+    pub workspace_bytes: usize,
+}
+
+/// Makes `change` of `source` and puts the result at `output`, or in the source's place.
+pub fn apply(
+    mut source: Source,
+    change: &Change,
+    output: Option<&Path>,
+    settings: &Settings,
+    progress: &Progress,
+) -> Result<Done, Error> {
+    let mut done = Done::default();
+    // All that can be refused is refused before the first byte of data is read.
+    let target = Target::resolve(output.unwrap_or(&source.path))?;
+    let plan = |&step: &Step| Planned::new(step, change.data_bytes, settings);
+    let plans = change.steps.iter().map(plan).collect::<Result<Vec<_>, _>>()?;
+    for plan in &plans {
+        done.passes += plan.passes();
+        done.routes.push(plan.route());
+        done.plans.push(plan.line());
+        done.workspace_bytes = done.workspace_bytes.max(plan.workspace_bytes());
+    }
+    let pending = target.begin()?;
+
+    let start = Instant::now();
+    let mut data = source.read(change.data_bytes, progress)?;
+    done.read = start.elapsed();
+
+    let start = Instant::now();
+    for plan in &plans {
+        progress.stages("transposing", 0);
+        plan.run(&mut data, &mut |stage, stages| {
+            if stage == 0 || stage == 1 {
+                progress.stages("transposing", stages);
+            }
+            progress.set(stage);
+        })?;
+    }
+    done.transpose = start.elapsed();
+
+    let start = Instant::now();
+    write(&pending, &change.header, &data, progress)?;
+    drop(data);
+    source.unchanged()?;
+    pending.commit()?;
+    done.write = start.elapsed();
+    Ok(done)
+}
+
+fn write(pending: &Pending, header: &[u8], data: &[u8], progress: &Progress) -> Result<(), Error> {
+    let failed = || Error::io("write the new", pending.path());
+    progress.bytes("writing", data.len());
+    let mut file = pending.file();
+    file.write_all(header).map_err(failed())?;
+    let mut written = 0;
+    for chunk in data.chunks(CHUNK) {
+        file.write_all(chunk).map_err(failed())?;
+        written += chunk.len();
+        progress.set(written);
+    }
+    Ok(())
+}

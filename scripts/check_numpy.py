@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""Compares the turntile command with NumPy: every class of type, order, shape and format version.
+
+    check_numpy.py PATH_TO_TURNTILE [-v]
+
+Needs numpy. Files are compared by what they hold: the header's text of the type, the order flag, the
+shape and every byte of the data. Prints "N passed, N failed"; exits 1 if any failed.
+"""
+
+import argparse
+import ast
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+from numpy.lib import format as npy
+
+try:
+    from numpy.lib._format_impl import _write_array_header as write_header
+except ImportError:  # NumPy before 2.3
+    from numpy.lib.format import _write_array_header as write_header
+
+TYPES = [
+    "b1", "<i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8", "<c8", "<c16",
+    np.dtype(np.longdouble), np.dtype(np.clongdouble),
+    ">i2", ">u4", ">f8", ">c16",
+    "S1", "S5", "S64", "<U3", ">U16",
+    "<M8[ns]", "<M8[D]", ">M8[us]", "<M8", "<m8[s]", "<m8[25us]", ">m8[Y]",
+    "V1", "V3", "V7", "V33", "V64",
+    np.dtype([("a", "u1"), ("b", "<f8")]),
+    np.dtype([("a", "u1"), ("b", "<f8"), ("c", "i2")], align=True),
+    np.dtype({"names": ["a", "b"], "formats": ["u1", "<i4"], "offsets": [3, 8], "itemsize": 24}),
+    np.dtype([("p", [("x", "<f4"), ("y", ">i2")]), ("q", [("r", [("s", "S3")])])]),
+    np.dtype([("m", "<f8", (2, 3)), ("v", "u1", 5)]),
+    np.dtype([("p", [("x", "<f4"), ("y", "u1", (3,))], (2,)), ("t", "<M8[s]"), ("z", "V2")]),
+    np.dtype([(("a title, 'quoted'", "a"), "u1"), (("another", "b"), "<f4", (2,))]),
+    np.dtype([("caf\u00e9", "<i4"), ("it's", "u1")]),
+    np.dtype([("\u03bb", "<f4"), ("shape", "<i2")]),
+    np.dtype([(f"field_{k}", "u1") for k in range(64)]),
+]  # fmt: skip
+
+SHAPES = [(7, 5), (1, 9), (9, 1), (1, 1), (0, 4), (4, 0), (16, 16), (61, 67), (64, 48)]
+DEEP_SHAPES = [(3, 4, 5), (1, 7, 2), (2, 0, 3), (5, 1, 1), (2, 3, 4, 5), (3, 1, 2, 7), (2, 3, 1, 2, 3)]
+VERSIONS = [(1, 0), (2, 0), (3, 0)]
+
+
+class File:
+    """A .npy file taken apart: version, header entries as written, data."""
+
+    def __init__(self, raw):
+        assert raw[:6] == b"\x93NUMPY", raw[:6]
+        self.version = (raw[6], raw[7])
+        start = 10 if raw[6] == 1 else 12
+        length = int.from_bytes(raw[8:start], "little")
+        self.aligned = (start + length) % 64 == 0
+        text = raw[start : start + length]
+        self.ended = text.endswith(b"\n")
+        text = text.decode("utf-8" if raw[6] == 3 else "latin1")
+        entries = ast.literal_eval(text)
+        self.shape, self.fortran = entries["shape"], entries["fortran_order"]
+        self.descr = text[text.index("'descr': ") : text.index(", 'fortran_order': ")]
+        self.data = raw[start + length :]
+
+
+def example(dtype, shape, seed):
+    """The data of an array: random bytes, for every byte of an item counts, padding included."""
+    count = int(np.prod(shape)) * dtype.itemsize
+    data = hashlib.shake_128(str(seed).encode()).digest(count)
+    if dtype == np.bool_:
+        data = bytes(byte & 1 for byte in data)
+    return data
+
+
+def bytes_of(array, order):
+    """The memory of an array of void items, in that order."""
+    return array.tobytes(order="F" if order == "fortran" else "C")
+
+
+def write(path, dtype, shape, fortran, version, data):
+    """A file as numpy.save writes it, but with exactly these bytes and this order flag."""
+    header = {"descr": npy.dtype_to_descr(dtype), "fortran_order": fortran, "shape": shape}
+    with open(path, "wb") as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        write_header(file, header, version)
+        file.write(data)
+
+
+def cases():
+    for k, dtype in enumerate(map(np.dtype, TYPES)):
+        shapes = [SHAPES[k % len(SHAPES)], SHAPES[(k + 4) % len(SHAPES)], (13, 17)]
+        shapes += [DEEP_SHAPES[k % len(DEEP_SHAPES)], (2, 3, 4), (2, 3, 2, 5)]
+        for shape in dict.fromkeys(shapes):
+            for fortran in (False, True):
+                yield dtype, shape, fortran, VERSIONS[(k + len(shape) + fortran) % 3]
+    for dtype in map(np.dtype, ["|u1", "<f4", "V7", TYPES[-3]]):
+        for shape in SHAPES + DEEP_SHAPES:
+            for fortran in (False, True):
+                for version in VERSIONS:
+                    yield dtype, shape, fortran, version
+
+
+def encodable(dtype, version):
+    """Whether the version's header can hold the type's names."""
+    if version == (3, 0):
+        return True
+    try:
+        str(npy.dtype_to_descr(dtype)).encode("latin1")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def difference(got, want):
+    """What differs between two files, or nothing."""
+    if (got.version, got.descr, got.shape, got.fortran) != (
+        want["version"], want["descr"], want["shape"], want["fortran"],
+    ):  # fmt: skip
+        return f"header: got {got.version} {got.descr} {got.shape} {got.fortran}, want {want}"
+    if not (got.aligned and got.ended):
+        return "header: not aligned or not ended by a newline"
+    if got.data != want["data"]:
+        return "data differ"
+    return None
+
+
+def check(command, path, arguments, want, in_place):
+    output = path if in_place else path.with_name("out.npy")
+    if not in_place:
+        arguments = [*arguments, "--output", str(output)]
+    run = subprocess.run([command, *arguments], capture_output=True, text=True)
+    if run.returncode != 0:
+        return f"exit {run.returncode}: {run.stderr.strip()}"
+    report = json.loads(run.stdout)
+    if tuple(report["after"]["shape"]) != want["shape"] or report["bytes"] != len(want["data"]):
+        return f"report: {run.stdout.strip()}"
+    if left := [name for name in os.listdir(path.parent) if name.endswith(".tmp")]:
+        return f"left behind: {left}"
+    wrong = difference(File(output.read_bytes()), want)
+    if wrong is None:
+        # NumPy must read it back as the very type.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            array = np.load(output)
+        if array.dtype != want["dtype"] or array.shape != want["shape"]:
+            wrong = f"numpy reads {array.dtype} {array.shape}"
+    return wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("command", help="path to the turntile binary")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print every comparison")
+    options = parser.parse_args()
+    command = str(Path(options.command).resolve())
+    passed, failures = 0, []
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "in.npy"
+        for number, (dtype, shape, fortran, version) in enumerate(cases()):
+            if not encodable(dtype, version):
+                version = (3, 0)
+            data = example(dtype, shape, number)
+            # As items without a type, so that NumPy moves bytes and interprets none.
+            items = np.frombuffer(data, dtype=f"V{dtype.itemsize}")
+            array = items.reshape(shape, order="F" if fortran else "C")
+            order = "fortran" if fortran else "c"
+            moved = array.swapaxes(-1, -2)
+            jobs = [(["transpose"], moved, order)]
+            jobs += [(["reorder", "--to", to], array, to) for to in ("c", "fortran")]
+            for arguments, result, to in jobs:
+                write(path, dtype, shape, fortran, version, data)
+                want = {
+                    "version": version,
+                    "descr": File(path.read_bytes()).descr,
+                    "shape": result.shape,
+                    "fortran": to == "fortran",
+                    "dtype": dtype,
+                    "data": bytes_of(result, to),
+                }
+                arguments = [*arguments, str(path), "--json"]
+                wrong = check(command, path, arguments, want, in_place=number % 2 == 0)
+                name = f"{' '.join(arguments[:-2])} {dtype} {shape} {order} {version}"
+                if wrong is None:
+                    passed += 1
+                else:
+                    failures.append(name)
+                if wrong or options.verbose:
+                    print(f"{'FAILED' if wrong else 'passed'} {name}{': ' if wrong else ''}{wrong or ''}")
+    print(f"{passed} passed, {len(failures)} failed")
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
