@@ -16,7 +16,8 @@ pub fn seconds(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
         DeviceKind::Gpu => 1,
     };
     let speed = limits.rates.copy * threads as f64 * fraction(stage, elem_bytes, &limits.rates);
-    limits.rates.start + 2.0 * bytes / speed
+    let start = limits.rates.start + limits.rates.fork * (threads - 1) as f64;
+    start + 2.0 * bytes / speed
 }
 
 /// The fraction of copy speed at which `stage` moves its bytes.

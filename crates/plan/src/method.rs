@@ -195,6 +195,15 @@ fn in_tiles(e: Elementary, elem_bytes: usize, limits: &Limits) -> Vec<(Method, L
         let words = |flags: &FlagLayout| flags.words(positions) * 4 * FLAG_PLANES;
         if let Some(flags) = widest.into_iter().find(|flags| words(flags) <= one_group) {
             let launch = over(e.batch, positions.div_ceil(4), words(&flags), limits);
+            let launch = match limits.kind {
+                DeviceKind::Gpu => launch,
+                // A host's flags lie in memory like all else, beside the two elements of a chain.
+                DeviceKind::Host => Launch {
+                    on_chip_bytes: 2 * e.unit * elem_bytes,
+                    flag_words: launch.groups * words(&flags) / 4,
+                    ..launch
+                },
+            };
             found.push((Method::PttwacOnChip { flags }, launch));
         }
     }

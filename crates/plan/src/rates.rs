@@ -14,6 +14,8 @@ pub struct Rates {
     pub copy: f64,
     /// Seconds that starting a stage takes.
     pub start: f64,
+    /// Seconds that each further thread of a host costs a stage.
+    pub fork: f64,
     /// Tile-pair swap of a square matrix, by bytes of an element.
     pub swap: Curve,
     /// Square tiles transposed where they lie (0210!), by bytes of a tile row.
@@ -52,6 +54,7 @@ pub fn at(curve: Curve, bytes: usize) -> f64 {
 pub const HOST: Rates = Rates {
     copy: 2.0e10,
     start: 2.0e-7,
+    fork: 5.0e-6,
     swap: &[(1, 0.10), (2, 0.20), (4, 0.35), (8, 0.5), (16, 0.6)],
     tiles: &[(64, 0.3), (256, 0.7), (1024, 0.6), (4096, 0.3)],
     group: &[(1, 0.05), (2, 0.1), (4, 0.2), (8, 0.35), (16, 0.5)],
@@ -67,6 +70,7 @@ pub const HOST: Rates = Rates {
 pub const H200: Rates = Rates {
     copy: 4.25e12,
     start: 3.0e-6,
+    fork: 0.0,
     swap: &[(1, 0.3), (2, 0.6), (4, 0.92), (8, 0.92)],
     tiles: &[(128, 0.85), (256, 0.98), (512, 0.90)],
     group: &[(1, 0.4), (2, 0.65), (4, 0.81), (16, 0.81)],
@@ -94,6 +98,7 @@ pub const A100: Rates = Rates { copy: 1.7e12, ..H200 };
 pub const K20: Rates = Rates {
     copy: 1.64e11,
     start: 8.0e-6,
+    fork: 0.0,
     swap: &[(4, 0.5), (8, 0.5)],
     tiles: &[(128, 0.5), (256, 0.5)],
     group: &[(1, 0.2), (4, 0.6)],

@@ -1,0 +1,134 @@
+//! A plan and the threads to run it on.
+
+use std::mem::MaybeUninit;
+
+use turntile_plan::Plan;
+
+use crate::Byte;
+use crate::shared;
+use crate::stages::{self, Needs};
+
+/// Runs one plan, as often as wanted.
+///
+/// Stages run one after the other, each over as many threads as the plan's launch says (for a
+/// GPU's plan, as many as given here), in the rayon pool that the call is made in; one thread runs
+/// in the caller and touches no pool.
+#[derive(Clone, Debug)]
+pub struct Executor {
+    plan: Plan,
+    needs: Vec<Needs>,
+}
+
+/// Memory that a plan needs beyond the matrix, allocated once.
+#[derive(Debug)]
+pub struct Workspace {
+    words: Vec<MaybeUninit<u64>>,
+}
+
+/// Why a plan did not run; the data are as they were.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// The data are not as long as the problem says.
+    #[error("the plan is for {expected} bytes, the data have {got}")]
+    Length {
+        /// Bytes of the problem.
+        expected: usize,
+        /// Bytes given.
+        got: usize,
+    },
+    /// The workspace is too small.
+    #[error("the plan needs {need} bytes of workspace, there are {have}")]
+    Workspace {
+        /// Bytes needed.
+        need: usize,
+        /// Bytes given.
+        have: usize,
+    },
+    /// The workspace could not be allocated.
+    #[error("no memory for {bytes} bytes of workspace")]
+    OutOfMemory {
+        /// Bytes asked for.
+        bytes: usize,
+    },
+}
+
+impl Workspace {
+    /// Room for `bytes` bytes.
+    ///
+    /// # Errors
+    /// [`RunError::OutOfMemory`].
+    pub fn new(bytes: usize) -> Result<Self, RunError> {
+        let count = bytes.div_ceil(8);
+        let mut words = Vec::new();
+        words.try_reserve_exact(count).map_err(|_| RunError::OutOfMemory { bytes })?;
+        words.resize(count, MaybeUninit::uninit());
+        Ok(Workspace { words })
+    }
+
+    /// Bytes there.
+    pub fn bytes(&self) -> usize {
+        size_of_val(self.words.as_slice())
+    }
+
+    /// Fills it with a pattern: no plan may depend on what a workspace held before.
+    pub fn poison(&mut self, byte: u8) {
+        self.words.fill(MaybeUninit::new(u64::from_ne_bytes([byte; 8])));
+    }
+}
+
+impl Executor {
+    /// For `plan`; a plan made for a GPU runs over `threads` threads.
+    pub fn new(plan: Plan, threads: usize) -> Self {
+        let elem_bytes = plan.problem.elem_bytes();
+        let needs = |stage| Needs::of(stage, plan.kind, elem_bytes, threads.max(1));
+        Executor { needs: plan.stages.iter().map(needs).collect(), plan }
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Bytes of workspace that a run needs: for a host's plan what the plan says, for a GPU's the
+    /// on-chip memory of the groups that run at a time besides.
+    pub fn workspace_bytes(&self) -> usize {
+        self.needs.iter().map(Needs::bytes).max().unwrap_or(0)
+    }
+
+    /// Transposes `data` in place, with `workspace` if it is large enough.
+    ///
+    /// `done` is told after each stage how many stages are done.
+    ///
+    /// # Errors
+    /// [`RunError::Length`] and [`RunError::Workspace`], both before anything is touched.
+    pub fn run(
+        &self,
+        data: &mut [Byte],
+        workspace: &mut Workspace,
+        mut done: impl FnMut(usize),
+    ) -> Result<(), RunError> {
+        let (expected, got) = (self.plan.problem.bytes(), data.len());
+        if expected != got {
+            return Err(RunError::Length { expected, got });
+        }
+        let (need, have) = (self.workspace_bytes(), workspace.bytes());
+        if need > have {
+            return Err(RunError::Workspace { need, have });
+        }
+        for (k, (stage, &needs)) in self.plan.stages.iter().zip(&self.needs).enumerate() {
+            let (flags, bytes) = shared::split_flags(&mut workspace.words, needs.flag_words);
+            let elem_bytes = self.plan.problem.elem_bytes();
+            stages::run(stage, elem_bytes, needs, data, flags, bytes);
+            done(k + 1);
+        }
+        Ok(())
+    }
+
+    /// [`run`](Self::run) on initialised bytes.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_bytes(&self, data: &mut [u8], workspace: &mut Workspace) -> Result<(), RunError> {
+        self.run(shared::as_bytes_mut(data), workspace, |_| ())
+    }
+}

@@ -1,0 +1,55 @@
+//! The naive transposition that everything is tested against: out of place, obviously right.
+
+/// `batch` row-major `rows` by `cols` matrices of `elem_bytes`-byte elements, each transposed.
+///
+/// # Panics
+/// When `data` is not `batch · rows · cols · elem_bytes` long.
+pub fn transposed(
+    data: &[u8],
+    batch: usize,
+    rows: usize,
+    cols: usize,
+    elem_bytes: usize,
+) -> Vec<u8> {
+    assert_eq!(data.len(), batch * rows * cols * elem_bytes);
+    let mut out = Vec::with_capacity(data.len());
+    for b in 0..batch {
+        for j in 0..cols {
+            for i in 0..rows {
+                let at = ((b * rows + i) * cols + j) * elem_bytes;
+                out.extend_from_slice(&data[at..at + elem_bytes]);
+            }
+        }
+    }
+    out
+}
+
+/// Element `k` filled with `k`, so that a wrong element tells where it came from; elements of one
+/// or two bytes hold a hash of `k`.
+pub fn numbered(len: usize, elem_bytes: usize) -> Vec<u8> {
+    let mut data = Vec::with_capacity(len * elem_bytes);
+    for k in 0..len as u64 {
+        let word = if elem_bytes < 4 { k.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40 } else { k };
+        let bytes = word.to_le_bytes();
+        data.extend((0..elem_bytes).map(|b| bytes[b % 8] ^ (b / 8) as u8));
+    }
+    data
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_by_three() {
+        assert_eq!(transposed(b"abcdefABCDEF", 2, 2, 3, 1), b"adbecfADBECF");
+        assert_eq!(transposed(b"aabbccdd", 1, 2, 2, 2), b"aaccbbdd");
+    }
+
+    #[test]
+    fn numbers_tell_elements_apart() {
+        assert_eq!(&numbered(300, 4)[4 * 299..], 299u32.to_le_bytes());
+        let data = numbered(1000, 2);
+        assert_ne!(data[..1000], data[1000..]);
+    }
+}

@@ -1,0 +1,68 @@
+//! Splitting work over rayon's threads.
+
+use std::ops::Range;
+
+use crate::Byte;
+
+/// Runs `work(share, scratch)` for every share, each with `each` bytes of `scratch`.
+///
+/// One share runs in the calling thread and touches no thread pool; more run in the rayon pool
+/// that the call is made in.
+pub fn run_on<S: Send>(
+    shares: impl IntoIterator<Item = S, IntoIter: ExactSizeIterator>,
+    scratch: &mut [Byte],
+    each: usize,
+    work: impl Fn(S, &mut [Byte]) + Sync,
+) {
+    let shares = shares.into_iter();
+    if shares.len() <= 1 {
+        shares.for_each(|share| work(share, &mut scratch[..each]));
+        return;
+    }
+    let work = &work;
+    rayon::in_place_scope(|scope| {
+        let mut rest = scratch;
+        for share in shares {
+            let (mine, others) = rest.split_at_mut(each);
+            rest = others;
+            scope.spawn(move |_| work(share, mine));
+        }
+    });
+}
+
+/// Items `0..items` cut into `parts` runs of nearly equal length: the one of `part`.
+pub fn share(items: usize, parts: usize, part: usize) -> Range<usize> {
+    let (each, more) = (items / parts, items % parts);
+    let start = part * each + part.min(more);
+    start..start + each + usize::from(part < more)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn shares_cover_all_items_once() {
+        for items in 0..40 {
+            for parts in 1..9 {
+                let all: Vec<usize> =
+                    (0..parts).flat_map(|part| share(items, parts, part)).collect();
+                assert_eq!(all, (0..items).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn every_part_runs_with_scratch_of_its_own() {
+        for parts in 1..5 {
+            let mut scratch = vec![Byte::new(0); parts * 3];
+            let seen = AtomicUsize::new(0);
+            run_on(0..parts, &mut scratch, 3, |part, mine| {
+                mine.fill(Byte::new(part as u8));
+                seen.fetch_add(1 << (8 * part), Ordering::Relaxed);
+            });
+            assert_eq!(seen.into_inner(), (0..parts).map(|part| 1 << (8 * part)).sum());
+        }
+    }
+}

@@ -1,0 +1,424 @@
+//! Movers in which several threads work on one matrix, and views of memory as bytes: the crate's
+//! only `unsafe`.
+//!
+//! Who may touch which bytes is decided before they are touched: by a claim ([`Claims`]), by being
+//! the leader of a cycle, or by being the one part that a pair of tiles belongs to. Every span is
+//! checked against the matrix's length before its pointer is made.
+#![allow(unsafe_code)]
+
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::sync::atomic::AtomicU32;
+
+use turntile_perm::{Elementary, cycles};
+use turntile_plan::StageShape;
+
+use crate::Byte;
+use crate::claims::Claims;
+use crate::kernel::{self, Block};
+use crate::parts;
+
+/// Initialised bytes as bytes that need not be.
+#[cfg(test)]
+pub(crate) fn as_bytes(data: &[u8]) -> &[Byte] {
+    // SAFETY: MaybeUninit<u8> has the layout of u8, and every u8 is a valid one.
+    unsafe { std::slice::from_raw_parts(data.as_ptr().cast(), data.len()) }
+}
+
+/// The same for writing: only for movers, which write nothing but what they read there.
+pub(crate) fn as_bytes_mut(data: &mut [u8]) -> &mut [Byte] {
+    // SAFETY: the layout is the same; the crate's movers permute the bytes of the slice, so that
+    // all of them are initialised again when the borrow ends.
+    unsafe { std::slice::from_raw_parts_mut(data.as_mut_ptr().cast(), data.len()) }
+}
+
+/// The first `count` 32-bit words of a workspace, zeroed, as flags, and its other bytes.
+pub(crate) fn split_flags(
+    workspace: &mut [MaybeUninit<u64>],
+    count: usize,
+) -> (&[AtomicU32], &mut [Byte]) {
+    let bytes = size_of_val(workspace);
+    assert!(count * 4 <= bytes, "the workspace holds the flags");
+    let start = workspace.as_mut_ptr();
+    // SAFETY: `start` is valid for `bytes` bytes and aligned to 8; the words are zeroed, hence
+    // initialised, before a reference to them exists; the two slices do not overlap and both borrow
+    // the workspace exclusively.
+    unsafe {
+        start.cast::<u32>().write_bytes(0, count);
+        let flags = std::slice::from_raw_parts(start.cast::<AtomicU32>(), count);
+        let rest = start.cast::<Byte>().add(count * 4);
+        (flags, std::slice::from_raw_parts_mut(rest, bytes - count * 4))
+    }
+}
+
+/// A matrix that several threads work on.
+#[derive(Clone, Copy)]
+struct Shared<'a> {
+    start: *mut Byte,
+    len: usize,
+    life: PhantomData<&'a mut [Byte]>,
+}
+
+// SAFETY: it is a `&mut [Byte]` in parts; bytes have no thread affinity, and which thread touches
+// which of them is settled by the movers of this file.
+unsafe impl Send for Shared<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Shared<'_> {}
+
+impl<'a> Shared<'a> {
+    fn new(data: &'a mut [Byte]) -> Self {
+        Shared { start: data.as_mut_ptr(), len: data.len(), life: PhantomData }
+    }
+
+    /// The start of `bytes` bytes at `offset`, checked.
+    fn span(&self, offset: usize, bytes: usize) -> *mut Byte {
+        assert!(offset <= self.len && bytes <= self.len - offset, "a span lies in the matrix");
+        // SAFETY: in bounds of the slice that `start` was made from, by the line above.
+        unsafe { self.start.add(offset) }
+    }
+
+    /// Swaps two spans.
+    ///
+    /// # Safety
+    /// - The spans do not overlap.
+    /// - No other thread touches either meanwhile.
+    unsafe fn swap(&self, a: usize, b: usize, bytes: usize) {
+        // SAFETY: both are in bounds; the rest is the caller's.
+        unsafe {
+            std::ptr::swap_nonoverlapping(self.span(a, bytes), self.span(b, bytes), bytes);
+        }
+    }
+
+    /// The span as a slice.
+    ///
+    /// # Safety
+    /// No other thread writes the span while the slice lives.
+    unsafe fn slice(&self, offset: usize, bytes: usize) -> &[Byte] {
+        // SAFETY: in bounds; the rest is the caller's.
+        unsafe { std::slice::from_raw_parts(self.span(offset, bytes), bytes) }
+    }
+
+    /// The span as a slice to write.
+    ///
+    /// # Safety
+    /// No other thread touches the span while the slice lives, and no other slice overlaps it.
+    #[expect(clippy::mut_from_ref, reason = "exclusive by the caller's promise")]
+    unsafe fn slice_mut(&self, offset: usize, bytes: usize) -> &mut [Byte] {
+        // SAFETY: in bounds; the rest is the caller's.
+        unsafe { std::slice::from_raw_parts_mut(self.span(offset, bytes), bytes) }
+    }
+
+    /// Asks for the first lines of a span that will be written soon.
+    fn prefetch(&self, offset: usize, bytes: usize) {
+        const LINE: usize = 64;
+        const MOST_LINES: usize = 8;
+        let start = self.span(offset, bytes);
+        for line in 0..bytes.div_ceil(LINE).min(MOST_LINES) {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: a prefetch is a hint; the address is in bounds all the same.
+            unsafe {
+                use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+                _mm_prefetch::<_MM_HINT_T0>(start.add(line * LINE).cast());
+            }
+            #[cfg(not(target_arch = "x86_64"))]
+            let _ = (start, line);
+        }
+    }
+}
+
+/// Super-elements to be moved along the cycles of `shape`.
+#[derive(Clone, Copy)]
+pub(crate) struct Cycles {
+    /// What goes where.
+    pub shape: StageShape,
+    /// Bytes of an element.
+    pub elem_bytes: usize,
+}
+
+impl Cycles {
+    fn unit_bytes(&self) -> usize {
+        self.shape.unit() * self.elem_bytes
+    }
+
+    /// The tile that moving transposes, if it does.
+    fn tile(&self) -> Option<Block> {
+        match self.shape {
+            StageShape::FusedTiles { m, n, .. } => {
+                Some(Block { rows: m, cols: n, from_pitch: n, to_pitch: m })
+            }
+            _ => None,
+        }
+    }
+
+    /// Super-elements of the whole batch.
+    fn positions(&self) -> usize {
+        self.shape.batch() * self.shape.instance_units()
+    }
+
+    /// The successor of a position counted over the whole batch.
+    fn succ(&self, p: usize) -> usize {
+        let units = self.shape.instance_units();
+        let first = p / units * units;
+        first + self.shape.succ(p - first)
+    }
+
+    /// Where the bytes of a position begin. The one partial slot, the last, is a fixed point.
+    fn offset(&self, p: usize) -> usize {
+        let units = self.shape.instance_units();
+        let instance_bytes = self.shape.instance_len() * self.elem_bytes;
+        p / units * instance_bytes + p % units * self.unit_bytes()
+    }
+}
+
+/// PTTWAC: `parts` threads, each with as many chains in flight as its scratch holds super-elements
+/// less one, start at their own share of the positions and follow the cycles until they arrive
+/// where another chain started.
+///
+/// `flags` must be zero; `scratch` holds at least two super-elements for each part.
+pub(crate) fn follow_chains(
+    data: &mut [Byte],
+    cycles: Cycles,
+    claims: Claims,
+    parts: usize,
+    scratch: &mut [Byte],
+) {
+    let shared = Shared::new(data);
+    let each = scratch.len() / parts;
+    parts::run_on(0..parts, scratch, each, |part, scratch| {
+        let starters = parts::share(cycles.positions(), parts, part);
+        Worker { shared, cycles, claims }.run(starters, scratch);
+    });
+}
+
+/// What a thread of [`follow_chains`] works with.
+struct Worker<'a> {
+    shared: Shared<'a>,
+    cycles: Cycles,
+    claims: Claims<'a>,
+}
+
+/// Chains in flight at most; scratch usually sets fewer.
+const MOST_CHAINS: usize = 16;
+
+impl Worker<'_> {
+    fn run(&self, mut starters: Range<usize>, scratch: &mut [Byte]) {
+        let unit_bytes = self.cycles.unit_bytes();
+        let (spare, carried) = scratch.split_at_mut(unit_bytes);
+        let mut next = [None; MOST_CHAINS];
+        loop {
+            let mut alive = false;
+            for (next, carried) in next.iter_mut().zip(carried.chunks_exact_mut(unit_bytes)) {
+                *next = match *next {
+                    Some(p) => self.arrive(p, carried, spare),
+                    None => starters.find_map(|s| self.start(s, carried, spare)),
+                };
+                alive |= next.is_some();
+            }
+            // A chain that ends leaves its place to the next starter in the round after.
+            if !alive && starters.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// Starts a chain at `s`; where it goes next, unless it is taken or stays put.
+    fn start(&self, s: usize, carried: &mut [Byte], spare: &mut [Byte]) -> Option<usize> {
+        let next = self.cycles.succ(s);
+        if next == s && self.cycles.tile().is_none() {
+            return None;
+        }
+        let bytes = self.cycles.unit_bytes();
+        let at = self.cycles.offset(s);
+        // SAFETY: this worker has taken `s`, and whoever writes it waits for `s` to be marked read.
+        let read = || self.take_up(unsafe { self.shared.slice(at, bytes) }, carried);
+        if !self.claims.start(s, read) {
+            return None;
+        }
+        if next == s {
+            return self.arrive(s, carried, spare);
+        }
+        self.shared.prefetch(self.cycles.offset(next), bytes);
+        Some(next)
+    }
+
+    /// Brings what is carried to `p`; where the chain goes next, unless it ends.
+    fn arrive(&self, p: usize, carried: &mut [Byte], spare: &mut [Byte]) -> Option<usize> {
+        let bytes = self.cycles.unit_bytes();
+        let at = self.cycles.offset(p);
+        // SAFETY: only the carrier of its predecessor's content writes `p`, and that is this worker;
+        // nobody reads it any more: this worker has taken it, or its starter has marked it read.
+        // At most one of the two closures below runs, so there is one such slice at a time.
+        let place = || unsafe { self.shared.slice_mut(at, bytes) };
+        let carried = std::cell::Cell::new(Some(carried));
+        let put = || place().copy_from_slice(carried.take().expect("called once"));
+        let swap = || {
+            let (carried, place) = (carried.take().expect("called once"), place());
+            match self.cycles.tile() {
+                None => carried.swap_with_slice(place),
+                Some(_) => {
+                    self.take_up(place, spare);
+                    place.copy_from_slice(carried);
+                    carried.copy_from_slice(spare);
+                }
+            }
+        };
+        if !self.claims.arrive(p, swap, put) {
+            return None;
+        }
+        let next = self.cycles.succ(p);
+        self.shared.prefetch(self.cycles.offset(next), bytes);
+        Some(next)
+    }
+
+    /// Reads the content of a place, transposed if tiles are transposed on the way.
+    fn take_up(&self, place: &[Byte], into: &mut [Byte]) {
+        match self.cycles.tile() {
+            None => into.copy_from_slice(place),
+            Some(tile) => kernel::transpose(place, into, tile, self.cycles.elem_bytes),
+        }
+    }
+}
+
+/// P-IPT: every cycle is moved by the thread whose share its leader lies in. No flags, no scratch:
+/// contents are swapped through the leader's own place.
+pub(crate) fn rotate_cycles(data: &mut [Byte], all: Cycles, parts: usize) {
+    let shared = Shared::new(data);
+    parts::run_on(0..parts, &mut [], 0, |part, _| {
+        for leader in parts::share(all.positions(), parts, part) {
+            if !cycles::is_leader(leader, |p| all.succ(p)) {
+                continue;
+            }
+            let mut p = all.succ(leader);
+            while p != leader {
+                // SAFETY: two positions of one cycle, which only the finder of its leader moves.
+                unsafe { shared.swap(all.offset(leader), all.offset(p), all.unit_bytes()) };
+                p = all.succ(p);
+            }
+        }
+    });
+    if let Some(Block { rows, cols, .. }) = all.tile() {
+        let batch = all.positions();
+        let shape = StageShape::Elementary(Elementary { batch, rows, mid: 1, cols, unit: 1 });
+        rotate_cycles(data, Cycles { shape, ..all }, parts);
+    }
+}
+
+/// Squares of `side` elements, `mid` of them side by side in each of `batch` bands, every one
+/// transposed where it lies: 010! for one square matrix (`mid = 1`), 0210! for square tiles.
+#[derive(Clone, Copy)]
+pub(crate) struct Squares {
+    /// Bands.
+    pub batch: usize,
+    /// Rows and columns of a square.
+    pub side: usize,
+    /// Squares of a band.
+    pub mid: usize,
+    /// Bytes of an element.
+    pub elem_bytes: usize,
+}
+
+/// Bytes of a row of the tiles that change places, and rows of one: both together fill 16 KiB.
+const TILE_ROW_BYTES: usize = 256;
+const TILE_ROWS: usize = 64;
+
+/// Tiles of one thread on its stack.
+struct TileBuffers {
+    upper: [Byte; TILE_ROW_BYTES * TILE_ROWS],
+    lower: [Byte; TILE_ROW_BYTES * TILE_ROWS],
+    turned: [Byte; TILE_ROW_BYTES * TILE_ROWS],
+}
+
+/// Transposes all squares, tile pair by tile pair.
+pub(crate) fn swap_tile_pairs(data: &mut [Byte], squares: Squares, parts: usize) {
+    let shared = Shared::new(data);
+    let Squares { batch, side, mid, elem_bytes } = squares;
+    let tile = (TILE_ROW_BYTES / elem_bytes).clamp(1, TILE_ROWS);
+    let (count, down) = (batch * mid, side.div_ceil(tile));
+    parts::run_on(0..parts, &mut [], 0, |part, _| {
+        const EMPTY: [Byte; TILE_ROW_BYTES * TILE_ROWS] =
+            [Byte::uninit(); TILE_ROW_BYTES * TILE_ROWS];
+        let mut buffers = TileBuffers { upper: EMPTY, lower: EMPTY, turned: EMPTY };
+        // Many squares: a run of them each. Few: every so-many-th row of tiles, which balances the
+        // triangle.
+        let (own_squares, own_rows) = if count >= 2 * parts {
+            (parts::share(count, parts, part), (0..down).step_by(1))
+        } else {
+            (0..count, (part..down.max(part)).step_by(parts))
+        };
+        for square in own_squares {
+            let first = (square / mid * side * mid + square % mid) * side;
+            for i in own_rows.clone() {
+                for j in i..down {
+                    let pair = TilePair {
+                        first,
+                        pitch: mid * side,
+                        i: i * tile,
+                        j: j * tile,
+                        tile,
+                        squares,
+                    };
+                    // SAFETY: the pair belongs to this part alone: its square does, or its tile row.
+                    unsafe { pair.swap(shared, &mut buffers) };
+                }
+            }
+        }
+    });
+}
+
+/// The tiles at rows `i`, columns `j` and at rows `j`, columns `i` of a square.
+struct TilePair {
+    first: usize,
+    pitch: usize,
+    i: usize,
+    j: usize,
+    tile: usize,
+    squares: Squares,
+}
+
+impl TilePair {
+    /// Puts each tile, transposed, in the other's place.
+    ///
+    /// # Safety
+    /// No other thread touches either tile meanwhile.
+    unsafe fn swap(&self, shared: Shared, buffers: &mut TileBuffers) {
+        let Squares { side, elem_bytes, .. } = self.squares;
+        let (rows, cols) = (self.tile.min(side - self.i), self.tile.min(side - self.j));
+        let at = |row: usize, col: usize| (self.first + row * self.pitch + col) * elem_bytes;
+        if elem_bytes > TILE_ROW_BYTES {
+            if self.i != self.j {
+                // SAFETY: tiles of one element, off the diagonal; the rest is the caller's.
+                unsafe { shared.swap(at(self.i, self.j), at(self.j, self.i), elem_bytes) };
+            }
+            return;
+        }
+        let load = |row: usize, col: usize, height: usize, width: usize, buffer: &mut [Byte]| {
+            for (r, line) in buffer.chunks_exact_mut(width * elem_bytes).take(height).enumerate() {
+                // SAFETY: part of one of the two tiles, which are the caller's.
+                line.copy_from_slice(unsafe { shared.slice(at(row + r, col), line.len()) });
+            }
+        };
+        let store = |row: usize, col: usize, height: usize, width: usize, buffer: &[Byte]| {
+            for (r, line) in buffer.chunks_exact(width * elem_bytes).take(height).enumerate() {
+                // SAFETY: as above.
+                unsafe { shared.slice_mut(at(row + r, col), line.len()) }.copy_from_slice(line);
+            }
+        };
+        let turn = |rows, cols, from: &[Byte], to: &mut [Byte]| {
+            kernel::transpose(
+                from,
+                to,
+                Block { rows, cols, from_pitch: cols, to_pitch: rows },
+                elem_bytes,
+            );
+        };
+        load(self.i, self.j, rows, cols, &mut buffers.upper);
+        if self.i != self.j {
+            load(self.j, self.i, cols, rows, &mut buffers.lower);
+            turn(cols, rows, &buffers.lower, &mut buffers.turned);
+            store(self.i, self.j, rows, cols, &buffers.turned);
+        }
+        turn(rows, cols, &buffers.upper, &mut buffers.turned);
+        store(self.j, self.i, cols, rows, &buffers.turned);
+    }
+}

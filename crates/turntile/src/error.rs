@@ -1,0 +1,50 @@
+//! What can go wrong.
+
+use turntile_cpu::RunError;
+use turntile_plan::{PlanError, ProblemError};
+
+/// Why a transposition did not happen; the data are always as they were.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The slice is not as long as the shape says.
+    #[error("{batch} x {rows} x {cols} elements are {expected}, the slice has {got}")]
+    Length {
+        /// Matrices.
+        batch: usize,
+        /// Rows of each.
+        rows: usize,
+        /// Columns of each.
+        cols: usize,
+        /// Elements of the shape.
+        expected: usize,
+        /// Elements of the slice.
+        got: usize,
+    },
+    /// The number of elements does not fit a `usize`.
+    #[error("{batch} x {rows} x {cols} elements are too many to count")]
+    Overflow {
+        /// Matrices.
+        batch: usize,
+        /// Rows of each.
+        rows: usize,
+        /// Columns of each.
+        cols: usize,
+    },
+    /// The elements are not as large as those planned for.
+    #[error("the plan is for elements of {expected} bytes, these have {got}")]
+    ElementSize {
+        /// Bytes planned for.
+        expected: usize,
+        /// Bytes of the slice's elements.
+        got: usize,
+    },
+    /// The shape makes no problem.
+    #[error(transparent)]
+    Problem(#[from] ProblemError),
+    /// There is no such plan.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The plan could not run.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}

@@ -1,0 +1,194 @@
+//! The calls people make.
+
+use std::fmt;
+
+use turntile_cpu::{Executor, Workspace, transpose_small};
+use turntile_plan::{Limits, Plan, Planner, Problem, TileRule};
+
+use crate::Error;
+use crate::view::permute_as_bytes;
+
+/// Transposes a row-major matrix of `rows` by `cols` elements in place.
+///
+/// Elements may be of any type, zero-sized ones included. Sides of 0 and 1 are fine. The workspace
+/// is at most 2% of the matrix and 1 MiB for each thread; matrices up to 16 KiB use none.
+///
+/// # Errors
+/// [`Error::Length`] when `data` does not have `rows · cols` elements, [`Error::Overflow`] when that
+/// product overflows, [`Error::Run`] when there is no memory for the workspace. `data` is then as it
+/// was.
+pub fn transpose_in_place<T>(data: &mut [T], rows: usize, cols: usize) -> Result<(), Error> {
+    check_length(data.len(), 1, rows, cols)?;
+    if size_of::<T>() == 0 || rows <= 1 || cols <= 1 {
+        return Ok(());
+    }
+    if permute_as_bytes(data, |bytes| transpose_small(bytes, rows, cols, size_of::<T>())) {
+        return Ok(());
+    }
+    Transpose::new(rows, cols).plan::<T>()?.run(data)
+}
+
+fn check_length(got: usize, batch: usize, rows: usize, cols: usize) -> Result<(), Error> {
+    let expected = batch
+        .checked_mul(rows)
+        .and_then(|all_rows| all_rows.checked_mul(cols))
+        .ok_or(Error::Overflow { batch, rows, cols })?;
+    if got == expected { Ok(()) } else { Err(Error::Length { batch, rows, cols, expected, got }) }
+}
+
+/// A transposition to be planned: what is not said is chosen.
+#[derive(Clone, Debug)]
+pub struct Transpose {
+    batch: usize,
+    rows: usize,
+    cols: usize,
+    threads: Option<usize>,
+    cap: Option<usize>,
+    route: Option<String>,
+    tiles: TileRule,
+}
+
+impl Transpose {
+    /// Of one row-major matrix of `rows` by `cols` elements.
+    pub fn new(rows: usize, cols: usize) -> Self {
+        Transpose {
+            batch: 1,
+            rows,
+            cols,
+            threads: None,
+            cap: None,
+            route: None,
+            tiles: TileRule::default(),
+        }
+    }
+
+    /// Of so many equal matrices, one after the other in memory.
+    pub fn batch(self, batch: usize) -> Self {
+        Transpose { batch, ..self }
+    }
+
+    /// On at most so many threads; otherwise as many as the rayon pool that plans has.
+    pub fn threads(self, threads: usize) -> Self {
+        Transpose { threads: Some(threads), ..self }
+    }
+
+    /// With at most so many bytes of workspace, down to 0; otherwise 2% of the matrices and 1 MiB
+    /// for each thread.
+    pub fn workspace_cap(self, bytes: usize) -> Self {
+        Transpose { cap: Some(bytes), ..self }
+    }
+
+    /// By the route of that name ([`plan::ROUTES`](turntile_plan::ROUTES)); otherwise by the fastest.
+    pub fn route(self, name: impl Into<String>) -> Self {
+        Transpose { route: Some(name.into()), ..self }
+    }
+
+    /// With tiles chosen by another rule than the cost model.
+    pub fn tiles(self, rule: TileRule) -> Self {
+        Transpose { tiles: rule, ..self }
+    }
+
+    /// Plans it for elements of type `T`.
+    ///
+    /// # Errors
+    /// As [`plan_bytes`](Self::plan_bytes); zero-sized elements have nothing to plan.
+    pub fn plan<T>(&self) -> Result<Planned, Error> {
+        self.plan_bytes(size_of::<T>())
+    }
+
+    /// Plans it for elements of `elem_bytes` bytes.
+    ///
+    /// # Errors
+    /// [`Error::Problem`] when the matrices exceed the address space or `elem_bytes` is 0;
+    /// [`Error::Plan`] when the route asked for does not exist or cannot serve the problem within
+    /// the cap.
+    pub fn plan_bytes(&self, elem_bytes: usize) -> Result<Planned, Error> {
+        let mut problem = Problem::with_batch(self.batch, self.rows, self.cols, elem_bytes)?;
+        if let Some(cap) = self.cap {
+            problem = problem.with_cap(cap);
+        }
+        let threads = self.threads.unwrap_or_else(rayon::current_num_threads);
+        let mut planner = Planner::new(Limits::host(threads)).with_tiles(self.tiles);
+        if let Some(name) = &self.route {
+            planner = planner.with_route(name)?;
+        }
+        Ok(Planned::new(planner.plan(&problem)?, threads))
+    }
+}
+
+/// A planned transposition, to be run as often as wanted, from any thread.
+///
+/// `Display` prints the plan on a line, `{:#}` in full.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    executor: Executor,
+}
+
+impl Planned {
+    /// Runs any plan on the host, one made for a GPU included: it then runs on `threads` threads,
+    /// with scratch in place of the GPU's on-chip memory.
+    pub fn new(plan: Plan, threads: usize) -> Self {
+        Planned { executor: Executor::new(plan, threads) }
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        self.executor.plan()
+    }
+
+    /// Bytes that a run needs beyond the matrices; it never allocates more.
+    pub fn workspace_bytes(&self) -> usize {
+        self.executor.workspace_bytes()
+    }
+
+    /// A workspace of that size, to be used for many runs.
+    ///
+    /// # Errors
+    /// [`Error::Run`] when there is no memory for it.
+    pub fn workspace(&self) -> Result<Workspace, Error> {
+        Ok(Workspace::new(self.workspace_bytes())?)
+    }
+
+    /// Transposes `data` in place, with a workspace allocated for the run.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::ElementSize`], or [`Error::Run`] when there is no memory for the
+    /// workspace; `data` is then as it was.
+    pub fn run<T>(&self, data: &mut [T]) -> Result<(), Error> {
+        self.run_with(data, &mut self.workspace()?)
+    }
+
+    /// Transposes `data` in place, with a workspace of the caller's, and allocates nothing large.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::ElementSize`], or [`Error::Run`] when the workspace is too small;
+    /// `data` is then as it was.
+    pub fn run_with<T>(&self, data: &mut [T], workspace: &mut Workspace) -> Result<(), Error> {
+        let problem = &self.plan().problem;
+        let (expected, got) = (problem.elem_bytes(), size_of::<T>());
+        if expected != got {
+            return Err(Error::ElementSize { expected, got });
+        }
+        check_length(data.len(), problem.batch(), problem.rows(), problem.cols())?;
+        Ok(permute_as_bytes(data, |bytes| self.executor.run(bytes, workspace, |_| ()))?)
+    }
+
+    /// Transposes elements given as bytes, telling `done` after each stage how many are done.
+    ///
+    /// # Errors
+    /// [`Error::Run`] when `data` or the workspace has the wrong length; `data` is then as it was.
+    pub fn run_bytes(
+        &self,
+        data: &mut [u8],
+        workspace: &mut Workspace,
+        done: impl FnMut(usize),
+    ) -> Result<(), Error> {
+        Ok(permute_as_bytes(data, |bytes| self.executor.run(bytes, workspace, done))?)
+    }
+}
+
+impl fmt::Display for Planned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.plan().fmt(f)
+    }
+}

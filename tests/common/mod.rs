@@ -1,0 +1,43 @@
+//! One checker for everything that runs plans.
+
+use turntile::plan::{Plan, Problem};
+use turntile_cpu::{Executor, Workspace, oracle};
+
+/// Runs `plan` on numbered elements with exactly the workspace it asks for, poisoned, and compares
+/// every byte with the oracle.
+pub fn check(plan: Plan, threads: usize) {
+    let problem = plan.problem;
+    let want = oracle::transposed(
+        &oracle::numbered(problem.len(), problem.elem_bytes()),
+        problem.batch(),
+        problem.rows(),
+        problem.cols(),
+        problem.elem_bytes(),
+    );
+    check_against(plan, threads, &want);
+}
+
+/// The same with the transposed elements given.
+pub fn check_against(plan: Plan, threads: usize, want: &[u8]) {
+    let problem = plan.problem;
+    let mut data = oracle::numbered(problem.len(), problem.elem_bytes());
+    let executor = Executor::new(plan, threads);
+    let mut workspace = Workspace::new(executor.workspace_bytes()).unwrap();
+    workspace.poison(0x5A);
+    executor.run_bytes(&mut data, &mut workspace).unwrap();
+    if data != want {
+        report(&problem, &data, want, executor.plan());
+    }
+}
+
+fn report(problem: &Problem, got: &[u8], want: &[u8], plan: &Plan) -> ! {
+    let e = problem.elem_bytes();
+    let wrong = got.chunks(e).zip(want.chunks(e)).filter(|(got, want)| got != want).count();
+    let (at, (got, want)) = got
+        .chunks(e)
+        .zip(want.chunks(e))
+        .enumerate()
+        .find(|(_, (got, want))| got != want)
+        .expect("they differ");
+    panic!("{wrong} of {} elements wrong, the first at {at}: {got:?} not {want:?}\n{plan:#}", problem.len());
+}

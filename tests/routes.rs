@@ -1,0 +1,151 @@
+//! Every route, with every tile, on every device, against the naive oracle: the losers too.
+
+mod common;
+
+use common::{check, check_against};
+use proptest::prelude::*;
+use turntile::plan::{Limits, Planner, Problem, ROUTES, TileRule, limits};
+use turntile_cpu::oracle;
+
+const ELEM_BYTES: [usize; 8] = [1, 2, 3, 4, 8, 12, 16, 24];
+const LARGEST_SIDE: usize = 36;
+
+/// All shapes up to 36 x 36, every element size, every route, every feasible tile.
+#[test]
+fn all_small_shapes_on_every_route_and_tile() {
+    let planner = Planner::new(Limits::host(2)).with_tiles(TileRule::Exhaustive);
+    let mut served = vec![0; ROUTES.len()];
+    for rows in 0..=LARGEST_SIDE {
+        for cols in 0..=LARGEST_SIDE {
+            for elem_bytes in ELEM_BYTES {
+                let problem = Problem::new(rows, cols, elem_bytes).unwrap().with_cap(1 << 20);
+                let from = oracle::numbered(problem.len(), elem_bytes);
+                let want = oracle::transposed(&from, 1, rows, cols, elem_bytes);
+                let survey = planner.survey(&problem);
+                assert!(!survey.candidates.is_empty(), "{problem}");
+                for plan in survey.candidates {
+                    served[ROUTES.iter().position(|r| r.name == plan.route).unwrap()] += 1;
+                    check_against(plan, 1, &want);
+                }
+            }
+        }
+    }
+    for (route, served) in ROUTES.iter().zip(served) {
+        assert!(served > 0, "{} was never feasible", route.name);
+    }
+}
+
+/// The best plan of each route on every preset device, as it is, executed on the host.
+#[test]
+fn plans_for_every_device_run_on_the_host() {
+    for limits in limits::presets().into_iter().chain([Limits::host(3)]) {
+        let planner = Planner::new(limits);
+        for rows in 1..=LARGEST_SIDE {
+            for cols in 1..=LARGEST_SIDE {
+                for elem_bytes in [1, 4, 12] {
+                    let problem = Problem::new(rows, cols, elem_bytes).unwrap();
+                    planner.survey(&problem).candidates.into_iter().for_each(|plan| check(plan, 2));
+                }
+            }
+        }
+        for (batch, rows, cols, elem_bytes) in [
+            (1, 720, 180, 4),
+            (1, 511, 250, 4),
+            (1, 499, 251, 2),
+            (3, 64, 48, 4),
+            (1, 384, 384, 8),
+            (1, 640, 384, 4),
+            (1, 20_000, 3, 4),
+            (1, 7, 9_973, 8),
+            (2, 330, 390, 1),
+            (1, 50, 75, 4096),
+        ] {
+            let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
+            planner.survey(&problem).candidates.into_iter().for_each(|plan| check(plan, 2));
+        }
+    }
+}
+
+/// Flags in memory are what it takes when a device has hardly any memory on chip.
+#[test]
+fn a_device_with_little_on_chip_memory_still_transposes() {
+    for group_bytes in [16, 64, 256, 1024] {
+        for base in [Limits::k20(), Limits::h200(), Limits::host(2)] {
+            let limits = Limits { group_bytes, register_bytes: 0, cluster_groups: 1, ..base };
+            let planner = Planner::new(limits).with_tiles(TileRule::Exhaustive);
+            for (rows, cols) in [(12, 18), (13, 7), (30, 30), (1, 9), (25, 60)] {
+                let problem = Problem::new(rows, cols, 4).unwrap();
+                planner.survey(&problem).candidates.into_iter().for_each(|plan| check(plan, 2));
+            }
+        }
+    }
+}
+
+/// Every cap from nothing up: the plan keeps to it, and there always is one.
+#[test]
+fn caps_are_obeyed_down_to_zero() {
+    for (rows, cols) in [(48, 36), (37, 41), (60, 60), (2, 900), (700, 3)] {
+        for cap in [0, 1, 8, 100, 1_000, 5_000, 20_000, 1 << 20] {
+            for limits in limits::presets() {
+                let problem = Problem::new(rows, cols, 4).unwrap().with_cap(cap);
+                let plan = Planner::new(limits).plan(&problem).unwrap();
+                assert!(plan.workspace_bytes <= cap, "{plan}");
+                check(plan, 1);
+            }
+        }
+    }
+}
+
+fn any_limits() -> impl Strategy<Value = Limits> {
+    prop_oneof![
+        (1usize..5).prop_map(Limits::host),
+        Just(Limits::k20()),
+        Just(Limits::a100()),
+        Just(Limits::h200())
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn random_problems_on_every_route(
+        limits in any_limits(),
+        batch in 1usize..4,
+        rows in 1usize..400,
+        cols in 1usize..400,
+        elem_bytes in prop::sample::select(&ELEM_BYTES),
+        threads in 1usize..4,
+    ) {
+        let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
+        Planner::new(limits)
+            .survey(&problem)
+            .candidates
+            .into_iter()
+            .for_each(|plan| check(plan, threads));
+    }
+}
+
+proptest! {
+    /// Offsets folded through the stages, without any memory: sides up to 2^20.
+    #[test]
+    fn offsets_of_large_problems_end_where_they_must(
+        limits in any_limits(),
+        batch in 1usize..3,
+        rows in 1usize..=1 << 20,
+        cols in 1usize..=1 << 20,
+        friendly in 0u32..12,
+        elem_bytes in 1usize..32,
+        offsets: [usize; 8],
+    ) {
+        // Random sides rarely share useful divisors: half the time give them some.
+        let (rows, cols) = (rows >> friendly << friendly, cols >> friendly << friendly);
+        let problem = Problem::with_batch(batch, rows.max(1), cols.max(1), elem_bytes).unwrap();
+        for plan in Planner::new(limits).survey(&problem).candidates {
+            for offset in offsets {
+                let offset = offset % problem.len();
+                prop_assert_eq!(plan.dest(offset), problem.dest(offset), "{:#}", plan);
+            }
+        }
+    }
+}
