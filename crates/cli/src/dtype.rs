@@ -81,8 +81,8 @@ fn scalar_bytes(name: &[u8]) -> Result<usize, HeaderError> {
     let sizes: &[usize] = match kind {
         b'b' => &[1],
         b'i' | b'u' => &[1, 2, 4, 8],
-        b'f' => &[2, 4, 8, 10, 12, 16],
-        b'c' => &[4, 8, 16, 20, 24, 32],
+        b'f' => &[2, 4, 8, 12, 16],
+        b'c' => &[8, 16, 24, 32],
         b'm' | b'M' => &[8],
         b'S' | b'a' | b'U' | b'V' => &[],
         _ => return Err(unknown()),

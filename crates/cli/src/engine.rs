@@ -49,7 +49,7 @@ impl Planned {
             builder = builder.threads(threads.get());
         }
         if let Some(route) = &settings.route {
-            builder = builder.route(route)?;
+            builder = builder.route(route);
         }
         Ok(Planned(builder.plan_bytes(step.elem_bytes)?))
     }
@@ -74,8 +74,9 @@ impl Planned {
         self.0.workspace_bytes()
     }
 
-    /// Runs it on `data`, and says after each stage how many of how many are done.
-    pub fn run(&self, data: &mut [u8], observe: &mut dyn FnMut(usize, usize)) -> Result<(), Error> {
-        Ok(self.0.run_bytes_observed(data, &mut |done, stages| observe(done, stages))?)
+    /// Runs it on `data`, and says after each pass how many are done.
+    pub fn run(&self, data: &mut [u8], done: impl FnMut(usize)) -> Result<(), Error> {
+        let mut workspace = self.0.workspace()?;
+        Ok(self.0.run_bytes(data, &mut workspace, done)?)
     }
 }

@@ -44,7 +44,10 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     // An error means that the signals were ignored when the process began (nohup, a job of a script
     // in the background): then they stay so.
-    let _ = ctrlc::try_set_handler(|| replace::abandon(INTERRUPTED));
+    let _ = ctrlc::try_set_handler(|| {
+        complain(&"interrupted");
+        replace::abandon(INTERRUPTED)
+    });
     let json = match &cli.command {
         Command::Transpose(args) => args.common.json,
         Command::Reorder(args) => args.common.json,

@@ -183,7 +183,12 @@ fn hostile_prefixes_are_errors() {
         for byte in 0..=255 {
             let mut bytes = good.clone();
             bytes[at] = byte;
-            let _ = read(&bytes);
+            if let Ok(header) = read(&bytes) {
+                let again = header.rewritten(header.shape(), header.order()).unwrap();
+                let again = read(&[&again[..], &[0; 48]].concat()).unwrap();
+                assert_eq!((again.shape(), again.order()), (header.shape(), header.order()));
+                assert_eq!(again.item_bytes(), header.item_bytes());
+            }
         }
     }
     for (major, minor) in [(0, 0), (1, 1), (4, 0), (255, 255)] {

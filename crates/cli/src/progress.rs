@@ -47,8 +47,8 @@ impl Progress {
         );
     }
 
-    /// Begins a phase measured in stages of a plan.
-    pub fn stages(&self, what: &'static str, total: usize) {
+    /// Begins a phase measured in passes over the data.
+    pub fn passes(&self, what: &'static str, total: usize) {
         self.phase("{spinner} {prefix:<12} {wide_bar} {pos}/{len} passes {elapsed}", what, total);
     }
 

@@ -1,7 +1,6 @@
 //! What a command did, in words or in JSON.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
@@ -163,6 +162,7 @@ impl Report {
                     self.routes.join(", then ")
                 );
             }
+            None if before.order == after.order && self.operation == "reorder" => {}
             None => text += "; no element had to move",
         }
         if self.output != self.file {
@@ -187,10 +187,10 @@ impl Report {
     }
 }
 
-/// Seconds with three digits and the unit that suits them.
+/// Seconds in the unit that suits them.
 pub fn duration(seconds: f64) -> String {
     if seconds >= 1.0 {
-        format!("{:.1?}", Duration::from_secs_f64(seconds))
+        format!("{seconds:.1} s")
     } else if seconds >= 1e-3 {
         format!("{:.1} ms", seconds * 1e3)
     } else {

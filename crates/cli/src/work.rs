@@ -126,14 +126,11 @@ pub fn apply(
     done.read = start.elapsed();
 
     let start = Instant::now();
+    progress.passes("transposing", done.passes);
+    let mut before = 0;
     for plan in &plans {
-        progress.stages("transposing", 0);
-        plan.run(&mut data, &mut |stage, stages| {
-            if stage == 0 || stage == 1 {
-                progress.stages("transposing", stages);
-            }
-            progress.set(stage);
-        })?;
+        plan.run(&mut data, |passes| progress.set(before + passes))?;
+        before += plan.passes();
     }
     done.transpose = start.elapsed();
 
