@@ -12,7 +12,7 @@
 //! | `report`, `progress` | what the user sees |
 //! | `error` | what can go wrong |
 //!
-//! Exit codes: 0 done, 1 not done (the files are as they were), 2 wrong usage, 130 interrupted.
+//! Exit codes: 0 done, 1 not done (the files are as they were), 2 wrong usage, 130 interrupted (as they were, too).
 
 mod args;
 mod dtype;
@@ -44,10 +44,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     // An error means that the signals were ignored when the process began (nohup, a job of a script
     // in the background): then they stay so.
-    let _ = ctrlc::try_set_handler(|| {
-        complain(&"interrupted");
-        replace::abandon(INTERRUPTED)
-    });
+    let _ = ctrlc::try_set_handler(|| replace::abandon(|| complain(&"interrupted"), INTERRUPTED));
     let json = match &cli.command {
         Command::Transpose(args) => args.common.json,
         Command::Reorder(args) => args.common.json,

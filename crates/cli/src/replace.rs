@@ -9,22 +9,39 @@ use tempfile::NamedTempFile;
 
 use crate::error::Error;
 
-/// The temporary file of the moment, for whoever must remove it before the process ends.
-static CURRENT: Mutex<Option<PathBuf>> = Mutex::new(None);
-
-fn current() -> MutexGuard<'static, Option<PathBuf>> {
-    CURRENT.lock().unwrap_or_else(PoisonError::into_inner)
+/// How far the process's replacement has come.
+#[derive(Debug, PartialEq, Eq)]
+enum Stage {
+    /// Nothing is there that would have to be removed.
+    Clear,
+    /// This temporary file is.
+    Writing(PathBuf),
+    /// The new file is in place.
+    Replaced,
 }
 
-/// Removes the temporary file, if there is one, and ends the process.
+/// For whoever must clean up before the process ends.
+static STAGE: Mutex<Stage> = Mutex::new(Stage::Clear);
+
+fn stage() -> MutexGuard<'static, Stage> {
+    STAGE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Tells that the work is given up, removes the temporary file, if there is one, and ends the process.
 ///
-/// The lock is held to the end: a rename that has begun is finished first, none begins after, and no
-/// new temporary file appears.
-pub fn abandon(exit_code: i32) -> ! {
-    let mut current = current();
-    if let Some(path) = current.take() {
-        let _ = fs::remove_file(path);
+/// Once the new file is in place there is nothing to give up, and this returns without a word: who is
+/// told of an interruption can rely on the old file. The lock is held to the end: a rename that has
+/// begun is finished first, none begins after, and no new temporary file appears.
+pub fn abandon(tell: impl FnOnce(), exit_code: i32) {
+    let stage = stage();
+    match &*stage {
+        Stage::Replaced => return,
+        Stage::Clear => {}
+        Stage::Writing(path) => {
+            let _ = fs::remove_file(path);
+        }
     }
+    tell();
     std::process::exit(exit_code)
 }
 
@@ -77,12 +94,12 @@ impl Target {
             // Less the process's umask, as for any new file.
             builder.permissions(fs::Permissions::from_mode(0o666));
         }
-        let mut current = current();
+        let mut stage = stage();
         let temp = builder
             .tempfile_in(&self.directory)
             .map_err(Error::io("make a temporary file in", &self.directory))?;
-        *current = Some(temp.path().to_path_buf());
-        drop(current);
+        *stage = Stage::Writing(temp.path().to_path_buf());
+        drop(stage);
         let pending = Pending { temp: Some(temp), target: self };
         if let Some(metadata) = &pending.target.replaced {
             keep_owner(pending.file(), metadata);
@@ -117,11 +134,11 @@ impl Pending {
     /// Syncs what was written and puts it in the target's place.
     pub fn commit(mut self) -> Result<(), Error> {
         self.file().sync_all().map_err(Error::io("sync the new", self.path()))?;
-        let mut current = current();
+        let mut stage = stage();
         let temp = self.temp.take().expect("present until committed or dropped");
         let renamed = temp.persist(&self.target.path);
-        *current = None;
-        drop(current);
+        *stage = if renamed.is_ok() { Stage::Replaced } else { Stage::Clear };
+        drop(stage);
         match renamed {
             Ok(_) => sync_directory(&self.target.directory),
             Err(error) => Err(Error::io("replace", &self.target.path)(error.error)),
@@ -131,9 +148,9 @@ impl Pending {
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        let mut current = current();
+        let mut stage = stage();
         if self.temp.take().is_some() {
-            *current = None;
+            *stage = Stage::Clear;
         }
     }
 }
@@ -196,6 +213,7 @@ mod tests {
         pending.file().write_all(b"half").unwrap();
         assert_eq!(names(directory.path()).len(), 2);
         drop(pending);
+        assert_eq!(*stage(), Stage::Clear);
         assert_eq!(fs::read(&path).unwrap(), b"old");
         assert_eq!(names(directory.path()), ["data"]);
 
@@ -205,7 +223,7 @@ mod tests {
         pending.commit().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(names(directory.path()), ["data"]);
-        assert_eq!(*current(), None);
+        assert_eq!(*stage(), Stage::Replaced);
     }
 
     #[test]
