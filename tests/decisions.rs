@@ -1,1 +1,145 @@
+//! What the planner decides, without moving anything.
 
+use turntile::plan::{
+    DeviceKind, Limits, Method, Plan, Planner, Problem, Scope, StageShape, TileRule, limits,
+};
+
+fn plan(limits: Limits, rows: usize, cols: usize, elem_bytes: usize) -> Plan {
+    Planner::new(limits).plan(&Problem::new(rows, cols, elem_bytes).unwrap()).unwrap()
+}
+
+/// The thesis's six shapes and the ones that each route is for.
+#[test]
+fn routes_of_named_problems() {
+    for (device, rows, cols, elem_bytes, route) in [
+        ("h200", 7200, 1800, 4, "on-chip"),
+        ("h200", 3001, 3989, 4, "on-chip"),
+        ("h200", 16384, 16384, 4, "square"),
+        ("h200", 19968, 12032, 4, "square-tile"),
+        ("h200", 16381, 20011, 4, "aligned-slots"),
+        ("h200", 10_000_000, 8, 4, "skinny"),
+        ("h200", 9_999_991, 7, 4, "aligned-slots"),
+        ("h200", 1, 77, 4, "nothing"),
+        ("host", 8192, 8192, 4, "square"),
+        ("host", 4093, 8191, 4, "aligned-slots"),
+        ("host", 64, 48, 4, "on-chip"),
+        ("host", 50, 75, 4096, "one-stage"),
+        ("host", 5000, 7000, 4096, "one-stage"),
+    ] {
+        let limits = Limits::preset(device).unwrap();
+        let plan = plan(limits, rows, cols, elem_bytes);
+        assert_eq!(plan.route, route, "{plan:#}");
+    }
+}
+
+/// Thesis section 4.8.3: the three-stage method beats the four-stage one on a K20, which fusion
+/// does not change; section 4.8.4: its tiles have sides from 50 to 100.
+#[test]
+fn the_thesis_on_its_own_gpu() {
+    for (rows, cols) in
+        [(7200, 1800), (5100, 2500), (4000, 3200), (3300, 3900), (2500, 5100), (1800, 7200)]
+    {
+        let problem = Problem::new(rows, cols, 4).unwrap();
+        let on = |route: &str, rule| {
+            let planner = Planner::new(Limits::k20()).with_tiles(rule).with_route(route).unwrap();
+            planner.plan(&problem).unwrap()
+        };
+        let staged = ["three-stage", "four-stage-fused", "four-stage"];
+        let seconds = staged.map(|route| on(route, TileRule::CostModel).seconds);
+        assert!(seconds.is_sorted(), "{problem}: {seconds:?}");
+        let by_rule = on("three-stage", TileRule::Thesis);
+        let tile = by_rule.tile;
+        assert!((50..=100).contains(&tile.m) && (50..=100).contains(&tile.n), "{by_rule}");
+        assert!(tile.m * tile.n * 4 <= Limits::k20().group_bytes, "{by_rule}");
+        // The largest of all tiles that the rule allows, and never better than an exhaustive search.
+        let all = Planner::new(Limits::k20())
+            .with_tiles(TileRule::Exhaustive)
+            .with_route("three-stage")
+            .unwrap()
+            .survey(&problem)
+            .candidates;
+        assert!(all.len() > 20 && all.iter().any(|plan| plan.tile == tile));
+        assert!(all[0].seconds <= by_rule.seconds);
+        assert!(all[0].seconds <= seconds[0] * 1.0001, "the cost model's tiles miss the best");
+    }
+}
+
+/// Whatever a plan says holds together.
+#[test]
+fn every_candidate_keeps_to_its_limits() {
+    for limits in limits::presets().into_iter().chain([Limits::host(16)]) {
+        for (batch, rows, cols, elem_bytes) in [
+            (1, 7200, 1800, 4),
+            (1, 16381, 20011, 4),
+            (1, 20011, 16381, 2),
+            (256, 2048, 1408, 2),
+            (100_000, 64, 48, 4),
+            (1, 10_000_000, 3, 4),
+            (1, 19, 10_000_000, 16),
+            (1, 160_000, 160_000, 4),
+            (1, 32768, 24576, 1),
+            (3, 1000, 999, 100_000),
+        ] {
+            let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
+            let survey = Planner::new(limits.clone()).survey(&problem);
+            assert!(survey.candidates.is_sorted_by(|a, b| a.seconds <= b.seconds));
+            for plan in survey.candidates {
+                assert!(plan.workspace_bytes <= limits.cap(&problem), "{plan:#}");
+                for stage in &plan.stages {
+                    assert_eq!(stage.shape.len(), problem.len(), "{plan:#}");
+                    assert!(!stage.shape.is_identity(), "{plan:#}");
+                    let launch = &stage.launch;
+                    assert!(launch.groups >= 1 && launch.threads >= 1 && launch.lanes >= 1);
+                    assert!(launch.threads <= limits.group_threads, "{plan:#}");
+                    if limits.kind == DeviceKind::Gpu {
+                        let registers = match stage.method {
+                            Method::BarrierSync { scope: Scope::Grid } => limits.register_bytes,
+                            _ => 0,
+                        };
+                        let most = limits.group_bytes + registers;
+                        assert!(launch.on_chip_bytes <= most, "{plan:#}");
+                    }
+                }
+                let all: usize = plan
+                    .stages
+                    .iter()
+                    .map(|stage| stage.launch.workspace_bytes(plan.kind))
+                    .max()
+                    .unwrap_or(0);
+                assert_eq!(plan.workspace_bytes, all, "{plan:#}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_plan_prints_on_a_line_and_in_full() {
+    let planner = Planner::new(Limits::k20()).with_route("three-stage").unwrap();
+    let plan = planner.plan(&Problem::new(7200, 1800, 4).unwrap()).unwrap();
+    let line = plan.to_string();
+    assert!(line.starts_with("7200x1800 w4 on k20: three-stage: 100!(7200x"), "{line}");
+    assert!(line.contains(" -> 010!(") && line.contains(" -> 0100!("), "{line}");
+    assert!(line.contains("; 3 passes, workspace ") && !line.contains('\n'), "{line}");
+    let full = format!("{plan:#}");
+    for word in ["problem", "device", "tile", "stage 3", "flag words", "on chip", "GB/s"] {
+        assert!(full.contains(word), "{full}");
+    }
+    let declined = format!("{:#}", self::plan(Limits::h200(), 16381, 20011, 4));
+    for why in ["not        square: 16381 x 20011 is not square", "square-tile: no divisor of 1"] {
+        assert!(declined.contains(why), "{declined}");
+    }
+}
+
+#[test]
+fn planning_is_quick_even_with_many_divisors() {
+    // Not a timed test: the number of candidates is what planning time follows.
+    let problem = Problem::new(20_160, 25_200, 4).unwrap();
+    for limits in limits::presets() {
+        let survey = Planner::new(limits).survey(&problem);
+        assert!(survey.candidates.len() <= 13);
+    }
+    let StageShape::Elementary(e) = plan(Limits::h200(), 20_160, 25_200, 4).stages[0].shape else {
+        panic!("a shape with many divisors has an elementary first stage")
+    };
+    assert!(e.rows > 1);
+}

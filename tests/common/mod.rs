@@ -39,5 +39,8 @@ fn report(problem: &Problem, got: &[u8], want: &[u8], plan: &Plan) -> ! {
         .enumerate()
         .find(|(_, (got, want))| got != want)
         .expect("they differ");
-    panic!("{wrong} of {} elements wrong, the first at {at}: {got:?} not {want:?}\n{plan:#}", problem.len());
+    panic!(
+        "{wrong} of {} elements wrong, the first at {at}: {got:?} not {want:?}\n{plan:#}",
+        problem.len()
+    );
 }

@@ -159,7 +159,7 @@ fn over(work: usize, threads: usize, on_chip_bytes: usize, limits: &Limits) -> L
         DeviceKind::Host => limits.units.min(work),
         DeviceKind::Gpu => work,
     };
-    let threads = threads.next_multiple_of(limits.warp).min(limits.group_threads);
+    let threads = threads.max(1).next_multiple_of(limits.warp).min(limits.group_threads);
     Launch { groups, threads, lanes: 1, on_chip_bytes, flag_words: 0, kept_bytes: 0 }
 }
 
@@ -246,7 +246,7 @@ fn in_cycles(shape: StageShape, elem_bytes: usize, limits: &Limits) -> Vec<(Meth
             let workers = (held / 2).clamp(1, MOVE_THREADS / lanes);
             let groups = units.div_ceil(workers).clamp(1, limits.units * MOVE_GROUPS_PER_UNIT);
             let (threads, on_chip_bytes) = (workers * lanes, 2 * workers * unit_bytes);
-            let threads = threads.next_multiple_of(limits.warp);
+            let threads = threads.max(1).next_multiple_of(limits.warp);
             Launch { groups, threads, lanes, on_chip_bytes, flag_words: 0, kept_bytes: 0 }
         }
     };

@@ -45,6 +45,6 @@ mod view;
 
 pub use error::Error;
 pub use transpose::{Planned, Transpose, transpose_in_place};
-pub use turntile_cpu::Workspace;
+pub use turntile_cpu::{RunError, Workspace};
 pub use turntile_plan as plan;
 pub use turntile_plan::{Plan, TileRule};

@@ -72,7 +72,8 @@ pub(super) fn choose(
 
 /// All pairs of proper divisors whose tile fits on chip, as the staged routes use them.
 ///
-/// Under the cost model only the largest `m` for each `n`: longer super-elements never cost more.
+/// Under the cost model, for each `n`, only the largest `m` whose tile fits on chip once and the
+/// largest whose tile fits twice, as moving it takes: longer super-elements never cost more.
 pub(super) fn pairs(
     problem: &Problem,
     limits: &Limits,
@@ -81,14 +82,20 @@ pub(super) fn pairs(
     something_moves(problem)?;
     let down = proper_divisors(problem.rows(), 2, problem.rows() - 1)?;
     let across = proper_divisors(problem.cols(), 2, problem.cols() - 1)?;
-    let fits = |m: usize, n: usize| m * n * problem.elem_bytes() <= limits.group_bytes;
+    let fitting = |n: usize, copies: usize| {
+        let most = limits.group_bytes / (copies * n * problem.elem_bytes());
+        down.clone().take_while(move |&m| m <= most)
+    };
     let tiles: Vec<Tile> = match rule {
         TileRule::CostModel => across
-            .filter_map(|n| down.clone().filter(|&m| fits(m, n)).max().map(|m| Tile { m, n }))
+            .flat_map(|n| {
+                let largest = [fitting(n, 1).last(), fitting(n, 2).last()];
+                largest.into_iter().flatten().map(move |m| Tile { m, n })
+            })
             .collect(),
-        TileRule::Thesis | TileRule::Exhaustive => across
-            .flat_map(|n| down.clone().filter(move |&m| fits(m, n)).map(move |m| Tile { m, n }))
-            .collect(),
+        TileRule::Thesis | TileRule::Exhaustive => {
+            across.flat_map(|n| fitting(n, 1).map(move |m| Tile { m, n })).collect()
+        }
     };
     if tiles.is_empty() {
         let have = limits.group_bytes;
@@ -113,8 +120,8 @@ fn thesis(tiles: Vec<Tile>, problem: &Problem, limits: &Limits) -> Result<Vec<Ti
 /// Longest slot worth trying: moves are as fast as a copy from here on.
 const LONGEST_SLOT_BYTES: usize = 4096;
 
-/// Slots of a power of two of elements (every length for sides up to 64), and chunks of one slot's
-/// rows up to what fits.
+/// Slots of a power of two of elements (every length for sides up to 64; a single element would be
+/// the one-stage route), and chunks of one slot's rows up to what fits.
 pub(super) fn slot_tiles(
     problem: &Problem,
     limits: &Limits,
@@ -122,11 +129,11 @@ pub(super) fn slot_tiles(
 ) -> Result<Vec<Tile>, Infeasible> {
     let long = problem.rows().max(problem.cols());
     let row_bytes = problem.rows().min(problem.cols()) * problem.elem_bytes();
-    let longest = (LONGEST_SLOT_BYTES / problem.elem_bytes()).clamp(1, long);
+    let longest = (LONGEST_SLOT_BYTES / problem.elem_bytes()).clamp(2, long);
     let slots: Vec<usize> = match rule {
         TileRule::Thesis => THESIS_SIDES.filter(|&slot| slot <= long).collect(),
-        TileRule::Exhaustive if long <= 64 => (1..=long).collect(),
-        _ => std::iter::successors(Some(1), |slot| Some(slot * 2))
+        TileRule::Exhaustive if long <= 64 => (2..=long).collect(),
+        _ => std::iter::successors(Some(2), |slot| Some(slot * 2))
             .take_while(|&slot| slot <= longest)
             .collect(),
     };
