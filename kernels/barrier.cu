@@ -1,0 +1,123 @@
+// 010!, 0010!, 0210! by barrier-sync at block scope: a block reads whole instances, waits, and writes
+// them transposed (thesis section 4.5).
+#include "micro_region.cuh"
+#include "region.cuh"
+
+#ifndef WORD
+#define WORD 4
+#endif
+
+struct BarrierArgs {
+    char *data;
+    u64 instances;
+    u32 rows, cols;              // of an instance
+    u32 stacked;                 // instances of a block, whole and contiguous; 1 where mid > 1
+    u32 pitch;                   // bytes from row to row on chip
+    u32 mid;                     // instances side by side (0210!)
+    u32 wide;
+    u32 down;                    // log2 of a strip's height in micro-blocks
+    u32 pad;
+    u64 row_bytes, column_bytes; // from row to row in memory before, from column to column after
+    u64 band_bytes;              // from one set of `mid` instances to the next
+    u64 instance_bytes;          // from instance to instance within a set: a row's length where mid > 1
+};
+
+// Where an instance's first element lies.
+static __device__ u64 instance_offset(const BarrierArgs &a, u64 instance) {
+    const u64 band = instance / a.mid;
+    return band * a.band_bytes + (instance - band * a.mid) * a.instance_bytes;
+}
+
+// Word by word through shared memory: any shape, any alignment.
+extern "C" __global__ void __launch_bounds__(1024, 2) barrier_block(const __grid_constant__ BarrierArgs a) {
+    extern __shared__ uint4 shared[];
+    char *tile = (char *)shared;
+    const u64 first = u64(blockIdx.x) * a.stacked;
+    const u32 stacked = u32(min(u64(a.stacked), a.instances - first));
+    char *at = a.data + instance_offset(a, first);
+    load_region<WORD>(tile, a.pitch, at, a.row_bytes, stacked * a.rows, a.cols, a.wide);
+    copy_async_wait();
+    __syncthreads();
+    for (u32 i = 0; i < stacked; i++)
+        store_region<WORD>(tile + i * a.rows * a.pitch, a.pitch, at + i * a.instance_bytes, a.column_bytes, a.rows,
+                           a.cols, a.wide);
+}
+
+// By micro-blocks, each in its thread's slots of shared memory: rows and columns are multiples of a
+// micro-block's, and everything lies on its alignment.
+extern "C" __global__ void __launch_bounds__(512, 2) barrier_micro(const __grid_constant__ BarrierArgs a) {
+    extern __shared__ uint4 shared[];
+    using Slots = MicroSlots<WORD>;
+    constexpr u32 E = Slots::E;
+    const u64 first = u64(blockIdx.x) * a.stacked;
+    const u32 stacked = u32(min(u64(a.stacked), a.instances - first));
+    MicroRegion g = {a.rows / E, a.cols / E, a.down, 0, 0, a.row_bytes, a.column_bytes};
+    const u32 places = g.places(), total = stacked * places;
+    char *data = a.data + instance_offset(a, first);
+    u32 number = 0, p, q;
+    for (u32 e = threadIdx.x; e < total; e += blockDim.x, number++) {
+        const u32 i = e / places;
+        g.from = i * a.instance_bytes;
+        if (g.at(e - i * places, p, q)) Slots::fetch(g, (char *)shared, number, data, p, q);
+    }
+    copy_async_wait();
+    __syncthreads();
+    number = 0;
+    for (u32 e = threadIdx.x; e < total; e += blockDim.x, number++) {
+        const u32 i = e / places;
+        g.to = i * a.instance_bytes;
+        if (!g.at(e - i * places, p, q)) continue;
+        Micro<WORD> m;
+        Slots::take((char *)shared, number, m);
+        Slots::store(g, m, data, p, q);
+    }
+}
+
+// Through registers alone, as the thesis prints it first: at most 32 words a thread.
+template <int K> static __device__ void through_registers(const BarrierArgs &a) {
+    const u64 first = u64(blockIdx.x) * a.stacked;
+    const u32 stacked = u32(min(u64(a.stacked), a.instances - first));
+    char *at = a.data + first * a.instance_bytes;
+    const u32 total = stacked * a.rows * a.cols;
+    Word<WORD> x[K];
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+        const u32 e = threadIdx.x + k * blockDim.x;
+        if (e < total) x[k] = *(const Word<WORD> *)(at + u64(e) * WORD);
+    }
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+        const u32 e = threadIdx.x + k * blockDim.x, line = e / a.cols, i = line / a.rows;
+        const u32 r = line - i * a.rows, c = e - line * a.cols;
+        if (e < total) *(Word<WORD> *)(at + i * a.instance_bytes + (u64(c) * a.rows + r) * WORD) = x[k];
+    }
+}
+
+#define REGISTERS(K)                                                                                   \
+    extern "C" __global__ void barrier_registers_##K(const __grid_constant__ BarrierArgs a) {          \
+        through_registers<K>(a);                                                                       \
+    }
+REGISTERS(4)
+REGISTERS(16)
+
+// Any transposition whose instance fits on chip: [rows][mid][cols][unit] with every extent at will.
+struct AnyArgs {
+    char *data;
+    u64 instance_bytes;
+    u32 rows, mid, cols, unit; // unit in words of WORD bytes
+};
+
+extern "C" __global__ void __launch_bounds__(1024) barrier_any(const __grid_constant__ AnyArgs a) {
+    extern __shared__ uint4 shared[];
+    Word<WORD> *held = (Word<WORD> *)shared;
+    Word<WORD> *at = (Word<WORD> *)(a.data + u64(blockIdx.x) * a.instance_bytes);
+    const u32 total = a.rows * a.mid * a.cols * a.unit;
+    for (u32 e = threadIdx.x; e < total; e += blockDim.x) held[e] = at[e];
+    __syncthreads();
+    for (u32 e = threadIdx.x; e < total; e += blockDim.x) {
+        const u32 s = e / a.unit, rest = s / a.rows, outer = s % a.rows;
+        const u32 inner = rest / a.mid, between = rest % a.mid;
+        at[e] = held[((outer * a.mid + between) * a.cols + inner) * a.unit + e % a.unit];
+    }
+}

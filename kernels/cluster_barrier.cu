@@ -1,0 +1,28 @@
+// 010! by barrier-sync at cluster scope: an instance lies across the shared memories of a cluster.
+#include "wide_barrier.cuh"
+
+#ifndef WORD
+#define WORD 4
+#endif
+
+static __device__ void cluster_wait() {
+    asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+#define CLUSTER(N, NAME, GRANULE)                                                                      \
+    extern "C" __global__ void __cluster_dims__(N, 1, 1) __launch_bounds__(1024, 1)                    \
+        barrier_cluster##NAME##_##N(const __grid_constant__ WideArgs a) {                              \
+        extern __shared__ uint4 shared[];                                                              \
+        transpose_together<WORD, GRANULE, 0>(a, a.data + u64(blockIdx.x / N) * a.instance_bytes,       \
+                                             blockIdx.x % N, (char *)shared, cluster_wait);            \
+    }
+#define CLUSTERS(NAME, GRANULE)                                                                        \
+    CLUSTER(2, NAME, GRANULE)                                                                          \
+    CLUSTER(4, NAME, GRANULE)                                                                          \
+    CLUSTER(8, NAME, GRANULE)                                                                          \
+    CLUSTER(16, NAME, GRANULE)
+
+CLUSTERS(, WORD)
+#if WORD < 4
+CLUSTERS(_wide, 4)
+#endif

@@ -1,0 +1,52 @@
+// P-IPT: one worker a cycle, no flags, no workspace. A worker walks the cycle of every candidate and
+// moves it only if the candidate is the cycle's least; where the extents are equal that is a swap.
+#include "move_args.cuh"
+
+#ifndef WORD
+#define WORD 4
+#endif
+
+template <class Map> struct PerCycleArgs {
+    char *data;
+    u64 units;
+    u32 lanes, vectors;
+    Map map;
+};
+
+template <class Map> static __device__ bool leads(const Map &map, typename Map::Index s) {
+    typename Map::Index p = map.succ(s);
+    if (p == s) return false;
+    while (p > s) p = map.succ(p);
+    return p == s;
+}
+
+template <class Map> static __device__ void per_cycle(const PerCycleArgs<Map> &a) {
+    using I = typename Map::Index;
+    const u32 sub = threadIdx.x & (a.lanes - 1);
+    const I workers = I(gridDim.x) * (blockDim.x / a.lanes);
+    for (I s = I(blockIdx.x) * (blockDim.x / a.lanes) + threadIdx.x / a.lanes; s < I(a.units); s += workers) {
+        if (!leads(a.map, s)) continue;
+        // A vector at a time around the cycle: nothing but the vector is held, whatever the length.
+        for (u32 v = sub; v < a.vectors; v += a.lanes) {
+            char *base = a.data + u64(v) * WORD;
+            Word<WORD> carried = *(Word<WORD> *)(base + a.map.offset(s));
+            for (I p = a.map.succ(s);; p = a.map.succ(p)) {
+                Word<WORD> *place = (Word<WORD> *)(base + a.map.offset(p));
+                const Word<WORD> fetched = *place;
+                *place = carried;
+                if (p == s) break;
+                carried = fetched;
+            }
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(256) per_cycle_swap32(const __grid_constant__ PerCycleArgs<Swap<u32>> a) {
+    per_cycle(a);
+}
+extern "C" __global__ void __launch_bounds__(256) per_cycle_swap64(const __grid_constant__ PerCycleArgs<Swap<u64>> a) {
+    per_cycle(a);
+}
+extern "C" __global__ void __launch_bounds__(256) per_cycle_slots(const __grid_constant__ PerCycleArgs<SlotMove> a) {
+    per_cycle(a);
+}

@@ -1,0 +1,114 @@
+// Rectangles of a matrix, read by rows onto the chip and written by columns, word by word: any shape
+// and any alignment that a word has. (See micro_region.cuh for the fast way, where 16 bytes align.)
+//
+// On chip, element (r, c) of a region lies at r * pitch + c * W bytes; the host picks the pitch so that
+// an odd number of granules separates rows, and reading down a column meets no bank twice.
+#pragma once
+#include "index.cuh"
+
+// A pair of offsets that follow a position of mixed digits (outer, inner) in fixed steps, without
+// dividing: `a` on chip, `b` in memory.
+struct Walk {
+    u32 inner, inners, step_inner;
+    u32 a, a_step, a_wrap;
+    u64 b, b_step, b_wrap;
+
+    __device__ Walk(u32 start, u32 step, u32 inners_, u32 a_outer, u32 a_inner, u64 b_outer, u64 b_inner)
+        : inner(start % inners_), inners(inners_), step_inner(step % inners_) {
+        const u32 outer = start / inners, step_outer = step / inners;
+        a = outer * a_outer + inner * a_inner;
+        a_step = step_outer * a_outer + step_inner * a_inner;
+        a_wrap = a_step + a_outer - inners * a_inner;
+        b = outer * b_outer + inner * b_inner;
+        b_step = step_outer * b_outer + step_inner * b_inner;
+        b_wrap = b_step + b_outer - inners * b_inner;
+    }
+    __device__ void advance() {
+        inner += step_inner;
+        const bool over = inner >= inners;
+        inner -= over ? inners : 0;
+        a += over ? a_wrap : a_step;
+        b += over ? b_wrap : b_step;
+    }
+};
+
+// Rows of a region to the chip: `rows` rows of `granules` granules of G bytes, `stride` bytes apart.
+template <int G>
+__device__ void load_rows(char *tile, u32 pitch, const char *from, u64 stride, u32 rows, u32 granules) {
+    const u32 total = rows * granules, step = blockDim.x;
+    Walk w(threadIdx.x, step, granules, pitch, G, stride, G);
+    if constexpr (G >= 4) {
+#pragma unroll 4
+        for (u32 e = threadIdx.x; e < total; e += step) {
+            copy_async<G>(tile + w.a, from + w.b);
+            w.advance();
+        }
+    } else {
+        constexpr int kBatch = 4; // loads in flight
+        for (u32 e = threadIdx.x; e < total; e += kBatch * step) {
+            Word<G> x[kBatch];
+            u32 to[kBatch];
+#pragma unroll
+            for (int k = 0; k < kBatch; k++) {
+                to[k] = w.a;
+                if (e + k * step < total) x[k] = *(const Word<G> *)(from + w.b);
+                w.advance();
+            }
+#pragma unroll
+            for (int k = 0; k < kBatch; k++)
+                if (e + k * step < total) *(Word<G> *)(tile + to[k]) = x[k];
+        }
+    }
+}
+
+// P words of a column, one from each of P rows, as one word.
+template <int W, int P> struct Column {
+    static __device__ Word<W * P> read(const char *at, u32 pitch) {
+        static_assert(P == 1, "narrow words only");
+        return *(const Word<W> *)at;
+    }
+};
+template <> struct Column<2, 2> {
+    static __device__ u32 read(const char *at, u32 pitch) {
+        return *(const u16 *)at | u32(*(const u16 *)(at + pitch)) << 16;
+    }
+};
+template <> struct Column<1, 4> {
+    static __device__ u32 read(const char *at, u32 pitch) {
+        return *(const u8 *)at | u32(*(const u8 *)(at + pitch)) << 8 | u32(*(const u8 *)(at + 2 * pitch)) << 16 |
+               u32(*(const u8 *)(at + 3 * pitch)) << 24;
+    }
+};
+
+// Columns of a region to memory: column c, `rows` words long, to `to + c * stride`. P divides `rows`.
+template <int W, int P>
+__device__ void store_columns(const char *tile, u32 pitch, char *to, u64 stride, u32 rows, u32 cols) {
+    const u32 packs = rows / P, total = cols * packs, step = blockDim.x;
+    Walk w(threadIdx.x, step, packs, W, P * pitch, stride, P * W);
+#pragma unroll 4
+    for (u32 e = threadIdx.x; e < total; e += step) {
+        *(Word<W * P> *)(to + w.b) = Column<W, P>::read(tile + w.a, pitch);
+        w.advance();
+    }
+}
+
+// How the host found it best to move narrow words: in granules of 4 bytes where alignment allows.
+enum : u32 { kWideLoads = 1, kWideStores = 2 };
+
+template <int W> constexpr int kPack = W < 4 ? 4 / W : 1;
+
+template <int W>
+__device__ void load_region(char *tile, u32 pitch, const char *from, u64 stride, u32 rows, u32 cols, u32 wide) {
+    if (W < 4 && (wide & kWideLoads))
+        load_rows<4>(tile, pitch, from, stride, rows, cols / kPack<W>);
+    else
+        load_rows<W>(tile, pitch, from, stride, rows, cols);
+}
+
+template <int W>
+__device__ void store_region(const char *tile, u32 pitch, char *to, u64 stride, u32 rows, u32 cols, u32 wide) {
+    if (W < 4 && (wide & kWideStores))
+        store_columns<W, kPack<W>>(tile, pitch, to, stride, rows, cols);
+    else
+        store_columns<W, 1>(tile, pitch, to, stride, rows, cols);
+}

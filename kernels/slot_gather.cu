@@ -1,0 +1,141 @@
+// The gather pass of the aligned-slot route, any shape: chunk after chunk of rows on chip, the whole
+// grid together, one barrier a chunk. Forward reads a chunk by rows (and the slot - 1 rows after it) and
+// writes its slots, column by column, into its own memory; backward does the reverse, last chunk first.
+//
+// Row `extent.rows + r` of a column stands for row r of the next column: the slots of the last chunk
+// run on into it. Those first rows of the matrix lie in chunk 0, so they pass through `kept`.
+#include <cooperative_groups.h>
+
+#include "region.cuh"
+
+#ifndef WORD
+#define WORD 4
+#endif
+
+struct GatherArgs {
+    char *data, *kept;
+    SlotMove slots;             // the index maps; its byte fields are not used
+    u64 batch, matrix_bytes;
+    u64 chunks;
+    u32 block_rows, block_cols; // of a block's rectangle of a chunk and the rows after it
+    u32 across;
+    u32 pitch;
+};
+
+// Column c of the block: where row `lo` to row `hi` of the rectangle lie when gathered.
+struct ColumnRun {
+    i64 start; // bytes from row 0 of the rectangle, which may lie before the column's first slot
+    u32 lo, hi;
+};
+
+struct Chunk {
+    u64 number, first_row;
+    u32 r0, c0, rows, cols; // the rectangle of this block, r0 within the chunk
+
+    __device__ Chunk(const GatherArgs &a, u64 number_) : number(number_) {
+        const SlotMove &s = a.slots;
+        const bool last = number == s.last_chunk;
+        first_row = number * s.chunk;
+        const u32 extended = u32((last ? s.last_rows : s.chunk) + s.slot - 1);
+        r0 = blockIdx.x / a.across * a.block_rows, c0 = blockIdx.x % a.across * a.block_cols;
+        rows = r0 < extended ? min(a.block_rows, extended - r0) : 0;
+        cols = c0 < s.cols ? min(a.block_cols, u32(s.cols - c0)) : 0;
+        if (rows == 0 || cols == 0) rows = 0, cols = 0;
+    }
+    // Element (row, column) of the rectangle among the rows of the matrix, in bytes; `wrapped` when it
+    // is kept instead.
+    __device__ char *by_row(const GatherArgs &a, char *matrix, u32 r, u32 c) const {
+        const u64 row = first_row + r0 + r;
+        const bool wrapped = row >= a.slots.rows;
+        const u64 cell = (wrapped ? row - a.slots.rows : row) * a.slots.cols + c0 + c + (wrapped ? 1 : 0);
+        return (wrapped ? a.kept : matrix) + cell * WORD;
+    }
+    __device__ void find_runs(const GatherArgs &a, ColumnRun *runs) const {
+        const SlotMove &s = a.slots;
+        const i64 top = i64(first_row + r0);
+        for (u32 c = threadIdx.x; c < cols; c += blockDim.x) {
+            const u64 j = c0 + c;
+            u64 first, place, next_first, next_place;
+            s.column(number, j, first, place);
+            s.column(number, j + 1, next_first, next_place);
+            const u64 end = min((first + (next_place - place)) * s.slot, s.rows * s.cols);
+            // Final position of the rectangle's row 0 in this column, from the first slot's start.
+            const i64 position = i64(j * s.rows) + top - i64(first * s.slot);
+            const i64 count = i64(end - first * s.slot);
+            runs[c].start = (i64((number * s.per_chunk.divisor + place) * s.slot) + position) * WORD;
+            runs[c].lo = u32(min(max(-position, i64(0)), i64(rows)));
+            runs[c].hi = u32(min(max(count - position, i64(0)), i64(rows)));
+        }
+        __syncthreads();
+    }
+};
+
+// By rows (inner digit: columns) or by columns (inner digit: rows); `b` counts the outer digit.
+static __device__ Walk rowwise(const Chunk &k, u32 pitch) {
+    return Walk(threadIdx.x, blockDim.x, max(k.cols, 1u), pitch, WORD, 1, 0);
+}
+static __device__ Walk columnwise(const Chunk &k, u32 pitch) {
+    return Walk(threadIdx.x, blockDim.x, max(k.rows, 1u), WORD, pitch, 1, 0);
+}
+
+static __device__ bool in_run(const ColumnRun &run, u32 r) { return r >= run.lo && r < run.hi; }
+
+static __device__ void fetch(char *to, const char *from) {
+    if constexpr (WORD >= 4)
+        copy_async<WORD>(to, from);
+    else
+        *(Word<WORD> *)to = *(const Word<WORD> *)from;
+}
+
+template <bool Backward> static __device__ void gather(const GatherArgs &a) {
+    extern __shared__ uint4 shared[];
+    ColumnRun *runs = (ColumnRun *)shared;
+    char *tile = (char *)shared + a.block_cols * sizeof(ColumnRun);
+    const auto grid = cooperative_groups::this_grid();
+    const u64 thread = u64(blockIdx.x) * blockDim.x + threadIdx.x, threads = u64(gridDim.x) * blockDim.x;
+    const u64 kept_words = (a.slots.slot - 1) * a.slots.cols;
+    using W = Word<WORD>;
+
+    for (u64 m = 0; m < a.batch; m++) {
+        char *matrix = a.data + m * a.matrix_bytes;
+        if (!Backward)
+            for (u64 e = thread; e < kept_words; e += threads) ((W *)a.kept)[e] = ((const W *)matrix)[e];
+        for (u64 step = 0; step < a.chunks; step++) {
+            const Chunk k(a, Backward ? a.chunks - 1 - step : step);
+            // The only chunk reads the first rows where others keep them.
+            if (!Backward && a.chunks == 1) grid.sync();
+            k.find_runs(a, runs);
+            const auto row_at = [&](u32 r, u32 c) { return k.by_row(a, matrix, r, c); };
+            const auto run_at = [&](u32 r, u32 c) { return matrix + runs[c].start + i64(r) * WORD; };
+            const u32 total = k.rows * k.cols;
+
+            Walk w = Backward ? columnwise(k, a.pitch) : rowwise(k, a.pitch);
+#pragma unroll 4
+            for (u32 e = threadIdx.x; e < total; e += blockDim.x, w.advance()) {
+                const u32 outer = u32(w.b), r = Backward ? w.inner : outer, c = Backward ? outer : w.inner;
+                if (in_run(runs[c], r)) fetch(tile + w.a, Backward ? run_at(r, c) : row_at(r, c));
+            }
+            copy_async_wait();
+            grid.sync();
+            w = Backward ? rowwise(k, a.pitch) : columnwise(k, a.pitch);
+#pragma unroll 4
+            for (u32 e = threadIdx.x; e < total; e += blockDim.x, w.advance()) {
+                const u32 outer = u32(w.b), r = Backward ? outer : w.inner, c = Backward ? w.inner : outer;
+                if (in_run(runs[c], r)) *(W *)(Backward ? row_at(r, c) : run_at(r, c)) = *(const W *)(tile + w.a);
+            }
+            __syncthreads();
+        }
+        if (Backward) {
+            // What the last chunk's slots hold of the first rows, now that chunk 0 has been read.
+            grid.sync();
+            for (u64 e = thread; e < kept_words; e += threads) {
+                const u64 j = e % a.slots.cols, position = j * a.slots.rows + e / a.slots.cols;
+                if (a.slots.slot_div.div(position) * a.slots.slot < j * a.slots.rows) ((W *)matrix)[e] = ((const W *)a.kept)[e];
+            }
+            grid.sync();
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(1024, 1) slot_gather(const __grid_constant__ GatherArgs a) { gather<false>(a); }
+extern "C" __global__ void __launch_bounds__(1024, 1) slot_scatter(const __grid_constant__ GatherArgs a) { gather<true>(a); }

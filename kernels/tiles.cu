@@ -1,0 +1,141 @@
+// Square matrices and square tiles: no cycles, every tile meets its mirror image once.
+#include "tiles.cuh"
+
+#ifndef WORD
+#define WORD 4
+#endif
+
+struct SquareArgs {
+    char *data;
+    u64 pitch;       // bytes from row to row
+    u64 batch_bytes; // from matrix to matrix
+    u32 side;        // of the matrix, in elements
+    u32 across;      // tiles across the matrix
+    u32 pairs, pad;  // pairs of a matrix, the diagonal's included
+};
+
+// Number of a pair to tile row i <= tile column j: the triangle folded into a rectangle, so that
+// neighbouring blocks take neighbouring tiles of a row.
+static __device__ void pair_of(u32 number, u32 across, u32 &i, u32 &j) {
+    const u32 width = across | 1u; // across + 1 when even
+    const u32 y = number / width, x = number % width;
+    if (across % 2) {
+        const bool upper = x >= y;
+        i = upper ? y : across - y;
+        j = upper ? x : across - 1 - x;
+    } else {
+        const bool upper = x > y;
+        i = upper ? y : across - 1 - y;
+        j = upper ? x - 1 : across - 1 - x;
+    }
+}
+
+// Tiles (i, j) and (j, i) change places, each transposed (thesis section 4.2, M = N).
+template <int W, int T> static __device__ void swap_pairs(const SquareArgs &a) {
+    using Tiles = Tile<W, T>;
+    using Vec = typename Tiles::Vec;
+    extern __shared__ uint4 shared[];
+    Vec *upper = (Vec *)shared, *lower = upper + Tiles::bytes / sizeof(Vec);
+    u32 i, j;
+    pair_of(blockIdx.x % a.pairs, a.across, i, j);
+    char *matrix = a.data + u64(blockIdx.x / a.pairs) * a.batch_bytes;
+    char *at_ij = matrix + u64(i) * T * a.pitch + u64(j) * T * W;
+    char *at_ji = matrix + u64(j) * T * a.pitch + u64(i) * T * W;
+    const u32 rows_i = min(T, a.side - i * T), rows_j = min(T, a.side - j * T);
+#pragma unroll 1
+    for (int k = 0; k < Tiles::each; k++) {
+        const u32 m = threadIdx.x + k * Tiles::threads, p = m / Tiles::side, q = m % Tiles::side;
+        Micro<W> x, y;
+        Tiles::load(x, at_ij, a.pitch, p, q, rows_i, rows_j);
+        if (i != j) Tiles::load(y, at_ji, a.pitch, p, q, rows_j, rows_i);
+        x.transpose();
+        Tiles::mirror(upper, x, p, q);
+        if (i != j) {
+            y.transpose();
+            Tiles::mirror(lower, y, p, q);
+        }
+    }
+    __syncthreads();
+    Tiles::store(upper, at_ji, a.pitch, threadIdx.x, rows_j, rows_i);
+    if (i != j) Tiles::store(lower, at_ij, a.pitch, threadIdx.x, rows_i, rows_j);
+}
+
+// The same word by word: any side, any alignment. 256 threads, tiles of 32 x 32.
+extern "C" __global__ void __launch_bounds__(256) square_swap_any(const __grid_constant__ SquareArgs a) {
+    constexpr u32 T = 32;
+    using W = Word<WORD>;
+    __shared__ W upper[T][T + 1], lower[T][T + 1];
+    u32 i, j;
+    pair_of(blockIdx.x % a.pairs, a.across, i, j);
+    char *matrix = a.data + u64(blockIdx.x / a.pairs) * a.batch_bytes;
+    const auto at = [&](u32 r, u32 c) -> W * { return (W *)(matrix + u64(r) * a.pitch) + c; };
+    const u32 c = threadIdx.x % T;
+    for (u32 r = threadIdx.x / T; r < T; r += blockDim.x / T) {
+        if (i * T + r < a.side && j * T + c < a.side) upper[r][c] = *at(i * T + r, j * T + c);
+        if (j * T + r < a.side && i * T + c < a.side) lower[r][c] = *at(j * T + r, i * T + c);
+    }
+    __syncthreads();
+    for (u32 r = threadIdx.x / T; r < T; r += blockDim.x / T) {
+        if (i * T + r < a.side && j * T + c < a.side) *at(i * T + r, j * T + c) = lower[c][r];
+        if (i != j && j * T + r < a.side && i * T + c < a.side) *at(j * T + r, i * T + c) = upper[c][r];
+    }
+}
+
+struct TilesArgs {
+    char *data;
+    u64 pitch;      // bytes from row to row of a tile
+    u64 band_bytes; // from band to band, `mid` tiles side by side in each
+    u32 mid, pad;
+    u64 tiles;
+};
+
+// 0210!: [batch][T][mid][T] to itself, every tile transposed where it lies.
+template <int W, int T> static __device__ void tiles_in_place(const TilesArgs &a) {
+    using Tiles = Tile<W, T>;
+    using Vec = typename Tiles::Vec;
+    extern __shared__ uint4 shared[];
+    const u32 slot = threadIdx.x / Tiles::threads, thread = threadIdx.x % Tiles::threads;
+    const u64 number = u64(blockIdx.x) * Tiles::per_block + slot;
+    Vec *tile = (Vec *)shared + slot * (Tiles::bytes / sizeof(Vec));
+    const bool real = number < a.tiles;
+    const u64 band = number / a.mid;
+    char *at = a.data + band * a.band_bytes + (number - band * a.mid) * u64(T * W);
+    if (real) {
+#pragma unroll
+        for (int k = 0; k < Tiles::each; k++) {
+            const u32 m = thread + k * Tiles::threads, p = m / Tiles::side, q = m % Tiles::side;
+            Micro<W> x;
+            Tiles::load(x, at, a.pitch, p, q, T, T);
+            x.transpose();
+            Tiles::mirror(tile, x, p, q);
+        }
+    }
+    __syncthreads();
+    if (real) Tiles::store(tile, at, a.pitch, thread, T, T);
+}
+
+#define SWAP(T)                                                                                        \
+    extern "C" __global__ void __launch_bounds__(256) square_swap_##T(const __grid_constant__ SquareArgs a) { \
+        swap_pairs<WORD, T>(a);                                                                        \
+    }
+#define IN_PLACE(T)                                                                                    \
+    extern "C" __global__ void __launch_bounds__(256) tiles_##T(const __grid_constant__ TilesArgs a) { \
+        tiles_in_place<WORD, T>(a);                                                                    \
+    }
+
+#if WORD >= 4
+SWAP(32)
+IN_PLACE(32)
+#endif
+SWAP(64)
+IN_PLACE(64)
+#if WORD <= 8
+IN_PLACE(128)
+#endif
+#if WORD <= 2
+SWAP(128)
+#endif
+#if WORD == 16
+SWAP(16)
+IN_PLACE(16)
+#endif

@@ -1,0 +1,78 @@
+// Barrier-sync where several blocks hold a matrix together: every block reads a rectangle of it onto
+// the chip, all wait for each other, every block writes its rectangle transposed.
+#pragma once
+#include "region.cuh"
+
+struct WideArgs {
+    char *data;
+    u64 instance_bytes;
+    u32 rows, cols;             // of an instance
+    u32 block_rows, block_cols; // of a rectangle
+    u32 across;                 // rectangles across
+    u32 pitch;
+    u32 shared_rows;            // rows of a rectangle held in shared memory; the others in registers
+    u32 wide;
+};
+
+// `K` registers of 4 bytes a thread hold the rows that shared memory does not; narrow words share one.
+template <int W, int K> struct Held {
+    static constexpr int packed = W < 4 ? 4 / W : 1;
+    static constexpr int slots = K * 4 / (W < 4 ? 4 : W);
+    using Slot = Word<(W < 4 ? 4 : W)>;
+    Slot x[slots > 0 ? slots : 1];
+
+    // visit(k, shift, walk) for each of `total` words that this thread holds: in slot k, `shift` bits up.
+    template <class Visit> static __device__ void each(u32 total, Walk w, Visit visit) {
+#pragma unroll
+        for (int k = 0; k < slots * packed; k++) {
+            if (threadIdx.x + k * blockDim.x < total) visit(k / packed, k % packed * (8 * W), w);
+            w.advance();
+        }
+    }
+    __device__ void put(int k, int shift, Word<W> word) {
+        if constexpr (W >= 4)
+            x[k] = word;
+        else
+            x[k] = shift == 0 ? u32(word) : x[k] | u32(word) << shift;
+    }
+    __device__ Word<W> get(int k, int shift) const {
+        if constexpr (W >= 4)
+            return x[k];
+        else
+            return Word<W>(x[k] >> shift);
+    }
+};
+
+// `block` is this block's number within its instance; `all_wait` orders all reads before all writes.
+// Words narrower than 4 bytes are held four bytes at a time where alignment allows (`wide`).
+template <int W, int G, int K, class Wait>
+__device__ void transpose_together(const WideArgs &a, char *instance, u32 block, char *tile, Wait all_wait) {
+    const u32 r0 = block / a.across * a.block_rows, c0 = block % a.across * a.block_cols;
+    const u32 rows = r0 < a.rows ? min(a.block_rows, a.rows - r0) : 0;
+    const u32 cols = c0 < a.cols ? min(a.block_cols, a.cols - c0) : 0;
+    const bool any = rows > 0 && cols > 0;
+    const u64 row_bytes = u64(a.cols) * W, column_bytes = u64(a.rows) * W;
+    const u32 low = min(rows, a.shared_rows), high = rows - low, granules = max(cols * W / G, 1);
+    const char *from = instance + r0 * row_bytes + c0 * W;
+    char *to = instance + c0 * column_bytes + r0 * W;
+    const Walk rest(threadIdx.x, blockDim.x, granules, a.pitch, G, row_bytes, G);
+    Held<G, K> held;
+    if (any) {
+        load_rows<G>(tile, a.pitch, from, row_bytes, low, granules);
+        if (K > 0 && high > 0)
+            held.each(high * granules, rest, [&](int k, int shift, const Walk &w) {
+                held.put(k, shift, *(const Word<G> *)(from + low * row_bytes + w.b));
+            });
+    }
+    copy_async_wait();
+    all_wait();
+    if (any) store_region<W>(tile, a.pitch, to, column_bytes, low, cols, a.wide);
+    if (K > 0 && any && high > 0) {
+        __syncthreads();
+        held.each(high * granules, rest, [&](int k, int shift, const Walk &w) {
+            *(Word<G> *)(tile + w.a) = held.get(k, shift);
+        });
+        __syncthreads();
+        store_region<W>(tile, a.pitch, to + low * W, column_bytes, high, cols, a.wide);
+    }
+}

@@ -1,0 +1,84 @@
+// Words by size, never by type, and the accesses that the movers make.
+#pragma once
+
+using u8 = unsigned char;
+using u16 = unsigned short;
+using u32 = unsigned int;
+using u64 = unsigned long long;
+using i64 = long long;
+
+// Enumerators and not constants: those would leave variables in the compiled code.
+enum : u32 { kWarp = 32, kWholeWarp = 0xffffffffu };
+
+template <int Bytes> struct WordOf;
+template <> struct WordOf<1> { using type = u8; };
+template <> struct WordOf<2> { using type = u16; };
+template <> struct WordOf<4> { using type = u32; };
+template <> struct WordOf<8> { using type = uint2; };
+template <> struct WordOf<16> { using type = uint4; };
+template <int Bytes> using Word = typename WordOf<Bytes>::type;
+
+// Loads and stores that many workers may make of one place at a time: "strong" in the memory model, so
+// that no pair of them is a data race. At the scope of the device they pass by the first-level cache,
+// which is not coherent; at the scope of a block they use it.
+struct DeviceScope;
+struct BlockScope;
+
+template <class Scope, int Bytes> struct Relaxed;
+
+#define RELAXED_WORD(SCOPE, NAME, BYTES, TYPE, REG, CONSTRAINT, PTX)                                      \
+    template <> struct Relaxed<SCOPE, BYTES> {                                                         \
+        static __device__ __forceinline__ TYPE load(const char *at) {                                  \
+            REG x;                                                                                     \
+            asm volatile("ld.relaxed." NAME ".global." PTX " %0, [%1];"                                \
+                         : "=" CONSTRAINT(x) : "l"(__cvta_generic_to_global(at)) : "memory");          \
+            return TYPE(x);                                                                            \
+        }                                                                                              \
+        static __device__ __forceinline__ void store(char *at, TYPE x) {                               \
+            asm volatile("st.relaxed." NAME ".global." PTX " [%0], %1;"                                \
+                         ::"l"(__cvta_generic_to_global(at)), CONSTRAINT(REG(x)) : "memory");          \
+        }                                                                                              \
+    };
+
+#define RELAXED_SCOPE(SCOPE, NAME)                                                                     \
+    RELAXED_WORD(SCOPE, NAME, 1, u8, u32, "r", "u8")                                                   \
+    RELAXED_WORD(SCOPE, NAME, 2, u16, u16, "h", "u16")                                                 \
+    RELAXED_WORD(SCOPE, NAME, 4, u32, u32, "r", "u32")                                                 \
+    template <> struct Relaxed<SCOPE, 8> {                                                             \
+        static __device__ __forceinline__ uint2 load(const char *at) {                                 \
+            uint2 x;                                                                                   \
+            asm volatile("ld.relaxed." NAME ".global.v2.u32 {%0, %1}, [%2];"                           \
+                         : "=r"(x.x), "=r"(x.y) : "l"(__cvta_generic_to_global(at)) : "memory");       \
+            return x;                                                                                  \
+        }                                                                                              \
+        static __device__ __forceinline__ void store(char *at, uint2 x) {                              \
+            asm volatile("st.relaxed." NAME ".global.v2.u32 [%0], {%1, %2};"                           \
+                         ::"l"(__cvta_generic_to_global(at)), "r"(x.x), "r"(x.y) : "memory");          \
+        }                                                                                              \
+    };                                                                                                 \
+    template <> struct Relaxed<SCOPE, 16> {                                                            \
+        static __device__ __forceinline__ uint4 load(const char *at) {                                 \
+            uint4 x;                                                                                   \
+            asm volatile("ld.relaxed." NAME ".global.v4.u32 {%0, %1, %2, %3}, [%4];"                   \
+                         : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)                                  \
+                         : "l"(__cvta_generic_to_global(at)) : "memory");                              \
+            return x;                                                                                  \
+        }                                                                                              \
+        static __device__ __forceinline__ void store(char *at, uint4 x) {                              \
+            asm volatile("st.relaxed." NAME ".global.v4.u32 [%0], {%1, %2, %3, %4};"                   \
+                         ::"l"(__cvta_generic_to_global(at)), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w) : "memory"); \
+        }                                                                                              \
+    };
+
+RELAXED_SCOPE(DeviceScope, "gpu")
+RELAXED_SCOPE(BlockScope, "cta")
+
+// Global to shared memory without passing through registers; 4, 8 or 16 bytes, aligned to that.
+template <int Bytes> __device__ __forceinline__ void copy_async(void *shared, const void *global) {
+    static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "sizes of cp.async");
+    const u32 to = u32(__cvta_generic_to_shared(shared));
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"
+                 ::"r"(to), "l"(__cvta_generic_to_global(global)), "n"(Bytes) : "memory");
+}
+
+__device__ __forceinline__ void copy_async_wait() { asm volatile("cp.async.wait_all;" ::: "memory"); }
