@@ -92,7 +92,9 @@ impl Planner {
         match candidates.into_iter().next() {
             Some(best) => {
                 let rank = |name| ROUTES.iter().position(|route| route.name == name);
-                declined.retain(|other| rank(other.route) < rank(best.route));
+                declined.retain(|other| {
+                    other.why != Infeasible::ElementsMove && rank(other.route) < rank(best.route)
+                });
                 Ok(Plan { declined, ..best })
             }
             None => {

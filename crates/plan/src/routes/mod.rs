@@ -35,10 +35,18 @@ pub enum Infeasible {
     /// Something moves, so doing nothing is not enough.
     #[error("elements have to move")]
     ElementsMove,
+    /// The sides have no common divisor to be a square tile's side.
+    #[error("{rows} and {cols} have no common divisor")]
+    Coprime {
+        /// Rows.
+        rows: usize,
+        /// Columns.
+        cols: usize,
+    },
     /// No divisor of a side is usable as a tile side.
-    #[error("no divisor of {side} from {least} to {most} serves as a tile side")]
+    #[error("{side} has no divisor from {least} to {most}")]
     NoDivisor {
-        /// The side, or the greatest common divisor of both.
+        /// The side.
         side: usize,
         /// The least tile side looked for.
         least: usize,

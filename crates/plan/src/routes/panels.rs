@@ -17,7 +17,8 @@ pub const SQUARE_TILE: Route = Route {
     tiles: |p, limits, rule| {
         something_moves(p)?;
         let common = gcd(p.rows(), p.cols());
-        let sides = proper_divisors(common, 2, common)?;
+        let coprime = Infeasible::Coprime { rows: p.rows(), cols: p.cols() };
+        let sides = proper_divisors(common, 2, common).map_err(|_| coprime)?;
         choose(p, limits, rule, sides.map(|t| Tile { m: t, n: t }), |tile| tile.m * tile.n)
     },
     steps: |p, Tile { m, n }| {
