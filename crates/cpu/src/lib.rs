@@ -34,7 +34,7 @@ mod sync {
 }
 
 pub use executor::{Executor, RunError, Workspace};
-pub use small::transpose_small;
+pub use small::{SMALL_BYTES, transpose_small};
 
 /// A byte that is moved but never looked at.
 pub type Byte = std::mem::MaybeUninit<u8>;
