@@ -1,8 +1,9 @@
 //! The calls people make, and everything that can be wrong with one.
 
 use proptest::prelude::*;
+use std::time::Duration;
 use turntile::plan::{Infeasible, Limits, PlanError, Planner, Problem, ProblemError};
-use turntile::{Error, Planned, Transpose, transpose_in_place};
+use turntile::{Effort, Error, Planned, TileRule, Transpose, transpose_in_place};
 
 fn naive<T: Clone>(data: &[T], rows: usize, cols: usize) -> Vec<T> {
     (0..cols).flat_map(|j| (0..rows).map(move |i| data[i * cols + j].clone())).collect()
@@ -165,6 +166,34 @@ fn a_plan_for_a_gpu_runs_on_the_host() {
     let want = naive(&data, 720, 180);
     Planned::new(plan, 2).run(&mut data).unwrap();
     assert_eq!(data, want);
+}
+
+#[test]
+fn tuning_measures_remembers_and_is_used() {
+    let budget = Duration::from_millis(50);
+    let folder = std::env::temp_dir().join(format!("turntile-library-{}", std::process::id()));
+    let file = folder.join("wisdom.json");
+    let _ = std::fs::remove_dir_all(&folder);
+    let transpose = Transpose::new(240, 180).threads(1).wisdom(&file);
+    let tuned = transpose.clone().tiles(TileRule::Exhaustive);
+    let measured = tuned.tune_bytes(4, budget).unwrap();
+    assert!(measured.len() > 1 && measured.is_sorted_by_key(|m| m.time));
+    let planned = transpose.plan::<u32>().unwrap();
+    assert_eq!(planned.plan(), &measured[0].plan, "the winner, not the best estimate");
+    assert_eq!(planned.refused_wisdom(), None);
+    let mut data: Vec<u32> = (0..240 * 180).collect();
+    let want = naive(&data, 240, 180);
+    planned.run(&mut data).unwrap();
+    assert_eq!(data, want);
+    // Measuring while planning does the same, and another library's entry is refused and replaced.
+    let stale = std::fs::read_to_string(&file).unwrap().replace("turntile 0", "turntile 99");
+    std::fs::write(&file, stale).unwrap();
+    let again = transpose.effort(Effort::Measure(budget)).plan::<u32>().unwrap();
+    assert!(again.refused_wisdom().unwrap().to_string().contains("turntile 99"));
+    std::fs::write(&file, "not wisdom").unwrap();
+    let damaged = Transpose::new(240, 180).wisdom(&file).plan::<u32>().unwrap_err();
+    assert!(matches!(damaged, Error::Wisdom(_)), "{damaged}");
+    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 proptest! {

@@ -17,6 +17,8 @@
 //! | [`cost`] | the cost model |
 //! | [`planner`] | ranks the candidates and picks one |
 //! | [`plan`] | the result |
+//! | [`tuner`] | ranks candidates by stopwatch |
+//! | [`wisdom`] | what tuning found out, remembered in a file |
 
 pub mod cost;
 pub mod flags;
@@ -28,6 +30,8 @@ pub mod problem;
 pub mod rates;
 pub mod routes;
 pub mod stage;
+pub mod tuner;
+pub mod wisdom;
 
 pub use flags::FlagLayout;
 pub use limits::{DeviceKind, Limits};
@@ -38,3 +42,5 @@ pub use problem::{Problem, ProblemError};
 pub use rates::Rates;
 pub use routes::{Infeasible, ROUTES, Route, Tile};
 pub use stage::{Direction, Stage, StageShape};
+pub use tuner::{Effort, Measured};
+pub use wisdom::{Advice, Wisdom, WisdomError};

@@ -138,6 +138,16 @@ impl Planner {
         Ok(plans)
     }
 
+    /// Every tile that `route` could use, whatever the planner's own rule.
+    pub fn all_tiles(&self, route: &Route, problem: &Problem) -> Result<Vec<Tile>, Infeasible> {
+        let mut tiles = (route.tiles)(problem, &self.limits, TileRule::Exhaustive)?;
+        // The thesis's slot lengths are no powers of two.
+        if let Ok(more) = (route.tiles)(problem, &self.limits, TileRule::Thesis) {
+            tiles.extend(more);
+        }
+        Ok(tiles)
+    }
+
     /// The plan of `route` with `tile`, each stage by its fastest method that the cap allows.
     pub fn with_tile(
         &self,

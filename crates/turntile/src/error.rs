@@ -1,7 +1,7 @@
 //! What can go wrong.
 
 use turntile_cpu::RunError;
-use turntile_plan::{PlanError, ProblemError};
+use turntile_plan::{PlanError, ProblemError, WisdomError};
 
 /// Why a transposition did not happen; the data are always as they were.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,6 +44,9 @@ pub enum Error {
     /// There is no such plan.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// The wisdom file cannot be used.
+    #[error(transparent)]
+    Wisdom(#[from] WisdomError),
     /// The plan could not run.
     #[error(transparent)]
     Run(#[from] RunError),

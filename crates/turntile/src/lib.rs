@@ -41,10 +41,11 @@
 
 mod error;
 mod transpose;
+mod tune;
 mod view;
 
 pub use error::Error;
 pub use transpose::{Planned, Transpose, transpose_in_place};
 pub use turntile_cpu::{RunError, Workspace};
 pub use turntile_plan as plan;
-pub use turntile_plan::{Plan, TileRule};
+pub use turntile_plan::{Effort, Measured, Plan, TileRule};

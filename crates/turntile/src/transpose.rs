@@ -1,11 +1,15 @@
 //! The calls people make.
 
 use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
 
 use turntile_cpu::{Executor, Workspace, transpose_small};
-use turntile_plan::{Limits, Plan, Planner, Problem, TileRule};
+use turntile_plan::wisdom::Refused;
+use turntile_plan::{Advice, Effort, Limits, Measured, Plan, Planner, Problem, TileRule, Wisdom};
 
 use crate::Error;
+use crate::tune::tune;
 use crate::view::permute_as_bytes;
 
 /// Transposes a row-major matrix of `rows` by `cols` elements in place.
@@ -46,6 +50,8 @@ pub struct Transpose {
     cap: Option<usize>,
     route: Option<String>,
     tiles: TileRule,
+    effort: Effort,
+    wisdom: Option<PathBuf>,
 }
 
 impl Transpose {
@@ -59,6 +65,8 @@ impl Transpose {
             cap: None,
             route: None,
             tiles: TileRule::default(),
+            effort: Effort::default(),
+            wisdom: None,
         }
     }
 
@@ -88,6 +96,18 @@ impl Transpose {
         Transpose { tiles: rule, ..self }
     }
 
+    /// With so much effort: by the cost model, or by measuring candidates on memory of the
+    /// planner's own, as large as the matrices.
+    pub fn effort(self, effort: Effort) -> Self {
+        Transpose { effort, ..self }
+    }
+
+    /// With a file of earlier measurements: what it knows is used before anything is estimated or
+    /// measured, and what is measured is added to it.
+    pub fn wisdom(self, file: impl Into<PathBuf>) -> Self {
+        Transpose { wisdom: Some(file.into()), ..self }
+    }
+
     /// Plans it for elements of type `T`.
     ///
     /// # Errors
@@ -101,18 +121,61 @@ impl Transpose {
     /// # Errors
     /// [`Error::Problem`] when the matrices exceed the address space or `elem_bytes` is 0;
     /// [`Error::Plan`] when the route asked for does not exist or cannot serve the problem within
-    /// the cap.
+    /// the cap; [`Error::Wisdom`] when there is a wisdom file that cannot be used; [`Error::Run`]
+    /// when there is no memory to measure on.
     pub fn plan_bytes(&self, elem_bytes: usize) -> Result<Planned, Error> {
-        let mut problem = Problem::with_batch(self.batch, self.rows, self.cols, elem_bytes)?;
-        if let Some(cap) = self.cap {
-            problem = problem.with_cap(cap);
-        }
+        let problem = self.problem(elem_bytes)?;
         let threads = self.threads.unwrap_or_else(rayon::current_num_threads);
-        let mut planner = Planner::new(Limits::host(threads)).with_tiles(self.tiles);
-        if let Some(name) = &self.route {
-            planner = planner.with_route(name)?;
+        let planner = self.planner(threads)?;
+        let mut refused = None;
+        if let Some(file) = &self.wisdom {
+            match Wisdom::load(file)?.advise(&planner, &problem) {
+                Advice::Plan(plan) if self.serves(&plan) => {
+                    return Ok(Planned::new(*plan, threads));
+                }
+                Advice::Plan(_) | Advice::Unknown => {}
+                Advice::Refused(why) => refused = Some(why),
+            }
         }
-        Ok(Planned::new(planner.plan(&problem)?, threads))
+        let plan = match self.effort {
+            Effort::Estimate => planner.plan(&problem)?,
+            Effort::Measure(budget) => self.tune_bytes(elem_bytes, budget)?.swap_remove(0).plan,
+        };
+        Ok(Planned { refused, ..Planned::new(plan, threads) })
+    }
+
+    /// Measures candidates for elements of `elem_bytes` bytes for about `budget`, on memory of its
+    /// own that is as large as the matrices, and returns them fastest first; at least one.
+    ///
+    /// # Errors
+    /// As [`plan_bytes`](Self::plan_bytes).
+    pub fn tune_bytes(&self, elem_bytes: usize, budget: Duration) -> Result<Vec<Measured>, Error> {
+        let problem = self.problem(elem_bytes)?;
+        let threads = self.threads.unwrap_or_else(rayon::current_num_threads);
+        let planner = self.planner(threads)?;
+        let measured = tune(&planner, &problem, threads, budget)?;
+        if let Some(file) = &self.wisdom {
+            Wisdom::record(file, planner.limits(), &measured[0])?;
+        }
+        Ok(measured)
+    }
+
+    fn problem(&self, elem_bytes: usize) -> Result<Problem, Error> {
+        let problem = Problem::with_batch(self.batch, self.rows, self.cols, elem_bytes)?;
+        Ok(self.cap.map_or(problem, |cap| problem.with_cap(cap)))
+    }
+
+    fn planner(&self, threads: usize) -> Result<Planner, Error> {
+        let planner = Planner::new(Limits::host(threads)).with_tiles(self.tiles);
+        Ok(match &self.route {
+            Some(name) => planner.with_route(name)?,
+            None => planner,
+        })
+    }
+
+    /// Whether a remembered plan is of the route asked for.
+    fn serves(&self, plan: &Plan) -> bool {
+        self.route.as_ref().is_none_or(|name| plan.route.eq_ignore_ascii_case(name))
     }
 }
 
@@ -122,13 +185,19 @@ impl Transpose {
 #[derive(Clone, Debug)]
 pub struct Planned {
     executor: Executor,
+    refused: Option<Refused>,
 }
 
 impl Planned {
     /// Runs any plan on the host, one made for a GPU included: it then runs on `threads` threads,
     /// with scratch in place of the GPU's on-chip memory.
     pub fn new(plan: Plan, threads: usize) -> Self {
-        Planned { executor: Executor::new(plan, threads) }
+        Planned { executor: Executor::new(plan, threads), refused: None }
+    }
+
+    /// Why what the wisdom file says of this problem was not used, if it says something.
+    pub fn refused_wisdom(&self) -> Option<&Refused> {
+        self.refused.as_ref()
     }
 
     /// The plan.

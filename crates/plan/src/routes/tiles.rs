@@ -7,7 +7,9 @@ use crate::limits::Limits;
 use crate::problem::Problem;
 
 /// The sides of a route's tile; what they are is the route's to say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub struct Tile {
     /// Rows of a tile, or elements of a slot.
     pub m: usize,

@@ -1,0 +1,143 @@
+//! Ranks candidates by stopwatch instead of by estimate.
+//!
+//! The tuner knows nothing of any device: it is handed a function that runs a plan once, on data of
+//! the caller's that nobody else uses, and says how long that took.
+
+use std::time::{Duration, Instant};
+
+use crate::plan::Plan;
+
+/// How much planning may cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Effort {
+    /// The cost model alone: microseconds, nothing runs.
+    #[default]
+    Estimate,
+    /// The best candidates and their tiles run for about this long, on memory of the planner's own
+    /// that is as large as the problem.
+    Measure(Duration),
+}
+
+/// A candidate and how long it took.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// The plan.
+    pub plan: Plan,
+    /// The median of its runs.
+    pub time: Duration,
+    /// How often it ran; every candidate here ran at least once.
+    pub runs: usize,
+}
+
+/// Runs that the front-runners get, if the budget lasts.
+const FULL_RUNS: usize = 5;
+/// A candidate this much slower than the best so far is not run again.
+const HOPELESS: f64 = 1.5;
+
+/// Runs `candidates`, given best estimate first, for about `budget`, and ranks those that ran.
+///
+/// Every candidate gets one run in the order given; when half of the budget is gone the rest are
+/// left out. Then the fastest run again, turn by turn so that all see the same machine, until each
+/// has run five times or the budget is gone; whoever is 1.5 times slower than the best drops out. At
+/// least one candidate runs, whatever the budget. The first run of all is not counted: it warms up.
+///
+/// # Errors
+/// The first error of `run` ends it.
+pub fn measure<E>(
+    candidates: Vec<Plan>,
+    budget: Duration,
+    mut run: impl FnMut(&Plan) -> Result<Duration, E>,
+) -> Result<Vec<Measured>, E> {
+    let start = Instant::now();
+    let mut field: Vec<(Plan, Vec<Duration>)> = Vec::new();
+    if let Some(first) = candidates.first() {
+        run(first)?;
+    }
+    for plan in candidates {
+        if !field.is_empty() && start.elapsed() > budget / 2 {
+            break;
+        }
+        let time = run(&plan)?;
+        field.push((plan, vec![time]));
+    }
+    for runs in 2..=FULL_RUNS {
+        field.sort_by_key(|(_, times)| median(times));
+        let Some(best) = field.first().map(|(_, times)| median(times)) else { break };
+        let in_reach = |times: &[Duration]| {
+            times.len() + 1 == runs && median(times).as_secs_f64() <= HOPELESS * best.as_secs_f64()
+        };
+        for (plan, times) in field.iter_mut().filter(|(_, times)| in_reach(times)) {
+            if start.elapsed() > budget {
+                break;
+            }
+            times.push(run(plan)?);
+        }
+    }
+    field.sort_by_key(|(_, times)| median(times));
+    let measured =
+        |(plan, times): (Plan, Vec<_>)| Measured { plan, time: median(&times), runs: times.len() };
+    Ok(field.into_iter().map(measured).collect())
+}
+
+/// The middle of `times`, of an even number the lower one.
+fn median(times: &[Duration]) -> Duration {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable();
+    sorted[(sorted.len() - 1) / 2]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Limits, Planner, Problem, TileRule};
+
+    fn candidates() -> Vec<Plan> {
+        let planner = Planner::new(Limits::k20()).with_tiles(TileRule::Exhaustive);
+        planner.survey(&Problem::new(720, 180, 4).unwrap()).candidates
+    }
+
+    #[test]
+    fn the_fastest_wins_whatever_the_estimate_said() {
+        let all = candidates();
+        assert!(all.len() > 50);
+        let favourite = all[all.len() / 3].clone();
+        let mut noise = 0;
+        let measured = measure(all.clone(), Duration::from_secs(60), |plan| {
+            noise = (noise * 7 + 3) % 11;
+            let base = if *plan == favourite { 100 } else { 140 };
+            Ok::<_, ()>(Duration::from_micros(base + noise))
+        })
+        .unwrap();
+        assert_eq!(measured.len(), all.len());
+        assert_eq!((&measured[0].plan, measured[0].runs), (&favourite, FULL_RUNS));
+        assert!(measured.is_sorted_by_key(|m| m.time));
+    }
+
+    #[test]
+    fn the_hopeless_run_once() {
+        let all = candidates();
+        let slow = all[1].clone();
+        let measured = measure(all, Duration::from_secs(60), |plan| {
+            Ok::<_, ()>(Duration::from_micros(if *plan == slow { 400 } else { 100 }))
+        })
+        .unwrap();
+        let last = measured.last().unwrap();
+        assert_eq!((&last.plan, last.runs), (&slow, 1));
+        assert!(measured[..measured.len() - 1].iter().all(|m| m.runs == FULL_RUNS));
+    }
+
+    #[test]
+    fn without_a_budget_the_best_estimate_runs() {
+        let all = candidates();
+        let measured =
+            measure(all.clone(), Duration::ZERO, |_| Ok::<_, ()>(Duration::from_micros(1)))
+                .unwrap();
+        assert_eq!((measured.len(), &measured[0].plan), (1, &all[0]));
+        assert_eq!(measure(Vec::new(), Duration::ZERO, |_| Err(())), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn an_error_ends_it() {
+        assert_eq!(measure(candidates(), Duration::from_secs(1), |_| Err("no")), Err("no"));
+    }
+}

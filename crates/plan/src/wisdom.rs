@@ -1,0 +1,357 @@
+//! What tuning found out, remembered in a file.
+//!
+//! An entry names a route and its tile, not a plan: the plan is made again from them, so that it
+//! always fits the library that runs it. Entries are keyed by device and problem and carry the
+//! library's signature; one from another library, or whose route no longer serves the problem, is
+//! refused with the reason and not used.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::limits::Limits;
+use crate::plan::Plan;
+use crate::planner::Planner;
+use crate::problem::Problem;
+use crate::routes::{self, Infeasible, ROUTES, Tile};
+use crate::tuner::Measured;
+
+/// Winners by device and problem.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Wisdom {
+    /// The format's version: [`FORMAT`].
+    format: u32,
+    /// Keys are [`key`]'s.
+    entries: BTreeMap<String, Entry>,
+}
+
+/// The version of the file format that this library reads and writes.
+pub const FORMAT: u32 = 1;
+
+/// One problem's winner.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// The route's name.
+    pub route: String,
+    /// Its tile.
+    pub tile: Tile,
+    /// Its measured seconds, the median.
+    pub seconds: f64,
+    /// How often it ran.
+    pub runs: usize,
+    /// [`signature`] of the library that measured it.
+    pub signature: String,
+}
+
+/// What wisdom says of a problem.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Advice {
+    /// Use this plan.
+    Plan(Box<Plan>),
+    /// There is no entry.
+    Unknown,
+    /// There is an entry that cannot be used.
+    Refused(Refused),
+}
+
+/// Why an entry is not used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// Another version of the library measured it.
+    #[error("measured by {got}, this is {expected}")]
+    Signature {
+        /// This library's signature.
+        expected: String,
+        /// The entry's.
+        got: String,
+    },
+    /// It names a route that there is not.
+    #[error("no route is named {route:?}")]
+    UnknownRoute {
+        /// The name.
+        route: String,
+    },
+    /// Its tile is none of the route's for this problem.
+    #[error("route {route} has no tile {} x {} here", tile.m, tile.n)]
+    UnknownTile {
+        /// The route.
+        route: String,
+        /// The tile.
+        tile: Tile,
+    },
+    /// Its plan does not serve the problem.
+    #[error("route {route} does not serve it: {why}")]
+    Infeasible {
+        /// The route.
+        route: String,
+        /// Why not.
+        why: Infeasible,
+    },
+}
+
+/// What can be wrong with a wisdom file; a file that is not understood is never overwritten.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WisdomError {
+    /// It cannot be read or written.
+    #[error("wisdom file {}: {reason}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: String,
+    },
+    /// It is not what this library writes.
+    #[error("wisdom file {} is damaged: {reason}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What the parser said.
+        reason: String,
+    },
+    /// It is of another format.
+    #[error("wisdom file {} has format {got}, this library reads {FORMAT}", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        got: u32,
+    },
+}
+
+/// Identifies what an entry's meaning depends on: the library's version and its table of routes.
+pub fn signature() -> String {
+    let names: Vec<&str> = ROUTES.iter().map(|route| route.name).collect();
+    format!("turntile {} ({})", env!("CARGO_PKG_VERSION"), names.join(" "))
+}
+
+/// The key of a problem on a device: everything that a plan depends on but the rates.
+pub fn key(limits: &Limits, problem: &Problem) -> String {
+    let Limits { name, units, group_threads, group_bytes, register_bytes, .. } = limits;
+    let (clusters, grid) = (limits.cluster_groups, u8::from(limits.grid_barrier));
+    let cap = limits.cap(problem);
+    format!(
+        "{name} units {units} threads {group_threads} on-chip {group_bytes}+{register_bytes} \
+         clusters {clusters} grid {grid}: {problem} cap {cap}"
+    )
+}
+
+impl Wisdom {
+    /// None yet.
+    pub fn new() -> Self {
+        Wisdom { format: FORMAT, entries: BTreeMap::new() }
+    }
+
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Reads a file; none yet when there is no file.
+    ///
+    /// # Errors
+    /// [`WisdomError`], when there is a file that cannot be read or understood.
+    pub fn load(path: &Path) -> Result<Self, WisdomError> {
+        let text = match fs::read(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Wisdom::new()),
+            Err(error) => return Err(WisdomError::io(path, &error)),
+        };
+        let wisdom: Wisdom = serde_json::from_slice(&text).map_err(|error| {
+            WisdomError::Damaged { path: path.to_owned(), reason: error.to_string() }
+        })?;
+        if wisdom.format != FORMAT {
+            return Err(WisdomError::Format { path: path.to_owned(), got: wisdom.format });
+        }
+        Ok(wisdom)
+    }
+
+    /// What is known of `problem` on the planner's device.
+    pub fn advise(&self, planner: &Planner, problem: &Problem) -> Advice {
+        let Some(entry) = self.entries.get(&key(planner.limits(), problem)) else {
+            return Advice::Unknown;
+        };
+        match entry.plan(planner, problem) {
+            Ok(plan) => Advice::Plan(Box::new(plan)),
+            Err(why) => Advice::Refused(why),
+        }
+    }
+
+    /// Remembers the winner of a problem, in place of what was known of it.
+    pub fn remember(&mut self, limits: &Limits, winner: &Measured) {
+        let entry = Entry {
+            route: winner.plan.route.to_owned(),
+            tile: winner.plan.tile,
+            seconds: winner.time.as_secs_f64(),
+            runs: winner.runs,
+            signature: signature(),
+        };
+        self.entries.insert(key(limits, &winner.plan.problem), entry);
+    }
+
+    /// Adds the winner of a problem to a file, and keeps what others have written there meanwhile.
+    ///
+    /// Writers take turns by a lock on `PATH.lock`; readers see the old file or the new one.
+    ///
+    /// # Errors
+    /// [`WisdomError`]; the file is then as it was.
+    pub fn record(path: &Path, limits: &Limits, winner: &Measured) -> Result<(), WisdomError> {
+        let io = |error| WisdomError::io(path, &error);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(io)?;
+        }
+        let beside = |suffix: &str| {
+            let mut name = path.as_os_str().to_owned();
+            name.push(suffix);
+            PathBuf::from(name)
+        };
+        let lock = File::create(beside(".lock")).map_err(io)?;
+        lock.lock().map_err(io)?;
+        let mut wisdom = Wisdom::load(path)?;
+        wisdom.remember(limits, winner);
+        let text = serde_json::to_string_pretty(&wisdom).expect("strings and numbers serialise");
+        let new = beside(".new");
+        let mut file = File::create(&new).map_err(io)?;
+        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(io)?;
+        fs::rename(&new, path).map_err(io)
+    }
+}
+
+impl WisdomError {
+    fn io(path: &Path, error: &io::Error) -> Self {
+        WisdomError::Io { path: path.to_owned(), reason: error.to_string() }
+    }
+}
+
+impl Entry {
+    /// The median of the winner's runs.
+    pub fn time(&self) -> Duration {
+        Duration::from_secs_f64(self.seconds.max(0.0))
+    }
+
+    fn plan(&self, planner: &Planner, problem: &Problem) -> Result<Plan, Refused> {
+        let expected = signature();
+        if self.signature != expected {
+            return Err(Refused::Signature { expected, got: self.signature.clone() });
+        }
+        let route = routes::by_name(&self.route)
+            .ok_or_else(|| Refused::UnknownRoute { route: self.route.clone() })?;
+        let infeasible = |why| Refused::Infeasible { route: self.route.clone(), why };
+        // A tile from a file is only ever one that the route itself proposes.
+        let tiles = planner.all_tiles(route, problem).map_err(infeasible)?;
+        if !tiles.contains(&self.tile) {
+            return Err(Refused::UnknownTile { route: self.route.clone(), tile: self.tile });
+        }
+        planner.with_tile(route, problem, self.tile).map_err(infeasible)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TileRule;
+
+    fn planner() -> Planner {
+        Planner::new(Limits::k20()).with_tiles(TileRule::Exhaustive)
+    }
+
+    fn problem() -> Problem {
+        Problem::new(720, 180, 4).unwrap()
+    }
+
+    fn winner(rank: usize) -> Measured {
+        let plan = planner().survey(&problem()).candidates.swap_remove(rank);
+        Measured { plan, time: Duration::from_millis(3), runs: 5 }
+    }
+
+    fn file(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("turntile-wisdom-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        folder.join(name)
+    }
+
+    #[test]
+    fn a_winner_is_found_again() {
+        let path = file("found-again.json");
+        assert!(Wisdom::load(&path).unwrap().is_empty());
+        let winner = winner(7);
+        Wisdom::record(&path, &Limits::k20(), &winner).unwrap();
+        let wisdom = Wisdom::load(&path).unwrap();
+        assert_eq!(wisdom.len(), 1);
+        let Advice::Plan(plan) = wisdom.advise(&planner(), &problem()) else { panic!("no plan") };
+        assert_eq!(*plan, winner.plan);
+        // Another device, problem or cap knows nothing of it.
+        let h200 = Planner::new(Limits::h200());
+        assert_eq!(wisdom.advise(&h200, &problem()), Advice::Unknown);
+        let other = Problem::new(720, 181, 4).unwrap();
+        assert_eq!(wisdom.advise(&planner(), &other), Advice::Unknown);
+        assert_eq!(wisdom.advise(&planner(), &problem().with_cap(9)), Advice::Unknown);
+    }
+
+    #[test]
+    fn stale_entries_are_refused_with_the_reason() {
+        let refused = |change: &dyn Fn(&mut Entry)| {
+            let mut wisdom = Wisdom::new();
+            wisdom.remember(&Limits::k20(), &winner(0));
+            wisdom.entries.values_mut().for_each(change);
+            match wisdom.advise(&planner(), &problem()) {
+                Advice::Refused(why) => why,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert!(matches!(
+            refused(&|entry| entry.signature = "turntile 0.0.1".to_owned()),
+            Refused::Signature { .. }
+        ));
+        assert!(matches!(
+            refused(&|entry| entry.route = "sideways".to_owned()),
+            Refused::UnknownRoute { .. }
+        ));
+        assert!(matches!(
+            refused(&|entry| entry.route = "square".to_owned()),
+            Refused::Infeasible { .. }
+        ));
+        for tile in [Tile { m: 0, n: 0 }, Tile { m: 7, n: 11 }, Tile { m: usize::MAX, n: 2 }] {
+            assert!(matches!(refused(&|entry| entry.tile = tile), Refused::UnknownTile { .. }));
+        }
+    }
+
+    #[test]
+    fn damaged_files_are_errors_and_stay() {
+        for text in ["", "{", "[]", "{\"format\": 1}", "{\"format\": 99, \"entries\": {}}"] {
+            let path = file("damaged.json");
+            fs::write(&path, text).unwrap();
+            assert!(Wisdom::load(&path).is_err(), "{text:?}");
+            assert!(Wisdom::record(&path, &Limits::k20(), &winner(0)).is_err(), "{text:?}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn writers_at_once_lose_nothing() {
+        let path = file("at-once.json");
+        let sides: Vec<usize> = (2..26).map(|k| 60 * k).collect();
+        let path = &path;
+        std::thread::scope(|scope| {
+            for sides in sides.chunks(6) {
+                scope.spawn(move || {
+                    for &side in sides {
+                        let problem = Problem::new(side, 180, 4).unwrap();
+                        let plan = planner().survey(&problem).candidates.swap_remove(0);
+                        let winner = Measured { plan, time: Duration::from_millis(1), runs: 1 };
+                        Wisdom::record(path, &Limits::k20(), &winner).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(Wisdom::load(path).unwrap().len(), sides.len());
+    }
+}
