@@ -1,0 +1,56 @@
+//! With feature `nvcc`: compiles the kernels to machine code for the local GPU, to embed beside the PTX.
+
+use std::env;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
+    let mut table = String::from("&[\n");
+    if env::var_os("CARGO_FEATURE_NVCC").is_some() {
+        println!("cargo::rerun-if-env-changed=TURNTILE_NVCC");
+        println!("cargo::rerun-if-env-changed=TURNTILE_SM");
+        let nvcc = env::var("TURNTILE_NVCC").unwrap_or_else(|_| "nvcc".into());
+        let architecture = env::var("TURNTILE_SM").unwrap_or_else(|_| "90".into());
+        let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernels");
+        println!("cargo::rerun-if-changed={}", kernels.display());
+        for (family, word) in variants(&kernels, &architecture) {
+            let code = out.join(format!("{family}.w{word}.cubin"));
+            compile(&nvcc, &architecture, &kernels.join(format!("{family}.cu")), &word, &code);
+            writeln!(table, "    ({family:?}, {word}, {architecture}, include_bytes!({code:?})),")
+                .expect("a string");
+        }
+    }
+    table.push(']');
+    fs::write(out.join("machine_code.rs"), table).expect("OUT_DIR is writable");
+}
+
+/// Family and word of every committed PTX file that the architecture can run.
+fn variants(kernels: &Path, architecture: &str) -> Vec<(String, String)> {
+    let files = fs::read_dir(kernels.join("ptx")).expect("kernels/ptx is there");
+    let mut names: Vec<_> = files
+        .filter_map(|file| {
+            let name = file.ok()?.file_name().into_string().ok()?;
+            let (family, word) = name.strip_suffix(".ptx")?.split_once(".w")?;
+            Some((family.to_owned(), word.to_owned()))
+        })
+        .filter(|(family, _)| family != "cluster_barrier" || architecture >= "90")
+        .collect();
+    names.sort();
+    names
+}
+
+fn compile(nvcc: &str, architecture: &str, source: &Path, word: &str, code: &Path) {
+    let status = Command::new(nvcc)
+        .args(["-O3", "-std=c++17", "-cubin"])
+        .arg(format!("-arch=sm_{architecture}"))
+        .arg(format!("-DWORD={word}"))
+        .arg("-o")
+        .args([code, source])
+        .status()
+        .unwrap_or_else(|error| panic!("{nvcc} does not run ({error}); set TURNTILE_NVCC"));
+    assert!(status.success(), "{nvcc} failed on {}", source.display());
+}

@@ -1,0 +1,91 @@
+//! What the GPU executables share: a context, device memory, filling and comparing on the device.
+#![allow(dead_code)]
+
+use std::ffi::c_void;
+
+use cust::context::Context;
+use cust::function::Function;
+use cust::launch;
+use cust::memory::{CopyDestination, DeviceBuffer};
+use cust::module::Module;
+use cust::stream::{Stream, StreamFlags};
+use turntile_cuda::family::Family;
+use turntile_cuda::{CudaError, Gpu, Prepared, Work};
+use turntile_perm::Elementary;
+
+/// A GPU with a context, a stream and the checking kernels.
+pub struct Bench {
+    pub gpu: Gpu,
+    pub stream: Stream,
+    module: Module,
+    answer: DeviceBuffer<u64>,
+    // Last: everything else belongs to it.
+    _context: Context,
+}
+
+impl Bench {
+    pub fn new() -> Self {
+        let context = cust::quick_init().expect("a GPU and its driver");
+        let ptx = Family::Check.ptx(4).trim_end_matches('\0');
+        let module = Module::from_ptx(ptx, &[]).expect("the driver takes PTX 8.4");
+        let stream = Stream::new(StreamFlags::NON_BLOCKING, None).expect("a stream");
+        let answer = DeviceBuffer::from_slice(&[0u64; 2]).expect("16 bytes");
+        let gpu = Gpu::current().expect("a context is current");
+        Bench { gpu, stream, module, answer, _context: context }
+    }
+
+    pub fn raw_stream(&self) -> *mut c_void {
+        self.stream.as_inner().cast()
+    }
+
+    fn function(&self, name: &str) -> Function<'_> {
+        self.module.get_function(name).expect("the checking kernels have it")
+    }
+
+    /// Element i becomes a hash of i.
+    pub fn fill(&self, data: u64, elements: usize, bytes: usize) {
+        let (fill, stream) = (self.function("check_fill"), &self.stream);
+        // SAFETY: the parameters are the kernel's, and the memory is as long as the caller says.
+        unsafe { launch!(fill<<<2048, 256, 0, stream>>>(data, elements as u64, bytes as u32)) }
+            .expect("launches");
+    }
+
+    /// Elements that are not where `e` puts what `fill` wrote, and the first of them.
+    pub fn wrong(&mut self, data: u64, e: Elementary, bytes: usize) -> (u64, u64) {
+        self.answer.copy_from(&[0, u64::MAX]).expect("16 bytes");
+        let (check, stream) = (self.function("check_swapped"), &self.stream);
+        let answer = self.answer.as_device_ptr();
+        let [b, r, m, c, u] = [e.batch, e.rows, e.mid, e.cols, e.unit].map(|extent| extent as u64);
+        // SAFETY: as above.
+        unsafe { launch!(check<<<2048, 256, 0, stream>>>(data, b, r, m, c, u, bytes as u32, answer)) }
+            .expect("launches");
+        self.stream.synchronize().expect("the kernels end well");
+        let mut answer = [0; 2];
+        self.answer.copy_to(&mut answer).expect("16 bytes");
+        (answer[0], answer[1])
+    }
+
+    /// Loads `work`.
+    pub fn prepare(&self, work: Work) -> Result<Prepared, CudaError> {
+        self.gpu.prepare_work(work)
+    }
+}
+
+/// Runs on memory that the caller knows to be long enough.
+pub fn run(
+    prepared: &Prepared,
+    bench: &Bench,
+    data: u64,
+    bytes: usize,
+    workspace: &DeviceBuffer<u8>,
+) -> Result<(), CudaError> {
+    let workspace = (workspace.as_device_ptr().as_raw(), workspace.len());
+    // SAFETY: `data` and `workspace` are live allocations of the bench's context that nothing else uses.
+    unsafe { prepared.run_raw(bench.raw_stream(), data, bytes, Some(workspace)) }
+}
+
+/// Device memory, not initialised.
+pub fn memory(bytes: usize) -> DeviceBuffer<u8> {
+    // SAFETY: nothing reads it before something wrote it.
+    unsafe { DeviceBuffer::uninitialized(bytes) }.expect("device memory")
+}

@@ -1,0 +1,174 @@
+//! Small shapes, all of them, by every method, compared with `StageShape::dest` on the host.
+
+use std::collections::BTreeMap;
+
+use cust::memory::{CopyDestination, DeviceBuffer};
+use turntile_cuda::call::Call;
+use turntile_cuda::lower::{Holding, lower, move_held};
+use turntile_cuda::{Infeasible, Work};
+use turntile_perm::{Elementary, Slots};
+use turntile_plan::{Direction, FlagLayout, Launch, Method, Scope, Stage, StageShape};
+
+use crate::common::{Bench, memory, run};
+
+const WORKSPACE: usize = 1 << 20;
+/// Room before the matrix, so that it can lie off alignment.
+const SKEW: usize = 64;
+
+struct Suite<'a> {
+    bench: &'a mut Bench,
+    data: DeviceBuffer<u8>,
+    workspace: DeviceBuffer<u8>,
+    /// Runs and declines by kernel or reason.
+    runs: BTreeMap<String, usize>,
+    failures: usize,
+}
+
+impl Suite<'_> {
+    /// Runs one launch and compares every byte, also of what lies around the matrix.
+    fn case(&mut self, shape: StageShape, elem: usize, skew: usize, call: Result<Call, Infeasible>, what: &str) {
+        let call = match call {
+            Ok(call) => call,
+            Err(why) => {
+                let reason = why.to_string();
+                let kind = reason.split(char::is_numeric).next().unwrap_or_default();
+                *self.runs.entry(format!("declined {what}: {kind}")).or_default() += 1;
+                return;
+            }
+        };
+        *self.runs.entry(call.kernel()).or_default() += 1;
+        let bytes = shape.len() * elem;
+        let before: Vec<u8> = (0..bytes + 2 * SKEW).map(|k| (k * 131 + k / 251 + k / 65521) as u8).collect();
+        let mut after = before.clone();
+        for k in 0..shape.len() {
+            let (from, to) = (SKEW + skew + k * elem, SKEW + skew + shape.dest(k) * elem);
+            after[to..to + elem].copy_from_slice(&before[from..from + elem]);
+        }
+        self.data.index(0..before.len()).copy_from(&before).expect("fits");
+        let alignment = if skew == 0 { 16 } else { elem & elem.wrapping_neg() };
+        let work = Work { calls: vec![call], bytes, alignment };
+        let prepared = self.bench.prepare(work).expect("loads");
+        let address = self.data.as_device_ptr().as_raw() + (SKEW + skew) as u64;
+        let ran = run(&prepared, self.bench, address, bytes, &self.workspace);
+        let mut got = vec![0; before.len()];
+        let ended = self.bench.stream.synchronize();
+        self.data.index(0..before.len()).copy_to(&mut got).expect("fits");
+        if ran.is_err() || ended.is_err() || got != after {
+            self.failures += 1;
+            if self.failures < 20 {
+                let wrong = (0..got.len()).filter(|&k| got[k] != after[k]).count();
+                println!("WRONG {shape} w{elem} skew {skew} {what} {}: {wrong} bytes, {ran:?} {ended:?}", call.kernel());
+            }
+        }
+    }
+
+    fn method(&mut self, shape: StageShape, elem: usize, method: Method) {
+        // Skewed by an element: the alignment is the element's own, and no wide access may be used.
+        for skew in [0, elem] {
+            let alignment = if skew == 0 { 16 } else { elem & elem.wrapping_neg() };
+            if skew > 0 && alignment >= 16 {
+                continue;
+            }
+            let launch = Launch { groups: 1, threads: 128, lanes: 1, on_chip_bytes: 0, flag_words: 0, kept_bytes: 0 };
+            let call = lower(&Stage { shape, method, launch }, elem, alignment, self.bench.gpu.device());
+            self.case(shape, elem, skew, call, &method.to_string());
+        }
+    }
+
+    fn held(&mut self, shape: StageShape, elem: usize, holding: Holding) {
+        let call = move_held(shape, FlagLayout::PACKED, holding, elem, 16, self.bench.gpu.device());
+        self.case(shape, elem, 0, call, &format!("{holding:?}"));
+    }
+}
+
+const FLAGS: [FlagLayout; 5] = [
+    FlagLayout::PACKED,
+    FlagLayout::Spread { spreading: 8, padded: false },
+    FlagLayout::Spread { spreading: 32, padded: true },
+    FlagLayout::Spread { spreading: 4, padded: true },
+    FlagLayout::Remapped,
+];
+
+/// All shapes up to `side` by `side`, words of every size and two elements of several words.
+pub fn small(bench: &mut Bench, side: usize) -> usize {
+    let (data, workspace) = (memory(4 << 20), memory(WORKSPACE));
+    let mut suite = Suite { bench, data, workspace, runs: BTreeMap::new(), failures: 0 };
+    for rows in 1..=side {
+        for cols in 1..=side {
+            for elem in [1, 2, 4, 8, 16, 12, 6] {
+                shapes(&mut suite, rows, cols, elem);
+            }
+        }
+    }
+    for (what, count) in &suite.runs {
+        println!("  {count:8} {what}");
+    }
+    suite.failures
+}
+
+fn shapes(suite: &mut Suite, rows: usize, cols: usize, elem: usize) {
+    let elementary = |batch, mid, unit| StageShape::Elementary(Elementary { batch, rows, mid, cols, unit });
+    let barrier = |scope| Method::BarrierSync { scope };
+    // Which flag layout, cluster and unit a shape gets follows from its extents, so that all meet all.
+    let turn = rows * 7 + cols * 3 + elem;
+    let flags = FLAGS[turn % FLAGS.len()];
+    let cluster = [2, 4, 8, 16][turn % 4];
+
+    let tiles = elementary(1 + turn % 5, 1, 1);
+    for method in [
+        barrier(Scope::Group),
+        barrier(Scope::Cluster(cluster)),
+        Method::PttwacOnChip { flags },
+        Method::PttwacGlobal { flags },
+        Method::PerCycle,
+    ] {
+        suite.method(tiles, elem, method);
+    }
+    suite.method(elementary(1, 1, 1), elem, barrier(Scope::Grid));
+    let units = elementary(1 + turn % 3, 1, [2, 3, 5, 8, 16, 33, 64][turn % 7]);
+    let across = elementary(1 + turn % 2, 2 + turn % 3, [1, 2, 4, 7][turn % 4]);
+    for shape in [units, across] {
+        for method in [
+            barrier(Scope::Group),
+            Method::PttwacGlobal { flags },
+            Method::PttwacOnChip { flags },
+            Method::PerCycle,
+        ] {
+            suite.method(shape, elem, method);
+        }
+        suite.held(shape, elem, Holding::Shared);
+        suite.held(shape, elem, Holding::Block);
+    }
+    if rows == cols {
+        // Larger sides too: the tiles that have kernels of their own, and ragged ones.
+        for side in [rows, rows * 4, 128 - rows] {
+            for tile in [16, 32, 64, 128] {
+                let square = Elementary { batch: 1 + turn % 3, rows: side, mid: 1, cols: side, unit: 1 };
+                suite.method(StageShape::Elementary(square), elem, Method::TileSwap { tile });
+            }
+        }
+        for side in [16, 32, 64, 128, rows] {
+            let mid = Elementary { batch: 1 + turn % 3, rows: side, mid: 1 + turn % 3, cols: side, unit: 1 };
+            if mid.len() * elem < 3 << 20 {
+                suite.method(StageShape::Elementary(mid), elem, barrier(Scope::Group));
+            }
+        }
+    }
+    let (m, n) = (1 + turn % 5, 1 + turn % 4);
+    let fused = StageShape::FusedTiles { batch: 1 + turn % 2, rows, cols, m, n };
+    suite.method(fused, elem, Method::PttwacGlobal { flags: FlagLayout::PACKED });
+    let slot = 1 + turn % rows;
+    let chunk = slot * (1 + turn % (rows / slot));
+    if let Some(slots) = Slots::new(rows, cols, slot, chunk) {
+        for direction in [Direction::Forward, Direction::Backward] {
+            let batch = 1 + turn % 2;
+            let shape = StageShape::SlotGather { batch, slots, direction };
+            suite.method(shape, elem, barrier(Scope::Grid));
+            let shape = StageShape::SlotMove { batch, slots, direction };
+            for method in [Method::PttwacGlobal { flags }, Method::PerCycle] {
+                suite.method(shape, elem, method);
+            }
+            suite.held(shape, elem, Holding::Shared);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What is refused, and how; and running inside a CUDA graph.
+
+use cust::memory::CopyDestination;
+use cust::sys;
+use turntile_cuda::{CudaError, Work};
+use turntile_perm::Elementary;
+use turntile_plan::{Planner, Problem};
+
+use crate::common::{Bench, memory};
+
+fn expect(what: &str, right: bool) -> usize {
+    println!("  {what}: {}", if right { "right" } else { "WRONG" });
+    usize::from(!right)
+}
+
+/// Typed errors, with the data untouched.
+pub fn errors(bench: &mut Bench) -> usize {
+    let problem = Problem::new(4096, 1000, 4).expect("fits");
+    let planner = Planner::new(bench.gpu.limits().clone());
+    let plan = planner
+        .survey(&problem)
+        .candidates
+        .into_iter()
+        .find(|plan| plan.workspace_bytes > 0)
+        .expect("some route uses flags");
+    let prepared = bench.gpu.prepare(&plan).expect("loads");
+    let (bytes, need) = (problem.bytes(), prepared.work().workspace_bytes());
+    let (data, workspace) = (memory(bytes + 16), memory(need));
+    let (address, room) = (data.as_device_ptr().as_raw(), workspace.as_device_ptr().as_raw());
+    bench.fill(address, problem.len(), 4);
+    let stream = bench.raw_stream();
+    // SAFETY: whatever is wrong with the arguments is refused before anything is queued.
+    let run = |data, bytes, workspace| unsafe { prepared.run_raw(stream, data, bytes, workspace) };
+    let mut failures = 0;
+    failures += expect("null matrix", matches!(run(0, bytes, Some((room, need))), Err(CudaError::Null { .. })));
+    failures += expect(
+        "misaligned matrix",
+        matches!(run(address + 4, bytes, Some((room, need))), Err(CudaError::Misaligned { .. })),
+    );
+    failures += expect("short matrix", matches!(run(address, bytes - 1, Some((room, need))), Err(CudaError::Length { .. })));
+    failures += expect(
+        "short workspace",
+        matches!(run(address, bytes, Some((room, need - 1))), Err(CudaError::Workspace { .. })),
+    );
+    failures += expect("no workspace", matches!(run(address, bytes, None), Err(CudaError::Workspace { .. })));
+    failures += expect("null workspace", matches!(run(address, bytes, Some((0, need))), Err(CudaError::Null { .. })));
+    let identity = Elementary { batch: 1, rows: 1, mid: 1, cols: problem.len(), unit: 1 };
+    failures += expect("data untouched by all of them", bench.wrong(address, identity, 4).0 == 0);
+
+    let mut work = Work::of_plan(&plan, 16, bench.gpu.device()).expect("has kernels");
+    work.calls[0].workspace = turntile_cuda::call::Workspace::Flags(1 << 40);
+    let without = bench.prepare(work).and_then(|prepared| prepared.with_own_workspace());
+    failures += expect("out of memory", matches!(without, Err(CudaError::OutOfMemory { bytes }) if bytes == 1 << 40));
+    let mut work = Work::of_plan(&plan, 16, bench.gpu.device()).expect("has kernels");
+    work.calls[0].threads = 4096;
+    let launch = bench.prepare(work).and_then(|prepared| {
+        // SAFETY: the launch is refused.
+        unsafe { prepared.run_raw(stream, address, bytes, Some((room, need))) }
+    });
+    failures += expect("impossible launch", matches!(&launch, Err(CudaError::Launch { threads: 4096, .. })));
+    if let Err(error) = launch {
+        println!("    {error}");
+    }
+    failures
+}
+
+/// A plan of each kind of launch captured once and replayed.
+pub fn graph(bench: &mut Bench) -> usize {
+    let planner = Planner::new(bench.gpu.limits().clone());
+    let mut failures = 0;
+    for (rows, cols) in [(4096, 6144), (7200, 1800), (3001, 3989), (8191, 9000), (4096, 4096)] {
+        let problem = Problem::new(rows, cols, 4).expect("fits");
+        let whole = Elementary { batch: 1, rows, mid: 1, cols, unit: 1 };
+        for plan in planner.survey(&problem).candidates {
+            if plan.seconds > 0.05 {
+                continue;
+            }
+            let prepared = match bench.gpu.prepare(&plan).and_then(|p| p.with_own_workspace()) {
+                Ok(prepared) => prepared,
+                Err(error) => {
+                    println!("  FAILED {plan}: {error}");
+                    failures += 1;
+                    continue;
+                }
+            };
+            let data = memory(problem.bytes());
+            let address = data.as_device_ptr().as_raw();
+            let stream = bench.stream.as_inner();
+            let (mut graph, mut replay) = (std::ptr::null_mut(), std::ptr::null_mut());
+            // SAFETY: the stream is the bench's own, the graph is instantiated from its capture, launched
+            // while the memory lives, and destroyed once.
+            let ran = unsafe {
+                let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
+                let begin = sys::cuStreamBeginCapture_v2(stream, mode);
+                let ran = prepared.run_raw(stream.cast(), address, problem.bytes(), None);
+                let end = sys::cuStreamEndCapture(stream, &mut graph);
+                let made = sys::cuGraphInstantiate_v2(&mut replay, graph, std::ptr::null_mut(), std::ptr::null_mut(), 0);
+                let mut right = ran.is_ok() && [begin, end, made] == [sys::CUresult::CUDA_SUCCESS; 3];
+                for _ in 0..2 {
+                    if right {
+                        bench.fill(address, problem.len(), 4);
+                        right &= sys::cuGraphLaunch(replay, stream) == sys::CUresult::CUDA_SUCCESS;
+                        right &= bench.wrong(address, whole, 4).0 == 0;
+                    }
+                }
+                sys::cuGraphExecDestroy(replay);
+                sys::cuGraphDestroy(graph);
+                right
+            };
+            failures += expect(&format!("graph {plan}"), ran);
+        }
+    }
+    let mut answer = [0u8; 1];
+    memory(1).copy_to(&mut answer).expect("the context is well");
+    failures
+}

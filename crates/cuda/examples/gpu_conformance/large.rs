@@ -1,0 +1,176 @@
+//! Large matrices, compared on the device: whole plans, stages that fill the chip, repeated, and
+//! matrices of more than 2^31 and 2^32 elements.
+
+use turntile_cuda::Work;
+use turntile_perm::Elementary;
+use turntile_plan::{FlagLayout, Launch, Method, Plan, Planner, Problem, Scope, Stage, StageShape};
+
+use crate::common::{Bench, memory, run};
+
+const FLAGS: FlagLayout = FlagLayout::PACKED;
+const LAUNCH: Launch =
+    Launch { groups: 1, threads: 512, lanes: 1, on_chip_bytes: 0, flag_words: 0, kept_bytes: 0 };
+
+/// Runs `work` `times` times and returns how many runs left any element wrong.
+fn repeat(bench: &mut Bench, work: Work, e: Elementary, elem: usize, times: usize, what: &str) -> usize {
+    let need = work.workspace_bytes();
+    let prepared = match bench.prepare(work) {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            println!("  FAILED {what}: {error}");
+            return 1;
+        }
+    };
+    let (data, workspace) = (memory(e.len() * elem), memory(need.max(16)));
+    let address = data.as_device_ptr().as_raw();
+    let mut failures = 0;
+    for _ in 0..times {
+        bench.fill(address, e.len(), elem);
+        if let Err(error) = run(&prepared, bench, address, e.len() * elem, &workspace) {
+            println!("  FAILED {what}: {error}");
+            return failures + 1;
+        }
+        let (wrong, first) = bench.wrong(address, e, elem);
+        if wrong > 0 {
+            println!("  WRONG {what}: {wrong} elements, the first at {first}");
+            failures += 1;
+        }
+    }
+    println!("  {what}: {times} times, {failures} wrong");
+    failures
+}
+
+fn whole(problem: &Problem) -> Elementary {
+    Elementary { batch: problem.batch(), rows: problem.rows(), mid: 1, cols: problem.cols(), unit: 1 }
+}
+
+fn plan_times(bench: &mut Bench, plan: &Plan, times: usize) -> usize {
+    match Work::of_plan(plan, 16, bench.gpu.device()) {
+        Ok(work) => repeat(bench, work, whole(&plan.problem), plan.problem.elem_bytes(), times, &plan.to_string()),
+        Err(error) => {
+            println!("  FAILED {plan}: {error}");
+            1
+        }
+    }
+}
+
+/// Every route's best plan for shapes of many kinds.
+pub fn plans(bench: &mut Bench) -> usize {
+    let planner = Planner::new(bench.gpu.limits().clone());
+    let shapes = [
+        (1, 1, 1000, 4), (1, 1000, 1000, 4), (1, 7200, 1800, 4), (1, 1801, 3607, 4), (1, 5000, 8192, 4),
+        (1, 4096, 6144, 4), (1, 6144, 2048, 8), (1, 100_000, 3, 4), (1, 7, 200_003, 4), (1, 2999, 3001, 2),
+        (1, 3000, 2000, 1), (1, 1234, 2345, 16), (1, 1500, 2500, 12), (6, 480, 640, 4), (37, 64, 96, 8),
+        (3, 997, 1009, 4), (1, 9973, 10007, 4), (1, 8192, 8192, 2), (2, 2047, 2047, 4), (1, 12000, 20000, 1),
+    ];
+    let mut failures = 0;
+    for (batch, rows, cols, elem) in shapes {
+        let problem = Problem::with_batch(batch, rows, cols, elem).expect("fits");
+        for plan in planner.survey(&problem).candidates {
+            // Cycles of single elements take minutes on large matrices and are covered by small ones.
+            if plan.seconds < 0.5 {
+                failures += plan_times(bench, &plan, 1);
+            }
+        }
+    }
+    failures
+}
+
+fn stages() -> Vec<(StageShape, Method, usize)> {
+    let shape = |batch, rows, mid, cols, unit| StageShape::Elementary(Elementary { batch, rows, mid, cols, unit });
+    let global = Method::PttwacGlobal { flags: FLAGS };
+    let barrier = |scope| Method::BarrierSync { scope };
+    let on_chip = Method::PttwacOnChip { flags: FlagLayout::Spread { spreading: 32, padded: true } };
+    vec![
+        (shape(1, 224, 64, 300, 64), global, 4),
+        (shape(1, 256, 64, 128, 64), global, 4),
+        (shape(1, 156, 128, 94, 128), global, 4),
+        (shape(1, 128, 128, 64, 128), global, 4),
+        (shape(1, 16777, 1, 1000, 32), global, 4),
+        (shape(1, 16000, 1, 259, 128), global, 4),
+        (shape(1, 7919, 1, 997, 33), global, 4),
+        (shape(1, 7919, 1, 997, 64), global, 2),
+        (shape(1, 7919, 1, 997, 16), global, 16),
+        (shape(1, 4000, 1, 257, 512), global, 4),
+        (shape(1, 997, 1, 211, 1536), global, 4),
+        (shape(64, 64, 1, 1031, 64), global, 4),
+        (shape(1, 8191, 1, 8190, 1), global, 4),
+        (shape(5242, 32, 1, 1600, 1), barrier(Scope::Group), 4),
+        (shape(20000, 32, 1, 215, 1), barrier(Scope::Group), 4),
+        (shape(500, 40, 1, 8000, 1), barrier(Scope::Cluster(8)), 4),
+        (shape(1, 7200, 1, 1800, 1), barrier(Scope::Grid), 4),
+        (shape(1, 3001, 1, 3989, 1), barrier(Scope::Grid), 4),
+        (shape(1, 3001, 1, 7978, 1), barrier(Scope::Grid), 2),
+        (shape(512, 64, 256, 64, 1), barrier(Scope::Group), 4),
+        (shape(1, 16384, 1, 16384, 1), Method::TileSwap { tile: 64 }, 4),
+        (shape(20000, 32, 1, 215, 1), on_chip, 4),
+        (shape(1, 256, 64, 256, 64), Method::PerCycle, 4),
+        (StageShape::FusedTiles { batch: 1, rows: 300, cols: 211, m: 50, n: 36 }, global, 4),
+    ]
+}
+
+/// Stages with every multiprocessor busy, 50 times each, and both aligned-slot directions.
+pub fn full_chip(bench: &mut Bench) -> usize {
+    let mut failures = 0;
+    for (shape, method, elem) in stages() {
+        let stage = Stage { shape, method, launch: LAUNCH };
+        let bytes = shape.len() * elem;
+        let work = Work::of_stages(&[stage], elem, bytes, 16, bench.gpu.device());
+        // Fused tiles are [rows][cols][m][n] to [cols][rows][n][m]: two stages undo them to be compared.
+        let (work, e) = match (work, shape) {
+            (Ok(work), StageShape::Elementary(e)) => (work, e),
+            (Ok(mut work), StageShape::FusedTiles { rows, cols, m, n, .. }) => {
+                let back = Elementary { batch: rows * cols, rows: n, mid: 1, cols: m, unit: 1 };
+                let back = Stage {
+                    shape: StageShape::Elementary(back),
+                    method: Method::BarrierSync { scope: Scope::Group },
+                    launch: LAUNCH,
+                };
+                let more = Work::of_stages(&[back], elem, bytes, 16, bench.gpu.device()).expect("fits");
+                work.calls.extend(more.calls);
+                (work, Elementary { batch: 1, rows, mid: 1, cols, unit: m * n })
+            }
+            (work, _) => {
+                println!("  FAILED {stage}: {work:?}");
+                failures += 1;
+                continue;
+            }
+        };
+        failures += repeat(bench, work, e, elem, 50, &stage.to_string());
+    }
+    for (rows, cols) in [(16381, 20011), (20011, 16381)] {
+        let problem = Problem::new(rows, cols, 4).expect("fits");
+        let planner = Planner::new(bench.gpu.limits().clone());
+        for plan in planner.survey(&problem).candidates {
+            if plan.route.contains("slot") {
+                failures += plan_times(bench, &plan, 50);
+            }
+        }
+    }
+    failures
+}
+
+/// More than 2^31 and 2^32 elements; the last has 40 GB.
+pub fn huge(bench: &mut Bench) -> usize {
+    let mut failures = 0;
+    let planner = Planner::new(bench.gpu.limits().clone());
+    for (rows, cols, elem) in [(65536, 65664, 1), (46336, 46464, 2), (46400, 51200, 4), (100_000, 100_000, 4), (81920, 122_880, 4)] {
+        let problem = Problem::new(rows, cols, elem).expect("fits");
+        match planner.plan(&problem) {
+            Ok(plan) => failures += plan_times(bench, &plan, 2),
+            Err(error) => {
+                println!("  FAILED {error}");
+                failures += 1;
+            }
+        }
+    }
+    // Cycles of more than 2^32 single elements: numbers of 64 bits.
+    for (rows, cols, unit) in [(65536 + 64, 65536, 1), (1 << 22, 1030, 2)] {
+        let e = Elementary { batch: 1, rows, mid: 1, cols, unit };
+        let method = Method::PttwacGlobal { flags: FLAGS };
+        let stage = Stage { shape: StageShape::Elementary(e), method, launch: LAUNCH };
+        let work = Work::of_stages(&[stage], 1, e.len(), 16, bench.gpu.device()).expect("has a kernel");
+        failures += repeat(bench, work, e, 1, 1, &stage.to_string());
+    }
+    failures
+}

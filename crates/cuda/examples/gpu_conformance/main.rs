@@ -1,0 +1,39 @@
+//! Every kernel against the index maps, element by element, on a GPU.
+//!
+//! `gpu_conformance [small [SIDE] | plans | full | huge | errors | graph]...`, all without arguments.
+#![allow(unsafe_code, missing_docs)]
+
+#[path = "../common/mod.rs"]
+mod common;
+mod cases;
+mod errors;
+mod large;
+
+use common::Bench;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let asked = |name: &str| arguments.is_empty() || arguments.iter().any(|a| a == name);
+    let side = arguments.iter().find_map(|a| a.parse().ok()).unwrap_or(36);
+    let mut bench = Bench::new();
+    println!("device {}", bench.gpu.limits().name);
+    let mut failures = 0;
+    let sections: [(&str, &dyn Fn(&mut Bench) -> usize); 6] = [
+        ("small", &|bench| cases::small(bench, side)),
+        ("plans", &large::plans),
+        ("full", &large::full_chip),
+        ("huge", &large::huge),
+        ("errors", &errors::errors),
+        ("graph", &errors::graph),
+    ];
+    for (name, section) in sections {
+        if asked(name) {
+            let start = std::time::Instant::now();
+            let failed = section(&mut bench);
+            println!("{name}: {failed} failures, {:.1} s", start.elapsed().as_secs_f64());
+            failures += failed;
+        }
+    }
+    println!("{}", if failures == 0 { "all right" } else { "FAILED" });
+    std::process::exit(i32::from(failures > 0));
+}

@@ -1,0 +1,89 @@
+//! The backend's API where it was not built in: no GPU can be had.
+
+use std::ffi::c_void;
+
+use turntile_plan::{Limits, Plan};
+
+use crate::call::Device;
+use crate::error::CudaError;
+use crate::prepare::Work;
+
+/// A GPU; there is none in this build.
+#[derive(Clone, Debug)]
+pub struct Gpu(Never);
+
+/// A prepared plan; there is none in this build.
+#[derive(Debug)]
+pub struct Prepared(Never);
+
+#[derive(Clone, Copy, Debug)]
+enum Never {}
+
+impl Gpu {
+    /// The GPU of the thread's current context.
+    ///
+    /// # Errors
+    /// [`CudaError::NoBackend`], always.
+    pub fn current() -> Result<Self, CudaError> {
+        Err(CudaError::NoBackend)
+    }
+
+    /// What the planner knows of it.
+    pub fn limits(&self) -> &Limits {
+        match self.0 {}
+    }
+
+    /// What decides its launches.
+    pub fn device(&self) -> &Device {
+        match self.0 {}
+    }
+
+    /// Loads what `plan` needs.
+    ///
+    /// # Errors
+    /// Not reached: there is no GPU.
+    pub fn prepare(&self, _plan: &Plan) -> Result<Prepared, CudaError> {
+        match self.0 {}
+    }
+
+    /// Loads what `work` needs.
+    ///
+    /// # Errors
+    /// Not reached: there is no GPU.
+    pub fn prepare_work(&self, _work: Work) -> Result<Prepared, CudaError> {
+        match self.0 {}
+    }
+}
+
+impl Prepared {
+    /// What it launches.
+    pub fn work(&self) -> &Work {
+        match self.0 {}
+    }
+
+    /// The same with a workspace of its own.
+    ///
+    /// # Errors
+    /// Not reached: there is no GPU.
+    pub fn with_own_workspace(self) -> Result<Self, CudaError> {
+        match self.0 {}
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// Not reached: there is no GPU.
+    ///
+    /// # Safety
+    /// None: there is no GPU.
+    #[allow(unsafe_code)]
+    pub unsafe fn run_raw(
+        &self,
+        _stream: *mut c_void,
+        _data: u64,
+        _bytes: usize,
+        _workspace: Option<(u64, usize)>,
+    ) -> Result<(), CudaError> {
+        match self.0 {}
+    }
+}

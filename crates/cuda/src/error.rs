@@ -1,0 +1,120 @@
+//! What can go wrong.
+
+/// Why a GPU did not, or could not, run something.
+///
+/// An error that says so before any kernel is launched leaves the data untouched.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CudaError {
+    /// Built without the feature `cuda`.
+    #[error("this build has no GPU backend (feature `cuda`)")]
+    NoBackend,
+    /// A driver call failed.
+    #[error("{call}: {message} (driver code {code})")]
+    Driver {
+        /// The driver's function.
+        call: &'static str,
+        /// Its answer.
+        code: u32,
+        /// The driver's words for it.
+        message: String,
+    },
+    /// A kernel could not be launched.
+    #[error(
+        "{kernel}, {groups} blocks of {threads} threads, {shared_bytes} bytes of shared memory each: \
+         {message} (driver code {code})"
+    )]
+    Launch {
+        /// The kernel's name, with its family and word.
+        kernel: String,
+        /// Blocks.
+        groups: u32,
+        /// Threads of a block.
+        threads: u32,
+        /// Dynamic shared memory of a block.
+        shared_bytes: u32,
+        /// The driver's answer.
+        code: u32,
+        /// The driver's words for it.
+        message: String,
+    },
+    /// The plan is for a host.
+    #[error("the plan was made for {device}, which is not a GPU")]
+    NotForGpu {
+        /// The plan's device.
+        device: String,
+    },
+    /// This device cannot run a stage as planned.
+    #[error("{stage}: {why}")]
+    Infeasible {
+        /// The stage, in dimension notation.
+        stage: String,
+        /// Why not.
+        why: Infeasible,
+    },
+    /// The address is 0.
+    #[error("the address of the {what} is null")]
+    Null {
+        /// The matrix or the workspace.
+        what: &'static str,
+    },
+    /// The address is not aligned as promised when the plan was prepared.
+    #[error("the address {address:#x} of the {what} is not a multiple of {need}")]
+    Misaligned {
+        /// The matrix or the workspace.
+        what: &'static str,
+        /// Where it is.
+        address: u64,
+        /// The alignment promised.
+        need: usize,
+    },
+    /// The memory is shorter than the matrix.
+    #[error("the plan moves {need} bytes, the memory has {have}")]
+    Length {
+        /// Bytes of the matrix.
+        need: usize,
+        /// Bytes given.
+        have: usize,
+    },
+    /// The workspace is too small.
+    #[error("the plan needs {need} bytes of workspace, {have} were given")]
+    Workspace {
+        /// Bytes needed.
+        need: usize,
+        /// Bytes given.
+        have: usize,
+    },
+    /// No memory for a workspace of the plan's own.
+    #[error("no device memory for {bytes} bytes of workspace")]
+    OutOfMemory {
+        /// Bytes asked for.
+        bytes: usize,
+    },
+}
+
+/// Why no kernel does what a stage asks for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Infeasible {
+    /// Too much on chip.
+    #[error("needs {need} bytes on chip, the device has {have}")]
+    OnChip {
+        /// Bytes needed in one block, or by the whole grid.
+        need: usize,
+        /// Bytes there are.
+        have: usize,
+    },
+    /// No kernel moves this shape by this method.
+    #[error("no kernel moves this shape by this method")]
+    NoKernel,
+    /// More blocks than a launch can have.
+    #[error("needs {blocks} blocks, a launch has at most {}", i32::MAX)]
+    TooManyBlocks {
+        /// Blocks needed.
+        blocks: usize,
+    },
+    /// The device has no barrier of this scope.
+    #[error("the device has no barrier over {scope}")]
+    NoBarrier {
+        /// A cluster or the grid.
+        scope: &'static str,
+    },
+}

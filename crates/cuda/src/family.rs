@@ -1,0 +1,98 @@
+//! The device code: one module for each family of kernels and word, loaded when first needed.
+
+/// A file of `kernels/`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Family {
+    /// Square tiles: swapped in pairs, or each in place.
+    Tiles,
+    /// Barrier-sync by a block.
+    Barrier,
+    /// Barrier-sync by a cluster.
+    ClusterBarrier,
+    /// Barrier-sync by the grid.
+    GridBarrier,
+    /// The gather pass of aligned slots.
+    SlotGather,
+    /// PTTWAC through registers.
+    Moves,
+    /// PTTWAC through shared memory.
+    MovesShared,
+    /// PTTWAC by blocks, the baseline.
+    MovesBlock,
+    /// PTTWAC with flags on chip.
+    MovesOnChip,
+    /// P-IPT.
+    PerCycle,
+    /// Filling and comparing, for tests.
+    Check,
+}
+
+macro_rules! by_word {
+    ($name:literal) => {
+        [
+            by_word!($name, "1"),
+            by_word!($name, "2"),
+            by_word!($name, "4"),
+            by_word!($name, "8"),
+            by_word!($name, "16"),
+        ]
+    };
+    ($name:literal, $word:literal) => {
+        concat!(
+            include_str!(concat!("../../../kernels/ptx/", $name, ".w", $word, ".ptx")),
+            "\0"
+        )
+    };
+}
+
+impl Family {
+    /// Every family.
+    pub const ALL: [Family; 11] = [
+        Family::Tiles,
+        Family::Barrier,
+        Family::ClusterBarrier,
+        Family::GridBarrier,
+        Family::SlotGather,
+        Family::Moves,
+        Family::MovesShared,
+        Family::MovesBlock,
+        Family::MovesOnChip,
+        Family::PerCycle,
+        Family::Check,
+    ];
+
+    /// The file's name without its ending.
+    pub fn name(self) -> &'static str {
+        match self {
+            Family::Tiles => "tiles",
+            Family::Barrier => "barrier",
+            Family::ClusterBarrier => "cluster_barrier",
+            Family::GridBarrier => "grid_barrier",
+            Family::SlotGather => "slot_gather",
+            Family::Moves => "moves",
+            Family::MovesShared => "moves_shared",
+            Family::MovesBlock => "moves_block",
+            Family::MovesOnChip => "moves_on_chip",
+            Family::PerCycle => "per_cycle",
+            Family::Check => "check",
+        }
+    }
+
+    /// PTX of the family for words of `word` bytes (1, 2, 4, 8 or 16), ending in a zero.
+    pub fn ptx(self, word: usize) -> &'static str {
+        let words = match self {
+            Family::Tiles => by_word!("tiles"),
+            Family::Barrier => by_word!("barrier"),
+            Family::ClusterBarrier => by_word!("cluster_barrier"),
+            Family::GridBarrier => by_word!("grid_barrier"),
+            Family::SlotGather => by_word!("slot_gather"),
+            Family::Moves => by_word!("moves"),
+            Family::MovesShared => by_word!("moves_shared"),
+            Family::MovesBlock => by_word!("moves_block"),
+            Family::MovesOnChip => by_word!("moves_on_chip"),
+            Family::PerCycle => by_word!("per_cycle"),
+            Family::Check => [by_word!("check", "4"); 5],
+        };
+        words[word.ilog2() as usize]
+    }
+}

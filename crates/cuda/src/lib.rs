@@ -1,0 +1,35 @@
+//! Runs turntile's plans on NVIDIA GPUs.
+//!
+//! A [`Plan`](turntile_plan::Plan) made for a GPU's [`limits`](Gpu::limits) is *prepared* once: every
+//! stage is lowered to a launch ([`lower`]), its kernel loaded, its workspace sized. A [`Prepared`] plan
+//! then runs on the caller's stream, over the caller's device memory, with the caller's workspace or
+//! one that was allocated when it was prepared: running allocates nothing, waits for nothing and
+//! touches no other stream, so it can be captured in a CUDA graph.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`call`] | a launch as data; what of a device decides it |
+//! | [`lower`] | from a stage to its launch: kernel, geometry, parameters |
+//! | [`family`] | the embedded device code |
+//! | [`params`] | a kernel's parameter structure, field by field |
+//! | [`error`] | what can go wrong |
+//!
+//! Without the feature `cuda` everything is there, and [`Gpu::current`] answers
+//! [`CudaError::NoBackend`].
+
+pub mod call;
+pub mod error;
+pub mod family;
+pub mod lower;
+pub mod params;
+
+#[cfg(feature = "cuda")]
+mod driver;
+#[cfg(not(feature = "cuda"))]
+#[path = "absent.rs"]
+mod driver;
+mod prepare;
+
+pub use driver::{Gpu, Prepared};
+pub use error::{CudaError, Infeasible};
+pub use prepare::Work;

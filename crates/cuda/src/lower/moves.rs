@@ -1,0 +1,303 @@
+//! Super-elements along cycles.
+
+use turntile_perm::{Elementary, Slots};
+use turntile_plan::{Direction, FlagLayout, StageShape};
+
+use super::{At, field, groups, shared};
+use crate::call::{Call, Workspace, widest_word};
+use crate::error::Infeasible;
+use crate::family::Family;
+use crate::params::Params;
+
+/// Threads of a block that moves super-elements.
+const THREADS: usize = 256;
+
+/// How workers hold super-elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holding {
+    /// Part of a warp a super-element, in registers.
+    Registers,
+    /// Part of a warp a super-element, in shared memory.
+    Shared,
+    /// A block a super-element (thesis Algorithm 2).
+    Block,
+}
+
+/// A kernel of the register-held movers: vectors a lane, and blocks that fit a multiprocessor.
+struct Registers {
+    vectors: usize,
+    blocks: usize,
+    entry: &'static str,
+}
+
+const fn registers(vectors: usize, blocks: usize, entry: &'static str) -> Registers {
+    Registers { vectors, blocks, entry }
+}
+
+const SWAP32: [Registers; 3] = [
+    registers(1, 8, "move_swap32_1"),
+    registers(2, 6, "move_swap32_2"),
+    registers(4, 4, "move_swap32_4"),
+];
+const SWAP64: [Registers; 2] = [registers(1, 6, "move_swap64_1"), registers(4, 3, "move_swap64_4")];
+const SLOTS: [Registers; 2] = [registers(1, 6, "move_slots_1"), registers(4, 3, "move_slots_4")];
+
+/// Super-elements below which 32 bits number them, with room for the search for candidates.
+const FEW: usize = 1 << 31;
+
+/// A shape as the movers see it.
+struct Moved {
+    /// Super-elements, all instances.
+    units: usize,
+    unit_bytes: usize,
+    /// Bytes of an access.
+    word: usize,
+    map: Map,
+    /// Rows and columns of a super-element that is a tile transposed on the way, else 1.
+    tile: (usize, usize),
+}
+
+enum Map {
+    Swap(Elementary),
+    Slots(Slots, Direction),
+}
+
+impl Moved {
+    fn new(shape: StageShape, at: At) -> Result<Self, Infeasible> {
+        let unit_bytes = shape.unit() * at.elem_bytes;
+        let units = shape.batch() * shape.instance_units();
+        let instance_bytes = shape.instance_len() * at.elem_bytes;
+        let moved = |word, map, tile| Moved { units, unit_bytes, word, map, tile };
+        match shape {
+            StageShape::Elementary(e) => {
+                Ok(moved(widest_word(&[unit_bytes, at.alignment]), Map::Swap(e), (1, 1)))
+            }
+            StageShape::SlotMove { batch, slots, direction } => {
+                let stride = if batch == 1 { 0 } else { instance_bytes };
+                let word = widest_word(&[unit_bytes, at.alignment, stride]);
+                Ok(moved(word, Map::Slots(slots, direction), (1, 1)))
+            }
+            StageShape::FusedTiles { batch, rows, cols, m, n } => {
+                let e = Elementary { batch, rows, mid: 1, cols, unit: m * n };
+                let word = widest_word(&[at.elem_bytes, at.alignment]);
+                Ok(moved(word, Map::Swap(e), (m, n)))
+            }
+            StageShape::SlotGather { .. } => Err(Infeasible::NoKernel),
+        }
+    }
+
+    fn vectors(&self) -> usize {
+        self.unit_bytes / self.word
+    }
+
+    /// Threads that move one super-element together.
+    fn lanes(&self) -> usize {
+        self.vectors().next_power_of_two().min(32)
+    }
+
+    fn turns(&self) -> bool {
+        self.tile.0 > 1 && self.tile.1 > 1
+    }
+
+    /// Appends the index map, numbers in 32 bits if `narrow`.
+    fn map(&self, params: Params, narrow: bool) -> Result<Params, Infeasible> {
+        match self.map {
+            Map::Swap(e) if narrow => swap32(params, e, self.unit_bytes),
+            Map::Swap(e) => Ok(params
+                .div64(e.cols as u64)
+                .div64(e.mid as u64)
+                .div64(e.instance_units() as u64)
+                .u64(e.rows as u64)
+                .u32(u32::from(e.batch > 1))
+                .u32(0)
+                .u64(self.unit_bytes as u64)),
+            Map::Slots(slots, direction) => {
+                Ok(slot_map(params, slots, direction, self.unit_bytes / slots.slot()))
+            }
+        }
+    }
+}
+
+fn swap32(params: Params, e: Elementary, unit_bytes: usize) -> Result<Params, Infeasible> {
+    Ok(params
+        .div32(field(e.cols)?)
+        .div32(field(e.mid)?)
+        .div32(field(e.instance_units())?)
+        .u32(field(e.rows)?)
+        .u32(u32::from(e.batch > 1))
+        .u64(unit_bytes as u64))
+}
+
+/// Appends the index maps of aligned slots.
+pub fn slot_map(params: Params, slots: Slots, direction: Direction, elem_bytes: usize) -> Params {
+    let last = slots.chunks() - 1;
+    let (_, last_rows) = slots.chunk_rows(last);
+    let (rows, cols, slot, chunk) = (slots.rows(), slots.cols(), slots.slot(), slots.chunk());
+    [rows, cols, slot, chunk, last, last_rows]
+        .iter()
+        .fold(params, |params, &number| params.u64(number as u64))
+        .div64(rows as u64)
+        .div64(slot as u64)
+        .div64(last_rows as u64)
+        .div64(chunk as u64)
+        .div64((chunk / slot * cols) as u64)
+        .div64(slots.count() as u64)
+        .u64((slot * elem_bytes) as u64)
+        .u64((slots.len() * elem_bytes) as u64)
+        .u32(u32::from(direction == Direction::Backward))
+        .u32(0)
+}
+
+/// PTTWAC with flags in memory: in registers where a super-element fits them, else in shared memory.
+pub fn global(shape: StageShape, flags: FlagLayout, at: At) -> Result<Call, Infeasible> {
+    let moved = Moved::new(shape, at)?;
+    let most = match moved.map {
+        Map::Swap(_) if moved.units < FEW => SWAP32.last(),
+        Map::Swap(_) => SWAP64.last(),
+        Map::Slots(..) => SLOTS.last(),
+    };
+    let most = most.expect("not empty").vectors * moved.lanes();
+    let holding =
+        if moved.turns() || moved.vectors() > most { Holding::Shared } else { Holding::Registers };
+    held(moved, flags, holding, at)
+}
+
+/// [`lower`](super::lower) of PTTWAC with flags in memory, held as the caller says.
+///
+/// # Errors
+/// [`Infeasible`], when a super-element does not fit, or no kernel moves the shape.
+pub fn move_held(
+    shape: StageShape,
+    flags: FlagLayout,
+    holding: Holding,
+    elem_bytes: usize,
+    alignment: usize,
+    device: &crate::call::Device,
+) -> Result<Call, Infeasible> {
+    let at = At { elem_bytes, alignment, device };
+    held(Moved::new(shape, at)?, flags, holding, at)
+}
+
+fn held(moved: Moved, flags: FlagLayout, holding: Holding, at: At) -> Result<Call, Infeasible> {
+    let (units, vectors, lanes) = (moved.units, moved.vectors(), moved.lanes());
+    if flags == FlagLayout::Remapped && units > u32::MAX as usize {
+        return Err(Infeasible::NoKernel);
+    }
+    let kernel = |entry, narrow, family, blocks, lanes: usize, threads: usize, shared_bytes| {
+        let most = units.div_ceil(threads / lanes).max(1);
+        let params = Params::new().u64(0).layout(flags, units).u64(units as u64);
+        let params = params.u32(lanes as u32).u32(field(vectors)?);
+        let params = params.u32(field(moved.tile.0)?).u32(field(moved.tile.1)?);
+        Ok(Call {
+            family,
+            word: moved.word,
+            entry,
+            groups: groups(most.min(at.device.units * blocks))?,
+            threads: threads as u32,
+            shared_bytes: shared(shared_bytes, at.device)?,
+            cooperative: false,
+            cluster: 1,
+            params: moved.map(params, narrow)?,
+            workspace: Workspace::Flags(flags.words(units) * 4),
+        })
+    };
+    match holding {
+        Holding::Registers => {
+            let narrow = units < FEW && matches!(moved.map, Map::Swap(_));
+            let table: &[Registers] = match moved.map {
+                Map::Swap(_) if narrow => &SWAP32,
+                Map::Swap(_) => &SWAP64,
+                Map::Slots(..) => &SLOTS,
+            };
+            let fits = table.iter().find(|k| !moved.turns() && k.vectors * lanes >= vectors);
+            let k = fits.ok_or(Infeasible::NoKernel)?;
+            kernel(k.entry, narrow, Family::Moves, k.blocks, lanes, THREADS, 0)
+        }
+        Holding::Shared => {
+            // As many warps as hold two super-elements each in half the shared memory, one at least.
+            let each = 2 * moved.unit_bytes;
+            let workers = (at.device.shared_bytes / 2 / each).clamp(1, THREADS / lanes);
+            let threads = (workers.next_power_of_two() / 2).max(1) * lanes;
+            let threads = if workers.is_power_of_two() { workers * lanes } else { threads };
+            let threads = threads.max(32);
+            let shared_bytes = threads / lanes * each;
+            let blocks = (at.device.shared_bytes / (shared_bytes + 1024)).clamp(1, 2048 / threads).min(32);
+            let entry = match moved.map {
+                Map::Swap(_) => "move_shared_swap",
+                Map::Slots(..) => "move_shared_slots",
+            };
+            kernel(entry, false, Family::MovesShared, blocks, lanes, threads, shared_bytes)
+        }
+        Holding::Block => {
+            if vectors > 1024 || moved.turns() || !matches!(moved.map, Map::Swap(_)) {
+                return Err(Infeasible::NoKernel);
+            }
+            let threads = vectors.next_multiple_of(32);
+            let blocks = (2048 / threads).min(32);
+            kernel("move_block", false, Family::MovesBlock, blocks, threads, threads, 0)
+        }
+    }
+}
+
+/// PTTWAC with flags on chip, a block an instance.
+pub fn on_chip(e: Elementary, flags: FlagLayout, threads: usize, at: At) -> Result<Call, Infeasible> {
+    let instance_bytes = e.instance_len() * at.elem_bytes;
+    let unit_bytes = e.unit * at.elem_bytes;
+    let word = widest_word(&[unit_bytes, at.alignment]);
+    let vectors = unit_bytes / word;
+    let lanes = vectors.next_power_of_two().min(32);
+    let entry = match vectors.div_ceil(lanes) {
+        1 => "move_on_chip_1",
+        2..=4 => "move_on_chip_4",
+        _ => return Err(Infeasible::NoKernel),
+    };
+    let words = flags.words(e.instance_units());
+    let params = Params::new()
+        .u64(e.batch as u64)
+        .u64(instance_bytes as u64)
+        .layout(flags, e.instance_units())
+        .u32(field(words)?)
+        .u32(field(e.instance_units())?)
+        .u32(lanes as u32)
+        .u32(vectors as u32);
+    Ok(Call {
+        family: Family::MovesOnChip,
+        word,
+        entry,
+        groups: groups(e.batch)?,
+        threads: threads.next_multiple_of(32).clamp(32, 1024) as u32,
+        shared_bytes: shared(words * 4, at.device)?,
+        cooperative: false,
+        cluster: 1,
+        params: swap32(params, Elementary { batch: 1, ..e }, unit_bytes)?,
+        workspace: Workspace::None,
+    })
+}
+
+/// P-IPT.
+pub fn per_cycle(shape: StageShape, at: At) -> Result<Call, Infeasible> {
+    let moved = Moved::new(shape, at)?;
+    if moved.turns() {
+        return Err(Infeasible::NoKernel);
+    }
+    let (units, lanes) = (moved.units, moved.lanes());
+    let narrow = units < FEW && matches!(moved.map, Map::Swap(_));
+    let blocks = units.div_ceil(THREADS / lanes).clamp(1, at.device.units * 32);
+    let params = Params::new().u64(units as u64).u32(lanes as u32).u32(field(moved.vectors())?);
+    Ok(Call {
+        family: Family::PerCycle,
+        word: moved.word,
+        entry: match moved.map {
+            Map::Swap(_) if narrow => "per_cycle_swap32",
+            Map::Swap(_) => "per_cycle_swap64",
+            Map::Slots(..) => "per_cycle_slots",
+        },
+        groups: groups(blocks)?,
+        threads: THREADS as u32,
+        shared_bytes: 0,
+        cooperative: false,
+        cluster: 1,
+        params: moved.map(params, narrow)?,
+        workspace: Workspace::None,
+    })
+}

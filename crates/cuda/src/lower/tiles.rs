@@ -1,0 +1,122 @@
+//! Square tiles.
+
+use turntile_perm::Elementary;
+
+use super::{At, field, groups, vector_bytes};
+use crate::call::{Call, Workspace, widest_word};
+use crate::error::Infeasible;
+use crate::family::Family;
+use crate::params::Params;
+
+/// Entry points by side of a tile, for words of so many bytes.
+const SWAPS: [(usize, usize, &str); 10] = [
+    (1, 64, "square_swap_64"),
+    (1, 128, "square_swap_128"),
+    (2, 64, "square_swap_64"),
+    (2, 128, "square_swap_128"),
+    (4, 32, "square_swap_32"),
+    (4, 64, "square_swap_64"),
+    (8, 32, "square_swap_32"),
+    (8, 64, "square_swap_64"),
+    (16, 16, "square_swap_16"),
+    (16, 32, "square_swap_32"),
+];
+const IN_PLACE: [(usize, usize, &str); 13] = [
+    (1, 64, "tiles_64"),
+    (1, 128, "tiles_128"),
+    (2, 64, "tiles_64"),
+    (2, 128, "tiles_128"),
+    (4, 32, "tiles_32"),
+    (4, 64, "tiles_64"),
+    (4, 128, "tiles_128"),
+    (8, 32, "tiles_32"),
+    (8, 64, "tiles_64"),
+    (8, 128, "tiles_128"),
+    (16, 16, "tiles_16"),
+    (16, 32, "tiles_32"),
+    (16, 64, "tiles_64"),
+];
+
+fn entry(table: &[(usize, usize, &'static str)], word: usize, tile: usize) -> Option<&'static str> {
+    table.iter().find(|row| (row.0, row.1) == (word, tile)).map(|row| row.2)
+}
+
+/// Threads of a tile, and tiles of a block, as `kernels/tiles.cuh` has them.
+fn geometry(word: usize, tile: usize) -> (usize, usize) {
+    let side = tile * word / vector_bytes(word);
+    let threads = (side * side).min(256);
+    (threads, 256 / threads)
+}
+
+/// Side of the tiles that are swapped word by word.
+const ANY_TILE: usize = 32;
+
+/// Pairs of tiles across the diagonal.
+pub fn swap(e: Elementary, tile: usize, at: At) -> Result<Call, Infeasible> {
+    if e.rows != e.cols || e.mid != 1 || e.unit != 1 {
+        return Err(Infeasible::NoKernel);
+    }
+    let word = widest_word(&[at.elem_bytes, at.alignment]);
+    if word != at.elem_bytes {
+        return Err(Infeasible::NoKernel);
+    }
+    let pitch = e.cols * word;
+    let aligned = widest_word(&[at.alignment, pitch]) >= vector_bytes(word);
+    let (entry, tile, threads, shared) = match entry(&SWAPS, word, tile) {
+        Some(entry) if aligned => {
+            let threads = geometry(word, tile).0;
+            (entry, tile, threads, 2 * tile * tile * word)
+        }
+        // Rows that do not align to vectors: word by word.
+        _ => ("square_swap_any", ANY_TILE, 256, 0),
+    };
+    let across = e.rows.div_ceil(tile);
+    let pairs = across * (across + 1) / 2;
+    Ok(Call {
+        family: Family::Tiles,
+        word,
+        entry,
+        groups: groups(e.batch * pairs)?,
+        threads: threads as u32,
+        shared_bytes: shared as u32,
+        cooperative: false,
+        cluster: 1,
+        params: Params::new()
+            .u64(pitch as u64)
+            .u64((e.rows * pitch) as u64)
+            .u32(field(e.rows)?)
+            .u32(field(across)?)
+            .u32(field(pairs)?)
+            .u32(0),
+        workspace: Workspace::None,
+    })
+}
+
+/// 0210!: every tile where it lies; `None` where the tile or the alignment has no kernel of its own.
+pub fn in_place(e: Elementary, word: usize, at: At) -> Option<Result<Call, Infeasible>> {
+    let (side, mid) = (e.rows, e.mid);
+    let entry = entry(&IN_PLACE, word, side).filter(|_| e.rows == e.cols && e.unit == 1)?;
+    (at.alignment >= vector_bytes(word)).then_some(())?;
+    let (threads, per_block) = geometry(word, side);
+    let tiles = e.batch * mid;
+    let call = || {
+        Ok(Call {
+            family: Family::Tiles,
+            word,
+            entry,
+            groups: groups(tiles.div_ceil(per_block))?,
+            threads: (threads * per_block) as u32,
+            shared_bytes: (per_block * side * side * word) as u32,
+            cooperative: false,
+            cluster: 1,
+            params: Params::new()
+                .u64((mid * side * word) as u64)
+                .u64((side * mid * side * word) as u64)
+                .u32(field(mid)?)
+                .u32(0)
+                .u64(tiles as u64),
+            workspace: Workspace::None,
+        })
+    };
+    Some(call())
+}

@@ -1,0 +1,264 @@
+//! Barrier-sync over a cluster or the grid, and the gather pass.
+
+use turntile_perm::{Elementary, Slots};
+use turntile_plan::Direction;
+
+use super::moves::slot_map;
+use super::{At, field, groups, pitch};
+use crate::call::{Call, Workspace, widest_word};
+use crate::error::Infeasible;
+use crate::family::Family;
+use crate::params::Params;
+
+/// Threads of a block of the grid and registers of 4 bytes that each holds data in; see
+/// `kernels/grid_barrier.cu`.
+const GRID_THREADS: usize = 512;
+const GRID_REGISTERS: usize = 88;
+
+/// A matrix cut into `down x across` rectangles, a block each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Split {
+    down: usize,
+    across: usize,
+    block_rows: usize,
+    block_cols: usize,
+    pitch: usize,
+    shared_rows: usize,
+}
+
+/// What the rectangles of a split must fit.
+struct Room {
+    /// Blocks at most, or exactly for a cluster.
+    blocks: usize,
+    shared_bytes: usize,
+    /// Bytes of shared memory that each column of a rectangle takes besides.
+    column_bytes: usize,
+    /// Granules that the registers of a block hold.
+    granules_held: usize,
+    granule: usize,
+    /// Rectangles begin at multiples of so many rows and columns.
+    row_step: usize,
+    col_step: usize,
+}
+
+impl Room {
+    /// The split that moves fewest bytes, each run of a row or a column counted as 64 bytes more.
+    fn split(&self, rows: usize, cols: usize, word: usize) -> Option<Split> {
+        (1..=self.blocks)
+            .filter_map(|down| self.rectangles(rows, cols, word, down))
+            .min_by_key(|s| 2 * s.block_rows * s.block_cols * word + 64 * (s.block_rows + s.block_cols))
+    }
+
+    fn rectangles(&self, rows: usize, cols: usize, word: usize, down: usize) -> Option<Split> {
+        let across = self.blocks / down;
+        let block_rows = rows.div_ceil(down).next_multiple_of(self.row_step);
+        let block_cols = cols.div_ceil(across).next_multiple_of(self.col_step);
+        let pitch = pitch(block_cols * word, self.granule);
+        let room = self.shared_bytes.checked_sub(block_cols * self.column_bytes)?;
+        let most = (room / pitch) / self.row_step * self.row_step;
+        let shared_rows = block_rows.min(most);
+        let rest = block_rows - shared_rows;
+        let granules = rest * (block_cols * word).div_ceil(self.granule);
+        let fits = granules <= self.granules_held && rest <= most;
+        fits.then_some(Split { down, across, block_rows, block_cols, pitch, shared_rows })
+    }
+}
+
+/// Words for whole super-elements of a word's size; no kernel for longer ones.
+fn as_words(e: Elementary, at: At) -> Result<usize, Infeasible> {
+    let unit_bytes = e.unit * at.elem_bytes;
+    let word = widest_word(&[unit_bytes, at.alignment]);
+    if word == unit_bytes && e.mid == 1 { Ok(word) } else { Err(Infeasible::NoKernel) }
+}
+
+/// The rectangles, with narrow words in granules of 4 bytes where rows and columns align to them.
+fn rectangles(
+    e: Elementary,
+    word: usize,
+    at: At,
+    blocks: usize,
+    threads: usize,
+    registers: usize,
+) -> Result<(Split, u32), Infeasible> {
+    let aligned = |extent: usize| {
+        word < 4 && at.alignment >= 4 && (extent * word).is_multiple_of(4)
+    };
+    let (wide_loads, wide_stores) = (aligned(e.cols), aligned(e.rows));
+    let granule = if wide_loads { 4 } else { word };
+    let step = |wide: bool| if wide { 4 / word } else { 1 };
+    let room = Room {
+        blocks,
+        shared_bytes: at.device.shared_bytes,
+        column_bytes: 0,
+        granules_held: threads * registers * 4 / granule,
+        granule,
+        row_step: step(wide_stores),
+        col_step: step(wide_loads),
+    };
+    let have = blocks * (room.shared_bytes + threads * registers * 4);
+    let need = e.rows * e.cols * word;
+    let split = room.split(e.rows, e.cols, word).ok_or(Infeasible::OnChip { need, have })?;
+    Ok((split, u32::from(wide_loads) | u32::from(wide_stores) << 1))
+}
+
+fn params(e: Elementary, word: usize, split: Split, wide: u32) -> Result<Params, Infeasible> {
+    Ok(Params::new()
+        .u64((e.rows * e.cols * word) as u64)
+        .u32(field(e.rows)?)
+        .u32(field(e.cols)?)
+        .u32(field(split.block_rows)?)
+        .u32(field(split.block_cols)?)
+        .u32(field(split.across)?)
+        .u32(field(split.pitch)?)
+        .u32(field(split.shared_rows)?)
+        .u32(wide))
+}
+
+/// An instance across the shared memories of a cluster.
+pub fn cluster(e: Elementary, blocks: usize, at: At) -> Result<Call, Infeasible> {
+    if at.device.cluster < blocks {
+        return Err(Infeasible::NoBarrier { scope: "a cluster" });
+    }
+    let word = as_words(e, at)?;
+    let (split, wide) = rectangles(e, word, at, blocks, 1024, 0)?;
+    let entry = match (blocks, wide & 1) {
+        (2, 0) => "barrier_cluster_2",
+        (4, 0) => "barrier_cluster_4",
+        (8, 0) => "barrier_cluster_8",
+        (16, 0) => "barrier_cluster_16",
+        (2, _) => "barrier_cluster_wide_2",
+        (4, _) => "barrier_cluster_wide_4",
+        (8, _) => "barrier_cluster_wide_8",
+        (16, _) => "barrier_cluster_wide_16",
+        _ => return Err(Infeasible::NoKernel),
+    };
+    Ok(Call {
+        family: Family::ClusterBarrier,
+        word,
+        entry,
+        groups: groups(e.batch * blocks)?,
+        threads: super::threads_for(split.block_rows * split.block_cols * word, 1024) as u32,
+        shared_bytes: (split.shared_rows * split.pitch) as u32,
+        cooperative: false,
+        cluster: blocks as u32,
+        params: params(e, word, split, wide)?,
+        workspace: Workspace::None,
+    })
+}
+
+/// The whole matrix on chip.
+pub fn grid(e: Elementary, at: At) -> Result<Call, Infeasible> {
+    if !at.device.cooperative {
+        return Err(Infeasible::NoBarrier { scope: "the grid" });
+    }
+    if e.batch != 1 {
+        return Err(Infeasible::NoKernel);
+    }
+    let word = as_words(e, at)?;
+    let (split, wide) = rectangles(e, word, at, at.device.units, GRID_THREADS, GRID_REGISTERS)?;
+    Ok(Call {
+        family: Family::GridBarrier,
+        word,
+        entry: if wide & 1 == 1 { "barrier_grid_wide" } else { "barrier_grid" },
+        groups: groups(split.down * split.across)?,
+        threads: GRID_THREADS as u32,
+        shared_bytes: (split.shared_rows * split.pitch) as u32,
+        cooperative: true,
+        cluster: 1,
+        params: params(e, word, split, wide)?,
+        workspace: Workspace::None,
+    })
+}
+
+/// Threads of a block of the gather pass.
+const GATHER_THREADS: u32 = 1024;
+/// Shared memory of a column's run; see `kernels/slot_gather.cu`.
+const RUN_BYTES: usize = 16;
+
+/// Chunk after chunk, the grid together.
+pub fn gather(batch: usize, slots: Slots, direction: Direction, at: At) -> Result<Call, Infeasible> {
+    if !at.device.cooperative {
+        return Err(Infeasible::NoBarrier { scope: "the grid" });
+    }
+    let word = widest_word(&[at.elem_bytes, at.alignment]);
+    if word != at.elem_bytes {
+        return Err(Infeasible::NoKernel);
+    }
+    let room = Room {
+        blocks: at.device.units,
+        shared_bytes: at.device.shared_bytes,
+        column_bytes: RUN_BYTES,
+        granules_held: 0,
+        granule: word,
+        row_step: 1,
+        col_step: 1,
+    };
+    let extended = slots.longest_chunk() + slots.slot() - 1;
+    let split = room.split(extended, slots.cols(), word).ok_or(Infeasible::OnChip {
+        need: extended * slots.cols() * word,
+        have: room.blocks * room.shared_bytes,
+    })?;
+    let kept = (slots.slot() - 1) * slots.cols() * word;
+    Ok(Call {
+        family: Family::SlotGather,
+        word,
+        entry: match direction {
+            Direction::Forward => "slot_gather",
+            Direction::Backward => "slot_scatter",
+        },
+        groups: groups(split.down * split.across)?,
+        threads: GATHER_THREADS,
+        shared_bytes: (split.block_cols * RUN_BYTES + split.shared_rows * split.pitch) as u32,
+        cooperative: true,
+        cluster: 1,
+        params: slot_map(Params::new().u64(0), slots, direction, word)
+            .u64(batch as u64)
+            .u64((slots.len() * word) as u64)
+            .u64(slots.chunks() as u64)
+            .u32(field(split.block_rows)?)
+            .u32(field(split.block_cols)?)
+            .u32(field(split.across)?)
+            .u32(field(split.pitch)?),
+        workspace: Workspace::Kept(kept),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::Device;
+
+    /// The thesis's six shapes in f32 fit an H200, and a shape of primes as large.
+    #[test]
+    fn matrices_of_52_mb_fit_the_chip() {
+        for (rows, cols) in [
+            (7200, 1800),
+            (5100, 2500),
+            (4000, 3200),
+            (3300, 3900),
+            (2500, 5100),
+            (1800, 7200),
+            (3001, 3989),
+        ] {
+            let e = Elementary { batch: 1, rows, mid: 1, cols, unit: 1 };
+            let at = At { elem_bytes: 4, alignment: 16, device: &Device::H200 };
+            let call = grid(e, at).unwrap();
+            assert!(call.groups <= 132 && call.groups > 120, "{rows}x{cols}: {call:?}");
+        }
+        let e = Elementary { batch: 1, rows: 8000, mid: 1, cols: 8000, unit: 1 };
+        let at = At { elem_bytes: 4, alignment: 16, device: &Device::H200 };
+        assert!(matches!(grid(e, at), Err(Infeasible::OnChip { .. })));
+    }
+
+    #[test]
+    fn rectangles_cover_the_matrix_and_fit() {
+        for (rows, cols, word) in [(1, 1, 4), (1, 5000, 2), (70000, 3, 1), (36, 36, 16), (999, 1001, 8)] {
+            let e = Elementary { batch: 1, rows, mid: 1, cols, unit: 1 };
+            let at = At { elem_bytes: word, alignment: 16, device: &Device::H200 };
+            let (s, _) = rectangles(e, word, at, 132, GRID_THREADS, GRID_REGISTERS).unwrap();
+            assert!(s.down * s.block_rows >= rows && s.across * s.block_cols >= cols);
+            assert!(s.down * s.across <= 132);
+            assert!(s.shared_rows * s.pitch <= Device::H200.shared_bytes);
+        }
+    }
+}
