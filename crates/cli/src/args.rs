@@ -2,8 +2,11 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use turntile::TileRule;
 
 use crate::engine::Settings;
 use crate::npy::Order;
@@ -24,6 +27,8 @@ pub enum Command {
     Reorder(ReorderArgs),
     /// Print how a matrix would be transposed
     Plan(PlanArgs),
+    /// Measure candidate plans on this machine, and remember the fastest
+    Tune(TuneArgs),
 }
 
 /// Where results go and how the work is done.
@@ -41,6 +46,9 @@ pub struct Common {
     /// Most memory beside the file's data, e.g. 64MiB [default: 2% of the data, at least 16MiB]
     #[arg(long, value_name = "BYTES", value_parser = byte_count)]
     pub workspace: Option<usize>,
+    /// A file of measured winners, as `turntile tune` writes it
+    #[arg(long, value_name = "FILE", env = "TURNTILE_WISDOM")]
+    pub wisdom: Option<PathBuf>,
     /// Print nothing but errors
     #[arg(short, long, conflicts_with = "json")]
     pub quiet: bool,
@@ -52,7 +60,12 @@ pub struct Common {
 impl Common {
     /// What the engine is to know.
     pub fn settings(&self) -> Settings {
-        Settings { threads: self.threads, route: self.route.clone(), workspace: self.workspace }
+        Settings {
+            threads: self.threads,
+            route: self.route.clone(),
+            workspace: self.workspace,
+            wisdom: self.wisdom.clone(),
+        }
     }
 }
 
@@ -162,6 +175,68 @@ pub struct PlanArgs {
     pub json: bool,
 }
 
+#[derive(Debug, Args)]
+pub struct TuneArgs {
+    /// Rows and columns, e.g. 7200x1800
+    #[arg(value_name = "MxN", value_parser = extents)]
+    pub shape: (usize, usize),
+    /// Bytes of an element
+    #[arg(long, value_name = "B")]
+    pub elem_bytes: NonZeroUsize,
+    /// Matrices, one after the other
+    #[arg(long, value_name = "K", default_value = "1")]
+    pub batch: usize,
+    /// Threads to use [default: all]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
+    /// Measure this route only
+    #[arg(long, value_name = "NAME")]
+    pub route: Option<String>,
+    /// Most memory beside the matrix, e.g. 64MiB [default: as `transpose` has it]
+    #[arg(long, value_name = "BYTES", value_parser = byte_count)]
+    pub workspace: Option<usize>,
+    /// Which tiles of each route to try
+    #[arg(long, value_name = "RULE", default_value = "all")]
+    pub tiles: TilesArg,
+    /// Seconds to spend; at least one candidate is measured
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
+    pub budget: Duration,
+    /// Remember the winner in this file
+    #[arg(long, value_name = "FILE", env = "TURNTILE_WISDOM")]
+    pub wisdom: Option<PathBuf>,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A rule for tiles, as the command line spells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TilesArg {
+    /// The best of each route by the cost model
+    Model,
+    /// Sides from 50 to 100 whose product fits on chip (thesis 4.8.4)
+    Thesis,
+    /// Every feasible one
+    All,
+}
+
+impl TilesArg {
+    /// The rule.
+    pub fn rule(self) -> TileRule {
+        match self {
+            TilesArg::Model => TileRule::CostModel,
+            TilesArg::Thesis => TileRule::Thesis,
+            TilesArg::All => TileRule::Exhaustive,
+        }
+    }
+}
+
+/// A span of seconds.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|error| format!("{error}"))?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
+
 /// `MxN`.
 fn extents(text: &str) -> Result<(usize, usize), String> {
     let (rows, cols) =
@@ -246,6 +321,10 @@ mod tests {
             "turntile reorder f --to rows",
             "turntile plan 3x4",
             "turntile plan 3 --elem-bytes 4",
+            "turntile tune 3x4",
+            "turntile tune 3x4 --elem-bytes 4 --budget -1",
+            "turntile tune 3x4 --elem-bytes 4 --budget NaN",
+            "turntile tune 3x4 --elem-bytes 4 --tiles some",
         ] {
             assert!(parse(bad).is_err(), "{bad}");
         }

@@ -1,6 +1,7 @@
 //! The one place that calls the library: what a command needs of a transposition.
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use crate::error::Error;
 
@@ -27,12 +28,31 @@ pub struct Settings {
     pub route: Option<String>,
     /// Most bytes beside the data.
     pub workspace: Option<usize>,
+    /// A file of measured winners.
+    pub wisdom: Option<PathBuf>,
 }
 
 impl Settings {
     /// The cap on the workspace for `bytes` bytes of data: 2%, and 16 MiB where that is more.
     fn cap(&self, bytes: usize) -> usize {
         self.workspace.unwrap_or((bytes / 50).max(16 << 20))
+    }
+
+    /// `step`, whose data are `bytes` bytes, as the library is to plan or tune it.
+    pub fn transpose(&self, step: Step, bytes: usize) -> turntile::Transpose {
+        let mut builder = turntile::Transpose::new(step.rows, step.cols)
+            .batch(step.batch)
+            .workspace_cap(self.cap(bytes));
+        if let Some(threads) = self.threads {
+            builder = builder.threads(threads.get());
+        }
+        if let Some(route) = &self.route {
+            builder = builder.route(route);
+        }
+        if let Some(file) = &self.wisdom {
+            builder = builder.wisdom(file);
+        }
+        builder
     }
 }
 
@@ -42,16 +62,7 @@ pub struct Planned(turntile::Planned);
 impl Planned {
     /// Plans `step`, whose data are `bytes` bytes.
     pub fn new(step: Step, bytes: usize, settings: &Settings) -> Result<Self, Error> {
-        let mut builder = turntile::Transpose::new(step.rows, step.cols)
-            .batch(step.batch)
-            .workspace_cap(settings.cap(bytes));
-        if let Some(threads) = settings.threads {
-            builder = builder.threads(threads.get());
-        }
-        if let Some(route) = &settings.route {
-            builder = builder.route(route);
-        }
-        Ok(Planned(builder.plan_bytes(step.elem_bytes)?))
+        Ok(Planned(settings.transpose(step, bytes).plan_bytes(step.elem_bytes)?))
     }
 
     /// The plan on a line.

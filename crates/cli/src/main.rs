@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `args` | the command line |
 //! | `transpose`, `reorder` | what each command makes of a file: a new header and transpositions |
-//! | `plan` | plans without a file |
+//! | `plan`, `tune` | plans without a file, by estimate and by stopwatch |
 //! | `work` | read, transpose, write: the same for every command on a file |
 //! | `engine` | the one place that calls the library |
 //! | `npy`, `dtype`, `literal` | .npy headers |
@@ -26,6 +26,7 @@ mod reorder;
 mod replace;
 mod report;
 mod transpose;
+mod tune;
 mod work;
 
 use std::io::{self, Write};
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         Command::Transpose(args) => args.common.json,
         Command::Reorder(args) => args.common.json,
         Command::Plan(args) => args.json,
+        Command::Tune(args) => args.json,
     };
     match run(&cli.command) {
         Ok(text) => print(&text),
@@ -73,6 +75,7 @@ fn run(command: &Command) -> Result<String, Error> {
         Command::Transpose(args) => (&args.common, transpose::run(args)?),
         Command::Reorder(args) => (&args.common, reorder::run(args)?),
         Command::Plan(args) => return plan::run(args),
+        Command::Tune(args) => return tune::run(args),
     };
     Ok(match (common.quiet, common.json) {
         (true, _) => String::new(),

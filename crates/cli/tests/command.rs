@@ -364,3 +364,31 @@ mod unix {
         }
     }
 }
+
+#[test]
+fn what_tune_remembers_transpose_uses() {
+    let directory = TempDir::new().unwrap();
+    let data = noise(240 * 180 * 4);
+    fs::write(directory.path().join("m"), &data).unwrap();
+    let shape = "--elem-bytes 4 --threads 1 --wisdom wisdom.json --json";
+    let tuned = good(&directory, &format!("tune 240x180 {shape} --budget 0.05"));
+    let tuned: serde_json::Value = serde_json::from_str(&tuned).unwrap();
+    let winner = &tuned[0];
+    assert!(winner["seconds"].as_f64() > Some(0.0) && winner["runs"].as_u64() > Some(0));
+    let used = good(&directory, &format!("transpose m --raw --rows 240 --cols 180 {shape}"));
+    let used: serde_json::Value = serde_json::from_str(&used).unwrap();
+    assert_eq!(used["plans"][0], winner["plan"]);
+    assert!(fs::read(directory.path().join("m")).unwrap() == transposed(&data, 240, 180, 4));
+    fs::write(directory.path().join("wisdom.json"), "{").unwrap();
+    bad_json(&directory, &format!("transpose m --raw --rows 180 --cols 240 {shape}"));
+}
+
+/// Runs the command, which must fail over a damaged wisdom file and leave all files as they were.
+fn bad_json(directory: &TempDir, line: &str) {
+    let before = files(directory.path());
+    let output = turntile(directory, line);
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{line}");
+    assert!(printed.contains("error") && printed.contains("is damaged"), "{printed}");
+    assert!(files(directory.path()) == before, "{line}: files changed");
+}

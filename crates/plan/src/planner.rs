@@ -167,7 +167,7 @@ impl Planner {
             route: route.name,
             tile,
             workspace_bytes: stages.iter().map(workspace).max().unwrap_or(0),
-            seconds: stages.iter().map(seconds).sum(),
+            seconds: stages.iter().map(seconds).fold(0.0, |sum, next| sum + next),
             stages,
             declined: Vec::new(),
         })

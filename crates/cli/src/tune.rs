@@ -1,0 +1,93 @@
+//! `turntile tune`: candidates by stopwatch, on memory of the command's own.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+use turntile::Measured;
+use turntile::plan::{Problem, Tile};
+
+use crate::args::TuneArgs;
+use crate::engine::{Settings, Step};
+use crate::error::Error;
+use crate::report::{bytes, duration};
+
+/// Candidates that the table shows; JSON has all.
+const SHOWN: usize = 12;
+
+/// Runs the command and returns what to print.
+pub fn run(args: &TuneArgs) -> Result<String, Error> {
+    let (rows, cols) = args.shape;
+    let step = Step { batch: args.batch, rows, cols, elem_bytes: args.elem_bytes.get() };
+    let problem = Problem::with_batch(step.batch, rows, cols, step.elem_bytes)?;
+    let settings = Settings {
+        threads: args.threads,
+        route: args.route.clone(),
+        workspace: args.workspace,
+        wisdom: args.wisdom.clone(),
+    };
+    let transpose = settings.transpose(step, problem.bytes()).tiles(args.tiles.rule());
+    let measured = transpose.tune_bytes(step.elem_bytes, args.budget)?;
+    Ok(if args.json { json(&measured) } else { table(&measured, args) })
+}
+
+fn gb_per_s(measured: &Measured) -> f64 {
+    2.0 * measured.plan.problem.bytes() as f64 / measured.time.as_secs_f64() / 1e9
+}
+
+fn table(measured: &[Measured], args: &TuneArgs) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    for candidate in measured.iter().take(SHOWN) {
+        let plan = &candidate.plan;
+        let Tile { m, n } = plan.tile;
+        let _ = writeln!(
+            text,
+            "{:<22} {:>13} {:>9} {:>8.2} GB/s  (estimate {:>9})  runs {}, workspace {}",
+            plan.route,
+            format!("{m}x{n}"),
+            duration(candidate.time.as_secs_f64()),
+            gb_per_s(candidate),
+            duration(plan.seconds),
+            candidate.runs,
+            bytes(plan.workspace_bytes),
+        );
+    }
+    let more = measured.len().saturating_sub(SHOWN);
+    if more > 0 {
+        let _ = writeln!(text, "and {more} slower ones");
+    }
+    let _ = write!(text, "{}", measured[0].plan);
+    if let Some(file) = &args.wisdom {
+        let _ = write!(text, "\nremembered in {}", file.display());
+    }
+    text
+}
+
+#[derive(Serialize)]
+struct MeasuredJson<'a> {
+    route: &'a str,
+    tile: Tile,
+    seconds: f64,
+    estimated_seconds: f64,
+    gb_per_s: Option<f64>,
+    runs: usize,
+    workspace_bytes: usize,
+    plan: String,
+}
+
+fn json(measured: &[Measured]) -> String {
+    let rows: Vec<_> = measured
+        .iter()
+        .map(|candidate| MeasuredJson {
+            route: candidate.plan.route,
+            tile: candidate.plan.tile,
+            seconds: candidate.time.as_secs_f64(),
+            estimated_seconds: candidate.plan.seconds,
+            gb_per_s: Some(gb_per_s(candidate)).filter(|rate| rate.is_finite()),
+            runs: candidate.runs,
+            workspace_bytes: candidate.plan.workspace_bytes,
+            plan: candidate.plan.to_string(),
+        })
+        .collect();
+    serde_json::to_string(&rows).expect("strings and numbers always serialise")
+}
