@@ -20,6 +20,8 @@ struct BarrierArgs {
     u64 row_bytes, column_bytes; // from row to row in memory before, from column to column after
     u64 band_bytes;              // from one set of `mid` instances to the next
     u64 instance_bytes;          // from instance to instance within a set: a row's length where mid > 1
+    Divisor<u32> unit;           // words of a super-element
+    Stack stack;
 };
 
 // Where an instance's first element lies.
@@ -35,12 +37,17 @@ extern "C" __global__ void __launch_bounds__(1024, 2) barrier_block(const __grid
     const u64 first = u64(blockIdx.x) * a.stacked;
     const u32 stacked = u32(min(u64(a.stacked), a.instances - first));
     char *at = a.data + instance_offset(a, first);
-    load_region<WORD>(tile, a.pitch, at, a.row_bytes, stacked * a.rows, a.cols, a.wide);
+    const u32 lines = stacked * a.rows, words = a.cols * a.unit.divisor;
+    if (a.wide & kRunLoads)
+        load_run<WORD>(tile, at, lines * a.pitch);
+    else
+        load_region<WORD>(tile, a.pitch, at, a.row_bytes, lines, words, a.wide);
     copy_async_wait();
     __syncthreads();
-    for (u32 i = 0; i < stacked; i++)
-        store_region<WORD>(tile + i * a.rows * a.pitch, a.pitch, at + i * a.instance_bytes, a.column_bytes, a.rows,
-                           a.cols, a.wide);
+    if (a.wide & kRuns)
+        store_run<WORD>(tile + (a.wide & kRunLoads ? u64(at) & 15 : 0), a.pitch, at, lines * words, a.stack);
+    else
+        store_region<WORD>(tile, a.pitch, at, a.column_bytes, a.rows, a.cols, a.unit, a.wide);
 }
 
 // By micro-blocks, each in its thread's slots of shared memory: rows and columns are multiples of a

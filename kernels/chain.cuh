@@ -23,14 +23,16 @@ __device__ void follow_chains(const Map &map, const Flags &flags, Carrier &carri
     for (;;) {
         const bool want = state == Idle && candidate < units;
         if (__any_sync(kWholeWarp, want)) {
-            const I mine = candidate + I(sub) * stride;
-            const bool open = want && mine < units && !flags.taken(mine) && (carrier.turns() || map.succ(mine) != mine);
+            const I number = candidate + I(sub) * stride, mine = number < units ? map.pick(number) : 0;
+            const bool open = want && number < units && !flags.taken(mine) && (carrier.turns() || map.succ(mine) != mine);
             const u32 found = (__ballot_sync(kWholeWarp, open) & group) >> lead;
             if (want) {
                 const u32 passed = found ? __ffs(found) : lanes;
-                at = candidate + I(passed - 1) * stride;
+                if (found) {
+                    at = map.pick(candidate + I(passed - 1) * stride);
+                    state = Fresh;
+                }
                 candidate += I(passed) * stride;
-                if (found) state = Fresh;
             }
         }
         if (!__any_sync(kWholeWarp, state != Idle || candidate < units)) return;

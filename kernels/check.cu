@@ -33,3 +33,15 @@ extern "C" __global__ void check_swapped(const char *data, u64 batch, u64 rows, 
         }
     }
 }
+
+// What moving super-elements can cost at best: the same permutation from one buffer to another, no
+// flags, no cycles.
+extern "C" __global__ void __launch_bounds__(256, 8)
+    check_permute(const char *from, char *to, u64 units, u64 rows, u64 mid, u64 cols, u32 lanes) {
+    const u32 sub = threadIdx.x % lanes;
+    const u64 workers = u64(gridDim.x) * (blockDim.x / lanes), unit_bytes = lanes * 16;
+    for (u64 s = (u64(blockIdx.x) * blockDim.x + threadIdx.x) / lanes; s < units; s += workers) {
+        const u64 rest = s / cols, d = (s % cols * mid + rest % mid) * rows + rest / mid;
+        *(uint4 *)(to + d * unit_bytes + sub * 16) = *(const uint4 *)(from + s * unit_bytes + sub * 16);
+    }
+}

@@ -26,7 +26,7 @@ template <> struct Divisor<u32> {
 // I = u32 serves up to 2^31 of them, which leaves the sums of the candidate search room.
 template <class I> struct Swap {
     using Index = I;
-    Divisor<I> cols, mid, instance;
+    Divisor<I> cols, mid, instance, batch;
     I rows;
     u32 batched;
     u64 unit_bytes;
@@ -42,6 +42,13 @@ template <class I> struct Swap {
         return first + (inner * mid.divisor + between) * rows + outer;
     }
     __device__ u64 offset(I s) const { return u64(s) * unit_bytes; }
+    // The k-th to start from: instance after instance in turn, so that workers do not crowd into one,
+    // where each would meet another's start after a step or two.
+    __device__ I pick(I k) const {
+        if (!batched) return k;
+        const I turn = batch.div(k);
+        return (k - turn * batch.divisor) * instance.divisor + turn;
+    }
 };
 
 // The slot pass of the aligned-slot route: which slot goes where. Slots are numbered through the
@@ -87,4 +94,5 @@ struct SlotMove {
         const u64 matrix = count.div(s);
         return matrix * instance_bytes + (s - matrix * count.divisor) * unit_bytes;
     }
+    __device__ u64 pick(u64 k) const { return k; }
 };

@@ -13,6 +13,8 @@ template <class Map> struct PerCycleArgs {
     Map map;
 };
 
+constexpr int kAhead = 4;
+
 template <class Map> static __device__ bool leads(const Map &map, typename Map::Index s) {
     typename Map::Index p = map.succ(s);
     if (p == s) return false;
@@ -26,17 +28,31 @@ template <class Map> static __device__ void per_cycle(const PerCycleArgs<Map> &a
     const I workers = I(gridDim.x) * (blockDim.x / a.lanes);
     for (I s = I(blockIdx.x) * (blockDim.x / a.lanes) + threadIdx.x / a.lanes; s < I(a.units); s += workers) {
         if (!leads(a.map, s)) continue;
-        // A vector at a time around the cycle: nothing but the vector is held, whatever the length.
+        // A vector at a time around the cycle, kAhead fetched before the first is put down: nothing but
+        // these is held, whatever the lengths.
         for (u32 v = sub; v < a.vectors; v += a.lanes) {
             char *base = a.data + u64(v) * WORD;
             Word<WORD> carried = *(Word<WORD> *)(base + a.map.offset(s));
-            for (I p = a.map.succ(s);; p = a.map.succ(p)) {
-                Word<WORD> *place = (Word<WORD> *)(base + a.map.offset(p));
-                const Word<WORD> fetched = *place;
-                *place = carried;
-                if (p == s) break;
-                carried = fetched;
-            }
+            I p = s;
+            do {
+                Word<WORD> fetched[kAhead];
+                u64 place[kAhead];
+                int count = 0;
+#pragma unroll
+                for (int k = 0; k < kAhead; k++) {
+                    if (k > 0 && p == s) continue;
+                    p = a.map.succ(p);
+                    place[k] = a.map.offset(p);
+                    fetched[k] = *(Word<WORD> *)(base + place[k]);
+                    count = k + 1;
+                }
+#pragma unroll
+                for (int k = 0; k < kAhead; k++) {
+                    if (k >= count) continue;
+                    *(Word<WORD> *)(base + place[k]) = carried;
+                    carried = fetched[k];
+                }
+            } while (p != s);
         }
     }
 }

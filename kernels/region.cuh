@@ -92,8 +92,78 @@ __device__ void store_columns(const char *tile, u32 pitch, char *to, u64 stride,
     }
 }
 
+// The same for super-elements of `unit` words, which stay whole.
+template <int W>
+__device__ void store_unit_columns(const char *tile, u32 pitch, char *to, u64 stride, u32 rows, u32 cols,
+                                   const Divisor<u32> &unit) {
+    const u32 total = cols * rows * unit.divisor, step = blockDim.x;
+    Walk w(threadIdx.x, step, rows * unit.divisor, unit.divisor * W, 0, stride, W);
+#pragma unroll 4
+    for (u32 e = threadIdx.x; e < total; e += step) {
+        const u32 r = unit.div(w.inner), k = w.inner - r * unit.divisor;
+        *(Word<W> *)(to + w.b) = *(const Word<W> *)(tile + w.a + r * pitch + k * W);
+        w.advance();
+    }
+}
+
+// Bytes that lie together, `bytes` of them, to the chip at `tile + (address mod 16)`: vectors, and
+// single words before the first whole one and after the last.
+template <int W> __device__ void load_run(char *tile, const char *from, u32 bytes) {
+    const u32 skew = u32(u64(from) & 15), head = min(bytes, (16 - skew) & 15u);
+    const u32 vectors = (bytes - head) / 16, tail = head + vectors * 16;
+    for (u32 v = threadIdx.x; v < vectors; v += blockDim.x)
+        copy_async<16>(tile + skew + head + v * 16, from + head + v * 16);
+    for (u32 b = threadIdx.x * W; b < head; b += blockDim.x * W) *(Word<W> *)(tile + skew + b) = *(const Word<W> *)(from + b);
+    for (u32 b = tail + threadIdx.x * W; b < bytes; b += blockDim.x * W)
+        *(Word<W> *)(tile + skew + b) = *(const Word<W> *)(from + b);
+}
+
+// Where a word of the transposed instances, counted through them, lies on chip.
+struct Stack {
+    Divisor<u32> rows, instance; // rows, and rows * cols, of an instance
+
+    // Line of the word on chip (instance and row) and its column.
+    __device__ void find(u32 word, u32 &line, u32 &col) const {
+        const u32 i = instance.div(word), within = word - i * instance.divisor;
+        col = rows.div(within);
+        line = i * rows.divisor + within - col * rows.divisor;
+    }
+};
+
+// Transposed instances, `words` words that lie together, to memory; several narrow words at a time.
+template <int W> __device__ void store_run(const char *tile, u32 pitch, char *to, u32 words, const Stack &stack) {
+    constexpr u32 P = W < 4 ? 4 / W : 1;
+    const u32 lead = W < 4 ? u32(u64(to) & 3) / W : 0, packs = (words + lead + P - 1) / P;
+#pragma unroll 4
+    for (u32 g = threadIdx.x; g < packs; g += blockDim.x) {
+        if constexpr (P == 1) {
+            u32 line, col;
+            stack.find(g, line, col);
+            *(Word<W> *)(to + u64(g) * W) = *(const Word<W> *)(tile + line * pitch + col * W);
+        } else {
+            u32 pack = 0;
+#pragma unroll
+            for (u32 k = 0; k < P; k++) {
+                const u32 word = g * P + k - lead;
+                if (word >= words) continue; // also those before the first
+                u32 line, col;
+                stack.find(word, line, col);
+                pack |= u32(*(const Word<W> *)(tile + line * pitch + col * W)) << (8 * W * k);
+            }
+            char *place = to + i64(g * P) * W - i64(lead) * W;
+            if (g * P >= lead && g * P - lead + P <= words)
+                *(u32 *)place = pack;
+            else
+#pragma unroll
+                for (u32 k = 0; k < P; k++)
+                    if (g * P + k - lead < words) *(Word<W> *)(place + k * W) = Word<W>(pack >> (8 * W * k));
+        }
+    }
+}
+
 // How the host found it best to move narrow words: in granules of 4 bytes where alignment allows.
-enum : u32 { kWideLoads = 1, kWideStores = 2 };
+// `kRuns`: instances that lie together are written as one run, and `kRunLoads`: read as one too.
+enum : u32 { kWideLoads = 1, kWideStores = 2, kRuns = 4, kRunLoads = 8 };
 
 template <int W> constexpr int kPack = W < 4 ? 4 / W : 1;
 
@@ -106,8 +176,11 @@ __device__ void load_region(char *tile, u32 pitch, const char *from, u64 stride,
 }
 
 template <int W>
-__device__ void store_region(const char *tile, u32 pitch, char *to, u64 stride, u32 rows, u32 cols, u32 wide) {
-    if (W < 4 && (wide & kWideStores))
+__device__ void store_region(const char *tile, u32 pitch, char *to, u64 stride, u32 rows, u32 cols,
+                             const Divisor<u32> &unit, u32 wide) {
+    if (unit.divisor > 1)
+        store_unit_columns<W>(tile, pitch, to, stride, rows, cols, unit);
+    else if (W < 4 && (wide & kWideStores))
         store_columns<W, kPack<W>>(tile, pitch, to, stride, rows, cols);
     else
         store_columns<W, 1>(tile, pitch, to, stride, rows, cols);

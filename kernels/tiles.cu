@@ -60,9 +60,9 @@ template <int W, int T> static __device__ void swap_pairs(const SquareArgs &a) {
     if (i != j) Tiles::store(lower, at_ij, a.pitch, threadIdx.x, rows_i, rows_j);
 }
 
-// The same word by word: any side, any alignment. 256 threads, tiles of 32 x 32.
+// The same word by word: any side, any alignment. 256 threads.
 extern "C" __global__ void __launch_bounds__(256) square_swap_any(const __grid_constant__ SquareArgs a) {
-    constexpr u32 T = 32;
+    constexpr u32 T = WORD <= 4 ? 64 : 32;
     using W = Word<WORD>;
     __shared__ W upper[T][T + 1], lower[T][T + 1];
     u32 i, j;

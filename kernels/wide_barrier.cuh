@@ -6,12 +6,13 @@
 struct WideArgs {
     char *data;
     u64 instance_bytes;
-    u32 rows, cols;             // of an instance
+    u32 rows, cols;             // of an instance, in super-elements
     u32 block_rows, block_cols; // of a rectangle
     u32 across;                 // rectangles across
     u32 pitch;
     u32 shared_rows;            // rows of a rectangle held in shared memory; the others in registers
     u32 wide;
+    Divisor<u32> unit;          // words of a super-element
 };
 
 // `K` registers of 4 bytes a thread hold the rows that shared memory does not; narrow words share one.
@@ -51,10 +52,11 @@ __device__ void transpose_together(const WideArgs &a, char *instance, u32 block,
     const u32 rows = r0 < a.rows ? min(a.block_rows, a.rows - r0) : 0;
     const u32 cols = c0 < a.cols ? min(a.block_cols, a.cols - c0) : 0;
     const bool any = rows > 0 && cols > 0;
-    const u64 row_bytes = u64(a.cols) * W, column_bytes = u64(a.rows) * W;
-    const u32 low = min(rows, a.shared_rows), high = rows - low, granules = max(cols * W / G, 1);
-    const char *from = instance + r0 * row_bytes + c0 * W;
-    char *to = instance + c0 * column_bytes + r0 * W;
+    const u32 unit_bytes = a.unit.divisor * W;
+    const u64 row_bytes = u64(a.cols) * unit_bytes, column_bytes = u64(a.rows) * unit_bytes;
+    const u32 low = min(rows, a.shared_rows), high = rows - low, granules = max(cols * unit_bytes / G, 1);
+    const char *from = instance + r0 * row_bytes + c0 * unit_bytes;
+    char *to = instance + c0 * column_bytes + r0 * unit_bytes;
     const Walk rest(threadIdx.x, blockDim.x, granules, a.pitch, G, row_bytes, G);
     Held<G, K> held;
     if (any) {
@@ -66,13 +68,13 @@ __device__ void transpose_together(const WideArgs &a, char *instance, u32 block,
     }
     copy_async_wait();
     all_wait();
-    if (any) store_region<W>(tile, a.pitch, to, column_bytes, low, cols, a.wide);
+    if (any) store_region<W>(tile, a.pitch, to, column_bytes, low, cols, a.unit, a.wide);
     if (K > 0 && any && high > 0) {
         __syncthreads();
         held.each(high * granules, rest, [&](int k, int shift, const Walk &w) {
             *(Word<G> *)(tile + w.a) = held.get(k, shift);
         });
         __syncthreads();
-        store_region<W>(tile, a.pitch, to + low * W, column_bytes, high, cols, a.wide);
+        store_region<W>(tile, a.pitch, to + low * unit_bytes, column_bytes, high, cols, a.unit, a.wide);
     }
 }

@@ -101,10 +101,14 @@ impl Gpu {
         };
         let mut memory_bytes = 0;
         // SAFETY: `memory_bytes` is a place for the answer, `ordinal` a device.
-        answer("cuDeviceTotalMem", unsafe { sys::cuDeviceTotalMem_v2(&mut memory_bytes, ordinal) })?;
+        answer("cuDeviceTotalMem", unsafe {
+            sys::cuDeviceTotalMem_v2(&mut memory_bytes, ordinal)
+        })?;
         let mut name = [0 as std::ffi::c_char; 128];
         // SAFETY: `name` has 128 places and the driver writes at most that many, a final zero included.
-        answer("cuDeviceGetName", unsafe { sys::cuDeviceGetName(name.as_mut_ptr(), 128, ordinal) })?;
+        answer("cuDeviceGetName", unsafe {
+            sys::cuDeviceGetName(name.as_mut_ptr(), 128, ordinal)
+        })?;
         // SAFETY: as above, `name` ends in a zero.
         let name = unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned();
         let limits = Limits {
@@ -230,7 +234,13 @@ impl Kernel {
         answer("cuFuncSetAttribute", code)
     }
 
-    fn launch(self, call: &Call, data: u64, workspace: u64, stream: CUstream) -> Result<(), CudaError> {
+    fn launch(
+        self,
+        call: &Call,
+        data: u64,
+        workspace: u64,
+        stream: CUstream,
+    ) -> Result<(), CudaError> {
         let second = (call.workspace != Workspace::None).then_some(workspace);
         let mut fields = call.params.at(data, second);
         let mut parameters = [fields.as_mut_ptr().cast::<c_void>()];
@@ -240,11 +250,29 @@ impl Kernel {
         let code = unsafe {
             if call.cooperative {
                 sys::cuLaunchCooperativeKernel(
-                    self.0, groups, 1, 1, threads, 1, 1, shared, stream, parameters.as_mut_ptr(),
+                    self.0,
+                    groups,
+                    1,
+                    1,
+                    threads,
+                    1,
+                    1,
+                    shared,
+                    stream,
+                    parameters.as_mut_ptr(),
                 )
             } else {
                 sys::cuLaunchKernel(
-                    self.0, groups, 1, 1, threads, 1, 1, shared, stream, parameters.as_mut_ptr(),
+                    self.0,
+                    groups,
+                    1,
+                    1,
+                    threads,
+                    1,
+                    1,
+                    shared,
+                    stream,
+                    parameters.as_mut_ptr(),
                     ptr::null_mut(),
                 )
             }

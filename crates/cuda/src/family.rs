@@ -38,10 +38,7 @@ macro_rules! by_word {
         ]
     };
     ($name:literal, $word:literal) => {
-        concat!(
-            include_str!(concat!("../../../kernels/ptx/", $name, ".w", $word, ".ptx")),
-            "\0"
-        )
+        concat!(include_str!(concat!("../../../kernels/ptx/", $name, ".w", $word, ".ptx")), "\0")
     };
 }
 

@@ -29,7 +29,13 @@ impl Work {
         if plan.kind != DeviceKind::Gpu {
             return Err(CudaError::NotForGpu { device: plan.device.to_string() });
         }
-        Self::of_stages(&plan.stages, plan.problem.elem_bytes(), plan.problem.bytes(), alignment, device)
+        Self::of_stages(
+            &plan.stages,
+            plan.problem.elem_bytes(),
+            plan.problem.bytes(),
+            alignment,
+            device,
+        )
     }
 
     /// What `stages` come to, each over the whole of `bytes` bytes.

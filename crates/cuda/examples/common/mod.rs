@@ -38,7 +38,7 @@ impl Bench {
         self.stream.as_inner().cast()
     }
 
-    fn function(&self, name: &str) -> Function<'_> {
+    pub fn function(&self, name: &str) -> Function<'_> {
         self.module.get_function(name).expect("the checking kernels have it")
     }
 
@@ -57,8 +57,10 @@ impl Bench {
         let answer = self.answer.as_device_ptr();
         let [b, r, m, c, u] = [e.batch, e.rows, e.mid, e.cols, e.unit].map(|extent| extent as u64);
         // SAFETY: as above.
-        unsafe { launch!(check<<<2048, 256, 0, stream>>>(data, b, r, m, c, u, bytes as u32, answer)) }
-            .expect("launches");
+        unsafe {
+            launch!(check<<<2048, 256, 0, stream>>>(data, b, r, m, c, u, bytes as u32, answer))
+        }
+        .expect("launches");
         self.stream.synchronize().expect("the kernels end well");
         let mut answer = [0; 2];
         self.answer.copy_to(&mut answer).expect("16 bytes");

@@ -26,7 +26,14 @@ struct Suite<'a> {
 
 impl Suite<'_> {
     /// Runs one launch and compares every byte, also of what lies around the matrix.
-    fn case(&mut self, shape: StageShape, elem: usize, skew: usize, call: Result<Call, Infeasible>, what: &str) {
+    fn case(
+        &mut self,
+        shape: StageShape,
+        elem: usize,
+        skew: usize,
+        call: Result<Call, Infeasible>,
+        what: &str,
+    ) {
         let call = match call {
             Ok(call) => call,
             Err(why) => {
@@ -38,7 +45,8 @@ impl Suite<'_> {
         };
         *self.runs.entry(call.kernel()).or_default() += 1;
         let bytes = shape.len() * elem;
-        let before: Vec<u8> = (0..bytes + 2 * SKEW).map(|k| (k * 131 + k / 251 + k / 65521) as u8).collect();
+        let before: Vec<u8> =
+            (0..bytes + 2 * SKEW).map(|k| (k * 131 + k / 251 + k / 65521) as u8).collect();
         let mut after = before.clone();
         for k in 0..shape.len() {
             let (from, to) = (SKEW + skew + k * elem, SKEW + skew + shape.dest(k) * elem);
@@ -57,7 +65,10 @@ impl Suite<'_> {
             self.failures += 1;
             if self.failures < 20 {
                 let wrong = (0..got.len()).filter(|&k| got[k] != after[k]).count();
-                println!("WRONG {shape} w{elem} skew {skew} {what} {}: {wrong} bytes, {ran:?} {ended:?}", call.kernel());
+                println!(
+                    "WRONG {shape} w{elem} skew {skew} {what} {}: {wrong} bytes, {ran:?} {ended:?}",
+                    call.kernel()
+                );
             }
         }
     }
@@ -69,8 +80,16 @@ impl Suite<'_> {
             if skew > 0 && alignment >= 16 {
                 continue;
             }
-            let launch = Launch { groups: 1, threads: 128, lanes: 1, on_chip_bytes: 0, flag_words: 0, kept_bytes: 0 };
-            let call = lower(&Stage { shape, method, launch }, elem, alignment, self.bench.gpu.device());
+            let launch = Launch {
+                groups: 1,
+                threads: 128,
+                lanes: 1,
+                on_chip_bytes: 0,
+                flag_words: 0,
+                kept_bytes: 0,
+            };
+            let call =
+                lower(&Stage { shape, method, launch }, elem, alignment, self.bench.gpu.device());
             self.case(shape, elem, skew, call, &method.to_string());
         }
     }
@@ -107,7 +126,8 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
 }
 
 fn shapes(suite: &mut Suite, rows: usize, cols: usize, elem: usize) {
-    let elementary = |batch, mid, unit| StageShape::Elementary(Elementary { batch, rows, mid, cols, unit });
+    let elementary =
+        |batch, mid, unit| StageShape::Elementary(Elementary { batch, rows, mid, cols, unit });
     let barrier = |scope| Method::BarrierSync { scope };
     // Which flag layout, cluster and unit a shape gets follows from its extents, so that all meet all.
     let turn = rows * 7 + cols * 3 + elem;
@@ -143,12 +163,19 @@ fn shapes(suite: &mut Suite, rows: usize, cols: usize, elem: usize) {
         // Larger sides too: the tiles that have kernels of their own, and ragged ones.
         for side in [rows, rows * 4, 128 - rows] {
             for tile in [16, 32, 64, 128] {
-                let square = Elementary { batch: 1 + turn % 3, rows: side, mid: 1, cols: side, unit: 1 };
+                let square =
+                    Elementary { batch: 1 + turn % 3, rows: side, mid: 1, cols: side, unit: 1 };
                 suite.method(StageShape::Elementary(square), elem, Method::TileSwap { tile });
             }
         }
         for side in [16, 32, 64, 128, rows] {
-            let mid = Elementary { batch: 1 + turn % 3, rows: side, mid: 1 + turn % 3, cols: side, unit: 1 };
+            let mid = Elementary {
+                batch: 1 + turn % 3,
+                rows: side,
+                mid: 1 + turn % 3,
+                cols: side,
+                unit: 1,
+            };
             if mid.len() * elem < 3 << 20 {
                 suite.method(StageShape::Elementary(mid), elem, barrier(Scope::Group));
             }

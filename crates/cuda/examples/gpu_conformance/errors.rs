@@ -32,32 +32,50 @@ pub fn errors(bench: &mut Bench) -> usize {
     // SAFETY: whatever is wrong with the arguments is refused before anything is queued.
     let run = |data, bytes, workspace| unsafe { prepared.run_raw(stream, data, bytes, workspace) };
     let mut failures = 0;
-    failures += expect("null matrix", matches!(run(0, bytes, Some((room, need))), Err(CudaError::Null { .. })));
+    failures += expect(
+        "null matrix",
+        matches!(run(0, bytes, Some((room, need))), Err(CudaError::Null { .. })),
+    );
     failures += expect(
         "misaligned matrix",
         matches!(run(address + 4, bytes, Some((room, need))), Err(CudaError::Misaligned { .. })),
     );
-    failures += expect("short matrix", matches!(run(address, bytes - 1, Some((room, need))), Err(CudaError::Length { .. })));
+    failures += expect(
+        "short matrix",
+        matches!(run(address, bytes - 1, Some((room, need))), Err(CudaError::Length { .. })),
+    );
     failures += expect(
         "short workspace",
         matches!(run(address, bytes, Some((room, need - 1))), Err(CudaError::Workspace { .. })),
     );
-    failures += expect("no workspace", matches!(run(address, bytes, None), Err(CudaError::Workspace { .. })));
-    failures += expect("null workspace", matches!(run(address, bytes, Some((0, need))), Err(CudaError::Null { .. })));
+    failures += expect(
+        "no workspace",
+        matches!(run(address, bytes, None), Err(CudaError::Workspace { .. })),
+    );
+    failures += expect(
+        "null workspace",
+        matches!(run(address, bytes, Some((0, need))), Err(CudaError::Null { .. })),
+    );
     let identity = Elementary { batch: 1, rows: 1, mid: 1, cols: problem.len(), unit: 1 };
     failures += expect("data untouched by all of them", bench.wrong(address, identity, 4).0 == 0);
 
     let mut work = Work::of_plan(&plan, 16, bench.gpu.device()).expect("has kernels");
     work.calls[0].workspace = turntile_cuda::call::Workspace::Flags(1 << 40);
     let without = bench.prepare(work).and_then(|prepared| prepared.with_own_workspace());
-    failures += expect("out of memory", matches!(without, Err(CudaError::OutOfMemory { bytes }) if bytes == 1 << 40));
+    failures += expect(
+        "out of memory",
+        matches!(without, Err(CudaError::OutOfMemory { bytes }) if bytes == 1 << 40),
+    );
     let mut work = Work::of_plan(&plan, 16, bench.gpu.device()).expect("has kernels");
     work.calls[0].threads = 4096;
     let launch = bench.prepare(work).and_then(|prepared| {
         // SAFETY: the launch is refused.
         unsafe { prepared.run_raw(stream, address, bytes, Some((room, need))) }
     });
-    failures += expect("impossible launch", matches!(&launch, Err(CudaError::Launch { threads: 4096, .. })));
+    failures += expect(
+        "impossible launch",
+        matches!(&launch, Err(CudaError::Launch { threads: 4096, .. })),
+    );
     if let Err(error) = launch {
         println!("    {error}");
     }
@@ -94,8 +112,15 @@ pub fn graph(bench: &mut Bench) -> usize {
                 let begin = sys::cuStreamBeginCapture_v2(stream, mode);
                 let ran = prepared.run_raw(stream.cast(), address, problem.bytes(), None);
                 let end = sys::cuStreamEndCapture(stream, &mut graph);
-                let made = sys::cuGraphInstantiate_v2(&mut replay, graph, std::ptr::null_mut(), std::ptr::null_mut(), 0);
-                let mut right = ran.is_ok() && [begin, end, made] == [sys::CUresult::CUDA_SUCCESS; 3];
+                let made = sys::cuGraphInstantiate_v2(
+                    &mut replay,
+                    graph,
+                    std::ptr::null_mut(),
+                    std::ptr::null_mut(),
+                    0,
+                );
+                let mut right =
+                    ran.is_ok() && [begin, end, made] == [sys::CUresult::CUDA_SUCCESS; 3];
                 for _ in 0..2 {
                     if right {
                         bench.fill(address, problem.len(), 4);

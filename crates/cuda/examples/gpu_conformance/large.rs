@@ -12,7 +12,14 @@ const LAUNCH: Launch =
     Launch { groups: 1, threads: 512, lanes: 1, on_chip_bytes: 0, flag_words: 0, kept_bytes: 0 };
 
 /// Runs `work` `times` times and returns how many runs left any element wrong.
-fn repeat(bench: &mut Bench, work: Work, e: Elementary, elem: usize, times: usize, what: &str) -> usize {
+fn repeat(
+    bench: &mut Bench,
+    work: Work,
+    e: Elementary,
+    elem: usize,
+    times: usize,
+    what: &str,
+) -> usize {
     let need = work.workspace_bytes();
     let prepared = match bench.prepare(work) {
         Ok(prepared) => prepared,
@@ -41,12 +48,25 @@ fn repeat(bench: &mut Bench, work: Work, e: Elementary, elem: usize, times: usiz
 }
 
 fn whole(problem: &Problem) -> Elementary {
-    Elementary { batch: problem.batch(), rows: problem.rows(), mid: 1, cols: problem.cols(), unit: 1 }
+    Elementary {
+        batch: problem.batch(),
+        rows: problem.rows(),
+        mid: 1,
+        cols: problem.cols(),
+        unit: 1,
+    }
 }
 
 fn plan_times(bench: &mut Bench, plan: &Plan, times: usize) -> usize {
     match Work::of_plan(plan, 16, bench.gpu.device()) {
-        Ok(work) => repeat(bench, work, whole(&plan.problem), plan.problem.elem_bytes(), times, &plan.to_string()),
+        Ok(work) => repeat(
+            bench,
+            work,
+            whole(&plan.problem),
+            plan.problem.elem_bytes(),
+            times,
+            &plan.to_string(),
+        ),
         Err(error) => {
             println!("  FAILED {plan}: {error}");
             1
@@ -58,10 +78,26 @@ fn plan_times(bench: &mut Bench, plan: &Plan, times: usize) -> usize {
 pub fn plans(bench: &mut Bench) -> usize {
     let planner = Planner::new(bench.gpu.limits().clone());
     let shapes = [
-        (1, 1, 1000, 4), (1, 1000, 1000, 4), (1, 7200, 1800, 4), (1, 1801, 3607, 4), (1, 5000, 8192, 4),
-        (1, 4096, 6144, 4), (1, 6144, 2048, 8), (1, 100_000, 3, 4), (1, 7, 200_003, 4), (1, 2999, 3001, 2),
-        (1, 3000, 2000, 1), (1, 1234, 2345, 16), (1, 1500, 2500, 12), (6, 480, 640, 4), (37, 64, 96, 8),
-        (3, 997, 1009, 4), (1, 9973, 10007, 4), (1, 8192, 8192, 2), (2, 2047, 2047, 4), (1, 12000, 20000, 1),
+        (1, 1, 1000, 4),
+        (1, 1000, 1000, 4),
+        (1, 7200, 1800, 4),
+        (1, 1801, 3607, 4),
+        (1, 5000, 8192, 4),
+        (1, 4096, 6144, 4),
+        (1, 6144, 2048, 8),
+        (1, 100_000, 3, 4),
+        (1, 7, 200_003, 4),
+        (1, 2999, 3001, 2),
+        (1, 3000, 2000, 1),
+        (1, 1234, 2345, 16),
+        (1, 1500, 2500, 12),
+        (6, 480, 640, 4),
+        (37, 64, 96, 8),
+        (3, 997, 1009, 4),
+        (1, 9973, 10007, 4),
+        (1, 8192, 8192, 2),
+        (2, 2047, 2047, 4),
+        (1, 12000, 20000, 1),
     ];
     let mut failures = 0;
     for (batch, rows, cols, elem) in shapes {
@@ -77,10 +113,13 @@ pub fn plans(bench: &mut Bench) -> usize {
 }
 
 fn stages() -> Vec<(StageShape, Method, usize)> {
-    let shape = |batch, rows, mid, cols, unit| StageShape::Elementary(Elementary { batch, rows, mid, cols, unit });
+    let shape = |batch, rows, mid, cols, unit| {
+        StageShape::Elementary(Elementary { batch, rows, mid, cols, unit })
+    };
     let global = Method::PttwacGlobal { flags: FLAGS };
     let barrier = |scope| Method::BarrierSync { scope };
-    let on_chip = Method::PttwacOnChip { flags: FlagLayout::Spread { spreading: 32, padded: true } };
+    let on_chip =
+        Method::PttwacOnChip { flags: FlagLayout::Spread { spreading: 32, padded: true } };
     vec![
         (shape(1, 224, 64, 300, 64), global, 4),
         (shape(1, 256, 64, 128, 64), global, 4),
@@ -126,7 +165,8 @@ pub fn full_chip(bench: &mut Bench) -> usize {
                     method: Method::BarrierSync { scope: Scope::Group },
                     launch: LAUNCH,
                 };
-                let more = Work::of_stages(&[back], elem, bytes, 16, bench.gpu.device()).expect("fits");
+                let more =
+                    Work::of_stages(&[back], elem, bytes, 16, bench.gpu.device()).expect("fits");
                 work.calls.extend(more.calls);
                 (work, Elementary { batch: 1, rows, mid: 1, cols, unit: m * n })
             }
@@ -154,7 +194,13 @@ pub fn full_chip(bench: &mut Bench) -> usize {
 pub fn huge(bench: &mut Bench) -> usize {
     let mut failures = 0;
     let planner = Planner::new(bench.gpu.limits().clone());
-    for (rows, cols, elem) in [(65536, 65664, 1), (46336, 46464, 2), (46400, 51200, 4), (100_000, 100_000, 4), (81920, 122_880, 4)] {
+    for (rows, cols, elem) in [
+        (65536, 65664, 1),
+        (46336, 46464, 2),
+        (46400, 51200, 4),
+        (100_000, 100_000, 4),
+        (81920, 122_880, 4),
+    ] {
         let problem = Problem::new(rows, cols, elem).expect("fits");
         match planner.plan(&problem) {
             Ok(plan) => failures += plan_times(bench, &plan, 2),
@@ -169,7 +215,8 @@ pub fn huge(bench: &mut Bench) -> usize {
         let e = Elementary { batch: 1, rows, mid: 1, cols, unit };
         let method = Method::PttwacGlobal { flags: FLAGS };
         let stage = Stage { shape: StageShape::Elementary(e), method, launch: LAUNCH };
-        let work = Work::of_stages(&[stage], 1, e.len(), 16, bench.gpu.device()).expect("has a kernel");
+        let work =
+            Work::of_stages(&[stage], 1, e.len(), 16, bench.gpu.device()).expect("has a kernel");
         failures += repeat(bench, work, e, 1, 1, &stage.to_string());
     }
     failures

@@ -3,9 +3,9 @@
 //! `gpu_conformance [small [SIDE] | plans | full | huge | errors | graph]...`, all without arguments.
 #![allow(unsafe_code, missing_docs)]
 
+mod cases;
 #[path = "../common/mod.rs"]
 mod common;
-mod cases;
 mod errors;
 mod large;
 

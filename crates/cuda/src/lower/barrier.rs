@@ -20,43 +20,26 @@ pub fn block(e: Elementary, at: At) -> Result<Call, Infeasible> {
     if let Some(call) = tiles::in_place(e, word, at) {
         return call;
     }
-    if e.unit > 1 || (e.mid > 1 && e.rows != e.cols) {
+    if e.mid > 1 && e.rows != e.cols {
         return any(e, word, at);
     }
     let instances = e.batch * e.mid;
-    let bytes = e.rows * e.cols * word;
-    let stacked = if e.mid > 1 { 1 } else { (STACK_BYTES / bytes).clamp(1, instances.max(1)) };
-    let (row_bytes, column_bytes) = (e.mid * e.cols * word, e.mid * e.rows * word);
-    let instance_bytes = if e.mid > 1 { e.cols * word } else { bytes };
-    let vector = vector_bytes(word);
-    let micro = vector / word;
-    let aligned = at.alignment >= vector && e.rows % micro == 0 && e.cols % micro == 0;
-
-    let (entry, threads, shared_bytes, pitch, wide, down) = if aligned {
-        let (rows, cols) = (e.rows / micro, e.cols / micro);
-        // Strips 4 micro-blocks high: as fast as 8 where two blocks share a multiprocessor, and 8 to
-        // 14 points faster where they do not (instances beyond half of shared memory).
-        let down = rows.ilog2().min(2);
-        let places = stacked * (rows.div_ceil(1 << down) << down) * cols;
-        let threads = threads_for(stacked * bytes, 512);
-        let slots = places.div_ceil(threads) * threads;
-        ("barrier_micro", threads, slots * micro * vector, 0, 0, down)
-    } else {
-        let aligned4 = |quantity: usize| word < 4 && quantity.is_multiple_of(4) && at.alignment >= 4;
-        let wide_loads = aligned4(e.cols * word) && aligned4(row_bytes);
-        let wide_stores = aligned4(e.rows * word) && aligned4(column_bytes);
-        let pitch = pitch(e.cols * word, word);
-        let wide = u32::from(wide_loads) | u32::from(wide_stores) << 1;
-        let threads = threads_for(stacked * bytes, 1024);
-        ("barrier_block", threads, stacked * e.rows * pitch, pitch, wide, 0)
-    };
+    let unit_bytes = e.unit * word;
+    let bytes = e.rows * e.cols * unit_bytes;
+    let stacked =
+        if e.mid > 1 || e.unit > 1 { 1 } else { (STACK_BYTES / bytes).clamp(1, instances.max(1)) };
+    let (row_bytes, column_bytes) = (e.mid * e.cols * unit_bytes, e.mid * e.rows * unit_bytes);
+    let instance_bytes = if e.mid > 1 { e.cols * unit_bytes } else { bytes };
+    let one = OnChip { e, word, stacked, row_bytes, column_bytes };
+    let fits = |held: &Held| held.shared_bytes <= at.device.shared_bytes;
+    let held = one.micro(at).filter(fits).unwrap_or_else(|| one.by_words(at));
     Ok(Call {
         family: Family::Barrier,
         word,
-        entry,
+        entry: held.entry,
         groups: groups(instances.div_ceil(stacked))?,
-        threads: threads as u32,
-        shared_bytes: shared(shared_bytes, at.device)?,
+        threads: held.threads as u32,
+        shared_bytes: shared(held.shared_bytes, at.device)?,
         cooperative: false,
         cluster: 1,
         params: Params::new()
@@ -64,17 +47,104 @@ pub fn block(e: Elementary, at: At) -> Result<Call, Infeasible> {
             .u32(field(e.rows)?)
             .u32(field(e.cols)?)
             .u32(stacked as u32)
-            .u32(pitch as u32)
+            .u32(held.pitch as u32)
             .u32(field(e.mid)?)
-            .u32(wide)
-            .u32(down)
+            .u32(held.wide)
+            .u32(held.down)
             .u32(0)
             .u64(row_bytes as u64)
             .u64(column_bytes as u64)
             .u64((e.mid * bytes) as u64)
-            .u64(instance_bytes as u64),
+            .u64(instance_bytes as u64)
+            .div32(field(e.unit)?)
+            .div32(field(e.rows)?)
+            .div32(field(e.rows * e.cols)?),
         workspace: Workspace::None,
     })
+}
+
+/// Instances as a block holds them.
+struct OnChip {
+    e: Elementary,
+    word: usize,
+    stacked: usize,
+    row_bytes: usize,
+    column_bytes: usize,
+}
+
+/// A way to hold them: the kernel, and what it must be told.
+struct Held {
+    entry: &'static str,
+    threads: usize,
+    shared_bytes: usize,
+    pitch: usize,
+    wide: u32,
+    down: u32,
+}
+
+impl OnChip {
+    fn bytes(&self) -> usize {
+        self.stacked * self.e.rows * self.e.cols * self.e.unit * self.word
+    }
+
+    /// For words of 8 and 16 bytes more threads: 1 word in 16 each measured best.
+    fn threads(&self) -> usize {
+        let bytes = self.bytes();
+        if self.word <= 4 { threads_for(bytes, 1024) } else { threads_for(bytes * 3 / 2, 1024) }
+    }
+
+    /// By micro-blocks, where rows and columns are whole ones and everything aligns.
+    fn micro(&self, at: At) -> Option<Held> {
+        let vector = vector_bytes(self.word);
+        let micro = vector / self.word;
+        let whole = self.e.rows.is_multiple_of(micro) && self.e.cols.is_multiple_of(micro);
+        // Words of 8 and 16 bytes pass shared memory as fast on their own.
+        let narrow = self.word <= 4;
+        (self.e.unit == 1 && narrow && whole && at.alignment >= vector).then_some(())?;
+        let (rows, cols) = (self.e.rows / micro, self.e.cols / micro);
+        // Strips 4 micro-blocks high: as fast as 8 where two blocks share a multiprocessor, and 8 to
+        // 14 points faster where they do not (instances beyond half of shared memory).
+        let down = rows.ilog2().min(2);
+        let places = self.stacked * (rows.div_ceil(1 << down) << down) * cols;
+        let threads = threads_for(self.bytes(), 512);
+        let slots = places.div_ceil(threads) * threads;
+        let shared_bytes = slots * micro * vector;
+        Some(Held { entry: "barrier_micro", threads, shared_bytes, pitch: 0, wide: 0, down })
+    }
+
+    /// Word by word, rows padded against bank conflicts where there is room.
+    fn by_words(&self, at: At) -> Held {
+        let Elementary { rows, cols, unit, .. } = self.e;
+        let aligned = |quantities: [usize; 2]| {
+            let whole = quantities.iter().all(|quantity| quantity.is_multiple_of(4));
+            self.word < 4 && unit == 1 && at.alignment >= 4 && whole
+        };
+        let wide_loads = aligned([cols * self.word, self.row_bytes]);
+        let wide_stores = aligned([rows * self.word, self.column_bytes]);
+        let row = cols * unit * self.word;
+        let lines = self.stacked * rows;
+        let together = self.e.mid == 1 && unit == 1;
+        // Narrow words in rows that are no whole granules of 4 bytes: everything as one run.
+        let run_loads = together && self.word < 4 && !wide_loads;
+        let runs = run_loads || (together && self.stacked > 1);
+        let padded = pitch(row, self.word);
+        let fits = lines * padded <= at.device.shared_bytes;
+        let pitch = if fits && !run_loads { padded } else { row };
+        // The run begins where its address stands to 16.
+        let skew = if run_loads { 16 } else { 0 };
+        let wide = u32::from(wide_loads)
+            | u32::from(wide_stores) << 1
+            | u32::from(runs) << 2
+            | u32::from(run_loads) << 3;
+        Held {
+            entry: "barrier_block",
+            threads: self.threads(),
+            shared_bytes: lines * pitch + skew,
+            pitch,
+            wide,
+            down: 0,
+        }
+    }
 }
 
 /// Every extent at will.

@@ -41,7 +41,9 @@ pub fn lower(
         (StageShape::Elementary(e), Method::BarrierSync { scope: Scope::Cluster(groups) }) => {
             wide::cluster(e, groups, at)
         }
-        (StageShape::Elementary(e), Method::BarrierSync { scope: Scope::Grid }) => wide::grid(e, at),
+        (StageShape::Elementary(e), Method::BarrierSync { scope: Scope::Grid }) => {
+            wide::grid(e, at)
+        }
         (
             StageShape::SlotGather { batch, slots, direction },
             Method::BarrierSync { scope: Scope::Grid },

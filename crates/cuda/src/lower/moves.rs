@@ -107,6 +107,7 @@ impl Moved {
                 .div64(e.cols as u64)
                 .div64(e.mid as u64)
                 .div64(e.instance_units() as u64)
+                .div64(e.batch as u64)
                 .u64(e.rows as u64)
                 .u32(u32::from(e.batch > 1))
                 .u32(0)
@@ -123,6 +124,7 @@ fn swap32(params: Params, e: Elementary, unit_bytes: usize) -> Result<Params, In
         .div32(field(e.cols)?)
         .div32(field(e.mid)?)
         .div32(field(e.instance_units())?)
+        .div32(field(e.batch)?)
         .u32(field(e.rows)?)
         .u32(u32::from(e.batch > 1))
         .u64(unit_bytes as u64))
@@ -221,7 +223,8 @@ fn held(moved: Moved, flags: FlagLayout, holding: Holding, at: At) -> Result<Cal
             let threads = if workers.is_power_of_two() { workers * lanes } else { threads };
             let threads = threads.max(32);
             let shared_bytes = threads / lanes * each;
-            let blocks = (at.device.shared_bytes / (shared_bytes + 1024)).clamp(1, 2048 / threads).min(32);
+            let blocks =
+                (at.device.shared_bytes / (shared_bytes + 1024)).clamp(1, 2048 / threads).min(32);
             let entry = match moved.map {
                 Map::Swap(_) => "move_shared_swap",
                 Map::Slots(..) => "move_shared_slots",
@@ -240,7 +243,12 @@ fn held(moved: Moved, flags: FlagLayout, holding: Holding, at: At) -> Result<Cal
 }
 
 /// PTTWAC with flags on chip, a block an instance.
-pub fn on_chip(e: Elementary, flags: FlagLayout, threads: usize, at: At) -> Result<Call, Infeasible> {
+pub fn on_chip(
+    e: Elementary,
+    flags: FlagLayout,
+    threads: usize,
+    at: At,
+) -> Result<Call, Infeasible> {
     let instance_bytes = e.instance_len() * at.elem_bytes;
     let unit_bytes = e.unit * at.elem_bytes;
     let word = widest_word(&[unit_bytes, at.alignment]);

@@ -49,7 +49,9 @@ fn geometry(word: usize, tile: usize) -> (usize, usize) {
 }
 
 /// Side of the tiles that are swapped word by word.
-const ANY_TILE: usize = 32;
+const fn any_tile(word: usize) -> usize {
+    if word <= 4 { 64 } else { 32 }
+}
 
 /// Pairs of tiles across the diagonal.
 pub fn swap(e: Elementary, tile: usize, at: At) -> Result<Call, Infeasible> {
@@ -68,7 +70,7 @@ pub fn swap(e: Elementary, tile: usize, at: At) -> Result<Call, Infeasible> {
             (entry, tile, threads, 2 * tile * tile * word)
         }
         // Rows that do not align to vectors: word by word.
-        _ => ("square_swap_any", ANY_TILE, 256, 0),
+        _ => ("square_swap_any", any_tile(word), 256, 0),
     };
     let across = e.rows.div_ceil(tile);
     let pairs = across * (across + 1) / 2;

@@ -44,9 +44,9 @@ struct Room {
 impl Room {
     /// The split that moves fewest bytes, each run of a row or a column counted as 64 bytes more.
     fn split(&self, rows: usize, cols: usize, word: usize) -> Option<Split> {
-        (1..=self.blocks)
-            .filter_map(|down| self.rectangles(rows, cols, word, down))
-            .min_by_key(|s| 2 * s.block_rows * s.block_cols * word + 64 * (s.block_rows + s.block_cols))
+        (1..=self.blocks).filter_map(|down| self.rectangles(rows, cols, word, down)).min_by_key(
+            |s| 2 * s.block_rows * s.block_cols * word + 64 * (s.block_rows + s.block_cols),
+        )
     }
 
     fn rectangles(&self, rows: usize, cols: usize, word: usize, down: usize) -> Option<Split> {
@@ -64,11 +64,12 @@ impl Room {
     }
 }
 
-/// Words for whole super-elements of a word's size; no kernel for longer ones.
-fn as_words(e: Elementary, at: At) -> Result<usize, Infeasible> {
+/// Words of a super-element, and their size.
+fn as_words(e: Elementary, at: At) -> Result<(Elementary, usize), Infeasible> {
     let unit_bytes = e.unit * at.elem_bytes;
     let word = widest_word(&[unit_bytes, at.alignment]);
-    if word == unit_bytes && e.mid == 1 { Ok(word) } else { Err(Infeasible::NoKernel) }
+    let e = Elementary { unit: unit_bytes / word, ..e };
+    if e.mid == 1 { Ok((e, word)) } else { Err(Infeasible::NoKernel) }
 }
 
 /// The rectangles, with narrow words in granules of 4 bytes where rows and columns align to them.
@@ -81,7 +82,7 @@ fn rectangles(
     registers: usize,
 ) -> Result<(Split, u32), Infeasible> {
     let aligned = |extent: usize| {
-        word < 4 && at.alignment >= 4 && (extent * word).is_multiple_of(4)
+        word < 4 && e.unit == 1 && at.alignment >= 4 && (extent * word).is_multiple_of(4)
     };
     let (wide_loads, wide_stores) = (aligned(e.cols), aligned(e.rows));
     let granule = if wide_loads { 4 } else { word };
@@ -96,14 +97,15 @@ fn rectangles(
         col_step: step(wide_loads),
     };
     let have = blocks * (room.shared_bytes + threads * registers * 4);
-    let need = e.rows * e.cols * word;
-    let split = room.split(e.rows, e.cols, word).ok_or(Infeasible::OnChip { need, have })?;
+    let unit_bytes = e.unit * word;
+    let need = e.rows * e.cols * unit_bytes;
+    let split = room.split(e.rows, e.cols, unit_bytes).ok_or(Infeasible::OnChip { need, have })?;
     Ok((split, u32::from(wide_loads) | u32::from(wide_stores) << 1))
 }
 
 fn params(e: Elementary, word: usize, split: Split, wide: u32) -> Result<Params, Infeasible> {
     Ok(Params::new()
-        .u64((e.rows * e.cols * word) as u64)
+        .u64((e.rows * e.cols * e.unit * word) as u64)
         .u32(field(e.rows)?)
         .u32(field(e.cols)?)
         .u32(field(split.block_rows)?)
@@ -111,7 +113,8 @@ fn params(e: Elementary, word: usize, split: Split, wide: u32) -> Result<Params,
         .u32(field(split.across)?)
         .u32(field(split.pitch)?)
         .u32(field(split.shared_rows)?)
-        .u32(wide))
+        .u32(wide)
+        .div32(field(e.unit)?))
 }
 
 /// An instance across the shared memories of a cluster.
@@ -119,7 +122,7 @@ pub fn cluster(e: Elementary, blocks: usize, at: At) -> Result<Call, Infeasible>
     if at.device.cluster < blocks {
         return Err(Infeasible::NoBarrier { scope: "a cluster" });
     }
-    let word = as_words(e, at)?;
+    let (e, word) = as_words(e, at)?;
     let (split, wide) = rectangles(e, word, at, blocks, 1024, 0)?;
     let entry = match (blocks, wide & 1) {
         (2, 0) => "barrier_cluster_2",
@@ -137,7 +140,8 @@ pub fn cluster(e: Elementary, blocks: usize, at: At) -> Result<Call, Infeasible>
         word,
         entry,
         groups: groups(e.batch * blocks)?,
-        threads: super::threads_for(split.block_rows * split.block_cols * word, 1024) as u32,
+        threads: super::threads_for(split.block_rows * split.block_cols * e.unit * word, 1024)
+            as u32,
         shared_bytes: (split.shared_rows * split.pitch) as u32,
         cooperative: false,
         cluster: blocks as u32,
@@ -154,7 +158,7 @@ pub fn grid(e: Elementary, at: At) -> Result<Call, Infeasible> {
     if e.batch != 1 {
         return Err(Infeasible::NoKernel);
     }
-    let word = as_words(e, at)?;
+    let (e, word) = as_words(e, at)?;
     let (split, wide) = rectangles(e, word, at, at.device.units, GRID_THREADS, GRID_REGISTERS)?;
     Ok(Call {
         family: Family::GridBarrier,
@@ -176,7 +180,12 @@ const GATHER_THREADS: u32 = 1024;
 const RUN_BYTES: usize = 16;
 
 /// Chunk after chunk, the grid together.
-pub fn gather(batch: usize, slots: Slots, direction: Direction, at: At) -> Result<Call, Infeasible> {
+pub fn gather(
+    batch: usize,
+    slots: Slots,
+    direction: Direction,
+    at: At,
+) -> Result<Call, Infeasible> {
     if !at.device.cooperative {
         return Err(Infeasible::NoBarrier { scope: "the grid" });
     }
@@ -252,7 +261,9 @@ mod tests {
 
     #[test]
     fn rectangles_cover_the_matrix_and_fit() {
-        for (rows, cols, word) in [(1, 1, 4), (1, 5000, 2), (70000, 3, 1), (36, 36, 16), (999, 1001, 8)] {
+        for (rows, cols, word) in
+            [(1, 1, 4), (1, 5000, 2), (70000, 3, 1), (36, 36, 16), (999, 1001, 8)]
+        {
             let e = Elementary { batch: 1, rows, mid: 1, cols, unit: 1 };
             let at = At { elem_bytes: word, alignment: 16, device: &Device::H200 };
             let (s, _) = rectangles(e, word, at, 132, GRID_THREADS, GRID_REGISTERS).unwrap();

@@ -1,0 +1,304 @@
+//! The cases, table by table.
+
+use turntile_cuda::lower::Holding;
+use turntile_perm::Elementary;
+use turntile_plan::{FlagLayout, Method, Scope};
+
+use crate::timing::{Case, What};
+
+type Table = (&'static str, fn() -> Vec<Case>);
+
+pub const ALL: [Table; 9] = [
+    ("square", square),
+    ("tiles", tiles),
+    ("moves", moves),
+    ("barrier", barrier),
+    ("on_chip", on_chip),
+    ("words", words),
+    ("figure_4_16", figure_4_16),
+    ("figures_4_19_4_20", figures_4_19_4_20),
+    ("tables_5_2_5_3", tables_5_2_5_3),
+];
+
+const GLOBAL: What = What::Method(Method::PttwacGlobal { flags: FlagLayout::PACKED });
+const GROUP: What = What::Method(Method::BarrierSync { scope: Scope::Group });
+const GRID: What = What::Method(Method::BarrierSync { scope: Scope::Grid });
+const PER_CYCLE: What = What::Method(Method::PerCycle);
+
+fn case(name: &'static str, extents: [usize; 5], word: usize, what: What) -> Case {
+    let [batch, rows, mid, cols, unit] = extents;
+    Case { name, e: Elementary { batch, rows, mid, cols, unit }, word, what, threads: 256 }
+}
+
+fn swap(tile: usize) -> What {
+    What::Method(Method::TileSwap { tile })
+}
+
+fn square() -> Vec<Case> {
+    let square = |side, word, tile| case("square", [1, side, 1, side, 1], word, swap(tile));
+    vec![
+        square(16384, 4, 64),
+        square(16384, 4, 32),
+        square(32768, 4, 64),
+        square(32768, 8, 32),
+        square(23000, 4, 64),
+        square(23001, 4, 64),
+        square(16384, 8, 32),
+        square(16384, 8, 64),
+        square(32768, 2, 64),
+        square(32768, 2, 128),
+        square(32768, 1, 64),
+        square(32768, 1, 128),
+        square(8192, 16, 16),
+        square(8192, 16, 32),
+        case("square of many", [1000, 500, 1, 500, 1], 4, swap(64)),
+    ]
+}
+
+fn tiles() -> Vec<Case> {
+    let tile = |t: usize, word: usize| {
+        let mid = 16384 / t;
+        case("0210! in place", [(1 << 30) / (t * 16384 * word), t, mid, t, 1], word, GROUP)
+    };
+    let mut cases: Vec<Case> = [
+        (32, 4),
+        (64, 4),
+        (128, 4),
+        (50, 4),
+        (61, 4),
+        (100, 4),
+        (128, 1),
+        (64, 2),
+        (128, 2),
+        (32, 8),
+        (64, 8),
+        (16, 16),
+        (32, 16),
+    ]
+    .map(|(t, word)| tile(t, word))
+    .to_vec();
+    cases.push(case("0210! in place, 2 GiB", [512, 64, 256, 64, 1], 4, GROUP));
+    cases
+}
+
+fn moves() -> Vec<Case> {
+    let mut cases = Vec::new();
+    // The shapes of a square-tile route's second pass: 19968x12032, 32768x24576, 16384x8192 and others.
+    for (rows, cols, t) in [
+        (19968, 12032, 64),
+        (19968, 12032, 128),
+        (32768, 16384, 64),
+        (24576, 20480, 128),
+        (16384, 8192, 64),
+        (16384, 8192, 128),
+        (7168, 1792, 64),
+    ] {
+        let shape = [1, rows / t, t, cols / t, t];
+        cases.push(case("2100!", shape, 4, GLOBAL));
+        cases.push(case("2100! permuted copy", shape, 4, What::Permuted));
+    }
+    for unit in [32, 64, 128, 256, 512, 1024, 2048] {
+        for (rows, cols) in [((1 << 28) / unit / 509, 509), ((1 << 28) / unit / 512, 512)] {
+            cases.push(case("100!", [1, rows, 1, cols, unit], 4, GLOBAL));
+        }
+        if unit <= 128 {
+            cases.push(case(
+                "100! permuted copy",
+                [1, (1 << 28) / unit / 509, 1, 509, unit],
+                4,
+                What::Permuted,
+            ));
+        }
+    }
+    // Units that no power of two divides, and unaligned ones.
+    for unit in [24, 33, 36, 50, 100] {
+        cases.push(case("100!", [1, (1 << 28) / unit / 509, 1, 509, unit], 4, GLOBAL));
+    }
+    cases.push(case("0100!", [256, 64, 1, 255, 64], 4, GLOBAL));
+    cases.push(case("0100!", [16, 1000, 1, 262, 64], 4, GLOBAL));
+    for unit in [64, 128] {
+        let shape = [1, 16384 / unit, unit, 16384 / unit, unit];
+        cases.push(case("2100! of equal sides", shape, 4, GLOBAL));
+        cases.push(case("2100! of equal sides, swapped", shape, 4, PER_CYCLE));
+        let shape = [1, 16384 / unit, unit, 8192 / unit, unit];
+        cases.push(case("2100! of short cycles, P-IPT", shape, 4, PER_CYCLE));
+    }
+    cases.push(case("100! P-IPT", [1, 8239, 1, 509, 64], 4, PER_CYCLE));
+    cases.push(case("elements along cycles", [1, 16381, 1, 8191, 1], 4, GLOBAL));
+    cases
+}
+
+fn barrier() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (rows, cols) in [
+        (32, 32),
+        (32, 215),
+        (16, 215),
+        (64, 215),
+        (32, 400),
+        (32, 880),
+        (16, 1700),
+        (64, 400),
+        (32, 889),
+        (61, 457),
+        (32, 1600),
+        (7, 8),
+        (3, 50),
+        (100, 3),
+        (64, 4),
+    ] {
+        cases.push(case("010!", [(1 << 28) / (rows * cols), rows, 1, cols, 1], 4, GROUP));
+    }
+    cases.push(case("0100! on chip", [(1 << 28) / 25_600, 16, 1, 100, 16], 4, GROUP));
+    for (rows, cols, n) in
+        [(32, 2500, 2), (32, 6000, 4), (32, 12000, 8), (32, 20000, 16), (500, 500, 8)]
+    {
+        let scope = Scope::Cluster(n);
+        let what = What::Method(Method::BarrierSync { scope });
+        cases.push(case(
+            "010! over a cluster",
+            [(1 << 28) / (rows * cols), rows, 1, cols, 1],
+            4,
+            what,
+        ));
+    }
+    cases
+}
+
+fn on_chip() -> Vec<Case> {
+    let six = [(7200, 1800), (5100, 2500), (4000, 3200), (3300, 3900), (2500, 5100), (1800, 7200)];
+    let more = [(3001, 3989), (1801, 3607), (2500, 2500), (3607, 1801)];
+    let mut cases: Vec<Case> = six
+        .into_iter()
+        .chain(more)
+        .map(|(r, c)| case("whole matrix", [1, r, 1, c, 1], 4, GRID))
+        .collect();
+    cases.push(case("whole matrix", [1, 3600, 1, 1800, 1], 8, GRID));
+    cases.push(case("whole matrix", [1, 1800, 1, 1800, 1], 16, GRID));
+    cases.push(case("whole matrix", [1, 7200, 1, 3600, 1], 2, GRID));
+    cases.push(case("whole matrix", [1, 7200, 1, 7200, 1], 1, GRID));
+    cases.push(case("whole matrix", [1, 7001, 1, 3601, 1], 2, GRID));
+    cases.push(case("whole matrix", [1, 1500, 1, 2500, 3], 4, GRID));
+    cases
+}
+
+/// The same kernels for every word, at the same bytes.
+fn words() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for word in [1, 2, 4, 8, 16] {
+        let tile = match word {
+            1 | 2 => 128,
+            4 => 64,
+            8 => 32,
+            _ => 16,
+        };
+        let side = (1 << 14) * if word <= 2 { 2 } else { 1 } / if word == 16 { 2 } else { 1 };
+        cases.push(case("square", [1, side, 1, side, 1], word, swap(tile)));
+        cases.push(case(
+            "0210!",
+            [(1 << 30) / (tile * 16384 * word), tile, 16384 / tile, tile, 1],
+            word,
+            GROUP,
+        ));
+        cases.push(case("2100! of 256 bytes", [1, 222, 64, 299, 256 / word], word, GLOBAL));
+        cases.push(case("100! of 512 bytes", [1, 4119, 1, 509, 512 / word], word, GLOBAL));
+        let cols = 1600 / word;
+        cases.push(case(
+            "010! of 50 KB",
+            [(1 << 30) / (32 * cols * word), 32, 1, cols, 1],
+            word,
+            GROUP,
+        ));
+        let cols = 3528 / word / 4 * 4;
+        cases.push(case(
+            "010! of 110 KB",
+            [(1 << 30) / (32 * cols * word), 32, 1, cols, 1],
+            word,
+            GROUP,
+        ));
+        cases.push(case(
+            "010! of 27 KB, odd",
+            [(1 << 30) / (33 * 1700), 33, 1, 1700 / word | 1, 1],
+            word,
+            GROUP,
+        ));
+    }
+    cases
+}
+
+/// Widths of the thesis's six problems (longest rows of bcsstk18, e40r0000, bcsstk31, bcsstk32, s3dkq4m2
+/// and conf6.0-8x8-80) and their rows.
+const PROBLEMS: [(&str, usize, usize); 6] = [
+    ("bcsstk18", 11948, 49),
+    ("e40r0000", 17281, 62),
+    ("bcsstk31", 35588, 189),
+    ("bcsstk32", 44609, 215),
+    ("s3dkq4m2", 90449, 54),
+    ("conf6.0", 49152, 39),
+];
+
+fn figure_4_16() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (name, _, width) in PROBLEMS {
+        for tile in [16, 32, 64] {
+            let shape = [(1 << 26) / (tile * width), tile, 1, width, 1];
+            let mut with = |flags| {
+                let what = What::Method(Method::PttwacOnChip { flags });
+                let label: &'static str =
+                    Box::leak(format!("{name} {flags:?}").replace(',', "").into_boxed_str());
+                // Four elements a thread measured best; 1024 threads at most.
+                let threads = (tile * width / 4).next_multiple_of(32).clamp(32, 1024);
+                cases.push(Case { threads, ..case(label, shape, 4, what) });
+            };
+            for spreading in [1, 2, 4, 8, 16, 32] {
+                with(FlagLayout::Spread { spreading, padded: false });
+                with(FlagLayout::Spread { spreading, padded: true });
+            }
+            with(FlagLayout::Remapped);
+        }
+    }
+    cases
+}
+
+fn figures_4_19_4_20() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for unit in [16, 32, 64] {
+        for width in [16, 31, 64, 100, 127, 200, 256] {
+            let shape = [1, width, 1, (1 << 26) / unit / width, unit];
+            cases.push(case("4.19 block with barriers", shape, 4, What::Held(Holding::Block)));
+            cases.push(case("4.19 shared-memory tiling", shape, 4, What::Held(Holding::Shared)));
+            cases.push(case("4.19 register tiling", shape, 4, What::Held(Holding::Registers)));
+            cases.push(case("4.19 P-IPT", shape, 4, PER_CYCLE));
+        }
+    }
+    for unit in [8, 16, 32, 64, 128, 256, 512, 1024, 4096] {
+        let shape = [1, 509, 1, (1 << 28) / unit / 509, unit];
+        cases.push(case("4.20 shared-memory tiling", shape, 4, What::Held(Holding::Shared)));
+        cases.push(case("4.20 register tiling", shape, 4, What::Held(Holding::Registers)));
+    }
+    cases
+}
+
+fn tables_5_2_5_3() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (name, rows, width) in PROBLEMS {
+        for tile in [64, 32, 16] {
+            let shape = [rows / tile, tile, 1, width, 1];
+            let flags = FlagLayout::Spread { spreading: 32, padded: true };
+            let threads = (tile * width / 4).next_multiple_of(32).clamp(32, 1024);
+            let on_chip = What::Method(Method::PttwacOnChip { flags });
+            cases.push(Case { threads, ..case(name, shape, 4, on_chip) });
+            cases.push(case(name, shape, 4, GROUP));
+        }
+    }
+    // Table 5.2: 17281 x 64 in tiles of 16.
+    cases.push(case("5.2 barrier", [1080, 16, 1, 64, 1], 4, GROUP));
+    let flags = FlagLayout::Spread { spreading: 32, padded: true };
+    cases.push(case(
+        "5.2 PTTWAC",
+        [1080, 16, 1, 64, 1],
+        4,
+        What::Method(Method::PttwacOnChip { flags }),
+    ));
+    cases
+}
