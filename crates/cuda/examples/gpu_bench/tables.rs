@@ -1,23 +1,25 @@
 //! The cases, table by table.
 
 use turntile_cuda::lower::Holding;
-use turntile_perm::Elementary;
-use turntile_plan::{FlagLayout, Method, Scope};
+use turntile_perm::{Elementary, Slots};
+use turntile_plan::{Direction, FlagLayout, Limits, Method, Planner, Problem, Scope, StageShape};
 
 use crate::timing::{Case, What};
 
 type Table = (&'static str, fn() -> Vec<Case>);
 
-pub const ALL: [Table; 9] = [
+pub const ALL: [Table; 11] = [
     ("square", square),
     ("tiles", tiles),
     ("moves", moves),
     ("barrier", barrier),
     ("on_chip", on_chip),
+    ("slots", slots),
     ("words", words),
     ("figure_4_16", figure_4_16),
     ("figures_4_19_4_20", figures_4_19_4_20),
     ("tables_5_2_5_3", tables_5_2_5_3),
+    ("routes", routes),
 ];
 
 const GLOBAL: What = What::Method(Method::PttwacGlobal { flags: FlagLayout::PACKED });
@@ -25,9 +27,10 @@ const GROUP: What = What::Method(Method::BarrierSync { scope: Scope::Group });
 const GRID: What = What::Method(Method::BarrierSync { scope: Scope::Grid });
 const PER_CYCLE: What = What::Method(Method::PerCycle);
 
-fn case(name: &'static str, extents: [usize; 5], word: usize, what: What) -> Case {
+fn case(name: &str, extents: [usize; 5], word: usize, what: What) -> Case {
     let [batch, rows, mid, cols, unit] = extents;
-    Case { name, e: Elementary { batch, rows, mid, cols, unit }, word, what, threads: 256 }
+    let shape = StageShape::Elementary(Elementary { batch, rows, mid, cols, unit });
+    Case { name: name.to_owned(), shape, word, what, threads: 256 }
 }
 
 fn swap(tile: usize) -> What {
@@ -244,11 +247,10 @@ fn figure_4_16() -> Vec<Case> {
             let shape = [(1 << 26) / (tile * width), tile, 1, width, 1];
             let mut with = |flags| {
                 let what = What::Method(Method::PttwacOnChip { flags });
-                let label: &'static str =
-                    Box::leak(format!("{name} {flags:?}").replace(',', "").into_boxed_str());
+                let label = format!("{name} {flags:?}").replace(',', "");
                 // Four elements a thread measured best; 1024 threads at most.
                 let threads = (tile * width / 4).next_multiple_of(32).clamp(32, 1024);
-                cases.push(Case { threads, ..case(label, shape, 4, what) });
+                cases.push(Case { threads, ..case(&label, shape, 4, what) });
             };
             for spreading in [1, 2, 4, 8, 16, 32] {
                 with(FlagLayout::Spread { spreading, padded: false });
@@ -300,5 +302,41 @@ fn tables_5_2_5_3() -> Vec<Case> {
         4,
         What::Method(Method::PttwacOnChip { flags }),
     ));
+    cases
+}
+
+fn slots() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (rows, cols, slot, chunks) in [(16381, 20011, 128, 2), (30011, 30000, 64, 3), (30011, 30000, 128, 1), (100_003, 5003, 256, 4), (40009, 1021, 512, 10)] {
+        let Some(slots) = Slots::new(rows, cols, slot, slot * chunks) else { continue };
+        for direction in [Direction::Forward, Direction::Backward] {
+            let mut with = |name: &str, shape, what| {
+                cases.push(Case { name: name.to_owned(), shape, word: 4, what, threads: 256 });
+            };
+            with("gather", StageShape::SlotGather { batch: 1, slots, direction }, GRID);
+            with("move", StageShape::SlotMove { batch: 1, slots, direction }, GLOBAL);
+        }
+    }
+    cases
+}
+
+/// Whole plans: the best of every route, as the planner has it for an H200.
+fn routes() -> Vec<Case> {
+    let planner = Planner::new(Limits::h200());
+    let problems = [
+        (16384, 16384, 4), (19968, 12032, 4), (32768, 16384, 4), (16384, 8192, 4), (24576, 20480, 4), (7200, 1800, 4),
+        (5100, 2500, 4), (20000, 10000, 4), (20000, 10000, 8), (20000, 10000, 2), (10_000_000, 3, 4), (4_000_000, 64, 4),
+        (16381, 20011, 4), (1801, 3607, 4), (30011, 8000, 4),
+    ];
+    let mut cases = Vec::new();
+    for (rows, cols, word) in problems {
+        let problem = Problem::new(rows, cols, word).expect("fits");
+        let e = Elementary { batch: 1, rows, mid: 1, cols, unit: 1 };
+        for plan in planner.survey(&problem).candidates.into_iter().filter(|plan| plan.seconds < 0.1) {
+            let name = plan.route.to_owned();
+            let shape = StageShape::Elementary(e);
+            cases.push(Case { name, shape, word, what: What::Plan(plan), threads: 256 });
+        }
+    }
     cases
 }

@@ -10,30 +10,58 @@ use turntile_cuda::call::Call;
 use turntile_cuda::lower::{Holding, lower, move_held};
 use turntile_cuda::{Infeasible, Work};
 use turntile_perm::Elementary;
-use turntile_plan::{FlagLayout, Launch, Method, Stage, StageShape};
+use turntile_plan::{FlagLayout, Launch, Method, Plan, Stage, StageShape};
 
 use crate::common::{Bench, memory, run};
 
-pub const HEADER: &str = "case,batch,rows,mid,cols,unit,word_bytes,kernel,megabytes,seconds,gb_per_s,\
+pub const HEADER: &str = "case,shape,batch,rows,mid,cols,unit,word_bytes,kernel,megabytes,seconds,gb_per_s,\
                           copy_gb_per_s,percent_of_copy,wrong_elements\n";
 
 /// What a case runs.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub enum What {
     Method(Method),
     Held(Holding),
     /// The permutation out of place, without flags: super-elements of at most 512 bytes.
     Permuted,
+    /// Every stage of a plan.
+    Plan(Plan),
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Case {
-    pub name: &'static str,
-    pub e: Elementary,
+    pub name: String,
+    pub shape: StageShape,
     pub word: usize,
     pub what: What,
     /// Threads of a block, where the kernel leaves them open.
     pub threads: usize,
+}
+
+impl Case {
+    /// What `shape` does to elements where one kernel compares it: aligned slots are compared as whole plans.
+    fn elementary(&self) -> Option<Elementary> {
+        match self.shape {
+            StageShape::Elementary(e) => Some(e),
+            _ => None,
+        }
+    }
+
+    /// Shape and extents as CSV.
+    fn extents(&self) -> String {
+        let shape = self.shape.to_string().replace(',', "");
+        match self.shape {
+            StageShape::Elementary(Elementary { batch, rows, mid, cols, unit }) => {
+                format!("{shape},{batch},{rows},{mid},{cols},{unit}")
+            }
+            StageShape::SlotGather { batch, slots, .. } | StageShape::SlotMove { batch, slots, .. } => {
+                format!("{shape},{batch},{},1,{},{}", slots.rows(), slots.cols(), slots.slot())
+            }
+            StageShape::FusedTiles { batch, rows, cols, m, n } => {
+                format!("{shape},{batch},{rows},1,{cols},{}", m * n)
+            }
+        }
+    }
 }
 
 /// Timed runs, after two that are not.
@@ -91,9 +119,9 @@ impl Timer {
         seconds
     }
 
-    fn call(&self, case: &Case) -> Result<Call, Infeasible> {
-        let (shape, device) = (StageShape::Elementary(case.e), self.bench.gpu.device());
-        match case.what {
+    fn work(&self, case: &Case) -> Result<Work, String> {
+        let (shape, device) = (case.shape, self.bench.gpu.device());
+        let call = match &case.what {
             What::Method(method) => {
                 let launch = Launch {
                     groups: 1,
@@ -103,70 +131,64 @@ impl Timer {
                     flag_words: 0,
                     kept_bytes: 0,
                 };
-                lower(&Stage { shape, method, launch }, case.word, 16, device)
+                lower(&Stage { shape, method: *method, launch }, case.word, 16, device)
             }
-            What::Held(holding) => {
-                move_held(shape, FlagLayout::PACKED, holding, case.word, 16, device)
-            }
+            What::Held(holding) => move_held(shape, FlagLayout::PACKED, *holding, case.word, 16, device),
             What::Permuted => Err(Infeasible::NoKernel),
-        }
+            What::Plan(plan) => {
+                return Work::of_plan(plan, 16, device).map_err(|error| error.to_string());
+            }
+        };
+        let call = call.map_err(|why| why.to_string())?;
+        Ok(Work { calls: vec![call], bytes: shape.len() * case.word, alignment: 16 })
+    }
+
+    fn permuted(&self, e: Elementary, word: usize) -> f64 {
+        let (data, other) = self.addresses();
+        let lanes = (e.unit * word / 16) as u32;
+        let units = (e.len() / e.unit) as u64;
+        let [rows, mid, cols] = [e.rows, e.mid, e.cols].map(|extent| extent as u64);
+        self.median(|bench| {
+            let (kernel, stream) = (bench.function("check_permute"), &bench.stream);
+            // SAFETY: both buffers are as long as the super-elements.
+            unsafe { launch!(kernel<<<132 * 8, 256, 0, stream>>>(data, other, units, rows, mid, cols, lanes)) }
+                .expect("launches");
+        })
     }
 
     /// The case's line of CSV, also printed in short.
     pub fn row(&mut self, case: &Case, cases_wrong: &mut usize) -> String {
-        let Case { name, e, word, .. } = *case;
-        let bytes = e.len() * word;
-        let (data, other) = self.addresses();
-        let (kernel, seconds, wrong) = if let What::Permuted = case.what {
-            let (_, permute) = (self.copy(bytes), "check_permute");
-            let lanes = (e.unit * word / 16) as u32;
-            let seconds = self.median(|bench| {
-                let (kernel, stream) = (bench.function(permute), &bench.stream);
-                let units = (e.len() / e.unit) as u64;
-                let [rows, mid, cols] = [e.rows, e.mid, e.cols].map(|extent| extent as u64);
-                // SAFETY: both buffers are as long as the super-elements.
-                unsafe { launch!(kernel<<<132 * 8, 256, 0, stream>>>(data, other, units, rows, mid, cols, lanes)) }
-                    .expect("launches");
-            });
-            (permute.to_owned(), seconds, 0)
-        } else {
-            let call = match self.call(case) {
-                Ok(call) => call,
-                Err(why) => {
-                    println!("  {name}: {why}");
-                    return format!(
-                        "{name},{},{},{},{},{},{word},{why},,,,,,\n",
-                        e.batch, e.rows, e.mid, e.cols, e.unit
-                    );
-                }
-            };
-            let kernel = call.kernel();
-            let work = Work { calls: vec![call], bytes, alignment: 16 };
-            let prepared = self.bench.prepare(work).expect("loads");
-            self.bench.fill(data, e.len(), word);
-            run(&prepared, &self.bench, data, bytes, &self.workspace).expect("launches");
-            let wrong = self.bench.wrong(data, e, word).0;
-            *cases_wrong += usize::from(wrong > 0);
-            let workspace = &self.workspace;
-            let seconds = self
-                .median(|bench| run(&prepared, bench, data, bytes, workspace).expect("launches"));
-            (kernel, seconds, wrong)
-        };
+        let (name, word, bytes) = (&case.name, case.word, case.shape.len() * case.word);
         let copy = self.copy(bytes);
+        let (kernel, seconds, wrong) = match (&case.what, case.elementary()) {
+            (What::Permuted, Some(e)) => ("check_permute".to_owned(), self.permuted(e, word), 0),
+            (_, e) => {
+                let work = match self.work(case) {
+                    Ok(work) => work,
+                    Err(why) => {
+                        println!("  {name:38} {}: {why}", case.shape);
+                        return format!("{name},{},{word},{},,,,,,\n", case.extents(), why.replace(',', ";"));
+                    }
+                };
+                let kernel = work.calls.iter().map(Call::kernel).collect::<Vec<_>>().join(" ");
+                let prepared = self.bench.prepare(work).expect("loads");
+                let data = self.addresses().0;
+                self.bench.fill(data, case.shape.len(), word);
+                run(&prepared, &self.bench, data, bytes, &self.workspace).expect("launches");
+                let wrong = e.map_or(0, |e| self.bench.wrong(data, e, word).0);
+                *cases_wrong += usize::from(wrong > 0);
+                let workspace = &self.workspace;
+                let timed = |bench: &Bench| run(&prepared, bench, data, bytes, workspace).expect("launches");
+                (kernel, self.median(timed), wrong)
+            }
+        };
         let rate = |seconds: f64| 2.0 * bytes as f64 / seconds / 1e9;
         let (gb, copy_gb, percent) = (rate(seconds), rate(copy), 100.0 * copy / seconds);
-        println!(
-            "  {name:38} {:5}*{:>6}x{:<4}x{:>6},u{:<5} w{word:<2} {kernel:34} {gb:6.0} {percent:6.1}% {wrong}",
-            e.batch, e.rows, e.mid, e.cols, e.unit
-        );
+        println!("  {name:38} {:40} w{word:<2} {kernel:34} {gb:6.0} {percent:6.1}% {wrong}", case.shape.to_string());
+        let megabytes = bytes as f64 / 1e6;
         format!(
-            "{name},{},{},{},{},{},{word},{kernel},{:.1},{seconds:.7},{gb:.0},{copy_gb:.0},{percent:.1},{wrong}\n",
-            e.batch,
-            e.rows,
-            e.mid,
-            e.cols,
-            e.unit,
-            bytes as f64 / 1e6
+            "{name},{},{word},{kernel},{megabytes:.1},{seconds:.7},{gb:.0},{copy_gb:.0},{percent:.1},{wrong}\n",
+            case.extents()
         )
     }
 }
