@@ -52,47 +52,47 @@ template <class I> struct Swap {
 };
 
 // The slot pass of the aligned-slot route: which slot goes where. Slots are numbered through the
-// batch, `count` a matrix; the last of a matrix, perhaps partial, is a fixed point.
-struct SlotMove {
-    using Index = u64;
-    u64 rows, cols, slot, chunk;
-    u64 last_chunk, last_rows; // number and length of the last chunk
-    Divisor<u64> rows_div, slot_div, last_rows_div, chunk_div, per_chunk, count;
+// batch, `count` a matrix; the last of a matrix, perhaps partial, is a fixed point. I = u32 serves
+// matrices whose elements it can count.
+template <class I> struct SlotMap {
+    using Index = I;
+    I rows, cols, slot, chunk;
+    I last_chunk, last_rows; // number and length of the last chunk
+    Divisor<I> rows_div, slot_div, last_rows_div, chunk_div, per_chunk, count;
     u64 unit_bytes, instance_bytes;
-    u32 backward, pad;
+    u32 backward, batched;
 
-    __device__ u64 up(u64 n) const { return slot_div.div(n + slot - 1); }
+    __device__ I up(I n) const { return slot_div.div(n + slot - 1); }
 
     // Final number of column j's first slot in chunk c, and its place in the chunk.
-    __device__ void column(u64 c, u64 j, u64 &first, u64 &place) const {
-        const u64 per_column = slot_div.div(chunk);
+    __device__ void column(I c, I j, I &first, I &place) const {
+        const I per_column = slot_div.div(chunk);
         first = up(j * rows) + c * per_column;
         place = c == last_chunk ? up(j * last_rows) : j * per_column;
     }
-    __device__ u64 dest(u64 s) const {
-        u64 c = per_chunk.div(s);
-        c = c < last_chunk ? c : last_chunk;
-        const u64 within = s - c * per_chunk.divisor;
-        const u64 j = c == last_chunk ? last_rows_div.div(within * slot) : chunk_div.div(within * slot);
-        u64 first, place;
+    __device__ I dest(I s) const {
+        const I c = min(per_chunk.div(s), last_chunk), within = (s - c * per_chunk.divisor) * slot;
+        const I j = c == last_chunk ? last_rows_div.div(within) : chunk_div.div(within);
+        I first, place;
         column(c, j, first, place);
-        return first + (within - place);
+        return first + (s - c * per_chunk.divisor - place);
     }
-    __device__ u64 source(u64 t) const {
-        const u64 j = rows_div.div(t * slot), i = t * slot - j * rows;
-        u64 c = chunk_div.div(i);
-        c = c < last_chunk ? c : last_chunk;
-        u64 first, place;
+    __device__ I source(I t) const {
+        const I j = rows_div.div(t * slot), i = t * slot - j * rows;
+        const I c = min(chunk_div.div(i), last_chunk);
+        I first, place;
         column(c, j, first, place);
         return c * per_chunk.divisor + place + (t - first);
     }
-    __device__ u64 succ(u64 s) const {
-        const u64 matrix = count.div(s), first = matrix * count.divisor;
+    __device__ I succ(I s) const {
+        if (!batched) return backward ? source(s) : dest(s);
+        const I matrix = count.div(s), first = matrix * count.divisor;
         return first + (backward ? source(s - first) : dest(s - first));
     }
-    __device__ u64 offset(u64 s) const {
-        const u64 matrix = count.div(s);
+    __device__ u64 offset(I s) const {
+        if (!batched) return s * unit_bytes;
+        const I matrix = count.div(s);
         return matrix * instance_bytes + (s - matrix * count.divisor) * unit_bytes;
     }
-    __device__ u64 pick(u64 k) const { return k; }
+    __device__ I pick(I k) const { return k; }
 };

@@ -20,6 +20,6 @@ template <class Map> static __device__ void move(const MoveArgs<Map> &a) {
 extern "C" __global__ void __launch_bounds__(256) move_shared_swap(const __grid_constant__ MoveArgs<Swap<u64>> a) {
     move(a);
 }
-extern "C" __global__ void __launch_bounds__(256) move_shared_slots(const __grid_constant__ MoveArgs<SlotMove> a) {
+extern "C" __global__ void __launch_bounds__(256) move_shared_slots(const __grid_constant__ MoveArgs<SlotMap<u64>> a) {
     move(a);
 }

@@ -63,6 +63,6 @@ extern "C" __global__ void __launch_bounds__(256) per_cycle_swap32(const __grid_
 extern "C" __global__ void __launch_bounds__(256) per_cycle_swap64(const __grid_constant__ PerCycleArgs<Swap<u64>> a) {
     per_cycle(a);
 }
-extern "C" __global__ void __launch_bounds__(256) per_cycle_slots(const __grid_constant__ PerCycleArgs<SlotMove> a) {
+extern "C" __global__ void __launch_bounds__(256) per_cycle_slots(const __grid_constant__ PerCycleArgs<SlotMap<u64>> a) {
     per_cycle(a);
 }

@@ -14,7 +14,7 @@
 
 struct GatherArgs {
     char *data, *kept;
-    SlotMove slots;             // the index maps; its byte fields are not used
+    SlotMap<u64> slots;         // the index maps; its byte fields are not used
     u64 batch, matrix_bytes;
     u64 chunks;
     u32 block_rows, block_cols; // of a block's rectangle of a chunk and the rows after it
@@ -33,7 +33,7 @@ struct Chunk {
     u32 r0, c0, rows, cols; // the rectangle of this block, r0 within the chunk
 
     __device__ Chunk(const GatherArgs &a, u64 number_) : number(number_) {
-        const SlotMove &s = a.slots;
+        const SlotMap<u64> &s = a.slots;
         const bool last = number == s.last_chunk;
         first_row = number * s.chunk;
         const u32 extended = u32((last ? s.last_rows : s.chunk) + s.slot - 1);
@@ -42,16 +42,15 @@ struct Chunk {
         cols = c0 < s.cols ? min(a.block_cols, u32(s.cols - c0)) : 0;
         if (rows == 0 || cols == 0) rows = 0, cols = 0;
     }
-    // Element (row, column) of the rectangle among the rows of the matrix, in bytes; `wrapped` when it
-    // is kept instead.
-    __device__ char *by_row(const GatherArgs &a, char *matrix, u32 r, u32 c) const {
-        const u64 row = first_row + r0 + r;
-        const bool wrapped = row >= a.slots.rows;
-        const u64 cell = (wrapped ? row - a.slots.rows : row) * a.slots.cols + c0 + c + (wrapped ? 1 : 0);
+    // Row r of the rectangle among the rows of the matrix, or where it is kept instead.
+    __device__ char *row(const GatherArgs &a, char *matrix, u32 r) const {
+        const u64 i = first_row + r0 + r;
+        const bool wrapped = i >= a.slots.rows;
+        const u64 cell = (wrapped ? i - a.slots.rows : i) * a.slots.cols + c0 + (wrapped ? 1 : 0);
         return (wrapped ? a.kept : matrix) + cell * WORD;
     }
     __device__ void find_runs(const GatherArgs &a, ColumnRun *runs) const {
-        const SlotMove &s = a.slots;
+        const SlotMap<u64> &s = a.slots;
         const i64 top = i64(first_row + r0);
         for (u32 c = threadIdx.x; c < cols; c += blockDim.x) {
             const u64 j = c0 + c;
@@ -70,21 +69,17 @@ struct Chunk {
     }
 };
 
-// By rows (inner digit: columns) or by columns (inner digit: rows); `b` counts the outer digit.
-static __device__ Walk rowwise(const Chunk &k, u32 pitch) {
-    return Walk(threadIdx.x, blockDim.x, max(k.cols, 1u), pitch, WORD, 1, 0);
-}
-static __device__ Walk columnwise(const Chunk &k, u32 pitch) {
-    return Walk(threadIdx.x, blockDim.x, max(k.rows, 1u), WORD, pitch, 1, 0);
-}
-
 static __device__ bool in_run(const ColumnRun &run, u32 r) { return r >= run.lo && r < run.hi; }
 
-static __device__ void fetch(char *to, const char *from) {
-    if constexpr (WORD >= 4)
-        copy_async<WORD>(to, from);
+// A word to the chip, or from it.
+static __device__ __forceinline__ void move(bool read, char *held, char *place) {
+    using W = Word<WORD>;
+    if (!read)
+        *(W *)place = *(const W *)held;
+    else if constexpr (WORD >= 4)
+        copy_async<WORD>(held, place);
     else
-        *(Word<WORD> *)to = *(const Word<WORD> *)from;
+        *(W *)held = *(const W *)place;
 }
 
 template <bool Backward> static __device__ void gather(const GatherArgs &a) {
@@ -105,24 +100,35 @@ template <bool Backward> static __device__ void gather(const GatherArgs &a) {
             // The only chunk reads the first rows where others keep them.
             if (!Backward && a.chunks == 1) grid.sync();
             k.find_runs(a, runs);
-            const auto row_at = [&](u32 r, u32 c) { return k.by_row(a, matrix, r, c); };
-            const auto run_at = [&](u32 r, u32 c) { return matrix + runs[c].start + i64(r) * WORD; };
-            const u32 total = k.rows * k.cols;
-
-            Walk w = Backward ? columnwise(k, a.pitch) : rowwise(k, a.pitch);
+            // A warp takes a row or a column at a time.
+            const u32 lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, warps = blockDim.x / kWarp;
+            const auto by_rows = [&](bool read) {
+                for (u32 r = warp; r < k.rows; r += warps) {
+                    char *place = k.row(a, matrix, r), *held = tile + r * a.pitch;
 #pragma unroll 4
-            for (u32 e = threadIdx.x; e < total; e += blockDim.x, w.advance()) {
-                const u32 outer = u32(w.b), r = Backward ? w.inner : outer, c = Backward ? outer : w.inner;
-                if (in_run(runs[c], r)) fetch(tile + w.a, Backward ? run_at(r, c) : row_at(r, c));
-            }
+                    for (u32 c = lane; c < k.cols; c += kWarp)
+                        if (in_run(runs[c], r)) move(read, held + c * WORD, place + c * WORD);
+                }
+            };
+            const auto by_columns = [&](bool read) {
+                for (u32 c = warp; c < k.cols; c += warps) {
+                    const ColumnRun run = runs[c];
+                    char *place = matrix + run.start, *held = tile + c * WORD;
+#pragma unroll 4
+                    for (u32 r = run.lo + lane; r < run.hi; r += kWarp)
+                        move(read, held + r * a.pitch, place + u64(r) * WORD);
+                }
+            };
+            if (Backward)
+                by_columns(true);
+            else
+                by_rows(true);
             copy_async_wait();
             grid.sync();
-            w = Backward ? rowwise(k, a.pitch) : columnwise(k, a.pitch);
-#pragma unroll 4
-            for (u32 e = threadIdx.x; e < total; e += blockDim.x, w.advance()) {
-                const u32 outer = u32(w.b), r = Backward ? outer : w.inner, c = Backward ? w.inner : outer;
-                if (in_run(runs[c], r)) *(W *)(Backward ? row_at(r, c) : run_at(r, c)) = *(const W *)(tile + w.a);
-            }
+            if (Backward)
+                by_rows(false);
+            else
+                by_columns(false);
             __syncthreads();
         }
         if (Backward) {

@@ -153,9 +153,16 @@ fn barrier() -> Vec<Case> {
         cases.push(case("010!", [(1 << 28) / (rows * cols), rows, 1, cols, 1], 4, GROUP));
     }
     cases.push(case("0100! on chip", [(1 << 28) / 25_600, 16, 1, 100, 16], 4, GROUP));
-    for (rows, cols, n) in
-        [(32, 2500, 2), (32, 6000, 4), (32, 12000, 8), (32, 20000, 16), (500, 500, 8)]
-    {
+    for (rows, cols, n) in [
+        (32, 2500, 2),
+        (32, 6000, 4),
+        (32, 12000, 8),
+        (32, 20000, 16),
+        (500, 500, 8),
+        (32, 2500, 4),
+        (32, 6000, 8),
+        (32, 12000, 16),
+    ] {
         let scope = Scope::Cluster(n);
         let what = What::Method(Method::BarrierSync { scope });
         cases.push(case(
@@ -307,7 +314,13 @@ fn tables_5_2_5_3() -> Vec<Case> {
 
 fn slots() -> Vec<Case> {
     let mut cases = Vec::new();
-    for (rows, cols, slot, chunks) in [(16381, 20011, 128, 2), (30011, 30000, 64, 3), (30011, 30000, 128, 1), (100_003, 5003, 256, 4), (40009, 1021, 512, 10)] {
+    for (rows, cols, slot, chunks) in [
+        (16381, 20011, 64, 5),
+        (16381, 20011, 128, 1),
+        (30011, 30000, 64, 2),
+        (100_003, 5003, 256, 4),
+        (40009, 1021, 512, 10),
+    ] {
         let Some(slots) = Slots::new(rows, cols, slot, slot * chunks) else { continue };
         for direction in [Direction::Forward, Direction::Backward] {
             let mut with = |name: &str, shape, what| {
@@ -324,15 +337,29 @@ fn slots() -> Vec<Case> {
 fn routes() -> Vec<Case> {
     let planner = Planner::new(Limits::h200());
     let problems = [
-        (16384, 16384, 4), (19968, 12032, 4), (32768, 16384, 4), (16384, 8192, 4), (24576, 20480, 4), (7200, 1800, 4),
-        (5100, 2500, 4), (20000, 10000, 4), (20000, 10000, 8), (20000, 10000, 2), (10_000_000, 3, 4), (4_000_000, 64, 4),
-        (16381, 20011, 4), (1801, 3607, 4), (30011, 8000, 4),
+        (16384, 16384, 4),
+        (19968, 12032, 4),
+        (32768, 16384, 4),
+        (16384, 8192, 4),
+        (24576, 20480, 4),
+        (7200, 1800, 4),
+        (5100, 2500, 4),
+        (20000, 10000, 4),
+        (20000, 10000, 8),
+        (20000, 10000, 2),
+        (10_000_000, 3, 4),
+        (4_000_000, 64, 4),
+        (16381, 20011, 4),
+        (1801, 3607, 4),
+        (30011, 8000, 4),
     ];
     let mut cases = Vec::new();
     for (rows, cols, word) in problems {
         let problem = Problem::new(rows, cols, word).expect("fits");
         let e = Elementary { batch: 1, rows, mid: 1, cols, unit: 1 };
-        for plan in planner.survey(&problem).candidates.into_iter().filter(|plan| plan.seconds < 0.1) {
+        for plan in
+            planner.survey(&problem).candidates.into_iter().filter(|plan| plan.seconds < 0.1)
+        {
             let name = plan.route.to_owned();
             let shape = StageShape::Elementary(e);
             cases.push(Case { name, shape, word, what: What::Plan(plan), threads: 256 });

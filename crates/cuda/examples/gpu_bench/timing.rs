@@ -54,7 +54,8 @@ impl Case {
             StageShape::Elementary(Elementary { batch, rows, mid, cols, unit }) => {
                 format!("{shape},{batch},{rows},{mid},{cols},{unit}")
             }
-            StageShape::SlotGather { batch, slots, .. } | StageShape::SlotMove { batch, slots, .. } => {
+            StageShape::SlotGather { batch, slots, .. }
+            | StageShape::SlotMove { batch, slots, .. } => {
                 format!("{shape},{batch},{},1,{},{}", slots.rows(), slots.cols(), slots.slot())
             }
             StageShape::FusedTiles { batch, rows, cols, m, n } => {
@@ -133,7 +134,9 @@ impl Timer {
                 };
                 lower(&Stage { shape, method: *method, launch }, case.word, 16, device)
             }
-            What::Held(holding) => move_held(shape, FlagLayout::PACKED, *holding, case.word, 16, device),
+            What::Held(holding) => {
+                move_held(shape, FlagLayout::PACKED, *holding, case.word, 16, device)
+            }
             What::Permuted => Err(Infeasible::NoKernel),
             What::Plan(plan) => {
                 return Work::of_plan(plan, 16, device).map_err(|error| error.to_string());
@@ -167,7 +170,11 @@ impl Timer {
                     Ok(work) => work,
                     Err(why) => {
                         println!("  {name:38} {}: {why}", case.shape);
-                        return format!("{name},{},{word},{},,,,,,\n", case.extents(), why.replace(',', ";"));
+                        return format!(
+                            "{name},{},{word},{},,,,,,\n",
+                            case.extents(),
+                            why.replace(',', ";")
+                        );
                     }
                 };
                 let kernel = work.calls.iter().map(Call::kernel).collect::<Vec<_>>().join(" ");
@@ -178,13 +185,18 @@ impl Timer {
                 let wrong = e.map_or(0, |e| self.bench.wrong(data, e, word).0);
                 *cases_wrong += usize::from(wrong > 0);
                 let workspace = &self.workspace;
-                let timed = |bench: &Bench| run(&prepared, bench, data, bytes, workspace).expect("launches");
+                let timed = |bench: &Bench| {
+                    run(&prepared, bench, data, bytes, workspace).expect("launches")
+                };
                 (kernel, self.median(timed), wrong)
             }
         };
         let rate = |seconds: f64| 2.0 * bytes as f64 / seconds / 1e9;
         let (gb, copy_gb, percent) = (rate(seconds), rate(copy), 100.0 * copy / seconds);
-        println!("  {name:38} {:40} w{word:<2} {kernel:34} {gb:6.0} {percent:6.1}% {wrong}", case.shape.to_string());
+        println!(
+            "  {name:38} {:40} w{word:<2} {kernel:34} {gb:6.0} {percent:6.1}% {wrong}",
+            case.shape.to_string()
+        );
         let megabytes = bytes as f64 / 1e6;
         format!(
             "{name},{},{word},{kernel},{megabytes:.1},{seconds:.7},{gb:.0},{copy_gb:.0},{percent:.1},{wrong}\n",

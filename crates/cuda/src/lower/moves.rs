@@ -40,7 +40,13 @@ const SWAP32: [Registers; 3] = [
     registers(4, 4, "move_swap32_4"),
 ];
 const SWAP64: [Registers; 2] = [registers(1, 6, "move_swap64_1"), registers(4, 3, "move_swap64_4")];
-const SLOTS: [Registers; 2] = [registers(1, 6, "move_slots_1"), registers(4, 3, "move_slots_4")];
+const SLOTS32: [Registers; 3] = [
+    registers(1, 8, "move_slots32_1"),
+    registers(2, 6, "move_slots32_2"),
+    registers(4, 4, "move_slots32_4"),
+];
+const SLOTS64: [Registers; 2] =
+    [registers(1, 6, "move_slots64_1"), registers(4, 3, "move_slots64_4")];
 
 /// Super-elements below which 32 bits number them, with room for the search for candidates.
 const FEW: usize = 1 << 31;
@@ -59,7 +65,7 @@ struct Moved {
 
 enum Map {
     Swap(Elementary),
-    Slots(Slots, Direction),
+    Slots(usize, Slots, Direction),
 }
 
 impl Moved {
@@ -75,7 +81,7 @@ impl Moved {
             StageShape::SlotMove { batch, slots, direction } => {
                 let stride = if batch == 1 { 0 } else { instance_bytes };
                 let word = widest_word(&[unit_bytes, at.alignment, stride]);
-                Ok(moved(word, Map::Slots(slots, direction), (1, 1)))
+                Ok(moved(word, Map::Slots(batch, slots, direction), (1, 1)))
             }
             StageShape::FusedTiles { batch, rows, cols, m, n } => {
                 let e = Elementary { batch, rows, mid: 1, cols, unit: m * n };
@@ -95,6 +101,25 @@ impl Moved {
         self.vectors().next_power_of_two().min(32)
     }
 
+    /// Whether 32 bits number the super-elements, and for slots the elements too.
+    fn narrow(&self) -> bool {
+        self.units < FEW
+            && match self.map {
+                Map::Swap(_) => true,
+                Map::Slots(_, slots, _) => slots.len() + 2 * slots.rows() < u32::MAX as usize,
+            }
+    }
+
+    /// The kernels that hold it in registers.
+    fn registers(&self) -> &'static [Registers] {
+        match (&self.map, self.narrow()) {
+            (Map::Swap(_), true) => &SWAP32,
+            (Map::Swap(_), false) => &SWAP64,
+            (Map::Slots(..), true) => &SLOTS32,
+            (Map::Slots(..), false) => &SLOTS64,
+        }
+    }
+
     fn turns(&self) -> bool {
         self.tile.0 > 1 && self.tile.1 > 1
     }
@@ -112,8 +137,9 @@ impl Moved {
                 .u32(u32::from(e.batch > 1))
                 .u32(0)
                 .u64(self.unit_bytes as u64)),
-            Map::Slots(slots, direction) => {
-                Ok(slot_map(params, slots, direction, self.unit_bytes / slots.slot()))
+            Map::Slots(batch, slots, direction) => {
+                let elem_bytes = self.unit_bytes / slots.slot();
+                Ok(slot_map(params, batch, slots, direction, elem_bytes, narrow))
             }
         }
     }
@@ -130,35 +156,38 @@ fn swap32(params: Params, e: Elementary, unit_bytes: usize) -> Result<Params, In
         .u64(unit_bytes as u64))
 }
 
-/// Appends the index maps of aligned slots.
-pub fn slot_map(params: Params, slots: Slots, direction: Direction, elem_bytes: usize) -> Params {
+/// Appends the index maps of aligned slots, numbers in 32 bits if `narrow`.
+pub fn slot_map(
+    params: Params,
+    batch: usize,
+    slots: Slots,
+    direction: Direction,
+    elem_bytes: usize,
+    narrow: bool,
+) -> Params {
     let last = slots.chunks() - 1;
     let (_, last_rows) = slots.chunk_rows(last);
     let (rows, cols, slot, chunk) = (slots.rows(), slots.cols(), slots.slot(), slots.chunk());
-    [rows, cols, slot, chunk, last, last_rows]
-        .iter()
-        .fold(params, |params, &number| params.u64(number as u64))
-        .div64(rows as u64)
-        .div64(slot as u64)
-        .div64(last_rows as u64)
-        .div64(chunk as u64)
-        .div64((chunk / slot * cols) as u64)
-        .div64(slots.count() as u64)
+    let number = |params: Params, n: usize| {
+        if narrow { params.u32(n as u32) } else { params.u64(n as u64) }
+    };
+    let divisor = |params: Params, n: usize| {
+        if narrow { params.div32(n as u32) } else { params.div64(n as u64) }
+    };
+    let params = [rows, cols, slot, chunk, last, last_rows].into_iter().fold(params, number);
+    [rows, slot, last_rows, chunk, chunk / slot * cols, slots.count()]
+        .into_iter()
+        .fold(params, divisor)
         .u64((slot * elem_bytes) as u64)
         .u64((slots.len() * elem_bytes) as u64)
         .u32(u32::from(direction == Direction::Backward))
-        .u32(0)
+        .u32(u32::from(batch > 1))
 }
 
 /// PTTWAC with flags in memory: in registers where a super-element fits them, else in shared memory.
 pub fn global(shape: StageShape, flags: FlagLayout, at: At) -> Result<Call, Infeasible> {
     let moved = Moved::new(shape, at)?;
-    let most = match moved.map {
-        Map::Swap(_) if moved.units < FEW => SWAP32.last(),
-        Map::Swap(_) => SWAP64.last(),
-        Map::Slots(..) => SLOTS.last(),
-    };
-    let most = most.expect("not empty").vectors * moved.lanes();
+    let most = moved.registers().last().expect("not empty").vectors * moved.lanes();
     let holding =
         if moved.turns() || moved.vectors() > most { Holding::Shared } else { Holding::Registers };
     held(moved, flags, holding, at)
@@ -205,15 +234,10 @@ fn held(moved: Moved, flags: FlagLayout, holding: Holding, at: At) -> Result<Cal
     };
     match holding {
         Holding::Registers => {
-            let narrow = units < FEW && matches!(moved.map, Map::Swap(_));
-            let table: &[Registers] = match moved.map {
-                Map::Swap(_) if narrow => &SWAP32,
-                Map::Swap(_) => &SWAP64,
-                Map::Slots(..) => &SLOTS,
-            };
-            let fits = table.iter().find(|k| !moved.turns() && k.vectors * lanes >= vectors);
-            let k = fits.ok_or(Infeasible::NoKernel)?;
-            kernel(k.entry, narrow, Family::Moves, k.blocks, lanes, THREADS, 0)
+            let fits = moved.registers().iter();
+            let mut fits = fits.filter(|k| !moved.turns() && k.vectors * lanes >= vectors);
+            let k = fits.next().ok_or(Infeasible::NoKernel)?;
+            kernel(k.entry, moved.narrow(), Family::Moves, k.blocks, lanes, THREADS, 0)
         }
         Holding::Shared => {
             // As many warps as hold two super-elements each in half the shared memory, one at least.

@@ -220,7 +220,7 @@ pub fn gather(
         shared_bytes: (split.block_cols * RUN_BYTES + split.shared_rows * split.pitch) as u32,
         cooperative: true,
         cluster: 1,
-        params: slot_map(Params::new().u64(0), slots, direction, word)
+        params: slot_map(Params::new().u64(0), batch, slots, direction, word, false)
             .u64(batch as u64)
             .u64((slots.len() * word) as u64)
             .u64(slots.chunks() as u64)
