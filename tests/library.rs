@@ -169,6 +169,18 @@ fn a_plan_for_a_gpu_runs_on_the_host() {
 }
 
 #[test]
+fn without_a_gpu_there_is_a_typed_error() {
+    use turntile::gpu::{CudaError, Gpu};
+    match Gpu::current() {
+        #[cfg(not(feature = "cuda"))]
+        answer => assert_eq!(answer.unwrap_err(), CudaError::NoBackend),
+        // No device, or no context that was made current.
+        #[cfg(feature = "cuda")]
+        answer => assert!(matches!(answer, Err(CudaError::Driver { .. })), "{answer:?}"),
+    }
+}
+
+#[test]
 fn tuning_measures_remembers_and_is_used() {
     let budget = Duration::from_millis(50);
     let folder = std::env::temp_dir().join(format!("turntile-library-{}", std::process::id()));

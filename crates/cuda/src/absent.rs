@@ -1,6 +1,7 @@
 //! The backend's API where it was not built in: no GPU can be had.
 
 use std::ffi::c_void;
+use std::time::Duration;
 
 use turntile_plan::{Limits, Plan};
 
@@ -16,8 +17,38 @@ pub struct Gpu(Never);
 #[derive(Debug)]
 pub struct Prepared(Never);
 
+/// What plans are timed with; there is none in this build.
+#[derive(Debug)]
+pub struct Stopwatch(Never);
+
 #[derive(Clone, Copy, Debug)]
 enum Never {}
+
+impl Stopwatch {
+    /// With device memory of its own.
+    ///
+    /// # Errors
+    /// [`CudaError::NoBackend`], always.
+    pub fn new(_bytes: usize) -> Result<Self, CudaError> {
+        Err(CudaError::NoBackend)
+    }
+
+    /// Times a plan.
+    ///
+    /// # Errors
+    /// Not reached: there is no GPU.
+    pub fn time(&mut self, _prepared: &Prepared) -> Result<Duration, CudaError> {
+        match self.0 {}
+    }
+
+    /// Times a copy.
+    ///
+    /// # Errors
+    /// Not reached: there is no GPU.
+    pub fn time_copy(&mut self, _bytes: usize) -> Result<Duration, CudaError> {
+        match self.0 {}
+    }
+}
 
 impl Gpu {
     /// The GPU of the thread's current context.

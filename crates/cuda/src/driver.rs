@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use cust::memory::{DeviceCopy, DeviceSlice};
 use cust::stream::Stream;
-use cust::sys::{self, CUdevice_attribute, CUfunction, CUmodule, CUresult, CUstream};
+use cust::sys::{self, CUdevice_attribute, CUevent, CUfunction, CUmodule, CUresult, CUstream};
 use turntile_plan::{DeviceKind, Limits, Plan, rates};
 
 use crate::call::{Call, Device, Workspace};
@@ -393,5 +394,94 @@ impl Prepared {
         let bytes = slice.len() * size_of::<T>();
         // SAFETY: the caller answers for context and exclusive use; the slice for its memory.
         unsafe { self.run_raw(stream.as_inner().cast(), address, bytes, None) }
+    }
+}
+
+/// Device memory, a stream and a pair of events to time plans with.
+#[derive(Debug)]
+pub struct Stopwatch {
+    data: Memory,
+    stream: CUstream,
+    events: [CUevent; 2],
+}
+
+impl Stopwatch {
+    /// With `bytes` bytes of device memory of its own for plans to run on.
+    ///
+    /// # Errors
+    /// [`CudaError::OutOfMemory`].
+    pub fn new(bytes: usize) -> Result<Self, CudaError> {
+        let data = Memory::new(bytes)?;
+        let mut watch = Stopwatch { data, stream: ptr::null_mut(), events: [ptr::null_mut(); 2] };
+        // SAFETY: places for the handles; non-blocking, so that the default stream is not waited for.
+        answer("cuStreamCreate", unsafe { sys::cuStreamCreate(&mut watch.stream, 1) })?;
+        for event in &mut watch.events {
+            // SAFETY: a place for the handle.
+            answer("cuEventCreate", unsafe { sys::cuEventCreate(event, 0) })?;
+        }
+        Ok(watch)
+    }
+
+    /// Runs `prepared`, which has a workspace of its own, on this memory, and says how long the
+    /// device took.
+    ///
+    /// # Errors
+    /// [`CudaError`]; [`CudaError::Length`] if the plan's matrix is longer than the memory.
+    pub fn time(&mut self, prepared: &Prepared) -> Result<Duration, CudaError> {
+        let (stream, address, bytes) = (self.stream, self.data.address, self.data.bytes);
+        // SAFETY: the memory and the stream are this stopwatch's own, nothing else uses them, and
+        // `between_events` waits for the work.
+        self.between_events(|| unsafe { prepared.run_raw(stream.cast(), address, bytes, None) })
+    }
+
+    /// Copies `bytes` bytes from the start of this memory to the part after, and says how long the
+    /// device took: what a plan's time is compared with.
+    ///
+    /// # Errors
+    /// [`CudaError::Length`] if both do not fit.
+    pub fn time_copy(&mut self, bytes: usize) -> Result<Duration, CudaError> {
+        let (need, have) = (bytes.saturating_mul(2), self.data.bytes);
+        if need > have {
+            return Err(CudaError::Length { need, have });
+        }
+        let (stream, from) = (self.stream, self.data.address);
+        self.between_events(|| {
+            // SAFETY: both spans lie in this stopwatch's memory and do not overlap.
+            let code =
+                unsafe { sys::cuMemcpyDtoDAsync_v2(from + bytes as u64, from, bytes, stream) };
+            answer("cuMemcpyDtoDAsync", code)
+        })
+    }
+
+    /// The device's time from the start of what `queue` queues to its end, which is waited for.
+    fn between_events(
+        &mut self,
+        queue: impl FnOnce() -> Result<(), CudaError>,
+    ) -> Result<Duration, CudaError> {
+        let [before, after] = self.events;
+        let mut milliseconds = 0.0;
+        // SAFETY: the events and the stream are live and of one context.
+        answer("cuEventRecord", unsafe { sys::cuEventRecord(before, self.stream) })?;
+        queue()?;
+        // SAFETY: as above; `milliseconds` is a place for the answer.
+        unsafe {
+            answer("cuEventRecord", sys::cuEventRecord(after, self.stream))?;
+            answer("cuEventSynchronize", sys::cuEventSynchronize(after))?;
+            let code = sys::cuEventElapsedTime(&mut milliseconds, before, after);
+            answer("cuEventElapsedTime", code)?;
+        }
+        Ok(Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) / 1e3))
+    }
+}
+
+impl Drop for Stopwatch {
+    fn drop(&mut self) {
+        // SAFETY: handles that were made here or are null, which the driver refuses without harm.
+        unsafe {
+            for event in self.events {
+                sys::cuEventDestroy_v2(event);
+            }
+            sys::cuStreamDestroy_v2(self.stream);
+        }
     }
 }

@@ -30,6 +30,9 @@ mod driver;
 mod driver;
 mod prepare;
 
-pub use driver::{Gpu, Prepared};
+pub use driver::{Gpu, Prepared, Stopwatch};
 pub use error::{CudaError, Infeasible};
 pub use prepare::Work;
+
+#[cfg(feature = "cuda")]
+pub use cust;

@@ -1,6 +1,7 @@
 //! What can go wrong.
 
 use turntile_cpu::RunError;
+use turntile_cuda::CudaError;
 use turntile_plan::{PlanError, ProblemError, WisdomError};
 
 /// Why a transposition did not happen; the data are always as they were.
@@ -47,6 +48,9 @@ pub enum Error {
     /// The wisdom file cannot be used.
     #[error(transparent)]
     Wisdom(#[from] WisdomError),
+    /// The GPU, or its absence.
+    #[error(transparent)]
+    Cuda(#[from] CudaError),
     /// The plan could not run.
     #[error(transparent)]
     Run(#[from] RunError),

@@ -36,10 +36,14 @@
 //! A call uses the rayon pool that it is made in; with `threads(1)`, or in a pool of one thread, it
 //! runs in the calling thread alone.
 //!
+//! # GPUs
+//! With feature `cuda` the same plans run on NVIDIA GPUs: see [`gpu`].
+//!
 //! # Speed
 //! GB/s is always `2 · rows · cols · bytes of an element / time`, so that it compares with a copy.
 
 mod error;
+pub mod gpu;
 mod transpose;
 mod tune;
 mod view;

@@ -125,21 +125,13 @@ impl Transpose {
     /// when there is no memory to measure on.
     pub fn plan_bytes(&self, elem_bytes: usize) -> Result<Planned, Error> {
         let problem = self.problem(elem_bytes)?;
-        let threads = self.threads.unwrap_or_else(rayon::current_num_threads);
-        let planner = self.planner(threads)?;
-        let mut refused = None;
-        if let Some(file) = &self.wisdom {
-            match Wisdom::load(file)?.advise(&planner, &problem) {
-                Advice::Plan(plan) if self.serves(&plan) => {
-                    return Ok(Planned::new(*plan, threads));
-                }
-                Advice::Plan(_) | Advice::Unknown => {}
-                Advice::Refused(why) => refused = Some(why),
-            }
-        }
-        let plan = match self.effort {
-            Effort::Estimate => planner.plan(&problem)?,
-            Effort::Measure(budget) => self.tune_bytes(elem_bytes, budget)?.swap_remove(0).plan,
+        let threads = self.host_threads();
+        let planner = self.planner_for(Limits::host(threads))?;
+        let (advised, refused) = self.advised(&planner, &problem)?;
+        let plan = match (advised, self.measuring()) {
+            (Some(plan), _) => plan,
+            (None, None) => planner.plan(&problem)?,
+            (None, Some(budget)) => self.tune_bytes(elem_bytes, budget)?.swap_remove(0).plan,
         };
         Ok(Planned { refused, ..Planned::new(plan, threads) })
     }
@@ -151,26 +143,58 @@ impl Transpose {
     /// As [`plan_bytes`](Self::plan_bytes).
     pub fn tune_bytes(&self, elem_bytes: usize, budget: Duration) -> Result<Vec<Measured>, Error> {
         let problem = self.problem(elem_bytes)?;
-        let threads = self.threads.unwrap_or_else(rayon::current_num_threads);
-        let planner = self.planner(threads)?;
+        let threads = self.host_threads();
+        let planner = self.planner_for(Limits::host(threads))?;
         let measured = tune(&planner, &problem, threads, budget)?;
-        if let Some(file) = &self.wisdom {
-            Wisdom::record(file, planner.limits(), &measured[0])?;
-        }
+        self.remember(&planner, &measured[0])?;
         Ok(measured)
     }
 
-    fn problem(&self, elem_bytes: usize) -> Result<Problem, Error> {
+    pub(crate) fn problem(&self, elem_bytes: usize) -> Result<Problem, Error> {
         let problem = Problem::with_batch(self.batch, self.rows, self.cols, elem_bytes)?;
         Ok(self.cap.map_or(problem, |cap| problem.with_cap(cap)))
     }
 
-    fn planner(&self, threads: usize) -> Result<Planner, Error> {
-        let planner = Planner::new(Limits::host(threads)).with_tiles(self.tiles);
+    pub(crate) fn planner_for(&self, limits: Limits) -> Result<Planner, Error> {
+        let planner = Planner::new(limits).with_tiles(self.tiles);
         Ok(match &self.route {
             Some(name) => planner.with_route(name)?,
             None => planner,
         })
+    }
+
+    /// The plan that the wisdom file has for the problem, or why the one it has is not used.
+    pub(crate) fn advised(
+        &self,
+        planner: &Planner,
+        problem: &Problem,
+    ) -> Result<(Option<Plan>, Option<Refused>), Error> {
+        let Some(file) = &self.wisdom else { return Ok((None, None)) };
+        Ok(match Wisdom::load(file)?.advise(planner, problem) {
+            Advice::Plan(plan) => (Some(*plan).filter(|plan| self.serves(plan)), None),
+            Advice::Unknown => (None, None),
+            Advice::Refused(why) => (None, Some(why)),
+        })
+    }
+
+    /// Writes a winner to the wisdom file, if there is one.
+    pub(crate) fn remember(&self, planner: &Planner, winner: &Measured) -> Result<(), Error> {
+        if let Some(file) = &self.wisdom {
+            Wisdom::record(file, planner.limits(), winner)?;
+        }
+        Ok(())
+    }
+
+    /// The budget, if candidates are to be measured.
+    pub(crate) fn measuring(&self) -> Option<Duration> {
+        match self.effort {
+            Effort::Estimate => None,
+            Effort::Measure(budget) => Some(budget),
+        }
+    }
+
+    fn host_threads(&self) -> usize {
+        self.threads.unwrap_or_else(rayon::current_num_threads)
     }
 
     /// Whether a remembered plan is of the route asked for.

@@ -1,0 +1,164 @@
+//! The same transpositions on an NVIDIA GPU.
+//!
+//! Built with feature `cuda`; without it everything here is there and [`Gpu::current`] answers
+//! [`CudaError::NoBackend`].
+//!
+//! ```no_run
+//! # #[cfg(feature = "cuda")]
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use turntile::gpu::cust::{self, prelude::*};
+//! use turntile::{Transpose, gpu::Gpu};
+//!
+//! let _context = cust::quick_init()?;
+//! let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
+//! let mut matrix = DeviceBuffer::from_slice(&vec![0f32; 30011 * 30000])?;
+//!
+//! let planned = Transpose::new(30011, 30000).plan_on::<f32>(&Gpu::current()?)?;
+//! println!("{}, {} bytes of workspace", planned.plan(), planned.workspace_bytes());
+//! let ready = planned.with_own_workspace()?;
+//! // SAFETY: the context is current, and nothing else uses the matrix until the stream is done.
+//! unsafe { ready.run(&mut matrix, &stream)? };
+//! stream.synchronize()?;
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "cuda"))]
+//! # fn main() {}
+//! ```
+
+use std::ops::Deref;
+use std::time::Duration;
+
+use turntile_cuda::Stopwatch;
+use turntile_plan::{Measured, Plan, Planner, Problem, tuner};
+
+#[cfg(feature = "cuda")]
+pub use turntile_cuda::cust;
+pub use turntile_cuda::{CudaError, Gpu, Prepared};
+
+use crate::{Error, Transpose};
+
+/// A transposition planned for a GPU, its kernels loaded. Derefs to [`Prepared`], which runs it.
+#[derive(Debug)]
+pub struct OnGpu {
+    plan: Plan,
+    prepared: Prepared,
+    passed_over: Vec<(Plan, CudaError)>,
+}
+
+impl Transpose {
+    /// Plans it for elements of type `T` on `gpu`.
+    ///
+    /// # Errors
+    /// As [`plan_bytes_on`](Self::plan_bytes_on).
+    pub fn plan_on<T>(&self, gpu: &Gpu) -> Result<OnGpu, Error> {
+        self.plan_bytes_on(gpu, size_of::<T>())
+    }
+
+    /// Plans it for elements of `elem_bytes` bytes on `gpu`, whose context must be current. The thread
+    /// count is not used; the workspace cap, otherwise 2% of the matrices or 16 MiB where that is
+    /// more, is for device memory.
+    ///
+    /// # Errors
+    /// As [`plan_bytes`](Self::plan_bytes), and [`Error::Cuda`].
+    pub fn plan_bytes_on(&self, gpu: &Gpu, elem_bytes: usize) -> Result<OnGpu, Error> {
+        let problem = self.problem(elem_bytes)?;
+        let planner = self.planner_for(gpu.limits().clone())?;
+        let (advised, _) = self.advised(&planner, &problem)?;
+        let candidates = match (advised, self.measuring()) {
+            (Some(plan), _) => vec![plan],
+            (None, None) => candidates(&planner, &problem)?,
+            (None, Some(budget)) => {
+                let measured = self.tune_bytes_on(gpu, elem_bytes, budget)?;
+                measured.into_iter().map(|measured| measured.plan).collect()
+            }
+        };
+        let mut passed_over = Vec::new();
+        for plan in candidates {
+            match gpu.prepare(&plan) {
+                Ok(prepared) => return Ok(OnGpu { plan, prepared, passed_over }),
+                Err(why @ CudaError::Infeasible { .. }) => passed_over.push((plan, why)),
+                Err(other) => return Err(other.into()),
+            }
+        }
+        let (_, why) = passed_over.swap_remove(0);
+        Err(why.into())
+    }
+
+    /// Measures candidates on `gpu` for about `budget`, on device memory of its own that is as large as
+    /// the matrices, and returns them fastest first; at least one.
+    ///
+    /// # Errors
+    /// As [`plan_bytes_on`](Self::plan_bytes_on); out of memory is [`CudaError::OutOfMemory`].
+    pub fn tune_bytes_on(
+        &self,
+        gpu: &Gpu,
+        elem_bytes: usize,
+        budget: Duration,
+    ) -> Result<Vec<Measured>, Error> {
+        let problem = self.problem(elem_bytes)?;
+        let planner = self.planner_for(gpu.limits().clone())?;
+        let mut watch = Stopwatch::new(problem.bytes())?;
+        let mut candidates = candidates(&planner, &problem)?;
+        // A stage without a kernel on this device is no candidate; the first reason is kept for the
+        // case that none is left.
+        let mut why = None;
+        candidates.retain(|plan| match gpu.prepare(plan) {
+            Ok(_) => true,
+            Err(error) => {
+                why.get_or_insert(error);
+                false
+            }
+        });
+        let run = |plan: &Plan| watch.time(&gpu.prepare(plan)?.with_own_workspace()?);
+        let measured = tuner::measure(candidates, budget, run)?;
+        match (measured.first(), why) {
+            (Some(winner), _) => self.remember(&planner, winner)?,
+            (None, Some(why)) => return Err(why.into()),
+            (None, None) => unreachable!("a problem has candidates, or an error says why not"),
+        }
+        Ok(measured)
+    }
+}
+
+/// All candidates, best estimate first; an error if there is none.
+fn candidates(planner: &Planner, problem: &Problem) -> Result<Vec<Plan>, Error> {
+    // Fails with the reason when no candidate serves the problem.
+    let best = planner.plan(problem)?;
+    let mut candidates = planner.survey(problem).candidates;
+    // The one that knows why better routes were not feasible.
+    candidates[0] = best;
+    Ok(candidates)
+}
+
+impl OnGpu {
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Plans with better estimates that have no kernel on this device, and why.
+    pub fn passed_over(&self) -> &[(Plan, CudaError)] {
+        &self.passed_over
+    }
+
+    /// Bytes of device memory that a run needs beyond the matrices.
+    pub fn workspace_bytes(&self) -> usize {
+        self.prepared.work().workspace_bytes()
+    }
+
+    /// The same with a workspace of its own, allocated here; runs of it must not overlap.
+    ///
+    /// # Errors
+    /// [`Error::Cuda`] when there is no memory for it.
+    pub fn with_own_workspace(self) -> Result<Self, Error> {
+        Ok(OnGpu { prepared: self.prepared.with_own_workspace()?, ..self })
+    }
+}
+
+impl Deref for OnGpu {
+    type Target = Prepared;
+
+    fn deref(&self) -> &Prepared {
+        &self.prepared
+    }
+}
