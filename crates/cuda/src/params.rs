@@ -15,6 +15,12 @@ pub struct Params {
     len: usize,
 }
 
+impl Default for Params {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Params {
     /// A structure that begins with the matrix's address, which [`at`](Self::at) fills in.
     pub fn new() -> Self {
@@ -71,8 +77,7 @@ impl Params {
         self.words
     }
 
-    /// Bytes written.
-    #[cfg(test)]
+    /// Bytes written, the structure's padding to 8 included.
     pub fn bytes(&self) -> usize {
         self.len.next_multiple_of(2) * 4
     }

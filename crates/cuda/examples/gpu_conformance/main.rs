@@ -11,6 +11,9 @@ mod large;
 
 use common::Bench;
 
+/// Runs its cases and answers how many failed.
+type Section<'a> = &'a dyn Fn(&mut Bench) -> usize;
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let asked = |name: &str| arguments.is_empty() || arguments.iter().any(|a| a == name);
@@ -18,7 +21,7 @@ fn main() {
     let mut bench = Bench::new();
     println!("device {}", bench.gpu.limits().name);
     let mut failures = 0;
-    let sections: [(&str, &dyn Fn(&mut Bench) -> usize); 6] = [
+    let sections: [(&str, Section); 6] = [
         ("small", &|bench| cases::small(bench, side)),
         ("plans", &large::plans),
         ("full", &large::full_chip),

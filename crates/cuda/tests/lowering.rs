@@ -1,0 +1,136 @@
+//! Launches against the device code they name, without a GPU.
+
+use std::collections::BTreeSet;
+
+use turntile_cuda::call::{Call, Device, Workspace};
+use turntile_cuda::lower::{Holding, lower, move_held};
+use turntile_cuda::{CudaError, Infeasible, Work};
+use turntile_perm::{Elementary, Slots};
+use turntile_plan::{
+    Direction, FlagLayout, Launch, Limits, Method, Planner, Problem, Scope, Stage, StageShape,
+};
+
+const LAUNCH: Launch =
+    Launch { groups: 1, threads: 128, lanes: 1, on_chip_bytes: 0, flag_words: 0, kept_bytes: 0 };
+
+/// The entry point exists, its parameter is as long as what is passed, and the geometry is possible.
+fn check(call: &Call) {
+    let ptx = call.family.ptx(call.word);
+    let declared = format!("{}_param_0[{}]", call.entry, call.params.bytes());
+    assert!(ptx.contains(&declared), "{}: no {declared}", call.kernel());
+    assert!((1..=1024).contains(&call.threads) && call.threads.is_multiple_of(32), "{call:?}");
+    assert!(call.shared_bytes as usize <= Device::H200.shared_bytes, "{call:?}");
+    assert!(!call.cooperative || call.groups as usize <= Device::H200.units, "{call:?}");
+    assert_eq!(call.groups % call.cluster, 0, "{call:?}");
+}
+
+fn methods() -> Vec<Method> {
+    let flags = FlagLayout::PACKED;
+    let mut methods = vec![
+        Method::PttwacOnChip { flags },
+        Method::PttwacGlobal { flags },
+        Method::PerCycle,
+        Method::BarrierSync { scope: Scope::Group },
+        Method::BarrierSync { scope: Scope::Grid },
+    ];
+    methods.extend([2, 4, 8, 16].map(|n| Method::BarrierSync { scope: Scope::Cluster(n) }));
+    methods.extend([16, 32, 64, 128].map(|tile| Method::TileSwap { tile }));
+    methods
+}
+
+fn shapes() -> Vec<StageShape> {
+    let mut shapes = Vec::new();
+    for (batch, rows, mid, cols, unit) in [
+        (1, 1, 1, 1, 1),
+        (1, 7, 1, 5, 1),
+        (3, 64, 1, 64, 1),
+        (1, 36, 1, 20, 1),
+        (5, 128, 9, 128, 1),
+        (2, 61, 3, 61, 1),
+        (1, 100, 1, 40, 64),
+        (1, 100, 4, 40, 33),
+        (4, 10, 1, 30, 2048),
+        (1, 4000, 1, 3000, 1),
+        (1, 1 << 17, 1, 1 << 16, 1),
+    ] {
+        shapes.push(StageShape::Elementary(Elementary { batch, rows, mid, cols, unit }));
+    }
+    shapes.push(StageShape::FusedTiles { batch: 2, rows: 9, cols: 7, m: 5, n: 4 });
+    for (rows, cols, slot, chunk) in [(1000, 300, 64, 256), (70_000, 70_000, 64, 64)] {
+        let slots = Slots::new(rows, cols, slot, chunk).unwrap();
+        for direction in [Direction::Forward, Direction::Backward] {
+            shapes.push(StageShape::SlotGather { batch: 1, slots, direction });
+            shapes.push(StageShape::SlotMove { batch: 2, slots, direction });
+        }
+    }
+    shapes
+}
+
+#[test]
+fn launches_fit_the_device_code() {
+    let mut kernels = BTreeSet::new();
+    for shape in shapes() {
+        for method in methods() {
+            for elem in [1usize, 2, 4, 8, 16, 12] {
+                for alignment in [elem & elem.wrapping_neg(), 16] {
+                    let stage = Stage { shape, method, launch: LAUNCH };
+                    if let Ok(call) = lower(&stage, elem, alignment, &Device::H200) {
+                        check(&call);
+                        kernels.insert(call.kernel());
+                    }
+                }
+            }
+        }
+        for holding in [Holding::Registers, Holding::Shared, Holding::Block] {
+            let flags = FlagLayout::PACKED;
+            if let Ok(call) = move_held(shape, flags, holding, 4, 16, &Device::H200) {
+                check(&call);
+                kernels.insert(call.kernel());
+            }
+        }
+    }
+    assert!(kernels.len() > 100, "only {} kernels met", kernels.len());
+}
+
+#[test]
+fn flags_take_a_bit_a_super_element() {
+    let e = Elementary { batch: 1, rows: 1000, mid: 1, cols: 100, unit: 64 };
+    let method = Method::PttwacGlobal { flags: FlagLayout::PACKED };
+    let stage = Stage { shape: StageShape::Elementary(e), method, launch: LAUNCH };
+    let call = lower(&stage, 4, 16, &Device::H200).unwrap();
+    assert_eq!(call.workspace, Workspace::Flags(100_000 / 32 * 4));
+    assert_eq!(call.word, 16);
+    assert_eq!(lower(&stage, 4, 4, &Device::H200).unwrap().word, 4);
+}
+
+#[test]
+fn what_a_device_lacks_is_an_answer() {
+    let old = Device { units: 13, shared_bytes: 48 << 10, cluster: 1, cooperative: false };
+    let e = Elementary { batch: 1, rows: 1000, mid: 1, cols: 1000, unit: 1 };
+    let answer = |scope| {
+        let method = Method::BarrierSync { scope };
+        lower(&Stage { shape: StageShape::Elementary(e), method, launch: LAUNCH }, 4, 16, &old)
+    };
+    assert_eq!(answer(Scope::Grid), Err(Infeasible::NoBarrier { scope: "the grid" }));
+    assert_eq!(answer(Scope::Cluster(4)), Err(Infeasible::NoBarrier { scope: "a cluster" }));
+    assert!(matches!(answer(Scope::Group), Err(Infeasible::OnChip { have: 49_152, .. })));
+}
+
+/// No plan that the planner makes for an H200 may name more workspace bytes than it has planned.
+#[test]
+fn plans_fit_their_workspace() {
+    let planner = Planner::new(Limits::h200());
+    for (rows, cols, elem) in [(4096, 6144, 4), (1000, 777, 2), (5000, 5000, 8), (30, 40, 1)] {
+        let problem = Problem::new(rows, cols, elem).unwrap();
+        for plan in planner.survey(&problem).candidates {
+            match Work::of_plan(&plan, 16, &Device::H200) {
+                Ok(work) => {
+                    work.calls.iter().for_each(check);
+                    assert!(work.workspace_bytes() <= plan.workspace_bytes, "{plan}");
+                }
+                Err(CudaError::Infeasible { .. }) => {}
+                Err(error) => panic!("{plan}: {error}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Without a context, a GPU, a driver or the backend: a typed error, never a panic.
+
+use turntile_cuda::{CudaError, Gpu};
+
+#[test]
+fn no_gpu_is_an_answer() {
+    let answer = Gpu::current().map(|gpu| gpu.limits().clone());
+    if cfg!(feature = "cuda") {
+        // 100 from the stand-in library, 3 or 201 from a driver that no program has initialised.
+        assert!(
+            matches!(answer, Err(CudaError::Driver { call: "cuCtxGetDevice", .. })),
+            "{answer:?}"
+        );
+    } else {
+        assert_eq!(answer, Err(CudaError::NoBackend));
+    }
+}
