@@ -102,7 +102,8 @@ template <int K> static __device__ void through_registers(const BarrierArgs &a) 
 }
 
 #define REGISTERS(K)                                                                                   \
-    extern "C" __global__ void barrier_registers_##K(const __grid_constant__ BarrierArgs a) {          \
+    extern "C" __global__ void __launch_bounds__(1024)                                                 \
+        barrier_registers_##K(const __grid_constant__ BarrierArgs a) {                                 \
         through_registers<K>(a);                                                                       \
     }
 REGISTERS(4)

@@ -9,13 +9,15 @@
 // Candidates to start from are first, first + stride, ... below units; every lane tests one of them,
 // so that a worker passes `lanes` taken ones for one access to the flags. All threads of a block call
 // this together; `units` leaves the sums room (2^31 for 32-bit numbers).
-template <class Map, class Flags, class Carrier>
+// `Single`: a worker is one thread, and needs none of the warp's help.
+template <bool Single = false, class Map, class Flags, class Carrier>
 __device__ void follow_chains(const Map &map, const Flags &flags, Carrier &carrier, char *data,
                               typename Map::Index units, typename Map::Index first, typename Map::Index stride,
                               u32 lanes) {
     using I = typename Map::Index;
     enum State { Idle, Fresh, Carrying };
-    const u32 lane = threadIdx.x % kWarp, sub = lane & (lanes - 1), lead = lane - sub;
+    if (Single) lanes = 1;
+    const u32 lane = threadIdx.x % kWarp, sub = Single ? 0 : lane & (lanes - 1), lead = lane - sub;
     const u32 group = (lanes == kWarp ? kWholeWarp : (1u << lanes) - 1) << lead;
     State state = Idle;
     I candidate = first, at = 0;
@@ -25,7 +27,7 @@ __device__ void follow_chains(const Map &map, const Flags &flags, Carrier &carri
         if (__any_sync(kWholeWarp, want)) {
             const I number = candidate + I(sub) * stride, mine = number < units ? map.pick(number) : 0;
             const bool open = want && number < units && !flags.taken(mine) && (carrier.turns() || map.succ(mine) != mine);
-            const u32 found = (__ballot_sync(kWholeWarp, open) & group) >> lead;
+            const u32 found = Single ? open : (__ballot_sync(kWholeWarp, open) & group) >> lead;
             if (want) {
                 const u32 passed = found ? __ffs(found) : lanes;
                 if (found) {
@@ -43,18 +45,18 @@ __device__ void follow_chains(const Map &map, const Flags &flags, Carrier &carri
         if (__any_sync(kWholeWarp, state == Fresh)) {
             carrier.arrive();
             if (state == Fresh) {
-                __syncwarp(group);
+                if (!Single) __syncwarp(group);
                 Flags::fence();
             }
-            __syncwarp();
+            if (!Single) __syncwarp();
         }
         bool won = state != Idle && sub == 0 && flags.claim(at);
         const I next = map.succ(at);
-        won = __shfl_sync(kWholeWarp, won, lead);
+        if (!Single) won = __shfl_sync(kWholeWarp, won, lead);
         if (state == Carrying) {
             if (!won) {
                 Flags::fence();
-                __syncwarp(group);
+                if (!Single) __syncwarp(group);
             }
             carrier.put(place);
         }

@@ -51,6 +51,20 @@ template <class I> struct Swap {
     }
 };
 
+// [rows][cols] to [cols][rows] within one instance that 32-bit offsets span.
+struct SmallSwap {
+    using Index = u32;
+    Divisor<u32> cols;
+    u32 rows, unit_bytes;
+
+    __device__ u32 succ(u32 s) const {
+        const u32 outer = cols.div(s);
+        return (s - outer * cols.divisor) * rows + outer;
+    }
+    __device__ u64 offset(u32 s) const { return s * unit_bytes; }
+    __device__ u32 pick(u32 k) const { return k; }
+};
+
 // The slot pass of the aligned-slot route: which slot goes where. Slots are numbered through the
 // batch, `count` a matrix; the last of a matrix, perhaps partial, is a fixed point. I = u32 serves
 // matrices whose elements it can count.

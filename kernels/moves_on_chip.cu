@@ -12,22 +12,27 @@ struct OnChipArgs {
     u32 flag_words;
     u32 units; // super-elements of an instance
     u32 lanes, vectors;
-    Swap<u32> map; // of one instance
+    SmallSwap map;
 };
 
-template <int K> static __device__ void on_chip(const OnChipArgs &a) {
+template <bool Single, int K> static __device__ void on_chip(const OnChipArgs &a) {
     extern __shared__ u32 words[];
     const SharedFlags flags = {words, a.layout};
-    const u32 workers = blockDim.x / a.lanes;
+    const u32 lanes = Single ? 1 : a.lanes, workers = blockDim.x / lanes;
     for (u64 i = blockIdx.x; i < a.instances; i += gridDim.x) {
         for (u32 w = threadIdx.x; w < a.flag_words; w += blockDim.x) words[w] = 0;
         __syncthreads();
-        InRegisters<BlockScope, WORD, K> carrier(a.vectors, threadIdx.x & (a.lanes - 1), a.lanes);
-        follow_chains(a.map, flags, carrier, a.data + i * a.instance_bytes, a.units, threadIdx.x / a.lanes, workers,
-                      a.lanes);
+        InRegisters<BlockScope, WORD, K> carrier(a.vectors, threadIdx.x & (lanes - 1), lanes);
+        follow_chains<Single>(a.map, flags, carrier, a.data + i * a.instance_bytes, a.units, threadIdx.x / lanes,
+                              workers, lanes);
         __syncthreads();
     }
 }
 
-extern "C" __global__ void __launch_bounds__(1024) move_on_chip_1(const __grid_constant__ OnChipArgs a) { on_chip<1>(a); }
-extern "C" __global__ void __launch_bounds__(1024) move_on_chip_4(const __grid_constant__ OnChipArgs a) { on_chip<4>(a); }
+#define ON_CHIP(NAME, SINGLE, K)                                                                       \
+    extern "C" __global__ void __launch_bounds__(1024) move_on_chip_##NAME(const __grid_constant__ OnChipArgs a) { \
+        on_chip<SINGLE, K>(a);                                                                         \
+    }
+ON_CHIP(words, true, 1)
+ON_CHIP(1, false, 1)
+ON_CHIP(4, false, 4)

@@ -15,6 +15,10 @@ pub enum Family {
     SlotGather,
     /// PTTWAC through registers.
     Moves,
+    /// The same for 2^31 super-elements and more.
+    MovesWide,
+    /// The same for aligned slots.
+    MovesSlots,
     /// PTTWAC through shared memory.
     MovesShared,
     /// PTTWAC by blocks, the baseline.
@@ -44,13 +48,15 @@ macro_rules! by_word {
 
 impl Family {
     /// Every family.
-    pub const ALL: [Family; 11] = [
+    pub const ALL: [Family; 13] = [
         Family::Tiles,
         Family::Barrier,
         Family::ClusterBarrier,
         Family::GridBarrier,
         Family::SlotGather,
         Family::Moves,
+        Family::MovesWide,
+        Family::MovesSlots,
         Family::MovesShared,
         Family::MovesBlock,
         Family::MovesOnChip,
@@ -67,6 +73,8 @@ impl Family {
             Family::GridBarrier => "grid_barrier",
             Family::SlotGather => "slot_gather",
             Family::Moves => "moves",
+            Family::MovesWide => "moves_wide",
+            Family::MovesSlots => "moves_slots",
             Family::MovesShared => "moves_shared",
             Family::MovesBlock => "moves_block",
             Family::MovesOnChip => "moves_on_chip",
@@ -84,6 +92,8 @@ impl Family {
             Family::GridBarrier => by_word!("grid_barrier"),
             Family::SlotGather => by_word!("slot_gather"),
             Family::Moves => by_word!("moves"),
+            Family::MovesWide => by_word!("moves_wide"),
+            Family::MovesSlots => by_word!("moves_slots"),
             Family::MovesShared => by_word!("moves_shared"),
             Family::MovesBlock => by_word!("moves_block"),
             Family::MovesOnChip => by_word!("moves_on_chip"),

@@ -133,6 +133,10 @@ fn moves() -> Vec<Case> {
 
 fn barrier() -> Vec<Case> {
     let mut cases = Vec::new();
+    for (rows, cols) in [(16, 16), (32, 32), (32, 215), (32, 400)] {
+        let shape = [(1 << 28) / (rows * cols), rows, 1, cols, 1];
+        cases.push(case("010! through registers", shape, 4, What::ThroughRegisters));
+    }
     for (rows, cols) in [
         (32, 32),
         (32, 215),

@@ -1,13 +1,16 @@
 //! One case: checked, then timed.
 
 use std::collections::HashMap;
+use std::time::Instant;
 
 use cust::event::{Event, EventFlags};
 use cust::launch;
 use cust::memory::DeviceBuffer;
+use cust::module::Module;
 use cust::sys;
 use turntile_cuda::call::Call;
-use turntile_cuda::lower::{Holding, lower, move_held};
+use turntile_cuda::family::Family;
+use turntile_cuda::lower::{Holding, lower, move_held, through_registers};
 use turntile_cuda::{Infeasible, Work};
 use turntile_perm::Elementary;
 use turntile_plan::{FlagLayout, Launch, Method, Plan, Stage, StageShape};
@@ -22,6 +25,8 @@ pub const HEADER: &str = "case,shape,batch,rows,mid,cols,unit,word_bytes,kernel,
 pub enum What {
     Method(Method),
     Held(Holding),
+    /// Barrier-sync through registers.
+    ThroughRegisters,
     /// The permutation out of place, without flags: super-elements of at most 512 bytes.
     Permuted,
     /// Every stage of a plan.
@@ -137,6 +142,10 @@ impl Timer {
             What::Held(holding) => {
                 move_held(shape, FlagLayout::PACKED, *holding, case.word, 16, device)
             }
+            What::ThroughRegisters => case
+                .elementary()
+                .ok_or(Infeasible::NoKernel)
+                .and_then(|e| through_registers(e, case.word, 16)),
             What::Permuted => Err(Infeasible::NoKernel),
             What::Plan(plan) => {
                 return Work::of_plan(plan, 16, device).map_err(|error| error.to_string());
@@ -157,6 +166,27 @@ impl Timer {
             unsafe { launch!(kernel<<<132 * 8, 256, 0, stream>>>(data, other, units, rows, mid, cols, lanes)) }
                 .expect("launches");
         })
+    }
+
+    /// Milliseconds that loading each module's PTX takes, as CSV.
+    pub fn loading() -> String {
+        let mut csv = String::from("module,bytes,milliseconds\n");
+        for family in Family::ALL {
+            for word in [1, 2, 4, 8, 16] {
+                let ptx = family.ptx(word).trim_end_matches('\0');
+                let start = Instant::now();
+                let module = Module::from_ptx(ptx, &[]).expect("the driver takes PTX 8.4");
+                let milliseconds = start.elapsed().as_secs_f64() * 1e3;
+                drop(module);
+                println!("  {}.w{word} {milliseconds:.1} ms", family.name());
+                csv.push_str(&format!(
+                    "{}.w{word},{},{milliseconds:.1}\n",
+                    family.name(),
+                    ptx.len()
+                ));
+            }
+        }
+        csv
     }
 
     /// The case's line of CSV, also printed in short.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cust::memory::{CopyDestination, DeviceBuffer};
 use turntile_cuda::call::Call;
-use turntile_cuda::lower::{Holding, lower, move_held};
+use turntile_cuda::lower::{Holding, lower, move_held, through_registers};
 use turntile_cuda::{Infeasible, Work};
 use turntile_perm::{Elementary, Slots};
 use turntile_plan::{Direction, FlagLayout, Launch, Method, Scope, Stage, StageShape};
@@ -143,6 +143,9 @@ fn shapes(suite: &mut Suite, rows: usize, cols: usize, elem: usize) {
         Method::PerCycle,
     ] {
         suite.method(tiles, elem, method);
+    }
+    if let StageShape::Elementary(e) = tiles {
+        suite.case(tiles, elem, 0, through_registers(e, elem, 16), "through registers");
     }
     suite.method(elementary(1, 1, 1), elem, barrier(Scope::Grid));
     let units = elementary(1 + turn % 3, 1, [2, 3, 5, 8, 16, 33, 64][turn % 7]);

@@ -168,3 +168,59 @@ fn any(e: Elementary, word: usize, at: At) -> Result<Call, Infeasible> {
         workspace: Workspace::None,
     })
 }
+
+/// A block's words in its threads' registers, `vectors` of them a thread, as the thesis prints
+/// barrier-sync first: the baseline that shared memory is measured against. Reads are as wide as a
+/// word, writes scattered.
+///
+/// # Errors
+/// [`Infeasible`], when an instance does not fit 1024 threads of 16 words.
+pub fn through_registers(
+    e: Elementary,
+    elem_bytes: usize,
+    alignment: usize,
+) -> Result<Call, Infeasible> {
+    let unit_bytes = e.unit * elem_bytes;
+    let word = widest_word(&[unit_bytes, alignment]);
+    if word != unit_bytes || e.mid != 1 {
+        return Err(Infeasible::NoKernel);
+    }
+    let words = e.rows * e.cols;
+    let (entry, each) =
+        if words <= 4 * 1024 { ("barrier_registers_4", 4) } else { ("barrier_registers_16", 16) };
+    let have = each * 1024 * word;
+    if words > each * 1024 {
+        return Err(Infeasible::OnChip { need: words * word, have });
+    }
+    // Small instances share a block of 256 threads.
+    let stacked = (256 * each / words).clamp(1, e.batch.max(1));
+    let threads = (stacked * words).div_ceil(each).next_multiple_of(32);
+    Ok(Call {
+        family: Family::Barrier,
+        word,
+        entry,
+        groups: groups(e.batch.div_ceil(stacked))?,
+        threads: threads as u32,
+        shared_bytes: 0,
+        cooperative: false,
+        cluster: 1,
+        params: Params::new()
+            .u64(e.batch as u64)
+            .u32(field(e.rows)?)
+            .u32(field(e.cols)?)
+            .u32(stacked as u32)
+            .u32(0)
+            .u32(1)
+            .u32(0)
+            .u32(0)
+            .u32(0)
+            .u64(0)
+            .u64(0)
+            .u64(0)
+            .u64((words * word) as u64)
+            .div32(1)
+            .div32(field(e.rows)?)
+            .div32(field(words)?),
+        workspace: Workspace::None,
+    })
+}

@@ -3,7 +3,7 @@
 //! | stage and method | kernels |
 //! |---|---|
 //! | square, tile-swap | `tiles`: `square_swap_*` |
-//! | 010!, 0210!, any that fits a block, barrier | `tiles`, `barrier` |
+//! | 010!, 0210!, any that fits a block, barrier | `tiles`, `barrier` (baseline: `barrier_registers_*`) |
 //! | 010!, barrier over a cluster or the grid | `cluster_barrier`, `grid_barrier` |
 //! | slot gather, barrier over the grid | `slot_gather` |
 //! | PTTWAC, flags in memory; fused tiles | `moves`, `moves_shared` (baseline: `moves_block`) |
@@ -20,6 +20,7 @@ use turntile_plan::{Method, Scope, Stage, StageShape};
 use crate::call::{Call, Device};
 use crate::error::Infeasible;
 
+pub use barrier::through_registers;
 pub use moves::{Holding, move_held};
 
 /// The launch that runs `stage` on elements of `elem_bytes` bytes in memory aligned to `alignment` bytes.

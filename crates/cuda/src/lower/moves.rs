@@ -111,12 +111,12 @@ impl Moved {
     }
 
     /// The kernels that hold it in registers.
-    fn registers(&self) -> &'static [Registers] {
+    fn registers(&self) -> (Family, &'static [Registers]) {
         match (&self.map, self.narrow()) {
-            (Map::Swap(_), true) => &SWAP32,
-            (Map::Swap(_), false) => &SWAP64,
-            (Map::Slots(..), true) => &SLOTS32,
-            (Map::Slots(..), false) => &SLOTS64,
+            (Map::Swap(_), true) => (Family::Moves, &SWAP32),
+            (Map::Swap(_), false) => (Family::MovesWide, &SWAP64),
+            (Map::Slots(..), true) => (Family::MovesSlots, &SLOTS32),
+            (Map::Slots(..), false) => (Family::MovesSlots, &SLOTS64),
         }
     }
 
@@ -187,7 +187,7 @@ pub fn slot_map(
 /// PTTWAC with flags in memory: in registers where a super-element fits them, else in shared memory.
 pub fn global(shape: StageShape, flags: FlagLayout, at: At) -> Result<Call, Infeasible> {
     let moved = Moved::new(shape, at)?;
-    let most = moved.registers().last().expect("not empty").vectors * moved.lanes();
+    let most = moved.registers().1.last().expect("not empty").vectors * moved.lanes();
     let holding =
         if moved.turns() || moved.vectors() > most { Holding::Shared } else { Holding::Registers };
     held(moved, flags, holding, at)
@@ -234,10 +234,10 @@ fn held(moved: Moved, flags: FlagLayout, holding: Holding, at: At) -> Result<Cal
     };
     match holding {
         Holding::Registers => {
-            let fits = moved.registers().iter();
-            let mut fits = fits.filter(|k| !moved.turns() && k.vectors * lanes >= vectors);
+            let (family, table) = moved.registers();
+            let mut fits = table.iter().filter(|k| !moved.turns() && k.vectors * lanes >= vectors);
             let k = fits.next().ok_or(Infeasible::NoKernel)?;
-            kernel(k.entry, moved.narrow(), Family::Moves, k.blocks, lanes, THREADS, 0)
+            kernel(k.entry, moved.narrow(), family, k.blocks, lanes, THREADS, 0)
         }
         Holding::Shared => {
             // As many warps as hold two super-elements each in half the shared memory, one at least.
@@ -278,7 +278,11 @@ pub fn on_chip(
     let word = widest_word(&[unit_bytes, at.alignment]);
     let vectors = unit_bytes / word;
     let lanes = vectors.next_power_of_two().min(32);
+    if e.mid != 1 || instance_bytes > u32::MAX as usize {
+        return Err(Infeasible::NoKernel);
+    }
     let entry = match vectors.div_ceil(lanes) {
+        1 if vectors == 1 => "move_on_chip_words",
         1 => "move_on_chip_1",
         2..=4 => "move_on_chip_4",
         _ => return Err(Infeasible::NoKernel),
@@ -301,7 +305,7 @@ pub fn on_chip(
         shared_bytes: shared(words * 4, at.device)?,
         cooperative: false,
         cluster: 1,
-        params: swap32(params, Elementary { batch: 1, ..e }, unit_bytes)?,
+        params: params.div32(field(e.cols)?).u32(field(e.rows)?).u32(field(unit_bytes)?),
         workspace: Workspace::None,
     })
 }

@@ -1,0 +1,11 @@
+// The slot pass of the aligned-slot route, by the same movers.
+#ifndef WORD
+#define WORD 16
+#endif
+#include "move_registers.cuh"
+
+MOVE(slots32, SlotMap<u32>, 1, 8)
+MOVE(slots32, SlotMap<u32>, 2, 6)
+MOVE(slots32, SlotMap<u32>, 4, 4)
+MOVE(slots64, SlotMap<u64>, 1, 6)
+MOVE(slots64, SlotMap<u64>, 4, 3)
