@@ -1,8 +1,6 @@
 //! What the planner decides, without moving anything.
 
-use turntile::plan::{
-    DeviceKind, Limits, Method, Plan, Planner, Problem, Scope, StageShape, TileRule, limits,
-};
+use turntile::plan::{DeviceKind, Limits, Method, Plan, Planner, Problem, Scope, TileRule, limits};
 
 fn plan(limits: Limits, rows: usize, cols: usize, elem_bytes: usize) -> Plan {
     Planner::new(limits).plan(&Problem::new(rows, cols, elem_bytes).unwrap()).unwrap()
@@ -132,16 +130,43 @@ fn a_plan_prints_on_a_line_and_in_full() {
     }
 }
 
+/// Planning leaves out what cannot win; the survey leaves out nothing.
 #[test]
-fn planning_is_quick_even_with_many_divisors() {
-    // Not a timed test: the number of candidates is what planning time follows.
-    let problem = Problem::new(20_160, 25_200, 4).unwrap();
-    for limits in limits::presets() {
-        let survey = Planner::new(limits).survey(&problem);
-        assert!(survey.candidates.len() <= 13);
+fn the_plan_is_the_survey_s_first() {
+    for limits in limits::presets().into_iter().chain([Limits::host(2), Limits::host(64)]) {
+        let planner = Planner::new(limits);
+        for (rows, cols) in [
+            (72, 80),
+            (7200, 1800),
+            (20_160, 25_200),
+            (16_381, 20_011),
+            (9_999_991, 7),
+            (10_000_000, 3),
+            (4096, 4096),
+            (360, 1),
+        ] {
+            for elem_bytes in [1, 4, 16, 1000] {
+                let problem = Problem::new(rows, cols, elem_bytes).unwrap();
+                let plan = planner.plan(&problem).unwrap();
+                let first = planner.survey(&problem).candidates.swap_remove(0);
+                assert_eq!(Plan { declined: Vec::new(), ..plan }, first);
+            }
+        }
     }
-    let StageShape::Elementary(e) = plan(Limits::h200(), 20_160, 25_200, 4).stages[0].shape else {
-        panic!("a shape with many divisors has an elementary first stage")
+}
+
+/// A cap that all threads together would exceed is kept by fewer of them, or by shorter slots.
+#[test]
+fn fewer_threads_share_a_small_cap() {
+    let plan = |threads, cap| {
+        let problem = Problem::new(4001, 3989, 4).unwrap().with_cap(cap);
+        Planner::new(Limits::host(threads)).plan(&problem).unwrap()
     };
-    assert!(e.rows > 1);
+    for cap in [1 << 20, 2 << 20, 8 << 20] {
+        let alone = plan(1, cap);
+        for threads in [2, 4, 16, 64] {
+            let together = plan(threads, cap);
+            assert!(together.seconds <= alone.seconds, "{together:#}\n{alone:#}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use std::time::Duration;
 use turntile::plan::{Infeasible, Limits, PlanError, Planner, Problem, ProblemError};
-use turntile::{Effort, Error, Planned, TileRule, Transpose, transpose_in_place};
+use turntile::{Effort, Error, Planned, RunError, TileRule, Transpose, transpose_in_place};
 
 fn naive<T: Clone>(data: &[T], rows: usize, cols: usize) -> Vec<T> {
     (0..cols).flat_map(|j| (0..rows).map(move |i| data[i * cols + j].clone())).collect()
@@ -87,7 +87,7 @@ fn wrong_calls_are_typed_errors_and_leave_the_data() {
     assert!(need > have, "{other}");
     assert_eq!(
         other.run_with(&mut vec![0u32; 60_000], &mut planned.workspace().unwrap()),
-        Err(Error::Run(turntile::RunError::Workspace { need, have }))
+        Err(Error::Run(RunError::Workspace { need, have }))
     );
     assert_eq!(data, before);
 }
@@ -164,8 +164,66 @@ fn a_plan_for_a_gpu_runs_on_the_host() {
         Planner::new(Limits::k20()).with_route("three-stage").unwrap().plan(&problem).unwrap();
     let mut data: Vec<u32> = (0..720 * 180).collect();
     let want = naive(&data, 720, 180);
-    Planned::new(plan, 2).run(&mut data).unwrap();
+    Planned::new(plan, 2).unwrap().run(&mut data).unwrap();
     assert_eq!(data, want);
+}
+
+/// Whatever a launch says, nothing is read or written outside the data and the workspace.
+#[test]
+fn plans_put_together_by_hand_are_safe() {
+    let problem = Problem::new(60, 84, 4).unwrap();
+    let want = naive(&(0..60 * 84).collect::<Vec<u32>>(), 60, 84);
+    for limits in [Limits::host(2), Limits::k20()] {
+        for plan in Planner::new(limits).survey(&problem).candidates {
+            for (number, launch) in [(0, 0), (1, 1), (usize::MAX, 1 << 62)] {
+                let mut plan = plan.clone();
+                for stage in &mut plan.stages {
+                    stage.launch.groups = number;
+                    stage.launch.threads = number;
+                    stage.launch.on_chip_bytes = launch;
+                    stage.launch.flag_words = launch;
+                    stage.launch.kept_bytes = launch;
+                }
+                let planned = Planned::new(plan, number).unwrap();
+                let mut data: Vec<u32> = (0..60 * 84).collect();
+                match planned.run(&mut data) {
+                    Ok(()) => assert_eq!(data, want, "{planned}"),
+                    Err(error) => {
+                        assert!(matches!(error, Error::Run(RunError::OutOfMemory { .. })));
+                        assert_eq!(data, (0..60 * 84).collect::<Vec<u32>>());
+                    }
+                }
+            }
+        }
+    }
+    let mut plan = Transpose::new(60, 84).plan::<u32>().unwrap().plan().clone();
+    plan.problem = Problem::new(61, 84, 4).unwrap();
+    assert!(matches!(Planned::new(plan, 1), Err(Error::Run(RunError::Plan(_)))));
+}
+
+#[test]
+fn absurd_wishes_are_served() {
+    for threads in [0, usize::MAX] {
+        let planned = Transpose::new(30, 20).threads(threads).plan::<u32>().unwrap();
+        let mut data: Vec<u32> = (0..600).collect();
+        let want = naive(&data, 30, 20);
+        planned.run(&mut data).unwrap();
+        assert_eq!(data, want);
+    }
+    let side = 1 << 31;
+    for limits in turntile::plan::limits::presets() {
+        for problem in [
+            Problem::new(side, side, 1).unwrap(),
+            Problem::new(2, (1 << 61) - 1, 1).unwrap(),
+            Problem::with_batch(1 << 60, 2, 3, 1).unwrap(),
+            Problem::with_batch(0, side, side, 1).unwrap(),
+        ] {
+            for problem in [problem, problem.with_cap(0), problem.with_cap(usize::MAX)] {
+                let plan = Planner::new(limits.clone()).plan(&problem).unwrap();
+                assert_eq!(plan.check(), Ok(()), "{plan:#}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub fn check(plan: Plan, threads: usize) {
 pub fn check_against(plan: Plan, threads: usize, want: &[u8]) {
     let problem = plan.problem;
     let mut data = oracle::numbered(problem.len(), problem.elem_bytes());
-    let executor = Executor::new(plan, threads);
+    let executor = Executor::new(plan, threads).unwrap();
     let mut workspace = Workspace::new(executor.workspace_bytes()).unwrap();
     workspace.poison(0x5A);
     executor.run_bytes(&mut data, &mut workspace).unwrap();

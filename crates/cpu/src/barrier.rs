@@ -3,8 +3,8 @@
 use turntile_perm::Elementary;
 
 use crate::Byte;
-use crate::kernel::{self, Block};
 use crate::parts;
+use turntile_simd::{self as simd, Block};
 
 /// Every instance of `shape` through scratch of its own size; instances are shared out over
 /// `parts` threads. Scratch for each part: the bytes of an instance.
@@ -34,7 +34,7 @@ fn through_scratch(instance: &[Byte], shape: Elementary, elem_bytes: usize, scra
     let block = Block { rows, cols, from_pitch: mid * cols, to_pitch: mid * rows };
     for m in 0..mid {
         let from = &instance[m * cols * unit_bytes..];
-        kernel::transpose(from, &mut scratch[m * rows * unit_bytes..], block, unit_bytes);
+        simd::transpose(from, &mut scratch[m * rows * unit_bytes..], block, unit_bytes);
     }
 }
 

@@ -29,6 +29,7 @@ pub struct Claims<'a> {
     words: &'a [AtomicU32],
     layout: FlagLayout,
     positions: usize,
+    alone: bool,
 }
 
 impl<'a> Claims<'a> {
@@ -38,11 +39,18 @@ impl<'a> Claims<'a> {
     /// When there are fewer words than that.
     pub fn new(words: &'a [AtomicU32], layout: FlagLayout, positions: usize) -> Self {
         assert!(words.len() >= turntile_plan::flags::FLAG_PLANES * layout.words(positions));
-        Claims { words, layout, positions }
+        Claims { words, layout, positions, alone: false }
+    }
+
+    /// For one worker alone: plain loads and stores instead of locked instructions, which would wait
+    /// for every store before them, and no second plane, since what a worker starts it has read.
+    pub fn alone(self) -> Self {
+        Claims { alone: true, ..self }
     }
 
     /// Starts at `p`: takes it, has `read` read its content, and marks it read. False, with nothing
     /// read, when it is taken already.
+    #[inline]
     pub fn start(&self, p: usize, read: impl FnOnce()) -> bool {
         if self.is_taken(p) || !self.take(p) {
             return false;
@@ -54,6 +62,7 @@ impl<'a> Claims<'a> {
 
     /// Arrives at `p` carrying its predecessor's content: `swap`s it for the content of `p` and
     /// goes on (true), or `put`s it there after the starter at `p` and ends (false).
+    #[inline]
     pub fn arrive(&self, p: usize, swap: impl FnOnce(), put: impl FnOnce()) -> bool {
         let taken = self.take(p);
         if taken {
@@ -66,25 +75,47 @@ impl<'a> Claims<'a> {
     }
 
     /// Whether the content of `p` has been claimed; may lag behind.
+    #[inline]
     pub fn is_taken(&self, p: usize) -> bool {
         let (word, bit) = self.layout.place(p, self.positions);
         self.words[word].load(Ordering::Relaxed) & bit_mask(bit) != 0
     }
 
+    /// Where the flag of `p` lies, to be asked for ahead: flags of a large matrix fit no near cache.
+    #[inline]
+    pub fn flag(&self, p: usize) -> *const AtomicU32 {
+        let (word, _) = self.layout.place(p, self.positions);
+        &raw const self.words[word]
+    }
+
     /// Claims the content of `p`; true for the one who gets it.
+    #[inline]
     pub fn take(&self, p: usize) -> bool {
         let (word, bit) = self.layout.place(p, self.positions);
+        if self.alone {
+            let before = self.words[word].load(Ordering::Relaxed);
+            self.words[word].store(before | bit_mask(bit), Ordering::Relaxed);
+            return before & bit_mask(bit) == 0;
+        }
         self.words[word].fetch_or(bit_mask(bit), Ordering::Relaxed) & bit_mask(bit) == 0
     }
 
     /// Says that the starter at `p` has read its content.
+    #[inline]
     pub fn mark_read(&self, p: usize) {
+        if self.alone {
+            return;
+        }
         let (word, bit) = self.read_place(p);
         self.words[word].fetch_or(bit_mask(bit), Ordering::Release);
     }
 
     /// Waits for the starter at `p` to have read its content.
+    #[inline]
     pub fn wait_read(&self, p: usize) {
+        if self.alone {
+            return;
+        }
         let (word, bit) = self.read_place(p);
         while self.words[word].load(Ordering::Acquire) & bit_mask(bit) == 0 {
             pause();

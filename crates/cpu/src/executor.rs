@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use turntile_plan::Plan;
+use turntile_plan::{Flaw, Plan};
 
 use crate::Byte;
 use crate::shared;
@@ -28,6 +28,9 @@ pub struct Workspace {
 /// Why a plan did not run; the data are as they were.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
+    /// The plan is none.
+    #[error("not a plan: {0}")]
+    Plan(#[from] Flaw),
     /// The data are not as long as the problem says.
     #[error("the plan is for {expected} bytes, the data have {got}")]
     Length {
@@ -77,11 +80,15 @@ impl Workspace {
 }
 
 impl Executor {
-    /// For `plan`; a plan made for a GPU runs over `threads` threads.
-    pub fn new(plan: Plan, threads: usize) -> Self {
+    /// For `plan`; a plan made for a GPU runs over at most `threads` threads.
+    ///
+    /// # Errors
+    /// [`RunError::Plan`]: the plan was put together wrongly.
+    pub fn new(plan: Plan, threads: usize) -> Result<Self, RunError> {
+        plan.check()?;
         let elem_bytes = plan.problem.elem_bytes();
         let needs = |stage| Needs::of(stage, plan.kind, elem_bytes, threads.max(1));
-        Executor { needs: plan.stages.iter().map(needs).collect(), plan }
+        Ok(Executor { needs: plan.stages.iter().map(needs).collect(), plan })
     }
 
     /// The plan.

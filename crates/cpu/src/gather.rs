@@ -9,8 +9,8 @@ use std::ops::Range;
 use turntile_perm::Slots;
 
 use crate::Byte;
-use crate::kernel::{self, Block};
 use crate::parts;
+use turntile_simd::{self as simd, Block};
 
 /// The chunks of a matrix, in elements of `elem_bytes` bytes.
 #[derive(Clone, Copy)]
@@ -202,7 +202,7 @@ impl Chunks {
                 && height * width * e <= turned.len();
             if whole {
                 let shape = Block { rows: height, cols: width, from_pitch: cols, to_pitch: height };
-                kernel::transpose(block, &mut turned, shape, e);
+                simd::transpose(block, &mut turned, shape, e);
             }
             for (j, run) in columns.runs.iter().enumerate() {
                 let rows = overlap(run, first + x, height);
@@ -283,7 +283,7 @@ impl Chunks {
                     column[before.len()..].copy_from_slice(own);
                 }
                 let shape = Block { rows: width, cols: height, from_pitch: height, to_pitch: cols };
-                kernel::transpose(&columns_rows, &mut out[(x * cols + first) * e..], shape, e);
+                simd::transpose(&columns_rows, &mut out[(x * cols + first) * e..], shape, e);
             }
         });
     }

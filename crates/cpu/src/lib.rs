@@ -7,8 +7,8 @@
 //! | [`claims`] | the claim protocol of PTTWAC and its memory order |
 //! | `barrier` | tiles through scratch: read all, then write all |
 //! | `gather` | the aligned-slot passes over chunks |
-//! | `kernel` | the one kernel that transposes a small block of words between two buffers |
 //! | `shared` | movers in which several threads work on one matrix: the crate's only `unsafe` |
+//! | `path` | where super-elements go, with the divisions prepared |
 //! | `parts` | splitting work over rayon's threads |
 //! | `small` | matrices that fit a buffer on the stack |
 //! | [`oracle`] | the naive transposition that everything is tested against |
@@ -20,9 +20,9 @@ mod barrier;
 pub mod claims;
 pub mod executor;
 mod gather;
-mod kernel;
 pub mod oracle;
 mod parts;
+mod path;
 mod shared;
 mod small;
 mod stages;
@@ -36,5 +36,4 @@ mod sync {
 pub use executor::{Executor, RunError, Workspace};
 pub use small::{SMALL_BYTES, transpose_small};
 
-/// A byte that is moved but never looked at.
-pub type Byte = std::mem::MaybeUninit<u8>;
+pub use turntile_simd::Byte;

@@ -62,7 +62,7 @@ mod tests {
                 mine.fill(Byte::new(part as u8));
                 seen.fetch_add(1 << (8 * part), Ordering::Relaxed);
             });
-            assert_eq!(seen.into_inner(), (0..parts).map(|part| 1 << (8 * part)).sum());
+            assert_eq!(seen.into_inner(), (0..parts).map(|part| 1 << (8 * part)).sum::<usize>());
         }
     }
 }

@@ -16,8 +16,9 @@ use turntile_plan::StageShape;
 
 use crate::Byte;
 use crate::claims::Claims;
-use crate::kernel::{self, Block};
 use crate::parts;
+use crate::path::Path;
+use turntile_simd::{self as simd, Block};
 
 /// Initialised bytes as bytes that need not be.
 #[cfg(test)]
@@ -39,7 +40,7 @@ pub(crate) fn split_flags(
     count: usize,
 ) -> (&[AtomicU32], &mut [Byte]) {
     let bytes = size_of_val(workspace);
-    assert!(count * 4 <= bytes, "the workspace holds the flags");
+    assert!(count <= bytes / 4, "the workspace holds the flags");
     let start = workspace.as_mut_ptr();
     // SAFETY: `start` is valid for `bytes` bytes and aligned to 8; the words are zeroed, hence
     // initialised, before a reference to them exists; the two slices do not overlap and both borrow
@@ -109,67 +110,21 @@ impl<'a> Shared<'a> {
         unsafe { std::slice::from_raw_parts_mut(self.span(offset, bytes), bytes) }
     }
 
-    /// Asks for the first lines of a span that will be written soon.
+    /// Asks for the first lines of a span that will be read or written soon.
+    #[inline]
     fn prefetch(&self, offset: usize, bytes: usize) {
-        const LINE: usize = 64;
-        const MOST_LINES: usize = 8;
         let start = self.span(offset, bytes);
-        for line in 0..bytes.div_ceil(LINE).min(MOST_LINES) {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: a prefetch is a hint; the address is in bounds all the same.
-            unsafe {
-                use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-                _mm_prefetch::<_MM_HINT_T0>(start.add(line * LINE).cast());
-            }
-            #[cfg(not(target_arch = "x86_64"))]
-            let _ = (start, line);
+        for at in (0..bytes.min(MOST_PREFETCHED)).step_by(LINE) {
+            simd::prefetch(start.wrapping_add(at));
         }
     }
 }
 
-/// Super-elements to be moved along the cycles of `shape`.
-#[derive(Clone, Copy)]
-pub(crate) struct Cycles {
-    /// What goes where.
-    pub shape: StageShape,
-    /// Bytes of an element.
-    pub elem_bytes: usize,
-}
+/// Bytes of a cache line.
+const LINE: usize = 64;
 
-impl Cycles {
-    fn unit_bytes(&self) -> usize {
-        self.shape.unit() * self.elem_bytes
-    }
-
-    /// The tile that moving transposes, if it does.
-    fn tile(&self) -> Option<Block> {
-        match self.shape {
-            StageShape::FusedTiles { m, n, .. } => {
-                Some(Block { rows: m, cols: n, from_pitch: n, to_pitch: m })
-            }
-            _ => None,
-        }
-    }
-
-    /// Super-elements of the whole batch.
-    fn positions(&self) -> usize {
-        self.shape.batch() * self.shape.instance_units()
-    }
-
-    /// The successor of a position counted over the whole batch.
-    fn succ(&self, p: usize) -> usize {
-        let units = self.shape.instance_units();
-        let first = p / units * units;
-        first + self.shape.succ(p - first)
-    }
-
-    /// Where the bytes of a position begin. The one partial slot, the last, is a fixed point.
-    fn offset(&self, p: usize) -> usize {
-        let units = self.shape.instance_units();
-        let instance_bytes = self.shape.instance_len() * self.elem_bytes;
-        p / units * instance_bytes + p % units * self.unit_bytes()
-    }
-}
+/// Bytes of a super-element that are asked for ahead: from there on the hardware sees a stream.
+const MOST_PREFETCHED: usize = 4096;
 
 /// PTTWAC: `parts` threads, each with as many chains in flight as its scratch holds super-elements
 /// less one, start at their own share of the positions and follow the cycles until they arrive
@@ -178,7 +133,7 @@ impl Cycles {
 /// `flags` must be zero; `scratch` holds at least two super-elements for each part.
 pub(crate) fn follow_chains(
     data: &mut [Byte],
-    cycles: Cycles,
+    path: Path,
     claims: Claims,
     parts: usize,
     scratch: &mut [Byte],
@@ -186,66 +141,123 @@ pub(crate) fn follow_chains(
     let shared = Shared::new(data);
     let each = scratch.len() / parts;
     parts::run_on(0..parts, scratch, each, |part, scratch| {
-        let starters = parts::share(cycles.positions(), parts, part);
-        Worker { shared, cycles, claims }.run(starters, scratch);
+        let starters = parts::share(path.positions(), parts, part);
+        Worker { shared, path, claims }.run(starters, scratch);
     });
 }
 
 /// What a thread of [`follow_chains`] works with.
 struct Worker<'a> {
     shared: Shared<'a>,
-    cycles: Cycles,
+    path: Path,
     claims: Claims<'a>,
 }
 
 /// Chains in flight at most; scratch usually sets fewer.
-const MOST_CHAINS: usize = 16;
+const MOST_CHAINS: usize = 32;
+
+/// Chains that step before their next places are asked for.
+const GROUP: usize = 8;
+
+/// What a chain does next.
+#[derive(Clone, Copy)]
+enum Chain {
+    /// Looks for a place to start.
+    Idle,
+    /// Starts there, if it is still free.
+    Starts(usize),
+    /// Arrives there with what it carries.
+    Arrives(usize),
+}
 
 impl Worker<'_> {
+    fn lean(&self, mut starters: Range<usize>, scratch: &mut [Byte]) {
+        let u = self.path.unit_bytes();
+        let d = scratch.len() / u - 1;
+        let mut next = [usize::MAX; 32];
+        let mut live = 0usize;
+        loop {
+            for k in 0..d {
+                let mut p = next[k];
+                if p == usize::MAX {
+                    let Some(s) = starters.find(|&s| !self.claims.is_taken(s) && self.path.succ(s) != s) else { continue };
+                    self.claims.take(s);
+                    unsafe { self.shared.slice(s * u, u).as_ptr().copy_to(scratch.as_mut_ptr().add(k * u), u) };
+                    p = self.path.succ(s);
+                    live += 1;
+                } else {
+                    let place = unsafe { self.shared.slice_mut(p * u, u) };
+                    simd::swap(&mut scratch[k * u..][..u], place);
+                    if self.claims.take(p) { p = self.path.succ(p); } else { next[k] = usize::MAX; live -= 1; continue; }
+                }
+                next[k] = p;
+                simd::prefetch(self.claims.flag(p).cast());
+                self.shared.prefetch(p * u, u);
+            }
+            if live == 0 && starters.is_empty() { return; }
+        }
+    }
+
     fn run(&self, mut starters: Range<usize>, scratch: &mut [Byte]) {
-        let unit_bytes = self.cycles.unit_bytes();
+        if std::env::var("LEAN").is_ok() { return self.lean(starters, scratch); }
+        let unit_bytes = self.path.unit_bytes();
         let (spare, carried) = scratch.split_at_mut(unit_bytes);
-        let mut next = [None; MOST_CHAINS];
+        let mut chains = [Chain::Idle; MOST_CHAINS];
         loop {
             let mut alive = false;
-            for (next, carried) in next.iter_mut().zip(carried.chunks_exact_mut(unit_bytes)) {
-                *next = match *next {
-                    Some(p) => self.arrive(p, carried, spare),
-                    None => starters.find_map(|s| self.start(s, carried, spare)),
-                };
-                alive |= next.is_some();
+            let mut carried = carried.chunks_exact_mut(unit_bytes);
+            for group in chains.chunks_mut(GROUP) {
+                for (chain, carried) in group.iter_mut().zip(&mut carried) {
+                    *chain = match *chain {
+                        Chain::Idle => self.look(&mut starters),
+                        Chain::Starts(s) => self.start(s, carried, spare),
+                        Chain::Arrives(p) => self.arrive(p, carried, spare),
+                    };
+                }
+                // The lines of a group's next steps are asked for together, a round ahead: their
+                // address translations overlap.
+                for chain in group {
+                    if let Chain::Starts(p) | Chain::Arrives(p) = *chain {
+                        simd::prefetch(self.claims.flag(p).cast());
+                        self.shared.prefetch(self.path.offset(p), unit_bytes);
+                        alive = true;
+                    }
+                }
             }
-            // A chain that ends leaves its place to the next starter in the round after.
             if !alive && starters.is_empty() {
                 return;
             }
         }
     }
 
-    /// Starts a chain at `s`; where it goes next, unless it is taken or stays put.
-    fn start(&self, s: usize, carried: &mut [Byte], spare: &mut [Byte]) -> Option<usize> {
-        let next = self.cycles.succ(s);
-        if next == s && self.cycles.tile().is_none() {
-            return None;
-        }
-        let bytes = self.cycles.unit_bytes();
-        let at = self.cycles.offset(s);
+    /// The next place to start at.
+    fn look(&self, starters: &mut Range<usize>) -> Chain {
+        let turns = self.path.tile().is_some();
+        let free = |&s: &usize| !self.claims.is_taken(s) && (turns || self.path.succ(s) != s);
+        let Some(s) = starters.find(free) else { return Chain::Idle };
+        Chain::Starts(s)
+    }
+
+    /// Starts a chain at `s`, unless it has been taken meanwhile.
+    fn start(&self, s: usize, carried: &mut [Byte], spare: &mut [Byte]) -> Chain {
+        let bytes = self.path.unit_bytes();
+        let at = self.path.offset(s);
         // SAFETY: this worker has taken `s`, and whoever writes it waits for `s` to be marked read.
         let read = || self.take_up(unsafe { self.shared.slice(at, bytes) }, carried);
         if !self.claims.start(s, read) {
-            return None;
+            return Chain::Idle;
         }
+        let next = self.path.succ(s);
         if next == s {
             return self.arrive(s, carried, spare);
         }
-        self.shared.prefetch(self.cycles.offset(next), bytes);
-        Some(next)
+        Chain::Arrives(next)
     }
 
-    /// Brings what is carried to `p`; where the chain goes next, unless it ends.
-    fn arrive(&self, p: usize, carried: &mut [Byte], spare: &mut [Byte]) -> Option<usize> {
-        let bytes = self.cycles.unit_bytes();
-        let at = self.cycles.offset(p);
+    /// Brings what is carried to `p`, and goes on from there unless the chain ends.
+    fn arrive(&self, p: usize, carried: &mut [Byte], spare: &mut [Byte]) -> Chain {
+        let bytes = self.path.unit_bytes();
+        let at = self.path.offset(p);
         // SAFETY: only the carrier of its predecessor's content writes `p`, and that is this worker;
         // nobody reads it any more: this worker has taken it, or its starter has marked it read.
         // At most one of the two closures below runs, so there is one such slice at a time.
@@ -254,8 +266,8 @@ impl Worker<'_> {
         let put = || place().copy_from_slice(carried.take().expect("called once"));
         let swap = || {
             let (carried, place) = (carried.take().expect("called once"), place());
-            match self.cycles.tile() {
-                None => carried.swap_with_slice(place),
+            match self.path.tile() {
+                None => simd::swap(carried, place),
                 Some(_) => {
                     self.take_up(place, spare);
                     place.copy_from_slice(carried);
@@ -264,25 +276,23 @@ impl Worker<'_> {
             }
         };
         if !self.claims.arrive(p, swap, put) {
-            return None;
+            return Chain::Idle;
         }
-        let next = self.cycles.succ(p);
-        self.shared.prefetch(self.cycles.offset(next), bytes);
-        Some(next)
+        Chain::Arrives(self.path.succ(p))
     }
 
     /// Reads the content of a place, transposed if tiles are transposed on the way.
     fn take_up(&self, place: &[Byte], into: &mut [Byte]) {
-        match self.cycles.tile() {
+        match self.path.tile() {
             None => into.copy_from_slice(place),
-            Some(tile) => kernel::transpose(place, into, tile, self.cycles.elem_bytes),
+            Some(tile) => simd::transpose(place, into, tile, self.path.elem_bytes()),
         }
     }
 }
 
 /// P-IPT: every cycle is moved by the thread whose share its leader lies in. No flags, no scratch:
 /// contents are swapped through the leader's own place.
-pub(crate) fn rotate_cycles(data: &mut [Byte], all: Cycles, parts: usize) {
+pub(crate) fn rotate_cycles(data: &mut [Byte], all: Path, parts: usize) {
     let shared = Shared::new(data);
     parts::run_on(0..parts, &mut [], 0, |part, _| {
         for leader in parts::share(all.positions(), parts, part) {
@@ -300,7 +310,7 @@ pub(crate) fn rotate_cycles(data: &mut [Byte], all: Cycles, parts: usize) {
     if let Some(Block { rows, cols, .. }) = all.tile() {
         let batch = all.positions();
         let shape = StageShape::Elementary(Elementary { batch, rows, mid: 1, cols, unit: 1 });
-        rotate_cycles(data, Cycles { shape, ..all }, parts);
+        rotate_cycles(data, Path::new(shape, all.elem_bytes()), parts);
     }
 }
 
@@ -405,7 +415,7 @@ impl TilePair {
             }
         };
         let turn = |rows, cols, from: &[Byte], to: &mut [Byte]| {
-            kernel::transpose(
+            simd::transpose(
                 from,
                 to,
                 Block { rows, cols, from_pitch: cols, to_pitch: rows },

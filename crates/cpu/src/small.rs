@@ -1,7 +1,7 @@
 //! Matrices small enough for a buffer on the stack.
 
 use crate::Byte;
-use crate::kernel::{self, Block};
+use turntile_simd::{self as simd, Block};
 
 /// The most bytes of a small matrix: half of a 32 KiB L1 cache, with its buffer all of it.
 pub const SMALL_BYTES: usize = 16 << 10;
@@ -17,7 +17,7 @@ pub fn transpose_small(data: &mut [Byte], rows: usize, cols: usize, elem_bytes: 
     if small {
         let mut buffer = [Byte::uninit(); SMALL_BYTES];
         let block = Block { rows, cols, from_pitch: cols, to_pitch: rows };
-        kernel::transpose(data, &mut buffer, block, elem_bytes);
+        simd::transpose(data, &mut buffer, block, elem_bytes);
         data.copy_from_slice(&buffer[..data.len()]);
     }
     small

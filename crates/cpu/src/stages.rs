@@ -1,14 +1,15 @@
 //! Which mover runs which stage.
 
 use turntile_plan::flags::FLAG_PLANES;
-use turntile_plan::{DeviceKind, Direction, Method, Stage, StageShape};
+use turntile_plan::{DeviceKind, Direction, FlagLayout, Method, Stage, StageShape};
 
 use crate::Byte;
 use crate::barrier;
 use crate::claims::Claims;
 use crate::gather::Chunks;
 use crate::parts;
-use crate::shared::{self, Cycles, Squares};
+use crate::path::Path;
+use crate::shared::{self, Squares};
 use std::sync::atomic::AtomicU32;
 
 /// What a stage needs beyond the matrix when `parts` threads run it.
@@ -25,41 +26,60 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// A host's plan says what it needs. For a GPU's, on-chip memory becomes scratch: of a whole
-    /// instance for a barrier, of the flags of one instance a thread, of one chain a thread.
+    /// What `stage` needs at least, whatever its launch says, and as much more as a host's launch
+    /// asks for: longer scratch is more chains in flight. Never more threads than there is work for.
+    ///
+    /// A GPU's on-chip memory becomes scratch: of a whole instance for a barrier, of the flags of one
+    /// instance a thread, of one chain a thread.
     pub fn of(stage: &Stage, kind: DeviceKind, elem_bytes: usize, threads: usize) -> Self {
-        let launch = &stage.launch;
-        let unit_bytes = stage.shape.unit() * elem_bytes;
-        let flag_words = launch.flag_words;
-        if kind == DeviceKind::Host {
-            let (parts, kept_bytes) = (launch.groups, launch.kept_bytes);
-            return Needs { parts, flag_words, kept_bytes, scratch_bytes: launch.on_chip_bytes };
-        }
-        let needs =
-            |parts, scratch_bytes| Needs { parts, flag_words, kept_bytes: 0, scratch_bytes };
-        match (stage.method, stage.shape) {
+        let (launch, shape) = (&stage.launch, stage.shape);
+        let host = kind == DeviceKind::Host;
+        let at_most = |work: usize| {
+            let asked = if host { launch.groups } else { threads };
+            asked.clamp(1, work.max(1))
+        };
+        let (batch, positions) = (shape.batch(), shape.batch() * shape.instance_units());
+        let chain = 2 * shape.unit() * elem_bytes;
+        let plane = |flags: FlagLayout, positions| FLAG_PLANES * flags.words(positions);
+        let mut needs = Needs {
+            parts: at_most(positions),
+            flag_words: 0,
+            kept_bytes: 0,
+            scratch_bytes: if host { launch.on_chip_bytes } else { 0 },
+        };
+        let least = match (stage.method, shape) {
             (_, StageShape::SlotGather { slots, .. }) => {
                 let chunks = Chunks { slots, elem_bytes };
-                Needs { kept_bytes: chunks.kept_bytes(), ..needs(1, chunks.scratch_bytes()) }
+                // A GPU works on one chunk after another.
+                needs.parts = if host { at_most(slots.chunks()) } else { 1 };
+                needs.kept_bytes = needs.parts * chunks.kept_bytes();
+                chunks.scratch_bytes()
             }
-            (Method::BarrierSync { .. }, shape) if in_place(&shape) => needs(threads, 0),
+            (Method::TileSwap { .. } | Method::PerCycle, _) => 0,
+            (Method::BarrierSync { .. }, shape) if in_place(&shape) => 0,
             (Method::BarrierSync { .. }, shape) => {
-                needs(threads.min(shape.batch()), shape.instance_len() * elem_bytes)
+                needs.parts = at_most(batch);
+                shape.instance_len() * elem_bytes
             }
-            (Method::TileSwap { .. } | Method::PerCycle, _) => needs(threads, 0),
-            (Method::PttwacGlobal { .. }, _) => needs(threads, 2 * unit_bytes),
+            (Method::PttwacGlobal { flags }, _) => {
+                needs.flag_words = plane(flags, positions);
+                chain
+            }
             (Method::PttwacOnChip { flags }, shape) => {
-                let parts = threads.min(shape.batch());
-                let words = FLAG_PLANES * flags.words(shape.instance_units());
-                Needs { flag_words: parts * words, ..needs(parts, 2 * unit_bytes) }
+                needs.parts = at_most(batch);
+                needs.flag_words = needs.parts * plane(flags, shape.instance_units());
+                chain
             }
-        }
+        };
+        Needs { scratch_bytes: needs.scratch_bytes.max(least), ..needs }
     }
 
-    /// Bytes in all, a multiple of 8.
+    /// Bytes in all, a multiple of 8; more than there can be when they cannot be counted.
     pub fn bytes(&self) -> usize {
-        (self.flag_words * 4 + self.kept_bytes + self.parts * self.scratch_bytes)
-            .next_multiple_of(8)
+        let flags = self.flag_words.saturating_mul(4);
+        let scratch = self.parts.saturating_mul(self.scratch_bytes);
+        let bytes = flags.saturating_add(self.kept_bytes).saturating_add(scratch);
+        bytes.checked_next_multiple_of(8).unwrap_or(usize::MAX)
     }
 }
 
@@ -81,7 +101,7 @@ pub fn run(
     let parts = needs.parts;
     let (kept, scratch) = bytes.split_at_mut(needs.kept_bytes);
     let scratch = &mut scratch[..parts * needs.scratch_bytes];
-    let cycles = Cycles { shape: stage.shape, elem_bytes };
+    let path = Path::new(stage.shape, elem_bytes);
     match (stage.method, stage.shape) {
         (_, StageShape::SlotGather { slots, direction, .. }) => {
             let chunks = Chunks { slots, elem_bytes };
@@ -92,11 +112,9 @@ pub fn run(
                 }
             }
         }
-        (Method::TileSwap { .. }, StageShape::Elementary(e)) => {
-            let squares = Squares { batch: e.batch, side: e.rows, mid: e.mid, elem_bytes };
-            shared::swap_tile_pairs(data, squares, parts);
-        }
-        (Method::BarrierSync { .. }, StageShape::Elementary(e)) if in_place(&stage.shape) => {
+        (Method::TileSwap { .. } | Method::BarrierSync { .. }, StageShape::Elementary(e))
+            if in_place(&stage.shape) || matches!(stage.method, Method::TileSwap { .. }) =>
+        {
             let squares = Squares { batch: e.batch, side: e.rows, mid: e.mid, elem_bytes };
             shared::swap_tile_pairs(data, squares, parts);
         }
@@ -105,14 +123,14 @@ pub fn run(
         }
         (Method::PttwacGlobal { flags: layout }, shape) => {
             let claims = Claims::new(flags, layout, shape.batch() * shape.instance_units());
-            shared::follow_chains(data, cycles, claims, parts, scratch);
+            shared::follow_chains(data, path, claims, parts, scratch);
         }
         (Method::PttwacOnChip { flags: layout }, StageShape::Elementary(e)) => {
             let one = turntile_perm::Elementary { batch: 1, ..e };
-            let cycles = Cycles { shape: StageShape::Elementary(one), elem_bytes };
-            on_chip_flags(data, cycles, layout, e.batch, needs, flags, scratch);
+            let path = Path::new(StageShape::Elementary(one), elem_bytes);
+            on_chip_flags(data, path, e.instance_units(), layout, e.batch, needs, flags, scratch);
         }
-        (Method::PerCycle, _) => shared::rotate_cycles(data, cycles, parts),
+        (Method::PerCycle, _) => shared::rotate_cycles(data, path, parts),
         (method, shape) => unreachable!("{method} does not run {shape}"),
     }
 }
@@ -120,7 +138,8 @@ pub fn run(
 /// PTTWAC on every instance by one thread, with flags that are that thread's own.
 fn on_chip_flags(
     data: &mut [Byte],
-    cycles: Cycles,
+    path: Path,
+    positions: usize,
     layout: turntile_plan::FlagLayout,
     batch: usize,
     needs: Needs,
@@ -128,9 +147,8 @@ fn on_chip_flags(
     scratch: &mut [Byte],
 ) {
     let Needs { parts, scratch_bytes, .. } = needs;
-    let positions = cycles.shape.instance_units();
     let words = FLAG_PLANES * layout.words(positions);
-    let instance_bytes = cycles.shape.instance_len() * cycles.elem_bytes;
+    let instance_bytes = positions * path.unit_bytes();
     let mut rest = data;
     let shares: Vec<_> = (0..parts)
         .map(|part| {
@@ -143,7 +161,7 @@ fn on_chip_flags(
         for instance in own.chunks_exact_mut(instance_bytes) {
             flags.iter().for_each(|word| word.store(0, std::sync::atomic::Ordering::Relaxed));
             let claims = Claims::new(flags, layout, positions);
-            shared::follow_chains(instance, cycles, claims, 1, scratch);
+            shared::follow_chains(instance, path, claims, 1, scratch);
         }
     });
 }

@@ -29,7 +29,7 @@ fn check(stage: Stage, limits: &Limits, elem_bytes: usize, threads: usize) {
         want[stage.shape.dest(k) * elem_bytes..][..elem_bytes].copy_from_slice(element);
     }
     let mut data = from;
-    let executor = Executor::new(alone(stage, limits, elem_bytes), threads);
+    let executor = Executor::new(alone(stage, limits, elem_bytes), threads).unwrap();
     let mut workspace = Workspace::new(executor.workspace_bytes()).unwrap();
     workspace.poison(0xC3);
     executor.run_bytes(&mut data, &mut workspace).unwrap();
@@ -158,7 +158,7 @@ fn host_workspace_is_what_the_launch_says() {
         for stage in method::stages(shape, 4, &limits).unwrap() {
             let plan = alone(stage, &limits, 4);
             let told = plan.workspace_bytes;
-            let executor = Executor::new(plan, 2);
+            let executor = Executor::new(plan, 2).unwrap();
             if limits.kind == turntile_plan::DeviceKind::Host {
                 assert_eq!(executor.workspace_bytes(), told, "{stage}");
             } else {

@@ -132,6 +132,10 @@ fn add_mod(a: u64, b: u64, n: u64) -> u64 {
 }
 
 fn mul_mod(a: u64, b: u64, n: u64) -> u64 {
+    // Division of 128 bits is slow, and sides of matrices rarely need it.
+    if n <= 1 << 32 {
+        return a * b % n;
+    }
     (u128::from(a) * u128::from(b) % u128::from(n)) as u64
 }
 

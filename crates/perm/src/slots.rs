@@ -24,12 +24,13 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// `None` unless `1 <= slot <= rows`, `cols >= 1`, and `chunk` is a positive multiple of `slot`
-    /// that does not exceed `rows`.
+    /// `None` unless `1 <= slot <= rows`, `cols >= 1`, `chunk` is a positive multiple of `slot` that
+    /// does not exceed `rows`, and `rows · cols` can be counted.
     pub fn new(rows: usize, cols: usize, slot: usize, chunk: usize) -> Option<Self> {
         let fits =
             slot >= 1 && chunk >= slot && chunk.is_multiple_of(slot) && chunk <= rows && cols >= 1;
-        fits.then_some(Slots { rows, cols, slot, chunk })
+        let counted = rows.checked_mul(cols).is_some();
+        (fits && counted).then_some(Slots { rows, cols, slot, chunk })
     }
 
     /// Rows of the source matrix.
@@ -244,6 +245,7 @@ mod tests {
         assert_eq!(Slots::new(5, 5, 2, 3), None);
         assert_eq!(Slots::new(5, 0, 1, 1), None);
         assert_eq!(Slots::new(5, 5, 2, 6), None);
+        assert_eq!(Slots::new(usize::MAX, usize::MAX, 2, 2), None);
     }
 
     proptest! {

@@ -24,7 +24,10 @@ pub fn seconds(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
 fn fraction(stage: &Stage, elem_bytes: usize, rates: &Rates) -> f64 {
     let unit_bytes = stage.shape.unit() * elem_bytes;
     match (stage.method, stage.shape) {
-        (_, StageShape::SlotGather { slots, .. }) => at(rates.gather, slots.slot() * elem_bytes),
+        // Never faster than a barrier without the bookkeeping of slots.
+        (_, StageShape::SlotGather { slots, .. }) => {
+            at(rates.gather, slots.slot() * elem_bytes).min(at(rates.group, elem_bytes))
+        }
         (Method::TileSwap { .. }, _) => at(rates.swap, elem_bytes),
         (
             Method::BarrierSync { scope: Scope::Group },

@@ -40,10 +40,12 @@ impl FlagLayout {
     }
 
     /// Word and bit of position `p` of `positions`.
+    #[inline]
     pub fn place(&self, p: usize, positions: usize) -> (usize, u32) {
         match *self {
             FlagLayout::Spread { spreading, padded } => {
-                let word = p / (32 / spreading as usize);
+                // 32 flags a word, less by a power of two.
+                let word = p >> (5 - spreading.trailing_zeros());
                 // The bit stays where the packed layout has it: moving it would change nothing.
                 (word + if padded { word / 32 } else { 0 }, (p % 32) as u32)
             }

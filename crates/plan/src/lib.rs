@@ -17,9 +17,11 @@
 //! | [`cost`] | the cost model |
 //! | [`planner`] | ranks the candidates and picks one |
 //! | [`plan`] | the result |
+//! | [`check`] | whether a plan that anyone may have put together is one |
 //! | [`tuner`] | ranks candidates by stopwatch |
 //! | [`wisdom`] | what tuning found out, remembered in a file |
 
+pub mod check;
 pub mod cost;
 pub mod flags;
 pub mod limits;
@@ -33,14 +35,15 @@ pub mod stage;
 pub mod tuner;
 pub mod wisdom;
 
+pub use check::Flaw;
 pub use flags::FlagLayout;
 pub use limits::{DeviceKind, Limits};
 pub use method::{Launch, Method, Scope};
 pub use plan::{Declined, Plan};
-pub use planner::{Candidate, PlanError, Planner, Survey, TileRule};
+pub use planner::{PlanError, Planner, Survey};
 pub use problem::{Problem, ProblemError};
 pub use rates::Rates;
-pub use routes::{Infeasible, ROUTES, Route, Tile};
+pub use routes::{Infeasible, ROUTES, Route, Tile, TileRule};
 pub use stage::{Direction, Stage, StageShape};
 pub use tuner::{Effort, Measured};
 pub use wisdom::{Advice, Wisdom, WisdomError};

@@ -42,6 +42,10 @@ pub struct Limits {
     pub rates: Rates,
 }
 
+/// Threads of a host whose scratch the default cap counts: 32 MiB are enough for more, in smaller
+/// shares.
+const MOST_MIB: usize = 32;
+
 /// Every preset, host first.
 pub fn presets() -> Vec<Limits> {
     vec![Limits::host(1), Limits::k20(), Limits::a100(), Limits::h200()]
@@ -130,12 +134,12 @@ impl Limits {
         if self.grid_barrier { self.units * (self.group_bytes + self.register_bytes) } else { 0 }
     }
 
-    /// Workspace a plan may use when the problem sets no cap: 2% of the matrix, and 1 MiB for each
-    /// thread of a host or 16 MiB on a GPU where that is more.
+    /// Workspace a plan may use when the problem sets no cap: on a host 2% of the matrix and 1 MiB for
+    /// each thread, of at most 32; on a GPU 2% of the matrix, or 16 MiB where that is more.
     pub fn default_cap(&self, problem: &Problem) -> usize {
         let share = problem.bytes() / 50;
         match self.kind {
-            DeviceKind::Host => share + self.units * (1 << 20),
+            DeviceKind::Host => share + self.units.min(MOST_MIB) * (1 << 20),
             DeviceKind::Gpu => share.max(16 << 20),
         }
     }

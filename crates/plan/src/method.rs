@@ -72,17 +72,18 @@ impl Launch {
 
     /// Bytes of device memory that the stage needs beyond the matrix: flags and kept rows.
     pub fn memory_bytes(&self) -> usize {
-        self.flag_words * 4 + self.kept_bytes
+        self.flag_words.saturating_mul(4).saturating_add(self.kept_bytes)
     }
 
     /// Workspace of the stage: [`memory_bytes`](Self::memory_bytes), and on a host the on-chip
     /// scratch of every group too; a multiple of 8.
     pub fn workspace_bytes(&self, kind: DeviceKind) -> usize {
-        let bytes = match kind {
-            DeviceKind::Host => self.memory_bytes() + self.groups * self.on_chip_bytes,
-            DeviceKind::Gpu => self.memory_bytes(),
+        let on_chip = match kind {
+            DeviceKind::Host => self.groups.saturating_mul(self.on_chip_bytes),
+            DeviceKind::Gpu => 0,
         };
-        bytes.next_multiple_of(8)
+        let bytes = self.memory_bytes().saturating_add(on_chip);
+        bytes.checked_next_multiple_of(8).unwrap_or(usize::MAX)
     }
 }
 
@@ -118,7 +119,7 @@ const GRID_THREADS: usize = 512;
 /// Bytes of a tile row in a square's tile-pair swap: 64 floats measured best on the H200.
 const SWAP_ROW_BYTES: usize = 256;
 /// Chains that a host thread keeps in flight: scratch for a super-element each, and one more.
-const HOST_CHAINS: usize = 8;
+const HOST_CHAINS: usize = 16;
 
 /// Everything that can move `shape`, each method with its launch; the caller drops what its
 /// workspace does not allow and picks by cost.
@@ -192,15 +193,15 @@ fn in_tiles(e: Elementary, elem_bytes: usize, limits: &Limits) -> Vec<(Method, L
         let widest =
             (0..6).rev().map(|log| FlagLayout::Spread { spreading: 1 << log, padded: true });
         let positions = e.instance_units();
-        let words = |flags: &FlagLayout| flags.words(positions) * 4 * FLAG_PLANES;
-        if let Some(flags) = widest.into_iter().find(|flags| words(flags) <= one_group) {
-            let launch = over(e.batch, positions.div_ceil(4), words(&flags), limits);
+        let words = |flags: &FlagLayout| flags.words(positions) * FLAG_PLANES;
+        if let Some(flags) = widest.into_iter().find(|flags| words(flags) <= one_group / 4) {
+            let launch = over(e.batch, positions.div_ceil(4), words(&flags) * 4, limits);
             let launch = match limits.kind {
                 DeviceKind::Gpu => launch,
                 // A host's flags lie in memory like all else, beside the two elements of a chain.
                 DeviceKind::Host => Launch {
                     on_chip_bytes: 2 * e.unit * elem_bytes,
-                    flag_words: launch.groups * words(&flags) / 4,
+                    flag_words: launch.groups.saturating_mul(words(&flags)),
                     ..launch
                 },
             };

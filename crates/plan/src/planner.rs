@@ -1,14 +1,12 @@
 //! Ranks the candidates and picks one.
 
 use crate::cost;
-use crate::limits::Limits;
-use crate::method;
+use crate::limits::{DeviceKind, Limits};
+use crate::method::{self, Method};
 use crate::plan::{Declined, Plan};
 use crate::problem::Problem;
-use crate::routes::{Infeasible, ROUTES, Route, Step, Tile};
+use crate::routes::{Ask, Infeasible, ROUTES, Route, Step, Tile, TileRule};
 use crate::stage::Stage;
-
-pub use crate::routes::TileRule;
 
 /// Makes plans for a device.
 #[derive(Clone, Debug)]
@@ -18,15 +16,12 @@ pub struct Planner {
     route: Option<&'static Route>,
 }
 
-/// A feasible plan among others; its estimate is [`Plan::seconds`].
-pub type Candidate = Plan;
-
 /// Every route's answer to a problem.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Survey {
     /// The best plan of each feasible route, or under [`TileRule::Exhaustive`] all of them,
     /// fastest first by estimate.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<Plan>,
     /// The routes that were not feasible, in the order of the table.
     pub declined: Vec<Declined>,
 }
@@ -88,29 +83,36 @@ impl Planner {
     /// workspace cap included. Without such a choice there is always a plan: cycles of single
     /// elements need no workspace.
     pub fn plan(&self, problem: &Problem) -> Result<Plan, PlanError> {
-        let Survey { candidates, mut declined } = self.survey(problem);
-        match candidates.into_iter().next() {
-            Some(best) => {
-                let rank = |name| ROUTES.iter().position(|route| route.name == name);
-                declined.retain(|other| {
-                    other.why != Infeasible::ElementsMove && rank(other.route) < rank(best.route)
-                });
-                Ok(Plan { declined, ..best })
+        let ask = Ask::new(problem, &self.limits, self.rule);
+        let (mut best, mut declined): (Option<Plan>, _) = (None, Vec::new());
+        for route in self.routes() {
+            let bound = best.as_ref().map_or(f64::INFINITY, |plan| plan.seconds);
+            if self.least_seconds(route, problem) >= bound {
+                continue;
             }
-            None => {
-                let Declined { route, why } = declined.swap_remove(0);
-                let device = self.limits.name.to_string();
-                Err(PlanError::Infeasible { route, problem: *problem, device, why })
+            match self.on_route(route, &ask, bound) {
+                Ok(plans) => best = plans.into_iter().next().or(best),
+                Err(why) => declined.push(Declined { route: route.name, why }),
             }
         }
+        let Some(best) = best else {
+            let Declined { route, why } = declined.swap_remove(0);
+            let device = self.limits.name.to_string();
+            return Err(PlanError::Infeasible { route, problem: *problem, device, why });
+        };
+        let rank = |name| ROUTES.iter().position(|route| route.name == name);
+        declined.retain(|other| {
+            other.why != Infeasible::ElementsMove && rank(other.route) < rank(best.route)
+        });
+        Ok(Plan { declined, ..best })
     }
 
     /// Every route's answer, feasible ones ranked.
     pub fn survey(&self, problem: &Problem) -> Survey {
+        let ask = Ask::new(problem, &self.limits, self.rule);
         let (mut candidates, mut declined) = (Vec::new(), Vec::new());
-        let asked = |route: &&Route| self.route.is_none_or(|only| only.name == route.name);
-        for route in ROUTES.iter().filter(asked) {
-            match self.on_route(route, problem) {
+        for route in self.routes() {
+            match self.on_route(route, &ask, f64::INFINITY) {
                 Ok(plans) => candidates.extend(plans),
                 Err(why) => declined.push(Declined { route: route.name, why }),
             }
@@ -119,30 +121,52 @@ impl Planner {
         Survey { candidates, declined }
     }
 
-    fn on_route(&self, route: &Route, problem: &Problem) -> Result<Vec<Plan>, Infeasible> {
-        let tiles = (route.tiles)(problem, &self.limits, self.rule)?;
-        let (mut plans, mut why) = (Vec::new(), None);
+    fn routes(&self) -> impl Iterator<Item = &'static Route> {
+        ROUTES.iter().filter(|route| self.route.is_none_or(|only| only.name == route.name))
+    }
+
+    /// Less than any plan of `route` can take: its passes at the device's best rate.
+    fn least_seconds(&self, route: &Route, problem: &Problem) -> f64 {
+        let Limits { rates, units, kind, .. } = &self.limits;
+        let threads = if *kind == DeviceKind::Host { *units } else { 1 };
+        let pass = 2.0 * problem.bytes() as f64 / (rates.copy * threads as f64 * rates.peak());
+        route.passes as f64 * (rates.start + pass)
+    }
+
+    /// The plans of `route` that take less than `bound` seconds: the best one, or under
+    /// [`TileRule::Exhaustive`] all, fastest first. None of them, without an error, when the route is
+    /// feasible but not within the bound.
+    fn on_route(&self, route: &Route, ask: &Ask, bound: f64) -> Result<Vec<Plan>, Infeasible> {
+        let tiles = (route.tiles)(ask)?;
+        let (mut plans, mut why, mut bound) = (Vec::new(), None, bound);
+        let mut feasible = false;
         for tile in tiles {
-            match self.with_tile(route, problem, tile) {
-                Ok(plan) => plans.push(plan),
+            match self.within(route, ask.problem, tile, bound) {
+                Ok(Some(plan)) => {
+                    if self.rule != TileRule::Exhaustive {
+                        bound = plan.seconds;
+                        plans.clear();
+                    }
+                    plans.push(plan);
+                }
+                Ok(None) => feasible = true,
                 Err(reason) => why = Some(least_short(why, reason)),
             }
         }
-        if let Some(why) = why.filter(|_| plans.is_empty()) {
-            return Err(why);
+        match why {
+            Some(why) if plans.is_empty() && !feasible => Err(why),
+            _ => {
+                plans.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+                Ok(plans)
+            }
         }
-        if self.rule != TileRule::Exhaustive {
-            let best = plans.into_iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds));
-            return Ok(best.into_iter().collect());
-        }
-        Ok(plans)
     }
 
     /// Every tile that `route` could use, whatever the planner's own rule.
     pub fn all_tiles(&self, route: &Route, problem: &Problem) -> Result<Vec<Tile>, Infeasible> {
-        let mut tiles = (route.tiles)(problem, &self.limits, TileRule::Exhaustive)?;
+        let mut tiles = (route.tiles)(&Ask::new(problem, &self.limits, TileRule::Exhaustive))?;
         // The thesis's slot lengths are no powers of two.
-        if let Ok(more) = (route.tiles)(problem, &self.limits, TileRule::Thesis) {
+        if let Ok(more) = (route.tiles)(&Ask::new(problem, &self.limits, TileRule::Thesis)) {
             tiles.extend(more);
         }
         Ok(tiles)
@@ -155,40 +179,87 @@ impl Planner {
         problem: &Problem,
         tile: Tile,
     ) -> Result<Plan, Infeasible> {
-        let steps = (route.steps)(problem, tile);
-        let moving = steps.iter().filter(|step| !step.shape.is_identity());
-        let stages = moving.map(|step| self.stage(step, problem)).collect::<Result<Vec<_>, _>>()?;
-        let workspace = |stage: &Stage| stage.launch.workspace_bytes(self.limits.kind);
-        let seconds = |stage: &Stage| cost::seconds(stage, problem.elem_bytes(), &self.limits);
-        Ok(Plan {
+        let plan = self.within(route, problem, tile, f64::INFINITY)?;
+        Ok(plan.expect("every plan takes less than forever"))
+    }
+
+    /// The same, or nothing as soon as it is sure to take `bound` seconds or more.
+    fn within(
+        &self,
+        route: &Route,
+        problem: &Problem,
+        tile: Tile,
+        bound: f64,
+    ) -> Result<Option<Plan>, Infeasible> {
+        let (mut stages, mut seconds, mut workspace_bytes) = (Vec::new(), 0.0, 0);
+        for step in (route.steps)(problem, tile) {
+            if step.shape.is_identity() {
+                continue;
+            }
+            let (cost, stage) = self.stage(&step, problem)?;
+            seconds += cost;
+            if seconds >= bound {
+                return Ok(None);
+            }
+            workspace_bytes = stage.launch.workspace_bytes(self.limits.kind).max(workspace_bytes);
+            stages.push(stage);
+        }
+        Ok(Some(Plan {
             problem: *problem,
             device: self.limits.name.clone(),
             kind: self.limits.kind,
             route: route.name,
             tile,
-            workspace_bytes: stages.iter().map(workspace).max().unwrap_or(0),
-            seconds: stages.iter().map(seconds).fold(0.0, |sum, next| sum + next),
+            workspace_bytes,
+            seconds,
             stages,
             declined: Vec::new(),
-        })
+        }))
     }
 
-    fn stage(&self, step: &Step, problem: &Problem) -> Result<Stage, Infeasible> {
+    /// The fastest method for a step within the cap, and its seconds.
+    ///
+    /// A host's scratch grows with its threads: where all of them need more than the cap, half of
+    /// them may not.
+    fn stage(&self, step: &Step, problem: &Problem) -> Result<(f64, Stage), Infeasible> {
+        let (mut units, mut short) = (self.limits.units, None);
+        let mut slow = None;
+        loop {
+            let limits = Limits { units, ..self.limits.clone() };
+            match self.stage_on(&limits, step, problem) {
+                // Cycles without flags are for when nothing else is left.
+                Ok(found) if found.1.method == Method::PerCycle => slow = slow.or(Some(found)),
+                Ok(found) => return Ok(found),
+                Err(why) => short = Some(short.map_or(why.clone(), |s| least_short(Some(s), why))),
+            }
+            if units == 1 || self.limits.kind == DeviceKind::Gpu {
+                break;
+            }
+            units /= 2;
+        }
+        slow.ok_or_else(|| short.expect("an error, if not a stage"))
+    }
+
+    fn stage_on(
+        &self,
+        limits: &Limits,
+        step: &Step,
+        problem: &Problem,
+    ) -> Result<(f64, Stage), Infeasible> {
         let (elem_bytes, cap) = (problem.elem_bytes(), self.limits.cap(problem));
-        let workspace = |stage: &Stage| stage.launch.workspace_bytes(self.limits.kind);
-        let mut options = method::stages(step.shape, elem_bytes, &self.limits)?;
+        let workspace = |stage: &Stage| stage.launch.workspace_bytes(limits.kind);
+        let mut options = method::stages(step.shape, elem_bytes, limits)?;
         options.retain(|stage| step.want.accepts(&stage.method));
         let Some(need) = options.iter().map(workspace).min() else {
             let need = step.shape.instance_len() * elem_bytes;
-            let have = self.limits.group_bytes.max(self.limits.grid_bytes());
+            let have = limits.group_bytes.max(limits.grid_bytes());
             return Err(Infeasible::OnChip { need, have });
         };
         options
             .into_iter()
             .filter(|stage| workspace(stage) <= cap)
-            .map(|stage| (cost::seconds(&stage, elem_bytes, &self.limits), stage))
+            .map(|stage| (cost::seconds(&stage, elem_bytes, limits), stage))
             .min_by(|(a, _), (b, _)| a.total_cmp(b))
-            .map(|(_, stage)| stage)
             .ok_or(Infeasible::Workspace { need, cap })
     }
 }

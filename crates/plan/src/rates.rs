@@ -36,6 +36,24 @@ pub struct Rates {
     pub per_cycle: Curve,
 }
 
+impl Rates {
+    /// The highest fraction that any method reaches.
+    pub fn peak(&self) -> f64 {
+        let curves = [
+            self.swap,
+            self.tiles,
+            self.group,
+            self.cluster,
+            self.grid,
+            self.gather,
+            self.moves,
+            self.on_chip_moves,
+            self.per_cycle,
+        ];
+        curves.into_iter().flatten().fold(0.0, |peak, &(_, fraction)| fraction.max(peak))
+    }
+}
+
 /// The fraction that `curve` gives for `bytes`.
 pub fn at(curve: Curve, bytes: usize) -> f64 {
     let above = curve.partition_point(|&(point, _)| point < bytes);

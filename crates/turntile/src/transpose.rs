@@ -133,7 +133,7 @@ impl Transpose {
             (None, None) => planner.plan(&problem)?,
             (None, Some(budget)) => self.tune_bytes(elem_bytes, budget)?.swap_remove(0).plan,
         };
-        Ok(Planned { refused, ..Planned::new(plan, threads) })
+        Ok(Planned { refused, ..Planned::new(plan, threads)? })
     }
 
     /// Measures candidates for elements of `elem_bytes` bytes for about `budget`, on memory of its
@@ -215,8 +215,11 @@ pub struct Planned {
 impl Planned {
     /// Runs any plan on the host, one made for a GPU included: it then runs on `threads` threads,
     /// with scratch in place of the GPU's on-chip memory.
-    pub fn new(plan: Plan, threads: usize) -> Self {
-        Planned { executor: Executor::new(plan, threads), refused: None }
+    ///
+    /// # Errors
+    /// [`Error::Run`]: the plan was put together wrongly. The planner's are right.
+    pub fn new(plan: Plan, threads: usize) -> Result<Self, Error> {
+        Ok(Planned { executor: Executor::new(plan, threads)?, refused: None })
     }
 
     /// Why what the wisdom file says of this problem was not used, if it says something.

@@ -23,7 +23,7 @@ pub fn tune(
     data.try_reserve_exact(bytes).map_err(|_| RunError::OutOfMemory { bytes })?;
     data.resize(bytes, 0xA5u8);
     let run = |plan: &Plan| {
-        let executor = Executor::new(plan.clone(), threads);
+        let executor = Executor::new(plan.clone(), threads)?;
         let mut workspace = Workspace::new(executor.workspace_bytes())?;
         let start = Instant::now();
         executor.run_bytes(&mut data, &mut workspace)?;

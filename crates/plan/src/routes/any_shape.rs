@@ -13,9 +13,11 @@ pub const ALIGNED_SLOTS: Route = Route {
     name: "aligned-slots",
     about: "slots gathered chunk by chunk, then moved; any shape",
     source: "docs/routes.md",
-    tiles: |p, limits, rule| {
-        something_moves(p)?;
-        slot_tiles(p, limits, rule)
+    // One, when a single chunk holds the matrix.
+    passes: 1,
+    tiles: |ask| {
+        something_moves(ask.problem)?;
+        slot_tiles(ask)
     },
     steps: |p, Tile { m, n }| {
         let (long, short) = (p.rows().max(p.cols()), p.rows().min(p.cols()));

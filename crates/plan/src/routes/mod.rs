@@ -122,6 +122,28 @@ pub struct Step {
     pub want: Want,
 }
 
+/// What the routes are asked: a problem, a device, a rule for tiles, and what all of them need.
+pub struct Ask<'a> {
+    /// The problem.
+    pub problem: &'a Problem,
+    /// The device.
+    pub limits: &'a Limits,
+    /// How tiles are chosen.
+    pub rule: TileRule,
+    row_divisors: Vec<usize>,
+    col_divisors: Vec<usize>,
+}
+
+impl<'a> Ask<'a> {
+    /// Factorises the sides, once for all routes.
+    pub fn new(problem: &'a Problem, limits: &'a Limits, rule: TileRule) -> Self {
+        let moves = !nothing_moves(problem);
+        let divisors = |side| if moves { tiles::divisors_of(side) } else { Vec::new() };
+        let (row_divisors, col_divisors) = (divisors(problem.rows()), divisors(problem.cols()));
+        Ask { problem, limits, rule, row_divisors, col_divisors }
+    }
+}
+
 /// A way to transpose a matrix in place.
 pub struct Route {
     /// Name, as `--route` takes it.
@@ -130,8 +152,10 @@ pub struct Route {
     pub about: &'static str,
     /// Where it is from.
     pub source: &'static str,
-    /// The tiles that it could use under a rule.
-    pub tiles: fn(&Problem, &Limits, TileRule) -> Result<Vec<Tile>, Infeasible>,
+    /// Passes at least, when something moves.
+    pub passes: usize,
+    /// The tiles that it could use.
+    pub tiles: fn(&Ask) -> Result<Vec<Tile>, Infeasible>,
     /// Its steps with one of those tiles; steps that move nothing may be among them.
     pub steps: fn(&Problem, Tile) -> Vec<Step>,
 }

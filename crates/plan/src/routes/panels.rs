@@ -1,8 +1,6 @@
 //! Two stages: one on chip, one moving long super-elements.
 
-use turntile_perm::divisors::gcd;
-
-use super::tiles::{choose, proper_divisors};
+use super::tiles::{between, choose};
 use super::{Infeasible, Route, Step, Tile, Want, something_moves, step};
 use crate::problem::Problem;
 
@@ -14,12 +12,15 @@ pub const SQUARE_TILE: Route = Route {
     name: "square-tile",
     about: "0210! on square tiles, then 2100! on their rows",
     source: "docs/routes.md",
-    tiles: |p, limits, rule| {
-        something_moves(p)?;
-        let common = gcd(p.rows(), p.cols());
-        let coprime = Infeasible::Coprime { rows: p.rows(), cols: p.cols() };
-        let sides = proper_divisors(common, 2, common).map_err(|_| coprime)?;
-        choose(p, limits, rule, sides.map(|t| Tile { m: t, n: t }), |tile| tile.m * tile.n)
+    passes: 2,
+    tiles: |ask| {
+        something_moves(ask.problem)?;
+        let (rows, cols) = (ask.problem.rows(), ask.problem.cols());
+        let common = ask.row_divisors.iter().filter(|&&side| side > 1 && cols % side == 0);
+        if common.clone().next().is_none() {
+            return Err(Infeasible::Coprime { rows, cols });
+        }
+        choose(ask, common.map(|&t| Tile { m: t, n: t }), |tile| tile.m * tile.n)
     },
     steps: |p, Tile { m, n }| {
         let (down, across) = (p.rows() / m, p.cols() / n);
@@ -35,11 +36,12 @@ pub const PANEL: Route = Route {
     name: "panel",
     about: "100! into panels of n columns, then 010! on every panel",
     source: "thesis section 4.7 with its last two stages done by one barrier",
-    tiles: |p, limits, rule| {
-        something_moves(p)?;
-        let sides = proper_divisors(p.cols(), 2, p.cols() - 1)?;
-        let tiles = sides.map(|n| Tile { m: p.rows(), n });
-        choose(p, limits, rule, tiles, |tile| tile.m * tile.n)
+    passes: 2,
+    tiles: |ask| {
+        something_moves(ask.problem)?;
+        let sides = between(&ask.col_divisors, 2, ask.problem.cols() - 1)?;
+        let tiles = sides.map(|n| Tile { m: ask.problem.rows(), n });
+        choose(ask, tiles, |tile| tile.m * tile.n)
     },
     steps: |p, Tile { n, .. }| {
         let across = p.cols() / n;
@@ -55,11 +57,12 @@ pub const PANEL_MIRRORED: Route = Route {
     name: "panel-mirrored",
     about: "010! on every panel of m rows, then 100! out of them",
     source: "thesis section 4.7 mirrored, its first two stages done by one barrier",
-    tiles: |p, limits, rule| {
-        something_moves(p)?;
-        let sides = proper_divisors(p.rows(), 2, p.rows() - 1)?;
-        let tiles = sides.map(|m| Tile { m, n: p.cols() });
-        choose(p, limits, rule, tiles, |tile| tile.m * tile.n)
+    passes: 2,
+    tiles: |ask| {
+        something_moves(ask.problem)?;
+        let sides = between(&ask.row_divisors, 2, ask.problem.rows() - 1)?;
+        let tiles = sides.map(|m| Tile { m, n: ask.problem.cols() });
+        choose(ask, tiles, |tile| tile.m * tile.n)
     },
     steps: mirrored_panels,
 };
@@ -73,18 +76,21 @@ pub const SKINNY: Route = Route {
     name: "skinny",
     about: "one side at most 64: 010! on long tiles and 100! on super-elements as long",
     source: "thesis chapter 5 (AoS to ASTA to SoA)",
-    tiles: |p, limits, rule| {
-        something_moves(p)?;
-        if p.rows().min(p.cols()) > SKINNY_SIDE {
+    passes: 2,
+    tiles: |ask| {
+        something_moves(ask.problem)?;
+        let (rows, cols) = (ask.problem.rows(), ask.problem.cols());
+        if rows.min(cols) > SKINNY_SIDE {
             return Err(Infeasible::NotSkinny { most: SKINNY_SIDE });
         }
-        let tall = p.rows() >= p.cols();
-        let (long, short) = if tall { (p.rows(), p.cols()) } else { (p.cols(), p.rows()) };
         // Shorter super-elements than the short side would gain nothing over the panel routes.
-        let sides = proper_divisors(long, short.min(long - 1), long - 1)?;
-        let tiles =
-            sides.map(|s| if tall { Tile { m: s, n: short } } else { Tile { m: short, n: s } });
-        choose(p, limits, rule, tiles, |tile| tile.m * tile.n)
+        if rows >= cols {
+            let sides = between(&ask.row_divisors, cols.min(rows - 1), rows - 1)?;
+            choose(ask, sides.map(|m| Tile { m, n: cols }), |tile| tile.m * tile.n)
+        } else {
+            let sides = between(&ask.col_divisors, rows.min(cols - 1), cols - 1)?;
+            choose(ask, sides.map(|n| Tile { m: rows, n }), |tile| tile.m * tile.n)
+        }
     },
     steps: |p, tile| {
         if p.rows() >= p.cols() { mirrored_panels(p, tile) } else { (PANEL.steps)(p, tile) }

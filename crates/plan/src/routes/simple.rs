@@ -1,13 +1,16 @@
 //! Routes of at most one stage.
 
-use super::{Infeasible, Route, Tile, Want, nothing_moves, something_moves, step};
+use super::{Ask, Infeasible, Route, Tile, Want, nothing_moves, something_moves, step};
 
 /// A row, a column or no element at all.
 pub const NOTHING: Route = Route {
     name: "nothing",
     about: "no stage: a row, a column or an empty matrix is its own transpose in memory",
     source: "",
-    tiles: |p, _, _| if nothing_moves(p) { whole(p) } else { Err(Infeasible::ElementsMove) },
+    passes: 0,
+    tiles: |ask| {
+        if nothing_moves(ask.problem) { whole(ask) } else { Err(Infeasible::ElementsMove) }
+    },
     steps: |_, _| Vec::new(),
 };
 
@@ -16,10 +19,11 @@ pub const SQUARE: Route = Route {
     name: "square",
     about: "010! by swapping tile pairs across the diagonal",
     source: "thesis section 4.1",
-    tiles: |p, _, _| {
-        something_moves(p)?;
-        let (rows, cols) = (p.rows(), p.cols());
-        if rows == cols { whole(p) } else { Err(Infeasible::NotSquare { rows, cols }) }
+    passes: 1,
+    tiles: |ask| {
+        something_moves(ask.problem)?;
+        let (rows, cols) = (ask.problem.rows(), ask.problem.cols());
+        if rows == cols { whole(ask) } else { Err(Infeasible::NotSquare { rows, cols }) }
     },
     steps: |p, _| vec![step(p.batch(), p.rows(), 1, p.cols(), 1, Want::Swap)],
 };
@@ -29,9 +33,10 @@ pub const ON_CHIP: Route = Route {
     name: "on-chip",
     about: "010! on the whole matrix: read on chip, one barrier, written transposed",
     source: "thesis section 4.5 (barrier-sync), the scope widened to the device",
-    tiles: |p, _, _| {
-        something_moves(p)?;
-        whole(p)
+    passes: 1,
+    tiles: |ask| {
+        something_moves(ask.problem)?;
+        whole(ask)
     },
     steps: |p, _| vec![step(p.batch(), p.rows(), 1, p.cols(), 1, Want::Barrier)],
 };
@@ -41,9 +46,10 @@ pub const ONE_STAGE: Route = Route {
     name: "one-stage",
     about: "cycles of single elements: slow for small elements, right for very long ones",
     source: "thesis section 4.2; Berman 1958, Windley 1959",
-    tiles: |p, _, _| {
-        something_moves(p)?;
-        whole(p)
+    passes: 1,
+    tiles: |ask| {
+        something_moves(ask.problem)?;
+        whole(ask)
     },
     steps: |p, _| {
         // A single axis pair with unit 1 is named 010! whatever its method.
@@ -52,6 +58,6 @@ pub const ONE_STAGE: Route = Route {
 };
 
 /// The matrix as its own tile.
-fn whole(p: &super::Problem) -> Result<Vec<Tile>, Infeasible> {
-    Ok(vec![Tile { m: p.rows(), n: p.cols() }])
+fn whole(ask: &Ask) -> Result<Vec<Tile>, Infeasible> {
+    Ok(vec![Tile { m: ask.problem.rows(), n: ask.problem.cols() }])
 }

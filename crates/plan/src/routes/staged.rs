@@ -10,6 +10,7 @@ pub const THREE_STAGE: Route = Route {
     name: "three-stage",
     about: "100! on n, 0010! on m x n tiles, 0100! on m",
     source: "thesis section 4.7",
+    passes: 3,
     tiles: pairs,
     steps: |p, Tile { m, n }| {
         let (batch, down, across) = (p.batch(), p.rows() / m, p.cols() / n);
@@ -26,6 +27,7 @@ pub const THREE_STAGE_MIRRORED: Route = Route {
     name: "three-stage-mirrored",
     about: "0100! on n, 0010! on m x n tiles, 100! on m",
     source: "thesis section 4.7, the other order",
+    passes: 3,
     tiles: pairs,
     steps: |p, Tile { m, n }| {
         let (batch, down, across) = (p.batch(), p.rows() / m, p.cols() / n);
@@ -42,6 +44,7 @@ pub const FOUR_STAGE: Route = Route {
     name: "four-stage",
     about: "0100! on n, 0010! on m x n tiles, 1000! on m·n, 0100! on m",
     source: "thesis section 4.4; Gustavson 2012, Karlsson 2009",
+    passes: 4,
     tiles: pairs,
     steps: |p, tile| {
         let Tile { m, n } = tile;
@@ -60,6 +63,7 @@ pub const FOUR_STAGE_FUSED: Route = Route {
     name: "four-stage-fused",
     about: "0100! on n, 1010! moving and transposing m x n tiles, 0100! on m",
     source: "thesis section 4.8.3 (+fusion)",
+    passes: 3,
     tiles: pairs,
     steps: |p, tile| {
         let Tile { m, n } = tile;

@@ -2,7 +2,7 @@
 
 use turntile_perm::divisors::divisors;
 
-use super::{Infeasible, something_moves};
+use super::{Ask, Infeasible, something_moves};
 use crate::limits::Limits;
 use crate::problem::Problem;
 
@@ -25,25 +25,27 @@ pub enum TileRule {
     CostModel,
     /// Sides from 50 to 100 whose product fits on chip, the largest of them (thesis section 4.8.4).
     Thesis,
-    /// Every feasible tile, for a tuner to measure.
+    /// Every feasible tile, for a tuner to measure; slots of a power of two of elements.
     Exhaustive,
 }
 
-/// Divisors of `side` from `least` to `most`, ascending.
-pub(super) fn proper_divisors(
-    side: usize,
+/// All divisors of `side`, ascending.
+pub(super) fn divisors_of(side: usize) -> Vec<usize> {
+    divisors(side as u64).into_iter().map(|d| d as usize).collect()
+}
+
+/// Those of a side's `divisors` that lie from `least` to `most`.
+pub(super) fn between(
+    divisors: &[usize],
     least: usize,
     most: usize,
 ) -> Result<impl Iterator<Item = usize> + Clone, Infeasible> {
-    let all: Vec<usize> = divisors(side as u64)
-        .into_iter()
-        .map(|d| d as usize)
-        .filter(|d| (least..=most).contains(d))
-        .collect();
-    if all.is_empty() {
+    let all = divisors.iter().copied().filter(move |d| (least..=most).contains(d));
+    if all.clone().next().is_none() {
+        let side = divisors.last().copied().unwrap_or(0);
         return Err(Infeasible::NoDivisor { side, least, most });
     }
-    Ok(all.into_iter())
+    Ok(all)
 }
 
 const THESIS_SIDES: std::ops::RangeInclusive<usize> = 50..=100;
@@ -52,12 +54,11 @@ const THESIS_SIDES: std::ops::RangeInclusive<usize> = 50..=100;
 ///
 /// `held` is the elements of a tile that must be on chip at once.
 pub(super) fn choose(
-    problem: &Problem,
-    limits: &Limits,
-    rule: TileRule,
+    ask: &Ask,
     tiles: impl Iterator<Item = Tile>,
     held: impl Fn(Tile) -> usize,
 ) -> Result<Vec<Tile>, Infeasible> {
+    let Ask { problem, limits, rule, .. } = *ask;
     // A cluster may hold what a group cannot; which of them does is the method's choice.
     let have = limits.group_bytes * limits.cluster_groups;
     let bytes = |tile| held(tile) * problem.elem_bytes();
@@ -76,14 +77,11 @@ pub(super) fn choose(
 ///
 /// Under the cost model, for each `n`, only the largest `m` whose tile fits on chip once and the
 /// largest whose tile fits twice, as moving it takes: longer super-elements never cost more.
-pub(super) fn pairs(
-    problem: &Problem,
-    limits: &Limits,
-    rule: TileRule,
-) -> Result<Vec<Tile>, Infeasible> {
+pub(super) fn pairs(ask: &Ask) -> Result<Vec<Tile>, Infeasible> {
+    let Ask { problem, limits, rule, .. } = *ask;
     something_moves(problem)?;
-    let down = proper_divisors(problem.rows(), 2, problem.rows() - 1)?;
-    let across = proper_divisors(problem.cols(), 2, problem.cols() - 1)?;
+    let down = between(&ask.row_divisors, 2, problem.rows() - 1)?;
+    let across = between(&ask.col_divisors, 2, problem.cols() - 1)?;
     let fitting = |n: usize, copies: usize| {
         let most = limits.group_bytes / (copies * n * problem.elem_bytes());
         down.clone().take_while(move |&m| m <= most)
@@ -124,11 +122,8 @@ const LONGEST_SLOT_BYTES: usize = 4096;
 
 /// Slots of a power of two of elements (every length for sides up to 64; a single element would be
 /// the one-stage route), and chunks of one slot's rows up to what fits.
-pub(super) fn slot_tiles(
-    problem: &Problem,
-    limits: &Limits,
-    rule: TileRule,
-) -> Result<Vec<Tile>, Infeasible> {
+pub(super) fn slot_tiles(ask: &Ask) -> Result<Vec<Tile>, Infeasible> {
+    let Ask { problem, limits, rule, .. } = *ask;
     let long = problem.rows().max(problem.cols());
     let row_bytes = problem.rows().min(problem.cols()) * problem.elem_bytes();
     let longest = (LONGEST_SLOT_BYTES / problem.elem_bytes()).clamp(2, long);

@@ -1,0 +1,141 @@
+//! Whether a plan, which anyone may have put together, is one.
+
+use turntile_perm::Elementary;
+
+use crate::flags::FlagLayout;
+use crate::method::Method;
+use crate::plan::Plan;
+use crate::stage::{Stage, StageShape};
+
+/// Why stages do not make a plan.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Flaw {
+    /// A stage does not cover the problem, all of it and nothing else.
+    #[error("stage {number} ({stage}) does not cover the problem's {expected} elements")]
+    Length {
+        /// Which stage, from 1.
+        number: usize,
+        /// The stage.
+        stage: String,
+        /// Elements of the problem.
+        expected: usize,
+    },
+    /// The stage's method does not do its shape.
+    #[error("stage {number}: {stage} is no method for that shape")]
+    Method {
+        /// Which stage, from 1.
+        number: usize,
+        /// The stage.
+        stage: String,
+    },
+    /// The stage's flags are spread by no power of two from 1 to 32.
+    #[error("stage {number}: flags cannot be spread by {spreading}")]
+    Spreading {
+        /// Which stage, from 1.
+        number: usize,
+        /// The spreading.
+        spreading: u32,
+    },
+}
+
+impl Plan {
+    /// Checks that every stage covers the problem and has a method that does its shape: what a
+    /// backend must know before it moves anything. Plans of the planner always pass.
+    ///
+    /// Whether the stages together transpose is not checked: [`dest`](Plan::dest) tells.
+    ///
+    /// # Errors
+    /// The first flaw.
+    pub fn check(&self) -> Result<(), Flaw> {
+        let expected = self.problem.len();
+        for (number, stage) in (1..).zip(&self.stages) {
+            // Counted first: nothing else may multiply extents that overflow.
+            if counted_len(&stage.shape) != Some(expected) || expected == 0 {
+                let stage = format!("{:?}", stage.shape);
+                return Err(Flaw::Length { number, stage, expected });
+            }
+            if !goes_together(stage) {
+                return Err(Flaw::Method { number, stage: stage.to_string() });
+            }
+            if let Method::PttwacOnChip { flags } | Method::PttwacGlobal { flags } = stage.method
+                && let FlagLayout::Spread { spreading, .. } = flags
+                && !(spreading.is_power_of_two() && spreading <= 32)
+            {
+                return Err(Flaw::Spreading { number, spreading });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Elements of a shape, if they can be counted.
+fn counted_len(shape: &StageShape) -> Option<usize> {
+    let product = |extents: &[usize]| extents.iter().try_fold(1usize, |all, &e| all.checked_mul(e));
+    match *shape {
+        StageShape::Elementary(Elementary { batch, rows, mid, cols, unit }) => {
+            product(&[batch, rows, mid, cols, unit])
+        }
+        StageShape::FusedTiles { batch, rows, cols, m, n } => product(&[batch, rows, cols, m, n]),
+        StageShape::SlotGather { batch, slots, .. } | StageShape::SlotMove { batch, slots, .. } => {
+            product(&[batch, slots.rows(), slots.cols()])
+        }
+    }
+}
+
+fn goes_together(stage: &Stage) -> bool {
+    let gather = matches!(stage.shape, StageShape::SlotGather { .. });
+    match stage.method {
+        Method::TileSwap { tile } => matches!(
+            stage.shape,
+            StageShape::Elementary(e) if e.is_involution() && e.unit == 1 && e.mid == 1 && tile >= 1
+        ),
+        Method::BarrierSync { .. } => gather || matches!(stage.shape, StageShape::Elementary(_)),
+        Method::PttwacOnChip { .. } => matches!(stage.shape, StageShape::Elementary(_)),
+        Method::PttwacGlobal { .. } | Method::PerCycle => !gather,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Limits, Planner, Problem};
+
+    fn plan() -> Plan {
+        let planner = Planner::new(Limits::k20()).with_route("three-stage").unwrap();
+        planner.plan(&Problem::new(720, 180, 4).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_planners_plans_pass() {
+        for limits in crate::limits::presets() {
+            let survey = Planner::new(limits).survey(&Problem::new(720, 180, 4).unwrap());
+            survey.candidates.iter().for_each(|plan| assert_eq!(plan.check(), Ok(()), "{plan:#}"));
+        }
+    }
+
+    #[test]
+    fn flaws_are_found_before_anything_is_multiplied() {
+        let flawed = |change: &dyn Fn(&mut Stage)| {
+            let mut plan = plan();
+            change(&mut plan.stages[1]);
+            plan.check()
+        };
+        let elementary = |rows, unit| {
+            let e = Elementary { batch: 1, rows, mid: 1, cols: 720, unit };
+            StageShape::Elementary(e)
+        };
+        for shape in [elementary(181, 1), elementary(0, 1), elementary(usize::MAX, usize::MAX)] {
+            let error = flawed(&|stage| stage.shape = shape);
+            assert!(matches!(error, Err(Flaw::Length { number: 2, expected: 129_600, .. })));
+        }
+        assert!(matches!(
+            flawed(&|stage| stage.method = Method::TileSwap { tile: 64 }),
+            Err(Flaw::Method { number: 2, .. })
+        ));
+        for spreading in [0, 3, 64] {
+            let flags = FlagLayout::Spread { spreading, padded: false };
+            let error = flawed(&|stage| stage.method = Method::PttwacGlobal { flags });
+            assert_eq!(error, Err(Flaw::Spreading { number: 2, spreading }));
+        }
+    }
+}

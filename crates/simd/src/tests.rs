@@ -1,0 +1,67 @@
+use super::*;
+
+fn filled(units: usize, unit: usize) -> Vec<Byte> {
+    (0..units * unit).map(|k| Byte::new((k * 7 + k / 256) as u8)).collect()
+}
+
+fn bytes(unit: &[Byte]) -> Vec<u8> {
+    // Every byte of these tests' buffers is written before it is looked at.
+    unit.iter().map(initialised).collect()
+}
+
+#[expect(unsafe_code, reason = "looks at bytes that the tests have initialised")]
+fn initialised(byte: &Byte) -> u8 {
+    // SAFETY: `filled` initialises the sources, `vec![Byte::new(..)]` the destinations.
+    unsafe { byte.assume_init() }
+}
+
+/// Every row of the table: extents around every vector's height and width, with and without gaps
+/// between rows; what lies between the columns stays as it was.
+#[test]
+fn every_kernel_extent_and_unit() {
+    assert!(!force("none of that name"));
+    assert_eq!(KERNELS.last().map(|row| row.name), Some("portable"));
+    for row in KERNELS.iter().filter(|row| (row.available)()) {
+        assert!(force(row.name));
+        for len in (0..70).chain([127, 128, 1000]) {
+            let (mut a, mut b) = (filled(len, 1), filled(2 * len, 1).split_off(len));
+            let (was_a, was_b) = (bytes(&a), bytes(&b));
+            swap(&mut a, &mut b);
+            assert_eq!((bytes(&a), bytes(&b)), (was_b, was_a), "{} {len}", row.name);
+        }
+        for unit in [1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 64] {
+            for rows in [1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 64, 67] {
+                for cols in [1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 18, 35] {
+                    for gap in [0, 2] {
+                        check(rows, cols, cols + gap, rows + gap / 2, unit);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn check(rows: usize, cols: usize, from_pitch: usize, to_pitch: usize, unit: usize) {
+    let block = Block { rows, cols, from_pitch, to_pitch };
+    let from = filled(block.from_len(), unit);
+    let mut to = vec![Byte::new(0xAA); cols * to_pitch * unit];
+    transpose(&from, &mut to[..block.to_len() * unit], block, unit);
+    for j in 0..cols {
+        for i in 0..to_pitch {
+            let got = bytes(&to[(j * to_pitch + i) * unit..][..unit]);
+            if i < rows {
+                let want = bytes(&from[(i * from_pitch + j) * unit..][..unit]);
+                assert_eq!(got, want, "{} {block:?} unit {unit} at {i}, {j}", kernel().name);
+            } else {
+                assert!(got.iter().all(|&byte| byte == 0xAA), "a gap was written");
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_to_move_touches_nothing() {
+    for (rows, cols) in [(0, 0), (0, 5), (5, 0)] {
+        transpose(&[], &mut [], Block { rows, cols, from_pitch: cols, to_pitch: rows }, 4);
+    }
+}
