@@ -117,8 +117,10 @@ impl<'a> Claims<'a> {
             return;
         }
         let (word, bit) = self.read_place(p);
+        let mut spins = 0;
         while self.words[word].load(Ordering::Acquire) & bit_mask(bit) == 0 {
-            pause();
+            pause(spins);
+            spins += 1;
         }
     }
 

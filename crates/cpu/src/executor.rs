@@ -136,6 +136,6 @@ impl Executor {
     /// # Errors
     /// As [`run`](Self::run).
     pub fn run_bytes(&self, data: &mut [u8], workspace: &mut Workspace) -> Result<(), RunError> {
-        self.run(shared::as_bytes_mut(data), workspace, |_| ())
+        shared::run_on_bytes(self, data, workspace)
     }
 }

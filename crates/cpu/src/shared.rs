@@ -16,22 +16,21 @@ use turntile_plan::StageShape;
 
 use crate::Byte;
 use crate::claims::Claims;
+use crate::executor::{Executor, RunError, Workspace};
 use crate::parts;
 use crate::path::Path;
 use turntile_simd::{self as simd, Block};
 
-/// Initialised bytes as bytes that need not be.
-#[cfg(test)]
-pub(crate) fn as_bytes(data: &[u8]) -> &[Byte] {
-    // SAFETY: MaybeUninit<u8> has the layout of u8, and every u8 is a valid one.
-    unsafe { std::slice::from_raw_parts(data.as_ptr().cast(), data.len()) }
-}
-
-/// The same for writing: only for movers, which write nothing but what they read there.
-pub(crate) fn as_bytes_mut(data: &mut [u8]) -> &mut [Byte] {
-    // SAFETY: the layout is the same; the crate's movers permute the bytes of the slice, so that
+/// Runs `executor` on initialised bytes.
+pub(crate) fn run_on_bytes(
+    executor: &Executor,
+    data: &mut [u8],
+    workspace: &mut Workspace,
+) -> Result<(), RunError> {
+    // SAFETY: the layout is the same, and an executor permutes the bytes that it is given, so that
     // all of them are initialised again when the borrow ends.
-    unsafe { std::slice::from_raw_parts_mut(data.as_mut_ptr().cast(), data.len()) }
+    let bytes = unsafe { std::slice::from_raw_parts_mut(data.as_mut_ptr().cast(), data.len()) };
+    executor.run(bytes, workspace, |_| ())
 }
 
 /// The first `count` 32-bit words of a workspace, zeroed, as flags, and its other bytes.
@@ -139,6 +138,7 @@ pub(crate) fn follow_chains(
     scratch: &mut [Byte],
 ) {
     let shared = Shared::new(data);
+    let claims = if parts == 1 { claims.alone() } else { claims };
     let each = scratch.len() / parts;
     parts::run_on(0..parts, scratch, each, |part, scratch| {
         let starters = parts::share(path.positions(), parts, part);
@@ -171,35 +171,109 @@ enum Chain {
 }
 
 impl Worker<'_> {
-    fn lean(&self, mut starters: Range<usize>, scratch: &mut [Byte]) {
+    fn lean(&self, mut starters: Range<usize>, scratch: &mut [Byte], mode: u32) {
         let u = self.path.unit_bytes();
         let d = scratch.len() / u - 1;
+        let n = self.path.positions();
         let mut next = [usize::MAX; 32];
         let mut live = 0usize;
+        let t = std::time::Instant::now();
+        let mut ord: Vec<u32> = Vec::new();
+        if mode == 2 {
+            loop {
+                for k in 0..d {
+                    let mut p = next[k];
+                    if p == usize::MAX {
+                        let Some(s) =
+                            starters.find(|&s| !self.claims.is_taken(s) && self.path.succ(s) != s)
+                        else {
+                            continue;
+                        };
+                        self.claims.take(s);
+                        ord.push(s as u32);
+                        p = self.path.succ(s);
+                        live += 1;
+                    } else {
+                        ord.push(p as u32);
+                        if self.claims.take(p) {
+                            p = self.path.succ(p);
+                        } else {
+                            next[k] = usize::MAX;
+                            live -= 1;
+                            continue;
+                        }
+                    }
+                    next[k] = p;
+                }
+                if live == 0 && starters.is_empty() {
+                    break;
+                }
+            }
+            eprintln!("order {:?} {}", t.elapsed(), ord.len());
+            let t = std::time::Instant::now();
+            for i in 0..ord.len() - d {
+                let p = ord[i] as usize;
+                let q = ord[i + d] as usize;
+                let place = unsafe { self.shared.slice_mut(p * u, u) };
+                simd::swap(&mut scratch[(i % d) * u..][..u], place);
+                self.shared.prefetch(q * u, u);
+            }
+            eprintln!("moved {:?}", t.elapsed());
+            let t = std::time::Instant::now();
+            for i in 0..ord.len() - d {
+                let p = ord[i] as usize;
+                let q = ord[i + d] as usize;
+                let place = unsafe { self.shared.slice_mut(p * u, u) };
+                simd::swap(&mut scratch[(i % d) * u..][..u], place);
+                self.shared.prefetch(q * u, u);
+            }
+            eprintln!("moved again {:?}", t.elapsed());
+            return;
+        }
         loop {
             for k in 0..d {
                 let mut p = next[k];
                 if p == usize::MAX {
-                    let Some(s) = starters.find(|&s| !self.claims.is_taken(s) && self.path.succ(s) != s) else { continue };
+                    let Some(s) =
+                        starters.find(|&s| !self.claims.is_taken(s) && self.path.succ(s) != s)
+                    else {
+                        continue;
+                    };
                     self.claims.take(s);
-                    unsafe { self.shared.slice(s * u, u).as_ptr().copy_to(scratch.as_mut_ptr().add(k * u), u) };
+                    unsafe {
+                        self.shared
+                            .slice(s * u, u)
+                            .as_ptr()
+                            .copy_to(scratch.as_mut_ptr().add(k * u), u)
+                    };
                     p = self.path.succ(s);
                     live += 1;
                 } else {
                     let place = unsafe { self.shared.slice_mut(p * u, u) };
                     simd::swap(&mut scratch[k * u..][..u], place);
-                    if self.claims.take(p) { p = self.path.succ(p); } else { next[k] = usize::MAX; live -= 1; continue; }
+                    if self.claims.take(p) {
+                        p = self.path.succ(p);
+                    } else {
+                        next[k] = usize::MAX;
+                        live -= 1;
+                        continue;
+                    }
                 }
                 next[k] = p;
                 simd::prefetch(self.claims.flag(p).cast());
                 self.shared.prefetch(p * u, u);
             }
-            if live == 0 && starters.is_empty() { return; }
+            if live == 0 && starters.is_empty() {
+                break;
+            }
         }
+        eprintln!("lean {:?} of {n}", t.elapsed());
     }
 
     fn run(&self, mut starters: Range<usize>, scratch: &mut [Byte]) {
-        if std::env::var("LEAN").is_ok() { return self.lean(starters, scratch); }
+        if let Ok(l) = std::env::var("LEAN") {
+            return self.lean(starters, scratch, l.parse().unwrap());
+        }
         let unit_bytes = self.path.unit_bytes();
         let (spare, carried) = scratch.split_at_mut(unit_bytes);
         let mut chains = [Chain::Idle; MOST_CHAINS];

@@ -1,5 +1,6 @@
 //! Which mover runs which stage.
 
+use turntile_perm::Elementary;
 use turntile_plan::flags::FLAG_PLANES;
 use turntile_plan::{DeviceKind, Direction, FlagLayout, Method, Stage, StageShape};
 
@@ -126,9 +127,7 @@ pub fn run(
             shared::follow_chains(data, path, claims, parts, scratch);
         }
         (Method::PttwacOnChip { flags: layout }, StageShape::Elementary(e)) => {
-            let one = turntile_perm::Elementary { batch: 1, ..e };
-            let path = Path::new(StageShape::Elementary(one), elem_bytes);
-            on_chip_flags(data, path, e.instance_units(), layout, e.batch, needs, flags, scratch);
+            on_chip_flags(data, e, elem_bytes, layout, needs, flags, scratch);
         }
         (Method::PerCycle, _) => shared::rotate_cycles(data, path, parts),
         (method, shape) => unreachable!("{method} does not run {shape}"),
@@ -138,15 +137,16 @@ pub fn run(
 /// PTTWAC on every instance by one thread, with flags that are that thread's own.
 fn on_chip_flags(
     data: &mut [Byte],
-    path: Path,
-    positions: usize,
-    layout: turntile_plan::FlagLayout,
-    batch: usize,
+    shape: Elementary,
+    elem_bytes: usize,
+    layout: FlagLayout,
     needs: Needs,
     flags: &[AtomicU32],
     scratch: &mut [Byte],
 ) {
     let Needs { parts, scratch_bytes, .. } = needs;
+    let path = Path::new(StageShape::Elementary(Elementary { batch: 1, ..shape }), elem_bytes);
+    let (batch, positions) = (shape.batch, shape.instance_units());
     let words = FLAG_PLANES * layout.words(positions);
     let instance_bytes = positions * path.unit_bytes();
     let mut rest = data;

@@ -11,7 +11,10 @@ mod claims;
 
 mod sync {
     pub use loom::sync::atomic::{AtomicU32, Ordering};
-    pub use loom::thread::yield_now as pause;
+
+    pub fn pause(_spins: usize) {
+        loom::thread::yield_now();
+    }
 }
 
 use claims::Claims;
@@ -115,7 +118,7 @@ fn three_workers_on_a_cycle_of_three() {
 
 /// Wrong order 1: the starter says that it has read before it has.
 #[test]
-#[should_panic]
+#[should_panic(expected = "Causality violation")]
 fn marking_read_before_reading_fails() {
     explore::<2>(&[&[0], &[1]], |cycle, s| {
         let claims = cycle.claims();
@@ -140,7 +143,7 @@ fn marking_read_before_reading_fails() {
 
 /// Wrong order 2: an arrival that lost the claim does not wait for the starter to have read.
 #[test]
-#[should_panic]
+#[should_panic(expected = "Causality violation")]
 fn writing_before_the_starter_has_read_fails() {
     explore::<2>(&[&[0], &[1]], |cycle, s| {
         let carried = std::cell::Cell::new(usize::MAX);
@@ -203,13 +206,13 @@ fn algorithm_1(test_after_read: bool, fence: bool) {
             })
             .collect();
         workers.into_iter().for_each(|worker| worker.join().unwrap());
-        assert_eq!(state.0[0].load(Ordering::Relaxed), 1);
-        assert_eq!(state.0[1].load(Ordering::Relaxed), 0);
+        assert_eq!(state.0[0].load(Ordering::Relaxed), 1, "place 0");
+        assert_eq!(state.0[1].load(Ordering::Relaxed), 0, "place 1");
     });
 }
 
 #[test]
-#[should_panic]
+#[should_panic(expected = "place 0")]
 fn algorithm_1_as_printed_fails() {
     algorithm_1(false, true);
 }
@@ -221,7 +224,7 @@ fn algorithm_1_tested_after_reading_with_a_fence_is_right() {
 
 /// The same without the fence: the read may be served after the test.
 #[test]
-#[should_panic]
+#[should_panic(expected = "place 0")]
 fn algorithm_1_without_the_fence_fails() {
     algorithm_1(true, false);
 }

@@ -4,13 +4,13 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use turntile_cpu::{Executor, Workspace, transpose_small};
+use turntile_cpu::{Executor, Workspace};
 use turntile_plan::wisdom::Refused;
 use turntile_plan::{Advice, Effort, Limits, Measured, Plan, Planner, Problem, TileRule, Wisdom};
 
 use crate::Error;
 use crate::tune::tune;
-use crate::view::permute_as_bytes;
+use crate::view;
 
 /// Transposes a row-major matrix of `rows` by `cols` elements in place.
 ///
@@ -26,7 +26,7 @@ pub fn transpose_in_place<T>(data: &mut [T], rows: usize, cols: usize) -> Result
     if size_of::<T>() == 0 || rows <= 1 || cols <= 1 {
         return Ok(());
     }
-    if permute_as_bytes(data, |bytes| transpose_small(bytes, rows, cols, size_of::<T>())) {
+    if view::run_small(data, rows, cols) {
         return Ok(());
     }
     Transpose::new(rows, cols).plan::<T>()?.run(data)
@@ -266,7 +266,7 @@ impl Planned {
             return Err(Error::ElementSize { expected, got });
         }
         check_length(data.len(), problem.batch(), problem.rows(), problem.cols())?;
-        Ok(permute_as_bytes(data, |bytes| self.executor.run(bytes, workspace, |_| ()))?)
+        Ok(view::run(&self.executor, data, workspace, |_| ())?)
     }
 
     /// Transposes elements given as bytes, telling `done` after each stage how many are done.
@@ -279,7 +279,7 @@ impl Planned {
         workspace: &mut Workspace,
         done: impl FnMut(usize),
     ) -> Result<(), Error> {
-        Ok(permute_as_bytes(data, |bytes| self.executor.run(bytes, workspace, done))?)
+        Ok(view::run(&self.executor, data, workspace, done)?)
     }
 }
 

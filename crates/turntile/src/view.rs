@@ -1,23 +1,53 @@
 //! Elements of any type as bytes: the crate's only `unsafe`.
+//!
+//! Elements are moved as bytes, and a move is a copy of bytes. Should a mover panic half-way, an
+//! element could exist twice and be dropped twice, so the process is aborted instead.
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
 
-/// Lets `work` permute the elements of `data` as bytes.
-///
-/// Elements may be of any type: they are moved, and a move is a copy of bytes. Should `work` panic
-/// half-way, an element could exist twice and be dropped twice, so the process is aborted instead.
-pub fn permute_as_bytes<T, R>(data: &mut [T], work: impl FnOnce(&mut [MaybeUninit<u8>]) -> R) -> R {
-    let bytes = size_of_val(data);
-    // SAFETY: the pointer is valid for `bytes` bytes and exclusively borrowed; any byte, padding
-    // included, is a valid MaybeUninit<u8>. When `work` returns, the elements are those of before
-    // in another order (what the movers are tested for), hence valid; when it panics, nobody sees
-    // them.
-    let view = unsafe { std::slice::from_raw_parts_mut(data.as_mut_ptr().cast(), bytes) };
+use turntile_cpu::{Executor, RunError, Workspace, transpose_small};
+
+/// Runs `executor` on elements of any type.
+pub fn run<T>(
+    executor: &Executor,
+    data: &mut [T],
+    workspace: &mut Workspace,
+    done: impl FnMut(usize),
+) -> Result<(), RunError> {
+    // SAFETY: an executor permutes whole elements of the size that it was planned for and leaves the
+    // bytes as they are when it fails; `T` of another size than planned moves in other pieces, which
+    // the callers of this function have ruled out or, for `u8`, does not matter.
+    let bytes = unsafe { bytes_of(data) };
     let guard = AbortOnUnwind;
-    let result = work(view);
+    let result = executor.run(bytes, workspace, done);
     std::mem::forget(guard);
     result
+}
+
+/// Transposes a small matrix of elements of any type; false when it is not small.
+///
+/// # Panics
+/// When `data` does not have `rows · cols` elements.
+pub fn run_small<T>(data: &mut [T], rows: usize, cols: usize) -> bool {
+    assert_eq!(data.len(), rows * cols);
+    // SAFETY: whole elements are permuted, or nothing is touched.
+    let bytes = unsafe { bytes_of(data) };
+    let guard = AbortOnUnwind;
+    let done = transpose_small(bytes, rows, cols, size_of::<T>());
+    std::mem::forget(guard);
+    done
+}
+
+/// The bytes of `data`, to be permuted.
+///
+/// # Safety
+/// When the borrow ends, the bytes are a permutation of the elements of before.
+unsafe fn bytes_of<T>(data: &mut [T]) -> &mut [MaybeUninit<u8>] {
+    let bytes = size_of_val(data);
+    // SAFETY: the pointer is valid for `bytes` bytes and exclusively borrowed; any byte, padding
+    // included, is a valid MaybeUninit<u8>; that elements stay valid is the caller's.
+    unsafe { std::slice::from_raw_parts_mut(data.as_mut_ptr().cast(), bytes) }
 }
 
 struct AbortOnUnwind;
