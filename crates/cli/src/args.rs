@@ -7,9 +7,10 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use turntile::TileRule;
+use turntile::plan::{Problem, ProblemError};
 
-use crate::engine::Settings;
 use crate::npy::Order;
+use crate::settings::Settings;
 
 /// Transposes matrices in files, in place: no second copy in memory, no half-written file on disk.
 #[derive(Debug, Parser)]
@@ -37,36 +38,14 @@ pub struct Common {
     /// Write here instead of replacing FILE
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
-    /// Threads to use [default: all]
-    #[arg(long, value_name = "N")]
-    pub threads: Option<NonZeroUsize>,
-    /// Take this route instead of the planner's choice (see `turntile plan MxN --all`)
-    #[arg(long, value_name = "NAME")]
-    pub route: Option<String>,
-    /// Most memory beside the file's data, e.g. 64MiB [default: 2% of the data, at least 16MiB]
-    #[arg(long, value_name = "BYTES", value_parser = byte_count)]
-    pub workspace: Option<usize>,
-    /// A file of measured winners, as `turntile tune` writes it
-    #[arg(long, value_name = "FILE", env = "TURNTILE_WISDOM")]
-    pub wisdom: Option<PathBuf>,
+    #[command(flatten)]
+    pub settings: Settings,
     /// Print nothing but errors
     #[arg(short, long, conflicts_with = "json")]
     pub quiet: bool,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
-}
-
-impl Common {
-    /// What the engine is to know.
-    pub fn settings(&self) -> Settings {
-        Settings {
-            threads: self.threads,
-            route: self.route.clone(),
-            workspace: self.workspace,
-            wisdom: self.wisdom.clone(),
-        }
-    }
 }
 
 #[derive(Debug, Args)]
@@ -92,25 +71,15 @@ pub struct TransposeArgs {
     batch: Option<usize>,
 }
 
-/// The shape of a headerless file.
-#[derive(Clone, Copy, Debug)]
-pub struct RawShape {
-    /// Matrices, one after the other.
-    pub batch: usize,
-    /// Rows of each.
-    pub rows: usize,
-    /// Columns of each.
-    pub cols: usize,
-    /// Bytes of an element.
-    pub elem_bytes: usize,
-}
-
 impl TransposeArgs {
-    /// The shape that was given with `--raw`, `None` for a .npy file.
-    pub fn raw_shape(&self) -> Option<RawShape> {
+    /// What was given with `--raw`, `None` for a .npy file.
+    pub fn raw_problem(&self) -> Result<Option<Problem>, ProblemError> {
         // The parser has made sure that all three come with --raw, and only with it.
-        let (rows, cols, elem_bytes) = (self.rows?, self.cols?, self.elem_bytes?.get());
-        self.raw.then_some(RawShape { batch: self.batch.unwrap_or(1), rows, cols, elem_bytes })
+        let (Some(rows), Some(cols), Some(elem_bytes)) = (self.rows, self.cols, self.elem_bytes)
+        else {
+            return Ok(None);
+        };
+        Problem::with_batch(self.batch.unwrap_or(1), rows, cols, elem_bytes.get()).map(Some)
     }
 }
 
@@ -144,30 +113,42 @@ impl OrderArg {
     }
 }
 
+/// A problem without a file.
 #[derive(Debug, Args)]
-pub struct PlanArgs {
+pub struct ProblemArgs {
     /// Rows and columns, e.g. 7200x1800
     #[arg(value_name = "MxN", value_parser = extents)]
-    pub shape: (usize, usize),
+    shape: (usize, usize),
     /// Bytes of an element
     #[arg(long, value_name = "B")]
-    pub elem_bytes: NonZeroUsize,
+    elem_bytes: NonZeroUsize,
     /// Matrices, one after the other
     #[arg(long, value_name = "K", default_value = "1")]
-    pub batch: usize,
-    /// The device to plan for: host, k20, a100 or h200
+    batch: usize,
+    #[command(flatten)]
+    pub settings: Settings,
+}
+
+impl ProblemArgs {
+    /// The problem, with the cap on its workspace if there is one.
+    pub fn problem(&self) -> Result<Problem, ProblemError> {
+        let (rows, cols) = self.shape;
+        let problem = Problem::with_batch(self.batch, rows, cols, self.elem_bytes.get())?;
+        Ok(self.settings.workspace.map_or(problem, |cap| problem.with_cap(cap)))
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    #[command(flatten)]
+    pub problem: ProblemArgs,
+    /// The device to plan for: host, k20, a100 or h200; wisdom and threads are the host's alone
     #[arg(long, value_name = "NAME", default_value = "host")]
     pub device: String,
-    /// Threads, when the device is the host [default: all]
-    #[arg(long, value_name = "N")]
-    pub threads: Option<NonZeroUsize>,
-    /// Plan for this route only
-    #[arg(long, value_name = "NAME")]
-    pub route: Option<String>,
-    /// Most memory beside the matrix, e.g. 64MiB [default: the device's]
-    #[arg(long, value_name = "BYTES", value_parser = byte_count)]
-    pub cap: Option<usize>,
-    /// Print every candidate with its estimated time, and why the others are not possible
+    /// Which tiles of each route to consider
+    #[arg(long, value_name = "RULE", default_value = "model")]
+    pub tiles: TilesArg,
+    /// Print every candidate by estimate, wisdom aside, and why the others are not possible
     #[arg(long)]
     pub all: bool,
     /// Print as JSON
@@ -177,33 +158,14 @@ pub struct PlanArgs {
 
 #[derive(Debug, Args)]
 pub struct TuneArgs {
-    /// Rows and columns, e.g. 7200x1800
-    #[arg(value_name = "MxN", value_parser = extents)]
-    pub shape: (usize, usize),
-    /// Bytes of an element
-    #[arg(long, value_name = "B")]
-    pub elem_bytes: NonZeroUsize,
-    /// Matrices, one after the other
-    #[arg(long, value_name = "K", default_value = "1")]
-    pub batch: usize,
-    /// Threads to use [default: all]
-    #[arg(long, value_name = "N")]
-    pub threads: Option<NonZeroUsize>,
-    /// Measure this route only
-    #[arg(long, value_name = "NAME")]
-    pub route: Option<String>,
-    /// Most memory beside the matrix, e.g. 64MiB [default: as `transpose` has it]
-    #[arg(long, value_name = "BYTES", value_parser = byte_count)]
-    pub workspace: Option<usize>,
+    #[command(flatten)]
+    pub problem: ProblemArgs,
     /// Which tiles of each route to try
     #[arg(long, value_name = "RULE", default_value = "all")]
     pub tiles: TilesArg,
     /// Seconds to spend; at least one candidate is measured
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     pub budget: Duration,
-    /// Remember the winner in this file
-    #[arg(long, value_name = "FILE", env = "TURNTILE_WISDOM")]
-    pub wisdom: Option<PathBuf>,
     /// Print as JSON
     #[arg(long)]
     pub json: bool,
@@ -247,7 +209,7 @@ fn extents(text: &str) -> Result<(usize, usize), String> {
 }
 
 /// A number of bytes, with a suffix of powers of 1024 (KiB, MiB, GiB) or 1000 (KB, MB, GB), or none.
-fn byte_count(text: &str) -> Result<usize, String> {
+pub fn byte_count(text: &str) -> Result<usize, String> {
     const UNITS: [(&str, usize); 8] = [
         ("", 1),
         ("b", 1),
@@ -301,11 +263,11 @@ mod tests {
         let parse = |line: &str| Cli::try_parse_from(line.split(' '));
         let good = "turntile transpose f --raw --rows 3 --cols 4 --elem-bytes 8";
         let Command::Transpose(args) = parse(good).unwrap().command else { panic!("{good}") };
-        assert_eq!(args.raw_shape().map(|shape| (shape.batch, shape.rows)), Some((1, 3)));
+        assert_eq!(args.raw_problem(), Problem::new(3, 4, 8).map(Some));
         let Command::Transpose(args) = parse("turntile transpose f").unwrap().command else {
             panic!("not a transposition")
         };
-        assert!(args.raw_shape().is_none());
+        assert_eq!(args.raw_problem(), Ok(None));
         for bad in [
             "turntile",
             "turntile transpose",
@@ -321,6 +283,8 @@ mod tests {
             "turntile reorder f --to rows",
             "turntile plan 3x4",
             "turntile plan 3 --elem-bytes 4",
+            "turntile plan 3x4 --elem-bytes 4 --cap 1",
+            "turntile plan 3x4 --elem-bytes 4 --tiles some",
             "turntile tune 3x4",
             "turntile tune 3x4 --elem-bytes 4 --budget -1",
             "turntile tune 3x4 --elem-bytes 4 --budget NaN",

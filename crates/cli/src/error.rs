@@ -3,7 +3,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use turntile::plan::{PlanError, Problem, ProblemError, WisdomError};
+
 /// Why a command did not do its work. The files are as they were before it.
+///
+/// What goes wrong once the new file is in place is no error any more: it is warned of.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The operating system refused.
@@ -30,6 +34,15 @@ pub enum Error {
         /// What was named.
         path: PathBuf,
     },
+    /// A name under /dev or /proc, which stands for something else.
+    #[error(
+        "{} leads to a device or an open file, which cannot be replaced; name a file of a directory",
+        path.display()
+    )]
+    Special {
+        /// As the user named it.
+        path: PathBuf,
+    },
     /// The output's directory does not exist.
     #[error("cannot write {}: there is no directory {}", path.display(), directory.display())]
     NoDirectory {
@@ -46,38 +59,21 @@ pub enum Error {
     },
     /// A headerless file of another length than the shape says.
     #[error(
-        "{}: expected {expected} bytes ({batch} x {rows} x {cols} x {elem_bytes}), got {got}",
-        path.display()
+        "{}: expected {} bytes ({} x {} x {} x {}), got {got}",
+        path.display(),
+        problem.bytes(),
+        problem.batch(),
+        problem.rows(),
+        problem.cols(),
+        problem.elem_bytes()
     )]
     RawLength {
         /// The file.
         path: PathBuf,
-        /// Matrices.
-        batch: usize,
-        /// Rows of each.
-        rows: usize,
-        /// Columns of each.
-        cols: usize,
-        /// Bytes of an element.
-        elem_bytes: usize,
-        /// Bytes by the shape.
-        expected: u64,
+        /// What was said of it.
+        problem: Problem,
         /// Bytes in the file.
         got: u64,
-    },
-    /// A shape whose size in bytes no file has.
-    #[error(
-        "{batch} x {rows} x {cols} elements of {elem_bytes} bytes are more bytes than can be counted"
-    )]
-    RawOverflow {
-        /// Matrices.
-        batch: usize,
-        /// Rows of each.
-        rows: usize,
-        /// Columns of each.
-        cols: usize,
-        /// Bytes of an element.
-        elem_bytes: usize,
     },
     /// A transposition needs rows and columns.
     #[error("{}: a transposition needs at least 2 axes, the array has {axes}", path.display())]
@@ -106,10 +102,27 @@ pub enum Error {
     Engine(#[from] turntile::Error),
     /// The extents do not make a problem.
     #[error(transparent)]
-    Problem(#[from] turntile::plan::ProblemError),
+    Problem(#[from] ProblemError),
     /// There is no such plan.
     #[error(transparent)]
-    Plan(#[from] turntile::plan::PlanError),
+    Plan(#[from] PlanError),
+    /// The wisdom file cannot be used.
+    #[error(transparent)]
+    Wisdom(#[from] WisdomError),
+    /// The wisdom file does not exist.
+    #[error("there is no wisdom file {}; `turntile tune` makes one", path.display())]
+    NoWisdom {
+        /// The file.
+        path: PathBuf,
+    },
+    /// An option that makes sense on the host only.
+    #[error("{option} is for the host, not for device {device}")]
+    HostOnly {
+        /// The option.
+        option: &'static str,
+        /// The device asked for.
+        device: String,
+    },
     /// No device of that name.
     #[error("no device is named {name:?}; there are {}", device_names())]
     UnknownDevice {

@@ -6,17 +6,19 @@
 //! | `transpose`, `reorder` | what each command makes of a file: a new header and transpositions |
 //! | `plan`, `tune` | plans without a file, by estimate and by stopwatch |
 //! | `work` | read, transpose, write: the same for every command on a file |
-//! | `engine` | the one place that calls the library |
+//! | `settings` | what the user may set, and what the library is told of it |
 //! | `npy`, `dtype`, `literal` | .npy headers |
-//! | `replace` | files replaced whole or not at all |
+//! | `replace`, `signals` | files replaced whole or not at all, interruptions included |
 //! | `report`, `progress` | what the user sees |
 //! | `error` | what can go wrong |
 //!
-//! Exit codes: 0 done, 1 not done (the files are as they were), 2 wrong usage, 130 interrupted (as they were, too).
+//! Exit codes: 0 done; 1 not done; 2 wrong usage; 130, 143, 129 ended by SIGINT (Ctrl-C), SIGTERM,
+//! SIGHUP. With any but 0 the files are as they were. Once the new file is in place the work is done:
+//! what fails then (the printing of the result, the syncing of the directory) is warned of, with exit
+//! code 0.
 
 mod args;
 mod dtype;
-mod engine;
 mod error;
 mod literal;
 mod npy;
@@ -25,6 +27,8 @@ mod progress;
 mod reorder;
 mod replace;
 mod report;
+mod settings;
+mod signals;
 mod transpose;
 mod tune;
 mod work;
@@ -36,16 +40,18 @@ use clap::Parser;
 
 use crate::args::{Cli, Command};
 use crate::error::Error;
-use crate::report::Report;
+use crate::report::{Report, tell};
 
-/// What a shell reports of a process that Ctrl-C ended.
-const INTERRUPTED: i32 = 130;
+/// What a command has to print.
+struct Output {
+    text: String,
+    /// Whether printing it is all there was to do, and not a word about what is done.
+    is_all: bool,
+}
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    // An error means that the signals were ignored when the process began (nohup, a job of a script
-    // in the background): then they stay so.
-    let _ = ctrlc::try_set_handler(|| replace::abandon(|| complain(&"interrupted"), INTERRUPTED));
+    signals::clean_up_on_signals();
     let json = match &cli.command {
         Command::Transpose(args) => args.common.json,
         Command::Reorder(args) => args.common.json,
@@ -53,46 +59,51 @@ fn main() -> ExitCode {
         Command::Tune(args) => args.json,
     };
     match run(&cli.command) {
-        Ok(text) => print(&text),
+        Ok(output) => print(&output),
         Err(error) => {
             if json {
-                print(&serde_json::json!({ "error": error.to_string() }).to_string());
+                let text = serde_json::json!({ "error": error.to_string() }).to_string();
+                print(&Output { text, is_all: true });
             }
-            complain(&error);
+            tell(&error);
             ExitCode::FAILURE
         }
     }
 }
 
-/// Tells standard error what went wrong, if anybody listens there.
-fn complain(error: &dyn std::fmt::Display) {
-    let _ = writeln!(io::stderr(), "turntile: {error}");
-}
-
 /// Does the command's work and returns what to print, nothing if it is to be quiet.
-fn run(command: &Command) -> Result<String, Error> {
+fn run(command: &Command) -> Result<Output, Error> {
     let (common, report): (_, Report) = match command {
         Command::Transpose(args) => (&args.common, transpose::run(args)?),
         Command::Reorder(args) => (&args.common, reorder::run(args)?),
-        Command::Plan(args) => return plan::run(args),
-        Command::Tune(args) => return tune::run(args),
+        Command::Plan(args) => return Ok(Output { text: plan::run(args)?, is_all: true }),
+        Command::Tune(args) => {
+            let is_all = args.problem.settings.wisdom.is_none();
+            return Ok(Output { text: tune::run(args)?, is_all });
+        }
     };
-    Ok(match (common.quiet, common.json) {
+    report.tell_notes(common.quiet);
+    let text = match (common.quiet, common.json) {
         (true, _) => String::new(),
         (false, true) => report.json(),
         (false, false) => report.text(),
-    })
+    };
+    Ok(Output { text, is_all: false })
 }
 
-/// Prints to standard output. Nobody listening there any more is no fault of the work done.
-fn print(text: &str) -> ExitCode {
-    if text.is_empty() {
+/// Prints to standard output. Nobody listening there any more is no failure.
+fn print(output: &Output) -> ExitCode {
+    if output.text.is_empty() {
         return ExitCode::SUCCESS;
     }
-    match writeln!(io::stdout(), "{text}") {
+    match writeln!(io::stdout(), "{}", output.text) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            complain(&format_args!("cannot print the result: {error}"));
-            ExitCode::FAILURE
+            if output.is_all {
+                tell(&format_args!("cannot print the result: {error}"));
+                return ExitCode::FAILURE;
+            }
+            tell(&format_args!("warning: done, but cannot print the result: {error}"));
+            ExitCode::SUCCESS
         }
         _ => ExitCode::SUCCESS,
     }

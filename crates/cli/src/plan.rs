@@ -1,49 +1,97 @@
 //! `turntile plan`: how a matrix would be transposed, on this machine or on another.
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 use std::num::NonZeroUsize;
 
 use serde::Serialize;
-use turntile::plan::{Declined, Limits, Plan, Planner, Problem, Survey};
+use turntile::plan::wisdom::Refused;
+use turntile::plan::{
+    Advice, Declined, DeviceKind, Limits, Plan, Planner, Problem, Survey, Tile, Wisdom,
+};
 
 use crate::args::PlanArgs;
 use crate::error::Error;
-use crate::report::{bytes, duration};
+use crate::report::{bytes, duration, rate, tell};
+use crate::settings::Settings;
 
 /// Runs the command and returns what to print.
 pub fn run(args: &PlanArgs) -> Result<String, Error> {
-    let (rows, cols) = args.shape;
-    let mut problem = Problem::with_batch(args.batch, rows, cols, args.elem_bytes.get())?;
-    if let Some(cap) = args.cap {
-        problem = problem.with_cap(cap);
-    }
-    let mut planner = Planner::new(device(&args.device, args.threads)?);
-    if let Some(route) = &args.route {
+    let settings = &args.problem.settings;
+    let problem = args.problem.problem()?;
+    let limits = device(&args.device, settings.threads)?;
+    let mut planner = Planner::new(limits).with_tiles(args.tiles.rule());
+    if let Some(route) = &settings.route {
         planner = planner.with_route(route)?;
     }
     if args.all {
         let survey = planner.survey(&problem);
         return Ok(if args.json {
-            json(&survey.candidates, &survey.declined)
+            json(&survey.candidates, &survey.declined, None)
         } else {
             table(&survey)
         });
     }
-    let plan = planner.plan(&problem)?;
+    let (remembered, refused) = wisdom(settings, &planner, &problem)?;
+    let plan = remembered.map_or_else(|| planner.plan(&problem), Ok)?;
     Ok(if args.json {
-        json(std::slice::from_ref(&plan), &plan.declined)
+        json(std::slice::from_ref(&plan), &plan.declined, refused)
     } else {
-        format!("{plan:#}")
+        in_full(&plan)
     })
 }
 
 /// The limits of the device of that name.
 fn device(name: &str, threads: Option<NonZeroUsize>) -> Result<Limits, Error> {
-    if name.eq_ignore_ascii_case("host") {
-        let threads = threads.or_else(|| std::thread::available_parallelism().ok());
-        return Ok(Limits::host(threads.map_or(1, NonZeroUsize::get)));
+    let limits =
+        Limits::preset(name).ok_or_else(|| Error::UnknownDevice { name: name.to_string() })?;
+    match (limits.kind, threads) {
+        // As many as a run would have.
+        (DeviceKind::Host, None) => Ok(Limits::host(rayon::current_num_threads())),
+        (DeviceKind::Host, Some(threads)) => Ok(Limits::host(threads.get())),
+        (DeviceKind::Gpu, None) => Ok(limits),
+        (DeviceKind::Gpu, Some(_)) => {
+            Err(Error::HostOnly { option: "--threads", device: name.to_string() })
+        }
     }
-    Limits::preset(name).ok_or_else(|| Error::UnknownDevice { name: name.to_string() })
+}
+
+/// The plan that the wisdom file has for the problem, or why the one it has is not used. Tells when
+/// there is none, for then what is printed is an estimate.
+fn wisdom(
+    settings: &Settings,
+    planner: &Planner,
+    problem: &Problem,
+) -> Result<(Option<Plan>, Option<Refused>), Error> {
+    let Some(path) = &settings.wisdom else { return Ok((None, None)) };
+    let note = |what: &dyn Display| tell(&format_args!("note: {}: {what}", path.display()));
+    if planner.limits().kind != DeviceKind::Host {
+        // It may come from the environment, so this is no error.
+        note(&"not read, its plans are the host's");
+        return Ok((None, None));
+    }
+    settings.existing_wisdom()?;
+    let asked = |plan: &Plan| {
+        settings.route.as_ref().is_none_or(|route| plan.route.eq_ignore_ascii_case(route))
+    };
+    match Wisdom::load(path)?.advise(planner, problem) {
+        Advice::Plan(plan) if asked(&plan) => return Ok((Some(*plan), None)),
+        Advice::Plan(plan) => note(&format_args!("its plan is of route {}", plan.route)),
+        Advice::Unknown => note(&"nothing is known of this problem"),
+        Advice::Refused(why) => {
+            note(&format_args!("not used: {why}"));
+            return Ok((None, Some(why)));
+        }
+    }
+    Ok((None, None))
+}
+
+/// The plan as the library prints it, but no number for the speed at which nothing moves.
+fn in_full(plan: &Plan) -> String {
+    let text = format!("{plan:#}");
+    if plan.gb_per_s().is_finite() {
+        return text;
+    }
+    text.replace("NaN GB/s", "- GB/s").replace("inf GB/s", "- GB/s")
 }
 
 /// Every candidate, fastest first, a line of figures and the plan below it; then the routes that
@@ -54,10 +102,10 @@ fn table(survey: &Survey) -> String {
     for plan in &survey.candidates {
         let _ = writeln!(
             text,
-            "{:<22} {:>9} {:>8.1} GB/s, passes {}, workspace {}\n    {plan}",
+            "{:<22} {:>9} {:>8} GB/s, passes {}, workspace {}\n    {plan}",
             plan.route,
             duration(plan.seconds),
-            plan.gb_per_s(),
+            rate(plan.gb_per_s()),
             plan.passes(),
             bytes(plan.workspace_bytes),
         );
@@ -71,11 +119,15 @@ fn table(survey: &Survey) -> String {
 
 #[derive(Serialize)]
 struct PlanJson<'a> {
+    device: &'a str,
     route: &'a str,
+    tile: Tile,
+    /// In dimension notation.
+    stages: Vec<String>,
     passes: usize,
     workspace_bytes: usize,
-    /// Estimates; null where nothing moves.
-    seconds: Option<f64>,
+    estimated_seconds: f64,
+    /// Estimate; null where nothing moves.
     gb_per_s: Option<f64>,
     plan: String,
 }
@@ -90,20 +142,28 @@ struct DeclinedJson<'a> {
 struct PlansJson<'a> {
     candidates: Vec<PlanJson<'a>>,
     declined: Vec<DeclinedJson<'a>>,
+    /// Why what the wisdom file has for the problem is not used.
+    wisdom_refused: Option<String>,
 }
 
-fn json(candidates: &[Plan], declined: &[Declined]) -> String {
-    let finite = |value: f64| value.is_finite().then_some(value);
+fn json(candidates: &[Plan], declined: &[Declined], refused: Option<Refused>) -> String {
     let candidates = candidates.iter().map(|plan| PlanJson {
+        device: &plan.device,
         route: plan.route,
+        tile: plan.tile,
+        stages: plan.stages.iter().map(ToString::to_string).collect(),
         passes: plan.passes(),
         workspace_bytes: plan.workspace_bytes,
-        seconds: finite(plan.seconds),
-        gb_per_s: finite(plan.gb_per_s()),
+        estimated_seconds: plan.seconds,
+        gb_per_s: Some(plan.gb_per_s()).filter(|rate| rate.is_finite()),
         plan: plan.to_string(),
     });
     let declined =
         declined.iter().map(|Declined { route, why }| DeclinedJson { route, why: why.to_string() });
-    let plans = PlansJson { candidates: candidates.collect(), declined: declined.collect() };
+    let plans = PlansJson {
+        candidates: candidates.collect(),
+        declined: declined.collect(),
+        wisdom_refused: refused.map(|why| why.to_string()),
+    };
     serde_json::to_string(&plans).expect("strings and numbers always serialise")
 }

@@ -1,7 +1,8 @@
 //! `turntile reorder`: the same array, its axes the other way round in memory.
 
-use crate::args::ReorderArgs;
-use crate::engine::Step;
+use turntile::plan::{Problem, ProblemError};
+
+use crate::args::{Common, ReorderArgs};
 use crate::error::Error;
 use crate::npy::Header;
 use crate::progress::Progress;
@@ -11,11 +12,13 @@ use crate::work::{self, Change, Done, Source};
 
 /// Runs the command.
 pub fn run(args: &ReorderArgs) -> Result<Report, Error> {
+    let Common { output, settings, quiet, .. } = &args.common;
+    settings.existing_wisdom()?;
     let mut source = Source::open(&args.file)?;
     let header = open_npy(&mut source)?;
     let order = args.to.order();
     let (before, after) = (Array::of(&header), Array { order: Some(order), ..Array::of(&header) });
-    let output = args.common.output.as_deref();
+    let output = output.as_deref();
     let report =
         |bytes, done| Report::new("reorder", &args.file, output, before, after, bytes, done);
     if header.order() == order && output.is_none() {
@@ -24,10 +27,10 @@ pub fn run(args: &ReorderArgs) -> Result<Report, Error> {
     let rewritten = header
         .rewritten(header.shape(), order)
         .map_err(|source| Error::Header { path: args.file.clone(), source })?;
-    let steps = if header.order() == order { Vec::new() } else { reversal(&header) };
+    let steps = if header.order() == order { Vec::new() } else { reversal(&header)? };
     let change = Change { header: rewritten, data_bytes: header.data_bytes(), steps };
-    let progress = Progress::new(!args.common.quiet);
-    let done = work::apply(source, &change, output, &args.common.settings(), &progress)?;
+    let progress = Progress::new(!quiet);
+    let done = work::apply(source, &change, output, settings, &progress)?;
     drop(progress);
     Ok(report(change.data_bytes, done))
 }
@@ -36,9 +39,9 @@ pub fn run(args: &ReorderArgs) -> Result<Report, Error> {
 ///
 /// From the outermost axis on, each goes inside all those not yet moved, `[a][rest][moved]` to
 /// `[rest][a][moved]`: elements grow with every step, so the later ones move longer runs.
-fn reversal(header: &Header) -> Vec<Step> {
+fn reversal(header: &Header) -> Result<Vec<Problem>, ProblemError> {
     if header.data_bytes() == 0 {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     // An axis of length 1 may stand anywhere. Reversed back to front, the memory of a Fortran array
     // is that of a C array, so the steps differ in the order of the extents only.
@@ -53,11 +56,11 @@ fn reversal(header: &Header) -> Vec<Step> {
     for rows in extents {
         rest /= rows;
         if rest > 1 {
-            steps.push(Step { batch: 1, rows, cols: rest, elem_bytes });
+            steps.push(Problem::new(rows, rest, elem_bytes)?);
         }
         elem_bytes *= rows;
     }
-    steps
+    Ok(steps)
 }
 
 #[cfg(test)]
@@ -71,7 +74,8 @@ mod tests {
         bytes.extend_from_slice(text.as_bytes());
         bytes.resize(bytes.len() + 4 * items, 0);
         let header = Header::read(&mut &bytes[..], bytes.len() as u64).unwrap().unwrap();
-        reversal(&header).iter().map(|step| (step.rows, step.cols, step.elem_bytes)).collect()
+        let steps = reversal(&header).unwrap();
+        steps.iter().map(|step| (step.rows(), step.cols(), step.elem_bytes())).collect()
     }
 
     #[test]

@@ -56,6 +56,7 @@ pub struct Target {
 impl Target {
     /// Finds out what `path` is. Symbolic links are followed: their target is replaced, they stay.
     pub fn resolve(path: &Path) -> Result<Self, Error> {
+        refuse_special(path)?;
         if let Err(error) = fs::symlink_metadata(path)
             && error.kind() == io::ErrorKind::NotFound
         {
@@ -131,8 +132,9 @@ impl Pending {
         &self.target.path
     }
 
-    /// Syncs what was written and puts it in the target's place.
-    pub fn commit(mut self) -> Result<(), Error> {
+    /// Syncs what was written and puts it in the target's place. Then the work is done; what may
+    /// still fail, that the rename outlasts a power cut, is returned to be warned of.
+    pub fn commit(mut self) -> Result<Option<Error>, Error> {
         self.file().sync_all().map_err(Error::io("sync the new", self.path()))?;
         let mut stage = stage();
         let temp = self.temp.take().expect("present until committed or dropped");
@@ -140,7 +142,7 @@ impl Pending {
         *stage = if renamed.is_ok() { Stage::Replaced } else { Stage::Clear };
         drop(stage);
         match renamed {
-            Ok(_) => sync_directory(&self.target.directory),
+            Ok(_) => Ok(sync_directory(&self.target.directory).err()),
             Err(error) => Err(Error::io("replace", &self.target.path)(error.error)),
         }
     }
@@ -153,6 +155,28 @@ impl Drop for Pending {
             *stage = Stage::Clear;
         }
     }
+}
+
+/// Most links that Linux follows in a path.
+const LINKS: usize = 40;
+
+/// Refuses names that lead through /dev or /proc: `/dev/stdout` is a link to the file that standard
+/// output was redirected to, and a rename would put another in that file's place, unseen by the shell
+/// that holds it open. Every link on the way counts, not only the last. What lies in /dev/shm are
+/// ordinary files.
+fn refuse_special(path: &Path) -> Result<(), Error> {
+    let mut at = path.to_path_buf();
+    for _ in 0..LINKS {
+        // What cannot be followed is reported by whoever opens it.
+        let Ok(directory) = fs::canonicalize(directory_of(&at)) else { return Ok(()) };
+        let within = |root| directory.starts_with(root);
+        if (within("/dev") && !within("/dev/shm")) || within("/proc") {
+            return Err(Error::Special { path: path.to_path_buf() });
+        }
+        let Ok(link) = fs::read_link(&at) else { return Ok(()) };
+        at = directory.join(link);
+    }
+    Ok(())
 }
 
 fn directory_of(path: &Path) -> PathBuf {
@@ -220,7 +244,7 @@ mod tests {
         let pending = Target::resolve(&path).unwrap().begin().unwrap();
         pending.file().write_all(b"new").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"old");
-        pending.commit().unwrap();
+        assert!(pending.commit().unwrap().is_none());
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(names(directory.path()), ["data"]);
         assert_eq!(*stage(), Stage::Replaced);

@@ -1,10 +1,15 @@
 //! What a command did, in words or in JSON.
 
+use std::fmt::Display;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
-use crate::args::RawShape;
+use turntile::Planned;
+use turntile::plan::Problem;
+
+use crate::error::Error;
 use crate::npy::{Header, Order};
 use crate::work::Done;
 
@@ -35,9 +40,12 @@ impl Array {
     }
 
     /// The array of a headerless file.
-    pub fn of_raw(RawShape { batch, rows, cols, elem_bytes }: RawShape) -> Self {
-        let shape = if batch == 1 { vec![rows, cols] } else { vec![batch, rows, cols] };
-        Array { shape, type_name: None, elem_bytes, order: None }
+    pub fn of_raw(problem: &Problem) -> Self {
+        let mut shape = vec![problem.batch(), problem.rows(), problem.cols()];
+        if problem.batch() == 1 {
+            shape.remove(0);
+        }
+        Array { shape, type_name: None, elem_bytes: problem.elem_bytes(), order: None }
     }
 
     fn extents(&self) -> String {
@@ -94,7 +102,13 @@ pub struct Report {
     routes: Vec<String>,
     /// The plans, one line each.
     plans: Vec<String>,
+    /// Most bytes that a transposition needed beside the data.
     workspace_bytes: usize,
+    /// What the wisdom file has for the transpositions, and why it was not used.
+    wisdom_refused: Vec<String>,
+    /// Why the new file, though in place, may not outlast a power cut.
+    #[serde(skip)]
+    unsynced: Option<Error>,
 }
 
 impl Report {
@@ -109,7 +123,12 @@ impl Report {
         done: Done,
     ) -> Self {
         let seconds = done.transpose.as_secs_f64();
-        let moved = done.passes > 0 && seconds > 0.0;
+        let plans = || done.plans.iter().map(Planned::plan);
+        let moved = plans().any(|plan| plan.passes() > 0) && seconds > 0.0;
+        let refused = done.plans.iter().filter_map(|planned| {
+            let why = planned.refused_wisdom()?;
+            Some(format!("{}: {why}", planned.plan().problem))
+        });
         Report {
             operation,
             file: file.to_path_buf(),
@@ -124,15 +143,28 @@ impl Report {
                 write: done.write.as_secs_f64(),
             },
             gb_per_s: moved.then(|| 2.0 * bytes as f64 / seconds / 1e9),
-            routes: done.routes,
-            plans: done.plans,
-            workspace_bytes: done.workspace_bytes,
+            routes: plans().map(|plan| plan.route.to_string()).collect(),
+            plans: plans().map(ToString::to_string).collect(),
+            workspace_bytes: done.plans.iter().map(Planned::workspace_bytes).max().unwrap_or(0),
+            wisdom_refused: refused.collect(),
+            unsynced: done.unsynced,
         }
     }
 
     /// The same, of a file that already was as it should be.
     pub fn unchanged(self) -> Self {
         Report { written: false, ..self }
+    }
+
+    /// Tells standard error what the user should know beside the result; to be quiet, only what went
+    /// wrong.
+    pub fn tell_notes(&self, quiet: bool) {
+        if let Some(error) = &self.unsynced {
+            tell(&format_args!("warning: the new file is in place, but {error}"));
+        }
+        for refused in self.wisdom_refused.iter().filter(|_| !quiet) {
+            tell(&format_args!("note: wisdom not used for {refused}"));
+        }
     }
 
     /// What was done, in a line or two.
@@ -187,6 +219,11 @@ impl Report {
     }
 }
 
+/// Tells standard error something, if anybody listens there.
+pub fn tell(what: &dyn Display) {
+    let _ = writeln!(io::stderr(), "turntile: {what}");
+}
+
 /// Seconds in the unit that suits them.
 pub fn duration(seconds: f64) -> String {
     if seconds >= 1.0 {
@@ -196,6 +233,11 @@ pub fn duration(seconds: f64) -> String {
     } else {
         format!("{:.0} us", seconds * 1e6)
     }
+}
+
+/// GB/s; where nothing moved there is no number.
+pub fn rate(gb_per_s: f64) -> String {
+    if gb_per_s.is_finite() { format!("{gb_per_s:.2}") } else { "-".to_string() }
 }
 
 /// A number of bytes in the unit that suits it.

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use crate::args::{RawShape, TransposeArgs};
-use crate::engine::Step;
+use turntile::plan::Problem;
+
+use crate::args::{Common, TransposeArgs};
 use crate::error::Error;
 use crate::npy::{self, Header, Order};
 use crate::progress::Progress;
@@ -12,9 +13,11 @@ use crate::work::{self, Change, Source};
 
 /// Runs the command.
 pub fn run(args: &TransposeArgs) -> Result<Report, Error> {
+    let Common { output, settings, quiet, .. } = &args.common;
+    settings.existing_wisdom()?;
     let mut source = Source::open(&args.file)?;
-    let (change, before, after) = match args.raw_shape() {
-        Some(shape) => of_raw(shape, &args.file, source.bytes())?,
+    let (change, before, after) = match args.raw_problem()? {
+        Some(problem) => of_raw(problem, &args.file, source.bytes())?,
         None => {
             let header = open_npy(&mut source)?;
             let change = of_npy(&header, &args.file)?;
@@ -22,9 +25,9 @@ pub fn run(args: &TransposeArgs) -> Result<Report, Error> {
             (change, Array::of(&header), Array { shape, ..Array::of(&header) })
         }
     };
-    let progress = Progress::new(!args.common.quiet);
-    let output = args.common.output.as_deref();
-    let done = work::apply(source, &change, output, &args.common.settings(), &progress)?;
+    let progress = Progress::new(!quiet);
+    let output = output.as_deref();
+    let done = work::apply(source, &change, output, settings, &progress)?;
     drop(progress);
     Ok(Report::new("transpose", &args.file, output, before, after, change.data_bytes, done))
 }
@@ -59,34 +62,24 @@ fn of_npy(header: &Header, path: &Path) -> Result<Change, Error> {
         // Each divides a product that the header's check has found to fit.
         let leading = npy::volume(leading).expect("divides the array's volume");
         steps.push(match header.order() {
-            Order::C => {
-                Step { batch: leading, rows: *rows, cols: *cols, elem_bytes: header.item_bytes() }
-            }
+            Order::C => Problem::with_batch(leading, *rows, *cols, header.item_bytes())?,
             // In memory the axes run backwards, [N][M][leading]: the leading axes make an element.
-            Order::Fortran => {
-                let elem_bytes = leading * header.item_bytes();
-                Step { batch: 1, rows: *cols, cols: *rows, elem_bytes }
-            }
+            Order::Fortran => Problem::new(*cols, *rows, leading * header.item_bytes())?,
         });
     }
     Ok(Change { header: bytes, data_bytes, steps })
 }
 
-/// The transposition of a headerless file, whose length must be the shape's.
-fn of_raw(shape: RawShape, path: &Path, got: u64) -> Result<(Change, Array, Array), Error> {
-    let RawShape { batch, rows, cols, elem_bytes } = shape;
-    let expected = npy::volume(&[batch, rows, cols, elem_bytes])
-        .filter(|&bytes| bytes <= isize::MAX as usize)
-        .ok_or(Error::RawOverflow { batch, rows, cols, elem_bytes })?;
-    if expected as u64 != got {
-        let (path, expected) = (path.to_path_buf(), expected as u64);
-        return Err(Error::RawLength { path, batch, rows, cols, elem_bytes, expected, got });
+/// The transposition of a headerless file, whose length must be the problem's.
+fn of_raw(problem: Problem, path: &Path, got: u64) -> Result<(Change, Array, Array), Error> {
+    let data_bytes = problem.bytes();
+    if data_bytes as u64 != got {
+        return Err(Error::RawLength { path: path.to_path_buf(), problem, got });
     }
-    let step = Step { batch, rows, cols, elem_bytes };
-    let steps = if expected > 0 { vec![step] } else { Vec::new() };
-    let before = Array::of_raw(shape);
+    let steps = if problem.is_empty() { Vec::new() } else { vec![problem] };
+    let before = Array::of_raw(&problem);
     let after = Array { shape: swapped(&before.shape), ..before.clone() };
-    Ok((Change { header: Vec::new(), data_bytes: expected, steps }, before, after))
+    Ok((Change { header: Vec::new(), data_bytes, steps }, before, after))
 }
 
 #[cfg(test)]
@@ -102,13 +95,15 @@ mod tests {
         Header::read(&mut &bytes[..], bytes.len() as u64).unwrap().unwrap()
     }
 
-    fn steps(shape: &str, order: &str, data: usize) -> Vec<Step> {
+    fn steps(shape: &str, order: &str, data: usize) -> Vec<Problem> {
         of_npy(&header(shape, order, data), Path::new("x")).unwrap().steps
     }
 
     #[test]
     fn leading_axes_are_a_batch_or_an_element() {
-        let step = |batch, rows, cols, elem_bytes| vec![Step { batch, rows, cols, elem_bytes }];
+        let step = |batch, rows, cols, elem_bytes| {
+            vec![Problem::with_batch(batch, rows, cols, elem_bytes).unwrap()]
+        };
         assert_eq!(steps("(3, 5)", "False", 60), step(1, 3, 5, 4));
         assert_eq!(steps("(3, 5)", "True", 60), step(1, 5, 3, 4));
         assert_eq!(steps("(2, 7, 3, 5)", "False", 840), step(14, 3, 5, 4));
@@ -127,13 +122,11 @@ mod tests {
     #[test]
     fn raw_lengths_are_checked() {
         let path = Path::new("x");
-        let shape = RawShape { batch: 2, rows: 3, cols: 5, elem_bytes: 12 };
-        assert_eq!(of_raw(shape, path, 360).unwrap().0.steps.len(), 1);
-        let error = of_raw(shape, path, 361).unwrap_err();
-        assert!(matches!(error, Error::RawLength { expected: 360, got: 361, .. }), "{error}");
-        let huge = RawShape { rows: usize::MAX, ..shape };
-        assert!(matches!(of_raw(huge, path, 360), Err(Error::RawOverflow { .. })));
-        let empty = RawShape { batch: 0, rows: usize::MAX, ..shape };
-        assert_eq!(of_raw(empty, path, 0).unwrap().0.steps, vec![]);
+        let problem = Problem::with_batch(2, 3, 5, 12).unwrap();
+        assert_eq!(of_raw(problem, path, 360).unwrap().0.steps, [problem]);
+        let error = of_raw(problem, path, 361).unwrap_err();
+        assert!(matches!(error, Error::RawLength { got: 361, .. }), "{error}");
+        let empty = Problem::with_batch(0, 3, 5, 12).unwrap();
+        assert_eq!(of_raw(empty, path, 0).unwrap().0.steps, []);
     }
 }

@@ -4,29 +4,20 @@ use std::fmt::Write;
 
 use serde::Serialize;
 use turntile::Measured;
-use turntile::plan::{Problem, Tile};
+use turntile::plan::Tile;
 
 use crate::args::TuneArgs;
-use crate::engine::{Settings, Step};
 use crate::error::Error;
-use crate::report::{bytes, duration};
+use crate::report::{bytes, duration, rate};
 
 /// Candidates that the table shows; JSON has all.
 const SHOWN: usize = 12;
 
 /// Runs the command and returns what to print.
 pub fn run(args: &TuneArgs) -> Result<String, Error> {
-    let (rows, cols) = args.shape;
-    let step = Step { batch: args.batch, rows, cols, elem_bytes: args.elem_bytes.get() };
-    let problem = Problem::with_batch(step.batch, rows, cols, step.elem_bytes)?;
-    let settings = Settings {
-        threads: args.threads,
-        route: args.route.clone(),
-        workspace: args.workspace,
-        wisdom: args.wisdom.clone(),
-    };
-    let transpose = settings.transpose(step, problem.bytes()).tiles(args.tiles.rule());
-    let measured = transpose.tune_bytes(step.elem_bytes, args.budget)?;
+    let problem = args.problem.problem()?;
+    let transpose = args.problem.settings.transpose(&problem).tiles(args.tiles.rule());
+    let measured = transpose.tune_bytes(problem.elem_bytes(), args.budget)?;
     Ok(if args.json { json(&measured) } else { table(&measured, args) })
 }
 
@@ -42,11 +33,11 @@ fn table(measured: &[Measured], args: &TuneArgs) -> String {
         let Tile { m, n } = plan.tile;
         let _ = writeln!(
             text,
-            "{:<22} {:>13} {:>9} {:>8.2} GB/s  (estimate {:>9})  runs {}, workspace {}",
+            "{:<22} {:>13} {:>9} {:>8} GB/s  (estimate {:>9})  runs {}, workspace {}",
             plan.route,
             format!("{m}x{n}"),
             duration(candidate.time.as_secs_f64()),
-            gb_per_s(candidate),
+            rate(gb_per_s(candidate)),
             duration(plan.seconds),
             candidate.runs,
             bytes(plan.workspace_bytes),
@@ -57,7 +48,7 @@ fn table(measured: &[Measured], args: &TuneArgs) -> String {
         let _ = writeln!(text, "and {more} slower ones");
     }
     let _ = write!(text, "{}", measured[0].plan);
-    if let Some(file) = &args.wisdom {
+    if let Some(file) = &args.problem.settings.wisdom {
         let _ = write!(text, "\nremembered in {}", file.display());
     }
     text

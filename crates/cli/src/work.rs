@@ -5,10 +5,13 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::engine::{Planned, Settings, Step};
+use turntile::Planned;
+use turntile::plan::Problem;
+
 use crate::error::Error;
 use crate::progress::Progress;
 use crate::replace::{Pending, Target};
+use crate::settings::Settings;
 
 /// Bytes read or written between two movements of the progress bar.
 const CHUNK: usize = 8 << 20;
@@ -78,7 +81,7 @@ pub struct Change {
     /// Bytes of the data, which end the old file and the new.
     pub data_bytes: usize,
     /// Run one after the other.
-    pub steps: Vec<Step>,
+    pub steps: Vec<Problem>,
 }
 
 /// What was done.
@@ -90,14 +93,10 @@ pub struct Done {
     pub transpose: Duration,
     /// Time to write and sync the new file and rename it.
     pub write: Duration,
-    /// Trips of the data through memory, over all steps.
-    pub passes: usize,
-    /// Route of each step.
-    pub routes: Vec<String>,
-    /// Plan of each step on a line.
-    pub plans: Vec<String>,
-    /// Most bytes that a step needed beside the data.
-    pub workspace_bytes: usize,
+    /// The plan of each transposition.
+    pub plans: Vec<Planned>,
+    /// Why the new file, though in place, may not outlast a power cut.
+    pub unsynced: Option<Error>,
 }
 
 /// Makes `change` of `source` and puts the result at `output`, or in the source's place.
@@ -111,14 +110,10 @@ pub fn apply(
     let mut done = Done::default();
     // All that can be refused is refused before the first byte of data is read.
     let target = Target::resolve(output.unwrap_or(&source.path))?;
-    let plan = |&step: &Step| Planned::new(step, change.data_bytes, settings);
-    let plans = change.steps.iter().map(plan).collect::<Result<Vec<_>, _>>()?;
-    for plan in &plans {
-        done.passes += plan.passes();
-        done.routes.push(plan.route());
-        done.plans.push(plan.line());
-        done.workspace_bytes = done.workspace_bytes.max(plan.workspace_bytes());
+    for problem in &change.steps {
+        done.plans.push(settings.transpose(problem).plan_bytes(problem.elem_bytes())?);
     }
+    let passes = |plan: &Planned| plan.plan().passes();
     let pending = target.begin()?;
 
     let start = Instant::now();
@@ -126,11 +121,11 @@ pub fn apply(
     done.read = start.elapsed();
 
     let start = Instant::now();
-    progress.passes("transposing", done.passes);
+    progress.passes("transposing", done.plans.iter().map(passes).sum());
     let mut before = 0;
-    for plan in &plans {
-        plan.run(&mut data, |passes| progress.set(before + passes))?;
-        before += plan.passes();
+    for plan in &done.plans {
+        plan.run_bytes(&mut data, &mut plan.workspace()?, |done| progress.set(before + done))?;
+        before += passes(plan);
     }
     done.transpose = start.elapsed();
 
@@ -138,7 +133,7 @@ pub fn apply(
     write(&pending, &change.header, &data, progress)?;
     drop(data);
     source.unchanged()?;
-    pending.commit()?;
+    done.unsynced = pending.commit()?;
     done.write = start.elapsed();
     Ok(done)
 }

@@ -1,0 +1,63 @@
+//! What a user may set of any transposition, and what the library is told of it.
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use turntile::Transpose;
+use turntile::plan::Problem;
+
+use crate::args::byte_count;
+use crate::error::Error;
+
+/// How the work is done; what is not set is the library's choice.
+#[derive(Debug, Args)]
+pub struct Settings {
+    /// Threads to use [default: all]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
+    /// Take this route instead of the planner's choice (see `turntile plan MxN --all`)
+    #[arg(long, value_name = "NAME")]
+    pub route: Option<String>,
+    /// Most memory beside the data, e.g. 64MiB [default: 2% of the data, plus 1MiB a thread up to
+    /// 32MiB]
+    #[arg(long, value_name = "BYTES", value_parser = byte_count)]
+    pub workspace: Option<usize>,
+    /// A file of measured winners, as `turntile tune` writes it
+    #[arg(long, value_name = "FILE", env = "TURNTILE_WISDOM")]
+    pub wisdom: Option<PathBuf>,
+}
+
+impl Settings {
+    /// `problem` as the library is to plan or tune it.
+    pub fn transpose(&self, problem: &Problem) -> Transpose {
+        let mut transpose = Transpose::new(problem.rows(), problem.cols()).batch(problem.batch());
+        if let Some(threads) = self.threads {
+            transpose = transpose.threads(threads.get());
+        }
+        if let Some(route) = &self.route {
+            transpose = transpose.route(route);
+        }
+        if let Some(bytes) = self.workspace {
+            transpose = transpose.workspace_cap(bytes);
+        }
+        if let Some(file) = &self.wisdom {
+            transpose = transpose.wisdom(file);
+        }
+        transpose
+    }
+
+    /// The wisdom file, which must exist: to the library a missing one is an empty one, but whoever
+    /// names a file to read means one that is there.
+    pub fn existing_wisdom(&self) -> Result<Option<&Path>, Error> {
+        let Some(path) = self.wisdom.as_deref() else { return Ok(None) };
+        match std::fs::metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(Error::NoWisdom { path: path.to_path_buf() })
+            }
+            // Anything else that is wrong with it the library tells when it reads it.
+            _ => Ok(Some(path)),
+        }
+    }
+}

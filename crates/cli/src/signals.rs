@@ -1,0 +1,60 @@
+//! Ctrl-C and its fellows: the temporary file is removed before the process ends.
+
+/// Has SIGINT, SIGTERM and SIGHUP end the process by way of [`replace::abandon`], with exit code
+/// 128 and the signal's number. Those that were ignored when the process began (by nohup, or for a
+/// script's background jobs) stay ignored.
+///
+/// [`replace::abandon`]: crate::replace::abandon
+#[cfg(unix)]
+pub fn clean_up_on_signals() {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::iterator::Signals;
+
+    let ignored = ignored_signals();
+    let caught =
+        [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
+    let mut signals = match Signals::new(caught) {
+        Ok(signals) => signals,
+        Err(error) => {
+            let what = "cannot catch signals, an interruption may leave a temporary file";
+            return crate::report::tell(&format_args!("warning: {what}: {error}"));
+        }
+    };
+    std::thread::spawn(move || {
+        for signal in signals.forever() {
+            let tell = || crate::report::tell(&"interrupted");
+            crate::replace::abandon(tell, 128 + signal);
+        }
+    });
+}
+
+/// Elsewhere there are no signals; what is interrupted may leave its temporary file.
+#[cfg(not(unix))]
+pub fn clean_up_on_signals() {}
+
+/// The signals that this process was started to ignore, signal 1 in the lowest bit. Only Linux tells
+/// without unsafe code; elsewhere none is taken to be ignored.
+#[cfg(unix)]
+fn ignored_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    ignored_in(&status)
+}
+
+/// The mask of ignored signals in the text of `/proc/PID/status`.
+#[cfg(unix)]
+fn ignored_in(status: &str) -> u64 {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mask_is_read() {
+        assert_eq!(ignored_in("Name:\tx\nSigBlk:\t00ff\nSigIgn:\t0000000000001003\n"), 0x1003);
+        assert_eq!(ignored_in("Name:\tx\n"), 0);
+        assert_eq!(ignored_in("SigIgn:\tmany\n"), 0);
+    }
+}

@@ -1,0 +1,95 @@
+//! Exit codes and what is said, for people and for machines.
+
+use std::fs;
+
+use crate::{bad, directory, good, noise, npy, turntile};
+
+#[test]
+fn wrong_usage_is_exit_code_2() {
+    let directory = directory();
+    fs::write(directory.path().join("a.npy"), npy("'|u1'", false, "(2, 3)", &noise(6))).unwrap();
+    for line in [
+        "",
+        "turn a.npy",
+        "transpose",
+        "transpose a.npy --sideways",
+        "transpose a.npy --rows 3",
+        "transpose a.npy --raw --rows 3",
+        "transpose a.npy --threads none",
+        "reorder a.npy",
+        "plan 3x --elem-bytes 4",
+        "plan 3x5",
+    ] {
+        bad(&directory, line, 2, &[]);
+    }
+}
+
+#[test]
+fn what_cannot_be_done_is_exit_code_1_and_changes_nothing() {
+    let directory = directory();
+    let write = |name: &str, bytes: &[u8]| fs::write(directory.path().join(name), bytes).unwrap();
+    let whole = npy("'<f4'", false, "(3, 5)", &noise(60));
+    write("good.npy", &whole);
+    write("short.npy", &whole[..whole.len() - 1]);
+    write("long.npy", &[&whole[..], b"x"].concat());
+    write("stub.npy", &whole[..40]);
+    write("empty.npy", b"");
+    write("text.npy", b"rows and columns");
+    write("huge.npy", &npy("'<f8'", false, "(4611686018427387904, 4611686018427387904)", b""));
+    write("big.npy", &npy("'<f8'", false, "(1000000, 1000000)", b""));
+    write("negative.npy", &npy("'<f8'", false, "(-3, 5)", b""));
+    write("object.npy", &npy("'|O'", false, "(3, 5)", &noise(60)));
+    write("line.npy", &npy("'<f4'", false, "(15,)", &noise(60)));
+    write("point.npy", &npy("'<f4'", false, "()", &noise(4)));
+    write("raw.bin", &noise(60));
+    fs::create_dir(directory.path().join("folder")).unwrap();
+    for (line, words) in [
+        ("transpose nothing.npy", &["nothing.npy", "No such file"][..]),
+        ("transpose folder", &["not a regular file"]),
+        ("transpose short.npy", &["60 bytes", "has 59"]),
+        ("transpose long.npy", &["60 bytes", "has 61"]),
+        ("transpose stub.npy", &["truncated", "128", "40"]),
+        ("transpose empty.npy", &["not a .npy file"]),
+        ("transpose text.npy", &["not a .npy file", "--raw"]),
+        ("transpose huge.npy", &["more bytes than can be counted"]),
+        ("transpose big.npy", &["8000000000000 bytes", "has 0"]),
+        ("reorder negative.npy --to c", &["axis 0", "-3"]),
+        ("transpose object.npy", &["pickle"]),
+        ("transpose line.npy", &["at least 2 axes", "has 1"]),
+        ("transpose point.npy", &["at least 2 axes", "has 0"]),
+        ("transpose good.npy --route sideways", &["sideways"]),
+        ("transpose good.npy --route square", &["square"]),
+        ("transpose good.npy --output no/where.npy", &["no directory", "no"]),
+        ("transpose good.npy --output folder", &["not a regular file"]),
+        ("transpose good.npy --output /dev/null", &["/dev/null leads to a device"]),
+        ("transpose raw.bin --raw --rows 4 --cols 4 --elem-bytes 4", &["expected 64", "got 60"]),
+        ("transpose raw.bin --raw --rows 4294967296 --cols 4294967296 --elem-bytes 2", &["exceed"]),
+        ("transpose good.npy --wisdom none.json", &["no wisdom file none.json", "tune"]),
+        ("reorder good.npy --to c --wisdom none.json", &["no wisdom file none.json"]),
+        ("plan 3x5 --elem-bytes 4 --wisdom none.json", &["no wisdom file none.json"]),
+        ("plan 3x5 --elem-bytes 4 --device abacus", &["abacus", "h200"]),
+        ("plan 3x5 --elem-bytes 4 --device h200 --threads 2", &["--threads", "h200"]),
+    ] {
+        bad(&directory, line, 1, words);
+    }
+}
+
+#[test]
+fn quiet_is_quiet_and_json_is_json() {
+    let directory = directory();
+    fs::write(directory.path().join("a.npy"), npy("'|u1'", false, "(30, 50)", &noise(1500)))
+        .unwrap();
+    assert_eq!(good(&directory, "transpose a.npy --quiet"), "");
+    let text = good(&directory, "transpose a.npy --json --threads 1 --workspace 1MiB");
+    let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(report["before"]["shape"], serde_json::json!([50, 30]));
+    assert_eq!(report["after"]["shape"], serde_json::json!([30, 50]));
+    assert_eq!(report["bytes"], 1500);
+    assert!(report["gb_per_s"].as_f64().unwrap() > 0.0);
+    assert!(report["seconds"]["transpose"].as_f64().unwrap() > 0.0);
+    assert!(report["workspace_bytes"].as_u64().unwrap() <= 1 << 20);
+    assert_eq!(report["routes"].as_array().unwrap().len(), 1);
+    let failed = turntile(&directory, "transpose none.npy --json");
+    let failed: serde_json::Value = serde_json::from_slice(&failed.stdout).unwrap();
+    assert!(failed["error"].as_str().unwrap().contains("none.npy"));
+}

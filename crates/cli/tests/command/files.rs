@@ -1,0 +1,83 @@
+//! What becomes of files.
+
+use std::fs;
+
+use crate::{directory, files, good, noise, npy, transposed};
+
+#[test]
+fn npy_files_are_transposed_in_place_and_elsewhere() {
+    let directory = directory();
+    let path = directory.path().join("a.npy");
+    for (rows, cols) in [(1797, 64), (61, 67), (1, 9), (9, 1), (1, 1), (0, 5), (5, 0), (64, 64)] {
+        for (descr, elem) in [("'<f4'", 4), ("'|V7'", 7), ("[('a', '<f8'), ('b', '|u1')]", 9)] {
+            let data = noise(rows * cols * elem);
+            fs::write(&path, npy(descr, false, &format!("({rows}, {cols})"), &data)).unwrap();
+            let text = good(&directory, "transpose a.npy -o b.npy");
+            assert!(text.contains(&format!("{rows}x{cols}")) && text.contains("b.npy"), "{text}");
+            let want = transposed(&data, rows, cols, elem);
+            let want = npy(descr, false, &format!("({cols}, {rows})"), &want);
+            assert!(fs::read(directory.path().join("b.npy")).unwrap() == want, "{rows}x{cols}");
+            good(&directory, "transpose a.npy");
+            assert!(fs::read(&path).unwrap() == want, "{rows}x{cols}");
+        }
+    }
+    assert_eq!(files(directory.path()).len(), 2);
+}
+
+#[test]
+fn raw_files_are_transposed() {
+    let directory = directory();
+    let path = directory.path().join("a.bin");
+    for (batch, rows, cols, elem) in
+        [(1, 13, 29, 1), (3, 10, 4, 12), (2, 7, 7, 100), (1, 0, 3, 8), (5, 1, 6, 3)]
+    {
+        let data = noise(batch * rows * cols * elem);
+        fs::write(&path, &data).unwrap();
+        let line = format!(
+            "transpose a.bin --raw --rows {rows} --cols {cols} --elem-bytes {elem} --batch {batch}"
+        );
+        good(&directory, &line);
+        assert!(fs::read(&path).unwrap() == transposed(&data, rows, cols, elem), "{line}");
+    }
+}
+
+#[test]
+fn reordering_turns_the_axes_round() {
+    let directory = directory();
+    let path = directory.path().join("a.npy");
+    let data = noise(2 * 3 * 5 * 4);
+    let c_file = npy("'<i4'", false, "(2, 3, 5)", &data);
+    let (mut want, mut at) = (vec![0; data.len()], 0);
+    for i in 0..2 {
+        for j in 0..3 {
+            for k in 0..5 {
+                let to = (k * 6 + j * 2 + i) * 4;
+                want[to..to + 4].copy_from_slice(&data[at..at + 4]);
+                at += 4;
+            }
+        }
+    }
+    fs::write(&path, &c_file).unwrap();
+    assert!(good(&directory, "reorder a.npy --to c").contains("nothing to do"));
+    assert!(good(&directory, "reorder a.npy --to fortran").contains("c order -> fortran order"));
+    assert!(fs::read(&path).unwrap() == npy("'<i4'", true, "(2, 3, 5)", &want));
+    good(&directory, "reorder a.npy --to c");
+    assert!(fs::read(&path).unwrap() == c_file);
+    // The same order elsewhere is a copy.
+    good(&directory, "reorder a.npy --to c --output b.npy");
+    assert!(fs::read(directory.path().join("b.npy")).unwrap() == c_file);
+    // One axis has both orders: the header alone changes.
+    fs::write(&path, npy("'<i4'", false, "(30,)", &data)).unwrap();
+    assert!(good(&directory, "reorder a.npy --to fortran").contains("no element had to move"));
+    assert!(fs::read(&path).unwrap() == npy("'<i4'", true, "(30,)", &data));
+}
+
+#[test]
+fn output_may_be_the_input() {
+    let directory = directory();
+    let data = noise(15);
+    fs::write(directory.path().join("a.npy"), npy("'|u1'", false, "(3, 5)", &data)).unwrap();
+    good(&directory, "transpose a.npy --output ./a.npy");
+    let want = npy("'|u1'", false, "(5, 3)", &transposed(&data, 3, 5, 1));
+    assert!(files(directory.path()) == [("a.npy".to_string(), want)]);
+}

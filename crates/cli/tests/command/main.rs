@@ -1,0 +1,95 @@
+//! The command as a user runs it: results, errors, exit codes, and files that stay whole.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+mod errors;
+mod files;
+mod plans;
+#[cfg(unix)]
+mod signals;
+#[cfg(unix)]
+mod system;
+
+fn turntile(directory: &TempDir, line: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_turntile"))
+        .args(line.split_whitespace())
+        .env_remove("TURNTILE_WISDOM")
+        .current_dir(directory)
+        .output()
+        .expect("the command starts")
+}
+
+/// Runs the command, which must succeed, and returns what it printed.
+fn good(directory: &TempDir, line: &str) -> String {
+    let output = turntile(directory, line);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), &*errors), (Some(0), ""), "{line}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Runs the command, which must exit with `code`, print nothing, and complain with `words`. Every file
+/// must be as it was, and no other be there.
+fn bad(directory: &TempDir, line: &str, code: i32, words: &[&str]) {
+    let before = files(directory.path());
+    let output = turntile(directory, line);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{line}: {errors}");
+    assert!(output.stdout.is_empty(), "{line}");
+    for word in words {
+        assert!(errors.contains(word), "{line}: {errors:?} does not tell {word:?}");
+    }
+    assert!(files(directory.path()) == before, "{line}: files changed");
+}
+
+fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<_> = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .filter(|entry| entry.path().is_file())
+        .map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap()))
+        .collect();
+    files.sort();
+    files
+}
+
+/// A version 1.0 file padded as NumPy pads.
+fn npy(descr: &str, fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
+    let fortran = if fortran { "True" } else { "False" };
+    let text = format!("{{'descr': {descr}, 'fortran_order': {fortran}, 'shape': {shape}, }}");
+    let len = (text.len() + 11).next_multiple_of(64) - 10;
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend_from_slice(&(len as u16).to_le_bytes());
+    bytes.extend_from_slice(text.as_bytes());
+    bytes.resize(10 + len - 1, b' ');
+    bytes.push(b'\n');
+    bytes.extend_from_slice(data);
+    bytes
+}
+
+/// Bytes in which every element differs from its neighbours.
+fn noise(len: usize) -> Vec<u8> {
+    let mix = |k: usize| (k as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;
+    (0..len).map(|k| mix(k) as u8).collect()
+}
+
+fn transposed(data: &[u8], rows: usize, cols: usize, elem: usize) -> Vec<u8> {
+    let mut result = vec![0; data.len()];
+    if data.is_empty() {
+        return result;
+    }
+    for (from, to) in data.chunks(rows * cols * elem).zip(result.chunks_mut(rows * cols * elem)) {
+        for k in 0..rows * cols {
+            let at = (k % cols * rows + k / cols) * elem;
+            to[at..at + elem].copy_from_slice(&from[k * elem..][..elem]);
+        }
+    }
+    result
+}
+
+fn directory() -> TempDir {
+    tempfile::tempdir().expect("a temporary directory")
+}

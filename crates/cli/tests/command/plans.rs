@@ -1,0 +1,130 @@
+//! Plans, measurements, and what is remembered of them.
+
+use std::fs;
+
+use tempfile::TempDir;
+
+use crate::{directory, files, good, noise, transposed, turntile};
+
+#[test]
+fn plans_are_printed() {
+    let directory = directory();
+    for device in ["host", "k20", "a100", "h200"] {
+        let line = format!("plan 7200x1800 --elem-bytes 4 --device {device}");
+        assert!(good(&directory, &line).contains("route"), "{line}");
+        let all = good(&directory, &format!("{line} --all"));
+        assert!(all.contains("GB/s") && all.contains("not possible: "), "{all}");
+        let all = good(&directory, &format!("{line} --all --json"));
+        let all: serde_json::Value = serde_json::from_str(&all).unwrap();
+        assert!(all["candidates"].as_array().unwrap().len() > 1);
+        let first = &all["candidates"][0];
+        assert_eq!(first["device"], device);
+        assert!(first["estimated_seconds"].as_f64().unwrap() > 0.0, "{first}");
+        assert!(first["tile"]["m"].as_u64().is_some() && first["stages"][0].is_string(), "{first}");
+    }
+    let rules = ["model", "thesis", "all"].map(|tiles| {
+        let line =
+            format!("plan 7200x1800 --elem-bytes 4 --threads 1 --tiles {tiles} --all --json");
+        let all: serde_json::Value = serde_json::from_str(&good(&directory, &line)).unwrap();
+        all["candidates"].as_array().unwrap().len()
+    });
+    assert!(rules[2] > rules[0] && rules[2] > rules[1], "{rules:?}");
+}
+
+#[test]
+fn where_nothing_moves_there_is_no_speed() {
+    let directory = directory();
+    for problem in ["0x5 --elem-bytes 4", "1x1 --elem-bytes 64 --batch 3"] {
+        for line in [format!("plan {problem}"), format!("plan {problem} --all")] {
+            let text = good(&directory, &line);
+            assert!(text.contains(" - GB/s"), "{text}");
+            assert!(!text.contains("NaN") && !text.contains("inf "), "{text}");
+        }
+        let text = good(&directory, &format!("plan {problem} --json"));
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert!(json["candidates"][0]["gb_per_s"].is_null(), "{text}");
+    }
+}
+
+#[test]
+fn plan_tune_and_transpose_have_one_workspace_by_default() {
+    let directory = directory();
+    fs::write(directory.path().join("m"), noise(2400 * 1801 * 4)).unwrap();
+    let json = |line: String| -> serde_json::Value {
+        serde_json::from_str(&good(&directory, &line)).unwrap()
+    };
+    for more in ["", "--workspace 100KiB"] {
+        let rest = format!("--elem-bytes 4 --threads 2 --json {more}");
+        let plan = json(format!("plan 2400x1801 {rest}"));
+        let used = json(format!("transpose m -o t --raw --rows 2400 --cols 1801 {rest}"));
+        let tuned = json(format!("tune 2400x1801 {rest} --tiles model --budget 0"));
+        assert_eq!(used["plans"][0], plan["candidates"][0]["plan"]);
+        assert_eq!(tuned[0]["plan"], plan["candidates"][0]["plan"]);
+    }
+}
+
+#[test]
+fn what_tune_remembers_transpose_uses() {
+    let directory = directory();
+    let data = noise(240 * 180 * 4);
+    fs::write(directory.path().join("m"), &data).unwrap();
+    let shape = "--elem-bytes 4 --threads 1 --wisdom wisdom.json --json";
+    let tuned = good(&directory, &format!("tune 240x180 {shape} --budget 0.05"));
+    let tuned: serde_json::Value = serde_json::from_str(&tuned).unwrap();
+    let winner = &tuned[0];
+    assert!(winner["seconds"].as_f64() > Some(0.0) && winner["runs"].as_u64() > Some(0));
+    let used = good(&directory, &format!("transpose m --raw --rows 240 --cols 180 {shape}"));
+    let used: serde_json::Value = serde_json::from_str(&used).unwrap();
+    assert_eq!(used["plans"][0], winner["plan"]);
+    assert_eq!(used["wisdom_refused"], serde_json::json!([]));
+    let planned = good(&directory, &format!("plan 240x180 {shape}"));
+    let planned: serde_json::Value = serde_json::from_str(&planned).unwrap();
+    assert_eq!(planned["candidates"][0]["plan"], winner["plan"]);
+    assert!(fs::read(directory.path().join("m")).unwrap() == transposed(&data, 240, 180, 4));
+    fs::write(directory.path().join("wisdom.json"), "{").unwrap();
+    bad_json(&directory, &format!("transpose m --raw --rows 180 --cols 240 {shape}"));
+}
+
+/// Runs the command, which must fail over a damaged wisdom file and leave all files as they were.
+fn bad_json(directory: &TempDir, line: &str) {
+    let before = files(directory.path());
+    let output = turntile(directory, line);
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{line}");
+    assert!(printed.contains("error") && printed.contains("is damaged"), "{printed}");
+    assert!(files(directory.path()) == before, "{line}: files changed");
+}
+#[test]
+fn stale_wisdom_is_told_of_and_not_used() {
+    let directory = directory();
+    fs::write(directory.path().join("m"), noise(240 * 180 * 4)).unwrap();
+    let shape = "--elem-bytes 4 --threads 1 --wisdom wisdom.json";
+    good(&directory, &format!("tune 240x180 {shape} --budget 0"));
+    let path = directory.path().join("wisdom.json");
+    let wisdom = fs::read_to_string(&path).unwrap();
+    fs::write(&path, wisdom.replace("\"signature\": \"turntile", "\"signature\": \"oldtile"))
+        .unwrap();
+
+    let line = format!("transpose m -o t --raw --rows 240 --cols 180 {shape}");
+    let told = |line: &str| {
+        let output = turntile(&directory, line);
+        assert_eq!(output.status.code(), Some(0), "{line}");
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (text(output.stdout), text(output.stderr))
+    };
+    let (_, errors) = told(&line);
+    assert!(errors.contains("note: wisdom not used for 240x180 w4: measured by old"), "{errors}");
+    assert_eq!(told(&format!("{line} --quiet")), (String::new(), String::new()));
+    let (text, _) = told(&format!("{line} --json"));
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert!(json["wisdom_refused"][0].as_str().unwrap().contains("oldtile"), "{text}");
+
+    let (text, errors) = told(&format!("plan 240x180 {shape} --json"));
+    assert!(errors.contains("note: wisdom.json: not used: measured by old"), "{errors}");
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert!(json["wisdom_refused"].as_str().unwrap().contains("oldtile"), "{text}");
+    let (_, errors) = told(&format!("plan 240x181 {shape}"));
+    assert!(errors.contains("nothing is known"), "{errors}");
+    let (_, errors) = told("plan 240x180 --elem-bytes 4 --device k20 --wisdom wisdom.json");
+    assert!(errors.contains("not read"), "{errors}");
+}
