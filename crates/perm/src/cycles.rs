@@ -150,9 +150,8 @@ mod tests {
         let mut few = 0;
         for m in 1..30 {
             for n in 1..30 {
-                let square = if m == n { (m * (m - 1) / 2) as u64 } else { count(m, n) };
-                assert_eq!(count(m, n), square);
                 assert_eq!(count(m, n), count(n, m), "the inverse has the same cycles");
+                assert!(m != n || count(m, n) == (m * (m - 1) / 2) as u64);
                 assert!(m == n || count(m, n) <= count(m.max(n), m.max(n)));
                 few += usize::from(m != n && count(m, n) < 30);
             }

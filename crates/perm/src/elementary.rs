@@ -121,7 +121,7 @@ fn swap_outer(s: usize, outer: usize, mid: usize, inner: usize) -> usize {
 }
 
 impl fmt::Display for Elementary {
-    /// Dimension notation: `100!(7200x50,u36)`, `0210!(8x(64x3x64))`.
+    /// Dimension notation: `100!(7200x50, unit 36)`, `0210!(8*64x3x64)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}(", self.dims())?;
         if self.batch > 1 {

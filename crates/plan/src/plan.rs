@@ -39,7 +39,7 @@ pub struct Plan {
     pub workspace_bytes: usize,
     /// Estimated seconds.
     pub seconds: f64,
-    /// Routes of fewer passes that were not feasible.
+    /// Routes further up the table that were not feasible.
     pub declined: Vec<Declined>,
 }
 

@@ -166,7 +166,7 @@ impl std::fmt::Debug for Route {
     }
 }
 
-/// Every route, the fewest passes first.
+/// Every route: those that are fast where they are feasible first, the last resort last.
 pub static ROUTES: [Route; 13] = [
     simple::NOTHING,
     simple::SQUARE,
