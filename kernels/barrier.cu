@@ -45,7 +45,8 @@ extern "C" __global__ void __launch_bounds__(1024, 2) barrier_block(const __grid
     copy_async_wait();
     __syncthreads();
     if (a.wide & kRuns)
-        store_run<WORD>(tile + (a.wide & kRunLoads ? u64(at) & 15 : 0), a.pitch, at, lines * words, a.stack);
+        store_run<WORD>(tile + (a.wide & kRunLoads ? u64(at) & 15 : 0), a.pitch, at, lines * words, a.cols,
+                        a.stack);
     else
         store_region<WORD>(tile, a.pitch, at, a.column_bytes, a.rows, a.cols, a.unit, a.wide);
 }

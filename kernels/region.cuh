@@ -122,41 +122,56 @@ template <int W> __device__ void load_run(char *tile, const char *from, u32 byte
 struct Stack {
     Divisor<u32> rows, instance; // rows, and rows * cols, of an instance
 
-    // Line of the word on chip (instance and row) and its column.
-    __device__ void find(u32 word, u32 &line, u32 &col) const {
+    struct Place {
+        u32 row, col, first; // `first` line of its instance on chip
+    };
+    __device__ Place find(u32 word) const {
         const u32 i = instance.div(word), within = word - i * instance.divisor;
-        col = rows.div(within);
-        line = i * rows.divisor + within - col * rows.divisor;
+        const u32 col = rows.div(within);
+        return {within - col * rows.divisor, col, i * rows.divisor};
+    }
+    // The next word's place.
+    __device__ void advance(Place &p, u32 cols) const {
+        if (++p.row < rows.divisor) return;
+        p.row = 0;
+        if (++p.col < cols) return;
+        p.col = 0;
+        p.first += rows.divisor;
     }
 };
 
-// Transposed instances, `words` words that lie together, to memory; several narrow words at a time.
-template <int W> __device__ void store_run(const char *tile, u32 pitch, char *to, u32 words, const Stack &stack) {
-    constexpr u32 P = W < 4 ? 4 / W : 1;
-    const u32 lead = W < 4 ? u32(u64(to) & 3) / W : 0, packs = (words + lead + P - 1) / P;
+// Transposed instances, `words` words that lie together, to memory: word by word, narrow ones sixteen
+// bytes at a time, which saves dividing for every word.
+template <int W>
+__device__ void store_run(const char *tile, u32 pitch, char *to, u32 words, u32 cols, const Stack &stack) {
+    const auto held = [&](const Stack::Place &p) {
+        return *(const Word<W> *)(tile + (p.first + p.row) * pitch + p.col * W);
+    };
+    if constexpr (W >= 4) {
 #pragma unroll 4
-    for (u32 g = threadIdx.x; g < packs; g += blockDim.x) {
-        if constexpr (P == 1) {
-            u32 line, col;
-            stack.find(g, line, col);
-            *(Word<W> *)(to + u64(g) * W) = *(const Word<W> *)(tile + line * pitch + col * W);
-        } else {
-            u32 pack = 0;
-#pragma unroll
-            for (u32 k = 0; k < P; k++) {
-                const u32 word = g * P + k - lead;
-                if (word >= words) continue; // also those before the first
-                u32 line, col;
-                stack.find(word, line, col);
-                pack |= u32(*(const Word<W> *)(tile + line * pitch + col * W)) << (8 * W * k);
-            }
+        for (u32 g = threadIdx.x; g < words; g += blockDim.x) *(Word<W> *)(to + u64(g) * W) = held(stack.find(g));
+    } else {
+        constexpr u32 P = 16 / W;
+        // Words before the first within its 16 bytes.
+        const u32 lead = u32(u64(to) & 15) / W, packs = (words + lead + P - 1) / P;
+        for (u32 g = threadIdx.x; g < packs; g += blockDim.x) {
+            const u32 begin = g * P < lead ? lead - g * P : 0, end = min(P, words + lead - g * P);
             char *place = to + i64(g * P) * W - i64(lead) * W;
-            if (g * P >= lead && g * P - lead + P <= words)
-                *(u32 *)place = pack;
-            else
+            Stack::Place p = stack.find(g * P + begin - lead);
+            if (begin == 0 && end == P) {
+                u32 pack[4] = {};
 #pragma unroll
-                for (u32 k = 0; k < P; k++)
-                    if (g * P + k - lead < words) *(Word<W> *)(place + k * W) = Word<W>(pack >> (8 * W * k));
+                for (u32 k = 0; k < P; k++) {
+                    pack[k * W / 4] |= u32(held(p)) << (8 * (k * W % 4));
+                    stack.advance(p, cols);
+                }
+                *(uint4 *)place = make_uint4(pack[0], pack[1], pack[2], pack[3]);
+            } else {
+                for (u32 k = begin; k < end; k++) {
+                    *(Word<W> *)(place + k * W) = held(p);
+                    stack.advance(p, cols);
+                }
+            }
         }
     }
 }

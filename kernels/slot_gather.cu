@@ -20,6 +20,7 @@ struct GatherArgs {
     u32 block_rows, block_cols; // of a block's rectangle of a chunk and the rows after it
     u32 across;
     u32 pitch;
+    Divisor<u32> grain;         // words of an element
 };
 
 // Column c of the block: where row `lo` to row `hi` of the rectangle lie when gathered.
@@ -47,7 +48,7 @@ struct Chunk {
         const u64 i = first_row + r0 + r;
         const bool wrapped = i >= a.slots.rows;
         const u64 cell = (wrapped ? i - a.slots.rows : i) * a.slots.cols + c0 + (wrapped ? 1 : 0);
-        return (wrapped ? a.kept : matrix) + cell * WORD;
+        return (wrapped ? a.kept : matrix) + cell * a.grain.divisor * WORD;
     }
     __device__ void find_runs(const GatherArgs &a, ColumnRun *runs) const {
         const SlotMap<u64> &s = a.slots;
@@ -61,7 +62,7 @@ struct Chunk {
             // Final position of the rectangle's row 0 in this column, from the first slot's start.
             const i64 position = i64(j * s.rows) + top - i64(first * s.slot);
             const i64 count = i64(end - first * s.slot);
-            runs[c].start = (i64((number * s.per_chunk.divisor + place) * s.slot) + position) * WORD;
+            runs[c].start = (i64((number * s.per_chunk.divisor + place) * s.slot) + position) * (a.grain.divisor * WORD);
             runs[c].lo = u32(min(max(-position, i64(0)), i64(rows)));
             runs[c].hi = u32(min(max(count - position, i64(0)), i64(rows)));
         }
@@ -88,7 +89,10 @@ template <bool Backward> static __device__ void gather(const GatherArgs &a) {
     char *tile = (char *)shared + a.block_cols * sizeof(ColumnRun);
     const auto grid = cooperative_groups::this_grid();
     const u64 thread = u64(blockIdx.x) * blockDim.x + threadIdx.x, threads = u64(gridDim.x) * blockDim.x;
-    const u64 kept_words = (a.slots.slot - 1) * a.slots.cols;
+    const u32 grain = a.grain.divisor;
+    const u64 kept_words = (a.slots.slot - 1) * a.slots.cols * grain;
+    // Element of a word: nearly always the word itself.
+    const auto element = [&](u32 word) { return grain == 1 ? word : a.grain.div(word); };
     using W = Word<WORD>;
 
     for (u64 m = 0; m < a.batch; m++) {
@@ -106,17 +110,19 @@ template <bool Backward> static __device__ void gather(const GatherArgs &a) {
                 for (u32 r = warp; r < k.rows; r += warps) {
                     char *place = k.row(a, matrix, r), *held = tile + r * a.pitch;
 #pragma unroll 4
-                    for (u32 c = lane; c < k.cols; c += kWarp)
-                        if (in_run(runs[c], r)) move(read, held + c * WORD, place + c * WORD);
+                    for (u32 w = lane; w < k.cols * grain; w += kWarp)
+                        if (in_run(runs[element(w)], r)) move(read, held + w * WORD, place + w * WORD);
                 }
             };
             const auto by_columns = [&](bool read) {
                 for (u32 c = warp; c < k.cols; c += warps) {
                     const ColumnRun run = runs[c];
-                    char *place = matrix + run.start, *held = tile + c * WORD;
+                    char *place = matrix + run.start, *held = tile + c * grain * WORD;
 #pragma unroll 4
-                    for (u32 r = run.lo + lane; r < run.hi; r += kWarp)
-                        move(read, held + r * a.pitch, place + u64(r) * WORD);
+                    for (u32 w = run.lo * grain + lane; w < run.hi * grain; w += kWarp) {
+                        const u32 r = element(w);
+                        move(read, held + r * a.pitch + (w - r * grain) * WORD, place + u64(w) * WORD);
+                    }
                 }
             };
             if (Backward)
@@ -135,7 +141,7 @@ template <bool Backward> static __device__ void gather(const GatherArgs &a) {
             // What the last chunk's slots hold of the first rows, now that chunk 0 has been read.
             grid.sync();
             for (u64 e = thread; e < kept_words; e += threads) {
-                const u64 j = e % a.slots.cols, position = j * a.slots.rows + e / a.slots.cols;
+                const u64 j = e / grain % a.slots.cols, position = j * a.slots.rows + e / grain / a.slots.cols;
                 if (a.slots.slot_div.div(position) * a.slots.slot < j * a.slots.rows) ((W *)matrix)[e] = ((const W *)a.kept)[e];
             }
             grid.sync();

@@ -80,7 +80,7 @@ fn tiles() -> Vec<Case> {
     ]
     .map(|(t, word)| tile(t, word))
     .to_vec();
-    cases.push(case("0210! in place, 2 GiB", [512, 64, 256, 64, 1], 4, GROUP));
+    cases.push(case("0210! in place 2 GiB", [512, 64, 256, 64, 1], 4, GROUP));
     cases
 }
 
@@ -122,9 +122,9 @@ fn moves() -> Vec<Case> {
     for unit in [64, 128] {
         let shape = [1, 16384 / unit, unit, 16384 / unit, unit];
         cases.push(case("2100! of equal sides", shape, 4, GLOBAL));
-        cases.push(case("2100! of equal sides, swapped", shape, 4, PER_CYCLE));
+        cases.push(case("2100! of equal sides swapped", shape, 4, PER_CYCLE));
         let shape = [1, 16384 / unit, unit, 8192 / unit, unit];
-        cases.push(case("2100! of short cycles, P-IPT", shape, 4, PER_CYCLE));
+        cases.push(case("2100! of short cycles P-IPT", shape, 4, PER_CYCLE));
     }
     cases.push(case("100! P-IPT", [1, 8239, 1, 509, 64], 4, PER_CYCLE));
     cases.push(case("elements along cycles", [1, 16381, 1, 8191, 1], 4, GLOBAL));
@@ -231,7 +231,7 @@ fn words() -> Vec<Case> {
             GROUP,
         ));
         cases.push(case(
-            "010! of 27 KB, odd",
+            "010! of 27 KB odd",
             [(1 << 30) / (33 * 1700), 33, 1, (1700 / word) | 1, 1],
             word,
             GROUP,

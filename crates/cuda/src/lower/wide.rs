@@ -190,9 +190,6 @@ pub fn gather(
         return Err(Infeasible::NoBarrier { scope: "the grid" });
     }
     let word = widest_word(&[at.elem_bytes, at.alignment]);
-    if word != at.elem_bytes {
-        return Err(Infeasible::NoKernel);
-    }
     let room = Room {
         blocks: at.device.units,
         shared_bytes: at.device.shared_bytes,
@@ -203,11 +200,11 @@ pub fn gather(
         col_step: 1,
     };
     let extended = slots.longest_chunk() + slots.slot() - 1;
-    let split = room.split(extended, slots.cols(), word).ok_or(Infeasible::OnChip {
-        need: extended * slots.cols() * word,
+    let split = room.split(extended, slots.cols(), at.elem_bytes).ok_or(Infeasible::OnChip {
+        need: extended * slots.cols() * at.elem_bytes,
         have: room.blocks * room.shared_bytes,
     })?;
-    let kept = (slots.slot() - 1) * slots.cols() * word;
+    let kept = (slots.slot() - 1) * slots.cols() * at.elem_bytes;
     Ok(Call {
         family: Family::SlotGather,
         word,
@@ -220,14 +217,15 @@ pub fn gather(
         shared_bytes: (split.block_cols * RUN_BYTES + split.shared_rows * split.pitch) as u32,
         cooperative: true,
         cluster: 1,
-        params: slot_map(Params::new().u64(0), batch, slots, direction, word, false)
+        params: slot_map(Params::new().u64(0), batch, slots, direction, at.elem_bytes, false)
             .u64(batch as u64)
-            .u64((slots.len() * word) as u64)
+            .u64((slots.len() * at.elem_bytes) as u64)
             .u64(slots.chunks() as u64)
             .u32(field(split.block_rows)?)
             .u32(field(split.block_cols)?)
             .u32(field(split.across)?)
-            .u32(field(split.pitch)?),
+            .u32(field(split.pitch)?)
+            .div32(field(at.elem_bytes / word)?),
         workspace: Workspace::Kept(kept),
     })
 }
