@@ -85,10 +85,15 @@ fn wisdom(
     Ok((None, None))
 }
 
+/// The estimated speed, none where nothing moves.
+fn gb_per_s(plan: &Plan) -> Option<f64> {
+    Some(plan.gb_per_s()).filter(|rate| rate.is_finite())
+}
+
 /// The plan as the library prints it, but no number for the speed at which nothing moves.
 fn in_full(plan: &Plan) -> String {
     let text = format!("{plan:#}");
-    if plan.gb_per_s().is_finite() {
+    if gb_per_s(plan).is_some() {
         return text;
     }
     text.replace("NaN GB/s", "- GB/s").replace("inf GB/s", "- GB/s")
@@ -105,7 +110,7 @@ fn table(survey: &Survey) -> String {
             "{:<22} {:>9} {:>8} GB/s, passes {}, workspace {}\n    {plan}",
             plan.route,
             duration(plan.seconds),
-            rate(plan.gb_per_s()),
+            rate(gb_per_s(plan)),
             plan.passes(),
             bytes(plan.workspace_bytes),
         );
@@ -155,7 +160,7 @@ fn json(candidates: &[Plan], declined: &[Declined], refused: Option<Refused>) ->
         passes: plan.passes(),
         workspace_bytes: plan.workspace_bytes,
         estimated_seconds: plan.seconds,
-        gb_per_s: Some(plan.gb_per_s()).filter(|rate| rate.is_finite()),
+        gb_per_s: gb_per_s(plan),
         plan: plan.to_string(),
     });
     let declined =

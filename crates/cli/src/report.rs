@@ -236,8 +236,8 @@ pub fn duration(seconds: f64) -> String {
 }
 
 /// GB/s; where nothing moved there is no number.
-pub fn rate(gb_per_s: f64) -> String {
-    if gb_per_s.is_finite() { format!("{gb_per_s:.2}") } else { "-".to_string() }
+pub fn rate(gb_per_s: Option<f64>) -> String {
+    gb_per_s.map_or_else(|| "-".to_string(), |rate| format!("{rate:.2}"))
 }
 
 /// A number of bytes in the unit that suits it.

@@ -21,8 +21,10 @@ pub fn run(args: &TuneArgs) -> Result<String, Error> {
     Ok(if args.json { json(&measured) } else { table(&measured, args) })
 }
 
-fn gb_per_s(measured: &Measured) -> f64 {
-    2.0 * measured.plan.problem.bytes() as f64 / measured.time.as_secs_f64() / 1e9
+/// None where nothing moves: a call's time is not the speed of a move.
+fn gb_per_s(Measured { plan, time, .. }: &Measured) -> Option<f64> {
+    let rate = 2.0 * plan.problem.bytes() as f64 / time.as_secs_f64() / 1e9;
+    Some(rate).filter(|rate| plan.passes() > 0 && rate.is_finite())
 }
 
 fn table(measured: &[Measured], args: &TuneArgs) -> String {
@@ -74,7 +76,7 @@ fn json(measured: &[Measured]) -> String {
             tile: candidate.plan.tile,
             seconds: candidate.time.as_secs_f64(),
             estimated_seconds: candidate.plan.seconds,
-            gb_per_s: Some(gb_per_s(candidate)).filter(|rate| rate.is_finite()),
+            gb_per_s: gb_per_s(candidate),
             runs: candidate.runs,
             workspace_bytes: candidate.plan.workspace_bytes,
             plan: candidate.plan.to_string(),

@@ -35,7 +35,8 @@ fn plans_are_printed() {
 fn where_nothing_moves_there_is_no_speed() {
     let directory = directory();
     for problem in ["0x5 --elem-bytes 4", "1x1 --elem-bytes 64 --batch 3"] {
-        for line in [format!("plan {problem}"), format!("plan {problem} --all")] {
+        for line in ["plan {}", "plan {} --all", "tune {} --budget 0"] {
+            let line = line.replace("{}", problem);
             let text = good(&directory, &line);
             assert!(text.contains(" - GB/s"), "{text}");
             assert!(!text.contains("NaN") && !text.contains("inf "), "{text}");
