@@ -36,7 +36,7 @@ pub fn run(args: &PlanArgs) -> Result<String, Error> {
     Ok(if args.json {
         json(std::slice::from_ref(&plan), &plan.declined, refused)
     } else {
-        in_full(&plan)
+        format!("{plan:#}")
     })
 }
 
@@ -88,15 +88,6 @@ fn wisdom(
 /// The estimated speed, none where nothing moves.
 fn gb_per_s(plan: &Plan) -> Option<f64> {
     Some(plan.gb_per_s()).filter(|rate| rate.is_finite())
-}
-
-/// The plan as the library prints it, but no number for the speed at which nothing moves.
-fn in_full(plan: &Plan) -> String {
-    let text = format!("{plan:#}");
-    if gb_per_s(plan).is_some() {
-        return text;
-    }
-    text.replace("NaN GB/s", "- GB/s").replace("inf GB/s", "- GB/s")
 }
 
 /// Every candidate, fastest first, a line of figures and the plan below it; then the routes that

@@ -47,8 +47,8 @@ pub enum RunError {
         /// Bytes given.
         have: usize,
     },
-    /// The workspace could not be allocated.
-    #[error("no memory for {bytes} bytes of workspace")]
+    /// The workspace, or data to measure on, could not be allocated.
+    #[error("no memory for {bytes} bytes")]
     OutOfMemory {
         /// Bytes asked for.
         bytes: usize,

@@ -54,7 +54,8 @@ impl Plan {
         self.stages.iter().fold(offset, |at, stage| stage.shape.dest(at))
     }
 
-    /// Estimated GB/s: twice the matrix's bytes over the estimated seconds.
+    /// Estimated GB/s: twice the matrix's bytes over the estimated seconds; no number where nothing
+    /// moves.
     pub fn gb_per_s(&self) -> f64 {
         2.0 * self.problem.bytes() as f64 / self.seconds / 1e9
     }
@@ -74,7 +75,10 @@ impl Plan {
         writeln!(f, "route      {} (tile {} x {})", self.route, self.tile.m, self.tile.n)?;
         writeln!(f, "passes     {}", self.passes())?;
         writeln!(f, "workspace  {} bytes", self.workspace_bytes)?;
-        write!(f, "estimate   {:.3} ms, {:.1} GB/s", self.seconds * 1e3, self.gb_per_s())?;
+        write!(f, "estimate   {:.3} ms", self.seconds * 1e3)?;
+        if self.passes() > 0 {
+            write!(f, ", {:.1} GB/s", self.gb_per_s())?;
+        }
         for (k, stage) in self.stages.iter().enumerate() {
             let launch = &stage.launch;
             write!(f, "\nstage {}    {stage}", k + 1)?;
