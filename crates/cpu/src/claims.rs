@@ -9,6 +9,9 @@
 //!   what it carries for what lies there and goes on. If another worker took it, that one started
 //!   there: this worker waits until the place is read, leaves what it carries, and ends.
 //!
+//! A worker may take a run of places before it gets to the first of them: nobody waits for a place
+//! that was taken by arriving. What it starts it reads at once.
+//!
 //! Every content is read once, by whoever took it, and every place is written once, by the one
 //! worker that carries its predecessor's content. The only two accesses of a place by different
 //! workers are a starter's read and an arrival's write, and mark-read (release) to wait-read
@@ -79,13 +82,6 @@ impl<'a> Claims<'a> {
     pub fn is_taken(&self, p: usize) -> bool {
         let (word, bit) = self.layout.place(p, self.positions);
         self.words[word].load(Ordering::Relaxed) & bit_mask(bit) != 0
-    }
-
-    /// Where the flag of `p` lies, to be asked for ahead: flags of a large matrix fit no near cache.
-    #[inline]
-    pub fn flag(&self, p: usize) -> *const AtomicU32 {
-        let (word, _) = self.layout.place(p, self.positions);
-        &raw const self.words[word]
     }
 
     /// Claims the content of `p`; true for the one who gets it.

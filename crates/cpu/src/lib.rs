@@ -10,6 +10,7 @@
 //! | `shared` | movers in which several threads work on one matrix: the crate's only `unsafe` |
 //! | `path` | where super-elements go, with the divisions prepared |
 //! | `parts` | splitting work over rayon's threads |
+//! | `squares` | squares transposed where they lie: the order of their tiles |
 //! | `small` | matrices that fit a buffer on the stack |
 //! | [`oracle`] | the naive transposition that everything is tested against |
 //!
@@ -25,6 +26,7 @@ mod parts;
 mod path;
 mod shared;
 mod small;
+mod squares;
 mod stages;
 
 /// What `claims` is made of; its model-checking test puts a model checker's in their place.

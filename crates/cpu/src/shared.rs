@@ -19,7 +19,15 @@ use crate::claims::Claims;
 use crate::executor::{Executor, RunError, Workspace};
 use crate::parts;
 use crate::path::Path;
+use crate::squares::{Ahead, Squares, TILE_BYTES, Tile};
 use turntile_simd::{self as simd, Block};
+
+/// Initialised bytes as bytes that need not be.
+#[cfg(test)]
+pub(crate) fn as_bytes(data: &[u8]) -> &[Byte] {
+    // SAFETY: MaybeUninit<u8> has the layout of u8, and every u8 is a valid one.
+    unsafe { std::slice::from_raw_parts(data.as_ptr().cast(), data.len()) }
+}
 
 /// Runs `executor` on initialised bytes.
 pub(crate) fn run_on_bytes(
@@ -153,206 +161,122 @@ struct Worker<'a> {
     claims: Claims<'a>,
 }
 
-/// Chains in flight at most; scratch usually sets fewer.
-const MOST_CHAINS: usize = 32;
+/// Chains of a worker at most; scratch usually sets fewer.
+const MOST_CHAINS: usize = 16;
 
-/// Chains that step before their next places are asked for.
-const GROUP: usize = 8;
+/// Steps that are settled before the first of them is made: flags and divisions in a burst, so that
+/// neither stands between two moves (20000x12000, super-elements of 640 bytes: 45% of a copy with
+/// each step settled as it is made, 66% in bursts).
+const BURST: usize = 256;
 
-/// What a chain does next.
+/// Bytes of super-elements whose lines are asked for ahead of the one that moves: 8 to 16 KiB
+/// measured best for 256 bytes to 4 KiB each.
+const AHEAD: usize = 24 << 10;
+
+/// A step of a chain, settled: it brings what the chain carries to `to`.
 #[derive(Clone, Copy)]
-enum Chain {
-    /// Looks for a place to start.
-    Idle,
-    /// Starts there, if it is still free.
-    Starts(usize),
-    /// Arrives there with what it carries.
-    Arrives(usize),
+struct Step {
+    chain: usize,
+    to: usize,
+    /// Another chain started there, and this one ends.
+    ends: bool,
 }
 
 impl Worker<'_> {
-    fn lean(&self, mut starters: Range<usize>, scratch: &mut [Byte], mode: u32) {
-        let u = self.path.unit_bytes();
-        let d = scratch.len() / u - 1;
-        let n = self.path.positions();
-        let mut next = [usize::MAX; 32];
-        let mut live = 0usize;
-        let t = std::time::Instant::now();
-        let mut ord: Vec<u32> = Vec::new();
-        if mode == 2 {
-            loop {
-                for k in 0..d {
-                    let mut p = next[k];
-                    if p == usize::MAX {
-                        let Some(s) =
-                            starters.find(|&s| !self.claims.is_taken(s) && self.path.succ(s) != s)
-                        else {
-                            continue;
-                        };
-                        self.claims.take(s);
-                        ord.push(s as u32);
-                        p = self.path.succ(s);
-                        live += 1;
-                    } else {
-                        ord.push(p as u32);
-                        if self.claims.take(p) {
-                            p = self.path.succ(p);
-                        } else {
-                            next[k] = usize::MAX;
-                            live -= 1;
-                            continue;
-                        }
-                    }
-                    next[k] = p;
-                }
-                if live == 0 && starters.is_empty() {
-                    break;
-                }
-            }
-            eprintln!("order {:?} {}", t.elapsed(), ord.len());
-            let t = std::time::Instant::now();
-            for i in 0..ord.len() - d {
-                let p = ord[i] as usize;
-                let q = ord[i + d] as usize;
-                let place = unsafe { self.shared.slice_mut(p * u, u) };
-                simd::swap(&mut scratch[(i % d) * u..][..u], place);
-                self.shared.prefetch(q * u, u);
-            }
-            eprintln!("moved {:?}", t.elapsed());
-            let t = std::time::Instant::now();
-            for i in 0..ord.len() - d {
-                let p = ord[i] as usize;
-                let q = ord[i + d] as usize;
-                let place = unsafe { self.shared.slice_mut(p * u, u) };
-                simd::swap(&mut scratch[(i % d) * u..][..u], place);
-                self.shared.prefetch(q * u, u);
-            }
-            eprintln!("moved again {:?}", t.elapsed());
-            return;
-        }
-        loop {
-            for k in 0..d {
-                let mut p = next[k];
-                if p == usize::MAX {
-                    let Some(s) =
-                        starters.find(|&s| !self.claims.is_taken(s) && self.path.succ(s) != s)
-                    else {
-                        continue;
-                    };
-                    self.claims.take(s);
-                    unsafe {
-                        self.shared
-                            .slice(s * u, u)
-                            .as_ptr()
-                            .copy_to(scratch.as_mut_ptr().add(k * u), u)
-                    };
-                    p = self.path.succ(s);
-                    live += 1;
-                } else {
-                    let place = unsafe { self.shared.slice_mut(p * u, u) };
-                    simd::swap(&mut scratch[k * u..][..u], place);
-                    if self.claims.take(p) {
-                        p = self.path.succ(p);
-                    } else {
-                        next[k] = usize::MAX;
-                        live -= 1;
-                        continue;
-                    }
-                }
-                next[k] = p;
-                simd::prefetch(self.claims.flag(p).cast());
-                self.shared.prefetch(p * u, u);
-            }
-            if live == 0 && starters.is_empty() {
-                break;
-            }
-        }
-        eprintln!("lean {:?} of {n}", t.elapsed());
-    }
-
     fn run(&self, mut starters: Range<usize>, scratch: &mut [Byte]) {
-        if let Ok(l) = std::env::var("LEAN") {
-            return self.lean(starters, scratch, l.parse().unwrap());
-        }
         let unit_bytes = self.path.unit_bytes();
         let (spare, carried) = scratch.split_at_mut(unit_bytes);
-        let mut chains = [Chain::Idle; MOST_CHAINS];
+        let count = (carried.len() / unit_bytes).min(MOST_CHAINS);
+        let ahead = (AHEAD / unit_bytes).clamp(1, BURST);
+        // Where each chain goes next.
+        let mut next = [None; MOST_CHAINS];
+        let next = &mut next[..count];
+        let mut steps = Vec::with_capacity(BURST);
         loop {
-            let mut alive = false;
-            let mut carried = carried.chunks_exact_mut(unit_bytes);
-            for group in chains.chunks_mut(GROUP) {
-                for (chain, carried) in group.iter_mut().zip(&mut carried) {
-                    *chain = match *chain {
-                        Chain::Idle => self.look(&mut starters),
-                        Chain::Starts(s) => self.start(s, carried, spare),
-                        Chain::Arrives(p) => self.arrive(p, carried, spare),
-                    };
+            self.start(next, &mut starters, carried);
+            self.settle(next, &mut steps);
+            if steps.is_empty() {
+                // A starter that was taken meanwhile leaves its chain without one.
+                if starters.is_empty() {
+                    return;
                 }
-                // The lines of a group's next steps are asked for together, a round ahead: their
-                // address translations overlap.
-                for chain in group {
-                    if let Chain::Starts(p) | Chain::Arrives(p) = *chain {
-                        simd::prefetch(self.claims.flag(p).cast());
-                        self.shared.prefetch(self.path.offset(p), unit_bytes);
-                        alive = true;
-                    }
-                }
+                continue;
             }
-            if !alive && starters.is_empty() {
-                return;
+            for step in steps.iter().take(ahead) {
+                self.prefetch(step.to);
+            }
+            for (k, step) in steps.iter().enumerate() {
+                if let Some(later) = steps.get(k + ahead) {
+                    self.prefetch(later.to);
+                }
+                let carried = &mut carried[step.chain * unit_bytes..][..unit_bytes];
+                self.arrive(step, carried, spare);
             }
         }
     }
 
-    /// The next place to start at.
-    fn look(&self, starters: &mut Range<usize>) -> Chain {
+    fn prefetch(&self, p: usize) {
+        self.shared.prefetch(self.path.offset(p), self.path.unit_bytes());
+    }
+
+    /// Starts a chain in every place of `next` that has none, while there are starters.
+    fn start(&self, next: &mut [Option<usize>], starters: &mut Range<usize>, carried: &mut [Byte]) {
+        let unit_bytes = self.path.unit_bytes();
+        // Tiles that stay where they are have to be turned all the same.
         let turns = self.path.tile().is_some();
         let free = |&s: &usize| !self.claims.is_taken(s) && (turns || self.path.succ(s) != s);
-        let Some(s) = starters.find(free) else { return Chain::Idle };
-        Chain::Starts(s)
-    }
-
-    /// Starts a chain at `s`, unless it has been taken meanwhile.
-    fn start(&self, s: usize, carried: &mut [Byte], spare: &mut [Byte]) -> Chain {
-        let bytes = self.path.unit_bytes();
-        let at = self.path.offset(s);
-        // SAFETY: this worker has taken `s`, and whoever writes it waits for `s` to be marked read.
-        let read = || self.take_up(unsafe { self.shared.slice(at, bytes) }, carried);
-        if !self.claims.start(s, read) {
-            return Chain::Idle;
+        let mut found = [None; MOST_CHAINS];
+        for (found, _) in found.iter_mut().zip(&*next).filter(|(_, next)| next.is_none()) {
+            *found = starters.find(free);
+            found.inspect(|&s| self.prefetch(s));
         }
-        let next = self.path.succ(s);
-        if next == s {
-            return self.arrive(s, carried, spare);
-        }
-        Chain::Arrives(next)
-    }
-
-    /// Brings what is carried to `p`, and goes on from there unless the chain ends.
-    fn arrive(&self, p: usize, carried: &mut [Byte], spare: &mut [Byte]) -> Chain {
-        let bytes = self.path.unit_bytes();
-        let at = self.path.offset(p);
-        // SAFETY: only the carrier of its predecessor's content writes `p`, and that is this worker;
-        // nobody reads it any more: this worker has taken it, or its starter has marked it read.
-        // At most one of the two closures below runs, so there is one such slice at a time.
-        let place = || unsafe { self.shared.slice_mut(at, bytes) };
-        let carried = std::cell::Cell::new(Some(carried));
-        let put = || place().copy_from_slice(carried.take().expect("called once"));
-        let swap = || {
-            let (carried, place) = (carried.take().expect("called once"), place());
-            match self.path.tile() {
-                None => simd::swap(carried, place),
-                Some(_) => {
-                    self.take_up(place, spare);
-                    place.copy_from_slice(carried);
-                    carried.copy_from_slice(spare);
-                }
+        let chains = next.iter_mut().zip(carried.chunks_exact_mut(unit_bytes));
+        for (s, (next, carried)) in found.into_iter().zip(chains) {
+            let Some(s) = s else { continue };
+            let at = self.path.offset(s);
+            // SAFETY: this worker has taken `s`; whoever writes it waits for `s` to be marked read.
+            let read = || self.take_up(unsafe { self.shared.slice(at, unit_bytes) }, carried);
+            if self.claims.start(s, read) {
+                *next = Some(self.path.succ(s));
             }
-        };
-        if !self.claims.arrive(p, swap, put) {
-            return Chain::Idle;
         }
-        Chain::Arrives(self.path.succ(p))
+    }
+
+    /// Takes the places of the next steps, chain after chain in turn; stops early when half of the
+    /// chains have ended, so that others can start.
+    fn settle(&self, next: &mut [Option<usize>], steps: &mut Vec<Step>) {
+        steps.clear();
+        let mut alive = next.iter().flatten().count();
+        let enough = alive / 2;
+        while alive > enough && steps.len() + next.len() <= BURST {
+            for (chain, next) in next.iter_mut().enumerate() {
+                let Some(to) = *next else { continue };
+                let ends = !self.claims.take(to);
+                *next = (!ends).then(|| self.path.succ(to));
+                alive -= usize::from(ends);
+                steps.push(Step { chain, to, ends });
+            }
+        }
+    }
+
+    /// Brings what is carried to its place, and takes up what lay there unless the chain ends.
+    fn arrive(&self, step: &Step, carried: &mut [Byte], spare: &mut [Byte]) {
+        let bytes = self.path.unit_bytes();
+        if step.ends {
+            self.claims.wait_read(step.to);
+        }
+        // SAFETY: only the carrier of its predecessor's content writes `to`, and that is this worker;
+        // nobody reads it any more: this worker has taken it, or its starter has marked it read.
+        let place = unsafe { self.shared.slice_mut(self.path.offset(step.to), bytes) };
+        match self.path.tile() {
+            _ if step.ends => place.copy_from_slice(carried),
+            None => simd::swap(carried, place),
+            Some(_) => {
+                self.take_up(place, spare);
+                place.copy_from_slice(carried);
+                carried.copy_from_slice(spare);
+            }
+        }
     }
 
     /// Reads the content of a place, transposed if tiles are transposed on the way.
@@ -388,121 +312,68 @@ pub(crate) fn rotate_cycles(data: &mut [Byte], all: Path, parts: usize) {
     }
 }
 
-/// Squares of `side` elements, `mid` of them side by side in each of `batch` bands, every one
-/// transposed where it lies: 010! for one square matrix (`mid = 1`), 0210! for square tiles.
-#[derive(Clone, Copy)]
-pub(crate) struct Squares {
-    /// Bands.
-    pub batch: usize,
-    /// Rows and columns of a square.
-    pub side: usize,
-    /// Squares of a band.
-    pub mid: usize,
-    /// Bytes of an element.
-    pub elem_bytes: usize,
-}
-
-/// Bytes of a row of the tiles that change places, and rows of one: both together fill 16 KiB.
-const TILE_ROW_BYTES: usize = 256;
-const TILE_ROWS: usize = 64;
-
-/// Tiles of one thread on its stack.
-struct TileBuffers {
-    upper: [Byte; TILE_ROW_BYTES * TILE_ROWS],
-    lower: [Byte; TILE_ROW_BYTES * TILE_ROWS],
-    turned: [Byte; TILE_ROW_BYTES * TILE_ROWS],
-}
-
-/// Transposes all squares, tile pair by tile pair.
-pub(crate) fn swap_tile_pairs(data: &mut [Byte], squares: Squares, parts: usize) {
+/// Transposes all squares where they lie, block pair by block pair; while one pair's tiles change
+/// places in the second-level cache, the lines of the next pair are asked for.
+pub(crate) fn swap_squares(data: &mut [Byte], squares: Squares, parts: usize) {
     let shared = Shared::new(data);
-    let Squares { batch, side, mid, elem_bytes } = squares;
-    let tile = (TILE_ROW_BYTES / elem_bytes).clamp(1, TILE_ROWS);
-    let (count, down) = (batch * mid, side.div_ceil(tile));
     parts::run_on(0..parts, &mut [], 0, |part, _| {
-        const EMPTY: [Byte; TILE_ROW_BYTES * TILE_ROWS] =
-            [Byte::uninit(); TILE_ROW_BYTES * TILE_ROWS];
-        let mut buffers = TileBuffers { upper: EMPTY, lower: EMPTY, turned: EMPTY };
-        // Many squares: a run of them each. Few: every so-many-th row of tiles, which balances the
-        // triangle.
-        let (own_squares, own_rows) = if count >= 2 * parts {
-            (parts::share(count, parts, part), (0..down).step_by(1))
-        } else {
-            (0..count, (part..down.max(part)).step_by(parts))
-        };
-        for square in own_squares {
-            let first = (square / mid * side * mid + square % mid) * side;
-            for i in own_rows.clone() {
-                for j in i..down {
-                    let pair = TilePair {
-                        first,
-                        pitch: mid * side,
-                        i: i * tile,
-                        j: j * tile,
-                        tile,
-                        squares,
-                    };
-                    // SAFETY: the pair belongs to this part alone: its square does, or its tile row.
-                    unsafe { pair.swap(shared, &mut buffers) };
-                }
-            }
+        let mut buffers = [[Byte::uninit(); TILE_BYTES]; 2];
+        let pairs = parts::share(squares.pairs(), parts, part);
+        for n in pairs.clone() {
+            let [here, next] = [n, n + 1].map(|n| squares.pair(n));
+            let mut ahead = Ahead::new(if n + 1 < pairs.end { next.areas() } else { [None; 2] });
+            let lines = ahead.lines().div_ceil(here.tile_pairs());
+            here.for_tile_pairs(|upper, lower| {
+                // SAFETY: the tiles are of a pair of blocks that belongs to this part alone.
+                unsafe { swap_tiles(shared, squares, upper, lower, &mut buffers) };
+                ahead.next_lines(lines, |offset| simd::prefetch(shared.start.wrapping_add(offset)));
+            });
         }
     });
 }
 
-/// The tiles at rows `i`, columns `j` and at rows `j`, columns `i` of a square.
-struct TilePair {
-    first: usize,
-    pitch: usize,
-    i: usize,
-    j: usize,
-    tile: usize,
+/// Puts each of two tiles, transposed, in the other's place; `upper` in its own when it is alone.
+///
+/// # Safety
+/// No other thread touches either tile meanwhile.
+unsafe fn swap_tiles(
+    shared: Shared,
     squares: Squares,
-}
-
-impl TilePair {
-    /// Puts each tile, transposed, in the other's place.
-    ///
-    /// # Safety
-    /// No other thread touches either tile meanwhile.
-    unsafe fn swap(&self, shared: Shared, buffers: &mut TileBuffers) {
-        let Squares { side, elem_bytes, .. } = self.squares;
-        let (rows, cols) = (self.tile.min(side - self.i), self.tile.min(side - self.j));
-        let at = |row: usize, col: usize| (self.first + row * self.pitch + col) * elem_bytes;
-        if elem_bytes > TILE_ROW_BYTES {
-            if self.i != self.j {
-                // SAFETY: tiles of one element, off the diagonal; the rest is the caller's.
-                unsafe { shared.swap(at(self.i, self.j), at(self.j, self.i), elem_bytes) };
-            }
-            return;
+    upper: Tile,
+    lower: Option<Tile>,
+    [first, second]: &mut [[Byte; TILE_BYTES]; 2],
+) {
+    let Squares { elem_bytes, .. } = squares;
+    let pitch = squares.pitch();
+    if elem_bytes > TILE_BYTES {
+        // Tiles of one element; on the diagonal it stays.
+        if let Some(lower) = lower {
+            // SAFETY: two different elements; the rest is the caller's.
+            unsafe { shared.swap(upper.offset, lower.offset, elem_bytes) };
         }
-        let load = |row: usize, col: usize, height: usize, width: usize, buffer: &mut [Byte]| {
-            for (r, line) in buffer.chunks_exact_mut(width * elem_bytes).take(height).enumerate() {
-                // SAFETY: part of one of the two tiles, which are the caller's.
-                line.copy_from_slice(unsafe { shared.slice(at(row + r, col), line.len()) });
-            }
-        };
-        let store = |row: usize, col: usize, height: usize, width: usize, buffer: &[Byte]| {
-            for (r, line) in buffer.chunks_exact(width * elem_bytes).take(height).enumerate() {
-                // SAFETY: as above.
-                unsafe { shared.slice_mut(at(row + r, col), line.len()) }.copy_from_slice(line);
-            }
-        };
-        let turn = |rows, cols, from: &[Byte], to: &mut [Byte]| {
-            simd::transpose(
-                from,
-                to,
-                Block { rows, cols, from_pitch: cols, to_pitch: rows },
-                elem_bytes,
-            );
-        };
-        load(self.i, self.j, rows, cols, &mut buffers.upper);
-        if self.i != self.j {
-            load(self.j, self.i, cols, rows, &mut buffers.lower);
-            turn(cols, rows, &buffers.lower, &mut buffers.turned);
-            store(self.i, self.j, rows, cols, &buffers.turned);
+        return;
+    }
+    let load = |tile: Tile, buffer: &mut [Byte]| {
+        let bytes = tile.cols * elem_bytes;
+        for (r, line) in buffer.chunks_exact_mut(bytes).take(tile.rows).enumerate() {
+            // SAFETY: part of one of the two tiles, which are the caller's.
+            line.copy_from_slice(unsafe { shared.slice(tile.offset + r * pitch, bytes) });
         }
-        turn(rows, cols, &buffers.upper, &mut buffers.turned);
-        store(self.j, self.i, cols, rows, &buffers.turned);
+    };
+    let store = |from: &[Byte], turned: Tile, tile: Tile| {
+        let Tile { rows, cols, .. } = turned;
+        let block = Block { rows, cols, from_pitch: cols, to_pitch: pitch / elem_bytes };
+        let to = shared.span(tile.offset, (tile.rows - 1) * pitch + tile.cols * elem_bytes);
+        // SAFETY: `from` holds a whole tile, and all of the other one is in bounds by the line above
+        // and the caller's.
+        unsafe { simd::transpose_raw(from.as_ptr(), to, block, elem_bytes) };
+    };
+    load(upper, first);
+    if let Some(lower) = lower {
+        load(lower, second);
+        store(second, lower, upper);
+        store(first, upper, lower);
+    } else {
+        store(first, upper, upper);
     }
 }

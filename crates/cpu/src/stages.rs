@@ -10,7 +10,8 @@ use crate::claims::Claims;
 use crate::gather::Chunks;
 use crate::parts;
 use crate::path::Path;
-use crate::shared::{self, Squares};
+use crate::shared;
+use crate::squares::Squares;
 use std::sync::atomic::AtomicU32;
 
 /// What a stage needs beyond the matrix when `parts` threads run it.
@@ -117,7 +118,7 @@ pub fn run(
             if in_place(&stage.shape) || matches!(stage.method, Method::TileSwap { .. }) =>
         {
             let squares = Squares { batch: e.batch, side: e.rows, mid: e.mid, elem_bytes };
-            shared::swap_tile_pairs(data, squares, parts);
+            shared::swap_squares(data, squares, parts);
         }
         (Method::BarrierSync { .. }, StageShape::Elementary(e)) => {
             barrier::run(data, e, elem_bytes, parts, scratch);

@@ -119,7 +119,7 @@ const GRID_THREADS: usize = 512;
 /// Bytes of a tile row in a square's tile-pair swap: 64 floats measured best on the H200.
 const SWAP_ROW_BYTES: usize = 256;
 /// Chains that a host thread keeps in flight: scratch for a super-element each, and one more.
-const HOST_CHAINS: usize = 16;
+const HOST_CHAINS: usize = 8;
 
 /// Everything that can move `shape`, each method with its launch; the caller drops what its
 /// workspace does not allow and picks by cost.

@@ -2,6 +2,7 @@
 
 use super::tiles::{between, choose};
 use super::{Infeasible, Route, Step, Tile, Want, something_moves, step};
+use crate::limits::DeviceKind;
 use crate::problem::Problem;
 
 /// Square tiles where they lie, then their rows across the matrix.
@@ -20,7 +21,10 @@ pub const SQUARE_TILE: Route = Route {
         if common.clone().next().is_none() {
             return Err(Infeasible::Coprime { rows, cols });
         }
-        choose(ask, common.map(|&t| Tile { m: t, n: t }), |tile| tile.m * tile.n)
+        // A host swaps within a tile, whatever its size; a GPU holds it.
+        let host = ask.limits.kind == DeviceKind::Host;
+        let held = |tile: Tile| if host { 0 } else { tile.m * tile.n };
+        choose(ask, common.map(|&t| Tile { m: t, n: t }), held)
     },
     steps: |p, Tile { m, n }| {
         let (down, across) = (p.rows() / m, p.cols() / n);
