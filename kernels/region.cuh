@@ -176,9 +176,23 @@ __device__ void store_run(const char *tile, u32 pitch, char *to, u32 words, u32 
     }
 }
 
+// Square tiles side by side, `count` of them, each transposed where it lies: row c of them all is one run.
+template <int W>
+__device__ void store_tiles(const char *tile, u32 pitch, char *to, u64 stride, u32 count, const Divisor<u32> &side) {
+    const u32 run = count * side.divisor, total = side.divisor * run, step = blockDim.x;
+    Walk w(threadIdx.x, step, run, W, 0, stride, W);
+#pragma unroll 4
+    for (u32 e = threadIdx.x; e < total; e += step) {
+        const u32 i = side.div(w.inner), r = w.inner - i * side.divisor;
+        *(Word<W> *)(to + w.b) = *(const Word<W> *)(tile + w.a + r * pitch + i * side.divisor * W);
+        w.advance();
+    }
+}
+
 // How the host found it best to move narrow words: in granules of 4 bytes where alignment allows.
 // `kRuns`: instances that lie together are written as one run, and `kRunLoads`: read as one too.
-enum : u32 { kWideLoads = 1, kWideStores = 2, kRuns = 4, kRunLoads = 8 };
+// `kBands`: stacked instances are square tiles side by side.
+enum : u32 { kWideLoads = 1, kWideStores = 2, kRuns = 4, kRunLoads = 8, kBands = 16 };
 
 template <int W> constexpr int kPack = W < 4 ? 4 / W : 1;
 

@@ -139,8 +139,8 @@ impl Gpu {
         &self.0.device
     }
 
-    /// Loads what `plan` needs, for matrices at addresses that are multiples of 16 or of the element's
-    /// size, whichever is more; [`Work::of_plan`] and [`prepare_work`](Self::prepare_work) serve others.
+    /// Loads what `plan` needs, for matrices at addresses that are multiples of 16; [`Work::of_plan`] and
+    /// [`prepare_work`](Self::prepare_work) serve others.
     ///
     /// # Errors
     /// [`CudaError`]: the plan is not for a GPU, has a stage without a kernel here, or the driver refuses.

@@ -11,6 +11,9 @@ use crate::params::Params;
 /// Bytes that small instances are stacked to in a block: 16 to 64 KB measured alike on an H200.
 const STACK_BYTES: usize = 24 << 10;
 
+/// Bytes of the tiles side by side that a block holds (0210!): longer runs of memory than one tile's.
+const BAND_BYTES: usize = 56 << 10;
+
 /// A block holds a whole instance, or several small ones.
 pub fn block(e: Elementary, at: At) -> Result<Call, Infeasible> {
     // A super-element of a word's size is a word.
@@ -26,18 +29,25 @@ pub fn block(e: Elementary, at: At) -> Result<Call, Infeasible> {
     let instances = e.batch * e.mid;
     let unit_bytes = e.unit * word;
     let bytes = e.rows * e.cols * unit_bytes;
-    let stacked =
-        if e.mid > 1 || e.unit > 1 { 1 } else { (STACK_BYTES / bytes).clamp(1, instances.max(1)) };
+    let side_by_side = e.mid > 1 && e.unit == 1;
+    let stacked = match (e.mid, e.unit) {
+        (1, 1) => (STACK_BYTES / bytes).clamp(1, instances.max(1)),
+        (mid, 1) => (BAND_BYTES / bytes).clamp(1, mid),
+        _ => 1,
+    };
     let (row_bytes, column_bytes) = (e.mid * e.cols * unit_bytes, e.mid * e.rows * unit_bytes);
     let instance_bytes = if e.mid > 1 { e.cols * unit_bytes } else { bytes };
-    let one = OnChip { e, word, stacked, row_bytes, column_bytes };
+    let one = OnChip { e, word, stacked, side_by_side, row_bytes, column_bytes };
     let fits = |held: &Held| held.shared_bytes <= at.device.shared_bytes;
     let held = one.micro(at).filter(fits).unwrap_or_else(|| one.by_words(at));
+    let stacked = if held.entry == "barrier_micro" && side_by_side { 1 } else { stacked };
+    let blocks =
+        if side_by_side { e.batch * e.mid.div_ceil(stacked) } else { instances.div_ceil(stacked) };
     Ok(Call {
         family: Family::Barrier,
         word,
         entry: held.entry,
-        groups: groups(instances.div_ceil(stacked))?,
+        groups: groups(blocks)?,
         threads: held.threads as u32,
         shared_bytes: shared(held.shared_bytes, at.device)?,
         cooperative: false,
@@ -68,6 +78,8 @@ struct OnChip {
     e: Elementary,
     word: usize,
     stacked: usize,
+    /// Stacked instances are square tiles of one band; else they follow one another.
+    side_by_side: bool,
     row_bytes: usize,
     column_bytes: usize,
 }
@@ -98,15 +110,21 @@ impl OnChip {
         let vector = vector_bytes(self.word);
         let micro = vector / self.word;
         let whole = self.e.rows.is_multiple_of(micro) && self.e.cols.is_multiple_of(micro);
-        // Words of 8 and 16 bytes pass shared memory as fast on their own.
+        // Words of 8 and 16 bytes pass shared memory as fast on their own. Small tiles whose rows straddle
+        // sectors too: T = 100 ran at 64% by micro-blocks and 74% by words, T = 200, of which an H200's
+        // multiprocessor holds only one, at 84% and 65%.
         let narrow = self.word <= 4;
-        (self.e.unit == 1 && narrow && whole && at.alignment >= vector).then_some(())?;
+        let straddles = self.side_by_side && !(self.e.cols * self.word).is_multiple_of(64);
+        let sectors = !straddles || self.bytes() / self.stacked > BAND_BYTES;
+        (self.e.unit == 1 && narrow && sectors && whole && at.alignment >= vector).then_some(())?;
+        let stacked = if self.side_by_side { 1 } else { self.stacked };
+        let bytes = self.bytes() / self.stacked * stacked;
         let (rows, cols) = (self.e.rows / micro, self.e.cols / micro);
         // Strips 4 micro-blocks high: as fast as 8 where two blocks share a multiprocessor, and 8 to
         // 14 points faster where they do not (instances beyond half of shared memory).
         let down = rows.ilog2().min(2);
-        let places = self.stacked * (rows.div_ceil(1 << down) << down) * cols;
-        let threads = threads_for(self.bytes(), 512);
+        let places = stacked * (rows.div_ceil(1 << down) << down) * cols;
+        let threads = threads_for(bytes, 512);
         let slots = places.div_ceil(threads) * threads;
         let shared_bytes = slots * micro * vector;
         Some(Held { entry: "barrier_micro", threads, shared_bytes, pitch: 0, wide: 0, down })
@@ -121,8 +139,9 @@ impl OnChip {
         };
         let wide_loads = aligned([cols * self.word, self.row_bytes]);
         let wide_stores = aligned([rows * self.word, self.column_bytes]);
-        let row = cols * unit * self.word;
-        let lines = self.stacked * rows;
+        let (across, down) = if self.side_by_side { (self.stacked, 1) } else { (1, self.stacked) };
+        let row = across * cols * unit * self.word;
+        let lines = down * rows;
         let together = self.e.mid == 1 && unit == 1;
         // Narrow words in rows that are no whole granules of 4 bytes: everything as one run.
         let run_loads = together && self.word < 4 && !wide_loads;
@@ -135,7 +154,8 @@ impl OnChip {
         let wide = u32::from(wide_loads)
             | u32::from(wide_stores) << 1
             | u32::from(runs) << 2
-            | u32::from(run_loads) << 3;
+            | u32::from(run_loads) << 3
+            | u32::from(self.side_by_side) << 4;
         Held {
             entry: "barrier_block",
             threads: self.threads(),
