@@ -11,7 +11,7 @@ struct BarrierArgs {
     char *data;
     u64 instances;
     u32 rows, cols;              // of an instance
-    u32 stacked;                 // instances of a block: one after the other, or (kBands) side by side
+    u32 stacked;                 // instances of a block: one after the other, or (barrier_band) side by side
     u32 pitch;                   // bytes from row to row on chip
     u32 mid;                     // instances side by side (0210!)
     u32 wide;
@@ -30,23 +30,10 @@ static __device__ u64 instance_offset(const BarrierArgs &a, u64 instance) {
     return band * a.band_bytes + (instance - band * a.mid) * a.instance_bytes;
 }
 
-// 0210! with tiles side by side in a block, as wide as the block holds: longer runs of memory.
-static __device__ void band(const BarrierArgs &a, char *tile) {
-    const u32 blocks = (a.mid + a.stacked - 1) / a.stacked;
-    const u64 number = blockIdx.x / blocks;
-    const u32 first = (blockIdx.x - u32(number) * blocks) * a.stacked, count = min(a.stacked, a.mid - first);
-    char *at = a.data + number * a.band_bytes + first * a.instance_bytes;
-    load_region<WORD>(tile, a.pitch, at, a.row_bytes, a.rows, count * a.cols, a.wide);
-    copy_async_wait();
-    __syncthreads();
-    store_tiles<WORD>(tile, a.pitch, at, a.column_bytes, count, a.stack.rows);
-}
-
 // Word by word through shared memory: any shape, any alignment.
 extern "C" __global__ void __launch_bounds__(1024, 2) barrier_block(const __grid_constant__ BarrierArgs a) {
     extern __shared__ uint4 shared[];
     char *tile = (char *)shared;
-    if (a.wide & kBands) return band(a, tile);
     const u64 first = u64(blockIdx.x) * a.stacked;
     const u32 stacked = u32(min(u64(a.stacked), a.instances - first));
     char *at = a.data + instance_offset(a, first);
@@ -62,6 +49,20 @@ extern "C" __global__ void __launch_bounds__(1024, 2) barrier_block(const __grid
                         a.stack);
     else
         store_region<WORD>(tile, a.pitch, at, a.column_bytes, a.rows, a.cols, a.unit, a.wide);
+}
+
+// 0210! with tiles side by side in a block, as wide as the block holds: longer runs of memory.
+extern "C" __global__ void __launch_bounds__(1024, 2) barrier_band(const __grid_constant__ BarrierArgs a) {
+    extern __shared__ uint4 shared[];
+    char *tile = (char *)shared;
+    const u32 blocks = (a.mid + a.stacked - 1) / a.stacked;
+    const u64 number = blockIdx.x / blocks;
+    const u32 first = (blockIdx.x - u32(number) * blocks) * a.stacked, count = min(a.stacked, a.mid - first);
+    char *at = a.data + number * a.band_bytes + first * a.instance_bytes;
+    load_region<WORD>(tile, a.pitch, at, a.row_bytes, a.rows, count * a.cols, a.wide);
+    copy_async_wait();
+    __syncthreads();
+    store_tiles<WORD>(tile, a.pitch, at, a.column_bytes, count, a.stack.rows);
 }
 
 // By micro-blocks, each in its thread's slots of shared memory: rows and columns are multiples of a

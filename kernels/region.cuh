@@ -191,8 +191,7 @@ __device__ void store_tiles(const char *tile, u32 pitch, char *to, u64 stride, u
 
 // How the host found it best to move narrow words: in granules of 4 bytes where alignment allows.
 // `kRuns`: instances that lie together are written as one run, and `kRunLoads`: read as one too.
-// `kBands`: stacked instances are square tiles side by side.
-enum : u32 { kWideLoads = 1, kWideStores = 2, kRuns = 4, kRunLoads = 8, kBands = 16 };
+enum : u32 { kWideLoads = 1, kWideStores = 2, kRuns = 4, kRunLoads = 8 };
 
 template <int W> constexpr int kPack = W < 4 ? 4 / W : 1;
 

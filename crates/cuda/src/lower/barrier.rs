@@ -154,10 +154,9 @@ impl OnChip {
         let wide = u32::from(wide_loads)
             | u32::from(wide_stores) << 1
             | u32::from(runs) << 2
-            | u32::from(run_loads) << 3
-            | u32::from(self.side_by_side) << 4;
+            | u32::from(run_loads) << 3;
         Held {
-            entry: "barrier_block",
+            entry: if self.side_by_side { "barrier_band" } else { "barrier_block" },
             threads: self.threads(),
             shared_bytes: lines * pitch + skew,
             pitch,
