@@ -134,6 +134,12 @@ impl Limits {
         if self.grid_barrier { self.units * (self.group_bytes + self.register_bytes) } else { 0 }
     }
 
+    /// On-chip bytes that the gather pass can use for a chunk and its halo: the shared memory of all
+    /// units, less a tenth for rows padded to odd pitches and for what a split into rectangles wastes.
+    pub fn gather_bytes(&self) -> usize {
+        if self.grid_barrier { self.units * self.group_bytes / 10 * 9 } else { 0 }
+    }
+
     /// Workspace a plan may use when the problem sets no cap: on a host 2% of the matrix and 1 MiB for
     /// each thread, of at most 32; on a GPU 2% of the matrix, or 16 MiB where that is more.
     pub fn default_cap(&self, problem: &Problem) -> usize {

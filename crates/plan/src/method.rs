@@ -4,7 +4,7 @@ use std::fmt;
 
 use turntile_perm::Elementary;
 
-use crate::flags::{FLAG_PLANES, FlagLayout};
+use crate::flags::{FLAG_PLANES, FlagLayout, GPU_FLAG_PLANES};
 use crate::limits::{DeviceKind, Limits};
 use crate::routes::Infeasible;
 use crate::stage::{Stage, StageShape};
@@ -164,6 +164,14 @@ fn over(work: usize, threads: usize, on_chip_bytes: usize, limits: &Limits) -> L
     Launch { groups, threads, lanes: 1, on_chip_bytes, flag_words: 0, kept_bytes: 0 }
 }
 
+/// Planes of flag words.
+fn planes(limits: &Limits) -> usize {
+    match limits.kind {
+        DeviceKind::Host => FLAG_PLANES,
+        DeviceKind::Gpu => GPU_FLAG_PLANES,
+    }
+}
+
 /// Methods that hold tiles on chip.
 fn in_tiles(e: Elementary, elem_bytes: usize, limits: &Limits) -> Vec<(Method, Launch)> {
     let bytes = e.instance_len() * elem_bytes;
@@ -193,7 +201,7 @@ fn in_tiles(e: Elementary, elem_bytes: usize, limits: &Limits) -> Vec<(Method, L
         let widest =
             (0..6).rev().map(|log| FlagLayout::Spread { spreading: 1 << log, padded: true });
         let positions = e.instance_units();
-        let words = |flags: &FlagLayout| flags.words(positions) * FLAG_PLANES;
+        let words = |flags: &FlagLayout| flags.words(positions) * planes(limits);
         if let Some(flags) = widest.into_iter().find(|flags| words(flags) <= one_group / 4) {
             let launch = over(e.batch, positions.div_ceil(4), words(&flags) * 4, limits);
             let launch = match limits.kind {
@@ -251,7 +259,7 @@ fn in_cycles(shape: StageShape, elem_bytes: usize, limits: &Limits) -> Vec<(Meth
             Launch { groups, threads, lanes, on_chip_bytes, flag_words: 0, kept_bytes: 0 }
         }
     };
-    let flag_words = FLAG_PLANES * flags.words(units);
+    let flag_words = planes(limits) * flags.words(units);
     let flagged = (Method::PttwacGlobal { flags }, Launch { flag_words, ..launch });
     // Without flags a worker swaps through the leader's own place: no scratch at all.
     let bare = (Method::PerCycle, Launch { on_chip_bytes: 0, ..launch });
@@ -280,7 +288,7 @@ fn gather(
     }
     let need = chunk_bytes + halo_bytes;
     let kept = |launch, halos: usize| Launch { kept_bytes: halos * halo_bytes, ..launch };
-    if need <= limits.grid_bytes() {
+    if need <= limits.gather_bytes() {
         // One chunk after another, each over the whole grid: only the first rows are kept.
         let launch = over(limits.units, GRID_THREADS, need.div_ceil(limits.units), limits);
         return Ok((barrier(Scope::Grid), kept(launch, 1)));
@@ -290,5 +298,5 @@ fn gather(
         let launch = over(slots.chunks(), MOVE_THREADS, need, limits);
         return Ok((barrier(Scope::Group), kept(launch, slots.chunks())));
     }
-    Err(Infeasible::OnChip { need, have: limits.grid_bytes().max(limits.group_bytes) })
+    Err(Infeasible::OnChip { need, have: limits.gather_bytes().max(limits.group_bytes) })
 }

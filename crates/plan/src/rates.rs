@@ -16,6 +16,8 @@ pub struct Rates {
     pub start: f64,
     /// Seconds that each further thread of a host costs a stage.
     pub fork: f64,
+    /// Seconds that a chunk of the gather pass waits for all blocks of a GPU.
+    pub wait: f64,
     /// Tile-pair swap of a square matrix, by bytes of an element.
     pub swap: Curve,
     /// Square tiles transposed where they lie (0210!), by bytes of a tile row.
@@ -68,43 +70,77 @@ pub fn at(curve: Curve, bytes: usize) -> f64 {
     }
 }
 
-/// Two cores of an Intel Xeon (Sapphire Rapids, 2 MiB L2 each), one thread, 2026-11.
+/// Two cores of an Intel Xeon (Sapphire Rapids: 48 KiB, 2 MiB), one thread, pages of 2 MiB, 2026-11.
+/// Copies run at 16-28 GB/s; the fractions are of one at 25, at 400-960 MB, where the caches shared
+/// with others do not help. `docs/cpu.md` has the figures and how they were taken.
+///
+/// | curve | from |
+/// |---|---|
+/// | swap | 10000x10000 |
+/// | tiles, moves | 20000x12000 in tiles of 25 to 4000; short super-elements from 10007x9973 |
+/// | group | 1000000x8 and 4000000x3, tiles of 40-50 KB |
+/// | gather | 8191x4093, 7919x3001, 10007x9973 |
 pub const HOST: Rates = Rates {
-    copy: 2.0e10,
+    copy: 2.5e10,
     start: 2.0e-7,
     fork: 5.0e-6,
-    swap: &[(1, 0.10), (2, 0.20), (4, 0.35), (8, 0.5), (16, 0.6)],
-    tiles: &[(64, 0.3), (256, 0.7), (1024, 0.6), (4096, 0.3)],
-    group: &[(1, 0.05), (2, 0.1), (4, 0.2), (8, 0.35), (16, 0.5)],
+    wait: 0.0,
+    swap: &[(1, 0.35), (2, 0.45), (4, 0.54), (8, 0.57), (16, 0.64)],
+    tiles: &[(32, 0.2), (100, 0.45), (256, 0.6), (640, 0.68), (1000, 0.58), (4096, 0.55)],
+    group: &[(1, 0.38), (2, 0.8), (4, 0.95), (8, 1.04), (16, 1.1)],
     cluster: &[(1, 0.1)],
     grid: &[(1, 0.1)],
-    gather: &[(16, 0.1), (64, 0.2), (256, 0.3), (1024, 0.3)],
-    moves: &[(1, 0.004), (4, 0.016), (16, 0.06), (64, 0.3), (256, 0.5), (1024, 0.69), (4096, 1.0)],
+    gather: &[(16, 0.1), (64, 0.35), (256, 0.4), (1024, 0.45)],
+    moves: &[
+        (1, 0.002),
+        (4, 0.006),
+        (16, 0.025),
+        (64, 0.1),
+        (128, 0.2),
+        (256, 0.37),
+        (512, 0.5),
+        (1000, 0.6),
+        (2048, 0.7),
+        (5000, 1.0),
+    ],
     on_chip_moves: &[(1, 0.01), (4, 0.04), (16, 0.15)],
     per_cycle: &[(1, 0.0005), (4, 0.002), (64, 0.02), (1024, 0.1), (4096, 0.2)],
 };
 
-/// NVIDIA H200, CUDA 13.0, copies of 2 GiB at 4.25 TB/s, 2026-11 (prototypes, `docs/cost-model.md`).
+/// NVIDIA H200, driver 580, 2026-11; every point from `benches/records/h200`, at 1-2 GiB beside a
+/// copy at 4.2 TB/s in the same run.
+///
+/// | curve | from |
+/// |---|---|
+/// | start | whole plans of 52 MB less what their bytes take: 8 µs a stage, its flags cleared |
+/// | swap, group | `words.csv` |
+/// | tiles | `tiles.csv`, rows of whole lines |
+/// | cluster, moves | `barrier.csv`; figure 4.20 in `figures_4_19_4_20.csv`, units of whole lines |
+/// | grid | `on_chip.csv`, less the start |
+/// | wait, gather | `slots.csv`: 2 µs a chunk make one curve of all, over the rows read that are a chunk's own |
 pub const H200: Rates = Rates {
-    copy: 4.25e12,
-    start: 3.0e-6,
+    copy: 4.2e12,
+    start: 8.0e-6,
     fork: 0.0,
-    swap: &[(1, 0.3), (2, 0.6), (4, 0.92), (8, 0.92)],
-    tiles: &[(128, 0.85), (256, 0.98), (512, 0.90)],
-    group: &[(1, 0.4), (2, 0.65), (4, 0.81), (16, 0.81)],
-    cluster: &[(1, 0.25), (4, 0.5)],
-    grid: &[(1, 0.2), (2, 0.4), (4, 0.70), (16, 0.70)],
-    gather: &[(64, 0.3), (256, 0.35), (1024, 0.35)],
+    wait: 2.0e-6,
+    swap: &[(1, 0.87), (2, 0.95), (4, 0.95), (8, 0.93), (16, 0.93)],
+    tiles: &[(32, 0.5), (64, 0.8), (128, 0.977), (256, 0.997), (512, 0.995)],
+    group: &[(1, 0.83), (2, 0.86), (4, 0.92), (8, 0.97), (16, 0.97)],
+    cluster: &[(1, 0.5), (2, 0.6), (4, 0.70), (16, 0.75)],
+    grid: &[(1, 0.57), (2, 0.70), (4, 0.73), (8, 0.87), (16, 0.90)],
+    gather: &[(64, 0.6), (128, 0.75), (256, 0.85), (512, 0.80), (1024, 0.67), (4096, 0.62)],
     moves: &[
         (4, 0.02),
-        (16, 0.08),
-        (64, 0.18),
-        (128, 0.35),
-        (256, 0.74),
-        (512, 0.81),
-        (2048, 0.83),
+        (16, 0.10),
+        (32, 0.21),
+        (64, 0.41),
+        (128, 0.70),
+        (256, 0.85),
+        (512, 0.885),
+        (1024, 0.90),
+        (8192, 0.88),
     ],
-    on_chip_moves: &[(1, 0.02), (4, 0.08), (16, 0.2)],
+    on_chip_moves: &[(1, 0.02), (4, 0.10), (16, 0.2)],
     per_cycle: &[(4, 0.002), (128, 0.02), (1024, 0.1)],
 };
 
@@ -117,6 +153,7 @@ pub const K20: Rates = Rates {
     copy: 1.64e11,
     start: 8.0e-6,
     fork: 0.0,
+    wait: 0.0,
     swap: &[(4, 0.5), (8, 0.5)],
     tiles: &[(128, 0.5), (256, 0.5)],
     group: &[(1, 0.2), (4, 0.6)],

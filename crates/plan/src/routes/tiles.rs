@@ -134,7 +134,7 @@ pub(super) fn slot_tiles(ask: &Ask) -> Result<Vec<Tile>, Infeasible> {
             .take_while(|&slot| slot <= longest)
             .collect(),
     };
-    let held = limits.group_bytes.max(limits.grid_bytes());
+    let held = limits.group_bytes.max(limits.gather_bytes());
     let largest_chunk =
         |slot: usize| (held / row_bytes / slot * slot).clamp(slot, long / slot * slot);
     let tiles = slots.into_iter().flat_map(|slot| {
