@@ -21,9 +21,11 @@ pub struct Chunks {
     pub elem_bytes: usize,
 }
 
-/// Sides of the blocks that are transposed at a time: a 16 KiB buffer.
+/// Blocks that are transposed at a time: a 32 KiB buffer, four lines of every row.
+const BLOCK_BYTES: usize = 32 << 10;
 const BLOCK_ROW_BYTES: usize = 256;
-const BLOCK_ROWS: usize = 64;
+/// Columns whose runs are worked out at a time.
+const MOST_COLUMNS: usize = 128;
 
 /// The run of elements of one column that a chunk's slots hold.
 #[derive(Clone, Copy)]
@@ -140,87 +142,124 @@ impl Chunks {
         });
     }
 
-    /// The runs of columns `js` in chunk `c`, whose memory ends after `rows · cols` elements: the
-    /// last slot of all may be partial.
-    fn runs(&self, c: usize, js: Range<usize>) -> Vec<Run> {
+    /// The run of column `j` in chunk `c`, whose memory ends after `rows · cols` elements: the last
+    /// slot of all may be partial.
+    fn run(&self, c: usize, j: usize) -> Run {
         let (_, rows) = self.slots.chunk_rows(c);
         let end = rows * self.slots.cols();
-        js.map(|j| {
-            let (_, count, place) = self.slots.column(c, j);
-            let place = place * self.slots.slot();
-            let len = (count * self.slots.slot()).min(end - place);
-            Run { lead: self.slots.lead(c, j), place, len }
-        })
-        .collect()
+        let (_, count, place) = self.slots.column(c, j);
+        let place = place * self.slots.slot();
+        let len = (count * self.slots.slot()).min(end - place);
+        Run { lead: self.slots.lead(c, j), place, len }
     }
 
     /// Every block of columns of a chunk with its runs.
     fn for_columns(&self, c: usize, mut work: impl FnMut(Columns)) {
-        let width = self.block_side();
-        for first in (0..self.slots.cols()).step_by(width) {
-            let runs = self.runs(c, first..(first + width).min(self.slots.cols()));
-            work(Columns { runs: &runs, first });
+        let (slot, chunk) = (self.slots.slot(), self.slots.chunk());
+        let (cols, step) = (self.slots.cols(), self.slots.rows() % slot);
+        let full = c + 1 < self.slots.chunks();
+        let mut runs = [self.run(c, 0); MOST_COLUMNS];
+        let width = self.block_cols();
+        for first in (0..cols).step_by(width) {
+            let runs = &mut runs[..width.min(cols - first)];
+            runs[0] = self.run(c, first);
+            for k in 1..runs.len() {
+                // In a full chunk from column to column: no divisions.
+                let Run { lead, place, len } = runs[k - 1];
+                let lead = if lead >= step { lead - step } else { lead + slot - step };
+                let next = Run { lead, place: place + chunk, len };
+                runs[k] = if full { next } else { self.run(c, first + k) };
+            }
+            work(Columns { runs, first });
         }
     }
 
-    /// Elements of a side of the blocks that go through the stack.
-    fn block_side(&self) -> usize {
-        (BLOCK_ROW_BYTES / self.elem_bytes).clamp(1, BLOCK_ROWS)
+    /// Columns of a block.
+    fn block_cols(&self) -> usize {
+        (BLOCK_ROW_BYTES / self.elem_bytes).clamp(1, MOST_COLUMNS)
+    }
+
+    /// Rows of a block of `width` columns, 0 when not even one element fits.
+    fn block_rows(&self, width: usize) -> usize {
+        BLOCK_BYTES / (width * self.elem_bytes)
     }
 
     fn gather_chunk(&self, c: usize, chunk: &[Byte], halo: &[Byte], out: &mut [Byte]) {
+        let e = self.elem_bytes;
         let (first_row, count) = self.slots.chunk_rows(c);
+        // Past the last row, row e of column j is row e of column j + 1: one element further. The
+        // very last element of the last such row has no successor and is in no slot.
         let past_end = usize::from(first_row + count == self.slots.rows());
-        self.for_columns(c, |columns| {
-            self.gather_rows(chunk, 0, count, &columns, 0, out);
-            // Past the last row, row e of column j is row e of column j + 1: one element further.
-            let halo_rows = self.slots.slot() - 1;
-            self.gather_rows(halo, count, halo_rows, &columns, past_end, out);
-        });
-    }
-
-    /// The parts of `columns`' runs that lie in rows `first .. first + count` of the chunk, which
-    /// are the rows of `from`, `shift` elements on.
-    fn gather_rows(
-        &self,
-        from: &[Byte],
-        first: usize,
-        count: usize,
-        columns: &Columns,
-        shift: usize,
-        out: &mut [Byte],
-    ) {
-        let (e, cols, side) = (self.elem_bytes, self.slots.cols(), self.block_side());
-        let width = columns.runs.len();
-        let mut turned = [Byte::uninit(); BLOCK_ROW_BYTES * BLOCK_ROWS];
-        for x in (0..count).step_by(side) {
-            let height = side.min(count - x);
-            let start = (x * cols + columns.first + shift) * e;
-            // The very last element of the last halo row has no successor and is in no slot.
-            let block = &from[start.min(from.len())..];
-            let whole = ((height - 1) * cols + width) * e <= block.len()
-                && height * width * e <= turned.len();
-            if whole {
-                let shape = Block { rows: height, cols: width, from_pitch: cols, to_pitch: height };
-                simd::transpose(block, &mut turned, shape, e);
+        let halo = &halo[(past_end * e).min(halo.len())..];
+        let window = count + self.slots.slot() - 1;
+        let mut turned = [Byte::uninit(); BLOCK_BYTES];
+        self.for_columns(c, |Columns { runs, first }| {
+            let height = self.block_rows(runs.len()).min(window);
+            if height == 0 {
+                self.gather_long(chunk, halo, first, runs[0], out);
+                return;
             }
-            for (j, run) in columns.runs.iter().enumerate() {
-                let rows = overlap(run, first + x, height);
-                if rows.is_empty() {
-                    continue;
+            // The next block's lines, 256 bytes of each row, which no hardware sees coming.
+            let next = (first + runs.len()) * e..(first + 2 * runs.len()) * e;
+            prefetch_rows(chunk, count, self.row_bytes(), next.clone());
+            prefetch_rows(halo, window - count, self.row_bytes(), next);
+            for x in (0..window).step_by(height) {
+                let end = (x + height).min(window);
+                // The rows of the block: some of the chunk, then some of the halo.
+                let split = count.clamp(x, end);
+                let part = |from: &[Byte], row: usize, rows: Range<usize>, turned: &mut [Byte]| {
+                    let start = (row * self.slots.cols() + first) * e;
+                    let at = (rows.start - x) * e;
+                    self.turn(
+                        &from[start.min(from.len())..],
+                        rows.len(),
+                        runs.len(),
+                        height,
+                        &mut turned[at..],
+                    );
+                };
+                if x < split {
+                    part(chunk, x, x..split, &mut turned);
                 }
-                let to = (run.place + rows.start - run.lead) * e;
-                if whole {
-                    let skip = rows.start - (first + x);
-                    let column = &turned[(j * height + skip) * e..][..rows.len() * e];
-                    out[to..][..column.len()].copy_from_slice(column);
-                } else {
-                    for (k, row) in rows.enumerate() {
-                        let element = &block[((row - first - x) * cols + j) * e..][..e];
-                        out[to + k * e..][..e].copy_from_slice(element);
+                if split < end {
+                    part(halo, split - count, split..end, &mut turned);
+                }
+                for (j, run) in runs.iter().enumerate() {
+                    let rows = run.lead.max(x)..(run.lead + run.len).min(end);
+                    if !rows.is_empty() {
+                        let to = (run.place + rows.start - run.lead) * e;
+                        let column = &turned[(j * height + rows.start - x) * e..][..rows.len() * e];
+                        out[to..][..column.len()].copy_from_slice(column);
                     }
                 }
             }
+        });
+    }
+
+    /// Transposes `rows` rows of `width` elements, a row of the matrix apart, into columns `pitch`
+    /// elements apart; of the last row as much as there is.
+    fn turn(&self, from: &[Byte], rows: usize, width: usize, pitch: usize, turned: &mut [Byte]) {
+        let (e, cols) = (self.elem_bytes, self.slots.cols());
+        let whole = from.len() >= ((rows - 1) * cols + width) * e;
+        let full_rows = if whole { rows } else { rows - 1 };
+        let block = Block { rows: full_rows, cols: width, from_pitch: cols, to_pitch: pitch };
+        simd::transpose(from, turned, block, e);
+        if !whole {
+            let last = &from[(full_rows * cols * e).min(from.len())..];
+            for (j, element) in last.chunks_exact(e).take(width).enumerate() {
+                turned[(j * pitch + full_rows) * e..][..e].copy_from_slice(element);
+            }
+        }
+    }
+
+    /// One column of elements too long for the buffer.
+    fn gather_long(&self, chunk: &[Byte], halo: &[Byte], j: usize, run: Run, out: &mut [Byte]) {
+        let (e, row_bytes) = (self.elem_bytes, self.row_bytes());
+        let count = chunk.len() / row_bytes;
+        for k in 0..run.len {
+            let row = run.lead + k;
+            let (from, row) = if row < count { (chunk, row) } else { (halo, row - count) };
+            out[(run.place + k) * e..][..e].copy_from_slice(&from[row * row_bytes + j * e..][..e]);
         }
     }
 
@@ -236,7 +275,7 @@ impl Chunks {
                 continue;
             }
             let (before, column) = if c > 0 { (c - 1, j) } else { (last, j - 1) };
-            let run = self.runs(before, column..column + 1)[0];
+            let run = self.run(before, column);
             let end = self.slots.chunk_place(before) * self.slots.slot() + run.place + run.len;
             kept[j * stride * e..][..lead * e]
                 .copy_from_slice(&data[(end - lead) * e..][..lead * e]);
@@ -244,12 +283,13 @@ impl Chunks {
     }
 
     fn scatter_chunk(&self, c: usize, chunk: &[Byte], tails: Tails, out: &mut [Byte]) {
-        let (e, cols, side) = (self.elem_bytes, self.slots.cols(), self.block_side());
+        let (e, cols) = (self.elem_bytes, self.slots.cols());
         let (_, count) = self.slots.chunk_rows(c);
         let stride = self.slots.slot() - 1;
-        let mut columns_rows = [Byte::uninit(); BLOCK_ROW_BYTES * BLOCK_ROWS];
+        let mut columns_rows = [Byte::uninit(); BLOCK_BYTES];
         self.for_columns(c, |Columns { runs, first }| {
             let width = runs.len();
+            let side = self.block_rows(width).clamp(1, count);
             for x in (0..count).step_by(side) {
                 let height = side.min(count - x);
                 // Rows x.. of column j: the end of the run before it, then its own.
@@ -298,8 +338,13 @@ enum Tails<'a> {
     Before(&'a [Byte]),
 }
 
-/// The rows of `first .. first + count` that `run` covers.
-fn overlap(run: &Run, first: usize, count: usize) -> Range<usize> {
-    let start = run.lead.max(first);
-    start..(run.lead + run.len).min(first + count)
+/// Asks for `bytes` of each of `rows` rows, as far as they are there.
+fn prefetch_rows(from: &[Byte], rows: usize, row_bytes: usize, bytes: Range<usize>) {
+    const LINE: usize = 64;
+    for row in from.chunks(row_bytes).take(rows) {
+        let end = bytes.end.min(row.len());
+        for at in (bytes.start..end).step_by(LINE) {
+            simd::prefetch(&raw const row[at]);
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Where super-elements go: a stage's index map with its divisions prepared.
 
-use turntile_perm::FastDiv;
-use turntile_plan::StageShape;
+use turntile_perm::{FastDiv, Slots};
+use turntile_plan::{Direction, StageShape};
 use turntile_simd::Block;
 
 /// Super-elements to be moved along the cycles of a stage's permutation.
@@ -22,8 +22,75 @@ pub struct Path {
 enum Succ {
     /// `[outer][mid][inner]` to `[inner][mid][outer]`.
     Swap { inner: FastDiv, mid: FastDiv, outer: usize },
+    /// Slots to their final places, or back.
+    Slots(SlotPath),
     /// Anything else: as the shape says.
     Shape,
+}
+
+/// The slot pass with its divisions prepared; the last chunk, whose columns have slots of no one
+/// number, is left to [`Slots`].
+#[derive(Clone, Copy, Debug)]
+struct SlotPath {
+    slots: Slots,
+    direction: Direction,
+    /// Slots of a column in a full chunk, as a divisor.
+    per_column: FastDiv,
+    /// Slots of a full chunk.
+    per_chunk: FastDiv,
+    chunk: FastDiv,
+    slot: FastDiv,
+    rows: FastDiv,
+    /// Full chunks that have the common form: all but the last one.
+    full: usize,
+}
+
+impl SlotPath {
+    fn new(slots: Slots, direction: Direction) -> Option<Self> {
+        let divide = |by: usize| FastDiv::new(by as u64);
+        let per_column = slots.chunk() / slots.slot();
+        Some(SlotPath {
+            slots,
+            direction,
+            per_column: divide(per_column)?,
+            per_chunk: divide(per_column * slots.cols())?,
+            chunk: divide(slots.chunk())?,
+            slot: divide(slots.slot())?,
+            rows: divide(slots.rows())?,
+            full: slots.chunks() - 1,
+        })
+    }
+
+    /// The number of the first slot of column `j` that begins in the first chunk.
+    #[inline]
+    fn first(&self, j: usize) -> usize {
+        let start = j * self.slots.rows() + self.slots.slot() - 1;
+        self.slot.div(start as u64) as usize
+    }
+
+    #[inline]
+    fn succ(&self, s: usize) -> usize {
+        let k = self.per_column.divisor() as usize;
+        match self.direction {
+            Direction::Forward => {
+                let (c, within) = self.per_chunk.div_rem(s as u64);
+                if c as usize >= self.full {
+                    return self.slots.slot_dest(s);
+                }
+                let (j, number) = self.per_column.div_rem(within);
+                self.first(j as usize) + c as usize * k + number as usize
+            }
+            Direction::Backward => {
+                let (j, i) = self.rows.div_rem((s * self.slots.slot()) as u64);
+                let c = self.chunk.div(i) as usize;
+                if c >= self.full {
+                    return self.slots.slot_source(s);
+                }
+                let number = s - self.first(j as usize) - c * k;
+                c * self.per_chunk.divisor() as usize + j as usize * k + number
+            }
+        }
+    }
 }
 
 impl Path {
@@ -36,7 +103,10 @@ impl Path {
         let succ = match shape {
             StageShape::Elementary(e) => swap(e.rows, e.mid, e.cols),
             StageShape::FusedTiles { rows, cols, .. } => swap(rows, 1, cols),
-            StageShape::SlotGather { .. } | StageShape::SlotMove { .. } => None,
+            StageShape::SlotMove { slots, direction, .. } => {
+                SlotPath::new(slots, direction).map(Succ::Slots)
+            }
+            StageShape::SlotGather { .. } => None,
         };
         let batch = FastDiv::new(shape.instance_units() as u64).filter(|_| shape.batch() > 1);
         Path {
@@ -93,6 +163,7 @@ impl Path {
                 let (o, m) = mid.div_rem(rest);
                 (i as usize * mid.divisor() as usize + m as usize) * outer + o as usize
             }
+            Succ::Slots(slots) => slots.succ(p),
             Succ::Shape => self.shape.succ(p),
         }
     }
@@ -109,26 +180,43 @@ impl Path {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use turntile_perm::{Elementary, Slots};
-    use turntile_plan::Direction;
+    use turntile_perm::Elementary;
+
+    fn check(shape: StageShape) {
+        let path = Path::new(shape, 4);
+        assert_eq!(path.positions(), shape.batch() * shape.instance_units());
+        for p in 0..path.positions() {
+            let (from, to) = (path.offset(p) / 4, path.offset(path.succ(p)) / 4);
+            let unit = shape.unit();
+            // The first element of a super-element ends in its successor.
+            assert_eq!(shape.dest(from) / unit * unit, to / unit * unit, "{shape} at {p}");
+        }
+    }
 
     #[test]
     fn paths_are_the_shapes_maps() {
-        let slots = Slots::new(17, 5, 3, 6).unwrap();
+        let slots = Slots::new(15, 5, 3, 6).unwrap();
         for shape in [
             StageShape::Elementary(Elementary { batch: 1, rows: 5, mid: 1, cols: 7, unit: 3 }),
             StageShape::Elementary(Elementary { batch: 3, rows: 4, mid: 5, cols: 6, unit: 2 }),
             StageShape::FusedTiles { batch: 2, rows: 3, cols: 4, m: 5, n: 2 },
             StageShape::SlotMove { batch: 2, slots, direction: Direction::Forward },
-            StageShape::SlotMove { batch: 1, slots, direction: Direction::Backward },
+            StageShape::SlotMove { batch: 2, slots, direction: Direction::Backward },
         ] {
-            let path = Path::new(shape, 4);
-            assert_eq!(path.positions(), shape.batch() * shape.instance_units());
-            for p in 0..path.positions() {
-                let (from, to) = (path.offset(p) / 4, path.offset(path.succ(p)) / 4);
-                let unit = shape.unit();
-                // The first element of a super-element is the first of its successor.
-                assert_eq!(shape.dest(from) / unit * unit, to / unit * unit, "{shape} at {p}");
+            check(shape);
+        }
+    }
+
+    #[test]
+    fn slots_of_any_extents() {
+        for (rows, cols) in [(2, 2), (7, 5), (16, 9), (29, 12), (61, 7)] {
+            for slot in 1..=rows {
+                for k in 1..=rows / slot {
+                    let slots = Slots::new(rows, cols, slot, k * slot).unwrap();
+                    for direction in [Direction::Forward, Direction::Backward] {
+                        check(StageShape::SlotMove { batch: 1, slots, direction });
+                    }
+                }
             }
         }
     }

@@ -22,13 +22,6 @@ use crate::path::Path;
 use crate::squares::{Ahead, Squares, TILE_BYTES, Tile};
 use turntile_simd::{self as simd, Block};
 
-/// Initialised bytes as bytes that need not be.
-#[cfg(test)]
-pub(crate) fn as_bytes(data: &[u8]) -> &[Byte] {
-    // SAFETY: MaybeUninit<u8> has the layout of u8, and every u8 is a valid one.
-    unsafe { std::slice::from_raw_parts(data.as_ptr().cast(), data.len()) }
-}
-
 /// Runs `executor` on initialised bytes.
 pub(crate) fn run_on_bytes(
     executor: &Executor,
@@ -167,7 +160,7 @@ const MOST_CHAINS: usize = 16;
 /// Steps that are settled before the first of them is made: flags and divisions in a burst, so that
 /// neither stands between two moves (20000x12000, super-elements of 640 bytes: 45% of a copy with
 /// each step settled as it is made, 66% in bursts).
-const BURST: usize = 256;
+const BURST: usize = 64;
 
 /// Bytes of super-elements whose lines are asked for ahead of the one that moves: 8 to 16 KiB
 /// measured best for 256 bytes to 4 KiB each.
@@ -182,35 +175,75 @@ struct Step {
     ends: bool,
 }
 
+/// Settled steps, first in first out, on the stack.
+struct Steps {
+    ring: [Step; Steps::ROOM],
+    first: usize,
+    end: usize,
+}
+
+impl Default for Steps {
+    fn default() -> Self {
+        let none = Step { chain: 0, to: 0, ends: false };
+        Steps { ring: [none; Steps::ROOM], first: 0, end: 0 }
+    }
+}
+
+impl Steps {
+    /// A power of two: a burst more than are ever asked for ahead.
+    const ROOM: usize = 4 * BURST;
+
+    fn len(&self) -> usize {
+        self.end - self.first
+    }
+
+    fn get(&self, k: usize) -> &Step {
+        &self.ring[(self.first + k) % Steps::ROOM]
+    }
+
+    fn push(&mut self, step: Step) {
+        self.ring[self.end % Steps::ROOM] = step;
+        self.end += 1;
+    }
+
+    fn pop(&mut self) -> Option<Step> {
+        let step = (self.len() > 0).then(|| *self.get(0));
+        self.first += usize::from(step.is_some());
+        step
+    }
+}
+
 impl Worker<'_> {
     fn run(&self, mut starters: Range<usize>, scratch: &mut [Byte]) {
         let unit_bytes = self.path.unit_bytes();
         let (spare, carried) = scratch.split_at_mut(unit_bytes);
         let count = (carried.len() / unit_bytes).min(MOST_CHAINS);
-        let ahead = (AHEAD / unit_bytes).clamp(1, BURST);
+        let ahead = (AHEAD / unit_bytes).clamp(1, 2 * BURST);
         // Where each chain goes next.
         let mut next = [None; MOST_CHAINS];
         let next = &mut next[..count];
-        let mut steps = Vec::with_capacity(BURST);
+        let mut queue = Steps::default();
         loop {
             self.start(next, &mut starters, carried);
-            self.settle(next, &mut steps);
-            if steps.is_empty() {
-                // A starter that was taken meanwhile leaves its chain without one.
-                if starters.is_empty() {
-                    return;
+            let enough = next.iter().flatten().count() / 2;
+            let mut asked = 0;
+            // Settled, asked for, made: each some way ahead of the next. Chains that have ended wait
+            // until half of them have, and all steps are made.
+            loop {
+                if queue.len() <= ahead && next.iter().flatten().count() > enough {
+                    self.settle(next, &mut queue);
                 }
-                continue;
-            }
-            for step in steps.iter().take(ahead) {
-                self.prefetch(step.to);
-            }
-            for (k, step) in steps.iter().enumerate() {
-                if let Some(later) = steps.get(k + ahead) {
-                    self.prefetch(later.to);
+                while asked < queue.len().min(ahead) {
+                    self.prefetch(queue.get(asked).to);
+                    asked += 1;
                 }
+                let Some(step) = queue.pop() else { break };
+                asked -= 1;
                 let carried = &mut carried[step.chain * unit_bytes..][..unit_bytes];
-                self.arrive(step, carried, spare);
+                self.arrive(&step, carried, spare);
+            }
+            if starters.is_empty() && next.iter().all(Option::is_none) {
+                return;
             }
         }
     }
@@ -242,19 +275,14 @@ impl Worker<'_> {
         }
     }
 
-    /// Takes the places of the next steps, chain after chain in turn; stops early when half of the
-    /// chains have ended, so that others can start.
-    fn settle(&self, next: &mut [Option<usize>], steps: &mut Vec<Step>) {
-        steps.clear();
-        let mut alive = next.iter().flatten().count();
-        let enough = alive / 2;
-        while alive > enough && steps.len() + next.len() <= BURST {
+    /// Takes the places of the next steps of all chains, in turn.
+    fn settle(&self, next: &mut [Option<usize>], queue: &mut Steps) {
+        for _ in 0..BURST.div_ceil(next.len()) {
             for (chain, next) in next.iter_mut().enumerate() {
                 let Some(to) = *next else { continue };
                 let ends = !self.claims.take(to);
                 *next = (!ends).then(|| self.path.succ(to));
-                alive -= usize::from(ends);
-                steps.push(Step { chain, to, ends });
+                queue.push(Step { chain, to, ends });
             }
         }
     }

@@ -35,14 +35,9 @@ pub struct Tile {
 pub const TILE_BYTES: usize = 8 << 10;
 
 /// Bytes of a row of a block, roughly.
-const BLOCK_ROW_BYTES: usize = 1024;
+const BLOCK_ROW_BYTES: usize = 512;
 /// Bytes of a square that is a single block.
-const WHOLE_BYTES: usize = 512 << 10;
-
-/// The second-level cache as far as rows at a pitch of a power of two are concerned: lines that are
-/// so many bytes apart share a set of so many lines.
-const SET_PERIOD: usize = 128 << 10;
-const SET_LINES: usize = 16;
+const WHOLE_BYTES: usize = 256 << 10;
 
 impl Squares {
     /// Bytes from one row to the next.
@@ -62,12 +57,9 @@ impl Squares {
     /// Elements of a side of a block, the last one's perhaps less.
     fn block(&self) -> usize {
         let tile = self.tile();
-        // Rows whose lines all find room in the sets that they share, in a pair and the next.
-        let apart = 1 << self.pitch().trailing_zeros().min(SET_PERIOD.trailing_zeros());
-        let room = SET_PERIOD / apart * SET_LINES / 2;
         let whole = self.side * self.side * self.elem_bytes <= WHOLE_BYTES;
         let most = if whole { self.side } else { BLOCK_ROW_BYTES / self.elem_bytes };
-        let blocks = self.side.div_ceil(most.min(room).max(tile));
+        let blocks = self.side.div_ceil(most.max(tile));
         self.side.div_ceil(blocks).next_multiple_of(tile)
     }
 

@@ -152,6 +152,8 @@ unsafe fn avx512<const W: usize>(from: *const Byte, to: *mut Byte, block: Block)
             tiles::<__m512i, W>(from, to, block);
         } else if fits::<__m256i, W>(block) {
             tiles::<__m256i, W>(from, to, block);
+        } else if narrow_columns::<__m512i, W>(block) {
+            few_columns::<__m512i, W>(from, to, block);
         } else {
             narrow::<W>(from, to, block);
         }
@@ -185,7 +187,7 @@ unsafe fn narrow<const W: usize>(from: *const Byte, to: *mut Byte, block: Block)
     unsafe {
         if fits::<Lane, W>(block) {
             tiles::<Lane, W>(from, to, block);
-        } else if block.rows >= 2 * b && block.from_pitch == block.cols && block.cols > 1 {
+        } else if narrow_columns::<Lane, W>(block) {
             few_columns::<Lane, W>(from, to, block);
         } else if block.cols >= 2 * b && block.to_pitch == block.rows && block.rows > 1 {
             few_rows::<Lane, W>(from, to, block);
@@ -193,6 +195,16 @@ unsafe fn narrow<const W: usize>(from: *const Byte, to: *mut Byte, block: Block)
             plain::<W>(from, to, block);
         }
     }
+}
+
+/// Whether a block has fewer columns than a lane has words, and rows enough without gaps.
+#[inline(always)]
+fn narrow_columns<V: Vector, const W: usize>(block: Block) -> bool {
+    let b = 16 / W;
+    block.cols > 1
+        && block.cols < b
+        && block.from_pitch == block.cols
+        && block.rows >= 2 * b * V::LANES
 }
 
 /// Whether a block holds a micro-tile.
