@@ -116,8 +116,12 @@ const MOVE_GROUPS_PER_UNIT: usize = 8;
 const LANE_BYTES: usize = 16;
 /// Threads of a group in a grid-wide barrier (88 data registers each, see `Limits::h200`).
 const GRID_THREADS: usize = 512;
-/// Bytes of a tile row in a square's tile-pair swap: 64 floats measured best on the H200.
+/// Longest super-element of a grid-wide barrier: a matrix is split into rectangles of whole ones.
+const GRID_UNIT_BYTES: usize = 4096;
+/// Bytes of a tile row in a square's tile-pair swap, and elements at most: 128 bytes or words of 2
+/// bytes, 64 floats, 32 words of 8 and 16 of 16 measured best on the H200.
 const SWAP_ROW_BYTES: usize = 256;
+const SWAP_SIDE: usize = 128;
 /// Chains that a host thread keeps in flight: scratch for a super-element each, and one more.
 const HOST_CHAINS: usize = 8;
 
@@ -188,12 +192,16 @@ fn in_tiles(e: Elementary, elem_bytes: usize, limits: &Limits) -> Vec<(Method, L
     if bytes <= one_group {
         found.push(barrier(Scope::Group, 1, e.instance_len().div_ceil(8)));
     } else if e.mid == 1 && bytes <= limits.cluster_groups * one_group {
-        let groups = bytes.div_ceil(one_group).next_power_of_two();
-        if groups <= limits.cluster_groups {
+        // Two groups a multiprocessor overlap reading and writing: half of its memory each, if the
+        // cluster can be so large (H200: 76-79% of copy, one group 62-70%).
+        let least = bytes.div_ceil(one_group).next_power_of_two();
+        let groups = (2 * least).min(limits.cluster_groups);
+        if least <= limits.cluster_groups {
             found.push(barrier(Scope::Cluster(groups), groups, limits.group_threads));
         }
     }
-    if e.batch == 1 && e.mid == 1 && bytes > one_group && bytes <= limits.grid_bytes() {
+    let whole_grid = e.batch == 1 && e.mid == 1 && e.unit * elem_bytes <= GRID_UNIT_BYTES;
+    if whole_grid && bytes > one_group && bytes <= limits.grid_bytes() {
         found.push(barrier(Scope::Grid, limits.units, GRID_THREADS));
     }
     if e.mid == 1 {
@@ -230,8 +238,12 @@ fn square_tiles(e: Elementary, elem_bytes: usize, limits: &Limits) -> Option<(Me
         let launch = over(e.batch * e.mid, e.rows * e.rows / 8, on_chip, limits);
         return (host || bytes <= limits.group_bytes).then_some((method, launch));
     }
-    let tile = (SWAP_ROW_BYTES / elem_bytes).clamp(1, 64).min(e.rows.max(1));
-    let on_chip = if host { 0 } else { 2 * tile * tile * elem_bytes };
+    let mut tile = (SWAP_ROW_BYTES / elem_bytes).clamp(1, SWAP_SIDE).min(e.rows.max(1));
+    let held = |tile: usize| if host { 0 } else { 2 * tile * tile * elem_bytes };
+    while tile > 1 && held(tile) > limits.group_bytes {
+        tile /= 2;
+    }
+    let on_chip = held(tile);
     let across = e.rows.div_ceil(tile);
     let pairs = across * (across + 1) / 2;
     let launch = over(e.batch * pairs, MOVE_THREADS, on_chip, limits);
@@ -265,7 +277,13 @@ fn in_cycles(shape: StageShape, elem_bytes: usize, limits: &Limits) -> Vec<(Meth
     let bare = (Method::PerCycle, Launch { on_chip_bytes: 0, ..launch });
     // A super-element that does not fit on chip twice cannot be carried on a GPU.
     let carried = limits.kind == DeviceKind::Host || held >= 2;
-    carried.then_some(flagged).into_iter().chain([bare]).collect()
+    // No GPU kernel transposes tiles while one worker a cycle moves them.
+    let fused = matches!(shape, StageShape::FusedTiles { .. });
+    let alone = limits.kind == DeviceKind::Host || !fused;
+    [(carried, flagged), (alone, bare)]
+        .into_iter()
+        .filter_map(|(can, found)| can.then_some(found))
+        .collect()
 }
 
 /// The gather pass: a chunk on chip, and the rows that it reads across its end kept aside.
@@ -287,16 +305,10 @@ fn gather(
         ));
     }
     let need = chunk_bytes + halo_bytes;
-    let kept = |launch, halos: usize| Launch { kept_bytes: halos * halo_bytes, ..launch };
     if need <= limits.gather_bytes() {
         // One chunk after another, each over the whole grid: only the first rows are kept.
         let launch = over(limits.units, GRID_THREADS, need.div_ceil(limits.units), limits);
-        return Ok((barrier(Scope::Grid), kept(launch, 1)));
+        return Ok((barrier(Scope::Grid), Launch { kept_bytes: halo_bytes, ..launch }));
     }
-    if need <= limits.group_bytes {
-        // Chunks in no order: each one's next rows are kept before any is written.
-        let launch = over(slots.chunks(), MOVE_THREADS, need, limits);
-        return Ok((barrier(Scope::Group), kept(launch, slots.chunks())));
-    }
-    Err(Infeasible::OnChip { need, have: limits.gather_bytes().max(limits.group_bytes) })
+    Err(Infeasible::OnChip { need, have: limits.gather_bytes() })
 }

@@ -1,0 +1,50 @@
+//! A matrix of two prime sides, transposed in place on the GPU and compared with what it must be.
+//!
+//! `cargo run --release --example gpu --features cuda -- [ROWS COLS]`
+#![allow(unsafe_code)]
+
+use std::time::Instant;
+
+use turntile::gpu::Gpu;
+use turntile::gpu::cust::{self, prelude::*};
+use turntile::{Effort, Transpose};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let sides: Vec<usize> =
+        std::env::args().skip(1).map(|side| side.parse()).collect::<Result<_, _>>()?;
+    let (rows, cols) = if let [rows, cols] = sides[..] { (rows, cols) } else { (16_381, 20_011) };
+
+    let _context = cust::quick_init()?;
+    let gpu = Gpu::current()?;
+    let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
+    let before: Vec<u32> = (0..rows as u32 * cols as u32).collect();
+    let mut matrix = DeviceBuffer::from_slice(&before)?;
+
+    let started = Instant::now();
+    let planned = Transpose::new(rows, cols).plan_on::<u32>(&gpu)?;
+    println!("{}\nplanned and loaded in {:?}", planned.plan(), started.elapsed());
+    for (plan, why) in planned.passed_over() {
+        println!("passed over: {plan}: {why}");
+    }
+    let ready = planned.with_own_workspace()?;
+    // SAFETY: the context is current, and nothing else uses the matrix until the stream is done.
+    unsafe { ready.run(&mut matrix, &stream)? };
+    stream.synchronize()?;
+
+    let mut after = vec![0u32; rows * cols];
+    matrix.copy_to(&mut after)?;
+    let wrong =
+        (0..rows * cols).filter(|&k| after[k] != before[k % rows * cols + k / rows]).count();
+    println!("{wrong} of {} elements wrong", rows * cols);
+    drop(matrix);
+
+    let budget = std::time::Duration::from_secs(2);
+    let tuned = Transpose::new(rows, cols).tiles(turntile::TileRule::Exhaustive);
+    for measured in tuned.tune_bytes_on(&gpu, 4, budget)?.iter().take(5) {
+        let rate = 8.0 * (rows * cols) as f64 / measured.time.as_secs_f64() / 1e9;
+        println!("{rate:7.0} GB/s, {:7.0} estimated: {}", measured.plan.gb_per_s(), measured.plan);
+    }
+    let again = Transpose::new(rows, cols).effort(Effort::Measure(budget)).plan_on::<u32>(&gpu)?;
+    println!("measured while planning: {}", again.plan());
+    std::process::exit(i32::from(wrong > 0));
+}
