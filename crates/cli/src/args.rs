@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use turntile::TileRule;
 use turntile::plan::{Problem, ProblemError};
 
+use crate::bench::Pages;
 use crate::npy::Order;
 use crate::settings::Settings;
 
@@ -30,6 +31,8 @@ pub enum Command {
     Plan(PlanArgs),
     /// Measure candidate plans on this machine, and remember the fastest
     Tune(TuneArgs),
+    /// Verify and time transpositions on this machine, beside a copy of the same bytes
+    Bench(BenchArgs),
 }
 
 /// Where results go and how the work is done.
@@ -171,6 +174,37 @@ pub struct TuneArgs {
     pub json: bool,
 }
 
+#[derive(Debug, Args)]
+pub struct BenchArgs {
+    /// Shapes, e.g. 7200x1800,4000x3200 [default: every class of shapes, up to 960 MB]
+    #[arg(long, value_name = "MxN,...", value_delimiter = ',', value_parser = positive_extents)]
+    pub shapes: Vec<(usize, usize)>,
+    /// Bytes of an element, one or more
+    #[arg(long, value_name = "B,...", value_delimiter = ',', default_value = "4")]
+    pub elem_bytes: Vec<NonZeroUsize>,
+    /// Threads to use [default: all]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
+    /// Take this route instead of the planner's choice
+    #[arg(long, value_name = "NAME")]
+    pub route: Option<String>,
+    /// Runs of each, of which the median counts
+    #[arg(long, value_name = "N", default_value = "7")]
+    pub runs: NonZeroUsize,
+    /// The pages that the matrices lie in
+    #[arg(long, value_name = "KIND", default_value = "huge")]
+    pub pages: Pages,
+    /// Spend so long on each shape to see whether another candidate would have been faster
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub candidates: Option<Duration>,
+    /// Print as CSV
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// A rule for tiles, as the command line spells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TilesArg {
@@ -206,6 +240,14 @@ fn extents(text: &str) -> Result<(usize, usize), String> {
     let extent =
         |what, text: &str| text.trim().parse().map_err(|error| format!("{what} '{text}': {error}"));
     Ok((extent("rows", rows)?, extent("columns", cols)?))
+}
+
+/// `MxN` with elements.
+fn positive_extents(text: &str) -> Result<(usize, usize), String> {
+    extents(text).and_then(|(rows, cols)| match rows.min(cols) {
+        0 => Err("there is nothing to measure without elements".to_string()),
+        _ => Ok((rows, cols)),
+    })
 }
 
 /// A number of bytes, with a suffix of powers of 1024 (KiB, MiB, GiB) or 1000 (KB, MB, GB), or none.
@@ -286,6 +328,10 @@ mod tests {
             "turntile plan 3x4 --elem-bytes 4 --cap 1",
             "turntile plan 3x4 --elem-bytes 4 --tiles some",
             "turntile tune 3x4",
+            "turntile bench --shapes 3",
+            "turntile bench --shapes 0x4",
+            "turntile bench --elem-bytes 0",
+            "turntile bench --csv --json",
             "turntile tune 3x4 --elem-bytes 4 --budget -1",
             "turntile tune 3x4 --elem-bytes 4 --budget NaN",
             "turntile tune 3x4 --elem-bytes 4 --tiles some",

@@ -57,6 +57,23 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// A transposition that was measured did not do what it should.
+    #[error(
+        "{rows}x{cols} elements of {elem_bytes} bytes: the transposed element at row {row}, column \
+         {col} is wrong"
+    )]
+    Wrong {
+        /// Rows of the matrix.
+        rows: usize,
+        /// Its columns.
+        cols: usize,
+        /// Bytes of an element.
+        elem_bytes: usize,
+        /// Row of the transposed matrix.
+        row: usize,
+        /// Its column.
+        col: usize,
+    },
     /// A headerless file of another length than the shape says.
     #[error(
         "{}: expected {} bytes ({} x {} x {} x {}), got {got}",

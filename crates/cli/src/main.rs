@@ -5,6 +5,7 @@
 //! | `args` | the command line |
 //! | `transpose`, `reorder` | what each command makes of a file: a new header and transpositions |
 //! | `plan`, `tune` | plans without a file, by estimate and by stopwatch |
+//! | `bench` | transpositions timed beside a copy |
 //! | `work` | read, transpose, write: the same for every command on a file |
 //! | `settings` | what the user may set, and what the library is told of it |
 //! | `npy`, `dtype`, `literal` | .npy headers |
@@ -18,6 +19,7 @@
 //! code 0.
 
 mod args;
+mod bench;
 mod dtype;
 mod error;
 mod literal;
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
         Command::Reorder(args) => args.common.json,
         Command::Plan(args) => args.json,
         Command::Tune(args) => args.json,
+        Command::Bench(args) => args.json,
     };
     match run(&cli.command) {
         Ok(output) => print(&output),
@@ -77,6 +80,7 @@ fn run(command: &Command) -> Result<Output, Error> {
         Command::Transpose(args) => (&args.common, transpose::run(args)?),
         Command::Reorder(args) => (&args.common, reorder::run(args)?),
         Command::Plan(args) => return Ok(Output { text: plan::run(args)?, is_all: true }),
+        Command::Bench(args) => return Ok(Output { text: bench::run(args)?, is_all: true }),
         Command::Tune(args) => {
             let is_all = args.problem.settings.wisdom.is_none();
             return Ok(Output { text: tune::run(args)?, is_all });

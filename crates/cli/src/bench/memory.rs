@@ -1,0 +1,51 @@
+//! Memory to measure on, in pages of the kind that is asked for.
+
+use clap::ValueEnum;
+use memmap2::MmapMut;
+use turntile::RunError;
+
+use crate::error::Error;
+
+/// A kind of pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Pages {
+    /// Huge ones where the system gives them to those who ask
+    Huge,
+    /// As the system gives them to anybody
+    Default,
+}
+
+impl Pages {
+    /// As the command line spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Pages::Huge => "huge",
+            Pages::Default => "default",
+        }
+    }
+}
+
+/// A mapping of its own.
+pub struct Memory(MmapMut);
+
+impl Memory {
+    /// Of so many bytes, every page of it touched.
+    pub fn new(bytes: usize, pages: Pages) -> Result<Self, Error> {
+        let out_of_memory = |_| turntile::Error::from(RunError::OutOfMemory { bytes });
+        let mut map = MmapMut::map_anon(bytes.max(1)).map_err(out_of_memory)?;
+        #[cfg(target_os = "linux")]
+        if pages == Pages::Huge {
+            // Advice: without it, or with a system that does not follow it, pages are small.
+            let _ = map.advise(memmap2::Advice::HugePage);
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = pages;
+        map.fill(1);
+        Ok(Memory(map))
+    }
+
+    /// Its bytes.
+    pub fn bytes(&mut self) -> &mut [u8] {
+        &mut self.0
+    }
+}
