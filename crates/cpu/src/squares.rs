@@ -1,10 +1,9 @@
 //! Squares transposed where they lie: which tiles change places, in which order, and which lines
 //! are asked for meanwhile.
 //!
-//! A square is cut into *blocks* of some hundred rows, two of which, with the next two, fit the
-//! second-level cache; a pair of blocks across the diagonal is cut into *tiles* that fit the first
-//! level twice. Block pairs are read from memory row by row, long runs at a time, and their tiles
-//! change places in cache.
+//! A square is cut into *blocks*, two of which, with the next two, fit the second-level cache; a pair
+//! of blocks across the diagonal is cut into *tiles* that fit the first level twice. Block pairs are
+//! read from memory row by row, long runs at a time, and their tiles change places in cache.
 
 /// Squares of `side` elements, `mid` of them side by side in each of `batch` bands: 010! for one
 /// square matrix (`mid = 1`), 0210! for square tiles.
@@ -34,8 +33,11 @@ pub struct Tile {
 /// Most bytes of a tile: two buffers of it take a third of a 48 KiB first-level cache.
 pub const TILE_BYTES: usize = 8 << 10;
 
-/// Bytes of a row of a block, roughly.
-const BLOCK_ROW_BYTES: usize = 512;
+/// Bytes of a row of a block below the diagonal, roughly: what the hardware fetches beyond the end
+/// of a row is wasted there, so rows are long.
+const LOWER_ROW_BYTES: usize = 2048;
+/// The same above the diagonal, where the next block continues each row.
+const UPPER_ROW_BYTES: usize = 256;
 /// Bytes of a square that is a single block.
 const WHOLE_BYTES: usize = 256 << 10;
 
@@ -54,24 +56,28 @@ impl Squares {
         }
     }
 
-    /// Elements of a side of a block, the last one's perhaps less.
-    fn block(&self) -> usize {
+    /// Rows of a block above the diagonal, the last one's perhaps less.
+    fn block_rows(&self) -> usize {
         let tile = self.tile();
         let whole = self.side * self.side * self.elem_bytes <= WHOLE_BYTES;
-        let most = if whole { self.side } else { BLOCK_ROW_BYTES / self.elem_bytes };
+        let most = if whole { self.side } else { LOWER_ROW_BYTES / self.elem_bytes };
         let blocks = self.side.div_ceil(most.max(tile));
         self.side.div_ceil(blocks).next_multiple_of(tile)
     }
 
-    /// Blocks of a side.
-    fn down(&self) -> usize {
-        self.side.div_ceil(self.block())
+    /// Columns of one that is not on the diagonal.
+    fn block_cols(&self) -> usize {
+        (UPPER_ROW_BYTES / self.elem_bytes).max(1).next_multiple_of(self.tile())
     }
 
-    /// Block pairs of a square, diagonal blocks counted.
+    /// Block pairs whose upper block begins in row `i`: that on the diagonal, then those beside it.
+    fn pairs_beside(&self, i: usize) -> usize {
+        1 + self.side.saturating_sub(i + self.block_rows()).div_ceil(self.block_cols())
+    }
+
+    /// Block pairs of a square.
     fn pairs_of_one(&self) -> usize {
-        let down = self.down();
-        down * (down + 1) / 2
+        (0..self.side).step_by(self.block_rows()).map(|i| self.pairs_beside(i)).sum()
     }
 
     /// Block pairs of all squares.
@@ -82,15 +88,20 @@ impl Squares {
     /// Block pair `n`: square by square, and row of blocks by row of blocks.
     pub fn pair(&self, n: usize) -> Pair {
         let (square, mut left) = (n / self.pairs_of_one(), n % self.pairs_of_one());
-        let (mut i, down) = (0, self.down());
-        while left >= down - i {
-            left -= down - i;
-            i += 1;
+        let mut i = 0;
+        while left >= self.pairs_beside(i) {
+            left -= self.pairs_beside(i);
+            i += self.block_rows();
         }
         let first = square / self.mid * self.side * self.pitch()
             + square % self.mid * self.side * self.elem_bytes;
-        let block = self.block();
-        Pair { squares: *self, first, block, i: i * block, j: (i + left) * block }
+        let down = self.block_rows().min(self.side - i);
+        // The block on the diagonal is square; the others follow it.
+        let (j, across) = match left {
+            0 => (i, down),
+            _ => (i + self.block_rows() + (left - 1) * self.block_cols(), self.block_cols()),
+        };
+        Pair { squares: *self, first, i, j, down, across: across.min(self.side - j) }
     }
 }
 
@@ -99,43 +110,41 @@ impl Squares {
 pub struct Pair {
     squares: Squares,
     first: usize,
-    block: usize,
     i: usize,
     j: usize,
+    down: usize,
+    across: usize,
 }
 
 impl Pair {
-    fn extent(&self, at: usize) -> usize {
-        self.block.min(self.squares.side - at)
-    }
-
     fn offset(&self, row: usize, col: usize) -> usize {
         self.first + row * self.squares.pitch() + col * self.squares.elem_bytes
     }
 
     /// The parts of memory that the pair covers.
     pub fn areas(&self) -> [Option<Area>; 2] {
-        let area = |row, col| Area {
+        let area = |row, col, rows, cols| Area {
             offset: self.offset(row, col),
             pitch: self.squares.pitch(),
-            rows: self.extent(row),
-            bytes: self.extent(col) * self.squares.elem_bytes,
+            rows,
+            bytes: cols * self.squares.elem_bytes,
         };
-        [Some(area(self.i, self.j)), (self.i != self.j).then(|| area(self.j, self.i))]
+        let upper = area(self.i, self.j, self.down, self.across);
+        let lower = || area(self.j, self.i, self.across, self.down);
+        [Some(upper), (self.i != self.j).then(lower)]
     }
 
     /// Tile pairs of this pair of blocks, tiles of the diagonal counted.
     pub fn tile_pairs(&self) -> usize {
         let tile = self.squares.tile();
-        let (down, across) =
-            (self.extent(self.i).div_ceil(tile), self.extent(self.j).div_ceil(tile));
+        let (down, across) = (self.down.div_ceil(tile), self.across.div_ceil(tile));
         if self.i == self.j { down * (down + 1) / 2 } else { down * across }
     }
 
     /// Every pair of tiles that change places; a tile of the diagonal comes alone.
     pub fn for_tile_pairs(&self, mut work: impl FnMut(Tile, Option<Tile>)) {
         let tile = self.squares.tile();
-        let (down, across) = (self.extent(self.i), self.extent(self.j));
+        let (down, across) = (self.down, self.across);
         for a in (0..down).step_by(tile) {
             let start = if self.i == self.j { a } else { 0 };
             for b in (start..across).step_by(tile) {

@@ -1,0 +1,42 @@
+//! Every micro-kernel that this machine can run, forced in turn, under every route.
+
+mod common;
+
+use common::check;
+use turntile::plan::{Limits, Planner, Problem};
+
+/// Sides below, at and above the extents of every vector's tiles, and larger than a block; a process
+/// of its own, since the choice holds for all of it.
+#[test]
+fn every_route_on_every_kernel() {
+    let mut ran = Vec::new();
+    for kernel in turntile_simd::KERNELS {
+        if !turntile_simd::force(kernel.name) {
+            continue;
+        }
+        let planner = Planner::new(Limits::host(2));
+        for (batch, rows, cols) in [
+            (1, 2, 2),
+            (2, 3, 50),
+            (1, 50, 3),
+            (1, 48, 64),
+            (3, 65, 17),
+            (1, 127, 129),
+            (1, 130, 130),
+            (1, 360, 240),
+            (1, 1000, 8),
+            (1, 19, 700),
+            (1, 1100, 1100),
+        ] {
+            for elem_bytes in [1, 2, 4, 8, 16, 12] {
+                let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
+                let candidates = planner.survey(&problem).candidates;
+                // Cycles of single elements use no kernel.
+                let blocks = candidates.into_iter().filter(|plan| plan.route != "one-stage");
+                blocks.for_each(|plan| check(plan, 2));
+            }
+        }
+        ran.push(kernel.name);
+    }
+    assert!(ran.contains(&"portable"), "{ran:?}");
+}
