@@ -352,27 +352,42 @@ fn routes() -> Vec<Case> {
     let planner = Planner::new(Limits::h200());
     let problems = [
         (16384, 16384, 4),
-        (19968, 12032, 4),
-        (32768, 16384, 4),
-        (16384, 8192, 4),
-        (24576, 20480, 4),
         (7200, 1800, 4),
         (5100, 2500, 4),
-        (20000, 10000, 4),
-        (20000, 10000, 8),
-        (20000, 10000, 2),
-        (10_000_000, 3, 4),
-        (4_000_000, 64, 4),
+        (4000, 3200, 4),
+        (3300, 3900, 4),
+        (2500, 5100, 4),
+        (1800, 7200, 4),
+        (3001, 3989, 4),
+        (2503, 4999, 4),
+        (19968, 12032, 4),
+        (16384, 8192, 4),
+        (32768, 24576, 4),
+        (65536, 4096, 4),
+        (20000, 12000, 4),
+        (20000, 12000, 8),
+        (20000, 12000, 2),
+        (20000, 12000, 16),
+        (20000, 12000, 1),
         (16381, 20011, 4),
-        (1801, 3607, 4),
-        (30011, 8000, 4),
+        (20011, 16381, 4),
+        (40009, 10007, 4),
+        (7919, 3001, 4),
+        (30011, 30000, 4),
+        (10_000_000, 3, 4),
+        (10_000_000, 8, 4),
+        (10_000_000, 19, 4),
+        (4_000_000, 64, 4),
+        (3, 10_000_000, 4),
+        (64, 4_000_000, 4),
+        (9_999_991, 7, 4),
     ];
     let mut cases = Vec::new();
     for (rows, cols, word) in problems {
         let problem = Problem::new(rows, cols, word).expect("fits");
         let e = Elementary { batch: 1, rows, mid: 1, cols, unit: 1 };
         for plan in
-            planner.survey(&problem).candidates.into_iter().filter(|plan| plan.seconds < 0.1)
+            planner.survey(&problem).candidates.into_iter().filter(|plan| plan.seconds < 0.02)
         {
             let name = plan.route.to_owned();
             let shape = StageShape::Elementary(e);
