@@ -46,8 +46,8 @@ fn device(name: &str, threads: Option<NonZeroUsize>) -> Result<Limits, Error> {
         Limits::preset(name).ok_or_else(|| Error::UnknownDevice { name: name.to_string() })?;
     match (limits.kind, threads) {
         // As many as a run would have.
-        (DeviceKind::Host, None) => Ok(Limits::host(rayon::current_num_threads())),
-        (DeviceKind::Host, Some(threads)) => Ok(Limits::host(threads.get())),
+        (DeviceKind::Host, None) => Ok(Limits::this_host(rayon::current_num_threads())),
+        (DeviceKind::Host, Some(threads)) => Ok(Limits::this_host(threads.get())),
         (DeviceKind::Gpu, None) => Ok(limits),
         (DeviceKind::Gpu, Some(_)) => {
             Err(Error::HostOnly { option: "--threads", device: name.to_string() })

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`problem`] | the checked problem: batch, rows, cols, bytes of an element, workspace cap |
 //! | [`limits`] | a device as plain data, with presets |
+//! | `machine` | what this machine says of its caches |
 //! | [`rates`] | measured fractions of copy speed: the constants of the cost model |
 //! | [`flags`] | the flag words of PTTWAC: spreading, padding, remapping |
 //! | [`stage`] | a pass over the matrix: its shape, method and launch |
@@ -25,6 +26,7 @@ pub mod check;
 pub mod cost;
 pub mod flags;
 pub mod limits;
+mod machine;
 pub mod method;
 pub mod plan;
 pub mod planner;

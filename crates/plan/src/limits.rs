@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::machine;
 use crate::problem::Problem;
 use crate::rates::{self, Rates};
 
@@ -70,6 +71,15 @@ impl Limits {
             memory_bytes: 0,
             rates: rates::HOST,
         }
+    }
+
+    /// This machine with `threads` threads: as [`host`](Self::host), with half of the second-level
+    /// cache that it says it has for a thread's scratch, from 256 KiB to 1 MiB.
+    pub fn this_host(threads: usize) -> Self {
+        let preset = Limits::host(threads);
+        let half = machine::second_level_cache().map(|bytes| bytes / 2);
+        let group_bytes = half.map_or(preset.group_bytes, |half| half.clamp(256 << 10, 1 << 20));
+        Limits { group_bytes, ..preset }
     }
 
     /// NVIDIA Tesla K20 (the thesis's GPU): 13 multiprocessors, 48 KiB shared memory a block.

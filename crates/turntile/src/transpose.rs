@@ -126,7 +126,7 @@ impl Transpose {
     pub fn plan_bytes(&self, elem_bytes: usize) -> Result<Planned, Error> {
         let problem = self.problem(elem_bytes)?;
         let threads = self.host_threads();
-        let planner = self.planner_for(Limits::host(threads))?;
+        let planner = self.planner_for(Limits::this_host(threads))?;
         let (advised, refused) = self.advised(&planner, &problem)?;
         let plan = match (advised, self.measuring()) {
             (Some(plan), _) => plan,
@@ -144,7 +144,7 @@ impl Transpose {
     pub fn tune_bytes(&self, elem_bytes: usize, budget: Duration) -> Result<Vec<Measured>, Error> {
         let problem = self.problem(elem_bytes)?;
         let threads = self.host_threads();
-        let planner = self.planner_for(Limits::host(threads))?;
+        let planner = self.planner_for(Limits::this_host(threads))?;
         let measured = tune(&planner, &problem, threads, budget)?;
         self.remember(&planner, &measured[0])?;
         Ok(measured)
