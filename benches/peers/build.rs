@@ -1,0 +1,13 @@
+//! Names the libraries of the features that are on; where they lie is the linker's to find.
+
+fn main() {
+    for (feature, library) in [("FFTW", "fftw3f"), ("OPENBLAS", "openblas"), ("MKL", "mkl_rt")] {
+        if std::env::var_os(format!("CARGO_FEATURE_{feature}")).is_some() {
+            println!("cargo::rustc-link-lib={library}");
+        }
+    }
+    if let Some(path) = std::env::var_os("PEERS_LIBRARY_PATH") {
+        println!("cargo::rustc-link-search={}", std::path::Path::new(&path).display());
+        println!("cargo::rustc-link-arg=-Wl,-rpath,{}", std::path::Path::new(&path).display());
+    }
+}
