@@ -1,0 +1,40 @@
+//! One shape of every class on one thread, beside a copy as large: `cargo bench --bench host`.
+//!
+//! Short runs on ordinary pages, to see a change; the figures of `docs/cpu.md` are `turntile bench`'s.
+
+use std::hint::black_box;
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use turntile::Transpose;
+
+const SHAPES: [(usize, usize); 7] = [
+    (64, 48),
+    (720, 180),
+    (7200, 1800),
+    (4093, 2039),
+    (4096, 4096),
+    (1_000_000, 8),
+    (8, 1_000_000),
+];
+
+fn host(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("host");
+    for (rows, cols) in SHAPES {
+        let planned = Transpose::new(rows, cols).threads(1).plan::<f32>().unwrap();
+        let mut workspace = planned.workspace().unwrap();
+        let mut matrix = vec![1.0f32; rows * cols];
+        let mut other = matrix.clone();
+        group.sample_size(20).throughput(Throughput::Bytes(8 * (rows * cols) as u64));
+        let shape = format!("{rows}x{cols}");
+        group.bench_function(BenchmarkId::new("copy", &shape), |bench| {
+            bench.iter(|| other.copy_from_slice(black_box(&matrix)));
+        });
+        group.bench_function(BenchmarkId::new("transpose", &shape), |bench| {
+            bench.iter(|| planned.run_with(black_box(&mut matrix), &mut workspace).unwrap());
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, host);
+criterion_main!(benches);
