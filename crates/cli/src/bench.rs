@@ -118,7 +118,7 @@ fn measure(
         Some(budget) => transpose.tune_bytes(elem_bytes, budget)?,
         None => Vec::new(),
     };
-    let chosen = best.iter().find(|candidate| candidate.plan == *plan);
+    let chosen = best.iter().find(|candidate| candidate.plan.stages == plan.stages);
     Ok(Row {
         rows,
         cols,
