@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use turntile_perm::Slots;
+use turntile_perm::{Order, Slots};
 
 use crate::Byte;
 use crate::parts;
@@ -157,18 +157,18 @@ impl Chunks {
     fn for_columns(&self, c: usize, mut work: impl FnMut(Columns)) {
         let (slot, chunk) = (self.slots.slot(), self.slots.chunk());
         let (cols, step) = (self.slots.cols(), self.slots.rows() % slot);
-        let full = c + 1 < self.slots.chunks();
+        let regular = c + 1 < self.slots.chunks() && self.slots.order() == Order::Columns;
         let mut runs = [self.run(c, 0); MOST_COLUMNS];
         let width = self.block_cols();
         for first in (0..cols).step_by(width) {
             let runs = &mut runs[..width.min(cols - first)];
             runs[0] = self.run(c, first);
             for k in 1..runs.len() {
-                // In a full chunk from column to column: no divisions.
+                // In a full chunk's columns one after the other: no divisions.
                 let Run { lead, place, len } = runs[k - 1];
                 let lead = if lead >= step { lead - step } else { lead + slot - step };
                 let next = Run { lead, place: place + chunk, len };
-                runs[k] = if full { next } else { self.run(c, first + k) };
+                runs[k] = if regular { next } else { self.run(c, first + k) };
             }
             work(Columns { runs, first });
         }
@@ -296,8 +296,8 @@ impl Chunks {
                 let tail = |j: usize, row: usize, len: usize| match tails {
                     Tails::Kept(kept) => &kept[((first + j) * stride + row) * e..][..len * e],
                     Tails::Before(before) => {
-                        let chunk_rows = self.slots.chunk();
-                        let end = (first + j + 1) * chunk_rows;
+                        let run = self.run(c - 1, first + j);
+                        let end = run.place + run.len;
                         &before[(end - runs[j].lead + row) * e..][..len * e]
                     }
                 };

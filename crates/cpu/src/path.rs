@@ -1,6 +1,6 @@
 //! Where super-elements go: a stage's index map with its divisions prepared.
 
-use turntile_perm::{FastDiv, Slots};
+use turntile_perm::{FastDiv, Order, Slots};
 use turntile_plan::{Direction, StageShape};
 use turntile_simd::Block;
 
@@ -41,6 +41,8 @@ struct SlotPath {
     chunk: FastDiv,
     slot: FastDiv,
     rows: FastDiv,
+    /// In row order: the columns, and the places after which columns come again.
+    by_rows: Option<(FastDiv, FastDiv)>,
     /// Full chunks that have the common form: all but the last one.
     full: usize,
 }
@@ -57,6 +59,12 @@ impl SlotPath {
             chunk: divide(slots.chunk())?,
             slot: divide(slots.slot())?,
             rows: divide(slots.rows())?,
+            by_rows: match slots.order() {
+                Order::Columns => None,
+                Order::Rows => {
+                    Some((divide(slots.cols())?, divide(slots.cols() / slots.strip_step())?))
+                }
+            },
             full: slots.chunks() - 1,
         })
     }
@@ -77,7 +85,12 @@ impl SlotPath {
                 if c as usize >= self.full {
                     return self.slots.slot_dest(s);
                 }
-                let (j, number) = self.per_column.div_rem(within);
+                let (j, number) = match &self.by_rows {
+                    None => self.per_column.div_rem(within),
+                    Some((cols, period)) => {
+                        (cols.rem(within * self.slots.slot() as u64) + period.div(within), 0)
+                    }
+                };
                 self.first(j as usize) + c as usize * k + number as usize
             }
             Direction::Backward => {
@@ -85,6 +98,10 @@ impl SlotPath {
                 let c = self.chunk.div(i) as usize;
                 if c >= self.full {
                     return self.slots.slot_source(s);
+                }
+                if self.by_rows.is_some() {
+                    let (_, _, place) = self.slots.column(c, j as usize);
+                    return c * self.per_chunk.divisor() as usize + place;
                 }
                 let number = s - self.first(j as usize) - c * k;
                 c * self.per_chunk.divisor() as usize + j as usize * k + number
@@ -211,8 +228,10 @@ mod tests {
     fn slots_of_any_extents() {
         for (rows, cols) in [(2, 2), (7, 5), (16, 9), (29, 12), (61, 7)] {
             for slot in 1..=rows {
-                for k in 1..=rows / slot {
-                    let slots = Slots::new(rows, cols, slot, k * slot).unwrap();
+                let by_columns = |k| Slots::new(rows, cols, slot, k * slot);
+                for slots in
+                    (1..=rows / slot).filter_map(by_columns).chain(Slots::by_rows(rows, cols, slot))
+                {
                     for direction in [Direction::Forward, Direction::Backward] {
                         check(StageShape::SlotMove { batch: 1, slots, direction });
                     }

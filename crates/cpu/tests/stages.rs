@@ -98,8 +98,9 @@ fn fused_tiles() {
 fn slot_passes() {
     for (rows, cols) in [(1, 5), (7, 3), (13, 13), (29, 10), (40, 7), (12, 1)] {
         for slot in 1..=rows.min(9) {
-            for chunk in (slot..=rows).step_by(slot) {
-                let slots = Slots::new(rows, cols, slot, chunk).unwrap();
+            let by_columns = |chunk| Slots::new(rows, cols, slot, chunk);
+            let by_rows = Slots::by_rows(rows, cols, slot);
+            for slots in (slot..=rows).step_by(slot).filter_map(by_columns).chain(by_rows) {
                 for direction in [Direction::Forward, Direction::Backward] {
                     for batch in [1, 2] {
                         for elem_bytes in [1, 8, 300] {
@@ -141,10 +142,12 @@ fn shapes_beyond_the_block_sizes() {
     for (rows, cols, slot, chunk) in
         [(1009, 251, 16, 64), (997, 300, 128, 128), (4001, 3, 512, 1536)]
     {
-        let slots = Slots::new(rows, cols, slot, chunk).unwrap();
-        for direction in [Direction::Forward, Direction::Backward] {
-            check_all_methods(StageShape::SlotGather { batch: 1, slots, direction }, 4);
-            check_all_methods(StageShape::SlotMove { batch: 1, slots, direction }, 4);
+        let by_columns = Slots::new(rows, cols, slot, chunk);
+        for slots in by_columns.into_iter().chain(Slots::by_rows(rows, cols, slot)) {
+            for direction in [Direction::Forward, Direction::Backward] {
+                check_all_methods(StageShape::SlotGather { batch: 1, slots, direction }, 4);
+                check_all_methods(StageShape::SlotMove { batch: 1, slots, direction }, 4);
+            }
         }
     }
 }

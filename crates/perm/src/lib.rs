@@ -24,5 +24,5 @@ pub mod transposition;
 pub use elementary::Elementary;
 pub use factorial::DimPermutation;
 pub use fastdiv::FastDiv;
-pub use slots::Slots;
+pub use slots::{Order, Slots};
 pub use transposition::Transposition;

@@ -7,12 +7,29 @@
 //! chunk in which its first row lies, and a full chunk owns exactly `chunk/slot` slots of every
 //! column, so its slots fill its own memory exactly, for any shape.
 //!
-//! 1. The *gather* pass writes every chunk's slots, column by column, into the chunk's own memory.
+//! 1. The *gather* pass writes every chunk's slots into the chunk's own memory, in an [`Order`].
 //!    It reads up to `slot - 1` rows beyond the chunk, or, past the last row, the matrix's first rows.
 //! 2. The *slot* pass moves whole slots to their final places: a permutation of slots, in closed form.
 //!
 //! The last chunk takes the rows left over, from `slot` to `chunk + slot - 1` of them, so that the
-//! one slot that may be partial, the last, is its last, and is a fixed point of pass 2.
+//! one slot that may be partial, the last, is its last, and is a fixed point of pass 2. Its slots
+//! lie column by column whatever the order.
+
+use num_integer::Integer;
+
+/// Where a full chunk's slots lie in its memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// Column by column: those of column `j` at places `j·chunk/slot ..`.
+    Columns,
+    /// In chunks of one slot's rows, each slot near its own column. With `g = gcd(cols, slot)`, the
+    /// place `s`, which begins in column `c = s·slot mod cols` of the chunk, holds the slot of
+    /// column `c + ⌊s·g/cols⌋`. `c` is a multiple of `g` and the rest less than `g`, so columns cut
+    /// at multiples of `g` make strips whose slots begin within the strip's own memory: a strip is
+    /// read and written on its own, but for the ends of its slots, which reach into the next strip
+    /// by fewer than `slot` elements. When `slot` divides `cols`, these are square tiles (0210!).
+    Rows,
+}
 
 /// The index maps of the aligned-slot transposition of a `rows` by `cols` matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,6 +38,11 @@ pub struct Slots {
     cols: usize,
     slot: usize,
     chunk: usize,
+    order: Order,
+    /// `g` of [`Order::Rows`].
+    strip_step: usize,
+    /// For [`Order::Rows`]: `-(cols/g)⁻¹` modulo `slot/g`, else 0.
+    turn: usize,
 }
 
 impl Slots {
@@ -30,7 +52,60 @@ impl Slots {
         let fits =
             slot >= 1 && chunk >= slot && chunk.is_multiple_of(slot) && chunk <= rows && cols >= 1;
         let counted = rows.checked_mul(cols).is_some();
-        (fits && counted).then_some(Slots { rows, cols, slot, chunk })
+        (fits && counted).then_some(Slots {
+            rows,
+            cols,
+            slot,
+            chunk,
+            order: Order::Columns,
+            strip_step: cols.gcd(&slot),
+            turn: 0,
+        })
+    }
+
+    /// Chunks of one slot's rows in [`Order::Rows`]; `None` where [`new`](Self::new) has none, and
+    /// unless `slot` is a power of two.
+    pub fn by_rows(rows: usize, cols: usize, slot: usize) -> Option<Self> {
+        let slots = Slots::new(rows, cols, slot, slot).filter(|_| slot.is_power_of_two())?;
+        let g = slots.strip_step();
+        let (period, steps) = (cols / g, slot / g);
+        // Newton's iteration doubles the bits of the inverse of an odd number; `steps` is a power of
+        // two, so wrapping products keep what matters.
+        let inverse =
+            (0..6).fold(1usize, |x, _| x.wrapping_mul(2usize.wrapping_sub(period.wrapping_mul(x))));
+        let turn = if steps == 1 { 0 } else { inverse.wrapping_neg() % steps };
+        Some(Slots { order: Order::Rows, turn, ..slots })
+    }
+
+    /// How full chunks' slots lie.
+    pub fn order(&self) -> Order {
+        self.order
+    }
+
+    /// `gcd(cols, slot)`: strips of columns of [`Order::Rows`] begin at multiples of it.
+    pub fn strip_step(&self) -> usize {
+        self.strip_step
+    }
+
+    /// The constant of [`Order::Rows`] that leads from a column to its place: `-(cols/g)⁻¹` modulo
+    /// `slot/g`, where `g` is the [`strip_step`](Self::strip_step).
+    pub fn turn(&self) -> usize {
+        self.turn
+    }
+
+    /// In a full chunk of [`Order::Rows`], the place of column `j`'s slot.
+    fn row_place(&self, j: usize) -> usize {
+        let g = self.strip_step;
+        let (period, steps) = (self.cols / g, self.slot / g);
+        let (c, copy) = (j / g, j % g);
+        // The row a in which a slot begins at column g·c: slot | a·cols + g·c.
+        let a = (c % steps) * self.turn % steps;
+        copy * period + (a * period + c) / steps
+    }
+
+    /// In a full chunk of [`Order::Rows`], the column whose slot lies at place `s`.
+    fn row_column(&self, s: usize) -> usize {
+        s * self.slot % self.cols + s / (self.cols / self.strip_step)
     }
 
     /// Rows of the source matrix.
@@ -95,7 +170,10 @@ impl Slots {
         let first = (j * self.rows).div_ceil(self.slot) + first_row / self.slot;
         let place = (j * rows).div_ceil(self.slot);
         if c + 1 < self.chunks() {
-            return (first, self.chunk / self.slot, j * (self.chunk / self.slot));
+            return match self.order {
+                Order::Columns => (first, self.chunk / self.slot, j * (self.chunk / self.slot)),
+                Order::Rows => (first, 1, self.row_place(j)),
+            };
         }
         (first, ((j + 1) * rows).div_ceil(self.slot) - place, place)
     }
@@ -119,7 +197,10 @@ impl Slots {
         let (_, rows) = self.chunk_rows(c);
         // The column whose first slot is the last at or before `within`: the largest j with
         // ceil(j·rows/slot) <= within. In a full chunk slot divides rows, and this is exact division.
-        let j = within * self.slot / rows;
+        let j = match self.order {
+            Order::Rows if c + 1 < self.chunks() => self.row_column(within),
+            _ => within * self.slot / rows,
+        };
         let (first, _, column_place) = self.column(c, j);
         first + (within - column_place)
     }
@@ -164,9 +245,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn all_slots(rows: usize, cols: usize) -> impl Iterator<Item = Slots> {
-        (1..=rows).flat_map(move |slot| {
+        let by_columns = move |slot| {
             (1..=rows / slot).filter_map(move |k| Slots::new(rows, cols, slot, k * slot))
-        })
+        };
+        let by_rows = (1..=rows).filter_map(move |slot| Slots::by_rows(rows, cols, slot));
+        (1..=rows).flat_map(by_columns).chain(by_rows)
     }
 
     #[test]
@@ -216,21 +299,20 @@ mod tests {
                     assert_eq!(slots.slot_dest(slots.count() - 1), slots.count() - 1);
                     for c in 0..slots.chunks() {
                         let mut place = 0;
+                        let last = c + 1 == slots.chunks();
                         for j in 0..cols {
                             let (first, count, at) = slots.column(c, j);
                             assert!(slots.lead(c, j) < slots.slot(), "{slots:?}");
-                            assert_eq!(at, place, "{slots:?} chunk {c} column {j}");
+                            if last || slots.order() == Order::Columns {
+                                assert_eq!(at, place, "{slots:?} chunk {c} column {j}");
+                            }
                             for k in 0..count {
                                 let whole = slots.chunk_place(c) + at + k;
                                 assert_eq!(slots.slot_dest(whole), first + k, "{slots:?}");
                             }
                             place += count;
                         }
-                        let end = if c + 1 == slots.chunks() {
-                            slots.count()
-                        } else {
-                            slots.chunk_place(c + 1)
-                        };
+                        let end = if last { slots.count() } else { slots.chunk_place(c + 1) };
                         assert_eq!(slots.chunk_place(c) + place, end, "{slots:?} chunk {c}");
                     }
                 }
@@ -239,7 +321,33 @@ mod tests {
     }
 
     #[test]
+    fn slots_in_row_order_begin_within_their_strip() {
+        for rows in 1..40 {
+            for cols in 1..40 {
+                for slots in (0..6).filter_map(|log| Slots::by_rows(rows, cols, 1 << log)) {
+                    let g = slots.strip_step();
+                    for c in 0..slots.chunks() - 1 {
+                        for j in 0..cols {
+                            let (_, count, place) = slots.column(c, j);
+                            let begins = place * slots.slot() % cols;
+                            assert_eq!((count, begins), (1, j / g * g), "{slots:?} column {j}");
+                        }
+                    }
+                    if cols % slots.slot() == 0 && slots.chunks() > 1 {
+                        let tile = |j: usize| j / slots.slot();
+                        let place = |j: usize| slots.column(0, j).2;
+                        let square = |j: usize| j % slots.slot() * (cols / slots.slot()) + tile(j);
+                        assert!((0..cols).all(|j| place(j) == square(j)), "{slots:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
     fn infeasible_extents_are_declined() {
+        assert_eq!(Slots::by_rows(5, 5, 3), None);
+        assert_eq!(Slots::by_rows(3, 5, 4), None);
         assert_eq!(Slots::new(5, 5, 0, 5), None);
         assert_eq!(Slots::new(5, 5, 6, 6), None);
         assert_eq!(Slots::new(5, 5, 2, 3), None);
@@ -251,10 +359,13 @@ mod tests {
     proptest! {
         #[test]
         fn any_size(rows in 1usize..1 << 20, cols in 1usize..1 << 20, slot in 1usize..2048,
-                    k in 1usize..64, at: usize) {
+                    k in 1usize..64, by_rows: bool, at: usize) {
             let slot = slot.min(rows);
             let chunk = slot * k.min(rows / slot);
-            let slots = Slots::new(rows, cols, slot, chunk).unwrap();
+            let slots = match by_rows {
+                true => Slots::by_rows(rows, cols, 1 << slot.ilog2()).unwrap(),
+                false => Slots::new(rows, cols, slot, chunk).unwrap(),
+            };
             let offset = at % slots.len();
             let gathered = slots.gather_dest(offset);
             prop_assert_eq!(slots.gather_source(gathered), offset);

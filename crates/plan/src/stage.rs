@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use turntile_perm::{Elementary, Slots};
+use turntile_perm::{Elementary, Order, Slots};
 
 use crate::method::{Launch, Method};
 
@@ -171,12 +171,11 @@ impl fmt::Display for StageShape {
             let back = if direction == Direction::Backward { " back" } else { "" };
             let many = if batch > 1 { format!("{batch}*") } else { String::new() };
             let (rows, cols) = (slots.rows(), slots.cols());
-            write!(
-                f,
-                "{name}{back}({many}{rows}x{cols}, slot {}, chunk {})",
-                slots.slot(),
-                slots.chunk()
-            )
+            write!(f, "{name}{back}({many}{rows}x{cols}, slot {}, ", slots.slot())?;
+            match slots.order() {
+                Order::Columns => write!(f, "chunk {})", slots.chunk()),
+                Order::Rows => write!(f, "by rows)"),
+            }
         };
         match *self {
             StageShape::Elementary(e) => e.fmt(f),
@@ -218,8 +217,7 @@ mod tests {
 
     #[test]
     fn identities_are_recognised() {
-        let shapes = |rows, cols, slot, chunk| {
-            let slots = Slots::new(rows, cols, slot, chunk).unwrap();
+        let shapes = |slots: Slots| {
             [Direction::Forward, Direction::Backward].into_iter().flat_map(move |direction| {
                 [
                     StageShape::SlotGather { batch: 1, slots, direction },
@@ -230,7 +228,11 @@ mod tests {
         for rows in 1..7 {
             for cols in 1..7 {
                 for slot in 1..=rows {
-                    for shape in (1..=rows / slot).flat_map(|k| shapes(rows, cols, slot, k * slot))
+                    let by_columns = |k| Slots::new(rows, cols, slot, k * slot);
+                    for shape in (1..=rows / slot)
+                        .filter_map(by_columns)
+                        .chain(Slots::by_rows(rows, cols, slot))
+                        .flat_map(shapes)
                     {
                         let moves = (0..shape.len()).any(|k| shape.dest(k) != k);
                         assert_eq!(shape.is_identity(), !moves, "{shape}");
