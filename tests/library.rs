@@ -277,3 +277,34 @@ proptest! {
         prop_assert_eq!(data, before);
     }
 }
+
+#[test]
+fn near_square_matrices_use_a_vectors_spare_capacity() {
+    let (rows, cols) = (50, 43);
+    let matrix: Vec<String> = (0..rows * cols).map(|k| k.to_string()).collect();
+    let want = naive(&matrix, rows, cols);
+    let transpose = Transpose::new(rows, cols).route("padded-square");
+    let error = transpose.plan::<String>().unwrap_err().to_string();
+    assert!(error.contains("needs room for 2500 elements"), "{error}");
+    let planned = transpose.room(2500).plan::<String>().unwrap();
+    let mut workspace = planned.workspace().unwrap();
+
+    let mut tight = matrix.clone();
+    tight.shrink_to_fit();
+    let error = planned.run_vec(&mut tight, &mut workspace);
+    let (need, have) = (planned.plan().room_bytes(), size_of_val(tight.as_slice()));
+    assert_eq!(error, Err(Error::Run(RunError::Room { need, have })));
+    assert_eq!(planned.run(&mut tight), Err(Error::Run(RunError::Room { need, have })));
+    assert!(tight == matrix);
+
+    let mut roomy = matrix;
+    roomy.reserve_exact(2500 - roomy.len());
+    let (start, capacity) = (roomy.as_ptr(), roomy.capacity());
+    planned.run_vec(&mut roomy, &mut workspace).unwrap();
+    assert!(roomy == want);
+    assert_eq!((roomy.as_ptr(), roomy.capacity()), (start, capacity));
+    // Any plan runs on a vector.
+    let back = Transpose::new(cols, rows).plan::<String>().unwrap();
+    back.run_vec(&mut roomy, &mut back.workspace().unwrap()).unwrap();
+    assert_eq!(roomy[1], "1");
+}

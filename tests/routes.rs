@@ -18,7 +18,9 @@ fn all_small_shapes_on_every_route_and_tile() {
     for rows in 0..=LARGEST_SIDE {
         for cols in 0..=LARGEST_SIDE {
             for elem_bytes in ELEM_BYTES {
-                let problem = Problem::new(rows, cols, elem_bytes).unwrap().with_cap(1 << 20);
+                let square = rows.max(cols).pow(2);
+                let problem = Problem::new(rows, cols, elem_bytes).unwrap();
+                let problem = problem.with_cap(1 << 20).with_room(square);
                 let from = oracle::numbered(problem.len(), elem_bytes);
                 let want = oracle::transposed(&from, 1, rows, cols, elem_bytes);
                 let survey = planner.survey(&problem);
@@ -43,7 +45,8 @@ fn plans_for_every_device_run_on_the_host() {
         for rows in 1..=LARGEST_SIDE {
             for cols in 1..=LARGEST_SIDE {
                 for elem_bytes in [1, 4, 12] {
-                    let problem = Problem::new(rows, cols, elem_bytes).unwrap();
+                    let square = rows.max(cols).pow(2);
+                    let problem = Problem::new(rows, cols, elem_bytes).unwrap().with_room(square);
                     planner.survey(&problem).candidates.into_iter().for_each(|plan| check(plan, 2));
                 }
             }
@@ -117,7 +120,8 @@ proptest! {
         elem_bytes in prop::sample::select(&ELEM_BYTES),
         threads in 1usize..4,
     ) {
-        let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
+        let room = batch * rows.max(cols).pow(2);
+        let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap().with_room(room);
         Planner::new(limits)
             .survey(&problem)
             .candidates
@@ -141,6 +145,7 @@ proptest! {
         // Random sides rarely share useful divisors: half the time give them some.
         let (rows, cols) = (rows >> friendly << friendly, cols >> friendly << friendly);
         let problem = Problem::with_batch(batch, rows.max(1), cols.max(1), elem_bytes).unwrap();
+        let problem = problem.with_room(usize::MAX);
         for plan in Planner::new(limits).survey(&problem).candidates {
             for offset in offsets {
                 let offset = offset % problem.len();

@@ -133,10 +133,12 @@ pub struct ProblemArgs {
 }
 
 impl ProblemArgs {
-    /// The problem, with the cap on its workspace if there is one.
+    /// The problem, with the cap on its workspace if there is one and room for the route asked for.
     pub fn problem(&self) -> Result<Problem, ProblemError> {
         let (rows, cols) = self.shape;
         let problem = Problem::with_batch(self.batch, rows, cols, self.elem_bytes.get())?;
+        let room = |route: &String| problem.with_room(self.settings.room(&problem, route));
+        let problem = self.settings.route.as_ref().map_or(problem, room);
         Ok(self.settings.workspace.map_or(problem, |cap| problem.with_cap(cap)))
     }
 }

@@ -92,10 +92,11 @@ fn measure(
     let problem = Problem::new(rows, cols, elem_bytes)?;
     let mut transpose = Transpose::new(rows, cols).threads(threads);
     if let Some(route) = &args.route {
-        transpose = transpose.route(route);
+        let room = rows.max(cols).pow(2);
+        transpose = transpose.route(route).room(room);
     }
     let planned = transpose.plan_bytes(elem_bytes)?;
-    let mut matrix = Memory::new(problem.bytes(), args.pages)?;
+    let mut matrix = Memory::new(planned.plan().room_bytes(), args.pages)?;
     let mut other = Memory::new(problem.bytes(), args.pages)?;
     verify(&planned, matrix.bytes(), rows, cols, elem_bytes)?;
 
@@ -103,7 +104,7 @@ fn measure(
     let (mut copies, mut turns) = (Vec::new(), Vec::new());
     for _ in 0..args.runs.get() {
         let start = Instant::now();
-        copy(matrix.bytes(), other.bytes(), threads);
+        copy(&matrix.bytes()[..problem.bytes()], other.bytes(), threads);
         copies.push(start.elapsed());
         let start = Instant::now();
         planned.run_bytes(matrix.bytes(), &mut workspace, |_| ())?;
@@ -127,7 +128,7 @@ fn measure(
         pages: args.pages.name(),
         route: plan.route,
         passes: plan.passes(),
-        workspace_bytes: planned.workspace_bytes(),
+        workspace_bytes: planned.extra_bytes(),
         gb_per_s: speed(turned),
         copy_gb_per_s: speed(copied),
         percent_of_copy: 100.0 * copied.as_secs_f64() / turned.as_secs_f64(),
@@ -147,12 +148,13 @@ fn verify(
     cols: usize,
     elem_bytes: usize,
 ) -> Result<(), Error> {
-    for (number, element) in data.chunks_exact_mut(elem_bytes).enumerate() {
+    let bytes = planned.plan().problem.bytes();
+    for (number, element) in data[..bytes].chunks_exact_mut(elem_bytes).enumerate() {
         fill(number, element);
     }
     planned.run_bytes(data, &mut planned.workspace()?, |_| ())?;
     let mut want = vec![0; elem_bytes];
-    for (column, line) in data.chunks_exact(rows * elem_bytes).enumerate() {
+    for (column, line) in data[..bytes].chunks_exact(rows * elem_bytes).enumerate() {
         for (row, element) in line.chunks_exact(elem_bytes).enumerate() {
             fill(row * cols + column, &mut want);
             if element != want {

@@ -145,7 +145,7 @@ impl Report {
             gb_per_s: moved.then(|| 2.0 * bytes as f64 / seconds / 1e9),
             routes: plans().map(|plan| plan.route.to_string()).collect(),
             plans: plans().map(ToString::to_string).collect(),
-            workspace_bytes: done.plans.iter().map(Planned::workspace_bytes).max().unwrap_or(0),
+            workspace_bytes: done.plans.iter().map(Planned::extra_bytes).max().unwrap_or(0),
             wisdom_refused: refused.collect(),
             unsynced: done.unsynced,
         }

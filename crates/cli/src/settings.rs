@@ -37,7 +37,7 @@ impl Settings {
             transpose = transpose.threads(threads.get());
         }
         if let Some(route) = &self.route {
-            transpose = transpose.route(route);
+            transpose = transpose.route(route).room(self.room(problem, route));
         }
         if let Some(bytes) = self.workspace {
             transpose = transpose.workspace_cap(bytes);
@@ -46,6 +46,16 @@ impl Settings {
             transpose = transpose.wisdom(file);
         }
         transpose
+    }
+
+    /// Elements that the memory of a problem has room for: its own, or where a route that needs more
+    /// is asked for, a square's, if as much memory may be used.
+    pub fn room(&self, problem: &Problem, route: &str) -> usize {
+        let square = problem.rows().max(problem.cols()).saturating_pow(2);
+        let room = square.saturating_mul(problem.batch());
+        let more = (room - problem.len()).saturating_mul(problem.elem_bytes());
+        let allowed = self.workspace.is_none_or(|most| more <= most);
+        if allowed && route.eq_ignore_ascii_case("padded-square") { room } else { problem.len() }
     }
 
     /// The wisdom file, which must exist: to the library a missing one is an empty one, but whoever

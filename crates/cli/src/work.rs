@@ -45,10 +45,10 @@ impl Source {
         self.metadata.len()
     }
 
-    /// Reads the last `bytes` bytes of the file.
-    fn read(&mut self, bytes: usize, progress: &Progress) -> Result<Vec<u8>, Error> {
+    /// Reads the last `bytes` bytes of the file, into memory with room for `room`.
+    fn read(&mut self, bytes: usize, room: usize, progress: &Progress) -> Result<Vec<u8>, Error> {
         let mut data = Vec::new();
-        data.try_reserve_exact(bytes)
+        data.try_reserve_exact(room)
             .map_err(|_| Error::Memory { path: self.path.clone(), bytes })?;
         let from = SeekFrom::Start(self.bytes() - bytes as u64);
         self.file.seek(from).map_err(Error::io("read", &self.path))?;
@@ -117,16 +117,21 @@ pub fn apply(
     let pending = target.begin()?;
 
     let start = Instant::now();
-    let mut data = source.read(change.data_bytes, progress)?;
+    let room = done.plans.iter().map(|plan| plan.plan().room_bytes()).max().unwrap_or(0);
+    let room = room.max(change.data_bytes);
+    let mut data = source.read(change.data_bytes, room, progress)?;
     done.read = start.elapsed();
 
     let start = Instant::now();
     progress.passes("transposing", done.plans.iter().map(passes).sum());
+    data.resize(room, 0);
     let mut before = 0;
     for plan in &done.plans {
-        plan.run_bytes(&mut data, &mut plan.workspace()?, |done| progress.set(before + done))?;
+        let data = &mut data[..plan.plan().room_bytes()];
+        plan.run_bytes(data, &mut plan.workspace()?, |done| progress.set(before + done))?;
         before += passes(plan);
     }
+    data.truncate(change.data_bytes);
     done.transpose = start.elapsed();
 
     let start = Instant::now();

@@ -39,6 +39,14 @@ pub enum RunError {
         /// Bytes given.
         got: usize,
     },
+    /// The plan needs memory behind the matrices.
+    #[error("the plan needs room for {need} bytes from the first one on, there are {have}")]
+    Room {
+        /// Bytes needed, the matrices' included.
+        need: usize,
+        /// Bytes given.
+        have: usize,
+    },
     /// The workspace is too small.
     #[error("the plan needs {need} bytes of workspace, there are {have}")]
     Workspace {
@@ -104,18 +112,24 @@ impl Executor {
 
     /// Transposes `data` in place, with `workspace` if it is large enough.
     ///
+    /// `data` are the matrices and nothing else, or for a plan that pads them as much more as its
+    /// [`room`](Plan::room) says, with the matrices at the start; what lies behind them is lost.
+    ///
     /// `done` is told after each stage how many stages are done.
     ///
     /// # Errors
-    /// [`RunError::Length`] and [`RunError::Workspace`], both before anything is touched.
+    /// [`RunError::Length`], [`RunError::Room`] and [`RunError::Workspace`], before anything is touched.
     pub fn run(
         &self,
         data: &mut [Byte],
         workspace: &mut Workspace,
         mut done: impl FnMut(usize),
     ) -> Result<(), RunError> {
-        let (expected, got) = (self.plan.problem.bytes(), data.len());
-        if expected != got {
+        let (expected, room, got) = (self.plan.problem.bytes(), self.plan.room_bytes(), data.len());
+        if room > expected && got < room {
+            return Err(RunError::Room { need: room, have: got });
+        }
+        if room == expected && got != expected {
             return Err(RunError::Length { expected, got });
         }
         let (need, have) = (self.workspace_bytes(), workspace.bytes());
@@ -125,6 +139,8 @@ impl Executor {
         for (k, (stage, &needs)) in self.plan.stages.iter().zip(&self.needs).enumerate() {
             let (flags, bytes) = shared::split_flags(&mut workspace.words, needs.flag_words);
             let elem_bytes = self.plan.problem.elem_bytes();
+            let (read, written) = stage.shape.spans();
+            let data = &mut data[..read.max(written) * elem_bytes];
             stages::run(stage, elem_bytes, needs, data, flags, bytes);
             done(k + 1);
         }

@@ -9,6 +9,7 @@
 //! | `gather` | the aligned-slot passes over chunks |
 //! | `shared` | movers in which several threads work on one matrix: the crate's only `unsafe` |
 //! | `path` | where super-elements go, with the divisions prepared |
+//! | `rows` | rows padded and unpadded in steps |
 //! | `parts` | splitting work over rayon's threads |
 //! | `squares` | squares transposed where they lie: the order of their tiles |
 //! | `small` | matrices that fit a buffer on the stack |
@@ -24,6 +25,7 @@ mod gather;
 pub mod oracle;
 mod parts;
 mod path;
+mod rows;
 mod shared;
 mod small;
 mod squares;

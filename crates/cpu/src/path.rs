@@ -123,7 +123,7 @@ impl Path {
             StageShape::SlotMove { slots, direction, .. } => {
                 SlotPath::new(slots, direction).map(Succ::Slots)
             }
-            StageShape::SlotGather { .. } => None,
+            StageShape::SlotGather { .. } | StageShape::Pad { .. } => None,
         };
         let batch = FastDiv::new(shape.instance_units() as u64).filter(|_| shape.batch() > 1);
         Path {

@@ -2,17 +2,18 @@
 //! only `unsafe`.
 //!
 //! Who may touch which bytes is decided before they are touched: by a claim ([`Claims`]), by being
-//! the leader of a cycle, or by being the one part that a pair of tiles belongs to. Every span is
+//! the leader of a cycle, by being the one part that a pair of tiles belongs to, or by a flag that says
+//! that a block has been read. Every span is
 //! checked against the matrix's length before its pointer is made.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::Range;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use turntile_perm::{Elementary, cycles};
-use turntile_plan::StageShape;
+use turntile_perm::{Elementary, Padding, cycles};
+use turntile_plan::{Direction, StageShape};
 
 use crate::Byte;
 use crate::claims::Claims;
@@ -338,6 +339,65 @@ pub(crate) fn rotate_cycles(data: &mut [Byte], all: Path, parts: usize) {
         let shape = StageShape::Elementary(Elementary { batch, rows, mid: 1, cols, unit: 1 });
         rotate_cycles(data, Path::new(shape, all.elem_bytes()), parts);
     }
+}
+
+/// Data sliding: the rows of `padding`, counted in bytes, padded or unpadded block by block. A block
+/// goes to whichever part asks first, in the order in which they free each other's places; it is
+/// written once the blocks that lie there have been read.
+///
+/// `flags`, zero, are a count of the blocks begun and a flag for each that it has been read. A
+/// part waits only for blocks begun before its own, and those wait for earlier ones still: the first of
+/// all waits for none. `scratch` holds a block for each part.
+pub(crate) fn slide(
+    data: &mut [Byte],
+    padding: Padding,
+    direction: Direction,
+    block: usize,
+    flags: &[AtomicU32],
+    parts: usize,
+    scratch: &mut [Byte],
+) {
+    let shared = Shared::new(data);
+    let blocks = padding.blocks(block);
+    let Some((begun, read)) = flags.split_first() else { return };
+    let waits = |b| match direction {
+        Direction::Forward => padding.pad_waits(block, b),
+        Direction::Backward => padding.unpad_waits(block, b),
+    };
+    parts::run_on(0..parts, scratch, block, |_, scratch| {
+        loop {
+            let number = begun.fetch_add(1, Ordering::Relaxed) as usize;
+            if number >= blocks {
+                return;
+            }
+            let b = match direction {
+                Direction::Forward => blocks - 1 - number,
+                Direction::Backward => number,
+            };
+            let own = padding.block(block, b);
+            for (k, offset, bytes) in padding.runs(own.clone()) {
+                let from = if direction == Direction::Forward { k } else { offset };
+                // SAFETY: whoever writes here waits for the flag that is set below.
+                let from = unsafe { shared.slice(from, bytes) };
+                scratch[k - own.start..][..bytes].copy_from_slice(from);
+            }
+            read[b].store(1, Ordering::Release);
+            for other in waits(b) {
+                let mut spins = 0;
+                while read[other].load(Ordering::Acquire) == 0 {
+                    crate::sync::pause(spins);
+                    spins += 1;
+                }
+            }
+            for (k, offset, bytes) in padding.runs(own.clone()) {
+                let to = if direction == Direction::Forward { offset } else { k };
+                // SAFETY: blocks go to places of their own, and what lay here has been read: it was
+                // this block's, or one's whose flag has been seen.
+                let to = unsafe { shared.slice_mut(to, bytes) };
+                to.copy_from_slice(&scratch[k - own.start..][..bytes]);
+            }
+        }
+    });
 }
 
 /// Transposes all squares where they lie, block pair by block pair; while one pair's tiles change

@@ -2,7 +2,7 @@
 
 use turntile_perm::Elementary;
 use turntile_plan::flags::FLAG_PLANES;
-use turntile_plan::{DeviceKind, Direction, FlagLayout, Method, Stage, StageShape};
+use turntile_plan::{DeviceKind, Direction, FlagLayout, Method, Stage, StageShape, method};
 
 use crate::Byte;
 use crate::barrier;
@@ -10,6 +10,7 @@ use crate::claims::Claims;
 use crate::gather::Chunks;
 use crate::parts;
 use crate::path::Path;
+use crate::rows;
 use crate::shared;
 use crate::squares::Squares;
 use std::sync::atomic::AtomicU32;
@@ -57,7 +58,13 @@ impl Needs {
                 needs.kept_bytes = needs.parts * chunks.kept_bytes();
                 chunks.scratch_bytes()
             }
-            (Method::TileSwap { .. } | Method::PerCycle, _) => 0,
+            (Method::TileSwap { .. } | Method::PerCycle | Method::Rows { .. }, _) => 0,
+            (Method::Slide { block }, _) => {
+                let blocks = (shape.len() * elem_bytes).div_ceil(block);
+                needs.parts = at_most(blocks);
+                needs.flag_words = method::slide_flags(blocks);
+                block
+            }
             (Method::BarrierSync { .. }, shape) if in_place(&shape) => 0,
             (Method::BarrierSync { .. }, shape) => {
                 needs.parts = at_most(batch);
@@ -90,7 +97,7 @@ fn in_place(shape: &StageShape) -> bool {
     matches!(shape, StageShape::Elementary(e) if e.is_involution() && e.unit == 1 && e.mid > 1)
 }
 
-/// Runs `stage` over `data`. `flags` are zero and, like `bytes` (kept rows, then every thread's
+/// Runs `stage` over `data`, as long as what it reads or writes. `flags` are zero and, like `bytes` (kept rows, then every thread's
 /// scratch), as many as `needs` says.
 pub fn run(
     stage: &Stage,
@@ -103,6 +110,16 @@ pub fn run(
     let parts = needs.parts;
     let (kept, scratch) = bytes.split_at_mut(needs.kept_bytes);
     let scratch = &mut scratch[..parts * needs.scratch_bytes];
+    if let StageShape::Pad { padding, direction } = stage.shape {
+        let padding = padding.scaled(elem_bytes).expect("as long as the data");
+        return match stage.method {
+            Method::Slide { block } => {
+                shared::slide(data, padding, direction, block, flags, parts, scratch);
+            }
+            Method::Rows { least } => rows::run(data, padding, direction, least, parts),
+            method => unreachable!("{method} does not pad rows"),
+        };
+    }
     let path = Path::new(stage.shape, elem_bytes);
     match (stage.method, stage.shape) {
         (_, StageShape::SlotGather { slots, direction, .. }) => {

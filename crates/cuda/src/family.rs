@@ -27,6 +27,8 @@ pub enum Family {
     MovesOnChip,
     /// P-IPT.
     PerCycle,
+    /// Rows padded and unpadded.
+    Pad,
     /// Filling and comparing, for tests.
     Check,
 }
@@ -48,7 +50,7 @@ macro_rules! by_word {
 
 impl Family {
     /// Every family.
-    pub const ALL: [Family; 13] = [
+    pub const ALL: [Family; 14] = [
         Family::Tiles,
         Family::Barrier,
         Family::ClusterBarrier,
@@ -61,6 +63,7 @@ impl Family {
         Family::MovesBlock,
         Family::MovesOnChip,
         Family::PerCycle,
+        Family::Pad,
         Family::Check,
     ];
 
@@ -79,6 +82,7 @@ impl Family {
             Family::MovesBlock => "moves_block",
             Family::MovesOnChip => "moves_on_chip",
             Family::PerCycle => "per_cycle",
+            Family::Pad => "pad",
             Family::Check => "check",
         }
     }
@@ -98,6 +102,8 @@ impl Family {
             Family::MovesBlock => by_word!("moves_block"),
             Family::MovesOnChip => by_word!("moves_on_chip"),
             Family::PerCycle => by_word!("per_cycle"),
+            // Compiled once: they count in bytes.
+            Family::Pad => [by_word!("pad", "4"); 5],
             Family::Check => [by_word!("check", "4"); 5],
         };
         words[word.ilog2() as usize]

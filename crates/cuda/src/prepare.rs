@@ -4,14 +4,14 @@ use turntile_plan::{DeviceKind, Plan, Stage};
 
 use crate::call::{Call, Device};
 use crate::error::CudaError;
-use crate::lower::lower;
+use crate::lower::lower_all;
 
 /// Launches, and the memory that they are for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Work {
     /// In order.
     pub calls: Vec<Call>,
-    /// Bytes of the matrix.
+    /// Bytes of the matrix, and of the room behind it that the launches use.
     pub bytes: usize,
     /// Alignment of the matrix's address that the launches rely on, in bytes.
     pub alignment: usize,
@@ -32,13 +32,13 @@ impl Work {
         Self::of_stages(
             &plan.stages,
             plan.problem.elem_bytes(),
-            plan.problem.bytes(),
+            plan.room_bytes(),
             alignment,
             device,
         )
     }
 
-    /// What `stages` come to, each over the whole of `bytes` bytes.
+    /// What `stages` come to, over `bytes` bytes.
     ///
     /// # Errors
     /// [`CudaError::Infeasible`] with the stage that has no kernel.
@@ -53,11 +53,11 @@ impl Work {
             .iter()
             .filter(|stage| !stage.shape.is_empty())
             .map(|stage| {
-                lower(stage, elem_bytes, alignment, device)
+                lower_all(stage, elem_bytes, alignment, device)
                     .map_err(|why| CudaError::Infeasible { stage: stage.to_string(), why })
             })
-            .collect::<Result<_, _>>()?;
-        Ok(Work { calls, bytes, alignment })
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(Work { calls: calls.concat(), bytes, alignment })
     }
 
     /// Bytes of workspace: the largest that a launch needs.

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use turntile_cuda::call::{Call, Device, Workspace};
-use turntile_cuda::lower::{Holding, lower, move_held};
+use turntile_cuda::lower::{Holding, lower, lower_all, move_held};
 use turntile_cuda::{CudaError, Infeasible, Work};
-use turntile_perm::{Elementary, Slots};
+use turntile_perm::{Elementary, Padding, Slots};
 use turntile_plan::{
     Direction, FlagLayout, Launch, Limits, Method, Planner, Problem, Scope, Stage, StageShape,
 };
@@ -33,6 +33,7 @@ fn methods() -> Vec<Method> {
         Method::BarrierSync { scope: Scope::Group },
         Method::BarrierSync { scope: Scope::Grid },
     ];
+    methods.extend([Method::Rows { least: 2 }, Method::Slide { block: 49_152 }]);
     methods.extend([2, 4, 8, 16].map(|n| Method::BarrierSync { scope: Scope::Cluster(n) }));
     methods.extend([16, 32, 64, 128].map(|tile| Method::TileSwap { tile }));
     methods
@@ -56,6 +57,10 @@ fn shapes() -> Vec<StageShape> {
         shapes.push(StageShape::Elementary(Elementary { batch, rows, mid, cols, unit }));
     }
     shapes.push(StageShape::FusedTiles { batch: 2, rows: 9, cols: 7, m: 5, n: 4 });
+    for direction in [Direction::Forward, Direction::Backward] {
+        let padding = Padding::new(5000, 4900, 5000).unwrap();
+        shapes.push(StageShape::Pad { padding, direction });
+    }
     for (rows, cols, slot, chunk) in [(1000, 300, 64, 256), (70_000, 70_000, 64, 64)] {
         let slots = Slots::new(rows, cols, slot, chunk).unwrap();
         for direction in [Direction::Forward, Direction::Backward] {
@@ -74,7 +79,8 @@ fn launches_fit_the_device_code() {
             for elem in [1usize, 2, 4, 8, 16, 12] {
                 for alignment in [elem & elem.wrapping_neg(), 16] {
                     let stage = Stage { shape, method, launch: LAUNCH };
-                    if let Ok(call) = lower(&stage, elem, alignment, &Device::H200) {
+                    let calls = lower_all(&stage, elem, alignment, &Device::H200);
+                    for call in calls.unwrap_or_default() {
                         check(&call);
                         kernels.insert(call.kernel());
                     }
@@ -121,7 +127,8 @@ fn what_a_device_lacks_is_an_answer() {
 fn plans_fit_their_workspace() {
     let planner = Planner::new(Limits::h200());
     for (rows, cols, elem) in [(4096, 6144, 4), (1000, 777, 2), (5000, 5000, 8), (30, 40, 1)] {
-        let problem = Problem::new(rows, cols, elem).unwrap();
+        let room = usize::max(rows, cols).pow(2);
+        let problem = Problem::new(rows, cols, elem).unwrap().with_room(room);
         for plan in planner.survey(&problem).candidates {
             match Work::of_plan(&plan, 16, &Device::H200) {
                 Ok(work) => {

@@ -8,6 +8,7 @@
 //! | [`factorial`] | dimension permutations named by factorial numbers (010!, 100!, …) | thesis table 4.1 |
 //! | [`elementary`] | the one shape of every elementary transposition | thesis section 4.4 |
 //! | [`slots`] | aligned slots: a transposition of any shape in two local passes | `docs/notation.md` |
+//! | [`padding`] | rows moved apart and together in place | thesis eq. 4.1 |
 //! | [`divisors`] | factorisation, divisors, totient, multiplicative order | |
 //! | [`fastdiv`] | division by an invariant with a multiply and a shift | Granlund and Montgomery 1994 |
 //!
@@ -18,11 +19,13 @@ pub mod divisors;
 pub mod elementary;
 pub mod factorial;
 pub mod fastdiv;
+pub mod padding;
 pub mod slots;
 pub mod transposition;
 
 pub use elementary::Elementary;
 pub use factorial::DimPermutation;
 pub use fastdiv::FastDiv;
+pub use padding::Padding;
 pub use slots::{Order, Slots};
 pub use transposition::Transposition;

@@ -5,6 +5,8 @@ use turntile_perm::Elementary;
 use crate::flags::FlagLayout;
 use crate::method::Method;
 use crate::plan::Plan;
+use crate::problem::Problem;
+use crate::routes;
 use crate::stage::{Stage, StageShape};
 
 /// Why stages do not make a plan.
@@ -28,6 +30,13 @@ pub enum Flaw {
         /// The stage.
         stage: String,
     },
+    /// Rows are padded in another way than to make the problem's matrices square, transpose them and
+    /// unpad them, which alone brings nothing of the gaps into the matrices.
+    #[error("stages that pad the rows of {problem} are those of route padded-square and no others")]
+    Padding {
+        /// The problem.
+        problem: Problem,
+    },
     /// The stage's flags are spread by no power of two from 1 to 32.
     #[error("stage {number}: flags cannot be spread by {spreading}")]
     Spreading {
@@ -48,9 +57,14 @@ impl Plan {
     /// The first flaw.
     pub fn check(&self) -> Result<(), Flaw> {
         let expected = self.problem.len();
+        let shapes = self.stages.iter().map(|stage| stage.shape);
+        let pads = shapes.clone().any(|shape| matches!(shape, StageShape::Pad { .. }));
+        if pads && !routes::padded_square(&self.problem).is_some_and(|others| shapes.eq(others)) {
+            return Err(Flaw::Padding { problem: self.problem });
+        }
         for (number, stage) in (1..).zip(&self.stages) {
             // Counted first: nothing else may multiply extents that overflow.
-            if counted_len(&stage.shape) != Some(expected) || expected == 0 {
+            if !pads && (counted_len(&stage.shape) != Some(expected) || expected == 0) {
                 let stage = format!("{:?}", stage.shape);
                 return Err(Flaw::Length { number, stage, expected });
             }
@@ -79,11 +93,14 @@ fn counted_len(shape: &StageShape) -> Option<usize> {
         StageShape::SlotGather { batch, slots, .. } | StageShape::SlotMove { batch, slots, .. } => {
             product(&[batch, slots.rows(), slots.cols()])
         }
+        // Counted when it was made.
+        StageShape::Pad { padding, .. } => Some(padding.len()),
     }
 }
 
 fn goes_together(stage: &Stage) -> bool {
     let gather = matches!(stage.shape, StageShape::SlotGather { .. });
+    let pad = matches!(stage.shape, StageShape::Pad { .. });
     match stage.method {
         Method::TileSwap { tile } => matches!(
             stage.shape,
@@ -91,7 +108,9 @@ fn goes_together(stage: &Stage) -> bool {
         ),
         Method::BarrierSync { .. } => gather || matches!(stage.shape, StageShape::Elementary(_)),
         Method::PttwacOnChip { .. } => matches!(stage.shape, StageShape::Elementary(_)),
-        Method::PttwacGlobal { .. } | Method::PerCycle => !gather,
+        Method::PttwacGlobal { .. } | Method::PerCycle => !gather && !pad,
+        Method::Rows { .. } => pad,
+        Method::Slide { block } => pad && block >= 1,
     }
 }
 

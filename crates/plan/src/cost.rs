@@ -1,11 +1,12 @@
 //! The cost model: seconds that a stage would take.
 
-use turntile_perm::Elementary;
+use turntile_perm::padding::Step;
+use turntile_perm::{Elementary, Padding};
 
 use crate::limits::{DeviceKind, Limits};
 use crate::method::{Method, Scope};
 use crate::rates::{Rates, at};
-use crate::stage::{Stage, StageShape};
+use crate::stage::{Direction, Stage, StageShape};
 
 /// Estimated seconds of a stage over elements of `elem_bytes` bytes: a start, and every byte read
 /// and written at the fraction of copy speed that [`Rates`] gives for the method.
@@ -21,16 +22,49 @@ pub fn seconds(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
     };
     let speed = limits.rates.copy * threads as f64 * fraction;
     let start = limits.rates.start + limits.rates.fork * (threads - 1) as f64;
-    start + waits(stage, limits) + 2.0 * bytes / speed
+    start + waits(stage, elem_bytes, limits) + 2.0 * bytes / speed
 }
 
-/// Seconds that the chunks of a gather pass wait, one after the other.
-fn waits(stage: &Stage, limits: &Limits) -> f64 {
+/// Seconds that the chunks of a gather pass wait, one after the other, or the steps of rows.
+fn waits(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
     match stage.shape {
         StageShape::SlotGather { batch, slots, .. } => {
             (batch * slots.chunks()) as f64 * limits.rates.wait
         }
+        StageShape::Pad { padding, direction } => match stage.method {
+            Method::Rows { least } => steps(padding, direction, least, elem_bytes, limits),
+            _ => 0.0,
+        },
         _ => 0.0,
+    }
+}
+
+/// Seconds that rows moved in steps take beyond those of their bytes: a start for each step, and what a
+/// row by itself loses to many.
+fn steps(
+    padding: Padding,
+    direction: Direction,
+    least: usize,
+    elem_bytes: usize,
+    limits: &Limits,
+) -> f64 {
+    let Limits { rates, units, kind, .. } = limits;
+    let each = |step: Step| match (step.together, kind) {
+        (true, DeviceKind::Host) => rates.fork * (*units - 1) as f64,
+        (true, DeviceKind::Gpu) => rates.start,
+        (false, _) => {
+            let bytes = (2 * step.rows.len() * padding.cols() * elem_bytes) as f64;
+            let one = match kind {
+                DeviceKind::Host => rates.copy,
+                // One group alone, and a wait between reading a row and writing it.
+                DeviceKind::Gpu => rates.copy / *units as f64,
+            };
+            bytes / one + step.rows.len() as f64 * rates.wait
+        }
+    };
+    match direction {
+        Direction::Forward => padding.pad_steps(least).map(each).sum(),
+        Direction::Backward => padding.unpad_steps(least).map(each).sum(),
     }
 }
 
@@ -59,6 +93,7 @@ fn fraction(stage: &Stage, elem_bytes: usize, rates: &Rates) -> f64 {
         }
         (Method::PttwacGlobal { .. }, _) => at(rates.moves, unit_bytes),
         (Method::PerCycle, _) => at(rates.per_cycle, unit_bytes),
+        (Method::Rows { .. } | Method::Slide { .. }, _) => at(rates.pad, unit_bytes),
     }
 }
 

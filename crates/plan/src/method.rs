@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use turntile_perm::Elementary;
+use turntile_perm::{Elementary, Padding};
 
 use crate::flags::{FLAG_PLANES, FlagLayout, GPU_FLAG_PLANES};
 use crate::limits::{DeviceKind, Limits};
@@ -45,6 +45,18 @@ pub enum Method {
     },
     /// One worker a cycle, leaders found by walking, no flags (P-IPT). Needs no workspace.
     PerCycle,
+    /// Rows padded or unpadded in steps: at least `least` at a time while there is room for that, else
+    /// one by one (equation 4.1).
+    Rows {
+        /// Fewest rows that are worth a step of many workers.
+        least: usize,
+    },
+    /// Rows padded or unpadded by data sliding: every block on chip, then written once the blocks
+    /// have been read that lie where it goes, which a flag of each tells.
+    Slide {
+        /// Bytes of a block.
+        block: usize,
+    },
 }
 
 /// The launch of a stage.
@@ -104,6 +116,8 @@ impl fmt::Display for Method {
             Method::PttwacOnChip { flags } => write!(f, "pttwac/on-chip{}", layout(flags)),
             Method::PttwacGlobal { flags } => write!(f, "pttwac/global{}", layout(flags)),
             Method::PerCycle => write!(f, "p-ipt"),
+            Method::Rows { .. } => write!(f, "rows"),
+            Method::Slide { .. } => write!(f, "slide"),
         }
     }
 }
@@ -122,6 +136,14 @@ const GRID_UNIT_BYTES: usize = 4096;
 /// bytes, 64 floats, 32 words of 8 and 16 of 16 measured best on the H200.
 const SWAP_ROW_BYTES: usize = 256;
 const SWAP_SIDE: usize = 128;
+/// Bytes of a block of a GPU that slides data, and its threads: four blocks a multiprocessor, of
+/// which some read while others write.
+const SLIDE_BYTES: usize = 48 << 10;
+const SLIDE_THREADS: usize = 512;
+/// The same of a host thread: its scratch and what it writes fit the second-level cache.
+const HOST_SLIDE_BYTES: usize = 256 << 10;
+/// Bytes that a step of several host threads moves at least.
+const HOST_STEP_BYTES: usize = 1 << 20;
 /// Chains that a host thread keeps in flight: scratch for a super-element each, and one more.
 const HOST_CHAINS: usize = 8;
 
@@ -151,6 +173,7 @@ fn on_units(
 ) -> Result<Vec<(Method, Launch)>, Infeasible> {
     let mut found = match shape {
         StageShape::SlotGather { .. } => return Ok(vec![gather(shape, elem_bytes, limits)?]),
+        StageShape::Pad { padding, .. } => return pad(padding, elem_bytes, limits),
         StageShape::Elementary(e) => in_tiles(e, elem_bytes, limits),
         StageShape::FusedTiles { .. } | StageShape::SlotMove { .. } => Vec::new(),
     };
@@ -284,6 +307,33 @@ fn in_cycles(shape: StageShape, elem_bytes: usize, limits: &Limits) -> Vec<(Meth
         .into_iter()
         .filter_map(|(can, found)| can.then_some(found))
         .collect()
+}
+
+/// Rows moved apart or together.
+fn pad(
+    padding: Padding,
+    elem_bytes: usize,
+    limits: &Limits,
+) -> Result<Vec<(Method, Launch)>, Infeasible> {
+    let host = limits.kind == DeviceKind::Host;
+    let row_bytes = padding.cols() * elem_bytes;
+    let least = if host { HOST_STEP_BYTES.div_ceil(row_bytes).max(2) } else { 2 };
+    let rows = Launch { lanes: SLIDE_THREADS, ..over(padding.rows(), SLIDE_THREADS, 0, limits) };
+    let block = if host { HOST_SLIDE_BYTES } else { SLIDE_BYTES }.min(limits.group_bytes.max(16));
+    // Whole vectors, so that blocks begin as aligned as the matrix.
+    let block = block / 16 * 16;
+    let blocks = (padding.len() * elem_bytes).div_ceil(block);
+    let slide = Launch {
+        lanes: SLIDE_THREADS,
+        flag_words: slide_flags(blocks),
+        ..over(blocks, SLIDE_THREADS, block, limits)
+    };
+    Ok(vec![(Method::Rows { least }, rows), (Method::Slide { block }, slide)])
+}
+
+/// Words of a flag for each of `blocks` blocks, and of a count of those that have begun.
+pub fn slide_flags(blocks: usize) -> usize {
+    blocks + 1
 }
 
 /// The gather pass: a chunk on chip, and the rows that it reads across its end kept aside.

@@ -49,6 +49,18 @@ impl Plan {
         self.stages.len()
     }
 
+    /// Elements from the first one on that it uses while it runs: the problem's, or more where it
+    /// pads them. What lies behind the problem's is lost.
+    pub fn room(&self) -> usize {
+        let spans = self.stages.iter().map(|stage| stage.shape.spans());
+        spans.fold(self.problem.len(), |room, (read, written)| room.max(read).max(written))
+    }
+
+    /// Bytes of that room.
+    pub fn room_bytes(&self) -> usize {
+        self.room().saturating_mul(self.problem.elem_bytes())
+    }
+
     /// Where the element at `offset` of the batch ends: the stages' maps one after the other.
     pub fn dest(&self, offset: usize) -> usize {
         self.stages.iter().fold(offset, |at, stage| stage.shape.dest(at))
@@ -75,6 +87,9 @@ impl Plan {
         writeln!(f, "route      {} (tile {} x {})", self.route, self.tile.m, self.tile.n)?;
         writeln!(f, "passes     {}", self.passes())?;
         writeln!(f, "workspace  {} bytes", self.workspace_bytes)?;
+        if self.room() > self.problem.len() {
+            writeln!(f, "room       {} bytes, the matrix's included", self.room_bytes())?;
+        }
         write!(f, "estimate   {:.3} ms", self.seconds * 1e3)?;
         if self.passes() > 0 {
             write!(f, ", {:.1} GB/s", self.gb_per_s())?;
@@ -109,6 +124,10 @@ impl fmt::Display for Plan {
         self.write_stages(f)?;
         let passes = self.passes();
         let plural = if passes == 1 { "" } else { "es" };
-        write!(f, "; {passes} pass{plural}, workspace {} bytes", self.workspace_bytes)
+        write!(f, "; {passes} pass{plural}, workspace {} bytes", self.workspace_bytes)?;
+        if self.room() > self.problem.len() {
+            write!(f, ", room {} bytes", self.room_bytes())?;
+        }
+        Ok(())
     }
 }

@@ -35,7 +35,7 @@ pub enum PlanError {
         /// The route asked for.
         route: &'static str,
         /// The problem.
-        problem: Problem,
+        problem: Box<Problem>,
         /// The device.
         device: String,
         /// What stands in the way.
@@ -98,7 +98,7 @@ impl Planner {
         let Some(best) = best else {
             let Declined { route, why } = declined.swap_remove(0);
             let device = self.limits.name.to_string();
-            return Err(PlanError::Infeasible { route, problem: *problem, device, why });
+            return Err(PlanError::Infeasible { route, problem: Box::new(*problem), device, why });
         };
         let rank = |name| ROUTES.iter().position(|route| route.name == name);
         declined.retain(|other| {

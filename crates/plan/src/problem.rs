@@ -13,6 +13,7 @@ pub struct Problem {
     cols: usize,
     elem_bytes: usize,
     cap: Option<usize>,
+    room: usize,
 }
 
 /// Why extents do not make a problem.
@@ -59,13 +60,19 @@ impl Problem {
             .iter()
             .try_fold(1usize, |bytes, &extent| bytes.checked_mul(extent.max(1)))
             .filter(|&bytes| bytes <= isize::MAX as usize)
-            .map(|_| Problem { batch, rows, cols, elem_bytes, cap: None })
+            .map(|_| Problem { batch, rows, cols, elem_bytes, cap: None, room: 0 })
             .ok_or(ProblemError::TooLarge { batch, rows, cols, elem_bytes })
     }
 
     /// The same problem with at most `bytes` of workspace beyond the matrix.
     pub fn with_cap(self, bytes: usize) -> Self {
         Problem { cap: Some(bytes), ..self }
+    }
+
+    /// The same problem in memory that goes on behind the matrices, to `elements` elements in all: a
+    /// plan may then use what lies there, and leave anything in it.
+    pub fn with_room(self, elements: usize) -> Self {
+        Problem { room: elements, ..self }
     }
 
     /// Number of matrices.
@@ -91,6 +98,11 @@ impl Problem {
     /// The workspace cap in bytes, if one was asked for.
     pub fn cap(&self) -> Option<usize> {
         self.cap
+    }
+
+    /// Elements from the first one on that a plan may use: the matrices', or more.
+    pub fn room(&self) -> usize {
+        self.room.max(self.len())
     }
 
     /// Elements of one matrix.

@@ -36,6 +36,8 @@ pub struct Rates {
     pub on_chip_moves: Curve,
     /// Cycle following without flags (P-IPT), by bytes of a super-element.
     pub per_cycle: Curve,
+    /// Rows padded or unpadded, in steps of many or by sliding, by bytes of a row.
+    pub pad: Curve,
 }
 
 impl Rates {
@@ -51,6 +53,7 @@ impl Rates {
             self.moves,
             self.on_chip_moves,
             self.per_cycle,
+            self.pad,
         ];
         curves.into_iter().flatten().fold(0.0, |peak, &(_, fraction)| fraction.max(peak))
     }
@@ -105,6 +108,7 @@ pub const HOST: Rates = Rates {
     ],
     on_chip_moves: &[(1, 0.01), (4, 0.04), (16, 0.15)],
     per_cycle: &[(1, 0.0005), (4, 0.002), (64, 0.02), (1024, 0.1), (4096, 0.2)],
+    pad: &[(16, 0.1), (256, 0.5), (4096, 0.8)],
 };
 
 /// NVIDIA H200, driver 580, 2026-11; every point from `benches/records/h200`, at 1-2 GiB beside a
@@ -142,6 +146,7 @@ pub const H200: Rates = Rates {
     ],
     on_chip_moves: &[(1, 0.02), (4, 0.10), (16, 0.2)],
     per_cycle: &[(4, 0.002), (128, 0.02), (1024, 0.1)],
+    pad: &[(16, 0.05), (256, 0.4), (4096, 0.8)],
 };
 
 /// NVIDIA A100: not measured; the fractions of the H200 over its datasheet bandwidth.
@@ -163,6 +168,7 @@ pub const K20: Rates = Rates {
     moves: &[(4, 0.01), (32, 0.076), (64, 0.15), (128, 0.29), (256, 0.42)],
     on_chip_moves: &[(1, 0.05), (4, 0.2)],
     per_cycle: &[(4, 0.002), (128, 0.04)],
+    pad: &[(16, 0.05), (4096, 0.4)],
 };
 
 #[cfg(test)]
@@ -192,6 +198,7 @@ mod tests {
                 rates.moves,
                 rates.on_chip_moves,
                 rates.per_cycle,
+                rates.pad,
             ] {
                 assert!(curve.is_sorted_by(|a, b| a.0 < b.0));
                 assert!(curve.iter().all(|&(_, fraction)| fraction > 0.0 && fraction < 1.5));

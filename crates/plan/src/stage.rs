@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use turntile_perm::{Elementary, Order, Slots};
+use turntile_perm::{Elementary, Order, Padding, Slots};
 
 use crate::method::{Launch, Method};
 
@@ -52,6 +52,14 @@ pub enum StageShape {
         /// Forward moves slots to final places; backward fetches them.
         direction: Direction,
     },
+    /// Rows moved apart (thesis section 4.1.1): into the room behind the matrices, which end further
+    /// on in memory than they did.
+    Pad {
+        /// The rows, of all matrices.
+        padding: Padding,
+        /// Forward pads; backward unpads.
+        direction: Direction,
+    },
 }
 
 impl StageShape {
@@ -62,6 +70,7 @@ impl StageShape {
             StageShape::FusedTiles { batch, .. }
             | StageShape::SlotGather { batch, .. }
             | StageShape::SlotMove { batch, .. } => batch,
+            StageShape::Pad { .. } => 1,
         }
     }
 
@@ -73,10 +82,25 @@ impl StageShape {
             StageShape::SlotGather { slots, .. } | StageShape::SlotMove { slots, .. } => {
                 slots.len()
             }
+            StageShape::Pad { padding, .. } => padding.len(),
         }
     }
 
-    /// Elements covered.
+    /// Elements from the first one to the last that the stage reads, and the same for what it
+    /// writes: [`len`](Self::len) but where rows are padded.
+    pub fn spans(&self) -> (usize, usize) {
+        match *self {
+            StageShape::Pad { padding, direction: Direction::Forward } => {
+                (padding.len(), padding.span())
+            }
+            StageShape::Pad { padding, direction: Direction::Backward } => {
+                (padding.span(), padding.len())
+            }
+            _ => (self.len(), self.len()),
+        }
+    }
+
+    /// Elements covered, and moved.
     pub fn len(&self) -> usize {
         self.batch() * self.instance_len()
     }
@@ -93,6 +117,7 @@ impl StageShape {
             StageShape::FusedTiles { m, n, .. } => m * n,
             StageShape::SlotGather { .. } => 1,
             StageShape::SlotMove { slots, .. } => slots.slot(),
+            StageShape::Pad { padding, .. } => padding.cols(),
         }
     }
 
@@ -117,6 +142,8 @@ impl StageShape {
             StageShape::SlotMove { slots, direction: Direction::Backward, .. } => {
                 slots.slot_source(s)
             }
+            // Rows keep their order.
+            StageShape::Pad { .. } => s,
         }
     }
 
@@ -128,8 +155,14 @@ impl StageShape {
         }
     }
 
-    /// Where the element at `offset` goes.
+    /// Where the element at `offset` goes; what lies in a gap between padded rows is none, and stays.
     pub fn dest(&self, offset: usize) -> usize {
+        if let StageShape::Pad { padding, direction } = *self {
+            return match direction {
+                Direction::Forward => padding.padded(offset),
+                Direction::Backward => padding.packed(offset).unwrap_or(offset),
+            };
+        }
         let (len, unit) = (self.instance_len(), self.unit());
         let (instance, k) = (offset / len, offset % len);
         instance * len + self.succ(k / unit) * unit + self.within_dest(k % unit)
@@ -150,6 +183,7 @@ impl StageShape {
             StageShape::SlotMove { slots, .. } => {
                 slots.rows() == 1 || slots.cols() == 1 || slots.chunks() == 1
             }
+            StageShape::Pad { padding, .. } => padding.is_identity(),
         }
     }
 }
@@ -189,6 +223,11 @@ impl fmt::Display for StageShape {
             }
             StageShape::SlotMove { batch, slots: s, direction } => {
                 slots(f, "slot-move", batch, s, direction)
+            }
+            StageShape::Pad { padding, direction } => {
+                let name = if direction == Direction::Forward { "pad" } else { "unpad" };
+                let (rows, cols, pitch) = (padding.rows(), padding.cols(), padding.pitch());
+                write!(f, "{name}({rows}x{cols}, pitch {pitch})")
             }
         }
     }

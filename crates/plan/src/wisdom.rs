@@ -133,9 +133,13 @@ pub fn key(limits: &Limits, problem: &Problem) -> String {
     let Limits { name, units, group_threads, group_bytes, register_bytes, .. } = limits;
     let (clusters, grid) = (limits.cluster_groups, u8::from(limits.grid_barrier));
     let cap = limits.cap(problem);
+    let room = match problem.room() {
+        room if room > problem.len() => format!(" room {room}"),
+        _ => String::new(),
+    };
     format!(
         "{name} units {units} threads {group_threads} on-chip {group_bytes}+{register_bytes} \
-         clusters {clusters} grid {grid}: {problem} cap {cap}"
+         clusters {clusters} grid {grid}: {problem} cap {cap}{room}"
     )
 }
 

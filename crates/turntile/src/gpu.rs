@@ -97,8 +97,9 @@ impl Transpose {
     ) -> Result<Vec<Measured>, Error> {
         let problem = self.problem(elem_bytes)?;
         let planner = self.planner_for(gpu.limits().clone())?;
-        let mut watch = Stopwatch::new(problem.bytes())?;
         let mut candidates = candidates(&planner, &problem)?;
+        let room = candidates.iter().map(Plan::room_bytes).max().unwrap_or(0);
+        let mut watch = Stopwatch::new(room)?;
         // A stage without a kernel on this device is no candidate; the first reason is kept for the
         // case that none is left.
         let mut why = None;

@@ -48,6 +48,7 @@ pub struct Transpose {
     cols: usize,
     threads: Option<usize>,
     cap: Option<usize>,
+    room: usize,
     route: Option<String>,
     tiles: TileRule,
     effort: Effort,
@@ -63,6 +64,7 @@ impl Transpose {
             cols,
             threads: None,
             cap: None,
+            room: 0,
             route: None,
             tiles: TileRule::default(),
             effort: Effort::default(),
@@ -84,6 +86,13 @@ impl Transpose {
     /// for each thread.
     pub fn workspace_cap(self, bytes: usize) -> Self {
         Transpose { cap: Some(bytes), ..self }
+    }
+
+    /// In memory that goes on behind the matrices, to `elements` elements in all (a vector's capacity),
+    /// and may be overwritten there: route `padded-square` needs it, and is then among those chosen
+    /// from. Such a plan runs by [`Planned::run_vec`].
+    pub fn room(self, elements: usize) -> Self {
+        Transpose { room: elements, ..self }
     }
 
     /// By the route of that name ([`plan::ROUTES`](turntile_plan::ROUTES)); otherwise by the fastest.
@@ -152,6 +161,7 @@ impl Transpose {
 
     pub(crate) fn problem(&self, elem_bytes: usize) -> Result<Problem, Error> {
         let problem = Problem::with_batch(self.batch, self.rows, self.cols, elem_bytes)?;
+        let problem = problem.with_room(self.room);
         Ok(self.cap.map_or(problem, |cap| problem.with_cap(cap)))
     }
 
@@ -232,9 +242,14 @@ impl Planned {
         self.executor.plan()
     }
 
-    /// Bytes that a run needs beyond the matrices; it never allocates more.
+    /// Bytes of workspace that a run needs; it never allocates more.
     pub fn workspace_bytes(&self) -> usize {
         self.executor.workspace_bytes()
+    }
+
+    /// Bytes that a run uses beyond the matrices in all: workspace, and room behind them.
+    pub fn extra_bytes(&self) -> usize {
+        self.workspace_bytes() + self.plan().room_bytes() - self.plan().problem.bytes()
     }
 
     /// A workspace of that size, to be used for many runs.
@@ -249,7 +264,7 @@ impl Planned {
     ///
     /// # Errors
     /// [`Error::Length`], [`Error::ElementSize`], or [`Error::Run`] when there is no memory for the
-    /// workspace; `data` is then as it was.
+    /// workspace or the plan needs room behind the matrices; `data` is then as it was.
     pub fn run<T>(&self, data: &mut [T]) -> Result<(), Error> {
         self.run_with(data, &mut self.workspace()?)
     }
@@ -260,16 +275,33 @@ impl Planned {
     /// [`Error::Length`], [`Error::ElementSize`], or [`Error::Run`] when the workspace is too small;
     /// `data` is then as it was.
     pub fn run_with<T>(&self, data: &mut [T], workspace: &mut Workspace) -> Result<(), Error> {
+        self.check(data)?;
+        Ok(view::run(&self.executor, data, workspace, |_| ())?)
+    }
+
+    /// Transposes the elements of a vector in place, with its spare capacity as the room behind them
+    /// that a plan may need ([`Plan::room`]), and a workspace of the caller's.
+    ///
+    /// # Errors
+    /// As [`run_with`](Self::run_with); [`RunError::Room`](crate::RunError::Room) when the capacity is
+    /// too small.
+    pub fn run_vec<T>(&self, data: &mut Vec<T>, workspace: &mut Workspace) -> Result<(), Error> {
+        self.check(data.as_slice())?;
+        Ok(view::run_vec(&self.executor, data, workspace)?)
+    }
+
+    /// Whether `data` are the problem's.
+    fn check<T>(&self, data: &[T]) -> Result<(), Error> {
         let problem = &self.plan().problem;
         let (expected, got) = (problem.elem_bytes(), size_of::<T>());
         if expected != got {
             return Err(Error::ElementSize { expected, got });
         }
-        check_length(data.len(), problem.batch(), problem.rows(), problem.cols())?;
-        Ok(view::run(&self.executor, data, workspace, |_| ())?)
+        check_length(data.len(), problem.batch(), problem.rows(), problem.cols())
     }
 
-    /// Transposes elements given as bytes, telling `done` after each stage how many are done.
+    /// Transposes elements given as bytes, telling `done` after each stage how many are done. For a
+    /// plan that needs room, `data` go on behind the matrices for as much as it needs.
     ///
     /// # Errors
     /// [`Error::Run`] when `data` or the workspace has the wrong length; `data` is then as it was.

@@ -18,7 +18,7 @@ pub fn tune(
     // Fails with the reason when no candidate serves the problem.
     planner.plan(problem)?;
     let candidates = planner.survey(problem).candidates;
-    let bytes = problem.bytes();
+    let bytes = candidates.iter().map(Plan::room_bytes).max().unwrap_or(0);
     let mut data = Vec::new();
     data.try_reserve_exact(bytes).map_err(|_| RunError::OutOfMemory { bytes })?;
     data.resize(bytes, 0xA5u8);
@@ -26,7 +26,7 @@ pub fn tune(
         let executor = Executor::new(plan.clone(), threads)?;
         let mut workspace = Workspace::new(executor.workspace_bytes())?;
         let start = Instant::now();
-        executor.run_bytes(&mut data, &mut workspace)?;
+        executor.run_bytes(&mut data[..plan.room_bytes()], &mut workspace)?;
         Ok(start.elapsed())
     };
     tuner::measure(candidates, budget, run).map_err(|error: RunError| error.into())

@@ -16,11 +16,35 @@ pub fn run<T>(
     done: impl FnMut(usize),
 ) -> Result<(), RunError> {
     // SAFETY: an executor permutes whole elements of the size that it was planned for and leaves the
-    // bytes as they are when it fails; `T` of another size than planned moves in other pieces, which
+    // bytes as they are when it fails; data as long as a plan's problem leave it no room to leave
+    // copies in, and it fails if it needs some. `T` of another size than planned moves in other pieces, which
     // the callers of this function have ruled out or, for `u8`, does not matter.
     let bytes = unsafe { bytes_of(data) };
     let guard = AbortOnUnwind;
     let result = executor.run(bytes, workspace, done);
+    std::mem::forget(guard);
+    result
+}
+
+/// Runs `executor` on the elements of a vector and its spare capacity.
+pub fn run_vec<T>(
+    executor: &Executor,
+    data: &mut Vec<T>,
+    workspace: &mut Workspace,
+) -> Result<(), RunError> {
+    let (len, room) = (size_of_val(data.as_slice()), executor.plan().room_bytes());
+    let have = data.capacity().saturating_mul(size_of::<T>());
+    if room > have {
+        return Err(RunError::Room { need: room, have });
+    }
+    // SAFETY: the vector's allocation has `have` bytes, exclusively borrowed. An executor leaves the
+    // first `len` of them a permutation of the elements that lay there, and anything in those behind:
+    // spare capacity, which nothing reads.
+    let bytes = unsafe {
+        std::slice::from_raw_parts_mut(data.as_mut_ptr().cast::<MaybeUninit<u8>>(), room.max(len))
+    };
+    let guard = AbortOnUnwind;
+    let result = executor.run(bytes, workspace, |_| ());
     std::mem::forget(guard);
     result
 }

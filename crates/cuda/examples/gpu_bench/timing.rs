@@ -66,6 +66,9 @@ impl Case {
             StageShape::FusedTiles { batch, rows, cols, m, n } => {
                 format!("{shape},{batch},{rows},1,{cols},{}", m * n)
             }
+            StageShape::Pad { padding, .. } => {
+                format!("{shape},1,{},1,1,{}", padding.rows(), padding.cols())
+            }
         }
     }
 }

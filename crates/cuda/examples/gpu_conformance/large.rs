@@ -28,12 +28,13 @@ fn repeat(
             return 1;
         }
     };
-    let (data, workspace) = (memory(e.len() * elem), memory(need.max(16)));
+    let room = prepared.work().bytes;
+    let (data, workspace) = (memory(room), memory(need.max(16)));
     let address = data.as_device_ptr().as_raw();
     let mut failures = 0;
     for _ in 0..times {
         bench.fill(address, e.len(), elem);
-        if let Err(error) = run(&prepared, bench, address, e.len() * elem, &workspace) {
+        if let Err(error) = run(&prepared, bench, address, room, &workspace) {
             println!("  FAILED {what}: {error}");
             return failures + 1;
         }
@@ -57,7 +58,7 @@ fn whole(problem: &Problem) -> Elementary {
     }
 }
 
-fn plan_times(bench: &mut Bench, plan: &Plan, times: usize) -> usize {
+pub fn plan_times(bench: &mut Bench, plan: &Plan, times: usize) -> usize {
     match Work::of_plan(plan, 16, bench.gpu.device()) {
         Ok(work) => repeat(
             bench,

@@ -1,6 +1,6 @@
 //! Every kernel against the index maps, element by element, on a GPU.
 //!
-//! `gpu_conformance [small [SIDE] | plans | full | huge | errors | graph]...`, all without arguments.
+//! `gpu_conformance [small [SIDE] | padding | plans | full | huge | errors | graph]...`, all without arguments.
 #![allow(unsafe_code, missing_docs)]
 
 mod cases;
@@ -8,6 +8,7 @@ mod cases;
 mod common;
 mod errors;
 mod large;
+mod padding;
 
 use common::Bench;
 
@@ -21,8 +22,9 @@ fn main() {
     let mut bench = Bench::new();
     println!("device {}", bench.gpu.limits().name);
     let mut failures = 0;
-    let sections: [(&str, Section); 6] = [
+    let sections: [(&str, Section); 7] = [
         ("small", &|bench| cases::small(bench, side)),
+        ("padding", &padding::padding),
         ("plans", &large::plans),
         ("full", &large::full_chip),
         ("huge", &large::huge),

@@ -9,9 +9,11 @@
 //! | PTTWAC, flags in memory; fused tiles | `moves`, `moves_shared` (baseline: `moves_block`) |
 //! | PTTWAC, flags on chip | `moves_on_chip` |
 //! | P-IPT | `per_cycle` |
+//! | rows, slide | `pad` |
 
 mod barrier;
 mod moves;
+mod pad;
 mod tiles;
 mod wide;
 
@@ -22,6 +24,24 @@ use crate::error::Infeasible;
 
 pub use barrier::through_registers;
 pub use moves::{Holding, move_held};
+
+/// The launches that run `stage`: one, or for rows that are padded in steps one for each.
+///
+/// # Errors
+/// As [`lower`].
+pub fn lower_all(
+    stage: &Stage,
+    elem_bytes: usize,
+    alignment: usize,
+    device: &Device,
+) -> Result<Vec<Call>, Infeasible> {
+    match (stage.shape, stage.method) {
+        (StageShape::Pad { padding, direction }, Method::Rows { least }) => {
+            pad::rows(padding, direction, least, At { elem_bytes, alignment, device })
+        }
+        _ => Ok(vec![lower(stage, elem_bytes, alignment, device)?]),
+    }
+}
 
 /// The launch that runs `stage` on elements of `elem_bytes` bytes in memory aligned to `alignment` bytes.
 ///
@@ -54,6 +74,9 @@ pub fn lower(
         }
         (shape, Method::PttwacGlobal { flags }) => moves::global(shape, flags, at),
         (shape, Method::PerCycle) => moves::per_cycle(shape, at),
+        (StageShape::Pad { padding, direction }, Method::Slide { block }) => {
+            pad::slide(padding, direction, block, at)
+        }
         _ => Err(Infeasible::NoKernel),
     }
 }

@@ -5,6 +5,7 @@
 //! ([`crate::method`], [`crate::cost`], [`crate::planner`]). Adding a route is one file and one row.
 
 mod any_shape;
+mod padded;
 mod panels;
 mod simple;
 mod staged;
@@ -73,6 +74,20 @@ pub enum Infeasible {
     #[error("no tile with sides from 50 to 100 below {have} bytes on chip (thesis 4.8.4)")]
     ThesisRule {
         /// On-chip bytes.
+        have: usize,
+    },
+    /// Square already: there is nothing to pad.
+    #[error("{side} x {side} is square as it is")]
+    Square {
+        /// The side.
+        side: usize,
+    },
+    /// More memory behind the matrices than was said to be there.
+    #[error("needs room for {need} elements from the first one on, there is room for {have}")]
+    Room {
+        /// Elements needed, the matrices' included.
+        need: usize,
+        /// Elements there.
         have: usize,
     },
     /// Both sides too long for the skinny route.
@@ -167,7 +182,7 @@ impl std::fmt::Debug for Route {
 }
 
 /// Every route: those that are fast where they are feasible first, the last resort last.
-pub static ROUTES: [Route; 13] = [
+pub static ROUTES: [Route; 14] = [
     simple::NOTHING,
     simple::SQUARE,
     simple::ON_CHIP,
@@ -176,6 +191,7 @@ pub static ROUTES: [Route; 13] = [
     panels::PANEL,
     panels::PANEL_MIRRORED,
     any_shape::ALIGNED_SLOTS,
+    padded::PADDED_SQUARE,
     staged::THREE_STAGE,
     staged::THREE_STAGE_MIRRORED,
     staged::FOUR_STAGE_FUSED,
@@ -186,6 +202,14 @@ pub static ROUTES: [Route; 13] = [
 /// The route of that name.
 pub fn by_name(name: &str) -> Option<&'static Route> {
     ROUTES.iter().find(|route| route.name.eq_ignore_ascii_case(name))
+}
+
+/// The shapes of route `padded-square`'s stages for `problem`, where its room can be counted.
+pub(crate) fn padded_square(problem: &Problem) -> Option<impl Iterator<Item = StageShape>> {
+    let side = problem.rows().max(problem.cols());
+    padded::room(problem, side)?;
+    let steps = (padded::PADDED_SQUARE.steps)(problem, Tile { m: side, n: side });
+    Some(steps.into_iter().map(|step| step.shape).filter(|shape| !shape.is_identity()))
 }
 
 fn step(batch: usize, rows: usize, mid: usize, cols: usize, unit: usize, want: Want) -> Step {

@@ -1,0 +1,120 @@
+//! Rows padded and unpadded, alone and in a square's plan.
+
+use cust::memory::{CopyDestination, DeviceBuffer};
+use turntile_cuda::Work;
+use turntile_cuda::lower::lower_all;
+use turntile_perm::Padding;
+use turntile_plan::{Direction, Launch, Method, Planner, Problem, Stage, StageShape};
+
+use crate::common::{Bench, memory, run};
+use crate::large;
+
+const LAUNCH: Launch =
+    Launch { groups: 1, threads: 512, lanes: 1, on_chip_bytes: 0, flag_words: 0, kept_bytes: 0 };
+/// Bytes before and behind the rows that must stay as they are.
+const GUARD: usize = 64;
+
+/// One launch or more, every byte of the rows compared, and of what lies around them.
+fn case(
+    bench: &Bench,
+    data: &DeviceBuffer<u8>,
+    workspace: &DeviceBuffer<u8>,
+    stage: Stage,
+    elem: usize,
+    skew: usize,
+) -> bool {
+    let StageShape::Pad { padding, direction } = stage.shape else { return false };
+    let span = padding.span() * elem;
+    let before: Vec<u8> =
+        (0..span + 2 * GUARD).map(|k| (k * 131 + k / 251 + k / 65521) as u8).collect();
+    let alignment = if skew == 0 { 16 } else { 1 };
+    let calls = lower_all(&stage, elem, alignment, bench.gpu.device()).expect("has a kernel");
+    let prepared = bench.prepare(Work { calls, bytes: span, alignment }).expect("loads");
+    data.index(skew..skew + before.len()).copy_from(&before).expect("fits");
+    let address = data.as_device_ptr().as_raw() + (GUARD + skew) as u64;
+    let ran = run(&prepared, bench, address, span, workspace);
+    let ended = bench.stream.synchronize();
+    let mut after = vec![0; before.len()];
+    data.index(skew..skew + before.len()).copy_to(&mut after).expect("fits");
+    let rows = (0..padding.rows()).map(|r| (r * padding.cols() * elem, r * padding.pitch() * elem));
+    let right = rows.into_iter().all(|(packed, padded)| {
+        let (from, to) = match direction {
+            Direction::Forward => (packed, padded),
+            Direction::Backward => (padded, packed),
+        };
+        let row = |at: usize| GUARD + at..GUARD + at + padding.cols() * elem;
+        before[row(from)] == after[row(to)]
+    });
+    let around =
+        before[..GUARD] == after[..GUARD] && before[GUARD + span..] == after[GUARD + span..];
+    let right = right && around && ran.is_ok() && ended.is_ok();
+    if !right {
+        println!("  WRONG {stage} w{elem} skew {skew}: {ran:?} {ended:?}");
+    }
+    right
+}
+
+/// Small paddings of every kind, then squares that fill the chip, repeated.
+pub fn padding(bench: &mut Bench) -> usize {
+    let (data, workspace) = (memory(8 << 20), memory(1 << 20));
+    let (mut cases, mut failures) = (0, 0);
+    for (rows, cols, pitch) in [
+        (1, 5, 9),
+        (2, 1, 2),
+        (5, 3, 6),
+        (7, 16, 17),
+        (16, 16, 32),
+        (33, 31, 37),
+        (100, 99, 100),
+        (300, 7, 11),
+        (64, 1000, 1024),
+        (50, 1999, 2001),
+        (3, 40_000, 40_001),
+        (20, 5000, 9000),
+    ] {
+        for elem in [1, 2, 3, 4, 8, 16] {
+            let padding = Padding::new(rows, cols, pitch).expect("rows with gaps");
+            for direction in [Direction::Forward, Direction::Backward] {
+                let shape = StageShape::Pad { padding, direction };
+                let slides = [16, 48, 1008, 4096, 49_152].map(|block| Method::Slide { block });
+                let rows = [1, 2, 5].map(|least| Method::Rows { least });
+                for method in slides.into_iter().chain(rows) {
+                    for skew in [0, 1, 2, 4, 7] {
+                        let stage = Stage { shape, method, launch: LAUNCH };
+                        cases += 1;
+                        failures += usize::from(!case(bench, &data, &workspace, stage, elem, skew));
+                    }
+                }
+            }
+        }
+    }
+    println!("  {cases} paddings, {failures} wrong");
+    let planner = Planner::new(bench.gpu.limits().clone());
+    let planner = planner.with_route("padded-square").expect("a route");
+    for (batch, rows, cols, elem) in [
+        (1, 5000, 4900, 4),
+        (1, 4900, 5000, 4),
+        (1, 4999, 5003, 4),
+        (1, 5003, 4999, 4),
+        (1, 10_000, 9900, 4),
+        (1, 12_000, 11_999, 8),
+        (1, 11_999, 12_000, 2),
+        (1, 20_011, 20_000, 1),
+        (3, 2000, 2100, 16),
+        (7, 1003, 997, 4),
+    ] {
+        let room = batch * usize::max(rows, cols).pow(2);
+        let problem = Problem::with_batch(batch, rows, cols, elem).expect("fits").with_room(room);
+        let plan = planner.plan(&problem).expect("there is room");
+        for method in [Method::Slide { block: 48 << 10 }, Method::Rows { least: 2 }] {
+            let mut plan = plan.clone();
+            for stage in &mut plan.stages {
+                if let StageShape::Pad { .. } = stage.shape {
+                    stage.method = method;
+                }
+            }
+            failures += large::plan_times(bench, &plan, 20);
+        }
+    }
+    failures
+}

@@ -1,0 +1,147 @@
+// Rows padded and unpadded where they lie (thesis section 4.1.1); everything is counted in bytes.
+#include "word.cuh"
+
+// Copies bytes between memories that may both be aligned to nothing; `lane` of `lanes` threads.
+// Vectors are written whole; read whole too where the two are aligned alike, else pieced together.
+template <bool ToShared>
+static __device__ __forceinline__ void copy_run(char *to, const char *from, u64 bytes, u32 lane, u32 lanes) {
+    const u64 head = min(bytes, u64(-i64(to) & 15));
+    if (lane < head) to[lane] = from[lane];
+    to += head, from += head, bytes -= head;
+    const u64 vectors = bytes / 16;
+    const u32 skew = u64(from) & 3;
+    if ((u64(from) & 15) == 0) {
+#pragma unroll 4
+        for (u64 v = lane; v < vectors; v += lanes) {
+            if constexpr (ToShared)
+                copy_async<16>(to + v * 16, from + v * 16);
+            else
+                ((uint4 *)to)[v] = ((const uint4 *)from)[v];
+        }
+    } else if (skew == 0) {
+#pragma unroll 4
+        for (u64 v = lane; v < vectors; v += lanes) {
+            const u32 *w = (const u32 *)(from + v * 16);
+            ((uint4 *)to)[v] = make_uint4(w[0], w[1], w[2], w[3]);
+        }
+    } else {
+        // The words at both ends hold bytes that are others' to write: those are not touched.
+        for (u64 v = lane; v < vectors; v += lanes) {
+            if (v == 0 || v + 1 == vectors) {
+                for (u32 k = 0; k < 16; k++) to[v * 16 + k] = from[v * 16 + k];
+            } else {
+                const u32 *w = (const u32 *)(from + v * 16 - skew);
+                u32 x[5];
+#pragma unroll
+                for (int k = 0; k < 5; k++) x[k] = w[k];
+#pragma unroll
+                for (int k = 0; k < 4; k++) x[k] = __funnelshift_r(x[k], x[k + 1], skew * 8);
+                ((uint4 *)to)[v] = make_uint4(x[0], x[1], x[2], x[3]);
+            }
+        }
+    }
+    const u64 done = vectors * 16;
+    if (lane < bytes - done) to[done + lane] = from[done + lane];
+}
+
+struct SlideArgs {
+    char *data;
+    u32 *flags; // blocks begun, then for each block whether it has been read
+    u64 rows, cols, pitch;
+    u32 block, blocks;
+    u32 back, pad;
+
+    __device__ u64 padded(u64 k) const { return k / cols * pitch + k % cols; }
+    __device__ u64 before(u64 offset) const { return offset / pitch * cols + min(offset % pitch, cols); }
+};
+
+// Copies the part of every row that lies in start .. end between its place in memory and `held`.
+template <bool ToShared>
+static __device__ void copy_rows(const SlideArgs &a, char *held, u64 start, u64 end) {
+    // Long rows one after the other by all threads, short ones by a warp each.
+    const u32 lanes = a.cols >= 4096 ? blockDim.x : kWarp;
+    const u32 lane = threadIdx.x % lanes, worker = threadIdx.x / lanes, workers = blockDim.x / lanes;
+    for (u64 r = start / a.cols + worker; r * a.cols < end; r += workers) {
+        const u64 low = max(start, r * a.cols), high = min(end, (r + 1) * a.cols);
+        char *place = a.data + r * a.pitch + (low - r * a.cols), *shared = held + (low - start);
+        if constexpr (ToShared)
+            copy_run<true>(shared, place, high - low, lane, lanes);
+        else
+            copy_run<false>(place, shared, high - low, lane, lanes);
+    }
+}
+
+// Data sliding. A block of bytes is read whole, its flag set, and written once the flags are set of the
+// blocks that lie where it goes. Blocks take their numbers as they begin, in the order in which they
+// free each other's places: those waited for have begun, and wait for earlier ones alone.
+//
+// Order: all reads of a block, barrier, release of its flag; acquire of the flag, barrier, write. A
+// block's own place is written by none but those that wait for it.
+extern "C" __global__ void __launch_bounds__(512) pad_slide(const __grid_constant__ SlideArgs a) {
+    extern __shared__ uint4 shared[];
+    __shared__ u32 number;
+    char *held = (char *)shared;
+    if (threadIdx.x == 0) number = atomicAdd(a.flags, 1u);
+    __syncthreads();
+    const u32 b = a.back ? number : a.blocks - 1 - number;
+    const u64 start = u64(b) * a.block, len = a.rows * a.cols, end = min(len, start + a.block);
+    if (a.back)
+        copy_rows<true>(a, held, start, end);
+    else
+        copy_run<true>(held, a.data + start, end - start, threadIdx.x, blockDim.x);
+    copy_async_wait();
+    __syncthreads();
+    u32 *read = a.flags + 1;
+    if (threadIdx.x == 0) asm volatile("st.release.gpu.global.u32 [%0], 1;" ::"l"(__cvta_generic_to_global(read + b)) : "memory");
+    u64 first, last;
+    if (a.back) {
+        first = a.before(start) / a.block;
+        last = min(u64(b), (a.before(end) + a.block - 1) / a.block);
+    } else {
+        first = max(u64(b) + 1, a.padded(start) / a.block);
+        last = (min(len, a.padded(end - 1) + 1) + a.block - 1) / a.block;
+    }
+    for (u64 q = first + threadIdx.x; q < last; q += blockDim.x) {
+        u32 seen;
+        do {
+            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(__cvta_generic_to_global(read + q)) : "memory");
+        } while (!seen);
+    }
+    __syncthreads();
+    if (a.back)
+        copy_run<false>(a.data + start, held, end - start, threadIdx.x, blockDim.x);
+    else
+        copy_rows<false>(a, held, start, end);
+}
+
+struct RowsArgs {
+    char *data;
+    u64 first, count; // rows
+    u64 cols, pitch;
+    u32 back, held; // bytes that fit on chip
+};
+
+// Rows that lie in front of the places that they go to, a block each.
+extern "C" __global__ void __launch_bounds__(512) pad_rows_together(const __grid_constant__ RowsArgs a) {
+    const u64 r = a.first + blockIdx.x;
+    char *packed = a.data + r * a.cols, *padded = a.data + r * a.pitch;
+    copy_run<false>(a.back ? packed : padded, a.back ? padded : packed, a.cols, threadIdx.x, blockDim.x);
+}
+
+// Rows one after the other by one block: every piece on chip before it is written, in the order in
+// which pieces free each other's places.
+extern "C" __global__ void __launch_bounds__(512) pad_rows_alone(const __grid_constant__ RowsArgs a) {
+    extern __shared__ uint4 shared[];
+    char *held = (char *)shared;
+    const u64 pieces = (a.cols + a.held - 1) / a.held;
+    for (u64 k = 0; k < a.count * pieces; k++) {
+        const u64 turn = a.back ? k : a.count * pieces - 1 - k;
+        const u64 r = a.first + turn / pieces, at = turn % pieces * a.held, bytes = min(u64(a.held), a.cols - at);
+        char *packed = a.data + r * a.cols + at, *padded = a.data + r * a.pitch + at;
+        copy_run<true>(held, a.back ? padded : packed, bytes, threadIdx.x, blockDim.x);
+        copy_async_wait();
+        __syncthreads();
+        copy_run<false>(a.back ? packed : padded, held, bytes, threadIdx.x, blockDim.x);
+        __syncthreads();
+    }
+}
