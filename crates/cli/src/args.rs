@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use turntile::TileRule;
 use turntile::plan::{Problem, ProblemError};
 
-use crate::bench::Pages;
+use crate::bench::{self, Pages, Shapes};
 use crate::npy::Order;
 use crate::settings::Settings;
 
@@ -147,7 +147,8 @@ impl ProblemArgs {
 pub struct PlanArgs {
     #[command(flatten)]
     pub problem: ProblemArgs,
-    /// The device to plan for: host, k20, a100 or h200; wisdom and threads are the host's alone
+    /// The device to plan for: host, cuda (this machine's GPU; cuda:1 its second), or one that need not
+    /// be here: k20, a100, h200. Threads are the host's alone, wisdom that of host and cuda
     #[arg(long, value_name = "NAME", default_value = "host")]
     pub device: String,
     /// Which tiles of each route to consider
@@ -165,35 +166,63 @@ pub struct PlanArgs {
 pub struct TuneArgs {
     #[command(flatten)]
     pub problem: ProblemArgs,
+    /// Where to measure: host, cuda or cuda:N
+    #[arg(long, value_name = "NAME", default_value = "host")]
+    pub device: String,
     /// Which tiles of each route to try
     #[arg(long, value_name = "RULE", default_value = "all")]
     pub tiles: TilesArg,
     /// Seconds to spend; at least one candidate is measured
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     pub budget: Duration,
-    /// Print as JSON
+    /// Print all as CSV
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
+    /// Print all as JSON
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct BenchArgs {
-    /// Shapes, e.g. 7200x1800,4000x3200 [default: every class of shapes, up to 960 MB]
-    #[arg(long, value_name = "MxN,...", value_delimiter = ',', value_parser = positive_extents)]
-    pub shapes: Vec<(usize, usize)>,
-    /// Bytes of an element, one or more
-    #[arg(long, value_name = "B,...", value_delimiter = ',', default_value = "4")]
+    /// Where to measure: host, cuda (the first GPU) or cuda:N
+    #[arg(long, value_name = "NAME", default_value = "host")]
+    pub device: String,
+    /// Shapes, e.g. 7200x1800,4000x3200, or classes of them: host, thesis, large, primes, skinny,
+    /// square, batch, small-batch, tiny, huge [default: those that the device's document reports]
+    #[arg(long, value_name = "MxN,...", value_delimiter = ',', value_parser = shapes)]
+    pub shapes: Vec<Shapes>,
+    /// Bytes of an element, one or more [default: 4, or a class's own]
+    #[arg(long, value_name = "B,...", value_delimiter = ',')]
     pub elem_bytes: Vec<NonZeroUsize>,
+    /// Matrices, one after the other; a class's own batches are multiplied
+    #[arg(long, value_name = "K", default_value = "1")]
+    pub batch: NonZeroUsize,
+    /// As many problems drawn at random, beside or instead of --shapes
+    #[arg(long, value_name = "COUNT")]
+    pub draw: Option<usize>,
+    /// The draw's seed
+    #[arg(long, value_name = "S", default_value = "1", requires = "draw")]
+    pub seed: u64,
+    /// The largest matrix to draw
+    #[arg(long, value_name = "BYTES", default_value = "8GiB", value_parser = byte_count, requires = "draw")]
+    pub draw_most: usize,
     /// Threads to use [default: all]
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
-    /// Take this route instead of the planner's choice
-    #[arg(long, value_name = "NAME")]
-    pub route: Option<String>,
-    /// Runs of each, of which the median counts
-    #[arg(long, value_name = "N", default_value = "7")]
-    pub runs: NonZeroUsize,
-    /// The pages that the matrices lie in
+    /// Take these routes, a line each; best is the planner's choice
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub route: Vec<String>,
+    /// Which tiles of a route to choose from
+    #[arg(long, value_name = "RULE", default_value = "model")]
+    pub tiles: TilesArg,
+    /// Most memory beside the data [default: as for transpose; on a GPU 2%, or 16MiB if that is more]
+    #[arg(long, value_name = "BYTES", value_parser = byte_count)]
+    pub workspace: Option<usize>,
+    /// Runs of each, of which the median counts [default: 7, on a GPU 21]
+    #[arg(long, value_name = "N")]
+    pub runs: Option<NonZeroUsize>,
+    /// The pages that the matrices lie in, on the host
     #[arg(long, value_name = "KIND", default_value = "huge")]
     pub pages: Pages,
     /// Spend so long on each shape to see whether another candidate would have been faster
@@ -244,12 +273,15 @@ fn extents(text: &str) -> Result<(usize, usize), String> {
     Ok((extent("rows", rows)?, extent("columns", cols)?))
 }
 
-/// `MxN` with elements.
-fn positive_extents(text: &str) -> Result<(usize, usize), String> {
-    extents(text).and_then(|(rows, cols)| match rows.min(cols) {
-        0 => Err("there is nothing to measure without elements".to_string()),
-        _ => Ok((rows, cols)),
-    })
+/// A class by its name, or `MxN` with elements.
+fn shapes(text: &str) -> Result<Shapes, String> {
+    if bench::names().any(|name| name == text) {
+        return Ok(Shapes::Class(text.to_string()));
+    }
+    match extents(text)? {
+        (0, _) | (_, 0) => Err("there is nothing to measure without elements".to_string()),
+        (rows, cols) => Ok(Shapes::Matrix(rows, cols)),
+    }
 }
 
 /// A number of bytes, with a suffix of powers of 1024 (KiB, MiB, GiB) or 1000 (KB, MB, GB), or none.
@@ -334,6 +366,10 @@ mod tests {
             "turntile bench --shapes 0x4",
             "turntile bench --elem-bytes 0",
             "turntile bench --csv --json",
+            "turntile bench --shapes thesis,none",
+            "turntile bench --batch 0",
+            "turntile bench --seed 3",
+            "turntile tune 3x4 --elem-bytes 4 --csv --json",
             "turntile tune 3x4 --elem-bytes 4 --budget -1",
             "turntile tune 3x4 --elem-bytes 4 --budget NaN",
             "turntile tune 3x4 --elem-bytes 4 --tiles some",

@@ -1,78 +1,102 @@
-//! `turntile bench`: each shape verified, then timed beside a copy of as many bytes by as many
-//! threads in the same run.
+//! `turntile bench`: each shape verified, then timed beside a copy of as many bytes in the same run.
 
+mod gpu;
+mod host;
 mod memory;
+mod shapes;
 mod table;
 
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use turntile::plan::Problem;
-use turntile::{Planned, Transpose};
+use turntile::plan::{Plan, PlanError, Problem};
+use turntile::{Measured, TileRule, Transpose};
 
 use crate::args::BenchArgs;
+use crate::device::Device;
 use crate::error::Error;
-use memory::Memory;
-
+use crate::report::tell;
 pub use memory::Pages;
+use shapes::Task;
+pub use shapes::{Shapes, names};
 
-/// The shapes that `docs/cpu.md` reports: every class of them.
-const SHAPES: [(usize, usize); 23] = [
-    (7200, 1800),
-    (5100, 2500),
-    (4000, 3200),
-    (3300, 3900),
-    (2500, 5100),
-    (1800, 7200),
-    (20_000, 12_000),
-    (4096, 8192),
-    (16_384, 4096),
-    (4093, 8191),
-    (7919, 3001),
-    (10_007, 9973),
-    (4096, 4096),
-    (8192, 8192),
-    (10_000, 10_000),
-    (4_000_000, 3),
-    (3, 4_000_000),
-    (1_000_000, 8),
-    (8, 1_000_000),
-    (500_000, 19),
-    (19, 500_000),
-    (250_000, 40),
-    (40, 250_000),
-];
+/// What `--route` takes for the planner's choice.
+const BEST: &str = "best";
 
-/// A shape's figures; medians.
+/// A shape's figures; times are medians.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
+    class: &'static str,
+    batch: usize,
     rows: usize,
     cols: usize,
     elem_bytes: usize,
-    threads: usize,
-    pages: &'static str,
+    device: String,
+    threads: Option<usize>,
+    pages: Option<&'static str>,
     route: &'static str,
+    tile_m: usize,
+    tile_n: usize,
     passes: usize,
     workspace_bytes: usize,
+    seconds: f64,
     /// Bytes read and written, in a second.
     gb_per_s: f64,
     copy_gb_per_s: f64,
     percent_of_copy: f64,
     estimated_gb_per_s: f64,
+    /// To make the plan again once the device is known and the kernels are loaded.
+    planning_us: f64,
+    /// The host's share of a run on a GPU: what it takes to queue it.
+    queueing_us: Option<f64>,
     /// The chosen plan's time over that of the fastest candidate measured, if that was asked for.
     chosen_over_best: Option<f64>,
+    candidates: Option<usize>,
     best_route: Option<&'static str>,
+    best_plan: Option<String>,
     plan: String,
+}
+
+/// What was measured of a plan.
+struct Figures {
+    workspace_bytes: usize,
+    seconds: f64,
+    /// For each byte copied.
+    copy_seconds_per_byte: f64,
+    planning: Duration,
+    queueing: Option<Duration>,
+    plan: Plan,
 }
 
 /// Runs the command and returns what to print.
 pub fn run(args: &BenchArgs) -> Result<String, Error> {
-    let threads = args.threads.map_or_else(rayon::current_num_threads, usize::from);
-    let shapes = if args.shapes.is_empty() { &SHAPES[..] } else { &args.shapes };
+    let device = Device::find(&args.device, args.threads)?;
+    let every = match device {
+        Device::Host => &shapes::HOST[..],
+        Device::Gpu(_) => &shapes::GPU,
+    };
+    let words: Vec<usize> = args.elem_bytes.iter().map(|bytes| bytes.get()).collect();
+    let mut tasks = match (args.draw, &args.shapes[..]) {
+        (Some(_), []) => Vec::new(),
+        (_, asked) => shapes::tasks(asked, every, &words, args.batch.get())?,
+    };
+    if let Some(count) = args.draw {
+        tasks.extend(shapes::draw(count, args.seed, args.draw_most));
+    }
+    let routes = if args.route.is_empty() { &[BEST.to_string()][..] } else { &args.route };
     let mut rows = Vec::new();
-    for elem_bytes in &args.elem_bytes {
-        for &(down, across) in shapes {
-            rows.push(measure(args, down, across, elem_bytes.get(), threads)?);
+    for task in &tasks {
+        for route in routes {
+            match measure(args, &device, task, route) {
+                Ok(row) => rows.push(row),
+                // Of several routes some may not serve every shape.
+                Err(Error::Engine(turntile::Error::Plan(why @ PlanError::Infeasible { .. })))
+                    if tasks.len() * routes.len() > 1 =>
+                {
+                    tell(&format_args!("note: {why}"));
+                }
+                Err(error) => return Err(error),
+            }
         }
     }
     Ok(match (args.csv, args.json) {
@@ -82,112 +106,105 @@ pub fn run(args: &BenchArgs) -> Result<String, Error> {
     })
 }
 
-fn measure(
-    args: &BenchArgs,
-    rows: usize,
-    cols: usize,
-    elem_bytes: usize,
-    threads: usize,
-) -> Result<Row, Error> {
-    let problem = Problem::new(rows, cols, elem_bytes)?;
-    let mut transpose = Transpose::new(rows, cols).threads(threads);
-    if let Some(route) = &args.route {
-        let room = rows.max(cols).pow(2);
-        transpose = transpose.route(route).room(room);
+/// The transposition of `problem` as the options have it.
+fn transpose(args: &BenchArgs, problem: &Problem, route: &str) -> Transpose {
+    let mut transpose = Transpose::new(problem.rows(), problem.cols())
+        .batch(problem.batch())
+        .tiles(args.tiles.rule());
+    if let Some(threads) = args.threads {
+        transpose = transpose.threads(threads.get());
     }
-    let planned = transpose.plan_bytes(elem_bytes)?;
-    let mut matrix = Memory::new(planned.plan().room_bytes(), args.pages)?;
-    let mut other = Memory::new(problem.bytes(), args.pages)?;
-    verify(&planned, matrix.bytes(), rows, cols, elem_bytes)?;
-
-    let mut workspace = planned.workspace()?;
-    let (mut copies, mut turns) = (Vec::new(), Vec::new());
-    for _ in 0..args.runs.get() {
-        let start = Instant::now();
-        copy(&matrix.bytes()[..problem.bytes()], other.bytes(), threads);
-        copies.push(start.elapsed());
-        let start = Instant::now();
-        planned.run_bytes(matrix.bytes(), &mut workspace, |_| ())?;
-        turns.push(start.elapsed());
+    if let Some(bytes) = args.workspace {
+        transpose = transpose.workspace_cap(bytes);
     }
-    drop((matrix, other));
+    if route != BEST {
+        // For the one that pads to a square.
+        let room = problem.rows().max(problem.cols()).saturating_pow(2);
+        transpose = transpose.route(route).room(room.saturating_mul(problem.batch()));
+    }
+    transpose
+}
 
-    let speed = |time: Duration| 2.0 * problem.bytes() as f64 / time.as_secs_f64() / 1e9;
-    let (copied, turned) = (median(copies), median(turns));
-    let plan = planned.plan();
+fn measure(args: &BenchArgs, device: &Device, task: &Task, route: &str) -> Result<Row, Error> {
+    let problem = task.problem;
+    let transpose = transpose(args, &problem, route);
+    let figures = match device {
+        Device::Host => host::measure(args, &transpose, &problem)?,
+        Device::Gpu(gpu) => gpu::measure(args, gpu, &transpose, &problem)?,
+    };
+    let Figures { workspace_bytes, seconds, copy_seconds_per_byte, plan, .. } = figures;
     let best = match args.candidates {
-        Some(budget) => transpose.tune_bytes(elem_bytes, budget)?,
+        Some(budget) => candidates(device, &transpose, &problem, budget)?,
         None => Vec::new(),
     };
     let chosen = best.iter().find(|candidate| candidate.plan.stages == plan.stages);
+    let bytes = problem.bytes() as f64;
+    let on_host = matches!(device, Device::Host);
     Ok(Row {
-        rows,
-        cols,
-        elem_bytes,
-        threads,
-        pages: args.pages.name(),
+        class: task.class,
+        batch: problem.batch(),
+        rows: problem.rows(),
+        cols: problem.cols(),
+        elem_bytes: problem.elem_bytes(),
+        device: plan.device.to_string(),
+        threads: on_host.then(|| host::threads(args)),
+        pages: on_host.then(|| args.pages.name()),
         route: plan.route,
+        tile_m: plan.tile.m,
+        tile_n: plan.tile.n,
         passes: plan.passes(),
-        workspace_bytes: planned.extra_bytes(),
-        gb_per_s: speed(turned),
-        copy_gb_per_s: speed(copied),
-        percent_of_copy: 100.0 * copied.as_secs_f64() / turned.as_secs_f64(),
-        estimated_gb_per_s: 2.0 * problem.bytes() as f64 / plan.seconds / 1e9,
+        workspace_bytes,
+        seconds: short(seconds),
+        gb_per_s: short(2.0 * bytes / seconds / 1e9),
+        copy_gb_per_s: short(2.0 / copy_seconds_per_byte / 1e9),
+        percent_of_copy: short(100.0 * copy_seconds_per_byte * bytes / seconds),
+        estimated_gb_per_s: short(2.0 * bytes / plan.seconds / 1e9),
+        planning_us: micros(figures.planning),
+        queueing_us: figures.queueing.map(micros),
         chosen_over_best: chosen
-            .map(|chosen| chosen.time.as_secs_f64() / best[0].time.as_secs_f64()),
+            .map(|chosen| short(chosen.time.as_secs_f64() / best[0].time.as_secs_f64())),
+        candidates: args.candidates.map(|_| best.len()),
         best_route: best.first().map(|best| best.plan.route),
+        best_plan: best.first().map(|best| best.plan.to_string()),
         plan: plan.to_string(),
     })
 }
 
-/// Transposes numbered elements and compares every one.
-fn verify(
-    planned: &Planned,
-    data: &mut [u8],
-    rows: usize,
-    cols: usize,
-    elem_bytes: usize,
-) -> Result<(), Error> {
-    let bytes = planned.plan().problem.bytes();
-    for (number, element) in data[..bytes].chunks_exact_mut(elem_bytes).enumerate() {
-        fill(number, element);
-    }
-    planned.run_bytes(data, &mut planned.workspace()?, |_| ())?;
-    let mut want = vec![0; elem_bytes];
-    for (column, line) in data[..bytes].chunks_exact(rows * elem_bytes).enumerate() {
-        for (row, element) in line.chunks_exact(elem_bytes).enumerate() {
-            fill(row * cols + column, &mut want);
-            if element != want {
-                return Err(Error::Wrong { rows, cols, elem_bytes, row: column, col: row });
-            }
-        }
-    }
-    Ok(())
+/// Every route and every tile for about `budget`, fastest first.
+fn candidates(
+    device: &Device,
+    transpose: &Transpose,
+    problem: &Problem,
+    budget: Duration,
+) -> Result<Vec<Measured>, Error> {
+    let all = transpose.clone().tiles(TileRule::Exhaustive);
+    Ok(match device {
+        Device::Host => all.tune_bytes(problem.elem_bytes(), budget)?,
+        Device::Gpu(gpu) => all.tune_bytes_on(gpu, problem.elem_bytes(), budget)?,
+    })
 }
 
-/// An element that tells its number, or as much of it as its bytes can.
-fn fill(number: usize, element: &mut [u8]) {
-    // Multiplied by an odd number whose upper bits depend on all lower ones.
-    let bytes = (number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
-    for part in element.chunks_mut(bytes.len()) {
-        part.copy_from_slice(&bytes[..part.len()]);
-    }
+fn micros(time: Duration) -> f64 {
+    short(time.as_secs_f64() * 1e6)
 }
 
-/// A plain copy, shared out over `threads` threads.
-fn copy(from: &[u8], to: &mut [u8], threads: usize) {
-    if threads <= 1 {
-        return to.copy_from_slice(from);
-    }
-    let share = from.len().div_ceil(threads).max(1);
-    rayon::scope(|scope| {
-        for (from, to) in from.chunks(share).zip(to.chunks_mut(share)) {
-            scope.spawn(move |_| to.copy_from_slice(from));
-        }
-    });
+/// To four digits, which is more than times are good for.
+fn short(figure: f64) -> f64 {
+    format!("{figure:.3e}").parse().unwrap_or(figure)
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times[times.len() / 2]
+}
+
+/// How long planning takes: the median of five times.
+fn planning<T, E>(plan: impl Fn() -> Result<T, E>) -> Result<Duration, E> {
+    let mut times = Vec::new();
+    for _ in 0..5 {
+        let start = Instant::now();
+        plan()?;
+        times.push(start.elapsed());
+    }
+    Ok(median(times))
 }

@@ -74,6 +74,16 @@ pub enum Error {
         /// Its column.
         col: usize,
     },
+    /// The same on a GPU, which counts.
+    #[error("{wrong} of {elements} elements are wrong after {plan}")]
+    WrongOnGpu {
+        /// What ran.
+        plan: String,
+        /// Elements that are not what they should be.
+        wrong: u64,
+        /// All elements.
+        elements: usize,
+    },
     /// A headerless file of another length than the shape says.
     #[error(
         "{}: expected {} bytes ({} x {} x {} x {}), got {got}",
@@ -117,6 +127,9 @@ pub enum Error {
     /// The transposition could not be planned or run.
     #[error(transparent)]
     Engine(#[from] turntile::Error),
+    /// The GPU, or its absence.
+    #[error(transparent)]
+    Cuda(#[from] turntile::gpu::CudaError),
     /// The extents do not make a problem.
     #[error(transparent)]
     Problem(#[from] ProblemError),
@@ -141,8 +154,14 @@ pub enum Error {
         device: String,
     },
     /// No device of that name.
-    #[error("no device is named {name:?}; there are {}", device_names())]
+    #[error("no device is named {name:?}; there are cuda, {}", device_names())]
     UnknownDevice {
+        /// The name asked for.
+        name: String,
+    },
+    /// A device that only plans are made for.
+    #[error("{name} only plans can be made for; what is measured is measured on host or cuda")]
+    NotHere {
         /// The name asked for.
         name: String,
     },

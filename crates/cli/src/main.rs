@@ -6,6 +6,7 @@
 //! | `transpose`, `reorder` | what each command makes of a file: a new header and transpositions |
 //! | `plan`, `tune` | plans without a file, by estimate and by stopwatch |
 //! | `bench` | transpositions timed beside a copy |
+//! | `device` | the host or a GPU by name |
 //! | `work` | read, transpose, write: the same for every command on a file |
 //! | `settings` | what the user may set, and what the library is told of it |
 //! | `npy`, `dtype`, `literal` | .npy headers |
@@ -20,6 +21,7 @@
 
 mod args;
 mod bench;
+mod device;
 mod dtype;
 mod error;
 mod literal;

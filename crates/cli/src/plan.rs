@@ -10,6 +10,7 @@ use turntile::plan::{
 };
 
 use crate::args::PlanArgs;
+use crate::device::Device;
 use crate::error::Error;
 use crate::report::{bytes, duration, rate, tell};
 use crate::settings::Settings;
@@ -31,7 +32,7 @@ pub fn run(args: &PlanArgs) -> Result<String, Error> {
             table(&survey)
         });
     }
-    let (remembered, refused) = wisdom(settings, &planner, &problem)?;
+    let (remembered, refused) = wisdom(settings, &args.device, &planner, &problem)?;
     let plan = remembered.map_or_else(|| planner.plan(&problem), Ok)?;
     Ok(if args.json {
         json(std::slice::from_ref(&plan), &plan.declined, refused)
@@ -42,6 +43,11 @@ pub fn run(args: &PlanArgs) -> Result<String, Error> {
 
 /// The limits of the device of that name.
 fn device(name: &str, threads: Option<NonZeroUsize>) -> Result<Limits, Error> {
+    if is_here(name)
+        && let Device::Gpu(gpu) = Device::find(name, threads)?
+    {
+        return Ok(gpu.limits().clone());
+    }
     let limits =
         Limits::preset(name).ok_or_else(|| Error::UnknownDevice { name: name.to_string() })?;
     match (limits.kind, threads) {
@@ -55,18 +61,24 @@ fn device(name: &str, threads: Option<NonZeroUsize>) -> Result<Limits, Error> {
     }
 }
 
+/// Whether the device is this machine's, and has wisdom that is its own.
+fn is_here(name: &str) -> bool {
+    name == "host" || name.starts_with("cuda")
+}
+
 /// The plan that the wisdom file has for the problem, or why the one it has is not used. Tells when
 /// there is none, for then what is printed is an estimate.
 fn wisdom(
     settings: &Settings,
+    device: &str,
     planner: &Planner,
     problem: &Problem,
 ) -> Result<(Option<Plan>, Option<Refused>), Error> {
     let Some(path) = &settings.wisdom else { return Ok((None, None)) };
     let note = |what: &dyn Display| tell(&format_args!("note: {}: {what}", path.display()));
-    if planner.limits().kind != DeviceKind::Host {
+    if !is_here(device) {
         // It may come from the environment, so this is no error.
-        note(&"not read, its plans are the host's");
+        note(&"not read, its plans are this machine's");
         return Ok((None, None));
     }
     settings.existing_wisdom()?;

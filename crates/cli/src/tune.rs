@@ -7,6 +7,7 @@ use turntile::Measured;
 use turntile::plan::Tile;
 
 use crate::args::TuneArgs;
+use crate::device::Device;
 use crate::error::Error;
 use crate::report::{bytes, duration, rate};
 
@@ -17,8 +18,15 @@ const SHOWN: usize = 12;
 pub fn run(args: &TuneArgs) -> Result<String, Error> {
     let problem = args.problem.problem()?;
     let transpose = args.problem.settings.transpose(&problem).tiles(args.tiles.rule());
-    let measured = transpose.tune_bytes(problem.elem_bytes(), args.budget)?;
-    Ok(if args.json { json(&measured) } else { table(&measured, args) })
+    let measured = match Device::find(&args.device, args.problem.settings.threads)? {
+        Device::Host => transpose.tune_bytes(problem.elem_bytes(), args.budget)?,
+        Device::Gpu(gpu) => transpose.tune_bytes_on(&gpu, problem.elem_bytes(), args.budget)?,
+    };
+    Ok(match (args.csv, args.json) {
+        (true, _) => csv(&measured),
+        (_, true) => json(&measured),
+        _ => table(&measured, args),
+    })
 }
 
 /// None where nothing moves: a call's time is not the speed of a move.
@@ -66,6 +74,27 @@ struct MeasuredJson<'a> {
     runs: usize,
     workspace_bytes: usize,
     plan: String,
+}
+
+/// A line of names, then a line for each candidate.
+fn csv(measured: &[Measured]) -> String {
+    let mut text =
+        "route,m,n,seconds,estimated_seconds,gb_per_s,runs,workspace_bytes,plan".to_string();
+    for candidate in measured {
+        let Measured { plan, time, runs } = candidate;
+        let _ = write!(
+            text,
+            "\n{},{},{},{:.3e},{:.3e},{},{runs},{},\"{plan}\"",
+            plan.route,
+            plan.tile.m,
+            plan.tile.n,
+            time.as_secs_f64(),
+            plan.seconds,
+            gb_per_s(candidate).map_or(String::new(), |rate| format!("{rate:.1}")),
+            plan.workspace_bytes,
+        );
+    }
+    text
 }
 
 fn json(measured: &[Measured]) -> String {

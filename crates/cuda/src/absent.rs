@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::time::Duration;
 
-use turntile_plan::{Limits, Plan};
+use turntile_plan::{Limits, Plan, Problem};
 
 use crate::call::Device;
 use crate::error::CudaError;
@@ -41,6 +41,19 @@ impl Stopwatch {
         match self.0 {}
     }
 
+    /// Checks a plan.
+    ///
+    /// # Errors
+    /// Not reached: there is no GPU.
+    pub fn wrong_elements(&mut self, _: &Problem, _: &Prepared) -> Result<u64, CudaError> {
+        match self.0 {}
+    }
+
+    /// The host's time for the last run.
+    pub fn queueing(&self) -> Duration {
+        match self.0 {}
+    }
+
     /// Times a copy.
     ///
     /// # Errors
@@ -51,6 +64,14 @@ impl Stopwatch {
 }
 
 impl Gpu {
+    /// The GPU of that number.
+    ///
+    /// # Errors
+    /// [`CudaError::NoBackend`], always.
+    pub fn primary(_ordinal: usize) -> Result<Self, CudaError> {
+        Err(CudaError::NoBackend)
+    }
+
     /// The GPU of the thread's current context.
     ///
     /// # Errors

@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cust::memory::{DeviceCopy, DeviceSlice};
 use cust::stream::Stream;
 use cust::sys::{self, CUdevice_attribute, CUevent, CUfunction, CUmodule, CUresult, CUstream};
-use turntile_plan::{DeviceKind, Limits, Plan, rates};
+use turntile_plan::{DeviceKind, Limits, Plan, Problem, rates};
 
 use crate::call::{Call, Device, Workspace};
 use crate::error::CudaError;
@@ -82,6 +82,25 @@ fn attribute(device: c_int, which: CUdevice_attribute) -> Result<usize, CudaErro
 }
 
 impl Gpu {
+    /// The GPU of that number, its primary context (the one that the CUDA runtime and PyTorch use) made
+    /// current on this thread and kept until the process ends.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`]: there is no driver or no such device.
+    pub fn primary(ordinal: usize) -> Result<Self, CudaError> {
+        let ordinal = c_int::try_from(ordinal).unwrap_or(c_int::MAX);
+        let (mut device, mut context) = (0, ptr::null_mut());
+        // SAFETY: places for the answers; each call is made only after those that it needs.
+        unsafe {
+            answer("cuInit", sys::cuInit(0))?;
+            answer("cuDeviceGet", sys::cuDeviceGet(&mut device, ordinal))?;
+            let code = sys::cuDevicePrimaryCtxRetain(&mut context, device);
+            answer("cuDevicePrimaryCtxRetain", code)?;
+            answer("cuCtxSetCurrent", sys::cuCtxSetCurrent(context))?;
+        }
+        Self::current()
+    }
+
     /// The GPU of the thread's current context.
     ///
     /// # Errors
@@ -158,22 +177,31 @@ impl Gpu {
         Ok(Prepared { gpu: self.clone(), work, kernels, own: None })
     }
 
-    fn kernel(&self, call: &Call) -> Result<Kernel, CudaError> {
+    /// An entry point; its module is loaded if it is not yet.
+    fn function(
+        &self,
+        family: Family,
+        word: usize,
+        entry: &'static str,
+    ) -> Result<Kernel, CudaError> {
         let mut modules = self.0.modules.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (call.family, call.word);
-        let module = match modules.get(&key) {
+        let module = match modules.get(&(family, word)) {
             Some(module) => module.0,
             None => {
-                let module = load(call.family, call.word, self.0.architecture)?;
-                modules.entry(key).or_insert(module).0
+                let module = load(family, word, self.0.architecture)?;
+                modules.entry((family, word)).or_insert(module).0
             }
         };
-        let name = CString::new(call.entry).expect("entry points have no zero");
+        let name = CString::new(entry).expect("entry points have no zero");
         let mut function = ptr::null_mut();
         // SAFETY: the module is loaded and `name` a string that ends in a zero.
         let code = unsafe { sys::cuModuleGetFunction(&mut function, module, name.as_ptr()) };
         answer("cuModuleGetFunction", code)?;
-        let kernel = Kernel(function);
+        Ok(Kernel(function))
+    }
+
+    fn kernel(&self, call: &Call) -> Result<Kernel, CudaError> {
+        let kernel = self.function(call.family, call.word, call.entry)?;
         if call.shared_bytes > 48 << 10 {
             let bytes = call.shared_bytes as c_int;
             let which = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
@@ -397,12 +425,18 @@ impl Prepared {
     }
 }
 
-/// Device memory, a stream and a pair of events to time plans with.
+/// Device memory, a stream and a pair of events to check and to time plans with.
+///
+/// Timed runs go through the memory from place to place where it has room for several matrices, so
+/// that those that fit the second-level cache are not found there.
 #[derive(Debug)]
 pub struct Stopwatch {
     data: Memory,
     stream: CUstream,
     events: [CUevent; 2],
+    /// Bytes into the memory where the next run is timed.
+    next: usize,
+    queueing: Duration,
 }
 
 impl Stopwatch {
@@ -411,8 +445,13 @@ impl Stopwatch {
     /// # Errors
     /// [`CudaError::OutOfMemory`].
     pub fn new(bytes: usize) -> Result<Self, CudaError> {
-        let data = Memory::new(bytes)?;
-        let mut watch = Stopwatch { data, stream: ptr::null_mut(), events: [ptr::null_mut(); 2] };
+        let mut watch = Stopwatch {
+            data: Memory::new(bytes)?,
+            stream: ptr::null_mut(),
+            events: [ptr::null_mut(); 2],
+            next: 0,
+            queueing: Duration::ZERO,
+        };
         // SAFETY: places for the handles; non-blocking, so that the default stream is not waited for.
         answer("cuStreamCreate", unsafe { sys::cuStreamCreate(&mut watch.stream, 1) })?;
         for event in &mut watch.events {
@@ -422,20 +461,73 @@ impl Stopwatch {
         Ok(watch)
     }
 
+    /// Fills the start of this memory with numbered elements, runs `prepared`, which has a workspace of
+    /// its own, and returns how many elements of `problem`'s transposed matrices are wrong.
+    ///
+    /// # Errors
+    /// [`CudaError`]; [`CudaError::Length`] if the problem's matrices are longer than the memory.
+    pub fn wrong_elements(
+        &mut self,
+        problem: &Problem,
+        prepared: &Prepared,
+    ) -> Result<u64, CudaError> {
+        let (need, have) = (problem.bytes(), self.data.bytes);
+        if need > have {
+            return Err(CudaError::Length { need, have });
+        }
+        let [batch, rows, cols, bytes] =
+            [problem.batch(), problem.rows(), problem.cols(), problem.elem_bytes()]
+                .map(|extent| extent as u64);
+        let (data, answers) = (self.data.address, Memory::new(2 * size_of::<u64>())?);
+        let function = |entry| prepared.gpu.function(Family::Check, 4, entry);
+        let fill = [data, batch * rows * cols, bytes];
+        let compare = [data, batch, rows, 1, cols, 1, bytes, answers.address];
+        self.check(function("check_fill")?, &mut { fill })?;
+        let mut wrong = 0;
+        // SAFETY: the memory and the stream are this stopwatch's own, nothing else uses them; the answers
+        // are two words, the first of which is read once everything queued has ended.
+        unsafe {
+            prepared.run_raw(self.stream.cast(), data, have, None)?;
+            let code = sys::cuMemsetD8Async(answers.address, 0, answers.bytes, self.stream);
+            answer("cuMemsetD8Async", code)?;
+            self.check(function("check_swapped")?, &mut { compare })?;
+            answer("cuStreamSynchronize", sys::cuStreamSynchronize(self.stream))?;
+            let word = ptr::from_mut(&mut wrong).cast();
+            answer("cuMemcpyDtoH", sys::cuMemcpyDtoH_v2(word, answers.address, size_of::<u64>()))?;
+        }
+        Ok(wrong)
+    }
+
+    /// Queues one of the checking kernels, whose parameters are words or their lower halves.
+    fn check(&self, kernel: Kernel, words: &mut [u64]) -> Result<(), CudaError> {
+        let mut parameters: Vec<*mut c_void> =
+            words.iter_mut().map(|word| ptr::from_mut(word).cast()).collect();
+        // SAFETY: the callers give each kernel as many parameters as it takes; the driver copies them before
+        // it returns. The kernels stay within the elements that they are told of, which the callers have
+        // compared with the memory.
+        let code = unsafe {
+            let (parameters, none) = (parameters.as_mut_ptr(), ptr::null_mut());
+            sys::cuLaunchKernel(kernel.0, 2048, 1, 1, 256, 1, 1, 0, self.stream, parameters, none)
+        };
+        answer("cuLaunchKernel", code)
+    }
+
     /// Runs `prepared`, which has a workspace of its own, on this memory, and says how long the
     /// device took.
     ///
     /// # Errors
     /// [`CudaError`]; [`CudaError::Length`] if the plan's matrix is longer than the memory.
     pub fn time(&mut self, prepared: &Prepared) -> Result<Duration, CudaError> {
-        let (stream, address, bytes) = (self.stream, self.data.address, self.data.bytes);
+        let bytes = prepared.work().bytes;
+        let (at, stream) = (self.place(bytes), self.stream);
+        let (address, bytes) = (self.data.address + at as u64, self.data.bytes - at);
         // SAFETY: the memory and the stream are this stopwatch's own, nothing else uses them, and
         // `between_events` waits for the work.
         self.between_events(|| unsafe { prepared.run_raw(stream.cast(), address, bytes, None) })
     }
 
-    /// Copies `bytes` bytes from the start of this memory to the part after, and says how long the
-    /// device took: what a plan's time is compared with.
+    /// Copies `bytes` bytes of this memory to the part after, and says how long the device took: what a
+    /// plan's time is compared with.
     ///
     /// # Errors
     /// [`CudaError::Length`] if both do not fit.
@@ -444,13 +536,27 @@ impl Stopwatch {
         if need > have {
             return Err(CudaError::Length { need, have });
         }
-        let (stream, from) = (self.stream, self.data.address);
+        let (stream, from) = (self.stream, self.data.address + self.place(need) as u64);
         self.between_events(|| {
             // SAFETY: both spans lie in this stopwatch's memory and do not overlap.
             let code =
                 unsafe { sys::cuMemcpyDtoDAsync_v2(from + bytes as u64, from, bytes, stream) };
             answer("cuMemcpyDtoDAsync", code)
         })
+    }
+
+    /// How long the host took to queue what was last timed.
+    pub fn queueing(&self) -> Duration {
+        self.queueing
+    }
+
+    /// Where the next `bytes` bytes are used: after those of the last time, from the start where the
+    /// memory ends.
+    fn place(&mut self, bytes: usize) -> usize {
+        let at = self.next.next_multiple_of(4096);
+        let at = if at.saturating_add(bytes) <= self.data.bytes { at } else { 0 };
+        self.next = at + bytes;
+        at
     }
 
     /// The device's time from the start of what `queue` queues to its end, which is waited for.
@@ -462,7 +568,9 @@ impl Stopwatch {
         let mut milliseconds = 0.0;
         // SAFETY: the events and the stream are live and of one context.
         answer("cuEventRecord", unsafe { sys::cuEventRecord(before, self.stream) })?;
+        let start = Instant::now();
         queue()?;
+        self.queueing = start.elapsed();
         // SAFETY: as above; `milliseconds` is a place for the answer.
         unsafe {
             answer("cuEventRecord", sys::cuEventRecord(after, self.stream))?;

@@ -6,7 +6,7 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CudaError {
     /// Built without the feature `cuda`.
-    #[error("this build has no GPU backend (feature `cuda`)")]
+    #[error("built without the GPU backend; build it with feature `cuda` (docs/gpu.md says how)")]
     NoBackend,
     /// A driver call failed.
     #[error("{call}: {message} (driver code {code})")]

@@ -11,7 +11,10 @@ fn no_gpu_is_an_answer() {
             matches!(answer, Err(CudaError::Driver { call: "cuCtxGetDevice", .. })),
             "{answer:?}"
         );
+        let answer = Gpu::primary(usize::MAX).map(|gpu| gpu.limits().clone());
+        assert!(matches!(answer, Err(CudaError::Driver { .. })), "{answer:?}");
     } else {
         assert_eq!(answer, Err(CudaError::NoBackend));
+        assert_eq!(Gpu::primary(0).map(|gpu| gpu.limits().clone()), Err(CudaError::NoBackend));
     }
 }

@@ -28,13 +28,13 @@
 use std::ops::Deref;
 use std::time::Duration;
 
-use turntile_cuda::Stopwatch;
-use turntile_plan::{Measured, Plan, Planner, Problem, tuner};
+use turntile_plan::{Measured, Plan, tuner};
 
 #[cfg(feature = "cuda")]
 pub use turntile_cuda::cust;
-pub use turntile_cuda::{CudaError, Gpu, Prepared};
+pub use turntile_cuda::{CudaError, Gpu, Prepared, Stopwatch};
 
+use crate::tune::candidates;
 use crate::{Error, Transpose};
 
 /// A transposition planned for a GPU, its kernels loaded. Derefs to [`Prepared`], which runs it.
@@ -64,24 +64,30 @@ impl Transpose {
         let problem = self.problem(elem_bytes)?;
         let planner = self.planner_for(gpu.limits().clone())?;
         let (advised, _) = self.advised(&planner, &problem)?;
-        let candidates = match (advised, self.measuring()) {
-            (Some(plan), _) => vec![plan],
-            (None, None) => candidates(&planner, &problem)?,
+        let mut first = match (advised, self.measuring()) {
+            (Some(plan), _) => plan,
+            (None, None) => planner.plan(&problem)?,
             (None, Some(budget)) => {
-                let measured = self.tune_bytes_on(gpu, elem_bytes, budget)?;
-                measured.into_iter().map(|measured| measured.plan).collect()
+                self.tune_bytes_on(gpu, elem_bytes, budget)?.swap_remove(0).plan
             }
         };
-        let mut passed_over = Vec::new();
-        for plan in candidates {
-            match gpu.prepare(&plan) {
-                Ok(prepared) => return Ok(OnGpu { plan, prepared, passed_over }),
-                Err(why @ CudaError::Infeasible { .. }) => passed_over.push((plan, why)),
+        let mut passed_over: Vec<(Plan, CudaError)> = Vec::new();
+        // Asked for only when the first choice has no kernel here.
+        let mut others = None;
+        loop {
+            match gpu.prepare(&first) {
+                Ok(prepared) => return Ok(OnGpu { plan: first, prepared, passed_over }),
+                Err(why @ CudaError::Infeasible { .. }) => passed_over.push((first, why)),
                 Err(other) => return Err(other.into()),
             }
+            let others =
+                others.get_or_insert_with(|| planner.survey(&problem).candidates.into_iter());
+            let tried = |plan: &Plan| passed_over.iter().any(|(old, _)| old.stages == plan.stages);
+            match others.find(|plan| !tried(plan)) {
+                Some(next) => first = next,
+                None => return Err(passed_over.swap_remove(0).1.into()),
+            }
         }
-        let (_, why) = passed_over.swap_remove(0);
-        Err(why.into())
     }
 
     /// Measures candidates on `gpu` for about `budget`, on device memory of its own that is as large as
@@ -119,16 +125,6 @@ impl Transpose {
         }
         Ok(measured)
     }
-}
-
-/// All candidates, best estimate first; an error if there is none.
-fn candidates(planner: &Planner, problem: &Problem) -> Result<Vec<Plan>, Error> {
-    // Fails with the reason when no candidate serves the problem.
-    let best = planner.plan(problem)?;
-    let mut candidates = planner.survey(problem).candidates;
-    // The one that knows why better routes were not feasible.
-    candidates[0] = best;
-    Ok(candidates)
 }
 
 impl OnGpu {

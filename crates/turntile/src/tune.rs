@@ -1,11 +1,31 @@
 //! Candidates measured on the host.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use turntile_cpu::{Executor, RunError, Workspace};
 use turntile_plan::{Measured, Plan, Planner, Problem, tuner};
 
 use crate::Error;
+
+/// A route whose best plan is estimated to take so many times as long as the best of all waits its
+/// turn like any other tile.
+const IN_REACH: f64 = 5.0;
+
+/// The candidates in the order in which they are tried: by estimate, but the best of each route in
+/// reach before further tiles of any. At least one.
+pub fn candidates(planner: &Planner, problem: &Problem) -> Result<Vec<Plan>, Error> {
+    // Fails with the reason when no candidate serves the problem.
+    let best = planner.plan(problem)?;
+    let mut all = planner.survey(problem).candidates;
+    // The one that knows why better routes were not feasible.
+    all[0] = best;
+    let (reach, mut seen) = (IN_REACH * all[0].seconds, HashSet::new());
+    let (mut first, rest): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|plan| plan.seconds <= reach && seen.insert(plan.route));
+    first.extend(rest);
+    Ok(first)
+}
 
 /// Measures the planner's candidates for about `budget`, on memory of its own; fastest first, at
 /// least one.
@@ -15,9 +35,7 @@ pub fn tune(
     threads: usize,
     budget: Duration,
 ) -> Result<Vec<Measured>, Error> {
-    // Fails with the reason when no candidate serves the problem.
-    planner.plan(problem)?;
-    let candidates = planner.survey(problem).candidates;
+    let candidates = candidates(planner, problem)?;
     let bytes = candidates.iter().map(Plan::room_bytes).max().unwrap_or(0);
     let mut data = Vec::new();
     data.try_reserve_exact(bytes).map_err(|_| RunError::OutOfMemory { bytes })?;

@@ -24,6 +24,13 @@ fn wrong_usage_is_exit_code_2() {
     }
 }
 
+/// Built with the GPU backend, what the driver says, or its stand-in.
+const WITHOUT_A_GPU: &[&str] = if cfg!(feature = "cuda") {
+    &["driver code"]
+} else {
+    &["without the GPU backend", "feature `cuda`"]
+};
+
 #[test]
 fn what_cannot_be_done_is_exit_code_1_and_changes_nothing() {
     let directory = directory();
@@ -58,6 +65,13 @@ fn what_cannot_be_done_is_exit_code_1_and_changes_nothing() {
         ("transpose line.npy", &["at least 2 axes", "has 1"]),
         ("transpose point.npy", &["at least 2 axes", "has 0"]),
         ("transpose good.npy --route sideways", &["sideways"]),
+        ("bench --device h200", &["only plans"]),
+        ("tune 3x5 --elem-bytes 4 --device gtx480", &["gtx480", "cuda"]),
+        ("bench --device cuda --threads 2", &["--threads", "cuda"]),
+        ("bench --device cuda:x", &["cuda:x"]),
+        ("bench --device cuda", WITHOUT_A_GPU),
+        ("tune 3x5 --elem-bytes 4 --device cuda", WITHOUT_A_GPU),
+        ("plan 3x5 --elem-bytes 4 --device cuda:7", WITHOUT_A_GPU),
         ("transpose good.npy --route square", &["square"]),
         ("transpose good.npy --output no/where.npy", &["no directory", "no"]),
         ("transpose good.npy --output folder", &["not a regular file"]),

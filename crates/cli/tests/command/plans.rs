@@ -32,6 +32,30 @@ fn plans_are_printed() {
 }
 
 #[test]
+fn measured_shapes_are_rows_of_a_table() {
+    let directory = directory();
+    let line = "bench --shapes 300x200,7x5 --batch 3 --elem-bytes 4,3 --runs 1 --threads 1";
+    let text = good(&directory, line);
+    assert!(text.contains("3 x 300x200") && text.lines().count() == 5, "{text}");
+    let text = good(&directory, &format!("{line} --draw 1 --draw-most 1MiB --json"));
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(json.as_array().unwrap().len(), 5, "{text}");
+    // A route that cannot serve 7x5 is told of and leaves the others be.
+    let line = format!("{line} --route best,three-stage --candidates 0 --csv");
+    let output = turntile(&directory, &line);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), told.lines().count()), (Some(0), 2), "{told}");
+    assert!(told.contains("note: route three-stage cannot serve 3 x 7x5 w4"), "{told}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<_> = text.lines().collect();
+    assert!(lines[0].starts_with("class,batch,rows,cols,elem_bytes,device,"), "{text}");
+    assert_eq!(lines.len(), 1 + 4 + 2, "{text}");
+    assert!(lines[2].starts_with("asked,3,300,200,4,host,1,huge,three-stage,"), "{text}");
+    let text = good(&directory, "tune 300x200 --elem-bytes 4 --budget 0 --csv");
+    assert!(text.starts_with("route,m,n,") && text.lines().count() == 2, "{text}");
+}
+
+#[test]
 fn where_nothing_moves_there_is_no_speed() {
     let directory = directory();
     for problem in ["0x5 --elem-bytes 4", "1x1 --elem-bytes 64 --batch 3"] {

@@ -1,0 +1,62 @@
+//! On a GPU, by its own clock.
+
+use turntile::Transpose;
+use turntile::gpu::{CudaError, Gpu, Stopwatch};
+use turntile::plan::Problem;
+
+use super::{Figures, median, planning};
+use crate::args::BenchArgs;
+use crate::error::Error;
+
+/// Runs of each, unless otherwise asked, and runs before that are not counted.
+const RUNS: usize = 21;
+const WARM_UP: usize = 2;
+/// Memory at least, several times the second-level cache: a run does not find there what the one
+/// before it left.
+const LEAST_BYTES: usize = 1 << 30;
+
+/// Verifies every element and times a transposition.
+pub fn measure(
+    args: &BenchArgs,
+    gpu: &Gpu,
+    transpose: &Transpose,
+    problem: &Problem,
+) -> Result<Figures, Error> {
+    let (elem_bytes, bytes) = (problem.elem_bytes(), problem.bytes());
+    let planned = transpose.plan_bytes_on(gpu, elem_bytes)?.with_own_workspace()?;
+    let planning = planning(|| transpose.plan_bytes_on(gpu, elem_bytes))?;
+    let (mut watch, copied) = memory(bytes)?;
+
+    let wrong = watch.wrong_elements(problem, &planned)?;
+    if wrong > 0 {
+        let plan = planned.plan().to_string();
+        return Err(Error::WrongOnGpu { plan, wrong, elements: bytes / elem_bytes });
+    }
+    let (mut copies, mut turns, mut queueing) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..WARM_UP + args.runs.map_or(RUNS, usize::from) {
+        copies.push(watch.time_copy(copied)?);
+        turns.push(watch.time(&planned)?);
+        queueing.push(watch.queueing());
+    }
+    for times in [&mut copies, &mut turns, &mut queueing] {
+        times.drain(..WARM_UP);
+    }
+    Ok(Figures {
+        workspace_bytes: planned.workspace_bytes(),
+        seconds: median(turns).as_secs_f64(),
+        copy_seconds_per_byte: median(copies).as_secs_f64() / copied as f64,
+        planning,
+        queueing: Some(median(queueing)),
+        plan: planned.plan().clone(),
+    })
+}
+
+/// Memory for the matrices and a copy of them, or for them alone where there is no more: then half
+/// of them is copied onto the other half. And how many bytes are copied.
+fn memory(bytes: usize) -> Result<(Stopwatch, usize), CudaError> {
+    match Stopwatch::new(LEAST_BYTES.max(2 * bytes)) {
+        Ok(watch) => Ok((watch, bytes)),
+        Err(CudaError::OutOfMemory { .. }) => Ok((Stopwatch::new(bytes)?, bytes / 2)),
+        Err(other) => Err(other),
+    }
+}

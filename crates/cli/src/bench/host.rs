@@ -1,0 +1,95 @@
+//! On CPU threads.
+
+use std::time::Instant;
+
+use turntile::plan::Problem;
+use turntile::{Planned, Transpose};
+
+use super::memory::Memory;
+use super::{Figures, median, planning};
+use crate::args::BenchArgs;
+use crate::error::Error;
+
+/// Runs of each, unless otherwise asked.
+const RUNS: usize = 7;
+
+/// Threads that work.
+pub fn threads(args: &BenchArgs) -> usize {
+    args.threads.map_or_else(rayon::current_num_threads, usize::from)
+}
+
+/// Verifies and times a transposition.
+pub fn measure(
+    args: &BenchArgs,
+    transpose: &Transpose,
+    problem: &Problem,
+) -> Result<Figures, Error> {
+    let threads = threads(args);
+    let planned = transpose.plan_bytes(problem.elem_bytes())?;
+    let planning = planning(|| transpose.plan_bytes(problem.elem_bytes()))?;
+    let mut matrix = Memory::new(planned.plan().room_bytes(), args.pages)?;
+    let mut other = Memory::new(problem.bytes(), args.pages)?;
+    verify(&planned, matrix.bytes(), problem)?;
+
+    let mut workspace = planned.workspace()?;
+    let (mut copies, mut turns) = (Vec::new(), Vec::new());
+    for _ in 0..args.runs.map_or(RUNS, usize::from) {
+        let start = Instant::now();
+        copy(&matrix.bytes()[..problem.bytes()], other.bytes(), threads);
+        copies.push(start.elapsed());
+        let start = Instant::now();
+        planned.run_bytes(matrix.bytes(), &mut workspace, |_| ())?;
+        turns.push(start.elapsed());
+    }
+    Ok(Figures {
+        workspace_bytes: planned.extra_bytes(),
+        seconds: median(turns).as_secs_f64(),
+        copy_seconds_per_byte: median(copies).as_secs_f64() / problem.bytes() as f64,
+        planning,
+        queueing: None,
+        plan: planned.plan().clone(),
+    })
+}
+
+/// Transposes numbered elements and compares every one.
+fn verify(planned: &Planned, data: &mut [u8], problem: &Problem) -> Result<(), Error> {
+    let (rows, cols, elem_bytes) = (problem.rows(), problem.cols(), problem.elem_bytes());
+    let bytes = problem.bytes();
+    for (number, element) in data[..bytes].chunks_exact_mut(elem_bytes).enumerate() {
+        fill(number, element);
+    }
+    planned.run_bytes(data, &mut planned.workspace()?, |_| ())?;
+    let mut want = vec![0; elem_bytes];
+    for (line, elements) in data[..bytes].chunks_exact(rows * elem_bytes).enumerate() {
+        let (matrix, column) = (line / cols, line % cols);
+        for (row, element) in elements.chunks_exact(elem_bytes).enumerate() {
+            fill((matrix * rows + row) * cols + column, &mut want);
+            if element != want {
+                return Err(Error::Wrong { rows, cols, elem_bytes, row: column, col: row });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// An element that tells its number, or as much of it as its bytes can.
+fn fill(number: usize, element: &mut [u8]) {
+    // Multiplied by an odd number whose upper bits depend on all lower ones.
+    let bytes = (number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
+    for part in element.chunks_mut(bytes.len()) {
+        part.copy_from_slice(&bytes[..part.len()]);
+    }
+}
+
+/// A plain copy, shared out over `threads` threads.
+fn copy(from: &[u8], to: &mut [u8], threads: usize) {
+    if threads <= 1 {
+        return to.copy_from_slice(from);
+    }
+    let share = from.len().div_ceil(threads).max(1);
+    rayon::scope(|scope| {
+        for (from, to) in from.chunks(share).zip(to.chunks_mut(share)) {
+            scope.spawn(move |_| to.copy_from_slice(from));
+        }
+    });
+}
