@@ -45,7 +45,7 @@ fn measured_shapes_are_rows_of_a_table() {
     let output = turntile(&directory, &line);
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), told.lines().count()), (Some(0), 2), "{told}");
-    assert!(told.contains("note: route three-stage cannot serve 3 x 7x5 w4"), "{told}");
+    assert!(told.contains("note: route three-stage cannot serve 3 * 7x5 w4"), "{told}");
     let text = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<_> = text.lines().collect();
     assert!(lines[0].starts_with("class,batch,rows,cols,elem_bytes,device,"), "{text}");
