@@ -18,7 +18,7 @@ pub fn seconds(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
     };
     let fraction = match limits.kind {
         DeviceKind::Host => host_fraction(stage, elem_bytes, &limits.rates),
-        DeviceKind::Gpu => gpu_fraction(stage, elem_bytes, &limits.rates),
+        DeviceKind::Gpu => gpu_fraction(stage, elem_bytes, limits),
     };
     let speed = limits.rates.copy * threads as f64 * fraction;
     let start = limits.rates.start + limits.rates.fork * (threads - 1) as f64;
@@ -117,9 +117,12 @@ fn host_fraction(stage: &Stage, elem_bytes: usize, rates: &Rates) -> f64 {
     }
 }
 
-/// The same on a GPU, whose curves are for whole lines, long cycles and rows read once.
-fn gpu_fraction(stage: &Stage, elem_bytes: usize, rates: &Rates) -> f64 {
+/// The same on a GPU, whose curves are for whole lines and wide words, long cycles, rows read once and
+/// every multiprocessor at work.
+fn gpu_fraction(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
+    let rates = &limits.rates;
     let unit_bytes = stage.shape.unit() * elem_bytes;
+    let busy = (stage.launch.groups as f64 / limits.units as f64).min(1.0);
     let plain = fraction(stage, elem_bytes, rates);
     match (stage.method, stage.shape) {
         // The rows after a chunk are read with it, and again with the next.
@@ -127,10 +130,29 @@ fn gpu_fraction(stage: &Stage, elem_bytes: usize, rates: &Rates) -> f64 {
             plain * slots.chunk() as f64 / (slots.chunk() + slots.slot()) as f64
         }
         (Method::BarrierSync { .. }, StageShape::Elementary(e)) if e.mid > 1 && e.unit == 1 => {
-            plain * whole_lines(e.rows * elem_bytes)
+            let held = e.rows * e.cols * elem_bytes;
+            match e.rows.is_power_of_two() && e.rows <= TILE_SIDE {
+                true => plain * alone(held, limits),
+                false => at(rates.bands, elem_bytes),
+            }
         }
+        (Method::BarrierSync { scope }, StageShape::Elementary(e)) => {
+            let narrow = elem_bytes < 4 && e.unit == 1 && !(e.cols * elem_bytes).is_multiple_of(4);
+            match scope {
+                Scope::Group => busy * plain * if narrow { 0.85 } else { 1.0 },
+                Scope::Cluster(blocks) => {
+                    let held = e.instance_len() * elem_bytes / blocks;
+                    busy * plain * alone(held, limits) * if narrow { 0.5 } else { 1.0 }
+                }
+                // Sides that are no multiples of 4 bytes: 24-43% of copy for bytes, 49-57% for words
+                // of two (`planner.csv`), where the curve has 57 and 70%.
+                Scope::Grid => plain * if narrow { 0.6 } else { 1.0 },
+            }
+        }
+        (Method::PttwacOnChip { .. }, _) => busy * plain,
         (Method::PttwacGlobal { .. }, shape) => {
-            plain * whole_lines(unit_bytes) * if has_short_cycles(&shape) { 0.85 } else { 1.0 }
+            let short = if has_short_cycles(&shape) { 0.85 } else { 1.0 };
+            by_words(plain * whole_lines(unit_bytes), unit_bytes) * short
         }
         // One worker a cycle is enough, and needs no claims, where cycles are short, as those of sides
         // that are powers of two: 83-89% of copy at cycles of 2 to 23, where PTTWAC has 45-78%.
@@ -145,6 +167,30 @@ fn gpu_fraction(stage: &Stage, elem_bytes: usize, rates: &Rates) -> f64 {
         }
         _ => plain,
     }
+}
+
+/// Sides of the tiles, all powers of two, that have a kernel of their own.
+const TILE_SIDE: usize = 128;
+
+/// What a block that has a multiprocessor to itself, because of what it holds, loses over two that
+/// overlap reading and writing: tiles of 128 words of 8 bytes at 76% of copy and of 64 at 98%, clusters
+/// of 32x20000 floats at 62% and of 32x12000 at 76% (`barrier.csv`).
+fn alone(held_bytes: usize, limits: &Limits) -> f64 {
+    if 2 * held_bytes > limits.group_bytes { 0.8 } else { 1.0 }
+}
+
+/// `fraction` for super-elements that only narrow words divide: 4831, 2·9662 and 4·4831 bytes at 7, 6
+/// and 34% of copy where 16 divides it at 88% (7188528x35, `sweeps.csv`); and for those that are longer
+/// than what keeps many workers going.
+fn by_words(fraction: f64, unit_bytes: usize) -> f64 {
+    let (most, long) = match unit_bytes.trailing_zeros() {
+        0 => (0.09, 4 << 10),
+        1 => (0.2, 4 << 10),
+        2 => (0.75, 8 << 10),
+        3 => (1.0, 16 << 10),
+        _ => (1.0, 32 << 10),
+    };
+    fraction.min(most) * (f64::from(long) / unit_bytes as f64).min(1.0)
 }
 
 /// The share of what is moved for a run of `bytes` that is the run: lines of 128 bytes are fetched by

@@ -22,6 +22,8 @@ pub struct Rates {
     pub swap: Curve,
     /// Square tiles transposed where they lie (0210!), by bytes of a tile row.
     pub tiles: Curve,
+    /// The same on a GPU for sides that have no kernel of their own, by bytes of an element.
+    pub bands: Curve,
     /// Barrier-sync of a tile held by one group, by bytes of an element.
     pub group: Curve,
     /// Barrier-sync over a cluster, by bytes of an element.
@@ -46,6 +48,7 @@ impl Rates {
         let curves = [
             self.swap,
             self.tiles,
+            self.bands,
             self.group,
             self.cluster,
             self.grid,
@@ -90,6 +93,7 @@ pub const HOST: Rates = Rates {
     wait: 0.0,
     swap: &[(1, 0.35), (2, 0.45), (4, 0.54), (8, 0.57), (16, 0.64)],
     tiles: &[(32, 0.2), (100, 0.45), (256, 0.6), (640, 0.68), (1000, 0.58), (4096, 0.55)],
+    bands: &[(1, 0.1)],
     group: &[(1, 0.38), (2, 0.8), (4, 0.95), (8, 1.04), (16, 1.1)],
     cluster: &[(1, 0.1)],
     grid: &[(1, 0.1)],
@@ -118,7 +122,9 @@ pub const HOST: Rates = Rates {
 /// |---|---|
 /// | start | whole plans of 52 MB less what their bytes take: 8 µs a stage, its flags cleared |
 /// | swap, group | `words.csv` |
-/// | tiles | `tiles.csv`, rows of whole lines |
+/// | tiles | `tiles.csv`, sides that are powers of two |
+/// | bands | `sweeps.csv`, 20000x12000 in tiles of 80 to 400, less the second pass |
+/// | per_cycle | `capped.csv`, and P-IPT's longest cycles in `figures_4_19_4_20.csv` |
 /// | cluster, moves | `barrier.csv`; figure 4.20 in `figures_4_19_4_20.csv`, units of whole lines |
 /// | grid | `on_chip.csv`, less the start |
 /// | wait, gather | `slots.csv`: 2 µs a chunk make one curve of all, over the rows read that are a chunk's own |
@@ -129,8 +135,9 @@ pub const H200: Rates = Rates {
     wait: 2.0e-6,
     swap: &[(1, 0.87), (2, 0.95), (4, 0.95), (8, 0.93), (16, 0.93)],
     tiles: &[(32, 0.5), (64, 0.8), (128, 0.977), (256, 0.997), (512, 0.995)],
+    bands: &[(1, 0.5), (2, 0.6), (4, 0.78), (8, 0.86), (16, 0.93)],
     group: &[(1, 0.83), (2, 0.86), (4, 0.92), (8, 0.97), (16, 0.97)],
-    cluster: &[(1, 0.5), (2, 0.6), (4, 0.70), (16, 0.75)],
+    cluster: &[(1, 0.5), (2, 0.62), (4, 0.78), (8, 0.80), (16, 0.82)],
     grid: &[(1, 0.57), (2, 0.70), (4, 0.73), (8, 0.87), (16, 0.90)],
     gather: &[(64, 0.6), (128, 0.75), (256, 0.85), (512, 0.80), (1024, 0.67), (4096, 0.62)],
     moves: &[
@@ -145,7 +152,7 @@ pub const H200: Rates = Rates {
         (8192, 0.88),
     ],
     on_chip_moves: &[(1, 0.02), (4, 0.10), (16, 0.2)],
-    per_cycle: &[(4, 0.002), (128, 0.02), (1024, 0.1)],
+    per_cycle: &[(4, 0.00003), (64, 0.0005), (256, 0.003), (1024, 0.01)],
     pad: &[(16, 0.05), (256, 0.4), (4096, 0.8)],
 };
 
@@ -161,6 +168,7 @@ pub const K20: Rates = Rates {
     wait: 0.0,
     swap: &[(4, 0.5), (8, 0.5)],
     tiles: &[(128, 0.5), (256, 0.5)],
+    bands: &[(1, 0.5)],
     group: &[(1, 0.2), (4, 0.6)],
     cluster: &[(1, 0.2)],
     grid: &[(1, 0.2)],
@@ -191,6 +199,7 @@ mod tests {
             for curve in [
                 rates.swap,
                 rates.tiles,
+                rates.bands,
                 rates.group,
                 rates.cluster,
                 rates.grid,

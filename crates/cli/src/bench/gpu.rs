@@ -25,7 +25,7 @@ pub fn measure(
     let (elem_bytes, bytes) = (problem.elem_bytes(), problem.bytes());
     let planned = transpose.plan_bytes_on(gpu, elem_bytes)?.with_own_workspace()?;
     let planning = planning(|| transpose.plan_bytes_on(gpu, elem_bytes))?;
-    let (mut watch, copied) = memory(bytes)?;
+    let (mut watch, copied) = memory(bytes, planned.plan().room_bytes())?;
 
     let wrong = watch.wrong_elements(problem, &planned)?;
     if wrong > 0 {
@@ -42,7 +42,7 @@ pub fn measure(
         times.drain(..WARM_UP);
     }
     Ok(Figures {
-        workspace_bytes: planned.workspace_bytes(),
+        workspace_bytes: planned.workspace_bytes() + planned.plan().room_bytes() - bytes,
         seconds: median(turns).as_secs_f64(),
         copy_seconds_per_byte: median(copies).as_secs_f64() / copied as f64,
         planning,
@@ -51,12 +51,12 @@ pub fn measure(
     })
 }
 
-/// Memory for the matrices and a copy of them, or for them alone where there is no more: then half
-/// of them is copied onto the other half. And how many bytes are copied.
-fn memory(bytes: usize) -> Result<(Stopwatch, usize), CudaError> {
-    match Stopwatch::new(LEAST_BYTES.max(2 * bytes)) {
+/// Memory for the matrices with the room that they need and a copy of them, or without the copy where
+/// there is no more: then half of them is copied onto the other half. And how many bytes are copied.
+fn memory(bytes: usize, room: usize) -> Result<(Stopwatch, usize), CudaError> {
+    match Stopwatch::new(LEAST_BYTES.max(2 * bytes).max(room)) {
         Ok(watch) => Ok((watch, bytes)),
-        Err(CudaError::OutOfMemory { .. }) => Ok((Stopwatch::new(bytes)?, bytes / 2)),
+        Err(CudaError::OutOfMemory { .. }) => Ok((Stopwatch::new(room)?, (bytes / 2) & !4095)),
         Err(other) => Err(other),
     }
 }
