@@ -5,7 +5,7 @@ use turntile_perm::{Elementary, Padding};
 
 use crate::limits::{DeviceKind, Limits};
 use crate::method::{Method, Scope};
-use crate::rates::{Rates, at};
+use crate::rates::{Curve, Rates, at};
 use crate::stage::{Direction, Stage, StageShape};
 
 /// Estimated seconds of a stage over elements of `elem_bytes` bytes: a start, and every byte read
@@ -123,7 +123,12 @@ fn gpu_fraction(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
     let rates = &limits.rates;
     let unit_bytes = stage.shape.unit() * elem_bytes;
     let busy = (stage.launch.groups as f64 / limits.units as f64).min(1.0);
-    let plain = fraction(stage, elem_bytes, rates);
+    let plain = match (stage.method, stage.shape) {
+        (Method::BarrierSync { scope: Scope::Grid }, StageShape::SlotGather { slots, .. }) => {
+            fraction(stage, elem_bytes, rates).min(most_gathered(slots.cols(), elem_bytes))
+        }
+        _ => fraction(stage, elem_bytes, rates),
+    };
     match (stage.method, stage.shape) {
         // The rows after a chunk are read with it, and again with the next.
         (_, StageShape::SlotGather { slots, .. }) => {
@@ -137,16 +142,18 @@ fn gpu_fraction(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
             }
         }
         (Method::BarrierSync { scope }, StageShape::Elementary(e)) => {
-            let narrow = elem_bytes < 4 && e.unit == 1 && !(e.cols * elem_bytes).is_multiple_of(4);
+            // Moved word by word.
+            let word = 1 << unit_bytes.trailing_zeros().min(4);
+            let narrow = word < 4 && !(e.cols * unit_bytes).is_multiple_of(4);
+            let held = e.instance_len() * elem_bytes;
             match scope {
-                Scope::Group => busy * plain * if narrow { 0.85 } else { 1.0 },
+                Scope::Group => busy * at(rates.group, word) * if narrow { 0.85 } else { 1.0 },
                 Scope::Cluster(blocks) => {
-                    let held = e.instance_len() * elem_bytes / blocks;
-                    busy * plain * alone(held, limits) * if narrow { 0.5 } else { 1.0 }
+                    let alone = alone(held / blocks, limits);
+                    busy * at(rates.cluster, word) * alone * if narrow { 0.5 } else { 1.0 }
                 }
-                // Sides that are no multiples of 4 bytes: 24-43% of copy for bytes, 49-57% for words
-                // of two (`planner.csv`), where the curve has 57 and 70%.
-                Scope::Grid => plain * if narrow { 0.6 } else { 1.0 },
+                Scope::Grid if narrow => at(rates.grid, word) * narrow_on_chip(word, held, limits),
+                Scope::Grid => at(rates.grid, word),
             }
         }
         (Method::PttwacOnChip { .. }, _) => busy * plain,
@@ -169,6 +176,28 @@ fn gpu_fraction(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
     }
 }
 
+/// Most that a grid-wide gather reaches: narrow words (4910x18071 bytes at 419 GB/s, 5696x11725 words of
+/// two at 566) and rows so short that a group's share is a few columns (9999991x7 floats at 424 GB/s,
+/// 56x1169582 at 1202, 258394x24 words of 16 at 1367; `planner.csv`).
+fn most_gathered(cols: usize, elem_bytes: usize) -> f64 {
+    const WORDS: Curve = &[(1, 0.11), (2, 0.17), (4, 1.0)];
+    const ROWS: Curve = &[(28, 0.11), (224, 0.45), (512, 1.0)];
+    at(WORDS, elem_bytes).min(at(ROWS, cols * elem_bytes))
+}
+
+/// What rows that are no multiples of 4 bytes cost a barrier over the grid: 37-45% of copy for bytes and
+/// 57 for words of two, 22-26 and 49 from 24 MB on, where registers hold a part (`planner.csv`); the
+/// curve has 57 and 70%.
+fn narrow_on_chip(word: usize, bytes: usize, limits: &Limits) -> f64 {
+    let registers = bytes > limits.units * limits.group_bytes / 5 * 4;
+    match (word, registers) {
+        (1, false) => 0.7,
+        (1, true) => 0.42,
+        (_, false) => 0.8,
+        (_, true) => 0.7,
+    }
+}
+
 /// Sides of the tiles, all powers of two, that have a kernel of their own.
 const TILE_SIDE: usize = 128;
 
@@ -179,12 +208,12 @@ fn alone(held_bytes: usize, limits: &Limits) -> f64 {
     if 2 * held_bytes > limits.group_bytes { 0.8 } else { 1.0 }
 }
 
-/// `fraction` for super-elements that only narrow words divide: 4831, 2·9662 and 4·4831 bytes at 7, 6
+/// `fraction` for super-elements that only narrow words divide: 519, 4831, 9662 and 19324 bytes at 16, 7, 6
 /// and 34% of copy where 16 divides it at 88% (7188528x35, `sweeps.csv`); and for those that are longer
 /// than what keeps many workers going.
 fn by_words(fraction: f64, unit_bytes: usize) -> f64 {
     let (most, long) = match unit_bytes.trailing_zeros() {
-        0 => (0.09, 4 << 10),
+        0 => (0.12, 4 << 10),
         1 => (0.2, 4 << 10),
         2 => (0.75, 8 << 10),
         3 => (1.0, 16 << 10),
