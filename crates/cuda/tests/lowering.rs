@@ -33,7 +33,7 @@ fn methods() -> Vec<Method> {
         Method::BarrierSync { scope: Scope::Group },
         Method::BarrierSync { scope: Scope::Grid },
     ];
-    methods.extend([Method::Rows { least: 2 }, Method::Slide { block: 49_152 }]);
+    methods.extend([Method::Rows { least: 2 }, Method::Slide { block: 48_896 }]);
     methods.extend([2, 4, 8, 16].map(|n| Method::BarrierSync { scope: Scope::Cluster(n) }));
     methods.extend([16, 32, 64, 128].map(|tile| Method::TileSwap { tile }));
     methods
@@ -119,7 +119,7 @@ fn what_a_device_lacks_is_an_answer() {
     };
     assert_eq!(answer(Scope::Grid), Err(Infeasible::NoBarrier { scope: "the grid" }));
     assert_eq!(answer(Scope::Cluster(4)), Err(Infeasible::NoBarrier { scope: "a cluster" }));
-    assert!(matches!(answer(Scope::Group), Err(Infeasible::OnChip { have: 49_152, .. })));
+    assert!(matches!(answer(Scope::Group), Err(Infeasible::OnChip { have: 48_896, .. })));
 }
 
 /// No plan that the planner makes for an H200 may name more workspace bytes than it has planned.

@@ -76,7 +76,7 @@ pub fn padding(bench: &mut Bench) -> usize {
             let padding = Padding::new(rows, cols, pitch).expect("rows with gaps");
             for direction in [Direction::Forward, Direction::Backward] {
                 let shape = StageShape::Pad { padding, direction };
-                let slides = [16, 48, 1008, 4096, 49_152].map(|block| Method::Slide { block });
+                let slides = [16, 48, 1008, 4096, 48_896].map(|block| Method::Slide { block });
                 let rows = [1, 2, 5].map(|least| Method::Rows { least });
                 for method in slides.into_iter().chain(rows) {
                     for skew in [0, 1, 2, 4, 7] {
@@ -106,7 +106,7 @@ pub fn padding(bench: &mut Bench) -> usize {
         let room = batch * usize::max(rows, cols).pow(2);
         let problem = Problem::with_batch(batch, rows, cols, elem).expect("fits").with_room(room);
         let plan = planner.plan(&problem).expect("there is room");
-        for method in [Method::Slide { block: 48 << 10 }, Method::Rows { least: 2 }] {
+        for method in [Method::Slide { block: 48_896 }, Method::Rows { least: 2 }] {
             let mut plan = plan.clone();
             for stage in &mut plan.stages {
                 if let StageShape::Pad { .. } = stage.shape {
