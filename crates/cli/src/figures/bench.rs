@@ -1,0 +1,384 @@
+//! A device to verify and to time on.
+
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
+
+use turntile::Planned;
+use turntile::gpu::{Gpu, Stopwatch};
+use turntile::plan::{
+    DeviceKind, FlagLayout, Launch, Limits, Method, Plan, Problem, Stage, StageShape, Tile, method,
+};
+use turntile_cuda::Work;
+use turntile_cuda::lower::{Holding, lower_all, move_held};
+
+use super::Failure;
+use crate::bench::{Memory, Pages};
+use crate::device::Device;
+
+/// What was measured, and a copy of as many bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Speed {
+    /// 2 · bytes / median time.
+    pub gb_per_s: f64,
+    /// The same of a copy.
+    pub copy_gb_per_s: f64,
+}
+
+/// The columns that [`cells`] fills.
+pub const SPEED: [&str; 3] = ["gb_per_s", "copy_gb_per_s", "percent_of_copy"];
+
+/// A speed as cells; empty ones for what the device cannot do, and why is no failure.
+pub fn cells(speed: Result<Speed, Failure>) -> Result<[String; 3], Failure> {
+    match speed {
+        Ok(Speed { gb_per_s, copy_gb_per_s }) => {
+            let percent = 100.0 * gb_per_s / copy_gb_per_s;
+            Ok([number(gb_per_s), number(copy_gb_per_s), format!("{percent:.1}")])
+        }
+        Err(Failure::Kernel(_) | Failure::Plan(_)) => Ok([const { String::new() }; 3]),
+        Err(other) => Err(other),
+    }
+}
+
+/// A rate with three digits or more.
+pub fn number(value: f64) -> String {
+    match value {
+        v if v >= 100.0 => format!("{v:.0}"),
+        v if v >= 10.0 => format!("{v:.1}"),
+        v => format!("{v:.2}"),
+    }
+}
+
+enum Place {
+    Host { threads: usize },
+    Gpu { gpu: Box<Gpu>, watch: Option<Stopwatch> },
+}
+
+/// The device.
+pub struct Bench {
+    place: Place,
+    quick: bool,
+    copies: HashMap<usize, f64>,
+}
+
+/// Device memory: twice the largest matrix, and enough that small ones are not found in the cache.
+const GPU_BYTES: usize = 4 << 30;
+
+impl Bench {
+    /// On `device`, a host with so many threads.
+    pub fn new(device: Device, threads: Option<NonZeroUsize>, quick: bool) -> Self {
+        let threads = threads.map_or_else(rayon::current_num_threads, usize::from);
+        let place = match device {
+            Device::Host => Place::Host { threads },
+            Device::Gpu(gpu) => Place::Gpu { gpu: Box::new(gpu), watch: None },
+        };
+        Bench { place, quick, copies: HashMap::new() }
+    }
+
+    /// Whether it is a GPU.
+    pub fn is_gpu(&self) -> bool {
+        matches!(self.place, Place::Gpu { .. })
+    }
+
+    /// Whether sizes are to be small.
+    pub fn quick(&self) -> bool {
+        self.quick
+    }
+
+    /// Threads of a host; 1 for a GPU.
+    pub fn threads(&self) -> usize {
+        match self.place {
+            Place::Host { threads } => threads,
+            Place::Gpu { .. } => 1,
+        }
+    }
+
+    /// What plans are made for.
+    pub fn limits(&self) -> Limits {
+        match &self.place {
+            Place::Host { threads } => Limits::this_host(*threads),
+            Place::Gpu { gpu, .. } => gpu.limits().clone(),
+        }
+    }
+
+    /// Elements of 4 bytes that fill the device without taking long.
+    pub fn elements(&self) -> usize {
+        match (self.quick, self.is_gpu()) {
+            (true, _) => 1 << 14,
+            (_, true) => 1 << 26,
+            (_, false) => 1 << 23,
+        }
+    }
+
+    /// A side, or a twentieth of it.
+    pub fn side(&self, side: usize) -> usize {
+        if self.quick { (side / 20).max(2) } else { side }
+    }
+
+    /// The device in words, with its driver or system.
+    pub fn about(&self) -> String {
+        let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+        match &self.place {
+            Place::Host { threads } => {
+                let cpu = read("/proc/cpuinfo");
+                let model = cpu.lines().find_map(|line| line.strip_prefix("model name"));
+                let model = model.map_or("unknown processor", |m| m.trim_start_matches([' ', '\t', ':']));
+                let plural = if *threads == 1 { "" } else { "s" };
+                format!("{model}; {threads} thread{plural}")
+            }
+            Place::Gpu { gpu, .. } => {
+                let version = read("/proc/driver/nvidia/version");
+                let mut words = version.split_whitespace();
+                let numeric = |w: &&str| w.contains('.') && w.starts_with(|c: char| c.is_ascii_digit());
+                let driver = words.find(numeric).unwrap_or("unknown");
+                format!("{}; driver {driver}", gpu.limits().name)
+            }
+        }
+    }
+
+    /// Runs that are timed, and runs before them that are not.
+    fn runs(&self) -> (usize, usize) {
+        match (self.quick, self.is_gpu()) {
+            (true, _) => (1, 0),
+            (_, true) => (9, 2),
+            (_, false) => (5, 1),
+        }
+    }
+
+    fn median(&self, mut run: impl FnMut() -> Result<Duration, Failure>) -> Result<f64, Failure> {
+        let (timed, before) = self.runs();
+        let mut times = Vec::new();
+        for _ in 0..before + timed {
+            times.push(run()?);
+        }
+        times.drain(..before);
+        times.sort_unstable();
+        // A clock may not see the shortest runs.
+        Ok(times[times.len() / 2].as_secs_f64().max(1e-9))
+    }
+
+    fn watch(&mut self) -> Result<(Gpu, Stopwatch), Failure> {
+        let Place::Gpu { gpu, watch } = &mut self.place else { unreachable!("called on a GPU") };
+        let watch = match watch.take() {
+            Some(watch) => watch,
+            None => Stopwatch::new(GPU_BYTES)?,
+        };
+        Ok(((**gpu).clone(), watch))
+    }
+
+    fn put_back(&mut self, used: Stopwatch) {
+        if let Place::Gpu { watch, .. } = &mut self.place {
+            *watch = Some(used);
+        }
+    }
+
+    /// A copy of so many bytes by the whole device.
+    pub fn copy(&mut self, bytes: usize) -> Result<f64, Failure> {
+        if let Some(&rate) = self.copies.get(&bytes) {
+            return Ok(rate);
+        }
+        let seconds = match self.place {
+            Place::Host { threads } => {
+                let (mut from, mut to) = (host_memory(bytes)?, host_memory(bytes)?);
+                self.median(|| {
+                    let start = Instant::now();
+                    host_copy(from.bytes(), to.bytes(), threads);
+                    Ok(start.elapsed())
+                })?
+            }
+            Place::Gpu { .. } => {
+                let (_, mut watch) = self.watch()?;
+                let seconds = self.median(|| Ok(watch.time_copy(bytes)?));
+                self.put_back(watch);
+                seconds?
+            }
+        };
+        let rate = 2.0 * bytes as f64 / seconds / 1e9;
+        self.copies.insert(bytes, rate);
+        Ok(rate)
+    }
+
+    fn speed(&mut self, bytes: usize, seconds: f64) -> Result<Speed, Failure> {
+        let copy_gb_per_s = self.copy(bytes)?;
+        Ok(Speed { gb_per_s: 2.0 * bytes as f64 / seconds / 1e9, copy_gb_per_s })
+    }
+
+    /// A plan for this device, verified.
+    pub fn plan(&mut self, plan: &Plan) -> Result<Speed, Failure> {
+        let problem = plan.problem;
+        let seconds = match self.place {
+            Place::Host { threads } => {
+                self.host(plan.clone(), threads, |k| problem.dest(k), None)?
+            }
+            Place::Gpu { .. } => {
+                let (gpu, mut watch) = self.watch()?;
+                let seconds = gpu.prepare(plan).and_then(|p| p.with_own_workspace()).map_err(Failure::from);
+                let seconds = seconds.and_then(|prepared| {
+                    let wrong = watch.wrong_elements(&problem, &prepared)?;
+                    right(&plan, wrong)?;
+                    self.median(|| Ok(watch.time(&prepared)?))
+                });
+                self.put_back(watch);
+                seconds?
+            }
+        };
+        self.speed(problem.bytes(), seconds)
+    }
+
+    /// A stage by itself, verified; `threads` of a group where the kernel leaves them open, or of a
+    /// host.
+    pub fn stage(
+        &mut self,
+        shape: StageShape,
+        method: Method,
+        elem_bytes: usize,
+        threads: usize,
+    ) -> Result<Speed, Failure> {
+        let launch = Launch {
+            groups: threads,
+            threads,
+            lanes: 1,
+            on_chip_bytes: 0,
+            flag_words: 0,
+            kept_bytes: 0,
+        };
+        let stage = Stage { shape, method, launch };
+        let bytes = shape.len() * elem_bytes;
+        let seconds = match &self.place {
+            Place::Host { .. } => {
+                let stage = as_planned(stage, elem_bytes, threads);
+                self.host(alone(stage, elem_bytes)?, threads, |k| shape.dest(k), None)?
+            }
+            Place::Gpu { gpu, .. } => {
+                let calls = lower_all(&stage, elem_bytes, 16, gpu.device())?;
+                self.calls(Work { calls, bytes, alignment: 16 }, shape, elem_bytes)?
+            }
+        };
+        self.speed(bytes, seconds)
+    }
+
+    /// Super-elements moved by a GPU's kernels that hold them in one way or another.
+    pub fn held(
+        &mut self,
+        shape: StageShape,
+        holding: Holding,
+        elem_bytes: usize,
+    ) -> Result<Speed, Failure> {
+        let bytes = shape.len() * elem_bytes;
+        let Place::Gpu { gpu, .. } = &self.place else { unreachable!("an item of GPUs") };
+        let call = move_held(shape, FlagLayout::PACKED, holding, elem_bytes, 16, gpu.device())?;
+        let work = Work { calls: vec![call], bytes, alignment: 16 };
+        let seconds = self.calls(work, shape, elem_bytes)?;
+        self.speed(bytes, seconds)
+    }
+
+    /// Launches on a GPU: the elements compared where a stage's shape says what they do.
+    pub fn calls(
+        &mut self,
+        work: Work,
+        shape: StageShape,
+        elem_bytes: usize,
+    ) -> Result<f64, Failure> {
+        let (gpu, mut watch) = self.watch()?;
+        let prepared = gpu.prepare_work(work).and_then(|p| p.with_own_workspace());
+        let seconds = prepared.map_err(Failure::from).and_then(|prepared| {
+            if let StageShape::Elementary(e) = shape {
+                right(&shape, watch.wrong_swapped(e, elem_bytes, &prepared)?)?;
+            }
+            self.median(|| Ok(watch.time(&prepared)?))
+        });
+        self.put_back(watch);
+        seconds
+    }
+
+    /// Seconds of a plan on the host's threads, all of it or one of its stages, every element compared
+    /// with `dest`.
+    pub fn host(
+        &self,
+        plan: Plan,
+        threads: usize,
+        dest: impl Fn(usize) -> usize,
+        only: Option<usize>,
+    ) -> Result<f64, Failure> {
+        let (problem, room) = (plan.problem, plan.room_bytes());
+        let planned = Planned::new(plan, threads)?;
+        let mut workspace = planned.workspace()?;
+        let mut memory = host_memory(room)?;
+        let data = &mut memory.bytes()[..room];
+        let elem_bytes = problem.elem_bytes();
+        for (k, element) in data[..problem.bytes()].chunks_exact_mut(elem_bytes).enumerate() {
+            fill(k, element);
+        }
+        planned.run_bytes(data, &mut workspace, |_| ())?;
+        let mut want = vec![0; elem_bytes];
+        let mut wrong = 0;
+        for k in 0..problem.len() {
+            fill(k, &mut want);
+            wrong += u64::from(data[dest(k) * elem_bytes..][..elem_bytes] != want);
+        }
+        right(planned.plan(), wrong)?;
+        self.median(|| {
+            let start = Instant::now();
+            let mut ends = vec![Duration::ZERO];
+            planned.run_bytes(data, &mut workspace, |_| ends.push(start.elapsed()))?;
+            Ok(match only {
+                Some(stage) => ends[stage + 1] - ends[stage],
+                None => start.elapsed(),
+            })
+        })
+    }
+}
+
+fn right(what: &impl ToString, wrong: u64) -> Result<(), Failure> {
+    if wrong == 0 { Ok(()) } else { Err(Failure::Wrong { what: what.to_string(), wrong }) }
+}
+
+/// An element that tells its number, or as much of it as its bytes can.
+fn fill(number: usize, element: &mut [u8]) {
+    let bytes = (number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
+    for part in element.chunks_mut(bytes.len()) {
+        part.copy_from_slice(&bytes[..part.len()]);
+    }
+}
+
+fn host_memory(bytes: usize) -> Result<Memory, Failure> {
+    Memory::new(bytes, Pages::Huge).map_err(|error| Failure::Io(std::io::Error::other(error)))
+}
+
+fn host_copy(from: &[u8], to: &mut [u8], threads: usize) {
+    let share = from.len().div_ceil(threads).max(1);
+    if threads == 1 {
+        return to.copy_from_slice(from);
+    }
+    rayon::scope(|scope| {
+        for (from, to) in from.chunks(share).zip(to.chunks_mut(share)) {
+            scope.spawn(move |_| to.copy_from_slice(from));
+        }
+    });
+}
+
+/// A host's stage with the launch that the planner would give its method: scratch for as many chains.
+fn as_planned(stage: Stage, elem_bytes: usize, threads: usize) -> Stage {
+    let same = |other: &Stage| {
+        std::mem::discriminant(&other.method) == std::mem::discriminant(&stage.method)
+            && other.launch.groups <= threads
+    };
+    let planned = method::stages(stage.shape, elem_bytes, &Limits::this_host(threads));
+    let launch = planned.ok().and_then(|stages| stages.into_iter().find(same)).map(|s| s.launch);
+    Stage { launch: launch.unwrap_or(stage.launch), ..stage }
+}
+
+/// A plan of one stage, over elements in a row.
+fn alone(stage: Stage, elem_bytes: usize) -> Result<Plan, Failure> {
+    Ok(Plan {
+        problem: Problem::new(1, stage.shape.len(), elem_bytes)?,
+        device: "host".into(),
+        kind: DeviceKind::Host,
+        route: "alone",
+        tile: Tile { m: 1, n: 1 },
+        workspace_bytes: 0,
+        seconds: 1.0,
+        stages: vec![stage],
+        declined: Vec::new(),
+    })
+}

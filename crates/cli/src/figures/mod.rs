@@ -1,0 +1,176 @@
+//! `turntile report`: the sources' figures and tables, measured on this machine beside what they
+//! report, on one page with tables, CSV files and pictures.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `items` | the table of items: what each shows, and from where |
+//! | `bench` | a device to verify and to time on: the host or a GPU |
+//! | `squares`, `padding`, `cycles`, `conflicts`, `tiles`, `moves`, `plans`, `asta`, `names` | what the items measure |
+//! | `table` | a CSV file, which is also the record that an item is done |
+//! | `views`, `plot` | tables and pictures of it |
+//! | `page` | the page |
+
+mod asta;
+mod bench;
+mod conflicts;
+mod cycles;
+mod items;
+mod moves;
+mod names;
+mod padding;
+mod page;
+mod plans;
+mod plot;
+mod squares;
+mod table;
+mod tiles;
+mod views;
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::{Instant, SystemTime};
+
+use turntile::gpu::CudaError;
+use turntile::plan::{PlanError, ProblemError};
+
+use crate::args::ReportArgs;
+use crate::device::Device;
+use crate::error::Error;
+use crate::progress::Progress;
+use bench::Bench;
+use items::{ITEMS, Item};
+use page::Entry;
+use table::Table;
+
+/// Why an item has no result, or no picture.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The library refused.
+    #[error(transparent)]
+    Engine(#[from] turntile::Error),
+    /// The GPU did.
+    #[error(transparent)]
+    Cuda(#[from] CudaError),
+    /// No kernel runs a stage.
+    #[error("no kernel: {0}")]
+    Kernel(#[from] turntile_cuda::Infeasible),
+    /// No plan serves a problem.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The extents make no problem.
+    #[error(transparent)]
+    Problem(#[from] ProblemError),
+    /// What was measured had not done what it should.
+    #[error("{what}: {wrong} elements are wrong")]
+    Wrong {
+        /// Plan or stage.
+        what: String,
+        /// Elements that are not where they should be.
+        wrong: u64,
+    },
+    /// A file could not be read or written.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// A file is no table.
+    #[error(transparent)]
+    Csv(#[from] csv::Error),
+    /// A picture could not be drawn.
+    #[error("picture: {0}")]
+    Picture(String),
+    /// There is nothing to draw.
+    #[error("picture: no row has numbers to draw")]
+    NoPoints,
+}
+
+impl<E: std::error::Error + Send + Sync> From<plotters::drawing::DrawingAreaErrorKind<E>> for Failure {
+    fn from(error: plotters::drawing::DrawingAreaErrorKind<E>) -> Self {
+        Failure::Picture(error.to_string())
+    }
+}
+
+/// Runs the command and returns what to print.
+pub fn run(args: &ReportArgs) -> Result<String, Error> {
+    let device = Device::find(&args.device, args.threads)?;
+    fs::create_dir_all(&args.out).map_err(Error::io("make", &args.out))?;
+    let mut bench = Bench::new(device, args.threads, args.quick);
+    let wanted: Vec<&Item> = ITEMS
+        .iter()
+        .filter(|item| item.runs_on(bench.is_gpu()))
+        .filter(|item| args.items.is_empty() || args.items.iter().any(|id| id == item.id))
+        .collect();
+    for id in &args.items {
+        if !ITEMS.iter().any(|item| item.id == id) {
+            return Err(Error::UnknownItem { id: id.clone(), known: items::ids() });
+        }
+    }
+    let progress = Progress::new(!args.quiet);
+    progress.items("measuring", wanted.len());
+    let mut entries = Vec::new();
+    for (number, item) in wanted.iter().enumerate() {
+        progress.set(number);
+        progress.say(item.id);
+        entries.push(entry(item, &mut bench, args));
+    }
+    drop(progress);
+    let text = page::page(&entries, &bench.about(), args.quick);
+    let path = args.out.join("README.md");
+    fs::write(&path, text).map_err(Error::io("write", &path))?;
+    Ok(summary(&entries, &path))
+}
+
+/// What is there of an item, measured now unless an earlier run has.
+fn entry(item: &'static Item, bench: &mut Bench, args: &ReportArgs) -> Entry {
+    let start = Instant::now();
+    let path = args.out.join(format!("{}.csv", item.id));
+    let measured = || -> Result<(Table, bool), Failure> {
+        if !args.again
+            && let Some(table) = Table::load(&path, item.columns)?
+        {
+            return Ok((table, false));
+        }
+        let mut table = Table::new(item.columns);
+        (item.measure)(bench, &mut table)?;
+        let date = humantime::format_rfc3339_seconds(SystemTime::now());
+        let quick = if args.quick { " --quick" } else { "" };
+        table.origin = format!(
+            "{}; {date}; turntile report --device {}{quick} --items {}",
+            bench.about(),
+            args.device,
+            item.id
+        );
+        table.save(&path)?;
+        Ok((table, true))
+    };
+    let result = measured().and_then(|(table, new)| {
+        draw(item, &table, &args.out)?;
+        Ok((table, new))
+    });
+    Entry { item, result, took: start.elapsed() }
+}
+
+fn draw(item: &Item, table: &Table, out: &Path) -> Result<(), Failure> {
+    for view in item.views {
+        if let (Some(name), Some(svg)) = (view.picture(), view.svg(table)?) {
+            fs::write(out.join(format!("{}{name}.svg", item.id)), svg)?;
+        }
+    }
+    Ok(())
+}
+
+fn summary(entries: &[Entry], path: &Path) -> String {
+    let count = |of: fn(&Entry) -> bool| entries.iter().filter(|entry| of(entry)).count();
+    let mut text = format!(
+        "{}: {} items measured, {} there already, {} failed",
+        path.display(),
+        count(|entry| matches!(entry.result, Ok((_, true)))),
+        count(|entry| matches!(entry.result, Ok((_, false)))),
+        count(|entry| entry.result.is_err())
+    );
+    for entry in entries {
+        if let Err(why) = &entry.result {
+            text += &format!("\n  {} failed: {why}", entry.item.id);
+        }
+    }
+    text
+}

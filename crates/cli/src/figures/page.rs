@@ -1,0 +1,118 @@
+//! The page.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use super::Failure;
+use super::items::Item;
+use super::table::Table;
+
+/// An item and what became of it.
+pub struct Entry {
+    /// The item.
+    pub item: &'static Item,
+    /// Its table, and whether it was measured by this run.
+    pub result: Result<(Table, bool), Failure>,
+    /// How long that took.
+    pub took: Duration,
+}
+
+/// Tables longer than this are left to the CSV file.
+const MOST_LINES: usize = 60;
+
+/// The whole page as Markdown; it writes no file.
+pub fn page(entries: &[Entry], about: &str, quick: bool) -> String {
+    let mut text = format!(
+        "# The sources' figures and tables on {about}\n\n\
+         Made by `turntile report`. Every transposition is verified, element by element, before it is timed; times \
+         are medians. GB/s is 2 · bytes / time; *% of copy* compares with a copy of as many bytes in the \
+         same run. What the source reports stands above each table; the CSV files have all rows.\n\n"
+    );
+    if quick {
+        text += "**Made with `--quick`: small sizes and single runs, to try the command out. No result.**\n\n";
+    }
+    // Writing to a string cannot fail.
+    for Entry { item, result, .. } in entries {
+        let state = match result {
+            Ok(_) => "",
+            Err(_) => " **failed**",
+        };
+        let anchor = format!("{}-{}", item.id, item.source);
+        let _ = writeln!(text, "- [{}](#{}): {}{state}", item.id, slug(&anchor), item.shows);
+    }
+    for entry in entries {
+        section(&mut text, entry);
+    }
+    text
+}
+
+/// A heading's anchor as Markdown pages make it.
+fn slug(heading: &str) -> String {
+    let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()
+}
+
+fn section(text: &mut String, Entry { item, result, took }: &Entry) {
+    let Item { id, source, shows, source_says, views, .. } = item;
+    let _ = write!(text, "\n## {id} {source}\n\n{shows}.\n\n");
+    if !source_says.is_empty() {
+        let _ = write!(text, "*The source:* {source_says}\n\n");
+    }
+    let table = match result {
+        Ok((table, _)) => table,
+        Err(why) => {
+            let _ = write!(text, "**Failed** after {:.1} s: {why}\n", took.as_secs_f64());
+            return;
+        }
+    };
+    for view in *views {
+        if let Some(name) = view.picture() {
+            let _ = write!(text, "![{id}]({id}{name}.svg)\n\n");
+        } else if let Some(shown) = view.markdown(table) {
+            let lines = shown.lines().count();
+            if lines <= MOST_LINES + 2 {
+                let _ = write!(text, "{shown}\n");
+            } else {
+                let kept: String = shown.lines().take(12).map(|line| format!("{line}\n")).collect();
+                let _ = write!(text, "{kept}\n{} more in the CSV file.\n\n", lines - 12);
+            }
+        }
+    }
+    let _ = writeln!(text, "[{id}.csv]({id}.csv): {}", table.origin);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::items::ITEMS;
+    use super::*;
+
+    #[test]
+    fn failed_items_are_on_the_page_with_their_reason() {
+        let failed = Entry {
+            item: &ITEMS[0],
+            result: Err(Failure::Wrong { what: "a stage".into(), wrong: 3 }),
+            took: Duration::from_secs(1),
+        };
+        let mut table = Table::new(ITEMS[1].columns);
+        table.push(ITEMS[1].columns.iter().map(|_| "1".to_owned()));
+        table.origin = "there and then".into();
+        let done =
+            Entry { item: &ITEMS[1], result: Ok((table, true)), took: Duration::from_secs(1) };
+        let text = page(&[failed, done], "a device", false);
+        assert!(text.contains("**Failed** after 1.0 s: a stage: 3 elements are wrong"), "{text}");
+        assert!(text.contains(&format!("](#{}", slug(ITEMS[0].id))) && text.contains("** failed") == false);
+        assert!(text.contains(" **failed**") && text.contains("there and then"));
+        assert!(!text.contains("No result") && page(&[], "a device", true).contains("No result"));
+    }
+
+    #[test]
+    fn long_tables_are_cut_and_say_so() {
+        let item = ITEMS.iter().find(|item| item.views.iter().any(|view| view.markdown(&Table::new(item.columns)).is_some())).unwrap();
+        let mut table = Table::new(item.columns);
+        for k in 0..500 {
+            table.push(item.columns.iter().map(|_| k.to_string()));
+        }
+        let entry = Entry { item, result: Ok((table, true)), took: Duration::ZERO };
+        assert!(page(&[entry], "", false).contains("more in the CSV file"));
+    }
+}

@@ -1,0 +1,137 @@
+//! How a table is shown on the page.
+
+use std::fmt::Write;
+
+use super::plot;
+use super::table::Table;
+use super::Failure;
+
+/// A way to show a table.
+#[derive(Clone, Copy, Debug)]
+pub enum View {
+    /// Row by row.
+    Rows,
+    /// One column's cells down, another's across, a third's (or several, in a cell each) within.
+    Pivot {
+        /// Columns whose cells name a line.
+        down: &'static [&'static str],
+        /// Column whose cells name a column.
+        across: &'static str,
+        /// Column of the cells.
+        cell: &'static str,
+    },
+    /// A picture of curves: a curve for every column of `ys` and every different cell of `series`.
+    Curves {
+        /// Name within the item.
+        name: &'static str,
+        /// Column along the horizontal axis.
+        x: &'static str,
+        /// Columns along the vertical axis.
+        ys: &'static [&'static str],
+        /// Columns that tell curves apart.
+        series: &'static [&'static str],
+        /// Whether each axis is logarithmic.
+        log: [bool; 2],
+    },
+    /// A picture of a number for every pair of two others.
+    Map {
+        /// Name within the item.
+        name: &'static str,
+        /// Column along the horizontal axis.
+        x: &'static str,
+        /// Column along the vertical axis.
+        y: &'static str,
+        /// Column of the number.
+        value: &'static str,
+        /// Whether the axes are logarithmic.
+        log: bool,
+    },
+}
+
+impl View {
+    /// The columns that it reads.
+    pub fn columns(&self) -> Vec<&'static str> {
+        match *self {
+            View::Rows => Vec::new(),
+            View::Pivot { down, across, cell } => [down, &[across, cell]].concat(),
+            View::Curves { x, ys, series, .. } => [&[x], ys, series].concat(),
+            View::Map { x, y, value, .. } => vec![x, y, value],
+        }
+    }
+
+    /// The name of its picture, if it is one.
+    pub fn picture(&self) -> Option<&'static str> {
+        match *self {
+            View::Rows | View::Pivot { .. } => None,
+            View::Curves { name, .. } | View::Map { name, .. } => Some(name),
+        }
+    }
+
+    /// Its picture as SVG.
+    pub fn svg(&self, table: &Table) -> Result<Option<String>, Failure> {
+        Ok(match *self {
+            View::Rows | View::Pivot { .. } => None,
+            View::Curves { x, ys, series, log, .. } => Some(plot::curves(table, x, ys, series, log)?),
+            View::Map { x, y, value, log, .. } => Some(plot::map(table, [x, y], value, log)?),
+        })
+    }
+
+    /// Its table as Markdown.
+    pub fn markdown(&self, table: &Table) -> Option<String> {
+        match *self {
+            View::Rows => Some(markdown(&table.columns, &table.rows)),
+            View::Pivot { down, across, cell } => Some(pivot(table, down, across, cell)),
+            View::Curves { .. } | View::Map { .. } => None,
+        }
+    }
+}
+
+fn markdown(columns: &[String], rows: &[Vec<String>]) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | ").replace('\n', " "));
+    let rule = vec!["---".to_owned(); columns.len()];
+    let names: Vec<String> = columns.iter().map(|name| name.replace('_', " ")).collect();
+    let mut text = line(&names) + &line(&rule);
+    rows.iter().for_each(|row| text += &line(row));
+    text
+}
+
+fn pivot(table: &Table, down: &[&str], across: &str, cell: &str) -> String {
+    let keys: Vec<usize> = down.iter().map(|name| table.column(name)).collect();
+    let (across, cell) = (table.column(across), table.column(cell));
+    let names = table.distinct(across);
+    let mut lines: Vec<Vec<String>> = Vec::new();
+    for row in &table.rows {
+        let key: Vec<String> = keys.iter().map(|&k| row[k].clone()).collect();
+        let at = lines.iter().position(|line| line[..key.len()] == key[..]);
+        let at = at.unwrap_or_else(|| {
+            let mut line = key.clone();
+            line.resize(key.len() + names.len(), String::new());
+            lines.push(line);
+            lines.len() - 1
+        });
+        let column = names.iter().position(|&name| name == row[across]).unwrap_or(0);
+        let place = &mut lines[at][key.len() + column];
+        // Writing to a string cannot fail.
+        let _ = write!(place, "{}{}", if place.is_empty() { "" } else { ", " }, row[cell]);
+    }
+    let columns: Vec<String> =
+        down.iter().chain(&names).map(|&name| name.to_owned()).collect();
+    markdown(&columns, &lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_turned_for_reading() {
+        let mut table = Table::new(&["route", "shape", "gb_per_s"]);
+        for (route, shape, rate) in [("a", "3x4", "1"), ("b", "3x4", "2"), ("a", "5x6", "3")] {
+            table.push([route, shape, rate].map(String::from));
+        }
+        let pivot = View::Pivot { down: &["route"], across: "shape", cell: "gb_per_s" };
+        let want = "| route | 3x4 | 5x6 |\n| --- | --- | --- |\n| a | 1 | 3 |\n| b | 2 |  |\n";
+        assert_eq!(pivot.markdown(&table).unwrap(), want);
+        assert!(View::Rows.markdown(&table).unwrap().ends_with("| a | 5x6 | 3 |\n"));
+    }
+}
