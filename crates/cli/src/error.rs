@@ -153,6 +153,14 @@ pub enum Error {
         /// The device asked for.
         device: String,
     },
+    /// No item of that name.
+    #[error("no item is named {id:?}; there are {known}")]
+    UnknownItem {
+        /// The name asked for.
+        id: String,
+        /// All names.
+        known: String,
+    },
     /// No device of that name.
     #[error("no device is named {name:?}; there are cuda, {}", device_names())]
     UnknownDevice {

@@ -7,6 +7,7 @@
 //! | `plan`, `tune` | plans without a file, by estimate and by stopwatch |
 //! | `bench` | transpositions timed beside a copy |
 //! | `device` | the host or a GPU by name |
+//! | `figures` | `turntile report`: the sources' figures and tables on one page |
 //! | `work` | read, transpose, write: the same for every command on a file |
 //! | `settings` | what the user may set, and what the library is told of it |
 //! | `npy`, `dtype`, `literal` | .npy headers |
@@ -24,6 +25,7 @@ mod bench;
 mod device;
 mod dtype;
 mod error;
+mod figures;
 mod literal;
 mod npy;
 mod plan;
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
         Command::Plan(args) => args.json,
         Command::Tune(args) => args.json,
         Command::Bench(args) => args.json,
+        Command::Report(_) => false,
     };
     match run(&cli.command) {
         Ok(output) => print(&output),
@@ -82,6 +85,7 @@ fn run(command: &Command) -> Result<Output, Error> {
         Command::Transpose(args) => (&args.common, transpose::run(args)?),
         Command::Reorder(args) => (&args.common, reorder::run(args)?),
         Command::Plan(args) => return Ok(Output { text: plan::run(args)?, is_all: true }),
+        Command::Report(args) => return Ok(Output { text: figures::run(args)?, is_all: false }),
         Command::Bench(args) => return Ok(Output { text: bench::run(args)?, is_all: true }),
         Command::Tune(args) => {
             let is_all = args.problem.settings.wisdom.is_none();

@@ -52,6 +52,18 @@ impl Progress {
         self.phase("{spinner} {prefix:<12} {wide_bar} {pos}/{len} passes {elapsed}", what, total);
     }
 
+    /// Begins a phase of so many items.
+    pub fn items(&self, what: &'static str, total: usize) {
+        self.phase("{spinner} {prefix:<12} {wide_bar} {pos}/{len} {msg} {elapsed}", what, total);
+    }
+
+    /// Tells what is being done now.
+    pub fn say(&self, what: &'static str) {
+        if let Progress(Some(shown)) = self {
+            shown.bar.set_message(what);
+        }
+    }
+
     fn phase(&self, template: &str, what: &'static str, total: usize) {
         if let Progress(Some(shown)) = self {
             if let Ok(style) = ProgressStyle::with_template(template) {

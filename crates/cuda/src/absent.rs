@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 use std::time::Duration;
 
+use turntile_perm::Elementary;
 use turntile_plan::{Limits, Plan, Problem};
 
 use crate::call::Device;
@@ -31,6 +32,19 @@ impl Stopwatch {
     /// [`CudaError::NoBackend`], always.
     pub fn new(_bytes: usize) -> Result<Self, CudaError> {
         Err(CudaError::NoBackend)
+    }
+
+    /// Counts the elements that a stage leaves wrong.
+    ///
+    /// # Errors
+    /// Not reached: there is no GPU.
+    pub fn wrong_swapped(
+        &mut self,
+        _e: Elementary,
+        _elem_bytes: usize,
+        _prepared: &Prepared,
+    ) -> Result<u64, CudaError> {
+        match self.0 {}
     }
 
     /// Times a plan.

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use cust::memory::{DeviceCopy, DeviceSlice};
 use cust::stream::Stream;
 use cust::sys::{self, CUdevice_attribute, CUevent, CUfunction, CUmodule, CUresult, CUstream};
+use turntile_perm::Elementary;
 use turntile_plan::{DeviceKind, Limits, Plan, Problem, rates};
 
 use crate::call::{Call, Device, Workspace};
@@ -471,17 +472,31 @@ impl Stopwatch {
         problem: &Problem,
         prepared: &Prepared,
     ) -> Result<u64, CudaError> {
-        let (need, have) = (problem.bytes(), self.data.bytes);
+        let (batch, rows, cols) = (problem.batch(), problem.rows(), problem.cols());
+        let e = Elementary { batch, rows, mid: 1, cols, unit: 1 };
+        self.wrong_swapped(e, problem.elem_bytes(), prepared)
+    }
+
+    /// The same for what one stage does to elements of `elem_bytes` bytes.
+    ///
+    /// # Errors
+    /// As [`wrong_elements`](Self::wrong_elements).
+    pub fn wrong_swapped(
+        &mut self,
+        e: Elementary,
+        elem_bytes: usize,
+        prepared: &Prepared,
+    ) -> Result<u64, CudaError> {
+        let (need, have) = (e.len().saturating_mul(elem_bytes), self.data.bytes);
         if need > have {
             return Err(CudaError::Length { need, have });
         }
-        let [batch, rows, cols, bytes] =
-            [problem.batch(), problem.rows(), problem.cols(), problem.elem_bytes()]
-                .map(|extent| extent as u64);
+        let [batch, rows, mid, cols, unit, bytes] =
+            [e.batch, e.rows, e.mid, e.cols, e.unit, elem_bytes].map(|extent| extent as u64);
         let (data, answers) = (self.data.address, Memory::new(2 * size_of::<u64>())?);
         let function = |entry| prepared.gpu.function(Family::Check, 4, entry);
-        let fill = [data, batch * rows * cols, bytes];
-        let compare = [data, batch, rows, 1, cols, 1, bytes, answers.address];
+        let fill = [data, e.len() as u64, bytes];
+        let compare = [data, batch, rows, mid, cols, unit, bytes, answers.address];
         self.check(function("check_fill")?, &mut { fill })?;
         let mut wrong = 0;
         // SAFETY: the memory and the stream are this stopwatch's own, nothing else uses them; the answers

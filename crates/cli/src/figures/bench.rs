@@ -35,7 +35,7 @@ pub fn cells(speed: Result<Speed, Failure>) -> Result<[String; 3], Failure> {
             let percent = 100.0 * gb_per_s / copy_gb_per_s;
             Ok([number(gb_per_s), number(copy_gb_per_s), format!("{percent:.1}")])
         }
-        Err(Failure::Kernel(_) | Failure::Plan(_)) => Ok([const { String::new() }; 3]),
+        Err(failure) if failure.is_infeasible() => Ok([const { String::new() }; 3]),
         Err(other) => Err(other),
     }
 }
@@ -80,6 +80,14 @@ impl Bench {
         matches!(self.place, Place::Gpu { .. })
     }
 
+    /// The GPU, where it is one.
+    pub fn gpu(&self) -> Option<&Gpu> {
+        match &self.place {
+            Place::Host { .. } => None,
+            Place::Gpu { gpu, .. } => Some(gpu),
+        }
+    }
+
     /// Whether sizes are to be small.
     pub fn quick(&self) -> bool {
         self.quick
@@ -122,14 +130,16 @@ impl Bench {
             Place::Host { threads } => {
                 let cpu = read("/proc/cpuinfo");
                 let model = cpu.lines().find_map(|line| line.strip_prefix("model name"));
-                let model = model.map_or("unknown processor", |m| m.trim_start_matches([' ', '\t', ':']));
+                let model =
+                    model.map_or("unknown processor", |m| m.trim_start_matches([' ', '\t', ':']));
                 let plural = if *threads == 1 { "" } else { "s" };
                 format!("{model}; {threads} thread{plural}")
             }
             Place::Gpu { gpu, .. } => {
                 let version = read("/proc/driver/nvidia/version");
                 let mut words = version.split_whitespace();
-                let numeric = |w: &&str| w.contains('.') && w.starts_with(|c: char| c.is_ascii_digit());
+                let numeric =
+                    |w: &&str| w.contains('.') && w.starts_with(|c: char| c.is_ascii_digit());
                 let driver = words.find(numeric).unwrap_or("unknown");
                 format!("{}; driver {driver}", gpu.limits().name)
             }
@@ -212,7 +222,8 @@ impl Bench {
             }
             Place::Gpu { .. } => {
                 let (gpu, mut watch) = self.watch()?;
-                let seconds = gpu.prepare(plan).and_then(|p| p.with_own_workspace()).map_err(Failure::from);
+                let seconds =
+                    gpu.prepare(plan).and_then(|p| p.with_own_workspace()).map_err(Failure::from);
                 let seconds = seconds.and_then(|prepared| {
                     let wrong = watch.wrong_elements(&problem, &prepared)?;
                     right(&plan, wrong)?;

@@ -83,7 +83,23 @@ pub enum Failure {
     NoPoints,
 }
 
-impl<E: std::error::Error + Send + Sync> From<plotters::drawing::DrawingAreaErrorKind<E>> for Failure {
+impl Failure {
+    /// Whether the device cannot do what was asked for, which is an answer and no failure of an item.
+    fn is_infeasible(&self) -> bool {
+        let no_kernel = |error: &CudaError| matches!(error, CudaError::Infeasible { .. });
+        match self {
+            Failure::Kernel(_) | Failure::Plan(_) => true,
+            Failure::Cuda(error) | Failure::Engine(turntile::Error::Cuda(error)) => {
+                no_kernel(error)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl<E: std::error::Error + Send + Sync> From<plotters::drawing::DrawingAreaErrorKind<E>>
+    for Failure
+{
     fn from(error: plotters::drawing::DrawingAreaErrorKind<E>) -> Self {
         Failure::Picture(error.to_string())
     }
@@ -123,7 +139,7 @@ pub fn run(args: &ReportArgs) -> Result<String, Error> {
 fn entry(item: &'static Item, bench: &mut Bench, args: &ReportArgs) -> Entry {
     let start = Instant::now();
     let path = args.out.join(format!("{}.csv", item.id));
-    let measured = || -> Result<(Table, bool), Failure> {
+    let mut measured = || -> Result<(Table, bool), Failure> {
         if !args.again
             && let Some(table) = Table::load(&path, item.columns)?
         {

@@ -61,7 +61,13 @@ pub fn curves(
             return Err(Failure::NoPoints);
         }
         // A linear axis of rates begins at nothing.
-        let low = if log[axis] { (low * 0.9).max(1e-6) } else if axis == 1 { 0.0 } else { low };
+        let low = if log[axis] {
+            (low * 0.9).max(1e-6)
+        } else if axis == 1 {
+            0.0
+        } else {
+            low
+        };
         Ok(low..(high * 1.06).max(low + 1e-6))
     });
     let (xs, ys) = (xs?, ys?);
@@ -100,7 +106,9 @@ where
             // Colours come again with other marks.
             let mark = 2 + (number / COLOURS.len()) as i32;
             chart
-                .draw_series(LineSeries::new(points.iter().copied(), &colour).point_size(mark as u32))?
+                .draw_series(
+                    LineSeries::new(points.iter().copied(), &colour).point_size(mark as u32),
+                )?
                 .label(name.as_str())
                 .legend(move |(x, y)| PathElement::new([(x, y), (x + 14, y)], colour));
         }
@@ -131,7 +139,10 @@ pub fn map(table: &Table, xy: [&str; 2], value: &str, log: bool) -> Result<Strin
         return Err(Failure::NoPoints);
     }
     let range = |of: fn(&(f64, f64, f64)) -> f64| {
-        let (low, high) = points.iter().map(of).fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)));
+        let (low, high) = points
+            .iter()
+            .map(of)
+            .fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)));
         if log { low * 0.85..high * 1.18 } else { low - 0.5..high + 0.5 }
     };
     let mut svg = String::new();
@@ -146,14 +157,32 @@ pub fn map(table: &Table, xy: [&str; 2], value: &str, log: bool) -> Result<Strin
         let mut builder = ChartBuilder::on(&left);
         builder.margin(12).x_label_area_size(40).y_label_area_size(60);
         if log {
-            let mut chart = builder.build_cartesian_2d(range(|p| p.0).log_scale(), range(|p| p.1).log_scale())?;
-            chart.configure_mesh().light_line_style(TRANSPARENT).x_desc(xy[0]).y_desc(xy[1]).x_label_formatter(&|x| short(*x)).y_label_formatter(&|y| short(*y)).draw()?;
-            chart.draw_series(points.iter().map(|&(x, y, value)| Circle::new((x, y), 5, shade(value).filled())))?;
+            let mut chart = builder
+                .build_cartesian_2d(range(|p| p.0).log_scale(), range(|p| p.1).log_scale())?;
+            chart
+                .configure_mesh()
+                .light_line_style(TRANSPARENT)
+                .x_desc(xy[0])
+                .y_desc(xy[1])
+                .x_label_formatter(&|x| short(*x))
+                .y_label_formatter(&|y| short(*y))
+                .draw()?;
+            chart.draw_series(
+                points.iter().map(|&(x, y, value)| Circle::new((x, y), 5, shade(value).filled())),
+            )?;
         } else {
             let xs: std::ops::Range<f64> = range(|p| p.0);
             let ys: std::ops::Range<f64> = range(|p| p.1);
-            let mut chart = builder.build_cartesian_2d::<RangedCoordf64, RangedCoordf64>(xs.into(), ys.into())?;
-            chart.configure_mesh().disable_mesh().x_desc(xy[0]).y_desc(xy[1]).x_label_formatter(&|x| short(*x)).y_label_formatter(&|y| short(*y)).draw()?;
+            let mut chart = builder
+                .build_cartesian_2d::<RangedCoordf64, RangedCoordf64>(xs.into(), ys.into())?;
+            chart
+                .configure_mesh()
+                .disable_mesh()
+                .x_desc(xy[0])
+                .y_desc(xy[1])
+                .x_label_formatter(&|x| short(*x))
+                .y_label_formatter(&|y| short(*y))
+                .draw()?;
             chart.draw_series(points.iter().map(|&(x, y, value)| {
                 Rectangle::new([(x - 0.5, y - 0.5), (x + 0.5, y + 0.5)], shade(value).filled())
             }))?;
@@ -162,7 +191,10 @@ pub fn map(table: &Table, xy: [&str; 2], value: &str, log: bool) -> Result<Strin
         for step in 0..100 {
             let share = f64::from(99 - step) / 99.0;
             let (top, bottom) = (30 + step * 3, 33 + step * 3);
-            right.draw(&Rectangle::new([(8, top), (28, bottom)], ViridisRGB.get_color(share).filled()))?;
+            right.draw(&Rectangle::new(
+                [(8, top), (28, bottom)],
+                ViridisRGB.get_color(share).filled(),
+            ))?;
         }
         for (share, at) in [(1.0, 30), (0.5, 178), (0.0, 327)] {
             let text = short(least + share * (most - least));
@@ -192,7 +224,9 @@ mod tests {
     #[test]
     fn pictures_hold_every_point() {
         let mut table = Table::new(&["side", "method", "gb_per_s"]);
-        for (side, method, rate) in [("16", "a", "1.5"), ("32", "a", "2.5"), ("16", "b", "4"), ("32", "b", "")] {
+        for (side, method, rate) in
+            [("16", "a", "1.5"), ("32", "a", "2.5"), ("16", "b", "4"), ("32", "b", "")]
+        {
             table.push([side, method, rate].map(String::from));
         }
         for log in [[false, false], [true, false], [false, true], [true, true]] {
@@ -205,6 +239,9 @@ mod tests {
             assert!(svg.ends_with("</svg>\n") || svg.ends_with("</svg>"));
         }
         table.rows.clear();
-        assert!(matches!(curves(&table, "side", &["gb_per_s"], &[], [false; 2]), Err(Failure::NoPoints)));
+        assert!(matches!(
+            curves(&table, "side", &["gb_per_s"], &[], [false; 2]),
+            Err(Failure::NoPoints)
+        ));
     }
 }

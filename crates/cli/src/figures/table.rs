@@ -115,7 +115,9 @@ mod tests {
         assert_eq!(load(&columns), Some(table.clone()));
         assert_eq!(load(&["shape", "seconds"]), None, "measured again under other columns");
         let text = fs::read_to_string(&path).unwrap();
-        for damaged in ["", "shape,gb_per_s\n1,2\n", &text[..text.len() - 5], "# x\nshape,gb_per_s\n1\n"] {
+        for damaged in
+            ["", "shape,gb_per_s\n1,2\n", &text[..text.len() - 5], "# x\nshape,gb_per_s\n1\n"]
+        {
             fs::write(&path, damaged).unwrap();
             assert_eq!(load(&columns), None, "{damaged:?}");
         }

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
+use super::Failure;
 use super::plot;
 use super::table::Table;
-use super::Failure;
 
 /// A way to show a table.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +50,7 @@ pub enum View {
 
 impl View {
     /// The columns that it reads.
+    #[cfg(test)]
     pub fn columns(&self) -> Vec<&'static str> {
         match *self {
             View::Rows => Vec::new(),
@@ -67,11 +68,27 @@ impl View {
         }
     }
 
+    /// Whether the table has numbers for its picture: some are measured on a GPU alone.
+    pub fn has_points(&self, table: &Table) -> bool {
+        let columns: &[&str] = match self {
+            View::Rows | View::Pivot { .. } => return false,
+            View::Curves { ys, .. } => ys,
+            View::Map { value, .. } => &[value],
+        };
+        columns.iter().any(|name| {
+            let column = table.column(name);
+            table.rows.iter().any(|row| row[column].parse::<f64>().is_ok())
+        })
+    }
+
     /// Its picture as SVG.
     pub fn svg(&self, table: &Table) -> Result<Option<String>, Failure> {
         Ok(match *self {
+            _ if !self.has_points(table) => None,
             View::Rows | View::Pivot { .. } => None,
-            View::Curves { x, ys, series, log, .. } => Some(plot::curves(table, x, ys, series, log)?),
+            View::Curves { x, ys, series, log, .. } => {
+                Some(plot::curves(table, x, ys, series, log)?)
+            }
             View::Map { x, y, value, log, .. } => Some(plot::map(table, [x, y], value, log)?),
         })
     }
@@ -114,8 +131,7 @@ fn pivot(table: &Table, down: &[&str], across: &str, cell: &str) -> String {
         // Writing to a string cannot fail.
         let _ = write!(place, "{}{}", if place.is_empty() { "" } else { ", " }, row[cell]);
     }
-    let columns: Vec<String> =
-        down.iter().chain(&names).map(|&name| name.to_owned()).collect();
+    let columns: Vec<String> = down.iter().chain(&names).map(|&name| name.to_owned()).collect();
     markdown(&columns, &lines)
 }
 

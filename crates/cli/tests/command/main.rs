@@ -9,6 +9,7 @@ use tempfile::TempDir;
 mod errors;
 mod files;
 mod plans;
+mod report;
 #[cfg(unix)]
 mod signals;
 #[cfg(unix)]

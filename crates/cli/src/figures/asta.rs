@@ -1,0 +1,110 @@
+//! Tables 5.2 and 5.3, figure 5.7: arrays of structures to tiled arrays and on.
+
+use turntile::plan::{FlagLayout, Method, Scope, StageShape};
+use turntile_perm::Elementary;
+
+use super::Failure;
+use super::bench::{Bench, cells};
+use super::table::Table;
+
+/// The thesis's matrices: name, rows, and elements of the longest row (as table 5.1 and figure 4.16 use
+/// them).
+pub const PROBLEMS: [(&str, usize, usize); 6] = [
+    ("bcsstk18", 11948, 49),
+    ("e40r0000", 17281, 62),
+    ("bcsstk31", 35588, 189),
+    ("bcsstk32", 44609, 215),
+    ("s3dkq4m2", 90449, 54),
+    ("conf6.0", 49152, 39),
+];
+
+/// Table 5.3 on a GTX 480: PTTWAC and barrier-sync, tiles of 64, 32 and 16, in GB/s.
+const TABLE_5_3: [[&str; 6]; 6] = [
+    ["8.6", "17.0", "20.3", "55.6", "59.4", "73.4"],
+    ["6.9", "14.0", "19.6", "51.2", "61.0", "82.2"],
+    ["5.3", "5.8", "8.2", "NA", "23.2", "79.7"],
+    ["5.0", "5.6", "7.4", "NA", "23.8", "80.6"],
+    ["7.1", "16.6", "21.3", "61.3", "67.0", "93.1"],
+    ["11.7", "19.2", "20.6", "67.9", "67.9", "86.8"],
+];
+
+pub const TABLE_5_2: &[&str] =
+    &["kernel", "thesis_gb_per_s", "gb_per_s", "copy_gb_per_s", "percent_of_copy"];
+pub const TABLE_5_3_COLUMNS: &[&str] = &[
+    "problem",
+    "method",
+    "tile",
+    "thesis_gb_per_s",
+    "gb_per_s",
+    "copy_gb_per_s",
+    "percent_of_copy",
+];
+pub const FIGURE_5_7: &[&str] =
+    &["problem", "tile", "method", "gb_per_s", "copy_gb_per_s", "percent_of_copy"];
+
+const BARRIER: Method = Method::BarrierSync { scope: Scope::Group };
+const ON_CHIP: Method =
+    Method::PttwacOnChip { flags: FlagLayout::Spread { spreading: 32, padded: true } };
+
+fn shape(batch: usize, rows: usize, cols: usize, unit: usize) -> StageShape {
+    StageShape::Elementary(Elementary { batch, rows, mid: 1, cols, unit })
+}
+
+/// Threads of a group of a GPU, an element in four each; or all of a host's.
+pub fn threads(bench: &Bench, elements: usize) -> usize {
+    match bench.is_gpu() {
+        true => (elements / 4).next_multiple_of(32).clamp(32, 1024),
+        false => bench.threads(),
+    }
+}
+
+/// e40r0000 in tiles of 16 (17281 x 64).
+pub fn table_5_2(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+    let tiles = shape(bench.side(17_281) / 16, 16, 64, 1);
+    let (bytes, threads) = (tiles.len() * 4, threads(bench, 16 * 64));
+    for (kernel, thesis, method) in [
+        ("AoS to ASTA, barrier-sync, in place", "82.23", BARRIER),
+        ("AoS to ASTA, PTTWAC, in place", "19.64", ON_CHIP),
+    ] {
+        let speed = cells(bench.stage(tiles, method, 4, threads))?;
+        table.push([vec![kernel.to_owned(), thesis.to_owned()], speed.to_vec()].concat());
+    }
+    let copy = super::bench::number(bench.copy(bytes)?);
+    let out_of_place = "AoS to SoA, out of place; here a copy";
+    table.push([out_of_place, "80.06", &copy, &copy, "100.0"].map(String::from));
+    Ok(())
+}
+
+/// Every matrix in tiles of 64, 32 and 16.
+pub fn table_5_3(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+    for ((name, rows, width), thesis) in PROBLEMS.into_iter().zip(TABLE_5_3) {
+        let methods = [("PTTWAC", ON_CHIP), ("BS", BARRIER)];
+        let columns = methods.iter().flat_map(|method| [64, 32, 16].map(|tile| (*method, tile)));
+        for (((label, method), tile), thesis) in columns.zip(thesis) {
+            let tiles = shape((bench.side(rows) / tile).max(1), tile, width, 1);
+            let threads = threads(bench, tile * width);
+            let speed = cells(bench.stage(tiles, method, 4, threads))?;
+            let names = [name, label, &tile.to_string(), thesis].map(String::from);
+            table.push([names.to_vec(), speed.to_vec()].concat());
+        }
+    }
+    Ok(())
+}
+
+/// SoA to ASTA: super-elements of a tile moved across the matrix.
+pub fn figure_5_7(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+    for (name, rows, width) in PROBLEMS {
+        for tile in [16, 32, 64] {
+            let across = shape(1, width, (bench.side(rows) / tile).max(2), tile);
+            for (label, method) in [
+                ("PTTWAC", Method::PttwacGlobal { flags: FlagLayout::PACKED }),
+                ("P-IPT", Method::PerCycle),
+            ] {
+                let speed = cells(bench.stage(across, method, 4, bench.threads()))?;
+                let names = [name, &tile.to_string(), label].map(String::from);
+                table.push([names.to_vec(), speed.to_vec()].concat());
+            }
+        }
+    }
+    Ok(())
+}

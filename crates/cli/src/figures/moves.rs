@@ -1,0 +1,94 @@
+//! Figures 4.19 and 4.20: transposition 100!, super-elements moved across a matrix.
+
+use turntile::plan::{FlagLayout, Method, StageShape};
+use turntile_cuda::lower::Holding;
+use turntile_perm::Elementary;
+
+use super::Failure;
+use super::bench::{Bench, cells};
+use super::table::Table;
+
+pub const FIGURE_4_19: &[&str] =
+    &["super_element", "width", "version", "gb_per_s", "copy_gb_per_s", "percent_of_copy"];
+pub const FIGURE_4_20: &[&str] = &[
+    "super_element",
+    "version",
+    "thesis_gb_per_s",
+    "gb_per_s",
+    "copy_gb_per_s",
+    "percent_of_copy",
+];
+
+/// A way to move super-elements.
+#[derive(Clone, Copy)]
+enum Version {
+    Method(Method),
+    Held(Holding),
+}
+
+const GLOBAL: Method = Method::PttwacGlobal { flags: FlagLayout::PACKED };
+
+/// The thesis's three versions on a GPU, a host's one, and P-IPT.
+fn versions(bench: &Bench) -> Vec<(&'static str, Version)> {
+    let p_ipt = ("P-IPT", Version::Method(Method::PerCycle));
+    match bench.is_gpu() {
+        true => vec![
+            ("block with barriers", Version::Held(Holding::Block)),
+            ("shared-memory tiling", Version::Held(Holding::Shared)),
+            ("register tiling", Version::Held(Holding::Registers)),
+            p_ipt,
+        ],
+        false => vec![("PTTWAC", Version::Method(GLOBAL)), p_ipt],
+    }
+}
+
+fn measure(
+    bench: &mut Bench,
+    rows: usize,
+    unit: usize,
+    version: Version,
+) -> Result<[String; 3], Failure> {
+    let cols = (bench.elements() / unit / rows).max(2);
+    let shape = StageShape::Elementary(Elementary { batch: 1, rows, mid: 1, cols, unit });
+    cells(match version {
+        Version::Method(method) => bench.stage(shape, method, 4, bench.threads()),
+        Version::Held(holding) => bench.held(shape, holding, 4),
+    })
+}
+
+/// Versions of PTTWAC over the width, for super-elements of 16, 32 and 64 floats.
+pub fn figure_4_19(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+    let widths: &[usize] = if bench.quick() { &[16] } else { &[16, 31, 64, 100, 127, 200, 256] };
+    for unit in [16, 32, 64] {
+        for &width in widths {
+            for (label, version) in versions(bench) {
+                let speed = measure(bench, width, unit, version)?;
+                let names = [unit.to_string(), width.to_string(), label.to_owned()];
+                table.push([names.to_vec(), speed.to_vec()].concat());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The thesis's means for super-elements of 8 to 64 (section 4.8.3).
+const THESIS: [(usize, &str); 4] = [(8, "12.5"), (16, "24.5"), (32, "47.6"), (64, "69")];
+
+/// The best versions over the length of a super-element.
+pub fn figure_4_20(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+    let units: &[usize] =
+        if bench.quick() { &[8, 64] } else { &[8, 16, 32, 64, 128, 256, 512, 1024, 4096] };
+    for &unit in units {
+        for (label, version) in versions(bench) {
+            if matches!(version, Version::Held(Holding::Block) | Version::Method(Method::PerCycle))
+            {
+                continue;
+            }
+            let speed = measure(bench, 509.min(bench.elements() / unit / 2), unit, version)?;
+            let thesis = THESIS.iter().find(|known| known.0 == unit).map_or("", |known| known.1);
+            let names = [unit.to_string(), label.to_owned(), thesis.to_owned()];
+            table.push([names.to_vec(), speed.to_vec()].concat());
+        }
+    }
+    Ok(())
+}

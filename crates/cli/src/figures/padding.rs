@@ -1,0 +1,128 @@
+//! Figure 4.4: rows padded in place; and near-square matrices padded to squares against the default.
+
+use turntile::plan::{Direction, Method, Plan, Planner, Problem, Stage, StageShape, method};
+use turntile_cuda::Work;
+use turntile_cuda::lower::lower_all;
+use turntile_perm::Padding;
+
+use super::Failure;
+use super::bench::{Bench, SPEED, Speed, cells, number};
+use super::table::Table;
+
+pub const STEPS: &[&str] = &["step", "rows_moved", "async_movable_rows", "gb_per_s"];
+pub const PASSES: &[&str] =
+    &["shape", "pass", "method", "gb_per_s", "copy_gb_per_s", "percent_of_copy"];
+pub const NEAR_SQUARE: &[&str] =
+    &["shape", "route", "plan", "extra_megabytes", "gb_per_s", "copy_gb_per_s", "percent_of_copy"];
+
+/// Rows that fit a step by equation 4.1, and on a GPU how fast each step is by itself.
+///
+/// 5000 x 4900 and not the caption's 5000 x 4000: it is this one that ends with the text's 99 rows.
+pub fn figure_4_4(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+    let (rows, cols) = (bench.side(5000), bench.side(4900));
+    let padding = Padding::new(rows, cols, rows).expect("rows with gaps");
+    let shape = StageShape::Pad { padding, direction: Direction::Forward };
+    let stage = method::stages(shape, 4, &bench.limits())
+        .ok()
+        .and_then(|stages| stages.into_iter().find(|s| matches!(s.method, Method::Rows { .. })));
+    let stage = stage.map(|stage| Stage { method: Method::Rows { least: 2 }, ..stage });
+    let calls = match (stage, bench.gpu()) {
+        (Some(stage), Some(gpu)) => lower_all(&stage, 4, 16, gpu.device())?,
+        _ => Vec::new(),
+    };
+    let mut moved = 0;
+    for (number_of, step) in padding.pad_steps(2).enumerate() {
+        let bytes = step.rows.len() * cols * 4;
+        let rate = match calls.get(number_of) {
+            Some(&call) => {
+                let work = Work { calls: vec![call], bytes: padding.span() * 4, alignment: 16 };
+                let seconds = bench.calls(work, shape, 4)?;
+                number(2.0 * bytes as f64 / seconds / 1e9)
+            }
+            None => String::new(),
+        };
+        let movable = padding.async_movable(moved);
+        table.push([(number_of + 1).to_string(), moved.to_string(), movable.to_string(), rate]);
+        moved += step.rows.len();
+    }
+    Ok(())
+}
+
+const SHAPES: [(usize, usize); 6] =
+    [(5000, 4900), (4900, 5000), (5000, 4000), (4999, 5003), (10_000, 9900), (12_000, 11_999)];
+
+/// The plan of route padded-square with its rows moved by `method`.
+fn padded(bench: &Bench, problem: &Problem, rows: bool) -> Result<Plan, Failure> {
+    let side = problem.rows().max(problem.cols());
+    let limits = bench.limits();
+    let planner = Planner::new(limits.clone()).with_route("padded-square")?;
+    let mut plan = planner.plan(&problem.with_room(side * side))?;
+    for stage in &mut plan.stages {
+        let found = method::stages(stage.shape, problem.elem_bytes(), &limits);
+        let wanted = |s: &Stage| matches!(s.method, Method::Rows { .. }) == rows;
+        if let StageShape::Pad { .. } = stage.shape
+            && let Some(other) = found.ok().and_then(|all| all.into_iter().find(wanted))
+        {
+            *stage = other;
+        }
+    }
+    Ok(plan)
+}
+
+/// Padding or unpadding alone, the way that the thesis has it and by data sliding.
+pub fn passes(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+    for (rows, cols) in SHAPES {
+        let problem = Problem::new(bench.side(rows), bench.side(cols), 4)?;
+        if problem.rows() == problem.cols() {
+            continue;
+        }
+        for by_rows in [true, false] {
+            let plan = padded(bench, &problem, by_rows)?;
+            let pad = |stage: &Stage| matches!(stage.shape, StageShape::Pad { .. });
+            let Some(at) = plan.stages.iter().position(pad) else { continue };
+            let stage = plan.stages[at];
+            let seconds = match bench.gpu() {
+                Some(gpu) => {
+                    let calls = lower_all(&stage, 4, 16, gpu.device())?;
+                    let bytes = plan.room_bytes();
+                    bench.calls(Work { calls, bytes, alignment: 16 }, stage.shape, 4)?
+                }
+                None => bench.host(plan.clone(), bench.threads(), |k| problem.dest(k), Some(at))?,
+            };
+            let gb_per_s = 2.0 * problem.bytes() as f64 / seconds / 1e9;
+            let speed = Speed { gb_per_s, copy_gb_per_s: bench.copy(problem.bytes())? };
+            let pass = if rows > cols { "pad" } else { "unpad" };
+            let names = [format!("{rows}x{cols}"), pass.to_owned(), stage.method.to_string()];
+            table.push([names.to_vec(), cells(Ok(speed))?.to_vec()].concat());
+        }
+    }
+    Ok(())
+}
+
+/// Padded squares, both ways, and the route that is taken without room behind the matrix.
+pub fn near_square(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+    for (rows, cols) in SHAPES {
+        let problem = Problem::new(bench.side(rows), bench.side(cols), 4)?;
+        if problem.rows() == problem.cols() {
+            continue;
+        }
+        for plan in [
+            Planner::new(bench.limits()).plan(&problem)?,
+            padded(bench, &problem, false)?,
+            padded(bench, &problem, true)?,
+        ] {
+            let speed = cells(bench.plan(&plan))?;
+            let extra = plan.workspace_bytes + plan.room_bytes() - problem.bytes();
+            let stages: Vec<String> = plan.stages.iter().map(ToString::to_string).collect();
+            let names = [
+                format!("{rows}x{cols}"),
+                plan.route.to_owned(),
+                stages.join(" -> "),
+                format!("{:.1}", extra as f64 / 1e6),
+            ];
+            table.push([names.to_vec(), speed.to_vec()].concat());
+        }
+    }
+    debug_assert!(NEAR_SQUARE.ends_with(&SPEED));
+    Ok(())
+}

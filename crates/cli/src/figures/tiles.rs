@@ -1,0 +1,94 @@
+//! Figures 4.16 to 4.18: transposition 010!, tiles on their own.
+
+use turntile::plan::{FlagLayout, Method, Scope, StageShape};
+use turntile_perm::Elementary;
+
+use super::Failure;
+use super::asta::{PROBLEMS, threads};
+use super::bench::{Bench, cells};
+use super::conflicts::layouts;
+use super::table::Table;
+
+pub const FIGURE_4_16: &[&str] = &[
+    "problem",
+    "width",
+    "tile",
+    "layout",
+    "spreading",
+    "gb_per_s",
+    "copy_gb_per_s",
+    "percent_of_copy",
+];
+pub const FIGURE_4_17: &[&str] =
+    &["tile", "width", "elements", "workers", "gb_per_s", "copy_gb_per_s", "percent_of_copy"];
+pub const FIGURE_4_18: &[&str] =
+    &["width", "method", "gb_per_s", "copy_gb_per_s", "percent_of_copy"];
+
+const SPREAD: FlagLayout = FlagLayout::Spread { spreading: 32, padded: true };
+
+/// As many `tile x width` tiles as fill the device.
+fn tiles(bench: &Bench, tile: usize, width: usize) -> StageShape {
+    let batch = (bench.elements() / (tile * width)).max(1);
+    StageShape::Elementary(Elementary { batch, rows: tile, mid: 1, cols: width, unit: 1 })
+}
+
+/// PTTWAC with flags on chip in every layout (and with it the bandwidths of figures 4.11 and 4.13).
+pub fn figure_4_16(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+    for (name, _, width) in PROBLEMS {
+        for tile in [16, 32, 64] {
+            for (label, spreading, flags) in layouts() {
+                let method = Method::PttwacOnChip { flags };
+                let threads = threads(bench, tile * width);
+                let speed = cells(bench.stage(tiles(bench, tile, width), method, 4, threads))?;
+                let (width, tile) = (width.to_string(), tile.to_string());
+                let names = [name, &width, &tile, label, &spreading.to_string()].map(String::from);
+                table.push([names.to_vec(), speed.to_vec()].concat());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// PTTWAC with flags on chip by work-groups of every size; on a host, by its threads.
+pub fn figure_4_17(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+    let workers: Vec<usize> = match bench.is_gpu() {
+        true => vec![32, 64, 128, 256, 512, 1024],
+        false => (1..=bench.threads()).collect(),
+    };
+    for tile in [16, 32, 64] {
+        for width in widths(bench) {
+            for &workers in &workers {
+                let method = Method::PttwacOnChip { flags: SPREAD };
+                let speed = cells(bench.stage(tiles(bench, tile, width), method, 4, workers))?;
+                let names = [tile, width, tile * width, workers].map(|n| n.to_string());
+                table.push([names.to_vec(), speed.to_vec()].concat());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Widths from 16 to 256.
+fn widths(bench: &Bench) -> Vec<usize> {
+    match bench.quick() {
+        true => vec![16, 100],
+        false => vec![16, 24, 31, 48, 64, 80, 100, 127, 128, 160, 200, 215, 240, 256],
+    }
+}
+
+/// P-IPT, PTTWAC as it was and as improved, and barrier-sync; tiles of 32.
+pub fn figure_4_18(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+    for width in widths(bench) {
+        for (label, method) in [
+            ("P-IPT", Method::PerCycle),
+            ("PTTWAC packed", Method::PttwacOnChip { flags: FlagLayout::PACKED }),
+            ("PTTWAC spread and padded", Method::PttwacOnChip { flags: SPREAD }),
+            ("barrier", Method::BarrierSync { scope: Scope::Group }),
+        ] {
+            let threads = threads(bench, 32 * width);
+            let speed = cells(bench.stage(tiles(bench, 32, width), method, 4, threads))?;
+            table.push([vec![width.to_string(), label.to_owned()], speed.to_vec()].concat());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,73 @@
+//! The report, in small: everything that a host can measure, kept, measured again, and refused.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use crate::{bad, directory, good};
+
+#[test]
+fn a_report_is_made_resumed_and_measured_again() {
+    let directory = directory();
+    let out = directory.path().join("page");
+    let line = "report --quick --quiet --threads 2 --out page";
+    let told = good(&directory, line);
+    assert!(told.contains(", 0 there already, 0 failed"), "{told}");
+    let page = fs::read_to_string(out.join("README.md")).unwrap();
+    assert!(page.contains("No result") && page.contains("; 2 threads"), "{page}");
+    // Every file is on the page, and the page names no file that there is not.
+    let files: BTreeSet<String> = fs::read_dir(&out)
+        .unwrap()
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name != "README.md")
+        .collect();
+    assert!(files.len() > 20, "{files:?}");
+    let named: BTreeSet<String> = page
+        .split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split(')').next())
+        .filter(|target| !target.starts_with('#'))
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(files, named);
+    for file in &files {
+        let text = fs::read_to_string(out.join(file)).unwrap();
+        match file.rsplit('.').next() {
+            Some("svg") => assert!(text.starts_with("<svg"), "{file}"),
+            _ => assert!(text.starts_with("# ") && text.contains("turntile report"), "{file}"),
+        }
+    }
+
+    // A table that is damaged is measured again, the others are kept; pictures are drawn again.
+    let kept = fs::read(out.join("table-4.2.csv")).unwrap();
+    fs::write(out.join("figure-4.6.csv"), "# half of a").unwrap();
+    fs::remove_file(out.join("figure-4.1.svg")).unwrap();
+    let told = good(&directory, line);
+    assert!(told.contains(": 1 items measured") && told.contains(", 0 failed"), "{told}");
+    assert_eq!(fs::read(out.join("table-4.2.csv")).unwrap(), kept);
+    assert!(out.join("figure-4.1.svg").exists());
+    let told = good(&directory, &format!("{line} --items figure-4.6,table-4.1 --again"));
+    assert!(told.contains(": 2 items measured, 0 there already, 0 failed"), "{told}");
+}
+
+#[test]
+fn failed_items_are_told_and_shown() {
+    let directory = directory();
+    // A folder in the place of the item's file: it can neither be read nor written.
+    fs::create_dir_all(directory.path().join("page/table-4.1.csv")).unwrap();
+    let line = "report --quick --quiet --out page --items table-4.1,figure-4.6";
+    let told = good(&directory, line);
+    assert!(told.contains("1 items measured, 0 there already, 1 failed"), "{told}");
+    assert!(told.contains("table-4.1 failed: "), "{told}");
+    let page = fs::read_to_string(directory.path().join("page/README.md")).unwrap();
+    assert!(page.contains("**failed**") && page.contains("**Failed** after"), "{page}");
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused() {
+    let directory = directory();
+    bad(&directory, "report --items figure-9.9", 1, &["figure-9.9", "figure-4.21"]);
+    bad(&directory, "report --device h200", 1, &["h200"]);
+    bad(&directory, "report --device abacus", 1, &["abacus"]);
+    #[cfg(not(feature = "cuda"))]
+    bad(&directory, "report --device cuda", 1, &["without the GPU backend"]);
+}
