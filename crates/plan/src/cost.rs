@@ -178,7 +178,7 @@ fn gpu_fraction(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
 
 /// Most that a grid-wide gather reaches: narrow words (4910x18071 bytes at 419 GB/s, 5696x11725 words of
 /// two at 566) and rows so short that a group's share is a few columns (9999991x7 floats at 424 GB/s,
-/// 56x1169582 at 1202, 258394x24 words of 16 at 1367; `planner.csv`).
+/// 56x1169582 at 1202, 258394x24 words of 16 at 1367; `planner_first.csv`).
 fn most_gathered(cols: usize, elem_bytes: usize) -> f64 {
     const WORDS: Curve = &[(1, 0.11), (2, 0.17), (4, 1.0)];
     const ROWS: Curve = &[(28, 0.11), (224, 0.45), (512, 1.0)];
@@ -186,7 +186,7 @@ fn most_gathered(cols: usize, elem_bytes: usize) -> f64 {
 }
 
 /// What rows that are no multiples of 4 bytes cost a barrier over the grid: 37-45% of copy for bytes and
-/// 57 for words of two, 22-26 and 49 from 24 MB on, where registers hold a part (`planner.csv`); the
+/// 57 for words of two, 24-26 and 49 from 24 MB on, where registers hold a part (`planner_first.csv`); the
 /// curve has 57 and 70%.
 fn narrow_on_chip(word: usize, bytes: usize, limits: &Limits) -> f64 {
     let registers = bytes > limits.units * limits.group_bytes / 5 * 4;
