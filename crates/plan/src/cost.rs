@@ -156,6 +156,15 @@ fn gpu_fraction(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
                 Scope::Grid => at(rates.grid, word),
             }
         }
+        // A block takes as long for a tile beyond the edge, and words where rows are no whole vectors:
+        // 5003x5003 at 68% of copy, 23001x23001 at 61%; squares of 8 to 60 floats, many at a time, at
+        // a few percent.
+        (Method::TileSwap { tile }, StageShape::Elementary(e)) => {
+            let tile = tile.max(if elem_bytes <= 4 { 64 } else { 32 });
+            let used = e.rows as f64 / e.rows.next_multiple_of(tile) as f64;
+            let vectors = (e.rows * elem_bytes).is_multiple_of(16);
+            plain * used * used * if vectors { 1.0 } else { 0.7 }
+        }
         (Method::PttwacOnChip { .. }, _) => busy * plain,
         (Method::PttwacGlobal { .. }, shape) => {
             let short = if has_short_cycles(&shape) { 0.85 } else { 1.0 };

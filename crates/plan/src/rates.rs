@@ -127,6 +127,7 @@ pub const HOST: Rates = Rates {
 /// | per_cycle | `capped.csv`, and P-IPT's longest cycles in `figures_4_19_4_20.csv` |
 /// | cluster, moves | `barrier.csv`; figure 4.20 in `figures_4_19_4_20.csv`, units of whole lines |
 /// | grid | `on_chip.csv`, less the start |
+/// | pad | `docs/report/h200/padding.csv`, rows of 20 to 48 KB; shorter ones not measured |
 /// | wait, gather | `slots.csv`: 2 µs a chunk make one curve of all, over the rows read that are a chunk's own |
 pub const H200: Rates = Rates {
     copy: 4.2e12,
@@ -153,7 +154,7 @@ pub const H200: Rates = Rates {
     ],
     on_chip_moves: &[(1, 0.02), (4, 0.10), (16, 0.2)],
     per_cycle: &[(4, 0.00003), (64, 0.0005), (256, 0.003), (1024, 0.01)],
-    pad: &[(16, 0.05), (256, 0.4), (4096, 0.8)],
+    pad: &[(16, 0.05), (256, 0.4), (4096, 0.75), (40_000, 0.83)],
 };
 
 /// NVIDIA A100: not measured; the fractions of the H200 over its datasheet bandwidth.

@@ -208,6 +208,7 @@ impl Bench {
         Ok(rate)
     }
 
+    /// Of a GPU, whose copies are alike throughout a run.
     fn speed(&mut self, bytes: usize, seconds: f64) -> Result<Speed, Failure> {
         let copy_gb_per_s = self.copy(bytes)?;
         Ok(Speed { gb_per_s: 2.0 * bytes as f64 / seconds / 1e9, copy_gb_per_s })
@@ -218,7 +219,7 @@ impl Bench {
         let problem = plan.problem;
         let seconds = match self.place {
             Place::Host { threads } => {
-                self.host(plan.clone(), threads, |k| problem.dest(k), None)?
+                return self.host(plan.clone(), threads, |k| problem.dest(k), None);
             }
             Place::Gpu { .. } => {
                 let (gpu, mut watch) = self.watch()?;
@@ -258,7 +259,7 @@ impl Bench {
         let seconds = match &self.place {
             Place::Host { .. } => {
                 let stage = as_planned(stage, elem_bytes, threads);
-                self.host(alone(stage, elem_bytes)?, threads, |k| shape.dest(k), None)?
+                return self.host(alone(stage, elem_bytes)?, threads, |k| shape.dest(k), None);
             }
             Place::Gpu { gpu, .. } => {
                 let calls = lower_all(&stage, elem_bytes, 16, gpu.device())?;
@@ -302,15 +303,15 @@ impl Bench {
         seconds
     }
 
-    /// Seconds of a plan on the host's threads, all of it or one of its stages, every element compared
-    /// with `dest`.
+    /// A plan on the host's threads, all of it or one of its stages, every element compared with `dest`;
+    /// a copy after every run, since a host that others use is not the same from minute to minute.
     pub fn host(
         &self,
         plan: Plan,
         threads: usize,
         dest: impl Fn(usize) -> usize,
         only: Option<usize>,
-    ) -> Result<f64, Failure> {
+    ) -> Result<Speed, Failure> {
         let (problem, room) = (plan.problem, plan.room_bytes());
         let planned = Planned::new(plan, threads)?;
         let mut workspace = planned.workspace()?;
@@ -328,7 +329,12 @@ impl Bench {
             wrong += u64::from(data[dest(k) * elem_bytes..][..elem_bytes] != want);
         }
         right(planned.plan(), wrong)?;
-        self.median(|| {
+        let mut other = host_memory(problem.bytes())?;
+        let mut copies = Vec::new();
+        let seconds = self.median(|| {
+            let start = Instant::now();
+            host_copy(&data[..problem.bytes()], other.bytes(), threads);
+            copies.push(start.elapsed());
             let start = Instant::now();
             let mut ends = vec![Duration::ZERO];
             planned.run_bytes(data, &mut workspace, |_| ends.push(start.elapsed()))?;
@@ -336,7 +342,11 @@ impl Bench {
                 Some(stage) => ends[stage + 1] - ends[stage],
                 None => start.elapsed(),
             })
-        })
+        })?;
+        copies.sort_unstable();
+        let copied = copies[copies.len() / 2].as_secs_f64().max(1e-9);
+        let rate = |seconds: f64| 2.0 * problem.bytes() as f64 / seconds / 1e9;
+        Ok(Speed { gb_per_s: rate(seconds), copy_gb_per_s: rate(copied) })
     }
 }
 

@@ -81,16 +81,17 @@ pub fn passes(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
             let pad = |stage: &Stage| matches!(stage.shape, StageShape::Pad { .. });
             let Some(at) = plan.stages.iter().position(pad) else { continue };
             let stage = plan.stages[at];
-            let seconds = match bench.gpu() {
+            let speed = match bench.gpu() {
                 Some(gpu) => {
                     let calls = lower_all(&stage, 4, 16, gpu.device())?;
                     let bytes = plan.room_bytes();
-                    bench.calls(Work { calls, bytes, alignment: 16 }, stage.shape, 4)?
+                    let work = Work { calls, bytes, alignment: 16 };
+                    let seconds = bench.calls(work, stage.shape, 4)?;
+                    let gb_per_s = 2.0 * problem.bytes() as f64 / seconds / 1e9;
+                    Speed { gb_per_s, copy_gb_per_s: bench.copy(problem.bytes())? }
                 }
                 None => bench.host(plan.clone(), bench.threads(), |k| problem.dest(k), Some(at))?,
             };
-            let gb_per_s = 2.0 * problem.bytes() as f64 / seconds / 1e9;
-            let speed = Speed { gb_per_s, copy_gb_per_s: bench.copy(problem.bytes())? };
             let pass = if rows > cols { "pad" } else { "unpad" };
             let names = [format!("{rows}x{cols}"), pass.to_owned(), stage.method.to_string()];
             table.push([names.to_vec(), cells(Ok(speed))?.to_vec()].concat());

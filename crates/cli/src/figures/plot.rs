@@ -7,7 +7,9 @@ use plotters::prelude::*;
 use super::Failure;
 use super::table::Table;
 
-const SIZE: (u32, u32) = (760, 440);
+const SIZE: (u32, u32) = (860, 440);
+/// Of it, for the names of curves.
+const LEGEND: u32 = 190;
 /// Colours that are told apart by most eyes (Okabe and Ito 2008).
 const COLOURS: [RGBColor; 8] = [
     RGBColor(0, 114, 178),
@@ -90,6 +92,9 @@ where
     {
         let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
         area.fill(&WHITE)?;
+        // Names stand beside the curves and not over them.
+        let legend = if curves.len() > 1 { LEGEND } else { 0 };
+        let (area, names) = area.split_horizontally(SIZE.0 - legend);
         let mut builder = ChartBuilder::on(&area);
         builder.margin(12).x_label_area_size(40).y_label_area_size(60);
         let mut chart = builder.build_cartesian_2d(xs, ys)?;
@@ -103,23 +108,16 @@ where
             .draw()?;
         for (number, (name, points)) in curves.iter().enumerate() {
             let colour = COLOURS[number % COLOURS.len()];
-            // Colours come again with other marks.
-            let mark = 2 + (number / COLOURS.len()) as i32;
-            chart
-                .draw_series(
-                    LineSeries::new(points.iter().copied(), &colour).point_size(mark as u32),
-                )?
-                .label(name.as_str())
-                .legend(move |(x, y)| PathElement::new([(x, y), (x + 14, y)], colour));
-        }
-        if curves.len() > 1 {
-            chart
-                .configure_series_labels()
-                .position(SeriesLabelPosition::UpperLeft)
-                .background_style(WHITE.mix(0.8))
-                .border_style(RGBColor(200, 200, 200))
-                .label_font(("sans-serif", 11))
-                .draw()?;
+            // Colours come again with larger marks.
+            let mark = 2 + number / COLOURS.len();
+            let line = LineSeries::new(points.iter().copied(), &colour).point_size(mark as u32);
+            chart.draw_series(line)?;
+            if legend > 0 {
+                let at = 20 + 16 * number as i32;
+                names.draw(&PathElement::new([(4, at), (22, at)], colour))?;
+                names.draw(&Circle::new((13, at), mark as i32, colour))?;
+                names.draw(&Text::new(name.as_str(), (28, at - 6), ("sans-serif", 12)))?;
+            }
         }
         area.present()?;
     }
@@ -232,7 +230,8 @@ mod tests {
         for log in [[false, false], [true, false], [false, true], [true, true]] {
             let svg = curves(&table, "side", &["gb_per_s"], &["method"], log).unwrap();
             assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
-            assert_eq!(svg.matches("<circle").count(), 3, "an empty cell is no point");
+            let marks = svg.matches("<circle").count();
+            assert_eq!(marks, 3 + 2, "an empty cell is no point; a name has a mark");
         }
         for log in [false, true] {
             let svg = map(&table, ["side", "gb_per_s"], "gb_per_s", log).unwrap();

@@ -30,6 +30,8 @@ pub enum View {
         ys: &'static [&'static str],
         /// Columns that tell curves apart.
         series: &'static [&'static str],
+        /// Columns and the cells that they must have, to show a part of a table.
+        only: &'static [(&'static str, &'static str)],
         /// Whether each axis is logarithmic.
         log: [bool; 2],
     },
@@ -55,7 +57,10 @@ impl View {
         match *self {
             View::Rows => Vec::new(),
             View::Pivot { down, across, cell } => [down, &[across, cell]].concat(),
-            View::Curves { x, ys, series, .. } => [&[x], ys, series].concat(),
+            View::Curves { x, ys, series, only, .. } => {
+                let only: Vec<_> = only.iter().map(|condition| condition.0).collect();
+                [&[x], ys, series, &only[..]].concat()
+            }
             View::Map { x, y, value, .. } => vec![x, y, value],
         }
     }
@@ -86,8 +91,13 @@ impl View {
         Ok(match *self {
             _ if !self.has_points(table) => None,
             View::Rows | View::Pivot { .. } => None,
-            View::Curves { x, ys, series, log, .. } => {
-                Some(plot::curves(table, x, ys, series, log)?)
+            View::Curves { x, ys, series, only, log, .. } => {
+                let mut part = table.clone();
+                for &(name, cell) in only {
+                    let column = part.column(name);
+                    part.rows.retain(|row| row[column] == cell);
+                }
+                Some(plot::curves(&part, x, ys, series, log)?)
             }
             View::Map { x, y, value, log, .. } => Some(plot::map(table, [x, y], value, log)?),
         })
