@@ -124,8 +124,8 @@ pub const HOST: Rates = Rates {
 /// | swap, group | `words.csv` |
 /// | tiles | `tiles.csv`, sides that are powers of two |
 /// | bands | `sweeps.csv`, 20000x12000 in tiles of 80 to 400, less the second pass |
-/// | per_cycle | `capped.csv`, and P-IPT's longest cycles in `figures_4_19_4_20.csv` |
-/// | cluster, moves | `barrier.csv`; figure 4.20 in `figures_4_19_4_20.csv`, units of whole lines |
+/// | per_cycle | `capped.csv`, and P-IPT's longest cycles in `docs/report/h200/figure-4.19.csv` |
+/// | cluster, moves | `barrier.csv`; figure 4.20 in `docs/report/h200/figure-4.20.csv`, units of whole lines |
 /// | grid | `on_chip.csv`, less the start |
 /// | pad | `docs/report/h200/padding.csv`, rows of 20 to 48 KB; shorter ones not measured |
 /// | wait, gather | `slots.csv`: 2 µs a chunk make one curve of all, over the rows read that are a chunk's own |

@@ -1,6 +1,5 @@
 //! The cases, table by table.
 
-use turntile_cuda::lower::Holding;
 use turntile_perm::{Elementary, Slots};
 use turntile_plan::{Direction, FlagLayout, Limits, Method, Planner, Problem, Scope, StageShape};
 
@@ -8,7 +7,7 @@ use crate::timing::{Case, What};
 
 type Table = (&'static str, fn() -> Vec<Case>);
 
-pub const ALL: [Table; 11] = [
+pub const ALL: [Table; 8] = [
     ("square", square),
     ("tiles", tiles),
     ("moves", moves),
@@ -16,9 +15,6 @@ pub const ALL: [Table; 11] = [
     ("on_chip", on_chip),
     ("slots", slots),
     ("words", words),
-    ("figure_4_16", figure_4_16),
-    ("figures_4_19_4_20", figures_4_19_4_20),
-    ("tables_5_2_5_3", tables_5_2_5_3),
     ("routes", routes),
 ];
 
@@ -242,82 +238,6 @@ fn words() -> Vec<Case> {
             GROUP,
         ));
     }
-    cases
-}
-
-/// Widths of the thesis's six problems (longest rows of bcsstk18, e40r0000, bcsstk31, bcsstk32, s3dkq4m2
-/// and conf6.0-8x8-80) and their rows.
-const PROBLEMS: [(&str, usize, usize); 6] = [
-    ("bcsstk18", 11948, 49),
-    ("e40r0000", 17281, 62),
-    ("bcsstk31", 35588, 189),
-    ("bcsstk32", 44609, 215),
-    ("s3dkq4m2", 90449, 54),
-    ("conf6.0", 49152, 39),
-];
-
-fn figure_4_16() -> Vec<Case> {
-    let mut cases = Vec::new();
-    for (name, _, width) in PROBLEMS {
-        for tile in [16, 32, 64] {
-            let shape = [(1 << 26) / (tile * width), tile, 1, width, 1];
-            let mut with = |flags| {
-                let what = What::Method(Method::PttwacOnChip { flags });
-                let label = format!("{name} {flags:?}").replace(',', "");
-                // Four elements a thread measured best; 1024 threads at most.
-                let threads = (tile * width / 4).next_multiple_of(32).clamp(32, 1024);
-                cases.push(Case { threads, ..case(&label, shape, 4, what) });
-            };
-            for spreading in [1, 2, 4, 8, 16, 32] {
-                with(FlagLayout::Spread { spreading, padded: false });
-                with(FlagLayout::Spread { spreading, padded: true });
-            }
-            with(FlagLayout::Remapped);
-        }
-    }
-    cases
-}
-
-fn figures_4_19_4_20() -> Vec<Case> {
-    let mut cases = Vec::new();
-    for unit in [16, 32, 64] {
-        for width in [16, 31, 64, 100, 127, 200, 256] {
-            let shape = [1, width, 1, (1 << 26) / unit / width, unit];
-            cases.push(case("4.19 block with barriers", shape, 4, What::Held(Holding::Block)));
-            cases.push(case("4.19 shared-memory tiling", shape, 4, What::Held(Holding::Shared)));
-            cases.push(case("4.19 register tiling", shape, 4, What::Held(Holding::Registers)));
-            cases.push(case("4.19 P-IPT", shape, 4, PER_CYCLE));
-        }
-    }
-    for unit in [8, 16, 32, 64, 128, 256, 512, 1024, 4096] {
-        let shape = [1, 509, 1, (1 << 28) / unit / 509, unit];
-        cases.push(case("4.20 shared-memory tiling", shape, 4, What::Held(Holding::Shared)));
-        cases.push(case("4.20 register tiling", shape, 4, What::Held(Holding::Registers)));
-    }
-    cases
-}
-
-fn tables_5_2_5_3() -> Vec<Case> {
-    let mut cases = Vec::new();
-    for (name, rows, width) in PROBLEMS {
-        for tile in [64, 32, 16] {
-            let shape = [rows / tile, tile, 1, width, 1];
-            let flags = FlagLayout::Spread { spreading: 32, padded: true };
-            let threads = (tile * width / 4).next_multiple_of(32).clamp(32, 1024);
-            let on_chip = What::Method(Method::PttwacOnChip { flags });
-            cases.push(Case { threads, ..case(name, shape, 4, on_chip) });
-            cases.push(case(name, shape, 4, GROUP));
-        }
-    }
-    // Table 5.2: 17281 x 64 in tiles of 16.
-    cases.push(case("5.2 barrier", [1080, 16, 1, 64, 1], 4, GROUP));
-    let flags = FlagLayout::Spread { spreading: 32, padded: true };
-    cases.push(case(
-        "5.2 PTTWAC",
-        [1080, 16, 1, 64, 1],
-        4,
-        What::Method(Method::PttwacOnChip { flags }),
-    ));
     cases
 }
 

@@ -10,10 +10,10 @@ use cust::module::Module;
 use cust::sys;
 use turntile_cuda::call::Call;
 use turntile_cuda::family::Family;
-use turntile_cuda::lower::{Holding, lower, move_held, through_registers};
+use turntile_cuda::lower::{lower, through_registers};
 use turntile_cuda::{Infeasible, Work};
 use turntile_perm::Elementary;
-use turntile_plan::{FlagLayout, Launch, Method, Plan, Stage, StageShape};
+use turntile_plan::{Launch, Method, Plan, Stage, StageShape};
 
 use crate::common::{Bench, memory, run};
 
@@ -24,7 +24,6 @@ pub const HEADER: &str = "case,shape,batch,rows,mid,cols,unit,word_bytes,kernel,
 #[derive(Clone)]
 pub enum What {
     Method(Method),
-    Held(Holding),
     /// Barrier-sync through registers.
     ThroughRegisters,
     /// The permutation out of place, without flags: super-elements of at most 512 bytes.
@@ -141,9 +140,6 @@ impl Timer {
                     kept_bytes: 0,
                 };
                 lower(&Stage { shape, method: *method, launch }, case.word, 16, device)
-            }
-            What::Held(holding) => {
-                move_held(shape, FlagLayout::PACKED, *holding, case.word, 16, device)
             }
             What::ThroughRegisters => case
                 .elementary()
