@@ -175,7 +175,7 @@ fn fewer_threads_share_a_small_cap() {
 /// by the other routes (`docs/report/h200/near-square.csv`). Not told, it does not know the route.
 #[test]
 fn near_square_matrices_are_padded_where_there_is_room() {
-    for (rows, cols) in [(5000, 4900), (4999, 5003), (10_000, 9900), (12_000, 11_999)] {
+    for (rows, cols) in [(5000, 4900), (10_000, 9900), (12_000, 11_999)] {
         let problem = Problem::new(rows, cols, 4).unwrap();
         let planner = Planner::new(Limits::h200());
         assert_ne!(planner.plan(&problem).unwrap().route, "padded-square");
