@@ -29,6 +29,10 @@ fn host(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::new("copy", &shape), |bench| {
             bench.iter(|| other.copy_from_slice(black_box(&matrix)));
         });
+        let transpose = Transpose::new(rows, cols).threads(1);
+        group.bench_function(BenchmarkId::new("into", &shape), |bench| {
+            bench.iter(|| transpose.run_into(&mut other, black_box(&matrix)).unwrap());
+        });
         group.bench_function(BenchmarkId::new("transpose", &shape), |bench| {
             bench.iter(|| planned.run_with(black_box(&mut matrix), &mut workspace).unwrap());
         });

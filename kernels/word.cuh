@@ -5,6 +5,7 @@ using u8 = unsigned char;
 using u16 = unsigned short;
 using u32 = unsigned int;
 using u64 = unsigned long long;
+using i32 = int;
 using i64 = long long;
 
 // Enumerators and not constants: those would leave variables in the compiled code.
@@ -74,11 +75,17 @@ RELAXED_SCOPE(DeviceScope, "gpu")
 RELAXED_SCOPE(BlockScope, "cta")
 
 // Global to shared memory without passing through registers; 4, 8 or 16 bytes, aligned to that.
-template <int Bytes> __device__ __forceinline__ void copy_async(void *shared, const void *global) {
+// `kWholeLines` asks for the rest of the 128-byte line too, which somebody else will want.
+enum Ahead { kNoMore, kWholeLines };
+template <int Bytes, Ahead More = kNoMore> __device__ __forceinline__ void copy_async(void *shared, const void *global) {
     static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "sizes of cp.async");
     const u32 to = u32(__cvta_generic_to_shared(shared));
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"
-                 ::"r"(to), "l"(__cvta_generic_to_global(global)), "n"(Bytes) : "memory");
+    if constexpr (More == kWholeLines)
+        asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], %2;"
+                     ::"r"(to), "l"(__cvta_generic_to_global(global)), "n"(Bytes) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"
+                     ::"r"(to), "l"(__cvta_generic_to_global(global)), "n"(Bytes) : "memory");
 }
 
 __device__ __forceinline__ void copy_async_wait() { asm volatile("cp.async.wait_all;" ::: "memory"); }

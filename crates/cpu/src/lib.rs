@@ -12,6 +12,7 @@
 //! | `rows` | rows padded and unpadded in steps |
 //! | `parts` | splitting work over rayon's threads |
 //! | `squares` | squares transposed where they lie: the order of their tiles |
+//! | [`out_of_place`] | the tiles of a transposition from one buffer to another |
 //! | `small` | matrices that fit a buffer on the stack |
 //! | [`oracle`] | the naive transposition that everything is tested against |
 //!
@@ -23,6 +24,7 @@ pub mod claims;
 pub mod executor;
 mod gather;
 pub mod oracle;
+pub mod out_of_place;
 mod parts;
 mod path;
 mod rows;
@@ -46,6 +48,7 @@ mod sync {
 }
 
 pub use executor::{Executor, RunError, Workspace};
+pub use shared::transpose_into;
 pub use small::{SMALL_BYTES, transpose_small};
 
 pub use turntile_simd::Byte;

@@ -18,6 +18,7 @@ use turntile_plan::{Direction, StageShape};
 use crate::Byte;
 use crate::claims::Claims;
 use crate::executor::{Executor, RunError, Workspace};
+use crate::out_of_place::Matrices;
 use crate::parts;
 use crate::path::Path;
 use crate::squares::{Ahead, Squares, TILE_BYTES, Tile};
@@ -315,6 +316,53 @@ impl Worker<'_> {
             Some(tile) => simd::transpose(place, into, tile, self.path.elem_bytes()),
         }
     }
+}
+
+/// Transposes `from` into `to`, tile by tile, on up to `threads` threads.
+///
+/// # Panics
+/// When a buffer is not as long as the matrices.
+pub fn transpose_into(to: &mut [Byte], from: &[Byte], matrices: Matrices, threads: usize) {
+    assert_eq!((to.len(), from.len()), (matrices.bytes(), matrices.bytes()));
+    let (shared, parts) = (Shared::new(to), matrices.parts(threads));
+    parts::run_on(0..parts, &mut [], 0, |part, _| {
+        let tiles = parts::share(matrices.tiles(), parts, part);
+        if matrices.streams() {
+            stream_tiles(shared, from, matrices, tiles);
+        } else {
+            for tile in tiles.map(|n| matrices.nth(n)) {
+                let (block, bytes) = (tile.block, matrices.elem_bytes);
+                let source = &from[tile.from..][..block.from_len() * bytes];
+                let place = shared.span(tile.to, block.to_len() * bytes);
+                // SAFETY: both lie in bounds, by the lines above; `to` is borrowed exclusively, and its bytes
+                // of this tile are written by this part alone.
+                unsafe { simd::transpose_raw(source.as_ptr(), place, block, bytes) };
+            }
+        }
+    });
+}
+
+/// Tiles through a buffer, whose rows are written past the caches.
+fn stream_tiles(shared: Shared, from: &[Byte], matrices: Matrices, tiles: Range<usize>) {
+    let elem_bytes = matrices.elem_bytes;
+    let mut buffer = Box::new_uninit_slice(matrices.tile_bytes());
+    for n in tiles.clone() {
+        let tile = matrices.nth(n);
+        let Block { rows, cols, from_pitch, to_pitch } = tile.block;
+        if n + 1 < tiles.end {
+            let ask = |at| simd::prefetch(from.as_ptr().wrapping_add(at));
+            matrices.nth(n + 1).for_lines(elem_bytes, ask);
+        }
+        let turned = Block { rows, cols, from_pitch, to_pitch: rows };
+        simd::transpose(&from[tile.from..], &mut buffer, turned, elem_bytes);
+        let row_bytes = rows * elem_bytes;
+        for (j, row) in buffer.chunks_exact(row_bytes).take(cols).enumerate() {
+            let place = shared.span(tile.to + j * to_pitch * elem_bytes, row_bytes);
+            // SAFETY: in bounds, and written by the part alone that this tile belongs to.
+            unsafe { simd::stream_raw(row, place) };
+        }
+    }
+    simd::fence();
 }
 
 /// P-IPT: every cycle is moved by the thread whose share its leader lies in. No flags, no scratch:

@@ -8,6 +8,7 @@ use turntile_plan::{Limits, Plan, Problem};
 
 use crate::call::Device;
 use crate::error::CudaError;
+use crate::out_of_place::program::{Place, Program};
 use crate::prepare::Work;
 
 /// A GPU; there is none in this build.
@@ -17,6 +18,10 @@ pub struct Gpu(Never);
 /// A prepared plan; there is none in this build.
 #[derive(Debug)]
 pub struct Prepared(Never);
+
+/// Loaded launches; there are none in this build.
+#[derive(Debug)]
+pub struct Loaded(Never);
 
 /// What plans are timed with; there is none in this build.
 #[derive(Debug)]
@@ -68,6 +73,43 @@ impl Stopwatch {
         match self.0 {}
     }
 
+    /// Counts the elements that loaded launches leave wrong.
+    ///
+    /// # Errors
+    /// Not reached: there is no GPU.
+    pub fn wrong_loaded(
+        &mut self,
+        _e: Elementary,
+        _elem_bytes: usize,
+        _loaded: &Loaded,
+    ) -> Result<u64, CudaError> {
+        match self.0 {}
+    }
+
+    /// Times loaded launches.
+    ///
+    /// # Errors
+    /// Not reached: there is no GPU.
+    pub fn time_loaded(&mut self, _loaded: &Loaded) -> Result<Duration, CudaError> {
+        match self.0 {}
+    }
+
+    /// Puts bytes into its memory.
+    ///
+    /// # Errors
+    /// Not reached: there is no GPU.
+    pub fn put(&mut self, _at: usize, _bytes: &[u8]) -> Result<(), CudaError> {
+        match self.0 {}
+    }
+
+    /// Reads its memory.
+    ///
+    /// # Errors
+    /// Not reached: there is no GPU.
+    pub fn take(&self, _at: usize, _bytes: &mut [u8]) -> Result<(), CudaError> {
+        match self.0 {}
+    }
+
     /// Times a copy.
     ///
     /// # Errors
@@ -112,11 +154,38 @@ impl Gpu {
         match self.0 {}
     }
 
+    /// Loads what programs need.
+    ///
+    /// # Errors
+    /// Not reached: there is no GPU.
+    pub fn load(&self, _programs: impl IntoIterator<Item = Program>) -> Result<Loaded, CudaError> {
+        match self.0 {}
+    }
+
     /// Loads what `work` needs.
     ///
     /// # Errors
     /// Not reached: there is no GPU.
     pub fn prepare_work(&self, _work: Work) -> Result<Prepared, CudaError> {
+        match self.0 {}
+    }
+}
+
+impl Loaded {
+    /// What it launches.
+    pub fn programs(&self) -> std::slice::Iter<'_, Program> {
+        match self.0 {}
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// Not reached: there is no GPU.
+    ///
+    /// # Safety
+    /// None: there is no GPU.
+    #[allow(unsafe_code)]
+    pub unsafe fn run_raw(&self, _: *mut c_void, _: &[Place]) -> Result<(), CudaError> {
         match self.0 {}
     }
 }

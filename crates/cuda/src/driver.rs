@@ -1,22 +1,25 @@
-//! The backend on the driver's API. The crate's only unsafe code.
+//! The backend on the driver's API. The crate's only unsafe code, with `driver/stopwatch.rs`.
 #![allow(unsafe_code)]
+
+mod stopwatch;
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use cust::memory::{DeviceCopy, DeviceSlice};
 use cust::stream::Stream;
-use cust::sys::{self, CUdevice_attribute, CUevent, CUfunction, CUmodule, CUresult, CUstream};
-use turntile_perm::Elementary;
-use turntile_plan::{DeviceKind, Limits, Plan, Problem, rates};
+use cust::sys::{self, CUdevice_attribute, CUfunction, CUmodule, CUresult, CUstream};
+use turntile_plan::{DeviceKind, Limits, Plan, rates};
 
 use crate::call::{Call, Device, Workspace};
 use crate::error::CudaError;
 use crate::family::Family;
+use crate::out_of_place::program::{Place, Program};
 use crate::prepare::Work;
+
+pub use stopwatch::Stopwatch;
 
 /// `(family, word, architecture, machine code)`, empty unless built with feature `nvcc`.
 const MACHINE_CODE: &[(&str, usize, c_int, &[u8])] =
@@ -178,6 +181,19 @@ impl Gpu {
         Ok(Prepared { gpu: self.clone(), work, kernels, own: None })
     }
 
+    /// Loads what programs need that do the same with memory of less and less alignment.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`]: the driver refuses the code.
+    pub fn load(&self, programs: impl IntoIterator<Item = Program>) -> Result<Loaded, CudaError> {
+        let load = |program: Program| {
+            let kernels = program.steps.iter().map(|step| self.kernel(&step.call));
+            Ok((kernels.collect::<Result<_, _>>()?, program))
+        };
+        let programs = programs.into_iter().map(load).collect::<Result<_, _>>()?;
+        Ok(Loaded { gpu: self.clone(), programs })
+    }
+
     /// An entry point; its module is loaded if it is not yet.
     fn function(
         &self,
@@ -264,46 +280,37 @@ impl Kernel {
         answer("cuFuncSetAttribute", code)
     }
 
-    fn launch(
+    /// Queues `call` on `stream` with the addresses that its parameter begins with, flags cleared first.
+    ///
+    /// # Safety
+    /// The addresses are those of memory that the call may work on, as [`Prepared::run_raw`] says.
+    unsafe fn queue(
         self,
         call: &Call,
-        data: u64,
-        workspace: u64,
+        first: u64,
+        second: Option<u64>,
         stream: CUstream,
     ) -> Result<(), CudaError> {
-        let second = (call.workspace != Workspace::None).then_some(workspace);
-        let mut fields = call.params.at(data, second);
+        if let (Workspace::Flags(bytes), Some(flags)) = (call.workspace, second) {
+            // SAFETY: the caller's workspace is as long as the flags.
+            let code = unsafe { sys::cuMemsetD8Async(flags, 0, bytes, stream) };
+            answer("cuMemsetD8Async", code)?;
+        }
+        let mut fields = call.params.at(first, second);
         let mut parameters = [fields.as_mut_ptr().cast::<c_void>()];
         let (groups, threads, shared) = (call.groups, call.threads, call.shared_bytes);
+        let (parameters, extra) = (parameters.as_mut_ptr(), ptr::null_mut());
         // SAFETY: the kernel takes one parameter, no longer than `fields`; the driver copies it before it
-        // returns. What the kernel does to `data` and `workspace` is the business of `run_raw`'s caller.
+        // returns. What the kernel does to the addresses is the business of the caller.
+        #[rustfmt::skip]
         let code = unsafe {
             if call.cooperative {
                 sys::cuLaunchCooperativeKernel(
-                    self.0,
-                    groups,
-                    1,
-                    1,
-                    threads,
-                    1,
-                    1,
-                    shared,
-                    stream,
-                    parameters.as_mut_ptr(),
+                    self.0, groups, 1, 1, threads, 1, 1, shared, stream, parameters,
                 )
             } else {
                 sys::cuLaunchKernel(
-                    self.0,
-                    groups,
-                    1,
-                    1,
-                    threads,
-                    1,
-                    1,
-                    shared,
-                    stream,
-                    parameters.as_mut_ptr(),
-                    ptr::null_mut(),
+                    self.0, groups, 1, 1, threads, 1, 1, shared, stream, parameters, extra,
                 )
             }
         };
@@ -396,12 +403,9 @@ impl Prepared {
         self.work.check(data, bytes, workspace)?;
         let stream: CUstream = stream.cast();
         for (call, kernel) in self.work.calls.iter().zip(&self.kernels) {
-            if let Workspace::Flags(bytes) = call.workspace {
-                // SAFETY: `check` saw that the workspace is as long as the flags.
-                let code = unsafe { sys::cuMemsetD8Async(workspace.0, 0, bytes, stream) };
-                answer("cuMemsetD8Async", code)?;
-            }
-            kernel.launch(call, data, workspace.0, stream)?;
+            let second = (call.workspace != Workspace::None).then_some(workspace.0);
+            // SAFETY: `check` saw the lengths; the rest is the caller's.
+            unsafe { kernel.queue(call, data, second, stream)? };
         }
         Ok(())
     }
@@ -426,185 +430,67 @@ impl Prepared {
     }
 }
 
-/// Device memory, a stream and a pair of events to check and to time plans with.
-///
-/// Timed runs go through the memory from place to place where it has room for several matrices, so
-/// that those that fit the second-level cache are not found there.
+/// Launches over several buffers, their kernels loaded: they can run any number of times.
 #[derive(Debug)]
-pub struct Stopwatch {
-    data: Memory,
-    stream: CUstream,
-    events: [CUevent; 2],
-    /// Bytes into the memory where the next run is timed.
-    next: usize,
-    queueing: Duration,
+pub struct Loaded {
+    // Keeps the modules of the kernels loaded.
+    #[allow(dead_code)]
+    gpu: Gpu,
+    programs: Vec<(Vec<Kernel>, Program)>,
 }
 
-impl Stopwatch {
-    /// With `bytes` bytes of device memory of its own for plans to run on.
+impl Loaded {
+    /// What it launches: the first of these whose alignment the memory has.
+    pub fn programs(&self) -> impl Iterator<Item = &Program> {
+        self.programs.iter().map(|(_, program)| program)
+    }
+
+    /// Queues the launches on `stream` for buffers at these device addresses, of these bytes. Allocates
+    /// nothing, waits for nothing.
     ///
     /// # Errors
-    /// [`CudaError::OutOfMemory`].
-    pub fn new(bytes: usize) -> Result<Self, CudaError> {
-        let mut watch = Stopwatch {
-            data: Memory::new(bytes)?,
-            stream: ptr::null_mut(),
-            events: [ptr::null_mut(); 2],
-            next: 0,
-            queueing: Duration::ZERO,
-        };
-        // SAFETY: places for the handles; non-blocking, so that the default stream is not waited for.
-        answer("cuStreamCreate", unsafe { sys::cuStreamCreate(&mut watch.stream, 1) })?;
-        for event in &mut watch.events {
-            // SAFETY: a place for the handle.
-            answer("cuEventCreate", unsafe { sys::cuEventCreate(event, 0) })?;
-        }
-        Ok(watch)
-    }
-
-    /// Fills the start of this memory with numbered elements, runs `prepared`, which has a workspace of
-    /// its own, and returns how many elements of `problem`'s transposed matrices are wrong.
+    /// [`CudaError`]. Whatever is wrong with the arguments is found before anything is queued.
     ///
-    /// # Errors
-    /// [`CudaError`]; [`CudaError::Length`] if the problem's matrices are longer than the memory.
-    pub fn wrong_elements(
-        &mut self,
-        problem: &Problem,
-        prepared: &Prepared,
-    ) -> Result<u64, CudaError> {
-        let (batch, rows, cols) = (problem.batch(), problem.rows(), problem.cols());
-        let e = Elementary { batch, rows, mid: 1, cols, unit: 1 };
-        self.wrong_swapped(e, problem.elem_bytes(), prepared)
-    }
-
-    /// The same for what one stage does to elements of `elem_bytes` bytes.
-    ///
-    /// # Errors
-    /// As [`wrong_elements`](Self::wrong_elements).
-    pub fn wrong_swapped(
-        &mut self,
-        e: Elementary,
-        elem_bytes: usize,
-        prepared: &Prepared,
-    ) -> Result<u64, CudaError> {
-        let (need, have) = (e.len().saturating_mul(elem_bytes), self.data.bytes);
-        if need > have {
-            return Err(CudaError::Length { need, have });
-        }
-        let [batch, rows, mid, cols, unit, bytes] =
-            [e.batch, e.rows, e.mid, e.cols, e.unit, elem_bytes].map(|extent| extent as u64);
-        let (data, answers) = (self.data.address, Memory::new(2 * size_of::<u64>())?);
-        let function = |entry| prepared.gpu.function(Family::Check, 4, entry);
-        let fill = [data, e.len() as u64, bytes];
-        let compare = [data, batch, rows, mid, cols, unit, bytes, answers.address];
-        self.check(function("check_fill")?, &mut { fill })?;
-        let mut wrong = 0;
-        // SAFETY: the memory and the stream are this stopwatch's own, nothing else uses them; the answers
-        // are two words, the first of which is read once everything queued has ended.
-        unsafe {
-            prepared.run_raw(self.stream.cast(), data, have, None)?;
-            let code = sys::cuMemsetD8Async(answers.address, 0, answers.bytes, self.stream);
-            answer("cuMemsetD8Async", code)?;
-            self.check(function("check_swapped")?, &mut { compare })?;
-            answer("cuStreamSynchronize", sys::cuStreamSynchronize(self.stream))?;
-            let word = ptr::from_mut(&mut wrong).cast();
-            answer("cuMemcpyDtoH", sys::cuMemcpyDtoH_v2(word, answers.address, size_of::<u64>()))?;
-        }
-        Ok(wrong)
-    }
-
-    /// Queues one of the checking kernels, whose parameters are words or their lower halves.
-    fn check(&self, kernel: Kernel, words: &mut [u64]) -> Result<(), CudaError> {
-        let mut parameters: Vec<*mut c_void> =
-            words.iter_mut().map(|word| ptr::from_mut(word).cast()).collect();
-        // SAFETY: the callers give each kernel as many parameters as it takes; the driver copies them before
-        // it returns. The kernels stay within the elements that they are told of, which the callers have
-        // compared with the memory.
-        let code = unsafe {
-            let (parameters, none) = (parameters.as_mut_ptr(), ptr::null_mut());
-            sys::cuLaunchKernel(kernel.0, 2048, 1, 1, 256, 1, 1, 0, self.stream, parameters, none)
-        };
-        answer("cuLaunchKernel", code)
-    }
-
-    /// Runs `prepared`, which has a workspace of its own, on this memory, and says how long the
-    /// device took.
-    ///
-    /// # Errors
-    /// [`CudaError`]; [`CudaError::Length`] if the plan's matrix is longer than the memory.
-    pub fn time(&mut self, prepared: &Prepared) -> Result<Duration, CudaError> {
-        let bytes = prepared.work().bytes;
-        let (at, stream) = (self.place(bytes), self.stream);
-        let (address, bytes) = (self.data.address + at as u64, self.data.bytes - at);
-        // SAFETY: the memory and the stream are this stopwatch's own, nothing else uses them, and
-        // `between_events` waits for the work.
-        self.between_events(|| unsafe { prepared.run_raw(stream.cast(), address, bytes, None) })
-    }
-
-    /// Copies `bytes` bytes of this memory to the part after, and says how long the device took: what a
-    /// plan's time is compared with.
-    ///
-    /// # Errors
-    /// [`CudaError::Length`] if both do not fit.
-    pub fn time_copy(&mut self, bytes: usize) -> Result<Duration, CudaError> {
-        let (need, have) = (bytes.saturating_mul(2), self.data.bytes);
-        if need > have {
-            return Err(CudaError::Length { need, have });
-        }
-        let (stream, from) = (self.stream, self.data.address + self.place(need) as u64);
-        self.between_events(|| {
-            // SAFETY: both spans lie in this stopwatch's memory and do not overlap.
-            let code =
-                unsafe { sys::cuMemcpyDtoDAsync_v2(from + bytes as u64, from, bytes, stream) };
-            answer("cuMemcpyDtoDAsync", code)
-        })
-    }
-
-    /// How long the host took to queue what was last timed.
-    pub fn queueing(&self) -> Duration {
-        self.queueing
-    }
-
-    /// Where the next `bytes` bytes are used: after those of the last time, from the start where the
-    /// memory ends.
-    fn place(&mut self, bytes: usize) -> usize {
-        let at = self.next.next_multiple_of(4096);
-        let at = if at.saturating_add(bytes) <= self.data.bytes { at } else { 0 };
-        self.next = at + bytes;
-        at
-    }
-
-    /// The device's time from the start of what `queue` queues to its end, which is waited for.
-    fn between_events(
-        &mut self,
-        queue: impl FnOnce() -> Result<(), CudaError>,
-    ) -> Result<Duration, CudaError> {
-        let [before, after] = self.events;
-        let mut milliseconds = 0.0;
-        // SAFETY: the events and the stream are live and of one context.
-        answer("cuEventRecord", unsafe { sys::cuEventRecord(before, self.stream) })?;
-        let start = Instant::now();
-        queue()?;
-        self.queueing = start.elapsed();
-        // SAFETY: as above; `milliseconds` is a place for the answer.
-        unsafe {
-            answer("cuEventRecord", sys::cuEventRecord(after, self.stream))?;
-            answer("cuEventSynchronize", sys::cuEventSynchronize(after))?;
-            let code = sys::cuEventElapsedTime(&mut milliseconds, before, after);
-            answer("cuEventElapsedTime", code)?;
-        }
-        Ok(Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) / 1e3))
-    }
-}
-
-impl Drop for Stopwatch {
-    fn drop(&mut self) {
-        // SAFETY: handles that were made here or are null, which the driver refuses without harm.
-        unsafe {
-            for event in self.events {
-                sys::cuEventDestroy_v2(event);
+    /// # Safety
+    /// - the buffers are memory of the context that was current when this was loaded, and it is current now;
+    /// - until the queued work has ended, nothing else writes them, nor reads those that are written;
+    /// - `stream` is a stream of that context, or null for its default stream.
+    pub unsafe fn run_raw(&self, stream: *mut c_void, buffers: &[Place]) -> Result<(), CudaError> {
+        let mut refused = None;
+        for (kernels, program) in &self.programs {
+            match program.check(buffers) {
+                Err(why) => refused = Some(why),
+                Ok(()) => {
+                    for (step, kernel) in program.steps.iter().zip(kernels) {
+                        let at = |buffer: usize| buffers[buffer].0;
+                        let (first, second) = (at(step.first), step.second.map(at));
+                        // SAFETY: `check` saw lengths, alignment and overlaps; the rest is the caller's.
+                        unsafe { kernel.queue(&step.call, first, second, stream.cast())? };
+                    }
+                    return Ok(());
+                }
             }
-            sys::cuStreamDestroy_v2(self.stream);
         }
+        refused.map_or(Ok(()), Err)
+    }
+
+    /// [`run_raw`](Self::run_raw) of a transposition, from one slice to another.
+    ///
+    /// # Errors
+    /// [`CudaError`].
+    ///
+    /// # Safety
+    /// - the context of the slices and of the stream is the one that this was loaded in, and is current;
+    /// - until the queued work has ended, nothing else uses `to` or writes `from`.
+    pub unsafe fn run_into<T: DeviceCopy>(
+        &self,
+        to: &mut DeviceSlice<T>,
+        from: &DeviceSlice<T>,
+        stream: &Stream,
+    ) -> Result<(), CudaError> {
+        let place =
+            |slice: &DeviceSlice<T>| (slice.as_device_ptr().as_raw(), slice.len() * size_of::<T>());
+        // SAFETY: the caller answers for context and use; the slices for their memory.
+        unsafe { self.run_raw(stream.as_inner().cast(), &[place(to), place(from)]) }
     }
 }

@@ -83,6 +83,46 @@ pub enum CudaError {
         /// Bytes given.
         have: usize,
     },
+    /// A run was given another number of buffers than it works on.
+    #[error("the program works on {need} buffers, {have} were given")]
+    Buffers {
+        /// Buffers needed.
+        need: usize,
+        /// Buffers given.
+        have: usize,
+    },
+    /// A buffer is shorter than what it is to hold.
+    #[error("the {what} takes {need} bytes, the memory has {have}")]
+    Short {
+        /// What the buffer holds.
+        what: &'static str,
+        /// Bytes needed.
+        need: usize,
+        /// Bytes given.
+        have: usize,
+    },
+    /// A buffer that is written overlaps another.
+    #[error("the {what} at {address:#x} and the {other} at {other_address:#x} overlap")]
+    Overlap {
+        /// What one holds.
+        what: &'static str,
+        /// Where it is.
+        address: u64,
+        /// What the other holds.
+        other: &'static str,
+        /// Where that is.
+        other_address: u64,
+    },
+    /// There is no such kernel.
+    #[error("{what} has no kernel with tile {tile} and {block_rows} block rows")]
+    NoVariant {
+        /// The kernel's name.
+        what: String,
+        /// The side of its tile.
+        tile: usize,
+        /// Rows of a block of threads.
+        block_rows: usize,
+    },
     /// No memory for a workspace of the plan's own.
     #[error("no device memory for {bytes} bytes of workspace")]
     OutOfMemory {

@@ -29,6 +29,12 @@ pub enum Family {
     PerCycle,
     /// Rows padded and unpadded.
     Pad,
+    /// From one place to another.
+    OutOfPlace,
+    /// The same as the literature does it.
+    Ladder,
+    /// A recursive filter of an image's columns.
+    Gaussian,
     /// Filling and comparing, for tests.
     Check,
 }
@@ -50,7 +56,7 @@ macro_rules! by_word {
 
 impl Family {
     /// Every family.
-    pub const ALL: [Family; 14] = [
+    pub const ALL: [Family; 17] = [
         Family::Tiles,
         Family::Barrier,
         Family::ClusterBarrier,
@@ -64,6 +70,9 @@ impl Family {
         Family::MovesOnChip,
         Family::PerCycle,
         Family::Pad,
+        Family::OutOfPlace,
+        Family::Ladder,
+        Family::Gaussian,
         Family::Check,
     ];
 
@@ -83,6 +92,9 @@ impl Family {
             Family::MovesOnChip => "moves_on_chip",
             Family::PerCycle => "per_cycle",
             Family::Pad => "pad",
+            Family::OutOfPlace => "out_of_place",
+            Family::Ladder => "ladder",
+            Family::Gaussian => "gaussian",
             Family::Check => "check",
         }
     }
@@ -104,6 +116,10 @@ impl Family {
             Family::PerCycle => by_word!("per_cycle"),
             // Compiled once: they count in bytes.
             Family::Pad => [by_word!("pad", "4"); 5],
+            Family::OutOfPlace => by_word!("out_of_place"),
+            // Compiled for words of 4 bytes alone.
+            Family::Ladder => [by_word!("ladder", "4"); 5],
+            Family::Gaussian => [by_word!("gaussian", "4"); 5],
             Family::Check => [by_word!("check", "4"); 5],
         };
         words[word.ilog2() as usize]

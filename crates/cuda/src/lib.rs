@@ -10,6 +10,7 @@
 //! |---|---|
 //! | [`call`] | a launch as data; what of a device decides it |
 //! | [`lower`] | from a stage to its launch: kernel, geometry, parameters |
+//! | [`out_of_place`] | transpositions from one place to another, the literature's, a filter |
 //! | [`family`] | the embedded device code |
 //! | [`params`] | a kernel's parameter structure, field by field |
 //! | [`error`] | what can go wrong |
@@ -21,6 +22,7 @@ pub mod call;
 pub mod error;
 pub mod family;
 pub mod lower;
+pub mod out_of_place;
 pub mod params;
 
 #[cfg(feature = "cuda")]
@@ -30,7 +32,7 @@ mod driver;
 mod driver;
 mod prepare;
 
-pub use driver::{Gpu, Prepared, Stopwatch};
+pub use driver::{Gpu, Loaded, Prepared, Stopwatch};
 pub use error::{CudaError, Infeasible};
 pub use prepare::Work;
 

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use turntile_cuda::call::{Call, Device, Workspace};
 use turntile_cuda::lower::{Holding, lower, lower_all, move_held};
+use turntile_cuda::out_of_place::program::{Program, Step};
+use turntile_cuda::out_of_place::{choose, ladder};
 use turntile_cuda::{CudaError, Infeasible, Work};
 use turntile_perm::{Elementary, Padding, Slots};
 use turntile_plan::{
@@ -140,4 +142,69 @@ fn plans_fit_their_workspace() {
             }
         }
     }
+}
+
+fn check_program(program: &Program) {
+    for step in &program.steps {
+        let call = step.call;
+        let ptx = call.family.ptx(call.word);
+        let declared = format!("{}_param_0[{}]", call.entry, call.params.bytes());
+        assert!(ptx.contains(&declared), "{}: no {declared}", call.kernel());
+        assert!((1..=1024).contains(&call.threads) && call.groups > 0, "{call:?}");
+        assert!(call.shared_bytes as usize <= Device::H200.shared_bytes, "{call:?}");
+    }
+}
+
+#[test]
+fn every_way_out_of_place_fits_the_device_code() {
+    let mut kernels = BTreeSet::new();
+    for (batch, rows, cols) in [
+        (1, 1, 1),
+        (1, 7, 5),
+        (9, 64, 48),
+        (1, 10_000_000, 3),
+        (2, 3, 10_000_000),
+        (1, 16384, 8192),
+        (3, 7919, 3001),
+        (1, 1, 1 << 33),
+        (1, 1 << 33, 2),
+        (100_000, 64, 48),
+        (1, 160_000, 160_000),
+    ] {
+        for elem in [1, 2, 4, 8, 16, 3, 12, 24, 40, 300_000] {
+            let Ok(problem) = Problem::with_batch(batch, rows, cols, elem) else { continue };
+            for alignment in [elem & elem.wrapping_neg(), 16] {
+                for way in choose::ways(&problem, alignment) {
+                    if let Ok(call) = choose::call(way, 8, &problem, alignment, &Device::H200) {
+                        let steps = vec![Step { call, first: 0, second: Some(1) }];
+                        check_program(&Program { steps, buffers: Vec::new(), alignment });
+                        kernels.insert(call.kernel());
+                    }
+                }
+            }
+            let programs = choose::programs(&problem, &Device::H200).unwrap();
+            programs.iter().for_each(check_program);
+            let alignments: Vec<usize> = programs.iter().map(|program| program.alignment).collect();
+            assert!(alignments.is_sorted_by(|a, b| a > b), "{alignments:?}");
+            assert!(elem.is_multiple_of(*alignments.last().unwrap()));
+        }
+    }
+    assert_eq!(kernels.len(), 23, "all of them are met: {kernels:?}");
+    let nothing = choose::programs(&Problem::new(0, 5, 4).unwrap(), &Device::H200).unwrap();
+    assert!(nothing.iter().all(|program| program.steps.is_empty()));
+}
+
+#[test]
+fn every_rung_of_the_ladder_is_in_the_device_code() {
+    for rung in &ladder::RUNGS {
+        for (tile, block_rows) in rung.sizes() {
+            check_program(&ladder::program(rung, tile, block_rows, 1000, 777).unwrap());
+        }
+    }
+    let padded = ladder::Rung::named("padded").unwrap();
+    assert!(matches!(
+        ladder::program(padded, 33, 8, 10, 10),
+        Err(CudaError::NoVariant { tile: 33, block_rows: 8, .. })
+    ));
+    assert!(ladder::program(padded, 8, 8, 1 << 31, 1 << 31).is_err());
 }

@@ -2,18 +2,21 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `vector` | the micro-kernels of words of 1, 2, 4, 8 and 16 bytes: the crate's only `unsafe` |
+//! | `vector` | the micro-kernels of words of 1, 2, 4, 8 and 16 bytes: `unsafe`, as is |
+//! | `stream` | runs written past the caches |
 //! | `portable` | units of any other length |
 //!
 //! A [`Kernel`] is a row of the table [`KERNELS`]; the first that the machine can run is used,
 //! found out once. [`force`] takes another, for tests and comparisons.
 
 mod portable;
+mod stream;
 mod vector;
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+pub use stream::{fence, stream_raw};
 pub use vector::{prefetch, swap, transpose_raw};
 
 /// A byte that is moved but never looked at.

@@ -32,7 +32,7 @@ use turntile_plan::{Measured, Plan, tuner};
 
 #[cfg(feature = "cuda")]
 pub use turntile_cuda::cust;
-pub use turntile_cuda::{CudaError, Gpu, Prepared, Stopwatch};
+pub use turntile_cuda::{CudaError, Gpu, Loaded, Prepared, Stopwatch, out_of_place};
 
 use crate::tune::candidates;
 use crate::{Error, Transpose};
@@ -124,6 +124,48 @@ impl Transpose {
             (None, None) => unreachable!("a problem has candidates, or an error says why not"),
         }
         Ok(measured)
+    }
+}
+
+impl Transpose {
+    /// Loads the transposition of elements of type `T` from one place of `gpu`'s memory to another.
+    ///
+    /// ```no_run
+    /// # #[cfg(feature = "cuda")]
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use turntile::gpu::cust::{self, prelude::*};
+    /// use turntile::{Transpose, gpu::Gpu};
+    ///
+    /// let _context = cust::quick_init()?;
+    /// let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
+    /// let src = DeviceBuffer::from_slice(&vec![1f32; 10_000_000 * 3])?;
+    /// let mut dst = DeviceBuffer::from_slice(&vec![0f32; 10_000_000 * 3])?;
+    /// let ready = Transpose::new(10_000_000, 3).load_into::<f32>(&Gpu::current()?)?;
+    /// // SAFETY: the context is current, and nothing else uses the buffers until the stream is done.
+    /// unsafe { ready.run_into(&mut dst, &src, &stream)? };
+    /// stream.synchronize()?;
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "cuda"))]
+    /// # fn main() {}
+    /// ```
+    ///
+    /// # Errors
+    /// As [`load_bytes_into`](Self::load_bytes_into).
+    pub fn load_into<T>(&self, gpu: &Gpu) -> Result<Loaded, Error> {
+        self.load_bytes_into(gpu, size_of::<T>())
+    }
+
+    /// The same for elements of `elem_bytes` bytes. There is no plan and no workspace: of what was
+    /// asked for, the batch alone applies. Buffers of a run are `[destination, source]`, with an address that
+    /// is a multiple of the largest power of two, up to 16, that divides an element's size.
+    ///
+    /// # Errors
+    /// [`Error::Problem`] when the matrices exceed the address space, [`Error::Cuda`] when they have more
+    /// tiles than a launch has blocks (2^31) or the driver refuses the code.
+    pub fn load_bytes_into(&self, gpu: &Gpu, elem_bytes: usize) -> Result<Loaded, Error> {
+        let problem = self.problem(elem_bytes)?;
+        Ok(gpu.load(out_of_place::choose::programs(&problem, gpu.device())?)?)
     }
 }
 

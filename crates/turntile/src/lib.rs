@@ -54,7 +54,7 @@ mod tune;
 mod view;
 
 pub use error::Error;
-pub use transpose::{Planned, Transpose, transpose_in_place};
+pub use transpose::{Planned, Transpose, transpose_in_place, transpose_into};
 pub use turntile_cpu::{RunError, Workspace};
 pub use turntile_plan as plan;
 pub use turntile_plan::{Effort, Measured, Plan, TileRule};

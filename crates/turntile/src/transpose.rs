@@ -32,6 +32,28 @@ pub fn transpose_in_place<T>(data: &mut [T], rows: usize, cols: usize) -> Result
     Transpose::new(rows, cols).plan::<T>()?.run(data)
 }
 
+/// Transposes a row-major matrix of `rows` by `cols` elements from `src` into `dst`: for when there is memory
+/// for two. (`Copy`, since the elements exist twice afterwards; the slices cannot overlap.)
+///
+/// ```
+/// let mut columns = [0; 6];
+/// turntile::transpose_into(&mut columns, &[1, 2, 3, 4, 5, 6], 2, 3)?;
+/// assert_eq!(columns, [1, 4, 2, 5, 3, 6]);
+/// # Ok::<(), turntile::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Length`] when `src` or `dst` does not have `rows · cols` elements, [`Error::Overflow`] when that
+/// product overflows; `dst` is then as it was.
+pub fn transpose_into<T: Copy>(
+    dst: &mut [T],
+    src: &[T],
+    rows: usize,
+    cols: usize,
+) -> Result<(), Error> {
+    Transpose::new(rows, cols).run_into(dst, src)
+}
+
 fn check_length(got: usize, batch: usize, rows: usize, cols: usize) -> Result<(), Error> {
     let expected = batch
         .checked_mul(rows)
@@ -157,6 +179,22 @@ impl Transpose {
         let measured = tune(&planner, &problem, threads, budget)?;
         self.remember(&planner, &measured[0])?;
         Ok(measured)
+    }
+
+    /// Transposes from `src` into `dst`, without a plan and without a workspace: batch and thread count
+    /// apply, the rest is for transpositions in place.
+    ///
+    /// # Errors
+    /// As [`transpose_into`].
+    pub fn run_into<T: Copy>(&self, dst: &mut [T], src: &[T]) -> Result<(), Error> {
+        for got in [src.len(), dst.len()] {
+            check_length(got, self.batch, self.rows, self.cols)?;
+        }
+        if size_of::<T>() > 0 {
+            let shape = [self.batch, self.rows, self.cols];
+            view::run_into(dst, src, shape, self.host_threads());
+        }
+        Ok(())
     }
 
     pub(crate) fn problem(&self, elem_bytes: usize) -> Result<Problem, Error> {

@@ -6,7 +6,8 @@
 
 use std::mem::MaybeUninit;
 
-use turntile_cpu::{Executor, RunError, Workspace, transpose_small};
+use turntile_cpu::out_of_place::Matrices;
+use turntile_cpu::{Executor, RunError, Workspace, transpose_into, transpose_small};
 
 /// Runs `executor` on elements of any type.
 pub fn run<T>(
@@ -61,6 +62,31 @@ pub fn run_small<T>(data: &mut [T], rows: usize, cols: usize) -> bool {
     let done = transpose_small(bytes, rows, cols, size_of::<T>());
     std::mem::forget(guard);
     done
+}
+
+/// Transposes elements of any type that can be copied from one slice to another.
+///
+/// # Panics
+/// When a slice is not as long as the matrices.
+pub fn run_into<T: Copy>(
+    to: &mut [T],
+    from: &[T],
+    [batch, rows, cols]: [usize; 3],
+    threads: usize,
+) {
+    let matrices = Matrices { batch, rows, cols, elem_bytes: size_of::<T>() };
+    let (bytes, from_bytes) = (size_of_val(to), size_of_val(from));
+    // SAFETY: both pointers are valid for these bytes and borrowed, `to` exclusively; any byte is a valid
+    // MaybeUninit<u8>; whole elements, which are `Copy`, are put in the place of others.
+    let (to, from) = unsafe {
+        (
+            std::slice::from_raw_parts_mut(to.as_mut_ptr().cast(), bytes),
+            std::slice::from_raw_parts(from.as_ptr().cast(), from_bytes),
+        )
+    };
+    let guard = AbortOnUnwind;
+    transpose_into(to, from, matrices, threads);
+    std::mem::forget(guard);
 }
 
 /// The bytes of `data`, to be permuted.

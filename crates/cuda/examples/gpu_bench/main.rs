@@ -6,6 +6,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod out_of_place;
 mod tables;
 mod timing;
 
@@ -32,6 +33,13 @@ fn main() {
             csv.push_str(&line);
         }
         fs::write(folder.join(format!("{name}.csv")), csv).expect("the folder is writable");
+    }
+    for (name, table) in out_of_place::ALL {
+        if asked.is_empty() || asked.iter().any(|a| a == name) {
+            println!("{name}");
+            let csv = table(&mut timer, &mut wrong);
+            fs::write(folder.join(format!("{name}.csv")), csv).expect("the folder is writable");
+        }
     }
     if asked.is_empty() || asked.iter().any(|a| a == "loading") {
         fs::write(folder.join("loading.csv"), Timer::loading()).expect("the folder is writable");

@@ -77,7 +77,7 @@ const RUNS: usize = 9;
 const MOST: usize = (8 << 30) + (64 << 20);
 
 pub struct Timer {
-    bench: Bench,
+    pub bench: Bench,
     data: DeviceBuffer<u8>,
     other: DeviceBuffer<u8>,
     workspace: DeviceBuffer<u8>,
@@ -92,7 +92,7 @@ impl Timer {
     }
 
     /// Median seconds of `work` on the stream.
-    fn median(&self, mut work: impl FnMut(&Bench)) -> f64 {
+    pub fn median(&self, mut work: impl FnMut(&Bench)) -> f64 {
         let [start, end] = [(); 2].map(|()| Event::new(EventFlags::DEFAULT).expect("an event"));
         let mut seconds: Vec<f64> = (0..RUNS + 2)
             .map(|_| {
@@ -108,11 +108,11 @@ impl Timer {
         seconds[RUNS / 2]
     }
 
-    fn addresses(&self) -> (u64, u64) {
+    pub fn addresses(&self) -> (u64, u64) {
         (self.data.as_device_ptr().as_raw(), self.other.as_device_ptr().as_raw())
     }
 
-    fn copy(&mut self, bytes: usize) -> f64 {
+    pub fn copy(&mut self, bytes: usize) -> f64 {
         if let Some(&seconds) = self.copies.get(&bytes) {
             return seconds;
         }

@@ -1,6 +1,7 @@
 //! Every kernel against the index maps, element by element, on a GPU.
 //!
-//! `gpu_conformance [small [SIDE] | padding | plans | full | huge | errors | graph]...`, all without arguments.
+//! `gpu_conformance [small [SIDE] | padding | plans | full | huge | errors | graph | into | into_full]...`, all
+//! without arguments.
 #![allow(unsafe_code, missing_docs)]
 
 mod cases;
@@ -8,6 +9,7 @@ mod cases;
 mod common;
 mod errors;
 mod large;
+mod out_of_place;
 mod padding;
 
 use common::Bench;
@@ -22,7 +24,7 @@ fn main() {
     let mut bench = Bench::new();
     println!("device {}", bench.gpu.limits().name);
     let mut failures = 0;
-    let sections: [(&str, Section); 7] = [
+    let sections: [(&str, Section); 9] = [
         ("small", &|bench| cases::small(bench, side)),
         ("padding", &padding::padding),
         ("plans", &large::plans),
@@ -30,6 +32,8 @@ fn main() {
         ("huge", &large::huge),
         ("errors", &errors::errors),
         ("graph", &errors::graph),
+        ("into", &|bench| out_of_place::small(bench, side)),
+        ("into_full", &out_of_place::full_chip),
     ];
     for (name, section) in sections {
         if asked(name) {

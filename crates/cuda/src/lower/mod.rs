@@ -90,7 +90,7 @@ struct At<'a> {
 }
 
 /// `blocks` as a launch takes them.
-fn groups(blocks: usize) -> Result<u32, Infeasible> {
+pub(crate) fn groups(blocks: usize) -> Result<u32, Infeasible> {
     if blocks <= i32::MAX as usize {
         Ok(blocks as u32)
     } else {
@@ -99,7 +99,7 @@ fn groups(blocks: usize) -> Result<u32, Infeasible> {
 }
 
 /// `bytes` of shared memory as a launch takes them.
-fn shared(bytes: usize, device: &Device) -> Result<u32, Infeasible> {
+pub(crate) fn shared(bytes: usize, device: &Device) -> Result<u32, Infeasible> {
     if bytes <= device.shared_bytes {
         Ok(bytes as u32)
     } else {
@@ -108,7 +108,7 @@ fn shared(bytes: usize, device: &Device) -> Result<u32, Infeasible> {
 }
 
 /// An extent as a 32-bit field.
-fn field(extent: usize) -> Result<u32, Infeasible> {
+pub(crate) fn field(extent: usize) -> Result<u32, Infeasible> {
     u32::try_from(extent).map_err(|_| Infeasible::NoKernel)
 }
 
@@ -121,12 +121,12 @@ fn pitch(row_bytes: usize, granule: usize) -> usize {
 }
 
 /// Vectors of a micro-block's row are this long; see `kernels/micro.cuh`.
-fn vector_bytes(word: usize) -> usize {
+pub(crate) fn vector_bytes(word: usize) -> usize {
     if word == 1 { 8 } else { 16 }
 }
 
 /// Threads so that each holds about 200 bytes: measured best on an H200 for instances of 50 KB (256
 /// threads) and 110 KB (512); 1024 threads lost 8 points on both.
-fn threads_for(bytes: usize, most: usize) -> usize {
+pub(crate) fn threads_for(bytes: usize, most: usize) -> usize {
     (bytes / 200).next_multiple_of(32).clamp(64, most)
 }

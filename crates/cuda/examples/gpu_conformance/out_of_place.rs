@@ -1,0 +1,306 @@
+//! Transpositions from one place to another: every way on small shapes, at sizes that fill the chip and
+//! beyond 2^32 elements; the ladder, the filter, and what is refused.
+
+use std::collections::BTreeMap;
+
+use cust::memory::{CopyDestination, DeviceBuffer};
+use turntile_cuda::out_of_place::choose;
+use turntile_cuda::out_of_place::gaussian::{self, Between};
+use turntile_cuda::out_of_place::ladder::{self, RUNGS, Rung};
+use turntile_cuda::out_of_place::program::{Buffer, Program, Step};
+use turntile_cuda::{CudaError, Loaded};
+use turntile_perm::Elementary;
+use turntile_plan::Problem;
+
+use crate::common::{Bench, memory};
+
+fn address(buffer: &DeviceBuffer<u8>) -> u64 {
+    buffer.as_device_ptr().as_raw()
+}
+
+fn run(bench: &Bench, loaded: &Loaded, places: &[(u64, usize)]) -> Result<(), CudaError> {
+    // SAFETY: the places are live allocations of the bench's context that nothing else uses.
+    unsafe { loaded.run_raw(bench.raw_stream(), places) }
+}
+
+fn whole(problem: &Problem) -> Elementary {
+    let (batch, rows, cols) = (problem.batch(), problem.rows(), problem.cols());
+    Elementary { batch, rows, mid: 1, cols, unit: 1 }
+}
+
+/// Room around matrices, so that they can lie off alignment and what is written beside them shows.
+const SKEW: usize = 64;
+
+/// All shapes up to `side` by `side`, and some with one longer side, every way, every byte compared.
+pub fn small(bench: &mut Bench, side: usize) -> usize {
+    let (to, from) = (memory(4 << 20), memory(4 << 20));
+    let mut runs: BTreeMap<String, usize> = BTreeMap::new();
+    let mut failures = 0;
+    let mut shapes: Vec<[usize; 2]> =
+        (1..=side).flat_map(|rows| (1..=side).map(move |cols| [rows, cols])).collect();
+    // With small sides asked for, fewer of these: for the tools that slow everything down.
+    let step = if side < 8 { 5 } else { 1 };
+    for short in [1, 2, 3, 4, 7, 8, 19, 32, 47, 63, 64, 65].into_iter().step_by(step) {
+        for long in [127, 128, 129, 255, 257, 1000, 1029, 2048].into_iter().step_by(step) {
+            shapes.extend([[short, long], [long, short]]);
+        }
+    }
+    shapes.extend([[128, 128], [127, 129], [131, 257], [256, 192], [130, 260], [300, 301]]);
+    for (turn, [rows, cols]) in shapes.into_iter().enumerate() {
+        for elem in [1, 2, 4, 8, 16, 12, 6, 40] {
+            let batch = [1, 2, 5][(turn + elem) % 3];
+            let problem = Problem::with_batch(batch, rows, cols, elem).expect("fits");
+            let bytes = problem.bytes();
+            if bytes > 2 << 20 {
+                continue;
+            }
+            let before: Vec<u8> =
+                (0..bytes + 2 * SKEW).map(|k| (k * 131 + k / 251 + k / 65521) as u8).collect();
+            let room: Vec<u8> = before.iter().map(|byte| byte ^ 0x5A).collect();
+            let least = (elem & elem.wrapping_neg()).min(16);
+            // Aligned, and by an element's alignment alone: the destination, the source.
+            for (to_skew, from_skew) in [(0, 0), (least, 0), (0, least), (least, 3 * least)] {
+                let alignment = if to_skew + from_skew == 0 { 16 } else { least };
+                if alignment == 16 && to_skew > 0 {
+                    continue;
+                }
+                let mut want = room.clone();
+                for k in 0..problem.len() {
+                    let (at, put) =
+                        (SKEW + from_skew + k * elem, SKEW + to_skew + problem.dest(k) * elem);
+                    want[put..put + elem].copy_from_slice(&before[at..at + elem]);
+                }
+                from.index(0..before.len()).copy_from(&before).expect("fits");
+                for way in choose::ways(&problem, alignment) {
+                    let swath = 1 + turn % 3;
+                    let call =
+                        match choose::call(way, swath, &problem, alignment, bench.gpu.device()) {
+                            Ok(call) => call,
+                            Err(why) => {
+                                *runs.entry(format!("declined {way:?}: {why}")).or_default() += 1;
+                                continue;
+                            }
+                        };
+                    *runs.entry(call.kernel()).or_default() += 1;
+                    to.index(0..room.len()).copy_from(&room).expect("fits");
+                    let step = Step { call, first: 0, second: Some(1) };
+                    let buffer = |what, written| Buffer { what, bytes, written };
+                    let buffers = vec![buffer("destination", true), buffer("source", false)];
+                    let program = Program { steps: vec![step], buffers, alignment };
+                    let loaded = bench.gpu.load([program]).expect("loads");
+                    let places = [
+                        (address(&to) + (SKEW + to_skew) as u64, bytes),
+                        (address(&from) + (SKEW + from_skew) as u64, bytes),
+                    ];
+                    let ran = run(bench, &loaded, &places);
+                    let ended = bench.stream.synchronize();
+                    let mut got = vec![0; room.len()];
+                    to.index(0..got.len()).copy_to(&mut got).expect("fits");
+                    if ran.is_err() || ended.is_err() || got != want {
+                        failures += 1;
+                        if failures < 20 {
+                            let wrong = (0..got.len()).filter(|&k| got[k] != want[k]).count();
+                            println!(
+                                "WRONG {batch} x {rows} x {cols} w{elem} skews {to_skew} {from_skew} {}: \
+                                 {wrong} bytes, {ran:?} {ended:?}",
+                                call.kernel()
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+    for (what, count) in &runs {
+        println!("  {count:8} {what}");
+    }
+    failures + small_ladder(bench) + filters(bench) + refusals(bench)
+}
+
+/// Fills `from`, runs, and counts elements of `to` that `e` does not put there.
+fn compare(
+    bench: &mut Bench,
+    loaded: &Loaded,
+    [to, from]: [&DeviceBuffer<u8>; 2],
+    (e, elem): (Elementary, usize),
+    what: &str,
+) -> usize {
+    let bytes = e.len() * elem;
+    bench.fill(address(from), e.len(), elem);
+    let ran = run(bench, loaded, &[(address(to), bytes), (address(from), bytes)]);
+    let (wrong, first) = bench.wrong(address(to), e, elem);
+    if ran.is_err() || wrong > 0 {
+        println!("  WRONG {what}: {wrong} elements, the first at {first}, {ran:?}");
+    }
+    usize::from(ran.is_err() || wrong > 0)
+}
+
+/// Every rung with every tile and block rows on ragged shapes.
+fn small_ladder(bench: &mut Bench) -> usize {
+    let (to, from) = (memory(4 << 20), memory(4 << 20));
+    let (mut failures, mut count) = (0, 0);
+    for rung in &RUNGS {
+        for (tile, block_rows) in rung.sizes() {
+            for (rows, cols) in
+                [(1, 1), (5, 3), (64, 96), (97, 131), (1, 777), (777, 1), (999, 1001)]
+            {
+                let program = ladder::program(rung, tile, block_rows, rows, cols).expect("has one");
+                let loaded = bench.gpu.load([program]).expect("loads");
+                let e = if rung.transposes() {
+                    Elementary { batch: 1, rows, mid: 1, cols, unit: 1 }
+                } else {
+                    Elementary { batch: 1, rows: 1, mid: 1, cols: rows * cols, unit: 1 }
+                };
+                let what = format!("{} {tile} x {block_rows}, {rows} x {cols}", rung.name);
+                bench.fill(address(&to), 0, 4);
+                failures += compare(bench, &loaded, [&to, &from], (e, 4), &what);
+                count += 1;
+            }
+        }
+    }
+    println!("  ladder: {count} runs, {failures} wrong");
+    failures
+}
+
+/// The recursive filter against the host's.
+fn filters(bench: &mut Bench) -> usize {
+    let mut failures = 0;
+    let rung = |name| Between::Ladder(Rung::named(name).expect("is one"), 32, 8);
+    let ways = [rung("padded"), rung("parallel-write"), Between::Default, Between::InPlace];
+    for (rows, cols, sigma) in [
+        (1, 1, 1.0),
+        (7, 5, 2.0),
+        (64, 48, 4.0),
+        (333, 257, 10.0),
+        (1024, 768, 30.0),
+        (1, 100, 3.0),
+    ] {
+        let image: Vec<f32> =
+            (0..rows * cols).map(|k| ((k * 7919) % 1013) as f32 / 1013.0).collect();
+        let want = gaussian::on_host(&image, rows, cols, sigma);
+        for way in ways {
+            let program = match gaussian::program(rows, cols, sigma, way, &bench.gpu) {
+                Ok(program) => program,
+                Err(error) => {
+                    println!("  FAILED {way:?}: {error}");
+                    failures += 1;
+                    continue;
+                }
+            };
+            let buffers: Vec<_> =
+                program.buffers.iter().map(|buffer| memory(buffer.bytes.max(16))).collect();
+            let places: Vec<_> =
+                buffers.iter().map(|memory| (address(memory), memory.len())).collect();
+            let bytes: Vec<u8> = image.iter().flat_map(|x| x.to_ne_bytes()).collect();
+            buffers[0].index(0..bytes.len()).copy_from(&bytes).expect("fits");
+            let loaded = bench.gpu.load([program]).expect("loads");
+            let ran = run(bench, &loaded, &places);
+            let ended = bench.stream.synchronize();
+            let mut got = vec![0; bytes.len()];
+            buffers[1].index(0..bytes.len()).copy_to(&mut got).expect("fits");
+            let got = got.as_chunks().0.iter().map(|x| f32::from_ne_bytes(*x));
+            let worst = got.zip(&want).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            let right = ran.is_ok() && ended.is_ok() && worst < 1e-3;
+            println!(
+                "  filter {rows} x {cols}, sigma {sigma}, {}: differs by {worst:e}",
+                name(way)
+            );
+            failures += usize::from(!right);
+        }
+    }
+    failures
+}
+
+fn name(way: Between) -> &'static str {
+    match way {
+        Between::Ladder(rung, ..) => rung.name,
+        Between::Default => "default",
+        Between::InPlace => "in place",
+        Between::Nothing => "nothing",
+    }
+}
+
+/// What cannot be right is refused before anything runs.
+fn refusals(bench: &mut Bench) -> usize {
+    let problem = Problem::new(500, 300, 4).expect("fits");
+    let programs = choose::programs(&problem, bench.gpu.device()).expect("has kernels");
+    let loaded = bench.gpu.load(programs).expect("loads");
+    let (data, bytes) = (memory(2 * problem.bytes() + 64), problem.bytes());
+    let (start, end) = (address(&data), address(&data) + bytes as u64);
+    let identity = Elementary { batch: 1, rows: 1, mid: 1, cols: 2 * problem.len(), unit: 1 };
+    bench.fill(start, identity.cols, 4);
+    let answer = |places: &[(u64, usize)]| run(bench, &loaded, places);
+    let right = [
+        matches!(answer(&[(start, bytes), (end - 4, bytes)]), Err(CudaError::Overlap { .. })),
+        matches!(answer(&[(start, bytes), (start, bytes)]), Err(CudaError::Overlap { .. })),
+        matches!(answer(&[(start, bytes - 1), (end, bytes)]), Err(CudaError::Short { .. })),
+        matches!(answer(&[(start, bytes), (end + 2, bytes)]), Err(CudaError::Misaligned { .. })),
+        matches!(answer(&[(0, bytes), (end, bytes)]), Err(CudaError::Null { .. })),
+        matches!(answer(&[(start, bytes)]), Err(CudaError::Buffers { need: 2, have: 1 })),
+    ];
+    let untouched = bench.wrong(start, identity, 4).0 == 0;
+    println!("  refused: {right:?}, data untouched: {untouched}");
+    right.iter().chain([&untouched]).filter(|right| !**right).count()
+}
+
+/// Sizes that fill the chip, every way, compared on the device; and more than 2^32 elements.
+pub fn full_chip(bench: &mut Bench) -> usize {
+    let mut failures = 0;
+    let cases = [
+        (1, 16384, 16384, 4),
+        (1, 20000, 12000, 4),
+        (1, 16381, 20011, 4),
+        (1, 7919, 30011, 1),
+        (1, 20011, 16381, 2),
+        (1, 10007, 9973, 8),
+        (1, 9973, 5003, 16),
+        (1, 12001, 8000, 12),
+        (1, 9000, 7001, 3),
+        (1, 10_000_000, 3, 4),
+        (1, 3, 10_000_000, 4),
+        (1, 9_999_991, 7, 1),
+        (1, 7, 9_999_991, 1),
+        (1, 4_000_000, 64, 4),
+        (1, 41, 3_000_001, 2),
+        (1, 1_000_000, 40, 4),
+        (1, 40, 1_000_000, 8),
+        (256, 2048, 1408, 2),
+        (100_000, 64, 48, 4),
+        (3_000_000, 3, 5, 4),
+        (5_000_001, 7, 3, 1),
+    ];
+    for (batch, rows, cols, elem) in cases {
+        let problem = Problem::with_batch(batch, rows, cols, elem).expect("fits");
+        let (to, from) = (memory(problem.bytes()), memory(problem.bytes()));
+        for (nth, way) in choose::ways(&problem, 16).into_iter().enumerate() {
+            let call = match choose::call(way, way.swath(), &problem, 16, bench.gpu.device()) {
+                Ok(call) => call,
+                Err(why) => {
+                    println!("  {way:?} declined: {why}");
+                    continue;
+                }
+            };
+            let mut program =
+                choose::programs(&problem, bench.gpu.device()).expect("has kernels").swap_remove(0);
+            program.steps[0].call = call;
+            let loaded = bench.gpu.load([program]).expect("loads");
+            let what = format!("{batch} x {rows} x {cols} w{elem} {}", call.kernel());
+            for _ in 0..if nth == 0 { 5 } else { 1 } {
+                failures += compare(bench, &loaded, [&to, &from], (whole(&problem), elem), &what);
+            }
+        }
+        println!("  {batch} x {rows} x {cols} w{elem} compared");
+    }
+    for (rows, cols, elem) in
+        [(65536 + 64, 65537, 1), (3, 1 << 31, 1), (1 << 31, 3, 1), (46400, 51200, 4)]
+    {
+        let problem = Problem::new(rows, cols, elem).expect("fits");
+        let (to, from) = (memory(problem.bytes()), memory(problem.bytes()));
+        let programs = choose::programs(&problem, bench.gpu.device()).expect("has kernels");
+        let loaded = bench.gpu.load(programs).expect("loads");
+        let what = format!("{rows} x {cols} w{elem}");
+        failures += compare(bench, &loaded, [&to, &from], (whole(&problem), elem), &what);
+        println!("  {what} compared");
+    }
+    failures
+}

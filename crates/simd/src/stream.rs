@@ -1,0 +1,72 @@
+//! Runs of bytes written past the caches: a line that is written whole need not be read first.
+#![allow(unsafe_code)]
+
+use crate::Byte;
+
+/// Copies `from` to `to`: whole 64-byte lines past the caches, where the machine has stores for that, the
+/// bytes before the first and after the last through them. [`fence`] before another thread is told.
+///
+/// # Safety
+/// `to` is valid for writes of `from.len()` bytes, which are not those of `from`, and nobody else touches
+/// them meanwhile.
+pub unsafe fn stream_raw(from: &[Byte], to: *mut Byte) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
+        const LINE: usize = 64;
+        let head = (to.align_offset(LINE)).min(from.len());
+        let lines = (from.len() - head) / LINE;
+        let (first, rest) = from.split_at(head);
+        let (middle, last) = rest.split_at(lines * LINE);
+        // SAFETY: the three parts of `from` go to the three parts of `to`, in bounds; `to + head` is a
+        // multiple of 64 where there are lines.
+        unsafe {
+            to.copy_from_nonoverlapping(first.as_ptr(), first.len());
+            let (source, place) = (middle.as_ptr(), to.add(head));
+            for k in (0..middle.len()).step_by(LINE) {
+                for part in (0..LINE).step_by(size_of::<__m128i>()) {
+                    let vector = _mm_loadu_si128(source.add(k + part).cast());
+                    _mm_stream_si128(place.add(k + part).cast(), vector);
+                }
+            }
+            to.add(head + middle.len()).copy_from_nonoverlapping(last.as_ptr(), last.len());
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    // SAFETY: the caller's.
+    unsafe {
+        to.copy_from_nonoverlapping(from.as_ptr(), from.len())
+    };
+}
+
+/// Orders what was streamed before whatever this thread writes next.
+pub fn fence() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86-64 machine has it.
+    unsafe {
+        std::arch::x86_64::_mm_sfence()
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_length_at_every_alignment() {
+        let from: Vec<Byte> = (0..400).map(|k| Byte::new(k as u8)).collect();
+        for start in 0..70 {
+            for len in [0, 1, 15, 63, 64, 65, 127, 128, 129, 200, 300] {
+                let mut to = vec![0xEEu8; 400];
+                // SAFETY: `start + len` bytes are in bounds of both.
+                unsafe { stream_raw(&from[start / 3..][..len], to.as_mut_ptr().add(start).cast()) };
+                fence();
+                for (k, &got) in to.iter().enumerate() {
+                    let inside = (start..start + len).contains(&k);
+                    let want = if inside { (start / 3 + k - start) as u8 } else { 0xEE };
+                    assert_eq!(got, want, "{start} {len} {k}");
+                }
+            }
+        }
+    }
+}
