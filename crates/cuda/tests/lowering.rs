@@ -121,7 +121,7 @@ fn what_a_device_lacks_is_an_answer() {
     };
     assert_eq!(answer(Scope::Grid), Err(Infeasible::NoBarrier { scope: "the grid" }));
     assert_eq!(answer(Scope::Cluster(4)), Err(Infeasible::NoBarrier { scope: "a cluster" }));
-    assert!(matches!(answer(Scope::Group), Err(Infeasible::OnChip { have: 48_896, .. })));
+    assert!(matches!(answer(Scope::Group), Err(Infeasible::OnChip { have: 49_152, .. })));
 }
 
 /// No plan that the planner makes for an H200 may name more workspace bytes than it has planned.
