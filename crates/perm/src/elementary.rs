@@ -116,6 +116,10 @@ impl Elementary {
 /// `[outer][mid][inner]` to `[inner][mid][outer]`, on positions.
 fn swap_outer(s: usize, outer: usize, mid: usize, inner: usize) -> usize {
     let (rest, i) = (s / inner, s % inner);
+    // Saves a division.
+    if mid == 1 {
+        return i * outer + rest;
+    }
     let (o, m) = (rest / mid, rest % mid);
     (i * mid + m) * outer + o
 }

@@ -22,7 +22,22 @@ pub fn seconds(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
     };
     let speed = limits.rates.copy * threads as f64 * fraction;
     let start = limits.rates.start + limits.rates.fork * (threads - 1) as f64;
-    start + waits(stage, elem_bytes, limits) + 2.0 * bytes / speed
+    let moving = (2.0 * bytes / speed).max(swapping(stage, elem_bytes, limits));
+    start + waits(stage, elem_bytes, limits) + moving
+}
+
+/// Seconds that the blocks of a GPU take at least to swap tiles, each a pair, however small: small
+/// squares are better held several in a block. 12.96 million floats as squares of 2 to 25 took 8 ns each,
+/// those of 32 less than 2 (three-stage with m = n, `tiles/three_stage_7200x1800_swapped.csv`).
+fn swapping(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
+    let (Method::TileSwap { tile }, StageShape::Elementary(e)) = (stage.method, stage.shape) else {
+        return 0.0;
+    };
+    let vectors = tile.is_power_of_two() && tile >= 16 && (e.rows * elem_bytes).is_multiple_of(16);
+    match limits.kind {
+        DeviceKind::Host => 0.0,
+        DeviceKind::Gpu => stage.launch.groups as f64 * if vectors { 1.5e-9 } else { 8.0e-9 },
+    }
 }
 
 /// Seconds that the chunks of a gather pass wait, one after the other, or the steps of rows.
@@ -168,7 +183,7 @@ fn gpu_fraction(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
         (Method::PttwacOnChip { .. }, _) => busy * plain,
         (Method::PttwacGlobal { .. }, shape) => {
             let short = if has_short_cycles(&shape) { 0.85 } else { 1.0 };
-            by_words(plain * whole_lines(unit_bytes), unit_bytes) * short
+            busy * by_words(plain * whole_lines(unit_bytes), unit_bytes) * short
         }
         // One worker a cycle is enough, and needs no claims, where cycles are short, as those of sides
         // that are powers of two: 83-89% of copy at cycles of 2 to 23, where PTTWAC has 45-78%.

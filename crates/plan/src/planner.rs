@@ -225,8 +225,14 @@ impl Planner {
         let (mut units, mut short) = (self.limits.units, None);
         let mut slow = None;
         loop {
-            let limits = Limits { units, ..self.limits.clone() };
-            match self.stage_on(&limits, step, problem) {
+            let fewer;
+            let limits = if units == self.limits.units {
+                &self.limits
+            } else {
+                fewer = Limits { units, ..self.limits.clone() };
+                &fewer
+            };
+            match self.stage_on(limits, step, problem) {
                 // Cycles without flags are for when nothing else is left.
                 Ok(found) if found.1.method == Method::PerCycle => slow = slow.or(Some(found)),
                 Ok(found) => return Ok(found),

@@ -107,7 +107,11 @@ pub const GPU: [Class; 7] = [
     },
     // Weights of two bytes; many small matrices.
     Class { name: "batch", words: &[2], shapes: &[(256, 2048, 1408), (64, 7168, 2048)] },
-    Class { name: "small-batch", words: &[4], shapes: &[(100_000, 64, 48)] },
+    Class {
+        name: "small-batch",
+        words: &[4],
+        shapes: &[(100_000, 64, 48), (1_000_000, 16, 16), (200_000, 32, 32)],
+    },
 ];
 
 /// More, to be asked for by name: what a start costs; more than half of a GPU's memory.
