@@ -16,10 +16,8 @@ const IN_REACH: f64 = 5.0;
 /// reach before further tiles of any. At least one.
 pub fn candidates(planner: &Planner, problem: &Problem) -> Result<Vec<Plan>, Error> {
     // Fails with the reason when no candidate serves the problem.
-    let best = planner.plan(problem)?;
-    let mut all = planner.survey(problem).candidates;
-    // The one that knows why better routes were not feasible.
-    all[0] = best;
+    planner.plan(problem)?;
+    let all = planner.survey(problem).candidates;
     let (reach, mut seen) = (IN_REACH * all[0].seconds, HashSet::new());
     let (mut first, rest): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|plan| plan.seconds <= reach && seen.insert(plan.route));
