@@ -168,6 +168,8 @@ fn entry(item: &'static Item, bench: &mut Bench, args: &ReportArgs) -> Entry {
 fn draw(item: &Item, table: &Table, out: &Path) -> Result<(), Failure> {
     for view in item.views {
         if let (Some(name), Some(svg)) = (view.picture(), view.svg(table)?) {
+            #[cfg(feature = "png")]
+            fs::write(out.join(format!("{}{name}.png", item.id)), plot::png(&svg)?)?;
             fs::write(out.join(format!("{}{name}.svg", item.id)), svg)?;
         }
     }

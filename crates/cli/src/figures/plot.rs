@@ -204,6 +204,23 @@ pub fn map(table: &Table, xy: [&str; 2], value: &str, log: bool) -> Result<Strin
     Ok(svg)
 }
 
+/// A picture as PNG, in twice as many points each way, its text in the system's fonts.
+#[cfg(feature = "png")]
+pub fn png(svg: &str) -> Result<Vec<u8>, Failure> {
+    use resvg::{tiny_skia, usvg};
+    const SCALE: f32 = 2.0;
+    let mut options = usvg::Options::default();
+    options.fontdb_mut().load_system_fonts();
+    let wrong = |error: &dyn std::fmt::Display| Failure::Picture(error.to_string());
+    let tree = usvg::Tree::from_str(svg, &options).map_err(|error| wrong(&error))?;
+    let size = tree.size().to_int_size().scale_by(SCALE).ok_or_else(|| wrong(&"no size"))?;
+    let mut image = tiny_skia::Pixmap::new(size.width(), size.height())
+        .ok_or_else(|| wrong(&"no memory for the image"))?;
+    let twice = tiny_skia::Transform::from_scale(SCALE, SCALE);
+    resvg::render(&tree, twice, &mut image.as_mut());
+    image.encode_png().map_err(|error| wrong(&error))
+}
+
 /// A number in few digits.
 fn short(value: f64) -> String {
     match value.abs() {
@@ -218,6 +235,17 @@ fn short(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(feature = "png")]
+    #[test]
+    fn pictures_become_images() {
+        let mut table = Table::new(&["x", "y"]);
+        table.push(["1", "2"].map(String::from));
+        table.push(["3", "4"].map(String::from));
+        let image = png(&curves(&table, "x", &["y"], &[], [false; 2]).unwrap()).unwrap();
+        assert!(image.starts_with(b"\x89PNG") && image.len() > 1000);
+        assert!(png("<svg").is_err());
+    }
 
     #[test]
     fn pictures_hold_every_point() {
