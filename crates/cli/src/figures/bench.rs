@@ -5,12 +5,14 @@ use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use turntile::Planned;
+use turntile::gpu::out_of_place::program::Program;
 use turntile::gpu::{Gpu, Stopwatch};
 use turntile::plan::{
     DeviceKind, FlagLayout, Launch, Limits, Method, Plan, Problem, Stage, StageShape, Tile, method,
 };
 use turntile_cuda::Work;
 use turntile_cuda::lower::{Holding, lower_all, move_held};
+use turntile_perm::Elementary;
 
 use super::Failure;
 use crate::bench::{Memory, Pages};
@@ -305,6 +307,53 @@ impl Bench {
                 right(&shape, watch.wrong_swapped(e, elem_bytes, &prepared)?)?;
             }
             self.median(|| Ok(watch.time(&prepared)?))
+        });
+        self.put_back(watch);
+        seconds
+    }
+
+    /// A GPU's program from one place to another, buffers `[destination, source]`, compared with what `e`
+    /// does.
+    pub fn program(
+        &mut self,
+        program: Program,
+        e: Elementary,
+        elem_bytes: usize,
+    ) -> Result<Speed, Failure> {
+        let (gpu, mut watch) = self.watch()?;
+        let seconds = gpu.load([program]).map_err(Failure::from).and_then(|loaded| {
+            right(&e, watch.wrong_loaded(e, elem_bytes, &loaded)?)?;
+            self.median(|| Ok(watch.time_loaded(&loaded)?))
+        });
+        self.put_back(watch);
+        self.speed(e.len() * elem_bytes, seconds?)
+    }
+
+    /// Seconds of a filter's program, buffers `[image, filtered, ..]`, compared with `want` where given.
+    pub fn filter(
+        &mut self,
+        program: Program,
+        image: &[f32],
+        want: Option<&[f32]>,
+    ) -> Result<f64, Failure> {
+        let (gpu, mut watch) = self.watch()?;
+        let filtered = program.buffers[0].bytes.next_multiple_of(256);
+        let seconds = gpu.load([program]).map_err(Failure::from).and_then(|loaded| {
+            let bytes: Vec<u8> = image.iter().flat_map(|value| value.to_ne_bytes()).collect();
+            watch.put(0, &bytes)?;
+            watch.time_loaded(&loaded)?;
+            if let Some(want) = want {
+                let mut bytes = bytes;
+                watch.take(filtered, &mut bytes)?;
+                let got =
+                    bytes.chunks_exact(4).map(|b| f32::from_ne_bytes([b[0], b[1], b[2], b[3]]));
+                // Single precision, summed in another order; never right when not a number.
+                let close =
+                    |(got, want): (f32, &f32)| (got - want).abs() <= 1e-3 * want.abs().max(1.0);
+                let wrong = got.zip(want).filter(|&pair| !close(pair)).count();
+                right(&"recursive filter", wrong as u64)?;
+            }
+            self.median(|| Ok(watch.time_loaded(&loaded)?))
         });
         self.put_back(watch);
         seconds

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `items` | the table of items: what each shows, and from where |
 //! | `bench` | a device to verify and to time on: the host or a GPU |
-//! | `squares`, `padding`, `cycles`, `conflicts`, `tiles`, `moves`, `plans`, `asta`, `names` | what the items measure |
+//! | `squares`, `padding`, `cycles`, `conflicts`, `tiles`, `moves`, `plans`, `asta`, `names`, `ladder` | what the items measure |
 //! | `table` | a CSV file, which is also the record that an item is done |
 //! | `views`, `plot` | tables and pictures of it |
 //! | `page` | the page |
@@ -15,6 +15,7 @@ mod bench;
 mod conflicts;
 mod cycles;
 mod items;
+mod ladder;
 mod moves;
 mod names;
 mod padding;
