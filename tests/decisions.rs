@@ -18,6 +18,7 @@ fn routes_of_named_problems() {
         ("h200", 10_000_000, 8, 4, "skinny"),
         ("h200", 9_999_991, 7, 4, "aligned-slots"),
         ("h200", 1, 77, 4, "nothing"),
+        ("h200", 20_000, 12_000, 1, "square-tile"),
         ("host", 8192, 8192, 4, "square"),
         ("host", 4093, 8191, 4, "aligned-slots"),
         ("host", 64, 48, 4, "on-chip"),
@@ -28,6 +29,23 @@ fn routes_of_named_problems() {
         let plan = plan(limits, rows, cols, elem_bytes);
         assert_eq!(plan.route, route, "{plan:#}");
     }
+}
+
+/// Many small squares are held several in a block, large ones swapped; tiles of words of 8 bytes are
+/// small enough for two blocks a multiprocessor, super-elements of bytes multiples of a wide word.
+#[test]
+fn what_the_h200_was_measured_to_want() {
+    let of = |batch, rows, cols, elem_bytes| {
+        let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
+        Planner::new(Limits::h200()).plan(&problem).unwrap()
+    };
+    for (side, route) in [(4, "on-chip"), (24, "on-chip"), (64, "square"), (1000, "square")] {
+        let plan = of(1_000_000 / side, side, side, 4);
+        assert_eq!(plan.route, route, "{plan:#}");
+    }
+    assert_eq!(of(1, 19_968, 12_032, 8).tile.m, 64);
+    let plan = of(1, 7_188_528, 35, 1);
+    assert!(plan.route == "aligned-slots" || plan.tile.m % 16 == 0, "{plan:#}");
 }
 
 /// Thesis section 4.8.3: the three-stage method beats the four-stage one on a K20, which fusion

@@ -73,10 +73,14 @@ pub(super) fn choose(
     Ok(fitting)
 }
 
+/// Bytes of the widest word that devices move.
+const WORD_BYTES: usize = 16;
+
 /// All pairs of proper divisors whose tile fits on chip, as the staged routes use them.
 ///
 /// Under the cost model, for each `n`, only the largest `m` whose tile fits on chip once and the
-/// largest whose tile fits twice, as moving it takes: longer super-elements never cost more.
+/// largest whose tile fits twice, as moving it takes, of all and of those that wide words divide: longer
+/// super-elements of as wide words never cost more.
 pub(super) fn pairs(ask: &Ask) -> Result<Vec<Tile>, Infeasible> {
     let Ask { problem, limits, rule, .. } = *ask;
     something_moves(problem)?;
@@ -89,8 +93,18 @@ pub(super) fn pairs(ask: &Ask) -> Result<Vec<Tile>, Infeasible> {
     let tiles: Vec<Tile> = match rule {
         TileRule::CostModel => across
             .flat_map(|n| {
-                let largest = [fitting(n, 1).last(), fitting(n, 2).last()];
-                largest.into_iter().flatten().map(move |m| Tile { m, n })
+                let wide = |m: &usize| (m * problem.elem_bytes()).is_multiple_of(WORD_BYTES);
+                let mut largest: Vec<usize> = [1, 2]
+                    .map(|copies| {
+                        [fitting(n, copies).last(), fitting(n, copies).filter(wide).last()]
+                    })
+                    .into_iter()
+                    .flatten()
+                    .flatten()
+                    .collect();
+                largest.sort_unstable();
+                largest.dedup();
+                largest.into_iter().map(move |m| Tile { m, n })
             })
             .collect(),
         TileRule::Thesis | TileRule::Exhaustive => {
