@@ -1,13 +1,13 @@
 //! The cases, table by table.
 
 use turntile_perm::{Elementary, Slots};
-use turntile_plan::{Direction, FlagLayout, Limits, Method, Planner, Problem, Scope, StageShape};
+use turntile_plan::{Direction, FlagLayout, Method, Scope, StageShape};
 
 use crate::timing::{Case, What};
 
 type Table = (&'static str, fn() -> Vec<Case>);
 
-pub const ALL: [Table; 8] = [
+pub const ALL: [Table; 7] = [
     ("square", square),
     ("tiles", tiles),
     ("moves", moves),
@@ -15,7 +15,6 @@ pub const ALL: [Table; 8] = [
     ("on_chip", on_chip),
     ("slots", slots),
     ("words", words),
-    ("routes", routes),
 ];
 
 const GLOBAL: What = What::Method(Method::PttwacGlobal { flags: FlagLayout::PACKED });
@@ -262,56 +261,6 @@ fn slots() -> Vec<Case> {
             };
             with("gather", StageShape::SlotGather { batch: 1, slots, direction }, GRID);
             with("move", StageShape::SlotMove { batch: 1, slots, direction }, GLOBAL);
-        }
-    }
-    cases
-}
-
-/// Whole plans: the best of every route, as the planner has it for an H200.
-fn routes() -> Vec<Case> {
-    let planner = Planner::new(Limits::h200());
-    let problems = [
-        (16384, 16384, 4),
-        (7200, 1800, 4),
-        (5100, 2500, 4),
-        (4000, 3200, 4),
-        (3300, 3900, 4),
-        (2500, 5100, 4),
-        (1800, 7200, 4),
-        (3001, 3989, 4),
-        (2503, 4999, 4),
-        (19968, 12032, 4),
-        (16384, 8192, 4),
-        (32768, 24576, 4),
-        (65536, 4096, 4),
-        (20000, 12000, 4),
-        (20000, 12000, 8),
-        (20000, 12000, 2),
-        (20000, 12000, 16),
-        (20000, 12000, 1),
-        (16381, 20011, 4),
-        (20011, 16381, 4),
-        (40009, 10007, 4),
-        (7919, 3001, 4),
-        (30011, 30000, 4),
-        (10_000_000, 3, 4),
-        (10_000_000, 8, 4),
-        (10_000_000, 19, 4),
-        (4_000_000, 64, 4),
-        (3, 10_000_000, 4),
-        (64, 4_000_000, 4),
-        (9_999_991, 7, 4),
-    ];
-    let mut cases = Vec::new();
-    for (rows, cols, word) in problems {
-        let problem = Problem::new(rows, cols, word).expect("fits");
-        let e = Elementary { batch: 1, rows, mid: 1, cols, unit: 1 };
-        for plan in
-            planner.survey(&problem).candidates.into_iter().filter(|plan| plan.seconds < 0.02)
-        {
-            let name = plan.route.to_owned();
-            let shape = StageShape::Elementary(e);
-            cases.push(Case { name, shape, word, what: What::Plan(plan), threads: 256 });
         }
     }
     cases

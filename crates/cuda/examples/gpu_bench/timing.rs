@@ -13,7 +13,7 @@ use turntile_cuda::family::Family;
 use turntile_cuda::lower::{lower, through_registers};
 use turntile_cuda::{Infeasible, Work};
 use turntile_perm::Elementary;
-use turntile_plan::{Launch, Method, Plan, Stage, StageShape};
+use turntile_plan::{Launch, Method, Stage, StageShape};
 
 use crate::common::{Bench, memory, run};
 
@@ -28,8 +28,6 @@ pub enum What {
     ThroughRegisters,
     /// The permutation out of place, without flags: super-elements of at most 512 bytes.
     Permuted,
-    /// Every stage of a plan.
-    Plan(Plan),
 }
 
 #[derive(Clone)]
@@ -146,9 +144,6 @@ impl Timer {
                 .ok_or(Infeasible::NoKernel)
                 .and_then(|e| through_registers(e, case.word, 16)),
             What::Permuted => Err(Infeasible::NoKernel),
-            What::Plan(plan) => {
-                return Work::of_plan(plan, 16, device).map_err(|error| error.to_string());
-            }
         };
         let call = call.map_err(|why| why.to_string())?;
         Ok(Work { calls: vec![call], bytes: shape.len() * case.word, alignment: 16 })
