@@ -16,6 +16,8 @@ pub struct Matrices {
     pub cols: usize,
     /// Bytes of an element.
     pub elem_bytes: usize,
+    /// Where in a line of memory the destination begins: its address modulo 64, or as far as it is known.
+    pub begins: usize,
 }
 
 /// Bytes of a column of a tile, which is written as a row, and of its row, where columns are whole lines and
@@ -58,8 +60,7 @@ impl Matrices {
     /// Rows and columns of a tile; a short side leaves the other one more.
     pub fn tile(&self) -> [usize; 2] {
         let most = |bytes: usize| (bytes / self.elem_bytes.max(1)).max(1);
-        let whole = (self.rows * self.elem_bytes).is_multiple_of(LINE);
-        let [tall, wide] = (if whole { WHOLE_LINES } else { PARTIAL_LINES }).map(most);
+        let [tall, wide] = (if self.whole() { WHOLE_LINES } else { PARTIAL_LINES }).map(most);
         let area = tall * wide;
         if self.cols < wide {
             [(area / self.cols.max(1)).max(1).min(self.rows.max(1)), self.cols.max(1)]
@@ -68,6 +69,20 @@ impl Matrices {
         } else {
             [tall, wide]
         }
+    }
+
+    /// Whether the rows of the destination are whole lines.
+    fn whole(&self) -> bool {
+        (self.rows * self.elem_bytes).is_multiple_of(LINE)
+    }
+
+    /// Rows by which the first row of tiles is lower than the others, so that these begin on lines of the
+    /// destination.
+    fn short_of(&self) -> usize {
+        let lead = (LINE - self.begins % LINE) % LINE;
+        let lines = self.streams() && self.whole() && lead.is_multiple_of(self.elem_bytes.max(1));
+        let tall = self.tile()[0];
+        if lines && lead > 0 { tall - lead / self.elem_bytes % tall } else { 0 }
     }
 
     /// Whether tiles go through a buffer and past the caches.
@@ -83,7 +98,7 @@ impl Matrices {
     /// Tiles of a matrix, down and across.
     fn across(&self) -> [usize; 2] {
         let [tall, wide] = self.tile();
-        [self.rows.div_ceil(tall), self.cols.div_ceil(wide)]
+        [(self.rows + self.short_of()).div_ceil(tall), self.cols.div_ceil(wide)]
     }
 
     /// Tiles of all matrices.
@@ -100,10 +115,12 @@ impl Matrices {
     pub fn nth(&self, n: usize) -> Tile {
         let ([tall, wide], [down, across]) = (self.tile(), self.across());
         let (matrix, n) = (n / (down * across), n % (down * across));
-        let (i, j) = (n / across * tall, n % across * wide);
+        let (above, j) = (n / across * tall, n % across * wide);
+        let i = above.saturating_sub(self.short_of());
+        let end = (above + tall - self.short_of()).min(self.rows);
         let first = matrix * self.rows * self.cols;
         let block = Block {
-            rows: tall.min(self.rows - i),
+            rows: end - i,
             cols: wide.min(self.cols - j),
             from_pitch: self.cols,
             to_pitch: self.rows,
@@ -135,10 +152,21 @@ mod tests {
     #[test]
     fn tiles_cover_every_element_once() {
         for (batch, rows, cols) in
-            [(1, 1, 1), (2, 3, 700), (1, 700, 3), (3, 130, 257), (1, 1000, 64)]
+            [(1, 1, 1), (2, 3, 700), (1, 700, 3), (3, 130, 257), (1, 1000, 64), (2, 1024, 3)]
         {
-            for elem_bytes in [1, 4, 16, 100, 5000] {
-                let all = Matrices { batch, rows, cols, elem_bytes };
+            for (elem_bytes, begins) in [
+                (1, 0),
+                (1, 37),
+                (4, 0),
+                (4, 16),
+                (4, 60),
+                (16, 16),
+                (16, 4),
+                (64, 8),
+                (100, 0),
+                (5000, 16),
+            ] {
+                let all = Matrices { batch, rows, cols, elem_bytes, begins };
                 let mut seen = vec![0; batch * rows * cols];
                 for n in 0..all.tiles() {
                     let Tile { from, to, block } = all.nth(n);
@@ -158,9 +186,22 @@ mod tests {
     }
 
     #[test]
+    fn tiles_begin_on_lines() {
+        for begins in [0, 16, 32, 48] {
+            let all = Matrices { batch: 2, rows: 1600, cols: 300, elem_bytes: 4, begins };
+            assert!(all.streams());
+            let on_lines = |n: usize| (all.nth(n).to + begins).is_multiple_of(LINE);
+            let tiles = (0..all.tiles()).filter(|&n| all.nth(n).block.rows == all.tile()[0]);
+            assert!(tiles.clone().count() > 100 && tiles.into_iter().all(on_lines));
+        }
+    }
+
+    #[test]
     fn threads_where_they_pay() {
-        let parts = |rows, cols| Matrices { batch: 1, rows, cols, elem_bytes: 4 }.parts(8);
+        let parts =
+            |rows, cols| Matrices { batch: 1, rows, cols, elem_bytes: 4, begins: 0 }.parts(8);
         assert_eq!((parts(64, 48), parts(300, 300), parts(4000, 3000)), (1, 1, 8));
-        assert_eq!(Matrices { batch: 0, rows: 3, cols: 3, elem_bytes: 4 }.tiles(), 0);
+        let none = Matrices { batch: 0, rows: 3, cols: 3, elem_bytes: 4, begins: 0 };
+        assert_eq!(none.tiles(), 0);
     }
 }

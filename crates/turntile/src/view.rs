@@ -74,7 +74,8 @@ pub fn run_into<T: Copy>(
     [batch, rows, cols]: [usize; 3],
     threads: usize,
 ) {
-    let matrices = Matrices { batch, rows, cols, elem_bytes: size_of::<T>() };
+    let begins = to.as_ptr().addr() % 64;
+    let matrices = Matrices { batch, rows, cols, elem_bytes: size_of::<T>(), begins };
     let (bytes, from_bytes) = (size_of_val(to), size_of_val(from));
     // SAFETY: both pointers are valid for these bytes and borrowed, `to` exclusively; any byte is a valid
     // MaybeUninit<u8>; whole elements, which are `Copy`, are put in the place of others.
