@@ -166,8 +166,8 @@ impl Stopwatch {
         self.between_events(|| unsafe { prepared.run_raw(stream.cast(), address, bytes, None) })
     }
 
-    /// Runs `loaded` on this memory, its buffers where [`Program::laid_out`] puts them, and says how long
-    /// the device took.
+    /// Runs `loaded` on this memory, its buffers where
+    /// [`laid_out`](crate::out_of_place::program::Program::laid_out) puts them, and says how long the device took.
     ///
     /// # Errors
     /// [`CudaError`]; [`CudaError::Length`] if the buffers are longer than the memory.
