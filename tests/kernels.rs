@@ -3,7 +3,9 @@
 mod common;
 
 use common::check;
+use turntile::Transpose;
 use turntile::plan::{Limits, Planner, Problem};
+use turntile_cpu::oracle;
 
 /// Sides below, at and above the extents of every vector's tiles, and larger than a block; a process
 /// of its own, since the choice holds for all of it.
@@ -36,7 +38,27 @@ fn every_route_on_every_kernel() {
                 blocks.for_each(|plan| check(plan, 2));
             }
         }
+        // Straight across, and through the buffer that is written past the caches.
+        for (rows, cols) in
+            [(3, 50), (127, 129), (130, 130), (1100, 1099), (1027, 1040), (9, 300_000)]
+        {
+            into::<1>(rows, cols);
+            into::<2>(rows, cols);
+            into::<4>(rows, cols);
+            into::<8>(rows, cols);
+            into::<16>(rows, cols);
+            into::<12>(rows, cols);
+        }
         ran.push(kernel.name);
     }
     assert!(ran.contains(&"portable"), "{ran:?}");
+}
+
+fn into<const N: usize>(rows: usize, cols: usize) {
+    let before = oracle::numbered(rows * cols, N);
+    let want = oracle::transposed(&before, 1, rows, cols, N);
+    let src: &[[u8; N]] = before.as_chunks().0;
+    let mut dst = vec![[0; N]; rows * cols];
+    Transpose::new(rows, cols).threads(2).run_into(&mut dst, src).unwrap();
+    assert!(dst.as_flattened() == want, "{rows} x {cols} of {N} bytes");
 }
