@@ -247,12 +247,15 @@ pub struct ReportArgs {
     /// and not measured again
     #[arg(long, value_name = "DIR", default_value = "report")]
     pub out: PathBuf,
-    /// These items alone
+    /// Measure these items alone; of the others the page has what is there
     #[arg(long, value_name = "ID,...", value_delimiter = ',')]
     pub items: Vec<String>,
     /// Measure again what is there already
     #[arg(long)]
     pub again: bool,
+    /// Measure nothing: page and pictures from the CSV files that are there, whatever device made them
+    #[arg(long, conflicts_with_all = ["again", "items"])]
+    pub draw: bool,
     /// Threads to use [default: all]
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,

@@ -30,7 +30,7 @@ mod views;
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use turntile::gpu::CudaError;
 use turntile::plan::{PlanError, ProblemError};
@@ -108,62 +108,95 @@ impl<E: std::error::Error + Send + Sync> From<plotters::drawing::DrawingAreaErro
 
 /// Runs the command and returns what to print.
 pub fn run(args: &ReportArgs) -> Result<String, Error> {
-    let device = Device::find(&args.device, args.threads)?;
-    fs::create_dir_all(&args.out).map_err(Error::io("make", &args.out))?;
-    let mut bench = Bench::new(device, args.threads, args.quick);
-    let wanted: Vec<&Item> = ITEMS
-        .iter()
-        .filter(|item| item.runs_on(bench.is_gpu()))
-        .filter(|item| args.items.is_empty() || args.items.iter().any(|id| id == item.id))
-        .collect();
     for id in &args.items {
         if !ITEMS.iter().any(|item| item.id == id) {
             return Err(Error::UnknownItem { id: id.clone(), known: items::ids() });
         }
     }
-    let progress = Progress::new(!args.quiet);
-    progress.items("measuring", wanted.len());
-    let mut entries = Vec::new();
-    for (number, item) in wanted.iter().enumerate() {
-        progress.set(number);
-        progress.say(item.id);
-        entries.push(entry(item, &mut bench, args));
-    }
-    drop(progress);
-    let text = page::page(&entries, &bench.about(), args.quick);
+    let (entries, about) = if args.draw { drawn(args) } else { measured(args)? };
+    let text = page::page(&entries, &about, args.quick);
     let path = args.out.join("README.md");
     fs::write(&path, text).map_err(Error::io("write", &path))?;
     Ok(summary(&entries, &path))
 }
 
+/// Every item that is wanted, measured or kept, and of the others what is there; and the device's name.
+fn measured(args: &ReportArgs) -> Result<(Vec<Entry>, String), Error> {
+    let device = Device::find(&args.device, args.threads)?;
+    fs::create_dir_all(&args.out).map_err(Error::io("make", &args.out))?;
+    let mut bench = Bench::new(device, args.threads, args.quick);
+    let items: Vec<&Item> = ITEMS.iter().filter(|item| item.runs_on(bench.is_gpu())).collect();
+    let progress = Progress::new(!args.quiet);
+    progress.items("measuring", items.len());
+    let mut entries = Vec::new();
+    for (number, item) in items.into_iter().enumerate() {
+        progress.set(number);
+        progress.say(item.id);
+        if args.items.is_empty() || args.items.iter().any(|id| id == item.id) {
+            entries.push(entry(item, args, |table| measure(item, &mut bench, args, table)));
+        } else {
+            entries.extend(kept(item, args));
+        }
+    }
+    Ok((entries, bench.about()))
+}
+
+/// Every item that is there, whatever device measured it, and that device's name.
+fn drawn(args: &ReportArgs) -> (Vec<Entry>, String) {
+    let entries: Vec<Entry> = ITEMS.iter().filter_map(|item| kept(item, args)).collect();
+    let tables = entries.iter().filter_map(|entry| entry.result.as_ref().ok());
+    // Device, date and command, of which the device may have several parts.
+    let about = tables.filter_map(|(table, _)| table.origin.rsplitn(3, "; ").nth(2)).next();
+    let about = about.unwrap_or("no device: nothing has been measured").to_owned();
+    (entries, about)
+}
+
 /// What is there of an item, measured now unless an earlier run has.
-fn entry(item: &'static Item, bench: &mut Bench, args: &ReportArgs) -> Entry {
+fn entry(
+    item: &'static Item,
+    args: &ReportArgs,
+    measure: impl FnOnce(&mut Table) -> Result<(), Failure>,
+) -> Entry {
     let start = Instant::now();
     let path = args.out.join(format!("{}.csv", item.id));
-    let mut measured = || -> Result<(Table, bool), Failure> {
+    let table = || -> Result<(Table, bool), Failure> {
         if !args.again
             && let Some(table) = Table::load(&path, item.columns)?
         {
             return Ok((table, false));
         }
         let mut table = Table::new(item.columns);
-        (item.measure)(bench, &mut table)?;
-        let date = humantime::format_rfc3339_seconds(SystemTime::now());
-        let quick = if args.quick { " --quick" } else { "" };
-        table.origin = format!(
-            "{}; {date}; turntile report --device {}{quick} --items {}",
-            bench.about(),
-            args.device,
-            item.id
-        );
+        measure(&mut table)?;
         table.save(&path)?;
         Ok((table, true))
     };
-    let result = measured().and_then(|(table, new)| {
+    let result = table().and_then(|(table, new)| {
         draw(item, &table, &args.out)?;
         Ok((table, new))
     });
     Entry { item, result, took: start.elapsed() }
+}
+
+/// An item that is there; none if it is not.
+fn kept(item: &'static Item, args: &ReportArgs) -> Option<Entry> {
+    let path = args.out.join(format!("{}.csv", item.id));
+    let table = Table::load(&path, item.columns).ok()??;
+    let result = draw(item, &table, &args.out).map(|()| (table, false));
+    Some(Entry { item, result, took: Duration::ZERO })
+}
+
+fn measure(
+    item: &Item,
+    bench: &mut Bench,
+    args: &ReportArgs,
+    table: &mut Table,
+) -> Result<(), Failure> {
+    (item.measure)(bench, table)?;
+    let date = humantime::format_rfc3339_seconds(SystemTime::now());
+    let quick = if args.quick { " --quick" } else { "" };
+    let command = format!("turntile report --device {}{quick} --items {}", args.device, item.id);
+    table.origin = format!("{}; {date}; {command}", bench.about());
+    Ok(())
 }
 
 fn draw(item: &Item, table: &Table, out: &Path) -> Result<(), Failure> {

@@ -210,8 +210,18 @@ pub fn png(svg: &str) -> Result<Vec<u8>, Failure> {
     use resvg::{tiny_skia, usvg};
     const SCALE: f32 = 2.0;
     let mut options = usvg::Options::default();
-    options.fontdb_mut().load_system_fonts();
     let wrong = |error: &dyn std::fmt::Display| Failure::Picture(error.to_string());
+    let fonts = options.fontdb_mut();
+    fonts.load_system_fonts();
+    // Text in a font that is not there would be left out without a word.
+    let sans =
+        usvg::fontdb::Query { families: &[usvg::fontdb::Family::SansSerif], ..Default::default() };
+    if fonts.query(&sans).is_none() {
+        let names = || fonts.faces().filter_map(|face| Some(face.families.first()?.0.clone()));
+        let plain = |name: &String| name.contains("Sans") && !name.contains("Mono");
+        let name = names().find(plain).or_else(|| names().next());
+        fonts.set_sans_serif_family(name.ok_or_else(|| wrong(&"the system has no fonts"))?);
+    }
     let tree = usvg::Tree::from_str(svg, &options).map_err(|error| wrong(&error))?;
     let size = tree.size().to_int_size().scale_by(SCALE).ok_or_else(|| wrong(&"no size"))?;
     let mut image = tiny_skia::Pixmap::new(size.width(), size.height())
