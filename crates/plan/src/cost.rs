@@ -22,23 +22,7 @@ pub fn seconds(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
     };
     let speed = limits.rates.copy * threads as f64 * fraction;
     let start = limits.rates.start + limits.rates.fork * (threads - 1) as f64;
-    let moving = (2.0 * bytes / speed).max(swapping(stage, elem_bytes, limits));
-    start + waits(stage, elem_bytes, limits) + moving
-}
-
-/// Seconds that the blocks of a GPU take at least to swap tiles, each a pair, however small: small
-/// squares are better held several in a block. 3.24 million squares of 2x2 floats took 26 ms, 129600 of
-/// 10x10 1.0 ms and 32400 of 20x20 0.26 ms (7200x1800 by three-stage with m = n, less the other stages on
-/// an H200); 12500 of 32x32, by vectors, less than 20 us.
-fn swapping(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
-    let (Method::TileSwap { tile }, StageShape::Elementary(e)) = (stage.method, stage.shape) else {
-        return 0.0;
-    };
-    let vectors = tile.is_power_of_two() && tile >= 16 && (e.rows * elem_bytes).is_multiple_of(16);
-    match limits.kind {
-        DeviceKind::Host => 0.0,
-        DeviceKind::Gpu => stage.launch.groups as f64 * if vectors { 1.5e-9 } else { 8.0e-9 },
-    }
+    start + waits(stage, elem_bytes, limits) + 2.0 * bytes / speed
 }
 
 /// Seconds that the chunks of a gather pass wait, one after the other, or the steps of rows.
