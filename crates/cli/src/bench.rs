@@ -16,6 +16,7 @@ use crate::args::BenchArgs;
 use crate::device::Device;
 use crate::error::Error;
 use crate::report::tell;
+pub use host::{copy, fill};
 pub use memory::{Memory, Pages};
 use shapes::Task;
 pub use shapes::{Shapes, names};

@@ -136,8 +136,8 @@ const GRID_UNIT_BYTES: usize = 4096;
 /// bytes, 64 floats, 32 words of 8 and 16 of 16 measured best on the H200.
 const SWAP_ROW_BYTES: usize = 256;
 const SWAP_SIDE: usize = 128;
-/// Bytes of a block of a GPU that slides data, and its threads: four blocks a multiprocessor, of
-/// which some read while others write. What a kernel has besides must fit 48 KiB with them.
+/// Bytes of a block of a GPU that slides data, and its threads. What a kernel has besides must fit 48 KiB
+/// with them.
 const SLIDE_BYTES: usize = (48 << 10) - 256;
 const SLIDE_THREADS: usize = 512;
 /// The same of a host thread: its scratch and what it writes fit the second-level cache.

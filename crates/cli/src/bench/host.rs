@@ -73,7 +73,7 @@ fn verify(planned: &Planned, data: &mut [u8], problem: &Problem) -> Result<(), E
 }
 
 /// An element that tells its number, or as much of it as its bytes can.
-fn fill(number: usize, element: &mut [u8]) {
+pub fn fill(number: usize, element: &mut [u8]) {
     // Multiplied by an odd number whose upper bits depend on all lower ones.
     let bytes = (number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
     for part in element.chunks_mut(bytes.len()) {
@@ -82,7 +82,7 @@ fn fill(number: usize, element: &mut [u8]) {
 }
 
 /// A plain copy, shared out over `threads` threads.
-fn copy(from: &[u8], to: &mut [u8], threads: usize) {
+pub fn copy(from: &[u8], to: &mut [u8], threads: usize) {
     if threads <= 1 {
         return to.copy_from_slice(from);
     }

@@ -15,7 +15,7 @@ use turntile_cuda::lower::{Holding, lower_all, move_held};
 use turntile_perm::Elementary;
 
 use super::Failure;
-use crate::bench::{Memory, Pages};
+use crate::bench::{Memory, Pages, copy, fill};
 use crate::device::Device;
 
 /// What was measured, and a copy of as many bytes.
@@ -201,7 +201,7 @@ impl Bench {
                 let (mut from, mut to) = (host_memory(bytes)?, host_memory(bytes)?);
                 self.median(|| {
                     let start = Instant::now();
-                    host_copy(from.bytes(), to.bytes(), threads);
+                    copy(from.bytes(), to.bytes(), threads);
                     Ok(start.elapsed())
                 })?
             }
@@ -389,7 +389,7 @@ impl Bench {
         let mut copies = Vec::new();
         let seconds = self.median(|| {
             let start = Instant::now();
-            host_copy(&data[..problem.bytes()], other.bytes(), threads);
+            copy(&data[..problem.bytes()], other.bytes(), threads);
             copies.push(start.elapsed());
             let start = Instant::now();
             let mut ends = vec![Duration::ZERO];
@@ -410,28 +410,8 @@ fn right(what: &impl ToString, wrong: u64) -> Result<(), Failure> {
     if wrong == 0 { Ok(()) } else { Err(Failure::Wrong { what: what.to_string(), wrong }) }
 }
 
-/// An element that tells its number, or as much of it as its bytes can.
-fn fill(number: usize, element: &mut [u8]) {
-    let bytes = (number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
-    for part in element.chunks_mut(bytes.len()) {
-        part.copy_from_slice(&bytes[..part.len()]);
-    }
-}
-
 fn host_memory(bytes: usize) -> Result<Memory, Failure> {
     Memory::new(bytes, Pages::Huge).map_err(|error| Failure::Io(std::io::Error::other(error)))
-}
-
-fn host_copy(from: &[u8], to: &mut [u8], threads: usize) {
-    let share = from.len().div_ceil(threads).max(1);
-    if threads == 1 {
-        return to.copy_from_slice(from);
-    }
-    rayon::scope(|scope| {
-        for (from, to) in from.chunks(share).zip(to.chunks_mut(share)) {
-            scope.spawn(move |_| to.copy_from_slice(from));
-        }
-    });
 }
 
 /// A host's stage with the launch that the planner would give its method: scratch for as many chains.
