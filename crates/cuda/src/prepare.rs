@@ -136,6 +136,18 @@ mod tests {
     }
 
     #[test]
+    fn room_behind_the_matrix_is_checked() {
+        let problem = Problem::new(5000, 4900, 4).unwrap().with_room(5000 * 5000);
+        let planner = Planner::new(Limits::h200()).with_route("padded-square").unwrap();
+        let work = Work::of_plan(&planner.plan(&problem).unwrap(), 16, &Device::H200).unwrap();
+        let (need, have) = (5000 * 5000 * 4, problem.bytes());
+        assert_eq!(work.bytes, need);
+        let workspace = (4096, work.workspace_bytes());
+        assert_eq!(work.check(1024, have, workspace), Err(CudaError::Length { need, have }));
+        assert_eq!(work.check(1024, need, workspace), Ok(()));
+    }
+
+    #[test]
     fn a_host_plan_is_refused() {
         let problem = Problem::new(30, 20, 4).unwrap();
         let plan = Planner::new(Limits::host(1)).plan(&problem).unwrap();

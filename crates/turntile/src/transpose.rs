@@ -113,6 +113,15 @@ impl Transpose {
     /// In memory that goes on behind the matrices, to `elements` elements in all (a vector's capacity),
     /// and may be overwritten there: route `padded-square` needs it, and is then among those chosen
     /// from. Such a plan runs by [`Planned::run_vec`].
+    ///
+    /// ```
+    /// let mut matrix: Vec<u32> = Vec::with_capacity(50 * 50);
+    /// matrix.extend(0..50 * 43);
+    /// let planned = turntile::Transpose::new(50, 43).room(matrix.capacity()).plan::<u32>()?;
+    /// planned.run_vec(&mut matrix, &mut planned.workspace()?)?;
+    /// assert_eq!(matrix[..3], [0, 43, 86]);
+    /// # Ok::<(), turntile::Error>(())
+    /// ```
     pub fn room(self, elements: usize) -> Self {
         Transpose { room: elements, ..self }
     }
