@@ -21,7 +21,7 @@ use crate::executor::{Executor, RunError, Workspace};
 use crate::out_of_place::Matrices;
 use crate::parts;
 use crate::path::Path;
-use crate::squares::{Ahead, Squares, TILE_BYTES, Tile};
+use crate::squares::{Squares, TILE_BYTES, Tile};
 use turntile_simd::{self as simd, Block};
 
 /// Runs `executor` on initialised bytes.
@@ -164,30 +164,34 @@ const MOST_CHAINS: usize = 16;
 /// each step settled as it is made, 54% in bursts).
 const BURST: usize = 64;
 
-/// Bytes of super-elements whose lines are asked for ahead of the one that moves: 16 to 40 KiB did
-/// the same, within 5%, for super-elements of 640 bytes to 1.6 KB.
+/// Bytes of super-elements whose lines are asked for ahead of the one that moves.
 const AHEAD: usize = 24 << 10;
 
-/// A step of a chain, settled: it brings what the chain carries to `to`.
-#[derive(Clone, Copy)]
+/// Longest super-element that is asked for line by line while another moves, the longer ones all at
+/// once (20000x12000: 320 bytes 48% of a copy, 38% at once; 640 bytes 57%, 44%; 1600 bytes 32%, 46%).
+const EVENLY: usize = 1 << 10;
+
+/// A step of a chain, settled: it brings what the chain carries to `to`, whose bytes begin at `offset`.
+#[derive(Clone, Copy, Default)]
 struct Step {
-    chain: usize,
     to: usize,
+    offset: usize,
+    chain: usize,
     /// Another chain started there, and this one ends.
     ends: bool,
 }
 
-/// Settled steps, first in first out, on the stack.
+/// Settled steps, first in first out, on the stack; counted from the first that was ever settled.
 struct Steps {
     ring: [Step; Steps::ROOM],
-    first: usize,
-    end: usize,
+    made: usize,
+    asked: usize,
+    settled: usize,
 }
 
 impl Default for Steps {
     fn default() -> Self {
-        let none = Step { chain: 0, to: 0, ends: false };
-        Steps { ring: [none; Steps::ROOM], first: 0, end: 0 }
+        Steps { ring: [Step::default(); Steps::ROOM], made: 0, asked: 0, settled: 0 }
     }
 }
 
@@ -195,23 +199,29 @@ impl Steps {
     /// A power of two: a burst more than are ever asked for ahead.
     const ROOM: usize = 4 * BURST;
 
-    fn len(&self) -> usize {
-        self.end - self.first
+    fn waiting(&self) -> usize {
+        self.settled - self.made
     }
 
-    fn get(&self, k: usize) -> &Step {
-        &self.ring[(self.first + k) % Steps::ROOM]
+    fn settle(&mut self, step: Step) {
+        self.ring[self.settled % Steps::ROOM] = step;
+        self.settled += 1;
     }
 
-    fn push(&mut self, step: Step) {
-        self.ring[self.end % Steps::ROOM] = step;
-        self.end += 1;
+    /// Where the next step goes that is to be asked for, among the `ahead` first.
+    fn ask(&mut self, ahead: usize) -> Option<usize> {
+        let more = self.asked < self.settled && self.asked < self.made + ahead;
+        more.then(|| {
+            self.asked += 1;
+            self.ring[(self.asked - 1) % Steps::ROOM].offset
+        })
     }
 
-    fn pop(&mut self) -> Option<Step> {
-        let step = (self.len() > 0).then(|| *self.get(0));
-        self.first += usize::from(step.is_some());
-        step
+    fn make(&mut self) -> Option<Step> {
+        (self.made < self.settled).then(|| {
+            self.made += 1;
+            self.ring[(self.made - 1) % Steps::ROOM]
+        })
     }
 }
 
@@ -224,25 +234,26 @@ impl Worker<'_> {
         // Where each chain goes next.
         let mut next = [None; MOST_CHAINS];
         let next = &mut next[..count];
-        let mut queue = Steps::default();
+        let mut steps = Steps::default();
         loop {
             self.start(next, &mut starters, carried);
-            let enough = next.iter().flatten().count() / 2;
-            let mut asked = 0;
+            let mut going = next.iter().flatten().count();
+            let enough = going / 2;
             // Settled, asked for, made: each some way ahead of the next. Chains that have ended wait
             // until half of them have, and all steps are made.
             loop {
-                if queue.len() <= ahead && next.iter().flatten().count() > enough {
-                    self.settle(next, &mut queue);
+                if steps.waiting() <= ahead && going > enough {
+                    going -= self.settle(next, &mut steps);
+                    // What the moves below do not keep up with.
+                    while steps.asked + 1 < steps.settled.min(steps.made + ahead) {
+                        let ask = steps.ask(ahead);
+                        ask.inspect(|&offset| self.shared.prefetch(offset, unit_bytes));
+                    }
                 }
-                while asked < queue.len().min(ahead) {
-                    self.prefetch(queue.get(asked).to);
-                    asked += 1;
-                }
-                let Some(step) = queue.pop() else { break };
-                asked -= 1;
+                let Some(step) = steps.make() else { break };
                 let carried = &mut carried[step.chain * unit_bytes..][..unit_bytes];
-                self.arrive(&step, carried, spare);
+                let ask = steps.ask(ahead).unwrap_or(step.offset);
+                self.arrive(&step, carried, spare, ask);
             }
             if starters.is_empty() && next.iter().all(Option::is_none) {
                 return;
@@ -277,35 +288,45 @@ impl Worker<'_> {
         }
     }
 
-    /// Takes the places of the next steps of all chains, in turn.
-    fn settle(&self, next: &mut [Option<usize>], queue: &mut Steps) {
+    /// Takes the places of the next steps of all chains, in turn; says how many ended.
+    fn settle(&self, next: &mut [Option<usize>], steps: &mut Steps) -> usize {
+        let mut ended = 0;
         for _ in 0..BURST.div_ceil(next.len()) {
             for (chain, next) in next.iter_mut().enumerate() {
                 let Some(to) = *next else { continue };
                 let ends = !self.claims.take(to);
                 *next = (!ends).then(|| self.path.succ(to));
-                queue.push(Step { chain, to, ends });
+                ended += usize::from(ends);
+                steps.settle(Step { to, offset: self.path.offset(to), chain, ends });
             }
         }
+        ended
     }
 
-    /// Brings what is carried to its place, and takes up what lay there unless the chain ends.
-    fn arrive(&self, step: &Step, carried: &mut [Byte], spare: &mut [Byte]) {
+    /// Brings what is carried to its place, and takes up what lay there unless the chain ends; asks for
+    /// the super-element at `ask` meanwhile.
+    fn arrive(&self, step: &Step, carried: &mut [Byte], spare: &mut [Byte], ask: usize) {
         let bytes = self.path.unit_bytes();
         if step.ends {
             self.claims.wait_read(step.to);
         }
         // SAFETY: only the carrier of its predecessor's content writes `to`, and that is this worker;
         // nobody reads it any more: this worker has taken it, or its starter has marked it read.
-        let place = unsafe { self.shared.slice_mut(self.path.offset(step.to), bytes) };
-        match self.path.tile() {
-            _ if step.ends => place.copy_from_slice(carried),
-            None => simd::swap(carried, place),
-            Some(_) => {
-                self.take_up(place, spare);
-                place.copy_from_slice(carried);
-                carried.copy_from_slice(spare);
-            }
+        let place = unsafe { self.shared.slice_mut(step.offset, bytes) };
+        let swaps = !step.ends && self.path.tile().is_none();
+        let evenly = swaps && bytes <= EVENLY;
+        if !evenly {
+            self.shared.prefetch(ask, bytes);
+        }
+        if swaps {
+            let ahead = evenly.then(|| self.shared.start.wrapping_add(ask).cast_const());
+            simd::swap(carried, place, ahead);
+        } else if step.ends {
+            place.copy_from_slice(carried);
+        } else {
+            self.take_up(place, spare);
+            place.copy_from_slice(carried);
+            carried.copy_from_slice(spare);
         }
     }
 
@@ -448,24 +469,50 @@ pub(crate) fn slide(
     });
 }
 
-/// Transposes all squares where they lie, block pair by block pair; while one pair's tiles change
-/// places in the second-level cache, the lines of the next pair are asked for.
+/// Transposes all squares where they lie, block pair by block pair.
 pub(crate) fn swap_squares(data: &mut [Byte], squares: Squares, parts: usize) {
     let shared = Shared::new(data);
     parts::run_on(0..parts, &mut [], 0, |part, _| {
-        let mut buffers = [[Byte::uninit(); TILE_BYTES]; 2];
+        let mut buffer = [Byte::uninit(); TILE_BYTES];
         let pairs = parts::share(squares.pairs(), parts, part);
-        for n in pairs.clone() {
-            let [here, next] = [n, n + 1].map(|n| squares.pair(n));
-            let mut ahead = Ahead::new(if n + 1 < pairs.end { next.areas() } else { [None; 2] });
-            let lines = ahead.lines().div_ceil(here.tile_pairs());
+        let mut next = squares.pair(pairs.start);
+        for _ in pairs {
+            let here = next;
+            next = here.next();
+            let ahead = here.ahead(&next);
             here.for_tile_pairs(|upper, lower| {
                 // SAFETY: the tiles are of a pair of blocks that belongs to this part alone.
-                unsafe { swap_tiles(shared, squares, upper, lower, &mut buffers) };
-                ahead.next_lines(lines, |offset| simd::prefetch(shared.start.wrapping_add(offset)));
+                unsafe {
+                    if !swap_squares_ahead(shared, squares, upper, lower, ahead) {
+                        swap_tiles(shared, squares, upper, lower, &mut buffer);
+                    }
+                }
             });
         }
     });
+}
+
+/// Swaps two square tiles, transposed, and asks for the lines that lie `ahead` of them; false when they
+/// are not square or of no word.
+///
+/// # Safety
+/// As for [`swap_tiles`].
+unsafe fn swap_squares_ahead(
+    shared: Shared,
+    squares: Squares,
+    upper: Tile,
+    lower: Option<Tile>,
+    ahead: [usize; 2],
+) -> bool {
+    if upper.rows != upper.cols {
+        return false;
+    }
+    let (side, pitch, elem_bytes) = (upper.rows, squares.pitch(), squares.elem_bytes);
+    let span = (side - 1) * pitch + side * elem_bytes;
+    let starts = [upper, lower.unwrap_or(upper)].map(|tile| shared.span(tile.offset, span));
+    // SAFETY: all of both is in bounds by the line above, and theirs by the caller's promise; tiles of a
+    // pair share no element.
+    unsafe { simd::swap_squares_raw(starts, pitch, side, elem_bytes, ahead) }
 }
 
 /// Puts each of two tiles, transposed, in the other's place; `upper` in its own when it is alone.
@@ -477,7 +524,7 @@ unsafe fn swap_tiles(
     squares: Squares,
     upper: Tile,
     lower: Option<Tile>,
-    [first, second]: &mut [[Byte; TILE_BYTES]; 2],
+    buffer: &mut [Byte; TILE_BYTES],
 ) {
     let Squares { elem_bytes, .. } = squares;
     let pitch = squares.pitch();
@@ -489,27 +536,23 @@ unsafe fn swap_tiles(
         }
         return;
     }
-    let load = |tile: Tile, buffer: &mut [Byte]| {
-        let bytes = tile.cols * elem_bytes;
-        for (r, line) in buffer.chunks_exact_mut(bytes).take(tile.rows).enumerate() {
-            // SAFETY: part of one of the two tiles, which are the caller's.
-            line.copy_from_slice(unsafe { shared.slice(tile.offset + r * pitch, bytes) });
-        }
+    let start =
+        |tile: Tile| shared.span(tile.offset, (tile.rows - 1) * pitch + tile.cols * elem_bytes);
+    let turn = |from: Tile, to: *mut Byte, to_pitch| {
+        let from_pitch = pitch / elem_bytes;
+        let block = Block { rows: from.rows, cols: from.cols, from_pitch, to_pitch };
+        // SAFETY: `start` has checked the tile, and `to` is the buffer, which holds one, or the other
+        // tile, checked too; both are the caller's.
+        unsafe { simd::transpose_raw(start(from), to, block, elem_bytes) };
     };
-    let store = |from: &[Byte], turned: Tile, tile: Tile| {
-        let Tile { rows, cols, .. } = turned;
-        let block = Block { rows, cols, from_pitch: cols, to_pitch: pitch / elem_bytes };
-        let to = shared.span(tile.offset, (tile.rows - 1) * pitch + tile.cols * elem_bytes);
-        // SAFETY: `from` holds a whole tile, and all of the other one is in bounds by the line above
-        // and the caller's.
-        unsafe { simd::transpose_raw(from.as_ptr(), to, block, elem_bytes) };
-    };
-    load(upper, first);
+    let into = lower.unwrap_or(upper);
+    turn(upper, buffer.as_mut_ptr(), upper.rows);
     if let Some(lower) = lower {
-        load(lower, second);
-        store(second, lower, upper);
-        store(first, upper, lower);
-    } else {
-        store(first, upper, upper);
+        turn(lower, start(upper), pitch / elem_bytes);
+    }
+    let bytes = into.cols * elem_bytes;
+    for (r, line) in buffer.chunks_exact(bytes).take(into.rows).enumerate() {
+        // SAFETY: part of one of the two tiles, which are the caller's.
+        unsafe { shared.slice_mut(into.offset + r * pitch, bytes) }.copy_from_slice(line);
     }
 }

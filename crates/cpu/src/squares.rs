@@ -2,21 +2,27 @@
 //! are asked for meanwhile.
 //!
 //! A square is cut into *blocks*, two of which, with the next two, fit the second-level cache; a pair
-//! of blocks across the diagonal is cut into *tiles* that fit the first level twice. Block pairs are
-//! read from memory row by row, long runs at a time, and their tiles change places in cache.
+//! of blocks across the diagonal is cut into *tiles* of a cache line a row. While two tiles change
+//! places the same two of the next pair of blocks are asked for, as many lines as are worked on:
+//! requests come evenly, and the line buffers are never full.
 
 /// Squares of `side` elements, `mid` of them side by side in each of `batch` bands: 010! for one
 /// square matrix (`mid = 1`), 0210! for square tiles.
 #[derive(Clone, Copy, Debug)]
 pub struct Squares {
-    /// Bands.
-    pub batch: usize,
-    /// Rows and columns of a square.
-    pub side: usize,
-    /// Squares of a band.
-    pub mid: usize,
+    batch: usize,
+    side: usize,
+    mid: usize,
     /// Bytes of an element.
     pub elem_bytes: usize,
+    /// Elements of a side of a tile: a line of them, or as many as keep a tile small.
+    tile: usize,
+    /// Rows of a block above the diagonal, the last one's perhaps less.
+    block_rows: usize,
+    /// Columns of one that is not on the diagonal.
+    block_cols: usize,
+    /// Block pairs of a square.
+    pairs: usize,
 }
 
 /// A tile: where its first element lies, in bytes, and its extents in elements.
@@ -30,186 +36,104 @@ pub struct Tile {
     pub cols: usize,
 }
 
-/// Most bytes of a tile: two buffers of it take a third of a 48 KiB first-level cache.
-pub const TILE_BYTES: usize = 8 << 10;
+/// Most bytes of a tile of words, and of several elements of other lengths.
+pub const TILE_BYTES: usize = 4 << 10;
 
 /// Bytes of a row of a block below the diagonal, roughly: what the hardware fetches beyond the end
 /// of a row is wasted there, so rows are long.
-const LOWER_ROW_BYTES: usize = 2048;
+const LOWER_ROW_BYTES: usize = 1024;
 /// The same above the diagonal, where the next block continues each row.
 const UPPER_ROW_BYTES: usize = 256;
 /// Bytes of a square that is a single block.
 const WHOLE_BYTES: usize = 256 << 10;
 
 impl Squares {
+    /// `batch` bands of `mid` squares of `side` elements of `elem_bytes` bytes.
+    pub fn new(batch: usize, side: usize, mid: usize, elem_bytes: usize) -> Self {
+        let tile = (LINE / elem_bytes).max((TILE_BYTES / elem_bytes).isqrt().clamp(1, 8));
+        let whole = side * side * elem_bytes <= WHOLE_BYTES;
+        let most = if whole { side } else { LOWER_ROW_BYTES / elem_bytes };
+        let blocks = side.div_ceil(most.max(tile)).max(1);
+        let block_rows = side.div_ceil(blocks).next_multiple_of(tile).max(1);
+        let block_cols = (UPPER_ROW_BYTES / elem_bytes).max(1).next_multiple_of(tile);
+        let beside = |i: usize| 1 + side.saturating_sub(i + block_rows).div_ceil(block_cols);
+        let pairs = (0..side).step_by(block_rows).map(beside).sum();
+        Squares { batch, side, mid, elem_bytes, tile, block_rows, block_cols, pairs }
+    }
+
     /// Bytes from one row to the next.
     pub fn pitch(&self) -> usize {
         self.mid * self.side * self.elem_bytes
     }
 
-    /// Elements of a side of a tile: a multiple of every vector's words where there are vectors.
-    fn tile(&self) -> usize {
-        match self.elem_bytes {
-            1 | 2 => 64,
-            3..=8 => 32,
-            w => (TILE_BYTES / w).isqrt().clamp(1, 16),
-        }
-    }
-
-    /// Rows of a block above the diagonal, the last one's perhaps less.
-    fn block_rows(&self) -> usize {
-        let tile = self.tile();
-        let whole = self.side * self.side * self.elem_bytes <= WHOLE_BYTES;
-        let most = if whole { self.side } else { LOWER_ROW_BYTES / self.elem_bytes };
-        let blocks = self.side.div_ceil(most.max(tile));
-        self.side.div_ceil(blocks).next_multiple_of(tile)
-    }
-
-    /// Columns of one that is not on the diagonal.
-    fn block_cols(&self) -> usize {
-        (UPPER_ROW_BYTES / self.elem_bytes).max(1).next_multiple_of(self.tile())
-    }
-
-    /// Block pairs whose upper block begins in row `i`: that on the diagonal, then those beside it.
-    fn pairs_beside(&self, i: usize) -> usize {
-        1 + self.side.saturating_sub(i + self.block_rows()).div_ceil(self.block_cols())
-    }
-
-    /// Block pairs of a square.
-    fn pairs_of_one(&self) -> usize {
-        (0..self.side).step_by(self.block_rows()).map(|i| self.pairs_beside(i)).sum()
-    }
-
     /// Block pairs of all squares.
     pub fn pairs(&self) -> usize {
-        self.batch * self.mid * self.pairs_of_one()
+        self.batch * self.mid * self.pairs
     }
 
-    /// Block pair `n`: square by square, and row of blocks by row of blocks.
-    pub fn pair(&self, n: usize) -> Pair {
-        let (square, mut left) = (n / self.pairs_of_one(), n % self.pairs_of_one());
-        let mut i = 0;
-        while left >= self.pairs_beside(i) {
-            left -= self.pairs_beside(i);
-            i += self.block_rows();
-        }
-        let first = square / self.mid * self.side * self.pitch()
-            + square % self.mid * self.side * self.elem_bytes;
-        let down = self.block_rows().min(self.side - i);
-        // The block on the diagonal is square; the others follow it.
-        let (j, across) = match left {
-            0 => (i, down),
-            _ => (i + self.block_rows() + (left - 1) * self.block_cols(), self.block_cols()),
-        };
-        Pair { squares: *self, first, i, j, down, across: across.min(self.side - j) }
+    /// Block pair `n`: square by square, and row of blocks by row of blocks, that on the diagonal first.
+    pub fn pair(&self, n: usize) -> Pair<'_> {
+        let (square, left) = (n / self.pairs, n % self.pairs);
+        let first = Pair { squares: self, square, i: 0, j: 0 };
+        (0..left).fold(first, |pair, _| pair.next())
     }
 }
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
 
 /// The blocks at rows `i`, columns `j` and at rows `j`, columns `i` of a square.
 #[derive(Clone, Copy, Debug)]
-pub struct Pair {
-    squares: Squares,
-    first: usize,
+pub struct Pair<'a> {
+    squares: &'a Squares,
+    square: usize,
     i: usize,
     j: usize,
-    down: usize,
-    across: usize,
 }
 
-impl Pair {
+impl Pair<'_> {
+    /// The pair after this one; past the last one, in no square.
+    pub fn next(&self) -> Self {
+        let Squares { side, block_rows, block_cols, .. } = *self.squares;
+        let width = if self.j == self.i { block_rows } else { block_cols };
+        let (row, right) = (self.i + block_rows, self.j + width);
+        match (row < side, right < side) {
+            (_, true) => Pair { j: right, ..*self },
+            (true, false) => Pair { i: row, j: row, ..*self },
+            (false, false) => Pair { square: self.square + 1, i: 0, j: 0, ..*self },
+        }
+    }
+
     fn offset(&self, row: usize, col: usize) -> usize {
-        self.first + row * self.squares.pitch() + col * self.squares.elem_bytes
+        let Squares { side, mid, elem_bytes, .. } = *self.squares;
+        let (band, within) = (self.square / mid, self.square % mid);
+        (band * side + row) * self.squares.pitch() + (within * side + col) * elem_bytes
     }
 
-    /// The parts of memory that the pair covers.
-    pub fn areas(&self) -> [Option<Area>; 2] {
-        let area = |row, col, rows, cols| Area {
-            offset: self.offset(row, col),
-            pitch: self.squares.pitch(),
-            rows,
-            bytes: cols * self.squares.elem_bytes,
+    /// How far ahead the blocks of `next` lie, upper and lower, in bytes. They have the form of this
+    /// pair's, but once in a row of blocks.
+    pub fn ahead(&self, next: &Pair) -> [usize; 2] {
+        let distance = |row, col, next_row, next_col| {
+            next.offset(next_row, next_col).wrapping_sub(self.offset(row, col))
         };
-        let upper = area(self.i, self.j, self.down, self.across);
-        let lower = || area(self.j, self.i, self.across, self.down);
-        [Some(upper), (self.i != self.j).then(lower)]
-    }
-
-    /// Tile pairs of this pair of blocks, tiles of the diagonal counted.
-    pub fn tile_pairs(&self) -> usize {
-        let tile = self.squares.tile();
-        let (down, across) = (self.down.div_ceil(tile), self.across.div_ceil(tile));
-        if self.i == self.j { down * (down + 1) / 2 } else { down * across }
+        [distance(self.i, self.j, next.i, next.j), distance(self.j, self.i, next.j, next.i)]
     }
 
     /// Every pair of tiles that change places; a tile of the diagonal comes alone.
     pub fn for_tile_pairs(&self, mut work: impl FnMut(Tile, Option<Tile>)) {
-        let tile = self.squares.tile();
-        let (down, across) = (self.down, self.across);
+        let Squares { side, tile, elem_bytes, block_rows, block_cols, .. } = *self.squares;
+        let diagonal = self.i == self.j;
+        let down = block_rows.min(side - self.i);
+        let across = if diagonal { down } else { block_cols.min(side - self.j) };
+        let pitch = self.squares.pitch();
+        let (upper, lower) = (self.offset(self.i, self.j), self.offset(self.j, self.i));
         for a in (0..down).step_by(tile) {
-            let start = if self.i == self.j { a } else { 0 };
-            for b in (start..across).step_by(tile) {
+            for b in (if diagonal { a } else { 0 }..across).step_by(tile) {
                 let (rows, cols) = (tile.min(down - a), tile.min(across - b));
-                let (row, col) = (self.i + a, self.j + b);
-                let upper = Tile { offset: self.offset(row, col), rows, cols };
-                let lower = Tile { offset: self.offset(col, row), rows: cols, cols: rows };
-                work(upper, (row != col).then_some(lower));
-            }
-        }
-    }
-}
-
-/// Rows of `bytes` bytes, `pitch` bytes apart.
-#[derive(Clone, Copy, Debug)]
-pub struct Area {
-    offset: usize,
-    pitch: usize,
-    rows: usize,
-    bytes: usize,
-}
-
-const LINE: usize = 64;
-
-impl Area {
-    /// Lines of a row, wherever in a line it begins.
-    fn row_lines(&self) -> usize {
-        self.bytes.div_ceil(LINE) + 1
-    }
-}
-
-/// The lines of up to two areas, row by row.
-#[derive(Clone, Copy, Debug)]
-pub struct Ahead {
-    areas: [Option<Area>; 2],
-    row: usize,
-    line: usize,
-}
-
-impl Ahead {
-    /// Of `areas`.
-    pub fn new(areas: [Option<Area>; 2]) -> Self {
-        Ahead { areas, row: 0, line: 0 }
-    }
-
-    /// Lines in all.
-    pub fn lines(&self) -> usize {
-        self.areas.iter().flatten().map(|area| area.rows * area.row_lines()).sum()
-    }
-
-    /// Tells `ask` the byte offsets of the next `lines` lines.
-    pub fn next_lines(&mut self, lines: usize, mut ask: impl FnMut(usize)) {
-        for _ in 0..lines {
-            let Some(area) = self.areas[0] else { return };
-            // The last line of a row is that of its last byte.
-            let within = (self.line * LINE).min(area.bytes - 1);
-            ask(area.offset + self.row * area.pitch + within);
-            self.line += 1;
-            if self.line == area.row_lines() {
-                self.line = 0;
-                self.row += 1;
-                if self.row == area.rows {
-                    self.row = 0;
-                    self.areas = [self.areas[1], None];
-                }
+                let at = |start, row, col| start + row * pitch + col * elem_bytes;
+                let upper = Tile { offset: at(upper, a, b), rows, cols };
+                let lower = Tile { offset: at(lower, b, a), rows: cols, cols: rows };
+                work(upper, (!diagonal || a != b).then_some(lower));
             }
         }
     }
@@ -228,7 +152,7 @@ mod tests {
                     if side * elem_bytes > 100_000 {
                         continue;
                     }
-                    let squares = Squares { batch, side, mid, elem_bytes };
+                    let squares = Squares::new(batch, side, mid, elem_bytes);
                     let mut seen = vec![0; batch * mid * side * side];
                     let pitch = mid * side;
                     let mut see = |tile: Tile| {
@@ -242,9 +166,7 @@ mod tests {
                     };
                     for n in 0..squares.pairs() {
                         let pair = squares.pair(n);
-                        let mut count = 0;
                         pair.for_tile_pairs(|upper, lower| {
-                            count += 1;
                             let (row, col) = see(upper);
                             assert!(
                                 upper.rows * upper.cols * elem_bytes <= TILE_BYTES.max(elem_bytes)
@@ -257,30 +179,10 @@ mod tests {
                                 None => assert_eq!(row, col),
                             }
                         });
-                        assert_eq!(count, pair.tile_pairs());
                     }
                     assert!(seen.iter().all(|&times| times == 1), "{squares:?}");
                 }
             }
         }
-    }
-
-    #[test]
-    fn every_line_of_the_areas_is_asked_for() {
-        let area = |offset| Some(Area { offset, pitch: 1000, rows: 3, bytes: 130 });
-        let mut ahead = Ahead::new([area(70), area(7001)]);
-        let mut asked = std::collections::HashSet::new();
-        for _ in 0..ahead.lines().div_ceil(5) {
-            ahead.next_lines(5, |offset| {
-                asked.insert(offset / LINE);
-            });
-        }
-        for first in [70, 7001] {
-            for row in 0..3 {
-                let lines = (first + row * 1000) / LINE..=(first + row * 1000 + 129) / LINE;
-                assert!(lines.into_iter().all(|line| asked.contains(&line)));
-            }
-        }
-        ahead.next_lines(1, |_| panic!("all lines were told"));
     }
 }

@@ -134,7 +134,7 @@ pub fn run(
         (Method::TileSwap { .. } | Method::BarrierSync { .. }, StageShape::Elementary(e))
             if in_place(&stage.shape) || matches!(stage.method, Method::TileSwap { .. }) =>
         {
-            let squares = Squares { batch: e.batch, side: e.rows, mid: e.mid, elem_bytes };
+            let squares = Squares::new(e.batch, e.rows, e.mid, elem_bytes);
             shared::swap_squares(data, squares, parts);
         }
         (Method::BarrierSync { .. }, StageShape::Elementary(e)) => {

@@ -17,7 +17,7 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub use stream::{fence, stream_raw};
-pub use vector::{prefetch, swap, transpose_raw};
+pub use vector::{prefetch, swap, swap_squares_raw, transpose_raw};
 
 /// A byte that is moved but never looked at.
 pub type Byte = MaybeUninit<u8>;
@@ -63,6 +63,10 @@ pub struct Kernel {
     words: [vector::Words; 5],
     /// Two runs of bytes change places.
     swap: vector::Swap,
+    /// Bytes of a vector, 0 without vectors.
+    vector_bytes: usize,
+    /// Two squares of words change places, for words of 1, 2, 4, 8 and 16 bytes.
+    squares: [vector::Squares; 5],
 }
 
 /// Every micro-kernel that this build has, widest first; the last runs anywhere.

@@ -26,7 +26,7 @@ fn every_kernel_extent_and_unit() {
         for len in (0..70).chain([127, 128, 1000]) {
             let (mut a, mut b) = (filled(len, 1), filled(2 * len, 1).split_off(len));
             let (was_a, was_b) = (bytes(&a), bytes(&b));
-            swap(&mut a, &mut b);
+            swap(&mut a, &mut b, (len % 2 == 0).then(std::ptr::null));
             assert_eq!((bytes(&a), bytes(&b)), (was_b, was_a), "{} {len}", row.name);
         }
         for unit in [1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 64] {
@@ -36,6 +36,57 @@ fn every_kernel_extent_and_unit() {
                         check(rows, cols, cols + gap, rows + gap / 2, unit);
                     }
                 }
+            }
+        }
+    }
+}
+
+/// Squares of every kernel and word, apart and alone, in rows with gaps, which stay as they were.
+#[test]
+fn squares_change_places() {
+    for row in KERNELS.iter().filter(|row| (row.available)()) {
+        assert!(force(row.name));
+        for unit in [1, 2, 4, 8, 16] {
+            for side in [64 / unit, 128 / unit, 17] {
+                check_squares(side, unit);
+            }
+        }
+        let at = [std::ptr::null_mut(); 2];
+        assert!(!swap_nothing(at, 3), "units of three bytes have no squares");
+    }
+}
+
+#[expect(unsafe_code, reason = "the call is unsafe")]
+fn swap_nothing(at: [*mut Byte; 2], unit: usize) -> bool {
+    // SAFETY: no unit of that length is touched.
+    unsafe { swap_squares_raw(at, 0, 64, unit, [0; 2]) }
+}
+
+#[expect(unsafe_code, reason = "the call is unsafe")]
+fn check_squares(side: usize, unit: usize) {
+    // Two squares side by side, then a gap.
+    let cols = 2 * side + 1;
+    let was = bytes(&filled(side * cols, unit));
+    for other in [0, side] {
+        let mut data = filled(side * cols, unit);
+        let start = data.as_mut_ptr();
+        let at = [start, start.wrapping_add(other * unit)];
+        // SAFETY: both squares lie in `data`, and are the same or side by side.
+        let done = unsafe { swap_squares_raw(at, cols * unit, side, unit, [64, 1 << 20]) };
+        let fits = kernel().vector_bytes > 0 && (side * unit).is_multiple_of(kernel().vector_bytes);
+        assert_eq!(done, fits);
+        let now = bytes(&data);
+        for i in 0..side {
+            for j in 0..cols {
+                let (square, col) = (j / side, j % side);
+                let moves = done && (square == 0 || square * side == other);
+                let source = match square * side {
+                    _ if !moves => i * cols + j,
+                    0 => col * cols + other + i,
+                    _ => col * cols + i,
+                };
+                let (got, want) = (&now[(i * cols + j) * unit..], &was[source * unit..]);
+                assert_eq!(got[..unit], want[..unit], "{} {side} {unit} {other}", kernel().name);
             }
         }
     }
