@@ -184,7 +184,8 @@ impl Chunks {
         BLOCK_BYTES / (width * self.elem_bytes)
     }
 
-    fn gather_chunk(&self, c: usize, chunk: &[Byte], halo: &[Byte], out: &mut [Byte]) {
+    /// The slots of chunk `c` into `out`; `halo` is the rows after it.
+    pub fn gather_chunk(&self, c: usize, chunk: &[Byte], halo: &[Byte], out: &mut [Byte]) {
         let e = self.elem_bytes;
         let (first_row, count) = self.slots.chunk_rows(c);
         // Past the last row, row e of column j is row e of column j + 1: one element further. The
@@ -265,7 +266,7 @@ impl Chunks {
 
     /// Keeps, for every column, the elements before its first slot in chunk `c`: they lie at the
     /// end of a run of the chunk before, or of the last chunk's previous column.
-    fn keep_tails(&self, c: usize, data: &[Byte], kept: &mut [Byte]) {
+    pub fn keep_tails(&self, c: usize, data: &[Byte], kept: &mut [Byte]) {
         let e = self.elem_bytes;
         let stride = self.slots.slot() - 1;
         let last = self.slots.chunks() - 1;
@@ -282,7 +283,8 @@ impl Chunks {
         }
     }
 
-    fn scatter_chunk(&self, c: usize, chunk: &[Byte], tails: Tails, out: &mut [Byte]) {
+    /// The rows of chunk `c`, in slots, into `out`.
+    pub fn scatter_chunk(&self, c: usize, chunk: &[Byte], tails: Tails, out: &mut [Byte]) {
         let (e, cols) = (self.elem_bytes, self.slots.cols());
         let (_, count) = self.slots.chunk_rows(c);
         let stride = self.slots.slot() - 1;
@@ -331,7 +333,7 @@ impl Chunks {
 
 /// Where the elements before a column's first slot are found.
 #[derive(Clone, Copy)]
-enum Tails<'a> {
+pub enum Tails<'a> {
     /// Set aside: `slot - 1` elements for each column.
     Kept(&'a [Byte]),
     /// At the ends of the runs of the chunk before, here with its slots, a full one.

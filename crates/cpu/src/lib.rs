@@ -6,7 +6,8 @@
 //! | `stages` | which mover runs which stage |
 //! | [`claims`] | the claim protocol of PTTWAC and its memory order |
 //! | `barrier` | tiles through scratch: read all, then write all |
-//! | `gather` | the aligned-slot passes over chunks |
+//! | `gather` | the first aligned-slot pass and its inverse, chunk by chunk through scratch |
+//! | `bands` | the same in row order, in strips of columns |
 //! | `shared` | movers in which several threads work on one matrix: the crate's only `unsafe` |
 //! | `path` | where super-elements go, with the divisions prepared |
 //! | `rows` | rows padded and unpadded in steps |
@@ -19,6 +20,7 @@
 //! Data are bytes that may be uninitialised ([`Byte`]): elements of any type, padding included,
 //! are moved and never looked at.
 
+mod bands;
 mod barrier;
 pub mod claims;
 pub mod executor;

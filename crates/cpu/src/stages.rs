@@ -1,10 +1,12 @@
 //! Which mover runs which stage.
 
 use turntile_perm::Elementary;
+use turntile_plan::bands::Bands;
 use turntile_plan::flags::FLAG_PLANES;
 use turntile_plan::{DeviceKind, Direction, FlagLayout, Method, Stage, StageShape, method};
 
 use crate::Byte;
+use crate::bands::Banded;
 use crate::barrier;
 use crate::claims::Claims;
 use crate::gather::Chunks;
@@ -26,6 +28,8 @@ pub struct Needs {
     pub kept_bytes: usize,
     /// Bytes of scratch of each thread.
     pub scratch_bytes: usize,
+    /// How a gather pass in row order is cut.
+    pub bands: Option<Bands>,
 }
 
 impl Needs {
@@ -49,15 +53,29 @@ impl Needs {
             flag_words: 0,
             kept_bytes: 0,
             scratch_bytes: if host { launch.on_chip_bytes } else { 0 },
+            bands: match shape {
+                StageShape::SlotGather { slots, .. } if host => {
+                    Bands::within(&slots, elem_bytes, launch.on_chip_bytes)
+                }
+                _ => None,
+            },
         };
         let least = match (stage.method, shape) {
-            (_, StageShape::SlotGather { slots, .. }) => {
-                let chunks = Chunks { slots, elem_bytes };
-                // A GPU works on one chunk after another.
-                needs.parts = if host { at_most(slots.chunks()) } else { 1 };
-                needs.kept_bytes = needs.parts * chunks.kept_bytes();
-                chunks.scratch_bytes()
-            }
+            (_, StageShape::SlotGather { slots, direction, .. }) => match needs.bands {
+                Some(bands) => {
+                    needs.parts = at_most(Bands::most_parts(&slots));
+                    needs.kept_bytes =
+                        Bands::kept_bytes(&slots, direction, elem_bytes, needs.parts);
+                    bands.scratch_bytes(&slots, elem_bytes)
+                }
+                None => {
+                    let chunks = Chunks { slots, elem_bytes };
+                    // A GPU works on one chunk after another.
+                    needs.parts = if host { at_most(slots.chunks()) } else { 1 };
+                    needs.kept_bytes = needs.parts * chunks.kept_bytes();
+                    chunks.scratch_bytes()
+                }
+            },
             (Method::TileSwap { .. } | Method::PerCycle | Method::Rows { .. }, _) => 0,
             (Method::Slide { block }, _) => {
                 let blocks = (shape.len() * elem_bytes).div_ceil(block);
@@ -125,9 +143,16 @@ pub fn run(
         (_, StageShape::SlotGather { slots, direction, .. }) => {
             let chunks = Chunks { slots, elem_bytes };
             for matrix in data.chunks_exact_mut(slots.len() * elem_bytes) {
-                match direction {
-                    Direction::Forward => chunks.gather(matrix, parts, kept, scratch),
-                    Direction::Backward => chunks.scatter(matrix, parts, kept, scratch),
+                match (needs.bands, direction) {
+                    (None, Direction::Forward) => chunks.gather(matrix, parts, kept, scratch),
+                    (None, Direction::Backward) => chunks.scatter(matrix, parts, kept, scratch),
+                    (Some(bands), _) => {
+                        let banded = Banded { slots, elem_bytes, bands };
+                        match direction {
+                            Direction::Forward => banded.gather(matrix, parts, kept, scratch),
+                            Direction::Backward => banded.scatter(matrix, parts, kept, scratch),
+                        }
+                    }
                 }
             }
         }

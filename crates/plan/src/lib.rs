@@ -14,6 +14,7 @@
 //! | [`flags`] | the flag words of PTTWAC: spreading, padding, remapping |
 //! | [`stage`] | a pass over the matrix: its shape, method and launch |
 //! | [`method`] | which method and launch a shape gets on a device |
+//! | [`bands`] | how a host cuts a gather pass in row order |
 //! | [`routes`] | the table of routes, each a composition of stages |
 //! | [`cost`] | the cost model |
 //! | [`planner`] | ranks the candidates and picks one |
@@ -22,6 +23,7 @@
 //! | [`tuner`] | ranks candidates by stopwatch |
 //! | [`wisdom`] | what tuning found out, remembered in a file |
 
+pub mod bands;
 pub mod check;
 pub mod cost;
 pub mod flags;

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use turntile_perm::{Elementary, Padding};
+use turntile_perm::{Elementary, Order, Padding};
 
+use crate::bands::Bands;
 use crate::flags::{FLAG_PLANES, FlagLayout, GPU_FLAG_PLANES};
 use crate::limits::{DeviceKind, Limits};
 use crate::routes::Infeasible;
@@ -342,10 +343,21 @@ fn gather(
     elem_bytes: usize,
     limits: &Limits,
 ) -> Result<(Method, Launch), Infeasible> {
-    let StageShape::SlotGather { slots, .. } = shape else { unreachable!("called for gathers") };
+    let StageShape::SlotGather { slots, direction, .. } = shape else {
+        unreachable!("called for gathers")
+    };
     let chunk_bytes = slots.longest_chunk() * slots.cols() * elem_bytes;
     let halo_bytes = (slots.slot() - 1) * slots.cols() * elem_bytes;
     let barrier = |scope| Method::BarrierSync { scope };
+    if limits.kind == DeviceKind::Host && slots.order() == Order::Rows {
+        let (need, have) = (chunk_bytes, limits.group_bytes);
+        let bands = Bands::within(&slots, elem_bytes, have);
+        let bands = bands.ok_or(Infeasible::OnChip { need, have })?;
+        let scratch_bytes = bands.scratch_bytes(&slots, elem_bytes);
+        let launch = over(Bands::most_parts(&slots), 1, scratch_bytes, limits);
+        let kept_bytes = Bands::kept_bytes(&slots, direction, elem_bytes, launch.groups);
+        return Ok((barrier(Scope::Group), Launch { kept_bytes, ..launch }));
+    }
     if limits.kind == DeviceKind::Host {
         // Every thread keeps the rows that follow its own run of chunks.
         let launch = over(slots.chunks(), 1, chunk_bytes, limits);
@@ -355,7 +367,7 @@ fn gather(
         ));
     }
     let need = chunk_bytes + halo_bytes;
-    if need <= limits.gather_bytes() {
+    if slots.order() == Order::Columns && need <= limits.gather_bytes() {
         // One chunk after another, each over the whole grid: only the first rows are kept.
         let launch = over(limits.units, GRID_THREADS, need.div_ceil(limits.units), limits);
         return Ok((barrier(Scope::Grid), Launch { kept_bytes: halo_bytes, ..launch }));

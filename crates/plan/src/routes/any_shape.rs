@@ -8,7 +8,7 @@ use crate::stage::{Direction, StageShape};
 
 /// Slots gathered into each chunk's own memory, then moved; mirrored when there are more columns
 /// than rows, so that a chunk is always `slot` or more short rows. A tile `m x n` is a slot of `m`
-/// elements and chunks of `n` rows.
+/// elements and chunks of `n` rows, in row order where `n = m` is a power of two.
 pub const ALIGNED_SLOTS: Route = Route {
     name: "aligned-slots",
     about: "slots gathered chunk by chunk, then moved; any shape",
@@ -21,7 +21,9 @@ pub const ALIGNED_SLOTS: Route = Route {
     },
     steps: |p, Tile { m, n }| {
         let (long, short) = (p.rows().max(p.cols()), p.rows().min(p.cols()));
-        let slots = Slots::new(long, short, m, n).expect("tiles of this route fit the long side");
+        let by_rows = Slots::by_rows(long, short, m).filter(|_| m == n);
+        let slots = by_rows.or_else(|| Slots::new(long, short, m, n));
+        let slots = slots.expect("tiles of this route fit the long side");
         let forward = p.rows() >= p.cols();
         let direction = if forward { Direction::Forward } else { Direction::Backward };
         let batch = p.batch();

@@ -1,0 +1,298 @@
+//! The first pass of the aligned-slot route in row order, and its inverse: band after band of chunks,
+//! strip after strip of columns, without a chunk of scratch.
+//!
+//! A slot lies in its own strip but for its end, which reaches into the next one, and at the end of a row
+//! into the first. Forward, strips go from right to left, so that slots end where everything has
+//! been read, and the first strip is read before the others and written after them; backward the other
+//! way round. The last chunk, whose slots lie column by column, goes through a copy.
+
+use std::ops::Range;
+
+use turntile_perm::Slots;
+use turntile_plan::bands::Bands;
+use turntile_simd::{self as simd, Block};
+
+use crate::Byte;
+use crate::gather::{Chunks, Tails};
+use crate::parts;
+
+/// A gather pass cut in bands.
+#[derive(Clone, Copy)]
+pub struct Banded {
+    /// The index maps.
+    pub slots: Slots,
+    /// Bytes of an element.
+    pub elem_bytes: usize,
+    /// How bands are cut.
+    pub bands: Bands,
+}
+
+/// A band of a part's memory, with what it shares with its neighbours.
+struct Band<'a> {
+    chunks: usize,
+    rows: &'a mut [Byte],
+    beside: Beside<'a>,
+}
+
+/// What a band reads of the chunk after it (forward) or before it (backward).
+#[derive(Clone, Copy)]
+enum Beside<'a> {
+    /// The rows after it, whole.
+    Rows(&'a [Byte]),
+    /// The chunk before it, in slots.
+    Slots(&'a [Byte]),
+    /// The ends of the slots before it: `slot - 1` elements for each column.
+    Ends(&'a [Byte]),
+}
+
+/// A column's slot: its place in a chunk's memory and the rows of the chunk before its first element.
+struct Column {
+    place: usize,
+    lead: usize,
+}
+
+impl Banded {
+    /// As [`Chunks::gather`]; `kept` and `scratch` as long as [`Bands`] says.
+    pub fn gather(&self, data: &mut [Byte], parts: usize, kept: &mut [Byte], scratch: &mut [Byte]) {
+        let chunks = self.chunks();
+        let (heads, copy) = kept.split_at_mut((parts - 1) * chunks.kept_bytes());
+        let last = self.slots.chunks() - 1;
+        for (part, head) in heads.chunks_exact_mut(chunks.kept_bytes().max(1)).enumerate() {
+            let end = parts::share(last, parts, part).end;
+            head.copy_from_slice(&data[end * self.chunk_bytes()..][..head.len()]);
+        }
+        let heads = &*heads;
+        // The last chunk waits for the one before it, which reads its rows, and reads the first rows now.
+        let (first_rows, last_chunk) = (&data[..chunks.kept_bytes()], last * self.chunk_bytes());
+        chunks.gather_chunk(last, &data[last_chunk..], first_rows, copy);
+        self.over_parts(data, parts, scratch, |part, own, run, scratch| {
+            for c in run.clone().step_by(self.bands.chunks) {
+                let chunks = self.bands.chunks.min(run.end - c);
+                let (_, from_here) = own.split_at_mut(self.chunk_bytes() * (c - run.start));
+                let (rows, after) = from_here.split_at_mut(self.chunk_bytes() * chunks);
+                let each = self.chunks().kept_bytes();
+                let after =
+                    if after.is_empty() { &heads[part * each..][..each] } else { &after[..each] };
+                let beside = Beside::Rows(after);
+                self.gather_band(&mut Band { chunks, rows, beside }, scratch);
+            }
+        });
+        data[last_chunk..].copy_from_slice(copy);
+    }
+
+    /// As [`Chunks::scatter`].
+    pub fn scatter(
+        &self,
+        data: &mut [Byte],
+        parts: usize,
+        kept: &mut [Byte],
+        scratch: &mut [Byte],
+    ) {
+        let chunks = self.chunks();
+        let each = chunks.kept_bytes();
+        let (ends, copy) = kept.split_at_mut(parts * each);
+        let last = self.slots.chunks() - 1;
+        for (part, ends) in ends.chunks_exact_mut(each.max(1)).enumerate() {
+            chunks.keep_tails(parts::share(last, parts, part).start, data, ends);
+        }
+        let ends = &*ends;
+        let (before, chunk) = data.split_at_mut(last * self.chunk_bytes());
+        let tails = match before.len().checked_sub(self.chunk_bytes()) {
+            Some(from) => Tails::Before(&before[from..]),
+            None => Tails::Kept(ends),
+        };
+        chunks.scatter_chunk(last, chunk, tails, copy);
+        chunk.copy_from_slice(&copy[..chunk.len()]);
+        self.over_parts(data, parts, scratch, |part, own, run, scratch| {
+            for c in run.clone().step_by(self.bands.chunks).rev() {
+                let chunks = self.bands.chunks.min(run.end - c);
+                let (before, from_here) = own.split_at_mut(self.chunk_bytes() * (c - run.start));
+                let rows = &mut from_here[..self.chunk_bytes() * chunks];
+                let beside = match before.len().checked_sub(self.chunk_bytes()) {
+                    Some(from) => Beside::Slots(&before[from..]),
+                    None => Beside::Ends(&ends[part * each..][..each]),
+                };
+                self.scatter_band(&mut Band { chunks, rows, beside }, scratch);
+            }
+        });
+    }
+
+    fn chunks(&self) -> Chunks {
+        Chunks { slots: self.slots, elem_bytes: self.elem_bytes }
+    }
+
+    fn row_bytes(&self) -> usize {
+        self.slots.cols() * self.elem_bytes
+    }
+
+    fn chunk_bytes(&self) -> usize {
+        self.slots.slot() * self.row_bytes()
+    }
+
+    /// `work` with every part's number, memory, full chunks and scratch; the last part's memory goes
+    /// on to the end.
+    fn over_parts(
+        &self,
+        data: &mut [Byte],
+        parts: usize,
+        scratch: &mut [Byte],
+        work: impl Fn(usize, &mut [Byte], Range<usize>, &mut [Byte]) + Sync,
+    ) {
+        let full = self.slots.chunks() - 1;
+        let mut rest = data;
+        let mut shares = Vec::with_capacity(parts);
+        for part in 0..parts {
+            let run = parts::share(full, parts, part);
+            let bytes = if part + 1 == parts { rest.len() } else { run.len() * self.chunk_bytes() };
+            let own = rest.split_off_mut(..bytes).expect("runs add up");
+            shares.push((part, own, run));
+        }
+        let each = self.bands.scratch_bytes(&self.slots, self.elem_bytes);
+        parts::run_on(shares, scratch, each, |(part, own, run), scratch| {
+            work(part, own, run, scratch);
+        });
+    }
+
+    /// The slot of column `j` in a full chunk: the same in each.
+    fn column(&self, j: usize) -> Column {
+        let (first, _, place) = self.slots.column(0, j);
+        Column { place, lead: first * self.slots.slot() - j * self.slots.rows() }
+    }
+
+    /// Splits scratch into the buffer of the strip that is held and that of the others.
+    fn buffers<'a>(&self, scratch: &'a mut [Byte]) -> (&'a mut [Byte], &'a mut [Byte]) {
+        let column_bytes = self.bands.column(&self.slots) * self.elem_bytes;
+        scratch.split_at_mut(self.bands.held * column_bytes)
+    }
+
+    fn gather_band(&self, band: &mut Band, scratch: &mut [Byte]) {
+        let (held, buffer) = self.buffers(scratch);
+        let Bands { held: first, width, .. } = self.bands;
+        self.take_rows(band, 0..first, held);
+        let strips = (self.slots.cols() - first).div_ceil(width);
+        for strip in (0..strips).rev() {
+            let start = first + strip * width;
+            let columns = start..(start + width).min(self.slots.cols());
+            self.take_rows(band, columns.clone(), buffer);
+            self.put_slots(band, columns, start.saturating_sub(width)..start, buffer);
+        }
+        self.put_slots(band, 0..first, 0..0, held);
+    }
+
+    fn scatter_band(&self, band: &mut Band, scratch: &mut [Byte]) {
+        let (held, buffer) = self.buffers(scratch);
+        let (cols, width) = (self.slots.cols(), self.bands.width);
+        let last = cols - self.bands.held;
+        self.take_slots(band, last..cols, 0..width.min(last), held);
+        for start in (0..last).step_by(width) {
+            let end = (start + width).min(last);
+            self.take_slots(band, start..end, end..(end + width).min(last), buffer);
+            self.put_rows(band, start..end, buffer);
+        }
+        self.put_rows(band, last..cols, held);
+    }
+
+    /// Elements of a buffer's column for that band.
+    fn pitch(&self, band: &Band) -> usize {
+        (band.chunks + 1) * self.slots.slot()
+    }
+
+    /// Rows of the band and those after it, transposed.
+    fn take_rows(&self, band: &Band, columns: Range<usize>, buffer: &mut [Byte]) {
+        let (e, slot, cols) = (self.elem_bytes, self.slots.slot(), self.slots.cols());
+        let (rows, to_pitch) = (band.chunks * slot, self.pitch(band));
+        let block = Block { rows, cols: columns.len(), from_pitch: cols, to_pitch };
+        simd::transpose(&band.rows[columns.start * e..], buffer, block, e);
+        let Beside::Rows(after) = band.beside else { unreachable!("forward, rows follow") };
+        let after = &after[(columns.start * e).min(after.len())..];
+        simd::transpose(after, &mut buffer[rows * e..], Block { rows: slot - 1, ..block }, e);
+    }
+
+    /// Transposed back into the band.
+    fn put_rows(&self, band: &mut Band, columns: Range<usize>, buffer: &[Byte]) {
+        let e = self.elem_bytes;
+        let (rows, cols) = (columns.len(), band.chunks * self.slots.slot());
+        let block = Block { rows, cols, from_pitch: self.pitch(band), to_pitch: self.slots.cols() };
+        simd::transpose(buffer, &mut band.rows[columns.start * e..], block, e);
+    }
+
+    /// The slots of some columns from their buffer to their places, the rows of `next` asked for meanwhile.
+    fn put_slots(
+        &self,
+        band: &mut Band,
+        columns: Range<usize>,
+        next: Range<usize>,
+        buffer: &[Byte],
+    ) {
+        let slot_bytes = self.slots.slot() * self.elem_bytes;
+        let pitch = self.pitch(band) * self.elem_bytes;
+        let mut ahead = Ahead::new(self, band, next, columns.len());
+        for (j, column) in columns.zip(buffer.chunks_exact(pitch)) {
+            let Column { place, lead } = self.column(j);
+            let slots = column[lead * self.elem_bytes..].chunks_exact(slot_bytes);
+            for (chunk, slot) in band.rows.chunks_exact_mut(self.chunk_bytes()).zip(slots) {
+                ahead.ask();
+                chunk[place * slot_bytes..][..slot_bytes].copy_from_slice(slot);
+            }
+        }
+    }
+
+    /// The slots of some columns into their buffer, after the ends of those before the band.
+    fn take_slots(
+        &self,
+        band: &Band,
+        columns: Range<usize>,
+        next: Range<usize>,
+        buffer: &mut [Byte],
+    ) {
+        let (e, slot) = (self.elem_bytes, self.slots.slot());
+        let (slot_bytes, pitch) = (slot * e, self.pitch(band) * e);
+        let mut ahead = Ahead::new(self, band, next, columns.len());
+        for (j, to) in columns.zip(buffer.chunks_exact_mut(pitch)) {
+            let Column { place, lead } = self.column(j);
+            let (end, to) = to.split_at_mut(lead * e);
+            end.copy_from_slice(match band.beside {
+                Beside::Slots(before) => &before[((place + 1) * slot - lead) * e..][..lead * e],
+                Beside::Ends(ends) => &ends[j * (slot - 1) * e..][..lead * e],
+                Beside::Rows(_) => unreachable!("backward, slots come before"),
+            });
+            let chunks = band.rows.chunks_exact(self.chunk_bytes());
+            for (chunk, to) in chunks.zip(to.chunks_exact_mut(slot_bytes)) {
+                ahead.ask();
+                to.copy_from_slice(&chunk[place * slot_bytes..][..slot_bytes]);
+            }
+        }
+    }
+}
+
+/// The rows of the next strip, asked for evenly while the slots of one are copied.
+struct Ahead {
+    row: *const Byte,
+    left: usize,
+    each: usize,
+    pitch: usize,
+    bytes: usize,
+}
+
+impl Ahead {
+    fn new(pass: &Banded, band: &Band, next: Range<usize>, columns: usize) -> Self {
+        let rows = if next.is_empty() { 0 } else { band.chunks * pass.slots.slot() };
+        Ahead {
+            row: band.rows.as_ptr().wrapping_add(next.start * pass.elem_bytes),
+            left: rows,
+            each: rows.div_ceil((columns * band.chunks).max(1)),
+            pitch: pass.row_bytes(),
+            bytes: next.len() * pass.elem_bytes,
+        }
+    }
+
+    fn ask(&mut self) {
+        const LINE: usize = 64;
+        let rows = self.each.min(self.left);
+        self.left -= rows;
+        for _ in 0..rows {
+            (0..self.bytes).step_by(LINE).for_each(|at| simd::prefetch(self.row.wrapping_add(at)));
+            self.row = self.row.wrapping_add(self.pitch);
+        }
+    }
+}

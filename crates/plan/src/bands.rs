@@ -1,0 +1,90 @@
+//! The gather pass of aligned slots in row order on a host: `docs/routes.md`.
+//!
+//! A thread walks down its chunks a band of them at a time, and across a band in strips of columns, through
+//! two buffers: one holds the strip whose columns the slots of the others end in.
+
+use turntile_perm::{Order, Slots};
+
+use crate::stage::Direction;
+
+/// How a band is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Bands {
+    /// Chunks of a band.
+    pub chunks: usize,
+    /// Columns of a strip.
+    pub width: usize,
+    /// Columns of the strip that is held: slots that run on from one row into the next end, or begin,
+    /// there.
+    pub held: usize,
+}
+
+/// Chunks of a band at most: the rows after a band are read with it, and again with the next.
+const MOST_CHUNKS: usize = 8;
+/// Bytes of a row of a strip.
+const STRIP_ROW_BYTES: usize = 256;
+
+impl Bands {
+    /// The longest bands of which a thread has room for `room` bytes; `None` when there is not enough
+    /// for any, or slots are in another order, or longer than rows.
+    pub fn within(slots: &Slots, elem_bytes: usize, room: usize) -> Option<Self> {
+        let step = slots.strip_step();
+        let width = (STRIP_ROW_BYTES / elem_bytes).max(1).next_multiple_of(step);
+        let held = (slots.slot() - 1).max(1).next_multiple_of(step);
+        let bands = |chunks| Bands { chunks, width, held };
+        let fits = |chunks: &usize| bands(*chunks).scratch_bytes(slots, elem_bytes) <= room;
+        let chunks = (1..=MOST_CHUNKS).rev().find(fits)?;
+        (slots.order() == Order::Rows && held <= slots.cols()).then(|| bands(chunks))
+    }
+
+    /// Elements of a column of a buffer: those of a band and of the chunk beside it.
+    pub fn column(&self, slots: &Slots) -> usize {
+        (self.chunks + 1) * slots.slot()
+    }
+
+    /// Bytes of a thread's two buffers.
+    pub fn scratch_bytes(&self, slots: &Slots, elem_bytes: usize) -> usize {
+        (self.width + self.held) * self.column(slots) * elem_bytes
+    }
+
+    /// Threads that the pass has work for: the last chunk is one thread's.
+    pub fn most_parts(slots: &Slots) -> usize {
+        (slots.chunks() - 1).max(1)
+    }
+
+    /// Bytes that `parts` threads keep beside their buffers: what each needs of rows that are another's,
+    /// which the last thread does not forward, and the last chunk's new content.
+    pub fn kept_bytes(
+        slots: &Slots,
+        direction: Direction,
+        elem_bytes: usize,
+        parts: usize,
+    ) -> usize {
+        let (_, last) = slots.chunk_rows(slots.chunks() - 1);
+        let keeping = if direction == Direction::Forward { parts - 1 } else { parts };
+        let rows = keeping.saturating_mul(slots.slot() - 1).saturating_add(last);
+        rows.saturating_mul(slots.cols() * elem_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bands_fill_their_room_and_no_more() {
+        for (rows, cols, slot) in [(10_007, 9973, 64), (8191, 4093, 128), (100, 40, 8)] {
+            let slots = Slots::by_rows(rows, cols, slot).unwrap();
+            for room in [10_000, 100_000, 1 << 20] {
+                let Some(bands) = Bands::within(&slots, 4, room) else { continue };
+                let bytes = bands.scratch_bytes(&slots, 4);
+                assert!(bytes <= room && bands.held + 1 >= slot);
+                assert_eq!(Bands::within(&slots, 4, bytes), Some(bands));
+            }
+            assert_eq!(Bands::within(&slots, 4, 100), None);
+            let by_columns = Slots::new(rows, cols, slot, slot).unwrap();
+            assert_eq!(Bands::within(&by_columns, 4, 1 << 20), None);
+        }
+        assert_eq!(Bands::within(&Slots::by_rows(100, 3, 8).unwrap(), 4, 1 << 20), None);
+    }
+}
