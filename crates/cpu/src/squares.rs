@@ -44,6 +44,8 @@ pub const TILE_BYTES: usize = 4 << 10;
 const LOWER_ROW_BYTES: usize = 1024;
 /// The same above the diagonal, where the next block continues each row.
 const UPPER_ROW_BYTES: usize = 256;
+/// Bytes after which addresses meet the same sets of the first-level cache.
+const PAGE: usize = 4096;
 /// Bytes of a square that is a single block.
 const WHOLE_BYTES: usize = 256 << 10;
 
@@ -52,10 +54,15 @@ impl Squares {
     pub fn new(batch: usize, side: usize, mid: usize, elem_bytes: usize) -> Self {
         let tile = (LINE / elem_bytes).max((TILE_BYTES / elem_bytes).isqrt().clamp(1, 8));
         let whole = side * side * elem_bytes <= WHOLE_BYTES;
-        let most = if whole { side } else { LOWER_ROW_BYTES / elem_bytes };
+        // Rows that begin alike share the cache's sets: fewer of them at a time (8192x8192: 43% of a copy
+        // instead of 36%, 4096x4096 104% instead of 81%).
+        let alike = (mid * side * elem_bytes).is_multiple_of(PAGE);
+        let share = if alike { 2 } else { 1 };
+        let (lower, upper) = (LOWER_ROW_BYTES / share, UPPER_ROW_BYTES / share);
+        let most = if whole { side } else { lower / elem_bytes };
         let blocks = side.div_ceil(most.max(tile)).max(1);
         let block_rows = side.div_ceil(blocks).next_multiple_of(tile).max(1);
-        let block_cols = (UPPER_ROW_BYTES / elem_bytes).max(1).next_multiple_of(tile);
+        let block_cols = (upper / elem_bytes).max(1).next_multiple_of(tile);
         let beside = |i: usize| 1 + side.saturating_sub(i + block_rows).div_ceil(block_cols);
         let pairs = (0..side).step_by(block_rows).map(beside).sum();
         Squares { batch, side, mid, elem_bytes, tile, block_rows, block_cols, pairs }

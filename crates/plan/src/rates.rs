@@ -77,7 +77,7 @@ pub fn at(curve: Curve, bytes: usize) -> f64 {
 }
 
 /// Two cores of an Intel Xeon (Sapphire Rapids: 48 KiB, 2 MiB), one thread, pages of 2 MiB, 2026-11.
-/// Copies run at 16-28 GB/s; the fractions are of one at 25, at 400-960 MB, where the caches shared
+/// Copies run at 16-28 GB/s; the fractions are of one at 20-25, at 400-960 MB, where the caches shared
 /// with others do not help. `docs/cpu.md` has the figures and how they were taken.
 ///
 /// | curve | from |
@@ -85,14 +85,14 @@ pub fn at(curve: Curve, bytes: usize) -> f64 {
 /// | swap | 10000x10000 |
 /// | tiles, moves | 20000x12000 in tiles of 25 to 4000; short super-elements from 10007x9973 |
 /// | group | 1000000x8 and 4000000x3, tiles of 40-50 KB |
-/// | gather | 8191x4093, 7919x3001, 10007x9973 |
+/// | gather | 8191x4093, 7919x3001, 10007x9973, in row order |
 pub const HOST: Rates = Rates {
     copy: 2.5e10,
     start: 2.0e-7,
     fork: 5.0e-6,
     wait: 0.0,
     swap: &[(1, 0.35), (2, 0.45), (4, 0.66), (8, 0.66), (16, 0.66)],
-    tiles: &[(32, 0.2), (100, 0.6), (256, 0.9), (320, 1.05), (640, 0.56), (1000, 0.5)],
+    tiles: &[(32, 0.2), (100, 0.6), (256, 0.9), (320, 1.05), (400, 0.58), (640, 0.56), (1000, 0.5)],
     bands: &[(1, 0.1)],
     group: &[(1, 0.38), (2, 0.8), (4, 0.95), (8, 1.04), (16, 1.1)],
     cluster: &[(1, 0.1)],
