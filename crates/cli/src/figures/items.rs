@@ -76,7 +76,7 @@ pub static ITEMS: [Item; 22] = [
         id: "figure-4.4",
         source: "thesis figure 4.4, equation 4.1",
         shows: "Padding 5000 x 4900 f32 to a square in steps: how many rows can move at a time, and on a \
-                GPU how fast each step is by itself",
+                GPU how fast each step is by itself (verified all together, in near-square)",
         source_says: "on a K20 (208 GB/s) throughput falls with the rows of a step and below 10 GB/s for the \
                       last 99, which move one by one after some 181 steps; 38.2 GB/s in all. (Its caption says 5K x 4K; equation \
                       4.1 leaves 99 rows for 5000 x 4900 and 8 for 5000 x 4000.)",
@@ -106,7 +106,8 @@ pub static ITEMS: [Item; 22] = [
     Item {
         id: "padding",
         source: "thesis section 4.1.1",
-        shows: "Padding and unpadding alone: rows in steps (the thesis's way) and data sliding",
+        shows: "Padding and unpadding alone: rows in steps (the thesis's way) and data sliding (verified in \
+                near-square)",
         source_says: "38.2 GB/s on a K20, 18% of its peak, and less the fewer columns are added.",
         on: On::Any,
         columns: padding::PASSES,

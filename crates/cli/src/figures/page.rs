@@ -24,8 +24,8 @@ const MOST_LINES: usize = 60;
 pub fn page(entries: &[Entry], about: &str, quick: bool) -> String {
     let mut text = format!(
         "# The sources' figures and tables on {about}\n\n\
-         Made by `turntile report`. Every transposition is verified, element by element, before it is timed; times \
-         are medians. GB/s is 2 · bytes / time; *% of copy* compares with a copy of as many bytes in the \
+         Made by `turntile report`. Every transposition is verified, element by element, before it is timed, or where \
+         its section says; times are medians. GB/s is 2 · bytes / time; *% of copy* compares with a copy of as many bytes in the \
          same run. What the source reports stands above each table; the CSV files have all rows.\n\n"
     );
     if quick {

@@ -1,5 +1,6 @@
 //! How a table is shown on the page.
 
+use std::cmp::Ordering;
 use std::fmt::Write;
 
 use super::Failure;
@@ -125,7 +126,11 @@ fn markdown(columns: &[String], rows: &[Vec<String>]) -> String {
 fn pivot(table: &Table, down: &[&str], across: &str, cell: &str) -> String {
     let keys: Vec<usize> = down.iter().map(|name| table.column(name)).collect();
     let (across, cell) = (table.column(across), table.column(cell));
-    let names = table.distinct(across);
+    let mut names = table.distinct(across);
+    let value = |name: &str| name.parse::<f64>().ok();
+    if names.iter().all(|name| value(name).is_some()) {
+        names.sort_by(|a, b| value(a).partial_cmp(&value(b)).unwrap_or(Ordering::Equal));
+    }
     let mut lines: Vec<Vec<String>> = Vec::new();
     for row in &table.rows {
         let key: Vec<String> = keys.iter().map(|&k| row[k].clone()).collect();
@@ -158,6 +163,10 @@ mod tests {
         let pivot = View::Pivot { down: &["route"], across: "shape", cell: "gb_per_s" };
         let want = "| route | 3x4 | 5x6 |\n| --- | --- | --- |\n| a | 1 | 3 |\n| b | 2 |  |\n";
         assert_eq!(pivot.markdown(&table).unwrap(), want);
+        let numbers = View::Pivot { down: &["route"], across: "gb_per_s", cell: "shape" };
+        table.push(["b", "7x8", "0.5"].map(String::from));
+        assert!(numbers.markdown(&table).unwrap().starts_with("| route | 0.5 | 1 | 2 | 3 |"));
+        table.rows.pop();
         assert!(View::Rows.markdown(&table).unwrap().ends_with("| a | 5x6 | 3 |\n"));
     }
 }
