@@ -11,7 +11,9 @@ pub enum Family {
     ClusterBarrier,
     /// Barrier-sync by the grid.
     GridBarrier,
-    /// The gather pass of aligned slots.
+    /// The gather pass of aligned slots, a run of chunks for each block.
+    SlotRuns,
+    /// The same, chunk after chunk by the grid.
     SlotGather,
     /// PTTWAC through registers.
     Moves,
@@ -56,11 +58,12 @@ macro_rules! by_word {
 
 impl Family {
     /// Every family.
-    pub const ALL: [Family; 17] = [
+    pub const ALL: [Family; 18] = [
         Family::Tiles,
         Family::Barrier,
         Family::ClusterBarrier,
         Family::GridBarrier,
+        Family::SlotRuns,
         Family::SlotGather,
         Family::Moves,
         Family::MovesWide,
@@ -83,6 +86,7 @@ impl Family {
             Family::Barrier => "barrier",
             Family::ClusterBarrier => "cluster_barrier",
             Family::GridBarrier => "grid_barrier",
+            Family::SlotRuns => "slot_runs",
             Family::SlotGather => "slot_gather",
             Family::Moves => "moves",
             Family::MovesWide => "moves_wide",
@@ -106,6 +110,7 @@ impl Family {
             Family::Barrier => by_word!("barrier"),
             Family::ClusterBarrier => by_word!("cluster_barrier"),
             Family::GridBarrier => by_word!("grid_barrier"),
+            Family::SlotRuns => by_word!("slot_runs"),
             Family::SlotGather => by_word!("slot_gather"),
             Family::Moves => by_word!("moves"),
             Family::MovesWide => by_word!("moves_wide"),

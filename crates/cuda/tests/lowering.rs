@@ -22,7 +22,8 @@ fn check(call: &Call) {
     assert!(ptx.contains(&declared), "{}: no {declared}", call.kernel());
     assert!((1..=1024).contains(&call.threads) && call.threads.is_multiple_of(32), "{call:?}");
     assert!(call.shared_bytes as usize <= Device::H200.shared_bytes, "{call:?}");
-    assert!(!call.cooperative || call.groups as usize <= Device::H200.units, "{call:?}");
+    let per_unit = ((228 << 10) / (call.shared_bytes + 1024)).min(2048 / call.threads) as usize;
+    assert!(!call.cooperative || call.groups as usize <= Device::H200.units * per_unit, "{call:?}");
     assert_eq!(call.groups % call.cluster, 0, "{call:?}");
 }
 
@@ -128,7 +129,15 @@ fn what_a_device_lacks_is_an_answer() {
 #[test]
 fn plans_fit_their_workspace() {
     let planner = Planner::new(Limits::h200());
-    for (rows, cols, elem) in [(4096, 6144, 4), (1000, 777, 2), (5000, 5000, 8), (30, 40, 1)] {
+    for (rows, cols, elem) in [
+        (4096, 6144, 4),
+        (1000, 777, 2),
+        (5000, 5000, 8),
+        (30, 40, 1),
+        (9_999_991, 7, 4),
+        (61, 1_000_003, 4),
+        (16381, 20011, 4),
+    ] {
         let room = usize::max(rows, cols).pow(2);
         let problem = Problem::new(rows, cols, elem).unwrap().with_room(room);
         for plan in planner.survey(&problem).candidates {

@@ -15,6 +15,7 @@
 //! | [`stage`] | a pass over the matrix: its shape, method and launch |
 //! | [`method`] | which method and launch a shape gets on a device |
 //! | [`bands`] | how a host cuts a gather pass in row order |
+//! | [`runs`] | how a GPU's groups share out a gather pass of few columns |
 //! | [`routes`] | the table of routes, each a composition of stages |
 //! | [`cost`] | the cost model |
 //! | [`planner`] | ranks the candidates and picks one |
@@ -35,6 +36,7 @@ pub mod planner;
 pub mod problem;
 pub mod rates;
 pub mod routes;
+pub mod runs;
 pub mod stage;
 pub mod tuner;
 pub mod wisdom;

@@ -1,7 +1,7 @@
 //! The cases, table by table.
 
 use turntile_perm::{Elementary, Slots};
-use turntile_plan::{Direction, FlagLayout, Method, Scope, StageShape};
+use turntile_plan::{Direction, FlagLayout, Limits, Method, Scope, StageShape, runs};
 
 use crate::timing::{Case, What};
 
@@ -25,7 +25,7 @@ const PER_CYCLE: What = What::Method(Method::PerCycle);
 fn case(name: &str, extents: [usize; 5], word: usize, what: What) -> Case {
     let [batch, rows, mid, cols, unit] = extents;
     let shape = StageShape::Elementary(Elementary { batch, rows, mid, cols, unit });
-    Case { name: name.to_owned(), shape, word, what, threads: 256 }
+    Case { name: name.to_owned(), shape, word, what, threads: 256, groups: 1 }
 }
 
 fn swap(tile: usize) -> What {
@@ -240,27 +240,54 @@ fn words() -> Vec<Case> {
     cases
 }
 
+/// The passes of aligned slots: chunks over the grid of several lengths, chunks that a block holds.
 fn slots() -> Vec<Case> {
     let mut cases = Vec::new();
-    // The first ones leave room to read the next chunk while one is written, the last two do not.
+    let limits = Limits::h200();
+    let mut with = |name: &str, shape, word, method, groups| {
+        let what = What::Method(method);
+        cases.push(Case { name: name.to_owned(), shape, word, what, threads: 256, groups });
+    };
     let shapes = [
         (16381, 20011, 64, 2),
-        (16381, 20011, 64, 1),
-        (16381, 20011, 96, 1),
-        (30011, 30000, 60, 1),
-        (100_003, 5003, 256, 1),
-        (40009, 1021, 512, 5),
         (16381, 20011, 64, 4),
+        (16381, 20011, 128, 2),
+        (16381, 20011, 32, 8),
+        (30011, 30000, 60, 2),
+        (100_003, 5003, 64, 16),
         (100_003, 5003, 256, 4),
+        (40009, 1021, 512, 5),
     ];
+    let barrier = |scope| Method::BarrierSync { scope };
     for (rows, cols, slot, chunks) in shapes {
         let Some(slots) = Slots::new(rows, cols, slot, slot * chunks) else { continue };
         for direction in [Direction::Forward, Direction::Backward] {
-            let mut with = |name: &str, shape, what| {
-                cases.push(Case { name: name.to_owned(), shape, word: 4, what, threads: 256 });
+            let gather = StageShape::SlotGather { batch: 1, slots, direction };
+            with("gather", gather, 4, barrier(Scope::Grid), 1);
+            let moves = StageShape::SlotMove { batch: 1, slots, direction };
+            with("move", moves, 4, Method::PttwacGlobal { flags: FlagLayout::PACKED }, 1);
+        }
+    }
+    for (rows, cols, word) in [
+        (9_999_991, 7, 4),
+        (9_999_991, 2, 4),
+        (9_999_991, 8, 4),
+        (4_000_037, 35, 4),
+        (1_000_003, 61, 4),
+        (9_999_991, 7, 1),
+        (9_999_991, 7, 2),
+        (9_999_991, 7, 16),
+    ] {
+        for (slot, more) in [(64, 1), (64, 2), (64, 4), (128, 1), (128, 2)] {
+            let chunk = slot * runs::chunk_slots(slot, cols, word, &limits) * more;
+            let Some(slots) = Slots::new(rows, cols, slot, chunk) else { continue };
+            let Some(launch) = runs::launches(&slots, word, &limits).into_iter().next() else {
+                continue;
             };
-            with("gather", StageShape::SlotGather { batch: 1, slots, direction }, GRID);
-            with("move", StageShape::SlotMove { batch: 1, slots, direction }, GLOBAL);
+            for direction in [Direction::Forward, Direction::Backward] {
+                let gather = StageShape::SlotGather { batch: 1, slots, direction };
+                with("gather by blocks", gather, word, barrier(Scope::Group), launch.groups);
+            }
         }
     }
     cases

@@ -38,6 +38,8 @@ pub struct Case {
     pub what: What,
     /// Threads of a block, where the kernel leaves them open.
     pub threads: usize,
+    /// Blocks, where the kernel leaves them open.
+    pub groups: usize,
 }
 
 impl Case {
@@ -130,7 +132,7 @@ impl Timer {
         let call = match &case.what {
             What::Method(method) => {
                 let launch = Launch {
-                    groups: 1,
+                    groups: case.groups,
                     threads: case.threads,
                     lanes: 1,
                     on_chip_bytes: 0,

@@ -74,6 +74,11 @@ impl Suite<'_> {
     }
 
     fn method(&mut self, shape: StageShape, elem: usize, method: Method) {
+        self.method_by(shape, elem, method, 1);
+    }
+
+    /// With so many groups, where the launch decides it.
+    fn method_by(&mut self, shape: StageShape, elem: usize, method: Method, groups: usize) {
         // Skewed by an element: the alignment is the element's own, and no wide access may be used.
         for skew in [0, elem] {
             let alignment = if skew == 0 { 16 } else { elem & elem.wrapping_neg() };
@@ -81,7 +86,7 @@ impl Suite<'_> {
                 continue;
             }
             let launch = Launch {
-                groups: 1,
+                groups,
                 threads: 128,
                 lanes: 1,
                 on_chip_bytes: 0,
@@ -194,6 +199,9 @@ fn shapes(suite: &mut Suite, rows: usize, cols: usize, elem: usize) {
             let batch = 1 + turn % 2;
             let shape = StageShape::SlotGather { batch, slots, direction };
             suite.method(shape, elem, barrier(Scope::Grid));
+            for runs in 1..=slots.chunks().min(3) {
+                suite.method_by(shape, elem, barrier(Scope::Group), runs);
+            }
             let shape = StageShape::SlotMove { batch, slots, direction };
             for method in [Method::PttwacGlobal { flags }, Method::PerCycle] {
                 suite.method(shape, elem, method);

@@ -5,13 +5,14 @@
 //! | square, tile-swap | `tiles`: `square_swap_*` |
 //! | 010!, 0210!, any that fits a block, barrier | `tiles`, `barrier` (baseline: `barrier_registers_*`) |
 //! | 010!, barrier over a cluster or the grid | `cluster_barrier`, `grid_barrier` |
-//! | slot gather, barrier over the grid | `slot_gather` |
+//! | slot gather, chunks by blocks; by the grid | `slot_runs`; `slot_gather` |
 //! | PTTWAC, flags in memory; fused tiles | `moves`, `moves_shared` (baseline: `moves_block`) |
 //! | PTTWAC, flags on chip | `moves_on_chip` |
 //! | P-IPT | `per_cycle` |
 //! | rows, slide | `pad` |
 
 mod barrier;
+mod gather;
 mod moves;
 mod pad;
 mod tiles;
@@ -68,7 +69,11 @@ pub fn lower(
         (
             StageShape::SlotGather { batch, slots, direction },
             Method::BarrierSync { scope: Scope::Grid },
-        ) => wide::gather(batch, slots, direction, at),
+        ) => gather::by_chunks(batch, slots, direction, at),
+        (
+            StageShape::SlotGather { batch, slots, direction },
+            Method::BarrierSync { scope: Scope::Group },
+        ) => gather::by_runs(batch, slots, direction, stage.launch.groups, at),
         (StageShape::Elementary(e), Method::PttwacOnChip { flags }) => {
             moves::on_chip(e, flags, stage.launch.threads, at)
         }

@@ -1,9 +1,7 @@
-//! Barrier-sync over a cluster or the grid, and the gather pass.
+//! Barrier-sync over a cluster or the grid.
 
-use turntile_perm::{Elementary, Slots};
-use turntile_plan::Direction;
+use turntile_perm::Elementary;
 
-use super::moves::slot_map;
 use super::{At, field, groups, pitch};
 use crate::call::{Call, Workspace, widest_word};
 use crate::error::Infeasible;
@@ -17,33 +15,33 @@ const GRID_REGISTERS: usize = 88;
 
 /// A matrix cut into `down x across` rectangles, a block each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Split {
-    down: usize,
-    across: usize,
-    block_rows: usize,
-    block_cols: usize,
-    pitch: usize,
-    shared_rows: usize,
+pub(super) struct Split {
+    pub down: usize,
+    pub across: usize,
+    pub block_rows: usize,
+    pub block_cols: usize,
+    pub pitch: usize,
+    pub shared_rows: usize,
 }
 
 /// What the rectangles of a split must fit.
-struct Room {
+pub(super) struct Room {
     /// Blocks at most, or exactly for a cluster.
-    blocks: usize,
-    shared_bytes: usize,
+    pub blocks: usize,
+    pub shared_bytes: usize,
     /// Bytes of shared memory that each column of a rectangle takes besides.
-    column_bytes: usize,
+    pub column_bytes: usize,
     /// Granules that the registers of a block hold.
-    granules_held: usize,
-    granule: usize,
+    pub granules_held: usize,
+    pub granule: usize,
     /// Rectangles begin at multiples of so many rows and columns.
-    row_step: usize,
-    col_step: usize,
+    pub row_step: usize,
+    pub col_step: usize,
 }
 
 impl Room {
     /// The split that moves fewest bytes, each run of a row or a column counted as 64 bytes more.
-    fn split(&self, rows: usize, cols: usize, word: usize) -> Option<Split> {
+    pub fn split(&self, rows: usize, cols: usize, word: usize) -> Option<Split> {
         (1..=self.blocks).filter_map(|down| self.rectangles(rows, cols, word, down)).min_by_key(
             |s| 2 * s.block_rows * s.block_cols * word + 64 * (s.block_rows + s.block_cols),
         )
@@ -171,62 +169,6 @@ pub fn grid(e: Elementary, at: At) -> Result<Call, Infeasible> {
         cluster: 1,
         params: params(e, word, split, wide)?,
         workspace: Workspace::None,
-    })
-}
-
-/// Threads of a block of the gather pass.
-const GATHER_THREADS: u32 = 1024;
-/// Shared memory of a column's run; see `kernels/slot_gather.cu`.
-const RUN_BYTES: usize = 16;
-
-/// Chunk after chunk, the grid together.
-pub fn gather(
-    batch: usize,
-    slots: Slots,
-    direction: Direction,
-    at: At,
-) -> Result<Call, Infeasible> {
-    if !at.device.cooperative {
-        return Err(Infeasible::NoBarrier { scope: "the grid" });
-    }
-    let word = widest_word(&[at.elem_bytes, at.alignment]);
-    let room = Room {
-        blocks: at.device.units,
-        shared_bytes: at.device.shared_bytes,
-        column_bytes: RUN_BYTES,
-        granules_held: 0,
-        granule: word,
-        row_step: 1,
-        col_step: 1,
-    };
-    let extended = slots.longest_chunk() + slots.slot() - 1;
-    let split = room.split(extended, slots.cols(), at.elem_bytes).ok_or(Infeasible::OnChip {
-        need: extended * slots.cols() * at.elem_bytes,
-        have: room.blocks * room.shared_bytes,
-    })?;
-    let kept = (slots.slot() - 1) * slots.cols() * at.elem_bytes;
-    Ok(Call {
-        family: Family::SlotGather,
-        word,
-        entry: match direction {
-            Direction::Forward => "slot_gather",
-            Direction::Backward => "slot_scatter",
-        },
-        groups: groups(split.down * split.across)?,
-        threads: GATHER_THREADS,
-        shared_bytes: (split.block_cols * RUN_BYTES + split.shared_rows * split.pitch) as u32,
-        cooperative: true,
-        cluster: 1,
-        params: slot_map(Params::new().u64(0), batch, slots, direction, at.elem_bytes, false)
-            .u64(batch as u64)
-            .u64((slots.len() * at.elem_bytes) as u64)
-            .u64(slots.chunks() as u64)
-            .u32(field(split.block_rows)?)
-            .u32(field(split.block_cols)?)
-            .u32(field(split.across)?)
-            .u32(field(split.pitch)?)
-            .div32(field(at.elem_bytes / word)?),
-        workspace: Workspace::Kept(kept),
     })
 }
 
