@@ -1,6 +1,9 @@
 //! What the planner decides, without moving anything.
 
-use turntile::plan::{DeviceKind, Limits, Method, Plan, Planner, Problem, Scope, TileRule, limits};
+use turntile::plan::{
+    DeviceKind, Limits, Method, Plan, Planner, Problem, Scope, StageShape, TileRule, limits,
+};
+use turntile_perm::Order;
 
 fn plan(limits: Limits, rows: usize, cols: usize, elem_bytes: usize) -> Plan {
     Planner::new(limits).plan(&Problem::new(rows, cols, elem_bytes).unwrap()).unwrap()
@@ -28,6 +31,21 @@ fn routes_of_named_problems() {
         let limits = Limits::preset(device).unwrap();
         let plan = plan(limits, rows, cols, elem_bytes);
         assert_eq!(plan.route, route, "{plan:#}");
+    }
+}
+
+/// A GPU's kernels know slots column by column, chunks of a single slot's rows included, which very long
+/// short sides are left with.
+#[test]
+fn slots_lie_as_the_device_has_them() {
+    for (device, order) in [("h200", Order::Columns), ("host", Order::Rows)] {
+        let limits = Limits::preset(device).unwrap();
+        let plan = plan(limits, 158_003, 158_017, 4);
+        let mut slots = plan.stages.iter().filter_map(|stage| match stage.shape {
+            StageShape::SlotGather { slots, .. } => Some(slots.order()),
+            _ => None,
+        });
+        assert_eq!(slots.next(), Some(order), "{plan:#}");
     }
 }
 

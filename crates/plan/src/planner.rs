@@ -192,7 +192,7 @@ impl Planner {
         bound: f64,
     ) -> Result<Option<Plan>, Infeasible> {
         let (mut stages, mut seconds, mut workspace_bytes) = (Vec::new(), 0.0, 0);
-        for step in (route.steps)(problem, tile) {
+        for step in (route.steps)(problem, self.limits.kind, tile) {
             if step.shape.is_identity() {
                 continue;
             }

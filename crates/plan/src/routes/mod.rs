@@ -13,7 +13,7 @@ mod tiles;
 
 use turntile_perm::Elementary;
 
-use crate::limits::Limits;
+use crate::limits::{DeviceKind, Limits};
 use crate::method::{Method, Scope};
 use crate::problem::Problem;
 use crate::stage::StageShape;
@@ -171,8 +171,8 @@ pub struct Route {
     pub passes: usize,
     /// The tiles that it could use.
     pub tiles: fn(&Ask) -> Result<Vec<Tile>, Infeasible>,
-    /// Its steps with one of those tiles; steps that move nothing may be among them.
-    pub steps: fn(&Problem, Tile) -> Vec<Step>,
+    /// Its steps on a kind of device with one of those tiles; steps that move nothing may be among them.
+    pub steps: fn(&Problem, DeviceKind, Tile) -> Vec<Step>,
 }
 
 impl std::fmt::Debug for Route {
@@ -208,7 +208,8 @@ pub fn by_name(name: &str) -> Option<&'static Route> {
 pub(crate) fn padded_square(problem: &Problem) -> Option<impl Iterator<Item = StageShape>> {
     let side = problem.rows().max(problem.cols());
     padded::room(problem, side)?;
-    let steps = (padded::PADDED_SQUARE.steps)(problem, Tile { m: side, n: side });
+    // The same on every device.
+    let steps = (padded::PADDED_SQUARE.steps)(problem, DeviceKind::Host, Tile { m: side, n: side });
     Some(steps.into_iter().map(|step| step.shape).filter(|shape| !shape.is_identity()))
 }
 

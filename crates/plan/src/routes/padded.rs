@@ -28,7 +28,7 @@ pub const PADDED_SQUARE: Route = Route {
             _ => Err(Infeasible::Room { need: need.unwrap_or(usize::MAX), have }),
         }
     },
-    steps: |p, Tile { m: side, .. }| {
+    steps: |p, _, Tile { m: side, .. }| {
         let pad = |padding, direction| {
             let shape = StageShape::Pad { padding, direction };
             Step { shape, want: Want::Any }

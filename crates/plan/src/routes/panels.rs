@@ -26,7 +26,7 @@ pub const SQUARE_TILE: Route = Route {
         let held = |tile: Tile| if host { 0 } else { tile.m * tile.n };
         choose(ask, common.map(|&t| Tile { m: t, n: t }), held)
     },
-    steps: |p, Tile { m, n }| {
+    steps: |p, _, Tile { m, n }| {
         let (down, across) = (p.rows() / m, p.cols() / n);
         vec![
             step(p.batch() * down, m, across, n, 1, Want::LocalBarrier),
@@ -47,7 +47,7 @@ pub const PANEL: Route = Route {
         let tiles = sides.map(|n| Tile { m: ask.problem.rows(), n });
         choose(ask, tiles, |tile| tile.m * tile.n)
     },
-    steps: |p, Tile { n, .. }| {
+    steps: |p, _, Tile { n, .. }| {
         let across = p.cols() / n;
         vec![
             step(p.batch(), p.rows(), 1, across, n, Want::Any),
@@ -68,7 +68,7 @@ pub const PANEL_MIRRORED: Route = Route {
         let tiles = sides.map(|m| Tile { m, n: ask.problem.cols() });
         choose(ask, tiles, |tile| tile.m * tile.n)
     },
-    steps: mirrored_panels,
+    steps: |p, _, tile| mirrored_panels(p, tile),
 };
 
 /// The longest short side that counts as skinny.
@@ -96,8 +96,8 @@ pub const SKINNY: Route = Route {
             choose(ask, sides.map(|n| Tile { m: rows, n }), |tile| tile.m * tile.n)
         }
     },
-    steps: |p, tile| {
-        if p.rows() >= p.cols() { mirrored_panels(p, tile) } else { (PANEL.steps)(p, tile) }
+    steps: |p, kind, tile| {
+        if p.rows() >= p.cols() { mirrored_panels(p, tile) } else { (PANEL.steps)(p, kind, tile) }
     },
 };
 

@@ -11,7 +11,7 @@ pub const NOTHING: Route = Route {
     tiles: |ask| {
         if nothing_moves(ask.problem) { whole(ask) } else { Err(Infeasible::ElementsMove) }
     },
-    steps: |_, _| Vec::new(),
+    steps: |_, _, _| Vec::new(),
 };
 
 /// Tile pairs across the diagonal.
@@ -25,7 +25,7 @@ pub const SQUARE: Route = Route {
         let (rows, cols) = (ask.problem.rows(), ask.problem.cols());
         if rows == cols { whole(ask) } else { Err(Infeasible::NotSquare { rows, cols }) }
     },
-    steps: |p, _| vec![step(p.batch(), p.rows(), 1, p.cols(), 1, Want::Swap)],
+    steps: |p, _, _| vec![step(p.batch(), p.rows(), 1, p.cols(), 1, Want::Swap)],
 };
 
 /// Everything read before anything is written.
@@ -38,7 +38,7 @@ pub const ON_CHIP: Route = Route {
         something_moves(ask.problem)?;
         whole(ask)
     },
-    steps: |p, _| vec![step(p.batch(), p.rows(), 1, p.cols(), 1, Want::Barrier)],
+    steps: |p, _, _| vec![step(p.batch(), p.rows(), 1, p.cols(), 1, Want::Barrier)],
 };
 
 /// Element by element along the cycles.
@@ -51,7 +51,7 @@ pub const ONE_STAGE: Route = Route {
         something_moves(ask.problem)?;
         whole(ask)
     },
-    steps: |p, _| {
+    steps: |p, _, _| {
         // A single axis pair with unit 1 is named 010! whatever its method.
         vec![step(p.batch(), p.rows(), 1, p.cols(), 1, Want::Cycles)]
     },

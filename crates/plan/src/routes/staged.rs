@@ -12,7 +12,7 @@ pub const THREE_STAGE: Route = Route {
     source: "thesis section 4.7",
     passes: 3,
     tiles: pairs,
-    steps: |p, Tile { m, n }| {
+    steps: |p, _, Tile { m, n }| {
         let (batch, down, across) = (p.batch(), p.rows() / m, p.cols() / n);
         vec![
             step(batch, p.rows(), 1, across, n, Want::Any),
@@ -29,7 +29,7 @@ pub const THREE_STAGE_MIRRORED: Route = Route {
     source: "thesis section 4.7, the other order",
     passes: 3,
     tiles: pairs,
-    steps: |p, Tile { m, n }| {
+    steps: |p, _, Tile { m, n }| {
         let (batch, down, across) = (p.batch(), p.rows() / m, p.cols() / n);
         vec![
             step(batch * down, m, 1, across, n, Want::Any),
@@ -46,7 +46,7 @@ pub const FOUR_STAGE: Route = Route {
     source: "thesis section 4.4; Gustavson 2012, Karlsson 2009",
     passes: 4,
     tiles: pairs,
-    steps: |p, tile| {
+    steps: |p, _, tile| {
         let Tile { m, n } = tile;
         let (batch, down, across) = (p.batch(), p.rows() / m, p.cols() / n);
         vec![
@@ -65,7 +65,7 @@ pub const FOUR_STAGE_FUSED: Route = Route {
     source: "thesis section 4.8.3 (+fusion)",
     passes: 3,
     tiles: pairs,
-    steps: |p, tile| {
+    steps: |p, _, tile| {
         let Tile { m, n } = tile;
         let (batch, rows, cols) = (p.batch(), p.rows() / m, p.cols() / n);
         let fused = StageShape::FusedTiles { batch, rows, cols, m, n };
