@@ -2,13 +2,17 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `vector` | the micro-kernels of words of 1, 2, 4, 8 and 16 bytes: `unsafe`, as is |
+//! | `vector` | the micro-kernels of words of 1, 2, 4, 8 and 16 bytes, and their table: `unsafe`, as are |
+//! | `lanes` | what they are made of, for each instruction set |
+//! | `exchange` | squares and runs that change places |
 //! | `stream` | runs written past the caches |
 //! | `portable` | units of any other length |
 //!
 //! A [`Kernel`] is a row of the table [`KERNELS`]; the first that the machine can run is used,
 //! found out once. [`force`] takes another, for tests and comparisons.
 
+mod exchange;
+mod lanes;
 mod portable;
 mod stream;
 mod vector;
@@ -16,8 +20,9 @@ mod vector;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+pub use exchange::{swap, swap_squares_raw};
 pub use stream::{fence, stream_raw};
-pub use vector::{prefetch, swap, swap_squares_raw, transpose_raw};
+pub use vector::{prefetch, transpose_raw};
 
 /// A byte that is moved but never looked at.
 pub type Byte = MaybeUninit<u8>;
@@ -62,11 +67,11 @@ pub struct Kernel {
     /// For words of 1, 2, 4, 8 and 16 bytes.
     words: [vector::Words; 5],
     /// Two runs of bytes change places.
-    swap: vector::Swap,
+    swap: exchange::Swap,
     /// Bytes of a vector, 0 without vectors.
     vector_bytes: usize,
     /// Two squares of words change places, for words of 1, 2, 4, 8 and 16 bytes.
-    squares: [vector::Squares; 5],
+    squares: [exchange::Squares; 5],
 }
 
 /// Every micro-kernel that this build has, widest first; the last runs anywhere.

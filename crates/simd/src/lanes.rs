@@ -1,0 +1,206 @@
+//! Vectors as lanes of 16 bytes: how each instruction set loads, stores and interleaves them.
+#![allow(unsafe_code)]
+
+use crate::Byte;
+
+/// The vectors of one lane, which every machine of the architecture has.
+#[cfg(target_arch = "x86_64")]
+pub type Lane = std::arch::x86_64::__m128i;
+#[cfg(target_arch = "aarch64")]
+pub type Lane = std::arch::aarch64::uint8x16_t;
+
+/// Lanes of 16 bytes.
+///
+/// # Safety
+/// Every method may be called only where the machine has the instructions: inside a function with
+/// the target features, into which it is inlined. Loads and stores need no alignment.
+pub unsafe trait Vector: Copy {
+    /// Lanes.
+    const LANES: usize;
+    /// Lane `q` from the 16 bytes at `from + q · stride`.
+    unsafe fn load(from: *const Byte, stride: usize) -> Self;
+    /// All lanes from `from`, one after the other.
+    unsafe fn load_all(from: *const Byte) -> Self;
+    /// All lanes to `to`, one after the other.
+    unsafe fn store(self, to: *mut Byte);
+    /// The words of `W` bytes of the lower half of each lane, interleaved with those of `other`.
+    unsafe fn low<const W: usize>(self, other: Self) -> Self;
+    /// The same of the upper half.
+    unsafe fn high<const W: usize>(self, other: Self) -> Self;
+
+    /// The columns of the micro-tile at `from`, whose rows are `pitch` bytes apart.
+    #[inline(always)]
+    unsafe fn columns<const W: usize>(from: *const Byte, pitch: usize) -> [Self; 16] {
+        let b = 16 / W;
+        // Registers past the last are copies that nobody uses, and disappear.
+        // SAFETY: rows k, k + B, ... of the micro-tile; the machine is the caller's.
+        unsafe {
+            Self::interleave::<W>(std::array::from_fn(|k| {
+                Self::load(from.add(k.min(b - 1) * pitch), b * pitch)
+            }))
+        }
+    }
+
+    /// The first `16 / W` registers, transposed as matrices of words, one in each lane.
+    #[inline(always)]
+    unsafe fn interleave<const W: usize>(rows: [Self; 16]) -> [Self; 16] {
+        let b = 16 / W;
+        let mut all = rows;
+        for _ in 0..b.trailing_zeros() {
+            let before = all;
+            for k in 0..b / 2 {
+                // SAFETY: the machine is the caller's.
+                unsafe {
+                    all[2 * k] = before[k].low::<W>(before[k + b / 2]);
+                    all[2 * k + 1] = before[k].high::<W>(before[k + b / 2]);
+                }
+            }
+        }
+        all
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::{Byte, Vector};
+    use std::arch::x86_64::*;
+
+    macro_rules! vector {
+        ($vector:ty, $lanes:literal, $load:expr, $load_all:expr, $store:expr, $low:tt, $high:tt) => {
+            // SAFETY: plain loads, stores and shuffles.
+            unsafe impl Vector for $vector {
+                const LANES: usize = $lanes;
+                #[inline(always)]
+                unsafe fn load(from: *const Byte, stride: usize) -> Self {
+                    // SAFETY: the caller's bytes and machine.
+                    unsafe { $load(from, stride) }
+                }
+                #[inline(always)]
+                unsafe fn load_all(from: *const Byte) -> Self {
+                    // SAFETY: as above.
+                    unsafe { $load_all(from.cast()) }
+                }
+                #[inline(always)]
+                unsafe fn store(self, to: *mut Byte) {
+                    // SAFETY: as above.
+                    unsafe { $store(to.cast(), self) }
+                }
+                #[inline(always)]
+                unsafe fn low<const W: usize>(self, other: Self) -> Self {
+                    // SAFETY: the caller's machine.
+                    unsafe { vector!(@words $low, self, other) }
+                }
+                #[inline(always)]
+                unsafe fn high<const W: usize>(self, other: Self) -> Self {
+                    // SAFETY: the caller's machine.
+                    unsafe { vector!(@words $high, self, other) }
+                }
+            }
+        };
+        (@words [$w1:ident, $w2:ident, $w4:ident, $w8:ident], $a:expr, $b:expr) => {
+            match W {
+                1 => $w1($a, $b),
+                2 => $w2($a, $b),
+                4 => $w4($a, $b),
+                _ => $w8($a, $b),
+            }
+        };
+    }
+
+    #[inline(always)]
+    unsafe fn lane(at: *const Byte) -> __m128i {
+        // SAFETY: the caller's 16 bytes.
+        unsafe { _mm_loadu_si128(at.cast()) }
+    }
+
+    vector!(
+        __m128i,
+        1,
+        |from, _| lane(from),
+        _mm_loadu_si128,
+        _mm_storeu_si128,
+        [_mm_unpacklo_epi8, _mm_unpacklo_epi16, _mm_unpacklo_epi32, _mm_unpacklo_epi64],
+        [_mm_unpackhi_epi8, _mm_unpackhi_epi16, _mm_unpackhi_epi32, _mm_unpackhi_epi64]
+    );
+    vector!(
+        __m256i,
+        2,
+        |from: *const Byte, stride| {
+            let first = _mm256_castsi128_si256(lane(from));
+            _mm256_inserti128_si256::<1>(first, lane(from.add(stride)))
+        },
+        _mm256_loadu_si256,
+        _mm256_storeu_si256,
+        [_mm256_unpacklo_epi8, _mm256_unpacklo_epi16, _mm256_unpacklo_epi32, _mm256_unpacklo_epi64],
+        [_mm256_unpackhi_epi8, _mm256_unpackhi_epi16, _mm256_unpackhi_epi32, _mm256_unpackhi_epi64]
+    );
+    vector!(
+        __m512i,
+        4,
+        |from: *const Byte, stride: usize| {
+            let first = _mm512_castsi128_si512(lane(from));
+            let second = _mm512_inserti32x4::<1>(first, lane(from.add(stride)));
+            let third = _mm512_inserti32x4::<2>(second, lane(from.add(2 * stride)));
+            _mm512_inserti32x4::<3>(third, lane(from.add(3 * stride)))
+        },
+        _mm512_loadu_si512,
+        _mm512_storeu_si512,
+        [_mm512_unpacklo_epi8, _mm512_unpacklo_epi16, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64],
+        [_mm512_unpackhi_epi8, _mm512_unpackhi_epi16, _mm512_unpackhi_epi32, _mm512_unpackhi_epi64]
+    );
+}
+
+#[cfg(target_arch = "aarch64")]
+mod neon {
+    use super::{Byte, Vector};
+    use std::arch::aarch64::*;
+
+    macro_rules! words {
+        ($a:expr, $b:expr, $w1:ident, $w2:ident, $w4:ident, $w8:ident) => {{
+            let (a, b) = ($a, $b);
+            // SAFETY: every machine of the architecture has NEON.
+            unsafe {
+                match W {
+                    1 => $w1(a, b),
+                    2 => {
+                        vreinterpretq_u8_u16($w2(vreinterpretq_u16_u8(a), vreinterpretq_u16_u8(b)))
+                    }
+                    4 => {
+                        vreinterpretq_u8_u32($w4(vreinterpretq_u32_u8(a), vreinterpretq_u32_u8(b)))
+                    }
+                    _ => {
+                        vreinterpretq_u8_u64($w8(vreinterpretq_u64_u8(a), vreinterpretq_u64_u8(b)))
+                    }
+                }
+            }
+        }};
+    }
+
+    // SAFETY: plain loads, stores and shuffles.
+    unsafe impl Vector for uint8x16_t {
+        const LANES: usize = 1;
+        #[inline(always)]
+        unsafe fn load(from: *const Byte, _: usize) -> Self {
+            // SAFETY: the caller's 16 bytes.
+            unsafe { vld1q_u8(from.cast()) }
+        }
+        #[inline(always)]
+        unsafe fn load_all(from: *const Byte) -> Self {
+            // SAFETY: as above.
+            unsafe { vld1q_u8(from.cast()) }
+        }
+        #[inline(always)]
+        unsafe fn store(self, to: *mut Byte) {
+            // SAFETY: as above.
+            unsafe { vst1q_u8(to.cast(), self) }
+        }
+        #[inline(always)]
+        unsafe fn low<const W: usize>(self, other: Self) -> Self {
+            words!(self, other, vzip1q_u8, vzip1q_u16, vzip1q_u32, vzip1q_u64)
+        }
+        #[inline(always)]
+        unsafe fn high<const W: usize>(self, other: Self) -> Self {
+            words!(self, other, vzip2q_u8, vzip2q_u16, vzip2q_u32, vzip2q_u64)
+        }
+    }
+}
