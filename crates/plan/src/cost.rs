@@ -110,11 +110,16 @@ const MANY_UNITS: usize = 1 << 16;
 fn host_fraction(stage: &Stage, elem_bytes: usize, rates: &Rates) -> f64 {
     let plain = fraction(stage, elem_bytes, rates);
     match (stage.method, stage.shape) {
-        // 7200x1800 and 5100x2500 in panels of 1 MiB: 66-70% of a copy, of 50 KB 95-105%.
-        (Method::BarrierSync { .. }, StageShape::Elementary(e))
-            if e.mid == 1 && e.instance_len() * elem_bytes > 256 << 10 =>
-        {
-            plain * 0.7
+        // With its scratch past the second-level cache's half, or the first level's 48 KiB: 5100x2500 in panels
+        // of 1 MiB 16% behind tiles of 100; 1000000x8 in tiles of 40 KB up to half as fast as
+        // in tiles of 16 to 20, and 0-15% slower in another run.
+        (Method::BarrierSync { .. }, StageShape::Elementary(e)) if e.mid == 1 => {
+            plain
+                * match e.instance_len() * elem_bytes {
+                    0..=24_576 => 1.0,
+                    24_577..=262_144 => 0.7,
+                    _ => 0.5,
+                }
         }
         _ => plain,
     }
