@@ -22,11 +22,13 @@ const LINE: usize = 64;
 pub type Squares =
     unsafe fn(a: *mut Byte, b: *mut Byte, pitch: usize, side: usize, ahead: [usize; 2]);
 
-/// Swaps two squares as [`Squares`] says; false, with nothing touched, when the kernel in use has no way
-/// to swap squares of `side` units of `unit_bytes` bytes.
+/// Two squares of `side` units of `unit_bytes` bytes change places, each transposed; one is transposed in
+/// its own place when both are the same. The lines `ahead` bytes after those of each are asked for
+/// meanwhile. False, with nothing touched, when the kernel in use has no way to do it.
 ///
 /// # Safety
-/// As for [`Squares`], but for the kernel and `side`.
+/// All units of both squares, in rows `pitch` bytes apart, are valid for reads and writes and nobody
+/// else's meanwhile; the squares are the same or share no unit.
 #[inline]
 pub unsafe fn swap_squares_raw(
     [a, b]: [*mut Byte; 2],

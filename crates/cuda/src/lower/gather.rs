@@ -11,6 +11,15 @@ use crate::error::Infeasible;
 use crate::family::Family;
 use crate::params::Params;
 
+/// The kernels' blocks wait for each other, and know slots column by column.
+fn check(slots: &Slots, at: At) -> Result<(), Infeasible> {
+    match (at.device.cooperative, slots.order()) {
+        (false, _) => Err(Infeasible::NoBarrier { scope: "the grid" }),
+        (true, Order::Rows) => Err(Infeasible::NoKernel),
+        (true, Order::Columns) => Ok(()),
+    }
+}
+
 /// A run of chunks for each of `count` blocks.
 pub fn by_runs(
     batch: usize,
@@ -19,12 +28,7 @@ pub fn by_runs(
     count: usize,
     at: At,
 ) -> Result<Call, Infeasible> {
-    if !at.device.cooperative {
-        return Err(Infeasible::NoBarrier { scope: "the grid" });
-    }
-    if slots.order() == Order::Rows {
-        return Err(Infeasible::NoKernel);
-    }
+    check(&slots, at)?;
     let word = widest_word(&[at.elem_bytes, at.alignment]);
     let pitch = runs::pitch(&slots, at.elem_bytes);
     let as_in_memory = pitch == slots.cols() * at.elem_bytes;
@@ -68,12 +72,7 @@ pub fn by_chunks(
     direction: Direction,
     at: At,
 ) -> Result<Call, Infeasible> {
-    if !at.device.cooperative {
-        return Err(Infeasible::NoBarrier { scope: "the grid" });
-    }
-    if slots.order() == Order::Rows {
-        return Err(Infeasible::NoKernel);
-    }
+    check(&slots, at)?;
     let word = widest_word(&[at.elem_bytes, at.alignment]);
     let room = Room {
         blocks: at.device.units,
