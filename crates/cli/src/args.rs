@@ -202,11 +202,11 @@ pub struct BenchArgs {
     pub batch: NonZeroUsize,
     /// As many problems drawn at random, beside or instead of --shapes
     #[arg(long, value_name = "COUNT")]
-    pub draw: Option<usize>,
+    pub draw: Option<NonZeroUsize>,
     /// The draw's seed
     #[arg(long, value_name = "S", default_value = "1", requires = "draw")]
     pub seed: u64,
-    /// The largest matrix to draw
+    /// The largest matrix to draw; the smallest have some 10^6 elements
     #[arg(long, value_name = "BYTES", default_value = "8GiB", value_parser = byte_count, requires = "draw")]
     pub draw_most: usize,
     /// Threads to use [default: all]
@@ -400,6 +400,7 @@ mod tests {
             "turntile bench --shapes thesis,none",
             "turntile bench --batch 0",
             "turntile bench --seed 3",
+            "turntile bench --draw 0",
             "turntile tune 3x4 --elem-bytes 4 --csv --json",
             "turntile tune 3x4 --elem-bytes 4 --budget -1",
             "turntile tune 3x4 --elem-bytes 4 --budget NaN",

@@ -45,7 +45,8 @@ struct Row {
     gb_per_s: f64,
     copy_gb_per_s: f64,
     percent_of_copy: f64,
-    estimated_gb_per_s: f64,
+    /// None where nothing moves.
+    estimated_gb_per_s: Option<f64>,
     /// To make the plan again once the device is known and the kernels are loaded.
     planning_us: f64,
     /// The host's share of a run on a GPU: what it takes to queue it.
@@ -82,23 +83,30 @@ pub fn run(args: &BenchArgs) -> Result<String, Error> {
         (_, asked) => shapes::tasks(asked, every, &words, args.batch.get())?,
     };
     if let Some(count) = args.draw {
-        tasks.extend(shapes::draw(count, args.seed, args.draw_most));
+        tasks.extend(shapes::draw(count.get(), args.seed, args.draw_most)?);
     }
     let routes = if args.route.is_empty() { &[BEST.to_string()][..] } else { &args.route };
     let mut rows = Vec::new();
+    let mut last = None;
     for task in &tasks {
         for route in routes {
             match measure(args, &device, task, route) {
                 Ok(row) => rows.push(row),
                 // Of several routes some may not serve every shape.
-                Err(Error::Engine(turntile::Error::Plan(why @ PlanError::Infeasible { .. })))
-                    if tasks.len() * routes.len() > 1 =>
-                {
-                    tell(&format_args!("note: {why}"));
+                Err(Error::Engine(turntile::Error::Plan(why @ PlanError::Infeasible { .. }))) => {
+                    // The last one is told below if nothing was measured at all.
+                    if let Some(earlier) = last.replace(why) {
+                        tell(&format_args!("note: {earlier}"));
+                    }
                 }
                 Err(error) => return Err(error),
             }
         }
+    }
+    match last {
+        Some(why) if rows.is_empty() => return Err(why.into()),
+        Some(why) => tell(&format_args!("note: {why}")),
+        None => {}
     }
     Ok(match (args.csv, args.json) {
         (true, _) => table::csv(&rows),
@@ -159,7 +167,7 @@ fn measure(args: &BenchArgs, device: &Device, task: &Task, route: &str) -> Resul
         gb_per_s: short(2.0 * bytes / seconds / 1e9),
         copy_gb_per_s: short(2.0 / copy_seconds_per_byte / 1e9),
         percent_of_copy: short(100.0 * copy_seconds_per_byte * bytes / seconds),
-        estimated_gb_per_s: short(2.0 * bytes / plan.seconds / 1e9),
+        estimated_gb_per_s: (plan.seconds > 0.0).then(|| short(2.0 * bytes / plan.seconds / 1e9)),
         planning_us: micros(figures.planning),
         queueing_us: figures.queueing.map(micros),
         chosen_over_best: chosen

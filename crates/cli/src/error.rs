@@ -110,12 +110,12 @@ pub enum Error {
         /// Axes of the array.
         axes: usize,
     },
-    /// The file does not fit in memory.
-    #[error("not enough memory for the {bytes} bytes of {}", path.display())]
+    /// The file does not fit in memory, with the room behind it that the route needs.
+    #[error("not enough memory: {} takes {bytes} bytes", path.display())]
     Memory {
         /// The file.
         path: PathBuf,
-        /// Its data.
+        /// Its data and the room.
         bytes: usize,
     },
     /// The file was written to while it was being transposed.
@@ -160,6 +160,32 @@ pub enum Error {
         id: String,
         /// All names.
         known: String,
+    },
+    /// An item that a GPU alone can measure.
+    #[error("{id} is measured on a GPU alone (--device cuda)")]
+    GpuOnly {
+        /// The item.
+        id: String,
+    },
+    /// A folder whose page is not the report's.
+    #[error("{} was not made by `turntile report` and would be lost; name another folder with --out", path.display())]
+    ForeignPage {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Items that could not be measured or drawn; the page, which says so too, is there.
+    #[error("{summary}")]
+    FailedItems {
+        /// How many were done, and why each of the others was not.
+        summary: String,
+    },
+    /// No drawn problem is as small.
+    #[error("none of {draws} problems drawn is of {most} bytes at most; raise --draw-most")]
+    DrawMost {
+        /// Bytes asked for.
+        most: usize,
+        /// Problems that were larger.
+        draws: usize,
     },
     /// No device of that name.
     #[error("no device is named {name:?}; there are cuda, {}", device_names())]

@@ -49,7 +49,7 @@ impl Source {
     fn read(&mut self, bytes: usize, room: usize, progress: &Progress) -> Result<Vec<u8>, Error> {
         let mut data = Vec::new();
         data.try_reserve_exact(room)
-            .map_err(|_| Error::Memory { path: self.path.clone(), bytes })?;
+            .map_err(|_| Error::Memory { path: self.path.clone(), bytes: room })?;
         let from = SeekFrom::Start(self.bytes() - bytes as u64);
         self.file.seek(from).map_err(Error::io("read", &self.path))?;
         progress.bytes("reading", bytes);

@@ -33,7 +33,7 @@ pub fn measure(
         return Err(Error::WrongOnGpu { plan, wrong, elements: bytes / elem_bytes });
     }
     let (mut copies, mut turns, mut queueing) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..WARM_UP + args.runs.map_or(RUNS, usize::from) {
+    for _ in 0..args.runs.map_or(RUNS, usize::from).saturating_add(WARM_UP) {
         copies.push(watch.time_copy(copied)?);
         turns.push(watch.time(&planned)?);
         queueing.push(watch.queueing());

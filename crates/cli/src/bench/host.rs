@@ -81,12 +81,15 @@ pub fn fill(number: usize, element: &mut [u8]) {
     }
 }
 
+/// Bytes that a thread copies at least: to wake another for less takes longer than to copy them.
+const LEAST_SHARE: usize = 256 << 10;
+
 /// A plain copy, shared out over `threads` threads.
 pub fn copy(from: &[u8], to: &mut [u8], threads: usize) {
-    if threads <= 1 {
+    let share = from.len().div_ceil(threads).max(LEAST_SHARE);
+    if share >= from.len() {
         return to.copy_from_slice(from);
     }
-    let share = from.len().div_ceil(threads).max(1);
     rayon::scope(|scope| {
         for (from, to) in from.chunks(share).zip(to.chunks_mut(share)) {
             scope.spawn(move |_| to.copy_from_slice(from));

@@ -2,6 +2,8 @@
 
 use turntile::plan::{Problem, ProblemError};
 
+use crate::error::Error;
+
 /// Shapes of a kind.
 pub struct Class {
     /// As `--shapes` takes it.
@@ -160,7 +162,7 @@ fn of_class(class: &Class, words: &[usize], batch: usize) -> Result<Vec<Task>, P
     let mut tasks = Vec::new();
     for &word in words {
         for &(matrices, rows, cols) in class.shapes {
-            let problem = Problem::with_batch(matrices * batch, rows, cols, word)?;
+            let problem = Problem::with_batch(matrices.saturating_mul(batch), rows, cols, word)?;
             tasks.push(Task { class: class.name, problem });
         }
     }
@@ -202,10 +204,13 @@ const SIDES: (usize, usize) = (1000, 40_000);
 const SHORT: (usize, usize) = (2, 64);
 const LONG: (usize, usize) = (100_000, 10_000_000);
 const WORDS: [usize; 5] = [1, 2, 4, 8, 16];
+/// As many draws in a row may be too large.
+const DRAWS: usize = 1_000_000;
 
 /// `count` problems of at most `most` bytes, the same for the same seed: every third skinny, in
-/// either direction; sides uniform in their logarithm, words uniform.
-pub fn draw(count: usize, seed: u64, most: usize) -> Vec<Task> {
+/// either direction; sides uniform in their logarithm, words uniform. Refused where next to none drawn
+/// is as small.
+pub fn draw(count: usize, seed: u64, most: usize) -> Result<Vec<Task>, Error> {
     let mut state = seed;
     // Steele, Lea and Flood's SplitMix64.
     let mut random = || {
@@ -215,6 +220,7 @@ pub fn draw(count: usize, seed: u64, most: usize) -> Vec<Task> {
         (mixed ^ (mixed >> 31)) as f64 / 2f64.powi(64)
     };
     let mut tasks = Vec::new();
+    let mut too_large = 0;
     while tasks.len() < count {
         let tall = random() < 0.5;
         let mut side = |(least, most): (usize, usize)| {
@@ -230,9 +236,14 @@ pub fn draw(count: usize, seed: u64, most: usize) -> Vec<Task> {
         let problem = Problem::new(rows, cols, word).expect("a few gigabytes");
         if problem.bytes() <= most {
             tasks.push(Task { class, problem });
+            too_large = 0;
+        } else if too_large == DRAWS {
+            return Err(Error::DrawMost { most, draws: DRAWS });
+        } else {
+            too_large += 1;
         }
     }
-    tasks
+    Ok(tasks)
 }
 
 #[cfg(test)]
@@ -267,14 +278,16 @@ mod tests {
             of(2, 3, 5, 1),
         ];
         assert_eq!(problems, want);
+        let most = super::tasks(&asked[..1], &GPU, &[], usize::MAX);
+        assert!(matches!(most, Err(ProblemError::TooLarge { .. })), "{most:?}");
     }
 
     #[test]
     fn draws_repeat_and_keep_to_their_ranges() {
         let most = 1 << 33;
-        let drawn = draw(300, 7, most);
-        assert_eq!(drawn, draw(300, 7, most));
-        assert_ne!(drawn, draw(300, 8, most));
+        let drawn = draw(300, 7, most).unwrap();
+        assert_eq!(drawn, draw(300, 7, most).unwrap());
+        assert_ne!(drawn, draw(300, 8, most).unwrap());
         for Task { class, problem } in &drawn {
             let (short, long) =
                 (problem.rows().min(problem.cols()), problem.rows().max(problem.cols()));
@@ -287,5 +300,9 @@ mod tests {
         }
         let directions = drawn.iter().filter(|t| t.class == "skinny" && t.problem.rows() > 64);
         assert!((20..80).contains(&directions.count()));
+        for most in [0, 1, 199_999] {
+            assert!(matches!(draw(3, 7, most), Err(Error::DrawMost { .. })), "{most}");
+        }
+        assert_eq!(draw(30, 7, 2 << 20).unwrap().len(), 30);
     }
 }

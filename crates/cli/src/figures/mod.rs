@@ -113,19 +113,31 @@ pub fn run(args: &ReportArgs) -> Result<String, Error> {
             return Err(Error::UnknownItem { id: id.clone(), known: items::ids() });
         }
     }
-    let (entries, about) = if args.draw { drawn(args) } else { measured(args)? };
-    let text = page::page(&entries, &about, args.quick);
     let path = args.out.join("README.md");
-    fs::write(&path, text).map_err(Error::io("write", &path))?;
-    Ok(summary(&entries, &path))
+    // Found out before hours of measuring, not after.
+    if fs::read(&path).is_ok_and(|bytes| !page::is_page(&bytes)) {
+        return Err(Error::ForeignPage { path });
+    }
+    let (entries, about) = if args.draw { drawn(args) } else { measured(args)? };
+    fs::write(&path, page::page(&entries, &about)).map_err(Error::io("write", &path))?;
+    let summary = summary(&entries, &path);
+    if entries.iter().any(|entry| entry.result.is_err()) {
+        return Err(Error::FailedItems { summary });
+    }
+    Ok(summary)
 }
 
 /// Every item that is wanted, measured or kept, and of the others what is there; and the device's name.
 fn measured(args: &ReportArgs) -> Result<(Vec<Entry>, String), Error> {
     let device = Device::find(&args.device, args.threads)?;
-    fs::create_dir_all(&args.out).map_err(Error::io("make", &args.out))?;
+    let on_gpu = matches!(device, Device::Gpu(_));
+    let asked = |item: &&Item| args.items.iter().any(|id| id == item.id);
+    if let Some(item) = ITEMS.iter().filter(asked).find(|item| !item.runs_on(on_gpu)) {
+        return Err(Error::GpuOnly { id: item.id.to_owned() });
+    }
+    fs::create_dir_all(&args.out).map_err(Error::io("make the folder", &args.out))?;
     let mut bench = Bench::new(device, args.threads, args.quick);
-    let items: Vec<&Item> = ITEMS.iter().filter(|item| item.runs_on(bench.is_gpu())).collect();
+    let items: Vec<&Item> = ITEMS.iter().filter(|item| item.runs_on(on_gpu)).collect();
     let progress = Progress::new(!args.quiet);
     progress.items("measuring", items.len());
     let mut entries = Vec::new();
@@ -162,6 +174,8 @@ fn entry(
     let table = || -> Result<(Table, bool), Failure> {
         if !args.again
             && let Some(table) = Table::load(&path, item.columns)?
+            // What was measured to try the command out is no result.
+            && (args.quick || !table.is_quick())
         {
             return Ok((table, false));
         }
@@ -180,8 +194,11 @@ fn entry(
 /// An item that is there; none if it is not.
 fn kept(item: &'static Item, args: &ReportArgs) -> Option<Entry> {
     let path = args.out.join(format!("{}.csv", item.id));
-    let table = Table::load(&path, item.columns).ok()??;
-    let result = draw(item, &table, &args.out).map(|()| (table, false));
+    let table = Table::load(&path, item.columns).transpose()?;
+    let result = table.and_then(|table| {
+        draw(item, &table, &args.out)?;
+        Ok((table, false))
+    });
     Some(Entry { item, result, took: Duration::ZERO })
 }
 

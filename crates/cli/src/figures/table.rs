@@ -54,6 +54,11 @@ impl Table {
         found
     }
 
+    /// Whether it was measured with `--quick`, as its origin says.
+    pub fn is_quick(&self) -> bool {
+        self.origin.contains(" --quick ")
+    }
+
     /// Writes it, whole or not at all: a line of origin, a line of names, the rows.
     pub fn save(&self, path: &Path) -> Result<(), Failure> {
         let mut bytes = format!("# {}\n", self.origin).into_bytes();
@@ -81,7 +86,10 @@ impl Table {
         };
         let mut file = BufReader::new(file);
         let mut origin = String::new();
-        file.read_line(&mut origin)?;
+        match file.read_line(&mut origin) {
+            Err(error) if error.kind() == ErrorKind::InvalidData => return Ok(None),
+            read => read?,
+        };
         let Some(origin) = origin.strip_prefix("# ") else { return Ok(None) };
         let mut reader = csv::Reader::from_reader(file);
         if reader.headers().is_ok_and(|headers| headers.iter().eq(columns.iter().copied())) {
@@ -121,6 +129,8 @@ mod tests {
             fs::write(&path, damaged).unwrap();
             assert_eq!(load(&columns), None, "{damaged:?}");
         }
+        fs::write(&path, b"# \xff\nshape,gb_per_s\n1,2\n").unwrap();
+        assert_eq!(load(&columns), None, "no text");
         table.rows.clear();
         table.save(&path).unwrap();
         assert_eq!(load(&columns), None, "no rows are no result");

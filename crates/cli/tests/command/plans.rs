@@ -4,7 +4,7 @@ use std::fs;
 
 use tempfile::TempDir;
 
-use crate::{directory, files, good, noise, transposed, turntile};
+use crate::{bad, directory, files, good, noise, transposed, turntile};
 
 #[test]
 fn plans_are_printed() {
@@ -51,6 +51,10 @@ fn measured_shapes_are_rows_of_a_table() {
     assert!(lines[0].starts_with("class,batch,rows,cols,elem_bytes,device,"), "{text}");
     assert_eq!(lines.len(), 1 + 4 + 2, "{text}");
     assert!(lines[2].starts_with("asked,3,300,200,4,host,1,huge,three-stage,"), "{text}");
+    // Where no route serves any shape there is no table, but the reason.
+    let line = "bench --shapes 7x5,9x7 --route three-stage --runs 1";
+    bad(&directory, line, 1, &["note: route three-stage cannot serve 7x5", "cannot serve 9x7"]);
+    bad(&directory, "bench --draw 2 --draw-most 100", 1, &["100 bytes", "--draw-most"]);
     let text = good(&directory, "tune 300x200 --elem-bytes 4 --budget 0 --csv");
     assert!(text.starts_with("route,m,n,") && text.lines().count() == 2, "{text}");
 }

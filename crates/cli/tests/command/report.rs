@@ -53,7 +53,7 @@ fn a_report_is_made_resumed_and_measured_again() {
     // Drawn from the files alone, the page is the same.
     fs::remove_file(out.join("README.md")).unwrap();
     fs::remove_file(out.join("figure-4.21.svg")).unwrap();
-    let told = good(&directory, "report --draw --quick --out page");
+    let told = good(&directory, "report --draw --out page");
     assert!(told.contains(": 0 items measured") && told.contains(", 0 failed"), "{told}");
     assert_eq!(fs::read_to_string(out.join("README.md")).unwrap(), again);
     assert!(out.join("figure-4.21.svg").exists());
@@ -65,11 +65,37 @@ fn failed_items_are_told_and_shown() {
     // A folder in the place of the item's file: it can neither be read nor written.
     fs::create_dir_all(directory.path().join("page/table-4.1.csv")).unwrap();
     let line = "report --quick --quiet --out page --items table-4.1,figure-4.6";
-    let told = good(&directory, line);
-    assert!(told.contains("1 items measured, 0 there already, 1 failed"), "{told}");
-    assert!(told.contains("table-4.1 failed: "), "{told}");
+    let failed = ["1 items measured, 0 there already, 1 failed", "table-4.1 failed: "];
+    bad(&directory, line, 1, &failed);
+    // Nor is it passed over where it is not asked for.
+    bad(&directory, "report --draw --out page", 1, &["table-4.1 failed: "]);
     let page = fs::read_to_string(directory.path().join("page/README.md")).unwrap();
     assert!(page.contains("**failed**") && page.contains("**Failed** after"), "{page}");
+}
+
+#[test]
+fn tables_of_a_trial_are_called_so_and_measured_again() {
+    let directory = directory();
+    let line = "report --quiet --out page --items figure-4.6";
+    let page = || fs::read_to_string(directory.path().join("page/README.md")).unwrap();
+    good(&directory, &format!("{line} --quick"));
+    assert!(page().contains("No result"));
+    good(&directory, "report --draw --out page");
+    assert!(page().contains("No result"), "drawn, they are still no result");
+    let told = good(&directory, line);
+    assert!(told.contains("1 items measured, 0 there already"), "{told}");
+    assert!(!page().contains("No result"));
+    let told = good(&directory, &format!("{line} --quick"));
+    assert!(told.contains("0 items measured, 1 there already"), "{told}");
+}
+
+#[test]
+fn a_page_of_somebody_else_is_left_alone() {
+    let directory = directory();
+    fs::write(directory.path().join("README.md"), "# My project\n").unwrap();
+    for line in ["report --quick --items figure-4.6 --out .", "report --draw --out ."] {
+        bad(&directory, line, 1, &["README.md", "not made by", "--out"]);
+    }
 }
 
 #[test]
@@ -77,6 +103,7 @@ fn what_cannot_be_measured_is_refused() {
     let directory = directory();
     bad(&directory, "report --items figure-9.9", 1, &["figure-9.9", "figure-4.21"]);
     bad(&directory, "report --device h200", 1, &["h200"]);
+    bad(&directory, "report --items figure-4.6,ladder", 1, &["ladder", "--device cuda"]);
     bad(&directory, "report --device abacus", 1, &["abacus"]);
     #[cfg(not(feature = "cuda"))]
     bad(&directory, "report --device cuda", 1, &["without the GPU backend"]);
