@@ -45,7 +45,7 @@ pub const HOST: [Class; 1] = [Class {
     ],
 }];
 
-/// The shapes that `docs/gpu.md` reports, class by class.
+/// The shapes that `docs/gpu-results.md` reports, class by class.
 pub const GPU: [Class; 7] = [
     Class {
         name: "thesis",
