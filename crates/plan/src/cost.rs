@@ -28,12 +28,9 @@ pub fn seconds(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
 /// Seconds that the chunks of a gather pass wait, one after the other, or the steps of rows.
 fn waits(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
     match stage.shape {
-        StageShape::SlotGather { batch, slots, .. } => match stage.method {
-            Method::BarrierSync { scope: Scope::Grid } => {
-                (batch * slots.chunks()) as f64 * limits.rates.wait
-            }
-            _ => 0.0,
-        },
+        StageShape::SlotGather { batch, slots, .. } => {
+            (batch * slots.chunks()) as f64 * limits.rates.wait
+        }
         StageShape::Pad { padding, direction } => match stage.method {
             Method::Rows { least } => steps(padding, direction, least, elem_bytes, limits),
             _ => 0.0,
@@ -138,9 +135,6 @@ fn gpu_fraction(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
         _ => fraction(stage, elem_bytes, rates),
     };
     match (stage.method, stage.shape) {
-        (Method::BarrierSync { scope: Scope::Group }, StageShape::SlotGather { .. }) => {
-            busy * at(rates.runs, elem_bytes) * alone(stage.launch.on_chip_bytes, limits)
-        }
         // The rows after a chunk are read with it, and again with the next.
         (_, StageShape::SlotGather { slots, .. }) => {
             plain * slots.chunk() as f64 / (slots.chunk() + slots.slot()) as f64

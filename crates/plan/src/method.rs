@@ -8,7 +8,6 @@ use crate::bands::Bands;
 use crate::flags::{FLAG_PLANES, FlagLayout, GPU_FLAG_PLANES};
 use crate::limits::{DeviceKind, Limits};
 use crate::routes::Infeasible;
-use crate::runs;
 use crate::stage::{Direction, Stage, StageShape};
 
 /// Who waits for whom in barrier-sync: everything within the scope is read before any of it is written.
@@ -175,7 +174,7 @@ fn on_units(
 ) -> Result<Vec<(Method, Launch)>, Infeasible> {
     let mut found = match shape {
         StageShape::SlotGather { slots, direction, .. } => {
-            return gather(slots, direction, elem_bytes, limits);
+            return Ok(vec![gather(slots, direction, elem_bytes, limits)?]);
         }
         StageShape::Pad { padding, .. } => return pad(padding, elem_bytes, limits),
         StageShape::Elementary(e) => in_tiles(e, elem_bytes, limits),
@@ -346,7 +345,7 @@ fn gather(
     direction: Direction,
     elem_bytes: usize,
     limits: &Limits,
-) -> Result<Vec<(Method, Launch)>, Infeasible> {
+) -> Result<(Method, Launch), Infeasible> {
     let chunk_bytes = slots.longest_chunk() * slots.cols() * elem_bytes;
     let halo_bytes = (slots.slot() - 1) * slots.cols() * elem_bytes;
     let barrier = |scope| Method::BarrierSync { scope };
@@ -357,23 +356,19 @@ fn gather(
         let scratch_bytes = bands.scratch_bytes(&slots, elem_bytes);
         let launch = over(Bands::most_parts(&slots), 1, scratch_bytes, limits);
         let kept_bytes = Bands::kept_bytes(&slots, direction, elem_bytes, launch.groups);
-        return Ok(vec![(barrier(Scope::Group), Launch { kept_bytes, ..launch })]);
+        return Ok((barrier(Scope::Group), Launch { kept_bytes, ..launch }));
     }
     if limits.kind == DeviceKind::Host {
         // Every thread keeps the rows that follow its own run of chunks.
         let launch = over(slots.chunks(), 1, chunk_bytes, limits);
         let kept_bytes = launch.groups * halo_bytes;
-        return Ok(vec![(barrier(Scope::Group), Launch { kept_bytes, ..launch })]);
+        return Ok((barrier(Scope::Group), Launch { kept_bytes, ..launch }));
     }
-    let mut found: Vec<_> = runs::launches(&slots, elem_bytes, limits)
-        .into_iter()
-        .map(|launch| (barrier(Scope::Group), launch))
-        .collect();
     let (need, have) = (chunk_bytes + halo_bytes, limits.gather_bytes());
     if slots.order() == Order::Columns && need <= have {
         // One chunk after another, each over the whole grid: only the first rows are kept.
         let launch = over(limits.units, GRID_THREADS, need.div_ceil(limits.units), limits);
-        found.push((barrier(Scope::Grid), Launch { kept_bytes: halo_bytes, ..launch }));
+        return Ok((barrier(Scope::Grid), Launch { kept_bytes: halo_bytes, ..launch }));
     }
-    if found.is_empty() { Err(Infeasible::OnChip { need, have }) } else { Ok(found) }
+    Err(Infeasible::OnChip { need, have })
 }

@@ -32,8 +32,6 @@ pub struct Rates {
     pub grid: Curve,
     /// Slot gather, by bytes of a slot.
     pub gather: Curve,
-    /// Slot gather of few columns by the groups of a GPU, by bytes of an element.
-    pub runs: Curve,
     /// Super-elements moved by PTTWAC with flags in memory, by bytes of a super-element.
     pub moves: Curve,
     /// Elements moved by PTTWAC with flags on chip, by bytes of an element.
@@ -55,7 +53,6 @@ impl Rates {
             self.cluster,
             self.grid,
             self.gather,
-            self.runs,
             self.moves,
             self.on_chip_moves,
             self.per_cycle,
@@ -101,7 +98,6 @@ pub const HOST: Rates = Rates {
     cluster: &[(1, 0.1)],
     grid: &[(1, 0.1)],
     gather: &[(16, 0.1), (64, 0.35), (256, 0.4), (1024, 0.45)],
-    runs: &[(1, 0.1)],
     moves: &[
         (1, 0.002),
         (4, 0.006),
@@ -132,7 +128,6 @@ pub const HOST: Rates = Rates {
 /// | cluster, moves | `barrier.csv`; figure 4.20 in `docs/report/h200/figure-4.20.csv`, units of whole lines |
 /// | grid | `on_chip.csv`, less the start |
 /// | pad | `docs/report/h200/padding.csv`, rows of 20 to 48 KB; shorter ones not measured |
-/// | runs | `slots.csv` |
 /// | wait, gather | `slots.csv`: 2 µs a chunk make one curve of all, over the rows read that are a chunk's own |
 pub const H200: Rates = Rates {
     copy: 4.2e12,
@@ -146,7 +141,6 @@ pub const H200: Rates = Rates {
     cluster: &[(1, 0.5), (2, 0.62), (4, 0.78), (8, 0.80), (16, 0.82)],
     grid: &[(1, 0.57), (2, 0.70), (4, 0.73), (8, 0.87), (16, 0.90)],
     gather: &[(64, 0.6), (128, 0.75), (256, 0.85), (512, 0.80), (1024, 0.67), (4096, 0.62)],
-    runs: &[(1, 0.25), (2, 0.4), (4, 0.75), (16, 0.9)],
     moves: &[
         (4, 0.02),
         (16, 0.10),
@@ -182,7 +176,6 @@ pub const K20: Rates = Rates {
     cluster: &[(1, 0.2)],
     grid: &[(1, 0.2)],
     gather: &[(64, 0.2), (256, 0.3)],
-    runs: &[(1, 0.2)],
     moves: &[(4, 0.01), (32, 0.076), (64, 0.15), (128, 0.29), (256, 0.42)],
     on_chip_moves: &[(1, 0.05), (4, 0.2)],
     per_cycle: &[(4, 0.002), (128, 0.04)],
@@ -214,7 +207,6 @@ mod tests {
                 rates.cluster,
                 rates.grid,
                 rates.gather,
-                rates.runs,
                 rates.moves,
                 rates.on_chip_moves,
                 rates.per_cycle,
