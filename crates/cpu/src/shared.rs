@@ -22,7 +22,7 @@ use crate::out_of_place::Matrices;
 use crate::parts;
 use crate::path::Path;
 use crate::squares::{Squares, TILE_BYTES, Tile};
-use turntile_simd::{self as simd, Block};
+use turntile_simd::{self as simd, Block, Lines, Rows};
 
 /// Runs `executor` on initialised bytes.
 pub(crate) fn run_on_bytes(
@@ -470,39 +470,51 @@ pub(crate) fn slide(
 }
 
 /// Transposes all squares where they lie, block pair by block pair.
-pub(crate) fn swap_squares(data: &mut [Byte], squares: Squares, parts: usize) {
+pub(crate) fn turn_squares(data: &mut [Byte], squares: Squares, parts: usize) {
     let shared = Shared::new(data);
     parts::run_on(0..parts, &mut [], 0, |part, _| {
         let mut buffer = [Byte::uninit(); TILE_BYTES];
         let pairs = parts::share(squares.pairs(), parts, part);
         let mut next = squares.pair(pairs.start);
+        let rows = |block: Option<Tile>| {
+            block.map_or(Rows::NONE, |Tile { offset, rows, cols }| Rows {
+                start: shared.start.wrapping_add(offset),
+                count: rows,
+                bytes: cols * squares.elem_bytes,
+                pitch: squares.pitch(),
+            })
+        };
         for _ in pairs {
             let here = next;
             next = here.next();
-            let ahead = here.ahead(&next);
+            let [upper, lower] = next.blocks().map(rows);
+            let mut lines = Lines::new(upper, lower);
             here.for_tile_pairs(|upper, lower| {
                 // SAFETY: the tiles are of a pair of blocks that belongs to this part alone.
                 unsafe {
-                    if !swap_squares_ahead(shared, squares, upper, lower, ahead) {
+                    if !swap_squares(shared, squares, upper, lower, &mut lines) {
                         swap_tiles(shared, squares, upper, lower, &mut buffer);
+                        (0..upper.rows + upper.cols).for_each(|_| lines.ask());
                     }
                 }
             });
+            // Blocks on the diagonal are smaller than those beside it.
+            lines.ask_rest();
         }
     });
 }
 
-/// Swaps two square tiles, transposed, and asks for the lines that lie `ahead` of them; false when they
-/// are not square or of no word.
+/// Swaps two square tiles, transposed, and asks for as many `lines`; false when they are not square or
+/// of no word.
 ///
 /// # Safety
 /// As for [`swap_tiles`].
-unsafe fn swap_squares_ahead(
+unsafe fn swap_squares(
     shared: Shared,
     squares: Squares,
     upper: Tile,
     lower: Option<Tile>,
-    ahead: [usize; 2],
+    lines: &mut Lines,
 ) -> bool {
     if upper.rows != upper.cols {
         return false;
@@ -512,7 +524,7 @@ unsafe fn swap_squares_ahead(
     let starts = [upper, lower.unwrap_or(upper)].map(|tile| shared.span(tile.offset, span));
     // SAFETY: all of both is in bounds by the line above, and theirs by the caller's promise; tiles of a
     // pair share no element.
-    unsafe { simd::swap_squares_raw(starts, pitch, side, elem_bytes, ahead) }
+    unsafe { simd::swap_squares_raw(starts, pitch, side, elem_bytes, lines) }
 }
 
 /// Puts each of two tiles, transposed, in the other's place; `upper` in its own when it is alone.

@@ -3,8 +3,8 @@
 //!
 //! A square is cut into *blocks*, two of which, with the next two, fit the second-level cache; a pair
 //! of blocks across the diagonal is cut into *tiles* of a cache line a row. While two tiles change
-//! places the same two of the next pair of blocks are asked for, as many lines as are worked on:
-//! requests come evenly, and the line buffers are never full.
+//! places as many lines of the next pair of blocks are asked for, row by row of the blocks: requests come
+//! evenly, and in the order in which memory is fast.
 
 /// Squares of `side` elements, `mid` of them side by side in each of `batch` bands: 010! for one
 /// square matrix (`mid = 1`), 0210! for square tiles.
@@ -40,10 +40,10 @@ pub struct Tile {
 pub const TILE_BYTES: usize = 4 << 10;
 
 /// Bytes of a row of a block below the diagonal, roughly: what the hardware fetches beyond the end
-/// of a row is wasted there, so rows are long.
-const LOWER_ROW_BYTES: usize = 1024;
-/// The same above the diagonal, where the next block continues each row.
-const UPPER_ROW_BYTES: usize = 256;
+/// of a row is wasted there, so rows are long. Of a row above the diagonal, where the next block continues it.
+const ROW_BYTES: [usize; 2] = [768, 384];
+/// The same where rows that begin alike share the caches' sets.
+const ALIKE_ROW_BYTES: [usize; 2] = [256, 256];
 /// Bytes after which addresses meet the same sets of the first-level cache.
 const PAGE: usize = 4096;
 /// Bytes of a square that is a single block.
@@ -54,11 +54,8 @@ impl Squares {
     pub fn new(batch: usize, side: usize, mid: usize, elem_bytes: usize) -> Self {
         let tile = (LINE / elem_bytes).max((TILE_BYTES / elem_bytes).isqrt().clamp(1, 8));
         let whole = side * side * elem_bytes <= WHOLE_BYTES;
-        // Rows that begin alike share the cache's sets: fewer of them at a time (8192x8192: 43% of a copy
-        // instead of 36%, 4096x4096 104% instead of 81%).
         let alike = (mid * side * elem_bytes).is_multiple_of(PAGE);
-        let share = if alike { 2 } else { 1 };
-        let (lower, upper) = (LOWER_ROW_BYTES / share, UPPER_ROW_BYTES / share);
+        let [lower, upper] = if alike { ALIKE_ROW_BYTES } else { ROW_BYTES };
         let most = if whole { side } else { lower / elem_bytes };
         let blocks = side.div_ceil(most.max(tile)).max(1);
         let block_rows = side.div_ceil(blocks).next_multiple_of(tile).max(1);
@@ -117,21 +114,30 @@ impl Pair<'_> {
         (band * side + row) * self.squares.pitch() + (within * side + col) * elem_bytes
     }
 
-    /// How far ahead the blocks of `next` lie, upper and lower, in bytes. They have the form of this
-    /// pair's, but once in a row of blocks.
-    pub fn ahead(&self, next: &Pair) -> [usize; 2] {
-        let distance = |row, col, next_row, next_col| {
-            next.offset(next_row, next_col).wrapping_sub(self.offset(row, col))
-        };
-        [distance(self.i, self.j, next.i, next.j), distance(self.j, self.i, next.j, next.i)]
+    /// Rows of the upper block, and its columns.
+    fn extents(&self) -> (usize, usize) {
+        let Squares { side, block_rows, block_cols, .. } = *self.squares;
+        let down = block_rows.min(side - self.i);
+        (down, if self.i == self.j { down } else { block_cols.min(side - self.j) })
+    }
+
+    /// The upper block and the lower one, if there is one; none past the last pair.
+    pub fn blocks(&self) -> [Option<Tile>; 2] {
+        let Squares { batch, mid, .. } = *self.squares;
+        if self.square >= batch * mid {
+            return [None; 2];
+        }
+        let (rows, cols) = self.extents();
+        let upper = Tile { offset: self.offset(self.i, self.j), rows, cols };
+        let lower = Tile { offset: self.offset(self.j, self.i), rows: cols, cols: rows };
+        [Some(upper), (self.i != self.j).then_some(lower)]
     }
 
     /// Every pair of tiles that change places; a tile of the diagonal comes alone.
     pub fn for_tile_pairs(&self, mut work: impl FnMut(Tile, Option<Tile>)) {
-        let Squares { side, tile, elem_bytes, block_rows, block_cols, .. } = *self.squares;
+        let Squares { tile, elem_bytes, .. } = *self.squares;
         let diagonal = self.i == self.j;
-        let down = block_rows.min(side - self.i);
-        let across = if diagonal { down } else { block_cols.min(side - self.j) };
+        let (down, across) = self.extents();
         let pitch = self.squares.pitch();
         let (upper, lower) = (self.offset(self.i, self.j), self.offset(self.j, self.i));
         for a in (0..down).step_by(tile) {

@@ -160,7 +160,7 @@ pub fn run(
             if in_place(&stage.shape) || matches!(stage.method, Method::TileSwap { .. }) =>
         {
             let squares = Squares::new(e.batch, e.rows, e.mid, elem_bytes);
-            shared::swap_squares(data, squares, parts);
+            shared::turn_squares(data, squares, parts);
         }
         (Method::BarrierSync { .. }, StageShape::Elementary(e)) => {
             barrier::run(data, e, elem_bytes, parts, scratch);

@@ -6,25 +6,24 @@
 use crate::lanes::Lane;
 use crate::lanes::Vector;
 use crate::vector::{prefetch, word_log};
-use crate::{Byte, kernel};
+use crate::{Byte, Lines, kernel};
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
 /// Two squares of `side` words change places, each transposed; one is transposed in its own place when
-/// both are the same. The lines `ahead` bytes after those of each are asked for meanwhile, one with
-/// every row that is stored.
+/// both are the same. As many `lines` are asked for meanwhile as are worked on.
 ///
 /// # Safety
 /// - The machine can run the kernel that it belongs to, and `side` is a multiple of its vector's words.
 /// - All words of both squares, in rows `pitch` bytes apart, are valid for reads and writes and nobody
 ///   else's meanwhile; the squares are the same or share no word.
 pub type Squares =
-    unsafe fn(a: *mut Byte, b: *mut Byte, pitch: usize, side: usize, ahead: [usize; 2]);
+    unsafe fn(a: *mut Byte, b: *mut Byte, pitch: usize, side: usize, lines: &mut Lines);
 
 /// Two squares of `side` units of `unit_bytes` bytes change places, each transposed; one is transposed in
-/// its own place when both are the same. The lines `ahead` bytes after those of each are asked for
-/// meanwhile. False, with nothing touched, when the kernel in use has no way to do it.
+/// its own place when both are the same. As many `lines` are asked for meanwhile as are worked on. False,
+/// with nothing touched, when the kernel in use has no way to do it.
 ///
 /// # Safety
 /// All units of both squares, in rows `pitch` bytes apart, are valid for reads and writes and nobody
@@ -35,14 +34,14 @@ pub unsafe fn swap_squares_raw(
     pitch: usize,
     side: usize,
     unit_bytes: usize,
-    ahead: [usize; 2],
+    lines: &mut Lines,
 ) -> bool {
     let row = kernel();
     let Some(log) = word_log(unit_bytes) else { return false };
     let whole = row.vector_bytes > 0 && (side * unit_bytes).is_multiple_of(row.vector_bytes);
     if whole {
         // SAFETY: the row was found to be available and `side` fits it; the rest is the caller's.
-        unsafe { (row.squares[log])(a, b, pitch, side, ahead) };
+        unsafe { (row.squares[log])(a, b, pitch, side, lines) };
     }
     whole
 }
@@ -53,7 +52,7 @@ pub unsafe fn no_squares<const W: usize>(
     _: *mut Byte,
     _: usize,
     _: usize,
-    _: [usize; 2],
+    _: &mut Lines,
 ) {
 }
 
@@ -64,10 +63,10 @@ pub unsafe fn squares_avx512<const W: usize>(
     b: *mut Byte,
     pitch: usize,
     side: usize,
-    ahead: [usize; 2],
+    lines: &mut Lines,
 ) {
     // SAFETY: the caller's; the features are this function's.
-    unsafe { squares::<std::arch::x86_64::__m512i, W>(a, b, pitch, side, ahead) };
+    unsafe { squares::<std::arch::x86_64::__m512i, W>(a, b, pitch, side, lines) };
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -77,10 +76,10 @@ pub unsafe fn squares_avx2<const W: usize>(
     b: *mut Byte,
     pitch: usize,
     side: usize,
-    ahead: [usize; 2],
+    lines: &mut Lines,
 ) {
     // SAFETY: as above.
-    unsafe { squares::<std::arch::x86_64::__m256i, W>(a, b, pitch, side, ahead) };
+    unsafe { squares::<std::arch::x86_64::__m256i, W>(a, b, pitch, side, lines) };
 }
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -89,10 +88,10 @@ pub unsafe fn squares_lane<const W: usize>(
     b: *mut Byte,
     pitch: usize,
     side: usize,
-    ahead: [usize; 2],
+    lines: &mut Lines,
 ) {
     // SAFETY: as above.
-    unsafe { squares::<Lane, W>(a, b, pitch, side, ahead) };
+    unsafe { squares::<Lane, W>(a, b, pitch, side, lines) };
 }
 
 /// Squares of a vector's words within two squares of any multiple of them.
@@ -102,7 +101,7 @@ unsafe fn squares<V: Vector, const W: usize>(
     b: *mut Byte,
     pitch: usize,
     side: usize,
-    ahead: [usize; 2],
+    lines: &mut Lines,
 ) {
     let (step, bytes) = (16 * V::LANES / W, 16 * V::LANES);
     for i in 0..side / step {
@@ -111,45 +110,42 @@ unsafe fn squares<V: Vector, const W: usize>(
             unsafe {
                 let upper = a.add(i * step * pitch + j * bytes);
                 let lower = b.add(j * step * pitch + i * bytes);
-                square::<V, W>(upper, lower, pitch, ahead);
+                square::<V, W>(upper, lower, pitch, lines);
             }
         }
     }
 }
 
 /// One square of a vector's words a side and another, through a buffer; a line is asked for with
-/// every row that is loaded transposed.
+/// every line that is loaded transposed.
 #[inline(always)]
 unsafe fn square<V: Vector, const W: usize>(
     a: *mut Byte,
     b: *mut Byte,
     pitch: usize,
-    [ahead_a, ahead_b]: [usize; 2],
+    lines: &mut Lines,
 ) {
     let (lane, bytes) = (16 / W, 16 * V::LANES);
     let mut buffer = [Byte::uninit(); 64 * 64];
-    let ask = |start: *mut Byte, ahead: usize, row: usize| {
-        // Where a row's last byte lies: its first line was the last of the square before.
-        prefetch(start.wrapping_add(ahead).wrapping_add(row * pitch + bytes - 1));
-    };
+    let mut ask = || (0..lane * V::LANES * bytes / LINE).for_each(|_| lines.ask());
     // SAFETY: rows and columns of the caller's squares; the buffer holds a square of bytes of the
     // longest vector.
     unsafe {
         for q in 0..V::LANES {
             let columns = V::columns::<W>(a.add(q * 16), pitch);
             for (k, column) in columns.iter().enumerate().take(lane) {
-                ask(a, ahead_a, q * lane + k);
                 column.store(buffer.as_mut_ptr().add((q * lane + k) * bytes));
             }
         }
+        ask();
         if a != b {
             for q in 0..V::LANES {
                 let columns = V::columns::<W>(b.add(q * 16), pitch);
                 for (k, column) in columns.iter().enumerate().take(lane) {
-                    ask(b, ahead_b, q * lane + k);
                     column.store(a.add((q * lane + k) * pitch));
                 }
             }
+            ask();
         }
         for k in 0..lane * V::LANES {
             V::load_all(buffer.as_ptr().add(k * bytes)).store(b.add(k * pitch));

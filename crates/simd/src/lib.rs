@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `vector` | the micro-kernels of words of 1, 2, 4, 8 and 16 bytes, and their table: `unsafe`, as are |
 //! | `lanes` | what they are made of, for each instruction set |
+//! | `lines` | lines asked for meanwhile |
 //! | `exchange` | squares and runs that change places |
 //! | `stream` | runs written past the caches |
 //! | `portable` | units of any other length |
@@ -13,6 +14,7 @@
 
 mod exchange;
 mod lanes;
+mod lines;
 mod portable;
 mod stream;
 mod vector;
@@ -21,6 +23,7 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub use exchange::{swap, swap_squares_raw};
+pub use lines::{Lines, Rows};
 pub use stream::{fence, stream_raw};
 pub use vector::{prefetch, transpose_raw};
 

@@ -59,7 +59,7 @@ fn squares_change_places() {
 #[expect(unsafe_code, reason = "the call is unsafe")]
 fn swap_nothing(at: [*mut Byte; 2], unit: usize) -> bool {
     // SAFETY: no unit of that length is touched.
-    unsafe { swap_squares_raw(at, 0, 64, unit, [0; 2]) }
+    unsafe { swap_squares_raw(at, 0, 64, unit, &mut Lines::new(Rows::NONE, Rows::NONE)) }
 }
 
 #[expect(unsafe_code, reason = "the call is unsafe")]
@@ -71,8 +71,10 @@ fn check_squares(side: usize, unit: usize) {
         let mut data = filled(side * cols, unit);
         let start = data.as_mut_ptr();
         let at = [start, start.wrapping_add(other * unit)];
+        let rows = Rows { start, count: side, bytes: side * unit, pitch: 1 << 20 };
+        let mut lines = Lines::new(rows, rows);
         // SAFETY: both squares lie in `data`, and are the same or side by side.
-        let done = unsafe { swap_squares_raw(at, cols * unit, side, unit, [64, 1 << 20]) };
+        let done = unsafe { swap_squares_raw(at, cols * unit, side, unit, &mut lines) };
         let fits = kernel().vector_bytes > 0 && (side * unit).is_multiple_of(kernel().vector_bytes);
         assert_eq!(done, fits);
         let now = bytes(&data);
