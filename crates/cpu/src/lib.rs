@@ -4,7 +4,8 @@
 //! |---|---|
 //! | [`executor`] | a plan and its threads: workspace, then stage after stage |
 //! | `stages` | which mover runs which stage |
-//! | [`claims`] | the claim protocol of PTTWAC and its memory order |
+//! | `cycles` | super-elements along their cycles, by several workers that share nothing while they move |
+//! | `queue` | their moves, settled and asked for ahead |
 //! | `barrier` | tiles through scratch: read all, then write all |
 //! | `gather` | the first aligned-slot pass and its inverse, chunk by chunk through scratch |
 //! | `bands` | the same in row order, in strips of columns |
@@ -22,32 +23,19 @@
 
 mod bands;
 mod barrier;
-pub mod claims;
+mod cycles;
 pub mod executor;
 mod gather;
 pub mod oracle;
 pub mod out_of_place;
 mod parts;
 mod path;
+mod queue;
 mod rows;
 mod shared;
 mod small;
 mod squares;
 mod stages;
-
-/// What `claims` is made of; its model-checking test puts a model checker's in their place.
-mod sync {
-    pub use std::sync::atomic::{AtomicU32, Ordering};
-
-    /// Spins for as long as a copy takes, then lets a worker run that the system has put aside.
-    pub fn pause(spins: usize) {
-        if spins < 256 {
-            std::hint::spin_loop();
-        } else {
-            std::thread::yield_now();
-        }
-    }
-}
 
 pub use executor::{Executor, RunError, Workspace};
 pub use shared::transpose_into;

@@ -1,6 +1,6 @@
 //! Where super-elements go: a stage's index map with its divisions prepared.
 
-use turntile_perm::{FastDiv, Order, Slots};
+use turntile_perm::{Elementary, FastDiv, Order, Slots};
 use turntile_plan::{Direction, StageShape};
 use turntile_simd::Block;
 
@@ -8,7 +8,8 @@ use turntile_simd::Block;
 #[derive(Clone, Copy, Debug)]
 pub struct Path {
     shape: StageShape,
-    succ: Succ,
+    succ: Map,
+    pred: Map,
     elem_bytes: usize,
     unit_bytes: usize,
     /// Super-elements of an instance, when there are several.
@@ -17,15 +18,18 @@ pub struct Path {
     tile: Option<Block>,
 }
 
-/// The successor of a super-element of an instance.
+/// Where a super-element of an instance goes, or comes from.
 #[derive(Clone, Copy, Debug)]
-enum Succ {
+enum Map {
     /// `[outer][mid][inner]` to `[inner][mid][outer]`.
     Swap { inner: FastDiv, mid: FastDiv, outer: usize },
     /// Slots to their final places, or back.
     Slots(SlotPath),
-    /// Anything else: as the shape says.
-    Shape,
+}
+
+/// A divisor: extents of shapes that move anything are positive.
+fn divide(by: usize) -> FastDiv {
+    FastDiv::new(by as u64).expect("extents are positive")
 }
 
 /// The slot pass with its divisions prepared; the last chunk, whose columns have slots of no one
@@ -48,25 +52,20 @@ struct SlotPath {
 }
 
 impl SlotPath {
-    fn new(slots: Slots, direction: Direction) -> Option<Self> {
-        let divide = |by: usize| FastDiv::new(by as u64);
+    fn new(slots: Slots, direction: Direction) -> Self {
         let per_column = slots.chunk() / slots.slot();
-        Some(SlotPath {
+        SlotPath {
             slots,
             direction,
-            per_column: divide(per_column)?,
-            per_chunk: divide(per_column * slots.cols())?,
-            chunk: divide(slots.chunk())?,
-            slot: divide(slots.slot())?,
-            rows: divide(slots.rows())?,
-            by_rows: match slots.order() {
-                Order::Columns => None,
-                Order::Rows => {
-                    Some((divide(slots.cols())?, divide(slots.cols() / slots.strip_step())?))
-                }
-            },
+            per_column: divide(per_column),
+            per_chunk: divide(per_column * slots.cols()),
+            chunk: divide(slots.chunk()),
+            slot: divide(slots.slot()),
+            rows: divide(slots.rows()),
+            by_rows: (slots.order() == Order::Rows)
+                .then(|| (divide(slots.cols()), divide(slots.cols() / slots.strip_step()))),
             full: slots.chunks() - 1,
-        })
+        }
     }
 
     /// The number of the first slot of column `j` that begins in the first chunk.
@@ -77,7 +76,7 @@ impl SlotPath {
     }
 
     #[inline]
-    fn succ(&self, s: usize) -> usize {
+    fn dest(&self, s: usize) -> usize {
         let k = self.per_column.divisor() as usize;
         match self.direction {
             Direction::Forward => {
@@ -110,25 +109,49 @@ impl SlotPath {
     }
 }
 
+impl Map {
+    #[inline]
+    fn dest(&self, p: usize) -> usize {
+        match self {
+            Map::Swap { inner, mid, outer } => {
+                let (rest, i) = inner.div_rem(p as u64);
+                let (o, m) = mid.div_rem(rest);
+                (i as usize * mid.divisor() as usize + m as usize) * outer + o as usize
+            }
+            Map::Slots(slots) => slots.dest(p),
+        }
+    }
+}
+
 impl Path {
     /// Of the super-elements of `shape`, whose elements have `elem_bytes` bytes.
+    ///
+    /// # Panics
+    /// For a shape that moves none.
     pub fn new(shape: StageShape, elem_bytes: usize) -> Self {
-        let swap = |outer, mid, inner| {
-            let divide = |by: usize| FastDiv::new(by as u64);
-            Some(Succ::Swap { inner: divide(inner)?, mid: divide(mid)?, outer })
-        };
-        let succ = match shape {
-            StageShape::Elementary(e) => swap(e.rows, e.mid, e.cols),
-            StageShape::FusedTiles { rows, cols, .. } => swap(rows, 1, cols),
-            StageShape::SlotMove { slots, direction, .. } => {
-                SlotPath::new(slots, direction).map(Succ::Slots)
+        let swap = |outer, mid, inner| Map::Swap { inner: divide(inner), mid: divide(mid), outer };
+        let slots_to = |slots, direction| Map::Slots(SlotPath::new(slots, direction));
+        let (succ, pred) = match shape {
+            StageShape::Elementary(Elementary { rows, mid, cols, .. }) => {
+                (swap(rows, mid, cols), swap(cols, mid, rows))
             }
-            StageShape::SlotGather { .. } | StageShape::Pad { .. } => None,
+            StageShape::FusedTiles { rows, cols, .. } => (swap(rows, 1, cols), swap(cols, 1, rows)),
+            StageShape::SlotMove { slots, direction, .. } => {
+                let back = match direction {
+                    Direction::Forward => Direction::Backward,
+                    Direction::Backward => Direction::Forward,
+                };
+                (slots_to(slots, direction), slots_to(slots, back))
+            }
+            StageShape::SlotGather { .. } | StageShape::Pad { .. } => {
+                unreachable!("{shape} moves no super-elements")
+            }
         };
         let batch = FastDiv::new(shape.instance_units() as u64).filter(|_| shape.batch() > 1);
         Path {
             shape,
-            succ: succ.unwrap_or(Succ::Shape),
+            succ,
+            pred,
             elem_bytes,
             unit_bytes: shape.unit() * elem_bytes,
             batch,
@@ -148,6 +171,12 @@ impl Path {
         self.unit_bytes
     }
 
+    /// Bytes of the whole batch.
+    #[inline]
+    pub fn bytes(&self) -> usize {
+        self.shape.batch() * self.instance_bytes
+    }
+
     /// Bytes of an element.
     pub fn elem_bytes(&self) -> usize {
         self.elem_bytes
@@ -164,25 +193,23 @@ impl Path {
         self.shape.batch() * self.shape.instance_units()
     }
 
-    /// The successor of a position counted over the whole batch.
+    /// Where the content of a position goes, both counted over the whole batch.
     #[inline]
     pub fn succ(&self, p: usize) -> usize {
-        let Some(batch) = self.batch else { return self.succ_in_instance(p) };
-        let within = batch.rem(p as u64) as usize;
-        p - within + self.succ_in_instance(within)
+        self.map(&self.succ, p)
+    }
+
+    /// Where the content of a position comes from: the inverse of [`succ`](Self::succ).
+    #[inline]
+    pub fn pred(&self, p: usize) -> usize {
+        self.map(&self.pred, p)
     }
 
     #[inline]
-    fn succ_in_instance(&self, p: usize) -> usize {
-        match self.succ {
-            Succ::Swap { inner, mid, outer } => {
-                let (rest, i) = inner.div_rem(p as u64);
-                let (o, m) = mid.div_rem(rest);
-                (i as usize * mid.divisor() as usize + m as usize) * outer + o as usize
-            }
-            Succ::Slots(slots) => slots.succ(p),
-            Succ::Shape => self.shape.succ(p),
-        }
+    fn map(&self, map: &Map, p: usize) -> usize {
+        let Some(batch) = self.batch else { return map.dest(p) };
+        let within = batch.rem(p as u64) as usize;
+        p - within + map.dest(within)
     }
 
     /// Where the bytes of a position begin. The one partial slot, the last, is a fixed point.
@@ -197,7 +224,6 @@ impl Path {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use turntile_perm::Elementary;
 
     fn check(shape: StageShape) {
         let path = Path::new(shape, 4);
@@ -205,6 +231,7 @@ mod tests {
         for p in 0..path.positions() {
             let (from, to) = (path.offset(p) / 4, path.offset(path.succ(p)) / 4);
             let unit = shape.unit();
+            assert_eq!(path.pred(path.succ(p)), p, "{shape} at {p}");
             // The first element of a super-element ends in its successor.
             assert_eq!(shape.dest(from) / unit * unit, to / unit * unit, "{shape} at {p}");
         }

@@ -1,7 +1,8 @@
 //! Movers in which several threads work on one matrix, and views of memory as bytes: the crate's
 //! only `unsafe`.
 //!
-//! Who may touch which bytes is decided before they are touched: by a claim ([`Claims`]), by being
+//! Who may touch which bytes is decided before they are touched: by the cycle or segment of one that a
+//! worker has, by being
 //! the leader of a cycle, by being the one part that a pair of tiles belongs to, or by a flag that says
 //! that a block has been read. Every span is
 //! checked against the matrix's length before its pointer is made.
@@ -10,19 +11,20 @@
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use turntile_perm::{Elementary, Padding, cycles};
 use turntile_plan::{Direction, StageShape};
 
 use crate::Byte;
-use crate::claims::Claims;
+use crate::cycles::{Cycles, Marks, Move, Ranks, Segments, kept, milestone};
 use crate::executor::{Executor, RunError, Workspace};
 use crate::out_of_place::Matrices;
 use crate::parts;
 use crate::path::Path;
+use crate::queue::{BURST, Queue};
 use crate::squares::{Squares, TILE_BYTES, Tile};
-use turntile_simd::{self as simd, Block, Lines, Rows};
+use turntile_simd::{self as simd, Block, Lines, Rows, Run};
 
 /// Runs `executor` on initialised bytes.
 pub(crate) fn run_on_bytes(
@@ -111,230 +113,122 @@ impl<'a> Shared<'a> {
         // SAFETY: in bounds; the rest is the caller's.
         unsafe { std::slice::from_raw_parts_mut(self.span(offset, bytes), bytes) }
     }
-
-    /// Asks for the first lines of a span that will be read or written soon.
-    #[inline]
-    fn prefetch(&self, offset: usize, bytes: usize) {
-        let start = self.span(offset, bytes);
-        for at in (0..bytes.min(MOST_PREFETCHED)).step_by(LINE) {
-            simd::prefetch(start.wrapping_add(at));
-        }
-    }
 }
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Bytes of a super-element that are asked for ahead: from there on the hardware sees a stream.
-const MOST_PREFETCHED: usize = 4096;
-
-/// PTTWAC: `parts` threads, each with as many chains in flight as its scratch holds super-elements
-/// less one, start at their own share of the positions and follow the cycles until they arrive
-/// where another chain started.
+/// Super-elements along their cycles, on `parts` threads ([`crate::cycles`]).
 ///
-/// `flags` must be zero; `scratch` holds at least two super-elements for each part.
-pub(crate) fn follow_chains(
+/// `flags`, zero, are a plane of marks for each part; `scratch` holds a super-element for each part, and at
+/// least as many again when there are several.
+pub(crate) fn follow_cycles(
     data: &mut [Byte],
     path: Path,
-    claims: Claims,
+    flags: &[AtomicU32],
     parts: usize,
     scratch: &mut [Byte],
 ) {
-    let shared = Shared::new(data);
-    let claims = if parts == 1 { claims.alone() } else { claims };
-    let each = scratch.len() / parts;
-    parts::run_on(0..parts, scratch, each, |part, scratch| {
-        let starters = parts::share(path.positions(), parts, part);
-        Worker { shared, path, claims }.run(starters, scratch);
+    let positions = path.positions();
+    let mover = Mover { data: Shared::new(data), kept: Shared::new(scratch), path };
+    let words = Marks::words(positions);
+    let planes: Vec<Marks> = flags.chunks_exact(words).take(parts).map(Marks).collect();
+    let ranks = Ranks::new(positions);
+    let room = mover.kept.len / path.unit_bytes();
+    if parts > 1 {
+        // The parts' own super-elements come after those of the milestones.
+        let milestones = room - parts;
+        let starts = (0..milestones).filter_map(|rank| {
+            let from = path.offset(milestone(&path, ranks, rank)?);
+            Some(Move { from, to: kept(&path, rank) })
+        });
+        mover.run(starts);
+        let drawn = AtomicUsize::new(0);
+        parts::run_on(planes.iter(), &mut [], 0, |&marks, _| {
+            let drawn = &drawn;
+            mover.run(Segments { path: &path, ranks, milestones, drawn, marks, hole: None });
+        });
+    }
+    parts::run_on(0..parts, &mut [], 0, |part, _| {
+        let share = parts::share(positions, parts, part);
+        mover.run(Cycles {
+            path: &path,
+            ranks: (parts > 1).then_some(ranks),
+            all_marks: &planes,
+            marks: planes[part],
+            at: share.start,
+            share,
+            kept: kept(&path, room - parts + part),
+            hole: None,
+        });
     });
 }
 
-/// What a thread of [`follow_chains`] works with.
-struct Worker<'a> {
-    shared: Shared<'a>,
+/// What makes the moves of [`follow_cycles`].
+struct Mover<'a> {
+    data: Shared<'a>,
+    kept: Shared<'a>,
     path: Path,
-    claims: Claims<'a>,
 }
 
-/// Chains of a worker at most; scratch usually sets fewer.
-const MOST_CHAINS: usize = 16;
-
-/// Steps that are settled before the first of them is made: flags and divisions in a burst, so that
-/// neither stands between two moves (20000x12000, super-elements of 640 bytes: 48% of a copy with
-/// each step settled as it is made, 54% in bursts).
-const BURST: usize = 64;
-
-/// Bytes of super-elements whose lines are asked for ahead of the one that moves.
-const AHEAD: usize = 24 << 10;
-
-/// Longest super-element that is asked for line by line while another moves, the longer ones all at
-/// once (20000x12000: 320 bytes 48% of a copy, 38% at once; 640 bytes 57%, 44%; 1600 bytes 32%, 46%).
-const EVENLY: usize = 1 << 10;
-
-/// A step of a chain, settled: it brings what the chain carries to `to`, whose bytes begin at `offset`.
-#[derive(Clone, Copy, Default)]
-struct Step {
-    to: usize,
-    offset: usize,
-    chain: usize,
-    /// Another chain started there, and this one ends.
-    ends: bool,
-}
-
-/// Settled steps, first in first out, on the stack; counted from the first that was ever settled.
-struct Steps {
-    ring: [Step; Steps::ROOM],
-    made: usize,
-    asked: usize,
-    settled: usize,
-}
-
-impl Default for Steps {
-    fn default() -> Self {
-        Steps { ring: [Step::default(); Steps::ROOM], made: 0, asked: 0, settled: 0 }
-    }
-}
-
-impl Steps {
-    /// A power of two: a burst more than are ever asked for ahead.
-    const ROOM: usize = 4 * BURST;
-
-    fn waiting(&self) -> usize {
-        self.settled - self.made
-    }
-
-    fn settle(&mut self, step: Step) {
-        self.ring[self.settled % Steps::ROOM] = step;
-        self.settled += 1;
-    }
-
-    /// Where the next step goes that is to be asked for, among the `ahead` first.
-    fn ask(&mut self, ahead: usize) -> Option<usize> {
-        let more = self.asked < self.settled && self.asked < self.made + ahead;
-        more.then(|| {
-            self.asked += 1;
-            self.ring[(self.asked - 1) % Steps::ROOM].offset
-        })
-    }
-
-    fn make(&mut self) -> Option<Step> {
-        (self.made < self.settled).then(|| {
-            self.made += 1;
-            self.ring[(self.made - 1) % Steps::ROOM]
-        })
-    }
-}
-
-impl Worker<'_> {
-    fn run(&self, mut starters: Range<usize>, scratch: &mut [Byte]) {
-        let unit_bytes = self.path.unit_bytes();
-        let (spare, carried) = scratch.split_at_mut(unit_bytes);
-        let count = (carried.len() / unit_bytes).min(MOST_CHAINS);
-        let ahead = (AHEAD / unit_bytes).clamp(1, 2 * BURST);
-        // Where each chain goes next.
-        let mut next = [None; MOST_CHAINS];
-        let next = &mut next[..count];
-        let mut steps = Steps::default();
+impl Mover<'_> {
+    fn run(&self, moves: impl Iterator<Item = Move>) {
+        let bytes = self.path.unit_bytes();
+        let mut queue = Queue::new(moves, bytes);
+        queue.first().for_each(|from| self.ask(self.place(from)));
+        let mut runs = [Run::default(); BURST];
         loop {
-            self.start(next, &mut starters, carried);
-            let mut going = next.iter().flatten().count();
-            let enough = going / 2;
-            // Settled, asked for, made: each some way ahead of the next. Chains that have ended wait
-            // until half of them have, and all steps are made.
-            loop {
-                if steps.waiting() <= ahead && going > enough {
-                    going -= self.settle(next, &mut steps);
-                    // What the moves below do not keep up with.
-                    while steps.asked + 1 < steps.settled.min(steps.made + ahead) {
-                        let ask = steps.ask(ahead);
-                        ask.inspect(|&offset| self.shared.prefetch(offset, unit_bytes));
-                    }
-                }
-                let Some(step) = steps.make() else { break };
-                let carried = &mut carried[step.chain * unit_bytes..][..unit_bytes];
-                let ask = steps.ask(ahead).unwrap_or(step.offset);
-                self.arrive(&step, carried, spare, ask);
-            }
-            if starters.is_empty() && next.iter().all(Option::is_none) {
+            let burst = queue.burst();
+            if burst.is_empty() {
                 return;
             }
-        }
-    }
-
-    fn prefetch(&self, p: usize) {
-        self.shared.prefetch(self.path.offset(p), self.path.unit_bytes());
-    }
-
-    /// Starts a chain in every place of `next` that has none, while there are starters.
-    fn start(&self, next: &mut [Option<usize>], starters: &mut Range<usize>, carried: &mut [Byte]) {
-        let unit_bytes = self.path.unit_bytes();
-        // Tiles that stay where they are have to be turned all the same.
-        let turns = self.path.tile().is_some();
-        let free = |&s: &usize| !self.claims.is_taken(s) && (turns || self.path.succ(s) != s);
-        let mut found = [None; MOST_CHAINS];
-        for (found, _) in found.iter_mut().zip(&*next).filter(|(_, next)| next.is_none()) {
-            *found = starters.find(free);
-            found.inspect(|&s| self.prefetch(s));
-        }
-        let chains = next.iter_mut().zip(carried.chunks_exact_mut(unit_bytes));
-        for (s, (next, carried)) in found.into_iter().zip(chains) {
-            let Some(s) = s else { continue };
-            let at = self.path.offset(s);
-            // SAFETY: this worker has taken `s`; whoever writes it waits for `s` to be marked read.
-            let read = || self.take_up(unsafe { self.shared.slice(at, unit_bytes) }, carried);
-            if self.claims.start(s, read) {
-                *next = Some(self.path.succ(s));
+            for (run, &(Move { from, to }, ahead)) in runs.iter_mut().zip(burst) {
+                *run = Run { from: self.place(from), to: self.place(to), ahead: self.place(ahead) };
             }
+            // SAFETY: a place is read and then filled by the one worker whose segment or cycle it belongs to,
+            // except that a milestone is read before there are workers. What is kept of milestones is written
+            // before there are workers too and only read after; the last ones are each a worker's own. No move
+            // is from a place to itself.
+            unsafe { self.make(&runs[..burst.len()]) };
         }
     }
 
-    /// Takes the places of the next steps of all chains, in turn; says how many ended.
-    fn settle(&self, next: &mut [Option<usize>], steps: &mut Steps) -> usize {
-        let mut ended = 0;
-        for _ in 0..BURST.div_ceil(next.len()) {
-            for (chain, next) in next.iter_mut().enumerate() {
-                let Some(to) = *next else { continue };
-                let ends = !self.claims.take(to);
-                *next = (!ends).then(|| self.path.succ(to));
-                ended += usize::from(ends);
-                steps.settle(Step { to, offset: self.path.offset(to), chain, ends });
-            }
-        }
-        ended
-    }
-
-    /// Brings what is carried to its place, and takes up what lay there unless the chain ends; asks for
-    /// the super-element at `ask` meanwhile.
-    fn arrive(&self, step: &Step, carried: &mut [Byte], spare: &mut [Byte], ask: usize) {
+    /// # Safety
+    /// Places are super-elements, of the matrix or kept, that the caller may read or write, one after the other.
+    unsafe fn make(&self, runs: &[Run]) {
         let bytes = self.path.unit_bytes();
-        if step.ends {
-            self.claims.wait_read(step.to);
-        }
-        // SAFETY: only the carrier of its predecessor's content writes `to`, and that is this worker;
-        // nobody reads it any more: this worker has taken it, or its starter has marked it read.
-        let place = unsafe { self.shared.slice_mut(step.offset, bytes) };
-        let swaps = !step.ends && self.path.tile().is_none();
-        let evenly = swaps && bytes <= EVENLY;
-        if !evenly {
-            self.shared.prefetch(ask, bytes);
-        }
-        if swaps {
-            let ahead = evenly.then(|| self.shared.start.wrapping_add(ask).cast_const());
-            simd::swap(carried, place, ahead);
-        } else if step.ends {
-            place.copy_from_slice(carried);
-        } else {
-            self.take_up(place, spare);
-            place.copy_from_slice(carried);
-            carried.copy_from_slice(spare);
+        let Some(tile) = self.path.tile() else {
+            // SAFETY: the caller's.
+            return unsafe { simd::copy_runs_raw(runs, bytes) };
+        };
+        let kept = self.kept.start..self.kept.start.wrapping_add(self.kept.len);
+        for run in runs {
+            // SAFETY: the caller's; tiles are turned on the way into the matrix.
+            unsafe {
+                if kept.contains(&run.to) {
+                    simd::copy_runs_raw(std::slice::from_ref(run), bytes);
+                } else {
+                    self.ask(run.ahead);
+                    simd::transpose_raw(run.from, run.to, tile, self.path.elem_bytes());
+                }
+            }
         }
     }
 
-    /// Reads the content of a place, transposed if tiles are transposed on the way.
-    fn take_up(&self, place: &[Byte], into: &mut [Byte]) {
-        match self.path.tile() {
-            None => into.copy_from_slice(place),
-            Some(tile) => simd::transpose(place, into, tile, self.path.elem_bytes()),
+    /// Asks for the lines of a super-element that will be read soon.
+    fn ask(&self, start: *const Byte) {
+        for at in (0..self.path.unit_bytes()).step_by(LINE) {
+            simd::prefetch(start.wrapping_add(at));
+        }
+    }
+
+    /// The start of a super-element of the matrix or, past its end, of one that is kept; checked.
+    #[inline(always)]
+    fn place(&self, at: usize) -> *mut Byte {
+        let bytes = self.path.unit_bytes();
+        match at.checked_sub(self.data.len) {
+            None => self.data.span(at, bytes),
+            Some(at) => self.kept.span(at, bytes),
         }
     }
 }
@@ -454,7 +348,12 @@ pub(crate) fn slide(
             for other in waits(b) {
                 let mut spins = 0;
                 while read[other].load(Ordering::Acquire) == 0 {
-                    crate::sync::pause(spins);
+                    // For as long as a copy takes, then a worker may run that the system has put aside.
+                    if spins < 256 {
+                        std::hint::spin_loop()
+                    } else {
+                        std::thread::yield_now()
+                    }
                     spins += 1;
                 }
             }

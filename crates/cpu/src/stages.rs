@@ -2,13 +2,12 @@
 
 use turntile_perm::Elementary;
 use turntile_plan::bands::Bands;
-use turntile_plan::flags::FLAG_PLANES;
-use turntile_plan::{DeviceKind, Direction, FlagLayout, Method, Stage, StageShape, method};
+use turntile_plan::{DeviceKind, Direction, Method, Stage, StageShape, method};
 
 use crate::Byte;
 use crate::bands::Banded;
 use crate::barrier;
-use crate::claims::Claims;
+use crate::cycles::Marks;
 use crate::gather::Chunks;
 use crate::parts;
 use crate::path::Path;
@@ -34,10 +33,10 @@ pub struct Needs {
 
 impl Needs {
     /// What `stage` needs at least, whatever its launch says, and as much more as a host's launch
-    /// asks for: longer scratch is more chains in flight. Never more threads than there is work for.
+    /// asks for: longer scratch is more milestones. Never more threads than there is work for.
     ///
-    /// A GPU's on-chip memory becomes scratch: of a whole instance for a barrier, of the flags of one
-    /// instance a thread, of one chain a thread.
+    /// A GPU's on-chip memory becomes scratch: of a whole instance for a barrier, of a super-element or two a
+    /// thread where cycles are followed. Flags are packed, whatever their layout there.
     pub fn of(stage: &Stage, kind: DeviceKind, elem_bytes: usize, threads: usize) -> Self {
         let (launch, shape) = (&stage.launch, stage.shape);
         let host = kind == DeviceKind::Host;
@@ -46,8 +45,7 @@ impl Needs {
             asked.clamp(1, work.max(1))
         };
         let (batch, positions) = (shape.batch(), shape.batch() * shape.instance_units());
-        let chain = 2 * shape.unit() * elem_bytes;
-        let plane = |flags: FlagLayout, positions| FLAG_PLANES * flags.words(positions);
+        let unit_bytes = shape.unit() * elem_bytes;
         let mut needs = Needs {
             parts: at_most(positions),
             flag_words: 0,
@@ -88,14 +86,15 @@ impl Needs {
                 needs.parts = at_most(batch);
                 shape.instance_len() * elem_bytes
             }
-            (Method::PttwacGlobal { flags }, _) => {
-                needs.flag_words = plane(flags, positions);
-                chain
+            (Method::PttwacGlobal { .. }, _) => {
+                needs.flag_words = needs.parts * Marks::words(positions);
+                // Several parts keep what milestones hold.
+                if needs.parts > 1 { 2 * unit_bytes } else { unit_bytes }
             }
-            (Method::PttwacOnChip { flags }, shape) => {
+            (Method::PttwacOnChip { .. }, shape) => {
                 needs.parts = at_most(batch);
-                needs.flag_words = needs.parts * plane(flags, shape.instance_units());
-                chain
+                needs.flag_words = needs.parts * Marks::words(shape.instance_units());
+                unit_bytes
             }
         };
         Needs { scratch_bytes: needs.scratch_bytes.max(least), ..needs }
@@ -138,7 +137,6 @@ pub fn run(
             method => unreachable!("{method} does not pad rows"),
         };
     }
-    let path = Path::new(stage.shape, elem_bytes);
     match (stage.method, stage.shape) {
         (_, StageShape::SlotGather { slots, direction, .. }) => {
             let chunks = Chunks { slots, elem_bytes };
@@ -165,24 +163,24 @@ pub fn run(
         (Method::BarrierSync { .. }, StageShape::Elementary(e)) => {
             barrier::run(data, e, elem_bytes, parts, scratch);
         }
-        (Method::PttwacGlobal { flags: layout }, shape) => {
-            let claims = Claims::new(flags, layout, shape.batch() * shape.instance_units());
-            shared::follow_chains(data, path, claims, parts, scratch);
+        (Method::PttwacGlobal { .. }, shape) => {
+            shared::follow_cycles(data, Path::new(shape, elem_bytes), flags, parts, scratch);
         }
-        (Method::PttwacOnChip { flags: layout }, StageShape::Elementary(e)) => {
-            on_chip_flags(data, e, elem_bytes, layout, needs, flags, scratch);
+        (Method::PttwacOnChip { .. }, StageShape::Elementary(e)) => {
+            on_chip_flags(data, e, elem_bytes, needs, flags, scratch);
         }
-        (Method::PerCycle, _) => shared::rotate_cycles(data, path, parts),
+        (Method::PerCycle, shape) => {
+            shared::rotate_cycles(data, Path::new(shape, elem_bytes), parts);
+        }
         (method, shape) => unreachable!("{method} does not run {shape}"),
     }
 }
 
-/// PTTWAC on every instance by one thread, with flags that are that thread's own.
+/// The cycles of every instance by one thread, with flags that are that thread's own.
 fn on_chip_flags(
     data: &mut [Byte],
     shape: Elementary,
     elem_bytes: usize,
-    layout: FlagLayout,
     needs: Needs,
     flags: &[AtomicU32],
     scratch: &mut [Byte],
@@ -190,7 +188,7 @@ fn on_chip_flags(
     let Needs { parts, scratch_bytes, .. } = needs;
     let path = Path::new(StageShape::Elementary(Elementary { batch: 1, ..shape }), elem_bytes);
     let (batch, positions) = (shape.batch, shape.instance_units());
-    let words = FLAG_PLANES * layout.words(positions);
+    let words = Marks::words(positions);
     let instance_bytes = positions * path.unit_bytes();
     let mut rest = data;
     let shares: Vec<_> = (0..parts)
@@ -203,8 +201,7 @@ fn on_chip_flags(
     parts::run_on(shares, scratch, scratch_bytes, |(own, flags), scratch| {
         for instance in own.chunks_exact_mut(instance_bytes) {
             flags.iter().for_each(|word| word.store(0, std::sync::atomic::Ordering::Relaxed));
-            let claims = Claims::new(flags, layout, positions);
-            shared::follow_chains(instance, path, claims, 1, scratch);
+            shared::follow_cycles(instance, path, flags, 1, scratch);
         }
     });
 }

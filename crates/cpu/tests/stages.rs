@@ -3,8 +3,7 @@
 use turntile_cpu::{Executor, Workspace, oracle};
 use turntile_perm::{Elementary, Slots};
 use turntile_plan::{
-    Direction, FlagLayout, Limits, Method, Plan, Problem, Stage, StageShape, limits, method,
-    routes::Tile,
+    Direction, Limits, Plan, Problem, Stage, StageShape, limits, method, routes::Tile,
 };
 
 /// A plan of one stage, over elements in a row, so that any shape can be run.
@@ -40,25 +39,9 @@ fn check_all_methods(shape: StageShape, elem_bytes: usize) {
     for limits in [Limits::host(1), Limits::host(3), Limits::k20(), Limits::h200()] {
         let Ok(stages) = method::stages(shape, elem_bytes, &limits) else { continue };
         for stage in stages {
-            for stage in with_all_layouts(stage) {
-                check(stage, &limits, elem_bytes, 2);
-            }
+            check(stage, &limits, elem_bytes, 2);
         }
     }
-}
-
-/// The stage, and for flags in memory every other layout of its flags too.
-fn with_all_layouts(stage: Stage) -> Vec<Stage> {
-    let Method::PttwacGlobal { .. } = stage.method else { return vec![stage] };
-    let spread = |spreading, padded| FlagLayout::Spread { spreading, padded };
-    [FlagLayout::PACKED, spread(4, false), spread(32, true), FlagLayout::Remapped]
-        .map(|flags| {
-            let positions = stage.shape.batch() * stage.shape.instance_units();
-            let mut stage = Stage { method: Method::PttwacGlobal { flags }, ..stage };
-            stage.launch.flag_words = turntile_plan::flags::FLAG_PLANES * flags.words(positions);
-            stage
-        })
-        .to_vec()
 }
 
 #[test]

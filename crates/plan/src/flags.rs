@@ -22,13 +22,6 @@ pub enum FlagLayout {
     Remapped,
 }
 
-/// Planes of flag words that a host keeps: *taken* (a place's content has been claimed by a worker) and
-/// *read* (a worker that started there has finished reading it). See `turntile_cpu::claims`.
-pub const FLAG_PLANES: usize = 2;
-
-/// Planes that a GPU keeps: *taken* alone, since a starter there reads before it claims (`docs/gpu.md`).
-pub const GPU_FLAG_PLANES: usize = 1;
-
 impl FlagLayout {
     /// 32 flags a word.
     pub const PACKED: Self = FlagLayout::Spread { spreading: 1, padded: false };

@@ -5,7 +5,7 @@ use std::fmt;
 use turntile_perm::{Elementary, Order, Padding, Slots};
 
 use crate::bands::Bands;
-use crate::flags::{FLAG_PLANES, FlagLayout, GPU_FLAG_PLANES};
+use crate::flags::FlagLayout;
 use crate::limits::{DeviceKind, Limits};
 use crate::routes::Infeasible;
 use crate::stage::{Direction, Stage, StageShape};
@@ -145,8 +145,11 @@ const SLIDE_THREADS: usize = 512;
 const HOST_SLIDE_BYTES: usize = 256 << 10;
 /// Bytes that a step of several host threads moves at least.
 const HOST_STEP_BYTES: usize = 1 << 20;
-/// Chains that a host thread keeps in flight: scratch for a super-element each, and one more.
-const HOST_CHAINS: usize = 8;
+/// Segments that cycles are cut into for each of several host threads, as many as keep them busy to the end:
+/// scratch for a super-element each, and one more.
+const HOST_SEGMENTS: usize = 64;
+/// Bytes of that scratch at most, while two super-elements are not more.
+const HOST_KEPT_BYTES: usize = 512 << 10;
 
 /// Everything that can move `shape`, each method with its launch; the caller drops what its
 /// workspace does not allow and picks by cost.
@@ -194,14 +197,6 @@ fn over(work: usize, threads: usize, on_chip_bytes: usize, limits: &Limits) -> L
     Launch { groups, threads, lanes: 1, on_chip_bytes, flag_words: 0, kept_bytes: 0 }
 }
 
-/// Planes of flag words.
-fn planes(limits: &Limits) -> usize {
-    match limits.kind {
-        DeviceKind::Host => FLAG_PLANES,
-        DeviceKind::Gpu => GPU_FLAG_PLANES,
-    }
-}
-
 /// Methods that hold tiles on chip.
 fn in_tiles(e: Elementary, elem_bytes: usize, limits: &Limits) -> Vec<(Method, Launch)> {
     let bytes = e.instance_len() * elem_bytes;
@@ -231,18 +226,22 @@ fn in_tiles(e: Elementary, elem_bytes: usize, limits: &Limits) -> Vec<(Method, L
         found.push(barrier(Scope::Grid, limits.units, GRID_THREADS));
     }
     if e.mid == 1 {
-        // The widest spreading whose words fit: fewest colliding atomics (thesis figure 4.16).
-        let widest =
-            (0..6).rev().map(|log| FlagLayout::Spread { spreading: 1 << log, padded: true });
         let positions = e.instance_units();
-        let words = |flags: &FlagLayout| flags.words(positions) * planes(limits);
-        if let Some(flags) = widest.into_iter().find(|flags| words(flags) <= one_group / 4) {
+        let words = |flags: &FlagLayout| flags.words(positions);
+        let spread = |log: u32| FlagLayout::Spread { spreading: 1 << log, padded: true };
+        let layouts = match limits.kind {
+            // A thread's flags are its own.
+            DeviceKind::Host => vec![FlagLayout::PACKED],
+            // The widest spreading whose words fit: fewest colliding atomics (thesis figure 4.16).
+            DeviceKind::Gpu => (0..6).rev().map(spread).collect(),
+        };
+        if let Some(flags) = layouts.into_iter().find(|flags| words(flags) <= one_group / 4) {
             let launch = over(e.batch, positions.div_ceil(4), words(&flags) * 4, limits);
             let launch = match limits.kind {
                 DeviceKind::Gpu => launch,
-                // A host's flags lie in memory like all else, beside the two elements of a chain.
+                // A host's flags lie in memory like all else, beside an element that is kept aside.
                 DeviceKind::Host => Launch {
-                    on_chip_bytes: 2 * e.unit * elem_bytes,
+                    on_chip_bytes: e.unit * elem_bytes,
                     flag_words: launch.groups.saturating_mul(words(&flags)),
                     ..launch
                 },
@@ -284,9 +283,10 @@ fn in_cycles(shape: StageShape, elem_bytes: usize, limits: &Limits) -> Vec<(Meth
     let held = limits.group_bytes / unit_bytes;
     let launch = match limits.kind {
         DeviceKind::Host => {
-            // A chain needs at least the super-element it carries and the one it takes.
-            let on_chip = held.clamp(2, HOST_CHAINS + 1) * unit_bytes;
-            over(units, 1, on_chip, limits)
+            let one = over(units, 1, unit_bytes, limits);
+            let kept = (HOST_KEPT_BYTES / unit_bytes).clamp(2, HOST_SEGMENTS + 1);
+            let several = Launch { on_chip_bytes: kept * unit_bytes, ..one };
+            if one.groups > 1 { several } else { one }
         }
         DeviceKind::Gpu => {
             let lanes = unit_bytes.div_ceil(LANE_BYTES).next_power_of_two().min(limits.warp);
@@ -297,7 +297,13 @@ fn in_cycles(shape: StageShape, elem_bytes: usize, limits: &Limits) -> Vec<(Meth
             Launch { groups, threads, lanes, on_chip_bytes, flag_words: 0, kept_bytes: 0 }
         }
     };
-    let flag_words = planes(limits) * flags.words(units);
+    let planes = match limits.kind {
+        // One of each thread.
+        DeviceKind::Host => launch.groups,
+        // A starter reads before it claims (`docs/gpu.md`).
+        DeviceKind::Gpu => 1,
+    };
+    let flag_words = planes.saturating_mul(flags.words(units));
     let flagged = (Method::PttwacGlobal { flags }, Launch { flag_words, ..launch });
     // Without flags a worker swaps through the leader's own place: no scratch at all.
     let bare = (Method::PerCycle, Launch { on_chip_bytes: 0, ..launch });

@@ -1,11 +1,10 @@
-//! What changes places: two squares of words, each transposed, and two runs of bytes; the lines of the
-//! next ones are asked for meanwhile.
+//! Two squares of words that change places, each transposed; lines of the next ones are asked for meanwhile.
 #![allow(unsafe_code)]
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::lanes::Lane;
 use crate::lanes::Vector;
-use crate::vector::{prefetch, word_log};
+use crate::vector::word_log;
 use crate::{Byte, Lines, kernel};
 
 /// Bytes of a cache line.
@@ -150,113 +149,5 @@ unsafe fn square<V: Vector, const W: usize>(
         for k in 0..lane * V::LANES {
             V::load_all(buffer.as_ptr().add(k * bytes)).store(b.add(k * pitch));
         }
-    }
-}
-
-/// Swaps `len` bytes at `a` and `b`, and asks for the lines of as many at `ahead`, if anywhere, meanwhile.
-///
-/// # Safety
-/// - The machine can run the kernel that it belongs to.
-/// - `a` and `b` are valid for reads and writes, do not overlap, and are nobody else's meanwhile.
-pub type Swap = unsafe fn(a: *mut Byte, b: *mut Byte, len: usize, ahead: Option<*const Byte>);
-
-/// Swaps two runs of bytes, and asks for the lines of as many bytes at `ahead` meanwhile, one with every
-/// line swapped: any address will do.
-///
-/// # Panics
-/// When they are not equally long.
-#[inline]
-pub fn swap(a: &mut [Byte], b: &mut [Byte], ahead: Option<*const Byte>) {
-    assert_eq!(a.len(), b.len());
-    // SAFETY: the row was found to be available; two exclusive borrows do not overlap.
-    unsafe { (kernel().swap)(a.as_mut_ptr(), b.as_mut_ptr(), a.len(), ahead) };
-}
-
-/// Whole lines at a time: a loop that swaps 640 bytes again and again in 6 MB ran at 60% of a copy
-/// with 32 bytes at a time, 82% with 64.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx2")]
-pub unsafe fn swap_avx512(a: *mut Byte, b: *mut Byte, len: usize, ahead: Option<*const Byte>) {
-    // SAFETY: the caller's.
-    unsafe {
-        if len >= 64 {
-            swap_vectors::<std::arch::x86_64::__m512i>(a, b, len, ahead);
-        } else {
-            swap_avx2(a, b, len, ahead);
-        }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-pub unsafe fn swap_avx2(a: *mut Byte, b: *mut Byte, len: usize, ahead: Option<*const Byte>) {
-    // SAFETY: the caller's.
-    unsafe { swap_vectors::<std::arch::x86_64::__m256i>(a, b, len, ahead) };
-}
-
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-pub unsafe fn swap_lane(a: *mut Byte, b: *mut Byte, len: usize, ahead: Option<*const Byte>) {
-    // SAFETY: the caller's.
-    unsafe { swap_vectors::<Lane>(a, b, len, ahead) };
-}
-
-pub unsafe fn swap_plain(a: *mut Byte, b: *mut Byte, len: usize, ahead: Option<*const Byte>) {
-    if let Some(ahead) = ahead {
-        (0..len).step_by(LINE).for_each(|at| prefetch(ahead.wrapping_add(at)));
-    }
-    // SAFETY: the caller's.
-    unsafe { std::ptr::swap_nonoverlapping(a, b, len) };
-}
-
-/// Vector by vector, those of `b` aligned; the first and the last may cover bytes of their neighbours.
-#[inline(always)]
-unsafe fn swap_vectors<V: Vector>(
-    a: *mut Byte,
-    b: *mut Byte,
-    len: usize,
-    ahead: Option<*const Byte>,
-) {
-    let size = 16 * V::LANES;
-    let ask = |at: usize| {
-        if let Some(ahead) = ahead.filter(|_| at.is_multiple_of(LINE)) {
-            prefetch(ahead.wrapping_add(at));
-        }
-    };
-    // SAFETY: the caller's bytes, all offsets at most `len - size`.
-    unsafe {
-        if len < size {
-            return swap_plain(a, b, len, ahead);
-        }
-        let start = b.align_offset(size);
-        if start == 0 && len.is_multiple_of(size) {
-            for at in (0..len).step_by(size) {
-                ask(at);
-                let (x, y) = (V::load_all(a.add(at)), V::load_all(b.add(at)));
-                x.store(b.add(at));
-                y.store(a.add(at));
-            }
-            return;
-        }
-        // The first and the last vector are read before anything is written, and written last.
-        let (end_a, end_b) = (a.add(len - size), b.add(len - size));
-        let first = (V::load_all(a), V::load_all(b));
-        let last = (V::load_all(end_a), V::load_all(end_b));
-        let mut at = start.min(len);
-        while at + size <= len {
-            ask(at - start);
-            let (x, y) = (V::load_all(a.add(at)), V::load_all(b.add(at)));
-            x.store(b.add(at));
-            y.store(a.add(at));
-            at += size;
-        }
-        // The lines there may lie otherwise than those here.
-        if let Some(ahead) = ahead {
-            prefetch(ahead.wrapping_add((at - start.min(at)).min(len - 1)));
-            prefetch(ahead.wrapping_add(len - 1));
-        }
-        first.1.store(a);
-        first.0.store(b);
-        last.1.store(end_a);
-        last.0.store(end_b);
     }
 }

@@ -5,13 +5,15 @@
 //! | `vector` | the micro-kernels of words of 1, 2, 4, 8 and 16 bytes, and their table: `unsafe`, as are |
 //! | `lanes` | what they are made of, for each instruction set |
 //! | `lines` | lines asked for meanwhile |
-//! | `exchange` | squares and runs that change places |
+//! | `exchange` | squares that change places |
+//! | `copy` | runs copied while others are asked for |
 //! | `stream` | runs written past the caches |
 //! | `portable` | units of any other length |
 //!
 //! A [`Kernel`] is a row of the table [`KERNELS`]; the first that the machine can run is used,
 //! found out once. [`force`] takes another, for tests and comparisons.
 
+mod copy;
 mod exchange;
 mod lanes;
 mod lines;
@@ -22,7 +24,8 @@ mod vector;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-pub use exchange::{swap, swap_squares_raw};
+pub use copy::{Run, copy_runs_raw};
+pub use exchange::swap_squares_raw;
 pub use lines::{Lines, Rows};
 pub use stream::{fence, stream_raw};
 pub use vector::{prefetch, transpose_raw};
@@ -69,8 +72,8 @@ pub struct Kernel {
     pub available: fn() -> bool,
     /// For words of 1, 2, 4, 8 and 16 bytes.
     words: [vector::Words; 5],
-    /// Two runs of bytes change places.
-    swap: exchange::Swap,
+    /// Runs of bytes.
+    copy: copy::Copy,
     /// Bytes of a vector, 0 without vectors.
     vector_bytes: usize,
     /// Two squares of words change places, for words of 1, 2, 4, 8 and 16 bytes.

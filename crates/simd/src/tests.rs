@@ -24,10 +24,14 @@ fn every_kernel_extent_and_unit() {
     for row in KERNELS.iter().filter(|row| (row.available)()) {
         assert!(force(row.name));
         for len in (0..70).chain([127, 128, 1000]) {
-            let (mut a, mut b) = (filled(len, 1), filled(2 * len, 1).split_off(len));
-            let (was_a, was_b) = (bytes(&a), bytes(&b));
-            swap(&mut a, &mut b, (len % 2 == 0).then(std::ptr::null));
-            assert_eq!((bytes(&a), bytes(&b)), (was_b, was_a), "{} {len}", row.name);
+            for (from, to) in [(0, 0), (1, 0), (0, 1), (40, 7)] {
+                let (a, mut b) = (filled(from + 2 * len, 1), filled(to + 3 * len + 3, 1));
+                let mut want = bytes(&b);
+                want[to..to + len].copy_from_slice(&bytes(&a)[from + len..]);
+                want[to + 2 * len..to + 3 * len].copy_from_slice(&bytes(&a)[from..from + len]);
+                copy_two(&a[from..], &mut b[to..to + 3 * len], len);
+                assert!(bytes(&b) == want, "{} {len} {from} {to}", row.name);
+            }
         }
         for unit in [1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 64] {
             for rows in [1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 64, 67] {
@@ -39,6 +43,17 @@ fn every_kernel_extent_and_unit() {
             }
         }
     }
+}
+
+/// Two runs copied: the second to the start, the first to the end; a run stays between them.
+#[expect(unsafe_code, reason = "the call is unsafe")]
+fn copy_two(from: &[Byte], to: &mut [Byte], len: usize) {
+    let [first, second] = [&from[..len], &from[len..][..len]].map(|run| run.as_ptr());
+    let (start, ahead) = (to.as_mut_ptr(), std::ptr::null());
+    let end = to[2 * len..].as_mut_ptr();
+    let runs = [Run { from: second, to: start, ahead }, Run { from: first, to: end, ahead: first }];
+    // SAFETY: runs of a borrow and of an exclusive one.
+    unsafe { copy_runs_raw(&runs, len) };
 }
 
 /// Squares of every kernel and word, apart and alone, in rows with gaps, which stay as they were.

@@ -14,11 +14,16 @@
 //! other, and no value is ever computed from them.
 #![allow(unsafe_code)]
 
-use crate::exchange::{no_squares, swap_plain};
-#[cfg(target_arch = "x86_64")]
-use crate::exchange::{squares_avx2, squares_avx512, swap_avx2, swap_avx512};
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-use crate::exchange::{squares_lane, swap_lane};
+use crate::copy::copy_lane;
+use crate::copy::copy_plain;
+#[cfg(target_arch = "x86_64")]
+use crate::copy::{copy_avx2, copy_avx512};
+use crate::exchange::no_squares;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use crate::exchange::squares_lane;
+#[cfg(target_arch = "x86_64")]
+use crate::exchange::{squares_avx2, squares_avx512};
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::lanes::Lane;
 use crate::lanes::Vector;
@@ -103,7 +108,7 @@ pub static KERNELS: &[Kernel] = &[
         name: "avx512",
         available: || is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx2"),
         words: rows!(avx512),
-        swap: swap_avx512,
+        copy: copy_avx512,
         vector_bytes: 64,
         squares: rows!(squares_avx512),
     },
@@ -111,7 +116,7 @@ pub static KERNELS: &[Kernel] = &[
         name: "avx2",
         available: || is_x86_feature_detected!("avx2"),
         words: rows!(avx2),
-        swap: swap_avx2,
+        copy: copy_avx2,
         vector_bytes: 32,
         squares: rows!(squares_avx2),
     },
@@ -119,7 +124,7 @@ pub static KERNELS: &[Kernel] = &[
         name: "sse2",
         available: || true,
         words: rows!(narrow),
-        swap: swap_lane,
+        copy: copy_lane,
         vector_bytes: 16,
         squares: rows!(squares_lane),
     },
@@ -132,7 +137,7 @@ pub static KERNELS: &[Kernel] = &[
         name: "neon",
         available: || true,
         words: rows!(narrow),
-        swap: swap_lane,
+        copy: copy_lane,
         vector_bytes: 16,
         squares: rows!(squares_lane),
     },
@@ -146,7 +151,7 @@ const PORTABLE: Kernel = Kernel {
     name: "portable",
     available: || true,
     words: rows!(plain),
-    swap: swap_plain,
+    copy: copy_plain,
     vector_bytes: 0,
     squares: rows!(no_squares),
 };

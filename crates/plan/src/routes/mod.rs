@@ -107,6 +107,8 @@ pub enum Want {
     Barrier,
     /// Barrier-sync within a group or cluster.
     LocalBarrier,
+    /// The same, or tile-pair swap.
+    Squares,
     /// Cycle following, with flags in memory or none.
     Cycles,
     /// Tile-pair swap.
@@ -122,6 +124,7 @@ impl Want {
             Want::LocalBarrier => {
                 matches!(method, Method::BarrierSync { scope: Scope::Group | Scope::Cluster(_) })
             }
+            Want::Squares => Want::Swap.accepts(method) || Want::LocalBarrier.accepts(method),
             Want::Cycles => matches!(method, Method::PttwacGlobal { .. } | Method::PerCycle),
             Want::Swap => matches!(method, Method::TileSwap { .. }),
         }

@@ -26,10 +26,12 @@ pub const SQUARE_TILE: Route = Route {
         let held = |tile: Tile| if host { 0 } else { tile.m * tile.n };
         choose(ask, common.map(|&t| Tile { m: t, n: t }), held)
     },
-    steps: |p, _, Tile { m, n }| {
+    steps: |p, kind, Tile { m, n }| {
         let (down, across) = (p.rows() / m, p.cols() / n);
+        // Tiles as wide as the matrix are squares one after the other, which a host need not hold.
+        let want = if kind == DeviceKind::Host { Want::Squares } else { Want::LocalBarrier };
         vec![
-            step(p.batch() * down, m, across, n, 1, Want::LocalBarrier),
+            step(p.batch() * down, m, across, n, 1, want),
             step(p.batch(), down, m, across, n, Want::Any),
         ]
     },
