@@ -15,6 +15,7 @@ use turntile_simd::{self as simd, Block};
 use crate::Byte;
 use crate::gather::{Chunks, Tails};
 use crate::parts;
+use crate::strips::{Ahead, Strips};
 
 /// A gather pass cut in bands.
 #[derive(Clone, Copy)]
@@ -36,7 +37,7 @@ struct Band<'a> {
 
 /// What a band reads of the chunk after it (forward) or before it (backward).
 #[derive(Clone, Copy)]
-enum Beside<'a> {
+pub enum Beside<'a> {
     /// The rows after it, whole.
     Rows(&'a [Byte]),
     /// The chunk before it, in slots.
@@ -159,37 +160,58 @@ impl Banded {
         Column { place, lead: first * self.slots.slot() - j * self.slots.rows() }
     }
 
-    /// Splits scratch into the buffer of the strip that is held and that of the others.
-    fn buffers<'a>(&self, scratch: &'a mut [Byte]) -> (&'a mut [Byte], &'a mut [Byte]) {
+    /// Splits scratch into the buffer of the strip that is held and the ring of the others.
+    fn buffers<'a>(&self, scratch: &'a mut [Byte]) -> (&'a mut [Byte], Strips<'a>) {
         let column_bytes = self.bands.column(&self.slots) * self.elem_bytes;
-        scratch.split_at_mut(self.bands.held * column_bytes)
+        let (held, ring) = scratch.split_at_mut(self.bands.held * column_bytes);
+        (held, Strips::new(self.slots, self.elem_bytes, self.bands.width, ring))
     }
 
     fn gather_band(&self, band: &mut Band, scratch: &mut [Byte]) {
-        let (held, buffer) = self.buffers(scratch);
+        let (held, mut strips) = self.buffers(scratch);
         let Bands { held: first, width, .. } = self.bands;
+        let Beside::Rows(after) = band.beside else { unreachable!("forward, rows follow") };
         self.take_rows(band, 0..first, held);
-        let strips = (self.slots.cols() - first).div_ceil(width);
-        for strip in (0..strips).rev() {
-            let start = first + strip * width;
-            let columns = start..(start + width).min(self.slots.cols());
-            self.take_rows(band, columns.clone(), buffer);
-            self.put_slots(band, columns, start.saturating_sub(width)..start, buffer);
+        let wide = self.bands.ahead(self.elem_bytes);
+        for start in (first..self.slots.cols()).step_by(wide).rev() {
+            let group = start..(start + wide).min(self.slots.cols());
+            let next = start.saturating_sub(wide).max(first)..start;
+            let mut far = self.ahead(band, band.rows.as_ptr(), next, group.len());
+            for start in group.clone().step_by(width).rev() {
+                let columns = start..(start + width).min(group.end);
+                strips.gather(band.rows, after, columns, &mut far);
+            }
         }
-        self.put_slots(band, 0..first, 0..0, held);
+        self.put_slots(band, 0..first, held);
     }
 
     fn scatter_band(&self, band: &mut Band, scratch: &mut [Byte]) {
-        let (held, buffer) = self.buffers(scratch);
+        let (held, mut strips) = self.buffers(scratch);
         let (cols, width) = (self.slots.cols(), self.bands.width);
         let last = cols - self.bands.held;
-        self.take_slots(band, last..cols, 0..width.min(last), held);
-        for start in (0..last).step_by(width) {
-            let end = (start + width).min(last);
-            self.take_slots(band, start..end, end..(end + width).min(last), buffer);
-            self.put_rows(band, start..end, buffer);
+        self.take_slots(band, last..cols, held);
+        let chunk_before = band.rows.as_ptr().wrapping_sub(self.chunk_bytes());
+        let wide = self.bands.ahead(self.elem_bytes);
+        for start in (0..last).step_by(wide) {
+            let group = start..(start + wide).min(last);
+            // Slots that begin in the next strips reach so far.
+            let reach = self.slots.slot() - 1;
+            let next = group.end + reach..(group.end + wide).min(last) + reach;
+            let mut far = self.ahead(band, chunk_before, next, group.len());
+            for start in group.clone().step_by(width) {
+                let columns = start..(start + width).min(group.end);
+                strips.scatter(band.rows, band.beside, columns, &mut far);
+            }
         }
         self.put_rows(band, last..cols, held);
+    }
+
+    /// The lines of the next strips, whose columns `next` are, of a band's chunks and the one beside it.
+    fn ahead(&self, band: &Band, from: *const Byte, next: Range<usize>, width: usize) -> Ahead {
+        let rows = if next.is_empty() { 0 } else { (band.chunks + 1) * self.slots.slot() };
+        let from = from.wrapping_add(next.start * self.elem_bytes);
+        let bytes = next.len() * self.elem_bytes;
+        Ahead::new(from, rows, self.row_bytes(), bytes, width * band.chunks)
     }
 
     /// Elements of a buffer's column for that band.
@@ -216,38 +238,23 @@ impl Banded {
         simd::transpose(buffer, &mut band.rows[columns.start * e..], block, e);
     }
 
-    /// The slots of some columns from their buffer to their places, the rows of `next` asked for meanwhile.
-    fn put_slots(
-        &self,
-        band: &mut Band,
-        columns: Range<usize>,
-        next: Range<usize>,
-        buffer: &[Byte],
-    ) {
+    /// The slots of some columns from their buffer to their places.
+    fn put_slots(&self, band: &mut Band, columns: Range<usize>, buffer: &[Byte]) {
         let slot_bytes = self.slots.slot() * self.elem_bytes;
         let pitch = self.pitch(band) * self.elem_bytes;
-        let mut ahead = Ahead::new(self, band, next, columns.len());
         for (j, column) in columns.zip(buffer.chunks_exact(pitch)) {
             let Column { place, lead } = self.column(j);
             let slots = column[lead * self.elem_bytes..].chunks_exact(slot_bytes);
             for (chunk, slot) in band.rows.chunks_exact_mut(self.chunk_bytes()).zip(slots) {
-                ahead.ask();
                 chunk[place * slot_bytes..][..slot_bytes].copy_from_slice(slot);
             }
         }
     }
 
     /// The slots of some columns into their buffer, after the ends of those before the band.
-    fn take_slots(
-        &self,
-        band: &Band,
-        columns: Range<usize>,
-        next: Range<usize>,
-        buffer: &mut [Byte],
-    ) {
+    fn take_slots(&self, band: &Band, columns: Range<usize>, buffer: &mut [Byte]) {
         let (e, slot) = (self.elem_bytes, self.slots.slot());
         let (slot_bytes, pitch) = (slot * e, self.pitch(band) * e);
-        let mut ahead = Ahead::new(self, band, next, columns.len());
         for (j, to) in columns.zip(buffer.chunks_exact_mut(pitch)) {
             let Column { place, lead } = self.column(j);
             let (end, to) = to.split_at_mut(lead * e);
@@ -258,41 +265,8 @@ impl Banded {
             });
             let chunks = band.rows.chunks_exact(self.chunk_bytes());
             for (chunk, to) in chunks.zip(to.chunks_exact_mut(slot_bytes)) {
-                ahead.ask();
                 to.copy_from_slice(&chunk[place * slot_bytes..][..slot_bytes]);
             }
-        }
-    }
-}
-
-/// The rows of the next strip, asked for evenly while the slots of one are copied.
-struct Ahead {
-    row: *const Byte,
-    left: usize,
-    each: usize,
-    pitch: usize,
-    bytes: usize,
-}
-
-impl Ahead {
-    fn new(pass: &Banded, band: &Band, next: Range<usize>, columns: usize) -> Self {
-        let rows = if next.is_empty() { 0 } else { band.chunks * pass.slots.slot() };
-        Ahead {
-            row: band.rows.as_ptr().wrapping_add(next.start * pass.elem_bytes),
-            left: rows,
-            each: rows.div_ceil((columns * band.chunks).max(1)),
-            pitch: pass.row_bytes(),
-            bytes: next.len() * pass.elem_bytes,
-        }
-    }
-
-    fn ask(&mut self) {
-        const LINE: usize = 64;
-        let rows = self.each.min(self.left);
-        self.left -= rows;
-        for _ in 0..rows {
-            (0..self.bytes).step_by(LINE).for_each(|at| simd::prefetch(self.row.wrapping_add(at)));
-            self.row = self.row.wrapping_add(self.pitch);
         }
     }
 }

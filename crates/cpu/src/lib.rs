@@ -8,7 +8,8 @@
 //! | `queue` | their moves, settled and asked for ahead |
 //! | `barrier` | tiles through scratch: read all, then write all |
 //! | `gather` | the first aligned-slot pass and its inverse, chunk by chunk through scratch |
-//! | `bands` | the same in row order, in strips of columns |
+//! | `bands` | the same in row order: bands of chunks, cut in strips of columns |
+//! | `strips` | a strip, chunk by chunk through a ring |
 //! | `shared` | movers in which several threads work on one matrix: the crate's only `unsafe` |
 //! | `path` | where super-elements go, with the divisions prepared |
 //! | `rows` | rows padded and unpadded in steps |
@@ -36,6 +37,7 @@ mod shared;
 mod small;
 mod squares;
 mod stages;
+mod strips;
 
 pub use executor::{Executor, RunError, Workspace};
 pub use shared::transpose_into;

@@ -1,7 +1,8 @@
 //! The gather pass of aligned slots in row order on a host: `docs/routes.md`.
 //!
-//! A thread walks down its chunks a band of them at a time, and across a band in strips of columns, through
-//! two buffers: one holds the strip whose columns the slots of the others end in.
+//! A thread walks down its chunks a band of them at a time, across a band in strips of columns, and down
+//! a strip chunk by chunk through a ring of two chunks. A second buffer holds the strip whose
+//! columns the slots of the others end in.
 
 use turntile_perm::{Order, Slots};
 
@@ -19,32 +20,55 @@ pub struct Bands {
     pub held: usize,
 }
 
-/// Chunks of a band at most: the rows after a band are read with it, and again with the next.
-const MOST_CHUNKS: usize = 8;
-/// Bytes of a row of a strip.
+/// Rows of a band at most: the rows after a band are read with it, and again with the next; the lines of two
+/// groups of strips stay in the second-level cache.
+const MOST_ROWS: usize = 1024;
+/// Bytes of a ring: it and the rows of a chunk that it is filled from fit the first-level cache.
+const RING_BYTES: usize = 16 << 10;
+/// Bytes of a row of a strip at most.
 const STRIP_ROW_BYTES: usize = 256;
+/// Bytes of a cache line.
+const LINE: usize = 64;
 
 impl Bands {
     /// The longest bands of which a thread has room for `room` bytes; `None` when there is not enough
     /// for any, or slots are in another order, or longer than rows.
     pub fn within(slots: &Slots, elem_bytes: usize, room: usize) -> Option<Self> {
         let step = slots.strip_step();
-        let width = (STRIP_ROW_BYTES / elem_bytes).max(1).next_multiple_of(step);
+        let fitting =
+            (RING_BYTES / (2 * slots.slot() * elem_bytes)).min(STRIP_ROW_BYTES / elem_bytes);
+        let width = fitting.max(1).next_multiple_of(step);
         let held = (slots.slot() - 1).max(1).next_multiple_of(step);
+        let most = (MOST_ROWS / slots.slot()).min(Bands::most_parts(slots)).max(1);
         let bands = |chunks| Bands { chunks, width, held };
         let fits = |chunks: &usize| bands(*chunks).scratch_bytes(slots, elem_bytes) <= room;
-        let chunks = (1..=MOST_CHUNKS).rev().find(fits)?;
+        let chunks = (1..=most).rev().find(fits)?;
         (slots.order() == Order::Rows && held <= slots.cols()).then(|| bands(chunks))
     }
 
-    /// Elements of a column of a buffer: those of a band and of the chunk beside it.
+    /// Columns of the strips whose lines are asked for at once.
+    pub fn ahead(&self, elem_bytes: usize) -> usize {
+        self.width * (STRIP_ROW_BYTES / (self.width * elem_bytes)).max(1)
+    }
+
+    /// Elements from one column of a ring to the next: those of two chunks, and a line's that come after.
+    pub fn ring_column(slots: &Slots, elem_bytes: usize) -> usize {
+        2 * slots.slot() + LINE.div_ceil(elem_bytes)
+    }
+
+    /// Bytes of a ring of a strip's columns, with a line before it and what aligns it.
+    pub fn ring_bytes(&self, slots: &Slots, elem_bytes: usize) -> usize {
+        2 * LINE + self.width * Bands::ring_column(slots, elem_bytes) * elem_bytes
+    }
+
+    /// Elements of a column of the strip that is held: those of a band and of the chunk beside it.
     pub fn column(&self, slots: &Slots) -> usize {
         (self.chunks + 1) * slots.slot()
     }
 
     /// Bytes of a thread's two buffers.
     pub fn scratch_bytes(&self, slots: &Slots, elem_bytes: usize) -> usize {
-        (self.width + self.held) * self.column(slots) * elem_bytes
+        self.held * self.column(slots) * elem_bytes + self.ring_bytes(slots, elem_bytes)
     }
 
     /// Threads that the pass has work for: the last chunk is one thread's.

@@ -7,6 +7,7 @@
 //! | `lines` | lines asked for meanwhile |
 //! | `exchange` | squares that change places |
 //! | `copy` | runs copied while others are asked for |
+//! | `ring` | lines to and from a ring, across its end |
 //! | `stream` | runs written past the caches |
 //! | `portable` | units of any other length |
 //!
@@ -18,6 +19,7 @@ mod exchange;
 mod lanes;
 mod lines;
 mod portable;
+mod ring;
 mod stream;
 mod vector;
 
@@ -27,6 +29,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub use copy::{Run, copy_runs_raw};
 pub use exchange::swap_squares_raw;
 pub use lines::{Lines, Rows};
+pub use ring::{LINE, copy_from_ring, copy_into_ring};
 pub use stream::{fence, stream_raw};
 pub use vector::{prefetch, transpose_raw};
 
@@ -74,6 +77,10 @@ pub struct Kernel {
     words: [vector::Words; 5],
     /// Runs of bytes.
     copy: copy::Copy,
+    /// Lines out of a ring.
+    from_ring: ring::FromRing,
+    /// Lines into a ring.
+    into_ring: ring::IntoRing,
     /// Bytes of a vector, 0 without vectors.
     vector_bytes: usize,
     /// Two squares of words change places, for words of 1, 2, 4, 8 and 16 bytes.

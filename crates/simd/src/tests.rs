@@ -133,3 +133,34 @@ fn nothing_to_move_touches_nothing() {
         transpose(&[], &mut [], Block { rows, cols, from_pitch: cols, to_pitch: rows }, 4);
     }
 }
+
+/// Every row of the table: runs of lines and others, from every start of a ring, there and back.
+#[test]
+fn rings_run_on_at_their_start() {
+    const WRAP: usize = 256;
+    for row in KERNELS.iter().filter(|row| (row.available)()) {
+        assert!(force(row.name));
+        for len in [0, 1, 63, 64, 100, 128, 192, WRAP] {
+            let run = filled(len, 1);
+            for start in 0..WRAP {
+                let place = |k: usize| (start + k) % WRAP;
+                let mut ring = filled(WRAP + 2 * LINE, 1);
+                let was = bytes(&ring);
+                copy_into_ring(&run, &mut ring, start, WRAP);
+                let now = bytes(&ring[LINE..][..WRAP]);
+                let mut want = was[LINE..][..WRAP].to_vec();
+                (0..len).for_each(|k| want[place(k)] = bytes(&run[k..=k])[0]);
+                assert_eq!(now, want, "{} {len} from {start}", row.name);
+
+                // What comes after the end repeats the start, or is not there.
+                let (first, again) = ring[LINE..].split_at_mut(WRAP);
+                again.copy_from_slice(&first[..LINE]);
+                for room in [WRAP, WRAP + LINE] {
+                    let mut back = vec![Byte::new(0); len];
+                    copy_from_ring(&ring[LINE..][..room], start, WRAP, &mut back);
+                    assert_eq!(bytes(&back), bytes(&run), "{} {len} from {start}", row.name);
+                }
+            }
+        }
+    }
+}

@@ -27,6 +27,11 @@ use crate::exchange::{squares_avx2, squares_avx512};
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::lanes::Lane;
 use crate::lanes::Vector;
+#[cfg(target_arch = "x86_64")]
+use crate::ring::{from_avx2, from_avx512, into_avx2, into_avx512};
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use crate::ring::{from_lane, into_lane};
+use crate::ring::{from_plain, into_plain};
 use crate::{Block, Byte, Kernel, kernel};
 
 /// `to[j][i] = from[i][j]` for a block of words.
@@ -109,6 +114,8 @@ pub static KERNELS: &[Kernel] = &[
         available: || is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx2"),
         words: rows!(avx512),
         copy: copy_avx512,
+        from_ring: from_avx512,
+        into_ring: into_avx512,
         vector_bytes: 64,
         squares: rows!(squares_avx512),
     },
@@ -117,6 +124,8 @@ pub static KERNELS: &[Kernel] = &[
         available: || is_x86_feature_detected!("avx2"),
         words: rows!(avx2),
         copy: copy_avx2,
+        from_ring: from_avx2,
+        into_ring: into_avx2,
         vector_bytes: 32,
         squares: rows!(squares_avx2),
     },
@@ -125,6 +134,8 @@ pub static KERNELS: &[Kernel] = &[
         available: || true,
         words: rows!(narrow),
         copy: copy_lane,
+        from_ring: from_lane,
+        into_ring: into_lane,
         vector_bytes: 16,
         squares: rows!(squares_lane),
     },
@@ -138,6 +149,8 @@ pub static KERNELS: &[Kernel] = &[
         available: || true,
         words: rows!(narrow),
         copy: copy_lane,
+        from_ring: from_lane,
+        into_ring: into_lane,
         vector_bytes: 16,
         squares: rows!(squares_lane),
     },
@@ -152,6 +165,8 @@ const PORTABLE: Kernel = Kernel {
     available: || true,
     words: rows!(plain),
     copy: copy_plain,
+    from_ring: from_plain,
+    into_ring: into_plain,
     vector_bytes: 0,
     squares: rows!(no_squares),
 };

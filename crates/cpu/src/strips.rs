@@ -1,0 +1,207 @@
+//! A strip of a band, chunk by chunk: transposed into a ring of two chunks that fits the first-level
+//! cache, whose columns' slots are copied out across its end; and back.
+//!
+//! Lines are asked for twice: those of the next strips, a quarter of a kilobyte of each row, and those of the
+//! chunk after the next again, since the machine drops some of what it is asked for.
+
+use std::ops::Range;
+
+use turntile_perm::Slots;
+use turntile_plan::bands::Bands;
+use turntile_simd::{self as simd, Block, LINE};
+
+use crate::Byte;
+use crate::bands::Beside;
+
+/// Strips of chunks of those slots.
+pub struct Strips<'a> {
+    slots: Slots,
+    elem_bytes: usize,
+    /// A line, then the columns of the ring, each followed by what lies after its end.
+    ring: &'a mut [Byte],
+    spots: Vec<Spot>,
+}
+
+/// A column's slot in a full chunk, in bytes.
+#[derive(Clone, Copy)]
+struct Spot {
+    /// From the start of the chunk.
+    place: usize,
+    /// Of the rows before its first element.
+    lead: usize,
+}
+
+impl<'a> Strips<'a> {
+    /// Of up to `width` columns; `scratch` is as much as [`Bands::ring_bytes`].
+    pub fn new(slots: Slots, elem_bytes: usize, width: usize, scratch: &'a mut [Byte]) -> Self {
+        // Whole lines are written to the ring.
+        let skip = scratch.as_ptr().align_offset(LINE).min(LINE);
+        let (ring, spots) = (&mut scratch[skip..], Vec::with_capacity(width));
+        Strips { slots, elem_bytes, ring, spots }
+    }
+
+    fn slot_bytes(&self) -> usize {
+        self.slots.slot() * self.elem_bytes
+    }
+
+    fn row_bytes(&self) -> usize {
+        self.slots.cols() * self.elem_bytes
+    }
+
+    fn chunk_bytes(&self) -> usize {
+        self.slot_bytes() * self.slots.cols()
+    }
+
+    /// Bytes from one column of the ring to the next.
+    fn pitch(&self) -> usize {
+        Bands::ring_column(&self.slots, self.elem_bytes) * self.elem_bytes
+    }
+
+    /// Finds the slots of `columns`, the same in every full chunk.
+    fn find(&mut self, columns: Range<usize>) {
+        let (slots, elem_bytes) = (self.slots, self.elem_bytes);
+        self.spots.clear();
+        self.spots.extend(columns.map(|j| {
+            let (first, _, place) = slots.column(0, j);
+            let lead = first * slots.slot() - j * slots.rows();
+            Spot { place: place * slots.slot() * elem_bytes, lead: lead * elem_bytes }
+        }));
+    }
+
+    /// Rows of a strip into half of the ring.
+    fn take_rows(&mut self, from: &[Byte], rows: usize, half: usize) {
+        let (e, slot_bytes) = (self.elem_bytes, self.slot_bytes());
+        let to_pitch = Bands::ring_column(&self.slots, e);
+        let cols = self.spots.len();
+        let block = Block { rows, cols, from_pitch: self.slots.cols(), to_pitch };
+        let to = &mut self.ring[LINE..];
+        simd::transpose(from, &mut to[half * slot_bytes..], block, e);
+        let repeated = to_pitch - 2 * self.slots.slot();
+        if half == 0 {
+            // What comes after the ring's end.
+            let block = Block { rows: rows.min(repeated), ..block };
+            simd::transpose(from, &mut to[2 * slot_bytes..], block, e);
+        }
+    }
+
+    /// Replaces what `columns` have of the chunks in `rows` by their slots; `after` are the rows that follow.
+    pub fn gather(
+        &mut self,
+        rows: &mut [Byte],
+        after: &[Byte],
+        columns: Range<usize>,
+        far: &mut Ahead,
+    ) {
+        self.find(columns.clone());
+        let (slot, slot_bytes, chunk_bytes) =
+            (self.slots.slot(), self.slot_bytes(), self.chunk_bytes());
+        let (start, bytes) = (columns.start * self.elem_bytes, columns.len() * self.elem_bytes);
+        let (pitch, wrap) = (self.pitch(), 2 * slot_bytes);
+        let chunks = rows.len() / chunk_bytes;
+        self.take_rows(&rows[start..], slot, 0);
+        for number in 0..chunks {
+            let (own, next) = rows[number * chunk_bytes..].split_at(chunk_bytes);
+            let (from, count) = if next.is_empty() { (after, slot - 1) } else { (next, slot) };
+            self.take_rows(&from[start.min(from.len())..], count, (number + 1) % 2);
+            // Of this strip, or at its end of the next one.
+            let near = match number + 1 < chunks {
+                true => own.as_ptr().wrapping_add(2 * chunk_bytes + start),
+                false => rows.as_ptr().wrapping_add(start.saturating_sub(bytes)),
+            };
+            let own = &mut rows[number * chunk_bytes..][..chunk_bytes];
+            let mut near = Ahead::new(near, slot, self.row_bytes(), bytes, columns.len());
+            let base = number % 2 * slot_bytes;
+            for (spot, column) in self.spots.iter().zip(self.ring[LINE..].chunks(pitch)) {
+                far.ask(0);
+                near.ask(LINE - 1);
+                let to = &mut own[spot.place..][..slot_bytes];
+                simd::copy_from_ring(column, base + spot.lead, wrap, to);
+            }
+        }
+    }
+
+    /// Undoes [`gather`](Self::gather); `beside` is the chunk before.
+    pub fn scatter(
+        &mut self,
+        rows: &mut [Byte],
+        beside: Beside,
+        columns: Range<usize>,
+        far: &mut Ahead,
+    ) {
+        self.find(columns.clone());
+        let (e, slot, slot_bytes) = (self.elem_bytes, self.slots.slot(), self.slot_bytes());
+        let chunk_bytes = self.chunk_bytes();
+        let chunks = rows.len() / chunk_bytes;
+        let (from_pitch, to_pitch) = (Bands::ring_column(&self.slots, e), self.slots.cols());
+        let block = Block { rows: columns.len(), cols: slot, from_pitch, to_pitch };
+        self.take_slots(&rows[(chunks - 1) * chunk_bytes..], chunks - 1, far);
+        for number in (0..chunks).rev() {
+            let (before, own) = rows.split_at_mut(number * chunk_bytes);
+            match (number.checked_sub(1), beside) {
+                (Some(other), _) => self.take_slots(&before[other * chunk_bytes..], other, far),
+                // As far from its rows as every second chunk.
+                (None, Beside::Slots(before)) => self.take_slots(before, 1, far),
+                (None, Beside::Ends(ends)) => {
+                    let ends = ends.chunks_exact((slot - 1).max(1) * e).skip(columns.start);
+                    let pitch = self.pitch();
+                    let columns = self.ring[LINE..].chunks_mut(pitch);
+                    for ((spot, column), end) in self.spots.iter().zip(columns).zip(ends) {
+                        column[..spot.lead].copy_from_slice(&end[..spot.lead]);
+                    }
+                }
+                (None, Beside::Rows(_)) => unreachable!("backward, slots come before"),
+            }
+            let from = &self.ring[LINE + number % 2 * slot_bytes..];
+            simd::transpose(from, &mut own[columns.start * e..], block, e);
+        }
+    }
+
+    /// A chunk's slots into the ring.
+    fn take_slots(&mut self, chunk: &[Byte], number: usize, far: &mut Ahead) {
+        let (slot_bytes, pitch) = (self.slot_bytes(), self.pitch());
+        let (wrap, base) = (2 * slot_bytes, number % 2 * slot_bytes);
+        let next = chunk.as_ptr().wrapping_sub(self.chunk_bytes());
+        for (k, spot) in self.spots.iter().enumerate() {
+            far.ask(LINE - 1);
+            let next = next.wrapping_add(spot.place);
+            (0..slot_bytes).step_by(LINE).for_each(|at| simd::prefetch(next.wrapping_add(at)));
+            let ring = &mut self.ring[k * pitch..][..wrap + 2 * LINE];
+            let from = &chunk[spot.place..][..slot_bytes];
+            simd::copy_into_ring(from, ring, base + spot.lead, wrap);
+        }
+    }
+}
+
+/// Rows of a block that are asked for evenly, so many with each of a number of steps.
+pub struct Ahead {
+    row: *const Byte,
+    rows: usize,
+    pitch: usize,
+    bytes: usize,
+    /// Rows that are due, and those of a step, in 1024ths.
+    due: usize,
+    each: usize,
+}
+
+impl Ahead {
+    /// `bytes` of each of `rows` rows from `row` on, which may lie anywhere, in `steps` steps.
+    pub fn new(row: *const Byte, rows: usize, pitch: usize, bytes: usize, steps: usize) -> Self {
+        let each = (rows << 10).div_ceil(steps.max(1));
+        Ahead { row, rows, pitch, bytes, due: 0, each }
+    }
+
+    /// A step: the lines of a row from that of its first byte to before that of the byte `past` its last.
+    #[inline]
+    fn ask(&mut self, past: usize) {
+        self.due += self.each;
+        while self.due >= 1 << 10 && self.rows > 0 {
+            self.due -= 1 << 10;
+            self.rows -= 1;
+            let first = self.row.addr() % LINE;
+            let line = self.row.wrapping_sub(first);
+            let lines = (first + self.bytes + past) / LINE;
+            (0..lines).for_each(|k| simd::prefetch(line.wrapping_add(k * LINE)));
+            self.row = self.row.wrapping_add(self.pitch);
+        }
+    }
+}
