@@ -244,7 +244,7 @@ mod tests {
             let k = (*random >> 33) as usize % workers.len();
             let (number, worker) = &mut workers[k];
             let Some(Move { from, to }) = worker.next() else {
-                workers.swap_remove(k);
+                let _ = workers.swap_remove(k);
                 continue;
             };
             assert_ne!(from, to);
