@@ -13,23 +13,72 @@ pub struct Path {
     elem_bytes: usize,
     unit_bytes: usize,
     /// Super-elements of an instance, when there are several.
-    batch: Option<FastDiv>,
+    batch: Option<Divisor>,
     instance_bytes: usize,
     tile: Option<Block>,
 }
 
 /// Where a super-element of an instance goes, or comes from.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::large_enum_variant, reason = "two of them for a stage")]
 enum Map {
     /// `[outer][mid][inner]` to `[inner][mid][outer]`.
-    Swap { inner: FastDiv, mid: FastDiv, outer: usize },
+    Swap { inner: Divisor, mid: Divisor, outer: usize },
     /// Slots to their final places, or back.
     Slots(SlotPath),
 }
 
-/// A divisor: extents of shapes that move anything are positive.
-fn divide(by: usize) -> FastDiv {
-    FastDiv::new(by as u64).expect("extents are positive")
+/// A divisor of positions and offsets. The next place on a cycle is known only once this one's has been divided
+/// twice, so that what a division takes is waited for.
+#[derive(Clone, Copy, Debug)]
+enum Divisor {
+    /// Of dividends below 2^32: one high multiply, by 2^64 over the divisor, rounded up. `one` is all bits for the
+    /// divisor 1, whose factor would be too long.
+    Short { divisor: u64, factor: u64, one: u64 },
+    /// Of any.
+    Any(FastDiv),
+}
+
+impl Divisor {
+    /// Of dividends up to `most`; extents of shapes that move anything are positive.
+    fn new(divisor: usize, most: usize) -> Self {
+        let divisor = divisor as u64;
+        if most as u64 <= u64::from(u32::MAX) && divisor <= u64::from(u32::MAX) {
+            let factor = (u64::MAX / divisor).wrapping_add(1);
+            return Divisor::Short {
+                divisor,
+                factor,
+                one: if divisor == 1 { u64::MAX } else { 0 },
+            };
+        }
+        Divisor::Any(FastDiv::new(divisor).expect("extents are positive"))
+    }
+
+    #[inline(always)]
+    fn get(&self) -> usize {
+        match self {
+            Divisor::Short { divisor, .. } => *divisor as usize,
+            Divisor::Any(any) => any.divisor() as usize,
+        }
+    }
+
+    #[inline(always)]
+    fn div(&self, n: usize) -> usize {
+        let n = n as u64;
+        match self {
+            Divisor::Short { factor, one, .. } => {
+                let high = (u128::from(*factor) * u128::from(n)) >> 64;
+                (high as u64 | (n & one)) as usize
+            }
+            Divisor::Any(any) => any.div(n) as usize,
+        }
+    }
+
+    #[inline(always)]
+    fn div_rem(&self, n: usize) -> (usize, usize) {
+        let quotient = self.div(n);
+        (quotient, n - quotient * self.get())
+    }
 }
 
 /// The slot pass with its divisions prepared; the last chunk, whose columns have slots of no one
@@ -38,22 +87,61 @@ fn divide(by: usize) -> FastDiv {
 struct SlotPath {
     slots: Slots,
     direction: Direction,
-    /// Slots of a column in a full chunk, as a divisor.
-    per_column: FastDiv,
+    /// Slots of a column in a full chunk.
+    per_column: Divisor,
     /// Slots of a full chunk.
-    per_chunk: FastDiv,
-    chunk: FastDiv,
-    slot: FastDiv,
-    rows: FastDiv,
-    /// In row order: the columns, and the places after which columns come again.
-    by_rows: Option<(FastDiv, FastDiv)>,
+    per_chunk: Divisor,
+    chunk: Divisor,
+    slot: Divisor,
+    rows: Divisor,
+    by_rows: Option<RowOrder>,
     /// Full chunks that have the common form: all but the last one.
     full: usize,
+}
+
+/// What row order takes: slots, and with them `g`, are powers of two there.
+#[derive(Clone, Copy, Debug)]
+struct RowOrder {
+    cols: Divisor,
+    /// Places after which columns come again: `cols / g`.
+    period: Divisor,
+    log_g: u32,
+    /// `slot / g`.
+    log_steps: u32,
+    turn: usize,
+}
+
+impl RowOrder {
+    /// The place of column `j`'s slot in a full chunk ([`Slots`]).
+    #[inline]
+    fn place(&self, j: usize) -> usize {
+        let (c, copy) = (j >> self.log_g, j & ((1 << self.log_g) - 1));
+        let a = c.wrapping_mul(self.turn) & ((1 << self.log_steps) - 1);
+        let period = self.period.get();
+        copy * period + ((a * period + c) >> self.log_steps)
+    }
+
+    /// The column whose slot lies at a place of a full chunk.
+    #[inline]
+    fn column(&self, place: usize, slot: usize) -> usize {
+        self.cols.div_rem(place * slot).1 + self.period.div(place)
+    }
 }
 
 impl SlotPath {
     fn new(slots: Slots, direction: Direction) -> Self {
         let per_column = slots.chunk() / slots.slot();
+        // Positions of the first element of the last slot and of the last one before a column's first slot.
+        let most = slots.len() + slots.slot();
+        let divide = |by: usize| Divisor::new(by, most);
+        let g = slots.strip_step();
+        let by_rows = || RowOrder {
+            cols: divide(slots.cols()),
+            period: divide(slots.cols() / g),
+            log_g: g.trailing_zeros(),
+            log_steps: (slots.slot() / g).trailing_zeros(),
+            turn: slots.turn(),
+        };
         SlotPath {
             slots,
             direction,
@@ -62,8 +150,7 @@ impl SlotPath {
             chunk: divide(slots.chunk()),
             slot: divide(slots.slot()),
             rows: divide(slots.rows()),
-            by_rows: (slots.order() == Order::Rows)
-                .then(|| (divide(slots.cols()), divide(slots.cols() / slots.strip_step()))),
+            by_rows: (slots.order() == Order::Rows).then(by_rows),
             full: slots.chunks() - 1,
         }
     }
@@ -72,38 +159,35 @@ impl SlotPath {
     #[inline]
     fn first(&self, j: usize) -> usize {
         let start = j * self.slots.rows() + self.slots.slot() - 1;
-        self.slot.div(start as u64) as usize
+        self.slot.div(start)
     }
 
     #[inline]
     fn dest(&self, s: usize) -> usize {
-        let k = self.per_column.divisor() as usize;
+        let (k, slot) = (self.per_column.get(), self.slots.slot());
         match self.direction {
             Direction::Forward => {
-                let (c, within) = self.per_chunk.div_rem(s as u64);
-                if c as usize >= self.full {
+                let (c, within) = self.per_chunk.div_rem(s);
+                if c >= self.full {
                     return self.slots.slot_dest(s);
                 }
                 let (j, number) = match &self.by_rows {
                     None => self.per_column.div_rem(within),
-                    Some((cols, period)) => {
-                        (cols.rem(within * self.slots.slot() as u64) + period.div(within), 0)
-                    }
+                    Some(order) => (order.column(within, slot), 0),
                 };
-                self.first(j as usize) + c as usize * k + number as usize
+                self.first(j) + c * k + number
             }
             Direction::Backward => {
-                let (j, i) = self.rows.div_rem((s * self.slots.slot()) as u64);
-                let c = self.chunk.div(i) as usize;
+                let (j, i) = self.rows.div_rem(s * slot);
+                let c = self.chunk.div(i);
                 if c >= self.full {
                     return self.slots.slot_source(s);
                 }
-                if self.by_rows.is_some() {
-                    let (_, _, place) = self.slots.column(c, j as usize);
-                    return c * self.per_chunk.divisor() as usize + place;
-                }
-                let number = s - self.first(j as usize) - c * k;
-                c * self.per_chunk.divisor() as usize + j as usize * k + number
+                let place = match &self.by_rows {
+                    None => j * k + (s - self.first(j) - c * k),
+                    Some(order) => order.place(j),
+                };
+                c * self.per_chunk.get() + place
             }
         }
     }
@@ -114,9 +198,9 @@ impl Map {
     fn dest(&self, p: usize) -> usize {
         match self {
             Map::Swap { inner, mid, outer } => {
-                let (rest, i) = inner.div_rem(p as u64);
+                let (rest, i) = inner.div_rem(p);
                 let (o, m) = mid.div_rem(rest);
-                (i as usize * mid.divisor() as usize + m as usize) * outer + o as usize
+                (i * mid.get() + m) * outer + o
             }
             Map::Slots(slots) => slots.dest(p),
         }
@@ -129,6 +213,8 @@ impl Path {
     /// # Panics
     /// For a shape that moves none.
     pub fn new(shape: StageShape, elem_bytes: usize) -> Self {
+        let positions = shape.batch() * shape.instance_units();
+        let divide = |by: usize| Divisor::new(by, positions);
         let swap = |outer, mid, inner| Map::Swap { inner: divide(inner), mid: divide(mid), outer };
         let slots_to = |slots, direction| Map::Slots(SlotPath::new(slots, direction));
         let (succ, pred) = match shape {
@@ -147,7 +233,7 @@ impl Path {
                 unreachable!("{shape} moves no super-elements")
             }
         };
-        let batch = FastDiv::new(shape.instance_units() as u64).filter(|_| shape.batch() > 1);
+        let batch = (shape.batch() > 1).then(|| divide(shape.instance_units()));
         Path {
             shape,
             succ,
@@ -208,7 +294,7 @@ impl Path {
     #[inline]
     fn map(&self, map: &Map, p: usize) -> usize {
         let Some(batch) = self.batch else { return map.dest(p) };
-        let within = batch.rem(p as u64) as usize;
+        let (_, within) = batch.div_rem(p);
         p - within + map.dest(within)
     }
 
@@ -216,8 +302,8 @@ impl Path {
     #[inline]
     pub fn offset(&self, p: usize) -> usize {
         let Some(batch) = self.batch else { return p * self.unit_bytes() };
-        let (instance, within) = batch.div_rem(p as u64);
-        instance as usize * self.instance_bytes + within as usize * self.unit_bytes()
+        let (instance, within) = batch.div_rem(p);
+        instance * self.instance_bytes + within * self.unit_bytes()
     }
 }
 
@@ -248,6 +334,24 @@ mod tests {
             StageShape::SlotMove { batch: 2, slots, direction: Direction::Backward },
         ] {
             check(shape);
+        }
+    }
+
+    #[test]
+    fn divisors_divide() {
+        let edges = [1, 2, 3, 5, 7, 641, 65_535, 65_536, (1 << 31) - 1, 1 << 31, (1 << 32) - 1];
+        for divisor in edges {
+            for most in [u32::MAX as usize, usize::MAX] {
+                let by = Divisor::new(divisor, most);
+                assert_eq!(by.get(), divisor);
+                let around =
+                    edges.iter().flat_map(|&edge| [edge - 1, edge, edge + 1, edge * divisor]);
+                for n in around.chain([0]).filter(|&n| n <= most) {
+                    assert_eq!(by.div_rem(n), (n / divisor, n % divisor), "{n} / {divisor}");
+                    let last = (n / divisor + 1).saturating_mul(divisor) - 1;
+                    assert_eq!(by.div(last.min(most)), last.min(most) / divisor);
+                }
+            }
         }
     }
 
