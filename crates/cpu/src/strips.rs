@@ -57,14 +57,15 @@ impl<'a> Strips<'a> {
         Bands::ring_column(&self.slots, self.elem_bytes) * self.elem_bytes
     }
 
-    /// Finds the slots of `columns`, the same in every full chunk.
+    /// Finds the slots of `columns`, the same in every full chunk: those of each begin at the next multiple
+    /// of a slot, a power of two.
     fn find(&mut self, columns: Range<usize>) {
         let (slots, elem_bytes) = (self.slots, self.elem_bytes);
         self.spots.clear();
         self.spots.extend(columns.map(|j| {
-            let (first, _, place) = slots.column(0, j);
-            let lead = first * slots.slot() - j * slots.rows();
-            Spot { place: place * slots.slot() * elem_bytes, lead: lead * elem_bytes }
+            let lead = (j * slots.rows()).wrapping_neg() & (slots.slot() - 1);
+            let place = slots.row_place(j) * slots.slot();
+            Spot { place: place * elem_bytes, lead: lead * elem_bytes }
         }));
     }
 

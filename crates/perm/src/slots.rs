@@ -93,14 +93,16 @@ impl Slots {
         self.turn
     }
 
-    /// In a full chunk of [`Order::Rows`], the place of column `j`'s slot.
-    fn row_place(&self, j: usize) -> usize {
-        let g = self.strip_step;
-        let (period, steps) = (self.cols / g, self.slot / g);
-        let (c, copy) = (j / g, j % g);
+    /// In a full chunk of [`Order::Rows`], the place of column `j`'s slot. No division: the slot and the step of
+    /// strips are powers of two.
+    #[inline]
+    pub fn row_place(&self, j: usize) -> usize {
+        let (g, slot) = (self.strip_step.trailing_zeros(), self.slot.trailing_zeros());
+        let (period, steps) = (self.cols >> g, (1 << (slot - g)) - 1);
+        let (c, copy) = (j >> g, j & (self.strip_step - 1));
         // The row a in which a slot begins at column g·c: slot | a·cols + g·c.
-        let a = (c % steps) * self.turn % steps;
-        copy * period + (a * period + c) / steps
+        let a = ((c & steps) * self.turn) & steps;
+        copy * period + ((a * period + c) >> (slot - g))
     }
 
     /// In a full chunk of [`Order::Rows`], the column whose slot lies at place `s`.
