@@ -9,7 +9,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use turntile::TileRule;
 use turntile::plan::{Problem, ProblemError};
 
-use crate::bench::{self, Pages, Shapes};
+use crate::bench::{self, Shapes};
+use crate::memory::Pages;
 use crate::npy::Order;
 use crate::settings::Settings;
 

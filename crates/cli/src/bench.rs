@@ -2,7 +2,6 @@
 
 mod gpu;
 mod host;
-mod memory;
 mod shapes;
 mod table;
 
@@ -17,7 +16,6 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::report::tell;
 pub use host::{copy, fill};
-pub use memory::{Memory, Pages};
 use shapes::Task;
 pub use shapes::{Shapes, names};
 

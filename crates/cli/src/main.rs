@@ -27,6 +27,7 @@ mod dtype;
 mod error;
 mod figures;
 mod literal;
+mod memory;
 mod npy;
 mod plan;
 mod progress;

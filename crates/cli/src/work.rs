@@ -1,7 +1,7 @@
 //! Reading, transposing and writing: the part that every command on a file shares.
 
 use std::fs::{File, Metadata};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -9,6 +9,7 @@ use turntile::Planned;
 use turntile::plan::Problem;
 
 use crate::error::Error;
+use crate::memory::{Memory, Pages};
 use crate::progress::Progress;
 use crate::replace::{Pending, Target};
 use crate::settings::Settings;
@@ -45,23 +46,23 @@ impl Source {
         self.metadata.len()
     }
 
-    /// Reads the last `bytes` bytes of the file, into memory with room for `room`.
-    fn read(&mut self, bytes: usize, room: usize, progress: &Progress) -> Result<Vec<u8>, Error> {
-        let mut data = Vec::new();
-        data.try_reserve_exact(room)
+    /// Reads the last `bytes` bytes of the file, into memory with room for `room`, zero from there on.
+    fn read(&mut self, bytes: usize, room: usize, progress: &Progress) -> Result<Memory, Error> {
+        let mut memory = Memory::new(room, Pages::Huge)
             .map_err(|_| Error::Memory { path: self.path.clone(), bytes: room })?;
         let from = SeekFrom::Start(self.bytes() - bytes as u64);
         self.file.seek(from).map_err(Error::io("read", &self.path))?;
         progress.bytes("reading", bytes);
-        while data.len() < bytes {
-            let chunk = CHUNK.min(bytes - data.len()) as u64;
-            let got = (&self.file).take(chunk).read_to_end(&mut data);
-            if got.map_err(Error::io("read", &self.path))? == 0 {
-                return Err(Error::Changed { path: self.path.clone() });
-            }
-            progress.set(data.len());
+        let mut read = 0;
+        for chunk in memory.bytes()[..bytes].chunks_mut(CHUNK) {
+            self.file.read_exact(chunk).map_err(|error| match error.kind() {
+                ErrorKind::UnexpectedEof => Error::Changed { path: self.path.clone() },
+                _ => Error::io("read", &self.path)(error),
+            })?;
+            read += chunk.len();
+            progress.set(read);
         }
-        Ok(data)
+        Ok(memory)
     }
 
     /// Whether the file is as it was when it was opened, as far as length and time of change tell.
@@ -119,24 +120,23 @@ pub fn apply(
     let start = Instant::now();
     let room = done.plans.iter().map(|plan| plan.plan().room_bytes()).max().unwrap_or(0);
     let room = room.max(change.data_bytes);
-    let mut data = source.read(change.data_bytes, room, progress)?;
+    let mut memory = source.read(change.data_bytes, room, progress)?;
     done.read = start.elapsed();
 
     let start = Instant::now();
     progress.passes("transposing", done.plans.iter().map(passes).sum());
-    data.resize(room, 0);
+    let data = memory.bytes();
     let mut before = 0;
     for plan in &done.plans {
-        let data = &mut data[..plan.plan().room_bytes()];
-        plan.run_bytes(data, &mut plan.workspace()?, |done| progress.set(before + done))?;
+        let matrix = &mut data[..plan.plan().room_bytes()];
+        plan.run_bytes(matrix, &mut plan.workspace()?, |done| progress.set(before + done))?;
         before += passes(plan);
     }
-    data.truncate(change.data_bytes);
     done.transpose = start.elapsed();
 
     let start = Instant::now();
-    write(&pending, &change.header, &data, progress)?;
-    drop(data);
+    write(&pending, &change.header, &data[..change.data_bytes], progress)?;
+    drop(memory);
     source.unchanged()?;
     done.unsynced = pending.commit()?;
     done.write = start.elapsed();

@@ -5,10 +5,10 @@ use std::time::Instant;
 use turntile::plan::Problem;
 use turntile::{Planned, Transpose};
 
-use super::memory::Memory;
 use super::{Figures, median, planning};
 use crate::args::BenchArgs;
 use crate::error::Error;
+use crate::memory::Memory;
 
 /// Runs of each, unless otherwise asked.
 const RUNS: usize = 7;
@@ -27,8 +27,8 @@ pub fn measure(
     let threads = threads(args);
     let planned = transpose.plan_bytes(problem.elem_bytes())?;
     let planning = planning(|| transpose.plan_bytes(problem.elem_bytes()))?;
-    let mut matrix = Memory::new(planned.plan().room_bytes(), args.pages)?;
-    let mut other = Memory::new(problem.bytes(), args.pages)?;
+    let mut matrix = Memory::touched(planned.plan().room_bytes(), args.pages)?;
+    let mut other = Memory::touched(problem.bytes(), args.pages)?;
     verify(&planned, matrix.bytes(), problem)?;
 
     let mut workspace = planned.workspace()?;

@@ -15,8 +15,9 @@ use turntile_cuda::lower::{Holding, lower_all, move_held};
 use turntile_perm::Elementary;
 
 use super::Failure;
-use crate::bench::{Memory, Pages, copy, fill};
+use crate::bench::{copy, fill};
 use crate::device::Device;
+use crate::memory::{Memory, Pages};
 
 /// What was measured, and a copy of as many bytes.
 #[derive(Clone, Copy, Debug)]
@@ -411,7 +412,7 @@ fn right(what: &impl ToString, wrong: u64) -> Result<(), Failure> {
 }
 
 fn host_memory(bytes: usize) -> Result<Memory, Failure> {
-    Memory::new(bytes, Pages::Huge).map_err(|error| Failure::Io(std::io::Error::other(error)))
+    Memory::touched(bytes, Pages::Huge).map_err(|error| Failure::Io(std::io::Error::other(error)))
 }
 
 /// A host's stage with the launch that the planner would give its method: scratch for as many chains.
