@@ -393,7 +393,7 @@ pub(crate) fn turn_squares(data: &mut [Byte], squares: Squares, parts: usize) {
                 unsafe {
                     if !swap_squares(shared, squares, upper, lower, &mut lines) {
                         swap_tiles(shared, squares, upper, lower, &mut buffer);
-                        (0..upper.rows + upper.cols).for_each(|_| lines.ask());
+                        lines.ask(upper.rows + upper.cols);
                     }
                 }
             });

@@ -92,34 +92,45 @@ unsafe fn copy_vectors<V: Vector>(runs: &[Run], len: usize) {
         return unsafe { copy_plain(runs, len) };
     }
     for &Run { from, to, ahead } in runs {
-        let ask = |at: usize| prefetch(ahead.wrapping_add(at));
         let start = to.align_offset(size);
-        // SAFETY: the caller's bytes, all offsets at most `len - size`.
+        let lines = (len - start) / LINE;
+        // SAFETY: the caller's bytes: `start` is less than `size`, and all offsets at most `len - size`.
         unsafe {
-            if start > 0 {
-                V::load_all(from).store(to);
+            if start == 0 && lines * LINE == len {
+                copy_lines::<V>(from, to, ahead, lines);
+                continue;
             }
-            let mut at = start.min(len);
-            while at + LINE <= len {
-                let first = V::load_all(from.add(at));
-                ask(at - start);
-                first.store(to.add(at));
-                for k in (size..LINE).step_by(size) {
-                    V::load_all(from.add(at + k)).store(to.add(at + k));
-                }
-                at += LINE;
-            }
+            V::load_all(from).store(to);
+            copy_lines::<V>(from.add(start), to.add(start), ahead, lines);
             // The lines there may lie otherwise than those here.
-            if at < len || start > 0 {
-                ask(at - start.min(at));
-                ask(len - 1);
-            }
-            while at + size <= len {
+            prefetch(ahead.wrapping_add(lines * LINE));
+            prefetch(ahead.wrapping_add(len - 1));
+            for at in (start + lines * LINE..len - size).step_by(size) {
                 V::load_all(from.add(at)).store(to.add(at));
-                at += size;
             }
-            if at < len {
-                V::load_all(from.add(len - size)).store(to.add(len - size));
+            V::load_all(from.add(len - size)).store(to.add(len - size));
+        }
+    }
+}
+
+/// Lines from `to` on, and as many asked for. Counted, so that the loop is unrolled: 20000x12000, runs of 640 bytes,
+/// 13.0 GB/s instead of 11.7.
+#[inline(always)]
+unsafe fn copy_lines<V: Vector>(
+    from: *const Byte,
+    to: *mut Byte,
+    ahead: *const Byte,
+    lines: usize,
+) {
+    let size = 16 * V::LANES;
+    for at in (0..lines * LINE).step_by(LINE) {
+        // SAFETY: the caller's lines.
+        unsafe {
+            let first = V::load_all(from.add(at));
+            prefetch(ahead.wrapping_add(at));
+            first.store(to.add(at));
+            for k in (size..LINE).step_by(size) {
+                V::load_all(from.add(at + k)).store(to.add(at + k));
             }
         }
     }

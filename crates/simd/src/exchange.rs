@@ -126,7 +126,7 @@ unsafe fn square<V: Vector, const W: usize>(
 ) {
     let (lane, bytes) = (16 / W, 16 * V::LANES);
     let mut buffer = [Byte::uninit(); 64 * 64];
-    let mut ask = || (0..lane * V::LANES * bytes / LINE).for_each(|_| lines.ask());
+    let mut ask = || lines.ask(lane * V::LANES * bytes / LINE);
     // SAFETY: rows and columns of the caller's squares; the buffer holds a square of bytes of the
     // longest vector.
     unsafe {

@@ -41,29 +41,64 @@ impl Lines {
         Lines { here, then, asked: 0 }
     }
 
-    /// Asks for the next line, if there is one.
+    /// Asks for the next `count` lines, or as many as there are.
+    ///
+    /// In runs as long as rows allow: every instruction between two lines is one less that the processor can look
+    /// ahead.
     #[inline(always)]
-    pub fn ask(&mut self) {
-        if self.here.count == 0 {
-            self.here = std::mem::replace(&mut self.then, Rows::NONE);
+    pub fn ask(&mut self, mut count: usize) {
+        while count > 0 {
             if self.here.count == 0 {
-                return;
+                self.here = std::mem::replace(&mut self.then, Rows::NONE);
+                if self.here.count == 0 {
+                    return;
+                }
             }
-        }
-        prefetch(self.here.start.wrapping_add(self.asked));
-        self.asked += LINE;
-        // Where a row begins within a line, so does the line that its last byte lies in.
-        if self.asked >= self.here.bytes + self.here.start.addr() % LINE {
-            self.asked = 0;
-            self.here.start = self.here.start.wrapping_add(self.here.pitch);
-            self.here.count -= 1;
+            // Where a row begins within a line, so does the line that its last byte lies in.
+            let bytes = self.here.bytes + self.here.start.addr() % LINE;
+            let now = (bytes - self.asked).div_ceil(LINE).min(count);
+            let start = self.here.start.wrapping_add(self.asked);
+            for k in 0..now {
+                prefetch(start.wrapping_add(k * LINE));
+            }
+            count -= now;
+            self.asked += now * LINE;
+            if self.asked >= bytes {
+                self.asked = 0;
+                self.here.start = self.here.start.wrapping_add(self.here.pitch);
+                self.here.count -= 1;
+            }
         }
     }
 
     /// Asks for all that are left.
     pub fn ask_rest(&mut self) {
-        while self.here.count + self.then.count > 0 {
-            self.ask();
+        self.ask(usize::MAX);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// So many lines as the rows touch, whatever the pieces they are asked for in.
+    #[test]
+    fn lines_are_those_of_the_rows() {
+        for (start, count, bytes) in
+            [(0, 3, 640), (64, 1, 64), (32, 2, 64), (60, 5, 200), (1, 4, 1)]
+        {
+            let at = std::ptr::without_provenance(start);
+            let rows = Rows { start: at, count, bytes, pitch: 1000 };
+            let touched = |row: usize| (start + row * 1000) % LINE + bytes;
+            let of_rows: usize = (0..count).map(|row| touched(row).div_ceil(LINE)).sum();
+            for piece in [1, 3, 16, usize::MAX] {
+                let (mut lines, mut calls) = (Lines::new(Rows::NONE, rows), 0);
+                while lines.here.count + lines.then.count > 0 {
+                    lines.ask(piece);
+                    calls += 1;
+                }
+                assert_eq!(calls, of_rows.div_ceil(piece), "{start} {count} {bytes} {piece}");
+            }
         }
     }
 }
