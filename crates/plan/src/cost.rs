@@ -121,6 +121,10 @@ fn host_fraction(stage: &Stage, elem_bytes: usize, rates: &Rates) -> f64 {
                     _ => 0.5,
                 }
         }
+        // Square tiles of narrow words are bound by the processor, as tiles in scratch are.
+        (Method::BarrierSync { .. }, StageShape::Elementary(e)) if e.mid > 1 && e.unit == 1 => {
+            plain.min(at(rates.group, elem_bytes))
+        }
         // Short cycles, as those of sides that are powers of two, start one beside the other, so that runs follow
         // each other in memory: 16384x4096 in tiles of 256, 1024 and 4096 at 80, 91 and 97% of a copy.
         (Method::PttwacGlobal { .. }, shape)

@@ -82,7 +82,7 @@ pub fn at(curve: Curve, bytes: usize) -> f64 {
 ///
 /// | curve | from |
 /// |---|---|
-/// | swap | 10000x10000 |
+/// | swap | 10000x10000 and 8192x8192 |
 /// | tiles, moves | 20000x12000 and 16000x9600 in tiles of 50 to 3200; short super-elements from 10007x9973 |
 /// | group | 1000000x8 and 4000000x3, tiles of 40-50 KB |
 /// | gather | 8191x4093, 7919x3001, 10007x9973, in row order |
@@ -91,7 +91,7 @@ pub const HOST: Rates = Rates {
     start: 2.0e-7,
     fork: 5.0e-6,
     wait: 0.0,
-    swap: &[(1, 0.35), (2, 0.45), (4, 0.75), (8, 0.75), (16, 0.75)],
+    swap: &[(1, 0.42), (2, 0.52), (4, 0.73), (8, 0.66), (16, 0.68)],
     tiles: &[
         (32, 0.2),
         (100, 0.6),
