@@ -97,8 +97,9 @@ fn fraction(stage: &Stage, elem_bytes: usize, rates: &Rates) -> f64 {
     }
 }
 
-/// Super-elements from which on a host moves short cycles faster than long ones.
-const SHORT_CYCLE_BYTES: usize = 1000;
+/// Super-elements from which on a host moves short cycles faster than long ones; 40x250000 does not in tiles of 1600
+/// bytes (8 GB/s, of 8 KB and more 14 to 15).
+const SHORT_CYCLE_BYTES: usize = 4000;
 
 /// Bytes of a line of a GPU's cache.
 const LINE_BYTES: usize = 128;
@@ -110,15 +111,14 @@ const MANY_UNITS: usize = 1 << 16;
 fn host_fraction(stage: &Stage, elem_bytes: usize, rates: &Rates) -> f64 {
     let plain = fraction(stage, elem_bytes, rates);
     match (stage.method, stage.shape) {
-        // With its scratch past the second-level cache's half, or the first level's 48 KiB: 5100x2500 in panels
-        // of 1 MiB 16% behind tiles of 100; 1000000x8 in tiles of 40 KB up to half as fast as
-        // in tiles of 16 to 20, and 0-15% slower in another run.
+        // Tiles of 16 to 250 KB are as fast as each other, 10000000x8 and 19x5000000 as well as a tenth of them; tall
+        // ones of 500 KB 5-10%, those of 1 MB, which leave the second-level cache with their scratch, 10-20% behind.
         (Method::BarrierSync { .. }, StageShape::Elementary(e)) if e.mid == 1 => {
             plain
                 * match e.instance_len() * elem_bytes {
-                    0..=24_576 => 1.0,
-                    24_577..=262_144 => 0.7,
-                    _ => 0.5,
+                    0..=262_144 => 1.0,
+                    262_145..=655_360 => 0.85,
+                    _ => 0.65,
                 }
         }
         // Square tiles of narrow words are bound by the processor, as tiles in scratch are.

@@ -84,7 +84,7 @@ pub fn at(curve: Curve, bytes: usize) -> f64 {
 /// |---|---|
 /// | swap | 10000x10000 and 8192x8192 |
 /// | tiles, moves | 20000x12000 and 16000x9600 in tiles of 50 to 3200; short super-elements from 10007x9973 |
-/// | group | 1000000x8 and 4000000x3, tiles of 40-50 KB |
+/// | group | 1000000x8 and 4000000x3, tiles of 20-50 KB |
 /// | gather | 8191x4093, 7919x3001, 10007x9973, in row order |
 pub const HOST: Rates = Rates {
     copy: 2.5e10,
@@ -106,7 +106,7 @@ pub const HOST: Rates = Rates {
     group: &[(1, 0.38), (2, 0.8), (4, 0.95), (8, 1.04), (16, 1.1)],
     cluster: &[(1, 0.1)],
     grid: &[(1, 0.1)],
-    gather: &[(16, 0.1), (64, 0.35), (256, 0.4), (1024, 0.45)],
+    gather: &[(16, 0.1), (64, 0.4), (128, 0.48), (256, 0.52), (512, 0.48), (1024, 0.32)],
     moves: &[
         (1, 0.002),
         (4, 0.006),
