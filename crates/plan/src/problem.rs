@@ -20,10 +20,7 @@ pub struct Problem {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProblemError {
     /// The bytes do not fit the address space.
-    #[error(
-        "{batch} matrices of {rows} x {cols} elements of {elem_bytes} bytes exceed {} bytes",
-        isize::MAX
-    )]
+    #[error("{batch} x {rows} x {cols} elements of {elem_bytes} bytes exceed {} bytes", isize::MAX)]
     TooLarge {
         /// Matrices.
         batch: usize,

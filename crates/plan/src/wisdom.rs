@@ -159,12 +159,14 @@ impl Wisdom {
         self.entries.is_empty()
     }
 
-    /// Reads a file; none yet when there is no file.
+    /// Reads a file; none yet when there is no file or nothing in it.
     ///
     /// # Errors
     /// [`WisdomError`], when there is a file that cannot be read or understood.
     pub fn load(path: &Path) -> Result<Self, WisdomError> {
         let text = match fs::read(path) {
+            // As a file that was made to be written to.
+            Ok(text) if text.is_empty() => return Ok(Wisdom::new()),
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Wisdom::new()),
             Err(error) => return Err(WisdomError::io(path, &error)),
@@ -330,13 +332,22 @@ mod tests {
 
     #[test]
     fn damaged_files_are_errors_and_stay() {
-        for text in ["", "{", "[]", "{\"format\": 1}", "{\"format\": 99, \"entries\": {}}"] {
+        for text in [" ", "{", "[]", "{\"format\": 1}", "{\"format\": 99, \"entries\": {}}"] {
             let path = file("damaged.json");
             fs::write(&path, text).unwrap();
             assert!(Wisdom::load(&path).is_err(), "{text:?}");
             assert!(Wisdom::record(&path, &Limits::k20(), &winner(0)).is_err(), "{text:?}");
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
+    }
+
+    #[test]
+    fn an_empty_file_holds_nothing_yet() {
+        let path = file("empty.json");
+        fs::write(&path, "").unwrap();
+        assert!(Wisdom::load(&path).unwrap().is_empty());
+        Wisdom::record(&path, &Limits::k20(), &winner(0)).unwrap();
+        assert_eq!(Wisdom::load(&path).unwrap().len(), 1);
     }
 
     #[test]

@@ -90,6 +90,12 @@ pub enum Infeasible {
         /// Elements there.
         have: usize,
     },
+    /// A square that no memory holds.
+    #[error("a square of {side} x {side} elements is longer than any memory")]
+    TooLarge {
+        /// Its side.
+        side: usize,
+    },
     /// Both sides too long for the skinny route.
     #[error("neither side is at most {most}")]
     NotSkinny {

@@ -25,7 +25,8 @@ pub const PADDED_SQUARE: Route = Route {
         let (need, have) = (room(ask.problem, side), ask.problem.room());
         match need {
             Some(need) if need <= have => Ok(vec![Tile { m: side, n: side }]),
-            _ => Err(Infeasible::Room { need: need.unwrap_or(usize::MAX), have }),
+            Some(need) => Err(Infeasible::Room { need, have }),
+            None => Err(Infeasible::TooLarge { side }),
         }
     },
     steps: |p, _, Tile { m: side, .. }| {
@@ -57,4 +58,19 @@ fn paddings(p: &Problem, side: usize) -> [Padding; 2] {
         Padding::new(count, len, pitch).expect("within the room")
     };
     [of(p.rows(), p.cols()), of(p.cols(), p.rows())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Limits, Planner};
+
+    #[test]
+    fn squares_that_cannot_be_counted_say_so() {
+        let side = 1 << 40;
+        let survey = Planner::new(Limits::host(1)).survey(&Problem::new(side, 3, 1).unwrap());
+        let of_route = survey.declined.iter().find(|declined| declined.route == PADDED_SQUARE.name);
+        let reason = of_route.map(|declined| &declined.why);
+        assert_eq!(reason, Some(&Infeasible::TooLarge { side }));
+    }
 }
