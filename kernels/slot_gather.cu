@@ -1,151 +1,115 @@
-// The gather pass of the aligned-slot route, any shape: chunk after chunk of rows on chip, the whole
-// grid together, one barrier a chunk. Forward reads a chunk by rows (and the slot - 1 rows after it) and
-// writes its slots, column by column, into its own memory; backward does the reverse, last chunk first.
+// The gather pass of the aligned-slot route, any shape: teams of blocks, side by side, walk down runs of chunks.
+// A block holds its strip of columns of several chunks and the rows after them in a ring on chip: chunks are read while
+// others are written, and no row is read twice. Forward reads rows and writes slots, column by column, into the
+// chunk's own memory once the whole team has read it; backward reads slots and writes rows. Reading, waiting for
+// the team and writing are the work of different warps, which tell each other through barriers in shared memory.
 //
-// Row `extent.rows + r` of a column stands for row r of the next column: the slots of the last chunk
-// run on into it. Those first rows of the matrix lie in chunk 0, so they pass through `kept`.
+// Row `rows + r` of a column stands for row r of the next column: the slots of the last chunk run on into it.
+// Forward, these rows and those that a run needs of the next one are copied to `kept` before anything is written;
+// backward, the ends of the slots of the run before are the first thing on chip.
 #include <cooperative_groups.h>
 
-#include "region.cuh"
+#include "signal.cuh"
+#include "strip.cuh"
 
-#ifndef WORD
-#define WORD 4
-#endif
+// Where the teams' counts lie before what is kept, and how far apart; most chunks on chip.
+enum : u32 { kCountBytes = 128, kMostDepth = 8 };
 
-struct GatherArgs {
-    char *data, *kept;
-    SlotMap<u64> slots;         // the index maps; its byte fields are not used
-    u64 batch, matrix_bytes;
-    u64 chunks;
-    u32 block_rows, block_cols; // of a block's rectangle of a chunk and the rows after it
-    u32 across;
-    u32 pitch;
-    Divisor<u32> grain;         // words of an element
+// Of each chunk on chip: read; read by the whole team; written.
+struct Signals {
+    Signal read[kMostDepth], go[kMostDepth], written[kMostDepth];
 };
 
-// Column c of the block: where row `lo` to row `hi` of the rectangle lie when gathered.
-struct ColumnRun {
-    i64 start; // bytes from row 0 of the rectangle, which may lie before the column's first slot
-    u32 lo, hi;
-};
-
-struct Chunk {
-    u64 number, first_row;
-    u32 r0, c0, rows, cols; // the rectangle of this block, r0 within the chunk
-
-    __device__ Chunk(const GatherArgs &a, u64 number_) : number(number_) {
-        const SlotMap<u64> &s = a.slots;
-        const bool last = number == s.last_chunk;
-        first_row = number * s.chunk;
-        const u32 extended = u32((last ? s.last_rows : s.chunk) + s.slot - 1);
-        r0 = blockIdx.x / a.across * a.block_rows, c0 = blockIdx.x % a.across * a.block_cols;
-        rows = r0 < extended ? min(a.block_rows, extended - r0) : 0;
-        cols = c0 < s.cols ? min(a.block_cols, u32(s.cols - c0)) : 0;
-        if (rows == 0 || cols == 0) rows = 0, cols = 0;
-    }
-    // Row r of the rectangle among the rows of the matrix, or where it is kept instead.
-    __device__ char *row(const GatherArgs &a, char *matrix, u32 r) const {
-        const u64 i = first_row + r0 + r;
-        const bool wrapped = i >= a.slots.rows;
-        const u64 cell = (wrapped ? i - a.slots.rows : i) * a.slots.cols + c0 + (wrapped ? 1 : 0);
-        return (wrapped ? a.kept : matrix) + cell * a.grain.divisor * WORD;
-    }
-    __device__ void find_runs(const GatherArgs &a, ColumnRun *runs) const {
-        const SlotMap<u64> &s = a.slots;
-        const i64 top = i64(first_row + r0);
-        for (u32 c = threadIdx.x; c < cols; c += blockDim.x) {
-            const u64 j = c0 + c;
-            u64 first, place, next_first, next_place;
-            s.column(number, j, first, place);
-            s.column(number, j + 1, next_first, next_place);
-            const u64 end = min((first + (next_place - place)) * s.slot, s.rows * s.cols);
-            // Final position of the rectangle's row 0 in this column, from the first slot's start.
-            const i64 position = i64(j * s.rows) + top - i64(first * s.slot);
-            const i64 count = i64(end - first * s.slot);
-            runs[c].start = (i64((number * s.per_chunk.divisor + place) * s.slot) + position) * (a.grain.divisor * WORD);
-            runs[c].lo = u32(min(max(-position, i64(0)), i64(rows)));
-            runs[c].hi = u32(min(max(count - position, i64(0)), i64(rows)));
+// Chunks are counted from `done` through all runs that the block has walked down.
+template <bool Backward> static __device__ void walk(Strip &s, Team &team, Signals &signals, u64 done) {
+    const GatherArgs &a = s.a;
+    const u32 warp = threadIdx.x / kWarp;
+    if (warp < a.readers) {
+        s.thread = threadIdx.x, s.threads = a.readers * kWarp;
+        for (u64 n = 0; n < s.chunks; n++) {
+            const u64 k = done + n;
+            if (k >= a.depth) signals.written[k % a.depth].wait(k / a.depth - 1);
+            // The ring has room for the others beside the last chunk only if it is no longer than they are.
+            if (s.rows_of(n) > a.slots.chunk && n + 1 >= a.depth) {
+                const u64 more = k + 1 - a.depth;
+                signals.written[more % a.depth].wait(more / a.depth);
+            }
+            s.load<Backward>(n);
+            __threadfence_block();
+            signals.read[k % a.depth].arrive_after_copies();
         }
-        __syncthreads();
+    } else if (warp == a.readers) {
+        for (u64 k = done; k < done + s.chunks && threadIdx.x % kWarp == 0; k++) {
+            signals.read[k % a.depth].wait(k / a.depth);
+            team.wait();
+            signals.go[k % a.depth].arrive();
+        }
+    } else {
+        s.thread = threadIdx.x - (a.readers + 1) * kWarp, s.threads = blockDim.x - (a.readers + 1) * kWarp;
+        for (u64 n = 0; n < s.chunks; n++) {
+            const u64 k = done + n;
+            signals.go[k % a.depth].wait(k / a.depth);
+            s.store<Backward>(n);
+            __syncwarp();
+            if (s.thread % kWarp == 0) signals.written[k % a.depth].arrive();
+        }
     }
-};
-
-static __device__ bool in_run(const ColumnRun &run, u32 r) { return r >= run.lo && r < run.hi; }
-
-// A word to the chip, or from it.
-static __device__ __forceinline__ void move(bool read, char *held, char *place) {
-    using W = Word<WORD>;
-    if (!read)
-        *(W *)place = *(const W *)held;
-    else if constexpr (WORD >= 4)
-        copy_async<WORD>(held, place);
-    else
-        *(W *)held = *(const W *)place;
 }
 
 template <bool Backward> static __device__ void gather(const GatherArgs &a) {
     extern __shared__ uint4 shared[];
-    ColumnRun *runs = (ColumnRun *)shared;
-    char *tile = (char *)shared + a.block_cols * sizeof(ColumnRun);
+    __shared__ Signals signals;
     const auto grid = cooperative_groups::this_grid();
-    const u64 thread = u64(blockIdx.x) * blockDim.x + threadIdx.x, threads = u64(gridDim.x) * blockDim.x;
-    const u32 grain = a.grain.divisor;
-    const u64 kept_words = (a.slots.slot - 1) * a.slots.cols * grain;
-    // Element of a word: nearly always the word itself.
-    const auto element = [&](u32 word) { return grain == 1 ? word : a.grain.div(word); };
-    using W = Word<WORD>;
+    const SlotMap<u64> &s = a.slots;
+    const u32 number = blockIdx.x / a.blocks, block = blockIdx.x % a.blocks, grain = a.grain.divisor;
+    u32 *leads = (u32 *)shared;
+    char *ring = (char *)shared + (a.block_cols + 1 + 3) / 4 * 16;
+    Strip strip{a, leads, ring, a.ring_rows * a.pitch + (a.ring_rows >> a.band) * a.granule};
+    strip.c0 = block * a.block_cols;
+    strip.cols = strip.c0 < s.cols ? min(a.block_cols, u32(s.cols - strip.c0)) : 0;
+    for (u32 c = threadIdx.x; c <= strip.cols; c += blockDim.x) {
+        const u64 j = strip.c0 + c;
+        leads[c] = j == s.cols ? 0 : u32(s.up(j * s.rows) * s.slot - j * s.rows);
+    }
+    Team team{(u32 *)(a.kept + number * kCountBytes), a.blocks, 0};
+    if (block == 0 && threadIdx.x == 0) *team.count = 0;
+    if (threadIdx.x < a.depth) {
+        signals.read[threadIdx.x].start(a.readers * kWarp);
+        signals.go[threadIdx.x].start(1);
+        signals.written[threadIdx.x].start(blockDim.x / kWarp - a.readers - 1);
+    }
+    u64 done = 0;
+    __syncthreads();
 
-    for (u64 m = 0; m < a.batch; m++) {
-        char *matrix = a.data + m * a.matrix_bytes;
-        if (!Backward)
-            for (u64 e = thread; e < kept_words; e += threads) ((W *)a.kept)[e] = ((const W *)matrix)[e];
-        for (u64 step = 0; step < a.chunks; step++) {
-            const Chunk k(a, Backward ? a.chunks - 1 - step : step);
-            // The only chunk reads the first rows where others keep them.
-            if (!Backward && a.chunks == 1) grid.sync();
-            k.find_runs(a, runs);
-            // A warp takes a row or a column at a time.
-            const u32 lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, warps = blockDim.x / kWarp;
-            const auto by_rows = [&](bool read) {
-                for (u32 r = warp; r < k.rows; r += warps) {
-                    char *place = k.row(a, matrix, r), *held = tile + r * a.pitch;
-#pragma unroll 4
-                    for (u32 w = lane; w < k.cols * grain; w += kWarp)
-                        if (in_run(runs[element(w)], r)) move(read, held + w * WORD, place + w * WORD);
-                }
-            };
-            const auto by_columns = [&](bool read) {
-                for (u32 c = warp; c < k.cols; c += warps) {
-                    const ColumnRun run = runs[c];
-                    char *place = matrix + run.start, *held = tile + c * grain * WORD;
-#pragma unroll 4
-                    for (u32 w = run.lo * grain + lane; w < run.hi * grain; w += kWarp) {
-                        const u32 r = element(w);
-                        move(read, held + r * a.pitch + (w - r * grain) * WORD, place + u64(w) * WORD);
-                    }
-                }
-            };
-            if (Backward)
-                by_columns(true);
-            else
-                by_rows(true);
-            copy_async_wait();
-            grid.sync();
-            if (Backward)
-                by_rows(false);
-            else
-                by_columns(false);
-            __syncthreads();
+    const u64 all = a.batch * a.runs, row_words = s.cols * grain, chunks = s.last_chunk + 1;
+    const auto kept_of = [&](u32 team) { return a.kept + a.teams * kCountBytes + team * a.kept_bytes; };
+    for (u64 id = number; id - number < all; id += a.teams) {
+        const u64 run = id % a.runs;
+        const bool works = id < all;
+        strip.matrix = a.data + (works ? id / a.runs : 0) * a.matrix_bytes;
+        strip.first = chunks * run / a.runs;
+        strip.chunks = chunks * (run + 1) / a.runs - strip.first;
+        const bool wraps = run + 1 == a.runs;
+        strip.end_row = wraps ? s.rows : (strip.first + strip.chunks) * s.chunk;
+        // Kept rows lie in their granules as if they were where they are needed.
+        const auto aligned = [&](char *kept, u64 row, u32 ahead) {
+            return kept + ((u64(strip.matrix) + row * row_words * WORD - ahead - u64(kept)) & 15);
+        };
+        const u32 element = grain * WORD;
+        strip.kept = wraps ? aligned(kept_of(number - run), s.rows, element) + element : aligned(kept_of(number + 1), strip.end_row, 0);
+        strip.thread = threadIdx.x, strip.threads = blockDim.x;
+        if (works && Backward) strip.load_ends();
+        if (works && !Backward) {
+            W *to = (W *)(run == 0 ? aligned(kept_of(number), s.rows, element) : aligned(kept_of(number), strip.first * s.chunk, 0));
+            const W *from = (const W *)strip.matrix + strip.first * s.chunk * row_words;
+            for (u64 e = block * blockDim.x + threadIdx.x; e < (s.slot - 1) * row_words; e += a.blocks * blockDim.x) to[e] = from[e];
         }
-        if (Backward) {
-            // What the last chunk's slots hold of the first rows, now that chunk 0 has been read.
-            grid.sync();
-            for (u64 e = thread; e < kept_words; e += threads) {
-                const u64 j = e / grain % a.slots.cols, position = j * a.slots.rows + e / grain / a.slots.cols;
-                if (a.slots.slot_div.div(position) * a.slots.slot < j * a.slots.rows) ((W *)matrix)[e] = ((const W *)a.kept)[e];
-            }
-            grid.sync();
+        grid.sync();
+        if (works) {
+            walk<Backward>(strip, team, signals, done);
+            done += strip.chunks;
         }
+        grid.sync();
     }
 }
 

@@ -88,4 +88,15 @@ template <int Bytes, Ahead More = kNoMore> __device__ __forceinline__ void copy_
                      ::"r"(to), "l"(__cvta_generic_to_global(global)), "n"(Bytes) : "memory");
 }
 
+// The first `bytes` of so many, zeros for the rest; 16 bytes pass by the first-level cache.
+template <int Bytes> __device__ __forceinline__ void copy_async_part(void *shared, const void *global, u32 bytes) {
+    const u32 to = u32(__cvta_generic_to_shared(shared));
+    if constexpr (Bytes == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], %2, %3;"
+                     ::"r"(to), "l"(__cvta_generic_to_global(global)), "n"(Bytes), "r"(bytes) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
+                     ::"r"(to), "l"(__cvta_generic_to_global(global)), "n"(Bytes), "r"(bytes) : "memory");
+}
+
 __device__ __forceinline__ void copy_async_wait() { asm volatile("cp.async.wait_all;" ::: "memory"); }

@@ -38,6 +38,7 @@ fn methods() -> Vec<Method> {
     ];
     methods.extend([Method::Rows { least: 2 }, Method::Slide { block: 48_896 }]);
     methods.extend([2, 4, 8, 16].map(|n| Method::BarrierSync { scope: Scope::Cluster(n) }));
+    methods.extend([1, 7, 132].map(|n| Method::BarrierSync { scope: Scope::Team(n) }));
     methods.extend([16, 32, 64, 128].map(|tile| Method::TileSwap { tile }));
     methods
 }

@@ -5,8 +5,9 @@ use turntile_perm::{Elementary, Padding};
 
 use crate::limits::{DeviceKind, Limits};
 use crate::method::{Method, Scope};
-use crate::rates::{Curve, Rates, at};
+use crate::rates::{Rates, at};
 use crate::stage::{Direction, Stage, StageShape};
+use crate::strips::Strips;
 
 /// Estimated seconds of a stage over elements of `elem_bytes` bytes: a start, and every byte read
 /// and written at the fraction of copy speed that [`Rates`] gives for the method.
@@ -25,12 +26,9 @@ pub fn seconds(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
     start + waits(stage, elem_bytes, limits) + 2.0 * bytes / speed
 }
 
-/// Seconds that the chunks of a gather pass wait, one after the other, or the steps of rows.
+/// Seconds that the steps of rows take beside their bytes'.
 fn waits(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
     match stage.shape {
-        StageShape::SlotGather { batch, slots, .. } => {
-            (batch * slots.chunks()) as f64 * limits.rates.wait
-        }
         StageShape::Pad { padding, direction } => match stage.method {
             Method::Rows { least } => steps(padding, direction, least, elem_bytes, limits),
             _ => 0.0,
@@ -84,7 +82,7 @@ fn fraction(stage: &Stage, elem_bytes: usize, rates: &Rates) -> f64 {
         (Method::BarrierSync { scope }, _) => match scope {
             Scope::Group => at(rates.group, unit_bytes),
             Scope::Cluster(_) => at(rates.cluster, unit_bytes),
-            Scope::Grid => at(rates.grid, unit_bytes),
+            Scope::Grid | Scope::Team(_) => at(rates.grid, unit_bytes),
         },
         (Method::PttwacOnChip { .. }, _) => at(rates.on_chip_moves, unit_bytes),
         (Method::PttwacGlobal { .. }, StageShape::FusedTiles { .. }) => {
@@ -142,16 +140,22 @@ fn gpu_fraction(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
     let rates = &limits.rates;
     let unit_bytes = stage.shape.unit() * elem_bytes;
     let busy = (stage.launch.groups as f64 / limits.units as f64).min(1.0);
-    let plain = match (stage.method, stage.shape) {
-        (Method::BarrierSync { scope: Scope::Grid }, StageShape::SlotGather { slots, .. }) => {
-            fraction(stage, elem_bytes, rates).min(most_gathered(slots.cols(), elem_bytes))
-        }
-        _ => fraction(stage, elem_bytes, rates),
-    };
+    let plain = fraction(stage, elem_bytes, rates);
     match (stage.method, stage.shape) {
-        // The rows after a chunk are read with it, and again with the next.
-        (_, StageShape::SlotGather { slots, .. }) => {
-            plain * slots.chunk() as f64 / (slots.chunk() + slots.slot()) as f64
+        (
+            Method::BarrierSync { scope: Scope::Group },
+            StageShape::SlotGather { slots, direction, .. },
+        ) => {
+            // 56 and 61 columns of floats: 73% forward and 65% back, 7 columns 80 and 79.
+            let row_bytes = (slots.cols() * elem_bytes) as f64;
+            let back = match direction {
+                Direction::Forward => 1.0,
+                Direction::Backward => 1.0 - 0.15 * (row_bytes / 250.0).min(1.0),
+            };
+            busy * back * at(rates.runs, elem_bytes) * alone(stage.launch.on_chip_bytes, limits)
+        }
+        (Method::BarrierSync { scope: Scope::Team(_) }, StageShape::SlotGather { .. }) => {
+            busy * in_teams(stage, elem_bytes, limits)
         }
         (Method::BarrierSync { .. }, StageShape::Elementary(e)) if e.mid > 1 && e.unit == 1 => {
             let held = e.rows * e.cols * elem_bytes;
@@ -172,7 +176,7 @@ fn gpu_fraction(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
                     busy * at(rates.cluster, word) * alone * if narrow { 0.5 } else { 1.0 }
                 }
                 Scope::Grid if narrow => at(rates.grid, word) * narrow_on_chip(word, held, limits),
-                Scope::Grid => at(rates.grid, word),
+                Scope::Grid | Scope::Team(_) => at(rates.grid, word),
             }
         }
         // A block takes as long for a tile beyond the edge, and words where rows are no whole vectors:
@@ -204,13 +208,41 @@ fn gpu_fraction(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
     }
 }
 
-/// Most that a grid-wide gather reaches: narrow words (4910x18071 bytes at 419 GB/s, 5696x11725 words of
-/// two at 566) and rows so short that a group's share is a few columns (9999991x7 floats at 424 GB/s,
-/// 56x1169582 at 1202, 258394x24 words of 16 at 1367; `planner_first.csv`).
-fn most_gathered(cols: usize, elem_bytes: usize) -> f64 {
-    const WORDS: Curve = &[(1, 0.11), (2, 0.17), (4, 1.0)];
-    const ROWS: Curve = &[(28, 0.11), (224, 0.45), (512, 1.0)];
-    at(WORDS, elem_bytes).min(at(ROWS, cols * elem_bytes))
+/// A gather by teams: even shares of chunks, by the bytes of a group's part of a chunk, and by what both ends of a strip's
+/// rows waste. Backward, with two chunks on chip, with columns shorter than a warp takes at once and with narrow words
+/// it is slower (`slots.csv`).
+fn in_teams(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
+    let (
+        StageShape::SlotGather { batch, slots, direction },
+        Method::BarrierSync { scope: Scope::Team(blocks) },
+    ) = (stage.shape, stage.method)
+    else {
+        return 0.0;
+    };
+    let word = 1 << elem_bytes.trailing_zeros().min(4);
+    let teams = (stage.launch.groups / blocks).max(1);
+    let sizes = (elem_bytes, word);
+    let Some(strips) = Strips::new(&slots, batch, sizes, (teams, blocks), limits.group_bytes)
+    else {
+        return 0.0;
+    };
+    let most = slots.chunks().div_ceil(strips.runs) * (batch * strips.runs).div_ceil(strips.teams);
+    let even = (batch * slots.chunks()) as f64 / (strips.teams * most) as f64;
+    let row_bytes = (strips.cols * elem_bytes) as f64;
+    let shallow = if strips.depth == 2 { 0.9 } else { 1.0 };
+    // With columns of 512 bytes, and less.
+    let (whole, less) = match (word, direction) {
+        (1, Direction::Forward) => (0.77, 0.62),
+        (1, Direction::Backward) => (0.55, 0.42),
+        (2, Direction::Forward) => (0.92, 0.83),
+        (2, Direction::Backward) => (0.75, 0.57),
+        (_, Direction::Forward) => (1.0, 1.0),
+        (_, Direction::Backward) => (0.94, 0.94),
+    };
+    let narrow = if slots.chunk() * elem_bytes < 512 { less } else { whole };
+    let short = if slots.chunk() < limits.warp * (4 / word).max(1) { 0.65 } else { 1.0 };
+    let part = at(limits.rates.strips, slots.chunk() * strips.cols * elem_bytes);
+    even * part * narrow * shallow * short * row_bytes / (row_bytes + 32.0)
 }
 
 /// What rows that are no multiples of 4 bytes cost a barrier over the grid: 37-45% of copy for bytes and

@@ -16,6 +16,7 @@
 //! | [`method`] | which method and launch a shape gets on a device |
 //! | [`bands`] | how a host cuts a gather pass in row order |
 //! | [`runs`] | how a GPU's groups share out a gather pass of few columns |
+//! | [`strips`] | and one of more |
 //! | [`routes`] | the table of routes, each a composition of stages |
 //! | [`cost`] | the cost model |
 //! | [`planner`] | ranks the candidates and picks one |
@@ -38,6 +39,7 @@ pub mod rates;
 pub mod routes;
 pub mod runs;
 pub mod stage;
+pub mod strips;
 pub mod tuner;
 pub mod wisdom;
 

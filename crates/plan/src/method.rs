@@ -9,6 +9,7 @@ use crate::flags::FlagLayout;
 use crate::limits::{DeviceKind, Limits};
 use crate::routes::Infeasible;
 use crate::stage::{Direction, Stage, StageShape};
+use crate::{runs, strips};
 
 /// Who waits for whom in barrier-sync: everything within the scope is read before any of it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,6 +20,8 @@ pub enum Scope {
     Cluster(usize),
     /// All groups of the device hold one together.
     Grid,
+    /// So many groups, side by side, walk down a matrix together (slot gather).
+    Team(usize),
 }
 
 /// How a stage moves its data.
@@ -114,6 +117,7 @@ impl fmt::Display for Method {
             Method::BarrierSync { scope: Scope::Group } => write!(f, "barrier"),
             Method::BarrierSync { scope: Scope::Cluster(n) } => write!(f, "barrier/cluster {n}"),
             Method::BarrierSync { scope: Scope::Grid } => write!(f, "barrier/grid"),
+            Method::BarrierSync { scope: Scope::Team(n) } => write!(f, "barrier/team {n}"),
             Method::PttwacOnChip { flags } => write!(f, "pttwac/on-chip{}", layout(flags)),
             Method::PttwacGlobal { flags } => write!(f, "pttwac/global{}", layout(flags)),
             Method::PerCycle => write!(f, "p-ipt"),
@@ -176,8 +180,8 @@ fn on_units(
     limits: &Limits,
 ) -> Result<Vec<(Method, Launch)>, Infeasible> {
     let mut found = match shape {
-        StageShape::SlotGather { slots, direction, .. } => {
-            return Ok(vec![gather(slots, direction, elem_bytes, limits)?]);
+        StageShape::SlotGather { batch, slots, direction } => {
+            return gather(batch, slots, direction, elem_bytes, limits);
         }
         StageShape::Pad { padding, .. } => return pad(padding, elem_bytes, limits),
         StageShape::Elementary(e) => in_tiles(e, elem_bytes, limits),
@@ -347,11 +351,12 @@ pub fn slide_flags(blocks: usize) -> usize {
 
 /// The gather pass: a chunk on chip, and the rows that it reads across its end kept aside.
 fn gather(
+    batch: usize,
     slots: Slots,
     direction: Direction,
     elem_bytes: usize,
     limits: &Limits,
-) -> Result<(Method, Launch), Infeasible> {
+) -> Result<Vec<(Method, Launch)>, Infeasible> {
     let chunk_bytes = slots.longest_chunk() * slots.cols() * elem_bytes;
     let halo_bytes = (slots.slot() - 1) * slots.cols() * elem_bytes;
     let barrier = |scope| Method::BarrierSync { scope };
@@ -362,19 +367,23 @@ fn gather(
         let scratch_bytes = bands.scratch_bytes(&slots, elem_bytes);
         let launch = over(Bands::most_parts(&slots), 1, scratch_bytes, limits);
         let kept_bytes = Bands::kept_bytes(&slots, direction, elem_bytes, launch.groups);
-        return Ok((barrier(Scope::Group), Launch { kept_bytes, ..launch }));
+        return Ok(vec![(barrier(Scope::Group), Launch { kept_bytes, ..launch })]);
     }
     if limits.kind == DeviceKind::Host {
         // Every thread keeps the rows that follow its own run of chunks.
         let launch = over(slots.chunks(), 1, chunk_bytes, limits);
         let kept_bytes = launch.groups * halo_bytes;
-        return Ok((barrier(Scope::Group), Launch { kept_bytes, ..launch }));
+        return Ok(vec![(barrier(Scope::Group), Launch { kept_bytes, ..launch })]);
     }
-    let (need, have) = (chunk_bytes + halo_bytes, limits.gather_bytes());
-    if slots.order() == Order::Columns && need <= have {
-        // One chunk after another, each over the whole grid: only the first rows are kept.
-        let launch = over(limits.units, GRID_THREADS, need.div_ceil(limits.units), limits);
-        return Ok((barrier(Scope::Grid), Launch { kept_bytes: halo_bytes, ..launch }));
-    }
-    Err(Infeasible::OnChip { need, have })
+    let mut found: Vec<_> = runs::launches(&slots, elem_bytes, limits)
+        .into_iter()
+        .map(|launch| (barrier(Scope::Group), launch))
+        .collect();
+    found.extend(
+        strips::launches(&slots, batch, direction, elem_bytes, limits)
+            .into_iter()
+            .map(|(launch, strips)| (barrier(Scope::Team(strips.blocks)), launch)),
+    );
+    let (need, have) = (2 * chunk_bytes + halo_bytes, limits.gather_bytes());
+    if found.is_empty() { Err(Infeasible::OnChip { need, have }) } else { Ok(found) }
 }

@@ -16,7 +16,7 @@ pub struct Rates {
     pub start: f64,
     /// Seconds that each further thread of a host costs a stage.
     pub fork: f64,
-    /// Seconds that a chunk of the gather pass waits for all blocks of a GPU.
+    /// Seconds that all groups of a GPU take to wait for each other.
     pub wait: f64,
     /// Tile-pair swap of a square matrix, by bytes of an element.
     pub swap: Curve,
@@ -30,8 +30,13 @@ pub struct Rates {
     pub cluster: Curve,
     /// Barrier-sync over the whole grid, by bytes of an element.
     pub grid: Curve,
-    /// Slot gather, by bytes of a slot.
+    /// Slot gather on a host, by bytes of a slot.
     pub gather: Curve,
+    /// Slot gather of few columns by the groups of a GPU, by bytes of an element.
+    pub runs: Curve,
+    /// Slot gather of more columns by teams of groups of a GPU, by bytes of a group's part of a
+    /// chunk.
+    pub strips: Curve,
     /// Super-elements moved by PTTWAC with flags in memory, by bytes of a super-element.
     pub moves: Curve,
     /// Elements moved by PTTWAC with flags on chip, by bytes of an element.
@@ -53,6 +58,8 @@ impl Rates {
             self.cluster,
             self.grid,
             self.gather,
+            self.runs,
+            self.strips,
             self.moves,
             self.on_chip_moves,
             self.per_cycle,
@@ -107,6 +114,8 @@ pub const HOST: Rates = Rates {
     cluster: &[(1, 0.1)],
     grid: &[(1, 0.1)],
     gather: &[(16, 0.1), (64, 0.4), (128, 0.48), (256, 0.52), (512, 0.48), (1024, 0.32)],
+    runs: &[(1, 0.1)],
+    strips: &[(1, 0.1)],
     moves: &[
         (1, 0.002),
         (4, 0.006),
@@ -138,7 +147,8 @@ pub const HOST: Rates = Rates {
 /// | cluster, moves | `barrier.csv`; figure 4.20 in `docs/report/h200/figure-4.20.csv`, units of whole lines |
 /// | grid | `on_chip.csv`, less the start |
 /// | pad | `docs/report/h200/padding.csv`, rows of 20 to 48 KB; shorter ones not measured |
-/// | wait, gather | `slots.csv`: 2 µs a chunk make one curve of all, over the rows read that are a chunk's own |
+/// | runs | `slot_runs.csv` |
+/// | strips | `slots.csv` |
 pub const H200: Rates = Rates {
     copy: 4.2e12,
     start: 8.0e-6,
@@ -150,7 +160,9 @@ pub const H200: Rates = Rates {
     group: &[(1, 0.83), (2, 0.86), (4, 0.92), (8, 0.97), (16, 0.97)],
     cluster: &[(1, 0.5), (2, 0.62), (4, 0.78), (8, 0.80), (16, 0.82)],
     grid: &[(1, 0.57), (2, 0.70), (4, 0.73), (8, 0.87), (16, 0.90)],
-    gather: &[(64, 0.6), (128, 0.75), (256, 0.85), (512, 0.80), (1024, 0.67), (4096, 0.62)],
+    gather: &[(1, 0.1)],
+    runs: &[(1, 0.25), (2, 0.4), (4, 0.75), (16, 0.9)],
+    strips: &[(10_000, 0.45), (20_000, 0.64), (40_000, 0.88), (64_000, 0.90)],
     moves: &[
         (4, 0.02),
         (16, 0.10),
@@ -185,7 +197,9 @@ pub const K20: Rates = Rates {
     group: &[(1, 0.2), (4, 0.6)],
     cluster: &[(1, 0.2)],
     grid: &[(1, 0.2)],
-    gather: &[(64, 0.2), (256, 0.3)],
+    gather: &[(1, 0.1)],
+    runs: &[(1, 0.2)],
+    strips: &[(1, 0.2)],
     moves: &[(4, 0.01), (32, 0.076), (64, 0.15), (128, 0.29), (256, 0.42)],
     on_chip_moves: &[(1, 0.05), (4, 0.2)],
     per_cycle: &[(4, 0.002), (128, 0.04)],
@@ -217,6 +231,8 @@ mod tests {
                 rates.cluster,
                 rates.grid,
                 rates.gather,
+                rates.runs,
+                rates.strips,
                 rates.moves,
                 rates.on_chip_moves,
                 rates.per_cycle,

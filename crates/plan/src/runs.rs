@@ -1,6 +1,5 @@
 //! How the groups of a GPU share out a gather pass of aligned slots whose chunks each of them can hold
-//! (`kernels/slot_runs.cu`): every group walks down a run of chunks, three of them on chip. No plan has
-//! such a stage yet: `docs/gpu.md` says why.
+//! (`kernels/slot_runs.cu`): every group walks down a run of chunks, three of them on chip.
 
 use turntile_perm::{Order, Slots};
 

@@ -1,19 +1,20 @@
 //! The cases, table by table.
 
 use turntile_perm::{Elementary, Slots};
-use turntile_plan::{Direction, FlagLayout, Limits, Method, Scope, StageShape, runs};
+use turntile_plan::{Direction, FlagLayout, Limits, Method, Scope, StageShape, runs, strips};
 
 use crate::timing::{Case, What};
 
 type Table = (&'static str, fn() -> Vec<Case>);
 
-pub const ALL: [Table; 7] = [
+pub const ALL: [Table; 8] = [
     ("square", square),
     ("tiles", tiles),
     ("moves", moves),
     ("barrier", barrier),
     ("on_chip", on_chip),
     ("slots", slots),
+    ("slot_runs", slot_runs),
     ("words", words),
 ];
 
@@ -240,34 +241,68 @@ fn words() -> Vec<Case> {
     cases
 }
 
-/// The passes of aligned slots: chunks over the grid of several lengths, chunks that a block holds.
+/// The passes of aligned slots: strips of chunks by teams of blocks.
 fn slots() -> Vec<Case> {
+    let limits = Limits::h200();
+    let mut cases = Vec::new();
+    for (rows, cols, slot, chunk, word) in [
+        (16381, 20011, 64, 64, 4),
+        (16381, 20011, 64, 128, 4),
+        (16381, 20011, 128, 128, 4),
+        (20011, 16381, 128, 128, 4),
+        (30011, 30000, 64, 64, 4),
+        (40009, 10007, 32, 32, 4),
+        (40009, 10007, 64, 64, 4),
+        (40009, 10007, 64, 128, 4),
+        (40009, 10007, 128, 128, 4),
+        (40009, 10007, 128, 256, 4),
+        (7919, 3001, 64, 64, 4),
+        (7919, 3001, 64, 128, 4),
+        (100_003, 5003, 64, 64, 4),
+        (100_003, 5003, 64, 128, 4),
+        (100_003, 5003, 128, 128, 4),
+        (100_003, 5003, 256, 256, 4),
+        (400_009, 1021, 64, 64, 4),
+        (400_009, 1021, 64, 128, 4),
+        (4_000_037, 35, 64, 64, 4),
+        (1_000_003, 61, 64, 64, 4),
+        (1_000_003, 61, 64, 128, 4),
+        (1_000_003, 401, 64, 128, 4),
+        (40009, 20011, 256, 256, 1),
+        (40009, 20011, 256, 512, 1),
+        (40009, 20012, 256, 256, 1),
+        (20011, 20011, 128, 128, 2),
+        (20011, 20011, 128, 256, 2),
+        (20011, 20012, 128, 128, 2),
+        (20011, 10007, 32, 64, 8),
+        (10007, 9973, 16, 16, 16),
+        (10007, 9973, 16, 32, 16),
+        (10007, 9973, 16, 32, 12),
+    ] {
+        let slots = Slots::new(rows, cols, slot, chunk).expect("fits");
+        for direction in [Direction::Forward, Direction::Backward] {
+            for (launch, strips) in strips::launches(&slots, 1, direction, word, &limits) {
+                let gather = StageShape::SlotGather { batch: 1, slots, direction };
+                let scope = Scope::Team(strips.blocks);
+                let what = What::Method(Method::BarrierSync { scope });
+                let name = format!("gather {}x{}", strips.teams, strips.blocks);
+                cases.push(slot_case(&name, gather, word, what, launch.groups));
+            }
+        }
+        let moves = StageShape::SlotMove { batch: 1, slots, direction: Direction::Forward };
+        cases.push(slot_case("move", moves, word, GLOBAL, 1));
+    }
+    cases
+}
+
+fn slot_case(name: &str, shape: StageShape, word: usize, what: What, groups: usize) -> Case {
+    Case { name: name.to_owned(), shape, word, what, threads: 256, groups }
+}
+
+/// The gather pass of few columns: chunks that a block holds.
+fn slot_runs() -> Vec<Case> {
     let mut cases = Vec::new();
     let limits = Limits::h200();
-    let mut with = |name: &str, shape, word, method, groups| {
-        let what = What::Method(method);
-        cases.push(Case { name: name.to_owned(), shape, word, what, threads: 256, groups });
-    };
-    let shapes = [
-        (16381, 20011, 64, 2),
-        (16381, 20011, 64, 4),
-        (16381, 20011, 128, 2),
-        (16381, 20011, 32, 8),
-        (30011, 30000, 60, 2),
-        (100_003, 5003, 64, 16),
-        (100_003, 5003, 256, 4),
-        (40009, 1021, 512, 5),
-    ];
-    let barrier = |scope| Method::BarrierSync { scope };
-    for (rows, cols, slot, chunks) in shapes {
-        let Some(slots) = Slots::new(rows, cols, slot, slot * chunks) else { continue };
-        for direction in [Direction::Forward, Direction::Backward] {
-            let gather = StageShape::SlotGather { batch: 1, slots, direction };
-            with("gather", gather, 4, barrier(Scope::Grid), 1);
-            let moves = StageShape::SlotMove { batch: 1, slots, direction };
-            with("move", moves, 4, Method::PttwacGlobal { flags: FlagLayout::PACKED }, 1);
-        }
-    }
     for (rows, cols, word) in [
         (9_999_991, 7, 4),
         (9_999_991, 2, 4),
@@ -286,7 +321,7 @@ fn slots() -> Vec<Case> {
             };
             for direction in [Direction::Forward, Direction::Backward] {
                 let gather = StageShape::SlotGather { batch: 1, slots, direction };
-                with("gather by blocks", gather, word, barrier(Scope::Group), launch.groups);
+                cases.push(slot_case("gather by blocks", gather, word, GROUP, launch.groups));
             }
         }
     }

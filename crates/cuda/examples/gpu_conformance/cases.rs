@@ -60,7 +60,10 @@ impl Suite<'_> {
         let ran = run(&prepared, self.bench, address, bytes, &self.workspace);
         let mut got = vec![0; before.len()];
         let ended = self.bench.stream.synchronize();
-        self.data.index(0..before.len()).copy_to(&mut got).expect("fits");
+        if let Err(error) = self.data.index(0..before.len()).copy_to(&mut got) {
+            // No further case can be run.
+            panic!("{shape} w{elem} skew {skew} {what} {}: {error}", call.kernel());
+        }
         if ran.is_err() || ended.is_err() || got != after {
             self.failures += 1;
             if self.failures < 20 {
@@ -124,10 +127,43 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
             }
         }
     }
+    // Rows long enough to be moved by whole vectors, whatever the word, and chunks whose columns are whole words.
+    for (rows, cols, slot, chunk) in [
+        (97, 261, 4, 8),
+        (40, 401, 7, 7),
+        (64, 391, 16, 16),
+        (33, 513, 3, 9),
+        (200, 146, 12, 24),
+        (150, 130, 32, 32),
+        (300, 61, 32, 64),
+        (600, 45, 64, 128),
+        (700, 67, 128, 256),
+        (1200, 40, 256, 512),
+    ] {
+        let slots = Slots::new(rows, cols, slot, chunk).expect("fits");
+        for elem in [1, 2, 4, 8, 16, 12, 6] {
+            for batch in 1..=3 {
+                for direction in [Direction::Forward, Direction::Backward] {
+                    let shape = StageShape::SlotGather { batch, slots, direction };
+                    in_teams(&mut suite, shape, elem, cols);
+                }
+            }
+        }
+    }
     for (what, count) in &suite.runs {
         println!("  {count:8} {what}");
     }
     suite.failures
+}
+
+/// A gather by teams of one to three blocks, up to three of them.
+fn in_teams(suite: &mut Suite, shape: StageShape, elem: usize, cols: usize) {
+    for blocks in 1..=cols.min(3) {
+        let method = Method::BarrierSync { scope: Scope::Team(blocks) };
+        for teams in 1..=3 {
+            suite.method_by(shape, elem, method, teams * blocks);
+        }
+    }
 }
 
 fn shapes(suite: &mut Suite, rows: usize, cols: usize, elem: usize) {
@@ -198,10 +234,10 @@ fn shapes(suite: &mut Suite, rows: usize, cols: usize, elem: usize) {
         for direction in [Direction::Forward, Direction::Backward] {
             let batch = 1 + turn % 2;
             let shape = StageShape::SlotGather { batch, slots, direction };
-            suite.method(shape, elem, barrier(Scope::Grid));
             for runs in 1..=slots.chunks().min(3) {
                 suite.method_by(shape, elem, barrier(Scope::Group), runs);
             }
+            in_teams(suite, shape, elem, cols);
             let shape = StageShape::SlotMove { batch, slots, direction };
             for method in [Method::PttwacGlobal { flags }, Method::PerCycle] {
                 suite.method(shape, elem, method);

@@ -179,8 +179,21 @@ pub fn full_chip(bench: &mut Bench) -> usize {
         };
         failures += repeat(bench, work, e, elem, 50, &stage.to_string());
     }
-    for (rows, cols) in [(16381, 20011), (20011, 16381)] {
-        let problem = Problem::new(rows, cols, 4).expect("fits");
+    for (batch, rows, cols, elem) in [
+        (1, 16381, 20011, 4),
+        (1, 20011, 16381, 4),
+        (1, 30011, 30000, 4),
+        (1, 9_999_991, 7, 4),
+        (1, 61, 1_000_003, 4),
+        (1, 20011, 16382, 1),
+        (1, 16383, 20011, 1),
+        (1, 20011, 16382, 2),
+        (2, 10007, 9973, 2),
+        (2, 10007, 9973, 8),
+        (1, 7919, 3001, 16),
+        (3, 7919, 3001, 12),
+    ] {
+        let problem = Problem::with_batch(batch, rows, cols, elem).expect("fits");
         let planner = Planner::new(bench.gpu.limits().clone());
         for plan in planner.survey(&problem).candidates {
             if plan.route.contains("slot") {

@@ -1,10 +1,10 @@
 //! The gather pass of aligned slots.
 
 use turntile_perm::{Order, Slots};
+use turntile_plan::strips::{self, Strips};
 use turntile_plan::{Direction, runs};
 
 use super::moves::slot_map;
-use super::wide::Room;
 use super::{At, field, groups, shared};
 use crate::call::{Call, Workspace, widest_word};
 use crate::error::Infeasible;
@@ -60,35 +60,23 @@ pub fn by_runs(
     })
 }
 
-/// Threads of a block of the gather pass over the grid.
-const GATHER_THREADS: u32 = 1024;
-/// Shared memory of a column's run; see `kernels/slot_gather.cu`.
-const RUN_BYTES: usize = 16;
-
-/// Chunk after chunk, the grid together.
-pub fn by_chunks(
+/// A team of `blocks` blocks for each run, `count` blocks in all.
+pub fn by_teams(
     batch: usize,
     slots: Slots,
     direction: Direction,
+    (count, blocks): (usize, usize),
     at: At,
 ) -> Result<Call, Infeasible> {
     check(&slots, at)?;
     let word = widest_word(&[at.elem_bytes, at.alignment]);
-    let room = Room {
-        blocks: at.device.units,
-        shared_bytes: at.device.shared_bytes,
-        column_bytes: RUN_BYTES,
-        granules_held: 0,
-        granule: word,
-        row_step: 1,
-        col_step: 1,
-    };
-    let extended = slots.longest_chunk() + slots.slot() - 1;
-    let split = room.split(extended, slots.cols(), at.elem_bytes).ok_or(Infeasible::OnChip {
-        need: extended * slots.cols() * at.elem_bytes,
-        have: room.blocks * room.shared_bytes,
+    let teams = (count / blocks.max(1)).max(1);
+    let have = at.device.shared_bytes;
+    let fit = |blocks| Strips::new(&slots, batch, (at.elem_bytes, word), (teams, blocks), have);
+    let strips = fit(blocks).ok_or(Infeasible::OnChip {
+        need: (2 * slots.chunk() + slots.slot()) * slots.cols().div_ceil(blocks) * at.elem_bytes,
+        have,
     })?;
-    let kept = (slots.slot() - 1) * slots.cols() * at.elem_bytes;
     Ok(Call {
         family: Family::SlotGather,
         word,
@@ -96,20 +84,26 @@ pub fn by_chunks(
             Direction::Forward => "slot_gather",
             Direction::Backward => "slot_scatter",
         },
-        groups: groups(split.down * split.across)?,
-        threads: GATHER_THREADS,
-        shared_bytes: (split.block_cols * RUN_BYTES + split.shared_rows * split.pitch) as u32,
+        groups: groups(strips.teams * blocks)?,
+        threads: strips::THREADS as u32,
+        shared_bytes: shared(strips.on_chip_bytes(), at.device)?,
         cooperative: true,
         cluster: 1,
         params: slot_map(Params::new().u64(0), batch, slots, direction, at.elem_bytes, false)
             .u64(batch as u64)
             .u64((slots.len() * at.elem_bytes) as u64)
-            .u64(slots.chunks() as u64)
-            .u32(field(split.block_rows)?)
-            .u32(field(split.block_cols)?)
-            .u32(field(split.across)?)
-            .u32(field(split.pitch)?)
+            .u64(Strips::run_bytes(&slots, at.elem_bytes, direction) as u64)
+            .u32(field(strips.runs)?)
+            .u32(field(strips.teams)?)
+            .u32(field(blocks)?)
+            .u32(field(strips.cols)?)
+            .u32(field(strips.depth)?)
+            .u32(field(strips.readers(&slots, word, direction))?)
+            .u32(field(strips.ring_rows)?)
+            .u32(field(strips.lines.pitch)?)
+            .u32(strips.lines.band)
+            .u32(field(strips.lines.granule)?)
             .div32(field(at.elem_bytes / word)?),
-        workspace: Workspace::Kept(kept),
+        workspace: Workspace::Kept(strips.kept_bytes(&slots, at.elem_bytes, direction)),
     })
 }

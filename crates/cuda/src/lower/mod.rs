@@ -5,7 +5,7 @@
 //! | square, tile-swap | `tiles`: `square_swap_*` |
 //! | 010!, 0210!, any that fits a block, barrier | `tiles`, `barrier` (baseline: `barrier_registers_*`) |
 //! | 010!, barrier over a cluster or the grid | `cluster_barrier`, `grid_barrier` |
-//! | slot gather, chunks by blocks; by the grid | `slot_runs`; `slot_gather` |
+//! | slot gather, a block a run; a team a run | `slot_runs`; `slot_gather` |
 //! | PTTWAC, flags in memory; fused tiles | `moves`, `moves_shared` (baseline: `moves_block`) |
 //! | PTTWAC, flags on chip | `moves_on_chip` |
 //! | P-IPT | `per_cycle` |
@@ -68,8 +68,11 @@ pub fn lower(
         }
         (
             StageShape::SlotGather { batch, slots, direction },
-            Method::BarrierSync { scope: Scope::Grid },
-        ) => gather::by_chunks(batch, slots, direction, at),
+            Method::BarrierSync { scope: Scope::Team(blocks) },
+        ) => {
+            let count = stage.launch.groups;
+            gather::by_teams(batch, slots, direction, (count, blocks), at)
+        }
         (
             StageShape::SlotGather { batch, slots, direction },
             Method::BarrierSync { scope: Scope::Group },

@@ -15,33 +15,31 @@ const GRID_REGISTERS: usize = 88;
 
 /// A matrix cut into `down x across` rectangles, a block each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Split {
-    pub down: usize,
-    pub across: usize,
-    pub block_rows: usize,
-    pub block_cols: usize,
-    pub pitch: usize,
-    pub shared_rows: usize,
+struct Split {
+    down: usize,
+    across: usize,
+    block_rows: usize,
+    block_cols: usize,
+    pitch: usize,
+    shared_rows: usize,
 }
 
 /// What the rectangles of a split must fit.
-pub(super) struct Room {
+struct Room {
     /// Blocks at most, or exactly for a cluster.
-    pub blocks: usize,
-    pub shared_bytes: usize,
-    /// Bytes of shared memory that each column of a rectangle takes besides.
-    pub column_bytes: usize,
+    blocks: usize,
+    shared_bytes: usize,
     /// Granules that the registers of a block hold.
-    pub granules_held: usize,
-    pub granule: usize,
+    granules_held: usize,
+    granule: usize,
     /// Rectangles begin at multiples of so many rows and columns.
-    pub row_step: usize,
-    pub col_step: usize,
+    row_step: usize,
+    col_step: usize,
 }
 
 impl Room {
     /// The split that moves fewest bytes, each run of a row or a column counted as 64 bytes more.
-    pub fn split(&self, rows: usize, cols: usize, word: usize) -> Option<Split> {
+    fn split(&self, rows: usize, cols: usize, word: usize) -> Option<Split> {
         (1..=self.blocks).filter_map(|down| self.rectangles(rows, cols, word, down)).min_by_key(
             |s| 2 * s.block_rows * s.block_cols * word + 64 * (s.block_rows + s.block_cols),
         )
@@ -52,8 +50,7 @@ impl Room {
         let block_rows = rows.div_ceil(down).next_multiple_of(self.row_step);
         let block_cols = cols.div_ceil(across).next_multiple_of(self.col_step);
         let pitch = pitch(block_cols * word, self.granule);
-        let room = self.shared_bytes.checked_sub(block_cols * self.column_bytes)?;
-        let most = (room / pitch) / self.row_step * self.row_step;
+        let most = (self.shared_bytes / pitch) / self.row_step * self.row_step;
         let shared_rows = block_rows.min(most);
         let rest = block_rows - shared_rows;
         let granules = rest * (block_cols * word).div_ceil(self.granule);
@@ -88,7 +85,6 @@ fn rectangles(
     let room = Room {
         blocks,
         shared_bytes: at.device.shared_bytes,
-        column_bytes: 0,
         granules_held: threads * registers * 4 / granule,
         granule,
         row_step: step(wide_stores),

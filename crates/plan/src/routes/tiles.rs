@@ -3,8 +3,9 @@
 use turntile_perm::divisors::divisors;
 
 use super::{Ask, Infeasible, something_moves};
-use crate::limits::Limits;
+use crate::limits::{DeviceKind, Limits};
 use crate::problem::Problem;
+use crate::runs;
 
 /// The sides of a route's tile; what they are is the route's to say.
 #[derive(
@@ -134,6 +135,9 @@ fn thesis(tiles: Vec<Tile>, problem: &Problem, limits: &Limits) -> Result<Vec<Ti
 /// Longest slot worth trying: moves are as fast as a copy from here on.
 const LONGEST_SLOT_BYTES: usize = 4096;
 
+/// Longest slot of a chunk that a group of a GPU holds: longer ones move no faster by much (`moves.csv`).
+const GROUP_SLOT_BYTES: usize = 512;
+
 /// Slots of a power of two of elements (every length for sides up to 64; a single element would be
 /// the one-stage route), and chunks of one slot's rows up to what fits.
 pub(super) fn slot_tiles(ask: &Ask) -> Result<Vec<Tile>, Infeasible> {
@@ -157,10 +161,24 @@ pub(super) fn slot_tiles(ask: &Ask) -> Result<Vec<Tile>, Infeasible> {
             .take_while(move |&chunk| chunk < most);
         // The halo is read besides the chunk: leave it room.
         let roomy = most.saturating_sub(2 * slot).max(slot);
+        // A chunk that a group of a GPU holds with two more.
+        let group = match limits.kind {
+            DeviceKind::Host => 0,
+            DeviceKind::Gpu if slot * problem.elem_bytes() > GROUP_SLOT_BYTES => 0,
+            DeviceKind::Gpu => {
+                let short = problem.rows().min(problem.cols());
+                let most = runs::chunk_slots(slot, short, problem.elem_bytes(), limits);
+                most.min(long / slot) * slot
+            }
+        };
         let mut chunks: Vec<usize> = match rule {
             TileRule::Exhaustive => doubled.chain([roomy, most]).collect(),
+            _ if limits.kind == DeviceKind::Gpu => {
+                [1, 2].map(|k| (k * slot).min(long / slot * slot)).to_vec()
+            }
             TileRule::CostModel | TileRule::Thesis => vec![slot, roomy],
         };
+        chunks.extend(Some(group).filter(|&chunk| chunk > slot));
         chunks.sort_unstable();
         chunks.dedup();
         chunks.into_iter().map(move |chunk| Tile { m: slot, n: chunk })

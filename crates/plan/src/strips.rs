@@ -1,0 +1,245 @@
+//! How the groups of a GPU share out a gather pass of aligned slots (`kernels/slot_gather.cu`): teams of
+//! groups side by side walk down runs of chunks, every group with its strip of columns.
+
+use turntile_perm::{Order, Slots};
+
+use crate::limits::Limits;
+use crate::method::Launch;
+use crate::stage::Direction;
+
+/// Threads of a group.
+pub const THREADS: usize = 1024;
+/// Bytes from one team's count to the next.
+const COUNT_BYTES: usize = 128;
+/// Rows of a strip from so many bytes on are moved by 16: shorter ones lose too much room to alignment.
+const VECTOR_ROW_BYTES: usize = 128;
+/// Shared memory of the barriers between the warps of a group.
+const SIGNAL_BYTES: usize = 192;
+/// Rows of the ring are a multiple of this, so that rows lie in their granules alike each time round.
+const ROUND: usize = 16;
+
+/// How rows lie on chip: `pitch` bytes apart and `granule` more after every `2^band` of them, each at the place
+/// within a granule that it has in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lines {
+    /// Bytes moved at a time.
+    pub granule: usize,
+    /// Bytes between rows.
+    pub pitch: usize,
+    /// Logarithm of the rows of a band.
+    pub band: u32,
+}
+
+/// A band longer than any ring: the shift takes every number of a row to zero.
+const NO_BAND: u32 = 31;
+
+impl Lines {
+    /// For `bytes` of every row of `row_bytes`, so that lanes that read down a column, four bytes of it each, meet a bank
+    /// as rarely as can be: never twice where their rows differ in their places within 16 bytes or granules are banks.
+    fn new(row_bytes: usize, bytes: usize, word: usize) -> Self {
+        // Rows of a lane, and rows until places within a granule repeat.
+        let pack = (4 / word).max(1);
+        let (granule, repeat) = match word {
+            16 => (16, 1),
+            _ if bytes >= VECTOR_ROW_BYTES => (16, 16 >> row_bytes.trailing_zeros().min(4)),
+            _ => (word.max(4), 1),
+        };
+        let granules = (bytes + granule - word).div_ceil(granule);
+        match repeat.max(pack) {
+            1 => Lines { granule, pitch: (granules | 1) * granule, band: NO_BAND },
+            rows => Lines { granule, pitch: granules * granule, band: rows.ilog2() },
+        }
+    }
+}
+
+/// Teams of groups and what each group holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Strips {
+    /// Teams.
+    pub teams: usize,
+    /// Groups of a team, side by side.
+    pub blocks: usize,
+    /// Runs of a matrix, each for a team.
+    pub runs: usize,
+    /// Columns of a strip.
+    pub cols: usize,
+    /// Chunks on chip.
+    pub depth: usize,
+    /// Their rows and those after them.
+    pub ring_rows: usize,
+    /// How they lie.
+    pub lines: Lines,
+}
+
+impl Strips {
+    /// `teams` teams, or somewhat fewer, of `blocks` groups on `batch` matrices of elements of `elem_bytes` bytes
+    /// moved by words of `word` bytes; `None` where two chunks are more than `group_bytes` on chip.
+    pub fn new(
+        slots: &Slots,
+        batch: usize,
+        (elem_bytes, word): (usize, usize),
+        (teams, blocks): (usize, usize),
+        group_bytes: usize,
+    ) -> Option<Strips> {
+        let runs = (teams / batch.max(1)).clamp(1, slots.chunks());
+        let teams = if teams > batch { runs * batch } else { teams };
+        let cols = slots.cols().div_ceil(blocks);
+        let lines = Lines::new(slots.cols() * elem_bytes, cols * elem_bytes, word);
+        DEPTHS
+            .map(|depth| {
+                let ring_rows = (depth * slots.chunk() + slots.slot() - 1).next_multiple_of(ROUND);
+                Strips { teams, blocks, runs, cols, depth, ring_rows, lines }
+            })
+            .into_iter()
+            .find(|strips| strips.on_chip_bytes() + SIGNAL_BYTES <= group_bytes)
+    }
+
+    /// On-chip bytes of a group: the table of its columns and the ring.
+    pub fn on_chip_bytes(&self) -> usize {
+        let Lines { granule, pitch, band } = self.lines;
+        let table = (4 * (self.cols + 1)).next_multiple_of(16);
+        table + self.ring_rows * pitch + (self.ring_rows >> band) * granule
+    }
+
+    /// Warps of a group that read `slots`; one waits, and the others of 32 write. Those that move single words need more
+    /// turns than those that move rows.
+    ///
+    /// With 8, 12, 16, 20 and 24 of them, % of copy on an H200 (16381x20011 floats, chunks of 64 rows; 40009x10007, of
+    /// 128; 16381x20011, of 128, two of them on chip; 20011x20011 words of 2 bytes and 40009x20011 of 1):
+    ///
+    /// | | floats, 64 | floats, 128 | two on chip | 2 bytes | 1 byte |
+    /// |---|---|---|---|---|---|
+    /// | forward | 70 80 84 81 71 | 72 81 78 77 78 | 78 69 71 73 | 63 71 68 63 54 | 46 52 53 50 44 |
+    /// | backward | 72 78 77 70 59 | 74 76 72 66 52 | 75 75 75 70 | 25 33 39 46 50 | 24 31 36 35 24 |
+    pub fn readers(&self, slots: &Slots, word: usize, direction: Direction) -> usize {
+        match (direction, word) {
+            (Direction::Forward, _) if self.depth == 2 => 8,
+            (Direction::Forward, _) if slots.chunk() <= 64 => 16,
+            (Direction::Forward, _) => 12,
+            (Direction::Backward, 1) => 16,
+            (Direction::Backward, 2) => 20,
+            (Direction::Backward, _) => 12,
+        }
+    }
+
+    /// Bytes in memory that are kept for a run: forward the `slot - 1` rows after the run before, with room to
+    /// lie within 16 bytes as they did.
+    pub fn run_bytes(slots: &Slots, elem_bytes: usize, direction: Direction) -> usize {
+        let rows = match direction {
+            Direction::Forward => slots.slot() - 1,
+            Direction::Backward => 0,
+        };
+        (rows * slots.cols()).saturating_mul(elem_bytes).saturating_add(16).next_multiple_of(16)
+    }
+
+    /// Workspace: what is kept for every run, and the teams' counts.
+    pub fn kept_bytes(&self, slots: &Slots, elem_bytes: usize, direction: Direction) -> usize {
+        let run = Strips::run_bytes(slots, elem_bytes, direction);
+        self.teams.saturating_mul(COUNT_BYTES.saturating_add(run))
+    }
+}
+
+/// Chunks on chip, best first: with two, waiting for the team shows (100003x5003 floats, forward: 66-74% of
+/// copy, with three 84, with four 88).
+const DEPTHS: [usize; 3] = [4, 3, 2];
+
+/// Launches that fill the device, with as many teams as can hold three chunks (or, where not even a team of all groups
+/// can, two), and with half as many, down to one: fewer keep fewer rows and have narrower strips.
+pub fn launches(
+    slots: &Slots,
+    batch: usize,
+    direction: Direction,
+    elem_bytes: usize,
+    limits: &Limits,
+) -> Vec<(Launch, Strips)> {
+    if !limits.grid_barrier || slots.order() == Order::Rows {
+        return Vec::new();
+    }
+    let word = (elem_bytes & elem_bytes.wrapping_neg()).min(16);
+    let with = |teams: usize, blocks: usize| {
+        Strips::new(slots, batch, (elem_bytes, word), (teams, blocks), limits.group_bytes)
+    };
+    let least = |depth: usize| {
+        (1..=limits.units).find(|&blocks| with(1, blocks).is_some_and(|s| s.depth >= depth))
+    };
+    let Some(least) = least(3).or_else(|| least(2)) else {
+        return Vec::new();
+    };
+    let most = (limits.units / least).min(slots.chunks().saturating_mul(batch)).max(1);
+    std::iter::successors(Some(most), |teams| Some(teams / 2).filter(|&teams| teams > 0))
+        .filter_map(|teams| {
+            // A strip of at least a column for every group.
+            let blocks = (limits.units / teams).min(slots.cols());
+            let strips = with(teams, blocks)?;
+            let launch = Launch {
+                groups: strips.teams * strips.blocks,
+                threads: THREADS.min(limits.group_threads),
+                lanes: 1,
+                on_chip_bytes: strips.on_chip_bytes(),
+                flag_words: 0,
+                kept_bytes: strips.kept_bytes(slots, elem_bytes, direction),
+            };
+            Some((launch, strips))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launches_fit_the_device() {
+        let limits = Limits::h200();
+        for (rows, cols) in [(16381, 20011), (30011, 30000), (7919, 3001), (400_009, 61), (500, 3)]
+        {
+            for (elem_bytes, batch) in [(1, 1), (2, 7), (4, 1), (12, 500), (16, 3)] {
+                for (slot, chunk) in [(2, 2), (16, 32), (64, 64), (64, 128)] {
+                    let slots = Slots::new(rows, cols, slot, chunk).unwrap();
+                    for direction in [Direction::Forward, Direction::Backward] {
+                        let found = launches(&slots, batch, direction, elem_bytes, &limits);
+                        assert!(!found.is_empty() || elem_bytes * chunk >= 512, "{slots:?}");
+                        for (launch, strips) in found {
+                            assert!(launch.groups <= limits.units);
+                            assert!(launch.on_chip_bytes + SIGNAL_BYTES <= limits.group_bytes);
+                            assert!(strips.cols * strips.blocks >= cols);
+                            assert!(strips.teams == 1 || strips.teams.is_multiple_of(strips.runs));
+                            // The last chunk and the rows after it.
+                            assert!(strips.ring_rows >= slots.longest_chunk() + slot - 1);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn columns_meet_few_banks_twice() {
+        // Lanes of a warp read 4 bytes each of a column; with rows of an odd number of words no two meet.
+        for (word, cols, most) in [
+            (4, 601, 1),
+            (4, 602, 2),
+            (4, 604, 4),
+            (2, 601, 1),
+            (2, 608, 4),
+            (1, 601, 1),
+            (1, 608, 4),
+        ] {
+            let lines = Lines::new(cols * word, cols * word, word);
+            let bank = |lane: usize| {
+                let r = lane * (4 / word);
+                let row = r * lines.pitch + (r >> lines.band) * lines.granule;
+                (row + r * cols * word % 16) / 4 % 32
+            };
+            let mut turns = [0; 32];
+            (0..32).for_each(|lane| turns[bank(lane)] += 1);
+            assert_eq!(turns.into_iter().max(), Some(most), "{cols} words of {word}: {lines:?}");
+        }
+    }
+
+    #[test]
+    fn a_gpu_without_a_grid_barrier_has_none() {
+        let slots = Slots::new(1009, 997, 64, 64).unwrap();
+        assert!(launches(&slots, 1, Direction::Forward, 4, &Limits::k20()).is_empty());
+    }
+}

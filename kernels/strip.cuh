@@ -1,0 +1,296 @@
+// A block's strip of columns of the gather pass: rows of a matrix in memory, a ring of them on chip, and slots in memory.
+#pragma once
+#include "region.cuh"
+
+#ifndef WORD
+#define WORD 4
+#endif
+
+struct GatherArgs {
+    char *data, *kept;
+    SlotMap<u64> slots;         // the index maps; its byte fields are not used
+    u64 batch, matrix_bytes, kept_bytes; // of a run, room for alignment included
+    u32 runs, teams, blocks;    // of a matrix; of the grid; of a team
+    u32 block_cols;
+    u32 depth, readers;         // chunks on chip; warps that read
+    // On chip, rows lie `pitch` bytes apart and `granule` bytes more after every 2^band of them, each at the
+    // place within a granule that it has in memory, so that whole granules are moved. A multiple of 16 rows.
+    u32 ring_rows, pitch, band, granule;
+    Divisor<u32> grain;         // words of an element
+};
+
+using W = Word<WORD>;
+
+// A word to the chip, or from it.
+template <bool Load> static __device__ __forceinline__ void move(char *held, char *place) {
+    if constexpr (!Load)
+        *(W *)place = *(const W *)held;
+    else if constexpr (WORD >= 4)
+        copy_async<WORD>(held, place);
+    else
+        *(W *)held = *(const W *)place;
+}
+
+struct Strip {
+    const GatherArgs &a;
+    const u32 *leads; // of every column and the next one, rows of a chunk before its first slot
+    char *ring;
+    u32 ring_bytes;
+    u32 c0, cols;
+    char *matrix;
+    u64 first, chunks;  // of the run
+    u64 end_row;        // the row after the run, from which on they are kept
+    char *kept;
+    u32 thread, threads; // of those that read, or of those that write
+
+    __device__ u32 element_bytes() const { return a.grain.divisor * WORD; }
+    __device__ u32 stride() const { return u32(a.slots.cols) * element_bytes(); }
+    __device__ char *row(u64 i) const { return matrix + i * stride() + c0 * element_bytes(); }
+    __device__ bool is_last(u64 n) const { return first + n == a.slots.last_chunk; }
+    __device__ u32 rows_of(u64 n) const { return u32(is_last(n) ? a.slots.last_rows : a.slots.chunk); }
+    // Place in the ring of the first row of chunk n of the run.
+    __device__ u32 place_of(u64 n) const { return u32(n * a.slots.chunk % a.ring_rows); }
+    __device__ u32 wrapped(u32 p) const { return p >= a.ring_rows ? p - a.ring_rows : p; }
+    // Where on chip row p of the ring lies, or would, past its end.
+    __device__ char *line(u32 p) const { return ring + p * a.pitch + (p >> a.band) * a.granule; }
+
+    // `count` rows of `bytes` bytes from `place` in memory and row p of the ring on, in granules of G bytes. What lies
+    // before a row belongs to the matrix, unless the row is its `first`.
+    template <int G, bool Load>
+    __device__ void move_rows(char *place, u32 bytes, u32 p, u32 count, bool first) const {
+        const u32 granules = (bytes + 2 * G - WORD - 1) / G;
+        const u32 step_r = threads / granules, step_v = threads % granules;
+        u32 r = thread / granules, v = thread % granules;
+        while (r < count) {
+            char *row = place + u64(r) * stride();
+            char *on_chip = line(wrapped(p + r)) + v * G;
+            const i32 at = i32(v * G) - i32(u32(u64(row)) % G);
+            if (!Load) {
+                if (at >= 0 && at + G <= i32(bytes)) *(Word<G> *)(row + at) = *(const Word<G> *)on_chip;
+            } else if (first && r == 0 && at < 0) {
+                for (i32 b = 0; b < min(at + G, i32(bytes)); b += WORD) *(W *)(on_chip - at + b) = *(const W *)(row + b);
+            } else if (at < i32(bytes)) {
+                copy_async_part<G>(on_chip, row + at, u32(min(G, i32(bytes) - at)));
+            }
+            r += step_r, v += step_v;
+            if (v >= granules) v -= granules, r++;
+        }
+        if (Load || G == WORD) return;
+        // The words before the first whole granule and after the last.
+        constexpr u32 kMost = G / WORD - 1;
+        for (u32 e = thread; e < 2 * kMost * count; e += threads) {
+            const u32 r = e / (2 * kMost), k = e % (2 * kMost);
+            char *row = place + u64(r) * stride();
+            const u32 skew = u32(u64(row)) % G, head = min(bytes, (G - skew) % G), tail = (bytes - head) % G;
+            const u32 b = k < kMost ? k * WORD : bytes - tail + (k - kMost) * WORD;
+            if (b < (k < kMost ? head : bytes)) *(W *)(row + b) = *(const W *)(line(wrapped(p + r)) + skew + b);
+        }
+    }
+    template <bool Load> __device__ void move_rows(char *place, u32 width, u32 p, u32 count, bool first) const {
+        const u32 bytes = width * element_bytes();
+        if (bytes == 0) return;
+        if (a.granule == 16)
+            move_rows<16, Load>(place, bytes, p, count, first);
+        else
+            move_rows<WORD < 4 ? 4 : WORD, Load>(place, bytes, p, count, first);
+    }
+
+    // The slots of chunk n of the run, a warp a column.
+    template <bool Load> __device__ void move_slots(u64 n) const {
+        const u32 lane = thread % kWarp, warps = threads / kWarp, grain = a.grain.divisor, unit = element_bytes();
+        const u32 rows = rows_of(n), p = place_of(n);
+        const bool last = is_last(n);
+        char *memory = row((first + n) * a.slots.chunk) - c0 * unit;
+        const u32 top = u32(u64(memory)) + c0 * unit;
+        constexpr u32 kPack = WORD < 4 ? 4 / WORD : 1;
+        if (!last && grain == 1 && (WORD >= 4 || u64(memory) % 4 == 0)) switch (rows) {
+            case 32 * kPack: return move_whole_columns<1, Load>(memory, p, top);
+            case 64 * kPack: return move_whole_columns<2, Load>(memory, p, top);
+            case 128 * kPack: return move_whole_columns<4, Load>(memory, p, top);
+        }
+        char *place = memory + u64(c0 + thread / kWarp) * rows * unit;
+        u32 next = leads[min(thread / kWarp, cols)];
+        for (u32 c = thread / kWarp; c < cols; c += warps) {
+            const u32 lo = next;
+            next = leads[min(c + warps, cols)];
+            // Of the last chunk's columns the slots begin with the first row that has one, and run on into the next
+            // column; backward, those rows are the run's that begins with them.
+            const u32 count = !last ? rows : Load ? rows - lo : rows + leads[c + 1] - lo;
+            char *slots = place + (last ? lo * unit : 0);
+            if (grain == 1) {
+                move_column<WORD, Load>(slots, lo, count, p, top, c);
+            } else {
+                for (u32 w = lane; w < count * grain; w += kWarp) {
+                    const u32 k = a.grain.div(w), r = lo + k;
+                    move<Load>(held(p, r, top) + (c * grain + w - k * grain) * WORD, slots + w * WORD);
+                }
+            }
+            place += warps * rows * unit;
+        }
+    }
+    // The same for S * 32 words of 4 bytes or more a column: little beside the moves themselves, which are as many
+    // instructions as can be issued.
+    template <u32 S, bool Load> __device__ void move_whole_columns(char *memory, u32 p, u32 top) const {
+        constexpr u32 P = WORD < 4 ? 4 / WORD : 1, kRows = S * kWarp * P;
+        using Moved = Word<P * WORD>;
+        const u32 lane = thread % kWarp, warps = threads / kWarp, begin = thread / kWarp;
+        const u32 step = P * kWarp * a.pitch + (P * kWarp >> a.band) * a.granule, mask = a.granule - 1;
+        const u32 row_bytes = stride(), low = top + lane * P * row_bytes;
+        char *to = memory + (u64(c0 + begin) * kRows + lane * P) * WORD, *column = ring + begin * WORD;
+        const u64 next_columns = u64(warps) * kRows * WORD;
+        for (u32 c = begin; c < cols; c += warps) {
+            const u32 lo = leads[c], q = wrapped(p + lo + lane * P);
+            // Rows q, q + 1, .. of the ring.
+            u32 on_chip[P];
+#pragma unroll
+            for (u32 k = 0; k < P; k++)
+                on_chip[k] = (q + k) * a.pitch + (q + k >> a.band) * a.granule + ((low + (lo + k) * row_bytes) & mask);
+            Moved x[S];
+            if constexpr (Load && P > 1) {
+#pragma unroll
+                for (u32 j = 0; j < S; j++) x[j] = *(const Moved *)(to + j * kWarp * 4);
+            }
+            const bool ends = wrapped(p + lo) + kRows > a.ring_rows;
+            u32 r = q;
+#pragma unroll
+            for (u32 j = 0; j < S; j++) {
+                if constexpr (P == 1) {
+                    if constexpr (Load)
+                        copy_async<WORD>(column + on_chip[0], to + j * kWarp * WORD);
+                    else
+                        x[j] = *(const W *)(column + on_chip[0]);
+                } else {
+                    if (!Load) x[j] = 0;
+#pragma unroll
+                    for (u32 k = 0; k < P; k++) {
+                        W *held = (W *)(column + on_chip[k] - (ends && r + k >= a.ring_rows ? ring_bytes : 0));
+                        if (Load)
+                            *held = W(x[j] >> (8 * WORD * k));
+                        else
+                            x[j] |= u32(*held) << (8 * WORD * k);
+                    }
+                }
+#pragma unroll
+                for (u32 k = 0; k < P; k++) on_chip[k] += step;
+                if (ends) {
+                    r += P * kWarp;
+                    if (r >= a.ring_rows) {
+                        r -= a.ring_rows;
+#pragma unroll
+                        for (u32 k = 0; k < P; k++) on_chip[k] -= ring_bytes;
+                    }
+                }
+            }
+            if constexpr (!Load) {
+#pragma unroll
+                for (u32 j = 0; j < S; j++) *(Moved *)(to + j * kWarp * P * WORD) = x[j];
+            }
+            to += next_columns, column += warps * WORD;
+        }
+    }
+    // Where on chip the strip's row r lies, counted from a row at place p whose address is `top`.
+    __device__ char *held(u32 p, u32 r, u32 top) const {
+        return line(wrapped(p + r)) + ((top + r * stride()) & (a.granule - 1));
+    }
+
+    // `count` elements of column c, the first in row lo, to or from `slots`. Rows a multiple of 16 apart lie alike in
+    // their granules.
+    template <int B, bool Load>
+    __device__ void move_column(char *slots, u32 lo, u32 count, u32 p, u32 top, u32 c) const {
+        constexpr u32 P = B < 4 ? 4 / B : 1, kBatch = P == 1 ? (B == 4 ? 4 : 2) : Load ? 8 : 2;
+        using Moved = Word<P * B>;
+        const u32 lane = thread % kWarp;
+        // Narrow words: single ones up to the first whole 4 bytes and from the last.
+        const u32 head = P == 1 ? 0 : min(count, (0 - u32(u64(slots))) % 4 / B), packs = (count - head) / P;
+        const u32 step = P * kWarp * a.pitch + (P * kWarp >> a.band) * a.granule;
+        u32 r = lo + head + lane * P, q = wrapped(p + r);
+        char *on_chip = held(p, r, top) + c * B, *to = slots + (head + lane * P) * B;
+        u32 more[P];
+#pragma unroll
+        for (u32 k = 0; k < P; k++)
+            more[k] = u32(line(q + k) + ((top + (r + k) * stride()) & (a.granule - 1)) + c * B - on_chip);
+        for (u32 n = lane; n < packs; n += kBatch * kWarp) {
+            Moved x[kBatch];
+            if constexpr (Load && P > 1) {
+#pragma unroll
+                for (u32 j = 0; j < kBatch; j++)
+                    if (n + j * kWarp < packs) x[j] = *(const u32 *)(to + j * kWarp * 4);
+            }
+#pragma unroll
+            for (u32 j = 0; j < kBatch; j++) {
+                if (n + j * kWarp < packs) {
+                    if constexpr (P > 1) {
+                        // The ring may end within a pack.
+                        const u32 left = a.ring_rows - q;
+                        if (!Load) x[j] = 0;
+#pragma unroll
+                        for (u32 k = 0; k < P; k++) {
+                            char *at = on_chip + more[k] - (k < left ? 0 : ring_bytes);
+                            if (Load)
+                                *(Word<B> *)at = Word<B>(x[j] >> (8 * B * k));
+                            else
+                                x[j] |= u32(*(const Word<B> *)at) << (8 * B * k);
+                        }
+                    } else if constexpr (Load) {
+                        copy_async<B>(on_chip, to + j * kWarp * B);
+                    } else {
+                        x[j] = *(const Word<B> *)on_chip;
+                    }
+                }
+                q += P * kWarp, on_chip += step;
+                if (q >= a.ring_rows) q -= a.ring_rows, on_chip -= ring_bytes;
+            }
+            if constexpr (!Load) {
+#pragma unroll
+                for (u32 j = 0; j < kBatch; j++)
+                    if (n + j * kWarp < packs) *(Moved *)(to + j * kWarp * P * B) = x[j];
+            }
+            to += kBatch * kWarp * P * B;
+        }
+        if (P == 1) return;
+        const u32 end = head + packs * P;
+        if (lane < head) move<Load>(held(p, lo + lane, top) + c * B, slots + lane * B);
+        if (end + lane < count) move<Load>(held(p, lo + end + lane, top) + c * B, slots + (end + lane) * B);
+    }
+
+    // The first rows of the run, as far as they are of slots of the chunk before: the ends of one slot each.
+    __device__ void load_ends() const {
+        const SlotMap<u64> &s = a.slots;
+        const u32 lane = thread % kWarp, warps = threads / kWarp, grain = a.grain.divisor;
+        const u32 top = u32(u64(row(first * s.chunk)));
+        for (u32 c = thread / kWarp; c < cols; c += warps) {
+            const u32 lead = leads[c];
+            if (lead == 0) continue;
+            u64 number, place;
+            s.column(first, c0 + c, number, place);
+            const char *end = matrix + ((s.source(number - 1) + 1) * s.slot - lead) * element_bytes();
+            for (u32 w = lane; w < lead * grain; w += kWarp) {
+                const u32 r = grain == 1 ? w : a.grain.div(w);
+                *(W *)(held(0, r, top) + (c * grain + w - r * grain) * WORD) = *(const W *)(end + w * WORD);
+            }
+        }
+    }
+
+    // What is read for chunk n of the run.
+    template <bool Backward> __device__ void load(u64 n) const {
+        if (Backward) {
+            move_slots<true>(n);
+            return;
+        }
+        const u32 more = u32(a.slots.slot) - 1, before = n == 0 ? 0 : more, count = rows_of(n) + more - before;
+        const u64 i = (first + n) * a.slots.chunk + before;
+        const u32 p = wrapped(place_of(n) + before), own = u32(min(u64(count), end_row - min(i, end_row)));
+        move_rows<true>(row(i), cols, p, own, i == 0 && c0 == 0);
+        if (own == count) return;
+        // Past the last row, the last column has no next one.
+        const bool none = cols > 0 && end_row == a.slots.rows && c0 + cols == a.slots.cols;
+        char *from = kept + (i + own - end_row) * stride() + c0 * element_bytes();
+        move_rows<true>(from, cols - none, wrapped(p + own), count - own, false);
+    }
+    template <bool Backward> __device__ void store(u64 n) const {
+        if (Backward)
+            move_rows<false>(row((first + n) * a.slots.chunk), cols, place_of(n), rows_of(n), false);
+        else
+            move_slots<false>(n);
+    }
+};
