@@ -5,7 +5,7 @@ use turntile_perm::{Elementary, Padding};
 
 use crate::limits::{DeviceKind, Limits};
 use crate::method::{Method, Scope};
-use crate::rates::{Rates, at};
+use crate::rates::{Curve, Rates, at};
 use crate::stage::{Direction, Stage, StageShape};
 use crate::strips::Strips;
 
@@ -26,9 +26,11 @@ pub fn seconds(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
     start + waits(stage, elem_bytes, limits) + 2.0 * bytes / speed
 }
 
-/// Seconds that the steps of rows take beside their bytes'.
+/// Seconds that a stage takes beside its start and its bytes': for all groups to wait, or for steps of rows.
 fn waits(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
     match stage.shape {
+        // Before anything is written and after everything: 64x48 floats in 14 µs instead of 6.
+        StageShape::SlotGather { .. } if limits.kind == DeviceKind::Gpu => 4.0 * limits.rates.wait,
         StageShape::Pad { padding, direction } => match stage.method {
             Method::Rows { least } => steps(padding, direction, least, elem_bytes, limits),
             _ => 0.0,
@@ -229,20 +231,37 @@ fn in_teams(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
     let most = slots.chunks().div_ceil(strips.runs) * (batch * strips.runs).div_ceil(strips.teams);
     let even = (batch * slots.chunks()) as f64 / (strips.teams * most) as f64;
     let row_bytes = (strips.cols * elem_bytes) as f64;
-    let shallow = if strips.depth == 2 { 0.9 } else { 1.0 };
-    // With columns of 512 bytes, and less.
-    let (whole, less) = match (word, direction) {
-        (1, Direction::Forward) => (0.77, 0.62),
-        (1, Direction::Backward) => (0.55, 0.42),
-        (2, Direction::Forward) => (0.92, 0.83),
-        (2, Direction::Backward) => (0.75, 0.57),
-        (_, Direction::Forward) => (1.0, 1.0),
-        (_, Direction::Backward) => (0.94, 0.94),
+    let shallow = match strips.depth {
+        1 => 0.5,
+        2 => 0.9,
+        _ => 1.0,
     };
-    let narrow = if slots.chunk() * elem_bytes < 512 { less } else { whole };
+    // The loads of short columns of narrow words are too few to wait for.
+    const FORWARD: Curve = &[(128, 0.6), (256, 0.85), (512, 1.0)];
+    const BACKWARD: Curve = &[(128, 0.45), (256, 0.77), (512, 1.0)];
+    let column_bytes = slots.chunk() * elem_bytes;
+    let narrow = match (word, direction) {
+        (1, Direction::Forward) => 0.77 * at(FORWARD, column_bytes),
+        (1, Direction::Backward) => 0.55 * at(BACKWARD, column_bytes),
+        (2, Direction::Forward) => 0.92 * at(FORWARD, column_bytes),
+        (2, Direction::Backward) => 0.75 * at(BACKWARD, column_bytes),
+        (_, Direction::Forward) => 1.0,
+        (_, Direction::Backward) => 0.94,
+    };
     let short = if slots.chunk() < limits.warp * (4 / word).max(1) { 0.65 } else { 1.0 };
+    // Rows moved by less than 16 bytes; rows that lie alike on chip, so that lanes meet the same banks.
+    let coarse = match (strips.lines.granule, direction) {
+        (16, _) => 1.0,
+        (_, Direction::Forward) => 0.65,
+        (_, Direction::Backward) => 0.85,
+    };
+    let alike = match (word, (slots.cols() * elem_bytes).is_multiple_of(16)) {
+        (1, true) => 0.8,
+        (2..=8, true) => 0.92,
+        _ => 1.0,
+    };
     let part = at(limits.rates.strips, slots.chunk() * strips.cols * elem_bytes);
-    even * part * narrow * shallow * short * row_bytes / (row_bytes + 32.0)
+    even * part * narrow * shallow * short * coarse * alike * row_bytes / (row_bytes + 32.0)
 }
 
 /// What rows that are no multiples of 4 bytes cost a barrier over the grid: 37-45% of copy for bytes and
@@ -252,7 +271,7 @@ fn narrow_on_chip(word: usize, bytes: usize, limits: &Limits) -> f64 {
     let registers = bytes > limits.units * limits.group_bytes / 5 * 4;
     match (word, registers) {
         (1, false) => 0.7,
-        (1, true) => 0.42,
+        (1, true) => 0.3,
         (_, false) => 0.8,
         (_, true) => 0.7,
     }

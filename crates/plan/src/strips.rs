@@ -73,7 +73,7 @@ pub struct Strips {
 
 impl Strips {
     /// `teams` teams, or somewhat fewer, of `blocks` groups on `batch` matrices of elements of `elem_bytes` bytes
-    /// moved by words of `word` bytes; `None` where two chunks are more than `group_bytes` on chip.
+    /// moved by words of `word` bytes; `None` where a chunk is more than `group_bytes` on chip.
     pub fn new(
         slots: &Slots,
         batch: usize,
@@ -87,7 +87,8 @@ impl Strips {
         let lines = Lines::new(slots.cols() * elem_bytes, cols * elem_bytes, word);
         DEPTHS
             .map(|depth| {
-                let ring_rows = (depth * slots.chunk() + slots.slot() - 1).next_multiple_of(ROUND);
+                let chunks = (depth * slots.chunk()).max(slots.longest_chunk());
+                let ring_rows = (chunks + slots.slot() - 1).next_multiple_of(ROUND);
                 Strips { teams, blocks, runs, cols, depth, ring_rows, lines }
             })
             .into_iter()
@@ -140,11 +141,11 @@ impl Strips {
 }
 
 /// Chunks on chip, best first: with two, waiting for the team shows (100003x5003 floats, forward: 66-74% of
-/// copy, with three 84, with four 88).
-const DEPTHS: [usize; 3] = [4, 3, 2];
+/// copy, with three 84, with four 88); with one, for the widest matrices, reading and writing take turns.
+const DEPTHS: [usize; 4] = [4, 3, 2, 1];
 
 /// Launches that fill the device, with as many teams as can hold three chunks (or, where not even a team of all groups
-/// can, two), and with half as many, down to one: fewer keep fewer rows and have narrower strips.
+/// can, two or one), and with half as many, down to one: fewer keep fewer rows and have narrower strips.
 pub fn launches(
     slots: &Slots,
     batch: usize,
@@ -159,10 +160,13 @@ pub fn launches(
     let with = |teams: usize, blocks: usize| {
         Strips::new(slots, batch, (elem_bytes, word), (teams, blocks), limits.group_bytes)
     };
+    // Narrower strips hold more chunks.
     let least = |depth: usize| {
-        (1..=limits.units).find(|&blocks| with(1, blocks).is_some_and(|s| s.depth >= depth))
+        let holds = |&blocks: &usize| with(1, blocks).is_some_and(|s| s.depth >= depth);
+        let fewer = partition_point(limits.units, |blocks| !holds(&blocks));
+        Some(fewer + 1).filter(|&blocks| blocks <= limits.units)
     };
-    let Some(least) = least(3).or_else(|| least(2)) else {
+    let Some(least) = [3, 2, 1].into_iter().find_map(least) else {
         return Vec::new();
     };
     let most = (limits.units / least).min(slots.chunks().saturating_mul(batch)).max(1);
@@ -182,6 +186,16 @@ pub fn launches(
             Some((launch, strips))
         })
         .collect()
+}
+
+/// How many of the numbers `1..=most` come before the first for which `before` does not hold.
+fn partition_point(most: usize, before: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, most);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if before(middle) { low = middle } else { high = middle - 1 }
+    }
+    low
 }
 
 #[cfg(test)]
