@@ -191,6 +191,8 @@ fn gpu_fraction(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
             plain * used * used * if vectors { 1.0 } else { 0.7 }
         }
         (Method::PttwacOnChip { .. }, _) => busy * plain,
+        // Tiles of tens of KB pass shared memory one at a time: 110-300 GB/s over whole plans (`thesis.csv`).
+        (Method::PttwacGlobal { .. }, StageShape::FusedTiles { .. }) => busy * plain.min(0.06),
         (Method::PttwacGlobal { .. }, shape) => {
             let short = if has_short_cycles(&shape) { 0.85 } else { 1.0 };
             busy * by_words(plain * whole_lines(unit_bytes), unit_bytes) * short
@@ -204,7 +206,7 @@ fn gpu_fraction(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
                 && shape.batch() * shape.instance_units() >= MANY_UNITS
                 && has_short_cycles(&shape) =>
         {
-            at(rates.moves, unit_bytes) * whole_lines(unit_bytes)
+            by_words(at(rates.moves, unit_bytes) * whole_lines(unit_bytes), unit_bytes)
         }
         _ => plain,
     }
