@@ -106,9 +106,7 @@ struct Strip {
         if (!last && grain == 1 && (WORD >= 4 || u64(memory) % 4 == 0)) switch (rows) {
             case 32 * kPack: return move_whole_columns<1, Load>(memory, p, top);
             case 64 * kPack: return move_whole_columns<2, Load>(memory, p, top);
-            // Sixteen registers a lane, were the words wider.
-            case 128 * kPack:
-                if constexpr (WORD < 16) return move_whole_columns<4, Load>(memory, p, top);
+            case 128 * kPack: return move_whole_columns<4, Load>(memory, p, top);
         }
         char *place = memory + u64(c0 + thread / kWarp) * rows * unit;
         u32 next = leads[min(thread / kWarp, cols)];

@@ -191,8 +191,9 @@ fn gpu_fraction(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
             plain * used * used * if vectors { 1.0 } else { 0.7 }
         }
         (Method::PttwacOnChip { .. }, _) => busy * plain,
-        // Tiles of tens of KB pass shared memory one at a time: 110-300 GB/s over whole plans (`thesis.csv`).
-        (Method::PttwacGlobal { .. }, StageShape::FusedTiles { .. }) => busy * plain.min(0.06),
+        (Method::PttwacGlobal { .. }, StageShape::FusedTiles { .. }) => {
+            busy * plain.min(rates.fused)
+        }
         (Method::PttwacGlobal { .. }, shape) => {
             let short = if has_short_cycles(&shape) { 0.85 } else { 1.0 };
             busy * by_words(plain * whole_lines(unit_bytes), unit_bytes) * short
@@ -233,11 +234,7 @@ fn in_teams(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
     let most = slots.chunks().div_ceil(strips.runs) * (batch * strips.runs).div_ceil(strips.teams);
     let even = (batch * slots.chunks()) as f64 / (strips.teams * most) as f64;
     let row_bytes = (strips.cols * elem_bytes) as f64;
-    let shallow = match strips.depth {
-        1 => 0.5,
-        2 => 0.9,
-        _ => 1.0,
-    };
+    let shallow = if strips.depth == 2 { 0.9 } else { 1.0 };
     // The loads of short columns of narrow words are too few to wait for.
     const FORWARD: Curve = &[(128, 0.6), (256, 0.85), (512, 1.0)];
     const BACKWARD: Curve = &[(128, 0.45), (256, 0.77), (512, 1.0)];

@@ -41,6 +41,8 @@ pub struct Rates {
     pub moves: Curve,
     /// Elements moved by PTTWAC with flags on chip, by bytes of an element.
     pub on_chip_moves: Curve,
+    /// Most that tiles moved and transposed at once reach on a GPU.
+    pub fused: f64,
     /// Cycle following without flags (P-IPT), by bytes of a super-element.
     pub per_cycle: Curve,
     /// Rows padded or unpadded, in steps of many or by sliding, by bytes of a row.
@@ -130,6 +132,7 @@ pub const HOST: Rates = Rates {
         (16_000, 0.8),
     ],
     on_chip_moves: &[(1, 0.01), (4, 0.04), (16, 0.15)],
+    fused: 1.0,
     per_cycle: &[(1, 0.0005), (4, 0.002), (64, 0.02), (1024, 0.1), (4096, 0.2)],
     pad: &[(16, 0.1), (256, 0.5), (4096, 0.8)],
 };
@@ -147,6 +150,7 @@ pub const HOST: Rates = Rates {
 /// | cluster, moves | `barrier.csv`; figure 4.20 in `docs/report/h200/figure-4.20.csv`, units of whole lines |
 /// | grid | `on_chip.csv`, less the start |
 /// | pad | `docs/report/h200/padding.csv`, rows of 20 to 48 KB; shorter ones not measured |
+/// | fused | `thesis.csv`: whole plans at 110-300 GB/s, since tiles of tens of KB pass shared memory one at a time |
 /// | runs | `slot_runs.csv` |
 /// | strips | `slots.csv` |
 pub const H200: Rates = Rates {
@@ -177,6 +181,7 @@ pub const H200: Rates = Rates {
         (8192, 0.88),
     ],
     on_chip_moves: &[(1, 0.02), (4, 0.10), (16, 0.2)],
+    fused: 0.06,
     per_cycle: &[(4, 0.00003), (64, 0.0005), (256, 0.003), (1024, 0.01)],
     pad: &[(16, 0.05), (256, 0.4), (4096, 0.75), (40_000, 0.83)],
 };
@@ -202,6 +207,7 @@ pub const K20: Rates = Rates {
     strips: &[(1, 0.2)],
     moves: &[(4, 0.01), (32, 0.076), (64, 0.15), (128, 0.29), (256, 0.42)],
     on_chip_moves: &[(1, 0.05), (4, 0.2)],
+    fused: 1.0,
     per_cycle: &[(4, 0.002), (128, 0.04)],
     pad: &[(16, 0.05), (4096, 0.4)],
 };

@@ -73,7 +73,7 @@ pub struct Strips {
 
 impl Strips {
     /// `teams` teams, or somewhat fewer, of `blocks` groups on `batch` matrices of elements of `elem_bytes` bytes
-    /// moved by words of `word` bytes; `None` where a chunk is more than `group_bytes` on chip.
+    /// moved by words of `word` bytes; `None` where two chunks are more than `group_bytes` on chip.
     pub fn new(
         slots: &Slots,
         batch: usize,
@@ -87,8 +87,7 @@ impl Strips {
         let lines = Lines::new(slots.cols() * elem_bytes, cols * elem_bytes, word);
         DEPTHS
             .map(|depth| {
-                let chunks = (depth * slots.chunk()).max(slots.longest_chunk());
-                let ring_rows = (chunks + slots.slot() - 1).next_multiple_of(ROUND);
+                let ring_rows = (depth * slots.chunk() + slots.slot() - 1).next_multiple_of(ROUND);
                 Strips { teams, blocks, runs, cols, depth, ring_rows, lines }
             })
             .into_iter()
@@ -141,11 +140,11 @@ impl Strips {
 }
 
 /// Chunks on chip, best first: with two, waiting for the team shows (100003x5003 floats, forward: 66-74% of
-/// copy, with three 84, with four 88); with one, for the widest matrices, reading and writing take turns.
-const DEPTHS: [usize; 4] = [4, 3, 2, 1];
+/// copy, with three 84, with four 88).
+const DEPTHS: [usize; 3] = [4, 3, 2];
 
 /// Launches that fill the device, with as many teams as can hold three chunks (or, where not even a team of all groups
-/// can, two or one), and with half as many, down to one: fewer keep fewer rows and have narrower strips.
+/// can, two), and with half as many, down to one: fewer keep fewer rows and have narrower strips.
 pub fn launches(
     slots: &Slots,
     batch: usize,
@@ -166,7 +165,7 @@ pub fn launches(
         let fewer = partition_point(limits.units, |blocks| !holds(&blocks));
         Some(fewer + 1).filter(|&blocks| blocks <= limits.units)
     };
-    let Some(least) = [3, 2, 1].into_iter().find_map(least) else {
+    let Some(least) = least(3).or_else(|| least(2)) else {
         return Vec::new();
     };
     let most = (limits.units / least).min(slots.chunks().saturating_mul(batch)).max(1);
