@@ -30,7 +30,7 @@ pub fn seconds(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
 fn waits(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
     match stage.shape {
         // Before anything is written and after everything: 64x48 floats in 14 µs instead of 6.
-        StageShape::SlotGather { .. } if limits.kind == DeviceKind::Gpu => 4.0 * limits.rates.wait,
+        StageShape::SlotGather { .. } if limits.kind == DeviceKind::Gpu => 2.0 * limits.rates.wait,
         StageShape::Pad { padding, direction } => match stage.method {
             Method::Rows { least } => steps(padding, direction, least, elem_bytes, limits),
             _ => 0.0,
