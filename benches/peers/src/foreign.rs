@@ -2,6 +2,7 @@
 #![allow(dead_code, unused_imports, reason = "which of them are used is for the features to say")]
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ptr::null;
 
 #[repr(C)]
 struct IoDim {
@@ -25,19 +26,29 @@ unsafe extern "C" {
     fn fftwf_execute(plan: *mut c_void);
 }
 
-/// A transform of rank 0 over two loops, in place: the manual's way to transpose.
+/// A transform of rank 0 over two loops, in place: the manual's way to transpose; a third over the floats of an element.
 #[cfg(feature = "fftw")]
-pub fn fftw(data: &mut [f32], rows: usize, cols: usize, measure: bool) -> super::Run {
+pub fn fftw(
+    data: &mut [f32],
+    rows: usize,
+    cols: usize,
+    floats: usize,
+    measure: bool,
+) -> super::Run {
     const MEASURE: c_uint = 0;
     const ESTIMATE: c_uint = 1 << 6;
-    let (m, n) = (rows as c_int, cols as c_int);
-    let loops = [IoDim { n: m, is: n, os: 1 }, IoDim { n, is: 1, os: m }];
+    let (m, n, k) = (rows as c_int, cols as c_int, floats as c_int);
+    let loops = [
+        IoDim { n: m, is: n * k, os: k },
+        IoDim { n, is: k, os: m * k },
+        IoDim { n: k, is: 1, os: 1 },
+    ];
+    let rank = if floats == 1 { 2 } else { 3 };
     let at = data.as_mut_ptr();
     let flags = if measure { MEASURE } else { ESTIMATE };
-    // SAFETY: `data` has rows · cols floats, which the strides stay within.
-    let plan = unsafe {
-        fftwf_plan_guru_r2r(0, std::ptr::null(), 2, loops.as_ptr(), at, at, std::ptr::null(), flags)
-    };
+    // SAFETY: `data` has rows · cols elements, which the strides stay within.
+    let plan =
+        unsafe { fftwf_plan_guru_r2r(0, null(), rank, loops.as_ptr(), at, at, null(), flags) };
     assert!(!plan.is_null(), "FFTW has no plan");
     Box::new(move |data, _, _| {
         assert_eq!(data.as_mut_ptr(), at, "the plan is for one address");

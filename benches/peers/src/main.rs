@@ -1,7 +1,7 @@
-//! Single-precision matrices transposed in place by other systems and by ours, one thread each,
+//! Matrices of floats, or of elements of several, transposed in place by other systems and by ours, one thread each,
 //! beside a copy in the same run; every result is compared element by element before it is timed.
 //!
-//! `peers [--default-pages] MxN...` prints CSV.
+//! `peers [--default-pages] [--floats K] MxN...` prints CSV; elements of 1 float unless K says 2 or 4.
 
 #[cfg(any(feature = "fftw", feature = "openblas", feature = "mkl"))]
 mod foreign;
@@ -10,11 +10,13 @@ use std::time::Instant;
 
 use memmap2::MmapMut;
 
-/// A way to transpose `rows` by `cols` floats in place.
+/// A way to transpose `rows` by `cols` elements in place.
 struct Peer {
     name: &'static str,
-    /// Prepares for a shape, outside the clock; it may overwrite the floats.
-    prepare: fn(&mut [f32], usize, usize) -> Run,
+    /// Whether it takes elements of several floats.
+    wide: bool,
+    /// Prepares for a shape and the floats of an element, outside the clock; it may overwrite the floats.
+    prepare: fn(&mut [f32], usize, usize, usize) -> Run,
 }
 
 type Run = Box<dyn FnMut(&mut [f32], usize, usize)>;
@@ -22,18 +24,22 @@ type Run = Box<dyn FnMut(&mut [f32], usize, usize)>;
 const PEERS: &[Peer] = &[
     Peer {
         name: "turntile",
-        prepare: |_, rows, cols| {
+        wide: true,
+        prepare: |_, rows, cols, floats| {
             let planned = turntile::Transpose::new(rows, cols)
                 .threads(1)
-                .plan::<f32>()
+                .plan_bytes(4 * floats)
                 .expect("there is a plan for every shape");
             let mut workspace = planned.workspace().expect("memory for the workspace");
-            Box::new(move |data, _, _| planned.run_with(data, &mut workspace).expect("it runs"))
+            Box::new(move |data, _, _| {
+                planned.run_bytes(bytes(data), &mut workspace, |_| {}).expect("it runs")
+            })
         },
     },
     Peer {
         name: "transpose crate",
-        prepare: |_, rows, cols| {
+        wide: false,
+        prepare: |_, rows, cols, _| {
             let mut scratch = vec![0.0f32; rows.max(cols)];
             Box::new(move |data, rows, cols| {
                 transpose::transpose_inplace(data, &mut scratch, cols, rows);
@@ -41,46 +47,61 @@ const PEERS: &[Peer] = &[
         },
     },
     #[cfg(feature = "fftw")]
-    Peer { name: "FFTW estimate", prepare: |data, m, n| foreign::fftw(data, m, n, false) },
+    Peer {
+        name: "FFTW estimate",
+        wide: true,
+        prepare: |data, m, n, floats| foreign::fftw(data, m, n, floats, false),
+    },
     #[cfg(feature = "fftw")]
-    Peer { name: "FFTW measure", prepare: |data, m, n| foreign::fftw(data, m, n, true) },
+    Peer {
+        name: "FFTW measure",
+        wide: true,
+        prepare: |data, m, n, floats| foreign::fftw(data, m, n, floats, true),
+    },
     #[cfg(feature = "openblas")]
-    Peer { name: "OpenBLAS", prepare: |_, _, _| Box::new(foreign::openblas) },
+    Peer { name: "OpenBLAS", wide: false, prepare: |_, _, _, _| Box::new(foreign::openblas) },
     #[cfg(feature = "mkl")]
-    Peer { name: "MKL", prepare: |_, _, _| Box::new(foreign::mkl) },
+    Peer { name: "MKL", wide: false, prepare: |_, _, _, _| Box::new(foreign::mkl) },
 ];
 
 /// Runs of each, of which the median counts.
 const RUNS: usize = 7;
 
 fn main() {
-    let (options, shapes): (Vec<String>, Vec<String>) =
-        std::env::args().skip(1).partition(|word| word.starts_with('-'));
-    let huge = !options.iter().any(|option| option == "--default-pages");
-    println!("rows,cols,peer,gb_per_s,copy_gb_per_s,percent_of_copy,verified");
-    for shape in &shapes {
-        let (rows, cols) = shape.split_once('x').expect("a shape like 7200x1800");
-        let (rows, cols) = (rows.parse().expect("rows"), cols.parse().expect("columns"));
-        for peer in PEERS {
-            report(peer, rows, cols, huge);
+    let (mut huge, mut floats) = (true, 1);
+    println!("rows,cols,elem_bytes,peer,gb_per_s,copy_gb_per_s,percent_of_copy,verified");
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--default-pages" => huge = false,
+            "--floats" => floats = words.next().and_then(|k| k.parse().ok()).expect("--floats K"),
+            shape => {
+                let (rows, cols) = shape.split_once('x').expect("a shape like 7200x1800");
+                let (rows, cols) = (rows.parse().expect("rows"), cols.parse().expect("columns"));
+                for peer in PEERS.iter().filter(|peer| peer.wide || floats == 1) {
+                    report(peer, rows, cols, floats, huge);
+                }
+            }
         }
     }
 }
 
-fn report(peer: &Peer, rows: usize, cols: usize, huge: bool) {
-    let (mut matrix, mut other) = (memory(rows * cols, huge), memory(rows * cols, huge));
+fn report(peer: &Peer, rows: usize, cols: usize, width: usize, huge: bool) {
+    let len = rows * cols * width;
+    let (mut matrix, mut other) = (memory(len, huge), memory(len, huge));
     let (matrix, other) = (floats(&mut matrix), floats(&mut other));
-    let mut run = (peer.prepare)(matrix, rows, cols);
+    let mut run = (peer.prepare)(matrix, rows, cols, width);
     // Numbers up to 2^24 are exact; beyond that neighbours still differ by column or row.
     let number = |i: usize, j: usize| ((i * 4099 + j) % (1 << 24)) as f32;
-    for (i, row) in matrix.chunks_exact_mut(cols).enumerate() {
+    let (across, down) = (cols * width, rows * width);
+    for (i, row) in matrix.chunks_exact_mut(across).enumerate() {
         row.iter_mut().enumerate().for_each(|(j, x)| *x = number(i, j));
     }
     run(matrix, rows, cols);
-    let verified = matrix
-        .chunks_exact(rows)
-        .enumerate()
-        .all(|(j, line)| line.iter().enumerate().all(|(i, &x)| x == number(i, j)));
+    let verified = matrix.chunks_exact(down).enumerate().all(|(j, line)| {
+        let from = |k: usize| number(k / width, j * width + k % width);
+        line.iter().enumerate().all(|(k, &x)| x == from(k))
+    });
     let (mut copies, mut times) = (Vec::new(), Vec::new());
     for _ in 0..RUNS {
         let start = Instant::now();
@@ -91,9 +112,10 @@ fn report(peer: &Peer, rows: usize, cols: usize, huge: bool) {
         times.push(start.elapsed().as_secs_f64());
     }
     let (copy, time) = (median(copies), median(times));
-    let speed = |seconds: f64| 8.0 * (rows * cols) as f64 / seconds / 1e9;
+    let speed = |seconds: f64| 8.0 * len as f64 / seconds / 1e9;
     println!(
-        "{rows},{cols},{},{:.3},{:.3},{:.1},{verified}",
+        "{rows},{cols},{},{},{:.3},{:.3},{:.1},{verified}",
+        4 * width,
         peer.name,
         speed(time),
         speed(copy),
@@ -119,6 +141,14 @@ fn floats(map: &mut MmapMut) -> &mut [f32] {
     assert!(before.is_empty() && after.is_empty(), "mappings begin and end with pages");
     floats.fill(1.0);
     floats
+}
+
+fn bytes(floats: &mut [f32]) -> &mut [u8] {
+    let (before, bytes, after) =
+        // SAFETY: any float is four bytes, and what turntile writes are floats of the same slice.
+        unsafe { floats.align_to_mut::<u8>() };
+    assert!(before.is_empty() && after.is_empty(), "bytes have no alignment");
+    bytes
 }
 
 fn median(mut seconds: Vec<f64>) -> f64 {

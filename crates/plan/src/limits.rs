@@ -144,8 +144,8 @@ impl Limits {
         if self.grid_barrier { self.units * (self.group_bytes + self.register_bytes) } else { 0 }
     }
 
-    /// On-chip bytes that the gather pass over the grid can use for a chunk and its halo: the shared memory of
-    /// all units, less a tenth for rows padded to odd pitches and for what a split into rectangles wastes.
+    /// On-chip bytes that the gather pass can use for its chunks: the shared memory of all units, less a tenth
+    /// for padded rows and for what a split into strips wastes.
     pub fn gather_bytes(&self) -> usize {
         if self.grid_barrier { self.units * self.group_bytes / 10 * 9 } else { 0 }
     }
