@@ -99,28 +99,15 @@ struct SlotPath {
     full: usize,
 }
 
-/// What row order takes: slots, and with them `g`, are powers of two there.
+/// The divisions of row order.
 #[derive(Clone, Copy, Debug)]
 struct RowOrder {
     cols: Divisor,
     /// Places after which columns come again: `cols / g`.
     period: Divisor,
-    log_g: u32,
-    /// `slot / g`.
-    log_steps: u32,
-    turn: usize,
 }
 
 impl RowOrder {
-    /// The place of column `j`'s slot in a full chunk ([`Slots`]).
-    #[inline]
-    fn place(&self, j: usize) -> usize {
-        let (c, copy) = (j >> self.log_g, j & ((1 << self.log_g) - 1));
-        let a = c.wrapping_mul(self.turn) & ((1 << self.log_steps) - 1);
-        let period = self.period.get();
-        copy * period + ((a * period + c) >> self.log_steps)
-    }
-
     /// The column whose slot lies at a place of a full chunk.
     #[inline]
     fn column(&self, place: usize, slot: usize) -> usize {
@@ -135,13 +122,7 @@ impl SlotPath {
         let most = slots.len() + slots.slot();
         let divide = |by: usize| Divisor::new(by, most);
         let g = slots.strip_step();
-        let by_rows = || RowOrder {
-            cols: divide(slots.cols()),
-            period: divide(slots.cols() / g),
-            log_g: g.trailing_zeros(),
-            log_steps: (slots.slot() / g).trailing_zeros(),
-            turn: slots.turn(),
-        };
+        let by_rows = || RowOrder { cols: divide(slots.cols()), period: divide(slots.cols() / g) };
         SlotPath {
             slots,
             direction,
@@ -185,7 +166,7 @@ impl SlotPath {
                 }
                 let place = match &self.by_rows {
                     None => j * k + (s - self.first(j) - c * k),
-                    Some(order) => order.place(j),
+                    Some(_) => self.slots.row_place(j),
                 };
                 c * self.per_chunk.get() + place
             }

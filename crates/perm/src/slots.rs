@@ -87,12 +87,6 @@ impl Slots {
         self.strip_step
     }
 
-    /// The constant of [`Order::Rows`] that leads from a column to its place: `-(cols/g)⁻¹` modulo
-    /// `slot/g`, where `g` is the [`strip_step`](Self::strip_step).
-    pub fn turn(&self) -> usize {
-        self.turn
-    }
-
     /// In a full chunk of [`Order::Rows`], the place of column `j`'s slot. No division: the slot and the step of
     /// strips are powers of two.
     #[inline]

@@ -1,7 +1,7 @@
 //! The cost model: seconds that a stage would take.
 
 use turntile_perm::padding::Step;
-use turntile_perm::{Elementary, Padding};
+use turntile_perm::{Elementary, Padding, Slots};
 
 use crate::limits::{DeviceKind, Limits};
 use crate::method::{Method, Scope};
@@ -148,16 +148,22 @@ fn gpu_fraction(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
             Method::BarrierSync { scope: Scope::Group },
             StageShape::SlotGather { slots, direction, .. },
         ) => {
-            // 56 and 61 columns of floats: 73% forward and 65% back, 7 columns 80 and 79.
+            // 56 and 61 columns of floats: 73% forward and 65% back, 7 columns 80 and 79; of bytes 28-34 and 18-20,
+            // of words of two 44-55 and 15-27 (`slot_runs.csv`).
             let row_bytes = (slots.cols() * elem_bytes) as f64;
             let back = match direction {
                 Direction::Forward => 1.0,
+                Direction::Backward if !elem_bytes.is_multiple_of(4) => 0.6,
                 Direction::Backward => 1.0 - 0.15 * (row_bytes / 250.0).min(1.0),
             };
             busy * back * at(rates.runs, elem_bytes) * alone(stage.launch.on_chip_bytes, limits)
         }
-        (Method::BarrierSync { scope: Scope::Team(_) }, StageShape::SlotGather { .. }) => {
-            busy * in_teams(stage, elem_bytes, limits)
+        (
+            Method::BarrierSync { scope: Scope::Team(blocks) },
+            StageShape::SlotGather { batch, slots, direction },
+        ) => {
+            let teams = (stage.launch.groups / blocks, blocks);
+            busy * in_teams(batch, &slots, direction, teams, elem_bytes, limits)
         }
         (Method::BarrierSync { .. }, StageShape::Elementary(e)) if e.mid > 1 && e.unit == 1 => {
             let held = e.rows * e.cols * elem_bytes;
@@ -216,21 +222,17 @@ fn gpu_fraction(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
 /// A gather by teams: even shares of chunks, by the bytes of a group's part of a chunk, and by what both ends of a strip's
 /// rows waste. Backward, with two chunks on chip, with columns shorter than a warp takes at once and with narrow words
 /// it is slower (`slots.csv`).
-fn in_teams(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
-    let (
-        StageShape::SlotGather { batch, slots, direction },
-        Method::BarrierSync { scope: Scope::Team(blocks) },
-    ) = (stage.shape, stage.method)
-    else {
-        return 0.0;
-    };
+fn in_teams(
+    batch: usize,
+    slots: &Slots,
+    direction: Direction,
+    teams: (usize, usize),
+    elem_bytes: usize,
+    limits: &Limits,
+) -> f64 {
     let word = 1 << elem_bytes.trailing_zeros().min(4);
-    let teams = (stage.launch.groups / blocks).max(1);
-    let sizes = (elem_bytes, word);
-    let Some(strips) = Strips::new(&slots, batch, sizes, (teams, blocks), limits.group_bytes)
-    else {
-        return 0.0;
-    };
+    let strips = Strips::new(slots, batch, (elem_bytes, word), teams, limits.group_bytes);
+    let strips = strips.expect("launches are of strips that fit");
     let most = slots.chunks().div_ceil(strips.runs) * (batch * strips.runs).div_ceil(strips.teams);
     let even = (batch * slots.chunks()) as f64 / (strips.teams * most) as f64;
     let row_bytes = (strips.cols * elem_bytes) as f64;
