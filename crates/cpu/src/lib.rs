@@ -26,6 +26,7 @@ mod bands;
 mod barrier;
 mod cycles;
 pub mod executor;
+mod gaps;
 mod gather;
 pub mod oracle;
 pub mod out_of_place;

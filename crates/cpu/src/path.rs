@@ -204,13 +204,9 @@ impl Path {
             }
             StageShape::FusedTiles { rows, cols, .. } => (swap(rows, 1, cols), swap(cols, 1, rows)),
             StageShape::SlotMove { slots, direction, .. } => {
-                let back = match direction {
-                    Direction::Forward => Direction::Backward,
-                    Direction::Backward => Direction::Forward,
-                };
-                (slots_to(slots, direction), slots_to(slots, back))
+                (slots_to(slots, direction), slots_to(slots, direction.reversed()))
             }
-            StageShape::SlotGather { .. } | StageShape::Pad { .. } => {
+            StageShape::SlotGather { .. } | StageShape::Cut { .. } | StageShape::Pad { .. } => {
                 unreachable!("{shape} moves no super-elements")
             }
         };

@@ -8,6 +8,7 @@ use crate::Byte;
 use crate::bands::Banded;
 use crate::barrier;
 use crate::cycles::Marks;
+use crate::gaps;
 use crate::gather::Chunks;
 use crate::parts;
 use crate::path::Path;
@@ -75,8 +76,9 @@ impl Needs {
                 }
             },
             (Method::TileSwap { .. } | Method::PerCycle | Method::Rows { .. }, _) => 0,
-            (Method::Slide { block }, _) => {
-                let blocks = (shape.len() * elem_bytes).div_ceil(block);
+            (Method::Slide { block }, shape) => {
+                let (padding, _) = shape.padding().expect("rows to move");
+                let blocks = (padding.len() * elem_bytes).div_ceil(block);
                 needs.parts = at_most(blocks);
                 needs.flag_words = method::slide_flags(blocks);
                 block
@@ -97,6 +99,9 @@ impl Needs {
                 unit_bytes
             }
         };
+        if let StageShape::Cut { padding, .. } = shape {
+            needs.kept_bytes = padding.gaps() * elem_bytes;
+        }
         Needs { scratch_bytes: needs.scratch_bytes.max(least), ..needs }
     }
 
@@ -127,14 +132,20 @@ pub fn run(
     let parts = needs.parts;
     let (kept, scratch) = bytes.split_at_mut(needs.kept_bytes);
     let scratch = &mut scratch[..parts * needs.scratch_bytes];
-    if let StageShape::Pad { padding, direction } = stage.shape {
-        let padding = padding.scaled(elem_bytes).expect("as long as the data");
-        return match stage.method {
+    if let Some((padding, direction)) = stage.shape.padding() {
+        let in_bytes = padding.scaled(elem_bytes).expect("as long as the data");
+        let mut move_rows = |data: &mut [Byte]| match stage.method {
             Method::Slide { block } => {
-                shared::slide(data, padding, direction, block, flags, parts, scratch);
+                shared::slide(data, in_bytes, direction, block, flags, parts, scratch);
             }
-            Method::Rows { least } => rows::run(data, padding, direction, least, parts),
+            Method::Rows { least } => rows::run(data, in_bytes, direction, least, parts),
             method => unreachable!("{method} does not pad rows"),
+        };
+        return match stage.shape {
+            StageShape::Cut { direction, .. } => {
+                gaps::kept(data, padding, direction, elem_bytes, kept, move_rows);
+            }
+            _ => move_rows(data),
         };
     }
     match (stage.method, stage.shape) {

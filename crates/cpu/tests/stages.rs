@@ -1,7 +1,7 @@
 //! Every method that can move a shape, on its own, against the shape's closed form.
 
 use turntile_cpu::{Executor, Workspace, oracle};
-use turntile_perm::{Elementary, Slots};
+use turntile_perm::{Elementary, Padding, Slots};
 use turntile_plan::{
     Direction, Limits, Plan, Problem, Stage, StageShape, limits, method, routes::Tile,
 };
@@ -99,6 +99,21 @@ fn slot_passes() {
                     }
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn cut_columns() {
+    let directions = [Direction::Forward, Direction::Backward];
+    for (rows, cols, packed) in
+        [(1, 5, 3), (2, 3, 2), (7, 9, 8), (9, 12, 3), (300, 11, 7), (40, 700, 697)]
+    {
+        let padding = Padding::new(rows, packed, cols).unwrap();
+        for (direction, elem_bytes) in
+            directions.into_iter().flat_map(|d| [1, 4, 12].map(|e| (d, e)))
+        {
+            check_all_methods(StageShape::Cut { padding, direction }, elem_bytes);
         }
     }
 }

@@ -10,6 +10,9 @@
 //!   to, by equation 4.1; when that is fewer than is worth a step, row after row;
 //! - *blocks* (data sliding): every block is read before it is written, and written as soon as the
 //!   blocks have been read that lie where it goes.
+//!
+//! *Cutting* unpads a matrix of which the gaps are columns too: these follow the packed rows, column
+//! after column.
 
 use std::ops::Range;
 
@@ -95,6 +98,30 @@ impl Padding {
     #[inline]
     pub fn before(&self, offset: usize) -> usize {
         offset / self.pitch * self.cols + (offset % self.pitch).min(self.cols)
+    }
+
+    /// Elements of all gaps.
+    pub fn gaps(&self) -> usize {
+        self.rows * (self.pitch - self.cols)
+    }
+
+    /// Where the element at a padded offset goes when the gaps are cut off: the gaps' columns, one
+    /// after the other, follow the packed rows.
+    #[inline]
+    pub fn cut(&self, offset: usize) -> usize {
+        self.packed(offset).unwrap_or_else(|| {
+            let (row, col) = (offset / self.pitch, offset % self.pitch);
+            self.len() + (col - self.cols) * self.rows + row
+        })
+    }
+
+    /// Its inverse: where the element at `k` of what was cut goes when columns are put back.
+    #[inline]
+    pub fn joined(&self, k: usize) -> usize {
+        match k.checked_sub(self.len()) {
+            None => self.padded(k),
+            Some(k) => k % self.rows * self.pitch + self.cols + k / self.rows,
+        }
     }
 
     /// Equation 4.1: rows that can be padded at a time when the last `moved` already are.
@@ -218,6 +245,16 @@ mod tests {
                 }
             }
             assert_eq!(seen, p.len());
+            assert_eq!(p.len() + p.gaps(), p.span());
+            for offset in 0..p.span() {
+                // The packed rows, then the gaps as columns.
+                let (row, col) = (offset / p.pitch(), offset % p.pitch());
+                let there = match col < p.cols() {
+                    true => row * p.cols() + col,
+                    false => p.len() + (col - p.cols()) * p.rows() + row,
+                };
+                assert_eq!((p.cut(offset), p.joined(there)), (there, offset));
+            }
             for (start, end) in (0..=seen).flat_map(|end| (0..=end).map(move |start| (start, end)))
             {
                 let mut next = start;

@@ -12,7 +12,7 @@ use crate::stage::{Stage, StageShape};
 /// Why stages do not make a plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Flaw {
-    /// A stage does not cover the problem, all of it and nothing else.
+    /// A stage does not cover the problem, or what is left of it when columns are cut off, all of it and nothing else.
     #[error("stage {number} ({stage}) does not cover the problem's {expected} elements")]
     Length {
         /// Which stage, from 1.
@@ -59,12 +59,25 @@ impl Plan {
         let expected = self.problem.len();
         let shapes = self.stages.iter().map(|stage| stage.shape);
         let pads = shapes.clone().any(|shape| matches!(shape, StageShape::Pad { .. }));
-        if pads && !routes::padded_square(&self.problem).is_some_and(|others| shapes.eq(others)) {
+        if pads
+            && !routes::padded_square(&self.problem).is_some_and(|others| shapes.clone().eq(others))
+        {
             return Err(Flaw::Padding { problem: self.problem });
         }
+        // What was cut off lies still behind the packed columns while these are transposed.
+        let packed: Vec<usize> = shapes
+            .filter_map(|shape| match shape {
+                StageShape::Cut { padding, .. } if padding.span() == expected => {
+                    Some(padding.len())
+                }
+                _ => None,
+            })
+            .collect();
         for (number, stage) in (1..).zip(&self.stages) {
             // Counted first: nothing else may multiply extents that overflow.
-            if !pads && (counted_len(&stage.shape) != Some(expected) || expected == 0) {
+            let covers = counted_len(&stage.shape)
+                .is_some_and(|len| len > 0 && (len == expected || packed.contains(&len)));
+            if !pads && !covers {
                 let stage = format!("{:?}", stage.shape);
                 return Err(Flaw::Length { number, stage, expected });
             }
@@ -94,13 +107,14 @@ fn counted_len(shape: &StageShape) -> Option<usize> {
             product(&[batch, slots.rows(), slots.cols()])
         }
         // Counted when it was made.
+        StageShape::Cut { padding, .. } => Some(padding.span()),
         StageShape::Pad { padding, .. } => Some(padding.len()),
     }
 }
 
 fn goes_together(stage: &Stage) -> bool {
     let gather = matches!(stage.shape, StageShape::SlotGather { .. });
-    let pad = matches!(stage.shape, StageShape::Pad { .. });
+    let pad = matches!(stage.shape, StageShape::Cut { .. } | StageShape::Pad { .. });
     match stage.method {
         Method::TileSwap { tile } => matches!(
             stage.shape,

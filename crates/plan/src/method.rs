@@ -76,7 +76,7 @@ pub struct Launch {
     pub on_chip_bytes: usize,
     /// 32-bit flag words in memory, all planes.
     pub flag_words: usize,
-    /// Bytes in memory for rows set aside (slot gather).
+    /// Bytes in memory for what is set aside: rows (slot gather) or columns (cut).
     pub kept_bytes: usize,
 }
 
@@ -183,6 +183,7 @@ fn on_units(
         StageShape::SlotGather { batch, slots, direction } => {
             return gather(batch, slots, direction, elem_bytes, limits);
         }
+        StageShape::Cut { padding, .. } => return cut(padding, elem_bytes, limits),
         StageShape::Pad { padding, .. } => return pad(padding, elem_bytes, limits),
         StageShape::Elementary(e) => in_tiles(e, elem_bytes, limits),
         StageShape::FusedTiles { .. } | StageShape::SlotMove { .. } => Vec::new(),
@@ -322,7 +323,7 @@ fn in_cycles(shape: StageShape, elem_bytes: usize, limits: &Limits) -> Vec<(Meth
         .collect()
 }
 
-/// Rows moved apart or together.
+/// Rows moved apart or together, their gaps lost.
 fn pad(
     padding: Padding,
     elem_bytes: usize,
@@ -342,6 +343,20 @@ fn pad(
         ..over(blocks, SLIDE_THREADS, block, limits)
     };
     Ok(vec![(Method::Rows { least }, rows), (Method::Slide { block }, slide)])
+}
+
+/// The same with the gaps set aside.
+fn cut(
+    padding: Padding,
+    elem_bytes: usize,
+    limits: &Limits,
+) -> Result<Vec<(Method, Launch)>, Infeasible> {
+    if limits.kind == DeviceKind::Gpu {
+        return Err(Infeasible::HostOnly);
+    }
+    let kept_bytes = padding.gaps() * elem_bytes;
+    let ways = pad(padding, elem_bytes, limits)?.into_iter();
+    Ok(ways.map(|(method, launch)| (method, Launch { kept_bytes, ..launch })).collect())
 }
 
 /// Words of a flag for each of `blocks` blocks, and of a count of those that have begun.

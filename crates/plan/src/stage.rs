@@ -15,6 +15,16 @@ pub enum Direction {
     Backward,
 }
 
+impl Direction {
+    /// The other one.
+    pub fn reversed(self) -> Self {
+        match self {
+            Direction::Forward => Direction::Backward,
+            Direction::Backward => Direction::Forward,
+        }
+    }
+}
+
 /// What a stage does to offsets: always a closed form, always a permutation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StageShape {
@@ -52,6 +62,14 @@ pub enum StageShape {
         /// Forward moves slots to final places; backward fetches them.
         direction: Direction,
     },
+    /// The first columns of a matrix packed, and the others behind them, column after column: what
+    /// remains of a side when square tiles are cut off.
+    Cut {
+        /// The columns that are packed, as rows padded by the others.
+        padding: Padding,
+        /// Forward cuts; backward puts the columns back.
+        direction: Direction,
+    },
     /// Rows moved apart (thesis section 4.1.1): into the room behind the matrices, which end further
     /// on in memory than they did.
     Pad {
@@ -70,7 +88,7 @@ impl StageShape {
             StageShape::FusedTiles { batch, .. }
             | StageShape::SlotGather { batch, .. }
             | StageShape::SlotMove { batch, .. } => batch,
-            StageShape::Pad { .. } => 1,
+            StageShape::Cut { .. } | StageShape::Pad { .. } => 1,
         }
     }
 
@@ -82,6 +100,7 @@ impl StageShape {
             StageShape::SlotGather { slots, .. } | StageShape::SlotMove { slots, .. } => {
                 slots.len()
             }
+            StageShape::Cut { padding, .. } => padding.span(),
             StageShape::Pad { padding, .. } => padding.len(),
         }
     }
@@ -117,7 +136,7 @@ impl StageShape {
             StageShape::FusedTiles { m, n, .. } => m * n,
             StageShape::SlotGather { .. } => 1,
             StageShape::SlotMove { slots, .. } => slots.slot(),
-            StageShape::Pad { padding, .. } => padding.cols(),
+            StageShape::Cut { padding, .. } | StageShape::Pad { padding, .. } => padding.cols(),
         }
     }
 
@@ -142,8 +161,8 @@ impl StageShape {
             StageShape::SlotMove { slots, direction: Direction::Backward, .. } => {
                 slots.slot_source(s)
             }
-            // Rows keep their order.
-            StageShape::Pad { .. } => s,
+            // Rows keep their order; columns that are cut off are no super-elements.
+            StageShape::Cut { .. } | StageShape::Pad { .. } => s,
         }
     }
 
@@ -155,17 +174,37 @@ impl StageShape {
         }
     }
 
-    /// Where the element at `offset` goes; what lies in a gap between padded rows is none, and stays.
+    /// Where the element at `offset` goes; what lies in a gap between padded rows is none, and stays, as do
+    /// elements behind those that the stage covers.
     pub fn dest(&self, offset: usize) -> usize {
-        if let StageShape::Pad { padding, direction } = *self {
-            return match direction {
-                Direction::Forward => padding.padded(offset),
-                Direction::Backward => padding.packed(offset).unwrap_or(offset),
-            };
+        match *self {
+            StageShape::Pad { padding, direction: Direction::Forward } => {
+                return padding.padded(offset);
+            }
+            StageShape::Pad { padding, direction: Direction::Backward } => {
+                return padding.packed(offset).unwrap_or(offset);
+            }
+            _ if offset >= self.len() => return offset,
+            StageShape::Cut { padding, direction: Direction::Forward } => {
+                return padding.cut(offset);
+            }
+            StageShape::Cut { padding, direction: Direction::Backward } => {
+                return padding.joined(offset);
+            }
+            _ => (),
         }
         let (len, unit) = (self.instance_len(), self.unit());
         let (instance, k) = (offset / len, offset % len);
         instance * len + self.succ(k / unit) * unit + self.within_dest(k % unit)
+    }
+
+    /// Rows that are moved apart (forward) or together, whether or not their gaps are lost.
+    pub fn padding(&self) -> Option<(Padding, Direction)> {
+        match *self {
+            StageShape::Pad { padding, direction } => Some((padding, direction)),
+            StageShape::Cut { padding, direction } => Some((padding, direction.reversed())),
+            _ => None,
+        }
     }
 
     /// Whether nothing moves.
@@ -183,7 +222,9 @@ impl StageShape {
             StageShape::SlotMove { slots, .. } => {
                 slots.rows() == 1 || slots.cols() == 1 || slots.chunks() == 1
             }
-            StageShape::Pad { padding, .. } => padding.is_identity(),
+            StageShape::Cut { padding, .. } | StageShape::Pad { padding, .. } => {
+                padding.is_identity()
+            }
         }
     }
 }
@@ -223,6 +264,11 @@ impl fmt::Display for StageShape {
             }
             StageShape::SlotMove { batch, slots: s, direction } => {
                 slots(f, "slot-move", batch, s, direction)
+            }
+            StageShape::Cut { padding, direction } => {
+                let name = if direction == Direction::Forward { "cut" } else { "join" };
+                let (rows, cols, pitch) = (padding.rows(), padding.cols(), padding.pitch());
+                write!(f, "{name}({rows}x{pitch}, {cols} columns packed)")
             }
             StageShape::Pad { padding, direction } => {
                 let name = if direction == Direction::Forward { "pad" } else { "unpad" };

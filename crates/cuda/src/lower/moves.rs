@@ -88,7 +88,9 @@ impl Moved {
                 let word = widest_word(&[at.elem_bytes, at.alignment]);
                 Ok(moved(word, Map::Swap(e), (m, n)))
             }
-            StageShape::SlotGather { .. } | StageShape::Pad { .. } => Err(Infeasible::NoKernel),
+            StageShape::SlotGather { .. } | StageShape::Cut { .. } | StageShape::Pad { .. } => {
+                Err(Infeasible::NoKernel)
+            }
         }
     }
 

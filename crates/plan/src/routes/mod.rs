@@ -5,6 +5,7 @@
 //! ([`crate::method`], [`crate::cost`], [`crate::planner`]). Adding a route is one file and one row.
 
 mod any_shape;
+mod cut;
 mod padded;
 mod panels;
 mod simple;
@@ -96,6 +97,23 @@ pub enum Infeasible {
         /// Its side.
         side: usize,
     },
+    /// No tile of one side leaves any of the other over.
+    #[error("no divisor of {tiled} leaves a remainder of {cut}")]
+    NothingCut {
+        /// The side that tiles divide.
+        tiled: usize,
+        /// The side that would be cut.
+        cut: usize,
+    },
+    /// Only for one matrix at a time.
+    #[error("{batch} matrices are not cut one by one")]
+    Batch {
+        /// Matrices.
+        batch: usize,
+    },
+    /// No GPU kernel does it.
+    #[error("only a host does it")]
+    HostOnly,
     /// Both sides too long for the skinny route.
     #[error("neither side is at most {most}")]
     NotSkinny {
@@ -191,7 +209,7 @@ impl std::fmt::Debug for Route {
 }
 
 /// Every route: those that are fast where they are feasible first, the last resort last.
-pub static ROUTES: [Route; 14] = [
+pub static ROUTES: [Route; 16] = [
     simple::NOTHING,
     simple::SQUARE,
     simple::ON_CHIP,
@@ -200,6 +218,8 @@ pub static ROUTES: [Route; 14] = [
     panels::PANEL,
     panels::PANEL_MIRRORED,
     any_shape::ALIGNED_SLOTS,
+    cut::CUT_COLUMNS,
+    cut::CUT_ROWS,
     padded::PADDED_SQUARE,
     staged::THREE_STAGE,
     staged::THREE_STAGE_MIRRORED,
