@@ -1,5 +1,5 @@
-//! Rows padded and unpadded in steps: together while they lie in front of the places that they go to,
-//! else one by one (thesis section 4.1.1).
+//! Rows padded and unpadded: in steps, together while they lie in front of the places that they go to, else one by
+//! one (thesis section 4.1.1); or in shares, each thread's one by one.
 
 use std::ops::Range;
 
@@ -11,9 +11,15 @@ use turntile_simd as simd;
 use crate::Byte;
 use crate::parts;
 
-/// Moves the rows of `padding`, counted in bytes; a step of several threads moves at least `least` of
+/// Moves the rows of `padding`, counted in bytes, in steps; one of several threads moves at least `least` of
 /// them. `data` are as long as the padded rows.
-pub fn run(data: &mut [Byte], padding: Padding, direction: Direction, least: usize, parts: usize) {
+pub fn in_steps(
+    data: &mut [Byte],
+    padding: Padding,
+    direction: Direction,
+    least: usize,
+    parts: usize,
+) {
     let (packed, padded) = (padding.cols(), padding.pitch());
     match direction {
         Direction::Forward => padding.pad_steps(least).for_each(|Step { rows, together }| {
@@ -22,8 +28,7 @@ pub fn run(data: &mut [Byte], padding: Padding, direction: Direction, least: usi
                 let to = &mut to[rows.start * padded - rows.end * packed..][..rows.len() * padded];
                 copy((&from[rows.start * packed..], packed), (to, padded), parts);
             } else {
-                let row = |r: usize| r * packed..(r + 1) * packed;
-                rows.rev().for_each(|r| shift(data, row(r), r * padded));
+                move_apart(data, rows, 0, padding);
             }
         }),
         Direction::Backward => padding.unpad_steps(least).for_each(|Step { rows, together }| {
@@ -33,10 +38,108 @@ pub fn run(data: &mut [Byte], padding: Padding, direction: Direction, least: usi
                 let from = &from[..rows.len() * padded];
                 copy((from, padded), (&mut to[rows.start * packed..], packed), parts);
             } else {
-                let row = |r: usize| r * padded..r * padded + packed;
-                rows.for_each(|r| shift(data, row(r), r * packed));
+                move_together(data, rows, 0, padding);
             }
         }),
+    }
+}
+
+/// A thread's share of the rows.
+struct Share<'a> {
+    rows: Range<usize>,
+    /// Where they lie when padded, and when packed too but for the head.
+    data: &'a mut [Byte],
+    /// Room for its head, packed.
+    head: &'a mut [Byte],
+}
+
+/// The same in shares, a thread's each. `heads` holds the first rows of each share that lie, packed, in front of its
+/// padded ones: set aside while other threads still read, or write, there.
+pub fn in_shares(
+    data: &mut [Byte],
+    padding: Padding,
+    direction: Direction,
+    parts: usize,
+    heads: &mut [Byte],
+) {
+    let (packed, padded) = (padding.cols(), padding.pitch());
+    match direction {
+        Direction::Forward => {
+            let from = &*data;
+            parts::run_on(split_heads(padding, parts, heads), &mut [], 0, |(rows, head), _| {
+                head.copy_from_slice(&from[rows.start * packed..rows.end * packed]);
+            });
+            parts::run_on(split(padding, parts, data, heads), &mut [], 0, |share, _| {
+                let Share { rows, data, head } = share;
+                let moved = rows.start + head.len() / packed..rows.end;
+                move_apart(data, moved, rows.start, padding);
+                for (to, from) in data.chunks_mut(padded).zip(head.chunks_exact(packed)) {
+                    to[..packed].copy_from_slice(from);
+                }
+            });
+        }
+        Direction::Backward => {
+            parts::run_on(split(padding, parts, data, heads), &mut [], 0, |share, _| {
+                let Share { rows, data, head } = share;
+                let moved = rows.start + head.len() / packed..rows.end;
+                for (from, to) in data.chunks(padded).zip(head.chunks_exact_mut(packed)) {
+                    to.copy_from_slice(&from[..packed]);
+                }
+                move_together(data, moved, rows.start, padding);
+            });
+            for (rows, head) in split_heads(padding, parts, heads) {
+                data[rows.start * packed..rows.end * packed].copy_from_slice(head);
+            }
+        }
+    }
+}
+
+/// The heads of all shares, each with its rows.
+fn split_heads(
+    padding: Padding,
+    parts: usize,
+    mut heads: &mut [Byte],
+) -> Vec<(Range<usize>, &mut [Byte])> {
+    let of = |part| {
+        let share = padding.share(parts, part);
+        let rows = padding.head(&share);
+        let head = heads.split_off_mut(..rows * padding.cols()).expect("room for every head");
+        (share.start..share.start + rows, head)
+    };
+    (0..parts).map(of).collect()
+}
+
+/// All shares.
+fn split<'a>(
+    padding: Padding,
+    parts: usize,
+    mut data: &'a mut [Byte],
+    heads: &'a mut [Byte],
+) -> Vec<Share<'a>> {
+    let of = |(part, (_, head))| {
+        let rows = padding.share(parts, part);
+        let bytes = rows.len() * padding.pitch();
+        let data = data.split_off_mut(..bytes).expect("as long as the padded rows");
+        Share { rows, data, head }
+    };
+    split_heads(padding, parts, heads).into_iter().enumerate().map(of).collect()
+}
+
+/// Some rows moved apart one by one, where padded row `first` begins `data`.
+fn move_apart(data: &mut [Byte], rows: Range<usize>, first: usize, padding: Padding) {
+    let (packed, start) = (padding.cols(), first * padding.pitch());
+    for r in rows.rev() {
+        let from = r * packed - start;
+        shift(data, from..from + packed, r * padding.pitch() - start);
+    }
+}
+
+/// Some rows moved together one by one.
+fn move_together(data: &mut [Byte], rows: Range<usize>, first: usize, padding: Padding) {
+    let (packed, start) = (padding.cols(), first * padding.pitch());
+    for r in rows {
+        let from = r * padding.pitch() - start;
+        shift(data, from..from + packed, r * packed - start);
     }
 }
 

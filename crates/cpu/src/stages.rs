@@ -76,6 +76,12 @@ impl Needs {
                 }
             },
             (Method::TileSwap { .. } | Method::PerCycle | Method::Rows { .. }, _) => 0,
+            (Method::Shares, shape) => {
+                let (padding, _) = shape.padding().expect("rows to move");
+                needs.parts = at_most(padding.rows());
+                needs.kept_bytes = padding.heads(needs.parts) * elem_bytes;
+                0
+            }
             (Method::Slide { block }, shape) => {
                 let (padding, _) = shape.padding().expect("rows to move");
                 let blocks = (padding.len() * elem_bytes).div_ceil(block);
@@ -100,7 +106,7 @@ impl Needs {
             }
         };
         if let StageShape::Cut { padding, .. } = shape {
-            needs.kept_bytes = padding.gaps() * elem_bytes;
+            needs.kept_bytes += padding.gaps() * elem_bytes;
         }
         Needs { scratch_bytes: needs.scratch_bytes.max(least), ..needs }
     }
@@ -134,16 +140,22 @@ pub fn run(
     let scratch = &mut scratch[..parts * needs.scratch_bytes];
     if let Some((padding, direction)) = stage.shape.padding() {
         let in_bytes = padding.scaled(elem_bytes).expect("as long as the data");
+        let gap_bytes = match stage.shape {
+            StageShape::Cut { .. } => padding.gaps() * elem_bytes,
+            _ => 0,
+        };
+        let (gaps, heads) = kept.split_at_mut(gap_bytes);
         let mut move_rows = |data: &mut [Byte]| match stage.method {
             Method::Slide { block } => {
                 shared::slide(data, in_bytes, direction, block, flags, parts, scratch);
             }
-            Method::Rows { least } => rows::run(data, in_bytes, direction, least, parts),
+            Method::Rows { least } => rows::in_steps(data, in_bytes, direction, least, parts),
+            Method::Shares => rows::in_shares(data, in_bytes, direction, parts, heads),
             method => unreachable!("{method} does not pad rows"),
         };
         return match stage.shape {
             StageShape::Cut { direction, .. } => {
-                gaps::kept(data, padding, direction, elem_bytes, kept, move_rows);
+                gaps::kept(data, padding, direction, elem_bytes, gaps, move_rows);
             }
             _ => move_rows(data),
         };

@@ -45,7 +45,7 @@ fn check(plan: Plan, threads: usize) {
 fn methods() -> impl Iterator<Item = Method> {
     let slides = [1, 3, 16, 50, 1000].map(|block| Method::Slide { block });
     let rows = [1, 2, 3, 7].map(|least| Method::Rows { least });
-    slides.into_iter().chain(rows)
+    slides.into_iter().chain(rows).chain([Method::Shares])
 }
 
 #[test]
@@ -78,6 +78,7 @@ proptest! {
         let plan = padded(batch, rows, cols, elem_bytes, Limits::host(threads));
         check(by(&plan, Method::Slide { block }), threads);
         check(by(&plan, Method::Rows { least }), threads);
+        check(by(&plan, Method::Shares), threads);
     }
 }
 

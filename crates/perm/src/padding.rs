@@ -4,12 +4,14 @@
 //! every row up, so that the last row must go first; unpadding is the same backwards. What the gaps
 //! between padded rows hold does not matter.
 //!
-//! Two ways to do it with many workers, both in equations here:
+//! Three ways to do it with many workers, all in equations here:
 //!
 //! - *steps* (the thesis's): as many rows at a time as lie wholly in front of the places that they go
 //!   to, by equation 4.1; when that is fewer than is worth a step, row after row;
 //! - *blocks* (data sliding): every block is read before it is written, and written as soon as the
-//!   blocks have been read that lie where it goes.
+//!   blocks have been read that lie where it goes;
+//! - *shares*: a run of rows for each worker, who moves them one by one; the first few, whose packed
+//!   places are another's, are set aside meanwhile.
 //!
 //! *Cutting* unpads a matrix of which the gaps are columns too: these follow the packed rows, column
 //! after column.
@@ -165,6 +167,25 @@ impl Padding {
             moved = rows.end;
             (!rows.is_empty()).then_some(Step { rows, together })
         })
+    }
+
+    /// The rows of share `part` of `parts`, as many in each but for one.
+    pub fn share(&self, parts: usize, part: usize) -> Range<usize> {
+        let (each, more) = (self.rows / parts, self.rows % parts);
+        let start = part * each + part.min(more);
+        start..start + each + usize::from(part < more)
+    }
+
+    /// How many rows of a share begin, packed, in front of where its first one does when padded: all the
+    /// others are, packed or padded, between the padded share's ends.
+    pub fn head(&self, share: &Range<usize>) -> usize {
+        (share.start * (self.pitch - self.cols)).div_ceil(self.cols).min(share.len())
+    }
+
+    /// Elements of the heads of all shares.
+    pub fn heads(&self, parts: usize) -> usize {
+        let rows: usize = (0..parts).map(|part| self.head(&self.share(parts, part))).sum();
+        rows * self.cols
     }
 
     /// Packed elements row by row: packed offset, padded offset and number of each run.
@@ -326,9 +347,25 @@ mod tests {
         }
     }
 
+    /// Every row is in one share, and what is no head stays within its share's padded rows.
+    fn shares_are_right(p: Padding, parts: usize) {
+        let (mut rows, mut heads) = (0, 0);
+        for share in (0..parts).map(|part| p.share(parts, part)) {
+            assert_eq!(share.start, rows);
+            rows = share.end;
+            let head = p.head(&share);
+            let first = share.start + head;
+            assert!(first == rows || first * p.cols() >= share.start * p.pitch());
+            assert!(head == 0 || (first - 1) * p.cols() < share.start * p.pitch());
+            heads += head;
+        }
+        assert_eq!((rows, heads * p.cols()), (p.rows(), p.heads(parts)));
+    }
+
     #[test]
     fn all_small_paddings() {
         for p in small() {
+            (1..5).for_each(|parts| shares_are_right(p, parts));
             (0..4).for_each(|least| steps_are_right(p, least));
             (1..=p.len().max(1)).for_each(|block| waits_are_enough(p, block));
         }
@@ -341,6 +378,7 @@ mod tests {
         ) {
             let p = Padding::new(rows, cols, cols + gap).unwrap();
             steps_are_right(p, least);
+            shares_are_right(p, least);
         }
 
         #[test]

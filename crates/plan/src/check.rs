@@ -123,7 +123,7 @@ fn goes_together(stage: &Stage) -> bool {
         Method::BarrierSync { .. } => gather || matches!(stage.shape, StageShape::Elementary(_)),
         Method::PttwacOnChip { .. } => matches!(stage.shape, StageShape::Elementary(_)),
         Method::PttwacGlobal { .. } | Method::PerCycle => !gather && !pad,
-        Method::Rows { .. } => pad,
+        Method::Rows { .. } | Method::Shares => pad,
         Method::Slide { block } => pad && block >= 1,
     }
 }
@@ -144,6 +144,20 @@ mod tests {
             let survey = Planner::new(limits).survey(&Problem::new(720, 180, 4).unwrap());
             survey.candidates.iter().for_each(|plan| assert_eq!(plan.check(), Ok(()), "{plan:#}"));
         }
+    }
+
+    /// Stages that leave the end of the matrices alone are for what has been cut off.
+    #[test]
+    fn only_cutting_leaves_anything_out() {
+        let planner = Planner::new(Limits::host(1)).with_route("cut-columns").unwrap();
+        let good = planner.plan(&Problem::new(101, 205, 4).unwrap()).unwrap();
+        assert_eq!(good.check(), Ok(()), "{good:#}");
+        let mut uncut = good.clone();
+        uncut.stages.remove(0);
+        assert!(matches!(uncut.check(), Err(Flaw::Length { number: 1, expected: 20_705, .. })));
+        let mut of_another = good;
+        of_another.problem = Problem::new(101, 206, 4).unwrap();
+        assert!(matches!(of_another.check(), Err(Flaw::Length { number: 1, .. })));
     }
 
     #[test]

@@ -96,7 +96,9 @@ fn fraction(stage: &Stage, elem_bytes: usize, rates: &Rates) -> f64 {
         }
         (Method::PttwacGlobal { .. }, _) => at(rates.moves, unit_bytes),
         (Method::PerCycle, _) => at(rates.per_cycle, unit_bytes),
-        (Method::Rows { .. } | Method::Slide { .. }, _) => at(rates.pad, unit_bytes),
+        (Method::Rows { .. } | Method::Shares | Method::Slide { .. }, _) => {
+            at(rates.pad, unit_bytes)
+        }
     }
 }
 
@@ -135,8 +137,8 @@ fn host_fraction(stage: &Stage, elem_bytes: usize, rates: &Rates) -> f64 {
         {
             plain * 1.2
         }
-        // Through scratch: 15 GB/s a thread where rows moved at once make 19.
-        (Method::Slide { .. }, _) => plain * 0.8,
+        // Through scratch, and lines from one core to another: 10 to 15 GB/s where shares make 18 and more a thread.
+        (Method::Slide { .. }, _) => plain * 0.5,
         _ => plain,
     }
 }

@@ -55,6 +55,9 @@ pub enum Method {
         /// Fewest rows that are worth a step of many workers.
         least: usize,
     },
+    /// Rows padded or unpadded one by one by each thread of a host, a share of them for each; those whose
+    /// packed places are in another's share are set aside meanwhile.
+    Shares,
     /// Rows padded or unpadded by data sliding: every block on chip, then written once the blocks
     /// have been read that lie where it goes, which a flag of each tells.
     Slide {
@@ -76,7 +79,7 @@ pub struct Launch {
     pub on_chip_bytes: usize,
     /// 32-bit flag words in memory, all planes.
     pub flag_words: usize,
-    /// Bytes in memory for what is set aside: rows (slot gather) or columns (cut).
+    /// Bytes in memory for what is set aside: rows (slot gather, shares) and columns (cut).
     pub kept_bytes: usize,
 }
 
@@ -122,6 +125,7 @@ impl fmt::Display for Method {
             Method::PttwacGlobal { flags } => write!(f, "pttwac/global{}", layout(flags)),
             Method::PerCycle => write!(f, "p-ipt"),
             Method::Rows { .. } => write!(f, "rows"),
+            Method::Shares => write!(f, "shares"),
             Method::Slide { .. } => write!(f, "slide"),
         }
     }
@@ -342,7 +346,13 @@ fn pad(
         flag_words: slide_flags(blocks),
         ..over(blocks, SLIDE_THREADS, block, limits)
     };
-    Ok(vec![(Method::Rows { least }, rows), (Method::Slide { block }, slide)])
+    let mut ways = vec![(Method::Rows { least }, rows), (Method::Slide { block }, slide)];
+    if host {
+        let shares = over(padding.rows(), 1, 0, limits);
+        let kept_bytes = padding.heads(shares.groups).saturating_mul(elem_bytes);
+        ways.push((Method::Shares, Launch { kept_bytes, ..shares }));
+    }
+    Ok(ways)
 }
 
 /// The same with the gaps set aside.
@@ -354,9 +364,10 @@ fn cut(
     if limits.kind == DeviceKind::Gpu {
         return Err(Infeasible::HostOnly);
     }
-    let kept_bytes = padding.gaps() * elem_bytes;
-    let ways = pad(padding, elem_bytes, limits)?.into_iter();
-    Ok(ways.map(|(method, launch)| (method, Launch { kept_bytes, ..launch })).collect())
+    let mut ways = pad(padding, elem_bytes, limits)?;
+    let gap_bytes = padding.gaps() * elem_bytes;
+    ways.iter_mut().for_each(|(_, launch)| launch.kept_bytes += gap_bytes);
+    Ok(ways)
 }
 
 /// Words of a flag for each of `blocks` blocks, and of a count of those that have begun.

@@ -51,33 +51,42 @@ pub fn figure_4_4(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
 const SHAPES: [(usize, usize); 6] =
     [(5000, 4900), (4900, 5000), (5000, 4000), (4999, 5003), (10_000, 9900), (12_000, 11_999)];
 
-/// The plan of route padded-square with its rows moved by `method`.
-fn padded(bench: &Bench, problem: &Problem, rows: bool) -> Result<Plan, Failure> {
+/// The plans of route padded-square with rows moved by each method that the device has, over all of its threads.
+fn padded(bench: &Bench, problem: &Problem) -> Result<Vec<Plan>, Failure> {
     let side = problem.rows().max(problem.cols());
     let limits = bench.limits();
     let planner = Planner::new(limits.clone()).with_route("padded-square")?;
-    let mut plan = planner.plan(&problem.with_room(side * side))?;
-    for stage in &mut plan.stages {
-        let found = method::stages(stage.shape, problem.elem_bytes(), &limits);
-        let wanted = |s: &Stage| matches!(s.method, Method::Rows { .. }) == rows;
-        if let StageShape::Pad { .. } = stage.shape
-            && let Some(other) = found.ok().and_then(|all| all.into_iter().find(wanted))
+    let chosen = planner.plan(&problem.with_room(side * side))?;
+    let mut plans: Vec<Plan> = Vec::new();
+    for (k, stage) in chosen.stages.iter().enumerate() {
+        let StageShape::Pad { .. } = stage.shape else { continue };
+        for other in method::stages(stage.shape, problem.elem_bytes(), &limits).unwrap_or_default()
         {
-            *stage = other;
+            let known = plans.iter().any(|plan| same_kind(&plan.stages[k].method, &other.method));
+            if !known {
+                let mut plan = chosen.clone();
+                plan.stages[k] = other;
+                plan.workspace_bytes = other.launch.workspace_bytes(plan.kind);
+                plans.push(plan);
+            }
         }
     }
-    Ok(plan)
+    Ok(plans)
 }
 
-/// Padding or unpadding alone, the way that the thesis has it and by data sliding.
+/// The same method, its constants apart.
+fn same_kind(a: &Method, b: &Method) -> bool {
+    std::mem::discriminant(a) == std::mem::discriminant(b)
+}
+
+/// Padding or unpadding alone: the way that the thesis has it, by data sliding and, on a host, in shares.
 pub fn passes(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
     for (rows, cols) in SHAPES {
         let problem = Problem::new(bench.side(rows), bench.side(cols), 4)?;
         if problem.rows() == problem.cols() {
             continue;
         }
-        for by_rows in [true, false] {
-            let plan = padded(bench, &problem, by_rows)?;
+        for plan in padded(bench, &problem)? {
             let pad = |stage: &Stage| matches!(stage.shape, StageShape::Pad { .. });
             let Some(at) = plan.stages.iter().position(pad) else { continue };
             let stage = plan.stages[at];
@@ -107,11 +116,8 @@ pub fn near_square(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> 
         if problem.rows() == problem.cols() {
             continue;
         }
-        for plan in [
-            Planner::new(bench.limits()).plan(&problem)?,
-            padded(bench, &problem, false)?,
-            padded(bench, &problem, true)?,
-        ] {
+        let chosen = Planner::new(bench.limits()).plan(&problem)?;
+        for plan in std::iter::once(chosen).chain(padded(bench, &problem)?) {
             let speed = cells(bench.plan(&plan))?;
             let extra = plan.workspace_bytes + plan.room_bytes() - problem.bytes();
             let stages: Vec<String> = plan.stages.iter().map(ToString::to_string).collect();

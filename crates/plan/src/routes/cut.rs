@@ -53,14 +53,18 @@ fn tiles(ask: &Ask, divisors: &[usize], side: usize) -> Result<Vec<Tile>, Infeas
     if ask.limits.kind == DeviceKind::Gpu {
         return Err(Infeasible::HostOnly);
     }
-    let leaves_some = |&m: &usize| m > 1 && m < side && !side.is_multiple_of(m);
+    let tiled = divisors.last().copied().unwrap_or(0);
+    let cap = ask.limits.cap(ask.problem);
+    let bytes = |&m: &usize| side % m * tiled * ask.problem.elem_bytes();
+    let leaves_some = |m: &usize| *m > 1 && *m < side && bytes(m) > 0;
     let sides = divisors.iter().copied().filter(leaves_some);
-    let tiles: Vec<Tile> = sides.map(|m| Tile { m, n: side / m * m }).collect();
-    if tiles.is_empty() {
-        let tiled = divisors.last().copied().unwrap_or(0);
+    let Some(need) = sides.clone().map(|m| bytes(&m)).min() else {
         return Err(Infeasible::NothingCut { tiled, cut: side });
+    };
+    if need > cap {
+        return Err(Infeasible::Workspace { need, cap });
     }
-    Ok(tiles)
+    Ok(sides.filter(|m| bytes(m) <= cap).map(|m| Tile { m, n: side / m * m }).collect())
 }
 
 /// The first `packed` of `cols` columns packed, or the others put back.
