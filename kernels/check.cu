@@ -45,3 +45,45 @@ extern "C" __global__ void __launch_bounds__(256, 8)
         *(uint4 *)(to + d * unit_bytes + sub * 16) = *(const uint4 *)(from + s * unit_bytes + sub * 16);
     }
 }
+
+// Aligned slots by their definition, in plain division.
+struct PlainSlots {
+    u64 rows, cols, slot, chunk;
+
+    __device__ u64 up(u64 a) const { return (a + slot - 1) / slot; }
+    __device__ u64 last() const { return rows / chunk + (rows % chunk >= slot) - 1; }
+    __device__ u64 rows_of(u64 c) const { return c == last() ? rows - c * chunk : chunk; }
+    // Where the slot of column j that is final number t lies in its chunk's memory, counted in slots of the matrix.
+    __device__ u64 place(u64 t) const {
+        const u64 j = t * slot / rows, c = min((t * slot - j * rows) / chunk, last());
+        return c * (chunk / slot) * cols + up(j * rows_of(c)) + t - up(j * rows) - c * (chunk / slot);
+    }
+    __device__ u64 number(u64 place) const {
+        const u64 c = min(place / (chunk / slot * cols), last()), within = place - c * (chunk / slot) * cols;
+        const u64 j = within * slot / rows_of(c);
+        return up(j * rows) + c * (chunk / slot) + within - up(j * rows_of(c));
+    }
+};
+
+// Counts the elements of `batch` matrices that are not where a pass of aligned slots puts what `check_fill` wrote, and notes the
+// first. `pass`: 0 gather, 1 move; 2 and 3 are they backward.
+extern "C" __global__ void check_slots(const char *data, u64 batch, PlainSlots s, u32 pass, u32 bytes, u64 *wrong) {
+    const u64 elements = s.rows * s.cols, step = u64(gridDim.x) * blockDim.x;
+    for (u64 o = u64(blockIdx.x) * blockDim.x + threadIdx.x; o < batch * elements; o += step) {
+        const u64 base = o / elements * elements, at = o - base;
+        u64 from;
+        if (pass == 2) {
+            const u64 final = at % s.cols * s.rows + at / s.cols;
+            from = s.place(final / s.slot) * s.slot + final % s.slot;
+        } else {
+            const u64 t = at / s.slot, other = (pass == 1 ? s.place(t) : s.number(t)) * s.slot + at % s.slot;
+            from = pass == 0 ? other % s.rows * s.cols + other / s.rows : other;
+        }
+        bool right = true;
+        for (u32 k = 0; k < bytes; k++) right = right && data[o * bytes + k] == char(byte_of(base + from, k));
+        if (!right) {
+            atomicAdd(wrong, 1ull);
+            atomicMin(wrong + 1, o);
+        }
+    }
+}

@@ -29,8 +29,9 @@ template <bool Backward> static __device__ void walk(Strip &s, Team &team, Signa
         for (u64 n = 0; n < s.chunks; n++) {
             const u64 k = done + n;
             if (k >= a.depth) signals.written[k % a.depth].wait(k / a.depth - 1);
-            // The ring has room for the others beside the last chunk only if it is no longer than they are.
-            if (s.rows_of(n) > a.slots.chunk && n + 1 >= a.depth) {
+            // The ring has room for the others beside the last chunk only if it is no longer than they are;
+            // for one chunk by itself it has as much as the longest takes.
+            if (s.rows_of(n) > a.slots.chunk && a.depth > 1 && n + 1 >= a.depth) {
                 const u64 more = k + 1 - a.depth;
                 signals.written[more % a.depth].wait(more / a.depth);
             }

@@ -14,7 +14,7 @@ struct GatherArgs {
     u32 block_cols;
     u32 depth, readers;         // chunks on chip; warps that read
     // On chip, rows lie `pitch` bytes apart and `granule` bytes more after every 2^band of them, each at the
-    // place within a granule that it has in memory, so that whole granules are moved. A multiple of 16 rows.
+    // place within a granule that it has in memory, so that whole granules are moved. A multiple of 2^band rows.
     u32 ring_rows, pitch, band, granule;
     Divisor<u32> grain;         // words of an element
 };
@@ -104,9 +104,12 @@ struct Strip {
         const u32 top = u32(u64(memory)) + c0 * unit;
         constexpr u32 kPack = WORD < 4 ? 4 / WORD : 1;
         if (!last && grain == 1 && (WORD >= 4 || u64(memory) % 4 == 0)) switch (rows) {
-            case 32 * kPack: return move_whole_columns<1, Load>(memory, p, top);
-            case 64 * kPack: return move_whole_columns<2, Load>(memory, p, top);
-            case 128 * kPack: return move_whole_columns<4, Load>(memory, p, top);
+            case 16 * kPack: return move_whole_columns<16, 1, Load>(memory, p, top);
+            case 32 * kPack: return move_whole_columns<32, 1, Load>(memory, p, top);
+            case 64 * kPack: return move_whole_columns<32, 2, Load>(memory, p, top);
+            // Sixteen registers a lane, were the words wider.
+            case 128 * kPack:
+                if constexpr (WORD < 16 || Load) return move_whole_columns<32, 4, Load>(memory, p, top);
         }
         char *place = memory + u64(c0 + thread / kWarp) * rows * unit;
         u32 next = leads[min(thread / kWarp, cols)];
@@ -128,35 +131,40 @@ struct Strip {
             place += warps * rows * unit;
         }
     }
-    // The same for S * 32 words of 4 bytes or more a column: little beside the moves themselves, which are as many
-    // instructions as can be issued.
-    template <u32 S, bool Load> __device__ void move_whole_columns(char *memory, u32 p, u32 top) const {
-        constexpr u32 P = WORD < 4 ? 4 / WORD : 1, kRows = S * kWarp * P;
+    // The same for S * L words of 4 bytes or more a column, L lanes a column: little beside the moves themselves,
+    // which are as many instructions as can be issued.
+    template <u32 L, u32 S, bool Load> __device__ void move_whole_columns(char *memory, u32 p, u32 top) const {
+        constexpr u32 P = WORD < 4 ? 4 / WORD : 1, kRows = S * L * P;
         using Moved = Word<P * WORD>;
-        const u32 lane = thread % kWarp, warps = threads / kWarp, begin = thread / kWarp;
-        const u32 step = P * kWarp * a.pitch + (P * kWarp >> a.band) * a.granule, mask = a.granule - 1;
+        const u32 lane = thread % L, columns = threads / L, begin = thread / L;
+        const u32 step = P * L * a.pitch + (P * L >> a.band) * a.granule, mask = a.granule - 1;
         const u32 row_bytes = stride(), low = top + lane * P * row_bytes;
         char *to = memory + (u64(c0 + begin) * kRows + lane * P) * WORD, *column = ring + begin * WORD;
-        const u64 next_columns = u64(warps) * kRows * WORD;
-        for (u32 c = begin; c < cols; c += warps) {
+        const u64 next_columns = u64(columns) * kRows * WORD;
+        // Narrow words pass through registers on their way to the chip: the next column's are asked for before
+        // this one's are put down.
+        constexpr bool kAhead = Load && P > 1 && S < 4;
+        Moved x[S], ahead[S];
+        const auto ask = [&](Moved(&of)[S], const char *from) {
+#pragma unroll
+            for (u32 j = 0; j < S; j++) of[j] = *(const Moved *)(from + j * L * P * WORD);
+        };
+        if (kAhead && begin < cols) ask(x, to);
+        for (u32 c = begin; c < cols; c += columns) {
             const u32 lo = leads[c], q = wrapped(p + lo + lane * P);
             // Rows q, q + 1, .. of the ring.
             u32 on_chip[P];
 #pragma unroll
             for (u32 k = 0; k < P; k++)
                 on_chip[k] = (q + k) * a.pitch + (q + k >> a.band) * a.granule + ((low + (lo + k) * row_bytes) & mask);
-            Moved x[S];
-            if constexpr (Load && P > 1) {
-#pragma unroll
-                for (u32 j = 0; j < S; j++) x[j] = *(const Moved *)(to + j * kWarp * 4);
-            }
+            if (kAhead && c + columns < cols) ask(ahead, to + next_columns);
             const bool ends = wrapped(p + lo) + kRows > a.ring_rows;
             u32 r = q;
 #pragma unroll
             for (u32 j = 0; j < S; j++) {
                 if constexpr (P == 1) {
                     if constexpr (Load)
-                        copy_async<WORD>(column + on_chip[0], to + j * kWarp * WORD);
+                        copy_async<WORD>(column + on_chip[0], to + j * L * WORD);
                     else
                         x[j] = *(const W *)(column + on_chip[0]);
                 } else {
@@ -173,7 +181,7 @@ struct Strip {
 #pragma unroll
                 for (u32 k = 0; k < P; k++) on_chip[k] += step;
                 if (ends) {
-                    r += P * kWarp;
+                    r += P * L;
                     if (r >= a.ring_rows) {
                         r -= a.ring_rows;
 #pragma unroll
@@ -183,9 +191,13 @@ struct Strip {
             }
             if constexpr (!Load) {
 #pragma unroll
-                for (u32 j = 0; j < S; j++) *(Moved *)(to + j * kWarp * P * WORD) = x[j];
+                for (u32 j = 0; j < S; j++) *(Moved *)(to + j * L * P * WORD) = x[j];
             }
-            to += next_columns, column += warps * WORD;
+            if constexpr (kAhead) {
+#pragma unroll
+                for (u32 j = 0; j < S; j++) x[j] = ahead[j];
+            }
+            to += next_columns, column += columns * WORD;
         }
     }
     // Where on chip the strip's row r lies, counted from a row at place p whose address is `top`.
@@ -197,7 +209,7 @@ struct Strip {
     // their granules.
     template <int B, bool Load>
     __device__ void move_column(char *slots, u32 lo, u32 count, u32 p, u32 top, u32 c) const {
-        constexpr u32 P = B < 4 ? 4 / B : 1, kBatch = P == 1 ? (B == 4 ? 4 : 2) : Load ? 8 : 2;
+        constexpr u32 P = B < 4 ? 4 / B : 1, kBatch = P == 1 ? (B == 4 ? 4 : B == 8 ? 2 : 1) : Load ? 4 : 2;
         using Moved = Word<P * B>;
         const u32 lane = thread % kWarp;
         // Narrow words: single ones up to the first whole 4 bytes and from the last.

@@ -243,7 +243,11 @@ fn in_teams(
     let most = slots.chunks().div_ceil(strips.runs) * (batch * strips.runs).div_ceil(strips.teams);
     let even = (batch * slots.chunks()) as f64 / (strips.teams * most) as f64;
     let row_bytes = (strips.cols * elem_bytes) as f64;
-    let shallow = if strips.depth == 2 { 0.9 } else { 1.0 };
+    let shallow = match strips.depth {
+        1 => 0.5,
+        2 => 0.9,
+        _ => 1.0,
+    };
     // The loads of short columns of narrow words are too few to wait for.
     const FORWARD: Curve = &[(128, 0.6), (256, 0.85), (512, 1.0)];
     const BACKWARD: Curve = &[(128, 0.45), (256, 0.77), (512, 1.0)];

@@ -410,6 +410,6 @@ fn gather(
             .into_iter()
             .map(|(launch, strips)| (barrier(Scope::Team(strips.blocks)), launch)),
     );
-    let (need, have) = (2 * chunk_bytes + halo_bytes, limits.gather_bytes());
+    let (need, have) = (chunk_bytes + halo_bytes, limits.gather_bytes());
     if found.is_empty() { Err(Infeasible::OnChip { need, have }) } else { Ok(found) }
 }

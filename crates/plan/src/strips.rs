@@ -15,8 +15,6 @@ const COUNT_BYTES: usize = 128;
 const VECTOR_ROW_BYTES: usize = 128;
 /// Shared memory of the barriers between the warps of a group.
 const SIGNAL_BYTES: usize = 192;
-/// Rows of the ring are a multiple of this, so that rows lie in their granules alike each time round.
-const ROUND: usize = 16;
 
 /// How rows lie on chip: `pitch` bytes apart and `granule` more after every `2^band` of them, each at the place
 /// within a granule that it has in memory.
@@ -50,6 +48,11 @@ impl Lines {
             rows => Lines { granule, pitch: granules * granule, band: rows.ilog2() },
         }
     }
+
+    /// Rows of a ring are a multiple of this: whole bands.
+    fn round(&self) -> usize {
+        if self.band == NO_BAND { 1 } else { 1 << self.band }
+    }
 }
 
 /// Teams of groups and what each group holds.
@@ -73,7 +76,7 @@ pub struct Strips {
 
 impl Strips {
     /// `teams` teams, or somewhat fewer, of `blocks` groups on `batch` matrices of elements of `elem_bytes` bytes
-    /// moved by words of `word` bytes; `None` where two chunks are more than `group_bytes` on chip.
+    /// moved by words of `word` bytes; `None` where one chunk is more than `group_bytes` on chip.
     pub fn new(
         slots: &Slots,
         batch: usize,
@@ -87,7 +90,9 @@ impl Strips {
         let lines = Lines::new(slots.cols() * elem_bytes, cols * elem_bytes, word);
         DEPTHS
             .map(|depth| {
-                let ring_rows = (depth * slots.chunk() + slots.slot() - 1).next_multiple_of(ROUND);
+                // Of several chunks the last, which may be longer, takes the room of two.
+                let rows = (depth * slots.chunk()).max(slots.longest_chunk());
+                let ring_rows = (rows + slots.slot() - 1).next_multiple_of(lines.round());
                 Strips { teams, blocks, runs, cols, depth, ring_rows, lines }
             })
             .into_iter()
@@ -113,7 +118,7 @@ impl Strips {
     /// | backward | 72 78 77 70 59 | 74 76 72 66 52 | 75 75 75 70 | 25 33 39 46 50 | 24 31 36 35 24 |
     pub fn readers(&self, slots: &Slots, word: usize, direction: Direction) -> usize {
         match (direction, word) {
-            (Direction::Forward, _) if self.depth == 2 => 8,
+            (Direction::Forward, _) if self.depth <= 2 => 8,
             (Direction::Forward, _) if slots.chunk() <= 64 => 16,
             (Direction::Forward, _) => 12,
             (Direction::Backward, 1) => 16,
@@ -140,11 +145,11 @@ impl Strips {
 }
 
 /// Chunks on chip, best first: with two, waiting for the team shows (100003x5003 floats, forward: 66-74% of
-/// copy, with three 84, with four 88).
-const DEPTHS: [usize; 3] = [4, 3, 2];
+/// copy, with three 84, with four 88); with one, for the widest matrices, reading and writing take turns.
+const DEPTHS: [usize; 4] = [4, 3, 2, 1];
 
 /// Launches that fill the device, with as many teams as can hold three chunks (or, where not even a team of all groups
-/// can, two), and with half as many, down to one: fewer keep fewer rows and have narrower strips.
+/// can, two or one), and with half as many, down to one: fewer keep fewer rows and have narrower strips.
 pub fn launches(
     slots: &Slots,
     batch: usize,
@@ -165,7 +170,7 @@ pub fn launches(
         let fewer = partition_point(limits.units, |blocks| !holds(&blocks));
         Some(fewer + 1).filter(|&blocks| blocks <= limits.units)
     };
-    let Some(least) = least(3).or_else(|| least(2)) else {
+    let Some(least) = [3, 2, 1].into_iter().find_map(least) else {
         return Vec::new();
     };
     let most = (limits.units / least).min(slots.chunks().saturating_mul(batch)).max(1);

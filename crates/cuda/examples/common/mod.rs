@@ -6,12 +6,17 @@ use std::ffi::c_void;
 use cust::context::Context;
 use cust::function::Function;
 use cust::launch;
-use cust::memory::{CopyDestination, DeviceBuffer};
+use cust::memory::{CopyDestination, DeviceBuffer, DeviceCopy, DevicePointer};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 use turntile_cuda::family::Family;
 use turntile_cuda::{CudaError, Gpu, Prepared, Work};
-use turntile_perm::Elementary;
+use turntile_perm::{Elementary, Slots};
+
+/// Extents of aligned slots as the checking kernel takes them.
+#[derive(Clone, Copy, DeviceCopy)]
+#[repr(C)]
+struct Extents([u64; 4]);
 
 /// A GPU with a context, a stream and the checking kernels.
 pub struct Bench {
@@ -52,15 +57,43 @@ impl Bench {
 
     /// Elements that are not where `e` puts what `fill` wrote, and the first of them.
     pub fn wrong(&mut self, data: u64, e: Elementary, bytes: usize) -> (u64, u64) {
-        self.answer.copy_from(&[0, u64::MAX]).expect("16 bytes");
-        let (check, stream) = (self.function("check_swapped"), &self.stream);
-        let answer = self.answer.as_device_ptr();
         let [b, r, m, c, u] = [e.batch, e.rows, e.mid, e.cols, e.unit].map(|extent| extent as u64);
-        // SAFETY: as above.
-        unsafe {
-            launch!(check<<<2048, 256, 0, stream>>>(data, b, r, m, c, u, bytes as u32, answer))
-        }
-        .expect("launches");
+        self.count(|bench, answer| {
+            let (check, stream) = (bench.function("check_swapped"), &bench.stream);
+            // SAFETY: as above.
+            unsafe {
+                launch!(check<<<2048, 256, 0, stream>>>(data, b, r, m, c, u, bytes as u32, answer))
+            }
+        })
+    }
+
+    /// The same of a pass of aligned slots: gather, move, and both backward, by number from 0.
+    pub fn wrong_slots(
+        &mut self,
+        data: u64,
+        (batch, slots): (usize, &Slots),
+        pass: u32,
+        bytes: usize,
+    ) -> (u64, u64) {
+        let extents = [slots.rows(), slots.cols(), slots.slot(), slots.chunk()];
+        let extents = Extents(extents.map(|extent| extent as u64));
+        self.count(|bench, answer| {
+            let (check, stream) = (bench.function("check_slots"), &bench.stream);
+            let (batch, bytes) = (batch as u64, bytes as u32);
+            // SAFETY: as above.
+            unsafe {
+                launch!(check<<<2048, 256, 0, stream>>>(data, batch, extents, pass, bytes, answer))
+            }
+        })
+    }
+
+    /// What a checking kernel counts, and the first.
+    fn count(
+        &mut self,
+        check: impl Fn(&Bench, DevicePointer<u64>) -> Result<(), cust::error::CudaError>,
+    ) -> (u64, u64) {
+        self.answer.copy_from(&[0, u64::MAX]).expect("16 bytes");
+        check(self, self.answer.as_device_ptr()).expect("launches");
         self.stream.synchronize().expect("the kernels end well");
         let mut answer = [0; 2];
         self.answer.copy_to(&mut answer).expect("16 bytes");

@@ -13,7 +13,7 @@ use turntile_cuda::family::Family;
 use turntile_cuda::lower::{lower, through_registers};
 use turntile_cuda::{Infeasible, Work};
 use turntile_perm::Elementary;
-use turntile_plan::{Launch, Method, Stage, StageShape};
+use turntile_plan::{Direction, Launch, Method, Stage, StageShape};
 
 use crate::common::{Bench, memory, run};
 
@@ -43,7 +43,25 @@ pub struct Case {
 }
 
 impl Case {
-    /// What `shape` does to elements where one kernel compares it: aligned slots are compared as whole plans.
+    /// Elements that are wrong after the case has run on what `fill` wrote; `None` for shapes that no kernel compares.
+    fn wrong(&self, bench: &mut Bench, data: u64) -> Option<u64> {
+        let backward = |direction| match direction {
+            Direction::Forward => 0,
+            Direction::Backward => 2,
+        };
+        let (wrong, _) = match self.shape {
+            StageShape::Elementary(e) => bench.wrong(data, e, self.word),
+            StageShape::SlotGather { batch, slots, direction } => {
+                bench.wrong_slots(data, (batch, &slots), backward(direction), self.word)
+            }
+            StageShape::SlotMove { batch, slots, direction } => {
+                bench.wrong_slots(data, (batch, &slots), backward(direction) + 1, self.word)
+            }
+            StageShape::FusedTiles { .. } | StageShape::Pad { .. } => return None,
+        };
+        Some(wrong)
+    }
+
     fn elementary(&self) -> Option<Elementary> {
         match self.shape {
             StageShape::Elementary(e) => Some(e),
@@ -191,7 +209,7 @@ impl Timer {
         let copy = self.copy(bytes);
         let (kernel, seconds, wrong) = match (&case.what, case.elementary()) {
             (What::Permuted, Some(e)) => ("check_permute".to_owned(), self.permuted(e, word), 0),
-            (_, e) => {
+            _ => {
                 let work = match self.work(case) {
                     Ok(work) => work,
                     Err(why) => {
@@ -208,7 +226,7 @@ impl Timer {
                 let data = self.addresses().0;
                 self.bench.fill(data, case.shape.len(), word);
                 run(&prepared, &self.bench, data, bytes, &self.workspace).expect("launches");
-                let wrong = e.map_or(0, |e| self.bench.wrong(data, e, word).0);
+                let wrong = case.wrong(&mut self.bench, data).expect("a shape that is compared");
                 *cases_wrong += usize::from(wrong > 0);
                 let workspace = &self.workspace;
                 let timed = |bench: &Bench| {

@@ -7,6 +7,7 @@ use turntile_cuda::call::Call;
 use turntile_cuda::lower::{Holding, lower, move_held, through_registers};
 use turntile_cuda::{Infeasible, Work};
 use turntile_perm::{Elementary, Slots};
+use turntile_plan::strips::Strips;
 use turntile_plan::{Direction, FlagLayout, Launch, Method, Scope, Stage, StageShape};
 
 use crate::common::{Bench, memory, run};
@@ -127,8 +128,9 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
             }
         }
     }
+    let words = [1, 2, 4, 8, 16, 12, 6];
     // Rows long enough to be moved by whole vectors, whatever the word, and chunks whose columns are whole words.
-    for (rows, cols, slot, chunk) in [
+    let wide = [
         (97, 261, 4, 8),
         (40, 401, 7, 7),
         (64, 391, 16, 16),
@@ -139,14 +141,30 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
         (600, 45, 64, 128),
         (700, 67, 128, 256),
         (1200, 40, 256, 512),
-    ] {
+    ];
+    let wide = wide.into_iter().flat_map(|shape| words.map(|elem| (shape, elem)));
+    // Rows of which a block alone holds one chunk and two blocks or three hold two: by bytes; the last chunk is shorter
+    // than the others, or longer, or the only one; columns of whole words, or not.
+    let deep = words.into_iter().flat_map(|elem| {
+        [
+            (100, 5003, 16, 16),
+            (300, 2999, 32, 32),
+            (79, 3001, 16, 32),
+            (47, 3008, 16, 32),
+            (170, 3001, 7, 35),
+            (520, 1201, 64, 64),
+            (500, 1100, 32, 128),
+        ]
+        .map(|(rows, bytes, slot, chunk)| ((rows, bytes / elem, slot, chunk), elem))
+    });
+    // With small sides asked for, fewer of these: for the tools that slow everything down.
+    let step = if side < 8 { 3 } else { 1 };
+    for ((rows, cols, slot, chunk), elem) in wide.chain(deep).step_by(step) {
         let slots = Slots::new(rows, cols, slot, chunk).expect("fits");
-        for elem in [1, 2, 4, 8, 16, 12, 6] {
-            for batch in 1..=3 {
-                for direction in [Direction::Forward, Direction::Backward] {
-                    let shape = StageShape::SlotGather { batch, slots, direction };
-                    in_teams(&mut suite, shape, elem, cols);
-                }
+        for batch in 1..=if side < 8 { 1 } else { 3 } {
+            for direction in [Direction::Forward, Direction::Backward] {
+                let shape = StageShape::SlotGather { batch, slots, direction };
+                in_teams(&mut suite, shape, elem, cols);
             }
         }
     }
@@ -156,11 +174,19 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
     suite.failures
 }
 
-/// A gather by teams of one to three blocks, up to three of them.
+/// A gather by teams of one to three blocks, up to three of them; counts how many chunks they hold.
 fn in_teams(suite: &mut Suite, shape: StageShape, elem: usize, cols: usize) {
+    let StageShape::SlotGather { batch, slots, .. } = shape else { return };
+    let word = (elem & elem.wrapping_neg()).min(16);
+    let have = suite.bench.gpu.device().shared_bytes;
     for blocks in 1..=cols.min(3) {
         let method = Method::BarrierSync { scope: Scope::Team(blocks) };
         for teams in 1..=3 {
+            let strips = Strips::new(&slots, batch, (elem, word), (teams, blocks), have);
+            if let Some(strips) = strips {
+                let chunks = format!("gathers by teams with {} chunks on chip", strips.depth);
+                *suite.runs.entry(chunks).or_default() += 1;
+            }
             suite.method_by(shape, elem, method, teams * blocks);
         }
     }

@@ -1,6 +1,6 @@
 //! Every kernel against the index maps, element by element, on a GPU.
 //!
-//! `gpu_conformance [small [SIDE] | padding | plans | full | huge | errors | graph | into | into_full]...`, all
+//! `gpu_conformance [SIDE] [small | padding | plans | full | huge | errors | graph | into | into_full]...`, all
 //! without arguments.
 #![allow(unsafe_code, missing_docs)]
 
@@ -26,7 +26,7 @@ fn main() {
     let mut failures = 0;
     let sections: [(&str, Section); 9] = [
         ("small", &|bench| cases::small(bench, side)),
-        ("padding", &padding::padding),
+        ("padding", &|bench| padding::padding(bench, side)),
         ("plans", &large::plans),
         ("full", &large::full_chip),
         ("huge", &large::huge),

@@ -74,7 +74,9 @@ pub fn by_teams(
     let have = at.device.shared_bytes;
     let fit = |blocks| Strips::new(&slots, batch, (at.elem_bytes, word), (teams, blocks), have);
     let strips = fit(blocks).ok_or(Infeasible::OnChip {
-        need: (2 * slots.chunk() + slots.slot()) * slots.cols().div_ceil(blocks) * at.elem_bytes,
+        need: (slots.longest_chunk() + slots.slot())
+            * slots.cols().div_ceil(blocks)
+            * at.elem_bytes,
         have,
     })?;
     Ok(Call {
