@@ -75,15 +75,41 @@ struct Strip {
             r += step_r, v += step_v;
             if (v >= granules) v -= granules, r++;
         }
-        if (Load || G == WORD) return;
-        // The words before the first whole granule and after the last.
+        if constexpr (!Load && G > WORD) store_ends<G>(place, bytes, p, count);
+    }
+    // The words of rows before the first whole granule and after the last.
+    template <int G> __device__ void store_ends(char *place, u32 bytes, u32 p, u32 count) const {
         constexpr u32 kMost = G / WORD - 1;
-        for (u32 e = thread; e < 2 * kMost * count; e += threads) {
-            const u32 r = e / (2 * kMost), k = e % (2 * kMost);
+        if (kMost < 4 || bytes < G) {
+            for (u32 e = thread; e < 2 * kMost * count; e += threads) {
+                const u32 r = e / (2 * kMost), k = e % (2 * kMost);
+                char *row = place + u64(r) * stride();
+                const u32 skew = u32(u64(row)) % G, head = min(bytes, (G - skew) % G), tail = (bytes - head) % G;
+                const u32 b = k < kMost ? k * WORD : bytes - tail + (k - kMost) * WORD;
+                if (b < (k < kMost ? head : bytes)) *(W *)(row + b) = *(const W *)(line(wrapped(p + r)) + skew + b);
+            }
+            return;
+        }
+        // Narrow ones by so many bytes as the place allows, ascending up to the first granule and descending from the last.
+        constexpr u32 kSizes = kMost == 15 ? 4 : 3;
+        for (u32 r = thread, k = 0;; r += threads) {
+            for (; r >= count; r -= count) k++;
+            if (k >= 2 * kSizes) return;
             char *row = place + u64(r) * stride();
-            const u32 skew = u32(u64(row)) % G, head = min(bytes, (G - skew) % G), tail = (bytes - head) % G;
-            const u32 b = k < kMost ? k * WORD : bytes - tail + (k - kMost) * WORD;
-            if (b < (k < kMost ? head : bytes)) *(W *)(row + b) = *(const W *)(line(wrapped(p + r)) + skew + b);
+            const u32 skew = u32(u64(row)) % G, head = (G - skew) % G, tail = (bytes - head) % G;
+            const bool first = k < kSizes;
+            const u32 size = WORD << (first ? k : k - kSizes);
+            if (((first ? head : tail) & size) == 0) continue;
+            const u32 b = first ? head & (size - 1) : bytes - (tail & (2 * size - 1));
+            move_part(row + b, line(wrapped(p + r)) + skew + b, size);
+        }
+    }
+    static __device__ void move_part(char *to, const char *from, u32 size) {
+        switch (size) {
+            case 1: *(u8 *)to = *(const u8 *)from; return;
+            case 2: *(u16 *)to = *(const u16 *)from; return;
+            case 4: *(u32 *)to = *(const u32 *)from; return;
+            case 8: *(u64 *)to = *(const u64 *)from; return;
         }
     }
     template <bool Load> __device__ void move_rows(char *place, u32 width, u32 p, u32 count, bool first) const {
@@ -141,15 +167,6 @@ struct Strip {
         const u32 row_bytes = stride(), low = top + lane * P * row_bytes;
         char *to = memory + (u64(c0 + begin) * kRows + lane * P) * WORD, *column = ring + begin * WORD;
         const u64 next_columns = u64(columns) * kRows * WORD;
-        // Narrow words pass through registers on their way to the chip: the next column's are asked for before
-        // this one's are put down.
-        constexpr bool kAhead = Load && P > 1 && S < 4;
-        Moved x[S], ahead[S];
-        const auto ask = [&](Moved(&of)[S], const char *from) {
-#pragma unroll
-            for (u32 j = 0; j < S; j++) of[j] = *(const Moved *)(from + j * L * P * WORD);
-        };
-        if (kAhead && begin < cols) ask(x, to);
         for (u32 c = begin; c < cols; c += columns) {
             const u32 lo = leads[c], q = wrapped(p + lo + lane * P);
             // Rows q, q + 1, .. of the ring.
@@ -157,7 +174,11 @@ struct Strip {
 #pragma unroll
             for (u32 k = 0; k < P; k++)
                 on_chip[k] = (q + k) * a.pitch + (q + k >> a.band) * a.granule + ((low + (lo + k) * row_bytes) & mask);
-            if (kAhead && c + columns < cols) ask(ahead, to + next_columns);
+            Moved x[S];
+            if constexpr (Load && P > 1) {
+#pragma unroll
+                for (u32 j = 0; j < S; j++) x[j] = *(const Moved *)(to + j * L * 4);
+            }
             const bool ends = wrapped(p + lo) + kRows > a.ring_rows;
             u32 r = q;
 #pragma unroll
@@ -193,10 +214,6 @@ struct Strip {
 #pragma unroll
                 for (u32 j = 0; j < S; j++) *(Moved *)(to + j * L * P * WORD) = x[j];
             }
-            if constexpr (kAhead) {
-#pragma unroll
-                for (u32 j = 0; j < S; j++) x[j] = ahead[j];
-            }
             to += next_columns, column += columns * WORD;
         }
     }
@@ -209,7 +226,7 @@ struct Strip {
     // their granules.
     template <int B, bool Load>
     __device__ void move_column(char *slots, u32 lo, u32 count, u32 p, u32 top, u32 c) const {
-        constexpr u32 P = B < 4 ? 4 / B : 1, kBatch = P == 1 ? (B == 4 ? 4 : B == 8 ? 2 : 1) : Load ? 4 : 2;
+        constexpr u32 P = B < 4 ? 4 / B : 1, kBatch = P == 1 ? (B == 4 ? 4 : B == 8 ? 2 : 1) : Load ? 8 : 2;
         using Moved = Word<P * B>;
         const u32 lane = thread % kWarp;
         // Narrow words: single ones up to the first whole 4 bytes and from the last.

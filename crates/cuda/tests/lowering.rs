@@ -138,6 +138,7 @@ fn plans_fit_their_workspace() {
         (9_999_991, 7, 4),
         (61, 1_000_003, 4),
         (16381, 20011, 4),
+        (158_003, 158_017, 4),
     ] {
         let room = usize::max(rows, cols).pow(2);
         let problem = Problem::new(rows, cols, elem).unwrap().with_room(room);

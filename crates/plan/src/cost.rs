@@ -7,7 +7,7 @@ use crate::limits::{DeviceKind, Limits};
 use crate::method::{Method, Scope};
 use crate::rates::{Curve, Rates, at};
 use crate::stage::{Direction, Stage, StageShape};
-use crate::strips::Strips;
+use crate::strips::{self, Strips};
 
 /// Estimated seconds of a stage over elements of `elem_bytes` bytes: a start, and every byte read
 /// and written at the fraction of copy speed that [`Rates`] gives for the method.
@@ -243,24 +243,29 @@ fn in_teams(
     let most = slots.chunks().div_ceil(strips.runs) * (batch * strips.runs).div_ceil(strips.teams);
     let even = (batch * slots.chunks()) as f64 / (strips.teams * most) as f64;
     let row_bytes = (strips.cols * elem_bytes) as f64;
+    // With one chunk on chip reading and writing take turns.
     let shallow = match strips.depth {
-        1 => 0.5,
+        1 => 0.58,
         2 => 0.9,
         _ => 1.0,
     };
-    // The loads of short columns of narrow words are too few to wait for.
-    const FORWARD: Curve = &[(128, 0.6), (256, 0.85), (512, 1.0)];
-    const BACKWARD: Curve = &[(128, 0.45), (256, 0.77), (512, 1.0)];
+    // Narrow words pass one by one; of short columns a warp moves few.
+    const FORWARD: Curve = &[(64, 0.7), (128, 0.77), (256, 0.97), (512, 1.0)];
+    const BACKWARD: Curve = &[(64, 0.56), (128, 0.6), (256, 0.81), (512, 1.0)];
     let column_bytes = slots.chunk() * elem_bytes;
     let narrow = match (word, direction) {
         (1, Direction::Forward) => 0.77 * at(FORWARD, column_bytes),
-        (1, Direction::Backward) => 0.55 * at(BACKWARD, column_bytes),
+        (1, Direction::Backward) => 0.7 * at(BACKWARD, column_bytes),
         (2, Direction::Forward) => 0.92 * at(FORWARD, column_bytes),
-        (2, Direction::Backward) => 0.75 * at(BACKWARD, column_bytes),
+        (2, Direction::Backward) => 0.83 * at(BACKWARD, column_bytes),
         (_, Direction::Forward) => 1.0,
         (_, Direction::Backward) => 0.94,
     };
-    let short = if slots.chunk() < limits.warp * (4 / word).max(1) { 0.65 } else { 1.0 };
+    // A column that leaves lanes idle takes a warp as long as one that does not: 8 and 24 floats at 10 and 26%, 8 words
+    // of 8 and 16 bytes at 22 and 44. Elements of several words go word by word.
+    let short =
+        if strips::fills_warps(slots, word) { 1.0 } else { (column_bytes as f64 / 260.0).min(1.0) };
+    let short = if elem_bytes == word { short } else { 0.73 * short };
     // Rows moved by less than 16 bytes; rows that lie alike on chip, so that lanes meet the same banks.
     let coarse = match (strips.lines.granule, direction) {
         (16, _) => 1.0,

@@ -109,21 +109,36 @@ impl Strips {
     /// Warps of a group that read `slots`; one waits, and the others of 32 write. Those that move single words need more
     /// turns than those that move rows.
     ///
-    /// With 8, 12, 16, 20 and 24 of them, % of copy on an H200 (16381x20011 floats, chunks of 64 rows; 40009x10007, of
-    /// 128; 16381x20011, of 128, two of them on chip; 20011x20011 words of 2 bytes and 40009x20011 of 1):
+    /// With 8, 12, 16 and 20 of them, backward 22, 24 and 26 too, % of copy on an H200 (16381x20011 floats, chunks of 64 rows;
+    /// 40009x10007, of 128 and of 16; 16381x20011, of 128, two of them on chip; 20011x20011 words of 2 bytes and 40009x20011
+    /// of 1, chunks of 128 and 256; 40009x10007 floats in chunks of 8 rows, which leave lanes idle; elements of 12 bytes):
     ///
-    /// | | floats, 64 | floats, 128 | two on chip | 2 bytes | 1 byte |
-    /// |---|---|---|---|---|---|
-    /// | forward | 70 80 84 81 71 | 72 81 78 77 78 | 78 69 71 73 | 63 71 68 63 54 | 46 52 53 50 44 |
-    /// | backward | 72 78 77 70 59 | 74 76 72 66 52 | 75 75 75 70 | 25 33 39 46 50 | 24 31 36 35 24 |
-    pub fn readers(&self, slots: &Slots, word: usize, direction: Direction) -> usize {
-        match (direction, word) {
-            (Direction::Forward, _) if self.depth <= 2 => 8,
-            (Direction::Forward, _) if slots.chunk() <= 64 => 16,
-            (Direction::Forward, _) => 12,
-            (Direction::Backward, 1) => 16,
-            (Direction::Backward, 2) => 20,
-            (Direction::Backward, _) => 12,
+    /// | | forward | backward |
+    /// |---|---|---|
+    /// | floats, 64 | 68 80 84 82 | 70 75 73 71 69 60 49 |
+    /// | floats, 128 | 72 81 77 76 | 72 75 68 66 65 54 45 |
+    /// | floats, 16 | 74 84 84 77 | 61 68 70 72 70 66 55 |
+    /// | two on chip | 79 70 71 73 | 74 74 74 70 66 60 51 |
+    /// | 2 bytes | 61 71 68 64 | 24 31 37 44 48 50 55 |
+    /// | 1 byte | 48 55 54 52 | 21 27 32 38 45 39 29 |
+    /// | floats, 8 | 10 10 8 6 | 6 9 11 12 12 13 12 |
+    /// | 12 bytes | 62 59 49 40 | 42 54 62 66 67 67 64 |
+    pub fn readers(
+        &self,
+        slots: &Slots,
+        (elem_bytes, word): (usize, usize),
+        direction: Direction,
+    ) -> usize {
+        let column_bytes = slots.chunk() * elem_bytes;
+        let slow = elem_bytes != word || !fills_warps(slots, word);
+        match direction {
+            Direction::Forward if slow || self.depth <= 2 => 8,
+            Direction::Forward if slots.chunk() <= 64 => 16,
+            Direction::Forward => 12,
+            Direction::Backward if word < 4 && column_bytes < 256 => 26,
+            Direction::Backward if word < 4 => 22,
+            Direction::Backward if slow || column_bytes <= 128 => 20,
+            Direction::Backward => 12,
         }
     }
 
@@ -142,6 +157,12 @@ impl Strips {
         let run = Strips::run_bytes(slots, elem_bytes, direction);
         self.teams.saturating_mul(COUNT_BYTES.saturating_add(run))
     }
+}
+
+/// Whether columns of a chunk keep all lanes of a warp busy: those of 16 words, of 4 bytes or more, two at a time.
+pub fn fills_warps(slots: &Slots, word: usize) -> bool {
+    let lanes = slots.chunk() / (4 / word).max(1);
+    lanes == 16 || lanes >= 32
 }
 
 /// Chunks on chip, best first: with two, waiting for the team shows (100003x5003 floats, forward: 66-74% of
@@ -222,13 +243,55 @@ mod tests {
                             assert!(launch.on_chip_bytes + SIGNAL_BYTES <= limits.group_bytes);
                             assert!(strips.cols * strips.blocks >= cols);
                             assert!(strips.teams == 1 || strips.teams.is_multiple_of(strips.runs));
-                            // The last chunk and the rows after it.
-                            assert!(strips.ring_rows >= slots.longest_chunk() + slot - 1);
+                            nothing_is_overwritten(&slots, &strips);
                         }
                     }
                 }
             }
         }
+    }
+
+    /// As the kernel's readers wait: for the chunk `depth` before, and before a last one that is longer than the
+    /// others for the next one too. What is on chip then and not yet written must fit beside what is read.
+    fn nothing_is_overwritten(slots: &Slots, strips: &Strips) {
+        let (depth, chunks) = (strips.depth, slots.chunks());
+        assert!(strips.ring_rows.is_multiple_of(strips.lines.round()));
+        for n in (0..chunks.min(2 * depth)).chain(chunks.saturating_sub(3)..chunks) {
+            let (first, rows) = slots.chunk_rows(n);
+            let longer = rows > slots.chunk() && depth > 1 && n + 1 >= depth;
+            let oldest = (n + 1 + usize::from(longer)).saturating_sub(depth);
+            let end = first + rows + slots.slot() - 1;
+            assert!(end - oldest * slots.chunk() <= strips.ring_rows, "{slots:?} {strips:?} {n}");
+        }
+    }
+
+    #[test]
+    fn the_widest_hold_one_chunk() {
+        let limits = Limits::h200();
+        for (rows, cols, slot, chunk, elem_bytes, depth) in [
+            (158_017, 158_003, 16, 16, 4, 1),
+            (158_017, 158_003, 8, 16, 4, 2),
+            (100_003, 90_001, 32, 32, 4, 1),
+            (100_003, 90_001, 16, 32, 4, 2),
+            // The last chunk has 47 rows, 19 and 47.
+            (32 * 3000 + 15, 90_001, 16, 32, 4, 2),
+            (16 * 9000 + 3, 158_003, 16, 16, 4, 1),
+            (47, 60_000, 16, 32, 8, 1),
+            (100_003, 45_007, 16, 16, 16, 1),
+            (100_003, 60_007, 16, 16, 12, 1),
+            (400_009, 190_009, 64, 64, 1, 1),
+        ] {
+            let slots = Slots::new(rows, cols, slot, chunk).unwrap();
+            for direction in [Direction::Forward, Direction::Backward] {
+                let found = launches(&slots, 1, direction, elem_bytes, &limits);
+                let [(launch, strips)] = found[..] else { panic!("{slots:?}: {found:?}") };
+                assert_eq!((strips.depth, strips.teams), (depth, 1), "{slots:?}");
+                assert!(launch.on_chip_bytes + SIGNAL_BYTES <= limits.group_bytes);
+                nothing_is_overwritten(&slots, &strips);
+            }
+        }
+        let slots = Slots::new(400_009, 400_009, 16, 16).unwrap();
+        assert!(launches(&slots, 1, Direction::Forward, 4, &limits).is_empty(), "no room for one");
     }
 
     #[test]

@@ -225,12 +225,9 @@ pub fn huge(bench: &mut Bench) -> usize {
         }
     }
     // Rows of which one chunk or two are all that there is room for on chip, both ways.
-    for (rows, cols, elem) in [
-        (158_003, 158_017, 4),
-        (158_017, 158_003, 4),
-        (100_003, 90_001, 4),
-        (45_007, 100_003, 8),
-    ] {
+    for (rows, cols, elem) in
+        [(158_003, 158_017, 4), (158_017, 158_003, 4), (100_003, 90_001, 4), (45_007, 100_003, 8)]
+    {
         let problem = Problem::new(rows, cols, elem).expect("fits");
         for plan in planner.survey(&problem).candidates {
             if plan.route.contains("slot") {

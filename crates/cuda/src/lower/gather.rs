@@ -100,7 +100,7 @@ pub fn by_teams(
             .u32(field(blocks)?)
             .u32(field(strips.cols)?)
             .u32(field(strips.depth)?)
-            .u32(field(strips.readers(&slots, word, direction))?)
+            .u32(field(strips.readers(&slots, (at.elem_bytes, word), direction))?)
             .u32(field(strips.ring_rows)?)
             .u32(field(strips.lines.pitch)?)
             .u32(strips.lines.band)
