@@ -58,14 +58,26 @@ impl Banded {
         let chunks = self.chunks();
         let (heads, copy) = kept.split_at_mut((parts - 1) * chunks.kept_bytes());
         let last = self.slots.chunks() - 1;
-        for (part, head) in heads.chunks_exact_mut(chunks.kept_bytes().max(1)).enumerate() {
-            let end = parts::share(last, parts, part).end;
-            head.copy_from_slice(&data[end * self.chunk_bytes()..][..head.len()]);
-        }
-        let heads = &*heads;
         // The last chunk waits for the one before it, which reads its rows, and reads the first rows now.
         let (first_rows, last_chunk) = (&data[..chunks.kept_bytes()], last * self.chunk_bytes());
-        chunks.gather_chunk(last, &data[last_chunk..], first_rows, copy);
+        let mut heads_left = heads.chunks_exact_mut(chunks.kept_bytes().max(1));
+        let mut copy_left = &mut *copy;
+        let shares: Vec<_> = (0..parts)
+            .map(|part| {
+                let columns = parts::share(self.slots.cols(), parts, part);
+                let bytes = chunks.columns_bytes(last, &columns);
+                let slots = copy_left.split_off_mut(..bytes).expect("shares add up");
+                (part, heads_left.next(), columns, slots)
+            })
+            .collect();
+        parts::run_on(shares, &mut [], 0, |(part, head, columns, slots), _| {
+            if let Some(head) = head {
+                let end = parts::share(last, parts, part).end;
+                head.copy_from_slice(&data[end * self.chunk_bytes()..][..head.len()]);
+            }
+            chunks.gather_chunk(last, columns, &data[last_chunk..], first_rows, slots);
+        });
+        let heads = &*heads;
         self.over_parts(data, parts, scratch, |part, own, run, scratch| {
             for c in run.clone().step_by(self.bands.chunks) {
                 let chunks = self.bands.chunks.min(run.end - c);
@@ -78,7 +90,9 @@ impl Banded {
                 self.gather_band(&mut Band { chunks, rows, beside }, scratch);
             }
         });
-        data[last_chunk..].copy_from_slice(copy);
+        let each = copy.len().div_ceil(parts).max(1);
+        let shares: Vec<_> = data[last_chunk..].chunks_mut(each).zip(copy.chunks(each)).collect();
+        parts::run_on(shares, &mut [], 0, |(chunk, copy), _| chunk.copy_from_slice(copy));
     }
 
     /// As [`Chunks::scatter`].
@@ -93,17 +107,46 @@ impl Banded {
         let each = chunks.kept_bytes();
         let (ends, copy) = kept.split_at_mut(parts * each);
         let last = self.slots.chunks() - 1;
-        for (part, ends) in ends.chunks_exact_mut(each.max(1)).enumerate() {
-            chunks.keep_tails(parts::share(last, parts, part).start, data, ends);
-        }
-        let ends = &*ends;
-        let (before, chunk) = data.split_at_mut(last * self.chunk_bytes());
-        let tails = match before.len().checked_sub(self.chunk_bytes()) {
-            Some(from) => Tails::Before(&before[from..]),
-            None => Tails::Kept(ends),
-        };
-        chunks.scatter_chunk(last, chunk, tails, copy);
-        chunk.copy_from_slice(&copy[..chunk.len()]);
+        let (before, chunk) = data.split_at(last * self.chunk_bytes());
+        let tails = before.len().checked_sub(self.chunk_bytes()).map(|from| &before[from..]);
+        let count = chunk.len() / self.row_bytes();
+        let mut ends_left = ends.chunks_exact_mut(each.max(1));
+        let mut copy_left = &mut *copy;
+        let shares: Vec<_> = (0..parts)
+            .map(|part| {
+                let columns = parts::share(self.slots.cols(), parts, part);
+                let bytes = count * columns.len() * self.elem_bytes;
+                let rows = copy_left.split_off_mut(..bytes).expect("shares add up");
+                (part, ends_left.next(), columns, rows)
+            })
+            .collect();
+        parts::run_on(shares, &mut [], 0, |(part, ends, columns, rows), _| {
+            let ends = ends.map_or(&[][..], |ends| {
+                chunks.keep_tails(parts::share(last, parts, part).start, data, ends);
+                ends
+            });
+            // Without a chunk before there is one part.
+            let tails = tails.map_or(Tails::Kept(ends), Tails::Before);
+            chunks.scatter_chunk(last, columns, chunk, tails, rows);
+        });
+        let (ends, copy, mut rest) = (&*ends, &*copy, &mut data[last * self.chunk_bytes()..]);
+        let shares: Vec<_> = (0..parts)
+            .map(|part| {
+                let rows = parts::share(count, parts, part);
+                (rows.start, rest.split_off_mut(..rows.len() * self.row_bytes()).expect("all rows"))
+            })
+            .collect();
+        parts::run_on(shares, &mut [], 0, |(first, to), _| {
+            for (row, to) in (first..).zip(to.chunks_exact_mut(self.row_bytes())) {
+                for part in 0..parts {
+                    let columns = parts::share(self.slots.cols(), parts, part);
+                    let bytes = columns.len() * self.elem_bytes;
+                    let from = count * columns.start * self.elem_bytes + row * bytes;
+                    to[columns.start * self.elem_bytes..][..bytes]
+                        .copy_from_slice(&copy[from..][..bytes]);
+                }
+            }
+        });
         self.over_parts(data, parts, scratch, |part, own, run, scratch| {
             for c in run.clone().step_by(self.bands.chunks).rev() {
                 let chunks = self.bands.chunks.min(run.end - c);

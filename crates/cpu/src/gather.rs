@@ -62,7 +62,7 @@ impl Chunks {
                 let (_, from_here) = own.split_at_mut((row - first_row) * self.row_bytes());
                 let (chunk, next) = from_here.split_at_mut(count * self.row_bytes());
                 let halo = if c + 1 == chunks.end { kept } else { &next[..each_kept] };
-                self.gather_chunk(c, chunk, halo, scratch);
+                self.gather_chunk(c, 0..self.slots.cols(), chunk, halo, scratch);
                 chunk.copy_from_slice(&scratch[..chunk.len()]);
             }
         });
@@ -95,7 +95,7 @@ impl Chunks {
                     let from = before.len() - self.slots.chunk() * self.row_bytes();
                     Tails::Before(&before[from..])
                 };
-                self.scatter_chunk(c, chunk, tails, scratch);
+                self.scatter_chunk(c, 0..self.slots.cols(), chunk, tails, scratch);
                 chunk.copy_from_slice(&scratch[..chunk.len()]);
             }
         });
@@ -153,15 +153,15 @@ impl Chunks {
         Run { lead: self.slots.lead(c, j), place, len }
     }
 
-    /// Every block of columns of a chunk with its runs.
-    fn for_columns(&self, c: usize, mut work: impl FnMut(Columns)) {
+    /// Every block of some columns of a chunk with its runs.
+    fn for_columns(&self, c: usize, columns: Range<usize>, mut work: impl FnMut(Columns)) {
         let (slot, chunk) = (self.slots.slot(), self.slots.chunk());
-        let (cols, step) = (self.slots.cols(), self.slots.rows() % slot);
+        let step = self.slots.rows() % slot;
         let regular = c + 1 < self.slots.chunks() && self.slots.order() == Order::Columns;
-        let mut runs = [self.run(c, 0); MOST_COLUMNS];
+        let mut runs = [Run { lead: 0, place: 0, len: 0 }; MOST_COLUMNS];
         let width = self.block_cols();
-        for first in (0..cols).step_by(width) {
-            let runs = &mut runs[..width.min(cols - first)];
+        for first in columns.clone().step_by(width) {
+            let runs = &mut runs[..width.min(columns.end - first)];
             runs[0] = self.run(c, first);
             for k in 1..runs.len() {
                 // In a full chunk's columns one after the other: no divisions.
@@ -184,9 +184,29 @@ impl Chunks {
         BLOCK_BYTES / (width * self.elem_bytes)
     }
 
-    /// The slots of chunk `c` into `out`; `halo` is the rows after it.
-    pub fn gather_chunk(&self, c: usize, chunk: &[Byte], halo: &[Byte], out: &mut [Byte]) {
+    /// Bytes of the slots that some columns have in chunk `c`, which lie column by column.
+    pub fn columns_bytes(&self, c: usize, columns: &Range<usize>) -> usize {
+        let place = |j: usize| match j == self.slots.cols() {
+            false => self.run(c, j).place,
+            true => self.slots.chunk_rows(c).1 * j,
+        };
+        (place(columns.end) - place(columns.start)) * self.elem_bytes
+    }
+
+    /// The slots that some columns have in chunk `c`, column by column, into `out`; `halo` is the rows after it.
+    pub fn gather_chunk(
+        &self,
+        c: usize,
+        columns: Range<usize>,
+        chunk: &[Byte],
+        halo: &[Byte],
+        out: &mut [Byte],
+    ) {
+        if columns.is_empty() {
+            return;
+        }
         let e = self.elem_bytes;
+        let start = self.run(c, columns.start).place;
         let (first_row, count) = self.slots.chunk_rows(c);
         // Past the last row, row e of column j is row e of column j + 1: one element further. The
         // very last element of the last such row has no successor and is in no slot.
@@ -194,9 +214,10 @@ impl Chunks {
         let halo = &halo[(past_end * e).min(halo.len())..];
         let window = count + self.slots.slot() - 1;
         let mut turned = [Byte::uninit(); BLOCK_BYTES];
-        self.for_columns(c, |Columns { runs, first }| {
+        self.for_columns(c, columns, |Columns { runs, first }| {
             let height = self.block_rows(runs.len()).min(window);
             if height == 0 {
+                let out = &mut out[(runs[0].place - start) * e..];
                 self.gather_long(chunk, halo, first, runs[0], out);
                 return;
             }
@@ -228,7 +249,7 @@ impl Chunks {
                 for (j, run) in runs.iter().enumerate() {
                     let rows = run.lead.max(x)..(run.lead + run.len).min(end);
                     if !rows.is_empty() {
-                        let to = (run.place + rows.start - run.lead) * e;
+                        let to = (run.place - start + rows.start - run.lead) * e;
                         let column = &turned[(j * height + rows.start - x) * e..][..rows.len() * e];
                         out[to..][..column.len()].copy_from_slice(column);
                     }
@@ -253,45 +274,72 @@ impl Chunks {
         }
     }
 
-    /// One column of elements too long for the buffer.
+    /// One column of elements too long for the buffer, to the start of `out`.
     fn gather_long(&self, chunk: &[Byte], halo: &[Byte], j: usize, run: Run, out: &mut [Byte]) {
         let (e, row_bytes) = (self.elem_bytes, self.row_bytes());
         let count = chunk.len() / row_bytes;
         for k in 0..run.len {
             let row = run.lead + k;
             let (from, row) = if row < count { (chunk, row) } else { (halo, row - count) };
-            out[(run.place + k) * e..][..e].copy_from_slice(&from[row * row_bytes + j * e..][..e]);
+            out[k * e..][..e].copy_from_slice(&from[row * row_bytes + j * e..][..e]);
         }
     }
 
     /// Keeps, for every column, the elements before its first slot in chunk `c`: they lie at the
     /// end of a run of the chunk before, or of the last chunk's previous column.
     pub fn keep_tails(&self, c: usize, data: &[Byte], kept: &mut [Byte]) {
-        let e = self.elem_bytes;
-        let stride = self.slots.slot() - 1;
+        let stride = (self.slots.slot() - 1) * self.elem_bytes;
+        let cols = self.slots.cols();
         let last = self.slots.chunks() - 1;
-        for j in 0..self.slots.cols() {
+        let tail = |j: usize| {
             let lead = self.slots.lead(c, j);
             if lead == 0 {
-                continue;
+                return 0..0;
             }
             let (before, column) = if c > 0 { (c - 1, j) } else { (last, j - 1) };
             let run = self.run(before, column);
             let end = self.slots.chunk_place(before) * self.slots.slot() + run.place + run.len;
-            kept[j * stride * e..][..lead * e]
-                .copy_from_slice(&data[(end - lead) * e..][..lead * e]);
+            (end - lead) * self.elem_bytes..end * self.elem_bytes
+        };
+        // They lie anywhere in the chunk.
+        let block = self.block_cols();
+        for first in (0..cols).step_by(block) {
+            (first + block..(first + 2 * block).min(cols))
+                .for_each(|j| prefetch_all(&data[tail(j)]));
+            for j in first..(first + block).min(cols) {
+                let tail = &data[tail(j)];
+                kept[j * stride..][..tail.len()].copy_from_slice(tail);
+            }
         }
     }
 
-    /// The rows of chunk `c`, in slots, into `out`.
-    pub fn scatter_chunk(&self, c: usize, chunk: &[Byte], tails: Tails, out: &mut [Byte]) {
-        let (e, cols) = (self.elem_bytes, self.slots.cols());
+    /// What some columns have of the rows of chunk `c`, in slots, into `out`, a row of them after the other.
+    pub fn scatter_chunk(
+        &self,
+        c: usize,
+        columns: Range<usize>,
+        chunk: &[Byte],
+        tails: Tails,
+        out: &mut [Byte],
+    ) {
+        let (e, start, cols) = (self.elem_bytes, columns.start, columns.len());
         let (_, count) = self.slots.chunk_rows(c);
         let stride = self.slots.slot() - 1;
         let mut columns_rows = [Byte::uninit(); BLOCK_BYTES];
-        self.for_columns(c, |Columns { runs, first }| {
+        self.for_columns(c, columns.clone(), |Columns { runs, first }| {
             let width = runs.len();
             let side = self.block_rows(width).clamp(1, count);
+            // What the next block reads of the chunk before and what it fills lie anywhere and in short rows.
+            let next = first + width..(first + 2 * width).min(columns.end);
+            if let Tails::Before(before) = tails {
+                for j in next.clone() {
+                    let run = self.run(c - 1, j);
+                    let end = (run.place + run.len) * e;
+                    prefetch_all(&before[end - self.slots.lead(c, j) * e..end]);
+                }
+            }
+            let bytes = (next.start - columns.start) * e..(next.end - columns.start) * e;
+            prefetch_rows(out, count, cols * e, bytes);
             for x in (0..count).step_by(side) {
                 let height = side.min(count - x);
                 // Rows x.. of column j: the end of the run before it, then its own.
@@ -315,7 +363,7 @@ impl Chunks {
                     // Elements longer than the buffer's rows: one row and column at a time.
                     let (before, own) = piece(0);
                     let element = if before.is_empty() { own } else { before };
-                    out[(x * cols + first) * e..][..e].copy_from_slice(element);
+                    out[(x * cols + first - start) * e..][..e].copy_from_slice(element);
                     continue;
                 }
                 for j in 0..width {
@@ -325,7 +373,8 @@ impl Chunks {
                     column[before.len()..].copy_from_slice(own);
                 }
                 let shape = Block { rows: width, cols: height, from_pitch: height, to_pitch: cols };
-                simd::transpose(&columns_rows, &mut out[(x * cols + first) * e..], shape, e);
+                let to = &mut out[(x * cols + first - start) * e..];
+                simd::transpose(&columns_rows, to, shape, e);
             }
         });
     }
@@ -338,6 +387,11 @@ pub enum Tails<'a> {
     Kept(&'a [Byte]),
     /// At the ends of the runs of the chunk before, here with its slots, a full one.
     Before(&'a [Byte]),
+}
+
+/// Asks for all lines.
+fn prefetch_all(bytes: &[Byte]) {
+    prefetch_rows(bytes, 1, bytes.len().max(1), 0..bytes.len());
 }
 
 /// Asks for `bytes` of each of `rows` rows, as far as they are there.
