@@ -9,12 +9,15 @@
 use std::ops::Range;
 
 use turntile_perm::Slots;
+use turntile_plan::Direction;
 use turntile_plan::bands::Bands;
 use turntile_simd::{self as simd, Block};
 
 use crate::Byte;
 use crate::gather::{Chunks, Tails};
 use crate::parts;
+use crate::runs::Runs;
+use crate::shared;
 use crate::strips::{Ahead, Strips};
 
 /// A gather pass cut in bands.
@@ -27,6 +30,16 @@ pub struct Banded {
     /// How bands are cut.
     pub bands: Bands,
 }
+
+/// What is beyond a run forward.
+struct Beyond<'a> {
+    /// The rows after it as they were, or beyond the last run the last chunk as it will be.
+    kept: &'a mut [Byte],
+    /// The last chunk, which the run before it reads as it is.
+    last: Option<&'a mut [Byte]>,
+}
+
+const KEPT: &str = "something is kept of what is beyond a run";
 
 /// A band of a part's memory, with what it shares with its neighbours.
 struct Band<'a> {
@@ -56,43 +69,57 @@ impl Banded {
     /// As [`Chunks::gather`]; `kept` and `scratch` as long as [`Bands`] says.
     pub fn gather(&self, data: &mut [Byte], parts: usize, kept: &mut [Byte], scratch: &mut [Byte]) {
         let chunks = self.chunks();
-        let (heads, copy) = kept.split_at_mut((parts - 1) * chunks.kept_bytes());
-        let last = self.slots.chunks() - 1;
+        let (head, full) = (chunks.kept_bytes(), self.slots.chunks() - 1);
+        let (heads, copy) = kept.split_at_mut((parts - 1) * head);
+        let mut heads = parts::cut(heads, (1..parts).map(|_| head));
         // The last chunk waits for the one before it, which reads its rows, and reads the first rows now.
-        let (first_rows, last_chunk) = (&data[..chunks.kept_bytes()], last * self.chunk_bytes());
-        let mut heads_left = heads.chunks_exact_mut(chunks.kept_bytes().max(1));
-        let mut copy_left = &mut *copy;
-        let shares: Vec<_> = (0..parts)
-            .map(|part| {
-                let columns = parts::share(self.slots.cols(), parts, part);
-                let bytes = chunks.columns_bytes(last, &columns);
-                let slots = copy_left.split_off_mut(..bytes).expect("shares add up");
-                (part, heads_left.next(), columns, slots)
-            })
-            .collect();
-        parts::run_on(shares, &mut [], 0, |(part, head, columns, slots), _| {
-            if let Some(head) = head {
-                let end = parts::share(last, parts, part).end;
-                head.copy_from_slice(&data[end * self.chunk_bytes()..][..head.len()]);
+        let (first_rows, last) = (&data[..head], &data[full * self.chunk_bytes()..]);
+        let columns = |part| parts::share(self.slots.cols(), parts, part);
+        let lens = (0..parts).map(|part| chunks.columns_bytes(full, &columns(part)));
+        let slots = parts::cut(copy, lens).into_iter().enumerate();
+        let mut unkept = heads.iter_mut();
+        let shares: Vec<_> = slots.map(|(part, slots)| (part, slots, unkept.next())).collect();
+        parts::run_on(shares, &mut [], 0, |(part, slots, kept), _| {
+            if let Some(kept) = kept {
+                let next = parts::share(full, parts, part).end * self.chunk_bytes();
+                kept.copy_from_slice(&data[next..][..head]);
             }
-            chunks.gather_chunk(last, columns, &data[last_chunk..], first_rows, slots);
+            chunks.gather_chunk(full, columns(part), last, first_rows, slots);
         });
-        let heads = &*heads;
-        self.over_parts(data, parts, scratch, |part, own, run, scratch| {
-            for c in run.clone().step_by(self.bands.chunks) {
-                let chunks = self.bands.chunks.min(run.end - c);
-                let (_, from_here) = own.split_at_mut(self.chunk_bytes() * (c - run.start));
-                let (rows, after) = from_here.split_at_mut(self.chunk_bytes() * chunks);
-                let each = self.chunks().kept_bytes();
-                let after =
-                    if after.is_empty() { &heads[part * each..][..each] } else { &after[..each] };
-                let beside = Beside::Rows(after);
-                self.gather_band(&mut Band { chunks, rows, beside }, scratch);
-            }
-        });
-        let each = copy.len().div_ceil(parts).max(1);
-        let shares: Vec<_> = data[last_chunk..].chunks_mut(each).zip(copy.chunks(each)).collect();
-        parts::run_on(shares, &mut [], 0, |(chunk, copy), _| chunk.copy_from_slice(copy));
+        let (data, last) = data.split_at_mut(full * self.chunk_bytes());
+        if full == 0 {
+            return last.copy_from_slice(copy);
+        }
+        let heads = heads.into_iter().map(|kept| Beyond { kept, last: None });
+        let beyond = heads.chain([Beyond { kept: copy, last: Some(last) }]);
+        let runs = self.runs(beyond, parts, Direction::Forward);
+        let keep = |_, next: &[Byte], beyond: &mut Beyond| {
+            beyond.kept[..head].copy_from_slice(&next[..head]);
+        };
+        let scratch = (scratch, self.scratch_bytes());
+        shared::over_bands(
+            data,
+            self.chunk_bytes(),
+            &runs,
+            scratch,
+            keep,
+            |rows, next, beyond, scratch| {
+                let mut gather = |after: &[Byte]| {
+                    let beside = Beside::Rows(&after[..head]);
+                    self.gather_band(&mut self.band(rows, beside), scratch);
+                };
+                match (next, beyond) {
+                    (Some(next), _) => gather(next),
+                    (None, Some(Beyond { kept, last: None })) => gather(kept),
+                    (None, Some(Beyond { kept, last })) => {
+                        let last = last.take().expect("as it has just been");
+                        gather(last);
+                        last.copy_from_slice(kept);
+                    }
+                    (None, None) => unreachable!("{KEPT}"),
+                }
+            },
+        );
     }
 
     /// As [`Chunks::scatter`].
@@ -104,61 +131,77 @@ impl Banded {
         scratch: &mut [Byte],
     ) {
         let chunks = self.chunks();
-        let each = chunks.kept_bytes();
+        let (each, full) = (chunks.kept_bytes(), self.slots.chunks() - 1);
         let (ends, copy) = kept.split_at_mut(parts * each);
-        let last = self.slots.chunks() - 1;
-        let (before, chunk) = data.split_at(last * self.chunk_bytes());
-        let tails = before.len().checked_sub(self.chunk_bytes()).map(|from| &before[from..]);
-        let count = chunk.len() / self.row_bytes();
-        let mut ends_left = ends.chunks_exact_mut(each.max(1));
-        let mut copy_left = &mut *copy;
-        let shares: Vec<_> = (0..parts)
-            .map(|part| {
-                let columns = parts::share(self.slots.cols(), parts, part);
-                let bytes = count * columns.len() * self.elem_bytes;
-                let rows = copy_left.split_off_mut(..bytes).expect("shares add up");
-                (part, ends_left.next(), columns, rows)
-            })
-            .collect();
-        parts::run_on(shares, &mut [], 0, |(part, ends, columns, rows), _| {
-            let ends = ends.map_or(&[][..], |ends| {
-                chunks.keep_tails(parts::share(last, parts, part).start, data, ends);
-                ends
-            });
-            // Without a chunk before there is one part.
-            let tails = tails.map_or(Tails::Kept(ends), Tails::Before);
-            chunks.scatter_chunk(last, columns, chunk, tails, rows);
+        let mut ends = parts::cut(ends, (0..parts).map(|_| each));
+        let last = &data[full * self.chunk_bytes()..];
+        let count = last.len() / self.row_bytes();
+        let columns = |part| parts::share(self.slots.cols(), parts, part);
+        let bytes = |part: usize| columns(part).len() * self.elem_bytes;
+        let pieces = parts::cut(copy, (0..parts).map(|part| count * bytes(part)));
+        let shares: Vec<_> = pieces.into_iter().zip(&mut ends).enumerate().collect();
+        parts::run_on(shares, &mut [], 0, |(part, (piece, ends)), _| {
+            let first = parts::share(full, parts, part).start;
+            chunks.keep_tails(first, chunks.before(first, data), ends);
+            let tails = match full {
+                0 => Tails::Kept(ends),
+                _ => Tails::Before(chunks.before(full, data)),
+            };
+            chunks.scatter_chunk(full, columns(part), last, tails, piece);
         });
-        let (ends, copy, mut rest) = (&*ends, &*copy, &mut data[last * self.chunk_bytes()..]);
-        let shares: Vec<_> = (0..parts)
-            .map(|part| {
-                let rows = parts::share(count, parts, part);
-                (rows.start, rest.split_off_mut(..rows.len() * self.row_bytes()).expect("all rows"))
-            })
-            .collect();
-        parts::run_on(shares, &mut [], 0, |(first, to), _| {
-            for (row, to) in (first..).zip(to.chunks_exact_mut(self.row_bytes())) {
+        let (data, last) = data.split_at_mut(full * self.chunk_bytes());
+        let rows = |part| parts::share(count, parts, part);
+        let shares = parts::cut(last, (0..parts).map(|part| rows(part).len() * self.row_bytes()));
+        parts::run_on(shares.into_iter().enumerate(), &mut [], 0, |(part, to), _| {
+            for (row, mut to) in rows(part).zip(to.chunks_exact_mut(self.row_bytes())) {
+                let mut rest = &*copy;
                 for part in 0..parts {
-                    let columns = parts::share(self.slots.cols(), parts, part);
-                    let bytes = columns.len() * self.elem_bytes;
-                    let from = count * columns.start * self.elem_bytes + row * bytes;
-                    to[columns.start * self.elem_bytes..][..bytes]
-                        .copy_from_slice(&copy[from..][..bytes]);
+                    let piece = rest.split_off(..count * bytes(part)).expect("pieces add up");
+                    let to = to.split_off_mut(..bytes(part)).expect("columns add up");
+                    to.copy_from_slice(&piece[row * bytes(part)..][..bytes(part)]);
                 }
             }
         });
-        self.over_parts(data, parts, scratch, |part, own, run, scratch| {
-            for c in run.clone().step_by(self.bands.chunks).rev() {
-                let chunks = self.bands.chunks.min(run.end - c);
-                let (before, from_here) = own.split_at_mut(self.chunk_bytes() * (c - run.start));
-                let rows = &mut from_here[..self.chunk_bytes() * chunks];
-                let beside = match before.len().checked_sub(self.chunk_bytes()) {
-                    Some(from) => Beside::Slots(&before[from..]),
-                    None => Beside::Ends(&ends[part * each..][..each]),
+        let runs = self.runs(ends, parts, Direction::Backward);
+        let keep = |number, before: &[Byte], ends: &mut &mut [Byte]| {
+            chunks.keep_tails(number + 1, before, ends);
+        };
+        let scratch = (scratch, self.scratch_bytes());
+        shared::over_bands(
+            data,
+            self.chunk_bytes(),
+            &runs,
+            scratch,
+            keep,
+            |rows, before, ends, scratch| {
+                let beside = match (before, ends) {
+                    (Some(before), _) => Beside::Slots(before),
+                    (None, Some(ends)) => Beside::Ends(ends),
+                    (None, None) => unreachable!("{KEPT}"),
                 };
-                self.scatter_band(&mut Band { chunks, rows, beside }, scratch);
-            }
-        });
+                self.scatter_band(&mut self.band(rows, beside), scratch);
+            },
+        );
+    }
+
+    /// Every part's run of full chunks.
+    fn runs<K>(
+        &self,
+        beyond: impl IntoIterator<Item = K>,
+        parts: usize,
+        direction: Direction,
+    ) -> Runs<K> {
+        let full = self.slots.chunks() - 1;
+        let shares = (0..parts).map(|part| parts::share(full, parts, part));
+        Runs::new(shares.zip(beyond), direction, self.bands.chunks)
+    }
+
+    fn scratch_bytes(&self) -> usize {
+        self.bands.scratch_bytes(&self.slots, self.elem_bytes)
+    }
+
+    fn band<'a>(&self, rows: &'a mut [Byte], beside: Beside<'a>) -> Band<'a> {
+        Band { chunks: rows.len() / self.chunk_bytes(), rows, beside }
     }
 
     fn chunks(&self) -> Chunks {
@@ -171,30 +214,6 @@ impl Banded {
 
     fn chunk_bytes(&self) -> usize {
         self.slots.slot() * self.row_bytes()
-    }
-
-    /// `work` with every part's number, memory, full chunks and scratch; the last part's memory goes
-    /// on to the end.
-    fn over_parts(
-        &self,
-        data: &mut [Byte],
-        parts: usize,
-        scratch: &mut [Byte],
-        work: impl Fn(usize, &mut [Byte], Range<usize>, &mut [Byte]) + Sync,
-    ) {
-        let full = self.slots.chunks() - 1;
-        let mut rest = data;
-        let mut shares = Vec::with_capacity(parts);
-        for part in 0..parts {
-            let run = parts::share(full, parts, part);
-            let bytes = if part + 1 == parts { rest.len() } else { run.len() * self.chunk_bytes() };
-            let own = rest.split_off_mut(..bytes).expect("runs add up");
-            shares.push((part, own, run));
-        }
-        let each = self.bands.scratch_bytes(&self.slots, self.elem_bytes);
-        parts::run_on(shares, scratch, each, |(part, own, run), scratch| {
-            work(part, own, run, scratch);
-        });
     }
 
     /// The slot of column `j` in a full chunk: the same in each.

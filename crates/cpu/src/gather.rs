@@ -80,7 +80,7 @@ impl Chunks {
         let each_kept = self.kept_bytes();
         for part in 0..parts {
             let c = parts::share(self.slots.chunks(), parts, part).start;
-            self.keep_tails(c, data, &mut kept[part * each_kept..][..each_kept]);
+            self.keep_tails(c, self.before(c, data), &mut kept[part * each_kept..][..each_kept]);
         }
         self.over_runs(data, parts, kept, scratch, |own, chunks, kept, scratch| {
             let first_row = chunks.start * self.slots.chunk();
@@ -285,9 +285,16 @@ impl Chunks {
         }
     }
 
-    /// Keeps, for every column, the elements before its first slot in chunk `c`: they lie at the
-    /// end of a run of the chunk before, or of the last chunk's previous column.
-    pub fn keep_tails(&self, c: usize, data: &[Byte], kept: &mut [Byte]) {
+    /// The chunk before chunk `c`, before the first one the last.
+    pub fn before<'a>(&self, c: usize, data: &'a [Byte]) -> &'a [Byte] {
+        let (row, count) =
+            self.slots.chunk_rows(c.checked_sub(1).unwrap_or(self.slots.chunks() - 1));
+        &data[row * self.row_bytes()..][..count * self.row_bytes()]
+    }
+
+    /// Keeps, for every column, the elements before its first slot in chunk `c`: they lie in the chunk `before`, at the
+    /// end of a run, in the last one of the previous column's.
+    pub fn keep_tails(&self, c: usize, before: &[Byte], kept: &mut [Byte]) {
         let stride = (self.slots.slot() - 1) * self.elem_bytes;
         let cols = self.slots.cols();
         let last = self.slots.chunks() - 1;
@@ -296,18 +303,17 @@ impl Chunks {
             if lead == 0 {
                 return 0..0;
             }
-            let (before, column) = if c > 0 { (c - 1, j) } else { (last, j - 1) };
-            let run = self.run(before, column);
-            let end = self.slots.chunk_place(before) * self.slots.slot() + run.place + run.len;
+            let run = if c > 0 { self.run(c - 1, j) } else { self.run(last, j - 1) };
+            let end = run.place + run.len;
             (end - lead) * self.elem_bytes..end * self.elem_bytes
         };
         // They lie anywhere in the chunk.
         let block = self.block_cols();
         for first in (0..cols).step_by(block) {
             (first + block..(first + 2 * block).min(cols))
-                .for_each(|j| prefetch_all(&data[tail(j)]));
+                .for_each(|j| prefetch_all(&before[tail(j)]));
             for j in first..(first + block).min(cols) {
-                let tail = &data[tail(j)];
+                let tail = &before[tail(j)];
                 kept[j * stride..][..tail.len()].copy_from_slice(tail);
             }
         }

@@ -12,6 +12,7 @@
 //! | `strips` | a strip, chunk by chunk through a ring |
 //! | `shared` | movers in which several threads work on one matrix: the crate's only `unsafe` |
 //! | `path` | where super-elements go, with the divisions prepared |
+//! | `runs` | which thread works on which chunks of that |
 //! | `rows` | rows padded and unpadded in steps |
 //! | `parts` | splitting work over rayon's threads |
 //! | `squares` | squares transposed where they lie: the order of their tiles |
@@ -34,6 +35,7 @@ mod parts;
 mod path;
 mod queue;
 mod rows;
+mod runs;
 mod shared;
 mod small;
 mod squares;

@@ -30,6 +30,12 @@ pub fn run_on<S: Send>(
     });
 }
 
+/// Bytes cut into pieces of those lengths, which add up to at most all of them.
+pub fn cut(bytes: &mut [Byte], lens: impl Iterator<Item = usize>) -> Vec<&mut [Byte]> {
+    let mut rest = bytes;
+    lens.map(|len| rest.split_off_mut(..len).expect("pieces add up")).collect()
+}
+
 /// Items `0..items` cut into `parts` runs of nearly equal length: the one of `part`.
 pub fn share(items: usize, parts: usize, part: usize) -> Range<usize> {
     let (each, more) = (items / parts, items % parts);

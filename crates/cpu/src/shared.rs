@@ -23,6 +23,7 @@ use crate::out_of_place::Matrices;
 use crate::parts;
 use crate::path::Path;
 use crate::queue::{BURST, Queue};
+use crate::runs::{Drawn, Runs};
 use crate::squares::{Squares, TILE_BYTES, Tile};
 use turntile_simd::{self as simd, Block, Lines, Rows, Run};
 
@@ -364,6 +365,33 @@ pub(crate) fn slide(
                 let to = unsafe { shared.slice_mut(to, bytes) };
                 to.copy_from_slice(&scratch[k - own.start..][..bytes]);
             }
+        }
+    });
+}
+
+/// Chunks of `chunk_bytes` bytes, worked on in the bands that every part draws from `runs`, with scratch of its own.
+///
+/// `work` is given a band, the chunk beside it or at the end of a run none, and what is kept; `keep` a chunk's
+/// number and bytes.
+pub(crate) fn over_bands<K: Send>(
+    chunks: &mut [Byte],
+    chunk_bytes: usize,
+    runs: &Runs<K>,
+    (scratch, each): (&mut [Byte], usize),
+    keep: impl Fn(usize, &[Byte], &mut K) + Sync,
+    work: impl Fn(&mut [Byte], Option<&[Byte]>, &mut Option<K>, &mut [Byte]) + Sync,
+) {
+    let shared = Shared::new(chunks);
+    parts::run_on(0..runs.parts(), scratch, each, |part, scratch| {
+        let mut kept = None;
+        // SAFETY: `runs` lets nobody draw the chunk meanwhile.
+        let chunk = |n: usize| unsafe { shared.slice(n * chunk_bytes, chunk_bytes) };
+        let keep = |n: usize, kept: &mut K| keep(n, chunk(n), kept);
+        while let Some(Drawn { chunks, beside }) = runs.draw(part, &mut kept, keep) {
+            let bytes = chunks.len() * chunk_bytes;
+            // SAFETY: a chunk is drawn once, and not while it is another band's chunk beside it or is kept.
+            let rows = unsafe { shared.slice_mut(chunks.start * chunk_bytes, bytes) };
+            work(rows, beside.map(chunk), &mut kept, scratch);
         }
     });
 }
