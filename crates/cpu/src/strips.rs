@@ -25,6 +25,8 @@ pub struct Strips<'a> {
 /// A column's slot in a full chunk, in bytes.
 #[derive(Clone, Copy)]
 struct Spot {
+    /// Of the strip's.
+    column: usize,
     /// From the start of the chunk.
     place: usize,
     /// Of the rows before its first element.
@@ -62,10 +64,11 @@ impl<'a> Strips<'a> {
     fn find(&mut self, columns: Range<usize>) {
         let (slots, elem_bytes) = (self.slots, self.elem_bytes);
         self.spots.clear();
+        let first = columns.start;
         self.spots.extend(columns.map(|j| {
             let lead = (j * slots.rows()).wrapping_neg() & (slots.slot() - 1);
             let place = slots.row_place(j) * slots.slot();
-            Spot { place: place * elem_bytes, lead: lead * elem_bytes }
+            Spot { column: j - first, place: place * elem_bytes, lead: lead * elem_bytes }
         }));
     }
 
@@ -135,6 +138,8 @@ impl<'a> Strips<'a> {
         let chunks = rows.len() / chunk_bytes;
         let (from_pitch, to_pitch) = (Bands::ring_column(&self.slots, e), self.slots.cols());
         let block = Block { rows: columns.len(), cols: slot, from_pitch, to_pitch };
+        // Those whose slots pass the end of the ring at the same line one after the other: that is a branch.
+        self.spots.sort_unstable_by_key(|spot| spot.lead);
         self.take_slots(&rows[(chunks - 1) * chunk_bytes..], chunks - 1, far);
         for number in (0..chunks).rev() {
             let (before, own) = rows.split_at_mut(number * chunk_bytes);
@@ -143,11 +148,10 @@ impl<'a> Strips<'a> {
                 // As far from its rows as every second chunk.
                 (None, Beside::Slots(before)) => self.take_slots(before, 1, far),
                 (None, Beside::Ends(ends)) => {
-                    let ends = ends.chunks_exact((slot - 1).max(1) * e).skip(columns.start);
                     let pitch = self.pitch();
-                    let columns = self.ring[LINE..].chunks_mut(pitch);
-                    for ((spot, column), end) in self.spots.iter().zip(columns).zip(ends) {
-                        column[..spot.lead].copy_from_slice(&end[..spot.lead]);
+                    for &Spot { column, lead, .. } in &self.spots {
+                        let end = &ends[(columns.start + column) * (slot - 1) * e..][..lead];
+                        self.ring[LINE + column * pitch..][..lead].copy_from_slice(end);
                     }
                 }
                 (None, Beside::Rows(_)) => unreachable!("backward, slots come before"),
@@ -162,11 +166,11 @@ impl<'a> Strips<'a> {
         let (slot_bytes, pitch) = (self.slot_bytes(), self.pitch());
         let (wrap, base) = (2 * slot_bytes, number % 2 * slot_bytes);
         let next = chunk.as_ptr().wrapping_sub(self.chunk_bytes());
-        for (k, spot) in self.spots.iter().enumerate() {
+        for spot in &self.spots {
             far.ask(LINE - 1);
             let next = next.wrapping_add(spot.place);
             (0..slot_bytes).step_by(LINE).for_each(|at| simd::prefetch(next.wrapping_add(at)));
-            let ring = &mut self.ring[k * pitch..][..wrap + 2 * LINE];
+            let ring = &mut self.ring[spot.column * pitch..][..wrap + 2 * LINE];
             let from = &chunk[spot.place..][..slot_bytes];
             simd::copy_into_ring(from, ring, base + spot.lead, wrap);
         }
