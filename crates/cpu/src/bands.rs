@@ -96,30 +96,28 @@ impl Banded {
         let keep = |_, next: &[Byte], beyond: &mut Beyond| {
             beyond.kept[..head].copy_from_slice(&next[..head]);
         };
-        let scratch = (scratch, self.scratch_bytes());
-        shared::over_bands(
-            data,
-            self.chunk_bytes(),
-            &runs,
-            scratch,
-            keep,
-            |rows, next, beyond, scratch| {
-                let mut gather = |after: &[Byte]| {
-                    let beside = Beside::Rows(&after[..head]);
-                    self.gather_band(&mut self.band(rows, beside), scratch);
-                };
-                match (next, beyond) {
-                    (Some(next), _) => gather(next),
-                    (None, Some(Beyond { kept, last: None })) => gather(kept),
-                    (None, Some(Beyond { kept, last })) => {
-                        let last = last.take().expect("as it has just been");
+        let work = |rows: &mut [Byte],
+                    next: Option<&[Byte]>,
+                    beyond: &mut Option<Beyond>,
+                    scratch: &mut [Byte]| {
+            let mut gather = |after: &[Byte]| {
+                let beside = Beside::Rows(&after[..head]);
+                self.gather_band(&mut self.band(rows, beside), scratch);
+            };
+            match (next, beyond) {
+                (Some(next), _) => gather(next),
+                (None, Some(Beyond { kept, last })) => match last.take() {
+                    None => gather(kept),
+                    Some(last) => {
                         gather(last);
                         last.copy_from_slice(kept);
                     }
-                    (None, None) => unreachable!("{KEPT}"),
-                }
-            },
-        );
+                },
+                (None, None) => unreachable!("{KEPT}"),
+            }
+        };
+        let scratch = (scratch, self.scratch_bytes());
+        shared::over_bands(data, self.chunk_bytes(), &runs, scratch, keep, work);
     }
 
     /// As [`Chunks::scatter`].
@@ -166,22 +164,19 @@ impl Banded {
         let keep = |number, before: &[Byte], ends: &mut &mut [Byte]| {
             chunks.keep_tails(number + 1, before, ends);
         };
+        let work = |rows: &mut [Byte],
+                    before: Option<&[Byte]>,
+                    ends: &mut Option<&mut [Byte]>,
+                    scratch: &mut [Byte]| {
+            let beside = match (before, ends) {
+                (Some(before), _) => Beside::Slots(before),
+                (None, Some(ends)) => Beside::Ends(ends),
+                (None, None) => unreachable!("{KEPT}"),
+            };
+            self.scatter_band(&mut self.band(rows, beside), scratch);
+        };
         let scratch = (scratch, self.scratch_bytes());
-        shared::over_bands(
-            data,
-            self.chunk_bytes(),
-            &runs,
-            scratch,
-            keep,
-            |rows, before, ends, scratch| {
-                let beside = match (before, ends) {
-                    (Some(before), _) => Beside::Slots(before),
-                    (None, Some(ends)) => Beside::Ends(ends),
-                    (None, None) => unreachable!("{KEPT}"),
-                };
-                self.scatter_band(&mut self.band(rows, beside), scratch);
-            },
-        );
+        shared::over_bands(data, self.chunk_bytes(), &runs, scratch, keep, work);
     }
 
     /// Every part's run of full chunks.
