@@ -273,7 +273,7 @@ fn in_teams(
         (_, Direction::Backward) => 0.85,
     };
     let alike = match (word, (slots.cols() * elem_bytes).is_multiple_of(16)) {
-        (1, true) => 0.8,
+        (1, true) => 0.5,
         (2..=8, true) => 0.92,
         _ => 1.0,
     };

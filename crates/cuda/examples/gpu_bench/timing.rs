@@ -57,7 +57,9 @@ impl Case {
             StageShape::SlotMove { batch, slots, direction } => {
                 bench.wrong_slots(data, (batch, &slots), backward(direction) + 1, self.word)
             }
-            StageShape::FusedTiles { .. } | StageShape::Pad { .. } => return None,
+            StageShape::FusedTiles { .. } | StageShape::Cut { .. } | StageShape::Pad { .. } => {
+                return None;
+            }
         };
         Some(wrong)
     }
@@ -83,7 +85,7 @@ impl Case {
             StageShape::FusedTiles { batch, rows, cols, m, n } => {
                 format!("{shape},{batch},{rows},1,{cols},{}", m * n)
             }
-            StageShape::Pad { padding, .. } => {
+            StageShape::Cut { padding, .. } | StageShape::Pad { padding, .. } => {
                 format!("{shape},1,{},1,1,{}", padding.rows(), padding.cols())
             }
         }

@@ -158,7 +158,11 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
         .map(|(rows, bytes, slot, chunk)| ((rows, bytes / elem, slot, chunk), elem))
     });
     // With small sides asked for, fewer of these: for the tools that slow everything down.
-    let step = if side < 8 { 3 } else { 1 };
+    let step = match side {
+        0..2 => 12,
+        2..8 => 3,
+        _ => 1,
+    };
     for ((rows, cols, slot, chunk), elem) in wide.chain(deep).step_by(step) {
         let slots = Slots::new(rows, cols, slot, chunk).expect("fits");
         for batch in 1..=if side < 8 { 1 } else { 3 } {
