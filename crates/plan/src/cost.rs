@@ -185,7 +185,10 @@ fn gpu_fraction(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
             let narrow = word < 4 && !(e.cols * unit_bytes).is_multiple_of(4);
             let held = e.instance_len() * elem_bytes;
             match scope {
-                Scope::Group => busy * at(rates.group, word) * if narrow { 0.85 } else { 1.0 },
+                Scope::Group => {
+                    let alone = alone(held, limits);
+                    busy * at(rates.group, word) * alone * if narrow { 0.85 } else { 1.0 }
+                }
                 Scope::Cluster(blocks) => {
                     let alone = alone(held / blocks, limits);
                     busy * at(rates.cluster, word) * alone * if narrow { 0.5 } else { 1.0 }
@@ -273,7 +276,7 @@ fn in_teams(
         (_, Direction::Backward) => 0.85,
     };
     let alike = match (word, (slots.cols() * elem_bytes).is_multiple_of(16)) {
-        (1, true) => 0.5,
+        (1, true) => 0.75,
         (2..=8, true) => 0.92,
         _ => 1.0,
     };
@@ -299,7 +302,7 @@ const TILE_SIDE: usize = 128;
 
 /// What a block that has a multiprocessor to itself, because of what it holds, loses over two that
 /// overlap reading and writing: tiles of 128 words of 8 bytes at 76% of copy and of 64 at 98%, clusters
-/// of 32x20000 floats at 62% and of 32x12000 at 76% (`barrier.csv`).
+/// of 32x20000 floats at 62% and of 32x12000 at 76%, instances of 32x1600 floats at 78 and of 32x889 at 86 (`barrier.csv`).
 fn alone(held_bytes: usize, limits: &Limits) -> f64 {
     if 2 * held_bytes > limits.group_bytes { 0.8 } else { 1.0 }
 }
