@@ -1,4 +1,5 @@
 use super::*;
+use std::sync::{Mutex, PoisonError};
 
 fn filled(units: usize, unit: usize) -> Vec<Byte> {
     (0..units * unit).map(|k| Byte::new((k * 7 + k / 256) as u8)).collect()
@@ -15,14 +16,24 @@ fn initialised(byte: &Byte) -> u8 {
     unsafe { byte.assume_init() }
 }
 
+/// `test` with every kernel that this machine can run, in turn; one test at a time, since the kernel
+/// in use is the whole process's.
+fn with_each_kernel(test: impl Fn(&Kernel)) {
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    for row in KERNELS.iter().filter(|row| (row.available)()) {
+        assert!(force(row.name));
+        test(row);
+    }
+}
+
 /// Every row of the table: extents around every vector's height and width, with and without gaps
 /// between rows; what lies between the columns stays as it was.
 #[test]
 fn every_kernel_extent_and_unit() {
     assert!(!force("none of that name"));
     assert_eq!(KERNELS.last().map(|row| row.name), Some("portable"));
-    for row in KERNELS.iter().filter(|row| (row.available)()) {
-        assert!(force(row.name));
+    with_each_kernel(|row| {
         for len in (0..70).chain([127, 128, 1000]) {
             for (from, to) in [(0, 0), (1, 0), (0, 1), (40, 7)] {
                 let (a, mut b) = (filled(from + 2 * len, 1), filled(to + 3 * len + 3, 1));
@@ -42,7 +53,7 @@ fn every_kernel_extent_and_unit() {
                 }
             }
         }
-    }
+    });
 }
 
 /// Two runs copied: the second to the start, the first to the end; a run stays between them.
@@ -59,8 +70,7 @@ fn copy_two(from: &[Byte], to: &mut [Byte], len: usize) {
 /// Squares of every kernel and word, apart and alone, in rows with gaps, which stay as they were.
 #[test]
 fn squares_change_places() {
-    for row in KERNELS.iter().filter(|row| (row.available)()) {
-        assert!(force(row.name));
+    with_each_kernel(|_| {
         for unit in [1, 2, 4, 8, 16] {
             for side in [64 / unit, 128 / unit, 17] {
                 check_squares(side, unit);
@@ -68,7 +78,7 @@ fn squares_change_places() {
         }
         let at = [std::ptr::null_mut(); 2];
         assert!(!swap_nothing(at, 3), "units of three bytes have no squares");
-    }
+    });
 }
 
 #[expect(unsafe_code, reason = "the call is unsafe")]
@@ -138,8 +148,7 @@ fn nothing_to_move_touches_nothing() {
 #[test]
 fn rings_run_on_at_their_start() {
     const WRAP: usize = 256;
-    for row in KERNELS.iter().filter(|row| (row.available)()) {
-        assert!(force(row.name));
+    with_each_kernel(|row| {
         for len in [0, 1, 63, 64, 100, 128, 192, WRAP] {
             let run = filled(len, 1);
             for start in 0..WRAP {
@@ -162,5 +171,5 @@ fn rings_run_on_at_their_start() {
                 }
             }
         }
-    }
+    });
 }

@@ -85,7 +85,16 @@ pub fn prefetch(at: *const Byte) {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T1>(at.cast());
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: as above; in assembly, since the standard library's is not stable.
+    unsafe {
+        std::arch::asm!(
+            "prfm pldl2keep, [{}]",
+            in(reg) at,
+            options(nomem, nostack, preserves_flags)
+        );
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = at;
 }
 
