@@ -53,8 +53,8 @@ impl Needs {
             kept_bytes: 0,
             scratch_bytes: if host { launch.on_chip_bytes } else { 0 },
             bands: match shape {
-                StageShape::SlotGather { slots, .. } if host => {
-                    Bands::within(&slots, elem_bytes, launch.on_chip_bytes)
+                StageShape::SlotGather { slots, direction, .. } if host => {
+                    Bands::within(&slots, direction, elem_bytes, launch.on_chip_bytes)
                 }
                 _ => None,
             },

@@ -23,8 +23,15 @@ pub struct Bands {
 /// Rows of a band at most: the rows after a band are read with it, and again with the next; the lines of two
 /// groups of strips stay in the second-level cache.
 const MOST_ROWS: usize = 1024;
-/// Bytes of a ring: it and the rows of a chunk that it is filled from fit the first-level cache.
-const RING_BYTES: usize = 16 << 10;
+/// Bytes of a ring: it and the rows of a chunk that it is filled from fit the first-level cache. Backward narrower
+/// strips are better: pass 1 of 4093x8191 at 9.7 GB/s instead of 8.9 with floats, 11.2 instead of 9.1 with 64 elements of 8 bytes,
+/// 12.8 instead of 9.6 with 32 of 16; forward 16 KB instead of 8 are worth 13-40%.
+const fn ring_bytes(direction: Direction) -> usize {
+    match direction {
+        Direction::Forward => 16 << 10,
+        Direction::Backward => 8 << 10,
+    }
+}
 /// Bytes of a row of a strip at most.
 const STRIP_ROW_BYTES: usize = 256;
 /// Bytes of a cache line.
@@ -33,10 +40,15 @@ const LINE: usize = 64;
 impl Bands {
     /// The longest bands of which a thread has room for `room` bytes; `None` when there is not enough
     /// for any, or slots are in another order, or longer than rows.
-    pub fn within(slots: &Slots, elem_bytes: usize, room: usize) -> Option<Self> {
+    pub fn within(
+        slots: &Slots,
+        direction: Direction,
+        elem_bytes: usize,
+        room: usize,
+    ) -> Option<Self> {
         let step = slots.strip_step();
-        let fitting =
-            (RING_BYTES / (2 * slots.slot() * elem_bytes)).min(STRIP_ROW_BYTES / elem_bytes);
+        let ring = ring_bytes(direction) / (2 * slots.slot() * elem_bytes);
+        let fitting = ring.min(STRIP_ROW_BYTES / elem_bytes);
         let width = fitting.max(1).next_multiple_of(step);
         let held = (slots.slot() - 1).max(1).next_multiple_of(step);
         let most = (MOST_ROWS / slots.slot()).min(Bands::most_parts(slots)).max(1);
@@ -100,15 +112,19 @@ mod tests {
         for (rows, cols, slot) in [(10_007, 9973, 64), (8191, 4093, 128), (100, 40, 8)] {
             let slots = Slots::by_rows(rows, cols, slot).unwrap();
             for room in [10_000, 100_000, 1 << 20] {
-                let Some(bands) = Bands::within(&slots, 4, room) else { continue };
-                let bytes = bands.scratch_bytes(&slots, 4);
-                assert!(bytes <= room && bands.held + 1 >= slot);
-                assert_eq!(Bands::within(&slots, 4, bytes), Some(bands));
+                for direction in [Direction::Forward, Direction::Backward] {
+                    let within = |room| Bands::within(&slots, direction, 4, room);
+                    let Some(bands) = within(room) else { continue };
+                    let bytes = bands.scratch_bytes(&slots, 4);
+                    assert!(bytes <= room && bands.held + 1 >= slot);
+                    assert_eq!(within(bytes), Some(bands));
+                    assert_eq!(within(100), None);
+                }
             }
-            assert_eq!(Bands::within(&slots, 4, 100), None);
             let by_columns = Slots::new(rows, cols, slot, slot).unwrap();
-            assert_eq!(Bands::within(&by_columns, 4, 1 << 20), None);
+            assert_eq!(Bands::within(&by_columns, Direction::Forward, 4, 1 << 20), None);
         }
-        assert_eq!(Bands::within(&Slots::by_rows(100, 3, 8).unwrap(), 4, 1 << 20), None);
+        let slots = Slots::by_rows(100, 3, 8).unwrap();
+        assert_eq!(Bands::within(&slots, Direction::Forward, 4, 1 << 20), None);
     }
 }

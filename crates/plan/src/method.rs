@@ -388,7 +388,7 @@ fn gather(
     let barrier = |scope| Method::BarrierSync { scope };
     if limits.kind == DeviceKind::Host && slots.order() == Order::Rows {
         let (need, have) = (chunk_bytes, limits.group_bytes);
-        let bands = Bands::within(&slots, elem_bytes, have);
+        let bands = Bands::within(&slots, direction, elem_bytes, have);
         let bands = bands.ok_or(Infeasible::OnChip { need, have })?;
         let scratch_bytes = bands.scratch_bytes(&slots, elem_bytes);
         let launch = over(Bands::most_parts(&slots), 1, scratch_bytes, limits);
