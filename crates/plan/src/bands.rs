@@ -20,18 +20,20 @@ pub struct Bands {
     pub held: usize,
 }
 
-/// Rows of a band at most: the rows after a band are read with it, and again with the next; the lines of two
-/// groups of strips stay in the second-level cache.
-const MOST_ROWS: usize = 1024;
-/// Bytes of a ring: it and the rows of a chunk that it is filled from fit the first-level cache. Backward narrower
-/// strips are better: pass 1 of 4093x8191 at 9.7 GB/s instead of 8.9 with floats, 11.2 instead of 9.1 with 64 elements of 8 bytes,
-/// 12.8 instead of 9.6 with 32 of 16; forward 16 KB instead of 8 are worth 13-40%.
-const fn ring_bytes(direction: Direction) -> usize {
+/// Rows of a band at most, and bytes of a ring.
+///
+/// The rows after a band are read with it, and again with the next; the lines of two groups of strips stay in the
+/// second-level cache. The ring and the rows of a chunk that it is filled from fit the first-level cache. Backward less of
+/// both is better: 4093x8191, GB/s of the pass with 1024 rows and 16 KB, 1024 and 8, 768 and 8: floats in slots of 64 9.0, 9.5, 9.6;
+/// elements of 8 bytes, of 64, 9.0, 10.6, 11.1; of 16 bytes, of 32, 9.7, 12.2, 13.2. Forward 8 KB are 11-28% slower, 768 rows
+/// 0-18.
+const fn sizes(direction: Direction) -> (usize, usize) {
     match direction {
-        Direction::Forward => 16 << 10,
-        Direction::Backward => 8 << 10,
+        Direction::Forward => (1024, 16 << 10),
+        Direction::Backward => (768, 8 << 10),
     }
 }
+
 /// Bytes of a row of a strip at most.
 const STRIP_ROW_BYTES: usize = 256;
 /// Bytes of a cache line.
@@ -47,11 +49,11 @@ impl Bands {
         room: usize,
     ) -> Option<Self> {
         let step = slots.strip_step();
-        let ring = ring_bytes(direction) / (2 * slots.slot() * elem_bytes);
-        let fitting = ring.min(STRIP_ROW_BYTES / elem_bytes);
+        let (rows, ring) = sizes(direction);
+        let fitting = (ring / (2 * slots.slot() * elem_bytes)).min(STRIP_ROW_BYTES / elem_bytes);
         let width = fitting.max(1).next_multiple_of(step);
         let held = (slots.slot() - 1).max(1).next_multiple_of(step);
-        let most = (MOST_ROWS / slots.slot()).min(Bands::most_parts(slots)).max(1);
+        let most = (rows / slots.slot()).min(Bands::most_parts(slots)).max(1);
         let bands = |chunks| Bands { chunks, width, held };
         let fits = |chunks: &usize| bands(*chunks).scratch_bytes(slots, elem_bytes) <= room;
         let chunks = (1..=most).rev().find(fits)?;
