@@ -230,8 +230,8 @@ fn gpu_fraction(stage: &Stage, elem_bytes: usize, limits: &Limits) -> f64 {
 }
 
 /// A gather by teams: even shares of chunks, by the bytes of a group's part of a chunk, and by what both ends of a strip's
-/// rows waste. Backward, with two chunks on chip, with columns shorter than a warp takes at once and with narrow words
-/// it is slower (`slots.csv`).
+/// rows waste. Backward, with one chunk or two on chip, with columns that leave lanes idle, with narrow words and with elements
+/// of several words it is slower (`slots.csv`).
 fn in_teams(
     batch: usize,
     slots: &Slots,
