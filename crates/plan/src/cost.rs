@@ -102,9 +102,9 @@ fn fraction(stage: &Stage, elem_bytes: usize, rates: &Rates) -> f64 {
     }
 }
 
-/// Super-elements from which on a host moves short cycles faster than long ones; 40x250000 does not in tiles of 1600
-/// bytes (8 GB/s, of 8 KB and more 14 to 15).
-const SHORT_CYCLE_BYTES: usize = 4000;
+/// Super-elements that a host moves faster along short cycles than along long ones; 40x250000 does not in tiles of 1600
+/// bytes (8 GB/s, of 8 KB and more 14 to 15), 40000000x2 not from 80 KB on.
+const SHORT_CYCLE_BYTES: std::ops::RangeInclusive<usize> = 4000..=65_536;
 
 /// Bytes of a line of a GPU's cache.
 const LINE_BYTES: usize = 128;
@@ -133,7 +133,8 @@ fn host_fraction(stage: &Stage, elem_bytes: usize, rates: &Rates) -> f64 {
         // Short cycles, as those of sides that are powers of two, start one beside the other, so that runs follow
         // each other in memory: 16384x4096 in tiles of 256, 1024 and 4096 at 80, 91 and 97% of a copy.
         (Method::PttwacGlobal { .. }, shape)
-            if shape.unit() * elem_bytes >= SHORT_CYCLE_BYTES && has_short_cycles(&shape) =>
+            if SHORT_CYCLE_BYTES.contains(&(shape.unit() * elem_bytes))
+                && has_short_cycles(&shape) =>
         {
             plain * 1.2
         }

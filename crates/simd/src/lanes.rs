@@ -60,9 +60,24 @@ pub unsafe trait Vector: Copy {
     }
 }
 
+/// Vectors whose lanes' bytes can be put in any order (not SSE2's).
+///
+/// # Safety
+/// As for [`Vector`].
+pub unsafe trait Shuffle: Vector {
+    /// `lane`, in every lane.
+    unsafe fn splat(lane: &[u8; 16]) -> Self;
+    /// Byte `mask[b]` of a lane as its byte `b`; zero where that is 128.
+    unsafe fn shuffle(self, mask: Self) -> Self;
+    /// Bit by bit.
+    unsafe fn or(self, other: Self) -> Self;
+    /// Lane `q` to the 16 bytes at `to + q · stride`.
+    unsafe fn store_lanes(self, to: *mut Byte, stride: usize);
+}
+
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{Byte, Vector};
+    use super::{Byte, Shuffle, Vector};
     use std::arch::x86_64::*;
 
     macro_rules! vector {
@@ -148,11 +163,70 @@ mod x86 {
         [_mm512_unpacklo_epi8, _mm512_unpacklo_epi16, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64],
         [_mm512_unpackhi_epi8, _mm512_unpackhi_epi16, _mm512_unpackhi_epi32, _mm512_unpackhi_epi64]
     );
+
+    // SAFETY: plain shuffles and stores.
+    unsafe impl Shuffle for __m256i {
+        #[inline(always)]
+        unsafe fn splat(lane: &[u8; 16]) -> Self {
+            // SAFETY: the caller's machine; 16 bytes are read.
+            unsafe { _mm256_broadcastsi128_si256(_mm_loadu_si128(lane.as_ptr().cast())) }
+        }
+        #[inline(always)]
+        unsafe fn shuffle(self, mask: Self) -> Self {
+            // SAFETY: the caller's machine.
+            unsafe { _mm256_shuffle_epi8(self, mask) }
+        }
+        #[inline(always)]
+        unsafe fn or(self, other: Self) -> Self {
+            // SAFETY: the caller's machine.
+            unsafe { _mm256_or_si256(self, other) }
+        }
+        #[inline(always)]
+        unsafe fn store_lanes(self, to: *mut Byte, stride: usize) {
+            // SAFETY: the caller's bytes and machine.
+            unsafe {
+                _mm_storeu_si128(to.cast(), _mm256_castsi256_si128(self));
+                _mm_storeu_si128(to.add(stride).cast(), _mm256_extracti128_si256::<1>(self));
+            }
+        }
+    }
+
+    // SAFETY: plain shuffles and stores.
+    unsafe impl Shuffle for __m512i {
+        #[inline(always)]
+        unsafe fn splat(lane: &[u8; 16]) -> Self {
+            // SAFETY: the caller's machine; 16 bytes are read.
+            unsafe { _mm512_broadcast_i32x4(_mm_loadu_si128(lane.as_ptr().cast())) }
+        }
+        #[inline(always)]
+        unsafe fn shuffle(self, mask: Self) -> Self {
+            // SAFETY: the caller's machine.
+            unsafe { _mm512_shuffle_epi8(self, mask) }
+        }
+        #[inline(always)]
+        unsafe fn or(self, other: Self) -> Self {
+            // SAFETY: the caller's machine.
+            unsafe { _mm512_or_si512(self, other) }
+        }
+        #[inline(always)]
+        unsafe fn store_lanes(self, to: *mut Byte, stride: usize) {
+            // SAFETY: the caller's bytes and machine.
+            unsafe {
+                _mm_storeu_si128(to.cast(), _mm512_castsi512_si128(self));
+                let second = _mm512_extracti32x4_epi32::<1>(self);
+                _mm_storeu_si128(to.add(stride).cast(), second);
+                let third = _mm512_extracti32x4_epi32::<2>(self);
+                _mm_storeu_si128(to.add(2 * stride).cast(), third);
+                let fourth = _mm512_extracti32x4_epi32::<3>(self);
+                _mm_storeu_si128(to.add(3 * stride).cast(), fourth);
+            }
+        }
+    }
 }
 
 #[cfg(target_arch = "aarch64")]
 mod neon {
-    use super::{Byte, Vector};
+    use super::{Byte, Shuffle, Vector};
     use std::arch::aarch64::*;
 
     macro_rules! words {
@@ -201,6 +275,30 @@ mod neon {
         #[inline(always)]
         unsafe fn high<const W: usize>(self, other: Self) -> Self {
             words!(self, other, vzip2q_u8, vzip2q_u16, vzip2q_u32, vzip2q_u64)
+        }
+    }
+
+    // SAFETY: plain shuffles and stores.
+    unsafe impl Shuffle for uint8x16_t {
+        #[inline(always)]
+        unsafe fn splat(lane: &[u8; 16]) -> Self {
+            // SAFETY: 16 bytes are read.
+            unsafe { vld1q_u8(lane.as_ptr()) }
+        }
+        #[inline(always)]
+        unsafe fn shuffle(self, mask: Self) -> Self {
+            // SAFETY: every machine of the architecture has NEON.
+            unsafe { vqtbl1q_u8(self, mask) }
+        }
+        #[inline(always)]
+        unsafe fn or(self, other: Self) -> Self {
+            // SAFETY: every machine of the architecture has NEON.
+            unsafe { vorrq_u8(self, other) }
+        }
+        #[inline(always)]
+        unsafe fn store_lanes(self, to: *mut Byte, _: usize) {
+            // SAFETY: the caller's bytes.
+            unsafe { self.store(to) }
         }
     }
 }

@@ -21,6 +21,8 @@ mod lines;
 mod portable;
 mod ring;
 mod stream;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod structures;
 mod vector;
 
 use std::mem::MaybeUninit;

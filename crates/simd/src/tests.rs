@@ -45,8 +45,8 @@ fn every_kernel_extent_and_unit() {
             }
         }
         for unit in [1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 64] {
-            for rows in [1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 64, 67] {
-                for cols in [1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 18, 35] {
+            for rows in [1, 2, 3, 4, 5, 6, 7, 8, 15, 16, 17, 31, 33, 64, 67, 130] {
+                for cols in [1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 18, 35, 64, 65, 131] {
                     for gap in [0, 2] {
                         check(rows, cols, cols + gap, rows + gap / 2, unit);
                     }

@@ -7,6 +7,8 @@
 //! the micro-tile, contiguous, and is stored whole. One network serves every word and every
 //! instruction set: what differs is how words are interleaved ([`Vector`]).
 //!
+//! Structures of at most 8 bytes take fewer instructions by shuffles ([`structures`]).
+//!
 //! Micro-tiles that do not fit whole are moved back so that they do: words that two of them cover
 //! are written twice, with the same value.
 //!
@@ -32,6 +34,8 @@ use crate::ring::{from_avx2, from_avx512, into_avx2, into_avx512};
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::ring::{from_lane, into_lane};
 use crate::ring::{from_plain, into_plain};
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use crate::structures;
 use crate::{Block, Byte, Kernel, kernel};
 
 /// `to[j][i] = from[i][j]` for a block of words.
@@ -216,6 +220,9 @@ unsafe fn avx512<const W: usize>(from: *const Byte, to: *mut Byte, block: Block)
     use std::arch::x86_64::{__m256i, __m512i};
     // SAFETY: the caller's; the features are this function's.
     unsafe {
+        if structures::transpose::<__m512i, W>(from, to, block) {
+            return;
+        }
         if fits::<__m512i, W>(block) {
             tiles::<__m512i, W>(from, to, block);
         } else if fits::<__m256i, W>(block) {
@@ -234,6 +241,9 @@ unsafe fn avx2<const W: usize>(from: *const Byte, to: *mut Byte, block: Block) {
     use std::arch::x86_64::__m256i;
     // SAFETY: as above.
     unsafe {
+        if structures::transpose::<__m256i, W>(from, to, block) {
+            return;
+        }
         if fits::<__m256i, W>(block) {
             tiles::<__m256i, W>(from, to, block);
         } else {
@@ -247,6 +257,11 @@ unsafe fn narrow<const W: usize>(from: *const Byte, to: *mut Byte, block: Block)
     let b = 16 / W;
     // SAFETY: the caller's.
     unsafe {
+        // Every machine of the architecture can shuffle.
+        #[cfg(target_arch = "aarch64")]
+        if structures::transpose::<Lane, W>(from, to, block) {
+            return;
+        }
         if fits::<Lane, W>(block) {
             tiles::<Lane, W>(from, to, block);
         } else if narrow_columns::<Lane, W>(block) {

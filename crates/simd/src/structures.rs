@@ -1,0 +1,148 @@
+//! Arrays of small structures to columns, and back: bytes shuffled within lanes.
+//!
+//! `16 / W` structures of `C` words fill `C` lanes of 16 bytes; each column of them, a lane too, is put together of `C`
+//! shuffles. These are `C²`, where the network of interleaves takes `16 / W · log2(16 / W)` whatever `C` is: 40000000x3
+//! bytes 8.7 GB/s instead of 3.1, x2 8.7 instead of 2.6, x8 6.7 instead of 5.8.
+#![allow(unsafe_code)]
+
+use crate::lanes::Shuffle;
+use crate::{Block, Byte};
+
+/// A byte that a shuffle leaves zero.
+const NONE: u8 = 0x80;
+
+/// `masks[j][k]` takes from register `k` of a group of structures what belongs to its column `j`.
+const fn masks<const W: usize, const C: usize>() -> [[[u8; 16]; C]; C] {
+    let mut masks = [[[NONE; 16]; C]; C];
+    let mut at = 0;
+    while at < 16 * C {
+        let (structure, word, byte) = (at / W / C, at / W % C, at % W);
+        masks[word][at / 16][structure * W + byte] = (at % 16) as u8;
+        at += 1;
+    }
+    masks
+}
+
+/// Their inverse: `masks[k][j]` takes from column `j` what belongs to register `k`.
+const fn joining_masks<const W: usize, const C: usize>() -> [[[u8; 16]; C]; C] {
+    let mut masks = [[[NONE; 16]; C]; C];
+    let mut at = 0;
+    while at < 16 * C {
+        let (structure, word, byte) = (at / W / C, at / W % C, at % W);
+        masks[at / 16][word][at % 16] = (structure * W + byte) as u8;
+        at += 1;
+    }
+    masks
+}
+
+/// Most bytes of a structure: of more the network of interleaves is as fast.
+const STRUCTURE_BYTES: usize = 8;
+
+/// Transposes a block of few words a row or a column, without gaps, by shuffles; false, with nothing touched, when
+/// these are too many, or the others too few for vectors of this length.
+///
+/// # Safety
+/// As for [`Words`](crate::vector::Words), in a function with the vector's features.
+#[inline(always)]
+pub unsafe fn transpose<V: Shuffle, const W: usize>(
+    from: *const Byte,
+    to: *mut Byte,
+    block: Block,
+) -> bool {
+    let Block { rows, cols, from_pitch, to_pitch } = block;
+    let group = 16 / W * V::LANES;
+    let structures = from_pitch == cols && cols * W <= STRUCTURE_BYTES && rows >= group;
+    let columns = to_pitch == rows && rows * W <= STRUCTURE_BYTES && cols >= group;
+    macro_rules! of {
+        ($way:ident, $words:expr, $count:expr, $pitch:expr) => {
+            match $words {
+                2 if W <= 4 => $way::<V, W, 2>(from, to, $count, $pitch),
+                3 if W <= 2 => $way::<V, W, 3>(from, to, $count, $pitch),
+                4 if W <= 2 => $way::<V, W, 4>(from, to, $count, $pitch),
+                5 if W == 1 => $way::<V, 1, 5>(from, to, $count, $pitch),
+                6 if W == 1 => $way::<V, 1, 6>(from, to, $count, $pitch),
+                7 if W == 1 => $way::<V, 1, 7>(from, to, $count, $pitch),
+                8 if W == 1 => $way::<V, 1, 8>(from, to, $count, $pitch),
+                _ => return false,
+            }
+        };
+    }
+    // SAFETY: the caller's.
+    unsafe {
+        match (structures, columns) {
+            (true, _) => of!(split, cols, rows, to_pitch),
+            (_, true) => of!(join, rows, cols, from_pitch),
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// `count` structures of `C` words into columns `pitch` words apart.
+#[inline(always)]
+unsafe fn split<V: Shuffle, const W: usize, const C: usize>(
+    from: *const Byte,
+    to: *mut Byte,
+    count: usize,
+    pitch: usize,
+) {
+    // SAFETY: a group of structures, and of words of each column, of those that the caller has.
+    unsafe {
+        let masks: [[V; C]; C] = std::array::from_fn(|j| {
+            std::array::from_fn(|k| V::splat(&const { masks::<W, C>() }[j][k]))
+        });
+        let mut group = Some(0);
+        while let Some(i) = group {
+            let lanes: [V; C] =
+                std::array::from_fn(|k| V::load(from.add(i * C * W + 16 * k), 16 * C));
+            for (j, masks) in masks.iter().enumerate() {
+                gathered(&lanes, masks).store(to.add((j * pitch + i) * W));
+            }
+            group = next(i, 16 / W * V::LANES, count);
+        }
+    }
+}
+
+/// Columns `pitch` words apart into `count` structures of `C` words.
+#[inline(always)]
+unsafe fn join<V: Shuffle, const W: usize, const C: usize>(
+    from: *const Byte,
+    to: *mut Byte,
+    count: usize,
+    pitch: usize,
+) {
+    // SAFETY: as above.
+    unsafe {
+        let masks: [[V; C]; C] = std::array::from_fn(|k| {
+            std::array::from_fn(|j| V::splat(&const { joining_masks::<W, C>() }[k][j]))
+        });
+        let mut group = Some(0);
+        while let Some(i) = group {
+            let columns: [V; C] =
+                std::array::from_fn(|j| V::load_all(from.add((j * pitch + i) * W)));
+            for (k, masks) in masks.iter().enumerate() {
+                gathered(&columns, masks).store_lanes(to.add(i * C * W + 16 * k), 16 * C);
+            }
+            group = next(i, 16 / W * V::LANES, count);
+        }
+    }
+}
+
+/// Of each vector what its mask takes.
+#[inline(always)]
+unsafe fn gathered<V: Shuffle, const C: usize>(vectors: &[V; C], masks: &[V; C]) -> V {
+    // SAFETY: the machine is the caller's.
+    unsafe {
+        let mut all = vectors[0].shuffle(masks[0]);
+        for k in 1..C {
+            all = all.or(vectors[k].shuffle(masks[k]));
+        }
+        all
+    }
+}
+
+/// Where the group of `group` after that at `i` begins: the last one is moved back to where it fits.
+#[inline(always)]
+fn next(i: usize, group: usize, count: usize) -> Option<usize> {
+    (i + group < count).then(|| (i + group).min(count - group))
+}
