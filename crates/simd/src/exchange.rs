@@ -103,6 +103,13 @@ unsafe fn squares<V: Vector, const W: usize>(
     lines: &mut Lines,
 ) {
     let (step, bytes) = (16 * V::LANES / W, 16 * V::LANES);
+    // A vector's square of long words is less than a line: the lines of all are asked for at once. SSE2, 4096x4096 words
+    // of 8 bytes: 10.5-11.6 GB/s instead of 8.7 with none asked for here; 5600x5600: 10.8-11.4 instead of 11.9; 4000x4000
+    // of 16 bytes: 15.4 instead of 14.1, and 12 with a line for every few squares.
+    if step * bytes < LINE {
+        let squares = if a == b { 1 } else { 2 };
+        lines.ask(squares * side * side * W / LINE);
+    }
     for i in 0..side / step {
         for j in if a == b { i } else { 0 }..side / step {
             // SAFETY: vectors' squares of the caller's two.

@@ -71,6 +71,17 @@ impl Lines {
         }
     }
 
+    /// How many are left.
+    #[cfg(test)]
+    pub fn left(mut self) -> usize {
+        let mut left = 0;
+        while self.here.count + self.then.count > 0 {
+            self.ask(1);
+            left += 1;
+        }
+        left
+    }
+
     /// Asks for all that are left.
     pub fn ask_rest(&mut self) {
         self.ask(usize::MAX);

@@ -96,12 +96,18 @@ fn check_squares(side: usize, unit: usize) {
         let mut data = filled(side * cols, unit);
         let start = data.as_mut_ptr();
         let at = [start, start.wrapping_add(other * unit)];
-        let rows = Rows { start, count: side, bytes: side * unit, pitch: 1 << 20 };
+        let rows =
+            Rows { start: std::ptr::null(), count: side, bytes: side * unit, pitch: 1 << 20 };
         let mut lines = Lines::new(rows, rows);
         // SAFETY: both squares lie in `data`, and are the same or side by side.
         let done = unsafe { swap_squares_raw(at, cols * unit, side, unit, &mut lines) };
         let fits = kernel().vector_bytes > 0 && (side * unit).is_multiple_of(kernel().vector_bytes);
         assert_eq!(done, fits);
+        if done && (side * unit).is_multiple_of(64) {
+            let lines_of_one = side * side * unit / 64;
+            let left = if other == 0 { lines_of_one } else { 0 };
+            assert_eq!(lines.left(), left, "{} {side} {unit}", kernel().name);
+        }
         let now = bytes(&data);
         for i in 0..side {
             for j in 0..cols {
