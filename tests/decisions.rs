@@ -1,12 +1,21 @@
 //! What the planner decides, without moving anything.
 
 use turntile::plan::{
-    DeviceKind, Limits, Method, Plan, Planner, Problem, Scope, StageShape, TileRule, limits,
+    DeviceKind, Limits, Method, Plan, Planner, Problem, ROUTES, Scope, StageShape, TileRule, limits,
 };
 use turntile_perm::Order;
 
 fn plan(limits: Limits, rows: usize, cols: usize, elem_bytes: usize) -> Plan {
     Planner::new(limits).plan(&Problem::new(rows, cols, elem_bytes).unwrap()).unwrap()
+}
+
+/// The table of the documentation has every route, in the planner's order.
+#[test]
+fn routes_are_documented() {
+    let (_, table) = include_str!("../docs/routes.md").split_once("|---|---|---|---|\n").unwrap();
+    let rows = table.lines().map_while(|line| line.strip_prefix("| "));
+    let documented: Vec<_> = rows.filter_map(|row| row.split(" |").next()).collect();
+    assert_eq!(documented, ROUTES.each_ref().map(|route| route.name));
 }
 
 /// The thesis's six shapes and the ones that each route is for.

@@ -331,12 +331,13 @@ pub fn byte_count(text: &str) -> Result<usize, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let unit = unit.trim().to_ascii_lowercase();
-    let number: usize = number.parse().map_err(|error| format!("'{number}': {error}"))?;
-    let (_, scale) = UNITS
-        .iter()
-        .find(|(name, _)| *name == unit)
-        .ok_or_else(|| format!("unknown unit '{unit}', expected KiB, MiB or GiB"))?;
-    number.checked_mul(*scale).ok_or_else(|| "more bytes than can be counted".to_string())
+    let scale = UNITS.iter().find(|(name, _)| *name == unit).map(|&(_, scale)| scale);
+    let (Some(scale), false) = (scale, number.is_empty()) else {
+        let expected = "expected a whole number of bytes, KiB, MiB, GiB, KB, MB or GB, as in 64MiB";
+        return Err(expected.to_string());
+    };
+    let bytes = number.parse::<usize>().ok().and_then(|number| number.checked_mul(scale));
+    bytes.ok_or_else(|| "more bytes than can be counted".to_string())
 }
 
 #[cfg(test)]
@@ -354,10 +355,11 @@ mod tests {
         assert_eq!(byte_count("0"), Ok(0));
         assert_eq!(byte_count("64MiB"), Ok(64 << 20));
         assert_eq!(byte_count("2 gb"), Ok(2_000_000_000));
-        for text in
-            ["", "MiB", "-1", "1.5GiB", "3 furlongs", "99999999999GiB", "18446744073709551616"]
-        {
-            assert!(byte_count(text).is_err(), "{text}");
+        for text in ["", "MiB", "-1", "1.5GiB", "3 furlongs"] {
+            assert!(byte_count(text).unwrap_err().contains("as in 64MiB"), "{text}");
+        }
+        for text in ["99999999999GiB", "18446744073709551616"] {
+            assert!(byte_count(text).unwrap_err().contains("more bytes than"), "{text}");
         }
         assert_eq!(extents("3x5"), Ok((3, 5)));
         assert_eq!(extents("0 X 7"), Ok((0, 7)));

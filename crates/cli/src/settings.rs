@@ -17,7 +17,8 @@ pub struct Settings {
     /// Threads to use [default: all]
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
-    /// Take this route instead of the planner's choice (`turntile plan --all` names them)
+    /// Take this route instead of the planner's choice (`turntile plan --all` names them); padded-square
+    /// takes memory for its square, unless --workspace says less
     #[arg(long, value_name = "NAME")]
     pub route: Option<String>,
     /// Most memory beside the data, e.g. 64MiB [default: 2% of the data, plus 1MiB a thread up to

@@ -9,6 +9,7 @@
 //! | `copy` | runs copied while others are asked for |
 //! | `ring` | lines to and from a ring, across its end |
 //! | `stream` | runs written past the caches |
+//! | `structures` | structures of at most 8 bytes, by shuffles |
 //! | `portable` | units of any other length |
 //!
 //! A [`Kernel`] is a row of the table [`KERNELS`]; the first that the machine can run is used,

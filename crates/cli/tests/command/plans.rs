@@ -31,6 +31,20 @@ fn plans_are_printed() {
     assert!(rules[2] > rules[0] && rules[2] > rules[1], "{rules:?}");
 }
 
+/// Lines that the README leaves out stand there as an ellipsis.
+#[test]
+fn the_plan_in_the_readme_is_the_one_printed() {
+    let readme = include_str!("../../../../README.md");
+    let (_, rest) = readme.split_once("$ turntile ").expect("an example");
+    let (example, _) = rest.split_once("```").expect("the example's end");
+    let mut lines = example.lines();
+    let printed = good(&directory(), lines.next().expect("a command"));
+    let mut printed = printed.lines();
+    for line in lines.filter(|line| *line != "…") {
+        assert!(printed.any(|shown| shown == line), "{line} is not printed, or not there");
+    }
+}
+
 #[test]
 fn measured_shapes_are_rows_of_a_table() {
     let directory = directory();
