@@ -71,7 +71,7 @@ impl Needs {
                     let chunks = Chunks { slots, elem_bytes };
                     // A GPU works on one chunk after another.
                     needs.parts = if host { at_most(slots.chunks()) } else { 1 };
-                    needs.kept_bytes = needs.parts * chunks.kept_bytes();
+                    needs.kept_bytes = needs.parts.saturating_mul(chunks.kept_bytes());
                     chunks.scratch_bytes()
                 }
             },
@@ -95,13 +95,13 @@ impl Needs {
                 shape.instance_len() * elem_bytes
             }
             (Method::PttwacGlobal { .. }, _) => {
-                needs.flag_words = needs.parts * Marks::words(positions);
+                needs.flag_words = needs.parts.saturating_mul(Marks::words(positions));
                 // Several parts keep what milestones hold.
                 if needs.parts > 1 { 2 * unit_bytes } else { unit_bytes }
             }
             (Method::PttwacOnChip { .. }, shape) => {
                 needs.parts = at_most(batch);
-                needs.flag_words = needs.parts * Marks::words(shape.instance_units());
+                needs.flag_words = needs.parts.saturating_mul(Marks::words(shape.instance_units()));
                 unit_bytes
             }
         };

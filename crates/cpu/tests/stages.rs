@@ -3,7 +3,8 @@
 use turntile_cpu::{Executor, Workspace, oracle};
 use turntile_perm::{Elementary, Padding, Slots};
 use turntile_plan::{
-    Direction, Limits, Plan, Problem, Stage, StageShape, limits, method, routes::Tile,
+    DeviceKind, Direction, Limits, Plan, Planner, Problem, Stage, StageShape, limits, method,
+    routes::Tile,
 };
 
 /// A plan of one stage, over elements in a row, so that any shape can be run.
@@ -164,6 +165,28 @@ fn host_workspace_is_what_the_launch_says() {
                 assert_eq!(executor.workspace_bytes(), told, "{stage}");
             } else {
                 assert!(executor.workspace_bytes() >= told, "{stage}");
+            }
+        }
+    }
+}
+
+/// Matrices as large as the address space: no plan of them, and nothing that it needs, is miscounted.
+#[test]
+fn nothing_overflows() {
+    for (batch, rows, cols, elem_bytes) in [
+        (2, 1_970_409, 653_329_594_012, 2),
+        (1, 63_734_424, 4_261_804_797, 1),
+        (1, 1 << 61, 3, 1),
+        (3, 45_734_939, 16_370_088_143, 3),
+    ] {
+        let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
+        let problem = problem.with_cap(usize::MAX).with_room(usize::MAX);
+        for limits in limits::presets().into_iter().chain([Limits::host(300)]) {
+            for plan in Planner::new(limits).survey(&problem).candidates {
+                let executor = Executor::new(plan, 300).unwrap();
+                let (plan, bytes) = (executor.plan(), executor.workspace_bytes());
+                assert!(plan.kind == DeviceKind::Gpu || bytes <= plan.workspace_bytes, "{plan:#}");
+                assert!(plan.dest(problem.len() - 1) == problem.len() - 1, "{plan:#}");
             }
         }
     }

@@ -152,7 +152,7 @@ impl Padding {
 
     /// Steps that unpad: one by one until `least` rows can move at a time.
     pub fn unpad_steps(&self, least: usize) -> impl Iterator<Item = Step> + use<> {
-        let (padding, least, mut moved) = (*self, least.max(1), 0);
+        let (padding, least, mut moved) = (*self, least.clamp(1, self.rows.max(1)), 0);
         std::iter::from_fn(move || {
             let movable = padding.async_movable_back(moved);
             // The last rows may be fewer; they lie in front of nothing.
@@ -366,7 +366,7 @@ mod tests {
     fn all_small_paddings() {
         for p in small() {
             (1..5).for_each(|parts| shares_are_right(p, parts));
-            (0..4).for_each(|least| steps_are_right(p, least));
+            (0..4).chain([usize::MAX]).for_each(|least| steps_are_right(p, least));
             (1..=p.len().max(1)).for_each(|block| waits_are_enough(p, block));
         }
     }

@@ -40,10 +40,11 @@ pub const PADDED_SQUARE: Route = Route {
     },
 };
 
-/// Elements of all squares, if their bytes can be counted.
+/// Elements of all squares, if their bytes fit the address space.
 pub fn room(p: &Problem, side: usize) -> Option<usize> {
     let room = side.checked_mul(side)?.checked_mul(p.batch())?;
-    room.checked_mul(p.elem_bytes()).map(|_| room)
+    let bytes = room.checked_mul(p.elem_bytes())?;
+    (bytes <= isize::MAX as usize).then_some(room)
 }
 
 /// The rows of all matrices with the square's pitch, and the transposed ones likewise; or the matrices
