@@ -114,7 +114,8 @@ fn counted_len(shape: &StageShape) -> Option<usize> {
 
 fn goes_together(stage: &Stage) -> bool {
     let gather = matches!(stage.shape, StageShape::SlotGather { .. });
-    let pad = matches!(stage.shape, StageShape::Cut { .. } | StageShape::Pad { .. });
+    let pad = matches!(stage.shape, StageShape::Pad { .. });
+    let cut = matches!(stage.shape, StageShape::Cut { .. });
     match stage.method {
         Method::TileSwap { tile } => matches!(
             stage.shape,
@@ -122,9 +123,10 @@ fn goes_together(stage: &Stage) -> bool {
         ),
         Method::BarrierSync { .. } => gather || matches!(stage.shape, StageShape::Elementary(_)),
         Method::PttwacOnChip { .. } => matches!(stage.shape, StageShape::Elementary(_)),
-        Method::PttwacGlobal { .. } | Method::PerCycle => !gather && !pad,
-        Method::Rows { .. } | Method::Shares => pad,
-        Method::Slide { block } => pad && block >= 1,
+        Method::PttwacGlobal { .. } | Method::PerCycle => !gather && !pad && !cut,
+        Method::Rows { .. } => pad,
+        Method::Shares => pad || cut,
+        Method::Slide { block } => (pad || cut) && block >= 1,
     }
 }
 
@@ -155,6 +157,9 @@ mod tests {
         let mut uncut = good.clone();
         uncut.stages.remove(0);
         assert!(matches!(uncut.check(), Err(Flaw::Length { number: 1, expected: 20_705, .. })));
+        let mut in_steps = good.clone();
+        in_steps.stages[0].method = Method::Rows { least: 2 };
+        assert!(matches!(in_steps.check(), Err(Flaw::Method { number: 1, .. })));
         let mut of_another = good;
         of_another.problem = Problem::new(101, 206, 4).unwrap();
         assert!(matches!(of_another.check(), Err(Flaw::Length { number: 1, .. })));
