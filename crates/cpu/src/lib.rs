@@ -9,11 +9,12 @@
 //! | `barrier` | tiles through scratch: read all, then write all |
 //! | `gather` | the first aligned-slot pass and its inverse, chunk by chunk through scratch |
 //! | `bands` | the same in row order: bands of chunks, cut in strips of columns |
+//! | `runs` | which thread works on which of those chunks |
 //! | `strips` | a strip, chunk by chunk through a ring |
 //! | `shared` | movers in which several threads work on one matrix: the crate's only `unsafe` |
 //! | `path` | where super-elements go, with the divisions prepared |
-//! | `runs` | which thread works on which chunks of that |
-//! | `rows` | rows padded and unpadded in steps |
+//! | `rows` | rows padded and unpadded, in steps or in shares |
+//! | `gaps` | columns cut off and put back: what lies in the gaps of those rows |
 //! | `parts` | splitting work over rayon's threads |
 //! | `squares` | squares transposed where they lie: the order of their tiles |
 //! | [`out_of_place`] | the tiles of a transposition from one buffer to another |

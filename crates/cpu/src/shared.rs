@@ -2,10 +2,9 @@
 //! only `unsafe`.
 //!
 //! Who may touch which bytes is decided before they are touched: by the cycle or segment of one that a
-//! worker has, by being
-//! the leader of a cycle, by being the one part that a pair of tiles belongs to, or by a flag that says
-//! that a block has been read. Every span is
-//! checked against the matrix's length before its pointer is made.
+//! worker has, by being the leader of a cycle, by being the one part that a pair of tiles belongs to, by having
+//! drawn a band of chunks, or by a flag that says that a block has been read. Every span is checked against the
+//! matrix's length before its pointer is made.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -384,12 +383,13 @@ pub(crate) fn over_bands<K: Send>(
     let shared = Shared::new(chunks);
     parts::run_on(0..runs.parts(), scratch, each, |part, scratch| {
         let mut kept = None;
-        // SAFETY: `runs` lets nobody draw the chunk meanwhile.
+        // SAFETY: asked for only what is kept, under the lock of the run that it is still drawn from, and for the chunk
+        // beside a band, which only this part can draw, after that band.
         let chunk = |n: usize| unsafe { shared.slice(n * chunk_bytes, chunk_bytes) };
         let keep = |n: usize, kept: &mut K| keep(n, chunk(n), kept);
         while let Some(Drawn { chunks, beside }) = runs.draw(part, &mut kept, keep) {
             let bytes = chunks.len() * chunk_bytes;
-            // SAFETY: a chunk is drawn once, and not while it is another band's chunk beside it or is kept.
+            // SAFETY: a chunk is drawn once, and not while it is kept or lies beside another's band.
             let rows = unsafe { shared.slice_mut(chunks.start * chunk_bytes, bytes) };
             work(rows, beside.map(chunk), &mut kept, scratch);
         }
