@@ -102,6 +102,23 @@ fn launches_fit_the_device_code() {
     assert!(kernels.len() > 100, "only {} kernels met", kernels.len());
 }
 
+/// Sliding a cut as if it were padding would lose the columns cut off; shares are for a host's threads.
+#[test]
+fn what_only_a_host_does_has_no_kernel() {
+    let padding = Padding::new(500, 490, 500).unwrap();
+    let none = |shape, method| {
+        let stage = Stage { shape, method, launch: LAUNCH };
+        let calls = lower_all(&stage, 4, 16, &Device::H200);
+        assert!(matches!(calls, Err(Infeasible::NoKernel)), "{stage}: {calls:?}");
+    };
+    for direction in [Direction::Forward, Direction::Backward] {
+        none(StageShape::Pad { padding, direction }, Method::Shares);
+        for method in methods().into_iter().chain([Method::Shares]) {
+            none(StageShape::Cut { padding, direction }, method);
+        }
+    }
+}
+
 #[test]
 fn flags_take_a_bit_a_super_element() {
     let e = Elementary { batch: 1, rows: 1000, mid: 1, cols: 100, unit: 64 };
