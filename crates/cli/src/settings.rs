@@ -18,7 +18,7 @@ pub struct Settings {
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
     /// Take this route instead of the planner's choice (`turntile plan --all` names them); padded-square
-    /// takes memory for its square, unless --workspace says less
+    /// takes memory for its square, at most as much again as the data or what --workspace says
     #[arg(long, value_name = "NAME")]
     pub route: Option<String>,
     /// Most memory beside the data, e.g. 64MiB [default: 2% of the data, plus 1MiB a thread up to
@@ -50,12 +50,12 @@ impl Settings {
     }
 
     /// Elements that the memory of a problem has room for: its own, or where a route that needs more
-    /// is asked for, a square's, if as much memory may be used.
+    /// is asked for, a square's, if as much memory may be used: without a word on it, as much again.
     pub fn room(&self, problem: &Problem, route: &str) -> usize {
         let square = problem.rows().max(problem.cols()).saturating_pow(2);
         let room = square.saturating_mul(problem.batch());
         let more = (room - problem.len()).saturating_mul(problem.elem_bytes());
-        let allowed = self.workspace.is_none_or(|most| more <= most);
+        let allowed = more <= self.workspace.unwrap_or(problem.bytes());
         if allowed && route.eq_ignore_ascii_case("padded-square") { room } else { problem.len() }
     }
 

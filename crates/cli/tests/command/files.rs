@@ -98,6 +98,13 @@ fn a_near_square_file_is_padded_when_asked_for() {
         assert!(report["workspace_bytes"].as_u64() >= Some(more as u64), "{report}");
         assert!(fs::read(directory.path().join("m")).unwrap() == transposed(&data, rows, cols, 4));
     }
+    // A square of many times the data only where that much is allowed.
+    let long = noise(300 * 7 * 4);
+    fs::write(directory.path().join("long"), &long).unwrap();
+    let line = "transpose long --raw --rows 300 --cols 7 --elem-bytes 4 --route padded-square";
+    bad(&directory, line, 1, &["needs room for 90000 elements"]);
+    good(&directory, &format!("{line} --workspace 1MB"));
+    assert!(fs::read(directory.path().join("long")).unwrap() == transposed(&long, 300, 7, 4));
     let line = "bench --shapes 97x91 --route padded-square --threads 1 --runs 1 --csv";
     assert!(good(&directory, line).contains("padded-square"));
 }
