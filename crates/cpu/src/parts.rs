@@ -1,6 +1,6 @@
 //! Splitting work over rayon's threads.
 
-use std::ops::Range;
+pub use turntile_perm::shares::share;
 
 use crate::Byte;
 
@@ -36,28 +36,10 @@ pub fn cut(bytes: &mut [Byte], lens: impl Iterator<Item = usize>) -> Vec<&mut [B
     lens.map(|len| rest.split_off_mut(..len).expect("pieces add up")).collect()
 }
 
-/// Items `0..items` cut into `parts` runs of nearly equal length: the one of `part`.
-pub fn share(items: usize, parts: usize, part: usize) -> Range<usize> {
-    let (each, more) = (items / parts, items % parts);
-    let start = part * each + part.min(more);
-    start..start + each + usize::from(part < more)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
-
-    #[test]
-    fn shares_cover_all_items_once() {
-        for items in 0..40 {
-            for parts in 1..9 {
-                let all: Vec<usize> =
-                    (0..parts).flat_map(|part| share(items, parts, part)).collect();
-                assert_eq!(all, (0..items).collect::<Vec<_>>());
-            }
-        }
-    }
 
     #[test]
     fn every_part_runs_with_scratch_of_its_own() {

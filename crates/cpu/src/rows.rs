@@ -98,31 +98,28 @@ pub fn in_shares(
 fn split_heads(
     padding: Padding,
     parts: usize,
-    mut heads: &mut [Byte],
+    heads: &mut [Byte],
 ) -> Vec<(Range<usize>, &mut [Byte])> {
-    let of = |part| {
+    let rows = (0..parts).map(|part| {
         let share = padding.share(parts, part);
-        let rows = padding.head(&share);
-        let head = heads.split_off_mut(..rows * padding.cols()).expect("room for every head");
-        (share.start..share.start + rows, head)
-    };
-    (0..parts).map(of).collect()
+        share.start..share.start + padding.head(&share)
+    });
+    let heads = parts::cut(heads, rows.clone().map(|rows| rows.len() * padding.cols()));
+    rows.zip(heads).collect()
 }
 
 /// All shares.
 fn split<'a>(
     padding: Padding,
     parts: usize,
-    mut data: &'a mut [Byte],
+    data: &'a mut [Byte],
     heads: &'a mut [Byte],
 ) -> Vec<Share<'a>> {
-    let of = |(part, (_, head))| {
-        let rows = padding.share(parts, part);
-        let bytes = rows.len() * padding.pitch();
-        let data = data.split_off_mut(..bytes).expect("as long as the padded rows");
-        Share { rows, data, head }
-    };
-    split_heads(padding, parts, heads).into_iter().enumerate().map(of).collect()
+    let rows = (0..parts).map(|part| padding.share(parts, part));
+    let data = parts::cut(data, rows.clone().map(|rows| rows.len() * padding.pitch()));
+    let heads = split_heads(padding, parts, heads);
+    let shares = rows.zip(data).zip(heads);
+    shares.map(|((rows, data), (_, head))| Share { rows, data, head }).collect()
 }
 
 /// Some rows moved apart one by one, where padded row `first` begins `data`.

@@ -9,6 +9,7 @@
 //! | [`elementary`] | the one shape of every elementary transposition | thesis section 4.4 |
 //! | [`slots`] | aligned slots: a transposition of any shape in two local passes | `docs/notation.md` |
 //! | [`padding`] | rows moved apart and together in place | thesis eq. 4.1 |
+//! | [`shares`] | items shared out evenly among workers | |
 //! | [`divisors`] | factorisation, divisors, totient, multiplicative order | |
 //! | [`fastdiv`] | division by an invariant with a multiply and a shift | Granlund and Montgomery 1994 |
 //!
@@ -20,6 +21,7 @@ pub mod elementary;
 pub mod factorial;
 pub mod fastdiv;
 pub mod padding;
+pub mod shares;
 pub mod slots;
 pub mod transposition;
 

@@ -18,6 +18,8 @@
 
 use std::ops::Range;
 
+use crate::shares;
+
 /// `rows` rows of `cols` elements, and `pitch` elements from row to row when padded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Padding {
@@ -171,9 +173,7 @@ impl Padding {
 
     /// The rows of share `part` of `parts`, as many in each but for one.
     pub fn share(&self, parts: usize, part: usize) -> Range<usize> {
-        let (each, more) = (self.rows / parts, self.rows % parts);
-        let start = part * each + part.min(more);
-        start..start + each + usize::from(part < more)
+        shares::share(self.rows, parts, part)
     }
 
     /// How many rows of a share begin, packed, in front of where its first one does when padded: all the
