@@ -34,6 +34,8 @@ fn routes_of_named_problems() {
         ("host", 8192, 8192, 4, "square"),
         ("host", 4093, 8191, 4, "cut-columns"),
         ("host", 10_007, 9973, 4, "cut-rows"),
+        // Half of it cut, for larger tiles, would take longer.
+        ("host", 500, 510, 8, "panel-mirrored"),
         // Squares of elements that are no words are slow.
         ("host", 1009, 1013, 3, "aligned-slots"),
         ("host", 7919, 3001, 4, "aligned-slots"),
