@@ -7,7 +7,7 @@ use turntile_simd::{self as simd, Block};
 use crate::Byte;
 
 /// Has `move_rows` move the rows of `data` together (forward) or apart, with what lies in their gaps behind them
-/// meanwhile, column after column. `kept` holds the gaps.
+/// meanwhile, column after column. `kept` is as long as the gaps.
 pub fn kept(
     data: &mut [Byte],
     padding: Padding,
@@ -18,7 +18,6 @@ pub fn kept(
 ) {
     let (rows, cols, pitch) = (padding.rows(), padding.cols(), padding.pitch());
     let (first, behind) = (cols * elem_bytes, padding.len() * elem_bytes);
-    let kept = &mut kept[..padding.gaps() * elem_bytes];
     match direction {
         Direction::Forward => {
             let gaps = Block { rows, cols: pitch - cols, from_pitch: pitch, to_pitch: rows };
