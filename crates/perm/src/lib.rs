@@ -6,7 +6,8 @@
 //! | [`transposition`] | where an element of an `m x n` matrix goes, and comes from | thesis eq. 4.2, 4.3 |
 //! | [`cycles`] | cycles of any permutation; their number for a transposition in closed form | Cate and Twigg, TOMS 513 |
 //! | [`factorial`] | dimension permutations named by factorial numbers (010!, 100!, …) | thesis table 4.1 |
-//! | [`elementary`] | the one shape of every elementary transposition | thesis section 4.4 |
+//! | [`axes`] | the one shape of every permutation of axes | thesis section 4.3 |
+//! | [`elementary`] | two blocks of axes that change places | thesis section 4.4 |
 //! | [`slots`] | aligned slots: a transposition of any shape in two local passes | `docs/notation.md` |
 //! | [`padding`] | rows moved apart and together in place | thesis eq. 4.1 |
 //! | [`shares`] | items shared out evenly among workers | |
@@ -15,6 +16,7 @@
 //!
 //! Matrices are row-major and 0-based throughout; a matrix is `rows` by `cols`.
 
+pub mod axes;
 pub mod cycles;
 pub mod divisors;
 pub mod elementary;
@@ -25,6 +27,7 @@ pub mod shares;
 pub mod slots;
 pub mod transposition;
 
+pub use axes::{AxesError, AxisPermutation, TurnedTiles};
 pub use elementary::Elementary;
 pub use factorial::DimPermutation;
 pub use fastdiv::FastDiv;

@@ -1,0 +1,409 @@
+//! The one shape of everything that permutes whole axes: of a stage, of a problem.
+
+use std::fmt;
+
+use crate::elementary::Elementary;
+use crate::factorial::DimPermutation;
+
+/// Axes that a permutation has at most, once those that stay together are fused.
+pub const MOST_AXES: usize = 8;
+
+/// The axes of a row-major array, permuted: axis `i` of the result is axis `order[i]` of the source, both row-major.
+///
+/// It is held *fused*: axes of extent 1 are left out, and adjacent axes that stay adjacent and in order
+/// are one. A first axis that stays first is the *batch*; a last axis that stays last is the
+/// *super-element*. Two permutations that move the same elements are equal.
+///
+/// ```
+/// use turntile_perm::AxisPermutation;
+///
+/// let transposed = AxisPermutation::new(&[3, 5], &[1, 0]).unwrap();
+/// assert_eq!(transposed.dest(1), 3);
+/// let fused = AxisPermutation::new(&[2, 3, 4, 1, 7], &[2, 3, 0, 1, 4]).unwrap();
+/// assert_eq!((fused.extents(), fused.to_string().as_str()), (&[6, 4, 7][..], "100!(6x4, unit 7)"));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AxisPermutation {
+    rank: u8,
+    order: [u8; MOST_AXES],
+    extents: [usize; MOST_AXES],
+}
+
+/// Why axes and their order make no permutation.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AxesError {
+    /// The order does not name every axis once.
+    #[error("{order:?} is no order of {axes} axes")]
+    Order {
+        /// Axes there are.
+        axes: usize,
+        /// The order as given.
+        order: Vec<usize>,
+    },
+    /// The elements cannot be counted.
+    #[error("{extents:?} elements are too many to count")]
+    Overflow {
+        /// The extents as given.
+        extents: Vec<usize>,
+    },
+    /// More axes than can be held.
+    #[error("{axes} axes move apart, at most {MOST_AXES} can")]
+    TooMany {
+        /// Axes once fused.
+        axes: usize,
+    },
+}
+
+/// Tiles moved across a matrix of them and transposed on the way (1010!):
+/// `[batch][rows][cols][m][n]` to `[batch][cols][rows][n][m]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TurnedTiles {
+    /// Independent instances.
+    pub batch: usize,
+    /// Tiles down.
+    pub rows: usize,
+    /// Tiles across.
+    pub cols: usize,
+    /// Rows of a tile.
+    pub m: usize,
+    /// Columns of a tile.
+    pub n: usize,
+}
+
+impl AxisPermutation {
+    /// Of an array with these extents, any of them 0 or 1, to one whose axis `i` is axis `order[i]`.
+    ///
+    /// # Errors
+    /// [`AxesError`].
+    pub fn new(extents: &[usize], order: &[usize]) -> Result<Self, AxesError> {
+        let axes = extents.len();
+        if order.len() != axes || DimPermutation::from_axes(order).is_err() {
+            return Err(AxesError::Order { axes, order: order.to_vec() });
+        }
+        // An extent of 0 must not hide an overflow of the others.
+        let count = extents.iter().try_fold(1usize, |all, &e| all.checked_mul(e.max(1)));
+        if count.is_none() {
+            return Err(AxesError::Overflow { extents: extents.to_vec() });
+        }
+        if extents.contains(&0) {
+            return Ok(Self::held(&[0], &[0]));
+        }
+        let left: Vec<usize> = order.iter().copied().filter(|&axis| extents[axis] > 1).collect();
+        let rank_of = |axis: usize| left.iter().filter(|&&other| other < axis).count();
+        // Runs of axes that stay adjacent and in order.
+        let mut runs: Vec<(usize, usize)> = Vec::new();
+        let mut last = None;
+        for &axis in &left {
+            let place = rank_of(axis);
+            match runs.last_mut() {
+                Some((_, extent)) if last == place.checked_sub(1) && place > 0 => {
+                    *extent *= extents[axis];
+                }
+                _ => runs.push((place, extents[axis])),
+            }
+            last = Some(place);
+        }
+        if runs.len() > MOST_AXES {
+            return Err(AxesError::TooMany { axes: runs.len() });
+        }
+        let fused_rank = |place: usize| runs.iter().filter(|run| run.0 < place).count();
+        let order: Vec<usize> = runs.iter().map(|run| fused_rank(run.0)).collect();
+        let mut fused = vec![0; runs.len()];
+        order.iter().zip(&runs).for_each(|(&axis, run)| fused[axis] = run.1);
+        Ok(Self::held(&fused, &order))
+    }
+
+    fn held(extents: &[usize], order: &[usize]) -> Self {
+        let mut all = AxisPermutation {
+            rank: extents.len() as u8,
+            order: [0; MOST_AXES],
+            extents: [0; MOST_AXES],
+        };
+        all.extents[..extents.len()].copy_from_slice(extents);
+        all.order.iter_mut().zip(order).for_each(|(to, &axis)| *to = axis as u8);
+        all
+    }
+
+    /// Extents of the source's axes, fused; none for a single element.
+    pub fn extents(&self) -> &[usize] {
+        &self.extents[..usize::from(self.rank)]
+    }
+
+    /// The source's axis that each axis of the result is.
+    pub fn order(&self) -> impl ExactSizeIterator<Item = usize> + Clone + '_ {
+        self.order[..usize::from(self.rank)].iter().map(|&axis| usize::from(axis))
+    }
+
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.extents().iter().product()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether nothing moves.
+    pub fn is_identity(&self) -> bool {
+        self.rank <= 1
+    }
+
+    /// Equal instances that are permuted each on its own, one after the other: the first axis where it stays.
+    pub fn batch(&self) -> usize {
+        if self.rank > 1 && self.order[0] == 0 { self.extents[0] } else { 1 }
+    }
+
+    /// Elements of a super-element: the last axis where it stays.
+    pub fn unit(&self) -> usize {
+        let last = usize::from(self.rank).wrapping_sub(1);
+        let stays = self.rank > 1 && usize::from(self.order[last]) == last;
+        if stays { self.extents[last] } else { 1 }
+    }
+
+    /// The permutation that undoes it.
+    #[must_use]
+    pub fn inverse(&self) -> Self {
+        let mut extents = Vec::with_capacity(MOST_AXES);
+        let mut order = vec![0; usize::from(self.rank)];
+        for (to, from) in self.order().enumerate() {
+            extents.push(self.extents[from]);
+            order[from] = to;
+        }
+        Self::held(&extents, &order)
+    }
+
+    /// Where the element at `offset` goes.
+    #[inline]
+    pub fn dest(&self, offset: usize) -> usize {
+        let rank = usize::from(self.rank);
+        let (mut digits, mut rest) = ([0; MOST_AXES], offset);
+        for axis in (0..rank).rev() {
+            (rest, digits[axis]) = (rest / self.extents[axis], rest % self.extents[axis]);
+        }
+        self.order().fold(0, |at, axis| at * self.extents[axis] + digits[axis])
+    }
+
+    /// The same as two blocks of axes that change places, if that is what it is: 010!, 100!, 0100!, 0210!,
+    /// 2100!. An identity is one of a single row.
+    pub fn elementary(&self) -> Option<Elementary> {
+        let (batch, unit) = (self.batch(), self.unit());
+        // Up to three axes that are neither can only be reversed: in any other order some would be fused.
+        let (rows, mid, cols) = match *self.moving() {
+            [] => (1, 1, 1),
+            [extent] => (1, 1, extent),
+            [rows, cols] => (rows, 1, cols),
+            [rows, mid, cols] => (rows, mid, cols),
+            _ => return None,
+        };
+        Some(Elementary { batch, rows, mid, cols, unit })
+    }
+
+    /// The same as tiles that are moved and transposed at once, if that is what it is: 1010!, 01010!.
+    pub fn turned_tiles(&self) -> Option<TurnedTiles> {
+        let batch = self.batch();
+        let [rows, cols, m, n] = *self.moving() else { return None };
+        let first = u8::from(batch > 1);
+        let order = &self.order[usize::from(first)..usize::from(self.rank)];
+        let turned = order.iter().map(|axis| axis - first).eq([1, 0, 3, 2]);
+        turned.then_some(TurnedTiles { batch, rows, cols, m, n })
+    }
+
+    /// Extents of the axes that are neither batch nor super-element.
+    fn moving(&self) -> &[usize] {
+        let rank = usize::from(self.rank);
+        let first = usize::from(self.batch() > 1);
+        let last = rank - usize::from(self.unit() > 1);
+        &self.extents[first..last.max(first)]
+    }
+
+    /// The dimension permutation that names it (thesis table 4.1).
+    ///
+    /// A batch is an axis of the name when there are several, or when two axes and nothing else
+    /// change places, so that a matrix transposed on its own is 010!.
+    pub fn dims(&self) -> DimPermutation {
+        match self.elementary() {
+            Some(e) => e.dims(),
+            None => DimPermutation::from_axes(&self.order().collect::<Vec<_>>())
+                .expect("an order names every axis once"),
+        }
+    }
+}
+
+impl From<Elementary> for AxisPermutation {
+    /// # Panics
+    /// When its elements cannot be counted.
+    fn from(e: Elementary) -> Self {
+        let extents = [e.batch, e.rows, e.mid, e.cols, e.unit];
+        Self::new(&extents, &[0, 3, 2, 1, 4]).expect("elements that can be counted")
+    }
+}
+
+impl From<TurnedTiles> for AxisPermutation {
+    /// # Panics
+    /// When its elements cannot be counted.
+    fn from(t: TurnedTiles) -> Self {
+        let extents = [t.batch, t.rows, t.cols, t.m, t.n];
+        Self::new(&extents, &[0, 2, 1, 4, 3]).expect("elements that can be counted")
+    }
+}
+
+impl fmt::Display for AxisPermutation {
+    /// Dimension notation: `100!(7200x50, unit 36)`, `1010!(9x7, tile 5x4)`, `2310!(2x3x4x5)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(e) = self.elementary() {
+            return e.fmt(f);
+        }
+        write!(f, "{}(", self.dims())?;
+        if let Some(TurnedTiles { batch, rows, cols, m, n }) = self.turned_tiles() {
+            if batch > 1 {
+                write!(f, "{batch}*")?;
+            }
+            return write!(f, "{rows}x{cols}, tile {m}x{n})");
+        }
+        for (k, extent) in self.extents().iter().enumerate() {
+            write!(f, "{}{extent}", if k == 0 { "" } else { "x" })?;
+        }
+        write!(f, ")")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The definition, index by index: destinations in the order of the source.
+    fn dest_by_loops(extents: &[usize], order: &[usize]) -> Vec<usize> {
+        let stride = |axis: usize| -> usize {
+            let place = order.iter().position(|&other| other == axis).unwrap();
+            order[place + 1..].iter().map(|&later| extents[later]).product()
+        };
+        let mut dest = vec![0];
+        for (axis, &extent) in extents.iter().enumerate() {
+            let step = stride(axis);
+            dest = dest.iter().flat_map(|&at| (0..extent).map(move |i| at + i * step)).collect();
+        }
+        dest
+    }
+
+    fn orders(rank: usize) -> Vec<Vec<usize>> {
+        (0..rank).fold(vec![vec![]], |all, axis| {
+            all.iter()
+                .flat_map(|order| {
+                    (0..=order.len()).map(move |at| {
+                        let mut longer = order.clone();
+                        longer.insert(at, axis);
+                        longer
+                    })
+                })
+                .collect()
+        })
+    }
+
+    fn check(extents: &[usize], order: &[usize]) {
+        let p = AxisPermutation::new(extents, order).unwrap();
+        let dest = dest_by_loops(extents, order);
+        assert_eq!(p.len(), dest.len());
+        for (offset, &to) in dest.iter().enumerate() {
+            assert_eq!(p.dest(offset), to, "{extents:?} {order:?} at {offset}");
+            assert_eq!(p.inverse().dest(to), offset, "{extents:?} {order:?} at {to}");
+        }
+        let moves = dest.iter().enumerate().any(|(from, &to)| from != to);
+        assert_eq!(p.is_identity(), !moves, "{extents:?} {order:?}");
+        assert_eq!(p.inverse().inverse(), p);
+        if let Some(e) = p.elementary() {
+            assert!((0..p.len()).all(|k| e.dest(k) == p.dest(k)), "{extents:?} {order:?}: {e:?}");
+            assert!(p.is_empty() || AxisPermutation::from(e) == p);
+        }
+        if let Some(tiles) = p.turned_tiles() {
+            assert_eq!(AxisPermutation::from(tiles), p);
+        }
+        // A super-element moves as one run, an instance within itself.
+        let (unit, instance) = (p.unit(), p.len() / p.batch().max(1));
+        for (from, &to) in dest.iter().enumerate() {
+            assert_eq!(to % unit, from % unit);
+            assert_eq!(to / instance, from / instance);
+        }
+    }
+
+    #[test]
+    fn all_orders_of_all_small_arrays() {
+        for rank in 0..6usize {
+            let most = if rank < 5 { 3 } else { 2usize };
+            for code in 0..(most + 1).pow(rank as u32) {
+                let extent = |axis: usize| code / (most + 1).pow(axis as u32) % (most + 1);
+                let extents: Vec<usize> = (0..rank).map(extent).collect();
+                orders(rank).iter().for_each(|order| check(&extents, order));
+            }
+        }
+    }
+
+    /// Equal maps are equal values: fused forms are canonical.
+    #[test]
+    fn what_moves_alike_is_equal() {
+        let p = |extents: &[usize], order: &[usize]| AxisPermutation::new(extents, order).unwrap();
+        assert_eq!(p(&[2, 3, 4], &[2, 0, 1]), p(&[6, 4], &[1, 0]));
+        assert_eq!(p(&[1, 6, 1, 4], &[2, 3, 0, 1]), p(&[6, 4], &[1, 0]));
+        assert_eq!(p(&[6, 4], &[0, 1]), p(&[24], &[0]));
+        assert_eq!(p(&[6, 0, 4], &[2, 1, 0]), p(&[0], &[0]));
+        assert_eq!(p(&[], &[]), p(&[1, 1], &[1, 0]));
+    }
+
+    #[test]
+    fn names_are_the_thesis_names() {
+        let shown = |extents: &[usize], order: &[usize]| {
+            AxisPermutation::new(extents, order).unwrap().to_string()
+        };
+        assert_eq!(shown(&[7, 5], &[1, 0]), "010!(7x5)");
+        assert_eq!(shown(&[9, 7, 5], &[0, 2, 1]), "010!(9*7x5)");
+        assert_eq!(shown(&[9, 7, 5], &[1, 0, 2]), "100!(9x7, unit 5)");
+        assert_eq!(shown(&[2, 9, 7, 5], &[0, 2, 1, 3]), "0100!(2*9x7, unit 5)");
+        assert_eq!(shown(&[2, 8, 3, 8], &[0, 3, 2, 1]), "0210!(2*8x3x8)");
+        assert_eq!(shown(&[8, 3, 8], &[2, 1, 0]), "210!(8x3x8)");
+        assert_eq!(shown(&[8, 3, 8, 5], &[2, 1, 0, 3]), "2100!(8x3x8, unit 5)");
+        assert_eq!(shown(&[9, 7, 5, 4], &[1, 0, 3, 2]), "1010!(9x7, tile 5x4)");
+        assert_eq!(shown(&[2, 9, 7, 5, 4], &[0, 2, 1, 4, 3]), "01010!(2*9x7, tile 5x4)");
+        assert_eq!(shown(&[2, 3, 4, 5], &[2, 0, 3, 1]), "2010!(2x3x4x5)");
+    }
+
+    #[test]
+    fn what_is_no_permutation_is_an_error() {
+        let error = |extents: &[usize], order: &[usize]| {
+            AxisPermutation::new(extents, order).unwrap_err()
+        };
+        for order in [&[0][..], &[0, 0], &[0, 2], &[0, 1, 2]] {
+            assert_eq!(error(&[2, 3], order), AxesError::Order { axes: 2, order: order.to_vec() });
+        }
+        let huge = [usize::MAX, 0, 2];
+        assert_eq!(error(&huge, &[0, 1, 2]), AxesError::Overflow { extents: huge.to_vec() });
+        let reversed: Vec<usize> = (0..9).rev().collect();
+        assert_eq!(error(&[2; 9], &reversed), AxesError::TooMany { axes: 9 });
+        let together: Vec<usize> = (0..40).collect();
+        assert!(AxisPermutation::new(&[2; 40], &together).unwrap().is_identity());
+    }
+
+    proptest! {
+        #[test]
+        fn large_arrays(
+            order in Just((0..6).collect::<Vec<usize>>()).prop_shuffle(),
+            extents in proptest::collection::vec(1usize..1 << 10, 6),
+            offset: usize,
+        ) {
+            let p = AxisPermutation::new(&extents, &order).unwrap();
+            let offset = offset % p.len();
+            let to = p.dest(offset);
+            prop_assert_eq!(p.inverse().dest(to), offset);
+            // By strides.
+            let (mut rest, mut by_strides) = (offset, 0);
+            for axis in (0..6).rev() {
+                let place = order.iter().position(|&other| other == axis).unwrap();
+                let stride: usize = order[place + 1..].iter().map(|&a| extents[a]).product();
+                by_strides += rest % extents[axis] * stride;
+                rest /= extents[axis];
+            }
+            prop_assert_eq!(to, by_strides);
+        }
+    }
+}
