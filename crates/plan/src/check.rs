@@ -1,16 +1,14 @@
 //! Whether a plan, which anyone may have put together, is one.
 
-use turntile_perm::Elementary;
-
-use crate::flags::FlagLayout;
-use crate::method::Method;
+use crate::offer::{Method, Stage};
 use crate::plan::Plan;
 use crate::problem::Problem;
 use crate::routes;
-use crate::stage::{Stage, StageShape};
+use crate::shape::StageShape;
 
 /// Why stages do not make a plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Flaw {
     /// A stage does not cover the problem, or what is left of it when columns are cut off, all of it and nothing else.
     #[error("stage {number} ({stage}) does not cover the problem's {expected} elements")]
@@ -37,13 +35,19 @@ pub enum Flaw {
         /// The problem.
         problem: Problem,
     },
-    /// The stage's flags are spread by no power of two from 1 to 32.
-    #[error("stage {number}: flags cannot be spread by {spreading}")]
-    Spreading {
+    /// The stage's geometry was made for another stage.
+    #[error("stage {number}: the geometry of {stage} was made for another stage")]
+    Geometry {
         /// Which stage, from 1.
         number: usize,
-        /// The spreading.
-        spreading: u32,
+        /// The stage.
+        stage: String,
+    },
+    /// The plan is for another place of the result than it is run for.
+    #[error("the plan is {}", if *out_of_place { "out of place" } else { "in place" })]
+    Place {
+        /// Whether the plan is out of place.
+        out_of_place: bool,
     },
 }
 
@@ -59,9 +63,8 @@ impl Plan {
         let expected = self.problem.len();
         let shapes = self.stages.iter().map(|stage| stage.shape);
         let pads = shapes.clone().any(|shape| matches!(shape, StageShape::Pad { .. }));
-        if pads
-            && !routes::padded_square(&self.problem).is_some_and(|others| shapes.clone().eq(others))
-        {
+        let padded = || routes::padded_square(&self.problem).unwrap_or_default();
+        if pads && !shapes.clone().eq(padded()) {
             return Err(Flaw::Padding { problem: self.problem });
         }
         // What was cut off lies still behind the packed columns while these are transposed.
@@ -75,7 +78,9 @@ impl Plan {
             .collect();
         for (number, stage) in (1..).zip(&self.stages) {
             // Counted first: nothing else may multiply extents that overflow.
-            let covers = counted_len(&stage.shape)
+            let covers = stage
+                .shape
+                .counted_len()
                 .is_some_and(|len| len > 0 && (len == expected || packed.contains(&len)));
             if !pads && !covers {
                 let stage = format!("{:?}", stage.shape);
@@ -84,81 +89,62 @@ impl Plan {
             if !goes_together(stage) {
                 return Err(Flaw::Method { number, stage: stage.to_string() });
             }
-            if let Method::PttwacOnChip { flags } | Method::PttwacGlobal { flags } = stage.method
-                && let FlagLayout::Spread { spreading, .. } = flags
-                && !(spreading.is_power_of_two() && spreading <= 32)
-            {
-                return Err(Flaw::Spreading { number, spreading });
-            }
         }
         Ok(())
     }
 }
 
-/// Elements of a shape, if they can be counted.
-fn counted_len(shape: &StageShape) -> Option<usize> {
-    let product = |extents: &[usize]| extents.iter().try_fold(1usize, |all, &e| all.checked_mul(e));
-    match *shape {
-        StageShape::Elementary(Elementary { batch, rows, mid, cols, unit }) => {
-            product(&[batch, rows, mid, cols, unit])
-        }
-        StageShape::FusedTiles { batch, rows, cols, m, n } => product(&[batch, rows, cols, m, n]),
-        StageShape::SlotGather { batch, slots, .. } | StageShape::SlotMove { batch, slots, .. } => {
-            product(&[batch, slots.rows(), slots.cols()])
-        }
-        // Counted when it was made.
-        StageShape::Cut { padding, .. } => Some(padding.span()),
-        StageShape::Pad { padding, .. } => Some(padding.len()),
-    }
-}
-
 fn goes_together(stage: &Stage) -> bool {
+    let axes = matches!(stage.shape, StageShape::Axes(_));
     let gather = matches!(stage.shape, StageShape::SlotGather { .. });
+    let moves = axes || matches!(stage.shape, StageShape::SlotMove { .. });
     let pad = matches!(stage.shape, StageShape::Pad { .. });
     let cut = matches!(stage.shape, StageShape::Cut { .. });
-    match stage.method {
-        Method::TileSwap { tile } => matches!(
-            stage.shape,
-            StageShape::Elementary(e) if e.is_involution() && e.unit == 1 && e.mid == 1 && tile >= 1
-        ),
-        Method::BarrierSync { .. } => gather || matches!(stage.shape, StageShape::Elementary(_)),
-        Method::PttwacOnChip { .. } => matches!(stage.shape, StageShape::Elementary(_)),
-        Method::PttwacGlobal { .. } | Method::PerCycle => !gather && !pad && !cut,
-        Method::Rows { .. } => pad,
-        Method::Shares => pad || cut,
-        Method::Slide { block } => (pad || cut) && block >= 1,
+    let elementary = stage.shape.elementary();
+    match stage.offer.method {
+        Method::TileSwap => {
+            elementary.is_some_and(|e| e.is_involution() && e.unit == 1 && e.mid == 1)
+        }
+        Method::BarrierSync => gather || elementary.is_some(),
+        Method::PttwacOnChip => elementary.is_some(),
+        Method::PttwacGlobal | Method::PerCycle => moves,
+        Method::Rows => pad,
+        Method::Shares | Method::Slide => pad || cut,
+        Method::OutOfPlace => axes,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Limits, Planner, Problem};
+    use crate::testing::Toy;
+    use crate::{Planner, Problem, Route};
+    use turntile_perm::Elementary;
 
     fn plan() -> Plan {
-        let planner = Planner::new(Limits::k20()).with_route("three-stage").unwrap();
+        let planner = Planner::new(Toy::default()).with_route(Route::ThreeStage);
         planner.plan(&Problem::new(720, 180, 4).unwrap()).unwrap()
     }
 
     #[test]
     fn the_planners_plans_pass() {
-        for limits in crate::limits::presets() {
-            let survey = Planner::new(limits).survey(&Problem::new(720, 180, 4).unwrap());
-            survey.candidates.iter().for_each(|plan| assert_eq!(plan.check(), Ok(()), "{plan:#}"));
-        }
+        let survey = Planner::new(Toy::default()).survey(&Problem::new(720, 180, 4).unwrap());
+        assert!(survey.candidates.len() > 5);
+        survey.candidates.iter().for_each(|plan| assert_eq!(plan.check(), Ok(()), "{plan:#}"));
     }
 
     /// Stages that leave the end of the matrices alone are for what has been cut off.
     #[test]
     fn only_cutting_leaves_anything_out() {
-        let planner = Planner::new(Limits::host(1)).with_route("cut-columns").unwrap();
+        let device = Toy { held: 1 << 20, ..Toy::default() };
+        let planner = Planner::new(device).with_route(Route::Cut).with_mirrored(false);
         let good = planner.plan(&Problem::new(101, 205, 4).unwrap()).unwrap();
         assert_eq!(good.check(), Ok(()), "{good:#}");
         let mut uncut = good.clone();
         uncut.stages.remove(0);
         assert!(matches!(uncut.check(), Err(Flaw::Length { number: 1, expected: 20_705, .. })));
         let mut in_steps = good.clone();
-        in_steps.stages[0].method = Method::Rows { least: 2 };
+        in_steps.stages[0].offer.method = Method::Rows;
         assert!(matches!(in_steps.check(), Err(Flaw::Method { number: 1, .. })));
         let mut of_another = good;
         of_another.problem = Problem::new(101, 206, 4).unwrap();
@@ -172,22 +158,27 @@ mod tests {
             change(&mut plan.stages[1]);
             plan.check()
         };
-        let elementary = |rows, unit| {
-            let e = Elementary { batch: 1, rows, mid: 1, cols: 720, unit };
-            StageShape::Elementary(e)
+        let elementary =
+            |rows, unit| StageShape::from(Elementary { batch: 1, rows, mid: 1, cols: 720, unit });
+        let slots = turntile_perm::Slots::new(720, 180, 4, 4).unwrap();
+        let many = StageShape::SlotMove {
+            batch: usize::MAX / 2,
+            slots,
+            direction: crate::Direction::Forward,
         };
-        for shape in [elementary(181, 1), elementary(0, 1), elementary(usize::MAX, usize::MAX)] {
+        for shape in [elementary(181, 1), elementary(0, 1), many] {
             let error = flawed(&|stage| stage.shape = shape);
             assert!(matches!(error, Err(Flaw::Length { number: 2, expected: 129_600, .. })));
         }
         assert!(matches!(
-            flawed(&|stage| stage.method = Method::TileSwap { tile: 64 }),
+            flawed(&|stage| stage.offer.method = Method::Rows),
             Err(Flaw::Method { number: 2, .. })
         ));
-        for spreading in [0, 3, 64] {
-            let flags = FlagLayout::Spread { spreading, padded: false };
-            let error = flawed(&|stage| stage.method = Method::PttwacGlobal { flags });
-            assert_eq!(error, Err(Flaw::Spreading { number: 2, spreading }));
-        }
+        let three_axes = turntile_perm::AxisPermutation::new(&[180, 18, 40], &[1, 2, 0]).unwrap();
+        let stays = flawed(&|stage| {
+            stage.shape = StageShape::Axes(three_axes);
+            stage.offer.method = Method::PttwacOnChip;
+        });
+        assert_eq!(stays, Ok(()), "three axes of which two stay together are a matrix");
     }
 }

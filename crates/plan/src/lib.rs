@@ -1,57 +1,55 @@
 //! What to run, before anything runs.
 //!
-//! A [`Problem`] and a device's [`Limits`] go in; a [`Plan`] comes out: inert data that can be
-//! compared, printed in dimension notation, checked by folding [`Plan::dest`] over offsets, and
-//! executed by any backend. No plan owns a pointer, and a plan for a GPU can be made, printed and
-//! run (by the CPU backend) on a machine without one.
+//! A [`Problem`] and a [`Device`] go in; a [`Plan`] comes out: inert data that can be compared, printed in
+//! dimension notation, checked by folding [`Plan::dest`] over offsets, and executed by any backend. No
+//! plan owns a pointer, and a plan for any device can be made, printed and run (by the CPU backend) on a
+//! machine without one.
+//!
+//! A route composes stages; the device offers ways to move each, with their geometry, workspace and seconds;
+//! the planner adds up. Nothing here knows how a device works: the crate that runs an offer makes it.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`problem`] | the checked problem: batch, rows, cols, bytes of an element, workspace cap |
-//! | [`limits`] | a device as plain data, with presets |
-//! | `machine` | what this machine says of its caches |
-//! | [`rates`] | measured fractions of copy speed: the constants of the cost model |
-//! | [`flags`] | the flag words of PTTWAC: spreading, padding, remapping |
-//! | [`stage`] | a pass over the matrix: its shape, method and launch |
-//! | [`method`] | which method and launch a shape gets on a device |
-//! | [`bands`] | how a host cuts a gather pass in row order |
-//! | [`runs`] | how a GPU's groups share out a gather pass of few columns |
-//! | [`strips`] | and one of more |
+//! | [`problem`] | the checked problem: matrices, bytes of an element, workspace cap, place of the result |
+//! | [`shape`] | what a stage does to offsets |
+//! | [`device`] | what the planner knows of a device: the trait that backends implement |
+//! | [`offer`] | a way to move a shape, and a stage of a plan |
+//! | [`costs`] | how fast a device's operations are: tables in files |
 //! | [`routes`] | the table of routes, each a composition of stages |
-//! | [`cost`] | the cost model |
+//! | [`infeasible`] | why something cannot be had |
 //! | [`planner`] | ranks the candidates and picks one |
 //! | [`plan`] | the result |
 //! | [`check`] | whether a plan that anyone may have put together is one |
+//! | [`recipe`] | what makes a plan again |
 //! | [`tuner`] | ranks candidates by stopwatch |
 //! | [`wisdom`] | what tuning found out, remembered in a file |
 
-pub mod bands;
 pub mod check;
-pub mod cost;
-pub mod flags;
-pub mod limits;
-mod machine;
-pub mod method;
+pub mod costs;
+pub mod device;
+pub mod infeasible;
+pub mod offer;
 pub mod plan;
 pub mod planner;
 pub mod problem;
-pub mod rates;
+pub mod recipe;
 pub mod routes;
-pub mod runs;
-pub mod stage;
-pub mod strips;
+pub mod shape;
+#[cfg(test)]
+mod testing;
 pub mod tuner;
 pub mod wisdom;
 
 pub use check::Flaw;
-pub use flags::FlagLayout;
-pub use limits::{DeviceKind, Limits};
-pub use method::{Launch, Method, Scope};
+pub use costs::{Costs, CostsError};
+pub use device::{Device, Request, Want};
+pub use infeasible::Infeasible;
+pub use offer::{Geometry, GeometryData, Method, Offer, Stage};
 pub use plan::{Declined, Plan};
-pub use planner::{PlanError, Planner, Survey};
-pub use problem::{Problem, ProblemError};
-pub use rates::Rates;
-pub use routes::{Infeasible, ROUTES, Route, Tile, TileRule};
-pub use stage::{Direction, Stage, StageShape};
+pub use planner::{PlanError, Planner, Survey, TileRule};
+pub use problem::{Matrices, Problem, ProblemError};
+pub use recipe::Recipe;
+pub use routes::{ROUTES, Route, Tile, UnknownRoute};
+pub use shape::{Direction, StageShape};
 pub use tuner::{Effort, Measured};
 pub use wisdom::{Advice, Wisdom, WisdomError};

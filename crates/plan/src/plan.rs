@@ -1,18 +1,19 @@
 //! The result of planning.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use crate::limits::DeviceKind;
+use crate::infeasible::Infeasible;
+use crate::offer::Stage;
+
 use crate::problem::Problem;
-use crate::routes::{Infeasible, Tile};
-use crate::stage::Stage;
+use crate::recipe::Recipe;
+use crate::routes::{Route, Tile};
 
 /// A route that the planner would have preferred, and why it could not be had.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declined {
-    /// The route's name.
-    pub route: &'static str,
+    /// The route.
+    pub route: Route,
     /// What stood in the way.
     pub why: Infeasible,
 }
@@ -25,17 +26,17 @@ pub struct Plan {
     /// What it transposes.
     pub problem: Problem,
     /// The device it was made for.
-    pub device: Cow<'static, str>,
-    /// Whether that is a host or a GPU.
-    pub kind: DeviceKind,
-    /// The route's name.
-    pub route: &'static str,
-    /// The route's tile.
+    pub device: String,
+    /// The route.
+    pub route: Route,
+    /// Whether that is the route of the transposed problem, run backwards.
+    pub mirrored: bool,
+    /// The route's tile; of a mirrored route, for the transposed problem.
     pub tile: Tile,
     /// The stages, in order; none when nothing moves.
     pub stages: Vec<Stage>,
     /// Bytes beyond the matrix while it runs: the largest of the stages' workspaces, which share
-    /// one allocation, as [`Launch::workspace_bytes`](crate::Launch::workspace_bytes) gives them.
+    /// one allocation.
     pub workspace_bytes: usize,
     /// Estimated seconds.
     pub seconds: f64,
@@ -47,6 +48,16 @@ impl Plan {
     /// Trips of the whole matrix through memory.
     pub fn passes(&self) -> usize {
         self.stages.len()
+    }
+
+    /// What makes it again.
+    pub fn recipe(&self) -> Recipe {
+        Recipe {
+            route: self.route.name().to_owned(),
+            mirrored: self.mirrored,
+            tile: self.tile,
+            ways: self.stages.iter().map(|stage| stage.offer.way()).collect(),
+        }
     }
 
     /// Elements from the first one on that it uses while it runs: the problem's, or more where it
@@ -72,9 +83,14 @@ impl Plan {
         2.0 * self.problem.bytes() as f64 / self.seconds / 1e9
     }
 
+    /// The route as it is printed: `panel`, `panel mirrored`.
+    pub fn route_name(&self) -> String {
+        format!("{}{}", self.route, if self.mirrored { " mirrored" } else { "" })
+    }
+
     /// The plan's line without the problem and the device: route and stages.
     fn write_stages(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.route)?;
+        write!(f, "{}", self.route_name())?;
         for (k, stage) in self.stages.iter().enumerate() {
             write!(f, "{} {stage}", if k == 0 { ":" } else { " ->" })?;
         }
@@ -84,7 +100,7 @@ impl Plan {
     fn write_in_full(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "problem    {}, {} bytes", self.problem, self.problem.bytes())?;
         writeln!(f, "device     {}", self.device)?;
-        writeln!(f, "route      {} (tile {} x {})", self.route, self.tile.m, self.tile.n)?;
+        writeln!(f, "route      {} (tile {} x {})", self.route_name(), self.tile.m, self.tile.n)?;
         writeln!(f, "passes     {}", self.passes())?;
         writeln!(f, "workspace  {} bytes", self.workspace_bytes)?;
         if self.room() > self.problem.len() {
@@ -95,18 +111,10 @@ impl Plan {
             write!(f, ", {:.1} GB/s", self.gb_per_s())?;
         }
         for (k, stage) in self.stages.iter().enumerate() {
-            let launch = &stage.launch;
             write!(f, "\nstage {}    {stage}", k + 1)?;
-            write!(
-                f,
-                "\n           {} x {} threads, {} a worker, {} bytes on chip, {} flag words, {} bytes kept",
-                launch.groups,
-                launch.threads,
-                launch.lanes,
-                launch.on_chip_bytes,
-                launch.flag_words,
-                launch.kept_bytes
-            )?;
+            for line in stage.offer.geometry.to_string().lines() {
+                write!(f, "\n           {line}")?;
+            }
         }
         for Declined { route, why } in &self.declined {
             write!(f, "\nnot        {route}: {why}")?;

@@ -1,25 +1,39 @@
 //! Ranks the candidates and picks one.
 
-use crate::cost;
-use crate::limits::{DeviceKind, Limits};
-use crate::method::{self, Method};
+use std::sync::Arc;
+
+use crate::device::{Device, Request};
+use crate::infeasible::{Infeasible, least_short};
+use crate::offer::{Offer, Stage};
 use crate::plan::{Declined, Plan};
-use crate::problem::Problem;
-use crate::routes::{Ask, Infeasible, ROUTES, Route, Step, Tile, TileRule};
-use crate::stage::Stage;
+use crate::problem::{Matrices, Problem};
+use crate::recipe::Recipe;
+use crate::routes::{self, Query, ROUTES, Route, RouteRow, Step, Tile};
+
+/// How many tiles, and ways of a single stage, are looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum TileRule {
+    /// Those that could be best by estimate, which then ranks them.
+    #[default]
+    CostModel,
+    /// Every feasible one, for a tuner to measure; slots of a power of two of elements.
+    Exhaustive,
+}
 
 /// Makes plans for a device.
 #[derive(Clone, Debug)]
 pub struct Planner {
-    limits: Limits,
+    device: Arc<dyn Device>,
     rule: TileRule,
-    route: Option<&'static Route>,
+    route: Option<Route>,
+    mirrored: Option<bool>,
 }
 
 /// Every route's answer to a problem.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Survey {
-    /// The best plan of each feasible route, or under [`TileRule::Exhaustive`] all of them,
+    /// The best plan of each feasible route, mirrored and not, or under [`TileRule::Exhaustive`] all of them,
     /// fastest first by estimate.
     pub candidates: Vec<Plan>,
     /// The routes that were not feasible, in the order of the table.
@@ -28,12 +42,13 @@ pub struct Survey {
 
 /// Why there is no plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PlanError {
-    /// The route that was asked for cannot serve the problem.
+    /// The route that was asked for cannot serve the problem, or none can.
     #[error("route {route} cannot serve {problem} on {device}: {why}")]
     Infeasible {
         /// The route asked for.
-        route: &'static str,
+        route: Route,
         /// The problem.
         problem: Box<Problem>,
         /// The device.
@@ -41,112 +56,215 @@ pub enum PlanError {
         /// What stands in the way.
         why: Infeasible,
     },
-    /// No route of that name.
-    #[error("no route is named {name:?}; there are {}", names())]
-    UnknownRoute {
-        /// The name asked for.
-        name: String,
-    },
-}
-
-fn names() -> String {
-    ROUTES.iter().map(|route| route.name).collect::<Vec<_>>().join(", ")
 }
 
 impl Planner {
     /// For a device, with tiles by the cost model, over all routes.
-    pub fn new(limits: Limits) -> Self {
-        Planner { limits, rule: TileRule::default(), route: None }
+    pub fn new(device: impl Device + 'static) -> Self {
+        Self::on(Arc::new(device))
+    }
+
+    /// The same for a device that others plan for too.
+    pub fn on(device: Arc<dyn Device>) -> Self {
+        Planner { device, rule: TileRule::default(), route: None, mirrored: None }
     }
 
     /// With tiles chosen by another rule.
+    #[must_use]
     pub fn with_tiles(self, rule: TileRule) -> Self {
         Planner { rule, ..self }
     }
 
     /// Over one route alone.
-    pub fn with_route(self, name: &str) -> Result<Self, PlanError> {
-        let route = crate::routes::by_name(name)
-            .ok_or_else(|| PlanError::UnknownRoute { name: name.to_owned() })?;
-        Ok(Planner { route: Some(route), ..self })
+    #[must_use]
+    pub fn with_route(self, route: Route) -> Self {
+        Planner { route: Some(route), ..self }
+    }
+
+    /// Over mirrored routes alone, or those that are not.
+    #[must_use]
+    pub fn with_mirrored(self, mirrored: bool) -> Self {
+        Planner { mirrored: Some(mirrored), ..self }
     }
 
     /// The device planned for.
-    pub fn limits(&self) -> &Limits {
-        &self.limits
+    pub fn device(&self) -> &dyn Device {
+        &*self.device
     }
 
     /// The plan of least estimated time.
     ///
     /// # Errors
     /// [`PlanError::Infeasible`] when one route was asked for and cannot serve the problem, its
-    /// workspace cap included. Without such a choice there is always a plan: cycles of single
+    /// workspace cap included. Without such a choice there is always a plan in place: cycles of single
     /// elements need no workspace.
     pub fn plan(&self, problem: &Problem) -> Result<Plan, PlanError> {
-        let ask = Ask::new(problem, &self.limits, self.rule);
+        let Some(query) = self.query(problem) else { return Ok(self.nothing(problem)) };
+        let pass = self.device.least_seconds(problem.bytes());
         let (mut best, mut declined): (Option<Plan>, _) = (None, Vec::new());
-        for route in self.routes() {
+        for row in self.rows(problem) {
             let bound = best.as_ref().map_or(f64::INFINITY, |plan| plan.seconds);
-            if self.least_seconds(route, problem) >= bound {
+            if row.passes as f64 * pass >= bound {
                 continue;
             }
-            match self.on_route(route, &ask, bound) {
+            match self.on_route(row, &query, bound) {
                 Ok(plans) => best = plans.into_iter().next().or(best),
-                Err(why) => declined.push(Declined { route: route.name, why }),
+                Err(why) => declined.push(Declined { route: row.route, why }),
             }
         }
         let Some(best) = best else {
             let Declined { route, why } = declined.swap_remove(0);
-            let device = self.limits.name.to_string();
+            let device = self.device.name().to_owned();
             return Err(PlanError::Infeasible { route, problem: Box::new(*problem), device, why });
         };
-        let rank = |name| ROUTES.iter().position(|route| route.name == name);
-        declined.retain(|other| {
-            other.why != Infeasible::ElementsMove && rank(other.route) < rank(best.route)
-        });
+        let rank = |route| ROUTES.iter().position(|row| row.route == route);
+        declined.retain(|other| rank(other.route) < rank(best.route));
         Ok(Plan { declined, ..best })
     }
 
     /// Every route's answer, feasible ones ranked.
     pub fn survey(&self, problem: &Problem) -> Survey {
-        let ask = Ask::new(problem, &self.limits, self.rule);
         let (mut candidates, mut declined) = (Vec::new(), Vec::new());
-        for route in self.routes() {
-            match self.on_route(route, &ask, f64::INFINITY) {
-                Ok(plans) => candidates.extend(plans),
-                Err(why) => declined.push(Declined { route: route.name, why }),
+        match self.query(problem) {
+            None => candidates.push(self.nothing(problem)),
+            Some(query) => {
+                for row in self.rows(problem) {
+                    match self.on_route(row, &query, f64::INFINITY) {
+                        Ok(plans) => candidates.extend(plans),
+                        Err(why) => declined.push(Declined { route: row.route, why }),
+                    }
+                }
             }
         }
         candidates.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
         Survey { candidates, declined }
     }
 
-    fn routes(&self) -> impl Iterator<Item = &'static Route> {
-        ROUTES.iter().filter(|route| self.route.is_none_or(|only| only.name == route.name))
+    /// The plan of a route with a tile, each stage by its fastest way within the cap.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn with_tile(
+        &self,
+        problem: &Problem,
+        route: Route,
+        mirrored: bool,
+        tile: Tile,
+    ) -> Result<Plan, Infeasible> {
+        let Some((query, row)) = self.query(problem).zip(routes::row(route)) else {
+            return Ok(self.nothing(problem));
+        };
+        let plan = self.within(row, &query, mirrored, tile, f64::INFINITY)?;
+        Ok(plan.expect("every plan takes less than forever"))
     }
 
-    /// Less than any plan of `route` can take: its passes at the device's best rate.
-    fn least_seconds(&self, route: &Route, problem: &Problem) -> f64 {
-        let Limits { rates, units, kind, .. } = &self.limits;
-        let threads = if *kind == DeviceKind::Host { *units } else { 1 };
-        let pass = 2.0 * problem.bytes() as f64 / (rates.copy * threads as f64 * rates.peak());
-        route.passes as f64 * (rates.start + pass)
+    /// The plan that a recipe makes, of a tile that its route proposes; nothing when the recipe is of another
+    /// problem, route or device.
+    ///
+    /// # Errors
+    /// Why its route or its stages are not to be had.
+    pub fn remake(&self, problem: &Problem, recipe: &Recipe) -> Result<Option<Plan>, Infeasible> {
+        let Some(query) = self.query(problem) else { return Ok(None) };
+        let Some(row) = recipe.route.parse::<Route>().ok().and_then(routes::row) else {
+            return Ok(None);
+        };
+        let every = Query { every: true, ..query };
+        if !row.tiles(&every, recipe.mirrored)?.contains(&recipe.tile) {
+            return Ok(None);
+        }
+        let mut stages = Vec::new();
+        for (k, step) in moving(row, &every, recipe.mirrored, recipe.tile).enumerate() {
+            let offers = self.device.offers(&step.shape, &self.request(problem, &step))?;
+            let found = offers.into_iter().find(|offer| recipe.ways.get(k) == Some(&offer.way()));
+            let Some(offer) = found else { return Ok(None) };
+            stages.push(Stage { shape: step.shape, offer });
+        }
+        if stages.len() != recipe.ways.len() {
+            return Ok(None);
+        }
+        Ok(Some(self.assemble(problem, row.route, recipe.mirrored, recipe.tile, stages)))
     }
 
-    /// The plans of `route` that take less than `bound` seconds: the best one, or under
+    /// What the routes are asked; none when nothing moves. Out of place every element does.
+    fn query<'a>(&'a self, problem: &'a Problem) -> Option<Query<'a>> {
+        let every = self.rule == TileRule::Exhaustive;
+        let copied = problem.is_out_of_place() && !problem.is_empty();
+        let one_row = Matrices { batch: 1, rows: 1, cols: problem.len() };
+        let matrices = problem.matrices().or(copied.then_some(one_row))?;
+        Some(Query::new(matrices, problem, &*self.device, every))
+    }
+
+    fn request(&self, problem: &Problem, step: &Step) -> Request {
+        Request::new(problem, &*self.device, step.want)
+    }
+
+    /// The rows of the table that are considered.
+    fn rows(&self, problem: &Problem) -> impl Iterator<Item = &'static RouteRow> {
+        let out_of_place = problem.is_out_of_place();
+        ROUTES.iter().filter(move |row| {
+            let serves = (row.route == Route::OutOfPlace) == out_of_place;
+            self.route.map_or(serves, |only| only == row.route && serves)
+        })
+    }
+
+    /// The plan where nothing moves in place; out of place there is a copy to make.
+    fn nothing(&self, problem: &Problem) -> Plan {
+        let tile = Tile { m: problem.rows(), n: problem.cols() };
+        self.assemble(problem, Route::Nothing, false, tile, Vec::new())
+    }
+
+    /// The plans of a route that take less than `bound` seconds: the best one of each way that it has, or under
     /// [`TileRule::Exhaustive`] all, fastest first. None of them, without an error, when the route is
     /// feasible but not within the bound.
-    fn on_route(&self, route: &Route, ask: &Ask, bound: f64) -> Result<Vec<Plan>, Infeasible> {
-        let tiles = (route.tiles)(ask)?;
-        let (mut plans, mut why, mut bound) = (Vec::new(), None, bound);
-        let mut feasible = false;
-        for tile in tiles {
-            match self.within(route, ask.problem, tile, bound) {
+    fn on_route(&self, row: &RouteRow, query: &Query, bound: f64) -> Result<Vec<Plan>, Infeasible> {
+        let ways = (row.ways)(&query.matrices);
+        let ways = [false, true].into_iter().filter(|&mirrored| ways[usize::from(mirrored)]);
+        let (mut plans, mut why, mut feasible) = (Vec::new(), None, false);
+        let mut least = bound;
+        for mirrored in ways.filter(|&way| self.mirrored.is_none_or(|only| only == way)) {
+            match self.one_way(row, query, mirrored, if bound.is_finite() { least } else { bound })
+            {
+                Ok(found) => {
+                    feasible = true;
+                    least = found.first().map_or(least, |plan| plan.seconds);
+                    plans.extend(found);
+                }
+                Err(reason) => why = Some(least_short(why, reason)),
+            }
+        }
+        match why {
+            Some(why) if !feasible => Err(why),
+            None if !feasible => {
+                // Only the other way round was asked for.
+                Err(Infeasible::NoWay { shape: format!("{} that way round", row.route) })
+            }
+            _ => {
+                plans.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+                Ok(plans)
+            }
+        }
+    }
+
+    fn one_way(
+        &self,
+        row: &RouteRow,
+        query: &Query,
+        mirrored: bool,
+        bound: f64,
+    ) -> Result<Vec<Plan>, Infeasible> {
+        let (mut plans, mut why, mut bound, mut feasible) = (Vec::new(), None, bound, false);
+        for tile in row.tiles(query, mirrored)? {
+            if query.every {
+                match self.every_way(row, query, mirrored, tile) {
+                    Ok(found) => plans.extend(found),
+                    Err(reason) => why = Some(least_short(why, reason)),
+                }
+                continue;
+            }
+            match self.within(row, query, mirrored, tile, bound) {
                 Ok(Some(plan)) => {
-                    if self.rule != TileRule::Exhaustive {
-                        bound = plan.seconds;
-                        plans.clear();
-                    }
+                    bound = plan.seconds;
+                    plans.clear();
                     plans.push(plan);
                 }
                 Ok(None) => feasible = true,
@@ -155,129 +273,83 @@ impl Planner {
         }
         match why {
             Some(why) if plans.is_empty() && !feasible => Err(why),
-            _ => {
-                plans.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
-                Ok(plans)
-            }
+            _ => Ok(plans),
         }
     }
 
-    /// Every tile that `route` could use, whatever the planner's own rule.
-    pub fn all_tiles(&self, route: &Route, problem: &Problem) -> Result<Vec<Tile>, Infeasible> {
-        let mut tiles = (route.tiles)(&Ask::new(problem, &self.limits, TileRule::Exhaustive))?;
-        // The thesis's slot lengths are no powers of two.
-        if let Ok(more) = (route.tiles)(&Ask::new(problem, &self.limits, TileRule::Thesis)) {
-            tiles.extend(more);
-        }
-        Ok(tiles)
-    }
-
-    /// The plan of `route` with `tile`, each stage by its fastest method that the cap allows.
-    pub fn with_tile(
-        &self,
-        route: &Route,
-        problem: &Problem,
-        tile: Tile,
-    ) -> Result<Plan, Infeasible> {
-        let plan = self.within(route, problem, tile, f64::INFINITY)?;
-        Ok(plan.expect("every plan takes less than forever"))
-    }
-
-    /// The same, or nothing as soon as it is sure to take `bound` seconds or more.
+    /// The plan with `tile`, or nothing as soon as it is sure to take `bound` seconds or more.
     fn within(
         &self,
-        route: &Route,
-        problem: &Problem,
+        row: &RouteRow,
+        query: &Query,
+        mirrored: bool,
         tile: Tile,
         bound: f64,
     ) -> Result<Option<Plan>, Infeasible> {
-        let (mut stages, mut seconds, mut workspace_bytes) = (Vec::new(), 0.0, 0);
-        for step in (route.steps)(problem, self.limits.kind, tile) {
-            if step.shape.is_identity() {
-                continue;
-            }
-            let (cost, stage) = self.stage(&step, problem)?;
-            seconds += cost;
+        let (mut stages, mut seconds) = (Vec::new(), 0.0);
+        for step in moving(row, query, mirrored, tile) {
+            let offer = self.device.best(&step.shape, &self.request(query.problem, &step))?;
+            seconds += offer.seconds;
             if seconds >= bound {
                 return Ok(None);
             }
-            workspace_bytes = stage.launch.workspace_bytes(self.limits.kind).max(workspace_bytes);
-            stages.push(stage);
+            stages.push(Stage { shape: step.shape, offer });
         }
-        Ok(Some(Plan {
+        Ok(Some(self.assemble(query.problem, row.route, mirrored, tile, stages)))
+    }
+
+    /// The plans with `tile`: where it has one stage, one by each way of moving it.
+    fn every_way(
+        &self,
+        row: &RouteRow,
+        query: &Query,
+        mirrored: bool,
+        tile: Tile,
+    ) -> Result<Vec<Plan>, Infeasible> {
+        let mut steps = moving(row, query, mirrored, tile);
+        if let (Some(step), None) = (steps.next(), steps.next()) {
+            let offers = self.device.offers(&step.shape, &self.request(query.problem, &step))?;
+            let plan = |offer| {
+                let stages = vec![Stage { shape: step.shape, offer }];
+                self.assemble(query.problem, row.route, mirrored, tile, stages)
+            };
+            return Ok(offers.into_iter().map(plan).collect());
+        }
+        let plan = self.within(row, query, mirrored, tile, f64::INFINITY)?;
+        Ok(plan.into_iter().collect())
+    }
+
+    fn assemble(
+        &self,
+        problem: &Problem,
+        route: Route,
+        mirrored: bool,
+        tile: Tile,
+        stages: Vec<Stage>,
+    ) -> Plan {
+        let offers = || stages.iter().map(|stage: &Stage| &stage.offer);
+        Plan {
             problem: *problem,
-            device: self.limits.name.clone(),
-            kind: self.limits.kind,
-            route: route.name,
+            device: self.device.name().to_owned(),
+            route,
+            mirrored,
             tile,
-            workspace_bytes,
-            seconds,
+            workspace_bytes: offers().map(|o: &Offer| o.workspace_bytes).max().unwrap_or(0),
+            seconds: offers().map(|offer| offer.seconds).sum(),
             stages,
             declined: Vec::new(),
-        }))
-    }
-
-    /// The fastest method for a step within the cap, and its seconds.
-    ///
-    /// A host's scratch grows with its threads: where all of them need more than the cap, half of
-    /// them may not.
-    fn stage(&self, step: &Step, problem: &Problem) -> Result<(f64, Stage), Infeasible> {
-        let (mut units, mut short) = (self.limits.units, None);
-        let mut slow = None;
-        loop {
-            let fewer;
-            let limits = if units == self.limits.units {
-                &self.limits
-            } else {
-                fewer = Limits { units, ..self.limits.clone() };
-                &fewer
-            };
-            match self.stage_on(limits, step, problem) {
-                // Cycles without flags are for when nothing else is left.
-                Ok(found) if found.1.method == Method::PerCycle => slow = slow.or(Some(found)),
-                Ok(found) => return Ok(found),
-                Err(why) => short = Some(short.map_or(why.clone(), |s| least_short(Some(s), why))),
-            }
-            if units == 1 || self.limits.kind == DeviceKind::Gpu {
-                break;
-            }
-            units /= 2;
         }
-        slow.ok_or_else(|| short.expect("an error, if not a stage"))
-    }
-
-    fn stage_on(
-        &self,
-        limits: &Limits,
-        step: &Step,
-        problem: &Problem,
-    ) -> Result<(f64, Stage), Infeasible> {
-        let (elem_bytes, cap) = (problem.elem_bytes(), self.limits.cap(problem));
-        let workspace = |stage: &Stage| stage.launch.workspace_bytes(limits.kind);
-        let mut options = method::stages(step.shape, elem_bytes, limits)?;
-        options.retain(|stage| step.want.accepts(&stage.method));
-        let Some(need) = options.iter().map(workspace).min() else {
-            let need = step.shape.instance_len() * elem_bytes;
-            let have = limits.group_bytes.max(limits.grid_bytes());
-            return Err(Infeasible::OnChip { need, have });
-        };
-        options
-            .into_iter()
-            .filter(|stage| workspace(stage) <= cap)
-            .map(|stage| (cost::seconds(&stage, elem_bytes, limits), stage))
-            .min_by(|(a, _), (b, _)| a.total_cmp(b))
-            .ok_or(Infeasible::Workspace { need, cap })
     }
 }
 
-/// Of two tiles' reasons, the one that asks for less: that is how far the route is from feasible.
-fn least_short(a: Option<Infeasible>, b: Infeasible) -> Infeasible {
-    let need = |why: &Infeasible| match why {
-        Infeasible::Workspace { need, .. } | Infeasible::OnChip { need, .. } => *need,
-        _ => usize::MAX,
-    };
-    match a {
-        Some(a) if need(&a) <= need(&b) => a,
-        _ => b,
-    }
+/// The steps of a route that move something; out of place all do.
+fn moving(
+    row: &RouteRow,
+    query: &Query,
+    mirrored: bool,
+    tile: Tile,
+) -> impl Iterator<Item = Step> + use<> {
+    let all = query.problem.is_out_of_place();
+    let steps = row.steps(query, mirrored, tile).into_iter();
+    steps.filter(move |step| all || !step.shape.is_identity())
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use turntile_perm::AxisPermutation;
+
 /// `batch` row-major `rows` by `cols` matrices, one after the other, each to become `cols` by
 /// `rows` in place. Elements are words of `elem_bytes` bytes; their type does not matter.
 ///
@@ -14,10 +16,35 @@ pub struct Problem {
     elem_bytes: usize,
     cap: Option<usize>,
     room: usize,
+    alignment: usize,
+    out_of_place: bool,
 }
+
+/// `batch` equal matrices of `rows` x `cols` elements, as routes see a problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Matrices {
+    /// Matrices.
+    pub batch: usize,
+    /// Rows of each.
+    pub rows: usize,
+    /// Columns of each.
+    pub cols: usize,
+}
+
+impl Matrices {
+    /// The problem that undoes this one.
+    #[must_use]
+    pub fn transposed(self) -> Self {
+        Matrices { rows: self.cols, cols: self.rows, ..self }
+    }
+}
+
+/// What memory's addresses are multiples of unless something else is said: those of every allocator here.
+pub const ALIGNMENT: usize = 16;
 
 /// Why extents do not make a problem.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ProblemError {
     /// The bytes do not fit the address space.
     #[error("{batch} x {rows} x {cols} elements of {elem_bytes} bytes exceed {} bytes", isize::MAX)]
@@ -57,19 +84,56 @@ impl Problem {
             .iter()
             .try_fold(1usize, |bytes, &extent| bytes.checked_mul(extent.max(1)))
             .filter(|&bytes| bytes <= isize::MAX as usize)
-            .map(|_| Problem { batch, rows, cols, elem_bytes, cap: None, room: 0 })
+            .map(|_| Problem {
+                batch,
+                rows,
+                cols,
+                elem_bytes,
+                cap: None,
+                room: 0,
+                alignment: ALIGNMENT,
+                out_of_place: false,
+            })
             .ok_or(ProblemError::TooLarge { batch, rows, cols, elem_bytes })
     }
 
+    /// The axes that it permutes.
+    pub fn axes(&self) -> AxisPermutation {
+        AxisPermutation::new(&[self.batch, self.rows, self.cols], &[0, 2, 1])
+            .expect("its bytes were counted")
+    }
+
+    /// The problem as matrices, if that is what it is; none when nothing moves.
+    pub fn matrices(&self) -> Option<Matrices> {
+        let axes = self.axes();
+        let e = axes.elementary().filter(|e| !axes.is_identity() && e.mid == 1 && e.unit == 1)?;
+        Some(Matrices { batch: e.batch, rows: e.rows, cols: e.cols })
+    }
+
     /// The same problem with at most `bytes` of workspace beyond the matrix.
+    #[must_use]
     pub fn with_cap(self, bytes: usize) -> Self {
         Problem { cap: Some(bytes), ..self }
     }
 
     /// The same problem in memory that goes on behind the matrices, to `elements` elements in all: a
     /// plan may then use what lies there, and leave anything in it.
+    #[must_use]
     pub fn with_room(self, elements: usize) -> Self {
         Problem { room: elements, ..self }
+    }
+
+    /// The same problem in memory whose address is a multiple of `bytes` bytes, a power of two: of
+    /// [`ALIGNMENT`] where nothing is said.
+    #[must_use]
+    pub fn with_alignment(self, bytes: usize) -> Self {
+        Problem { alignment: bytes.max(1), ..self }
+    }
+
+    /// The same problem with the result in another place, the source left as it is.
+    #[must_use]
+    pub fn out_of_place(self) -> Self {
+        Problem { out_of_place: true, ..self }
     }
 
     /// Number of matrices.
@@ -90,6 +154,16 @@ impl Problem {
     /// Bytes of an element.
     pub fn elem_bytes(&self) -> usize {
         self.elem_bytes
+    }
+
+    /// What the memory's address is a multiple of, in bytes.
+    pub fn alignment(&self) -> usize {
+        self.alignment
+    }
+
+    /// Whether the result goes to another place.
+    pub fn is_out_of_place(&self) -> bool {
+        self.out_of_place
     }
 
     /// The workspace cap in bytes, if one was asked for.
@@ -124,8 +198,7 @@ impl Problem {
 
     /// Where the element at `offset` of the batch must end.
     pub fn dest(&self, offset: usize) -> usize {
-        let (matrix, k) = (offset / self.matrix_len(), offset % self.matrix_len());
-        matrix * self.matrix_len() + k % self.cols * self.rows + k / self.cols
+        self.axes().dest(offset)
     }
 }
 
@@ -134,7 +207,11 @@ impl fmt::Display for Problem {
         if self.batch != 1 {
             write!(f, "{} * ", self.batch)?;
         }
-        write!(f, "{}x{} w{}", self.rows, self.cols, self.elem_bytes)
+        write!(f, "{}x{} w{}", self.rows, self.cols, self.elem_bytes)?;
+        if self.alignment != ALIGNMENT {
+            write!(f, " aligned {}", self.alignment)?;
+        }
+        if self.out_of_place { write!(f, " out of place") } else { Ok(()) }
     }
 }
 

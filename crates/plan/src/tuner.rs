@@ -98,10 +98,11 @@ fn median(times: &[Duration]) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Limits, Planner, Problem, TileRule};
+    use crate::testing::Toy;
+    use crate::{Planner, Problem, TileRule};
 
     fn candidates() -> Vec<Plan> {
-        let planner = Planner::new(Limits::k20()).with_tiles(TileRule::Exhaustive);
+        let planner = Planner::new(Toy::default()).with_tiles(TileRule::Exhaustive);
         planner.survey(&Problem::new(720, 180, 4).unwrap()).candidates
     }
 

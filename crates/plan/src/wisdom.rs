@@ -1,7 +1,7 @@
 //! What tuning found out, remembered in a file.
 //!
-//! An entry names a route and its tile, not a plan: the plan is made again from them, so that it
-//! always fits the library that runs it. Entries are keyed by device and problem and carry the
+//! An entry is a recipe, not a plan: the plan is made again from it, so that it always fits the library that
+//! runs it. Entries are keyed by the model of the device and the problem and carry the
 //! library's signature; one from another library, or whose route no longer serves the problem, is
 //! refused with the reason and not used.
 
@@ -13,11 +13,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::limits::Limits;
+use crate::device::Device;
+use crate::infeasible::Infeasible;
 use crate::plan::Plan;
 use crate::planner::Planner;
 use crate::problem::Problem;
-use crate::routes::{self, Infeasible, ROUTES, Tile};
+use crate::recipe::Recipe;
+use crate::routes::ROUTES;
 use crate::tuner::Measured;
 
 /// Winners by device and problem.
@@ -30,15 +32,13 @@ pub struct Wisdom {
 }
 
 /// The version of the file format that this library reads and writes.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// One problem's winner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// The route's name.
-    pub route: String,
-    /// Its tile.
-    pub tile: Tile,
+    /// What makes its plan again.
+    pub recipe: Recipe,
     /// Its measured seconds, the median.
     pub seconds: f64,
     /// How often it ran.
@@ -69,19 +69,11 @@ pub enum Refused {
         /// The entry's.
         got: String,
     },
-    /// It names a route that there is not.
-    #[error("no route is named {route:?}")]
-    UnknownRoute {
-        /// The name.
-        route: String,
-    },
-    /// Its tile is none of the route's for this problem.
-    #[error("route {route} has no tile {} x {} here", tile.m, tile.n)]
-    UnknownTile {
-        /// The route.
-        route: String,
-        /// The tile.
-        tile: Tile,
+    /// It makes no plan here: there is no such route, tile or way.
+    #[error("there is no {} by {} here", recipe.route, recipe.ways.join(", "))]
+    Unknown {
+        /// The recipe.
+        recipe: Recipe,
     },
     /// Its plan does not serve the problem.
     #[error("route {route} does not serve it: {why}")]
@@ -124,23 +116,18 @@ pub enum WisdomError {
 
 /// Identifies what an entry's meaning depends on: the library's version and its table of routes.
 pub fn signature() -> String {
-    let names: Vec<&str> = ROUTES.iter().map(|route| route.name).collect();
+    let names: Vec<&str> = ROUTES.iter().map(|row| row.route.name()).collect();
     format!("turntile {} ({})", env!("CARGO_PKG_VERSION"), names.join(" "))
 }
 
-/// The key of a problem on a device: everything that a plan depends on but the rates.
-pub fn key(limits: &Limits, problem: &Problem) -> String {
-    let Limits { name, units, group_threads, group_bytes, register_bytes, .. } = limits;
-    let (clusters, grid) = (limits.cluster_groups, u8::from(limits.grid_barrier));
-    let cap = limits.cap(problem);
+/// The key of a problem on a device: everything that a plan depends on but how fast things are.
+pub fn key(device: &dyn Device, problem: &Problem) -> String {
+    let cap = device.cap(problem);
     let room = match problem.room() {
         room if room > problem.len() => format!(" room {room}"),
         _ => String::new(),
     };
-    format!(
-        "{name} units {units} threads {group_threads} on-chip {group_bytes}+{register_bytes} \
-         clusters {clusters} grid {grid}: {problem} cap {cap}{room}"
-    )
+    format!("{}: {problem} cap {cap}{room}", device.model())
 }
 
 impl Wisdom {
@@ -182,7 +169,7 @@ impl Wisdom {
 
     /// What is known of `problem` on the planner's device.
     pub fn advise(&self, planner: &Planner, problem: &Problem) -> Advice {
-        let Some(entry) = self.entries.get(&key(planner.limits(), problem)) else {
+        let Some(entry) = self.entries.get(&key(planner.device(), problem)) else {
             return Advice::Unknown;
         };
         match entry.plan(planner, problem) {
@@ -192,15 +179,14 @@ impl Wisdom {
     }
 
     /// Remembers the winner of a problem, in place of what was known of it.
-    pub fn remember(&mut self, limits: &Limits, winner: &Measured) {
+    pub fn remember(&mut self, device: &dyn Device, winner: &Measured) {
         let entry = Entry {
-            route: winner.plan.route.to_owned(),
-            tile: winner.plan.tile,
+            recipe: winner.plan.recipe(),
             seconds: winner.time.as_secs_f64(),
             runs: winner.runs,
             signature: signature(),
         };
-        self.entries.insert(key(limits, &winner.plan.problem), entry);
+        self.entries.insert(key(device, &winner.plan.problem), entry);
     }
 
     /// Adds the winner of a problem to a file, and keeps what others have written there meanwhile.
@@ -209,7 +195,7 @@ impl Wisdom {
     ///
     /// # Errors
     /// [`WisdomError`]; the file is then as it was.
-    pub fn record(path: &Path, limits: &Limits, winner: &Measured) -> Result<(), WisdomError> {
+    pub fn record(path: &Path, device: &dyn Device, winner: &Measured) -> Result<(), WisdomError> {
         let io = |error| WisdomError::io(path, &error);
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(io)?;
@@ -222,7 +208,7 @@ impl Wisdom {
         let lock = File::create(beside(".lock")).map_err(io)?;
         lock.lock().map_err(io)?;
         let mut wisdom = Wisdom::load(path)?;
-        wisdom.remember(limits, winner);
+        wisdom.remember(device, winner);
         let text = serde_json::to_string_pretty(&wisdom).expect("strings and numbers serialise");
         let new = beside(".new");
         let mut file = File::create(&new).map_err(io)?;
@@ -248,15 +234,10 @@ impl Entry {
         if self.signature != expected {
             return Err(Refused::Signature { expected, got: self.signature.clone() });
         }
-        let route = routes::by_name(&self.route)
-            .ok_or_else(|| Refused::UnknownRoute { route: self.route.clone() })?;
-        let infeasible = |why| Refused::Infeasible { route: self.route.clone(), why };
+        let infeasible = |why| Refused::Infeasible { route: self.recipe.route.clone(), why };
         // A tile from a file is only ever one that the route itself proposes.
-        let tiles = planner.all_tiles(route, problem).map_err(infeasible)?;
-        if !tiles.contains(&self.tile) {
-            return Err(Refused::UnknownTile { route: self.route.clone(), tile: self.tile });
-        }
-        planner.with_tile(route, problem, self.tile).map_err(infeasible)
+        let plan = planner.remake(problem, &self.recipe).map_err(infeasible)?;
+        plan.ok_or_else(|| Refused::Unknown { recipe: self.recipe.clone() })
     }
 }
 
@@ -264,9 +245,11 @@ impl Entry {
 mod tests {
     use super::*;
     use crate::TileRule;
+    use crate::routes::Tile;
+    use crate::testing::Toy;
 
     fn planner() -> Planner {
-        Planner::new(Limits::k20()).with_tiles(TileRule::Exhaustive)
+        Planner::new(Toy::default()).with_tiles(TileRule::Exhaustive)
     }
 
     fn problem() -> Problem {
@@ -289,14 +272,14 @@ mod tests {
         let path = file("found-again.json");
         assert!(Wisdom::load(&path).unwrap().is_empty());
         let winner = winner(7);
-        Wisdom::record(&path, &Limits::k20(), &winner).unwrap();
+        Wisdom::record(&path, &Toy::default(), &winner).unwrap();
         let wisdom = Wisdom::load(&path).unwrap();
         assert_eq!(wisdom.len(), 1);
         let Advice::Plan(plan) = wisdom.advise(&planner(), &problem()) else { panic!("no plan") };
         assert_eq!(*plan, winner.plan);
         // Another device, problem or cap knows nothing of it.
-        let h200 = Planner::new(Limits::h200());
-        assert_eq!(wisdom.advise(&h200, &problem()), Advice::Unknown);
+        let other = Planner::new(Toy { held: 1 << 20, ..Toy::default() });
+        assert_eq!(wisdom.advise(&other, &problem()), Advice::Unknown);
         let other = Problem::new(720, 181, 4).unwrap();
         assert_eq!(wisdom.advise(&planner(), &other), Advice::Unknown);
         assert_eq!(wisdom.advise(&planner(), &problem().with_cap(9)), Advice::Unknown);
@@ -306,7 +289,7 @@ mod tests {
     fn stale_entries_are_refused_with_the_reason() {
         let refused = |change: &dyn Fn(&mut Entry)| {
             let mut wisdom = Wisdom::new();
-            wisdom.remember(&Limits::k20(), &winner(0));
+            wisdom.remember(&Toy::default(), &winner(0));
             wisdom.entries.values_mut().for_each(change);
             match wisdom.advise(&planner(), &problem()) {
                 Advice::Refused(why) => why,
@@ -318,25 +301,32 @@ mod tests {
             Refused::Signature { .. }
         ));
         assert!(matches!(
-            refused(&|entry| entry.route = "sideways".to_owned()),
-            Refused::UnknownRoute { .. }
+            refused(&|entry| entry.recipe.route = "sideways".to_owned()),
+            Refused::Unknown { .. }
         ));
         assert!(matches!(
-            refused(&|entry| entry.route = "square".to_owned()),
+            refused(&|entry| entry.recipe.route = "square".to_owned()),
             Refused::Infeasible { .. }
         ));
         for tile in [Tile { m: 0, n: 0 }, Tile { m: 7, n: 11 }, Tile { m: usize::MAX, n: 2 }] {
-            assert!(matches!(refused(&|entry| entry.tile = tile), Refused::UnknownTile { .. }));
+            assert!(matches!(refused(&|entry| entry.recipe.tile = tile), Refused::Unknown { .. }));
+        }
+        let refused_ways = |ways: &[&str]| {
+            let ways: Vec<String> = ways.iter().map(|way| (*way).to_owned()).collect();
+            refused(&|entry| entry.recipe.ways.clone_from(&ways))
+        };
+        for ways in [&[][..], &["tile-swap"], &["by", "magic"], &["barrier"; 9]] {
+            assert!(matches!(refused_ways(ways), Refused::Unknown { .. }), "{ways:?}");
         }
     }
 
     #[test]
     fn damaged_files_are_errors_and_stay() {
-        for text in [" ", "{", "[]", "{\"format\": 1}", "{\"format\": 99, \"entries\": {}}"] {
+        for text in [" ", "{", "[]", "{\"format\": 2}", "{\"format\": 99, \"entries\": {}}"] {
             let path = file("damaged.json");
             fs::write(&path, text).unwrap();
             assert!(Wisdom::load(&path).is_err(), "{text:?}");
-            assert!(Wisdom::record(&path, &Limits::k20(), &winner(0)).is_err(), "{text:?}");
+            assert!(Wisdom::record(&path, &Toy::default(), &winner(0)).is_err(), "{text:?}");
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
     }
@@ -346,7 +336,7 @@ mod tests {
         let path = file("empty.json");
         fs::write(&path, "").unwrap();
         assert!(Wisdom::load(&path).unwrap().is_empty());
-        Wisdom::record(&path, &Limits::k20(), &winner(0)).unwrap();
+        Wisdom::record(&path, &Toy::default(), &winner(0)).unwrap();
         assert_eq!(Wisdom::load(&path).unwrap().len(), 1);
     }
 
@@ -362,7 +352,7 @@ mod tests {
                         let problem = Problem::new(side, 180, 4).unwrap();
                         let plan = planner().survey(&problem).candidates.swap_remove(0);
                         let winner = Measured { plan, time: Duration::from_millis(1), runs: 1 };
-                        Wisdom::record(path, &Limits::k20(), &winner).unwrap();
+                        Wisdom::record(path, &Toy::default(), &winner).unwrap();
                     }
                 });
             }

@@ -1,112 +1,64 @@
 //! Two stages: one on chip, one moving long super-elements.
 
-use super::tiles::{between, choose};
-use super::{Infeasible, Route, Step, Tile, Want, something_moves, step};
-use crate::limits::DeviceKind;
-use crate::problem::Problem;
+use super::route::{AS_IT_IS, BOTH, Route, RouteRow, Step, Tile, step};
+use super::tiles::{between, holdable};
+use crate::device::Want;
+use crate::infeasible::Infeasible;
+use crate::problem::Matrices;
 
 /// Square tiles where they lie, then their rows across the matrix.
 ///
 /// `(M', T, N', T)`: 0210! transposes every tile in place, 2100! takes row `a` of tile `(I, J)`,
 /// which is now part of row `J·T + a` of the result, to its place there. No on-chip limit but a tile.
-pub const SQUARE_TILE: Route = Route {
-    name: "square-tile",
+pub const SQUARE_TILE: RouteRow = RouteRow {
+    route: Route::SquareTile,
     about: "0210! on square tiles, then 2100! on their rows",
     source: "docs/routes.md",
+    of_thesis: false,
     passes: 2,
-    tiles: |ask| {
-        something_moves(ask.problem)?;
-        let (rows, cols) = (ask.problem.rows(), ask.problem.cols());
-        let common = ask.row_divisors.iter().filter(|&&side| side > 1 && cols % side == 0);
-        if common.clone().next().is_none() {
-            return Err(Infeasible::Coprime { rows, cols });
-        }
-        // A host swaps within a tile, whatever its size; a GPU holds it.
-        let host = ask.limits.kind == DeviceKind::Host;
-        let held = |tile: Tile| if host { 0 } else { tile.m * tile.n };
-        choose(ask, common.map(|&t| Tile { m: t, n: t }), held)
+    ways: AS_IT_IS,
+    tiles: |query| {
+        let (rows, cols) = (query.matrices.rows, query.matrices.cols);
+        let common = query.row_divisors.iter().filter(|&&side| side > 1 && cols % side == 0);
+        let tiles: Vec<Tile> = common.map(|&t| Tile { m: t, n: t }).collect();
+        if tiles.is_empty() { Err(Infeasible::Coprime { rows, cols }) } else { Ok(tiles) }
     },
-    steps: |p, kind, Tile { m, n }| {
-        let (down, across) = (p.rows() / m, p.cols() / n);
-        // Tiles as wide as the matrix are squares one after the other, which a host need not hold.
-        let want = if kind == DeviceKind::Host { Want::Squares } else { Want::LocalBarrier };
-        vec![
-            step(p.batch() * down, m, across, n, 1, want),
-            step(p.batch(), down, m, across, n, Want::Any),
-        ]
-    },
+    steps: |query, tile| on_square_tiles(query.matrices, tile.m),
+    mirrored_steps: None,
 };
 
-/// Super-elements of `n` into panels, then every panel on chip.
-pub const PANEL: Route = Route {
-    name: "panel",
-    about: "100! into panels of n columns, then 010! on every panel",
-    source: "thesis section 4.7 with its last two stages done by one barrier",
-    passes: 2,
-    tiles: |ask| {
-        something_moves(ask.problem)?;
-        let sides = between(&ask.col_divisors, 2, ask.problem.cols() - 1)?;
-        let tiles = sides.map(|n| Tile { m: ask.problem.rows(), n });
-        choose(ask, tiles, |tile| tile.m * tile.n)
-    },
-    steps: |p, _, Tile { n, .. }| {
-        let across = p.cols() / n;
-        vec![
-            step(p.batch(), p.rows(), 1, across, n, Want::Any),
-            step(p.batch() * across, p.rows(), 1, n, 1, Want::LocalBarrier),
-        ]
-    },
-};
-
-/// Every panel of `m` rows on chip, then super-elements of `m` out of them.
-pub const PANEL_MIRRORED: Route = Route {
-    name: "panel-mirrored",
-    about: "010! on every panel of m rows, then 100! out of them",
-    source: "thesis section 4.7 mirrored, its first two stages done by one barrier",
-    passes: 2,
-    tiles: |ask| {
-        something_moves(ask.problem)?;
-        let sides = between(&ask.row_divisors, 2, ask.problem.rows() - 1)?;
-        let tiles = sides.map(|m| Tile { m, n: ask.problem.cols() });
-        choose(ask, tiles, |tile| tile.m * tile.n)
-    },
-    steps: |p, _, tile| mirrored_panels(p, tile),
-};
-
-/// The longest short side that counts as skinny.
-const SKINNY_SIDE: usize = 64;
-
-/// A panel route whose super-elements are long because the other side is short: arrays of
-/// structures and back.
-pub const SKINNY: Route = Route {
-    name: "skinny",
-    about: "one side at most 64: 010! on long tiles and 100! on super-elements as long",
-    source: "thesis chapter 5 (AoS to ASTA to SoA)",
-    passes: 2,
-    tiles: |ask| {
-        something_moves(ask.problem)?;
-        let (rows, cols) = (ask.problem.rows(), ask.problem.cols());
-        if rows.min(cols) > SKINNY_SIDE {
-            return Err(Infeasible::NotSkinny { most: SKINNY_SIDE });
-        }
-        // Shorter super-elements than the short side would gain nothing over the panel routes.
-        if rows >= cols {
-            let sides = between(&ask.row_divisors, cols.min(rows - 1), rows - 1)?;
-            choose(ask, sides.map(|m| Tile { m, n: cols }), |tile| tile.m * tile.n)
-        } else {
-            let sides = between(&ask.col_divisors, rows.min(cols - 1), cols - 1)?;
-            choose(ask, sides.map(|n| Tile { m: rows, n }), |tile| tile.m * tile.n)
-        }
-    },
-    steps: |p, kind, tile| {
-        if p.rows() >= p.cols() { mirrored_panels(p, tile) } else { (PANEL.steps)(p, kind, tile) }
-    },
-};
-
-fn mirrored_panels(p: &Problem, Tile { m, .. }: Tile) -> Vec<Step> {
-    let down = p.rows() / m;
+/// The steps of route `square-tile` with tiles of `side`.
+pub(super) fn on_square_tiles(matrices: Matrices, side: usize) -> Vec<Step> {
+    let Matrices { batch, rows, cols } = matrices;
+    let (down, across) = (rows / side, cols / side);
     vec![
-        step(p.batch() * down, m, 1, p.cols(), 1, Want::LocalBarrier),
-        step(p.batch(), down, 1, p.cols(), m, Want::Any),
+        // Tiles as wide as the matrix are squares one after the other.
+        step(batch * down, side, across, side, 1, Want::Tiles),
+        step(batch, down, side, across, side, Want::Any),
     ]
 }
+
+/// Super-elements of `n` into panels, then every panel on chip. Mirrored: every panel of `n` rows on
+/// chip, then super-elements out of them.
+pub const PANEL: RouteRow = RouteRow {
+    route: Route::Panel,
+    about: "100! into panels of n columns, then 010! on every panel; mirrored 010!, then 100!",
+    source: "thesis section 4.7, two of its stages done by one barrier; chapter 5 (AoS, ASTA, SoA) where a side is short",
+    of_thesis: true,
+    passes: 2,
+    ways: BOTH,
+    tiles: |query| {
+        let Matrices { rows, cols, .. } = query.matrices;
+        let sides = between(&query.col_divisors, 2, cols - 1)?;
+        holdable(query, sides.map(|n| Tile { m: rows, n }))
+    },
+    steps: |query, Tile { n, .. }| {
+        let Matrices { batch, rows, cols } = query.matrices;
+        let across = cols / n;
+        vec![
+            step(batch, rows, 1, across, n, Want::Any),
+            step(batch * across, rows, 1, n, 1, Want::Barrier),
+        ]
+    },
+    mirrored_steps: None,
+};

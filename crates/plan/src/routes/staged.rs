@@ -1,82 +1,82 @@
 //! The thesis's compositions of elementary transpositions, with `M = M'·m` and `N = N'·n`.
 
+use turntile_perm::TurnedTiles;
+
+use super::route::{AS_IT_IS, BOTH, Query, Route, RouteRow, Step, Tile, step};
 use super::tiles::pairs;
-use super::{Route, Step, Tile, Want, step};
-use crate::problem::Problem;
-use crate::stage::StageShape;
+use crate::device::Want;
+use crate::problem::Matrices;
+use crate::shape::StageShape;
 
 /// `(M, N', n)` to `(N', M, n)`; `(N', M', m, n)` to `(N', M', n, m)`; to `(N', n, M', m)`.
-pub const THREE_STAGE: Route = Route {
-    name: "three-stage",
-    about: "100! on n, 0010! on m x n tiles, 0100! on m",
+pub const THREE_STAGE: RouteRow = RouteRow {
+    route: Route::ThreeStage,
+    about: "100! on n, 0010! on m x n tiles, 0100! on m; mirrored the other order",
     source: "thesis section 4.7",
+    of_thesis: true,
     passes: 3,
+    ways: BOTH,
     tiles: pairs,
-    steps: |p, _, Tile { m, n }| {
-        let (batch, down, across) = (p.batch(), p.rows() / m, p.cols() / n);
+    steps: |query, Tile { m, n }| {
+        let Matrices { batch, rows, cols } = query.matrices;
+        let (down, across) = (rows / m, cols / n);
         vec![
-            step(batch, p.rows(), 1, across, n, Want::Any),
+            step(batch, rows, 1, across, n, Want::Any),
             step(batch * across * down, m, 1, n, 1, Want::Any),
             step(batch * across, down, 1, n, m, Want::Any),
         ]
     },
-};
-
-/// `(M', m, N', n)` to `(M', N', m, n)` to `(M', N', n, m)`; `(M', N, m)` to `(N, M', m)`.
-pub const THREE_STAGE_MIRRORED: Route = Route {
-    name: "three-stage-mirrored",
-    about: "0100! on n, 0010! on m x n tiles, 100! on m",
-    source: "thesis section 4.7, the other order",
-    passes: 3,
-    tiles: pairs,
-    steps: |p, _, Tile { m, n }| {
-        let (batch, down, across) = (p.batch(), p.rows() / m, p.cols() / n);
-        vec![
-            step(batch * down, m, 1, across, n, Want::Any),
-            step(batch * down * across, m, 1, n, 1, Want::Any),
-            step(batch, down, 1, p.cols(), m, Want::Any),
-        ]
-    },
+    mirrored_steps: None,
 };
 
 /// Gustavson's and Karlsson's four stages.
-pub const FOUR_STAGE: Route = Route {
-    name: "four-stage",
+pub const FOUR_STAGE: RouteRow = RouteRow {
+    route: Route::FourStage,
     about: "0100! on n, 0010! on m x n tiles, 1000! on m·n, 0100! on m",
     source: "thesis section 4.4; Gustavson 2012, Karlsson 2009",
+    of_thesis: true,
     passes: 4,
+    ways: AS_IT_IS,
     tiles: pairs,
-    steps: |p, _, tile| {
+    steps: |query, tile| {
         let Tile { m, n } = tile;
-        let (batch, down, across) = (p.batch(), p.rows() / m, p.cols() / n);
+        let Matrices { batch, rows, cols } = query.matrices;
+        let (down, across) = (rows / m, cols / n);
         vec![
-            first_stage(p, tile),
+            first_stage(query, tile),
             step(batch * down * across, m, 1, n, 1, Want::Any),
             step(batch, down, 1, across, m * n, Want::Any),
-            last_stage(p, tile),
+            last_stage(query, tile),
         ]
     },
+    mirrored_steps: None,
 };
 
 /// The four stages with the second and third in one pass.
-pub const FOUR_STAGE_FUSED: Route = Route {
-    name: "four-stage-fused",
+pub const FOUR_STAGE_FUSED: RouteRow = RouteRow {
+    route: Route::FourStageFused,
     about: "0100! on n, 1010! moving and transposing m x n tiles, 0100! on m",
     source: "thesis section 4.8.3 (+fusion)",
+    of_thesis: true,
     passes: 3,
+    ways: AS_IT_IS,
     tiles: pairs,
-    steps: |p, _, tile| {
+    steps: |query, tile| {
         let Tile { m, n } = tile;
-        let (batch, rows, cols) = (p.batch(), p.rows() / m, p.cols() / n);
-        let fused = StageShape::FusedTiles { batch, rows, cols, m, n };
-        vec![first_stage(p, tile), Step { shape: fused, want: Want::Any }, last_stage(p, tile)]
+        let Matrices { batch, rows, cols } = query.matrices;
+        let turned = TurnedTiles { batch, rows: rows / m, cols: cols / n, m, n };
+        let turned = Step { shape: StageShape::Axes(turned.into()), want: Want::Any };
+        vec![first_stage(query, tile), turned, last_stage(query, tile)]
     },
+    mirrored_steps: None,
 };
 
-fn first_stage(p: &Problem, Tile { m, n }: Tile) -> Step {
-    step(p.batch() * (p.rows() / m), m, 1, p.cols() / n, n, Want::Any)
+fn first_stage(query: &Query, Tile { m, n }: Tile) -> Step {
+    let Matrices { batch, rows, cols } = query.matrices;
+    step(batch * (rows / m), m, 1, cols / n, n, Want::Any)
 }
 
-fn last_stage(p: &Problem, Tile { m, n }: Tile) -> Step {
-    step(p.batch() * (p.cols() / n), p.rows() / m, 1, n, m, Want::Any)
+fn last_stage(query: &Query, Tile { m, n }: Tile) -> Step {
+    let Matrices { batch, rows, cols } = query.matrices;
+    step(batch * (cols / n), rows / m, 1, n, m, Want::Any)
 }

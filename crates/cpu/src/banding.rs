@@ -1,12 +1,13 @@
-//! The gather pass of aligned slots in row order on a host: `docs/routes.md`.
+//! How the gather pass of aligned slots in row order is cut: `docs/routes.md`.
 //!
 //! A thread walks down its chunks a band of them at a time, across a band in strips of columns, and down
 //! a strip chunk by chunk through a ring of two chunks. A second buffer holds the strip whose
 //! columns the slots of the others end in.
 
 use turntile_perm::{Order, Slots};
+use turntile_simd::LINE;
 
-use crate::stage::Direction;
+use turntile_plan::Direction;
 
 /// How a band is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,8 +37,6 @@ const fn sizes(direction: Direction) -> (usize, usize) {
 
 /// Bytes of a row of a strip at most.
 const STRIP_ROW_BYTES: usize = 256;
-/// Bytes of a cache line.
-const LINE: usize = 64;
 
 impl Bands {
     /// The longest bands of which a thread has room for `room` bytes; `None` when there is not enough

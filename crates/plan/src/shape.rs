@@ -1,10 +1,8 @@
-//! A pass over the matrix.
+//! What a stage does to offsets.
 
 use std::fmt;
 
-use turntile_perm::{Elementary, Order, Padding, Slots};
-
-use crate::method::{Launch, Method};
+use turntile_perm::{AxisPermutation, Elementary, Order, Padding, Slots, TurnedTiles};
 
 /// Which way a stage that is not its own mirror image runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,23 +25,10 @@ impl Direction {
 
 /// What a stage does to offsets: always a closed form, always a permutation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum StageShape {
-    /// Two axes change places: 010!, 100!, 0100!, 0210!, 2100!.
-    Elementary(Elementary),
-    /// 0010! and 1000! in one pass: `[batch][rows][cols][m][n]` to `[batch][cols][rows][n][m]`,
-    /// tiles moved and transposed on the way (thesis section 4.8.3, "+fusion").
-    FusedTiles {
-        /// Independent instances.
-        batch: usize,
-        /// Tiles down, M'.
-        rows: usize,
-        /// Tiles across, N'.
-        cols: usize,
-        /// Rows of a tile.
-        m: usize,
-        /// Columns of a tile.
-        n: usize,
-    },
+    /// The axes of an array permuted: 010!, 100!, 0100!, 0210!, 2100!, 1010! and any other.
+    Axes(AxisPermutation),
     /// Pass 1 of the aligned-slot route: every chunk's slots gathered into its own memory.
     SlotGather {
         /// Matrices.
@@ -80,14 +65,40 @@ pub enum StageShape {
     },
 }
 
+impl From<AxisPermutation> for StageShape {
+    fn from(axes: AxisPermutation) -> Self {
+        StageShape::Axes(axes)
+    }
+}
+
+impl From<Elementary> for StageShape {
+    fn from(e: Elementary) -> Self {
+        StageShape::Axes(e.into())
+    }
+}
+
 impl StageShape {
+    /// The shape as two blocks of axes that change places, if that is what it is.
+    pub fn elementary(&self) -> Option<Elementary> {
+        match self {
+            StageShape::Axes(axes) => axes.elementary(),
+            _ => None,
+        }
+    }
+
+    /// The shape as tiles moved and transposed at once, if that is what it is.
+    pub fn turned_tiles(&self) -> Option<TurnedTiles> {
+        match self {
+            StageShape::Axes(axes) => axes.turned_tiles(),
+            _ => None,
+        }
+    }
+
     /// Independent instances, contiguous and equally long.
     pub fn batch(&self) -> usize {
         match *self {
-            StageShape::Elementary(e) => e.batch,
-            StageShape::FusedTiles { batch, .. }
-            | StageShape::SlotGather { batch, .. }
-            | StageShape::SlotMove { batch, .. } => batch,
+            StageShape::Axes(axes) => axes.batch(),
+            StageShape::SlotGather { batch, .. } | StageShape::SlotMove { batch, .. } => batch,
             StageShape::Cut { .. } | StageShape::Pad { .. } => 1,
         }
     }
@@ -95,8 +106,7 @@ impl StageShape {
     /// Elements of one instance.
     pub fn instance_len(&self) -> usize {
         match *self {
-            StageShape::Elementary(e) => e.instance_len(),
-            StageShape::FusedTiles { rows, cols, m, n, .. } => rows * cols * m * n,
+            StageShape::Axes(axes) => axes.len() / axes.batch(),
             StageShape::SlotGather { slots, .. } | StageShape::SlotMove { slots, .. } => {
                 slots.len()
             }
@@ -124,16 +134,28 @@ impl StageShape {
         self.batch() * self.instance_len()
     }
 
+    /// The same, if they can be counted: whoever puts a shape together may have given it any batch.
+    pub fn counted_len(&self) -> Option<usize> {
+        match *self {
+            // Counted when it was made.
+            StageShape::Axes(axes) => Some(axes.len()),
+            _ => self.batch().checked_mul(self.instance_len()),
+        }
+    }
+
     /// Whether no element is covered.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Elements of a super-element, which moves as one run (the gather pass moves single elements).
+    /// Elements of a super-element, which moves as one run: of a tile where tiles are moved and
+    /// transposed at once; one where single elements move.
     pub fn unit(&self) -> usize {
         match *self {
-            StageShape::Elementary(e) => e.unit,
-            StageShape::FusedTiles { m, n, .. } => m * n,
+            StageShape::Axes(axes) => match axes.turned_tiles() {
+                Some(TurnedTiles { m, n, .. }) => m * n,
+                None => axes.unit(),
+            },
             StageShape::SlotGather { .. } => 1,
             StageShape::SlotMove { slots, .. } => slots.slot(),
             StageShape::Cut { padding, .. } | StageShape::Pad { padding, .. } => padding.cols(),
@@ -149,8 +171,12 @@ impl StageShape {
     #[inline]
     pub fn succ(&self, s: usize) -> usize {
         match *self {
-            StageShape::Elementary(e) => e.succ(s),
-            StageShape::FusedTiles { rows, cols, .. } => s % cols * rows + s / cols,
+            StageShape::Axes(axes) => match (axes.elementary(), axes.turned_tiles()) {
+                (Some(e), _) => e.succ(s),
+                (None, Some(TurnedTiles { rows, cols, .. })) => s % cols * rows + s / cols,
+                // Of the first instance: they are all alike.
+                (None, None) => axes.dest(s * axes.unit()) / axes.unit(),
+            },
             StageShape::SlotGather { slots, direction: Direction::Forward, .. } => {
                 slots.gather_dest(s)
             }
@@ -166,12 +192,25 @@ impl StageShape {
         }
     }
 
-    /// Where the element at `within` of a super-element goes inside it.
-    fn within_dest(&self, within: usize) -> usize {
-        match *self {
-            StageShape::FusedTiles { m, n, .. } => within % n * m + within / n,
-            _ => within,
-        }
+    /// Whether every one of a few cycles, from places all over an instance, closes within `most` steps.
+    pub fn has_short_cycles(&self, most: usize) -> bool {
+        const SAMPLES: usize = 8;
+        let units = self.instance_units().max(1);
+        let succ = self.successor();
+        (1..=SAMPLES).all(|k| {
+            let start = (units / (SAMPLES + 1) * k + k % units) % units;
+            let mut at = start;
+            (0..most).any(|_| {
+                at = succ(at);
+                at == start
+            })
+        })
+    }
+
+    /// [`succ`](Self::succ) with what does not change worked out beforehand.
+    fn successor(&self) -> impl Fn(usize) -> usize + '_ {
+        let swapped = self.elementary();
+        move |s| swapped.map_or_else(|| self.succ(s), |e| e.succ(s))
     }
 
     /// Where the element at `offset` goes; what lies in a gap between padded rows is none, and stays, as do
@@ -185,6 +224,7 @@ impl StageShape {
                 return padding.packed(offset).unwrap_or(offset);
             }
             _ if offset >= self.len() => return offset,
+            StageShape::Axes(axes) => return axes.dest(offset),
             StageShape::Cut { padding, direction: Direction::Forward } => {
                 return padding.cut(offset);
             }
@@ -195,7 +235,27 @@ impl StageShape {
         }
         let (len, unit) = (self.instance_len(), self.unit());
         let (instance, k) = (offset / len, offset % len);
-        instance * len + self.succ(k / unit) * unit + self.within_dest(k % unit)
+        instance * len + self.succ(k / unit) * unit + k % unit
+    }
+
+    /// The shape that undoes it.
+    #[must_use]
+    pub fn inverse(&self) -> Self {
+        match *self {
+            StageShape::Axes(axes) => StageShape::Axes(axes.inverse()),
+            StageShape::SlotGather { batch, slots, direction } => {
+                StageShape::SlotGather { batch, slots, direction: direction.reversed() }
+            }
+            StageShape::SlotMove { batch, slots, direction } => {
+                StageShape::SlotMove { batch, slots, direction: direction.reversed() }
+            }
+            StageShape::Cut { padding, direction } => {
+                StageShape::Cut { padding, direction: direction.reversed() }
+            }
+            StageShape::Pad { padding, direction } => {
+                StageShape::Pad { padding, direction: direction.reversed() }
+            }
+        }
     }
 
     /// Rows that are moved apart (forward) or together, whether or not their gaps are lost.
@@ -210,10 +270,7 @@ impl StageShape {
     /// Whether nothing moves.
     pub fn is_identity(&self) -> bool {
         match *self {
-            StageShape::Elementary(e) => e.is_identity(),
-            StageShape::FusedTiles { rows, cols, m, n, .. } => {
-                (rows == 1 || cols == 1) && (m == 1 || n == 1)
-            }
+            StageShape::Axes(axes) => axes.is_identity(),
             // One row or column is the identity; a slot of one element leaves all work to pass 2.
             StageShape::SlotGather { slots, .. } => {
                 slots.rows() == 1 || slots.cols() == 1 || slots.chunk() == 1
@@ -229,17 +286,6 @@ impl StageShape {
     }
 }
 
-/// A stage of a plan: what moves where, how, and with which launch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Stage {
-    /// What it does to offsets.
-    pub shape: StageShape,
-    /// How it does it.
-    pub method: Method,
-    /// The launch: groups, threads, memory.
-    pub launch: Launch,
-}
-
 impl fmt::Display for StageShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let slots = |f: &mut fmt::Formatter<'_>, name, batch, slots: Slots, direction| {
@@ -253,12 +299,7 @@ impl fmt::Display for StageShape {
             }
         };
         match *self {
-            StageShape::Elementary(e) => e.fmt(f),
-            StageShape::FusedTiles { batch, rows, cols, m, n } => {
-                let name = if batch > 1 { "01010!" } else { "1010!" };
-                let many = if batch > 1 { format!("{batch}*") } else { String::new() };
-                write!(f, "{name}({many}{rows}x{cols}, tile {m}x{n})")
-            }
+            StageShape::Axes(axes) => axes.fmt(f),
             StageShape::SlotGather { batch, slots: s, direction } => {
                 slots(f, "slot-gather", batch, s, direction)
             }
@@ -279,37 +320,34 @@ impl fmt::Display for StageShape {
     }
 }
 
-impl fmt::Display for Stage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.shape, self.method)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn fused_tiles_are_0010_then_1000() {
+    fn turned_tiles_are_0010_then_1000() {
         let (batch, rows, cols, m, n) = (2, 3, 4, 5, 2);
-        let fused = StageShape::FusedTiles { batch, rows, cols, m, n };
+        let turned = StageShape::Axes(TurnedTiles { batch, rows, cols, m, n }.into());
         let tiles = Elementary { batch: batch * rows * cols, rows: m, mid: 1, cols: n, unit: 1 };
         let moves = Elementary { batch, rows, mid: 1, cols, unit: m * n };
-        for offset in 0..fused.len() {
-            assert_eq!(fused.dest(offset), moves.dest(tiles.dest(offset)));
+        for offset in 0..turned.len() {
+            assert_eq!(turned.dest(offset), moves.dest(tiles.dest(offset)));
         }
+        assert_eq!((turned.unit(), turned.instance_units()), (m * n, rows * cols));
+        (0..rows * cols).for_each(|s| assert_eq!(turned.succ(s), moves.succ(s)));
+    }
+
+    fn slot_shapes(slots: Slots) -> impl Iterator<Item = StageShape> {
+        [Direction::Forward, Direction::Backward].into_iter().flat_map(move |direction| {
+            [
+                StageShape::SlotGather { batch: 1, slots, direction },
+                StageShape::SlotMove { batch: 1, slots, direction },
+            ]
+        })
     }
 
     #[test]
-    fn identities_are_recognised() {
-        let shapes = |slots: Slots| {
-            [Direction::Forward, Direction::Backward].into_iter().flat_map(move |direction| {
-                [
-                    StageShape::SlotGather { batch: 1, slots, direction },
-                    StageShape::SlotMove { batch: 1, slots, direction },
-                ]
-            })
-        };
+    fn identities_are_recognised_and_inverses_undo() {
         for rows in 1..7 {
             for cols in 1..7 {
                 for slot in 1..=rows {
@@ -317,13 +355,29 @@ mod tests {
                     for shape in (1..=rows / slot)
                         .filter_map(by_columns)
                         .chain(Slots::by_rows(rows, cols, slot))
-                        .flat_map(shapes)
+                        .flat_map(slot_shapes)
                     {
                         let moves = (0..shape.len()).any(|k| shape.dest(k) != k);
                         assert_eq!(shape.is_identity(), !moves, "{shape}");
+                        let undone =
+                            (0..shape.len()).all(|k| shape.inverse().dest(shape.dest(k)) == k);
+                        assert!(undone, "{shape}");
                     }
                 }
             }
         }
+    }
+
+    #[test]
+    fn short_cycles_are_recognised() {
+        let shape =
+            |rows, mid, cols| StageShape::from(Elementary { batch: 1, rows, mid, cols, unit: 64 });
+        assert!(shape(256, 64, 256).has_short_cycles(32));
+        assert!(shape(256, 64, 128).has_short_cycles(32), "16384 x 8192 in tiles of 64");
+        assert!(!shape(312, 64, 188).has_short_cycles(32));
+        assert!(!shape(16_384, 1, 509).has_short_cycles(32));
+        // General orders too.
+        let axes = AxisPermutation::new(&[8, 8, 8, 8], &[2, 3, 1, 0]).unwrap();
+        assert!(StageShape::Axes(axes).has_short_cycles(8));
     }
 }

@@ -1,0 +1,153 @@
+//! How long a way takes: what decides it, looked up in the processor's table.
+
+use turntile_perm::Padding;
+use turntile_perm::padding::Step;
+use turntile_plan::costs::Names;
+use turntile_plan::{Costs, Direction, StageShape};
+
+use crate::way::{HostWay, Mover};
+
+/// What tables of processors name. The first operation is no way but how threads add up: a copy's speed by
+/// so many over one's.
+pub const NAMES: Names = Names {
+    operations: &[
+        "threads",
+        "swap",
+        "tiles",
+        "barrier",
+        "gather",
+        "cycles",
+        "own_cycles",
+        "rotate",
+        "rows",
+        "shares",
+        "slide",
+        "out_of_place",
+    ],
+    quantities: &[
+        "threads",
+        "elem_bytes",
+        "unit_bytes",
+        "row_bytes",
+        "slot_bytes",
+        "instance_bytes",
+        "is_word",
+        "backward",
+        "turned",
+        "short_cycles",
+    ],
+    constants: &["copy", "start", "fork", "aside"],
+};
+
+const THREADS: usize = 0;
+const COPY: usize = 0;
+const START: usize = 1;
+const FORK: usize = 2;
+const ASIDE: usize = 3;
+
+/// Super-elements of a cycle that counts as short.
+const SHORT_CYCLE: usize = 32;
+
+/// The operation that a way is.
+fn operation(way: &HostWay) -> usize {
+    let name = match way.mover() {
+        Mover::Squares | Mover::Barrier => match way.shape().elementary() {
+            Some(e) if e.mid > 1 && e.unit == 1 => "tiles",
+            _ if way.mover() == Mover::Squares => "swap",
+            _ => "barrier",
+        },
+        Mover::Gather | Mover::GatherBands(_) => "gather",
+        Mover::Cycles => "cycles",
+        Mover::OwnCycles => "own_cycles",
+        Mover::Rotate => "rotate",
+        Mover::Rows(_) => "rows",
+        Mover::Shares => "shares",
+        Mover::Slide(_) => "slide",
+        Mover::OutOfPlace => "out_of_place",
+    };
+    NAMES.operations.iter().position(|other| *other == name).expect("every mover has a name")
+}
+
+/// Estimated seconds: a start, what waits, and every byte read and written at the speed that the table has
+/// for the way.
+pub fn seconds(way: &HostWay, costs: &Costs) -> f64 {
+    let (shape, elem_bytes, parts) = (way.shape(), way.elem_bytes(), way.needs().parts);
+    let yes = |is: bool| f64::from(u8::from(is));
+    let unit_bytes = (shape.unit() * elem_bytes) as f64;
+    let (row, slot, backward) = match shape {
+        StageShape::SlotGather { slots, direction, .. } => {
+            (0, slots.slot(), *direction == Direction::Backward)
+        }
+        StageShape::Pad { padding, .. } | StageShape::Cut { padding, .. } => {
+            (padding.cols(), 0, false)
+        }
+        _ => (shape.elementary().map_or(0, |e| e.rows), 0, false),
+    };
+    let follows = way.mover() == Mover::Cycles;
+    let bytes_of = |elements: usize| (elements * elem_bytes).max(1) as f64;
+    let quantities = [
+        parts as f64,
+        elem_bytes as f64,
+        unit_bytes,
+        bytes_of(row),
+        bytes_of(slot),
+        bytes_of(shape.instance_len()),
+        yes(matches!(elem_bytes, 1 | 2 | 4 | 8 | 16)),
+        yes(backward),
+        yes(shape.turned_tiles().is_some()),
+        // Walked only where it is asked for.
+        yes(follows && shape.has_short_cycles(SHORT_CYCLE)),
+    ];
+    let copy = copy_speed(costs, parts);
+    let speed = copy * costs.fraction(operation(way), &quantities);
+    let start = costs.constant(START) + costs.constant(FORK) * (parts - 1) as f64;
+    start + waits(way, costs) + 2.0 * bytes_of(shape.len()) / speed
+}
+
+/// Bytes a second, read and written, that `threads` threads copy.
+fn copy_speed(costs: &Costs, threads: usize) -> f64 {
+    let mut quantities = [1.0; 10];
+    quantities[0] = threads as f64;
+    costs.constant(COPY) * costs.fraction(THREADS, &quantities)
+}
+
+/// Seconds that no pass over `bytes` bytes is faster than, on up to `threads` threads.
+pub fn least_seconds(costs: &Costs, bytes: usize, threads: usize) -> f64 {
+    let most = (1..NAMES.operations.len()).map(|which| costs.most(which)).fold(0.0, f64::max);
+    costs.constant(START) + 2.0 * bytes as f64 / (copy_speed(costs, threads) * most)
+}
+
+/// Seconds that a way takes beside its start and its bytes'.
+fn waits(way: &HostWay, costs: &Costs) -> f64 {
+    match (way.mover(), way.shape()) {
+        (_, StageShape::Cut { padding, .. }) => {
+            // Columns that are cut go aside and back by one thread, transposed.
+            let bytes = 4.0 * (padding.gaps() * way.elem_bytes()) as f64;
+            bytes / (costs.constant(ASIDE) * costs.constant(COPY))
+        }
+        (Mover::Rows(least), StageShape::Pad { padding, direction }) if way.needs().parts > 1 => {
+            steps(way, *padding, *direction, least, costs)
+        }
+        _ => 0.0,
+    }
+}
+
+/// Seconds that rows moved in steps take beyond those of their bytes: all threads for each step, and
+/// one alone where rows go one by one.
+fn steps(
+    way: &HostWay,
+    padding: Padding,
+    direction: Direction,
+    least: usize,
+    costs: &Costs,
+) -> f64 {
+    let fork = costs.constant(FORK) * (way.needs().parts - 1) as f64;
+    let each = |step: Step| {
+        let bytes = 2 * step.rows.len() * padding.cols() * way.elem_bytes();
+        if step.together { fork } else { bytes as f64 / costs.constant(COPY) }
+    };
+    match direction {
+        Direction::Forward => padding.pad_steps(least).map(each).sum(),
+        Direction::Backward => padding.unpad_steps(least).map(each).sum(),
+    }
+}

@@ -1,0 +1,220 @@
+//! CPU threads as a device: what they offer.
+
+use std::sync::{Arc, OnceLock};
+
+use turntile_perm::Slots;
+use turntile_plan::{
+    Costs, Device, Geometry, Infeasible, Method, Offer, Problem, Request, StageShape,
+};
+
+use crate::estimate;
+use crate::machine;
+use crate::way::{self, HostWay, Means};
+
+/// Threads of a processor.
+#[derive(Clone, Debug)]
+pub struct Host {
+    means: Means,
+    model: String,
+    costs: Arc<Costs>,
+}
+
+/// The tables there are, the one that serves unknown processors first.
+const TABLES: [&str; 1] = [include_str!("../devices/xeon-sapphire-rapids.json")];
+
+/// Bytes of scratch that suit a thread of most: half of the second-level cache of the server cores of 2023
+/// (2 MiB), all of that of 2017-2021 (1-1.25 MiB).
+const SCRATCH: usize = 1 << 20;
+/// The least that is worth having.
+const LEAST_SCRATCH: usize = 256 << 10;
+
+/// Threads whose scratch the default cap counts: 32 MiB are enough for more, in smaller shares.
+const MOST_MIB: usize = 32;
+
+fn default_costs() -> Arc<Costs> {
+    static COSTS: OnceLock<Arc<Costs>> = OnceLock::new();
+    let parse = || Costs::parse(TABLES[0], estimate::NAMES).expect("tested");
+    COSTS.get_or_init(|| Arc::new(parse())).clone()
+}
+
+impl Host {
+    /// `threads` threads of a processor that is like those that tables are of.
+    pub fn new(threads: usize) -> Self {
+        let means = Means { threads: threads.max(1), scratch: SCRATCH };
+        Host { means, model: "any".into(), costs: default_costs() }
+    }
+
+    /// `threads` threads of this machine: scratch is half of the second-level cache that it says it has, from
+    /// 256 KiB to 1 MiB.
+    pub fn here(threads: usize) -> Self {
+        let half = machine::second_level_cache().map(|bytes| bytes / 2);
+        let scratch = half.map_or(SCRATCH, |half| half.clamp(LEAST_SCRATCH, SCRATCH));
+        Host { model: machine::model().to_owned(), ..Self::new(threads).with_scratch(scratch) }
+    }
+
+    /// With `bytes` bytes of scratch for each thread, as far as methods have a choice.
+    #[must_use]
+    pub fn with_scratch(self, bytes: usize) -> Self {
+        Host { means: Means { scratch: bytes, ..self.means }, ..self }
+    }
+
+    /// With costs of one's own.
+    #[must_use]
+    pub fn with_costs(self, costs: Costs) -> Self {
+        Host { costs: Arc::new(costs), ..self }
+    }
+
+    /// Threads.
+    pub fn threads(&self) -> usize {
+        self.means.threads
+    }
+
+    /// The processor's model, as the system names it; `any` for none in particular.
+    pub fn processor(&self) -> &str {
+        &self.model
+    }
+
+    /// The ways on at most `threads` threads that the request wants and allows, in the order of
+    /// [`way::methods`], and what the least of those wanted needs.
+    fn on(
+        &self,
+        threads: usize,
+        shape: &StageShape,
+        request: &Request,
+        found: &mut Vec<HostWay>,
+    ) -> Option<usize> {
+        let means = Means { threads, ..self.means };
+        let mut least = None;
+        for &method in way::methods(shape, request.out_of_place) {
+            if !request.want.accepts(method) {
+                continue;
+            }
+            let Some(way) = HostWay::new(*shape, request.elem_bytes, method, means) else { continue };
+            let need = way.needs().bytes();
+            least = Some(least.map_or(need, |least: usize| least.min(need)));
+            if need <= request.cap && !found.contains(&way) {
+                found.push(way);
+            }
+        }
+        least
+    }
+
+    /// All ways: on all threads, on one; and on half of them, and so on, where scratch for all is more than the
+    /// cap allows but for the slowest.
+    fn ways(&self, shape: &StageShape, request: &Request) -> Result<Vec<HostWay>, Infeasible> {
+        let (mut found, mut threads) = (Vec::new(), self.means.threads);
+        let mut least = self.on(threads, shape, request, &mut found);
+        if threads > 1 {
+            let alone = self.on(1, shape, request, &mut found);
+            least = least.into_iter().chain(alone).min();
+        }
+        let slow = |found: &[HostWay]| found.iter().all(|way| way.method() == Method::PerCycle);
+        while threads > 3 && slow(&found) {
+            threads /= 2;
+            self.on(threads, shape, request, &mut found);
+        }
+        match (found.is_empty(), least) {
+            (false, _) => Ok(found),
+            (true, Some(need)) => Err(Infeasible::Workspace { need, cap: request.cap }),
+            (true, None) => Err(self.refusal(shape, request)),
+        }
+    }
+
+    fn refusal(&self, shape: &StageShape, request: &Request) -> Infeasible {
+        let need = shape.instance_len().saturating_mul(request.elem_bytes);
+        let held = shape.elementary().is_some() || matches!(shape, StageShape::SlotGather { .. });
+        if held && need > self.means.scratch {
+            Infeasible::OnChip { need, have: self.means.scratch }
+        } else {
+            Infeasible::NoWay { shape: shape.to_string() }
+        }
+    }
+
+    fn offer(&self, way: HostWay, seconds: f64) -> Offer {
+        Offer {
+            method: way.method(),
+            workspace_bytes: way.needs().bytes(),
+            geometry: Geometry::new(way),
+            seconds,
+        }
+    }
+}
+
+impl Device for Host {
+    fn name(&self) -> &str {
+        "host"
+    }
+
+    fn model(&self) -> String {
+        let Means { threads, scratch } = self.means;
+        format!("{}, {threads} threads, scratch {scratch}", self.model)
+    }
+
+    /// 2% of the matrix and 1 MiB for each thread, of at most 32.
+    fn default_cap(&self, problem: &Problem) -> usize {
+        problem.bytes() / 50 + self.means.threads.min(MOST_MIB) * (1 << 20)
+    }
+
+    fn holds(&self) -> [usize; 2] {
+        [self.means.scratch; 2]
+    }
+
+    fn least_seconds(&self, bytes: usize) -> f64 {
+        estimate::least_seconds(&self.costs, bytes, self.means.threads)
+    }
+
+    /// In row order where chunks have one slot's rows, a power of two.
+    fn slots(&self, rows: usize, cols: usize, slot: usize, chunk: usize) -> Option<Slots> {
+        let by_rows = || Slots::by_rows(rows, cols, slot).filter(|_| slot == chunk);
+        by_rows().or_else(|| Slots::new(rows, cols, slot, chunk))
+    }
+
+    /// Of one slot, and of all that scratch holds with the rows that are read beyond it.
+    fn chunks(
+        &self,
+        rows: usize,
+        cols: usize,
+        slot: usize,
+        elem_bytes: usize,
+        every: bool,
+    ) -> Vec<usize> {
+        let held = self.means.scratch / (cols * elem_bytes) / slot * slot;
+        let most = held.clamp(slot, rows / slot * slot);
+        let roomy = most.saturating_sub(2 * slot).max(slot);
+        let mut chunks = vec![slot, roomy];
+        if every {
+            let doubled = std::iter::successors(Some(slot), |chunk| Some(chunk * 2));
+            chunks.extend(doubled.take_while(|&chunk| chunk < most));
+            chunks.push(most);
+        }
+        chunks.sort_unstable();
+        chunks.dedup();
+        chunks
+    }
+
+    fn offers(&self, shape: &StageShape, request: &Request) -> Result<Vec<Offer>, Infeasible> {
+        let ways = self.ways(shape, request)?.into_iter();
+        Ok(ways.map(|way| self.offer(way, estimate::seconds(&way, &self.costs))).collect())
+    }
+
+    fn best(&self, shape: &StageShape, request: &Request) -> Result<Offer, Infeasible> {
+        let ways = self.ways(shape, request)?.into_iter();
+        let best = ways
+            .map(|way| (estimate::seconds(&way, &self.costs), way))
+            .min_by(|a, b| a.0.total_cmp(&b.0));
+        let (seconds, way) = best.expect("no ways are an error");
+        Ok(self.offer(way, seconds))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_whole() {
+        for table in TABLES {
+            Costs::parse(table, estimate::NAMES).unwrap();
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! What this machine says of its processor.
+
+use std::fs;
+use std::sync::OnceLock;
+
+/// Bytes of the second-level cache of a core, where the system tells.
+///
+/// Read once: from sysfs on Linux, nowhere else.
+pub fn second_level_cache() -> Option<usize> {
+    static BYTES: OnceLock<Option<usize>> = OnceLock::new();
+    *BYTES.get_or_init(|| {
+        let caches = fs::read_dir("/sys/devices/system/cpu/cpu0/cache").ok()?;
+        caches.flatten().find_map(|cache| {
+            let told = |what: &str| fs::read_to_string(cache.path().join(what)).ok();
+            let data = told("type")?.trim() != "Instruction";
+            (data && told("level")?.trim() == "2").then(|| size(told("size")?.trim()))?
+        })
+    })
+}
+
+/// The processor's model, as the system names it.
+///
+/// Read once: from `/proc/cpuinfo` on Linux; elsewhere the architecture is all that is known.
+pub fn model() -> &'static str {
+    static NAME: OnceLock<String> = OnceLock::new();
+    NAME.get_or_init(|| {
+        let told = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        model_in(&told).unwrap_or_else(|| std::env::consts::ARCH.to_owned())
+    })
+}
+
+/// The model in a text like `/proc/cpuinfo`; on Arm, which has no names there, implementer and part.
+fn model_in(text: &str) -> Option<String> {
+    let field = |name: &str| {
+        let line = text.lines().find(|line| line.split(':').next().map(str::trim) == Some(name))?;
+        Some(line.split_once(':')?.1.trim().to_owned()).filter(|value| !value.is_empty())
+    };
+    let on_arm = || Some(format!("{} {}", field("CPU implementer")?, field("CPU part")?));
+    field("model name").or_else(on_arm)
+}
+
+/// `2048K`, `2M` or plain bytes.
+fn size(text: &str) -> Option<usize> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let shift = match &text[digits..] {
+        "" => 0,
+        "K" => 10,
+        "M" => 20,
+        _ => return None,
+    };
+    text[..digits].parse::<usize>().ok()?.checked_shl(shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_as_the_system_writes_them() {
+        let x86 = "processor\t: 0\nmodel\t\t: 143\nmodel name\t: Some Xeon @ 2.0GHz\n";
+        assert_eq!(model_in(x86).as_deref(), Some("Some Xeon @ 2.0GHz"));
+        let arm = "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd4f\n";
+        assert_eq!(model_in(arm).as_deref(), Some("0x41 0xd4f"));
+        assert_eq!(model_in("nothing of the kind"), None);
+        assert!(!model().is_empty());
+    }
+
+    #[test]
+    fn sizes_as_the_system_writes_them() {
+        assert_eq!(size("2048K"), Some(2 << 20));
+        assert_eq!(size("1M"), Some(1 << 20));
+        assert_eq!(size("512"), Some(512));
+        assert_eq!(size("2G"), None);
+        assert_eq!(size(""), None);
+    }
+}

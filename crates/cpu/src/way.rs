@@ -1,0 +1,361 @@
+//! A way to move a shape on a host: which mover, on how many threads, with what memory beside the data.
+
+use std::fmt;
+
+use turntile_perm::{Elementary, Order};
+use turntile_plan::{Direction, GeometryData, Method, StageShape};
+
+use crate::banding::Bands;
+use crate::cycles::Marks;
+use crate::gather::Chunks;
+use crate::out_of_place::Matrices;
+use crate::squares::Squares;
+
+/// Which mover, with what it must be told beside the shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mover {
+    /// Squares, tile pair by tile pair where they lie.
+    Squares,
+    /// Instances through scratch.
+    Barrier,
+    /// Slots gathered chunk by chunk.
+    Gather,
+    /// The same in row order, cut in bands.
+    GatherBands(Bands),
+    /// Cycles of all instances at once, by workers with marks.
+    Cycles,
+    /// Cycles of an instance at a time, by one worker each.
+    OwnCycles,
+    /// Cycles by swaps, without marks.
+    Rotate,
+    /// Rows in steps of at least so many.
+    Rows(usize),
+    /// Rows in shares.
+    Shares,
+    /// Rows in blocks of so many bytes.
+    Slide(usize),
+    /// Tiles to another place.
+    OutOfPlace,
+}
+
+/// A way to move one shape, as a host offers it.
+///
+/// It knows what it was made for, so that it runs nothing else.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HostWay {
+    shape: StageShape,
+    elem_bytes: usize,
+    method: Method,
+    mover: Mover,
+    needs: Needs,
+}
+
+/// What a stage needs beyond the matrix.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Threads.
+    pub parts: usize,
+    /// Flag words, all planes of all threads.
+    pub flag_words: usize,
+    /// Bytes set aside, all threads together: rows (gather, shares) and columns (cut).
+    pub kept_bytes: usize,
+    /// Bytes of scratch of each thread.
+    pub scratch_bytes: usize,
+}
+
+impl Needs {
+    /// Bytes in all, a multiple of 8; more than there can be when they cannot be counted.
+    pub fn bytes(&self) -> usize {
+        let flags = self.flag_words.saturating_mul(4);
+        let scratch = self.parts.saturating_mul(self.scratch_bytes);
+        let bytes = flags.saturating_add(self.kept_bytes).saturating_add(scratch);
+        bytes.checked_next_multiple_of(8).unwrap_or(usize::MAX)
+    }
+}
+
+/// What ways are made with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Means {
+    /// Threads at most.
+    pub threads: usize,
+    /// Bytes of scratch that suit a thread: what its caches hold well.
+    pub scratch: usize,
+}
+
+/// Bytes of a block of a thread that slides data: its scratch and what it writes fit the second-level cache.
+const SLIDE_BYTES: usize = 256 << 10;
+/// Bytes that a step of several threads moves at least.
+const STEP_BYTES: usize = 1 << 20;
+/// Segments that cycles are cut into for each of several threads, as many as keep them busy to the end:
+/// scratch for a super-element each, and one more.
+const SEGMENTS: usize = 64;
+/// Bytes of that scratch at most, while two super-elements are not more.
+const SEGMENT_BYTES: usize = 512 << 10;
+
+/// The methods that a host has for a shape, in the order in which ties are broken.
+pub fn methods(shape: &StageShape, out_of_place: bool) -> &'static [Method] {
+    use Method::{
+        BarrierSync, OutOfPlace, PerCycle, PttwacGlobal, PttwacOnChip, Rows, Shares, Slide, TileSwap,
+    };
+    match shape {
+        StageShape::Axes(_) if out_of_place => &[OutOfPlace],
+        StageShape::Axes(_) => &[TileSwap, BarrierSync, PttwacOnChip, PttwacGlobal, PerCycle],
+        StageShape::SlotGather { .. } => &[BarrierSync],
+        StageShape::SlotMove { .. } => &[PttwacGlobal, PerCycle],
+        StageShape::Pad { .. } => &[Rows, Slide, Shares],
+        // Not in steps: a few columns that are cut leave room for steps of a few rows, and to count those for every
+        // side of tiles took longer than the rest of planning.
+        StageShape::Cut { .. } => &[Slide, Shares],
+        _ => &[],
+    }
+}
+
+/// The same where everything is to be moved that can be: what runs plans made for other devices.
+const UNLIMITED: usize = usize::MAX;
+
+impl HostWay {
+    /// The way of `method`; `None` where a host has none, or scratch for it would not suit its caches.
+    pub fn new(
+        shape: StageShape,
+        elem_bytes: usize,
+        method: Method,
+        means: Means,
+    ) -> Option<HostWay> {
+        let (mover, needs) = choose(&shape, elem_bytes, method, means)?;
+        Some(HostWay { shape, elem_bytes, method, mover, needs })
+    }
+
+    /// The way that runs a stage which another device was to run by `method`, on at most `threads` threads, with
+    /// scratch in place of what that device holds on chip.
+    pub fn in_place_of(
+        shape: StageShape,
+        elem_bytes: usize,
+        method: Method,
+        threads: usize,
+    ) -> Option<HostWay> {
+        let means = Means { threads, scratch: UNLIMITED };
+        let way = HostWay::new(shape, elem_bytes, method, means)?;
+        // Such a device works on one chunk after another.
+        match way.mover {
+            Mover::Gather => HostWay::new(shape, elem_bytes, method, Means { threads: 1, ..means }),
+            _ => Some(way),
+        }
+    }
+
+    /// Whether it was made for this stage.
+    pub fn is_for(&self, shape: &StageShape, elem_bytes: usize, method: Method) -> bool {
+        (&self.shape, self.elem_bytes, self.method) == (shape, elem_bytes, method)
+    }
+
+    /// The method.
+    pub fn method(&self) -> Method {
+        self.method
+    }
+
+    /// The mover.
+    pub fn mover(&self) -> Mover {
+        self.mover
+    }
+
+    /// What it needs.
+    pub fn needs(&self) -> Needs {
+        self.needs
+    }
+
+    /// What it does to offsets.
+    pub fn shape(&self) -> &StageShape {
+        &self.shape
+    }
+
+    /// Bytes of an element.
+    pub fn elem_bytes(&self) -> usize {
+        self.elem_bytes
+    }
+}
+
+/// Squares of single elements, which are turned where they lie: as matrices of their own or side by side.
+pub fn squares(e: &Elementary, elem_bytes: usize) -> Option<Squares> {
+    let are = e.is_involution() && e.unit == 1;
+    are.then(|| Squares::new(e.batch, e.rows, e.mid, elem_bytes))
+}
+
+fn choose(
+    shape: &StageShape,
+    elem_bytes: usize,
+    method: Method,
+    means: Means,
+) -> Option<(Mover, Needs)> {
+    let at_most = |work: usize| means.threads.clamp(1, work.max(1));
+    let (batch, units) = (shape.batch(), shape.batch() * shape.instance_units());
+    let unit_bytes = shape.unit() * elem_bytes;
+    let suits = |bytes: usize| bytes <= means.scratch;
+    let none = Needs::default();
+    match (method, *shape) {
+        (Method::TileSwap, StageShape::Axes(axes)) => {
+            let squares = axes.elementary().filter(|e| e.mid == 1);
+            let pairs = squares.and_then(|e| squares_of(&e, elem_bytes))?.pairs();
+            Some((Mover::Squares, Needs { parts: at_most(pairs), ..none }))
+        }
+        (Method::BarrierSync, StageShape::Axes(axes)) => {
+            let e = axes.elementary()?;
+            if let Some(squares) = squares_of(&e, elem_bytes).filter(|_| e.mid > 1) {
+                let parts = at_most(squares.pairs());
+                return Some((Mover::Squares, Needs { parts, ..none }));
+            }
+            let scratch_bytes = shape.instance_len() * elem_bytes;
+            let needs = Needs { parts: at_most(batch), scratch_bytes, ..none };
+            suits(scratch_bytes).then_some((Mover::Barrier, needs))
+        }
+        (Method::BarrierSync, StageShape::SlotGather { slots, direction, .. }) => {
+            if slots.order() == Order::Rows {
+                let bands = Bands::within(&slots, direction, elem_bytes, means.scratch)?;
+                let parts = at_most(Bands::most_parts(&slots));
+                let kept_bytes = Bands::kept_bytes(&slots, direction, elem_bytes, parts);
+                let scratch_bytes = bands.scratch_bytes(&slots, elem_bytes);
+                let needs = Needs { parts, kept_bytes, scratch_bytes, ..none };
+                return Some((Mover::GatherBands(bands), needs));
+            }
+            let chunks = Chunks { slots, elem_bytes };
+            let parts = at_most(slots.chunks());
+            let kept_bytes = parts.saturating_mul(chunks.kept_bytes());
+            let scratch_bytes = chunks.scratch_bytes();
+            Some((Mover::Gather, Needs { parts, kept_bytes, scratch_bytes, ..none }))
+        }
+        (Method::PttwacOnChip, StageShape::Axes(axes)) => {
+            let e = axes.elementary().filter(|e| e.mid == 1)?;
+            let (parts, words) = (at_most(batch), Marks::words(e.instance_units()));
+            let flag_words = parts.saturating_mul(words);
+            let needs = Needs { parts, flag_words, scratch_bytes: unit_bytes, ..none };
+            suits(words.saturating_mul(4)).then_some((Mover::OwnCycles, needs))
+        }
+        (Method::PttwacGlobal, StageShape::Axes(_) | StageShape::SlotMove { .. }) => {
+            let parts = at_most(units);
+            let flag_words = parts.saturating_mul(Marks::words(units));
+            // Several parts keep what milestones hold.
+            let kept = (SEGMENT_BYTES / unit_bytes).clamp(2, SEGMENTS + 1);
+            let scratch_bytes = if parts > 1 { kept.saturating_mul(unit_bytes) } else { unit_bytes };
+            Some((Mover::Cycles, Needs { parts, flag_words, scratch_bytes, ..none }))
+        }
+        (Method::PerCycle, StageShape::Axes(_) | StageShape::SlotMove { .. }) => {
+            Some((Mover::Rotate, Needs { parts: at_most(units), ..none }))
+        }
+        (Method::OutOfPlace, StageShape::Axes(axes)) => {
+            let e = axes.elementary().filter(|e| e.mid == 1)?;
+            let matrices = Matrices {
+                batch: e.batch,
+                rows: e.rows,
+                cols: e.cols,
+                elem_bytes: e.unit * elem_bytes,
+                begins: 0,
+            };
+            let parts = matrices.parts(means.threads);
+            Some((Mover::OutOfPlace, Needs { parts, ..none }))
+        }
+        (_, StageShape::Pad { .. } | StageShape::Cut { .. }) => rows(shape, elem_bytes, method, means),
+        _ => None,
+    }
+}
+
+use self::squares as squares_of;
+
+/// Rows moved apart or together.
+fn rows(
+    shape: &StageShape,
+    elem_bytes: usize,
+    method: Method,
+    means: Means,
+) -> Option<(Mover, Needs)> {
+    let (padding, _) = shape.padding()?;
+    let cut = matches!(shape, StageShape::Cut { .. });
+    let at_most = |work: usize| means.threads.clamp(1, work.max(1));
+    let gaps = if cut { padding.gaps().saturating_mul(elem_bytes) } else { 0 };
+    let needs = |parts, kept: usize| Needs {
+        parts,
+        kept_bytes: gaps.saturating_add(kept),
+        ..Needs::default()
+    };
+    match method {
+        Method::Rows if !cut => {
+            let row_bytes = padding.cols() * elem_bytes;
+            let least = STEP_BYTES.div_ceil(row_bytes).max(2);
+            Some((Mover::Rows(least), needs(at_most(padding.rows()), 0)))
+        }
+        Method::Shares => {
+            let parts = at_most(padding.rows());
+            let heads = padding.heads(parts).saturating_mul(elem_bytes);
+            Some((Mover::Shares, needs(parts, heads)))
+        }
+        Method::Slide => {
+            // Whole vectors, so that blocks begin as aligned as the matrix.
+            let block = SLIDE_BYTES.min(means.scratch.max(16)) / 16 * 16;
+            let blocks = (padding.len() * elem_bytes).div_ceil(block);
+            Some((Mover::Slide(block), sliding(needs(at_most(blocks), 0), blocks, block)))
+        }
+        _ => None,
+    }
+}
+
+/// With a flag for each block and a count of those that have begun.
+fn sliding(needs: Needs, blocks: usize, block: usize) -> Needs {
+    Needs { flag_words: blocks + 1, scratch_bytes: block, ..needs }
+}
+
+impl GeometryData for HostWay {
+    fn variant(&self) -> String {
+        match self.needs.parts {
+            1 => String::new(),
+            parts => format!(" x{parts}"),
+        }
+    }
+}
+
+impl fmt::Display for HostWay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Needs { parts, flag_words, kept_bytes, scratch_bytes } = self.needs;
+        let plural = if parts == 1 { "" } else { "s" };
+        write!(f, "{parts} thread{plural}")?;
+        match self.mover {
+            Mover::GatherBands(bands) => {
+                write!(f, ", bands of {} chunks by {} columns", bands.chunks, bands.width)?;
+            }
+            Mover::Rows(least) => write!(f, ", at least {least} rows a step")?,
+            Mover::Slide(block) => write!(f, ", blocks of {block} bytes")?,
+            _ => {}
+        }
+        if scratch_bytes > 0 {
+            write!(f, ", {scratch_bytes} bytes of scratch each")?;
+        }
+        if kept_bytes > 0 {
+            write!(f, ", {kept_bytes} bytes set aside")?;
+        }
+        if flag_words > 0 {
+            write!(f, ", {flag_words} words of marks")?;
+        }
+        Ok(())
+    }
+}
+
+/// For tests of movers: ways that no host would offer.
+#[cfg(any(test, feature = "testing"))]
+impl HostWay {
+    /// Rows moved as `mover` says, whatever suits.
+    pub fn with_mover(self, mover: Mover) -> Self {
+        let Some((padding, _)) = self.shape.padding() else { return self };
+        let needs = match mover {
+            Mover::Slide(block) => {
+                let blocks = (padding.len() * self.elem_bytes).div_ceil(block);
+                sliding(self.needs, blocks, block)
+            }
+            _ => self.needs,
+        };
+        HostWay { mover, needs, ..self }
+    }
+}
+
+/// Which direction's gather: kept here so that movers need not look into the shape.
+pub fn direction(shape: &StageShape) -> Option<Direction> {
+    match shape {
+        StageShape::SlotGather { direction, .. } => Some(*direction),
+        _ => None,
+    }
+}

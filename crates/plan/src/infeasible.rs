@@ -1,0 +1,111 @@
+//! Why something cannot be had.
+
+/// Why a route cannot serve a problem on a device, or a device cannot move a shape.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Infeasible {
+    /// Only for square matrices.
+    #[error("{rows} x {cols} is not square")]
+    NotSquare {
+        /// Rows.
+        rows: usize,
+        /// Columns.
+        cols: usize,
+    },
+    /// The sides have no common divisor to be a square tile's side.
+    #[error("{rows} and {cols} have no common divisor")]
+    Coprime {
+        /// Rows.
+        rows: usize,
+        /// Columns.
+        cols: usize,
+    },
+    /// No divisor of a side is usable as a tile side.
+    #[error("{side} has no divisor from {least} to {most}")]
+    NoDivisor {
+        /// The side.
+        side: usize,
+        /// The least tile side looked for.
+        least: usize,
+        /// The most.
+        most: usize,
+    },
+    /// What must be held at once does not fit on chip.
+    #[error("{need} bytes must be on chip at once, there are {have}")]
+    OnChip {
+        /// Bytes needed.
+        need: usize,
+        /// Bytes there.
+        have: usize,
+    },
+    /// More workspace than the cap allows.
+    #[error("needs {need} bytes of workspace, the cap is {cap}")]
+    Workspace {
+        /// Bytes needed at least.
+        need: usize,
+        /// Bytes allowed.
+        cap: usize,
+    },
+    /// Square already: there is nothing to pad.
+    #[error("{side} x {side} is square as it is")]
+    Square {
+        /// The side.
+        side: usize,
+    },
+    /// More memory behind the matrices than was said to be there.
+    #[error("needs room for {need} elements from the first one on, there is room for {have}")]
+    Room {
+        /// Elements needed, the matrices' included.
+        need: usize,
+        /// Elements there.
+        have: usize,
+    },
+    /// A square that no memory holds.
+    #[error("a square of {side} x {side} elements is longer than any memory")]
+    TooLarge {
+        /// Its side.
+        side: usize,
+    },
+    /// No tile of one side leaves any of the other over.
+    #[error("no divisor of {tiled} leaves a remainder of {cut}")]
+    NothingCut {
+        /// The side that tiles divide.
+        tiled: usize,
+        /// The side that would be cut.
+        cut: usize,
+    },
+    /// Only for one matrix at a time.
+    #[error("{batch} matrices are not cut one by one")]
+    Batch {
+        /// Matrices.
+        batch: usize,
+    },
+    /// The device has no way to move the shape.
+    #[error("this device has no way to do {shape}")]
+    NoWay {
+        /// The shape, in dimension notation.
+        shape: String,
+    },
+    /// Extents or counts beyond what the device can be told.
+    #[error("{what} of {count} are more than the {most} that this device can count")]
+    TooMany {
+        /// What is counted.
+        what: &'static str,
+        /// How many there are.
+        count: usize,
+        /// How many there can be.
+        most: usize,
+    },
+}
+
+/// Of two tiles' reasons, the one that asks for less: that is how far the route is from feasible.
+pub(crate) fn least_short(a: Option<Infeasible>, b: Infeasible) -> Infeasible {
+    let need = |why: &Infeasible| match why {
+        Infeasible::Workspace { need, .. } | Infeasible::OnChip { need, .. } => *need,
+        _ => usize::MAX,
+    };
+    match a {
+        Some(a) if need(&a) <= need(&b) => a,
+        _ => b,
+    }
+}

@@ -1,0 +1,158 @@
+//! What a device offers for a shape, and what a plan holds of it.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::shape::StageShape;
+
+/// How a stage moves its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Method {
+    /// Square: pairs of tiles across the diagonal change places.
+    TileSwap,
+    /// Read everything on chip, wait, write everything (thesis section 4.5).
+    BarrierSync,
+    /// Cycles followed by many workers, flags on chip: an instance for each group (Algorithm 1).
+    PttwacOnChip,
+    /// Cycles followed by many workers, flags in memory (Algorithm 2).
+    PttwacGlobal,
+    /// One worker a cycle, leaders found by walking, no flags (P-IPT). Needs no workspace.
+    PerCycle,
+    /// Rows padded or unpadded in steps, as many at a time as have room (equation 4.1).
+    Rows,
+    /// Rows padded or unpadded one by one, a share of them for each worker; those whose packed places
+    /// are in another's share are set aside meanwhile.
+    Shares,
+    /// Rows padded or unpadded by data sliding: every block is read, then written once the blocks
+    /// have been read that lie where it goes.
+    Slide,
+    /// Read in one place and written in another.
+    OutOfPlace,
+}
+
+impl Method {
+    /// The name that plans print.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::TileSwap => "tile-swap",
+            Method::BarrierSync => "barrier",
+            Method::PttwacOnChip => "pttwac/on-chip",
+            Method::PttwacGlobal => "pttwac/global",
+            Method::PerCycle => "p-ipt",
+            Method::Rows => "rows",
+            Method::Shares => "shares",
+            Method::Slide => "slide",
+            Method::OutOfPlace => "out-of-place",
+        }
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What a device's crate makes of an offer to run it: plain data that it alone reads.
+///
+/// `Display` prints it whole.
+pub trait GeometryData: Any + fmt::Debug + fmt::Display + PartialEq + Send + Sync {
+    /// What of it tells one way of a method from another, to print behind the method's name.
+    fn variant(&self) -> String;
+}
+
+/// [`GeometryData`] of any device.
+#[derive(Clone)]
+pub struct Geometry(Arc<dyn Erased>);
+
+trait Erased: fmt::Debug + fmt::Display + Send + Sync {
+    fn variant(&self) -> String;
+    fn same(&self, other: &dyn Erased) -> bool;
+    fn as_any(&self) -> &dyn Any;
+}
+
+impl<G: GeometryData> Erased for G {
+    fn variant(&self) -> String {
+        GeometryData::variant(self)
+    }
+
+    fn same(&self, other: &dyn Erased) -> bool {
+        other.as_any().downcast_ref::<G>() == Some(self)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl Geometry {
+    /// Of a device's own data.
+    pub fn new(data: impl GeometryData) -> Self {
+        Geometry(Arc::new(data))
+    }
+
+    /// The data, if they are of this type: of the crate that asks.
+    pub fn get<G: GeometryData>(&self) -> Option<&G> {
+        self.0.as_any().downcast_ref()
+    }
+
+    /// What tells it from other ways of its method.
+    pub fn variant(&self) -> String {
+        self.0.variant()
+    }
+}
+
+impl PartialEq for Geometry {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.same(&*other.0)
+    }
+}
+
+impl fmt::Debug for Geometry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for Geometry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&*self.0, f)
+    }
+}
+
+/// A way to move a shape, as a device offers it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Offer {
+    /// How.
+    pub method: Method,
+    /// With what geometry.
+    pub geometry: Geometry,
+    /// Bytes of workspace beside the data.
+    pub workspace_bytes: usize,
+    /// Estimated seconds.
+    pub seconds: f64,
+}
+
+impl Offer {
+    /// Method and variant, as plans print them and wisdom remembers them: `barrier/grid`.
+    pub fn way(&self) -> String {
+        format!("{}{}", self.method, self.geometry.variant())
+    }
+}
+
+/// A stage of a plan: what moves where, and how.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stage {
+    /// What it does to offsets.
+    pub shape: StageShape,
+    /// How it does it.
+    pub offer: Offer,
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.shape, self.offer.way())
+    }
+}

@@ -1,0 +1,17 @@
+//! From one place to another.
+
+use super::route::{AS_IT_IS, Route, RouteRow, step, whole_tile};
+use crate::device::Want;
+
+/// One pass, with tiles of the device's own.
+pub const OUT_OF_PLACE: RouteRow = RouteRow {
+    route: Route::OutOfPlace,
+    about: "010! read in one place and written in another",
+    source: "docs/out-of-place.md",
+    of_thesis: false,
+    passes: 1,
+    ways: AS_IT_IS,
+    tiles: |query| Ok(whole_tile(query)),
+    steps: |query, tile| vec![step(query.matrices.batch, tile.m, 1, tile.n, 1, Want::Any)],
+    mirrored_steps: None,
+};

@@ -1,0 +1,279 @@
+//! What a route is: a name, tiles that it could use, steps with one of them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use turntile_perm::Elementary;
+use turntile_perm::divisors::divisors;
+
+use crate::device::{Device, Want};
+use crate::infeasible::Infeasible;
+use crate::problem::{Matrices, Problem};
+use crate::shape::StageShape;
+
+/// A way to compose a transposition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Route {
+    /// No stage: a row, a column or nothing is its own transpose in memory.
+    Nothing,
+    /// Tile pairs across the diagonal.
+    Square,
+    /// Everything read before anything is written.
+    OnChip,
+    /// Square tiles where they lie, then their rows across the matrix.
+    SquareTile,
+    /// Super-elements into panels, then every panel on chip.
+    Panel,
+    /// Slots gathered chunk by chunk, then moved; any shape.
+    AlignedSlots,
+    /// What square tiles leave over cut off, then square tiles.
+    Cut,
+    /// Padded to a square where it lies, transposed, unpadded.
+    PaddedSquare,
+    /// The thesis's three stages.
+    ThreeStage,
+    /// Gustavson's and Karlsson's four stages.
+    FourStage,
+    /// The four stages with the second and third in one pass.
+    FourStageFused,
+    /// Element by element along the cycles.
+    OneStage,
+    /// From one place to another, in one pass.
+    OutOfPlace,
+}
+
+/// No route has that name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no route is named {name:?}; there are {}", names())]
+pub struct UnknownRoute {
+    /// The name as given.
+    pub name: String,
+}
+
+fn names() -> String {
+    Route::ALL.map(Route::name).join(", ")
+}
+
+impl Route {
+    /// Every route that moves something: those that are fast where they are feasible first, the last
+    /// resort last.
+    pub const ALL: [Route; 12] = [
+        Route::Square,
+        Route::OnChip,
+        Route::SquareTile,
+        Route::Panel,
+        Route::AlignedSlots,
+        Route::Cut,
+        Route::PaddedSquare,
+        Route::ThreeStage,
+        Route::FourStageFused,
+        Route::FourStage,
+        Route::OneStage,
+        Route::OutOfPlace,
+    ];
+
+    /// Its name, as it is printed and read.
+    pub fn name(self) -> &'static str {
+        match self {
+            Route::Nothing => "nothing",
+            Route::Square => "square",
+            Route::OnChip => "on-chip",
+            Route::SquareTile => "square-tile",
+            Route::Panel => "panel",
+            Route::AlignedSlots => "aligned-slots",
+            Route::Cut => "cut",
+            Route::PaddedSquare => "padded-square",
+            Route::ThreeStage => "three-stage",
+            Route::FourStage => "four-stage",
+            Route::FourStageFused => "four-stage-fused",
+            Route::OneStage => "one-stage",
+            Route::OutOfPlace => "out-of-place",
+        }
+    }
+}
+
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Route {
+    type Err = UnknownRoute;
+
+    fn from_str(name: &str) -> Result<Self, UnknownRoute> {
+        let route = Route::ALL.into_iter().find(|route| route.name().eq_ignore_ascii_case(name));
+        route.ok_or_else(|| UnknownRoute { name: name.to_owned() })
+    }
+}
+
+/// The sides of a route's tile; what they are is the route's to say. Of a mirrored route, those for the
+/// transposed matrices.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
+pub struct Tile {
+    /// Rows of a tile, or elements of a slot.
+    pub m: usize,
+    /// Columns of a tile, or rows of a chunk.
+    pub n: usize,
+}
+
+/// A stage as a route asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What it does to offsets.
+    pub shape: StageShape,
+    /// Which methods will do.
+    pub want: Want,
+}
+
+impl Step {
+    /// The step that undoes it.
+    fn undone(self) -> Self {
+        Step { shape: self.shape.inverse(), ..self }
+    }
+}
+
+/// What routes are asked: matrices, a device, and what all routes need of them.
+#[derive(Clone, Debug)]
+pub struct Query<'a> {
+    /// The matrices.
+    pub matrices: Matrices,
+    /// The problem that they are of.
+    pub problem: &'a Problem,
+    /// The device.
+    pub device: &'a dyn Device,
+    /// Whether every tile is asked for, not only those that could be best by estimate.
+    pub every: bool,
+    /// Divisors of the rows, ascending.
+    pub row_divisors: Vec<usize>,
+    /// Divisors of the columns.
+    pub col_divisors: Vec<usize>,
+}
+
+impl<'a> Query<'a> {
+    /// Factorises the sides, once for all routes.
+    pub fn new(
+        matrices: Matrices,
+        problem: &'a Problem,
+        device: &'a dyn Device,
+        every: bool,
+    ) -> Self {
+        let row_divisors = divisors_of(matrices.rows);
+        let col_divisors = divisors_of(matrices.cols);
+        Query { matrices, problem, device, every, row_divisors, col_divisors }
+    }
+
+    /// The same of the transposed matrices.
+    #[must_use]
+    pub fn mirrored(&self) -> Self {
+        Query {
+            matrices: self.matrices.transposed(),
+            row_divisors: self.col_divisors.clone(),
+            col_divisors: self.row_divisors.clone(),
+            ..*self
+        }
+    }
+
+    /// Bytes of an element.
+    pub fn elem_bytes(&self) -> usize {
+        self.problem.elem_bytes()
+    }
+}
+
+/// A route of the table.
+#[derive(Clone, Copy)]
+pub struct RouteRow {
+    /// Its name.
+    pub route: Route,
+    /// Its stages, in words.
+    pub about: &'static str,
+    /// Where it is from.
+    pub source: &'static str,
+    /// Whether it is one of the thesis's.
+    pub of_thesis: bool,
+    /// Passes at least.
+    pub passes: usize,
+    /// Whether it is worth a try as it is, and mirrored.
+    pub ways: fn(&Matrices) -> [bool; 2],
+    /// The tiles that it could use.
+    pub tiles: fn(&Query) -> Result<Vec<Tile>, Infeasible>,
+    /// Its steps with one of those tiles; steps that move nothing may be among them.
+    pub steps: fn(&Query, Tile) -> Vec<Step>,
+    /// The same for the matrices that the query is the mirror image of, where that is not the steps
+    /// backwards.
+    pub mirrored_steps: Option<fn(&Query, Tile) -> Vec<Step>>,
+}
+
+impl fmt::Debug for RouteRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RouteRow").field("route", &self.route).finish_non_exhaustive()
+    }
+}
+
+impl RouteRow {
+    /// The steps on `query`'s matrices; `mirrored`, with a tile of the query mirrored.
+    pub fn steps(&self, query: &Query, mirrored: bool, tile: Tile) -> Vec<Step> {
+        if !mirrored {
+            return (self.steps)(query, tile);
+        }
+        let query = query.mirrored();
+        match self.mirrored_steps {
+            Some(steps) => steps(&query, tile),
+            None => (self.steps)(&query, tile).into_iter().rev().map(Step::undone).collect(),
+        }
+    }
+
+    /// The tiles that it could use, mirrored or not.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn tiles(&self, query: &Query, mirrored: bool) -> Result<Vec<Tile>, Infeasible> {
+        if mirrored { (self.tiles)(&query.mirrored()) } else { (self.tiles)(query) }
+    }
+}
+
+/// Not mirrored.
+pub(super) const AS_IT_IS: fn(&Matrices) -> [bool; 2] = |_| [true, false];
+/// Mirrored too.
+pub(super) const BOTH: fn(&Matrices) -> [bool; 2] = |_| [true, true];
+
+/// Two blocks of axes that change places.
+pub(super) fn step(
+    batch: usize,
+    rows: usize,
+    mid: usize,
+    cols: usize,
+    unit: usize,
+    want: Want,
+) -> Step {
+    Step { shape: Elementary { batch, rows, mid, cols, unit }.into(), want }
+}
+
+/// The matrices as their own tile.
+pub(super) fn whole_tile(query: &Query) -> Vec<Tile> {
+    vec![Tile { m: query.matrices.rows, n: query.matrices.cols }]
+}
+
+/// All divisors of `side`, ascending.
+fn divisors_of(side: usize) -> Vec<usize> {
+    divisors(side as u64).into_iter().map(|d| d as usize).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for route in Route::ALL {
+            assert_eq!(route.to_string().parse(), Ok(route));
+            assert_eq!(route.name().to_uppercase().parse(), Ok(route));
+        }
+        let error = "skinny".parse::<Route>().unwrap_err();
+        assert!(error.to_string().contains("aligned-slots"), "{error}");
+        assert!("nothing".parse::<Route>().is_err());
+    }
+}

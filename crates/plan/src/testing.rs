@@ -1,0 +1,111 @@
+//! A device for tests: it offers what its few numbers say.
+
+use std::fmt;
+
+use turntile_perm::Slots;
+
+use crate::device::{Device, Request};
+use crate::infeasible::Infeasible;
+use crate::offer::{Geometry, GeometryData, Method, Offer};
+use crate::problem::Problem;
+use crate::shape::StageShape;
+
+/// Holds `held` bytes on chip, and moves `speed` bytes a second where super-elements are long.
+#[derive(Clone, Debug)]
+pub struct Toy {
+    pub held: usize,
+    pub speed: f64,
+}
+
+impl Default for Toy {
+    fn default() -> Self {
+        Toy { held: 48 << 10, speed: 1e9 }
+    }
+}
+
+#[derive(Debug, PartialEq)]
+struct Nothing;
+
+impl fmt::Display for Nothing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("nothing to tell")
+    }
+}
+
+impl GeometryData for Nothing {
+    fn variant(&self) -> String {
+        String::new()
+    }
+}
+
+impl Device for Toy {
+    fn name(&self) -> &str {
+        "toy"
+    }
+
+    fn model(&self) -> String {
+        format!("toy {}", self.held)
+    }
+
+    fn default_cap(&self, problem: &Problem) -> usize {
+        problem.bytes() / 10
+    }
+
+    fn holds(&self) -> [usize; 2] {
+        [self.held; 2]
+    }
+
+    fn least_seconds(&self, bytes: usize) -> f64 {
+        bytes as f64 / self.speed
+    }
+
+    fn slots(&self, rows: usize, cols: usize, slot: usize, chunk: usize) -> Option<Slots> {
+        Slots::new(rows, cols, slot, chunk)
+    }
+
+    fn chunks(&self, rows: usize, _: usize, slot: usize, _: usize, every: bool) -> Vec<usize> {
+        let most = if every { 4 } else { 1 };
+        (1..=most).map(|k| k * slot).filter(|&chunk| chunk <= rows).collect()
+    }
+
+    fn offers(&self, shape: &StageShape, request: &Request) -> Result<Vec<Offer>, Infeasible> {
+        let unit = (shape.unit() * request.elem_bytes) as f64;
+        let bytes = shape.len() * request.elem_bytes;
+        let offer = |method, workspace_bytes, fraction: f64| {
+            let seconds = bytes as f64 / (self.speed * fraction);
+            Offer { method, geometry: Geometry::new(Nothing), workspace_bytes, seconds }
+        };
+        let mut all = Vec::new();
+        let held = shape.instance_len() * request.elem_bytes <= self.held;
+        match shape {
+            StageShape::Axes(_) => {
+                if let Some(e) = shape.elementary() {
+                    if e.is_involution() && e.unit == 1 && e.mid == 1 {
+                        all.push(offer(Method::TileSwap, 0, 1.0));
+                    }
+                    if held {
+                        all.push(offer(Method::BarrierSync, 0, 0.9));
+                    }
+                }
+                all.push(offer(Method::PttwacGlobal, shape.len() / 32, (unit / 1e4).min(0.8)));
+                all.push(offer(Method::PerCycle, 0, (unit / 1e6).min(0.5)));
+            }
+            StageShape::SlotGather { .. } => all.push(offer(Method::BarrierSync, 64, 0.5)),
+            StageShape::SlotMove { .. } => {
+                all.push(offer(Method::PttwacGlobal, 64, 0.5));
+                all.push(offer(Method::PerCycle, 0, 0.01));
+            }
+            StageShape::Cut { padding, .. } => {
+                let gaps = padding.gaps() * request.elem_bytes;
+                all.push(offer(Method::Shares, gaps, 0.5));
+            }
+            StageShape::Pad { .. } => all.push(offer(Method::Rows, 0, 0.7)),
+        }
+        all.retain(|offer| request.want.accepts(offer.method));
+        let Some(need) = all.iter().map(|offer| offer.workspace_bytes).min() else {
+            return Err(Infeasible::NoWay { shape: shape.to_string() });
+        };
+        all.retain(|offer| offer.workspace_bytes <= request.cap);
+        if all.is_empty() { Err(Infeasible::Workspace { need, cap: request.cap }) } else { Ok(all) }
+    }
+}
