@@ -151,10 +151,15 @@ pub fn kernel() -> &'static Kernel {
 
 #[cold]
 fn detect() -> &'static Kernel {
-    let best = KERNELS.iter().position(|kernel| (kernel.available)());
-    let best = best.expect("the last row runs anywhere");
+    let best = best();
     IN_USE.store(best + 1, Ordering::Relaxed);
     &KERNELS[best]
+}
+
+/// The number of the first row that this machine can run.
+pub(crate) fn best() -> usize {
+    let best = KERNELS.iter().position(|kernel| (kernel.available)());
+    best.expect("the last row runs anywhere")
 }
 
 /// Uses the micro-kernel of that name from now on, in the whole process; false, with nothing
