@@ -11,14 +11,12 @@ use std::ops::Range;
 use turntile_perm::Slots;
 use turntile_plan::Direction;
 use turntile_plan::bands::Bands;
-use turntile_simd::{self as simd, Block};
+use turntile_simd::{self as simd, Block, Byte};
 
-use crate::Byte;
 use crate::gather::{Chunks, Tails};
 use crate::parts;
 use crate::runs::Runs;
-use crate::shared;
-use crate::strips::{Ahead, Strips};
+use crate::strips::{Ahead, Beside, Strips};
 
 /// A gather pass cut in bands.
 #[derive(Clone, Copy)]
@@ -46,17 +44,6 @@ struct Band<'a> {
     chunks: usize,
     rows: &'a mut [Byte],
     beside: Beside<'a>,
-}
-
-/// What a band reads of the chunk after it (forward) or before it (backward).
-#[derive(Clone, Copy)]
-pub enum Beside<'a> {
-    /// The rows after it, whole.
-    Rows(&'a [Byte]),
-    /// The chunk before it, in slots.
-    Slots(&'a [Byte]),
-    /// The ends of the slots before it: `slot - 1` elements for each column.
-    Ends(&'a [Byte]),
 }
 
 /// A column's slot: its place in a chunk's memory and the rows of the chunk before its first element.
@@ -117,7 +104,7 @@ impl Banded {
             }
         };
         let scratch = (scratch, self.scratch_bytes());
-        shared::over_bands(data, self.chunk_bytes(), &runs, scratch, keep, work);
+        runs.over(data, self.chunk_bytes(), scratch, keep, work);
     }
 
     /// As [`Chunks::scatter`].
@@ -176,7 +163,7 @@ impl Banded {
             self.scatter_band(&mut self.band(rows, beside), scratch);
         };
         let scratch = (scratch, self.scratch_bytes());
-        shared::over_bands(data, self.chunk_bytes(), &runs, scratch, keep, work);
+        runs.over(data, self.chunk_bytes(), scratch, keep, work);
     }
 
     /// Every part's run of full chunks.

@@ -2,9 +2,8 @@
 
 use turntile_perm::Elementary;
 
-use crate::Byte;
 use crate::parts;
-use turntile_simd::{self as simd, Block};
+use turntile_simd::{self as simd, Block, Byte};
 
 /// Every instance of `shape` through scratch of its own size; instances are shared out over
 /// `parts` threads. Scratch for each part: the bytes of an instance.

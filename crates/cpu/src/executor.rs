@@ -3,10 +3,10 @@
 use std::mem::MaybeUninit;
 
 use turntile_plan::{Flaw, Plan};
+use turntile_simd::Byte;
 
-use crate::Byte;
-use crate::shared;
-use crate::stages::{self, Needs};
+use crate::needs::Needs;
+use crate::{stages, views};
 
 /// Runs one plan, as often as wanted.
 ///
@@ -137,7 +137,7 @@ impl Executor {
             return Err(RunError::Workspace { need, have });
         }
         for (k, (stage, &needs)) in self.plan.stages.iter().zip(&self.needs).enumerate() {
-            let (flags, bytes) = shared::split_flags(&mut workspace.words, needs.flag_words);
+            let (flags, bytes) = views::split_flags(&mut workspace.words, needs.flag_words);
             let elem_bytes = self.plan.problem.elem_bytes();
             let (read, written) = stage.shape.spans();
             let data = &mut data[..read.max(written) * elem_bytes];
@@ -145,13 +145,5 @@ impl Executor {
             done(k + 1);
         }
         Ok(())
-    }
-
-    /// [`run`](Self::run) on initialised bytes.
-    ///
-    /// # Errors
-    /// As [`run`](Self::run).
-    pub fn run_bytes(&self, data: &mut [u8], workspace: &mut Workspace) -> Result<(), RunError> {
-        shared::run_on_bytes(self, data, workspace)
     }
 }

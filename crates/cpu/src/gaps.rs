@@ -2,9 +2,7 @@
 
 use turntile_perm::Padding;
 use turntile_plan::Direction;
-use turntile_simd::{self as simd, Block};
-
-use crate::Byte;
+use turntile_simd::{self as simd, Block, Byte};
 
 /// Has `move_rows` move the rows of `data` together (forward) or apart, with what lies in their gaps behind them
 /// meanwhile, column after column. `kept` is as long as the gaps.

@@ -8,9 +8,8 @@ use std::ops::Range;
 
 use turntile_perm::{Order, Slots};
 
-use crate::Byte;
 use crate::parts;
-use turntile_simd::{self as simd, Block};
+use turntile_simd::{self as simd, Block, Byte, LINE};
 
 /// The chunks of a matrix, in elements of `elem_bytes` bytes.
 #[derive(Clone, Copy)]
@@ -402,7 +401,6 @@ fn prefetch_all(bytes: &[Byte]) {
 
 /// Asks for `bytes` of each of `rows` rows, as far as they are there.
 fn prefetch_rows(from: &[Byte], rows: usize, row_bytes: usize, bytes: Range<usize>) {
-    const LINE: usize = 64;
     for row in from.chunks(row_bytes).take(rows) {
         let end = bytes.end.min(row.len());
         for at in (bytes.start..end).step_by(LINE) {

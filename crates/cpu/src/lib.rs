@@ -2,49 +2,80 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`executor`] | a plan and its threads: workspace, then stage after stage |
+//! | [`executor`], `initialised` | a plan and its threads: workspace, then stage after stage |
+//! | `needs` | what a stage needs beyond the matrix |
 //! | `stages` | which mover runs which stage |
-//! | `cycles` | super-elements along their cycles, by several workers that share nothing while they move |
-//! | `queue` | their moves, settled and asked for ahead |
+//!
+//! | mover | moves |
+//! |---|---|
+//! | `follow` | super-elements along their cycles, by several workers that share nothing while they move |
+//! | `rotate` | the same by swaps, without flags or scratch |
+//! | `swaps` | tiles of squares that change places |
 //! | `barrier` | tiles through scratch: read all, then write all |
 //! | `gather` | the first aligned-slot pass and its inverse, chunk by chunk through scratch |
-//! | `bands` | the same in row order: bands of chunks, cut in strips of columns |
-//! | `runs` | which thread works on which of those chunks |
-//! | `strips` | a strip, chunk by chunk through a ring |
-//! | `shared` | movers in which several threads work on one matrix: the crate's only `unsafe` |
-//! | `path` | where super-elements go, with the divisions prepared |
-//! | `rows` | rows padded and unpadded, in steps or in shares |
+//! | `bands`, `strips` | the same in row order: bands of chunks, cut in strips of columns, each through a ring |
+//! | `slide` | rows padded and unpadded block by block |
+//! | `rows` | the same in steps or in shares |
 //! | `gaps` | columns cut off and put back: what lies in the gaps of those rows |
-//! | `parts` | splitting work over rayon's threads |
-//! | `squares` | squares transposed where they lie: the order of their tiles |
-//! | [`out_of_place`] | the tiles of a transposition from one buffer to another |
+//! | `transpose_into` | tiles from one buffer to another |
 //! | `small` | matrices that fit a buffer on the stack |
-//! | [`oracle`] | the naive transposition that everything is tested against |
+//!
+//! | what movers ask | says |
+//! |---|---|
+//! | `path` | where super-elements go, with the divisions prepared |
+//! | `cycles`, `queue` | in which order they move, and by whom; moves settled and asked for ahead |
+//! | `squares` | the order of the tiles of squares |
+//! | [`out_of_place`] | the tiles of a transposition from one buffer to another |
+//! | `runs` | which thread works on which chunks |
+//! | `parts` | how work is split over rayon's threads |
+//!
+//! | memory | is |
+//! |---|---|
+//! | `shared` | moved within by several workers: every call is checked but that the bytes are the worker's own |
+//! | `claims` | which worker has touched which byte, compared where debug assertions are on |
+//! | `pieces` | borrowed piece by piece, found free or not when asked for |
+//! | `views` | words as flags and bytes, initialised bytes as any |
+//!
+//! [`oracle`] is the naive transposition that everything is tested against.
+//!
+//! `unsafe` is what those four are made of (`claims` without). A mover's only `unsafe` is the promise that a worker's
+//! bytes are its own (`Shared::worker`), which its index map says: to find it out while they move
+//! would cost as much as the moves. One file more promises that plans leave no byte uninitialised.
 //!
 //! Data are bytes that may be uninitialised ([`Byte`]): elements of any type, padding included,
 //! are moved and never looked at.
 
 mod bands;
 mod barrier;
+mod claims;
 mod cycles;
 pub mod executor;
+mod follow;
 mod gaps;
 mod gather;
+mod initialised;
+mod needs;
 pub mod oracle;
 pub mod out_of_place;
 mod parts;
 mod path;
+mod pieces;
 mod queue;
+mod rotate;
 mod rows;
 mod runs;
 mod shared;
+mod slide;
 mod small;
 mod squares;
 mod stages;
 mod strips;
+mod swaps;
+mod transpose_into;
+mod views;
 
 pub use executor::{Executor, RunError, Workspace};
-pub use shared::transpose_into;
 pub use small::{SMALL_BYTES, transpose_small};
+pub use transpose_into::transpose_into;
 
 pub use turntile_simd::Byte;

@@ -3,7 +3,7 @@
 //! Tiles are transposed into a buffer that stays in cache, whose rows are then written past the caches, while
 //! the lines of the next tile are asked for. Matrices that fit the caches are transposed straight across.
 
-use turntile_simd::Block;
+use turntile_simd::{Block, LINE};
 
 /// Equal row-major matrices, one after the other.
 #[derive(Clone, Copy, Debug)]
@@ -26,9 +26,6 @@ pub struct Matrices {
 /// 13 to 30.
 const WHOLE_LINES: [usize; 2] = [256, 512];
 const PARTIAL_LINES: [usize; 2] = [1024, 128];
-
-/// Bytes of a cache line.
-const LINE: usize = 64;
 
 /// Matrices beyond so many bytes are written past the caches.
 const STREAM_BYTES: usize = 2 << 20;

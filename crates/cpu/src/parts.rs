@@ -1,8 +1,7 @@
 //! Splitting work over rayon's threads.
 
 pub use turntile_perm::shares::share;
-
-use crate::Byte;
+use turntile_simd::Byte;
 
 /// Runs `work(share, scratch)` for every share, each with `each` bytes of `scratch`.
 ///

@@ -6,9 +6,8 @@ use std::ops::Range;
 use turntile_perm::Padding;
 use turntile_perm::padding::Step;
 use turntile_plan::Direction;
-use turntile_simd as simd;
+use turntile_simd::{self as simd, Byte, LINE};
 
-use crate::Byte;
 use crate::parts;
 
 /// Moves the rows of `padding`, counted in bytes, in steps; one of several threads moves at least `least` of
@@ -144,8 +143,6 @@ fn move_together(data: &mut [Byte], rows: Range<usize>, first: usize, padding: P
 /// `copy_within` alone at 12.6, in pieces of 512 bytes to 8 KiB, 8 to 32 KiB ahead, at 16.5-17.3.
 const PIECE: usize = 2 << 10;
 const AHEAD: usize = 16 << 10;
-/// Bytes of a cache line.
-const LINE: usize = 64;
 
 /// Moves a row to where another one may still lie in part, and asks for what comes next in memory.
 fn shift(data: &mut [Byte], row: Range<usize>, to: usize) {

@@ -8,6 +8,10 @@ use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use turntile_plan::Direction;
+use turntile_simd::Byte;
+
+use crate::parts;
+use crate::pieces::Pieces;
 
 /// The runs of all threads, with buffers of what is kept.
 pub struct Runs<K> {
@@ -51,6 +55,32 @@ impl<K> Runs<K> {
     fn run(&self, part: usize) -> MutexGuard<'_, Run<K>> {
         // Nothing panics between two changes that belong together.
         self.runs[part].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Works on `data`, chunks of `chunk_bytes` bytes, in the bands that every part draws; `scratch` holds `each` bytes
+    /// for each part.
+    ///
+    /// `work` is given a band, the chunk beside it or at the end of a run none, and what is kept; `keep` a chunk's
+    /// number and bytes.
+    pub fn over(
+        &self,
+        data: &mut [Byte],
+        chunk_bytes: usize,
+        (scratch, each): (&mut [Byte], usize),
+        keep: impl Fn(usize, &[Byte], &mut K) + Sync,
+        work: impl Fn(&mut [Byte], Option<&[Byte]>, &mut Option<K>, &mut [Byte]) + Sync,
+    ) where
+        K: Send,
+    {
+        let pieces = Pieces::new(data, chunk_bytes);
+        parts::run_on(0..self.parts(), scratch, each, |part, scratch| {
+            let mut kept = None;
+            let keep = |n: usize, kept: &mut K| keep(n, &pieces.read(n), kept);
+            while let Some(Drawn { chunks, beside }) = self.draw(part, &mut kept, keep) {
+                let beside = beside.map(|n| pieces.read(n));
+                work(&mut pieces.write(chunks), beside.as_deref(), &mut kept, scratch);
+            }
+        });
     }
 
     /// The next band for `part`, which has its run's buffer in `kept` from the run's end on, until it takes part of
@@ -120,7 +150,6 @@ impl<K> Runs<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parts;
 
     /// Parts that take turns at random: every chunk is drawn once, what a band reads beside it is not drawn until
     /// the band is done, and what is kept when a run ends is of the chunk beyond.

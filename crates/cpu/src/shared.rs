@@ -1,497 +1,413 @@
-//! Movers in which several threads work on one matrix, and views of memory as bytes: the crate's
-//! only `unsafe`.
+//! Memory that several workers move bytes within, each its own.
 //!
-//! Who may touch which bytes is decided before they are touched: by the cycle or segment of one that a
-//! worker has, by being the leader of a cycle, by being the one part that a pair of tiles belongs to, by having
-//! drawn a band of chunks, or by a flag that says that a block has been read. Every span is checked against the
-//! matrix's length before its pointer is made.
+//! What a worker does is checked but for one thing, which index maps say and no count of threads changes: that the
+//! bytes it touches are its own. Whoever makes it promises that, once and for all its calls
+//! ([`Shared::worker`]); debug assertions compare what workers touch ([`Claims`]). Every span is checked
+//! against the memory's length before its pointer is made, and no reference to shared bytes leaves this file.
 #![allow(unsafe_code)]
 
+use std::cell::Cell;
 use std::marker::PhantomData;
-use std::mem::MaybeUninit;
-use std::ops::Range;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use turntile_perm::{Elementary, Padding, cycles};
-use turntile_plan::{Direction, StageShape};
+use turntile_simd::{self as simd, Block, Byte, Lines, Run};
 
-use crate::Byte;
-use crate::cycles::{Cycles, Marks, Move, Ranks, Segments, kept, milestone};
-use crate::executor::{Executor, RunError, Workspace};
-use crate::out_of_place::Matrices;
-use crate::parts;
-use crate::path::Path;
-use crate::queue::{BURST, Queue};
-use crate::runs::{Drawn, Runs};
-use crate::squares::{Squares, TILE_BYTES, Tile};
-use turntile_simd::{self as simd, Block, Lines, Rows, Run};
+use crate::claims::{Claimant, Claims};
 
-/// Runs `executor` on initialised bytes.
-pub(crate) fn run_on_bytes(
-    executor: &Executor,
-    data: &mut [u8],
-    workspace: &mut Workspace,
-) -> Result<(), RunError> {
-    // SAFETY: the layout is the same, and an executor permutes the bytes that it is given, so that
-    // all of them are initialised again when the borrow ends.
-    let bytes = unsafe { std::slice::from_raw_parts_mut(data.as_mut_ptr().cast(), data.len()) };
-    executor.run(bytes, workspace, |_| ())
-}
-
-/// The first `count` 32-bit words of a workspace, zeroed, as flags, and its other bytes.
-pub(crate) fn split_flags(
-    workspace: &mut [MaybeUninit<u64>],
-    count: usize,
-) -> (&[AtomicU32], &mut [Byte]) {
-    let bytes = size_of_val(workspace);
-    assert!(count <= bytes / 4, "the workspace holds the flags");
-    let start = workspace.as_mut_ptr();
-    // SAFETY: `start` is valid for `bytes` bytes and aligned to 8; the words are zeroed, hence
-    // initialised, before a reference to them exists; the two slices do not overlap and both borrow
-    // the workspace exclusively.
-    unsafe {
-        start.cast::<u32>().write_bytes(0, count);
-        let flags = std::slice::from_raw_parts(start.cast::<AtomicU32>(), count);
-        let rest = start.cast::<Byte>().add(count * 4);
-        (flags, std::slice::from_raw_parts_mut(rest, bytes - count * 4))
-    }
-}
-
-/// A matrix that several threads work on.
-#[derive(Clone, Copy)]
-struct Shared<'a> {
-    start: *mut Byte,
-    len: usize,
+/// Bytes that workers share. Places are byte offsets: in the matrix, or beyond its end in what is kept beside it.
+pub struct Shared<'a> {
+    memory: Memory,
+    claims: Claims,
     life: PhantomData<&'a mut [Byte]>,
 }
 
-// SAFETY: it is a `&mut [Byte]` in parts; bytes have no thread affinity, and which thread touches
-// which of them is settled by the movers of this file.
-unsafe impl Send for Shared<'_> {}
-// SAFETY: as above.
+// SAFETY: it is a `&mut [Byte]` or two in parts; bytes have no thread affinity, and which worker touches which of
+// them is settled by the promise of `worker`.
 unsafe impl Sync for Shared<'_> {}
 
+/// The matrix, and what is kept.
+#[derive(Clone, Copy)]
+struct Memory {
+    start: *mut Byte,
+    len: usize,
+    kept: *mut Byte,
+    kept_len: usize,
+}
+
+/// What one thread does with shared bytes.
+pub struct Worker<'a> {
+    memory: Memory,
+    /// None when it is alone.
+    claim: Option<(&'a Claims, Claimant)>,
+    streamed: Cell<bool>,
+}
+
 impl<'a> Shared<'a> {
-    fn new(data: &'a mut [Byte]) -> Self {
-        Shared { start: data.as_mut_ptr(), len: data.len(), life: PhantomData }
+    /// A matrix.
+    pub fn new(data: &'a mut [Byte]) -> Self {
+        Shared::with_kept(data, &mut [])
     }
 
-    /// The start of `bytes` bytes at `offset`, checked.
-    fn span(&self, offset: usize, bytes: usize) -> *mut Byte {
-        assert!(offset <= self.len && bytes <= self.len - offset, "a span lies in the matrix");
+    /// A matrix, with what is kept beside it.
+    pub fn with_kept(data: &'a mut [Byte], kept: &'a mut [Byte]) -> Self {
+        let memory = Memory {
+            start: data.as_mut_ptr(),
+            len: data.len(),
+            kept: kept.as_mut_ptr(),
+            kept_len: kept.len(),
+        };
+        Shared { memory, claims: Claims::new(data.len() + kept.len()), life: PhantomData }
+    }
+
+    /// The one worker there is.
+    pub fn alone(&mut self) -> Worker<'_> {
+        Worker { memory: self.memory, claim: None, streamed: Cell::new(false) }
+    }
+
+    /// One of several workers.
+    ///
+    /// # Safety
+    /// No byte that it touches, to read it or to write it, is touched by another thread's worker of the same
+    /// memory, unless that one has been dropped before it was made, or is made after it has been dropped, and
+    /// the later one's thread has been told so (by a flag, or by the end of a scope).
+    pub unsafe fn worker(&self) -> Worker<'_> {
+        let claim = Some((&self.claims, self.claims.enter()));
+        Worker { memory: self.memory, claim, streamed: Cell::new(false) }
+    }
+}
+
+impl Drop for Worker<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.streamed.get() {
+            simd::fence();
+        }
+        if let Some((claims, claimant)) = &self.claim {
+            claims.leave(claimant);
+        }
+    }
+}
+
+/// Every method but [`address`](Worker::address) panics when a span is not within the matrix or within what is kept, or when spans
+/// overlap that must not.
+impl Worker<'_> {
+    /// Where the byte at `at` lies, or would; to ask for its line.
+    #[inline(always)]
+    pub fn address(&self, at: usize) -> *const Byte {
+        let Memory { start, len, kept, .. } = self.memory;
+        match at.checked_sub(len) {
+            None => start.wrapping_add(at),
+            Some(at) => kept.wrapping_add(at),
+        }
+    }
+
+    /// The start of `bytes` bytes at `at`, checked.
+    #[inline(always)]
+    fn span(&self, at: usize, bytes: usize) -> *mut Byte {
+        let Memory { start, len, kept, kept_len } = self.memory;
+        let (start, len, at) = match at.checked_sub(len) {
+            None => (start, len, at),
+            Some(at) => (kept, kept_len, at),
+        };
+        assert!(at <= len && bytes <= len - at, "a span lies in the memory");
         // SAFETY: in bounds of the slice that `start` was made from, by the line above.
-        unsafe { self.start.add(offset) }
+        unsafe { start.add(at) }
+    }
+
+    /// Bytes are touched: compared with what other workers have touched.
+    #[inline(always)]
+    fn touch(&self, at: usize, bytes: usize) {
+        if cfg!(debug_assertions) {
+            self.touch_rows(Strided { at, rows: 1, bytes, pitch: bytes });
+        }
+    }
+
+    #[inline(always)]
+    fn touch_rows(&self, rows: Strided) {
+        if cfg!(debug_assertions)
+            && let Some((claims, claimant)) = &self.claim
+        {
+            (0..rows.rows).for_each(|r| {
+                let at = rows.at + r * rows.pitch;
+                claims.touch(claimant, at..at + rows.bytes);
+            });
+        }
     }
 
     /// Swaps two spans.
-    ///
-    /// # Safety
-    /// - The spans do not overlap.
-    /// - No other thread touches either meanwhile.
-    unsafe fn swap(&self, a: usize, b: usize, bytes: usize) {
-        // SAFETY: both are in bounds; the rest is the caller's.
-        unsafe {
-            std::ptr::swap_nonoverlapping(self.span(a, bytes), self.span(b, bytes), bytes);
-        }
-    }
-
-    /// The span as a slice.
-    ///
-    /// # Safety
-    /// No other thread writes the span while the slice lives.
-    unsafe fn slice(&self, offset: usize, bytes: usize) -> &[Byte] {
-        // SAFETY: in bounds; the rest is the caller's.
-        unsafe { std::slice::from_raw_parts(self.span(offset, bytes), bytes) }
-    }
-
-    /// The span as a slice to write.
-    ///
-    /// # Safety
-    /// No other thread touches the span while the slice lives, and no other slice overlaps it.
-    #[expect(clippy::mut_from_ref, reason = "exclusive by the caller's promise")]
-    unsafe fn slice_mut(&self, offset: usize, bytes: usize) -> &mut [Byte] {
-        // SAFETY: in bounds; the rest is the caller's.
-        unsafe { std::slice::from_raw_parts_mut(self.span(offset, bytes), bytes) }
-    }
-}
-
-/// Bytes of a cache line.
-const LINE: usize = 64;
-
-/// Super-elements along their cycles, on `parts` threads ([`crate::cycles`]).
-///
-/// `flags`, zero, are a plane of marks for each part; `scratch` holds a super-element for each part, and at
-/// least as many again when there are several.
-pub(crate) fn follow_cycles(
-    data: &mut [Byte],
-    path: Path,
-    flags: &[AtomicU32],
-    parts: usize,
-    scratch: &mut [Byte],
-) {
-    let positions = path.positions();
-    let mover = Mover { data: Shared::new(data), kept: Shared::new(scratch), path };
-    let words = Marks::words(positions);
-    let planes: Vec<Marks> = flags.chunks_exact(words).take(parts).map(Marks).collect();
-    let ranks = Ranks::new(positions);
-    let room = mover.kept.len / path.unit_bytes();
-    if parts > 1 {
-        // The parts' own super-elements come after those of the milestones.
-        let milestones = room - parts;
-        let starts = (0..milestones).filter_map(|rank| {
-            let from = path.offset(milestone(&path, ranks, rank)?);
-            Some(Move { from, to: kept(&path, rank) })
-        });
-        mover.run(starts);
-        let drawn = AtomicUsize::new(0);
-        parts::run_on(planes.iter(), &mut [], 0, |&marks, _| {
-            let drawn = &drawn;
-            mover.run(Segments { path: &path, ranks, milestones, drawn, marks, hole: None });
-        });
-    }
-    parts::run_on(0..parts, &mut [], 0, |part, _| {
-        let share = parts::share(positions, parts, part);
-        mover.run(Cycles {
-            path: &path,
-            ranks: (parts > 1).then_some(ranks),
-            all_marks: &planes,
-            marks: planes[part],
-            at: share.start,
-            share,
-            kept: kept(&path, room - parts + part),
-            hole: None,
-        });
-    });
-}
-
-/// What makes the moves of [`follow_cycles`].
-struct Mover<'a> {
-    data: Shared<'a>,
-    kept: Shared<'a>,
-    path: Path,
-}
-
-impl Mover<'_> {
-    fn run(&self, moves: impl Iterator<Item = Move>) {
-        let bytes = self.path.unit_bytes();
-        let mut queue = Queue::new(moves, bytes);
-        queue.first().for_each(|from| self.ask(self.place(from)));
-        let mut runs = [Run::default(); BURST];
-        loop {
-            let burst = queue.burst();
-            if burst.is_empty() {
-                return;
-            }
-            for (run, &(Move { from, to }, ahead)) in runs.iter_mut().zip(burst) {
-                *run = Run { from: self.place(from), to: self.place(to), ahead: self.place(ahead) };
-            }
-            // SAFETY: a place is read and then filled by the one worker whose segment or cycle it belongs to,
-            // except that a milestone is read before there are workers. What is kept of milestones is written
-            // before there are workers too and only read after; the last ones are each a worker's own. No move
-            // is from a place to itself.
-            unsafe { self.make(&runs[..burst.len()]) };
-        }
-    }
-
-    /// # Safety
-    /// Places are super-elements, of the matrix or kept, that the caller may read or write, one after the other.
-    unsafe fn make(&self, runs: &[Run]) {
-        let bytes = self.path.unit_bytes();
-        let Some(tile) = self.path.tile() else {
-            // SAFETY: the caller's.
-            return unsafe { simd::copy_runs_raw(runs, bytes) };
-        };
-        let kept = self.kept.start..self.kept.start.wrapping_add(self.kept.len);
-        for run in runs {
-            // SAFETY: the caller's; tiles are turned on the way into the matrix.
-            unsafe {
-                if kept.contains(&run.to) {
-                    simd::copy_runs_raw(std::slice::from_ref(run), bytes);
-                } else {
-                    self.ask(run.ahead);
-                    simd::transpose_raw(run.from, run.to, tile, self.path.elem_bytes());
-                }
-            }
-        }
-    }
-
-    /// Asks for the lines of a super-element that will be read soon.
-    fn ask(&self, start: *const Byte) {
-        for at in (0..self.path.unit_bytes()).step_by(LINE) {
-            simd::prefetch(start.wrapping_add(at));
-        }
-    }
-
-    /// The start of a super-element of the matrix or, past its end, of one that is kept; checked.
     #[inline(always)]
-    fn place(&self, at: usize) -> *mut Byte {
-        let bytes = self.path.unit_bytes();
-        match at.checked_sub(self.data.len) {
-            None => self.data.span(at, bytes),
-            Some(at) => self.kept.span(at, bytes),
+    pub fn swap(&self, a: usize, b: usize, bytes: usize) {
+        assert!(a.abs_diff(b) >= bytes, "spans do not overlap");
+        let (first, second) = (self.span(a, bytes), self.span(b, bytes));
+        self.touch(a, bytes);
+        self.touch(b, bytes);
+        // SAFETY: both are in bounds and apart, and this worker's by the promise of its maker.
+        unsafe { std::ptr::swap_nonoverlapping(first, second, bytes) };
+    }
+
+    /// Copies a span to `to`.
+    #[inline]
+    pub fn read(&self, at: usize, to: &mut [Byte]) {
+        let from = self.span(at, to.len());
+        self.touch(at, to.len());
+        // SAFETY: in bounds, and this worker's by the promise of its maker; `to` is borrowed exclusively, as
+        // the memory is.
+        unsafe { to.as_mut_ptr().copy_from_nonoverlapping(from, to.len()) };
+    }
+
+    /// Copies `from` to a span.
+    #[inline]
+    pub fn write(&self, at: usize, from: &[Byte]) {
+        let to = self.span(at, from.len());
+        self.touch(at, from.len());
+        // SAFETY: as above; `from` is none of the memory, which is borrowed exclusively.
+        unsafe { to.copy_from_nonoverlapping(from.as_ptr(), from.len()) };
+    }
+
+    /// The same past the caches.
+    #[inline]
+    pub fn stream(&self, at: usize, from: &[Byte]) {
+        let to = self.span(at, from.len());
+        self.touch(at, from.len());
+        self.streamed.set(true);
+        // SAFETY: as above; there is a fence before another thread can be told that this worker is dropped.
+        unsafe { simd::stream_raw(from, to) };
+    }
+
+    /// Copies spans of `bytes` bytes, each `[from, to, ahead]`, one after the other, and asks for as many bytes at
+    /// `ahead` meanwhile. `runs` is room for as many as there are.
+    #[inline(always)]
+    pub fn copy(
+        &self,
+        moves: impl ExactSizeIterator<Item = [usize; 3]>,
+        bytes: usize,
+        runs: &mut [Run],
+    ) {
+        let runs = &mut runs[..moves.len()];
+        for (run, [from, to, ahead]) in runs.iter_mut().zip(moves) {
+            assert!(from.abs_diff(to) >= bytes, "spans do not overlap");
+            let ahead = self.address(ahead);
+            *run = Run { from: self.span(from, bytes), to: self.span(to, bytes), ahead };
+            self.touch(from, bytes);
+            self.touch(to, bytes);
         }
+        // SAFETY: each is in bounds of one memory or the other, does not overlap in it, and is this worker's by the
+        // promise of its maker.
+        unsafe { simd::copy_runs_raw(runs, bytes) };
+    }
+
+    /// Transposes a block of elements of `elem_bytes` bytes from one place to another.
+    #[inline]
+    pub fn transpose(&self, from: usize, to: usize, block: Block, elem_bytes: usize) {
+        let (source, dest) = Strided::of(from, to, block, elem_bytes);
+        assert!(source.apart(&dest), "blocks do not overlap");
+        let (from, to) = (self.span(from, source.len()), self.span(to, dest.len()));
+        self.touch_rows(source);
+        self.touch_rows(dest);
+        // SAFETY: both are in bounds and share no element, and are this worker's by the promise of its maker.
+        unsafe { simd::transpose_raw(from, to, block, elem_bytes) };
+    }
+
+    /// The same to a buffer.
+    #[inline]
+    pub fn read_transposed(&self, from: usize, to: &mut [Byte], block: Block, elem_bytes: usize) {
+        let (source, dest) = Strided::of(from, 0, block, elem_bytes);
+        assert!(dest.len() <= to.len(), "a block fits its buffer");
+        let from = self.span(from, source.len());
+        self.touch_rows(source);
+        // SAFETY: as above; `to` is borrowed exclusively, as the memory is.
+        unsafe { simd::transpose_raw(from, to.as_mut_ptr(), block, elem_bytes) };
+    }
+
+    /// The same from a buffer.
+    #[inline]
+    pub fn write_transposed(&self, from: &[Byte], to: usize, block: Block, elem_bytes: usize) {
+        let (source, dest) = Strided::of(0, to, block, elem_bytes);
+        assert!(source.len() <= from.len(), "a block lies in its buffer");
+        let to = self.span(to, dest.len());
+        self.touch_rows(dest);
+        // SAFETY: as above; `from` is none of the memory, which is borrowed exclusively.
+        unsafe { simd::transpose_raw(from.as_ptr(), to, block, elem_bytes) };
+    }
+
+    /// Two squares of `side` elements of `elem_bytes` bytes change places, each transposed, or one is transposed in
+    /// its own place when both are the same; rows are `pitch` bytes apart. As many `lines` are asked for as are
+    /// worked on. False, with nothing touched, when no kernel does it.
+    #[inline(always)]
+    pub fn swap_squares(
+        &self,
+        [a, b]: [usize; 2],
+        pitch: usize,
+        side: usize,
+        elem_bytes: usize,
+        lines: &mut Lines,
+    ) -> bool {
+        let square = |at| Strided { at, rows: side, bytes: side.saturating_mul(elem_bytes), pitch };
+        let (upper, lower) = (square(a), square(b));
+        assert!(a == b || upper.apart(&lower), "squares do not overlap");
+        let starts = [self.span(a, upper.len()), self.span(b, lower.len())];
+        // SAFETY: both are in bounds, the same or apart, and this worker's by the promise of its maker.
+        let done = unsafe { simd::swap_squares_raw(starts, pitch, side, elem_bytes, lines) };
+        if done {
+            self.touch_rows(upper);
+            self.touch_rows(lower);
+        }
+        done
     }
 }
 
-/// Transposes `from` into `to`, tile by tile, on up to `threads` threads.
-///
-/// # Panics
-/// When a buffer is not as long as the matrices.
-pub fn transpose_into(to: &mut [Byte], from: &[Byte], matrices: Matrices, threads: usize) {
-    assert_eq!((to.len(), from.len()), (matrices.bytes(), matrices.bytes()));
-    let (shared, parts) = (Shared::new(to), matrices.parts(threads));
-    parts::run_on(0..parts, &mut [], 0, |part, _| {
-        let tiles = parts::share(matrices.tiles(), parts, part);
-        if matrices.streams() {
-            stream_tiles(shared, from, matrices, tiles);
-        } else {
-            for tile in tiles.map(|n| matrices.nth(n)) {
-                let (block, bytes) = (tile.block, matrices.elem_bytes);
-                let source = &from[tile.from..][..block.from_len() * bytes];
-                let place = shared.span(tile.to, block.to_len() * bytes);
-                // SAFETY: both lie in bounds, by the lines above; `to` is borrowed exclusively, and its bytes
-                // of this tile are written by this part alone.
-                unsafe { simd::transpose_raw(source.as_ptr(), place, block, bytes) };
-            }
-        }
-    });
+/// Strided of bytes, so far apart.
+#[derive(Clone, Copy, Debug)]
+struct Strided {
+    at: usize,
+    rows: usize,
+    bytes: usize,
+    pitch: usize,
 }
 
-/// Tiles through a buffer, whose rows are written past the caches.
-fn stream_tiles(shared: Shared, from: &[Byte], matrices: Matrices, tiles: Range<usize>) {
-    let elem_bytes = matrices.elem_bytes;
-    let mut buffer = Box::new_uninit_slice(matrices.tile_bytes());
-    for n in tiles.clone() {
-        let tile = matrices.nth(n);
-        let Block { rows, cols, from_pitch, to_pitch } = tile.block;
-        if n + 1 < tiles.end {
-            let ask = |at| simd::prefetch(from.as_ptr().wrapping_add(at));
-            matrices.nth(n + 1).for_lines(elem_bytes, ask);
-        }
-        let turned = Block { rows, cols, from_pitch, to_pitch: rows };
-        simd::transpose(&from[tile.from..], &mut buffer, turned, elem_bytes);
-        let row_bytes = rows * elem_bytes;
-        for (j, row) in buffer.chunks_exact(row_bytes).take(cols).enumerate() {
-            let place = shared.span(tile.to + j * to_pitch * elem_bytes, row_bytes);
-            // SAFETY: in bounds, and written by the part alone that this tile belongs to.
-            unsafe { simd::stream_raw(row, place) };
-        }
+impl Strided {
+    /// Those of a block, before and after it is transposed.
+    #[inline(always)]
+    fn of(from: usize, to: usize, block: Block, elem_bytes: usize) -> (Strided, Strided) {
+        let Block { rows, cols, from_pitch, to_pitch } = block;
+        let bytes = |elements: usize| elements.saturating_mul(elem_bytes);
+        let source = Strided { at: from, rows, bytes: bytes(cols), pitch: bytes(from_pitch) };
+        (source, Strided { at: to, rows: cols, bytes: bytes(rows), pitch: bytes(to_pitch) })
     }
-    simd::fence();
-}
 
-/// P-IPT: every cycle is moved by the thread whose share its leader lies in. No flags, no scratch:
-/// contents are swapped through the leader's own place.
-pub(crate) fn rotate_cycles(data: &mut [Byte], all: Path, parts: usize) {
-    let shared = Shared::new(data);
-    parts::run_on(0..parts, &mut [], 0, |part, _| {
-        for leader in parts::share(all.positions(), parts, part) {
-            if !cycles::is_leader(leader, |p| all.succ(p)) {
-                continue;
-            }
-            let mut p = all.succ(leader);
-            while p != leader {
-                // SAFETY: two positions of one cycle, which only the finder of its leader moves.
-                unsafe { shared.swap(all.offset(leader), all.offset(p), all.unit_bytes()) };
-                p = all.succ(p);
-            }
+    /// Bytes from the first to the last, both included; the most that there can be when more cannot be counted.
+    #[inline(always)]
+    fn len(&self) -> usize {
+        if self.rows == 0 {
+            return 0;
         }
-    });
-    if let Some(Block { rows, cols, .. }) = all.tile() {
-        let batch = all.positions();
-        let shape = StageShape::Elementary(Elementary { batch, rows, mid: 1, cols, unit: 1 });
-        rotate_cycles(data, Path::new(shape, all.elem_bytes()), parts);
+        (self.rows - 1).saturating_mul(self.pitch).saturating_add(self.bytes)
+    }
+
+    /// Whether they share no byte; of rows that lie between each other, only when they are equally far apart.
+    #[inline(always)]
+    fn apart(&self, other: &Strided) -> bool {
+        let (first, second) = if self.at <= other.at { (self, other) } else { (other, self) };
+        let between = second.at - first.at;
+        between >= first.len() || first.interleaves(second, between)
+    }
+
+    #[cold]
+    fn interleaves(&self, second: &Strided, between: usize) -> bool {
+        let pitch = self.pitch;
+        if pitch != second.pitch || pitch == 0 || self.bytes.max(second.bytes) > pitch {
+            return false;
+        }
+        // A row of the second begins `right` bytes after row `down` of the first, whose next row may begin in it.
+        let (down, right) = (between / pitch, between % pitch);
+        let clear_of = |row: usize, clear: bool| row >= self.rows || clear;
+        clear_of(down, right >= self.bytes) && clear_of(down + 1, right + second.bytes <= pitch)
     }
 }
 
-/// Data sliding: the rows of `padding`, counted in bytes, padded or unpadded block by block. A block
-/// goes to whichever part asks first, in the order in which they free each other's places; it is
-/// written once the blocks that lie there have been read.
-///
-/// `flags`, zero, are a count of the blocks begun and a flag for each that it has been read. A
-/// part waits only for blocks begun before its own, and those wait for earlier ones still: the first of
-/// all waits for none. `scratch` holds a block for each part.
-pub(crate) fn slide(
-    data: &mut [Byte],
-    padding: Padding,
-    direction: Direction,
-    block: usize,
-    flags: &[AtomicU32],
-    parts: usize,
-    scratch: &mut [Byte],
-) {
-    let shared = Shared::new(data);
-    let blocks = padding.blocks(block);
-    let Some((begun, read)) = flags.split_first() else { return };
-    let waits = |b| match direction {
-        Direction::Forward => padding.pad_waits(block, b),
-        Direction::Backward => padding.unpad_waits(block, b),
-    };
-    parts::run_on(0..parts, scratch, block, |_, scratch| {
-        loop {
-            let number = begun.fetch_add(1, Ordering::Relaxed) as usize;
-            if number >= blocks {
-                return;
-            }
-            let b = match direction {
-                Direction::Forward => blocks - 1 - number,
-                Direction::Backward => number,
-            };
-            let own = padding.block(block, b);
-            for (k, offset, bytes) in padding.runs(own.clone()) {
-                let from = if direction == Direction::Forward { k } else { offset };
-                // SAFETY: whoever writes here waits for the flag that is set below.
-                let from = unsafe { shared.slice(from, bytes) };
-                scratch[k - own.start..][..bytes].copy_from_slice(from);
-            }
-            read[b].store(1, Ordering::Release);
-            for other in waits(b) {
-                let mut spins = 0;
-                while read[other].load(Ordering::Acquire) == 0 {
-                    // For as long as a copy takes, then a worker may run that the system has put aside.
-                    if spins < 256 {
-                        std::hint::spin_loop()
-                    } else {
-                        std::thread::yield_now()
-                    }
-                    spins += 1;
-                }
-            }
-            for (k, offset, bytes) in padding.runs(own.clone()) {
-                let to = if direction == Direction::Forward { offset } else { k };
-                // SAFETY: blocks go to places of their own, and what lay here has been read: it was
-                // this block's, or one's whose flag has been seen.
-                let to = unsafe { shared.slice_mut(to, bytes) };
-                to.copy_from_slice(&scratch[k - own.start..][..bytes]);
-            }
-        }
-    });
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Chunks of `chunk_bytes` bytes, worked on in the bands that every part draws from `runs`, with scratch of its own.
-///
-/// `work` is given a band, the chunk beside it or at the end of a run none, and what is kept; `keep` a chunk's
-/// number and bytes.
-pub(crate) fn over_bands<K: Send>(
-    chunks: &mut [Byte],
-    chunk_bytes: usize,
-    runs: &Runs<K>,
-    (scratch, each): (&mut [Byte], usize),
-    keep: impl Fn(usize, &[Byte], &mut K) + Sync,
-    work: impl Fn(&mut [Byte], Option<&[Byte]>, &mut Option<K>, &mut [Byte]) + Sync,
-) {
-    let shared = Shared::new(chunks);
-    parts::run_on(0..runs.parts(), scratch, each, |part, scratch| {
-        let mut kept = None;
-        // SAFETY: asked for only what is kept, under the lock of the run that it is still drawn from, and for the chunk
-        // beside a band, which only this part can draw, after that band.
-        let chunk = |n: usize| unsafe { shared.slice(n * chunk_bytes, chunk_bytes) };
-        let keep = |n: usize, kept: &mut K| keep(n, chunk(n), kept);
-        while let Some(Drawn { chunks, beside }) = runs.draw(part, &mut kept, keep) {
-            let bytes = chunks.len() * chunk_bytes;
-            // SAFETY: a chunk is drawn once, and not while it is kept or lies beside another's band.
-            let rows = unsafe { shared.slice_mut(chunks.start * chunk_bytes, bytes) };
-            work(rows, beside.map(chunk), &mut kept, scratch);
-        }
-    });
-}
-
-/// Transposes all squares where they lie, block pair by block pair.
-pub(crate) fn turn_squares(data: &mut [Byte], squares: Squares, parts: usize) {
-    let shared = Shared::new(data);
-    parts::run_on(0..parts, &mut [], 0, |part, _| {
-        let mut buffer = [Byte::uninit(); TILE_BYTES];
-        let pairs = parts::share(squares.pairs(), parts, part);
-        let mut next = squares.pair(pairs.start);
-        let rows = |block: Option<Tile>| {
-            block.map_or(Rows::NONE, |Tile { offset, rows, cols }| Rows {
-                start: shared.start.wrapping_add(offset),
-                count: rows,
-                bytes: cols * squares.elem_bytes,
-                pitch: squares.pitch(),
+    #[test]
+    fn rows_are_apart_when_they_share_no_byte() {
+        let bytes = |r: &Strided| {
+            let Strided { at, rows, bytes, pitch } = *r;
+            (0..rows).flat_map(|k| at + k * pitch..at + k * pitch + bytes).collect::<Vec<_>>()
+        };
+        let pitch = 7;
+        let some = |at| {
+            (1..4).flat_map(move |rows| {
+                (1..=pitch).map(move |bytes| Strided { at, rows, bytes, pitch })
             })
         };
-        for _ in pairs {
-            let here = next;
-            next = here.next();
-            let [upper, lower] = next.blocks().map(rows);
-            let mut lines = Lines::new(upper, lower);
-            here.for_tile_pairs(|upper, lower| {
-                // SAFETY: the tiles are of a pair of blocks that belongs to this part alone.
-                unsafe {
-                    if !swap_squares(shared, squares, upper, lower, &mut lines) {
-                        swap_tiles(shared, squares, upper, lower, &mut buffer);
-                        lines.ask(upper.rows + upper.cols);
-                    }
-                }
-            });
-            // Blocks on the diagonal are smaller than those beside it.
-            lines.ask_rest();
+        let mut told = [0; 2];
+        for a in some(30) {
+            for b in (0..60).flat_map(some) {
+                let apart = bytes(&a).iter().all(|at| !bytes(&b).contains(at));
+                assert_eq!(a.apart(&b), apart, "{a:?} {b:?}");
+                told[usize::from(apart)] += 1;
+            }
         }
-    });
-}
-
-/// Swaps two square tiles, transposed, and asks for as many `lines`; false when they are not square or
-/// of no word.
-///
-/// # Safety
-/// As for [`swap_tiles`].
-unsafe fn swap_squares(
-    shared: Shared,
-    squares: Squares,
-    upper: Tile,
-    lower: Option<Tile>,
-    lines: &mut Lines,
-) -> bool {
-    if upper.rows != upper.cols {
-        return false;
+        assert!(told[0] > 1000 && told[1] > 1000);
+        let (a, b) = (
+            Strided { at: 0, rows: 3, bytes: 2, pitch: 7 },
+            Strided { at: 3, rows: 3, bytes: 2, pitch: 8 },
+        );
+        assert!(!a.apart(&b), "not known of different pitches");
     }
-    let (side, pitch, elem_bytes) = (upper.rows, squares.pitch(), squares.elem_bytes);
-    let span = (side - 1) * pitch + side * elem_bytes;
-    let starts = [upper, lower.unwrap_or(upper)].map(|tile| shared.span(tile.offset, span));
-    // SAFETY: all of both is in bounds by the line above, and theirs by the caller's promise; tiles of a
-    // pair share no element.
-    unsafe { simd::swap_squares_raw(starts, pitch, side, elem_bytes, lines) }
-}
 
-/// Puts each of two tiles, transposed, in the other's place; `upper` in its own when it is alone.
-///
-/// # Safety
-/// No other thread touches either tile meanwhile.
-unsafe fn swap_tiles(
-    shared: Shared,
-    squares: Squares,
-    upper: Tile,
-    lower: Option<Tile>,
-    buffer: &mut [Byte; TILE_BYTES],
-) {
-    let Squares { elem_bytes, .. } = squares;
-    let pitch = squares.pitch();
-    if elem_bytes > TILE_BYTES {
-        // Tiles of one element; on the diagonal it stays.
-        if let Some(lower) = lower {
-            // SAFETY: two different elements; the rest is the caller's.
-            unsafe { shared.swap(upper.offset, lower.offset, elem_bytes) };
+    fn numbered() -> Vec<Byte> {
+        (0..64).map(Byte::new).collect()
+    }
+
+    /// Every call that reaches out of the memory, or makes what overlaps of what must not, is refused.
+    #[test]
+    fn no_call_reaches_out_of_the_memory() {
+        let refused = |call: &dyn Fn(&Worker)| {
+            let (mut data, mut kept) = (numbered(), numbered());
+            let mut shared = Shared::with_kept(&mut data, &mut kept[..10]);
+            let worker = shared.alone();
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| call(&worker))).is_err()
+        };
+        let block = |rows, from_pitch| Block { rows, cols: 2, from_pitch, to_pitch: rows };
+        let lines = || Lines::new(simd::Rows::NONE, simd::Rows::NONE);
+        let buffer = || [Byte::new(0); 16];
+        let copy =
+            |w: &Worker, from, to| w.copy([[from, to, 0]].into_iter(), 8, &mut [Run::default()]);
+        let fine: &[&dyn Fn(&Worker)] = &[
+            &|w| w.swap(0, 56, 8),
+            &|w| w.read(48, &mut buffer()),
+            &|w| w.write(48, &buffer()),
+            &|w| w.stream(48, &buffer()),
+            &|w| copy(w, 56, 64),
+            &|w| copy(w, 66, 48),
+            &|w| w.transpose(0, 16, block(8, 2), 1),
+            &|w| w.transpose(40, 64, block(4, 7), 1),
+            &|w| w.read_transposed(48, &mut buffer(), block(8, 2), 1),
+            &|w| w.write_transposed(&buffer(), 48, block(8, 2), 1),
+            &|w| _ = w.swap_squares([0, 4], 8, 4, 1, &mut lines()),
+            &|w| _ = w.address(usize::MAX),
+        ];
+        for (k, call) in fine.iter().enumerate() {
+            assert!(!refused(call), "call {k} is fine");
         }
-        return;
+        let wrong: &[&dyn Fn(&Worker)] = &[
+            &|w| w.swap(0, 57, 8),
+            &|w| w.swap(0, 7, 8),
+            &|w| w.swap(usize::MAX, 0, 8),
+            &|w| w.read(49, &mut buffer()),
+            &|w| w.read(64, &mut buffer()),
+            &|w| w.write(49, &buffer()),
+            &|w| w.write(60, &buffer()),
+            &|w| w.stream(49, &buffer()),
+            &|w| copy(w, 57, 0),
+            &|w| copy(w, 0, 67),
+            &|w| copy(w, 0, 7),
+            &|w| w.transpose(0, 15, block(8, 2), 1),
+            &|w| w.transpose(0, 49, block(8, 2), 1),
+            &|w| w.transpose(0, 48, block(3, usize::MAX / 2 + 1), 1),
+            &|w| w.read_transposed(49, &mut buffer(), block(8, 2), 1),
+            &|w| w.read_transposed(0, &mut buffer()[..15], block(8, 2), 1),
+            &|w| w.write_transposed(&buffer(), 49, block(8, 2), 1),
+            &|w| w.write_transposed(&buffer()[..15], 0, block(8, 2), 1),
+            &|w| _ = w.swap_squares([0, 3], 8, 4, 1, &mut lines()),
+            &|w| _ = w.swap_squares([0, 37], 8, 4, 1, &mut lines()),
+            &|w| _ = w.swap_squares([0, 0], usize::MAX / 2, 4, 1, &mut lines()),
+        ];
+        for (k, call) in wrong.iter().enumerate() {
+            assert!(refused(call), "call {k} is refused");
+        }
     }
-    let start =
-        |tile: Tile| shared.span(tile.offset, (tile.rows - 1) * pitch + tile.cols * elem_bytes);
-    let turn = |from: Tile, to: *mut Byte, to_pitch| {
-        let from_pitch = pitch / elem_bytes;
-        let block = Block { rows: from.rows, cols: from.cols, from_pitch, to_pitch };
-        // SAFETY: `start` has checked the tile, and `to` is the buffer, which holds one, or the other
-        // tile, checked too; both are the caller's.
-        unsafe { simd::transpose_raw(start(from), to, block, elem_bytes) };
-    };
-    let into = lower.unwrap_or(upper);
-    turn(upper, buffer.as_mut_ptr(), upper.rows);
-    if let Some(lower) = lower {
-        turn(lower, start(upper), pitch / elem_bytes);
-    }
-    let bytes = into.cols * elem_bytes;
-    for (r, line) in buffer.chunks_exact(bytes).take(into.rows).enumerate() {
-        // SAFETY: part of one of the two tiles, which are the caller's.
-        unsafe { shared.slice_mut(into.offset + r * pitch, bytes) }.copy_from_slice(line);
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "byte 8 of workers")]
+    fn workers_that_share_a_byte_are_found() {
+        let mut data = numbered();
+        let shared = Shared::new(&mut data);
+        // SAFETY: of this thread both.
+        let [one, two] = unsafe { [shared.worker(), shared.worker()] };
+        one.swap(0, 8, 8);
+        two.write(8, &[Byte::new(0)]);
     }
 }

@@ -1,7 +1,6 @@
 //! Matrices small enough for a buffer on the stack.
 
-use crate::Byte;
-use turntile_simd::{self as simd, Block};
+use turntile_simd::{self as simd, Block, Byte};
 
 /// The most bytes of a small matrix: half of a 32 KiB L1 cache, with its buffer all of it.
 pub const SMALL_BYTES: usize = 16 << 10;

@@ -6,6 +6,8 @@
 //! places as many lines of the next pair of blocks are asked for, row by row of the blocks: requests come
 //! evenly, and in the order in which memory is fast.
 
+use turntile_simd::LINE;
+
 /// Squares of `side` elements, `mid` of them side by side in each of `batch` bands: 010! for one
 /// square matrix (`mid = 1`), 0210! for square tiles.
 #[derive(Clone, Copy, Debug)]
@@ -82,9 +84,6 @@ impl Squares {
         (0..left).fold(first, |pair, _| pair.next())
     }
 }
-
-/// Bytes of a cache line.
-const LINE: usize = 64;
 
 /// The blocks at rows `i`, columns `j` and at rows `j`, columns `i` of a square.
 #[derive(Clone, Copy, Debug)]

@@ -8,10 +8,18 @@ use std::ops::Range;
 
 use turntile_perm::Slots;
 use turntile_plan::bands::Bands;
-use turntile_simd::{self as simd, Block, LINE};
+use turntile_simd::{self as simd, Block, Byte, LINE};
 
-use crate::Byte;
-use crate::bands::Beside;
+/// What a band reads of the chunk after it (forward) or before it (backward).
+#[derive(Clone, Copy)]
+pub enum Beside<'a> {
+    /// The rows after it, whole.
+    Rows(&'a [Byte]),
+    /// The chunk before it, in slots.
+    Slots(&'a [Byte]),
+    /// The ends of the slots before it: `slot - 1` elements for each column.
+    Ends(&'a [Byte]),
+}
 
 /// Strips of chunks of those slots.
 pub struct Strips<'a> {

@@ -1,14 +1,12 @@
 //! Runs of bytes copied while the lines of the next ones are asked for.
 #![allow(unsafe_code)]
 
+use crate::block::{Byte, LINE};
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::lanes::Lane;
 use crate::lanes::Vector;
-use crate::vector::prefetch;
-use crate::{Byte, kernel};
-
-/// Bytes of a cache line.
-const LINE: usize = 64;
+use crate::prefetch::prefetch;
+use crate::taken::tell;
 
 /// A run of bytes to be copied, and where as many lie that will be read soon: any address will do.
 #[derive(Clone, Copy, Debug)]
@@ -34,20 +32,6 @@ impl Default for Run {
 /// - Each `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap; nobody else writes
 ///   the one or touches the other meanwhile.
 pub type Copy = unsafe fn(runs: &[Run], len: usize);
-
-/// Copies runs of `len` bytes, one after the other; with every line copied one of those ahead is asked for.
-///
-/// Many in a call: what stands between two of them, stores that have to be waited for above all, costs as much as
-/// a miss (20000x12000, runs of 640 bytes: 54% of a copy with a call for each, 68% so).
-///
-/// # Safety
-/// Each `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap; nobody else writes
-/// the one or touches the other meanwhile.
-#[inline]
-pub unsafe fn copy_runs_raw(runs: &[Run], len: usize) {
-    // SAFETY: the row was found to be available; the rest is the caller's.
-    unsafe { (kernel().copy)(runs, len) };
-}
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx2")]
@@ -76,6 +60,7 @@ pub unsafe fn copy_lane(runs: &[Run], len: usize) {
 }
 
 pub unsafe fn copy_plain(runs: &[Run], len: usize) {
+    tell("bytes", len);
     for &Run { from, to, ahead } in runs {
         (0..len).step_by(LINE).for_each(|at| prefetch(ahead.wrapping_add(at)));
         // SAFETY: the caller's.
@@ -96,10 +81,13 @@ unsafe fn copy_vectors<V: Vector>(runs: &[Run], len: usize) {
         let lines = (len - start) / LINE;
         // SAFETY: the caller's bytes: `start` is less than `size`, and all offsets at most `len - size`.
         unsafe {
-            if start == 0 && lines * LINE == len {
+            // Nothing before them and nothing after.
+            if lines * LINE == len {
+                tell("whole lines", lines);
                 copy_lines::<V>(from, to, ahead, lines);
                 continue;
             }
+            tell("lines", lines);
             V::load_all(from).store(to);
             copy_lines::<V>(from.add(start), to.add(start), ahead, lines);
             // The lines there may lie otherwise than those here.

@@ -1,14 +1,12 @@
 //! Two squares of words that change places, each transposed; lines of the next ones are asked for meanwhile.
 #![allow(unsafe_code)]
 
+use crate::block::{Byte, LINE};
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::lanes::Lane;
 use crate::lanes::Vector;
-use crate::vector::word_log;
-use crate::{Byte, Lines, kernel};
-
-/// Bytes of a cache line.
-const LINE: usize = 64;
+use crate::lines::Lines;
+use crate::taken::tell;
 
 /// Two squares of `side` words change places, each transposed; one is transposed in its own place when
 /// both are the same. As many `lines` are asked for meanwhile as are worked on.
@@ -19,31 +17,6 @@ const LINE: usize = 64;
 ///   else's meanwhile; the squares are the same or share no word.
 pub type Squares =
     unsafe fn(a: *mut Byte, b: *mut Byte, pitch: usize, side: usize, lines: &mut Lines);
-
-/// Two squares of `side` units of `unit_bytes` bytes change places, each transposed; one is transposed in
-/// its own place when both are the same. As many `lines` are asked for meanwhile as are worked on. False,
-/// with nothing touched, when the kernel in use has no way to do it.
-///
-/// # Safety
-/// All units of both squares, in rows `pitch` bytes apart, are valid for reads and writes and nobody
-/// else's meanwhile; the squares are the same or share no unit.
-#[inline]
-pub unsafe fn swap_squares_raw(
-    [a, b]: [*mut Byte; 2],
-    pitch: usize,
-    side: usize,
-    unit_bytes: usize,
-    lines: &mut Lines,
-) -> bool {
-    let row = kernel();
-    let Some(log) = word_log(unit_bytes) else { return false };
-    let whole = row.vector_bytes > 0 && (side * unit_bytes).is_multiple_of(row.vector_bytes);
-    if whole {
-        // SAFETY: the row was found to be available and `side` fits it; the rest is the caller's.
-        unsafe { (row.squares[log])(a, b, pitch, side, lines) };
-    }
-    whole
-}
 
 /// Never called: no square is a multiple of no vector.
 pub unsafe fn no_squares<const W: usize>(
@@ -102,6 +75,7 @@ unsafe fn squares<V: Vector, const W: usize>(
     side: usize,
     lines: &mut Lines,
 ) {
+    tell("squares", V::LANES);
     let (step, bytes) = (16 * V::LANES / W, 16 * V::LANES);
     // A vector's square of long words is less than a line: the lines of all are asked for at once. SSE2, 4096x4096 words
     // of 8 bytes: 10.5-11.6 GB/s instead of 8.7 with none asked for here; 5600x5600: 10.8-11.4 instead of 11.9; 4000x4000

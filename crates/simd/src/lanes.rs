@@ -1,7 +1,7 @@
 //! Vectors as lanes of 16 bytes: how each instruction set loads, stores and interleaves them.
 #![allow(unsafe_code)]
 
-use crate::Byte;
+use crate::block::Byte;
 
 /// The vectors of one lane, which every machine of the architecture has.
 #[cfg(target_arch = "x86_64")]

@@ -1,9 +1,7 @@
 //! Lines that are asked for one after the other, while others are worked on.
 
-use crate::{Byte, prefetch};
-
-/// Bytes of a cache line.
-const LINE: usize = 64;
+use crate::block::{Byte, LINE};
+use crate::prefetch::prefetch;
 
 /// A rectangle of bytes in memory: any address will do, since it is only asked for.
 #[derive(Clone, Copy, Debug)]

@@ -1,9 +1,11 @@
 //! Units that are no words.
 
-use crate::{Block, Byte};
+use crate::block::{Block, Byte};
+use crate::taken::tell;
 
 /// `to[j][i] = from[i][j]` for units of any length; the common ones have their length known to the compiler.
 pub fn transpose(from: &[Byte], to: &mut [Byte], block: Block, unit_bytes: usize) {
+    tell("units", unit_bytes);
     match unit_bytes {
         3 => words::<3>(from, to, block),
         6 => words::<6>(from, to, block),

@@ -1,11 +1,9 @@
 //! Bytes to and from a ring whose end runs on at its start, a line at a time wherever the end falls.
 #![allow(unsafe_code)]
 
+use crate::block::{Byte, LINE};
 use crate::lanes::Vector;
-use crate::{Byte, kernel};
-
-/// Bytes of a cache line, which are moved at a time.
-pub const LINE: usize = 64;
+use crate::taken::tell;
 
 /// Lines between a ring of `wrap` bytes, from its place `start` on, and `len` bytes elsewhere.
 ///
@@ -17,45 +15,6 @@ pub type FromRing =
 /// The same the other way.
 pub type IntoRing =
     unsafe fn(from: *const Byte, ring: *mut Byte, start: usize, wrap: usize, len: usize);
-
-/// Fills `to` from the ring of `wrap` bytes at the start of `ring`, from its place `start` on. The [`LINE`] bytes
-/// after the ring repeat its first ones, so that a line can be read across its end; without them, or for
-/// parts of lines, it is two copies.
-///
-/// # Panics
-/// When `start` is not in the ring, or `ring` or `wrap` is too short.
-#[inline]
-pub fn copy_from_ring(ring: &[Byte], start: usize, wrap: usize, to: &mut [Byte]) {
-    assert!(start < wrap && to.len() <= wrap && ring.len() >= wrap);
-    if to.len().is_multiple_of(LINE) && ring.len() >= wrap + LINE {
-        // SAFETY: the row was found to be available; lines are read from places below `wrap`, so up to
-        // a line past it.
-        unsafe { (kernel().from_ring)(ring.as_ptr(), start, wrap, to.as_mut_ptr(), to.len()) };
-        return;
-    }
-    let (before, after) = to.split_at_mut(to.len().min(wrap - start));
-    before.copy_from_slice(&ring[start..][..before.len()]);
-    after.copy_from_slice(&ring[..after.len()]);
-}
-
-/// Puts `from` into the ring of `wrap` bytes that begins [`LINE`] bytes after the start of `ring`, from its place
-/// `start` on. The lines before and after the ring are overwritten with anything.
-///
-/// # Panics
-/// When `start` is not in the ring, or `ring` or `wrap` is too short.
-#[inline]
-pub fn copy_into_ring(from: &[Byte], ring: &mut [Byte], start: usize, wrap: usize) {
-    assert!(start < wrap && from.len() <= wrap && ring.len() >= wrap + 2 * LINE);
-    if from.len().is_multiple_of(LINE) {
-        // SAFETY: the row was found to be available; lines are written at places from `-LINE` on and
-        // below `wrap`, a line before them.
-        unsafe { (kernel().into_ring)(from.as_ptr(), ring.as_mut_ptr(), start, wrap, from.len()) };
-        return;
-    }
-    let (before, after) = from.split_at(from.len().min(wrap - start));
-    ring[LINE + start..][..before.len()].copy_from_slice(before);
-    ring[LINE..][..after.len()].copy_from_slice(after);
-}
 
 #[inline(always)]
 unsafe fn copy_line<V: Vector>(from: *const Byte, to: *mut Byte) {
@@ -73,6 +32,7 @@ unsafe fn from_ring<V: Vector>(
     to: *mut Byte,
     len: usize,
 ) {
+    tell("from ring", V::LANES);
     let mut at = start;
     for k in (0..len).step_by(LINE) {
         // SAFETY: `at` is below `wrap`; the rest is the caller's.
@@ -90,6 +50,7 @@ unsafe fn into_ring<V: Vector>(
     wrap: usize,
     len: usize,
 ) {
+    tell("into ring", V::LANES);
     let mut at = start;
     for k in (0..len).step_by(LINE) {
         // SAFETY: `at` is below `wrap`, a line before which the ring's bytes begin, and a line's end that
@@ -156,6 +117,7 @@ pub unsafe fn into_lane(from: *const Byte, ring: *mut Byte, start: usize, wrap: 
 }
 
 pub unsafe fn from_plain(ring: *const Byte, start: usize, wrap: usize, to: *mut Byte, len: usize) {
+    tell("from ring", 0);
     let before = len.min(wrap - start);
     // SAFETY: the caller's, in two parts.
     unsafe {
@@ -171,6 +133,7 @@ pub unsafe fn into_plain(
     wrap: usize,
     len: usize,
 ) {
+    tell("into ring", 0);
     let before = len.min(wrap - start);
     // SAFETY: as above.
     unsafe {

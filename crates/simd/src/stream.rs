@@ -1,7 +1,8 @@
 //! Runs of bytes written past the caches: a line that is written whole need not be read first.
 #![allow(unsafe_code)]
 
-use crate::Byte;
+use crate::block::Byte;
+use crate::taken::tell;
 
 /// Copies `from` to `to`: whole 64-byte lines past the caches, where the machine has stores for that, the
 /// bytes before the first and after the last through them. [`fence`] before another thread is told.
@@ -12,12 +13,13 @@ use crate::Byte;
 pub unsafe fn stream_raw(from: &[Byte], to: *mut Byte) {
     #[cfg(target_arch = "x86_64")]
     {
+        use crate::block::LINE;
         use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
-        const LINE: usize = 64;
         let head = (to.align_offset(LINE)).min(from.len());
         let lines = (from.len() - head) / LINE;
         let (first, rest) = from.split_at(head);
         let (middle, last) = rest.split_at(lines * LINE);
+        tell("streamed", lines);
         // SAFETY: the three parts of `from` go to the three parts of `to`, in bounds; `to + head` is a
         // multiple of 64 where there are lines.
         unsafe {
@@ -33,10 +35,11 @@ pub unsafe fn stream_raw(from: &[Byte], to: *mut Byte) {
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    // SAFETY: the caller's.
-    unsafe {
-        to.copy_from_nonoverlapping(from.as_ptr(), from.len())
-    };
+    {
+        tell("streamed", 0);
+        // SAFETY: the caller's.
+        unsafe { to.copy_from_nonoverlapping(from.as_ptr(), from.len()) };
+    }
 }
 
 /// Orders what was streamed before whatever this thread writes next.

@@ -1,4 +1,6 @@
-use super::*;
+mod ways;
+
+use crate::*;
 use std::sync::{Mutex, PoisonError};
 
 fn filled(units: usize, unit: usize) -> Vec<Byte> {

@@ -1,4 +1,4 @@
-//! The micro-kernels that transpose blocks of words, their table, and prefetching.
+//! The micro-kernels that transpose blocks of words.
 //!
 //! A vector is so many lanes of 16 bytes, `B = 16 / W` words of `W` bytes each. A micro-tile is
 //! `B · lanes` rows by `B` columns: register `k` takes 16 bytes from each of the rows `k`, `k + B`,
@@ -16,27 +16,13 @@
 //! other, and no value is ever computed from them.
 #![allow(unsafe_code)]
 
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-use crate::copy::copy_lane;
-use crate::copy::copy_plain;
-#[cfg(target_arch = "x86_64")]
-use crate::copy::{copy_avx2, copy_avx512};
-use crate::exchange::no_squares;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-use crate::exchange::squares_lane;
-#[cfg(target_arch = "x86_64")]
-use crate::exchange::{squares_avx2, squares_avx512};
+use crate::block::{Block, Byte};
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::lanes::Lane;
 use crate::lanes::Vector;
-#[cfg(target_arch = "x86_64")]
-use crate::ring::{from_avx2, from_avx512, into_avx2, into_avx512};
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-use crate::ring::{from_lane, into_lane};
-use crate::ring::{from_plain, into_plain};
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::structures;
-use crate::{Block, Byte, Kernel, kernel};
+use crate::taken::tell;
 
 /// `to[j][i] = from[i][j]` for a block of words.
 ///
@@ -46,149 +32,12 @@ use crate::{Block, Byte, Kernel, kernel};
 ///   the two do not overlap, and nobody else writes what is read or touches what is written.
 pub type Words = unsafe fn(from: *const Byte, to: *mut Byte, block: Block);
 
-/// The kernel in use on two checked buffers; false when units of that length have none.
-pub fn transpose(from: &[Byte], to: &mut [Byte], block: Block, unit_bytes: usize) -> bool {
-    let row = kernel();
-    let Some(words) = row.of(unit_bytes) else { return false };
-    // SAFETY: the row was found to be available; the caller has compared both lengths with the
-    // block's, and the borrows are exclusive of each other.
-    unsafe { words(from.as_ptr(), to.as_mut_ptr(), block) };
-    true
-}
-
-/// `to[j][i] = from[i][j]` for units of `unit_bytes` bytes, between parts of arrays that other
-/// threads work on.
-///
-/// # Safety
-/// - `from` is valid for reads of every unit of the block, `to` for writes of every unit of the
-///   transposed block, and the bytes between their first and last units are in bounds.
-/// - The two do not overlap; nobody else writes what is read or touches what is written.
-pub unsafe fn transpose_raw(from: *const Byte, to: *mut Byte, block: Block, unit_bytes: usize) {
-    match kernel().of(unit_bytes) {
-        // SAFETY: the row was found to be available; the rest is the caller's.
-        Some(words) => unsafe { words(from, to, block) },
-        None => {
-            for i in 0..block.rows {
-                for j in 0..block.cols {
-                    let source = (i * block.from_pitch + j) * unit_bytes;
-                    let dest = (j * block.to_pitch + i) * unit_bytes;
-                    // SAFETY: a unit of each block.
-                    unsafe { from.add(source).copy_to_nonoverlapping(to.add(dest), unit_bytes) };
-                }
-            }
-        }
-    }
-}
-
-/// Asks for the line at `at` to be brought into the second-level cache. Any address will do.
-#[inline(always)]
-pub fn prefetch(at: *const Byte) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a hint: it never faults.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T1>(at.cast());
-    }
-    #[cfg(target_arch = "aarch64")]
-    // SAFETY: as above; in assembly, since the standard library's is not stable.
-    unsafe {
-        std::arch::asm!(
-            "prfm pldl2keep, [{}]",
-            in(reg) at,
-            options(nomem, nostack, preserves_flags)
-        );
-    }
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    let _ = at;
-}
-
-/// Which of the words of 1, 2, 4, 8 and 16 bytes a unit is.
-pub(crate) fn word_log(unit_bytes: usize) -> Option<usize> {
-    let log = unit_bytes.trailing_zeros() as usize;
-    (unit_bytes.is_power_of_two() && log < 5).then_some(log)
-}
-
-impl Kernel {
-    fn of(&self, unit_bytes: usize) -> Option<Words> {
-        word_log(unit_bytes).map(|log| self.words[log])
-    }
-}
-
-macro_rules! rows {
-    ($kernel:ident) => {
-        [$kernel::<1>, $kernel::<2>, $kernel::<4>, $kernel::<8>, $kernel::<16>]
-    };
-}
-
-#[cfg(target_arch = "x86_64")]
-pub static KERNELS: &[Kernel] = &[
-    Kernel {
-        name: "avx512",
-        available: || is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx2"),
-        words: rows!(avx512),
-        copy: copy_avx512,
-        from_ring: from_avx512,
-        into_ring: into_avx512,
-        vector_bytes: 64,
-        squares: rows!(squares_avx512),
-    },
-    Kernel {
-        name: "avx2",
-        available: || is_x86_feature_detected!("avx2"),
-        words: rows!(avx2),
-        copy: copy_avx2,
-        from_ring: from_avx2,
-        into_ring: into_avx2,
-        vector_bytes: 32,
-        squares: rows!(squares_avx2),
-    },
-    Kernel {
-        name: "sse2",
-        available: || true,
-        words: rows!(narrow),
-        copy: copy_lane,
-        from_ring: from_lane,
-        into_ring: into_lane,
-        vector_bytes: 16,
-        squares: rows!(squares_lane),
-    },
-    PORTABLE,
-];
-
-#[cfg(target_arch = "aarch64")]
-pub static KERNELS: &[Kernel] = &[
-    Kernel {
-        name: "neon",
-        available: || true,
-        words: rows!(narrow),
-        copy: copy_lane,
-        from_ring: from_lane,
-        into_ring: into_lane,
-        vector_bytes: 16,
-        squares: rows!(squares_lane),
-    },
-    PORTABLE,
-];
-
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub static KERNELS: &[Kernel] = &[PORTABLE];
-
-const PORTABLE: Kernel = Kernel {
-    name: "portable",
-    available: || true,
-    words: rows!(plain),
-    copy: copy_plain,
-    from_ring: from_plain,
-    into_ring: into_plain,
-    vector_bytes: 0,
-    squares: rows!(no_squares),
-};
-
 /// Side of the sub-blocks that keep both buffers' lines in the first-level cache.
 const SUB: usize = 16;
 
 /// Without vectors: sub-block by sub-block, column by column.
-unsafe fn plain<const W: usize>(from: *const Byte, to: *mut Byte, block: Block) {
+pub unsafe fn plain<const W: usize>(from: *const Byte, to: *mut Byte, block: Block) {
+    tell("plain", W);
     let Block { rows, cols, from_pitch, to_pitch } = block;
     for i0 in (0..rows).step_by(SUB) {
         for j0 in (0..cols).step_by(SUB) {
@@ -216,7 +65,7 @@ unsafe fn word<const W: usize>(from: *const Byte, to: *mut Byte) {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx2")]
-unsafe fn avx512<const W: usize>(from: *const Byte, to: *mut Byte, block: Block) {
+pub unsafe fn avx512<const W: usize>(from: *const Byte, to: *mut Byte, block: Block) {
     use std::arch::x86_64::{__m256i, __m512i};
     // SAFETY: the caller's; the features are this function's.
     unsafe {
@@ -237,7 +86,7 @@ unsafe fn avx512<const W: usize>(from: *const Byte, to: *mut Byte, block: Block)
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn avx2<const W: usize>(from: *const Byte, to: *mut Byte, block: Block) {
+pub unsafe fn avx2<const W: usize>(from: *const Byte, to: *mut Byte, block: Block) {
     use std::arch::x86_64::__m256i;
     // SAFETY: as above.
     unsafe {
@@ -253,7 +102,7 @@ unsafe fn avx2<const W: usize>(from: *const Byte, to: *mut Byte, block: Block) {
 }
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-unsafe fn narrow<const W: usize>(from: *const Byte, to: *mut Byte, block: Block) {
+pub unsafe fn narrow<const W: usize>(from: *const Byte, to: *mut Byte, block: Block) {
     let b = 16 / W;
     // SAFETY: the caller's.
     unsafe {
@@ -295,6 +144,7 @@ fn fits<V: Vector, const W: usize>(block: Block) -> bool {
 #[inline(always)]
 unsafe fn tiles<V: Vector, const W: usize>(from: *const Byte, to: *mut Byte, block: Block) {
     let Block { rows, cols, from_pitch, to_pitch } = block;
+    tell("tiles", V::LANES);
     let (wide, high) = (16 / W, 16 / W * V::LANES);
     let mut i = 0;
     loop {
@@ -344,6 +194,7 @@ unsafe fn few_columns<V: Vector, const W: usize>(from: *const Byte, to: *mut Byt
         }
         i += high;
     }
+    tell("few columns", i / high);
     for i in i..rows {
         for j in 0..cols {
             // SAFETY: word (i, j) of the source and (j, i) of the destination.
@@ -372,6 +223,7 @@ unsafe fn few_rows<V: Vector, const W: usize>(from: *const Byte, to: *mut Byte, 
         }
         j += wide;
     }
+    tell("few rows", j / wide);
     for j in j..cols {
         for i in 0..rows {
             // SAFETY: word (i, j) of the source and (j, i) of the destination.

@@ -1,0 +1,119 @@
+//! Which worker has touched which byte: kept and compared where debug assertions are on, nothing elsewhere.
+
+use std::ops::Range;
+
+#[cfg(debug_assertions)]
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+#[cfg(debug_assertions)]
+use std::sync::{Mutex, PoisonError};
+
+/// The bytes of memory, each with the last worker that touched it.
+#[derive(Debug)]
+pub struct Claims {
+    /// Numbers of workers, 0 for none; empty for memory that is too long.
+    #[cfg(debug_assertions)]
+    owners: Box<[AtomicU32]>,
+    /// Whether worker `k + 1` is at work.
+    #[cfg(debug_assertions)]
+    at_work: Mutex<Vec<bool>>,
+}
+
+/// A worker's number.
+#[derive(Debug)]
+pub struct Claimant(
+    #[cfg_attr(not(debug_assertions), expect(dead_code, reason = "unlooked at"))] u32,
+);
+
+/// Memory up to so many bytes is watched.
+#[cfg(debug_assertions)]
+const WATCHED_BYTES: usize = 1 << 20;
+
+#[cfg(not(debug_assertions))]
+impl Claims {
+    /// Of `len` bytes.
+    pub fn new(_len: usize) -> Self {
+        Claims {}
+    }
+
+    /// A worker begins.
+    #[inline(always)]
+    pub fn enter(&self) -> Claimant {
+        Claimant(0)
+    }
+
+    /// It touches some bytes.
+    #[inline(always)]
+    pub fn touch(&self, _worker: &Claimant, _bytes: Range<usize>) {}
+
+    /// It is done.
+    #[inline(always)]
+    pub fn leave(&self, _worker: &Claimant) {}
+}
+
+#[cfg(debug_assertions)]
+impl Claims {
+    /// Of `len` bytes.
+    pub fn new(len: usize) -> Self {
+        let watched = if len <= WATCHED_BYTES { len } else { 0 };
+        let owners = (0..watched).map(|_| AtomicU32::new(0)).collect();
+        Claims { owners, at_work: Mutex::default() }
+    }
+
+    /// A worker begins.
+    pub fn enter(&self) -> Claimant {
+        let mut at_work = self.at_work.lock().unwrap_or_else(PoisonError::into_inner);
+        at_work.push(true);
+        Claimant(at_work.len() as u32)
+    }
+
+    /// It touches some bytes.
+    ///
+    /// # Panics
+    /// When another worker that is not done has touched one of them.
+    pub fn touch(&self, &Claimant(worker): &Claimant, bytes: Range<usize>) {
+        let mut done = 0;
+        for (at, owner) in self.owners.iter().enumerate().take(bytes.end).skip(bytes.start) {
+            if owner.load(Relaxed) == worker {
+                continue;
+            }
+            let before = owner.swap(worker, Relaxed);
+            if ![0, done].contains(&before) {
+                let at_work = self.at_work.lock().unwrap_or_else(PoisonError::into_inner);
+                let other = before != worker && at_work[before as usize - 1];
+                assert!(!other, "byte {at} of workers {before} and {worker}");
+                done = before;
+            }
+        }
+    }
+
+    /// It is done.
+    pub fn leave(&self, &Claimant(worker): &Claimant) {
+        let mut at_work = self.at_work.lock().unwrap_or_else(PoisonError::into_inner);
+        at_work[worker as usize - 1] = false;
+    }
+}
+
+#[cfg(all(test, debug_assertions))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_worker_has_touched_is_another_s_when_it_is_done() {
+        let claims = Claims::new(100);
+        let (one, two) = (claims.enter(), claims.enter());
+        claims.touch(&one, 10..20);
+        claims.touch(&two, 20..30);
+        claims.touch(&one, 10..20);
+        claims.leave(&one);
+        claims.touch(&two, 0..100);
+    }
+
+    #[test]
+    #[should_panic(expected = "byte 20 of workers 2 and 1")]
+    fn what_a_worker_has_touched_is_not_another_s_before() {
+        let claims = Claims::new(100);
+        let (one, two) = (claims.enter(), claims.enter());
+        claims.touch(&two, 20..30);
+        claims.touch(&one, 10..21);
+    }
+}

@@ -1,0 +1,17 @@
+//! Plans run on initialised bytes.
+#![allow(unsafe_code)]
+
+use crate::executor::{Executor, RunError, Workspace};
+use crate::views;
+
+impl Executor {
+    /// [`run`](Self::run) on initialised bytes.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_bytes(&self, data: &mut [u8], workspace: &mut Workspace) -> Result<(), RunError> {
+        // SAFETY: an executor permutes the bytes that it is given, and what it puts in gaps is among them.
+        let bytes = unsafe { views::any_bytes(data) };
+        self.run(bytes, workspace, |_| ())
+    }
+}

@@ -1,0 +1,79 @@
+//! Data sliding: rows padded and unpadded block by block.
+#![allow(unsafe_code)]
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use turntile_perm::Padding;
+use turntile_plan::Direction;
+use turntile_simd::Byte;
+
+use crate::parts;
+use crate::shared::Shared;
+
+/// The rows of `padding`, counted in bytes, padded or unpadded block by block. A block
+/// goes to whichever part asks first, in the order in which they free each other's places; it is
+/// written once the blocks that lie there have been read.
+///
+/// `flags`, zero, are a count of the blocks begun and a flag for each that it has been read. A
+/// part waits only for blocks begun before its own, and those wait for earlier ones still: the first of
+/// all waits for none. `scratch` holds a block for each part.
+pub fn slide(
+    data: &mut [Byte],
+    padding: Padding,
+    direction: Direction,
+    block: usize,
+    flags: &[AtomicU32],
+    parts: usize,
+    scratch: &mut [Byte],
+) {
+    let shared = Shared::new(data);
+    let blocks = padding.blocks(block);
+    let Some((begun, read)) = flags.split_first() else { return };
+    let waits = |b| match direction {
+        Direction::Forward => padding.pad_waits(block, b),
+        Direction::Backward => padding.unpad_waits(block, b),
+    };
+    parts::run_on(0..parts, scratch, block, |_, scratch| {
+        loop {
+            let number = begun.fetch_add(1, Ordering::Relaxed) as usize;
+            if number >= blocks {
+                return;
+            }
+            let b = match direction {
+                Direction::Forward => blocks - 1 - number,
+                Direction::Backward => number,
+            };
+            let own = padding.block(block, b);
+            // SAFETY: whoever writes here waits for the flag that is set below, when this worker has been dropped.
+            let reader = unsafe { shared.worker() };
+            for (k, offset, bytes) in padding.runs(own.clone()) {
+                let from = if direction == Direction::Forward { k } else { offset };
+                reader.read(from, &mut scratch[k - own.start..][..bytes]);
+            }
+            drop(reader);
+            read[b].store(1, Ordering::Release);
+            waits(b).for_each(|other| wait(&read[other]));
+            // SAFETY: blocks go to places of their own, and what lay here has been read: it was this block's,
+            // or one's whose flag has been seen.
+            let writer = unsafe { shared.worker() };
+            for (k, offset, bytes) in padding.runs(own.clone()) {
+                let to = if direction == Direction::Forward { offset } else { k };
+                writer.write(to, &scratch[k - own.start..][..bytes]);
+            }
+        }
+    });
+}
+
+/// Waits until a block has been read.
+fn wait(read: &AtomicU32) {
+    let mut spins = 0;
+    while read.load(Ordering::Acquire) == 0 {
+        // For as long as a copy takes, then a worker may run that the system has put aside.
+        if spins < 256 {
+            std::hint::spin_loop()
+        } else {
+            std::thread::yield_now()
+        }
+        spins += 1;
+    }
+}

@@ -1,0 +1,52 @@
+//! Matrices transposed from one buffer to another, tile by tile.
+#![allow(unsafe_code)]
+
+use std::ops::Range;
+
+use turntile_simd::{self as simd, Block, Byte};
+
+use crate::out_of_place::Matrices;
+use crate::parts;
+use crate::shared::{Shared, Worker};
+
+/// Transposes `from` into `to`, tile by tile, on up to `threads` threads.
+///
+/// # Panics
+/// When a buffer is not as long as the matrices.
+pub fn transpose_into(to: &mut [Byte], from: &[Byte], matrices: Matrices, threads: usize) {
+    assert_eq!((to.len(), from.len()), (matrices.bytes(), matrices.bytes()));
+    let (shared, parts) = (Shared::new(to), matrices.parts(threads));
+    parts::run_on(0..parts, &mut [], 0, |part, _| {
+        // SAFETY: a tile belongs to one part, and tiles share no element.
+        let worker = unsafe { shared.worker() };
+        let tiles = parts::share(matrices.tiles(), parts, part);
+        if matrices.streams() {
+            stream_tiles(&worker, from, matrices, tiles);
+        } else {
+            for tile in tiles.map(|n| matrices.nth(n)) {
+                let (source, elem_bytes) = (&from[tile.from..], matrices.elem_bytes);
+                worker.write_transposed(source, tile.to, tile.block, elem_bytes);
+            }
+        }
+    });
+}
+
+/// Tiles through a buffer, whose rows are written past the caches.
+fn stream_tiles(worker: &Worker, from: &[Byte], matrices: Matrices, tiles: Range<usize>) {
+    let elem_bytes = matrices.elem_bytes;
+    let mut buffer = Box::new_uninit_slice(matrices.tile_bytes());
+    for n in tiles.clone() {
+        let tile = matrices.nth(n);
+        let Block { rows, cols, from_pitch, to_pitch } = tile.block;
+        if n + 1 < tiles.end {
+            let ask = |at| simd::prefetch(from.as_ptr().wrapping_add(at));
+            matrices.nth(n + 1).for_lines(elem_bytes, ask);
+        }
+        let turned = Block { rows, cols, from_pitch, to_pitch: rows };
+        simd::transpose(&from[tile.from..], &mut buffer, turned, elem_bytes);
+        let row_bytes = rows * elem_bytes;
+        for (j, row) in buffer.chunks_exact(row_bytes).take(cols).enumerate() {
+            worker.stream(tile.to + j * to_pitch * elem_bytes, row);
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! What the kernels move: bytes, lines of them, and blocks of units.
+
+use std::mem::MaybeUninit;
+
+/// A byte that is moved but never looked at.
+pub type Byte = MaybeUninit<u8>;
+
+/// Bytes of a cache line.
+pub const LINE: usize = 64;
+
+/// A block of a row-major array of units: `rows` by `cols`, pitches in units from row to row.
+#[derive(Clone, Copy, Debug)]
+pub struct Block {
+    /// Units of the block down.
+    pub rows: usize,
+    /// Units of the block across.
+    pub cols: usize,
+    /// Units from one row of the source to the next.
+    pub from_pitch: usize,
+    /// Units from one row of the destination, a column of the source, to the next.
+    pub to_pitch: usize,
+}
+
+impl Block {
+    /// Whether there is nothing to move.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0 || self.cols == 0
+    }
+
+    /// Units from the first to the last of the source, both included; the most that there can be when more cannot be
+    /// counted.
+    pub fn from_len(&self) -> usize {
+        if self.is_empty() {
+            0
+        } else {
+            (self.rows - 1).saturating_mul(self.from_pitch).saturating_add(self.cols)
+        }
+    }
+
+    /// Units from the first to the last of the destination, both included; else as above.
+    pub fn to_len(&self) -> usize {
+        if self.is_empty() {
+            0
+        } else {
+            (self.cols - 1).saturating_mul(self.to_pitch).saturating_add(self.rows)
+        }
+    }
+}

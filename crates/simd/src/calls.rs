@@ -1,0 +1,126 @@
+//! What others call: each asks the row in use.
+#![allow(unsafe_code)]
+
+use crate::block::{Block, Byte, LINE};
+use crate::copy::Run;
+use crate::lines::Lines;
+use crate::portable;
+use crate::table::kernel;
+use crate::taken::tell;
+
+/// `to[j][i] = from[i][j]` for units of `unit_bytes` bytes; both buffers start at unit (0, 0).
+///
+/// # Panics
+/// When a buffer is shorter than the block says, or `unit_bytes` is 0.
+pub fn transpose(from: &[Byte], to: &mut [Byte], block: Block, unit_bytes: usize) {
+    assert!(unit_bytes > 0 && block.from_len() <= from.len() / unit_bytes);
+    assert!(block.to_len() <= to.len() / unit_bytes);
+    match kernel().of(unit_bytes) {
+        // SAFETY: the row was found to be available; the lengths were compared above, and the borrows are
+        // exclusive of each other.
+        Some(words) => unsafe { words(from.as_ptr(), to.as_mut_ptr(), block) },
+        None => portable::transpose(from, to, block, unit_bytes),
+    }
+}
+
+/// `to[j][i] = from[i][j]` for units of `unit_bytes` bytes, between parts of arrays that other
+/// threads work on.
+///
+/// # Safety
+/// - `from` is valid for reads of every unit of the block, `to` for writes of every unit of the
+///   transposed block, and the bytes between their first and last units are in bounds.
+/// - The two do not overlap; nobody else writes what is read or touches what is written.
+pub unsafe fn transpose_raw(from: *const Byte, to: *mut Byte, block: Block, unit_bytes: usize) {
+    match kernel().of(unit_bytes) {
+        // SAFETY: the row was found to be available; the rest is the caller's.
+        Some(words) => unsafe { words(from, to, block) },
+        None => {
+            tell("units", unit_bytes);
+            for i in 0..block.rows {
+                for j in 0..block.cols {
+                    let source = (i * block.from_pitch + j) * unit_bytes;
+                    let dest = (j * block.to_pitch + i) * unit_bytes;
+                    // SAFETY: a unit of each block.
+                    unsafe { from.add(source).copy_to_nonoverlapping(to.add(dest), unit_bytes) };
+                }
+            }
+        }
+    }
+}
+
+/// Copies runs of `len` bytes, one after the other; with every line copied one of those ahead is asked for.
+///
+/// Many in a call: what stands between two of them, stores that have to be waited for above all, costs as much as
+/// a miss (20000x12000, runs of 640 bytes: 54% of a copy with a call for each, 68% so).
+///
+/// # Safety
+/// Each `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap; nobody else writes
+/// the one or touches the other meanwhile.
+#[inline]
+pub unsafe fn copy_runs_raw(runs: &[Run], len: usize) {
+    // SAFETY: the row was found to be available; the rest is the caller's.
+    unsafe { (kernel().copy)(runs, len) };
+}
+
+/// Two squares of `side` units of `unit_bytes` bytes change places, each transposed; one is transposed in
+/// its own place when both are the same. As many `lines` are asked for meanwhile as are worked on. False,
+/// with nothing touched, when the kernel in use has no way to do it.
+///
+/// # Safety
+/// All units of both squares, in rows `pitch` bytes apart, are valid for reads and writes and nobody
+/// else's meanwhile; the squares are the same or share no unit.
+#[inline]
+pub unsafe fn swap_squares_raw(
+    [a, b]: [*mut Byte; 2],
+    pitch: usize,
+    side: usize,
+    unit_bytes: usize,
+    lines: &mut Lines,
+) -> bool {
+    let squares = kernel().squares_of(side, unit_bytes);
+    if let Some(squares) = squares {
+        // SAFETY: the row was found to be available and `side` fits it; the rest is the caller's.
+        unsafe { squares(a, b, pitch, side, lines) };
+    }
+    squares.is_some()
+}
+
+/// Fills `to` from the ring of `wrap` bytes at the start of `ring`, from its place `start` on. The [`LINE`] bytes
+/// after the ring repeat its first ones, so that a line can be read across its end; without them, or for
+/// parts of lines, it is two copies.
+///
+/// # Panics
+/// When `start` is not in the ring, or `ring` or `wrap` is too short.
+#[inline]
+pub fn copy_from_ring(ring: &[Byte], start: usize, wrap: usize, to: &mut [Byte]) {
+    assert!(start < wrap && to.len() <= wrap && ring.len() >= wrap);
+    if to.len().is_multiple_of(LINE) && ring.len() >= wrap + LINE {
+        // SAFETY: the row was found to be available; lines are read from places below `wrap`, so up to
+        // a line past it.
+        unsafe { (kernel().from_ring)(ring.as_ptr(), start, wrap, to.as_mut_ptr(), to.len()) };
+        return;
+    }
+    let (before, after) = to.split_at_mut(to.len().min(wrap - start));
+    before.copy_from_slice(&ring[start..][..before.len()]);
+    after.copy_from_slice(&ring[..after.len()]);
+}
+
+/// Puts `from` into the ring of `wrap` bytes that begins [`LINE`] bytes after the start of `ring`, from its place
+/// `start` on. The lines before and after the ring are overwritten with anything.
+///
+/// # Panics
+/// When `start` is not in the ring, or `ring` or `wrap` is too short.
+#[inline]
+pub fn copy_into_ring(from: &[Byte], ring: &mut [Byte], start: usize, wrap: usize) {
+    assert!(start < wrap && from.len() <= wrap);
+    assert!(ring.len().checked_sub(2 * LINE).is_some_and(|room| wrap <= room));
+    if from.len().is_multiple_of(LINE) {
+        // SAFETY: the row was found to be available; lines are written at places from `-LINE` on and
+        // below `wrap`, a line before them.
+        unsafe { (kernel().into_ring)(from.as_ptr(), ring.as_mut_ptr(), start, wrap, from.len()) };
+        return;
+    }
+    let (before, after) = from.split_at(from.len().min(wrap - start));
+    ring[LINE + start..][..before.len()].copy_from_slice(before);
+    ring[LINE..][..after.len()].copy_from_slice(after);
+}

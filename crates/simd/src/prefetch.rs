@@ -1,0 +1,26 @@
+//! Asking for a line of memory before it is needed.
+#![allow(unsafe_code)]
+
+use crate::block::Byte;
+
+/// Asks for the line at `at` to be brought into the second-level cache. Any address will do.
+#[inline(always)]
+pub fn prefetch(at: *const Byte) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint: it never faults.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T1>(at.cast());
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: as above; in assembly, since the standard library's is not stable.
+    unsafe {
+        std::arch::asm!(
+            "prfm pldl2keep, [{}]",
+            in(reg) at,
+            options(nomem, nostack, preserves_flags)
+        );
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let _ = at;
+}

@@ -1,0 +1,33 @@
+//! Which way through a kernel was taken: told in tests, nothing elsewhere.
+
+/// A way was taken; `count` is of its vectors' lanes, or of its steps, as the way is.
+#[cfg(not(test))]
+#[inline(always)]
+pub fn tell(_way: &'static str, _count: usize) {}
+
+#[cfg(test)]
+pub use told::{Way, tell, told};
+
+#[cfg(test)]
+mod told {
+    use std::cell::RefCell;
+
+    /// Its name and a count.
+    pub type Way = (&'static str, usize);
+
+    thread_local! {
+        static WAYS: RefCell<Vec<Way>> = const { RefCell::new(Vec::new()) };
+    }
+
+    /// A way was taken.
+    pub fn tell(way: &'static str, count: usize) {
+        WAYS.with_borrow_mut(|ways| ways.push((way, count)));
+    }
+
+    /// The ways that this thread takes in `work`, in order.
+    pub fn told(work: impl FnOnce()) -> Vec<Way> {
+        WAYS.take();
+        work();
+        WAYS.take()
+    }
+}
