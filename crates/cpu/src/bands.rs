@@ -10,9 +10,9 @@ use std::ops::Range;
 
 use turntile_perm::Slots;
 use turntile_plan::Direction;
-use turntile_plan::bands::Bands;
 use turntile_simd::{self as simd, Block, Byte};
 
+use crate::banding::Bands;
 use crate::gather::{Chunks, Tails};
 use crate::parts;
 use crate::runs::Runs;

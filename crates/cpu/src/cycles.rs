@@ -306,7 +306,7 @@ mod tests {
     #[test]
     fn every_content_arrives_and_no_place_has_two_workers() {
         let e = |batch, rows, mid, cols| {
-            StageShape::Elementary(Elementary { batch, rows, mid, cols, unit: 3 })
+            StageShape::from(Elementary { batch, rows, mid, cols, unit: 3 })
         };
         let slots = Slots::new(23, 9, 4, 8).unwrap();
         let slot_move = |direction| StageShape::SlotMove { batch: 1, slots, direction };
@@ -317,7 +317,9 @@ mod tests {
             e(1, 8, 4, 4),
             e(3, 4, 5, 6),
             e(1, 31, 1, 17),
-            StageShape::FusedTiles { batch: 2, rows: 3, cols: 4, m: 5, n: 2 },
+            StageShape::Axes(
+                turntile_perm::TurnedTiles { batch: 2, rows: 3, cols: 4, m: 5, n: 2 }.into(),
+            ),
             slot_move(Direction::Forward),
             slot_move(Direction::Backward),
         ] {

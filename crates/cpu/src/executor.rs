@@ -3,20 +3,22 @@
 use std::mem::MaybeUninit;
 
 use turntile_plan::{Flaw, Plan};
-use turntile_simd::Byte;
+use turntile_simd::{Byte, LINE};
 
-use crate::needs::Needs;
+use crate::out_of_place::Matrices;
+use crate::transpose_into::transpose_into;
+use crate::way::HostWay;
 use crate::{stages, views};
 
 /// Runs one plan, as often as wanted.
 ///
-/// Stages run one after the other, each over as many threads as the plan's launch says (for a
-/// GPU's plan, as many as given here), in the rayon pool that the call is made in; one thread runs
+/// Stages run one after the other, each over as many threads as the plan says (for another device's
+/// plan, as many as given here), in the rayon pool that the call is made in; one thread runs
 /// in the caller and touches no pool.
 #[derive(Clone, Debug)]
 pub struct Executor {
     plan: Plan,
-    needs: Vec<Needs>,
+    ways: Vec<HostWay>,
 }
 
 /// Memory that a plan needs beyond the matrix, allocated once.
@@ -27,6 +29,7 @@ pub struct Workspace {
 
 /// Why a plan did not run; the data are as they were.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RunError {
     /// The plan is none.
     #[error("not a plan: {0}")]
@@ -88,15 +91,28 @@ impl Workspace {
 }
 
 impl Executor {
-    /// For `plan`; a plan made for a GPU runs over at most `threads` threads.
+    /// For `plan`; a plan made for another device runs as its shapes say, over at most `threads` threads, with
+    /// scratch in place of what that device holds on chip.
     ///
     /// # Errors
     /// [`RunError::Plan`]: the plan was put together wrongly.
     pub fn new(plan: Plan, threads: usize) -> Result<Self, RunError> {
         plan.check()?;
         let elem_bytes = plan.problem.elem_bytes();
-        let needs = |stage| Needs::of(stage, plan.kind, elem_bytes, threads.max(1));
-        Ok(Executor { needs: plan.stages.iter().map(needs).collect(), plan })
+        let mut ways = Vec::with_capacity(plan.stages.len());
+        for (number, stage) in (1..).zip(&plan.stages) {
+            let (shape, method) = (stage.shape, stage.offer.method);
+            let way = match stage.offer.geometry.get::<HostWay>() {
+                Some(way) if way.is_for(&shape, elem_bytes, method) => *way,
+                Some(_) => {
+                    return Err(Flaw::Geometry { number, stage: stage.to_string() }.into());
+                }
+                None => HostWay::in_place_of(shape, elem_bytes, method, threads.max(1))
+                    .ok_or_else(|| Flaw::Method { number, stage: stage.to_string() })?,
+            };
+            ways.push(way);
+        }
+        Ok(Executor { plan, ways })
     }
 
     /// The plan.
@@ -104,10 +120,10 @@ impl Executor {
         &self.plan
     }
 
-    /// Bytes of workspace that a run needs: for a host's plan what the plan says, for a GPU's the
+    /// Bytes of workspace that a run needs: for a host's plan what the plan says, for another's the
     /// on-chip memory of the groups that run at a time besides.
     pub fn workspace_bytes(&self) -> usize {
-        self.needs.iter().map(Needs::bytes).max().unwrap_or(0)
+        self.ways.iter().map(|way| way.needs().bytes()).max().unwrap_or(0)
     }
 
     /// Transposes `data` in place, with `workspace` if it is large enough.
@@ -125,6 +141,9 @@ impl Executor {
         workspace: &mut Workspace,
         mut done: impl FnMut(usize),
     ) -> Result<(), RunError> {
+        if self.plan.problem.is_out_of_place() {
+            return Err(Flaw::Place { out_of_place: true }.into());
+        }
         let (expected, room, got) = (self.plan.problem.bytes(), self.plan.room_bytes(), data.len());
         if room > expected && got < room {
             return Err(RunError::Room { need: room, have: got });
@@ -136,13 +155,43 @@ impl Executor {
         if need > have {
             return Err(RunError::Workspace { need, have });
         }
-        for (k, (stage, &needs)) in self.plan.stages.iter().zip(&self.needs).enumerate() {
-            let (flags, bytes) = views::split_flags(&mut workspace.words, needs.flag_words);
-            let elem_bytes = self.plan.problem.elem_bytes();
-            let (read, written) = stage.shape.spans();
-            let data = &mut data[..read.max(written) * elem_bytes];
-            stages::run(stage, elem_bytes, needs, data, flags, bytes);
+        for (k, way) in self.ways.iter().enumerate() {
+            let (flags, bytes) = views::split_flags(&mut workspace.words, way.needs().flag_words);
+            let (read, written) = way.shape().spans();
+            let data = &mut data[..read.max(written) * way.elem_bytes()];
+            stages::run(way, data, flags, bytes);
             done(k + 1);
+        }
+        Ok(())
+    }
+
+    /// Writes what lies in `from` to `to`, moved as the plan says, which is out of place.
+    ///
+    /// # Errors
+    /// [`RunError::Length`] when either is not as long as the problem, [`RunError::Plan`] when the plan is in
+    /// place; before anything is touched.
+    pub fn run_into(&self, to: &mut [Byte], from: &[Byte]) -> Result<(), RunError> {
+        let problem = &self.plan.problem;
+        for got in [to.len(), from.len()] {
+            if got != problem.bytes() {
+                return Err(RunError::Length { expected: problem.bytes(), got });
+            }
+        }
+        if !problem.is_out_of_place() {
+            return Err(Flaw::Place { out_of_place: false }.into());
+        }
+        for way in &self.ways {
+            let shape = way.shape();
+            let e = shape.elementary().expect("what goes out of place is elementary");
+            let begins = to.as_ptr().addr() % LINE;
+            let matrices = Matrices {
+                batch: e.batch,
+                rows: e.rows,
+                cols: e.cols,
+                elem_bytes: e.unit * way.elem_bytes(),
+                begins,
+            };
+            transpose_into(to, from, matrices, way.needs().parts);
         }
         Ok(())
     }

@@ -89,7 +89,9 @@ impl Host {
             if !request.want.accepts(method) {
                 continue;
             }
-            let Some(way) = HostWay::new(*shape, request.elem_bytes, method, means) else { continue };
+            let Some(way) = HostWay::new(*shape, request.elem_bytes, method, means) else {
+                continue;
+            };
             let need = way.needs().bytes();
             least = Some(least.map_or(need, |least: usize| least.min(need)));
             if need <= request.cap && !found.contains(&way) {

@@ -3,7 +3,10 @@
 //! | module | holds |
 //! |---|---|
 //! | [`executor`], `initialised` | a plan and its threads: workspace, then stage after stage |
-//! | `needs` | what a stage needs beyond the matrix |
+//! | [`host`] | CPU threads as a device: what they offer |
+//! | [`way`] | a way to move a shape: which mover, with what memory |
+//! | `estimate` | how long a way takes |
+//! | `machine` | what this machine says of its processor |
 //! | `stages` | which mover runs which stage |
 //!
 //! | mover | moves |
@@ -45,16 +48,19 @@
 //! Data are bytes that may be uninitialised ([`Byte`]): elements of any type, padding included,
 //! are moved and never looked at.
 
+mod banding;
 mod bands;
 mod barrier;
 mod claims;
 mod cycles;
+mod estimate;
 pub mod executor;
 mod follow;
 mod gaps;
 mod gather;
+pub mod host;
 mod initialised;
-mod needs;
+mod machine;
 pub mod oracle;
 pub mod out_of_place;
 mod parts;
@@ -73,8 +79,10 @@ mod strips;
 mod swaps;
 mod transpose_into;
 mod views;
+pub mod way;
 
 pub use executor::{Executor, RunError, Workspace};
+pub use host::Host;
 pub use small::{SMALL_BYTES, transpose_small};
 pub use transpose_into::transpose_into;
 

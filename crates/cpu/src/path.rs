@@ -1,6 +1,6 @@
 //! Where super-elements go: a stage's index map with its divisions prepared.
 
-use turntile_perm::{Elementary, FastDiv, Order, Slots};
+use turntile_perm::{Elementary, FastDiv, Order, Slots, TurnedTiles};
 use turntile_plan::{Direction, StageShape};
 use turntile_simd::Block;
 
@@ -26,6 +26,8 @@ enum Map {
     Swap { inner: Divisor, mid: Divisor, outer: usize },
     /// Slots to their final places, or back.
     Slots(SlotPath),
+    /// Axes in any order, with the divisions as they come.
+    Any(StageShape),
 }
 
 /// A divisor of positions and offsets. The next place on a cycle is known only once this one's has been divided
@@ -184,6 +186,7 @@ impl Map {
                 (i * mid.get() + m) * outer + o
             }
             Map::Slots(slots) => slots.dest(p),
+            Map::Any(shape) => shape.succ(p),
         }
     }
 }
@@ -199,16 +202,19 @@ impl Path {
         let swap = |outer, mid, inner| Map::Swap { inner: divide(inner), mid: divide(mid), outer };
         let slots_to = |slots, direction| Map::Slots(SlotPath::new(slots, direction));
         let (succ, pred) = match shape {
-            StageShape::Elementary(Elementary { rows, mid, cols, .. }) => {
-                (swap(rows, mid, cols), swap(cols, mid, rows))
-            }
-            StageShape::FusedTiles { rows, cols, .. } => (swap(rows, 1, cols), swap(cols, 1, rows)),
+            StageShape::Axes(axes) => match (axes.elementary(), axes.turned_tiles()) {
+                (Some(Elementary { rows, mid, cols, .. }), _) => {
+                    (swap(rows, mid, cols), swap(cols, mid, rows))
+                }
+                (None, Some(TurnedTiles { rows, cols, .. })) => {
+                    (swap(rows, 1, cols), swap(cols, 1, rows))
+                }
+                (None, None) => (Map::Any(shape), Map::Any(shape.inverse())),
+            },
             StageShape::SlotMove { slots, direction, .. } => {
                 (slots_to(slots, direction), slots_to(slots, direction.reversed()))
             }
-            StageShape::SlotGather { .. } | StageShape::Cut { .. } | StageShape::Pad { .. } => {
-                unreachable!("{shape} moves no super-elements")
-            }
+            _ => unreachable!("{shape} moves no super-elements"),
         };
         let batch = (shape.batch() > 1).then(|| divide(shape.instance_units()));
         Path {
@@ -219,12 +225,12 @@ impl Path {
             unit_bytes: shape.unit() * elem_bytes,
             batch,
             instance_bytes: shape.instance_len() * elem_bytes,
-            tile: match shape {
-                StageShape::FusedTiles { m, n, .. } => {
-                    Some(Block { rows: m, cols: n, from_pitch: n, to_pitch: m })
-                }
-                _ => None,
-            },
+            tile: shape.turned_tiles().map(|TurnedTiles { m, n, .. }| Block {
+                rows: m,
+                cols: n,
+                from_pitch: n,
+                to_pitch: m,
+            }),
         }
     }
 
@@ -304,9 +310,9 @@ mod tests {
     fn paths_are_the_shapes_maps() {
         let slots = Slots::new(15, 5, 3, 6).unwrap();
         for shape in [
-            StageShape::Elementary(Elementary { batch: 1, rows: 5, mid: 1, cols: 7, unit: 3 }),
-            StageShape::Elementary(Elementary { batch: 3, rows: 4, mid: 5, cols: 6, unit: 2 }),
-            StageShape::FusedTiles { batch: 2, rows: 3, cols: 4, m: 5, n: 2 },
+            StageShape::from(Elementary { batch: 1, rows: 5, mid: 1, cols: 7, unit: 3 }),
+            StageShape::from(Elementary { batch: 3, rows: 4, mid: 5, cols: 6, unit: 2 }),
+            StageShape::Axes(TurnedTiles { batch: 2, rows: 3, cols: 4, m: 5, n: 2 }.into()),
             StageShape::SlotMove { batch: 2, slots, direction: Direction::Forward },
             StageShape::SlotMove { batch: 2, slots, direction: Direction::Backward },
         ] {

@@ -29,7 +29,7 @@ pub fn rotate_cycles(data: &mut [Byte], all: Path, parts: usize) {
     });
     if let Some(Block { rows, cols, .. }) = all.tile() {
         let batch = all.positions();
-        let shape = StageShape::Elementary(Elementary { batch, rows, mid: 1, cols, unit: 1 });
+        let shape = StageShape::from(Elementary { batch, rows, mid: 1, cols, unit: 1 });
         rotate_cycles(data, Path::new(shape, all.elem_bytes()), parts);
     }
 }

@@ -1,7 +1,7 @@
 //! Which mover runs which stage.
 
 use turntile_perm::Elementary;
-use turntile_plan::{Direction, Method, Stage, StageShape};
+use turntile_plan::{Direction, StageShape};
 use turntile_simd::Byte;
 
 use crate::bands::Banded;
@@ -10,92 +10,94 @@ use crate::cycles::Marks;
 use crate::follow::follow_cycles;
 use crate::gaps;
 use crate::gather::Chunks;
-use crate::needs::{Needs, in_place};
 use crate::parts;
 use crate::path::Path;
 use crate::rotate::rotate_cycles;
 use crate::rows;
 use crate::slide::slide;
-use crate::squares::Squares;
 use crate::swaps::turn_squares;
+use crate::way::{self, HostWay, Mover, Needs};
 use std::sync::atomic::AtomicU32;
 
-/// Runs `stage` over `data`, as long as what it reads or writes. `flags` are zero and, like `bytes` (kept rows, then every thread's
-/// scratch), as many as `needs` says.
-pub fn run(
-    stage: &Stage,
-    elem_bytes: usize,
-    needs: Needs,
-    data: &mut [Byte],
-    flags: &[AtomicU32],
-    bytes: &mut [Byte],
-) {
+/// Runs `way` over `data`, as long as what it reads or writes. `flags` are zero and, like `bytes` (kept rows, then
+/// every thread's scratch), as many as it needs.
+pub fn run(way: &HostWay, data: &mut [Byte], flags: &[AtomicU32], bytes: &mut [Byte]) {
+    let (shape, elem_bytes, needs) = (*way.shape(), way.elem_bytes(), way.needs());
     let parts = needs.parts;
     let (kept, scratch) = bytes.split_at_mut(needs.kept_bytes);
     let scratch = &mut scratch[..parts * needs.scratch_bytes];
-    if let Some((padding, direction)) = stage.shape.padding() {
-        let in_bytes = padding.scaled(elem_bytes).expect("as long as the data");
-        let gap_bytes = match stage.shape {
-            StageShape::Cut { .. } => padding.gaps() * elem_bytes,
-            _ => 0,
-        };
-        let (gaps, heads) = kept.split_at_mut(gap_bytes);
-        let mut move_rows = |data: &mut [Byte]| match stage.method {
-            Method::Slide { block } => {
-                slide(data, in_bytes, direction, block, flags, parts, scratch);
-            }
-            Method::Rows { least } => rows::in_steps(data, in_bytes, direction, least, parts),
-            Method::Shares => rows::in_shares(data, in_bytes, direction, parts, heads),
-            method => unreachable!("{method} does not pad rows"),
-        };
-        return match stage.shape {
-            StageShape::Cut { direction, .. } => {
-                gaps::kept(data, padding, direction, elem_bytes, gaps, move_rows);
-            }
-            _ => move_rows(data),
-        };
-    }
-    match (stage.method, stage.shape) {
-        (_, StageShape::SlotGather { slots, direction, .. }) => {
+    match (way.mover(), shape) {
+        (Mover::Rows(_) | Mover::Shares | Mover::Slide(_), _) => {
+            move_rows(way, data, flags, kept, scratch);
+        }
+        (Mover::Gather, StageShape::SlotGather { slots, direction, .. }) => {
             let chunks = Chunks { slots, elem_bytes };
             for matrix in data.chunks_exact_mut(slots.len() * elem_bytes) {
-                match (needs.bands, direction) {
-                    (None, Direction::Forward) => chunks.gather(matrix, parts, kept, scratch),
-                    (None, Direction::Backward) => chunks.scatter(matrix, parts, kept, scratch),
-                    (Some(bands), _) => {
-                        let banded = Banded { slots, elem_bytes, bands };
-                        match direction {
-                            Direction::Forward => banded.gather(matrix, parts, kept, scratch),
-                            Direction::Backward => banded.scatter(matrix, parts, kept, scratch),
-                        }
-                    }
+                match direction {
+                    Direction::Forward => chunks.gather(matrix, parts, kept, scratch),
+                    Direction::Backward => chunks.scatter(matrix, parts, kept, scratch),
                 }
             }
         }
-        (Method::TileSwap { .. } | Method::BarrierSync { .. }, StageShape::Elementary(e))
-            if in_place(&stage.shape) || matches!(stage.method, Method::TileSwap { .. }) =>
-        {
-            let squares = Squares::new(e.batch, e.rows, e.mid, elem_bytes);
-            turn_squares(data, squares, parts);
+        (Mover::GatherBands(bands), StageShape::SlotGather { slots, direction, .. }) => {
+            let banded = Banded { slots, elem_bytes, bands };
+            for matrix in data.chunks_exact_mut(slots.len() * elem_bytes) {
+                match direction {
+                    Direction::Forward => banded.gather(matrix, parts, kept, scratch),
+                    Direction::Backward => banded.scatter(matrix, parts, kept, scratch),
+                }
+            }
         }
-        (Method::BarrierSync { .. }, StageShape::Elementary(e)) => {
-            barrier::run(data, e, elem_bytes, parts, scratch);
-        }
-        (Method::PttwacGlobal { .. }, shape) => {
+        (Mover::Cycles, _) => {
             follow_cycles(data, Path::new(shape, elem_bytes), flags, parts, scratch);
         }
-        (Method::PttwacOnChip { .. }, StageShape::Elementary(e)) => {
-            on_chip_flags(data, e, elem_bytes, needs, flags, scratch);
+        (Mover::Rotate, _) => rotate_cycles(data, Path::new(shape, elem_bytes), parts),
+        (mover, _) => {
+            let e = shape.elementary().unwrap_or_else(|| unreachable!("{mover:?} of {shape}"));
+            match mover {
+                Mover::Squares => {
+                    let squares = way::squares(&e, elem_bytes).expect("made of squares");
+                    turn_squares(data, squares, parts);
+                }
+                Mover::Barrier => barrier::run(data, e, elem_bytes, parts, scratch),
+                Mover::OwnCycles => own_cycles(data, e, elem_bytes, needs, flags, scratch),
+                _ => unreachable!("{mover:?} does not move {shape} in place"),
+            }
         }
-        (Method::PerCycle, shape) => {
-            rotate_cycles(data, Path::new(shape, elem_bytes), parts);
+    }
+}
+
+/// Rows moved apart or together; what lies in the gaps of those that are cut set aside meanwhile.
+fn move_rows(
+    way: &HostWay,
+    data: &mut [Byte],
+    flags: &[AtomicU32],
+    kept: &mut [Byte],
+    scratch: &mut [Byte],
+) {
+    let (parts, elem_bytes) = (way.needs().parts, way.elem_bytes());
+    let (padding, direction) = way.shape().padding().expect("made of rows");
+    let in_bytes = padding.scaled(elem_bytes).expect("as long as the data");
+    let gap_bytes = match way.shape() {
+        StageShape::Cut { .. } => padding.gaps() * elem_bytes,
+        _ => 0,
+    };
+    let (gaps, heads) = kept.split_at_mut(gap_bytes);
+    let mut move_rows = |data: &mut [Byte]| match way.mover() {
+        Mover::Slide(block) => slide(data, in_bytes, direction, block, flags, parts, scratch),
+        Mover::Rows(least) => rows::in_steps(data, in_bytes, direction, least, parts),
+        _ => rows::in_shares(data, in_bytes, direction, parts, heads),
+    };
+    match *way.shape() {
+        StageShape::Cut { direction, .. } => {
+            gaps::kept(data, padding, direction, elem_bytes, gaps, move_rows);
         }
-        (method, shape) => unreachable!("{method} does not run {shape}"),
+        _ => move_rows(data),
     }
 }
 
 /// The cycles of every instance by one thread, with flags that are that thread's own.
-fn on_chip_flags(
+fn own_cycles(
     data: &mut [Byte],
     shape: Elementary,
     elem_bytes: usize,
@@ -104,7 +106,7 @@ fn on_chip_flags(
     scratch: &mut [Byte],
 ) {
     let Needs { parts, scratch_bytes, .. } = needs;
-    let path = Path::new(StageShape::Elementary(Elementary { batch: 1, ..shape }), elem_bytes);
+    let path = Path::new(StageShape::from(Elementary { batch: 1, ..shape }), elem_bytes);
     let (batch, positions) = (shape.batch, shape.instance_units());
     let words = Marks::words(positions);
     let instance_bytes = positions * path.unit_bytes();

@@ -6,8 +6,8 @@
 
 use std::ops::Range;
 
+use crate::banding::Bands;
 use turntile_perm::Slots;
-use turntile_plan::bands::Bands;
 use turntile_simd::{self as simd, Block, Byte, LINE};
 
 /// What a band reads of the chunk after it (forward) or before it (backward).

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use turntile_perm::{Elementary, Order};
-use turntile_plan::{Direction, GeometryData, Method, StageShape};
+use turntile_plan::{GeometryData, Method, StageShape};
 
 use crate::banding::Bands;
 use crate::cycles::Marks;
@@ -95,7 +95,8 @@ const SEGMENT_BYTES: usize = 512 << 10;
 /// The methods that a host has for a shape, in the order in which ties are broken.
 pub fn methods(shape: &StageShape, out_of_place: bool) -> &'static [Method] {
     use Method::{
-        BarrierSync, OutOfPlace, PerCycle, PttwacGlobal, PttwacOnChip, Rows, Shares, Slide, TileSwap,
+        BarrierSync, OutOfPlace, PerCycle, PttwacGlobal, PttwacOnChip, Rows, Shares, Slide,
+        TileSwap,
     };
     match shape {
         StageShape::Axes(_) if out_of_place => &[OutOfPlace],
@@ -140,6 +141,29 @@ impl HostWay {
             Mover::Gather => HostWay::new(shape, elem_bytes, method, Means { threads: 1, ..means }),
             _ => Some(way),
         }
+    }
+
+    /// The same rows moved in steps of another length, in other blocks or in shares; `None` where it moves no
+    /// rows, or a step or a block would be empty.
+    pub fn with_rows_by(self, mover: Mover) -> Option<Self> {
+        let means = Means { threads: self.needs.parts, scratch: UNLIMITED };
+        let method = match mover {
+            Mover::Rows(1..) => Method::Rows,
+            Mover::Shares => Method::Shares,
+            Mover::Slide(1..) => Method::Slide,
+            _ => return None,
+        };
+        let way = HostWay::new(self.shape, self.elem_bytes, method, means)?;
+        let (padding, _) = self.shape.padding()?;
+        let needs = match mover {
+            Mover::Slide(block) => {
+                let blocks = (padding.len() * self.elem_bytes).div_ceil(block);
+                let parts = means.threads.clamp(1, blocks);
+                sliding(Needs { parts, ..way.needs }, blocks, block)
+            }
+            _ => way.needs,
+        };
+        Some(HostWay { mover, needs, ..way })
     }
 
     /// Whether it was made for this stage.
@@ -207,13 +231,17 @@ fn choose(
             suits(scratch_bytes).then_some((Mover::Barrier, needs))
         }
         (Method::BarrierSync, StageShape::SlotGather { slots, direction, .. }) => {
-            if slots.order() == Order::Rows {
-                let bands = Bands::within(&slots, direction, elem_bytes, means.scratch)?;
+            let bands = Bands::within(&slots, direction, elem_bytes, means.scratch);
+            if let Some(bands) = bands {
                 let parts = at_most(Bands::most_parts(&slots));
                 let kept_bytes = Bands::kept_bytes(&slots, direction, elem_bytes, parts);
                 let scratch_bytes = bands.scratch_bytes(&slots, elem_bytes);
                 let needs = Needs { parts, kept_bytes, scratch_bytes, ..none };
                 return Some((Mover::GatherBands(bands), needs));
+            }
+            // Row order is for bands; where there are none, chunks of it are for whoever asks for them alone.
+            if slots.order() == Order::Rows && means.scratch != UNLIMITED {
+                return None;
             }
             let chunks = Chunks { slots, elem_bytes };
             let parts = at_most(slots.chunks());
@@ -233,7 +261,8 @@ fn choose(
             let flag_words = parts.saturating_mul(Marks::words(units));
             // Several parts keep what milestones hold.
             let kept = (SEGMENT_BYTES / unit_bytes).clamp(2, SEGMENTS + 1);
-            let scratch_bytes = if parts > 1 { kept.saturating_mul(unit_bytes) } else { unit_bytes };
+            let scratch_bytes =
+                if parts > 1 { kept.saturating_mul(unit_bytes) } else { unit_bytes };
             Some((Mover::Cycles, Needs { parts, flag_words, scratch_bytes, ..none }))
         }
         (Method::PerCycle, StageShape::Axes(_) | StageShape::SlotMove { .. }) => {
@@ -251,7 +280,9 @@ fn choose(
             let parts = matrices.parts(means.threads);
             Some((Mover::OutOfPlace, Needs { parts, ..none }))
         }
-        (_, StageShape::Pad { .. } | StageShape::Cut { .. }) => rows(shape, elem_bytes, method, means),
+        (_, StageShape::Pad { .. } | StageShape::Cut { .. }) => {
+            rows(shape, elem_bytes, method, means)
+        }
         _ => None,
     }
 }
@@ -332,30 +363,5 @@ impl fmt::Display for HostWay {
             write!(f, ", {flag_words} words of marks")?;
         }
         Ok(())
-    }
-}
-
-/// For tests of movers: ways that no host would offer.
-#[cfg(any(test, feature = "testing"))]
-impl HostWay {
-    /// Rows moved as `mover` says, whatever suits.
-    pub fn with_mover(self, mover: Mover) -> Self {
-        let Some((padding, _)) = self.shape.padding() else { return self };
-        let needs = match mover {
-            Mover::Slide(block) => {
-                let blocks = (padding.len() * self.elem_bytes).div_ceil(block);
-                sliding(self.needs, blocks, block)
-            }
-            _ => self.needs,
-        };
-        HostWay { mover, needs, ..self }
-    }
-}
-
-/// Which direction's gather: kept here so that movers need not look into the shape.
-pub fn direction(shape: &StageShape) -> Option<Direction> {
-    match shape {
-        StageShape::SlotGather { direction, .. } => Some(*direction),
-        _ => None,
     }
 }

@@ -2,29 +2,29 @@
 //! threads and too many.
 
 use proptest::prelude::*;
-use turntile_cpu::{Executor, RunError, Workspace, oracle};
+use turntile_cpu::way::{HostWay, Mover};
+use turntile_cpu::{Executor, Host, RunError, Workspace, oracle};
 use turntile_plan::{
-    Direction, Flaw, Limits, Method, Plan, Planner, Problem, StageShape, limits, method,
+    Direction, Flaw, Geometry, Offer, Plan, Planner, Problem, Route, Stage, StageShape,
 };
 
 /// The plan of route padded-square.
-fn padded(batch: usize, rows: usize, cols: usize, elem_bytes: usize, limits: Limits) -> Plan {
+fn padded(batch: usize, rows: usize, cols: usize, elem_bytes: usize, threads: usize) -> Plan {
     let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
     let problem = problem.with_room(batch * rows.max(cols).pow(2));
-    Planner::new(limits).with_route("padded-square").unwrap().plan(&problem).unwrap()
+    Planner::new(Host::new(threads)).with_route(Route::PaddedSquare).plan(&problem).unwrap()
 }
 
-/// The same with rows moved by `method`.
-fn by(plan: &Plan, method: Method) -> Plan {
+/// The same with rows moved by `mover`.
+fn by(plan: &Plan, mover: Mover) -> Plan {
     let mut plan = plan.clone();
     for stage in &mut plan.stages {
-        if let StageShape::Pad { padding, .. } = stage.shape {
-            stage.method = method;
-            if let Method::Slide { block } = method {
-                stage.launch.on_chip_bytes = block;
-                let blocks = (padding.len() * plan.problem.elem_bytes()).div_ceil(block);
-                stage.launch.flag_words = method::slide_flags(blocks);
-            }
+        if let StageShape::Pad { .. } = stage.shape {
+            let way: &HostWay = stage.offer.geometry.get().unwrap();
+            let way = way.with_rows_by(mover).unwrap();
+            let (method, workspace_bytes) = (way.method(), way.needs().bytes());
+            let geometry = Geometry::new(way);
+            stage.offer = Offer { method, geometry, workspace_bytes, ..stage.offer };
         }
     }
     plan
@@ -42,26 +42,36 @@ fn check(plan: Plan, threads: usize) {
     assert!(data[..want.len()] == want, "{:#} on {threads} threads", executor.plan());
 }
 
-fn methods() -> impl Iterator<Item = Method> {
-    let slides = [1, 3, 16, 50, 1000].map(|block| Method::Slide { block });
-    let rows = [1, 2, 3, 7].map(|least| Method::Rows { least });
-    slides.into_iter().chain(rows).chain([Method::Shares])
+fn movers() -> impl Iterator<Item = Mover> {
+    let slides = [1, 3, 16, 50, 1000].map(Mover::Slide);
+    let rows = [1, 2, 3, 7].map(Mover::Rows);
+    slides.into_iter().chain(rows).chain([Mover::Shares])
 }
 
 #[test]
 fn all_small_shapes() {
-    for limits in limits::presets().into_iter().chain([Limits::host(3)]) {
+    for threads in [1, 3] {
         for (rows, cols) in (1..12).flat_map(|rows| (1..12).map(move |cols| (rows, cols))) {
             if rows == cols || rows == 1 || cols == 1 {
                 continue;
             }
             for (batch, elem_bytes) in [(1, 4), (2, 3), (3, 1)] {
-                let plan = padded(batch, rows, cols, elem_bytes, limits.clone());
-                methods().for_each(|method| check(by(&plan, method), 2));
+                let plan = padded(batch, rows, cols, elem_bytes, threads);
+                movers().for_each(|mover| check(by(&plan, mover), 2));
                 check(plan, 1);
             }
         }
     }
+}
+
+#[test]
+fn empty_steps_and_blocks_are_refused() {
+    let plan = padded(1, 7, 5, 4, 1);
+    let way: &HostWay = plan.stages[0].offer.geometry.get().unwrap();
+    let wrong = [Mover::Slide(0), Mover::Rows(0), Mover::Barrier];
+    wrong.into_iter().for_each(|mover| assert_eq!(way.with_rows_by(mover), None));
+    let turn: &HostWay = plan.stages[1].offer.geometry.get().unwrap();
+    assert_eq!(turn.with_rows_by(Mover::Shares), None, "it moves no rows");
 }
 
 proptest! {
@@ -75,16 +85,16 @@ proptest! {
         block in 1usize..5000, least in 1usize..40,
     ) {
         prop_assume!(rows != cols);
-        let plan = padded(batch, rows, cols, elem_bytes, Limits::host(threads));
-        check(by(&plan, Method::Slide { block }), threads);
-        check(by(&plan, Method::Rows { least }), threads);
-        check(by(&plan, Method::Shares), threads);
+        let plan = padded(batch, rows, cols, elem_bytes, threads);
+        check(by(&plan, Mover::Slide(block)), threads);
+        check(by(&plan, Mover::Rows(least)), threads);
+        check(by(&plan, Mover::Shares), threads);
     }
 }
 
 #[test]
 fn room_that_is_not_there_is_told_with_the_numbers() {
-    let plan = padded(1, 7, 5, 4, Limits::host(1));
+    let plan = padded(1, 7, 5, 4, 1);
     assert_eq!((plan.room(), plan.room_bytes()), (49, 196));
     let executor = Executor::new(plan, 1).unwrap();
     let mut workspace = Workspace::new(executor.workspace_bytes()).unwrap();
@@ -96,7 +106,7 @@ fn room_that_is_not_there_is_told_with_the_numbers() {
         assert!(data == before);
     }
     let problem = Problem::new(7, 5, 4).unwrap();
-    let planner = Planner::new(Limits::host(1)).with_route("padded-square").unwrap();
+    let planner = Planner::new(Host::new(1)).with_route(Route::PaddedSquare);
     let error = planner.plan(&problem.with_room(48)).unwrap_err().to_string();
     assert!(error.contains("needs room for 49 elements") && error.contains("for 48"), "{error}");
     assert!(planner.plan(&problem).unwrap_err().to_string().contains("for 35"));
@@ -109,23 +119,19 @@ fn room_that_is_not_there_is_told_with_the_numbers() {
 /// What lies in the gaps must never become part of a matrix, whoever put the stages together.
 #[test]
 fn gaps_are_not_brought_in_by_hand() {
-    let good = padded(2, 7, 5, 4, Limits::host(1));
+    let good = padded(2, 7, 5, 4, 1);
     assert_eq!(good.check(), Ok(()));
     let flaw = Err(Flaw::Padding { problem: good.problem });
     let mut without_unpadding = good.clone();
     without_unpadding.stages.pop();
     assert_eq!(without_unpadding.check(), flaw);
     let mut turned_twice = good.clone();
-    turned_twice.stages.insert(1, good.stages[1]);
+    turned_twice.stages.insert(1, good.stages[1].clone());
     assert_eq!(turned_twice.check(), flaw);
     let mut padded_twice = good.clone();
-    let mut back = good.stages[0];
-    if let StageShape::Pad { padding, .. } = back.shape {
-        back.shape = StageShape::Pad { padding, direction: Direction::Backward };
-    }
-    padded_twice.stages.splice(0..0, [good.stages[0], back]);
+    let first = good.stages[0].clone();
+    let back = Stage { shape: first.shape.inverse(), ..first.clone() };
+    assert!(matches!(back.shape, StageShape::Pad { direction: Direction::Backward, .. }));
+    padded_twice.stages.splice(0..0, [first, back]);
     assert_eq!(padded_twice.check(), flaw);
-    let mut no_blocks = good;
-    no_blocks.stages[0].method = Method::Slide { block: 0 };
-    assert!(matches!(no_blocks.check(), Err(Flaw::Method { number: 1, .. })));
 }

@@ -1,48 +1,89 @@
 //! Every method that can move a shape, on its own, against the shape's closed form.
 
-use turntile_cpu::{Executor, Workspace, oracle};
-use turntile_perm::{Elementary, Padding, Slots};
+use turntile_cpu::{Executor, Host, Workspace, oracle, way};
+use turntile_perm::{AxisPermutation, Elementary, Order, Padding, Slots, TurnedTiles};
 use turntile_plan::{
-    DeviceKind, Direction, Limits, Plan, Planner, Problem, Stage, StageShape, limits, method,
-    routes::Tile,
+    Device, Direction, Flaw, Geometry, GeometryData, Method, Offer, Plan, Planner, Problem,
+    Request, Route, Stage, StageShape, Tile, Want,
 };
 
+/// The geometry of a device that is not here.
+#[derive(Debug, PartialEq)]
+struct Elsewhere;
+
+impl std::fmt::Display for Elsewhere {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("elsewhere")
+    }
+}
+
+impl GeometryData for Elsewhere {
+    fn variant(&self) -> String {
+        String::new()
+    }
+}
+
 /// A plan of one stage, over elements in a row, so that any shape can be run.
-fn alone(stage: Stage, limits: &Limits, elem_bytes: usize) -> Plan {
+fn alone(shape: StageShape, offer: Offer, elem_bytes: usize) -> Plan {
     Plan {
-        problem: Problem::new(1, stage.shape.len(), elem_bytes).unwrap(),
-        device: limits.name.clone(),
-        kind: limits.kind,
-        route: "alone",
+        problem: Problem::new(1, shape.len(), elem_bytes).unwrap(),
+        device: "any".into(),
+        route: Route::Nothing,
+        mirrored: false,
         tile: Tile { m: 1, n: 1 },
-        workspace_bytes: stage.launch.workspace_bytes(limits.kind),
+        workspace_bytes: offer.workspace_bytes,
         seconds: 0.0,
-        stages: vec![stage],
+        stages: vec![Stage { shape, offer }],
         declined: Vec::new(),
     }
 }
 
-fn check(stage: Stage, limits: &Limits, elem_bytes: usize, threads: usize) {
-    let from = oracle::numbered(stage.shape.len(), elem_bytes);
+fn check(shape: StageShape, offer: Offer, elem_bytes: usize, threads: usize) {
+    let from = oracle::numbered(shape.len(), elem_bytes);
     let mut want = vec![0; from.len()];
     for (k, element) in from.chunks(elem_bytes).enumerate() {
-        want[stage.shape.dest(k) * elem_bytes..][..elem_bytes].copy_from_slice(element);
+        want[shape.dest(k) * elem_bytes..][..elem_bytes].copy_from_slice(element);
     }
     let mut data = from;
-    let executor = Executor::new(alone(stage, limits, elem_bytes), threads).unwrap();
+    let way = offer.way();
+    let executor = Executor::new(alone(shape, offer, elem_bytes), threads).unwrap();
     let mut workspace = Workspace::new(executor.workspace_bytes()).unwrap();
     workspace.poison(0xC3);
     executor.run_bytes(&mut data, &mut workspace).unwrap();
-    assert!(data == want, "{stage} of {elem_bytes}-byte elements on {threads} threads");
+    assert!(data == want, "{shape} {way} of {elem_bytes}-byte elements on {threads} threads");
 }
 
+fn request(elem_bytes: usize) -> Request {
+    let cap = usize::MAX;
+    Request { elem_bytes, alignment: 16, out_of_place: false, cap, want: Want::Any }
+}
+
+/// Every way that hosts offer, and every method that another device may have planned.
 fn check_all_methods(shape: StageShape, elem_bytes: usize) {
-    for limits in [Limits::host(1), Limits::host(3), Limits::k20(), Limits::h200()] {
-        let Ok(stages) = method::stages(shape, elem_bytes, &limits) else { continue };
-        for stage in stages {
-            check(stage, &limits, elem_bytes, 2);
+    let mut checked = 0;
+    for host in [Host::new(1), Host::new(3)] {
+        for offer in host.offers(&shape, &request(elem_bytes)).unwrap_or_default() {
+            check(shape, offer, elem_bytes, 2);
+            checked += 1;
         }
     }
+    for &method in way::methods(&shape, false) {
+        let geometry = Geometry::new(Elsewhere);
+        let offer = Offer { method, geometry, workspace_bytes: 0, seconds: 0.0 };
+        match Executor::new(alone(shape, offer.clone(), elem_bytes), 2) {
+            Ok(_) => check(shape, offer, elem_bytes, 2),
+            // Squares alone are swapped, matrices alone have instances of their own.
+            Err(error) => {
+                let refused =
+                    matches!(method, Method::TileSwap | Method::PttwacOnChip | Method::BarrierSync);
+                assert!(refused || shape.is_empty(), "{shape} {method}: {error}");
+            }
+        }
+    }
+    // Slots longer than rows are in no band, and a host has no other way to gather in row order.
+    let long = matches!(shape, StageShape::SlotGather { slots, .. }
+        if slots.order() == Order::Rows && slots.slot() > slots.cols());
+    assert!(checked > 0 || long, "{shape} of {elem_bytes} bytes has no way");
 }
 
 #[test]
@@ -55,7 +96,7 @@ fn elementary_shapes() {
                     for unit in [1, 3, 8] {
                         let e = Elementary { batch, rows, mid, cols, unit };
                         for elem_bytes in [1, 4, 12] {
-                            check_all_methods(StageShape::Elementary(e), elem_bytes);
+                            check_all_methods(e.into(), elem_bytes);
                         }
                     }
                 }
@@ -65,16 +106,30 @@ fn elementary_shapes() {
 }
 
 #[test]
-fn fused_tiles() {
+fn turned_tiles() {
     for batch in [1, 2] {
         for (rows, cols) in [(1, 1), (1, 4), (2, 3), (5, 4), (4, 4)] {
             for (m, n) in [(1, 1), (2, 3), (4, 4), (5, 2)] {
-                let shape = StageShape::FusedTiles { batch, rows, cols, m, n };
+                let tiles = TurnedTiles { batch, rows, cols, m, n };
                 for elem_bytes in [1, 2, 24] {
-                    check_all_methods(shape, elem_bytes);
+                    check_all_methods(StageShape::Axes(tiles.into()), elem_bytes);
                 }
             }
         }
+    }
+}
+
+/// Orders that are no matrices: along their cycles.
+#[test]
+fn axes_in_any_order() {
+    for (extents, order) in [
+        (&[2, 3, 4, 5][..], &[2, 0, 3, 1][..]),
+        (&[3, 2, 5, 4, 3], &[0, 3, 1, 4, 2]),
+        (&[4, 3, 2, 5, 6], &[3, 1, 0, 2, 4]),
+        (&[2, 2, 2, 2, 2, 2], &[5, 4, 3, 2, 1, 0]),
+    ] {
+        let axes = AxisPermutation::new(extents, order).unwrap();
+        [1, 4, 12].into_iter().for_each(|bytes| check_all_methods(axes.into(), bytes));
     }
 }
 
@@ -123,8 +178,9 @@ fn cut_columns() {
 #[test]
 fn shapes_beyond_the_block_sizes() {
     let e = |batch, rows, mid, cols, unit| {
-        StageShape::Elementary(Elementary { batch, rows, mid, cols, unit })
+        StageShape::from(Elementary { batch, rows, mid, cols, unit })
     };
+    let tiles = TurnedTiles { batch: 1, rows: 23, cols: 17, m: 20, n: 18 };
     for (shape, elem_bytes) in [
         (e(1, 333, 1, 333, 1), 4),
         (e(1, 200, 1, 200, 1), 1),
@@ -134,7 +190,7 @@ fn shapes_beyond_the_block_sizes() {
         (e(2, 190, 1, 77, 1), 8),
         (e(1, 61, 1, 53, 40), 4),
         (e(1, 31, 64, 37, 16), 4),
-        (StageShape::FusedTiles { batch: 1, rows: 23, cols: 17, m: 20, n: 18 }, 4),
+        (StageShape::Axes(tiles.into()), 4),
     ] {
         check_all_methods(shape, elem_bytes);
     }
@@ -151,23 +207,72 @@ fn shapes_beyond_the_block_sizes() {
     }
 }
 
-/// A host's plan says exactly what its stages need.
+/// A host's plan says exactly what its stages take, whatever the shape, and no more than it may.
 #[test]
-fn host_workspace_is_what_the_launch_says() {
-    for limits in limits::presets().into_iter().chain([Limits::host(2), Limits::host(7)]) {
-        let shape =
-            StageShape::Elementary(Elementary { batch: 4, rows: 50, mid: 1, cols: 30, unit: 1 });
-        for stage in method::stages(shape, 4, &limits).unwrap() {
-            let plan = alone(stage, &limits, 4);
-            let told = plan.workspace_bytes;
-            let executor = Executor::new(plan, 2).unwrap();
-            if limits.kind == turntile_plan::DeviceKind::Host {
-                assert_eq!(executor.workspace_bytes(), told, "{stage}");
-            } else {
-                assert!(executor.workspace_bytes() >= told, "{stage}");
+fn workspace_is_what_the_offer_says() {
+    let slots = Slots::new(1009, 251, 16, 64).unwrap();
+    let by_rows = Slots::by_rows(1009, 251, 16).unwrap();
+    let padding = Padding::new(500, 490, 500).unwrap();
+    let mut shapes: Vec<StageShape> = vec![
+        Elementary { batch: 4, rows: 50, mid: 1, cols: 30, unit: 1 }.into(),
+        Elementary { batch: 4, rows: 50, mid: 3, cols: 50, unit: 1 }.into(),
+        Elementary { batch: 1, rows: 500, mid: 3, cols: 70, unit: 100 }.into(),
+    ];
+    for direction in [Direction::Forward, Direction::Backward] {
+        for slots in [slots, by_rows] {
+            shapes.push(StageShape::SlotGather { batch: 2, slots, direction });
+            shapes.push(StageShape::SlotMove { batch: 2, slots, direction });
+        }
+        shapes.push(StageShape::Pad { padding, direction });
+        shapes.push(StageShape::Cut { padding, direction });
+    }
+    for threads in [1, 2, 7] {
+        let host = Host::new(threads);
+        for &shape in &shapes {
+            let offers = host.offers(&shape, &request(4)).unwrap();
+            for offer in &offers {
+                let told = offer.workspace_bytes;
+                let pads = matches!(shape, StageShape::Pad { .. });
+                if !pads {
+                    let executor = Executor::new(alone(shape, offer.clone(), 4), 1).unwrap();
+                    assert_eq!(executor.workspace_bytes(), told, "{shape} {}", offer.way());
+                }
+                let way: &way::HostWay = offer.geometry.get().unwrap();
+                assert_eq!(way.needs().bytes(), told, "{shape} {}", offer.way());
+                assert!(way.needs().parts <= threads);
             }
+            for cap in [0, 1000, 100_000, 1 << 20] {
+                for offer in host.offers(&shape, &Request { cap, ..request(4) }).unwrap_or_default()
+                {
+                    assert!(offer.workspace_bytes <= cap, "{shape} {}", offer.way());
+                }
+            }
+            let best = host.best(&shape, &request(4)).unwrap();
+            let least = offers.iter().map(|offer| offer.seconds).fold(f64::INFINITY, f64::min);
+            assert_eq!(best.seconds, least, "{shape}: {}", best.way());
         }
     }
+}
+
+/// A geometry runs the stage that it was made for, and no other.
+#[test]
+fn geometry_of_another_stage_is_refused() {
+    let host = Host::new(2);
+    let small = StageShape::from(Elementary { batch: 1, rows: 4, mid: 1, cols: 6, unit: 1 });
+    let other = StageShape::from(Elementary { batch: 1, rows: 6, mid: 1, cols: 4, unit: 1 });
+    let offer = host.best(&small, &request(4)).unwrap();
+    let refused = |shape, elem_bytes, method| {
+        let offer = Offer { method, ..offer.clone() };
+        let error = Executor::new(alone(shape, offer, elem_bytes), 1).unwrap_err().to_string();
+        assert!(error.contains("made for another stage"), "{error}");
+    };
+    refused(other, 4, offer.method);
+    refused(small, 8, offer.method);
+    refused(small, 4, Method::PerCycle);
+    let flaw = Executor::new(alone(small, Offer { method: Method::Rows, ..offer }, 4), 1);
+    let error: Box<dyn std::error::Error> = flaw.unwrap_err().into();
+    let flaw = error.source().and_then(|source| source.downcast_ref::<Flaw>());
+    assert!(matches!(flaw, Some(Flaw::Method { number: 1, .. })), "{error}");
 }
 
 /// Matrices as large as the address space: no plan of them, and nothing that it needs, is miscounted.
@@ -181,11 +286,11 @@ fn nothing_overflows() {
     ] {
         let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
         let problem = problem.with_cap(usize::MAX).with_room(usize::MAX);
-        for limits in limits::presets().into_iter().chain([Limits::host(300)]) {
-            for plan in Planner::new(limits).survey(&problem).candidates {
+        for threads in [1, 300] {
+            for plan in Planner::new(Host::new(threads)).survey(&problem).candidates {
                 let executor = Executor::new(plan, 300).unwrap();
                 let (plan, bytes) = (executor.plan(), executor.workspace_bytes());
-                assert!(plan.kind == DeviceKind::Gpu || bytes <= plan.workspace_bytes, "{plan:#}");
+                assert_eq!(bytes, plan.workspace_bytes, "{plan:#}");
                 assert!(plan.dest(problem.len() - 1) == problem.len() - 1, "{plan:#}");
             }
         }

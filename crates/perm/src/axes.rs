@@ -370,9 +370,8 @@ mod tests {
 
     #[test]
     fn what_is_no_permutation_is_an_error() {
-        let error = |extents: &[usize], order: &[usize]| {
-            AxisPermutation::new(extents, order).unwrap_err()
-        };
+        let error =
+            |extents: &[usize], order: &[usize]| AxisPermutation::new(extents, order).unwrap_err();
         for order in [&[0][..], &[0, 0], &[0, 2], &[0, 1, 2]] {
             assert_eq!(error(&[2, 3], order), AxesError::Order { axes: 2, order: order.to_vec() });
         }
