@@ -18,7 +18,7 @@ const LAUNCH: Launch =
 /// The entry point exists, its parameter is as long as what is passed, and the geometry is possible.
 fn check(call: &Call) {
     let ptx = call.family.ptx(call.word);
-    let declared = format!("{}_param_0[{}]", call.entry, call.params.bytes());
+    let declared = format!("{}_param_0[{}]", call.entry, call.params.bytes().len());
     assert!(ptx.contains(&declared), "{}: no {declared}", call.kernel());
     assert!((1..=1024).contains(&call.threads) && call.threads.is_multiple_of(32), "{call:?}");
     assert!(call.shared_bytes as usize <= Device::H200.shared_bytes, "{call:?}");
@@ -176,7 +176,7 @@ fn check_program(program: &Program) {
     for step in &program.steps {
         let call = step.call;
         let ptx = call.family.ptx(call.word);
-        let declared = format!("{}_param_0[{}]", call.entry, call.params.bytes());
+        let declared = format!("{}_param_0[{}]", call.entry, call.params.bytes().len());
         assert!(ptx.contains(&declared), "{}: no {declared}", call.kernel());
         assert!((1..=1024).contains(&call.threads) && call.groups > 0, "{call:?}");
         assert!(call.shared_bytes as usize <= Device::H200.shared_bytes, "{call:?}");
