@@ -23,6 +23,15 @@ struct BarrierArgs {
     Divisor<u32> unit;           // words of a super-element
     Stack stack;
 };
+static_assert(sizeof(BarrierArgs) == 128 && AT(BarrierArgs, data) == 0 &&
+              AT(BarrierArgs, instances) == 8 && AT(BarrierArgs, rows) == 16 &&
+              AT(BarrierArgs, cols) == 20 && AT(BarrierArgs, stacked) == 24 &&
+              AT(BarrierArgs, pitch) == 28 && AT(BarrierArgs, mid) == 32 &&
+              AT(BarrierArgs, wide) == 36 && AT(BarrierArgs, down) == 40 &&
+              AT(BarrierArgs, pad) == 44 && AT(BarrierArgs, row_bytes) == 48 &&
+              AT(BarrierArgs, column_bytes) == 56 && AT(BarrierArgs, band_bytes) == 64 &&
+              AT(BarrierArgs, instance_bytes) == 72 && AT(BarrierArgs, unit) == 80 &&
+              AT(BarrierArgs, stack) == 96);
 
 // Where an instance's first element lies.
 static __device__ u64 instance_offset(const BarrierArgs &a, u64 instance) {
@@ -130,6 +139,9 @@ struct AnyArgs {
     u64 instance_bytes;
     u32 rows, mid, cols, unit; // unit in words of WORD bytes
 };
+static_assert(sizeof(AnyArgs) == 32 && AT(AnyArgs, data) == 0 && AT(AnyArgs, instance_bytes) == 8 &&
+              AT(AnyArgs, rows) == 16 && AT(AnyArgs, mid) == 20 && AT(AnyArgs, cols) == 24 &&
+              AT(AnyArgs, unit) == 28);
 
 extern "C" __global__ void __launch_bounds__(1024) barrier_any(const __grid_constant__ AnyArgs a) {
     extern __shared__ uint4 shared[];

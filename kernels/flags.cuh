@@ -33,6 +33,9 @@ struct FlagLayout {
         if (padded) word += word >> 5;
     }
 };
+static_assert(sizeof(FlagLayout) == 32 && AT(FlagLayout, shift) == 0 && AT(FlagLayout, padded) == 4 &&
+              AT(FlagLayout, remapped) == 8 && AT(FlagLayout, pad) == 12 &&
+              AT(FlagLayout, words) == 16);
 
 // Flags of a whole launch, in device memory.
 struct GlobalFlags {
@@ -59,6 +62,7 @@ struct GlobalFlags {
     }
     static __device__ void fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 };
+static_assert(sizeof(GlobalFlags) == 40 && AT(GlobalFlags, words) == 0 && AT(GlobalFlags, layout) == 8);
 
 // Flags of one instance, in shared memory.
 struct SharedFlags {

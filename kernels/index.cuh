@@ -13,6 +13,9 @@ template <> struct Divisor<u64> {
         return (t + ((n - t) >> pre)) >> post;
     }
 };
+static_assert(sizeof(Divisor<u64>) == 24 && AT(Divisor<u64>, divisor) == 0 &&
+              AT(Divisor<u64>, magic) == 8 && AT(Divisor<u64>, pre) == 16 &&
+              AT(Divisor<u64>, post) == 20);
 
 template <> struct Divisor<u32> {
     u32 divisor, magic, pre, post;
@@ -21,6 +24,9 @@ template <> struct Divisor<u32> {
         return (t + ((n - t) >> pre)) >> post;
     }
 };
+static_assert(sizeof(Divisor<u32>) == 16 && AT(Divisor<u32>, divisor) == 0 &&
+              AT(Divisor<u32>, magic) == 4 && AT(Divisor<u32>, pre) == 8 &&
+              AT(Divisor<u32>, post) == 12);
 
 // [batch][rows][mid][cols] to [batch][cols][mid][rows] on the numbers of super-elements.
 // I = u32 serves up to 2^31 of them, which leaves the sums of the candidate search room.
@@ -50,6 +56,14 @@ template <class I> struct Swap {
         return (k - turn * batch.divisor) * instance.divisor + turn;
     }
 };
+static_assert(sizeof(Swap<u32>) == 80 && AT(Swap<u32>, cols) == 0 && AT(Swap<u32>, mid) == 16 &&
+              AT(Swap<u32>, instance) == 32 && AT(Swap<u32>, batch) == 48 &&
+              AT(Swap<u32>, rows) == 64 && AT(Swap<u32>, batched) == 68 &&
+              AT(Swap<u32>, unit_bytes) == 72);
+static_assert(sizeof(Swap<u64>) == 120 && AT(Swap<u64>, cols) == 0 && AT(Swap<u64>, mid) == 24 &&
+              AT(Swap<u64>, instance) == 48 && AT(Swap<u64>, batch) == 72 &&
+              AT(Swap<u64>, rows) == 96 && AT(Swap<u64>, batched) == 104 &&
+              AT(Swap<u64>, unit_bytes) == 112);
 
 // [rows][cols] to [cols][rows] within one instance that 32-bit offsets span.
 struct SmallSwap {
@@ -64,6 +78,8 @@ struct SmallSwap {
     __device__ u64 offset(u32 s) const { return s * unit_bytes; }
     __device__ u32 pick(u32 k) const { return k; }
 };
+static_assert(sizeof(SmallSwap) == 24 && AT(SmallSwap, cols) == 0 && AT(SmallSwap, rows) == 16 &&
+              AT(SmallSwap, unit_bytes) == 20);
 
 // The slot pass of the aligned-slot route: which slot goes where. Slots are numbered through the
 // batch, `count` a matrix; the last of a matrix, perhaps partial, is a fixed point. I = u32 serves
@@ -110,3 +126,21 @@ template <class I> struct SlotMap {
     }
     __device__ I pick(I k) const { return k; }
 };
+static_assert(sizeof(SlotMap<u32>) == 144 && AT(SlotMap<u32>, rows) == 0 &&
+              AT(SlotMap<u32>, cols) == 4 && AT(SlotMap<u32>, slot) == 8 &&
+              AT(SlotMap<u32>, chunk) == 12 && AT(SlotMap<u32>, last_chunk) == 16 &&
+              AT(SlotMap<u32>, last_rows) == 20 && AT(SlotMap<u32>, rows_div) == 24 &&
+              AT(SlotMap<u32>, slot_div) == 40 && AT(SlotMap<u32>, last_rows_div) == 56 &&
+              AT(SlotMap<u32>, chunk_div) == 72 && AT(SlotMap<u32>, per_chunk) == 88 &&
+              AT(SlotMap<u32>, count) == 104 && AT(SlotMap<u32>, unit_bytes) == 120 &&
+              AT(SlotMap<u32>, instance_bytes) == 128 && AT(SlotMap<u32>, backward) == 136 &&
+              AT(SlotMap<u32>, batched) == 140);
+static_assert(sizeof(SlotMap<u64>) == 216 && AT(SlotMap<u64>, rows) == 0 &&
+              AT(SlotMap<u64>, cols) == 8 && AT(SlotMap<u64>, slot) == 16 &&
+              AT(SlotMap<u64>, chunk) == 24 && AT(SlotMap<u64>, last_chunk) == 32 &&
+              AT(SlotMap<u64>, last_rows) == 40 && AT(SlotMap<u64>, rows_div) == 48 &&
+              AT(SlotMap<u64>, slot_div) == 72 && AT(SlotMap<u64>, last_rows_div) == 96 &&
+              AT(SlotMap<u64>, chunk_div) == 120 && AT(SlotMap<u64>, per_chunk) == 144 &&
+              AT(SlotMap<u64>, count) == 168 && AT(SlotMap<u64>, unit_bytes) == 192 &&
+              AT(SlotMap<u64>, instance_bytes) == 200 && AT(SlotMap<u64>, backward) == 208 &&
+              AT(SlotMap<u64>, batched) == 212);

@@ -11,3 +11,23 @@ template <class Map> struct MoveArgs {
     u32 rows, cols; // of a super-element that is a tile transposed on the way, else 1
     Map map;
 };
+static_assert(sizeof(MoveArgs<Swap<u32>>) == 152 && AT(MoveArgs<Swap<u32>>, data) == 0 &&
+              AT(MoveArgs<Swap<u32>>, flags) == 8 && AT(MoveArgs<Swap<u32>>, units) == 48 &&
+              AT(MoveArgs<Swap<u32>>, lanes) == 56 && AT(MoveArgs<Swap<u32>>, vectors) == 60 &&
+              AT(MoveArgs<Swap<u32>>, rows) == 64 && AT(MoveArgs<Swap<u32>>, cols) == 68 &&
+              AT(MoveArgs<Swap<u32>>, map) == 72);
+static_assert(sizeof(MoveArgs<Swap<u64>>) == 192 && AT(MoveArgs<Swap<u64>>, data) == 0 &&
+              AT(MoveArgs<Swap<u64>>, flags) == 8 && AT(MoveArgs<Swap<u64>>, units) == 48 &&
+              AT(MoveArgs<Swap<u64>>, lanes) == 56 && AT(MoveArgs<Swap<u64>>, vectors) == 60 &&
+              AT(MoveArgs<Swap<u64>>, rows) == 64 && AT(MoveArgs<Swap<u64>>, cols) == 68 &&
+              AT(MoveArgs<Swap<u64>>, map) == 72);
+static_assert(sizeof(MoveArgs<SlotMap<u32>>) == 216 && AT(MoveArgs<SlotMap<u32>>, data) == 0 &&
+              AT(MoveArgs<SlotMap<u32>>, flags) == 8 && AT(MoveArgs<SlotMap<u32>>, units) == 48 &&
+              AT(MoveArgs<SlotMap<u32>>, lanes) == 56 && AT(MoveArgs<SlotMap<u32>>, vectors) == 60 &&
+              AT(MoveArgs<SlotMap<u32>>, rows) == 64 && AT(MoveArgs<SlotMap<u32>>, cols) == 68 &&
+              AT(MoveArgs<SlotMap<u32>>, map) == 72);
+static_assert(sizeof(MoveArgs<SlotMap<u64>>) == 288 && AT(MoveArgs<SlotMap<u64>>, data) == 0 &&
+              AT(MoveArgs<SlotMap<u64>>, flags) == 8 && AT(MoveArgs<SlotMap<u64>>, units) == 48 &&
+              AT(MoveArgs<SlotMap<u64>>, lanes) == 56 && AT(MoveArgs<SlotMap<u64>>, vectors) == 60 &&
+              AT(MoveArgs<SlotMap<u64>>, rows) == 64 && AT(MoveArgs<SlotMap<u64>>, cols) == 68 &&
+              AT(MoveArgs<SlotMap<u64>>, map) == 72);

@@ -14,6 +14,11 @@ struct OnChipArgs {
     u32 lanes, vectors;
     SmallSwap map;
 };
+static_assert(sizeof(OnChipArgs) == 96 && AT(OnChipArgs, data) == 0 && AT(OnChipArgs, instances) == 8 &&
+              AT(OnChipArgs, instance_bytes) == 16 && AT(OnChipArgs, layout) == 24 &&
+              AT(OnChipArgs, flag_words) == 56 && AT(OnChipArgs, units) == 60 &&
+              AT(OnChipArgs, lanes) == 64 && AT(OnChipArgs, vectors) == 68 &&
+              AT(OnChipArgs, map) == 72);
 
 template <bool Single, int K> static __device__ void on_chip(const OnChipArgs &a) {
     extern __shared__ u32 words[];

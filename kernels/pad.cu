@@ -54,6 +54,10 @@ struct SlideArgs {
     __device__ u64 padded(u64 k) const { return k / cols * pitch + k % cols; }
     __device__ u64 before(u64 offset) const { return offset / pitch * cols + min(offset % pitch, cols); }
 };
+static_assert(sizeof(SlideArgs) == 56 && AT(SlideArgs, data) == 0 && AT(SlideArgs, flags) == 8 &&
+              AT(SlideArgs, rows) == 16 && AT(SlideArgs, cols) == 24 && AT(SlideArgs, pitch) == 32 &&
+              AT(SlideArgs, block) == 40 && AT(SlideArgs, blocks) == 44 && AT(SlideArgs, back) == 48 &&
+              AT(SlideArgs, pad) == 52);
 
 // Copies the part of every row that lies in start .. end between its place in memory and `held`.
 template <bool ToShared>
@@ -120,6 +124,9 @@ struct RowsArgs {
     u64 cols, pitch;
     u32 back, held; // bytes that fit on chip
 };
+static_assert(sizeof(RowsArgs) == 48 && AT(RowsArgs, data) == 0 && AT(RowsArgs, first) == 8 &&
+              AT(RowsArgs, count) == 16 && AT(RowsArgs, cols) == 24 && AT(RowsArgs, pitch) == 32 &&
+              AT(RowsArgs, back) == 40 && AT(RowsArgs, held) == 44);
 
 // Rows that lie in front of the places that they go to, a block each.
 extern "C" __global__ void __launch_bounds__(512) pad_rows_together(const __grid_constant__ RowsArgs a) {

@@ -12,6 +12,17 @@ template <class Map> struct PerCycleArgs {
     u32 lanes, vectors;
     Map map;
 };
+static_assert(sizeof(PerCycleArgs<Swap<u32>>) == 104 && AT(PerCycleArgs<Swap<u32>>, data) == 0 &&
+              AT(PerCycleArgs<Swap<u32>>, units) == 8 && AT(PerCycleArgs<Swap<u32>>, lanes) == 16 &&
+              AT(PerCycleArgs<Swap<u32>>, vectors) == 20 && AT(PerCycleArgs<Swap<u32>>, map) == 24);
+static_assert(sizeof(PerCycleArgs<Swap<u64>>) == 144 && AT(PerCycleArgs<Swap<u64>>, data) == 0 &&
+              AT(PerCycleArgs<Swap<u64>>, units) == 8 && AT(PerCycleArgs<Swap<u64>>, lanes) == 16 &&
+              AT(PerCycleArgs<Swap<u64>>, vectors) == 20 && AT(PerCycleArgs<Swap<u64>>, map) == 24);
+static_assert(sizeof(PerCycleArgs<SlotMap<u64>>) == 240 && AT(PerCycleArgs<SlotMap<u64>>, data) == 0 &&
+              AT(PerCycleArgs<SlotMap<u64>>, units) == 8 &&
+              AT(PerCycleArgs<SlotMap<u64>>, lanes) == 16 &&
+              AT(PerCycleArgs<SlotMap<u64>>, vectors) == 20 &&
+              AT(PerCycleArgs<SlotMap<u64>>, map) == 24);
 
 constexpr int kAhead = 4;
 

@@ -13,6 +13,9 @@ struct SquareArgs {
     u32 across;      // tiles across the matrix
     u32 pairs, pad;  // pairs of a matrix, the diagonal's included
 };
+static_assert(sizeof(SquareArgs) == 40 && AT(SquareArgs, data) == 0 && AT(SquareArgs, pitch) == 8 &&
+              AT(SquareArgs, batch_bytes) == 16 && AT(SquareArgs, side) == 24 &&
+              AT(SquareArgs, across) == 28 && AT(SquareArgs, pairs) == 32 && AT(SquareArgs, pad) == 36);
 
 // Number of a pair to tile row i <= tile column j: the triangle folded into a rectangle, so that
 // neighbouring blocks take neighbouring tiles of a row.
@@ -88,6 +91,9 @@ struct TilesArgs {
     u32 mid, pad;
     u64 tiles;
 };
+static_assert(sizeof(TilesArgs) == 40 && AT(TilesArgs, data) == 0 && AT(TilesArgs, pitch) == 8 &&
+              AT(TilesArgs, band_bytes) == 16 && AT(TilesArgs, mid) == 24 && AT(TilesArgs, pad) == 28 &&
+              AT(TilesArgs, tiles) == 32);
 
 // 0210!: [batch][T][mid][T] to itself, every tile transposed where it lies.
 template <int W, int T> static __device__ void tiles_in_place(const TilesArgs &a) {

@@ -1,7 +1,7 @@
 //! A kernel launch as data, and what of a device decides it.
 
+use crate::args::Args;
 use crate::family::Family;
-use crate::params::Params;
 
 /// What a stage's lowering must know of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Workspace {
 }
 
 /// One launch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Call {
     /// The module.
     pub family: Family,
@@ -63,7 +63,7 @@ pub struct Call {
     /// Blocks of a cluster, 1 for none.
     pub cluster: u32,
     /// The parameter.
-    pub params: Params,
+    pub params: Args,
     /// Workspace.
     pub workspace: Workspace,
 }

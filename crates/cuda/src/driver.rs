@@ -296,12 +296,12 @@ impl Kernel {
             let code = unsafe { sys::cuMemsetD8Async(flags, 0, bytes, stream) };
             answer("cuMemsetD8Async", code)?;
         }
-        let mut fields = call.params.at(first, second);
-        let mut parameters = [fields.as_mut_ptr().cast::<c_void>()];
+        let fields = call.params.at(first, second);
+        let mut parameters = [fields.bytes().as_ptr().cast_mut().cast::<c_void>()];
         let (groups, threads, shared) = (call.groups, call.threads, call.shared_bytes);
         let (parameters, extra) = (parameters.as_mut_ptr(), ptr::null_mut());
-        // SAFETY: the kernel takes one parameter, no longer than `fields`; the driver copies it before it
-        // returns. What the kernel does to the addresses is the business of the caller.
+        // SAFETY: the kernel takes one parameter, the structure in `fields`; the driver copies it before it
+        // returns and does not write it. What the kernel does to the addresses is the business of the caller.
         #[rustfmt::skip]
         let code = unsafe {
             if call.cooperative {
@@ -403,7 +403,7 @@ impl Prepared {
         self.work.check(data, bytes, workspace)?;
         let stream: CUstream = stream.cast();
         for (call, kernel) in self.work.calls.iter().zip(&self.kernels) {
-            let second = (call.workspace != Workspace::None).then_some(workspace.0);
+            let second = call.params.second().map(|_| workspace.0);
             // SAFETY: `check` saw the lengths; the rest is the caller's.
             unsafe { kernel.queue(call, data, second, stream)? };
         }

@@ -12,18 +12,18 @@
 //! | [`lower`] | from a stage to its launch: kernel, geometry, parameters |
 //! | [`out_of_place`] | transpositions from one place to another, the literature's, a filter |
 //! | [`family`] | the embedded device code |
-//! | [`params`] | a kernel's parameter structure, field by field |
+//! | [`args`] | a kernel's parameter: the structures of the device code |
 //! | [`error`] | what can go wrong |
 //!
 //! Without the feature `cuda` everything is there, and [`Gpu::current`] answers
 //! [`CudaError::NoBackend`].
 
+pub mod args;
 pub mod call;
 pub mod error;
 pub mod family;
 pub mod lower;
 pub mod out_of_place;
-pub mod params;
 
 #[cfg(feature = "cuda")]
 mod driver;

@@ -3,10 +3,12 @@
 use turntile_perm::Elementary;
 
 use super::{At, field, groups, pitch, shared, threads_for, tiles, vector_bytes};
+use crate::args::Address;
+use crate::args::barrier::{AnyArgs, BarrierArgs, Stack};
+use crate::args::divisor::Divisor32;
 use crate::call::{Call, Workspace, widest_word};
 use crate::error::Infeasible;
 use crate::family::Family;
-use crate::params::Params;
 
 /// Bytes that small instances are stacked to in a block, word by word: 16 to 64 KB measured alike on an
 /// H200; and by micro-blocks: 100000 of 64x48 floats at 73% of copy with 24 KB, at 89 with 48 or 96.
@@ -58,23 +60,25 @@ pub fn block(e: Elementary, at: At) -> Result<Call, Infeasible> {
         shared_bytes: shared(held.shared_bytes, at.device)?,
         cooperative: false,
         cluster: 1,
-        params: Params::new()
-            .u64(instances as u64)
-            .u32(field(e.rows)?)
-            .u32(field(e.cols)?)
-            .u32(stacked as u32)
-            .u32(held.pitch as u32)
-            .u32(field(e.mid)?)
-            .u32(held.wide)
-            .u32(held.down)
-            .u32(0)
-            .u64(row_bytes as u64)
-            .u64(column_bytes as u64)
-            .u64((e.mid * bytes) as u64)
-            .u64(instance_bytes as u64)
-            .div32(field(e.unit)?)
-            .div32(field(e.rows)?)
-            .div32(field(e.rows * e.cols)?),
+        params: BarrierArgs {
+            data: Address::default(),
+            instances: instances as u64,
+            rows: field(e.rows)?,
+            cols: field(e.cols)?,
+            stacked: stacked as u32,
+            pitch: held.pitch as u32,
+            mid: field(e.mid)?,
+            wide: held.wide,
+            down: held.down,
+            pad: 0,
+            row_bytes: row_bytes as u64,
+            column_bytes: column_bytes as u64,
+            band_bytes: (e.mid * bytes) as u64,
+            instance_bytes: instance_bytes as u64,
+            unit: Divisor32::new(field(e.unit)?),
+            stack: Stack::of(field(e.rows)?, field(e.rows * e.cols)?),
+        }
+        .into(),
         workspace: Workspace::None,
     })
 }
@@ -188,12 +192,15 @@ fn any(e: Elementary, word: usize, at: At) -> Result<Call, Infeasible> {
         shared_bytes: shared(bytes, at.device)?,
         cooperative: false,
         cluster: 1,
-        params: Params::new()
-            .u64(bytes as u64)
-            .u32(field(e.rows)?)
-            .u32(field(e.mid)?)
-            .u32(field(e.cols)?)
-            .u32(field(e.unit)?),
+        params: AnyArgs {
+            data: Address::default(),
+            instance_bytes: bytes as u64,
+            rows: field(e.rows)?,
+            mid: field(e.mid)?,
+            cols: field(e.cols)?,
+            unit: field(e.unit)?,
+        }
+        .into(),
         workspace: Workspace::None,
     })
 }
@@ -233,23 +240,25 @@ pub fn through_registers(
         shared_bytes: 0,
         cooperative: false,
         cluster: 1,
-        params: Params::new()
-            .u64(e.batch as u64)
-            .u32(field(e.rows)?)
-            .u32(field(e.cols)?)
-            .u32(stacked as u32)
-            .u32(0)
-            .u32(1)
-            .u32(0)
-            .u32(0)
-            .u32(0)
-            .u64(0)
-            .u64(0)
-            .u64(0)
-            .u64((words * word) as u64)
-            .div32(1)
-            .div32(field(e.rows)?)
-            .div32(field(words)?),
+        params: BarrierArgs {
+            data: Address::default(),
+            instances: e.batch as u64,
+            rows: field(e.rows)?,
+            cols: field(e.cols)?,
+            stacked: stacked as u32,
+            pitch: 0,
+            mid: 1,
+            wide: 0,
+            down: 0,
+            pad: 0,
+            row_bytes: 0,
+            column_bytes: 0,
+            band_bytes: 0,
+            instance_bytes: (words * word) as u64,
+            unit: Divisor32::new(1),
+            stack: Stack::of(field(e.rows)?, field(words)?),
+        }
+        .into(),
         workspace: Workspace::None,
     })
 }

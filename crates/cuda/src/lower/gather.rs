@@ -4,12 +4,13 @@ use turntile_perm::{Order, Slots};
 use turntile_plan::strips::{self, Strips};
 use turntile_plan::{Direction, runs};
 
-use super::moves::slot_map;
-use super::{At, field, groups, shared};
+use super::{At, field, groups, maps, shared};
+use crate::args::Address;
+use crate::args::divisor::Divisor32;
+use crate::args::gather::{GatherArgs, RunArgs};
 use crate::call::{Call, Workspace, widest_word};
 use crate::error::Infeasible;
 use crate::family::Family;
-use crate::params::Params;
 
 /// The kernels' blocks wait for each other, and know slots column by column.
 fn check(slots: &Slots, at: At) -> Result<(), Infeasible> {
@@ -47,15 +48,20 @@ pub fn by_runs(
         shared_bytes: shared(runs::on_chip_bytes(&slots, at.elem_bytes), at.device)?,
         cooperative: true,
         cluster: 1,
-        params: slot_map(Params::new().u64(0), batch, slots, direction, at.elem_bytes, false)
-            .u64(batch as u64)
-            .u64((slots.len() * at.elem_bytes) as u64)
-            .u32(field(count)?)
-            .u32(field(pitch)?)
-            .u32(field(runs::table_bytes(&slots))?)
-            .u32(u32::from(vectors))
-            .div32(field(at.elem_bytes / word)?)
-            .div32(field(slots.chunk() / slots.slot())?),
+        params: RunArgs {
+            data: Address::default(),
+            kept: Address::default(),
+            slots: maps::slots64(batch, slots, direction, at.elem_bytes),
+            batch: batch as u64,
+            matrix_bytes: (slots.len() * at.elem_bytes) as u64,
+            runs: field(count)?,
+            pitch: field(pitch)?,
+            table: field(runs::table_bytes(&slots))?,
+            vectors: u32::from(vectors),
+            grain: Divisor32::new(field(at.elem_bytes / word)?),
+            per_column: Divisor32::new(field(slots.chunk() / slots.slot())?),
+        }
+        .into(),
         workspace: Workspace::Kept(runs::kept_bytes(&slots, at.elem_bytes, count)),
     })
 }
@@ -91,21 +97,26 @@ pub fn by_teams(
         shared_bytes: shared(strips.on_chip_bytes(), at.device)?,
         cooperative: true,
         cluster: 1,
-        params: slot_map(Params::new().u64(0), batch, slots, direction, at.elem_bytes, false)
-            .u64(batch as u64)
-            .u64((slots.len() * at.elem_bytes) as u64)
-            .u64(Strips::run_bytes(&slots, at.elem_bytes, direction) as u64)
-            .u32(field(strips.runs)?)
-            .u32(field(strips.teams)?)
-            .u32(field(blocks)?)
-            .u32(field(strips.cols)?)
-            .u32(field(strips.depth)?)
-            .u32(field(strips.readers(&slots, (at.elem_bytes, word), direction))?)
-            .u32(field(strips.ring_rows)?)
-            .u32(field(strips.lines.pitch)?)
-            .u32(strips.lines.band)
-            .u32(field(strips.lines.granule)?)
-            .div32(field(at.elem_bytes / word)?),
+        params: GatherArgs {
+            data: Address::default(),
+            kept: Address::default(),
+            slots: maps::slots64(batch, slots, direction, at.elem_bytes),
+            batch: batch as u64,
+            matrix_bytes: (slots.len() * at.elem_bytes) as u64,
+            kept_bytes: Strips::run_bytes(&slots, at.elem_bytes, direction) as u64,
+            runs: field(strips.runs)?,
+            teams: field(strips.teams)?,
+            blocks: field(blocks)?,
+            block_cols: field(strips.cols)?,
+            depth: field(strips.depth)?,
+            readers: field(strips.readers(&slots, (at.elem_bytes, word), direction))?,
+            ring_rows: field(strips.ring_rows)?,
+            pitch: field(strips.lines.pitch)?,
+            band: strips.lines.band,
+            granule: field(strips.lines.granule)?,
+            grain: Divisor32::new(field(at.elem_bytes / word)?),
+        }
+        .into(),
         workspace: Workspace::Kept(strips.kept_bytes(&slots, at.elem_bytes, direction)),
     })
 }

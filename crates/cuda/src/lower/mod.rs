@@ -13,6 +13,7 @@
 
 mod barrier;
 mod gather;
+mod maps;
 mod moves;
 mod pad;
 mod tiles;

@@ -3,11 +3,15 @@
 use turntile_perm::{Elementary, Slots};
 use turntile_plan::{Direction, FlagLayout, StageShape};
 
+use super::maps::{self, DeviceMap, Told};
 use super::{At, field, groups, shared};
+use crate::args::divisor::Divisor32;
+use crate::args::maps::SmallSwap;
+use crate::args::moves::OnChipArgs;
+use crate::args::{Address, flags as device};
 use crate::call::{Call, Workspace, widest_word};
 use crate::error::Infeasible;
 use crate::family::Family;
-use crate::params::Params;
 
 /// Threads of a block that moves super-elements.
 const THREADS: usize = 256;
@@ -126,64 +130,21 @@ impl Moved {
         self.tile.0 > 1 && self.tile.1 > 1
     }
 
-    /// Appends the index map, numbers in 32 bits if `narrow`.
-    fn map(&self, params: Params, narrow: bool) -> Result<Params, Infeasible> {
-        match self.map {
-            Map::Swap(e) if narrow => swap32(params, e, self.unit_bytes),
-            Map::Swap(e) => Ok(params
-                .div64(e.cols as u64)
-                .div64(e.mid as u64)
-                .div64(e.instance_units() as u64)
-                .div64(e.batch as u64)
-                .u64(e.rows as u64)
-                .u32(u32::from(e.batch > 1))
-                .u32(0)
-                .u64(self.unit_bytes as u64)),
+    /// The index map, numbers in 32 bits if `narrow`.
+    fn map(&self, narrow: bool) -> Result<DeviceMap, Infeasible> {
+        Ok(match self.map {
+            Map::Swap(e) if narrow => DeviceMap::Swap32(maps::swap32(e, self.unit_bytes)?),
+            Map::Swap(e) => DeviceMap::Swap64(maps::swap64(e, self.unit_bytes)),
             Map::Slots(batch, slots, direction) => {
                 let elem_bytes = self.unit_bytes / slots.slot();
-                Ok(slot_map(params, batch, slots, direction, elem_bytes, narrow))
+                if narrow {
+                    DeviceMap::Slots32(maps::slots32(batch, slots, direction, elem_bytes))
+                } else {
+                    DeviceMap::Slots64(maps::slots64(batch, slots, direction, elem_bytes))
+                }
             }
-        }
+        })
     }
-}
-
-fn swap32(params: Params, e: Elementary, unit_bytes: usize) -> Result<Params, Infeasible> {
-    Ok(params
-        .div32(field(e.cols)?)
-        .div32(field(e.mid)?)
-        .div32(field(e.instance_units())?)
-        .div32(field(e.batch)?)
-        .u32(field(e.rows)?)
-        .u32(u32::from(e.batch > 1))
-        .u64(unit_bytes as u64))
-}
-
-/// Appends the index maps of aligned slots, numbers in 32 bits if `narrow`.
-pub fn slot_map(
-    params: Params,
-    batch: usize,
-    slots: Slots,
-    direction: Direction,
-    elem_bytes: usize,
-    narrow: bool,
-) -> Params {
-    let last = slots.chunks() - 1;
-    let (_, last_rows) = slots.chunk_rows(last);
-    let (rows, cols, slot, chunk) = (slots.rows(), slots.cols(), slots.slot(), slots.chunk());
-    let number = |params: Params, n: usize| {
-        if narrow { params.u32(n as u32) } else { params.u64(n as u64) }
-    };
-    let divisor = |params: Params, n: usize| {
-        if narrow { params.div32(n as u32) } else { params.div64(n as u64) }
-    };
-    let params = [rows, cols, slot, chunk, last, last_rows].into_iter().fold(params, number);
-    [rows, slot, last_rows, chunk, chunk / slot * cols, slots.count()]
-        .into_iter()
-        .fold(params, divisor)
-        .u64((slot * elem_bytes) as u64)
-        .u64((slots.len() * elem_bytes) as u64)
-        .u32(u32::from(direction == Direction::Backward))
-        .u32(u32::from(batch > 1))
 }
 
 /// PTTWAC with flags in memory: in registers where a super-element fits them, else in shared memory.
@@ -218,9 +179,8 @@ fn held(moved: Moved, flags: FlagLayout, holding: Holding, at: At) -> Result<Cal
     }
     let kernel = |entry, narrow, family, blocks, lanes: usize, threads: usize, shared_bytes| {
         let most = units.div_ceil(threads / lanes).max(1);
-        let params = Params::new().u64(0).layout(flags, units).u64(units as u64);
-        let params = params.u32(lanes as u32).u32(field(vectors)?);
-        let params = params.u32(field(moved.tile.0)?).u32(field(moved.tile.1)?);
+        let vectors = field(vectors)?;
+        let tile = (field(moved.tile.0)?, field(moved.tile.1)?);
         Ok(Call {
             family,
             word: moved.word,
@@ -230,7 +190,9 @@ fn held(moved: Moved, flags: FlagLayout, holding: Holding, at: At) -> Result<Cal
             shared_bytes: shared(shared_bytes, at.device)?,
             cooperative: false,
             cluster: 1,
-            params: moved.map(params, narrow)?,
+            params: moved
+                .map(narrow)?
+                .moved(device::FlagLayout::new(flags, units), Told { units, lanes, vectors, tile }),
             workspace: Workspace::Flags(flags.words(units) * 4),
         })
     };
@@ -290,14 +252,7 @@ pub fn on_chip(
         _ => return Err(Infeasible::NoKernel),
     };
     let words = flags.words(e.instance_units());
-    let params = Params::new()
-        .u64(e.batch as u64)
-        .u64(instance_bytes as u64)
-        .layout(flags, e.instance_units())
-        .u32(field(words)?)
-        .u32(field(e.instance_units())?)
-        .u32(lanes as u32)
-        .u32(vectors as u32);
+    let (flag_words, units) = (field(words)?, field(e.instance_units())?);
     Ok(Call {
         family: Family::MovesOnChip,
         word,
@@ -307,7 +262,22 @@ pub fn on_chip(
         shared_bytes: shared(words * 4, at.device)?,
         cooperative: false,
         cluster: 1,
-        params: params.div32(field(e.cols)?).u32(field(e.rows)?).u32(field(unit_bytes)?),
+        params: OnChipArgs {
+            data: Address::default(),
+            instances: e.batch as u64,
+            instance_bytes: instance_bytes as u64,
+            layout: device::FlagLayout::new(flags, e.instance_units()),
+            flag_words,
+            units,
+            lanes: lanes as u32,
+            vectors: vectors as u32,
+            map: SmallSwap {
+                cols: Divisor32::new(field(e.cols)?),
+                rows: field(e.rows)?,
+                unit_bytes: field(unit_bytes)?,
+            },
+        }
+        .into(),
         workspace: Workspace::None,
     })
 }
@@ -321,7 +291,7 @@ pub fn per_cycle(shape: StageShape, at: At) -> Result<Call, Infeasible> {
     let (units, lanes) = (moved.units, moved.lanes());
     let narrow = units < FEW && matches!(moved.map, Map::Swap(_));
     let blocks = units.div_ceil(THREADS / lanes).clamp(1, at.device.units * 32);
-    let params = Params::new().u64(units as u64).u32(lanes as u32).u32(field(moved.vectors())?);
+    let vectors = field(moved.vectors())?;
     Ok(Call {
         family: Family::PerCycle,
         word: moved.word,
@@ -335,7 +305,7 @@ pub fn per_cycle(shape: StageShape, at: At) -> Result<Call, Infeasible> {
         shared_bytes: 0,
         cooperative: false,
         cluster: 1,
-        params: moved.map(params, narrow)?,
+        params: moved.map(narrow)?.per_cycle(units, lanes, vectors)?,
         workspace: Workspace::None,
     })
 }

@@ -5,15 +5,16 @@ use turntile_perm::padding::Step;
 use turntile_plan::{Direction, method};
 
 use super::{At, field, groups, shared};
+use crate::args::pad::{RowsArgs, SlideArgs};
+use crate::args::{Address, Args};
 use crate::call::{Call, Workspace};
 use crate::error::Infeasible;
 use crate::family::Family;
-use crate::params::Params;
 
 /// Threads of a block, as `kernels/pad.cu` has them.
 const THREADS: u32 = 512;
 
-fn call(entry: &'static str, groups: u32, shared_bytes: u32, params: Params) -> Call {
+fn call(entry: &'static str, groups: u32, shared_bytes: u32, params: Args) -> Call {
     Call {
         family: Family::Pad,
         word: 1,
@@ -41,16 +42,18 @@ pub fn slide(
 ) -> Result<Call, Infeasible> {
     let padding = in_bytes(padding, at)?;
     let blocks = padding.blocks(block);
-    let params = Params::new()
-        .u64(0)
-        .u64(padding.rows() as u64)
-        .u64(padding.cols() as u64)
-        .u64(padding.pitch() as u64)
-        .u32(field(block)?)
-        .u32(field(blocks)?)
-        .u32(u32::from(direction == Direction::Backward))
-        .u32(0);
-    let call = call("pad_slide", groups(blocks)?, shared(block, at.device)?, params);
+    let params = SlideArgs {
+        data: Address::default(),
+        flags: Address::default(),
+        rows: padding.rows() as u64,
+        cols: padding.cols() as u64,
+        pitch: padding.pitch() as u64,
+        block: field(block)?,
+        blocks: field(blocks)?,
+        back: u32::from(direction == Direction::Backward),
+        pad: 0,
+    };
+    let call = call("pad_slide", groups(blocks)?, shared(block, at.device)?, params.into());
     Ok(Call { workspace: Workspace::Flags(4 * method::slide_flags(blocks)), ..call })
 }
 
@@ -64,13 +67,15 @@ pub fn rows(
     let padding = in_bytes(padding, at)?;
     let held = at.device.shared_bytes / 16 * 16;
     let step = |Step { rows, together }: Step| {
-        let params = Params::new()
-            .u64(rows.start as u64)
-            .u64(rows.len() as u64)
-            .u64(padding.cols() as u64)
-            .u64(padding.pitch() as u64)
-            .u32(u32::from(direction == Direction::Backward))
-            .u32(field(held)?);
+        let params = Args::from(RowsArgs {
+            data: Address::default(),
+            first: rows.start as u64,
+            count: rows.len() as u64,
+            cols: padding.cols() as u64,
+            pitch: padding.pitch() as u64,
+            back: u32::from(direction == Direction::Backward),
+            held: field(held)?,
+        });
         Ok(if together {
             call("pad_rows_together", groups(rows.len())?, 0, params)
         } else {

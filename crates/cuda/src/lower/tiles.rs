@@ -3,10 +3,11 @@
 use turntile_perm::Elementary;
 
 use super::{At, field, groups, vector_bytes};
+use crate::args::Address;
+use crate::args::tiles::{SquareArgs, TilesArgs};
 use crate::call::{Call, Workspace, widest_word};
 use crate::error::Infeasible;
 use crate::family::Family;
-use crate::params::Params;
 
 /// Entry points by side of a tile, for words of so many bytes.
 const SWAPS: [(usize, usize, &str); 10] = [
@@ -83,13 +84,16 @@ pub fn swap(e: Elementary, tile: usize, at: At) -> Result<Call, Infeasible> {
         shared_bytes: shared as u32,
         cooperative: false,
         cluster: 1,
-        params: Params::new()
-            .u64(pitch as u64)
-            .u64((e.rows * pitch) as u64)
-            .u32(field(e.rows)?)
-            .u32(field(across)?)
-            .u32(field(pairs)?)
-            .u32(0),
+        params: SquareArgs {
+            data: Address::default(),
+            pitch: pitch as u64,
+            batch_bytes: (e.rows * pitch) as u64,
+            side: field(e.rows)?,
+            across: field(across)?,
+            pairs: field(pairs)?,
+            pad: 0,
+        }
+        .into(),
         workspace: Workspace::None,
     })
 }
@@ -111,12 +115,15 @@ pub fn in_place(e: Elementary, word: usize, at: At) -> Option<Result<Call, Infea
             shared_bytes: (per_block * side * side * word) as u32,
             cooperative: false,
             cluster: 1,
-            params: Params::new()
-                .u64((mid * side * word) as u64)
-                .u64((side * mid * side * word) as u64)
-                .u32(field(mid)?)
-                .u32(0)
-                .u64(tiles as u64),
+            params: TilesArgs {
+                data: Address::default(),
+                pitch: (mid * side * word) as u64,
+                band_bytes: (side * mid * side * word) as u64,
+                mid: field(mid)?,
+                pad: 0,
+                tiles: tiles as u64,
+            }
+            .into(),
             workspace: Workspace::None,
         })
     };

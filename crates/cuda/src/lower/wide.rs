@@ -3,10 +3,12 @@
 use turntile_perm::Elementary;
 
 use super::{At, field, groups, pitch};
+use crate::args::barrier::WideArgs;
+use crate::args::divisor::Divisor32;
+use crate::args::{Address, Args};
 use crate::call::{Call, Workspace, widest_word};
 use crate::error::Infeasible;
 use crate::family::Family;
-use crate::params::Params;
 
 /// Threads of a block of the grid and registers of 4 bytes that each holds data in; see
 /// `kernels/grid_barrier.cu`.
@@ -97,18 +99,21 @@ fn rectangles(
     Ok((split, u32::from(wide_loads) | u32::from(wide_stores) << 1))
 }
 
-fn params(e: Elementary, word: usize, split: Split, wide: u32) -> Result<Params, Infeasible> {
-    Ok(Params::new()
-        .u64((e.rows * e.cols * e.unit * word) as u64)
-        .u32(field(e.rows)?)
-        .u32(field(e.cols)?)
-        .u32(field(split.block_rows)?)
-        .u32(field(split.block_cols)?)
-        .u32(field(split.across)?)
-        .u32(field(split.pitch)?)
-        .u32(field(split.shared_rows)?)
-        .u32(wide)
-        .div32(field(e.unit)?))
+fn params(e: Elementary, word: usize, split: Split, wide: u32) -> Result<Args, Infeasible> {
+    let args = WideArgs {
+        data: Address::default(),
+        instance_bytes: (e.rows * e.cols * e.unit * word) as u64,
+        rows: field(e.rows)?,
+        cols: field(e.cols)?,
+        block_rows: field(split.block_rows)?,
+        block_cols: field(split.block_cols)?,
+        across: field(split.across)?,
+        pitch: field(split.pitch)?,
+        shared_rows: field(split.shared_rows)?,
+        wide,
+        unit: Divisor32::new(field(e.unit)?),
+    };
+    Ok(args.into())
 }
 
 /// An instance across the shared memories of a cluster.

@@ -4,11 +4,14 @@ use turntile_plan::Problem;
 
 use super::banks::{Cost, WARP};
 use super::program::{Buffer, Program, Step};
+use crate::args::barrier::Stack;
+use crate::args::divisor::{Divisor32, Divisor64};
+use crate::args::out_of_place::{BandArgs, IntoArgs, StackArgs, TileOrder, UnitArgs};
+use crate::args::{Address, Args};
 use crate::call::{Call, Device, Workspace, widest_word};
 use crate::error::{CudaError, Infeasible};
 use crate::family::Family;
 use crate::lower::{field, groups, shared, threads_for, vector_bytes};
-use crate::params::Params;
 
 /// A kernel of `kernels/out_of_place.cu` with its tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -238,7 +241,7 @@ struct Launch {
     blocks: usize,
     threads: usize,
     shared_bytes: usize,
-    params: Params,
+    params: Args,
 }
 
 impl Words {
@@ -251,53 +254,59 @@ impl Words {
         }
     }
 
-    /// The destination's address, which comes later, the source's, and what all tilings are told.
-    fn params(&self) -> Params {
-        Params::new()
-            .u64(0)
-            .u64(self.rows as u64)
-            .u64(self.cols as u64)
-            .u64(self.row_bytes() as u64)
-            .u64(self.column_bytes() as u64)
-            .u64(self.matrix_bytes() as u64)
-    }
-
-    /// Appends a `TileOrder`; `down` by `across` tiles a matrix.
+    /// Which block takes which of `down` by `across` tiles a matrix, and how many blocks there are.
     fn order(
         &self,
-        params: Params,
         [down, across]: [usize; 2],
         swath: usize,
-    ) -> Result<(Params, usize), Infeasible> {
+    ) -> Result<(TileOrder, usize), Infeasible> {
         let swath = swath.clamp(1, down.max(1));
         let tiles = down.checked_mul(across).ok_or(Infeasible::NoKernel)?;
         let blocks = tiles
             .checked_mul(self.batch)
             .ok_or(Infeasible::TooManyBlocks { blocks: usize::MAX })?;
         groups(blocks)?;
-        let params = params
-            .div32(field(tiles)?)
-            .div32(field(swath * across)?)
-            .u32(field(down)?)
-            .u32(field(swath)?);
-        Ok((params, blocks))
+        let order = TileOrder {
+            matrix: Divisor32::new(field(tiles)?),
+            swath: Divisor32::new(field(swath * across)?),
+            down: field(down)?,
+            high: field(swath)?,
+        };
+        Ok((order, blocks))
+    }
+
+    /// The parameter of tiles of one form.
+    fn into_args(&self, order: TileOrder) -> Args {
+        let (to, from) = (Address::default(), Address::default());
+        let args = IntoArgs {
+            to,
+            from,
+            rows: self.rows as u64,
+            cols: self.cols as u64,
+            from_pitch: self.row_bytes() as u64,
+            to_pitch: self.column_bytes() as u64,
+            matrix_bytes: self.matrix_bytes() as u64,
+            bytes: (self.batch * self.matrix_bytes()) as u64,
+            order,
+        };
+        args.into()
     }
 
     fn micro(&self, swath: usize) -> Result<Launch, Infeasible> {
         let (tile, _) = micro(self.word).ok_or(Infeasible::NoKernel)?;
-        let bytes = (self.batch * self.matrix_bytes()) as u64;
         let tiles = [self.rows.div_ceil(tile), self.cols.div_ceil(tile)];
-        let (params, blocks) = self.order(self.params().u64(bytes), tiles, swath)?;
+        let (order, blocks) = self.order(tiles, swath)?;
+        let params = self.into_args(order);
         Ok(Launch { blocks, threads: 256, shared_bytes: tile * tile * self.word, params })
     }
 
     fn lines(&self, swath: usize) -> Result<Launch, Infeasible> {
         let (_, [column, row], _) = LINES[self.word.ilog2() as usize];
         let [rows, cols, sector] = [column, row, SECTOR].map(|bytes| bytes / self.word);
-        let bytes = (self.batch * self.matrix_bytes()) as u64;
         // The last sector of a column may begin `sector - 1` words above the tile's first row.
         let tiles = [(self.rows + sector - 1).div_ceil(rows), self.cols.div_ceil(cols)];
-        let (params, blocks) = self.order(self.params().u64(bytes), tiles, swath)?;
+        let (order, blocks) = self.order(tiles, swath)?;
+        let params = self.into_args(order);
         // As `into_lines` has them: words of a lane's pack, and rows and their pitch on chip.
         let (pack, high) = (rows / WARP, rows + sector - 1);
         let (granule, lead) = if self.word < 4 { (4, 1) } else { (self.word, 0) };
@@ -332,15 +341,24 @@ impl Words {
         let [rows, cols] = self.band_tile();
         let held = self.held([rows, cols], [cols == self.cols, rows == self.rows], device);
         let tiles = [self.rows.div_ceil(rows), self.cols.div_ceil(cols)];
-        let (params, blocks) = self.order(self.params(), tiles, swath)?;
-        let params = params
-            .u32(rows as u32)
-            .u32(cols as u32)
-            .u32(held.pitch as u32)
-            .u32(held.wide)
-            .div32(field(self.unit)?)
-            .div32(rows as u32)
-            .div32(u32::MAX);
+        let (order, blocks) = self.order(tiles, swath)?;
+        let (to, from) = (Address::default(), Address::default());
+        let params = Args::from(BandArgs {
+            to,
+            from,
+            rows: self.rows as u64,
+            cols: self.cols as u64,
+            from_pitch: self.row_bytes() as u64,
+            to_pitch: self.column_bytes() as u64,
+            matrix_bytes: self.matrix_bytes() as u64,
+            order,
+            tile_rows: rows as u32,
+            tile_cols: cols as u32,
+            pitch: held.pitch as u32,
+            wide: held.wide,
+            unit: Divisor32::new(field(self.unit)?),
+            stack: Stack::of(rows as u32, u32::MAX),
+        });
         let threads = threads_for(rows * cols * self.unit_bytes(), 512);
         Ok(Launch { blocks, threads, shared_bytes: held.shared_bytes, params })
     }
@@ -349,17 +367,19 @@ impl Words {
         let stacked = (TILE_BYTES / self.matrix_bytes().max(1)).clamp(1, self.batch.max(1));
         let lines = stacked * self.rows;
         let held = self.held([lines, self.cols], [true, true], device);
-        let params = Params::new()
-            .u64(0)
-            .u64(self.batch as u64)
-            .u32(field(self.rows)?)
-            .u32(field(self.cols)?)
-            .u32(field(stacked)?)
-            .u32(held.pitch as u32)
-            .u32(held.wide)
-            .u32(0)
-            .div32(field(self.rows)?)
-            .div32(field(self.rows * self.cols)?);
+        let (to, from) = (Address::default(), Address::default());
+        let params = Args::from(StackArgs {
+            to,
+            from,
+            matrices: self.batch as u64,
+            rows: field(self.rows)?,
+            cols: field(self.cols)?,
+            stacked: field(stacked)?,
+            pitch: held.pitch as u32,
+            wide: held.wide,
+            pad: 0,
+            stack: Stack::of(field(self.rows)?, field(self.rows * self.cols)?),
+        });
         let threads = threads_for(stacked * self.matrix_bytes(), 512);
         let blocks = self.batch.div_ceil(stacked);
         Ok(Launch { blocks, threads, shared_bytes: held.shared_bytes, params })
@@ -367,13 +387,16 @@ impl Words {
 
     fn units(&self, device: &Device) -> Launch {
         let words = self.batch * self.rows * self.cols * self.unit;
-        let params = Params::new()
-            .u64(0)
-            .u64(words as u64)
-            .u64(self.cols as u64)
-            .div64(self.unit as u64)
-            .div64(self.rows as u64)
-            .div64((self.rows * self.cols) as u64);
+        let (to, from) = (Address::default(), Address::default());
+        let params = Args::from(UnitArgs {
+            to,
+            from,
+            words: words as u64,
+            cols: self.cols as u64,
+            unit: Divisor64::new(self.unit as u64),
+            rows: Divisor64::new(self.rows as u64),
+            matrix: Divisor64::new((self.rows * self.cols) as u64),
+        });
         let blocks = words.div_ceil(256).min(device.units * 8);
         Launch { blocks, threads: 256, shared_bytes: 0, params }
     }

@@ -33,11 +33,12 @@ use super::choose;
 use super::ladder::{self, Rung};
 use super::program::{Buffer, Program, Step};
 use crate::Gpu;
+use crate::args::Address;
+use crate::args::sources::GaussianArgs;
 use crate::call::{Call, Workspace};
 use crate::error::{CudaError, Infeasible};
 use crate::family::Family;
 use crate::lower::groups;
-use crate::params::Params;
 use crate::prepare::Work;
 
 /// What transposes between the passes.
@@ -188,9 +189,9 @@ fn columns(rows: usize, cols: usize, filter: Coefficients) -> Result<Call, CudaE
     if rows.max(cols) > i32::MAX as usize {
         return Err(infeasible(Infeasible::NoKernel));
     }
-    let Coefficients { a, b, settled } = filter;
-    let numbers = a.into_iter().chain(b).chain(settled);
-    let params = Params::new().u64(0).u32(rows as u32).u32(cols as u32);
+    let Coefficients { a: [a0, a1, a2, a3], b: [b1, b2], settled: [before, after] } = filter;
+    let (to, from) = (Address::default(), Address::default());
+    let (rows, columns) = (rows as u32, cols as u32);
     Ok(Call {
         family: Family::Gaussian,
         word: 4,
@@ -200,7 +201,21 @@ fn columns(rows: usize, cols: usize, filter: Coefficients) -> Result<Call, CudaE
         shared_bytes: 0,
         cooperative: false,
         cluster: 1,
-        params: numbers.fold(params, |params, number| params.u32(number.to_bits())),
+        params: GaussianArgs {
+            to,
+            from,
+            rows,
+            cols: columns,
+            a0,
+            a1,
+            a2,
+            a3,
+            b1,
+            b2,
+            before,
+            after,
+        }
+        .into(),
         workspace: Workspace::None,
     })
 }

@@ -30,11 +30,13 @@
 use super::banks::{Cost, WARP};
 use super::choose::buffers;
 use super::program::{Program, Step};
+use crate::args::Address;
+use crate::args::divisor::Divisor32;
+use crate::args::sources::LadderArgs;
 use crate::call::{Call, Workspace};
 use crate::error::{CudaError, Infeasible};
 use crate::family::Family;
 use crate::lower::groups;
-use crate::params::Params;
 
 /// Sides of the tiles.
 pub const TILES: [usize; 5] = [8, 16, 32, 48, 64];
@@ -254,7 +256,14 @@ pub fn program(
         shared_bytes: 0,
         cooperative: false,
         cluster: 1,
-        params: Params::new().u64(0).u32(rows as u32).u32(cols as u32).div32(across as u32),
+        params: LadderArgs {
+            to: Address::default(),
+            from: Address::default(),
+            rows: rows as u32,
+            cols: cols as u32,
+            across: Divisor32::new(across as u32),
+        }
+        .into(),
         workspace: Workspace::None,
     };
     let steps = vec![Step { call, first: 0, second: Some(1) }];

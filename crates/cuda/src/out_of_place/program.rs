@@ -1,6 +1,6 @@
 //! Launches over several buffers, as data.
 
-use crate::call::{Call, Workspace};
+use crate::call::Call;
 use crate::error::CudaError;
 use crate::prepare::Work;
 
@@ -50,7 +50,7 @@ impl Program {
         self.buffers[workspace].bytes = self.buffers[workspace].bytes.max(need);
         self.alignment = self.alignment.max(work.alignment);
         self.steps.extend(work.calls.iter().map(|&call| {
-            let second = (call.workspace != Workspace::None).then_some(workspace);
+            let second = call.params.second().map(|_| workspace);
             Step { call, first: data, second }
         }));
         self

@@ -1,0 +1,67 @@
+//! Barrier-sync by a block, a cluster or the grid.
+
+use super::Address;
+use super::divisor::Divisor32;
+
+mirror! {
+    /// Instances that follow one another.
+    Stack = "Stack" in "region.cuh", 32 bytes {
+        rows: Divisor32 = 0, "Rows of an instance.";
+        instance: Divisor32 = 16, "Words of an instance.";
+    }
+    /// Instances by a block.
+    BarrierArgs = "BarrierArgs" in "barrier.cu", 128 bytes {
+        data: Address = 0, "The instances.";
+        instances: u64 = 8, "All of them.";
+        rows: u32 = 16, "Rows of an instance.";
+        cols: u32 = 20, "Its columns, in super-elements.";
+        stacked: u32 = 24, "Instances of a block: one after the other, or (`barrier_band`) side by side.";
+        pitch: u32 = 28, "Bytes from row to row on chip.";
+        mid: u32 = 32, "Instances side by side in memory.";
+        wide: u32 = 36, "How narrow words are moved; see `kernels/region.cuh`.";
+        down: u32 = 40, "Logarithm of a strip's height in micro-blocks.";
+        pad: u32 = 44, "Not used.";
+        row_bytes: u64 = 48, "Bytes from row to row in memory, before.";
+        column_bytes: u64 = 56, "Bytes from column to column, after.";
+        band_bytes: u64 = 64, "Bytes from one set of `mid` instances to the next.";
+        instance_bytes: u64 = 72, "Bytes from instance to instance within a set.";
+        unit: Divisor32 = 80, "Words of a super-element.";
+        stack: Stack = 96, "The instances of a block.";
+    }
+    /// An instance by a block, every extent at will.
+    AnyArgs = "AnyArgs" in "barrier.cu", 32 bytes {
+        data: Address = 0, "The instances.";
+        instance_bytes: u64 = 8, "Bytes of an instance.";
+        rows: u32 = 16, "Rows.";
+        mid: u32 = 20, "What lies between rows and columns.";
+        cols: u32 = 24, "Columns.";
+        unit: u32 = 28, "Words of a super-element.";
+    }
+    /// An instance by several blocks, a rectangle each.
+    WideArgs = "WideArgs" in "wide_barrier.cuh", 64 bytes {
+        data: Address = 0, "The instances.";
+        instance_bytes: u64 = 8, "Bytes of an instance.";
+        rows: u32 = 16, "Rows of an instance.";
+        cols: u32 = 20, "Its columns, in super-elements.";
+        block_rows: u32 = 24, "Rows of a rectangle.";
+        block_cols: u32 = 28, "Its columns.";
+        across: u32 = 32, "Rectangles across.";
+        pitch: u32 = 36, "Bytes from row to row on chip.";
+        shared_rows: u32 = 40, "Rows of a rectangle in shared memory; the others are in registers.";
+        wide: u32 = 44, "How narrow words are moved; see `kernels/region.cuh`.";
+        unit: Divisor32 = 48, "Words of a super-element.";
+    }
+}
+
+parameters! {
+    BarrierArgs: data;
+    AnyArgs: data;
+    WideArgs: data;
+}
+
+impl Stack {
+    /// Instances of `rows` rows and `words` words.
+    pub fn of(rows: u32, words: u32) -> Self {
+        Stack { rows: Divisor32::new(rows), instance: Divisor32::new(words) }
+    }
+}

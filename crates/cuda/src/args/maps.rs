@@ -1,0 +1,71 @@
+//! Where super-elements go. Numbers of 32 bits serve up to 2^31 of them.
+
+use super::divisor::{Divisor32, Divisor64};
+
+mirror! {
+    /// `[batch][rows][mid][cols]` to `[batch][cols][mid][rows]`, numbers of 32 bits.
+    Swap32 = "Swap<u32>" in "index.cuh", 80 bytes {
+        cols: Divisor32 = 0, "Columns.";
+        mid: Divisor32 = 16, "What lies between rows and columns.";
+        instance: Divisor32 = 32, "Super-elements of an instance.";
+        batch: Divisor32 = 48, "Instances.";
+        rows: u32 = 64, "Rows.";
+        batched: u32 = 68, "Whether there are several instances.";
+        unit_bytes: u64 = 72, "Bytes of a super-element.";
+    }
+    /// The same, numbers of 64 bits.
+    Swap64 = "Swap<u64>" in "index.cuh", 120 bytes {
+        cols: Divisor64 = 0, "Columns.";
+        mid: Divisor64 = 24, "What lies between rows and columns.";
+        instance: Divisor64 = 48, "Super-elements of an instance.";
+        batch: Divisor64 = 72, "Instances.";
+        rows: u64 = 96, "Rows.";
+        batched: u32 = 104, "Whether there are several instances.";
+        gap: u32 = 108, "What C leaves.";
+        unit_bytes: u64 = 112, "Bytes of a super-element.";
+    }
+    /// `[rows][cols]` to `[cols][rows]` within one instance.
+    SmallSwap = "SmallSwap" in "index.cuh", 24 bytes {
+        cols: Divisor32 = 0, "Columns.";
+        rows: u32 = 16, "Rows.";
+        unit_bytes: u32 = 20, "Bytes of a super-element.";
+    }
+    /// The slots of the aligned-slot route, numbers of 32 bits, which count a matrix's elements.
+    SlotMap32 = "SlotMap<u32>" in "index.cuh", 144 bytes {
+        rows: u32 = 0, "Rows of the matrix.";
+        cols: u32 = 4, "Its columns.";
+        slot: u32 = 8, "Elements of a slot.";
+        chunk: u32 = 12, "Rows of a chunk.";
+        last_chunk: u32 = 16, "Number of the last chunk.";
+        last_rows: u32 = 20, "Its rows.";
+        rows_div: Divisor32 = 24, "Divides by `rows`.";
+        slot_div: Divisor32 = 40, "Divides by `slot`.";
+        last_rows_div: Divisor32 = 56, "Divides by `last_rows`.";
+        chunk_div: Divisor32 = 72, "Divides by `chunk`.";
+        per_chunk: Divisor32 = 88, "Slots of a full chunk.";
+        count: Divisor32 = 104, "Slots of a matrix.";
+        unit_bytes: u64 = 120, "Bytes of a slot.";
+        instance_bytes: u64 = 128, "Bytes of a matrix.";
+        backward: u32 = 136, "Whether slots are fetched and not moved to their final places.";
+        batched: u32 = 140, "Whether there are several matrices.";
+    }
+    /// The same, numbers of 64 bits.
+    SlotMap64 = "SlotMap<u64>" in "index.cuh", 216 bytes {
+        rows: u64 = 0, "Rows of the matrix.";
+        cols: u64 = 8, "Its columns.";
+        slot: u64 = 16, "Elements of a slot.";
+        chunk: u64 = 24, "Rows of a chunk.";
+        last_chunk: u64 = 32, "Number of the last chunk.";
+        last_rows: u64 = 40, "Its rows.";
+        rows_div: Divisor64 = 48, "Divides by `rows`.";
+        slot_div: Divisor64 = 72, "Divides by `slot`.";
+        last_rows_div: Divisor64 = 96, "Divides by `last_rows`.";
+        chunk_div: Divisor64 = 120, "Divides by `chunk`.";
+        per_chunk: Divisor64 = 144, "Slots of a full chunk.";
+        count: Divisor64 = 168, "Slots of a matrix.";
+        unit_bytes: u64 = 192, "Bytes of a slot.";
+        instance_bytes: u64 = 200, "Bytes of a matrix.";
+        backward: u32 = 208, "Whether slots are fetched and not moved to their final places.";
+        batched: u32 = 212, "Whether there are several matrices.";
+    }
+}

@@ -1,0 +1,306 @@
+//! A kernel's one parameter: the structures of `kernels/`, field by field.
+//!
+//! Every structure is declared twice, here and in the device code, with its size and the offsets of its
+//! fields asserted by both compilers; `tests/args.rs` compares the two declarations by names, types and
+//! order. `Pod` proves that no padding is hidden: where C leaves a gap, the structure here has a field `gap`.
+//!
+//! | module | structures |
+//! |---|---|
+//! | [`divisor`] | division by a number that the host knows |
+//! | [`maps`] | where super-elements go |
+//! | [`flags`] | where PTTWAC's flags lie |
+//! | [`tiles`], [`barrier`], [`gather`], [`moves`], [`pad`], [`out_of_place`] | the parameters by family |
+//! | [`sources`] | those of the literature's kernels and the filter |
+
+use bytemuck::{Pod, Zeroable};
+
+/// A field as both sides have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Its name.
+    pub name: &'static str,
+    /// Its type as the device code spells it; `*` for an address of anything.
+    pub kind: &'static str,
+    /// Bytes from the structure's start.
+    pub offset: usize,
+}
+
+/// A structure as both sides have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Its name in the device code, template arguments included.
+    pub name: &'static str,
+    /// The file of `kernels/` that declares it.
+    pub file: &'static str,
+    /// Bytes.
+    pub bytes: usize,
+    /// In order.
+    pub fields: &'static [Field],
+}
+
+/// A type of the device code.
+pub trait Mirrored: Pod {
+    /// How the device code spells it.
+    const KIND: &'static str;
+}
+
+impl Mirrored for u32 {
+    const KIND: &'static str = "u32";
+}
+impl Mirrored for u64 {
+    const KIND: &'static str = "u64";
+}
+impl Mirrored for f32 {
+    const KIND: &'static str = "float";
+}
+
+/// A device address; 0 until the launch is queued.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(transparent)]
+pub struct Address(pub u64);
+
+impl Mirrored for Address {
+    const KIND: &'static str = "*";
+}
+
+/// Declares `NAME` as the device code's `"NAME" in "FILE"`: `field: type = offset, "what it is";`.
+macro_rules! mirror {
+    ($($(#[$meta:meta])* $name:ident = $kind:literal in $file:literal, $bytes:literal bytes {
+        $($field:ident: $type:ty = $offset:literal, $doc:literal;)*
+    })*) => {$(
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
+        #[repr(C)]
+        pub struct $name {
+            $(#[doc = $doc] pub $field: $type,)*
+        }
+
+        const _: () = assert!(size_of::<$name>() == $bytes);
+        $(const _: () = assert!(std::mem::offset_of!($name, $field) == $offset);)*
+
+        impl $crate::args::Mirrored for $name {
+            const KIND: &'static str = $kind;
+        }
+
+        impl $name {
+            /// As both sides have it.
+            pub const LAYOUT: $crate::args::Layout = $crate::args::Layout {
+                name: $kind,
+                file: $file,
+                bytes: $bytes,
+                fields: &[$($crate::args::Field {
+                    name: stringify!($field),
+                    kind: <$type as $crate::args::Mirrored>::KIND,
+                    offset: $offset,
+                },)*],
+            };
+        }
+    )*};
+}
+
+/// What a kernel's second address is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Second {
+    /// Flags of the workspace, zero when it starts.
+    Flags,
+    /// Room of the workspace.
+    Kept,
+    /// What is transposed to the first address.
+    Source,
+}
+
+/// A structure that a kernel takes.
+pub trait Parameter: Mirrored {
+    /// What its second address is of; `None` where it has one address alone.
+    const SECOND: Option<Second>;
+
+    /// Its addresses: the matrix's (out of place: the destination's), and the second.
+    fn addresses(&mut self) -> (&mut Address, Option<&mut Address>);
+}
+
+/// `TYPE: first;` or `TYPE: first, what second;` for the fields that are addresses.
+macro_rules! parameters {
+    ($($type:ident: $first:ident $(, $what:ident $($second:ident).+)?;)*) => {$(
+        impl $crate::args::Parameter for $type {
+            const SECOND: Option<$crate::args::Second> =
+                [$(Some($crate::args::Second::$what),)? None][0];
+
+            fn addresses(
+                &mut self,
+            ) -> (&mut $crate::args::Address, Option<&mut $crate::args::Address>) {
+                let second = None;
+                $(let second = second.or(Some(&mut self.$($second).+));)?
+                (&mut self.$first, second)
+            }
+        }
+    )*};
+}
+
+pub mod barrier;
+pub mod divisor;
+pub mod flags;
+pub mod gather;
+pub mod maps;
+pub mod moves;
+pub mod out_of_place;
+pub mod pad;
+pub mod sources;
+pub mod tiles;
+
+macro_rules! args {
+    ($($(#[$meta:meta])* $variant:ident($type:ty);)*) => {
+        /// A kernel's parameter.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        // A launch is copied as a whole, as the driver takes it.
+        #[allow(clippy::large_enum_variant)]
+        pub enum Args {
+            $($(#[$meta])* $variant($type),)*
+        }
+
+        $(impl From<$type> for Args {
+            fn from(args: $type) -> Self {
+                Args::$variant(args)
+            }
+        })*
+
+        impl Args {
+            /// Every structure that a kernel takes.
+            pub const LAYOUTS: &[Layout] = &[$(<$type>::LAYOUT,)*];
+
+            /// The structure as the device code has it.
+            pub fn layout(&self) -> Layout {
+                match self {
+                    $(Args::$variant(_) => <$type>::LAYOUT,)*
+                }
+            }
+
+            /// What the kernel takes beside the matrix.
+            pub fn second(&self) -> Option<Second> {
+                match self {
+                    $(Args::$variant(_) => <$type as Parameter>::SECOND,)*
+                }
+            }
+
+            /// The structure with the matrix's address and, where the kernel takes one, the second.
+            #[must_use]
+            pub fn at(mut self, first: u64, second: Option<u64>) -> Self {
+                let places = match &mut self {
+                    $(Args::$variant(args) => args.addresses(),)*
+                };
+                *places.0 = Address(first);
+                if let (Some(place), Some(second)) = (places.1, second) {
+                    *place = Address(second);
+                }
+                self
+            }
+
+            /// What the device reads.
+            pub fn bytes(&self) -> &[u8] {
+                match self {
+                    $(Args::$variant(args) => bytemuck::bytes_of(args),)*
+                }
+            }
+        }
+    };
+}
+
+args! {
+    /// `square_swap_*`.
+    Square(tiles::SquareArgs);
+    /// `tiles_*`.
+    Tiles(tiles::TilesArgs);
+    /// `barrier_block`, `barrier_band`, `barrier_micro`, `barrier_registers_*`.
+    Barrier(barrier::BarrierArgs);
+    /// `barrier_any`.
+    Any(barrier::AnyArgs);
+    /// `barrier_cluster_*`, `barrier_grid*`.
+    Wide(barrier::WideArgs);
+    /// `slot_runs`, `slot_runs_back`.
+    Runs(gather::RunArgs);
+    /// `slot_gather`, `slot_scatter`.
+    Gather(gather::GatherArgs);
+    /// `move_swap32_*`.
+    MoveSwap32(moves::MoveSwap32);
+    /// `move_swap64_*`, `move_shared_swap`, `move_block`.
+    MoveSwap64(moves::MoveSwap64);
+    /// `move_slots32_*`.
+    MoveSlots32(moves::MoveSlots32);
+    /// `move_slots64_*`, `move_shared_slots`.
+    MoveSlots64(moves::MoveSlots64);
+    /// `move_on_chip_*`.
+    OnChip(moves::OnChipArgs);
+    /// `per_cycle_swap32`.
+    PerCycleSwap32(moves::PerCycleSwap32);
+    /// `per_cycle_swap64`.
+    PerCycleSwap64(moves::PerCycleSwap64);
+    /// `per_cycle_slots`.
+    PerCycleSlots(moves::PerCycleSlots);
+    /// `pad_slide`.
+    Slide(pad::SlideArgs);
+    /// `pad_rows_*`.
+    Rows(pad::RowsArgs);
+    /// `into_micro_*`, `into_lines_*`.
+    Into(out_of_place::IntoArgs);
+    /// `into_band`.
+    Band(out_of_place::BandArgs);
+    /// `into_stack`.
+    Stack(out_of_place::StackArgs);
+    /// `into_units`.
+    Units(out_of_place::UnitArgs);
+    /// `ladder_*`.
+    Ladder(sources::LadderArgs);
+    /// `gaussian_columns`.
+    Gaussian(sources::GaussianArgs);
+}
+
+/// The structures within those that kernels take.
+pub const PARTS: &[Layout] = &[
+    divisor::Divisor32::LAYOUT,
+    divisor::Divisor64::LAYOUT,
+    flags::FlagLayout::LAYOUT,
+    flags::GlobalFlags::LAYOUT,
+    maps::Swap32::LAYOUT,
+    maps::Swap64::LAYOUT,
+    maps::SmallSwap::LAYOUT,
+    maps::SlotMap32::LAYOUT,
+    maps::SlotMap64::LAYOUT,
+    barrier::Stack::LAYOUT,
+    out_of_place::TileOrder::LAYOUT,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_go_where_the_type_has_them() {
+        let words = |args: Args, second| -> Vec<u64> {
+            let bytes = args.at(7, second);
+            bytes.bytes().chunks(8).map(|word| bytemuck::pod_read_unaligned(word)).collect()
+        };
+        let slide = Args::from(pad::SlideArgs::zeroed());
+        assert_eq!(slide.second(), Some(Second::Flags));
+        assert_eq!(words(slide, Some(8))[..3], [7, 8, 0]);
+        let rows = Args::from(pad::RowsArgs::zeroed());
+        assert_eq!(rows.second(), None);
+        assert_eq!(words(rows, Some(8))[..3], [7, 0, 0], "has one address alone");
+        let moves = Args::from(moves::MoveSwap32::zeroed());
+        assert_eq!(moves.second(), Some(Second::Flags));
+        assert_eq!(words(moves, Some(8))[..3], [7, 8, 0]);
+        let into = Args::from(out_of_place::IntoArgs::zeroed());
+        assert_eq!(into.second(), Some(Second::Source));
+        assert_eq!(words(into, Some(8))[..3], [7, 8, 0]);
+    }
+
+    /// The other fields are left alone, in memory order.
+    #[test]
+    fn bytes_are_the_structure() {
+        let args = pad::RowsArgs { cols: 3, back: 5, held: 6, ..pad::RowsArgs::zeroed() };
+        let args = Args::from(args);
+        let words: Vec<u32> = args.bytes().chunks(4).map(bytemuck::pod_read_unaligned).collect();
+        let low_first = if cfg!(target_endian = "big") { [0, 3] } else { [3, 0] };
+        assert_eq!(words[..6], [0; 6]);
+        assert_eq!(words[6..8], low_first);
+        assert_eq!(words[8..], [0, 0, 5, 6]);
+    }
+}

@@ -1,0 +1,30 @@
+//! Square matrices and square tiles.
+
+use super::Address;
+
+mirror! {
+    /// Pairs of tiles across the diagonal.
+    SquareArgs = "SquareArgs" in "tiles.cu", 40 bytes {
+        data: Address = 0, "The matrices.";
+        pitch: u64 = 8, "Bytes from row to row.";
+        batch_bytes: u64 = 16, "Bytes from matrix to matrix.";
+        side: u32 = 24, "Elements of a row.";
+        across: u32 = 28, "Tiles across a matrix.";
+        pairs: u32 = 32, "Pairs of a matrix, the diagonal's included.";
+        pad: u32 = 36, "Not used.";
+    }
+    /// Every tile where it lies.
+    TilesArgs = "TilesArgs" in "tiles.cu", 40 bytes {
+        data: Address = 0, "The matrices.";
+        pitch: u64 = 8, "Bytes from row to row of a tile.";
+        band_bytes: u64 = 16, "Bytes from band to band.";
+        mid: u32 = 24, "Tiles side by side in a band.";
+        pad: u32 = 28, "Not used.";
+        tiles: u64 = 32, "All tiles.";
+    }
+}
+
+parameters! {
+    SquareArgs: data;
+    TilesArgs: data;
+}

@@ -1,0 +1,128 @@
+//! Index maps as the device has them.
+
+use turntile_perm::{Elementary, Slots};
+use turntile_plan::Direction;
+
+use super::field;
+use crate::args::divisor::{Divisor32, Divisor64};
+use crate::args::flags::GlobalFlags;
+use crate::args::maps::{SlotMap32, SlotMap64, Swap32, Swap64};
+use crate::args::moves::{
+    MoveSlots32, MoveSlots64, MoveSwap32, MoveSwap64, PerCycleSlots, PerCycleSwap32, PerCycleSwap64,
+};
+use crate::args::{Address, Args};
+use crate::error::Infeasible;
+
+/// The map of a mover, by its numbers.
+pub enum DeviceMap {
+    Swap32(Swap32),
+    Swap64(Swap64),
+    Slots32(SlotMap32),
+    Slots64(SlotMap64),
+}
+
+/// What every mover is told.
+pub struct Told {
+    pub units: usize,
+    pub lanes: usize,
+    pub vectors: u32,
+    /// Rows and columns of a tile transposed on the way.
+    pub tile: (u32, u32),
+}
+
+pub fn swap32(e: Elementary, unit_bytes: usize) -> Result<Swap32, Infeasible> {
+    Ok(Swap32 {
+        cols: Divisor32::new(field(e.cols)?),
+        mid: Divisor32::new(field(e.mid)?),
+        instance: Divisor32::new(field(e.instance_units())?),
+        batch: Divisor32::new(field(e.batch)?),
+        rows: field(e.rows)?,
+        batched: u32::from(e.batch > 1),
+        unit_bytes: unit_bytes as u64,
+    })
+}
+
+pub fn swap64(e: Elementary, unit_bytes: usize) -> Swap64 {
+    Swap64 {
+        cols: Divisor64::new(e.cols as u64),
+        mid: Divisor64::new(e.mid as u64),
+        instance: Divisor64::new(e.instance_units() as u64),
+        batch: Divisor64::new(e.batch as u64),
+        rows: e.rows as u64,
+        batched: u32::from(e.batch > 1),
+        gap: 0,
+        unit_bytes: unit_bytes as u64,
+    }
+}
+
+/// The maps of aligned slots by numbers of either width.
+macro_rules! slot_map {
+    ($name:ident, $map:ident, $number:ty, $divisor:ident) => {
+        pub fn $name(batch: usize, slots: Slots, direction: Direction, elem_bytes: usize) -> $map {
+            let last = slots.chunks() - 1;
+            let (_, last_rows) = slots.chunk_rows(last);
+            let (slot, chunk) = (slots.slot(), slots.chunk());
+            let divisor = |n: usize| $divisor::new(n as $number);
+            $map {
+                rows: slots.rows() as $number,
+                cols: slots.cols() as $number,
+                slot: slot as $number,
+                chunk: chunk as $number,
+                last_chunk: last as $number,
+                last_rows: last_rows as $number,
+                rows_div: divisor(slots.rows()),
+                slot_div: divisor(slot),
+                last_rows_div: divisor(last_rows),
+                chunk_div: divisor(chunk),
+                per_chunk: divisor(chunk / slot * slots.cols()),
+                count: divisor(slots.count()),
+                unit_bytes: (slot * elem_bytes) as u64,
+                instance_bytes: (slots.len() * elem_bytes) as u64,
+                backward: u32::from(direction == Direction::Backward),
+                batched: u32::from(batch > 1),
+            }
+        }
+    };
+}
+slot_map!(slots32, SlotMap32, u32, Divisor32);
+slot_map!(slots64, SlotMap64, u64, Divisor64);
+
+impl DeviceMap {
+    /// The parameter of PTTWAC with flags in memory.
+    pub fn moved(self, layout: crate::args::flags::FlagLayout, told: Told) -> Args {
+        let Told { units, lanes, vectors, tile: (rows, cols) } = told;
+        let (data, units, lanes) = (Address::default(), units as u64, lanes as u32);
+        let flags = GlobalFlags { words: Address::default(), layout };
+        match self {
+            DeviceMap::Swap32(map) => {
+                MoveSwap32 { data, flags, units, lanes, vectors, rows, cols, map }.into()
+            }
+            DeviceMap::Swap64(map) => {
+                MoveSwap64 { data, flags, units, lanes, vectors, rows, cols, map }.into()
+            }
+            DeviceMap::Slots32(map) => {
+                MoveSlots32 { data, flags, units, lanes, vectors, rows, cols, map }.into()
+            }
+            DeviceMap::Slots64(map) => {
+                MoveSlots64 { data, flags, units, lanes, vectors, rows, cols, map }.into()
+            }
+        }
+    }
+
+    /// The parameter of P-IPT, which takes slots by wide numbers alone.
+    pub fn per_cycle(self, units: usize, lanes: usize, vectors: u32) -> Result<Args, Infeasible> {
+        let (data, units, lanes) = (Address::default(), units as u64, lanes as u32);
+        match self {
+            DeviceMap::Swap32(map) => {
+                Ok(PerCycleSwap32 { data, units, lanes, vectors, map }.into())
+            }
+            DeviceMap::Swap64(map) => {
+                Ok(PerCycleSwap64 { data, units, lanes, vectors, map }.into())
+            }
+            DeviceMap::Slots64(map) => {
+                Ok(PerCycleSlots { data, units, lanes, vectors, map }.into())
+            }
+            DeviceMap::Slots32(_) => Err(Infeasible::NoKernel),
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! Launches as they were committed: kernel, geometry, workspace and parameters field by field, or why there is none.
+//!
+//! With `TURNTILE_BLESS=1` the file is written and not compared; what changed is then to be read.
+
+// Each test uses a part of them.
+#[allow(dead_code)]
+mod cases;
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::{env, fs};
+
+use cases::{DIRECTIONS, alignments, layouts, methods, shapes, stage, swap};
+use turntile_cuda::Infeasible;
+use turntile_cuda::args::{Args, Layout, PARTS};
+use turntile_cuda::call::{Call, Device};
+use turntile_cuda::lower::{Holding, lower_all, move_held, through_registers};
+use turntile_cuda::out_of_place::{choose, ladder};
+use turntile_perm::{Elementary, Padding, Slots};
+use turntile_plan::{Method, Problem, Scope, StageShape};
+
+/// Appends the fields of a structure whose bytes these are; addresses come later and are left out, and of
+/// divisors there is the divisor alone, from which the rest follows.
+fn show_fields(text: &mut String, layout: &Layout, bytes: &[u8]) {
+    let u32_at = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap());
+    let u64_at = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap());
+    for field in layout.fields.iter().filter(|field| field.kind != "*") {
+        let (at, name) = (field.offset, field.name);
+        match field.kind {
+            "u32" => write!(text, " {name} {}", u32_at(at)),
+            "u64" => write!(text, " {name} {}", u64_at(at)),
+            "float" => write!(text, " {name} {}", f32::from_bits(u32_at(at))),
+            "Divisor<u32>" => write!(text, " {name} /{}", u32_at(at)),
+            "Divisor<u64>" => write!(text, " {name} /{}", u64_at(at)),
+            kind => {
+                let part = PARTS.iter().find(|part| part.name == kind).expect("a part");
+                write!(text, " {name} (").unwrap();
+                show_fields(text, part, &bytes[at..at + part.bytes]);
+                write!(text, " )")
+            }
+        }
+        .unwrap();
+    }
+}
+
+fn show_args(text: &mut String, args: &Args) {
+    let layout = args.layout();
+    write!(text, "        {}:", layout.name).unwrap();
+    show_fields(text, &layout, args.bytes());
+    text.push('\n');
+}
+
+fn show(text: &mut String, what: &str, answer: Result<Vec<Call>, Infeasible>) {
+    match answer {
+        Err(why) => writeln!(text, "{what}: {why}").unwrap(),
+        Ok(calls) => {
+            writeln!(text, "{what}:").unwrap();
+            for call in calls {
+                let Call { groups, threads, shared_bytes, cooperative, cluster, workspace, .. } =
+                    call;
+                write!(text, "    {} {groups} x {threads}, {shared_bytes} on chip", call.kernel())
+                    .unwrap();
+                if cooperative {
+                    text.push_str(", cooperative");
+                }
+                if cluster > 1 {
+                    write!(text, ", clusters of {cluster}").unwrap();
+                }
+                writeln!(text, ", {workspace:?}").unwrap();
+                show_args(text, &call.params);
+            }
+        }
+    }
+}
+
+/// Compares `text` with the file of that name, or writes it.
+fn golden(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if env::var_os("TURNTILE_BLESS").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        return;
+    }
+    let committed = fs::read_to_string(&path).unwrap_or_default();
+    for (k, (now, then)) in text.lines().zip(committed.lines()).enumerate() {
+        assert_eq!(now, then, "line {} of {name}; TURNTILE_BLESS=1 writes it anew", k + 1);
+    }
+    let [now, then] = [text, &committed].map(|text| text.lines().count());
+    assert_eq!(now, then, "lines of {name}; TURNTILE_BLESS=1 writes it anew");
+}
+
+/// A stage by all `methods`, of elements of `elem` bytes with their own alignment and with 16.
+fn stages(text: &mut String, shape: StageShape, methods: &[Method], elems: &[usize]) {
+    for &method in methods {
+        for &elem in elems {
+            let mut before = None;
+            for alignment in alignments(elem) {
+                let stage = stage(shape, method, 7);
+                let answer = lower_all(&stage, elem, alignment, &Device::H200);
+                if before.as_ref() != Some(&answer) {
+                    let what = format!("{stage}, {elem} bytes at {alignment}");
+                    show(text, &what, answer.clone());
+                }
+                before = Some(answer);
+            }
+        }
+    }
+}
+
+const BLOCK: Method = Method::BarrierSync { scope: Scope::Group };
+
+/// Every form of stage by every method that there is: which have a kernel and why others have none.
+#[test]
+fn every_method_of_every_shape() {
+    let mut text = String::new();
+    for shape in shapes() {
+        stages(&mut text, shape, &methods(), &[4]);
+    }
+    golden("methods.txt", &text);
+}
+
+/// Where one launch gives way to another: words, alignment, tiles, sizes on chip, 2^31 super-elements.
+#[test]
+fn boundaries() {
+    let mut text = String::new();
+    let words = [1, 2, 4, 8, 16, 12];
+    for side in [16, 32, 64, 128, 100] {
+        let tiles = [16, 32, 64, 128].map(|tile| Method::TileSwap { tile });
+        stages(&mut text, swap([3, side, 1, side, 1]), &tiles, &words);
+        stages(&mut text, swap([2, side, 3, side, 1]), &[BLOCK], &words);
+    }
+    // No square, several words, several instances between: not for tiles.
+    let tile = [Method::TileSwap { tile: 32 }];
+    for extents in [[1, 32, 1, 64, 1], [1, 32, 1, 32, 2], [1, 32, 2, 32, 1]] {
+        stages(&mut text, swap(extents), &tile, &[4]);
+    }
+    for extents in
+        [[50, 64, 1, 48, 1], [7, 9, 1, 5, 1], [7, 9, 1, 5, 3], [2, 9, 3, 5, 1], [1, 4, 1, 320, 1]]
+    {
+        stages(&mut text, swap(extents), &[BLOCK], &words);
+    }
+    // 232 448 bytes fit a block.
+    for cols in [240, 241, 242, 243, 250] {
+        stages(&mut text, swap([1, 240, 1, cols, 1]), &[BLOCK], &[1, 4]);
+    }
+    for flags in layouts() {
+        let global = [Method::PttwacGlobal { flags }];
+        for units in [(1usize << 31) - 1, 1 << 31, (1 << 31) + 1] {
+            stages(&mut text, swap([1, 3, 1, units / 3, 1]), &global, &[4]);
+            stages(&mut text, swap([1, 1, 1, units, 1]), &global, &[4]);
+            stages(&mut text, swap([1, 1, 1, units, 1]), &[Method::PerCycle], &[4]);
+        }
+        for unit in [1, 4, 16, 32, 33, 64, 128, 129, 1000] {
+            stages(&mut text, swap([2, 10, 1, 30, unit]), &global, &[4]);
+        }
+        stages(&mut text, swap([2, 10, 1, 30, 3]), &[Method::PttwacOnChip { flags }], &[2, 4]);
+    }
+    // 2^32 elements of a matrix less twice its rows, and 2^31 slots.
+    for (rows, cols, slot) in [(1 << 16, 65_533, 64), (1 << 16, 65_534, 64), (70_000, 70_000, 2)] {
+        let slots = Slots::new(rows, cols, slot, slot).unwrap();
+        for direction in DIRECTIONS {
+            let shape = StageShape::SlotMove { batch: 2, slots, direction };
+            let by = [Method::PttwacGlobal { flags: layouts()[0] }, Method::PerCycle];
+            stages(&mut text, shape, &by, &[4]);
+        }
+    }
+    golden("boundaries.txt", &text);
+}
+
+#[test]
+fn slots_and_padding() {
+    let mut text = String::new();
+    let teams = [1, 3].map(|n| Method::BarrierSync { scope: Scope::Team(n) });
+    for direction in DIRECTIONS {
+        let slots = Slots::new(97, 33, 16, 32).unwrap();
+        for slots in [slots, Slots::by_rows(97, 33, 16).unwrap()] {
+            let shape = StageShape::SlotGather { batch: 2, slots, direction };
+            stages(&mut text, shape, &[BLOCK, teams[0], teams[1]], &[1, 4, 12]);
+            let shape = StageShape::SlotMove { batch: 2, slots, direction };
+            stages(&mut text, shape, &[Method::PerCycle], &[1, 12]);
+        }
+        let padding = Padding::new(37, 100, 103).unwrap();
+        let by = [
+            Method::Rows { least: 2 },
+            Method::Rows { least: 1000 },
+            Method::Slide { block: 48_896 },
+            Method::Slide { block: 400_000 },
+            Method::Slide { block: 16 },
+            Method::Shares,
+        ];
+        stages(&mut text, StageShape::Pad { padding, direction }, &by, &[4]);
+        stages(&mut text, StageShape::Cut { padding, direction }, &by, &[4]);
+    }
+    golden("slots.txt", &text);
+}
+
+/// Baselines that a caller asks for by name.
+#[test]
+fn held_as_the_caller_says() {
+    let mut text = String::new();
+    let mut shapes =
+        vec![swap([3, 6, 1, 7, 48]), swap([2, 5, 1, 3, 1000]), swap([1, 5, 1, 3, 5000])];
+    for (m, n) in [(5, 2), (1, 8), (64, 1), (16, 16)] {
+        shapes.push(StageShape::FusedTiles { batch: 2, rows: 3, cols: 4, m, n });
+    }
+    let slots = Slots::new(61, 7, 4, 8).unwrap();
+    shapes.extend(DIRECTIONS.map(|direction| StageShape::SlotMove { batch: 2, slots, direction }));
+    shapes.extend(DIRECTIONS.map(|direction| StageShape::SlotGather {
+        batch: 2,
+        slots,
+        direction,
+    }));
+    for shape in shapes {
+        for holding in [Holding::Registers, Holding::Shared, Holding::Block] {
+            let what = format!("{shape} {holding:?}, 4 bytes at 16");
+            let answer = move_held(shape, layouts()[0], holding, 4, 16, &Device::H200);
+            show(&mut text, &what, answer.map(|call| vec![call]));
+        }
+    }
+    for extents in [[7, 5, 9, 1], [1, 100, 90, 1], [1, 200, 90, 1], [2, 6, 5, 2], [2, 6, 5, 3]] {
+        let [batch, rows, cols, unit] = extents;
+        let e = Elementary { batch, rows, mid: 1, cols, unit };
+        let what = format!("{e} through registers, 4 bytes at 16");
+        show(&mut text, &what, through_registers(e, 4, 16).map(|call| vec![call]));
+    }
+    golden("held.txt", &text);
+}
+
+/// What another device lacks.
+#[test]
+fn a_device_of_old() {
+    let old = Device { units: 13, shared_bytes: 48 << 10, cluster: 1, cooperative: false };
+    let mut text = String::new();
+    let slots = Slots::new(97, 33, 16, 32).unwrap();
+    let direction = DIRECTIONS[0];
+    let gather = StageShape::SlotGather { batch: 2, slots, direction };
+    for shape in
+        [swap([1, 100, 1, 90, 1]), swap([1, 200, 1, 90, 1]), swap([1, 10, 1, 90, 5000]), gather]
+    {
+        for method in methods() {
+            let stage = stage(shape, method, 7);
+            let answer = lower_all(&stage, 4, 16, &old);
+            show(&mut text, &format!("{stage}, 4 bytes at 16"), answer);
+        }
+    }
+    golden("old.txt", &text);
+}
+
+#[test]
+fn from_one_place_to_another() {
+    let mut text = String::new();
+    for (batch, rows, cols) in [
+        (1, 1000, 777),
+        (9, 64, 48),
+        (1, 128, 4096),
+        (1, 61, 10_000),
+        (1, 10_000, 3),
+        (1, 1, 1 << 42),
+    ] {
+        for elem in [1, 2, 4, 8, 16, 12, 40] {
+            let problem = Problem::with_batch(batch, rows, cols, elem).unwrap();
+            for alignment in alignments(elem) {
+                for way in choose::ways(&problem, alignment) {
+                    let call = choose::call(way, way.swath(), &problem, alignment, &Device::H200);
+                    let what =
+                        format!("{batch}*{rows}x{cols} {way:?}, {elem} bytes at {alignment}");
+                    show(&mut text, &what, call.map(|call| vec![call]));
+                }
+            }
+        }
+    }
+    for rung in &ladder::RUNGS {
+        for (tile, block_rows) in rung.sizes().step_by(5) {
+            let program = ladder::program(rung, tile, block_rows, 100, 77).unwrap();
+            let calls = program.steps.iter().map(|step| step.call).collect();
+            show(&mut text, &format!("{} {tile} {block_rows}, 100x77", rung.name), Ok(calls));
+        }
+    }
+    golden("into.txt", &text);
+}

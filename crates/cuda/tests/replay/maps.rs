@@ -1,0 +1,237 @@
+//! `index.cuh`: which super-element goes where. Numbers that a kernel has 32 bits for must fit them.
+
+use turntile_cuda::args::maps::{SlotMap32, SlotMap64, SmallSwap, Swap32, Swap64};
+
+use super::device::{div32, div64};
+use super::{Answer, Broken, aligned, need};
+
+/// Numbers as wide as the kernel has them: an operation that does not fit is an error.
+#[derive(Clone, Copy)]
+pub struct Width(pub u64);
+
+impl Width {
+    fn fit(self, n: u128) -> Answer<u64> {
+        let most = u128::from(self.0);
+        need(n <= most, || format!("{n} in numbers to {most}"))?;
+        Ok(n as u64)
+    }
+    fn add(self, a: u64, b: u64) -> Answer<u64> {
+        self.fit(u128::from(a) + u128::from(b))
+    }
+    fn mul(self, a: u64, b: u64) -> Answer<u64> {
+        self.fit(u128::from(a) * u128::from(b))
+    }
+    fn sub(self, a: u64, b: u64) -> Answer<u64> {
+        a.checked_sub(b).ok_or_else(|| Broken(format!("{a} - {b}")))
+    }
+}
+
+pub const NARROW: Width = Width(u32::MAX as u64);
+pub const WIDE: Width = Width(u64::MAX);
+
+/// A divisor, and division by it as the device does it.
+pub struct Div<'a> {
+    pub divisor: u64,
+    by: Box<dyn Fn(u64) -> u64 + 'a>,
+}
+
+impl Div<'_> {
+    pub fn div(&self, n: u64) -> u64 {
+        (self.by)(n)
+    }
+}
+
+/// A map of super-elements, as kernels use it.
+pub trait Map {
+    fn width(&self) -> Width;
+    /// Where super-element `s` goes.
+    fn succ(&self, s: u64) -> Answer<u64>;
+    /// The super-element at `offset`, and the bytes before `offset` that are its own.
+    fn find(&self, offset: u64) -> (u64, u64);
+    /// Where super-element `s` lies.
+    fn offset(&self, s: u64) -> u64;
+    /// Every one of `units` super-elements is started from, and strides are multiples of `word`.
+    fn check(&self, units: u64, word: u64) -> Answer<()>;
+}
+
+macro_rules! swap {
+    ($map:ident, $width:ident, $div:ident, $number:ty) => {
+        impl Map for $map {
+            fn width(&self) -> Width {
+                $width
+            }
+            fn succ(&self, s: u64) -> Answer<u64> {
+                let w = self.width();
+                let div = |by, n: u64| u64::from($div(by, n as $number));
+                let whole = |n: $number| u64::from(n);
+                let first = match self.batched {
+                    0 => 0,
+                    _ => w.mul(div(&self.instance, s), whole(self.instance.divisor))?,
+                };
+                let s = w.sub(s, first)?;
+                let rest = div(&self.cols, s);
+                let inner = w.sub(s, w.mul(rest, whole(self.cols.divisor))?)?;
+                let outer = div(&self.mid, rest);
+                let between = w.sub(rest, w.mul(outer, whole(self.mid.divisor))?)?;
+                let line = w.add(w.mul(inner, whole(self.mid.divisor))?, between)?;
+                w.add(w.add(first, w.mul(line, whole(self.rows))?)?, outer)
+            }
+            fn find(&self, offset: u64) -> (u64, u64) {
+                (offset / self.unit_bytes, offset % self.unit_bytes)
+            }
+            fn offset(&self, s: u64) -> u64 {
+                s * self.unit_bytes
+            }
+            fn check(&self, units: u64, word: u64) -> Answer<()> {
+                aligned(word, &[self.unit_bytes])?;
+                // Instance after instance in turn.
+                let picked = u64::from(self.batch.divisor) * u64::from(self.instance.divisor);
+                need(self.batched == 0 || picked == units, || format!("{picked} of {units}"))
+            }
+        }
+    };
+}
+swap!(Swap32, NARROW, div32, u32);
+swap!(Swap64, WIDE, div64, u64);
+
+impl Map for SmallSwap {
+    fn width(&self) -> Width {
+        NARROW
+    }
+    fn succ(&self, s: u64) -> Answer<u64> {
+        let outer = u64::from(div32(&self.cols, s as u32));
+        let inner = NARROW.sub(s, outer * u64::from(self.cols.divisor))?;
+        NARROW.add(NARROW.mul(inner, u64::from(self.rows))?, outer)
+    }
+    fn find(&self, offset: u64) -> (u64, u64) {
+        (offset / u64::from(self.unit_bytes), offset % u64::from(self.unit_bytes))
+    }
+    fn offset(&self, s: u64) -> u64 {
+        s * u64::from(self.unit_bytes)
+    }
+    fn check(&self, units: u64, word: u64) -> Answer<()> {
+        aligned(word, &[u64::from(self.unit_bytes)])?;
+        NARROW.mul(units, u64::from(self.unit_bytes)).map(|_| ())
+    }
+}
+
+/// The slots of a matrix, numbers of either width.
+pub struct SlotsOf<'a> {
+    pub width: Width,
+    pub rows: u64,
+    pub cols: u64,
+    pub slot: u64,
+    pub chunk: u64,
+    pub last_chunk: u64,
+    pub last_rows: u64,
+    pub rows_div: Div<'a>,
+    pub slot_div: Div<'a>,
+    last_rows_div: Div<'a>,
+    chunk_div: Div<'a>,
+    pub per_chunk: Div<'a>,
+    count: Div<'a>,
+    unit_bytes: u64,
+    instance_bytes: u64,
+    backward: bool,
+    batched: bool,
+}
+
+macro_rules! slots_of {
+    ($map:ident, $width:ident, $div:ident, $number:ty) => {
+        impl<'a> From<&'a $map> for SlotsOf<'a> {
+            fn from(m: &'a $map) -> Self {
+                macro_rules! division {
+                    ($by:ident) => {
+                        Div {
+                            divisor: u64::from(m.$by.divisor),
+                            by: Box::new(|n| u64::from($div(&m.$by, n as $number))),
+                        }
+                    };
+                }
+                SlotsOf {
+                    width: $width,
+                    rows: u64::from(m.rows),
+                    cols: u64::from(m.cols),
+                    slot: u64::from(m.slot),
+                    chunk: u64::from(m.chunk),
+                    last_chunk: u64::from(m.last_chunk),
+                    last_rows: u64::from(m.last_rows),
+                    rows_div: division!(rows_div),
+                    slot_div: division!(slot_div),
+                    last_rows_div: division!(last_rows_div),
+                    chunk_div: division!(chunk_div),
+                    per_chunk: division!(per_chunk),
+                    count: division!(count),
+                    unit_bytes: m.unit_bytes,
+                    instance_bytes: m.instance_bytes,
+                    backward: m.backward != 0,
+                    batched: m.batched != 0,
+                }
+            }
+        }
+    };
+}
+slots_of!(SlotMap32, NARROW, div32, u32);
+slots_of!(SlotMap64, WIDE, div64, u64);
+
+impl SlotsOf<'_> {
+    fn up(&self, n: u64) -> Answer<u64> {
+        Ok(self.slot_div.div(self.width.add(n, self.slot - 1)?))
+    }
+    /// Final number of column `j`'s first slot in chunk `c`, and its place in the chunk.
+    fn column(&self, c: u64, j: u64) -> Answer<(u64, u64)> {
+        let (w, per_column) = (self.width, self.slot_div.div(self.chunk));
+        let first = w.add(self.up(w.mul(j, self.rows)?)?, w.mul(c, per_column)?)?;
+        let place = match c == self.last_chunk {
+            true => self.up(w.mul(j, self.last_rows)?)?,
+            false => w.mul(j, per_column)?,
+        };
+        Ok((first, place))
+    }
+    /// The final number of the slot at place `s`.
+    pub fn dest(&self, s: u64) -> Answer<u64> {
+        let w = self.width;
+        let c = self.per_chunk.div(s).min(self.last_chunk);
+        let before = w.mul(c, self.per_chunk.divisor)?;
+        let within = w.mul(w.sub(s, before)?, self.slot)?;
+        let by = if c == self.last_chunk { &self.last_rows_div } else { &self.chunk_div };
+        let (first, place) = self.column(c, by.div(within))?;
+        w.sub(w.add(first, s - before)?, place)
+    }
+    /// The place of the slot of final number `t`.
+    pub fn source(&self, t: u64) -> Answer<u64> {
+        let w = self.width;
+        let at = w.mul(t, self.slot)?;
+        let j = self.rows_div.div(at);
+        let i = w.sub(at, w.mul(j, self.rows)?)?;
+        let c = self.chunk_div.div(i).min(self.last_chunk);
+        let (first, place) = self.column(c, j)?;
+        w.sub(w.add(w.add(w.mul(c, self.per_chunk.divisor)?, place)?, t)?, first)
+    }
+}
+
+impl Map for SlotsOf<'_> {
+    fn width(&self) -> Width {
+        self.width
+    }
+    fn succ(&self, s: u64) -> Answer<u64> {
+        let go = |s| if self.backward { self.source(s) } else { self.dest(s) };
+        if !self.batched {
+            return go(s);
+        }
+        let first = self.count.div(s) * self.count.divisor;
+        self.width.add(first, go(s - first)?)
+    }
+    fn find(&self, offset: u64) -> (u64, u64) {
+        let matrix = if self.batched { offset / self.instance_bytes } else { 0 };
+        let rest = offset - matrix * self.instance_bytes;
+        (matrix * self.count.divisor + rest / self.unit_bytes, rest % self.unit_bytes)
+    }
+    fn offset(&self, s: u64) -> u64 {
+        let matrix = if self.batched { self.count.div(s) } else { 0 };
+        matrix * self.instance_bytes + (s - matrix * self.count.divisor) * self.unit_bytes
+    }
+    fn check(&self, _: u64, word: u64) -> Answer<()> {
+        aligned(word, &[self.unit_bytes, if self.batched { self.instance_bytes } else { 0 }])
+    }
+}

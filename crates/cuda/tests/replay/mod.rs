@@ -1,0 +1,115 @@
+//! What kernels promise, as plain functions of a launch: where it puts the byte at an offset of the matrix.
+//!
+//! Nothing here knows the stage that a launch was lowered from, nor calls what lowered it. Each module says
+//! of one family what `kernels/` says: which block reads the byte, at what place, and where that block
+//! writes it. A byte that no block reads is not moved. A launch that would go wrong whatever it is given
+//! (too little shared memory, accesses that are not aligned, flags beyond the workspace) is [`Broken`].
+
+mod barrier;
+mod device;
+mod gather;
+mod maps;
+mod moves;
+mod out_of_place;
+mod pad;
+mod tiles;
+mod wide;
+
+use turntile_cuda::args::{Args, Second};
+use turntile_cuda::call::{Call, Workspace};
+
+/// Why a launch cannot do what its kernel promises.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken(pub String);
+
+pub type Answer<T> = Result<T, Broken>;
+
+/// `Err` unless `holds`.
+fn need(holds: bool, what: impl FnOnce() -> String) -> Answer<()> {
+    if holds { Ok(()) } else { Err(Broken(what())) }
+}
+
+/// Shared memory that the kernel indexes.
+fn on_chip(call: &Call, bytes: u64) -> Answer<()> {
+    need(bytes <= u64::from(call.shared_bytes), || {
+        format!("{}: {bytes} bytes on chip, {} given", call.kernel(), call.shared_bytes)
+    })
+}
+
+/// All of `quantities` are multiples of `bytes`.
+fn aligned(bytes: u64, quantities: &[u64]) -> Answer<()> {
+    need(quantities.iter().all(|quantity| quantity.is_multiple_of(bytes)), || {
+        format!("accesses of {bytes} bytes at multiples of {quantities:?}")
+    })
+}
+
+/// At most `most` threads, as the kernel is compiled, in whole warps.
+fn threads(call: &Call, most: u32) -> Answer<()> {
+    need(call.threads <= most && call.threads > 0 && call.threads.is_multiple_of(32), || {
+        format!("{}: {} threads of {most}", call.kernel(), call.threads)
+    })
+}
+
+/// Just so many threads.
+fn exactly(call: &Call, threads: u64) -> Answer<()> {
+    need(u64::from(call.threads) == threads, || {
+        format!("{}: {} threads, not {threads}", call.kernel(), call.threads)
+    })
+}
+
+/// Where the launch puts the byte at `offset` of memory whose address is a multiple of `alignment`.
+pub fn dest(call: &Call, alignment: u64, offset: u64) -> Answer<u64> {
+    aligned(call.word as u64, &[alignment])?;
+    workspace(call)?;
+    let waits = matches!(call.params, Args::Runs(_) | Args::Gather(_))
+        || call.entry.starts_with("barrier_grid");
+    need(call.cooperative == waits, || format!("{}: cooperative or not", call.kernel()))?;
+    let clusters = call.entry.starts_with("barrier_cluster");
+    need(clusters || call.cluster == 1, || format!("{}: a cluster", call.kernel()))?;
+    let moved = match &call.params {
+        Args::Square(args) => tiles::square(call, args, alignment, offset),
+        Args::Tiles(args) => tiles::in_place(call, args, alignment, offset),
+        Args::Barrier(args) => barrier::barrier(call, args, alignment, offset),
+        Args::Any(args) => barrier::any(call, args, offset),
+        Args::Wide(args) => wide::wide(call, args, alignment, offset),
+        Args::Runs(args) => gather::runs(call, args, alignment, offset),
+        Args::Gather(args) => gather::teams(call, args, offset),
+        Args::MoveSwap32(_)
+        | Args::MoveSwap64(_)
+        | Args::MoveSlots32(_)
+        | Args::MoveSlots64(_)
+        | Args::OnChip(_)
+        | Args::PerCycleSwap32(_)
+        | Args::PerCycleSwap64(_)
+        | Args::PerCycleSlots(_) => moves::moves(call, offset),
+        Args::Slide(args) => pad::slide(call, args, offset),
+        Args::Rows(args) => pad::rows(call, args, offset),
+        Args::Into(args) => out_of_place::into(call, args, alignment, offset),
+        Args::Band(args) => out_of_place::band(call, args, alignment, offset),
+        Args::Stack(args) => out_of_place::stack(call, args, alignment, offset),
+        Args::Units(args) => out_of_place::units(call, args, offset),
+        Args::Ladder(args) => out_of_place::ladder(call, args, offset),
+        Args::Gaussian(_) => Err(Broken("a filter moves nothing".into())),
+    };
+    Ok(moved?.unwrap_or(offset))
+}
+
+/// The workspace is of the kind that the parameter's type takes.
+fn workspace(call: &Call) -> Answer<()> {
+    let fits = matches!(
+        (call.workspace, call.params.second()),
+        (Workspace::None, None | Some(Second::Source))
+            | (Workspace::Flags(_), Some(Second::Flags))
+            | (Workspace::Kept(_), Some(Second::Kept))
+    );
+    need(fits, || format!("{}: {:?}", call.kernel(), call.workspace))
+}
+
+/// `Some` byte's destination, or `None` where the launch does not move it.
+type Moved = Answer<Option<u64>>;
+
+/// The number at the end of an entry's name.
+fn last_number(entry: &str) -> u64 {
+    let digits = entry.rsplit('_').next().expect("never empty");
+    digits.parse().unwrap_or_else(|_| panic!("{entry} ends in a number"))
+}

@@ -1,0 +1,89 @@
+//! `tiles.cu`: pairs of square tiles across the diagonal change places, or every tile is transposed where it lies.
+
+use turntile_cuda::args::tiles::{SquareArgs, TilesArgs};
+use turntile_cuda::call::Call;
+
+use super::{Moved, aligned, exactly, last_number, need, on_chip};
+
+/// Bytes of a vector: a micro-block is a vector wide and as many words high.
+pub fn vector(word: u64) -> u64 {
+    if word == 1 { 8 } else { 16 }
+}
+
+/// Threads that move a tile of `side` words a side.
+pub fn tile_threads(side: u64, word: u64) -> u64 {
+    let micro = side * word / vector(word);
+    (micro * micro).min(256)
+}
+
+/// Tile row and column of pair `number`: the triangle folded into a rectangle.
+fn pair_of(number: u64, across: u64) -> (u64, u64) {
+    let width = across | 1;
+    let (y, x) = (number / width, number % width);
+    match (across % 2 == 1, x >= y, x > y) {
+        (true, true, _) => (y, x),
+        (true, false, _) => (across - y, across - 1 - x),
+        (false, _, true) => (y, x - 1),
+        (false, _, false) => (across - 1 - y, across - 1 - x),
+    }
+}
+
+/// The number of the pair of tiles `i <= j`, if one of `pairs` has it.
+fn number_of(i: u64, j: u64, across: u64, pairs: u64) -> Option<u64> {
+    let width = across | 1;
+    let (y, x) = match (across % 2 == 1, i < across.div_ceil(2)) {
+        (true, true) => (i, j),
+        (true, false) => (across - i, across - 1 - j),
+        (false, true) => (i, j + 1),
+        (false, false) => (across - 1 - i, across - 1 - j),
+    };
+    let number = y * width + x;
+    (number < pairs && pair_of(number, across) == (i, j)).then_some(number)
+}
+
+pub fn square(call: &Call, a: &SquareArgs, alignment: u64, offset: u64) -> Moved {
+    let word = call.word as u64;
+    let (side, across, pairs) = (u64::from(a.side), u64::from(a.across), u64::from(a.pairs));
+    let tile = if call.entry == "square_swap_any" {
+        exactly(call, 256)?;
+        aligned(word, &[a.pitch, a.batch_bytes])?;
+        if word <= 4 { 64 } else { 32 }
+    } else {
+        assert!(call.entry.starts_with("square_swap_"), "{}", call.entry);
+        let tile = last_number(call.entry);
+        exactly(call, tile_threads(tile, word))?;
+        aligned(vector(word), &[alignment, a.pitch, a.batch_bytes, side * word])?;
+        on_chip(call, 2 * tile * tile * word)?;
+        tile
+    };
+    need(a.pitch >= side * word && a.batch_bytes >= side * a.pitch, || format!("overlaps: {a:?}"))?;
+    let (matrix, rest) = (offset / a.batch_bytes, offset % a.batch_bytes);
+    let (r, c, byte) = (rest / a.pitch, rest % a.pitch / word, rest % a.pitch % word);
+    let (i, j) = ((r / tile).min(c / tile), (r / tile).max(c / tile));
+    if r >= side || c >= side || j >= across {
+        return Ok(None);
+    }
+    let block = number_of(i, j, across, pairs).map(|number| matrix * pairs + number);
+    let read = block.is_some_and(|block| block < u64::from(call.groups));
+    Ok(read.then(|| matrix * a.batch_bytes + c * a.pitch + r * word + byte))
+}
+
+pub fn in_place(call: &Call, a: &TilesArgs, alignment: u64, offset: u64) -> Moved {
+    assert!(call.entry.starts_with("tiles_"), "{}", call.entry);
+    let (word, tile, mid) = (call.word as u64, last_number(call.entry), u64::from(a.mid));
+    let threads = tile_threads(tile, word);
+    let together = if threads < 256 { 256 / threads } else { 1 };
+    exactly(call, threads * together)?;
+    on_chip(call, together * tile * tile * word)?;
+    aligned(vector(word), &[alignment, a.pitch, a.band_bytes, tile * word])?;
+    let (band, rest) = (offset / a.band_bytes, offset % a.band_bytes);
+    let (r, along) = (rest / a.pitch, rest % a.pitch);
+    let (number, c, byte) = (along / (tile * word), along % (tile * word) / word, along % word);
+    if r >= tile || number >= mid {
+        return Ok(None);
+    }
+    let all = band * mid + number;
+    let read = all < a.tiles && all / together < u64::from(call.groups);
+    let at = band * a.band_bytes + number * tile * word;
+    Ok(read.then(|| at + c * a.pitch + r * word + byte))
+}
