@@ -11,6 +11,7 @@ use crate::stage::{Stage, StageShape};
 
 /// Why stages do not make a plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Flaw {
     /// A stage does not cover the problem, or what is left of it when columns are cut off, all of it and nothing else.
     #[error("stage {number} ({stage}) does not cover the problem's {expected} elements")]
@@ -21,6 +22,14 @@ pub enum Flaw {
         stage: String,
         /// Elements of the problem.
         expected: usize,
+    },
+    /// The elements of a stage are more than can be counted.
+    #[error("stage {number} ({stage}) has more elements than can be counted")]
+    Uncounted {
+        /// Which stage, from 1.
+        number: usize,
+        /// The stage.
+        stage: String,
     },
     /// The stage's method does not do its shape.
     #[error("stage {number}: {stage} is no method for that shape")]
@@ -81,18 +90,37 @@ impl Plan {
                 let stage = format!("{:?}", stage.shape);
                 return Err(Flaw::Length { number, stage, expected });
             }
-            if !goes_together(stage) {
-                return Err(Flaw::Method { number, stage: stage.to_string() });
-            }
-            if let Method::PttwacOnChip { flags } | Method::PttwacGlobal { flags } = stage.method
-                && let FlagLayout::Spread { spreading, .. } = flags
-                && !(spreading.is_power_of_two() && spreading <= 32)
-            {
-                return Err(Flaw::Spreading { number, spreading });
-            }
+            method_fits(stage, number)?;
         }
         Ok(())
     }
+}
+
+impl Stage {
+    /// Checks a stage that stands alone: its elements can be counted, and its method does its shape.
+    ///
+    /// # Errors
+    /// The first flaw, as of stage 1.
+    pub fn check(&self) -> Result<(), Flaw> {
+        if counted_len(&self.shape).is_none() {
+            return Err(Flaw::Uncounted { number: 1, stage: format!("{:?}", self.shape) });
+        }
+        method_fits(self, 1)
+    }
+}
+
+/// Whether the stage's method does its shape, with flags that there are.
+fn method_fits(stage: &Stage, number: usize) -> Result<(), Flaw> {
+    if !goes_together(stage) {
+        return Err(Flaw::Method { number, stage: stage.to_string() });
+    }
+    if let Method::PttwacOnChip { flags } | Method::PttwacGlobal { flags } = stage.method
+        && let FlagLayout::Spread { spreading, .. } = flags
+        && !(spreading.is_power_of_two() && spreading <= 32)
+    {
+        return Err(Flaw::Spreading { number, spreading });
+    }
+    Ok(())
 }
 
 /// Elements of a shape, if they can be counted.
@@ -184,6 +212,9 @@ mod tests {
             flawed(&|stage| stage.method = Method::TileSwap { tile: 64 }),
             Err(Flaw::Method { number: 2, .. })
         ));
+        let endless = Stage { shape: elementary(usize::MAX, 2), ..plan().stages[0] };
+        assert!(matches!(endless.check(), Err(Flaw::Uncounted { number: 1, .. })));
+        assert_eq!(plan().stages[0].check(), Ok(()));
         for spreading in [0, 3, 64] {
             let flags = FlagLayout::Spread { spreading, padded: false };
             let error = flawed(&|stage| stage.method = Method::PttwacGlobal { flags });

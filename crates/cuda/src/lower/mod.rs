@@ -25,6 +25,7 @@ use crate::error::Infeasible;
 
 pub use barrier::through_registers;
 pub use moves::{Holding, move_held};
+pub(crate) use wide::grid_register_bytes;
 
 /// The launches that run `stage`: one, or for rows that are padded in steps one for each.
 ///

@@ -3,7 +3,7 @@
 use turntile_perm::Elementary;
 
 use super::{At, field, groups, pitch};
-use crate::call::{Call, Workspace, widest_word};
+use crate::call::{Call, Device, Workspace, widest_word};
 use crate::error::Infeasible;
 use crate::family::Family;
 use crate::params::Params;
@@ -12,6 +12,15 @@ use crate::params::Params;
 /// `kernels/grid_barrier.cu`.
 const GRID_THREADS: usize = 512;
 const GRID_REGISTERS: usize = 88;
+
+/// Registers of a thread that the kernel was compiled with: 512 threads of so many fill a multiprocessor's.
+const GRID_COMPILED: usize = 128;
+
+/// Bytes of registers that a block of the grid holds data in; none where it would spill them.
+pub(crate) fn grid_register_bytes(device: &Device) -> usize {
+    let fits = device.registers >= GRID_THREADS * GRID_COMPILED;
+    if fits { GRID_THREADS * GRID_REGISTERS * 4 } else { 0 }
+}
 
 /// A matrix cut into `down x across` rectangles, a block each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,7 +180,14 @@ pub fn grid(e: Elementary, at: At) -> Result<Call, Infeasible> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::Device;
+    use turntile_plan::Limits;
+
+    #[test]
+    fn registers_are_those_that_the_preset_plans_with() {
+        assert_eq!(grid_register_bytes(&Device::H200), Limits::h200().register_bytes);
+        let half = Device { registers: 32 << 10, ..Device::H200 };
+        assert_eq!(grid_register_bytes(&half), 0);
+    }
 
     /// The thesis's six shapes in f32 fit an H200, and a shape of primes as large.
     #[test]

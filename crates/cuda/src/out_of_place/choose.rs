@@ -205,6 +205,27 @@ pub(super) fn buffers(bytes: usize) -> Vec<Buffer> {
     vec![buffer("destination", true), buffer("source", false)]
 }
 
+/// The program of one [`call`]: buffers `[destination, source]`.
+///
+/// # Errors
+/// [`Infeasible`], where that way cannot.
+pub fn program(
+    way: Way,
+    swath: usize,
+    problem: &Problem,
+    alignment: usize,
+    device: &Device,
+) -> Result<Program, Infeasible> {
+    let alignment = widest_word(&[alignment]);
+    let steps = if problem.is_empty() {
+        Vec::new()
+    } else {
+        let call = call(way, swath, problem, alignment, device)?;
+        vec![Step { call, first: 0, second: Some(1) }]
+    };
+    Ok(Program { steps, buffers: buffers(problem.bytes()), alignment })
+}
+
 /// The default, for buffers aligned to 16 bytes and, where that is another launch, for those that only
 /// have the alignment of an element: buffers `[destination, source]`.
 ///

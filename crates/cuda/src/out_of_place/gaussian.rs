@@ -16,7 +16,7 @@
 //! let _context = cust::quick_init().expect("a GPU");
 //! let gpu = Gpu::current()?;
 //! let padded = Between::Ladder(Rung::named("padded").expect("is one"), 32, 8);
-//! let mut watch = Stopwatch::new(4 * 4 * 2048 * 2048 + (32 << 20))?;
+//! let mut watch = Stopwatch::new(&gpu, 4 * 4 * 2048 * 2048 + (32 << 20))?;
 //! for between in [padded, Between::Default, Between::InPlace, Between::Nothing] {
 //!     let loaded = gpu.load([program(2048, 2048, 10.0, between, &gpu)?])?;
 //!     println!("{between:?}: {:?}", watch.time_loaded(&loaded)?);

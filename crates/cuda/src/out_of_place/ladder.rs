@@ -14,7 +14,7 @@
 //! let _context = cust::quick_init().expect("a GPU");
 //! let gpu = Gpu::current()?;
 //! let (rows, cols) = (4096, 4096);
-//! let mut watch = Stopwatch::new(2 * 4 * rows * cols + 512)?;
+//! let mut watch = Stopwatch::new(&gpu, 2 * 4 * rows * cols + 512)?;
 //! for rung in &ladder::RUNGS {
 //!     for (tile, block_rows) in rung.sizes() {
 //!         let loaded = gpu.load([ladder::program(rung, tile, block_rows, rows, cols)?])?;
