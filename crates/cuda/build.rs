@@ -14,12 +14,14 @@ fn main() {
         println!("cargo::rerun-if-env-changed=TURNTILE_NVCC");
         println!("cargo::rerun-if-env-changed=TURNTILE_SM");
         let nvcc = env::var("TURNTILE_NVCC").unwrap_or_else(|_| "nvcc".into());
-        let architecture = env::var("TURNTILE_SM").unwrap_or_else(|_| "90".into());
+        let asked = env::var("TURNTILE_SM").unwrap_or_else(|_| "90".into());
+        let architecture: u32 =
+            asked.parse().unwrap_or_else(|_| panic!("TURNTILE_SM={asked} is no number"));
         let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernels");
         println!("cargo::rerun-if-changed={}", kernels.display());
-        for (family, word) in variants(&kernels, &architecture) {
+        for (family, word) in variants(&kernels, architecture) {
             let code = out.join(format!("{family}.w{word}.cubin"));
-            compile(&nvcc, &architecture, &kernels.join(format!("{family}.cu")), &word, &code);
+            compile(&nvcc, architecture, &kernels.join(format!("{family}.cu")), &word, &code);
             writeln!(table, "    ({family:?}, {word}, {architecture}, include_bytes!({code:?})),")
                 .expect("a string");
         }
@@ -29,7 +31,7 @@ fn main() {
 }
 
 /// Family and word of every committed PTX file that the architecture can run.
-fn variants(kernels: &Path, architecture: &str) -> Vec<(String, String)> {
+fn variants(kernels: &Path, architecture: u32) -> Vec<(String, String)> {
     let files = fs::read_dir(kernels.join("ptx")).expect("kernels/ptx is there");
     let mut names: Vec<_> = files
         .filter_map(|file| {
@@ -37,13 +39,13 @@ fn variants(kernels: &Path, architecture: &str) -> Vec<(String, String)> {
             let (family, word) = name.strip_suffix(".ptx")?.split_once(".w")?;
             Some((family.to_owned(), word.to_owned()))
         })
-        .filter(|(family, _)| family != "cluster_barrier" || architecture >= "90")
+        .filter(|(family, _)| family != "cluster_barrier" || architecture >= 90)
         .collect();
     names.sort();
     names
 }
 
-fn compile(nvcc: &str, architecture: &str, source: &Path, word: &str, code: &Path) {
+fn compile(nvcc: &str, architecture: u32, source: &Path, word: &str, code: &Path) {
     let status = Command::new(nvcc)
         .args(["-O3", "-std=c++17", "-cubin"])
         .arg(format!("-arch=sm_{architecture}"))

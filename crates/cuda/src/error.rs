@@ -1,9 +1,12 @@
 //! What can go wrong.
 
+use turntile_plan::Flaw;
+
 /// Why a GPU did not, or could not, run something.
 ///
 /// An error that says so before any kernel is launched leaves the data untouched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum CudaError {
     /// Built without the feature `cuda`.
     #[error("built without the GPU backend; build it with feature `cuda` (docs/gpu.md says how)")]
@@ -37,6 +40,15 @@ pub enum CudaError {
         /// The driver's words for it.
         message: String,
     },
+    /// The thread's current context is not its device's primary one, and cannot be kept from being destroyed.
+    #[error("the current context is not its device's primary one; Gpu::given takes others")]
+    NotPrimary,
+    /// What was prepared is of another context than the memory.
+    #[error("prepared on another GPU, or in another context, than the memory is of")]
+    OtherGpu,
+    /// The plan is none.
+    #[error("the plan is flawed: {0}")]
+    Flawed(#[from] Flaw),
     /// The plan is for a host.
     #[error("the plan was made for {device}, which is not a GPU")]
     NotForGpu {
@@ -113,6 +125,20 @@ pub enum CudaError {
         /// Where that is.
         other_address: u64,
     },
+    /// Code was asked for by the number of an entry point that it has not.
+    #[error("there is no entry point {entry}, {have} were loaded")]
+    NoEntry {
+        /// The number, from 0.
+        entry: usize,
+        /// Entry points.
+        have: usize,
+    },
+    /// There is no code for words of that size.
+    #[error("there is no code for words of {word} bytes, only of 1, 2, 4, 8 and 16")]
+    NoWord {
+        /// Bytes.
+        word: usize,
+    },
     /// There is no such kernel.
     #[error("{what} has no kernel with tile {tile} and {block_rows} block rows")]
     NoVariant {
@@ -133,6 +159,7 @@ pub enum CudaError {
 
 /// Why no kernel does what a stage asks for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Infeasible {
     /// Too much on chip.
     #[error("needs {need} bytes on chip, the device has {have}")]
@@ -150,6 +177,14 @@ pub enum Infeasible {
     TooManyBlocks {
         /// Blocks needed.
         blocks: usize,
+    },
+    /// The device has no room for blocks that must be at work together, or for one.
+    #[error("{need} blocks must be at work together, the device has room for {have}")]
+    Together {
+        /// Blocks that wait for each other; 1 where none wait.
+        need: usize,
+        /// Blocks that there is room for.
+        have: usize,
     },
     /// The device has no barrier of this scope.
     #[error("the device has no barrier over {scope}")]

@@ -1,5 +1,7 @@
 //! The device code: one module for each family of kernels and word, loaded when first needed.
 
+use std::ffi::CStr;
+
 /// A file of `kernels/`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
@@ -128,5 +130,9 @@ impl Family {
             Family::Check => [by_word!("check", "4"); 5],
         };
         words[word.ilog2() as usize]
+    }
+
+    pub(crate) fn image(self, word: usize) -> &'static CStr {
+        CStr::from_bytes_until_nul(self.ptx(word).as_bytes()).expect("ends in a zero")
     }
 }

@@ -9,32 +9,51 @@
 //! | module | holds |
 //! |---|---|
 //! | [`call`] | a launch as data; what of a device decides it |
+//! | [`waits`] | which kernels' blocks wait for others, and what makes that right |
 //! | [`lower`] | from a stage to its launch: kernel, geometry, parameters |
 //! | [`out_of_place`] | transpositions from one place to another, the literature's, a filter |
 //! | [`family`] | the embedded device code |
 //! | [`args`] | a kernel's parameter: the structures of the device code |
+//! | [`kernels`] | the door for device code that is not this crate's |
 //! | [`error`] | what can go wrong |
+//!
+//! Safe code can run only what this crate lowered and checked, on memory of its own ([`Stopwatch`]); running on
+//! the caller's memory is `unsafe` ([`Prepared::run_raw`], [`Loaded::run_raw`]), and so is launching other code
+//! ([`Gpu::load_kernels`]).
 //!
 //! Without the feature `cuda` everything is there, and [`Gpu::current`] answers
 //! [`CudaError::NoBackend`].
 
 pub mod args;
+pub mod banks;
 pub mod call;
+pub mod chip;
 pub mod error;
+mod estimate;
 pub mod family;
+pub mod flags;
+pub mod kernels;
+pub mod launches;
 pub mod lower;
+mod offers;
 pub mod out_of_place;
+pub mod waits;
+pub mod way;
 
-#[cfg(feature = "cuda")]
 mod driver;
-#[cfg(not(feature = "cuda"))]
-#[path = "absent.rs"]
-mod driver;
+mod gpu;
 mod prepare;
+mod run;
+mod stopwatch;
 
-pub use driver::{Gpu, Loaded, Prepared, Stopwatch};
+pub use chip::Chip;
 pub use error::{CudaError, Infeasible};
+pub use gpu::Gpu;
+pub use kernels::Kernels;
+pub use launches::Launches;
 pub use prepare::Work;
+pub use run::{Loaded, Prepared};
+pub use stopwatch::{Ground, Stopwatch};
 
 #[cfg(feature = "cuda")]
 pub use cust;

@@ -1,63 +1,132 @@
 //! What is checked before anything is launched.
 
-use turntile_plan::{DeviceKind, Plan, Stage};
+use turntile_plan::{Flaw, Method, Plan, StageShape};
 
-use crate::call::{Call, Device};
-use crate::error::CudaError;
-use crate::lower::lower_all;
+use crate::call::{Call, Limits, widest_word};
+use crate::error::{CudaError, Infeasible};
+use crate::flags::FlagLayout;
+use crate::launches::Launches;
+use crate::lower::{At, Holding, lower, move_held, through_registers};
+use crate::way::Way;
 
-/// Launches, and the memory that they are for.
+/// Launches, and the memory that they are for. It is made of plans and stages that were checked, so that launches keep
+/// to its bytes whoever put the plan together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Work {
-    /// In order.
-    pub calls: Vec<Call>,
-    /// Bytes of the matrix, and of the room behind it that the launches use.
-    pub bytes: usize,
-    /// Alignment of the matrix's address that the launches rely on, in bytes.
-    pub alignment: usize,
+    pub(crate) calls: Vec<Call>,
+    bytes: usize,
+    alignment: usize,
 }
 
 /// Alignment of the workspace's address.
 const WORKSPACE_ALIGNMENT: usize = 16;
 
+/// Most threads of a block that a way may ask for.
+const MOST_THREADS: usize = 1024;
+
 impl Work {
-    /// What `plan` comes to on `device`, for a matrix whose address is a multiple of `alignment`.
+    /// What `plan`, which is in place, launches: what it says.
     ///
     /// # Errors
-    /// [`CudaError::NotForGpu`], or [`CudaError::Infeasible`] with the stage that has no kernel.
-    pub fn of_plan(plan: &Plan, alignment: usize, device: &Device) -> Result<Self, CudaError> {
-        if plan.kind != DeviceKind::Gpu {
-            return Err(CudaError::NotForGpu { device: plan.device.to_string() });
+    /// [`CudaError::NotForGpu`] or [`CudaError::Flawed`].
+    pub fn of_plan(plan: &Plan) -> Result<Self, CudaError> {
+        if plan.problem.is_out_of_place() {
+            return Err(Flaw::Place { out_of_place: true }.into());
         }
-        Self::of_stages(
-            &plan.stages,
-            plan.problem.elem_bytes(),
-            plan.room_bytes(),
-            alignment,
-            device,
-        )
+        let calls = calls_of(plan)?;
+        let alignment = widest_word(&[plan.problem.alignment()]);
+        Ok(Work { calls, bytes: plan.room_bytes(), alignment })
     }
 
-    /// What `stages` come to, over `bytes` bytes.
+    /// What one stage comes to on elements of `elem_bytes` bytes, as many as it covers, in memory whose address
+    /// is a multiple of `alignment`.
     ///
     /// # Errors
-    /// [`CudaError::Infeasible`] with the stage that has no kernel.
-    pub fn of_stages(
-        stages: &[Stage],
+    /// [`CudaError::Flawed`], or [`CudaError::Infeasible`] where it has no kernel.
+    pub fn of_stage(
+        shape: &StageShape,
+        way: Way,
         elem_bytes: usize,
+        alignment: usize,
+        limits: &Limits,
+    ) -> Result<Self, CudaError> {
+        let bytes = bytes_of(shape, elem_bytes)?;
+        // No more of it is made use of than the largest power of two in it, up to 16.
+        let alignment = widest_word(&[alignment]);
+        let at = At { elem_bytes, alignment, limits };
+        let calls = possible(way, bytes).and_then(|()| lower(shape, way, at));
+        Self::of_calls(&format!("{shape} {way}"), calls, bytes, alignment)
+    }
+
+    /// PTTWAC with flags in memory, super-elements held as the caller says.
+    ///
+    /// # Errors
+    /// As [`of_stage`](Self::of_stage).
+    pub fn of_moves(
+        shape: &StageShape,
+        flags: FlagLayout,
+        holding: Holding,
+        elem_bytes: usize,
+        limits: &Limits,
+    ) -> Result<Self, CudaError> {
+        let bytes = bytes_of(shape, elem_bytes)?;
+        let at = At { elem_bytes, alignment: WORKSPACE_ALIGNMENT, limits };
+        let call = possible(Way::Moves { flags }, bytes)
+            .and_then(|()| move_held(shape, flags, holding, at));
+        let stage = format!("{shape} {}", Method::PttwacGlobal);
+        Self::of_calls(&stage, call.map(|call| vec![call]), bytes, WORKSPACE_ALIGNMENT)
+    }
+
+    /// Barrier-sync through registers: the baseline.
+    ///
+    /// # Errors
+    /// As [`of_stage`](Self::of_stage).
+    pub fn through_registers(shape: &StageShape, elem_bytes: usize) -> Result<Self, CudaError> {
+        let bytes = bytes_of(shape, elem_bytes)?;
+        let call = shape.elementary().ok_or(Infeasible::NoKernel);
+        let call = call.and_then(|e| through_registers(e, elem_bytes, WORKSPACE_ALIGNMENT));
+        let stage = format!("{shape} {}", Method::BarrierSync);
+        Self::of_calls(&stage, call.map(|call| vec![call]), bytes, WORKSPACE_ALIGNMENT)
+    }
+
+    fn of_calls(
+        stage: &str,
+        calls: Result<Vec<Call>, Infeasible>,
         bytes: usize,
         alignment: usize,
-        device: &Device,
     ) -> Result<Self, CudaError> {
-        let calls = stages
-            .iter()
-            .filter(|stage| !stage.shape.is_empty())
-            .map(|stage| {
-                lower_all(stage, elem_bytes, alignment, device)
-                    .map_err(|why| CudaError::Infeasible { stage: stage.to_string(), why })
-            })
-            .collect::<Result<Vec<_>, _>>()?;
-        Ok(Work { calls: calls.concat(), bytes, alignment })
+        let infeasible = |why| CudaError::Infeasible { stage: stage.to_owned(), why };
+        Ok(Work { calls: calls.map_err(infeasible)?, bytes, alignment })
+    }
+
+    /// This, then `next` on the same memory.
+    #[must_use]
+    pub fn then(mut self, next: Work) -> Self {
+        self.calls.extend(next.calls);
+        self.bytes = self.bytes.max(next.bytes);
+        self.alignment = self.alignment.max(next.alignment);
+        self
+    }
+
+    /// Each of its launches by itself, on the same memory.
+    pub fn one_by_one(&self) -> impl Iterator<Item = Work> {
+        let &Work { bytes, alignment, .. } = self;
+        self.calls.iter().map(move |&call| Work { calls: vec![call], bytes, alignment })
+    }
+
+    /// The launches, in order.
+    pub fn calls(&self) -> &[Call] {
+        &self.calls
+    }
+
+    /// Bytes of the matrix, and of the room behind it that the launches use.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Alignment of the matrix's address that the launches rely on, in bytes: a power of two up to 16.
+    pub fn alignment(&self) -> usize {
+        self.alignment
     }
 
     /// Bytes of workspace: the largest that a launch needs.
@@ -94,20 +163,70 @@ impl Work {
     }
 }
 
+/// The launches of a plan's stages, which were made for them.
+pub(crate) fn calls_of(plan: &Plan) -> Result<Vec<Call>, CudaError> {
+    plan.check()?;
+    let (elem_bytes, alignment) = (plan.problem.elem_bytes(), plan.problem.alignment());
+    let mut calls = Vec::new();
+    for (number, stage) in (1..).zip(&plan.stages) {
+        let Some(launches) = stage.offer.geometry.get::<Launches>() else {
+            return Err(CudaError::NotForGpu { device: plan.device.clone() });
+        };
+        let same = launches.is_for(&stage.shape, elem_bytes)
+            && launches.way().method() == stage.offer.method
+            && alignment.is_multiple_of(launches.alignment());
+        if !same {
+            return Err(Flaw::Geometry { number, stage: stage.to_string() }.into());
+        }
+        calls.extend_from_slice(launches.calls());
+    }
+    Ok(calls)
+}
+
+/// Bytes from the first element to the last that a stage reads or writes.
+fn bytes_of(shape: &StageShape, elem_bytes: usize) -> Result<usize, CudaError> {
+    let uncounted = || Flaw::Uncounted { number: 1, stage: format!("{shape:?}") };
+    shape.counted_len().ok_or_else(uncounted)?;
+    let (read, written) = shape.spans();
+    let bytes = read.max(written).checked_mul(elem_bytes).filter(|_| elem_bytes > 0);
+    Ok(bytes.ok_or_else(uncounted)?)
+}
+
+/// Numbers of a way that no device has, before anything is multiplied or divided by them.
+fn possible(way: Way, bytes: usize) -> Result<(), Infeasible> {
+    let spread = |flags: FlagLayout| match flags {
+        FlagLayout::Spread { spreading, .. } => spreading.is_power_of_two() && spreading <= 32,
+        FlagLayout::Remapped => true,
+    };
+    let right = match way {
+        // Every block of a gather keeps some of the matrix.
+        Way::Runs { groups } => groups > 0 && groups.checked_mul(bytes).is_some(),
+        Way::Teams { groups, blocks } => {
+            groups > 0 && blocks > 0 && groups.checked_mul(bytes).is_some()
+        }
+        Way::OnChipMoves { flags, threads } => threads <= MOST_THREADS && spread(flags),
+        Way::Moves { flags } => spread(flags),
+        _ => true,
+    };
+    right.then_some(()).ok_or(Infeasible::NoKernel)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use turntile_plan::{Limits, Planner, Problem};
+    use crate::Chip;
+    use crate::way::Scope;
+    use turntile_perm::{Elementary, Slots};
+    use turntile_plan::{Device, Direction, Planner, Problem, Request, Route, Want};
 
-    fn work() -> Work {
+    fn plan() -> Plan {
         let problem = Problem::new(4096, 1024, 4).unwrap();
-        let plan = Planner::new(Limits::h200()).plan(&problem).unwrap();
-        Work::of_plan(&plan, 16, &Device::H200).unwrap()
+        Planner::new(Chip::h200()).plan(&problem).unwrap()
     }
 
     #[test]
     fn memory_is_checked_before_anything_runs() {
-        let work = work();
+        let work = Work::of_plan(&plan()).unwrap();
         let (need, room) = (work.bytes, (4096, work.workspace_bytes()));
         assert_eq!(work.check(1024, need, room), Ok(()));
         assert_eq!(
@@ -123,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_short_workspace_is_refused() {
-        let mut work = work();
+        let mut work = Work::of_plan(&plan()).unwrap();
         work.calls[0].workspace = crate::call::Workspace::Flags(100);
         assert_eq!(
             work.check(1024, work.bytes, (16, 99)),
@@ -138,8 +257,8 @@ mod tests {
     #[test]
     fn room_behind_the_matrix_is_checked() {
         let problem = Problem::new(5000, 4900, 4).unwrap().with_room(5000 * 5000);
-        let planner = Planner::new(Limits::h200()).with_route("padded-square").unwrap();
-        let work = Work::of_plan(&planner.plan(&problem).unwrap(), 16, &Device::H200).unwrap();
+        let planner = Planner::new(Chip::h200()).with_route(Route::PaddedSquare);
+        let work = Work::of_plan(&planner.plan(&problem).unwrap()).unwrap();
         let (need, have) = (5000 * 5000 * 4, problem.bytes());
         assert_eq!(work.bytes, need);
         let workspace = (4096, work.workspace_bytes());
@@ -147,13 +266,125 @@ mod tests {
         assert_eq!(work.check(1024, need, workspace), Ok(()));
     }
 
+    /// Whatever a plan says that somebody changed, no launch leaves the matrix.
+    #[test]
+    fn plans_put_together_by_hand_are_checked() {
+        let good = plan();
+        let refused = |plan: &Plan| Work::of_plan(plan).unwrap_err();
+        let mut short = good.clone();
+        short.problem = Problem::new(4096, 1023, 4).unwrap();
+        assert!(matches!(refused(&short), CudaError::Flawed(Flaw::Length { number: 1, .. })));
+        let mut other = good.clone();
+        other.stages[0].offer.method = Method::Shares;
+        assert!(matches!(refused(&other), CudaError::Flawed(Flaw::Method { number: 1, .. })));
+        // As long, but of another shape; of wider elements; at an address less aligned.
+        let geometry = |plan: &Plan| {
+            let refused = refused(plan);
+            assert!(
+                matches!(refused, CudaError::Flawed(Flaw::Geometry { number: 1, .. })),
+                "{refused:?}"
+            );
+        };
+        let mut turned = good.clone();
+        turned.stages[0].shape = turned.stages[0].shape.inverse();
+        if turned.stages[0].shape == good.stages[0].shape {
+            let e = Elementary { batch: 1, rows: 1024, mid: 1, cols: 4096, unit: 1 };
+            turned.stages[0].shape = e.into();
+        }
+        geometry(&turned);
+        let mut wide = good.clone();
+        wide.problem = Problem::new(4096, 1024, 8).unwrap();
+        geometry(&wide);
+        let mut unaligned = good;
+        unaligned.problem = unaligned.problem.with_alignment(4);
+        geometry(&unaligned);
+    }
+
+    #[test]
+    fn ways_of_no_device_are_refused() {
+        let slots = Slots::new(1000, 300, 64, 256).unwrap();
+        let shape = StageShape::SlotGather { batch: 1, slots, direction: Direction::Forward };
+        let by = |way| Work::of_stage(&shape, way, 4, 16, &Limits::H200);
+        assert_eq!(by(Way::Teams { groups: 6, blocks: 3 }).unwrap().bytes(), 1000 * 300 * 4);
+        for way in [
+            Way::Teams { groups: 6, blocks: 0 },
+            Way::Teams { groups: 0, blocks: 3 },
+            Way::Runs { groups: 0 },
+            Way::Runs { groups: usize::MAX },
+            Way::PerCycle,
+        ] {
+            let answer = by(way);
+            let refused =
+                matches!(&answer, Err(CudaError::Infeasible { why: Infeasible::NoKernel, .. }));
+            assert!(refused, "{way}: {answer:?}");
+        }
+        let e = Elementary { batch: 1, rows: 20, mid: 1, cols: 30, unit: 4 };
+        for spreading in [0, 3, 64] {
+            let flags = FlagLayout::Spread { spreading, padded: false };
+            for way in [Way::Moves { flags }, Way::OnChipMoves { flags, threads: 32 }] {
+                assert!(Work::of_stage(&e.into(), way, 4, 16, &Limits::H200).is_err(), "{way}");
+            }
+        }
+        let many = StageShape::SlotMove { batch: usize::MAX, slots, direction: Direction::Forward };
+        let answer = Work::of_stage(&many, Way::PerCycle, 4, 16, &Limits::H200);
+        assert!(matches!(answer, Err(CudaError::Flawed(Flaw::Uncounted { .. }))), "{answer:?}");
+    }
+
+    /// Of an alignment, the power of two counts: a multiple of 24 is one of 8.
+    #[test]
+    fn alignments_are_powers_of_two() {
+        let e = Elementary { batch: 1, rows: 64, mid: 1, cols: 64, unit: 1 };
+        for (promised, used) in [(24, 8), (16, 16), (4096, 16), (3, 1)] {
+            let way = Way::Barrier(Scope::Block);
+            let work = Work::of_stage(&e.into(), way, 4, promised, &Limits::H200).unwrap();
+            assert_eq!(work.alignment(), used);
+        }
+    }
+
     #[test]
     fn a_host_plan_is_refused() {
-        let problem = Problem::new(30, 20, 4).unwrap();
-        let plan = Planner::new(Limits::host(1)).plan(&problem).unwrap();
-        assert_eq!(
-            Work::of_plan(&plan, 16, &Device::H200),
-            Err(CudaError::NotForGpu { device: "host".into() })
-        );
+        #[derive(Debug, PartialEq)]
+        struct Elsewhere;
+        impl std::fmt::Display for Elsewhere {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("elsewhere")
+            }
+        }
+        impl turntile_plan::GeometryData for Elsewhere {
+            fn variant(&self) -> String {
+                String::new()
+            }
+        }
+        let mut plan = plan();
+        plan.device = "host".into();
+        plan.stages[0].offer.geometry = turntile_plan::Geometry::new(Elsewhere);
+        assert_eq!(Work::of_plan(&plan), Err(CudaError::NotForGpu { device: "host".into() }));
+    }
+
+    /// What an offer says is what is run, for every offer of every preset.
+    #[test]
+    fn offers_say_what_is_launched() {
+        let problem = Problem::new(4096, 1024, 4).unwrap();
+        for chip in Chip::presets() {
+            let request = Request::new(&problem, &chip, Want::Any);
+            let planner = Planner::new(chip.clone());
+            for plan in planner.survey(&problem).candidates {
+                let work = Work::of_plan(&plan).unwrap();
+                assert!(work.workspace_bytes() <= plan.workspace_bytes, "{plan}");
+                for stage in &plan.stages {
+                    let offers = chip.offers(&stage.shape, &request).unwrap();
+                    assert!(offers.contains(&stage.offer), "{stage}");
+                    let least = offers.iter().map(|offer| offer.seconds).fold(f64::MAX, f64::min);
+                    assert!(stage.offer.seconds >= least);
+                    for offer in offers {
+                        let launches: &Launches = offer.geometry.get().unwrap();
+                        let way = launches.way();
+                        let again = Work::of_stage(&stage.shape, way, 4, 16, chip.limits());
+                        assert_eq!(again.unwrap().calls, launches.calls(), "{way}");
+                        assert_eq!(launches.workspace_bytes(), offer.workspace_bytes);
+                    }
+                }
+            }
+        }
     }
 }

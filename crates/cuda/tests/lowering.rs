@@ -11,22 +11,28 @@ use cases::{ELEMENTS, alignments, methods, shapes, stage};
 use turntile_cuda::call::{Call, Device, Workspace};
 use turntile_cuda::family::Family;
 use turntile_cuda::lower::{Holding, lower, lower_all, move_held, through_registers};
-use turntile_cuda::out_of_place::program::{Program, Step};
+use turntile_cuda::out_of_place::program::Program;
 use turntile_cuda::out_of_place::{choose, ladder};
+use turntile_cuda::waits::Waits;
 use turntile_cuda::{CudaError, Infeasible, Work};
 use turntile_perm::{Elementary, Padding};
 use turntile_plan::{Direction, FlagLayout, Limits, Method, Planner, Problem, Scope, StageShape};
 
 /// The entry point exists, its parameter is as long as what is passed, and the geometry is possible.
 fn check(call: &Call) {
-    let ptx = call.family.ptx(call.word);
-    let declared = format!("{}_param_0[{}]", call.entry, call.params.bytes().len());
+    let ptx = call.family().ptx(call.word());
+    let declared = format!("{}_param_0[{}]", call.entry(), call.params().bytes().len());
     assert!(ptx.contains(&declared), "{}: no {declared}", call.kernel());
-    assert!((1..=1024).contains(&call.threads) && call.threads.is_multiple_of(32), "{call:?}");
-    assert!(call.shared_bytes as usize <= Device::H200.shared_bytes, "{call:?}");
-    let per_unit = ((228 << 10) / (call.shared_bytes + 1024)).min(2048 / call.threads) as usize;
-    assert!(!call.cooperative || call.groups as usize <= Device::H200.units * per_unit, "{call:?}");
-    assert_eq!(call.groups % call.cluster, 0, "{call:?}");
+    assert!((1..=1024).contains(&call.threads()) && call.threads().is_multiple_of(32), "{call:?}");
+    assert!(call.shared_bytes() as usize <= Device::H200.shared_bytes, "{call:?}");
+    let per_unit = ((228 << 10) / (call.shared_bytes() + 1024)).min(2048 / call.threads()) as usize;
+    match call.waits() {
+        Waits::Grid => {
+            assert!(call.groups() as usize <= Device::H200.units * per_unit, "{call:?}");
+        }
+        Waits::Cluster(blocks) => assert_eq!(call.groups() % blocks, 0, "{call:?}"),
+        Waits::Nobody | Waits::Earlier => {}
+    }
 }
 
 /// Every entry point of a family, as [`Call::kernel`] names it.
@@ -108,14 +114,20 @@ fn flags_take_a_bit_a_super_element() {
     let method = Method::PttwacGlobal { flags: FlagLayout::PACKED };
     let stage = stage(StageShape::Elementary(e), method, 1);
     let call = lower(&stage, 4, 16, &Device::H200).unwrap();
-    assert_eq!(call.workspace, Workspace::Flags(100_000 / 32 * 4));
-    assert_eq!(call.word, 16);
-    assert_eq!(lower(&stage, 4, 4, &Device::H200).unwrap().word, 4);
+    assert_eq!(call.workspace(), Workspace::Flags(100_000 / 32 * 4));
+    assert_eq!(call.word(), 16);
+    assert_eq!(lower(&stage, 4, 4, &Device::H200).unwrap().word(), 4);
 }
 
 #[test]
 fn what_a_device_lacks_is_an_answer() {
-    let old = Device { units: 13, shared_bytes: 48 << 10, cluster: 1, cooperative: false };
+    let old = Device {
+        units: 13,
+        shared_bytes: 48 << 10,
+        cluster: 1,
+        cooperative: false,
+        ..Device::H200
+    };
     let e = Elementary { batch: 1, rows: 1000, mid: 1, cols: 1000, unit: 1 };
     let answer = |scope| {
         let method = Method::BarrierSync { scope };
@@ -148,7 +160,7 @@ fn plans_fit_their_workspace() {
         for plan in planner.survey(&problem).candidates {
             match Work::of_plan(&plan, 16, &Device::H200) {
                 Ok(work) => {
-                    work.calls.iter().for_each(check);
+                    work.calls().iter().for_each(check);
                     assert!(work.workspace_bytes() <= plan.workspace_bytes, "{plan}");
                     lowered += 1;
                 }
@@ -161,13 +173,13 @@ fn plans_fit_their_workspace() {
 }
 
 fn check_program(program: &Program) {
-    for step in &program.steps {
-        let call = step.call;
-        let ptx = call.family.ptx(call.word);
-        let declared = format!("{}_param_0[{}]", call.entry, call.params.bytes().len());
+    for step in program.steps() {
+        let call = step.call();
+        let ptx = call.family().ptx(call.word());
+        let declared = format!("{}_param_0[{}]", call.entry(), call.params().bytes().len());
         assert!(ptx.contains(&declared), "{}: no {declared}", call.kernel());
-        assert!((1..=1024).contains(&call.threads) && call.groups > 0, "{call:?}");
-        assert!(call.shared_bytes as usize <= Device::H200.shared_bytes, "{call:?}");
+        assert!((1..=1024).contains(&call.threads()) && call.groups() > 0, "{call:?}");
+        assert!(call.shared_bytes() as usize <= Device::H200.shared_bytes, "{call:?}");
     }
 }
 
@@ -191,23 +203,23 @@ fn every_way_out_of_place_fits_the_device_code() {
             let Ok(problem) = Problem::with_batch(batch, rows, cols, elem) else { continue };
             for alignment in [elem & elem.wrapping_neg(), 16] {
                 for way in choose::ways(&problem, alignment) {
-                    if let Ok(call) = choose::call(way, 8, &problem, alignment, &Device::H200) {
-                        let steps = vec![Step { call, first: 0, second: Some(1) }];
-                        check_program(&Program { steps, buffers: Vec::new(), alignment });
-                        kernels.insert(call.kernel());
+                    if let Ok(program) = choose::program(way, 8, &problem, alignment, &Device::H200)
+                    {
+                        check_program(&program);
+                        kernels.extend(program.steps().iter().map(|step| step.call().kernel()));
                     }
                 }
             }
             let programs = choose::programs(&problem, &Device::H200).unwrap();
             programs.iter().for_each(check_program);
-            let alignments: Vec<usize> = programs.iter().map(|program| program.alignment).collect();
+            let alignments: Vec<usize> = programs.iter().map(Program::alignment).collect();
             assert!(alignments.is_sorted_by(|a, b| a > b), "{alignments:?}");
             assert!(elem.is_multiple_of(*alignments.last().unwrap()));
         }
     }
     assert_eq!(kernels.len(), 23, "all of them are met: {kernels:?}");
     let nothing = choose::programs(&Problem::new(0, 5, 4).unwrap(), &Device::H200).unwrap();
-    assert!(nothing.iter().all(|program| program.steps.is_empty()));
+    assert!(nothing.iter().all(|program| program.steps().is_empty()));
 }
 
 #[test]

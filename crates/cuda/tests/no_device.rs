@@ -1,6 +1,17 @@
-//! Without a context, a GPU, a driver or the backend: a typed error, never a panic.
+//! Without a context, a GPU, a driver or the backend: a typed error, never a panic; and which types threads may share.
 
-use turntile_cuda::{CudaError, Gpu};
+use turntile_cuda::{CudaError, Gpu, Kernels, Loaded, Prepared, Stopwatch};
+
+/// With the backend and without.
+#[test]
+fn threads_may_share_everything() {
+    fn shared<T: Send + Sync>() {}
+    shared::<Gpu>();
+    shared::<Prepared>();
+    shared::<Loaded>();
+    shared::<Kernels>();
+    shared::<Stopwatch>();
+}
 
 #[test]
 fn no_gpu_is_an_answer() {

@@ -20,6 +20,14 @@ pub enum Flaw {
         /// Elements of the problem.
         expected: usize,
     },
+    /// A stage's elements cannot be counted.
+    #[error("stage {number}: the elements of {stage} cannot be counted")]
+    Uncounted {
+        /// Which stage, from 1.
+        number: usize,
+        /// The stage.
+        stage: String,
+    },
     /// The stage's method does not do its shape.
     #[error("stage {number}: {stage} is no method for that shape")]
     Method {
@@ -86,12 +94,29 @@ impl Plan {
                 let stage = format!("{:?}", stage.shape);
                 return Err(Flaw::Length { number, stage, expected });
             }
-            if !goes_together(stage) {
-                return Err(Flaw::Method { number, stage: stage.to_string() });
-            }
+            method_fits(stage, number)?;
         }
         Ok(())
     }
+}
+
+impl Stage {
+    /// Checks a stage that stands alone: its elements can be counted, and its method does its shape.
+    ///
+    /// # Errors
+    /// The first flaw, as of stage 1.
+    pub fn check(&self) -> Result<(), Flaw> {
+        if self.shape.counted_len().is_none() {
+            return Err(Flaw::Uncounted { number: 1, stage: self.to_string() });
+        }
+        method_fits(self, 1)
+    }
+}
+
+/// Whether the stage's method does its shape.
+fn method_fits(stage: &Stage, number: usize) -> Result<(), Flaw> {
+    let flaw = || Flaw::Method { number, stage: stage.to_string() };
+    goes_together(stage).then_some(()).ok_or_else(flaw)
 }
 
 fn goes_together(stage: &Stage) -> bool {

@@ -17,7 +17,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let _context = cust::quick_init()?;
     let gpu = Gpu::current()?;
     let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
-    let before: Vec<u32> = (0..rows as u32 * cols as u32).collect();
+    let elements = rows.checked_mul(cols).ok_or("so many elements cannot be counted")?;
+    // Different for 2^32 elements, and then again from 0.
+    let before: Vec<u32> = (0..elements).map(|k| k as u32).collect();
     let mut matrix = DeviceBuffer::from_slice(&before)?;
 
     let started = Instant::now();
@@ -27,21 +29,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("passed over: {plan}: {why}");
     }
     let ready = planned.with_own_workspace()?;
-    // SAFETY: the context is current, and nothing else uses the matrix until the stream is done.
+    // SAFETY: matrix and stream are of the GPU's context, nothing else uses the matrix until the stream is done,
+    // and `ready` lives until then.
     unsafe { ready.run(&mut matrix, &stream)? };
     stream.synchronize()?;
 
-    let mut after = vec![0u32; rows * cols];
+    let mut after = vec![0u32; elements];
     matrix.copy_to(&mut after)?;
-    let wrong =
-        (0..rows * cols).filter(|&k| after[k] != before[k % rows * cols + k / rows]).count();
-    println!("{wrong} of {} elements wrong", rows * cols);
+    let wrong = (0..elements).filter(|&k| after[k] != before[k % rows * cols + k / rows]).count();
+    println!("{wrong} of {elements} elements wrong");
     drop(matrix);
 
     let budget = std::time::Duration::from_secs(2);
     let tuned = Transpose::new(rows, cols).tiles(turntile::TileRule::Exhaustive);
     for measured in tuned.tune_bytes_on(&gpu, 4, budget)?.iter().take(5) {
-        let rate = 8.0 * (rows * cols) as f64 / measured.time.as_secs_f64() / 1e9;
+        let rate = 8.0 * elements as f64 / measured.time.as_secs_f64() / 1e9;
         println!("{rate:7.0} GB/s, {:7.0} estimated: {}", measured.plan.gb_per_s(), measured.plan);
     }
     let again = Transpose::new(rows, cols).effort(Effort::Measure(budget)).plan_on::<u32>(&gpu)?;

@@ -1,7 +1,8 @@
 //! The same transpositions on an NVIDIA GPU.
 //!
 //! Built with feature `cuda`; without it everything here is there and [`Gpu::current`] answers
-//! [`CudaError::NoBackend`].
+//! [`CudaError::NoBackend`]. A [`Gpu`] holds its context and makes it current where it needs it; whatever was current
+//! on the thread is so again afterwards.
 //!
 //! ```no_run
 //! # #[cfg(feature = "cuda")]
@@ -16,7 +17,8 @@
 //! let planned = Transpose::new(30011, 30000).plan_on::<f32>(&Gpu::current()?)?;
 //! println!("{}, {} bytes of workspace", planned.plan(), planned.workspace_bytes());
 //! let ready = planned.with_own_workspace()?;
-//! // SAFETY: the context is current, and nothing else uses the matrix until the stream is done.
+//! // SAFETY: matrix and stream are of the GPU's context, nothing else uses the matrix until the stream is done, and
+//! // `ready` lives until then.
 //! unsafe { ready.run(&mut matrix, &stream)? };
 //! stream.synchronize()?;
 //! # Ok(())
@@ -24,20 +26,26 @@
 //! # #[cfg(not(feature = "cuda"))]
 //! # fn main() {}
 //! ```
+#![allow(unsafe_code)]
 
-use std::ops::Deref;
+use std::ffi::c_void;
 use std::time::Duration;
 
 use turntile_plan::{Measured, Plan, tuner};
 
 #[cfg(feature = "cuda")]
 pub use turntile_cuda::cust;
+#[cfg(feature = "cuda")]
+use turntile_cuda::cust::{
+    memory::{DeviceCopy, DeviceSlice},
+    stream::Stream,
+};
 pub use turntile_cuda::{CudaError, Gpu, Loaded, Prepared, Stopwatch, out_of_place};
 
 use crate::tune::candidates;
 use crate::{Error, Transpose};
 
-/// A transposition planned for a GPU, its kernels loaded. Derefs to [`Prepared`], which runs it.
+/// A transposition planned for a GPU, its kernels loaded: it can run any number of times, from any thread.
 #[derive(Debug)]
 pub struct OnGpu {
     plan: Plan,
@@ -54,8 +62,7 @@ impl Transpose {
         self.plan_bytes_on(gpu, size_of::<T>())
     }
 
-    /// Plans it for elements of `elem_bytes` bytes on `gpu`, whose context must be current. The thread
-    /// count is not used; the workspace cap, otherwise 2% of the matrices or 16 MiB where that is
+    /// Plans it for elements of `elem_bytes` bytes on `gpu`. The thread count is not used; the workspace cap, otherwise 2% of the matrices or 16 MiB where that is
     /// more, is for device memory.
     ///
     /// # Errors
@@ -105,7 +112,7 @@ impl Transpose {
         let planner = self.planner_for(gpu.limits().clone())?;
         let mut candidates = candidates(&planner, &problem)?;
         let room = candidates.iter().map(Plan::room_bytes).max().unwrap_or(0);
-        let mut watch = Stopwatch::new(room)?;
+        let mut watch = Stopwatch::new(gpu, room)?;
         // A stage without a kernel on this device is no candidate; the first reason is kept for the
         // case that none is left.
         let mut why = None;
@@ -141,7 +148,8 @@ impl Transpose {
     /// let src = DeviceBuffer::from_slice(&vec![1f32; 10_000_000 * 3])?;
     /// let mut dst = DeviceBuffer::from_slice(&vec![0f32; 10_000_000 * 3])?;
     /// let ready = Transpose::new(10_000_000, 3).load_into::<f32>(&Gpu::current()?)?;
-    /// // SAFETY: the context is current, and nothing else uses the buffers until the stream is done.
+    /// // SAFETY: buffers and stream are of the GPU's context, nothing else uses the buffers until the stream is done,
+    /// // and `ready` lives until then.
     /// unsafe { ready.run_into(&mut dst, &src, &stream)? };
     /// stream.synchronize()?;
     /// # Ok(())
@@ -192,12 +200,48 @@ impl OnGpu {
     pub fn with_own_workspace(self) -> Result<Self, Error> {
         Ok(OnGpu { prepared: self.prepared.with_own_workspace()?, ..self })
     }
-}
 
-impl Deref for OnGpu {
-    type Target = Prepared;
-
-    fn deref(&self) -> &Prepared {
+    /// The launches, their kernels loaded; what a [`Stopwatch`] times.
+    pub fn prepared(&self) -> &Prepared {
         &self.prepared
+    }
+
+    /// Queues the transposition on `stream` for the matrices at device address `data`, in `bytes` bytes from there,
+    /// with the workspace at the address and of the bytes given, or with its own. The address is a multiple of 16.
+    /// Allocates nothing, waits for nothing; errors of the kernels' runs show at the caller's next synchronisation.
+    ///
+    /// # Errors
+    /// [`Error::Cuda`]. Whatever is wrong with the arguments is found before anything is queued.
+    ///
+    /// # Safety
+    /// As of [`Prepared::run_raw`]: memory and stream (null for the default one) are of the GPU's context, matrices and
+    /// workspace do not overlap; and until the queued work has ended, nothing else uses them, and this is not dropped.
+    pub unsafe fn run_raw(
+        &self,
+        stream: *mut c_void,
+        data: u64,
+        bytes: usize,
+        workspace: Option<(u64, usize)>,
+    ) -> Result<(), Error> {
+        // SAFETY: the caller answers for all of it.
+        unsafe { self.prepared.run_raw(stream, data, bytes, workspace) }.map_err(Error::from)
+    }
+
+    /// [`run_raw`](Self::run_raw) on a slice, with a workspace of its own.
+    ///
+    /// # Errors
+    /// [`Error::Cuda`]; [`CudaError::Workspace`] in it if a workspace is needed and there is none of its own.
+    ///
+    /// # Safety
+    /// Slice and stream are of the GPU's context; until the queued work has ended, nothing else uses the slice, and this is
+    /// not dropped.
+    #[cfg(feature = "cuda")]
+    pub unsafe fn run<T: DeviceCopy>(
+        &self,
+        slice: &mut DeviceSlice<T>,
+        stream: &Stream,
+    ) -> Result<(), Error> {
+        // SAFETY: the caller answers for all of it.
+        unsafe { self.prepared.run(slice, stream) }.map_err(Error::from)
     }
 }

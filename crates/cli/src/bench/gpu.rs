@@ -25,9 +25,9 @@ pub fn measure(
     let (elem_bytes, bytes) = (problem.elem_bytes(), problem.bytes());
     let planned = transpose.plan_bytes_on(gpu, elem_bytes)?.with_own_workspace()?;
     let planning = planning(|| transpose.plan_bytes_on(gpu, elem_bytes))?;
-    let (mut watch, copied) = memory(bytes, planned.plan().room_bytes())?;
+    let (mut watch, copied) = memory(gpu, bytes, planned.plan().room_bytes())?;
 
-    let wrong = watch.wrong_elements(problem, &planned)?;
+    let wrong = watch.wrong_elements(problem, planned.prepared())?;
     if wrong > 0 {
         let plan = planned.plan().to_string();
         return Err(Error::WrongOnGpu { plan, wrong, elements: bytes / elem_bytes });
@@ -35,7 +35,7 @@ pub fn measure(
     let (mut copies, mut turns, mut queueing) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..args.runs.map_or(RUNS, usize::from).saturating_add(WARM_UP) {
         copies.push(watch.time_copy(copied)?);
-        turns.push(watch.time(&planned)?);
+        turns.push(watch.time(planned.prepared())?);
         queueing.push(watch.queueing());
     }
     for times in [&mut copies, &mut turns, &mut queueing] {
@@ -53,10 +53,10 @@ pub fn measure(
 
 /// Memory for the matrices with the room that they need and a copy of them, or without the copy where
 /// there is no more: then half of them is copied onto the other half. And how many bytes are copied.
-fn memory(bytes: usize, room: usize) -> Result<(Stopwatch, usize), CudaError> {
-    match Stopwatch::new(LEAST_BYTES.max(2 * bytes).max(room)) {
+fn memory(gpu: &Gpu, bytes: usize, room: usize) -> Result<(Stopwatch, usize), CudaError> {
+    match Stopwatch::new(gpu, LEAST_BYTES.max(2 * bytes).max(room)) {
         Ok(watch) => Ok((watch, bytes)),
-        Err(CudaError::OutOfMemory { .. }) => Ok((Stopwatch::new(room)?, (bytes / 2) & !4095)),
+        Err(CudaError::OutOfMemory { .. }) => Ok((Stopwatch::new(gpu, room)?, (bytes / 2) & !4095)),
         Err(other) => Err(other),
     }
 }

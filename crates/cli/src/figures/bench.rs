@@ -11,7 +11,7 @@ use turntile::plan::{
     DeviceKind, FlagLayout, Launch, Limits, Method, Plan, Problem, Stage, StageShape, Tile, method,
 };
 use turntile_cuda::Work;
-use turntile_cuda::lower::{Holding, lower_all, move_held};
+use turntile_cuda::lower::Holding;
 use turntile_perm::Elementary;
 
 use super::Failure;
@@ -181,7 +181,7 @@ impl Bench {
         let Place::Gpu { gpu, watch } = &mut self.place else { unreachable!("called on a GPU") };
         let watch = match watch.take() {
             Some(watch) => watch,
-            None => Stopwatch::new(GPU_BYTES)?,
+            None => Stopwatch::new(gpu, GPU_BYTES)?,
         };
         Ok(((**gpu).clone(), watch))
     }
@@ -272,8 +272,8 @@ impl Bench {
                 return self.host(alone(stage, elem_bytes)?, threads, |k| shape.dest(k), None);
             }
             Place::Gpu { gpu, .. } => {
-                let calls = lower_all(&stage, elem_bytes, 16, gpu.device())?;
-                self.calls(Work { calls, bytes, alignment: 16 }, shape, elem_bytes)?
+                let work = Work::of_stage(&stage, elem_bytes, 16, gpu.device())?;
+                self.calls(work, shape, elem_bytes)?
             }
         };
         self.speed(bytes, seconds)
@@ -288,8 +288,7 @@ impl Bench {
     ) -> Result<Speed, Failure> {
         let bytes = shape.len() * elem_bytes;
         let Place::Gpu { gpu, .. } = &self.place else { unreachable!("an item of GPUs") };
-        let call = move_held(shape, FlagLayout::PACKED, holding, elem_bytes, 16, gpu.device())?;
-        let work = Work { calls: vec![call], bytes, alignment: 16 };
+        let work = Work::of_moves(shape, FlagLayout::PACKED, holding, elem_bytes, gpu.device())?;
         let seconds = self.calls(work, shape, elem_bytes)?;
         self.speed(bytes, seconds)
     }
@@ -338,7 +337,7 @@ impl Bench {
         want: Option<&[f32]>,
     ) -> Result<f64, Failure> {
         let (gpu, mut watch) = self.watch()?;
-        let filtered = program.buffers[0].bytes.next_multiple_of(256);
+        let filtered = program.buffers()[0].bytes.next_multiple_of(256);
         let seconds = gpu.load([program]).map_err(Failure::from).and_then(|loaded| {
             let bytes: Vec<u8> = image.iter().flat_map(|value| value.to_ne_bytes()).collect();
             watch.put(0, &bytes)?;

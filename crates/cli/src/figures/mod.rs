@@ -53,9 +53,6 @@ pub enum Failure {
     /// The GPU did.
     #[error(transparent)]
     Cuda(#[from] CudaError),
-    /// No kernel runs a stage.
-    #[error("no kernel: {0}")]
-    Kernel(#[from] turntile_cuda::Infeasible),
     /// No plan serves a problem.
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -89,7 +86,7 @@ impl Failure {
     fn is_infeasible(&self) -> bool {
         let no_kernel = |error: &CudaError| matches!(error, CudaError::Infeasible { .. });
         match self {
-            Failure::Kernel(_) | Failure::Plan(_) => true,
+            Failure::Plan(_) => true,
             Failure::Cuda(error) | Failure::Engine(turntile::Error::Cuda(error)) => {
                 no_kernel(error)
             }

@@ -2,7 +2,6 @@
 
 use turntile::plan::{Direction, Method, Plan, Planner, Problem, Stage, StageShape, method};
 use turntile_cuda::Work;
-use turntile_cuda::lower::lower_all;
 use turntile_perm::Padding;
 
 use super::Failure;
@@ -26,16 +25,17 @@ pub fn figure_4_4(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
         .ok()
         .and_then(|stages| stages.into_iter().find(|s| matches!(s.method, Method::Rows { .. })));
     let stage = stage.map(|stage| Stage { method: Method::Rows { least: 2 }, ..stage });
-    let calls = match (stage, bench.gpu()) {
-        (Some(stage), Some(gpu)) => lower_all(&stage, 4, 16, gpu.device())?,
-        _ => Vec::new(),
-    };
+    let mut launches = match (stage, bench.gpu()) {
+        (Some(stage), Some(gpu)) => Some(Work::of_stage(&stage, 4, 16, gpu.device())?),
+        _ => None,
+    }
+    .into_iter()
+    .flat_map(|work| work.one_by_one().collect::<Vec<_>>());
     let mut moved = 0;
     for (number_of, step) in padding.pad_steps(2).enumerate() {
         let bytes = step.rows.len() * cols * 4;
-        let rate = match calls.get(number_of) {
-            Some(&call) => {
-                let work = Work { calls: vec![call], bytes: padding.span() * 4, alignment: 16 };
+        let rate = match launches.next() {
+            Some(work) => {
                 let seconds = bench.calls(work, shape, 4)?;
                 number(2.0 * bytes as f64 / seconds / 1e9)
             }
@@ -92,9 +92,7 @@ pub fn passes(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
             let stage = plan.stages[at];
             let speed = match bench.gpu() {
                 Some(gpu) => {
-                    let calls = lower_all(&stage, 4, 16, gpu.device())?;
-                    let bytes = plan.room_bytes();
-                    let work = Work { calls, bytes, alignment: 16 };
+                    let work = Work::of_stage(&stage, 4, 16, gpu.device())?;
                     let seconds = bench.calls(work, stage.shape, 4)?;
                     let gb_per_s = 2.0 * problem.bytes() as f64 / seconds / 1e9;
                     Speed { gb_per_s, copy_gb_per_s: bench.copy(problem.bytes())? }

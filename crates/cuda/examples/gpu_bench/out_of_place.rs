@@ -3,7 +3,6 @@
 
 use cust::memory::CopyDestination;
 use turntile_cuda::Loaded;
-use turntile_cuda::call::Call;
 use turntile_cuda::out_of_place::gaussian::{self, Between};
 use turntile_cuda::out_of_place::ladder::{self, RUNGS, Rung};
 use turntile_cuda::out_of_place::program::{Place, Program};
@@ -109,10 +108,14 @@ fn timed(timer: &mut Timer, program: Program, e: Elementary, elem: usize) -> (f6
 
 const HEADER: &str = "batch,rows,cols,elem_bytes,kernel,swath,megabytes,seconds,gb_per_s,copy_gb_per_s,percent_of_copy,wrong_elements\n";
 
-fn row(timer: &mut Timer, bad: &mut usize, problem: &Problem, call: Call, swath: usize) -> String {
-    let programs = choose::programs(problem, timer.bench.gpu.device()).expect("has kernels");
-    let mut program = programs.into_iter().next().expect("at least one");
-    program.steps[0].call = call;
+fn row(
+    timer: &mut Timer,
+    bad: &mut usize,
+    problem: &Problem,
+    program: Program,
+    swath: usize,
+) -> String {
+    let kernel = program.steps()[0].call().kernel();
     let (bytes, elem) = (problem.bytes(), problem.elem_bytes());
     let copy = timer.copy(bytes);
     let (seconds, wrong) = timed(timer, program, elementary(problem), elem);
@@ -121,13 +124,13 @@ fn row(timer: &mut Timer, bad: &mut usize, problem: &Problem, call: Call, swath:
     let (batch, rows, cols) = (problem.batch(), problem.rows(), problem.cols());
     println!(
         "  {batch:6} x {rows:8} x {cols:8} w{elem:<2} {:38} {swath:2} {:6.0} {:6.1}% {wrong}",
-        call.kernel(),
+        kernel,
         rate(seconds),
         100.0 * copy / seconds
     );
     format!(
         "{batch},{rows},{cols},{elem},{},{swath},{:.1},{seconds:.7},{:.0},{:.0},{:.1},{wrong}\n",
-        call.kernel(),
+        kernel,
         bytes as f64 / 1e6,
         rate(seconds),
         rate(copy),
@@ -146,8 +149,9 @@ fn defaults(timer: &mut Timer, bad: &mut usize) -> String {
     for problem in problems() {
         let way = choose::ways(&problem, 16)[0];
         let device = *timer.bench.gpu.device();
-        let call = choose::call(way, way.swath(), &problem, 16, &device).expect("has a kernel");
-        csv += &row(timer, bad, &problem, call, way.swath());
+        let program =
+            choose::program(way, way.swath(), &problem, 16, &device).expect("has a kernel");
+        csv += &row(timer, bad, &problem, program, way.swath());
     }
     csv
 }
@@ -163,8 +167,8 @@ fn every_way(timer: &mut Timer, bad: &mut usize) -> String {
             };
             for &swath in swaths {
                 let device = *timer.bench.gpu.device();
-                if let Ok(call) = choose::call(way, swath, &problem, 16, &device) {
-                    csv += &row(timer, bad, &problem, call, swath);
+                if let Ok(program) = choose::program(way, swath, &problem, 16, &device) {
+                    csv += &row(timer, bad, &problem, program, swath);
                 }
             }
         }
@@ -248,7 +252,7 @@ fn filters(timer: &mut Timer, bad: &mut usize) -> String {
             let program =
                 gaussian::program(rows, cols, sigma, way, &timer.bench.gpu).expect("has kernels");
             let buffers: Vec<_> =
-                program.buffers.iter().map(|buffer| memory(buffer.bytes.max(16))).collect();
+                program.buffers().iter().map(|buffer| memory(buffer.bytes.max(16))).collect();
             let places: Vec<Place> =
                 buffers.iter().map(|b| (b.as_device_ptr().as_raw(), b.len())).collect();
             buffers[0].index(0..bytes.len()).copy_from(&bytes).expect("fits");

@@ -10,8 +10,7 @@ use cust::module::Module;
 use cust::sys;
 use turntile_cuda::call::Call;
 use turntile_cuda::family::Family;
-use turntile_cuda::lower::{lower, through_registers};
-use turntile_cuda::{Infeasible, Work};
+use turntile_cuda::{CudaError, Infeasible, Work};
 use turntile_perm::Elementary;
 use turntile_plan::{Direction, Launch, Method, Stage, StageShape};
 
@@ -149,8 +148,8 @@ impl Timer {
 
     fn work(&self, case: &Case) -> Result<Work, String> {
         let (shape, device) = (case.shape, self.bench.gpu.device());
-        let call = match &case.what {
-            What::Method(method) => {
+        let work = match (&case.what, case.elementary()) {
+            (What::Method(method), _) => {
                 let launch = Launch {
                     groups: case.groups,
                     threads: case.threads,
@@ -159,16 +158,15 @@ impl Timer {
                     flag_words: 0,
                     kept_bytes: 0,
                 };
-                lower(&Stage { shape, method: *method, launch }, case.word, 16, device)
+                Work::of_stage(&Stage { shape, method: *method, launch }, case.word, 16, device)
             }
-            What::ThroughRegisters => case
-                .elementary()
-                .ok_or(Infeasible::NoKernel)
-                .and_then(|e| through_registers(e, case.word, 16)),
-            What::Permuted => Err(Infeasible::NoKernel),
+            (What::ThroughRegisters, Some(e)) => Work::through_registers(e, case.word),
+            _ => return Err(Infeasible::NoKernel.to_string()),
         };
-        let call = call.map_err(|why| why.to_string())?;
-        Ok(Work { calls: vec![call], bytes: shape.len() * case.word, alignment: 16 })
+        work.map_err(|error| match error {
+            CudaError::Infeasible { why, .. } => why.to_string(),
+            other => other.to_string(),
+        })
     }
 
     fn permuted(&self, e: Elementary, word: usize) -> f64 {
@@ -223,7 +221,7 @@ impl Timer {
                         );
                     }
                 };
-                let kernel = work.calls.iter().map(Call::kernel).collect::<Vec<_>>().join(" ");
+                let kernel = work.calls().iter().map(Call::kernel).collect::<Vec<_>>().join(" ");
                 let prepared = self.bench.prepare(work).expect("loads");
                 let data = self.addresses().0;
                 self.bench.fill(data, case.shape.len(), word);

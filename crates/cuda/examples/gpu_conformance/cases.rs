@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use cust::memory::{CopyDestination, DeviceBuffer};
-use turntile_cuda::call::Call;
-use turntile_cuda::lower::{Holding, lower, move_held, through_registers};
-use turntile_cuda::{Infeasible, Work};
+use turntile_cuda::lower::Holding;
+use turntile_cuda::{CudaError, Work};
 use turntile_perm::{Elementary, Slots};
 use turntile_plan::strips::Strips;
 use turntile_plan::{Direction, FlagLayout, Launch, Method, Scope, Stage, StageShape};
@@ -32,19 +31,23 @@ impl Suite<'_> {
         shape: StageShape,
         elem: usize,
         skew: usize,
-        call: Result<Call, Infeasible>,
+        work: Result<Work, CudaError>,
         what: &str,
     ) {
-        let call = match call {
-            Ok(call) => call,
-            Err(why) => {
+        let work = match work {
+            Ok(work) => work,
+            Err(error) => {
+                let CudaError::Infeasible { why, .. } = error else {
+                    panic!("{shape} w{elem} {what}: {error}");
+                };
                 let reason = why.to_string();
                 let kind = reason.split(char::is_numeric).next().unwrap_or_default();
                 *self.runs.entry(format!("declined {what}: {kind}")).or_default() += 1;
                 return;
             }
         };
-        *self.runs.entry(call.kernel()).or_default() += 1;
+        let kernel = work.calls()[0].kernel();
+        *self.runs.entry(kernel.clone()).or_default() += 1;
         let bytes = shape.len() * elem;
         let before: Vec<u8> =
             (0..bytes + 2 * SKEW).map(|k| (k * 131 + k / 251 + k / 65521) as u8).collect();
@@ -54,8 +57,6 @@ impl Suite<'_> {
             after[to..to + elem].copy_from_slice(&before[from..from + elem]);
         }
         self.data.index(0..before.len()).copy_from(&before).expect("fits");
-        let alignment = if skew == 0 { 16 } else { elem & elem.wrapping_neg() };
-        let work = Work { calls: vec![call], bytes, alignment };
         let prepared = self.bench.prepare(work).expect("loads");
         let address = self.data.as_device_ptr().as_raw() + (SKEW + skew) as u64;
         let ran = run(&prepared, self.bench, address, bytes, &self.workspace);
@@ -63,15 +64,14 @@ impl Suite<'_> {
         let ended = self.bench.stream.synchronize();
         if let Err(error) = self.data.index(0..before.len()).copy_to(&mut got) {
             // No further case can be run.
-            panic!("{shape} w{elem} skew {skew} {what} {}: {error}", call.kernel());
+            panic!("{shape} w{elem} skew {skew} {what} {kernel}: {error}");
         }
         if ran.is_err() || ended.is_err() || got != after {
             self.failures += 1;
             if self.failures < 20 {
                 let wrong = (0..got.len()).filter(|&k| got[k] != after[k]).count();
                 println!(
-                    "WRONG {shape} w{elem} skew {skew} {what} {}: {wrong} bytes, {ran:?} {ended:?}",
-                    call.kernel()
+                    "WRONG {shape} w{elem} skew {skew} {what} {kernel}: {wrong} bytes, {ran:?} {ended:?}"
                 );
             }
         }
@@ -97,15 +97,16 @@ impl Suite<'_> {
                 flag_words: 0,
                 kept_bytes: 0,
             };
-            let call =
-                lower(&Stage { shape, method, launch }, elem, alignment, self.bench.gpu.device());
-            self.case(shape, elem, skew, call, &method.to_string());
+            let stage = Stage { shape, method, launch };
+            let work = Work::of_stage(&stage, elem, alignment, self.bench.gpu.device());
+            self.case(shape, elem, skew, work, &method.to_string());
         }
     }
 
     fn held(&mut self, shape: StageShape, elem: usize, holding: Holding) {
-        let call = move_held(shape, FlagLayout::PACKED, holding, elem, 16, self.bench.gpu.device());
-        self.case(shape, elem, 0, call, &format!("{holding:?}"));
+        let device = self.bench.gpu.device();
+        let work = Work::of_moves(shape, FlagLayout::PACKED, holding, elem, device);
+        self.case(shape, elem, 0, work, &format!("{holding:?}"));
     }
 }
 
@@ -216,7 +217,7 @@ fn shapes(suite: &mut Suite, rows: usize, cols: usize, elem: usize) {
         suite.method(tiles, elem, method);
     }
     if let StageShape::Elementary(e) = tiles {
-        suite.case(tiles, elem, 0, through_registers(e, elem, 16), "through registers");
+        suite.case(tiles, elem, 0, Work::through_registers(e, elem), "through registers");
     }
     suite.method(elementary(1, 1, 1), elem, barrier(Scope::Grid));
     let units = elementary(1 + turn % 3, 1, [2, 3, 5, 8, 16, 33, 64][turn % 7]);

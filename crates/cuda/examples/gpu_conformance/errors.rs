@@ -2,7 +2,8 @@
 
 use cust::memory::CopyDestination;
 use cust::sys;
-use turntile_cuda::{CudaError, Work};
+use turntile_cuda::kernels::Geometry;
+use turntile_cuda::{CudaError, Stopwatch};
 use turntile_perm::Elementary;
 use turntile_plan::{Planner, Problem};
 
@@ -59,19 +60,25 @@ pub fn errors(bench: &mut Bench) -> usize {
     let identity = Elementary { batch: 1, rows: 1, mid: 1, cols: problem.len(), unit: 1 };
     failures += expect("data untouched by all of them", bench.wrong(address, identity, 4).0 == 0);
 
-    let mut work = Work::of_plan(&plan, 16, bench.gpu.device()).expect("has kernels");
-    work.calls[0].workspace = turntile_cuda::call::Workspace::Flags(1 << 40);
-    let without = bench.prepare(work).and_then(|prepared| prepared.with_own_workspace());
+    let without = Stopwatch::new(&bench.gpu, 1 << 40);
     failures += expect(
         "out of memory",
         matches!(without, Err(CudaError::OutOfMemory { bytes }) if bytes == 1 << 40),
     );
-    let mut work = Work::of_plan(&plan, 16, bench.gpu.device()).expect("has kernels");
-    work.calls[0].threads = 4096;
-    let launch = bench.prepare(work).and_then(|prepared| {
-        // SAFETY: the launch is refused.
-        unsafe { prepared.run_raw(stream, address, bytes, Some((room, need))) }
-    });
+    let mut shorter = plan.clone();
+    shorter.problem = Problem::new(4096, 999, 4).expect("fits");
+    failures += expect(
+        "plan put together by hand",
+        matches!(bench.gpu.prepare(&shorter), Err(CudaError::Flawed(_))),
+    );
+    let geometry = Geometry { groups: 1, threads: 4096, shared_bytes: 0, cooperative: false };
+    // SAFETY: the text is PTX; the launch is refused.
+    let launch = unsafe {
+        let code =
+            c".version 8.4\n.target sm_80\n.address_size 64\n.visible .entry none() { ret; }\n";
+        let kernels = bench.gpu.load_kernels(code, &["none"]).expect("loads");
+        kernels.launch(0, geometry, &[], stream)
+    };
     failures += expect(
         "impossible launch",
         matches!(&launch, Err(CudaError::Launch { threads: 4096, .. })),

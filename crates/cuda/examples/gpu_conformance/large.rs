@@ -28,7 +28,7 @@ fn repeat(
             return 1;
         }
     };
-    let room = prepared.work().bytes;
+    let room = prepared.work().bytes();
     let (data, workspace) = (memory(room), memory(need.max(16)));
     let address = data.as_device_ptr().as_raw();
     let mut failures = 0;
@@ -154,22 +154,19 @@ pub fn full_chip(bench: &mut Bench) -> usize {
     let mut failures = 0;
     for (shape, method, elem) in stages() {
         let stage = Stage { shape, method, launch: LAUNCH };
-        let bytes = shape.len() * elem;
-        let work = Work::of_stages(&[stage], elem, bytes, 16, bench.gpu.device());
+        let work = Work::of_stage(&stage, elem, 16, bench.gpu.device());
         // Fused tiles are [rows][cols][m][n] to [cols][rows][n][m]: two stages undo them to be compared.
         let (work, e) = match (work, shape) {
             (Ok(work), StageShape::Elementary(e)) => (work, e),
-            (Ok(mut work), StageShape::FusedTiles { rows, cols, m, n, .. }) => {
+            (Ok(work), StageShape::FusedTiles { rows, cols, m, n, .. }) => {
                 let back = Elementary { batch: rows * cols, rows: n, mid: 1, cols: m, unit: 1 };
                 let back = Stage {
                     shape: StageShape::Elementary(back),
                     method: Method::BarrierSync { scope: Scope::Group },
                     launch: LAUNCH,
                 };
-                let more =
-                    Work::of_stages(&[back], elem, bytes, 16, bench.gpu.device()).expect("fits");
-                work.calls.extend(more.calls);
-                (work, Elementary { batch: 1, rows, mid: 1, cols, unit: m * n })
+                let back = Work::of_stage(&back, elem, 16, bench.gpu.device()).expect("fits");
+                (work.then(back), Elementary { batch: 1, rows, mid: 1, cols, unit: m * n })
             }
             (work, _) => {
                 println!("  FAILED {stage}: {work:?}");
@@ -240,8 +237,7 @@ pub fn huge(bench: &mut Bench) -> usize {
         let e = Elementary { batch: 1, rows, mid: 1, cols, unit };
         let method = Method::PttwacGlobal { flags: FLAGS };
         let stage = Stage { shape: StageShape::Elementary(e), method, launch: LAUNCH };
-        let work =
-            Work::of_stages(&[stage], 1, e.len(), 16, bench.gpu.device()).expect("has a kernel");
+        let work = Work::of_stage(&stage, 1, 16, bench.gpu.device()).expect("has a kernel");
         failures += repeat(bench, work, e, 1, 1, &stage.to_string());
     }
     failures

@@ -7,7 +7,6 @@ use cust::memory::{CopyDestination, DeviceBuffer};
 use turntile_cuda::out_of_place::choose;
 use turntile_cuda::out_of_place::gaussian::{self, Between};
 use turntile_cuda::out_of_place::ladder::{self, RUNGS, Rung};
-use turntile_cuda::out_of_place::program::{Buffer, Program, Step};
 use turntile_cuda::{CudaError, Loaded};
 use turntile_perm::Elementary;
 use turntile_plan::Problem;
@@ -73,20 +72,17 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
                 from.index(0..before.len()).copy_from(&before).expect("fits");
                 for way in choose::ways(&problem, alignment) {
                     let swath = 1 + turn % 3;
-                    let call =
-                        match choose::call(way, swath, &problem, alignment, bench.gpu.device()) {
-                            Ok(call) => call,
-                            Err(why) => {
-                                *runs.entry(format!("declined {way:?}: {why}")).or_default() += 1;
-                                continue;
-                            }
-                        };
-                    *runs.entry(call.kernel()).or_default() += 1;
+                    let device = bench.gpu.device();
+                    let program = match choose::program(way, swath, &problem, alignment, device) {
+                        Ok(program) => program,
+                        Err(why) => {
+                            *runs.entry(format!("declined {way:?}: {why}")).or_default() += 1;
+                            continue;
+                        }
+                    };
+                    let kernel = program.steps()[0].call().kernel();
+                    *runs.entry(kernel.clone()).or_default() += 1;
                     to.index(0..room.len()).copy_from(&room).expect("fits");
-                    let step = Step { call, first: 0, second: Some(1) };
-                    let buffer = |what, written| Buffer { what, bytes, written };
-                    let buffers = vec![buffer("destination", true), buffer("source", false)];
-                    let program = Program { steps: vec![step], buffers, alignment };
                     let loaded = bench.gpu.load([program]).expect("loads");
                     let places = [
                         (address(&to) + (SKEW + to_skew) as u64, bytes),
@@ -101,9 +97,8 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
                         if failures < 20 {
                             let wrong = (0..got.len()).filter(|&k| got[k] != want[k]).count();
                             println!(
-                                "WRONG {batch} x {rows} x {cols} w{elem} skews {to_skew} {from_skew} {}: \
-                                 {wrong} bytes, {ran:?} {ended:?}",
-                                call.kernel()
+                                "WRONG {batch} x {rows} x {cols} w{elem} skews {to_skew} {from_skew} \
+                                 {kernel}: {wrong} bytes, {ran:?} {ended:?}"
                             );
                         }
                     }
@@ -188,7 +183,7 @@ fn filters(bench: &mut Bench) -> usize {
                 }
             };
             let buffers: Vec<_> =
-                program.buffers.iter().map(|buffer| memory(buffer.bytes.max(16))).collect();
+                program.buffers().iter().map(|buffer| memory(buffer.bytes.max(16))).collect();
             let places: Vec<_> =
                 buffers.iter().map(|memory| (address(memory), memory.len())).collect();
             let bytes: Vec<u8> = image.iter().flat_map(|x| x.to_ne_bytes()).collect();
@@ -273,18 +268,17 @@ pub fn full_chip(bench: &mut Bench) -> usize {
         let problem = Problem::with_batch(batch, rows, cols, elem).expect("fits");
         let (to, from) = (memory(problem.bytes()), memory(problem.bytes()));
         for (nth, way) in choose::ways(&problem, 16).into_iter().enumerate() {
-            let call = match choose::call(way, way.swath(), &problem, 16, bench.gpu.device()) {
-                Ok(call) => call,
+            let device = bench.gpu.device();
+            let program = match choose::program(way, way.swath(), &problem, 16, device) {
+                Ok(program) => program,
                 Err(why) => {
                     println!("  {way:?} declined: {why}");
                     continue;
                 }
             };
-            let mut program =
-                choose::programs(&problem, bench.gpu.device()).expect("has kernels").swap_remove(0);
-            program.steps[0].call = call;
+            let kernel = program.steps()[0].call().kernel();
             let loaded = bench.gpu.load([program]).expect("loads");
-            let what = format!("{batch} x {rows} x {cols} w{elem} {}", call.kernel());
+            let what = format!("{batch} x {rows} x {cols} w{elem} {kernel}");
             for _ in 0..if nth == 0 { 5 } else { 1 } {
                 failures += compare(bench, &loaded, [&to, &from], (whole(&problem), elem), &what);
             }

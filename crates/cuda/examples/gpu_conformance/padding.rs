@@ -2,7 +2,6 @@
 
 use cust::memory::{CopyDestination, DeviceBuffer};
 use turntile_cuda::Work;
-use turntile_cuda::lower::lower_all;
 use turntile_perm::Padding;
 use turntile_plan::{Direction, Launch, Method, Planner, Problem, Stage, StageShape};
 
@@ -28,8 +27,8 @@ fn case(
     let before: Vec<u8> =
         (0..span + 2 * GUARD).map(|k| (k * 131 + k / 251 + k / 65521) as u8).collect();
     let alignment = if skew == 0 { 16 } else { 1 };
-    let calls = lower_all(&stage, elem, alignment, bench.gpu.device()).expect("has a kernel");
-    let prepared = bench.prepare(Work { calls, bytes: span, alignment }).expect("loads");
+    let work = Work::of_stage(&stage, elem, alignment, bench.gpu.device()).expect("has a kernel");
+    let prepared = bench.prepare(work).expect("loads");
     data.index(skew..skew + before.len()).copy_from(&before).expect("fits");
     let address = data.as_device_ptr().as_raw() + (GUARD + skew) as u64;
     let ran = run(&prepared, bench, address, span, workspace);

@@ -1,9 +1,8 @@
 //! Where PTTWAC's flags lie.
 
-use turntile_plan as plan;
-
 use super::Address;
 use super::divisor::Divisor32;
+use crate::flags;
 
 mirror! {
     /// Position to word and bit.
@@ -23,12 +22,12 @@ mirror! {
 
 impl FlagLayout {
     /// `layout` of `positions` flags.
-    pub fn new(layout: plan::FlagLayout, positions: usize) -> Self {
+    pub fn new(layout: flags::FlagLayout, positions: usize) -> Self {
         let (shift, padded, remapped) = match layout {
-            plan::FlagLayout::Spread { spreading, padded } => {
+            flags::FlagLayout::Spread { spreading, padded } => {
                 ((32 / spreading).ilog2(), u32::from(padded), 0)
             }
-            plan::FlagLayout::Remapped => (5, 0, 1),
+            flags::FlagLayout::Remapped => (5, 0, 1),
         };
         // Words of a remapped layout; the device divides by them for remapped flags alone.
         let words = Divisor32::new(u32::try_from(positions.div_ceil(32)).unwrap_or(u32::MAX));

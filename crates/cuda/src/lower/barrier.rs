@@ -42,7 +42,7 @@ pub fn block(e: Elementary, at: At) -> Result<Call, Infeasible> {
     let (row_bytes, column_bytes) = (e.mid * e.cols * unit_bytes, e.mid * e.rows * unit_bytes);
     let instance_bytes = if e.mid > 1 { e.cols * unit_bytes } else { bytes };
     let one = |stacked| OnChip { e, word, stacked, side_by_side, row_bytes, column_bytes };
-    let fits = |held: &Held| held.shared_bytes <= at.device.shared_bytes;
+    let fits = |held: &Held| held.shared_bytes <= at.limits.shared_bytes;
     let (micro, words) = (stacked(MICRO_STACK_BYTES), stacked(STACK_BYTES));
     let (held, stacked) = match one(micro).micro(at).filter(fits) {
         Some(held) if side_by_side => (held, 1),
@@ -57,7 +57,7 @@ pub fn block(e: Elementary, at: At) -> Result<Call, Infeasible> {
         entry: held.entry,
         groups: groups(blocks)?,
         threads: held.threads as u32,
-        shared_bytes: shared(held.shared_bytes, at.device)?,
+        shared_bytes: shared(held.shared_bytes, at.limits)?,
         cooperative: false,
         cluster: 1,
         params: BarrierArgs {
@@ -161,7 +161,7 @@ impl OnChip {
         let run_loads = together && self.word < 4 && !wide_loads;
         let runs = run_loads || (together && self.stacked > 1);
         let padded = pitch(row, self.word);
-        let fits = lines * padded <= at.device.shared_bytes;
+        let fits = lines * padded <= at.limits.shared_bytes;
         let pitch = if fits && !run_loads { padded } else { row };
         // The run begins where its address stands to 16.
         let skew = if run_loads { 16 } else { 0 };
@@ -189,7 +189,7 @@ fn any(e: Elementary, word: usize, at: At) -> Result<Call, Infeasible> {
         entry: "barrier_any",
         groups: groups(e.batch)?,
         threads: threads_for(bytes, 1024) as u32,
-        shared_bytes: shared(bytes, at.device)?,
+        shared_bytes: shared(bytes, at.limits)?,
         cooperative: false,
         cluster: 1,
         params: AnyArgs {

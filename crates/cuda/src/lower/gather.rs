@@ -1,10 +1,10 @@
 //! The gather pass of aligned slots.
 
 use turntile_perm::{Order, Slots};
-use turntile_plan::strips::{self, Strips};
-use turntile_plan::{Direction, runs};
+use turntile_plan::Direction;
 
-use super::{At, field, groups, maps, shared};
+use super::strips::{self, Strips};
+use super::{At, field, groups, maps, runs, shared};
 use crate::args::Address;
 use crate::args::divisor::Divisor32;
 use crate::args::gather::{GatherArgs, RunArgs};
@@ -14,7 +14,7 @@ use crate::family::Family;
 
 /// The kernels' blocks wait for each other, and know slots column by column.
 fn check(slots: &Slots, at: At) -> Result<(), Infeasible> {
-    match (at.device.cooperative, slots.order()) {
+    match (at.limits.cooperative, slots.order()) {
         (false, _) => Err(Infeasible::NoBarrier { scope: "the grid" }),
         (true, Order::Rows) => Err(Infeasible::NoKernel),
         (true, Order::Columns) => Ok(()),
@@ -45,7 +45,7 @@ pub fn by_runs(
         },
         groups: groups(count)?,
         threads: runs::THREADS as u32,
-        shared_bytes: shared(runs::on_chip_bytes(&slots, at.elem_bytes), at.device)?,
+        shared_bytes: shared(runs::on_chip_bytes(&slots, at.elem_bytes), at.limits)?,
         cooperative: true,
         cluster: 1,
         params: RunArgs {
@@ -77,7 +77,7 @@ pub fn by_teams(
     check(&slots, at)?;
     let word = widest_word(&[at.elem_bytes, at.alignment]);
     let teams = (count / blocks.max(1)).max(1);
-    let have = at.device.shared_bytes;
+    let have = at.limits.shared_bytes;
     let fit = |blocks| Strips::new(&slots, batch, (at.elem_bytes, word), (teams, blocks), have);
     let strips = fit(blocks).ok_or(Infeasible::OnChip {
         need: (slots.longest_chunk() + slots.slot())
@@ -94,7 +94,7 @@ pub fn by_teams(
         },
         groups: groups(strips.teams * blocks)?,
         threads: strips::THREADS as u32,
-        shared_bytes: shared(strips.on_chip_bytes(), at.device)?,
+        shared_bytes: shared(strips.on_chip_bytes(), at.limits)?,
         cooperative: true,
         cluster: 1,
         params: GatherArgs {

@@ -13,89 +13,72 @@
 
 mod barrier;
 mod gather;
+pub(crate) mod into;
 mod maps;
 mod moves;
 mod pad;
+pub(crate) mod runs;
+pub(crate) mod strips;
 mod tiles;
 mod wide;
 
-use turntile_plan::{Method, Scope, Stage, StageShape};
+use turntile_plan::StageShape;
 
-use crate::call::{Call, Device};
+use crate::call::{Call, Limits};
 use crate::error::Infeasible;
+use crate::way::{Scope, Way};
 
 pub use barrier::through_registers;
 pub use moves::{Holding, move_held};
+pub(crate) use pad::slide_block;
+pub(crate) use wide::grid_register_bytes;
 
-/// The launches that run `stage`: one, or for rows that are padded in steps one for each.
+/// What a launch depends on beside the stage's shape and its way.
+#[derive(Clone, Copy, Debug)]
+pub struct At<'a> {
+    /// Bytes of an element.
+    pub elem_bytes: usize,
+    /// What the memory's address is a multiple of, in bytes: a power of two up to 16.
+    pub alignment: usize,
+    /// The device.
+    pub limits: &'a Limits,
+}
+
+/// The launches that move `shape` in `way`: one, or for rows that are padded in steps one for each.
 ///
 /// # Errors
-/// As [`lower`].
-pub fn lower_all(
-    stage: &Stage,
-    elem_bytes: usize,
-    alignment: usize,
-    device: &Device,
-) -> Result<Vec<Call>, Infeasible> {
-    match (stage.shape, stage.method) {
-        (StageShape::Pad { padding, direction }, Method::Rows { least }) => {
-            pad::rows(padding, direction, least, At { elem_bytes, alignment, device })
+/// [`Infeasible`], when no kernel does it on the device.
+pub fn lower(shape: &StageShape, way: Way, at: At) -> Result<Vec<Call>, Infeasible> {
+    match (*shape, way) {
+        (StageShape::Pad { padding, direction }, Way::Rows { least }) if least > 0 => {
+            pad::rows(padding, direction, least, at)
         }
-        _ => Ok(vec![lower(stage, elem_bytes, alignment, device)?]),
+        _ => Ok(vec![lower_one(shape, way, at)?]),
     }
 }
 
-/// The launch that runs `stage` on elements of `elem_bytes` bytes in memory aligned to `alignment` bytes.
-///
-/// # Errors
-/// [`Infeasible`], when no kernel does it on `device`.
-pub fn lower(
-    stage: &Stage,
-    elem_bytes: usize,
-    alignment: usize,
-    device: &Device,
-) -> Result<Call, Infeasible> {
-    let at = At { elem_bytes, alignment, device };
-    match (stage.shape, stage.method) {
-        (StageShape::Elementary(e), Method::TileSwap { tile }) => tiles::swap(e, tile, at),
-        (StageShape::Elementary(e), Method::BarrierSync { scope: Scope::Group }) => {
-            barrier::block(e, at)
+fn lower_one(shape: &StageShape, way: Way, at: At) -> Result<Call, Infeasible> {
+    let e = shape.elementary();
+    match (*shape, way, e) {
+        (_, Way::TileSwap { tile }, Some(e)) => tiles::swap(e, tile, at),
+        (_, Way::Barrier(Scope::Block), Some(e)) => barrier::block(e, at),
+        (_, Way::Barrier(Scope::Cluster(groups)), Some(e)) => wide::cluster(e, groups, at),
+        (_, Way::Barrier(Scope::Grid), Some(e)) => wide::grid(e, at),
+        (StageShape::SlotGather { batch, slots, direction }, Way::Teams { groups, blocks }, _) => {
+            gather::by_teams(batch, slots, direction, (groups, blocks), at)
         }
-        (StageShape::Elementary(e), Method::BarrierSync { scope: Scope::Cluster(groups) }) => {
-            wide::cluster(e, groups, at)
+        (StageShape::SlotGather { batch, slots, direction }, Way::Runs { groups }, _) => {
+            gather::by_runs(batch, slots, direction, groups, at)
         }
-        (StageShape::Elementary(e), Method::BarrierSync { scope: Scope::Grid }) => {
-            wide::grid(e, at)
-        }
-        (
-            StageShape::SlotGather { batch, slots, direction },
-            Method::BarrierSync { scope: Scope::Team(blocks) },
-        ) => {
-            let count = stage.launch.groups;
-            gather::by_teams(batch, slots, direction, (count, blocks), at)
-        }
-        (
-            StageShape::SlotGather { batch, slots, direction },
-            Method::BarrierSync { scope: Scope::Group },
-        ) => gather::by_runs(batch, slots, direction, stage.launch.groups, at),
-        (StageShape::Elementary(e), Method::PttwacOnChip { flags }) => {
-            moves::on_chip(e, flags, stage.launch.threads, at)
-        }
-        (shape, Method::PttwacGlobal { flags }) => moves::global(shape, flags, at),
-        (shape, Method::PerCycle) => moves::per_cycle(shape, at),
-        (StageShape::Pad { padding, direction }, Method::Slide { block }) => {
+        (_, Way::OnChipMoves { flags, threads }, Some(e)) => moves::on_chip(e, flags, threads, at),
+        (_, Way::Moves { flags }, _) => moves::global(shape, flags, at),
+        (_, Way::PerCycle, _) => moves::per_cycle(shape, at),
+        (StageShape::Pad { padding, direction }, Way::Slide { block }, _) if block > 0 => {
             pad::slide(padding, direction, block, at)
         }
+        (_, Way::OutOfPlace { tiling, swath }, Some(e)) => into::call(tiling, swath, &e, at),
         _ => Err(Infeasible::NoKernel),
     }
-}
-
-/// What a launch depends on beside the stage.
-#[derive(Clone, Copy)]
-struct At<'a> {
-    elem_bytes: usize,
-    alignment: usize,
-    device: &'a Device,
 }
 
 /// `blocks` as a launch takes them.
@@ -108,11 +91,11 @@ pub(crate) fn groups(blocks: usize) -> Result<u32, Infeasible> {
 }
 
 /// `bytes` of shared memory as a launch takes them.
-pub(crate) fn shared(bytes: usize, device: &Device) -> Result<u32, Infeasible> {
-    if bytes <= device.shared_bytes {
+pub(crate) fn shared(bytes: usize, limits: &Limits) -> Result<u32, Infeasible> {
+    if bytes <= limits.shared_bytes {
         Ok(bytes as u32)
     } else {
-        Err(Infeasible::OnChip { need: bytes, have: device.shared_bytes })
+        Err(Infeasible::OnChip { need: bytes, have: limits.shared_bytes })
     }
 }
 

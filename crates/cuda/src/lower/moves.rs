@@ -1,7 +1,7 @@
 //! Super-elements along cycles.
 
-use turntile_perm::{Elementary, Slots};
-use turntile_plan::{Direction, FlagLayout, StageShape};
+use turntile_perm::{Elementary, Slots, TurnedTiles};
+use turntile_plan::{Direction, StageShape};
 
 use super::maps::{self, DeviceMap, Told};
 use super::{At, field, groups, shared};
@@ -12,6 +12,7 @@ use crate::args::{Address, flags as device};
 use crate::call::{Call, Workspace, widest_word};
 use crate::error::Infeasible;
 use crate::family::Family;
+use crate::flags::FlagLayout;
 
 /// Threads of a block that moves super-elements.
 const THREADS: usize = 256;
@@ -73,29 +74,25 @@ enum Map {
 }
 
 impl Moved {
-    fn new(shape: StageShape, at: At) -> Result<Self, Infeasible> {
+    fn new(shape: &StageShape, at: At) -> Result<Self, Infeasible> {
         let unit_bytes = shape.unit() * at.elem_bytes;
         let units = shape.batch() * shape.instance_units();
         let instance_bytes = shape.instance_len() * at.elem_bytes;
         let moved = |word, map, tile| Moved { units, unit_bytes, word, map, tile };
-        match shape {
-            StageShape::Elementary(e) => {
-                Ok(moved(widest_word(&[unit_bytes, at.alignment]), Map::Swap(e), (1, 1)))
-            }
-            StageShape::SlotMove { batch, slots, direction } => {
-                let stride = if batch == 1 { 0 } else { instance_bytes };
-                let word = widest_word(&[unit_bytes, at.alignment, stride]);
-                Ok(moved(word, Map::Slots(batch, slots, direction), (1, 1)))
-            }
-            StageShape::FusedTiles { batch, rows, cols, m, n } => {
-                let e = Elementary { batch, rows, mid: 1, cols, unit: m * n };
-                let word = widest_word(&[at.elem_bytes, at.alignment]);
-                Ok(moved(word, Map::Swap(e), (m, n)))
-            }
-            StageShape::SlotGather { .. } | StageShape::Cut { .. } | StageShape::Pad { .. } => {
-                Err(Infeasible::NoKernel)
-            }
+        if let Some(e) = shape.elementary() {
+            return Ok(moved(widest_word(&[unit_bytes, at.alignment]), Map::Swap(e), (1, 1)));
         }
+        if let Some(TurnedTiles { batch, rows, cols, m, n }) = shape.turned_tiles() {
+            let e = Elementary { batch, rows, mid: 1, cols, unit: m * n };
+            let word = widest_word(&[at.elem_bytes, at.alignment]);
+            return Ok(moved(word, Map::Swap(e), (m, n)));
+        }
+        let &StageShape::SlotMove { batch, slots, direction } = shape else {
+            return Err(Infeasible::NoKernel);
+        };
+        let stride = if batch == 1 { 0 } else { instance_bytes };
+        let word = widest_word(&[unit_bytes, at.alignment, stride]);
+        Ok(moved(word, Map::Slots(batch, slots, direction), (1, 1)))
     }
 
     fn vectors(&self) -> usize {
@@ -148,7 +145,7 @@ impl Moved {
 }
 
 /// PTTWAC with flags in memory: in registers where a super-element fits them, else in shared memory.
-pub fn global(shape: StageShape, flags: FlagLayout, at: At) -> Result<Call, Infeasible> {
+pub fn global(shape: &StageShape, flags: FlagLayout, at: At) -> Result<Call, Infeasible> {
     let moved = Moved::new(shape, at)?;
     let most = moved.registers().1.last().expect("not empty").vectors * moved.lanes();
     let holding =
@@ -161,14 +158,11 @@ pub fn global(shape: StageShape, flags: FlagLayout, at: At) -> Result<Call, Infe
 /// # Errors
 /// [`Infeasible`], when a super-element does not fit, or no kernel moves the shape.
 pub fn move_held(
-    shape: StageShape,
+    shape: &StageShape,
     flags: FlagLayout,
     holding: Holding,
-    elem_bytes: usize,
-    alignment: usize,
-    device: &crate::call::Device,
+    at: At,
 ) -> Result<Call, Infeasible> {
-    let at = At { elem_bytes, alignment, device };
     held(Moved::new(shape, at)?, flags, holding, at)
 }
 
@@ -185,9 +179,9 @@ fn held(moved: Moved, flags: FlagLayout, holding: Holding, at: At) -> Result<Cal
             family,
             word: moved.word,
             entry,
-            groups: groups(most.min(at.device.units * blocks))?,
+            groups: groups(most.min(at.limits.units * blocks))?,
             threads: threads as u32,
-            shared_bytes: shared(shared_bytes, at.device)?,
+            shared_bytes: shared(shared_bytes, at.limits)?,
             cooperative: false,
             cluster: 1,
             params: moved
@@ -206,13 +200,13 @@ fn held(moved: Moved, flags: FlagLayout, holding: Holding, at: At) -> Result<Cal
         Holding::Shared => {
             // As many warps as hold two super-elements each in half the shared memory, one at least.
             let each = 2 * moved.unit_bytes;
-            let workers = (at.device.shared_bytes / 2 / each).clamp(1, THREADS / lanes);
+            let workers = (at.limits.shared_bytes / 2 / each).clamp(1, THREADS / lanes);
             let threads = (workers.next_power_of_two() / 2).max(1) * lanes;
             let threads = if workers.is_power_of_two() { workers * lanes } else { threads };
             let threads = threads.max(32);
             let shared_bytes = threads / lanes * each;
             let blocks =
-                (at.device.shared_bytes / (shared_bytes + 1024)).clamp(1, 2048 / threads).min(32);
+                (at.limits.shared_bytes / (shared_bytes + 1024)).clamp(1, 2048 / threads).min(32);
             let entry = match moved.map {
                 Map::Swap(_) => "move_shared_swap",
                 Map::Slots(..) => "move_shared_slots",
@@ -259,7 +253,7 @@ pub fn on_chip(
         entry,
         groups: groups(e.batch)?,
         threads: threads.next_multiple_of(32).clamp(32, 1024) as u32,
-        shared_bytes: shared(words * 4, at.device)?,
+        shared_bytes: shared(words * 4, at.limits)?,
         cooperative: false,
         cluster: 1,
         params: OnChipArgs {
@@ -283,14 +277,14 @@ pub fn on_chip(
 }
 
 /// P-IPT.
-pub fn per_cycle(shape: StageShape, at: At) -> Result<Call, Infeasible> {
+pub fn per_cycle(shape: &StageShape, at: At) -> Result<Call, Infeasible> {
     let moved = Moved::new(shape, at)?;
     if moved.turns() {
         return Err(Infeasible::NoKernel);
     }
     let (units, lanes) = (moved.units, moved.lanes());
     let narrow = units < FEW && matches!(moved.map, Map::Swap(_));
-    let blocks = units.div_ceil(THREADS / lanes).clamp(1, at.device.units * 32);
+    let blocks = units.div_ceil(THREADS / lanes).clamp(1, at.limits.units * 32);
     let vectors = field(moved.vectors())?;
     Ok(Call {
         family: Family::PerCycle,

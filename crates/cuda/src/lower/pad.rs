@@ -2,14 +2,22 @@
 
 use turntile_perm::Padding;
 use turntile_perm::padding::Step;
-use turntile_plan::{Direction, method};
+use turntile_plan::Direction;
 
 use super::{At, field, groups, shared};
 use crate::args::pad::{RowsArgs, SlideArgs};
 use crate::args::{Address, Args};
-use crate::call::{Call, Workspace};
+use crate::call::{Call, Limits, Workspace};
 use crate::error::Infeasible;
 use crate::family::Family;
+
+/// Bytes of a block that slides: with what a kernel has besides they fit 48 KiB.
+const SLIDE_BYTES: usize = (48 << 10) - 256;
+
+/// Bytes of a block that suits the device: whole vectors, so that blocks begin as aligned as the matrix.
+pub fn slide_block(limits: &Limits) -> usize {
+    SLIDE_BYTES.min(limits.shared_bytes.max(16)) / 16 * 16
+}
 
 /// Threads of a block, as `kernels/pad.cu` has them.
 const THREADS: u32 = 512;
@@ -53,8 +61,8 @@ pub fn slide(
         back: u32::from(direction == Direction::Backward),
         pad: 0,
     };
-    let call = call("pad_slide", groups(blocks)?, shared(block, at.device)?, params.into());
-    Ok(Call { workspace: Workspace::Flags(4 * method::slide_flags(blocks)), ..call })
+    let call = call("pad_slide", groups(blocks)?, shared(block, at.limits)?, params.into());
+    Ok(Call { workspace: Workspace::Flags(4 * (blocks + 1)), ..call })
 }
 
 /// By a launch for each step, in order.
@@ -65,7 +73,7 @@ pub fn rows(
     at: At,
 ) -> Result<Vec<Call>, Infeasible> {
     let padding = in_bytes(padding, at)?;
-    let held = at.device.shared_bytes / 16 * 16;
+    let held = at.limits.shared_bytes / 16 * 16;
     let step = |Step { rows, together }: Step| {
         let params = Args::from(RowsArgs {
             data: Address::default(),
@@ -79,7 +87,7 @@ pub fn rows(
         Ok(if together {
             call("pad_rows_together", groups(rows.len())?, 0, params)
         } else {
-            call("pad_rows_alone", 1, shared(held, at.device)?, params)
+            call("pad_rows_alone", 1, shared(held, at.limits)?, params)
         })
     };
     match direction {

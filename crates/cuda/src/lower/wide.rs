@@ -6,7 +6,7 @@ use super::{At, field, groups, pitch};
 use crate::args::barrier::WideArgs;
 use crate::args::divisor::Divisor32;
 use crate::args::{Address, Args};
-use crate::call::{Call, Workspace, widest_word};
+use crate::call::{Call, Limits, Workspace, widest_word};
 use crate::error::Infeasible;
 use crate::family::Family;
 
@@ -14,6 +14,15 @@ use crate::family::Family;
 /// `kernels/grid_barrier.cu`.
 const GRID_THREADS: usize = 512;
 const GRID_REGISTERS: usize = 88;
+
+/// Registers of a thread that the kernel was compiled with: 512 threads of so many fill a multiprocessor's.
+const GRID_COMPILED: usize = 128;
+
+/// Bytes of registers that a block of the grid holds data in; none where it would spill them.
+pub(crate) fn grid_register_bytes(limits: &Limits) -> usize {
+    let fits = limits.registers >= GRID_THREADS * GRID_COMPILED;
+    if fits { GRID_THREADS * GRID_REGISTERS * 4 } else { 0 }
+}
 
 /// A matrix cut into `down x across` rectangles, a block each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +95,7 @@ fn rectangles(
     let step = |wide: bool| if wide { 4 / word } else { 1 };
     let room = Room {
         blocks,
-        shared_bytes: at.device.shared_bytes,
+        shared_bytes: at.limits.shared_bytes,
         granules_held: threads * registers * 4 / granule,
         granule,
         row_step: step(wide_stores),
@@ -118,7 +127,7 @@ fn params(e: Elementary, word: usize, split: Split, wide: u32) -> Result<Args, I
 
 /// An instance across the shared memories of a cluster.
 pub fn cluster(e: Elementary, blocks: usize, at: At) -> Result<Call, Infeasible> {
-    if at.device.cluster < blocks {
+    if at.limits.cluster < blocks {
         return Err(Infeasible::NoBarrier { scope: "a cluster" });
     }
     let (e, word) = as_words(e, at)?;
@@ -151,14 +160,14 @@ pub fn cluster(e: Elementary, blocks: usize, at: At) -> Result<Call, Infeasible>
 
 /// The whole matrix on chip.
 pub fn grid(e: Elementary, at: At) -> Result<Call, Infeasible> {
-    if !at.device.cooperative {
+    if !at.limits.cooperative {
         return Err(Infeasible::NoBarrier { scope: "the grid" });
     }
     if e.batch != 1 {
         return Err(Infeasible::NoKernel);
     }
     let (e, word) = as_words(e, at)?;
-    let (split, wide) = rectangles(e, word, at, at.device.units, GRID_THREADS, GRID_REGISTERS)?;
+    let (split, wide) = rectangles(e, word, at, at.limits.units, GRID_THREADS, GRID_REGISTERS)?;
     Ok(Call {
         family: Family::GridBarrier,
         word,
@@ -176,7 +185,13 @@ pub fn grid(e: Elementary, at: At) -> Result<Call, Infeasible> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::Device;
+
+    #[test]
+    fn registers_are_those_that_the_preset_plans_with() {
+        assert_eq!(grid_register_bytes(&Limits::H200), 88 * 512 * 4);
+        let half = Limits { registers: 32 << 10, ..Limits::H200 };
+        assert_eq!(grid_register_bytes(&half), 0);
+    }
 
     /// The thesis's six shapes in f32 fit an H200, and a shape of primes as large.
     #[test]
@@ -191,12 +206,12 @@ mod tests {
             (3001, 3989),
         ] {
             let e = Elementary { batch: 1, rows, mid: 1, cols, unit: 1 };
-            let at = At { elem_bytes: 4, alignment: 16, device: &Device::H200 };
+            let at = At { elem_bytes: 4, alignment: 16, limits: &Limits::H200 };
             let call = grid(e, at).unwrap();
             assert!(call.groups <= 132 && call.groups > 120, "{rows}x{cols}: {call:?}");
         }
         let e = Elementary { batch: 1, rows: 8000, mid: 1, cols: 8000, unit: 1 };
-        let at = At { elem_bytes: 4, alignment: 16, device: &Device::H200 };
+        let at = At { elem_bytes: 4, alignment: 16, limits: &Limits::H200 };
         assert!(matches!(grid(e, at), Err(Infeasible::OnChip { .. })));
     }
 
@@ -206,11 +221,11 @@ mod tests {
             [(1, 1, 4), (1, 5000, 2), (70000, 3, 1), (36, 36, 16), (999, 1001, 8)]
         {
             let e = Elementary { batch: 1, rows, mid: 1, cols, unit: 1 };
-            let at = At { elem_bytes: word, alignment: 16, device: &Device::H200 };
+            let at = At { elem_bytes: word, alignment: 16, limits: &Limits::H200 };
             let (s, _) = rectangles(e, word, at, 132, GRID_THREADS, GRID_REGISTERS).unwrap();
             assert!(s.down * s.block_rows >= rows && s.across * s.block_cols >= cols);
             assert!(s.down * s.across <= 132);
-            assert!(s.shared_rows * s.pitch <= Device::H200.shared_bytes);
+            assert!(s.shared_rows * s.pitch <= Limits::H200.shared_bytes);
         }
     }
 }

@@ -16,7 +16,7 @@
 //! let _context = cust::quick_init().expect("a GPU");
 //! let gpu = Gpu::current()?;
 //! let padded = Between::Ladder(Rung::named("padded").expect("is one"), 32, 8);
-//! let mut watch = Stopwatch::new(4 * 4 * 2048 * 2048 + (32 << 20))?;
+//! let mut watch = Stopwatch::new(&gpu, 4 * 4 * 2048 * 2048 + (32 << 20))?;
 //! for between in [padded, Between::Default, Between::InPlace, Between::Nothing] {
 //!     let loaded = gpu.load([program(2048, 2048, 10.0, between, &gpu)?])?;
 //!     println!("{between:?}: {:?}", watch.time_loaded(&loaded)?);
@@ -29,7 +29,6 @@
 
 use turntile_plan::{Planner, Problem};
 
-use super::choose;
 use super::ladder::{self, Rung};
 use super::program::{Buffer, Program, Step};
 use crate::Gpu;
@@ -225,7 +224,11 @@ fn transposition(between: Between, rows: usize, cols: usize, gpu: &Gpu) -> Resul
         Between::Ladder(rung, tile, block_rows) => {
             ladder::program(rung, tile, block_rows, rows, cols)?
         }
-        _ => choose::programs(&problem(rows, cols), gpu.device())?.swap_remove(0),
+        _ => {
+            let planner = Planner::new(gpu.chip().clone());
+            let plan = planner.plan(&problem(rows, cols).out_of_place());
+            Program::of_plan(&plan.expect("every image has a way"))?
+        }
     };
     Ok(program.steps[0].call)
 }
@@ -234,17 +237,11 @@ fn problem(rows: usize, cols: usize) -> Problem {
     Problem::new(rows, cols, 4).expect("an image of the address space")
 }
 
-/// The best plan that has kernels here.
+/// The best plan.
 fn in_place(rows: usize, cols: usize, gpu: &Gpu) -> Result<Work, CudaError> {
-    let survey = Planner::new(gpu.limits().clone()).survey(&problem(rows, cols));
-    let mut why = CudaError::Infeasible { stage: "in place".into(), why: Infeasible::NoKernel };
-    for plan in &survey.candidates {
-        match Work::of_plan(plan, 16, gpu.device()) {
-            Ok(work) => return Ok(work),
-            Err(error) => why = error,
-        }
-    }
-    Err(why)
+    let planner = Planner::new(gpu.chip().clone());
+    let plan = planner.plan(&problem(rows, cols)).expect("every image has a plan");
+    Work::of_plan(&plan)
 }
 
 #[cfg(test)]

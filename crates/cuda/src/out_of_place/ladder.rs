@@ -14,7 +14,7 @@
 //! let _context = cust::quick_init().expect("a GPU");
 //! let gpu = Gpu::current()?;
 //! let (rows, cols) = (4096, 4096);
-//! let mut watch = Stopwatch::new(2 * 4 * rows * cols + 512)?;
+//! let mut watch = Stopwatch::new(&gpu, 2 * 4 * rows * cols + 512)?;
 //! for rung in &ladder::RUNGS {
 //!     for (tile, block_rows) in rung.sizes() {
 //!         let loaded = gpu.load([ladder::program(rung, tile, block_rows, rows, cols)?])?;
@@ -27,12 +27,11 @@
 //! # fn main() {}
 //! ```
 
-use super::banks::{Cost, WARP};
-use super::choose::buffers;
-use super::program::{Program, Step};
+use super::program::{Program, Step, buffers};
 use crate::args::Address;
 use crate::args::divisor::Divisor32;
 use crate::args::sources::LadderArgs;
+use crate::banks::{Cost, WARP};
 use crate::call::{Call, Workspace};
 use crate::error::{CudaError, Infeasible};
 use crate::family::Family;

@@ -1,8 +1,10 @@
 //! Launches over several buffers, as data.
 
-use crate::call::Call;
+use turntile_plan::{Flaw, Plan};
+
+use crate::call::{Call, widest_word};
 use crate::error::CudaError;
-use crate::prepare::Work;
+use crate::prepare::{Work, calls_of};
 
 /// A piece of device memory that a program is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,37 +20,85 @@ pub struct Buffer {
 /// A launch and the buffers that it works on, by number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// The launch.
-    pub call: Call,
-    /// The address in its parameter's first field.
-    pub first: usize,
-    /// The address in its second, if there is one.
-    pub second: Option<usize>,
+    pub(crate) call: Call,
+    pub(crate) first: usize,
+    pub(crate) second: Option<usize>,
 }
 
-/// Launches, in order, over the same buffers.
+impl Step {
+    /// The launch.
+    pub fn call(&self) -> &Call {
+        &self.call
+    }
+
+    /// The buffer whose address is its parameter's first field.
+    pub fn first(&self) -> usize {
+        self.first
+    }
+
+    /// The buffer whose address is the second, if there is one.
+    pub fn second(&self) -> Option<usize> {
+        self.second
+    }
+}
+
+/// Launches, in order, over the same buffers. Like [`Call`], it is made by this crate alone: its buffers are
+/// as long as its launches need them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program {
-    /// In order.
-    pub steps: Vec<Step>,
-    /// What it must be given, in order.
-    pub buffers: Vec<Buffer>,
-    /// Alignment of every buffer's address that the launches rely on, in bytes.
-    pub alignment: usize,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) buffers: Vec<Buffer>,
+    pub(crate) alignment: usize,
+}
+
+/// The buffers of a transposition: destination, then source.
+pub(super) fn buffers(bytes: usize) -> Vec<Buffer> {
+    let buffer = |what, written| Buffer { what, bytes, written };
+    vec![buffer("destination", true), buffer("source", false)]
 }
 
 /// Where a buffer is: its address, and bytes that can be used from there.
 pub type Place = (u64, usize);
 
 impl Program {
+    /// What `plan`, which is out of place, launches: buffers `[destination, source]`.
+    ///
+    /// # Errors
+    /// [`CudaError::NotForGpu`] or [`CudaError::Flawed`].
+    pub fn of_plan(plan: &Plan) -> Result<Self, CudaError> {
+        if !plan.problem.is_out_of_place() {
+            return Err(Flaw::Place { out_of_place: false }.into());
+        }
+        let steps =
+            calls_of(plan)?.into_iter().map(|call| Step { call, first: 0, second: Some(1) });
+        let alignment = widest_word(&[plan.problem.alignment()]);
+        let buffers = buffers(plan.problem.bytes());
+        Ok(Program { steps: steps.collect(), buffers, alignment })
+    }
+
+    /// Its launches, in order.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// What it must be given, in order.
+    pub fn buffers(&self) -> &[Buffer] {
+        &self.buffers
+    }
+
+    /// Alignment of every buffer's address that the launches rely on, in bytes.
+    pub fn alignment(&self) -> usize {
+        self.alignment
+    }
+
     /// Appends the launches of an in-place transposition of buffer `data`, whose workspace is buffer
     /// `workspace`; both are made as large as it needs.
     #[must_use]
-    pub fn in_place(mut self, work: &Work, data: usize, workspace: usize) -> Self {
+    pub(crate) fn in_place(mut self, work: &Work, data: usize, workspace: usize) -> Self {
         let need = work.workspace_bytes();
-        self.buffers[data].bytes = self.buffers[data].bytes.max(work.bytes);
+        self.buffers[data].bytes = self.buffers[data].bytes.max(work.bytes());
         self.buffers[workspace].bytes = self.buffers[workspace].bytes.max(need);
-        self.alignment = self.alignment.max(work.alignment);
+        self.alignment = self.alignment.max(work.alignment());
         self.steps.extend(work.calls.iter().map(|&call| {
             let second = call.params.second().map(|_| workspace);
             Step { call, first: data, second }
@@ -62,7 +112,8 @@ impl Program {
         let mut at = start;
         let place = |buffer: &Buffer| {
             let place = (at, buffer.bytes);
-            at += buffer.bytes.next_multiple_of(256) as u64;
+            let bytes = buffer.bytes.checked_next_multiple_of(256).unwrap_or(usize::MAX);
+            at = at.saturating_add(bytes as u64);
             place
         };
         let places = self.buffers.iter().map(place).collect();
@@ -93,7 +144,8 @@ impl Program {
         }
         for (k, (a, &(at, _))) in used().enumerate() {
             for (b, &(other_at, _)) in used().skip(k + 1) {
-                let (end, other_end) = (at + a.bytes as u64, other_at + b.bytes as u64);
+                let (end, other_end) =
+                    (at.saturating_add(a.bytes as u64), other_at.saturating_add(b.bytes as u64));
                 if (a.written || b.written) && at < other_end && other_at < end {
                     return Err(CudaError::Overlap {
                         what: a.what,

@@ -1,38 +1,23 @@
-//! The default transposition from one place to another: which kernel, which tiles, in which order.
+//! From one place to another.
 
-use turntile_plan::Problem;
+use turntile_perm::Elementary;
 
-use super::banks::{Cost, WARP};
-use super::program::{Buffer, Program, Step};
+use super::{At, field, groups, shared, threads_for, vector_bytes};
 use crate::args::barrier::Stack;
 use crate::args::divisor::{Divisor32, Divisor64};
 use crate::args::out_of_place::{BandArgs, IntoArgs, StackArgs, TileOrder, UnitArgs};
 use crate::args::{Address, Args};
-use crate::call::{Call, Device, Workspace, widest_word};
-use crate::error::{CudaError, Infeasible};
+use crate::banks::{Cost, WARP};
+use crate::call::{Call, Limits, Workspace, widest_word};
+use crate::error::Infeasible;
 use crate::family::Family;
-use crate::lower::{field, groups, shared, threads_for, vector_bytes};
+use crate::way::Tiling;
 
-/// A kernel of `kernels/out_of_place.cu` with its tiles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// Micro-blocks through registers, 16 bytes an access.
-    Micro,
-    /// Any sides and alignment, destinations written in whole sectors.
-    Lines,
-    /// Tiles of any form: matrices with a short side, elements of several words.
-    Band,
-    /// Several small matrices to a block.
-    Stack,
-    /// Long elements, straight across.
-    Units,
-}
-
-/// Bytes of a word, side of the tiles of [`Way::Micro`]. Words of 8 and 16 bytes pass as fast by lines.
+/// Bytes of a word, side of the tiles of [`Tiling::Micro`]. Words of 8 and 16 bytes pass as fast by lines.
 const MICRO: [(usize, usize, &str); 3] =
     [(1, 128, "into_micro_128"), (2, 128, "into_micro_128"), (4, 64, "into_micro_64")];
 
-/// A word's bytes, those of a column and of a row of a tile of [`Way::Lines`], and the kernel.
+/// A word's bytes, those of a column and of a row of a tile of [`Tiling::Lines`], and the kernel.
 ///
 /// f32, 16381 x 20011, an H200: columns aligned to 32 bytes 83% of a copy, to 64 83, to 128 79, unaligned 71;
 /// rows of 64, 128, 256 bytes 77, 83, 72; columns of 256 and 512 bytes 81, 83. With the rest of each
@@ -46,30 +31,21 @@ const LINES: [(usize, [usize; 2], &str); 5] = [
     (16, [512, 256], "into_lines_512_256"),
 ];
 
-/// Bytes that columns of [`Way::Lines`] align to.
+/// Bytes that columns of [`Tiling::Lines`] align to.
 const SECTOR: usize = 32;
 
-/// Bytes of a tile of [`Way::Band`] and of the matrices of a block of [`Way::Stack`].
+/// Bytes of a tile of [`Tiling::Band`] and of the matrices of a block of [`Tiling::Stack`].
 const TILE_BYTES: usize = 24 << 10;
 
 /// The same where neither rows nor columns are long runs of memory: 61 x 2 000 003 f32 at 82% of a copy, 74
 /// with tiles half as large; 10007 x 9973 of 12 bytes at 71 and 67.
 const LARGE_TILE_BYTES: usize = 48 << 10;
 
-/// Matrices up to so many bytes share a block.
-const SMALL_BYTES: usize = 12 << 10;
-
-/// A side of so many bytes fills enough of a tile of micro-blocks.
-const LINE_BYTES: usize = 128;
-
 /// A side up to so many words is short: tiles have it whole.
 const SHORT_WORDS: usize = 48;
 
 /// The same for columns, which are then written as one run (61 of them: by lines 72%, 101: 88 and so 43).
 const SHORT_ROWS: usize = 80;
-
-/// Elements of several words and at least so many bytes need no tile to be read and written in whole sectors.
-const LONG_BYTES: usize = 32;
 
 /// Side and entry point.
 fn micro(word: usize) -> Option<(usize, &'static str)> {
@@ -89,11 +65,10 @@ struct Words {
 }
 
 impl Words {
-    fn of(problem: &Problem, alignment: usize) -> Self {
-        let elem = problem.elem_bytes();
+    fn of(e: &Elementary, at: At) -> Self {
+        let (elem, alignment) = (e.unit * at.elem_bytes, at.alignment);
         let word = widest_word(&[elem, alignment]);
-        let (batch, rows, cols) = (problem.batch(), problem.rows(), problem.cols());
-        Words { batch, rows, cols, unit: elem / word, word, alignment }
+        Words { batch: e.batch, rows: e.rows, cols: e.cols, unit: elem / word, word, alignment }
     }
 
     fn unit_bytes(&self) -> usize {
@@ -117,123 +92,62 @@ impl Words {
                 .iter()
                 .all(|bytes| bytes.is_multiple_of(vector))
     }
-
-    /// The fastest way.
-    fn best(&self) -> Way {
-        let short = self.rows.min(self.cols);
-        let small = self.batch > 1 && self.matrix_bytes() <= SMALL_BYTES;
-        if self.unit > 1 {
-            return if small || self.unit_bytes() >= LONG_BYTES { Way::Units } else { Way::Band };
-        }
-        if self.vectors() && short * self.word >= LINE_BYTES {
-            return Way::Micro;
-        }
-        if small {
-            return Way::Stack;
-        }
-        if short <= SHORT_WORDS || self.rows <= SHORT_ROWS {
-            return Way::Band;
-        }
-        Way::Lines
-    }
 }
 
-/// All ways that move `problem` in memory of this alignment, the fastest first.
-pub fn ways(problem: &Problem, alignment: usize) -> Vec<Way> {
-    let words = Words::of(problem, alignment);
-    let best = words.best();
-    let all = [Way::Micro, Way::Lines, Way::Band, Way::Stack, Way::Units];
-    let others = all.into_iter().filter(|&way| way != best && words.serves(way));
-    std::iter::once(best).chain(others).collect()
+/// All tilings that serve an elementary transposition.
+pub fn tilings(e: &Elementary, at: At) -> Vec<Tiling> {
+    let words = Words::of(e, at);
+    let all = [Tiling::Micro, Tiling::Lines, Tiling::Band, Tiling::Stack, Tiling::Units];
+    all.into_iter().filter(|&tiling| e.mid == 1 && words.serves(tiling)).collect()
 }
 
-impl Way {
+impl Tiling {
     /// Rows of tiles that a swath has: 32 are 1 to 3 points faster than 1 where columns begin between
     /// sectors, and up to 5 slower for micro-blocks.
     pub fn swath(self) -> usize {
-        if self == Way::Lines { 32 } else { 1 }
+        if self == Tiling::Lines { 32 } else { 1 }
     }
 
     /// Its kernel.
     pub fn entry(self, word: usize) -> &'static str {
         match self {
-            Way::Micro => micro(word).map_or("", |tile| tile.1),
-            Way::Lines => LINES[word.ilog2() as usize].2,
-            Way::Band => "into_band",
-            Way::Stack => "into_stack",
-            Way::Units => "into_units",
+            Tiling::Micro => micro(word).map_or("", |tile| tile.1),
+            Tiling::Lines => LINES[word.ilog2() as usize].2,
+            Tiling::Band => "into_band",
+            Tiling::Stack => "into_stack",
+            Tiling::Units => "into_units",
         }
     }
 }
 
-/// The launch that transposes `problem` one way, in swaths of `swath` rows of tiles.
+/// The launch that transposes by `tiling`, in swaths of `swath` rows of tiles.
 ///
 /// # Errors
-/// [`Infeasible`], where that way cannot.
-pub fn call(
-    way: Way,
-    swath: usize,
-    problem: &Problem,
-    alignment: usize,
-    device: &Device,
-) -> Result<Call, Infeasible> {
-    let words = Words::of(problem, alignment);
-    if !words.serves(way) {
+/// [`Infeasible`], where that tiling cannot.
+pub fn call(tiling: Tiling, swath: usize, e: &Elementary, at: At) -> Result<Call, Infeasible> {
+    let words = Words::of(e, at);
+    if e.mid != 1 || !words.serves(tiling) {
         return Err(Infeasible::NoKernel);
     }
-    let launch = match way {
-        Way::Micro => words.micro(swath)?,
-        Way::Lines => words.lines(swath)?,
-        Way::Band => words.band(swath, device)?,
-        Way::Stack => words.stack(device)?,
-        Way::Units => words.units(device),
+    let launch = match tiling {
+        Tiling::Micro => words.micro(swath)?,
+        Tiling::Lines => words.lines(swath)?,
+        Tiling::Band => words.band(swath, at.limits)?,
+        Tiling::Stack => words.stack(at.limits)?,
+        Tiling::Units => words.units(at.limits),
     };
     Ok(Call {
         family: Family::OutOfPlace,
         word: words.word,
-        entry: way.entry(words.word),
+        entry: tiling.entry(words.word),
         groups: groups(launch.blocks)?,
         threads: launch.threads as u32,
-        shared_bytes: shared(launch.shared_bytes, device)?,
+        shared_bytes: shared(launch.shared_bytes, at.limits)?,
         cooperative: false,
         cluster: 1,
         params: launch.params,
         workspace: Workspace::None,
     })
-}
-
-/// The buffers of a transposition: destination, then source.
-pub(super) fn buffers(bytes: usize) -> Vec<Buffer> {
-    let buffer = |what, written| Buffer { what, bytes, written };
-    vec![buffer("destination", true), buffer("source", false)]
-}
-
-/// The default, for buffers aligned to 16 bytes and, where that is another launch, for those that only
-/// have the alignment of an element: buffers `[destination, source]`.
-///
-/// # Errors
-/// [`CudaError::Infeasible`]: more tiles than a launch can have blocks.
-pub fn programs(problem: &Problem, device: &Device) -> Result<Vec<Program>, CudaError> {
-    let program =
-        |steps, alignment| Program { steps, buffers: buffers(problem.bytes()), alignment };
-    let least = widest_word(&[problem.elem_bytes()]);
-    if problem.is_empty() {
-        return Ok(vec![program(Vec::new(), least)]);
-    }
-    let mut programs: Vec<Program> = Vec::new();
-    for alignment in [16, least] {
-        let way = Words::of(problem, alignment).best();
-        let call = call(way, way.swath(), problem, alignment, device).map_err(|why| {
-            let stage = format!("out of place, {}x{}", problem.rows(), problem.cols());
-            CudaError::Infeasible { stage, why }
-        })?;
-        let steps = vec![Step { call, first: 0, second: Some(1) }];
-        if programs.last().is_some_and(|stricter| stricter.steps == steps) {
-            programs.pop();
-        }
-        programs.push(program(steps, alignment));
-    }
-    Ok(programs)
 }
 
 /// What a way comes to.
@@ -245,12 +159,12 @@ struct Launch {
 }
 
 impl Words {
-    fn serves(&self, way: Way) -> bool {
-        match way {
-            Way::Micro => self.vectors(),
-            Way::Lines => self.unit == 1,
-            Way::Band | Way::Units => true,
-            Way::Stack => self.unit == 1 && self.matrix_bytes() <= TILE_BYTES,
+    fn serves(&self, tiling: Tiling) -> bool {
+        match tiling {
+            Tiling::Micro => self.vectors(),
+            Tiling::Lines => self.unit == 1,
+            Tiling::Band | Tiling::Units => true,
+            Tiling::Stack => self.unit == 1 && self.matrix_bytes() <= TILE_BYTES,
         }
     }
 
@@ -315,7 +229,7 @@ impl Words {
         Ok(Launch { blocks, threads: 256, shared_bytes, params })
     }
 
-    /// Elements of a tile of [`Way::Band`] down and across: a short side is whole.
+    /// Elements of a tile of [`Tiling::Band`] down and across: a short side is whole.
     fn band_tile(&self) -> [usize; 2] {
         let short = self.rows.min(self.cols);
         let bytes = if short >= 24 { LARGE_TILE_BYTES } else { TILE_BYTES };
@@ -337,9 +251,9 @@ impl Words {
         }
     }
 
-    fn band(&self, swath: usize, device: &Device) -> Result<Launch, Infeasible> {
+    fn band(&self, swath: usize, limits: &Limits) -> Result<Launch, Infeasible> {
         let [rows, cols] = self.band_tile();
-        let held = self.held([rows, cols], [cols == self.cols, rows == self.rows], device);
+        let held = self.held([rows, cols], [cols == self.cols, rows == self.rows], limits);
         let tiles = [self.rows.div_ceil(rows), self.cols.div_ceil(cols)];
         let (order, blocks) = self.order(tiles, swath)?;
         let (to, from) = (Address::default(), Address::default());
@@ -363,10 +277,10 @@ impl Words {
         Ok(Launch { blocks, threads, shared_bytes: held.shared_bytes, params })
     }
 
-    fn stack(&self, device: &Device) -> Result<Launch, Infeasible> {
+    fn stack(&self, limits: &Limits) -> Result<Launch, Infeasible> {
         let stacked = (TILE_BYTES / self.matrix_bytes().max(1)).clamp(1, self.batch.max(1));
         let lines = stacked * self.rows;
-        let held = self.held([lines, self.cols], [true, true], device);
+        let held = self.held([lines, self.cols], [true, true], limits);
         let (to, from) = (Address::default(), Address::default());
         let params = Args::from(StackArgs {
             to,
@@ -385,7 +299,7 @@ impl Words {
         Ok(Launch { blocks, threads, shared_bytes: held.shared_bytes, params })
     }
 
-    fn units(&self, device: &Device) -> Launch {
+    fn units(&self, limits: &Limits) -> Launch {
         let words = self.batch * self.rows * self.cols * self.unit;
         let (to, from) = (Address::default(), Address::default());
         let params = Args::from(UnitArgs {
@@ -397,7 +311,7 @@ impl Words {
             rows: Divisor64::new(self.rows as u64),
             matrix: Divisor64::new((self.rows * self.cols) as u64),
         });
-        let blocks = words.div_ceil(256).min(device.units * 8);
+        let blocks = words.div_ceil(256).min(limits.units * 8);
         Launch { blocks, threads: 256, shared_bytes: 0, params }
     }
 
@@ -407,7 +321,7 @@ impl Words {
         &self,
         [rows, cols]: [usize; 2],
         [rows_together, columns_together]: [bool; 2],
-        device: &Device,
+        limits: &Limits,
     ) -> Held {
         let narrow = self.word < 4 && self.unit == 1;
         let granules = |tile: usize, side: usize| {
@@ -429,7 +343,7 @@ impl Words {
         }
         let granule = if wide_loads { 4 } else { self.word };
         let first = row.next_multiple_of(granule.max(4));
-        let room = device.shared_bytes / rows.max(1);
+        let room = limits.shared_bytes / rows.max(1);
         let pitch = (0..=WARP)
             .map(|more| first + more * granule.max(4))
             .filter(|&pitch| pitch <= room)

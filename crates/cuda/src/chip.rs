@@ -1,0 +1,268 @@
+//! A GPU as a device: what it offers. Plain data: there need be none.
+
+use std::sync::{Arc, OnceLock};
+
+use turntile_perm::Slots;
+use turntile_plan::{Costs, Device, Geometry, Infeasible, Offer, Problem, Request, StageShape};
+
+use crate::call::{Limits, widest_word};
+use crate::estimate;
+use crate::launches::Launches;
+use crate::lower::{self, At, grid_register_bytes, runs};
+use crate::offers;
+use crate::way::Way;
+
+/// A model of GPU.
+#[derive(Clone, Debug)]
+pub struct Chip {
+    name: String,
+    limits: Limits,
+    costs: Arc<Costs>,
+}
+
+/// Workspace that a plan may use where 2% of the matrix are less.
+const LEAST_CAP: usize = 16 << 20;
+
+/// The cost table of the H200, of which those of others are made.
+fn h200_costs() -> Arc<Costs> {
+    static COSTS: OnceLock<Arc<Costs>> = OnceLock::new();
+    let text = include_str!("../devices/h200.json");
+    let parse = || Costs::parse(text, estimate::NAMES).expect("tested");
+    COSTS.get_or_init(|| Arc::new(parse())).clone()
+}
+
+/// What a copy reaches of the bandwidth that a card's clock and bus width make: the H200's 4.2 of 4.8 TB/s.
+const COPY_OF_PEAK: f64 = 0.875;
+/// Bytes a second of the H200's memory.
+const H200_PEAK: f64 = 4.8e12;
+
+impl Chip {
+    /// A chip with these limits that moves things as `costs` say.
+    pub fn new(name: impl Into<String>, limits: Limits, costs: Costs) -> Self {
+        Chip { name: name.into(), limits, costs: Arc::new(costs) }
+    }
+
+    /// NVIDIA H200: 132 multiprocessors, 227 KiB opt-in shared memory, clusters of 16; measured.
+    pub fn h200() -> Self {
+        Chip { name: "h200".into(), limits: Limits::H200, costs: h200_costs() }
+    }
+
+    /// NVIDIA H100 (SXM): an H200 with memory of 3.35 TB/s; not measured.
+    pub fn h100() -> Self {
+        Chip::like_h200("h100", Limits::H200, 3.35e12)
+    }
+
+    /// NVIDIA A100 (80 GB): 108 multiprocessors, 163 KiB opt-in shared memory, 1.94 TB/s; not measured.
+    pub fn a100() -> Self {
+        let limits = Limits {
+            units: 108,
+            shared_bytes: 163 << 10,
+            unit_shared_bytes: 164 << 10,
+            cluster: 1,
+            ..Limits::H200
+        };
+        Chip::like_h200("a100", limits, 1.94e12)
+    }
+
+    /// A chip that no table was made for: as the H200, of which it has the operations, at the speed of its own
+    /// memory, `peak` bytes a second, or where that is not known of as many multiprocessors.
+    pub fn like_h200(name: impl Into<String>, limits: Limits, peak: f64) -> Self {
+        let costs = Costs::clone(&h200_costs());
+        let of_units = H200_PEAK * limits.units as f64 / Limits::H200.units as f64;
+        let peak = if peak > 0.0 { peak } else { of_units };
+        let costs = costs.with_constant(estimate::COPY, peak * COPY_OF_PEAK);
+        Chip::new(name, limits, costs)
+    }
+
+    /// Every preset.
+    pub fn presets() -> [Self; 3] {
+        [Chip::h200(), Chip::h100(), Chip::a100()]
+    }
+
+    /// The preset of that name.
+    pub fn preset(name: &str) -> Option<Self> {
+        Self::presets().into_iter().find(|chip| chip.name.eq_ignore_ascii_case(name))
+    }
+
+    /// What decides its launches.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Under another name, as a card gives its own.
+    #[must_use]
+    pub fn named(self, name: impl Into<String>) -> Self {
+        Chip { name: name.into(), ..self }
+    }
+
+    /// With other limits.
+    #[must_use]
+    pub fn with_limits(self, limits: Limits) -> Self {
+        Chip { limits, ..self }
+    }
+
+    /// With costs of one's own.
+    #[must_use]
+    pub fn with_costs(self, costs: Costs) -> Self {
+        Chip { costs: Arc::new(costs), ..self }
+    }
+
+    /// On-chip bytes of the whole device, as a barrier over the grid can use them.
+    fn grid_bytes(&self) -> usize {
+        let Limits { units, shared_bytes, cooperative, .. } = self.limits;
+        if cooperative { units * (shared_bytes + grid_register_bytes(&self.limits)) } else { 0 }
+    }
+
+    /// On-chip bytes that the gather pass can use for its chunks: the shared memory of all units, less a tenth
+    /// for padded rows and for what a split into strips wastes.
+    fn gather_bytes(&self) -> usize {
+        let Limits { units, shared_bytes, cooperative, .. } = self.limits;
+        if cooperative { units * shared_bytes / 10 * 9 } else { 0 }
+    }
+
+    /// Launches of every way that the request wants and allows, with their seconds.
+    fn launches(
+        &self,
+        shape: &StageShape,
+        request: &Request,
+    ) -> Result<Vec<(Launches, f64)>, Infeasible> {
+        let alignment = widest_word(&[request.alignment]);
+        let at = At { elem_bytes: request.elem_bytes, alignment, limits: &self.limits };
+        let (mut found, mut refused, mut least) = (Vec::new(), None, None);
+        let grid_bytes = self.grid_bytes();
+        let ways = offers::ways(shape, request.out_of_place, at, grid_bytes);
+        for way in ways.into_iter().filter(|way| request.want.accepts(way.method())) {
+            let calls = match lower::lower(shape, way, at) {
+                Ok(calls) => calls,
+                Err(why) => {
+                    refused = refused.or(Some(why));
+                    continue;
+                }
+            };
+            let launches = Launches::new(*shape, at.elem_bytes, alignment, way, calls);
+            let need = launches.workspace_bytes();
+            if need > request.cap {
+                least = Some(least.map_or(need, |least: usize| least.min(need)));
+                continue;
+            }
+            let seconds = estimate::seconds(shape, &launches, at, &self.costs);
+            found.push((launches, seconds));
+        }
+        match (found.is_empty(), least, refused) {
+            (false, _, _) => Ok(found),
+            (true, Some(need), _) => Err(Infeasible::Workspace { need, cap: request.cap }),
+            (true, None, Some(why)) => Err(why.of(shape)),
+            (true, None, None) => {
+                let need = shape.instance_len().saturating_mul(request.elem_bytes);
+                let have = self.limits.shared_bytes.max(grid_bytes).max(self.gather_bytes());
+                let held = !matches!(shape, StageShape::Cut { .. });
+                Err(if held && need > have {
+                    Infeasible::OnChip { need, have }
+                } else {
+                    Infeasible::NoWay { shape: shape.to_string() }
+                })
+            }
+        }
+    }
+
+    fn offer((launches, seconds): (Launches, f64)) -> Offer {
+        Offer {
+            method: launches.way().method(),
+            workspace_bytes: launches.workspace_bytes(),
+            geometry: Geometry::new(launches),
+            seconds,
+        }
+    }
+}
+
+impl Device for Chip {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn model(&self) -> String {
+        let Limits { units, shared_bytes, registers, cluster, cooperative, .. } = self.limits;
+        format!(
+            "{} units {units} on-chip {shared_bytes}+{registers} clusters {cluster} grid {}",
+            self.name,
+            u8::from(cooperative)
+        )
+    }
+
+    /// 2% of the matrix, or 16 MiB where that is more.
+    fn default_cap(&self, problem: &Problem) -> usize {
+        (problem.bytes() / 50).max(LEAST_CAP)
+    }
+
+    fn holds(&self) -> [usize; 2] {
+        let Limits { shared_bytes, cluster, .. } = self.limits;
+        [shared_bytes, shared_bytes * cluster]
+    }
+
+    fn least_seconds(&self, bytes: usize) -> f64 {
+        estimate::least_seconds(&self.costs, bytes)
+    }
+
+    /// Column by column.
+    fn slots(&self, rows: usize, cols: usize, slot: usize, chunk: usize) -> Option<Slots> {
+        Slots::new(rows, cols, slot, chunk)
+    }
+
+    /// Of one slot and of two, and what a block holds of matrices with few columns.
+    fn chunks(
+        &self,
+        rows: usize,
+        cols: usize,
+        slot: usize,
+        elem_bytes: usize,
+        every: bool,
+    ) -> Vec<usize> {
+        let longest = rows / slot * slot;
+        let mut chunks: Vec<usize> = if every {
+            let held = self.limits.shared_bytes.max(self.gather_bytes());
+            let most = (held / (cols * elem_bytes) / slot * slot).clamp(slot, longest);
+            // The rows beyond a chunk are read with it: leave them room.
+            let roomy = most.saturating_sub(2 * slot).max(slot);
+            let doubled = std::iter::successors(Some(slot), |chunk| Some(chunk * 2));
+            doubled.take_while(|&chunk| chunk < most).chain([roomy, most]).collect()
+        } else {
+            [1, 2].map(|k| (k * slot).min(longest)).to_vec()
+        };
+        if slot * elem_bytes <= runs::SLOT_BYTES {
+            let held = runs::chunk_slots(slot, cols, elem_bytes, &self.limits);
+            chunks.extend(Some(held.min(rows / slot) * slot).filter(|&chunk| chunk > slot));
+        }
+        chunks.sort_unstable();
+        chunks.dedup();
+        chunks
+    }
+
+    fn offers(&self, shape: &StageShape, request: &Request) -> Result<Vec<Offer>, Infeasible> {
+        Ok(self.launches(shape, request)?.into_iter().map(Self::offer).collect())
+    }
+
+    fn best(&self, shape: &StageShape, request: &Request) -> Result<Offer, Infeasible> {
+        let launches = self.launches(shape, request)?.into_iter();
+        let best = launches.min_by(|a, b| a.1.total_cmp(&b.1));
+        Ok(Self::offer(best.expect("no launches are an error")))
+    }
+}
+
+impl crate::error::Infeasible {
+    /// The same as the planner knows it.
+    fn of(self, shape: &StageShape) -> Infeasible {
+        use crate::error::Infeasible as Lowering;
+        match self {
+            Lowering::OnChip { need, have } => Infeasible::OnChip { need, have },
+            Lowering::TooManyBlocks { blocks } => {
+                Infeasible::TooMany { what: "blocks", count: blocks, most: i32::MAX as usize }
+            }
+            _ => Infeasible::NoWay { shape: shape.to_string() },
+        }
+    }
+}
+
+/// The way that launches of a plan's stage are, if they are of this crate.
+pub fn way_of(offer: &Offer) -> Option<Way> {
+    offer.geometry.get::<Launches>().map(Launches::way)
+}

@@ -1,0 +1,222 @@
+//! Modules and the functions in them.
+
+use std::ffi::{CStr, CString, c_int, c_uint, c_void};
+use std::ptr;
+use std::sync::Arc;
+
+use cust::sys::{self, CUfunction, CUmodule, CUresult, CUstream};
+
+use super::super::{Geometry, Image};
+use super::{Context, answer, message};
+use crate::error::CudaError;
+
+/// Device code, loaded.
+#[derive(Debug)]
+pub(crate) struct Module {
+    handle: CUmodule,
+    context: Arc<Context>,
+}
+
+// SAFETY: the handle names an object of the driver, which any thread may use while its context is current there (`enter`); it
+// is unloaded once, when the only owner is dropped.
+unsafe impl Send for Module {}
+// SAFETY: as above; the driver does its own locking.
+unsafe impl Sync for Module {}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        // A context that cannot be entered has taken the module with it.
+        if let Ok(_current) = self.context.enter() {
+            // SAFETY: the handle came from cuModuleLoadData, and every function of it holds this module.
+            unsafe { sys::cuModuleUnload(self.handle) };
+        }
+    }
+}
+
+impl Module {
+    pub fn load(context: &Arc<Context>, image: Image<'_>) -> Result<Arc<Self>, CudaError> {
+        let _current = context.enter()?;
+        let start: *const c_void = match image {
+            Image::Ptx(text) => text.as_ptr().cast(),
+            Image::Machine(code) => code.as_ptr().cast(),
+        };
+        let mut handle = ptr::null_mut();
+        // SAFETY: a place for the answer, and a whole image.
+        answer("cuModuleLoadData", unsafe { sys::cuModuleLoadData(&mut handle, start) })?;
+        Ok(Arc::new(Module { handle, context: context.clone() }))
+    }
+
+    /// The entry point of that name.
+    pub fn function(self: &Arc<Self>, name: &str) -> Result<Function, CudaError> {
+        let _current = self.context.enter()?;
+        // No entry point has a zero in its name: what comes after one is left out, and not found.
+        let name = CString::new(name.split('\0').next().unwrap_or_default()).unwrap_or_default();
+        let mut handle = ptr::null_mut();
+        // SAFETY: a place for the answer, a loaded module, and a string that ends in a zero.
+        let code = unsafe { sys::cuModuleGetFunction(&mut handle, self.handle, name.as_ptr()) };
+        answer("cuModuleGetFunction", code)?;
+        Ok(Function { handle, module: self.clone() })
+    }
+}
+
+/// An entry point; its module stays loaded as long as it lives.
+#[derive(Clone, Debug)]
+pub(crate) struct Function {
+    handle: CUfunction,
+    module: Arc<Module>,
+}
+
+// SAFETY: the handle belongs to the module, which is held, and is used as that is.
+unsafe impl Send for Function {}
+// SAFETY: as above.
+unsafe impl Sync for Function {}
+
+/// `CUlaunchConfig`, younger than the bindings.
+#[repr(C)]
+struct LaunchConfig {
+    grid: [c_uint; 3],
+    block: [c_uint; 3],
+    shared_bytes: c_uint,
+    stream: CUstream,
+    attributes: *const c_void,
+    attribute_count: c_uint,
+}
+
+/// The form of `cuOccupancyMaxActiveClusters` and `cuOccupancyMaxPotentialClusterSize`.
+type ClusterQuery = unsafe extern "C" fn(*mut c_int, CUfunction, *const LaunchConfig) -> CUresult;
+
+/// One of them, where the driver has it (from CUDA 11.8 on).
+fn cluster_query(name: &CStr) -> Option<ClusterQuery> {
+    let mut found = ptr::null_mut();
+    // SAFETY: a place for the answer, and a string that ends in a zero.
+    let code = unsafe { sys::cuGetProcAddress(name.as_ptr(), &mut found, 11_080, 0) };
+    if code != CUresult::CUDA_SUCCESS || found.is_null() {
+        return None;
+    }
+    // SAFETY: the driver's function of that name has this form.
+    Some(unsafe { std::mem::transmute::<*mut c_void, ClusterQuery>(found) })
+}
+
+impl Function {
+    /// Allows so many bytes of dynamic shared memory, where that is more than is allowed already.
+    pub fn allow_shared(&self, bytes: u32) -> Result<(), CudaError> {
+        use sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES as WHICH;
+        let _current = self.module.context.enter()?;
+        let bytes = c_int::try_from(bytes).unwrap_or(c_int::MAX);
+        let mut now = 0;
+        // SAFETY: a place for the answer, and a loaded function.
+        let code = unsafe { sys::cuFuncGetAttribute(&mut now, WHICH, self.handle) };
+        answer("cuFuncGetAttribute", code)?;
+        if now >= bytes {
+            return Ok(());
+        }
+        // SAFETY: the function is loaded.
+        answer("cuFuncSetAttribute", unsafe { sys::cuFuncSetAttribute(self.handle, WHICH, bytes) })
+    }
+
+    /// Allows clusters of more than 8 blocks.
+    pub fn allow_large_clusters(&self) -> Result<(), CudaError> {
+        /// CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, younger than the bindings.
+        const NON_PORTABLE_CLUSTER_SIZE_ALLOWED: c_int = 14;
+        unsafe extern "C" {
+            #[link_name = "cuFuncSetAttribute"]
+            fn set_attribute(function: CUfunction, which: c_int, value: c_int) -> CUresult;
+        }
+        let _current = self.module.context.enter()?;
+        // SAFETY: the same function as in the bindings, with the attribute as the plain number that a C
+        // enumerator is; the kernel is loaded.
+        let code = unsafe { set_attribute(self.handle, NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1) };
+        answer("cuFuncSetAttribute", code)
+    }
+
+    /// Blocks that a multiprocessor has room for at a time.
+    pub fn blocks_per_unit(&self, threads: u32, shared_bytes: u32) -> Result<usize, CudaError> {
+        let _current = self.module.context.enter()?;
+        let threads = c_int::try_from(threads).unwrap_or(c_int::MAX);
+        let mut blocks = 0;
+        // SAFETY: a place for the answer, and a loaded function.
+        let code = unsafe {
+            sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                &mut blocks,
+                self.handle,
+                threads,
+                shared_bytes as usize,
+            )
+        };
+        answer("cuOccupancyMaxActiveBlocksPerMultiprocessor", code)?;
+        Ok(usize::try_from(blocks).unwrap_or(0))
+    }
+
+    /// Clusters that the device has room for at a time, of the size that the function was compiled for; 0 where
+    /// the driver knows of none.
+    pub fn clusters(&self, geometry: Geometry) -> Result<usize, CudaError> {
+        self.ask(c"cuOccupancyMaxActiveClusters", "cuOccupancyMaxActiveClusters", geometry)
+    }
+
+    /// Blocks of the largest cluster of a function that was compiled for none; 0 where the driver knows of none.
+    pub fn largest_cluster(&self, geometry: Geometry) -> Result<usize, CudaError> {
+        let call = "cuOccupancyMaxPotentialClusterSize";
+        self.ask(c"cuOccupancyMaxPotentialClusterSize", call, geometry)
+    }
+
+    fn ask(&self, name: &CStr, call: &'static str, geometry: Geometry) -> Result<usize, CudaError> {
+        let _current = self.module.context.enter()?;
+        let Some(query) = cluster_query(name) else { return Ok(0) };
+        let config = LaunchConfig {
+            grid: [geometry.groups, 1, 1],
+            block: [geometry.threads, 1, 1],
+            shared_bytes: geometry.shared_bytes,
+            stream: ptr::null_mut(),
+            attributes: ptr::null(),
+            attribute_count: 0,
+        };
+        let mut value = 0;
+        // SAFETY: a place for the answer, a loaded function, and a launch that is only asked about.
+        answer(call, unsafe { query(&mut value, self.handle, &config) })?;
+        Ok(usize::try_from(value).unwrap_or(0))
+    }
+
+    /// Queues a launch; `name` is for its error.
+    ///
+    /// # Safety
+    /// - `parameters` points to each of the function's parameters, in order and of their sizes;
+    /// - what the function does with them and with so many blocks is right, now and until it has ended;
+    /// - `stream` is a stream of the module's context, or null for its default stream.
+    pub unsafe fn launch(
+        &self,
+        geometry: Geometry,
+        parameters: &[*const c_void],
+        stream: *mut c_void,
+        name: impl FnOnce() -> String,
+    ) -> Result<(), CudaError> {
+        let _current = self.module.context.enter()?;
+        let Geometry { groups, threads, shared_bytes, cooperative } = geometry;
+        let (stream, extra): (CUstream, _) = (stream.cast(), ptr::null_mut());
+        // The driver reads the parameters, and copies them before it returns.
+        let parameters = parameters.as_ptr().cast_mut().cast::<*mut c_void>();
+        // SAFETY: the caller answers for the parameters and for what the function does.
+        #[rustfmt::skip]
+        let code = unsafe {
+            if cooperative {
+                sys::cuLaunchCooperativeKernel(
+                    self.handle, groups, 1, 1, threads, 1, 1, shared_bytes, stream, parameters,
+                )
+            } else {
+                sys::cuLaunchKernel(
+                    self.handle, groups, 1, 1, threads, 1, 1, shared_bytes, stream, parameters, extra,
+                )
+            }
+        };
+        match code {
+            CUresult::CUDA_SUCCESS => Ok(()),
+            _ => Err(CudaError::Launch {
+                kernel: name(),
+                groups,
+                threads,
+                shared_bytes,
+                code: code as u32,
+                message: message(code),
+            }),
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Over the driver's API: contexts, and what its answers mean.
+#![allow(unsafe_code)]
+
+#[path = "code.rs"]
+mod code;
+#[path = "memory.rs"]
+mod memory;
+
+use std::ffi::{CStr, c_int, c_void};
+use std::marker::PhantomData;
+use std::ptr;
+use std::sync::Arc;
+
+use cust::sys::{self, CUcontext, CUdevice, CUdevice_attribute, CUresult};
+
+use super::Facts;
+use crate::error::CudaError;
+
+pub(crate) use code::{Function, Module};
+pub(crate) use memory::{Event, Memory, Stream, clear};
+
+/// The driver's words for an answer.
+fn message(code: CUresult) -> String {
+    let mut text = ptr::null();
+    // SAFETY: `text` is a place for a pointer to a static string, null for an unknown code.
+    unsafe { sys::cuGetErrorString(code, &mut text) };
+    if text.is_null() {
+        return "unknown error".into();
+    }
+    // SAFETY: the driver's strings are static and end in a zero.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}
+
+fn answer(call: &'static str, code: CUresult) -> Result<(), CudaError> {
+    match code {
+        CUresult::CUDA_SUCCESS => Ok(()),
+        _ => Err(CudaError::Driver { call, code: code as u32, message: message(code) }),
+    }
+}
+
+/// A context that stays as long as this does: a device's primary one, retained, or one that somebody
+/// else answers for.
+#[derive(Debug)]
+pub(crate) struct Context {
+    handle: CUcontext,
+    device: CUdevice,
+    retained: bool,
+}
+
+// SAFETY: the handle names an object of the driver, which lets any thread make it current and does its own locking; it
+// is released once, when the only owner is dropped, whichever thread that is on.
+unsafe impl Send for Context {}
+// SAFETY: as above; nothing here changes after it was made.
+unsafe impl Sync for Context {}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        if self.retained {
+            // SAFETY: retained once, by `retain`. An error (the driver is gone: the process ends) leaves nothing to do.
+            unsafe { sys::cuDevicePrimaryCtxRelease_v2(self.device) };
+        }
+    }
+}
+
+impl Context {
+    /// The primary context of that device.
+    pub fn primary(ordinal: usize) -> Result<Arc<Self>, CudaError> {
+        let ordinal = c_int::try_from(ordinal).unwrap_or(c_int::MAX);
+        let mut device = 0;
+        // SAFETY: a place for the answer; the driver is initialised first.
+        unsafe {
+            answer("cuInit", sys::cuInit(0))?;
+            answer("cuDeviceGet", sys::cuDeviceGet(&mut device, ordinal))?;
+        }
+        Self::retain(device).map(Arc::new)
+    }
+
+    /// The thread's current context, if it is a primary one.
+    pub fn current() -> Result<Arc<Self>, CudaError> {
+        let (mut device, mut handle, mut flags, mut active) = (0, ptr::null_mut(), 0, 0);
+        // SAFETY: places for the answers; `device` is one once the first call has answered.
+        unsafe {
+            answer("cuCtxGetDevice", sys::cuCtxGetDevice(&mut device))?;
+            answer("cuCtxGetCurrent", sys::cuCtxGetCurrent(&mut handle))?;
+            let code = sys::cuDevicePrimaryCtxGetState(device, &mut flags, &mut active);
+            answer("cuDevicePrimaryCtxGetState", code)?;
+        }
+        // One that is not active would be made by retaining it.
+        if active == 0 {
+            return Err(CudaError::NotPrimary);
+        }
+        let context = Self::retain(device)?;
+        if context.handle == handle { Ok(Arc::new(context)) } else { Err(CudaError::NotPrimary) }
+    }
+
+    fn retain(device: CUdevice) -> Result<Self, CudaError> {
+        let mut handle = ptr::null_mut();
+        // SAFETY: a place for the answer, and a device that the driver named.
+        let code = unsafe { sys::cuDevicePrimaryCtxRetain(&mut handle, device) };
+        answer("cuDevicePrimaryCtxRetain", code)?;
+        Ok(Context { handle, device, retained: true })
+    }
+
+    /// Somebody else's.
+    ///
+    /// # Safety
+    /// It is a context, and not destroyed before this and all that is made of it is dropped.
+    pub unsafe fn given(handle: *mut c_void) -> Result<Arc<Self>, CudaError> {
+        let mut context = Context { handle: handle.cast(), device: 0, retained: false };
+        let mut device = 0;
+        let current = context.enter()?;
+        // SAFETY: a place for the answer; the context is current.
+        answer("cuCtxGetDevice", unsafe { sys::cuCtxGetDevice(&mut device) })?;
+        drop(current);
+        context.device = device;
+        Ok(Arc::new(context))
+    }
+
+    /// Makes it the thread's current one until what is returned is dropped.
+    pub fn enter(&self) -> Result<Current<'_>, CudaError> {
+        let mut now = ptr::null_mut();
+        // SAFETY: a place for the answer, and a live context.
+        unsafe {
+            answer("cuCtxGetCurrent", sys::cuCtxGetCurrent(&mut now))?;
+            let pushed = now != self.handle;
+            if pushed {
+                answer("cuCtxPushCurrent", sys::cuCtxPushCurrent_v2(self.handle))?;
+            }
+            Ok(Current { pushed, context: PhantomData, thread: PhantomData })
+        }
+    }
+
+    /// Whether both are the same: handles are not given twice while either lives.
+    pub fn is(&self, other: &Context) -> bool {
+        self.handle == other.handle
+    }
+
+    /// What its device says of itself.
+    pub fn facts(&self) -> Result<Facts, CudaError> {
+        use CUdevice_attribute as A;
+        let get = |which| attribute(self.device, which);
+        let mut name = [0 as std::ffi::c_char; 128];
+        // SAFETY: places for the answers; `name` has 128 of them, and the driver writes at most that many, a final
+        // zero included.
+        unsafe {
+            let code = sys::cuDeviceTotalMem_v2(&mut memory_bytes, self.device);
+            answer("cuDeviceTotalMem", code)?;
+            let code = sys::cuDeviceGetName(name.as_mut_ptr(), 128, self.device);
+            answer("cuDeviceGetName", code)?;
+        }
+        // SAFETY: as above, `name` ends in a zero.
+        let name = unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned();
+        Ok(Facts {
+            name,
+            architecture: 10 * get(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?
+                + get(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+            units: get(A::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+            shared_bytes: get(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+            unit_shared_bytes: get(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?,
+            registers: get(A::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK)?,
+            cooperative: get(A::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH)? == 1,
+            // Both edges of a clock in kilohertz, over a bus that is told in bits.
+            peak_bandwidth: 2e3
+                * get(A::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)? as f64
+                * get(A::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)? as f64
+                / 8.0,
+        })
+    }
+}
+
+fn attribute(device: CUdevice, which: CUdevice_attribute) -> Result<usize, CudaError> {
+    let mut value = 0;
+    // SAFETY: `value` is a place for the answer.
+    let code = unsafe { sys::cuDeviceGetAttribute(&mut value, which, device) };
+    answer("cuDeviceGetAttribute", code)?;
+    Ok(usize::try_from(value).unwrap_or(0))
+}
+
+/// The time that a context is current on this thread, which it therefore cannot leave.
+pub(crate) struct Current<'a> {
+    pushed: bool,
+    context: PhantomData<&'a Context>,
+    thread: PhantomData<*const ()>,
+}
+
+impl Drop for Current<'_> {
+    fn drop(&mut self) {
+        if self.pushed {
+            let mut popped = ptr::null_mut();
+            // SAFETY: a place for the answer; what `enter` pushed is on top, since whatever was pushed later was popped.
+            unsafe { sys::cuCtxPopCurrent_v2(&mut popped) };
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! A GPU: what it offers, and code loaded on it.
+#![allow(unsafe_code)]
+
+use std::collections::HashMap;
+use std::ffi::{CStr, c_void};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use turntile_plan::Plan;
+
+use crate::call::{Call, Limits};
+use crate::chip::Chip;
+use crate::driver::{Context, Facts, Function, Geometry, Image, Module};
+use crate::error::{CudaError, Infeasible};
+use crate::family::Family;
+use crate::out_of_place::program::Program;
+use crate::prepare::Work;
+use crate::run::{Loaded, Prepared};
+use crate::waits::Waits;
+
+/// `(family, word, architecture, machine code)`, empty unless built with feature `nvcc`.
+const MACHINE_CODE: &[(&str, usize, usize, &[u8])] =
+    include!(concat!(env!("OUT_DIR"), "/machine_code.rs"));
+
+/// Kernels that do nothing, of the version and the oldest architectures that the kernels are compiled for: where
+/// these load, those do.
+const ANY: &CStr =
+    c".version 8.4\n.target sm_80\n.address_size 64\n.visible .entry probe() { ret; }\n";
+const CLUSTER: &CStr =
+    c".version 8.4\n.target sm_90\n.address_size 64\n.visible .entry probe() { ret; }\n";
+
+/// Architectures from this on have clusters.
+const CLUSTER_ARCHITECTURE: usize = 90;
+
+/// Most threads of a block of a cluster's kernel, and most blocks of a cluster that there is a kernel for.
+const CLUSTER_THREADS: u32 = 1024;
+const MOST_CLUSTER: usize = 16;
+
+/// Dynamic shared memory that a kernel may use without asking.
+const FREE_SHARED_BYTES: u32 = 48 << 10;
+
+/// A GPU and its context.
+///
+/// It holds a context: a device's primary one (the one that the CUDA runtime and PyTorch use) is retained, and
+/// released when the last that was made of this `Gpu` is dropped. Every call makes it current on the calling
+/// thread and restores what was current before; none leaves it current. So a `Gpu` and all that is made of it
+/// can be used and dropped on any thread. Clones share one context and the code loaded in it.
+#[derive(Clone, Debug)]
+pub struct Gpu(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    chip: Chip,
+    architecture: usize,
+    modules: Mutex<HashMap<(Family, usize), Arc<Module>>>,
+    context: Arc<Context>,
+}
+
+impl Gpu {
+    /// The GPU of that number, counted from 0, with its primary context.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`]: there is no driver or no such device, or the device or the driver is too old
+    /// for the kernels.
+    pub fn primary(ordinal: usize) -> Result<Self, CudaError> {
+        Self::of(Context::primary(ordinal)?)
+    }
+
+    /// The GPU of the thread's current context, which must be a primary one, as those of the CUDA runtime and of
+    /// `cust::quick_init` are.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`] as for [`primary`](Self::primary), or no context is current;
+    /// [`CudaError::NotPrimary`], for which there is [`given`](Self::given).
+    pub fn current() -> Result<Self, CudaError> {
+        Self::of(Context::current()?)
+    }
+
+    /// The GPU of a context (`CUcontext`) that somebody else made.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`].
+    ///
+    /// # Safety
+    /// `context` is a context, and is not destroyed before this `Gpu`, its clones and all that is made of
+    /// them are dropped. (Nothing can retain such a context; a primary one is retained.)
+    pub unsafe fn given(context: *mut c_void) -> Result<Self, CudaError> {
+        // SAFETY: the caller answers for the context.
+        Self::of(unsafe { Context::given(context) }?)
+    }
+
+    fn of(context: Arc<Context>) -> Result<Self, CudaError> {
+        let facts = context.facts()?;
+        // What is too old for the kernels is known here, before anything is planned.
+        probe(&context, &facts, ANY)?;
+        let limits = Limits {
+            units: facts.units,
+            shared_bytes: facts.shared_bytes,
+            unit_shared_bytes: facts.unit_shared_bytes,
+            registers: facts.registers,
+            cluster: largest_cluster(&context, &facts)?,
+            cooperative: facts.cooperative,
+        };
+        // A card that was measured has costs of its own.
+        let chip = if facts.name.contains("H200") {
+            Chip::h200().with_limits(limits).named(facts.name)
+        } else {
+            Chip::like_h200(facts.name, limits, facts.peak_bandwidth)
+        };
+        let (architecture, modules) = (facts.architecture, Mutex::default());
+        Ok(Gpu(Arc::new(Inner { chip, architecture, modules, context })))
+    }
+
+    /// What it is and offers: the device to plan for.
+    pub fn chip(&self) -> &Chip {
+        &self.0.chip
+    }
+
+    pub(crate) fn context(&self) -> &Arc<Context> {
+        &self.0.context
+    }
+
+    /// That both are of one context, in which alone memory, streams and code go together.
+    pub(crate) fn same(&self, other: &Gpu) -> Result<(), CudaError> {
+        self.context().is(other.context()).then_some(()).ok_or(CudaError::OtherGpu)
+    }
+
+    /// Loads what `plan`, which is in place, launches. The plan is checked first, whoever made it.
+    ///
+    /// # Errors
+    /// [`CudaError`]: the plan is flawed or not for a GPU, has launches whose blocks have no room here, or the
+    /// driver refuses.
+    pub fn prepare(&self, plan: &Plan) -> Result<Prepared, CudaError> {
+        self.prepare_work(Work::of_plan(plan)?)
+    }
+
+    /// Loads what out-of-place plans launch that do the same with memory of less and less alignment: a run takes
+    /// the first whose alignment the memory has.
+    ///
+    /// # Errors
+    /// As [`prepare`](Self::prepare).
+    pub fn prepare_into<'a>(
+        &self,
+        plans: impl IntoIterator<Item = &'a Plan>,
+    ) -> Result<Loaded, CudaError> {
+        let programs = plans.into_iter().map(Program::of_plan);
+        self.load(programs.collect::<Result<Vec<_>, _>>()?)
+    }
+
+    /// Loads what `work` needs. Kernels are loaded once a family and word, and kept.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`]: the driver refuses the code. [`CudaError::Infeasible`]: the device has no room for
+    /// the blocks of a launch that must be at work together.
+    pub fn prepare_work(&self, work: Work) -> Result<Prepared, CudaError> {
+        let kernels = self.kernels(work.calls().iter())?;
+        Ok(Prepared::new(self.clone(), work, kernels))
+    }
+
+    /// Loads what programs need that do the same with memory of less and less alignment.
+    ///
+    /// # Errors
+    /// As [`prepare_work`](Self::prepare_work).
+    pub fn load(&self, programs: impl IntoIterator<Item = Program>) -> Result<Loaded, CudaError> {
+        let load = |program: Program| {
+            let calls = program.steps().iter().map(|step| step.call());
+            Ok((self.kernels(calls)?, program))
+        };
+        let programs = programs.into_iter().map(load).collect::<Result<_, CudaError>>()?;
+        Ok(Loaded::new(self.clone(), programs))
+    }
+
+    /// Loads a family's code for words of `word` bytes (1, 2, 4, 8 or 16) now, so that it is known before anything is
+    /// planned whether its kernels can be had here. What loads stays loaded.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`]: the driver refuses the code. [`CudaError::NoWord`]: there is no such word.
+    pub fn load_family(&self, family: Family, word: usize) -> Result<(), CudaError> {
+        if !word.is_power_of_two() || word > 16 {
+            return Err(CudaError::NoWord { word });
+        }
+        self.module(family, word).map(|_| ())
+    }
+
+    fn module(&self, family: Family, word: usize) -> Result<Arc<Module>, CudaError> {
+        let mut modules = self.0.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(module) = modules.get(&(family, word)) {
+            return Ok(module.clone());
+        }
+        // Machine code for this architecture where there is some, else PTX.
+        let wanted = (family.name(), word, self.0.architecture);
+        let image = MACHINE_CODE
+            .iter()
+            .find(|code| (code.0, code.1, code.2) == wanted)
+            .map_or(Image::Ptx(family.image(word)), |code| Image::Machine(code.3));
+        let module = Module::load(self.context(), image)?;
+        Ok(modules.entry((family, word)).or_insert(module).clone())
+    }
+
+    /// An entry point; its module is loaded if it is not yet.
+    pub(crate) fn function(
+        &self,
+        family: Family,
+        word: usize,
+        entry: &str,
+    ) -> Result<Function, CudaError> {
+        self.module(family, word)?.function(entry)
+    }
+
+    /// The kernels of launches, each with room for its blocks.
+    fn kernels<'a>(
+        &self,
+        calls: impl Iterator<Item = &'a Call>,
+    ) -> Result<Vec<Function>, CudaError> {
+        // Rows that are padded in steps are many launches of the same.
+        let mut last: Option<(&Call, Function)> = None;
+        calls
+            .map(|call| {
+                let kernel = match &last {
+                    Some((before, kernel)) if call.needs_no_more_than(before) => kernel.clone(),
+                    _ => self.kernel(call)?,
+                };
+                last = Some((call, kernel.clone()));
+                Ok(kernel)
+            })
+            .collect()
+    }
+
+    fn kernel(&self, call: &Call) -> Result<Function, CudaError> {
+        let kernel = self.function(call.family(), call.word(), call.entry())?;
+        let geometry = call.geometry();
+        if geometry.shared_bytes > FREE_SHARED_BYTES {
+            kernel.allow_shared(geometry.shared_bytes)?;
+        }
+        let have = match call.waits() {
+            Waits::Cluster(blocks) => {
+                if blocks > 8 {
+                    kernel.allow_large_clusters()?;
+                }
+                kernel.clusters(geometry)?.saturating_mul(blocks as usize)
+            }
+            _ => {
+                let each = kernel.blocks_per_unit(geometry.threads, geometry.shared_bytes)?;
+                each.saturating_mul(self.0.chip.limits().units)
+            }
+        };
+        let need = call.waits().together(geometry.groups).max(1) as usize;
+        if have < need {
+            let why = Infeasible::Together { need, have };
+            return Err(CudaError::Infeasible { stage: call.kernel(), why });
+        }
+        Ok(kernel)
+    }
+}
+
+/// A kernel that loads where the others do: `ptx`, or where there is machine code for this architecture a small one
+/// of that.
+fn probe(context: &Arc<Context>, facts: &Facts, ptx: &'static CStr) -> Result<Function, CudaError> {
+    let machine = (Family::Check.name(), facts.architecture);
+    let (image, entry) = MACHINE_CODE
+        .iter()
+        .find(|code| (code.0, code.2) == machine)
+        .map_or((Image::Ptx(ptx), "probe"), |code| (Image::Machine(code.3), "check_fill"));
+    Module::load(context, image)?.function(entry)
+}
+
+/// Blocks of the largest cluster that a kernel of the most threads and shared memory can have here, of the sizes
+/// that there are kernels for; 1 where there are no clusters.
+fn largest_cluster(context: &Arc<Context>, facts: &Facts) -> Result<usize, CudaError> {
+    if facts.architecture < CLUSTER_ARCHITECTURE {
+        return Ok(1);
+    }
+    let probe = probe(context, facts, CLUSTER)?;
+    let shared_bytes = u32::try_from(facts.shared_bytes).unwrap_or(u32::MAX);
+    probe.allow_shared(shared_bytes)?;
+    probe.allow_large_clusters()?;
+    let groups = MOST_CLUSTER as u32;
+    let geometry = Geometry { groups, threads: CLUSTER_THREADS, shared_bytes, cooperative: false };
+    // A driver that cannot tell has no room for any.
+    let blocks = probe.largest_cluster(geometry).unwrap_or(1).clamp(1, MOST_CLUSTER);
+    Ok(1 << blocks.ilog2())
+}

@@ -1,0 +1,81 @@
+//! The door for device code that is not this crate's: experiments and comparisons that bring kernels of their own.
+//!
+//! Nothing here is checked beyond what the driver checks, so that all of it is `unsafe`: what is launched is the
+//! caller's word, where everything else of this crate launches what it made and checked itself. Times and
+//! comparisons come from a stopwatch: [`Stopwatch::time_raw`](crate::Stopwatch::time_raw),
+//! [`Stopwatch::wrong_raw`](crate::Stopwatch::wrong_raw).
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, c_void};
+
+use crate::Gpu;
+pub use crate::driver::Geometry;
+use crate::driver::{Function, Image, Module};
+use crate::error::CudaError;
+
+/// Entry points of device code that somebody else wrote, loaded.
+#[derive(Debug)]
+pub struct Kernels {
+    gpu: Gpu,
+    entries: Vec<(String, Function)>,
+}
+
+impl Gpu {
+    /// Loads PTX and finds its `entries`.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`]: the driver refuses the code, or has no entry point of such a name in it.
+    ///
+    /// # Safety
+    /// `ptx` is PTX, a text: the driver tells it from machine code by its first bytes, and of that reads as much
+    /// as it says it has.
+    pub unsafe fn load_kernels(&self, ptx: &CStr, entries: &[&str]) -> Result<Kernels, CudaError> {
+        let module = Module::load(self.context(), Image::Ptx(ptx))?;
+        let find = |&name: &&str| Ok((name.to_owned(), module.function(name)?));
+        let entries = entries.iter().map(find).collect::<Result<_, CudaError>>()?;
+        Ok(Kernels { gpu: self.clone(), entries })
+    }
+}
+
+impl Kernels {
+    /// Names of the entry points, in the order that they were asked for.
+    pub fn entries(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// Where.
+    pub fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
+    /// Queues a launch of the entry point of that number, from 0, on `stream`; `parameters` points to each of
+    /// its parameters. More than 48 KiB of shared memory are asked for where `geometry` has so many. Waits for nothing.
+    ///
+    /// # Errors
+    /// [`CudaError::NoEntry`] for a number beyond the entry points; [`CudaError::Driver`] or [`CudaError::Launch`]:
+    /// the driver refuses. Nothing was queued then.
+    ///
+    /// # Safety
+    /// - `parameters` points to as many values as the entry point has parameters, in its order, of its types;
+    /// - with these, in blocks of this geometry, it reads and writes only memory of the context of
+    ///   [`gpu`](Self::gpu) that nothing else uses (or writes, where it only reads) until it has ended;
+    /// - blocks that wait for others are launched so that those are sure to have begun: cooperatively, or with
+    ///   numbers taken from a counter;
+    /// - `stream` is a stream of that context, or null for its default stream;
+    /// - this `Kernels`, which holds the code, is not dropped until the queued work has ended.
+    pub unsafe fn launch(
+        &self,
+        entry: usize,
+        geometry: Geometry,
+        parameters: &[*const c_void],
+        stream: *mut c_void,
+    ) -> Result<(), CudaError> {
+        let have = self.entries.len();
+        let (name, kernel) = self.entries.get(entry).ok_or(CudaError::NoEntry { entry, have })?;
+        if geometry.shared_bytes > 48 << 10 {
+            kernel.allow_shared(geometry.shared_bytes)?;
+        }
+        // SAFETY: the caller answers for all of it.
+        unsafe { kernel.launch(geometry, parameters, stream, || name.clone()) }
+    }
+}

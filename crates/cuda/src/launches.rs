@@ -1,0 +1,90 @@
+//! What a plan holds of a stage on a GPU: its launches.
+
+use std::fmt;
+
+use turntile_plan::{GeometryData, StageShape};
+
+use crate::call::{Call, Workspace};
+use crate::way::Way;
+
+/// The launches of a stage, as they were offered and as they will be run.
+///
+/// They know what they were made for, so that they run nothing else.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Launches {
+    shape: StageShape,
+    elem_bytes: usize,
+    alignment: usize,
+    way: Way,
+    calls: Vec<Call>,
+}
+
+impl Launches {
+    pub(crate) fn new(
+        shape: StageShape,
+        elem_bytes: usize,
+        alignment: usize,
+        way: Way,
+        calls: Vec<Call>,
+    ) -> Self {
+        Launches { shape, elem_bytes, alignment, way, calls }
+    }
+
+    /// Whether they were made for this stage.
+    pub fn is_for(&self, shape: &StageShape, elem_bytes: usize) -> bool {
+        (&self.shape, self.elem_bytes) == (shape, elem_bytes)
+    }
+
+    /// The launches, in order.
+    pub fn calls(&self) -> &[Call] {
+        &self.calls
+    }
+
+    /// The way that they were made of.
+    pub fn way(&self) -> Way {
+        self.way
+    }
+
+    /// Alignment of the matrix's address that they rely on, in bytes.
+    pub fn alignment(&self) -> usize {
+        self.alignment
+    }
+
+    /// Bytes of workspace: the largest that a launch needs, a multiple of 8.
+    pub fn workspace_bytes(&self) -> usize {
+        let most = self.calls.iter().map(|call| call.workspace().bytes()).max().unwrap_or(0);
+        most.checked_next_multiple_of(8).unwrap_or(usize::MAX)
+    }
+}
+
+impl GeometryData for Launches {
+    fn variant(&self) -> String {
+        self.way.variant()
+    }
+}
+
+/// Launches that are told one by one.
+const TOLD: usize = 3;
+
+impl fmt::Display for Launches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (k, call) in self.calls.iter().take(TOLD).enumerate() {
+            if k > 0 {
+                writeln!(f)?;
+            }
+            write!(f, "{} {} x {} threads", call.kernel(), call.groups(), call.threads())?;
+            if call.shared_bytes() > 0 {
+                write!(f, ", {} bytes on chip", call.shared_bytes())?;
+            }
+            match call.workspace() {
+                Workspace::None => {}
+                Workspace::Flags(bytes) => write!(f, ", {bytes} bytes of flags")?,
+                Workspace::Kept(bytes) => write!(f, ", {bytes} bytes set aside")?,
+            }
+        }
+        match self.calls.len().saturating_sub(TOLD) {
+            0 => Ok(()),
+            more => write!(f, "\nand {more} more launches"),
+        }
+    }
+}

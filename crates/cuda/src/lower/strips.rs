@@ -1,0 +1,328 @@
+//! How the groups of a GPU share out a gather pass of aligned slots (`kernels/slot_gather.cu`): teams of
+//! groups side by side walk down runs of chunks, every group with its strip of columns.
+
+use turntile_perm::{Order, Slots};
+use turntile_plan::Direction;
+
+use crate::call::Limits;
+use crate::way::Way;
+
+/// Threads of a group.
+pub const THREADS: usize = 1024;
+/// Bytes from one team's count to the next.
+const COUNT_BYTES: usize = 128;
+/// Rows of a strip from so many bytes on are moved by 16: shorter ones lose too much room to alignment.
+const VECTOR_ROW_BYTES: usize = 128;
+/// Shared memory of the barriers between the warps of a group.
+const SIGNAL_BYTES: usize = 192;
+
+/// How rows lie on chip: `pitch` bytes apart and `granule` more after every `2^band` of them, each at the place
+/// within a granule that it has in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lines {
+    /// Bytes moved at a time.
+    pub granule: usize,
+    /// Bytes between rows.
+    pub pitch: usize,
+    /// Logarithm of the rows of a band.
+    pub band: u32,
+}
+
+/// A band longer than any ring: the shift takes every number of a row to zero.
+const NO_BAND: u32 = 31;
+
+impl Lines {
+    /// For `bytes` of every row of `row_bytes`, so that lanes that read down a column, four bytes of it each, meet a bank
+    /// as rarely as can be: never twice where their rows differ in their places within 16 bytes or granules are banks.
+    fn new(row_bytes: usize, bytes: usize, word: usize) -> Self {
+        // Rows of a lane, and rows until places within a granule repeat.
+        let pack = (4 / word).max(1);
+        let (granule, repeat) = match word {
+            16 => (16, 1),
+            _ if bytes >= VECTOR_ROW_BYTES => (16, 16 >> row_bytes.trailing_zeros().min(4)),
+            _ => (word.max(4), 1),
+        };
+        let granules = (bytes + granule - word).div_ceil(granule);
+        match repeat.max(pack) {
+            1 => Lines { granule, pitch: (granules | 1) * granule, band: NO_BAND },
+            rows => Lines { granule, pitch: granules * granule, band: rows.ilog2() },
+        }
+    }
+
+    /// Rows of a ring are a multiple of this: whole bands.
+    fn round(&self) -> usize {
+        if self.band == NO_BAND { 1 } else { 1 << self.band }
+    }
+}
+
+/// Teams of groups and what each group holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Strips {
+    /// Teams.
+    pub teams: usize,
+    /// Groups of a team, side by side.
+    pub blocks: usize,
+    /// Runs of a matrix, each for a team.
+    pub runs: usize,
+    /// Columns of a strip.
+    pub cols: usize,
+    /// Chunks on chip.
+    pub depth: usize,
+    /// Their rows and those after them.
+    pub ring_rows: usize,
+    /// How they lie.
+    pub lines: Lines,
+}
+
+impl Strips {
+    /// `teams` teams, or somewhat fewer, of `blocks` groups on `batch` matrices of elements of `elem_bytes` bytes
+    /// moved by words of `word` bytes; `None` where one chunk is more than `group_bytes` on chip.
+    pub fn new(
+        slots: &Slots,
+        batch: usize,
+        (elem_bytes, word): (usize, usize),
+        (teams, blocks): (usize, usize),
+        group_bytes: usize,
+    ) -> Option<Strips> {
+        let runs = (teams / batch.max(1)).clamp(1, slots.chunks());
+        let teams = if teams > batch { runs * batch } else { teams };
+        let cols = slots.cols().div_ceil(blocks);
+        let lines = Lines::new(slots.cols() * elem_bytes, cols * elem_bytes, word);
+        DEPTHS
+            .map(|depth| {
+                // Of several chunks the last, which may be longer, takes the room of two.
+                let rows = (depth * slots.chunk()).max(slots.longest_chunk());
+                let ring_rows = (rows + slots.slot() - 1).next_multiple_of(lines.round());
+                Strips { teams, blocks, runs, cols, depth, ring_rows, lines }
+            })
+            .into_iter()
+            .find(|strips| strips.on_chip_bytes() + SIGNAL_BYTES <= group_bytes)
+    }
+
+    /// On-chip bytes of a group: the table of its columns and the ring.
+    pub fn on_chip_bytes(&self) -> usize {
+        let Lines { granule, pitch, band } = self.lines;
+        let table = (4 * (self.cols + 1)).next_multiple_of(16);
+        table + self.ring_rows * pitch + (self.ring_rows >> band) * granule
+    }
+
+    /// Warps of a group that read `slots`; one waits, and the others of 32 write. Those that move single words need more
+    /// turns than those that move rows.
+    ///
+    /// With 8, 12, 16 and 20 of them, backward 22, 24 and 26 too, % of copy on an H200 (16381x20011 floats, chunks of 64 rows;
+    /// 40009x10007, of 128 and of 16; 16381x20011, of 128, two of them on chip; 20011x20011 words of 2 bytes and 40009x20011
+    /// of 1, chunks of 128 and 256; 40009x10007 floats in chunks of 8 rows, which leave lanes idle; elements of 12 bytes):
+    ///
+    /// | | forward | backward |
+    /// |---|---|---|
+    /// | floats, 64 | 68 80 84 82 | 70 75 73 71 69 60 49 |
+    /// | floats, 128 | 72 81 77 76 | 72 75 68 66 65 54 45 |
+    /// | floats, 16 | 74 84 84 77 | 61 68 70 72 70 66 55 |
+    /// | two on chip | 79 70 71 73 | 74 74 74 70 66 60 51 |
+    /// | 2 bytes | 61 71 68 64 | 24 31 37 44 48 50 55 |
+    /// | 1 byte | 48 55 54 52 | 21 27 32 38 45 39 29 |
+    /// | floats, 8 | 10 10 8 6 | 6 9 11 12 12 13 12 |
+    /// | 12 bytes | 62 59 49 40 | 42 54 62 66 67 67 64 |
+    pub fn readers(
+        &self,
+        slots: &Slots,
+        (elem_bytes, word): (usize, usize),
+        direction: Direction,
+    ) -> usize {
+        let column_bytes = slots.chunk() * elem_bytes;
+        let slow = elem_bytes != word || !fills_warps(slots, word);
+        match direction {
+            Direction::Forward if slow || self.depth <= 2 => 8,
+            Direction::Forward if slots.chunk() <= 64 => 16,
+            Direction::Forward => 12,
+            Direction::Backward if word < 4 && column_bytes < 256 => 26,
+            Direction::Backward if word < 4 => 22,
+            Direction::Backward if slow || column_bytes <= 128 => 20,
+            Direction::Backward => 12,
+        }
+    }
+
+    /// Bytes in memory that are kept for a run: forward the `slot - 1` rows after the run before, with room to
+    /// lie within 16 bytes as they did.
+    pub fn run_bytes(slots: &Slots, elem_bytes: usize, direction: Direction) -> usize {
+        let rows = match direction {
+            Direction::Forward => slots.slot() - 1,
+            Direction::Backward => 0,
+        };
+        (rows * slots.cols()).saturating_mul(elem_bytes).saturating_add(16).next_multiple_of(16)
+    }
+
+    /// Workspace: what is kept for every run, and the teams' counts.
+    pub fn kept_bytes(&self, slots: &Slots, elem_bytes: usize, direction: Direction) -> usize {
+        let run = Strips::run_bytes(slots, elem_bytes, direction);
+        self.teams.saturating_mul(COUNT_BYTES.saturating_add(run))
+    }
+}
+
+/// Whether columns of a chunk keep all lanes of a warp busy: those of 16 words, of 4 bytes or more, two at a time.
+pub fn fills_warps(slots: &Slots, word: usize) -> bool {
+    let lanes = slots.chunk() / (4 / word).max(1);
+    lanes == 16 || lanes >= 32
+}
+
+/// Chunks on chip, best first: with two, waiting for the team shows (100003x5003 floats, forward: 66-74% of
+/// copy, with three 84, with four 88); with one, for the widest matrices, reading and writing take turns.
+const DEPTHS: [usize; 4] = [4, 3, 2, 1];
+
+/// Ways that fill the device, with as many teams as can hold three chunks (or, where not even a team of all groups
+/// can, two or one), and with half as many, down to one: fewer keep fewer rows and have narrower strips.
+pub fn ways(
+    slots: &Slots,
+    batch: usize,
+    elem_bytes: usize,
+    word: usize,
+    limits: &Limits,
+) -> Vec<Way> {
+    if !limits.cooperative || slots.order() == Order::Rows {
+        return Vec::new();
+    }
+    let with = |teams: usize, blocks: usize| {
+        Strips::new(slots, batch, (elem_bytes, word), (teams, blocks), limits.shared_bytes)
+    };
+    // Narrower strips hold more chunks.
+    let least = |depth: usize| {
+        let holds = |&blocks: &usize| with(1, blocks).is_some_and(|s| s.depth >= depth);
+        let fewer = partition_point(limits.units, |blocks| !holds(&blocks));
+        Some(fewer + 1).filter(|&blocks| blocks <= limits.units)
+    };
+    let Some(least) = [3, 2, 1].into_iter().find_map(least) else {
+        return Vec::new();
+    };
+    let most = (limits.units / least).min(slots.chunks().saturating_mul(batch)).max(1);
+    std::iter::successors(Some(most), |teams| Some(teams / 2).filter(|&teams| teams > 0))
+        .filter_map(|teams| {
+            // A strip of at least a column for every group.
+            let blocks = (limits.units / teams).min(slots.cols());
+            let strips = with(teams, blocks)?;
+            Some(Way::Teams { groups: strips.teams * strips.blocks, blocks })
+        })
+        .collect()
+}
+
+/// How many of the numbers `1..=most` come before the first for which `before` does not hold.
+fn partition_point(most: usize, before: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, most);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if before(middle) { low = middle } else { high = middle - 1 }
+    }
+    low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the ways come to.
+    fn all(slots: &Slots, batch: usize, elem_bytes: usize) -> Vec<Strips> {
+        let word = (elem_bytes & elem_bytes.wrapping_neg()).min(16);
+        let of = |way| match way {
+            Way::Teams { groups, blocks } => {
+                let teams = (groups / blocks, blocks);
+                let have = Limits::H200.shared_bytes;
+                Strips::new(slots, batch, (elem_bytes, word), teams, have).unwrap()
+            }
+            other => panic!("{other}"),
+        };
+        ways(slots, batch, elem_bytes, word, &Limits::H200).into_iter().map(of).collect()
+    }
+
+    #[test]
+    fn ways_fit_the_device() {
+        let limits = Limits::H200;
+        for (rows, cols) in [(16381, 20011), (30011, 30000), (7919, 3001), (400_009, 61), (500, 3)]
+        {
+            for (elem_bytes, batch) in [(1, 1), (2, 7), (4, 1), (12, 500), (16, 3)] {
+                for (slot, chunk) in [(2, 2), (16, 32), (64, 64), (64, 128)] {
+                    let slots = Slots::new(rows, cols, slot, chunk).unwrap();
+                    let found = all(&slots, batch, elem_bytes);
+                    assert!(!found.is_empty() || elem_bytes * chunk >= 512, "{slots:?}");
+                    for strips in found {
+                        assert!(strips.teams * strips.blocks <= limits.units);
+                        assert!(strips.on_chip_bytes() + SIGNAL_BYTES <= limits.shared_bytes);
+                        assert!(strips.cols * strips.blocks >= cols);
+                        assert!(strips.teams == 1 || strips.teams.is_multiple_of(strips.runs));
+                        nothing_is_overwritten(&slots, &strips);
+                    }
+                }
+            }
+        }
+    }
+
+    /// As the kernel's readers wait: for the chunk `depth` before, and before a last one that is longer than the
+    /// others for the next one too. What is on chip then and not yet written must fit beside what is read.
+    fn nothing_is_overwritten(slots: &Slots, strips: &Strips) {
+        let (depth, chunks) = (strips.depth, slots.chunks());
+        assert!(strips.ring_rows.is_multiple_of(strips.lines.round()));
+        for n in (0..chunks.min(2 * depth)).chain(chunks.saturating_sub(3)..chunks) {
+            let (first, rows) = slots.chunk_rows(n);
+            let longer = rows > slots.chunk() && depth > 1 && n + 1 >= depth;
+            let oldest = (n + 1 + usize::from(longer)).saturating_sub(depth);
+            let end = first + rows + slots.slot() - 1;
+            assert!(end - oldest * slots.chunk() <= strips.ring_rows, "{slots:?} {strips:?} {n}");
+        }
+    }
+
+    #[test]
+    fn the_widest_hold_one_chunk() {
+        let limits = Limits::H200;
+        for (rows, cols, slot, chunk, elem_bytes, depth) in [
+            (158_017, 158_003, 16, 16, 4, 1),
+            (158_017, 158_003, 8, 16, 4, 2),
+            (100_003, 90_001, 32, 32, 4, 1),
+            (100_003, 90_001, 16, 32, 4, 2),
+            // The last chunk has 47 rows, 19 and 47.
+            (32 * 3000 + 15, 90_001, 16, 32, 4, 2),
+            (16 * 9000 + 3, 158_003, 16, 16, 4, 1),
+            (47, 60_000, 16, 32, 8, 1),
+            (100_003, 45_007, 16, 16, 16, 1),
+            (100_003, 60_007, 16, 16, 12, 1),
+            (400_009, 190_009, 64, 64, 1, 1),
+        ] {
+            let slots = Slots::new(rows, cols, slot, chunk).unwrap();
+            let found = all(&slots, 1, elem_bytes);
+            let [strips] = found[..] else { panic!("{slots:?}: {found:?}") };
+            assert_eq!((strips.depth, strips.teams), (depth, 1), "{slots:?}");
+            assert!(strips.on_chip_bytes() + SIGNAL_BYTES <= limits.shared_bytes);
+            nothing_is_overwritten(&slots, &strips);
+        }
+        let slots = Slots::new(400_009, 400_009, 16, 16).unwrap();
+        assert!(all(&slots, 1, 4).is_empty(), "no room for one");
+    }
+
+    #[test]
+    fn columns_meet_few_banks_twice() {
+        // Lanes of a warp read 4 bytes each of a column; with rows of an odd number of words no two meet.
+        for (word, cols, most) in [
+            (4, 601, 1),
+            (4, 602, 2),
+            (4, 604, 4),
+            (2, 601, 1),
+            (2, 608, 4),
+            (1, 601, 1),
+            (1, 608, 4),
+        ] {
+            let lines = Lines::new(cols * word, cols * word, word);
+            let bank = |lane: usize| {
+                let r = lane * (4 / word);
+                let row = r * lines.pitch + (r >> lines.band) * lines.granule;
+                (row + r * cols * word % 16) / 4 % 32
+            };
+            let mut turns = [0; 32];
+            (0..32).for_each(|lane| turns[bank(lane)] += 1);
+            assert_eq!(turns.into_iter().max(), Some(most), "{cols} words of {word}: {lines:?}");
+        }
+    }
+
+    #[test]
+    fn a_gpu_without_a_grid_barrier_has_none() {
+        let slots = Slots::new(1009, 997, 64, 64).unwrap();
+        let old = Limits { cooperative: false, ..Limits::H200 };
+        assert!(ways(&slots, 1, 4, 4, &old).is_empty());
+    }
+}

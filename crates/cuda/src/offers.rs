@@ -1,0 +1,115 @@
+//! Which ways are worth a try for a shape.
+
+use turntile_perm::Elementary;
+use turntile_plan::StageShape;
+
+use crate::call::{Limits, widest_word};
+use crate::flags::FlagLayout;
+use crate::lower::{At, into, runs, slide_block, strips};
+use crate::way::{Scope, Way};
+
+/// Threads of a warp, and most of a block.
+const WARP: usize = 32;
+const MOST_THREADS: usize = 1024;
+/// Longest super-element of a grid-wide barrier: a matrix is split into rectangles of whole ones.
+const GRID_UNIT_BYTES: usize = 4096;
+/// Bytes of a tile row in a square's tile-pair swap, and elements at most: 128 bytes or words of 2
+/// bytes, 64 floats, 32 words of 8 and 16 of 16 measured best on the H200.
+const SWAP_ROW_BYTES: usize = 256;
+const SWAP_SIDE: usize = 128;
+/// Rows that are worth a launch of their own.
+const LEAST_ROWS: usize = 2;
+
+/// The ways that could move `shape`, in the order in which ties are broken. Lowering may refuse any of them.
+pub fn ways(shape: &StageShape, out_of_place: bool, at: At, grid_bytes: usize) -> Vec<Way> {
+    let elementary = shape.elementary();
+    if out_of_place {
+        return elementary.map_or(Vec::new(), |e| elsewhere(&e, at));
+    }
+    match *shape {
+        StageShape::Axes(_) => {
+            let mut found = elementary.map_or(Vec::new(), |e| on_chip(&e, at, grid_bytes));
+            found.extend(along_cycles(shape, at));
+            found
+        }
+        StageShape::SlotMove { .. } => along_cycles(shape, at),
+        StageShape::SlotGather { batch, slots, .. } => {
+            let word = widest_word(&[at.elem_bytes, at.alignment]);
+            let mut found = runs::ways(&slots, at.elem_bytes, at.limits);
+            found.extend(strips::ways(&slots, batch, at.elem_bytes, word, at.limits));
+            found
+        }
+        StageShape::Pad { .. } => {
+            vec![Way::Rows { least: LEAST_ROWS }, Way::Slide { block: slide_block(at.limits) }]
+        }
+        // Columns that are cut are a host's to set aside.
+        _ => Vec::new(),
+    }
+}
+
+/// Ways that hold tiles or flags on chip.
+fn on_chip(e: &Elementary, at: At, grid_bytes: usize) -> Vec<Way> {
+    let Limits { shared_bytes, cluster, .. } = *at.limits;
+    let bytes = e.instance_len() * at.elem_bytes;
+    let squares = e.is_involution() && e.unit == 1;
+    let mut found = Vec::new();
+    if squares && e.mid == 1 {
+        found.extend(swap(e, at));
+    }
+    if bytes <= shared_bytes || (squares && e.mid > 1) {
+        found.push(Way::Barrier(Scope::Block));
+    } else if e.mid == 1 && bytes <= cluster * shared_bytes {
+        // Two groups a multiprocessor overlap reading and writing: half of its memory each, if the
+        // cluster can be so large (H200: 76-79% of copy, one group 62-70%).
+        let least = bytes.div_ceil(shared_bytes).next_power_of_two();
+        if least <= cluster {
+            found.push(Way::Barrier(Scope::Cluster((2 * least).min(cluster))));
+        }
+    }
+    let whole_grid = e.batch == 1 && e.mid == 1 && e.unit * at.elem_bytes <= GRID_UNIT_BYTES;
+    if whole_grid && bytes > shared_bytes && bytes <= grid_bytes {
+        found.push(Way::Barrier(Scope::Grid));
+    }
+    if e.mid == 1 {
+        let positions = e.instance_units();
+        // The widest spreading whose words fit: fewest colliding atomics (thesis figure 4.16).
+        let spread = |log: u32| FlagLayout::Spread { spreading: 1 << log, padded: true };
+        let mut layouts = (0..6).rev().map(spread);
+        if let Some(flags) = layouts.find(|flags| flags.words(positions) <= shared_bytes / 4) {
+            let threads = positions.div_ceil(4).max(1).next_multiple_of(WARP).min(MOST_THREADS);
+            found.push(Way::OnChipMoves { flags, threads });
+        }
+    }
+    found
+}
+
+/// Tile pairs across the diagonal, of tiles two of which a block holds.
+fn swap(e: &Elementary, at: At) -> Option<Way> {
+    let mut tile = (SWAP_ROW_BYTES / at.elem_bytes).clamp(1, SWAP_SIDE).min(e.rows.max(1));
+    let held = |tile: usize| 2 * tile * tile * at.elem_bytes;
+    while tile > 1 && held(tile) > at.limits.shared_bytes {
+        tile /= 2;
+    }
+    (held(tile) <= at.limits.shared_bytes).then_some(Way::TileSwap { tile })
+}
+
+/// Ways that follow cycles of super-elements.
+fn along_cycles(shape: &StageShape, at: At) -> Vec<Way> {
+    // A super-element that does not fit on chip twice cannot be carried, and none transposes tiles while one
+    // worker a cycle moves them.
+    let carried = at.limits.shared_bytes / (shape.unit() * at.elem_bytes) >= 2;
+    let alone = shape.turned_tiles().is_none();
+    let flagged = carried.then_some(Way::Moves { flags: FlagLayout::PACKED });
+    flagged.into_iter().chain(alone.then_some(Way::PerCycle)).collect()
+}
+
+/// Tilings from one place to another, each in swaths of its own and of the others' height.
+fn elsewhere(e: &Elementary, at: At) -> Vec<Way> {
+    let tilings = into::tilings(e, at).into_iter();
+    tilings
+        .flat_map(|tiling| {
+            let heights: &[usize] = if tiling.has_swaths() { &[1, 32] } else { &[1] };
+            heights.iter().map(move |&swath| Way::OutOfPlace { tiling, swath })
+        })
+        .collect()
+}

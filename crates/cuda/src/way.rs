@@ -1,0 +1,152 @@
+//! The ways that there are kernels for: what is chosen of a stage's launch, from which lowering gets the rest.
+
+use std::fmt;
+
+use turntile_plan::Method;
+
+use crate::flags::FlagLayout;
+
+/// Who waits for whom in barrier-sync: everything within the scope is read before any of it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// A block holds a whole instance.
+    Block,
+    /// So many blocks of a cluster hold one together.
+    Cluster(usize),
+    /// All blocks of the device hold one together.
+    Grid,
+}
+
+/// A kernel of `kernels/out_of_place.cu` with its tiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Tiling {
+    /// Micro-blocks through registers, 16 bytes an access.
+    Micro,
+    /// Any sides and alignment, destinations written in whole sectors.
+    Lines,
+    /// Tiles of any form: matrices with a short side, elements of several words.
+    Band,
+    /// Several small matrices to a block.
+    Stack,
+    /// Long elements, straight across.
+    Units,
+}
+
+impl Tiling {
+    /// Whether tiles are many in both directions, so that their order can be chosen.
+    pub fn has_swaths(self) -> bool {
+        matches!(self, Tiling::Micro | Tiling::Lines | Tiling::Band)
+    }
+}
+
+impl fmt::Display for Tiling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Tiling::Micro => "micro",
+            Tiling::Lines => "lines",
+            Tiling::Band => "band",
+            Tiling::Stack => "stack",
+            Tiling::Units => "units",
+        })
+    }
+}
+
+/// A way to launch a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Way {
+    /// Pairs of `tile x tile` tiles across the diagonal change places.
+    TileSwap {
+        /// Side of a tile.
+        tile: usize,
+    },
+    /// Read everything on chip, wait, write everything.
+    Barrier(Scope),
+    /// Slots gathered by so many blocks, each of which walks down a run of chunks.
+    Runs {
+        /// Blocks.
+        groups: usize,
+    },
+    /// Slots gathered by teams of blocks side by side, each of which walks down a run of chunks.
+    Teams {
+        /// Blocks in all.
+        groups: usize,
+        /// Blocks of a team.
+        blocks: usize,
+    },
+    /// Cycles with flags on chip, a block of so many threads an instance.
+    OnChipMoves {
+        /// Where the flags lie.
+        flags: FlagLayout,
+        /// Threads of a block.
+        threads: usize,
+    },
+    /// Cycles with flags in memory.
+    Moves {
+        /// Where the flags lie.
+        flags: FlagLayout,
+    },
+    /// Cycles without flags.
+    PerCycle,
+    /// Rows in steps, at least so many at a time.
+    Rows {
+        /// Fewest rows that are worth a step.
+        least: usize,
+    },
+    /// Rows in blocks of so many bytes.
+    Slide {
+        /// Bytes of a block.
+        block: usize,
+    },
+    /// From one place to another, in swaths of so many rows of tiles.
+    OutOfPlace {
+        /// How tiles are cut and held.
+        tiling: Tiling,
+        /// Rows of tiles that a swath has.
+        swath: usize,
+    },
+}
+
+impl Way {
+    /// The method that it is one of.
+    pub fn method(self) -> Method {
+        match self {
+            Way::TileSwap { .. } => Method::TileSwap,
+            Way::Barrier(_) | Way::Runs { .. } | Way::Teams { .. } => Method::BarrierSync,
+            Way::OnChipMoves { .. } => Method::PttwacOnChip,
+            Way::Moves { .. } => Method::PttwacGlobal,
+            Way::PerCycle => Method::PerCycle,
+            Way::Rows { .. } => Method::Rows,
+            Way::Slide { .. } => Method::Slide,
+            Way::OutOfPlace { .. } => Method::OutOfPlace,
+        }
+    }
+
+    /// What tells it from other ways of its method.
+    pub fn variant(self) -> String {
+        let layout = |flags: FlagLayout| match flags {
+            FlagLayout::PACKED => String::new(),
+            FlagLayout::Spread { spreading, padded } => {
+                format!(" spread {spreading}{}", if padded { " padded" } else { "" })
+            }
+            FlagLayout::Remapped => " remapped".to_owned(),
+        };
+        match self {
+            Way::TileSwap { tile } => format!(" {tile}"),
+            Way::Barrier(Scope::Block) | Way::PerCycle | Way::Rows { .. } | Way::Slide { .. } => {
+                String::new()
+            }
+            Way::Barrier(Scope::Cluster(blocks)) => format!("/cluster {blocks}"),
+            Way::Barrier(Scope::Grid) => "/grid".to_owned(),
+            Way::Runs { groups } => format!("/runs {groups}"),
+            Way::Teams { groups, blocks } => format!("/teams {}x{blocks}", groups / blocks.max(1)),
+            Way::OnChipMoves { flags, .. } | Way::Moves { flags } => layout(flags),
+            Way::OutOfPlace { tiling, swath } => format!(" {tiling} {swath}"),
+        }
+    }
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.method(), self.variant())
+    }
+}
