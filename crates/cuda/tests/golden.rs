@@ -113,8 +113,12 @@ const BLOCK: Method = Method::BarrierSync { scope: Scope::Group };
 #[test]
 fn every_method_of_every_shape() {
     let mut text = String::new();
+    let step_by_step = |method: &Method| matches!(method, Method::Rows { .. });
     for shape in shapes() {
-        stages(&mut text, shape, &methods(), &[4]);
+        // Hundreds of launches a stage: `slots_and_padding` has smaller ones.
+        let pad = matches!(shape, StageShape::Pad { .. });
+        let by = methods().into_iter().filter(|method| !(pad && step_by_step(method)));
+        stages(&mut text, shape, &by.collect::<Vec<_>>(), &[4]);
     }
     golden("methods.txt", &text);
 }
