@@ -7,7 +7,8 @@ mod replay;
 
 use cases::{DIRECTIONS, ELEMENTS, alignments, layouts, methods, shapes, stage, swap};
 use turntile_cuda::Work;
-use turntile_cuda::call::{Call, Device};
+use turntile_cuda::call::{Call, Device, Workspace};
+use turntile_cuda::family::Family;
 use turntile_cuda::lower::{Holding, lower_all, move_held, through_registers};
 use turntile_cuda::out_of_place::{choose, ladder};
 use turntile_perm::{Elementary, Padding, Slots};
@@ -71,6 +72,47 @@ fn follow(shape: StageShape, methods: &[Method], groups: &[usize]) -> usize {
 fn every_shape_by_every_method() {
     let lowered: usize = shapes().iter().map(|&shape| follow(shape, &methods(), &[1, 132])).sum();
     assert_eq!(lowered, 5060);
+}
+
+/// The replay keeps to the geometry: with a block less something is not moved, with less memory on chip or
+/// for flags the launch is broken.
+#[test]
+fn less_is_not_enough() {
+    let (mut blocks, mut on_chip, mut flags) = (0, 0, 0);
+    for shape in shapes().into_iter().filter(|shape| shape.spans().0 < 1 << 20) {
+        for method in methods() {
+            let calls = lower_all(&stage(shape, method, 4), 4, 16, &Device::H200);
+            let Ok([call]) = calls.as_deref() else { continue };
+            let broken = |call: &Call| replay::dest(call, 16, 0).is_err();
+            if call.shared_bytes > 0 {
+                let less = call.shared_bytes.saturating_sub(32);
+                assert!(broken(&Call { shared_bytes: less, ..*call }), "{call:?}");
+                on_chip += 1;
+            }
+            if let Workspace::Flags(bytes) | Workspace::Kept(bytes) = call.workspace {
+                let workspace = match call.workspace {
+                    Workspace::Flags(_) => Workspace::Flags(bytes - 4),
+                    _ => Workspace::Kept(bytes.saturating_sub(4)),
+                };
+                assert!(bytes == 0 || broken(&Call { workspace, ..*call }), "{call:?}");
+                assert!(broken(&Call { workspace: Workspace::None, ..*call }), "{call:?}");
+                flags += 1;
+            }
+            // Others go on to what another would have taken, or leave the last blocks of a grid idle.
+            let a_block_a_part = [Family::Tiles, Family::Barrier];
+            let moves = (0..shape.len()).any(|k| shape.dest(k) != k);
+            if a_block_a_part.contains(&call.family) && moves {
+                let less = Call { groups: call.groups - 1, ..*call };
+                let stays = |k: usize| match replay::dest(&less, 16, 4 * k as u64) {
+                    Ok(to) => to != 4 * shape.dest(k) as u64,
+                    Err(_) => true,
+                };
+                assert!((0..shape.len()).rev().any(stays), "{less:?}");
+                blocks += 1;
+            }
+        }
+    }
+    assert_eq!((blocks, on_chip, flags), (25, 106, 44));
 }
 
 #[test]
@@ -176,7 +218,7 @@ fn slots_both_ways() {
                 let gather = StageShape::SlotGather { batch, slots, direction };
                 lowered += follow(gather, &gathers, &[1, 4, 132]);
                 lowered += follow(StageShape::SlotMove { batch, slots, direction }, &moves, &[1]);
-                for slots in by_rows {
+                if let Some(slots) = by_rows {
                     let gather = StageShape::SlotGather { batch, slots, direction };
                     assert_eq!(follow(gather, &gathers, &[1, 4]), 0, "{gather}");
                 }

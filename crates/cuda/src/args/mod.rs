@@ -276,7 +276,7 @@ mod tests {
     fn addresses_go_where_the_type_has_them() {
         let words = |args: Args, second| -> Vec<u64> {
             let bytes = args.at(7, second);
-            bytes.bytes().chunks(8).map(|word| bytemuck::pod_read_unaligned(word)).collect()
+            bytes.bytes().chunks(8).map(bytemuck::pod_read_unaligned).collect()
         };
         let slide = Args::from(pad::SlideArgs::zeroed());
         assert_eq!(slide.second(), Some(Second::Flags));

@@ -190,7 +190,7 @@ impl Words {
     }
 
     /// The parameter of tiles of one form.
-    fn into_args(&self, order: TileOrder) -> Args {
+    fn one_form(&self, order: TileOrder) -> Args {
         let (to, from) = (Address::default(), Address::default());
         let args = IntoArgs {
             to,
@@ -210,7 +210,7 @@ impl Words {
         let (tile, _) = micro(self.word).ok_or(Infeasible::NoKernel)?;
         let tiles = [self.rows.div_ceil(tile), self.cols.div_ceil(tile)];
         let (order, blocks) = self.order(tiles, swath)?;
-        let params = self.into_args(order);
+        let params = self.one_form(order);
         Ok(Launch { blocks, threads: 256, shared_bytes: tile * tile * self.word, params })
     }
 
@@ -220,7 +220,7 @@ impl Words {
         // The last sector of a column may begin `sector - 1` words above the tile's first row.
         let tiles = [(self.rows + sector - 1).div_ceil(rows), self.cols.div_ceil(cols)];
         let (order, blocks) = self.order(tiles, swath)?;
-        let params = self.into_args(order);
+        let params = self.one_form(order);
         // As `into_lines` has them: words of a lane's pack, and rows and their pitch on chip.
         let (pack, high) = (rows / WARP, rows + sector - 1);
         let (granule, lead) = if self.word < 4 { (4, 1) } else { (self.word, 0) };

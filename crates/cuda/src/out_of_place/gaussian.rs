@@ -249,6 +249,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn coefficients_are_told_in_order() {
+        let filter = Coefficients { a: [1., 2., 3., 4.], b: [5., 6.], settled: [7., 8.] };
+        let call = columns(10, 70, filter).unwrap();
+        assert_eq!((call.groups, call.threads), (3, 32));
+        let told: Vec<f32> =
+            call.params.bytes()[24..].chunks(4).map(bytemuck::pod_read_unaligned).collect();
+        assert_eq!(told, [1., 2., 3., 4., 5., 6., 7., 8.]);
+        let sides: Vec<u32> =
+            call.params.bytes()[16..24].chunks(4).map(bytemuck::pod_read_unaligned).collect();
+        assert_eq!(sides, [10, 70]);
+    }
+
+    #[test]
     fn a_constant_stays() {
         for sigma in [0.5, 1.0, 4.0, 30.0] {
             let image = vec![3.0; 37 * 61];
