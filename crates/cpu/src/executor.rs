@@ -27,6 +27,7 @@ pub struct Workspace {
 
 /// Why a plan did not run; the data are as they were.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RunError {
     /// The plan is none.
     #[error("not a plan: {0}")]

@@ -10,6 +10,7 @@ use crate::stage::Stage;
 
 /// Makes plans for a device.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Planner {
     limits: Limits,
     rule: TileRule,
@@ -28,6 +29,7 @@ pub struct Survey {
 
 /// Why there is no plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PlanError {
     /// The route that was asked for cannot serve the problem.
     #[error("route {route} cannot serve {problem} on {device}: {why}")]

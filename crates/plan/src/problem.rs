@@ -18,6 +18,7 @@ pub struct Problem {
 
 /// Why extents do not make a problem.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ProblemError {
     /// The bytes do not fit the address space.
     #[error("{batch} x {rows} x {cols} elements of {elem_bytes} bytes exceed {} bytes", isize::MAX)]
@@ -62,12 +63,14 @@ impl Problem {
     }
 
     /// The same problem with at most `bytes` of workspace beyond the matrix.
+    #[must_use]
     pub fn with_cap(self, bytes: usize) -> Self {
         Problem { cap: Some(bytes), ..self }
     }
 
     /// The same problem in memory that goes on behind the matrices, to `elements` elements in all: a
     /// plan may then use what lies there, and leave anything in it.
+    #[must_use]
     pub fn with_room(self, elements: usize) -> Self {
         Problem { room: elements, ..self }
     }

@@ -22,6 +22,7 @@ pub use tiles::{Tile, TileRule};
 
 /// Why a route cannot serve a problem on a device.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Infeasible {
     /// Only for square matrices.
     #[error("{rows} x {cols} is not square")]
