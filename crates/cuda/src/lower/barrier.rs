@@ -56,8 +56,6 @@ pub fn block(e: Elementary, at: At) -> Result<Call, Infeasible> {
         groups: groups(blocks)?,
         threads: held.threads as u32,
         shared_bytes: shared(held.shared_bytes, at.device)?,
-        cooperative: false,
-        cluster: 1,
         params: Params::new()
             .u64(instances as u64)
             .u32(field(e.rows)?)
@@ -186,8 +184,6 @@ fn any(e: Elementary, word: usize, at: At) -> Result<Call, Infeasible> {
         groups: groups(e.batch)?,
         threads: threads_for(bytes, 1024) as u32,
         shared_bytes: shared(bytes, at.device)?,
-        cooperative: false,
-        cluster: 1,
         params: Params::new()
             .u64(bytes as u64)
             .u32(field(e.rows)?)
@@ -231,8 +227,6 @@ pub fn through_registers(
         groups: groups(e.batch.div_ceil(stacked))?,
         threads: threads as u32,
         shared_bytes: 0,
-        cooperative: false,
-        cluster: 1,
         params: Params::new()
             .u64(e.batch as u64)
             .u32(field(e.rows)?)

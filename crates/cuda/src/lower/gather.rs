@@ -45,8 +45,6 @@ pub fn by_runs(
         groups: groups(count)?,
         threads: runs::THREADS as u32,
         shared_bytes: shared(runs::on_chip_bytes(&slots, at.elem_bytes), at.device)?,
-        cooperative: true,
-        cluster: 1,
         params: slot_map(Params::new().u64(0), batch, slots, direction, at.elem_bytes, false)
             .u64(batch as u64)
             .u64((slots.len() * at.elem_bytes) as u64)
@@ -89,8 +87,6 @@ pub fn by_teams(
         groups: groups(strips.teams * blocks)?,
         threads: strips::THREADS as u32,
         shared_bytes: shared(strips.on_chip_bytes(), at.device)?,
-        cooperative: true,
-        cluster: 1,
         params: slot_map(Params::new().u64(0), batch, slots, direction, at.elem_bytes, false)
             .u64(batch as u64)
             .u64((slots.len() * at.elem_bytes) as u64)

@@ -228,8 +228,6 @@ fn held(moved: Moved, flags: FlagLayout, holding: Holding, at: At) -> Result<Cal
             groups: groups(most.min(at.device.units * blocks))?,
             threads: threads as u32,
             shared_bytes: shared(shared_bytes, at.device)?,
-            cooperative: false,
-            cluster: 1,
             params: moved.map(params, narrow)?,
             workspace: Workspace::Flags(flags.words(units) * 4),
         })
@@ -305,8 +303,6 @@ pub fn on_chip(
         groups: groups(e.batch)?,
         threads: threads.next_multiple_of(32).clamp(32, 1024) as u32,
         shared_bytes: shared(words * 4, at.device)?,
-        cooperative: false,
-        cluster: 1,
         params: params.div32(field(e.cols)?).u32(field(e.rows)?).u32(field(unit_bytes)?),
         workspace: Workspace::None,
     })
@@ -333,8 +329,6 @@ pub fn per_cycle(shape: StageShape, at: At) -> Result<Call, Infeasible> {
         groups: groups(blocks)?,
         threads: THREADS as u32,
         shared_bytes: 0,
-        cooperative: false,
-        cluster: 1,
         params: moved.map(params, narrow)?,
         workspace: Workspace::None,
     })

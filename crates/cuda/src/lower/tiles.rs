@@ -81,8 +81,6 @@ pub fn swap(e: Elementary, tile: usize, at: At) -> Result<Call, Infeasible> {
         groups: groups(e.batch * pairs)?,
         threads: threads as u32,
         shared_bytes: shared as u32,
-        cooperative: false,
-        cluster: 1,
         params: Params::new()
             .u64(pitch as u64)
             .u64((e.rows * pitch) as u64)
@@ -109,8 +107,6 @@ pub fn in_place(e: Elementary, word: usize, at: At) -> Option<Result<Call, Infea
             groups: groups(tiles.div_ceil(per_block))?,
             threads: (threads * per_block) as u32,
             shared_bytes: (per_block * side * side * word) as u32,
-            cooperative: false,
-            cluster: 1,
             params: Params::new()
                 .u64((mid * side * word) as u64)
                 .u64((side * mid * side * word) as u64)

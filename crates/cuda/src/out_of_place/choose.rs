@@ -192,8 +192,6 @@ pub fn call(
         groups: groups(launch.blocks)?,
         threads: launch.threads as u32,
         shared_bytes: shared(launch.shared_bytes, device)?,
-        cooperative: false,
-        cluster: 1,
         params: launch.params,
         workspace: Workspace::None,
     })

@@ -252,8 +252,6 @@ pub fn program(
         threads: (tile * block_rows) as u32,
         // The kernels' own: a tile's bytes are known when they are compiled.
         shared_bytes: 0,
-        cooperative: false,
-        cluster: 1,
         params: Params::new().u64(0).u32(rows as u32).u32(cols as u32).div32(across as u32),
         workspace: Workspace::None,
     };
