@@ -77,10 +77,6 @@ pub struct Call {
     pub(crate) threads: u32,
     /// Dynamic shared memory of a block, in bytes.
     pub(crate) shared_bytes: u32,
-    /// Whether all blocks must be resident together.
-    pub(crate) cooperative: bool,
-    /// Blocks of a cluster, 1 for none.
-    pub(crate) cluster: u32,
     /// The parameter.
     pub(crate) params: Args,
     /// Workspace.

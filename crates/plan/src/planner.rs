@@ -23,6 +23,7 @@ pub enum TileRule {
 
 /// Makes plans for a device.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Planner {
     device: Arc<dyn Device>,
     rule: TileRule,

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -60,6 +61,7 @@ pub enum Advice {
 
 /// Why an entry is not used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Refused {
     /// Another version of the library measured it.
     #[error("measured by {got}, this is {expected}")]
@@ -86,23 +88,26 @@ pub enum Refused {
 }
 
 /// What can be wrong with a wisdom file; a file that is not understood is never overwritten.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+///
+/// Two are equal if they are of the same file and kind, whatever the system's words.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum WisdomError {
     /// It cannot be read or written.
-    #[error("wisdom file {}: {reason}", path.display())]
+    #[error("wisdom file {}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
         /// What the system said.
-        reason: String,
+        source: Arc<io::Error>,
     },
     /// It is not what this library writes.
-    #[error("wisdom file {} is damaged: {reason}", path.display())]
+    #[error("wisdom file {} is damaged: {source}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
         /// What the parser said.
-        reason: String,
+        source: Arc<serde_json::Error>,
     },
     /// It is of another format.
     #[error("wisdom file {} has format {got}, this library reads {FORMAT}", path.display())]
@@ -156,10 +161,10 @@ impl Wisdom {
             Ok(text) if text.is_empty() => return Ok(Wisdom::new()),
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Wisdom::new()),
-            Err(error) => return Err(WisdomError::io(path, &error)),
+            Err(error) => return Err(WisdomError::io(path, error)),
         };
         let wisdom: Wisdom = serde_json::from_slice(&text).map_err(|error| {
-            WisdomError::Damaged { path: path.to_owned(), reason: error.to_string() }
+            WisdomError::Damaged { path: path.to_owned(), source: Arc::new(error) }
         })?;
         if wisdom.format != FORMAT {
             return Err(WisdomError::Format { path: path.to_owned(), got: wisdom.format });
@@ -196,7 +201,7 @@ impl Wisdom {
     /// # Errors
     /// [`WisdomError`]; the file is then as it was.
     pub fn record(path: &Path, device: &dyn Device, winner: &Measured) -> Result<(), WisdomError> {
-        let io = |error| WisdomError::io(path, &error);
+        let io = |error| WisdomError::io(path, error);
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(io)?;
         }
@@ -218,10 +223,30 @@ impl Wisdom {
 }
 
 impl WisdomError {
-    fn io(path: &Path, error: &io::Error) -> Self {
-        WisdomError::Io { path: path.to_owned(), reason: error.to_string() }
+    fn io(path: &Path, error: io::Error) -> Self {
+        WisdomError::Io { path: path.to_owned(), source: Arc::new(error) }
     }
 }
+
+impl PartialEq for WisdomError {
+    fn eq(&self, other: &Self) -> bool {
+        use WisdomError::{Damaged, Format, Io};
+        match (self, other) {
+            (Io { path, source }, Io { path: other, source: also }) => {
+                (path, source.kind()) == (other, also.kind())
+            }
+            (Damaged { path, source }, Damaged { path: other, source: also }) => {
+                (path, source.classify()) == (other, also.classify())
+            }
+            (Format { path, got }, Format { path: other, got: also }) => {
+                (path, got) == (other, also)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Eq for WisdomError {}
 
 impl Entry {
     /// The median of the winner's runs.
@@ -338,6 +363,19 @@ mod tests {
         assert!(Wisdom::load(&path).unwrap().is_empty());
         Wisdom::record(&path, &Toy::default(), &winner(0)).unwrap();
         assert_eq!(Wisdom::load(&path).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn what_the_system_said_is_kept() {
+        let folder = file("a folder");
+        fs::create_dir_all(&folder).unwrap();
+        let error = Wisdom::load(&folder).unwrap_err();
+        let WisdomError::Io { ref source, .. } = error else { panic!("{error}") };
+        let kept = std::error::Error::source(&error).expect("has one");
+        assert_eq!(kept.to_string(), source.to_string());
+        assert_ne!(source.kind(), io::ErrorKind::NotFound);
+        assert_eq!(error, Wisdom::load(&folder).unwrap_err());
+        assert_ne!(error, WisdomError::io(&folder, io::ErrorKind::NotFound.into()));
     }
 
     #[test]

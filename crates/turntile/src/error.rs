@@ -6,6 +6,7 @@ use turntile_plan::{PlanError, ProblemError, WisdomError};
 
 /// Why a transposition did not happen; the data are always as they were.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The slice is not as long as the shape says.
     #[error("{batch} x {rows} x {cols} elements are {expected}, the slice has {got}")]

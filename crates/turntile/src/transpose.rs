@@ -64,6 +64,7 @@ fn check_length(got: usize, batch: usize, rows: usize, cols: usize) -> Result<()
 
 /// A transposition to be planned: what is not said is chosen.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Transpose {
     batch: usize,
     rows: usize,

@@ -58,8 +58,6 @@ pub fn block(e: Elementary, at: At) -> Result<Call, Infeasible> {
         groups: groups(blocks)?,
         threads: held.threads as u32,
         shared_bytes: shared(held.shared_bytes, at.limits)?,
-        cooperative: false,
-        cluster: 1,
         params: BarrierArgs {
             data: Address::default(),
             instances: instances as u64,
@@ -190,8 +188,6 @@ fn any(e: Elementary, word: usize, at: At) -> Result<Call, Infeasible> {
         groups: groups(e.batch)?,
         threads: threads_for(bytes, 1024) as u32,
         shared_bytes: shared(bytes, at.limits)?,
-        cooperative: false,
-        cluster: 1,
         params: AnyArgs {
             data: Address::default(),
             instance_bytes: bytes as u64,
@@ -238,8 +234,6 @@ pub fn through_registers(
         groups: groups(e.batch.div_ceil(stacked))?,
         threads: threads as u32,
         shared_bytes: 0,
-        cooperative: false,
-        cluster: 1,
         params: BarrierArgs {
             data: Address::default(),
             instances: e.batch as u64,

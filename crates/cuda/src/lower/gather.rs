@@ -46,8 +46,6 @@ pub fn by_runs(
         groups: groups(count)?,
         threads: runs::THREADS as u32,
         shared_bytes: shared(runs::on_chip_bytes(&slots, at.elem_bytes), at.limits)?,
-        cooperative: true,
-        cluster: 1,
         params: RunArgs {
             data: Address::default(),
             kept: Address::default(),
@@ -95,8 +93,6 @@ pub fn by_teams(
         groups: groups(strips.teams * blocks)?,
         threads: strips::THREADS as u32,
         shared_bytes: shared(strips.on_chip_bytes(), at.limits)?,
-        cooperative: true,
-        cluster: 1,
         params: GatherArgs {
             data: Address::default(),
             kept: Address::default(),

@@ -143,8 +143,6 @@ pub fn call(tiling: Tiling, swath: usize, e: &Elementary, at: At) -> Result<Call
         groups: groups(launch.blocks)?,
         threads: launch.threads as u32,
         shared_bytes: shared(launch.shared_bytes, at.limits)?,
-        cooperative: false,
-        cluster: 1,
         params: launch.params,
         workspace: Workspace::None,
     })

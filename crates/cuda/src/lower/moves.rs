@@ -182,8 +182,6 @@ fn held(moved: Moved, flags: FlagLayout, holding: Holding, at: At) -> Result<Cal
             groups: groups(most.min(at.limits.units * blocks))?,
             threads: threads as u32,
             shared_bytes: shared(shared_bytes, at.limits)?,
-            cooperative: false,
-            cluster: 1,
             params: moved
                 .map(narrow)?
                 .moved(device::FlagLayout::new(flags, units), Told { units, lanes, vectors, tile }),
@@ -254,8 +252,6 @@ pub fn on_chip(
         groups: groups(e.batch)?,
         threads: threads.next_multiple_of(32).clamp(32, 1024) as u32,
         shared_bytes: shared(words * 4, at.limits)?,
-        cooperative: false,
-        cluster: 1,
         params: OnChipArgs {
             data: Address::default(),
             instances: e.batch as u64,
@@ -297,8 +293,6 @@ pub fn per_cycle(shape: &StageShape, at: At) -> Result<Call, Infeasible> {
         groups: groups(blocks)?,
         threads: THREADS as u32,
         shared_bytes: 0,
-        cooperative: false,
-        cluster: 1,
         params: moved.map(narrow)?.per_cycle(units, lanes, vectors)?,
         workspace: Workspace::None,
     })

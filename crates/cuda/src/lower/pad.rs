@@ -30,8 +30,6 @@ fn call(entry: &'static str, groups: u32, shared_bytes: u32, params: Args) -> Ca
         groups,
         threads: THREADS,
         shared_bytes,
-        cooperative: false,
-        cluster: 1,
         params,
         workspace: Workspace::None,
     }

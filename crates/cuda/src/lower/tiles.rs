@@ -82,8 +82,6 @@ pub fn swap(e: Elementary, tile: usize, at: At) -> Result<Call, Infeasible> {
         groups: groups(e.batch * pairs)?,
         threads: threads as u32,
         shared_bytes: shared as u32,
-        cooperative: false,
-        cluster: 1,
         params: SquareArgs {
             data: Address::default(),
             pitch: pitch as u64,
@@ -113,8 +111,6 @@ pub fn in_place(e: Elementary, word: usize, at: At) -> Option<Result<Call, Infea
             groups: groups(tiles.div_ceil(per_block))?,
             threads: (threads * per_block) as u32,
             shared_bytes: (per_block * side * side * word) as u32,
-            cooperative: false,
-            cluster: 1,
             params: TilesArgs {
                 data: Address::default(),
                 pitch: (mid * side * word) as u64,

@@ -151,8 +151,6 @@ pub fn cluster(e: Elementary, blocks: usize, at: At) -> Result<Call, Infeasible>
         threads: super::threads_for(split.block_rows * split.block_cols * e.unit * word, 1024)
             as u32,
         shared_bytes: (split.shared_rows * split.pitch) as u32,
-        cooperative: false,
-        cluster: blocks as u32,
         params: params(e, word, split, wide)?,
         workspace: Workspace::None,
     })
@@ -175,8 +173,6 @@ pub fn grid(e: Elementary, at: At) -> Result<Call, Infeasible> {
         groups: groups(split.down * split.across)?,
         threads: GRID_THREADS as u32,
         shared_bytes: (split.shared_rows * split.pitch) as u32,
-        cooperative: true,
-        cluster: 1,
         params: params(e, word, split, wide)?,
         workspace: Workspace::None,
     })

@@ -198,8 +198,6 @@ fn columns(rows: usize, cols: usize, filter: Coefficients) -> Result<Call, CudaE
         groups: groups(cols.div_ceil(THREADS)).map_err(infeasible)?,
         threads: THREADS as u32,
         shared_bytes: 0,
-        cooperative: false,
-        cluster: 1,
         params: GaussianArgs {
             to,
             from,

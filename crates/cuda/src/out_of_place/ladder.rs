@@ -253,8 +253,6 @@ pub fn program(
         threads: (tile * block_rows) as u32,
         // The kernels' own: a tile's bytes are known when they are compiled.
         shared_bytes: 0,
-        cooperative: false,
-        cluster: 1,
         params: LadderArgs {
             to: Address::default(),
             from: Address::default(),
