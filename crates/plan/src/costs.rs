@@ -337,7 +337,7 @@ mod tests {
         assert_eq!(costs.fraction(0, &[8.0, 1.0]), 0.2);
         assert_eq!(costs.fraction(0, &[9.0, 0.0]), 0.6);
         assert_eq!(costs.fraction(0, &[9.0, 1.0]), 0.4);
-        assert_eq!(costs.most(0), 1.6);
+        assert_eq!(costs.most(0), 1.2);
         assert_eq!(costs.most(1), 1.0);
     }
 
