@@ -2,71 +2,29 @@
 
 mod gpu;
 mod host;
+mod row;
 mod shapes;
 mod table;
+mod timing;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use serde::Serialize;
-use turntile::plan::{Plan, PlanError, Problem};
+use turntile::plan::{PlanError, Problem};
 use turntile::{Measured, TileRule, Transpose};
 
 use crate::args::BenchArgs;
 use crate::device::Device;
 use crate::error::Error;
 use crate::report::tell;
+use crate::speed;
 pub use host::{copy, fill};
+use row::{Row, micros, short};
 use shapes::Task;
 pub use shapes::{Shapes, names};
+use timing::Figures;
 
 /// What `--route` takes for the planner's choice.
 const BEST: &str = "best";
-
-/// A shape's figures; times are medians.
-#[derive(Clone, Debug, Serialize)]
-struct Row {
-    class: &'static str,
-    batch: usize,
-    rows: usize,
-    cols: usize,
-    elem_bytes: usize,
-    device: String,
-    threads: Option<usize>,
-    pages: Option<&'static str>,
-    route: &'static str,
-    tile_m: usize,
-    tile_n: usize,
-    passes: usize,
-    workspace_bytes: usize,
-    seconds: f64,
-    /// Bytes read and written, in a second.
-    gb_per_s: f64,
-    copy_gb_per_s: f64,
-    percent_of_copy: f64,
-    /// None where nothing moves.
-    estimated_gb_per_s: Option<f64>,
-    /// To make the plan again once the device is known and the kernels are loaded.
-    planning_us: f64,
-    /// The host's share of a run on a GPU: what it takes to queue it.
-    queueing_us: Option<f64>,
-    /// The chosen plan's time over that of the fastest candidate measured, if that was asked for.
-    chosen_over_best: Option<f64>,
-    candidates: Option<usize>,
-    best_route: Option<&'static str>,
-    best_plan: Option<String>,
-    plan: String,
-}
-
-/// What was measured of a plan.
-struct Figures {
-    workspace_bytes: usize,
-    seconds: f64,
-    /// For each byte copied.
-    copy_seconds_per_byte: f64,
-    planning: Duration,
-    queueing: Option<Duration>,
-    plan: Plan,
-}
 
 /// Runs the command and returns what to print.
 pub fn run(args: &BenchArgs) -> Result<String, Error> {
@@ -162,10 +120,11 @@ fn measure(args: &BenchArgs, device: &Device, task: &Task, route: &str) -> Resul
         passes: plan.passes(),
         workspace_bytes,
         seconds: short(seconds),
-        gb_per_s: short(2.0 * bytes / seconds / 1e9),
-        copy_gb_per_s: short(2.0 / copy_seconds_per_byte / 1e9),
+        gb_per_s: short(speed::gb_per_s(bytes, seconds)),
+        copy_gb_per_s: short(speed::gb_per_s(1.0, copy_seconds_per_byte)),
         percent_of_copy: short(100.0 * copy_seconds_per_byte * bytes / seconds),
-        estimated_gb_per_s: (plan.seconds > 0.0).then(|| short(2.0 * bytes / plan.seconds / 1e9)),
+        estimated_gb_per_s: (plan.seconds > 0.0)
+            .then(|| short(speed::gb_per_s(bytes, plan.seconds))),
         planning_us: micros(figures.planning),
         queueing_us: figures.queueing.map(micros),
         chosen_over_best: chosen
@@ -189,29 +148,4 @@ fn candidates(
         Device::Host => all.tune_bytes(problem.elem_bytes(), budget)?,
         Device::Gpu(gpu) => all.tune_bytes_on(gpu, problem.elem_bytes(), budget)?,
     })
-}
-
-fn micros(time: Duration) -> f64 {
-    short(time.as_secs_f64() * 1e6)
-}
-
-/// To four digits, which is more than times are good for.
-fn short(figure: f64) -> f64 {
-    format!("{figure:.3e}").parse().unwrap_or(figure)
-}
-
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort_unstable();
-    times[times.len() / 2]
-}
-
-/// How long planning takes: the median of five times.
-fn planning<T, E>(plan: impl Fn() -> Result<T, E>) -> Result<Duration, E> {
-    let mut times = Vec::new();
-    for _ in 0..5 {
-        let start = Instant::now();
-        plan()?;
-        times.push(start.elapsed());
-    }
-    Ok(median(times))
 }

@@ -220,8 +220,18 @@ mod tests {
 
     #[test]
     fn depth_is_bounded() {
-        let nested = |depth: usize| ["[".repeat(depth), "]".repeat(depth)].concat();
-        assert!(parse(nested(MAX_DEPTH).as_bytes()).is_ok());
-        assert!(matches!(parse(nested(1 << 20).as_bytes()), Err(HeaderError::Depth { .. })));
+        // What a level opens with and closes with: brackets, keys of dictionaries, values of them.
+        for (open, close) in [("[", "]"), ("(", ",)"), ("{", ":0}"), ("{0:", "}")] {
+            let nested = |depth: usize| {
+                [&open.repeat(depth), "1", &close.repeat(depth)].concat().into_bytes()
+            };
+            assert!(parse(&nested(MAX_DEPTH)).is_ok(), "{open}");
+            for depth in [MAX_DEPTH + 1, 1 << 20] {
+                let refused = Err(HeaderError::Depth { max: MAX_DEPTH });
+                assert_eq!(parse(&nested(depth)), refused, "{depth} of {open}");
+            }
+        }
+        let mixed = "[({0:{".repeat(1 << 18).into_bytes();
+        assert_eq!(parse(&mixed), Err(HeaderError::Depth { max: MAX_DEPTH }));
     }
 }

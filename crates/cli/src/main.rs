@@ -2,10 +2,10 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `args` | the command line |
+//! | `args`, `values` | the command line, and how it spells sizes, shapes and times |
 //! | `transpose`, `reorder` | what each command makes of a file: a new header and transpositions |
 //! | `plan`, `tune` | plans without a file, by estimate and by stopwatch |
-//! | `bench` | transpositions timed beside a copy |
+//! | `bench`, `speed` | transpositions timed beside a copy, and the unit of their speed |
 //! | `device` | the host or a GPU by name |
 //! | `figures` | `turntile report`: the sources' figures and tables on one page |
 //! | `work` | read, transpose, write: the same for every command on a file |
@@ -36,8 +36,10 @@ mod replace;
 mod report;
 mod settings;
 mod signals;
+mod speed;
 mod transpose;
 mod tune;
+mod values;
 mod work;
 
 use std::io::{self, Write};

@@ -8,8 +8,8 @@ use clap::Args;
 use turntile::Transpose;
 use turntile::plan::Problem;
 
-use crate::args::byte_count;
 use crate::error::Error;
+use crate::values::byte_count;
 
 /// How the work is done; what is not set is the library's choice.
 #[derive(Debug, Args)]

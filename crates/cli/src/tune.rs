@@ -10,6 +10,7 @@ use crate::args::TuneArgs;
 use crate::device::Device;
 use crate::error::Error;
 use crate::report::{bytes, duration, rate};
+use crate::speed;
 
 /// Candidates that the table shows; JSON has all.
 const SHOWN: usize = 12;
@@ -31,7 +32,7 @@ pub fn run(args: &TuneArgs) -> Result<String, Error> {
 
 /// None where nothing moves: a call's time is not the speed of a move.
 fn gb_per_s(Measured { plan, time, .. }: &Measured) -> Option<f64> {
-    let rate = 2.0 * plan.problem.bytes() as f64 / time.as_secs_f64() / 1e9;
+    let rate = speed::gb_per_s(plan.problem.bytes() as f64, time.as_secs_f64());
     Some(rate).filter(|rate| plan.passes() > 0 && rate.is_finite())
 }
 

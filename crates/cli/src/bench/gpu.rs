@@ -4,7 +4,7 @@ use turntile::Transpose;
 use turntile::gpu::{CudaError, Gpu, Stopwatch};
 use turntile::plan::Problem;
 
-use super::{Figures, median, planning};
+use super::timing::{Figures, median, planning};
 use crate::args::BenchArgs;
 use crate::error::Error;
 

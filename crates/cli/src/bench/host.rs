@@ -5,7 +5,7 @@ use std::time::Instant;
 use turntile::plan::Problem;
 use turntile::{Planned, Transpose};
 
-use super::{Figures, median, planning};
+use super::timing::{Figures, median, planning};
 use crate::args::BenchArgs;
 use crate::error::Error;
 use crate::memory::Memory;

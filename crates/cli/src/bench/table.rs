@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::Row;
+use super::row::Row;
 use crate::report::bytes;
 
 /// A table to read; with candidates measured, how often the cost model chose well.

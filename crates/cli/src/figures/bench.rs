@@ -18,6 +18,7 @@ use super::Failure;
 use crate::bench::{copy, fill};
 use crate::device::Device;
 use crate::memory::{Memory, Pages};
+use crate::speed::gb_per_s;
 
 /// What was measured, and a copy of as many bytes.
 #[derive(Clone, Copy, Debug)]
@@ -213,7 +214,7 @@ impl Bench {
                 seconds?
             }
         };
-        let rate = 2.0 * bytes as f64 / seconds / 1e9;
+        let rate = gb_per_s(bytes as f64, seconds);
         self.copies.insert(bytes, rate);
         Ok(rate)
     }
@@ -221,7 +222,7 @@ impl Bench {
     /// Of a GPU, whose copies are alike throughout a run.
     fn speed(&mut self, bytes: usize, seconds: f64) -> Result<Speed, Failure> {
         let copy_gb_per_s = self.copy(bytes)?;
-        Ok(Speed { gb_per_s: 2.0 * bytes as f64 / seconds / 1e9, copy_gb_per_s })
+        Ok(Speed { gb_per_s: gb_per_s(bytes as f64, seconds), copy_gb_per_s })
     }
 
     /// A plan for this device, verified.
@@ -401,7 +402,7 @@ impl Bench {
         })?;
         copies.sort_unstable();
         let copied = copies[copies.len() / 2].as_secs_f64().max(1e-9);
-        let rate = |seconds: f64| 2.0 * problem.bytes() as f64 / seconds / 1e9;
+        let rate = |seconds| gb_per_s(problem.bytes() as f64, seconds);
         Ok(Speed { gb_per_s: rate(seconds), copy_gb_per_s: rate(copied) })
     }
 }

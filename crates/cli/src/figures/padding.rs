@@ -7,6 +7,7 @@ use turntile_perm::Padding;
 use super::Failure;
 use super::bench::{Bench, SPEED, Speed, cells, number};
 use super::table::Table;
+use crate::speed::gb_per_s;
 
 pub const STEPS: &[&str] = &["step", "rows_moved", "async_movable_rows", "gb_per_s"];
 pub const PASSES: &[&str] =
@@ -37,7 +38,7 @@ pub fn figure_4_4(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
         let rate = match launches.next() {
             Some(work) => {
                 let seconds = bench.calls(work, shape, 4)?;
-                number(2.0 * bytes as f64 / seconds / 1e9)
+                number(gb_per_s(bytes as f64, seconds))
             }
             None => String::new(),
         };
@@ -94,7 +95,7 @@ pub fn passes(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
                 Some(gpu) => {
                     let work = Work::of_stage(&stage, 4, 16, gpu.device())?;
                     let seconds = bench.calls(work, stage.shape, 4)?;
-                    let gb_per_s = 2.0 * problem.bytes() as f64 / seconds / 1e9;
+                    let gb_per_s = gb_per_s(problem.bytes() as f64, seconds);
                     Speed { gb_per_s, copy_gb_per_s: bench.copy(problem.bytes())? }
                 }
                 None => bench.host(plan.clone(), bench.threads(), |k| problem.dest(k), Some(at))?,

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::{bad, directory, good, noise, npy, turntile};
+use crate::{bad, directory, good, near, noise, npy, turntile};
 
 #[test]
 fn wrong_usage_is_exit_code_2() {
@@ -46,6 +46,9 @@ fn what_cannot_be_done_is_exit_code_1_and_changes_nothing() {
     write("big.npy", &npy("'<f8'", false, "(1000000, 1000000)", b""));
     write("negative.npy", &npy("'<f8'", false, "(-3, 5)", b""));
     write("object.npy", &npy("'|O'", false, "(3, 5)", &noise(60)));
+    let deep = |open: &str| npy(&open.repeat(15_000), false, "(3, 5)", &noise(60));
+    write("braces.npy", &deep("{"));
+    write("fields.npy", &deep("{0:"));
     write("line.npy", &npy("'<f4'", false, "(15,)", &noise(60)));
     write("point.npy", &npy("'<f4'", false, "()", &noise(4)));
     write("raw.bin", &noise(60));
@@ -62,6 +65,8 @@ fn what_cannot_be_done_is_exit_code_1_and_changes_nothing() {
         ("transpose big.npy", &["8000000000000 bytes", "has 0"]),
         ("reorder negative.npy --to c", &["axis 0", "-3"]),
         ("transpose object.npy", &["pickle"]),
+        ("transpose braces.npy", &["64"]),
+        ("reorder fields.npy --to c", &["64"]),
         ("transpose line.npy", &["at least 2 axes", "has 1"]),
         ("transpose point.npy", &["at least 2 axes", "has 0"]),
         ("transpose good.npy --route sideways", &["sideways"]),
@@ -103,6 +108,8 @@ fn quiet_is_quiet_and_json_is_json() {
     assert!(report["seconds"]["transpose"].as_f64().unwrap() > 0.0);
     assert!(report["workspace_bytes"].as_u64().unwrap() <= 1 << 20);
     assert_eq!(report["routes"].as_array().unwrap().len(), 1);
+    let seconds = report["seconds"]["transpose"].as_f64().unwrap();
+    near(report["gb_per_s"].as_f64().unwrap() * seconds * 1e9, 2.0 * 1500.0, 1e-9);
     let failed = turntile(&directory, "transpose none.npy --json");
     let failed: serde_json::Value = serde_json::from_slice(&failed.stdout).unwrap();
     assert!(failed["error"].as_str().unwrap().contains("none.npy"));

@@ -42,6 +42,31 @@ fn raw_files_are_transposed() {
 }
 
 #[test]
+fn raw_arrays_are_told_of_by_their_extents() {
+    let directory = directory();
+    fs::write(directory.path().join("a.bin"), noise(3 * 10 * 4 * 12)).unwrap();
+    // A batch of one is no axis.
+    for (extents, before, after, text) in [
+        (
+            "--rows 10 --cols 4 --batch 3",
+            vec![3, 10, 4],
+            vec![3, 4, 10],
+            "3x10x4 elements of 12 bytes -> 3x4x10 ",
+        ),
+        ("--rows 30 --cols 4", vec![30, 4], vec![4, 30], "30x4 elements of 12 bytes -> 4x30 "),
+        ("--rows 1 --cols 120", vec![1, 120], vec![120, 1], "1x120 elements of 12 bytes -> 120x1;"),
+    ] {
+        let line = format!("transpose a.bin -o b.bin --raw {extents} --elem-bytes 12");
+        let report = good(&directory, &format!("{line} --json"));
+        let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+        let array = |shape| serde_json::json!({ "shape": shape, "type": null, "elem_bytes": 12, "order": null });
+        assert_eq!(report["before"], array(before), "{line}");
+        assert_eq!(report["after"], array(after), "{line}");
+        assert!(good(&directory, &line).contains(text), "{line}");
+    }
+}
+
+#[test]
 fn reordering_turns_the_axes_round() {
     let directory = directory();
     let path = directory.path().join("a.npy");

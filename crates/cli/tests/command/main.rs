@@ -91,6 +91,12 @@ fn transposed(data: &[u8], rows: usize, cols: usize, elem: usize) -> Vec<u8> {
     result
 }
 
+/// `got` is `want` but for a share of `within` of it.
+#[track_caller]
+fn near(got: f64, want: f64, within: f64) {
+    assert!((got - want).abs() <= within * want.abs(), "{got} is not {want}");
+}
+
 fn directory() -> TempDir {
     tempfile::tempdir().expect("a temporary directory")
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use tempfile::TempDir;
 
-use crate::{bad, directory, files, good, noise, transposed, turntile};
+use crate::{bad, directory, files, good, near, noise, transposed, turntile};
 
 #[test]
 fn plans_are_printed() {
@@ -71,6 +71,34 @@ fn measured_shapes_are_rows_of_a_table() {
     bad(&directory, "bench --draw 2 --draw-most 100", 1, &["100 bytes", "--draw-most"]);
     let text = good(&directory, "tune 300x200 --elem-bytes 4 --budget 0 --csv");
     assert!(text.starts_with("route,m,n,") && text.lines().count() == 2, "{text}");
+}
+
+/// GB/s and seconds are of the same bytes, read and written; per cent are of the copy beside them.
+#[test]
+fn speeds_times_and_shares_agree() {
+    let directory = directory();
+    let line = "bench --shapes 300x200,1000x999 --batch 3 --elem-bytes 4,3 --runs 3 --threads 1";
+    let text = good(&directory, &format!("{line} --candidates 0 --json"));
+    let rows: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(rows.as_array().unwrap().len(), 4, "{text}");
+    for row in rows.as_array().unwrap() {
+        let of = |name: &str| row[name].as_f64().unwrap();
+        let bytes = of("batch") * of("rows") * of("cols") * of("elem_bytes");
+        // Each figure has four digits.
+        near(of("gb_per_s") * of("seconds") * 1e9, 2.0 * bytes, 2e-3);
+        near(of("percent_of_copy") * of("copy_gb_per_s"), 100.0 * of("gb_per_s"), 2e-3);
+        // From a disk's speed to more than any host's.
+        for name in ["gb_per_s", "copy_gb_per_s", "estimated_gb_per_s"] {
+            assert!((1e-2..1e4).contains(&of(name)), "{name}: {row}");
+        }
+        assert!((1e-2..1e7).contains(&of("planning_us")), "{row}");
+    }
+    let text = good(&directory, "tune 300x200 --elem-bytes 3 --budget 0.02 --json");
+    let rows: serde_json::Value = serde_json::from_str(&text).unwrap();
+    for row in rows.as_array().unwrap() {
+        let gb = row["gb_per_s"].as_f64().unwrap() * row["seconds"].as_f64().unwrap();
+        near(gb * 1e9, 2.0 * 300.0 * 200.0 * 3.0, 1e-9);
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 
 use crate::{bad, directory, good};
 
@@ -37,6 +38,8 @@ fn a_report_is_made_resumed_and_measured_again() {
         }
     }
 
+    shares_are_of_the_copies(&out);
+
     // A table that is damaged is measured again, the others are kept; pictures are drawn again.
     let kept = fs::read(out.join("table-4.2.csv")).unwrap();
     fs::write(out.join("figure-4.6.csv"), "# half of a").unwrap();
@@ -57,6 +60,42 @@ fn a_report_is_made_resumed_and_measured_again() {
     assert!(told.contains(": 0 items measured") && told.contains(", 0 failed"), "{told}");
     assert_eq!(fs::read_to_string(out.join("README.md")).unwrap(), again);
     assert!(out.join("figure-4.21.svg").exists());
+}
+
+/// In every table with speeds: per cent of the copy beside them, as far as the digits printed tell.
+fn shares_are_of_the_copies(folder: &Path) {
+    let mut checked = 0;
+    for file in fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "csv") {
+            continue;
+        }
+        let mut table = csv::ReaderBuilder::new().comment(Some(b'#')).from_path(&path).unwrap();
+        let names = table.headers().unwrap().clone();
+        let places = ["gb_per_s", "copy_gb_per_s", "percent_of_copy"]
+            .map(|name| names.iter().position(|column| column == name));
+        let [Some(speed), Some(copy), Some(percent)] = places else { continue };
+        for cells in table.records().map(Result::unwrap) {
+            // What the device cannot do has no speed.
+            if cells[speed].is_empty() {
+                continue;
+            }
+            let range = |place: usize| {
+                let digits = cells[place].split_once('.').map_or(0, |(_, digits)| digits.len());
+                let (value, half) =
+                    (cells[place].parse::<f64>().unwrap(), 0.5 / 10f64.powi(digits as i32));
+                (value - half, value + half)
+            };
+            let (speed, copy, percent) = (range(speed), range(copy), range(percent));
+            // A rate that is next to nothing, of a machine at work elsewhere, is any share.
+            let most = if copy.0 > 0.0 { 100.0 * speed.1 / copy.0 } else { f64::INFINITY };
+            let least = 100.0 * speed.0 / copy.1;
+            assert!(percent.0 <= most && least <= percent.1, "{cells:?}: {least} to {most}");
+            assert!(copy.1 < 1e4, "{cells:?}: no host copies so fast");
+            checked += 1;
+        }
+    }
+    assert!(checked > 20, "{checked} rows");
 }
 
 #[test]

@@ -1,0 +1,134 @@
+"""Small made-up trees for scripts/check-structure --self-test: (name, files, table, what is said of them)."""
+
+
+def crate(**files):
+    """A crate's files by their paths in src/, written with __ for /."""
+    return {f"crates/x/src/{name.replace('__', '/')}.rs": text for name, text in files.items()}
+
+
+def plan(text):
+    """A planner of one file."""
+    return {"crates/plan/src/lib.rs": text}
+
+
+ONE_CIRCLE = crate(
+    lib="mod a; mod b;",
+    a="use crate::b::B; pub struct A(B);",
+    b="pub struct B; fn f() { crate::a::A; }",
+)
+# As lib.rs of what re-exports both and is used by both.
+THROUGH_PARENT = crate(
+    lib="mod a; mod b; pub use a::A; pub use b::{B, C as D};",
+    a="use crate::{B, D}; pub struct A;",
+    b="use super::A; pub struct B; pub struct C;",
+)
+
+CASES = [
+    ("nothing", crate(lib="mod a;", a="pub fn a() {}"), "", []),
+    ("a circle of two", ONE_CIRCLE, "", ["crates/x: 2 files use one another in circles, 0 allowed"]),
+    ("a circle that is let be", ONE_CIRCLE, "# today\n\ncircle crates/x 2\n", []),
+    ("fewer than the table has", ONE_CIRCLE, "circle crates/x 3\n", ["it is 2 now"]),
+    ("a circle that is gone", crate(lib=""), "circle crates/x 2\n", ["it is 0 now"]),
+    ("a circle through re-exports", THROUGH_PARENT, "", ["crates/x: 2 files"]),
+    (
+        "a re-export alone",
+        crate(lib="mod a; mod b; pub use a::A;", a="use crate::b::B; pub struct A;", b="pub struct B;"),
+        "",
+        [],
+    ),
+    (
+        "a parent's type, which the parent needs its child for",
+        crate(a__mod="mod b; pub struct A; fn f() { b::g() }", a__b="use super::A; pub fn g() {}", lib="mod a;"),
+        "",
+        ["crates/x: 2 files"],
+    ),
+    (
+        "a parent that uses its child",
+        crate(lib="mod a;", a="mod b; use b::g; fn f() { g() }", a__b="pub fn g() {}"),
+        "",
+        [],
+    ),
+    (
+        "tests, comments and strings are no use",
+        crate(
+            lib="mod a; mod b;",
+            a='use crate::b::B; pub struct A; #[cfg(test)] #[allow(x)] mod tests { use super::*; fn f() { "{" } }',
+            b="""
+            // crate::a::A
+            /* crate::a::A */ pub struct B; fn f() { "crate::a::A"; r#"" crate::a::A"#; '"'; '\\''; }
+            #[cfg(test)] use crate::a::A;
+            #[cfg(test)] #[path = "b_tests.rs"] mod tests;
+            """,
+            b_tests="use crate::a::A;",
+        ),
+        "",
+        [],
+    ),
+    (
+        "a circle behind a string with a quote and a lifetime",
+        crate(
+            lib="mod a; mod b;",
+            a="""fn f<'a>(x: &'a str) { '"'; } use crate::b::B; pub struct A;""",
+            b=r'''fn f() { "\"//"; '{'; } use crate::a::A; pub struct B;''',
+        ),
+        "",
+        ["crates/x: 2 files"],
+    ),
+    (
+        "a module imported by its name, and an alias",
+        crate(
+            lib="mod a; mod b;",
+            a="use crate::b; pub struct A; fn f() { b::g() }",
+            b="use crate::{a as c}; pub fn g() { let _ = c::A; }",
+        ),
+        "",
+        ["crates/x: 2 files"],
+    ),
+    ("a module imported and not used", crate(lib="mod a; mod b;", a="use crate::b;", b="use crate::a;"), "", []),
+    (
+        "files of one module, by features",
+        crate(
+            lib='mod a; #[cfg(f)] mod b; #[cfg(not(f))] #[path = "other.rs"] mod b;',
+            a="use crate::b::B; pub struct A;",
+            b="pub struct B;",
+            other="use crate::a::A; pub struct B;",
+        ),
+        "",
+        ["crates/x: 2 files"],
+    ),
+    (
+        "a module between braces",
+        crate(lib="mod a; mod b;", a="use crate::b::B; pub struct A;", b="pub struct B; mod c { use crate::a::A; }"),
+        "",
+        ["crates/x: 2 files"],
+    ),
+    (
+        "a module between braces that looks no further than its file",
+        crate(lib="mod a; pub struct L;", a="mod c { use super::A; } pub struct A; "),
+        "",
+        [],
+    ),
+    (
+        "three in a circle, by globs and macros",
+        crate(
+            lib="mod a; mod b; mod c; mod all; fn f() { a::A; }",
+            all="pub use crate::b::*;",
+            a="use crate::all::B; pub struct A;",
+            b="pub struct B; macro_rules! m { () => { $crate::c::C } }",
+            c="use crate::a::A; pub struct C;",
+        ),
+        "",
+        ["crates/x: 3 files"],
+    ),
+    ("what the standard library calls so, and what is longer", plan("fn strip_of() { x.strip_prefix(y) } // blockade"), "", ["1 words"]),
+    ("words in names and in comments", plan("struct WarpRoles; // The SM's shared memory\n"), "", ["3 words"]),
+    ("as many words as before", plan("let strips = bank_bytes;"), "hardware crates/plan/src/lib.rs 2\n", []),
+    ("a word more", plan("let strips = 1; // banks"), "hardware crates/plan/src/lib.rs 1\n", ["2 words"]),
+    ("hardware elsewhere", crate(lib="struct Warp;"), "", []),
+    ("500 lines", {"scripts/a": "x\n" * 500}, "", []),
+    ("501 lines", {"kernels/a.cu": "x\n" * 501}, "", ["kernels/a.cu: 501 lines"]),
+    ("unsafe", {"tests/a.rs": "unsafe { f() }"}, "", ["tests/a.rs: has unsafe"]),
+    ("unsafe in a named file", {"tests/a.rs": "unsafe { f() }"}, "unsafe tests/a.rs 1\n", []),
+    ("unsafe no longer", {"tests/a.rs": "f()"}, "unsafe tests/a.rs 1\n", ["it is 0 now"]),
+    ("unsafe in words alone", {"tests/a.rs": '#![deny(unsafe_code)] // unsafe\nf("unsafe")'}, "", []),
+]
