@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use turntile_cpu::{Executor, RunError, Workspace, oracle};
 use turntile_plan::{
-    Direction, Flaw, Limits, Method, Plan, Planner, Problem, StageShape, limits, method,
+    DeviceKind, Direction, Flaw, Limits, Method, Plan, Planner, Problem, StageShape, limits, method,
 };
 
 /// The plan of route padded-square.
@@ -25,8 +25,19 @@ fn by(plan: &Plan, method: Method) -> Plan {
                 let blocks = (padding.len() * plan.problem.elem_bytes()).div_ceil(block);
                 stage.launch.flag_words = method::slide_flags(blocks);
             }
+            if method == Method::Shares {
+                let heads = padding.heads(stage.launch.groups.clamp(1, padding.rows()));
+                stage.launch.kept_bytes = heads * plan.problem.elem_bytes();
+            }
         }
     }
+    say_workspace(plan)
+}
+
+/// With the workspace that the stages' launches say.
+fn say_workspace(mut plan: Plan) -> Plan {
+    let launches = plan.stages.iter().map(|stage| stage.launch.workspace_bytes(plan.kind));
+    plan.workspace_bytes = launches.max().unwrap_or(0);
     plan
 }
 
@@ -36,7 +47,10 @@ fn check(plan: Plan, threads: usize) {
     let want = oracle::transposed(&data, p.batch(), p.rows(), p.cols(), p.elem_bytes());
     data.resize(plan.room_bytes(), 0x99);
     let executor = Executor::new(plan, threads).unwrap();
-    let mut workspace = Workspace::new(executor.workspace_bytes()).unwrap();
+    let (need, told) = (executor.workspace_bytes(), executor.plan().workspace_bytes);
+    let kept = executor.plan().kind == DeviceKind::Gpu || need <= told;
+    assert!(kept, "takes {need} bytes and says {told}: {:#}", executor.plan());
+    let mut workspace = Workspace::new(need).unwrap();
     workspace.poison(0xC3);
     executor.run_bytes(&mut data, &mut workspace).unwrap();
     assert!(data[..want.len()] == want, "{:#} on {threads} threads", executor.plan());
@@ -80,6 +94,33 @@ proptest! {
         check(by(&plan, Method::Rows { least }), threads);
         check(by(&plan, Method::Shares), threads);
     }
+}
+
+/// Every method that a host offers for rows takes no more workspace than it says.
+#[test]
+fn padding_keeps_to_the_workspace_that_it_says() {
+    let mut offered = 0;
+    for threads in [1, 2, 3, 7, 50] {
+        let limits = Limits::host(threads);
+        for (rows, cols) in [(2, 3), (7, 5), (64, 60), (300, 41), (41, 300), (700, 690)] {
+            for elem_bytes in [1, 4, 12] {
+                let plan = padded(1, rows, cols, elem_bytes, limits.clone());
+                for (k, stage) in plan.stages.iter().enumerate() {
+                    if !matches!(stage.shape, StageShape::Pad { .. }) {
+                        continue;
+                    }
+                    for stage in method::stages(stage.shape, elem_bytes, &limits).unwrap() {
+                        let mut plan = plan.clone();
+                        plan.stages[k] = stage;
+                        check(say_workspace(plan), threads);
+                        offered += 1;
+                    }
+                }
+            }
+        }
+    }
+    // Rows, slide and shares, of all threads and of one.
+    assert_eq!(offered, 3 * 6 * 3 * (1 + 2 * 4));
 }
 
 #[test]
