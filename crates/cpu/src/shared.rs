@@ -9,7 +9,7 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 
-use turntile_simd::{self as simd, Block, Byte, Lines, Run};
+use turntile_simd::{self as simd, Block, Byte, Lines, Run, SquareSwap};
 
 use crate::claims::{Claimant, Claims};
 
@@ -104,13 +104,18 @@ impl Worker<'_> {
     #[inline(always)]
     fn span(&self, at: usize, bytes: usize) -> *mut Byte {
         let Memory { start, len, kept, kept_len } = self.memory;
-        let (start, len, at) = match at.checked_sub(len) {
-            None => (start, len, at),
-            Some(at) => (kept, kept_len, at),
-        };
-        assert!(at <= len && bytes <= len - at, "a span lies in the memory");
-        // SAFETY: in bounds of the slice that `start` was made from, by the line above.
-        unsafe { start.add(at) }
+        match at.checked_sub(len) {
+            None => {
+                assert!(bytes <= len - at, "a span lies in the matrix");
+                // SAFETY: in bounds of the slice that `start` was made from, by the lines above.
+                unsafe { start.add(at) }
+            }
+            Some(at) => {
+                assert!(at <= kept_len && bytes <= kept_len - at, "a span lies in what is kept");
+                // SAFETY: in bounds of the slice that `kept` was made from, by the line above.
+                unsafe { kept.add(at) }
+            }
+        }
     }
 
     /// Bytes are touched: compared with what other workers have touched.
@@ -163,14 +168,42 @@ impl Worker<'_> {
         unsafe { to.copy_from_nonoverlapping(from.as_ptr(), from.len()) };
     }
 
+    /// Copies `rows` rows of `bytes` bytes to spans `pitch` bytes apart, the first at `at`.
+    #[inline]
+    pub fn write_rows(&self, at: usize, pitch: usize, from: &[Byte], bytes: usize, rows: usize) {
+        let (to, start) = self.rows(at, pitch, from, bytes, rows);
+        for k in 0..rows {
+            // SAFETY: rows of `from` and of the span, both in bounds by the line above; as above.
+            unsafe { to.add(k * pitch).copy_from_nonoverlapping(start.add(k * bytes), bytes) };
+        }
+    }
+
     /// The same past the caches.
     #[inline]
-    pub fn stream(&self, at: usize, from: &[Byte]) {
-        let to = self.span(at, from.len());
-        self.touch(at, from.len());
+    pub fn stream_rows(&self, at: usize, pitch: usize, from: &[Byte], bytes: usize, rows: usize) {
+        let (to, _) = self.rows(at, pitch, from, bytes, rows);
         self.streamed.set(true);
-        // SAFETY: as above; there is a fence before another thread can be told that this worker is dropped.
-        unsafe { simd::stream_raw(from, to) };
+        for k in 0..rows {
+            // SAFETY: as above; there is a fence before another thread can be told that this worker is dropped.
+            unsafe { simd::stream_raw(&from[k * bytes..][..bytes], to.add(k * pitch)) };
+        }
+    }
+
+    /// The starts of rows to be written and of those that they are copies of, all checked.
+    #[inline(always)]
+    fn rows(
+        &self,
+        at: usize,
+        pitch: usize,
+        from: &[Byte],
+        bytes: usize,
+        rows: usize,
+    ) -> (*mut Byte, *const Byte) {
+        assert!(count(rows, bytes) <= from.len(), "rows lie in their buffer");
+        let rows = Strided { at, rows, bytes, pitch };
+        let to = self.span(at, rows.len());
+        self.touch_rows(rows);
+        (to, from.as_ptr())
     }
 
     /// Copies spans of `bytes` bytes, each `[from, to, ahead]`, one after the other, and asks for as many bytes at
@@ -229,33 +262,62 @@ impl Worker<'_> {
         unsafe { simd::transpose_raw(from.as_ptr(), to, block, elem_bytes) };
     }
 
-    /// Two squares of `side` elements of `elem_bytes` bytes change places, each transposed, or one is transposed in
-    /// its own place when both are the same; rows are `pitch` bytes apart. As many `lines` are asked for as are
-    /// worked on. False, with nothing touched, when no kernel does it.
-    #[inline(always)]
-    pub fn swap_squares(
-        &self,
-        [a, b]: [usize; 2],
-        pitch: usize,
-        side: usize,
-        elem_bytes: usize,
-        lines: &mut Lines,
-    ) -> bool {
-        let square = |at| Strided { at, rows: side, bytes: side.saturating_mul(elem_bytes), pitch };
-        let (upper, lower) = (square(a), square(b));
-        assert!(a == b || upper.apart(&lower), "squares do not overlap");
-        let starts = [self.span(a, upper.len()), self.span(b, lower.len())];
-        // SAFETY: both are in bounds, the same or apart, and this worker's by the promise of its maker.
-        let done = unsafe { simd::swap_squares_raw(starts, pitch, side, elem_bytes, lines) };
-        if done {
-            self.touch_rows(upper);
-            self.touch_rows(lower);
-        }
-        done
+    /// A way to have squares of `side` elements of `elem_bytes` bytes change places, in rows `pitch` bytes apart, if a
+    /// kernel has one.
+    pub fn squares(&self, pitch: usize, side: usize, elem_bytes: usize) -> Option<Squares<'_>> {
+        let swap = SquareSwap::of(side, elem_bytes)?;
+        let square = Strided { at: 0, rows: side, bytes: count(side, elem_bytes), pitch };
+        let len = square.len();
+        let last = self.memory.len.checked_sub(len).expect("a square fits the matrix");
+        Some(Squares { worker: self, swap, square, len, last })
     }
 }
 
-/// Strided of bytes, so far apart.
+/// Squares of a matrix that change places; what is the same for all of them is checked once.
+pub struct Squares<'a> {
+    worker: &'a Worker<'a>,
+    swap: SquareSwap,
+    /// One that begins at 0.
+    square: Strided,
+    len: usize,
+    /// Where the last one may begin.
+    last: usize,
+}
+
+impl Squares<'_> {
+    /// Elements of a side.
+    #[inline(always)]
+    pub fn side(&self) -> usize {
+        self.swap.side()
+    }
+
+    /// The squares at two places of the matrix change places, each transposed, or one is transposed in its own
+    /// place when both are the same. As many `lines` are asked for as are worked on.
+    ///
+    /// # Panics
+    /// When one is not within the matrix, or they overlap.
+    #[inline(always)]
+    pub fn swap(&self, [a, b]: [usize; 2], lines: &mut Lines) {
+        assert!(a <= self.last && b <= self.last, "squares lie in the matrix");
+        let (upper, lower) = (Strided { at: a, ..self.square }, Strided { at: b, ..self.square });
+        let apart = a == b || a.abs_diff(b) >= self.len || upper.apart(&lower);
+        assert!(apart, "squares do not overlap");
+        self.worker.touch_rows(upper);
+        self.worker.touch_rows(lower);
+        let start = self.worker.memory.start;
+        // SAFETY: both are in bounds, by the lines above, the same or apart, and the worker's by the promise of its
+        // maker.
+        unsafe { self.swap.swap_raw([start.add(a), start.add(b)], self.square.pitch, lines) };
+    }
+}
+
+/// A product that has to be counted.
+#[inline(always)]
+fn count(a: usize, b: usize) -> usize {
+    a.checked_mul(b).expect("extents can be counted")
+}
+
+/// Rows of bytes, so far apart.
 #[derive(Clone, Copy, Debug)]
 struct Strided {
     at: usize,
@@ -269,18 +331,18 @@ impl Strided {
     #[inline(always)]
     fn of(from: usize, to: usize, block: Block, elem_bytes: usize) -> (Strided, Strided) {
         let Block { rows, cols, from_pitch, to_pitch } = block;
-        let bytes = |elements: usize| elements.saturating_mul(elem_bytes);
+        let bytes = |elements: usize| count(elements, elem_bytes);
         let source = Strided { at: from, rows, bytes: bytes(cols), pitch: bytes(from_pitch) };
         (source, Strided { at: to, rows: cols, bytes: bytes(rows), pitch: bytes(to_pitch) })
     }
 
-    /// Bytes from the first to the last, both included; the most that there can be when more cannot be counted.
+    /// Bytes from the first to the last, both included.
     #[inline(always)]
     fn len(&self) -> usize {
         if self.rows == 0 {
             return 0;
         }
-        (self.rows - 1).saturating_mul(self.pitch).saturating_add(self.bytes)
+        count(self.rows - 1, self.pitch).checked_add(self.bytes).expect("extents can be counted")
     }
 
     /// Whether they share no byte; of rows that lie between each other, only when they are equally far apart.
@@ -350,7 +412,6 @@ mod tests {
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| call(&worker))).is_err()
         };
         let block = |rows, from_pitch| Block { rows, cols: 2, from_pitch, to_pitch: rows };
-        let lines = || Lines::new(simd::Rows::NONE, simd::Rows::NONE);
         let buffer = || [Byte::new(0); 16];
         let copy =
             |w: &Worker, from, to| w.copy([[from, to, 0]].into_iter(), 8, &mut [Run::default()]);
@@ -358,14 +419,16 @@ mod tests {
             &|w| w.swap(0, 56, 8),
             &|w| w.read(48, &mut buffer()),
             &|w| w.write(48, &buffer()),
-            &|w| w.stream(48, &buffer()),
+            &|w| w.write_rows(50, 6, &buffer(), 2, 3),
+            &|w| w.stream_rows(50, 6, &buffer(), 2, 3),
+            &|w| w.write_rows(64, 8, &buffer(), 2, 2),
+            &|w| w.write_rows(64, usize::MAX, &buffer(), 9, 0),
             &|w| copy(w, 56, 64),
             &|w| copy(w, 66, 48),
             &|w| w.transpose(0, 16, block(8, 2), 1),
             &|w| w.transpose(40, 64, block(4, 7), 1),
             &|w| w.read_transposed(48, &mut buffer(), block(8, 2), 1),
             &|w| w.write_transposed(&buffer(), 48, block(8, 2), 1),
-            &|w| _ = w.swap_squares([0, 4], 8, 4, 1, &mut lines()),
             &|w| _ = w.address(usize::MAX),
         ];
         for (k, call) in fine.iter().enumerate() {
@@ -379,7 +442,12 @@ mod tests {
             &|w| w.read(64, &mut buffer()),
             &|w| w.write(49, &buffer()),
             &|w| w.write(60, &buffer()),
-            &|w| w.stream(49, &buffer()),
+            &|w| w.write_rows(51, 6, &buffer(), 2, 3),
+            &|w| w.write_rows(0, 6, &buffer(), 6, 3),
+            &|w| w.write_rows(64, 9, &buffer(), 2, 2),
+            &|w| w.write_rows(0, usize::MAX / 2 + 1, &buffer(), 1, 3),
+            &|w| w.stream_rows(51, 6, &buffer(), 2, 3),
+            &|w| w.stream_rows(0, 6, &buffer(), 6, 3),
             &|w| copy(w, 57, 0),
             &|w| copy(w, 0, 67),
             &|w| copy(w, 0, 7),
@@ -390,12 +458,36 @@ mod tests {
             &|w| w.read_transposed(0, &mut buffer()[..15], block(8, 2), 1),
             &|w| w.write_transposed(&buffer(), 49, block(8, 2), 1),
             &|w| w.write_transposed(&buffer()[..15], 0, block(8, 2), 1),
-            &|w| _ = w.swap_squares([0, 3], 8, 4, 1, &mut lines()),
-            &|w| _ = w.swap_squares([0, 37], 8, 4, 1, &mut lines()),
-            &|w| _ = w.swap_squares([0, 0], usize::MAX / 2, 4, 1, &mut lines()),
         ];
         for (k, call) in wrong.iter().enumerate() {
             assert!(refused(call), "call {k} is refused");
+        }
+    }
+
+    /// Squares of 16 elements of 4 bytes, two side by side in a matrix of 33 rows.
+    #[test]
+    fn squares_lie_in_the_matrix_and_apart() {
+        let swaps = |places: [usize; 2], pitch: usize| {
+            let mut data = vec![Byte::new(0); 33 * 128];
+            let mut shared = Shared::new(&mut data);
+            let worker = shared.alone();
+            let swap = || {
+                let mut lines = Lines::new(simd::Rows::NONE, simd::Rows::NONE);
+                let squares = worker.squares(pitch, 16, 4);
+                squares.expect("a kernel").swap(places, &mut lines);
+            };
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(swap)).is_ok()
+        };
+        // Where no kernel swaps squares nothing is to be refused.
+        let some = SquareSwap::of(16, 4).is_some();
+        for fine in [[0, 64], [0, 0], [64, 16 * 128], [16 * 128, 0], [17 * 128 + 64; 2]] {
+            assert_eq!(swaps(fine, 128), some, "{fine:?}");
+        }
+        for wrong in [[0, 60], [0, 15 * 128], [60, 0], [17 * 128 + 65; 2], [0, usize::MAX]] {
+            assert!(!swaps(wrong, 128), "{wrong:?}");
+        }
+        for pitch in [300, usize::MAX / 2, usize::MAX / 15 + 1] {
+            assert!(!swaps([0, 0], pitch), "{pitch}");
         }
     }
 

@@ -72,6 +72,16 @@ impl Squares {
         self.mid * self.side * self.elem_bytes
     }
 
+    /// Elements of a side.
+    pub fn side(&self) -> usize {
+        self.side
+    }
+
+    /// Elements of a side of a tile; those at the ends may have less.
+    pub fn tile_side(&self) -> usize {
+        self.tile
+    }
+
     /// Block pairs of all squares.
     pub fn pairs(&self) -> usize {
         self.batch * self.mid * self.pairs

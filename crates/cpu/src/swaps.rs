@@ -24,18 +24,29 @@ pub fn turn_squares(data: &mut [Byte], squares: Squares, parts: usize) {
                 pitch: squares.pitch(),
             })
         };
+        let (pitch, elem_bytes) = (squares.pitch(), squares.elem_bytes);
+        // Nearly all tiles are as large as this one.
+        let side = squares.tile_side();
+        let some = side <= squares.side() && !pairs.is_empty();
+        let whole = some.then(|| worker.squares(pitch, side, elem_bytes));
+        let whole = whole.flatten();
         for _ in pairs {
             let here = next;
             next = here.next();
             let [upper, lower] = next.blocks().map(rows);
             let mut lines = Lines::new(upper, lower);
             here.for_tile_pairs(|upper, lower| {
-                let square = upper.rows == upper.cols;
                 let places = [upper.offset, lower.unwrap_or(upper).offset];
-                let (side, pitch, elem_bytes) = (upper.rows, squares.pitch(), squares.elem_bytes);
-                if !square || !worker.swap_squares(places, pitch, side, elem_bytes, &mut lines) {
-                    swap_tiles(&worker, squares, upper, lower, &mut buffer);
-                    lines.ask(upper.rows + upper.cols);
+                let side = (upper.rows == upper.cols).then_some(upper.rows);
+                match &whole {
+                    Some(whole) if side == Some(whole.side()) => whole.swap(places, &mut lines),
+                    _ => match side.and_then(|side| worker.squares(pitch, side, elem_bytes)) {
+                        Some(squares) => squares.swap(places, &mut lines),
+                        None => {
+                            swap_tiles(&worker, squares, upper, lower, &mut buffer);
+                            lines.ask(upper.rows + upper.cols);
+                        }
+                    },
                 }
             });
             // Blocks on the diagonal are smaller than those beside it.
@@ -68,7 +79,5 @@ fn swap_tiles(
         worker.transpose(lower.offset, upper.offset, block(lower, from_pitch), elem_bytes);
     }
     let into = lower.unwrap_or(upper);
-    for (r, line) in buffer.chunks_exact(into.cols * elem_bytes).take(into.rows).enumerate() {
-        worker.write(into.offset + r * pitch, line);
-    }
+    worker.write_rows(into.offset, pitch, buffer, into.cols * elem_bytes, into.rows);
 }

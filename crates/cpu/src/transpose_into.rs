@@ -44,9 +44,6 @@ fn stream_tiles(worker: &Worker, from: &[Byte], matrices: Matrices, tiles: Range
         }
         let turned = Block { rows, cols, from_pitch, to_pitch: rows };
         simd::transpose(&from[tile.from..], &mut buffer, turned, elem_bytes);
-        let row_bytes = rows * elem_bytes;
-        for (j, row) in buffer.chunks_exact(row_bytes).take(cols).enumerate() {
-            worker.stream(tile.to + j * to_pitch * elem_bytes, row);
-        }
+        worker.stream_rows(tile.to, to_pitch * elem_bytes, &buffer, rows * elem_bytes, cols);
     }
 }

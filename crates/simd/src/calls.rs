@@ -3,6 +3,7 @@
 
 use crate::block::{Block, Byte, LINE};
 use crate::copy::Run;
+use crate::exchange::Squares;
 use crate::lines::Lines;
 use crate::portable;
 use crate::table::kernel;
@@ -62,27 +63,36 @@ pub unsafe fn copy_runs_raw(runs: &[Run], len: usize) {
     unsafe { (kernel().copy)(runs, len) };
 }
 
-/// Two squares of `side` units of `unit_bytes` bytes change places, each transposed; one is transposed in
-/// its own place when both are the same. As many `lines` are asked for meanwhile as are worked on. False,
-/// with nothing touched, when the kernel in use has no way to do it.
-///
-/// # Safety
-/// All units of both squares, in rows `pitch` bytes apart, are valid for reads and writes and nobody
-/// else's meanwhile; the squares are the same or share no unit.
-#[inline]
-pub unsafe fn swap_squares_raw(
-    [a, b]: [*mut Byte; 2],
-    pitch: usize,
+/// A way to have two squares of units change places, found once for as many as there are.
+#[derive(Clone, Copy, Debug)]
+pub struct SquareSwap {
+    squares: Squares,
     side: usize,
-    unit_bytes: usize,
-    lines: &mut Lines,
-) -> bool {
-    let squares = kernel().squares_of(side, unit_bytes);
-    if let Some(squares) = squares {
-        // SAFETY: the row was found to be available and `side` fits it; the rest is the caller's.
-        unsafe { squares(a, b, pitch, side, lines) };
+}
+
+impl SquareSwap {
+    /// That of the kernel in use for squares of `side` units of `unit_bytes` bytes, if it has one.
+    pub fn of(side: usize, unit_bytes: usize) -> Option<Self> {
+        kernel().squares_of(side, unit_bytes).map(|squares| SquareSwap { squares, side })
     }
-    squares.is_some()
+
+    /// Units of a side.
+    #[inline(always)]
+    pub fn side(&self) -> usize {
+        self.side
+    }
+
+    /// Two squares change places, each transposed; one is transposed in its own place when both are the same. As many
+    /// `lines` are asked for meanwhile as are worked on.
+    ///
+    /// # Safety
+    /// All units of both squares, in rows `pitch` bytes apart, are valid for reads and writes and nobody
+    /// else's meanwhile; the squares are the same or share no unit.
+    #[inline(always)]
+    pub unsafe fn swap_raw(&self, [a, b]: [*mut Byte; 2], pitch: usize, lines: &mut Lines) {
+        // SAFETY: the row was found to be available and `side` fits it; the rest is the caller's.
+        unsafe { (self.squares)(a, b, pitch, self.side, lines) };
+    }
 }
 
 /// Fills `to` from the ring of `wrap` bytes at the start of `ring`, from its place `start` on. The [`LINE`] bytes

@@ -39,7 +39,7 @@ mod vector;
 
 pub use block::{Block, Byte, LINE};
 pub use calls::{
-    copy_from_ring, copy_into_ring, copy_runs_raw, swap_squares_raw, transpose, transpose_raw,
+    SquareSwap, copy_from_ring, copy_into_ring, copy_runs_raw, transpose, transpose_raw,
 };
 pub use copy::Run;
 pub use lines::{Lines, Rows};

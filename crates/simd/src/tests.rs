@@ -78,15 +78,8 @@ fn squares_change_places() {
                 check_squares(side, unit);
             }
         }
-        let at = [std::ptr::null_mut(); 2];
-        assert!(!swap_nothing(at, 3), "units of three bytes have no squares");
+        assert!(SquareSwap::of(64, 3).is_none(), "units of three bytes have no squares");
     });
-}
-
-#[expect(unsafe_code, reason = "the call is unsafe")]
-fn swap_nothing(at: [*mut Byte; 2], unit: usize) -> bool {
-    // SAFETY: no unit of that length is touched.
-    unsafe { swap_squares_raw(at, 0, 64, unit, &mut Lines::new(Rows::NONE, Rows::NONE)) }
 }
 
 #[expect(unsafe_code, reason = "the call is unsafe")]
@@ -101,8 +94,12 @@ fn check_squares(side: usize, unit: usize) {
         let rows =
             Rows { start: std::ptr::null(), count: side, bytes: side * unit, pitch: 1 << 20 };
         let mut lines = Lines::new(rows, rows);
-        // SAFETY: both squares lie in `data`, and are the same or side by side.
-        let done = unsafe { swap_squares_raw(at, cols * unit, side, unit, &mut lines) };
+        let swap = SquareSwap::of(side, unit);
+        if let Some(swap) = swap {
+            // SAFETY: both squares lie in `data`, and are the same or side by side.
+            unsafe { swap.swap_raw(at, cols * unit, &mut lines) };
+        }
+        let done = swap.is_some();
         let fits = kernel().vector_bytes > 0 && (side * unit).is_multiple_of(kernel().vector_bytes);
         assert_eq!(done, fits);
         if done && (side * unit).is_multiple_of(64) {

@@ -207,8 +207,10 @@ fn squares_go_through_vectors() {
 #[expect(unsafe_code, reason = "the call is unsafe")]
 fn turn(data: &mut [Byte], side: usize, unit: usize) {
     let mut lines = Lines::new(Rows::NONE, Rows::NONE);
-    // SAFETY: one square, all of `data`.
-    unsafe { swap_squares_raw([data.as_mut_ptr(); 2], side * unit, side, unit, &mut lines) };
+    if let Some(swap) = SquareSwap::of(side, unit) {
+        // SAFETY: one square, all of `data`.
+        unsafe { swap.swap_raw([data.as_mut_ptr(); 2], side * unit, &mut lines) };
+    }
 }
 
 #[test]
