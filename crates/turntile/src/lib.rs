@@ -55,6 +55,6 @@ mod view;
 
 pub use error::Error;
 pub use transpose::{Planned, Transpose, transpose_in_place, transpose_into};
-pub use turntile_cpu::{RunError, Workspace};
+pub use turntile_cpu::{Host, RunError, Workspace};
 pub use turntile_plan as plan;
-pub use turntile_plan::{Effort, Measured, Plan, TileRule};
+pub use turntile_plan::{Effort, Measured, Plan, Route, TileRule};

@@ -4,9 +4,11 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use turntile_cpu::{Executor, Workspace};
+use turntile_cpu::{Executor, Host, Workspace};
 use turntile_plan::wisdom::Refused;
-use turntile_plan::{Advice, Effort, Limits, Measured, Plan, Planner, Problem, TileRule, Wisdom};
+use turntile_plan::{
+    Advice, Device, Effort, Measured, Plan, Planner, Problem, Route, TileRule, Wisdom,
+};
 
 use crate::Error;
 use crate::tune::tune;
@@ -72,7 +74,7 @@ pub struct Transpose {
     threads: Option<usize>,
     cap: Option<usize>,
     room: usize,
-    route: Option<String>,
+    route: Option<Route>,
     tiles: TileRule,
     effort: Effort,
     wisdom: Option<PathBuf>,
@@ -127,9 +129,9 @@ impl Transpose {
         Transpose { room: elements, ..self }
     }
 
-    /// By the route of that name ([`plan::ROUTES`](turntile_plan::ROUTES)); otherwise by the fastest.
-    pub fn route(self, name: impl Into<String>) -> Self {
-        Transpose { route: Some(name.into()), ..self }
+    /// By that route ([`plan::ROUTES`](turntile_plan::ROUTES) says what each does); otherwise by the fastest.
+    pub fn route(self, route: Route) -> Self {
+        Transpose { route: Some(route), ..self }
     }
 
     /// With tiles chosen by another rule than the cost model.
@@ -167,7 +169,7 @@ impl Transpose {
     pub fn plan_bytes(&self, elem_bytes: usize) -> Result<Planned, Error> {
         let problem = self.problem(elem_bytes)?;
         let threads = self.host_threads();
-        let planner = self.planner_for(Limits::this_host(threads))?;
+        let planner = self.planner_for(Host::here(threads));
         let (advised, refused) = self.advised(&planner, &problem)?;
         let plan = match (advised, self.measuring()) {
             (Some(plan), _) => plan,
@@ -185,7 +187,7 @@ impl Transpose {
     pub fn tune_bytes(&self, elem_bytes: usize, budget: Duration) -> Result<Vec<Measured>, Error> {
         let problem = self.problem(elem_bytes)?;
         let threads = self.host_threads();
-        let planner = self.planner_for(Limits::this_host(threads))?;
+        let planner = self.planner_for(Host::here(threads));
         let measured = tune(&planner, &problem, threads, budget)?;
         self.remember(&planner, &measured[0])?;
         Ok(measured)
@@ -213,12 +215,12 @@ impl Transpose {
         Ok(self.cap.map_or(problem, |cap| problem.with_cap(cap)))
     }
 
-    pub(crate) fn planner_for(&self, limits: Limits) -> Result<Planner, Error> {
-        let planner = Planner::new(limits).with_tiles(self.tiles);
-        Ok(match &self.route {
-            Some(name) => planner.with_route(name)?,
+    pub(crate) fn planner_for(&self, device: impl Device + 'static) -> Planner {
+        let planner = Planner::new(device).with_tiles(self.tiles);
+        match self.route {
+            Some(route) => planner.with_route(route),
             None => planner,
-        })
+        }
     }
 
     /// The plan that the wisdom file has for the problem, or why the one it has is not used.
@@ -238,7 +240,7 @@ impl Transpose {
     /// Writes a winner to the wisdom file, if there is one.
     pub(crate) fn remember(&self, planner: &Planner, winner: &Measured) -> Result<(), Error> {
         if let Some(file) = &self.wisdom {
-            Wisdom::record(file, planner.limits(), winner)?;
+            Wisdom::record(file, planner.device(), winner)?;
         }
         Ok(())
     }
@@ -257,7 +259,7 @@ impl Transpose {
 
     /// Whether a remembered plan is of the route asked for.
     fn serves(&self, plan: &Plan) -> bool {
-        self.route.as_ref().is_none_or(|name| plan.route.eq_ignore_ascii_case(name))
+        self.route.is_none_or(|route| plan.route == route)
     }
 }
 
