@@ -1,7 +1,7 @@
 //! How long a way takes: what decides it, looked up in the processor's table.
 
-use turntile_perm::Padding;
 use turntile_perm::padding::Step;
+use turntile_perm::{Elementary, Padding};
 use turntile_plan::costs::Names;
 use turntile_plan::{Costs, Direction, StageShape};
 
@@ -24,6 +24,7 @@ pub const NAMES: Names = Names {
         "slide",
         "out_of_place",
     ],
+    // Short cycles are found by walking: last, so that they are looked for last.
     quantities: &[
         "threads",
         "elem_bytes",
@@ -39,7 +40,23 @@ pub const NAMES: Names = Names {
     constants: &["copy", "start", "fork", "aside"],
 };
 
-const THREADS: usize = 0;
+/// Numbers of the operations, in the order of their names.
+#[derive(Clone, Copy)]
+enum Operation {
+    Threads,
+    Swap,
+    Tiles,
+    Barrier,
+    Gather,
+    Cycles,
+    OwnCycles,
+    Rotate,
+    Rows,
+    Shares,
+    Slide,
+    OutOfPlace,
+}
+
 const COPY: usize = 0;
 const START: usize = 1;
 const FORK: usize = 2;
@@ -49,31 +66,30 @@ const ASIDE: usize = 3;
 const SHORT_CYCLE: usize = 32;
 
 /// The operation that a way is.
-fn operation(way: &HostWay) -> usize {
-    let name = match way.mover() {
-        Mover::Squares | Mover::Barrier => match way.shape().elementary() {
-            Some(e) if e.mid > 1 && e.unit == 1 => "tiles",
-            _ if way.mover() == Mover::Squares => "swap",
-            _ => "barrier",
+fn operation(way: &HostWay, e: Option<Elementary>) -> Operation {
+    match way.mover() {
+        Mover::Squares | Mover::Barrier => match e {
+            Some(e) if e.mid > 1 && e.unit == 1 => Operation::Tiles,
+            _ if way.mover() == Mover::Squares => Operation::Swap,
+            _ => Operation::Barrier,
         },
-        Mover::Gather | Mover::GatherBands(_) => "gather",
-        Mover::Cycles => "cycles",
-        Mover::OwnCycles => "own_cycles",
-        Mover::Rotate => "rotate",
-        Mover::Rows(_) => "rows",
-        Mover::Shares => "shares",
-        Mover::Slide(_) => "slide",
-        Mover::OutOfPlace => "out_of_place",
-    };
-    NAMES.operations.iter().position(|other| *other == name).expect("every mover has a name")
+        Mover::Gather | Mover::GatherBands(_) => Operation::Gather,
+        Mover::Cycles => Operation::Cycles,
+        Mover::OwnCycles => Operation::OwnCycles,
+        Mover::Rotate => Operation::Rotate,
+        Mover::Rows(_) => Operation::Rows,
+        Mover::Shares => Operation::Shares,
+        Mover::Slide(_) => Operation::Slide,
+        Mover::OutOfPlace => Operation::OutOfPlace,
+    }
 }
 
 /// Estimated seconds: a start, what waits, and every byte read and written at the speed that the table has
 /// for the way.
 pub fn seconds(way: &HostWay, costs: &Costs) -> f64 {
     let (shape, elem_bytes, parts) = (way.shape(), way.elem_bytes(), way.needs().parts);
+    let e = shape.elementary();
     let yes = |is: bool| f64::from(u8::from(is));
-    let unit_bytes = (shape.unit() * elem_bytes) as f64;
     let (row, slot, backward) = match shape {
         StageShape::SlotGather { slots, direction, .. } => {
             (0, slots.slot(), *direction == Direction::Backward)
@@ -81,34 +97,31 @@ pub fn seconds(way: &HostWay, costs: &Costs) -> f64 {
         StageShape::Pad { padding, .. } | StageShape::Cut { padding, .. } => {
             (padding.cols(), 0, false)
         }
-        _ => (shape.elementary().map_or(0, |e| e.rows), 0, false),
+        _ => (e.map_or(0, |e| e.rows), 0, false),
     };
-    let follows = way.mover() == Mover::Cycles;
     let bytes_of = |elements: usize| (elements * elem_bytes).max(1) as f64;
-    let quantities = [
-        parts as f64,
-        elem_bytes as f64,
-        unit_bytes,
-        bytes_of(row),
-        bytes_of(slot),
-        bytes_of(shape.instance_len()),
-        yes(matches!(elem_bytes, 1 | 2 | 4 | 8 | 16)),
-        yes(backward),
-        yes(shape.turned_tiles().is_some()),
-        // Walked only where it is asked for.
-        yes(follows && shape.has_short_cycles(SHORT_CYCLE)),
-    ];
+    // In the order of their names.
+    let quantity = |which| match which {
+        0 => parts as f64,
+        1 => elem_bytes as f64,
+        2 => bytes_of(shape.unit()),
+        3 => bytes_of(row),
+        4 => bytes_of(slot),
+        5 => bytes_of(shape.instance_len()),
+        6 => yes(matches!(elem_bytes, 1 | 2 | 4 | 8 | 16)),
+        7 => yes(backward),
+        8 => yes(shape.turned_tiles().is_some()),
+        _ => yes(shape.has_short_cycles(SHORT_CYCLE)),
+    };
     let copy = copy_speed(costs, parts);
-    let speed = copy * costs.fraction(operation(way), &quantities);
+    let speed = copy * costs.fraction(operation(way, e) as usize, quantity);
     let start = costs.constant(START) + costs.constant(FORK) * (parts - 1) as f64;
     start + waits(way, costs) + 2.0 * bytes_of(shape.len()) / speed
 }
 
 /// Bytes a second, read and written, that `threads` threads copy.
 fn copy_speed(costs: &Costs, threads: usize) -> f64 {
-    let mut quantities = [1.0; 10];
-    quantities[0] = threads as f64;
-    costs.constant(COPY) * costs.fraction(THREADS, &quantities)
+    costs.constant(COPY) * costs.fraction(Operation::Threads as usize, |_| threads as f64)
 }
 
 /// Seconds that no pass over `bytes` bytes is faster than, on up to `threads` threads.
@@ -149,5 +162,18 @@ fn steps(
     match direction {
         Direction::Forward => padding.pad_steps(least).map(each).sum(),
         Direction::Backward => padding.unpad_steps(least).map(each).sum(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_those_of_the_names() {
+        assert_eq!(NAMES.operations[Operation::Threads as usize], "threads");
+        assert_eq!(NAMES.operations[Operation::OwnCycles as usize], "own_cycles");
+        assert_eq!(NAMES.operations[Operation::OutOfPlace as usize], "out_of_place");
+        assert_eq!((NAMES.operations.len(), NAMES.quantities.len()), (12, 10));
     }
 }

@@ -74,14 +74,14 @@ impl Host {
         &self.model
     }
 
-    /// The ways on at most `threads` threads that the request wants and allows, in the order of
-    /// [`way::methods`], and what the least of those wanted needs.
+    /// Visits the ways on at most `threads` threads that the request wants and allows, in the order of
+    /// [`way::methods`]; what the least of those wanted needs.
     fn on(
         &self,
         threads: usize,
         shape: &StageShape,
         request: &Request,
-        found: &mut Vec<HostWay>,
+        visit: &mut impl FnMut(HostWay),
     ) -> Option<usize> {
         let means = Means { threads, ..self.means };
         let mut least = None;
@@ -94,32 +94,58 @@ impl Host {
             };
             let need = way.needs().bytes();
             least = Some(least.map_or(need, |least: usize| least.min(need)));
-            if need <= request.cap && !found.contains(&way) {
-                found.push(way);
+            if need <= request.cap {
+                visit(way);
             }
         }
         least
     }
 
-    /// All ways: on all threads, on one; and on half of them, and so on, where scratch for all is more than the
+    /// Visits all ways: on all threads, on one; and on half of them, and so on, where scratch for all is more than the
     /// cap allows but for the slowest.
-    fn ways(&self, shape: &StageShape, request: &Request) -> Result<Vec<HostWay>, Infeasible> {
-        let (mut found, mut threads) = (Vec::new(), self.means.threads);
-        let mut least = self.on(threads, shape, request, &mut found);
+    fn ways(
+        &self,
+        shape: &StageShape,
+        request: &Request,
+        mut visit: impl FnMut(HostWay),
+    ) -> Result<(), Infeasible> {
+        let (mut any, mut fast) = (false, false);
+        let mut counted = |way: HostWay| {
+            any = true;
+            fast |= way.method() != Method::PerCycle;
+            visit(way);
+        };
+        let mut threads = self.means.threads;
+        let mut least = self.on(threads, shape, request, &mut counted);
         if threads > 1 {
-            let alone = self.on(1, shape, request, &mut found);
-            least = least.into_iter().chain(alone).min();
+            // What has work for one alone was visited already.
+            let mut alone = |way: HostWay| {
+                if way.needs().parts == 1 && !self.has_work_for_one(&way) {
+                    counted(way);
+                }
+            };
+            least = least.into_iter().chain(self.on(1, shape, request, &mut alone)).min();
         }
-        let slow = |found: &[HostWay]| found.iter().all(|way| way.method() == Method::PerCycle);
-        while threads > 3 && slow(&found) {
+        while threads > 3 && !fast {
             threads /= 2;
-            self.on(threads, shape, request, &mut found);
+            let mut counted = |way: HostWay| {
+                any = true;
+                fast |= way.method() != Method::PerCycle;
+                visit(way);
+            };
+            self.on(threads, shape, request, &mut counted);
         }
-        match (found.is_empty(), least) {
-            (false, _) => Ok(found),
-            (true, Some(need)) => Err(Infeasible::Workspace { need, cap: request.cap }),
-            (true, None) => Err(self.refusal(shape, request)),
+        match (any, least) {
+            (true, _) => Ok(()),
+            (false, Some(need)) => Err(Infeasible::Workspace { need, cap: request.cap }),
+            (false, None) => Err(self.refusal(shape, request)),
         }
+    }
+
+    /// Whether more threads would leave a way as it is.
+    fn has_work_for_one(&self, way: &HostWay) -> bool {
+        let (shape, elem_bytes, method) = (*way.shape(), way.elem_bytes(), way.method());
+        HostWay::new(shape, elem_bytes, method, self.means) == Some(*way)
     }
 
     fn refusal(&self, shape: &StageShape, request: &Request) -> Infeasible {
@@ -195,15 +221,21 @@ impl Device for Host {
     }
 
     fn offers(&self, shape: &StageShape, request: &Request) -> Result<Vec<Offer>, Infeasible> {
-        let ways = self.ways(shape, request)?.into_iter();
-        Ok(ways.map(|way| self.offer(way, estimate::seconds(&way, &self.costs))).collect())
+        let mut offers = Vec::new();
+        self.ways(shape, request, |way| {
+            offers.push(self.offer(way, estimate::seconds(&way, &self.costs)));
+        })?;
+        Ok(offers)
     }
 
     fn best(&self, shape: &StageShape, request: &Request) -> Result<Offer, Infeasible> {
-        let ways = self.ways(shape, request)?.into_iter();
-        let best = ways
-            .map(|way| (estimate::seconds(&way, &self.costs), way))
-            .min_by(|a, b| a.0.total_cmp(&b.0));
+        let mut best: Option<(f64, HostWay)> = None;
+        self.ways(shape, request, |way| {
+            let seconds = estimate::seconds(&way, &self.costs);
+            if best.is_none_or(|(least, _)| seconds < least) {
+                best = Some((seconds, way));
+            }
+        })?;
         let (seconds, way) = best.expect("no ways are an error");
         Ok(self.offer(way, seconds))
     }

@@ -1,5 +1,6 @@
 //! A GPU as a device: what it offers. Plain data: there need be none.
 
+use std::cell::OnceCell;
 use std::sync::{Arc, OnceLock};
 
 use turntile_perm::Slots;
@@ -129,7 +130,7 @@ impl Chip {
         let alignment = widest_word(&[request.alignment]);
         let at = At { elem_bytes: request.elem_bytes, alignment, limits: &self.limits };
         let (mut found, mut refused, mut least) = (Vec::new(), None, None);
-        let grid_bytes = self.grid_bytes();
+        let (grid_bytes, short_cycles) = (self.grid_bytes(), OnceCell::new());
         let ways = offers::ways(shape, request.out_of_place, at, grid_bytes);
         for way in ways.into_iter().filter(|way| request.want.accepts(way.method())) {
             let calls = match lower::lower(shape, way, at) {
@@ -145,7 +146,7 @@ impl Chip {
                 least = Some(least.map_or(need, |least: usize| least.min(need)));
                 continue;
             }
-            let seconds = estimate::seconds(shape, &launches, at, &self.costs);
+            let seconds = estimate::seconds(shape, &launches, at, &self.costs, &short_cycles);
             found.push((launches, seconds));
         }
         match (found.is_empty(), least, refused) {

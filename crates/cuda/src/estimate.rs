@@ -1,5 +1,7 @@
 //! How long launches take: what decides it, looked up in the chip's table.
 
+use std::cell::OnceCell;
+
 use turntile_perm::padding::Step;
 use turntile_perm::{Elementary, Padding, Slots};
 use turntile_plan::costs::Names;
@@ -60,7 +62,6 @@ const QUANTITIES: [&str; 25] = [
     "backward",
     // Super-elements are whole lines of 128 bytes (0), whole sectors of 32 (1) or neither (2).
     "straddle",
-    "short_cycles",
     "units",
     // Share of tiles' sides that lies within the matrix.
     "used",
@@ -79,6 +80,8 @@ const QUANTITIES: [&str; 25] = [
     // Words of the shorter side, and of the rows.
     "short_words",
     "column_words",
+    // Found by walking: last, so that it is looked for last.
+    "short_cycles",
 ];
 
 /// Numbers of the constants.
@@ -128,7 +131,6 @@ enum Quantity {
     InRegisters,
     Backward,
     Straddle,
-    ShortCycles,
     Units,
     Used,
     Vectors,
@@ -142,14 +144,53 @@ enum Quantity {
     Even,
     ShortWords,
     ColumnWords,
+    ShortCycles,
 }
 use Quantity as Q;
 
+/// Numbers of the operations, in the order of their names.
+#[derive(Clone, Copy)]
+enum Operation {
+    Swap,
+    Tiles,
+    Bands,
+    Block,
+    Cluster,
+    Grid,
+    Runs,
+    Teams,
+    Moves,
+    TurnedMoves,
+    OnChipMoves,
+    PerCycle,
+    Rows,
+    Slide,
+    IntoMicro,
+    IntoLines,
+    IntoBand,
+    IntoStack,
+    IntoUnits,
+}
+
 /// Estimated seconds: a start, what waits, and every byte read and written at the speed that the table has.
-pub fn seconds(shape: &StageShape, launches: &Launches, at: At, costs: &Costs) -> f64 {
+/// `short_cycles` says whether the shape has any, once it is known.
+pub fn seconds(
+    shape: &StageShape,
+    launches: &Launches,
+    at: At,
+    costs: &Costs,
+    short_cycles: &OnceCell<bool>,
+) -> f64 {
     let (operation, measures) = measure(shape, launches, at);
-    let which = NAMES.operations.iter().position(|name| *name == operation);
-    let fraction = costs.fraction(which.expect("every way has a name"), &measures.0);
+    let short = || *short_cycles.get_or_init(|| shape.has_short_cycles(SHORT_CYCLE));
+    let quantity = |which| {
+        if which == Q::ShortCycles as usize {
+            f64::from(u8::from(short()))
+        } else {
+            measures.0[which]
+        }
+    };
+    let fraction = costs.fraction(operation as usize, quantity);
     let bytes = (shape.len() * at.elem_bytes) as f64;
     let speed = costs.constant(COPY) * fraction;
     costs.constant(START) + waits(shape, launches.way(), at, costs) + 2.0 * bytes / speed
@@ -162,8 +203,8 @@ pub fn least_seconds(costs: &Costs, bytes: usize) -> f64 {
 }
 
 /// The operation that a launch is, and what decides its speed.
-fn measure(shape: &StageShape, launches: &Launches, at: At) -> (&'static str, Measures) {
-    let Some(call) = launches.calls().first() else { return ("slide", Measures::new()) };
+fn measure(shape: &StageShape, launches: &Launches, at: At) -> (Operation, Measures) {
+    let Some(call) = launches.calls().first() else { return (Operation::Slide, Measures::new()) };
     let busy = (f64::from(call.groups()) / at.limits.units as f64).min(1.0);
     let unit_bytes = shape.unit() * at.elem_bytes;
     let measures = Measures::new()
@@ -173,26 +214,29 @@ fn measure(shape: &StageShape, launches: &Launches, at: At) -> (&'static str, Me
         .bytes(Q::UnitWord, widest_word(&[unit_bytes]))
         .with(Q::Busy, busy);
     match (launches.way(), shape.elementary()) {
-        (Way::TileSwap { .. }, Some(e)) => ("swap", swap(measures, &e, call.params(), at)),
+        (Way::TileSwap { .. }, Some(e)) => (Operation::Swap, swap(measures, &e, call.params(), at)),
         (Way::Barrier(Scope::Block), Some(e)) if e.mid > 1 && e.unit == 1 => {
             let held = e.rows * e.cols * at.elem_bytes;
-            let name = if call.family() == Family::Tiles { "tiles" } else { "bands" };
+            let name =
+                if call.family() == Family::Tiles { Operation::Tiles } else { Operation::Bands };
             (name, hold(measures, held, at).bytes(Q::RowBytes, e.rows * at.elem_bytes))
         }
         (Way::Barrier(scope), Some(e)) => barrier(measures, &e, scope, at),
         (Way::Runs { .. }, _) => {
             let held = call.shared_bytes() as usize;
-            ("runs", slots_of(hold(measures, held, at), shape, at))
+            (Operation::Runs, slots_of(hold(measures, held, at), shape, at))
         }
         (Way::Teams { .. }, _) => {
-            ("teams", teams(slots_of(measures, shape, at), shape, call.params(), at))
+            (Operation::Teams, teams(slots_of(measures, shape, at), shape, call.params(), at))
         }
-        (Way::OnChipMoves { .. }, _) => ("on_chip_moves", measures),
-        (Way::Moves { .. }, _) if shape.turned_tiles().is_some() => ("turned_moves", measures),
-        (Way::Moves { .. }, _) => ("moves", cycles(measures, shape, unit_bytes)),
-        (Way::PerCycle, _) => ("per_cycle", cycles(measures, shape, unit_bytes)),
-        (Way::Rows { .. }, _) => ("rows", measures),
-        (Way::Slide { .. }, _) => ("slide", measures),
+        (Way::OnChipMoves { .. }, _) => (Operation::OnChipMoves, measures),
+        (Way::Moves { .. }, _) if shape.turned_tiles().is_some() => {
+            (Operation::TurnedMoves, measures)
+        }
+        (Way::Moves { .. }, _) => (Operation::Moves, cycles(measures, shape, unit_bytes)),
+        (Way::PerCycle, _) => (Operation::PerCycle, cycles(measures, shape, unit_bytes)),
+        (Way::Rows { .. }, _) => (Operation::Rows, measures),
+        (Way::Slide { .. }, _) => (Operation::Slide, measures),
         (Way::OutOfPlace { tiling, swath }, e) => {
             let e = e.expect("what goes out of place is elementary");
             elsewhere(measures, &e, tiling, swath, call.word(), at)
@@ -218,18 +262,18 @@ fn swap(measures: Measures, e: &Elementary, args: &Args, at: At) -> Measures {
     measures.with(Q::Used, used).is(Q::Vectors, (e.rows * at.elem_bytes).is_multiple_of(16))
 }
 
-fn barrier(measures: Measures, e: &Elementary, scope: Scope, at: At) -> (&'static str, Measures) {
+fn barrier(measures: Measures, e: &Elementary, scope: Scope, at: At) -> (Operation, Measures) {
     let unit_bytes = e.unit * at.elem_bytes;
     let word = widest_word(&[unit_bytes]);
     let narrow = word < 4 && !(e.cols * unit_bytes).is_multiple_of(4);
     let bytes = e.instance_len() * at.elem_bytes;
     let measures = measures.is(Q::Narrow, narrow);
     match scope {
-        Scope::Block => ("block", hold(measures, bytes, at)),
-        Scope::Cluster(blocks) => ("cluster", hold(measures, bytes / blocks, at)),
+        Scope::Block => (Operation::Block, hold(measures, bytes, at)),
+        Scope::Cluster(blocks) => (Operation::Cluster, hold(measures, bytes / blocks, at)),
         Scope::Grid => {
             let comfort = at.limits.units * at.limits.shared_bytes / 5 * 4;
-            ("grid", measures.is(Q::InRegisters, bytes > comfort))
+            (Operation::Grid, measures.is(Q::InRegisters, bytes > comfort))
         }
     }
 }
@@ -271,10 +315,7 @@ fn cycles(measures: Measures, shape: &StageShape, unit_bytes: usize) -> Measures
         _ if unit_bytes.is_multiple_of(SECTOR_BYTES) => 1,
         _ => 2,
     };
-    measures
-        .with(Q::Straddle, straddle)
-        .is(Q::ShortCycles, shape.has_short_cycles(SHORT_CYCLE))
-        .bytes(Q::Units, shape.batch() * shape.instance_units())
+    measures.with(Q::Straddle, straddle).bytes(Q::Units, shape.batch() * shape.instance_units())
 }
 
 fn elsewhere(
@@ -284,7 +325,7 @@ fn elsewhere(
     swath: usize,
     word: usize,
     at: At,
-) -> (&'static str, Measures) {
+) -> (Operation, Measures) {
     let elem_bytes = e.unit * at.elem_bytes;
     let words = |elements: usize| (elements * elem_bytes / word).max(1) as f64;
     let measures = measures
@@ -296,11 +337,11 @@ fn elsewhere(
         .bytes(Q::PartBytes, if e.batch > 1 { e.rows * e.cols * elem_bytes } else { usize::MAX })
         .with(Q::Depth, swath as f64);
     let name = match tiling {
-        Tiling::Micro => "into_micro",
-        Tiling::Lines => "into_lines",
-        Tiling::Band => "into_band",
-        Tiling::Stack => "into_stack",
-        Tiling::Units => "into_units",
+        Tiling::Micro => Operation::IntoMicro,
+        Tiling::Lines => Operation::IntoLines,
+        Tiling::Band => Operation::IntoBand,
+        Tiling::Stack => Operation::IntoStack,
+        Tiling::Units => Operation::IntoUnits,
     };
     (name, measures)
 }
@@ -341,7 +382,9 @@ mod tests {
 
     #[test]
     fn tables_are_whole() {
-        assert_eq!(Q::ColumnWords as usize + 1, QUANTITIES.len());
+        assert_eq!(Q::ShortCycles as usize + 1, QUANTITIES.len());
+        assert_eq!(QUANTITIES[Q::Straddle as usize], "straddle");
+        assert_eq!(NAMES.operations[Operation::IntoUnits as usize], "into_units");
         Costs::parse(include_str!("../devices/h200.json"), NAMES).unwrap();
     }
 }

@@ -78,7 +78,8 @@ impl AxisPermutation {
     /// [`AxesError`].
     pub fn new(extents: &[usize], order: &[usize]) -> Result<Self, AxesError> {
         let axes = extents.len();
-        if order.len() != axes || DimPermutation::from_axes(order).is_err() {
+        let named = |axis: usize| order.iter().filter(|&&other| other == axis).count() == 1;
+        if order.len() != axes || !(0..axes).all(named) {
             return Err(AxesError::Order { axes, order: order.to_vec() });
         }
         // An extent of 0 must not hide an overflow of the others.
@@ -86,32 +87,42 @@ impl AxisPermutation {
         if count.is_none() {
             return Err(AxesError::Overflow { extents: extents.to_vec() });
         }
+        Self::fused(extents, order)
+    }
+
+    /// The same of axes and an order that are known to be right: axes of extent 1 left out, and runs of axes that
+    /// stay adjacent and in order made one. Takes no memory.
+    fn fused(extents: &[usize], order: &[usize]) -> Result<Self, AxesError> {
+        let mut all = AxisPermutation { rank: 0, order: [0; MOST_AXES], extents: [0; MOST_AXES] };
         if extents.contains(&0) {
-            return Ok(Self::held(&[0], &[0]));
+            all.rank = 1;
+            return Ok(all);
         }
-        let left: Vec<usize> = order.iter().copied().filter(|&axis| extents[axis] > 1).collect();
-        let rank_of = |axis: usize| left.iter().filter(|&&other| other < axis).count();
-        // Runs of axes that stay adjacent and in order.
-        let mut runs: Vec<(usize, usize)> = Vec::new();
-        let mut last = None;
-        for &axis in &left {
-            let place = rank_of(axis);
-            match runs.last_mut() {
-                Some((_, extent)) if last == place.checked_sub(1) && place > 0 => {
-                    *extent *= extents[axis];
+        // Of each run, in the order of the result: its first axis among those left, and its extent.
+        let mut runs = [(0, 0); MOST_AXES];
+        let (mut count, mut next) = (0, None);
+        for &axis in order.iter().filter(|&&axis| extents[axis] > 1) {
+            let place = extents[..axis].iter().filter(|&&extent| extent > 1).count();
+            if next == Some(place) {
+                runs[(count - 1).min(MOST_AXES - 1)].1 *= extents[axis];
+            } else {
+                if let Some(run) = runs.get_mut(count) {
+                    *run = (place, extents[axis]);
                 }
-                _ => runs.push((place, extents[axis])),
+                count += 1;
             }
-            last = Some(place);
+            next = Some(place + 1);
         }
-        if runs.len() > MOST_AXES {
-            return Err(AxesError::TooMany { axes: runs.len() });
+        let Some(runs) = runs.get(..count) else {
+            return Err(AxesError::TooMany { axes: count });
+        };
+        for (to, &(place, extent)) in runs.iter().enumerate() {
+            let axis = runs.iter().filter(|run| run.0 < place).count();
+            all.order[to] = axis as u8;
+            all.extents[axis] = extent;
         }
-        let fused_rank = |place: usize| runs.iter().filter(|run| run.0 < place).count();
-        let order: Vec<usize> = runs.iter().map(|run| fused_rank(run.0)).collect();
-        let mut fused = vec![0; runs.len()];
-        order.iter().zip(&runs).for_each(|(&axis, run)| fused[axis] = run.1);
-        Ok(Self::held(&fused, &order))
+        all.rank = count as u8;
+        Ok(all)
     }
 
     fn held(extents: &[usize], order: &[usize]) -> Self {

@@ -190,18 +190,16 @@ impl Costs {
         self
     }
 
-    /// What operation `which` reaches of a copy's speed where the quantities are these, in the order of their
-    /// names.
-    pub fn fraction(&self, which: usize, quantities: &[f64]) -> f64 {
+    /// What operation `which` reaches of a copy's speed where the quantity of each number among the names is what
+    /// `quantity` says. It is asked for those alone that decide.
+    pub fn fraction(&self, which: usize, quantity: impl Fn(usize) -> f64) -> f64 {
         self.operations[which].iter().fold(1.0, |so_far, factor| {
-            let applies = factor
-                .when
-                .iter()
-                .all(|&(which, from, to)| (from..=to).contains(&quantities[which]));
-            if !applies {
+            let within =
+                |&(which, from, to): &(usize, f64, f64)| (from..=to).contains(&quantity(which));
+            if !factor.when.iter().all(within) {
                 return so_far;
             }
-            let value = factor.value.at(quantities);
+            let value = factor.value.at(&quantity);
             match factor.how {
                 How::Set => value,
                 How::Times => so_far * value,
@@ -265,17 +263,20 @@ impl Factor {
             }
         };
         let when = text.when.iter().map(|(name, [from, to])| Ok((quantity(name)?, *from, *to)));
-        Ok(Factor { how, value, when: when.collect::<Result<_, String>>()? })
+        let mut when = when.collect::<Result<Vec<_>, String>>()?;
+        // In the order of the names: those that take longest to find out come last there.
+        when.sort_by_key(|range| range.0);
+        Ok(Factor { how, value, when })
     }
 }
 
 impl Value {
-    fn at(&self, quantities: &[f64]) -> f64 {
+    fn at(&self, quantity: impl Fn(usize) -> f64) -> f64 {
         let (over, linear, points) = match self {
             Value::Number(number) => return *number,
             Value::Curve { over, linear, points } => (*over, *linear, points),
         };
-        let x = if linear { quantities[over] } else { quantities[over].ln() };
+        let x = if linear { quantity(over) } else { quantity(over).ln() };
         let above = points.partition_point(|point| point.0 < x);
         match (above.checked_sub(1).map(|below| points[below]), points.get(above)) {
             (Some((x0, y0)), Some(&(x1, y1))) => y0 + (x - x0) / (x1 - x0) * (y1 - y0),
@@ -315,13 +316,13 @@ mod tests {
     fn curves_interpolate_over_the_logarithm() {
         let curve = r#"{"set": [[4, 0.2], [16, 0.4]], "over": "bytes", "from": ""}"#;
         let costs = table(curve).unwrap();
-        let at = |bytes: f64| costs.fraction(0, &[bytes, 0.0]);
+        let at = |bytes: f64| costs.fraction(0, |k| [bytes, 0.0][k]);
         assert_eq!([at(1.0), at(4.0), at(99.0)], [0.2, 0.2, 0.4]);
         assert!((at(8.0) - 0.3).abs() < 1e-12 && (at(16.0) - 0.4).abs() < 1e-12);
-        assert_eq!(costs.fraction(1, &[8.0, 0.0]), 1.0, "without factors as fast as a copy");
+        assert_eq!(costs.fraction(1, |_| 8.0), 1.0, "without factors as fast as a copy");
         assert_eq!((costs.constant(0), costs.device()), (2.0, "toy"));
         let linear = curve.replace(r#""from""#, r#""linear": true, "from""#);
-        assert!((table(&linear).unwrap().fraction(0, &[7.0, 0.0]) - 0.25).abs() < 1e-12);
+        assert!((table(&linear).unwrap().fraction(0, |_| 7.0) - 0.25).abs() < 1e-12);
     }
 
     #[test]
@@ -333,10 +334,10 @@ mod tests {
                {"times": 2, "when": {"short": [1, 1], "bytes": [0, 8]}, "from": ""}"#,
         )
         .unwrap();
-        assert_eq!(costs.fraction(0, &[8.0, 0.0]), 0.1);
-        assert_eq!(costs.fraction(0, &[8.0, 1.0]), 0.2);
-        assert_eq!(costs.fraction(0, &[9.0, 0.0]), 0.6);
-        assert_eq!(costs.fraction(0, &[9.0, 1.0]), 0.4);
+        assert_eq!(costs.fraction(0, |k| [8.0, 0.0][k]), 0.1);
+        assert_eq!(costs.fraction(0, |k| [8.0, 1.0][k]), 0.2);
+        assert_eq!(costs.fraction(0, |k| [9.0, 0.0][k]), 0.6);
+        assert_eq!(costs.fraction(0, |k| [9.0, 1.0][k]), 0.4);
         assert_eq!(costs.most(0), 1.2);
         assert_eq!(costs.most(1), 1.0);
     }

@@ -8,7 +8,7 @@ use crate::offer::{Offer, Stage};
 use crate::plan::{Declined, Plan};
 use crate::problem::{Matrices, Problem};
 use crate::recipe::Recipe;
-use crate::routes::{self, Query, ROUTES, Route, RouteRow, Step, Tile};
+use crate::routes::{self, Query, ROUTES, Route, RouteRow, Sides, Step, Tile};
 
 /// How many tiles, and ways of a single stage, are looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -100,7 +100,8 @@ impl Planner {
     /// workspace cap included. Without such a choice there is always a plan in place: cycles of single
     /// elements need no workspace.
     pub fn plan(&self, problem: &Problem) -> Result<Plan, PlanError> {
-        let Some(query) = self.query(problem) else { return Ok(self.nothing(problem)) };
+        let Some((matrices, sides)) = self.sides(problem) else { return Ok(self.nothing(problem)) };
+        let query = self.query(problem, matrices, &sides);
         let pass = self.device.least_seconds(problem.bytes());
         let (mut best, mut declined): (Option<Plan>, _) = (None, Vec::new());
         for row in self.rows(problem) {
@@ -126,9 +127,10 @@ impl Planner {
     /// Every route's answer, feasible ones ranked.
     pub fn survey(&self, problem: &Problem) -> Survey {
         let (mut candidates, mut declined) = (Vec::new(), Vec::new());
-        match self.query(problem) {
+        match self.sides(problem) {
             None => candidates.push(self.nothing(problem)),
-            Some(query) => {
+            Some((matrices, sides)) => {
+                let query = self.query(problem, matrices, &sides);
                 for row in self.rows(problem) {
                     match self.on_route(row, &query, f64::INFINITY) {
                         Ok(plans) => candidates.extend(plans),
@@ -152,9 +154,10 @@ impl Planner {
         mirrored: bool,
         tile: Tile,
     ) -> Result<Plan, Infeasible> {
-        let Some((query, row)) = self.query(problem).zip(routes::row(route)) else {
+        let Some(((matrices, sides), row)) = self.sides(problem).zip(routes::row(route)) else {
             return Ok(self.nothing(problem));
         };
+        let query = self.query(problem, matrices, &sides);
         let plan = self.within(row, &query, mirrored, tile, f64::INFINITY)?;
         Ok(plan.expect("every plan takes less than forever"))
     }
@@ -165,11 +168,11 @@ impl Planner {
     /// # Errors
     /// Why its route or its stages are not to be had.
     pub fn remake(&self, problem: &Problem, recipe: &Recipe) -> Result<Option<Plan>, Infeasible> {
-        let Some(query) = self.query(problem) else { return Ok(None) };
+        let Some((matrices, sides)) = self.sides(problem) else { return Ok(None) };
         let Some(row) = recipe.route.parse::<Route>().ok().and_then(routes::row) else {
             return Ok(None);
         };
-        let every = Query { every: true, ..query };
+        let every = Query { every: true, ..self.query(problem, matrices, &sides) };
         if !row.tiles(&every, recipe.mirrored)?.contains(&recipe.tile) {
             return Ok(None);
         }
@@ -186,13 +189,23 @@ impl Planner {
         Ok(Some(self.assemble(problem, row.route, recipe.mirrored, recipe.tile, stages)))
     }
 
-    /// What the routes are asked; none when nothing moves. Out of place every element does.
-    fn query<'a>(&'a self, problem: &'a Problem) -> Option<Query<'a>> {
-        let every = self.rule == TileRule::Exhaustive;
+    /// The matrices that routes are asked for, and the divisors of their sides; none when nothing moves. Out of
+    /// place every element does.
+    fn sides(&self, problem: &Problem) -> Option<(Matrices, Sides)> {
         let copied = problem.is_out_of_place() && !problem.is_empty();
         let one_row = Matrices { batch: 1, rows: 1, cols: problem.len() };
         let matrices = problem.matrices().or(copied.then_some(one_row))?;
-        Some(Query::new(matrices, problem, &*self.device, every))
+        Some((matrices, Sides::new(&matrices)))
+    }
+
+    fn query<'a>(
+        &'a self,
+        problem: &'a Problem,
+        matrices: Matrices,
+        sides: &'a Sides,
+    ) -> Query<'a> {
+        let every = self.rule == TileRule::Exhaustive;
+        Query::new(matrices, sides, problem, &*self.device, every)
     }
 
     fn request(&self, problem: &Problem, step: &Step) -> Request {

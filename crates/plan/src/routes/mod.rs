@@ -19,7 +19,7 @@ mod whole;
 use crate::problem::Problem;
 use crate::shape::StageShape;
 
-pub use route::{Query, Route, RouteRow, Step, Tile, UnknownRoute};
+pub use route::{Query, Route, RouteRow, Sides, Step, Tile, UnknownRoute};
 
 /// Every route's row, in the order of [`Route::ALL`].
 pub static ROUTES: [RouteRow; 12] = [

@@ -49,7 +49,7 @@ pub const PANEL: RouteRow = RouteRow {
     ways: BOTH,
     tiles: |query| {
         let Matrices { rows, cols, .. } = query.matrices;
-        let sides = between(&query.col_divisors, 2, cols - 1)?;
+        let sides = between(query.col_divisors, 2, cols - 1)?;
         holdable(query, sides.map(|n| Tile { m: rows, n }))
     },
     steps: |query, Tile { n, .. }| {

@@ -136,8 +136,22 @@ impl Step {
     }
 }
 
-/// What routes are asked: matrices, a device, and what all routes need of them.
+/// The divisors of both sides of matrices, ascending: found once for all routes.
 #[derive(Clone, Debug)]
+pub struct Sides {
+    rows: Vec<usize>,
+    cols: Vec<usize>,
+}
+
+impl Sides {
+    /// Factorises the sides.
+    pub fn new(matrices: &Matrices) -> Self {
+        Sides { rows: divisors_of(matrices.rows), cols: divisors_of(matrices.cols) }
+    }
+}
+
+/// What routes are asked: matrices, a device, and what all routes need of them.
+#[derive(Clone, Copy, Debug)]
 pub struct Query<'a> {
     /// The matrices.
     pub matrices: Matrices,
@@ -148,21 +162,21 @@ pub struct Query<'a> {
     /// Whether every tile is asked for, not only those that could be best by estimate.
     pub every: bool,
     /// Divisors of the rows, ascending.
-    pub row_divisors: Vec<usize>,
+    pub row_divisors: &'a [usize],
     /// Divisors of the columns.
-    pub col_divisors: Vec<usize>,
+    pub col_divisors: &'a [usize],
 }
 
 impl<'a> Query<'a> {
-    /// Factorises the sides, once for all routes.
+    /// Of matrices whose sides are these.
     pub fn new(
         matrices: Matrices,
+        sides: &'a Sides,
         problem: &'a Problem,
         device: &'a dyn Device,
         every: bool,
     ) -> Self {
-        let row_divisors = divisors_of(matrices.rows);
-        let col_divisors = divisors_of(matrices.cols);
+        let (row_divisors, col_divisors) = (&sides.rows, &sides.cols);
         Query { matrices, problem, device, every, row_divisors, col_divisors }
     }
 
@@ -171,8 +185,8 @@ impl<'a> Query<'a> {
     pub fn mirrored(&self) -> Self {
         Query {
             matrices: self.matrices.transposed(),
-            row_divisors: self.col_divisors.clone(),
-            col_divisors: self.row_divisors.clone(),
+            row_divisors: self.col_divisors,
+            col_divisors: self.row_divisors,
             ..*self
         }
     }

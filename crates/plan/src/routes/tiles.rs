@@ -42,8 +42,8 @@ const WORD_BYTES: usize = 16;
 /// super-elements of as wide words never cost more.
 pub(super) fn pairs(query: &Query) -> Result<Vec<Tile>, Infeasible> {
     let elem_bytes = query.elem_bytes();
-    let down = between(&query.row_divisors, 2, query.matrices.rows - 1)?;
-    let across = between(&query.col_divisors, 2, query.matrices.cols - 1)?;
+    let down = between(query.row_divisors, 2, query.matrices.rows - 1)?;
+    let across = between(query.col_divisors, 2, query.matrices.cols - 1)?;
     let [have, _] = query.device.holds();
     let fitting = |n: usize, copies: usize| {
         let most = have / (copies * n * elem_bytes);
