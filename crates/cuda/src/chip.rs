@@ -121,18 +121,21 @@ impl Chip {
         if cooperative { units * shared_bytes / 10 * 9 } else { 0 }
     }
 
-    /// Launches of every way that the request wants and allows, with their seconds.
+    /// Visits launches of every way that the request wants and allows, with their seconds.
     fn launches(
         &self,
         shape: &StageShape,
         request: &Request,
-    ) -> Result<Vec<(Launches, f64)>, Infeasible> {
+        mut visit: impl FnMut(Launches, f64),
+    ) -> Result<(), Infeasible> {
         let alignment = widest_word(&[request.alignment]);
         let at = At { elem_bytes: request.elem_bytes, alignment, limits: &self.limits };
-        let (mut found, mut refused, mut least) = (Vec::new(), None, None);
+        let (mut any, mut refused, mut least) = (false, None, None);
         let (grid_bytes, short_cycles) = (self.grid_bytes(), OnceCell::new());
-        let ways = offers::ways(shape, request.out_of_place, at, grid_bytes);
-        for way in ways.into_iter().filter(|way| request.want.accepts(way.method())) {
+        for way in offers::ways(shape, request.out_of_place, at, grid_bytes) {
+            if !request.want.accepts(way.method()) {
+                continue;
+            }
             let calls = match lower::lower(shape, way, at) {
                 Ok(calls) => calls,
                 Err(why) => {
@@ -146,14 +149,15 @@ impl Chip {
                 least = Some(least.map_or(need, |least: usize| least.min(need)));
                 continue;
             }
+            any = true;
             let seconds = estimate::seconds(shape, &launches, at, &self.costs, &short_cycles);
-            found.push((launches, seconds));
+            visit(launches, seconds);
         }
-        match (found.is_empty(), least, refused) {
-            (false, _, _) => Ok(found),
-            (true, Some(need), _) => Err(Infeasible::Workspace { need, cap: request.cap }),
-            (true, None, Some(why)) => Err(why.of(shape)),
-            (true, None, None) => {
+        match (any, least, refused) {
+            (true, _, _) => Ok(()),
+            (false, Some(need), _) => Err(Infeasible::Workspace { need, cap: request.cap }),
+            (false, None, Some(why)) => Err(why.of(shape)),
+            (false, None, None) => {
                 let need = shape.instance_len().saturating_mul(request.elem_bytes);
                 let have = self.limits.shared_bytes.max(grid_bytes).max(self.gather_bytes());
                 let held = !matches!(shape, StageShape::Cut { .. });
@@ -166,7 +170,7 @@ impl Chip {
         }
     }
 
-    fn offer((launches, seconds): (Launches, f64)) -> Offer {
+    fn offer(launches: Launches, seconds: f64) -> Offer {
         Offer {
             method: launches.way().method(),
             workspace_bytes: launches.workspace_bytes(),
@@ -239,13 +243,22 @@ impl Device for Chip {
     }
 
     fn offers(&self, shape: &StageShape, request: &Request) -> Result<Vec<Offer>, Infeasible> {
-        Ok(self.launches(shape, request)?.into_iter().map(Self::offer).collect())
+        let mut offers = Vec::new();
+        self.launches(shape, request, |launches, seconds| {
+            offers.push(Self::offer(launches, seconds));
+        })?;
+        Ok(offers)
     }
 
     fn best(&self, shape: &StageShape, request: &Request) -> Result<Offer, Infeasible> {
-        let launches = self.launches(shape, request)?.into_iter();
-        let best = launches.min_by(|a, b| a.1.total_cmp(&b.1));
-        Ok(Self::offer(best.expect("no launches are an error")))
+        let mut best: Option<(Launches, f64)> = None;
+        self.launches(shape, request, |launches, seconds| {
+            if best.as_ref().is_none_or(|(_, least)| seconds < *least) {
+                best = Some((launches, seconds));
+            }
+        })?;
+        let (launches, seconds) = best.expect("no launches are an error");
+        Ok(Self::offer(launches, seconds))
     }
 }
 

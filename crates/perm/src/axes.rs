@@ -137,6 +137,7 @@ impl AxisPermutation {
     }
 
     /// Extents of the source's axes, fused; none for a single element.
+    #[inline]
     pub fn extents(&self) -> &[usize] {
         &self.extents[..usize::from(self.rank)]
     }
@@ -147,6 +148,7 @@ impl AxisPermutation {
     }
 
     /// Elements.
+    #[inline]
     pub fn len(&self) -> usize {
         self.extents().iter().product()
     }
@@ -157,16 +159,19 @@ impl AxisPermutation {
     }
 
     /// Whether nothing moves.
+    #[inline]
     pub fn is_identity(&self) -> bool {
         self.rank <= 1
     }
 
     /// Equal instances that are permuted each on its own, one after the other: the first axis where it stays.
+    #[inline]
     pub fn batch(&self) -> usize {
         if self.rank > 1 && self.order[0] == 0 { self.extents[0] } else { 1 }
     }
 
     /// Elements of a super-element: the last axis where it stays.
+    #[inline]
     pub fn unit(&self) -> usize {
         let last = usize::from(self.rank).wrapping_sub(1);
         let stays = self.rank > 1 && usize::from(self.order[last]) == last;
@@ -198,6 +203,7 @@ impl AxisPermutation {
 
     /// The same as two blocks of axes that change places, if that is what it is: 010!, 100!, 0100!, 0210!,
     /// 2100!. An identity is one of a single row.
+    #[inline]
     pub fn elementary(&self) -> Option<Elementary> {
         let (batch, unit) = (self.batch(), self.unit());
         // Up to three axes that are neither can only be reversed: in any other order some would be fused.
@@ -212,7 +218,11 @@ impl AxisPermutation {
     }
 
     /// The same as tiles that are moved and transposed at once, if that is what it is: 1010!, 01010!.
+    #[inline]
     pub fn turned_tiles(&self) -> Option<TurnedTiles> {
+        if self.rank < 4 {
+            return None;
+        }
         let batch = self.batch();
         let [rows, cols, m, n] = *self.moving() else { return None };
         let first = u8::from(batch > 1);
@@ -222,6 +232,7 @@ impl AxisPermutation {
     }
 
     /// Extents of the axes that are neither batch nor super-element.
+    #[inline]
     fn moving(&self) -> &[usize] {
         let rank = usize::from(self.rank);
         let first = usize::from(self.batch() > 1);
@@ -247,7 +258,33 @@ impl From<Elementary> for AxisPermutation {
     /// When its elements cannot be counted.
     fn from(e: Elementary) -> Self {
         let extents = [e.batch, e.rows, e.mid, e.cols, e.unit];
-        Self::new(&extents, &[0, 3, 2, 1, 4]).expect("elements that can be counted")
+        let count = extents.iter().try_fold(1usize, |all, &extent| all.checked_mul(extent));
+        let count = count.expect("elements that can be counted");
+        let moving = [e.rows, e.mid, e.cols].iter().filter(|&&extent| extent > 1).count();
+        // What moves nothing is one axis, or none.
+        if moving < 2 || count == 0 {
+            let extents = [count];
+            let rank = usize::from(count != 1);
+            return Self::held(&extents[..rank], &[0][..rank]);
+        }
+        let mut all = Self::held(&[], &[]);
+        let mut push = |extent: usize, axis: usize| {
+            if extent > 1 {
+                all.extents[usize::from(all.rank)] = extent;
+                all.order[usize::from(all.rank)] = axis as u8;
+                all.rank += 1;
+            }
+        };
+        let first = usize::from(e.batch > 1);
+        let last = first + moving - 1;
+        push(e.batch, 0);
+        // Reversed: the first of those that move is the last one of the source.
+        let mut from = (first..=last).rev();
+        for extent in [e.rows, e.mid, e.cols].into_iter().filter(|&extent| extent > 1) {
+            push(extent, from.next().unwrap_or(first));
+        }
+        push(e.unit, last + 1);
+        all
     }
 }
 
@@ -325,6 +362,9 @@ mod tests {
         assert_eq!(p.is_identity(), !moves, "{extents:?} {order:?}");
         assert_eq!(p.inverse().inverse(), p);
         if let Some(e) = p.elementary() {
+            let [batch, rows, mid, cols, unit] = [e.batch, e.rows, e.mid, e.cols, e.unit];
+            let by_axes = AxisPermutation::new(&[batch, rows, mid, cols, unit], &[0, 3, 2, 1, 4]);
+            assert_eq!(Ok(AxisPermutation::from(e)), by_axes);
             assert!((0..p.len()).all(|k| e.dest(k) == p.dest(k)), "{extents:?} {order:?}: {e:?}");
             assert!(p.is_empty() || AxisPermutation::from(e) == p);
         }
@@ -348,6 +388,17 @@ mod tests {
                 let extents: Vec<usize> = (0..rank).map(extent).collect();
                 orders(rank).iter().for_each(|order| check(&extents, order));
             }
+        }
+    }
+
+    /// The two ways to make one agree, whatever the extents.
+    #[test]
+    fn elementary_transpositions_are_permutations_of_axes() {
+        for code in 0..4usize.pow(5) {
+            let [batch, rows, mid, cols, unit] = [0, 1, 2, 3, 4].map(|k| code / 4usize.pow(k) % 4);
+            let e = Elementary { batch, rows, mid, cols, unit };
+            let by_axes = AxisPermutation::new(&[batch, rows, mid, cols, unit], &[0, 3, 2, 1, 4]);
+            assert_eq!(Ok(AxisPermutation::from(e)), by_axes, "{e:?}");
         }
     }
 

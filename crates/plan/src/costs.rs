@@ -68,6 +68,8 @@ pub struct Costs {
     device: String,
     constants: Vec<f64>,
     operations: Vec<Vec<Factor>>,
+    /// Of each operation, more than it ever reaches, or as much.
+    most: Vec<f64>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -170,7 +172,8 @@ impl Costs {
                 factors.map_err(|what| wrong(format!("{name}: {what}")))
             })
             .collect::<Result<Vec<_>, _>>()?;
-        Ok(Costs { device, constants, operations })
+        let most = operations.iter().map(|factors| most(factors)).collect();
+        Ok(Costs { device, constants, operations, most })
     }
 
     /// The device whose table it is.
@@ -210,7 +213,7 @@ impl Costs {
 
     /// More than operation `which` ever reaches, or as much.
     pub fn most(&self, which: usize) -> f64 {
-        most(&self.operations[which])
+        self.most[which]
     }
 }
 

@@ -300,15 +300,28 @@ impl Planner {
         tile: Tile,
         bound: f64,
     ) -> Result<Option<Plan>, Infeasible> {
-        let (mut stages, mut seconds) = (Vec::new(), 0.0);
-        for step in moving(row, query, mirrored, tile) {
-            let offer = self.device.best(&step.shape, &self.request(query.problem, &step))?;
+        let steps: Vec<Step> = moving(row, query, mirrored, tile).collect();
+        let least = |step: &Step| {
+            self.device.least_seconds(step.shape.len() * query.elem_bytes())
+        };
+        // What steps take, and at least take while they are not looked at. Super-elements that are too short take
+        // longest, and are looked at first.
+        let (mut seconds, mut left) = (0.0, steps.iter().map(least).sum::<f64>());
+        let mut offers = vec![None; steps.len()];
+        let runs = |(_, step): &(usize, &Step)| step.shape.unit() > 1;
+        let first = steps.iter().enumerate().filter(runs);
+        let then = steps.iter().enumerate().filter(|step| !runs(step));
+        for (k, step) in first.chain(then) {
+            left -= least(step);
+            let offer = self.device.best(&step.shape, &self.request(query.problem, step))?;
             seconds += offer.seconds;
-            if seconds >= bound {
+            if seconds + left >= bound {
                 return Ok(None);
             }
-            stages.push(Stage { shape: step.shape, offer });
+            offers[k] = Some(offer);
         }
+        let stage = |(step, offer): (&Step, Offer)| Stage { shape: step.shape, offer };
+        let stages = steps.iter().zip(offers.into_iter().flatten()).map(stage).collect();
         Ok(Some(self.assemble(query.problem, row.route, mirrored, tile, stages)))
     }
 

@@ -79,6 +79,7 @@ impl From<Elementary> for StageShape {
 
 impl StageShape {
     /// The shape as two blocks of axes that change places, if that is what it is.
+    #[inline]
     pub fn elementary(&self) -> Option<Elementary> {
         match self {
             StageShape::Axes(axes) => axes.elementary(),
@@ -87,6 +88,7 @@ impl StageShape {
     }
 
     /// The shape as tiles moved and transposed at once, if that is what it is.
+    #[inline]
     pub fn turned_tiles(&self) -> Option<TurnedTiles> {
         match self {
             StageShape::Axes(axes) => axes.turned_tiles(),
@@ -95,6 +97,7 @@ impl StageShape {
     }
 
     /// Independent instances, contiguous and equally long.
+    #[inline]
     pub fn batch(&self) -> usize {
         match *self {
             StageShape::Axes(axes) => axes.batch(),
@@ -104,6 +107,7 @@ impl StageShape {
     }
 
     /// Elements of one instance.
+    #[inline]
     pub fn instance_len(&self) -> usize {
         match *self {
             StageShape::Axes(axes) => axes.len() / axes.batch(),
@@ -130,6 +134,7 @@ impl StageShape {
     }
 
     /// Elements covered, and moved.
+    #[inline]
     pub fn len(&self) -> usize {
         self.batch() * self.instance_len()
     }
@@ -150,6 +155,7 @@ impl StageShape {
 
     /// Elements of a super-element, which moves as one run: of a tile where tiles are moved and
     /// transposed at once; one where single elements move.
+    #[inline]
     pub fn unit(&self) -> usize {
         match *self {
             StageShape::Axes(axes) => match axes.turned_tiles() {
@@ -163,6 +169,7 @@ impl StageShape {
     }
 
     /// Super-elements of one instance, a partial last slot counted.
+    #[inline]
     pub fn instance_units(&self) -> usize {
         self.instance_len().div_ceil(self.unit())
     }
@@ -268,6 +275,7 @@ impl StageShape {
     }
 
     /// Whether nothing moves.
+    #[inline]
     pub fn is_identity(&self) -> bool {
         match *self {
             StageShape::Axes(axes) => axes.is_identity(),
