@@ -5,16 +5,11 @@ use std::collections::HashMap;
 use std::ffi::{CStr, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use turntile_plan::Plan;
-
 use crate::call::{Call, Limits};
 use crate::chip::Chip;
 use crate::driver::{Context, Facts, Function, Geometry, Image, Module};
 use crate::error::{CudaError, Infeasible};
 use crate::family::Family;
-use crate::out_of_place::program::Program;
-use crate::prepare::Work;
-use crate::run::{Loaded, Prepared};
 use crate::waits::Waits;
 
 /// `(family, word, architecture, machine code)`, empty unless built with feature `nvcc`.
@@ -124,51 +119,6 @@ impl Gpu {
         self.context().is(other.context()).then_some(()).ok_or(CudaError::OtherGpu)
     }
 
-    /// Loads what `plan`, which is in place, launches. The plan is checked first, whoever made it.
-    ///
-    /// # Errors
-    /// [`CudaError`]: the plan is flawed or not for a GPU, has launches whose blocks have no room here, or the
-    /// driver refuses.
-    pub fn prepare(&self, plan: &Plan) -> Result<Prepared, CudaError> {
-        self.prepare_work(Work::of_plan(plan)?)
-    }
-
-    /// Loads what out-of-place plans launch that do the same with memory of less and less alignment: a run takes
-    /// the first whose alignment the memory has.
-    ///
-    /// # Errors
-    /// As [`prepare`](Self::prepare).
-    pub fn prepare_into<'a>(
-        &self,
-        plans: impl IntoIterator<Item = &'a Plan>,
-    ) -> Result<Loaded, CudaError> {
-        let programs = plans.into_iter().map(Program::of_plan);
-        self.load(programs.collect::<Result<Vec<_>, _>>()?)
-    }
-
-    /// Loads what `work` needs. Kernels are loaded once a family and word, and kept.
-    ///
-    /// # Errors
-    /// [`CudaError::Driver`]: the driver refuses the code. [`CudaError::Infeasible`]: the device has no room for
-    /// the blocks of a launch that must be at work together.
-    pub fn prepare_work(&self, work: Work) -> Result<Prepared, CudaError> {
-        let kernels = self.kernels(work.calls().iter())?;
-        Ok(Prepared::new(self.clone(), work, kernels))
-    }
-
-    /// Loads what programs need that do the same with memory of less and less alignment.
-    ///
-    /// # Errors
-    /// As [`prepare_work`](Self::prepare_work).
-    pub fn load(&self, programs: impl IntoIterator<Item = Program>) -> Result<Loaded, CudaError> {
-        let load = |program: Program| {
-            let calls = program.steps().iter().map(|step| step.call());
-            Ok((self.kernels(calls)?, program))
-        };
-        let programs = programs.into_iter().map(load).collect::<Result<_, CudaError>>()?;
-        Ok(Loaded::new(self.clone(), programs))
-    }
-
     /// Loads a family's code for words of `word` bytes (1, 2, 4, 8 or 16) now, so that it is known before anything is
     /// planned whether its kernels can be had here. What loads stays loaded.
     ///
@@ -207,7 +157,7 @@ impl Gpu {
     }
 
     /// The kernels of launches, each with room for its blocks.
-    fn kernels<'a>(
+    pub(crate) fn kernels<'a>(
         &self,
         calls: impl Iterator<Item = &'a Call>,
     ) -> Result<Vec<Function>, CudaError> {

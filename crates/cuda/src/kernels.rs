@@ -8,10 +8,10 @@
 
 use std::ffi::{CStr, c_void};
 
-use crate::Gpu;
 pub use crate::driver::Geometry;
 use crate::driver::{Function, Image, Module};
 use crate::error::CudaError;
+use crate::gpu::Gpu;
 
 /// Entry points of device code that somebody else wrote, loaded.
 #[derive(Debug)]

@@ -9,7 +9,9 @@ use cust::{
     stream::Stream,
 };
 
-use crate::Gpu;
+use crate::gpu::Gpu;
+use turntile_plan::Plan;
+
 use crate::call::{Call, Workspace};
 use crate::driver::{self, Function, Memory};
 use crate::error::CudaError;
@@ -39,6 +41,53 @@ unsafe fn queue(
     }
 }
 
+impl Gpu {
+    /// Loads what `plan`, which is in place, launches. The plan is checked first, whoever made it.
+    ///
+    /// # Errors
+    /// [`CudaError`]: the plan is flawed or not for a GPU, has launches whose blocks have no room here, or the
+    /// driver refuses.
+    pub fn prepare(&self, plan: &Plan) -> Result<Prepared, CudaError> {
+        self.prepare_work(Work::of_plan(plan)?)
+    }
+
+    /// Loads what out-of-place plans launch that do the same with memory of less and less alignment: a run takes
+    /// the first whose alignment the memory has.
+    ///
+    /// # Errors
+    /// As [`prepare`](Self::prepare).
+    pub fn prepare_into<'a>(
+        &self,
+        plans: impl IntoIterator<Item = &'a Plan>,
+    ) -> Result<Loaded, CudaError> {
+        let programs = plans.into_iter().map(Program::of_plan);
+        self.load(programs.collect::<Result<Vec<_>, _>>()?)
+    }
+
+    /// Loads what `work` needs. Kernels are loaded once a family and word, and kept.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`]: the driver refuses the code. [`CudaError::Infeasible`]: the device has no room for
+    /// the blocks of a launch that must be at work together.
+    pub fn prepare_work(&self, work: Work) -> Result<Prepared, CudaError> {
+        let kernels = self.kernels(work.calls().iter())?;
+        Ok(Prepared { gpu: self.clone(), work, kernels, own: None })
+    }
+
+    /// Loads what programs need that do the same with memory of less and less alignment.
+    ///
+    /// # Errors
+    /// As [`prepare_work`](Self::prepare_work).
+    pub fn load(&self, programs: impl IntoIterator<Item = Program>) -> Result<Loaded, CudaError> {
+        let load = |program: Program| {
+            let calls = program.steps().iter().map(|step| step.call());
+            Ok((self.kernels(calls)?, program))
+        };
+        let programs = programs.into_iter().map(load).collect::<Result<_, CudaError>>()?;
+        Ok(Loaded { gpu: self.clone(), programs })
+    }
+}
+
 /// A plan whose kernels are loaded: it can run any number of times, from any thread.
 #[derive(Debug)]
 pub struct Prepared {
@@ -49,10 +98,6 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    pub(crate) fn new(gpu: Gpu, work: Work, kernels: Vec<Function>) -> Self {
-        Prepared { gpu, work, kernels, own: None }
-    }
-
     /// What it launches.
     pub fn work(&self) -> &Work {
         &self.work
@@ -138,10 +183,6 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    pub(crate) fn new(gpu: Gpu, programs: Vec<(Vec<Function>, Program)>) -> Self {
-        Loaded { gpu, programs }
-    }
-
     /// What it launches: the first of these whose alignment the memory has.
     pub fn programs(&self) -> impl Iterator<Item = &Program> {
         self.programs.iter().map(|(_, program)| program)

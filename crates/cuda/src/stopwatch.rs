@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use turntile_perm::Elementary;
 use turntile_plan::Problem;
 
-use crate::Gpu;
 use crate::driver::{Event, Function, Geometry, Memory, Stream};
 use crate::error::CudaError;
 use crate::family::Family;
+use crate::gpu::Gpu;
 use crate::out_of_place::program::Place;
 use crate::run::{Loaded, Prepared};
 

@@ -2,7 +2,8 @@
 
 use turntile_perm::Elementary;
 
-use super::{At, field, groups, pitch, shared, threads_for, tiles, vector_bytes};
+use super::fit::{At, field, groups, pitch, shared, threads_for, vector_bytes};
+use super::tiles;
 use crate::args::Address;
 use crate::args::barrier::{AnyArgs, BarrierArgs, Stack};
 use crate::args::divisor::Divisor32;

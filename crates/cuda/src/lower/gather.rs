@@ -3,8 +3,9 @@
 use turntile_perm::{Order, Slots};
 use turntile_plan::Direction;
 
+use super::fit::{At, field, groups, shared};
 use super::strips::{self, Strips};
-use super::{At, field, groups, maps, runs, shared};
+use super::{maps, runs};
 use crate::args::Address;
 use crate::args::divisor::Divisor32;
 use crate::args::gather::{GatherArgs, RunArgs};

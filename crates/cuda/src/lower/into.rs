@@ -2,7 +2,7 @@
 
 use turntile_perm::Elementary;
 
-use super::{At, field, groups, shared, threads_for, vector_bytes};
+use super::fit::{At, field, groups, shared, threads_for, vector_bytes};
 use crate::args::barrier::Stack;
 use crate::args::divisor::{Divisor32, Divisor64};
 use crate::args::out_of_place::{BandArgs, IntoArgs, StackArgs, TileOrder, UnitArgs};

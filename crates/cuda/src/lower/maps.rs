@@ -3,7 +3,7 @@
 use turntile_perm::{Elementary, Slots};
 use turntile_plan::Direction;
 
-use super::field;
+use super::fit::field;
 use crate::args::divisor::{Divisor32, Divisor64};
 use crate::args::flags::GlobalFlags;
 use crate::args::maps::{SlotMap32, SlotMap64, Swap32, Swap64};

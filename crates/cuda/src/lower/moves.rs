@@ -1,10 +1,10 @@
 //! Super-elements along cycles.
 
-use turntile_perm::{Elementary, Slots, TurnedTiles};
+use turntile_perm::{Elementary, Order, Slots, TurnedTiles};
 use turntile_plan::{Direction, StageShape};
 
+use super::fit::{At, field, groups, shared};
 use super::maps::{self, DeviceMap, Told};
-use super::{At, field, groups, shared};
 use crate::args::divisor::Divisor32;
 use crate::args::maps::SmallSwap;
 use crate::args::moves::OnChipArgs;
@@ -90,6 +90,10 @@ impl Moved {
         let &StageShape::SlotMove { batch, slots, direction } = shape else {
             return Err(Infeasible::NoKernel);
         };
+        // The kernels know slots column by column.
+        if slots.order() == Order::Rows {
+            return Err(Infeasible::NoKernel);
+        }
         let stride = if batch == 1 { 0 } else { instance_bytes };
         let word = widest_word(&[unit_bytes, at.alignment, stride]);
         Ok(moved(word, Map::Slots(batch, slots, direction), (1, 1)))

@@ -4,7 +4,7 @@ use turntile_perm::Padding;
 use turntile_perm::padding::Step;
 use turntile_plan::Direction;
 
-use super::{At, field, groups, shared};
+use super::fit::{At, field, groups, shared};
 use crate::args::pad::{RowsArgs, SlideArgs};
 use crate::args::{Address, Args};
 use crate::call::{Call, Limits, Workspace};

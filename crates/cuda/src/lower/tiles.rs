@@ -2,7 +2,7 @@
 
 use turntile_perm::Elementary;
 
-use super::{At, field, groups, vector_bytes};
+use super::fit::{At, field, groups, vector_bytes};
 use crate::args::Address;
 use crate::args::tiles::{SquareArgs, TilesArgs};
 use crate::call::{Call, Workspace, widest_word};

@@ -2,7 +2,7 @@
 
 use turntile_perm::Elementary;
 
-use super::{At, field, groups, pitch};
+use super::fit::{At, field, groups, pitch, threads_for};
 use crate::args::barrier::WideArgs;
 use crate::args::divisor::Divisor32;
 use crate::args::{Address, Args};
@@ -148,8 +148,7 @@ pub fn cluster(e: Elementary, blocks: usize, at: At) -> Result<Call, Infeasible>
         word,
         entry,
         groups: groups(e.batch * blocks)?,
-        threads: super::threads_for(split.block_rows * split.block_cols * e.unit * word, 1024)
-            as u32,
+        threads: threads_for(split.block_rows * split.block_cols * e.unit * word, 1024) as u32,
         shared_bytes: (split.shared_rows * split.pitch) as u32,
         params: params(e, word, split, wide)?,
         workspace: Workspace::None,

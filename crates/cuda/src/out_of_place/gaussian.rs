@@ -31,12 +31,12 @@ use turntile_plan::{Planner, Problem};
 
 use super::ladder::{self, Rung};
 use super::program::{Buffer, Program, Step};
-use crate::Gpu;
 use crate::args::Address;
 use crate::args::sources::GaussianArgs;
 use crate::call::{Call, Workspace};
 use crate::error::{CudaError, Infeasible};
 use crate::family::Family;
+use crate::gpu::Gpu;
 use crate::lower::groups;
 use crate::prepare::Work;
 
