@@ -35,13 +35,14 @@
 //! | memory | is |
 //! |---|---|
 //! | `shared` | moved within by several workers: every call is checked but that the bytes are the worker's own |
+//! | `strided` | rows of bytes equally far apart: whether they share a byte |
 //! | `claims` | which worker has touched which byte, compared where debug assertions are on |
 //! | `pieces` | borrowed piece by piece, found free or not when asked for |
 //! | `views` | words as flags and bytes, initialised bytes as any |
 //!
 //! [`oracle`] is the naive transposition that everything is tested against.
 //!
-//! `unsafe` is what those four are made of (`claims` without). A mover's only `unsafe` is the promise that a worker's
+//! `unsafe` is what `shared`, `pieces` and `views` are made of. A mover's only `unsafe` is the promise that a worker's
 //! bytes are its own (`Shared::worker`), which its index map says: to find it out while they move
 //! would cost as much as the moves. One file more promises that plans leave no byte uninitialised.
 //!
@@ -75,6 +76,7 @@ mod slide;
 mod small;
 mod squares;
 mod stages;
+mod strided;
 mod strips;
 mod swaps;
 mod transpose_into;

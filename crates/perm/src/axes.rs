@@ -201,7 +201,7 @@ impl AxisPermutation {
         self.order().fold(0, |at, axis| at * self.extents[axis] + digits[axis])
     }
 
-    /// The same as two blocks of axes that change places, if that is what it is: 010!, 100!, 0100!, 0210!,
+    /// The same as two groups of axes that change places, if that is what it is: 010!, 100!, 0100!, 0210!,
     /// 2100!. An identity is one of a single row.
     #[inline]
     pub fn elementary(&self) -> Option<Elementary> {

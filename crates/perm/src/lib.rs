@@ -7,7 +7,7 @@
 //! | [`cycles`] | cycles of any permutation; their number for a transposition in closed form | Cate and Twigg, TOMS 513 |
 //! | [`factorial`] | dimension permutations named by factorial numbers (010!, 100!, …) | thesis table 4.1 |
 //! | [`axes`] | the one shape of every permutation of axes | thesis section 4.3 |
-//! | [`elementary`] | two blocks of axes that change places | thesis section 4.4 |
+//! | [`elementary`] | two groups of axes that change places | thesis section 4.4 |
 //! | [`slots`] | aligned slots: a transposition of any shape in two local passes | `docs/notation.md` |
 //! | [`padding`] | rows moved apart and together in place | thesis eq. 4.1 |
 //! | [`shares`] | items shared out evenly among workers | |

@@ -25,7 +25,7 @@ pub enum Method {
     /// Rows padded or unpadded one by one, a share of them for each worker; those whose packed places
     /// are in another's share are set aside meanwhile.
     Shares,
-    /// Rows padded or unpadded by data sliding: every block is read, then written once the blocks
+    /// Rows padded or unpadded by data sliding: every piece is read, then written once the pieces
     /// have been read that lie where it goes.
     Slide,
     /// Read in one place and written in another.

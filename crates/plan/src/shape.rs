@@ -78,7 +78,7 @@ impl From<Elementary> for StageShape {
 }
 
 impl StageShape {
-    /// The shape as two blocks of axes that change places, if that is what it is.
+    /// The shape as two groups of axes that change places, if that is what it is.
     #[inline]
     pub fn elementary(&self) -> Option<Elementary> {
         match self {

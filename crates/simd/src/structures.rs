@@ -43,7 +43,7 @@ const STRUCTURE_BYTES: usize = 8;
 /// these are too many, or the others too few for vectors of this length.
 ///
 /// # Safety
-/// As for [`Words`](crate::vector::Words), in a function with the vector's features.
+/// As for the kernels of words (`Words` of `vector`), in a function with the vector's features.
 #[inline(always)]
 pub unsafe fn transpose<V: Shuffle, const W: usize>(
     from: *const Byte,

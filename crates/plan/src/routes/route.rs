@@ -254,7 +254,7 @@ pub(super) const AS_IT_IS: fn(&Matrices) -> [bool; 2] = |_| [true, false];
 /// Mirrored too.
 pub(super) const BOTH: fn(&Matrices) -> [bool; 2] = |_| [true, true];
 
-/// Two blocks of axes that change places.
+/// Two groups of axes that change places.
 pub(super) fn step(
     batch: usize,
     rows: usize,
