@@ -121,19 +121,25 @@ impl Chip {
         if cooperative { units * shared_bytes / 10 * 9 } else { 0 }
     }
 
-    /// Visits launches of every way that the request wants and allows, with their seconds.
+    /// Visits launches of every way that the request wants and allows, with their seconds. A visit says how many seconds
+    /// are worth another one: ways that are known to take more before they are lowered are passed over.
     fn launches(
         &self,
         shape: &StageShape,
         request: &Request,
-        mut visit: impl FnMut(Launches, f64),
+        mut visit: impl FnMut(Launches, f64) -> f64,
     ) -> Result<(), Infeasible> {
         let alignment = widest_word(&[request.alignment]);
         let at = At { elem_bytes: request.elem_bytes, alignment, limits: &self.limits };
         let (mut any, mut refused, mut least) = (false, None, None);
         let (grid_bytes, short_cycles) = (self.grid_bytes(), OnceCell::new());
+        let mut bound = f64::INFINITY;
         for way in offers::ways(shape, request.out_of_place, at, grid_bytes) {
             if !request.want.accepts(way.method()) {
+                continue;
+            }
+            let costs = &self.costs;
+            if any && estimate::least(shape, way, at, costs, &short_cycles) >= bound {
                 continue;
             }
             let calls = match lower::lower(shape, way, at) {
@@ -150,8 +156,8 @@ impl Chip {
                 continue;
             }
             any = true;
-            let seconds = estimate::seconds(shape, &launches, at, &self.costs, &short_cycles);
-            visit(launches, seconds);
+            let seconds = estimate::seconds(shape, &launches, at, costs, &short_cycles);
+            bound = visit(launches, seconds);
         }
         match (any, least, refused) {
             (true, _, _) => Ok(()),
@@ -246,6 +252,7 @@ impl Device for Chip {
         let mut offers = Vec::new();
         self.launches(shape, request, |launches, seconds| {
             offers.push(Self::offer(launches, seconds));
+            f64::INFINITY
         })?;
         Ok(offers)
     }
@@ -256,6 +263,7 @@ impl Device for Chip {
             if best.as_ref().is_none_or(|(_, least)| seconds < *least) {
                 best = Some((launches, seconds));
             }
+            best.as_ref().map_or(f64::INFINITY, |(_, least)| *least)
         })?;
         let (launches, seconds) = best.expect("no launches are an error");
         Ok(Self::offer(launches, seconds))

@@ -182,18 +182,53 @@ pub fn seconds(
     short_cycles: &OnceCell<bool>,
 ) -> f64 {
     let (operation, measures) = measure(shape, launches, at);
+    let fraction = fraction(shape, operation, &measures, costs, short_cycles);
+    whole(shape, launches.way(), at, costs, fraction)
+}
+
+/// What the table has for an operation.
+fn fraction(
+    shape: &StageShape,
+    operation: Operation,
+    measures: &Measures,
+    costs: &Costs,
+    short_cycles: &OnceCell<bool>,
+) -> f64 {
     let short = || *short_cycles.get_or_init(|| shape.has_short_cycles(SHORT_CYCLE));
-    let quantity = |which| {
+    costs.fraction(operation as usize, |which| {
         if which == Q::ShortCycles as usize {
             f64::from(u8::from(short()))
         } else {
             measures.0[which]
         }
-    };
-    let fraction = costs.fraction(operation as usize, quantity);
+    })
+}
+
+/// The seconds of a stage that reaches `fraction` of a copy.
+fn whole(shape: &StageShape, way: Way, at: At, costs: &Costs, fraction: f64) -> f64 {
     let bytes = (shape.len() * at.elem_bytes) as f64;
     let speed = costs.constant(COPY) * fraction;
-    costs.constant(START) + waits(shape, launches.way(), at, costs) + 2.0 * bytes / speed
+    costs.constant(START) + waits(shape, way, at, costs) + 2.0 * bytes / speed
+}
+
+/// Seconds that a way takes at least, before its launch is known.
+pub fn least(
+    shape: &StageShape,
+    way: Way,
+    at: At,
+    costs: &Costs,
+    short_cycles: &OnceCell<bool>,
+) -> f64 {
+    if way != Way::PerCycle {
+        return 0.0;
+    }
+    // A worker a cycle, as many as there are: a launch decides nothing.
+    let unit_bytes = shape.unit() * at.elem_bytes;
+    let measures = cycles(Measures::new(), shape, unit_bytes)
+        .bytes(Q::UnitBytes, unit_bytes)
+        .bytes(Q::UnitWord, widest_word(&[unit_bytes]));
+    let fraction = fraction(shape, Operation::PerCycle, &measures, costs, short_cycles);
+    whole(shape, way, at, costs, fraction)
 }
 
 /// Seconds that no pass over `bytes` bytes is faster than.

@@ -375,7 +375,11 @@ mod tests {
                     let offers = chip.offers(&stage.shape, &request).unwrap();
                     assert!(offers.contains(&stage.offer), "{stage}");
                     let least = offers.iter().map(|offer| offer.seconds).fold(f64::MAX, f64::min);
-                    assert!(stage.offer.seconds >= least);
+                    assert_eq!(
+                        chip.best(&stage.shape, &request).unwrap().seconds,
+                        least,
+                        "{stage}"
+                    );
                     for offer in offers {
                         let launches: &Launches = offer.geometry.get().unwrap();
                         let way = launches.way();
