@@ -184,7 +184,7 @@ pub(crate) fn calls_of(plan: &Plan) -> Result<Vec<Call>, CudaError> {
 }
 
 /// Bytes from the first element to the last that a stage reads or writes.
-fn bytes_of(shape: &StageShape, elem_bytes: usize) -> Result<usize, CudaError> {
+pub(crate) fn bytes_of(shape: &StageShape, elem_bytes: usize) -> Result<usize, CudaError> {
     let uncounted = || Flaw::Uncounted { number: 1, stage: format!("{shape:?}") };
     shape.counted_len().ok_or_else(uncounted)?;
     let (read, written) = shape.spans();
@@ -206,6 +206,8 @@ fn possible(way: Way, bytes: usize) -> Result<(), Infeasible> {
         }
         Way::OnChipMoves { flags, threads } => threads <= MOST_THREADS && spread(flags),
         Way::Moves { flags } => spread(flags),
+        // It would be run without a source; there is `Program` for it.
+        Way::OutOfPlace { .. } => false,
         _ => true,
     };
     right.then_some(()).ok_or(Infeasible::NoKernel)
@@ -325,6 +327,9 @@ mod tests {
                 assert!(Work::of_stage(&e.into(), way, 4, 16, &Limits::H200).is_err(), "{way}");
             }
         }
+        let elsewhere = Way::OutOfPlace { tiling: crate::way::Tiling::Lines, swath: 1 };
+        let answer = Work::of_stage(&e.into(), elsewhere, 4, 16, &Limits::H200);
+        assert!(answer.is_err(), "there is no source: {answer:?}");
         let many = StageShape::SlotMove { batch: usize::MAX, slots, direction: Direction::Forward };
         let answer = Work::of_stage(&many, Way::PerCycle, 4, 16, &Limits::H200);
         assert!(matches!(answer, Err(CudaError::Flawed(Flaw::Uncounted { .. }))), "{answer:?}");

@@ -17,7 +17,7 @@ pub enum Waits {
 }
 
 /// Every kernel whose blocks wait.
-const WAITING: [(&str, Waits); 15] = [
+pub const WAITING: [(&str, Waits); 15] = [
     ("barrier_grid", Waits::Grid),
     ("barrier_grid_wide", Waits::Grid),
     ("slot_runs", Waits::Grid),

@@ -10,14 +10,16 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::{env, fs};
 
-use cases::{DIRECTIONS, alignments, layouts, methods, shapes, stage, swap};
+use cases::{BLOCK, DIRECTIONS, alignments, at, elsewhere, layouts, shapes, swap, turned, ways};
 use turntile_cuda::Infeasible;
 use turntile_cuda::args::{Args, Layout, PARTS};
-use turntile_cuda::call::{Call, Device};
-use turntile_cuda::lower::{Holding, lower_all, move_held, through_registers};
-use turntile_cuda::out_of_place::{choose, ladder};
+use turntile_cuda::call::{Call, Limits};
+use turntile_cuda::lower::{At, Holding, lower, move_held, through_registers};
+use turntile_cuda::out_of_place::ladder;
+use turntile_cuda::waits::Waits;
+use turntile_cuda::way::Way;
 use turntile_perm::{Elementary, Padding, Slots};
-use turntile_plan::{Method, Problem, Scope, StageShape};
+use turntile_plan::StageShape;
 
 /// Appends the fields of a structure whose bytes these are; addresses come later and are left out, and of
 /// divisors there is the divisor alone, from which the rest follows.
@@ -56,18 +58,16 @@ fn show(text: &mut String, what: &str, answer: Result<Vec<Call>, Infeasible>) {
         Ok(calls) => {
             writeln!(text, "{what}:").unwrap();
             for call in calls {
-                let Call { groups, threads, shared_bytes, cooperative, cluster, workspace, .. } =
-                    call;
-                write!(text, "    {} {groups} x {threads}, {shared_bytes} on chip", call.kernel())
+                let (kernel, groups, threads) = (call.kernel(), call.groups(), call.threads());
+                write!(text, "    {kernel} {groups} x {threads}, {} on chip", call.shared_bytes())
                     .unwrap();
-                if cooperative {
-                    text.push_str(", cooperative");
+                match call.waits() {
+                    Waits::Grid => text.push_str(", cooperative"),
+                    Waits::Cluster(blocks) => write!(text, ", clusters of {blocks}").unwrap(),
+                    Waits::Nobody | Waits::Earlier => {}
                 }
-                if cluster > 1 {
-                    write!(text, ", clusters of {cluster}").unwrap();
-                }
-                writeln!(text, ", {workspace:?}").unwrap();
-                show_args(text, &call.params);
+                writeln!(text, ", {:?}", call.workspace()).unwrap();
+                show_args(text, call.params());
             }
         }
     }
@@ -89,16 +89,15 @@ fn golden(name: &str, text: &str) {
     assert_eq!(now, then, "lines of {name}; TURNTILE_BLESS=1 writes it anew");
 }
 
-/// A stage by all `methods`, of elements of `elem` bytes with their own alignment and with 16.
-fn stages(text: &mut String, shape: StageShape, methods: &[Method], elems: &[usize]) {
-    for &method in methods {
+/// A shape by all `ways`, of elements of `elem` bytes with their own alignment and with 16.
+fn stages(text: &mut String, shape: StageShape, ways: &[Way], elems: &[usize]) {
+    for &way in ways {
         for &elem in elems {
             let mut before = None;
             for alignment in alignments(elem) {
-                let stage = stage(shape, method, 7);
-                let answer = lower_all(&stage, elem, alignment, &Device::H200);
+                let answer = lower(&shape, way, at(elem, alignment));
                 if before.as_ref() != Some(&answer) {
-                    let what = format!("{stage}, {elem} bytes at {alignment}");
+                    let what = format!("{shape} {way}, {elem} bytes at {alignment}");
                     show(text, &what, answer.clone());
                 }
                 before = Some(answer);
@@ -107,17 +106,15 @@ fn stages(text: &mut String, shape: StageShape, methods: &[Method], elems: &[usi
     }
 }
 
-const BLOCK: Method = Method::BarrierSync { scope: Scope::Group };
-
-/// Every form of stage by every method that there is: which have a kernel and why others have none.
+/// Every form of stage in every way that there is: which have a kernel and why others have none.
 #[test]
-fn every_method_of_every_shape() {
+fn every_way_of_every_shape() {
     let mut text = String::new();
-    let step_by_step = |method: &Method| matches!(method, Method::Rows { .. });
+    let step_by_step = |way: &Way| matches!(way, Way::Rows { .. });
     for shape in shapes() {
         // Hundreds of launches a stage: `slots_and_padding` has smaller ones.
         let pad = matches!(shape, StageShape::Pad { .. });
-        let by = methods().into_iter().filter(|method| !(pad && step_by_step(method)));
+        let by = ways(&[7]).into_iter().filter(|way| !(pad && step_by_step(way)));
         stages(&mut text, shape, &by.collect::<Vec<_>>(), &[4]);
     }
     golden("methods.txt", &text);
@@ -129,12 +126,12 @@ fn boundaries() {
     let mut text = String::new();
     let words = [1, 2, 4, 8, 16, 12];
     for side in [16, 32, 64, 128, 100] {
-        let tiles = [16, 32, 64, 128].map(|tile| Method::TileSwap { tile });
+        let tiles = [16, 32, 64, 128].map(|tile| Way::TileSwap { tile });
         stages(&mut text, swap([3, side, 1, side, 1]), &tiles, &words);
         stages(&mut text, swap([2, side, 3, side, 1]), &[BLOCK], &words);
     }
     // No square, several words, several instances between: not for tiles.
-    let tile = [Method::TileSwap { tile: 32 }];
+    let tile = [Way::TileSwap { tile: 32 }];
     for extents in [[1, 32, 1, 64, 1], [1, 32, 1, 32, 2], [1, 32, 2, 32, 1]] {
         stages(&mut text, swap(extents), &tile, &[4]);
     }
@@ -148,23 +145,28 @@ fn boundaries() {
         stages(&mut text, swap([1, 240, 1, cols, 1]), &[BLOCK], &[1, 4]);
     }
     for flags in layouts() {
-        let global = [Method::PttwacGlobal { flags }];
+        let global = [Way::Moves { flags }];
         for units in [(1usize << 31) - 1, 1 << 31, (1 << 31) + 1] {
             stages(&mut text, swap([1, 3, 1, units / 3, 1]), &global, &[4]);
             stages(&mut text, swap([1, 1, 1, units, 1]), &global, &[4]);
-            stages(&mut text, swap([1, 1, 1, units, 1]), &[Method::PerCycle], &[4]);
+            stages(&mut text, swap([1, 1, 1, units, 1]), &[Way::PerCycle], &[4]);
         }
         for unit in [1, 4, 16, 32, 33, 64, 128, 129, 1000] {
             stages(&mut text, swap([2, 10, 1, 30, unit]), &global, &[4]);
         }
-        stages(&mut text, swap([2, 10, 1, 30, 3]), &[Method::PttwacOnChip { flags }], &[2, 4]);
+        stages(
+            &mut text,
+            swap([2, 10, 1, 30, 3]),
+            &[Way::OnChipMoves { flags, threads: 128 }],
+            &[2, 4],
+        );
     }
     // 2^32 elements of a matrix less twice its rows, and 2^31 slots.
     for (rows, cols, slot) in [(1 << 16, 65_533, 64), (1 << 16, 65_534, 64), (70_000, 70_000, 2)] {
         let slots = Slots::new(rows, cols, slot, slot).unwrap();
         for direction in DIRECTIONS {
             let shape = StageShape::SlotMove { batch: 2, slots, direction };
-            let by = [Method::PttwacGlobal { flags: layouts()[0] }, Method::PerCycle];
+            let by = [Way::Moves { flags: layouts()[0] }, Way::PerCycle];
             stages(&mut text, shape, &by, &[4]);
         }
     }
@@ -174,24 +176,23 @@ fn boundaries() {
 #[test]
 fn slots_and_padding() {
     let mut text = String::new();
-    let teams = [1, 3].map(|n| Method::BarrierSync { scope: Scope::Team(n) });
+    let teams = [1, 3].map(|blocks| Way::Teams { groups: 7, blocks });
     for direction in DIRECTIONS {
         let slots = Slots::new(97, 33, 16, 32).unwrap();
         let by_rows = Slots::by_rows(97, 33, 16).unwrap();
         for slots in [slots, by_rows] {
             let shape = StageShape::SlotGather { batch: 2, slots, direction };
-            stages(&mut text, shape, &[BLOCK, teams[0], teams[1]], &[1, 4, 12]);
+            stages(&mut text, shape, &[Way::Runs { groups: 7 }, teams[0], teams[1]], &[1, 4, 12]);
         }
         let shape = StageShape::SlotMove { batch: 2, slots, direction };
-        stages(&mut text, shape, &[Method::PerCycle], &[1, 12]);
+        stages(&mut text, shape, &[Way::PerCycle], &[1, 12]);
         let padding = Padding::new(37, 100, 103).unwrap();
         let by = [
-            Method::Rows { least: 2 },
-            Method::Rows { least: 1000 },
-            Method::Slide { block: 48_896 },
-            Method::Slide { block: 400_000 },
-            Method::Slide { block: 16 },
-            Method::Shares,
+            Way::Rows { least: 2 },
+            Way::Rows { least: 1000 },
+            Way::Slide { block: 48_896 },
+            Way::Slide { block: 400_000 },
+            Way::Slide { block: 16 },
         ];
         stages(&mut text, StageShape::Pad { padding, direction }, &by, &[4]);
         stages(&mut text, StageShape::Cut { padding, direction }, &by, &[4]);
@@ -206,7 +207,7 @@ fn held_as_the_caller_says() {
     let mut shapes =
         vec![swap([3, 6, 1, 7, 48]), swap([2, 5, 1, 3, 1000]), swap([1, 5, 1, 3, 5000])];
     for (m, n) in [(5, 2), (1, 8), (64, 1), (16, 16)] {
-        shapes.push(StageShape::FusedTiles { batch: 2, rows: 3, cols: 4, m, n });
+        shapes.push(turned(2, [3, 4], [m, n]));
     }
     let slots = Slots::new(61, 7, 4, 8).unwrap();
     shapes.extend(DIRECTIONS.map(|direction| StageShape::SlotMove { batch: 2, slots, direction }));
@@ -218,7 +219,7 @@ fn held_as_the_caller_says() {
     for shape in shapes {
         for holding in [Holding::Registers, Holding::Shared, Holding::Block] {
             let what = format!("{shape} {holding:?}, 4 bytes at 16");
-            let answer = move_held(shape, layouts()[0], holding, 4, 16, &Device::H200);
+            let answer = move_held(&shape, layouts()[0], holding, at(4, 16));
             show(&mut text, &what, answer.map(|call| vec![call]));
         }
     }
@@ -234,7 +235,13 @@ fn held_as_the_caller_says() {
 /// What another device lacks.
 #[test]
 fn a_device_of_old() {
-    let old = Device { units: 13, shared_bytes: 48 << 10, cluster: 1, cooperative: false };
+    let limits = Limits {
+        units: 13,
+        shared_bytes: 48 << 10,
+        cluster: 1,
+        cooperative: false,
+        ..Limits::H200
+    };
     let mut text = String::new();
     let slots = Slots::new(97, 33, 16, 32).unwrap();
     let direction = DIRECTIONS[0];
@@ -242,10 +249,10 @@ fn a_device_of_old() {
     for shape in
         [swap([1, 100, 1, 90, 1]), swap([1, 200, 1, 90, 1]), swap([1, 10, 1, 90, 5000]), gather]
     {
-        for method in methods() {
-            let stage = stage(shape, method, 7);
-            let answer = lower_all(&stage, 4, 16, &old);
-            show(&mut text, &format!("{stage}, 4 bytes at 16"), answer);
+        for way in ways(&[7]) {
+            let at = At { elem_bytes: 4, alignment: 16, limits: &limits };
+            let answer = lower(&shape, way, at);
+            show(&mut text, &format!("{shape} {way}, 4 bytes at 16"), answer);
         }
     }
     golden("old.txt", &text);
@@ -263,13 +270,16 @@ fn from_one_place_to_another() {
         (1, 1, 1 << 42),
     ] {
         for elem in [1, 2, 4, 8, 16, 12, 40] {
-            let problem = Problem::with_batch(batch, rows, cols, elem).unwrap();
             for alignment in alignments(elem) {
-                for way in choose::ways(&problem, alignment) {
-                    let call = choose::call(way, way.swath(), &problem, alignment, &Device::H200);
-                    let what =
-                        format!("{batch}*{rows}x{cols} {way:?}, {elem} bytes at {alignment}");
-                    show(&mut text, &what, call.map(|call| vec![call]));
+                // A swath has 32 rows of tiles for lines, else one.
+                let [_, lines, ..] = elsewhere(32);
+                let [micro, _, band, stack, units] = elsewhere(1);
+                let shape = swap([batch, rows, 1, cols, 1]);
+                let by = [micro, lines, band, stack, units];
+                for way in by {
+                    let answer = lower(&shape, way, at(elem, alignment));
+                    let what = format!("{batch}*{rows}x{cols} {way}, {elem} bytes at {alignment}");
+                    show(&mut text, &what, answer);
                 }
             }
         }
@@ -277,7 +287,7 @@ fn from_one_place_to_another() {
     for rung in &ladder::RUNGS {
         for (tile, block_rows) in rung.sizes().step_by(5) {
             let program = ladder::program(rung, tile, block_rows, 100, 77).unwrap();
-            let calls = program.steps.iter().map(|step| step.call).collect();
+            let calls = program.steps().iter().map(|step| *step.call()).collect();
             show(&mut text, &format!("{} {tile} {block_rows}, 100x77", rung.name), Ok(calls));
         }
     }

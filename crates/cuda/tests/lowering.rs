@@ -6,17 +6,19 @@ mod cases;
 
 use std::collections::BTreeSet;
 
-use cases::{ELEMENTS, alignments, methods, shapes, stage};
+use cases::{BLOCK, ELEMENTS, alignments, at, elsewhere, shapes, swap, ways};
 
-use turntile_cuda::call::{Call, Device, Workspace};
+use turntile_cuda::call::{Call, Limits, Workspace};
 use turntile_cuda::family::Family;
-use turntile_cuda::lower::{Holding, lower, lower_all, move_held, through_registers};
+use turntile_cuda::flags::FlagLayout;
+use turntile_cuda::lower::{At, Holding, lower, move_held, through_registers};
+use turntile_cuda::out_of_place::ladder;
 use turntile_cuda::out_of_place::program::Program;
-use turntile_cuda::out_of_place::{choose, ladder};
 use turntile_cuda::waits::Waits;
-use turntile_cuda::{CudaError, Infeasible, Work};
-use turntile_perm::{Elementary, Padding};
-use turntile_plan::{Direction, FlagLayout, Limits, Method, Planner, Problem, Scope, StageShape};
+use turntile_cuda::way::{Scope, Way};
+use turntile_cuda::{Chip, CudaError, Infeasible, Work};
+use turntile_perm::Padding;
+use turntile_plan::{Device, Direction, Planner, Problem, Request, StageShape, Want};
 
 /// The entry point exists, its parameter is as long as what is passed, and the geometry is possible.
 fn check(call: &Call) {
@@ -24,11 +26,11 @@ fn check(call: &Call) {
     let declared = format!("{}_param_0[{}]", call.entry(), call.params().bytes().len());
     assert!(ptx.contains(&declared), "{}: no {declared}", call.kernel());
     assert!((1..=1024).contains(&call.threads()) && call.threads().is_multiple_of(32), "{call:?}");
-    assert!(call.shared_bytes() as usize <= Device::H200.shared_bytes, "{call:?}");
+    assert!(call.shared_bytes() as usize <= Limits::H200.shared_bytes, "{call:?}");
     let per_unit = ((228 << 10) / (call.shared_bytes() + 1024)).min(2048 / call.threads()) as usize;
     match call.waits() {
         Waits::Grid => {
-            assert!(call.groups() as usize <= Device::H200.units * per_unit, "{call:?}");
+            assert!(call.groups() as usize <= Limits::H200.units * per_unit, "{call:?}");
         }
         Waits::Cluster(blocks) => assert_eq!(call.groups() % blocks, 0, "{call:?}"),
         Waits::Nobody | Waits::Earlier => {}
@@ -54,13 +56,11 @@ fn launches_fit_the_device_code() {
         check(call);
         kernels.insert(call.kernel());
     };
-    let device = &Device::H200;
     for shape in shapes() {
-        for method in methods() {
+        for way in ways(&[1]) {
             for elem in ELEMENTS {
                 for alignment in alignments(elem) {
-                    let stage = stage(shape, method, 1);
-                    let calls = lower_all(&stage, elem, alignment, device);
+                    let calls = lower(&shape, way, at(elem, alignment));
                     calls.unwrap_or_default().iter().for_each(&mut meet);
                 }
             }
@@ -69,10 +69,10 @@ fn launches_fit_the_device_code() {
             for alignment in alignments(elem) {
                 for holding in [Holding::Registers, Holding::Shared, Holding::Block] {
                     let flags = FlagLayout::PACKED;
-                    let call = move_held(shape, flags, holding, elem, alignment, device);
+                    let call = move_held(&shape, flags, holding, at(elem, alignment));
                     call.iter().for_each(&mut meet);
                 }
-                if let StageShape::Elementary(e) = shape {
+                if let Some(e) = shape.elementary() {
                     through_registers(e, elem, alignment).iter().for_each(&mut meet);
                 }
             }
@@ -91,101 +91,112 @@ fn launches_fit_the_device_code() {
     assert!(kernels.is_subset(&all));
 }
 
-/// Sliding a cut as if it were padding would lose the columns cut off; shares are for a host's threads.
+/// Sliding a cut as if it were padding would lose the columns cut off. (What a host's threads share out, padding
+/// included, is no way of a GPU's at all.)
 #[test]
 fn what_only_a_host_does_has_no_kernel() {
     let padding = Padding::new(500, 490, 500).unwrap();
-    let none = |shape, method| {
-        let stage = stage(shape, method, 1);
-        let calls = lower_all(&stage, 4, 16, &Device::H200);
-        assert!(matches!(calls, Err(Infeasible::NoKernel)), "{stage}: {calls:?}");
-    };
     for direction in [Direction::Forward, Direction::Backward] {
-        none(StageShape::Pad { padding, direction }, Method::Shares);
-        for method in methods().into_iter().chain([Method::Shares]) {
-            none(StageShape::Cut { padding, direction }, method);
+        let shape = StageShape::Cut { padding, direction };
+        for way in ways(&[1]).into_iter().chain(elsewhere(1)) {
+            let calls = lower(&shape, way, at(4, 16));
+            assert_eq!(calls, Err(Infeasible::NoKernel), "{shape} {way}");
+        }
+        for chip in Chip::presets() {
+            let problem = Problem::new(500, 500, 4).unwrap().with_cap(usize::MAX);
+            let offers = chip.offers(&shape, &Request::new(&problem, &chip, Want::Any));
+            let none = turntile_plan::Infeasible::NoWay { shape: shape.to_string() };
+            assert_eq!(offers, Err(none));
         }
     }
 }
 
 #[test]
 fn flags_take_a_bit_a_super_element() {
-    let e = Elementary { batch: 1, rows: 1000, mid: 1, cols: 100, unit: 64 };
-    let method = Method::PttwacGlobal { flags: FlagLayout::PACKED };
-    let stage = stage(StageShape::Elementary(e), method, 1);
-    let call = lower(&stage, 4, 16, &Device::H200).unwrap();
-    assert_eq!(call.workspace(), Workspace::Flags(100_000 / 32 * 4));
-    assert_eq!(call.word(), 16);
-    assert_eq!(lower(&stage, 4, 4, &Device::H200).unwrap().word(), 4);
+    let shape = swap([1, 1000, 1, 100, 64]);
+    let call = |alignment| {
+        let way = Way::Moves { flags: FlagLayout::PACKED };
+        let calls = lower(&shape, way, at(4, alignment)).unwrap();
+        let [call] = calls[..] else { panic!("{calls:?}") };
+        call
+    };
+    assert_eq!(call(16).workspace(), Workspace::Flags(100_000 / 32 * 4));
+    assert_eq!(call(16).word(), 16);
+    assert_eq!(call(4).word(), 4);
 }
 
 #[test]
 fn what_a_device_lacks_is_an_answer() {
-    let old = Device {
+    let old = Limits {
         units: 13,
         shared_bytes: 48 << 10,
         cluster: 1,
         cooperative: false,
-        ..Device::H200
+        ..Limits::H200
     };
-    let e = Elementary { batch: 1, rows: 1000, mid: 1, cols: 1000, unit: 1 };
-    let answer = |scope| {
-        let method = Method::BarrierSync { scope };
-        lower(&stage(StageShape::Elementary(e), method, 1), 4, 16, &old)
-    };
-    assert_eq!(answer(Scope::Grid), Err(Infeasible::NoBarrier { scope: "the grid" }));
-    assert_eq!(answer(Scope::Cluster(4)), Err(Infeasible::NoBarrier { scope: "a cluster" }));
-    assert!(matches!(answer(Scope::Group), Err(Infeasible::OnChip { have: 49_152, .. })));
+    let shape = swap([1, 1000, 1, 1000, 1]);
+    let answer = |way| lower(&shape, way, At { elem_bytes: 4, alignment: 16, limits: &old });
+    let no = |scope| Err(Infeasible::NoBarrier { scope });
+    assert_eq!(answer(Way::Barrier(Scope::Grid)), no("the grid"));
+    assert_eq!(answer(Way::Barrier(Scope::Cluster(4))), no("a cluster"));
+    assert!(matches!(answer(BLOCK), Err(Infeasible::OnChip { have: 49_152, .. })));
 }
 
-/// No plan that the planner makes for an H200 may name more workspace bytes than it has planned.
+/// Every plan that the planner makes for an H200 has kernels, and names the workspace that they need. Squares of more
+/// tile pairs than a launch has blocks are declined for that.
 #[test]
 fn plans_fit_their_workspace() {
-    let planner = Planner::new(Limits::h200());
-    // Every candidate has kernels but for stages of more blocks than a launch has.
-    let square = ["010!(9999991x9999991) tile-swap 64"];
+    let planner = Planner::new(Chip::h200());
+    let too_many = turntile_plan::Infeasible::TooMany {
+        what: "blocks",
+        // 156 250 tiles of 64 a side.
+        count: 156_250 * 156_251 / 2,
+        most: i32::MAX as usize,
+    };
     for (rows, cols, elem, none) in [
-        (4096, 6144, 4, &[][..]),
-        (1000, 777, 2, &[]),
-        (5000, 5000, 8, &[]),
-        (30, 40, 1, &[]),
-        (9_999_991, 7, 4, &square),
-        (61, 1_000_003, 4, &[]),
-        (16381, 20011, 4, &[]),
-        (158_003, 158_017, 4, &[]),
+        (4096, 6144, 4, None),
+        (1000, 777, 2, None),
+        (5000, 5000, 8, None),
+        (30, 40, 1, None),
+        (9_999_991, 7, 4, Some(&too_many)),
+        (61, 1_000_003, 4, None),
+        (16381, 20011, 4, None),
+        (158_003, 158_017, 4, None),
     ] {
         let room = usize::max(rows, cols).pow(2);
         let problem = Problem::new(rows, cols, elem).unwrap().with_room(room);
-        let (mut lowered, mut refused) = (0, Vec::new());
-        for plan in planner.survey(&problem).candidates {
-            match Work::of_plan(&plan, 16, &Device::H200) {
-                Ok(work) => {
-                    work.calls().iter().for_each(check);
-                    assert!(work.workspace_bytes() <= plan.workspace_bytes, "{plan}");
-                    lowered += 1;
-                }
-                Err(CudaError::Infeasible { stage, .. }) => refused.push(stage),
-                Err(error) => panic!("{plan}: {error}"),
-            }
+        let survey = planner.survey(&problem);
+        for plan in &survey.candidates {
+            let work = Work::of_plan(plan).unwrap_or_else(|error| panic!("{plan}: {error}"));
+            work.calls().iter().for_each(check);
+            // Whole words of 8 bytes.
+            assert_eq!(work.workspace_bytes().next_multiple_of(8), plan.workspace_bytes, "{plan}");
         }
-        assert!(lowered > 0 && refused == none, "{rows}x{cols} of {elem}: {lowered}, {refused:?}");
+        assert!(!survey.candidates.is_empty());
+        let blocks = |why: &turntile_plan::Infeasible| {
+            matches!(why, turntile_plan::Infeasible::TooMany { what: "blocks", .. })
+        };
+        let mut refused = survey.declined.iter().map(|declined| &declined.why);
+        assert_eq!(refused.find(|why| blocks(why)), none, "{rows}x{cols} of {elem}");
     }
 }
 
+fn check_elsewhere(call: &Call) {
+    let ptx = call.family().ptx(call.word());
+    let declared = format!("{}_param_0[{}]", call.entry(), call.params().bytes().len());
+    assert!(ptx.contains(&declared), "{}: no {declared}", call.kernel());
+    assert!((1..=1024).contains(&call.threads()) && call.groups() > 0, "{call:?}");
+    assert!(call.shared_bytes() as usize <= Limits::H200.shared_bytes, "{call:?}");
+}
+
 fn check_program(program: &Program) {
-    for step in program.steps() {
-        let call = step.call();
-        let ptx = call.family().ptx(call.word());
-        let declared = format!("{}_param_0[{}]", call.entry(), call.params().bytes().len());
-        assert!(ptx.contains(&declared), "{}: no {declared}", call.kernel());
-        assert!((1..=1024).contains(&call.threads()) && call.groups() > 0, "{call:?}");
-        assert!(call.shared_bytes() as usize <= Device::H200.shared_bytes, "{call:?}");
-    }
+    program.steps().iter().for_each(|step| check_elsewhere(step.call()));
 }
 
 #[test]
 fn every_way_out_of_place_fits_the_device_code() {
     let mut kernels = BTreeSet::new();
+    let planner = Planner::new(Chip::h200());
     for (batch, rows, cols) in [
         (1, 1, 1),
         (1, 7, 5),
@@ -201,25 +212,26 @@ fn every_way_out_of_place_fits_the_device_code() {
     ] {
         for elem in [1, 2, 4, 8, 16, 3, 12, 24, 40, 300_000] {
             let Ok(problem) = Problem::with_batch(batch, rows, cols, elem) else { continue };
-            for alignment in [elem & elem.wrapping_neg(), 16] {
-                for way in choose::ways(&problem, alignment) {
-                    if let Ok(program) = choose::program(way, 8, &problem, alignment, &Device::H200)
-                    {
-                        check_program(&program);
-                        kernels.extend(program.steps().iter().map(|step| step.call().kernel()));
+            let shape = swap([batch, rows, 1, cols, 1]);
+            for alignment in alignments(elem) {
+                for way in elsewhere(8) {
+                    for call in lower(&shape, way, at(elem, alignment)).unwrap_or_default() {
+                        check_elsewhere(&call);
+                        kernels.insert(call.kernel());
                     }
                 }
+                // The planner has a program for memory of any alignment, and it relies on no more.
+                let problem = problem.out_of_place().with_alignment(alignment);
+                let program = Program::of_plan(&planner.plan(&problem).unwrap()).unwrap();
+                check_program(&program);
+                assert_eq!((program.steps().len(), program.alignment()), (1, alignment));
             }
-            let programs = choose::programs(&problem, &Device::H200).unwrap();
-            programs.iter().for_each(check_program);
-            let alignments: Vec<usize> = programs.iter().map(Program::alignment).collect();
-            assert!(alignments.is_sorted_by(|a, b| a > b), "{alignments:?}");
-            assert!(elem.is_multiple_of(*alignments.last().unwrap()));
         }
     }
     assert_eq!(kernels.len(), 23, "all of them are met: {kernels:?}");
-    let nothing = choose::programs(&Problem::new(0, 5, 4).unwrap(), &Device::H200).unwrap();
-    assert!(nothing.iter().all(|program| program.steps().is_empty()));
+    let empty = Problem::new(0, 5, 4).unwrap().out_of_place();
+    let nothing = Program::of_plan(&planner.plan(&empty).unwrap()).unwrap();
+    assert_eq!(nothing.steps(), []);
 }
 
 #[test]

@@ -3,64 +3,32 @@
 // Each test uses a part of them.
 #[allow(dead_code)]
 mod cases;
+mod follow;
 mod replay;
 
-use cases::{DIRECTIONS, ELEMENTS, alignments, layouts, methods, shapes, stage, swap};
-use turntile_cuda::Work;
-use turntile_cuda::call::{Call, Device, Workspace};
+use cases::{
+    BLOCK, DIRECTIONS, ELEMENTS, alignments, at, elsewhere, layouts, shapes, swap, turned, ways,
+};
+use follow::{agrees, offsets};
+use replay::Launch;
+use turntile_cuda::call::{Call, Workspace};
 use turntile_cuda::family::Family;
-use turntile_cuda::lower::{Holding, lower_all, move_held, through_registers};
-use turntile_cuda::out_of_place::{choose, ladder};
+use turntile_cuda::lower::{Holding, lower, move_held, through_registers};
+use turntile_cuda::out_of_place::ladder;
+use turntile_cuda::way::{Scope, Way};
+use turntile_cuda::{Chip, Launches, Work};
 use turntile_perm::{Elementary, Padding, Slots};
-use turntile_plan::{Limits, Method, Planner, Problem, Scope, StageShape};
-
-/// Most bytes of which every one is followed.
-const FEW: usize = 1 << 12;
-
-/// Offsets of `bytes` bytes: all of a few, else those at the ends, around powers of two and some between.
-fn offsets(bytes: usize) -> Vec<usize> {
-    if bytes <= FEW {
-        return (0..bytes).collect();
-    }
-    let ends = (0..64).chain(bytes - 64..bytes);
-    let powers = (10..60).flat_map(|log| (1usize << log) - 2..(1 << log) + 2);
-    // A fixed sequence of Knuth's, spread over all.
-    let spread = (0..400).scan(1u64, |x, _| {
-        *x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        Some(((u128::from(*x) * bytes as u128) >> 64) as usize)
-    });
-    ends.chain(powers).chain(spread).filter(|&offset| offset < bytes).collect()
-}
-
-/// `calls`, in order, put every byte of `shape` where it says.
-fn agrees(calls: &[Call], shape: &StageShape, elem: usize, alignment: usize) {
-    for offset in offsets(shape.spans().0 * elem) {
-        let want = shape.dest(offset / elem) * elem + offset % elem;
-        let mut at = offset as u64;
-        for call in calls {
-            at = replay::dest(call, alignment as u64, at).unwrap_or_else(|why| {
-                panic!("{shape}, {elem} bytes, {alignment}: {why:?} {call:?}")
-            });
-        }
-        assert_eq!(
-            at, want as u64,
-            "{shape}, {elem} bytes at {alignment}, byte {offset}: {calls:?}"
-        );
-    }
-}
+use turntile_plan::{Planner, Problem, StageShape};
 
 /// Lowers and follows; how many lowered, which the tests count so that none becomes a refusal unseen.
-fn follow(shape: StageShape, methods: &[Method], groups: &[usize]) -> usize {
+fn follow(shape: StageShape, ways: &[Way]) -> usize {
     let mut lowered = 0;
-    for &method in methods {
+    for &way in ways {
         for elem in ELEMENTS {
             for alignment in alignments(elem) {
-                for &groups in groups {
-                    let stage = stage(shape, method, groups);
-                    if let Ok(calls) = lower_all(&stage, elem, alignment, &Device::H200) {
-                        agrees(&calls, &shape, elem, alignment);
-                        lowered += 1;
-                    }
+                if let Ok(calls) = lower(&shape, way, at(elem, alignment)) {
+                    agrees(&calls, &shape, elem, alignment);
+                    lowered += 1;
                 }
             }
         }
@@ -69,9 +37,9 @@ fn follow(shape: StageShape, methods: &[Method], groups: &[usize]) -> usize {
 }
 
 #[test]
-fn every_shape_by_every_method() {
-    let lowered: usize = shapes().iter().map(|&shape| follow(shape, &methods(), &[1, 132])).sum();
-    assert_eq!(lowered, 5060);
+fn every_shape_by_every_way() {
+    let lowered: usize = shapes().iter().map(|&shape| follow(shape, &ways(&[1, 132]))).sum();
+    assert_eq!(lowered, 2846);
 }
 
 /// The replay keeps to the geometry: with a block less something is not moved, with less memory on chip or
@@ -80,13 +48,14 @@ fn every_shape_by_every_method() {
 fn less_is_not_enough() {
     let (mut blocks, mut on_chip, mut flags) = (0, 0, 0);
     for shape in shapes().into_iter().filter(|shape| shape.spans().0 < 1 << 20) {
-        for method in methods() {
-            let calls = lower_all(&stage(shape, method, 4), 4, 16, &Device::H200);
+        for way in ways(&[4]) {
+            let calls = lower(&shape, way, at(4, 16));
             let Ok([call]) = calls.as_deref() else { continue };
-            let broken = |call: &Call| replay::dest(call, 16, 0).is_err();
+            let call = Launch::from(call);
+            let broken = |call: &Launch| replay::dest(call, 16, 0).is_err();
             if call.shared_bytes > 0 {
                 let less = call.shared_bytes.saturating_sub(32);
-                assert!(broken(&Call { shared_bytes: less, ..*call }), "{call:?}");
+                assert!(broken(&Launch { shared_bytes: less, ..call }), "{call:?}");
                 on_chip += 1;
             }
             if let Workspace::Flags(bytes) | Workspace::Kept(bytes) = call.workspace {
@@ -94,15 +63,15 @@ fn less_is_not_enough() {
                     Workspace::Flags(_) => Workspace::Flags(bytes - 4),
                     _ => Workspace::Kept(bytes.saturating_sub(4)),
                 };
-                assert!(bytes == 0 || broken(&Call { workspace, ..*call }), "{call:?}");
-                assert!(broken(&Call { workspace: Workspace::None, ..*call }), "{call:?}");
+                assert!(bytes == 0 || broken(&Launch { workspace, ..call }), "{call:?}");
+                assert!(broken(&Launch { workspace: Workspace::None, ..call }), "{call:?}");
                 flags += 1;
             }
             // Others go on to what another would have taken, or leave the last blocks of a grid idle.
             let a_block_a_part = [Family::Tiles, Family::Barrier];
             let moves = (0..shape.len()).any(|k| shape.dest(k) != k);
             if a_block_a_part.contains(&call.family) && moves {
-                let less = Call { groups: call.groups - 1, ..*call };
+                let less = Launch { groups: call.groups - 1, ..call };
                 let stays = |k: usize| match replay::dest(&less, 16, 4 * k as u64) {
                     Ok(to) => to != 4 * shape.dest(k) as u64,
                     Err(_) => true,
@@ -116,18 +85,18 @@ fn less_is_not_enough() {
 }
 
 #[test]
-fn small_shapes_by_every_method() {
+fn small_shapes_by_every_way() {
     let mut lowered = 0;
     for batch in [1, 3] {
         for rows in [1, 2, 3, 5, 8, 16, 17, 32] {
             for cols in [1, 2, 4, 7, 8, 16, 32] {
                 for (mid, unit) in [(1, 1), (3, 1), (1, 5), (2, 2)] {
-                    lowered += follow(swap([batch, rows, mid, cols, unit]), &methods(), &[1]);
+                    lowered += follow(swap([batch, rows, mid, cols, unit]), &ways(&[1]));
                 }
             }
         }
     }
-    assert_eq!(lowered, 36_464);
+    assert_eq!(lowered, 41_236);
 }
 
 /// Tiles that have kernels of their own, alone, in pairs and beyond a band's width.
@@ -136,12 +105,11 @@ fn square_tiles() {
     let mut lowered = 0;
     for side in [16, 20, 32, 64, 100, 128, 200] {
         for (batch, mid) in [(1, 1), (5, 1), (1, 2), (2, 5), (1, 19)] {
-            let by = [Method::BarrierSync { scope: Scope::Group }];
-            lowered += follow(swap([batch, side, mid, side, 1]), &by, &[1]);
+            lowered += follow(swap([batch, side, mid, side, 1]), &[BLOCK]);
         }
-        let by = [16, 32, 64, 128].map(|tile| Method::TileSwap { tile });
+        let by = [16, 32, 64, 128].map(|tile| Way::TileSwap { tile });
         for batch in [1, 4] {
-            lowered += follow(swap([batch, side, 1, side, 1]), &by, &[1]);
+            lowered += follow(swap([batch, side, 1, side, 1]), &by);
         }
     }
     assert_eq!(lowered, 980);
@@ -151,13 +119,13 @@ fn square_tiles() {
 fn barriers_over_clusters_and_the_grid() {
     let mut lowered = 0;
     let by: Vec<_> = [2, 4, 8, 16]
-        .map(|n| Method::BarrierSync { scope: Scope::Cluster(n) })
+        .map(|n| Way::Barrier(Scope::Cluster(n)))
         .into_iter()
-        .chain([Method::BarrierSync { scope: Scope::Grid }])
+        .chain([Way::Barrier(Scope::Grid)])
         .collect();
     for (rows, cols) in [(300, 200), (131, 257), (1000, 12), (4000, 3000), (5100, 2500)] {
         for (batch, unit) in [(1, 1), (2, 1), (1, 3)] {
-            lowered += follow(swap([batch, rows, 1, cols, unit]), &by, &[1]);
+            lowered += follow(swap([batch, rows, 1, cols, unit]), &by);
         }
     }
     assert_eq!(lowered, 526);
@@ -168,13 +136,22 @@ fn barriers_over_clusters_and_the_grid() {
 fn around_two_to_the_31_super_elements() {
     let mut lowered = 0;
     for flags in layouts() {
-        let by = [Method::PttwacGlobal { flags }, Method::PerCycle];
-        for units in [(1 << 31) - 1, 1 << 31, (1 << 31) + 1] {
-            for rows in [1, 3, 65_537].into_iter().filter(|rows| units % rows == 0) {
-                lowered += follow(swap([1, rows, 1, units / rows, 1]), &by, &[1]);
-                lowered += follow(swap([rows, 1, 1, units / rows, 7]), &by, &[1]);
+        let by = [Way::Moves { flags }, Way::PerCycle];
+        // The first is the product of many small primes, the second prime: a single row.
+        for units in [(1 << 31) - 2, (1 << 31) - 1, 1 << 31, (1 << 31) + 1] {
+            for (batch, rows) in [(1, 1), (1, 2), (1, 3), (2, 2), (3, 7)] {
+                if units % (batch * rows) == 0 {
+                    for unit in [1, 7] {
+                        let shape = swap([batch, rows, 1, units / rows / batch, unit]);
+                        lowered += follow(shape, &by);
+                    }
+                }
             }
-            lowered += follow(swap([1, 2, units / 2, 1, 1]), &by, &[1]);
+            for (rows, cols) in [(2, 2), (2, 3)] {
+                if units % (rows * cols) == 0 {
+                    lowered += follow(swap([1, rows, units / rows / cols, cols, 1]), &by);
+                }
+            }
         }
     }
     let slots = |rows, cols, slot| Slots::new(rows, cols, slot, slot).unwrap();
@@ -184,25 +161,26 @@ fn around_two_to_the_31_super_elements() {
                 [slots(70_000, 70_000, 2), slots(1 << 16, 65_535, 64), slots(92_683, 46_341, 3)]
             {
                 let shape = StageShape::SlotMove { batch, slots, direction };
-                lowered += follow(shape, &[Method::PttwacGlobal { flags: layouts()[0] }], &[1]);
-                lowered += follow(shape, &[Method::PerCycle], &[1]);
+                lowered += follow(shape, &[Way::Moves { flags: layouts()[0] }]);
+                lowered += follow(shape, &[Way::PerCycle]);
             }
         }
     }
-    assert_eq!(lowered, 1568);
+    assert_eq!(lowered, 2744);
 }
 
 #[test]
 fn slots_both_ways() {
     let mut lowered = 0;
-    let teams = [1, 3, 132].map(|n| Method::BarrierSync { scope: Scope::Team(n) });
-    let gathers: Vec<_> =
-        teams.into_iter().chain([Method::BarrierSync { scope: Scope::Group }]).collect();
-    let moves: Vec<_> = layouts()
+    let gathers: Vec<_> = [1, 4, 132]
         .into_iter()
-        .map(|flags| Method::PttwacGlobal { flags })
-        .chain([Method::PerCycle])
+        .flat_map(|groups| {
+            let teams = [1, 3, 132].map(|blocks| Way::Teams { groups, blocks });
+            teams.into_iter().chain([Way::Runs { groups }])
+        })
         .collect();
+    let moves: Vec<_> =
+        layouts().into_iter().map(|flags| Way::Moves { flags }).chain([Way::PerCycle]).collect();
     for direction in DIRECTIONS {
         for (rows, cols, slot, chunk) in [
             (10, 3, 2, 4),
@@ -216,11 +194,11 @@ fn slots_both_ways() {
             let by_rows = Slots::by_rows(rows, cols, slot);
             for batch in [1, 2, 5] {
                 let gather = StageShape::SlotGather { batch, slots, direction };
-                lowered += follow(gather, &gathers, &[1, 4, 132]);
-                lowered += follow(StageShape::SlotMove { batch, slots, direction }, &moves, &[1]);
+                lowered += follow(gather, &gathers);
+                lowered += follow(StageShape::SlotMove { batch, slots, direction }, &moves);
                 if let Some(slots) = by_rows {
                     let gather = StageShape::SlotGather { batch, slots, direction };
-                    assert_eq!(follow(gather, &gathers, &[1, 4]), 0, "{gather}");
+                    assert_eq!(follow(gather, &gathers), 0, "{gather}");
                 }
             }
         }
@@ -236,7 +214,7 @@ fn held_in_every_way() {
     for (batch, rows, cols, m, n) in
         [(2, 3, 4, 5, 2), (1, 7, 3, 1, 8), (3, 2, 2, 4, 1), (1, 5, 6, 16, 16)]
     {
-        shapes.push(StageShape::FusedTiles { batch, rows, cols, m, n });
+        shapes.push(turned(batch, [rows, cols], [m, n]));
     }
     let slots = Slots::new(61, 7, 4, 8).unwrap();
     shapes.extend(DIRECTIONS.map(|direction| StageShape::SlotMove { batch: 2, slots, direction }));
@@ -245,17 +223,14 @@ fn held_in_every_way() {
             for elem in ELEMENTS {
                 for alignment in alignments(elem) {
                     for holding in [Holding::Registers, Holding::Shared, Holding::Block] {
-                        let device = &Device::H200;
-                        let call = move_held(shape, flags, holding, elem, alignment, device);
+                        let call = move_held(&shape, flags, holding, at(elem, alignment));
                         if let Ok(call) = call {
                             agrees(&[call], &shape, elem, alignment);
                             lowered += 1;
                         }
                     }
-                    let stages = [Method::PttwacOnChip { flags }, Method::PttwacGlobal { flags }];
-                    for method in stages {
-                        let stage = stage(shape, method, 1);
-                        if let Ok(calls) = lower_all(&stage, elem, alignment, &Device::H200) {
+                    for way in [Way::OnChipMoves { flags, threads: 128 }, Way::Moves { flags }] {
+                        if let Ok(calls) = lower(&shape, way, at(elem, alignment)) {
                             agrees(&calls, &shape, elem, alignment);
                             lowered += 1;
                         }
@@ -270,13 +245,13 @@ fn held_in_every_way() {
         for elem in ELEMENTS {
             for alignment in alignments(elem) {
                 if let Ok(call) = through_registers(e, elem, alignment) {
-                    agrees(&[call], &StageShape::Elementary(e), elem, alignment);
+                    agrees(&[call], &e.into(), elem, alignment);
                     lowered += 1;
                 }
             }
         }
     }
-    assert_eq!(lowered, 1702);
+    assert_eq!(lowered, 1814);
 }
 
 /// Rows are padded by several launches, of which none may overwrite what another has yet to read.
@@ -294,20 +269,20 @@ fn padding_both_ways() {
         ] {
             let padding = Padding::new(rows, cols, pitch).unwrap();
             let shape = StageShape::Pad { padding, direction };
-            for method in [
-                Method::Rows { least: 1 },
-                Method::Rows { least: 2 },
-                Method::Rows { least: 1000 },
-                Method::Slide { block: 16 },
-                Method::Slide { block: 48_896 },
+            for way in [
+                Way::Rows { least: 1 },
+                Way::Rows { least: 2 },
+                Way::Rows { least: 1000 },
+                Way::Slide { block: 16 },
+                Way::Slide { block: 48_896 },
             ] {
                 for elem in [1, 4, 12] {
-                    let stage = stage(shape, method, 1);
-                    let calls = lower_all(&stage, elem, 1, &Device::H200).unwrap();
+                    let calls = lower(&shape, way, at(elem, 1)).unwrap();
                     agrees(&calls, &shape, elem, 1);
                     nothing_is_lost(&calls, padding.span() * elem, |memory| {
                         for offset in (0..shape.spans().0).filter(|&k| lies(&shape, k)) {
-                            assert_eq!(memory[shape.dest(offset) * elem], offset * elem, "{stage}");
+                            let to = shape.dest(offset) * elem;
+                            assert_eq!(memory[to], offset * elem, "{shape} {way}");
                         }
                     });
                 }
@@ -329,10 +304,10 @@ fn lies(shape: &StageShape, offset: usize) -> bool {
 /// Runs launches over memory in which every byte is told by its offset.
 fn nothing_is_lost(calls: &[Call], bytes: usize, check: impl FnOnce(&[usize])) {
     let mut memory: Vec<usize> = (0..bytes).collect();
-    for call in calls {
+    for call in calls.iter().map(Launch::from) {
         let before = memory.clone();
         for (offset, &byte) in before.iter().enumerate() {
-            let to = replay::dest(call, 1, offset as u64).unwrap() as usize;
+            let to = replay::dest(&call, 1, offset as u64).unwrap() as usize;
             if to != offset {
                 memory[to] = byte;
             }
@@ -343,7 +318,7 @@ fn nothing_is_lost(calls: &[Call], bytes: usize, check: impl FnOnce(&[usize])) {
 
 #[test]
 fn from_one_place_to_another() {
-    let mut kernels = std::collections::BTreeSet::new();
+    let (mut kernels, mut lowered) = (std::collections::BTreeSet::new(), 0);
     for (batch, rows, cols) in [
         (1, 1, 1),
         (1, 7, 5),
@@ -362,22 +337,22 @@ fn from_one_place_to_another() {
         (1, 160_000, 160_000),
     ] {
         for elem in [1, 2, 4, 8, 16, 3, 12, 24, 40, 300_000] {
-            let Ok(problem) = Problem::with_batch(batch, rows, cols, elem) else { continue };
-            let e = Elementary { batch, rows, mid: 1, cols, unit: 1 };
+            if Problem::with_batch(batch, rows, cols, elem).is_err() {
+                continue;
+            }
+            let shape = swap([batch, rows, 1, cols, 1]);
             for alignment in alignments(elem) {
-                for way in choose::ways(&problem, alignment) {
-                    for swath in [1, 8] {
-                        let call = choose::call(way, swath, &problem, alignment, &Device::H200);
-                        if let Ok(call) = call {
-                            agrees(&[call], &StageShape::Elementary(e), elem, alignment);
-                            kernels.insert(call.kernel());
-                        }
+                for way in [1, 8].into_iter().flat_map(elsewhere) {
+                    if let Ok(calls) = lower(&shape, way, at(elem, alignment)) {
+                        agrees(&calls, &shape, elem, alignment);
+                        kernels.insert(calls[0].kernel());
+                        lowered += 1;
                     }
                 }
             }
         }
     }
-    assert_eq!(kernels.len(), 23, "{kernels:?}");
+    assert_eq!((kernels.len(), lowered), (23, 1556), "{kernels:?}");
 }
 
 #[test]
@@ -386,19 +361,19 @@ fn every_rung_of_the_ladder() {
         for (tile, block_rows) in rung.sizes() {
             for (rows, cols) in [(1, 1), (100, 37), (1000, 777)] {
                 let program = ladder::program(rung, tile, block_rows, rows, cols).unwrap();
-                let [step] = program.steps[..] else { panic!("{program:?}") };
+                let [step] = program.steps() else { panic!("{program:?}") };
                 let cols = if rung.transposes() { cols } else { rows * cols };
                 let rows = if rung.transposes() { rows } else { 1 };
-                agrees(&[step.call], &swap([1, rows, 1, cols, 1]), 4, 4);
+                agrees(&[*step.call()], &swap([1, rows, 1, cols, 1]), 4, 4);
             }
         }
     }
 }
 
-/// Whole plans, every stage by the launch that the planner chose.
+/// Whole plans, every stage by the launches that it holds.
 #[test]
 fn plans() {
-    let planner = Planner::new(Limits::h200());
+    let planner = Planner::new(Chip::h200());
     for (rows, cols, elem) in [
         (4096, 6144, 4),
         (1000, 777, 2),
@@ -414,18 +389,18 @@ fn plans() {
         let problem = Problem::new(rows, cols, elem).unwrap().with_room(room);
         for plan in planner.survey(&problem).candidates {
             for stage in plan.stages.iter().filter(|stage| !stage.shape.is_empty()) {
-                let Ok(calls) = lower_all(stage, elem, 16, &Device::H200) else { continue };
-                agrees(&calls, &stage.shape, elem, 16);
+                let launches: &Launches = stage.offer.geometry.get().unwrap();
+                agrees(launches.calls(), &stage.shape, elem, 16);
             }
-            if let Ok(work) = Work::of_plan(&plan, 16, &Device::H200) {
-                for offset in offsets(problem.bytes()) {
-                    let (r, c) = (offset / elem / cols, offset / elem % cols);
-                    let want = (c * rows + r) * elem + offset % elem;
-                    let at = work.calls.iter().fold(offset as u64, |at, call| {
-                        replay::dest(call, 16, at).unwrap_or_else(|why| panic!("{plan}: {why:?}"))
-                    });
-                    assert_eq!(at, want as u64, "{plan}, byte {offset}");
-                }
+            let work = Work::of_plan(&plan).unwrap();
+            let launches: Vec<Launch> = work.calls().iter().map(Launch::from).collect();
+            for offset in offsets(problem.bytes()) {
+                let (r, c) = (offset / elem / cols, offset / elem % cols);
+                let want = (c * rows + r) * elem + offset % elem;
+                let at = launches.iter().fold(offset as u64, |at, call| {
+                    replay::dest(call, 16, at).unwrap_or_else(|why| panic!("{plan}: {why:?}"))
+                });
+                assert_eq!(at, want as u64, "{plan}, byte {offset}");
             }
         }
     }

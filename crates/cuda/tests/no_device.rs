@@ -15,17 +15,17 @@ fn threads_may_share_everything() {
 
 #[test]
 fn no_gpu_is_an_answer() {
-    let answer = Gpu::current().map(|gpu| gpu.limits().clone());
+    let answer = Gpu::current().map(|gpu| *gpu.chip().limits());
     if cfg!(feature = "cuda") {
         // 100 from the stand-in library, 3 or 201 from a driver that no program has initialised.
         assert!(
             matches!(answer, Err(CudaError::Driver { call: "cuCtxGetDevice", .. })),
             "{answer:?}"
         );
-        let answer = Gpu::primary(usize::MAX).map(|gpu| gpu.limits().clone());
+        let answer = Gpu::primary(usize::MAX).map(|gpu| *gpu.chip().limits());
         assert!(matches!(answer, Err(CudaError::Driver { .. })), "{answer:?}");
     } else {
         assert_eq!(answer, Err(CudaError::NoBackend));
-        assert_eq!(Gpu::primary(0).map(|gpu| gpu.limits().clone()), Err(CudaError::NoBackend));
+        assert_eq!(Gpu::primary(0).map(|gpu| *gpu.chip().limits()), Err(CudaError::NoBackend));
     }
 }

@@ -3,12 +3,14 @@
 
 use cust::memory::CopyDestination;
 use turntile_cuda::Loaded;
+use turntile_cuda::banks::Cost;
+use turntile_cuda::chip::way_of;
 use turntile_cuda::out_of_place::gaussian::{self, Between};
 use turntile_cuda::out_of_place::ladder::{self, RUNGS, Rung};
 use turntile_cuda::out_of_place::program::{Place, Program};
-use turntile_cuda::out_of_place::{banks::Cost, choose};
+use turntile_cuda::way::Way;
 use turntile_perm::Elementary;
-use turntile_plan::Problem;
+use turntile_plan::{Plan, Planner, Problem, TileRule};
 
 use crate::common::{Bench, memory};
 use crate::timing::Timer;
@@ -144,14 +146,21 @@ fn problems() -> impl Iterator<Item = Problem> {
     })
 }
 
+/// A plan's program and its swath.
+fn planned(plan: &Plan) -> (Program, usize) {
+    let swath = match way_of(&plan.stages[0].offer) {
+        Some(Way::OutOfPlace { swath, .. }) => swath,
+        way => panic!("{plan}: {way:?}"),
+    };
+    (Program::of_plan(plan).expect("of this planner's"), swath)
+}
+
 fn defaults(timer: &mut Timer, bad: &mut usize) -> String {
     let mut csv = String::from(HEADER);
+    let planner = Planner::new(timer.bench.gpu.chip().clone());
     for problem in problems() {
-        let way = choose::ways(&problem, 16)[0];
-        let device = *timer.bench.gpu.device();
-        let program =
-            choose::program(way, way.swath(), &problem, 16, &device).expect("has a kernel");
-        csv += &row(timer, bad, &problem, program, way.swath());
+        let (program, swath) = planned(&planner.plan(&problem.out_of_place()).expect("has one"));
+        csv += &row(timer, bad, &problem, program, swath);
     }
     csv
 }
@@ -159,18 +168,11 @@ fn defaults(timer: &mut Timer, bad: &mut usize) -> String {
 /// Every way in swaths of several heights.
 fn every_way(timer: &mut Timer, bad: &mut usize) -> String {
     let mut csv = String::from(HEADER);
+    let planner = Planner::new(timer.bench.gpu.chip().clone()).with_tiles(TileRule::Exhaustive);
     for problem in problems() {
-        for way in choose::ways(&problem, 16) {
-            let swaths: &[usize] = match way {
-                choose::Way::Micro | choose::Way::Lines => &[1, 32],
-                _ => &[1],
-            };
-            for &swath in swaths {
-                let device = *timer.bench.gpu.device();
-                if let Ok(program) = choose::program(way, swath, &problem, 16, &device) {
-                    csv += &row(timer, bad, &problem, program, swath);
-                }
-            }
+        for plan in planner.survey(&problem.out_of_place()).candidates {
+            let (program, swath) = planned(&plan);
+            csv += &row(timer, bad, &problem, program, swath);
         }
     }
     csv

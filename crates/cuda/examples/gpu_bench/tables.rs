@@ -1,7 +1,11 @@
 //! The cases, table by table.
 
+use turntile_cuda::Chip;
+use turntile_cuda::chip::way_of;
+use turntile_cuda::flags::FlagLayout;
+use turntile_cuda::way::{Scope, Way};
 use turntile_perm::{Elementary, Slots};
-use turntile_plan::{Direction, FlagLayout, Limits, Method, Scope, StageShape, runs, strips};
+use turntile_plan::{Device, Direction, Request, StageShape, Want};
 
 use crate::timing::{Case, What};
 
@@ -18,19 +22,19 @@ pub const ALL: [Table; 8] = [
     ("words", words),
 ];
 
-const GLOBAL: What = What::Method(Method::PttwacGlobal { flags: FlagLayout::PACKED });
-const GROUP: What = What::Method(Method::BarrierSync { scope: Scope::Group });
-const GRID: What = What::Method(Method::BarrierSync { scope: Scope::Grid });
-const PER_CYCLE: What = What::Method(Method::PerCycle);
+const GLOBAL: What = What::Way(Way::Moves { flags: FlagLayout::PACKED });
+const GROUP: What = What::Way(Way::Barrier(Scope::Block));
+const GRID: What = What::Way(Way::Barrier(Scope::Grid));
+const PER_CYCLE: What = What::Way(Way::PerCycle);
 
 fn case(name: &str, extents: [usize; 5], word: usize, what: What) -> Case {
     let [batch, rows, mid, cols, unit] = extents;
-    let shape = StageShape::Elementary(Elementary { batch, rows, mid, cols, unit });
-    Case { name: name.to_owned(), shape, word, what, threads: 256, groups: 1 }
+    let shape = Elementary { batch, rows, mid, cols, unit }.into();
+    Case { name: name.to_owned(), shape, word, what }
 }
 
 fn swap(tile: usize) -> What {
-    What::Method(Method::TileSwap { tile })
+    What::Way(Way::TileSwap { tile })
 }
 
 fn square() -> Vec<Case> {
@@ -168,8 +172,7 @@ fn barrier() -> Vec<Case> {
         (32, 6000, 8),
         (32, 12000, 16),
     ] {
-        let scope = Scope::Cluster(n);
-        let what = What::Method(Method::BarrierSync { scope });
+        let what = What::Way(Way::Barrier(Scope::Cluster(n)));
         cases.push(case(
             "010! over a cluster",
             [(1 << 28) / (rows * cols), rows, 1, cols, 1],
@@ -243,7 +246,6 @@ fn words() -> Vec<Case> {
 
 /// The passes of aligned slots: strips of chunks by teams of blocks.
 fn slots() -> Vec<Case> {
-    let limits = Limits::h200();
     let mut cases = Vec::new();
     for (rows, cols, slot, chunk, word) in [
         (16381, 20011, 64, 64, 4),
@@ -298,29 +300,36 @@ fn slots() -> Vec<Case> {
         let slots = Slots::new(rows, cols, slot, chunk).expect("fits");
         for direction in [Direction::Forward, Direction::Backward] {
             // The most teams that can hold chunks well.
-            let found = strips::launches(&slots, 1, direction, word, &limits);
-            for (launch, strips) in found.into_iter().take(1) {
-                let gather = StageShape::SlotGather { batch: 1, slots, direction };
-                let scope = Scope::Team(strips.blocks);
-                let what = What::Method(Method::BarrierSync { scope });
-                let name = format!("gather {}x{}", strips.teams, strips.blocks);
-                cases.push(slot_case(&name, gather, word, what, launch.groups));
+            let gather = StageShape::SlotGather { batch: 1, slots, direction };
+            let found = gathers(&gather, word).into_iter();
+            let teams = |way: &Way| matches!(way, Way::Teams { .. });
+            if let Some(Way::Teams { groups, blocks }) = found.clone().find(teams) {
+                let name = format!("gather {}x{blocks}", groups / blocks);
+                let what = What::Way(Way::Teams { groups, blocks });
+                cases.push(slot_case(&name, gather, word, what));
             }
         }
         let moves = StageShape::SlotMove { batch: 1, slots, direction: Direction::Forward };
-        cases.push(slot_case("move", moves, word, GLOBAL, 1));
+        cases.push(slot_case("move", moves, word, GLOBAL));
     }
     cases
 }
 
-fn slot_case(name: &str, shape: StageShape, word: usize, what: What, groups: usize) -> Case {
-    Case { name: name.to_owned(), shape, word, what, threads: 256, groups }
+fn slot_case(name: &str, shape: StageShape, word: usize, what: What) -> Case {
+    Case { name: name.to_owned(), shape, word, what }
+}
+
+/// Ways that an H200 offers for a gather, in its order.
+fn gathers(shape: &StageShape, elem_bytes: usize) -> Vec<Way> {
+    let (alignment, cap, want) = (16, usize::MAX, Want::Any);
+    let request = Request { elem_bytes, alignment, out_of_place: false, cap, want };
+    let offers = Chip::h200().offers(shape, &request).unwrap_or_default();
+    offers.iter().filter_map(way_of).collect()
 }
 
 /// The gather pass of few columns: chunks that a block holds.
 fn slot_runs() -> Vec<Case> {
     let mut cases = Vec::new();
-    let limits = Limits::h200();
     for (rows, cols, word) in [
         (9_999_991, 7, 4),
         (9_999_991, 2, 4),
@@ -332,14 +341,16 @@ fn slot_runs() -> Vec<Case> {
         (9_999_991, 7, 16),
     ] {
         for (slot, more) in [(64, 1), (64, 2), (64, 4), (128, 1), (128, 2)] {
-            let chunk = slot * runs::chunk_slots(slot, cols, word, &limits) * more;
+            // As many rows as let blocks share a multiprocessor, and more.
+            let chunks = Chip::h200().chunks(rows, cols, slot, word, false);
+            let chunk = chunks.last().expect("a slot long") * more;
             let Some(slots) = Slots::new(rows, cols, slot, chunk) else { continue };
-            let Some(launch) = runs::launches(&slots, word, &limits).into_iter().next() else {
-                continue;
-            };
             for direction in [Direction::Forward, Direction::Backward] {
                 let gather = StageShape::SlotGather { batch: 1, slots, direction };
-                cases.push(slot_case("gather by blocks", gather, word, GROUP, launch.groups));
+                let runs = |way: &Way| matches!(way, Way::Runs { .. });
+                if let Some(way) = gathers(&gather, word).into_iter().find(runs) {
+                    cases.push(slot_case("gather by blocks", gather, word, What::Way(way)));
+                }
             }
         }
     }

@@ -10,9 +10,10 @@ use cust::module::Module;
 use cust::sys;
 use turntile_cuda::call::Call;
 use turntile_cuda::family::Family;
+use turntile_cuda::way::Way;
 use turntile_cuda::{CudaError, Infeasible, Work};
-use turntile_perm::Elementary;
-use turntile_plan::{Direction, Launch, Method, Stage, StageShape};
+use turntile_perm::{Elementary, TurnedTiles};
+use turntile_plan::{Direction, StageShape};
 
 use crate::common::{Bench, memory, run};
 
@@ -22,7 +23,7 @@ pub const HEADER: &str = "case,shape,batch,rows,mid,cols,unit,word_bytes,kernel,
 /// What a case runs.
 #[derive(Clone)]
 pub enum What {
-    Method(Method),
+    Way(Way),
     /// Barrier-sync through registers.
     ThroughRegisters,
     /// The permutation out of place, without flags: super-elements of at most 512 bytes.
@@ -35,10 +36,6 @@ pub struct Case {
     pub shape: StageShape,
     pub word: usize,
     pub what: What,
-    /// Threads of a block, where the kernel leaves them open.
-    pub threads: usize,
-    /// Blocks, where the kernel leaves them open.
-    pub groups: usize,
 }
 
 impl Case {
@@ -49,44 +46,39 @@ impl Case {
             Direction::Backward => 2,
         };
         let (wrong, _) = match self.shape {
-            StageShape::Elementary(e) => bench.wrong(data, e, self.word),
+            StageShape::Axes(axes) => bench.wrong(data, axes.elementary()?, self.word),
             StageShape::SlotGather { batch, slots, direction } => {
                 bench.wrong_slots(data, (batch, &slots), backward(direction), self.word)
             }
             StageShape::SlotMove { batch, slots, direction } => {
                 bench.wrong_slots(data, (batch, &slots), backward(direction) + 1, self.word)
             }
-            StageShape::FusedTiles { .. } | StageShape::Cut { .. } | StageShape::Pad { .. } => {
-                return None;
-            }
+            _ => return None,
         };
         Some(wrong)
-    }
-
-    fn elementary(&self) -> Option<Elementary> {
-        match self.shape {
-            StageShape::Elementary(e) => Some(e),
-            _ => None,
-        }
     }
 
     /// Shape and extents as CSV.
     fn extents(&self) -> String {
         let shape = self.shape.to_string().replace(',', "");
         match self.shape {
-            StageShape::Elementary(Elementary { batch, rows, mid, cols, unit }) => {
-                format!("{shape},{batch},{rows},{mid},{cols},{unit}")
-            }
+            StageShape::Axes(axes) => match (axes.elementary(), axes.turned_tiles()) {
+                (Some(Elementary { batch, rows, mid, cols, unit }), _) => {
+                    format!("{shape},{batch},{rows},{mid},{cols},{unit}")
+                }
+                (None, Some(TurnedTiles { batch, rows, cols, m, n })) => {
+                    format!("{shape},{batch},{rows},1,{cols},{}", m * n)
+                }
+                (None, None) => format!("{shape},{},,,,{}", axes.batch(), axes.unit()),
+            },
             StageShape::SlotGather { batch, slots, .. }
             | StageShape::SlotMove { batch, slots, .. } => {
                 format!("{shape},{batch},{},1,{},{}", slots.rows(), slots.cols(), slots.slot())
             }
-            StageShape::FusedTiles { batch, rows, cols, m, n } => {
-                format!("{shape},{batch},{rows},1,{cols},{}", m * n)
-            }
             StageShape::Cut { padding, .. } | StageShape::Pad { padding, .. } => {
                 format!("{shape},1,{},1,1,{}", padding.rows(), padding.cols())
             }
+            _ => format!("{shape},,,,,"),
         }
     }
 }
@@ -147,21 +139,11 @@ impl Timer {
     }
 
     fn work(&self, case: &Case) -> Result<Work, String> {
-        let (shape, device) = (case.shape, self.bench.gpu.device());
-        let work = match (&case.what, case.elementary()) {
-            (What::Method(method), _) => {
-                let launch = Launch {
-                    groups: case.groups,
-                    threads: case.threads,
-                    lanes: 1,
-                    on_chip_bytes: 0,
-                    flag_words: 0,
-                    kept_bytes: 0,
-                };
-                Work::of_stage(&Stage { shape, method: *method, launch }, case.word, 16, device)
-            }
-            (What::ThroughRegisters, Some(e)) => Work::through_registers(e, case.word),
-            _ => return Err(Infeasible::NoKernel.to_string()),
+        let (shape, limits) = (&case.shape, self.bench.gpu.chip().limits());
+        let work = match &case.what {
+            What::Way(way) => Work::of_stage(shape, *way, case.word, 16, limits),
+            What::ThroughRegisters => Work::through_registers(shape, case.word),
+            What::Permuted => return Err(Infeasible::NoKernel.to_string()),
         };
         work.map_err(|error| match error {
             CudaError::Infeasible { why, .. } => why.to_string(),
@@ -207,7 +189,7 @@ impl Timer {
     pub fn row(&mut self, case: &Case, cases_wrong: &mut usize) -> String {
         let (name, word, bytes) = (&case.name, case.word, case.shape.len() * case.word);
         let copy = self.copy(bytes);
-        let (kernel, seconds, wrong) = match (&case.what, case.elementary()) {
+        let (kernel, seconds, wrong) = match (&case.what, case.shape.elementary()) {
             (What::Permuted, Some(e)) => ("check_permute".to_owned(), self.permuted(e, word), 0),
             _ => {
                 let work = match self.work(case) {

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use cust::memory::{CopyDestination, DeviceBuffer};
+use turntile_cuda::args::Args;
+use turntile_cuda::flags::FlagLayout;
 use turntile_cuda::lower::Holding;
+use turntile_cuda::way::{Scope, Way};
 use turntile_cuda::{CudaError, Work};
-use turntile_perm::{Elementary, Slots};
-use turntile_plan::strips::Strips;
-use turntile_plan::{Direction, FlagLayout, Launch, Method, Scope, Stage, StageShape};
+use turntile_perm::{Elementary, Slots, TurnedTiles};
+use turntile_plan::{Direction, StageShape};
 
 use crate::common::{Bench, memory, run};
 
@@ -15,18 +17,29 @@ const WORKSPACE: usize = 1 << 20;
 /// Room before the matrix, so that it can lie off alignment.
 const SKEW: usize = 64;
 
-struct Suite<'a> {
+pub struct Suite<'a> {
     bench: &'a mut Bench,
     data: DeviceBuffer<u8>,
     workspace: DeviceBuffer<u8>,
     /// Runs and declines by kernel or reason.
-    runs: BTreeMap<String, usize>,
-    failures: usize,
+    pub runs: BTreeMap<String, usize>,
+    pub failures: usize,
 }
 
-impl Suite<'_> {
+impl<'a> Suite<'a> {
+    pub fn new(bench: &'a mut Bench) -> Self {
+        let (data, workspace) = (memory(4 << 20), memory(WORKSPACE));
+        Suite { bench, data, workspace, runs: BTreeMap::new(), failures: 0 }
+    }
+
+    pub fn print_runs(&self) {
+        for (what, count) in &self.runs {
+            println!("  {count:8} {what}");
+        }
+    }
+
     /// Runs one launch and compares every byte, also of what lies around the matrix.
-    fn case(
+    pub fn case(
         &mut self,
         shape: StageShape,
         elem: usize,
@@ -77,38 +90,27 @@ impl Suite<'_> {
         }
     }
 
-    fn method(&mut self, shape: StageShape, elem: usize, method: Method) {
-        self.method_by(shape, elem, method, 1);
-    }
-
-    /// With so many groups, where the launch decides it.
-    fn method_by(&mut self, shape: StageShape, elem: usize, method: Method, groups: usize) {
+    pub fn way(&mut self, shape: StageShape, elem: usize, way: Way) {
         // Skewed by an element: the alignment is the element's own, and no wide access may be used.
         for skew in [0, elem] {
             let alignment = if skew == 0 { 16 } else { elem & elem.wrapping_neg() };
             if skew > 0 && alignment >= 16 {
                 continue;
             }
-            let launch = Launch {
-                groups,
-                threads: 128,
-                lanes: 1,
-                on_chip_bytes: 0,
-                flag_words: 0,
-                kept_bytes: 0,
-            };
-            let stage = Stage { shape, method, launch };
-            let work = Work::of_stage(&stage, elem, alignment, self.bench.gpu.device());
-            self.case(shape, elem, skew, work, &method.to_string());
+            let limits = self.bench.gpu.chip().limits();
+            let work = Work::of_stage(&shape, way, elem, alignment, limits);
+            self.case(shape, elem, skew, work, &way.to_string());
         }
     }
 
-    fn held(&mut self, shape: StageShape, elem: usize, holding: Holding) {
-        let device = self.bench.gpu.device();
-        let work = Work::of_moves(shape, FlagLayout::PACKED, holding, elem, device);
+    pub fn held(&mut self, shape: StageShape, elem: usize, holding: Holding) {
+        let limits = self.bench.gpu.chip().limits();
+        let work = Work::of_moves(&shape, FlagLayout::PACKED, holding, elem, limits);
         self.case(shape, elem, 0, work, &format!("{holding:?}"));
     }
 }
+
+const BLOCK: Way = Way::Barrier(Scope::Block);
 
 const FLAGS: [FlagLayout; 5] = [
     FlagLayout::PACKED,
@@ -120,8 +122,7 @@ const FLAGS: [FlagLayout; 5] = [
 
 /// All shapes up to `side` by `side`, words of every size and two elements of several words.
 pub fn small(bench: &mut Bench, side: usize) -> usize {
-    let (data, workspace) = (memory(4 << 20), memory(WORKSPACE));
-    let mut suite = Suite { bench, data, workspace, runs: BTreeMap::new(), failures: 0 };
+    let mut suite = Suite::new(bench);
     for rows in 1..=side {
         for cols in 1..=side {
             for elem in [1, 2, 4, 8, 16, 12, 6] {
@@ -173,63 +174,55 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
             }
         }
     }
-    for (what, count) in &suite.runs {
-        println!("  {count:8} {what}");
-    }
+    suite.print_runs();
     suite.failures
 }
 
 /// A gather by teams of one to three blocks, up to three of them; counts how many chunks they hold.
 fn in_teams(suite: &mut Suite, shape: StageShape, elem: usize, cols: usize) {
-    let StageShape::SlotGather { batch, slots, .. } = shape else { return };
-    let word = (elem & elem.wrapping_neg()).min(16);
-    let have = suite.bench.gpu.device().shared_bytes;
     for blocks in 1..=cols.min(3) {
-        let method = Method::BarrierSync { scope: Scope::Team(blocks) };
         for teams in 1..=3 {
-            let strips = Strips::new(&slots, batch, (elem, word), (teams, blocks), have);
-            if let Some(strips) = strips {
+            let way = Way::Teams { groups: teams * blocks, blocks };
+            let limits = suite.bench.gpu.chip().limits();
+            let least = (elem & elem.wrapping_neg()).min(16);
+            if let Ok(work) = Work::of_stage(&shape, way, elem, least, limits)
+                && let Args::Gather(strips) = work.calls()[0].params()
+            {
                 let chunks = format!("gathers by teams with {} chunks on chip", strips.depth);
                 *suite.runs.entry(chunks).or_default() += 1;
             }
-            suite.method_by(shape, elem, method, teams * blocks);
+            suite.way(shape, elem, way);
         }
     }
 }
 
 fn shapes(suite: &mut Suite, rows: usize, cols: usize, elem: usize) {
     let elementary =
-        |batch, mid, unit| StageShape::Elementary(Elementary { batch, rows, mid, cols, unit });
-    let barrier = |scope| Method::BarrierSync { scope };
+        |batch, mid, unit| StageShape::from(Elementary { batch, rows, mid, cols, unit });
     // Which flag layout, cluster and unit a shape gets follows from its extents, so that all meet all.
     let turn = rows * 7 + cols * 3 + elem;
     let flags = FLAGS[turn % FLAGS.len()];
     let cluster = [2, 4, 8, 16][turn % 4];
 
     let tiles = elementary(1 + turn % 5, 1, 1);
-    for method in [
-        barrier(Scope::Group),
-        barrier(Scope::Cluster(cluster)),
-        Method::PttwacOnChip { flags },
-        Method::PttwacGlobal { flags },
-        Method::PerCycle,
+    for way in [
+        BLOCK,
+        Way::Barrier(Scope::Cluster(cluster)),
+        Way::OnChipMoves { flags, threads: 128 },
+        Way::Moves { flags },
+        Way::PerCycle,
     ] {
-        suite.method(tiles, elem, method);
+        suite.way(tiles, elem, way);
     }
-    if let StageShape::Elementary(e) = tiles {
-        suite.case(tiles, elem, 0, Work::through_registers(e, elem), "through registers");
-    }
-    suite.method(elementary(1, 1, 1), elem, barrier(Scope::Grid));
+    suite.case(tiles, elem, 0, Work::through_registers(&tiles, elem), "through registers");
+    suite.way(elementary(1, 1, 1), elem, Way::Barrier(Scope::Grid));
     let units = elementary(1 + turn % 3, 1, [2, 3, 5, 8, 16, 33, 64][turn % 7]);
     let across = elementary(1 + turn % 2, 2 + turn % 3, [1, 2, 4, 7][turn % 4]);
     for shape in [units, across] {
-        for method in [
-            barrier(Scope::Group),
-            Method::PttwacGlobal { flags },
-            Method::PttwacOnChip { flags },
-            Method::PerCycle,
-        ] {
-            suite.method(shape, elem, method);
+        for way in
+            [BLOCK, Way::Moves { flags }, Way::OnChipMoves { flags, threads: 128 }, Way::PerCycle]
+        {
+            suite.way(shape, elem, way);
         }
         suite.held(shape, elem, Holding::Shared);
         suite.held(shape, elem, Holding::Block);
@@ -240,7 +233,7 @@ fn shapes(suite: &mut Suite, rows: usize, cols: usize, elem: usize) {
             for tile in [16, 32, 64, 128] {
                 let square =
                     Elementary { batch: 1 + turn % 3, rows: side, mid: 1, cols: side, unit: 1 };
-                suite.method(StageShape::Elementary(square), elem, Method::TileSwap { tile });
+                suite.way(square.into(), elem, Way::TileSwap { tile });
             }
         }
         for side in [16, 32, 64, 128, rows] {
@@ -252,13 +245,13 @@ fn shapes(suite: &mut Suite, rows: usize, cols: usize, elem: usize) {
                 unit: 1,
             };
             if mid.len() * elem < 3 << 20 {
-                suite.method(StageShape::Elementary(mid), elem, barrier(Scope::Group));
+                suite.way(mid.into(), elem, BLOCK);
             }
         }
     }
     let (m, n) = (1 + turn % 5, 1 + turn % 4);
-    let fused = StageShape::FusedTiles { batch: 1 + turn % 2, rows, cols, m, n };
-    suite.method(fused, elem, Method::PttwacGlobal { flags: FlagLayout::PACKED });
+    let turned = TurnedTiles { batch: 1 + turn % 2, rows, cols, m, n };
+    suite.way(StageShape::Axes(turned.into()), elem, Way::Moves { flags: FlagLayout::PACKED });
     let slot = 1 + turn % rows;
     let chunk = slot * (1 + turn % (rows / slot));
     if let Some(slots) = Slots::new(rows, cols, slot, chunk) {
@@ -266,12 +259,12 @@ fn shapes(suite: &mut Suite, rows: usize, cols: usize, elem: usize) {
             let batch = 1 + turn % 2;
             let shape = StageShape::SlotGather { batch, slots, direction };
             for runs in 1..=slots.chunks().min(3) {
-                suite.method_by(shape, elem, barrier(Scope::Group), runs);
+                suite.way(shape, elem, Way::Runs { groups: runs });
             }
             in_teams(suite, shape, elem, cols);
             let shape = StageShape::SlotMove { batch, slots, direction };
-            for method in [Method::PttwacGlobal { flags }, Method::PerCycle] {
-                suite.method(shape, elem, method);
+            for way in [Way::Moves { flags }, Way::PerCycle] {
+                suite.way(shape, elem, way);
             }
             suite.held(shape, elem, Holding::Shared);
         }

@@ -17,7 +17,7 @@ fn expect(what: &str, right: bool) -> usize {
 /// Typed errors, with the data untouched.
 pub fn errors(bench: &mut Bench) -> usize {
     let problem = Problem::new(4096, 1000, 4).expect("fits");
-    let planner = Planner::new(bench.gpu.limits().clone());
+    let planner = Planner::new(bench.gpu.chip().clone());
     let plan = planner
         .survey(&problem)
         .candidates
@@ -91,7 +91,7 @@ pub fn errors(bench: &mut Bench) -> usize {
 
 /// A plan of each kind of launch captured once and replayed.
 pub fn graph(bench: &mut Bench) -> usize {
-    let planner = Planner::new(bench.gpu.limits().clone());
+    let planner = Planner::new(bench.gpu.chip().clone());
     let mut failures = 0;
     for (rows, cols) in [(4096, 6144), (7200, 1800), (3001, 3989), (8191, 9000), (4096, 4096)] {
         let problem = Problem::new(rows, cols, 4).expect("fits");

@@ -2,14 +2,17 @@
 //! matrices of more than 2^31 and 2^32 elements.
 
 use turntile_cuda::Work;
-use turntile_perm::Elementary;
-use turntile_plan::{FlagLayout, Launch, Method, Plan, Planner, Problem, Scope, Stage, StageShape};
+use turntile_cuda::chip::way_of;
+use turntile_cuda::flags::FlagLayout;
+use turntile_cuda::way::{Scope, Way};
+use turntile_perm::{Elementary, TurnedTiles};
+use turntile_plan::{Plan, Planner, Problem, StageShape};
 
 use crate::common::{Bench, memory, run};
+use crate::out_of_place;
 
 const FLAGS: FlagLayout = FlagLayout::PACKED;
-const LAUNCH: Launch =
-    Launch { groups: 1, threads: 512, lanes: 1, on_chip_bytes: 0, flag_words: 0, kept_bytes: 0 };
+const BLOCK: Way = Way::Barrier(Scope::Block);
 
 /// Runs `work` `times` times and returns how many runs left any element wrong.
 fn repeat(
@@ -58,16 +61,10 @@ fn whole(problem: &Problem) -> Elementary {
     }
 }
 
+/// A plan in place.
 pub fn plan_times(bench: &mut Bench, plan: &Plan, times: usize) -> usize {
-    match Work::of_plan(plan, 16, bench.gpu.device()) {
-        Ok(work) => repeat(
-            bench,
-            work,
-            whole(&plan.problem),
-            plan.problem.elem_bytes(),
-            times,
-            &plan.to_string(),
-        ),
+    match Work::of_plan(plan) {
+        Ok(work) => work_times(bench, plan, work, times, &plan.to_string()),
         Err(error) => {
             println!("  FAILED {plan}: {error}");
             1
@@ -75,9 +72,25 @@ pub fn plan_times(bench: &mut Bench, plan: &Plan, times: usize) -> usize {
     }
 }
 
-/// Every route's best plan for shapes of many kinds.
+fn work_times(bench: &mut Bench, plan: &Plan, work: Work, times: usize, what: &str) -> usize {
+    repeat(bench, work, whole(&plan.problem), plan.problem.elem_bytes(), times, what)
+}
+
+/// A plan's stages, rows of padding by `way` and the others as it says.
+pub fn stages_times(bench: &mut Bench, plan: &Plan, way: Way, times: usize) -> usize {
+    let (elem, limits) = (plan.problem.elem_bytes(), *bench.gpu.chip().limits());
+    let works = plan.stages.iter().map(|stage| {
+        let own = way_of(&stage.offer).expect("a GPU's");
+        let way = if matches!(stage.shape, StageShape::Pad { .. }) { way } else { own };
+        Work::of_stage(&stage.shape, way, elem, 16, &limits).expect("has a kernel")
+    });
+    let work = works.reduce(Work::then).expect("stages");
+    work_times(bench, plan, work, times, &format!("{plan}, rows by {way}"))
+}
+
+/// Every route's best plan for shapes of many kinds, and every way from one place to another.
 pub fn plans(bench: &mut Bench) -> usize {
-    let planner = Planner::new(bench.gpu.limits().clone());
+    let planner = Planner::new(bench.gpu.chip().clone());
     let shapes = [
         (1, 1, 1000, 4),
         (1, 1000, 1000, 4),
@@ -109,18 +122,19 @@ pub fn plans(bench: &mut Bench) -> usize {
                 failures += plan_times(bench, &plan, 1);
             }
         }
+        failures += out_of_place::plans(bench, &problem);
     }
     failures
 }
 
-fn stages() -> Vec<(StageShape, Method, usize)> {
+fn stages() -> Vec<(StageShape, Way, usize)> {
     let shape = |batch, rows, mid, cols, unit| {
-        StageShape::Elementary(Elementary { batch, rows, mid, cols, unit })
+        StageShape::from(Elementary { batch, rows, mid, cols, unit })
     };
-    let global = Method::PttwacGlobal { flags: FLAGS };
-    let barrier = |scope| Method::BarrierSync { scope };
-    let on_chip =
-        Method::PttwacOnChip { flags: FlagLayout::Spread { spreading: 32, padded: true } };
+    let global = Way::Moves { flags: FLAGS };
+    let flags = FlagLayout::Spread { spreading: 32, padded: true };
+    let on_chip = Way::OnChipMoves { flags, threads: 512 };
+    let turned = TurnedTiles { batch: 1, rows: 300, cols: 211, m: 50, n: 36 };
     vec![
         (shape(1, 224, 64, 300, 64), global, 4),
         (shape(1, 256, 64, 128, 64), global, 4),
@@ -135,46 +149,41 @@ fn stages() -> Vec<(StageShape, Method, usize)> {
         (shape(1, 997, 1, 211, 1536), global, 4),
         (shape(64, 64, 1, 1031, 64), global, 4),
         (shape(1, 8191, 1, 8190, 1), global, 4),
-        (shape(5242, 32, 1, 1600, 1), barrier(Scope::Group), 4),
-        (shape(20000, 32, 1, 215, 1), barrier(Scope::Group), 4),
-        (shape(500, 40, 1, 8000, 1), barrier(Scope::Cluster(8)), 4),
-        (shape(1, 7200, 1, 1800, 1), barrier(Scope::Grid), 4),
-        (shape(1, 3001, 1, 3989, 1), barrier(Scope::Grid), 4),
-        (shape(1, 3001, 1, 7978, 1), barrier(Scope::Grid), 2),
-        (shape(512, 64, 256, 64, 1), barrier(Scope::Group), 4),
-        (shape(1, 16384, 1, 16384, 1), Method::TileSwap { tile: 64 }, 4),
+        (shape(5242, 32, 1, 1600, 1), BLOCK, 4),
+        (shape(20000, 32, 1, 215, 1), BLOCK, 4),
+        (shape(500, 40, 1, 8000, 1), Way::Barrier(Scope::Cluster(8)), 4),
+        (shape(1, 7200, 1, 1800, 1), Way::Barrier(Scope::Grid), 4),
+        (shape(1, 3001, 1, 3989, 1), Way::Barrier(Scope::Grid), 4),
+        (shape(1, 3001, 1, 7978, 1), Way::Barrier(Scope::Grid), 2),
+        (shape(512, 64, 256, 64, 1), BLOCK, 4),
+        (shape(1, 16384, 1, 16384, 1), Way::TileSwap { tile: 64 }, 4),
         (shape(20000, 32, 1, 215, 1), on_chip, 4),
-        (shape(1, 256, 64, 256, 64), Method::PerCycle, 4),
-        (StageShape::FusedTiles { batch: 1, rows: 300, cols: 211, m: 50, n: 36 }, global, 4),
+        (shape(1, 256, 64, 256, 64), Way::PerCycle, 4),
+        (StageShape::Axes(turned.into()), global, 4),
     ]
 }
 
 /// Stages with every multiprocessor busy, 50 times each, and both aligned-slot directions.
 pub fn full_chip(bench: &mut Bench) -> usize {
     let mut failures = 0;
-    for (shape, method, elem) in stages() {
-        let stage = Stage { shape, method, launch: LAUNCH };
-        let work = Work::of_stage(&stage, elem, 16, bench.gpu.device());
-        // Fused tiles are [rows][cols][m][n] to [cols][rows][n][m]: two stages undo them to be compared.
-        let (work, e) = match (work, shape) {
-            (Ok(work), StageShape::Elementary(e)) => (work, e),
-            (Ok(work), StageShape::FusedTiles { rows, cols, m, n, .. }) => {
+    let limits = *bench.gpu.chip().limits();
+    for (shape, way, elem) in stages() {
+        let work = Work::of_stage(&shape, way, elem, 16, &limits);
+        // Turned tiles are [rows][cols][m][n] to [cols][rows][n][m]: two stages undo them to be compared.
+        let (work, e) = match (work, shape.elementary(), shape.turned_tiles()) {
+            (Ok(work), Some(e), _) => (work, e),
+            (Ok(work), _, Some(TurnedTiles { rows, cols, m, n, .. })) => {
                 let back = Elementary { batch: rows * cols, rows: n, mid: 1, cols: m, unit: 1 };
-                let back = Stage {
-                    shape: StageShape::Elementary(back),
-                    method: Method::BarrierSync { scope: Scope::Group },
-                    launch: LAUNCH,
-                };
-                let back = Work::of_stage(&back, elem, 16, bench.gpu.device()).expect("fits");
+                let back = Work::of_stage(&back.into(), BLOCK, elem, 16, &limits).expect("fits");
                 (work.then(back), Elementary { batch: 1, rows, mid: 1, cols, unit: m * n })
             }
-            (work, _) => {
-                println!("  FAILED {stage}: {work:?}");
+            (work, ..) => {
+                println!("  FAILED {shape} {way}: {work:?}");
                 failures += 1;
                 continue;
             }
         };
-        failures += repeat(bench, work, e, elem, 50, &stage.to_string());
+        failures += repeat(bench, work, e, elem, 50, &format!("{shape} {way}"));
     }
     for (batch, rows, cols, elem) in [
         (1, 16381, 20011, 4),
@@ -191,9 +200,9 @@ pub fn full_chip(bench: &mut Bench) -> usize {
         (3, 7919, 3001, 12),
     ] {
         let problem = Problem::with_batch(batch, rows, cols, elem).expect("fits");
-        let planner = Planner::new(bench.gpu.limits().clone());
+        let planner = Planner::new(bench.gpu.chip().clone());
         for plan in planner.survey(&problem).candidates {
-            if plan.route.contains("slot") {
+            if by_slots(&plan) {
                 failures += plan_times(bench, &plan, 50);
             }
         }
@@ -201,10 +210,14 @@ pub fn full_chip(bench: &mut Bench) -> usize {
     failures
 }
 
+fn by_slots(plan: &Plan) -> bool {
+    plan.route.name().contains("slot")
+}
+
 /// More than 2^31 and 2^32 elements; the last has 40 GB.
 pub fn huge(bench: &mut Bench) -> usize {
     let mut failures = 0;
-    let planner = Planner::new(bench.gpu.limits().clone());
+    let planner = Planner::new(bench.gpu.chip().clone());
     for (rows, cols, elem) in [
         (65536, 65664, 1),
         (46336, 46464, 2),
@@ -227,7 +240,7 @@ pub fn huge(bench: &mut Bench) -> usize {
     {
         let problem = Problem::new(rows, cols, elem).expect("fits");
         for plan in planner.survey(&problem).candidates {
-            if plan.route.contains("slot") {
+            if by_slots(&plan) {
                 failures += plan_times(bench, &plan, 2);
             }
         }
@@ -235,10 +248,10 @@ pub fn huge(bench: &mut Bench) -> usize {
     // Cycles of more than 2^32 single elements: numbers of 64 bits.
     for (rows, cols, unit) in [(65536 + 64, 65536, 1), (1 << 22, 1030, 2)] {
         let e = Elementary { batch: 1, rows, mid: 1, cols, unit };
-        let method = Method::PttwacGlobal { flags: FLAGS };
-        let stage = Stage { shape: StageShape::Elementary(e), method, launch: LAUNCH };
-        let work = Work::of_stage(&stage, 1, 16, bench.gpu.device()).expect("has a kernel");
-        failures += repeat(bench, work, e, 1, 1, &stage.to_string());
+        let (shape, way) = (StageShape::from(e), Way::Moves { flags: FLAGS });
+        let limits = bench.gpu.chip().limits();
+        let work = Work::of_stage(&shape, way, 1, 16, limits).expect("has a kernel");
+        failures += repeat(bench, work, e, 1, 1, &format!("{shape} {way}"));
     }
     failures
 }

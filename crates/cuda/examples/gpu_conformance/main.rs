@@ -1,7 +1,10 @@
 //! Every kernel against the index maps, element by element, on a GPU.
 //!
-//! `gpu_conformance [SIDE] [small | padding | plans | full | huge | errors | graph | into | into_full]...`, all
-//! without arguments.
+//! `gpu_conformance [SIDE] [small | padding | plans | full | huge | errors | graph | into | into_full | racecheck]...`,
+//! all without arguments.
+//!
+//! `racecheck` is what to run under the tools that slow everything down, in a few minutes:
+//! `compute-sanitizer --tool racecheck gpu_conformance racecheck`, and the same with `memcheck` and `synccheck`.
 #![allow(unsafe_code, missing_docs)]
 
 mod cases;
@@ -11,6 +14,7 @@ mod errors;
 mod large;
 mod out_of_place;
 mod padding;
+mod racecheck;
 
 use common::Bench;
 
@@ -22,9 +26,9 @@ fn main() {
     let asked = |name: &str| arguments.is_empty() || arguments.iter().any(|a| a == name);
     let side = arguments.iter().find_map(|a| a.parse().ok()).unwrap_or(36);
     let mut bench = Bench::new();
-    println!("device {}", bench.gpu.limits().name);
+    println!("device {}", turntile_plan::Device::name(bench.gpu.chip()));
     let mut failures = 0;
-    let sections: [(&str, Section); 9] = [
+    let sections: [(&str, Section); 10] = [
         ("small", &|bench| cases::small(bench, side)),
         ("padding", &|bench| padding::padding(bench, side)),
         ("plans", &large::plans),
@@ -34,6 +38,7 @@ fn main() {
         ("graph", &errors::graph),
         ("into", &|bench| out_of_place::small(bench, side)),
         ("into_full", &out_of_place::full_chip),
+        ("racecheck", &racecheck::racecheck),
     ];
     for (name, section) in sections {
         if asked(name) {

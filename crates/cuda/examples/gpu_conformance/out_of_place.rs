@@ -4,12 +4,14 @@
 use std::collections::BTreeMap;
 
 use cust::memory::{CopyDestination, DeviceBuffer};
-use turntile_cuda::out_of_place::choose;
+use turntile_cuda::chip::way_of;
 use turntile_cuda::out_of_place::gaussian::{self, Between};
 use turntile_cuda::out_of_place::ladder::{self, RUNGS, Rung};
+use turntile_cuda::out_of_place::program::Program;
+use turntile_cuda::way::{Tiling, Way};
 use turntile_cuda::{CudaError, Loaded};
 use turntile_perm::Elementary;
-use turntile_plan::Problem;
+use turntile_plan::{Plan, Planner, Problem, StageShape, TileRule};
 
 use crate::common::{Bench, memory};
 
@@ -25,6 +27,54 @@ fn run(bench: &Bench, loaded: &Loaded, places: &[(u64, usize)]) -> Result<(), Cu
 fn whole(problem: &Problem) -> Elementary {
     let (batch, rows, cols) = (problem.batch(), problem.rows(), problem.cols());
     Elementary { batch, rows, mid: 1, cols, unit: 1 }
+}
+
+/// Every way of cutting tiles.
+const TILINGS: [Tiling; 5] =
+    [Tiling::Micro, Tiling::Lines, Tiling::Band, Tiling::Stack, Tiling::Units];
+
+fn program(
+    bench: &Bench,
+    problem: &Problem,
+    way: Way,
+    alignment: usize,
+) -> Result<Program, CudaError> {
+    let (shape, limits) = (StageShape::Axes(problem.axes()), bench.gpu.chip().limits());
+    Program::of_stage(&shape, way, problem.elem_bytes(), alignment, limits)
+}
+
+/// Plans for memory of every alignment that elements have, best first.
+fn of_every_alignment(bench: &Bench, problem: &Problem) -> Vec<Plan> {
+    let planner = Planner::new(bench.gpu.chip().clone());
+    let alignments = [16, 8, 4, 2, 1].into_iter();
+    let least = (problem.elem_bytes() & problem.elem_bytes().wrapping_neg()).min(16);
+    let plan = |alignment| planner.plan(&problem.out_of_place().with_alignment(alignment));
+    alignments.filter(|&a| a >= least).map(|a| plan(a).expect("has kernels")).collect()
+}
+
+/// Every candidate of the planner's, at every alignment that elements have.
+pub fn plans(bench: &mut Bench, problem: &Problem) -> usize {
+    let (to, from) = (memory(problem.bytes()), memory(problem.bytes()));
+    let planner = Planner::new(bench.gpu.chip().clone()).with_tiles(TileRule::Exhaustive);
+    let mut failures = 0;
+    for best in of_every_alignment(bench, problem) {
+        for plan in planner.survey(&best.problem).candidates {
+            let what = plan.to_string();
+            match bench.gpu.prepare_into([&plan]) {
+                Ok(loaded) => {
+                    let e = (whole(problem), problem.elem_bytes());
+                    let failed = compare(bench, &loaded, [&to, &from], e, &what);
+                    println!("  {what}: {failed} wrong");
+                    failures += failed;
+                }
+                Err(error) => {
+                    println!("  FAILED {what}: {error}");
+                    failures += 1;
+                }
+            }
+        }
+    }
+    failures
 }
 
 /// Room around matrices, so that they can lie off alignment and what is written beside them shows.
@@ -70,15 +120,15 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
                     want[put..put + elem].copy_from_slice(&before[at..at + elem]);
                 }
                 from.index(0..before.len()).copy_from(&before).expect("fits");
-                for way in choose::ways(&problem, alignment) {
-                    let swath = 1 + turn % 3;
-                    let device = bench.gpu.device();
-                    let program = match choose::program(way, swath, &problem, alignment, device) {
+                for tiling in TILINGS {
+                    let way = Way::OutOfPlace { tiling, swath: 1 + turn % 3 };
+                    let program = match program(bench, &problem, way, alignment) {
                         Ok(program) => program,
-                        Err(why) => {
-                            *runs.entry(format!("declined {way:?}: {why}")).or_default() += 1;
+                        Err(CudaError::Infeasible { why, .. }) => {
+                            *runs.entry(format!("declined {tiling}: {why}")).or_default() += 1;
                             continue;
                         }
+                        Err(error) => panic!("{problem} {way}: {error}"),
                     };
                     let kernel = program.steps()[0].call().kernel();
                     *runs.entry(kernel.clone()).or_default() += 1;
@@ -218,8 +268,8 @@ fn name(way: Between) -> &'static str {
 /// What cannot be right is refused before anything runs.
 fn refusals(bench: &mut Bench) -> usize {
     let problem = Problem::new(500, 300, 4).expect("fits");
-    let programs = choose::programs(&problem, bench.gpu.device()).expect("has kernels");
-    let loaded = bench.gpu.load(programs).expect("loads");
+    let plans = of_every_alignment(bench, &problem);
+    let loaded = bench.gpu.prepare_into(&plans).expect("loads");
     let (data, bytes) = (memory(2 * problem.bytes() + 64), problem.bytes());
     let (start, end) = (address(&data), address(&data) + bytes as u64);
     let identity = Elementary { batch: 1, rows: 1, mid: 1, cols: 2 * problem.len(), unit: 1 };
@@ -267,12 +317,17 @@ pub fn full_chip(bench: &mut Bench) -> usize {
     for (batch, rows, cols, elem) in cases {
         let problem = Problem::with_batch(batch, rows, cols, elem).expect("fits");
         let (to, from) = (memory(problem.bytes()), memory(problem.bytes()));
-        for (nth, way) in choose::ways(&problem, 16).into_iter().enumerate() {
-            let device = bench.gpu.device();
-            let program = match choose::program(way, way.swath(), &problem, 16, device) {
+        // What the planner takes, more often than the others.
+        let planner = Planner::new(bench.gpu.chip().clone());
+        let best = planner.plan(&problem.out_of_place()).expect("has a kernel");
+        let best = way_of(&best.stages[0].offer).expect("a GPU's");
+        let others = TILINGS.map(|tiling| Way::OutOfPlace { tiling, swath: tiling.swath() });
+        let others = others.into_iter().filter(|&way| way != best);
+        for (nth, way) in [best].into_iter().chain(others).enumerate() {
+            let program = match program(bench, &problem, way, 16) {
                 Ok(program) => program,
                 Err(why) => {
-                    println!("  {way:?} declined: {why}");
+                    println!("  {why}");
                     continue;
                 }
             };
@@ -290,8 +345,8 @@ pub fn full_chip(bench: &mut Bench) -> usize {
     {
         let problem = Problem::new(rows, cols, elem).expect("fits");
         let (to, from) = (memory(problem.bytes()), memory(problem.bytes()));
-        let programs = choose::programs(&problem, bench.gpu.device()).expect("has kernels");
-        let loaded = bench.gpu.load(programs).expect("loads");
+        let plans = of_every_alignment(bench, &problem);
+        let loaded = bench.gpu.prepare_into(&plans).expect("loads");
         let what = format!("{rows} x {cols} w{elem}");
         failures += compare(bench, &loaded, [&to, &from], (whole(&problem), elem), &what);
         println!("  {what} compared");

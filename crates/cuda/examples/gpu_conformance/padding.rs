@@ -2,14 +2,13 @@
 
 use cust::memory::{CopyDestination, DeviceBuffer};
 use turntile_cuda::Work;
+use turntile_cuda::way::Way;
 use turntile_perm::Padding;
-use turntile_plan::{Direction, Launch, Method, Planner, Problem, Stage, StageShape};
+use turntile_plan::{Direction, Planner, Problem, Route, StageShape};
 
 use crate::common::{Bench, memory, run};
 use crate::large;
 
-const LAUNCH: Launch =
-    Launch { groups: 1, threads: 512, lanes: 1, on_chip_bytes: 0, flag_words: 0, kept_bytes: 0 };
 /// Bytes before and behind the rows that must stay as they are.
 const GUARD: usize = 64;
 
@@ -18,16 +17,17 @@ fn case(
     bench: &Bench,
     data: &DeviceBuffer<u8>,
     workspace: &DeviceBuffer<u8>,
-    stage: Stage,
+    (shape, way): (StageShape, Way),
     elem: usize,
     skew: usize,
 ) -> bool {
-    let StageShape::Pad { padding, direction } = stage.shape else { return false };
+    let StageShape::Pad { padding, direction } = shape else { return false };
     let span = padding.span() * elem;
     let before: Vec<u8> =
         (0..span + 2 * GUARD).map(|k| (k * 131 + k / 251 + k / 65521) as u8).collect();
     let alignment = if skew == 0 { 16 } else { 1 };
-    let work = Work::of_stage(&stage, elem, alignment, bench.gpu.device()).expect("has a kernel");
+    let limits = bench.gpu.chip().limits();
+    let work = Work::of_stage(&shape, way, elem, alignment, limits).expect("has a kernel");
     let prepared = bench.prepare(work).expect("loads");
     data.index(skew..skew + before.len()).copy_from(&before).expect("fits");
     let address = data.as_device_ptr().as_raw() + (GUARD + skew) as u64;
@@ -48,9 +48,15 @@ fn case(
         before[..GUARD] == after[..GUARD] && before[GUARD + span..] == after[GUARD + span..];
     let right = right && around && ran.is_ok() && ended.is_ok();
     if !right {
-        println!("  WRONG {stage} w{elem} skew {skew}: {ran:?} {ended:?}");
+        println!("  WRONG {shape} {way} w{elem} skew {skew}: {ran:?} {ended:?}");
     }
     right
+}
+
+/// One of up to a few MB by itself; 1 if it was wrong.
+pub fn one(bench: &Bench, stage: (StageShape, Way), elem: usize) -> usize {
+    let (data, workspace) = (memory(8 << 20), memory(1 << 20));
+    usize::from(!case(bench, &data, &workspace, stage, elem, 0))
 }
 
 /// Small paddings of every kind, then squares that fill the chip, repeated; with small sides asked for, as for the tools that
@@ -77,12 +83,12 @@ pub fn padding(bench: &mut Bench, side: usize) -> usize {
             let padding = Padding::new(rows, cols, pitch).expect("rows with gaps");
             for direction in [Direction::Forward, Direction::Backward] {
                 let shape = StageShape::Pad { padding, direction };
-                let slides = [16, 48, 1008, 4096, 48_896].map(|block| Method::Slide { block });
-                let rows = [1, 2, 5].map(|least| Method::Rows { least });
-                for method in slides.into_iter().chain(rows) {
+                let slides = [16, 48, 1008, 4096, 48_896].map(|block| Way::Slide { block });
+                let rows = [1, 2, 5].map(|least| Way::Rows { least });
+                for way in slides.into_iter().chain(rows) {
                     for skew in [0, 1, 2, 4, 7].into_iter().step_by(step) {
-                        let stage = Stage { shape, method, launch: LAUNCH };
                         cases += 1;
+                        let stage = (shape, way);
                         failures += usize::from(!case(bench, &data, &workspace, stage, elem, skew));
                     }
                 }
@@ -93,8 +99,7 @@ pub fn padding(bench: &mut Bench, side: usize) -> usize {
     if side < 8 {
         return failures;
     }
-    let planner = Planner::new(bench.gpu.limits().clone());
-    let planner = planner.with_route("padded-square").expect("a route");
+    let planner = Planner::new(bench.gpu.chip().clone()).with_route(Route::PaddedSquare);
     for (batch, rows, cols, elem) in [
         (1, 5000, 4900, 4),
         (1, 4900, 5000, 4),
@@ -110,14 +115,8 @@ pub fn padding(bench: &mut Bench, side: usize) -> usize {
         let room = batch * usize::max(rows, cols).pow(2);
         let problem = Problem::with_batch(batch, rows, cols, elem).expect("fits").with_room(room);
         let plan = planner.plan(&problem).expect("there is room");
-        for method in [Method::Slide { block: 48_896 }, Method::Rows { least: 2 }] {
-            let mut plan = plan.clone();
-            for stage in &mut plan.stages {
-                if let StageShape::Pad { .. } = stage.shape {
-                    stage.method = method;
-                }
-            }
-            failures += large::plan_times(bench, &plan, 20);
+        for way in [Way::Slide { block: 48_896 }, Way::Rows { least: 2 }] {
+            failures += large::stages_times(bench, &plan, way, 20);
         }
     }
     failures

@@ -140,14 +140,9 @@ impl Context {
         use CUdevice_attribute as A;
         let get = |which| attribute(self.device, which);
         let mut name = [0 as std::ffi::c_char; 128];
-        // SAFETY: places for the answers; `name` has 128 of them, and the driver writes at most that many, a final
-        // zero included.
-        unsafe {
-            let code = sys::cuDeviceTotalMem_v2(&mut memory_bytes, self.device);
-            answer("cuDeviceTotalMem", code)?;
-            let code = sys::cuDeviceGetName(name.as_mut_ptr(), 128, self.device);
-            answer("cuDeviceGetName", code)?;
-        }
+        // SAFETY: `name` has 128 places, and the driver writes at most that many, a final zero included.
+        let code = unsafe { sys::cuDeviceGetName(name.as_mut_ptr(), 128, self.device) };
+        answer("cuDeviceGetName", code)?;
         // SAFETY: as above, `name` ends in a zero.
         let name = unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned();
         Ok(Facts {

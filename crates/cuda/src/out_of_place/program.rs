@@ -1,10 +1,12 @@
 //! Launches over several buffers, as data.
 
-use turntile_plan::{Flaw, Plan};
+use turntile_plan::{Flaw, Method, Plan, StageShape};
 
-use crate::call::{Call, widest_word};
-use crate::error::CudaError;
-use crate::prepare::{Work, calls_of};
+use crate::call::{Call, Limits, widest_word};
+use crate::error::{CudaError, Infeasible};
+use crate::lower::{At, lower};
+use crate::prepare::{Work, bytes_of, calls_of};
+use crate::way::Way;
 
 /// A piece of device memory that a program is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,11 +71,36 @@ impl Program {
         if !plan.problem.is_out_of_place() {
             return Err(Flaw::Place { out_of_place: false }.into());
         }
-        let steps =
-            calls_of(plan)?.into_iter().map(|call| Step { call, first: 0, second: Some(1) });
         let alignment = widest_word(&[plan.problem.alignment()]);
-        let buffers = buffers(plan.problem.bytes());
-        Ok(Program { steps: steps.collect(), buffers, alignment })
+        Ok(Self::of_calls(calls_of(plan)?, plan.problem.bytes(), alignment))
+    }
+
+    /// What one stage comes to from one place to another, as [`Work::of_stage`] in place: buffers
+    /// `[destination, source]`.
+    ///
+    /// # Errors
+    /// [`CudaError::Flawed`], or [`CudaError::Infeasible`] where it has no kernel.
+    pub fn of_stage(
+        shape: &StageShape,
+        way: Way,
+        elem_bytes: usize,
+        alignment: usize,
+        limits: &Limits,
+    ) -> Result<Self, CudaError> {
+        let bytes = bytes_of(shape, elem_bytes)?;
+        let alignment = widest_word(&[alignment]);
+        let calls = match way.method() {
+            Method::OutOfPlace => lower(shape, way, At { elem_bytes, alignment, limits }),
+            _ => Err(Infeasible::NoKernel),
+        };
+        let infeasible = |why| CudaError::Infeasible { stage: format!("{shape} {way}"), why };
+        Ok(Self::of_calls(calls.map_err(infeasible)?, bytes, alignment))
+    }
+
+    /// From the second buffer to the first, both of `bytes` bytes.
+    fn of_calls(calls: Vec<Call>, bytes: usize, alignment: usize) -> Self {
+        let steps = calls.into_iter().map(|call| Step { call, first: 0, second: Some(1) });
+        Program { steps: steps.collect(), buffers: buffers(bytes), alignment }
     }
 
     /// Its launches, in order.
@@ -190,6 +217,20 @@ mod tests {
             two.check(&[(400, 100), (500, 99)]),
             Err(CudaError::Short { what: "source", need: 100, have: 99 })
         );
+    }
+
+    #[test]
+    fn only_ways_from_place_to_place_are_programs() {
+        let e = turntile_perm::Elementary { batch: 1, rows: 200, mid: 1, cols: 300, unit: 1 };
+        let of = |way| Program::of_stage(&e.into(), way, 4, 4, &Limits::H200);
+        let lines = Way::OutOfPlace { tiling: crate::way::Tiling::Lines, swath: 1 };
+        let program = of(lines).unwrap();
+        let bytes: Vec<_> = program.buffers.iter().map(|b| (b.bytes, b.written)).collect();
+        assert_eq!((bytes, program.alignment), (vec![(240_000, true), (240_000, false)], 4));
+        let answer = of(Way::PerCycle);
+        let refused =
+            matches!(&answer, Err(CudaError::Infeasible { why: Infeasible::NoKernel, .. }));
+        assert!(refused, "{answer:?}");
     }
 
     #[test]

@@ -1,7 +1,11 @@
 //! Stages that the tests of launches share.
 
-use turntile_perm::{Elementary, Padding, Slots};
-use turntile_plan::{Direction, FlagLayout, Launch, Method, Scope, Stage, StageShape};
+use turntile_cuda::call::Limits;
+use turntile_cuda::flags::FlagLayout;
+use turntile_cuda::lower::At;
+use turntile_cuda::way::{Scope, Tiling, Way};
+use turntile_perm::{Elementary, Padding, Slots, TurnedTiles};
+use turntile_plan::{Direction, StageShape};
 
 /// Both directions.
 pub const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
@@ -14,16 +18,19 @@ pub fn alignments(elem: usize) -> [usize; 2] {
     [(elem & elem.wrapping_neg()).min(16), 16]
 }
 
-/// A stage by a launch of `groups` blocks of 128 threads.
-pub fn stage(shape: StageShape, method: Method, groups: usize) -> Stage {
-    let launch =
-        Launch { groups, threads: 128, lanes: 1, on_chip_bytes: 0, flag_words: 0, kept_bytes: 0 };
-    Stage { shape, method, launch }
+/// On an H200.
+pub fn at(elem_bytes: usize, alignment: usize) -> At<'static> {
+    At { elem_bytes, alignment, limits: &Limits::H200 }
 }
 
 /// `[batch][rows][mid][cols][unit]` to `[batch][cols][mid][rows][unit]`.
 pub fn swap([batch, rows, mid, cols, unit]: [usize; 5]) -> StageShape {
-    StageShape::Elementary(Elementary { batch, rows, mid, cols, unit })
+    Elementary { batch, rows, mid, cols, unit }.into()
+}
+
+/// `batch` times `rows x cols` tiles of `m x n`, moved and transposed at once.
+pub fn turned(batch: usize, [rows, cols]: [usize; 2], [m, n]: [usize; 2]) -> StageShape {
+    StageShape::Axes(TurnedTiles { batch, rows, cols, m, n }.into())
 }
 
 /// The layouts of flags.
@@ -32,21 +39,33 @@ pub fn layouts() -> Vec<FlagLayout> {
     vec![FlagLayout::PACKED, spread(8, false), spread(32, true), FlagLayout::Remapped]
 }
 
-/// Every method that a GPU has, with what it takes.
-pub fn methods() -> Vec<Method> {
+/// A block an instance.
+pub const BLOCK: Way = Way::Barrier(Scope::Block);
+
+/// Every way in place that there are kernels for, with what it takes; slots are gathered by each of `groups` blocks.
+pub fn ways(groups: &[usize]) -> Vec<Way> {
     let flags = FlagLayout::PACKED;
-    let mut methods = vec![
-        Method::PttwacOnChip { flags },
-        Method::PttwacGlobal { flags },
-        Method::PerCycle,
-        Method::BarrierSync { scope: Scope::Group },
-        Method::BarrierSync { scope: Scope::Grid },
+    let mut ways = vec![
+        Way::OnChipMoves { flags, threads: 128 },
+        Way::Moves { flags },
+        Way::PerCycle,
+        BLOCK,
+        Way::Barrier(Scope::Grid),
     ];
-    methods.extend([Method::Rows { least: 2 }, Method::Slide { block: 48_896 }]);
-    methods.extend([2, 4, 8, 16].map(|n| Method::BarrierSync { scope: Scope::Cluster(n) }));
-    methods.extend([1, 7, 132].map(|n| Method::BarrierSync { scope: Scope::Team(n) }));
-    methods.extend([16, 32, 64, 128].map(|tile| Method::TileSwap { tile }));
-    methods
+    ways.extend([Way::Rows { least: 2 }, Way::Slide { block: 48_896 }]);
+    ways.extend([2, 4, 8, 16].map(|n| Way::Barrier(Scope::Cluster(n))));
+    for &groups in groups {
+        ways.push(Way::Runs { groups });
+        ways.extend([1, 7, 132].map(|blocks| Way::Teams { groups, blocks }));
+    }
+    ways.extend([16, 32, 64, 128].map(|tile| Way::TileSwap { tile }));
+    ways
+}
+
+/// Every tiling from one place to another, in swaths of so many rows of tiles.
+pub fn elsewhere(swath: usize) -> [Way; 5] {
+    [Tiling::Micro, Tiling::Lines, Tiling::Band, Tiling::Stack, Tiling::Units]
+        .map(|tiling| Way::OutOfPlace { tiling, swath })
 }
 
 /// Shapes of every form, of a few elements to more than 2^32.
@@ -81,7 +100,7 @@ pub fn shapes() -> Vec<StageShape> {
     ]
     .map(swap)
     .to_vec();
-    shapes.push(StageShape::FusedTiles { batch: 2, rows: 9, cols: 7, m: 5, n: 4 });
+    shapes.push(turned(2, [9, 7], [5, 4]));
     for direction in DIRECTIONS {
         let padding = Padding::new(5000, 4900, 5000).unwrap();
         shapes.push(StageShape::Pad { padding, direction });

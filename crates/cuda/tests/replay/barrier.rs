@@ -1,11 +1,10 @@
 //! `barrier.cu`: a block reads whole instances, waits, and writes them transposed.
 
 use turntile_cuda::args::barrier::{AnyArgs, BarrierArgs};
-use turntile_cuda::call::Call;
 
 use super::device::div32;
 use super::tiles::vector;
-use super::{Moved, aligned, last_number, need, on_chip, threads};
+use super::{Launch, Moved, aligned, last_number, need, on_chip, threads};
 
 /// How narrow words are moved: 4 bytes at a time, or as runs.
 pub const WIDE_LOADS: u32 = 1;
@@ -41,7 +40,7 @@ fn find(a: &BarrierArgs, word: u64, offset: u64) -> Option<At> {
     (there && within < mid).then_some(at)
 }
 
-pub fn barrier(call: &Call, a: &BarrierArgs, alignment: u64, offset: u64) -> Moved {
+pub fn barrier(call: &Launch, a: &BarrierArgs, alignment: u64, offset: u64) -> Moved {
     match call.entry {
         "barrier_block" => block(call, a, alignment, offset),
         "barrier_band" => band(call, a, alignment, offset),
@@ -57,7 +56,7 @@ pub fn rows_on_chip(pitch: u64, bytes: u64, granule: u64) -> super::Answer<()> {
     aligned(granule, &[pitch])
 }
 
-fn block(call: &Call, a: &BarrierArgs, alignment: u64, offset: u64) -> Moved {
+fn block(call: &Launch, a: &BarrierArgs, alignment: u64, offset: u64) -> Moved {
     threads(call, 1024)?;
     let (word, unit) = (call.word as u64, u64::from(a.unit.divisor));
     let [rows, cols, stacked, pitch] = [a.rows, a.cols, a.stacked, a.pitch].map(u64::from);
@@ -110,7 +109,7 @@ fn block(call: &Call, a: &BarrierArgs, alignment: u64, offset: u64) -> Moved {
     Ok(Some(at + col * a.column_bytes + (row * unit + within) * word + byte))
 }
 
-fn band(call: &Call, a: &BarrierArgs, alignment: u64, offset: u64) -> Moved {
+fn band(call: &Launch, a: &BarrierArgs, alignment: u64, offset: u64) -> Moved {
     threads(call, 1024)?;
     let word = call.word as u64;
     let [rows, cols, stacked, pitch, mid] =
@@ -142,7 +141,7 @@ fn band(call: &Call, a: &BarrierArgs, alignment: u64, offset: u64) -> Moved {
     Ok(written.then(|| at + col * a.column_bytes + (i * side + row) * word + byte))
 }
 
-fn micro(call: &Call, a: &BarrierArgs, alignment: u64, offset: u64) -> Moved {
+fn micro(call: &Launch, a: &BarrierArgs, alignment: u64, offset: u64) -> Moved {
     threads(call, 512)?;
     let (word, vector) = (call.word as u64, vector(call.word as u64));
     let [rows, cols, stacked] = [a.rows, a.cols, a.stacked].map(u64::from);
@@ -166,7 +165,7 @@ fn micro(call: &Call, a: &BarrierArgs, alignment: u64, offset: u64) -> Moved {
     Ok(Some(at + along * a.column_bytes + row * word + byte))
 }
 
-fn registers(call: &Call, a: &BarrierArgs, offset: u64) -> Moved {
+fn registers(call: &Launch, a: &BarrierArgs, offset: u64) -> Moved {
     threads(call, 1024)?;
     let word = call.word as u64;
     let [rows, cols, stacked] = [a.rows, a.cols, a.stacked].map(u64::from);
@@ -182,7 +181,7 @@ fn registers(call: &Call, a: &BarrierArgs, offset: u64) -> Moved {
     Ok(read.then_some(at))
 }
 
-pub fn any(call: &Call, a: &AnyArgs, offset: u64) -> Moved {
+pub fn any(call: &Launch, a: &AnyArgs, offset: u64) -> Moved {
     assert_eq!(call.entry, "barrier_any");
     threads(call, 1024)?;
     let word = call.word as u64;

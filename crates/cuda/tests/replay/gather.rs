@@ -2,10 +2,9 @@
 
 use turntile_cuda::args::gather::{GatherArgs, RunArgs};
 use turntile_cuda::args::maps::SlotMap64;
-use turntile_cuda::call::Call;
 
 use super::maps::SlotsOf;
-use super::{Answer, Moved, aligned, exactly, need, on_chip};
+use super::{Answer, Launch, Moved, aligned, exactly, need, on_chip};
 
 /// Where an element goes, and the chunk and the column (of the source) of its slot.
 struct Gathered {
@@ -34,7 +33,7 @@ fn gathered(slots: &SlotMap64, back: bool, element: u64) -> Answer<Gathered> {
     Ok(Gathered { to: place * s.slot + (position - t * s.slot), chunk, column })
 }
 
-pub fn runs(call: &Call, a: &RunArgs, alignment: u64, offset: u64) -> Moved {
+pub fn runs(call: &Launch, a: &RunArgs, alignment: u64, offset: u64) -> Moved {
     let back = match call.entry {
         "slot_runs" => false,
         "slot_runs_back" => true,
@@ -68,7 +67,7 @@ pub fn runs(call: &Call, a: &RunArgs, alignment: u64, offset: u64) -> Moved {
     Ok(Some(matrix * a.matrix_bytes + to * element + rest % element))
 }
 
-pub fn teams(call: &Call, a: &GatherArgs, offset: u64) -> Moved {
+pub fn teams(call: &Launch, a: &GatherArgs, offset: u64) -> Moved {
     let back = match call.entry {
         "slot_gather" => false,
         "slot_scatter" => true,

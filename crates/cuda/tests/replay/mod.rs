@@ -17,6 +17,44 @@ mod wide;
 
 use turntile_cuda::args::{Args, Second};
 use turntile_cuda::call::{Call, Workspace};
+use turntile_cuda::family::Family;
+use turntile_cuda::waits::Waits;
+
+/// A [`Call`] laid open, so that a test can take something away from it.
+#[derive(Clone, Copy, Debug)]
+pub struct Launch {
+    pub family: Family,
+    pub word: usize,
+    pub entry: &'static str,
+    pub groups: u32,
+    pub threads: u32,
+    pub shared_bytes: u32,
+    pub waits: Waits,
+    pub params: Args,
+    pub workspace: Workspace,
+}
+
+impl From<&Call> for Launch {
+    fn from(call: &Call) -> Self {
+        Launch {
+            family: call.family(),
+            word: call.word(),
+            entry: call.entry(),
+            groups: call.groups(),
+            threads: call.threads(),
+            shared_bytes: call.shared_bytes(),
+            waits: call.waits(),
+            params: *call.params(),
+            workspace: call.workspace(),
+        }
+    }
+}
+
+impl Launch {
+    fn kernel(&self) -> String {
+        format!("{}.w{}/{}", self.family.name(), self.word, self.entry)
+    }
+}
 
 /// Why a launch cannot do what its kernel promises.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +68,7 @@ fn need(holds: bool, what: impl FnOnce() -> String) -> Answer<()> {
 }
 
 /// Shared memory that the kernel indexes.
-fn on_chip(call: &Call, bytes: u64) -> Answer<()> {
+fn on_chip(call: &Launch, bytes: u64) -> Answer<()> {
     need(bytes <= u64::from(call.shared_bytes), || {
         format!("{}: {bytes} bytes on chip, {} given", call.kernel(), call.shared_bytes)
     })
@@ -44,28 +82,31 @@ fn aligned(bytes: u64, quantities: &[u64]) -> Answer<()> {
 }
 
 /// At most `most` threads, as the kernel is compiled, in whole warps.
-fn threads(call: &Call, most: u32) -> Answer<()> {
+fn threads(call: &Launch, most: u32) -> Answer<()> {
     need(call.threads <= most && call.threads > 0 && call.threads.is_multiple_of(32), || {
         format!("{}: {} threads of {most}", call.kernel(), call.threads)
     })
 }
 
 /// Just so many threads.
-fn exactly(call: &Call, threads: u64) -> Answer<()> {
+fn exactly(call: &Launch, threads: u64) -> Answer<()> {
     need(u64::from(call.threads) == threads, || {
         format!("{}: {} threads, not {threads}", call.kernel(), call.threads)
     })
 }
 
 /// Where the launch puts the byte at `offset` of memory whose address is a multiple of `alignment`.
-pub fn dest(call: &Call, alignment: u64, offset: u64) -> Answer<u64> {
+pub fn dest(call: &Launch, alignment: u64, offset: u64) -> Answer<u64> {
     aligned(call.word as u64, &[alignment])?;
     workspace(call)?;
     let waits = matches!(call.params, Args::Runs(_) | Args::Gather(_))
         || call.entry.starts_with("barrier_grid");
-    need(call.cooperative == waits, || format!("{}: cooperative or not", call.kernel()))?;
+    need((call.waits == Waits::Grid) == waits, || {
+        format!("{}: cooperative or not", call.kernel())
+    })?;
     let clusters = call.entry.starts_with("barrier_cluster");
-    need(clusters || call.cluster == 1, || format!("{}: a cluster", call.kernel()))?;
+    let in_clusters = matches!(call.waits, Waits::Cluster(_));
+    need(clusters == in_clusters, || format!("{}: a cluster", call.kernel()))?;
     let moved = match &call.params {
         Args::Square(args) => tiles::square(call, args, alignment, offset),
         Args::Tiles(args) => tiles::in_place(call, args, alignment, offset),
@@ -95,7 +136,7 @@ pub fn dest(call: &Call, alignment: u64, offset: u64) -> Answer<u64> {
 }
 
 /// The workspace is of the kind that the parameter's type takes.
-fn workspace(call: &Call) -> Answer<()> {
+fn workspace(call: &Launch) -> Answer<()> {
     let fits = matches!(
         (call.workspace, call.params.second()),
         (Workspace::None, None | Some(Second::Source))

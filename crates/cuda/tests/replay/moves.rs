@@ -2,10 +2,9 @@
 
 use turntile_cuda::args::Args;
 use turntile_cuda::args::flags::FlagLayout;
-use turntile_cuda::call::Call;
 
 use super::maps::{Map, NARROW, SlotsOf};
-use super::{Answer, Moved, aligned, last_number, need, on_chip, threads};
+use super::{Answer, Launch, Moved, aligned, last_number, need, on_chip, threads};
 
 /// What a mover is told, whatever its map.
 struct Mover {
@@ -16,7 +15,7 @@ struct Mover {
     tile: (u64, u64),
 }
 
-pub fn moves(call: &Call, offset: u64) -> Moved {
+pub fn moves(call: &Launch, offset: u64) -> Moved {
     macro_rules! moved {
         ($a:ident, $map:expr) => {{
             let (units, lanes) = ($a.units, u64::from($a.lanes));
@@ -104,7 +103,7 @@ fn flags(layout: &FlagLayout, units: u64, words: u64) -> Answer<()> {
 }
 
 /// What a kernel holds of super-elements.
-fn by_kernel(call: &Call, map: &impl Map, mover: Mover, offset: u64) -> Moved {
+fn by_kernel(call: &Launch, map: &impl Map, mover: Mover, offset: u64) -> Moved {
     let turns = mover.tile.0 > 1 && mover.tile.1 > 1;
     let held = match call.entry {
         "move_shared_swap" | "move_shared_slots" => {
@@ -130,7 +129,7 @@ fn by_kernel(call: &Call, map: &impl Map, mover: Mover, offset: u64) -> Moved {
     go(call, map, mover, offset)
 }
 
-fn go(call: &Call, map: &impl Map, mover: Mover, offset: u64) -> Moved {
+fn go(call: &Launch, map: &impl Map, mover: Mover, offset: u64) -> Moved {
     let (word, Mover { units, lanes, vectors, tile: (rows, cols) }) = (call.word as u64, mover);
     need(lanes.is_power_of_two() && lanes <= 32, || format!("{lanes} lanes"))?;
     need(call.groups > 0, || "no block".into())?;

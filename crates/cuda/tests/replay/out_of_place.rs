@@ -3,12 +3,11 @@
 use turntile_cuda::args::barrier::Stack;
 use turntile_cuda::args::out_of_place::{BandArgs, IntoArgs, StackArgs, TileOrder, UnitArgs};
 use turntile_cuda::args::sources::LadderArgs;
-use turntile_cuda::call::Call;
 
 use super::barrier::{RUN_LOADS, RUNS, WIDE_LOADS, WIDE_STORES, rows_on_chip};
 use super::device::{div32, div64};
 use super::tiles::{tile_threads, vector};
-use super::{Answer, Moved, aligned, exactly, last_number, need, on_chip, threads};
+use super::{Answer, Launch, Moved, aligned, exactly, last_number, need, on_chip, threads};
 
 /// The tile of block `number`.
 fn find(order: &TileOrder, number: u32) -> (u32, u32, u32) {
@@ -21,7 +20,7 @@ fn find(order: &TileOrder, number: u32) -> (u32, u32, u32) {
 }
 
 /// Whether a block takes tile `(i, j)` of matrix `which`.
-fn taken(call: &Call, order: &TileOrder, (which, i, j): (u64, u64, u64)) -> bool {
+fn taken(call: &Launch, order: &TileOrder, (which, i, j): (u64, u64, u64)) -> bool {
     let (high, down) = (u64::from(order.high), u64::from(order.down));
     if i >= down {
         return false;
@@ -46,7 +45,7 @@ fn at(offset: u64, matrix_bytes: u64, from_pitch: u64) -> At {
     At { which: offset / matrix_bytes, r: rest / from_pitch, along: rest % from_pitch }
 }
 
-pub fn into(call: &Call, a: &IntoArgs, alignment: u64, offset: u64) -> Moved {
+pub fn into(call: &Launch, a: &IntoArgs, alignment: u64, offset: u64) -> Moved {
     let word = call.word as u64;
     exactly(call, 256)?;
     aligned(word, &[a.from_pitch, a.to_pitch, a.matrix_bytes])?;
@@ -94,7 +93,7 @@ struct Tile {
 }
 
 /// Checks the tile; whether it is written as one run.
-fn tile(call: &Call, tile: &Tile, alignment: u64, strides: [&[u64]; 2]) -> Answer<bool> {
+fn tile(call: &Launch, tile: &Tile, alignment: u64, strides: [&[u64]; 2]) -> Answer<bool> {
     let (word, narrow) = (call.word as u64, call.word < 4);
     let [load, store] = strides;
     let (runs, run_loads) = (tile.wide & RUNS != 0, tile.wide & RUN_LOADS != 0);
@@ -130,7 +129,7 @@ fn in_run(stack: &Stack, (line, col): (u64, u64), words: u64) -> Option<u64> {
     ((i * rows + within - c * rows, c) == (line, col) && g < words).then_some(g)
 }
 
-pub fn band(call: &Call, a: &BandArgs, alignment: u64, offset: u64) -> Moved {
+pub fn band(call: &Launch, a: &BandArgs, alignment: u64, offset: u64) -> Moved {
     assert_eq!(call.entry, "into_band");
     threads(call, 512)?;
     let (word, unit) = (call.word as u64, u64::from(a.unit.divisor));
@@ -158,7 +157,7 @@ pub fn band(call: &Call, a: &BandArgs, alignment: u64, offset: u64) -> Moved {
     Ok(Some(to + col * a.to_pitch + line * unit * word + within))
 }
 
-pub fn stack(call: &Call, a: &StackArgs, alignment: u64, offset: u64) -> Moved {
+pub fn stack(call: &Launch, a: &StackArgs, alignment: u64, offset: u64) -> Moved {
     assert_eq!(call.entry, "into_stack");
     threads(call, 512)?;
     let word = call.word as u64;
@@ -177,7 +176,7 @@ pub fn stack(call: &Call, a: &StackArgs, alignment: u64, offset: u64) -> Moved {
     Ok(g.map(|g| first * matrix + g * word + offset % word))
 }
 
-pub fn units(call: &Call, a: &UnitArgs, offset: u64) -> Moved {
+pub fn units(call: &Launch, a: &UnitArgs, offset: u64) -> Moved {
     assert_eq!(call.entry, "into_units");
     threads(call, 256)?;
     let word = call.word as u64;
@@ -195,7 +194,7 @@ pub fn units(call: &Call, a: &UnitArgs, offset: u64) -> Moved {
     Ok((to < a.words && source == w).then_some(to * word + byte))
 }
 
-pub fn ladder(call: &Call, a: &LadderArgs, offset: u64) -> Moved {
+pub fn ladder(call: &Launch, a: &LadderArgs, offset: u64) -> Moved {
     let mut numbers = call.entry.rsplitn(3, '_');
     let mut number = || numbers.next().expect("T and R").parse::<u64>().expect("a number");
     let (block_rows, tile) = (number(), number());

@@ -1,9 +1,8 @@
 //! `pad.cu`: rows moved apart and together, in bytes.
 
 use turntile_cuda::args::pad::{RowsArgs, SlideArgs};
-use turntile_cuda::call::Call;
 
-use super::{Moved, exactly, need, on_chip};
+use super::{Launch, Moved, exactly, need, on_chip};
 
 /// Packed and padded place of the byte at `offset`, `None` in a gap.
 fn places(offset: u64, cols: u64, pitch: u64, back: bool) -> Option<(u64, u64)> {
@@ -12,7 +11,7 @@ fn places(offset: u64, cols: u64, pitch: u64, back: bool) -> Option<(u64, u64)> 
     (c < cols).then_some((r * cols + c, r * pitch + c))
 }
 
-pub fn slide(call: &Call, a: &SlideArgs, offset: u64) -> Moved {
+pub fn slide(call: &Launch, a: &SlideArgs, offset: u64) -> Moved {
     assert_eq!(call.entry, "pad_slide");
     let (block, back) = (u64::from(a.block), a.back != 0);
     exactly(call, 512)?;
@@ -26,7 +25,7 @@ pub fn slide(call: &Call, a: &SlideArgs, offset: u64) -> Moved {
     Ok(moved.then_some(if back { packed } else { padded }))
 }
 
-pub fn rows(call: &Call, a: &RowsArgs, offset: u64) -> Moved {
+pub fn rows(call: &Launch, a: &RowsArgs, offset: u64) -> Moved {
     let back = a.back != 0;
     exactly(call, 512)?;
     let count = match call.entry {

@@ -1,9 +1,8 @@
 //! `tiles.cu`: pairs of square tiles across the diagonal change places, or every tile is transposed where it lies.
 
 use turntile_cuda::args::tiles::{SquareArgs, TilesArgs};
-use turntile_cuda::call::Call;
 
-use super::{Moved, aligned, exactly, last_number, need, on_chip};
+use super::{Launch, Moved, aligned, exactly, last_number, need, on_chip};
 
 /// Bytes of a vector: a micro-block is a vector wide and as many words high.
 pub fn vector(word: u64) -> u64 {
@@ -41,7 +40,7 @@ fn number_of(i: u64, j: u64, across: u64, pairs: u64) -> Option<u64> {
     (number < pairs && pair_of(number, across) == (i, j)).then_some(number)
 }
 
-pub fn square(call: &Call, a: &SquareArgs, alignment: u64, offset: u64) -> Moved {
+pub fn square(call: &Launch, a: &SquareArgs, alignment: u64, offset: u64) -> Moved {
     let word = call.word as u64;
     let (side, across, pairs) = (u64::from(a.side), u64::from(a.across), u64::from(a.pairs));
     let tile = if call.entry == "square_swap_any" {
@@ -68,7 +67,7 @@ pub fn square(call: &Call, a: &SquareArgs, alignment: u64, offset: u64) -> Moved
     Ok(read.then(|| matrix * a.batch_bytes + c * a.pitch + r * word + byte))
 }
 
-pub fn in_place(call: &Call, a: &TilesArgs, alignment: u64, offset: u64) -> Moved {
+pub fn in_place(call: &Launch, a: &TilesArgs, alignment: u64, offset: u64) -> Moved {
     assert!(call.entry.starts_with("tiles_"), "{}", call.entry);
     let (word, tile, mid) = (call.word as u64, last_number(call.entry), u64::from(a.mid));
     let threads = tile_threads(tile, word);

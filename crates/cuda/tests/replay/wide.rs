@@ -1,12 +1,12 @@
 //! `wide_barrier.cuh`: several blocks hold an instance, a rectangle each, in shared memory and registers.
 
 use turntile_cuda::args::barrier::WideArgs;
-use turntile_cuda::call::Call;
+use turntile_cuda::waits::Waits;
 
 use super::barrier::{WIDE_STORES, rows_on_chip};
-use super::{Moved, aligned, last_number, need, on_chip, threads};
+use super::{Launch, Moved, aligned, last_number, need, on_chip, threads};
 
-pub fn wide(call: &Call, a: &WideArgs, alignment: u64, offset: u64) -> Moved {
+pub fn wide(call: &Launch, a: &WideArgs, alignment: u64, offset: u64) -> Moved {
     let (word, unit) = (call.word as u64, u64::from(a.unit.divisor) * call.word as u64);
     let [rows, cols, pitch] = [a.rows, a.cols, a.pitch].map(u64::from);
     let [block_rows, block_cols, across] = [a.block_rows, a.block_cols, a.across].map(u64::from);
@@ -14,7 +14,7 @@ pub fn wide(call: &Call, a: &WideArgs, alignment: u64, offset: u64) -> Moved {
     assert!(grid || call.entry.starts_with("barrier_cluster"), "{}", call.entry);
     threads(call, if grid { 512 } else { 1024 })?;
     let blocks = if grid { u64::from(call.groups) } else { last_number(call.entry) };
-    need(grid || u64::from(call.cluster) == blocks, || format!("{call:?}"))?;
+    need(grid || call.waits == Waits::Cluster(blocks as u32), || format!("{call:?}"))?;
     let granule = if call.entry.contains("_wide") { 4 } else { word };
     let registers = if grid { 88 } else { 0 };
 

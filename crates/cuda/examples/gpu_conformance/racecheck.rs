@@ -1,0 +1,179 @@
+//! Every kernel in which threads or blocks wait for each other, at small sizes that still take several blocks.
+//!
+//! For the tools that slow everything down a thousandfold: each kernel a few times, not each shape. Kernels that number
+//! more than 2^31 super-elements or 2^32 elements are too large for that (`huge` has them); they are the same code
+//! with wider numbers.
+
+use turntile_cuda::Work;
+use turntile_cuda::flags::FlagLayout;
+use turntile_cuda::lower::Holding;
+use turntile_cuda::waits::WAITING;
+use turntile_cuda::way::{Scope, Way};
+use turntile_perm::{Elementary, Padding, Slots, TurnedTiles};
+use turntile_plan::{Direction, StageShape};
+
+use crate::cases::Suite;
+use crate::common::Bench;
+use crate::padding;
+
+const BLOCK: Way = Way::Barrier(Scope::Block);
+const SPREAD: FlagLayout = FlagLayout::Spread { spreading: 8, padded: true };
+const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
+
+/// Kernels beside [`WAITING`] whose threads wait for each other, within a block or by flags.
+const WITHIN: [&str; 31] = [
+    "barrier_block",
+    "barrier_band",
+    "barrier_micro",
+    "barrier_any",
+    "barrier_registers_4",
+    "barrier_registers_16",
+    "square_swap_any",
+    "square_swap_16",
+    "square_swap_32",
+    "square_swap_64",
+    "square_swap_128",
+    "tiles_16",
+    "tiles_32",
+    "tiles_64",
+    "tiles_128",
+    "move_swap32_1",
+    "move_swap32_2",
+    "move_swap32_4",
+    "move_slots32_1",
+    "move_slots32_2",
+    "move_slots32_4",
+    "move_shared_swap",
+    "move_shared_slots",
+    "move_block",
+    "move_on_chip_words",
+    "move_on_chip_1",
+    "move_on_chip_4",
+    "per_cycle_swap32",
+    "per_cycle_slots",
+    "pad_rows_alone",
+    "pad_rows_together",
+];
+
+fn swap([batch, rows, mid, cols, unit]: [usize; 5]) -> StageShape {
+    Elementary { batch, rows, mid, cols, unit }.into()
+}
+
+/// Shapes, bytes of an element and ways.
+fn selection() -> Vec<(StageShape, usize, Way)> {
+    let mut all = Vec::new();
+    let mut add = |extents, elems: &[usize], ways: &[Way]| {
+        let shape = swap(extents);
+        let each = elems.iter().flat_map(|&elem| ways.iter().map(move |&way| (shape, elem, way)));
+        all.extend(each);
+    };
+    let words = [1, 2, 4, 8, 16];
+    // Barriers of a block: several instances to each, one, and tiles of a band; whole micro-blocks and not.
+    for extents in [
+        [40, 33, 1, 17, 1],
+        [40, 64, 1, 48, 1],
+        [5, 60, 1, 90, 1],
+        [2, 61, 9, 61, 1],
+        [3, 6, 2, 10, 1],
+        [6, 20, 1, 12, 5],
+    ] {
+        add(extents, &words, &[BLOCK]);
+    }
+    // Of a cluster and the grid.
+    for n in [2, 4, 8, 16] {
+        add([3, 70, 1, 90, 1], &words, &[Way::Barrier(Scope::Cluster(n))]);
+        add([2, 64, 1, 96, 1], &[1, 2], &[Way::Barrier(Scope::Cluster(n))]);
+    }
+    add([1, 301, 1, 203, 1], &words, &[Way::Barrier(Scope::Grid)]);
+    add([1, 300, 1, 204, 1], &[1, 2], &[Way::Barrier(Scope::Grid)]);
+    // Squares by pairs of tiles, and tiles where they lie.
+    for side in [256, 250] {
+        let swaps = [16, 32, 64, 128].map(|tile| Way::TileSwap { tile });
+        add([2, side, 1, side, 1], &words, &swaps);
+    }
+    for side in [16, 32, 64, 128] {
+        add([2, side, 3, side, 1], &words, &[BLOCK]);
+    }
+    // Cycles by flags, on chip and in memory, and without.
+    for flags in [FlagLayout::PACKED, SPREAD, FlagLayout::Remapped] {
+        let ways = [Way::Moves { flags }, Way::OnChipMoves { flags, threads: 256 }];
+        for unit in [1, 3, 40, 70, 128] {
+            add([3, 31, 1, 23, unit], &[4], &ways);
+        }
+        add([3, 31, 1, 23, 8], &words, &ways);
+        add([1, 13, 1, 11, 2000], &[4], &ways);
+    }
+    for unit in [1, 40] {
+        add([3, 31, 1, 23, unit], &[1, 4, 16], &[Way::PerCycle]);
+    }
+    let flags = FlagLayout::PACKED;
+    let turned = TurnedTiles { batch: 2, rows: 13, cols: 11, m: 5, n: 6 };
+    all.extend([1, 4, 8].map(|elem| (StageShape::Axes(turned.into()), elem, Way::Moves { flags })));
+    // Slots, both passes both ways.
+    for (rows, cols, slot, chunk) in [(331, 37, 16, 32), (200, 130, 12, 24), (640, 61, 64, 64)] {
+        let slots = Slots::new(rows, cols, slot, chunk).expect("fits");
+        for direction in DIRECTIONS {
+            let gather = StageShape::SlotGather { batch: 2, slots, direction };
+            let moves = StageShape::SlotMove { batch: 2, slots, direction };
+            for elem in [1, 2, 4, 8, 16, 12] {
+                let (one, three) = (Way::Runs { groups: 1 }, Way::Runs { groups: 3 });
+                let teams = [(1, 1), (6, 3), (12, 2)];
+                let teams = teams.map(|(groups, blocks)| Way::Teams { groups, blocks });
+                let ways = [one, three].into_iter().chain(teams);
+                all.extend(ways.map(|way| (gather, elem, way)));
+                all.push((moves, elem, Way::Moves { flags }));
+            }
+            all.push((moves, 4, Way::PerCycle));
+        }
+    }
+    all
+}
+
+/// The selection, each run compared byte by byte; a kernel that it does not meet is a failure too.
+pub fn racecheck(bench: &mut Bench) -> usize {
+    let mut suite = Suite::new(bench);
+    for (shape, elem, way) in selection() {
+        suite.way(shape, elem, way);
+    }
+    let units = swap([3, 31, 1, 23, 40]);
+    for holding in [Holding::Shared, Holding::Block] {
+        suite.held(units, 4, holding);
+    }
+    let slots = Slots::new(331, 37, 16, 32).expect("fits");
+    let moves = DIRECTIONS.map(|direction| StageShape::SlotMove { batch: 2, slots, direction });
+    moves.into_iter().for_each(|shape| suite.held(shape, 4, Holding::Shared));
+    for extents in [[9, 60, 1, 50, 1], [3, 100, 1, 90, 1]] {
+        let shape = swap(extents);
+        suite.case(shape, 4, 0, Work::through_registers(&shape, 4), "through registers");
+    }
+    suite.print_runs();
+    let mut met: Vec<String> = suite.runs.keys().cloned().collect();
+    let mut failures = suite.failures;
+    failures += padded(bench, &mut met);
+    let all = WAITING.iter().map(|row| row.0).chain(WITHIN);
+    for entry in
+        all.filter(|entry| !met.iter().any(|kernel| kernel.ends_with(&format!("/{entry}"))))
+    {
+        println!("  NOT MET {entry}");
+        failures += 1;
+    }
+    failures
+}
+
+/// Rows padded, forward and back, by sliding and in steps.
+fn padded(bench: &mut Bench, met: &mut Vec<String>) -> usize {
+    let mut failures = 0;
+    for (rows, cols, pitch) in [(100, 99, 100), (50, 1999, 2001), (300, 7, 11)] {
+        let padding = Padding::new(rows, cols, pitch).expect("rows with gaps");
+        for direction in DIRECTIONS {
+            let shape = StageShape::Pad { padding, direction };
+            for way in [Way::Slide { block: 1008 }, Way::Rows { least: 2 }] {
+                let limits = bench.gpu.chip().limits();
+                let work = Work::of_stage(&shape, way, 4, 16, limits).expect("has a kernel");
+                met.extend(work.calls().iter().map(|call| call.kernel()));
+                failures += padding::one(bench, (shape, way), 4);
+            }
+        }
+    }
+    failures
+}

@@ -1,0 +1,234 @@
+//! What chips offer, what plans print and hold, and what is launched are one thing.
+
+// Each test uses a part of them.
+#[allow(dead_code)]
+mod cases;
+mod follow;
+mod replay;
+
+use cases::{DIRECTIONS, ELEMENTS, alignments, shapes, swap, turned};
+use follow::{agrees, offsets};
+use replay::Launch;
+use turntile_cuda::call::{Call, Workspace};
+use turntile_cuda::out_of_place::program::Program;
+use turntile_cuda::{Chip, Launches, Work};
+use turntile_perm::{AxisPermutation, Padding, Slots};
+use turntile_plan::{Device, Offer, Plan, Planner, Problem, Request, StageShape, TileRule, Want};
+
+/// A launch as plans print it, or how many are not told one by one.
+#[derive(Debug, PartialEq)]
+enum Printed {
+    Launch { kernel: String, numbers: [usize; 3], workspace: Workspace },
+    More(usize),
+}
+
+/// `moves.w16/move_swap32_1 8 x 256 threads, 6144 bytes on chip, 16 bytes of flags`, `and 7 more launches`.
+fn parse(line: &str) -> Printed {
+    let number = |word: &str| word.parse().unwrap_or_else(|_| panic!("a number in {line}"));
+    let words = |text: &'_ str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let mut parts = line.split(", ");
+    let first = words(parts.next().unwrap());
+    if let [and, count, more, launches] = &first[..] {
+        assert_eq!([&and[..], more, launches], ["and", "more", "launches"], "{line}");
+        return Printed::More(number(count));
+    }
+    let [kernel, groups, x, threads, what] = &first[..] else { panic!("{line}") };
+    assert_eq!([&x[..], what], ["x", "threads"], "{line}");
+    let (mut shared_bytes, mut workspace) = (0, Workspace::None);
+    for part in parts {
+        let (count, what) = part.split_once(' ').unwrap();
+        match what {
+            "bytes on chip" => shared_bytes = number(count),
+            "bytes of flags" => workspace = Workspace::Flags(number(count)),
+            "bytes set aside" => workspace = Workspace::Kept(number(count)),
+            _ => panic!("{line}"),
+        }
+    }
+    let numbers = [number(groups), number(threads), shared_bytes];
+    Printed::Launch { kernel: kernel.clone(), numbers, workspace }
+}
+
+/// The lines tell these launches, in order, and no others.
+fn tell<'a>(lines: impl Iterator<Item = &'a str>, calls: &[Call]) {
+    let mut rest = calls;
+    for line in lines {
+        let (now, told) = match parse(line) {
+            Printed::More(count) => (count, None),
+            launch => (1, Some(launch)),
+        };
+        let (first, others) = rest.split_at_checked(now).unwrap_or_else(|| panic!("{line}"));
+        if let Some(told) = told {
+            let call = &first[0];
+            let numbers = [call.groups(), call.threads(), call.shared_bytes()].map(|n| n as usize);
+            let (kernel, workspace) = (call.kernel(), call.workspace());
+            assert_eq!(told, Printed::Launch { kernel, numbers, workspace });
+        }
+        rest = others;
+    }
+    assert_eq!(rest, [], "launches that are not printed");
+}
+
+/// Whether some launch goes wrong with so many bytes of workspace.
+fn breaks(calls: &[Call], alignment: usize, bytes: usize) -> bool {
+    calls.iter().map(Launch::from).any(|launch| {
+        let workspace = match launch.workspace {
+            Workspace::None => Workspace::None,
+            Workspace::Flags(_) => Workspace::Flags(bytes),
+            Workspace::Kept(_) => Workspace::Kept(bytes),
+        };
+        replay::dest(&Launch { workspace, ..launch }, alignment as u64, 0).is_err()
+    })
+}
+
+/// The launches of an offer do what its shape says, with the workspace that it names and no less.
+fn check(offer: &Offer, shape: &StageShape, request: &Request) {
+    let launches: &Launches = offer.geometry.get().expect("a GPU's");
+    let (elem, calls) = (request.elem_bytes, launches.calls());
+    assert!(request.alignment.is_multiple_of(launches.alignment()));
+    agrees(calls, shape, elem, request.alignment);
+    tell(offer.geometry.to_string().lines(), calls);
+    let need = offer.workspace_bytes;
+    assert!(!breaks(calls, request.alignment, need), "{shape} {}: {need} bytes", offer.way());
+    if let Some(less) = need.checked_sub(8) {
+        assert!(breaks(calls, request.alignment, less), "{shape} {}: {less} bytes", offer.way());
+    }
+    assert!(offer.seconds > 0.0 && offer.seconds.is_finite(), "{shape} {}", offer.way());
+}
+
+/// Every form of shape: those that have kernels, and those that a GPU has none for.
+fn forms() -> Vec<StageShape> {
+    let mut forms = shapes();
+    // Routes' whole matrices, squares, tiles turned in instances, a copy.
+    forms.extend(
+        [
+            [1, 3000, 1, 3000, 1],
+            [7, 1000, 1, 1000, 1],
+            [1, 2500, 1, 5100, 1],
+            [40, 128, 1, 2000, 1],
+            [1, 9_999_991, 1, 7, 1],
+            [1, 1, 1, 10_000, 1],
+        ]
+        .map(swap),
+    );
+    forms.extend([turned(1, [300, 211], [50, 36]), turned(3, [2, 2], [3, 2])]);
+    // No kernel: an order of four axes that no other form is, columns cut off, slots row by row.
+    let general = AxisPermutation::new(&[6, 5, 4, 3], &[2, 3, 1, 0]).unwrap();
+    forms.push(StageShape::Axes(general));
+    let padding = Padding::new(500, 490, 500).unwrap();
+    forms.extend(DIRECTIONS.map(|direction| StageShape::Cut { padding, direction }));
+    let slots = Slots::by_rows(97, 33, 16).unwrap();
+    forms.extend(DIRECTIONS.map(|direction| StageShape::SlotGather { batch: 2, slots, direction }));
+    forms
+}
+
+#[test]
+fn every_offer_does_what_it_says() {
+    // Offers in place and from one place to another, and requests without any.
+    let (mut offers, mut refused) = ([0, 0], 0);
+    for chip in Chip::presets() {
+        for shape in forms() {
+            for elem_bytes in ELEMENTS {
+                for alignment in alignments(elem_bytes) {
+                    for out_of_place in [false, true] {
+                        let (cap, want) = (usize::MAX, Want::Any);
+                        let request = Request { elem_bytes, alignment, out_of_place, cap, want };
+                        let found = chip.offers(&shape, &request);
+                        refused += usize::from(found.is_err());
+                        for offer in found.unwrap_or_default() {
+                            check(&offer, &shape, &request);
+                            offers[usize::from(out_of_place)] += 1;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!((offers, refused), ([6894, 4188], 1730));
+}
+
+/// What a cap allows is what is offered without it, less what needs more.
+#[test]
+fn caps_leave_out_what_needs_more() {
+    let chip = Chip::h200();
+    for shape in forms() {
+        let request = |cap| Request {
+            elem_bytes: 4,
+            alignment: 16,
+            out_of_place: false,
+            cap,
+            want: Want::Any,
+        };
+        let all = chip.offers(&shape, &request(usize::MAX)).unwrap_or_default();
+        for cap in all.iter().flat_map(|o| [o.workspace_bytes, o.workspace_bytes.saturating_sub(1)])
+        {
+            let fits = all.iter().filter(|offer| offer.workspace_bytes <= cap).cloned();
+            let capped = chip.offers(&shape, &request(cap)).unwrap_or_default();
+            assert_eq!(capped, fits.collect::<Vec<_>>(), "{shape} with {cap} bytes");
+        }
+    }
+}
+
+/// Follows what a plan launches through all of its problem, and reads what it prints.
+fn run(plan: &Plan, calls: &[Call]) {
+    let problem = &plan.problem;
+    let (elem, alignment) = (problem.elem_bytes(), problem.alignment() as u64);
+    let launches: Vec<Launch> = calls.iter().map(Launch::from).collect();
+    for offset in offsets(problem.bytes()) {
+        let want = problem.dest(offset / elem) * elem + offset % elem;
+        let at = launches.iter().fold(offset as u64, |at, launch| {
+            replay::dest(launch, alignment, at).unwrap_or_else(|why| panic!("{plan}: {why:?}"))
+        });
+        assert_eq!(at, want as u64, "{plan}, byte {offset}");
+    }
+    let text = format!("{plan:#}");
+    // Launches stand further in than anything else.
+    tell(text.lines().filter_map(|line| line.strip_prefix("           ")), calls);
+    let workspace = format!("workspace  {} bytes", plan.workspace_bytes);
+    assert!(text.lines().any(|line| line == workspace), "{text}");
+    assert!(!breaks(calls, problem.alignment(), plan.workspace_bytes), "{plan}");
+}
+
+#[test]
+fn plans_launch_what_they_print() {
+    let (mut in_place, mut elsewhere) = (0, 0);
+    for chip in Chip::presets() {
+        for (batch, rows, cols, elem, alignment) in [
+            (1, 4096, 6144, 4, 16),
+            (1, 1000, 777, 2, 2),
+            (9, 300, 200, 1, 16),
+            (1, 5000, 5000, 8, 8),
+            (1, 5000, 4900, 4, 16),
+            (1, 9_999_991, 7, 4, 4),
+            (3, 1801, 3607, 12, 16),
+            (1, 16381, 20011, 4, 16),
+            (100_000, 64, 48, 4, 16),
+            (1, 1, 1000, 3, 16),
+            (1, 0, 7, 4, 16),
+        ] {
+            let room = batch * usize::max(rows, cols).pow(2);
+            let problem = Problem::with_batch(batch, rows, cols, elem).unwrap();
+            let problem = problem.with_room(room).with_alignment(alignment);
+            for rule in [TileRule::CostModel, TileRule::Exhaustive] {
+                // Thousands of tiles of a large matrix are the same again.
+                if rule == TileRule::Exhaustive && problem.bytes() > 1 << 21 {
+                    continue;
+                }
+                let planner = Planner::new(chip.clone()).with_tiles(rule);
+                for plan in planner.survey(&problem).candidates {
+                    run(&plan, Work::of_plan(&plan).unwrap().calls());
+                    in_place += 1;
+                }
+            }
+            let planner = Planner::new(chip.clone()).with_tiles(TileRule::Exhaustive);
+            for plan in planner.survey(&problem.out_of_place()).candidates {
+                let program = Program::of_plan(&plan).unwrap();
+                let calls: Vec<Call> = program.steps().iter().map(|step| *step.call()).collect();
+                run(&plan, &calls);
+                let bytes: Vec<usize> = program.buffers().iter().map(|b| b.bytes).collect();
+                assert_eq!(bytes, [problem.bytes(); 2], "{plan}");
+                elsewhere += 1;
+            }
+        }
+    }
+    assert_eq!((in_place, elsewhere), (3718, 162));
+}
