@@ -143,8 +143,6 @@ impl Context {
         // SAFETY: places for the answers; `name` has 128 of them, and the driver writes at most that many, a final
         // zero included.
         unsafe {
-            let code = sys::cuDeviceTotalMem_v2(&mut memory_bytes, self.device);
-            answer("cuDeviceTotalMem", code)?;
             let code = sys::cuDeviceGetName(name.as_mut_ptr(), 128, self.device);
             answer("cuDeviceGetName", code)?;
         }
