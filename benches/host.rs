@@ -5,7 +5,7 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use turntile::Transpose;
+use turntile::{Options, Transpose};
 
 const SHAPES: [(usize, usize); 7] = [
     (64, 48),
@@ -20,7 +20,7 @@ const SHAPES: [(usize, usize); 7] = [
 fn host(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("host");
     for (rows, cols) in SHAPES {
-        let planned = Transpose::new(rows, cols).threads(1).plan::<f32>().unwrap();
+        let planned = Transpose::of::<f32>(rows, cols).threads(1).plan().unwrap();
         let mut workspace = planned.workspace().unwrap();
         let mut matrix = vec![1.0f32; rows * cols];
         let mut other = matrix.clone();
@@ -29,12 +29,15 @@ fn host(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::new("copy", &shape), |bench| {
             bench.iter(|| other.copy_from_slice(black_box(&matrix)));
         });
-        let transpose = Transpose::new(rows, cols).threads(1);
+        let into = Transpose::of::<f32>(rows, cols).threads(1).out_of_place().plan().unwrap();
         group.bench_function(BenchmarkId::new("into", &shape), |bench| {
-            bench.iter(|| transpose.run_into(&mut other, black_box(&matrix)).unwrap());
+            bench.iter(|| into.run_into(&mut other, black_box(&matrix)).unwrap());
         });
         group.bench_function(BenchmarkId::new("transpose", &shape), |bench| {
-            bench.iter(|| planned.run_with(black_box(&mut matrix), &mut workspace).unwrap());
+            bench.iter(|| {
+                let options = Options::new().workspace(&mut workspace);
+                planned.run_with(black_box(&mut matrix), options).unwrap();
+            });
         });
     }
     group.finish();

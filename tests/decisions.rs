@@ -1,51 +1,72 @@
 //! What the planner decides, without moving anything.
 
-use turntile::plan::{
-    DeviceKind, Limits, Method, Plan, Planner, Problem, ROUTES, Scope, StageShape, TileRule, limits,
-};
-use turntile_perm::Order;
+#[path = "common/k20.rs"]
+mod k20;
 
-fn plan(limits: Limits, rows: usize, cols: usize, elem_bytes: usize) -> Plan {
-    Planner::new(limits).plan(&Problem::new(rows, cols, elem_bytes).unwrap()).unwrap()
+use turntile::plan::{Chip, Host, Plan, Planner, Problem, Route, StageShape, TileRule};
+use turntile_cpu::way::HostWay;
+use turntile_cuda::Launches;
+use turntile_perm::Order;
+use turntile_plan::routes::{ROUTES, RouteRow};
+
+use k20::k20;
+
+fn planner(device: &str) -> Planner {
+    match Chip::preset(device) {
+        Some(chip) => Planner::new(chip),
+        None => Planner::new(Host::new(1)),
+    }
 }
 
-/// The table of the documentation has every route, in the planner's order.
+/// Every preset, and hosts of so many threads.
+fn planners(threads: &[usize]) -> Vec<Planner> {
+    let hosts = threads.iter().map(|&threads| Planner::new(Host::new(threads)));
+    Chip::presets().into_iter().map(Planner::new).chain(hosts).collect()
+}
+
+fn plan(device: &str, rows: usize, cols: usize, elem_bytes: usize) -> Plan {
+    planner(device).plan(&Problem::new(rows, cols, elem_bytes).unwrap()).unwrap()
+}
+
+/// The table of the documentation has every route, in the planner's order, the thesis's with a star.
 #[test]
 fn routes_are_documented() {
     let (_, table) = include_str!("../docs/routes.md").split_once("|---|---|---|---|\n").unwrap();
     let rows = table.lines().map_while(|line| line.strip_prefix("| "));
     let documented: Vec<_> = rows.filter_map(|row| row.split(" |").next()).collect();
-    assert_eq!(documented, ROUTES.each_ref().map(|route| route.name));
+    let name = |row: &RouteRow| format!("{}{}", row.route, if row.of_thesis { "*" } else { "" });
+    assert_eq!(documented, ROUTES.each_ref().map(name));
 }
 
 /// The thesis's six shapes and the ones that each route is for.
 #[test]
 fn routes_of_named_problems() {
-    for (device, rows, cols, elem_bytes, route) in [
-        ("h200", 7200, 1800, 4, "on-chip"),
-        ("h200", 3001, 3989, 4, "on-chip"),
-        ("h200", 16384, 16384, 4, "square"),
-        ("h200", 19968, 12032, 4, "square-tile"),
-        ("h200", 16381, 20011, 4, "aligned-slots"),
-        ("h200", 10_000_000, 8, 4, "skinny"),
-        ("h200", 9_999_991, 7, 4, "aligned-slots"),
-        ("h200", 1, 77, 4, "nothing"),
-        ("h200", 20_000, 12_000, 1, "square-tile"),
-        ("host", 8192, 8192, 4, "square"),
-        ("host", 4093, 8191, 4, "cut-columns"),
-        ("host", 10_007, 9973, 4, "cut-rows"),
+    for (device, rows, cols, elem_bytes, route, mirrored) in [
+        ("h200", 7200, 1800, 4, Route::OnChip, Some(false)),
+        ("h200", 3001, 3989, 4, Route::OnChip, Some(false)),
+        ("h200", 16384, 16384, 4, Route::Square, Some(false)),
+        ("h200", 19968, 12032, 4, Route::SquareTile, Some(false)),
+        ("h200", 16381, 20011, 4, Route::AlignedSlots, None),
+        ("h200", 10_000_000, 8, 4, Route::Panel, Some(true)),
+        ("h200", 9_999_991, 7, 4, Route::AlignedSlots, None),
+        ("h200", 1, 77, 4, Route::Nothing, Some(false)),
+        ("h200", 20_000, 12_000, 1, Route::SquareTile, Some(false)),
+        ("host", 8192, 8192, 4, Route::Square, Some(false)),
+        ("host", 4093, 8191, 4, Route::Cut, Some(false)),
+        ("host", 10_007, 9973, 4, Route::Cut, Some(true)),
         // Half of it cut, for larger tiles, would take longer.
-        ("host", 500, 510, 8, "panel-mirrored"),
+        ("host", 500, 510, 8, Route::Panel, Some(true)),
         // Squares of elements that are no words are slow.
-        ("host", 1009, 1013, 3, "aligned-slots"),
-        ("host", 7919, 3001, 4, "aligned-slots"),
-        ("host", 64, 48, 4, "on-chip"),
-        ("host", 50, 75, 4096, "one-stage"),
-        ("host", 5000, 7000, 4096, "one-stage"),
+        ("host", 1009, 1013, 3, Route::AlignedSlots, None),
+        ("host", 7919, 3001, 4, Route::AlignedSlots, None),
+        ("host", 64, 48, 4, Route::OnChip, Some(false)),
+        ("host", 50, 75, 4096, Route::OneStage, Some(false)),
+        ("host", 5000, 7000, 4096, Route::OneStage, Some(false)),
     ] {
-        let limits = Limits::preset(device).unwrap();
-        let plan = plan(limits, rows, cols, elem_bytes);
+        let plan = plan(device, rows, cols, elem_bytes);
         assert_eq!(plan.route, route, "{plan:#}");
+        // Which way round slots go is a matter of a few percent.
+        assert!(mirrored.is_none_or(|mirrored| plan.mirrored == mirrored), "{plan:#}");
     }
 }
 
@@ -54,8 +75,7 @@ fn routes_of_named_problems() {
 #[test]
 fn slots_lie_as_the_device_has_them() {
     for (device, order) in [("h200", Order::Columns), ("host", Order::Rows)] {
-        let limits = Limits::preset(device).unwrap();
-        let planner = Planner::new(limits).with_route("aligned-slots").unwrap();
+        let planner = planner(device).with_route(Route::AlignedSlots);
         let plan = planner.plan(&Problem::new(158_003, 158_017, 4).unwrap()).unwrap();
         let mut slots = plan.stages.iter().filter_map(|stage| match stage.shape {
             StageShape::SlotGather { slots, .. } => Some(slots.order()),
@@ -71,15 +91,26 @@ fn slots_lie_as_the_device_has_them() {
 fn what_the_h200_was_measured_to_want() {
     let of = |batch, rows, cols, elem_bytes| {
         let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
-        Planner::new(Limits::h200()).plan(&problem).unwrap()
+        Planner::new(Chip::h200()).plan(&problem).unwrap()
     };
-    for (side, route) in [(4, "on-chip"), (24, "on-chip"), (64, "square"), (1000, "square")] {
+    for (side, route) in
+        [(4, Route::OnChip), (24, Route::OnChip), (64, Route::Square), (1000, Route::Square)]
+    {
         let plan = of(1_000_000 / side, side, side, 4);
         assert_eq!(plan.route, route, "{plan:#}");
     }
     assert_eq!(of(1, 19_968, 12_032, 8).tile.m, 64);
     let plan = of(1, 7_188_528, 35, 1);
-    assert_eq!((plan.route, plan.tile.m % 16), ("skinny", 0), "{plan:#}");
+    assert_eq!((plan.route, plan.tile.m % 16), (Route::Panel, 0), "{plan:#}");
+}
+
+/// Of plans with every tile, the one whose tile the thesis's rule takes: sides from 50 to 100 whose product fits on chip, the
+/// largest of them.
+fn by_the_thesis(plans: &[Plan], most: usize) -> &Plan {
+    let allowed = plans.iter().filter(|Plan { tile, .. }| {
+        (50..=100).contains(&tile.m) && (50..=100).contains(&tile.n) && tile.m * tile.n <= most
+    });
+    allowed.max_by_key(|plan| plan.tile.m * plan.tile.n).expect("a tile by the rule")
 }
 
 /// Thesis section 4.8.3: the three-stage method beats the four-stage one on a K20, which fusion
@@ -90,34 +121,31 @@ fn the_thesis_on_its_own_gpu() {
         [(7200, 1800), (5100, 2500), (4000, 3200), (3300, 3900), (2500, 5100), (1800, 7200)]
     {
         let problem = Problem::new(rows, cols, 4).unwrap();
-        let on = |route: &str, rule| {
-            let planner = Planner::new(Limits::k20()).with_tiles(rule).with_route(route).unwrap();
-            planner.plan(&problem).unwrap()
-        };
-        let staged = ["three-stage", "four-stage-fused", "four-stage"];
-        let seconds = staged.map(|route| on(route, TileRule::CostModel).seconds);
+        let k20 = || Planner::new(k20());
+        let on_chip = self::k20().limits().shared_bytes;
+        let staged = [Route::ThreeStage, Route::FourStageFused, Route::FourStage];
+        let seconds = staged.map(|route| k20().with_route(route).plan(&problem).unwrap().seconds);
         assert!(seconds.is_sorted(), "{problem}: {seconds:?}");
-        let by_rule = on("three-stage", TileRule::Thesis);
-        let tile = by_rule.tile;
-        assert!((50..=100).contains(&tile.m) && (50..=100).contains(&tile.n), "{by_rule}");
-        assert!(tile.m * tile.n * 4 <= Limits::k20().group_bytes, "{by_rule}");
-        // The largest of all tiles that the rule allows, and never better than an exhaustive search.
-        let all = Planner::new(Limits::k20())
+        let all = k20()
             .with_tiles(TileRule::Exhaustive)
-            .with_route("three-stage")
-            .unwrap()
+            .with_route(Route::ThreeStage)
+            .with_mirrored(false)
             .survey(&problem)
             .candidates;
-        assert!(all.len() > 20 && all.iter().any(|plan| plan.tile == tile));
+        let by_rule = by_the_thesis(&all, on_chip / 4);
+        let tile = by_rule.tile;
+        assert!(tile.m * tile.n * 4 <= on_chip, "{by_rule}");
+        // The largest of all tiles that the rule allows, and never better than an exhaustive search.
+        assert!(all.len() > 20);
         assert!(all[0].seconds <= by_rule.seconds);
-        assert!(all[0].seconds <= seconds[0] * 1.0001, "the cost model's tiles miss the best");
+        assert!(seconds[0] <= all[0].seconds * 1.0001, "the cost model's tiles miss the best");
     }
 }
 
 /// Whatever a plan says holds together.
 #[test]
 fn every_candidate_keeps_to_its_limits() {
-    for limits in limits::presets().into_iter().chain([Limits::host(16)]) {
+    for planner in planners(&[16]) {
         for (batch, rows, cols, elem_bytes) in [
             (1, 7200, 1800, 4),
             (1, 16381, 20011, 4),
@@ -131,50 +159,48 @@ fn every_candidate_keeps_to_its_limits() {
             (3, 1000, 999, 100_000),
         ] {
             let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
-            let survey = Planner::new(limits.clone()).survey(&problem);
+            let survey = planner.survey(&problem);
             assert!(survey.candidates.is_sorted_by(|a, b| a.seconds <= b.seconds));
             for plan in survey.candidates {
-                assert!(plan.workspace_bytes <= limits.cap(&problem), "{plan:#}");
+                assert!(plan.workspace_bytes <= planner.device().cap(&problem), "{plan:#}");
                 assert_eq!(plan.check(), Ok(()), "{plan:#}");
                 for stage in &plan.stages {
                     assert!(!stage.shape.is_identity(), "{plan:#}");
-                    let launch = &stage.launch;
-                    assert!(launch.groups >= 1 && launch.threads >= 1 && launch.lanes >= 1);
-                    assert!(launch.threads <= limits.group_threads, "{plan:#}");
-                    if limits.kind == DeviceKind::Gpu {
-                        let registers = match stage.method {
-                            Method::BarrierSync { scope: Scope::Grid } => limits.register_bytes,
-                            _ => 0,
-                        };
-                        let most = limits.group_bytes + registers;
-                        assert!(launch.on_chip_bytes <= most, "{plan:#}");
+                    match stage.offer.geometry.get::<HostWay>() {
+                        Some(way) => assert!((1..=16).contains(&way.needs().parts), "{plan:#}"),
+                        None => assert_on_chip(&plan, stage.offer.geometry.get().unwrap()),
                     }
                 }
-                let all: usize = plan
-                    .stages
-                    .iter()
-                    .map(|stage| stage.launch.workspace_bytes(plan.kind))
-                    .max()
-                    .unwrap_or(0);
-                assert_eq!(plan.workspace_bytes, all, "{plan:#}");
+                let each = plan.stages.iter().map(|stage| stage.offer.workspace_bytes);
+                assert_eq!(plan.workspace_bytes, each.max().unwrap_or(0), "{plan:#}");
             }
         }
     }
 }
 
+/// Launches of blocks that a multiprocessor has room for.
+fn assert_on_chip(plan: &Plan, launches: &Launches) {
+    let chip = Chip::preset(&plan.device).unwrap();
+    assert!(!launches.calls().is_empty(), "{plan:#}");
+    for call in launches.calls() {
+        assert!(call.groups() >= 1 && (1..=1024).contains(&call.threads()), "{plan:#}");
+        assert!(call.shared_bytes() as usize <= chip.limits().shared_bytes, "{plan:#}");
+    }
+}
+
 #[test]
 fn a_plan_prints_on_a_line_and_in_full() {
-    let planner = Planner::new(Limits::k20()).with_route("three-stage").unwrap();
+    let planner = Planner::new(k20()).with_route(Route::ThreeStage);
     let plan = planner.plan(&Problem::new(7200, 1800, 4).unwrap()).unwrap();
     let line = plan.to_string();
     assert!(line.starts_with("7200x1800 w4 on k20: three-stage: 100!(7200x"), "{line}");
     assert!(line.contains(" -> 010!(") && line.contains(" -> 0100!("), "{line}");
     assert!(line.contains("; 3 passes, workspace ") && !line.contains('\n'), "{line}");
     let full = format!("{plan:#}");
-    for word in ["problem", "device", "tile", "stage 3", "flag words", "on chip", "GB/s"] {
+    for word in ["problem", "device", "tile", "stage 3", "bytes of flags", "on chip", "GB/s"] {
         assert!(full.contains(word), "{full}");
     }
-    let declined = format!("{:#}", self::plan(Limits::h200(), 16381, 20011, 4));
+    let declined = format!("{:#}", self::plan("h200", 16381, 20011, 4));
     for why in
         ["not        square: 16381 x 20011 is not square", "square-tile: 16381 and 20011 have no"]
     {
@@ -185,8 +211,7 @@ fn a_plan_prints_on_a_line_and_in_full() {
 /// Planning leaves out what cannot win; the survey leaves out nothing.
 #[test]
 fn the_plan_is_the_survey_s_first() {
-    for limits in limits::presets().into_iter().chain([Limits::host(2), Limits::host(64)]) {
-        let planner = Planner::new(limits);
+    for planner in planners(&[2, 64]) {
         for (rows, cols) in [
             (72, 80),
             (7200, 1800),
@@ -212,7 +237,7 @@ fn the_plan_is_the_survey_s_first() {
 fn fewer_threads_share_a_small_cap() {
     let plan = |threads, cap| {
         let problem = Problem::new(4001, 3989, 4).unwrap().with_cap(cap);
-        Planner::new(Limits::host(threads)).plan(&problem).unwrap()
+        Planner::new(Host::new(threads)).plan(&problem).unwrap()
     };
     for cap in [1 << 20, 2 << 20, 8 << 20] {
         let alone = plan(1, cap);
@@ -229,13 +254,13 @@ fn fewer_threads_share_a_small_cap() {
 fn near_square_matrices_are_padded_where_there_is_room() {
     for (rows, cols) in [(5000, 4900), (10_000, 9900), (12_000, 11_999)] {
         let problem = Problem::new(rows, cols, 4).unwrap();
-        let planner = Planner::new(Limits::h200());
-        assert_ne!(planner.plan(&problem).unwrap().route, "padded-square");
+        let planner = Planner::new(Chip::h200());
+        assert_ne!(planner.plan(&problem).unwrap().route, Route::PaddedSquare);
         let side = usize::max(rows, cols);
         let plan = planner.plan(&problem.with_room(side * side)).unwrap();
-        assert_eq!(plan.route, "padded-square", "{plan:#}");
+        assert_eq!(plan.route, Route::PaddedSquare, "{plan:#}");
         // Twice as long as wide is not near-square.
         let long = Problem::new(rows, rows / 2, 4).unwrap().with_room(rows * rows);
-        assert_ne!(planner.plan(&long).unwrap().route, "padded-square");
+        assert_ne!(planner.plan(&long).unwrap().route, Route::PaddedSquare);
     }
 }

@@ -4,7 +4,7 @@ mod common;
 
 use common::check;
 use turntile::Transpose;
-use turntile::plan::{Limits, Planner, Problem};
+use turntile::plan::{Host, Planner, Problem, Route};
 use turntile_cpu::oracle;
 
 /// Sides below, at and above the extents of every vector's tiles, and larger than a block; a process
@@ -16,7 +16,7 @@ fn every_route_on_every_kernel() {
         if !turntile_simd::force(kernel.name) {
             continue;
         }
-        let planner = Planner::new(Limits::host(2));
+        let planner = Planner::new(Host::new(2));
         for (batch, rows, cols) in [
             (1, 2, 2),
             (2, 3, 50),
@@ -34,7 +34,7 @@ fn every_route_on_every_kernel() {
                 let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
                 let candidates = planner.survey(&problem).candidates;
                 // Cycles of single elements use no kernel.
-                let blocks = candidates.into_iter().filter(|plan| plan.route != "one-stage");
+                let blocks = candidates.into_iter().filter(|plan| plan.route != Route::OneStage);
                 blocks.for_each(|plan| check(plan, 2));
             }
         }
@@ -59,6 +59,7 @@ fn into<const N: usize>(rows: usize, cols: usize) {
     let want = oracle::transposed(&before, 1, rows, cols, N);
     let src: &[[u8; N]] = before.as_chunks().0;
     let mut dst = vec![[0; N]; rows * cols];
-    Transpose::new(rows, cols).threads(2).run_into(&mut dst, src).unwrap();
+    let transpose = Transpose::of_bytes(N, rows, cols).threads(2).out_of_place();
+    transpose.plan().unwrap().run_into(&mut dst[..], src).unwrap();
     assert!(dst.as_flattened() == want, "{rows} x {cols} of {N} bytes");
 }

@@ -2,8 +2,14 @@
 
 use proptest::prelude::*;
 use std::time::Duration;
-use turntile::plan::{Infeasible, Limits, PlanError, Planner, Problem, ProblemError};
-use turntile::{Effort, Error, Planned, RunError, TileRule, Transpose, transpose_in_place};
+use turntile::plan::{
+    Chip, Flaw, Geometry, Host, Infeasible, Method, PlanError, Planner, Problem, ProblemError,
+    Route,
+};
+use turntile::{
+    Bytes, Effort, Error, Options, Planned, RunError, TileRule, Transpose, transpose_in_place,
+};
+use turntile_cpu::way::HostWay;
 
 fn naive<T: Clone>(data: &[T], rows: usize, cols: usize) -> Vec<T> {
     (0..cols).flat_map(|j| (0..rows).map(move |i| data[i * cols + j].clone())).collect()
@@ -48,8 +54,8 @@ fn sides_of_zero_and_one() {
         let mut data = before.clone();
         transpose_in_place(&mut data, rows, cols).unwrap();
         assert_eq!(data, before);
-        let planned = Transpose::new(rows, cols).plan::<u32>().unwrap();
-        assert_eq!((planned.plan().route, planned.workspace_bytes()), ("nothing", 0));
+        let planned = Transpose::of::<u32>(rows, cols).plan().unwrap();
+        assert_eq!((planned.plan().route, planned.workspace_bytes()), (Route::Nothing, 0));
         planned.run(&mut data).unwrap();
         assert_eq!(data, before);
     }
@@ -69,50 +75,59 @@ fn wrong_calls_are_typed_errors_and_leave_the_data() {
         Err(Error::Overflow { batch, rows, cols })
     );
     assert_eq!(
-        Transpose::new(usize::MAX / 4, 2).plan::<u32>().unwrap_err(),
+        Transpose::of::<u32>(usize::MAX / 4, 2).plan().unwrap_err(),
         Error::Problem(ProblemError::TooLarge { batch, rows: usize::MAX / 4, cols, elem_bytes: 4 })
     );
     assert_eq!(
-        Transpose::new(2, 2).plan::<()>().unwrap_err(),
+        Transpose::of::<()>(2, 2).plan().unwrap_err(),
         Error::Problem(ProblemError::ZeroSizedElement)
     );
-    let planned = Transpose::new(3, 4).plan::<u32>().unwrap();
+    let planned = Transpose::of::<u32>(3, 4).plan().unwrap();
     assert_eq!(
         planned.run(&mut data[..11]),
         Err(Error::Length { batch: 1, rows: 3, cols: 4, expected: 12, got: 11 })
     );
     assert_eq!(planned.run(&mut [0u64; 12]), Err(Error::ElementSize { expected: 4, got: 8 }));
-    let other = Transpose::new(300, 200).plan::<u32>().unwrap();
+    let other = Transpose::of::<u32>(300, 200).plan().unwrap();
     let (need, have) = (other.workspace_bytes(), planned.workspace_bytes());
     assert!(need > have, "{other}");
     assert_eq!(
-        other.run_with(&mut vec![0u32; 60_000], &mut planned.workspace().unwrap()),
+        other.run_with(
+            &mut vec![0u32; 60_000],
+            Options::new().workspace(&mut planned.workspace().unwrap())
+        ),
         Err(Error::Run(RunError::Workspace { need, have }))
     );
     assert_eq!(data, before);
 }
 
 #[test]
-fn routes_are_chosen_by_name() {
+fn routes_are_chosen() {
     let mut data: Vec<u32> = (0..60 * 84).collect();
     let want = naive(&data, 60, 84);
-    for route in ["three-stage", "panel", "square-tile", "aligned-slots", "one-stage"] {
-        let planned = Transpose::new(60, 84).route(route).plan::<u32>().unwrap();
+    for route in
+        [Route::ThreeStage, Route::Panel, Route::SquareTile, Route::AlignedSlots, Route::OneStage]
+    {
+        let planned = Transpose::of::<u32>(60, 84).route(route).plan().unwrap();
         assert_eq!(planned.plan().route, route);
         let mut data = data.clone();
         planned.run(&mut data).unwrap();
         assert_eq!(data, want, "{planned}");
     }
-    let unknown = Transpose::new(60, 84).route("sideways").plan::<u32>().unwrap_err();
+    let unknown = "sideways".parse::<Route>().unwrap_err();
     assert!(unknown.to_string().contains("aligned-slots"), "{unknown}");
     let Error::Plan(PlanError::Infeasible { why, .. }) =
-        Transpose::new(60, 84).route("square").plan::<u32>().unwrap_err()
+        Transpose::of::<u32>(60, 84).route(Route::Square).plan().unwrap_err()
     else {
         panic!("60 x 84 is not square")
     };
     assert_eq!(why, Infeasible::NotSquare { rows: 60, cols: 84 });
     let Error::Plan(PlanError::Infeasible { why: Infeasible::Workspace { need, cap }, .. }) =
-        Transpose::new(59, 83).route("aligned-slots").workspace_cap(100).plan::<u32>().unwrap_err()
+        Transpose::of::<u32>(59, 83)
+            .route(Route::AlignedSlots)
+            .workspace_cap(100)
+            .plan()
+            .unwrap_err()
     else {
         panic!("100 bytes are too few")
     };
@@ -122,24 +137,72 @@ fn routes_are_chosen_by_name() {
 
 #[test]
 fn plan_once_run_many() {
-    let planned = Transpose::new(150, 70).batch(3).threads(2).plan::<u64>().unwrap();
+    let planned = Transpose::of::<u64>(150, 70).batch(3).threads(2).plan().unwrap();
     let mut workspace = planned.workspace().unwrap();
     for round in 0..4u64 {
         let mut data: Vec<u64> = (0..3 * 150 * 70).map(|k| k * 3 + round).collect();
         let want: Vec<u64> = data.chunks(150 * 70).flat_map(|m| naive(m, 150, 70)).collect();
         workspace.poison(round as u8);
-        planned.run_with(&mut data, &mut workspace).unwrap();
+        planned.run_with(&mut data, Options::new().workspace(&mut workspace)).unwrap();
         assert_eq!(data, want);
     }
 }
 
 #[test]
 fn stages_are_reported_as_they_finish() {
-    let planned = Transpose::new(60, 84).route("three-stage").plan::<u32>().unwrap();
+    let planned = Transpose::of::<u32>(60, 84).route(Route::ThreeStage).plan().unwrap();
+    assert_eq!(planned.plan().passes(), 3);
     let mut data = vec![0u8; 60 * 84 * 4];
     let mut done = Vec::new();
-    planned.run_bytes(&mut data, &mut planned.workspace().unwrap(), |k| done.push(k)).unwrap();
-    assert_eq!(done, (1..=planned.plan().passes()).collect::<Vec<_>>());
+    let mut tell = |k| done.push(k);
+    planned.run_with(&mut Bytes(&mut data), Options::new().progress(&mut tell)).unwrap();
+    assert_eq!(done, [1, 2, 3]);
+}
+
+/// A panic of the caller's own goes on once the data are transposed, and nothing is told any more.
+#[test]
+fn a_panic_while_told_of_the_progress_leaves_the_data_transposed() {
+    let planned = Transpose::of::<String>(60, 84).route(Route::ThreeStage).plan().unwrap();
+    let mut data: Vec<String> = (0..60 * 84).map(|k| k.to_string()).collect();
+    let want = naive(&data, 60, 84);
+    let mut told = Vec::new();
+    let mut tell = |stages| {
+        told.push(stages);
+        assert!(stages < 2, "enough at {stages}");
+    };
+    let options = Options::new().progress(&mut tell);
+    let run = || planned.run_with(&mut data, options);
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).unwrap_err();
+    assert_eq!(panic.downcast_ref::<String>().unwrap(), "enough at 2");
+    assert_eq!(told, [1, 2]);
+    assert!(data == want);
+}
+
+/// Slices, parts of them, arrays, vectors and bytes are the same to a plan.
+#[test]
+fn data_of_every_kind() {
+    let planned = Transpose::of::<u16>(2, 3).plan().unwrap();
+    let want = [1u16, 4, 2, 5, 3, 6];
+    let mut array = [1u16, 2, 3, 4, 5, 6];
+    let mut vector = array.to_vec();
+    let mut bytes: Vec<u8> = array.iter().flat_map(|x| x.to_ne_bytes()).collect();
+    planned.run(&mut array).unwrap();
+    planned.run(&mut vector).unwrap();
+    planned.run(&mut Bytes(&mut bytes)).unwrap();
+    assert_eq!(array, want);
+    assert_eq!(vector, want);
+    assert_eq!(bytes, want.iter().flat_map(|x| x.to_ne_bytes()).collect::<Vec<u8>>());
+    let mut parts = [9u16, 1, 2, 3, 4, 5, 6, 9];
+    planned.run(&mut parts[1..7]).unwrap();
+    assert_eq!(parts, [9, 1, 4, 2, 5, 3, 6, 9]);
+    for len in [0, 11, 13] {
+        let answer = planned.run(&mut Bytes(vec![0u8; len]));
+        assert_eq!(answer, Err(Error::Run(RunError::Length { expected: 12, got: len })));
+    }
+    let sized = Transpose::of_bytes(6, 2, 2).plan().unwrap();
+    let mut triples = [[1u16, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]];
+    sized.run(&mut triples).unwrap();
+    assert_eq!(triples, [[1, 2, 3], [7, 8, 9], [4, 5, 6], [10, 11, 12]]);
 }
 
 #[test]
@@ -147,8 +210,11 @@ fn threads_are_those_of_the_pool() {
     for threads in [1, 2, 5] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
-            let planned = Transpose::new(700, 500).plan::<u64>().unwrap();
-            assert!(planned.plan().stages.iter().all(|stage| stage.launch.groups <= threads));
+            let planned = Transpose::of::<u64>(700, 500).plan().unwrap();
+            for stage in &planned.plan().stages {
+                let way = stage.offer.geometry.get::<HostWay>().unwrap();
+                assert!((1..=threads).contains(&way.needs().parts), "{planned:#}");
+            }
             let mut data: Vec<u64> = (0..350_000).collect();
             let want = naive(&data, 700, 500);
             planned.run(&mut data).unwrap();
@@ -160,58 +226,81 @@ fn threads_are_those_of_the_pool() {
 #[test]
 fn a_plan_for_a_gpu_runs_on_the_host() {
     let problem = Problem::new(720, 180, 4).unwrap();
-    let plan =
-        Planner::new(Limits::k20()).with_route("three-stage").unwrap().plan(&problem).unwrap();
+    let planner = Planner::new(Chip::h200()).with_route(Route::ThreeStage);
+    let plan = planner.plan(&problem).unwrap();
     let mut data: Vec<u32> = (0..720 * 180).collect();
     let want = naive(&data, 720, 180);
     Planned::new(plan, 2).unwrap().run(&mut data).unwrap();
     assert_eq!(data, want);
 }
 
-/// Whatever a launch says, nothing is read or written outside the data and the workspace.
+/// Whatever a plan says that somebody changed, nothing is read or written outside the data and the workspace: a stage's
+/// geometry runs for that stage alone, and a method that does its shape does what the shape says.
 #[test]
 fn plans_put_together_by_hand_are_safe() {
     let problem = Problem::new(60, 84, 4).unwrap();
     let want = naive(&(0..60 * 84).collect::<Vec<u32>>(), 60, 84);
-    for limits in [Limits::host(2), Limits::k20()] {
-        for plan in Planner::new(limits).survey(&problem).candidates {
-            for (number, launch) in [(0, 0), (1, 1), (usize::MAX, 1 << 62)] {
-                let mut plan = plan.clone();
-                for stage in &mut plan.stages {
-                    stage.launch.groups = number;
-                    stage.launch.threads = number;
-                    stage.launch.on_chip_bytes = launch;
-                    stage.launch.flag_words = launch;
-                    stage.launch.kept_bytes = launch;
-                }
-                let planned = Planned::new(plan, number).unwrap();
-                let mut data: Vec<u32> = (0..60 * 84).collect();
-                match planned.run(&mut data) {
-                    Ok(()) => assert_eq!(data, want, "{planned}"),
-                    Err(error) => {
-                        assert!(matches!(error, Error::Run(RunError::OutOfMemory { .. })));
-                        assert_eq!(data, (0..60 * 84).collect::<Vec<u32>>());
+    let flawed = |plan| matches!(Planned::new(plan, 2), Err(Error::Run(RunError::Plan(_))));
+    for planner in [Planner::new(Host::new(2)), Planner::new(Chip::h200())] {
+        let candidates = planner.survey(&problem).candidates;
+        let ways: Vec<Geometry> = candidates
+            .iter()
+            .flat_map(|plan| plan.stages.iter().map(|stage| stage.offer.geometry.clone()))
+            .collect();
+        for (plan, number) in candidates.iter().zip([0, 1, 2, 1000, usize::MAX].iter().cycle()) {
+            // What it says of its workspace is not believed.
+            let mut lying = plan.clone();
+            lying.workspace_bytes = *number;
+            lying.stages.iter_mut().for_each(|stage| stage.offer.workspace_bytes = *number);
+            let mut data: Vec<u32> = (0..60 * 84).collect();
+            Planned::new(lying, *number).unwrap().run(&mut data).unwrap();
+            assert_eq!(data, want, "{plan}");
+            for k in 0..plan.stages.len() {
+                // Another stage's geometry, of another shape or method; the device's own or none of the host's.
+                let (way, on_host) = (&plan.stages[k].offer.geometry, plan.device == "host");
+                for other in ways.iter().filter(|&other| other != way) {
+                    let mut swapped = plan.clone();
+                    swapped.stages[k].offer.geometry = other.clone();
+                    let same = other.get::<HostWay>().is_some_and(|other| {
+                        let stage = &plan.stages[k];
+                        other.is_for(&stage.shape, 4, stage.offer.method)
+                    });
+                    if on_host && !same {
+                        assert!(flawed(swapped), "{plan}: {other}");
+                    } else {
+                        let mut data: Vec<u32> = (0..60 * 84).collect();
+                        Planned::new(swapped, 2).unwrap().run(&mut data).unwrap();
+                        assert_eq!(data, want, "{plan}: {other}");
                     }
                 }
+                let mut padded = plan.clone();
+                padded.stages[k].offer.method = Method::Rows;
+                assert!(flawed(padded), "{plan}");
             }
         }
     }
-    let mut plan = Transpose::new(60, 84).plan::<u32>().unwrap().plan().clone();
+    let mut plan = Transpose::of::<u32>(60, 84).plan().unwrap().plan().clone();
     plan.problem = Problem::new(61, 84, 4).unwrap();
-    assert!(matches!(Planned::new(plan, 1), Err(Error::Run(RunError::Plan(_)))));
+    let refused = Planned::new(plan.clone(), 1).unwrap_err();
+    assert!(matches!(refused, Error::Run(RunError::Plan(Flaw::Length { number: 1, .. }))));
+    // Elements of another size: as many bytes in all, and other places.
+    plan.problem = Problem::new(30, 84, 8).unwrap();
+    assert!(flawed(plan));
 }
 
 #[test]
 fn absurd_wishes_are_served() {
     for threads in [0, usize::MAX] {
-        let planned = Transpose::new(30, 20).threads(threads).plan::<u32>().unwrap();
+        let planned = Transpose::of::<u32>(30, 20).threads(threads).plan().unwrap();
         let mut data: Vec<u32> = (0..600).collect();
         let want = naive(&data, 30, 20);
         planned.run(&mut data).unwrap();
         assert_eq!(data, want);
     }
     let side = 1 << 31;
-    for limits in turntile::plan::limits::presets() {
+    let planners =
+        Chip::presets().into_iter().map(Planner::new).chain([Planner::new(Host::new(2))]);
+    for planner in planners {
         for problem in [
             Problem::new(side, side, 1).unwrap(),
             Problem::new(2, (1 << 61) - 1, 1).unwrap(),
@@ -219,7 +308,7 @@ fn absurd_wishes_are_served() {
             Problem::with_batch(0, side, side, 1).unwrap(),
         ] {
             for problem in [problem, problem.with_cap(0), problem.with_cap(usize::MAX)] {
-                let plan = Planner::new(limits.clone()).plan(&problem).unwrap();
+                let plan = planner.plan(&problem).unwrap();
                 assert_eq!(plan.check(), Ok(()), "{plan:#}");
             }
         }
@@ -244,11 +333,11 @@ fn tuning_measures_remembers_and_is_used() {
     let folder = std::env::temp_dir().join(format!("turntile-library-{}", std::process::id()));
     let file = folder.join("wisdom.json");
     let _ = std::fs::remove_dir_all(&folder);
-    let transpose = Transpose::new(240, 180).threads(1).wisdom(&file);
+    let transpose = Transpose::of::<u32>(240, 180).threads(1).wisdom(&file);
     let tuned = transpose.clone().tiles(TileRule::Exhaustive);
-    let measured = tuned.tune_bytes(4, budget).unwrap();
+    let measured = tuned.tune(budget).unwrap();
     assert!(measured.len() > 1 && measured.is_sorted_by_key(|m| m.time));
-    let planned = transpose.plan::<u32>().unwrap();
+    let planned = transpose.plan().unwrap();
     // A plan from the file does not say which routes were declined.
     let (used, winner) = (planned.plan(), &measured[0].plan);
     assert_eq!((used.route, &used.stages), (winner.route, &winner.stages), "not the best estimate");
@@ -260,10 +349,10 @@ fn tuning_measures_remembers_and_is_used() {
     // Measuring while planning does the same, and another library's entry is refused and replaced.
     let stale = std::fs::read_to_string(&file).unwrap().replace("turntile 0", "turntile 99");
     std::fs::write(&file, stale).unwrap();
-    let again = transpose.effort(Effort::Measure(budget)).plan::<u32>().unwrap();
+    let again = transpose.effort(Effort::Measure(budget)).plan().unwrap();
     assert!(again.refused_wisdom().unwrap().to_string().contains("turntile 99"));
     std::fs::write(&file, "not wisdom").unwrap();
-    let damaged = Transpose::new(240, 180).wisdom(&file).plan::<u32>().unwrap_err();
+    let damaged = Transpose::of::<u32>(240, 180).wisdom(&file).plan().unwrap_err();
     assert!(matches!(damaged, Error::Wisdom(_)), "{damaged}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
@@ -273,7 +362,7 @@ proptest! {
     fn twice_is_the_identity(rows in 1usize..300, cols in 1usize..300, cap in 0usize..50_000) {
         let before: Vec<u32> = (0..(rows * cols) as u32).collect();
         let mut data = before.clone();
-        Transpose::new(rows, cols).workspace_cap(cap).plan::<u32>().unwrap().run(&mut data).unwrap();
+        Transpose::of::<u32>(rows, cols).workspace_cap(cap).plan().unwrap().run(&mut data).unwrap();
         prop_assert_eq!(&data, &naive(&before, rows, cols));
         transpose_in_place(&mut data, cols, rows).unwrap();
         prop_assert_eq!(data, before);
@@ -285,28 +374,28 @@ fn near_square_matrices_use_a_vectors_spare_capacity() {
     let (rows, cols) = (50, 43);
     let matrix: Vec<String> = (0..rows * cols).map(|k| k.to_string()).collect();
     let want = naive(&matrix, rows, cols);
-    let transpose = Transpose::new(rows, cols).route("padded-square");
-    let error = transpose.plan::<String>().unwrap_err().to_string();
+    let transpose = Transpose::of::<String>(rows, cols).route(Route::PaddedSquare);
+    let error = transpose.plan().unwrap_err().to_string();
     assert!(error.contains("needs room for 2500 elements"), "{error}");
-    let planned = transpose.room(2500).plan::<String>().unwrap();
+    let planned = transpose.room(2500).plan().unwrap();
     let mut workspace = planned.workspace().unwrap();
 
     let mut tight = matrix.clone();
     tight.shrink_to_fit();
-    let error = planned.run_vec(&mut tight, &mut workspace);
+    let error = planned.run_with(&mut tight, Options::new().workspace(&mut workspace));
     let (need, have) = (planned.plan().room_bytes(), size_of_val(tight.as_slice()));
     assert_eq!(error, Err(Error::Run(RunError::Room { need, have })));
-    assert_eq!(planned.run(&mut tight), Err(Error::Run(RunError::Room { need, have })));
+    assert_eq!(planned.run(&mut tight[..]), Err(Error::Run(RunError::Room { need, have })));
     assert!(tight == matrix);
 
     let mut roomy = matrix;
     roomy.reserve_exact(2500 - roomy.len());
     let (start, capacity) = (roomy.as_ptr(), roomy.capacity());
-    planned.run_vec(&mut roomy, &mut workspace).unwrap();
+    planned.run_with(&mut roomy, Options::new().workspace(&mut workspace)).unwrap();
     assert!(roomy == want);
     assert_eq!((roomy.as_ptr(), roomy.capacity()), (start, capacity));
     // Any plan runs on a vector.
-    let back = Transpose::new(cols, rows).plan::<String>().unwrap();
-    back.run_vec(&mut roomy, &mut back.workspace().unwrap()).unwrap();
+    let back = Transpose::of::<String>(cols, rows).plan().unwrap();
+    back.run(&mut roomy).unwrap();
     assert_eq!(roomy[1], "1");
 }

@@ -1,7 +1,10 @@
-//! `transpose_into` on the host against the naive transposition.
+//! Transpositions from one buffer to another on the host, planned and not, against the naive one.
+
+mod common;
 
 use proptest::prelude::*;
-use turntile::{Error, Transpose, transpose_into};
+use turntile::plan::{Chip, Declined, Flaw, Host, Infeasible, PlanError, Planner, Problem, Route};
+use turntile::{Bytes, Error, RunError, TileRule, Transpose, transpose_into};
 use turntile_cpu::oracle;
 
 /// Elements of `N` bytes.
@@ -11,9 +14,17 @@ fn check<const N: usize>(batch: usize, rows: usize, cols: usize, threads: usize)
     let elements = |bytes: &[u8]| -> Vec<[u8; N]> { bytes.as_chunks().0.to_vec() };
     let (src, want) = (elements(&before), elements(&want));
     let mut dst = vec![[0xA5; N]; src.len()];
-    let transpose = Transpose::new(rows, cols).batch(batch).threads(threads);
-    transpose.run_into(&mut dst, &src).unwrap();
+    let transpose = Transpose::of::<[u8; N]>(rows, cols).batch(batch).threads(threads);
+    let planned = transpose.out_of_place().plan().unwrap();
+    assert_eq!((planned.workspace_bytes(), planned.extra_bytes()), (0, 0), "{planned}");
+    planned.run_into(&mut dst, &src).unwrap();
     assert!(dst == want, "{batch} x {rows} x {cols}, {N} bytes, {threads} threads");
+    assert!(src == elements(&before), "what is read stays as it is");
+    if batch == 1 {
+        dst.fill([0x5A; N]);
+        transpose_into(&mut dst, &src, rows, cols).unwrap();
+        assert!(dst == want, "{rows} x {cols}, {N} bytes, without a plan");
+    }
 }
 
 fn every_word(batch: usize, rows: usize, cols: usize, threads: usize) {
@@ -63,12 +74,103 @@ fn lengths_are_checked_and_nothing_is_touched() {
         let src: Vec<u32> = src.iter().copied().cycle().take(src_len).collect();
         let answer = transpose_into(&mut dst, &src, 2, 3);
         assert_eq!(answer, Err(Error::Length { batch: 1, rows: 2, cols: 3, expected: 6, got }));
+        let planned = Transpose::of::<u32>(2, 3).out_of_place().plan().unwrap();
+        assert_eq!(planned.run_into(&mut dst, &src), answer);
         assert!(dst.iter().all(|&x| x == 9));
     }
     let answer = transpose_into(&mut [0u8; 2], &[0; 2], usize::MAX, 3);
     assert_eq!(answer, Err(Error::Overflow { batch: 1, rows: usize::MAX, cols: 3 }));
     transpose_into(&mut [(); 6], &[(); 6], 2, 3).unwrap();
     transpose_into::<u8>(&mut [], &[], 0, usize::MAX).unwrap();
+}
+
+/// Plans are for one place; buffers have elements of the size planned for, given by type or as bytes.
+#[test]
+fn plans_run_where_they_are_for() {
+    let into = Transpose::of::<u16>(2, 3).out_of_place().plan().unwrap();
+    let inside = Transpose::of::<u16>(2, 3).plan().unwrap();
+    let (mut dst, src) = ([0u16; 6], [1u16, 2, 3, 4, 5, 6]);
+    let flaw = |out_of_place| Err(Error::Run(RunError::Plan(Flaw::Place { out_of_place })));
+    assert_eq!(into.run(&mut dst), flaw(true));
+    assert_eq!(inside.run_into(&mut dst, &src), flaw(false));
+    let wider = into.run_into(&mut [0u32; 6], &[0; 6]);
+    assert_eq!(wider, Err(Error::ElementSize { expected: 2, got: 4 }));
+    let short = into.run_into(&mut Bytes(&mut [0; 12]), &Bytes(&[0; 11]));
+    assert_eq!(short, Err(Error::Run(RunError::Length { expected: 12, got: 11 })));
+    assert_eq!(dst, [0; 6]);
+    // From a vector into a part of a slice, and as bytes.
+    into.run_into(&mut dst[..], &src.to_vec()).unwrap();
+    assert_eq!(dst, [1, 4, 2, 5, 3, 6]);
+    let bytes: Vec<u8> = src.iter().flat_map(|x| x.to_ne_bytes()).collect();
+    let mut turned = vec![0; 12];
+    into.run_into(&mut Bytes(&mut turned), &Bytes(&bytes)).unwrap();
+    assert_eq!(turned, dst.iter().flat_map(|x| x.to_ne_bytes()).collect::<Vec<u8>>());
+}
+
+/// A row, a column: in place nothing moves, into another buffer all of it does.
+#[test]
+fn rows_and_columns_are_copied() {
+    for (rows, cols) in [(1, 1000), (1000, 1), (1, 1), (0, 7)] {
+        let src: Vec<u32> = (7..).take(rows * cols).collect();
+        let mut dst = vec![0; src.len()];
+        let planned = Transpose::of::<u32>(rows, cols).out_of_place().plan().unwrap();
+        planned.run_into(&mut dst, &src).unwrap();
+        assert_eq!(dst, src, "{planned}");
+    }
+}
+
+/// Every device plans them by its own tiles, and every plan runs on the host.
+#[test]
+fn plans_for_every_device_run_on_the_host() {
+    let chips = Chip::presets().into_iter().map(Planner::new);
+    for planner in chips.chain([Planner::new(Host::new(3))]) {
+        let planner = planner.with_tiles(TileRule::Exhaustive);
+        for (batch, rows, cols) in
+            [(1, 37, 64), (3, 100, 7), (1, 640, 384), (50, 4, 4), (1, 3, 5000)]
+        {
+            for elem_bytes in [1, 2, 4, 8, 12, 16, 100] {
+                for alignment in [16, 1] {
+                    let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
+                    let problem = problem.out_of_place().with_alignment(alignment);
+                    let candidates = planner.survey(&problem).candidates;
+                    assert!(!candidates.is_empty(), "{problem}");
+                    candidates.into_iter().for_each(|plan| common::check(plan, 2));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn routes_are_for_one_place() {
+    let problem = Problem::new(64, 64, 4).unwrap();
+    for (problem, route) in [(problem, Route::OutOfPlace), (problem.out_of_place(), Route::Square)]
+    {
+        let planner = Planner::new(Host::new(1)).with_route(route);
+        let refused = planner.plan(&problem).unwrap_err();
+        let PlanError::Infeasible { why, .. } = refused else { panic!("{refused}") };
+        assert_eq!(why, Infeasible::Place { out_of_place: route == Route::OutOfPlace });
+        let survey = planner.survey(&problem);
+        assert_eq!((survey.candidates, survey.declined), (vec![], vec![Declined { route, why }]));
+    }
+}
+
+/// Measured and remembered as plans in place are.
+#[test]
+fn tuning_remembers_them() {
+    let folder = std::env::temp_dir().join(format!("turntile-into-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    let file = folder.join("wisdom.json");
+    let transpose = Transpose::of::<u32>(300, 200).threads(1).out_of_place().wisdom(&file);
+    let tiles = transpose.clone().tiles(TileRule::Exhaustive);
+    let measured = tiles.tune(std::time::Duration::from_millis(20)).unwrap();
+    assert!(measured.iter().all(|m| m.plan.problem.is_out_of_place()));
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("300x200 w4 out of place") && text.contains("out-of-place"), "{text}");
+    let planned = transpose.plan().unwrap();
+    assert_eq!(planned.plan().stages, measured[0].plan.stages);
+    assert_eq!(planned.refused_wisdom(), None);
+    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 proptest! {

@@ -1,20 +1,31 @@
 //! Every route, with every tile, on every device, against the naive oracle: the losers too.
 
 mod common;
+#[path = "common/k20.rs"]
+mod k20;
+
+use std::collections::HashMap;
 
 use common::{check, check_against};
+use k20::k20;
 use proptest::prelude::*;
-use turntile::plan::{Limits, Planner, Problem, ROUTES, TileRule, limits};
+use turntile::plan::{Chip, Host, Planner, Problem, Route, TileRule};
 use turntile_cpu::oracle;
+use turntile_cuda::call::Limits;
 
 const ELEM_BYTES: [usize; 8] = [1, 2, 3, 4, 8, 12, 16, 24];
 const LARGEST_SIDE: usize = 36;
 
+/// Every preset, and a device of old.
+fn chips() -> Vec<Chip> {
+    Chip::presets().into_iter().chain([k20()]).collect()
+}
+
 /// All shapes up to 36 x 36, every element size, every route, every feasible tile.
 #[test]
 fn all_small_shapes_on_every_route_and_tile() {
-    let planner = Planner::new(Limits::host(2)).with_tiles(TileRule::Exhaustive);
-    let mut served = vec![0; ROUTES.len()];
+    let planner = Planner::new(Host::new(2)).with_tiles(TileRule::Exhaustive);
+    let mut served: HashMap<(Route, bool), usize> = HashMap::new();
     for rows in 0..=LARGEST_SIDE {
         for cols in 0..=LARGEST_SIDE {
             for elem_bytes in ELEM_BYTES {
@@ -26,22 +37,24 @@ fn all_small_shapes_on_every_route_and_tile() {
                 let survey = planner.survey(&problem);
                 assert!(!survey.candidates.is_empty(), "{problem}");
                 for plan in survey.candidates {
-                    served[ROUTES.iter().position(|r| r.name == plan.route).unwrap()] += 1;
+                    *served.entry((plan.route, plan.mirrored)).or_default() += 1;
                     check_against(plan, 1, &want);
                 }
             }
         }
     }
-    for (route, served) in ROUTES.iter().zip(served) {
-        assert!(served > 0, "{} was never feasible", route.name);
+    for route in Route::ALL.into_iter().filter(|&route| route != Route::OutOfPlace) {
+        assert!(served.contains_key(&(route, false)), "{route} was never feasible");
+    }
+    for route in [Route::Panel, Route::AlignedSlots, Route::Cut, Route::ThreeStage] {
+        assert!(served.contains_key(&(route, true)), "{route} mirrored was never feasible");
     }
 }
 
 /// The best plan of each route on every preset device, as it is, executed on the host.
 #[test]
 fn plans_for_every_device_run_on_the_host() {
-    for limits in limits::presets().into_iter().chain([Limits::host(3)]) {
-        let planner = Planner::new(limits);
+    for planner in chips().into_iter().map(Planner::new).chain([Planner::new(Host::new(3))]) {
         for rows in 1..=LARGEST_SIDE {
             for cols in 1..=LARGEST_SIDE {
                 for elem_bytes in [1, 4, 12] {
@@ -72,10 +85,15 @@ fn plans_for_every_device_run_on_the_host() {
 /// Flags in memory are what it takes when a device has hardly any memory on chip.
 #[test]
 fn a_device_with_little_on_chip_memory_still_transposes() {
-    for group_bytes in [16, 64, 256, 1024] {
-        for base in [Limits::k20(), Limits::h200(), Limits::host(2)] {
-            let limits = Limits { group_bytes, register_bytes: 0, cluster_groups: 1, ..base };
-            let planner = Planner::new(limits).with_tiles(TileRule::Exhaustive);
+    for bytes in [16, 64, 256, 1024] {
+        let little = |chip: Chip| {
+            let limits = *chip.limits();
+            let limits = Limits { shared_bytes: bytes, registers: 0, cluster: 1, ..limits };
+            Planner::new(chip.with_limits(limits))
+        };
+        let host = Planner::new(Host::new(2).with_scratch(bytes));
+        for planner in chips().into_iter().map(little).chain([host]) {
+            let planner = planner.with_tiles(TileRule::Exhaustive);
             for (rows, cols) in [(12, 18), (13, 7), (30, 30), (1, 9), (25, 60)] {
                 let problem = Problem::new(rows, cols, 4).unwrap();
                 planner.survey(&problem).candidates.into_iter().for_each(|plan| check(plan, 2));
@@ -89,9 +107,10 @@ fn a_device_with_little_on_chip_memory_still_transposes() {
 fn caps_are_obeyed_down_to_zero() {
     for (rows, cols) in [(48, 36), (37, 41), (60, 60), (2, 900), (700, 3)] {
         for cap in [0, 1, 8, 100, 1_000, 5_000, 20_000, 1 << 20] {
-            for limits in limits::presets() {
+            let host = Planner::new(Host::new(2));
+            for planner in chips().into_iter().map(Planner::new).chain([host]) {
                 let problem = Problem::new(rows, cols, 4).unwrap().with_cap(cap);
-                let plan = Planner::new(limits).plan(&problem).unwrap();
+                let plan = planner.plan(&problem).unwrap();
                 assert!(plan.workspace_bytes <= cap, "{plan}");
                 check(plan, 1);
             }
@@ -99,12 +118,10 @@ fn caps_are_obeyed_down_to_zero() {
     }
 }
 
-fn any_limits() -> impl Strategy<Value = Limits> {
+fn any_planner() -> impl Strategy<Value = Planner> {
     prop_oneof![
-        (1usize..5).prop_map(Limits::host),
-        Just(Limits::k20()),
-        Just(Limits::a100()),
-        Just(Limits::h200())
+        (1usize..5).prop_map(|threads| Planner::new(Host::new(threads))),
+        prop::sample::select(chips()).prop_map(Planner::new),
     ]
 }
 
@@ -113,7 +130,7 @@ proptest! {
 
     #[test]
     fn random_problems_on_every_route(
-        limits in any_limits(),
+        planner in any_planner(),
         batch in 1usize..4,
         rows in 1usize..400,
         cols in 1usize..400,
@@ -122,11 +139,8 @@ proptest! {
     ) {
         let room = batch * rows.max(cols).pow(2);
         let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap().with_room(room);
-        Planner::new(limits)
-            .survey(&problem)
-            .candidates
-            .into_iter()
-            .for_each(|plan| check(plan, threads));
+        let candidates = planner.survey(&problem).candidates.into_iter();
+        candidates.for_each(|plan| check(plan, threads));
     }
 }
 
@@ -134,7 +148,7 @@ proptest! {
     /// Offsets folded through the stages, without any memory: sides up to 2^20.
     #[test]
     fn offsets_of_large_problems_end_where_they_must(
-        limits in any_limits(),
+        planner in any_planner(),
         batch in 1usize..3,
         rows in 1usize..=1 << 20,
         cols in 1usize..=1 << 20,
@@ -146,7 +160,7 @@ proptest! {
         let (rows, cols) = (rows >> friendly << friendly, cols >> friendly << friendly);
         let problem = Problem::with_batch(batch, rows.max(1), cols.max(1), elem_bytes).unwrap();
         let problem = problem.with_room(usize::MAX);
-        for plan in Planner::new(limits).survey(&problem).candidates {
+        for plan in planner.survey(&problem).candidates {
             for offset in offsets {
                 let offset = offset % problem.len();
                 prop_assert_eq!(plan.dest(offset), problem.dest(offset), "{:#}", plan);

@@ -1,6 +1,7 @@
 //! One checker for everything that runs plans.
 
-use turntile::plan::{DeviceKind, Plan, Problem};
+use turntile::plan::{Device, Host, Plan, Problem};
+use turntile::{Bytes, Planned};
 use turntile_cpu::{Executor, Workspace, oracle};
 
 /// Runs `plan` on numbered elements with exactly the workspace it asks for, poisoned, and compares
@@ -21,11 +22,15 @@ pub fn check(plan: Plan, threads: usize) {
 pub fn check_against(plan: Plan, threads: usize, want: &[u8]) {
     let problem = plan.problem;
     let mut data = oracle::numbered(problem.len(), problem.elem_bytes());
+    if problem.is_out_of_place() {
+        return check_into(plan, threads, &data, want);
+    }
     // What lies behind the matrix is nobody's.
     data.resize(plan.room_bytes(), 0xE7);
     let executor = Executor::new(plan, threads).unwrap();
     let (need, told) = (executor.workspace_bytes(), executor.plan().workspace_bytes);
-    let kept = executor.plan().kind == DeviceKind::Gpu || need <= told;
+    let host = Host::new(1);
+    let kept = executor.plan().device != host.name() || need <= told;
     assert!(kept, "takes {need} bytes and says {told}: {:#}", executor.plan());
     let mut workspace = Workspace::new(need).unwrap();
     workspace.poison(0x5A);
@@ -33,6 +38,18 @@ pub fn check_against(plan: Plan, threads: usize, want: &[u8]) {
     data.truncate(want.len());
     if data != want {
         report(&problem, &data, want, executor.plan());
+    }
+}
+
+/// The same of a plan from one buffer to another; what is read stays as it was.
+fn check_into(plan: Plan, threads: usize, from: &[u8], want: &[u8]) {
+    let problem = plan.problem;
+    let planned = Planned::new(plan, threads).unwrap();
+    assert_eq!(planned.workspace_bytes(), 0, "{planned:#}");
+    let mut data = vec![0x5A; from.len()];
+    planned.run_into(&mut Bytes(&mut data), &Bytes(from)).unwrap();
+    if data != want {
+        report(&problem, &data, want, planned.plan());
     }
 }
 

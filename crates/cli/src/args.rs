@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use turntile::TileRule;
-use turntile::plan::{Problem, ProblemError};
+use turntile::plan::{Problem, ProblemError, Route};
 
 use crate::bench::{self, Shapes};
 use crate::memory::Pages;
@@ -132,6 +132,9 @@ pub struct ProblemArgs {
     /// Matrices, one after the other
     #[arg(long, value_name = "K", default_value = "1")]
     batch: usize,
+    /// Into another buffer instead of in place
+    #[arg(long)]
+    into: bool,
     #[command(flatten)]
     pub settings: Settings,
 }
@@ -141,9 +144,12 @@ impl ProblemArgs {
     pub fn problem(&self) -> Result<Problem, ProblemError> {
         let (rows, cols) = self.shape;
         let problem = Problem::with_batch(self.batch, rows, cols, self.elem_bytes.get())?;
-        let room = |route: &String| problem.with_room(self.settings.room(&problem, route));
-        let problem = self.settings.route.as_ref().map_or(problem, room);
-        Ok(self.settings.workspace.map_or(problem, |cap| problem.with_cap(cap)))
+        let problem = self.settings.workspace.map_or(problem, |cap| problem.with_cap(cap));
+        Ok(if self.into {
+            problem.out_of_place()
+        } else {
+            problem.with_room(self.settings.room(&problem))
+        })
     }
 }
 
@@ -152,7 +158,7 @@ pub struct PlanArgs {
     #[command(flatten)]
     pub problem: ProblemArgs,
     /// The device to plan for: host, cuda (this machine's GPU; cuda:1 its second), or one that need not
-    /// be here: k20, a100, h200. Threads are the host's alone, wisdom that of host and cuda
+    /// be here: h200, h100, a100. Threads are the host's alone, wisdom that of host and cuda
     #[arg(long, value_name = "NAME", default_value = "host")]
     pub device: String,
     /// Which tiles of each route to consider
@@ -214,9 +220,12 @@ pub struct BenchArgs {
     /// Threads to use [default: all]
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
+    /// Into another buffer instead of in place
+    #[arg(long)]
+    pub into: bool,
     /// Take these routes, a line each; best is the planner's choice
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
-    pub route: Vec<String>,
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = choice)]
+    pub route: Vec<Choice>,
     /// Which tiles of a route to choose from
     #[arg(long, value_name = "RULE", default_value = "model")]
     pub tiles: TilesArg,
@@ -232,6 +241,13 @@ pub struct BenchArgs {
     /// Spend so long on each shape to see whether another candidate would have been faster
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub candidates: Option<Duration>,
+    /// Print every candidate that was measured instead, as CSV: of each route, as it is and mirrored, the best tiles by
+    /// estimate, and of routes of one stage all ways
+    #[arg(long, requires = "candidates", conflicts_with = "json")]
+    pub each: bool,
+    /// Tiles of a route that --each tries
+    #[arg(long, value_name = "COUNT", default_value = "3", requires = "each")]
+    pub each_tiles: NonZeroUsize,
     /// Print as CSV
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
@@ -274,8 +290,6 @@ pub struct ReportArgs {
 pub enum TilesArg {
     /// The best of each route by the cost model
     Model,
-    /// Sides from 50 to 100 whose product fits on chip (thesis 4.8.4)
-    Thesis,
     /// Every feasible one
     All,
 }
@@ -285,9 +299,25 @@ impl TilesArg {
     pub fn rule(self) -> TileRule {
         match self {
             TilesArg::Model => TileRule::CostModel,
-            TilesArg::Thesis => TileRule::Thesis,
             TilesArg::All => TileRule::Exhaustive,
         }
+    }
+}
+
+/// A route, or the planner's choice of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// The fastest by estimate.
+    Best,
+    /// This one.
+    Route(Route),
+}
+
+fn choice(text: &str) -> Result<Choice, turntile::plan::UnknownRoute> {
+    if text.eq_ignore_ascii_case("best") {
+        Ok(Choice::Best)
+    } else {
+        text.parse().map(Choice::Route)
     }
 }
 
@@ -339,6 +369,10 @@ mod tests {
             "turntile plan 3 --elem-bytes 4",
             "turntile plan 3x4 --elem-bytes 4 --cap 1",
             "turntile plan 3x4 --elem-bytes 4 --tiles some",
+            "turntile plan 3x4 --elem-bytes 4 --route sideways",
+            "turntile bench --route square,sideways",
+            "turntile bench --each",
+            "turntile bench --each-tiles 2",
             "turntile tune 3x4",
             "turntile bench --shapes 3",
             "turntile bench --shapes 0x4",

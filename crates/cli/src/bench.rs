@@ -1,5 +1,6 @@
 //! `turntile bench`: each shape verified, then timed beside a copy of as many bytes in the same run.
 
+mod each;
 mod gpu;
 mod host;
 mod row;
@@ -12,19 +13,17 @@ use std::time::Duration;
 use turntile::plan::{PlanError, Problem};
 use turntile::{Measured, TileRule, Transpose};
 
-use crate::args::BenchArgs;
+use crate::args::{BenchArgs, Choice};
 use crate::device::Device;
 use crate::error::Error;
 use crate::report::tell;
+use crate::settings::transpose_of;
 use crate::speed;
 pub use host::{copy, fill};
 use row::{Row, micros, short};
 use shapes::Task;
 pub use shapes::{Shapes, names};
 use timing::Figures;
-
-/// What `--route` takes for the planner's choice.
-const BEST: &str = "best";
 
 /// Runs the command and returns what to print.
 pub fn run(args: &BenchArgs) -> Result<String, Error> {
@@ -41,13 +40,16 @@ pub fn run(args: &BenchArgs) -> Result<String, Error> {
     if let Some(count) = args.draw {
         tasks.extend(shapes::draw(count.get(), args.seed, args.draw_most)?);
     }
-    let routes = if args.route.is_empty() { &[BEST.to_string()][..] } else { &args.route };
-    let mut rows = Vec::new();
+    let routes = if args.route.is_empty() { &[Choice::Best][..] } else { &args.route };
+    let (mut rows, mut each) = (Vec::new(), Vec::new());
     let mut last = None;
     for task in &tasks {
-        for route in routes {
+        for &route in routes {
             match measure(args, &device, task, route) {
-                Ok(row) => rows.push(row),
+                Ok((row, candidates)) => {
+                    rows.push(row);
+                    each.extend(candidates);
+                }
                 // Of several routes some may not serve every shape.
                 Err(Error::Engine(turntile::Error::Plan(why @ PlanError::Infeasible { .. }))) => {
                     // The last one is told below if nothing was measured at all.
@@ -65,6 +67,7 @@ pub fn run(args: &BenchArgs) -> Result<String, Error> {
         None => {}
     }
     Ok(match (args.csv, args.json) {
+        _ if args.each => table::csv(&each),
         (true, _) => table::csv(&rows),
         (_, true) => table::json(&rows),
         _ => table::text(&rows),
@@ -72,17 +75,15 @@ pub fn run(args: &BenchArgs) -> Result<String, Error> {
 }
 
 /// The transposition of `problem` as the options have it.
-fn transpose(args: &BenchArgs, problem: &Problem, route: &str) -> Transpose {
-    let mut transpose = Transpose::new(problem.rows(), problem.cols())
-        .batch(problem.batch())
-        .tiles(args.tiles.rule());
+fn transpose(args: &BenchArgs, problem: &Problem, route: Choice) -> Transpose {
+    let mut transpose = transpose_of(problem).tiles(args.tiles.rule());
     if let Some(threads) = args.threads {
         transpose = transpose.threads(threads.get());
     }
     if let Some(bytes) = args.workspace {
         transpose = transpose.workspace_cap(bytes);
     }
-    if route != BEST {
+    if let Choice::Route(route) = route {
         // For the one that pads to a square.
         let room = problem.rows().max(problem.cols()).saturating_pow(2);
         transpose = transpose.route(route).room(room.saturating_mul(problem.batch()));
@@ -90,31 +91,45 @@ fn transpose(args: &BenchArgs, problem: &Problem, route: &str) -> Transpose {
     transpose
 }
 
-fn measure(args: &BenchArgs, device: &Device, task: &Task, route: &str) -> Result<Row, Error> {
-    let problem = task.problem;
+/// The figures of a task, and those of each candidate if they are asked for.
+fn measure(
+    args: &BenchArgs,
+    device: &Device,
+    task: &Task,
+    route: Choice,
+) -> Result<(Row, Vec<each::Row>), Error> {
+    let problem = if args.into { task.problem.out_of_place() } else { task.problem };
     let transpose = transpose(args, &problem, route);
     let figures = match device {
         Device::Host => host::measure(args, &transpose, &problem)?,
         Device::Gpu(gpu) => gpu::measure(args, gpu, &transpose, &problem)?,
     };
     let Figures { workspace_bytes, seconds, copy_seconds_per_byte, plan, .. } = figures;
-    let best = match args.candidates {
-        Some(budget) => candidates(device, &transpose, &problem, budget)?,
-        None => Vec::new(),
+    let threads = matches!(device, Device::Host).then(|| host::threads(args));
+    let (best, each) = match args.candidates {
+        Some(budget) if args.each => {
+            let measured =
+                each::measure(args, device, &transpose.problem()?, route, &plan, budget)?;
+            let rows = each::rows(&measured, device, threads, copy_seconds_per_byte, &plan);
+            (measured, rows)
+        }
+        Some(budget) => (candidates(device, &transpose, budget)?, Vec::new()),
+        None => (Vec::new(), Vec::new()),
     };
     let chosen = best.iter().find(|candidate| candidate.plan.stages == plan.stages);
     let bytes = problem.bytes() as f64;
-    let on_host = matches!(device, Device::Host);
-    Ok(Row {
+    let row = Row {
         class: task.class,
         batch: problem.batch(),
         rows: problem.rows(),
         cols: problem.cols(),
         elem_bytes: problem.elem_bytes(),
         device: plan.device.to_string(),
-        threads: on_host.then(|| host::threads(args)),
-        pages: on_host.then(|| args.pages.name()),
-        route: plan.route,
+        threads,
+        pages: threads.map(|_| args.pages.name()),
+        out_of_place: problem.is_out_of_place(),
+        route: plan.route.name(),
+        mirrored: plan.mirrored,
         tile_m: plan.tile.m,
         tile_n: plan.tile.n,
         passes: plan.passes(),
@@ -130,22 +145,22 @@ fn measure(args: &BenchArgs, device: &Device, task: &Task, route: &str) -> Resul
         chosen_over_best: chosen
             .map(|chosen| short(chosen.time.as_secs_f64() / best[0].time.as_secs_f64())),
         candidates: args.candidates.map(|_| best.len()),
-        best_route: best.first().map(|best| best.plan.route),
+        best_route: best.first().map(|best| best.plan.route_name()),
         best_plan: best.first().map(|best| best.plan.to_string()),
         plan: plan.to_string(),
-    })
+    };
+    Ok((row, each))
 }
 
 /// Every route and every tile for about `budget`, fastest first.
 fn candidates(
     device: &Device,
     transpose: &Transpose,
-    problem: &Problem,
     budget: Duration,
 ) -> Result<Vec<Measured>, Error> {
     let all = transpose.clone().tiles(TileRule::Exhaustive);
     Ok(match device {
-        Device::Host => all.tune_bytes(problem.elem_bytes(), budget)?,
-        Device::Gpu(gpu) => all.tune_bytes_on(gpu, problem.elem_bytes(), budget)?,
+        Device::Host => all.tune(budget)?,
+        Device::Gpu(gpu) => all.tune_on(gpu, budget)?,
     })
 }

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use turntile::gpu::Gpu;
-use turntile::plan::Limits;
+use turntile::plan::Chip;
 
 use crate::error::Error;
 
@@ -25,7 +25,7 @@ impl Device {
             _ => None,
         };
         match (gpu, threads) {
-            (None, _) if Limits::preset(name).is_some() => {
+            (None, _) if Chip::preset(name).is_some() => {
                 Err(Error::NotHere { name: name.to_string() })
             }
             (None, _) => Err(Error::UnknownDevice { name: name.to_string() }),

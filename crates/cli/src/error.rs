@@ -202,8 +202,10 @@ pub enum Error {
 }
 
 fn device_names() -> String {
-    let presets = turntile::plan::limits::presets();
-    presets.iter().map(|limits| &*limits.name).collect::<Vec<_>>().join(", ")
+    use turntile::plan::{Chip, Device};
+    let presets = Chip::presets();
+    let names: Vec<&str> = std::iter::once("host").chain(presets.iter().map(Chip::name)).collect();
+    names.join(", ")
 }
 
 impl Error {

@@ -4,9 +4,8 @@ use std::fmt::{Display, Write};
 use std::num::NonZeroUsize;
 
 use serde::Serialize;
-use turntile::plan::wisdom::Refused;
 use turntile::plan::{
-    Advice, Declined, DeviceKind, Limits, Plan, Planner, Problem, Survey, Tile, Wisdom,
+    Advice, Chip, Declined, Host, Plan, Planner, Problem, Refused, Survey, Tile, Wisdom,
 };
 
 use crate::args::PlanArgs;
@@ -19,10 +18,9 @@ use crate::settings::Settings;
 pub fn run(args: &PlanArgs) -> Result<String, Error> {
     let settings = &args.problem.settings;
     let problem = args.problem.problem()?;
-    let limits = device(&args.device, settings.threads)?;
-    let mut planner = Planner::new(limits).with_tiles(args.tiles.rule());
-    if let Some(route) = &settings.route {
-        planner = planner.with_route(route)?;
+    let mut planner = planner(&args.device, settings.threads)?.with_tiles(args.tiles.rule());
+    if let Some(route) = settings.route {
+        planner = planner.with_route(route);
     }
     if args.all {
         let survey = planner.survey(&problem);
@@ -41,23 +39,21 @@ pub fn run(args: &PlanArgs) -> Result<String, Error> {
     })
 }
 
-/// The limits of the device of that name.
-fn device(name: &str, threads: Option<NonZeroUsize>) -> Result<Limits, Error> {
-    if is_here(name)
-        && let Device::Gpu(gpu) = Device::find(name, threads)?
-    {
-        return Ok(gpu.limits().clone());
-    }
-    let limits =
-        Limits::preset(name).ok_or_else(|| Error::UnknownDevice { name: name.to_string() })?;
-    match (limits.kind, threads) {
-        // As many as a run would have.
-        (DeviceKind::Host, None) => Ok(Limits::this_host(rayon::current_num_threads())),
-        (DeviceKind::Host, Some(threads)) => Ok(Limits::this_host(threads.get())),
-        (DeviceKind::Gpu, None) => Ok(limits),
-        (DeviceKind::Gpu, Some(_)) => {
+/// For the device of that name: this machine's, or one that need not be here.
+fn planner(name: &str, threads: Option<NonZeroUsize>) -> Result<Planner, Error> {
+    match (Chip::preset(name), threads) {
+        (Some(chip), None) => Ok(Planner::new(chip)),
+        (Some(_), Some(_)) => {
             Err(Error::HostOnly { option: "--threads", device: name.to_string() })
         }
+        (None, _) => Ok(match Device::find(name, threads)? {
+            // As many as a run would have.
+            Device::Host => {
+                let threads = threads.map_or_else(rayon::current_num_threads, usize::from);
+                Planner::new(Host::here(threads))
+            }
+            Device::Gpu(gpu) => Planner::new(gpu.chip().clone()),
+        }),
     }
 }
 
@@ -82,9 +78,7 @@ fn wisdom(
         return Ok((None, None));
     }
     settings.existing_wisdom()?;
-    let asked = |plan: &Plan| {
-        settings.route.as_ref().is_none_or(|route| plan.route.eq_ignore_ascii_case(route))
-    };
+    let asked = |plan: &Plan| settings.route.is_none_or(|route| plan.route == route);
     match Wisdom::load(path)?.advise(planner, problem) {
         Advice::Plan(plan) if asked(&plan) => return Ok((Some(*plan), None)),
         Advice::Plan(plan) => note(&format_args!("its plan is of route {}", plan.route)),
@@ -111,7 +105,7 @@ fn table(survey: &Survey) -> String {
         let _ = writeln!(
             text,
             "{:<22} {:>9} {:>8} GB/s, passes {}, workspace {}\n    {plan}",
-            plan.route,
+            plan.route_name(),
             duration(plan.seconds),
             rate(gb_per_s(plan)),
             plan.passes(),
@@ -129,6 +123,7 @@ fn table(survey: &Survey) -> String {
 struct PlanJson<'a> {
     device: &'a str,
     route: &'a str,
+    mirrored: bool,
     tile: Tile,
     /// In dimension notation.
     stages: Vec<String>,
@@ -157,7 +152,8 @@ struct PlansJson<'a> {
 fn json(candidates: &[Plan], declined: &[Declined], refused: Option<Refused>) -> String {
     let candidates = candidates.iter().map(|plan| PlanJson {
         device: &plan.device,
-        route: plan.route,
+        route: plan.route.name(),
+        mirrored: plan.mirrored,
         tile: plan.tile,
         stages: plan.stages.iter().map(ToString::to_string).collect(),
         passes: plan.passes(),
@@ -166,8 +162,9 @@ fn json(candidates: &[Plan], declined: &[Declined], refused: Option<Refused>) ->
         gb_per_s: gb_per_s(plan),
         plan: plan.to_string(),
     });
-    let declined =
-        declined.iter().map(|Declined { route, why }| DeclinedJson { route, why: why.to_string() });
+    let declined = declined
+        .iter()
+        .map(|Declined { route, why }| DeclinedJson { route: route.name(), why: why.to_string() });
     let plans = PlansJson {
         candidates: candidates.collect(),
         declined: declined.collect(),

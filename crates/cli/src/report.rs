@@ -143,7 +143,7 @@ impl Report {
                 write: done.write.as_secs_f64(),
             },
             gb_per_s: moved.then(|| 2.0 * bytes as f64 / seconds / 1e9),
-            routes: plans().map(|plan| plan.route.to_string()).collect(),
+            routes: plans().map(|plan| plan.route_name()).collect(),
             plans: plans().map(ToString::to_string).collect(),
             workspace_bytes: done.plans.iter().map(Planned::extra_bytes).max().unwrap_or(0),
             wisdom_refused: refused.collect(),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use turntile::Transpose;
-use turntile::plan::Problem;
+use turntile::plan::{Problem, Route};
 
 use crate::error::Error;
 use crate::values::byte_count;
@@ -20,7 +20,7 @@ pub struct Settings {
     /// Take this route instead of the planner's choice (`turntile plan --all` names them); padded-square
     /// takes memory for its square, at most as much again as the data or what --workspace says
     #[arg(long, value_name = "NAME")]
-    pub route: Option<String>,
+    pub route: Option<Route>,
     /// Most memory beside the data, e.g. 64MiB [default: 2% of the data, plus 1MiB a thread up to
     /// 32MiB]
     #[arg(long, value_name = "BYTES", value_parser = byte_count)]
@@ -30,15 +30,22 @@ pub struct Settings {
     pub wisdom: Option<PathBuf>,
 }
 
+/// `problem`'s matrices, to be transposed where it says.
+pub fn transpose_of(problem: &Problem) -> Transpose {
+    let transpose = Transpose::of_bytes(problem.elem_bytes(), problem.rows(), problem.cols());
+    let transpose = transpose.batch(problem.batch());
+    if problem.is_out_of_place() { transpose.out_of_place() } else { transpose }
+}
+
 impl Settings {
     /// `problem` as the library is to plan or tune it.
     pub fn transpose(&self, problem: &Problem) -> Transpose {
-        let mut transpose = Transpose::new(problem.rows(), problem.cols()).batch(problem.batch());
+        let mut transpose = transpose_of(problem);
         if let Some(threads) = self.threads {
             transpose = transpose.threads(threads.get());
         }
-        if let Some(route) = &self.route {
-            transpose = transpose.route(route).room(self.room(problem, route));
+        if let Some(route) = self.route {
+            transpose = transpose.route(route).room(self.room(problem));
         }
         if let Some(bytes) = self.workspace {
             transpose = transpose.workspace_cap(bytes);
@@ -51,12 +58,13 @@ impl Settings {
 
     /// Elements that the memory of a problem has room for: its own, or where a route that needs more
     /// is asked for, a square's, if as much memory may be used: without a word on it, as much again.
-    pub fn room(&self, problem: &Problem, route: &str) -> usize {
+    pub fn room(&self, problem: &Problem) -> usize {
         let square = problem.rows().max(problem.cols()).saturating_pow(2);
         let room = square.saturating_mul(problem.batch());
         let more = (room - problem.len()).saturating_mul(problem.elem_bytes());
         let allowed = more <= self.workspace.unwrap_or(problem.bytes());
-        if allowed && route.eq_ignore_ascii_case("padded-square") { room } else { problem.len() }
+        let padded = self.route == Some(Route::PaddedSquare);
+        if allowed && padded { room } else { problem.len() }
     }
 
     /// The wisdom file, which must exist: to the library a missing one is an empty one, but whoever

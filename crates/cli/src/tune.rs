@@ -20,8 +20,8 @@ pub fn run(args: &TuneArgs) -> Result<String, Error> {
     let problem = args.problem.problem()?;
     let transpose = args.problem.settings.transpose(&problem).tiles(args.tiles.rule());
     let measured = match Device::find(&args.device, args.problem.settings.threads)? {
-        Device::Host => transpose.tune_bytes(problem.elem_bytes(), args.budget)?,
-        Device::Gpu(gpu) => transpose.tune_bytes_on(&gpu, problem.elem_bytes(), args.budget)?,
+        Device::Host => transpose.tune(args.budget)?,
+        Device::Gpu(gpu) => transpose.tune_on(&gpu, args.budget)?,
     };
     Ok(match (args.csv, args.json) {
         (true, _) => csv(&measured),
@@ -45,7 +45,7 @@ fn table(measured: &[Measured], args: &TuneArgs) -> String {
         let _ = writeln!(
             text,
             "{:<22} {:>13} {:>9} {:>8} GB/s  (estimate {:>9})  runs {}, workspace {}",
-            plan.route,
+            plan.route_name(),
             format!("{m}x{n}"),
             duration(candidate.time.as_secs_f64()),
             rate(gb_per_s(candidate)),
@@ -68,6 +68,7 @@ fn table(measured: &[Measured], args: &TuneArgs) -> String {
 #[derive(Serialize)]
 struct MeasuredJson<'a> {
     route: &'a str,
+    mirrored: bool,
     tile: Tile,
     seconds: f64,
     estimated_seconds: f64,
@@ -80,13 +81,15 @@ struct MeasuredJson<'a> {
 /// A line of names, then a line for each candidate.
 fn csv(measured: &[Measured]) -> String {
     let mut text =
-        "route,m,n,seconds,estimated_seconds,gb_per_s,runs,workspace_bytes,plan".to_string();
+        "route,mirrored,m,n,seconds,estimated_seconds,gb_per_s,runs,workspace_bytes,plan"
+            .to_string();
     for candidate in measured {
         let Measured { plan, time, runs } = candidate;
         let _ = write!(
             text,
-            "\n{},{},{},{:.3e},{:.3e},{},{runs},{},\"{plan}\"",
+            "\n{},{},{},{},{:.3e},{:.3e},{},{runs},{},\"{plan}\"",
             plan.route,
+            u8::from(plan.mirrored),
             plan.tile.m,
             plan.tile.n,
             time.as_secs_f64(),
@@ -102,7 +105,8 @@ fn json(measured: &[Measured]) -> String {
     let rows: Vec<_> = measured
         .iter()
         .map(|candidate| MeasuredJson {
-            route: candidate.plan.route,
+            route: candidate.plan.route.name(),
+            mirrored: candidate.plan.mirrored,
             tile: candidate.plan.tile,
             seconds: candidate.time.as_secs_f64(),
             estimated_seconds: candidate.plan.seconds,

@@ -5,8 +5,8 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use turntile::Planned;
 use turntile::plan::Problem;
+use turntile::{Bytes, Options, Planned};
 
 use crate::error::Error;
 use crate::memory::{Memory, Pages};
@@ -112,7 +112,7 @@ pub fn apply(
     // All that can be refused is refused before the first byte of data is read.
     let target = Target::resolve(output.unwrap_or(&source.path))?;
     for problem in &change.steps {
-        done.plans.push(settings.transpose(problem).plan_bytes(problem.elem_bytes())?);
+        done.plans.push(settings.transpose(problem).plan()?);
     }
     let passes = |plan: &Planned| plan.plan().passes();
     let pending = target.begin()?;
@@ -129,7 +129,8 @@ pub fn apply(
     let mut before = 0;
     for plan in &done.plans {
         let matrix = &mut data[..plan.plan().room_bytes()];
-        plan.run_bytes(matrix, &mut plan.workspace()?, |done| progress.set(before + done))?;
+        let mut tell = |done| progress.set(before + done);
+        plan.run_with(&mut Bytes(matrix), Options::new().progress(&mut tell))?;
         before += passes(plan);
     }
     done.transpose = start.elapsed();

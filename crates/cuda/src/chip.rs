@@ -4,7 +4,9 @@ use std::cell::OnceCell;
 use std::sync::{Arc, OnceLock};
 
 use turntile_perm::Slots;
-use turntile_plan::{Costs, Device, Geometry, Infeasible, Offer, Problem, Request, StageShape};
+use turntile_plan::{
+    Costs, CostsError, Device, Geometry, Infeasible, Offer, Problem, Request, StageShape,
+};
 
 use crate::call::{Limits, widest_word};
 use crate::estimate;
@@ -106,6 +108,14 @@ impl Chip {
     #[must_use]
     pub fn with_costs(self, costs: Costs) -> Self {
         Chip { costs: Arc::new(costs), ..self }
+    }
+
+    /// With costs of one's own, from a table's text.
+    ///
+    /// # Errors
+    /// [`CostsError`]: it is no table of a GPU.
+    pub fn with_table(self, text: &str) -> Result<Self, CostsError> {
+        Ok(self.with_costs(Costs::parse(text, estimate::NAMES)?))
     }
 
     /// On-chip bytes of the whole device, as a barrier over the grid can use them.

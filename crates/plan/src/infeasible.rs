@@ -80,6 +80,12 @@ pub enum Infeasible {
         /// Matrices.
         batch: usize,
     },
+    /// Only for results in the other place.
+    #[error("it is for transpositions {} alone", if *out_of_place { "out of place" } else { "in place" })]
+    Place {
+        /// Whether the route is for those out of place.
+        out_of_place: bool,
+    },
     /// The device has no way to move the shape.
     #[error("this device has no way to do {shape}")]
     NoWay {

@@ -71,19 +71,16 @@ impl Planner {
     }
 
     /// With tiles chosen by another rule.
-    #[must_use]
     pub fn with_tiles(self, rule: TileRule) -> Self {
         Planner { rule, ..self }
     }
 
     /// Over one route alone.
-    #[must_use]
     pub fn with_route(self, route: Route) -> Self {
         Planner { route: Some(route), ..self }
     }
 
     /// Over mirrored routes alone, or those that are not.
-    #[must_use]
     pub fn with_mirrored(self, mirrored: bool) -> Self {
         Planner { mirrored: Some(mirrored), ..self }
     }
@@ -100,6 +97,9 @@ impl Planner {
     /// workspace cap included. Without such a choice there is always a plan in place: cycles of single
     /// elements need no workspace.
     pub fn plan(&self, problem: &Problem) -> Result<Plan, PlanError> {
+        if let Some(Declined { route, why }) = self.misplaced(problem) {
+            return Err(self.infeasible(problem, route, why));
+        }
         let Some((matrices, sides)) = self.sides(problem) else { return Ok(self.nothing(problem)) };
         let query = self.query(problem, matrices, &sides);
         let pass = self.device.least_seconds(problem.bytes());
@@ -116,8 +116,7 @@ impl Planner {
         }
         let Some(best) = best else {
             let Declined { route, why } = declined.swap_remove(0);
-            let device = self.device.name().to_owned();
-            return Err(PlanError::Infeasible { route, problem: Box::new(*problem), device, why });
+            return Err(self.infeasible(problem, route, why));
         };
         let rank = |route| ROUTES.iter().position(|row| row.route == route);
         declined.retain(|other| rank(other.route) < rank(best.route));
@@ -128,6 +127,7 @@ impl Planner {
     pub fn survey(&self, problem: &Problem) -> Survey {
         let (mut candidates, mut declined) = (Vec::new(), Vec::new());
         match self.sides(problem) {
+            _ if self.misplaced(problem).is_some() => declined.extend(self.misplaced(problem)),
             None => candidates.push(self.nothing(problem)),
             Some((matrices, sides)) => {
                 let query = self.query(problem, matrices, &sides);
@@ -219,6 +219,19 @@ impl Planner {
             let serves = (row.route == Route::OutOfPlace) == out_of_place;
             self.route.map_or(serves, |only| only == row.route && serves)
         })
+    }
+
+    /// Why the one route asked for cannot serve any problem in that place.
+    fn misplaced(&self, problem: &Problem) -> Option<Declined> {
+        let out_of_place = self.route? == Route::OutOfPlace;
+        let why = Infeasible::Place { out_of_place };
+        let wrong = out_of_place != problem.is_out_of_place();
+        self.route.filter(|_| wrong).map(|route| Declined { route, why })
+    }
+
+    fn infeasible(&self, problem: &Problem, route: Route, why: Infeasible) -> PlanError {
+        let device = self.device.name().to_owned();
+        PlanError::Infeasible { route, problem: Box::new(*problem), device, why }
     }
 
     /// The plan where nothing moves in place; out of place there is a copy to make.

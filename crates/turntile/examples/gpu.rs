@@ -23,11 +23,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut matrix = DeviceBuffer::from_slice(&before)?;
 
     let started = Instant::now();
-    let planned = Transpose::new(rows, cols).plan_on::<u32>(&gpu)?;
+    let planned = Transpose::of::<u32>(rows, cols).plan_on(&gpu)?;
     println!("{}\nplanned and loaded in {:?}", planned.plan(), started.elapsed());
-    for (plan, why) in planned.passed_over() {
-        println!("passed over: {plan}: {why}");
-    }
     let ready = planned.with_own_workspace()?;
     // SAFETY: matrix and stream are of the GPU's context, nothing else uses the matrix until the stream is done,
     // and `ready` lives until then.
@@ -38,15 +35,26 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     matrix.copy_to(&mut after)?;
     let wrong = (0..elements).filter(|&k| after[k] != before[k % rows * cols + k / rows]).count();
     println!("{wrong} of {elements} elements wrong");
-    drop(matrix);
+
+    // Into another buffer: of what has just been transposed, which is what was there before.
+    let into = Transpose::of::<u32>(cols, rows).out_of_place().plan_on(&gpu)?;
+    println!("{}", into.plan());
+    let mut other = DeviceBuffer::from_slice(&before)?;
+    // SAFETY: as above, of both buffers and `into`.
+    unsafe { into.run_into(&mut other, &matrix, &stream)? };
+    stream.synchronize()?;
+    other.copy_to(&mut after)?;
+    let wrong_there = (0..elements).filter(|&k| after[k] != before[k]).count();
+    println!("{wrong_there} of {elements} elements wrong in the other buffer");
+    drop((matrix, other));
 
     let budget = std::time::Duration::from_secs(2);
-    let tuned = Transpose::new(rows, cols).tiles(turntile::TileRule::Exhaustive);
-    for measured in tuned.tune_bytes_on(&gpu, 4, budget)?.iter().take(5) {
+    let tuned = Transpose::of::<u32>(rows, cols).tiles(turntile::TileRule::Exhaustive);
+    for measured in tuned.tune_on(&gpu, budget)?.iter().take(5) {
         let rate = 8.0 * elements as f64 / measured.time.as_secs_f64() / 1e9;
         println!("{rate:7.0} GB/s, {:7.0} estimated: {}", measured.plan.gb_per_s(), measured.plan);
     }
-    let again = Transpose::new(rows, cols).effort(Effort::Measure(budget)).plan_on::<u32>(&gpu)?;
+    let again = Transpose::of::<u32>(rows, cols).effort(Effort::Measure(budget)).plan_on(&gpu)?;
     println!("measured while planning: {}", again.plan());
-    std::process::exit(i32::from(wrong > 0));
+    std::process::exit(i32::from(wrong + wrong_there > 0));
 }

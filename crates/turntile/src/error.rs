@@ -8,8 +8,8 @@ use turntile_plan::{PlanError, ProblemError, WisdomError};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The slice is not as long as the shape says.
-    #[error("{batch} x {rows} x {cols} elements are {expected}, the slice has {got}")]
+    /// The data are not as long as the shape says.
+    #[error("{batch} x {rows} x {cols} elements are {expected}, the data have {got}")]
     Length {
         /// Matrices.
         batch: usize,
@@ -19,7 +19,7 @@ pub enum Error {
         cols: usize,
         /// Elements of the shape.
         expected: usize,
-        /// Elements of the slice.
+        /// Elements given.
         got: usize,
     },
     /// The number of elements does not fit a `usize`.
@@ -37,7 +37,7 @@ pub enum Error {
     ElementSize {
         /// Bytes planned for.
         expected: usize,
-        /// Bytes of the slice's elements.
+        /// Bytes of the elements given.
         got: usize,
     },
     /// The shape makes no problem.
@@ -55,4 +55,18 @@ pub enum Error {
     /// The plan could not run.
     #[error(transparent)]
     Run(#[from] RunError),
+}
+
+/// Whether `got` elements are so many matrices.
+pub(crate) fn check_length(
+    got: usize,
+    batch: usize,
+    rows: usize,
+    cols: usize,
+) -> Result<(), Error> {
+    let expected = batch
+        .checked_mul(rows)
+        .and_then(|all_rows| all_rows.checked_mul(cols))
+        .ok_or(Error::Overflow { batch, rows, cols })?;
+    if got == expected { Ok(()) } else { Err(Error::Length { batch, rows, cols, expected, got }) }
 }

@@ -11,15 +11,22 @@
 //! use turntile::{Transpose, gpu::Gpu};
 //!
 //! let _context = cust::quick_init()?;
+//! let gpu = Gpu::current()?;
 //! let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
 //! let mut matrix = DeviceBuffer::from_slice(&vec![0f32; 30011 * 30000])?;
 //!
-//! let planned = Transpose::new(30011, 30000).plan_on::<f32>(&Gpu::current()?)?;
+//! let planned = Transpose::of::<f32>(30011, 30000).plan_on(&gpu)?;
 //! println!("{}, {} bytes of workspace", planned.plan(), planned.workspace_bytes());
 //! let ready = planned.with_own_workspace()?;
 //! // SAFETY: matrix and stream are of the GPU's context, nothing else uses the matrix until the stream is done, and
 //! // `ready` lives until then.
 //! unsafe { ready.run(&mut matrix, &stream)? };
+//!
+//! // Into another buffer.
+//! let into = Transpose::of::<f32>(30000, 30011).out_of_place().plan_on(&gpu)?;
+//! let mut other = DeviceBuffer::from_slice(&vec![0f32; 30011 * 30000])?;
+//! // SAFETY: the same of both buffers and `into`.
+//! unsafe { into.run_into(&mut other, &matrix, &stream)? };
 //! stream.synchronize()?;
 //! # Ok(())
 //! # }
@@ -31,150 +38,239 @@
 use std::ffi::c_void;
 use std::time::Duration;
 
-use turntile_plan::{Measured, Plan, tuner};
-
+use turntile_cuda::call::widest_word;
 #[cfg(feature = "cuda")]
 pub use turntile_cuda::cust;
 #[cfg(feature = "cuda")]
 use turntile_cuda::cust::{
-    memory::{DeviceCopy, DeviceSlice},
+    memory::{DeviceBuffer, DeviceCopy, DeviceSlice},
     stream::Stream,
 };
-pub use turntile_cuda::{CudaError, Gpu, Loaded, Prepared, Stopwatch, out_of_place};
+pub use turntile_cuda::{CudaError, Gpu, Stopwatch};
+use turntile_cuda::{Launches, Loaded, Prepared};
+use turntile_perm::Elementary;
+use turntile_plan::wisdom::Refused;
+use turntile_plan::{Flaw, Measured, Plan, Planner, Problem, tuner};
 
 use crate::tune::candidates;
 use crate::{Error, Transpose};
+
+/// Device memory to be written: an address, and bytes from there. Made of a mutable slice or buffer of `cust`, or of
+/// `(address, bytes)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceMemory {
+    address: u64,
+    bytes: usize,
+}
+
+/// Device memory to be read: made of a slice or buffer of `cust`, or of `(address, bytes)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceSource(DeviceMemory);
+
+/// A stream of the GPU's context: made of a `Stream` of `cust`, or of a `CUstream`, null for the default stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamHandle(*mut c_void);
+
+impl From<(u64, usize)> for DeviceMemory {
+    fn from((address, bytes): (u64, usize)) -> Self {
+        DeviceMemory { address, bytes }
+    }
+}
+
+impl From<(u64, usize)> for DeviceSource {
+    fn from(place: (u64, usize)) -> Self {
+        DeviceSource(place.into())
+    }
+}
+
+impl From<*mut c_void> for StreamHandle {
+    fn from(stream: *mut c_void) -> Self {
+        StreamHandle(stream)
+    }
+}
+
+#[cfg(feature = "cuda")]
+mod of_cust {
+    use super::{
+        DeviceBuffer, DeviceCopy, DeviceMemory, DeviceSlice, DeviceSource, Stream, StreamHandle,
+    };
+
+    fn place<T: DeviceCopy>(slice: &DeviceSlice<T>) -> (u64, usize) {
+        (slice.as_device_ptr().as_raw(), slice.len() * size_of::<T>())
+    }
+
+    impl<T: DeviceCopy> From<&mut DeviceSlice<T>> for DeviceMemory {
+        fn from(slice: &mut DeviceSlice<T>) -> Self {
+            place(slice).into()
+        }
+    }
+
+    impl<T: DeviceCopy> From<&mut DeviceBuffer<T>> for DeviceMemory {
+        fn from(buffer: &mut DeviceBuffer<T>) -> Self {
+            place(buffer).into()
+        }
+    }
+
+    impl<T: DeviceCopy> From<&DeviceSlice<T>> for DeviceSource {
+        fn from(slice: &DeviceSlice<T>) -> Self {
+            place(slice).into()
+        }
+    }
+
+    impl<T: DeviceCopy> From<&DeviceBuffer<T>> for DeviceSource {
+        fn from(buffer: &DeviceBuffer<T>) -> Self {
+            place(buffer).into()
+        }
+    }
+
+    impl From<&Stream> for StreamHandle {
+        fn from(stream: &Stream) -> Self {
+            StreamHandle(stream.as_inner().cast())
+        }
+    }
+}
 
 /// A transposition planned for a GPU, its kernels loaded: it can run any number of times, from any thread.
 #[derive(Debug)]
 pub struct OnGpu {
     plan: Plan,
-    prepared: Prepared,
-    passed_over: Vec<(Plan, CudaError)>,
+    unaligned: Option<Plan>,
+    refused: Option<Refused>,
+    ready: Ready,
+}
+
+/// Plans with their kernels loaded.
+#[derive(Debug)]
+enum Ready {
+    InPlace(Prepared),
+    Into(Loaded),
+}
+
+impl Ready {
+    /// Loads plans of one place that do the same with memory of less and less alignment.
+    fn of(gpu: &Gpu, plan: &Plan, unaligned: Option<&Plan>) -> Result<Self, CudaError> {
+        Ok(if plan.problem.is_out_of_place() {
+            Ready::Into(gpu.prepare_into(std::iter::once(plan).chain(unaligned))?)
+        } else {
+            Ready::InPlace(gpu.prepare(plan)?)
+        })
+    }
+
+    fn with_own_workspace(self) -> Result<Self, CudaError> {
+        Ok(match self {
+            Ready::InPlace(prepared) => Ready::InPlace(prepared.with_own_workspace()?),
+            Ready::Into(loaded) => Ready::Into(loaded),
+        })
+    }
+
+    fn time(&self, watch: &mut Stopwatch) -> Result<Duration, CudaError> {
+        match self {
+            Ready::InPlace(prepared) => watch.time(prepared),
+            Ready::Into(loaded) => watch.time_loaded(loaded),
+        }
+    }
+
+    /// Bytes of a stopwatch's memory that it runs on: the matrices, with the room behind them or beside a second buffer.
+    fn bytes(&self) -> usize {
+        match self {
+            Ready::InPlace(prepared) => prepared.work().bytes(),
+            Ready::Into(loaded) => {
+                loaded.programs().next().map_or(0, |program| program.laid_out(0).1 as usize)
+            }
+        }
+    }
 }
 
 impl Transpose {
-    /// Plans it for elements of type `T` on `gpu`.
+    /// Plans it for `gpu` and loads the kernels. The thread count is not used; the workspace cap, otherwise 2% of the
+    /// matrices or 16 MiB where that is more, is for device memory.
+    ///
+    /// Out of place it is planned twice: for buffers at addresses as aligned as was said, otherwise multiples of 16,
+    /// and where that is another launch for such as have an element's alignment only.
     ///
     /// # Errors
-    /// As [`plan_bytes_on`](Self::plan_bytes_on).
-    pub fn plan_on<T>(&self, gpu: &Gpu) -> Result<OnGpu, Error> {
-        self.plan_bytes_on(gpu, size_of::<T>())
-    }
-
-    /// Plans it for elements of `elem_bytes` bytes on `gpu`. The thread count is not used; the workspace cap, otherwise 2% of the matrices or 16 MiB where that is
-    /// more, is for device memory.
-    ///
-    /// # Errors
-    /// As [`plan_bytes`](Self::plan_bytes), and [`Error::Cuda`].
-    pub fn plan_bytes_on(&self, gpu: &Gpu, elem_bytes: usize) -> Result<OnGpu, Error> {
-        let problem = self.problem(elem_bytes)?;
-        let planner = self.planner_for(gpu.limits().clone())?;
-        let (advised, _) = self.advised(&planner, &problem)?;
-        let mut first = match (advised, self.measuring()) {
-            (Some(plan), _) => plan,
-            (None, None) => planner.plan(&problem)?,
-            (None, Some(budget)) => {
-                self.tune_bytes_on(gpu, elem_bytes, budget)?.swap_remove(0).plan
-            }
-        };
-        let mut passed_over: Vec<(Plan, CudaError)> = Vec::new();
-        // Asked for only when the first choice has no kernel here.
-        let mut others = None;
-        loop {
-            match gpu.prepare(&first) {
-                Ok(prepared) => return Ok(OnGpu { plan: first, prepared, passed_over }),
-                Err(why @ CudaError::Infeasible { .. }) => passed_over.push((first, why)),
-                Err(other) => return Err(other.into()),
-            }
-            let others =
-                others.get_or_insert_with(|| planner.survey(&problem).candidates.into_iter());
-            let tried = |plan: &Plan| passed_over.iter().any(|(old, _)| old.stages == plan.stages);
-            match others.find(|plan| !tried(plan)) {
-                Some(next) => first = next,
-                None => return Err(passed_over.swap_remove(0).1.into()),
-            }
+    /// As [`plan`](Self::plan), and [`Error::Cuda`] when the driver refuses.
+    pub fn plan_on(&self, gpu: &Gpu) -> Result<OnGpu, Error> {
+        let planner = self.planner_for(gpu.chip().clone());
+        let problem = self.problem()?;
+        let problems = alignments(&problem);
+        let share = problems.len() as u32;
+        let mut plans = Vec::new();
+        for problem in &problems {
+            let tune = |budget| self.tuned_on(gpu, &planner, problem, budget / share);
+            plans.push(self.choose(&planner, problem, tune)?);
         }
+        let mut plans = plans.into_iter();
+        let (plan, refused) = plans.next().expect("one at least");
+        let unaligned = plans.next().map(|(plan, _)| plan);
+        let ready = Ready::of(gpu, &plan, unaligned.as_ref())?;
+        let unaligned = unaligned.filter(|other| !same_launches(other, &plan));
+        Ok(OnGpu { plan, unaligned, refused, ready })
     }
 
     /// Measures candidates on `gpu` for about `budget`, on device memory of its own that is as large as
-    /// the matrices, and returns them fastest first; at least one.
+    /// the matrices, twice that out of place, and returns them fastest first; at least one. The wisdom file, if there is
+    /// one, remembers the fastest; out of place, half of the budget is for buffers with an element's alignment, where
+    /// that is less.
     ///
     /// # Errors
-    /// As [`plan_bytes_on`](Self::plan_bytes_on); out of memory is [`CudaError::OutOfMemory`].
-    pub fn tune_bytes_on(
+    /// As [`plan_on`](Self::plan_on); out of memory is [`CudaError::OutOfMemory`].
+    pub fn tune_on(&self, gpu: &Gpu, budget: Duration) -> Result<Vec<Measured>, Error> {
+        let planner = self.planner_for(gpu.chip().clone());
+        let problem = self.problem()?;
+        let problems = alignments(&problem);
+        let budget = budget / problems.len() as u32;
+        let measured = self.tuned_on(gpu, &planner, &problem, budget)?;
+        for problem in &problems[1..] {
+            self.tuned_on(gpu, &planner, problem, budget)?;
+        }
+        Ok(measured)
+    }
+
+    fn tuned_on(
         &self,
         gpu: &Gpu,
-        elem_bytes: usize,
+        planner: &Planner,
+        problem: &Problem,
         budget: Duration,
     ) -> Result<Vec<Measured>, Error> {
-        let problem = self.problem(elem_bytes)?;
-        let planner = self.planner_for(gpu.limits().clone())?;
-        let mut candidates = candidates(&planner, &problem)?;
-        let room = candidates.iter().map(Plan::room_bytes).max().unwrap_or(0);
-        let mut watch = Stopwatch::new(gpu, room)?;
-        // A stage without a kernel on this device is no candidate; the first reason is kept for the
-        // case that none is left.
-        let mut why = None;
-        candidates.retain(|plan| match gpu.prepare(plan) {
-            Ok(_) => true,
-            Err(error) => {
-                why.get_or_insert(error);
-                false
-            }
-        });
-        let run = |plan: &Plan| watch.time(&gpu.prepare(plan)?.with_own_workspace()?);
-        let measured = tuner::measure(candidates, budget, run)?;
-        match (measured.first(), why) {
-            (Some(winner), _) => self.remember(&planner, winner)?,
-            (None, Some(why)) => return Err(why.into()),
-            (None, None) => unreachable!("a problem has candidates, or an error says why not"),
-        }
+        let measured = measure_on(gpu, candidates(planner, problem)?, budget)?;
+        self.remember(planner, &measured)?;
         Ok(measured)
     }
 }
 
-impl Transpose {
-    /// Loads the transposition of elements of type `T` from one place of `gpu`'s memory to another.
-    ///
-    /// ```no_run
-    /// # #[cfg(feature = "cuda")]
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use turntile::gpu::cust::{self, prelude::*};
-    /// use turntile::{Transpose, gpu::Gpu};
-    ///
-    /// let _context = cust::quick_init()?;
-    /// let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
-    /// let src = DeviceBuffer::from_slice(&vec![1f32; 10_000_000 * 3])?;
-    /// let mut dst = DeviceBuffer::from_slice(&vec![0f32; 10_000_000 * 3])?;
-    /// let ready = Transpose::new(10_000_000, 3).load_into::<f32>(&Gpu::current()?)?;
-    /// // SAFETY: buffers and stream are of the GPU's context, nothing else uses the buffers until the stream is done,
-    /// // and `ready` lives until then.
-    /// unsafe { ready.run_into(&mut dst, &src, &stream)? };
-    /// stream.synchronize()?;
-    /// # Ok(())
-    /// # }
-    /// # #[cfg(not(feature = "cuda"))]
-    /// # fn main() {}
-    /// ```
-    ///
-    /// # Errors
-    /// As [`load_bytes_into`](Self::load_bytes_into).
-    pub fn load_into<T>(&self, gpu: &Gpu) -> Result<Loaded, Error> {
-        self.load_bytes_into(gpu, size_of::<T>())
-    }
+/// Runs `plans` on `gpu` for about `budget`, on device memory of its own that is as large as what they need, and returns
+/// those that ran, fastest first: at least one, unless there is none.
+///
+/// # Errors
+/// [`Error::Cuda`] when a plan was put together wrongly or for another device, or there is no memory for it.
+pub fn measure_on(gpu: &Gpu, plans: Vec<Plan>, budget: Duration) -> Result<Vec<Measured>, Error> {
+    let bytes = plans.iter().map(|plan| match plan.problem.is_out_of_place() {
+        // A buffer begins at a multiple of 256 bytes.
+        true => plan.problem.bytes().saturating_add(256).saturating_mul(2),
+        false => plan.room_bytes(),
+    });
+    let mut watch = Stopwatch::new(gpu, bytes.max().unwrap_or(0))?;
+    let run = |plan: &Plan| Ready::of(gpu, plan, None)?.with_own_workspace()?.time(&mut watch);
+    Ok(tuner::measure(plans, budget, run)?)
+}
 
-    /// The same for elements of `elem_bytes` bytes. There is no plan and no workspace: of what was
-    /// asked for, the batch alone applies. Buffers of a run are `[destination, source]`, with an address that
-    /// is a multiple of the largest power of two, up to 16, that divides an element's size.
-    ///
-    /// # Errors
-    /// [`Error::Problem`] when the matrices exceed the address space, [`Error::Cuda`] when they have more
-    /// tiles than a launch has blocks (2^31) or the driver refuses the code.
-    pub fn load_bytes_into(&self, gpu: &Gpu, elem_bytes: usize) -> Result<Loaded, Error> {
-        let problem = self.problem(elem_bytes)?;
-        Ok(gpu.load(out_of_place::choose::programs(&problem, gpu.device())?)?)
-    }
+/// The problem, and out of place the same at addresses that have an element's alignment only, where that is less.
+fn alignments(problem: &Problem) -> Vec<Problem> {
+    let least = widest_word(&[problem.elem_bytes(), problem.alignment()]);
+    let unaligned = Some(problem.with_alignment(least));
+    let less = problem.is_out_of_place() && least < widest_word(&[problem.alignment()]);
+    std::iter::once(*problem).chain(unaligned.filter(|_| less)).collect()
+}
+
+/// Whether two plans come to the same launches.
+fn same_launches(one: &Plan, other: &Plan) -> bool {
+    let calls = |plan: &Plan| -> Option<Vec<_>> {
+        let launches = plan.stages.iter().map(|stage| stage.offer.geometry.get::<Launches>());
+        launches.map(|launches| launches.map(|launches| launches.calls().to_vec())).collect()
+    };
+    calls(one) == calls(other)
 }
 
 impl OnGpu {
@@ -183,14 +279,22 @@ impl OnGpu {
         &self.plan
     }
 
-    /// Plans with better estimates that have no kernel on this device, and why.
-    pub fn passed_over(&self) -> &[(Plan, CudaError)] {
-        &self.passed_over
+    /// Out of place, the plan for buffers with an element's alignment only, where that is another launch.
+    pub fn unaligned_plan(&self) -> Option<&Plan> {
+        self.unaligned.as_ref()
     }
 
-    /// Bytes of device memory that a run needs beyond the matrices.
+    /// Why what the wisdom file says of this problem was not used, if it says something.
+    pub fn refused_wisdom(&self) -> Option<&Refused> {
+        self.refused.as_ref()
+    }
+
+    /// Bytes of device memory that a run needs beyond the matrices; none out of place.
     pub fn workspace_bytes(&self) -> usize {
-        self.prepared.work().workspace_bytes()
+        match &self.ready {
+            Ready::InPlace(prepared) => prepared.work().workspace_bytes(),
+            Ready::Into(_) => 0,
+        }
     }
 
     /// The same with a workspace of its own, allocated here; runs of it must not overlap.
@@ -198,50 +302,115 @@ impl OnGpu {
     /// # Errors
     /// [`Error::Cuda`] when there is no memory for it.
     pub fn with_own_workspace(self) -> Result<Self, Error> {
-        Ok(OnGpu { prepared: self.prepared.with_own_workspace()?, ..self })
+        Ok(OnGpu { ready: self.ready.with_own_workspace()?, ..self })
     }
 
-    /// The launches, their kernels loaded; what a [`Stopwatch`] times.
-    pub fn prepared(&self) -> &Prepared {
-        &self.prepared
-    }
-
-    /// Queues the transposition on `stream` for the matrices at device address `data`, in `bytes` bytes from there,
-    /// with the workspace at the address and of the bytes given, or with its own. The address is a multiple of 16.
-    /// Allocates nothing, waits for nothing; errors of the kernels' runs show at the caller's next synchronisation.
+    /// Queues the transposition in place of the matrices in `data` on `stream`, with a workspace of its own
+    /// ([`with_own_workspace`](Self::with_own_workspace)). Allocates nothing, waits for nothing; errors of the kernels'
+    /// runs show at the caller's next synchronisation.
     ///
     /// # Errors
-    /// [`Error::Cuda`]. Whatever is wrong with the arguments is found before anything is queued.
+    /// [`Error::Cuda`]: `data` is too short or not as aligned as was said, otherwise to 16 bytes
+    /// ([`Transpose::alignment`]); a workspace is needed and there is none of its own ([`CudaError::Workspace`]); the plan
+    /// is out of place. Whatever is wrong with the arguments is found before anything is queued.
     ///
     /// # Safety
-    /// As of [`Prepared::run_raw`]: memory and stream (null for the default one) are of the GPU's context, matrices and
-    /// workspace do not overlap; and until the queued work has ended, nothing else uses them, and this is not dropped.
-    pub unsafe fn run_raw(
+    /// Memory and stream are of the GPU's context; until the queued work has ended, nothing else uses the memory, and
+    /// this is not dropped. Work that was captured in a graph has ended when the graph can no longer be launched.
+    pub unsafe fn run(
         &self,
-        stream: *mut c_void,
-        data: u64,
-        bytes: usize,
-        workspace: Option<(u64, usize)>,
+        data: impl Into<DeviceMemory>,
+        stream: impl Into<StreamHandle>,
     ) -> Result<(), Error> {
         // SAFETY: the caller answers for all of it.
-        unsafe { self.prepared.run_raw(stream, data, bytes, workspace) }.map_err(Error::from)
+        unsafe { self.queue(data.into(), stream.into(), None) }
     }
 
-    /// [`run_raw`](Self::run_raw) on a slice, with a workspace of its own.
+    /// The same with a workspace of the caller's of at least [`workspace_bytes`](Self::workspace_bytes) bytes, at a
+    /// multiple of 16, that overlaps no matrix.
     ///
     /// # Errors
-    /// [`Error::Cuda`]; [`CudaError::Workspace`] in it if a workspace is needed and there is none of its own.
+    /// As [`run`](Self::run).
     ///
     /// # Safety
-    /// Slice and stream are of the GPU's context; until the queued work has ended, nothing else uses the slice, and this is
-    /// not dropped.
-    #[cfg(feature = "cuda")]
-    pub unsafe fn run<T: DeviceCopy>(
+    /// As of [`run`](Self::run), of the workspace too.
+    pub unsafe fn run_with(
         &self,
-        slice: &mut DeviceSlice<T>,
-        stream: &Stream,
+        data: impl Into<DeviceMemory>,
+        stream: impl Into<StreamHandle>,
+        workspace: impl Into<DeviceMemory>,
     ) -> Result<(), Error> {
         // SAFETY: the caller answers for all of it.
-        unsafe { self.prepared.run(slice, stream) }.map_err(Error::from)
+        unsafe { self.queue(data.into(), stream.into(), Some(workspace.into())) }
+    }
+
+    unsafe fn queue(
+        &self,
+        data: DeviceMemory,
+        stream: StreamHandle,
+        workspace: Option<DeviceMemory>,
+    ) -> Result<(), Error> {
+        let Ready::InPlace(prepared) = &self.ready else {
+            return Err(CudaError::from(Flaw::Place { out_of_place: true }).into());
+        };
+        let workspace = workspace.map(|memory| (memory.address, memory.bytes));
+        // SAFETY: the caller of this function's caller answers for all of it.
+        Ok(unsafe { prepared.run_raw(stream.0, data.address, data.bytes, workspace) }?)
+    }
+
+    /// Queues the transposition of the matrices in `src` into `dst` on `stream`. Allocates nothing, waits for nothing.
+    ///
+    /// # Errors
+    /// [`Error::Cuda`]: a buffer is too short, not aligned to its elements, or the two overlap; the plan is in place.
+    /// All that is found before anything is queued.
+    ///
+    /// # Safety
+    /// Memory and stream are of the GPU's context; until the queued work has ended, nothing else uses `dst` or writes
+    /// `src`, and this is not dropped. Work that was captured in a graph has ended when the graph can no longer be
+    /// launched.
+    pub unsafe fn run_into(
+        &self,
+        dst: impl Into<DeviceMemory>,
+        src: impl Into<DeviceSource>,
+        stream: impl Into<StreamHandle>,
+    ) -> Result<(), Error> {
+        let Ready::Into(loaded) = &self.ready else {
+            return Err(CudaError::from(Flaw::Place { out_of_place: false }).into());
+        };
+        let place = |memory: DeviceMemory| (memory.address, memory.bytes);
+        let buffers = [place(dst.into()), place(src.into().0)];
+        // SAFETY: the caller answers for all of it.
+        Ok(unsafe { loaded.run_raw(stream.into().0, &buffers) }?)
+    }
+
+    /// Bytes of a [`Stopwatch`]'s memory that a run takes: the matrices, with the room behind them or beside a second
+    /// buffer.
+    pub fn measured_bytes(&self) -> usize {
+        self.ready.bytes()
+    }
+
+    /// Runs on a stopwatch's memory, with a workspace of its own, and says how long the device took.
+    ///
+    /// # Errors
+    /// [`Error::Cuda`]: the memory is shorter than [`measured_bytes`](Self::measured_bytes) or of another GPU, or a
+    /// workspace is needed and there is none of its own.
+    pub fn time(&self, watch: &mut Stopwatch) -> Result<Duration, Error> {
+        Ok(self.ready.time(watch)?)
+    }
+
+    /// Runs on numbered elements in a stopwatch's memory, and says how many of the transposed ones are wrong.
+    ///
+    /// # Errors
+    /// As [`time`](Self::time).
+    pub fn wrong_elements(&self, watch: &mut Stopwatch) -> Result<u64, Error> {
+        let problem = &self.plan.problem;
+        Ok(match &self.ready {
+            Ready::InPlace(prepared) => watch.wrong_elements(problem, prepared)?,
+            Ready::Into(loaded) => {
+                let (batch, rows, cols) = (problem.batch(), problem.rows(), problem.cols());
+                let e = Elementary { batch, rows, mid: 1, cols, unit: 1 };
+                watch.wrong_loaded(e, problem.elem_bytes(), loaded)?
+            }
+        })
     }
 }

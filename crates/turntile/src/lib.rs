@@ -17,12 +17,22 @@
 //! ```
 //! use turntile::Transpose;
 //!
-//! let planned = Transpose::new(300, 200).batch(2).workspace_cap(64 << 10).plan::<f32>()?;
+//! let planned = Transpose::of::<f32>(300, 200).batch(2).workspace_cap(64 << 10).plan()?;
 //! println!("{planned}, {} bytes of workspace", planned.workspace_bytes());
 //! let mut matrices = vec![0.0f32; 2 * 300 * 200];
 //! planned.run(&mut matrices)?;
 //! # Ok::<(), turntile::Error>(())
 //! ```
+//!
+//! | to | call |
+//! |---|---|
+//! | transpose in place, or into another buffer, once | [`transpose_in_place`], [`transpose_into`] |
+//! | say what is to be transposed, and how | [`Transpose`] |
+//! | plan it | [`Transpose::plan`], on a GPU [`plan_on`](Transpose::plan_on) |
+//! | run it in place | [`Planned::run`], on a GPU [`OnGpu::run`](gpu::OnGpu::run) |
+//! | run it into another buffer | [`Planned::run_into`], on a GPU [`OnGpu::run_into`](gpu::OnGpu::run_into) |
+//! | measure instead of estimating | [`Transpose::effort`], [`Transpose::tune`], [`Transpose::wisdom`] |
+//! | see what would run, for any device | [`plan`](mod@plan) |
 //!
 //! # Order
 //! Matrices are row-major. A column-major matrix of `rows` by `cols` is the same bytes as a
@@ -30,7 +40,8 @@
 //! same array in column-major order, transpose it.
 //!
 //! # Elements
-//! Elements of any type and size are moved as bytes, never looked at, never dropped or cloned.
+//! Elements of any type and size are moved as bytes, never looked at, never dropped or cloned. Where only their size
+//! is known, [`Transpose::of_bytes`] plans and [`Bytes`] is what the plan runs on.
 //!
 //! # Threads
 //! A call uses the rayon pool that it is made in; with `threads(1)`, or in a pool of one thread, it
@@ -49,12 +60,16 @@ struct Readme;
 
 mod error;
 pub mod gpu;
+pub mod plan;
+mod planned;
 mod transpose;
 mod tune;
 mod view;
 
 pub use error::Error;
-pub use transpose::{Planned, Transpose, transpose_in_place, transpose_into};
-pub use turntile_cpu::{Host, RunError, Workspace};
-pub use turntile_plan as plan;
+pub use planned::{Options, Planned};
+pub use transpose::{Transpose, transpose_in_place, transpose_into};
+pub use tune::measure;
+pub use turntile_cpu::{RunError, Workspace};
 pub use turntile_plan::{Effort, Measured, Plan, Route, TileRule};
+pub use view::{Bytes, Data, Source};

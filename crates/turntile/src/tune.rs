@@ -3,47 +3,65 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use turntile_cpu::{Executor, RunError, Workspace};
+use turntile_cpu::{RunError, Workspace};
 use turntile_plan::{Measured, Plan, Planner, Problem, tuner};
 
 use crate::Error;
+use crate::planned::{Options, Planned};
+use crate::view::Bytes;
 
 /// A route whose best plan is estimated to take so many times as long as the best of all waits its
 /// turn like any other tile.
 const IN_REACH: f64 = 5.0;
 
-/// The candidates in the order in which they are tried: by estimate, but the best of each route in
+/// The candidates in the order in which they are tried: by estimate, but the best of each route, mirrored and not, in
 /// reach before further tiles of any. At least one.
 pub fn candidates(planner: &Planner, problem: &Problem) -> Result<Vec<Plan>, Error> {
     // Fails with the reason when no candidate serves the problem.
     planner.plan(problem)?;
     let all = planner.survey(problem).candidates;
     let (reach, mut seen) = (IN_REACH * all[0].seconds, HashSet::new());
-    let (mut first, rest): (Vec<_>, Vec<_>) =
-        all.into_iter().partition(|plan| plan.seconds <= reach && seen.insert((plan.route, plan.mirrored)));
+    let (mut first, rest): (Vec<_>, Vec<_>) = all
+        .into_iter()
+        .partition(|plan| plan.seconds <= reach && seen.insert((plan.route, plan.mirrored)));
     first.extend(rest);
     Ok(first)
 }
 
-/// Measures the planner's candidates for about `budget`, on memory of its own; fastest first, at
-/// least one.
-pub fn tune(
-    planner: &Planner,
-    problem: &Problem,
-    threads: usize,
-    budget: Duration,
-) -> Result<Vec<Measured>, Error> {
-    let candidates = candidates(planner, problem)?;
-    let bytes = candidates.iter().map(Plan::room_bytes).max().unwrap_or(0);
+/// Runs `plans` on up to `threads` threads of the host for about `budget`, on memory of its own that is as large as what
+/// they need, and returns those that ran, fastest first: at least one, unless there is none.
+///
+/// Each runs once in the order given while half of the budget lasts, then the fastest up to five times; see
+/// [`Measured`].
+///
+/// # Errors
+/// [`Error::Run`] when a plan was put together wrongly, or there is no memory for it.
+pub fn measure(plans: Vec<Plan>, threads: usize, budget: Duration) -> Result<Vec<Measured>, Error> {
+    let most = |bytes: fn(&Plan) -> usize| plans.iter().map(bytes).max().unwrap_or(0);
+    let mut data = filled(most(Plan::room_bytes))?;
+    let copied =
+        |plan: &Plan| if plan.problem.is_out_of_place() { plan.problem.bytes() } else { 0 };
+    let mut other = filled(most(copied))?;
+    let run = |plan: &Plan| {
+        let planned = Planned::new(plan.clone(), threads)?;
+        let mut workspace = Workspace::new(planned.workspace_bytes())?;
+        let data = &mut data[..plan.room_bytes()];
+        let start = Instant::now();
+        if plan.problem.is_out_of_place() {
+            planned.run_into(&mut Bytes(&mut other[..data.len()]), &Bytes(data))?;
+        } else {
+            let options = Options::new().workspace(&mut workspace);
+            planned.run_with(&mut Bytes(data), options)?;
+        }
+        Ok(start.elapsed())
+    };
+    tuner::measure(plans, budget, run)
+}
+
+/// Memory that has been written to.
+fn filled(bytes: usize) -> Result<Vec<u8>, Error> {
     let mut data = Vec::new();
     data.try_reserve_exact(bytes).map_err(|_| RunError::OutOfMemory { bytes })?;
     data.resize(bytes, 0xA5u8);
-    let run = |plan: &Plan| {
-        let executor = Executor::new(plan.clone(), threads)?;
-        let mut workspace = Workspace::new(executor.workspace_bytes())?;
-        let start = Instant::now();
-        executor.run_bytes(&mut data[..plan.room_bytes()], &mut workspace)?;
-        Ok(start.elapsed())
-    };
-    tuner::measure(candidates, budget, run).map_err(|error: RunError| error.into())
+    Ok(data)
 }

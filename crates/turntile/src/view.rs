@@ -1,51 +1,228 @@
-//! Elements of any type as bytes: the crate's only `unsafe`.
+//! Elements of any type as bytes: the crate's only `unsafe` on a host.
 //!
 //! Elements are moved as bytes, and a move is a copy of bytes. Should a mover panic half-way, an
-//! element could exist twice and be dropped twice, so the process is aborted instead.
+//! element could exist twice and be dropped twice, so the process is aborted instead. A panic of the caller's
+//! own, in what is told of the progress, is held back until everything has been moved.
 #![allow(unsafe_code)]
 
+use std::any::Any;
 use std::mem::MaybeUninit;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use turntile_cpu::out_of_place::Matrices;
-use turntile_cpu::{Executor, RunError, Workspace, transpose_into, transpose_small};
+use turntile_cpu::{Byte, Executor, RunError, Workspace, transpose_into, transpose_small};
 
-/// Runs `executor` on elements of any type.
-pub fn run<T>(
+/// Elements given as bytes, of as many bytes each as was planned: `Bytes(&mut data)` of a `Vec<u8>` or `[u8]` to be
+/// run on, `Bytes(&data)` to be read.
+///
+/// For a plan that needs room behind the matrices they go on there, for at least as much as [`Plan::room_bytes`]
+/// says, and what lies there is lost.
+///
+/// [`Plan::room_bytes`]: crate::plan::Plan::room_bytes
+#[derive(Clone, Copy, Debug)]
+pub struct Bytes<B>(pub B);
+
+/// What a plan runs on: a slice or an array, a vector (whose spare capacity is the room behind its elements), or
+/// [`Bytes`].
+///
+/// Nothing else can be.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no matrix that a plan can run on",
+    note = "it runs on slices, arrays, vectors and `Bytes(&mut bytes)`"
+)]
+pub trait Data: elements::Data {}
+
+/// What is read while a plan writes another buffer: a slice, an array or a vector of elements that are `Copy`, since
+/// they exist twice afterwards, or [`Bytes`].
+///
+/// Nothing else can be.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no matrix that can be transposed into another buffer",
+    note = "slices, arrays and vectors of `Copy` elements and `Bytes(&bytes)` can be"
+)]
+pub trait Source: elements::Source {}
+
+impl<D: elements::Data + ?Sized> Data for D {}
+impl<S: elements::Source + ?Sized> Source for S {}
+
+/// What is asked of data; out of reach, so that none but this file answers.
+mod elements {
+    use turntile_cpu::Byte;
+
+    pub trait Data {
+        /// The elements' type; `u8` where they are given as bytes.
+        type Element;
+
+        /// Elements, and bytes of each; none where they are given as bytes.
+        fn extent(&self) -> Option<(usize, usize)>;
+
+        /// The bytes of the elements, and behind them as many more as there are up to `room` in all.
+        ///
+        /// # Safety
+        /// When the borrow ends, the elements' bytes are a permutation of the elements of before, or elements of this
+        /// type that are `Copy`; the bytes behind them are no more than they were.
+        unsafe fn bytes_mut(&mut self, room: usize) -> &mut [Byte];
+    }
+
+    pub trait Source {
+        /// As of [`Data`].
+        type Element;
+
+        /// As of [`Data`].
+        fn extent(&self) -> Option<(usize, usize)>;
+
+        /// The bytes of the elements.
+        fn bytes(&self) -> &[Byte];
+    }
+}
+
+pub use elements::{Data as Elements, Source as Copies};
+
+impl<T> Elements for [T] {
+    type Element = T;
+
+    fn extent(&self) -> Option<(usize, usize)> {
+        Some((self.len(), size_of::<T>()))
+    }
+
+    unsafe fn bytes_mut(&mut self, _: usize) -> &mut [Byte] {
+        let bytes = size_of_val(self);
+        // SAFETY: the pointer is valid for `bytes` bytes and exclusively borrowed; any byte, padding
+        // included, is a valid MaybeUninit<u8>; that elements stay valid is the caller's.
+        unsafe { std::slice::from_raw_parts_mut(self.as_mut_ptr().cast(), bytes) }
+    }
+}
+
+impl<T, const N: usize> Elements for [T; N] {
+    type Element = T;
+
+    fn extent(&self) -> Option<(usize, usize)> {
+        Some((N, size_of::<T>()))
+    }
+
+    unsafe fn bytes_mut(&mut self, room: usize) -> &mut [Byte] {
+        // SAFETY: the same promise of the caller's.
+        unsafe { self.as_mut_slice().bytes_mut(room) }
+    }
+}
+
+impl<T> Elements for Vec<T> {
+    type Element = T;
+
+    fn extent(&self) -> Option<(usize, usize)> {
+        Some((self.len(), size_of::<T>()))
+    }
+
+    unsafe fn bytes_mut(&mut self, room: usize) -> &mut [Byte] {
+        let have = self.capacity().saturating_mul(size_of::<T>());
+        let bytes = room.min(have).max(size_of_val(self.as_slice()));
+        // SAFETY: the vector's allocation has `have` bytes, exclusively borrowed, and `bytes` are no more. Those behind
+        // the elements are spare capacity, which nothing reads; the elements are the caller's promise.
+        unsafe {
+            std::slice::from_raw_parts_mut(self.as_mut_ptr().cast::<MaybeUninit<u8>>(), bytes)
+        }
+    }
+}
+
+impl<B: AsMut<[u8]>> Elements for Bytes<B> {
+    type Element = u8;
+
+    fn extent(&self) -> Option<(usize, usize)> {
+        None
+    }
+
+    unsafe fn bytes_mut(&mut self, _: usize) -> &mut [Byte] {
+        // SAFETY: plans permute bytes, or put bytes that others have, in gaps too: initialised ones.
+        unsafe { self.0.as_mut().bytes_mut(0) }
+    }
+}
+
+impl<T: Copy> Copies for [T] {
+    type Element = T;
+
+    fn extent(&self) -> Option<(usize, usize)> {
+        Some((self.len(), size_of::<T>()))
+    }
+
+    fn bytes(&self) -> &[Byte] {
+        // SAFETY: the pointer is valid for these bytes and borrowed; what is `Copy` has no cell in it, so that
+        // nothing writes them meanwhile; any byte is a valid MaybeUninit<u8>.
+        unsafe { std::slice::from_raw_parts(self.as_ptr().cast(), size_of_val(self)) }
+    }
+}
+
+impl<T: Copy, const N: usize> Copies for [T; N] {
+    type Element = T;
+
+    fn extent(&self) -> Option<(usize, usize)> {
+        Some((N, size_of::<T>()))
+    }
+
+    fn bytes(&self) -> &[Byte] {
+        self.as_slice().bytes()
+    }
+}
+
+impl<T: Copy> Copies for Vec<T> {
+    type Element = T;
+
+    fn extent(&self) -> Option<(usize, usize)> {
+        Some((self.len(), size_of::<T>()))
+    }
+
+    fn bytes(&self) -> &[Byte] {
+        self.as_slice().bytes()
+    }
+}
+
+impl<B: AsRef<[u8]>> Copies for Bytes<B> {
+    type Element = u8;
+
+    fn extent(&self) -> Option<(usize, usize)> {
+        None
+    }
+
+    fn bytes(&self) -> &[Byte] {
+        self.0.as_ref().bytes()
+    }
+}
+
+/// Runs `executor` on data of the size of elements that it was planned for, telling `done` after each stage how many
+/// are done. If `done` panics it is not told of the rest, and the panic goes on when all stages are done.
+pub fn run(
     executor: &Executor,
-    data: &mut [T],
+    data: &mut (impl Data + ?Sized),
     workspace: &mut Workspace,
-    done: impl FnMut(usize),
+    mut done: impl FnMut(usize),
 ) -> Result<(), RunError> {
-    // SAFETY: an executor permutes whole elements of the size that it was planned for and leaves the
-    // bytes as they are when it fails; data as long as a plan's problem leave it no room to leave
-    // copies in, and it fails if it needs some. `T` of another size than planned moves in other pieces, which
-    // the callers of this function have ruled out or, for `u8`, does not matter.
-    let bytes = unsafe { bytes_of(data) };
+    // SAFETY: an executor permutes whole elements of the size that it was planned for, which the caller has compared,
+    // and leaves the bytes as they are when it fails; what it leaves behind the elements are copies of their bytes.
+    let bytes = unsafe { data.bytes_mut(executor.plan().room_bytes()) };
+    let mut panic: Option<Box<dyn Any + Send>> = None;
     let guard = AbortOnUnwind;
-    let result = executor.run(bytes, workspace, done);
+    let result = executor.run(bytes, workspace, |stages| {
+        if panic.is_none() {
+            panic = catch_unwind(AssertUnwindSafe(|| done(stages))).err();
+        }
+    });
     std::mem::forget(guard);
+    if let Some(panic) = panic {
+        resume_unwind(panic);
+    }
     result
 }
 
-/// Runs `executor` on the elements of a vector and its spare capacity.
-pub fn run_vec<T>(
+/// Runs `executor`, planned out of place, on data of the size of elements that it was planned for.
+pub fn run_into<D: Data + ?Sized, S: Source<Element = D::Element> + ?Sized>(
     executor: &Executor,
-    data: &mut Vec<T>,
-    workspace: &mut Workspace,
+    to: &mut D,
+    from: &S,
 ) -> Result<(), RunError> {
-    let (len, room) = (size_of_val(data.as_slice()), executor.plan().room_bytes());
-    let have = data.capacity().saturating_mul(size_of::<T>());
-    if room > have {
-        return Err(RunError::Room { need: room, have });
-    }
-    // SAFETY: the vector's allocation has `have` bytes, exclusively borrowed. An executor leaves the
-    // first `len` of them a permutation of the elements that lay there, and anything in those behind:
-    // spare capacity, which nothing reads.
-    let bytes = unsafe {
-        std::slice::from_raw_parts_mut(data.as_mut_ptr().cast::<MaybeUninit<u8>>(), room.max(len))
-    };
+    // SAFETY: whole elements of `from`, of the same type and `Copy`, are put in the place of others, or nothing is
+    // touched.
+    let to = unsafe { to.bytes_mut(0) };
     let guard = AbortOnUnwind;
-    let result = executor.run(bytes, workspace, |_| ());
+    let result = executor.run_into(to, from.bytes());
     std::mem::forget(guard);
     result
 }
@@ -57,48 +234,25 @@ pub fn run_vec<T>(
 pub fn run_small<T>(data: &mut [T], rows: usize, cols: usize) -> bool {
     assert_eq!(data.len(), rows * cols);
     // SAFETY: whole elements are permuted, or nothing is touched.
-    let bytes = unsafe { bytes_of(data) };
+    let bytes = unsafe { data.bytes_mut(0) };
     let guard = AbortOnUnwind;
     let done = transpose_small(bytes, rows, cols, size_of::<T>());
     std::mem::forget(guard);
     done
 }
 
-/// Transposes elements of any type that can be copied from one slice to another.
+/// Transposes a matrix of elements of any type that can be copied from one slice to another, on up to `threads` threads.
 ///
 /// # Panics
-/// When a slice is not as long as the matrices.
-pub fn run_into<T: Copy>(
-    to: &mut [T],
-    from: &[T],
-    [batch, rows, cols]: [usize; 3],
-    threads: usize,
-) {
+/// When a slice is not as long as the matrix.
+pub fn run_through<T: Copy>(to: &mut [T], from: &[T], [rows, cols]: [usize; 2], threads: usize) {
     let begins = to.as_ptr().addr() % 64;
-    let matrices = Matrices { batch, rows, cols, elem_bytes: size_of::<T>(), begins };
-    let (bytes, from_bytes) = (size_of_val(to), size_of_val(from));
-    // SAFETY: both pointers are valid for these bytes and borrowed, `to` exclusively; any byte is a valid
-    // MaybeUninit<u8>; whole elements, which are `Copy`, are put in the place of others.
-    let (to, from) = unsafe {
-        (
-            std::slice::from_raw_parts_mut(to.as_mut_ptr().cast(), bytes),
-            std::slice::from_raw_parts(from.as_ptr().cast(), from_bytes),
-        )
-    };
+    let matrices = Matrices { batch: 1, rows, cols, elem_bytes: size_of::<T>(), begins };
+    // SAFETY: whole elements of `from`, which are `Copy`, are put in the place of others.
+    let to = unsafe { to.bytes_mut(0) };
     let guard = AbortOnUnwind;
-    transpose_into(to, from, matrices, threads);
+    transpose_into(to, from.bytes(), matrices, threads);
     std::mem::forget(guard);
-}
-
-/// The bytes of `data`, to be permuted.
-///
-/// # Safety
-/// When the borrow ends, the bytes are a permutation of the elements of before.
-unsafe fn bytes_of<T>(data: &mut [T]) -> &mut [MaybeUninit<u8>] {
-    let bytes = size_of_val(data);
-    // SAFETY: the pointer is valid for `bytes` bytes and exclusively borrowed; any byte, padding
-    // included, is a valid MaybeUninit<u8>; that elements stay valid is the caller's.
-    unsafe { std::slice::from_raw_parts_mut(data.as_mut_ptr().cast(), bytes) }
 }
 
 struct AbortOnUnwind;

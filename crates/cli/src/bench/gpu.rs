@@ -23,11 +23,11 @@ pub fn measure(
     problem: &Problem,
 ) -> Result<Figures, Error> {
     let (elem_bytes, bytes) = (problem.elem_bytes(), problem.bytes());
-    let planned = transpose.plan_bytes_on(gpu, elem_bytes)?.with_own_workspace()?;
-    let planning = planning(|| transpose.plan_bytes_on(gpu, elem_bytes))?;
-    let (mut watch, copied) = memory(gpu, bytes, planned.plan().room_bytes())?;
+    let planned = transpose.plan_on(gpu)?.with_own_workspace()?;
+    let planning = planning(|| transpose.plan_on(gpu))?;
+    let (mut watch, copied) = memory(gpu, bytes, planned.measured_bytes())?;
 
-    let wrong = watch.wrong_elements(problem, planned.prepared())?;
+    let wrong = planned.wrong_elements(&mut watch)?;
     if wrong > 0 {
         let plan = planned.plan().to_string();
         return Err(Error::WrongOnGpu { plan, wrong, elements: bytes / elem_bytes });
@@ -35,7 +35,7 @@ pub fn measure(
     let (mut copies, mut turns, mut queueing) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..args.runs.map_or(RUNS, usize::from).saturating_add(WARM_UP) {
         copies.push(watch.time_copy(copied)?);
-        turns.push(watch.time(planned.prepared())?);
+        turns.push(planned.time(&mut watch)?);
         queueing.push(watch.queueing());
     }
     for times in [&mut copies, &mut turns, &mut queueing] {

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use turntile::plan::Problem;
-use turntile::{Planned, Transpose};
+use turntile::{Bytes, Options, Planned, Transpose, Workspace};
 
 use super::timing::{Figures, median, planning};
 use crate::args::BenchArgs;
@@ -25,20 +25,20 @@ pub fn measure(
     problem: &Problem,
 ) -> Result<Figures, Error> {
     let threads = threads(args);
-    let planned = transpose.plan_bytes(problem.elem_bytes())?;
-    let planning = planning(|| transpose.plan_bytes(problem.elem_bytes()))?;
+    let planned = transpose.plan()?;
+    let planning = planning(|| transpose.plan())?;
     let mut matrix = Memory::touched(planned.plan().room_bytes(), args.pages)?;
     let mut other = Memory::touched(problem.bytes(), args.pages)?;
-    verify(&planned, matrix.bytes(), problem)?;
-
     let mut workspace = planned.workspace()?;
+    verify(&planned, matrix.bytes(), other.bytes(), &mut workspace)?;
+
     let (mut copies, mut turns) = (Vec::new(), Vec::new());
     for _ in 0..args.runs.map_or(RUNS, usize::from) {
         let start = Instant::now();
         copy(&matrix.bytes()[..problem.bytes()], other.bytes(), threads);
         copies.push(start.elapsed());
         let start = Instant::now();
-        planned.run_bytes(matrix.bytes(), &mut workspace, |_| ())?;
+        turn(&planned, matrix.bytes(), other.bytes(), &mut workspace)?;
         turns.push(start.elapsed());
     }
     Ok(Figures {
@@ -51,16 +51,37 @@ pub fn measure(
     })
 }
 
+/// Runs a plan on `data`, in place or into `other`.
+fn turn(
+    planned: &Planned,
+    data: &mut [u8],
+    other: &mut [u8],
+    workspace: &mut Workspace,
+) -> Result<(), Error> {
+    Ok(if planned.plan().problem.is_out_of_place() {
+        planned.run_into(&mut Bytes(other), &Bytes(data))
+    } else {
+        planned.run_with(&mut Bytes(data), Options::new().workspace(workspace))
+    }?)
+}
+
 /// Transposes numbered elements and compares every one.
-fn verify(planned: &Planned, data: &mut [u8], problem: &Problem) -> Result<(), Error> {
+fn verify(
+    planned: &Planned,
+    data: &mut [u8],
+    other: &mut [u8],
+    workspace: &mut Workspace,
+) -> Result<(), Error> {
+    let problem = &planned.plan().problem;
     let (rows, cols, elem_bytes) = (problem.rows(), problem.cols(), problem.elem_bytes());
     let bytes = problem.bytes();
     for (number, element) in data[..bytes].chunks_exact_mut(elem_bytes).enumerate() {
         fill(number, element);
     }
-    planned.run_bytes(data, &mut planned.workspace()?, |_| ())?;
+    turn(planned, data, other, workspace)?;
+    let turned = if problem.is_out_of_place() { &*other } else { &*data };
     let mut want = vec![0; elem_bytes];
-    for (line, elements) in data[..bytes].chunks_exact(rows * elem_bytes).enumerate() {
+    for (line, elements) in turned[..bytes].chunks_exact(rows * elem_bytes).enumerate() {
         let (matrix, column) = (line / cols, line % cols);
         for (row, element) in elements.chunks_exact(elem_bytes).enumerate() {
             fill((matrix * rows + row) * cols + column, &mut want);

@@ -15,7 +15,9 @@ pub struct Row {
     pub device: String,
     pub threads: Option<usize>,
     pub pages: Option<&'static str>,
+    pub out_of_place: bool,
     pub route: &'static str,
+    pub mirrored: bool,
     pub tile_m: usize,
     pub tile_n: usize,
     pub passes: usize,
@@ -34,7 +36,7 @@ pub struct Row {
     /// The chosen plan's time over that of the fastest candidate measured, if that was asked for.
     pub chosen_over_best: Option<f64>,
     pub candidates: Option<usize>,
-    pub best_route: Option<&'static str>,
+    pub best_route: Option<String>,
     pub best_plan: Option<String>,
     pub plan: String,
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use serde::Serialize;
+
 use super::row::Row;
 use crate::report::bytes;
 
@@ -22,11 +24,11 @@ pub fn text(rows: &[Row]) -> String {
             row.gb_per_s,
             row.copy_gb_per_s,
             row.percent_of_copy,
-            row.route,
+            format!("{}{}", row.route, if row.mirrored { " mirrored" } else { "" }),
             format!("{}x{}", row.tile_m, row.tile_n),
             bytes(row.workspace_bytes),
         );
-        if let (Some(ratio), Some(best)) = (row.chosen_over_best, row.best_route) {
+        if let (Some(ratio), Some(best)) = (row.chosen_over_best, &row.best_route) {
             let _ = write!(text, "  {ratio:.2} of the best, {best}");
         }
     }
@@ -40,7 +42,7 @@ pub fn text(rows: &[Row]) -> String {
 }
 
 /// A line of names, then a line for each row.
-pub fn csv(rows: &[Row]) -> String {
+pub fn csv(rows: &[impl Serialize]) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for row in rows {
         writer.serialize(row).expect("a row is flat, and memory takes all of it");

@@ -1,6 +1,8 @@
 //! Tables 5.2 and 5.3, figure 5.7: arrays of structures to tiled arrays and on.
 
-use turntile::plan::{FlagLayout, Method, Scope, StageShape};
+use turntile::plan::StageShape;
+use turntile_cuda::flags::FlagLayout;
+use turntile_cuda::way::{Scope, Way};
 use turntile_perm::Elementary;
 
 use super::Failure;
@@ -42,12 +44,13 @@ pub const TABLE_5_3_COLUMNS: &[&str] = &[
 pub const FIGURE_5_7: &[&str] =
     &["problem", "tile", "method", "gb_per_s", "copy_gb_per_s", "percent_of_copy"];
 
-const BARRIER: Method = Method::BarrierSync { scope: Scope::Group };
-const ON_CHIP: Method =
-    Method::PttwacOnChip { flags: FlagLayout::Spread { spreading: 32, padded: true } };
+const BARRIER: Way = Way::Barrier(Scope::Block);
+/// Its threads are filled in where it is measured.
+const ON_CHIP: Way =
+    Way::OnChipMoves { flags: FlagLayout::Spread { spreading: 32, padded: true }, threads: 0 };
 
 fn shape(batch: usize, rows: usize, cols: usize, unit: usize) -> StageShape {
-    StageShape::Elementary(Elementary { batch, rows, mid: 1, cols, unit })
+    Elementary { batch, rows, mid: 1, cols, unit }.into()
 }
 
 /// Threads of a group of a GPU, an element in four each; or all of a host's.
@@ -96,10 +99,9 @@ pub fn figure_5_7(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
     for (name, rows, width) in PROBLEMS {
         for tile in [16, 32, 64] {
             let across = shape(1, width, (bench.side(rows) / tile).max(2), tile);
-            for (label, method) in [
-                ("PTTWAC", Method::PttwacGlobal { flags: FlagLayout::PACKED }),
-                ("P-IPT", Method::PerCycle),
-            ] {
+            for (label, method) in
+                [("PTTWAC", Way::Moves { flags: FlagLayout::PACKED }), ("P-IPT", Way::PerCycle)]
+            {
                 let speed = cells(bench.stage(across, method, 4, bench.threads()))?;
                 let names = [name, &tile.to_string(), label].map(String::from);
                 table.push([names.to_vec(), speed.to_vec()].concat());

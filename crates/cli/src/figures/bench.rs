@@ -4,15 +4,20 @@ use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
-use turntile::Planned;
-use turntile::gpu::out_of_place::program::Program;
 use turntile::gpu::{Gpu, Stopwatch};
 use turntile::plan::{
-    DeviceKind, FlagLayout, Launch, Limits, Method, Plan, Problem, Stage, StageShape, Tile, method,
+    Device as _, Flaw, Geometry, Host, Offer, Plan, Planner, Problem, Route, Stage, StageShape,
+    Tile,
 };
+use turntile::{Bytes, Options, Planned, RunError};
+use turntile_cpu::way::HostWay;
 use turntile_cuda::Work;
+use turntile_cuda::flags::FlagLayout;
 use turntile_cuda::lower::Holding;
+use turntile_cuda::out_of_place::program::Program;
+use turntile_cuda::way::Way;
 use turntile_perm::Elementary;
+use turntile_plan::{Request, Want};
 
 use super::Failure;
 use crate::bench::{copy, fill};
@@ -107,12 +112,17 @@ impl Bench {
         }
     }
 
-    /// What plans are made for.
-    pub fn limits(&self) -> Limits {
+    /// Makes plans for it.
+    pub fn planner(&self) -> Planner {
         match &self.place {
-            Place::Host { threads } => Limits::this_host(*threads),
-            Place::Gpu { gpu, .. } => gpu.limits().clone(),
+            Place::Host { threads } => Planner::new(Host::here(*threads)),
+            Place::Gpu { gpu, .. } => Planner::new(gpu.chip().clone()),
         }
+    }
+
+    /// All that it offers for a stage by itself; nothing where it has no way.
+    pub fn offers(&self, shape: &StageShape, elem_bytes: usize) -> Vec<Offer> {
+        self.planner().device().offers(shape, &request(elem_bytes)).unwrap_or_default()
     }
 
     /// Elements of 4 bytes that fill the device without taking long.
@@ -147,7 +157,7 @@ impl Bench {
                 let numeric =
                     |w: &&str| w.contains('.') && w.starts_with(|c: char| c.is_ascii_digit());
                 let driver = words.find(numeric).unwrap_or("unknown");
-                format!("{}; driver {driver}", gpu.limits().name)
+                format!("{}; driver {driver}", gpu.chip().name())
             }
         }
     }
@@ -248,32 +258,27 @@ impl Bench {
         self.speed(problem.bytes(), seconds)
     }
 
-    /// A stage by itself, verified; `threads` of a group where the kernel leaves them open, or of a
-    /// host.
+    /// A stage by itself, verified; `threads` of a group where the way leaves them open, or of a
+    /// host, which moves it by the same method.
     pub fn stage(
         &mut self,
         shape: StageShape,
-        method: Method,
+        way: Way,
         elem_bytes: usize,
         threads: usize,
     ) -> Result<Speed, Failure> {
-        let launch = Launch {
-            groups: threads,
-            threads,
-            lanes: 1,
-            on_chip_bytes: 0,
-            flag_words: 0,
-            kept_bytes: 0,
-        };
-        let stage = Stage { shape, method, launch };
         let bytes = shape.len() * elem_bytes;
         let seconds = match &self.place {
             Place::Host { .. } => {
-                let stage = as_planned(stage, elem_bytes, threads);
-                return self.host(alone(stage, elem_bytes)?, threads, |k| shape.dest(k), None);
+                let plan = alone(shape, way, elem_bytes, threads)?;
+                return self.host(plan, threads, |k| shape.dest(k), None);
             }
             Place::Gpu { gpu, .. } => {
-                let work = Work::of_stage(&stage, elem_bytes, 16, gpu.device())?;
+                let way = match way {
+                    Way::OnChipMoves { flags, .. } => Way::OnChipMoves { flags, threads },
+                    other => other,
+                };
+                let work = Work::of_stage(&shape, way, elem_bytes, 16, gpu.chip().limits())?;
                 self.calls(work, shape, elem_bytes)?
             }
         };
@@ -289,7 +294,8 @@ impl Bench {
     ) -> Result<Speed, Failure> {
         let bytes = shape.len() * elem_bytes;
         let Place::Gpu { gpu, .. } = &self.place else { unreachable!("an item of GPUs") };
-        let work = Work::of_moves(shape, FlagLayout::PACKED, holding, elem_bytes, gpu.device())?;
+        let work =
+            Work::of_moves(&shape, FlagLayout::PACKED, holding, elem_bytes, gpu.chip().limits())?;
         let seconds = self.calls(work, shape, elem_bytes)?;
         self.speed(bytes, seconds)
     }
@@ -304,7 +310,7 @@ impl Bench {
         let (gpu, mut watch) = self.watch()?;
         let prepared = gpu.prepare_work(work).and_then(|p| p.with_own_workspace());
         let seconds = prepared.map_err(Failure::from).and_then(|prepared| {
-            if let StageShape::Elementary(e) = shape {
+            if let Some(e) = shape.elementary() {
                 right(&shape, watch.wrong_swapped(e, elem_bytes, &prepared)?)?;
             }
             self.median(|| Ok(watch.time(&prepared)?))
@@ -378,7 +384,7 @@ impl Bench {
         for (k, element) in data[..problem.bytes()].chunks_exact_mut(elem_bytes).enumerate() {
             fill(k, element);
         }
-        planned.run_bytes(data, &mut workspace, |_| ())?;
+        planned.run_with(&mut Bytes(&mut *data), Options::new().workspace(&mut workspace))?;
         let mut want = vec![0; elem_bytes];
         let mut wrong = 0;
         for k in 0..problem.len() {
@@ -394,7 +400,9 @@ impl Bench {
             copies.push(start.elapsed());
             let start = Instant::now();
             let mut ends = vec![Duration::ZERO];
-            planned.run_bytes(data, &mut workspace, |_| ends.push(start.elapsed()))?;
+            let mut ended = |_| ends.push(start.elapsed());
+            let options = Options::new().workspace(&mut workspace).progress(&mut ended);
+            planned.run_with(&mut Bytes(&mut *data), options)?;
             Ok(match only {
                 Some(stage) => ends[stage + 1] - ends[stage],
                 None => start.elapsed(),
@@ -415,28 +423,37 @@ fn host_memory(bytes: usize) -> Result<Memory, Failure> {
     Memory::touched(bytes, Pages::Huge).map_err(|error| Failure::Io(std::io::Error::other(error)))
 }
 
-/// A host's stage with the launch that the planner would give its method: scratch for as many chains.
-fn as_planned(stage: Stage, elem_bytes: usize, threads: usize) -> Stage {
-    let same = |other: &Stage| {
-        std::mem::discriminant(&other.method) == std::mem::discriminant(&stage.method)
-            && other.launch.groups <= threads
-    };
-    let planned = method::stages(stage.shape, elem_bytes, &Limits::this_host(threads));
-    let launch = planned.ok().and_then(|stages| stages.into_iter().find(same)).map(|s| s.launch);
-    Stage { launch: launch.unwrap_or(stage.launch), ..stage }
+/// A stage by itself, with as much workspace as it likes.
+fn request(elem_bytes: usize) -> Request {
+    let (alignment, cap) = (16, usize::MAX);
+    Request { elem_bytes, alignment, out_of_place: false, cap, want: Want::Any }
 }
 
-/// A plan of one stage, over elements in a row.
-fn alone(stage: Stage, elem_bytes: usize) -> Result<Plan, Failure> {
+/// A host's plan of one stage, over elements in a row: as it would offer it by that method on all threads, or
+/// where it would not, as it can.
+fn alone(shape: StageShape, way: Way, elem_bytes: usize, threads: usize) -> Result<Plan, Failure> {
+    let method = way.method();
+    let offers = Host::here(threads).offers(&shape, &request(elem_bytes)).unwrap_or_default();
+    let offer = match offers.into_iter().find(|offer| offer.method == method) {
+        Some(offer) => offer,
+        None => {
+            let way = HostWay::in_place_of(shape, elem_bytes, method, threads);
+            let stage = format!("{shape} {method}");
+            let way = way.ok_or(RunError::Plan(Flaw::Method { number: 1, stage }));
+            let way = way.map_err(turntile::Error::from)?;
+            let workspace_bytes = way.needs().bytes();
+            Offer { method, geometry: Geometry::new(way), workspace_bytes, seconds: 1.0 }
+        }
+    };
     Ok(Plan {
-        problem: Problem::new(1, stage.shape.len(), elem_bytes)?,
+        problem: Problem::new(1, shape.len(), elem_bytes)?,
         device: "host".into(),
-        kind: DeviceKind::Host,
-        route: "alone",
+        route: Route::Nothing,
+        mirrored: false,
         tile: Tile { m: 1, n: 1 },
-        workspace_bytes: 0,
-        seconds: 1.0,
-        stages: vec![stage],
+        workspace_bytes: offer.workspace_bytes,
+        seconds: offer.seconds,
+        stages: vec![Stage { shape, offer }],
         declined: Vec::new(),
     })
 }

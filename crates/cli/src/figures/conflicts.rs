@@ -1,6 +1,6 @@
 //! Figures 4.11 to 4.13: what spreading and padding do to the flags' accesses, counted.
 
-use turntile::plan::FlagLayout;
+use turntile_cuda::flags::FlagLayout;
 use turntile_perm::Transposition;
 
 use super::Failure;

@@ -1,10 +1,10 @@
 //! The literature's out-of-place transpositions: every kernel, tile and block, and a filter between whose
 //! passes they stand.
 
-use turntile::gpu::out_of_place::choose;
-use turntile::gpu::out_of_place::gaussian::{self, Between};
-use turntile::gpu::out_of_place::ladder::{self, RUNGS, Rung};
 use turntile::plan::Problem;
+use turntile_cuda::out_of_place::gaussian::{self, Between};
+use turntile_cuda::out_of_place::ladder::{self, RUNGS, Rung};
+use turntile_cuda::out_of_place::program::Program;
 use turntile_perm::Elementary;
 
 use super::Failure;
@@ -84,13 +84,11 @@ pub fn best(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
             let names = [rung.name, rung.source, &shape, &size].map(String::from);
             table.push([&names[..], &speed].concat());
         }
-        let device = *bench.gpu().expect("an item of GPUs").device();
-        let problem = Problem::new(rows, cols, 4)?;
-        if let Some(program) = choose::programs(&problem, &device)?.into_iter().next() {
-            let speed = cells(bench.program(program, moved(true, rows, cols), 4))?;
-            let names = ["transpose_into", "turntile's default", &shape, ""].map(String::from);
-            table.push([&names[..], &speed].concat());
-        }
+        let plan = bench.planner().plan(&Problem::new(rows, cols, 4)?.out_of_place())?;
+        let program = Program::of_plan(&plan)?;
+        let speed = cells(bench.program(program, moved(true, rows, cols), 4))?;
+        let names = ["transpose_into", "turntile's default", &shape, ""].map(String::from);
+        table.push([&names[..], &speed].concat());
     }
     Ok(())
 }

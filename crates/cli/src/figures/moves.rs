@@ -1,7 +1,8 @@
 //! Figures 4.19 and 4.20: transposition 100!, super-elements moved across a matrix.
 
-use turntile::plan::{FlagLayout, Method, StageShape};
+use turntile_cuda::flags::FlagLayout;
 use turntile_cuda::lower::Holding;
+use turntile_cuda::way::Way;
 use turntile_perm::Elementary;
 
 use super::Failure;
@@ -22,15 +23,15 @@ pub const FIGURE_4_20: &[&str] = &[
 /// A way to move super-elements.
 #[derive(Clone, Copy)]
 enum Version {
-    Method(Method),
+    Way(Way),
     Held(Holding),
 }
 
-const GLOBAL: Method = Method::PttwacGlobal { flags: FlagLayout::PACKED };
+const GLOBAL: Way = Way::Moves { flags: FlagLayout::PACKED };
 
 /// The thesis's three versions on a GPU, a host's one, and P-IPT.
 fn versions(bench: &Bench) -> Vec<(&'static str, Version)> {
-    let p_ipt = ("P-IPT", Version::Method(Method::PerCycle));
+    let p_ipt = ("P-IPT", Version::Way(Way::PerCycle));
     match bench.is_gpu() {
         true => vec![
             ("block with barriers", Version::Held(Holding::Block)),
@@ -38,7 +39,7 @@ fn versions(bench: &Bench) -> Vec<(&'static str, Version)> {
             ("register tiling", Version::Held(Holding::Registers)),
             p_ipt,
         ],
-        false => vec![("PTTWAC", Version::Method(GLOBAL)), p_ipt],
+        false => vec![("PTTWAC", Version::Way(GLOBAL)), p_ipt],
     }
 }
 
@@ -50,9 +51,9 @@ fn measure(
     version: Version,
 ) -> Result<[String; 3], Failure> {
     let cols = (elements / unit / rows).max(2);
-    let shape = StageShape::Elementary(Elementary { batch: 1, rows, mid: 1, cols, unit });
+    let shape = Elementary { batch: 1, rows, mid: 1, cols, unit }.into();
     cells(match version {
-        Version::Method(method) => bench.stage(shape, method, 4, bench.threads()),
+        Version::Way(way) => bench.stage(shape, way, 4, bench.threads()),
         Version::Held(holding) => bench.held(shape, holding, 4),
     })
 }
@@ -81,8 +82,7 @@ pub fn figure_4_20(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> 
         if bench.quick() { &[8, 64] } else { &[8, 16, 32, 64, 128, 256, 512, 1024, 4096] };
     for &unit in units {
         for (label, version) in versions(bench) {
-            if matches!(version, Version::Held(Holding::Block) | Version::Method(Method::PerCycle))
-            {
+            if matches!(version, Version::Held(Holding::Block) | Version::Way(Way::PerCycle)) {
                 continue;
             }
             // Long super-elements need a large matrix for many of them.

@@ -1,8 +1,13 @@
 //! Figure 4.4: rows padded in place; and near-square matrices padded to squares against the default.
 
-use turntile::plan::{Direction, Method, Plan, Planner, Problem, Stage, StageShape, method};
+use turntile::plan::{Plan, Problem, Route, Stage, StageShape};
 use turntile_cuda::Work;
+use turntile_cuda::chip::way_of;
+use turntile_cuda::way::Way;
 use turntile_perm::Padding;
+use turntile_plan::Direction;
+
+use turntile::gpu::Gpu;
 
 use super::Failure;
 use super::bench::{Bench, SPEED, Speed, cells, number};
@@ -22,16 +27,14 @@ pub fn figure_4_4(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
     let (rows, cols) = (bench.side(5000), bench.side(4900));
     let padding = Padding::new(rows, cols, rows).expect("rows with gaps");
     let shape = StageShape::Pad { padding, direction: Direction::Forward };
-    let stage = method::stages(shape, 4, &bench.limits())
-        .ok()
-        .and_then(|stages| stages.into_iter().find(|s| matches!(s.method, Method::Rows { .. })));
-    let stage = stage.map(|stage| Stage { method: Method::Rows { least: 2 }, ..stage });
-    let mut launches = match (stage, bench.gpu()) {
-        (Some(stage), Some(gpu)) => Some(Work::of_stage(&stage, 4, 16, gpu.device())?),
-        _ => None,
-    }
-    .into_iter()
-    .flat_map(|work| work.one_by_one().collect::<Vec<_>>());
+    let by_rows =
+        |gpu: &Gpu| Work::of_stage(&shape, Way::Rows { least: 2 }, 4, 16, gpu.chip().limits());
+    let mut launches = bench
+        .gpu()
+        .map(by_rows)
+        .transpose()?
+        .into_iter()
+        .flat_map(|work| work.one_by_one().collect::<Vec<_>>());
     let mut moved = 0;
     for (number_of, step) in padding.pad_steps(2).enumerate() {
         let bytes = step.rows.len() * cols * 4;
@@ -55,29 +58,22 @@ const SHAPES: [(usize, usize); 6] =
 /// The plans of route padded-square with rows moved by each method that the device has, over all of its threads.
 fn padded(bench: &Bench, problem: &Problem) -> Result<Vec<Plan>, Failure> {
     let side = problem.rows().max(problem.cols());
-    let limits = bench.limits();
-    let planner = Planner::new(limits.clone()).with_route("padded-square")?;
+    let planner = bench.planner().with_route(Route::PaddedSquare);
     let chosen = planner.plan(&problem.with_room(side * side))?;
     let mut plans: Vec<Plan> = Vec::new();
     for (k, stage) in chosen.stages.iter().enumerate() {
         let StageShape::Pad { .. } = stage.shape else { continue };
-        for other in method::stages(stage.shape, problem.elem_bytes(), &limits).unwrap_or_default()
-        {
-            let known = plans.iter().any(|plan| same_kind(&plan.stages[k].method, &other.method));
+        for other in bench.offers(&stage.shape, problem.elem_bytes()) {
+            let known = plans.iter().any(|plan| plan.stages[k].offer.method == other.method);
             if !known {
                 let mut plan = chosen.clone();
-                plan.stages[k] = other;
-                plan.workspace_bytes = other.launch.workspace_bytes(plan.kind);
+                plan.workspace_bytes = other.workspace_bytes;
+                plan.stages[k].offer = other;
                 plans.push(plan);
             }
         }
     }
     Ok(plans)
-}
-
-/// The same method, its constants apart.
-fn same_kind(a: &Method, b: &Method) -> bool {
-    std::mem::discriminant(a) == std::mem::discriminant(b)
 }
 
 /// Padding or unpadding alone: the way that the thesis has it, by data sliding and, on a host, in shares.
@@ -90,10 +86,11 @@ pub fn passes(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
         for plan in padded(bench, &problem)? {
             let pad = |stage: &Stage| matches!(stage.shape, StageShape::Pad { .. });
             let Some(at) = plan.stages.iter().position(pad) else { continue };
-            let stage = plan.stages[at];
+            let stage = &plan.stages[at];
             let speed = match bench.gpu() {
                 Some(gpu) => {
-                    let work = Work::of_stage(&stage, 4, 16, gpu.device())?;
+                    let way = way_of(&stage.offer).expect("a GPU's plan");
+                    let work = Work::of_stage(&stage.shape, way, 4, 16, gpu.chip().limits())?;
                     let seconds = bench.calls(work, stage.shape, 4)?;
                     let gb_per_s = gb_per_s(problem.bytes() as f64, seconds);
                     Speed { gb_per_s, copy_gb_per_s: bench.copy(problem.bytes())? }
@@ -101,7 +98,7 @@ pub fn passes(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
                 None => bench.host(plan.clone(), bench.threads(), |k| problem.dest(k), Some(at))?,
             };
             let pass = if rows > cols { "pad" } else { "unpad" };
-            let names = [format!("{rows}x{cols}"), pass.to_owned(), stage.method.to_string()];
+            let names = [format!("{rows}x{cols}"), pass.to_owned(), stage.offer.way()];
             table.push([names.to_vec(), cells(Ok(speed))?.to_vec()].concat());
         }
     }
@@ -115,14 +112,14 @@ pub fn near_square(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> 
         if problem.rows() == problem.cols() {
             continue;
         }
-        let chosen = Planner::new(bench.limits()).plan(&problem)?;
+        let chosen = bench.planner().plan(&problem)?;
         for plan in std::iter::once(chosen).chain(padded(bench, &problem)?) {
             let speed = cells(bench.plan(&plan))?;
             let extra = plan.workspace_bytes + plan.room_bytes() - problem.bytes();
             let stages: Vec<String> = plan.stages.iter().map(ToString::to_string).collect();
             let names = [
                 format!("{rows}x{cols}"),
-                plan.route.to_owned(),
+                plan.route_name(),
                 stages.join(" -> "),
                 format!("{:.1}", extra as f64 / 1e6),
             ];

@@ -1,6 +1,6 @@
 //! Tables 4.2 and 4.3, figure 4.21: whole transpositions of the thesis's six matrices.
 
-use turntile::plan::{Planner, Problem, ROUTES, Tile, TileRule};
+use turntile::plan::{Problem, Route, Tile, TileRule};
 
 use super::Failure;
 use super::bench::{Bench, cells, number};
@@ -27,18 +27,18 @@ pub const FIGURE_4_21: &[&str] = &["m", "n", "gb_per_s", "percent_of_best"];
 pub fn table_4_2(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
     for (rows, cols, thesis) in SIX {
         let problem = Problem::new(bench.side(rows), bench.side(cols), 4)?;
-        let planner = Planner::new(bench.limits());
-        let routes = ["three-stage", "four-stage", "four-stage-fused"];
+        let planner = bench.planner();
+        let routes = [Route::ThreeStage, Route::FourStage, Route::FourStageFused];
         let mut plans = Vec::new();
         for (route, thesis) in routes.into_iter().zip(thesis) {
             plans.push((
-                route.to_owned(),
-                planner.clone().with_route(route)?.plan(&problem),
+                route.to_string(),
+                planner.clone().with_route(route).plan(&problem),
                 thesis,
             ));
         }
         let chosen = planner.plan(&problem)?;
-        plans.push((format!("turntile's choice: {}", chosen.route), Ok(chosen), ""));
+        plans.push((format!("turntile's choice: {}", chosen.route_name()), Ok(chosen), ""));
         for (route, plan, thesis) in plans {
             let tile = plan.as_ref().map_or(String::new(), |plan| tile(plan.tile));
             let speed = cells(plan.map_err(Failure::from).and_then(|plan| bench.plan(&plan)))?;
@@ -65,18 +65,18 @@ pub fn table_4_3(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
     }
     let about = bench.about();
     let processor = about.split(';').next().unwrap_or_default().to_owned();
-    for route in ["three-stage", ""] {
+    for route in [Some(Route::ThreeStage), None] {
         let (mut rates, mut shares) = (Vec::new(), Vec::new());
         for (rows, cols, _) in SIX {
             let problem = Problem::new(bench.side(rows), bench.side(cols), 4)?;
-            let planner = Planner::new(bench.limits());
-            let planner = if route.is_empty() { planner } else { planner.with_route(route)? };
+            let planner = bench.planner();
+            let planner = route.map_or(planner.clone(), |route| planner.with_route(route));
             let speed = bench.plan(&planner.plan(&problem)?)?;
             rates.push(speed.gb_per_s);
             shares.push(100.0 * speed.gb_per_s / speed.copy_gb_per_s);
         }
         let mean = |all: &[f64]| all.iter().sum::<f64>() / all.len() as f64;
-        let route = if route.is_empty() { "turntile's choice" } else { route };
+        let route = route.map_or("turntile's choice", Route::name);
         let (rate, share) = (number(mean(&rates)), format!("{:.1}", mean(&shares)));
         table.push([processor.clone(), route.to_owned(), rate, share, "this run".to_owned()]);
     }
@@ -89,27 +89,27 @@ const SIDES: std::ops::RangeInclusive<usize> = 8..=300;
 /// Three stages on 7200 x 1800 with every tile whose sides are from 8 to 300.
 pub fn figure_4_21(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
     let problem = Problem::new(bench.side(7200), bench.side(1800), 4)?;
-    let planner = Planner::new(bench.limits()).with_tiles(TileRule::Exhaustive);
-    let route = ROUTES.iter().find(|route| route.name == "three-stage").expect("in the table");
-    let mut tiles = planner.all_tiles(route, &problem).unwrap_or_default();
-    tiles.sort_unstable();
-    tiles.dedup();
+    let planner = bench.planner().with_tiles(TileRule::Exhaustive);
+    let planner = planner.with_route(Route::ThreeStage).with_mirrored(false);
+    let mut plans = planner.survey(&problem).candidates;
+    plans.sort_by_key(|plan| plan.tile);
     // A host, which takes a second for a tile, tries every second side.
     let every = if bench.is_gpu() { 1 } else { 2 };
     let thin = |of: fn(&Tile) -> usize| {
-        let mut sides: Vec<usize> = tiles.iter().map(of).filter(|m| SIDES.contains(m)).collect();
+        let mut sides: Vec<usize> =
+            plans.iter().map(|plan| of(&plan.tile)).filter(|m| SIDES.contains(m)).collect();
         sides.sort_unstable();
         sides.dedup();
         sides.into_iter().step_by(every).collect::<Vec<_>>()
     };
     let (downs, acrosses) = (thin(|tile| tile.m), thin(|tile| tile.n));
     let mut rates = Vec::new();
-    for tile in tiles {
+    for plan in &plans {
+        let tile = plan.tile;
         if !downs.contains(&tile.m) || !acrosses.contains(&tile.n) {
             continue;
         }
-        let Ok(plan) = planner.with_tile(route, &problem, tile) else { continue };
-        match bench.plan(&plan) {
+        match bench.plan(plan) {
             Ok(speed) => rates.push((tile, speed.gb_per_s)),
             Err(failure) if failure.is_infeasible() => {}
             Err(other) => return Err(other),

@@ -1,6 +1,6 @@
 //! Figure 4.1: square matrices.
 
-use turntile::plan::{Planner, Problem};
+use turntile::plan::{Problem, Route};
 
 use super::Failure;
 use super::bench::{Bench, cells};
@@ -15,7 +15,7 @@ pub fn figure_4_1(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
         (_, true) => 16_384,
         (_, false) => 8192,
     };
-    let planner = Planner::new(bench.limits()).with_route("square")?;
+    let planner = bench.planner().with_route(Route::Square);
     let doubled = std::iter::successors(Some(128), |side| Some(side * 2));
     for side in doubled.flat_map(|side| [side, side + side / 2]).take_while(|&side| side <= most) {
         let plan = planner.plan(&Problem::new(side, side, 4)?)?;

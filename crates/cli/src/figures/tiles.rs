@@ -1,6 +1,8 @@
 //! Figures 4.16 to 4.18: transposition 010!, tiles on their own.
 
-use turntile::plan::{FlagLayout, Method, Scope, StageShape};
+use turntile::plan::StageShape;
+use turntile_cuda::flags::FlagLayout;
+use turntile_cuda::way::{Scope, Way};
 use turntile_perm::Elementary;
 
 use super::Failure;
@@ -26,10 +28,15 @@ pub const FIGURE_4_18: &[&str] =
 
 const SPREAD: FlagLayout = FlagLayout::Spread { spreading: 32, padded: true };
 
+/// PTTWAC with flags on chip; threads are filled in where it is measured.
+fn on_chip(flags: FlagLayout) -> Way {
+    Way::OnChipMoves { flags, threads: 0 }
+}
+
 /// As many `tile x width` tiles as fill the device.
 fn tiles(bench: &Bench, tile: usize, width: usize) -> StageShape {
     let batch = (bench.elements() / (tile * width)).max(1);
-    StageShape::Elementary(Elementary { batch, rows: tile, mid: 1, cols: width, unit: 1 })
+    Elementary { batch, rows: tile, mid: 1, cols: width, unit: 1 }.into()
 }
 
 /// PTTWAC with flags on chip in every layout (and with it the bandwidths of figures 4.11 and 4.13).
@@ -37,9 +44,9 @@ pub fn figure_4_16(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> 
     for (name, _, width) in PROBLEMS {
         for tile in [16, 32, 64] {
             for (label, spreading, flags) in layouts() {
-                let method = Method::PttwacOnChip { flags };
+                let way = on_chip(flags);
                 let threads = threads(bench, tile * width);
-                let speed = cells(bench.stage(tiles(bench, tile, width), method, 4, threads))?;
+                let speed = cells(bench.stage(tiles(bench, tile, width), way, 4, threads))?;
                 let (width, tile) = (width.to_string(), tile.to_string());
                 let names = [name, &width, &tile, label, &spreading.to_string()].map(String::from);
                 table.push([names.to_vec(), speed.to_vec()].concat());
@@ -58,8 +65,8 @@ pub fn figure_4_17(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> 
     for tile in [16, 32, 64] {
         for width in widths(bench) {
             for &workers in &workers {
-                let method = Method::PttwacOnChip { flags: SPREAD };
-                let speed = cells(bench.stage(tiles(bench, tile, width), method, 4, workers))?;
+                let way = on_chip(SPREAD);
+                let speed = cells(bench.stage(tiles(bench, tile, width), way, 4, workers))?;
                 let names = [tile, width, tile * width, workers].map(|n| n.to_string());
                 table.push([names.to_vec(), speed.to_vec()].concat());
             }
@@ -79,14 +86,14 @@ fn widths(bench: &Bench) -> Vec<usize> {
 /// P-IPT, PTTWAC as it was and as improved, and barrier-sync; tiles of 32.
 pub fn figure_4_18(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
     for width in widths(bench) {
-        for (label, method) in [
-            ("P-IPT", Method::PerCycle),
-            ("PTTWAC packed", Method::PttwacOnChip { flags: FlagLayout::PACKED }),
-            ("PTTWAC spread and padded", Method::PttwacOnChip { flags: SPREAD }),
-            ("barrier", Method::BarrierSync { scope: Scope::Group }),
+        for (label, way) in [
+            ("P-IPT", Way::PerCycle),
+            ("PTTWAC packed", on_chip(FlagLayout::PACKED)),
+            ("PTTWAC spread and padded", on_chip(SPREAD)),
+            ("barrier", Way::Barrier(Scope::Block)),
         ] {
             let threads = threads(bench, 32 * width);
-            let speed = cells(bench.stage(tiles(bench, 32, width), method, 4, threads))?;
+            let speed = cells(bench.stage(tiles(bench, 32, width), way, 4, threads))?;
             table.push([vec![width.to_string(), label.to_owned()], speed.to_vec()].concat());
         }
     }

@@ -69,9 +69,10 @@ fn what_cannot_be_done_is_exit_code_1_and_changes_nothing() {
         ("reorder fields.npy --to c", &["64"]),
         ("transpose line.npy", &["at least 2 axes", "has 1"]),
         ("transpose point.npy", &["at least 2 axes", "has 0"]),
-        ("transpose good.npy --route sideways", &["sideways"]),
         ("bench --device h200", &["only plans"]),
         ("tune 3x5 --elem-bytes 4 --device gtx480", &["gtx480", "cuda"]),
+        ("plan 3x5 --elem-bytes 4 --into --route square", &["route square", "in place alone"]),
+        ("tune 3x5 --elem-bytes 4 --route out-of-place", &["out-of-place", "out of place alone"]),
         ("bench --device cuda --threads 2", &["--threads", "cuda"]),
         ("bench --device cuda:x", &["cuda:x"]),
         ("bench --device cuda", WITHOUT_A_GPU),
@@ -90,6 +91,10 @@ fn what_cannot_be_done_is_exit_code_1_and_changes_nothing() {
         ("plan 3x5 --elem-bytes 4 --device h200 --threads 2", &["--threads", "h200"]),
     ] {
         bad(&directory, line, 1, words);
+    }
+    let unknown: &[&str] = &["sideways", "aligned-slots", "padded-square"];
+    for line in ["transpose good.npy --route sideways", "bench --route best,sideways"] {
+        bad(&directory, line, 2, unknown);
     }
 }
 

@@ -1,0 +1,135 @@
+//! Every candidate that was measured: what shows how well estimates choose.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use serde::Serialize;
+use turntile::plan::{Host, Plan, Planner, Problem, Route, Tile};
+use turntile::{Measured, TileRule, gpu};
+
+use super::host;
+use super::row::short;
+use crate::args::{BenchArgs, Choice};
+use crate::device::Device;
+use crate::error::Error;
+use crate::speed;
+
+/// A candidate's figures; the time is the median of its runs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    pub batch: usize,
+    pub rows: usize,
+    pub cols: usize,
+    pub elem_bytes: usize,
+    pub out_of_place: u8,
+    pub device: String,
+    pub model: String,
+    pub threads: Option<usize>,
+    pub route: String,
+    pub mirrored: u8,
+    pub tile_m: usize,
+    pub tile_n: usize,
+    /// The ways of its stages, as a recipe has them.
+    pub ways: String,
+    pub workspace_bytes: usize,
+    pub seconds: f64,
+    pub runs: usize,
+    pub estimated_seconds: f64,
+    pub copy_gb_per_s: f64,
+    pub percent_of_copy: f64,
+    /// Whether the planner chooses it by estimate.
+    pub chosen: u8,
+    pub plan: String,
+}
+
+fn planner(device: &Device, threads: usize) -> Planner {
+    match device {
+        Device::Host => Planner::new(Host::here(threads)),
+        Device::Gpu(gpu) => Planner::new(gpu.chip().clone()),
+    }
+}
+
+/// What is measured: `chosen`, then the best plan of every route, as it is and mirrored, then the rest of the best `tiles`
+/// tiles of each and every way of those of one stage.
+fn candidates(planner: &Planner, problem: &Problem, chosen: &Plan, tiles: usize) -> Vec<Plan> {
+    let all = planner.clone().with_tiles(TileRule::Exhaustive).survey(problem).candidates;
+    let mut seen: HashMap<(Route, bool), Vec<Tile>> = HashMap::new();
+    let (mut first, mut rest) = (vec![chosen.clone()], Vec::new());
+    for plan in all {
+        let known = seen.entry((plan.route, plan.mirrored)).or_default();
+        let is_first = known.is_empty();
+        if !known.contains(&plan.tile) {
+            if known.len() == tiles {
+                continue;
+            }
+            known.push(plan.tile);
+        }
+        if plan.stages != chosen.stages {
+            (if is_first { &mut first } else { &mut rest }).push(plan);
+        }
+    }
+    first.extend(rest);
+    first
+}
+
+/// Measures candidates for about `budget`, fastest first.
+pub fn measure(
+    args: &BenchArgs,
+    device: &Device,
+    problem: &Problem,
+    route: Choice,
+    chosen: &Plan,
+    budget: Duration,
+) -> Result<Vec<Measured>, Error> {
+    let threads = host::threads(args);
+    let planner = planner(device, threads);
+    let planner = match route {
+        Choice::Best => planner,
+        Choice::Route(route) => planner.with_route(route),
+    };
+    let plans = candidates(&planner, problem, chosen, args.each_tiles.get());
+    Ok(match device {
+        Device::Host => turntile::measure(plans, threads, budget)?,
+        Device::Gpu(gpu) => gpu::measure_on(gpu, plans, budget)?,
+    })
+}
+
+/// A row for each.
+pub fn rows(
+    measured: &[Measured],
+    device: &Device,
+    threads: Option<usize>,
+    copy_seconds_per_byte: f64,
+    chosen: &Plan,
+) -> Vec<Row> {
+    let model = planner(device, threads.unwrap_or(1)).device().model();
+    let row = |Measured { plan, time, runs }: &Measured| {
+        let (problem, seconds) = (&plan.problem, time.as_secs_f64());
+        Row {
+            batch: problem.batch(),
+            rows: problem.rows(),
+            cols: problem.cols(),
+            elem_bytes: problem.elem_bytes(),
+            out_of_place: u8::from(problem.is_out_of_place()),
+            device: plan.device.clone(),
+            model: model.clone(),
+            threads,
+            route: plan.route.to_string(),
+            mirrored: u8::from(plan.mirrored),
+            tile_m: plan.tile.m,
+            tile_n: plan.tile.n,
+            ways: plan.recipe().ways.join(" -> "),
+            workspace_bytes: plan.workspace_bytes,
+            seconds: short(seconds),
+            runs: *runs,
+            estimated_seconds: short(plan.seconds),
+            copy_gb_per_s: short(speed::gb_per_s(1.0, copy_seconds_per_byte)),
+            percent_of_copy: short(
+                100.0 * copy_seconds_per_byte * problem.bytes() as f64 / seconds,
+            ),
+            chosen: u8::from(plan.stages == chosen.stages),
+            plan: plan.to_string(),
+        }
+    };
+    measured.iter().map(row).collect()
+}
