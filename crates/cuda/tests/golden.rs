@@ -140,6 +140,11 @@ fn boundaries() {
     {
         stages(&mut text, swap(extents), &[BLOCK], &words);
     }
+    // Narrow words by 4 bytes where rows, columns or both are whole ones.
+    let wide = [Scope::Cluster(4), Scope::Grid].map(|scope| Method::BarrierSync { scope });
+    for (rows, cols) in [(131, 256), (256, 131), (256, 300), (131, 257)] {
+        stages(&mut text, swap([1, rows, 1, cols, 1]), &wide, &[1, 2]);
+    }
     // 232 448 bytes fit a block.
     for cols in [240, 241, 242, 243, 250] {
         stages(&mut text, swap([1, 240, 1, cols, 1]), &[BLOCK], &[1, 4]);
