@@ -212,9 +212,11 @@ fn swap(measures: Measures, e: &Elementary, args: &Args, at: At) -> Measures {
         Args::Square(args) => args.across.max(1) as usize,
         _ => 1,
     };
-    // Tiles' sides add up to more than the matrix's by what the last one has beyond it.
-    let side = e.rows.div_ceil(across).next_power_of_two();
-    let used = e.rows as f64 / (across * side) as f64;
+    // Tiles' sides add up to more than the matrix's by what the last one has beyond it; small squares leave most of a
+    // block idle.
+    let least = if at.elem_bytes <= 4 { 64 } else { 32 };
+    let side = e.rows.div_ceil(across).next_power_of_two().max(least);
+    let used = e.rows as f64 / e.rows.next_multiple_of(side) as f64;
     measures.with(Q::Used, used).is(Q::Vectors, (e.rows * at.elem_bytes).is_multiple_of(16))
 }
 
