@@ -101,7 +101,7 @@ fn what_the_h200_was_measured_to_want() {
     }
     assert_eq!(of(1, 19_968, 12_032, 8).tile.m, 64);
     let plan = of(1, 7_188_528, 35, 1);
-    assert_eq!((plan.route, plan.tile.m % 16), (Route::Panel, 0), "{plan:#}");
+    assert_eq!((plan.route, plan.stages[1].shape.unit() % 16), (Route::Panel, 0), "{plan:#}");
 }
 
 /// Of plans with every tile, the one whose tile the thesis's rule takes: sides from 50 to 100 whose product fits on chip, the

@@ -26,13 +26,14 @@ const PEERS: &[Peer] = &[
         name: "turntile",
         wide: true,
         prepare: |_, rows, cols, floats| {
-            let planned = turntile::Transpose::new(rows, cols)
+            let planned = turntile::Transpose::of_bytes(4 * floats, rows, cols)
                 .threads(1)
-                .plan_bytes(4 * floats)
+                .plan()
                 .expect("there is a plan for every shape");
             let mut workspace = planned.workspace().expect("memory for the workspace");
             Box::new(move |data, _, _| {
-                planned.run_bytes(bytes(data), &mut workspace, |_| {}).expect("it runs")
+                let options = turntile::Options::new().workspace(&mut workspace);
+                planned.run_with(&mut turntile::Bytes(bytes(data)), options).expect("it runs")
             })
         },
     },

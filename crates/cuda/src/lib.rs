@@ -1,6 +1,6 @@
 //! Runs turntile's plans on NVIDIA GPUs.
 //!
-//! A [`Plan`](turntile_plan::Plan) made for a GPU's [`limits`](Gpu::limits) is *prepared* once: every
+//! A [`Plan`](turntile_plan::Plan) made for a GPU's [`chip`](Gpu::chip) is *prepared* once: every
 //! stage is lowered to a launch ([`lower`]), its kernel loaded, its workspace sized. A [`Prepared`] plan
 //! then runs on the caller's stream, over the caller's device memory, with the caller's workspace or
 //! one that was allocated when it was prepared: running allocates nothing, waits for nothing and

@@ -17,7 +17,7 @@ use turntile_cuda::call::{Call, Limits};
 use turntile_cuda::lower::{At, Holding, lower, move_held, through_registers};
 use turntile_cuda::out_of_place::ladder;
 use turntile_cuda::waits::Waits;
-use turntile_cuda::way::Way;
+use turntile_cuda::way::{Scope, Way};
 use turntile_perm::{Elementary, Padding, Slots};
 use turntile_plan::StageShape;
 
@@ -141,7 +141,7 @@ fn boundaries() {
         stages(&mut text, swap(extents), &[BLOCK], &words);
     }
     // Narrow words by 4 bytes where rows, columns or both are whole ones.
-    let wide = [Scope::Cluster(4), Scope::Grid].map(|scope| Method::BarrierSync { scope });
+    let wide = [Scope::Cluster(4), Scope::Grid].map(Way::Barrier);
     for (rows, cols) in [(131, 256), (256, 131), (256, 300), (131, 257)] {
         stages(&mut text, swap([1, rows, 1, cols, 1]), &wide, &[1, 2]);
     }

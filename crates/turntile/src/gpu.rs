@@ -414,3 +414,38 @@ impl OnGpu {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use turntile_cuda::Chip;
+
+    #[test]
+    fn out_of_place_is_planned_for_two_alignments_where_they_differ() {
+        let alignments = |transpose: Transpose| -> Vec<usize> {
+            let problem = transpose.problem().unwrap();
+            super::alignments(&problem).iter().map(Problem::alignment).collect()
+        };
+        let of = |elem_bytes| Transpose::of_bytes(elem_bytes, 300, 200);
+        assert_eq!(alignments(of(4)), [16]);
+        assert_eq!(alignments(of(4).out_of_place()), [16, 4]);
+        assert_eq!(alignments(of(12).out_of_place()), [16, 4]);
+        assert_eq!(alignments(of(3).out_of_place()), [16, 1]);
+        assert_eq!(alignments(of(4).out_of_place().alignment(256)), [256, 4]);
+        assert_eq!(alignments(of(4).out_of_place().alignment(4)), [4]);
+        assert_eq!(alignments(of(16).out_of_place()), [16]);
+    }
+
+    /// Floats of whole vectors go by wide words where addresses allow, and otherwise by their own.
+    #[test]
+    fn launches_are_compared() {
+        let planner = Planner::new(Chip::h200());
+        let plan = |rows, elem_bytes, alignment| {
+            let problem = Problem::new(rows, 4096, elem_bytes).unwrap().out_of_place();
+            planner.plan(&problem.with_alignment(alignment)).unwrap()
+        };
+        assert!(!same_launches(&plan(4096, 4, 16), &plan(4096, 4, 4)));
+        assert!(same_launches(&plan(4096, 4, 16), &plan(4096, 4, 256)));
+        assert!(same_launches(&plan(4093, 4, 16), &plan(4093, 4, 4)), "rows are no whole vectors");
+    }
+}

@@ -35,8 +35,10 @@ pub fn transpose_in_place<T>(data: &mut [T], rows: usize, cols: usize) -> Result
 }
 
 /// Transposes a row-major matrix of `rows` by `cols` elements from `src` into `dst`: for when there is memory
-/// for two. (`Copy`, since the elements exist twice afterwards; the slices cannot overlap.) There is only one way on a
-/// host, so nothing is planned.
+/// for two. (`Copy`, since the elements exist twice afterwards; the slices cannot overlap.)
+///
+/// Nothing is planned, which would take longer than small matrices do. [`Transpose::out_of_place`] plans for a batch, for
+/// a number of threads or for many runs.
 ///
 /// ```
 /// let mut columns = [0; 6];
