@@ -314,9 +314,7 @@ impl Planner {
         bound: f64,
     ) -> Result<Option<Plan>, Infeasible> {
         let steps: Vec<Step> = moving(row, query, mirrored, tile).collect();
-        let least = |step: &Step| {
-            self.device.least_seconds(step.shape.len() * query.elem_bytes())
-        };
+        let least = |step: &Step| self.device.least_seconds(step.shape.len() * query.elem_bytes());
         // What steps take, and at least take while they are not looked at. Super-elements that are too short take
         // longest, and are looked at first.
         let (mut seconds, mut left) = (0.0, steps.iter().map(least).sum::<f64>());

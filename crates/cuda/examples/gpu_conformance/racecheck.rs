@@ -110,7 +110,9 @@ fn selection() -> Vec<(StageShape, usize, Way)> {
     let turned = TurnedTiles { batch: 2, rows: 13, cols: 11, m: 5, n: 6 };
     all.extend([1, 4, 8].map(|elem| (StageShape::Axes(turned.into()), elem, Way::Moves { flags })));
     // Slots, both passes both ways.
-    for (rows, cols, slot, chunk) in [(331, 37, 16, 32), (200, 130, 12, 24), (640, 61, 64, 64)] {
+    for (rows, cols, slot, chunk) in
+        [(331, 37, 16, 32), (200, 130, 12, 24), (640, 61, 64, 64), (640, 9, 256, 256)]
+    {
         let slots = Slots::new(rows, cols, slot, chunk).expect("fits");
         for direction in DIRECTIONS {
             let gather = StageShape::SlotGather { batch: 2, slots, direction };
