@@ -49,10 +49,11 @@ template <bool Backward> static __device__ void walk(Strip &s, Team &team, Signa
         s.thread = threadIdx.x - (a.readers + 1) * kWarp, s.threads = blockDim.x - (a.readers + 1) * kWarp;
         for (u64 n = 0; n < s.chunks; n++) {
             const u64 k = done + n;
+            // `go` comes after `read`; waiting for both says it to tools that follow no order through a third warp.
+            signals.read[k % a.depth].wait(k / a.depth);
             signals.go[k % a.depth].wait(k / a.depth);
             s.store<Backward>(n);
-            __syncwarp();
-            if (s.thread % kWarp == 0) signals.written[k % a.depth].arrive();
+            signals.written[k % a.depth].arrive();
         }
     }
 }
@@ -77,7 +78,7 @@ template <bool Backward> static __device__ void gather(const GatherArgs &a) {
     if (threadIdx.x < a.depth) {
         signals.read[threadIdx.x].start(a.readers * kWarp);
         signals.go[threadIdx.x].start(1);
-        signals.written[threadIdx.x].start(blockDim.x / kWarp - a.readers - 1);
+        signals.written[threadIdx.x].start(blockDim.x - (a.readers + 1) * kWarp);
     }
     u64 done = 0;
     __syncthreads();
