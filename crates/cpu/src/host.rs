@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use turntile_perm::Slots;
 use turntile_plan::{
-    Costs, Device, Geometry, Infeasible, Method, Offer, Problem, Request, StageShape,
+    Costs, CostsError, Device, Geometry, Infeasible, Method, Offer, Problem, Request, StageShape,
 };
 
 use crate::estimate;
@@ -56,6 +56,14 @@ impl Host {
     #[must_use]
     pub fn with_scratch(self, bytes: usize) -> Self {
         Host { means: Means { scratch: bytes, ..self.means }, ..self }
+    }
+
+    /// Reads a table of a processor's costs.
+    ///
+    /// # Errors
+    /// [`CostsError`]: what it is not, names or lacks.
+    pub fn costs_from(text: &str) -> Result<Costs, CostsError> {
+        Costs::parse(text, estimate::NAMES)
     }
 
     /// With costs of one's own.
