@@ -51,9 +51,9 @@ fn problem(row: &Row) -> Problem {
 /// The device that the record is of, as it is known without being there.
 fn device(row: &Row) -> Arc<dyn Device> {
     if row["device"] != "host" {
-        let chip = Chip::presets().into_iter().find(|chip| {
-            row["device"].to_lowercase().contains(chip.name())
-        });
+        let chip = Chip::presets()
+            .into_iter()
+            .find(|chip| row["device"].to_lowercase().contains(chip.name()));
         return Arc::new(chip.unwrap_or_else(|| panic!("no preset is {}", row["device"])));
     }
     let scratch = row["model"].rsplit(' ').next().and_then(|bytes| bytes.parse().ok());
@@ -73,9 +73,9 @@ fn recipe(row: &Row) -> Recipe {
 fn records() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches/records");
     let machines = fs::read_dir(folder).unwrap().map(|machine| machine.unwrap().path());
-    let files = machines.filter(|path| path.is_dir()).flat_map(|machine| {
-        fs::read_dir(machine).unwrap().map(|file| file.unwrap().path())
-    });
+    let files = machines
+        .filter(|path| path.is_dir())
+        .flat_map(|machine| fs::read_dir(machine).unwrap().map(|file| file.unwrap().path()));
     let candidates = |path: &PathBuf| {
         path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("candidates"))
     };
@@ -102,7 +102,9 @@ fn choices_are_within_a_tenth_of_the_best_measured() {
             let chosen = rows.iter().find(|row| recipe(row) == plan.recipe());
             match chosen.map(|row| seconds(row) / seconds(best)) {
                 Some(regret) if regret <= REGRET => {}
-                Some(regret) => missed.push(format!("{name}: {regret:.2} {plan}\n    not {}", best["plan"])),
+                Some(regret) => {
+                    missed.push(format!("{name}: {regret:.2} {plan}\n    not {}", best["plan"]))
+                }
                 None => missed.push(format!("{name}: not measured: {plan}")),
             }
         }
