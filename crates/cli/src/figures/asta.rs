@@ -5,8 +5,8 @@ use turntile_cuda::flags::FlagLayout;
 use turntile_cuda::way::{Scope, Way};
 use turntile_perm::Elementary;
 
-use super::Failure;
 use super::bench::{Bench, cells};
+use super::failure::Failure;
 use super::table::Table;
 
 /// The thesis's matrices: name, rows, and elements of the longest row (as table 5.1 and figure 4.16 use

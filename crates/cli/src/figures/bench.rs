@@ -19,7 +19,7 @@ use turntile_cuda::way::Way;
 use turntile_perm::Elementary;
 use turntile_plan::{Request, Want};
 
-use super::Failure;
+use super::failure::Failure;
 use crate::bench::{copy, fill};
 use crate::device::Device;
 use crate::memory::{Memory, Pages};

@@ -3,9 +3,9 @@
 use turntile_cuda::flags::FlagLayout;
 use turntile_perm::Transposition;
 
-use super::Failure;
 use super::asta::PROBLEMS;
 use super::bench::{Bench, number};
+use super::failure::Failure;
 use super::table::Table;
 
 pub const COLUMNS: &[&str] = &[

@@ -2,8 +2,8 @@
 
 use turntile_perm::Transposition;
 
-use super::Failure;
 use super::bench::Bench;
+use super::failure::Failure;
 use super::table::Table;
 
 pub const COLUMNS: &[&str] = &["rows", "cols", "cycles", "longest"];

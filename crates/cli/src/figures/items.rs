@@ -1,11 +1,10 @@
 //! The table of items.
 
 use super::bench::Bench;
+use super::failure::Failure;
 use super::table::Table;
 use super::views::View;
-use super::{
-    Failure, asta, conflicts, cycles, ladder, moves, names, padding, plans, squares, tiles,
-};
+use super::{asta, conflicts, cycles, ladder, moves, names, padding, plans, squares, tiles};
 
 /// Where an item can be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

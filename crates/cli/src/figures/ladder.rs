@@ -7,8 +7,8 @@ use turntile_cuda::out_of_place::ladder::{self, RUNGS, Rung};
 use turntile_cuda::out_of_place::program::Program;
 use turntile_perm::Elementary;
 
-use super::Failure;
 use super::bench::{Bench, cells, number};
+use super::failure::Failure;
 use super::table::Table;
 
 pub const SIZES: &[&str] =

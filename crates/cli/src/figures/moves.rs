@@ -5,8 +5,8 @@ use turntile_cuda::lower::Holding;
 use turntile_cuda::way::Way;
 use turntile_perm::Elementary;
 
-use super::Failure;
 use super::bench::{Bench, cells};
+use super::failure::Failure;
 use super::table::Table;
 
 pub const FIGURE_4_19: &[&str] =

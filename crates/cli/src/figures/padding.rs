@@ -9,8 +9,8 @@ use turntile_plan::Direction;
 
 use turntile::gpu::Gpu;
 
-use super::Failure;
 use super::bench::{Bench, SPEED, Speed, cells, number};
+use super::failure::Failure;
 use super::table::Table;
 use crate::speed::gb_per_s;
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use super::Failure;
+use super::failure::Failure;
 use super::items::Item;
 use super::table::Table;
 

@@ -2,8 +2,8 @@
 
 use turntile::plan::{Problem, Route, Tile, TileRule};
 
-use super::Failure;
 use super::bench::{Bench, cells, number};
+use super::failure::Failure;
 use super::table::Table;
 
 /// The six matrices, and what three stages, four, and four with two of them fused reach on a K20 (table

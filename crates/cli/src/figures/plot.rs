@@ -4,7 +4,7 @@ use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
-use super::Failure;
+use super::failure::Failure;
 use super::table::Table;
 
 const SIZE: (u32, u32) = (860, 440);

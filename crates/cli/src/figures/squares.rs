@@ -2,8 +2,8 @@
 
 use turntile::plan::{Problem, Route};
 
-use super::Failure;
 use super::bench::{Bench, cells};
+use super::failure::Failure;
 use super::table::Table;
 
 pub const COLUMNS: &[&str] = &["side", "gb_per_s", "copy_gb_per_s", "percent_of_copy"];

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind};
 use std::path::Path;
 
-use super::Failure;
+use super::failure::Failure;
 
 /// Rows under names.
 #[derive(Clone, Debug, PartialEq, Eq)]

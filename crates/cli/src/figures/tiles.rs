@@ -5,10 +5,10 @@ use turntile_cuda::flags::FlagLayout;
 use turntile_cuda::way::{Scope, Way};
 use turntile_perm::Elementary;
 
-use super::Failure;
 use super::asta::{PROBLEMS, threads};
 use super::bench::{Bench, cells};
 use super::conflicts::layouts;
+use super::failure::Failure;
 use super::table::Table;
 
 pub const FIGURE_4_16: &[&str] = &[

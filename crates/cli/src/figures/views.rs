@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt::Write;
 
-use super::Failure;
+use super::failure::Failure;
 use super::plot;
 use super::table::Table;
 
