@@ -102,7 +102,7 @@ enum Value {
 #[serde(deny_unknown_fields)]
 struct File {
     device: String,
-    #[allow(dead_code)]
+    #[expect(dead_code, reason = "for who reads the file")]
     about: String,
     constants: BTreeMap<String, f64>,
     operations: BTreeMap<String, Vec<FactorText>>,
@@ -119,7 +119,7 @@ struct FactorText {
     linear: bool,
     #[serde(default)]
     when: BTreeMap<String, [f64; 2]>,
-    #[allow(dead_code)]
+    #[expect(dead_code, reason = "for who reads the file")]
     from: String,
 }
 
