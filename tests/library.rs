@@ -55,7 +55,7 @@ fn sides_of_zero_and_one() {
         transpose_in_place(&mut data, rows, cols).unwrap();
         assert_eq!(data, before);
         let planned = Transpose::of::<u32>(rows, cols).plan().unwrap();
-        assert_eq!((planned.plan().route, planned.workspace_bytes()), (Route::Nothing, 0));
+        assert_eq!((planned.plan().route(), planned.workspace_bytes()), (Route::Nothing, 0));
         planned.run(&mut data).unwrap();
         assert_eq!(data, before);
     }
@@ -109,7 +109,7 @@ fn routes_are_chosen() {
         [Route::ThreeStage, Route::Panel, Route::SquareTile, Route::AlignedSlots, Route::OneStage]
     {
         let planned = Transpose::of::<u32>(60, 84).route(route).plan().unwrap();
-        assert_eq!(planned.plan().route, route);
+        assert_eq!(planned.plan().route(), route);
         let mut data = data.clone();
         planned.run(&mut data).unwrap();
         assert_eq!(data, want, "{planned}");
@@ -211,7 +211,7 @@ fn threads_are_those_of_the_pool() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
             let planned = Transpose::of::<u64>(700, 500).plan().unwrap();
-            for stage in &planned.plan().stages {
+            for stage in planned.plan().stages() {
                 let way = stage.offer.geometry.get::<HostWay>().unwrap();
                 assert!((1..=threads).contains(&way.needs().parts), "{planned:#}");
             }
@@ -245,24 +245,29 @@ fn plans_put_together_by_hand_are_safe() {
         let candidates = planner.survey(&problem).candidates;
         let ways: Vec<Geometry> = candidates
             .iter()
-            .flat_map(|plan| plan.stages.iter().map(|stage| stage.offer.geometry.clone()))
+            .flat_map(|plan| plan.stages().map(|stage| stage.offer.geometry.clone()))
             .collect();
         for (plan, number) in candidates.iter().zip([0, 1, 2, 1000, usize::MAX].iter().cycle()) {
             // What it says of its workspace is not believed.
             let mut lying = plan.clone();
             lying.workspace_bytes = *number;
-            lying.stages.iter_mut().for_each(|stage| stage.offer.workspace_bytes = *number);
+            lying
+                .legs
+                .iter_mut()
+                .flat_map(|leg| &mut leg.stages)
+                .for_each(|stage| stage.offer.workspace_bytes = *number);
             let mut data: Vec<u32> = (0..60 * 84).collect();
             Planned::new(lying, *number).unwrap().run(&mut data).unwrap();
             assert_eq!(data, want, "{plan}");
-            for k in 0..plan.stages.len() {
+            for k in 0..plan.passes() {
                 // Another stage's geometry, of another shape or method; the device's own or none of the host's.
-                let (way, on_host) = (&plan.stages[k].offer.geometry, plan.device == "host");
+                let (way, on_host) =
+                    (&plan.legs[0].stages[k].offer.geometry, plan.device == "host");
                 for other in ways.iter().filter(|&other| other != way) {
                     let mut swapped = plan.clone();
-                    swapped.stages[k].offer.geometry = other.clone();
+                    swapped.legs[0].stages[k].offer.geometry = other.clone();
                     let same = other.get::<HostWay>().is_some_and(|other| {
-                        let stage = &plan.stages[k];
+                        let stage = &plan.legs[0].stages[k];
                         other.is_for(&stage.shape, 4, stage.offer.method)
                     });
                     if on_host && !same {
@@ -274,7 +279,7 @@ fn plans_put_together_by_hand_are_safe() {
                     }
                 }
                 let mut padded = plan.clone();
-                padded.stages[k].offer.method = Method::Rows;
+                padded.legs[0].stages[k].offer.method = Method::Rows;
                 assert!(flawed(padded), "{plan}");
             }
         }
@@ -340,7 +345,11 @@ fn tuning_measures_remembers_and_is_used() {
     let planned = transpose.plan().unwrap();
     // A plan from the file does not say which routes were declined.
     let (used, winner) = (planned.plan(), &measured[0].plan);
-    assert_eq!((used.route, &used.stages), (winner.route, &winner.stages), "not the best estimate");
+    assert_eq!(
+        (used.route(), used.stages()),
+        (winner.route(), winner.stages()),
+        "not the best estimate"
+    );
     assert_eq!(planned.refused_wisdom(), None);
     let mut data: Vec<u32> = (0..240 * 180).collect();
     let want = naive(&data, 240, 180);

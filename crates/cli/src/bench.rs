@@ -116,7 +116,7 @@ fn measure(
         Some(budget) => (candidates(device, &transpose, budget)?, Vec::new()),
         None => (Vec::new(), Vec::new()),
     };
-    let chosen = best.iter().find(|candidate| candidate.plan.stages == plan.stages);
+    let chosen = best.iter().find(|candidate| candidate.plan.legs == plan.legs);
     let bytes = problem.bytes() as f64;
     let row = Row {
         class: task.class,
@@ -128,10 +128,10 @@ fn measure(
         threads,
         pages: threads.map(|_| args.pages.name()),
         out_of_place: problem.is_out_of_place(),
-        route: plan.route.name(),
-        mirrored: plan.mirrored,
-        tile_m: plan.tile.m,
-        tile_n: plan.tile.n,
+        route: plan.route().name(),
+        mirrored: plan.mirrored(),
+        tile_m: plan.tile().m,
+        tile_n: plan.tile().n,
         passes: plan.passes(),
         workspace_bytes,
         seconds: short(seconds),

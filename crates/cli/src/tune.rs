@@ -41,7 +41,7 @@ fn table(measured: &[Measured], args: &TuneArgs) -> String {
     // Writing to a string cannot fail.
     for candidate in measured.iter().take(SHOWN) {
         let plan = &candidate.plan;
-        let Tile { m, n } = plan.tile;
+        let Tile { m, n } = plan.tile();
         let _ = writeln!(
             text,
             "{:<22} {:>13} {:>9} {:>8} GB/s  (estimate {:>9})  runs {}, workspace {}",
@@ -88,10 +88,10 @@ fn csv(measured: &[Measured]) -> String {
         let _ = write!(
             text,
             "\n{},{},{},{},{:.3e},{:.3e},{},{runs},{},\"{plan}\"",
-            plan.route,
-            u8::from(plan.mirrored),
-            plan.tile.m,
-            plan.tile.n,
+            plan.route(),
+            u8::from(plan.mirrored()),
+            plan.tile().m,
+            plan.tile().n,
             time.as_secs_f64(),
             plan.seconds,
             gb_per_s(candidate).map_or(String::new(), |rate| format!("{rate:.1}")),
@@ -105,9 +105,9 @@ fn json(measured: &[Measured]) -> String {
     let rows: Vec<_> = measured
         .iter()
         .map(|candidate| MeasuredJson {
-            route: candidate.plan.route.name(),
-            mirrored: candidate.plan.mirrored,
-            tile: candidate.plan.tile,
+            route: candidate.plan.route().name(),
+            mirrored: candidate.plan.mirrored(),
+            tile: candidate.plan.tile(),
             seconds: candidate.time.as_secs_f64(),
             estimated_seconds: candidate.plan.seconds,
             gb_per_s: gb_per_s(candidate),

@@ -66,6 +66,7 @@ pub mod oracle;
 pub mod out_of_place;
 mod parts;
 mod path;
+mod permuted;
 mod pieces;
 mod queue;
 mod rotate;

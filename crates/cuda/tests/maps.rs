@@ -390,7 +390,7 @@ fn plans() {
         let room = usize::max(rows, cols).pow(2);
         let problem = Problem::new(rows, cols, elem).unwrap().with_room(room);
         for plan in planner.survey(&problem).candidates {
-            for stage in plan.stages.iter().filter(|stage| !stage.shape.is_empty()) {
+            for stage in plan.stages().filter(|stage| !stage.shape.is_empty()) {
                 let launches: &Launches = stage.offer.geometry.get().unwrap();
                 agrees(launches.calls(), &stage.shape, elem, 16);
             }

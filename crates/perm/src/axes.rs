@@ -77,17 +77,31 @@ impl AxisPermutation {
     /// # Errors
     /// [`AxesError`].
     pub fn new(extents: &[usize], order: &[usize]) -> Result<Self, AxesError> {
-        let axes = extents.len();
+        Self::check(extents, order)?;
+        Self::fused(extents, order)
+    }
+
+    /// Whether `order` names each of `axes` axes once.
+    ///
+    /// # Errors
+    /// [`AxesError::Order`].
+    pub fn check_order(axes: usize, order: &[usize]) -> Result<(), AxesError> {
         let named = |axis: usize| order.iter().filter(|&&other| other == axis).count() == 1;
-        if order.len() != axes || !(0..axes).all(named) {
-            return Err(AxesError::Order { axes, order: order.to_vec() });
+        if order.len() == axes && (0..axes).all(named) {
+            return Ok(());
         }
+        Err(AxesError::Order { axes, order: order.to_vec() })
+    }
+
+    /// Whether the order names every axis once, and elements can be counted.
+    pub(crate) fn check(extents: &[usize], order: &[usize]) -> Result<(), AxesError> {
+        Self::check_order(extents.len(), order)?;
         // An extent of 0 must not hide an overflow of the others.
         let count = extents.iter().try_fold(1usize, |all, &e| all.checked_mul(e.max(1)));
         if count.is_none() {
             return Err(AxesError::Overflow { extents: extents.to_vec() });
         }
-        Self::fused(extents, order)
+        Ok(())
     }
 
     /// The same of axes and an order that are known to be right: axes of extent 1 left out, and runs of axes that
@@ -176,6 +190,31 @@ impl AxisPermutation {
         let last = usize::from(self.rank).wrapping_sub(1);
         let stays = self.rank > 1 && usize::from(self.order[last]) == last;
         if stays { self.extents[last] } else { 1 }
+    }
+
+    /// The same with super-elements as single elements.
+    #[must_use]
+    pub fn without_unit(&self) -> Self {
+        let mut all = *self;
+        if self.unit() > 1 {
+            all.rank -= 1;
+            all.extents[usize::from(all.rank)] = 0;
+            all.order[usize::from(all.rank)] = 0;
+        }
+        // Two axes or more are left: those that moved apart.
+        all
+    }
+
+    /// The permutation of one instance.
+    #[must_use]
+    pub fn without_batch(&self) -> Self {
+        if self.batch() == 1 {
+            return *self;
+        }
+        let rank = usize::from(self.rank);
+        let mut all = Self::held(&self.extents[1..rank], &[]);
+        all.order.iter_mut().zip(&self.order[1..rank]).for_each(|(to, &axis)| *to = axis - 1);
+        all
     }
 
     /// The permutation that undoes it.
@@ -371,6 +410,10 @@ mod tests {
         if let Some(tiles) = p.turned_tiles() {
             assert_eq!(AxisPermutation::from(tiles), p);
         }
+        let (one, units) = (p.without_batch(), p.without_unit());
+        let scaled = |k: usize| units.dest(k / p.unit()) * p.unit() + k % p.unit();
+        assert!((0..p.len()).all(|k| scaled(k) == p.dest(k)), "{extents:?} {order:?}");
+        assert!((0..one.len()).all(|k| one.dest(k) == p.dest(k)), "{extents:?} {order:?}");
         // A super-element moves as one run, an instance within itself.
         let (unit, instance) = (p.unit(), p.len() / p.batch().max(1));
         for (from, &to) in dest.iter().enumerate() {

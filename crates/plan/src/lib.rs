@@ -27,6 +27,7 @@
 pub mod check;
 pub mod costs;
 pub mod device;
+mod direct;
 pub mod infeasible;
 pub mod offer;
 pub mod plan;
@@ -34,6 +35,7 @@ pub mod planner;
 pub mod problem;
 pub mod recipe;
 pub mod routes;
+mod search;
 pub mod shape;
 #[cfg(test)]
 mod testing;
@@ -45,10 +47,10 @@ pub use costs::{Costs, CostsError};
 pub use device::{Device, Request, Want};
 pub use infeasible::Infeasible;
 pub use offer::{Geometry, GeometryData, Method, Offer, Stage};
-pub use plan::{Declined, Plan};
+pub use plan::{Declined, Leg, Plan};
 pub use planner::{PlanError, Planner, Survey, TileRule};
 pub use problem::{Matrices, Problem, ProblemError};
-pub use recipe::Recipe;
+pub use recipe::{LegRecipe, Recipe};
 pub use routes::{ROUTES, Route, Tile, UnknownRoute};
 pub use shape::{Direction, StageShape};
 pub use tuner::{Effort, Measured};

@@ -76,7 +76,10 @@ impl Device for Toy {
             Offer { method, geometry: Geometry::new(Nothing), workspace_bytes, seconds }
         };
         let mut all = Vec::new();
-        let held = shape.instance_len() * request.elem_bytes <= self.held;
+        // Squares side by side are held one by one.
+        let squares = shape.elementary().filter(|e| e.is_involution() && e.unit == 1);
+        let instance = squares.map_or(shape.instance_len(), |e| e.rows * e.cols);
+        let held = instance * request.elem_bytes <= self.held;
         match shape {
             StageShape::Axes(_) => {
                 if let Some(e) = shape.elementary() {

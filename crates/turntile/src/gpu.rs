@@ -267,7 +267,7 @@ fn alignments(problem: &Problem) -> Vec<Problem> {
 /// Whether two plans come to the same launches.
 fn same_launches(one: &Plan, other: &Plan) -> bool {
     let calls = |plan: &Plan| -> Option<Vec<_>> {
-        let launches = plan.stages.iter().map(|stage| stage.offer.geometry.get::<Launches>());
+        let launches = plan.stages().map(|stage| stage.offer.geometry.get::<Launches>());
         launches.map(|launches| launches.map(|launches| launches.calls().to_vec())).collect()
     };
     calls(one) == calls(other)

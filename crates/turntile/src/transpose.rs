@@ -278,6 +278,6 @@ impl Transpose {
 
     /// Whether a remembered plan is of the route asked for.
     fn serves(&self, plan: &Plan) -> bool {
-        self.route.is_none_or(|route| plan.route == route)
+        self.route.is_none_or(|route| plan.route() == route)
     }
 }

@@ -56,15 +56,15 @@ fn candidates(planner: &Planner, problem: &Problem, chosen: &Plan, tiles: usize)
     let mut seen: HashMap<(Route, bool), Vec<Tile>> = HashMap::new();
     let (mut first, mut rest) = (vec![chosen.clone()], Vec::new());
     for plan in all {
-        let known = seen.entry((plan.route, plan.mirrored)).or_default();
+        let known = seen.entry((plan.route(), plan.mirrored())).or_default();
         let is_first = known.is_empty();
-        if !known.contains(&plan.tile) {
+        if !known.contains(&plan.tile()) {
             if known.len() == tiles {
                 continue;
             }
-            known.push(plan.tile);
+            known.push(plan.tile());
         }
-        if plan.stages != chosen.stages {
+        if plan.legs != chosen.legs {
             (if is_first { &mut first } else { &mut rest }).push(plan);
         }
     }
@@ -114,10 +114,10 @@ pub fn rows(
             device: plan.device.clone(),
             model: model.clone(),
             threads,
-            route: plan.route.to_string(),
-            mirrored: u8::from(plan.mirrored),
-            tile_m: plan.tile.m,
-            tile_n: plan.tile.n,
+            route: plan.route().to_string(),
+            mirrored: u8::from(plan.mirrored()),
+            tile_m: plan.tile().m,
+            tile_n: plan.tile().n,
             ways: plan.recipe().ways.join(" -> "),
             workspace_bytes: plan.workspace_bytes,
             seconds: short(seconds),
@@ -127,7 +127,7 @@ pub fn rows(
             percent_of_copy: short(
                 100.0 * copy_seconds_per_byte * problem.bytes() as f64 / seconds,
             ),
-            chosen: u8::from(plan.stages == chosen.stages),
+            chosen: u8::from(plan.legs == chosen.legs),
             plan: plan.to_string(),
         }
     };
