@@ -67,16 +67,19 @@ fn wrong_calls_are_typed_errors_and_leave_the_data() {
     let mut data = before.clone();
     assert_eq!(
         transpose_in_place(&mut data, 5, 3),
-        Err(Error::Length { batch: 1, rows: 5, cols: 3, expected: 15, got: 12 })
+        Err(Error::Length { shape: vec![5, 3], expected: 15, got: 12 })
     );
-    let (batch, rows, cols) = (1, usize::MAX, 2);
+    let (rows, cols) = (usize::MAX, 2);
     assert_eq!(
         transpose_in_place(&mut data, rows, cols),
-        Err(Error::Overflow { batch, rows, cols })
+        Err(Error::Overflow { shape: vec![rows, cols] })
     );
     assert_eq!(
         Transpose::of::<u32>(usize::MAX / 4, 2).plan().unwrap_err(),
-        Error::Problem(ProblemError::TooLarge { batch, rows: usize::MAX / 4, cols, elem_bytes: 4 })
+        Error::Problem(ProblemError::TooLarge {
+            extents: vec![1, usize::MAX / 4, cols],
+            elem_bytes: 4
+        })
     );
     assert_eq!(
         Transpose::of::<()>(2, 2).plan().unwrap_err(),
@@ -85,7 +88,7 @@ fn wrong_calls_are_typed_errors_and_leave_the_data() {
     let planned = Transpose::of::<u32>(3, 4).plan().unwrap();
     assert_eq!(
         planned.run(&mut data[..11]),
-        Err(Error::Length { batch: 1, rows: 3, cols: 4, expected: 12, got: 11 })
+        Err(Error::Length { shape: vec![3, 4], expected: 12, got: 11 })
     );
     assert_eq!(planned.run(&mut [0u64; 12]), Err(Error::ElementSize { expected: 4, got: 8 }));
     let other = Transpose::of::<u32>(300, 200).plan().unwrap();

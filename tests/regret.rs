@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use turntile::plan::{Chip, Device, Host, Planner, Problem, Recipe, Tile};
+use turntile::plan::{Chip, Device, Host, LegRecipe, Planner, Problem, Recipe, Tile};
 
 /// A choice this much slower than the best is a miss, and so many of all may be.
 const REGRET: f64 = 1.10;
@@ -61,12 +61,14 @@ fn device(row: &Row) -> Arc<dyn Device> {
 }
 
 fn recipe(row: &Row) -> Recipe {
-    Recipe {
+    let leg = LegRecipe {
+        order: problem(row).fused().order().to_vec(),
         route: row["route"].clone(),
         mirrored: row["mirrored"] == "1",
         tile: Tile { m: number(row, "tile_m"), n: number(row, "tile_n") },
         ways: row["ways"].split(" -> ").filter(|way| !way.is_empty()).map(String::from).collect(),
-    }
+    };
+    Recipe { legs: vec![leg] }
 }
 
 /// Records below `benches/records`, by machine.

@@ -86,7 +86,7 @@ pub mod way;
 
 pub use executor::{Executor, RunError, Workspace};
 pub use host::Host;
-pub use small::{SMALL_BYTES, transpose_small};
+pub use small::{SMALL_BYTES, permute_small, transpose_small};
 pub use transpose_into::transpose_into;
 
 pub use turntile_simd::Byte;

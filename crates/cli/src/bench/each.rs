@@ -118,7 +118,7 @@ pub fn rows(
             mirrored: u8::from(plan.mirrored()),
             tile_m: plan.tile().m,
             tile_n: plan.tile().n,
-            ways: plan.recipe().ways.join(" -> "),
+            ways: plan.recipe().ways().replace(", ", " -> "),
             workspace_bytes: plan.workspace_bytes,
             seconds: short(seconds),
             runs: *runs,

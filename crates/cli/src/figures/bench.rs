@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use turntile::gpu::{Gpu, Stopwatch};
 use turntile::plan::{
-    Device as _, Flaw, Geometry, Host, Offer, Plan, Planner, Problem, Route, Stage, StageShape,
+    Device as _, Flaw, Geometry, Host, Offer, Plan, Planner, StageShape,
     Tile,
 };
 use turntile::{Bytes, Options, Planned, RunError};
