@@ -68,11 +68,9 @@ const SHORT_CYCLE: usize = 32;
 /// The operation that a way is.
 fn operation(way: &HostWay, e: Option<Elementary>) -> Operation {
     match way.mover() {
-        Mover::Squares | Mover::Barrier => match e {
-            Some(e) if e.mid > 1 && e.unit == 1 => Operation::Tiles,
-            _ if way.mover() == Mover::Squares => Operation::Swap,
-            _ => Operation::Barrier,
-        },
+        Mover::Squares if e.is_some_and(|e| e.mid > 1) => Operation::Tiles,
+        Mover::Squares => Operation::Swap,
+        Mover::Barrier => Operation::Barrier,
         Mover::Gather | Mover::GatherBands(_) => Operation::Gather,
         Mover::Cycles => Operation::Cycles,
         Mover::OwnCycles => Operation::OwnCycles,

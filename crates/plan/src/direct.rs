@@ -1,8 +1,8 @@
 //! One leg of a plan: which routes bring axes into another order, and the fastest of them.
 
-use turntile_perm::{AxesError, AxisPermutation};
+use turntile_perm::{AxesError, AxisPermutation, Elementary};
 
-use crate::device::Request;
+use crate::device::{Device, Request};
 use crate::infeasible::{Infeasible, least_short};
 use crate::offer::{Offer, Stage};
 use crate::plan::{Declined, Leg};
@@ -90,6 +90,19 @@ impl Part {
     /// Whether it is a transposition of matrices, or a copy.
     pub fn is_matrices(&self) -> bool {
         self.matrices.is_some() || self.axes.is_identity()
+    }
+
+    /// Passes that it takes at least: one where axes of one extent change places, an instance fits on chip, or whole runs
+    /// move; two otherwise.
+    pub fn least_passes(&self, device: &dyn Device) -> usize {
+        let elem_bytes = self.problem.elem_bytes();
+        let instance = self.axes.len() / self.axes.batch() * elem_bytes;
+        let swapped = |e: Elementary| e.is_involution() && e.unit == 1;
+        let one = self.axes.unit() > 1
+            || instance <= device.holds()[1]
+            || elem_bytes >= RUN_BYTES
+            || self.axes.elementary().is_some_and(swapped);
+        if one { 1 } else { 2 }
     }
 
     /// What routes are asked.

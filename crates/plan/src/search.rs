@@ -16,6 +16,9 @@ use crate::problem::Problem;
 
 /// Axes up to which all interchanges are looked at: twice ten.
 const FEW_AXES: usize = 4;
+/// What is left out when orders between are compared by their passes alone: passes that are faster than a device's
+/// fastest by this factor slower.
+const SLOWER: f64 = 1.25;
 /// Legs that are looked for one within the other.
 const MOST_LEGS: usize = 3;
 
@@ -81,16 +84,29 @@ impl<'a> Search<'a> {
         };
         let (mut best, declined) = self.planner.fastest(&part, bound);
         if legs > 1 && !part.is_matrices() {
-            let pass = self.planner.device().least_seconds(self.problem.bytes());
-            for via in vias(from, to) {
+            let pass = SLOWER * self.planner.device().least_seconds(self.problem.bytes());
+            for (passes, via) in self.vias(from, to) {
                 let bound = best.as_ref().map_or(bound, |plan| plan.seconds);
-                if 2.0 * pass >= bound {
+                if passes as f64 * pass >= bound {
                     break;
                 }
                 best = self.through(from, &via, to, bound, legs).or(best);
             }
         }
         (best, declined)
+    }
+
+    /// The orders between two others, with the passes that it takes through each at least: few first.
+    fn vias(&self, from: &[usize], to: &[usize]) -> Vec<(usize, Vec<usize>)> {
+        let passes = |from: &[usize], to: &[usize]| {
+            let part = self.part(from, to).ok()?;
+            Some(part.map_or(0, |part| part.least_passes(self.planner.device())))
+        };
+        let all = vias(from, to).into_iter();
+        let mut all: Vec<_> =
+            all.filter_map(|via| Some((passes(from, &via)? + passes(&via, to)?, via))).collect();
+        all.sort_by_key(|&(passes, _)| passes);
+        all
     }
 
     /// The fastest way through the order `via`, of which one side is a single leg.

@@ -5,10 +5,7 @@ use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use turntile::gpu::{Gpu, Stopwatch};
-use turntile::plan::{
-    Device as _, Flaw, Geometry, Host, Offer, Plan, Planner, StageShape,
-    Tile,
-};
+use turntile::plan::{Device as _, Flaw, Geometry, Host, Offer, Plan, Planner, StageShape, Tile};
 use turntile::{Bytes, Options, Planned, RunError};
 use turntile_cpu::way::HostWay;
 use turntile_cuda::Work;
