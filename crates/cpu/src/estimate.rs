@@ -65,9 +65,9 @@ const ASIDE: usize = 3;
 /// Super-elements of a cycle that counts as short.
 const SHORT_CYCLE: usize = 32;
 
-/// The operation that a way is.
-fn operation(way: &HostWay, e: Option<Elementary>) -> Operation {
-    match way.mover() {
+/// The operation that a way is; none for a copy itself.
+fn operation(way: &HostWay, e: Option<Elementary>) -> Option<Operation> {
+    Some(match way.mover() {
         Mover::Squares | Mover::Barrier => match e {
             Some(e) if e.mid > 1 && e.unit == 1 => Operation::Tiles,
             _ if way.mover() == Mover::Squares => Operation::Swap,
@@ -81,7 +81,8 @@ fn operation(way: &HostWay, e: Option<Elementary>) -> Operation {
         Mover::Shares => Operation::Shares,
         Mover::Slide(_) => Operation::Slide,
         Mover::OutOfPlace => Operation::OutOfPlace,
-    }
+        Mover::Copy => return None,
+    })
 }
 
 /// Estimated seconds: a start, what waits, and every byte read and written at the speed that the table has
@@ -113,8 +114,8 @@ pub fn seconds(way: &HostWay, costs: &Costs) -> f64 {
         8 => yes(shape.turned_tiles().is_some()),
         _ => yes(shape.has_short_cycles(SHORT_CYCLE)),
     };
-    let copy = copy_speed(costs, parts);
-    let speed = copy * costs.fraction(operation(way, e) as usize, quantity);
+    let fraction = operation(way, e).map_or(1.0, |o| costs.fraction(o as usize, quantity));
+    let speed = copy_speed(costs, parts) * fraction;
     let start = costs.constant(START) + costs.constant(FORK) * (parts - 1) as f64;
     start + waits(way, costs) + 2.0 * bytes_of(shape.len()) / speed
 }
@@ -126,7 +127,7 @@ fn copy_speed(costs: &Costs, threads: usize) -> f64 {
 
 /// Seconds that no pass over `bytes` bytes is faster than, on up to `threads` threads.
 pub fn least_seconds(costs: &Costs, bytes: usize, threads: usize) -> f64 {
-    let most = (1..NAMES.operations.len()).map(|which| costs.most(which)).fold(0.0, f64::max);
+    let most = (1..NAMES.operations.len()).map(|which| costs.most(which)).fold(1.0, f64::max);
     costs.constant(START) + 2.0 * bytes as f64 / (copy_speed(costs, threads) * most)
 }
 

@@ -54,6 +54,11 @@ impl Matrices {
         [self.rows, self.cols, self.elem_bytes].into_iter().fold(self.batch, len)
     }
 
+    /// Whether they are written as they are read: rows or columns alone.
+    pub fn stay(&self) -> bool {
+        self.rows <= 1 || self.cols <= 1
+    }
+
     /// Rows and columns of a tile; a short side leaves the other one more.
     pub fn tile(&self) -> [usize; 2] {
         let most = |bytes: usize| (bytes / self.elem_bytes.max(1)).max(1);
@@ -105,7 +110,8 @@ impl Matrices {
 
     /// Threads that pay, of at most `threads`.
     pub fn parts(&self, threads: usize) -> usize {
-        threads.min(self.bytes() / SHARE_BYTES).min(self.tiles()).max(1)
+        let work = if self.stay() { self.bytes() } else { self.tiles() };
+        threads.min(self.bytes() / SHARE_BYTES).min(work).max(1)
     }
 
     /// Tile `n`: matrix by matrix, and along rows of tiles.
@@ -198,6 +204,7 @@ mod tests {
         let parts =
             |rows, cols| Matrices { batch: 1, rows, cols, elem_bytes: 4, begins: 0 }.parts(8);
         assert_eq!((parts(64, 48), parts(300, 300), parts(4000, 3000)), (1, 1, 8));
+        assert_eq!((parts(1, 12_000_000), parts(12_000_000, 1), parts(1, 300)), (8, 8, 1));
         let none = Matrices { batch: 0, rows: 3, cols: 3, elem_bytes: 4, begins: 0 };
         assert_eq!(none.tiles(), 0);
     }

@@ -36,6 +36,8 @@ pub enum Mover {
     Slide(usize),
     /// Tiles to another place.
     OutOfPlace,
+    /// Everything to another place, in the order that it has.
+    Copy,
 }
 
 /// A way to move one shape, as a host offers it.
@@ -277,8 +279,8 @@ fn choose(
                 elem_bytes: e.unit * elem_bytes,
                 begins: 0,
             };
-            let parts = matrices.parts(means.threads);
-            Some((Mover::OutOfPlace, Needs { parts, ..none }))
+            let mover = if matrices.stay() { Mover::Copy } else { Mover::OutOfPlace };
+            Some((mover, Needs { parts: matrices.parts(means.threads), ..none }))
         }
         (_, StageShape::Pad { .. } | StageShape::Cut { .. }) => {
             rows(shape, elem_bytes, method, means)
