@@ -20,7 +20,7 @@
 //! | `slide` | rows padded and unpadded block by block |
 //! | `rows` | the same in steps or in shares |
 //! | `gaps` | columns cut off and put back: what lies in the gaps of those rows |
-//! | `transpose_into` | tiles from one buffer to another |
+//! | `transpose_into` | tiles from one buffer to another; rows and columns alone are copied |
 //! | `small` | matrices that fit a buffer on the stack |
 //!
 //! | what movers ask | says |

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use turntile_perm::Slots;
 use turntile_plan::{
-    Costs, CostsError, Device, Geometry, Infeasible, Offer, Problem, Request, StageShape,
+    Costs, CostsError, Device, Geometry, Infeasible, Offer, Problem, Request, Slotting, StageShape,
 };
 
 use crate::call::{Limits, widest_word};
@@ -225,36 +225,22 @@ impl Device for Chip {
     }
 
     /// Column by column.
-    fn slots(&self, rows: usize, cols: usize, slot: usize, chunk: usize) -> Option<Slots> {
-        Slots::new(rows, cols, slot, chunk)
+    fn slots(&self, s: &Slotting, chunk: usize) -> Option<Slots> {
+        Slots::new(s.rows, s.cols, s.slot, chunk)
     }
 
     /// Of one slot and of two, and what a block holds of matrices with few columns.
-    fn chunks(
-        &self,
-        rows: usize,
-        cols: usize,
-        slot: usize,
-        elem_bytes: usize,
-        every: bool,
-    ) -> Vec<usize> {
-        let longest = rows / slot * slot;
+    fn chunks(&self, slotting: &Slotting, every: bool) -> Vec<usize> {
+        let &Slotting { rows, cols, slot, elem_bytes } = slotting;
         let mut chunks: Vec<usize> = if every {
-            let held = self.limits.shared_bytes.max(self.gather_bytes());
-            let most = (held / (cols * elem_bytes) / slot * slot).clamp(slot, longest);
-            // The rows beyond a chunk are read with it: leave them room.
-            let roomy = most.saturating_sub(2 * slot).max(slot);
-            let doubled = std::iter::successors(Some(slot), |chunk| Some(chunk * 2));
-            doubled.take_while(|&chunk| chunk < most).chain([roomy, most]).collect()
+            slotting.doubling(self.limits.shared_bytes.max(self.gather_bytes())).collect()
         } else {
-            [1, 2].map(|k| (k * slot).min(longest)).to_vec()
+            [1, 2].map(|k| (k * slot).min(slotting.longest())).to_vec()
         };
         if slot * elem_bytes <= runs::SLOT_BYTES {
             let held = runs::chunk_slots(slot, cols, elem_bytes, &self.limits);
             chunks.extend(Some(held.min(rows / slot) * slot).filter(|&chunk| chunk > slot));
         }
-        chunks.sort_unstable();
-        chunks.dedup();
         chunks
     }
 
