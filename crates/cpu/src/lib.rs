@@ -18,7 +18,7 @@
 //! | `gather` | the first aligned-slot pass and its inverse, chunk by chunk through scratch |
 //! | `bands`, `strips` | the same in row order: bands of chunks, cut in strips of columns, each through a ring |
 //! | `slide` | rows padded and unpadded block by block |
-//! | `rows` | the same in steps or in shares |
+//! | `rows` | the same in rounds or in shares |
 //! | `gaps` | columns cut off and put back: what lies in the gaps of those rows |
 //! | `transpose_into` | tiles from one buffer to another; rows and columns alone are copied |
 //! | `small` | matrices that fit a buffer on the stack |

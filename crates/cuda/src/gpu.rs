@@ -161,7 +161,7 @@ impl Gpu {
         &self,
         calls: impl Iterator<Item = &'a Call>,
     ) -> Result<Vec<Function>, CudaError> {
-        // Rows that are padded in steps are many launches of the same.
+        // Rows that are padded in rounds are many launches of the same.
         let mut last: Option<(&Call, Function)> = None;
         calls
             .map(|call| {

@@ -34,9 +34,10 @@ pub use fit::At;
 pub(crate) use fit::groups;
 pub use moves::{Holding, move_held};
 pub(crate) use pad::slide_block;
+pub(crate) use tiles::any_tile;
 pub(crate) use wide::grid_register_bytes;
 
-/// The launches that move `shape` in `way`: one, or for rows that are padded in steps one for each.
+/// The launches that move `shape` in `way`: one, or for rows that are padded in rounds one for each.
 ///
 /// # Errors
 /// [`Infeasible`], when no kernel does it on the device.

@@ -1,7 +1,7 @@
 //! Rows padded and unpadded.
 
 use turntile_perm::Padding;
-use turntile_perm::padding::Step;
+use turntile_perm::padding::Round;
 use turntile_plan::Direction;
 
 use super::fit::{At, field, groups, shared};
@@ -63,7 +63,7 @@ pub fn slide(
     Ok(Call { workspace: Workspace::Flags(4 * (blocks + 1)), ..call })
 }
 
-/// By a launch for each step, in order.
+/// By a launch for each round, in order.
 pub fn rows(
     padding: Padding,
     direction: Direction,
@@ -72,7 +72,7 @@ pub fn rows(
 ) -> Result<Vec<Call>, Infeasible> {
     let padding = in_bytes(padding, at)?;
     let held = at.limits.shared_bytes / 16 * 16;
-    let step = |Step { rows, together }: Step| {
+    let launch = |Round { rows, together }: Round| {
         let params = Args::from(RowsArgs {
             data: Address::default(),
             first: rows.start as u64,
@@ -88,8 +88,5 @@ pub fn rows(
             call("pad_rows_alone", 1, shared(held, at.limits)?, params)
         })
     };
-    match direction {
-        Direction::Forward => padding.pad_steps(least).map(step).collect(),
-        Direction::Backward => padding.unpad_steps(least).map(step).collect(),
-    }
+    direction.rounds(padding, least).map(launch).collect()
 }

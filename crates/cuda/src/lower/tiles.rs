@@ -50,7 +50,7 @@ fn geometry(word: usize, tile: usize) -> (usize, usize) {
 }
 
 /// Side of the tiles that are swapped word by word.
-const fn any_tile(word: usize) -> usize {
+pub const fn any_tile(word: usize) -> usize {
     if word <= 4 { 64 } else { 32 }
 }
 
