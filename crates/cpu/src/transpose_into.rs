@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use turntile_simd::{self as simd, Block, Byte};
 
-use crate::out_of_place::Matrices;
+use crate::out_of_place::OutOfPlace;
 use crate::parts;
 use crate::shared::{Shared, Worker};
 
@@ -13,7 +13,7 @@ use crate::shared::{Shared, Worker};
 ///
 /// # Panics
 /// When a buffer is not as long as the matrices.
-pub fn transpose_into(to: &mut [Byte], from: &[Byte], matrices: Matrices, threads: usize) {
+pub fn transpose_into(to: &mut [Byte], from: &[Byte], matrices: OutOfPlace, threads: usize) {
     assert_eq!((to.len(), from.len()), (matrices.bytes(), matrices.bytes()));
     let parts = matrices.parts(threads);
     if matrices.stay() {
@@ -43,7 +43,7 @@ fn copy(to: &mut [Byte], from: &[Byte], parts: usize) {
 }
 
 /// Tiles through a buffer, whose rows are written past the caches.
-fn stream_tiles(worker: &Worker, from: &[Byte], matrices: Matrices, tiles: Range<usize>) {
+fn stream_tiles(worker: &Worker, from: &[Byte], matrices: OutOfPlace, tiles: Range<usize>) {
     let elem_bytes = matrices.elem_bytes;
     let mut buffer = Box::new_uninit_slice(matrices.tile_bytes());
     for n in tiles.clone() {

@@ -8,7 +8,7 @@ use turntile_plan::{GeometryData, Method, StageShape};
 use crate::banding::Bands;
 use crate::cycles::Marks;
 use crate::gather::Chunks;
-use crate::out_of_place::Matrices;
+use crate::out_of_place::OutOfPlace;
 use crate::squares::Squares;
 
 /// Which mover, with what it must be told beside the shape.
@@ -272,7 +272,7 @@ fn choose(
         }
         (Method::OutOfPlace, StageShape::Axes(axes)) => {
             let e = axes.elementary().filter(|e| e.mid == 1)?;
-            let matrices = Matrices {
+            let matrices = OutOfPlace {
                 batch: e.batch,
                 rows: e.rows,
                 cols: e.cols,

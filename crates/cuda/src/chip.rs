@@ -9,6 +9,7 @@ use turntile_plan::{
 };
 
 use crate::call::{Limits, widest_word};
+use crate::error::LowerError;
 use crate::estimate;
 use crate::launches::Launches;
 use crate::lower::{self, At, grid_register_bytes, runs};
@@ -266,13 +267,12 @@ impl Device for Chip {
     }
 }
 
-impl crate::error::Infeasible {
+impl LowerError {
     /// The same as the planner knows it.
     fn of(self, shape: &StageShape) -> Infeasible {
-        use crate::error::Infeasible as Lowering;
         match self {
-            Lowering::OnChip { need, have } => Infeasible::OnChip { need, have },
-            Lowering::TooManyBlocks { blocks } => {
+            LowerError::OnChip { need, have } => Infeasible::OnChip { need, have },
+            LowerError::TooManyBlocks { blocks } => {
                 Infeasible::TooMany { what: "blocks", count: blocks, most: i32::MAX as usize }
             }
             _ => Infeasible::NoWay { shape: shape.to_string() },

@@ -11,7 +11,7 @@ use crate::args::Args;
 use crate::call::widest_word;
 use crate::family::Family;
 use crate::launches::Launches;
-use crate::lower::{At, any_tile, strips};
+use crate::lower::{At, any_tile, teams};
 use crate::way::{Scope, Tiling, Way};
 
 /// What tables of GPUs name.
@@ -340,7 +340,7 @@ fn teams(measures: Measures, shape: &StageShape, args: &Args, at: At) -> Measure
         .bytes(Q::PartBytes, slots.chunk() * cols * at.elem_bytes)
         .bytes(Q::ColumnBytes, slots.chunk() * at.elem_bytes)
         .with(Q::Depth, args.depth)
-        .is(Q::Fills, strips::fills_warps(&slots, word))
+        .is(Q::Fills, teams::fills_warps(&slots, word))
         .is(Q::SeveralWords, at.elem_bytes != word)
         .with(Q::Granule, args.granule)
         .is(Q::Alike, whole_rows(&slots))

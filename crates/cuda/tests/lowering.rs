@@ -16,7 +16,7 @@ use turntile_cuda::out_of_place::ladder;
 use turntile_cuda::out_of_place::program::Program;
 use turntile_cuda::waits::Waits;
 use turntile_cuda::way::{Scope, Way};
-use turntile_cuda::{Chip, CudaError, Infeasible, Work};
+use turntile_cuda::{Chip, CudaError, LowerError, Work};
 use turntile_perm::Padding;
 use turntile_plan::{Device, Direction, Planner, Problem, Request, StageShape, Want};
 
@@ -100,7 +100,7 @@ fn what_only_a_host_does_has_no_kernel() {
         let shape = StageShape::Cut { padding, direction };
         for way in ways(&[1]).into_iter().chain(elsewhere(1)) {
             let calls = lower(&shape, way, at(4, 16));
-            assert_eq!(calls, Err(Infeasible::NoKernel), "{shape} {way}");
+            assert_eq!(calls, Err(LowerError::NoKernel), "{shape} {way}");
         }
         for chip in Chip::presets() {
             let problem = Problem::new(500, 500, 4).unwrap().with_cap(usize::MAX);
@@ -136,10 +136,10 @@ fn what_a_device_lacks_is_an_answer() {
     };
     let shape = swap([1, 1000, 1, 1000, 1]);
     let answer = |way| lower(&shape, way, At { elem_bytes: 4, alignment: 16, limits: &old });
-    let no = |scope| Err(Infeasible::NoBarrier { scope });
+    let no = |scope| Err(LowerError::NoBarrier { scope });
     assert_eq!(answer(Way::Barrier(Scope::Grid)), no("the grid"));
     assert_eq!(answer(Way::Barrier(Scope::Cluster(4))), no("a cluster"));
-    assert!(matches!(answer(BLOCK), Err(Infeasible::OnChip { have: 49_152, .. })));
+    assert!(matches!(answer(BLOCK), Err(LowerError::OnChip { have: 49_152, .. })));
 }
 
 /// Every plan that the planner makes for an H200 has kernels, and names the workspace that they need. Squares of more

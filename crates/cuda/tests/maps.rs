@@ -99,7 +99,7 @@ fn small_shapes_by_every_way() {
     assert_eq!(lowered, 41_236);
 }
 
-/// Tiles that have kernels of their own, alone, in pairs and beyond a band's width.
+/// Tiles that have kernels of their own, alone, in pairs and beyond what a block holds side by side.
 #[test]
 fn square_tiles() {
     let mut lowered = 0;

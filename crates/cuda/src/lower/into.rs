@@ -9,7 +9,7 @@ use crate::args::out_of_place::{BandArgs, IntoArgs, StackArgs, TileOrder, UnitAr
 use crate::args::{Address, Args};
 use crate::banks::{Cost, WARP};
 use crate::call::{Call, Limits, Workspace, widest_word};
-use crate::error::Infeasible;
+use crate::error::LowerError;
 use crate::family::Family;
 use crate::way::Tiling;
 
@@ -123,11 +123,11 @@ impl Tiling {
 /// The launch that transposes by `tiling`, in swaths of `swath` rows of tiles.
 ///
 /// # Errors
-/// [`Infeasible`], where that tiling cannot.
-pub fn call(tiling: Tiling, swath: usize, e: &Elementary, at: At) -> Result<Call, Infeasible> {
+/// [`LowerError`], where that tiling cannot.
+pub fn call(tiling: Tiling, swath: usize, e: &Elementary, at: At) -> Result<Call, LowerError> {
     let words = Words::of(e, at);
     if e.mid != 1 || !words.serves(tiling) {
-        return Err(Infeasible::NoKernel);
+        return Err(LowerError::NoKernel);
     }
     let launch = match tiling {
         Tiling::Micro => words.micro(swath)?,
@@ -171,12 +171,12 @@ impl Words {
         &self,
         [down, across]: [usize; 2],
         swath: usize,
-    ) -> Result<(TileOrder, usize), Infeasible> {
+    ) -> Result<(TileOrder, usize), LowerError> {
         let swath = swath.clamp(1, down.max(1));
-        let tiles = down.checked_mul(across).ok_or(Infeasible::NoKernel)?;
+        let tiles = down.checked_mul(across).ok_or(LowerError::NoKernel)?;
         let blocks = tiles
             .checked_mul(self.batch)
-            .ok_or(Infeasible::TooManyBlocks { blocks: usize::MAX })?;
+            .ok_or(LowerError::TooManyBlocks { blocks: usize::MAX })?;
         groups(blocks)?;
         let order = TileOrder {
             matrix: Divisor32::new(field(tiles)?),
@@ -204,15 +204,15 @@ impl Words {
         args.into()
     }
 
-    fn micro(&self, swath: usize) -> Result<Launch, Infeasible> {
-        let (tile, _) = micro(self.word).ok_or(Infeasible::NoKernel)?;
+    fn micro(&self, swath: usize) -> Result<Launch, LowerError> {
+        let (tile, _) = micro(self.word).ok_or(LowerError::NoKernel)?;
         let tiles = [self.rows.div_ceil(tile), self.cols.div_ceil(tile)];
         let (order, blocks) = self.order(tiles, swath)?;
         let params = self.one_form(order);
         Ok(Launch { blocks, threads: 256, shared_bytes: tile * tile * self.word, params })
     }
 
-    fn lines(&self, swath: usize) -> Result<Launch, Infeasible> {
+    fn lines(&self, swath: usize) -> Result<Launch, LowerError> {
         let (_, [column, row], _) = LINES[self.word.ilog2() as usize];
         let [rows, cols, sector] = [column, row, SECTOR].map(|bytes| bytes / self.word);
         // The last sector of a column may begin `sector - 1` words above the tile's first row.
@@ -249,7 +249,7 @@ impl Words {
         }
     }
 
-    fn band(&self, swath: usize, limits: &Limits) -> Result<Launch, Infeasible> {
+    fn band(&self, swath: usize, limits: &Limits) -> Result<Launch, LowerError> {
         let [rows, cols] = self.band_tile();
         let held = self.held([rows, cols], [cols == self.cols, rows == self.rows], limits);
         let tiles = [self.rows.div_ceil(rows), self.cols.div_ceil(cols)];
@@ -275,7 +275,7 @@ impl Words {
         Ok(Launch { blocks, threads, shared_bytes: held.shared_bytes, params })
     }
 
-    fn stack(&self, limits: &Limits) -> Result<Launch, Infeasible> {
+    fn stack(&self, limits: &Limits) -> Result<Launch, LowerError> {
         let stacked = (TILE_BYTES / self.matrix_bytes().max(1)).clamp(1, self.batch.max(1));
         let lines = stacked * self.rows;
         let held = self.held([lines, self.cols], [true, true], limits);

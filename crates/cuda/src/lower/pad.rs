@@ -8,7 +8,7 @@ use super::fit::{At, field, groups, shared};
 use crate::args::pad::{RowsArgs, SlideArgs};
 use crate::args::{Address, Args};
 use crate::call::{Call, Limits, Workspace};
-use crate::error::Infeasible;
+use crate::error::LowerError;
 use crate::family::Family;
 
 /// Bytes of a block that slides: with what a kernel has besides they fit 48 KiB.
@@ -35,8 +35,8 @@ fn call(entry: &'static str, groups: u32, shared_bytes: u32, params: Args) -> Ca
     }
 }
 
-fn in_bytes(padding: Padding, at: At) -> Result<Padding, Infeasible> {
-    padding.scaled(at.elem_bytes).ok_or(Infeasible::NoKernel)
+fn in_bytes(padding: Padding, at: At) -> Result<Padding, LowerError> {
+    padding.scaled(at.elem_bytes).ok_or(LowerError::NoKernel)
 }
 
 /// By data sliding, blocks of `block` bytes.
@@ -45,7 +45,7 @@ pub fn slide(
     direction: Direction,
     block: usize,
     at: At,
-) -> Result<Call, Infeasible> {
+) -> Result<Call, LowerError> {
     let padding = in_bytes(padding, at)?;
     let blocks = padding.blocks(block);
     let params = SlideArgs {
@@ -69,7 +69,7 @@ pub fn rows(
     direction: Direction,
     least: usize,
     at: At,
-) -> Result<Vec<Call>, Infeasible> {
+) -> Result<Vec<Call>, LowerError> {
     let padding = in_bytes(padding, at)?;
     let held = at.limits.shared_bytes / 16 * 16;
     let launch = |Round { rows, together }: Round| {
