@@ -47,7 +47,7 @@ pub fn slide(
             let is_read = SetOnDrop(&read[b]);
             // SAFETY: whoever writes here waits for the flag that is set below, when this worker has been dropped.
             let reader = unsafe { shared.worker() };
-            for (k, offset, bytes) in padding.runs(own.clone()) {
+            for (k, offset, bytes) in padding.row_by_row(own.clone()) {
                 let from = if direction == Direction::Forward { k } else { offset };
                 reader.read(from, &mut scratch[k - own.start..][..bytes]);
             }
@@ -57,7 +57,7 @@ pub fn slide(
             // SAFETY: blocks go to places of their own, and what lay here has been read: it was this block's,
             // or one's whose flag has been seen.
             let writer = unsafe { shared.worker() };
-            for (k, offset, bytes) in padding.runs(own.clone()) {
+            for (k, offset, bytes) in padding.row_by_row(own.clone()) {
                 let to = if direction == Direction::Forward { offset } else { k };
                 writer.write(to, &scratch[k - own.start..][..bytes]);
             }

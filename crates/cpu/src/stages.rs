@@ -4,7 +4,7 @@ use turntile_perm::Elementary;
 use turntile_plan::{Direction, StageShape};
 use turntile_simd::Byte;
 
-use crate::bands::Banded;
+use crate::banded::Banded;
 use crate::barrier;
 use crate::cycles::Marks;
 use crate::follow::follow_cycles;

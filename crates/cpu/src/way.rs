@@ -5,7 +5,7 @@ use std::fmt;
 use turntile_perm::{Elementary, Order};
 use turntile_plan::{GeometryData, Method, StageShape};
 
-use crate::banding::Bands;
+use crate::bands::Bands;
 use crate::cycles::Marks;
 use crate::gather::Chunks;
 use crate::out_of_place::OutOfPlace;

@@ -188,8 +188,8 @@ impl Padding {
         rows * self.cols
     }
 
-    /// Packed elements row by row: packed offset, padded offset and number of each run.
-    pub fn runs(
+    /// Packed elements row by row: packed offset, padded offset and number of those of each row.
+    pub fn row_by_row(
         &self,
         packed: Range<usize>,
     ) -> impl Iterator<Item = (usize, usize, usize)> + use<> {
@@ -279,7 +279,7 @@ mod tests {
             for (start, end) in (0..=seen).flat_map(|end| (0..=end).map(move |start| (start, end)))
             {
                 let mut next = start;
-                for (k, offset, run) in p.runs(start..end) {
+                for (k, offset, run) in p.row_by_row(start..end) {
                     assert_eq!(k, next);
                     assert!((0..run).all(|i| p.padded(k + i) == offset + i));
                     next += run;

@@ -185,9 +185,9 @@ fn runs_are_copied_line_by_line() {
 
 #[expect(unsafe_code, reason = "the call is unsafe")]
 fn copy_one(from: &[Byte], to: *mut Byte) {
-    let run = Run { from: from.as_ptr(), to, ahead: std::ptr::null() };
+    let transfer = Transfer { from: from.as_ptr(), to, ahead: std::ptr::null() };
     // SAFETY: the tests' buffers hold so many bytes from there on, and are two.
-    unsafe { copy_runs_raw(&[run], from.len()) };
+    unsafe { copy_transfers_raw(&[transfer], from.len()) };
 }
 
 #[test]
