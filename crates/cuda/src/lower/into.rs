@@ -187,17 +187,25 @@ impl Words {
         Ok((order, blocks))
     }
 
+    /// What kernels that take tiles are told of the matrices: rows, columns, bytes from row to row of the source and
+    /// of the destination, bytes of a matrix.
+    fn extents(&self) -> [u64; 5] {
+        [self.rows, self.cols, self.row_bytes(), self.column_bytes(), self.matrix_bytes()]
+            .map(|extent| extent as u64)
+    }
+
     /// The parameter of tiles of one form.
     fn one_form(&self, order: TileOrder) -> Args {
         let (to, from) = (Address::default(), Address::default());
+        let [rows, cols, from_pitch, to_pitch, matrix_bytes] = self.extents();
         let args = IntoArgs {
             to,
             from,
-            rows: self.rows as u64,
-            cols: self.cols as u64,
-            from_pitch: self.row_bytes() as u64,
-            to_pitch: self.column_bytes() as u64,
-            matrix_bytes: self.matrix_bytes() as u64,
+            rows,
+            cols,
+            from_pitch,
+            to_pitch,
+            matrix_bytes,
             bytes: (self.batch * self.matrix_bytes()) as u64,
             order,
         };
@@ -250,28 +258,29 @@ impl Words {
     }
 
     fn band(&self, swath: usize, limits: &Limits) -> Result<Launch, LowerError> {
-        let [rows, cols] = self.band_tile();
-        let held = self.held([rows, cols], [cols == self.cols, rows == self.rows], limits);
-        let tiles = [self.rows.div_ceil(rows), self.cols.div_ceil(cols)];
+        let tile @ [tile_rows, tile_cols] = self.band_tile();
+        let held = self.held(tile, [tile_cols == self.cols, tile_rows == self.rows], limits);
+        let tiles = [self.rows.div_ceil(tile_rows), self.cols.div_ceil(tile_cols)];
         let (order, blocks) = self.order(tiles, swath)?;
         let (to, from) = (Address::default(), Address::default());
+        let [rows, cols, from_pitch, to_pitch, matrix_bytes] = self.extents();
         let params = Args::from(BandArgs {
             to,
             from,
-            rows: self.rows as u64,
-            cols: self.cols as u64,
-            from_pitch: self.row_bytes() as u64,
-            to_pitch: self.column_bytes() as u64,
-            matrix_bytes: self.matrix_bytes() as u64,
+            rows,
+            cols,
+            from_pitch,
+            to_pitch,
+            matrix_bytes,
             order,
-            tile_rows: rows as u32,
-            tile_cols: cols as u32,
+            tile_rows: tile_rows as u32,
+            tile_cols: tile_cols as u32,
             pitch: held.pitch as u32,
             wide: held.wide,
             unit: Divisor32::new(field(self.unit)?),
-            stack: Stack::of(rows as u32, u32::MAX),
+            stack: Stack::of(tile_rows as u32, u32::MAX),
         });
-        let threads = threads_for(rows * cols * self.unit_bytes(), 512);
+        let threads = threads_for(tile_rows * tile_cols * self.unit_bytes(), 512);
         Ok(Launch { blocks, threads, shared_bytes: held.shared_bytes, params })
     }
 
