@@ -265,17 +265,17 @@ impl Worker<'_> {
 
     /// A way to have squares of `side` elements of `elem_bytes` bytes change places, in rows `pitch` bytes apart, if a
     /// kernel has one.
-    pub fn squares(&self, pitch: usize, side: usize, elem_bytes: usize) -> Option<Squares<'_>> {
+    pub fn squares(&self, pitch: usize, side: usize, elem_bytes: usize) -> Option<SquareSwaps<'_>> {
         let swap = SquareSwap::of(side, elem_bytes)?;
         let square = Strided { at: 0, rows: side, bytes: count(side, elem_bytes), pitch };
         let len = square.len();
         let last = self.memory.len.checked_sub(len).expect("a square fits the matrix");
-        Some(Squares { worker: self, swap, square, len, last })
+        Some(SquareSwaps { worker: self, swap, square, len, last })
     }
 }
 
 /// Squares of a matrix that change places; what is the same for all of them is checked once.
-pub struct Squares<'a> {
+pub struct SquareSwaps<'a> {
     worker: &'a Worker<'a>,
     swap: SquareSwap,
     /// One that begins at 0.
@@ -285,7 +285,7 @@ pub struct Squares<'a> {
     last: usize,
 }
 
-impl Squares<'_> {
+impl SquareSwaps<'_> {
     /// Elements of a side.
     #[inline(always)]
     pub fn side(&self) -> usize {

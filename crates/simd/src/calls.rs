@@ -3,7 +3,7 @@
 
 use crate::block::{Block, Byte, LINE};
 use crate::copy::Transfer;
-use crate::exchange::Squares;
+use crate::exchange::Exchange;
 use crate::lines::Lines;
 use crate::portable;
 use crate::table::kernel;
@@ -66,7 +66,7 @@ pub unsafe fn copy_transfers_raw(transfers: &[Transfer], len: usize) {
 /// A way to have two squares of units change places, found once for as many as there are.
 #[derive(Clone, Copy, Debug)]
 pub struct SquareSwap {
-    squares: Squares,
+    squares: Exchange,
     side: usize,
 }
 

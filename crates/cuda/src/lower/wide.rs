@@ -36,7 +36,7 @@ struct Split {
 }
 
 /// What the rectangles of a split must fit.
-struct Room {
+struct Bounds {
     /// Blocks at most, or exactly for a cluster.
     blocks: usize,
     shared_bytes: usize,
@@ -48,7 +48,7 @@ struct Room {
     col_step: usize,
 }
 
-impl Room {
+impl Bounds {
     /// The split that moves fewest bytes, each run of a row or a column counted as 64 bytes more.
     fn split(&self, rows: usize, cols: usize, word: usize) -> Option<Split> {
         (1..=self.blocks).filter_map(|down| self.rectangles(rows, cols, word, down)).min_by_key(
@@ -93,7 +93,7 @@ fn rectangles(
     let (wide_loads, wide_stores) = (aligned(e.cols), aligned(e.rows));
     let granule = if wide_loads { 4 } else { word };
     let step = |wide: bool| if wide { 4 / word } else { 1 };
-    let room = Room {
+    let bounds = Bounds {
         blocks,
         shared_bytes: at.limits.shared_bytes,
         granules_held: threads * registers * 4 / granule,
@@ -101,10 +101,11 @@ fn rectangles(
         row_step: step(wide_stores),
         col_step: step(wide_loads),
     };
-    let have = blocks * (room.shared_bytes + threads * registers * 4);
+    let have = blocks * (bounds.shared_bytes + threads * registers * 4);
     let unit_bytes = e.unit * word;
     let need = e.rows * e.cols * unit_bytes;
-    let split = room.split(e.rows, e.cols, unit_bytes).ok_or(LowerError::OnChip { need, have })?;
+    let split =
+        bounds.split(e.rows, e.cols, unit_bytes).ok_or(LowerError::OnChip { need, have })?;
     Ok((split, u32::from(wide_loads) | u32::from(wide_stores) << 1))
 }
 
