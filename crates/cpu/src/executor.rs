@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use turntile_plan::{Flaw, Plan};
 use turntile_simd::{Byte, LINE};
 
-use crate::out_of_place::Matrices;
+use crate::out_of_place::OutOfPlace;
 use crate::transpose_into::transpose_into;
 use crate::way::HostWay;
 use crate::{stages, views};
@@ -184,7 +184,7 @@ impl Executor {
             let shape = way.shape();
             let e = shape.elementary().expect("what goes out of place is elementary");
             let begins = to.as_ptr().addr() % LINE;
-            let matrices = Matrices {
+            let matrices = OutOfPlace {
                 batch: e.batch,
                 rows: e.rows,
                 cols: e.cols,

@@ -61,7 +61,7 @@ pub enum CudaError {
         /// The stage, in dimension notation.
         stage: String,
         /// Why not.
-        why: Infeasible,
+        why: LowerError,
     },
     /// The address is 0.
     #[error("the address of the {what} is null")]
@@ -157,10 +157,10 @@ pub enum CudaError {
     },
 }
 
-/// Why no kernel does what a stage asks for.
+/// Why no launch on a device does what a stage asks for: it cannot be lowered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Infeasible {
+pub enum LowerError {
     /// Too much on chip.
     #[error("needs {need} bytes on chip, the device has {have}")]
     OnChip {
@@ -193,3 +193,6 @@ pub enum Infeasible {
         scope: &'static str,
     },
 }
+
+/// The same by its former name.
+pub type Infeasible = LowerError;

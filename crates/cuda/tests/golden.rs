@@ -11,7 +11,7 @@ use std::path::Path;
 use std::{env, fs};
 
 use cases::{BLOCK, DIRECTIONS, alignments, at, elsewhere, layouts, shapes, swap, turned, ways};
-use turntile_cuda::Infeasible;
+use turntile_cuda::LowerError;
 use turntile_cuda::args::{Args, Layout, PARTS};
 use turntile_cuda::call::{Call, Limits};
 use turntile_cuda::lower::{At, Holding, lower, move_held, through_registers};
@@ -52,7 +52,7 @@ fn show_args(text: &mut String, args: &Args) {
     text.push('\n');
 }
 
-fn show(text: &mut String, what: &str, answer: Result<Vec<Call>, Infeasible>) {
+fn show(text: &mut String, what: &str, answer: Result<Vec<Call>, LowerError>) {
     match answer {
         Err(why) => writeln!(text, "{what}: {why}").unwrap(),
         Ok(calls) => {

@@ -36,7 +36,7 @@ pub fn figure_4_4(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
         .into_iter()
         .flat_map(|work| work.one_by_one().collect::<Vec<_>>());
     let mut moved = 0;
-    for (number_of, step) in padding.pad_steps(2).enumerate() {
+    for (number_of, step) in padding.pad_rounds(2).enumerate() {
         let bytes = step.rows.len() * cols * 4;
         let rate = match launches.next() {
             Some(work) => {
