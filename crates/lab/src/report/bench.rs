@@ -10,6 +10,10 @@ use turntile::plan::{
     Tile,
 };
 use turntile::{Bytes, Options, Planned, RunError};
+use turntile_cli::device::Device;
+use turntile_cli::memory::{Memory, Pages};
+use turntile_cli::speed::gb_per_s;
+use turntile_cli::{copy, fill};
 use turntile_cpu::way::HostWay;
 use turntile_cuda::Work;
 use turntile_cuda::flags::FlagLayout;
@@ -20,10 +24,6 @@ use turntile_perm::Elementary;
 use turntile_plan::{Request, Want};
 
 use super::failure::Failure;
-use crate::bench::{copy, fill};
-use crate::device::Device;
-use crate::memory::{Memory, Pages};
-use crate::speed::gb_per_s;
 
 /// What was measured, and a copy of as many bytes.
 #[derive(Clone, Copy, Debug)]

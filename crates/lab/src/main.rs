@@ -1,0 +1,25 @@
+//! The `turntile-lab` command. Exit codes: 0 done, 1 not done, 2 wrong usage.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+use turntile_lab::command::{Cli, Command};
+use turntile_lab::report;
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Report(args) => report::run(&args),
+    };
+    match done {
+        Ok(text) => {
+            // Nobody listening is no failure: what was made is in its files.
+            let _ = writeln!(io::stdout(), "{text}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "turntile-lab: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
