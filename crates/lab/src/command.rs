@@ -19,6 +19,30 @@ pub struct Cli {
 pub enum Command {
     /// Measure the figures and tables of turntile's sources on this machine, on one page
     Report(ReportArgs),
+    /// Compare every kernel of the lab's on a GPU, element by element
+    Check(GpuArgs),
+    /// Time the ladder and the filter on a GPU at the sources' sizes, as CSV
+    Tables(TablesArgs),
+}
+
+/// Options of what runs on a GPU alone.
+#[derive(Debug, Args)]
+pub struct GpuArgs {
+    /// The GPU's number, from 0
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub gpu: usize,
+}
+
+/// Options of `turntile-lab tables`.
+#[derive(Debug, Args)]
+pub struct TablesArgs {
+    /// Folder for the CSV files
+    pub folder: PathBuf,
+    /// These tables alone: ladder, gaussian
+    pub tables: Vec<String>,
+    /// Which GPU
+    #[command(flatten)]
+    pub on: GpuArgs,
 }
 
 /// Options of `turntile-lab report`.

@@ -5,10 +5,26 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`ladder`] | the literature's out-of-place transpositions, by name, tile and block rows |
+//! | [`gaussian`] | a separable recursive filter with transpositions between its passes |
+//! | [`program`] | what these two launch, as data |
+//! | [`code`], [`params`] | their device code, and its parameters |
+//! | [`watch`] | a GPU and memory that it runs on, by a stopwatch |
 //! | [`command`] | the command line |
+//! | [`check`], [`tables`] | `turntile-lab check` and `tables`: the kernels on a GPU, compared and timed |
+//! | [`samples`] | what they are compared on |
 //! | [`report`] | `turntile-lab report`: the sources' figures and tables on one page |
 //! | [`error`] | what can go wrong |
 
+pub mod check;
+pub mod code;
 pub mod command;
 pub mod error;
+pub mod gaussian;
+pub mod ladder;
+pub mod params;
+pub mod program;
 pub mod report;
+pub mod samples;
+pub mod tables;
+pub mod watch;

@@ -183,8 +183,12 @@ fn what_cannot_be_measured_is_refused() {
     bad(&directory, "report --device h200", 1, &["h200"]);
     bad(&directory, "report --items figure-4.6,ladder", 1, &["ladder", "--device cuda"]);
     bad(&directory, "report --device abacus", 1, &["abacus"]);
+    bad(&directory, "tables out ladder abacus", 1, &["abacus", "ladder, gaussian"]);
     #[cfg(not(feature = "cuda"))]
-    bad(&directory, "report --device cuda", 1, &["without the GPU backend"]);
+    for line in ["report --device cuda", "check", "tables out", "tables out gaussian"] {
+        bad(&directory, line, 1, &["without the GPU backend"]);
+    }
+    assert!(!directory.path().join("out").exists());
 }
 
 /// A page that was made when this was a command of `turntile` is the report's own.
