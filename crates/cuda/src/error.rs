@@ -95,14 +95,6 @@ pub enum CudaError {
         /// Bytes given.
         have: usize,
     },
-    /// A run was given another number of buffers than it works on.
-    #[error("the program works on {need} buffers, {have} were given")]
-    Buffers {
-        /// Buffers needed.
-        need: usize,
-        /// Buffers given.
-        have: usize,
-    },
     /// A buffer is shorter than what it is to hold.
     #[error("the {what} takes {need} bytes, the memory has {have}")]
     Short {
@@ -138,16 +130,6 @@ pub enum CudaError {
     NoWord {
         /// Bytes.
         word: usize,
-    },
-    /// There is no such kernel.
-    #[error("{what} has no kernel with tile {tile} and {block_rows} block rows")]
-    NoVariant {
-        /// The kernel's name.
-        what: String,
-        /// The side of its tile.
-        tile: usize,
-        /// Rows of a block of threads.
-        block_rows: usize,
     },
     /// No memory for a workspace of the plan's own.
     #[error("no device memory for {bytes} bytes of workspace")]

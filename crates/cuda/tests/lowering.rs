@@ -15,11 +15,10 @@ use turntile_cuda::call::{Call, Limits, Workspace};
 use turntile_cuda::family::Family;
 use turntile_cuda::flags::FlagLayout;
 use turntile_cuda::lower::{At, Holding, lower, move_held, through_registers};
-use turntile_cuda::out_of_place::ladder;
-use turntile_cuda::out_of_place::program::Program;
+use turntile_cuda::out_of_place::Program;
 use turntile_cuda::waits::Waits;
 use turntile_cuda::way::{Scope, Way};
-use turntile_cuda::{Chip, CudaError, LowerError, Work};
+use turntile_cuda::{Chip, LowerError, Work};
 use turntile_perm::Padding;
 use turntile_plan::{Device, Direction, Planner, Problem, Request, StageShape, Want};
 
@@ -81,7 +80,7 @@ fn launches_fit_the_device_code() {
             }
         }
     }
-    let elsewhere = [Family::OutOfPlace, Family::Ladder, Family::Gaussian, Family::Check];
+    let elsewhere = [Family::OutOfPlace, Family::Check];
     let families = Family::ALL.into_iter().filter(|family| !elsewhere.contains(family));
     let mut all: BTreeSet<String> = families.flat_map(entries).collect();
     // These count in bytes: one variant serves all words.
@@ -185,7 +184,7 @@ fn check_elsewhere(call: &Call) {
 }
 
 fn check_program(program: &Program) {
-    program.steps().iter().for_each(|step| check_elsewhere(step.call()));
+    program.calls().iter().for_each(check_elsewhere);
 }
 
 #[test]
@@ -207,27 +206,12 @@ fn every_way_out_of_place_fits_the_device_code() {
                 let problem = problem.out_of_place().with_alignment(alignment);
                 let program = Program::of_plan(&planner.plan(&problem).unwrap()).unwrap();
                 check_program(&program);
-                assert_eq!((program.steps().len(), program.alignment()), (1, alignment));
+                assert_eq!((program.calls().len(), program.alignment()), (1, alignment));
             }
         }
     }
     assert_eq!(kernels.len(), 23, "all of them are met: {kernels:?}");
     let empty = Problem::new(0, 5, 4).unwrap().out_of_place();
     let nothing = Program::of_plan(&planner.plan(&empty).unwrap()).unwrap();
-    assert_eq!(nothing.steps(), []);
-}
-
-#[test]
-fn every_rung_of_the_ladder_is_in_the_device_code() {
-    for rung in &ladder::RUNGS {
-        for (tile, block_rows) in rung.sizes() {
-            check_program(&ladder::program(rung, tile, block_rows, 1000, 777).unwrap());
-        }
-    }
-    let padded = ladder::Rung::named("padded").unwrap();
-    assert!(matches!(
-        ladder::program(padded, 33, 8, 10, 10),
-        Err(CudaError::NoVariant { tile: 33, block_rows: 8, .. })
-    ));
-    assert!(ladder::program(padded, 8, 8, 1 << 31, 1 << 31).is_err());
+    assert_eq!(nothing.calls(), []);
 }

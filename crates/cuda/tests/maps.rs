@@ -15,7 +15,6 @@ use replay::Launch;
 use turntile_cuda::call::{Call, Workspace};
 use turntile_cuda::family::Family;
 use turntile_cuda::lower::{Holding, lower, move_held, through_registers};
-use turntile_cuda::out_of_place::ladder;
 use turntile_cuda::way::{Scope, Way};
 use turntile_cuda::{Chip, Launches, Work};
 use turntile_perm::{Elementary, Padding, Slots};
@@ -340,21 +339,6 @@ fn from_one_place_to_another() {
         }
     }
     assert_eq!((kernels.len(), lowered), (23, 1556), "{kernels:?}");
-}
-
-#[test]
-fn every_rung_of_the_ladder() {
-    for rung in &ladder::RUNGS {
-        for (tile, block_rows) in rung.sizes() {
-            for (rows, cols) in [(1, 1), (100, 37), (1000, 777)] {
-                let program = ladder::program(rung, tile, block_rows, rows, cols).unwrap();
-                let [step] = program.steps() else { panic!("{program:?}") };
-                let cols = if rung.transposes() { cols } else { rows * cols };
-                let rows = if rung.transposes() { rows } else { 1 };
-                agrees(&[*step.call()], &swap([1, rows, 1, cols, 1]), 4, 4);
-            }
-        }
-    }
 }
 
 /// Whole plans, every stage by the launches that it holds.

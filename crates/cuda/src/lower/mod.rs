@@ -31,7 +31,6 @@ use crate::way::{Scope, Way};
 
 pub use barrier::through_registers;
 pub use fit::At;
-pub(crate) use fit::groups;
 pub use moves::{Holding, move_held};
 pub(crate) use pad::slide_block;
 pub(crate) use tiles::any_tile;

@@ -1,6 +1,7 @@
 //! Figure 4.4: rows padded in place; and near-square matrices padded to squares against the default.
 
 use turntile::plan::{Plan, Problem, Route, Stage, StageShape};
+use turntile_cli::speed::gb_per_s;
 use turntile_cuda::Work;
 use turntile_cuda::chip::way_of;
 use turntile_cuda::way::Way;
@@ -12,7 +13,6 @@ use turntile::gpu::Gpu;
 use super::bench::{Bench, SPEED, Speed, cells, number};
 use super::failure::Failure;
 use super::table::Table;
-use crate::speed::gb_per_s;
 
 pub const STEPS: &[&str] = &["step", "rows_moved", "async_movable_rows", "gb_per_s"];
 pub const PASSES: &[&str] =
