@@ -15,10 +15,10 @@ struct BarrierArgs {
     u32 pitch;                   // bytes from row to row on chip
     u32 mid;                     // instances side by side (0210!)
     u32 wide;
-    u32 down;                    // log2 of a strip's height in micro-blocks
+    u32 down;                    // log2 of a swath's height in micro-blocks
     u32 pad;
     u64 row_bytes, column_bytes; // from row to row in memory before, from column to column after
-    u64 band_bytes;              // from one set of `mid` instances to the next
+    u64 panel_bytes;             // from one set of `mid` instances to the next
     u64 instance_bytes;          // from instance to instance within a set: a row's length where mid > 1
     Divisor<u32> unit;           // words of a super-element
     Stack stack;
@@ -29,14 +29,14 @@ static_assert(sizeof(BarrierArgs) == 128 && AT(BarrierArgs, data) == 0 &&
               AT(BarrierArgs, pitch) == 28 && AT(BarrierArgs, mid) == 32 &&
               AT(BarrierArgs, wide) == 36 && AT(BarrierArgs, down) == 40 &&
               AT(BarrierArgs, pad) == 44 && AT(BarrierArgs, row_bytes) == 48 &&
-              AT(BarrierArgs, column_bytes) == 56 && AT(BarrierArgs, band_bytes) == 64 &&
+              AT(BarrierArgs, column_bytes) == 56 && AT(BarrierArgs, panel_bytes) == 64 &&
               AT(BarrierArgs, instance_bytes) == 72 && AT(BarrierArgs, unit) == 80 &&
               AT(BarrierArgs, stack) == 96);
 
 // Where an instance's first element lies.
 static __device__ u64 instance_offset(const BarrierArgs &a, u64 instance) {
-    const u64 band = instance / a.mid;
-    return band * a.band_bytes + (instance - band * a.mid) * a.instance_bytes;
+    const u64 panel = instance / a.mid;
+    return panel * a.panel_bytes + (instance - panel * a.mid) * a.instance_bytes;
 }
 
 // Word by word through shared memory: any shape, any alignment.
@@ -67,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(1024, 2) barrier_band(const __grid_
     const u32 blocks = (a.mid + a.stacked - 1) / a.stacked;
     const u64 number = blockIdx.x / blocks;
     const u32 first = (blockIdx.x - u32(number) * blocks) * a.stacked, count = min(a.stacked, a.mid - first);
-    char *at = a.data + number * a.band_bytes + first * a.instance_bytes;
+    char *at = a.data + number * a.panel_bytes + first * a.instance_bytes;
     load_region<WORD>(tile, a.pitch, at, a.row_bytes, a.rows, count * a.cols, a.wide);
     copy_async_wait();
     __syncthreads();

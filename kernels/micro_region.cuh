@@ -2,26 +2,26 @@
 // transposed: a thread keeps its own in its own slots, so nothing is exchanged and no banks collide.
 //
 // Neighbouring threads take micro-blocks down a column, 2^down of them, then the next column: a warp
-// writes runs of 2^down vectors and reads runs of 32 / 2^down. Larger strips than a warp is high
+// writes runs of 2^down vectors and reads runs of 32 / 2^down. Larger swaths than a warp is high
 // would write longer runs and read shorter ones.
 #pragma once
 #include "micro.cuh"
 
 struct MicroRegion {
     u32 rows, cols;   // in micro-blocks
-    u32 down;         // log2 of the height of a strip
+    u32 down;         // log2 of the height of a swath
     u64 from, to;     // offsets of the region's corner, before and after
     u64 row_bytes;    // from row to row before
     u64 column_bytes; // from column to column after
 
-    __device__ u32 strips() const { return (rows + (1u << down) - 1) >> down; }
-    __device__ u32 places() const { return (strips() * cols) << down; }
+    __device__ u32 swaths() const { return (rows + (1u << down) - 1) >> down; }
+    __device__ u32 places() const { return (swaths() * cols) << down; }
 
-    // The micro-block at place e: false where the last strip is too low for it.
+    // The micro-block at place e: false where the last swath is too low for it.
     __device__ bool at(u32 e, u32 &a, u32 &b) const {
-        const u32 rest = e >> down, strip = rest / cols;
-        a = (strip << down) + (e & ((1u << down) - 1));
-        b = rest - strip * cols;
+        const u32 rest = e >> down, swath = rest / cols;
+        a = (swath << down) + (e & ((1u << down) - 1));
+        b = rest - swath * cols;
         return a < rows;
     }
 };

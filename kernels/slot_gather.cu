@@ -66,7 +66,7 @@ template <bool Backward> static __device__ void gather(const GatherArgs &a) {
     const u32 number = blockIdx.x / a.blocks, block = blockIdx.x % a.blocks, grain = a.grain.divisor;
     u32 *leads = (u32 *)shared;
     char *ring = (char *)shared + (a.block_cols + 1 + 3) / 4 * 16;
-    Strip strip{a, leads, ring, a.ring_rows * a.pitch + (a.ring_rows >> a.band) * a.granule};
+    Strip strip{a, leads, ring, a.ring_rows * a.pitch + (a.ring_rows >> a.period) * a.granule};
     strip.c0 = block * a.block_cols;
     strip.cols = strip.c0 < s.cols ? min(a.block_cols, u32(s.cols - strip.c0)) : 0;
     for (u32 c = threadIdx.x; c <= strip.cols; c += blockDim.x) {

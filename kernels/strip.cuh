@@ -13,9 +13,9 @@ struct GatherArgs {
     u32 runs, teams, blocks;    // of a matrix; of the grid; of a team
     u32 block_cols;
     u32 depth, readers;         // chunks on chip; warps that read
-    // On chip, rows lie `pitch` bytes apart and `granule` bytes more after every 2^band of them, each at the
-    // place within a granule that it has in memory, so that whole granules are moved. A multiple of 2^band rows.
-    u32 ring_rows, pitch, band, granule;
+    // On chip, rows lie `pitch` bytes apart and `granule` bytes more after every 2^period of them, each at the
+    // place within a granule that it has in memory, so that whole granules are moved. A multiple of 2^period rows.
+    u32 ring_rows, pitch, period, granule;
     Divisor<u32> grain;         // words of an element
 };
 static_assert(sizeof(GatherArgs) == 312 && AT(GatherArgs, data) == 0 && AT(GatherArgs, kept) == 8 &&
@@ -25,7 +25,7 @@ static_assert(sizeof(GatherArgs) == 312 && AT(GatherArgs, data) == 0 && AT(Gathe
               AT(GatherArgs, blocks) == 264 && AT(GatherArgs, block_cols) == 268 &&
               AT(GatherArgs, depth) == 272 && AT(GatherArgs, readers) == 276 &&
               AT(GatherArgs, ring_rows) == 280 && AT(GatherArgs, pitch) == 284 &&
-              AT(GatherArgs, band) == 288 && AT(GatherArgs, granule) == 292 &&
+              AT(GatherArgs, period) == 288 && AT(GatherArgs, granule) == 292 &&
               AT(GatherArgs, grain) == 296);
 
 using W = Word<WORD>;
@@ -61,7 +61,7 @@ struct Strip {
     __device__ u32 place_of(u64 n) const { return u32(n * a.slots.chunk % a.ring_rows); }
     __device__ u32 wrapped(u32 p) const { return p >= a.ring_rows ? p - a.ring_rows : p; }
     // Where on chip row p of the ring lies, or would, past its end.
-    __device__ char *line(u32 p) const { return ring + p * a.pitch + (p >> a.band) * a.granule; }
+    __device__ char *line(u32 p) const { return ring + p * a.pitch + (p >> a.period) * a.granule; }
 
     // `count` rows of `bytes` bytes from `place` in memory and row p of the ring on, in granules of G bytes. What lies
     // before a row belongs to the matrix, unless the row is its `first`.
@@ -172,7 +172,7 @@ struct Strip {
         constexpr u32 P = WORD < 4 ? 4 / WORD : 1, kRows = S * L * P;
         using Moved = Word<P * WORD>;
         const u32 lane = thread % L, columns = threads / L, begin = thread / L;
-        const u32 step = P * L * a.pitch + (P * L >> a.band) * a.granule, mask = a.granule - 1;
+        const u32 step = P * L * a.pitch + (P * L >> a.period) * a.granule, mask = a.granule - 1;
         const u32 row_bytes = stride(), low = top + lane * P * row_bytes;
         char *to = memory + (u64(c0 + begin) * kRows + lane * P) * WORD, *column = ring + begin * WORD;
         const u64 next_columns = u64(columns) * kRows * WORD;
@@ -182,7 +182,7 @@ struct Strip {
             u32 on_chip[P];
 #pragma unroll
             for (u32 k = 0; k < P; k++)
-                on_chip[k] = (q + k) * a.pitch + (q + k >> a.band) * a.granule + ((low + (lo + k) * row_bytes) & mask);
+                on_chip[k] = (q + k) * a.pitch + (q + k >> a.period) * a.granule + ((low + (lo + k) * row_bytes) & mask);
             Moved x[S];
             if constexpr (Load && P > 1) {
 #pragma unroll
@@ -240,7 +240,7 @@ struct Strip {
         const u32 lane = thread % kWarp;
         // Narrow words: single ones up to the first whole 4 bytes and from the last.
         const u32 head = P == 1 ? 0 : min(count, (0 - u32(u64(slots))) % 4 / B), packs = (count - head) / P;
-        const u32 step = P * kWarp * a.pitch + (P * kWarp >> a.band) * a.granule;
+        const u32 step = P * kWarp * a.pitch + (P * kWarp >> a.period) * a.granule;
         u32 r = lo + head + lane * P, q = wrapped(p + r);
         char *on_chip = held(p, r, top) + c * B, *to = slots + (head + lane * P) * B;
         u32 more[P];

@@ -87,12 +87,12 @@ extern "C" __global__ void __launch_bounds__(256) square_swap_any(const __grid_c
 struct TilesArgs {
     char *data;
     u64 pitch;      // bytes from row to row of a tile
-    u64 band_bytes; // from band to band, `mid` tiles side by side in each
+    u64 panel_bytes; // from panel to panel, `mid` tiles side by side in each
     u32 mid, pad;
     u64 tiles;
 };
 static_assert(sizeof(TilesArgs) == 40 && AT(TilesArgs, data) == 0 && AT(TilesArgs, pitch) == 8 &&
-              AT(TilesArgs, band_bytes) == 16 && AT(TilesArgs, mid) == 24 && AT(TilesArgs, pad) == 28 &&
+              AT(TilesArgs, panel_bytes) == 16 && AT(TilesArgs, mid) == 24 && AT(TilesArgs, pad) == 28 &&
               AT(TilesArgs, tiles) == 32);
 
 // 0210!: [batch][T][mid][T] to itself, every tile transposed where it lies.
@@ -104,8 +104,8 @@ template <int W, int T> static __device__ void tiles_in_place(const TilesArgs &a
     const u64 number = u64(blockIdx.x) * Tiles::per_block + slot;
     Vec *tile = (Vec *)shared + slot * (Tiles::bytes / sizeof(Vec));
     const bool real = number < a.tiles;
-    const u64 band = number / a.mid;
-    char *at = a.data + band * a.band_bytes + (number - band * a.mid) * u64(T * W);
+    const u64 panel = number / a.mid;
+    char *at = a.data + panel * a.panel_bytes + (number - panel * a.mid) * u64(T * W);
     if (real) {
 #pragma unroll
         for (int k = 0; k < Tiles::each; k++) {

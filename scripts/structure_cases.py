@@ -131,4 +131,12 @@ CASES = [
     ("unsafe in a named file", {"tests/a.rs": "unsafe { f() }"}, "unsafe tests/a.rs 1\n", []),
     ("unsafe no longer", {"tests/a.rs": "f()"}, "unsafe tests/a.rs 1\n", ["it is 0 now"]),
     ("unsafe in words alone", {"tests/a.rs": '#![deny(unsafe_code)] // unsafe\nf("unsafe")'}, "", []),
+    ("an estimate of names alone", crate(estimate="fn f(x: [f64; 1]) -> f64 { 2.0 * x[0] / t.0 as u32 + h200(1e0) }"), "", []),
+    (
+        "an estimate with costs in it",
+        crate(estimate="const A: f64 = 0.875; // 7\nfn f() { 5 / 4_000 + 0x40 } #[cfg(test)] mod tests { fn f() { 9 } }"),
+        "number crates/x/src/estimate.rs 3\n",
+        ["crates/x/src/estimate.rs: 4 numbers, 3 allowed"],
+    ),
+    ("numbers elsewhere", crate(way="const A: f64 = 0.875;"), "", []),
 ]

@@ -348,11 +348,7 @@ fn tuning_measures_remembers_and_is_used() {
     let planned = transpose.plan().unwrap();
     // A plan from the file does not say which routes were declined.
     let (used, winner) = (planned.plan(), &measured[0].plan);
-    assert_eq!(
-        (used.route(), used.stages()),
-        (winner.route(), winner.stages()),
-        "not the best estimate"
-    );
+    assert_eq!((used.route(), &used.legs), (winner.route(), &winner.legs), "not the best estimate");
     assert_eq!(planned.refused_wisdom(), None);
     let mut data: Vec<u32> = (0..240 * 180).collect();
     let want = naive(&data, 240, 180);

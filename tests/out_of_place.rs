@@ -110,10 +110,13 @@ fn plans_run_where_they_are_for() {
 /// A row, a column: in place nothing moves, into another buffer all of it does.
 #[test]
 fn rows_and_columns_are_copied() {
-    for (rows, cols) in [(1, 1000), (1000, 1), (1, 1), (0, 7)] {
+    for (rows, cols) in [(1, 1000), (1000, 1), (1, 1), (0, 7), (1, 1_000_003), (2_000_001, 1)] {
         let src: Vec<u32> = (7..).take(rows * cols).collect();
         let mut dst = vec![0; src.len()];
-        let planned = Transpose::of::<u32>(rows, cols).out_of_place().plan().unwrap();
+        transpose_into(&mut dst, &src, rows, cols).unwrap();
+        assert_eq!(dst, src, "{rows}x{cols}");
+        dst.fill(0);
+        let planned = Transpose::of::<u32>(rows, cols).threads(3).out_of_place().plan().unwrap();
         planned.run_into(&mut dst, &src).unwrap();
         assert_eq!(dst, src, "{planned}");
     }

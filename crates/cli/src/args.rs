@@ -35,8 +35,6 @@ pub enum Command {
     Tune(TuneArgs),
     /// Verify and time transpositions on this machine, beside a copy of the same bytes
     Bench(BenchArgs),
-    /// Measure the figures and tables of turntile's sources on this machine, on one page
-    Report(ReportArgs),
 }
 
 /// Where results go and how the work is done.
@@ -254,35 +252,6 @@ pub struct BenchArgs {
     /// Print as JSON
     #[arg(long)]
     pub json: bool,
-}
-
-#[derive(Debug, Args)]
-pub struct ReportArgs {
-    /// Where to measure: host, cuda (the first GPU) or cuda:N
-    #[arg(long, value_name = "NAME", default_value = "host")]
-    pub device: String,
-    /// Folder for the page (README.md), the CSV files and the pictures; what is there already is kept
-    /// and not measured again
-    #[arg(long, value_name = "DIR", default_value = "report")]
-    pub out: PathBuf,
-    /// Measure these items alone; of the others the page has what is there
-    #[arg(long, value_name = "ID,...", value_delimiter = ',')]
-    pub items: Vec<String>,
-    /// Measure again what is there already
-    #[arg(long)]
-    pub again: bool,
-    /// Measure nothing: page and pictures from the CSV files that are there, whatever device made them
-    #[arg(long, conflicts_with_all = ["again", "items"])]
-    pub draw: bool,
-    /// Threads to use [default: all]
-    #[arg(long, value_name = "N")]
-    pub threads: Option<NonZeroUsize>,
-    /// Small sizes and single runs, to try the command out
-    #[arg(long, hide = true)]
-    pub quick: bool,
-    /// Show no progress
-    #[arg(short, long)]
-    pub quiet: bool,
 }
 
 /// A rule for tiles, as the command line spells it.

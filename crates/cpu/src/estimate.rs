@@ -1,6 +1,6 @@
 //! How long a way takes: what decides it, looked up in the processor's table.
 
-use turntile_perm::padding::Step;
+use turntile_perm::padding::Round;
 use turntile_perm::{Elementary, Padding};
 use turntile_plan::costs::Names;
 use turntile_plan::{Costs, Direction, StageShape};
@@ -37,7 +37,7 @@ pub const NAMES: Names = Names {
         "turned",
         "short_cycles",
     ],
-    constants: &["copy", "start", "fork", "aside"],
+    constants: &["copy", "start", "fork", "aside", "short_cycle"],
 };
 
 /// Numbers of the operations, in the order of their names.
@@ -57,17 +57,24 @@ enum Operation {
     OutOfPlace,
 }
 
-const COPY: usize = 0;
-const START: usize = 1;
-const FORK: usize = 2;
-const ASIDE: usize = 3;
+/// Numbers of the constants, in the order of their names.
+#[derive(Clone, Copy)]
+enum Constant {
+    Copy,
+    Start,
+    Fork,
+    /// What columns that are cut reach of a copy while they go aside and back.
+    Aside,
+    /// Super-elements of a cycle that counts as short.
+    ShortCycle,
+}
 
-/// Super-elements of a cycle that counts as short.
-const SHORT_CYCLE: usize = 32;
+/// Bytes of the longest words: a vector.
+const VECTOR_BYTES: usize = 16;
 
-/// The operation that a way is.
-fn operation(way: &HostWay, e: Option<Elementary>) -> Operation {
-    match way.mover() {
+/// The operation that a way is; none for a copy itself.
+fn operation(way: &HostWay, e: Option<Elementary>) -> Option<Operation> {
+    Some(match way.mover() {
         Mover::Squares if e.is_some_and(|e| e.mid > 1) => Operation::Tiles,
         Mover::Squares => Operation::Swap,
         Mover::Barrier => Operation::Barrier,
@@ -79,7 +86,8 @@ fn operation(way: &HostWay, e: Option<Elementary>) -> Operation {
         Mover::Shares => Operation::Shares,
         Mover::Slide(_) => Operation::Slide,
         Mover::OutOfPlace => Operation::OutOfPlace,
-    }
+        Mover::Copy => return None,
+    })
 }
 
 /// Estimated seconds: a start, what waits, and every byte read and written at the speed that the table has
@@ -99,33 +107,37 @@ pub fn seconds(way: &HostWay, costs: &Costs) -> f64 {
     };
     let bytes_of = |elements: usize| (elements * elem_bytes).max(1) as f64;
     // In the order of their names.
-    let quantity = |which| match which {
-        0 => parts as f64,
-        1 => elem_bytes as f64,
-        2 => bytes_of(shape.unit()),
-        3 => bytes_of(row),
-        4 => bytes_of(slot),
-        5 => bytes_of(shape.instance_len()),
-        6 => yes(matches!(elem_bytes, 1 | 2 | 4 | 8 | 16)),
-        7 => yes(backward),
-        8 => yes(shape.turned_tiles().is_some()),
-        _ => yes(shape.has_short_cycles(SHORT_CYCLE)),
-    };
-    let copy = copy_speed(costs, parts);
-    let speed = copy * costs.fraction(operation(way, e) as usize, quantity);
-    let start = costs.constant(START) + costs.constant(FORK) * (parts - 1) as f64;
+    let quantities = [
+        parts as f64,
+        elem_bytes as f64,
+        bytes_of(shape.unit()),
+        bytes_of(row),
+        bytes_of(slot),
+        bytes_of(shape.instance_len()),
+        yes(elem_bytes.is_power_of_two() && elem_bytes <= VECTOR_BYTES),
+        yes(backward),
+        yes(shape.turned_tiles().is_some()),
+    ];
+    let short = || shape.has_short_cycles(costs.constant(Constant::ShortCycle as usize) as usize);
+    let quantity = |which: usize| quantities.get(which).copied().unwrap_or_else(|| yes(short()));
+    let fraction = operation(way, e).map_or(1.0, |o| costs.fraction(o as usize, quantity));
+    let speed = copy_speed(costs, parts) * fraction;
+    let start = costs.constant(Constant::Start as usize)
+        + costs.constant(Constant::Fork as usize) * (parts - 1) as f64;
     start + waits(way, costs) + 2.0 * bytes_of(shape.len()) / speed
 }
 
 /// Bytes a second, read and written, that `threads` threads copy.
 fn copy_speed(costs: &Costs, threads: usize) -> f64 {
-    costs.constant(COPY) * costs.fraction(Operation::Threads as usize, |_| threads as f64)
+    costs.constant(Constant::Copy as usize)
+        * costs.fraction(Operation::Threads as usize, |_| threads as f64)
 }
 
 /// Seconds that no pass over `bytes` bytes is faster than, on up to `threads` threads.
 pub fn least_seconds(costs: &Costs, bytes: usize, threads: usize) -> f64 {
-    let most = (1..NAMES.operations.len()).map(|which| costs.most(which)).fold(0.0, f64::max);
-    costs.constant(START) + 2.0 * bytes as f64 / (copy_speed(costs, threads) * most)
+    let most = (1..NAMES.operations.len()).map(|which| costs.most(which)).fold(1.0, f64::max);
+    costs.constant(Constant::Start as usize)
+        + 2.0 * bytes as f64 / (copy_speed(costs, threads) * most)
 }
 
 /// Seconds that a way takes beside its start and its bytes'.
@@ -133,34 +145,33 @@ fn waits(way: &HostWay, costs: &Costs) -> f64 {
     match (way.mover(), way.shape()) {
         (_, StageShape::Cut { padding, .. }) => {
             // Columns that are cut go aside and back by one thread, transposed.
-            let bytes = 4.0 * (padding.gaps() * way.elem_bytes()) as f64;
-            bytes / (costs.constant(ASIDE) * costs.constant(COPY))
+            let bytes = 2.0 * 2.0 * (padding.gaps() * way.elem_bytes()) as f64;
+            bytes
+                / (costs.constant(Constant::Aside as usize)
+                    * costs.constant(Constant::Copy as usize))
         }
         (Mover::Rows(least), StageShape::Pad { padding, direction }) if way.needs().parts > 1 => {
-            steps(way, *padding, *direction, least, costs)
+            rounds(way, *padding, *direction, least, costs)
         }
         _ => 0.0,
     }
 }
 
-/// Seconds that rows moved in steps take beyond those of their bytes: all threads for each step, and
+/// Seconds that rows moved in rounds take beyond those of their bytes: all threads for each round, and
 /// one alone where rows go one by one.
-fn steps(
+fn rounds(
     way: &HostWay,
     padding: Padding,
     direction: Direction,
     least: usize,
     costs: &Costs,
 ) -> f64 {
-    let fork = costs.constant(FORK) * (way.needs().parts - 1) as f64;
-    let each = |step: Step| {
-        let bytes = 2 * step.rows.len() * padding.cols() * way.elem_bytes();
-        if step.together { fork } else { bytes as f64 / costs.constant(COPY) }
+    let fork = costs.constant(Constant::Fork as usize) * (way.needs().parts - 1) as f64;
+    let each = |Round { rows, together }| {
+        let bytes = 2 * rows.len() * padding.cols() * way.elem_bytes();
+        if together { fork } else { bytes as f64 / costs.constant(Constant::Copy as usize) }
     };
-    match direction {
-        Direction::Forward => padding.pad_steps(least).map(each).sum(),
-        Direction::Backward => padding.unpad_steps(least).map(each).sum(),
-    }
+    direction.rounds(padding, least).map(each).sum()
 }
 
 #[cfg(test)]
@@ -172,6 +183,7 @@ mod tests {
         assert_eq!(NAMES.operations[Operation::Threads as usize], "threads");
         assert_eq!(NAMES.operations[Operation::OwnCycles as usize], "own_cycles");
         assert_eq!(NAMES.operations[Operation::OutOfPlace as usize], "out_of_place");
+        assert_eq!(NAMES.constants[Constant::ShortCycle as usize], "short_cycle");
         assert_eq!((NAMES.operations.len(), NAMES.quantities.len()), (12, 10));
     }
 }

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use turntile_plan::{Flaw, Plan, StageShape};
 use turntile_simd::{Byte, LINE};
 
-use crate::out_of_place::Matrices;
+use crate::out_of_place::OutOfPlace;
 use crate::permuted::Permuted;
 use crate::transpose_into::{permute_into, transpose_into};
 use crate::way::{self, HostWay};
@@ -189,7 +189,7 @@ impl Executor {
             let begins = to.as_ptr().addr() % LINE;
             match way::matrices(&axes, elem_bytes) {
                 Some(matrices) => {
-                    transpose_into(to, from, Matrices { begins, ..matrices }, parts);
+                    transpose_into(to, from, OutOfPlace { begins, ..matrices }, parts);
                 }
                 None => permute_into(to, from, &Permuted::new(&axes, elem_bytes), parts),
             }

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicUsize};
 
-use turntile_simd::{self as simd, Byte, LINE, Run};
+use turntile_simd::{self as simd, Byte, LINE, Transfer};
 
 use crate::cycles::{Cycles, Marks, Move, Ranks, Segments, kept, milestone};
 use crate::parts;
@@ -70,7 +70,7 @@ fn run(worker: &Worker, path: &Path, moves: impl Iterator<Item = Move>) {
     let bytes = path.unit_bytes();
     let mut queue = Queue::new(moves, bytes);
     queue.first().for_each(|from| ask(worker, path, from));
-    let mut runs = [Run::default(); BURST];
+    let mut transfers = [Transfer::default(); BURST];
     loop {
         let burst = queue.burst();
         if burst.is_empty() {
@@ -78,7 +78,7 @@ fn run(worker: &Worker, path: &Path, moves: impl Iterator<Item = Move>) {
         }
         let Some(tile) = path.tile() else {
             let moves = burst.iter().map(|&(Move { from, to }, ahead)| [from, to, ahead]);
-            worker.copy(moves, bytes, &mut runs);
+            worker.copy(moves, bytes, &mut transfers);
             continue;
         };
         for &(Move { from, to }, ahead) in burst {
@@ -87,7 +87,7 @@ fn run(worker: &Worker, path: &Path, moves: impl Iterator<Item = Move>) {
                 ask(worker, path, ahead);
                 worker.transpose(from, to, tile, path.elem_bytes());
             } else {
-                worker.copy([[from, to, ahead]].into_iter(), bytes, &mut runs);
+                worker.copy([[from, to, ahead]].into_iter(), bytes, &mut transfers);
             }
         }
     }

@@ -4,7 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use turntile_perm::Slots;
 use turntile_plan::{
-    Costs, CostsError, Device, Geometry, Infeasible, Method, Offer, Problem, Request, StageShape,
+    Costs, CostsError, Device, Geometry, Infeasible, Method, Offer, Problem, Request, Slotting,
+    StageShape,
 };
 
 use crate::estimate;
@@ -200,32 +201,19 @@ impl Device for Host {
     }
 
     /// In row order where chunks have one slot's rows, a power of two.
-    fn slots(&self, rows: usize, cols: usize, slot: usize, chunk: usize) -> Option<Slots> {
-        let by_rows = || Slots::by_rows(rows, cols, slot).filter(|_| slot == chunk);
-        by_rows().or_else(|| Slots::new(rows, cols, slot, chunk))
+    fn slots(&self, s: &Slotting, chunk: usize) -> Option<Slots> {
+        let by_rows = || Slots::by_rows(s.rows, s.cols, s.slot).filter(|_| s.slot == chunk);
+        by_rows().or_else(|| Slots::new(s.rows, s.cols, s.slot, chunk))
     }
 
     /// Of one slot, and of all that scratch holds with the rows that are read beyond it.
-    fn chunks(
-        &self,
-        rows: usize,
-        cols: usize,
-        slot: usize,
-        elem_bytes: usize,
-        every: bool,
-    ) -> Vec<usize> {
-        let held = self.means.scratch / (cols * elem_bytes) / slot * slot;
-        let most = held.clamp(slot, rows / slot * slot);
-        let roomy = most.saturating_sub(2 * slot).max(slot);
-        let mut chunks = vec![slot, roomy];
+    fn chunks(&self, slotting: &Slotting, every: bool) -> Vec<usize> {
+        let held = self.means.scratch;
         if every {
-            let doubled = std::iter::successors(Some(slot), |chunk| Some(chunk * 2));
-            chunks.extend(doubled.take_while(|&chunk| chunk < most));
-            chunks.push(most);
+            slotting.doubling(held).collect()
+        } else {
+            vec![slotting.slot, slotting.fitting(held)[0]]
         }
-        chunks.sort_unstable();
-        chunks.dedup();
-        chunks
     }
 
     fn offers(&self, shape: &StageShape, request: &Request) -> Result<Vec<Offer>, Infeasible> {

@@ -16,11 +16,11 @@
 //! | `swaps` | tiles of squares that change places |
 //! | `barrier` | tiles through scratch: read all, then write all |
 //! | `gather` | the first aligned-slot pass and its inverse, chunk by chunk through scratch |
-//! | `bands`, `strips` | the same in row order: bands of chunks, cut in strips of columns, each through a ring |
+//! | `banded`, `strips` | the same in row order: bands of chunks, cut in strips of columns, each through a ring |
 //! | `slide` | rows padded and unpadded block by block |
-//! | `rows` | the same in steps or in shares |
+//! | `rows` | the same in rounds or in shares |
 //! | `gaps` | columns cut off and put back: what lies in the gaps of those rows |
-//! | `transpose_into` | tiles from one buffer to another |
+//! | `transpose_into` | tiles from one buffer to another; rows and columns alone are copied |
 //! | `small` | matrices that fit a buffer on the stack |
 //!
 //! | what movers ask | says |
@@ -30,6 +30,7 @@
 //! | `squares` | the order of the tiles of squares |
 //! | [`out_of_place`] | the tiles of a transposition from one buffer to another |
 //! | `runs` | which thread works on which chunks |
+//! | `bands` | how chunks are cut into bands and strips |
 //! | `parts` | how work is split over rayon's threads |
 //!
 //! | memory | is |
@@ -49,7 +50,7 @@
 //! Data are bytes that may be uninitialised ([`Byte`]): elements of any type, padding included,
 //! are moved and never looked at.
 
-mod banding;
+mod banded;
 mod bands;
 mod barrier;
 mod claims;

@@ -5,9 +5,9 @@
 
 use turntile_simd::{Block, LINE};
 
-/// Equal row-major matrices, one after the other.
+/// What goes from one buffer to another: equal row-major matrices, one after the other.
 #[derive(Clone, Copy, Debug)]
-pub struct Matrices {
+pub struct OutOfPlace {
     /// How many.
     pub batch: usize,
     /// Rows of each.
@@ -33,9 +33,9 @@ const STREAM_BYTES: usize = 2 << 20;
 /// Bytes that are worth a thread.
 const SHARE_BYTES: usize = 1 << 20;
 
-/// A tile: the bytes before it in the source and in the destination, and its units.
+/// A tile on its way: the bytes before it in the source and in the destination, and its units.
 #[derive(Clone, Copy, Debug)]
-pub struct Tile {
+pub struct TileMove {
     /// Byte offset of its first element before.
     pub from: usize,
     /// The same after.
@@ -44,7 +44,7 @@ pub struct Tile {
     pub block: Block,
 }
 
-impl Matrices {
+impl OutOfPlace {
     /// Bytes of all.
     ///
     /// # Panics
@@ -52,6 +52,11 @@ impl Matrices {
     pub fn bytes(&self) -> usize {
         let len = |a: usize, b: usize| a.checked_mul(b).expect("fits the address space");
         [self.rows, self.cols, self.elem_bytes].into_iter().fold(self.batch, len)
+    }
+
+    /// Whether they are written as they are read: rows or columns alone.
+    pub fn stay(&self) -> bool {
+        self.rows <= 1 || self.cols <= 1
     }
 
     /// Rows and columns of a tile; a short side leaves the other one more.
@@ -105,11 +110,12 @@ impl Matrices {
 
     /// Threads that pay, of at most `threads`.
     pub fn parts(&self, threads: usize) -> usize {
-        threads.min(self.bytes() / SHARE_BYTES).min(self.tiles()).max(1)
+        let work = if self.stay() { self.bytes() } else { self.tiles() };
+        threads.min(self.bytes() / SHARE_BYTES).min(work).max(1)
     }
 
-    /// Tile `n`: matrix by matrix, and along rows of tiles.
-    pub fn nth(&self, n: usize) -> Tile {
+    /// TileMove `n`: matrix by matrix, and along rows of tiles.
+    pub fn nth(&self, n: usize) -> TileMove {
         let ([tall, wide], [down, across]) = (self.tile(), self.across());
         let (matrix, n) = (n / (down * across), n % (down * across));
         let (above, j) = (n / across * tall, n % across * wide);
@@ -122,7 +128,7 @@ impl Matrices {
             from_pitch: self.cols,
             to_pitch: self.rows,
         };
-        Tile {
+        TileMove {
             from: (first + i * self.cols + j) * self.elem_bytes,
             to: (first + j * self.rows + i) * self.elem_bytes,
             block,
@@ -130,7 +136,7 @@ impl Matrices {
     }
 }
 
-impl Tile {
+impl TileMove {
     /// Tells `ask` the byte offsets of the lines of the source.
     pub fn for_lines(&self, elem_bytes: usize, mut ask: impl FnMut(usize)) {
         let bytes = self.block.cols * elem_bytes;
@@ -163,10 +169,10 @@ mod tests {
                 (100, 0),
                 (5000, 16),
             ] {
-                let all = Matrices { batch, rows, cols, elem_bytes, begins };
+                let all = OutOfPlace { batch, rows, cols, elem_bytes, begins };
                 let mut seen = vec![0; batch * rows * cols];
                 for n in 0..all.tiles() {
-                    let Tile { from, to, block } = all.nth(n);
+                    let TileMove { from, to, block } = all.nth(n);
                     let (from, to) = (from / elem_bytes, to / elem_bytes);
                     for r in 0..block.rows {
                         for c in 0..block.cols {
@@ -185,7 +191,7 @@ mod tests {
     #[test]
     fn tiles_begin_on_lines() {
         for begins in [0, 16, 32, 48] {
-            let all = Matrices { batch: 2, rows: 1600, cols: 300, elem_bytes: 4, begins };
+            let all = OutOfPlace { batch: 2, rows: 1600, cols: 300, elem_bytes: 4, begins };
             assert!(all.streams());
             let on_lines = |n: usize| (all.nth(n).to + begins).is_multiple_of(LINE);
             let tiles = (0..all.tiles()).filter(|&n| all.nth(n).block.rows == all.tile()[0]);
@@ -196,9 +202,10 @@ mod tests {
     #[test]
     fn threads_where_they_pay() {
         let parts =
-            |rows, cols| Matrices { batch: 1, rows, cols, elem_bytes: 4, begins: 0 }.parts(8);
+            |rows, cols| OutOfPlace { batch: 1, rows, cols, elem_bytes: 4, begins: 0 }.parts(8);
         assert_eq!((parts(64, 48), parts(300, 300), parts(4000, 3000)), (1, 1, 8));
-        let none = Matrices { batch: 0, rows: 3, cols: 3, elem_bytes: 4, begins: 0 };
+        assert_eq!((parts(1, 12_000_000), parts(12_000_000, 1), parts(1, 300)), (8, 8, 1));
+        let none = OutOfPlace { batch: 0, rows: 3, cols: 3, elem_bytes: 4, begins: 0 };
         assert_eq!(none.tiles(), 0);
     }
 }

@@ -1,18 +1,18 @@
-//! Rows padded and unpadded: in steps, together while they lie in front of the places that they go to, else one by
+//! Rows padded and unpadded: in rounds, together while they lie in front of the places that they go to, else one by
 //! one (thesis section 4.1.1); or in shares, each thread's one by one.
 
 use std::ops::Range;
 
 use turntile_perm::Padding;
-use turntile_perm::padding::Step;
+use turntile_perm::padding::Round;
 use turntile_plan::Direction;
 use turntile_simd::{self as simd, Byte, LINE};
 
 use crate::parts;
 
-/// Moves the rows of `padding`, counted in bytes, in steps; one of several threads moves at least `least` of
+/// Moves the rows of `padding`, counted in bytes, in rounds; one of several threads moves at least `least` of
 /// them. `data` are as long as the padded rows.
-pub fn in_steps(
+pub fn in_rounds(
     data: &mut [Byte],
     padding: Padding,
     direction: Direction,
@@ -21,7 +21,7 @@ pub fn in_steps(
 ) {
     let (packed, padded) = (padding.cols(), padding.pitch());
     match direction {
-        Direction::Forward => padding.pad_steps(least).for_each(|Step { rows, together }| {
+        Direction::Forward => padding.pad_rounds(least).for_each(|Round { rows, together }| {
             if together && parts > 1 {
                 let (from, to) = data.split_at_mut(rows.end * packed);
                 let to = &mut to[rows.start * padded - rows.end * packed..][..rows.len() * padded];
@@ -30,7 +30,7 @@ pub fn in_steps(
                 move_apart(data, rows, 0, padding);
             }
         }),
-        Direction::Backward => padding.unpad_steps(least).for_each(|Step { rows, together }| {
+        Direction::Backward => padding.unpad_rounds(least).for_each(|Round { rows, together }| {
             if together && parts > 1 {
                 let (to, from) = data.split_at_mut(rows.end * packed);
                 let from = &from[rows.start * padded - rows.end * packed..];

@@ -9,7 +9,7 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 
-use turntile_simd::{self as simd, Block, Byte, Lines, Run, SquareSwap};
+use turntile_simd::{self as simd, Block, Byte, Lines, SquareSwap, Transfer};
 
 use crate::claims::{Claimant, Claims};
 use crate::strided::{Strided, count};
@@ -208,25 +208,25 @@ impl Worker<'_> {
     }
 
     /// Copies spans of `bytes` bytes, each `[from, to, ahead]`, one after the other, and asks for as many bytes at
-    /// `ahead` meanwhile. `runs` is room for as many as there are.
+    /// `ahead` meanwhile. `transfers` is room for as many as there are.
     #[inline(always)]
     pub fn copy(
         &self,
         moves: impl ExactSizeIterator<Item = [usize; 3]>,
         bytes: usize,
-        runs: &mut [Run],
+        transfers: &mut [Transfer],
     ) {
-        let runs = &mut runs[..moves.len()];
-        for (run, [from, to, ahead]) in runs.iter_mut().zip(moves) {
+        let transfers = &mut transfers[..moves.len()];
+        for (transfer, [from, to, ahead]) in transfers.iter_mut().zip(moves) {
             assert!(from.abs_diff(to) >= bytes, "spans do not overlap");
             let ahead = self.address(ahead);
-            *run = Run { from: self.span(from, bytes), to: self.span(to, bytes), ahead };
+            *transfer = Transfer { from: self.span(from, bytes), to: self.span(to, bytes), ahead };
             self.touch(from, bytes);
             self.touch(to, bytes);
         }
         // SAFETY: each is in bounds of one memory or the other, does not overlap in it, and is this worker's by the
         // promise of its maker.
-        unsafe { simd::copy_runs_raw(runs, bytes) };
+        unsafe { simd::copy_transfers_raw(transfers, bytes) };
     }
 
     /// Transposes a block of elements of `elem_bytes` bytes from one place to another.
@@ -265,17 +265,17 @@ impl Worker<'_> {
 
     /// A way to have squares of `side` elements of `elem_bytes` bytes change places, in rows `pitch` bytes apart, if a
     /// kernel has one.
-    pub fn squares(&self, pitch: usize, side: usize, elem_bytes: usize) -> Option<Squares<'_>> {
+    pub fn squares(&self, pitch: usize, side: usize, elem_bytes: usize) -> Option<SquareSwaps<'_>> {
         let swap = SquareSwap::of(side, elem_bytes)?;
         let square = Strided { at: 0, rows: side, bytes: count(side, elem_bytes), pitch };
         let len = square.len();
         let last = self.memory.len.checked_sub(len).expect("a square fits the matrix");
-        Some(Squares { worker: self, swap, square, len, last })
+        Some(SquareSwaps { worker: self, swap, square, len, last })
     }
 }
 
 /// Squares of a matrix that change places; what is the same for all of them is checked once.
-pub struct Squares<'a> {
+pub struct SquareSwaps<'a> {
     worker: &'a Worker<'a>,
     swap: SquareSwap,
     /// One that begins at 0.
@@ -285,7 +285,7 @@ pub struct Squares<'a> {
     last: usize,
 }
 
-impl Squares<'_> {
+impl SquareSwaps<'_> {
     /// Elements of a side.
     #[inline(always)]
     pub fn side(&self) -> usize {
@@ -331,8 +331,9 @@ mod tests {
         };
         let block = |rows, from_pitch| Block { rows, cols: 2, from_pitch, to_pitch: rows };
         let buffer = || [Byte::new(0); 16];
-        let copy =
-            |w: &Worker, from, to| w.copy([[from, to, 0]].into_iter(), 8, &mut [Run::default()]);
+        let copy = |w: &Worker, from, to| {
+            w.copy([[from, to, 0]].into_iter(), 8, &mut [Transfer::default()])
+        };
         let fine: &[&dyn Fn(&Worker)] = &[
             &|w| w.swap(0, 56, 8),
             &|w| w.read(48, &mut buffer()),

@@ -44,24 +44,35 @@ pub fn slide(
                 Direction::Backward => number,
             };
             let own = padding.block(block, b);
+            let is_read = SetOnDrop(&read[b]);
             // SAFETY: whoever writes here waits for the flag that is set below, when this worker has been dropped.
             let reader = unsafe { shared.worker() };
-            for (k, offset, bytes) in padding.runs(own.clone()) {
+            for (k, offset, bytes) in padding.row_by_row(own.clone()) {
                 let from = if direction == Direction::Forward { k } else { offset };
                 reader.read(from, &mut scratch[k - own.start..][..bytes]);
             }
             drop(reader);
-            read[b].store(1, Ordering::Release);
+            drop(is_read);
             waits(b).for_each(|other| wait(&read[other]));
             // SAFETY: blocks go to places of their own, and what lay here has been read: it was this block's,
             // or one's whose flag has been seen.
             let writer = unsafe { shared.worker() };
-            for (k, offset, bytes) in padding.runs(own.clone()) {
+            for (k, offset, bytes) in padding.row_by_row(own.clone()) {
                 let to = if direction == Direction::Forward { offset } else { k };
                 writer.write(to, &scratch[k - own.start..][..bytes]);
             }
         }
     });
+}
+
+/// A flag that is set when this goes, in a panic too: others wait for it, and the pool for them, so that nobody would
+/// hear of the panic.
+struct SetOnDrop<'a>(&'a AtomicU32);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(1, Ordering::Release);
+    }
 }
 
 /// Waits until a block has been read.
@@ -75,5 +86,30 @@ fn wait(read: &AtomicU32) {
             std::thread::yield_now()
         }
         spins += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    /// Data that end within the last block: whoever reads that panics, and the one before it waits for it.
+    #[test]
+    fn a_panic_is_heard_of() {
+        let (tell, told) = mpsc::channel();
+        std::thread::spawn(move || {
+            let (padding, block) = (Padding::new(8, 64, 72).unwrap(), 32);
+            let mut data = vec![Byte::new(0); padding.len() - 1];
+            let flags: Vec<_> = (0..=padding.blocks(block)).map(|_| AtomicU32::new(0)).collect();
+            let mut scratch = vec![Byte::new(0); 2 * block];
+            let direction = Direction::Forward;
+            let run = || slide(&mut data, padding, direction, block, &flags, 2, &mut scratch);
+            let panicked = catch_unwind(AssertUnwindSafe(run)).is_err();
+            tell.send(panicked).unwrap();
+        });
+        assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok(true), "the others still wait");
     }
 }

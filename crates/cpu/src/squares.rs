@@ -8,7 +8,7 @@
 
 use turntile_simd::LINE;
 
-/// Squares of `side` elements, `mid` of them side by side in each of `batch` bands: 010! for one
+/// Squares of `side` elements, `mid` of them side by side in each of `batch` panels: 010! for one
 /// square matrix (`mid = 1`), 0210! for square tiles.
 #[derive(Clone, Copy, Debug)]
 pub struct Squares {
@@ -27,9 +27,9 @@ pub struct Squares {
     pairs: usize,
 }
 
-/// A tile: where its first element lies, in bytes, and its extents in elements.
+/// A block or a tile: where its first element lies, in bytes, and its extents in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tile {
+pub struct Submatrix {
     /// Byte offset of its first element.
     pub offset: usize,
     /// Its rows.
@@ -52,7 +52,7 @@ const PAGE: usize = 4096;
 const WHOLE_BYTES: usize = 256 << 10;
 
 impl Squares {
-    /// `batch` bands of `mid` squares of `side` elements of `elem_bytes` bytes.
+    /// `batch` panels of `mid` squares of `side` elements of `elem_bytes` bytes.
     pub fn new(batch: usize, side: usize, mid: usize, elem_bytes: usize) -> Self {
         let tile = (LINE / elem_bytes).max((TILE_BYTES / elem_bytes).isqrt().clamp(1, 8));
         let whole = side * side * elem_bytes <= WHOLE_BYTES;
@@ -119,8 +119,8 @@ impl Pair<'_> {
 
     fn offset(&self, row: usize, col: usize) -> usize {
         let Squares { side, mid, elem_bytes, .. } = *self.squares;
-        let (band, within) = (self.square / mid, self.square % mid);
-        (band * side + row) * self.squares.pitch() + (within * side + col) * elem_bytes
+        let (panel, within) = (self.square / mid, self.square % mid);
+        (panel * side + row) * self.squares.pitch() + (within * side + col) * elem_bytes
     }
 
     /// Rows of the upper block, and its columns.
@@ -131,19 +131,19 @@ impl Pair<'_> {
     }
 
     /// The upper block and the lower one, if there is one; none past the last pair.
-    pub fn blocks(&self) -> [Option<Tile>; 2] {
+    pub fn blocks(&self) -> [Option<Submatrix>; 2] {
         let Squares { batch, mid, .. } = *self.squares;
         if self.square >= batch * mid {
             return [None; 2];
         }
         let (rows, cols) = self.extents();
-        let upper = Tile { offset: self.offset(self.i, self.j), rows, cols };
-        let lower = Tile { offset: self.offset(self.j, self.i), rows: cols, cols: rows };
+        let upper = Submatrix { offset: self.offset(self.i, self.j), rows, cols };
+        let lower = Submatrix { offset: self.offset(self.j, self.i), rows: cols, cols: rows };
         [Some(upper), (self.i != self.j).then_some(lower)]
     }
 
     /// Every pair of tiles that change places; a tile of the diagonal comes alone.
-    pub fn for_tile_pairs(&self, mut work: impl FnMut(Tile, Option<Tile>)) {
+    pub fn for_tile_pairs(&self, mut work: impl FnMut(Submatrix, Option<Submatrix>)) {
         let Squares { tile, elem_bytes, .. } = *self.squares;
         let diagonal = self.i == self.j;
         let (down, across) = self.extents();
@@ -153,8 +153,8 @@ impl Pair<'_> {
             for b in (if diagonal { a } else { 0 }..across).step_by(tile) {
                 let (rows, cols) = (tile.min(down - a), tile.min(across - b));
                 let at = |start, row, col| start + row * pitch + col * elem_bytes;
-                let upper = Tile { offset: at(upper, a, b), rows, cols };
-                let lower = Tile { offset: at(lower, b, a), rows: cols, cols: rows };
+                let upper = Submatrix { offset: at(upper, a, b), rows, cols };
+                let lower = Submatrix { offset: at(lower, b, a), rows: cols, cols: rows };
                 work(upper, (!diagonal || a != b).then_some(lower));
             }
         }
@@ -177,7 +177,7 @@ mod tests {
                     let squares = Squares::new(batch, side, mid, elem_bytes);
                     let mut seen = vec![0; batch * mid * side * side];
                     let pitch = mid * side;
-                    let mut see = |tile: Tile| {
+                    let mut see = |tile: Submatrix| {
                         for r in 0..tile.rows {
                             for c in 0..tile.cols {
                                 seen[tile.offset / elem_bytes + r * pitch + c] += 1;

@@ -4,7 +4,7 @@ use turntile_perm::Elementary;
 use turntile_plan::{Direction, StageShape};
 use turntile_simd::Byte;
 
-use crate::bands::Banded;
+use crate::banded::Banded;
 use crate::barrier;
 use crate::cycles::Marks;
 use crate::follow::follow_cycles;
@@ -87,7 +87,7 @@ fn move_rows(
     let (gaps, heads) = kept.split_at_mut(gap_bytes);
     let mut move_rows = |data: &mut [Byte]| match way.mover() {
         Mover::Slide(block) => slide(data, in_bytes, direction, block, flags, parts, scratch),
-        Mover::Rows(least) => rows::in_steps(data, in_bytes, direction, least, parts),
+        Mover::Rows(least) => rows::in_rounds(data, in_bytes, direction, least, parts),
         _ => rows::in_shares(data, in_bytes, direction, parts, heads),
     };
     match *way.shape() {

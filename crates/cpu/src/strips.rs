@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::banding::Bands;
+use crate::bands::Bands;
 use turntile_perm::Slots;
 use turntile_simd::{self as simd, Block, Byte, LINE};
 

@@ -5,7 +5,7 @@ use turntile_simd::{Block, Byte, Lines, Rows};
 
 use crate::parts;
 use crate::shared::{Shared, Worker};
-use crate::squares::{Squares, TILE_BYTES, Tile};
+use crate::squares::{Squares, Submatrix, TILE_BYTES};
 
 /// Transposes all squares, block pair by block pair.
 pub fn turn_squares(data: &mut [Byte], squares: Squares, parts: usize) {
@@ -16,8 +16,8 @@ pub fn turn_squares(data: &mut [Byte], squares: Squares, parts: usize) {
         let mut buffer = [Byte::uninit(); TILE_BYTES];
         let pairs = parts::share(squares.pairs(), parts, part);
         let mut next = squares.pair(pairs.start);
-        let rows = |block: Option<Tile>| {
-            block.map_or(Rows::NONE, |Tile { offset, rows, cols }| Rows {
+        let rows = |block: Option<Submatrix>| {
+            block.map_or(Rows::NONE, |Submatrix { offset, rows, cols }| Rows {
                 start: worker.address(offset),
                 count: rows,
                 bytes: cols * squares.elem_bytes,
@@ -59,8 +59,8 @@ pub fn turn_squares(data: &mut [Byte], squares: Squares, parts: usize) {
 fn swap_tiles(
     worker: &Worker,
     squares: Squares,
-    upper: Tile,
-    lower: Option<Tile>,
+    upper: Submatrix,
+    lower: Option<Submatrix>,
     buffer: &mut [Byte; TILE_BYTES],
 ) {
     let (pitch, elem_bytes) = (squares.pitch(), squares.elem_bytes);
@@ -72,8 +72,12 @@ fn swap_tiles(
         return;
     }
     let from_pitch = pitch / elem_bytes;
-    let block =
-        |from: Tile, to_pitch| Block { rows: from.rows, cols: from.cols, from_pitch, to_pitch };
+    let block = |from: Submatrix, to_pitch| Block {
+        rows: from.rows,
+        cols: from.cols,
+        from_pitch,
+        to_pitch,
+    };
     worker.read_transposed(upper.offset, buffer, block(upper, upper.rows), elem_bytes);
     if let Some(lower) = lower {
         worker.transpose(lower.offset, upper.offset, block(lower, from_pitch), elem_bytes);

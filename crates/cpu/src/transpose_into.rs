@@ -1,11 +1,12 @@
-//! Matrices transposed from one buffer to another, tile by tile, and arrays with their axes in any order.
+//! Matrices transposed from one buffer to another, tile by tile, and arrays with their axes in any order; what stays in
+//! order is copied.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
 
 use turntile_simd::{self as simd, Block, Byte};
 
-use crate::out_of_place::Matrices;
+use crate::out_of_place::OutOfPlace;
 use crate::parts;
 use crate::permuted::{Moved, Permuted};
 use crate::shared::{Shared, Worker};
@@ -14,9 +15,13 @@ use crate::shared::{Shared, Worker};
 ///
 /// # Panics
 /// When a buffer is not as long as the matrices.
-pub fn transpose_into(to: &mut [Byte], from: &[Byte], matrices: Matrices, threads: usize) {
+pub fn transpose_into(to: &mut [Byte], from: &[Byte], matrices: OutOfPlace, threads: usize) {
     assert_eq!((to.len(), from.len()), (matrices.bytes(), matrices.bytes()));
-    let (shared, parts) = (Shared::new(to), matrices.parts(threads));
+    let parts = matrices.parts(threads);
+    if matrices.stay() {
+        return copy(to, from, parts);
+    }
+    let shared = Shared::new(to);
     parts::run_on(0..parts, &mut [], 0, |part, _| {
         // SAFETY: a tile belongs to one part, and tiles share no element.
         let worker = unsafe { shared.worker() };
@@ -49,8 +54,15 @@ pub fn permute_into(to: &mut [Byte], from: &[Byte], permuted: &Permuted, threads
     });
 }
 
+/// Copies `from` to `to`, as long, on `parts` threads.
+fn copy(to: &mut [Byte], from: &[Byte], parts: usize) {
+    let shares = || (0..parts).map(|part| parts::share(from.len(), parts, part));
+    let pieces: Vec<_> = shares().zip(parts::cut(to, shares().map(|share| share.len()))).collect();
+    parts::run_on(pieces, &mut [], 0, |(share, to), _| to.copy_from_slice(&from[share]));
+}
+
 /// Tiles through a buffer, whose rows are written past the caches.
-fn stream_tiles(worker: &Worker, from: &[Byte], matrices: Matrices, tiles: Range<usize>) {
+fn stream_tiles(worker: &Worker, from: &[Byte], matrices: OutOfPlace, tiles: Range<usize>) {
     let elem_bytes = matrices.elem_bytes;
     let mut buffer = Box::new_uninit_slice(matrices.tile_bytes());
     for n in tiles.clone() {

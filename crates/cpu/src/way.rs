@@ -5,10 +5,10 @@ use std::fmt;
 use turntile_perm::{AxisPermutation, Elementary, Order};
 use turntile_plan::{GeometryData, Method, StageShape};
 
-use crate::banding::Bands;
+use crate::bands::Bands;
 use crate::cycles::Marks;
 use crate::gather::Chunks;
-use crate::out_of_place::Matrices;
+use crate::out_of_place::OutOfPlace;
 use crate::permuted::Permuted;
 use crate::squares::Squares;
 
@@ -29,7 +29,7 @@ pub enum Mover {
     OwnCycles,
     /// Cycles by swaps, without marks.
     Rotate,
-    /// Rows in steps of at least so many.
+    /// Rows in rounds of at least so many.
     Rows(usize),
     /// Rows in shares.
     Shares,
@@ -37,6 +37,8 @@ pub enum Mover {
     Slide(usize),
     /// Tiles to another place.
     OutOfPlace,
+    /// Everything to another place, in the order that it has.
+    Copy,
 }
 
 /// A way to move one shape, as a host offers it.
@@ -85,8 +87,8 @@ pub struct Means {
 
 /// Bytes of a block of a thread that slides data: its scratch and what it writes fit the second-level cache.
 const SLIDE_BYTES: usize = 256 << 10;
-/// Bytes that a step of several threads moves at least.
-const STEP_BYTES: usize = 1 << 20;
+/// Bytes that a round of several threads moves at least.
+const ROUND_BYTES: usize = 1 << 20;
 /// Segments that cycles are cut into for each of several threads, as many as keep them busy to the end:
 /// scratch for a super-element each, and one more.
 const SEGMENTS: usize = 64;
@@ -105,7 +107,7 @@ pub fn methods(shape: &StageShape, out_of_place: bool) -> &'static [Method] {
         StageShape::SlotGather { .. } => &[BarrierSync],
         StageShape::SlotMove { .. } => &[PttwacGlobal, PerCycle],
         StageShape::Pad { .. } => &[Rows, Slide, Shares],
-        // Not in steps: a few columns that are cut leave room for steps of a few rows, and to count those for every
+        // Not in rounds: a few columns that are cut leave room for rounds of a few rows, and to count those for every
         // side of tiles took longer than the rest of planning.
         StageShape::Cut { .. } => &[Slide, Shares],
         _ => &[],
@@ -144,8 +146,8 @@ impl HostWay {
         }
     }
 
-    /// The same rows moved in steps of another length, in other blocks or in shares; `None` where it moves no
-    /// rows, or a step or a block would be empty.
+    /// The same rows moved in rounds of another length, in other blocks or in shares; `None` where it moves no
+    /// rows, or a round or a block would be empty.
     pub fn with_rows_by(self, mover: Mover) -> Option<Self> {
         let means = Means { threads: self.needs.parts, scratch: UNLIMITED };
         let method = match mover {
@@ -205,10 +207,10 @@ pub fn squares(e: &Elementary, elem_bytes: usize) -> Option<Squares> {
 }
 
 /// Axes that are matrices, of elements of any length, to go to another place.
-pub fn matrices(axes: &AxisPermutation, elem_bytes: usize) -> Option<Matrices> {
+pub fn matrices(axes: &AxisPermutation, elem_bytes: usize) -> Option<OutOfPlace> {
     let e = axes.elementary().filter(|e| e.mid == 1)?;
     let elem_bytes = e.unit * elem_bytes;
-    Some(Matrices { batch: e.batch, rows: e.rows, cols: e.cols, elem_bytes, begins: 0 })
+    Some(OutOfPlace { batch: e.batch, rows: e.rows, cols: e.cols, elem_bytes, begins: 0 })
 }
 
 fn choose(
@@ -277,11 +279,12 @@ fn choose(
             Some((Mover::Rotate, Needs { parts: at_most(units), ..none }))
         }
         (Method::OutOfPlace, StageShape::Axes(axes)) => {
-            let parts = match matrices(&axes, elem_bytes) {
-                Some(matrices) => matrices.parts(means.threads),
-                None => Permuted::new(&axes, elem_bytes).parts(means.threads),
+            let (mover, parts) = match matrices(&axes, elem_bytes) {
+                Some(all) if all.stay() => (Mover::Copy, all.parts(means.threads)),
+                Some(all) => (Mover::OutOfPlace, all.parts(means.threads)),
+                None => (Mover::OutOfPlace, Permuted::new(&axes, elem_bytes).parts(means.threads)),
             };
-            Some((Mover::OutOfPlace, Needs { parts, ..none }))
+            Some((mover, Needs { parts, ..none }))
         }
         (_, StageShape::Pad { .. } | StageShape::Cut { .. }) => {
             rows(shape, elem_bytes, method, means)
@@ -311,7 +314,7 @@ fn rows(
     match method {
         Method::Rows if !cut => {
             let row_bytes = padding.cols() * elem_bytes;
-            let least = STEP_BYTES.div_ceil(row_bytes).max(2);
+            let least = ROUND_BYTES.div_ceil(row_bytes).max(2);
             Some((Mover::Rows(least), needs(at_most(padding.rows()), 0)))
         }
         Method::Shares => {
@@ -352,7 +355,7 @@ impl fmt::Display for HostWay {
             Mover::GatherBands(bands) => {
                 write!(f, ", bands of {} chunks by {} columns", bands.chunks, bands.width)?;
             }
-            Mover::Rows(least) => write!(f, ", at least {least} rows a step")?,
+            Mover::Rows(least) => write!(f, ", at least {least} rows a round")?,
             Mover::Slide(block) => write!(f, ", blocks of {block} bytes")?,
             _ => {}
         }

@@ -1,6 +1,7 @@
 //! Every method that can move a shape, on its own, against the shape's closed form.
 
-use turntile_cpu::{Executor, Host, Workspace, oracle, way};
+use turntile_cpu::way::{self, HostWay, Mover};
+use turntile_cpu::{Executor, Host, Workspace, oracle};
 use turntile_perm::{AxisPermutation, Elementary, Order, Padding, Slots, TurnedTiles};
 use turntile_plan::{
     Device, Direction, Flaw, Geometry, GeometryData, Method, Offer, Plan, Planner, Problem,
@@ -285,5 +286,20 @@ fn nothing_overflows() {
                 assert!(plan.dest(problem.len() - 1) == problem.len() - 1, "{plan:#}");
             }
         }
+    }
+}
+
+/// Rows and columns out of place are copied, on all threads where they are long.
+#[test]
+fn what_stays_in_order_is_copied() {
+    let planner = Planner::new(Host::new(3));
+    for (rows, cols, elem_bytes) in
+        [(1, 3_000_000, 4), (3_000_000, 1, 4), (1, 5_000_001, 2), (1, 1, 40 << 20)]
+    {
+        let problem = Problem::new(rows, cols, elem_bytes).unwrap().out_of_place();
+        let plan = planner.plan(&problem).unwrap();
+        let [stage] = &plan.legs[0].stages[..] else { panic!("{plan}") };
+        let way: &HostWay = stage.offer.geometry.get().unwrap();
+        assert_eq!((way.mover(), way.needs().parts), (Mover::Copy, 3), "{plan}");
     }
 }

@@ -55,7 +55,7 @@ impl Workspace {
     }
 }
 
-/// One launch, made by [`lower`](crate::lower) or [`out_of_place`](crate::out_of_place). It can be looked at, and
+/// One launch, made by [`lower`](crate::lower). It can be looked at, and
 /// neither put together nor changed elsewhere: what is run on a device is what was lowered.
 ///
 /// ```compile_fail,E0616

@@ -5,10 +5,11 @@ use std::sync::{Arc, OnceLock};
 
 use turntile_perm::Slots;
 use turntile_plan::{
-    Costs, CostsError, Device, Geometry, Infeasible, Offer, Problem, Request, StageShape,
+    Costs, CostsError, Device, Geometry, Infeasible, Offer, Problem, Request, Slotting, StageShape,
 };
 
 use crate::call::{Limits, widest_word};
+use crate::error::LowerError;
 use crate::estimate;
 use crate::launches::Launches;
 use crate::lower::{self, At, grid_register_bytes, runs};
@@ -225,36 +226,22 @@ impl Device for Chip {
     }
 
     /// Column by column.
-    fn slots(&self, rows: usize, cols: usize, slot: usize, chunk: usize) -> Option<Slots> {
-        Slots::new(rows, cols, slot, chunk)
+    fn slots(&self, s: &Slotting, chunk: usize) -> Option<Slots> {
+        Slots::new(s.rows, s.cols, s.slot, chunk)
     }
 
     /// Of one slot and of two, and what a block holds of matrices with few columns.
-    fn chunks(
-        &self,
-        rows: usize,
-        cols: usize,
-        slot: usize,
-        elem_bytes: usize,
-        every: bool,
-    ) -> Vec<usize> {
-        let longest = rows / slot * slot;
+    fn chunks(&self, slotting: &Slotting, every: bool) -> Vec<usize> {
+        let &Slotting { rows, cols, slot, elem_bytes } = slotting;
         let mut chunks: Vec<usize> = if every {
-            let held = self.limits.shared_bytes.max(self.gather_bytes());
-            let most = (held / (cols * elem_bytes) / slot * slot).clamp(slot, longest);
-            // The rows beyond a chunk are read with it: leave them room.
-            let roomy = most.saturating_sub(2 * slot).max(slot);
-            let doubled = std::iter::successors(Some(slot), |chunk| Some(chunk * 2));
-            doubled.take_while(|&chunk| chunk < most).chain([roomy, most]).collect()
+            slotting.doubling(self.limits.shared_bytes.max(self.gather_bytes())).collect()
         } else {
-            [1, 2].map(|k| (k * slot).min(longest)).to_vec()
+            [1, 2].map(|k| (k * slot).min(slotting.longest())).to_vec()
         };
         if slot * elem_bytes <= runs::SLOT_BYTES {
             let held = runs::chunk_slots(slot, cols, elem_bytes, &self.limits);
             chunks.extend(Some(held.min(rows / slot) * slot).filter(|&chunk| chunk > slot));
         }
-        chunks.sort_unstable();
-        chunks.dedup();
         chunks
     }
 
@@ -280,13 +267,12 @@ impl Device for Chip {
     }
 }
 
-impl crate::error::Infeasible {
+impl LowerError {
     /// The same as the planner knows it.
     fn of(self, shape: &StageShape) -> Infeasible {
-        use crate::error::Infeasible as Lowering;
         match self {
-            Lowering::OnChip { need, have } => Infeasible::OnChip { need, have },
-            Lowering::TooManyBlocks { blocks } => {
+            LowerError::OnChip { need, have } => Infeasible::OnChip { need, have },
+            LowerError::TooManyBlocks { blocks } => {
                 Infeasible::TooMany { what: "blocks", count: blocks, most: i32::MAX as usize }
             }
             _ => Infeasible::NoWay { shape: shape.to_string() },

@@ -61,7 +61,7 @@ pub enum CudaError {
         /// The stage, in dimension notation.
         stage: String,
         /// Why not.
-        why: Infeasible,
+        why: LowerError,
     },
     /// The address is 0.
     #[error("the address of the {what} is null")]
@@ -93,14 +93,6 @@ pub enum CudaError {
         /// Bytes needed.
         need: usize,
         /// Bytes given.
-        have: usize,
-    },
-    /// A run was given another number of buffers than it works on.
-    #[error("the program works on {need} buffers, {have} were given")]
-    Buffers {
-        /// Buffers needed.
-        need: usize,
-        /// Buffers given.
         have: usize,
     },
     /// A buffer is shorter than what it is to hold.
@@ -139,16 +131,6 @@ pub enum CudaError {
         /// Bytes.
         word: usize,
     },
-    /// There is no such kernel.
-    #[error("{what} has no kernel with tile {tile} and {block_rows} block rows")]
-    NoVariant {
-        /// The kernel's name.
-        what: String,
-        /// The side of its tile.
-        tile: usize,
-        /// Rows of a block of threads.
-        block_rows: usize,
-    },
     /// No memory for a workspace of the plan's own.
     #[error("no device memory for {bytes} bytes of workspace")]
     OutOfMemory {
@@ -157,10 +139,10 @@ pub enum CudaError {
     },
 }
 
-/// Why no kernel does what a stage asks for.
+/// Why no launch on a device does what a stage asks for: it cannot be lowered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Infeasible {
+pub enum LowerError {
     /// Too much on chip.
     #[error("needs {need} bytes on chip, the device has {have}")]
     OnChip {
@@ -193,3 +175,6 @@ pub enum Infeasible {
         scope: &'static str,
     },
 }
+
+/// The same by its former name.
+pub type Infeasible = LowerError;

@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use turntile_perm::padding::Step;
+use turntile_perm::padding::Round;
 use turntile_perm::{Elementary, Padding, Slots};
 use turntile_plan::costs::Names;
 use turntile_plan::{Costs, Direction, StageShape};
@@ -11,7 +11,7 @@ use crate::args::Args;
 use crate::call::widest_word;
 use crate::family::Family;
 use crate::launches::Launches;
-use crate::lower::{At, strips};
+use crate::lower::{At, any_tile, teams};
 use crate::way::{Scope, Tiling, Way};
 
 /// What tables of GPUs name.
@@ -19,7 +19,7 @@ pub const NAMES: Names = Names {
     operations: &[
         "swap",
         "tiles",
-        "bands",
+        "tiles_any",
         "block",
         "cluster",
         "grid",
@@ -37,12 +37,12 @@ pub const NAMES: Names = Names {
         "into_stack",
         "into_units",
     ],
-    quantities: &QUANTITIES,
-    constants: &["copy", "start", "wait"],
+    quantities: QUANTITIES,
+    constants: &["copy", "start", "wait", "short_cycle"],
 };
 
 /// What decides a speed. Flags are 0 or 1.
-const QUANTITIES: [&str; 25] = [
+const QUANTITIES: &[&str] = &[
     "elem_bytes",
     // Bytes of an access.
     "word",
@@ -53,12 +53,10 @@ const QUANTITIES: [&str; 25] = [
     "row_bytes",
     // Blocks a multiprocessor, at most 1.
     "busy",
-    // What a block holds of a multiprocessor's shared memory.
+    // What a block, or the whole grid, holds of the shared memory that there is for it.
     "held",
     // Rows of narrow words that are no multiples of 4 bytes.
     "narrow",
-    // What lies on chip is more than shared memory holds with comfort.
-    "in_registers",
     "backward",
     // Super-elements are whole lines of 128 bytes (0), whole sectors of 32 (1) or neither (2).
     "straddle",
@@ -88,12 +86,14 @@ const QUANTITIES: [&str; 25] = [
 pub const COPY: usize = 0;
 const START: usize = 1;
 const WAIT: usize = 2;
-
 /// Super-elements of a cycle that counts as short.
-const SHORT_CYCLE: usize = 32;
-/// Bytes of a line of the cache and of a sector of it.
+const SHORT_CYCLE: usize = WAIT + 1;
+
+/// Bytes of a line of the cache, of a sector of it, of the widest access and of a bank of shared memory.
 const LINE_BYTES: usize = 128;
 const SECTOR_BYTES: usize = 32;
+const VECTOR_BYTES: usize = 16;
+const BANK_BYTES: usize = 4;
 
 /// The quantities of a launch, by name.
 struct Measures([f64; QUANTITIES.len()]);
@@ -128,7 +128,6 @@ enum Quantity {
     Busy,
     Held,
     Narrow,
-    InRegisters,
     Backward,
     Straddle,
     Units,
@@ -153,7 +152,7 @@ use Quantity as Q;
 enum Operation {
     Swap,
     Tiles,
-    Bands,
+    TilesAny,
     Block,
     Cluster,
     Grid,
@@ -194,7 +193,8 @@ fn fraction(
     costs: &Costs,
     short_cycles: &OnceCell<bool>,
 ) -> f64 {
-    let short = || *short_cycles.get_or_init(|| shape.has_short_cycles(SHORT_CYCLE));
+    let most = costs.constant(SHORT_CYCLE) as usize;
+    let short = || *short_cycles.get_or_init(|| shape.has_short_cycles(most));
     costs.fraction(operation as usize, |which| {
         if which == Q::ShortCycles as usize {
             f64::from(u8::from(short()))
@@ -253,7 +253,7 @@ fn measure(shape: &StageShape, launches: &Launches, at: At) -> (Operation, Measu
         (Way::Barrier(Scope::Block), Some(e)) if e.mid > 1 && e.unit == 1 => {
             let held = e.rows * e.cols * at.elem_bytes;
             let name =
-                if call.family() == Family::Tiles { Operation::Tiles } else { Operation::Bands };
+                if call.family() == Family::Tiles { Operation::Tiles } else { Operation::TilesAny };
             (name, hold(measures, held, at).bytes(Q::RowBytes, e.rows * at.elem_bytes))
         }
         (Way::Barrier(scope), Some(e)) => barrier(measures, &e, scope, at),
@@ -292,25 +292,26 @@ fn swap(measures: Measures, e: &Elementary, args: &Args, at: At) -> Measures {
         _ => 1,
     };
     // Tiles' sides add up to more than the matrix's by what the last one has beyond it; small squares leave most of a
-    // block idle.
-    let least = if at.elem_bytes <= 4 { 64 } else { 32 };
-    let side = e.rows.div_ceil(across).next_power_of_two().max(least);
+    // block idle, as much as where they are swapped word by word.
+    let side = e.rows.div_ceil(across).next_power_of_two().max(any_tile(at.elem_bytes));
     let used = e.rows as f64 / e.rows.next_multiple_of(side) as f64;
-    measures.with(Q::Used, used).is(Q::Vectors, (e.rows * at.elem_bytes).is_multiple_of(16))
+    measures
+        .with(Q::Used, used)
+        .is(Q::Vectors, (e.rows * at.elem_bytes).is_multiple_of(VECTOR_BYTES))
 }
 
 fn barrier(measures: Measures, e: &Elementary, scope: Scope, at: At) -> (Operation, Measures) {
     let unit_bytes = e.unit * at.elem_bytes;
     let word = widest_word(&[unit_bytes]);
-    let narrow = word < 4 && !(e.cols * unit_bytes).is_multiple_of(4);
+    let narrow = word < BANK_BYTES && !(e.cols * unit_bytes).is_multiple_of(BANK_BYTES);
     let bytes = e.instance_len() * at.elem_bytes;
     let measures = measures.is(Q::Narrow, narrow);
     match scope {
         Scope::Block => (Operation::Block, hold(measures, bytes, at)),
         Scope::Cluster(blocks) => (Operation::Cluster, hold(measures, bytes / blocks, at)),
         Scope::Grid => {
-            let comfort = at.limits.units * at.limits.shared_bytes / 5 * 4;
-            (Operation::Grid, measures.is(Q::InRegisters, bytes > comfort))
+            let each = bytes as f64 / at.limits.units as f64;
+            (Operation::Grid, measures.with(Q::Held, each / at.limits.shared_bytes as f64))
         }
     }
 }
@@ -332,14 +333,14 @@ fn teams(measures: Measures, shape: &StageShape, args: &Args, at: At) -> Measure
     let word = widest_word(&[at.elem_bytes, at.alignment]);
     let most = slots.chunks().div_ceil(runs) * (batch * runs).div_ceil(teams);
     let even = (batch * slots.chunks()) as f64 / (teams * most) as f64;
-    let whole_rows = |slots: &Slots| (slots.cols() * at.elem_bytes).is_multiple_of(16);
+    let whole_rows = |slots: &Slots| (slots.cols() * at.elem_bytes).is_multiple_of(VECTOR_BYTES);
     measures
         .with(Q::Even, even)
         .bytes(Q::RowBytes, cols * at.elem_bytes)
         .bytes(Q::PartBytes, slots.chunk() * cols * at.elem_bytes)
         .bytes(Q::ColumnBytes, slots.chunk() * at.elem_bytes)
         .with(Q::Depth, args.depth)
-        .is(Q::Fills, strips::fills_warps(&slots, word))
+        .is(Q::Fills, teams::fills_warps(&slots, word))
         .is(Q::SeveralWords, at.elem_bytes != word)
         .with(Q::Granule, args.granule)
         .is(Q::Alike, whole_rows(&slots))
@@ -383,34 +384,31 @@ fn elsewhere(
     (name, measures)
 }
 
-/// Seconds beside the start and the bytes: for all blocks to wait, or for steps of rows.
+/// Seconds beside the start and the bytes: for all blocks to wait, or for rounds of rows.
 fn waits(shape: &StageShape, way: Way, at: At, costs: &Costs) -> f64 {
     match (*shape, way) {
         // Before anything is written and after everything: 64x48 floats in 14 µs instead of 6.
         (StageShape::SlotGather { .. }, _) => 2.0 * costs.constant(WAIT),
         (StageShape::Pad { padding, direction }, Way::Rows { least }) => {
-            steps(padding, direction, least, at, costs)
+            rounds(padding, direction, least, at, costs)
         }
         _ => 0.0,
     }
 }
 
-/// A start for each step, and what a row by itself loses to many: one block alone, and a wait between
+/// A start for each round, and what a row by itself loses to many: one block alone, and a wait between
 /// reading a row and writing it.
-fn steps(padding: Padding, direction: Direction, least: usize, at: At, costs: &Costs) -> f64 {
+fn rounds(padding: Padding, direction: Direction, least: usize, at: At, costs: &Costs) -> f64 {
     let alone = costs.constant(COPY) / at.limits.units as f64;
-    let each = |step: Step| {
-        let bytes = (2 * step.rows.len() * padding.cols() * at.elem_bytes) as f64;
-        if step.together {
+    let each = |Round { rows, together }| {
+        let bytes = (2 * rows.len() * padding.cols() * at.elem_bytes) as f64;
+        if together {
             costs.constant(START)
         } else {
-            bytes / alone + step.rows.len() as f64 * costs.constant(WAIT)
+            bytes / alone + rows.len() as f64 * costs.constant(WAIT)
         }
     };
-    match direction {
-        Direction::Forward => padding.pad_steps(least).map(each).sum(),
-        Direction::Backward => padding.unpad_steps(least).map(each).sum(),
-    }
+    direction.rounds(padding, least).map(each).sum()
 }
 
 #[cfg(test)]
@@ -422,6 +420,7 @@ mod tests {
         assert_eq!(Q::ShortCycles as usize + 1, QUANTITIES.len());
         assert_eq!(QUANTITIES[Q::Straddle as usize], "straddle");
         assert_eq!(NAMES.operations[Operation::IntoUnits as usize], "into_units");
+        assert_eq!(NAMES.constants[SHORT_CYCLE], "short_cycle");
         Costs::parse(include_str!("../devices/h200.json"), NAMES).unwrap();
     }
 }

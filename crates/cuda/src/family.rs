@@ -35,10 +35,6 @@ pub enum Family {
     Pad,
     /// From one place to another.
     OutOfPlace,
-    /// The same as the literature does it.
-    Ladder,
-    /// A recursive filter of an image's columns.
-    Gaussian,
     /// Filling and comparing, for tests.
     Check,
 }
@@ -60,7 +56,7 @@ macro_rules! by_word {
 
 impl Family {
     /// Every family.
-    pub const ALL: [Family; 18] = [
+    pub const ALL: [Family; 16] = [
         Family::Tiles,
         Family::Barrier,
         Family::ClusterBarrier,
@@ -76,8 +72,6 @@ impl Family {
         Family::PerCycle,
         Family::Pad,
         Family::OutOfPlace,
-        Family::Ladder,
-        Family::Gaussian,
         Family::Check,
     ];
 
@@ -99,8 +93,6 @@ impl Family {
             Family::PerCycle => "per_cycle",
             Family::Pad => "pad",
             Family::OutOfPlace => "out_of_place",
-            Family::Ladder => "ladder",
-            Family::Gaussian => "gaussian",
             Family::Check => "check",
         }
     }
@@ -124,9 +116,6 @@ impl Family {
             // Compiled once: they count in bytes.
             Family::Pad => [by_word!("pad", "4"); 5],
             Family::OutOfPlace => by_word!("out_of_place"),
-            // Compiled for words of 4 bytes alone.
-            Family::Ladder => [by_word!("ladder", "4"); 5],
-            Family::Gaussian => [by_word!("gaussian", "4"); 5],
             Family::Check => [by_word!("check", "4"); 5],
         };
         words[word.ilog2() as usize]

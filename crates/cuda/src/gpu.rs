@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::call::{Call, Limits};
 use crate::chip::Chip;
 use crate::driver::{Context, Facts, Function, Geometry, Image, Module};
-use crate::error::{CudaError, Infeasible};
+use crate::error::{CudaError, LowerError};
 use crate::family::Family;
 use crate::waits::Waits;
 
@@ -161,7 +161,7 @@ impl Gpu {
         &self,
         calls: impl Iterator<Item = &'a Call>,
     ) -> Result<Vec<Function>, CudaError> {
-        // Rows that are padded in steps are many launches of the same.
+        // Rows that are padded in rounds are many launches of the same.
         let mut last: Option<(&Call, Function)> = None;
         calls
             .map(|call| {
@@ -195,7 +195,7 @@ impl Gpu {
         };
         let need = call.waits().together(geometry.groups).max(1) as usize;
         if have < need {
-            let why = Infeasible::Together { need, have };
+            let why = LowerError::Together { need, have };
             return Err(CudaError::Infeasible { stage: call.kernel(), why });
         }
         Ok(kernel)

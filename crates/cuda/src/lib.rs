@@ -11,7 +11,7 @@
 //! | [`call`] | a launch as data; what of a device decides it |
 //! | [`waits`] | which kernels' blocks wait for others, and what makes that right |
 //! | [`lower`] | from a stage to its launch: kernel, geometry, parameters |
-//! | [`out_of_place`] | transpositions from one place to another, the literature's, a filter |
+//! | [`out_of_place`] | launches from one buffer to another, and what is checked before they run |
 //! | [`family`] | the embedded device code |
 //! | [`args`] | a kernel's parameter: the structures of the device code |
 //! | [`kernels`] | the door for device code that is not this crate's |
@@ -47,7 +47,7 @@ mod run;
 mod stopwatch;
 
 pub use chip::Chip;
-pub use error::{CudaError, Infeasible};
+pub use error::{CudaError, Infeasible, LowerError};
 pub use gpu::Gpu;
 pub use kernels::Kernels;
 pub use launches::Launches;

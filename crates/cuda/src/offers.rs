@@ -5,7 +5,7 @@ use turntile_plan::StageShape;
 
 use crate::call::{Limits, widest_word};
 use crate::flags::FlagLayout;
-use crate::lower::{At, into, runs, slide_block, strips};
+use crate::lower::{At, into, runs, slide_block, teams};
 use crate::way::{Scope, Way};
 
 /// Threads of a warp, and most of a block.
@@ -36,7 +36,7 @@ pub fn ways(shape: &StageShape, out_of_place: bool, at: At, grid_bytes: usize) -
         StageShape::SlotGather { batch, slots, .. } => {
             let word = widest_word(&[at.elem_bytes, at.alignment]);
             let mut found = runs::ways(&slots, at.elem_bytes, at.limits);
-            found.extend(strips::ways(&slots, batch, at.elem_bytes, word, at.limits));
+            found.extend(teams::ways(&slots, batch, at.elem_bytes, word, at.limits));
             found
         }
         StageShape::Pad { .. } => {

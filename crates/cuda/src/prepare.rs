@@ -3,7 +3,7 @@
 use turntile_plan::{Flaw, Method, Plan, StageShape};
 
 use crate::call::{Call, Limits, widest_word};
-use crate::error::{CudaError, Infeasible};
+use crate::error::{CudaError, LowerError};
 use crate::flags::FlagLayout;
 use crate::launches::Launches;
 use crate::lower::{At, Holding, lower, move_held, through_registers};
@@ -83,7 +83,7 @@ impl Work {
     /// As [`of_stage`](Self::of_stage).
     pub fn through_registers(shape: &StageShape, elem_bytes: usize) -> Result<Self, CudaError> {
         let bytes = bytes_of(shape, elem_bytes)?;
-        let call = shape.elementary().ok_or(Infeasible::NoKernel);
+        let call = shape.elementary().ok_or(LowerError::NoKernel);
         let call = call.and_then(|e| through_registers(e, elem_bytes, WORKSPACE_ALIGNMENT));
         let stage = format!("{shape} {}", Method::BarrierSync);
         Self::of_calls(&stage, call.map(|call| vec![call]), bytes, WORKSPACE_ALIGNMENT)
@@ -91,7 +91,7 @@ impl Work {
 
     fn of_calls(
         stage: &str,
-        calls: Result<Vec<Call>, Infeasible>,
+        calls: Result<Vec<Call>, LowerError>,
         bytes: usize,
         alignment: usize,
     ) -> Result<Self, CudaError> {
@@ -172,7 +172,7 @@ pub(crate) fn calls_of(plan: &Plan) -> Result<Vec<Call>, CudaError> {
         let Some(launches) = stage.offer.geometry.get::<Launches>() else {
             return Err(CudaError::NotForGpu { device: plan.device.clone() });
         };
-        let same = launches.is_for(&stage.shape, elem_bytes)
+        let same = launches.is_for(&stage.shape, elem_bytes * stage.joined)
             && launches.way().method() == stage.offer.method
             && alignment.is_multiple_of(launches.alignment());
         if !same {
@@ -193,7 +193,7 @@ pub(crate) fn bytes_of(shape: &StageShape, elem_bytes: usize) -> Result<usize, C
 }
 
 /// Numbers of a way that no device has, before anything is multiplied or divided by them.
-fn possible(way: Way, bytes: usize) -> Result<(), Infeasible> {
+fn possible(way: Way, bytes: usize) -> Result<(), LowerError> {
     let spread = |flags: FlagLayout| match flags {
         FlagLayout::Spread { spreading, .. } => spreading.is_power_of_two() && spreading <= 32,
         FlagLayout::Remapped => true,
@@ -210,7 +210,7 @@ fn possible(way: Way, bytes: usize) -> Result<(), Infeasible> {
         Way::OutOfPlace { .. } => false,
         _ => true,
     };
-    right.then_some(()).ok_or(Infeasible::NoKernel)
+    right.then_some(()).ok_or(LowerError::NoKernel)
 }
 
 #[cfg(test)]
@@ -317,7 +317,7 @@ mod tests {
         ] {
             let answer = by(way);
             let refused =
-                matches!(&answer, Err(CudaError::Infeasible { why: Infeasible::NoKernel, .. }));
+                matches!(&answer, Err(CudaError::Infeasible { why: LowerError::NoKernel, .. }));
             assert!(refused, "{way}: {answer:?}");
         }
         let e = Elementary { batch: 1, rows: 20, mid: 1, cols: 30, unit: 4 };

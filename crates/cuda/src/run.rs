@@ -15,7 +15,7 @@ use turntile_plan::Plan;
 use crate::call::{Call, Workspace};
 use crate::driver::{self, Function, Memory};
 use crate::error::CudaError;
-use crate::out_of_place::program::{Place, Program};
+use crate::out_of_place::{Place, Program};
 use crate::prepare::Work;
 
 /// Queues `call` on `stream` with the addresses that its parameter begins with, flags cleared first.
@@ -79,10 +79,7 @@ impl Gpu {
     /// # Errors
     /// As [`prepare_work`](Self::prepare_work).
     pub fn load(&self, programs: impl IntoIterator<Item = Program>) -> Result<Loaded, CudaError> {
-        let load = |program: Program| {
-            let calls = program.steps().iter().map(|step| step.call());
-            Ok((self.kernels(calls)?, program))
-        };
+        let load = |program: Program| Ok((self.kernels(program.calls().iter())?, program));
         let programs = programs.into_iter().map(load).collect::<Result<_, CudaError>>()?;
         Ok(Loaded { gpu: self.clone(), programs })
     }
@@ -175,7 +172,7 @@ fn place<T: DeviceCopy>(slice: &DeviceSlice<T>) -> Place {
     (slice.as_device_ptr().as_raw(), slice.len() * size_of::<T>())
 }
 
-/// Launches over several buffers, their kernels loaded: they can run any number of times, from any thread.
+/// Launches from one buffer to another, their kernels loaded: they can run any number of times, from any thread.
 #[derive(Debug)]
 pub struct Loaded {
     gpu: Gpu,
@@ -193,8 +190,8 @@ impl Loaded {
         &self.gpu
     }
 
-    /// Queues the launches on `stream` for buffers at these device addresses, of these bytes. Allocates
-    /// nothing, waits for nothing.
+    /// Queues the launches on `stream` for destination and source at these device addresses, of these bytes.
+    /// Allocates nothing, waits for nothing.
     ///
     /// # Errors
     /// [`CudaError`]. Whatever is wrong with the arguments is found before anything is queued.
@@ -202,21 +199,23 @@ impl Loaded {
     /// # Safety
     /// - the buffers are memory of the context of [`gpu`](Self::gpu);
     /// - `stream` is a stream of that context, or null for its default stream;
-    /// - until the queued work has ended, nothing else writes the buffers, nor reads those that are written, and
-    ///   this `Loaded`, which holds the code, is not dropped: dropping does not wait. Work that was captured in
+    /// - until the queued work has ended, nothing else uses the destination or writes the source, and this `Loaded`, which holds the code, is not dropped: dropping does not wait. Work that was captured in
     ///   a graph has ended when the graph can no longer be launched.
-    pub unsafe fn run_raw(&self, stream: *mut c_void, buffers: &[Place]) -> Result<(), CudaError> {
+    pub unsafe fn run_raw(
+        &self,
+        stream: *mut c_void,
+        buffers: [Place; 2],
+    ) -> Result<(), CudaError> {
         let mut refused = None;
         for (kernels, program) in &self.programs {
             match program.check(buffers) {
                 Err(why) => refused = Some(why),
                 Ok(()) => {
                     let _current = self.gpu.context().enter()?;
-                    for (step, kernel) in program.steps().iter().zip(kernels) {
-                        let at = |buffer: usize| buffers[buffer].0;
-                        let (first, second) = (at(step.first()), step.second().map(at));
+                    let [(to, _), (from, _)] = buffers;
+                    for (call, kernel) in program.calls().iter().zip(kernels) {
                         // SAFETY: `check` saw lengths, alignment and overlaps; the rest is the caller's.
-                        unsafe { queue(kernel, step.call(), first, second, stream)? };
+                        unsafe { queue(kernel, call, to, Some(from), stream)? };
                     }
                     return Ok(());
                 }
@@ -241,6 +240,6 @@ impl Loaded {
         stream: &Stream,
     ) -> Result<(), CudaError> {
         // SAFETY: the caller answers for context, use and time; the slices for their memory.
-        unsafe { self.run_raw(stream.as_inner().cast(), &[place(to), place(from)]) }
+        unsafe { self.run_raw(stream.as_inner().cast(), [place(to), place(from)]) }
     }
 }

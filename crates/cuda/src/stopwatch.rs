@@ -12,7 +12,7 @@ use crate::driver::{Event, Function, Geometry, Memory, Stream};
 use crate::error::CudaError;
 use crate::family::Family;
 use crate::gpu::Gpu;
-use crate::out_of_place::program::Place;
+use crate::out_of_place::Place;
 use crate::run::{Loaded, Prepared};
 
 /// Device memory, a stream and a pair of events to check and to time plans with.
@@ -93,7 +93,7 @@ impl Stopwatch {
         })
     }
 
-    /// The same for a program whose buffers are `[destination, source]`: elements that `e` puts elsewhere.
+    /// The same for launches from one buffer to another: elements that `e` puts elsewhere.
     ///
     /// # Errors
     /// [`CudaError`]; [`CudaError::Length`] if the buffers are longer than the memory.
@@ -105,10 +105,9 @@ impl Stopwatch {
     ) -> Result<u64, CudaError> {
         self.gpu.same(loaded.gpu())?;
         let (stream, places) = (self.stream.raw(), self.places(loaded)?);
-        let [to, from] = [0, 1].map(|k| places.get(k).map_or((0, 0), |&place| place));
-        self.wrong(e, elem_bytes, [to, from], || {
+        self.wrong(e, elem_bytes, places, || {
             // SAFETY: as above; the buffers lie in this memory, one after the other.
-            unsafe { loaded.run_raw(stream, &places) }
+            unsafe { loaded.run_raw(stream, places) }
         })
     }
 
@@ -200,7 +199,7 @@ impl Stopwatch {
     }
 
     /// Runs `loaded` on this memory, its buffers where
-    /// [`laid_out`](crate::out_of_place::program::Program::laid_out) puts them, and says how long the device took.
+    /// [`laid_out`](crate::out_of_place::Program::laid_out) puts them, and says how long the device took.
     ///
     /// # Errors
     /// [`CudaError`]; [`CudaError::Length`] if the buffers are longer than the memory.
@@ -208,7 +207,7 @@ impl Stopwatch {
         self.gpu.same(loaded.gpu())?;
         let (stream, places) = (self.stream.raw(), self.places(loaded)?);
         // SAFETY: as in `time`; the buffers lie in this memory, one after the other.
-        self.between_events(|| unsafe { loaded.run_raw(stream, &places) })
+        self.between_events(|| unsafe { loaded.run_raw(stream, places) })
     }
 
     /// Says how long the device took for whatever `queue` queues.
@@ -233,8 +232,8 @@ impl Stopwatch {
     }
 
     /// The buffers of `loaded`, from the start of this memory.
-    fn places(&self, loaded: &Loaded) -> Result<Vec<Place>, CudaError> {
-        let Some(program) = loaded.programs().next() else { return Ok(Vec::new()) };
+    fn places(&self, loaded: &Loaded) -> Result<[Place; 2], CudaError> {
+        let Some(program) = loaded.programs().next() else { return Ok([(0, 0); 2]) };
         let (places, end) = program.laid_out(self.data.address());
         let (need, have) = ((end - self.data.address()) as usize, self.data.bytes());
         if need > have { Err(CudaError::Length { need, have }) } else { Ok(places) }

@@ -87,9 +87,9 @@ pub enum Way {
     },
     /// Cycles without flags.
     PerCycle,
-    /// Rows in steps, at least so many at a time.
+    /// Rows in rounds, at least so many at a time.
     Rows {
-        /// Fewest rows that are worth a step.
+        /// Fewest rows that are worth a round.
         least: usize,
     },
     /// Rows in blocks of so many bytes.

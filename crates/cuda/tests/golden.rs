@@ -11,11 +11,10 @@ use std::path::Path;
 use std::{env, fs};
 
 use cases::{BLOCK, DIRECTIONS, alignments, at, elsewhere, layouts, shapes, swap, turned, ways};
-use turntile_cuda::Infeasible;
+use turntile_cuda::LowerError;
 use turntile_cuda::args::{Args, Layout, PARTS};
 use turntile_cuda::call::{Call, Limits};
 use turntile_cuda::lower::{At, Holding, lower, move_held, through_registers};
-use turntile_cuda::out_of_place::ladder;
 use turntile_cuda::waits::Waits;
 use turntile_cuda::way::{Scope, Way};
 use turntile_perm::{Elementary, Padding, Slots};
@@ -31,7 +30,6 @@ fn show_fields(text: &mut String, layout: &Layout, bytes: &[u8]) {
         match field.kind {
             "u32" => write!(text, " {name} {}", u32_at(at)),
             "u64" => write!(text, " {name} {}", u64_at(at)),
-            "float" => write!(text, " {name} {}", f32::from_bits(u32_at(at))),
             "Divisor<u32>" => write!(text, " {name} /{}", u32_at(at)),
             "Divisor<u64>" => write!(text, " {name} /{}", u64_at(at)),
             kind => {
@@ -52,7 +50,7 @@ fn show_args(text: &mut String, args: &Args) {
     text.push('\n');
 }
 
-fn show(text: &mut String, what: &str, answer: Result<Vec<Call>, Infeasible>) {
+fn show(text: &mut String, what: &str, answer: Result<Vec<Call>, LowerError>) {
     match answer {
         Err(why) => writeln!(text, "{what}: {why}").unwrap(),
         Ok(calls) => {
@@ -287,13 +285,6 @@ fn from_one_place_to_another() {
                     show(&mut text, &what, answer);
                 }
             }
-        }
-    }
-    for rung in &ladder::RUNGS {
-        for (tile, block_rows) in rung.sizes().step_by(5) {
-            let program = ladder::program(rung, tile, block_rows, 100, 77).unwrap();
-            let calls = program.steps().iter().map(|step| *step.call()).collect();
-            show(&mut text, &format!("{} {tile} {block_rows}, 100x77", rung.name), Ok(calls));
         }
     }
     golden("into.txt", &text);

@@ -6,17 +6,19 @@ mod cases;
 
 use std::collections::BTreeSet;
 
-use cases::{BLOCK, ELEMENTS, alignments, at, elsewhere, shapes, swap, ways};
+use cases::{
+    BLOCK, ELEMENTS, ELEMENTS_ELSEWHERE, MATRICES, PLANNED, alignments, at, elsewhere, shapes,
+    swap, ways,
+};
 
 use turntile_cuda::call::{Call, Limits, Workspace};
 use turntile_cuda::family::Family;
 use turntile_cuda::flags::FlagLayout;
 use turntile_cuda::lower::{At, Holding, lower, move_held, through_registers};
-use turntile_cuda::out_of_place::ladder;
-use turntile_cuda::out_of_place::program::Program;
+use turntile_cuda::out_of_place::Program;
 use turntile_cuda::waits::Waits;
 use turntile_cuda::way::{Scope, Way};
-use turntile_cuda::{Chip, CudaError, Infeasible, Work};
+use turntile_cuda::{Chip, LowerError, Work};
 use turntile_perm::Padding;
 use turntile_plan::{Device, Direction, Planner, Problem, Request, StageShape, Want};
 
@@ -78,7 +80,7 @@ fn launches_fit_the_device_code() {
             }
         }
     }
-    let elsewhere = [Family::OutOfPlace, Family::Ladder, Family::Gaussian, Family::Check];
+    let elsewhere = [Family::OutOfPlace, Family::Check];
     let families = Family::ALL.into_iter().filter(|family| !elsewhere.contains(family));
     let mut all: BTreeSet<String> = families.flat_map(entries).collect();
     // These count in bytes: one variant serves all words.
@@ -100,7 +102,7 @@ fn what_only_a_host_does_has_no_kernel() {
         let shape = StageShape::Cut { padding, direction };
         for way in ways(&[1]).into_iter().chain(elsewhere(1)) {
             let calls = lower(&shape, way, at(4, 16));
-            assert_eq!(calls, Err(Infeasible::NoKernel), "{shape} {way}");
+            assert_eq!(calls, Err(LowerError::NoKernel), "{shape} {way}");
         }
         for chip in Chip::presets() {
             let problem = Problem::new(500, 500, 4).unwrap().with_cap(usize::MAX);
@@ -136,10 +138,10 @@ fn what_a_device_lacks_is_an_answer() {
     };
     let shape = swap([1, 1000, 1, 1000, 1]);
     let answer = |way| lower(&shape, way, At { elem_bytes: 4, alignment: 16, limits: &old });
-    let no = |scope| Err(Infeasible::NoBarrier { scope });
+    let no = |scope| Err(LowerError::NoBarrier { scope });
     assert_eq!(answer(Way::Barrier(Scope::Grid)), no("the grid"));
     assert_eq!(answer(Way::Barrier(Scope::Cluster(4))), no("a cluster"));
-    assert!(matches!(answer(BLOCK), Err(Infeasible::OnChip { have: 49_152, .. })));
+    assert!(matches!(answer(BLOCK), Err(LowerError::OnChip { have: 49_152, .. })));
 }
 
 /// Every plan that the planner makes for an H200 has kernels, and names the workspace that they need. Squares of more
@@ -153,16 +155,8 @@ fn plans_fit_their_workspace() {
         count: 156_250 * 156_251 / 2,
         most: i32::MAX as usize,
     };
-    for (rows, cols, elem, none) in [
-        (4096, 6144, 4, None),
-        (1000, 777, 2, None),
-        (5000, 5000, 8, None),
-        (30, 40, 1, None),
-        (9_999_991, 7, 4, Some(&too_many)),
-        (61, 1_000_003, 4, None),
-        (16381, 20011, 4, None),
-        (158_003, 158_017, 4, None),
-    ] {
+    for (rows, cols, elem) in PLANNED {
+        let none = (rows == 9_999_991).then_some(&too_many);
         let room = usize::max(rows, cols).pow(2);
         let problem = Problem::new(rows, cols, elem).unwrap().with_room(room);
         let survey = planner.survey(&problem);
@@ -190,27 +184,15 @@ fn check_elsewhere(call: &Call) {
 }
 
 fn check_program(program: &Program) {
-    program.steps().iter().for_each(|step| check_elsewhere(step.call()));
+    program.calls().iter().for_each(check_elsewhere);
 }
 
 #[test]
 fn every_way_out_of_place_fits_the_device_code() {
     let mut kernels = BTreeSet::new();
     let planner = Planner::new(Chip::h200());
-    for (batch, rows, cols) in [
-        (1, 1, 1),
-        (1, 7, 5),
-        (9, 64, 48),
-        (1, 10_000_000, 3),
-        (2, 3, 10_000_000),
-        (1, 16384, 8192),
-        (3, 7919, 3001),
-        (1, 1, 1 << 33),
-        (1, 1 << 33, 2),
-        (100_000, 64, 48),
-        (1, 160_000, 160_000),
-    ] {
-        for elem in [1, 2, 4, 8, 16, 3, 12, 24, 40, 300_000] {
+    for (batch, rows, cols) in MATRICES {
+        for elem in ELEMENTS_ELSEWHERE {
             let Ok(problem) = Problem::with_batch(batch, rows, cols, elem) else { continue };
             let shape = swap([batch, rows, 1, cols, 1]);
             for alignment in alignments(elem) {
@@ -224,27 +206,12 @@ fn every_way_out_of_place_fits_the_device_code() {
                 let problem = problem.out_of_place().with_alignment(alignment);
                 let program = Program::of_plan(&planner.plan(&problem).unwrap()).unwrap();
                 check_program(&program);
-                assert_eq!((program.steps().len(), program.alignment()), (1, alignment));
+                assert_eq!((program.calls().len(), program.alignment()), (1, alignment));
             }
         }
     }
     assert_eq!(kernels.len(), 23, "all of them are met: {kernels:?}");
     let empty = Problem::new(0, 5, 4).unwrap().out_of_place();
     let nothing = Program::of_plan(&planner.plan(&empty).unwrap()).unwrap();
-    assert_eq!(nothing.steps(), []);
-}
-
-#[test]
-fn every_rung_of_the_ladder_is_in_the_device_code() {
-    for rung in &ladder::RUNGS {
-        for (tile, block_rows) in rung.sizes() {
-            check_program(&ladder::program(rung, tile, block_rows, 1000, 777).unwrap());
-        }
-    }
-    let padded = ladder::Rung::named("padded").unwrap();
-    assert!(matches!(
-        ladder::program(padded, 33, 8, 10, 10),
-        Err(CudaError::NoVariant { tile: 33, block_rows: 8, .. })
-    ));
-    assert!(ladder::program(padded, 8, 8, 1 << 31, 1 << 31).is_err());
+    assert_eq!(nothing.calls(), []);
 }

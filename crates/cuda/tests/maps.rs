@@ -7,14 +7,14 @@ mod follow;
 mod replay;
 
 use cases::{
-    BLOCK, DIRECTIONS, ELEMENTS, alignments, at, elsewhere, layouts, shapes, swap, turned, ways,
+    BLOCK, DIRECTIONS, ELEMENTS, ELEMENTS_ELSEWHERE, MATRICES, PLANNED, alignments, at, elsewhere,
+    layouts, shapes, swap, turned, ways,
 };
 use follow::{agrees, offsets};
 use replay::Launch;
 use turntile_cuda::call::{Call, Workspace};
 use turntile_cuda::family::Family;
 use turntile_cuda::lower::{Holding, lower, move_held, through_registers};
-use turntile_cuda::out_of_place::ladder;
 use turntile_cuda::way::{Scope, Way};
 use turntile_cuda::{Chip, Launches, Work};
 use turntile_perm::{Elementary, Padding, Slots};
@@ -99,7 +99,7 @@ fn small_shapes_by_every_way() {
     assert_eq!(lowered, 41_236);
 }
 
-/// Tiles that have kernels of their own, alone, in pairs and beyond a band's width.
+/// Tiles that have kernels of their own, alone, in pairs and beyond what a block holds side by side.
 #[test]
 fn square_tiles() {
     let mut lowered = 0;
@@ -321,24 +321,8 @@ fn nothing_is_lost(calls: &[Call], bytes: usize, check: impl FnOnce(&[usize])) {
 #[test]
 fn from_one_place_to_another() {
     let (mut kernels, mut lowered) = (std::collections::BTreeSet::new(), 0);
-    for (batch, rows, cols) in [
-        (1, 1, 1),
-        (1, 7, 5),
-        (3, 10, 48),
-        (9, 64, 48),
-        (2, 300, 130),
-        (1, 61, 1000),
-        (1, 1000, 61),
-        (1, 10_000_000, 3),
-        (2, 3, 10_000_000),
-        (1, 16384, 8192),
-        (3, 7919, 3001),
-        (1, 1, 1 << 33),
-        (1, 1 << 33, 2),
-        (100_000, 64, 48),
-        (1, 160_000, 160_000),
-    ] {
-        for elem in [1, 2, 4, 8, 16, 3, 12, 24, 40, 300_000] {
+    for (batch, rows, cols) in MATRICES {
+        for elem in ELEMENTS_ELSEWHERE {
             if Problem::with_batch(batch, rows, cols, elem).is_err() {
                 continue;
             }
@@ -357,36 +341,11 @@ fn from_one_place_to_another() {
     assert_eq!((kernels.len(), lowered), (23, 1556), "{kernels:?}");
 }
 
-#[test]
-fn every_rung_of_the_ladder() {
-    for rung in &ladder::RUNGS {
-        for (tile, block_rows) in rung.sizes() {
-            for (rows, cols) in [(1, 1), (100, 37), (1000, 777)] {
-                let program = ladder::program(rung, tile, block_rows, rows, cols).unwrap();
-                let [step] = program.steps() else { panic!("{program:?}") };
-                let cols = if rung.transposes() { cols } else { rows * cols };
-                let rows = if rung.transposes() { rows } else { 1 };
-                agrees(&[*step.call()], &swap([1, rows, 1, cols, 1]), 4, 4);
-            }
-        }
-    }
-}
-
 /// Whole plans, every stage by the launches that it holds.
 #[test]
 fn plans() {
     let planner = Planner::new(Chip::h200());
-    for (rows, cols, elem) in [
-        (4096, 6144, 4),
-        (1000, 777, 2),
-        (5000, 5000, 8),
-        (30, 40, 1),
-        (9_999_991, 7, 4),
-        (61, 1_000_003, 4),
-        (16381, 20011, 4),
-        (158_003, 158_017, 4),
-        (101, 89, 12),
-    ] {
+    for (rows, cols, elem) in PLANNED {
         let room = usize::max(rows, cols).pow(2);
         let problem = Problem::new(rows, cols, elem).unwrap().with_room(room);
         for plan in planner.survey(&problem).candidates {

@@ -10,7 +10,7 @@ use cases::{DIRECTIONS, ELEMENTS, alignments, shapes, swap, turned};
 use follow::{agrees, offsets};
 use replay::Launch;
 use turntile_cuda::call::{Call, Workspace};
-use turntile_cuda::out_of_place::program::Program;
+use turntile_cuda::out_of_place::Program;
 use turntile_cuda::{Chip, Launches, Work};
 use turntile_perm::{AxisPermutation, Padding, Slots};
 use turntile_plan::{Device, Offer, Plan, Planner, Problem, Request, StageShape, TileRule, Want};
@@ -222,10 +222,8 @@ fn plans_launch_what_they_print() {
             let planner = Planner::new(chip.clone()).with_tiles(TileRule::Exhaustive);
             for plan in planner.survey(&problem.out_of_place()).candidates {
                 let program = Program::of_plan(&plan).unwrap();
-                let calls: Vec<Call> = program.steps().iter().map(|step| *step.call()).collect();
-                run(&plan, &calls);
-                let bytes: Vec<usize> = program.buffers().iter().map(|b| b.bytes).collect();
-                assert_eq!(bytes, [problem.bytes(); 2], "{plan}");
+                run(&plan, program.calls());
+                assert_eq!(program.bytes(), problem.bytes(), "{plan}");
                 elsewhere += 1;
             }
         }

@@ -6,8 +6,8 @@
 //!
 //! Three ways to do it with many workers, all in equations here:
 //!
-//! - *steps* (the thesis's): as many rows at a time as lie wholly in front of the places that they go
-//!   to, by equation 4.1; when that is fewer than is worth a step, row after row;
+//! - *rounds* (the thesis's): as many rows at a time as lie wholly in front of the places that they go
+//!   to, by equation 4.1; when that is fewer than is worth a round, row after row;
 //! - *blocks* (data sliding): every block is read before it is written, and written as soon as the
 //!   blocks have been read that lie where it goes;
 //! - *shares*: a run of rows for each worker, who moves them one by one; the first few, whose packed
@@ -30,7 +30,7 @@ pub struct Padding {
 
 /// Rows that move one after the other or all at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct Round {
     /// The rows.
     pub rows: Range<usize>,
     /// Whether none of them lies where another goes. If not, they move one by one: last to first when
@@ -140,20 +140,20 @@ impl Padding {
         (moved * (self.pitch - self.cols) / self.cols).min(self.rows - moved)
     }
 
-    /// Steps that pad: at least `least` rows at a time while there is room, then the rest one by one.
-    pub fn pad_steps(&self, least: usize) -> impl Iterator<Item = Step> + use<> {
+    /// Rounds that pad: at least `least` rows at a time while there is room, then the rest one by one.
+    pub fn pad_rounds(&self, least: usize) -> impl Iterator<Item = Round> + use<> {
         let (padding, least, mut left) = (*self, least.max(1), self.rows);
         std::iter::from_fn(move || {
             let movable = padding.async_movable(padding.rows - left);
             let together = movable >= least;
             let rows = if together { left - movable..left } else { 0..left };
             left = rows.start;
-            (!rows.is_empty()).then_some(Step { rows, together })
+            (!rows.is_empty()).then_some(Round { rows, together })
         })
     }
 
-    /// Steps that unpad: one by one until `least` rows can move at a time.
-    pub fn unpad_steps(&self, least: usize) -> impl Iterator<Item = Step> + use<> {
+    /// Rounds that unpad: one by one until `least` rows can move at a time.
+    pub fn unpad_rounds(&self, least: usize) -> impl Iterator<Item = Round> + use<> {
         let (padding, least, mut moved) = (*self, least.clamp(1, self.rows.max(1)), 0);
         std::iter::from_fn(move || {
             let movable = padding.async_movable_back(moved);
@@ -167,7 +167,7 @@ impl Padding {
                 moved..alone.clamp(moved + 1, padding.rows)
             };
             moved = rows.end;
-            (!rows.is_empty()).then_some(Step { rows, together })
+            (!rows.is_empty()).then_some(Round { rows, together })
         })
     }
 
@@ -188,8 +188,8 @@ impl Padding {
         rows * self.cols
     }
 
-    /// Packed elements row by row: packed offset, padded offset and number of each run.
-    pub fn runs(
+    /// Packed elements row by row: packed offset, padded offset and number of those of each row.
+    pub fn row_by_row(
         &self,
         packed: Range<usize>,
     ) -> impl Iterator<Item = (usize, usize, usize)> + use<> {
@@ -279,7 +279,7 @@ mod tests {
             for (start, end) in (0..=seen).flat_map(|end| (0..=end).map(move |start| (start, end)))
             {
                 let mut next = start;
-                for (k, offset, run) in p.runs(start..end) {
+                for (k, offset, run) in p.row_by_row(start..end) {
                     assert_eq!(k, next);
                     assert!((0..run).all(|i| p.padded(k + i) == offset + i));
                     next += run;
@@ -296,18 +296,18 @@ mod tests {
         assert_eq!(p.async_movable(0), 100);
         assert_eq!(p.async_movable(4900), 2);
         assert_eq!(p.async_movable(4901), 1);
-        let steps: Vec<Step> = p.pad_steps(2).collect();
-        assert_eq!(steps.last(), Some(&Step { rows: 0..99, together: false }));
+        let rounds: Vec<Round> = p.pad_rounds(2).collect();
+        assert_eq!(rounds.last(), Some(&Round { rows: 0..99, together: false }));
         // Figure 4.3: of five rows with room for two and a half, two move, then one by one.
         let p = Padding::new(5, 3, 6).unwrap();
         assert_eq!(p.async_movable(0), 2);
     }
 
-    fn steps_are_right(p: Padding, least: usize) {
+    fn rounds_are_right(p: Padding, least: usize) {
         let (mut left, mut alone) = (p.rows(), false);
-        for Step { rows, together } in p.pad_steps(least) {
+        for Round { rows, together } in p.pad_rounds(least) {
             assert_eq!(rows.end, left);
-            assert!(!alone, "the rest is the last step");
+            assert!(!alone, "the rest is the last round");
             left = rows.start;
             // Sources end before destinations begin.
             assert!(!together || rows.end * p.cols() <= rows.start * p.pitch());
@@ -316,7 +316,7 @@ mod tests {
         }
         assert_eq!(left, 0);
         let mut moved = 0;
-        for Step { rows, together } in p.unpad_steps(least) {
+        for Round { rows, together } in p.unpad_rounds(least) {
             assert_eq!(rows.start, moved);
             moved = rows.end;
             assert!(!together || rows.end * p.cols() <= rows.start * p.pitch());
@@ -366,7 +366,7 @@ mod tests {
     fn all_small_paddings() {
         for p in small() {
             (1..5).for_each(|parts| shares_are_right(p, parts));
-            (0..4).chain([usize::MAX]).for_each(|least| steps_are_right(p, least));
+            (0..4).chain([usize::MAX]).for_each(|least| rounds_are_right(p, least));
             (1..=p.len().max(1)).for_each(|block| waits_are_enough(p, block));
         }
     }
@@ -377,7 +377,7 @@ mod tests {
             rows in 1usize..5000, cols in 1usize..5000, gap in 0usize..5000, least in 1usize..50,
         ) {
             let p = Padding::new(rows, cols, cols + gap).unwrap();
-            steps_are_right(p, least);
+            rounds_are_right(p, least);
             shares_are_right(p, least);
         }
 

@@ -65,6 +65,42 @@ impl Request {
     }
 }
 
+/// A matrix that is to be cut into aligned slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slotting {
+    /// Rows of the matrix.
+    pub rows: usize,
+    /// Its columns.
+    pub cols: usize,
+    /// Elements of a slot, from 1 to the rows.
+    pub slot: usize,
+    /// Bytes of an element.
+    pub elem_bytes: usize,
+}
+
+impl Slotting {
+    /// Rows of the longest chunk: whole slots.
+    pub fn longest(&self) -> usize {
+        self.rows / self.slot * self.slot
+    }
+
+    /// Rows of the longest chunks that fit `bytes` bytes: with room for the rows that are read beyond them, and
+    /// without. Never less than a slot.
+    pub fn fitting(&self, bytes: usize) -> [usize; 2] {
+        let most = bytes / (self.cols * self.elem_bytes) / self.slot * self.slot;
+        let most = most.clamp(self.slot, self.longest());
+        [most.saturating_sub(2 * self.slot).max(self.slot), most]
+    }
+
+    /// Rows of chunks of every length that fits `bytes` bytes: one slot's, twice as many each, and those that
+    /// [fit](Self::fitting).
+    pub fn doubling(&self, bytes: usize) -> impl Iterator<Item = usize> + use<> {
+        let fitting = self.fitting(bytes);
+        let doubled = std::iter::successors(Some(self.slot), |chunk| Some(chunk * 2));
+        doubled.take_while(move |&chunk| chunk < fitting[1]).chain(fitting)
+    }
+}
+
 /// A device as it offers to move things: plain data that can be had anywhere, so that plans for any
 /// device are made, compared and printed without it.
 ///
@@ -92,20 +128,12 @@ pub trait Device: fmt::Debug + Send + Sync {
     /// Seconds that no pass over `bytes` bytes can be faster than.
     fn least_seconds(&self, bytes: usize) -> f64;
 
-    /// Aligned slots of `slot` elements and chunks of `chunk` rows, in the order that suits the device, of a
-    /// `rows` x `cols` matrix; `None` where there are none.
-    fn slots(&self, rows: usize, cols: usize, slot: usize, chunk: usize) -> Option<Slots>;
+    /// Those slots with chunks of `chunk` rows, in the order that suits the device; `None` where there are none.
+    fn slots(&self, slotting: &Slotting, chunk: usize) -> Option<Slots>;
 
-    /// Rows of the chunks that are worth a try with slots of `slot` elements, ascending; with `every`, of all that
-    /// could be.
-    fn chunks(
-        &self,
-        rows: usize,
-        cols: usize,
-        slot: usize,
-        elem_bytes: usize,
-        every: bool,
-    ) -> Vec<usize>;
+    /// Rows of the chunks that are worth a try with those slots, in any order, some perhaps twice; with `every`, of
+    /// all that could be.
+    fn chunks(&self, slotting: &Slotting, every: bool) -> Vec<usize>;
 
     /// All ways to move `shape`, in the order in which ties are broken; at least one.
     ///
@@ -121,5 +149,21 @@ pub trait Device: fmt::Debug + Send + Sync {
         let offers = self.offers(shape, request)?;
         let best = offers.into_iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds));
         Ok(best.expect("a device that offers nothing says why"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_fit_what_holds_them() {
+        let slotting = Slotting { rows: 1000, cols: 10, slot: 8, elem_bytes: 4 };
+        // 100 rows of 40 bytes: twelve slots, ten with the rows beyond.
+        assert_eq!(slotting.fitting(4039), [80, 96]);
+        assert_eq!(slotting.doubling(4039).collect::<Vec<_>>(), [8, 16, 32, 64, 80, 96]);
+        assert_eq!(slotting.fitting(0), [8, 8], "one slot at least");
+        assert_eq!(slotting.fitting(1 << 30), [984, 1000], "no more than there are");
+        assert_eq!(Slotting { rows: 1007, ..slotting }.longest(), 1000);
     }
 }

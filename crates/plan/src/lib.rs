@@ -44,7 +44,7 @@ pub mod wisdom;
 
 pub use check::Flaw;
 pub use costs::{Costs, CostsError};
-pub use device::{Device, Request, Want};
+pub use device::{Device, Request, Slotting, Want};
 pub use infeasible::Infeasible;
 pub use offer::{Geometry, GeometryData, Method, Offer, Stage};
 pub use plan::{Declined, Leg, Plan};

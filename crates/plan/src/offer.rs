@@ -20,7 +20,7 @@ pub enum Method {
     PttwacGlobal,
     /// One worker a cycle, leaders found by walking, no flags (P-IPT). Needs no workspace.
     PerCycle,
-    /// Rows padded or unpadded in steps, as many at a time as have room (equation 4.1).
+    /// Rows padded or unpadded in rounds, as many at a time as have room (equation 4.1).
     Rows,
     /// Rows padded or unpadded one by one, a share of them for each worker; those whose packed places
     /// are in another's share are set aside meanwhile.

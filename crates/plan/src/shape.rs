@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use turntile_perm::padding::Round;
 use turntile_perm::{AxisPermutation, Elementary, Order, Padding, Slots, TurnedTiles};
 
 /// Which way a stage that is not its own mirror image runs.
@@ -20,6 +21,15 @@ impl Direction {
             Direction::Forward => Direction::Backward,
             Direction::Backward => Direction::Forward,
         }
+    }
+
+    /// Rounds in which rows are padded or, backward, unpadded, as [`Padding::pad_rounds`] and
+    /// [`Padding::unpad_rounds`] have them.
+    pub fn rounds(self, padding: Padding, least: usize) -> impl Iterator<Item = Round> {
+        let forward = self == Direction::Forward;
+        let pad = forward.then(|| padding.pad_rounds(least));
+        let unpad = (!forward).then(|| padding.unpad_rounds(least));
+        pad.into_iter().flatten().chain(unpad.into_iter().flatten())
     }
 }
 

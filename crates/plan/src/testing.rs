@@ -4,7 +4,7 @@ use std::fmt;
 
 use turntile_perm::Slots;
 
-use crate::device::{Device, Request};
+use crate::device::{Device, Request, Slotting};
 use crate::infeasible::Infeasible;
 use crate::offer::{Geometry, GeometryData, Method, Offer};
 use crate::problem::Problem;
@@ -59,13 +59,13 @@ impl Device for Toy {
         bytes as f64 / self.speed
     }
 
-    fn slots(&self, rows: usize, cols: usize, slot: usize, chunk: usize) -> Option<Slots> {
-        Slots::new(rows, cols, slot, chunk)
+    fn slots(&self, s: &Slotting, chunk: usize) -> Option<Slots> {
+        Slots::new(s.rows, s.cols, s.slot, chunk)
     }
 
-    fn chunks(&self, rows: usize, _: usize, slot: usize, _: usize, every: bool) -> Vec<usize> {
+    fn chunks(&self, s: &Slotting, every: bool) -> Vec<usize> {
         let most = if every { 4 } else { 1 };
-        (1..=most).map(|k| k * slot).filter(|&chunk| chunk <= rows).collect()
+        (1..=most).map(|k| k * s.slot).filter(|&chunk| chunk <= s.rows).collect()
     }
 
     fn offers(&self, shape: &StageShape, request: &Request) -> Result<Vec<Offer>, Infeasible> {

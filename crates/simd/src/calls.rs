@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 
 use crate::block::{Block, Byte, LINE};
-use crate::copy::Run;
-use crate::exchange::Squares;
+use crate::copy::Transfer;
+use crate::exchange::Exchange;
 use crate::lines::Lines;
 use crate::portable;
 use crate::table::kernel;
@@ -49,7 +49,7 @@ pub unsafe fn transpose_raw(from: *const Byte, to: *mut Byte, block: Block, unit
     }
 }
 
-/// Copies runs of `len` bytes, one after the other; with every line copied one of those ahead is asked for.
+/// Makes transfers of `len` bytes, one after the other; with every line copied one of those ahead is asked for.
 ///
 /// Many in a call: what stands between two of them, stores that have to be waited for above all, costs as much as
 /// a miss (20000x12000, runs of 640 bytes: 54% of a copy with a call for each, 68% so).
@@ -58,15 +58,15 @@ pub unsafe fn transpose_raw(from: *const Byte, to: *mut Byte, block: Block, unit
 /// Each `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap; nobody else writes
 /// the one or touches the other meanwhile.
 #[inline]
-pub unsafe fn copy_runs_raw(runs: &[Run], len: usize) {
+pub unsafe fn copy_transfers_raw(transfers: &[Transfer], len: usize) {
     // SAFETY: the row was found to be available; the rest is the caller's.
-    unsafe { (kernel().copy)(runs, len) };
+    unsafe { (kernel().copy)(transfers, len) };
 }
 
 /// A way to have two squares of units change places, found once for as many as there are.
 #[derive(Clone, Copy, Debug)]
 pub struct SquareSwap {
-    squares: Squares,
+    squares: Exchange,
     side: usize,
 }
 

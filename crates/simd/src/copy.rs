@@ -8,9 +8,9 @@ use crate::lanes::Vector;
 use crate::prefetch::prefetch;
 use crate::taken::tell;
 
-/// A run of bytes to be copied, and where as many lie that will be read soon: any address will do.
+/// Bytes to be copied, and where as many lie that will be read soon: any address will do.
 #[derive(Clone, Copy, Debug)]
-pub struct Run {
+pub struct Transfer {
     /// Its first byte.
     pub from: *const Byte,
     /// Where it goes.
@@ -19,49 +19,49 @@ pub struct Run {
     pub ahead: *const Byte,
 }
 
-impl Default for Run {
+impl Default for Transfer {
     fn default() -> Self {
-        Run { from: std::ptr::null(), to: std::ptr::null_mut(), ahead: std::ptr::null() }
+        Transfer { from: std::ptr::null(), to: std::ptr::null_mut(), ahead: std::ptr::null() }
     }
 }
 
-/// Copies runs of `len` bytes, one after the other.
+/// Makes transfers of `len` bytes, one after the other.
 ///
 /// # Safety
 /// - The machine can run the kernel that it belongs to.
 /// - Each `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap; nobody else writes
 ///   the one or touches the other meanwhile.
-pub type Copy = unsafe fn(runs: &[Run], len: usize);
+pub type Copy = unsafe fn(transfers: &[Transfer], len: usize);
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx2")]
-pub unsafe fn copy_avx512(runs: &[Run], len: usize) {
+pub unsafe fn copy_avx512(transfers: &[Transfer], len: usize) {
     // SAFETY: the caller's.
     unsafe {
         if len >= 64 {
-            copy_vectors::<std::arch::x86_64::__m512i>(runs, len);
+            copy_vectors::<std::arch::x86_64::__m512i>(transfers, len);
         } else {
-            copy_avx2(runs, len);
+            copy_avx2(transfers, len);
         }
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-pub unsafe fn copy_avx2(runs: &[Run], len: usize) {
+pub unsafe fn copy_avx2(transfers: &[Transfer], len: usize) {
     // SAFETY: the caller's.
-    unsafe { copy_vectors::<std::arch::x86_64::__m256i>(runs, len) };
+    unsafe { copy_vectors::<std::arch::x86_64::__m256i>(transfers, len) };
 }
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-pub unsafe fn copy_lane(runs: &[Run], len: usize) {
+pub unsafe fn copy_lane(transfers: &[Transfer], len: usize) {
     // SAFETY: the caller's.
-    unsafe { copy_vectors::<Lane>(runs, len) };
+    unsafe { copy_vectors::<Lane>(transfers, len) };
 }
 
-pub unsafe fn copy_plain(runs: &[Run], len: usize) {
+pub unsafe fn copy_plain(transfers: &[Transfer], len: usize) {
     tell("bytes", len);
-    for &Run { from, to, ahead } in runs {
+    for &Transfer { from, to, ahead } in transfers {
         (0..len).step_by(LINE).for_each(|at| prefetch(ahead.wrapping_add(at)));
         // SAFETY: the caller's.
         unsafe { to.copy_from_nonoverlapping(from, len) };
@@ -70,13 +70,13 @@ pub unsafe fn copy_plain(runs: &[Run], len: usize) {
 
 /// Vector by vector, those of `to` aligned; the first and the last may cover bytes of their neighbours.
 #[inline(always)]
-unsafe fn copy_vectors<V: Vector>(runs: &[Run], len: usize) {
+unsafe fn copy_vectors<V: Vector>(transfers: &[Transfer], len: usize) {
     let size = 16 * V::LANES;
     if len < size {
         // SAFETY: the caller's.
-        return unsafe { copy_plain(runs, len) };
+        return unsafe { copy_plain(transfers, len) };
     }
-    for &Run { from, to, ahead } in runs {
+    for &Transfer { from, to, ahead } in transfers {
         let start = to.align_offset(size);
         let lines = (len - start) / LINE;
         // SAFETY: the caller's bytes: `start` is less than `size`, and all offsets at most `len - size`.

@@ -15,7 +15,7 @@ use crate::taken::tell;
 /// - The machine can run the kernel that it belongs to, and `side` is a multiple of its vector's words.
 /// - All words of both squares, in rows `pitch` bytes apart, are valid for reads and writes and nobody
 ///   else's meanwhile; the squares are the same or share no word.
-pub type Squares =
+pub type Exchange =
     unsafe fn(a: *mut Byte, b: *mut Byte, pitch: usize, side: usize, lines: &mut Lines);
 
 /// Never called: no square is a multiple of no vector.

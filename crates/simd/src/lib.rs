@@ -39,9 +39,9 @@ mod vector;
 
 pub use block::{Block, Byte, LINE};
 pub use calls::{
-    SquareSwap, copy_from_ring, copy_into_ring, copy_runs_raw, transpose, transpose_raw,
+    SquareSwap, copy_from_ring, copy_into_ring, copy_transfers_raw, transpose, transpose_raw,
 };
-pub use copy::Run;
+pub use copy::Transfer;
 pub use lines::{Lines, Rows};
 pub use prefetch::prefetch;
 pub use stream::{fence, stream_raw};

@@ -9,7 +9,7 @@ use crate::copy::{Copy, copy_plain};
 use crate::copy::{copy_avx2, copy_avx512};
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::exchange::squares_lane;
-use crate::exchange::{Squares, no_squares};
+use crate::exchange::{Exchange, no_squares};
 #[cfg(target_arch = "x86_64")]
 use crate::exchange::{squares_avx2, squares_avx512};
 use crate::ring::{FromRing, IntoRing, from_plain, into_plain};
@@ -41,7 +41,7 @@ pub struct Kernel {
     /// Bytes of a vector, 0 without vectors.
     pub(crate) vector_bytes: usize,
     /// Two squares of words change places, for words of 1, 2, 4, 8 and 16 bytes.
-    squares: [Squares; 5],
+    squares: [Exchange; 5],
 }
 
 impl Kernel {
@@ -51,7 +51,7 @@ impl Kernel {
     }
 
     /// For squares of `side` units that are words, whose rows are whole vectors.
-    pub(crate) fn squares_of(&self, side: usize, unit_bytes: usize) -> Option<Squares> {
+    pub(crate) fn squares_of(&self, side: usize, unit_bytes: usize) -> Option<Exchange> {
         let log = word_log(unit_bytes)?;
         let whole = self.vector_bytes > 0 && (side * unit_bytes).is_multiple_of(self.vector_bytes);
         whole.then_some(self.squares[log])

@@ -6,17 +6,17 @@
 pub fn tell(_way: &'static str, _count: usize) {}
 
 #[cfg(test)]
-pub use told::{Way, tell, told};
+pub use told::{Taken, tell, told};
 
 #[cfg(test)]
 mod told {
     use std::cell::RefCell;
 
     /// Its name and a count.
-    pub type Way = (&'static str, usize);
+    pub type Taken = (&'static str, usize);
 
     thread_local! {
-        static WAYS: RefCell<Vec<Way>> = const { RefCell::new(Vec::new()) };
+        static WAYS: RefCell<Vec<Taken>> = const { RefCell::new(Vec::new()) };
     }
 
     /// A way was taken.
@@ -25,7 +25,7 @@ mod told {
     }
 
     /// The ways that this thread takes in `work`, in order.
-    pub fn told(work: impl FnOnce()) -> Vec<Way> {
+    pub fn told(work: impl FnOnce()) -> Vec<Taken> {
         WAYS.take();
         work();
         WAYS.take()

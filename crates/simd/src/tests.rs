@@ -64,9 +64,12 @@ fn copy_two(from: &[Byte], to: &mut [Byte], len: usize) {
     let [first, second] = [&from[..len], &from[len..][..len]].map(|run| run.as_ptr());
     let (start, ahead) = (to.as_mut_ptr(), std::ptr::null());
     let end = to[2 * len..].as_mut_ptr();
-    let runs = [Run { from: second, to: start, ahead }, Run { from: first, to: end, ahead: first }];
+    let transfers = [
+        Transfer { from: second, to: start, ahead },
+        Transfer { from: first, to: end, ahead: first },
+    ];
     // SAFETY: runs of a borrow and of an exclusive one.
-    unsafe { copy_runs_raw(&runs, len) };
+    unsafe { copy_transfers_raw(&transfers, len) };
 }
 
 /// Squares of every kernel and word, apart and alone, in rows with gaps, which stay as they were.

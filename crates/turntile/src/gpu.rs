@@ -380,7 +380,7 @@ impl OnGpu {
         let place = |memory: DeviceMemory| (memory.address, memory.bytes);
         let buffers = [place(dst.into()), place(src.into().0)];
         // SAFETY: the caller answers for all of it.
-        Ok(unsafe { loaded.run_raw(stream.into().0, &buffers) }?)
+        Ok(unsafe { loaded.run_raw(stream.into().0, buffers) }?)
     }
 
     /// Bytes of a [`Stopwatch`]'s memory that a run takes: the matrices, with the room behind them or beside a second

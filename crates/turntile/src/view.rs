@@ -9,7 +9,7 @@ use std::any::Any;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use turntile_cpu::out_of_place::Matrices;
+use turntile_cpu::out_of_place::OutOfPlace;
 use turntile_cpu::{
     Byte, Executor, RunError, Workspace, permute_small, transpose_into, transpose_small,
 };
@@ -266,7 +266,7 @@ pub fn run_small_axes<T>(data: &mut [T], problem: &Problem) -> bool {
 /// When a slice is not as long as the matrix.
 pub fn run_through<T: Copy>(to: &mut [T], from: &[T], [rows, cols]: [usize; 2], threads: usize) {
     let begins = to.as_ptr().addr() % 64;
-    let matrices = Matrices { batch: 1, rows, cols, elem_bytes: size_of::<T>(), begins };
+    let matrices = OutOfPlace { batch: 1, rows, cols, elem_bytes: size_of::<T>(), begins };
     // SAFETY: whole elements of `from`, which are `Copy`, are put in the place of others.
     let to = unsafe { to.bytes_mut(0) };
     let guard = AbortOnUnwind;

@@ -9,7 +9,6 @@ use tempfile::TempDir;
 mod errors;
 mod files;
 mod plans;
-mod report;
 #[cfg(unix)]
 mod signals;
 #[cfg(unix)]

@@ -1,29 +1,20 @@
-//! From one place to another: the default, every way that chose it, the literature's ladder, and the
-//! recursive filter. Each run is compared with the closed form, or the host, before it is timed.
+//! From one place to another: the default, and every way that there is. Each run is compared with the closed form before it
+//! is timed.
 
-use cust::memory::CopyDestination;
 use turntile_cuda::Loaded;
-use turntile_cuda::banks::Cost;
 use turntile_cuda::chip::way_of;
-use turntile_cuda::out_of_place::gaussian::{self, Between};
-use turntile_cuda::out_of_place::ladder::{self, RUNGS, Rung};
-use turntile_cuda::out_of_place::program::{Place, Program};
+use turntile_cuda::out_of_place::{Place, Program};
 use turntile_cuda::way::Way;
 use turntile_perm::Elementary;
 use turntile_plan::{Plan, Planner, Problem, TileRule};
 
-use crate::common::{Bench, memory};
+use crate::common::Bench;
 use crate::timing::Timer;
 
 /// Writes a table as CSV; adds the cases that were wrong.
 type Table = fn(&mut Timer, &mut usize) -> String;
 
-pub const ALL: [(&str, Table); 4] = [
-    ("out_of_place", defaults),
-    ("out_of_place_ways", every_way),
-    ("ladder", ladder),
-    ("gaussian", filters),
-];
+pub const ALL: [(&str, Table); 2] = [("out_of_place", defaults), ("out_of_place_ways", every_way)];
 
 /// What is timed: batch, rows, columns, bytes of an element.
 const SHAPES: [[usize; 4]; 56] = [
@@ -90,7 +81,7 @@ fn elementary(problem: &Problem) -> Elementary {
     Elementary { batch, rows, mid: 1, cols, unit: 1 }
 }
 
-fn run(bench: &Bench, loaded: &Loaded, places: &[Place]) {
+fn run(bench: &Bench, loaded: &Loaded, places: [Place; 2]) {
     // SAFETY: the places are the timer's or the table's own memory, as long as the program says.
     unsafe { loaded.run_raw(bench.raw_stream(), places) }.expect("runs");
 }
@@ -103,9 +94,9 @@ fn timed(timer: &mut Timer, program: Program, e: Elementary, elem: usize) -> (f6
     timer.bench.fill(from, e.len(), elem);
     // What the case before left would look right.
     timer.bench.fill(to, e.len() * elem / 16, 16);
-    run(&timer.bench, &loaded, &places);
+    run(&timer.bench, &loaded, places);
     let wrong = timer.bench.wrong(to, e, elem).0;
-    (timer.median(|bench| run(bench, &loaded, &places)), wrong)
+    (timer.median(|bench| run(bench, &loaded, places)), wrong)
 }
 
 const HEADER: &str = "batch,rows,cols,elem_bytes,kernel,swath,megabytes,seconds,gb_per_s,copy_gb_per_s,percent_of_copy,wrong_elements\n";
@@ -117,7 +108,7 @@ fn row(
     program: Program,
     swath: usize,
 ) -> String {
-    let kernel = program.steps()[0].call().kernel();
+    let kernel = program.calls()[0].kernel();
     let (bytes, elem) = (problem.bytes(), problem.elem_bytes());
     let copy = timer.copy(bytes);
     let (seconds, wrong) = timed(timer, program, elementary(problem), elem);
@@ -173,115 +164,6 @@ fn every_way(timer: &mut Timer, bad: &mut usize) -> String {
         for plan in planner.survey(&problem.out_of_place()).candidates {
             let (program, swath) = planned(&plan);
             csv += &row(timer, bad, &problem, program, swath);
-        }
-    }
-    csv
-}
-
-/// Every rung, tile and block rows at the sources' sizes and a ragged one.
-fn ladder(timer: &mut Timer, bad: &mut usize) -> String {
-    let mut csv = String::from(
-        "kernel,source,rows,cols,tile,block_rows,shared_bytes,store_conflicts,load_conflicts,worst_ways,seconds,\
-         gb_per_s,copy_gb_per_s,percent_of_copy,wrong_elements\n",
-    );
-    for (rows, cols) in [(2048, 2048), (3072, 3072), (4096, 4096), (16384, 16384), (7919, 3001)] {
-        let bytes = 4 * rows * cols;
-        let copy = timer.copy(bytes);
-        for rung in &RUNGS {
-            let mut best = (f64::MAX, 0, 0);
-            for (tile, block_rows) in rung.sizes() {
-                let program = ladder::program(rung, tile, block_rows, rows, cols).expect("has one");
-                let transposed = Elementary { batch: 1, rows, mid: 1, cols, unit: 1 };
-                let copied = Elementary { rows: 1, cols: rows * cols, ..transposed };
-                let e = if rung.transposes() { transposed } else { copied };
-                let (seconds, wrong) = timed(timer, program, e, 4);
-                *bad += usize::from(wrong > 0);
-                if seconds < best.0 {
-                    best = (seconds, tile, block_rows);
-                }
-                let rate = |seconds: f64| 2.0 * bytes as f64 / seconds / 1e9;
-                let (stores, loads): (Cost, Cost) = rung.bank_cost(tile, block_rows);
-                csv += &format!(
-                    "{},{},{rows},{cols},{tile},{block_rows},{},{},{},{},{seconds:.7},{:.0},{:.0},{:.1},{wrong}\n",
-                    rung.name,
-                    rung.source.replace(',', ";"),
-                    rung.shared_bytes(tile),
-                    stores.conflicts(),
-                    loads.conflicts(),
-                    stores.worst.max(loads.worst),
-                    rate(seconds),
-                    rate(copy),
-                    100.0 * copy / seconds
-                );
-            }
-            println!(
-                "  {:18} {rows} x {cols}: best {:2} x {:2}, {:6.0} GB/s, {:5.1}% of copy",
-                rung.name,
-                best.1,
-                best.2,
-                2.0 * bytes as f64 / best.0 / 1e9,
-                100.0 * copy / best.0
-            );
-        }
-    }
-    csv
-}
-
-/// The filter with each transposition, and without.
-fn filters(timer: &mut Timer, bad: &mut usize) -> String {
-    let mut csv = String::from(
-        "rows,cols,sigma,transposition,tile,block_rows,seconds,without_seconds,transpositions_percent,worst_difference\n",
-    );
-    let rung = |name, tile| Between::Ladder(Rung::named(name).expect("is one"), tile, tile.min(8));
-    let ways = [
-        ("nothing", 0, Between::Nothing),
-        ("naive", 32, rung("naive", 32)),
-        ("padded", 16, rung("padded", 16)),
-        ("parallel-write", 16, rung("parallel-write", 16)),
-        ("padded", 32, rung("padded", 32)),
-        ("parallel-write", 32, rung("parallel-write", 32)),
-        ("default", 0, Between::Default),
-        ("in place", 0, Between::InPlace),
-    ];
-    for (rows, cols) in [(512, 512), (1024, 1024), (2048, 2048), (4096, 4096), (3000, 5000)] {
-        let sigma = 10.0;
-        let image: Vec<f32> =
-            (0..rows * cols).map(|k| ((k * 7919) % 1013) as f32 / 1013.0).collect();
-        let bytes: Vec<u8> = image.iter().flat_map(|x| x.to_ne_bytes()).collect();
-        let want = gaussian::on_host(&image, rows, cols, sigma);
-        let mut without = 0.0;
-        for (name, tile, way) in ways {
-            let program =
-                gaussian::program(rows, cols, sigma, way, &timer.bench.gpu).expect("has kernels");
-            let buffers: Vec<_> =
-                program.buffers().iter().map(|buffer| memory(buffer.bytes.max(16))).collect();
-            let places: Vec<Place> =
-                buffers.iter().map(|b| (b.as_device_ptr().as_raw(), b.len())).collect();
-            buffers[0].index(0..bytes.len()).copy_from(&bytes).expect("fits");
-            let loaded = timer.bench.gpu.load([program]).expect("loads");
-            run(&timer.bench, &loaded, &places);
-            timer.bench.stream.synchronize().expect("ends well");
-            let mut got = vec![0; bytes.len()];
-            buffers[1].index(0..bytes.len()).copy_to(&mut got).expect("fits");
-            let got = got.as_chunks().0.iter().map(|x| f32::from_ne_bytes(*x));
-            let worst = got.zip(&want).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-            let seconds = timer.median(|bench| run(bench, &loaded, &places));
-            if way == Between::Nothing {
-                without = seconds;
-            } else {
-                *bad += usize::from(worst >= 1e-3);
-            }
-            let share = 100.0 * (seconds - without) / seconds;
-            println!(
-                "  {rows} x {cols} {name:16} {tile:2} {:8.1} us, {share:5.1}% transpositions",
-                seconds * 1e6
-            );
-            let difference =
-                if way == Between::Nothing { String::new() } else { format!("{worst:.1e}") };
-            csv += &format!(
-                "{rows},{cols},{sigma},{name},{tile},{},{seconds:.7},{without:.7},{share:.1},{difference}\n",
-                tile.min(8)
-            );
         }
     }
     csv

@@ -5,7 +5,7 @@ use turntile_cuda::chip::way_of;
 use turntile_cuda::flags::FlagLayout;
 use turntile_cuda::way::{Scope, Way};
 use turntile_perm::{Elementary, Slots};
-use turntile_plan::{Device, Direction, Request, StageShape, Want};
+use turntile_plan::{Device, Direction, Request, Slotting, StageShape, Want};
 
 use crate::timing::{Case, What};
 
@@ -342,8 +342,9 @@ fn slot_runs() -> Vec<Case> {
     ] {
         for (slot, more) in [(64, 1), (64, 2), (64, 4), (128, 1), (128, 2)] {
             // As many rows as let blocks share a multiprocessor, and more.
-            let chunks = Chip::h200().chunks(rows, cols, slot, word, false);
-            let chunk = chunks.last().expect("a slot long") * more;
+            let slotting = Slotting { rows, cols, slot, elem_bytes: word };
+            let chunks = Chip::h200().chunks(&slotting, false);
+            let chunk = chunks.into_iter().max().expect("a slot long") * more;
             let Some(slots) = Slots::new(rows, cols, slot, chunk) else { continue };
             for direction in [Direction::Forward, Direction::Backward] {
                 let gather = StageShape::SlotGather { batch: 1, slots, direction };

@@ -11,7 +11,7 @@ use cust::sys;
 use turntile_cuda::call::Call;
 use turntile_cuda::family::Family;
 use turntile_cuda::way::Way;
-use turntile_cuda::{CudaError, Infeasible, Work};
+use turntile_cuda::{CudaError, LowerError, Work};
 use turntile_perm::{Elementary, TurnedTiles};
 use turntile_plan::{Direction, StageShape};
 
@@ -143,7 +143,7 @@ impl Timer {
         let work = match &case.what {
             What::Way(way) => Work::of_stage(shape, *way, case.word, 16, limits),
             What::ThroughRegisters => Work::through_registers(shape, case.word),
-            What::Permuted => return Err(Infeasible::NoKernel.to_string()),
+            What::Permuted => return Err(LowerError::NoKernel.to_string()),
         };
         work.map_err(|error| match error {
             CudaError::Infeasible { why, .. } => why.to_string(),

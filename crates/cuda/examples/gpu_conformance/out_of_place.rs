@@ -1,13 +1,11 @@
 //! Transpositions from one place to another: every way on small shapes, at sizes that fill the chip and
-//! beyond 2^32 elements; the ladder, the filter, and what is refused.
+//! beyond 2^32 elements; and what is refused.
 
 use std::collections::BTreeMap;
 
 use cust::memory::{CopyDestination, DeviceBuffer};
 use turntile_cuda::chip::way_of;
-use turntile_cuda::out_of_place::gaussian::{self, Between};
-use turntile_cuda::out_of_place::ladder::{self, RUNGS, Rung};
-use turntile_cuda::out_of_place::program::Program;
+use turntile_cuda::out_of_place::Program;
 use turntile_cuda::way::{Tiling, Way};
 use turntile_cuda::{CudaError, Loaded};
 use turntile_perm::Elementary;
@@ -19,7 +17,7 @@ fn address(buffer: &DeviceBuffer<u8>) -> u64 {
     buffer.as_device_ptr().as_raw()
 }
 
-fn run(bench: &Bench, loaded: &Loaded, places: &[(u64, usize)]) -> Result<(), CudaError> {
+fn run(bench: &Bench, loaded: &Loaded, places: [(u64, usize); 2]) -> Result<(), CudaError> {
     // SAFETY: the places are live allocations of the bench's context that nothing else uses.
     unsafe { loaded.run_raw(bench.raw_stream(), places) }
 }
@@ -130,7 +128,7 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
                         }
                         Err(error) => panic!("{problem} {way}: {error}"),
                     };
-                    let kernel = program.steps()[0].call().kernel();
+                    let kernel = program.calls()[0].kernel();
                     *runs.entry(kernel.clone()).or_default() += 1;
                     to.index(0..room.len()).copy_from(&room).expect("fits");
                     let loaded = bench.gpu.load([program]).expect("loads");
@@ -138,7 +136,7 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
                         (address(&to) + (SKEW + to_skew) as u64, bytes),
                         (address(&from) + (SKEW + from_skew) as u64, bytes),
                     ];
-                    let ran = run(bench, &loaded, &places);
+                    let ran = run(bench, &loaded, places);
                     let ended = bench.stream.synchronize();
                     let mut got = vec![0; room.len()];
                     to.index(0..got.len()).copy_to(&mut got).expect("fits");
@@ -159,7 +157,7 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
     for (what, count) in &runs {
         println!("  {count:8} {what}");
     }
-    failures + small_ladder(bench) + filters(bench) + refusals(bench)
+    failures + refusals(bench)
 }
 
 /// Fills `from`, runs, and counts elements of `to` that `e` does not put there.
@@ -172,97 +170,12 @@ fn compare(
 ) -> usize {
     let bytes = e.len() * elem;
     bench.fill(address(from), e.len(), elem);
-    let ran = run(bench, loaded, &[(address(to), bytes), (address(from), bytes)]);
+    let ran = run(bench, loaded, [(address(to), bytes), (address(from), bytes)]);
     let (wrong, first) = bench.wrong(address(to), e, elem);
     if ran.is_err() || wrong > 0 {
         println!("  WRONG {what}: {wrong} elements, the first at {first}, {ran:?}");
     }
     usize::from(ran.is_err() || wrong > 0)
-}
-
-/// Every rung with every tile and block rows on ragged shapes.
-fn small_ladder(bench: &mut Bench) -> usize {
-    let (to, from) = (memory(4 << 20), memory(4 << 20));
-    let (mut failures, mut count) = (0, 0);
-    for rung in &RUNGS {
-        for (tile, block_rows) in rung.sizes() {
-            for (rows, cols) in
-                [(1, 1), (5, 3), (64, 96), (97, 131), (1, 777), (777, 1), (999, 1001)]
-            {
-                let program = ladder::program(rung, tile, block_rows, rows, cols).expect("has one");
-                let loaded = bench.gpu.load([program]).expect("loads");
-                let e = if rung.transposes() {
-                    Elementary { batch: 1, rows, mid: 1, cols, unit: 1 }
-                } else {
-                    Elementary { batch: 1, rows: 1, mid: 1, cols: rows * cols, unit: 1 }
-                };
-                let what = format!("{} {tile} x {block_rows}, {rows} x {cols}", rung.name);
-                bench.fill(address(&to), 0, 4);
-                failures += compare(bench, &loaded, [&to, &from], (e, 4), &what);
-                count += 1;
-            }
-        }
-    }
-    println!("  ladder: {count} runs, {failures} wrong");
-    failures
-}
-
-/// The recursive filter against the host's.
-fn filters(bench: &mut Bench) -> usize {
-    let mut failures = 0;
-    let rung = |name| Between::Ladder(Rung::named(name).expect("is one"), 32, 8);
-    let ways = [rung("padded"), rung("parallel-write"), Between::Default, Between::InPlace];
-    for (rows, cols, sigma) in [
-        (1, 1, 1.0),
-        (7, 5, 2.0),
-        (64, 48, 4.0),
-        (333, 257, 10.0),
-        (1024, 768, 30.0),
-        (1, 100, 3.0),
-    ] {
-        let image: Vec<f32> =
-            (0..rows * cols).map(|k| ((k * 7919) % 1013) as f32 / 1013.0).collect();
-        let want = gaussian::on_host(&image, rows, cols, sigma);
-        for way in ways {
-            let program = match gaussian::program(rows, cols, sigma, way, &bench.gpu) {
-                Ok(program) => program,
-                Err(error) => {
-                    println!("  FAILED {way:?}: {error}");
-                    failures += 1;
-                    continue;
-                }
-            };
-            let buffers: Vec<_> =
-                program.buffers().iter().map(|buffer| memory(buffer.bytes.max(16))).collect();
-            let places: Vec<_> =
-                buffers.iter().map(|memory| (address(memory), memory.len())).collect();
-            let bytes: Vec<u8> = image.iter().flat_map(|x| x.to_ne_bytes()).collect();
-            buffers[0].index(0..bytes.len()).copy_from(&bytes).expect("fits");
-            let loaded = bench.gpu.load([program]).expect("loads");
-            let ran = run(bench, &loaded, &places);
-            let ended = bench.stream.synchronize();
-            let mut got = vec![0; bytes.len()];
-            buffers[1].index(0..bytes.len()).copy_to(&mut got).expect("fits");
-            let got = got.as_chunks().0.iter().map(|x| f32::from_ne_bytes(*x));
-            let worst = got.zip(&want).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-            let right = ran.is_ok() && ended.is_ok() && worst < 1e-3;
-            println!(
-                "  filter {rows} x {cols}, sigma {sigma}, {}: differs by {worst:e}",
-                name(way)
-            );
-            failures += usize::from(!right);
-        }
-    }
-    failures
-}
-
-fn name(way: Between) -> &'static str {
-    match way {
-        Between::Ladder(rung, ..) => rung.name,
-        Between::Default => "default",
-        Between::InPlace => "in place",
-        Between::Nothing => "nothing",
-    }
 }
 
 /// What cannot be right is refused before anything runs.
@@ -274,14 +187,13 @@ fn refusals(bench: &mut Bench) -> usize {
     let (start, end) = (address(&data), address(&data) + bytes as u64);
     let identity = Elementary { batch: 1, rows: 1, mid: 1, cols: 2 * problem.len(), unit: 1 };
     bench.fill(start, identity.cols, 4);
-    let answer = |places: &[(u64, usize)]| run(bench, &loaded, places);
+    let answer = |places: [(u64, usize); 2]| run(bench, &loaded, places);
     let right = [
-        matches!(answer(&[(start, bytes), (end - 4, bytes)]), Err(CudaError::Overlap { .. })),
-        matches!(answer(&[(start, bytes), (start, bytes)]), Err(CudaError::Overlap { .. })),
-        matches!(answer(&[(start, bytes - 1), (end, bytes)]), Err(CudaError::Short { .. })),
-        matches!(answer(&[(start, bytes), (end + 2, bytes)]), Err(CudaError::Misaligned { .. })),
-        matches!(answer(&[(0, bytes), (end, bytes)]), Err(CudaError::Null { .. })),
-        matches!(answer(&[(start, bytes)]), Err(CudaError::Buffers { need: 2, have: 1 })),
+        matches!(answer([(start, bytes), (end - 4, bytes)]), Err(CudaError::Overlap { .. })),
+        matches!(answer([(start, bytes), (start, bytes)]), Err(CudaError::Overlap { .. })),
+        matches!(answer([(start, bytes - 1), (end, bytes)]), Err(CudaError::Short { .. })),
+        matches!(answer([(start, bytes), (end + 2, bytes)]), Err(CudaError::Misaligned { .. })),
+        matches!(answer([(0, bytes), (end, bytes)]), Err(CudaError::Null { .. })),
     ];
     let untouched = bench.wrong(start, identity, 4).0 == 0;
     println!("  refused: {right:?}, data untouched: {untouched}");
@@ -331,7 +243,7 @@ pub fn full_chip(bench: &mut Bench) -> usize {
                     continue;
                 }
             };
-            let kernel = program.steps()[0].call().kernel();
+            let kernel = program.calls()[0].kernel();
             let loaded = bench.gpu.load([program]).expect("loads");
             let what = format!("{batch} x {rows} x {cols} w{elem} {kernel}");
             for _ in 0..if nth == 0 { 5 } else { 1 } {

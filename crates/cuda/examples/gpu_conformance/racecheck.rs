@@ -68,7 +68,7 @@ fn selection() -> Vec<(StageShape, usize, Way)> {
         all.extend(each);
     };
     let words = [1, 2, 4, 8, 16];
-    // Barriers of a block: several instances to each, one, and tiles of a band; whole micro-blocks and not.
+    // Barriers of a block: several instances to each, one, and tiles of a panel; whole micro-blocks and not.
     for extents in [
         [40, 33, 1, 17, 1],
         [40, 64, 1, 48, 1],

@@ -19,11 +19,11 @@ mirror! {
         pitch: u32 = 28, "Bytes from row to row on chip.";
         mid: u32 = 32, "Instances side by side in memory.";
         wide: u32 = 36, "How narrow words are moved; see `kernels/region.cuh`.";
-        down: u32 = 40, "Logarithm of a strip's height in micro-blocks.";
+        down: u32 = 40, "Logarithm of a swath's height in micro-blocks.";
         pad: u32 = 44, "Not used.";
         row_bytes: u64 = 48, "Bytes from row to row in memory, before.";
         column_bytes: u64 = 56, "Bytes from column to column, after.";
-        band_bytes: u64 = 64, "Bytes from one set of `mid` instances to the next.";
+        panel_bytes: u64 = 64, "Bytes from one set of `mid` instances to the next.";
         instance_bytes: u64 = 72, "Bytes from instance to instance within a set.";
         unit: Divisor32 = 80, "Words of a super-element.";
         stack: Stack = 96, "The instances of a block.";

@@ -35,7 +35,7 @@ mirror! {
         readers: u32 = 276, "Warps that read.";
         ring_rows: u32 = 280, "Rows on chip.";
         pitch: u32 = 284, "Bytes from row to row on chip.";
-        band: u32 = 288, "Logarithm of the rows after which a granule more follows.";
+        period: u32 = 288, "Logarithm of the rows after which a granule more follows.";
         granule: u32 = 292, "Bytes moved at a time.";
         grain: Divisor32 = 296, "Words of an element.";
     }

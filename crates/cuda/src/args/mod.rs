@@ -10,7 +10,6 @@
 //! | [`maps`] | where super-elements go |
 //! | [`flags`] | where PTTWAC's flags lie |
 //! | [`tiles`], [`barrier`], [`gather`], [`moves`], [`pad`], [`out_of_place`] | the parameters by family |
-//! | [`sources`] | those of the literature's kernels and the filter |
 
 use bytemuck::{Pod, Zeroable};
 
@@ -49,9 +48,6 @@ impl Mirrored for u32 {
 }
 impl Mirrored for u64 {
     const KIND: &'static str = "u64";
-}
-impl Mirrored for f32 {
-    const KIND: &'static str = "float";
 }
 
 /// A device address; 0 until the launch is queued.
@@ -144,7 +140,6 @@ pub mod maps;
 pub mod moves;
 pub mod out_of_place;
 pub mod pad;
-pub mod sources;
 pub mod tiles;
 
 macro_rules! args {
@@ -247,10 +242,6 @@ args! {
     Stack(out_of_place::StackArgs);
     /// `into_units`.
     Units(out_of_place::UnitArgs);
-    /// `ladder_*`.
-    Ladder(sources::LadderArgs);
-    /// `gaussian_columns`.
-    Gaussian(sources::GaussianArgs);
 }
 
 /// The structures within those that kernels take.

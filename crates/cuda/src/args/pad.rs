@@ -15,7 +15,7 @@ mirror! {
         back: u32 = 48, "Whether rows are unpadded.";
         pad: u32 = 52, "Not used.";
     }
-    /// A step.
+    /// A round.
     RowsArgs = "RowsArgs" in "pad.cu", 48 bytes {
         data: Address = 0, "The rows.";
         first: u64 = 8, "The first row.";

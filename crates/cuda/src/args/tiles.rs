@@ -17,8 +17,8 @@ mirror! {
     TilesArgs = "TilesArgs" in "tiles.cu", 40 bytes {
         data: Address = 0, "The matrices.";
         pitch: u64 = 8, "Bytes from row to row of a tile.";
-        band_bytes: u64 = 16, "Bytes from band to band.";
-        mid: u32 = 24, "Tiles side by side in a band.";
+        panel_bytes: u64 = 16, "Bytes from panel to panel.";
+        mid: u32 = 24, "Tiles side by side in a panel.";
         pad: u32 = 28, "Not used.";
         tiles: u64 = 32, "All tiles.";
     }

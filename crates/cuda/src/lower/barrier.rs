@@ -8,7 +8,7 @@ use crate::args::Address;
 use crate::args::barrier::{AnyArgs, BarrierArgs, Stack};
 use crate::args::divisor::Divisor32;
 use crate::call::{Call, Workspace, widest_word};
-use crate::error::Infeasible;
+use crate::error::LowerError;
 use crate::family::Family;
 
 /// Bytes that small instances are stacked to in a block, word by word: 16 to 64 KB measured alike on an
@@ -17,10 +17,10 @@ const STACK_BYTES: usize = 24 << 10;
 const MICRO_STACK_BYTES: usize = 48 << 10;
 
 /// Bytes of the tiles side by side that a block holds (0210!): longer runs of memory than one tile's.
-const BAND_BYTES: usize = 56 << 10;
+const BESIDE_BYTES: usize = 56 << 10;
 
 /// A block holds a whole instance, or several small ones.
-pub fn block(e: Elementary, at: At) -> Result<Call, Infeasible> {
+pub fn block(e: Elementary, at: At) -> Result<Call, LowerError> {
     // A super-element of a word's size is a word.
     let unit_bytes = e.unit * at.elem_bytes;
     let word = widest_word(&[unit_bytes, at.alignment]);
@@ -37,7 +37,7 @@ pub fn block(e: Elementary, at: At) -> Result<Call, Infeasible> {
     let side_by_side = e.mid > 1 && e.unit == 1;
     let stacked = |most: usize| match (e.mid, e.unit) {
         (1, 1) => (most / bytes).clamp(1, instances.max(1)),
-        (mid, 1) => (BAND_BYTES / bytes).clamp(1, mid),
+        (mid, 1) => (BESIDE_BYTES / bytes).clamp(1, mid),
         _ => 1,
     };
     let (row_bytes, column_bytes) = (e.mid * e.cols * unit_bytes, e.mid * e.rows * unit_bytes);
@@ -72,7 +72,7 @@ pub fn block(e: Elementary, at: At) -> Result<Call, Infeasible> {
             pad: 0,
             row_bytes: row_bytes as u64,
             column_bytes: column_bytes as u64,
-            band_bytes: (e.mid * bytes) as u64,
+            panel_bytes: (e.mid * bytes) as u64,
             instance_bytes: instance_bytes as u64,
             unit: Divisor32::new(field(e.unit)?),
             stack: Stack::of(field(e.rows)?, field(e.rows * e.cols)?),
@@ -87,7 +87,7 @@ struct OnChip {
     e: Elementary,
     word: usize,
     stacked: usize,
-    /// Stacked instances are square tiles of one band; else they follow one another.
+    /// Stacked instances are square tiles of one panel; else they follow one another.
     side_by_side: bool,
     row_bytes: usize,
     column_bytes: usize,
@@ -124,7 +124,7 @@ impl OnChip {
         // multiprocessor holds only one, at 84% and 65%.
         let narrow = self.word <= 4;
         let straddles = self.side_by_side && !(self.e.cols * self.word).is_multiple_of(64);
-        let sectors = !straddles || self.bytes() / self.stacked > BAND_BYTES;
+        let sectors = !straddles || self.bytes() / self.stacked > BESIDE_BYTES;
         // A column of one vector is half a sector, written as such: 4x320 floats ran at 52% of copy, by
         // words, in runs, at 68%.
         let columns = self.e.rows > micro;
@@ -133,7 +133,7 @@ impl OnChip {
         let stacked = if self.side_by_side { 1 } else { self.stacked };
         let bytes = self.bytes() / self.stacked * stacked;
         let (rows, cols) = (self.e.rows / micro, self.e.cols / micro);
-        // Strips 4 micro-blocks high: as fast as 8 where two blocks share a multiprocessor, and 8 to
+        // Swaths 4 micro-blocks high: as fast as 8 where two blocks share a multiprocessor, and 8 to
         // 14 points faster where they do not (instances beyond half of shared memory).
         let down = rows.ilog2().min(2);
         let places = stacked * (rows.div_ceil(1 << down) << down) * cols;
@@ -180,7 +180,7 @@ impl OnChip {
 }
 
 /// Every extent at will.
-fn any(e: Elementary, word: usize, at: At) -> Result<Call, Infeasible> {
+fn any(e: Elementary, word: usize, at: At) -> Result<Call, LowerError> {
     let bytes = e.instance_len() * word;
     Ok(Call {
         family: Family::Barrier,
@@ -207,23 +207,23 @@ fn any(e: Elementary, word: usize, at: At) -> Result<Call, Infeasible> {
 /// word, writes scattered.
 ///
 /// # Errors
-/// [`Infeasible`], when an instance does not fit 1024 threads of 16 words.
+/// [`LowerError`], when an instance does not fit 1024 threads of 16 words.
 pub fn through_registers(
     e: Elementary,
     elem_bytes: usize,
     alignment: usize,
-) -> Result<Call, Infeasible> {
+) -> Result<Call, LowerError> {
     let unit_bytes = e.unit * elem_bytes;
     let word = widest_word(&[unit_bytes, alignment]);
     if word != unit_bytes || e.mid != 1 {
-        return Err(Infeasible::NoKernel);
+        return Err(LowerError::NoKernel);
     }
     let words = e.rows * e.cols;
     let (entry, each) =
         if words <= 4 * 1024 { ("barrier_registers_4", 4) } else { ("barrier_registers_16", 16) };
     let have = each * 1024 * word;
     if words > each * 1024 {
-        return Err(Infeasible::OnChip { need: words * word, have });
+        return Err(LowerError::OnChip { need: words * word, have });
     }
     // Small instances share a block of 256 threads.
     let stacked = (256 * each / words).clamp(1, e.batch.max(1));
@@ -248,7 +248,7 @@ pub fn through_registers(
             pad: 0,
             row_bytes: 0,
             column_bytes: 0,
-            band_bytes: 0,
+            panel_bytes: 0,
             instance_bytes: (words * word) as u64,
             unit: Divisor32::new(1),
             stack: Stack::of(field(e.rows)?, field(words)?),

@@ -1,7 +1,7 @@
 //! What a launch depends on, and numbers as a launch takes them.
 
 use crate::call::Limits;
-use crate::error::Infeasible;
+use crate::error::LowerError;
 
 /// What a launch depends on beside the stage's shape and its way.
 #[derive(Clone, Copy, Debug)]
@@ -15,26 +15,26 @@ pub struct At<'a> {
 }
 
 /// `blocks` as a launch takes them.
-pub fn groups(blocks: usize) -> Result<u32, Infeasible> {
+pub fn groups(blocks: usize) -> Result<u32, LowerError> {
     if blocks <= i32::MAX as usize {
         Ok(blocks as u32)
     } else {
-        Err(Infeasible::TooManyBlocks { blocks })
+        Err(LowerError::TooManyBlocks { blocks })
     }
 }
 
 /// `bytes` of shared memory as a launch takes them.
-pub fn shared(bytes: usize, limits: &Limits) -> Result<u32, Infeasible> {
+pub fn shared(bytes: usize, limits: &Limits) -> Result<u32, LowerError> {
     if bytes <= limits.shared_bytes {
         Ok(bytes as u32)
     } else {
-        Err(Infeasible::OnChip { need: bytes, have: limits.shared_bytes })
+        Err(LowerError::OnChip { need: bytes, have: limits.shared_bytes })
     }
 }
 
 /// An extent as a 32-bit field.
-pub fn field(extent: usize) -> Result<u32, Infeasible> {
-    u32::try_from(extent).map_err(|_| Infeasible::NoKernel)
+pub fn field(extent: usize) -> Result<u32, LowerError> {
+    u32::try_from(extent).map_err(|_| LowerError::NoKernel)
 }
 
 /// Bytes between rows on chip: an odd number of granules where `row_bytes` are whole granules, and

@@ -4,20 +4,20 @@ use turntile_perm::{Order, Slots};
 use turntile_plan::Direction;
 
 use super::fit::{At, field, groups, shared};
-use super::strips::{self, Strips};
+use super::teams::{self, Teams};
 use super::{maps, runs};
 use crate::args::Address;
 use crate::args::divisor::Divisor32;
 use crate::args::gather::{GatherArgs, RunArgs};
 use crate::call::{Call, Workspace, widest_word};
-use crate::error::Infeasible;
+use crate::error::LowerError;
 use crate::family::Family;
 
 /// The kernels' blocks wait for each other, and know slots column by column.
-fn check(slots: &Slots, at: At) -> Result<(), Infeasible> {
+fn check(slots: &Slots, at: At) -> Result<(), LowerError> {
     match (at.limits.cooperative, slots.order()) {
-        (false, _) => Err(Infeasible::NoBarrier { scope: "the grid" }),
-        (true, Order::Rows) => Err(Infeasible::NoKernel),
+        (false, _) => Err(LowerError::NoBarrier { scope: "the grid" }),
+        (true, Order::Rows) => Err(LowerError::NoKernel),
         (true, Order::Columns) => Ok(()),
     }
 }
@@ -29,7 +29,7 @@ pub fn by_runs(
     direction: Direction,
     count: usize,
     at: At,
-) -> Result<Call, Infeasible> {
+) -> Result<Call, LowerError> {
     check(&slots, at)?;
     let word = widest_word(&[at.elem_bytes, at.alignment]);
     let pitch = runs::pitch(&slots, at.elem_bytes);
@@ -72,13 +72,13 @@ pub fn by_teams(
     direction: Direction,
     (count, blocks): (usize, usize),
     at: At,
-) -> Result<Call, Infeasible> {
+) -> Result<Call, LowerError> {
     check(&slots, at)?;
     let word = widest_word(&[at.elem_bytes, at.alignment]);
     let teams = (count / blocks.max(1)).max(1);
     let have = at.limits.shared_bytes;
-    let fit = |blocks| Strips::new(&slots, batch, (at.elem_bytes, word), (teams, blocks), have);
-    let strips = fit(blocks).ok_or(Infeasible::OnChip {
+    let fit = |blocks| Teams::new(&slots, batch, (at.elem_bytes, word), (teams, blocks), have);
+    let these = fit(blocks).ok_or(LowerError::OnChip {
         need: (slots.longest_chunk() + slots.slot())
             * slots.cols().div_ceil(blocks)
             * at.elem_bytes,
@@ -91,29 +91,29 @@ pub fn by_teams(
             Direction::Forward => "slot_gather",
             Direction::Backward => "slot_scatter",
         },
-        groups: groups(strips.teams * blocks)?,
-        threads: strips::THREADS as u32,
-        shared_bytes: shared(strips.on_chip_bytes(), at.limits)?,
+        groups: groups(these.count * blocks)?,
+        threads: teams::THREADS as u32,
+        shared_bytes: shared(these.on_chip_bytes(), at.limits)?,
         params: GatherArgs {
             data: Address::default(),
             kept: Address::default(),
             slots: maps::slots64(batch, slots, direction, at.elem_bytes),
             batch: batch as u64,
             matrix_bytes: (slots.len() * at.elem_bytes) as u64,
-            kept_bytes: Strips::run_bytes(&slots, at.elem_bytes, direction) as u64,
-            runs: field(strips.runs)?,
-            teams: field(strips.teams)?,
+            kept_bytes: Teams::run_bytes(&slots, at.elem_bytes, direction) as u64,
+            runs: field(these.runs)?,
+            teams: field(these.count)?,
             blocks: field(blocks)?,
-            block_cols: field(strips.cols)?,
-            depth: field(strips.depth)?,
-            readers: field(strips.readers(&slots, (at.elem_bytes, word), direction))?,
-            ring_rows: field(strips.ring_rows)?,
-            pitch: field(strips.lines.pitch)?,
-            band: strips.lines.band,
-            granule: field(strips.lines.granule)?,
+            block_cols: field(these.cols)?,
+            depth: field(these.depth)?,
+            readers: field(these.readers(&slots, (at.elem_bytes, word), direction))?,
+            ring_rows: field(these.ring_rows)?,
+            pitch: field(these.layout.pitch)?,
+            period: these.layout.period,
+            granule: field(these.layout.granule)?,
             grain: Divisor32::new(field(at.elem_bytes / word)?),
         }
         .into(),
-        workspace: Workspace::Kept(strips.kept_bytes(&slots, at.elem_bytes, direction)),
+        workspace: Workspace::Kept(these.kept_bytes(&slots, at.elem_bytes, direction)),
     })
 }

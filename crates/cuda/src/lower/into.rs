@@ -9,7 +9,7 @@ use crate::args::out_of_place::{BandArgs, IntoArgs, StackArgs, TileOrder, UnitAr
 use crate::args::{Address, Args};
 use crate::banks::{Cost, WARP};
 use crate::call::{Call, Limits, Workspace, widest_word};
-use crate::error::Infeasible;
+use crate::error::LowerError;
 use crate::family::Family;
 use crate::way::Tiling;
 
@@ -123,11 +123,11 @@ impl Tiling {
 /// The launch that transposes by `tiling`, in swaths of `swath` rows of tiles.
 ///
 /// # Errors
-/// [`Infeasible`], where that tiling cannot.
-pub fn call(tiling: Tiling, swath: usize, e: &Elementary, at: At) -> Result<Call, Infeasible> {
+/// [`LowerError`], where that tiling cannot.
+pub fn call(tiling: Tiling, swath: usize, e: &Elementary, at: At) -> Result<Call, LowerError> {
     let words = Words::of(e, at);
     if e.mid != 1 || !words.serves(tiling) {
-        return Err(Infeasible::NoKernel);
+        return Err(LowerError::NoKernel);
     }
     let launch = match tiling {
         Tiling::Micro => words.micro(swath)?,
@@ -171,12 +171,12 @@ impl Words {
         &self,
         [down, across]: [usize; 2],
         swath: usize,
-    ) -> Result<(TileOrder, usize), Infeasible> {
+    ) -> Result<(TileOrder, usize), LowerError> {
         let swath = swath.clamp(1, down.max(1));
-        let tiles = down.checked_mul(across).ok_or(Infeasible::NoKernel)?;
+        let tiles = down.checked_mul(across).ok_or(LowerError::NoKernel)?;
         let blocks = tiles
             .checked_mul(self.batch)
-            .ok_or(Infeasible::TooManyBlocks { blocks: usize::MAX })?;
+            .ok_or(LowerError::TooManyBlocks { blocks: usize::MAX })?;
         groups(blocks)?;
         let order = TileOrder {
             matrix: Divisor32::new(field(tiles)?),
@@ -187,32 +187,40 @@ impl Words {
         Ok((order, blocks))
     }
 
+    /// What kernels that take tiles are told of the matrices: rows, columns, bytes from row to row of the source and
+    /// of the destination, bytes of a matrix.
+    fn extents(&self) -> [u64; 5] {
+        [self.rows, self.cols, self.row_bytes(), self.column_bytes(), self.matrix_bytes()]
+            .map(|extent| extent as u64)
+    }
+
     /// The parameter of tiles of one form.
     fn one_form(&self, order: TileOrder) -> Args {
         let (to, from) = (Address::default(), Address::default());
+        let [rows, cols, from_pitch, to_pitch, matrix_bytes] = self.extents();
         let args = IntoArgs {
             to,
             from,
-            rows: self.rows as u64,
-            cols: self.cols as u64,
-            from_pitch: self.row_bytes() as u64,
-            to_pitch: self.column_bytes() as u64,
-            matrix_bytes: self.matrix_bytes() as u64,
+            rows,
+            cols,
+            from_pitch,
+            to_pitch,
+            matrix_bytes,
             bytes: (self.batch * self.matrix_bytes()) as u64,
             order,
         };
         args.into()
     }
 
-    fn micro(&self, swath: usize) -> Result<Launch, Infeasible> {
-        let (tile, _) = micro(self.word).ok_or(Infeasible::NoKernel)?;
+    fn micro(&self, swath: usize) -> Result<Launch, LowerError> {
+        let (tile, _) = micro(self.word).ok_or(LowerError::NoKernel)?;
         let tiles = [self.rows.div_ceil(tile), self.cols.div_ceil(tile)];
         let (order, blocks) = self.order(tiles, swath)?;
         let params = self.one_form(order);
         Ok(Launch { blocks, threads: 256, shared_bytes: tile * tile * self.word, params })
     }
 
-    fn lines(&self, swath: usize) -> Result<Launch, Infeasible> {
+    fn lines(&self, swath: usize) -> Result<Launch, LowerError> {
         let (_, [column, row], _) = LINES[self.word.ilog2() as usize];
         let [rows, cols, sector] = [column, row, SECTOR].map(|bytes| bytes / self.word);
         // The last sector of a column may begin `sector - 1` words above the tile's first row.
@@ -249,33 +257,34 @@ impl Words {
         }
     }
 
-    fn band(&self, swath: usize, limits: &Limits) -> Result<Launch, Infeasible> {
-        let [rows, cols] = self.band_tile();
-        let held = self.held([rows, cols], [cols == self.cols, rows == self.rows], limits);
-        let tiles = [self.rows.div_ceil(rows), self.cols.div_ceil(cols)];
+    fn band(&self, swath: usize, limits: &Limits) -> Result<Launch, LowerError> {
+        let tile @ [tile_rows, tile_cols] = self.band_tile();
+        let held = self.held(tile, [tile_cols == self.cols, tile_rows == self.rows], limits);
+        let tiles = [self.rows.div_ceil(tile_rows), self.cols.div_ceil(tile_cols)];
         let (order, blocks) = self.order(tiles, swath)?;
         let (to, from) = (Address::default(), Address::default());
+        let [rows, cols, from_pitch, to_pitch, matrix_bytes] = self.extents();
         let params = Args::from(BandArgs {
             to,
             from,
-            rows: self.rows as u64,
-            cols: self.cols as u64,
-            from_pitch: self.row_bytes() as u64,
-            to_pitch: self.column_bytes() as u64,
-            matrix_bytes: self.matrix_bytes() as u64,
+            rows,
+            cols,
+            from_pitch,
+            to_pitch,
+            matrix_bytes,
             order,
-            tile_rows: rows as u32,
-            tile_cols: cols as u32,
+            tile_rows: tile_rows as u32,
+            tile_cols: tile_cols as u32,
             pitch: held.pitch as u32,
             wide: held.wide,
             unit: Divisor32::new(field(self.unit)?),
-            stack: Stack::of(rows as u32, u32::MAX),
+            stack: Stack::of(tile_rows as u32, u32::MAX),
         });
-        let threads = threads_for(rows * cols * self.unit_bytes(), 512);
+        let threads = threads_for(tile_rows * tile_cols * self.unit_bytes(), 512);
         Ok(Launch { blocks, threads, shared_bytes: held.shared_bytes, params })
     }
 
-    fn stack(&self, limits: &Limits) -> Result<Launch, Infeasible> {
+    fn stack(&self, limits: &Limits) -> Result<Launch, LowerError> {
         let stacked = (TILE_BYTES / self.matrix_bytes().max(1)).clamp(1, self.batch.max(1));
         let lines = stacked * self.rows;
         let held = self.held([lines, self.cols], [true, true], limits);

@@ -11,7 +11,7 @@ use crate::args::moves::{
     MoveSlots32, MoveSlots64, MoveSwap32, MoveSwap64, PerCycleSlots, PerCycleSwap32, PerCycleSwap64,
 };
 use crate::args::{Address, Args};
-use crate::error::Infeasible;
+use crate::error::LowerError;
 
 /// The map of a mover, by its numbers.
 pub enum DeviceMap {
@@ -30,7 +30,7 @@ pub struct Told {
     pub tile: (u32, u32),
 }
 
-pub fn swap32(e: Elementary, unit_bytes: usize) -> Result<Swap32, Infeasible> {
+pub fn swap32(e: Elementary, unit_bytes: usize) -> Result<Swap32, LowerError> {
     Ok(Swap32 {
         cols: Divisor32::new(field(e.cols)?),
         mid: Divisor32::new(field(e.mid)?),
@@ -110,7 +110,7 @@ impl DeviceMap {
     }
 
     /// The parameter of P-IPT, which takes slots by wide numbers alone.
-    pub fn per_cycle(self, units: usize, lanes: usize, vectors: u32) -> Result<Args, Infeasible> {
+    pub fn per_cycle(self, units: usize, lanes: usize, vectors: u32) -> Result<Args, LowerError> {
         let (data, units, lanes) = (Address::default(), units as u64, lanes as u32);
         match self {
             DeviceMap::Swap32(map) => {
@@ -122,7 +122,7 @@ impl DeviceMap {
             DeviceMap::Slots64(map) => {
                 Ok(PerCycleSlots { data, units, lanes, vectors, map }.into())
             }
-            DeviceMap::Slots32(_) => Err(Infeasible::NoKernel),
+            DeviceMap::Slots32(_) => Err(LowerError::NoKernel),
         }
     }
 }

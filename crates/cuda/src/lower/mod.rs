@@ -19,28 +19,28 @@ mod maps;
 mod moves;
 mod pad;
 pub(crate) mod runs;
-pub(crate) mod strips;
+pub(crate) mod teams;
 mod tiles;
 mod wide;
 
 use turntile_plan::StageShape;
 
 use crate::call::Call;
-use crate::error::Infeasible;
+use crate::error::LowerError;
 use crate::way::{Scope, Way};
 
 pub use barrier::through_registers;
 pub use fit::At;
-pub(crate) use fit::groups;
 pub use moves::{Holding, move_held};
 pub(crate) use pad::slide_block;
+pub(crate) use tiles::any_tile;
 pub(crate) use wide::grid_register_bytes;
 
-/// The launches that move `shape` in `way`: one, or for rows that are padded in steps one for each.
+/// The launches that move `shape` in `way`: one, or for rows that are padded in rounds one for each.
 ///
 /// # Errors
-/// [`Infeasible`], when no kernel does it on the device.
-pub fn lower(shape: &StageShape, way: Way, at: At) -> Result<Vec<Call>, Infeasible> {
+/// [`LowerError`], when no kernel does it on the device.
+pub fn lower(shape: &StageShape, way: Way, at: At) -> Result<Vec<Call>, LowerError> {
     match (*shape, way) {
         (StageShape::Pad { padding, direction }, Way::Rows { least }) if least > 0 => {
             pad::rows(padding, direction, least, at)
@@ -49,7 +49,7 @@ pub fn lower(shape: &StageShape, way: Way, at: At) -> Result<Vec<Call>, Infeasib
     }
 }
 
-fn lower_one(shape: &StageShape, way: Way, at: At) -> Result<Call, Infeasible> {
+fn lower_one(shape: &StageShape, way: Way, at: At) -> Result<Call, LowerError> {
     let e = shape.elementary();
     match (*shape, way, e) {
         (_, Way::TileSwap { tile }, Some(e)) => tiles::swap(e, tile, at),
@@ -69,6 +69,6 @@ fn lower_one(shape: &StageShape, way: Way, at: At) -> Result<Call, Infeasible> {
             pad::slide(padding, direction, block, at)
         }
         (_, Way::OutOfPlace { tiling, swath }, Some(e)) => into::call(tiling, swath, &e, at),
-        _ => Err(Infeasible::NoKernel),
+        _ => Err(LowerError::NoKernel),
     }
 }

@@ -10,7 +10,7 @@ use crate::args::maps::SmallSwap;
 use crate::args::moves::OnChipArgs;
 use crate::args::{Address, flags as device};
 use crate::call::{Call, Workspace, widest_word};
-use crate::error::Infeasible;
+use crate::error::LowerError;
 use crate::family::Family;
 use crate::flags::FlagLayout;
 
@@ -74,7 +74,7 @@ enum Map {
 }
 
 impl Moved {
-    fn new(shape: &StageShape, at: At) -> Result<Self, Infeasible> {
+    fn new(shape: &StageShape, at: At) -> Result<Self, LowerError> {
         let unit_bytes = shape.unit() * at.elem_bytes;
         let units = shape.batch() * shape.instance_units();
         let instance_bytes = shape.instance_len() * at.elem_bytes;
@@ -88,11 +88,11 @@ impl Moved {
             return Ok(moved(word, Map::Swap(e), (m, n)));
         }
         let &StageShape::SlotMove { batch, slots, direction } = shape else {
-            return Err(Infeasible::NoKernel);
+            return Err(LowerError::NoKernel);
         };
         // The kernels know slots column by column.
         if slots.order() == Order::Rows {
-            return Err(Infeasible::NoKernel);
+            return Err(LowerError::NoKernel);
         }
         let stride = if batch == 1 { 0 } else { instance_bytes };
         let word = widest_word(&[unit_bytes, at.alignment, stride]);
@@ -132,7 +132,7 @@ impl Moved {
     }
 
     /// The index map, numbers in 32 bits if `narrow`.
-    fn map(&self, narrow: bool) -> Result<DeviceMap, Infeasible> {
+    fn map(&self, narrow: bool) -> Result<DeviceMap, LowerError> {
         Ok(match self.map {
             Map::Swap(e) if narrow => DeviceMap::Swap32(maps::swap32(e, self.unit_bytes)?),
             Map::Swap(e) => DeviceMap::Swap64(maps::swap64(e, self.unit_bytes)),
@@ -149,7 +149,7 @@ impl Moved {
 }
 
 /// PTTWAC with flags in memory: in registers where a super-element fits them, else in shared memory.
-pub fn global(shape: &StageShape, flags: FlagLayout, at: At) -> Result<Call, Infeasible> {
+pub fn global(shape: &StageShape, flags: FlagLayout, at: At) -> Result<Call, LowerError> {
     let moved = Moved::new(shape, at)?;
     let most = moved.registers().1.last().expect("not empty").vectors * moved.lanes();
     let holding =
@@ -160,20 +160,20 @@ pub fn global(shape: &StageShape, flags: FlagLayout, at: At) -> Result<Call, Inf
 /// [`lower`](super::lower) of PTTWAC with flags in memory, held as the caller says.
 ///
 /// # Errors
-/// [`Infeasible`], when a super-element does not fit, or no kernel moves the shape.
+/// [`LowerError`], when a super-element does not fit, or no kernel moves the shape.
 pub fn move_held(
     shape: &StageShape,
     flags: FlagLayout,
     holding: Holding,
     at: At,
-) -> Result<Call, Infeasible> {
+) -> Result<Call, LowerError> {
     held(Moved::new(shape, at)?, flags, holding, at)
 }
 
-fn held(moved: Moved, flags: FlagLayout, holding: Holding, at: At) -> Result<Call, Infeasible> {
+fn held(moved: Moved, flags: FlagLayout, holding: Holding, at: At) -> Result<Call, LowerError> {
     let (units, vectors, lanes) = (moved.units, moved.vectors(), moved.lanes());
     if flags == FlagLayout::Remapped && units > u32::MAX as usize {
-        return Err(Infeasible::NoKernel);
+        return Err(LowerError::NoKernel);
     }
     let kernel = |entry, narrow, family, blocks, lanes: usize, threads: usize, shared_bytes| {
         let most = units.div_ceil(threads / lanes).max(1);
@@ -196,7 +196,7 @@ fn held(moved: Moved, flags: FlagLayout, holding: Holding, at: At) -> Result<Cal
         Holding::Registers => {
             let (family, table) = moved.registers();
             let mut fits = table.iter().filter(|k| !moved.turns() && k.vectors * lanes >= vectors);
-            let k = fits.next().ok_or(Infeasible::NoKernel)?;
+            let k = fits.next().ok_or(LowerError::NoKernel)?;
             kernel(k.entry, moved.narrow(), family, k.blocks, lanes, THREADS, 0)
         }
         Holding::Shared => {
@@ -217,7 +217,7 @@ fn held(moved: Moved, flags: FlagLayout, holding: Holding, at: At) -> Result<Cal
         }
         Holding::Block => {
             if vectors > 1024 || moved.turns() || !matches!(moved.map, Map::Swap(_)) {
-                return Err(Infeasible::NoKernel);
+                return Err(LowerError::NoKernel);
             }
             let threads = vectors.next_multiple_of(32);
             let blocks = (2048 / threads).min(32);
@@ -232,20 +232,20 @@ pub fn on_chip(
     flags: FlagLayout,
     threads: usize,
     at: At,
-) -> Result<Call, Infeasible> {
+) -> Result<Call, LowerError> {
     let instance_bytes = e.instance_len() * at.elem_bytes;
     let unit_bytes = e.unit * at.elem_bytes;
     let word = widest_word(&[unit_bytes, at.alignment]);
     let vectors = unit_bytes / word;
     let lanes = vectors.next_power_of_two().min(32);
     if e.mid != 1 || instance_bytes > u32::MAX as usize {
-        return Err(Infeasible::NoKernel);
+        return Err(LowerError::NoKernel);
     }
     let entry = match vectors.div_ceil(lanes) {
         1 if vectors == 1 => "move_on_chip_words",
         1 => "move_on_chip_1",
         2..=4 => "move_on_chip_4",
-        _ => return Err(Infeasible::NoKernel),
+        _ => return Err(LowerError::NoKernel),
     };
     let words = flags.words(e.instance_units());
     let (flag_words, units) = (field(words)?, field(e.instance_units())?);
@@ -277,10 +277,10 @@ pub fn on_chip(
 }
 
 /// P-IPT.
-pub fn per_cycle(shape: &StageShape, at: At) -> Result<Call, Infeasible> {
+pub fn per_cycle(shape: &StageShape, at: At) -> Result<Call, LowerError> {
     let moved = Moved::new(shape, at)?;
     if moved.turns() {
-        return Err(Infeasible::NoKernel);
+        return Err(LowerError::NoKernel);
     }
     let (units, lanes) = (moved.units, moved.lanes());
     let narrow = units < FEW && matches!(moved.map, Map::Swap(_));

@@ -1,14 +1,14 @@
 //! Rows padded and unpadded.
 
 use turntile_perm::Padding;
-use turntile_perm::padding::Step;
+use turntile_perm::padding::Round;
 use turntile_plan::Direction;
 
 use super::fit::{At, field, groups, shared};
 use crate::args::pad::{RowsArgs, SlideArgs};
 use crate::args::{Address, Args};
 use crate::call::{Call, Limits, Workspace};
-use crate::error::Infeasible;
+use crate::error::LowerError;
 use crate::family::Family;
 
 /// Bytes of a block that slides: with what a kernel has besides they fit 48 KiB.
@@ -35,8 +35,8 @@ fn call(entry: &'static str, groups: u32, shared_bytes: u32, params: Args) -> Ca
     }
 }
 
-fn in_bytes(padding: Padding, at: At) -> Result<Padding, Infeasible> {
-    padding.scaled(at.elem_bytes).ok_or(Infeasible::NoKernel)
+fn in_bytes(padding: Padding, at: At) -> Result<Padding, LowerError> {
+    padding.scaled(at.elem_bytes).ok_or(LowerError::NoKernel)
 }
 
 /// By data sliding, blocks of `block` bytes.
@@ -45,7 +45,7 @@ pub fn slide(
     direction: Direction,
     block: usize,
     at: At,
-) -> Result<Call, Infeasible> {
+) -> Result<Call, LowerError> {
     let padding = in_bytes(padding, at)?;
     let blocks = padding.blocks(block);
     let params = SlideArgs {
@@ -63,16 +63,16 @@ pub fn slide(
     Ok(Call { workspace: Workspace::Flags(4 * (blocks + 1)), ..call })
 }
 
-/// By a launch for each step, in order.
+/// By a launch for each round, in order.
 pub fn rows(
     padding: Padding,
     direction: Direction,
     least: usize,
     at: At,
-) -> Result<Vec<Call>, Infeasible> {
+) -> Result<Vec<Call>, LowerError> {
     let padding = in_bytes(padding, at)?;
     let held = at.limits.shared_bytes / 16 * 16;
-    let step = |Step { rows, together }: Step| {
+    let launch = |Round { rows, together }: Round| {
         let params = Args::from(RowsArgs {
             data: Address::default(),
             first: rows.start as u64,
@@ -88,8 +88,5 @@ pub fn rows(
             call("pad_rows_alone", 1, shared(held, at.limits)?, params)
         })
     };
-    match direction {
-        Direction::Forward => padding.pad_steps(least).map(step).collect(),
-        Direction::Backward => padding.unpad_steps(least).map(step).collect(),
-    }
+    direction.rounds(padding, least).map(launch).collect()
 }

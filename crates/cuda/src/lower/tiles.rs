@@ -6,7 +6,7 @@ use super::fit::{At, field, groups, vector_bytes};
 use crate::args::Address;
 use crate::args::tiles::{SquareArgs, TilesArgs};
 use crate::call::{Call, Workspace, widest_word};
-use crate::error::Infeasible;
+use crate::error::LowerError;
 use crate::family::Family;
 
 /// Entry points by side of a tile, for words of so many bytes.
@@ -50,18 +50,18 @@ fn geometry(word: usize, tile: usize) -> (usize, usize) {
 }
 
 /// Side of the tiles that are swapped word by word.
-const fn any_tile(word: usize) -> usize {
+pub const fn any_tile(word: usize) -> usize {
     if word <= 4 { 64 } else { 32 }
 }
 
 /// Pairs of tiles across the diagonal.
-pub fn swap(e: Elementary, tile: usize, at: At) -> Result<Call, Infeasible> {
+pub fn swap(e: Elementary, tile: usize, at: At) -> Result<Call, LowerError> {
     if e.rows != e.cols || e.mid != 1 || e.unit != 1 {
-        return Err(Infeasible::NoKernel);
+        return Err(LowerError::NoKernel);
     }
     let word = widest_word(&[at.elem_bytes, at.alignment]);
     if word != at.elem_bytes {
-        return Err(Infeasible::NoKernel);
+        return Err(LowerError::NoKernel);
     }
     let pitch = e.cols * word;
     let aligned = widest_word(&[at.alignment, pitch]) >= vector_bytes(word);
@@ -97,7 +97,7 @@ pub fn swap(e: Elementary, tile: usize, at: At) -> Result<Call, Infeasible> {
 }
 
 /// 0210!: every tile where it lies; `None` where the tile or the alignment has no kernel of its own.
-pub fn in_place(e: Elementary, word: usize, at: At) -> Option<Result<Call, Infeasible>> {
+pub fn in_place(e: Elementary, word: usize, at: At) -> Option<Result<Call, LowerError>> {
     let (side, mid) = (e.rows, e.mid);
     let entry = entry(&IN_PLACE, word, side).filter(|_| e.rows == e.cols && e.unit == 1)?;
     (at.alignment >= vector_bytes(word)).then_some(())?;
@@ -114,7 +114,7 @@ pub fn in_place(e: Elementary, word: usize, at: At) -> Option<Result<Call, Infea
             params: TilesArgs {
                 data: Address::default(),
                 pitch: (mid * side * word) as u64,
-                band_bytes: (side * mid * side * word) as u64,
+                panel_bytes: (side * mid * side * word) as u64,
                 mid: field(mid)?,
                 pad: 0,
                 tiles: tiles as u64,

@@ -7,7 +7,7 @@ use crate::args::barrier::WideArgs;
 use crate::args::divisor::Divisor32;
 use crate::args::{Address, Args};
 use crate::call::{Call, Limits, Workspace, widest_word};
-use crate::error::Infeasible;
+use crate::error::LowerError;
 use crate::family::Family;
 
 /// Threads of a block of the grid and registers of 4 bytes that each holds data in; see
@@ -36,7 +36,7 @@ struct Split {
 }
 
 /// What the rectangles of a split must fit.
-struct Room {
+struct Bounds {
     /// Blocks at most, or exactly for a cluster.
     blocks: usize,
     shared_bytes: usize,
@@ -48,7 +48,7 @@ struct Room {
     col_step: usize,
 }
 
-impl Room {
+impl Bounds {
     /// The split that moves fewest bytes, each run of a row or a column counted as 64 bytes more.
     fn split(&self, rows: usize, cols: usize, word: usize) -> Option<Split> {
         (1..=self.blocks).filter_map(|down| self.rectangles(rows, cols, word, down)).min_by_key(
@@ -71,11 +71,11 @@ impl Room {
 }
 
 /// Words of a super-element, and their size.
-fn as_words(e: Elementary, at: At) -> Result<(Elementary, usize), Infeasible> {
+fn as_words(e: Elementary, at: At) -> Result<(Elementary, usize), LowerError> {
     let unit_bytes = e.unit * at.elem_bytes;
     let word = widest_word(&[unit_bytes, at.alignment]);
     let e = Elementary { unit: unit_bytes / word, ..e };
-    if e.mid == 1 { Ok((e, word)) } else { Err(Infeasible::NoKernel) }
+    if e.mid == 1 { Ok((e, word)) } else { Err(LowerError::NoKernel) }
 }
 
 /// The rectangles, with narrow words in granules of 4 bytes where rows and columns align to them.
@@ -86,14 +86,14 @@ fn rectangles(
     blocks: usize,
     threads: usize,
     registers: usize,
-) -> Result<(Split, u32), Infeasible> {
+) -> Result<(Split, u32), LowerError> {
     let aligned = |extent: usize| {
         word < 4 && e.unit == 1 && at.alignment >= 4 && (extent * word).is_multiple_of(4)
     };
     let (wide_loads, wide_stores) = (aligned(e.cols), aligned(e.rows));
     let granule = if wide_loads { 4 } else { word };
     let step = |wide: bool| if wide { 4 / word } else { 1 };
-    let room = Room {
+    let bounds = Bounds {
         blocks,
         shared_bytes: at.limits.shared_bytes,
         granules_held: threads * registers * 4 / granule,
@@ -101,14 +101,15 @@ fn rectangles(
         row_step: step(wide_stores),
         col_step: step(wide_loads),
     };
-    let have = blocks * (room.shared_bytes + threads * registers * 4);
+    let have = blocks * (bounds.shared_bytes + threads * registers * 4);
     let unit_bytes = e.unit * word;
     let need = e.rows * e.cols * unit_bytes;
-    let split = room.split(e.rows, e.cols, unit_bytes).ok_or(Infeasible::OnChip { need, have })?;
+    let split =
+        bounds.split(e.rows, e.cols, unit_bytes).ok_or(LowerError::OnChip { need, have })?;
     Ok((split, u32::from(wide_loads) | u32::from(wide_stores) << 1))
 }
 
-fn params(e: Elementary, word: usize, split: Split, wide: u32) -> Result<Args, Infeasible> {
+fn params(e: Elementary, word: usize, split: Split, wide: u32) -> Result<Args, LowerError> {
     let args = WideArgs {
         data: Address::default(),
         instance_bytes: (e.rows * e.cols * e.unit * word) as u64,
@@ -126,9 +127,9 @@ fn params(e: Elementary, word: usize, split: Split, wide: u32) -> Result<Args, I
 }
 
 /// An instance across the shared memories of a cluster.
-pub fn cluster(e: Elementary, blocks: usize, at: At) -> Result<Call, Infeasible> {
+pub fn cluster(e: Elementary, blocks: usize, at: At) -> Result<Call, LowerError> {
     if at.limits.cluster < blocks {
-        return Err(Infeasible::NoBarrier { scope: "a cluster" });
+        return Err(LowerError::NoBarrier { scope: "a cluster" });
     }
     let (e, word) = as_words(e, at)?;
     let (split, wide) = rectangles(e, word, at, blocks, 1024, 0)?;
@@ -141,7 +142,7 @@ pub fn cluster(e: Elementary, blocks: usize, at: At) -> Result<Call, Infeasible>
         (4, _) => "barrier_cluster_wide_4",
         (8, _) => "barrier_cluster_wide_8",
         (16, _) => "barrier_cluster_wide_16",
-        _ => return Err(Infeasible::NoKernel),
+        _ => return Err(LowerError::NoKernel),
     };
     Ok(Call {
         family: Family::ClusterBarrier,
@@ -156,12 +157,12 @@ pub fn cluster(e: Elementary, blocks: usize, at: At) -> Result<Call, Infeasible>
 }
 
 /// The whole matrix on chip.
-pub fn grid(e: Elementary, at: At) -> Result<Call, Infeasible> {
+pub fn grid(e: Elementary, at: At) -> Result<Call, LowerError> {
     if !at.limits.cooperative {
-        return Err(Infeasible::NoBarrier { scope: "the grid" });
+        return Err(LowerError::NoBarrier { scope: "the grid" });
     }
     if e.batch != 1 {
-        return Err(Infeasible::NoKernel);
+        return Err(LowerError::NoKernel);
     }
     let (e, word) = as_words(e, at)?;
     let (split, wide) = rectangles(e, word, at, at.limits.units, GRID_THREADS, GRID_REGISTERS)?;
@@ -207,7 +208,7 @@ mod tests {
         }
         let e = Elementary { batch: 1, rows: 8000, mid: 1, cols: 8000, unit: 1 };
         let at = At { elem_bytes: 4, alignment: 16, limits: &Limits::H200 };
-        assert!(matches!(grid(e, at), Err(Infeasible::OnChip { .. })));
+        assert!(matches!(grid(e, at), Err(LowerError::OnChip { .. })));
     }
 
     #[test]

@@ -13,6 +13,41 @@ pub const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward]
 /// Bytes of elements.
 pub const ELEMENTS: [usize; 7] = [1, 2, 4, 8, 16, 12, 24];
 
+/// The same of what goes to another place.
+pub const ELEMENTS_ELSEWHERE: [usize; 10] = [1, 2, 4, 8, 16, 3, 12, 24, 40, 300_000];
+
+/// What goes to another place: matrices, rows and columns.
+pub const MATRICES: [(usize, usize, usize); 15] = [
+    (1, 1, 1),
+    (1, 7, 5),
+    (3, 10, 48),
+    (9, 64, 48),
+    (2, 300, 130),
+    (1, 61, 1000),
+    (1, 1000, 61),
+    (1, 10_000_000, 3),
+    (2, 3, 10_000_000),
+    (1, 16384, 8192),
+    (3, 7919, 3001),
+    (1, 1, 1 << 33),
+    (1, 1 << 33, 2),
+    (100_000, 64, 48),
+    (1, 160_000, 160_000),
+];
+
+/// What is planned in place, by every route: rows, columns, bytes of an element.
+pub const PLANNED: [(usize, usize, usize); 9] = [
+    (4096, 6144, 4),
+    (1000, 777, 2),
+    (5000, 5000, 8),
+    (30, 40, 1),
+    (9_999_991, 7, 4),
+    (61, 1_000_003, 4),
+    (16381, 20011, 4),
+    (158_003, 158_017, 4),
+    (101, 89, 12),
+];
+
 /// The least alignment that elements of so many bytes have, and the best.
 pub fn alignments(elem: usize) -> [usize; 2] {
     [(elem & elem.wrapping_neg()).min(16), 16]

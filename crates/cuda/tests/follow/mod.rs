@@ -1,27 +1,12 @@
 //! Launches followed from byte to byte.
 
+mod offsets;
+
+pub use offsets::offsets;
 use turntile_cuda::call::Call;
 use turntile_plan::StageShape;
 
 use crate::replay::{self, Launch};
-
-/// Most bytes of which every one is followed.
-const FEW: usize = 1 << 12;
-
-/// Offsets of `bytes` bytes: all of a few, else those at the ends, around powers of two and some between.
-pub fn offsets(bytes: usize) -> Vec<usize> {
-    if bytes <= FEW {
-        return (0..bytes).collect();
-    }
-    let ends = (0..64).chain(bytes - 64..bytes);
-    let powers = (10..60).flat_map(|log| (1usize << log) - 2..(1 << log) + 2);
-    // A fixed sequence of Knuth's, spread over all.
-    let spread = (0..400).scan(1u64, |x, _| {
-        *x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        Some(((u128::from(*x) * bytes as u128) >> 64) as usize)
-    });
-    ends.chain(powers).chain(spread).filter(|&offset| offset < bytes).collect()
-}
 
 /// `calls`, in order, put every byte of `shape` where it says.
 pub fn agrees(calls: &[Call], shape: &StageShape, elem: usize, alignment: usize) {

@@ -25,13 +25,13 @@ struct At {
 /// Where an instance begins.
 fn start(a: &BarrierArgs, instance: u64) -> u64 {
     let mid = u64::from(a.mid);
-    instance / mid * a.band_bytes + instance % mid * a.instance_bytes
+    instance / mid * a.panel_bytes + instance % mid * a.instance_bytes
 }
 
 /// What lies at `offset`, `None` for what is between or behind the instances.
 fn find(a: &BarrierArgs, word: u64, offset: u64) -> Option<At> {
     let (mid, words) = (u64::from(a.mid), u64::from(a.cols) * u64::from(a.unit.divisor));
-    let (set, rest) = (offset / a.band_bytes, offset % a.band_bytes);
+    let (set, rest) = (offset / a.panel_bytes, offset % a.panel_bytes);
     let (row, along) = (rest / a.row_bytes, rest % a.row_bytes);
     let within = if mid > 1 { along / a.instance_bytes } else { 0 };
     let along = if mid > 1 { along % a.instance_bytes } else { along };
@@ -64,7 +64,7 @@ fn block(call: &Launch, a: &BarrierArgs, alignment: u64, offset: u64) -> Moved {
     let (runs, run_loads) = (a.wide & RUNS != 0, a.wide & RUN_LOADS != 0);
     let wide_loads = narrow && !run_loads && a.wide & WIDE_LOADS != 0;
     let wide_stores = narrow && !runs && unit == 1 && a.wide & WIDE_STORES != 0;
-    let strides = [a.row_bytes, a.column_bytes, a.band_bytes, a.instance_bytes];
+    let strides = [a.row_bytes, a.column_bytes, a.panel_bytes, a.instance_bytes];
     aligned(word, &strides)?;
     let lines = stacked * rows;
     if run_loads {
@@ -76,10 +76,10 @@ fn block(call: &Launch, a: &BarrierArgs, alignment: u64, offset: u64) -> Moved {
         on_chip(call, lines * pitch)?;
     }
     if wide_loads {
-        aligned(4, &[alignment, row, a.row_bytes, a.band_bytes, a.instance_bytes])?;
+        aligned(4, &[alignment, row, a.row_bytes, a.panel_bytes, a.instance_bytes])?;
     }
     if wide_stores {
-        aligned(4, &[alignment, rows * word, a.column_bytes, a.band_bytes, a.instance_bytes])?;
+        aligned(4, &[alignment, rows * word, a.column_bytes, a.panel_bytes, a.instance_bytes])?;
     }
     let Some(At { instance, row, along, byte }) = find(a, word, offset) else { return Ok(None) };
     let (number, first) = (instance / stacked, instance / stacked * stacked);
@@ -117,10 +117,10 @@ fn band(call: &Launch, a: &BarrierArgs, alignment: u64, offset: u64) -> Moved {
     let side = u64::from(a.stack.rows.divisor);
     need(a.unit.divisor == 1, || format!("tiles of super-elements: {a:?}"))?;
     let wide = word < 4 && a.wide & WIDE_LOADS != 0;
-    aligned(word, &[a.row_bytes, a.column_bytes, a.band_bytes, a.instance_bytes])?;
+    aligned(word, &[a.row_bytes, a.column_bytes, a.panel_bytes, a.instance_bytes])?;
     if wide {
-        // Also the last tiles of a band, which are fewer.
-        aligned(4, &[alignment, cols * word, a.row_bytes, a.band_bytes, a.instance_bytes])?;
+        // Also the last tiles of a panel, which are fewer.
+        aligned(4, &[alignment, cols * word, a.row_bytes, a.panel_bytes, a.instance_bytes])?;
     }
     rows_on_chip(pitch, stacked * cols * word, if wide { 4 } else { word })?;
     on_chip(call, rows * pitch)?;
@@ -131,7 +131,7 @@ fn band(call: &Launch, a: &BarrierArgs, alignment: u64, offset: u64) -> Moved {
         return Ok(None);
     }
     let first = tile / stacked * stacked;
-    let (count, at) = (stacked.min(mid - first), set * a.band_bytes + first * a.instance_bytes);
+    let (count, at) = (stacked.min(mid - first), set * a.panel_bytes + first * a.instance_bytes);
     // Words of the tiles' rows, side by side.
     let along = (tile - first) * cols + along;
     let read = at + row * a.row_bytes + along * word + byte;
@@ -147,11 +147,11 @@ fn micro(call: &Launch, a: &BarrierArgs, alignment: u64, offset: u64) -> Moved {
     let [rows, cols, stacked] = [a.rows, a.cols, a.stacked].map(u64::from);
     need(a.unit.divisor == 1, || format!("micro-blocks of super-elements: {a:?}"))?;
     aligned(vector, &[alignment, rows * word, cols * word, a.row_bytes, a.column_bytes])?;
-    aligned(vector, &[a.band_bytes, a.instance_bytes])?;
-    // Strips of micro-blocks, each in the slots of the thread that takes it.
+    aligned(vector, &[a.panel_bytes, a.instance_bytes])?;
+    // Swaths of micro-blocks, each in the slots of the thread that takes it.
     let micro = vector / word;
-    let strips = (rows / micro).div_ceil(1 << a.down);
-    let places = stacked * ((strips * (cols / micro)) << a.down);
+    let swaths = (rows / micro).div_ceil(1 << a.down);
+    let places = stacked * ((swaths * (cols / micro)) << a.down);
     let slots = places.div_ceil(u64::from(call.threads)) * u64::from(call.threads);
     on_chip(call, slots * micro * vector)?;
     let Some(At { instance, row, along, byte }) = find(a, word, offset) else { return Ok(None) };

@@ -85,19 +85,19 @@ pub fn teams(call: &Launch, a: &GatherArgs, offset: u64) -> Moved {
     need(runs == 1 || teams.is_multiple_of(runs), || format!("{teams} teams, {runs} runs"))?;
     need((1..=8).contains(&depth) && (1..31).contains(&readers), || format!("{a:?}"))?;
     need(granule == 16 || granule == word.max(4), || format!("granules of {granule}"))?;
-    // Rows with their places in their granules; a band's last row may reach into the granule after it.
+    // Rows with their places in their granules; a period's last row may reach into the granule after it.
     let row = block_cols * element;
     let needed = (row + granule - word).next_multiple_of(granule);
     aligned(granule, &[pitch])?;
     need(pitch >= needed, || format!("rows of {needed} bytes every {pitch}"))?;
-    need(ring_rows.is_multiple_of(if a.band >= 31 { 1 } else { 1 << a.band }), || {
+    need(ring_rows.is_multiple_of(if a.period >= 31 { 1 } else { 1 << a.period }), || {
         format!("{a:?}")
     })?;
     let longest = if s.last_chunk == 0 { s.last_rows } else { s.last_rows.max(s.chunk) };
     let rows = (depth * s.chunk).max(longest) + s.slot - 1;
     need(ring_rows >= rows, || format!("{rows} rows in a ring of {ring_rows}"))?;
     let table = (block_cols + 1).div_ceil(4) * 16;
-    on_chip(call, table + ring_rows * pitch + (ring_rows >> a.band) * granule)?;
+    on_chip(call, table + ring_rows * pitch + (ring_rows >> a.period) * granule)?;
     // Forward, the rows that runs share, with room to lie in their granules as in the matrix.
     let shared_rows = if back { 0 } else { (s.slot - 1) * s.cols * element };
     aligned(16, &[a.kept_bytes])?;

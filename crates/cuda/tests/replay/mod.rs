@@ -129,8 +129,6 @@ pub fn dest(call: &Launch, alignment: u64, offset: u64) -> Answer<u64> {
         Args::Band(args) => out_of_place::band(call, args, alignment, offset),
         Args::Stack(args) => out_of_place::stack(call, args, alignment, offset),
         Args::Units(args) => out_of_place::units(call, args, offset),
-        Args::Ladder(args) => out_of_place::ladder(call, args, offset),
-        Args::Gaussian(_) => Err(Broken("a filter moves nothing".into())),
     };
     Ok(moved?.unwrap_or(offset))
 }

@@ -1,8 +1,7 @@
-//! `out_of_place.cu` and `ladder.cu`: from a byte of the source to the byte of the destination.
+//! `out_of_place.cu`: from a byte of the source to the byte of the destination.
 
 use turntile_cuda::args::barrier::Stack;
 use turntile_cuda::args::out_of_place::{BandArgs, IntoArgs, StackArgs, TileOrder, UnitArgs};
-use turntile_cuda::args::sources::LadderArgs;
 
 use super::barrier::{RUN_LOADS, RUNS, WIDE_LOADS, WIDE_STORES, rows_on_chip};
 use super::device::{div32, div64};
@@ -192,22 +191,4 @@ pub fn units(call: &Launch, a: &UnitArgs, offset: u64) -> Moved {
     let (column, row) = (div64(&a.rows, within), within - div64(&a.rows, within) * rows);
     let source = (b * matrix + row * a.cols + column) * unit + (to - s * unit);
     Ok((to < a.words && source == w).then_some(to * word + byte))
-}
-
-pub fn ladder(call: &Launch, a: &LadderArgs, offset: u64) -> Moved {
-    let mut numbers = call.entry.rsplitn(3, '_');
-    let mut number = || numbers.next().expect("T and R").parse::<u64>().expect("a number");
-    let (block_rows, tile) = (number(), number());
-    exactly(call, tile * block_rows)?;
-    let name = numbers.next().expect("the rung");
-    let (rows, cols) = (u64::from(a.rows), u64::from(a.cols));
-    let (r, c) = (offset / 4 / cols, offset / 4 % cols);
-    let (i, j, across) = (r / tile, c / tile, u64::from(a.across.divisor));
-    let block = i * across + j;
-    let (read, found) = (r < rows && j < across, u64::from(div32(&a.across, block as u32)));
-    if !read || block >= u64::from(call.groups) || found != i {
-        return Ok(None);
-    }
-    let copies = ["ladder_copy", "ladder_copy_shared"].contains(&name);
-    Ok(Some(if copies { offset } else { (c * rows + r) * 4 + offset % 4 }))
 }

@@ -74,15 +74,15 @@ pub fn in_place(call: &Launch, a: &TilesArgs, alignment: u64, offset: u64) -> Mo
     let together = if threads < 256 { 256 / threads } else { 1 };
     exactly(call, threads * together)?;
     on_chip(call, together * tile * tile * word)?;
-    aligned(vector(word), &[alignment, a.pitch, a.band_bytes, tile * word])?;
-    let (band, rest) = (offset / a.band_bytes, offset % a.band_bytes);
+    aligned(vector(word), &[alignment, a.pitch, a.panel_bytes, tile * word])?;
+    let (panel, rest) = (offset / a.panel_bytes, offset % a.panel_bytes);
     let (r, along) = (rest / a.pitch, rest % a.pitch);
     let (number, c, byte) = (along / (tile * word), along % (tile * word) / word, along % word);
     if r >= tile || number >= mid {
         return Ok(None);
     }
-    let all = band * mid + number;
+    let all = panel * mid + number;
     let read = all < a.tiles && all / together < u64::from(call.groups);
-    let at = band * a.band_bytes + number * tile * word;
+    let at = panel * a.panel_bytes + number * tile * word;
     Ok(read.then(|| at + c * a.pitch + r * word + byte))
 }

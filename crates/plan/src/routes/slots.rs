@@ -1,7 +1,7 @@
 //! Aligned slots: two passes for any shape.
 
 use super::route::{Query, Route, RouteRow, Step, Tile};
-use crate::device::Want;
+use crate::device::{Slotting, Want};
 use crate::infeasible::Infeasible;
 use crate::problem::Matrices;
 use crate::shape::{Direction, StageShape};
@@ -23,8 +23,8 @@ pub const ALIGNED_SLOTS: RouteRow = RouteRow {
     },
     tiles,
     steps: |query, Tile { m, n }| {
-        let Matrices { batch, rows, cols } = query.matrices;
-        let Some(slots) = query.device.slots(rows, cols, m, n) else { return Vec::new() };
+        let batch = query.matrices.batch;
+        let Some(slots) = query.device.slots(&slotting(query, m), n) else { return Vec::new() };
         let direction = Direction::Forward;
         vec![
             Step { shape: StageShape::SlotGather { batch, slots, direction }, want: Want::Any },
@@ -33,6 +33,12 @@ pub const ALIGNED_SLOTS: RouteRow = RouteRow {
     },
     mirrored_steps: None,
 };
+
+/// The matrices with slots of `slot` elements.
+fn slotting(query: &Query, slot: usize) -> Slotting {
+    let Matrices { rows, cols, .. } = query.matrices;
+    Slotting { rows, cols, slot, elem_bytes: query.elem_bytes() }
+}
 
 /// Longest slot worth trying: moves are as fast as a copy from here on.
 const LONGEST_SLOT_BYTES: usize = 4096;
@@ -50,10 +56,15 @@ fn tiles(query: &Query) -> Result<Vec<Tile>, Infeasible> {
             .take_while(|&slot| slot <= longest)
             .collect()
     };
-    let chunks = |slot| query.device.chunks(rows, cols, slot, elem_bytes, query.every);
-    let with = |(m, n)| query.device.slots(rows, cols, m, n).map(|_| Tile { m, n });
-    let pairs = lengths.into_iter().flat_map(|m| chunks(m).into_iter().map(move |n| (m, n)));
-    let tiles: Vec<Tile> = pairs.filter_map(with).collect();
+    let with = |m| {
+        let (slotting, device) = (slotting(query, m), query.device);
+        let mut chunks = device.chunks(&slotting, query.every);
+        chunks.sort_unstable();
+        chunks.dedup();
+        chunks.retain(|&n| device.slots(&slotting, n).is_some());
+        chunks.into_iter().map(move |n| Tile { m, n })
+    };
+    let tiles: Vec<Tile> = lengths.into_iter().flat_map(with).collect();
     if tiles.is_empty() {
         return Err(Infeasible::OnChip {
             need: 2 * cols * elem_bytes,

@@ -1,11 +1,11 @@
 //! Which way each kernel takes: a right result says nothing about it.
 
 use super::{filled, with_each_kernel};
-use crate::taken::{Way, told};
+use crate::taken::{Taken, told};
 use crate::*;
 
 /// The ways of one `rows x cols` block of words of `word` bytes, in rows and columns without gaps or with.
-fn ways(word: usize, rows: usize, cols: usize, gap: usize) -> Vec<Way> {
+fn ways(word: usize, rows: usize, cols: usize, gap: usize) -> Vec<Taken> {
     let block = Block { rows, cols, from_pitch: cols + gap, to_pitch: rows + gap };
     let from = filled(block.from_len(), word);
     let mut to = vec![Byte::new(0); block.to_len() * word];
@@ -69,7 +69,7 @@ struct Case {
     rows: usize,
     cols: usize,
     gap: usize,
-    ways: [Way; 4],
+    ways: [Taken; 4],
 }
 
 #[test]
@@ -185,9 +185,9 @@ fn runs_are_copied_line_by_line() {
 
 #[expect(unsafe_code, reason = "the call is unsafe")]
 fn copy_one(from: &[Byte], to: *mut Byte) {
-    let run = Run { from: from.as_ptr(), to, ahead: std::ptr::null() };
+    let transfer = Transfer { from: from.as_ptr(), to, ahead: std::ptr::null() };
     // SAFETY: the tests' buffers hold so many bytes from there on, and are two.
-    unsafe { copy_runs_raw(&[run], from.len()) };
+    unsafe { copy_transfers_raw(&[transfer], from.len()) };
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Figure 4.4: rows padded in place; and near-square matrices padded to squares against the default.
 
 use turntile::plan::{Plan, Problem, Route, Stage, StageShape};
+use turntile_cli::speed::gb_per_s;
 use turntile_cuda::Work;
 use turntile_cuda::chip::way_of;
 use turntile_cuda::way::Way;
@@ -12,7 +13,6 @@ use turntile::gpu::Gpu;
 use super::bench::{Bench, SPEED, Speed, cells, number};
 use super::failure::Failure;
 use super::table::Table;
-use crate::speed::gb_per_s;
 
 pub const STEPS: &[&str] = &["step", "rows_moved", "async_movable_rows", "gb_per_s"];
 pub const PASSES: &[&str] =
@@ -36,7 +36,7 @@ pub fn figure_4_4(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
         .into_iter()
         .flat_map(|work| work.one_by_one().collect::<Vec<_>>());
     let mut moved = 0;
-    for (number_of, step) in padding.pad_steps(2).enumerate() {
+    for (number_of, step) in padding.pad_rounds(2).enumerate() {
         let bytes = step.rows.len() * cols * 4;
         let rate = match launches.next() {
             Some(work) => {

@@ -21,11 +21,14 @@ pub struct Entry {
 const MOST_LINES: usize = 60;
 
 /// What every page says, and no other.
-const MADE_BY: &str = "Made by `turntile report`.";
+const MADE_BY: &str = "Made by `turntile-lab report`.";
+/// As pages said it while the command was one of `turntile`.
+const MADE_BY_FORMERLY: &str = "Made by `turntile report`.";
 
 /// Whether a file is a page of a report, and may be written anew.
 pub fn is_page(file: &[u8]) -> bool {
-    String::from_utf8_lossy(file).contains(MADE_BY)
+    let text = String::from_utf8_lossy(file);
+    text.contains(MADE_BY) || text.contains(MADE_BY_FORMERLY)
 }
 
 /// The whole page as Markdown; it writes no file.

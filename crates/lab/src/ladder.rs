@@ -6,36 +6,29 @@
 //! transpose algorithm" (2014), its algorithms 1 and 2 and its section 4.3.
 //!
 //! ```no_run
-//! # #[cfg(feature = "cuda")]
-//! # fn main() -> Result<(), turntile_cuda::CudaError> {
-//! use turntile_cuda::out_of_place::ladder;
-//! use turntile_cuda::{Gpu, Stopwatch, cust};
+//! use turntile::gpu::Gpu;
+//! use turntile_lab::{ladder, watch::Watch};
 //!
-//! let _context = cust::quick_init().expect("a GPU");
-//! let gpu = Gpu::current()?;
 //! let (rows, cols) = (4096, 4096);
-//! let mut watch = Stopwatch::new(&gpu, 2 * 4 * rows * cols + 512)?;
+//! let mut watch = Watch::new(&Gpu::primary(0)?, 2 * 4 * rows * cols)?;
 //! for rung in &ladder::RUNGS {
 //!     for (tile, block_rows) in rung.sizes() {
-//!         let loaded = gpu.load([ladder::program(rung, tile, block_rows, rows, cols)?])?;
-//!         println!("{} {tile} x {block_rows}: {:?}", rung.name, watch.time_loaded(&loaded)?);
+//!         let program = ladder::program(rung, tile, block_rows, rows, cols)?;
+//!         println!("{} {tile} x {block_rows}: {:?}", rung.name, watch.load(&program)?.time()?);
 //!     }
 //! }
-//! # Ok(())
-//! # }
-//! # #[cfg(not(feature = "cuda"))]
-//! # fn main() {}
+//! # Ok::<(), turntile_lab::error::Error>(())
 //! ```
 
-use super::program::{Program, Step, buffers};
-use crate::args::Address;
-use crate::args::divisor::Divisor32;
-use crate::args::sources::LadderArgs;
-use crate::banks::{Cost, WARP};
-use crate::call::{Call, Workspace};
-use crate::error::{CudaError, Infeasible};
-use crate::family::Family;
-use crate::lower::groups;
+use turntile_cuda::args::Address;
+use turntile_cuda::args::divisor::Divisor32;
+use turntile_cuda::banks::{Cost, WARP};
+use turntile_cuda::{CudaError, Infeasible};
+
+use crate::code::Code;
+use crate::error::KernelError;
+use crate::params::{LadderArgs, Params};
+use crate::program::{Launch, Program, Step};
 
 /// Sides of the tiles.
 pub const TILES: [usize; 5] = [8, 16, 32, 48, 64];
@@ -54,7 +47,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// Words from the tile's start to element (y, x); `place` of `kernels/ladder.cu`.
+    /// Words from the tile's start to element (y, x); `place` of `ladder.cu`.
     pub fn place(self, tile: usize, y: usize, x: usize) -> usize {
         let mask = (1 << tile.trailing_zeros().min(5)) - 1;
         match self {
@@ -221,11 +214,11 @@ fn warps(tile: usize, block_rows: usize, at: &dyn Fn(usize, usize) -> Option<usi
     cost
 }
 
-/// The launch of `rung` on a row-major `rows` x `cols` matrix of 4-byte elements: buffers
-/// `[destination, source]`, of `4 · rows · cols` bytes each.
+/// What `rung` does to a row-major `rows` x `cols` matrix of 4-byte elements: buffers `[destination, source]`, of
+/// `4 · rows · cols` bytes each.
 ///
 /// # Errors
-/// [`CudaError::NoVariant`] for a tile or block rows that it has not, [`CudaError::Infeasible`] for a side of
+/// [`KernelError::NoVariant`] for a tile or block rows that it has not, [`CudaError::Infeasible`] for a side of
 /// 2^31 and more, or more tiles than a launch has blocks.
 pub fn program(
     rung: &Rung,
@@ -233,39 +226,51 @@ pub fn program(
     block_rows: usize,
     rows: usize,
     cols: usize,
-) -> Result<Program, CudaError> {
-    let entry = rung
-        .entries
-        .iter()
-        .find(|&&(t, r, _)| (t, r) == (tile, block_rows))
-        .ok_or_else(|| CudaError::NoVariant { what: rung.name.into(), tile, block_rows })?;
-    let infeasible =
-        |why| CudaError::Infeasible { stage: format!("{}, {rows}x{cols}", rung.name), why };
+) -> Result<Program, KernelError> {
+    let launch = launch(rung, tile, block_rows, rows, cols)?;
+    let start = Program::new(&[4 * rows * cols; 2]);
+    Ok(if rows * cols == 0 { start } else { start.then(Step::Kernel(launch, [0, 1])) })
+}
+
+/// The launch of it. Both buffers have `4 · rows · cols` bytes.
+pub(crate) fn launch(
+    rung: &Rung,
+    tile: usize,
+    block_rows: usize,
+    rows: usize,
+    cols: usize,
+) -> Result<Launch, KernelError> {
+    let entry = rung.entries.iter().find(|&&(t, r, _)| (t, r) == (tile, block_rows));
+    let what = || rung.name.to_owned();
+    let no_variant = || KernelError::NoVariant { what: what(), tile, block_rows };
+    let &(_, _, entry) = entry.ok_or_else(no_variant)?;
+    let infeasible = |why| {
+        KernelError::from(CudaError::Infeasible {
+            stage: format!("{}, {rows}x{cols}", what()),
+            why,
+        })
+    };
     if rows.max(cols) > i32::MAX as usize {
         return Err(infeasible(Infeasible::NoKernel));
     }
     let across = cols.div_ceil(tile);
-    let call = Call {
-        family: Family::Ladder,
-        word: 4,
-        entry: entry.2,
-        groups: groups(rows.div_ceil(tile) * across).map_err(infeasible)?,
+    let blocks = rows.div_ceil(tile) * across;
+    if blocks > i32::MAX as usize {
+        return Err(infeasible(Infeasible::TooManyBlocks { blocks }));
+    }
+    Ok(Launch {
+        code: Code::Ladder,
+        entry,
+        groups: blocks as u32,
         threads: (tile * block_rows) as u32,
-        // The kernels' own: a tile's bytes are known when they are compiled.
-        shared_bytes: 0,
-        params: LadderArgs {
+        params: Params::Ladder(LadderArgs {
             to: Address::default(),
             from: Address::default(),
             rows: rows as u32,
             cols: cols as u32,
             across: Divisor32::new(across as u32),
-        }
-        .into(),
-        workspace: Workspace::None,
-    };
-    let steps = vec![Step { call, first: 0, second: Some(1) }];
-    let steps = if rows * cols == 0 { Vec::new() } else { steps };
-    Ok(Program { steps, buffers: buffers(4 * rows * cols), alignment: 4 })
+        }),
+    })
 }
 
 #[cfg(test)]

@@ -3,8 +3,47 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Output};
 
-use crate::{bad, directory, good};
+use tempfile::TempDir;
+
+fn directory() -> TempDir {
+    tempfile::tempdir().expect("a temporary directory")
+}
+
+fn lab(directory: &TempDir, line: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_turntile-lab"))
+        .args(line.split_whitespace())
+        .current_dir(directory)
+        .output()
+        .expect("the command starts")
+}
+
+/// Runs the command, which must succeed, and returns what it printed.
+fn good(directory: &TempDir, line: &str) -> String {
+    let output = lab(directory, line);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), &*errors), (Some(0), ""), "{line}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Runs the command, which must exit with `code`, print nothing, and complain with `words`. Every file of the
+/// directory itself must be as it was, and no other be there.
+fn bad(directory: &TempDir, line: &str, code: i32, words: &[&str]) {
+    let files = || -> BTreeSet<_> {
+        let entries = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.is_file()).map(|path| (fs::read(&path).unwrap(), path)).collect()
+    };
+    let before = files();
+    let output = lab(directory, line);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{line}: {errors}");
+    assert!(output.stdout.is_empty(), "{line}");
+    for word in words {
+        assert!(errors.contains(word), "{line}: {errors:?} does not tell {word:?}");
+    }
+    assert!(files() == before, "{line}: files changed");
+}
 
 #[test]
 fn a_report_is_made_resumed_and_measured_again() {
@@ -34,7 +73,7 @@ fn a_report_is_made_resumed_and_measured_again() {
         let text = fs::read_to_string(out.join(file)).unwrap();
         match file.rsplit('.').next() {
             Some("svg") => assert!(text.starts_with("<svg"), "{file}"),
-            _ => assert!(text.starts_with("# ") && text.contains("turntile report"), "{file}"),
+            _ => assert!(text.starts_with("# ") && text.contains("turntile-lab report"), "{file}"),
         }
     }
 
@@ -144,6 +183,20 @@ fn what_cannot_be_measured_is_refused() {
     bad(&directory, "report --device h200", 1, &["h200"]);
     bad(&directory, "report --items figure-4.6,ladder", 1, &["ladder", "--device cuda"]);
     bad(&directory, "report --device abacus", 1, &["abacus"]);
+    bad(&directory, "tables out ladder abacus", 1, &["abacus", "ladder, gaussian"]);
     #[cfg(not(feature = "cuda"))]
-    bad(&directory, "report --device cuda", 1, &["without the GPU backend"]);
+    for line in ["report --device cuda", "check", "tables out", "tables out gaussian"] {
+        bad(&directory, line, 1, &["without the GPU backend"]);
+    }
+    assert!(!directory.path().join("out").exists());
+}
+
+/// A page that was made when this was a command of `turntile` is the report's own.
+#[test]
+fn pages_of_old_are_written_anew() {
+    let directory = directory();
+    let page = directory.path().join("README.md");
+    fs::write(&page, "# The sources\n\nMade by `turntile report`.\n").unwrap();
+    good(&directory, "report --quick --quiet --items figure-4.6 --out .");
+    assert!(fs::read_to_string(page).unwrap().contains("Made by `turntile-lab report`."));
 }

@@ -5,6 +5,8 @@ use std::io;
 use turntile::gpu::CudaError;
 use turntile::plan::{PlanError, ProblemError};
 
+use crate::error::KernelError;
+
 /// Why an item has no result, or no picture.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
@@ -14,6 +16,9 @@ pub enum Failure {
     /// The GPU did.
     #[error(transparent)]
     Cuda(#[from] CudaError),
+    /// There is no such kernel of the lab's.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
     /// No plan serves a problem.
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -48,9 +53,9 @@ impl Failure {
         let no_kernel = |error: &CudaError| matches!(error, CudaError::Infeasible { .. });
         match self {
             Failure::Plan(_) => true,
-            Failure::Cuda(error) | Failure::Engine(turntile::Error::Cuda(error)) => {
-                no_kernel(error)
-            }
+            Failure::Cuda(error)
+            | Failure::Engine(turntile::Error::Cuda(error))
+            | Failure::Kernel(KernelError::Cuda(error)) => no_kernel(error),
             _ => false,
         }
     }

@@ -7,38 +7,30 @@
 //! transposed back. The image is `rows` x `cols` floats, row-major; beyond its edges it goes on as at them.
 //!
 //! ```no_run
-//! # #[cfg(feature = "cuda")]
-//! # fn main() -> Result<(), turntile_cuda::CudaError> {
-//! use turntile_cuda::out_of_place::gaussian::{Between, program};
-//! use turntile_cuda::out_of_place::ladder::Rung;
-//! use turntile_cuda::{Gpu, Stopwatch, cust};
+//! use turntile::gpu::Gpu;
+//! use turntile_lab::gaussian::{Between, program};
+//! use turntile_lab::ladder::Rung;
+//! use turntile_lab::watch::Watch;
 //!
-//! let _context = cust::quick_init().expect("a GPU");
-//! let gpu = Gpu::current()?;
+//! let gpu = Gpu::primary(0)?;
 //! let padded = Between::Ladder(Rung::named("padded").expect("is one"), 32, 8);
-//! let mut watch = Stopwatch::new(&gpu, 4 * 4 * 2048 * 2048 + (32 << 20))?;
+//! let mut watch = Watch::new(&gpu, 4 * 4 * 2048 * 2048 + (32 << 20))?;
 //! for between in [padded, Between::Default, Between::InPlace, Between::Nothing] {
-//!     let loaded = gpu.load([program(2048, 2048, 10.0, between, &gpu)?])?;
-//!     println!("{between:?}: {:?}", watch.time_loaded(&loaded)?);
+//!     let program = program(2048, 2048, 10.0, between, gpu.chip())?;
+//!     println!("{between:?}: {:?}", watch.load(&program)?.time()?);
 //! }
-//! # Ok(())
-//! # }
-//! # #[cfg(not(feature = "cuda"))]
-//! # fn main() {}
+//! # Ok::<(), turntile_lab::error::Error>(())
 //! ```
 
+use turntile_cuda::args::Address;
+use turntile_cuda::{Chip, CudaError, Infeasible, Work, out_of_place};
 use turntile_plan::{Planner, Problem};
 
-use super::ladder::{self, Rung};
-use super::program::{Buffer, Program, Step};
-use crate::args::Address;
-use crate::args::sources::GaussianArgs;
-use crate::call::{Call, Workspace};
-use crate::error::{CudaError, Infeasible};
-use crate::family::Family;
-use crate::gpu::Gpu;
-use crate::lower::groups;
-use crate::prepare::Work;
+use crate::code::Code;
+use crate::error::KernelError;
+use crate::ladder::{self, Rung};
+use crate::params::{GaussianArgs, Params};
+use crate::program::{Launch, Program, Step};
 
 /// What transposes between the passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,78 +123,65 @@ const FILTERED: usize = 1;
 const BETWEEN: usize = 2;
 const WORKSPACE: usize = 3;
 
-/// The filter of a `rows` x `cols` image with standard deviation `sigma`: buffers
+/// The filter of a `rows` x `cols` image with standard deviation `sigma`, its transpositions planned for `chip`: buffers
 /// `[image, filtered, scratch, workspace]`, the first three of `4 · rows · cols` bytes, the last as large as the
 /// in-place transposition needs it (0 bytes for the others). The image stays as it is.
 ///
 /// # Errors
-/// [`CudaError::Infeasible`] or [`CudaError::NoVariant`]: a transposition that there is no kernel for.
+/// [`KernelError`]: a transposition that there is no kernel for, or a side of 2^31 and more.
 pub fn program(
     rows: usize,
     cols: usize,
     sigma: f32,
     between: Between,
-    gpu: &Gpu,
-) -> Result<Program, CudaError> {
+    chip: &Chip,
+) -> Result<Program, KernelError> {
     let filter = Coefficients::of(sigma);
     let bytes = 4 * rows * cols;
-    let buffer = |what, bytes, written| Buffer { what, bytes, written };
-    let start = Program {
-        steps: Vec::new(),
-        buffers: vec![
-            buffer("image", bytes, false),
-            buffer("filtered image", bytes, true),
-            buffer("scratch", bytes, true),
-            buffer("workspace", 0, true),
-        ],
-        alignment: 16,
-    };
+    let start = Program::new(&[bytes, bytes, bytes, 0]);
     if bytes == 0 {
         return Ok(start);
     }
-    let start = start.then(columns(rows, cols, filter)?, BETWEEN, IMAGE);
+    let pass = |rows, cols, to, from| -> Result<Step, KernelError> {
+        Ok(Step::Kernel(columns(rows, cols, filter)?, [to, from]))
+    };
+    let in_place = |rows, cols, data| -> Result<Step, KernelError> {
+        Ok(Step::InPlace(in_place(rows, cols, chip)?, [data, WORKSPACE]))
+    };
+    let transposed = |rows, cols, to, from| transposition(between, rows, cols, [to, from], chip);
+    let start = start.then(pass(rows, cols, BETWEEN, IMAGE)?);
     Ok(match between {
-        Between::Nothing => start.then(columns(cols, rows, filter)?, FILTERED, BETWEEN),
+        Between::Nothing => start.then(pass(cols, rows, FILTERED, BETWEEN)?),
         Between::InPlace => start
-            .in_place(&in_place(rows, cols, gpu)?, BETWEEN, WORKSPACE)
-            .then(columns(cols, rows, filter)?, FILTERED, BETWEEN)
-            .in_place(&in_place(cols, rows, gpu)?, FILTERED, WORKSPACE),
+            .then(in_place(rows, cols, BETWEEN)?)
+            .then(pass(cols, rows, FILTERED, BETWEEN)?)
+            .then(in_place(cols, rows, FILTERED)?),
         _ => start
-            .then(transposition(between, rows, cols, gpu)?, FILTERED, BETWEEN)
-            .then(columns(cols, rows, filter)?, BETWEEN, FILTERED)
-            .then(transposition(between, cols, rows, gpu)?, FILTERED, BETWEEN),
+            .then(transposed(rows, cols, FILTERED, BETWEEN)?)
+            .then(pass(cols, rows, BETWEEN, FILTERED)?)
+            .then(transposed(cols, rows, FILTERED, BETWEEN)?),
     })
 }
 
-impl Program {
-    fn then(mut self, call: Call, first: usize, second: usize) -> Self {
-        self.steps.push(Step { call, first, second: Some(second) });
-        self
-    }
-}
-
 /// A pass down all columns.
-fn columns(rows: usize, cols: usize, filter: Coefficients) -> Result<Call, CudaError> {
+fn columns(rows: usize, cols: usize, filter: Coefficients) -> Result<Launch, CudaError> {
     const THREADS: usize = 32;
-    let infeasible = |why| CudaError::Infeasible { stage: format!("filter, {rows}x{cols}"), why };
     if rows.max(cols) > i32::MAX as usize {
-        return Err(infeasible(Infeasible::NoKernel));
+        let stage = format!("filter, {rows}x{cols}");
+        return Err(CudaError::Infeasible { stage, why: Infeasible::NoKernel });
     }
     let Coefficients { a: [a0, a1, a2, a3], b: [b1, b2], settled: [before, after] } = filter;
     let (to, from) = (Address::default(), Address::default());
-    let (rows, columns) = (rows as u32, cols as u32);
-    Ok(Call {
-        family: Family::Gaussian,
-        word: 4,
+    Ok(Launch {
+        code: Code::Gaussian,
         entry: "gaussian_columns",
-        groups: groups(cols.div_ceil(THREADS)).map_err(infeasible)?,
+        groups: cols.div_ceil(THREADS) as u32,
         threads: THREADS as u32,
-        shared_bytes: 0,
-        params: GaussianArgs {
+        params: Params::Gaussian(GaussianArgs {
             to,
             from,
-            rows,
-            cols: columns,
+            rows: rows as u32,
+            cols: cols as u32,
             a0,
             a1,
             a2,
@@ -211,24 +190,24 @@ fn columns(rows: usize, cols: usize, filter: Coefficients) -> Result<Call, CudaE
             b2,
             before,
             after,
-        }
-        .into(),
-        workspace: Workspace::None,
+        }),
     })
 }
 
-fn transposition(between: Between, rows: usize, cols: usize, gpu: &Gpu) -> Result<Call, CudaError> {
-    let program = match between {
-        Between::Ladder(rung, tile, block_rows) => {
-            ladder::program(rung, tile, block_rows, rows, cols)?
-        }
-        _ => {
-            let planner = Planner::new(gpu.chip().clone());
-            let plan = planner.plan(&problem(rows, cols).out_of_place());
-            Program::of_plan(&plan.expect("every image has a way"))?
-        }
-    };
-    Ok(program.steps[0].call)
+fn transposition(
+    between: Between,
+    rows: usize,
+    cols: usize,
+    buffers: [usize; 2],
+    chip: &Chip,
+) -> Result<Step, KernelError> {
+    if let Between::Ladder(rung, tile, block_rows) = between {
+        return Ok(Step::Kernel(ladder::launch(rung, tile, block_rows, rows, cols)?, buffers));
+    }
+    let planner = Planner::new(chip.clone());
+    let plan = planner.plan(&problem(rows, cols).out_of_place());
+    let plan = plan.expect("every image has a way");
+    Ok(Step::Into(out_of_place::Program::of_plan(&plan)?, buffers))
 }
 
 fn problem(rows: usize, cols: usize) -> Problem {
@@ -236,8 +215,8 @@ fn problem(rows: usize, cols: usize) -> Problem {
 }
 
 /// The best plan.
-fn in_place(rows: usize, cols: usize, gpu: &Gpu) -> Result<Work, CudaError> {
-    let planner = Planner::new(gpu.chip().clone());
+fn in_place(rows: usize, cols: usize, chip: &Chip) -> Result<Work, CudaError> {
+    let planner = Planner::new(chip.clone());
     let plan = planner.plan(&problem(rows, cols)).expect("every image has a plan");
     Work::of_plan(&plan)
 }

@@ -4,23 +4,24 @@ use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
-use turntile::gpu::{Gpu, Stopwatch};
-use turntile::plan::{Device as _, Flaw, Geometry, Host, Offer, Plan, Planner, StageShape, Tile};
+use turntile::gpu::Gpu;
+use turntile::plan::{Device as _, Flaw, Geometry, Host, Offer, Plan, Planner, StageShape};
 use turntile::{Bytes, Options, Planned, RunError};
+use turntile_cli::device::Device;
+use turntile_cli::memory::{Memory, Pages};
+use turntile_cli::speed::gb_per_s;
+use turntile_cli::{copy, fill};
 use turntile_cpu::way::HostWay;
 use turntile_cuda::Work;
 use turntile_cuda::flags::FlagLayout;
 use turntile_cuda::lower::Holding;
-use turntile_cuda::out_of_place::program::Program;
 use turntile_cuda::way::Way;
 use turntile_perm::Elementary;
 use turntile_plan::{Request, Want};
 
 use super::failure::Failure;
-use crate::bench::{copy, fill};
-use crate::device::Device;
-use crate::memory::{Memory, Pages};
-use crate::speed::gb_per_s;
+use crate::program::Program;
+use crate::watch::Watch;
 
 /// What was measured, and a copy of as many bytes.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +58,7 @@ pub fn number(value: f64) -> String {
 
 enum Place {
     Host { threads: usize },
-    Gpu { gpu: Box<Gpu>, watch: Option<Stopwatch> },
+    Gpu { gpu: Box<Gpu>, watch: Option<Watch> },
 }
 
 /// The device.
@@ -185,16 +186,16 @@ impl Bench {
         Ok(times[times.len() / 2].as_secs_f64().max(1e-9))
     }
 
-    fn watch(&mut self) -> Result<(Gpu, Stopwatch), Failure> {
+    fn watch(&mut self) -> Result<(Gpu, Watch), Failure> {
         let Place::Gpu { gpu, watch } = &mut self.place else { unreachable!("called on a GPU") };
         let watch = match watch.take() {
             Some(watch) => watch,
-            None => Stopwatch::new(gpu, GPU_BYTES)?,
+            None => Watch::new(gpu, GPU_BYTES)?,
         };
         Ok(((**gpu).clone(), watch))
     }
 
-    fn put_back(&mut self, used: Stopwatch) {
+    fn put_back(&mut self, used: Watch) {
         if let Place::Gpu { watch, .. } = &mut self.place {
             *watch = Some(used);
         }
@@ -324,10 +325,10 @@ impl Bench {
         e: Elementary,
         elem_bytes: usize,
     ) -> Result<Speed, Failure> {
-        let (gpu, mut watch) = self.watch()?;
-        let seconds = gpu.load([program]).map_err(Failure::from).and_then(|loaded| {
-            right(&e, watch.wrong_loaded(e, elem_bytes, &loaded)?)?;
-            self.median(|| Ok(watch.time_loaded(&loaded)?))
+        let (_, mut watch) = self.watch()?;
+        let seconds = watch.load(&program).map_err(Failure::from).and_then(|mut ready| {
+            right(&e, ready.wrong(e, elem_bytes)?)?;
+            self.median(|| Ok(ready.time()?))
         });
         self.put_back(watch);
         self.speed(e.len() * elem_bytes, seconds?)
@@ -340,15 +341,14 @@ impl Bench {
         image: &[f32],
         want: Option<&[f32]>,
     ) -> Result<f64, Failure> {
-        let (gpu, mut watch) = self.watch()?;
-        let filtered = program.buffers()[0].bytes.next_multiple_of(256);
-        let seconds = gpu.load([program]).map_err(Failure::from).and_then(|loaded| {
+        let (_, mut watch) = self.watch()?;
+        let seconds = watch.load(&program).map_err(Failure::from).and_then(|mut ready| {
             let bytes: Vec<u8> = image.iter().flat_map(|value| value.to_ne_bytes()).collect();
-            watch.put(0, &bytes)?;
-            watch.time_loaded(&loaded)?;
+            ready.put(0, &bytes)?;
+            ready.time()?;
             if let Some(want) = want {
                 let mut bytes = bytes;
-                watch.take(filtered, &mut bytes)?;
+                ready.take(1, &mut bytes)?;
                 let got =
                     bytes.chunks_exact(4).map(|b| f32::from_ne_bytes([b[0], b[1], b[2], b[3]]));
                 // Single precision, summed in another order; never right when not a number.
@@ -357,7 +357,7 @@ impl Bench {
                 let wrong = got.zip(want).filter(|&pair| !close(pair)).count();
                 right(&"recursive filter", wrong as u64)?;
             }
-            self.median(|| Ok(watch.time_loaded(&loaded)?))
+            self.median(|| Ok(ready.time()?))
         });
         self.put_back(watch);
         seconds

@@ -16,22 +16,22 @@ const VECTOR_ROW_BYTES: usize = 128;
 /// Shared memory of the barriers between the warps of a group.
 const SIGNAL_BYTES: usize = 192;
 
-/// How rows lie on chip: `pitch` bytes apart and `granule` more after every `2^band` of them, each at the place
+/// How rows lie on chip: `pitch` bytes apart and `granule` more after every `2^period` of them, each at the place
 /// within a granule that it has in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lines {
+pub struct RowLayout {
     /// Bytes moved at a time.
     pub granule: usize,
     /// Bytes between rows.
     pub pitch: usize,
-    /// Logarithm of the rows of a band.
-    pub band: u32,
+    /// Logarithm of the rows of a period.
+    pub period: u32,
 }
 
-/// A band longer than any ring: the shift takes every number of a row to zero.
-const NO_BAND: u32 = 31;
+/// A period longer than any ring: the shift takes every number of a row to zero.
+const NO_PERIOD: u32 = 31;
 
-impl Lines {
+impl RowLayout {
     /// For `bytes` of every row of `row_bytes`, so that lanes that read down a column, four bytes of it each, meet a bank
     /// as rarely as can be: never twice where their rows differ in their places within 16 bytes or granules are banks.
     fn new(row_bytes: usize, bytes: usize, word: usize) -> Self {
@@ -44,22 +44,22 @@ impl Lines {
         };
         let granules = (bytes + granule - word).div_ceil(granule);
         match repeat.max(pack) {
-            1 => Lines { granule, pitch: (granules | 1) * granule, band: NO_BAND },
-            rows => Lines { granule, pitch: granules * granule, band: rows.ilog2() },
+            1 => RowLayout { granule, pitch: (granules | 1) * granule, period: NO_PERIOD },
+            rows => RowLayout { granule, pitch: granules * granule, period: rows.ilog2() },
         }
     }
 
-    /// Rows of a ring are a multiple of this: whole bands.
+    /// Rows of a ring are a multiple of this: whole periods.
     fn round(&self) -> usize {
-        if self.band == NO_BAND { 1 } else { 1 << self.band }
+        if self.period == NO_PERIOD { 1 } else { 1 << self.period }
     }
 }
 
-/// Teams of groups and what each group holds.
+/// Teams of groups, a strip of columns for each group, and what a group holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Strips {
-    /// Teams.
-    pub teams: usize,
+pub struct Teams {
+    /// How many.
+    pub count: usize,
     /// Groups of a team, side by side.
     pub blocks: usize,
     /// Runs of a matrix, each for a team.
@@ -71,10 +71,10 @@ pub struct Strips {
     /// Their rows and those after them.
     pub ring_rows: usize,
     /// How they lie.
-    pub lines: Lines,
+    pub layout: RowLayout,
 }
 
-impl Strips {
+impl Teams {
     /// `teams` teams, or somewhat fewer, of `blocks` groups on `batch` matrices of elements of `elem_bytes` bytes
     /// moved by words of `word` bytes; `None` where one chunk is more than `group_bytes` on chip.
     pub fn new(
@@ -83,27 +83,27 @@ impl Strips {
         (elem_bytes, word): (usize, usize),
         (teams, blocks): (usize, usize),
         group_bytes: usize,
-    ) -> Option<Strips> {
+    ) -> Option<Teams> {
         let runs = (teams / batch.max(1)).clamp(1, slots.chunks());
         let teams = if teams > batch { runs * batch } else { teams };
         let cols = slots.cols().div_ceil(blocks);
-        let lines = Lines::new(slots.cols() * elem_bytes, cols * elem_bytes, word);
+        let layout = RowLayout::new(slots.cols() * elem_bytes, cols * elem_bytes, word);
         DEPTHS
             .map(|depth| {
                 // Of several chunks the last, which may be longer, takes the room of two.
                 let rows = (depth * slots.chunk()).max(slots.longest_chunk());
-                let ring_rows = (rows + slots.slot() - 1).next_multiple_of(lines.round());
-                Strips { teams, blocks, runs, cols, depth, ring_rows, lines }
+                let ring_rows = (rows + slots.slot() - 1).next_multiple_of(layout.round());
+                Teams { count: teams, blocks, runs, cols, depth, ring_rows, layout }
             })
             .into_iter()
-            .find(|strips| strips.on_chip_bytes() + SIGNAL_BYTES <= group_bytes)
+            .find(|these| these.on_chip_bytes() + SIGNAL_BYTES <= group_bytes)
     }
 
     /// On-chip bytes of a group: the table of its columns and the ring.
     pub fn on_chip_bytes(&self) -> usize {
-        let Lines { granule, pitch, band } = self.lines;
+        let RowLayout { granule, pitch, period } = self.layout;
         let table = (4 * (self.cols + 1)).next_multiple_of(16);
-        table + self.ring_rows * pitch + (self.ring_rows >> band) * granule
+        table + self.ring_rows * pitch + (self.ring_rows >> period) * granule
     }
 
     /// Warps of a group that read `slots`; one waits, and the others of 32 write. Those that move single words need more
@@ -154,8 +154,8 @@ impl Strips {
 
     /// Workspace: what is kept for every run, and the teams' counts.
     pub fn kept_bytes(&self, slots: &Slots, elem_bytes: usize, direction: Direction) -> usize {
-        let run = Strips::run_bytes(slots, elem_bytes, direction);
-        self.teams.saturating_mul(COUNT_BYTES.saturating_add(run))
+        let run = Teams::run_bytes(slots, elem_bytes, direction);
+        self.count.saturating_mul(COUNT_BYTES.saturating_add(run))
     }
 }
 
@@ -182,7 +182,7 @@ pub fn ways(
         return Vec::new();
     }
     let with = |teams: usize, blocks: usize| {
-        Strips::new(slots, batch, (elem_bytes, word), (teams, blocks), limits.shared_bytes)
+        Teams::new(slots, batch, (elem_bytes, word), (teams, blocks), limits.shared_bytes)
     };
     // Narrower strips hold more chunks.
     let least = |depth: usize| {
@@ -198,8 +198,8 @@ pub fn ways(
         .filter_map(|teams| {
             // A strip of at least a column for every group.
             let blocks = (limits.units / teams).min(slots.cols());
-            let strips = with(teams, blocks)?;
-            Some(Way::Teams { groups: strips.teams * strips.blocks, blocks })
+            let these = with(teams, blocks)?;
+            Some(Way::Teams { groups: these.count * these.blocks, blocks })
         })
         .collect()
 }
@@ -219,13 +219,13 @@ mod tests {
     use super::*;
 
     /// What the ways come to.
-    fn all(slots: &Slots, batch: usize, elem_bytes: usize) -> Vec<Strips> {
+    fn all(slots: &Slots, batch: usize, elem_bytes: usize) -> Vec<Teams> {
         let word = (elem_bytes & elem_bytes.wrapping_neg()).min(16);
         let of = |way| match way {
             Way::Teams { groups, blocks } => {
                 let teams = (groups / blocks, blocks);
                 let have = Limits::H200.shared_bytes;
-                Strips::new(slots, batch, (elem_bytes, word), teams, have).unwrap()
+                Teams::new(slots, batch, (elem_bytes, word), teams, have).unwrap()
             }
             other => panic!("{other}"),
         };
@@ -242,12 +242,12 @@ mod tests {
                     let slots = Slots::new(rows, cols, slot, chunk).unwrap();
                     let found = all(&slots, batch, elem_bytes);
                     assert!(!found.is_empty() || elem_bytes * chunk >= 512, "{slots:?}");
-                    for strips in found {
-                        assert!(strips.teams * strips.blocks <= limits.units);
-                        assert!(strips.on_chip_bytes() + SIGNAL_BYTES <= limits.shared_bytes);
-                        assert!(strips.cols * strips.blocks >= cols);
-                        assert!(strips.teams == 1 || strips.teams.is_multiple_of(strips.runs));
-                        nothing_is_overwritten(&slots, &strips);
+                    for these in found {
+                        assert!(these.count * these.blocks <= limits.units);
+                        assert!(these.on_chip_bytes() + SIGNAL_BYTES <= limits.shared_bytes);
+                        assert!(these.cols * these.blocks >= cols);
+                        assert!(these.count == 1 || these.count.is_multiple_of(these.runs));
+                        nothing_is_overwritten(&slots, &these);
                     }
                 }
             }
@@ -256,15 +256,15 @@ mod tests {
 
     /// As the kernel's readers wait: for the chunk `depth` before, and before a last one that is longer than the
     /// others for the next one too. What is on chip then and not yet written must fit beside what is read.
-    fn nothing_is_overwritten(slots: &Slots, strips: &Strips) {
-        let (depth, chunks) = (strips.depth, slots.chunks());
-        assert!(strips.ring_rows.is_multiple_of(strips.lines.round()));
+    fn nothing_is_overwritten(slots: &Slots, these: &Teams) {
+        let (depth, chunks) = (these.depth, slots.chunks());
+        assert!(these.ring_rows.is_multiple_of(these.layout.round()));
         for n in (0..chunks.min(2 * depth)).chain(chunks.saturating_sub(3)..chunks) {
             let (first, rows) = slots.chunk_rows(n);
             let longer = rows > slots.chunk() && depth > 1 && n + 1 >= depth;
             let oldest = (n + 1 + usize::from(longer)).saturating_sub(depth);
             let end = first + rows + slots.slot() - 1;
-            assert!(end - oldest * slots.chunk() <= strips.ring_rows, "{slots:?} {strips:?} {n}");
+            assert!(end - oldest * slots.chunk() <= these.ring_rows, "{slots:?} {these:?} {n}");
         }
     }
 
@@ -286,10 +286,10 @@ mod tests {
         ] {
             let slots = Slots::new(rows, cols, slot, chunk).unwrap();
             let found = all(&slots, 1, elem_bytes);
-            let [strips] = found[..] else { panic!("{slots:?}: {found:?}") };
-            assert_eq!((strips.depth, strips.teams), (depth, 1), "{slots:?}");
-            assert!(strips.on_chip_bytes() + SIGNAL_BYTES <= limits.shared_bytes);
-            nothing_is_overwritten(&slots, &strips);
+            let [these] = found[..] else { panic!("{slots:?}: {found:?}") };
+            assert_eq!((these.depth, these.count), (depth, 1), "{slots:?}");
+            assert!(these.on_chip_bytes() + SIGNAL_BYTES <= limits.shared_bytes);
+            nothing_is_overwritten(&slots, &these);
         }
         let slots = Slots::new(400_009, 400_009, 16, 16).unwrap();
         assert!(all(&slots, 1, 4).is_empty(), "no room for one");
@@ -307,15 +307,15 @@ mod tests {
             (1, 601, 1),
             (1, 608, 4),
         ] {
-            let lines = Lines::new(cols * word, cols * word, word);
+            let layout = RowLayout::new(cols * word, cols * word, word);
             let bank = |lane: usize| {
                 let r = lane * (4 / word);
-                let row = r * lines.pitch + (r >> lines.band) * lines.granule;
+                let row = r * layout.pitch + (r >> layout.period) * layout.granule;
                 (row + r * cols * word % 16) / 4 % 32
             };
             let mut turns = [0; 32];
             (0..32).for_each(|lane| turns[bank(lane)] += 1);
-            assert_eq!(turns.into_iter().max(), Some(most), "{cols} words of {word}: {lines:?}");
+            assert_eq!(turns.into_iter().max(), Some(most), "{cols} words of {word}: {layout:?}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! `turntile report`: the sources' figures and tables, measured on this machine beside what they
+//! `turntile-lab report`: the sources' figures and tables, measured on this machine beside what they
 //! report, on one page with tables, CSV files and pictures.
 //!
 //! | module | holds |
@@ -33,10 +33,12 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::args::ReportArgs;
-use crate::device::Device;
+use turntile_cli::device::Device;
+use turntile_cli::error::Error as Shared;
+use turntile_cli::progress::Progress;
+
+use crate::command::ReportArgs;
 use crate::error::Error;
-use crate::progress::Progress;
 use bench::Bench;
 use failure::Failure;
 use items::{ITEMS, Item};
@@ -44,6 +46,9 @@ use page::Entry;
 use table::Table;
 
 /// Runs the command and returns what to print.
+///
+/// # Errors
+/// [`Error`]: an item that is not known or cannot be measured, files that cannot be written, somebody else's page.
 pub fn run(args: &ReportArgs) -> Result<String, Error> {
     for id in &args.items {
         if !ITEMS.iter().any(|item| item.id == id) {
@@ -56,7 +61,7 @@ pub fn run(args: &ReportArgs) -> Result<String, Error> {
         return Err(Error::ForeignPage { path });
     }
     let (entries, about) = if args.draw { drawn(args) } else { measured(args)? };
-    fs::write(&path, page::page(&entries, &about)).map_err(Error::io("write", &path))?;
+    fs::write(&path, page::page(&entries, &about)).map_err(Shared::io("write", &path))?;
     let summary = summary(&entries, &path);
     if entries.iter().any(|entry| entry.result.is_err()) {
         return Err(Error::FailedItems { summary });
@@ -72,7 +77,7 @@ fn measured(args: &ReportArgs) -> Result<(Vec<Entry>, String), Error> {
     if let Some(item) = ITEMS.iter().filter(asked).find(|item| !item.runs_on(on_gpu)) {
         return Err(Error::GpuOnly { id: item.id.to_owned() });
     }
-    fs::create_dir_all(&args.out).map_err(Error::io("make the folder", &args.out))?;
+    fs::create_dir_all(&args.out).map_err(Shared::io("make the folder", &args.out))?;
     let mut bench = Bench::new(device, args.threads, args.quick);
     let items: Vec<&Item> = ITEMS.iter().filter(|item| item.runs_on(on_gpu)).collect();
     let progress = Progress::new(!args.quiet);
@@ -148,7 +153,8 @@ fn measure(
     (item.measure)(bench, table)?;
     let date = humantime::format_rfc3339_seconds(SystemTime::now());
     let quick = if args.quick { " --quick" } else { "" };
-    let command = format!("turntile report --device {}{quick} --items {}", args.device, item.id);
+    let command =
+        format!("turntile-lab report --device {}{quick} --items {}", args.device, item.id);
     table.origin = format!("{}; {date}; {command}", bench.about());
     Ok(())
 }

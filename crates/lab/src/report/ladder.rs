@@ -2,14 +2,15 @@
 //! passes they stand.
 
 use turntile::plan::Problem;
-use turntile_cuda::out_of_place::gaussian::{self, Between};
-use turntile_cuda::out_of_place::ladder::{self, RUNGS, Rung};
-use turntile_cuda::out_of_place::program::Program;
-use turntile_perm::Elementary;
+use turntile_cuda::out_of_place;
 
 use super::bench::{Bench, cells, number};
 use super::failure::Failure;
 use super::table::Table;
+use crate::gaussian::{self, Between};
+use crate::ladder::{self, RUNGS, Rung};
+use crate::program::Program;
+use crate::samples::moved;
 
 pub const SIZES: &[&str] =
     &["kernel", "tile", "block_rows", "side", "gb_per_s", "copy_gb_per_s", "percent_of_copy"];
@@ -45,13 +46,6 @@ fn measure(
     cells(bench.program(program, moved(rung.transposes(), rows, cols), 4))
 }
 
-/// What a program does to elements: a transposition, or nothing.
-fn moved(transposes: bool, rows: usize, cols: usize) -> Elementary {
-    let unit = if transposes { 1 } else { rows * cols };
-    let (rows, cols) = if transposes { (rows, cols) } else { (1, 1) };
-    Elementary { batch: 1, rows, mid: 1, cols, unit }
-}
-
 /// Every kernel with every tile and block, on a square.
 pub fn sizes(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
     let side = if bench.quick() { 512 } else { 12_288 };
@@ -85,7 +79,7 @@ pub fn best(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
             table.push([&names[..], &speed].concat());
         }
         let plan = bench.planner().plan(&Problem::new(rows, cols, 4)?.out_of_place())?;
-        let program = Program::of_plan(&plan)?;
+        let program = Program::of(out_of_place::Program::of_plan(&plan)?);
         let speed = cells(bench.program(program, moved(true, rows, cols), 4))?;
         let names = ["transpose_into", "turntile's default", &shape, ""].map(String::from);
         table.push([&names[..], &speed].concat());
@@ -135,7 +129,7 @@ pub fn filter(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
         // The host takes seconds for more.
         let want = (side <= 1024).then(|| gaussian::on_host(&image, side, side, SIGMA));
         let mut seconds = |between| {
-            let program = gaussian::program(side, side, SIGMA, between, &gpu)?;
+            let program = gaussian::program(side, side, SIGMA, between, gpu.chip())?;
             // Without transpositions what comes out is no filtered image.
             let want = want.as_deref().filter(|_| between != Between::Nothing);
             bench.filter(program, &image, want)

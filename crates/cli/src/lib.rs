@@ -1,0 +1,126 @@
+//! The `turntile` command.
+//!
+//! **No stable interface.** This library is for the command, and for `turntile-lab`, which measures as it does: what is
+//! public here changes with either.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `args`, `values` | the command line, and how it spells sizes, shapes and times |
+//! | `transpose`, `reorder` | what each command makes of a file: a new header and transpositions |
+//! | `plan`, `tune` | plans without a file, by estimate and by stopwatch |
+//! | `bench`, [`speed`] | transpositions timed beside a copy, and the unit of their speed |
+//! | [`device`] | the host or a GPU by name |
+//! | [`memory`] | what is measured on: pages of a kind |
+//! | `work` | read, transpose, write: the same for every command on a file |
+//! | `settings` | what the user may set, and what the library is told of it |
+//! | `npy`, `dtype`, `literal` | .npy headers |
+//! | `replace`, `signals` | files replaced whole or not at all, interruptions included |
+//! | `report`, [`progress`] | what the user sees |
+//! | [`error`] | what can go wrong |
+//!
+//! Exit codes: 0 done; 1 not done; 2 wrong usage; 130, 143, 129 ended by SIGINT (Ctrl-C), SIGTERM,
+//! SIGHUP. With any but 0 the files are as they were. Once the new file is in place the work is done:
+//! what fails then (the printing of the result, the syncing of the directory) is warned of, with exit
+//! code 0.
+
+mod args;
+mod bench;
+pub mod device;
+mod dtype;
+pub mod error;
+mod literal;
+pub mod memory;
+mod npy;
+mod plan;
+pub mod progress;
+mod reorder;
+mod replace;
+mod report;
+mod settings;
+mod signals;
+pub mod speed;
+mod transpose;
+mod tune;
+mod values;
+mod work;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+pub use crate::bench::{copy, fill};
+
+use crate::args::{Cli, Command};
+use crate::error::Error;
+use crate::report::{Report, tell};
+
+/// What a command has to print.
+struct Output {
+    text: String,
+    /// Whether printing it is all there was to do, and not a word about what is done.
+    is_all: bool,
+}
+
+/// Does what the command line says.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    signals::clean_up_on_signals();
+    let json = match &cli.command {
+        Command::Transpose(args) => args.common.json,
+        Command::Reorder(args) => args.common.json,
+        Command::Plan(args) => args.json,
+        Command::Tune(args) => args.json,
+        Command::Bench(args) => args.json,
+    };
+    match run(&cli.command) {
+        Ok(output) => print(&output),
+        Err(error) => {
+            if json {
+                let text = serde_json::json!({ "error": error.to_string() }).to_string();
+                print(&Output { text, is_all: true });
+            }
+            tell(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Does the command's work and returns what to print, nothing if it is to be quiet.
+fn run(command: &Command) -> Result<Output, Error> {
+    let (common, report): (_, Report) = match command {
+        Command::Transpose(args) => (&args.common, transpose::run(args)?),
+        Command::Reorder(args) => (&args.common, reorder::run(args)?),
+        Command::Plan(args) => return Ok(Output { text: plan::run(args)?, is_all: true }),
+        Command::Bench(args) => return Ok(Output { text: bench::run(args)?, is_all: true }),
+        Command::Tune(args) => {
+            let is_all = args.problem.settings.wisdom.is_none();
+            return Ok(Output { text: tune::run(args)?, is_all });
+        }
+    };
+    report.tell_notes(common.quiet);
+    let text = match (common.quiet, common.json) {
+        (true, _) => String::new(),
+        (false, true) => report.json(),
+        (false, false) => report.text(),
+    };
+    Ok(Output { text, is_all: false })
+}
+
+/// Prints to standard output. Nobody listening there any more is no failure.
+fn print(output: &Output) -> ExitCode {
+    if output.text.is_empty() {
+        return ExitCode::SUCCESS;
+    }
+    match writeln!(io::stdout(), "{}", output.text) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            if output.is_all {
+                tell(&format_args!("cannot print the result: {error}"));
+                return ExitCode::FAILURE;
+            }
+            tell(&format_args!("warning: done, but cannot print the result: {error}"));
+            ExitCode::SUCCESS
+        }
+        _ => ExitCode::SUCCESS,
+    }
+}

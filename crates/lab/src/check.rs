@@ -1,0 +1,89 @@
+//! `turntile-lab check`: the lab's kernels on a GPU, element by element, on small and ragged shapes.
+
+use std::fmt::Write as _;
+
+use turntile::gpu::Gpu;
+
+use crate::command::GpuArgs;
+use crate::error::Error;
+use crate::gaussian::{self, Between};
+use crate::ladder::{self, RUNGS, Rung};
+use crate::samples::{difference, image, moved};
+use crate::watch::Watch;
+
+/// Device memory that the cases take.
+const BYTES: usize = 64 << 20;
+
+/// Runs every case, and says what was found.
+///
+/// # Errors
+/// [`Error::Cuda`]; [`Error::WrongCases`] where one case or more is not as it should be.
+pub fn run(args: &GpuArgs) -> Result<String, Error> {
+    let mut watch = Watch::new(&Gpu::primary(args.gpu)?, BYTES)?;
+    let (mut text, mut wrong) = (String::new(), 0);
+    rungs(&mut watch, &mut text, &mut wrong)?;
+    filters(&mut watch, &mut text, &mut wrong)?;
+    if wrong > 0 { Err(Error::WrongCases { wrong, text }) } else { Ok(text + "all right") }
+}
+
+/// Every rung with every tile and block rows.
+fn rungs(watch: &mut Watch, text: &mut String, wrong: &mut usize) -> Result<(), Error> {
+    let (mut count, before) = (0, *wrong);
+    for rung in &RUNGS {
+        for (tile, block_rows) in rung.sizes() {
+            for (rows, cols) in
+                [(1, 1), (5, 3), (64, 96), (97, 131), (1, 777), (777, 1), (999, 1001)]
+            {
+                let program = ladder::program(rung, tile, block_rows, rows, cols)?;
+                let mut ready = watch.load(&program)?;
+                // What the case before left would look right.
+                ready.put(0, &vec![0; 4 * rows * cols])?;
+                let elements = ready.wrong(moved(rung.transposes(), rows, cols), 4)?;
+                count += 1;
+                if elements > 0 {
+                    *wrong += 1;
+                    let name = rung.name;
+                    // Writing to a string cannot fail.
+                    let _ = writeln!(
+                        text,
+                        "{name} {tile} x {block_rows}, {rows} x {cols}: {elements} wrong"
+                    );
+                }
+            }
+        }
+    }
+    let _ = writeln!(text, "ladder: {count} runs, {} wrong", *wrong - before);
+    Ok(())
+}
+
+/// The filter against the host's.
+fn filters(watch: &mut Watch, text: &mut String, wrong: &mut usize) -> Result<(), Error> {
+    let rung = |name| Between::Ladder(Rung::named(name).expect("is one"), 32, 8);
+    let ways = [
+        ("padded", rung("padded")),
+        ("parallel-write", rung("parallel-write")),
+        ("default", Between::Default),
+        ("in place", Between::InPlace),
+    ];
+    for (rows, cols, sigma) in [
+        (1, 1, 1.0),
+        (7, 5, 2.0),
+        (64, 48, 4.0),
+        (333, 257, 10.0),
+        (1024, 768, 30.0),
+        (1, 100, 3.0),
+    ] {
+        let image = image(rows, cols);
+        let want = gaussian::on_host(&image, rows, cols, sigma);
+        for (name, between) in ways {
+            let program = gaussian::program(rows, cols, sigma, between, watch.gpu().chip())?;
+            let worst = difference(&mut watch.load(&program)?, &image, &want)?;
+            let _ = writeln!(
+                text,
+                "filter {rows} x {cols}, sigma {sigma}, {name}: differs by {worst:e}"
+            );
+            *wrong += usize::from(worst >= 1e-3);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! The lab's device code, `crates/lab/kernels`: a module for each file, of words of 4 bytes alone.
+
+use std::ffi::CStr;
+
+/// A file of `crates/lab/kernels`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Code {
+    /// The literature's transpositions.
+    Ladder,
+    /// A recursive filter of an image's columns.
+    Gaussian,
+}
+
+const LADDER: &str = concat!(include_str!("../kernels/ptx/ladder.w4.ptx"), "\0");
+const GAUSSIAN: &str = concat!(include_str!("../kernels/ptx/gaussian.w4.ptx"), "\0");
+
+impl Code {
+    /// Every file.
+    pub const ALL: [Code; 2] = [Code::Ladder, Code::Gaussian];
+
+    /// The file's name without its ending.
+    pub fn name(self) -> &'static str {
+        match self {
+            Code::Ladder => "ladder",
+            Code::Gaussian => "gaussian",
+        }
+    }
+
+    /// Its PTX.
+    pub fn ptx(self) -> &'static CStr {
+        let text = match self {
+            Code::Ladder => LADDER,
+            Code::Gaussian => GAUSSIAN,
+        };
+        CStr::from_bytes_until_nul(text.as_bytes()).expect("ends in a zero")
+    }
+
+    /// Names of its entry points, in the order of the file.
+    pub fn entries(self) -> impl Iterator<Item = &'static str> {
+        let text = self.ptx().to_str().expect("is a text");
+        text.split(".visible .entry ")
+            .skip(1)
+            .map(|entry| entry.split_once('(').expect("parameters follow the name").0.trim())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As `turntile_cuda::waits` tells those that wait: nothing here is launched so that it might.
+    #[test]
+    fn no_block_waits_for_another() {
+        for code in Code::ALL {
+            let text = code.ptx().to_str().unwrap();
+            for sign in ["%envreg", ".reqnctapercluster", "barrier.cluster", "ld.acquire"] {
+                assert!(!text.contains(sign), "{}: {sign}", code.name());
+            }
+            assert!(code.entries().count() > 0);
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Reproduces turntile's sources: their kernels, their figures and tables.
+//!
+//! The product does not depend on this crate. What it needs of the product it takes by the product's public interface;
+//! it has no stable one itself.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`ladder`] | the literature's out-of-place transpositions, by name, tile and block rows |
+//! | [`gaussian`] | a separable recursive filter with transpositions between its passes |
+//! | [`program`] | what these two launch, as data |
+//! | [`code`], [`params`] | their device code, and its parameters |
+//! | [`watch`] | a GPU and memory that it runs on, by a stopwatch |
+//! | [`command`] | the command line |
+//! | [`k20`] | the thesis's own GPU, to plan for |
+//! | [`check`], [`tables`] | `turntile-lab check` and `tables`: the kernels on a GPU, compared and timed |
+//! | [`samples`] | what they are compared on |
+//! | [`report`] | `turntile-lab report`: the sources' figures and tables on one page |
+//! | [`error`] | what can go wrong |
+
+pub mod check;
+pub mod code;
+pub mod command;
+pub mod error;
+pub mod gaussian;
+pub mod k20;
+pub mod ladder;
+pub mod params;
+pub mod program;
+pub mod report;
+pub mod samples;
+pub mod tables;
+pub mod watch;

@@ -1,0 +1,37 @@
+//! What the lab's programs are checked on: what each does to elements, and images.
+
+use turntile_perm::Elementary;
+
+use crate::error::Error;
+use crate::watch::Ready;
+
+/// What a rung does to a matrix: a transposition, or nothing.
+pub fn moved(transposes: bool, rows: usize, cols: usize) -> Elementary {
+    let transposed = Elementary { batch: 1, rows, mid: 1, cols, unit: 1 };
+    if transposes { transposed } else { Elementary { rows: 1, cols: rows * cols, ..transposed } }
+}
+
+/// An image of values from 0 to 1.
+pub fn image(rows: usize, cols: usize) -> Vec<f32> {
+    (0..rows * cols).map(|k| ((k * 7919) % 1013) as f32 / 1013.0).collect()
+}
+
+/// The largest difference between what a filter's program makes of `image` and what it should; infinite where
+/// something is no number.
+///
+/// # Errors
+/// [`Error::Cuda`].
+pub fn difference(ready: &mut Ready, image: &[f32], want: &[f32]) -> Result<f32, Error> {
+    let mut bytes: Vec<u8> = image.iter().flat_map(|value| value.to_ne_bytes()).collect();
+    // What the case before left would look right.
+    ready.put(1, &vec![0xff; bytes.len()])?;
+    ready.put(0, &bytes)?;
+    ready.time()?;
+    ready.take(1, &mut bytes)?;
+    let got = bytes.chunks_exact(4).map(|b| f32::from_ne_bytes([b[0], b[1], b[2], b[3]]));
+    let apart = |(got, want): (f32, &f32)| {
+        let difference = (got - want).abs();
+        if difference.is_nan() { f32::INFINITY } else { difference }
+    };
+    Ok(got.zip(want).map(apart).fold(0.0, f32::max))
+}
