@@ -1,15 +1,10 @@
 //! What the planner decides, without moving anything.
 
-#[path = "common/k20.rs"]
-mod k20;
-
-use turntile::plan::{Chip, Host, Plan, Planner, Problem, Route, StageShape, TileRule};
+use turntile::plan::{Chip, Host, Plan, Planner, Problem, Route, StageShape};
 use turntile_cpu::way::HostWay;
 use turntile_cuda::Launches;
 use turntile_perm::Order;
 use turntile_plan::routes::{ROUTES, RouteRow};
-
-use k20::k20;
 
 fn planner(device: &str) -> Planner {
     match Chip::preset(device) {
@@ -104,44 +99,6 @@ fn what_the_h200_was_measured_to_want() {
     assert_eq!((plan.route, plan.stages[1].shape.unit() % 16), (Route::Panel, 0), "{plan:#}");
 }
 
-/// Of plans with every tile, the one whose tile the thesis's rule takes: sides from 50 to 100 whose product fits on chip, the
-/// largest of them.
-fn by_the_thesis(plans: &[Plan], most: usize) -> &Plan {
-    let allowed = plans.iter().filter(|Plan { tile, .. }| {
-        (50..=100).contains(&tile.m) && (50..=100).contains(&tile.n) && tile.m * tile.n <= most
-    });
-    allowed.max_by_key(|plan| plan.tile.m * plan.tile.n).expect("a tile by the rule")
-}
-
-/// Thesis section 4.8.3: the three-stage method beats the four-stage one on a K20, which fusion
-/// does not change; section 4.8.4: its tiles have sides from 50 to 100.
-#[test]
-fn the_thesis_on_its_own_gpu() {
-    for (rows, cols) in
-        [(7200, 1800), (5100, 2500), (4000, 3200), (3300, 3900), (2500, 5100), (1800, 7200)]
-    {
-        let problem = Problem::new(rows, cols, 4).unwrap();
-        let k20 = || Planner::new(k20());
-        let on_chip = self::k20().limits().shared_bytes;
-        let staged = [Route::ThreeStage, Route::FourStageFused, Route::FourStage];
-        let seconds = staged.map(|route| k20().with_route(route).plan(&problem).unwrap().seconds);
-        assert!(seconds.is_sorted(), "{problem}: {seconds:?}");
-        let all = k20()
-            .with_tiles(TileRule::Exhaustive)
-            .with_route(Route::ThreeStage)
-            .with_mirrored(false)
-            .survey(&problem)
-            .candidates;
-        let by_rule = by_the_thesis(&all, on_chip / 4);
-        let tile = by_rule.tile;
-        assert!(tile.m * tile.n * 4 <= on_chip, "{by_rule}");
-        // The largest of all tiles that the rule allows, and never better than an exhaustive search.
-        assert!(all.len() > 20);
-        assert!(all[0].seconds <= by_rule.seconds);
-        assert!(seconds[0] <= all[0].seconds * 1.0001, "the cost model's tiles miss the best");
-    }
-}
-
 /// Whatever a plan says holds together.
 #[test]
 fn every_candidate_keeps_to_its_limits() {
@@ -190,10 +147,10 @@ fn assert_on_chip(plan: &Plan, launches: &Launches) {
 
 #[test]
 fn a_plan_prints_on_a_line_and_in_full() {
-    let planner = Planner::new(k20()).with_route(Route::ThreeStage);
-    let plan = planner.plan(&Problem::new(7200, 1800, 4).unwrap()).unwrap();
+    let planner = planner("h200").with_route(Route::ThreeStage);
+    let plan = planner.plan(&Problem::new(20_000, 12_000, 4).unwrap()).unwrap();
     let line = plan.to_string();
-    assert!(line.starts_with("7200x1800 w4 on k20: three-stage: 100!(7200x"), "{line}");
+    assert!(line.starts_with("20000x12000 w4 on h200: three-stage: 100!(20000x"), "{line}");
     assert!(line.contains(" -> 010!(") && line.contains(" -> 0100!("), "{line}");
     assert!(line.contains("; 3 passes, workspace ") && !line.contains('\n'), "{line}");
     let full = format!("{plan:#}");

@@ -1,13 +1,10 @@
 //! Every route, with every tile, on every device, against the naive oracle: the losers too.
 
 mod common;
-#[path = "common/k20.rs"]
-mod k20;
 
 use std::collections::HashMap;
 
 use common::{check, check_against};
-use k20::k20;
 use proptest::prelude::*;
 use turntile::plan::{Chip, Host, Planner, Problem, Route, TileRule};
 use turntile_cpu::oracle;
@@ -16,9 +13,17 @@ use turntile_cuda::call::Limits;
 const ELEM_BYTES: [usize; 8] = [1, 2, 3, 4, 8, 12, 16, 24];
 const LARGEST_SIDE: usize = 36;
 
-/// Every preset, and a device of old.
+/// Every preset, and a device of old: little on chip, no clusters and no launches whose blocks all wait for each other.
 fn chips() -> Vec<Chip> {
-    Chip::presets().into_iter().chain([k20()]).collect()
+    let limits = Limits {
+        units: 13,
+        shared_bytes: 48 << 10,
+        unit_shared_bytes: 48 << 10,
+        cluster: 1,
+        cooperative: false,
+        ..Limits::H200
+    };
+    Chip::presets().into_iter().chain([Chip::like_h200("old", limits, 2.08e11)]).collect()
 }
 
 /// All shapes up to 36 x 36, every element size, every route, every feasible tile.

@@ -11,6 +11,7 @@
 //! | [`code`], [`params`] | their device code, and its parameters |
 //! | [`watch`] | a GPU and memory that it runs on, by a stopwatch |
 //! | [`command`] | the command line |
+//! | [`k20`] | the thesis's own GPU, to plan for |
 //! | [`check`], [`tables`] | `turntile-lab check` and `tables`: the kernels on a GPU, compared and timed |
 //! | [`samples`] | what they are compared on |
 //! | [`report`] | `turntile-lab report`: the sources' figures and tables on one page |
@@ -21,6 +22,7 @@ pub mod code;
 pub mod command;
 pub mod error;
 pub mod gaussian;
+pub mod k20;
 pub mod ladder;
 pub mod params;
 pub mod program;

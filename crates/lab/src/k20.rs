@@ -1,9 +1,10 @@
-//! A device of old, as anyone may describe one.
+//! The thesis's own GPU, to plan for.
 
 use turntile::plan::Chip;
 use turntile_cuda::call::Limits;
 
-/// The thesis's K20: 13 multiprocessors, 48 KiB on chip, no clusters and no launches whose blocks all wait for each other.
+/// A Tesla K20 as the thesis measured it: 13 multiprocessors, 48 KiB on chip, no clusters and no launches whose blocks all
+/// wait for each other.
 pub fn k20() -> Chip {
     let limits = Limits {
         units: 13,
@@ -14,5 +15,5 @@ pub fn k20() -> Chip {
         ..*Chip::h200().limits()
     };
     let chip = Chip::h200().named("k20").with_limits(limits);
-    chip.with_table(include_str!("k20.json")).unwrap()
+    chip.with_table(include_str!("../devices/k20.json")).expect("a table that tests read")
 }
