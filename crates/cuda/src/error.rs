@@ -175,6 +175,3 @@ pub enum LowerError {
         scope: &'static str,
     },
 }
-
-/// The same by its former name.
-pub type Infeasible = LowerError;

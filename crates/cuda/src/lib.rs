@@ -47,7 +47,7 @@ mod run;
 mod stopwatch;
 
 pub use chip::Chip;
-pub use error::{CudaError, Infeasible, LowerError};
+pub use error::{CudaError, LowerError};
 pub use gpu::Gpu;
 pub use kernels::Kernels;
 pub use launches::Launches;

@@ -3,7 +3,7 @@
 use turntile_plan::{Flaw, Method, Plan, StageShape};
 
 use crate::call::{Call, Limits, widest_word};
-use crate::error::{CudaError, Infeasible};
+use crate::error::{CudaError, LowerError};
 use crate::lower::{At, lower};
 use crate::prepare::{bytes_of, calls_of};
 use crate::way::Way;
@@ -48,7 +48,7 @@ impl Program {
         let alignment = widest_word(&[alignment]);
         let calls = match way.method() {
             Method::OutOfPlace => lower(shape, way, At { elem_bytes, alignment, limits }),
-            _ => Err(Infeasible::NoKernel),
+            _ => Err(LowerError::NoKernel),
         };
         let infeasible = |why| CudaError::Infeasible { stage: format!("{shape} {way}"), why };
         Ok(Program { calls: calls.map_err(infeasible)?, bytes, alignment })
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!((program.bytes, program.alignment), (240_000, 4));
         let answer = of(Way::PerCycle);
         let refused =
-            matches!(&answer, Err(CudaError::Infeasible { why: Infeasible::NoKernel, .. }));
+            matches!(&answer, Err(CudaError::Infeasible { why: LowerError::NoKernel, .. }));
         assert!(refused, "{answer:?}");
     }
 

@@ -23,7 +23,7 @@
 //! ```
 
 use turntile_cuda::args::Address;
-use turntile_cuda::{Chip, CudaError, Infeasible, Work, out_of_place};
+use turntile_cuda::{Chip, CudaError, LowerError, Work, out_of_place};
 use turntile_plan::{Planner, Problem};
 
 use crate::code::Code;
@@ -168,7 +168,7 @@ fn columns(rows: usize, cols: usize, filter: Coefficients) -> Result<Launch, Cud
     const THREADS: usize = 32;
     if rows.max(cols) > i32::MAX as usize {
         let stage = format!("filter, {rows}x{cols}");
-        return Err(CudaError::Infeasible { stage, why: Infeasible::NoKernel });
+        return Err(CudaError::Infeasible { stage, why: LowerError::NoKernel });
     }
     let Coefficients { a: [a0, a1, a2, a3], b: [b1, b2], settled: [before, after] } = filter;
     let (to, from) = (Address::default(), Address::default());

@@ -23,7 +23,7 @@
 use turntile_cuda::args::Address;
 use turntile_cuda::args::divisor::Divisor32;
 use turntile_cuda::banks::{Cost, WARP};
-use turntile_cuda::{CudaError, Infeasible};
+use turntile_cuda::{CudaError, LowerError};
 
 use crate::code::Code;
 use crate::error::KernelError;
@@ -251,12 +251,12 @@ pub(crate) fn launch(
         })
     };
     if rows.max(cols) > i32::MAX as usize {
-        return Err(infeasible(Infeasible::NoKernel));
+        return Err(infeasible(LowerError::NoKernel));
     }
     let across = cols.div_ceil(tile);
     let blocks = rows.div_ceil(tile) * across;
     if blocks > i32::MAX as usize {
-        return Err(infeasible(Infeasible::TooManyBlocks { blocks }));
+        return Err(infeasible(LowerError::TooManyBlocks { blocks }));
     }
     Ok(Launch {
         code: Code::Ladder,
