@@ -9,6 +9,7 @@ use turntile::plan::{
 };
 
 use crate::args::PlanArgs;
+use crate::bench::routes;
 use crate::device::Device;
 use crate::error::Error;
 use crate::report::{bytes, duration, rate, tell};
@@ -122,7 +123,8 @@ fn table(survey: &Survey) -> String {
 #[derive(Serialize)]
 struct PlanJson<'a> {
     device: &'a str,
-    route: &'a str,
+    /// Of several legs all, in order.
+    route: String,
     mirrored: bool,
     tile: Tile,
     /// In dimension notation.
@@ -152,7 +154,7 @@ struct PlansJson<'a> {
 fn json(candidates: &[Plan], declined: &[Declined], refused: Option<Refused>) -> String {
     let candidates = candidates.iter().map(|plan| PlanJson {
         device: &plan.device,
-        route: plan.route().name(),
+        route: routes(plan),
         mirrored: plan.mirrored(),
         tile: plan.tile(),
         stages: plan.stages().map(ToString::to_string).collect(),

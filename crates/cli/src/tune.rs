@@ -7,6 +7,7 @@ use turntile::Measured;
 use turntile::plan::Tile;
 
 use crate::args::TuneArgs;
+use crate::bench::routes;
 use crate::device::Device;
 use crate::error::Error;
 use crate::report::{bytes, duration, rate};
@@ -66,8 +67,8 @@ fn table(measured: &[Measured], args: &TuneArgs) -> String {
 }
 
 #[derive(Serialize)]
-struct MeasuredJson<'a> {
-    route: &'a str,
+struct MeasuredJson {
+    route: String,
     mirrored: bool,
     tile: Tile,
     seconds: f64,
@@ -88,7 +89,7 @@ fn csv(measured: &[Measured]) -> String {
         let _ = write!(
             text,
             "\n{},{},{},{},{:.3e},{:.3e},{},{runs},{},\"{plan}\"",
-            plan.route(),
+            routes(plan),
             u8::from(plan.mirrored()),
             plan.tile().m,
             plan.tile().n,
@@ -105,7 +106,7 @@ fn json(measured: &[Measured]) -> String {
     let rows: Vec<_> = measured
         .iter()
         .map(|candidate| MeasuredJson {
-            route: candidate.plan.route().name(),
+            route: routes(&candidate.plan),
             mirrored: candidate.plan.mirrored(),
             tile: candidate.plan.tile(),
             seconds: candidate.time.as_secs_f64(),

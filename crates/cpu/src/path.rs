@@ -21,7 +21,6 @@ pub struct Path {
 
 /// Where a super-element of an instance goes, or comes from.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::large_enum_variant, reason = "two of them for a stage")]
 enum Map {
     /// `[outer][mid][inner]` to `[inner][mid][outer]`.
     Swap { inner: Divisor, mid: Divisor, outer: usize },

@@ -1,5 +1,7 @@
 //! One leg of a plan: which routes bring axes into another order, and the fastest of them.
 
+use std::cell::OnceCell;
+
 use turntile_perm::{AxesError, AxisPermutation, Elementary};
 
 use crate::device::{Device, Request};
@@ -24,6 +26,12 @@ impl Candidate {
         self.legs.extend(next.legs);
         Candidate { seconds: self.seconds + next.seconds, ..self }
     }
+
+    /// The same single leg, after which the axes lie in this order.
+    pub fn leading_to(mut self, order: &[usize]) -> Self {
+        self.legs.iter_mut().for_each(|leg| leg.order = order.to_vec());
+        self
+    }
 }
 
 /// What one leg is to do.
@@ -33,7 +41,9 @@ pub struct Part {
     pub problem: Problem,
     axes: AxisPermutation,
     matrices: Option<Matrices>,
-    sides: (Matrices, Sides),
+    /// What routes see as matrices.
+    seen: Matrices,
+    sides: OnceCell<Sides>,
     /// Elements of the whole problem that are one here.
     joined: usize,
     /// The order in which the whole problem's fused axes lie afterwards.
@@ -84,12 +94,22 @@ impl Part {
         };
         let one_row = Matrices { batch: 1, rows: 1, cols: problem.len() };
         let seen = if axes.is_identity() { one_row } else { matrices.unwrap_or_else(last) };
-        Part { problem, axes, matrices, sides: (seen, Sides::new(&seen)), joined, order }
+        Part { problem, axes, matrices, seen, sides: OnceCell::new(), joined, order }
     }
 
     /// Whether it is a transposition of matrices, or a copy.
     pub fn is_matrices(&self) -> bool {
         self.matrices.is_some() || self.axes.is_identity()
+    }
+
+    /// Whether its last axis stays and is so long that it moves in runs, which is soon estimated.
+    pub fn is_runs(&self) -> bool {
+        self.axes.unit() > 1 || (!self.is_matrices() && self.joined > 1)
+    }
+
+    /// The axes, and how many of the whole problem's elements are one of theirs.
+    pub fn key(&self) -> (AxisPermutation, usize) {
+        (self.axes, self.joined)
     }
 
     /// Passes that it takes at least: one where axes of one extent change places, an instance fits on chip, or whole runs
@@ -107,10 +127,10 @@ impl Part {
 
     /// What routes are asked.
     pub fn query<'a>(&'a self, planner: &'a Planner) -> Query<'a> {
-        let (seen, sides) = &self.sides;
+        let (seen, sides) = (self.seen, self.sides.get_or_init(|| Sides::new(&self.seen)));
         let every = planner.tries_all();
         let (axes, order) = (self.axes, &self.order);
-        Query::new(axes, *seen, sides, &self.problem, planner.device(), every)
+        Query::new(axes, seen, sides, &self.problem, planner.device(), every)
             .as_part(self.joined, order)
     }
 }

@@ -1,24 +1,23 @@
 //! Axes that are no matrices, brought into their order in several parts.
 //!
 //! Orders of the fused axes are places, what one route does between two of them is a leg; the fastest way from the
-//! source's order to the result's is the plan. Two legs, of which the first, or the last, interchanges two neighbouring blocks
-//! of axes: a transposition of matrices, or runs that move. Between them lies an order in which the result's last axis is
-//! last already, or the source's still is, so that one of the two moves whole runs; with up to four axes all
-//! others too. Where the second leg is neither it is looked for in the same way, so that every leg brings one axis
-//! more to its place.
+//! source's order to the result's is the plan. Of up to four axes every order may lie between two legs. Of more, one in which
+//! the result's last axis is last already, or the source's still is, so that one leg moves whole runs and the other
+//! interchanges two neighbouring blocks of axes, a transposition of matrices. A leg that is no matrices is looked for in
+//! the same way, so that every leg brings one axis more to its place.
 
-use turntile_perm::{AxesError, FusedAxes};
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use turntile_perm::{AxesError, AxisPermutation, FusedAxes};
 
 use crate::direct::{Candidate, Part};
 use crate::plan::Declined;
 use crate::planner::Planner;
 use crate::problem::Problem;
 
-/// Axes up to which all interchanges are looked at: twice ten.
+/// Axes up to which all orders are looked at: 22 of four axes.
 const FEW_AXES: usize = 4;
-/// What is left out when orders between are compared by their passes alone: passes that are faster than a device's
-/// fastest by this factor slower.
-const SLOWER: f64 = 1.25;
 /// Legs that are looked for one within the other.
 const MOST_LEGS: usize = 3;
 
@@ -43,18 +42,36 @@ pub fn all(planner: &Planner, problem: &Problem) -> Vec<Candidate> {
         return fastest(planner, problem).0.into_iter().collect();
     };
     let through = |via: Vec<usize>| search.through(from, &via, to, f64::INFINITY, MOST_LEGS);
-    vias(from, to).into_iter().filter_map(through).collect()
+    vias(from, to, from.len() <= FEW_AXES).into_iter().filter_map(through).collect()
 }
 
 struct Search<'a> {
     planner: &'a Planner,
     problem: &'a Problem,
     fused: FusedAxes,
+    /// Legs that were looked for: the fastest, or none that takes less than so many seconds.
+    known: RefCell<HashMap<(AxisPermutation, usize), Result<Candidate, f64>>>,
 }
 
 impl<'a> Search<'a> {
     fn new(planner: &'a Planner, problem: &'a Problem) -> Self {
-        Search { planner, problem, fused: problem.fused() }
+        Search { planner, problem, fused: problem.fused(), known: RefCell::default() }
+    }
+
+    /// The fastest single leg that takes less than `bound` seconds.
+    fn leg(&self, part: &Part, order: &[usize], bound: f64) -> Option<Candidate> {
+        match self.known.borrow().get(&part.key()) {
+            Some(Ok(found)) => {
+                let found = (found.seconds < bound).then(|| found.clone());
+                return found.map(|found| found.leading_to(order));
+            }
+            Some(Err(least)) if *least >= bound => return None,
+            _ => {}
+        }
+        let found = self.planner.fastest(part, bound).0;
+        let known = found.clone().ok_or(bound);
+        self.known.borrow_mut().insert(part.key(), known);
+        found
     }
 
     /// From the source's order to the result's, in as few pieces as can be held.
@@ -84,8 +101,10 @@ impl<'a> Search<'a> {
         };
         let (mut best, declined) = self.planner.fastest(&part, bound);
         if legs > 1 && !part.is_matrices() {
-            let pass = SLOWER * self.planner.device().least_seconds(self.problem.bytes());
-            for (passes, via) in self.vias(from, to) {
+            let pass = self.planner.device().least_seconds(self.problem.bytes());
+            // Within a leg only orders in which one side moves runs: each such leg puts an axis in its place.
+            let few = legs == MOST_LEGS && from.len() <= FEW_AXES;
+            for (passes, via) in self.vias(from, to, few) {
                 let bound = best.as_ref().map_or(bound, |plan| plan.seconds);
                 if passes as f64 * pass >= bound {
                     break;
@@ -97,12 +116,12 @@ impl<'a> Search<'a> {
     }
 
     /// The orders between two others, with the passes that it takes through each at least: few first.
-    fn vias(&self, from: &[usize], to: &[usize]) -> Vec<(usize, Vec<usize>)> {
+    fn vias(&self, from: &[usize], to: &[usize], every: bool) -> Vec<(usize, Vec<usize>)> {
         let passes = |from: &[usize], to: &[usize]| {
             let part = self.part(from, to).ok()?;
             Some(part.map_or(0, |part| part.least_passes(self.planner.device())))
         };
-        let all = vias(from, to).into_iter();
+        let all = vias(from, to, every).into_iter();
         let mut all: Vec<_> =
             all.filter_map(|via| Some((passes(from, &via)? + passes(&via, to)?, via))).collect();
         all.sort_by_key(|&(passes, _)| passes);
@@ -120,12 +139,18 @@ impl<'a> Search<'a> {
     ) -> Option<Candidate> {
         let pass = self.planner.device().least_seconds(self.problem.bytes());
         let sides = [self.part(from, via).ok()??, self.part(via, to).ok()??];
-        // The simple one first: it is soon known whether it is too slow.
-        let simple = sides.iter().position(Part::is_matrices).unwrap_or(0);
-        let one = self.planner.fastest(&sides[simple], bound - pass).0?;
-        let [other_from, other_to] = if simple == 0 { [via, to] } else { [from, via] };
+        // Runs first, or else matrices: it is soon known whether they leave time for the other side.
+        let is_simple = |simple: fn(&Part) -> bool| sides.iter().position(simple);
+        let simple = is_simple(Part::is_runs).or(is_simple(Part::is_matrices)).unwrap_or(0);
+        let ends = [[from, via], [via, to]];
+        let one = self.leg(&sides[simple], ends[simple][1], bound - pass)?;
         let left = bound - one.seconds;
-        let other = self.between(other_from, other_to, left, legs - 1).0?;
+        let [other_from, other_to] = ends[1 - simple];
+        let other = if legs > 2 && !sides[1 - simple].is_matrices() {
+            self.between(other_from, other_to, left, legs - 1).0?
+        } else {
+            self.leg(&sides[1 - simple], other_to, left)?
+        };
         if other.seconds >= left {
             return None;
         }
@@ -133,27 +158,45 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Orders between two others: `from` with neighbouring blocks interchanged, or from which `to` is an interchange
-/// away.
-fn vias(from: &[usize], to: &[usize]) -> Vec<Vec<usize>> {
+/// Orders between two others: every one, or those that are an interchange of neighbouring blocks
+/// away from one of the two and have the other's last axis last.
+fn vias(from: &[usize], to: &[usize], every: bool) -> Vec<Vec<usize>> {
     let mut all = Vec::new();
+    let mut add = |via: Vec<usize>| {
+        if via != from && via != to && !all.contains(&via) {
+            all.push(via);
+        }
+    };
+    if every {
+        every_order(from.len(), &mut Vec::new(), &mut add);
+        return all;
+    }
     for (order, other) in [(from, to), (to, from)] {
-        let count = order.len();
-        for i in 0..count {
-            for j in i + 1..count {
-                for k in j + 1..=count {
-                    let mut via = order.to_vec();
-                    via[i..k].rotate_left(j - i);
-                    let runs = k == count && via.last() == other.last();
-                    let useful = runs || count <= FEW_AXES;
-                    if useful && via != from && via != to && !all.contains(&via) {
-                        all.push(via);
-                    }
+        for i in 0..order.len() {
+            for j in i + 1..order.len() {
+                let mut via = order.to_vec();
+                via[i..].rotate_left(j - i);
+                if via.last() == other.last() {
+                    add(via);
                 }
             }
         }
     }
     all
+}
+
+/// Hands all orders of `count` axes to `take`, those that begin with `first`.
+fn every_order(count: usize, first: &mut Vec<usize>, take: &mut impl FnMut(Vec<usize>)) {
+    if first.len() == count {
+        return take(first.clone());
+    }
+    for axis in 0..count {
+        if !first.contains(&axis) {
+            first.push(axis);
+            every_order(count, first, take);
+            first.pop();
+        }
+    }
 }
 
 #[cfg(test)]

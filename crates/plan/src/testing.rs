@@ -65,7 +65,9 @@ impl Device for Toy {
 
     fn chunks(&self, s: &Slotting, every: bool) -> Vec<usize> {
         let most = if every { 4 } else { 1 };
-        (1..=most).map(|k| k * s.slot).filter(|&chunk| chunk <= s.rows).collect()
+        // One chunk is all of the matrix on chip.
+        let held = |chunk: usize| chunk < s.rows || chunk * s.cols * s.elem_bytes <= self.held;
+        (1..=most).map(|k| k * s.slot).filter(|&chunk| chunk <= s.rows && held(chunk)).collect()
     }
 
     fn offers(&self, shape: &StageShape, request: &Request) -> Result<Vec<Offer>, Infeasible> {
