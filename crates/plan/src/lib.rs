@@ -27,8 +27,8 @@
 pub mod check;
 pub mod costs;
 pub mod device;
-mod direct;
 pub mod infeasible;
+mod legs;
 pub mod offer;
 pub mod plan;
 pub mod planner;

@@ -5,34 +5,21 @@ use std::sync::Arc;
 use turntile_perm::AxesError;
 
 use crate::device::Device;
-use crate::direct::{Candidate, Part};
 use crate::infeasible::Infeasible;
+pub use crate::legs::TileRule;
+use crate::legs::{Candidate, LegPlanner, Part};
 use crate::offer::Stage;
 use crate::plan::{Declined, Leg, Plan};
 use crate::problem::Problem;
 use crate::recipe::Recipe;
-use crate::routes::{self, ROUTES, Route, RouteRow, Tile};
+use crate::routes::{self, ROUTES, Route, Tile};
 use crate::search;
-
-/// How many tiles, and ways of a single stage, are looked at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum TileRule {
-    /// Those that could be best by estimate, which then ranks them.
-    #[default]
-    CostModel,
-    /// Every feasible one, for a tuner to measure; slots of a power of two of elements.
-    Exhaustive,
-}
 
 /// Makes plans for a device.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Planner {
-    device: Arc<dyn Device>,
-    rule: TileRule,
-    route: Option<Route>,
-    pub(crate) mirrored: Option<bool>,
+    legs: LegPlanner,
 }
 
 /// Every route's answer to a problem.
@@ -71,27 +58,28 @@ impl Planner {
 
     /// The same for a device that others plan for too.
     pub fn on(device: Arc<dyn Device>) -> Self {
-        Planner { device, rule: TileRule::default(), route: None, mirrored: None }
+        let (rule, route, mirrored) = (TileRule::default(), None, None);
+        Planner { legs: LegPlanner { device, rule, route, mirrored } }
     }
 
     /// With tiles chosen by another rule.
     pub fn with_tiles(self, rule: TileRule) -> Self {
-        Planner { rule, ..self }
+        Planner { legs: LegPlanner { rule, ..self.legs } }
     }
 
     /// Over one route alone.
     pub fn with_route(self, route: Route) -> Self {
-        Planner { route: Some(route), ..self }
+        Planner { legs: LegPlanner { route: Some(route), ..self.legs } }
     }
 
     /// Over mirrored routes alone, or those that are not.
     pub fn with_mirrored(self, mirrored: bool) -> Self {
-        Planner { mirrored: Some(mirrored), ..self }
+        Planner { legs: LegPlanner { mirrored: Some(mirrored), ..self.legs } }
     }
 
     /// The device planned for.
     pub fn device(&self) -> &dyn Device {
-        &*self.device
+        &*self.legs.device
     }
 
     /// The plan of least estimated time.
@@ -109,12 +97,12 @@ impl Planner {
         }
         let (found, mut declined) = match Part::whole(problem) {
             Ok(None) => return Ok(self.assemble(problem, Candidate::default())),
-            Ok(Some(part)) if part.is_matrices() || self.route.is_some() => {
-                self.fastest(&part, f64::INFINITY)
+            Ok(Some(part)) if part.is_matrices() || self.legs.route.is_some() => {
+                self.legs.fastest(&part, f64::INFINITY)
             }
-            Ok(Some(_)) => search::fastest(self, problem),
-            Err(_) if self.route.is_none() && !problem.is_out_of_place() => {
-                search::fastest(self, problem)
+            Ok(Some(_)) => search::fastest(&self.legs, problem),
+            Err(_) if self.legs.route.is_none() && !problem.is_out_of_place() => {
+                search::fastest(&self.legs, problem)
             }
             Err(why) => (None, vec![self.too_many(problem, &why)]),
         };
@@ -136,13 +124,13 @@ impl Planner {
             _ if self.misplaced(problem).is_some() => declined.extend(self.misplaced(problem)),
             Ok(None) => found.push(Candidate::default()),
             Ok(Some(part)) => {
-                (found, declined) = self.all(&part);
-                if !part.is_matrices() && self.route.is_none() && !problem.is_out_of_place() {
-                    found.extend(search::all(self, problem));
+                (found, declined) = self.legs.all(&part);
+                if !part.is_matrices() && self.legs.route.is_none() && !problem.is_out_of_place() {
+                    found.extend(search::all(&self.legs, problem));
                 }
             }
-            Err(_) if self.route.is_none() && !problem.is_out_of_place() => {
-                found = search::all(self, problem);
+            Err(_) if self.legs.route.is_none() && !problem.is_out_of_place() => {
+                found = search::all(&self.legs, problem);
             }
             Err(why) => declined.push(self.too_many(problem, &why)),
         }
@@ -166,7 +154,7 @@ impl Planner {
         let Some((part, row)) = part.zip(routes::row(route)) else {
             return Ok(self.assemble(problem, Candidate::default()));
         };
-        let plan = self.within(row, &part.query(self), mirrored, tile, f64::INFINITY)?;
+        let plan = self.legs.within(row, &part.query(&self.legs), mirrored, tile, f64::INFINITY)?;
         Ok(self.assemble(problem, plan.expect("every plan takes less than forever")))
     }
 
@@ -182,7 +170,7 @@ impl Planner {
         for leg in &recipe.legs {
             let Ok(axes) = fused.between(&at, &leg.order) else { return Ok(None) };
             let Some(part) = Part::of(problem, &axes, &leg.order) else { return Ok(None) };
-            let Some(done) = self.remake_leg(&part, leg)? else { return Ok(None) };
+            let Some(done) = self.legs.remake(&part, leg)? else { return Ok(None) };
             made = made.then(done);
             at.clone_from(&leg.order);
         }
@@ -192,36 +180,21 @@ impl Planner {
         Ok(Some(self.assemble(problem, made)))
     }
 
-    /// The rows of the table that are considered.
-    pub(crate) fn rows(&self, part: &Part) -> impl Iterator<Item = &'static RouteRow> {
-        let (out_of_place, matrices) = (part.problem.is_out_of_place(), part.is_matrices());
-        ROUTES.iter().filter(move |row| {
-            let serves = (row.route == Route::OutOfPlace) == out_of_place;
-            let serves = serves && (matrices || row.any_axes || out_of_place);
-            self.route.map_or(serves, |only| only == row.route && serves)
-        })
-    }
-
-    /// Whether every tile is looked at.
-    pub(crate) fn tries_all(&self) -> bool {
-        self.rule == TileRule::Exhaustive
-    }
-
     /// Why the one route asked for cannot serve any problem in that place.
     fn misplaced(&self, problem: &Problem) -> Option<Declined> {
-        let out_of_place = self.route? == Route::OutOfPlace;
+        let out_of_place = self.legs.route? == Route::OutOfPlace;
         let why = Infeasible::Place { out_of_place };
         let wrong = out_of_place != problem.is_out_of_place();
-        self.route.filter(|_| wrong).map(|route| Declined { route, why })
+        self.legs.route.filter(|_| wrong).map(|route| Declined { route, why })
     }
 
     fn too_many(&self, problem: &Problem, why: &AxesError) -> Declined {
         let only = if problem.is_out_of_place() { Route::OutOfPlace } else { Route::OneStage };
-        Declined { route: self.route.unwrap_or(only), why: too_many(why) }
+        Declined { route: self.legs.route.unwrap_or(only), why: too_many(why) }
     }
 
     fn infeasible(&self, problem: &Problem, route: Route, why: Infeasible) -> PlanError {
-        let device = self.device.name().to_owned();
+        let device = self.device().name().to_owned();
         PlanError::Infeasible { route, problem: Box::new(*problem), device, why }
     }
 
@@ -230,7 +203,7 @@ impl Planner {
         let bytes = |stage: &Stage| stage.offer.workspace_bytes;
         Plan {
             problem: *problem,
-            device: self.device.name().to_owned(),
+            device: self.device().name().to_owned(),
             workspace_bytes: stages().map(bytes).max().unwrap_or(0),
             seconds,
             legs,

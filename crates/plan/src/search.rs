@@ -3,7 +3,7 @@
 //! Orders of the fused axes are places, what one route does between two of them is a leg; the fastest way from the
 //! source's order to the result's is the plan. Of up to four axes every order may lie between two legs. Of more, one in which
 //! the result's last axis is last already, or the source's still is, so that one leg moves whole runs and the other
-//! interchanges two neighbouring blocks of axes, a transposition of matrices. A leg that is no matrices is looked for in
+//! interchanges two neighbouring groups of axes, a transposition of matrices. A leg that is no matrices is looked for in
 //! the same way, so that every leg brings one axis more to its place.
 
 use std::cell::RefCell;
@@ -11,9 +11,8 @@ use std::collections::HashMap;
 
 use turntile_perm::{AxesError, AxisPermutation, FusedAxes};
 
-use crate::direct::{Candidate, Part};
+use crate::legs::{Candidate, LegPlanner, Part};
 use crate::plan::Declined;
-use crate::planner::Planner;
 use crate::problem::Problem;
 
 /// Axes up to which all orders are looked at: 22 of four axes.
@@ -22,7 +21,7 @@ const FEW_AXES: usize = 4;
 const MOST_LEGS: usize = 3;
 
 /// The fastest plan, and the routes that could not do the whole.
-pub fn fastest(planner: &Planner, problem: &Problem) -> (Option<Candidate>, Vec<Declined>) {
+pub fn fastest(planner: &LegPlanner, problem: &Problem) -> (Option<Candidate>, Vec<Declined>) {
     let search = Search::new(planner, problem);
     let (mut all, mut declined) = (Candidate::default(), Vec::new());
     for [from, to] in search.pieces() {
@@ -35,7 +34,7 @@ pub fn fastest(planner: &Planner, problem: &Problem) -> (Option<Candidate>, Vec<
 }
 
 /// The fastest plan through each order between, besides those of one leg.
-pub fn all(planner: &Planner, problem: &Problem) -> Vec<Candidate> {
+pub fn all(planner: &LegPlanner, problem: &Problem) -> Vec<Candidate> {
     let search = Search::new(planner, problem);
     let pieces = search.pieces();
     let [[from, to]] = &pieces[..] else {
@@ -46,7 +45,7 @@ pub fn all(planner: &Planner, problem: &Problem) -> Vec<Candidate> {
 }
 
 struct Search<'a> {
-    planner: &'a Planner,
+    planner: &'a LegPlanner,
     problem: &'a Problem,
     fused: FusedAxes,
     /// Legs that were looked for: the fastest, or none that takes less than so many seconds.
@@ -54,7 +53,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(planner: &'a Planner, problem: &'a Problem) -> Self {
+    fn new(planner: &'a LegPlanner, problem: &'a Problem) -> Self {
         Search { planner, problem, fused: problem.fused(), known: RefCell::default() }
     }
 
@@ -101,7 +100,7 @@ impl<'a> Search<'a> {
         };
         let (mut best, declined) = self.planner.fastest(&part, bound);
         if legs > 1 && !part.is_matrices() {
-            let pass = self.planner.device().least_seconds(self.problem.bytes());
+            let pass = self.planner.device.least_seconds(self.problem.bytes());
             // Within a leg only orders in which one side moves runs: each such leg puts an axis in its place.
             let few = legs == MOST_LEGS && from.len() <= FEW_AXES;
             for (passes, via) in self.vias(from, to, few) {
@@ -119,7 +118,7 @@ impl<'a> Search<'a> {
     fn vias(&self, from: &[usize], to: &[usize], every: bool) -> Vec<(usize, Vec<usize>)> {
         let passes = |from: &[usize], to: &[usize]| {
             let part = self.part(from, to).ok()?;
-            Some(part.map_or(0, |part| part.least_passes(self.planner.device())))
+            Some(part.map_or(0, |part| part.least_passes(&*self.planner.device)))
         };
         let all = vias(from, to, every).into_iter();
         let mut all: Vec<_> =
@@ -137,7 +136,7 @@ impl<'a> Search<'a> {
         bound: f64,
         legs: usize,
     ) -> Option<Candidate> {
-        let pass = self.planner.device().least_seconds(self.problem.bytes());
+        let pass = self.planner.device.least_seconds(self.problem.bytes());
         let sides = [self.part(from, via).ok()??, self.part(via, to).ok()??];
         // Runs first, or else matrices: it is soon known whether they leave time for the other side.
         let is_simple = |simple: fn(&Part) -> bool| sides.iter().position(simple);
@@ -158,7 +157,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Orders between two others: every one, or those that are an interchange of neighbouring blocks
+/// Orders between two others: every one, or those that are an interchange of neighbouring groups
 /// away from one of the two and have the other's last axis last.
 fn vias(from: &[usize], to: &[usize], every: bool) -> Vec<Vec<usize>> {
     let mut all = Vec::new();
@@ -202,8 +201,9 @@ fn every_order(count: usize, first: &mut Vec<usize>, take: &mut impl FnMut(Vec<u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Route;
     use crate::testing::Toy;
+    use crate::{Planner, Route, TileRule};
+    use std::sync::Arc;
 
     fn plan(extents: &[usize], order: &[usize]) -> crate::Plan {
         let problem = Problem::permuted(extents, order, 4).unwrap();
@@ -273,7 +273,13 @@ mod tests {
                 if Part::whole(&problem).unwrap().unwrap().is_matrices() {
                     continue;
                 }
-                let search = Search::new(&planner, &problem);
+                let legs = LegPlanner {
+                    device: Arc::new(Toy { held: 4096, ..Toy::default() }),
+                    rule: TileRule::CostModel,
+                    route: None,
+                    mirrored: None,
+                };
+                let search = Search::new(&legs, &problem);
                 let from: Vec<usize> = (0..search.fused.order().len()).collect();
                 let best = brute(&search, &from, search.fused.order(), 2);
                 assert!(plan.seconds <= 1.001 * best, "{plan:#}: {best}");

@@ -1,6 +1,7 @@
-//! One leg of a plan: which routes bring axes into another order, and the fastest of them.
+//! Single legs of a plan: which routes bring axes into another order, and the fastest of them.
 
 use std::cell::OnceCell;
+use std::sync::Arc;
 
 use turntile_perm::{AxesError, AxisPermutation, Elementary};
 
@@ -8,10 +9,9 @@ use crate::device::{Device, Request};
 use crate::infeasible::{Infeasible, least_short};
 use crate::offer::{Offer, Stage};
 use crate::plan::{Declined, Leg};
-use crate::planner::Planner;
 use crate::problem::{Matrices, Problem};
 use crate::recipe::LegRecipe;
-use crate::routes::{self, Query, Route, RouteRow, Sides, Step, Tile};
+use crate::routes::{self, Query, ROUTES, Route, RouteRow, Sides, Step, Tile};
 
 /// Legs, one after the other, and what they take.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +32,28 @@ impl Candidate {
         self.legs.iter_mut().for_each(|leg| leg.order = order.to_vec());
         self
     }
+}
+
+/// How many tiles, and ways of a single stage, are looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum TileRule {
+    /// Those that could be best by estimate, which then ranks them.
+    #[default]
+    CostModel,
+    /// Every feasible one, for a tuner to measure; slots of a power of two of elements.
+    Exhaustive,
+}
+
+/// Plans single legs.
+#[derive(Clone, Debug)]
+pub struct LegPlanner {
+    pub device: Arc<dyn Device>,
+    pub rule: TileRule,
+    /// The only route that is asked for.
+    pub route: Option<Route>,
+    /// Whether only mirrored routes are, or only those that are not.
+    pub mirrored: Option<bool>,
 }
 
 /// What one leg is to do.
@@ -126,20 +148,20 @@ impl Part {
     }
 
     /// What routes are asked.
-    pub fn query<'a>(&'a self, planner: &'a Planner) -> Query<'a> {
+    pub fn query<'a>(&'a self, planner: &'a LegPlanner) -> Query<'a> {
         let (seen, sides) = (self.seen, self.sides.get_or_init(|| Sides::new(&self.seen)));
-        let every = planner.tries_all();
+        let every = planner.rule == TileRule::Exhaustive;
         let (axes, order) = (self.axes, &self.order);
-        Query::new(axes, seen, sides, &self.problem, planner.device(), every)
+        Query::new(axes, seen, sides, &self.problem, &*planner.device, every)
             .as_part(self.joined, order)
     }
 }
 
-impl Planner {
+impl LegPlanner {
     /// The fastest route of a leg that takes less than `bound` seconds, if there is one; and those that are not feasible.
-    pub(crate) fn fastest(&self, part: &Part, bound: f64) -> (Option<Candidate>, Vec<Declined>) {
+    pub fn fastest(&self, part: &Part, bound: f64) -> (Option<Candidate>, Vec<Declined>) {
         let query = part.query(self);
-        let pass = self.device().least_seconds(part.problem.bytes());
+        let pass = self.device.least_seconds(part.problem.bytes());
         let (mut best, mut declined): (Option<Candidate>, _) = (None, Vec::new());
         for row in self.rows(part) {
             let bound = best.as_ref().map_or(bound, |plan| plan.seconds);
@@ -155,7 +177,7 @@ impl Planner {
     }
 
     /// Every route's answer to a leg.
-    pub(crate) fn all(&self, part: &Part) -> (Vec<Candidate>, Vec<Declined>) {
+    pub fn all(&self, part: &Part) -> (Vec<Candidate>, Vec<Declined>) {
         let (query, mut found, mut declined) = (part.query(self), Vec::new(), Vec::new());
         for row in self.rows(part) {
             match self.on_route(row, &query, f64::INFINITY) {
@@ -166,12 +188,18 @@ impl Planner {
         (found, declined)
     }
 
+    /// The rows of the table that are considered.
+    fn rows(&self, part: &Part) -> impl Iterator<Item = &'static RouteRow> {
+        let (out_of_place, matrices) = (part.problem.is_out_of_place(), part.is_matrices());
+        ROUTES.iter().filter(move |row| {
+            let serves = (row.route == Route::OutOfPlace) == out_of_place;
+            let serves = serves && (matrices || row.any_axes || out_of_place);
+            self.route.map_or(serves, |only| only == row.route && serves)
+        })
+    }
+
     /// The leg that a recipe makes.
-    pub(crate) fn remake_leg(
-        &self,
-        part: &Part,
-        recipe: &LegRecipe,
-    ) -> Result<Option<Candidate>, Infeasible> {
+    pub fn remake(&self, part: &Part, recipe: &LegRecipe) -> Result<Option<Candidate>, Infeasible> {
         let Some(row) = recipe.route.parse::<Route>().ok().and_then(routes::row) else {
             return Ok(None);
         };
@@ -184,7 +212,7 @@ impl Planner {
         }
         let mut stages = Vec::new();
         for (k, step) in moving(row, &every, recipe.mirrored, recipe.tile).into_iter().enumerate() {
-            let offers = self.device().offers(&step.shape, &self.request(&every, &step))?;
+            let offers = self.device.offers(&step.shape, &self.request(&every, &step))?;
             let found = offers.into_iter().find(|offer| recipe.ways.get(k) == Some(&offer.way()));
             let Some(offer) = found else { return Ok(None) };
             stages.push(Stage { shape: step.shape, joined: every.joined, offer });
@@ -196,11 +224,11 @@ impl Planner {
     }
 
     fn request(&self, query: &Query, step: &Step) -> Request {
-        Request::new(query.problem, self.device(), step.want)
+        Request::new(query.problem, &*self.device, step.want)
     }
 
     /// The plans of a route that take less than `bound` seconds: the best one of each way that it has, or under
-    /// [`TileRule::Exhaustive`](crate::TileRule::Exhaustive) all, fastest first. None of them, without an error, when
+    /// [`TileRule::Exhaustive`] all, fastest first. None of them, without an error, when
     /// the route is feasible but not within the bound.
     fn on_route(
         &self,
@@ -269,7 +297,7 @@ impl Planner {
     }
 
     /// The plan with `tile`, or nothing as soon as it is sure to take `bound` seconds or more.
-    pub(crate) fn within(
+    pub fn within(
         &self,
         row: &RouteRow,
         query: &Query,
@@ -278,8 +306,7 @@ impl Planner {
         bound: f64,
     ) -> Result<Option<Candidate>, Infeasible> {
         let steps = moving(row, query, mirrored, tile);
-        let least =
-            |step: &Step| self.device().least_seconds(step.shape.len() * query.elem_bytes());
+        let least = |step: &Step| self.device.least_seconds(step.shape.len() * query.elem_bytes());
         // What steps take, and at least take while they are not looked at. Super-elements that are too short take
         // longest, and are looked at first.
         let (mut seconds, mut left) = (0.0, steps.iter().map(least).sum::<f64>());
@@ -289,7 +316,7 @@ impl Planner {
         let then = steps.iter().enumerate().filter(|step| !runs(step));
         for (k, step) in first.chain(then) {
             left -= least(step);
-            let offer = self.device().best(&step.shape, &self.request(query, step))?;
+            let offer = self.device.best(&step.shape, &self.request(query, step))?;
             seconds += offer.seconds;
             if seconds + left >= bound {
                 return Ok(None);
@@ -314,7 +341,7 @@ impl Planner {
         tile: Tile,
     ) -> Result<Vec<Candidate>, Infeasible> {
         if let [step] = moving(row, query, mirrored, tile)[..] {
-            let offers = self.device().offers(&step.shape, &self.request(query, &step))?;
+            let offers = self.device.offers(&step.shape, &self.request(query, &step))?;
             let plan = |offer| {
                 let stage = Stage { shape: step.shape, joined: query.joined, offer };
                 leg(query, row.route, mirrored, tile, vec![stage])
