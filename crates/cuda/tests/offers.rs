@@ -12,7 +12,7 @@ use replay::Launch;
 use turntile_cuda::call::{Call, Workspace};
 use turntile_cuda::out_of_place::Program;
 use turntile_cuda::{Chip, Launches, Work};
-use turntile_perm::{AxisPermutation, Padding, Slots};
+use turntile_perm::{Padding, Slots};
 use turntile_plan::{Device, Offer, Plan, Planner, Problem, Request, StageShape, TileRule, Want};
 
 /// A launch as plans print it, or how many are not told one by one.
@@ -111,9 +111,7 @@ fn forms() -> Vec<StageShape> {
         .map(swap),
     );
     forms.extend([turned(1, [300, 211], [50, 36]), turned(3, [2, 2], [3, 2])]);
-    // No kernel: an order of four axes that no other form is, columns cut off, slots row by row.
-    let general = AxisPermutation::new(&[6, 5, 4, 3], &[2, 3, 1, 0]).unwrap();
-    forms.push(StageShape::Axes(general));
+    // No kernel: columns cut off, slots row by row.
     let padding = Padding::new(500, 490, 500).unwrap();
     forms.extend(DIRECTIONS.map(|direction| StageShape::Cut { padding, direction }));
     let slots = Slots::by_rows(97, 33, 16).unwrap();
@@ -134,6 +132,9 @@ fn every_offer_does_what_it_says() {
                         let request = Request { elem_bytes, alignment, out_of_place, cap, want };
                         let found = chip.offers(&shape, &request);
                         refused += usize::from(found.is_err());
+                        // In place axes can be moved in any order.
+                        let none = out_of_place || !matches!(shape, StageShape::Axes(_));
+                        assert!(none || found.is_ok(), "{shape} {elem_bytes}: {found:?}");
                         for offer in found.unwrap_or_default() {
                             check(&offer, &shape, &request);
                             offers[usize::from(out_of_place)] += 1;
@@ -143,7 +144,7 @@ fn every_offer_does_what_it_says() {
             }
         }
     }
-    assert_eq!((offers, refused), ([6894, 4188], 1730));
+    assert_eq!((offers, refused), ([8218, 4188], 2192));
 }
 
 /// What a cap allows is what is offered without it, less what needs more.
@@ -228,5 +229,5 @@ fn plans_launch_what_they_print() {
             }
         }
     }
-    assert_eq!((in_place, elsewhere), (3718, 162));
+    assert_eq!((in_place, elsewhere), (3723, 162));
 }
