@@ -6,7 +6,7 @@ use common::{check, check_against};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use turntile::plan::{Chip, Host, Planner, Problem, TileRule};
+use turntile::plan::{Chip, Host, Infeasible, PlanError, Planner, Problem, Route, TileRule};
 use turntile::{Error, Transpose, permute_in_place};
 use turntile_cpu::oracle;
 use turntile_plan::ProblemError;
@@ -188,6 +188,32 @@ fn wrong_axes_are_typed_errors_and_leave_the_data() {
     let many = permute_in_place(&mut data[..1], &[1; 65], &(0..65).collect::<Vec<_>>());
     assert_eq!(many, Err(Error::Problem(ProblemError::TooManyAxes { axes: 65 })));
     assert_eq!(data, before);
+}
+
+/// Every route by name does what it is asked or says why not.
+#[test]
+fn routes_by_name() {
+    let problem = Problem::permuted(&[12, 7, 18], &[2, 1, 0], 4).unwrap();
+    for route in Route::ALL {
+        let planner = Planner::new(Host::new(2)).with_route(route);
+        match planner.plan(&problem) {
+            Ok(plan) => {
+                assert_eq!(plan.route(), route);
+                check(plan, 2);
+            }
+            Err(PlanError::Infeasible { why, .. }) => match route {
+                Route::Square => assert_eq!(why, Infeasible::NotSwapped),
+                Route::OutOfPlace => assert_eq!(why, Infeasible::Place { out_of_place: true }),
+                _ => assert_eq!(why, Infeasible::MatricesOnly, "{route}"),
+            },
+            Err(other) => panic!("{other}"),
+        }
+    }
+    let many = Problem::permuted(&[2; 9], &(0..9).rev().collect::<Vec<_>>(), 4).unwrap();
+    let planner = Planner::new(Host::new(2)).with_route(Route::OneStage);
+    let Err(PlanError::Infeasible { why, .. }) = planner.plan(&many) else { panic!("nine axes") };
+    assert_eq!(why, Infeasible::TooManyAxes { axes: 9, most: 8 });
+    assert!(Planner::new(Host::new(2)).plan(&many.out_of_place()).is_err());
 }
 
 #[test]

@@ -191,9 +191,11 @@ impl LegPlanner {
     /// The rows of the table that are considered.
     fn rows(&self, part: &Part) -> impl Iterator<Item = &'static RouteRow> {
         let (out_of_place, matrices) = (part.problem.is_out_of_place(), part.is_matrices());
+        let asked = self.route.is_some();
         ROUTES.iter().filter(move |row| {
             let serves = (row.route == Route::OutOfPlace) == out_of_place;
-            let serves = serves && (matrices || row.any_axes || out_of_place);
+            // One that is asked for says why it cannot.
+            let serves = serves && (matrices || row.any_axes || asked);
             self.route.map_or(serves, |only| only == row.route && serves)
         })
     }
@@ -236,6 +238,9 @@ impl LegPlanner {
         query: &Query,
         bound: f64,
     ) -> Result<Vec<Candidate>, Infeasible> {
+        if query.is_general() && !row.any_axes && !query.axes.is_identity() {
+            return Err(Infeasible::MatricesOnly);
+        }
         let ways = (row.ways)(query);
         let ways = [false, true].into_iter().filter(|&mirrored| ways[usize::from(mirrored)]);
         let (mut plans, mut why, mut feasible) = (Vec::new(), None, false);

@@ -194,11 +194,12 @@ impl Plan {
             write!(f, ", {:.1} GB/s", self.gb_per_s())?;
         }
         let (fused, mut number) = (self.problem.fused(), 0);
-        for leg in &self.legs {
+        for (k, leg) in self.legs.iter().enumerate() {
             if self.legs.len() > 1 {
                 let Tile { m, n } = leg.tile;
                 let order = self.axes_in(&fused, &leg.order);
-                write!(f, "\naxes       {order} by {} (tile {m} x {n})", leg.route_name())?;
+                let route = leg.route_name();
+                write!(f, "\nleg {:<7}to axes {order} by {route} (tile {m} x {n})", k + 1)?;
             }
             for stage in &leg.stages {
                 number += 1;

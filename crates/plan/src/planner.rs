@@ -215,7 +215,7 @@ impl Planner {
 fn too_many(why: &AxesError) -> Infeasible {
     match *why {
         AxesError::TooMany { axes } => {
-            Infeasible::TooMany { what: "axes", count: axes, most: turntile_perm::axes::MOST_AXES }
+            Infeasible::TooManyAxes { axes, most: turntile_perm::axes::MOST_AXES }
         }
         _ => unreachable!("a problem's axes were checked"),
     }

@@ -24,11 +24,14 @@ const MOST_LEGS: usize = 3;
 pub fn fastest(planner: &LegPlanner, problem: &Problem) -> (Option<Candidate>, Vec<Declined>) {
     let search = Search::new(planner, problem);
     let (mut all, mut declined) = (Candidate::default(), Vec::new());
-    for [from, to] in search.pieces() {
-        let (found, not) = search.between(&from, &to, f64::INFINITY, MOST_LEGS);
-        declined.extend(not);
-        let Some(found) = found else { return (None, declined) };
+    let pieces = search.pieces();
+    for [from, to] in &pieces {
+        let (found, not) = search.between(from, to, f64::INFINITY, MOST_LEGS);
+        let Some(found) = found else { return (None, not) };
         all = all.then(found);
+        if pieces.len() == 1 {
+            declined = not;
+        }
     }
     (Some(all), declined)
 }

@@ -33,7 +33,7 @@ pub const SQUARE_TILE: RouteRow = RouteRow {
             && common.clone().next().is_some_and(|&t| on_any_axes(&query.axes, t).is_none())
         {
             let axes = query.axes.extents().len() + 2;
-            return Err(Infeasible::TooMany { what: "axes", count: axes, most: MOST_AXES });
+            return Err(Infeasible::TooManyAxes { axes, most: MOST_AXES });
         }
         let tiles: Vec<Tile> = common.by_ref().map(|&t| Tile { m: t, n: t }).collect();
         if tiles.is_empty() { Err(Infeasible::Coprime { rows, cols }) } else { Ok(tiles) }

@@ -301,8 +301,11 @@ pub(super) fn step(
     Step { shape: Elementary { batch, rows, mid, cols, unit }.into(), want }
 }
 
-/// The matrices as their own tile.
+/// The matrices as their own tile; of other axes a super-element.
 pub(super) fn whole_tile(query: &Query) -> Vec<Tile> {
+    if query.is_general() && !query.axes.is_identity() {
+        return vec![Tile { m: 1, n: query.axes.unit() }];
+    }
     vec![Tile { m: query.matrices.rows, n: query.matrices.cols }]
 }
 
