@@ -48,7 +48,6 @@ use turntile_cuda::cust::{
 };
 pub use turntile_cuda::{CudaError, Gpu, Stopwatch};
 use turntile_cuda::{Launches, Loaded, Prepared};
-use turntile_perm::Elementary;
 use turntile_plan::wisdom::Refused;
 use turntile_plan::{Flaw, Measured, Plan, Planner, Problem, tuner};
 
@@ -398,7 +397,7 @@ impl OnGpu {
         Ok(self.ready.time(watch)?)
     }
 
-    /// Runs on numbered elements in a stopwatch's memory, and says how many of the transposed ones are wrong.
+    /// Runs on numbered elements in a stopwatch's memory, and says how many are not where they belong.
     ///
     /// # Errors
     /// As [`time`](Self::time).
@@ -406,11 +405,7 @@ impl OnGpu {
         let problem = &self.plan.problem;
         Ok(match &self.ready {
             Ready::InPlace(prepared) => watch.wrong_elements(problem, prepared)?,
-            Ready::Into(loaded) => {
-                let (batch, rows, cols) = (problem.batch(), problem.rows(), problem.cols());
-                let e = Elementary { batch, rows, mid: 1, cols, unit: 1 };
-                watch.wrong_loaded(e, problem.elem_bytes(), loaded)?
-            }
+            Ready::Into(loaded) => watch.wrong_loaded(problem, loaded)?,
         })
     }
 }

@@ -37,7 +37,8 @@ fn program(
     way: Way,
     alignment: usize,
 ) -> Result<Program, CudaError> {
-    let (shape, limits) = (StageShape::Axes(problem.axes()), bench.gpu.chip().limits());
+    let (shape, limits) =
+        (StageShape::Axes(problem.axes().expect("matrices")), bench.gpu.chip().limits());
     Program::of_stage(&shape, way, problem.elem_bytes(), alignment, limits)
 }
 
