@@ -171,7 +171,7 @@ fn tuning_remembers_them() {
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.contains("300x200 w4 out of place") && text.contains("out-of-place"), "{text}");
     let planned = transpose.plan().unwrap();
-    assert_eq!(planned.plan().stages, measured[0].plan.stages);
+    assert_eq!(planned.plan().legs, measured[0].plan.legs);
     assert_eq!(planned.refused_wisdom(), None);
     std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -138,7 +138,7 @@ mod tests {
         }
         if let Ok(whole) = AxisPermutation::new(extents, order) {
             assert!(steps.len() <= 1);
-            assert_eq!(steps.first().is_none(), whole.is_identity());
+            assert_eq!(steps.is_empty(), whole.is_identity());
             assert!(steps.first().is_none_or(|step| *step == whole));
         }
     }

@@ -35,7 +35,8 @@ fn loads(call: &Launch, a: &AxesArgs, alignment: u64, bytes: u64) -> Answer<()> 
         0 => {
             need(row == pitch, || format!("one run, {row} and {pitch} bytes: {a:?}"))?;
             // Where addresses stand to 16 is not known but of what is aligned so.
-            let known = alignment >= 16 && (u64::from(a.stacked) * a.instance_bytes) % 16 == 0;
+            let block = u64::from(a.stacked) * a.instance_bytes;
+            let known = alignment >= 16 && block.is_multiple_of(16);
             on_chip(call, bytes + if known { 0 } else { 16 })
         }
         4 | 16 => {
