@@ -39,7 +39,7 @@ mirror! {
         row: u32 = 32, "Bytes that lie together on chip.";
         pitch: u32 = 36, "Bytes from one such run to the next.";
         granule: u32 = 40, "Bytes that runs are read by: 4 or 16; or 0, everything as one run.";
-        pad: u32 = 44, "Not used.";
+        pack: u32 = 44, "Words that a thread writes at a time: 16 bytes, or the least that are 4.";
         source: Axes32 = 48, "Bytes on chip where a word of the results comes from.";
     }
     /// An instance by several blocks, a rectangle each.

@@ -2,8 +2,8 @@
 
 use turntile_perm::Elementary;
 
-use super::fit::{At, field, groups, pitch, shared, threads_for, vector_bytes};
-use super::{barrier_axes, tiles};
+use super::fit::{At, STACK_BYTES, field, groups, pitch, shared, threads_for, vector_bytes};
+use super::tiles;
 use crate::args::Address;
 use crate::args::barrier::{BarrierArgs, Stack};
 use crate::args::divisor::Divisor32;
@@ -11,19 +11,15 @@ use crate::call::{Call, Workspace, widest_word};
 use crate::error::LowerError;
 use crate::family::Family;
 
-/// Bytes that small instances are stacked to in a block, word by word: 16 to 64 KB measured alike on an
-/// H200; and by micro-blocks: 100000 of 64x48 floats at 73% of copy with 24 KB, at 89 with 48 or 96.
-pub const STACK_BYTES: usize = 24 << 10;
+/// Bytes that small instances are stacked to in a block by micro-blocks: 100000 of 64x48 floats at 73% of copy with
+/// 24 KB, at 89 with 48 or 96.
 const MICRO_STACK_BYTES: usize = 48 << 10;
 
 /// Bytes of the tiles side by side that a block holds (0210!): longer runs of memory than one tile's.
 const BESIDE_BYTES: usize = 56 << 10;
 
-/// A block holds a whole instance, or several small ones.
+/// A block holds a whole instance, or several small ones: matrices, or squares side by side.
 pub fn block(e: Elementary, at: At) -> Result<Call, LowerError> {
-    if e.mid > 1 && e.rows != e.cols {
-        return barrier_axes::block(&e.into(), at);
-    }
     // A super-element of a word's size is a word.
     let unit_bytes = e.unit * at.elem_bytes;
     let word = widest_word(&[unit_bytes, at.alignment]);

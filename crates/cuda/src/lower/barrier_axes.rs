@@ -2,8 +2,7 @@
 
 use turntile_perm::AxisPermutation;
 
-use super::barrier::STACK_BYTES;
-use super::fit::{At, field, groups, pitch, shared, threads_for};
+use super::fit::{At, STACK_BYTES, field, groups, pitch, shared, threads_for};
 use super::maps::{self, AxisDigit};
 use crate::args::Address;
 use crate::args::barrier::AxesArgs;
@@ -44,7 +43,7 @@ pub fn block(axes: &AxisPermutation, at: At) -> Result<Call, LowerError> {
             row: field(held.row)?,
             pitch: field(held.pitch)?,
             granule: held.granule as u32,
-            pad: 0,
+            pack: pack(&digits, word) as u32,
             source,
         }
         .into(),
@@ -58,6 +57,13 @@ fn of_words(axes: &AxisPermutation, unit: usize) -> Vec<AxisDigit> {
     let words = (unit > 1).then_some((unit, 1));
     let whole = maps::digits(&axes.without_unit().inverse()).into_iter();
     words.into_iter().chain(whole.map(|(extent, stride)| (extent, stride * unit))).collect()
+}
+
+/// Words that a thread writes at a time: 16 bytes where most packs lie within the result's last axis.
+fn pack(digits: &[AxisDigit], word: usize) -> usize {
+    let (wide, narrow) = (16 / word, 4usize.div_ceil(word));
+    let &(last, _) = digits.first().unwrap_or(&(1, 0));
+    if last.is_multiple_of(wide) || last >= 2 * wide { wide } else { narrow }
 }
 
 /// Bytes that the result's last axis steps over, beside a super-element's words.

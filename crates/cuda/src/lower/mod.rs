@@ -56,9 +56,11 @@ fn lower_one(shape: &StageShape, way: Way, at: At) -> Result<Call, LowerError> {
     let e = shape.elementary();
     match (*shape, way, e) {
         (_, Way::TileSwap { tile }, Some(e)) => tiles::swap(e, tile, at),
-        (_, Way::Barrier(Scope::Block), Some(e)) => barrier::block(e, at),
-        (StageShape::Axes(axes), Way::Barrier(Scope::Block), None) => {
-            barrier_axes::block(&axes, at)
+        (StageShape::Axes(axes), Way::Barrier(Scope::Block), e) => {
+            match e.filter(|e| e.mid == 1 || e.rows == e.cols) {
+                Some(e) => barrier::block(e, at),
+                None => barrier_axes::block(&axes, at),
+            }
         }
         (_, Way::Barrier(Scope::Cluster(groups)), Some(e)) => wide::cluster(e, groups, at),
         (_, Way::Barrier(Scope::Grid), Some(e)) => wide::grid(e, at),

@@ -35,7 +35,8 @@ fn loads(call: &Launch, a: &AxesArgs, alignment: u64, bytes: u64) -> Answer<()> 
         0 => {
             need(row == pitch, || format!("one run, {row} and {pitch} bytes: {a:?}"))?;
             // Where addresses stand to 16 is not known but of what is aligned so.
-            let known = alignment >= 16 && (u64::from(a.stacked) * a.instance_bytes) % 16 == 0;
+            let block = u64::from(a.stacked) * a.instance_bytes;
+            let known = alignment >= 16 && block.is_multiple_of(16);
             on_chip(call, bytes + if known { 0 } else { 16 })
         }
         4 | 16 => {
@@ -54,6 +55,8 @@ pub fn axes(call: &Launch, a: &AxesArgs, alignment: u64, offset: u64) -> Moved {
     let (word, words, stacked) = (call.word as u64, u64::from(a.words), u64::from(a.stacked));
     need(stacked > 0 && a.instance_bytes == words * word, || format!("instances overlap: {a:?}"))?;
     aligned(word, &[a.source.d0.stride.into(), a.pitch.into(), a.row.into()])?;
+    let packs = u64::from(a.pack) * word;
+    need(packs == 16 || packs == word.max(4), || format!("{packs} bytes at a time"))?;
     let full = stacked.min(a.instances) * words;
     loads(call, a, alignment, full * word)?;
     let (instance, rest) = (offset / a.instance_bytes, offset % a.instance_bytes);
