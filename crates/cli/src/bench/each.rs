@@ -45,6 +45,10 @@ pub struct Row {
     pub plan: String,
 }
 
+/// Candidates that are estimated to take so many times as long as the chosen one are left out: cycles of single elements
+/// take a thousand times as long.
+const HOPELESS: f64 = 10.0;
+
 fn planner(device: &Device, threads: usize) -> Planner {
     match device {
         Device::Host => Planner::new(Host::here(threads)),
@@ -67,7 +71,7 @@ fn candidates(planner: &Planner, problem: &Problem, chosen: &Plan, tiles: usize)
             }
             known.push(plan.tile());
         }
-        if plan.legs != chosen.legs {
+        if plan.legs != chosen.legs && plan.seconds <= HOPELESS * chosen.seconds {
             (if is_first { &mut first } else { &mut rest }).push(plan);
         }
     }
