@@ -55,7 +55,7 @@ const WITHIN: [&str; 36] = [
     "move_on_chip_4",
     "per_cycle_swap32",
     "per_cycle_slots",
-    "per_cycle_axes",
+    "per_cycle_axes32",
     "pad_rows_alone",
     "pad_rows_together",
 ];

@@ -234,8 +234,10 @@ args! {
     PerCycleSwap64(moves::PerCycleSwap64);
     /// `per_cycle_slots`.
     PerCycleSlots(moves::PerCycleSlots);
-    /// `per_cycle_axes`.
-    PerCycleAxes(moves::PerCycleAxes);
+    /// `per_cycle_axes32`.
+    PerCycleAxes32(moves::PerCycleAxes32);
+    /// `per_cycle_axes64`.
+    PerCycleAxes64(moves::PerCycleAxes64);
     /// `pad_slide`.
     Slide(pad::SlideArgs);
     /// `pad_rows_*`.

@@ -61,7 +61,9 @@ per_cycle! {
     /// The same of slots.
     PerCycleSlots, SlotMap64, "PerCycleArgs<SlotMap<u64>>", 240;
     /// The same of axes in any order.
-    PerCycleAxes, Axes64, "PerCycleArgs<Axes<u64>>", 320;
+    PerCycleAxes32, Axes32, "PerCycleArgs<Axes<u32>>", 216;
+    /// The same of axes by wide numbers.
+    PerCycleAxes64, Axes64, "PerCycleArgs<Axes<u64>>", 320;
 }
 
 mirror! {

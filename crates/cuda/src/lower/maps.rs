@@ -9,8 +9,8 @@ use crate::args::divisor::{Divisor32, Divisor64};
 use crate::args::flags::GlobalFlags;
 use crate::args::maps::{Axes32, Axes64, Digit32, Digit64, SlotMap32, SlotMap64, Swap32, Swap64};
 use crate::args::moves::{
-    MoveAxes32, MoveAxes64, MoveSlots32, MoveSlots64, MoveSwap32, MoveSwap64, PerCycleAxes,
-    PerCycleSlots, PerCycleSwap32, PerCycleSwap64,
+    MoveAxes32, MoveAxes64, MoveSlots32, MoveSlots64, MoveSwap32, MoveSwap64, PerCycleAxes32,
+    PerCycleAxes64, PerCycleSlots, PerCycleSwap32, PerCycleSwap64,
 };
 use crate::args::{Address, Args};
 use crate::error::LowerError;
@@ -171,7 +171,7 @@ impl DeviceMap {
         }
     }
 
-    /// The parameter of P-IPT, which takes slots and axes by wide numbers alone.
+    /// The parameter of P-IPT, which takes slots by wide numbers alone.
     pub fn per_cycle(self, units: usize, lanes: usize, vectors: u32) -> Result<Args, LowerError> {
         let (data, units, lanes) = (Address::default(), units as u64, lanes as u32);
         match self {
@@ -184,8 +184,13 @@ impl DeviceMap {
             DeviceMap::Slots64(map) => {
                 Ok(PerCycleSlots { data, units, lanes, vectors, map }.into())
             }
-            DeviceMap::Axes64(map) => Ok(PerCycleAxes { data, units, lanes, vectors, map }.into()),
-            DeviceMap::Slots32(_) | DeviceMap::Axes32(_) => Err(LowerError::NoKernel),
+            DeviceMap::Axes32(map) => {
+                Ok(PerCycleAxes32 { data, units, lanes, vectors, map }.into())
+            }
+            DeviceMap::Axes64(map) => {
+                Ok(PerCycleAxes64 { data, units, lanes, vectors, map }.into())
+            }
+            DeviceMap::Slots32(_) => Err(LowerError::NoKernel),
         }
     }
 }

@@ -327,7 +327,7 @@ pub fn on_chip(
 pub fn per_cycle(shape: &StageShape, at: At) -> Result<Call, LowerError> {
     let moved = Moved::alone(shape, at)?;
     let (units, lanes) = (moved.units, moved.lanes());
-    let narrow = units < FEW && matches!(moved.map, Map::Swap(_));
+    let narrow = units < FEW && !matches!(moved.map, Map::Slots(..));
     let blocks = units.div_ceil(THREADS / lanes).clamp(1, at.limits.units * 32);
     let vectors = field(moved.vectors())?;
     Ok(Call {
@@ -337,7 +337,8 @@ pub fn per_cycle(shape: &StageShape, at: At) -> Result<Call, LowerError> {
             Map::Swap(_) if narrow => "per_cycle_swap32",
             Map::Swap(_) => "per_cycle_swap64",
             Map::Slots(..) => "per_cycle_slots",
-            Map::Axes(_) => "per_cycle_axes",
+            Map::Axes(_) if narrow => "per_cycle_axes32",
+            Map::Axes(_) => "per_cycle_axes64",
         },
         groups: groups(blocks)?,
         threads: THREADS as u32,

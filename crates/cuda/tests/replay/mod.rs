@@ -126,7 +126,8 @@ pub fn dest(call: &Launch, alignment: u64, offset: u64) -> Answer<u64> {
         | Args::PerCycleSwap32(_)
         | Args::PerCycleSwap64(_)
         | Args::PerCycleSlots(_)
-        | Args::PerCycleAxes(_) => moves::moves(call, offset),
+        | Args::PerCycleAxes32(_)
+        | Args::PerCycleAxes64(_) => moves::moves(call, offset),
         Args::Slide(args) => pad::slide(call, args, offset),
         Args::Rows(args) => pad::rows(call, args, offset),
         Args::Into(args) => out_of_place::into(call, args, alignment, offset),

@@ -55,7 +55,8 @@ pub fn moves(call: &Launch, offset: u64) -> Moved {
         Args::MoveAxes64(a) if entry.starts_with("move_axes64_") || entry == "move_shared_axes" => {
             moved!(a, a.map)
         }
-        Args::PerCycleAxes(a) if entry == "per_cycle_axes" => per_cycle!(a, a.map),
+        Args::PerCycleAxes32(a) if entry == "per_cycle_axes32" => per_cycle!(a, a.map),
+        Args::PerCycleAxes64(a) if entry == "per_cycle_axes64" => per_cycle!(a, a.map),
         Args::PerCycleSwap32(a) if entry == "per_cycle_swap32" => per_cycle!(a, a.map),
         Args::PerCycleSwap64(a) if entry == "per_cycle_swap64" => per_cycle!(a, a.map),
         Args::PerCycleSlots(a) if entry == "per_cycle_slots" => {
