@@ -151,6 +151,13 @@ mod tests {
     }
 
     #[test]
+    fn speeds_are_of_bytes_read_and_written() {
+        let plan = plan();
+        let moved = 2.0 * (720 * 180 * 4) as f64;
+        assert!((plan.gb_per_s() * 1e9 * plan.seconds / moved - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
     fn the_planners_plans_pass() {
         let survey = Planner::new(Toy::default()).survey(&Problem::new(720, 180, 4).unwrap());
         assert!(survey.candidates.len() > 5);

@@ -344,7 +344,10 @@ mod tests {
             refused(&|entry| entry.recipe.legs[0].ways.clone_from(&ways))
         };
         for ways in [&[][..], &["tile-swap"], &["by", "magic"], &["barrier"; 9]] {
-            assert!(matches!(refused_ways(ways), Refused::Unknown { .. }), "{ways:?}");
+            let refused = refused_ways(ways);
+            assert!(matches!(refused, Refused::Unknown { .. }), "{ways:?}");
+            let told = refused.to_string();
+            assert!(told.contains(&ways.join(", ")), "{told}");
         }
     }
 
