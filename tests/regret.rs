@@ -79,6 +79,11 @@ fn recipe(row: &Row) -> Recipe {
     Recipe { legs: vec![leg] }
 }
 
+/// A plan's line without the problem and the device.
+fn stages(plan: &str) -> &str {
+    plan.split_once(": ").map_or(plan, |(_, stages)| stages)
+}
+
 /// Records below `benches/records`, by machine.
 fn records() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches/records");
@@ -111,7 +116,7 @@ fn choices_are_within_a_tenth_of_the_best_measured() {
             let plan = Planner::on(device(&rows[0])).plan(&problem(&rows[0])).unwrap();
             let several = plan.legs.len() > 1;
             let is_chosen = |row: &&Row| match several {
-                true => row["plan"] == plan.to_string(),
+                true => stages(&row["plan"]) == stages(&plan.to_string()),
                 false => recipe(row) == plan.recipe(),
             };
             let chosen = rows.iter().find(is_chosen);
