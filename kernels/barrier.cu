@@ -132,27 +132,3 @@ template <int K> static __device__ void through_registers(const BarrierArgs &a) 
     }
 REGISTERS(4)
 REGISTERS(16)
-
-// Any transposition whose instance fits on chip: [rows][mid][cols][unit] with every extent at will.
-struct AnyArgs {
-    char *data;
-    u64 instance_bytes;
-    u32 rows, mid, cols, unit; // unit in words of WORD bytes
-};
-static_assert(sizeof(AnyArgs) == 32 && AT(AnyArgs, data) == 0 && AT(AnyArgs, instance_bytes) == 8 &&
-              AT(AnyArgs, rows) == 16 && AT(AnyArgs, mid) == 20 && AT(AnyArgs, cols) == 24 &&
-              AT(AnyArgs, unit) == 28);
-
-extern "C" __global__ void __launch_bounds__(1024) barrier_any(const __grid_constant__ AnyArgs a) {
-    extern __shared__ uint4 shared[];
-    Word<WORD> *held = (Word<WORD> *)shared;
-    Word<WORD> *at = (Word<WORD> *)(a.data + u64(blockIdx.x) * a.instance_bytes);
-    const u32 total = a.rows * a.mid * a.cols * a.unit;
-    for (u32 e = threadIdx.x; e < total; e += blockDim.x) held[e] = at[e];
-    __syncthreads();
-    for (u32 e = threadIdx.x; e < total; e += blockDim.x) {
-        const u32 s = e / a.unit, rest = s / a.rows, outer = s % a.rows;
-        const u32 inner = rest / a.mid, between = rest % a.mid;
-        at[e] = held[((outer * a.mid + between) * a.cols + inner) * a.unit + e % a.unit];
-    }
-}

@@ -16,15 +16,21 @@ extern "C" __global__ void check_fill(char *data, u64 elements, u32 bytes) {
         for (u32 b = 0; b < bytes; b++) data[i * bytes + b] = char(byte_of(i, b));
 }
 
-// Counts the elements of [batch][cols][mid][rows][unit] that are not what [batch][rows][mid][cols][unit]
-// held, and notes the first.
-extern "C" __global__ void check_swapped(const char *data, u64 batch, u64 rows, u64 mid, u64 cols, u64 unit,
-                                         u32 bytes, u64 *wrong) {
-    const u64 elements = batch * rows * mid * cols * unit, step = u64(gridDim.x) * blockDim.x;
+// Axes in the order of the result, each with the elements that it steps over in the source.
+struct PlainAxes {
+    u64 rank, extents[64], strides[64];
+};
+
+// Counts the elements that are not what the source held where they come from, and notes the first.
+extern "C" __global__ void check_axes(const char *data, u64 elements, PlainAxes axes, u32 bytes, u64 *wrong) {
+    const u64 step = u64(gridDim.x) * blockDim.x;
     for (u64 o = u64(blockIdx.x) * blockDim.x + threadIdx.x; o < elements; o += step) {
-        const u64 within = o % unit, s = o / unit;
-        const u64 outer = s % rows, between = s / rows % mid, inner = s / rows / mid % cols, b = s / rows / mid / cols;
-        const u64 from = (((b * rows + outer) * mid + between) * cols + inner) * unit + within;
+        u64 rest = o, from = 0;
+        for (u32 axis = u32(axes.rank); axis-- > 0;) {
+            const u64 next = rest / axes.extents[axis];
+            from += (rest - next * axes.extents[axis]) * axes.strides[axis];
+            rest = next;
+        }
         bool right = true;
         for (u32 k = 0; k < bytes; k++) right = right && data[o * bytes + k] == char(byte_of(from, k));
         if (!right) {

@@ -65,6 +65,64 @@ static_assert(sizeof(Swap<u64>) == 120 && AT(Swap<u64>, cols) == 0 && AT(Swap<u6
               AT(Swap<u64>, rows) == 96 && AT(Swap<u64>, batched) == 104 &&
               AT(Swap<u64>, unit_bytes) == 112);
 
+// A digit of a number: what divides it off, and what each of it counts elsewhere.
+template <class I> struct Digit {
+    Divisor<I> by;
+    I stride;
+};
+static_assert(sizeof(Digit<u32>) == 20 && AT(Digit<u32>, by) == 0 && AT(Digit<u32>, stride) == 16);
+static_assert(sizeof(Digit<u64>) == 32 && AT(Digit<u64>, by) == 0 && AT(Digit<u64>, stride) == 24);
+
+// An array's axes in any order, on the numbers of super-elements: digits from the last axis on, the first one is what is
+// left. One digit at least, by 1 where there is none. I = u32 as above.
+template <class I> struct Axes {
+    using Index = I;
+    Digit<I> d0, d1, d2, d3, d4, d5, d6;
+    I first;    // what each of the first axis counts
+    u32 digits; // axes but the first
+    u32 batched;
+    Divisor<I> instance, batch;
+    u64 unit_bytes;
+
+    __device__ I succ(I s) const {
+        I to = 0;
+        const auto divide = [&](const Digit<I> &d) {
+            const I rest = d.by.div(s);
+            to += (s - rest * d.by.divisor) * d.stride;
+            s = rest;
+        };
+        divide(d0);
+        if (digits > 1) divide(d1);
+        if (digits > 2) divide(d2);
+        if (digits > 3) {
+            divide(d3);
+            if (digits > 4) divide(d4);
+            if (digits > 5) divide(d5);
+            if (digits > 6) divide(d6);
+        }
+        return to + s * first;
+    }
+    __device__ u64 offset(I s) const { return u64(s) * unit_bytes; }
+    // As of `Swap`.
+    __device__ I pick(I k) const {
+        if (!batched) return k;
+        const I turn = batch.div(k);
+        return (k - turn * batch.divisor) * instance.divisor + turn;
+    }
+};
+static_assert(sizeof(Axes<u32>) == 192 && AT(Axes<u32>, d0) == 0 && AT(Axes<u32>, d1) == 20 &&
+              AT(Axes<u32>, d2) == 40 && AT(Axes<u32>, d3) == 60 && AT(Axes<u32>, d4) == 80 &&
+              AT(Axes<u32>, d5) == 100 && AT(Axes<u32>, d6) == 120 && AT(Axes<u32>, first) == 140 &&
+              AT(Axes<u32>, digits) == 144 && AT(Axes<u32>, batched) == 148 &&
+              AT(Axes<u32>, instance) == 152 && AT(Axes<u32>, batch) == 168 &&
+              AT(Axes<u32>, unit_bytes) == 184);
+static_assert(sizeof(Axes<u64>) == 296 && AT(Axes<u64>, d0) == 0 && AT(Axes<u64>, d1) == 32 &&
+              AT(Axes<u64>, d2) == 64 && AT(Axes<u64>, d3) == 96 && AT(Axes<u64>, d4) == 128 &&
+              AT(Axes<u64>, d5) == 160 && AT(Axes<u64>, d6) == 192 && AT(Axes<u64>, first) == 224 &&
+              AT(Axes<u64>, digits) == 232 && AT(Axes<u64>, batched) == 236 &&
+              AT(Axes<u64>, instance) == 240 && AT(Axes<u64>, batch) == 264 &&
+              AT(Axes<u64>, unit_bytes) == 288);
+
 // [rows][cols] to [cols][rows] within one instance that 32-bit offsets span.
 struct SmallSwap {
     using Index = u32;

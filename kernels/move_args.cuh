@@ -31,3 +31,13 @@ static_assert(sizeof(MoveArgs<SlotMap<u64>>) == 288 && AT(MoveArgs<SlotMap<u64>>
               AT(MoveArgs<SlotMap<u64>>, lanes) == 56 && AT(MoveArgs<SlotMap<u64>>, vectors) == 60 &&
               AT(MoveArgs<SlotMap<u64>>, rows) == 64 && AT(MoveArgs<SlotMap<u64>>, cols) == 68 &&
               AT(MoveArgs<SlotMap<u64>>, map) == 72);
+static_assert(sizeof(MoveArgs<Axes<u32>>) == 264 && AT(MoveArgs<Axes<u32>>, data) == 0 &&
+              AT(MoveArgs<Axes<u32>>, flags) == 8 && AT(MoveArgs<Axes<u32>>, units) == 48 &&
+              AT(MoveArgs<Axes<u32>>, lanes) == 56 && AT(MoveArgs<Axes<u32>>, vectors) == 60 &&
+              AT(MoveArgs<Axes<u32>>, rows) == 64 && AT(MoveArgs<Axes<u32>>, cols) == 68 &&
+              AT(MoveArgs<Axes<u32>>, map) == 72);
+static_assert(sizeof(MoveArgs<Axes<u64>>) == 368 && AT(MoveArgs<Axes<u64>>, data) == 0 &&
+              AT(MoveArgs<Axes<u64>>, flags) == 8 && AT(MoveArgs<Axes<u64>>, units) == 48 &&
+              AT(MoveArgs<Axes<u64>>, lanes) == 56 && AT(MoveArgs<Axes<u64>>, vectors) == 60 &&
+              AT(MoveArgs<Axes<u64>>, rows) == 64 && AT(MoveArgs<Axes<u64>>, cols) == 68 &&
+              AT(MoveArgs<Axes<u64>>, map) == 72);

@@ -23,3 +23,6 @@ extern "C" __global__ void __launch_bounds__(256) move_shared_swap(const __grid_
 extern "C" __global__ void __launch_bounds__(256) move_shared_slots(const __grid_constant__ MoveArgs<SlotMap<u64>> a) {
     move(a);
 }
+extern "C" __global__ void __launch_bounds__(256) move_shared_axes(const __grid_constant__ MoveArgs<Axes<u64>> a) {
+    move(a);
+}

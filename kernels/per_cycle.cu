@@ -23,6 +23,12 @@ static_assert(sizeof(PerCycleArgs<SlotMap<u64>>) == 240 && AT(PerCycleArgs<SlotM
               AT(PerCycleArgs<SlotMap<u64>>, lanes) == 16 &&
               AT(PerCycleArgs<SlotMap<u64>>, vectors) == 20 &&
               AT(PerCycleArgs<SlotMap<u64>>, map) == 24);
+static_assert(sizeof(PerCycleArgs<Axes<u32>>) == 216 && AT(PerCycleArgs<Axes<u32>>, data) == 0 &&
+              AT(PerCycleArgs<Axes<u32>>, units) == 8 && AT(PerCycleArgs<Axes<u32>>, lanes) == 16 &&
+              AT(PerCycleArgs<Axes<u32>>, vectors) == 20 && AT(PerCycleArgs<Axes<u32>>, map) == 24);
+static_assert(sizeof(PerCycleArgs<Axes<u64>>) == 320 && AT(PerCycleArgs<Axes<u64>>, data) == 0 &&
+              AT(PerCycleArgs<Axes<u64>>, units) == 8 && AT(PerCycleArgs<Axes<u64>>, lanes) == 16 &&
+              AT(PerCycleArgs<Axes<u64>>, vectors) == 20 && AT(PerCycleArgs<Axes<u64>>, map) == 24);
 
 constexpr int kAhead = 4;
 
@@ -75,5 +81,11 @@ extern "C" __global__ void __launch_bounds__(256) per_cycle_swap64(const __grid_
     per_cycle(a);
 }
 extern "C" __global__ void __launch_bounds__(256) per_cycle_slots(const __grid_constant__ PerCycleArgs<SlotMap<u64>> a) {
+    per_cycle(a);
+}
+extern "C" __global__ void __launch_bounds__(256) per_cycle_axes32(const __grid_constant__ PerCycleArgs<Axes<u32>> a) {
+    per_cycle(a);
+}
+extern "C" __global__ void __launch_bounds__(256) per_cycle_axes64(const __grid_constant__ PerCycleArgs<Axes<u64>> a) {
     per_cycle(a);
 }

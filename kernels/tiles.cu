@@ -8,14 +8,15 @@
 struct SquareArgs {
     char *data;
     u64 pitch;       // bytes from row to row
-    u64 batch_bytes; // from matrix to matrix
-    u32 side;        // of the matrix, in elements
-    u32 across;      // tiles across the matrix
-    u32 pairs, pad;  // pairs of a matrix, the diagonal's included
+    u64 batch_bytes; // from one band of `mid` matrices to the next
+    u32 side;        // of a matrix, in elements
+    u32 across;      // tiles across a matrix
+    u32 pairs;       // of a matrix, the diagonal's included
+    u32 mid;         // matrices side by side (0210!)
 };
 static_assert(sizeof(SquareArgs) == 40 && AT(SquareArgs, data) == 0 && AT(SquareArgs, pitch) == 8 &&
               AT(SquareArgs, batch_bytes) == 16 && AT(SquareArgs, side) == 24 &&
-              AT(SquareArgs, across) == 28 && AT(SquareArgs, pairs) == 32 && AT(SquareArgs, pad) == 36);
+              AT(SquareArgs, across) == 28 && AT(SquareArgs, pairs) == 32 && AT(SquareArgs, mid) == 36);
 
 // Number of a pair to tile row i <= tile column j: the triangle folded into a rectangle, so that
 // neighbouring blocks take neighbouring tiles of a row.
@@ -33,6 +34,12 @@ static __device__ void pair_of(u32 number, u32 across, u32 &i, u32 &j) {
     }
 }
 
+// Where a matrix begins.
+static __device__ char *matrix_at(const SquareArgs &a, u32 number) {
+    const u32 band = number / a.mid;
+    return a.data + band * a.batch_bytes + u64(number - band * a.mid) * a.side * WORD;
+}
+
 // Tiles (i, j) and (j, i) change places, each transposed (thesis section 4.2, M = N).
 template <int W, int T> static __device__ void swap_pairs(const SquareArgs &a) {
     using Tiles = Tile<W, T>;
@@ -41,7 +48,7 @@ template <int W, int T> static __device__ void swap_pairs(const SquareArgs &a) {
     Vec *upper = (Vec *)shared, *lower = upper + Tiles::bytes / sizeof(Vec);
     u32 i, j;
     pair_of(blockIdx.x % a.pairs, a.across, i, j);
-    char *matrix = a.data + u64(blockIdx.x / a.pairs) * a.batch_bytes;
+    char *matrix = matrix_at(a, blockIdx.x / a.pairs);
     char *at_ij = matrix + u64(i) * T * a.pitch + u64(j) * T * W;
     char *at_ji = matrix + u64(j) * T * a.pitch + u64(i) * T * W;
     const u32 rows_i = min(T, a.side - i * T), rows_j = min(T, a.side - j * T);
@@ -70,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(256) square_swap_any(const __grid_c
     __shared__ W upper[T][T + 1], lower[T][T + 1];
     u32 i, j;
     pair_of(blockIdx.x % a.pairs, a.across, i, j);
-    char *matrix = a.data + u64(blockIdx.x / a.pairs) * a.batch_bytes;
+    char *matrix = matrix_at(a, blockIdx.x / a.pairs);
     const auto at = [&](u32 r, u32 c) -> W * { return (W *)(matrix + u64(r) * a.pitch) + c; };
     const u32 c = threadIdx.x % T;
     for (u32 r = threadIdx.x / T; r < T; r += blockDim.x / T) {

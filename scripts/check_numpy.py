@@ -172,6 +172,10 @@ def main():
             moved = array.swapaxes(-1, -2)
             jobs = [(["transpose"], moved, order)]
             jobs += [(["reorder", "--to", to], array, to) for to in ("c", "fortran")]
+            # A permutation of its own for each case.
+            axes = list(np.random.default_rng(number).permutation(len(shape)))
+            named = ",".join(map(str, axes))
+            jobs.append((["permute", "--axes", named], array.transpose(axes), order))
             for arguments, result, to in jobs:
                 write(path, dtype, shape, fortran, version, data)
                 want = {

@@ -55,7 +55,7 @@ fn sides_of_zero_and_one() {
         transpose_in_place(&mut data, rows, cols).unwrap();
         assert_eq!(data, before);
         let planned = Transpose::of::<u32>(rows, cols).plan().unwrap();
-        assert_eq!((planned.plan().route, planned.workspace_bytes()), (Route::Nothing, 0));
+        assert_eq!((planned.plan().route(), planned.workspace_bytes()), (Route::Nothing, 0));
         planned.run(&mut data).unwrap();
         assert_eq!(data, before);
     }
@@ -67,16 +67,19 @@ fn wrong_calls_are_typed_errors_and_leave_the_data() {
     let mut data = before.clone();
     assert_eq!(
         transpose_in_place(&mut data, 5, 3),
-        Err(Error::Length { batch: 1, rows: 5, cols: 3, expected: 15, got: 12 })
+        Err(Error::Length { shape: vec![5, 3], expected: 15, got: 12 })
     );
-    let (batch, rows, cols) = (1, usize::MAX, 2);
+    let (rows, cols) = (usize::MAX, 2);
     assert_eq!(
         transpose_in_place(&mut data, rows, cols),
-        Err(Error::Overflow { batch, rows, cols })
+        Err(Error::Overflow { shape: vec![rows, cols] })
     );
     assert_eq!(
         Transpose::of::<u32>(usize::MAX / 4, 2).plan().unwrap_err(),
-        Error::Problem(ProblemError::TooLarge { batch, rows: usize::MAX / 4, cols, elem_bytes: 4 })
+        Error::Problem(ProblemError::TooLarge {
+            extents: vec![1, usize::MAX / 4, cols],
+            elem_bytes: 4
+        })
     );
     assert_eq!(
         Transpose::of::<()>(2, 2).plan().unwrap_err(),
@@ -85,7 +88,7 @@ fn wrong_calls_are_typed_errors_and_leave_the_data() {
     let planned = Transpose::of::<u32>(3, 4).plan().unwrap();
     assert_eq!(
         planned.run(&mut data[..11]),
-        Err(Error::Length { batch: 1, rows: 3, cols: 4, expected: 12, got: 11 })
+        Err(Error::Length { shape: vec![3, 4], expected: 12, got: 11 })
     );
     assert_eq!(planned.run(&mut [0u64; 12]), Err(Error::ElementSize { expected: 4, got: 8 }));
     let other = Transpose::of::<u32>(300, 200).plan().unwrap();
@@ -109,7 +112,7 @@ fn routes_are_chosen() {
         [Route::ThreeStage, Route::Panel, Route::SquareTile, Route::AlignedSlots, Route::OneStage]
     {
         let planned = Transpose::of::<u32>(60, 84).route(route).plan().unwrap();
-        assert_eq!(planned.plan().route, route);
+        assert_eq!(planned.plan().route(), route);
         let mut data = data.clone();
         planned.run(&mut data).unwrap();
         assert_eq!(data, want, "{planned}");
@@ -211,7 +214,7 @@ fn threads_are_those_of_the_pool() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
             let planned = Transpose::of::<u64>(700, 500).plan().unwrap();
-            for stage in &planned.plan().stages {
+            for stage in planned.plan().stages() {
                 let way = stage.offer.geometry.get::<HostWay>().unwrap();
                 assert!((1..=threads).contains(&way.needs().parts), "{planned:#}");
             }
@@ -245,24 +248,29 @@ fn plans_put_together_by_hand_are_safe() {
         let candidates = planner.survey(&problem).candidates;
         let ways: Vec<Geometry> = candidates
             .iter()
-            .flat_map(|plan| plan.stages.iter().map(|stage| stage.offer.geometry.clone()))
+            .flat_map(|plan| plan.stages().map(|stage| stage.offer.geometry.clone()))
             .collect();
         for (plan, number) in candidates.iter().zip([0, 1, 2, 1000, usize::MAX].iter().cycle()) {
             // What it says of its workspace is not believed.
             let mut lying = plan.clone();
             lying.workspace_bytes = *number;
-            lying.stages.iter_mut().for_each(|stage| stage.offer.workspace_bytes = *number);
+            lying
+                .legs
+                .iter_mut()
+                .flat_map(|leg| &mut leg.stages)
+                .for_each(|stage| stage.offer.workspace_bytes = *number);
             let mut data: Vec<u32> = (0..60 * 84).collect();
             Planned::new(lying, *number).unwrap().run(&mut data).unwrap();
             assert_eq!(data, want, "{plan}");
-            for k in 0..plan.stages.len() {
+            for k in 0..plan.passes() {
                 // Another stage's geometry, of another shape or method; the device's own or none of the host's.
-                let (way, on_host) = (&plan.stages[k].offer.geometry, plan.device == "host");
+                let (way, on_host) =
+                    (&plan.legs[0].stages[k].offer.geometry, plan.device == "host");
                 for other in ways.iter().filter(|&other| other != way) {
                     let mut swapped = plan.clone();
-                    swapped.stages[k].offer.geometry = other.clone();
+                    swapped.legs[0].stages[k].offer.geometry = other.clone();
                     let same = other.get::<HostWay>().is_some_and(|other| {
-                        let stage = &plan.stages[k];
+                        let stage = &plan.legs[0].stages[k];
                         other.is_for(&stage.shape, 4, stage.offer.method)
                     });
                     if on_host && !same {
@@ -274,7 +282,7 @@ fn plans_put_together_by_hand_are_safe() {
                     }
                 }
                 let mut padded = plan.clone();
-                padded.stages[k].offer.method = Method::Rows;
+                padded.legs[0].stages[k].offer.method = Method::Rows;
                 assert!(flawed(padded), "{plan}");
             }
         }
@@ -340,7 +348,7 @@ fn tuning_measures_remembers_and_is_used() {
     let planned = transpose.plan().unwrap();
     // A plan from the file does not say which routes were declined.
     let (used, winner) = (planned.plan(), &measured[0].plan);
-    assert_eq!((used.route, &used.stages), (winner.route, &winner.stages), "not the best estimate");
+    assert_eq!((used.route(), &used.legs), (winner.route(), &winner.legs), "not the best estimate");
     assert_eq!(planned.refused_wisdom(), None);
     let mut data: Vec<u32> = (0..240 * 180).collect();
     let want = naive(&data, 240, 180);

@@ -73,13 +73,13 @@ fn lengths_are_checked_and_nothing_is_touched() {
         let mut dst = vec![9u32; dst_len];
         let src: Vec<u32> = src.iter().copied().cycle().take(src_len).collect();
         let answer = transpose_into(&mut dst, &src, 2, 3);
-        assert_eq!(answer, Err(Error::Length { batch: 1, rows: 2, cols: 3, expected: 6, got }));
+        assert_eq!(answer, Err(Error::Length { shape: vec![2, 3], expected: 6, got }));
         let planned = Transpose::of::<u32>(2, 3).out_of_place().plan().unwrap();
         assert_eq!(planned.run_into(&mut dst, &src), answer);
         assert!(dst.iter().all(|&x| x == 9));
     }
     let answer = transpose_into(&mut [0u8; 2], &[0; 2], usize::MAX, 3);
-    assert_eq!(answer, Err(Error::Overflow { batch: 1, rows: usize::MAX, cols: 3 }));
+    assert_eq!(answer, Err(Error::Overflow { shape: vec![usize::MAX, 3] }));
     transpose_into(&mut [(); 6], &[(); 6], 2, 3).unwrap();
     transpose_into::<u8>(&mut [], &[], 0, usize::MAX).unwrap();
 }
@@ -171,7 +171,7 @@ fn tuning_remembers_them() {
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.contains("300x200 w4 out of place") && text.contains("out-of-place"), "{text}");
     let planned = transpose.plan().unwrap();
-    assert_eq!(planned.plan().stages, measured[0].plan.stages);
+    assert_eq!(planned.plan().legs, measured[0].plan.legs);
     assert_eq!(planned.refused_wisdom(), None);
     std::fs::remove_dir_all(&folder).unwrap();
 }

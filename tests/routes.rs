@@ -42,7 +42,7 @@ fn all_small_shapes_on_every_route_and_tile() {
                 let survey = planner.survey(&problem);
                 assert!(!survey.candidates.is_empty(), "{problem}");
                 for plan in survey.candidates {
-                    *served.entry((plan.route, plan.mirrored)).or_default() += 1;
+                    *served.entry((plan.route(), plan.mirrored())).or_default() += 1;
                     check_against(plan, 1, &want);
                 }
             }

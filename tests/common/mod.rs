@@ -8,13 +8,9 @@ use turntile_cpu::{Executor, Workspace, oracle};
 /// every byte with the oracle.
 pub fn check(plan: Plan, threads: usize) {
     let problem = plan.problem;
-    let want = oracle::transposed(
-        &oracle::numbered(problem.len(), problem.elem_bytes()),
-        problem.batch(),
-        problem.rows(),
-        problem.cols(),
-        problem.elem_bytes(),
-    );
+    let data = oracle::numbered(problem.len(), problem.elem_bytes());
+    let order: Vec<usize> = problem.order().collect();
+    let want = oracle::permuted(&data, problem.extents(), &order, problem.elem_bytes());
     check_against(plan, threads, &want);
 }
 

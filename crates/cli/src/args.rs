@@ -9,13 +9,15 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use turntile::TileRule;
 use turntile::plan::{Problem, ProblemError, Route};
 
+use crate::error::Error;
+
 use crate::bench::{self, Shapes};
 use crate::memory::Pages;
 use crate::npy::Order;
 use crate::settings::Settings;
-use crate::values::{byte_count, extents, seconds};
+use crate::values::{Axes, Extents, axes, byte_count, extents, seconds, split_axes};
 
-/// Transposes matrices in files, in place: no second copy in memory, no half-written file on disk.
+/// Transposes matrices and permutes axes of arrays in files, in place: no second copy in memory, no half-written file on disk.
 #[derive(Debug, Parser)]
 #[command(name = "turntile", version, about, max_term_width = 100)]
 pub struct Cli {
@@ -27,9 +29,11 @@ pub struct Cli {
 pub enum Command {
     /// Swap the last two axes of an array: (..., M, N) becomes (..., N, M)
     Transpose(TransposeArgs),
+    /// Permute the axes of an array: axis i of the result is axis AXES[i], as NumPy's transpose(AXES)
+    Permute(PermuteArgs),
     /// Store the same array in the other memory order
     Reorder(ReorderArgs),
-    /// Print how a matrix would be transposed
+    /// Print how a matrix would be transposed, or the axes of an array permuted
     Plan(PlanArgs),
     /// Measure candidate plans on this machine, and remember the fastest
     Tune(TuneArgs),
@@ -89,6 +93,36 @@ impl TransposeArgs {
 }
 
 #[derive(Debug, Args)]
+pub struct PermuteArgs {
+    /// A .npy file, or with --raw a headerless one
+    pub file: PathBuf,
+    /// The order of the axes in the result, e.g. 2,0,1
+    #[arg(long, value_name = "I,J,...", value_parser = axes)]
+    pub axes: Axes,
+    #[command(flatten)]
+    pub common: Common,
+    /// The file has no header: a row-major array of B-byte elements and nothing else
+    #[arg(long, requires_all = ["shape", "elem_bytes"], help_heading = "Headerless files")]
+    raw: bool,
+    /// Extents of the array, e.g. 64x256x112
+    #[arg(long, value_name = "AxBx...", value_parser = extents, requires = "raw", help_heading = "Headerless files")]
+    shape: Option<Extents>,
+    /// Bytes of an element
+    #[arg(long, value_name = "B", requires = "raw", help_heading = "Headerless files")]
+    elem_bytes: Option<NonZeroUsize>,
+}
+
+impl PermuteArgs {
+    /// What was given with `--raw`, `None` for a .npy file.
+    pub fn raw_problem(&self) -> Result<Option<Problem>, ProblemError> {
+        let (Some(Extents(shape)), Some(elem_bytes)) = (&self.shape, self.elem_bytes) else {
+            return Ok(None);
+        };
+        Problem::permuted(shape, &self.axes.0, elem_bytes.get()).map(Some)
+    }
+}
+
+#[derive(Debug, Args)]
 pub struct ReorderArgs {
     /// A .npy file
     pub file: PathBuf,
@@ -121,13 +155,16 @@ impl OrderArg {
 /// A problem without a file.
 #[derive(Debug, Args)]
 pub struct ProblemArgs {
-    /// Rows and columns, e.g. 7200x1800
+    /// Rows and columns, e.g. 7200x1800, or with --axes the extents of any array
     #[arg(value_name = "MxN", value_parser = extents)]
-    shape: (usize, usize),
+    shape: Extents,
+    /// The order of the axes in the result, e.g. 2,0,1 [default: 1,0]
+    #[arg(long, value_name = "I,J,...", value_parser = axes)]
+    axes: Option<Axes>,
     /// Bytes of an element
     #[arg(long, value_name = "B")]
     elem_bytes: NonZeroUsize,
-    /// Matrices, one after the other
+    /// Matrices or arrays, one after the other
     #[arg(long, value_name = "K", default_value = "1")]
     batch: usize,
     /// Into another buffer instead of in place
@@ -139,9 +176,23 @@ pub struct ProblemArgs {
 
 impl ProblemArgs {
     /// The problem, with the cap on its workspace if there is one and room for the route asked for.
-    pub fn problem(&self) -> Result<Problem, ProblemError> {
-        let (rows, cols) = self.shape;
-        let problem = Problem::with_batch(self.batch, rows, cols, self.elem_bytes.get())?;
+    pub fn problem(&self) -> Result<Problem, Error> {
+        let Extents(shape) = &self.shape;
+        let elem_bytes = self.elem_bytes.get();
+        let problem = match (&self.axes, &shape[..]) {
+            (None, &[rows, cols]) => Problem::with_batch(self.batch, rows, cols, elem_bytes)?,
+            (None, shape) => return Err(Error::AxesNeeded { shape: shape.to_vec() }),
+            (Some(Axes(axes)), shape) if self.batch == 1 => {
+                Problem::permuted(shape, axes, elem_bytes)?
+            }
+            (Some(Axes(axes)), shape) => {
+                let shape: Vec<usize> =
+                    std::iter::once(self.batch).chain(shape.iter().copied()).collect();
+                let axes: Vec<usize> =
+                    std::iter::once(0).chain(axes.iter().map(|axis| axis + 1)).collect();
+                Problem::permuted(&shape, &axes, elem_bytes)?
+            }
+        };
         let problem = self.settings.workspace.map_or(problem, |cap| problem.with_cap(cap));
         Ok(if self.into {
             problem.out_of_place()
@@ -196,8 +247,8 @@ pub struct BenchArgs {
     /// Where to measure: host, cuda (the first GPU) or cuda:N
     #[arg(long, value_name = "NAME", default_value = "host")]
     pub device: String,
-    /// Shapes, e.g. 7200x1800,4000x3200, or classes of them: host, thesis, large, primes, skinny,
-    /// square, batch, small-batch, tiny, huge [default: those that the device's document reports]
+    /// Shapes, e.g. 7200x1800,4000x3200, or 64x256x112x112:0-2-3-1 with the order of the axes, or classes of them:
+    /// host, thesis, large, primes, skinny, square, batch, small-batch, tiny, huge, permuted, permuted-host [default: those that the device's document reports]
     #[arg(long, value_name = "MxN,...", value_delimiter = ',', value_parser = shapes)]
     pub shapes: Vec<Shapes>,
     /// Bytes of an element, one or more [default: 4, or a class's own]
@@ -209,6 +260,9 @@ pub struct BenchArgs {
     /// As many problems drawn at random, beside or instead of --shapes
     #[arg(long, value_name = "COUNT")]
     pub draw: Option<NonZeroUsize>,
+    /// Draw permutations of three to five axes, of --elem-bytes or 4 bytes, in place of matrices
+    #[arg(long, requires = "draw")]
+    pub draw_axes: bool,
     /// The draw's seed
     #[arg(long, value_name = "S", default_value = "1", requires = "draw")]
     pub seed: u64,
@@ -290,15 +344,22 @@ fn choice(text: &str) -> Result<Choice, turntile::plan::UnknownRoute> {
     }
 }
 
-/// A class by its name, or `MxN` with elements.
+/// A class by its name, `MxN` with elements, or any array with its axes behind a colon.
 fn shapes(text: &str) -> Result<Shapes, String> {
     if bench::names().any(|name| name == text) {
         return Ok(Shapes::Class(text.to_string()));
     }
-    match extents(text)? {
-        (0, _) | (_, 0) => Err("there is nothing to measure without elements".to_string()),
-        (rows, cols) => Ok(Shapes::Matrix(rows, cols)),
+    let (shape, axes) = match text.split_once(':') {
+        Some((shape, axes)) => (extents(shape)?.0, split_axes(axes, '-')?.0),
+        None => (extents(text)?.0, vec![1, 0]),
+    };
+    if shape.contains(&0) {
+        return Err("there is nothing to measure without elements".to_string());
     }
+    if shape.len() != axes.len() {
+        return Err("expected the order of all axes, as in 64x256x112:2-0-1".to_string());
+    }
+    Ok(Shapes::Array(shape, axes))
 }
 
 #[cfg(test)]
@@ -345,6 +406,15 @@ mod tests {
             "turntile tune 3x4",
             "turntile bench --shapes 3",
             "turntile bench --shapes 0x4",
+            "turntile bench --shapes 3x4x5",
+            "turntile bench --shapes 3x4x5:1-0",
+            "turntile bench --shapes 3x4x5:1-0-0",
+            "turntile bench --draw-axes",
+            "turntile permute f",
+            "turntile permute f --axes 1,1",
+            "turntile permute f --axes 1,0 --raw",
+            "turntile permute f --axes 1,0 --shape 3x4",
+            "turntile plan 3x4x5 --elem-bytes 4 --axes 0,1,3",
             "turntile bench --elem-bytes 0",
             "turntile bench --csv --json",
             "turntile bench --shapes thesis,none",

@@ -20,7 +20,8 @@ use crate::report::tell;
 use crate::settings::transpose_of;
 use crate::speed;
 pub use host::{copy, fill};
-use row::{Row, micros, short};
+pub use row::routes;
+use row::{Row, joined, micros, short};
 use shapes::Task;
 pub use shapes::{Shapes, names};
 use timing::Figures;
@@ -38,7 +39,10 @@ pub fn run(args: &BenchArgs) -> Result<String, Error> {
         (_, asked) => shapes::tasks(asked, every, &words, args.batch.get())?,
     };
     if let Some(count) = args.draw {
-        tasks.extend(shapes::draw(count.get(), args.seed, args.draw_most)?);
+        tasks.extend(match args.draw_axes {
+            true => shapes::draw_axes(count.get(), args.seed, args.draw_most, &words),
+            false => shapes::draw(count.get(), args.seed, args.draw_most)?,
+        });
     }
     let routes = if args.route.is_empty() { &[Choice::Best][..] } else { &args.route };
     let (mut rows, mut each) = (Vec::new(), Vec::new());
@@ -116,22 +120,24 @@ fn measure(
         Some(budget) => (candidates(device, &transpose, budget)?, Vec::new()),
         None => (Vec::new(), Vec::new()),
     };
-    let chosen = best.iter().find(|candidate| candidate.plan.stages == plan.stages);
+    let chosen = best.iter().find(|candidate| candidate.plan.legs == plan.legs);
     let bytes = problem.bytes() as f64;
     let row = Row {
         class: task.class,
         batch: problem.batch(),
         rows: problem.rows(),
         cols: problem.cols(),
+        shape: joined(problem.extents().iter().copied(), "x"),
+        axes: joined(problem.order(), "-"),
         elem_bytes: problem.elem_bytes(),
         device: plan.device.to_string(),
         threads,
         pages: threads.map(|_| args.pages.name()),
         out_of_place: problem.is_out_of_place(),
-        route: plan.route.name(),
-        mirrored: plan.mirrored,
-        tile_m: plan.tile.m,
-        tile_n: plan.tile.n,
+        route: routes(&plan),
+        mirrored: plan.mirrored(),
+        tile_m: plan.tile().m,
+        tile_n: plan.tile().n,
         passes: plan.passes(),
         workspace_bytes,
         seconds: short(seconds),

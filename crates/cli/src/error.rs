@@ -58,21 +58,28 @@ pub enum Error {
         path: PathBuf,
     },
     /// A transposition that was measured did not do what it should.
-    #[error(
-        "{rows}x{cols} elements of {elem_bytes} bytes: the transposed element at row {row}, column \
-         {col} is wrong"
-    )]
+    #[error("{problem}: element {at} of the result is wrong")]
     Wrong {
-        /// Rows of the matrix.
-        rows: usize,
-        /// Its columns.
-        cols: usize,
-        /// Bytes of an element.
-        elem_bytes: usize,
-        /// Row of the transposed matrix.
-        row: usize,
-        /// Its column.
-        col: usize,
+        /// What was to be done.
+        problem: Box<Problem>,
+        /// Which element, from 0.
+        at: usize,
+    },
+    /// More or fewer axes than a matrix has, and no word on their order.
+    #[error("{} axes: --axes is to say in which order they shall lie", shape.len())]
+    AxesNeeded {
+        /// Extents as given.
+        shape: Vec<usize>,
+    },
+    /// An order of other axes than the array has.
+    #[error("{}: --axes names {got} axes, the array has {axes}", path.display())]
+    OtherAxes {
+        /// The file.
+        path: PathBuf,
+        /// Axes of the array.
+        axes: usize,
+        /// Axes named.
+        got: usize,
     },
     /// The same on a GPU, which counts.
     #[error("{wrong} of {elements} elements are wrong after {plan}")]
@@ -86,19 +93,17 @@ pub enum Error {
     },
     /// A headerless file of another length than the shape says.
     #[error(
-        "{}: expected {} bytes ({} x {} x {} x {}), got {got}",
+        "{}: expected {} bytes ({} x {}), got {got}",
         path.display(),
         problem.bytes(),
-        problem.batch(),
-        problem.rows(),
-        problem.cols(),
+        by_x(problem.extents()),
         problem.elem_bytes()
     )]
     RawLength {
         /// The file.
         path: PathBuf,
         /// What was said of it.
-        problem: Problem,
+        problem: Box<Problem>,
         /// Bytes in the file.
         got: u64,
     },
@@ -337,4 +342,9 @@ pub enum HeaderError {
         /// Bytes that can be written.
         max: usize,
     },
+}
+
+/// `2 x 3 x 4`.
+fn by_x(extents: &[usize]) -> String {
+    extents.iter().map(usize::to_string).collect::<Vec<_>>().join(" x ")
 }

@@ -6,7 +6,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `args`, `values` | the command line, and how it spells sizes, shapes and times |
-//! | `transpose`, `reorder` | what each command makes of a file: a new header and transpositions |
+//! | `transpose`, `permute`, `reorder` | what each command makes of a file: a new header and transpositions |
 //! | `plan`, `tune` | plans without a file, by estimate and by stopwatch |
 //! | `bench`, [`speed`] | transpositions timed beside a copy, and the unit of their speed |
 //! | [`device`] | the host or a GPU by name |
@@ -31,6 +31,7 @@ pub mod error;
 mod literal;
 pub mod memory;
 mod npy;
+mod permute;
 mod plan;
 pub mod progress;
 mod reorder;
@@ -68,6 +69,7 @@ pub fn main() -> ExitCode {
     signals::clean_up_on_signals();
     let json = match &cli.command {
         Command::Transpose(args) => args.common.json,
+        Command::Permute(args) => args.common.json,
         Command::Reorder(args) => args.common.json,
         Command::Plan(args) => args.json,
         Command::Tune(args) => args.json,
@@ -90,6 +92,7 @@ pub fn main() -> ExitCode {
 fn run(command: &Command) -> Result<Output, Error> {
     let (common, report): (_, Report) = match command {
         Command::Transpose(args) => (&args.common, transpose::run(args)?),
+        Command::Permute(args) => (&args.common, permute::run(args)?),
         Command::Reorder(args) => (&args.common, reorder::run(args)?),
         Command::Plan(args) => return Ok(Output { text: plan::run(args)?, is_all: true }),
         Command::Bench(args) => return Ok(Output { text: bench::run(args)?, is_all: true }),

@@ -9,6 +9,7 @@ use turntile::plan::{
 };
 
 use crate::args::PlanArgs;
+use crate::bench::routes;
 use crate::device::Device;
 use crate::error::Error;
 use crate::report::{bytes, duration, rate, tell};
@@ -78,10 +79,10 @@ fn wisdom(
         return Ok((None, None));
     }
     settings.existing_wisdom()?;
-    let asked = |plan: &Plan| settings.route.is_none_or(|route| plan.route == route);
+    let asked = |plan: &Plan| settings.route.is_none_or(|route| plan.route() == route);
     match Wisdom::load(path)?.advise(planner, problem) {
         Advice::Plan(plan) if asked(&plan) => return Ok((Some(*plan), None)),
-        Advice::Plan(plan) => note(&format_args!("its plan is of route {}", plan.route)),
+        Advice::Plan(plan) => note(&format_args!("its plan is of route {}", plan.route())),
         Advice::Unknown => note(&"nothing is known of this problem"),
         Advice::Refused(why) => {
             note(&format_args!("not used: {why}"));
@@ -122,7 +123,8 @@ fn table(survey: &Survey) -> String {
 #[derive(Serialize)]
 struct PlanJson<'a> {
     device: &'a str,
-    route: &'a str,
+    /// Of several legs all, in order.
+    route: String,
     mirrored: bool,
     tile: Tile,
     /// In dimension notation.
@@ -152,10 +154,10 @@ struct PlansJson<'a> {
 fn json(candidates: &[Plan], declined: &[Declined], refused: Option<Refused>) -> String {
     let candidates = candidates.iter().map(|plan| PlanJson {
         device: &plan.device,
-        route: plan.route.name(),
-        mirrored: plan.mirrored,
-        tile: plan.tile,
-        stages: plan.stages.iter().map(ToString::to_string).collect(),
+        route: routes(plan),
+        mirrored: plan.mirrored(),
+        tile: plan.tile(),
+        stages: plan.stages().map(ToString::to_string).collect(),
         passes: plan.passes(),
         workspace_bytes: plan.workspace_bytes,
         estimated_seconds: plan.seconds,

@@ -27,7 +27,8 @@ pub fn run(args: &ReorderArgs) -> Result<Report, Error> {
     let rewritten = header
         .rewritten(header.shape(), order)
         .map_err(|source| Error::Header { path: args.file.clone(), source })?;
-    let steps = if header.order() == order { Vec::new() } else { reversal(&header)? };
+    let steps = if header.order() == order { None } else { reversal(&header)? };
+    let steps = steps.into_iter().collect();
     let change = Change { header: rewritten, data_bytes: header.data_bytes(), steps };
     let progress = Progress::new(!quiet);
     let done = work::apply(source, &change, output, settings, &progress)?;
@@ -35,58 +36,40 @@ pub fn run(args: &ReorderArgs) -> Result<Report, Error> {
     Ok(report(change.data_bytes, done))
 }
 
-/// The transpositions that turn the axes round in memory.
-///
-/// From the outermost axis on, each goes inside all those not yet moved, `[a][rest][moved]` to
-/// `[rest][a][moved]`: elements grow with every step, so the later ones move longer runs.
-fn reversal(header: &Header) -> Result<Vec<Problem>, ProblemError> {
+/// The axes turned round in memory; none without data.
+fn reversal(header: &Header) -> Result<Option<Problem>, ProblemError> {
     if header.data_bytes() == 0 {
-        return Ok(Vec::new());
+        return Ok(None);
     }
-    // An axis of length 1 may stand anywhere. Reversed back to front, the memory of a Fortran array
-    // is that of a C array, so the steps differ in the order of the extents only.
-    let mut extents: Vec<usize> =
-        header.shape().iter().copied().filter(|&extent| extent > 1).collect();
+    // The memory of a Fortran array is that of a C array with its axes reversed.
+    let mut extents = header.shape().to_vec();
     if header.order() == crate::npy::Order::Fortran {
         extents.reverse();
     }
-    let mut rest: usize = extents.iter().product();
-    let mut elem_bytes = header.item_bytes();
-    let mut steps = Vec::new();
-    for rows in extents {
-        rest /= rows;
-        if rest > 1 {
-            steps.push(Problem::new(rows, rest, elem_bytes)?);
-        }
-        elem_bytes *= rows;
-    }
-    Ok(steps)
+    let axes: Vec<usize> = (0..extents.len()).rev().collect();
+    Problem::permuted(&extents, &axes, header.item_bytes()).map(Some)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn steps(shape: &str, order: &str, items: usize) -> Vec<(usize, usize, usize)> {
+    fn reversed(shape: &str, order: &str, items: usize) -> Option<Problem> {
         let text = format!("{{'descr': '<f4', 'fortran_order': {order}, 'shape': {shape}, }}\n");
         let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
         bytes.extend_from_slice(&(text.len() as u16).to_le_bytes());
         bytes.extend_from_slice(text.as_bytes());
         bytes.resize(bytes.len() + 4 * items, 0);
         let header = Header::read(&mut &bytes[..], bytes.len() as u64).unwrap().unwrap();
-        let steps = reversal(&header).unwrap();
-        steps.iter().map(|step| (step.rows(), step.cols(), step.elem_bytes())).collect()
+        reversal(&header).unwrap()
     }
 
     #[test]
-    fn one_step_less_than_axes() {
-        assert_eq!(steps("(3, 5)", "False", 15), [(3, 5, 4)]);
-        assert_eq!(steps("(3, 5)", "True", 15), [(5, 3, 4)]);
-        assert_eq!(steps("(2, 3, 5)", "False", 30), [(2, 15, 4), (3, 5, 8)]);
-        assert_eq!(steps("(2, 3, 5)", "True", 30), [(5, 6, 4), (3, 2, 20)]);
-        assert_eq!(steps("(2, 1, 3, 1)", "False", 6), [(2, 3, 4)]);
-        for (shape, items) in [("()", 1), ("(5,)", 5), ("(1, 5, 1)", 5), ("(3, 0, 5)", 0)] {
-            assert_eq!(steps(shape, "False", items), [], "{shape}");
-        }
+    fn axes_lie_as_they_are_stored() {
+        let of = |extents: &[usize], axes: &[usize]| Problem::permuted(extents, axes, 4).ok();
+        assert_eq!(reversed("(3, 5)", "False", 15), of(&[3, 5], &[1, 0]));
+        assert_eq!(reversed("(2, 3, 5)", "True", 30), of(&[5, 3, 2], &[2, 1, 0]));
+        assert_eq!(reversed("()", "False", 1), of(&[], &[]));
+        assert_eq!(reversed("(3, 0, 5)", "False", 0), None);
     }
 }

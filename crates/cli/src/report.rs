@@ -39,13 +39,16 @@ impl Array {
         }
     }
 
-    /// The array of a headerless file.
-    pub fn of_raw(problem: &Problem) -> Self {
-        let mut shape = vec![problem.batch(), problem.rows(), problem.cols()];
-        if problem.batch() == 1 {
-            shape.remove(0);
-        }
-        Array { shape, type_name: None, elem_bytes: problem.elem_bytes(), order: None }
+    /// The array of a headerless file, before and after; a single matrix without the batch.
+    pub fn of_raw(problem: &Problem) -> [Self; 2] {
+        let after: Vec<usize> = problem.order().map(|axis| problem.extents()[axis]).collect();
+        let single = usize::from(problem.order().eq([0, 2, 1]) && problem.batch() == 1);
+        [problem.extents(), &after].map(|shape| Array {
+            shape: shape[single..].to_vec(),
+            type_name: None,
+            elem_bytes: problem.elem_bytes(),
+            order: None,
+        })
     }
 
     fn extents(&self) -> String {

@@ -30,10 +30,10 @@ pub struct Settings {
     pub wisdom: Option<PathBuf>,
 }
 
-/// `problem`'s matrices, to be transposed where it says.
+/// `problem`'s axes, to be permuted where it says.
 pub fn transpose_of(problem: &Problem) -> Transpose {
-    let transpose = Transpose::of_bytes(problem.elem_bytes(), problem.rows(), problem.cols());
-    let transpose = transpose.batch(problem.batch());
+    let axes: Vec<usize> = problem.order().collect();
+    let transpose = Transpose::of_axes_bytes(problem.elem_bytes(), problem.extents(), &axes);
     if problem.is_out_of_place() { transpose.out_of_place() } else { transpose }
 }
 

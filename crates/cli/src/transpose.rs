@@ -70,15 +70,15 @@ fn of_npy(header: &Header, path: &Path) -> Result<Change, Error> {
     Ok(Change { header: bytes, data_bytes, steps })
 }
 
-/// The transposition of a headerless file, whose length must be the problem's.
-fn of_raw(problem: Problem, path: &Path, got: u64) -> Result<(Change, Array, Array), Error> {
+/// The change of a headerless file, whose length must be the problem's.
+pub fn of_raw(problem: Problem, path: &Path, got: u64) -> Result<(Change, Array, Array), Error> {
     let data_bytes = problem.bytes();
     if data_bytes as u64 != got {
+        let problem = Box::new(problem);
         return Err(Error::RawLength { path: path.to_path_buf(), problem, got });
     }
     let steps = if problem.is_empty() { Vec::new() } else { vec![problem] };
-    let before = Array::of_raw(&problem);
-    let after = Array { shape: swapped(&before.shape), ..before.clone() };
+    let [before, after] = Array::of_raw(&problem);
     Ok((Change { header: Vec::new(), data_bytes, steps }, before, after))
 }
 

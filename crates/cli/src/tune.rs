@@ -7,6 +7,7 @@ use turntile::Measured;
 use turntile::plan::Tile;
 
 use crate::args::TuneArgs;
+use crate::bench::routes;
 use crate::device::Device;
 use crate::error::Error;
 use crate::report::{bytes, duration, rate};
@@ -41,7 +42,7 @@ fn table(measured: &[Measured], args: &TuneArgs) -> String {
     // Writing to a string cannot fail.
     for candidate in measured.iter().take(SHOWN) {
         let plan = &candidate.plan;
-        let Tile { m, n } = plan.tile;
+        let Tile { m, n } = plan.tile();
         let _ = writeln!(
             text,
             "{:<22} {:>13} {:>9} {:>8} GB/s  (estimate {:>9})  runs {}, workspace {}",
@@ -66,8 +67,8 @@ fn table(measured: &[Measured], args: &TuneArgs) -> String {
 }
 
 #[derive(Serialize)]
-struct MeasuredJson<'a> {
-    route: &'a str,
+struct MeasuredJson {
+    route: String,
     mirrored: bool,
     tile: Tile,
     seconds: f64,
@@ -88,10 +89,10 @@ fn csv(measured: &[Measured]) -> String {
         let _ = write!(
             text,
             "\n{},{},{},{},{:.3e},{:.3e},{},{runs},{},\"{plan}\"",
-            plan.route,
-            u8::from(plan.mirrored),
-            plan.tile.m,
-            plan.tile.n,
+            routes(plan),
+            u8::from(plan.mirrored()),
+            plan.tile().m,
+            plan.tile().n,
             time.as_secs_f64(),
             plan.seconds,
             gb_per_s(candidate).map_or(String::new(), |rate| format!("{rate:.1}")),
@@ -105,9 +106,9 @@ fn json(measured: &[Measured]) -> String {
     let rows: Vec<_> = measured
         .iter()
         .map(|candidate| MeasuredJson {
-            route: candidate.plan.route.name(),
-            mirrored: candidate.plan.mirrored,
-            tile: candidate.plan.tile,
+            route: routes(&candidate.plan),
+            mirrored: candidate.plan.mirrored(),
+            tile: candidate.plan.tile(),
             seconds: candidate.time.as_secs_f64(),
             estimated_seconds: candidate.plan.seconds,
             gb_per_s: gb_per_s(candidate),

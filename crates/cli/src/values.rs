@@ -8,13 +8,38 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
-/// Rows and columns, `MxN`.
-pub fn extents(text: &str) -> Result<(usize, usize), String> {
-    let (rows, cols) =
-        text.split_once(['x', 'X']).ok_or("expected rows and columns, as in 7200x1800")?;
+/// Extents of the axes of an array: of a matrix rows and columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Extents(pub Vec<usize>);
+
+/// An order of axes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axes(pub Vec<usize>);
+
+/// Rows and columns, `MxN`, or the extents of more axes.
+pub fn extents(text: &str) -> Result<Extents, String> {
+    if !text.contains(['x', 'X']) {
+        return Err("expected rows and columns, as in 7200x1800, or more extents".to_string());
+    }
     let extent =
-        |what, text: &str| text.trim().parse().map_err(|error| format!("{what} '{text}': {error}"));
-    Ok((extent("rows", rows)?, extent("columns", cols)?))
+        |text: &str| text.trim().parse().map_err(|error| format!("extent '{text}': {error}"));
+    Ok(Extents(text.split(['x', 'X']).map(extent).collect::<Result<_, _>>()?))
+}
+
+/// Axes counted from 0, `2,0,1`.
+pub fn axes(text: &str) -> Result<Axes, String> {
+    split_axes(text, ',')
+}
+
+/// Axes between separators of another kind.
+pub fn split_axes(text: &str, separator: char) -> Result<Axes, String> {
+    let axis = |text: &str| text.trim().parse().map_err(|error| format!("axis '{text}': {error}"));
+    let axes = text.split(separator).map(axis).collect::<Result<Vec<usize>, String>>()?;
+    let named = |axis| axes.iter().filter(|&&other| other == axis).count() == 1;
+    if (0..axes.len()).all(named) {
+        return Ok(Axes(axes));
+    }
+    Err(format!("expected each of the axes 0 to {} once", axes.len() - 1))
 }
 
 /// A number of bytes, with a suffix of powers of 1024 (KiB, MiB, GiB) or 1000 (KB, MB, GB), or none.
@@ -56,10 +81,15 @@ mod tests {
         for text in ["99999999999GiB", "18446744073709551616"] {
             assert!(byte_count(text).unwrap_err().contains("more bytes than"), "{text}");
         }
-        assert_eq!(extents("3x5"), Ok((3, 5)));
-        assert_eq!(extents("0 X 7"), Ok((0, 7)));
-        for text in ["", "3", "x", "3x", "3x5x7", "-3x5", "3*5"] {
+        assert_eq!(extents("3x5"), Ok(Extents(vec![3, 5])));
+        assert_eq!(extents("0 X 7x2"), Ok(Extents(vec![0, 7, 2])));
+        for text in ["", "3", "x", "3x", "3xx5", "-3x5", "3*5"] {
             assert!(extents(text).is_err(), "{text}");
+        }
+        assert_eq!(axes("2,0, 1"), Ok(Axes(vec![2, 0, 1])));
+        assert_eq!(axes("0"), Ok(Axes(vec![0])));
+        for text in ["", "1", "0,0", "0,2", "-1,0", "0;1", "0,1,"] {
+            assert!(axes(text).is_err(), "{text}");
         }
     }
 }

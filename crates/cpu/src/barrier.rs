@@ -1,33 +1,49 @@
-//! Barrier-sync: an instance is read whole into scratch, transposed on the way, then written back.
+//! Barrier-sync: an instance is read whole into scratch, permuted on the way, then written back.
 
-use turntile_perm::Elementary;
+use turntile_perm::{AxisPermutation, Elementary};
 
 use crate::parts;
+use crate::permuted::{Moved, Permuted};
 use turntile_simd::{self as simd, Block, Byte};
 
-/// Every instance of `shape` through scratch of its own size; instances are shared out over
+/// Every instance of `axes` through scratch of its own size; instances are shared out over
 /// `parts` threads. Scratch for each part: the bytes of an instance.
 pub fn run(
     data: &mut [Byte],
-    shape: Elementary,
+    axes: &AxisPermutation,
     elem_bytes: usize,
     parts: usize,
     scratch: &mut [Byte],
 ) {
-    let instance_bytes = shape.instance_len() * elem_bytes;
-    let shares = split(data, shape.batch, instance_bytes, parts);
+    let batch = axes.batch();
+    let instance_bytes = data.len() / batch.max(1);
+    let instance = axes.without_batch();
+    let elementary = axes.elementary();
+    let permuted = Permuted::new(&instance, elem_bytes);
+    let shares = split(data, batch, instance_bytes, parts);
     let each = scratch.len() / parts.max(1);
     parts::run_on(shares, scratch, each.min(instance_bytes), |share, scratch| {
         for instance in share.chunks_exact_mut(instance_bytes) {
-            through_scratch(instance, shape, elem_bytes, scratch);
+            match elementary {
+                Some(e) => swapped(instance, e, elem_bytes, scratch),
+                None => any(instance, &permuted, scratch),
+            }
             instance.copy_from_slice(scratch);
         }
     });
 }
 
-/// `scratch = instance` with its axes swapped.
-fn through_scratch(instance: &[Byte], shape: Elementary, elem_bytes: usize, scratch: &mut [Byte]) {
-    let Elementary { rows, mid, cols, unit, .. } = shape;
+/// `scratch = instance` with its axes in any order.
+fn any(instance: &[Byte], permuted: &Permuted, scratch: &mut [Byte]) {
+    let unit_bytes = permuted.unit_bytes();
+    for Moved { from, to, block } in (0..permuted.blocks()).map(|n| permuted.nth(n)) {
+        simd::transpose(&instance[from..], &mut scratch[to..], block, unit_bytes);
+    }
+}
+
+/// `scratch = instance` with two groups of axes swapped.
+fn swapped(instance: &[Byte], e: Elementary, elem_bytes: usize, scratch: &mut [Byte]) {
+    let Elementary { rows, mid, cols, unit, .. } = e;
     let unit_bytes = unit * elem_bytes;
     // [rows][mid][cols] to [cols][mid][rows]: for each mid, a block with pitches mid times as long.
     let block = Block { rows, cols, from_pitch: mid * cols, to_pitch: mid * rows };

@@ -75,11 +75,9 @@ const VECTOR_BYTES: usize = 16;
 /// The operation that a way is; none for a copy itself.
 fn operation(way: &HostWay, e: Option<Elementary>) -> Option<Operation> {
     Some(match way.mover() {
-        Mover::Squares | Mover::Barrier => match e {
-            Some(e) if e.mid > 1 && e.unit == 1 => Operation::Tiles,
-            _ if way.mover() == Mover::Squares => Operation::Swap,
-            _ => Operation::Barrier,
-        },
+        Mover::Squares if e.is_some_and(|e| e.mid > 1) => Operation::Tiles,
+        Mover::Squares => Operation::Swap,
+        Mover::Barrier => Operation::Barrier,
         Mover::Gather | Mover::GatherBands(_) => Operation::Gather,
         Mover::Cycles => Operation::Cycles,
         Mover::OwnCycles => Operation::OwnCycles,

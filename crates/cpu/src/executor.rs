@@ -2,12 +2,13 @@
 
 use std::mem::MaybeUninit;
 
-use turntile_plan::{Flaw, Plan};
+use turntile_plan::{Flaw, Plan, StageShape};
 use turntile_simd::{Byte, LINE};
 
 use crate::out_of_place::OutOfPlace;
-use crate::transpose_into::transpose_into;
-use crate::way::HostWay;
+use crate::permuted::Permuted;
+use crate::transpose_into::{permute_into, transpose_into};
+use crate::way::{self, HostWay};
 use crate::{stages, views};
 
 /// Runs one plan, as often as wanted.
@@ -98,10 +99,10 @@ impl Executor {
     /// [`RunError::Plan`]: the plan was put together wrongly.
     pub fn new(plan: Plan, threads: usize) -> Result<Self, RunError> {
         plan.check()?;
-        let elem_bytes = plan.problem.elem_bytes();
-        let mut ways = Vec::with_capacity(plan.stages.len());
-        for (number, stage) in (1..).zip(&plan.stages) {
+        let mut ways = Vec::with_capacity(plan.passes());
+        for (number, stage) in (1..).zip(plan.stages()) {
             let (shape, method) = (stage.shape, stage.offer.method);
+            let elem_bytes = plan.problem.elem_bytes() * stage.joined;
             let way = match stage.offer.geometry.get::<HostWay>() {
                 Some(way) if way.is_for(&shape, elem_bytes, method) => *way,
                 Some(_) => {
@@ -181,17 +182,17 @@ impl Executor {
             return Err(Flaw::Place { out_of_place: false }.into());
         }
         for way in &self.ways {
-            let shape = way.shape();
-            let e = shape.elementary().expect("what goes out of place is elementary");
-            let begins = to.as_ptr().addr() % LINE;
-            let matrices = OutOfPlace {
-                batch: e.batch,
-                rows: e.rows,
-                cols: e.cols,
-                elem_bytes: e.unit * way.elem_bytes(),
-                begins,
+            let (parts, elem_bytes) = (way.needs().parts, way.elem_bytes());
+            let &StageShape::Axes(axes) = way.shape() else {
+                unreachable!("{} goes nowhere else", way.shape())
             };
-            transpose_into(to, from, matrices, way.needs().parts);
+            let begins = to.as_ptr().addr() % LINE;
+            match way::matrices(&axes, elem_bytes) {
+                Some(matrices) => {
+                    transpose_into(to, from, OutOfPlace { begins, ..matrices }, parts);
+                }
+                None => permute_into(to, from, &Permuted::new(&axes, elem_bytes), parts),
+            }
         }
         Ok(())
     }

@@ -159,7 +159,7 @@ impl Host {
 
     fn refusal(&self, shape: &StageShape, request: &Request) -> Infeasible {
         let need = shape.instance_len().saturating_mul(request.elem_bytes);
-        let held = shape.elementary().is_some() || matches!(shape, StageShape::SlotGather { .. });
+        let held = matches!(shape, StageShape::Axes(_) | StageShape::SlotGather { .. });
         if held && need > self.means.scratch {
             Infeasible::OnChip { need, have: self.means.scratch }
         } else {

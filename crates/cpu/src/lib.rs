@@ -67,6 +67,7 @@ pub mod oracle;
 pub mod out_of_place;
 mod parts;
 mod path;
+mod permuted;
 mod pieces;
 mod queue;
 mod rotate;
@@ -86,7 +87,7 @@ pub mod way;
 
 pub use executor::{Executor, RunError, Workspace};
 pub use host::Host;
-pub use small::{SMALL_BYTES, transpose_small};
+pub use small::{SMALL_BYTES, permute_small, transpose_small};
 pub use transpose_into::transpose_into;
 
 pub use turntile_simd::Byte;

@@ -24,6 +24,29 @@ pub fn transposed(
     out
 }
 
+/// A row-major array of `elem_bytes`-byte elements with its axes permuted: axis `i` of the result is axis `order[i]`.
+///
+/// # Panics
+/// When `data` is not as long as the array.
+pub fn permuted(data: &[u8], extents: &[usize], order: &[usize], elem_bytes: usize) -> Vec<u8> {
+    assert_eq!(data.len(), extents.iter().product::<usize>() * elem_bytes);
+    let mut out = Vec::with_capacity(data.len());
+    let mut index = vec![0; extents.len()];
+    while out.len() < data.len() {
+        let at = index.iter().zip(extents).fold(0, |at, (i, extent)| at * extent + i) * elem_bytes;
+        out.extend_from_slice(&data[at..at + elem_bytes]);
+        // The last axis of the result first, as an odometer.
+        for &axis in order.iter().rev() {
+            index[axis] += 1;
+            if index[axis] < extents[axis] {
+                break;
+            }
+            index[axis] = 0;
+        }
+    }
+    out
+}
+
 /// Element `k` filled with `k`, so that a wrong element tells where it came from; elements of one
 /// or two bytes hold a hash of `k`.
 pub fn numbered(len: usize, elem_bytes: usize) -> Vec<u8> {
@@ -44,6 +67,14 @@ mod tests {
     fn two_by_three() {
         assert_eq!(transposed(b"abcdefABCDEF", 2, 2, 3, 1), b"adbecfADBECF");
         assert_eq!(transposed(b"aabbccdd", 1, 2, 2, 2), b"aaccbbdd");
+    }
+
+    #[test]
+    fn two_by_three_by_two() {
+        // np.frombuffer(b"abcdefghijkl", "S1").reshape(2, 3, 2).transpose(2, 0, 1)
+        assert_eq!(permuted(b"abcdefghijkl", &[2, 3, 2], &[2, 0, 1], 1), b"acegikbdfhjl");
+        assert_eq!(permuted(b"xyz", &[], &[], 3), b"xyz");
+        assert!(permuted(b"", &[2, 0], &[1, 0], 4).is_empty());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Where super-elements go: a stage's index map with its divisions prepared.
 
-use turntile_perm::{Elementary, FastDiv, Order, Slots, TurnedTiles};
+use turntile_perm::axes::MOST_AXES;
+use turntile_perm::{AxisPermutation, Elementary, FastDiv, Order, Slots, TurnedTiles};
 use turntile_plan::{Direction, StageShape};
 use turntile_simd::Block;
 
@@ -20,14 +21,59 @@ pub struct Path {
 
 /// Where a super-element of an instance goes, or comes from.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::large_enum_variant, reason = "two of them for a stage")]
 enum Map {
     /// `[outer][mid][inner]` to `[inner][mid][outer]`.
     Swap { inner: Divisor, mid: Divisor, outer: usize },
     /// Slots to their final places, or back.
     Slots(SlotPath),
-    /// Axes in any order, with the divisions as they come.
-    Any(StageShape),
+    /// Axes in any order.
+    Axes(AxesPath),
+}
+
+/// Axes in any order with their divisions prepared.
+#[derive(Clone, Copy, Debug)]
+struct AxesPath {
+    /// Axes that are divided off, from the last one of the source on, each with what its numbers count in the result.
+    axes: [(Divisor, usize); MOST_AXES],
+    count: usize,
+    /// What the first axis' numbers, the last quotient, count.
+    first: usize,
+}
+
+impl AxesPath {
+    /// Of the super-elements of all instances.
+    fn new(axes: &AxisPermutation, divide: impl Fn(usize) -> Divisor) -> Self {
+        let unit = axes.unit();
+        let rank = axes.extents().len() - usize::from(unit > 1);
+        let extents = &axes.extents()[..rank];
+        let mut strides = [1; MOST_AXES];
+        let mut stride = 1;
+        let order: Vec<usize> = axes.order().take(rank).collect();
+        for &axis in order.iter().rev() {
+            strides[axis] = stride;
+            stride *= extents[axis];
+        }
+        let mut path = AxesPath {
+            axes: [(divide(1), 0); MOST_AXES],
+            count: rank.saturating_sub(1),
+            first: strides[0],
+        };
+        for (to, axis) in path.axes.iter_mut().zip((1..rank).rev()) {
+            *to = (divide(extents[axis]), strides[axis]);
+        }
+        path
+    }
+
+    #[inline]
+    fn dest(&self, p: usize) -> usize {
+        let (mut rest, mut at) = (p, 0);
+        for (extent, stride) in &self.axes[..self.count] {
+            let (quotient, digit) = extent.div_rem(rest);
+            at += digit * stride;
+            rest = quotient;
+        }
+        at + rest * self.first
+    }
 }
 
 /// A divisor of positions and offsets. The next place on a cycle is known only once this one's has been divided
@@ -186,7 +232,7 @@ impl Map {
                 (i * mid.get() + m) * outer + o
             }
             Map::Slots(slots) => slots.dest(p),
-            Map::Any(shape) => shape.succ(p),
+            Map::Axes(axes) => axes.dest(p),
         }
     }
 }
@@ -201,6 +247,7 @@ impl Path {
         let divide = |by: usize| Divisor::new(by, positions);
         let swap = |outer, mid, inner| Map::Swap { inner: divide(inner), mid: divide(mid), outer };
         let slots_to = |slots, direction| Map::Slots(SlotPath::new(slots, direction));
+        let mut general = false;
         let (succ, pred) = match shape {
             StageShape::Axes(axes) => match (axes.elementary(), axes.turned_tiles()) {
                 (Some(Elementary { rows, mid, cols, .. }), _) => {
@@ -209,14 +256,19 @@ impl Path {
                 (None, Some(TurnedTiles { rows, cols, .. })) => {
                     (swap(rows, 1, cols), swap(cols, 1, rows))
                 }
-                (None, None) => (Map::Any(shape), Map::Any(shape.inverse())),
+                (None, None) => {
+                    general = true;
+                    let map = |axes| Map::Axes(AxesPath::new(&axes, divide));
+                    (map(axes), map(axes.inverse()))
+                }
             },
             StageShape::SlotMove { slots, direction, .. } => {
                 (slots_to(slots, direction), slots_to(slots, direction.reversed()))
             }
             _ => unreachable!("{shape} moves no super-elements"),
         };
-        let batch = (shape.batch() > 1).then(|| divide(shape.instance_units()));
+        // Any axes are divided off one by one, the batch among them.
+        let batch = (shape.batch() > 1 && !general).then(|| divide(shape.instance_units()));
         Path {
             shape,
             succ,
@@ -317,6 +369,14 @@ mod tests {
             StageShape::SlotMove { batch: 2, slots, direction: Direction::Backward },
         ] {
             check(shape);
+        }
+        for (extents, order) in [
+            (&[2, 3, 4, 5][..], &[2, 3, 1, 0][..]),
+            (&[2, 3, 4, 5, 2], &[0, 3, 1, 2, 4]),
+            (&[3, 2, 4, 3, 5, 6], &[0, 4, 2, 3, 1, 5]),
+            (&[2, 3, 2, 3, 2, 3, 2, 3], &[7, 6, 5, 4, 3, 2, 1, 0]),
+        ] {
+            check(AxisPermutation::new(extents, order).unwrap().into());
         }
     }
 

@@ -52,6 +52,9 @@ pub fn run(way: &HostWay, data: &mut [Byte], flags: &[AtomicU32], bytes: &mut [B
             follow_cycles(data, Path::new(shape, elem_bytes), flags, parts, scratch);
         }
         (Mover::Rotate, _) => rotate_cycles(data, Path::new(shape, elem_bytes), parts),
+        (Mover::Barrier, StageShape::Axes(axes)) => {
+            barrier::run(data, &axes, elem_bytes, parts, scratch);
+        }
         (mover, _) => {
             let e = shape.elementary().unwrap_or_else(|| unreachable!("{mover:?} of {shape}"));
             match mover {
@@ -59,7 +62,6 @@ pub fn run(way: &HostWay, data: &mut [Byte], flags: &[AtomicU32], bytes: &mut [B
                     let squares = way::squares(&e, elem_bytes).expect("made of squares");
                     turn_squares(data, squares, parts);
                 }
-                Mover::Barrier => barrier::run(data, e, elem_bytes, parts, scratch),
                 Mover::OwnCycles => own_cycles(data, e, elem_bytes, needs, flags, scratch),
                 _ => unreachable!("{mover:?} does not move {shape} in place"),
             }

@@ -1,4 +1,5 @@
-//! Matrices transposed from one buffer to another, tile by tile; what stays in order is copied.
+//! Matrices transposed from one buffer to another, tile by tile, and arrays with their axes in any order; what stays in
+//! order is copied.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -7,6 +8,7 @@ use turntile_simd::{self as simd, Block, Byte};
 
 use crate::out_of_place::OutOfPlace;
 use crate::parts;
+use crate::permuted::{Moved, Permuted};
 use crate::shared::{Shared, Worker};
 
 /// Transposes `from` into `to`, tile by tile, on up to `threads` threads.
@@ -31,6 +33,23 @@ pub fn transpose_into(to: &mut [Byte], from: &[Byte], matrices: OutOfPlace, thre
                 let (source, elem_bytes) = (&from[tile.from..], matrices.elem_bytes);
                 worker.write_transposed(source, tile.to, tile.block, elem_bytes);
             }
+        }
+    });
+}
+
+/// Permutes the axes of `from` into `to`, block by block, on up to `threads` threads.
+///
+/// # Panics
+/// When a buffer is not as long as the array.
+pub fn permute_into(to: &mut [Byte], from: &[Byte], permuted: &Permuted, threads: usize) {
+    assert_eq!((to.len(), from.len()), (permuted.bytes(), permuted.bytes()));
+    let (shared, parts) = (Shared::new(to), permuted.parts(threads));
+    parts::run_on(0..parts, &mut [], 0, |part, _| {
+        // SAFETY: a block belongs to one part, and blocks share no element.
+        let worker = unsafe { shared.worker() };
+        for n in parts::share(permuted.blocks(), parts, part) {
+            let Moved { from: source, to, block } = permuted.nth(n);
+            worker.write_transposed(&from[source..], to, block, permuted.unit_bytes());
         }
     });
 }

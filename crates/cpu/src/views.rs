@@ -36,3 +36,27 @@ pub unsafe fn any_bytes(data: &mut [u8]) -> &mut [Byte] {
     // SAFETY: the layout is the same; the rest is the caller's.
     unsafe { std::slice::from_raw_parts_mut(data.as_mut_ptr().cast(), data.len()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_and_bytes_are_all_of_the_workspace() {
+        for words in 0..5 {
+            let mut workspace = vec![MaybeUninit::new(u64::MAX); words];
+            let start = workspace.as_ptr().addr();
+            for count in 0..=2 * words {
+                let (flags, bytes) = split_flags(&mut workspace, count);
+                assert_eq!((flags.len(), flags.as_ptr().addr()), (count, start));
+                assert!(
+                    flags.iter().all(|flag| flag.load(std::sync::atomic::Ordering::Relaxed) == 0)
+                );
+                assert_eq!(
+                    (bytes.len(), bytes.as_ptr().addr()),
+                    (8 * words - 4 * count, start + 4 * count)
+                );
+            }
+        }
+    }
+}

@@ -2,13 +2,14 @@
 
 use std::fmt;
 
-use turntile_perm::{Elementary, Order};
+use turntile_perm::{AxisPermutation, Elementary, Order};
 use turntile_plan::{GeometryData, Method, StageShape};
 
 use crate::bands::Bands;
 use crate::cycles::Marks;
 use crate::gather::Chunks;
 use crate::out_of_place::OutOfPlace;
+use crate::permuted::Permuted;
 use crate::squares::Squares;
 
 /// Which mover, with what it must be told beside the shape.
@@ -205,6 +206,13 @@ pub fn squares(e: &Elementary, elem_bytes: usize) -> Option<Squares> {
     are.then(|| Squares::new(e.batch, e.rows, e.mid, elem_bytes))
 }
 
+/// Axes that are matrices, of elements of any length, to go to another place.
+pub fn matrices(axes: &AxisPermutation, elem_bytes: usize) -> Option<OutOfPlace> {
+    let e = axes.elementary().filter(|e| e.mid == 1)?;
+    let elem_bytes = e.unit * elem_bytes;
+    Some(OutOfPlace { batch: e.batch, rows: e.rows, cols: e.cols, elem_bytes, begins: 0 })
+}
+
 fn choose(
     shape: &StageShape,
     elem_bytes: usize,
@@ -223,8 +231,8 @@ fn choose(
             Some((Mover::Squares, Needs { parts: at_most(pairs), ..none }))
         }
         (Method::BarrierSync, StageShape::Axes(axes)) => {
-            let e = axes.elementary()?;
-            if let Some(squares) = squares_of(&e, elem_bytes).filter(|_| e.mid > 1) {
+            let sides = axes.elementary().filter(|e| e.mid > 1);
+            if let Some(squares) = sides.and_then(|e| squares_of(&e, elem_bytes)) {
                 let parts = at_most(squares.pairs());
                 return Some((Mover::Squares, Needs { parts, ..none }));
             }
@@ -271,16 +279,12 @@ fn choose(
             Some((Mover::Rotate, Needs { parts: at_most(units), ..none }))
         }
         (Method::OutOfPlace, StageShape::Axes(axes)) => {
-            let e = axes.elementary().filter(|e| e.mid == 1)?;
-            let matrices = OutOfPlace {
-                batch: e.batch,
-                rows: e.rows,
-                cols: e.cols,
-                elem_bytes: e.unit * elem_bytes,
-                begins: 0,
+            let (mover, parts) = match matrices(&axes, elem_bytes) {
+                Some(all) if all.stay() => (Mover::Copy, all.parts(means.threads)),
+                Some(all) => (Mover::OutOfPlace, all.parts(means.threads)),
+                None => (Mover::OutOfPlace, Permuted::new(&axes, elem_bytes).parts(means.threads)),
             };
-            let mover = if matrices.stay() { Mover::Copy } else { Mover::OutOfPlace };
-            Some((mover, Needs { parts: matrices.parts(means.threads), ..none }))
+            Some((mover, Needs { parts, ..none }))
         }
         (_, StageShape::Pad { .. } | StageShape::Cut { .. }) => {
             rows(shape, elem_bytes, method, means)

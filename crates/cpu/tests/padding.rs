@@ -18,7 +18,7 @@ fn padded(batch: usize, rows: usize, cols: usize, elem_bytes: usize, threads: us
 /// The same with rows moved by `mover`.
 fn by(plan: &Plan, mover: Mover) -> Plan {
     let mut plan = plan.clone();
-    for stage in &mut plan.stages {
+    for stage in plan.legs.iter_mut().flat_map(|leg| &mut leg.stages) {
         if let StageShape::Pad { .. } = stage.shape {
             let way: &HostWay = stage.offer.geometry.get().unwrap();
             let way = way.with_rows_by(mover).unwrap();
@@ -67,10 +67,10 @@ fn all_small_shapes() {
 #[test]
 fn empty_steps_and_blocks_are_refused() {
     let plan = padded(1, 7, 5, 4, 1);
-    let way: &HostWay = plan.stages[0].offer.geometry.get().unwrap();
+    let way: &HostWay = plan.legs[0].stages[0].offer.geometry.get().unwrap();
     let wrong = [Mover::Slide(0), Mover::Rows(0), Mover::Barrier];
     wrong.into_iter().for_each(|mover| assert_eq!(way.with_rows_by(mover), None));
-    let turn: &HostWay = plan.stages[1].offer.geometry.get().unwrap();
+    let turn: &HostWay = plan.legs[0].stages[1].offer.geometry.get().unwrap();
     assert_eq!(turn.with_rows_by(Mover::Shares), None, "it moves no rows");
 }
 
@@ -121,17 +121,17 @@ fn room_that_is_not_there_is_told_with_the_numbers() {
 fn gaps_are_not_brought_in_by_hand() {
     let good = padded(2, 7, 5, 4, 1);
     assert_eq!(good.check(), Ok(()));
-    let flaw = Err(Flaw::Padding { problem: good.problem });
+    let flaw = Err(Flaw::Padding { problem: Box::new(good.problem) });
     let mut without_unpadding = good.clone();
-    without_unpadding.stages.pop();
+    without_unpadding.legs[0].stages.pop();
     assert_eq!(without_unpadding.check(), flaw);
     let mut turned_twice = good.clone();
-    turned_twice.stages.insert(1, good.stages[1].clone());
+    turned_twice.legs[0].stages.insert(1, good.legs[0].stages[1].clone());
     assert_eq!(turned_twice.check(), flaw);
     let mut padded_twice = good.clone();
-    let first = good.stages[0].clone();
+    let first = good.legs[0].stages[0].clone();
     let back = Stage { shape: first.shape.inverse(), ..first.clone() };
     assert!(matches!(back.shape, StageShape::Pad { direction: Direction::Backward, .. }));
-    padded_twice.stages.splice(0..0, [first, back]);
+    padded_twice.legs[0].stages.splice(0..0, [first, back]);
     assert_eq!(padded_twice.check(), flaw);
 }

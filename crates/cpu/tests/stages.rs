@@ -5,7 +5,7 @@ use turntile_cpu::{Executor, Host, Workspace, oracle};
 use turntile_perm::{AxisPermutation, Elementary, Order, Padding, Slots, TurnedTiles};
 use turntile_plan::{
     Device, Direction, Flaw, Geometry, GeometryData, Method, Offer, Plan, Planner, Problem,
-    Request, Route, Stage, StageShape, Tile, Want,
+    Request, StageShape, Want,
 };
 
 /// The geometry of a device that is not here.
@@ -24,19 +24,8 @@ impl GeometryData for Elsewhere {
     }
 }
 
-/// A plan of one stage, over elements in a row, so that any shape can be run.
 fn alone(shape: StageShape, offer: Offer, elem_bytes: usize) -> Plan {
-    Plan {
-        problem: Problem::new(1, shape.len(), elem_bytes).unwrap(),
-        device: "any".into(),
-        route: Route::Nothing,
-        mirrored: false,
-        tile: Tile { m: 1, n: 1 },
-        workspace_bytes: offer.workspace_bytes,
-        seconds: 0.0,
-        stages: vec![Stage { shape, offer }],
-        declined: Vec::new(),
-    }
+    Plan::of_stage("any", shape, offer, elem_bytes).unwrap()
 }
 
 fn check(shape: StageShape, offer: Offer, elem_bytes: usize, threads: usize) {
@@ -264,7 +253,9 @@ fn geometry_of_another_stage_is_refused() {
     let offer = host.best(&small, &request(4)).unwrap();
     let refused = |shape, elem_bytes, method| {
         let offer = Offer { method, ..offer.clone() };
-        let error = Executor::new(alone(shape, offer, elem_bytes), 1).unwrap_err().to_string();
+        let error = Executor::new(Plan::of_stage("any", shape, offer, elem_bytes).unwrap(), 1)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("made for another stage"), "{error}");
     };
     refused(other, 4, offer.method);
@@ -307,7 +298,7 @@ fn what_stays_in_order_is_copied() {
     {
         let problem = Problem::new(rows, cols, elem_bytes).unwrap().out_of_place();
         let plan = planner.plan(&problem).unwrap();
-        let [stage] = &plan.stages[..] else { panic!("{plan}") };
+        let [stage] = &plan.legs[0].stages[..] else { panic!("{plan}") };
         let way: &HostWay = stage.offer.geometry.get().unwrap();
         assert_eq!((way.mover(), way.needs().parts), (Mover::Copy, 3), "{plan}");
     }

@@ -284,3 +284,17 @@ impl LowerError {
 pub fn way_of(offer: &Offer) -> Option<Way> {
     offer.geometry.get::<Launches>().map(Launches::way)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_of_unknown_speed_is_that_of_as_many_multiprocessors() {
+        let limits = Limits { units: 66, ..Limits::H200 };
+        let least = |chip: Chip| chip.least_seconds(1 << 30);
+        let (half, whole) = (Chip::like_h200("half", limits, 0.0), Chip::h200());
+        let ratio = least(half) / least(whole);
+        assert!((1.9..2.1).contains(&ratio), "{ratio}");
+    }
+}

@@ -21,11 +21,13 @@ pub const NAMES: Names = Names {
         "tiles",
         "tiles_any",
         "block",
+        "block_axes",
         "cluster",
         "grid",
         "runs",
         "teams",
         "moves",
+        "axes_moves",
         "turned_moves",
         "on_chip_moves",
         "per_cycle",
@@ -154,11 +156,13 @@ enum Operation {
     Tiles,
     TilesAny,
     Block,
+    BlockAxes,
     Cluster,
     Grid,
     Runs,
     Teams,
     Moves,
+    AxesMoves,
     TurnedMoves,
     OnChipMoves,
     PerCycle,
@@ -223,10 +227,7 @@ pub fn least(
         return 0.0;
     }
     // A worker a cycle, as many as there are: a launch decides nothing.
-    let unit_bytes = shape.unit() * at.elem_bytes;
-    let measures = cycles(Measures::new(), shape, unit_bytes)
-        .bytes(Q::UnitBytes, unit_bytes)
-        .bytes(Q::UnitWord, widest_word(&[unit_bytes]));
+    let measures = cycles(Measures::new(), shape, moved_alone(shape), at);
     let fraction = fraction(shape, Operation::PerCycle, &measures, costs, short_cycles);
     whole(shape, way, at, costs, fraction)
 }
@@ -250,6 +251,10 @@ fn measure(shape: &StageShape, launches: &Launches, at: At) -> (Operation, Measu
         .with(Q::Busy, busy);
     match (launches.way(), shape.elementary()) {
         (Way::TileSwap { .. }, Some(e)) => (Operation::Swap, swap(measures, &e, call.params(), at)),
+        (Way::Barrier(Scope::Block), _) if call.family() == Family::BarrierAxes => {
+            let held = call.shared_bytes() as usize;
+            (Operation::BlockAxes, hold(measures, held, at))
+        }
         (Way::Barrier(Scope::Block), Some(e)) if e.mid > 1 && e.unit == 1 => {
             let held = e.rows * e.cols * at.elem_bytes;
             let name =
@@ -265,11 +270,16 @@ fn measure(shape: &StageShape, launches: &Launches, at: At) -> (Operation, Measu
             (Operation::Teams, teams(slots_of(measures, shape, at), shape, call.params(), at))
         }
         (Way::OnChipMoves { .. }, _) => (Operation::OnChipMoves, measures),
-        (Way::Moves { .. }, _) if shape.turned_tiles().is_some() => {
-            (Operation::TurnedMoves, measures)
+        (Way::Moves { .. }, _) => match call.params() {
+            Args::MoveAxes32(_) | Args::MoveAxes64(_) => {
+                (Operation::AxesMoves, cycles(measures, shape, moved_alone(shape), at))
+            }
+            _ if shape.turned_tiles().is_some() => (Operation::TurnedMoves, measures),
+            _ => (Operation::Moves, cycles(measures, shape, shape.unit(), at)),
+        },
+        (Way::PerCycle, _) => {
+            (Operation::PerCycle, cycles(measures, shape, moved_alone(shape), at))
         }
-        (Way::Moves { .. }, _) => (Operation::Moves, cycles(measures, shape, unit_bytes)),
-        (Way::PerCycle, _) => (Operation::PerCycle, cycles(measures, shape, unit_bytes)),
         (Way::Rows { .. }, _) => (Operation::Rows, measures),
         (Way::Slide { .. }, _) => (Operation::Slide, measures),
         (Way::OutOfPlace { tiling, swath }, e) => {
@@ -346,14 +356,28 @@ fn teams(measures: Measures, shape: &StageShape, args: &Args, at: At) -> Measure
         .is(Q::Alike, whole_rows(&slots))
 }
 
-fn cycles(measures: Measures, shape: &StageShape, unit_bytes: usize) -> Measures {
+/// Elements of what moves as one run where no tile is transposed on the way.
+fn moved_alone(shape: &StageShape) -> usize {
+    match shape {
+        StageShape::Axes(axes) => axes.unit(),
+        _ => shape.unit(),
+    }
+}
+
+/// Of runs of `unit` elements along cycles.
+fn cycles(measures: Measures, shape: &StageShape, unit: usize, at: At) -> Measures {
+    let unit_bytes = unit * at.elem_bytes;
     // Short runs share their lines with others'.
     let straddle: u8 = match unit_bytes {
         _ if unit_bytes <= LINE_BYTES / 2 || unit_bytes.is_multiple_of(LINE_BYTES) => 0,
         _ if unit_bytes.is_multiple_of(SECTOR_BYTES) => 1,
         _ => 2,
     };
-    measures.with(Q::Straddle, straddle).bytes(Q::Units, shape.batch() * shape.instance_units())
+    measures
+        .bytes(Q::UnitBytes, unit_bytes)
+        .bytes(Q::UnitWord, widest_word(&[unit_bytes]))
+        .with(Q::Straddle, straddle)
+        .bytes(Q::Units, shape.batch() * shape.instance_len().div_ceil(unit))
 }
 
 fn elsewhere(

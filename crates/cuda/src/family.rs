@@ -9,6 +9,8 @@ pub enum Family {
     Tiles,
     /// Barrier-sync by a block.
     Barrier,
+    /// Barrier-sync by a block, axes in any order.
+    BarrierAxes,
     /// Barrier-sync by a cluster.
     ClusterBarrier,
     /// Barrier-sync by the grid.
@@ -23,6 +25,8 @@ pub enum Family {
     MovesWide,
     /// The same for aligned slots.
     MovesSlots,
+    /// The same for axes in any order.
+    MovesAxes,
     /// PTTWAC through shared memory.
     MovesShared,
     /// PTTWAC by blocks, the baseline.
@@ -56,9 +60,10 @@ macro_rules! by_word {
 
 impl Family {
     /// Every family.
-    pub const ALL: [Family; 16] = [
+    pub const ALL: [Family; 18] = [
         Family::Tiles,
         Family::Barrier,
+        Family::BarrierAxes,
         Family::ClusterBarrier,
         Family::GridBarrier,
         Family::SlotRuns,
@@ -66,6 +71,7 @@ impl Family {
         Family::Moves,
         Family::MovesWide,
         Family::MovesSlots,
+        Family::MovesAxes,
         Family::MovesShared,
         Family::MovesBlock,
         Family::MovesOnChip,
@@ -80,6 +86,7 @@ impl Family {
         match self {
             Family::Tiles => "tiles",
             Family::Barrier => "barrier",
+            Family::BarrierAxes => "barrier_axes",
             Family::ClusterBarrier => "cluster_barrier",
             Family::GridBarrier => "grid_barrier",
             Family::SlotRuns => "slot_runs",
@@ -87,6 +94,7 @@ impl Family {
             Family::Moves => "moves",
             Family::MovesWide => "moves_wide",
             Family::MovesSlots => "moves_slots",
+            Family::MovesAxes => "moves_axes",
             Family::MovesShared => "moves_shared",
             Family::MovesBlock => "moves_block",
             Family::MovesOnChip => "moves_on_chip",
@@ -102,6 +110,7 @@ impl Family {
         let words = match self {
             Family::Tiles => by_word!("tiles"),
             Family::Barrier => by_word!("barrier"),
+            Family::BarrierAxes => by_word!("barrier_axes"),
             Family::ClusterBarrier => by_word!("cluster_barrier"),
             Family::GridBarrier => by_word!("grid_barrier"),
             Family::SlotRuns => by_word!("slot_runs"),
@@ -109,6 +118,7 @@ impl Family {
             Family::Moves => by_word!("moves"),
             Family::MovesWide => by_word!("moves_wide"),
             Family::MovesSlots => by_word!("moves_slots"),
+            Family::MovesAxes => by_word!("moves_axes"),
             Family::MovesShared => by_word!("moves_shared"),
             Family::MovesBlock => by_word!("moves_block"),
             Family::MovesOnChip => by_word!("moves_on_chip"),

@@ -14,6 +14,7 @@
 //! | [`out_of_place`] | launches from one buffer to another, and what is checked before they run |
 //! | [`family`] | the embedded device code |
 //! | [`args`] | a kernel's parameter: the structures of the device code |
+//! | [`check`] | permutations as the checking kernels take them |
 //! | [`kernels`] | the door for device code that is not this crate's |
 //! | [`error`] | what can go wrong |
 //!
@@ -27,6 +28,7 @@
 pub mod args;
 pub mod banks;
 pub mod call;
+pub mod check;
 pub mod chip;
 pub mod error;
 mod estimate;

@@ -5,6 +5,7 @@ use turntile_plan::StageShape;
 
 use crate::call::{Limits, widest_word};
 use crate::flags::FlagLayout;
+use crate::lower::moves::carried;
 use crate::lower::{At, into, runs, slide_block, teams};
 use crate::way::{Scope, Way};
 
@@ -28,7 +29,10 @@ pub fn ways(shape: &StageShape, out_of_place: bool, at: At, grid_bytes: usize) -
     }
     match *shape {
         StageShape::Axes(_) => {
-            let mut found = elementary.map_or(Vec::new(), |e| on_chip(&e, at, grid_bytes));
+            let mut found = match elementary {
+                Some(e) => on_chip(&e, at, grid_bytes),
+                None => general_on_chip(shape, at),
+            };
             found.extend(along_cycles(shape, at));
             found
         }
@@ -53,7 +57,9 @@ fn on_chip(e: &Elementary, at: At, grid_bytes: usize) -> Vec<Way> {
     let bytes = e.instance_len() * at.elem_bytes;
     let squares = e.is_involution() && e.unit == 1;
     let mut found = Vec::new();
-    if squares && e.mid == 1 {
+    // Squares side by side that a block holds are transposed where they lie.
+    let beyond = e.rows.saturating_mul(e.cols).saturating_mul(at.elem_bytes) > shared_bytes;
+    if squares && (e.mid == 1 || beyond) {
         found.extend(swap(e, at));
     }
     if bytes <= shared_bytes || (squares && e.mid > 1) {
@@ -83,6 +89,13 @@ fn on_chip(e: &Elementary, at: At, grid_bytes: usize) -> Vec<Way> {
     found
 }
 
+/// The same for axes of no simpler form.
+fn general_on_chip(shape: &StageShape, at: At) -> Vec<Way> {
+    let bytes = shape.instance_len() * at.elem_bytes;
+    let fits = bytes <= at.limits.shared_bytes;
+    fits.then_some(Way::Barrier(Scope::Block)).into_iter().collect()
+}
+
 /// Tile pairs across the diagonal, of tiles two of which a block holds.
 fn swap(e: &Elementary, at: At) -> Option<Way> {
     let mut tile = (SWAP_ROW_BYTES / at.elem_bytes).clamp(1, SWAP_SIDE).min(e.rows.max(1));
@@ -95,12 +108,10 @@ fn swap(e: &Elementary, at: At) -> Option<Way> {
 
 /// Ways that follow cycles of super-elements.
 fn along_cycles(shape: &StageShape, at: At) -> Vec<Way> {
-    // A super-element that does not fit on chip twice cannot be carried, and none transposes tiles while one
-    // worker a cycle moves them.
-    let carried = at.limits.shared_bytes / (shape.unit() * at.elem_bytes) >= 2;
-    let alone = shape.turned_tiles().is_none();
-    let flagged = carried.then_some(Way::Moves { flags: FlagLayout::PACKED });
-    flagged.into_iter().chain(alone.then_some(Way::PerCycle)).collect()
+    // A super-element that does not fit on chip twice cannot be carried; tiles that do not go element by element.
+    let flagged = carried(shape.unit(), at) || shape.turned_tiles().is_some();
+    let flagged = flagged.then_some(Way::Moves { flags: FlagLayout::PACKED });
+    flagged.into_iter().chain([Way::PerCycle]).collect()
 }
 
 /// Tilings from one place to another, each in swaths of its own and of the others' height.

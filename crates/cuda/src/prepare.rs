@@ -168,11 +168,11 @@ pub(crate) fn calls_of(plan: &Plan) -> Result<Vec<Call>, CudaError> {
     plan.check()?;
     let (elem_bytes, alignment) = (plan.problem.elem_bytes(), plan.problem.alignment());
     let mut calls = Vec::new();
-    for (number, stage) in (1..).zip(&plan.stages) {
+    for (number, stage) in (1..).zip(plan.stages()) {
         let Some(launches) = stage.offer.geometry.get::<Launches>() else {
             return Err(CudaError::NotForGpu { device: plan.device.clone() });
         };
-        let same = launches.is_for(&stage.shape, elem_bytes)
+        let same = launches.is_for(&stage.shape, elem_bytes * stage.joined)
             && launches.way().method() == stage.offer.method
             && alignment.is_multiple_of(launches.alignment());
         if !same {
@@ -277,7 +277,7 @@ mod tests {
         short.problem = Problem::new(4096, 1023, 4).unwrap();
         assert!(matches!(refused(&short), CudaError::Flawed(Flaw::Length { number: 1, .. })));
         let mut other = good.clone();
-        other.stages[0].offer.method = Method::Shares;
+        other.legs[0].stages[0].offer.method = Method::Shares;
         assert!(matches!(refused(&other), CudaError::Flawed(Flaw::Method { number: 1, .. })));
         // As long, but of another shape; of wider elements; at an address less aligned.
         let geometry = |plan: &Plan| {
@@ -288,10 +288,10 @@ mod tests {
             );
         };
         let mut turned = good.clone();
-        turned.stages[0].shape = turned.stages[0].shape.inverse();
-        if turned.stages[0].shape == good.stages[0].shape {
+        turned.legs[0].stages[0].shape = turned.legs[0].stages[0].shape.inverse();
+        if turned.legs[0].stages[0].shape == good.legs[0].stages[0].shape {
             let e = Elementary { batch: 1, rows: 1024, mid: 1, cols: 4096, unit: 1 };
-            turned.stages[0].shape = e.into();
+            turned.legs[0].stages[0].shape = e.into();
         }
         geometry(&turned);
         let mut wide = good.clone();
@@ -362,7 +362,7 @@ mod tests {
         }
         let mut plan = plan();
         plan.device = "host".into();
-        plan.stages[0].offer.geometry = turntile_plan::Geometry::new(Elsewhere);
+        plan.legs[0].stages[0].offer.geometry = turntile_plan::Geometry::new(Elsewhere);
         assert_eq!(Work::of_plan(&plan), Err(CudaError::NotForGpu { device: "host".into() }));
     }
 
@@ -376,7 +376,7 @@ mod tests {
             for plan in planner.survey(&problem).candidates {
                 let work = Work::of_plan(&plan).unwrap();
                 assert!(work.workspace_bytes() <= plan.workspace_bytes, "{plan}");
-                for stage in &plan.stages {
+                for stage in plan.stages() {
                     let offers = chip.offers(&stage.shape, &request).unwrap();
                     assert!(offers.contains(&stage.offer), "{stage}");
                     let least = offers.iter().map(|offer| offer.seconds).fold(f64::MAX, f64::min);

@@ -5,9 +5,10 @@ use std::ffi::c_void;
 use std::ptr;
 use std::time::{Duration, Instant};
 
-use turntile_perm::Elementary;
+use turntile_perm::{Elementary, FusedAxes};
 use turntile_plan::Problem;
 
+use crate::check::{fused, plain_axes};
 use crate::driver::{Event, Function, Geometry, Memory, Stream};
 use crate::error::CudaError;
 use crate::family::Family;
@@ -60,19 +61,17 @@ impl Stopwatch {
     }
 
     /// Fills the start of this memory with numbered elements, runs `prepared`, which has a workspace of
-    /// its own, and returns how many elements of `problem`'s transposed matrices are wrong.
+    /// its own, and returns how many elements are not where `problem` puts them.
     ///
     /// # Errors
-    /// [`CudaError`]; [`CudaError::Length`] if the problem's matrices are longer than the memory,
+    /// [`CudaError`]; [`CudaError::Length`] if the problem's elements are longer than the memory,
     /// [`CudaError::OtherGpu`] if `prepared` is of another context.
     pub fn wrong_elements(
         &mut self,
         problem: &Problem,
         prepared: &Prepared,
     ) -> Result<u64, CudaError> {
-        let (batch, rows, cols) = (problem.batch(), problem.rows(), problem.cols());
-        let e = Elementary { batch, rows, mid: 1, cols, unit: 1 };
-        self.wrong_swapped(e, problem.elem_bytes(), prepared)
+        self.wrong_after(&problem.fused(), problem.elem_bytes(), prepared)
     }
 
     /// The same for what one stage does to elements of `elem_bytes` bytes.
@@ -85,27 +84,31 @@ impl Stopwatch {
         elem_bytes: usize,
         prepared: &Prepared,
     ) -> Result<u64, CudaError> {
+        self.wrong_after(&counted(e)?, elem_bytes, prepared)
+    }
+
+    fn wrong_after(
+        &self,
+        axes: &FusedAxes,
+        elem_bytes: usize,
+        prepared: &Prepared,
+    ) -> Result<u64, CudaError> {
         self.gpu.same(prepared.gpu())?;
         let Ground { stream, address, bytes } = self.ground();
-        self.wrong(e, elem_bytes, [(address, bytes); 2], || {
+        self.wrong(axes, elem_bytes, [(address, bytes); 2], || {
             // SAFETY: the memory and the stream are this stopwatch's own, nothing else uses them, and `wrong` waits.
             unsafe { prepared.run_raw(stream, address, bytes, None) }
         })
     }
 
-    /// The same for launches from one buffer to another: elements that `e` puts elsewhere.
+    /// The same for launches from one buffer to another.
     ///
     /// # Errors
     /// [`CudaError`]; [`CudaError::Length`] if the buffers are longer than the memory.
-    pub fn wrong_loaded(
-        &mut self,
-        e: Elementary,
-        elem_bytes: usize,
-        loaded: &Loaded,
-    ) -> Result<u64, CudaError> {
+    pub fn wrong_loaded(&mut self, problem: &Problem, loaded: &Loaded) -> Result<u64, CudaError> {
         self.gpu.same(loaded.gpu())?;
         let (stream, places) = (self.stream.raw(), self.places(loaded)?);
-        self.wrong(e, elem_bytes, places, || {
+        self.wrong(&problem.fused(), problem.elem_bytes(), places, || {
             // SAFETY: as above; the buffers lie in this memory, one after the other.
             unsafe { loaded.run_raw(stream, places) }
         })
@@ -129,31 +132,31 @@ impl Stopwatch {
         let ground = self.ground();
         let place = |at| self.data.span(at, 0).map(|address| (address, ground.bytes - at));
         let places = [place(to)?, place(from)?];
-        self.wrong(e, elem_bytes, places, || queue(ground))
+        self.wrong(&counted(e)?, elem_bytes, places, || queue(ground))
     }
 
     /// Fills the elements at `from`, runs, and counts those that are wrong at `to`; both have room for them.
     fn wrong(
         &self,
-        e: Elementary,
+        axes: &FusedAxes,
         elem_bytes: usize,
         [to, from]: [Place; 2],
         run: impl FnOnce() -> Result<(), CudaError>,
     ) -> Result<u64, CudaError> {
-        let extents = [e.batch, e.rows, e.mid, e.cols, e.unit];
-        let elements = extents.iter().try_fold(1usize, |all, &extent| all.checked_mul(extent));
-        let need = elements.and_then(|elements| elements.checked_mul(elem_bytes));
-        let (need, have) = (need.unwrap_or(usize::MAX), to.1.min(from.1));
+        let elements: usize = axes.extents().iter().product();
+        let need = elements.saturating_mul(elem_bytes);
+        let have = to.1.min(from.1);
         if need > have || u32::try_from(elem_bytes).is_err() {
             return Err(CudaError::Length { need, have });
         }
-        let [batch, rows, mid, cols, unit] = extents.map(|extent| extent as u64);
+        let (elements, axes, bytes) = (elements as u64, plain_axes(axes), elem_bytes as u32);
         let mut answers = Memory::new(self.gpu.context(), 2 * size_of::<u64>())?;
         let function = |entry| self.gpu.function(Family::Check, 4, entry);
-        let (fill, compare) = (function("check_fill")?, function("check_swapped")?);
-        let bytes = elem_bytes as u64;
-        let filling = [from.0, batch * rows * mid * cols * unit, bytes];
-        let comparing = [to.0, batch, rows, mid, cols, unit, bytes, answers.address()];
+        let (fill, compare) = (function("check_fill")?, function("check_axes")?);
+        let (to, from, answer) = (to.0, from.0, answers.address());
+        let filling = [pointer(&from), pointer(&elements), pointer(&bytes)];
+        let comparing =
+            [pointer(&to), pointer(&elements), pointer(&axes), pointer(&bytes), pointer(&answer)];
         let mut word = [0; size_of::<u64>()];
         let queued = || {
             self.check(&fill, &filling)?;
@@ -166,14 +169,12 @@ impl Stopwatch {
         Ok(u64::from_ne_bytes(word))
     }
 
-    /// Queues one of the checking kernels, whose parameters are words or their lower halves.
-    fn check(&self, kernel: &Function, words: &[u64]) -> Result<(), CudaError> {
-        let parameters: Vec<*const c_void> =
-            words.iter().map(|word| ptr::from_ref(word).cast()).collect();
+    /// Queues one of the checking kernels.
+    fn check(&self, kernel: &Function, parameters: &[*const c_void]) -> Result<(), CudaError> {
         let geometry = Geometry { groups: 2048, threads: 256, shared_bytes: 0, cooperative: false };
-        // SAFETY: the caller gives each kernel as many parameters as it takes. The kernels stay within the
+        // SAFETY: the caller gives each kernel as many parameters as it takes, of its types. The kernels stay within the
         // elements that they are told of, which the caller has compared with the memory.
-        unsafe { kernel.launch(geometry, &parameters, self.stream.raw(), || "check".into()) }
+        unsafe { kernel.launch(geometry, parameters, self.stream.raw(), || "check".into()) }
     }
 
     /// Waits for what was queued, whether or not all of it could be; the first error counts.
@@ -303,6 +304,15 @@ impl Drop for Stopwatch {
         // Something is under way only where whoever queued it panicked; the memory must not be freed below it.
         let _ = self.stream.wait();
     }
+}
+
+/// Axes whose elements can be counted.
+fn counted(e: Elementary) -> Result<FusedAxes, CudaError> {
+    fused(e).map_err(|_| CudaError::Length { need: usize::MAX, have: isize::MAX as usize })
+}
+
+fn pointer<T>(parameter: &T) -> *const c_void {
+    ptr::from_ref(parameter).cast()
 }
 
 /// The device's time from the start of what `queue` queues to its end, which is waited for, and the host's time to

@@ -34,7 +34,9 @@ fn every_parameter_is_mirrored() {
     let mut taken: BTreeSet<String> = kernels.taken().into_iter().collect();
     taken.retain(|kind| !kind.contains("MAP"));
     for file in kernels.files() {
-        for (entry, kinds) in [("MOVE(swap", "Swap"), ("MOVE(slots", "SlotMap")] {
+        for (entry, kinds) in
+            [("MOVE(swap", "Swap"), ("MOVE(slots", "SlotMap"), ("MOVE(axes", "Axes")]
+        {
             for width in ["32", "64"] {
                 let used = format!("{entry}{width}, {kinds}<u{width}>, ");
                 if kernels.source(&file).contains(&used) {

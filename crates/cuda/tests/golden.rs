@@ -10,7 +10,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::{env, fs};
 
-use cases::{BLOCK, DIRECTIONS, alignments, at, elsewhere, layouts, shapes, swap, turned, ways};
+use cases::{
+    BLOCK, DIRECTIONS, alignments, at, axes, elsewhere, layouts, shapes, swap, turned, ways,
+};
 use turntile_cuda::LowerError;
 use turntile_cuda::args::{Args, Layout, PARTS};
 use turntile_cuda::call::{Call, Limits};
@@ -174,6 +176,41 @@ fn boundaries() {
         }
     }
     golden("boundaries.txt", &text);
+}
+
+/// Axes of no simpler form: on chip in rows by 16 and by 4 bytes, padded or not, and as one run; along cycles by either
+/// width and holding; what has no kernel.
+#[test]
+fn axes_in_any_order() {
+    let mut text = String::new();
+    let words = [1, 2, 4, 8, 16, 3, 12];
+    for (extents, order) in [
+        (&[3, 16, 8, 12, 20][..], &[0, 4, 2, 3, 1][..]),
+        (&[5, 7, 9, 11], &[2, 0, 3, 1]),
+        (&[100, 2, 3, 2, 3, 4], &[0, 3, 1, 4, 2, 5]),
+        (&[900, 6, 12, 64], &[0, 3, 2, 1]),
+    ] {
+        stages(&mut text, axes(extents, order), &[BLOCK], &words);
+    }
+    // 232 448 bytes fit a block, and rows that are padded only below that.
+    for last in [56, 57, 58] {
+        stages(&mut text, axes(&[8, 16, 8, last], &[2, 0, 3, 1]), &[BLOCK], &[4]);
+        stages(&mut text, axes(&[8, 16, 8, last - 1], &[2, 3, 1, 0]), &[BLOCK], &[4]);
+    }
+    // Eight axes, and words of an element beside them.
+    let eight = axes(&[2, 3, 2, 3, 2, 3, 2, 3], &[6, 1, 4, 7, 2, 5, 0, 3]);
+    let by = [BLOCK, Way::Moves { flags: layouts()[0] }, Way::PerCycle];
+    stages(&mut text, eight, &by, &[4, 12]);
+    for unit in [1, 32, 33, 128, 129, 1000, 40_000] {
+        stages(&mut text, axes(&[5, 6, 7, 8, unit], &[3, 1, 0, 2, 4]), &by[1..], &[4]);
+    }
+    for first in [(1 << 9) - 1, 1 << 9] {
+        let many = axes(&[first, 1 << 6, 1 << 8, 1 << 8], &[2, 0, 3, 1]);
+        stages(&mut text, many, &by[1..], &[4]);
+    }
+    // Tiles that are too long to be turned on the way.
+    stages(&mut text, turned(2, [5, 6], [300, 200]), &by[1..], &[4]);
+    golden("axes.txt", &text);
 }
 
 #[test]

@@ -7,8 +7,8 @@ mod follow;
 mod replay;
 
 use cases::{
-    BLOCK, DIRECTIONS, ELEMENTS, ELEMENTS_ELSEWHERE, MATRICES, PLANNED, alignments, at, elsewhere,
-    layouts, shapes, swap, turned, ways,
+    BLOCK, DIRECTIONS, ELEMENTS, ELEMENTS_ELSEWHERE, MATRICES, PLANNED, alignments, at, axes,
+    drawn, elsewhere, layouts, shapes, swap, turned, ways,
 };
 use follow::{agrees, offsets};
 use replay::Launch;
@@ -39,7 +39,7 @@ fn follow(shape: StageShape, ways: &[Way]) -> usize {
 #[test]
 fn every_shape_by_every_way() {
     let lowered: usize = shapes().iter().map(|&shape| follow(shape, &ways(&[1, 132]))).sum();
-    assert_eq!(lowered, 2846);
+    assert_eq!(lowered, 3474);
 }
 
 /// The replay keeps to the geometry: with a block less something is not moved, with less memory on chip or
@@ -81,7 +81,7 @@ fn less_is_not_enough() {
             }
         }
     }
-    assert_eq!((blocks, on_chip, flags), (25, 106, 44));
+    assert_eq!((blocks, on_chip, flags), (44, 117, 52));
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn small_shapes_by_every_way() {
             }
         }
     }
-    assert_eq!(lowered, 41_236);
+    assert_eq!(lowered, 41_556);
 }
 
 /// Tiles that have kernels of their own, alone, in pairs and beyond what a block holds side by side.
@@ -108,11 +108,11 @@ fn square_tiles() {
             lowered += follow(swap([batch, side, mid, side, 1]), &[BLOCK]);
         }
         let by = [16, 32, 64, 128].map(|tile| Way::TileSwap { tile });
-        for batch in [1, 4] {
-            lowered += follow(swap([batch, side, 1, side, 1]), &by);
+        for (batch, mid) in [(1, 1), (4, 1), (1, 3), (2, 5)] {
+            lowered += follow(swap([batch, side, mid, side, 1]), &by);
         }
     }
-    assert_eq!(lowered, 980);
+    assert_eq!(lowered, 1540);
 }
 
 #[test]
@@ -131,6 +131,24 @@ fn barriers_over_clusters_and_the_grid() {
         }
     }
     assert_eq!(lowered, 870);
+}
+
+/// Axes of which no two stay together, drawn with a seed: every order of numbers of digits, batches and last axes that
+/// stay, by every way that such have.
+#[test]
+fn axes_in_any_order() {
+    let (mut lowered, mut on_chip) = (0, 0);
+    let flags = layouts();
+    for (k, (extents, order)) in drawn(600, 9, 6000).into_iter().enumerate() {
+        let shape = axes(&extents, &order);
+        if shape.elementary().is_some() {
+            continue;
+        }
+        let ways = [Way::Moves { flags: flags[k % flags.len()] }, Way::PerCycle];
+        lowered += follow(shape, &ways);
+        on_chip += follow(shape, &[BLOCK]);
+    }
+    assert_eq!((lowered, on_chip), (7392, 3676));
 }
 
 /// 2^31 super-elements are the first that 64-bit numbers count.
@@ -156,6 +174,21 @@ fn around_two_to_the_31_super_elements() {
             }
         }
     }
+    for flags in layouts() {
+        let by = [Way::Moves { flags }, Way::PerCycle];
+        // 2^31 - 2, 2^31, 2^31 + 2.
+        for extents in [[18, 217, 1661, 331], [8, 16, 1 << 12, 1 << 12], [50, 533, 61, 1321]] {
+            let [a, b, c, d] = extents;
+            for shape in [
+                axes(&extents, &[2, 0, 3, 1]),
+                axes(&extents, &[1, 3, 0, 2]),
+                axes(&[a, b, c, d, 7], &[3, 1, 0, 2, 4]),
+                axes(&[2, a / 2, b, c, d], &[0, 4, 2, 1, 3]),
+            ] {
+                lowered += follow(shape, &by);
+            }
+        }
+    }
     let slots = |rows, cols, slot| Slots::new(rows, cols, slot, slot).unwrap();
     for direction in DIRECTIONS {
         for batch in [1, 2] {
@@ -168,7 +201,7 @@ fn around_two_to_the_31_super_elements() {
             }
         }
     }
-    assert_eq!(lowered, 2744);
+    assert_eq!(lowered, 4088);
 }
 
 #[test]
@@ -349,7 +382,7 @@ fn plans() {
         let room = usize::max(rows, cols).pow(2);
         let problem = Problem::new(rows, cols, elem).unwrap().with_room(room);
         for plan in planner.survey(&problem).candidates {
-            for stage in plan.stages.iter().filter(|stage| !stage.shape.is_empty()) {
+            for stage in plan.stages().filter(|stage| !stage.shape.is_empty()) {
                 let launches: &Launches = stage.offer.geometry.get().unwrap();
                 agrees(launches.calls(), &stage.shape, elem, 16);
             }

@@ -10,10 +10,11 @@ use turntile_lab::k20::k20;
 /// Of plans with every tile, the one whose tile the thesis's rule takes: sides from 50 to 100 whose product fits on chip, the
 /// largest of them.
 fn by_the_thesis(plans: &[Plan], most: usize) -> &Plan {
-    let allowed = plans.iter().filter(|Plan { tile, .. }| {
+    let allowed = plans.iter().filter(|plan| {
+        let tile = plan.tile();
         (50..=100).contains(&tile.m) && (50..=100).contains(&tile.n) && tile.m * tile.n <= most
     });
-    allowed.max_by_key(|plan| plan.tile.m * plan.tile.n).expect("a tile by the rule")
+    allowed.max_by_key(|plan| plan.tile().m * plan.tile().n).expect("a tile by the rule")
 }
 
 /// Thesis section 4.8.3: the three-stage method beats the four-stage one on a K20, which fusion
@@ -36,7 +37,7 @@ fn the_thesis_on_its_own_gpu() {
             .survey(&problem)
             .candidates;
         let by_rule = by_the_thesis(&all, on_chip / 4);
-        let tile = by_rule.tile;
+        let tile = by_rule.tile();
         assert!(tile.m * tile.n * 4 <= on_chip, "{by_rule}");
         // The largest of all tiles that the rule allows, and never better than an exhaustive search.
         assert!(all.len() > 20);

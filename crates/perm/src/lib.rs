@@ -7,6 +7,7 @@
 //! | [`cycles`] | cycles of any permutation; their number for a transposition in closed form | Cate and Twigg, TOMS 513 |
 //! | [`factorial`] | dimension permutations named by factorial numbers (010!, 100!, …) | thesis table 4.1 |
 //! | [`axes`] | the one shape of every permutation of axes | thesis section 4.3 |
+//! | [`fuse`] | the same of any number of axes, and as several where they are many | |
 //! | [`elementary`] | two groups of axes that change places | thesis section 4.4 |
 //! | [`slots`] | aligned slots: a transposition of any shape in two local passes | `docs/notation.md` |
 //! | [`padding`] | rows moved apart and together in place | thesis eq. 4.1 |
@@ -22,6 +23,7 @@ pub mod divisors;
 pub mod elementary;
 pub mod factorial;
 pub mod fastdiv;
+pub mod fuse;
 pub mod padding;
 pub mod shares;
 pub mod slots;
@@ -31,6 +33,7 @@ pub use axes::{AxesError, AxisPermutation, TurnedTiles};
 pub use elementary::Elementary;
 pub use factorial::DimPermutation;
 pub use fastdiv::FastDiv;
+pub use fuse::{FusedAxes, MOST_GIVEN};
 pub use padding::Padding;
 pub use slots::{Order, Slots};
 pub use transposition::Transposition;

@@ -41,7 +41,7 @@ pub enum Flaw {
     #[error("stages that pad the rows of {problem} are those of route padded-square and no others")]
     Padding {
         /// The problem.
-        problem: Problem,
+        problem: Box<Problem>,
     },
     /// The stage's geometry was made for another stage.
     #[error("stage {number}: the geometry of {stage} was made for another stage")]
@@ -69,26 +69,27 @@ impl Plan {
     /// The first flaw.
     pub fn check(&self) -> Result<(), Flaw> {
         let expected = self.problem.len();
-        let shapes = self.stages.iter().map(|stage| stage.shape);
+        let shapes = self.stages().map(|stage| stage.shape);
         let pads = shapes.clone().any(|shape| matches!(shape, StageShape::Pad { .. }));
         let padded = || routes::padded_square(&self.problem).unwrap_or_default();
-        if pads && !shapes.clone().eq(padded()) {
-            return Err(Flaw::Padding { problem: self.problem });
+        let joined = self.stages().any(|stage| stage.joined != 1);
+        if pads && (joined || !shapes.clone().eq(padded())) {
+            return Err(Flaw::Padding { problem: Box::new(self.problem) });
         }
         // What was cut off lies still behind the packed columns while these are transposed.
-        let packed: Vec<usize> = shapes
-            .filter_map(|shape| match shape {
-                StageShape::Cut { padding, .. } if padding.span() == expected => {
-                    Some(padding.len())
-                }
-                _ => None,
-            })
-            .collect();
-        for (number, stage) in (1..).zip(&self.stages) {
+        let packed = |stage: &Stage| match stage.shape {
+            StageShape::Cut { padding, .. } if padding.span() * stage.joined == expected => {
+                Some(padding.len() * stage.joined)
+            }
+            _ => None,
+        };
+        let packed: Vec<usize> = self.stages().filter_map(packed).collect();
+        for (number, stage) in (1..).zip(self.stages()) {
             // Counted first: nothing else may multiply extents that overflow.
             let covers = stage
                 .shape
                 .counted_len()
+                .and_then(|len| len.checked_mul(stage.joined))
                 .is_some_and(|len| len > 0 && (len == expected || packed.contains(&len)));
             if !pads && !covers {
                 let stage = format!("{:?}", stage.shape);
@@ -127,10 +128,8 @@ fn goes_together(stage: &Stage) -> bool {
     let cut = matches!(stage.shape, StageShape::Cut { .. });
     let elementary = stage.shape.elementary();
     match stage.offer.method {
-        Method::TileSwap => {
-            elementary.is_some_and(|e| e.is_involution() && e.unit == 1 && e.mid == 1)
-        }
-        Method::BarrierSync => gather || elementary.is_some(),
+        Method::TileSwap => elementary.is_some_and(|e| e.is_involution() && e.unit == 1),
+        Method::BarrierSync => gather || axes,
         Method::PttwacOnChip => elementary.is_some(),
         Method::PttwacGlobal | Method::PerCycle => moves,
         Method::Rows => pad,
@@ -152,6 +151,13 @@ mod tests {
     }
 
     #[test]
+    fn speeds_are_of_bytes_read_and_written() {
+        let plan = plan();
+        let moved = 2.0 * (720 * 180 * 4) as f64;
+        assert!((plan.gb_per_s() * 1e9 * plan.seconds / moved - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
     fn the_planners_plans_pass() {
         let survey = Planner::new(Toy::default()).survey(&Problem::new(720, 180, 4).unwrap());
         assert!(survey.candidates.len() > 5);
@@ -166,10 +172,10 @@ mod tests {
         let good = planner.plan(&Problem::new(101, 205, 4).unwrap()).unwrap();
         assert_eq!(good.check(), Ok(()), "{good:#}");
         let mut uncut = good.clone();
-        uncut.stages.remove(0);
+        uncut.legs[0].stages.remove(0);
         assert!(matches!(uncut.check(), Err(Flaw::Length { number: 1, expected: 20_705, .. })));
         let mut in_steps = good.clone();
-        in_steps.stages[0].offer.method = Method::Rows;
+        in_steps.legs[0].stages[0].offer.method = Method::Rows;
         assert!(matches!(in_steps.check(), Err(Flaw::Method { number: 1, .. })));
         let mut of_another = good;
         of_another.problem = Problem::new(101, 206, 4).unwrap();
@@ -180,7 +186,7 @@ mod tests {
     fn flaws_are_found_before_anything_is_multiplied() {
         let flawed = |change: &dyn Fn(&mut Stage)| {
             let mut plan = plan();
-            change(&mut plan.stages[1]);
+            change(&mut plan.legs[0].stages[1]);
             plan.check()
         };
         let elementary =

@@ -12,6 +12,23 @@ pub enum Infeasible {
         /// Columns.
         cols: usize,
     },
+    /// The extents do not stay as they are axis by axis, or more than two axes change places.
+    #[error("its axes are not two of one extent that change places")]
+    NotSwapped,
+    /// Only for matrices.
+    #[error("it is for transpositions of matrices alone")]
+    MatricesOnly,
+    /// More axes move apart than can be told of at once.
+    #[error("{axes} axes move apart, at most {most} can")]
+    TooManyAxes {
+        /// Axes there are.
+        axes: usize,
+        /// Axes there can be.
+        most: usize,
+    },
+    /// The last axis stays where it is: runs of it move as they are.
+    #[error("the last axis stays, and moves in whole runs")]
+    LastStays,
     /// The sides have no common divisor to be a square tile's side.
     #[error("{rows} and {cols} have no common divisor")]
     Coprime {

@@ -145,14 +145,30 @@ impl Offer {
 /// A stage of a plan: what moves where, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stage {
-    /// What it does to offsets.
+    /// What it does to offsets, in elements of its own.
     pub shape: StageShape,
+    /// Elements of the problem that are one of the stage's: more than one where a short last axis stays, which then
+    /// moves as a longer element.
+    pub joined: usize,
     /// How it does it.
     pub offer: Offer,
 }
 
+impl Stage {
+    /// Of the problem's own elements.
+    pub fn new(shape: StageShape, offer: Offer) -> Self {
+        Stage { shape, joined: 1, offer }
+    }
+
+    /// Where the problem's element at `offset` goes.
+    pub fn dest(&self, offset: usize) -> usize {
+        self.shape.dest(offset / self.joined) * self.joined + offset % self.joined
+    }
+}
+
 impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.shape, self.offer.way())
+        write!(f, "{} {}", self.shape, self.offer.way())?;
+        if self.joined > 1 { write!(f, " of {} elements each", self.joined) } else { Ok(()) }
     }
 }

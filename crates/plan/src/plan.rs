@@ -2,12 +2,14 @@
 
 use std::fmt;
 
-use crate::infeasible::Infeasible;
-use crate::offer::Stage;
+use turntile_perm::FusedAxes;
 
-use crate::problem::Problem;
-use crate::recipe::Recipe;
+use crate::infeasible::Infeasible;
+use crate::offer::{Offer, Stage};
+use crate::problem::{Problem, ProblemError};
+use crate::recipe::{LegRecipe, Recipe};
 use crate::routes::{Route, Tile};
+use crate::shape::StageShape;
 
 /// A route that the planner would have preferred, and why it could not be had.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,53 +20,124 @@ pub struct Declined {
     pub why: Infeasible,
 }
 
-/// A full transposition as a sequence of stages: inert data, for any backend to run.
+/// A permutation of axes as a sequence of stages: inert data, for any backend to run.
 ///
 /// `Display` prints it on a line in dimension notation; `{:#}` prints everything.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// What it transposes.
+    /// What it permutes.
     pub problem: Problem,
     /// The device it was made for.
     pub device: String,
-    /// The route.
-    pub route: Route,
-    /// Whether that is the route of the transposed problem, run backwards.
-    pub mirrored: bool,
-    /// The route's tile; of a mirrored route, for the transposed problem.
-    pub tile: Tile,
-    /// The stages, in order; none when nothing moves.
-    pub stages: Vec<Stage>,
-    /// Bytes beyond the matrix while it runs: the largest of the stages' workspaces, which share
-    /// one allocation.
+    /// The parts that it is done in, in order: of matrices one; none when nothing moves.
+    pub legs: Vec<Leg>,
+    /// Bytes beyond the data while it runs: the largest of the stages' workspaces, which share one allocation.
     pub workspace_bytes: usize,
     /// Estimated seconds.
     pub seconds: f64,
-    /// Routes further up the table that were not feasible.
+    /// Routes further up the table that were not feasible for the whole.
     pub declined: Vec<Declined>,
 }
 
+/// A part of a plan: the axes brought into another order by one route.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Leg {
+    /// The order in which the problem's fused axes lie after it.
+    pub order: Vec<usize>,
+    /// The route.
+    pub route: Route,
+    /// Whether that is the route of the inverse, run backwards.
+    pub mirrored: bool,
+    /// The route's tile; of a mirrored route, for the inverse.
+    pub tile: Tile,
+    /// The stages, in order.
+    pub stages: Vec<Stage>,
+}
+
+impl Leg {
+    /// The route as it is printed: `panel`, `panel mirrored`.
+    pub fn route_name(&self) -> String {
+        format!("{}{}", self.route, if self.mirrored { " mirrored" } else { "" })
+    }
+}
+
 impl Plan {
-    /// Trips of the whole matrix through memory.
+    /// Of one stage over elements in a row, so that any shape can be run by itself.
+    ///
+    /// # Errors
+    /// [`ProblemError`]: the shape's bytes do not fit the address space.
+    pub fn of_stage(
+        device: impl Into<String>,
+        shape: StageShape,
+        offer: Offer,
+        elem_bytes: usize,
+    ) -> Result<Self, ProblemError> {
+        let problem = Problem::new(1, shape.len(), elem_bytes)?;
+        let (workspace_bytes, seconds) = (offer.workspace_bytes, offer.seconds);
+        let tile = Tile { m: 1, n: 1 };
+        let stages = vec![Stage::new(shape, offer)];
+        let leg = Leg { order: Vec::new(), route: Route::Nothing, mirrored: false, tile, stages };
+        let device = device.into();
+        Ok(Plan {
+            problem,
+            device,
+            legs: vec![leg],
+            workspace_bytes,
+            seconds,
+            declined: Vec::new(),
+        })
+    }
+
+    /// All stages, in order.
+    pub fn stages(&self) -> impl Iterator<Item = &Stage> + Clone {
+        self.legs.iter().flat_map(|leg| &leg.stages)
+    }
+
+    /// Trips of the whole array through memory.
     pub fn passes(&self) -> usize {
-        self.stages.len()
+        self.stages().count()
+    }
+
+    /// The route, where there is one leg; `nothing` where there is none, `several` otherwise.
+    pub fn route(&self) -> Route {
+        match &self.legs[..] {
+            [] => Route::Nothing,
+            [leg] => leg.route,
+            _ => Route::Several,
+        }
+    }
+
+    /// Whether the one leg is mirrored.
+    pub fn mirrored(&self) -> bool {
+        matches!(&self.legs[..], [leg] if leg.mirrored)
+    }
+
+    /// The first leg's tile; the whole as one row where nothing moves.
+    pub fn tile(&self) -> Tile {
+        let whole = Tile { m: self.problem.rows(), n: self.problem.cols() };
+        self.legs.first().map_or(whole, |leg| leg.tile)
     }
 
     /// What makes it again.
     pub fn recipe(&self) -> Recipe {
-        Recipe {
-            route: self.route.name().to_owned(),
-            mirrored: self.mirrored,
-            tile: self.tile,
-            ways: self.stages.iter().map(|stage| stage.offer.way()).collect(),
-        }
+        let recipe = |leg: &Leg| LegRecipe {
+            order: leg.order.clone(),
+            route: leg.route.name().to_owned(),
+            mirrored: leg.mirrored,
+            tile: leg.tile,
+            ways: leg.stages.iter().map(|stage| stage.offer.way()).collect(),
+        };
+        Recipe { legs: self.legs.iter().map(recipe).collect() }
     }
 
     /// Elements from the first one on that it uses while it runs: the problem's, or more where it
     /// pads them. What lies behind the problem's is lost.
     pub fn room(&self) -> usize {
-        let spans = self.stages.iter().map(|stage| stage.shape.spans());
-        spans.fold(self.problem.len(), |room, (read, written)| room.max(read).max(written))
+        let span = |stage: &Stage| {
+            let (read, written) = stage.shape.spans();
+            read.max(written) * stage.joined
+        };
+        self.stages().map(span).fold(self.problem.len(), usize::max)
     }
 
     /// Bytes of that room.
@@ -72,9 +145,9 @@ impl Plan {
         self.room().saturating_mul(self.problem.elem_bytes())
     }
 
-    /// Where the element at `offset` of the batch ends: the stages' maps one after the other.
+    /// Where the element at `offset` ends: the stages' maps one after the other.
     pub fn dest(&self, offset: usize) -> usize {
-        self.stages.iter().fold(offset, |at, stage| stage.shape.dest(at))
+        self.stages().fold(offset, |at, stage| stage.dest(at))
     }
 
     /// Estimated GB/s: twice the matrix's bytes over the estimated seconds; no number where nothing
@@ -83,15 +156,19 @@ impl Plan {
         2.0 * self.problem.bytes() as f64 / self.seconds / 1e9
     }
 
-    /// The route as it is printed: `panel`, `panel mirrored`.
+    /// The routes as they are printed: `panel`, `panel mirrored`, `panel + one-stage`.
     pub fn route_name(&self) -> String {
-        format!("{}{}", self.route, if self.mirrored { " mirrored" } else { "" })
+        if self.legs.is_empty() {
+            return Route::Nothing.to_string();
+        }
+        let names: Vec<String> = self.legs.iter().map(Leg::route_name).collect();
+        names.join(" + ")
     }
 
-    /// The plan's line without the problem and the device: route and stages.
+    /// The plan's line without the problem and the device: routes and stages.
     fn write_stages(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.route_name())?;
-        for (k, stage) in self.stages.iter().enumerate() {
+        for (k, stage) in self.stages().enumerate() {
             write!(f, "{} {stage}", if k == 0 { ":" } else { " ->" })?;
         }
         Ok(())
@@ -100,26 +177,53 @@ impl Plan {
     fn write_in_full(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "problem    {}, {} bytes", self.problem, self.problem.bytes())?;
         writeln!(f, "device     {}", self.device)?;
-        writeln!(f, "route      {} (tile {} x {})", self.route_name(), self.tile.m, self.tile.n)?;
+        match &self.legs[..] {
+            [] => writeln!(f, "route      nothing")?,
+            [Leg { tile, .. }] => {
+                writeln!(f, "route      {} (tile {} x {})", self.route_name(), tile.m, tile.n)?;
+            }
+            _ => writeln!(f, "routes     {}", self.route_name())?,
+        }
         writeln!(f, "passes     {}", self.passes())?;
         writeln!(f, "workspace  {} bytes", self.workspace_bytes)?;
         if self.room() > self.problem.len() {
-            writeln!(f, "room       {} bytes, the matrix's included", self.room_bytes())?;
+            writeln!(f, "room       {} bytes, the data's included", self.room_bytes())?;
         }
         write!(f, "estimate   {:.3} ms", self.seconds * 1e3)?;
         if self.passes() > 0 {
             write!(f, ", {:.1} GB/s", self.gb_per_s())?;
         }
-        for (k, stage) in self.stages.iter().enumerate() {
-            write!(f, "\nstage {}    {stage}", k + 1)?;
-            for line in stage.offer.geometry.to_string().lines() {
-                write!(f, "\n           {line}")?;
+        let (fused, mut number) = (self.problem.fused(), 0);
+        for (k, leg) in self.legs.iter().enumerate() {
+            if self.legs.len() > 1 {
+                let Tile { m, n } = leg.tile;
+                let order = self.axes_in(&fused, &leg.order);
+                let route = leg.route_name();
+                write!(f, "\nleg {:<7}to axes {order} by {route} (tile {m} x {n})", k + 1)?;
+            }
+            for stage in &leg.stages {
+                number += 1;
+                write!(f, "\nstage {number}    {stage}")?;
+                for line in stage.offer.geometry.to_string().lines() {
+                    write!(f, "\n           {line}")?;
+                }
             }
         }
         for Declined { route, why } in &self.declined {
             write!(f, "\nnot        {route}: {why}")?;
         }
         Ok(())
+    }
+}
+
+impl Plan {
+    /// The axes as given in an order of the fused ones: `0, 2 3, 1`.
+    fn axes_in(&self, fused: &FusedAxes, order: &[usize]) -> String {
+        let given = |&axis: &usize| {
+            let axes: Vec<String> = fused.given(axis).iter().map(usize::to_string).collect();
+            axes.join(" ")
+        };
+        order.iter().map(given).collect::<Vec<_>>().join(", ")
     }
 }
 

@@ -2,33 +2,24 @@
 
 use std::sync::Arc;
 
-use crate::device::{Device, Request};
-use crate::infeasible::{Infeasible, least_short};
-use crate::offer::{Offer, Stage};
-use crate::plan::{Declined, Plan};
-use crate::problem::{Matrices, Problem};
-use crate::recipe::Recipe;
-use crate::routes::{self, Query, ROUTES, Route, RouteRow, Sides, Step, Tile};
+use turntile_perm::AxesError;
 
-/// How many tiles, and ways of a single stage, are looked at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum TileRule {
-    /// Those that could be best by estimate, which then ranks them.
-    #[default]
-    CostModel,
-    /// Every feasible one, for a tuner to measure; slots of a power of two of elements.
-    Exhaustive,
-}
+use crate::device::Device;
+use crate::infeasible::Infeasible;
+pub use crate::legs::TileRule;
+use crate::legs::{Candidate, LegPlanner, Part};
+use crate::offer::Stage;
+use crate::plan::{Declined, Leg, Plan};
+use crate::problem::Problem;
+use crate::recipe::Recipe;
+use crate::routes::{self, ROUTES, Route, Tile};
+use crate::search;
 
 /// Makes plans for a device.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Planner {
-    device: Arc<dyn Device>,
-    rule: TileRule,
-    route: Option<Route>,
-    mirrored: Option<bool>,
+    legs: LegPlanner,
 }
 
 /// Every route's answer to a problem.
@@ -67,30 +58,34 @@ impl Planner {
 
     /// The same for a device that others plan for too.
     pub fn on(device: Arc<dyn Device>) -> Self {
-        Planner { device, rule: TileRule::default(), route: None, mirrored: None }
+        let (rule, route, mirrored) = (TileRule::default(), None, None);
+        Planner { legs: LegPlanner { device, rule, route, mirrored } }
     }
 
     /// With tiles chosen by another rule.
     pub fn with_tiles(self, rule: TileRule) -> Self {
-        Planner { rule, ..self }
+        Planner { legs: LegPlanner { rule, ..self.legs } }
     }
 
     /// Over one route alone.
     pub fn with_route(self, route: Route) -> Self {
-        Planner { route: Some(route), ..self }
+        Planner { legs: LegPlanner { route: Some(route), ..self.legs } }
     }
 
     /// Over mirrored routes alone, or those that are not.
     pub fn with_mirrored(self, mirrored: bool) -> Self {
-        Planner { mirrored: Some(mirrored), ..self }
+        Planner { legs: LegPlanner { mirrored: Some(mirrored), ..self.legs } }
     }
 
     /// The device planned for.
     pub fn device(&self) -> &dyn Device {
-        &*self.device
+        &*self.legs.device
     }
 
     /// The plan of least estimated time.
+    ///
+    /// Of axes that are no matrices, it is looked for among ways to bring them into their order one after the other
+    /// (`search.rs`); where a route was asked for, that route does the whole.
     ///
     /// # Errors
     /// [`PlanError::Infeasible`] when one route was asked for and cannot serve the problem, its
@@ -100,46 +95,47 @@ impl Planner {
         if let Some(Declined { route, why }) = self.misplaced(problem) {
             return Err(self.infeasible(problem, route, why));
         }
-        let Some((matrices, sides)) = self.sides(problem) else { return Ok(self.nothing(problem)) };
-        let query = self.query(problem, matrices, &sides);
-        let pass = self.device.least_seconds(problem.bytes());
-        let (mut best, mut declined): (Option<Plan>, _) = (None, Vec::new());
-        for row in self.rows(problem) {
-            let bound = best.as_ref().map_or(f64::INFINITY, |plan| plan.seconds);
-            if row.passes as f64 * pass >= bound {
-                continue;
+        let (found, mut declined) = match Part::whole(problem) {
+            Ok(None) => return Ok(self.assemble(problem, Candidate::default())),
+            Ok(Some(part)) if part.is_matrices() || self.legs.route.is_some() => {
+                self.legs.fastest(&part, f64::INFINITY)
             }
-            match self.on_route(row, &query, bound) {
-                Ok(plans) => best = plans.into_iter().next().or(best),
-                Err(why) => declined.push(Declined { route: row.route, why }),
+            Ok(Some(_)) => search::fastest(&self.legs, problem),
+            Err(_) if self.legs.route.is_none() && !problem.is_out_of_place() => {
+                search::fastest(&self.legs, problem)
             }
-        }
-        let Some(best) = best else {
+            Err(why) => (None, vec![self.too_many(problem, &why)]),
+        };
+        let Some(best) = found else {
             let Declined { route, why } = declined.swap_remove(0);
             return Err(self.infeasible(problem, route, why));
         };
         let rank = |route| ROUTES.iter().position(|row| row.route == route);
-        declined.retain(|other| rank(other.route) < rank(best.route));
-        Ok(Plan { declined, ..best })
+        let chosen = best.legs.first().filter(|_| best.legs.len() == 1).map(|leg| leg.route);
+        declined.retain(|other| chosen.is_none_or(|route| rank(other.route) < rank(route)));
+        Ok(Plan { declined, ..self.assemble(problem, best) })
     }
 
-    /// Every route's answer, feasible ones ranked.
+    /// Every route's answer, feasible ones ranked; of axes that are no matrices also the best plan of each way to bring
+    /// them into their order in several parts.
     pub fn survey(&self, problem: &Problem) -> Survey {
-        let (mut candidates, mut declined) = (Vec::new(), Vec::new());
-        match self.sides(problem) {
+        let (mut found, mut declined) = (Vec::new(), Vec::new());
+        match Part::whole(problem) {
             _ if self.misplaced(problem).is_some() => declined.extend(self.misplaced(problem)),
-            None => candidates.push(self.nothing(problem)),
-            Some((matrices, sides)) => {
-                let query = self.query(problem, matrices, &sides);
-                for row in self.rows(problem) {
-                    match self.on_route(row, &query, f64::INFINITY) {
-                        Ok(plans) => candidates.extend(plans),
-                        Err(why) => declined.push(Declined { route: row.route, why }),
-                    }
+            Ok(None) => found.push(Candidate::default()),
+            Ok(Some(part)) => {
+                (found, declined) = self.legs.all(&part);
+                if !part.is_matrices() && self.legs.route.is_none() && !problem.is_out_of_place() {
+                    found.extend(search::all(&self.legs, problem));
                 }
             }
+            Err(_) if self.legs.route.is_none() && !problem.is_out_of_place() => {
+                found = search::all(&self.legs, problem);
+            }
+            Err(why) => declined.push(self.too_many(problem, &why)),
         }
-        candidates.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        found.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        let candidates = found.into_iter().map(|one| self.assemble(problem, one)).collect();
         Survey { candidates, declined }
     }
 
@@ -154,240 +150,73 @@ impl Planner {
         mirrored: bool,
         tile: Tile,
     ) -> Result<Plan, Infeasible> {
-        let Some(((matrices, sides), row)) = self.sides(problem).zip(routes::row(route)) else {
-            return Ok(self.nothing(problem));
+        let part = Part::whole(problem).map_err(|why| too_many(&why))?;
+        let Some((part, row)) = part.zip(routes::row(route)) else {
+            return Ok(self.assemble(problem, Candidate::default()));
         };
-        let query = self.query(problem, matrices, &sides);
-        let plan = self.within(row, &query, mirrored, tile, f64::INFINITY)?;
-        Ok(plan.expect("every plan takes less than forever"))
+        let plan = self.legs.within(row, &part.query(&self.legs), mirrored, tile, f64::INFINITY)?;
+        Ok(self.assemble(problem, plan.expect("every plan takes less than forever")))
     }
 
-    /// The plan that a recipe makes, of a tile that its route proposes; nothing when the recipe is of another
+    /// The plan that a recipe makes, of tiles that its routes propose; nothing when the recipe is of another
     /// problem, route or device.
     ///
     /// # Errors
-    /// Why its route or its stages are not to be had.
+    /// Why its routes or its stages are not to be had.
     pub fn remake(&self, problem: &Problem, recipe: &Recipe) -> Result<Option<Plan>, Infeasible> {
-        let Some((matrices, sides)) = self.sides(problem) else { return Ok(None) };
-        let Some(row) = recipe.route.parse::<Route>().ok().and_then(routes::row) else {
-            return Ok(None);
-        };
-        let every = Query { every: true, ..self.query(problem, matrices, &sides) };
-        if !row.tiles(&every, recipe.mirrored)?.contains(&recipe.tile) {
-            return Ok(None);
+        let fused = problem.fused();
+        let mut at: Vec<usize> = (0..fused.order().len()).collect();
+        let mut made = Candidate::default();
+        for leg in &recipe.legs {
+            let Ok(axes) = fused.between(&at, &leg.order) else { return Ok(None) };
+            let Some(part) = Part::of(problem, &axes, &leg.order) else { return Ok(None) };
+            let Some(done) = self.legs.remake(&part, leg)? else { return Ok(None) };
+            made = made.then(done);
+            at.clone_from(&leg.order);
         }
-        let mut stages = Vec::new();
-        for (k, step) in moving(row, &every, recipe.mirrored, recipe.tile).enumerate() {
-            let offers = self.device.offers(&step.shape, &self.request(problem, &step))?;
-            let found = offers.into_iter().find(|offer| recipe.ways.get(k) == Some(&offer.way()));
-            let Some(offer) = found else { return Ok(None) };
-            stages.push(Stage { shape: step.shape, offer });
-        }
-        if stages.len() != recipe.ways.len() {
+        if at != fused.order() || made.legs.is_empty() {
             return Ok(None);
         }
-        Ok(Some(self.assemble(problem, row.route, recipe.mirrored, recipe.tile, stages)))
-    }
-
-    /// The matrices that routes are asked for, and the divisors of their sides; none when nothing moves. Out of
-    /// place every element does.
-    fn sides(&self, problem: &Problem) -> Option<(Matrices, Sides)> {
-        let copied = problem.is_out_of_place() && !problem.is_empty();
-        let one_row = Matrices { batch: 1, rows: 1, cols: problem.len() };
-        let matrices = problem.matrices().or(copied.then_some(one_row))?;
-        Some((matrices, Sides::new(&matrices)))
-    }
-
-    fn query<'a>(
-        &'a self,
-        problem: &'a Problem,
-        matrices: Matrices,
-        sides: &'a Sides,
-    ) -> Query<'a> {
-        let every = self.rule == TileRule::Exhaustive;
-        Query::new(matrices, sides, problem, &*self.device, every)
-    }
-
-    fn request(&self, problem: &Problem, step: &Step) -> Request {
-        Request::new(problem, &*self.device, step.want)
-    }
-
-    /// The rows of the table that are considered.
-    fn rows(&self, problem: &Problem) -> impl Iterator<Item = &'static RouteRow> {
-        let out_of_place = problem.is_out_of_place();
-        ROUTES.iter().filter(move |row| {
-            let serves = (row.route == Route::OutOfPlace) == out_of_place;
-            self.route.map_or(serves, |only| only == row.route && serves)
-        })
+        Ok(Some(self.assemble(problem, made)))
     }
 
     /// Why the one route asked for cannot serve any problem in that place.
     fn misplaced(&self, problem: &Problem) -> Option<Declined> {
-        let out_of_place = self.route? == Route::OutOfPlace;
+        let out_of_place = self.legs.route? == Route::OutOfPlace;
         let why = Infeasible::Place { out_of_place };
         let wrong = out_of_place != problem.is_out_of_place();
-        self.route.filter(|_| wrong).map(|route| Declined { route, why })
+        self.legs.route.filter(|_| wrong).map(|route| Declined { route, why })
+    }
+
+    fn too_many(&self, problem: &Problem, why: &AxesError) -> Declined {
+        let only = if problem.is_out_of_place() { Route::OutOfPlace } else { Route::OneStage };
+        Declined { route: self.legs.route.unwrap_or(only), why: too_many(why) }
     }
 
     fn infeasible(&self, problem: &Problem, route: Route, why: Infeasible) -> PlanError {
-        let device = self.device.name().to_owned();
+        let device = self.device().name().to_owned();
         PlanError::Infeasible { route, problem: Box::new(*problem), device, why }
     }
 
-    /// The plan where nothing moves in place; out of place there is a copy to make.
-    fn nothing(&self, problem: &Problem) -> Plan {
-        let tile = Tile { m: problem.rows(), n: problem.cols() };
-        self.assemble(problem, Route::Nothing, false, tile, Vec::new())
-    }
-
-    /// The plans of a route that take less than `bound` seconds: the best one of each way that it has, or under
-    /// [`TileRule::Exhaustive`] all, fastest first. None of them, without an error, when the route is
-    /// feasible but not within the bound.
-    fn on_route(&self, row: &RouteRow, query: &Query, bound: f64) -> Result<Vec<Plan>, Infeasible> {
-        let ways = (row.ways)(&query.matrices);
-        let ways = [false, true].into_iter().filter(|&mirrored| ways[usize::from(mirrored)]);
-        let (mut plans, mut why, mut feasible) = (Vec::new(), None, false);
-        let mut least = bound;
-        for mirrored in ways.filter(|&way| self.mirrored.is_none_or(|only| only == way)) {
-            match self.one_way(row, query, mirrored, if bound.is_finite() { least } else { bound })
-            {
-                Ok(found) => {
-                    feasible = true;
-                    least = found.first().map_or(least, |plan| plan.seconds);
-                    plans.extend(found);
-                }
-                Err(reason) => why = Some(least_short(why, reason)),
-            }
-        }
-        match why {
-            Some(why) if !feasible => Err(why),
-            None if !feasible => {
-                // Only the other way round was asked for.
-                Err(Infeasible::NoWay { shape: format!("{} that way round", row.route) })
-            }
-            _ => {
-                plans.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
-                Ok(plans)
-            }
-        }
-    }
-
-    fn one_way(
-        &self,
-        row: &RouteRow,
-        query: &Query,
-        mirrored: bool,
-        bound: f64,
-    ) -> Result<Vec<Plan>, Infeasible> {
-        let (mut plans, mut why, mut bound, mut feasible) = (Vec::new(), None, bound, false);
-        for tile in row.tiles(query, mirrored)? {
-            if query.every {
-                match self.every_way(row, query, mirrored, tile) {
-                    Ok(found) => plans.extend(found),
-                    Err(reason) => why = Some(least_short(why, reason)),
-                }
-                continue;
-            }
-            match self.within(row, query, mirrored, tile, bound) {
-                Ok(Some(plan)) => {
-                    bound = plan.seconds;
-                    plans.clear();
-                    plans.push(plan);
-                }
-                Ok(None) => feasible = true,
-                Err(reason) => why = Some(least_short(why, reason)),
-            }
-        }
-        match why {
-            Some(why) if plans.is_empty() && !feasible => Err(why),
-            _ => Ok(plans),
-        }
-    }
-
-    /// The plan with `tile`, or nothing as soon as it is sure to take `bound` seconds or more.
-    fn within(
-        &self,
-        row: &RouteRow,
-        query: &Query,
-        mirrored: bool,
-        tile: Tile,
-        bound: f64,
-    ) -> Result<Option<Plan>, Infeasible> {
-        let steps: Vec<Step> = moving(row, query, mirrored, tile).collect();
-        let least = |step: &Step| self.device.least_seconds(step.shape.len() * query.elem_bytes());
-        // What steps take, and at least take while they are not looked at. Super-elements that are too short take
-        // longest, and are looked at first.
-        let (mut seconds, mut left) = (0.0, steps.iter().map(least).sum::<f64>());
-        let mut offers = vec![None; steps.len()];
-        let runs = |(_, step): &(usize, &Step)| step.shape.unit() > 1;
-        let first = steps.iter().enumerate().filter(runs);
-        let then = steps.iter().enumerate().filter(|step| !runs(step));
-        for (k, step) in first.chain(then) {
-            left -= least(step);
-            let offer = self.device.best(&step.shape, &self.request(query.problem, step))?;
-            seconds += offer.seconds;
-            if seconds + left >= bound {
-                return Ok(None);
-            }
-            offers[k] = Some(offer);
-        }
-        let stage = |(step, offer): (&Step, Offer)| Stage { shape: step.shape, offer };
-        let stages = steps.iter().zip(offers.into_iter().flatten()).map(stage).collect();
-        Ok(Some(self.assemble(query.problem, row.route, mirrored, tile, stages)))
-    }
-
-    /// The plans with `tile`: where it has one stage, one by each way of moving it.
-    fn every_way(
-        &self,
-        row: &RouteRow,
-        query: &Query,
-        mirrored: bool,
-        tile: Tile,
-    ) -> Result<Vec<Plan>, Infeasible> {
-        let mut steps = moving(row, query, mirrored, tile);
-        if let (Some(step), None) = (steps.next(), steps.next()) {
-            let offers = self.device.offers(&step.shape, &self.request(query.problem, &step))?;
-            let plan = |offer| {
-                let stages = vec![Stage { shape: step.shape, offer }];
-                self.assemble(query.problem, row.route, mirrored, tile, stages)
-            };
-            return Ok(offers.into_iter().map(plan).collect());
-        }
-        let plan = self.within(row, query, mirrored, tile, f64::INFINITY)?;
-        Ok(plan.into_iter().collect())
-    }
-
-    fn assemble(
-        &self,
-        problem: &Problem,
-        route: Route,
-        mirrored: bool,
-        tile: Tile,
-        stages: Vec<Stage>,
-    ) -> Plan {
-        let offers = || stages.iter().map(|stage: &Stage| &stage.offer);
+    fn assemble(&self, problem: &Problem, Candidate { legs, seconds }: Candidate) -> Plan {
+        let stages = || legs.iter().flat_map(|leg: &Leg| &leg.stages);
+        let bytes = |stage: &Stage| stage.offer.workspace_bytes;
         Plan {
             problem: *problem,
-            device: self.device.name().to_owned(),
-            route,
-            mirrored,
-            tile,
-            workspace_bytes: offers().map(|o: &Offer| o.workspace_bytes).max().unwrap_or(0),
-            seconds: offers().map(|offer| offer.seconds).sum(),
-            stages,
+            device: self.device().name().to_owned(),
+            workspace_bytes: stages().map(bytes).max().unwrap_or(0),
+            seconds,
+            legs,
             declined: Vec::new(),
         }
     }
 }
 
-/// The steps of a route that move something; out of place all do.
-fn moving(
-    row: &RouteRow,
-    query: &Query,
-    mirrored: bool,
-    tile: Tile,
-) -> impl Iterator<Item = Step> + use<> {
-    let all = query.problem.is_out_of_place();
-    let steps = row.steps(query, mirrored, tile).into_iter();
-    steps.filter(move |step| all || !step.shape.is_identity())
+fn too_many(why: &AxesError) -> Infeasible {
+    match *why {
+        AxesError::TooMany { axes } => {
+            Infeasible::TooManyAxes { axes, most: turntile_perm::axes::MOST_AXES }
+        }
+        _ => unreachable!("a problem's axes were checked"),
+    }
 }

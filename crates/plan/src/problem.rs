@@ -2,22 +2,39 @@
 
 use std::fmt;
 
-use turntile_perm::AxisPermutation;
+use turntile_perm::{AxesError, AxisPermutation, FusedAxes, MOST_GIVEN};
 
-/// `batch` row-major `rows` by `cols` matrices, one after the other, each to become `cols` by
-/// `rows` in place. Elements are words of `elem_bytes` bytes; their type does not matter.
+/// A row-major array whose axes are to be permuted, most often equal matrices to be transposed: axis `i` of the result
+/// is axis `order[i]` of the source, and both are row-major. Elements are words of `elem_bytes` bytes; their type
+/// does not matter.
 ///
-/// A column-major matrix is the same problem with `rows` and `cols` swapped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// A column-major matrix is a row-major one with `rows` and `cols` swapped.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Problem {
-    batch: usize,
-    rows: usize,
-    cols: usize,
+    axes: GivenAxes,
     elem_bytes: usize,
     cap: Option<usize>,
     room: usize,
     alignment: usize,
     out_of_place: bool,
+}
+
+/// Axes as they were given, those of one element included.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct GivenAxes {
+    rank: u8,
+    order: [u8; MOST_GIVEN],
+    extents: [usize; MOST_GIVEN],
+}
+
+impl GivenAxes {
+    fn extents(&self) -> &[usize] {
+        &self.extents[..usize::from(self.rank)]
+    }
+
+    fn order(&self) -> impl ExactSizeIterator<Item = usize> + Clone + '_ {
+        self.order[..usize::from(self.rank)].iter().map(|&axis| usize::from(axis))
+    }
 }
 
 /// `batch` equal matrices of `rows` x `cols` elements, as routes see a problem.
@@ -32,6 +49,12 @@ pub struct Matrices {
 }
 
 impl Matrices {
+    /// Axes that are a transposition of matrices of single elements.
+    pub fn of(axes: &AxisPermutation) -> Option<Self> {
+        let e = axes.elementary().filter(|e| !axes.is_identity() && e.mid == 1 && e.unit == 1)?;
+        Some(Matrices { batch: e.batch, rows: e.rows, cols: e.cols })
+    }
+
     /// The problem that undoes this one.
     #[must_use]
     pub fn transposed(self) -> Self {
@@ -47,16 +70,21 @@ pub const ALIGNMENT: usize = 16;
 #[non_exhaustive]
 pub enum ProblemError {
     /// The bytes do not fit the address space.
-    #[error("{batch} x {rows} x {cols} elements of {elem_bytes} bytes exceed {} bytes", isize::MAX)]
+    #[error("{} elements of {elem_bytes} bytes exceed {} bytes", by_x(extents), isize::MAX)]
     TooLarge {
-        /// Matrices.
-        batch: usize,
-        /// Rows of each.
-        rows: usize,
-        /// Columns of each.
-        cols: usize,
+        /// Extents of the axes; of matrices their number, rows and columns.
+        extents: Vec<usize>,
         /// Bytes of an element.
         elem_bytes: usize,
+    },
+    /// The axes cannot be permuted so.
+    #[error(transparent)]
+    Axes(#[from] AxesError),
+    /// More axes than an array can have.
+    #[error("{axes} axes, at most {MOST_GIVEN} can be given")]
+    TooManyAxes {
+        /// Axes given.
+        axes: usize,
     },
     /// Elements without bytes have nothing to move.
     #[error("an element has at least one byte")]
@@ -76,38 +104,81 @@ impl Problem {
         cols: usize,
         elem_bytes: usize,
     ) -> Result<Self, ProblemError> {
+        Self::permuted(&[batch, rows, cols], &MATRICES, elem_bytes)
+    }
+
+    /// An array with these extents, whose axis `order[i]` is to become axis `i`: NumPy's `transpose(order)`. Total
+    /// bytes must not exceed `isize::MAX`.
+    pub fn permuted(
+        extents: &[usize],
+        order: &[usize],
+        elem_bytes: usize,
+    ) -> Result<Self, ProblemError> {
+        let rank = extents.len();
+        if rank > MOST_GIVEN {
+            return Err(ProblemError::TooManyAxes { axes: rank });
+        }
+        AxisPermutation::check_order(rank, order)?;
         if elem_bytes == 0 {
             return Err(ProblemError::ZeroSizedElement);
         }
         // A zero extent must not hide an overflow of the others.
-        [batch, rows, cols, elem_bytes]
+        extents
             .iter()
+            .chain([&elem_bytes])
             .try_fold(1usize, |bytes, &extent| bytes.checked_mul(extent.max(1)))
             .filter(|&bytes| bytes <= isize::MAX as usize)
-            .map(|_| Problem {
-                batch,
-                rows,
-                cols,
-                elem_bytes,
-                cap: None,
-                room: 0,
-                alignment: ALIGNMENT,
-                out_of_place: false,
-            })
-            .ok_or(ProblemError::TooLarge { batch, rows, cols, elem_bytes })
+            .ok_or_else(|| ProblemError::TooLarge { extents: extents.to_vec(), elem_bytes })?;
+        let mut axes =
+            GivenAxes { rank: rank as u8, order: [0; MOST_GIVEN], extents: [0; MOST_GIVEN] };
+        axes.extents[..rank].copy_from_slice(extents);
+        axes.order.iter_mut().zip(order).for_each(|(to, &axis)| *to = axis as u8);
+        Ok(Problem {
+            axes,
+            elem_bytes,
+            cap: None,
+            room: 0,
+            alignment: ALIGNMENT,
+            out_of_place: false,
+        })
     }
 
-    /// The axes that it permutes.
-    pub fn axes(&self) -> AxisPermutation {
-        AxisPermutation::new(&[self.batch, self.rows, self.cols], &[0, 2, 1])
-            .expect("its bytes were counted")
+    /// Extents of the source's axes as given; of matrices their number, rows and columns.
+    pub fn extents(&self) -> &[usize] {
+        self.axes.extents()
+    }
+
+    /// The source's axis that each axis of the result is, as given.
+    pub fn order(&self) -> impl ExactSizeIterator<Item = usize> + Clone + '_ {
+        self.axes.order()
+    }
+
+    /// The axes that it permutes, fused.
+    ///
+    /// # Errors
+    /// [`AxesError::TooMany`]: more move apart than can be held at once.
+    pub fn axes(&self) -> Result<AxisPermutation, AxesError> {
+        let mut order = [0; MOST_GIVEN];
+        order.iter_mut().zip(self.order()).for_each(|(to, axis)| *to = axis);
+        AxisPermutation::new(self.extents(), &order[..self.extents().len()])
+    }
+
+    /// The same axes however many there are.
+    pub fn fused(&self) -> FusedAxes {
+        let order: Vec<usize> = self.order().collect();
+        FusedAxes::new(self.extents(), &order).expect("they were checked")
     }
 
     /// The problem as matrices, if that is what it is; none when nothing moves.
     pub fn matrices(&self) -> Option<Matrices> {
-        let axes = self.axes();
-        let e = axes.elementary().filter(|e| !axes.is_identity() && e.mid == 1 && e.unit == 1)?;
-        Some(Matrices { batch: e.batch, rows: e.rows, cols: e.cols })
+        Matrices::of(&self.axes().ok()?)
+    }
+
+    /// A part of this problem: what is said of its memory, with axes that were permuted and elements of their own.
+    pub(crate) fn part(&self, axes: &AxisPermutation, elem_bytes: usize) -> Self {
+        let order: Vec<usize> = axes.order().collect();
+        let part = Self::permuted(axes.extents(), &order, elem_bytes);
+        Problem { axes: part.expect("as many bytes as the whole").axes, elem_bytes, ..*self }
     }
 
     /// The same problem with at most `bytes` of workspace beyond the matrix.
@@ -136,19 +207,33 @@ impl Problem {
         Problem { out_of_place: true, ..self }
     }
 
-    /// Number of matrices.
+    /// Number of matrices; of a permutation that is no transposition of matrices, 1.
     pub fn batch(&self) -> usize {
-        self.batch
+        self.sides().batch
     }
 
-    /// Rows of each matrix before.
+    /// Rows of each matrix before; where there are none, 1.
     pub fn rows(&self) -> usize {
-        self.rows
+        self.sides().rows
     }
 
-    /// Columns of each matrix before.
+    /// Columns of each matrix before; where there are none, all elements.
     pub fn cols(&self) -> usize {
-        self.cols
+        self.sides().cols
+    }
+
+    /// Whether it was given as matrices.
+    fn given_as_matrices(&self) -> bool {
+        self.order().eq(MATRICES)
+    }
+
+    fn sides(&self) -> Matrices {
+        if let &[batch, rows, cols] = self.extents()
+            && self.given_as_matrices()
+        {
+            return Matrices { batch, rows, cols };
+        }
+        self.matrices().unwrap_or(Matrices { batch: 1, rows: 1, cols: self.len() })
     }
 
     /// Bytes of an element.
@@ -176,14 +261,9 @@ impl Problem {
         self.room.max(self.len())
     }
 
-    /// Elements of one matrix.
-    pub fn matrix_len(&self) -> usize {
-        self.rows * self.cols
-    }
-
-    /// Elements of the whole batch.
+    /// Elements in all.
     pub fn len(&self) -> usize {
-        self.batch * self.matrix_len()
+        self.extents().iter().product()
     }
 
     /// Whether there is no element.
@@ -196,22 +276,58 @@ impl Problem {
         self.len() * self.elem_bytes
     }
 
-    /// Where the element at `offset` of the batch must end.
+    /// Where the element at `offset` must end.
     pub fn dest(&self, offset: usize) -> usize {
-        self.axes().dest(offset)
+        let (mut digits, mut rest) = ([0; MOST_GIVEN], offset);
+        for (axis, &extent) in self.extents().iter().enumerate().rev() {
+            (rest, digits[axis]) = (rest / extent, rest % extent);
+        }
+        self.order().fold(0, |at, axis| at * self.extents()[axis] + digits[axis])
     }
+}
+
+/// The order of the axes of matrices one after the other.
+const MATRICES: [usize; 3] = [0, 2, 1];
+
+/// `2x3x4`; a single element has no axes.
+pub(crate) fn by_x(extents: &[usize]) -> String {
+    let extents: Vec<String> = extents.iter().map(usize::to_string).collect();
+    if extents.is_empty() { "1".to_owned() } else { extents.join("x") }
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.batch != 1 {
-            write!(f, "{} * ", self.batch)?;
+        match (self.extents(), self.given_as_matrices()) {
+            (&[batch, rows, cols], true) => {
+                if batch != 1 {
+                    write!(f, "{batch} * ")?;
+                }
+                write!(f, "{rows}x{cols}")?;
+            }
+            (extents, _) => {
+                let order: Vec<String> = self.order().map(|axis| axis.to_string()).collect();
+                write!(f, "{} axes {}", by_x(extents), order.join(","))?;
+            }
         }
-        write!(f, "{}x{} w{}", self.rows, self.cols, self.elem_bytes)?;
+        write!(f, " w{}", self.elem_bytes)?;
         if self.alignment != ALIGNMENT {
             write!(f, " aligned {}", self.alignment)?;
         }
         if self.out_of_place { write!(f, " out of place") } else { Ok(()) }
+    }
+}
+
+impl fmt::Debug for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Problem")
+            .field("extents", &self.extents())
+            .field("order", &self.order().collect::<Vec<_>>())
+            .field("elem_bytes", &self.elem_bytes)
+            .field("cap", &self.cap)
+            .field("room", &self.room)
+            .field("alignment", &self.alignment)
+            .field("out_of_place", &self.out_of_place)
+            .finish()
     }
 }
 
@@ -229,9 +345,32 @@ mod tests {
         {
             assert_eq!(
                 Problem::with_batch(batch, rows, cols, elem_bytes),
-                Err(ProblemError::TooLarge { batch, rows, cols, elem_bytes })
+                Err(ProblemError::TooLarge { extents: vec![batch, rows, cols], elem_bytes })
             );
         }
         assert!(Problem::with_batch(0, 5, 5, 1).unwrap().is_empty());
+    }
+    #[test]
+    fn axes_are_checked() {
+        let problem = Problem::permuted(&[2, 3, 4], &[2, 0, 1], 8).unwrap();
+        assert_eq!((problem.len(), problem.bytes()), (24, 192));
+        assert_eq!(problem.matrices(), Some(Matrices { batch: 1, rows: 6, cols: 4 }));
+        assert_eq!(problem.to_string(), "2x3x4 axes 2,0,1 w8");
+        for order in [&[0, 1][..], &[0, 1, 1], &[1, 2, 3], &[0, 1, 2, 3]] {
+            assert!(matches!(Problem::permuted(&[2, 3, 4], order, 8), Err(ProblemError::Axes(_))));
+        }
+        let many = Problem::permuted(&[1; 65], &(0..65).collect::<Vec<_>>(), 1);
+        assert_eq!(many, Err(ProblemError::TooManyAxes { axes: 65 }));
+        let one = Problem::permuted(&[], &[], 3).unwrap();
+        assert_eq!((one.len(), one.dest(0), one.axes().unwrap().is_identity()), (1, 0, true));
+    }
+
+    #[test]
+    fn elements_end_where_numpy_puts_them() {
+        // np.arange(24).reshape(2, 3, 4).transpose(2, 0, 1).ravel()
+        let moved =
+            [0, 4, 8, 12, 16, 20, 1, 5, 9, 13, 17, 21, 2, 6, 10, 14, 18, 22, 3, 7, 11, 15, 19, 23];
+        let problem = Problem::permuted(&[2, 3, 4], &[2, 0, 1], 1).unwrap();
+        (0..24).for_each(|k| assert_eq!(moved[problem.dest(k)], k));
     }
 }

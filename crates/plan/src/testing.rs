@@ -65,7 +65,9 @@ impl Device for Toy {
 
     fn chunks(&self, s: &Slotting, every: bool) -> Vec<usize> {
         let most = if every { 4 } else { 1 };
-        (1..=most).map(|k| k * s.slot).filter(|&chunk| chunk <= s.rows).collect()
+        // One chunk is all of the matrix on chip.
+        let held = |chunk: usize| chunk < s.rows || chunk * s.cols * s.elem_bytes <= self.held;
+        (1..=most).map(|k| k * s.slot).filter(|&chunk| chunk <= s.rows && held(chunk)).collect()
     }
 
     fn offers(&self, shape: &StageShape, request: &Request) -> Result<Vec<Offer>, Infeasible> {
@@ -76,7 +78,10 @@ impl Device for Toy {
             Offer { method, geometry: Geometry::new(Nothing), workspace_bytes, seconds }
         };
         let mut all = Vec::new();
-        let held = shape.instance_len() * request.elem_bytes <= self.held;
+        // Squares side by side are held one by one.
+        let squares = shape.elementary().filter(|e| e.is_involution() && e.unit == 1);
+        let instance = squares.map_or(shape.instance_len(), |e| e.rows * e.cols);
+        let held = instance * request.elem_bytes <= self.held;
         match shape {
             StageShape::Axes(_) => {
                 if let Some(e) = shape.elementary() {

@@ -33,7 +33,7 @@ pub struct Wisdom {
 }
 
 /// The version of the file format that this library reads and writes.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// One problem's winner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -72,7 +72,7 @@ pub enum Refused {
         got: String,
     },
     /// It makes no plan here: there is no such route, tile or way.
-    #[error("there is no {} by {} here", recipe.route, recipe.ways.join(", "))]
+    #[error("there is no {} by {} here", recipe.routes(), recipe.ways())]
     Unknown {
         /// The recipe.
         recipe: Recipe,
@@ -259,7 +259,7 @@ impl Entry {
         if self.signature != expected {
             return Err(Refused::Signature { expected, got: self.signature.clone() });
         }
-        let infeasible = |why| Refused::Infeasible { route: self.recipe.route.clone(), why };
+        let infeasible = |why| Refused::Infeasible { route: self.recipe.routes(), why };
         // A tile from a file is only ever one that the route itself proposes.
         let plan = planner.remake(problem, &self.recipe).map_err(infeasible)?;
         plan.ok_or_else(|| Refused::Unknown { recipe: self.recipe.clone() })
@@ -326,28 +326,34 @@ mod tests {
             Refused::Signature { .. }
         ));
         assert!(matches!(
-            refused(&|entry| entry.recipe.route = "sideways".to_owned()),
+            refused(&|entry| entry.recipe.legs[0].route = "sideways".to_owned()),
             Refused::Unknown { .. }
         ));
         assert!(matches!(
-            refused(&|entry| entry.recipe.route = "square".to_owned()),
+            refused(&|entry| entry.recipe.legs[0].route = "square".to_owned()),
             Refused::Infeasible { .. }
         ));
         for tile in [Tile { m: 0, n: 0 }, Tile { m: 7, n: 11 }, Tile { m: usize::MAX, n: 2 }] {
-            assert!(matches!(refused(&|entry| entry.recipe.tile = tile), Refused::Unknown { .. }));
+            assert!(matches!(
+                refused(&|entry| entry.recipe.legs[0].tile = tile),
+                Refused::Unknown { .. }
+            ));
         }
         let refused_ways = |ways: &[&str]| {
             let ways: Vec<String> = ways.iter().map(|way| (*way).to_owned()).collect();
-            refused(&|entry| entry.recipe.ways.clone_from(&ways))
+            refused(&|entry| entry.recipe.legs[0].ways.clone_from(&ways))
         };
         for ways in [&[][..], &["tile-swap"], &["by", "magic"], &["barrier"; 9]] {
-            assert!(matches!(refused_ways(ways), Refused::Unknown { .. }), "{ways:?}");
+            let refused = refused_ways(ways);
+            assert!(matches!(refused, Refused::Unknown { .. }), "{ways:?}");
+            let told = refused.to_string();
+            assert!(told.contains(&ways.join(", ")), "{told}");
         }
     }
 
     #[test]
     fn damaged_files_are_errors_and_stay() {
-        for text in [" ", "{", "[]", "{\"format\": 2}", "{\"format\": 99, \"entries\": {}}"] {
+        for text in [" ", "{", "[]", "{\"format\": 3}", "{\"format\": 99, \"entries\": {}}"] {
             let path = file("damaged.json");
             fs::write(&path, text).unwrap();
             assert!(Wisdom::load(&path).is_err(), "{text:?}");

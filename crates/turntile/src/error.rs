@@ -9,28 +9,20 @@ use turntile_plan::{PlanError, ProblemError, WisdomError};
 #[non_exhaustive]
 pub enum Error {
     /// The data are not as long as the shape says.
-    #[error("{batch} x {rows} x {cols} elements are {expected}, the data have {got}")]
+    #[error("{} elements are {expected}, the data have {got}", by_x(shape))]
     Length {
-        /// Matrices.
-        batch: usize,
-        /// Rows of each.
-        rows: usize,
-        /// Columns of each.
-        cols: usize,
+        /// Extents of the axes; of matrices rows and columns, and before them how many there are if several.
+        shape: Vec<usize>,
         /// Elements of the shape.
         expected: usize,
         /// Elements given.
         got: usize,
     },
     /// The number of elements does not fit a `usize`.
-    #[error("{batch} x {rows} x {cols} elements are too many to count")]
+    #[error("{} elements are too many to count", by_x(shape))]
     Overflow {
-        /// Matrices.
-        batch: usize,
-        /// Rows of each.
-        rows: usize,
-        /// Columns of each.
-        cols: usize,
+        /// As of [`Length`](Self::Length).
+        shape: Vec<usize>,
     },
     /// The elements are not as large as those planned for.
     #[error("the plan is for elements of {expected} bytes, these have {got}")]
@@ -57,16 +49,21 @@ pub enum Error {
     Run(#[from] RunError),
 }
 
-/// Whether `got` elements are so many matrices.
-pub(crate) fn check_length(
-    got: usize,
-    batch: usize,
-    rows: usize,
-    cols: usize,
-) -> Result<(), Error> {
-    let expected = batch
-        .checked_mul(rows)
-        .and_then(|all_rows| all_rows.checked_mul(cols))
-        .ok_or(Error::Overflow { batch, rows, cols })?;
-    if got == expected { Ok(()) } else { Err(Error::Length { batch, rows, cols, expected, got }) }
+/// Whether `got` elements are an array of this shape.
+pub(crate) fn check_length(got: usize, shape: &[usize]) -> Result<(), Error> {
+    let shape_of = || match shape {
+        [1, rows, cols] => vec![*rows, *cols],
+        _ => shape.to_vec(),
+    };
+    let count = |all: usize, &extent: &usize| all.checked_mul(extent);
+    match shape.iter().try_fold(1, count) {
+        Some(expected) if expected == got => Ok(()),
+        Some(expected) => Err(Error::Length { shape: shape_of(), expected, got }),
+        None => Err(Error::Overflow { shape: shape_of() }),
+    }
+}
+
+fn by_x(shape: &[usize]) -> String {
+    let extents: Vec<String> = shape.iter().map(usize::to_string).collect();
+    if extents.is_empty() { "1".to_owned() } else { extents.join(" x ") }
 }

@@ -48,7 +48,6 @@ use turntile_cuda::cust::{
 };
 pub use turntile_cuda::{CudaError, Gpu, Stopwatch};
 use turntile_cuda::{Launches, Loaded, Prepared};
-use turntile_perm::Elementary;
 use turntile_plan::wisdom::Refused;
 use turntile_plan::{Flaw, Measured, Plan, Planner, Problem, tuner};
 
@@ -267,7 +266,7 @@ fn alignments(problem: &Problem) -> Vec<Problem> {
 /// Whether two plans come to the same launches.
 fn same_launches(one: &Plan, other: &Plan) -> bool {
     let calls = |plan: &Plan| -> Option<Vec<_>> {
-        let launches = plan.stages.iter().map(|stage| stage.offer.geometry.get::<Launches>());
+        let launches = plan.stages().map(|stage| stage.offer.geometry.get::<Launches>());
         launches.map(|launches| launches.map(|launches| launches.calls().to_vec())).collect()
     };
     calls(one) == calls(other)
@@ -398,7 +397,7 @@ impl OnGpu {
         Ok(self.ready.time(watch)?)
     }
 
-    /// Runs on numbered elements in a stopwatch's memory, and says how many of the transposed ones are wrong.
+    /// Runs on numbered elements in a stopwatch's memory, and says how many are not where they belong.
     ///
     /// # Errors
     /// As [`time`](Self::time).
@@ -406,11 +405,7 @@ impl OnGpu {
         let problem = &self.plan.problem;
         Ok(match &self.ready {
             Ready::InPlace(prepared) => watch.wrong_elements(problem, prepared)?,
-            Ready::Into(loaded) => {
-                let (batch, rows, cols) = (problem.batch(), problem.rows(), problem.cols());
-                let e = Elementary { batch, rows, mid: 1, cols, unit: 1 };
-                watch.wrong_loaded(e, problem.elem_bytes(), loaded)?
-            }
+            Ready::Into(loaded) => watch.wrong_loaded(problem, loaded)?,
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Rectangular matrices transposed in place.
+//! Rectangular matrices transposed, and axes of arrays permuted, in place.
 //!
 //! A row-major matrix of `rows` by `cols` elements becomes the row-major matrix of `cols` by `rows`
 //! elements at the same address, with a small, bounded workspace instead of a second matrix.
@@ -27,7 +27,8 @@
 //! | to | call |
 //! |---|---|
 //! | transpose in place, or into another buffer, once | [`transpose_in_place`], [`transpose_into`] |
-//! | say what is to be transposed, and how | [`Transpose`] |
+//! | permute the axes of an array in place, once | [`permute_in_place`] |
+//! | say what is to be transposed or permuted, and how | [`Transpose`] |
 //! | plan it | [`Transpose::plan`], on a GPU [`plan_on`](Transpose::plan_on) |
 //! | run it in place | [`Planned::run`], on a GPU [`OnGpu::run`](gpu::OnGpu::run) |
 //! | run it into another buffer | [`Planned::run_into`], on a GPU [`OnGpu::run_into`](gpu::OnGpu::run_into) |
@@ -68,7 +69,7 @@ mod view;
 
 pub use error::Error;
 pub use planned::{Options, Planned};
-pub use transpose::{Transpose, transpose_in_place, transpose_into};
+pub use transpose::{Transpose, permute_in_place, transpose_in_place, transpose_into};
 pub use tune::measure;
 pub use turntile_cpu::{RunError, Workspace};
 pub use turntile_plan::{Effort, Measured, Plan, Route, TileRule};

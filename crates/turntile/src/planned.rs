@@ -10,7 +10,7 @@ use crate::Error;
 use crate::error::check_length;
 use crate::view::{self, Data, Source};
 
-/// A transposition planned for the host, to be run as often as wanted, from any thread.
+/// A permutation of axes planned for the host, most often a transposition, to be run as often as wanted, from any thread.
 ///
 /// `Display` prints the plan on a line, `{:#}` in full.
 #[derive(Clone, Debug)]
@@ -98,7 +98,7 @@ impl Planned {
         Ok(Workspace::new(self.workspace_bytes())?)
     }
 
-    /// Transposes `data` in place: a slice, a vector or [`Bytes`](crate::Bytes). The workspace is allocated for the
+    /// Transposes `data`, or permutes their axes, in place: a slice, a vector or [`Bytes`](crate::Bytes). The workspace is allocated for the
     /// run.
     ///
     /// # Errors
@@ -182,7 +182,7 @@ impl Planned {
         if expected != got {
             return Err(Error::ElementSize { expected, got });
         }
-        check_length(len, problem.batch(), problem.rows(), problem.cols())
+        check_length(len, problem.extents())
     }
 }
 

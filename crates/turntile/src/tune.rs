@@ -23,7 +23,7 @@ pub fn candidates(planner: &Planner, problem: &Problem) -> Result<Vec<Plan>, Err
     let (reach, mut seen) = (IN_REACH * all[0].seconds, HashSet::new());
     let (mut first, rest): (Vec<_>, Vec<_>) = all
         .into_iter()
-        .partition(|plan| plan.seconds <= reach && seen.insert((plan.route, plan.mirrored)));
+        .partition(|plan| plan.seconds <= reach && seen.insert((plan.route(), plan.mirrored())));
     first.extend(rest);
     Ok(first)
 }

@@ -10,7 +10,10 @@ use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use turntile_cpu::out_of_place::OutOfPlace;
-use turntile_cpu::{Byte, Executor, RunError, Workspace, transpose_into, transpose_small};
+use turntile_cpu::{
+    Byte, Executor, RunError, Workspace, permute_small, transpose_into, transpose_small,
+};
+use turntile_plan::Problem;
 
 /// Elements given as bytes, of as many bytes each as was planned: `Bytes(&mut data)` of a `Vec<u8>` or `[u8]` to be
 /// run on, `Bytes(&data)` to be read.
@@ -237,6 +240,22 @@ pub fn run_small<T>(data: &mut [T], rows: usize, cols: usize) -> bool {
     let bytes = unsafe { data.bytes_mut(0) };
     let guard = AbortOnUnwind;
     let done = transpose_small(bytes, rows, cols, size_of::<T>());
+    std::mem::forget(guard);
+    done
+}
+
+/// Permutes the axes of a small array of elements of any type, as `problem` says; false when it is not small, or has
+/// more axes than that takes.
+///
+/// # Panics
+/// When `data` is not as long as the problem.
+pub fn run_small_axes<T>(data: &mut [T], problem: &Problem) -> bool {
+    assert_eq!(data.len(), problem.len());
+    let Ok(axes) = problem.axes() else { return false };
+    // SAFETY: whole elements are permuted, or nothing is touched.
+    let bytes = unsafe { data.bytes_mut(0) };
+    let guard = AbortOnUnwind;
+    let done = permute_small(bytes, &axes, size_of::<T>());
     std::mem::forget(guard);
     done
 }

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use serde::Serialize;
-use turntile::plan::{Host, Plan, Planner, Problem, Route, Tile};
+use turntile::plan::{Host, Plan, Planner, Problem, Tile};
 use turntile::{Measured, TileRule, gpu};
 
 use super::host;
-use super::row::short;
+use super::row::{joined, routes, short};
 use crate::args::{BenchArgs, Choice};
 use crate::device::Device;
 use crate::error::Error;
@@ -20,6 +20,9 @@ pub struct Row {
     pub batch: usize,
     pub rows: usize,
     pub cols: usize,
+    /// Extents of an array, and the order of its axes.
+    pub shape: String,
+    pub axes: String,
     pub elem_bytes: usize,
     pub out_of_place: u8,
     pub device: String,
@@ -42,6 +45,10 @@ pub struct Row {
     pub plan: String,
 }
 
+/// Candidates that are estimated to take so many times as long as the chosen one are left out: cycles of single elements
+/// take a thousand times as long.
+const HOPELESS: f64 = 10.0;
+
 fn planner(device: &Device, threads: usize) -> Planner {
     match device {
         Device::Host => Planner::new(Host::here(threads)),
@@ -53,18 +60,18 @@ fn planner(device: &Device, threads: usize) -> Planner {
 /// tiles of each and every way of those of one stage.
 fn candidates(planner: &Planner, problem: &Problem, chosen: &Plan, tiles: usize) -> Vec<Plan> {
     let all = planner.clone().with_tiles(TileRule::Exhaustive).survey(problem).candidates;
-    let mut seen: HashMap<(Route, bool), Vec<Tile>> = HashMap::new();
+    let mut seen: HashMap<String, Vec<Tile>> = HashMap::new();
     let (mut first, mut rest) = (vec![chosen.clone()], Vec::new());
     for plan in all {
-        let known = seen.entry((plan.route, plan.mirrored)).or_default();
+        let known = seen.entry(plan.route_name()).or_default();
         let is_first = known.is_empty();
-        if !known.contains(&plan.tile) {
+        if !known.contains(&plan.tile()) {
             if known.len() == tiles {
                 continue;
             }
-            known.push(plan.tile);
+            known.push(plan.tile());
         }
-        if plan.stages != chosen.stages {
+        if plan.legs != chosen.legs && plan.seconds <= HOPELESS * chosen.seconds {
             (if is_first { &mut first } else { &mut rest }).push(plan);
         }
     }
@@ -109,16 +116,18 @@ pub fn rows(
             batch: problem.batch(),
             rows: problem.rows(),
             cols: problem.cols(),
+            shape: joined(problem.extents().iter().copied(), "x"),
+            axes: joined(problem.order(), "-"),
             elem_bytes: problem.elem_bytes(),
             out_of_place: u8::from(problem.is_out_of_place()),
             device: plan.device.clone(),
             model: model.clone(),
             threads,
-            route: plan.route.to_string(),
-            mirrored: u8::from(plan.mirrored),
-            tile_m: plan.tile.m,
-            tile_n: plan.tile.n,
-            ways: plan.recipe().ways.join(" -> "),
+            route: routes(plan),
+            mirrored: u8::from(plan.mirrored()),
+            tile_m: plan.tile().m,
+            tile_n: plan.tile().n,
+            ways: plan.recipe().ways().replace(", ", " -> "),
             workspace_bytes: plan.workspace_bytes,
             seconds: short(seconds),
             runs: *runs,
@@ -127,7 +136,7 @@ pub fn rows(
             percent_of_copy: short(
                 100.0 * copy_seconds_per_byte * problem.bytes() as f64 / seconds,
             ),
-            chosen: u8::from(plan.stages == chosen.stages),
+            chosen: u8::from(plan.legs == chosen.legs),
             plan: plan.to_string(),
         }
     };

@@ -73,7 +73,7 @@ fn verify(
     workspace: &mut Workspace,
 ) -> Result<(), Error> {
     let problem = &planned.plan().problem;
-    let (rows, cols, elem_bytes) = (problem.rows(), problem.cols(), problem.elem_bytes());
+    let elem_bytes = problem.elem_bytes();
     let bytes = problem.bytes();
     for (number, element) in data[..bytes].chunks_exact_mut(elem_bytes).enumerate() {
         fill(number, element);
@@ -81,16 +81,43 @@ fn verify(
     turn(planned, data, other, workspace)?;
     let turned = if problem.is_out_of_place() { &*other } else { &*data };
     let mut want = vec![0; elem_bytes];
-    for (line, elements) in turned[..bytes].chunks_exact(rows * elem_bytes).enumerate() {
-        let (matrix, column) = (line / cols, line % cols);
-        for (row, element) in elements.chunks_exact(elem_bytes).enumerate() {
-            fill((matrix * rows + row) * cols + column, &mut want);
-            if element != want {
-                return Err(Error::Wrong { rows, cols, elem_bytes, row: column, col: row });
-            }
+    let mut sources = Sources::new(problem);
+    for (at, element) in turned[..bytes].chunks_exact(elem_bytes).enumerate() {
+        fill(sources.next(), &mut want);
+        if element != want {
+            return Err(Error::Wrong { problem: Box::new(*problem), at });
         }
     }
     Ok(())
+}
+
+/// The numbers of the elements that belong in the result, one after the other: an odometer over its axes.
+struct Sources {
+    /// Of each axis of the result: its number now, its extent, and what it counts in the source.
+    axes: Vec<(usize, usize, usize)>,
+    at: usize,
+}
+
+impl Sources {
+    fn new(problem: &Problem) -> Self {
+        let extents = problem.extents();
+        let axis = |axis: usize| (0, extents[axis], extents[axis + 1..].iter().product());
+        Sources { axes: problem.order().map(axis).collect(), at: 0 }
+    }
+
+    fn next(&mut self) -> usize {
+        let here = self.at;
+        for (number, extent, stride) in self.axes.iter_mut().rev() {
+            *number += 1;
+            self.at += *stride;
+            if number < extent {
+                break;
+            }
+            self.at -= *number * *stride;
+            *number = 0;
+        }
+        here
+    }
 }
 
 /// An element that tells its number, or as much of it as its bytes can.
@@ -116,4 +143,16 @@ pub fn copy(from: &[u8], to: &mut [u8], threads: usize) {
             scope.spawn(move |_| to.copy_from_slice(from));
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_are_the_problems() {
+        let problem = Problem::permuted(&[3, 4, 2, 5], &[2, 0, 3, 1], 4).unwrap();
+        let mut sources = Sources::new(&problem);
+        (0..problem.len()).for_each(|at| assert_eq!(problem.dest(sources.next()), at));
+    }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
+use turntile::Plan;
 
 /// A shape's figures; times are medians.
 #[derive(Clone, Debug, Serialize)]
@@ -11,12 +12,15 @@ pub struct Row {
     pub batch: usize,
     pub rows: usize,
     pub cols: usize,
+    /// Extents of an array, and the order of its axes.
+    pub shape: String,
+    pub axes: String,
     pub elem_bytes: usize,
     pub device: String,
     pub threads: Option<usize>,
     pub pages: Option<&'static str>,
     pub out_of_place: bool,
-    pub route: &'static str,
+    pub route: String,
     pub mirrored: bool,
     pub tile_m: usize,
     pub tile_n: usize,
@@ -39,6 +43,16 @@ pub struct Row {
     pub best_route: Option<String>,
     pub best_plan: Option<String>,
     pub plan: String,
+}
+
+/// Numbers between separators.
+pub fn joined(numbers: impl IntoIterator<Item = usize>, separator: &str) -> String {
+    numbers.into_iter().map(|n| n.to_string()).collect::<Vec<_>>().join(separator)
+}
+
+/// The route, or those of several legs.
+pub fn routes(plan: &Plan) -> String {
+    if plan.legs.len() > 1 { plan.route_name() } else { plan.route().to_string() }
 }
 
 /// Microseconds.

@@ -131,11 +131,72 @@ const BY_NAME: [Class; 2] = [
     },
 ];
 
+/// A permutation of axes that is measured: extents, order, bytes of an element.
+type Array = (&'static [usize], &'static [usize], usize);
+
+/// Permutations that programs have: the last axis stays, two passes, axes of one extent, primes, short last axes, instances
+/// that fit on chip (docs/permute.md).
+const PERMUTED: [Array; 24] = [
+    (&[4096, 16, 32, 128], &[0, 2, 1, 3], 2),
+    (&[4096, 16, 32, 128], &[0, 2, 1, 3], 4),
+    (&[16_384, 200, 128], &[1, 0, 2], 1),
+    (&[16_384, 8, 128, 128], &[0, 2, 1, 3], 1),
+    (&[512, 640, 1024], &[2, 1, 0], 4),
+    (&[512, 640, 1024], &[1, 2, 0], 4),
+    (&[512, 640, 1024], &[2, 0, 1], 4),
+    (&[128, 96, 160, 144], &[2, 0, 3, 1], 4),
+    (&[128, 96, 160, 144], &[3, 2, 1, 0], 4),
+    (&[64, 256, 112, 112], &[0, 2, 3, 1], 4),
+    (&[64, 112, 112, 256], &[0, 3, 1, 2], 4),
+    (&[64, 256, 112, 112], &[0, 2, 3, 1], 2),
+    (&[32, 64, 24, 48, 96], &[4, 3, 2, 1, 0], 4),
+    (&[48, 28, 28, 28, 48], &[4, 3, 2, 1, 0], 4),
+    (&[704, 704, 704], &[2, 1, 0], 4),
+    (&[700, 700, 700], &[2, 1, 0], 4),
+    (&[704, 704, 704], &[1, 2, 0], 4),
+    (&[509, 641, 1021], &[2, 1, 0], 4),
+    (&[509, 641, 1021], &[1, 2, 0], 4),
+    (&[509, 641, 1021], &[1, 0, 2], 4),
+    (&[3000, 2000, 3], &[2, 0, 1], 1),
+    (&[100_000, 40, 3], &[1, 0, 2], 4),
+    (&[256, 3, 224, 224], &[0, 2, 3, 1], 4),
+    (&[10_000, 12, 64, 8], &[0, 2, 1, 3], 4),
+];
+
+/// The same at some 200 MB, for a host.
+const PERMUTED_HOST: [Array; 22] = [
+    (&[1600, 16, 32, 128], &[0, 2, 1, 3], 2),
+    (&[4000, 395, 128], &[1, 0, 2], 1),
+    (&[1000, 390, 128], &[1, 0, 2], 4),
+    (&[1500, 8, 128, 128], &[0, 2, 1, 3], 1),
+    (&[256, 320, 640], &[2, 1, 0], 4),
+    (&[256, 320, 640], &[1, 2, 0], 4),
+    (&[256, 320, 640], &[2, 0, 1], 4),
+    (&[64, 48, 120, 144], &[2, 0, 3, 1], 4),
+    (&[64, 48, 120, 144], &[3, 2, 1, 0], 4),
+    (&[16, 256, 112, 112], &[0, 2, 3, 1], 4),
+    (&[16, 112, 112, 256], &[0, 3, 1, 2], 4),
+    (&[16, 32, 24, 48, 96], &[4, 3, 2, 1, 0], 4),
+    (&[48, 14, 28, 56, 48], &[4, 3, 2, 1, 0], 4),
+    (&[368, 368, 368], &[2, 1, 0], 4),
+    (&[368, 368, 368], &[1, 2, 0], 4),
+    (&[307, 401, 421], &[2, 1, 0], 4),
+    (&[307, 401, 421], &[1, 2, 0], 4),
+    (&[307, 401, 421], &[1, 0, 2], 4),
+    (&[3000, 5000, 3], &[2, 0, 1], 4),
+    (&[400_000, 40, 3], &[1, 0, 2], 4),
+    (&[333, 3, 224, 224], &[0, 2, 3, 1], 4),
+    (&[8000, 12, 64, 8], &[0, 3, 2, 1], 4),
+];
+
+/// Their classes, to be asked for by name.
+const ARRAYS: [(&str, &[Array]); 2] = [("permuted", &PERMUTED), ("permuted-host", &PERMUTED_HOST)];
+
 /// What `--shapes` takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shapes {
-    /// One matrix.
-    Matrix(usize, usize),
+    /// An array and the order of its axes.
+    Array(Vec<usize>, Vec<usize>),
     /// A class of that name.
     Class(String),
 }
@@ -149,7 +210,7 @@ pub struct Task {
 
 /// Names of all classes.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    classes().map(|class| class.name)
+    classes().map(|class| class.name).chain(ARRAYS.iter().map(|(name, _)| *name))
 }
 
 fn classes() -> impl Iterator<Item = &'static Class> {
@@ -169,6 +230,24 @@ fn of_class(class: &Class, words: &[usize], batch: usize) -> Result<Vec<Task>, P
     Ok(tasks)
 }
 
+/// `batch` arrays of one shape, each permuted.
+fn arrays(
+    batch: usize,
+    extents: &[usize],
+    order: &[usize],
+    word: usize,
+) -> Result<Problem, ProblemError> {
+    match (extents, order) {
+        (&[rows, cols], [1, 0]) => Problem::with_batch(batch, rows, cols, word),
+        _ if batch == 1 => Problem::permuted(extents, order, word),
+        _ => {
+            let extents = [&[batch], extents].concat();
+            let later: Vec<usize> = order.iter().map(|axis| axis + 1).collect();
+            Problem::permuted(&extents, &[&[0], &later[..]].concat(), word)
+        }
+    }
+}
+
 /// What was asked for, in that order; `every` where nothing was.
 pub fn tasks(
     asked: &[Shapes],
@@ -185,12 +264,22 @@ pub fn tasks(
     for shapes in asked {
         match shapes {
             Shapes::Class(name) => {
-                let class = classes().find(|class| class.name == name);
-                tasks.extend(of_class(class.expect("parsed"), words, batch)?);
+                if let Some(class) = classes().find(|class| class.name == name) {
+                    tasks.extend(of_class(class, words, batch)?);
+                }
+                for &(class, members) in ARRAYS.iter().filter(|(other, _)| other == name) {
+                    for &(extents, order, own) in members {
+                        let own = [own];
+                        for &word in if words.is_empty() { &own[..] } else { words } {
+                            let problem = arrays(batch, extents, order, word)?;
+                            tasks.push(Task { class, problem });
+                        }
+                    }
+                }
             }
-            &Shapes::Matrix(rows, cols) => {
+            Shapes::Array(extents, order) => {
                 for &word in if words.is_empty() { &[4][..] } else { words } {
-                    let problem = Problem::with_batch(batch, rows, cols, word)?;
+                    let problem = arrays(batch, extents, order, word)?;
                     tasks.push(Task { class: "asked", problem });
                 }
             }
@@ -207,18 +296,50 @@ const WORDS: [usize; 5] = [1, 2, 4, 8, 16];
 /// As many draws in a row may be too large.
 const DRAWS: usize = 1_000_000;
 
-/// `count` problems of at most `most` bytes, the same for the same seed: every third skinny, in
-/// either direction; sides uniform in their logarithm, words uniform. Refused where next to none drawn
-/// is as small.
-pub fn draw(count: usize, seed: u64, most: usize) -> Result<Vec<Task>, Error> {
+/// Numbers from 0 to 1, the same for the same seed: Steele, Lea and Flood's SplitMix64.
+fn random(seed: u64) -> impl FnMut() -> f64 {
     let mut state = seed;
-    // Steele, Lea and Flood's SplitMix64.
-    let mut random = || {
+    move || {
         state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         (mixed ^ (mixed >> 31)) as f64 / 2f64.powi(64)
-    };
+    }
+}
+
+/// `count` permutations of three to five axes of `most` bytes or up to four times less, the same for the same seed, none a
+/// transposition of matrices. Extents are uniform in their logarithm, every third round to a multiple of 16.
+pub fn draw_axes(count: usize, seed: u64, most: usize, words: &[usize]) -> Vec<Task> {
+    let mut random = random(seed);
+    let words = if words.is_empty() { &[4][..] } else { words };
+    let mut tasks = Vec::new();
+    while tasks.len() < count {
+        let rank = 3 + tasks.len() % 3;
+        let word = words[tasks.len() % words.len()];
+        let share = (most as f64 / word as f64).powf(1.0 / rank as f64);
+        let round = if tasks.len().is_multiple_of(3) { 16 } else { 1 };
+        let extents: Vec<usize> = (0..rank)
+            .map(|_| (share * 4f64.powf(2.0 * random() - 1.0)) as usize / round * round)
+            .map(|extent| extent.max(round))
+            .collect();
+        let mut order: Vec<usize> = (0..rank).collect();
+        for k in (1..rank).rev() {
+            order.swap(k, (random() * (k + 1) as f64) as usize);
+        }
+        let Ok(problem) = Problem::permuted(&extents, &order, word) else { continue };
+        let fits = (most / 4..=most).contains(&problem.bytes());
+        if fits && problem.matrices().is_none() && problem.fused().order().len() > 2 {
+            tasks.push(Task { class: "permuted", problem });
+        }
+    }
+    tasks
+}
+
+/// `count` problems of at most `most` bytes, the same for the same seed: every third skinny, in
+/// either direction; sides uniform in their logarithm, words uniform. Refused where next to none drawn
+/// is as small.
+pub fn draw(count: usize, seed: u64, most: usize) -> Result<Vec<Task>, Error> {
+    let mut random = random(seed);
     let mut tasks = Vec::new();
     let mut too_large = 0;
     while tasks.len() < count {
@@ -265,7 +386,7 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_is_what_is_measured() {
-        let asked = [Shapes::Class("batch".into()), Shapes::Matrix(3, 5)];
+        let asked = [Shapes::Class("batch".into()), Shapes::Array(vec![3, 5], vec![1, 0])];
         let tasks = tasks(&asked, &GPU, &[8, 1], 2).unwrap();
         let problems: Vec<_> = tasks.iter().map(|task| task.problem).collect();
         let of = |batch, rows, cols, word| Problem::with_batch(batch, rows, cols, word).unwrap();
@@ -278,8 +399,30 @@ mod tests {
             of(2, 3, 5, 1),
         ];
         assert_eq!(problems, want);
+        let arrays = [Shapes::Array(vec![3, 5, 7], vec![2, 0, 1])];
+        let of = |extents, order| Problem::permuted(extents, order, 8).unwrap();
+        let one = super::tasks(&arrays, &GPU, &[8], 1).unwrap();
+        assert_eq!(one[0].problem, of(&[3, 5, 7], &[2, 0, 1]));
+        let two = super::tasks(&arrays, &GPU, &[8], 2).unwrap();
+        assert_eq!(two[0].problem, of(&[2, 3, 5, 7], &[0, 3, 1, 2]));
+        for (name, members) in ARRAYS {
+            let all = super::tasks(&[Shapes::Class(name.into())], &GPU, &[], 1).unwrap();
+            assert_eq!(all.len(), members.len());
+            assert!(all.iter().all(|task| task.problem.bytes() > 5 << 20), "{name}");
+        }
         let most = super::tasks(&asked[..1], &GPU, &[], usize::MAX);
         assert!(matches!(most, Err(ProblemError::TooLarge { .. })), "{most:?}");
+    }
+
+    #[test]
+    fn drawn_permutations_move_apart() {
+        let drawn = draw_axes(60, 7, 100 << 20, &[4, 2]);
+        assert_eq!(drawn, draw_axes(60, 7, 100 << 20, &[4, 2]));
+        assert_eq!(drawn.len(), 60);
+        for Task { problem, .. } in &drawn {
+            assert!((25 << 20..=100 << 20).contains(&problem.bytes()), "{problem}");
+            assert!(problem.matrices().is_none(), "{problem}");
+        }
     }
 
     #[test]

@@ -16,10 +16,14 @@ pub fn text(rows: &[Row]) -> String {
     // Writing to a string cannot fail.
     for row in rows {
         let batch = if row.batch == 1 { String::new() } else { format!("{} x ", row.batch) };
+        let shape = match row.axes.as_str() {
+            "0-2-1" => format!("{batch}{}x{}", row.rows, row.cols),
+            axes => format!("{}:{axes}", row.shape),
+        };
         let _ = write!(
             text,
             "\n{:<20} {:>5} {:>8.2} {:>7.2} {:>7.1}%  {:<20} {:>11} {:>9}",
-            format!("{batch}{}x{}", row.rows, row.cols),
+            shape,
             row.elem_bytes,
             row.gb_per_s,
             row.copy_gb_per_s,

@@ -98,6 +98,46 @@ fn reordering_turns_the_axes_round() {
 }
 
 #[test]
+fn axes_are_permuted() {
+    let directory = directory();
+    let path = directory.path().join("a.npy");
+    let (extents, axes) = ([4, 3, 5, 2], [2, 0, 3, 1]);
+    let data = noise(4 * 3 * 5 * 2 * 6);
+    let mut want = Vec::new();
+    for (c, a, d, b) in (0..5 * 4 * 2 * 3).map(|k| (k / 24, k / 6 % 4, k / 3 % 2, k % 3)) {
+        let at = (((a * extents[1] + b) * extents[2] + c) * extents[3] + d) * 6;
+        want.extend_from_slice(&data[at..at + 6]);
+    }
+    let named = axes.map(|axis| axis.to_string()).join(",");
+    fs::write(&path, npy("'|V6'", false, "(4, 3, 5, 2)", &data)).unwrap();
+    let text = good(&directory, &format!("permute a.npy --axes {named}"));
+    assert!(text.contains("4x3x5x2") && text.contains("5x4x2x3"), "{text}");
+    assert!(fs::read(&path).unwrap() == npy("'|V6'", false, "(5, 4, 2, 3)", &want));
+    // Back again, headerless.
+    fs::write(directory.path().join("b.bin"), &want).unwrap();
+    let raw = "permute b.bin -o c.bin --raw --shape 5x4x2x3 --elem-bytes 6 --axes 1,3,0,2";
+    let report: serde_json::Value =
+        serde_json::from_str(&good(&directory, &format!("{raw} --json"))).unwrap();
+    assert_eq!(report["after"]["shape"], serde_json::json!([4, 3, 5, 2]));
+    assert!(fs::read(directory.path().join("c.bin")).unwrap() == data);
+    // In Fortran order the axes lie the other way round: transpose().transpose(axes) of what was written.
+    fs::write(&path, npy("'|V6'", true, "(2, 5, 3, 4)", &data)).unwrap();
+    good(&directory, "permute a.npy --axes 2,0,3,1");
+    assert!(
+        fs::read(&path).unwrap()
+            == npy("'|V6'", true, "(3, 2, 4, 5)", &{
+                let mut want = Vec::new();
+                // Memory lay as [4][3][5][2] = (d, c, b, a); it is to lie as [5][4][2][3] = (b, d, a, c).
+                for (b, d, a, c) in (0..120).map(|k| (k / 24, k / 6 % 4, k / 3 % 2, k % 3)) {
+                    let at = (((d * 3 + c) * 5 + b) * 2 + a) * 6;
+                    want.extend_from_slice(&data[at..at + 6]);
+                }
+                want
+            })
+    );
+}
+
+#[test]
 fn output_may_be_the_input() {
     let directory = directory();
     let data = noise(15);

@@ -64,11 +64,14 @@ fn measured_shapes_are_rows_of_a_table() {
     let text = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<_> = text.lines().collect();
     assert!(
-        lines[0].starts_with("class,batch,rows,cols,elem_bytes,device,threads,pages,out_of_place,"),
+        lines[0].starts_with("class,batch,rows,cols,shape,axes,elem_bytes,device,threads,pages,"),
         "{text}"
     );
     assert_eq!(lines.len(), 1 + 4 + 2, "{text}");
-    assert!(lines[2].starts_with("asked,3,300,200,4,host,1,huge,false,three-stage,"), "{text}");
+    assert!(
+        lines[2].starts_with("asked,3,300,200,3x300x200,0-2-1,4,host,1,huge,false,three-stage,"),
+        "{text}"
+    );
     // Where no route serves any shape there is no table, but the reason.
     let line = "bench --shapes 7x5,9x7 --route three-stage --runs 1";
     bad(&directory, line, 1, &["note: route three-stage cannot serve 7x5", "cannot serve 9x7"]);
@@ -118,7 +121,7 @@ fn each_candidate_is_a_row() {
         let text = good(&directory, line);
         let mut reader = csv::Reader::from_reader(text.as_bytes());
         let names = reader.headers().unwrap().clone();
-        let wanted = "batch,rows,cols,elem_bytes,out_of_place,device,model,threads,route,mirrored,\
+        let wanted = "batch,rows,cols,shape,axes,elem_bytes,out_of_place,device,model,threads,route,mirrored,\
                       tile_m,tile_n,ways,workspace_bytes,seconds,runs,estimated_seconds,\
                       copy_gb_per_s,percent_of_copy,chosen,plan";
         assert_eq!(names.iter().collect::<Vec<_>>().join(","), wanted);

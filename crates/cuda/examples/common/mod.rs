@@ -9,14 +9,20 @@ use cust::launch;
 use cust::memory::{CopyDestination, DeviceBuffer, DeviceCopy, DevicePointer};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
+use turntile_cuda::check::{PlainAxes, fused, plain_axes};
 use turntile_cuda::family::Family;
 use turntile_cuda::{CudaError, Gpu, Prepared, Work};
-use turntile_perm::{Elementary, Slots};
+use turntile_perm::{Elementary, FusedAxes, Slots};
 
 /// Extents of aligned slots as the checking kernel takes them.
 #[derive(Clone, Copy, DeviceCopy)]
 #[repr(C)]
 struct Extents([u64; 4]);
+
+/// Axes as the checking kernel takes them.
+#[derive(Clone, Copy, DeviceCopy)]
+#[repr(C)]
+struct Axes(PlainAxes);
 
 /// A GPU with a context, a stream and the checking kernels.
 pub struct Bench {
@@ -57,12 +63,18 @@ impl Bench {
 
     /// Elements that are not where `e` puts what `fill` wrote, and the first of them.
     pub fn wrong(&mut self, data: u64, e: Elementary, bytes: usize) -> (u64, u64) {
-        let [b, r, m, c, u] = [e.batch, e.rows, e.mid, e.cols, e.unit].map(|extent| extent as u64);
+        self.wrong_axes(data, &fused(e).expect("elements that can be counted"), bytes)
+    }
+
+    /// The same of axes in any order.
+    pub fn wrong_axes(&mut self, data: u64, axes: &FusedAxes, bytes: usize) -> (u64, u64) {
+        let elements = axes.extents().iter().product::<usize>() as u64;
+        let plain = Axes(plain_axes(axes));
         self.count(|bench, answer| {
-            let (check, stream) = (bench.function("check_swapped"), &bench.stream);
+            let (check, stream) = (bench.function("check_axes"), &bench.stream);
             // SAFETY: as above.
             unsafe {
-                launch!(check<<<2048, 256, 0, stream>>>(data, b, r, m, c, u, bytes as u32, answer))
+                launch!(check<<<2048, 256, 0, stream>>>(data, elements, plain, bytes as u32, answer))
             }
         })
     }

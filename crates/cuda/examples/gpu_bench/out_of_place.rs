@@ -139,7 +139,7 @@ fn problems() -> impl Iterator<Item = Problem> {
 
 /// A plan's program and its swath.
 fn planned(plan: &Plan) -> (Program, usize) {
-    let swath = match way_of(&plan.stages[0].offer) {
+    let swath = match way_of(&plan.legs[0].stages[0].offer) {
         Some(Way::OutOfPlace { swath, .. }) => swath,
         way => panic!("{plan}: {way:?}"),
     };

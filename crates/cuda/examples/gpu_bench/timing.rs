@@ -12,7 +12,7 @@ use turntile_cuda::call::Call;
 use turntile_cuda::family::Family;
 use turntile_cuda::way::Way;
 use turntile_cuda::{CudaError, LowerError, Work};
-use turntile_perm::{Elementary, TurnedTiles};
+use turntile_perm::{Elementary, FusedAxes, TurnedTiles};
 use turntile_plan::{Direction, StageShape};
 
 use crate::common::{Bench, memory, run};
@@ -46,7 +46,11 @@ impl Case {
             Direction::Backward => 2,
         };
         let (wrong, _) = match self.shape {
-            StageShape::Axes(axes) => bench.wrong(data, axes.elementary()?, self.word),
+            StageShape::Axes(axes) => {
+                let order: Vec<usize> = axes.order().collect();
+                let fused = FusedAxes::new(axes.extents(), &order).ok()?;
+                bench.wrong_axes(data, &fused, self.word)
+            }
             StageShape::SlotGather { batch, slots, direction } => {
                 bench.wrong_slots(data, (batch, &slots), backward(direction), self.word)
             }

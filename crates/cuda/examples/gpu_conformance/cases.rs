@@ -28,7 +28,7 @@ pub struct Suite<'a> {
 
 impl<'a> Suite<'a> {
     pub fn new(bench: &'a mut Bench) -> Self {
-        let (data, workspace) = (memory(4 << 20), memory(WORKSPACE));
+        let (data, workspace) = (memory(8 << 20), memory(WORKSPACE));
         Suite { bench, data, workspace, runs: BTreeMap::new(), failures: 0 }
     }
 

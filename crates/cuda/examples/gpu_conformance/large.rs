@@ -79,7 +79,7 @@ fn work_times(bench: &mut Bench, plan: &Plan, work: Work, times: usize, what: &s
 /// A plan's stages, rows of padding by `way` and the others as it says.
 pub fn stages_times(bench: &mut Bench, plan: &Plan, way: Way, times: usize) -> usize {
     let (elem, limits) = (plan.problem.elem_bytes(), *bench.gpu.chip().limits());
-    let works = plan.stages.iter().map(|stage| {
+    let works = plan.stages().map(|stage| {
         let own = way_of(&stage.offer).expect("a GPU's");
         let way = if matches!(stage.shape, StageShape::Pad { .. }) { way } else { own };
         Work::of_stage(&stage.shape, way, elem, 16, &limits).expect("has a kernel")
@@ -211,7 +211,7 @@ pub fn full_chip(bench: &mut Bench) -> usize {
 }
 
 fn by_slots(plan: &Plan) -> bool {
-    plan.route.name().contains("slot")
+    plan.route().name().contains("slot")
 }
 
 /// More than 2^31 and 2^32 elements; the last has 40 GB.

@@ -1,12 +1,13 @@
 //! Every kernel against the index maps, element by element, on a GPU.
 //!
-//! `gpu_conformance [SIDE] [small | padding | plans | full | huge | errors | graph | into | into_full | racecheck]...`,
-//! all without arguments.
+//! `gpu_conformance [SIDE] [small | padding | plans | full | huge | errors | graph | into | into_full | axes | racecheck]...`,
+//! all without arguments. `axes 5` runs kernels that fill the chip and the planner's choices five times.
 //!
 //! `racecheck` is what to run under the tools that slow everything down, in a few minutes:
 //! `compute-sanitizer --tool racecheck gpu_conformance racecheck`, and the same with `memcheck` and `synccheck`.
 #![allow(unsafe_code, missing_docs)]
 
+mod axes;
 mod cases;
 #[path = "../common/mod.rs"]
 mod common;
@@ -25,10 +26,11 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let asked = |name: &str| arguments.is_empty() || arguments.iter().any(|a| a == name);
     let side = arguments.iter().find_map(|a| a.parse().ok()).unwrap_or(36);
+    let times = arguments.iter().find_map(|a| a.parse().ok()).unwrap_or(3);
     let mut bench = Bench::new();
     println!("device {}", turntile_plan::Device::name(bench.gpu.chip()));
     let mut failures = 0;
-    let sections: [(&str, Section); 10] = [
+    let sections: [(&str, Section); 11] = [
         ("small", &|bench| cases::small(bench, side)),
         ("padding", &|bench| padding::padding(bench, side)),
         ("plans", &large::plans),
@@ -38,6 +40,7 @@ fn main() {
         ("graph", &errors::graph),
         ("into", &|bench| out_of_place::small(bench, side)),
         ("into_full", &out_of_place::full_chip),
+        ("axes", &|bench| axes::axes(bench, times)),
         ("racecheck", &racecheck::racecheck),
     ];
     for (name, section) in sections {

@@ -37,7 +37,8 @@ fn program(
     way: Way,
     alignment: usize,
 ) -> Result<Program, CudaError> {
-    let (shape, limits) = (StageShape::Axes(problem.axes()), bench.gpu.chip().limits());
+    let (shape, limits) =
+        (StageShape::Axes(problem.axes().expect("matrices")), bench.gpu.chip().limits());
     Program::of_stage(&shape, way, problem.elem_bytes(), alignment, limits)
 }
 
@@ -232,7 +233,7 @@ pub fn full_chip(bench: &mut Bench) -> usize {
         // What the planner takes, more often than the others.
         let planner = Planner::new(bench.gpu.chip().clone());
         let best = planner.plan(&problem.out_of_place()).expect("has a kernel");
-        let best = way_of(&best.stages[0].offer).expect("a GPU's");
+        let best = way_of(&best.legs[0].stages[0].offer).expect("a GPU's");
         let others = TILINGS.map(|tiling| Way::OutOfPlace { tiling, swath: tiling.swath() });
         let others = others.into_iter().filter(|&way| way != best);
         for (nth, way) in [best].into_iter().chain(others).enumerate() {

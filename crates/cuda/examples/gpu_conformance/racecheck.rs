@@ -9,7 +9,7 @@ use turntile_cuda::flags::FlagLayout;
 use turntile_cuda::lower::Holding;
 use turntile_cuda::waits::WAITING;
 use turntile_cuda::way::{Scope, Way};
-use turntile_perm::{Elementary, Padding, Slots, TurnedTiles};
+use turntile_perm::{AxisPermutation, Elementary, Padding, Slots, TurnedTiles};
 use turntile_plan::{Direction, StageShape};
 
 use crate::cases::Suite;
@@ -21,11 +21,11 @@ const SPREAD: FlagLayout = FlagLayout::Spread { spreading: 8, padded: true };
 const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
 /// Kernels beside [`WAITING`] whose threads wait for each other, within a block or by flags.
-const WITHIN: [&str; 31] = [
+const WITHIN: [&str; 36] = [
     "barrier_block",
     "barrier_band",
     "barrier_micro",
-    "barrier_any",
+    "barrier_axes",
     "barrier_registers_4",
     "barrier_registers_16",
     "square_swap_any",
@@ -43,7 +43,11 @@ const WITHIN: [&str; 31] = [
     "move_slots32_1",
     "move_slots32_2",
     "move_slots32_4",
+    "move_axes32_1",
+    "move_axes32_2",
+    "move_axes32_4",
     "move_shared_swap",
+    "move_shared_axes",
     "move_shared_slots",
     "move_block",
     "move_on_chip_words",
@@ -51,6 +55,7 @@ const WITHIN: [&str; 31] = [
     "move_on_chip_4",
     "per_cycle_swap32",
     "per_cycle_slots",
+    "per_cycle_axes32",
     "pad_rows_alone",
     "pad_rows_together",
 ];
@@ -109,6 +114,23 @@ fn selection() -> Vec<(StageShape, usize, Way)> {
     let flags = FlagLayout::PACKED;
     let turned = TurnedTiles { batch: 2, rows: 13, cols: 11, m: 5, n: 6 };
     all.extend([1, 4, 8].map(|elem| (StageShape::Axes(turned.into()), elem, Way::Moves { flags })));
+    // Axes in any order, on chip and along cycles; squares side by side by pairs of tiles.
+    for (extents, order) in [
+        ([6, 5, 4, 3, 1], [2, 3, 1, 0, 4]),
+        ([7, 6, 5, 4, 3], [0, 3, 4, 2, 1]),
+        ([13, 6, 5, 7, 40], [3, 1, 0, 2, 4]),
+        ([13, 6, 5, 7, 70], [3, 1, 0, 2, 4]),
+        ([5, 3, 4, 6, 600], [3, 1, 0, 2, 4]),
+    ] {
+        let axes = AxisPermutation::new(&extents, &order).expect("few axes");
+        for way in [BLOCK, Way::Moves { flags }, Way::PerCycle] {
+            all.extend([1, 2, 4, 12, 16].map(|elem| (StageShape::Axes(axes), elem, way)));
+        }
+    }
+    for tile in [16, 32, 64, 128] {
+        let way = Way::TileSwap { tile };
+        all.extend(words.map(|elem| (swap([2, 256, 3, 256, 1]), elem, way)));
+    }
     // Slots, both passes both ways.
     for (rows, cols, slot, chunk) in
         [(331, 37, 16, 32), (200, 130, 12, 24), (640, 61, 64, 64), (640, 9, 256, 256)]

@@ -2,6 +2,7 @@
 
 use super::Address;
 use super::divisor::Divisor32;
+use super::maps::Axes32;
 
 mirror! {
     /// Instances that follow one another.
@@ -28,14 +29,18 @@ mirror! {
         unit: Divisor32 = 80, "Words of a super-element.";
         stack: Stack = 96, "The instances of a block.";
     }
-    /// An instance by a block, every extent at will.
-    AnyArgs = "AnyArgs" in "barrier.cu", 32 bytes {
+    /// Axes in any order, instances by a block.
+    AxesArgs = "AxesArgs" in "barrier_axes.cu", 240 bytes {
         data: Address = 0, "The instances.";
-        instance_bytes: u64 = 8, "Bytes of an instance.";
-        rows: u32 = 16, "Rows.";
-        mid: u32 = 20, "What lies between rows and columns.";
-        cols: u32 = 24, "Columns.";
-        unit: u32 = 28, "Words of a super-element.";
+        instances: u64 = 8, "All of them.";
+        instance_bytes: u64 = 16, "Bytes of an instance.";
+        words: u32 = 24, "Words of an instance.";
+        stacked: u32 = 28, "Instances of a block.";
+        row: u32 = 32, "Bytes that lie together on chip.";
+        pitch: u32 = 36, "Bytes from one such run to the next.";
+        granule: u32 = 40, "Bytes that runs are read by: 4 or 16; or 0, everything as one run.";
+        pack: u32 = 44, "Words that a thread writes at a time: 16 bytes, or the least that are 4.";
+        source: Axes32 = 48, "Bytes on chip where a word of the results comes from.";
     }
     /// An instance by several blocks, a rectangle each.
     WideArgs = "WideArgs" in "wide_barrier.cuh", 64 bytes {
@@ -55,7 +60,7 @@ mirror! {
 
 parameters! {
     BarrierArgs: data;
-    AnyArgs: data;
+    AxesArgs: data;
     WideArgs: data;
 }
 

@@ -24,6 +24,48 @@ mirror! {
         gap: u32 = 108, "What C leaves.";
         unit_bytes: u64 = 112, "Bytes of a super-element.";
     }
+    /// An axis as a digit, numbers of 32 bits.
+    Digit32 = "Digit<u32>" in "index.cuh", 20 bytes {
+        by: Divisor32 = 0, "Its extent.";
+        stride: u32 = 16, "What each of it counts.";
+    }
+    /// The same, numbers of 64 bits.
+    Digit64 = "Digit<u64>" in "index.cuh", 32 bytes {
+        by: Divisor64 = 0, "Its extent.";
+        stride: u64 = 24, "What each of it counts.";
+    }
+    /// An array's axes in any order, numbers of 32 bits: digits from the last axis on, the first is what is left.
+    Axes32 = "Axes<u32>" in "index.cuh", 192 bytes {
+        d0: Digit32 = 0, "The last axis.";
+        d1: Digit32 = 20, "The one before; of 1 where there is none.";
+        d2: Digit32 = 40, "The same.";
+        d3: Digit32 = 60, "The same.";
+        d4: Digit32 = 80, "The same.";
+        d5: Digit32 = 100, "The same.";
+        d6: Digit32 = 120, "The same.";
+        first: u32 = 140, "What each of the first axis counts.";
+        digits: u32 = 144, "Axes but the first, one at least.";
+        batched: u32 = 148, "Whether there are several instances.";
+        instance: Divisor32 = 152, "Super-elements of an instance.";
+        batch: Divisor32 = 168, "Instances.";
+        unit_bytes: u64 = 184, "Bytes of a super-element.";
+    }
+    /// The same, numbers of 64 bits.
+    Axes64 = "Axes<u64>" in "index.cuh", 296 bytes {
+        d0: Digit64 = 0, "The last axis.";
+        d1: Digit64 = 32, "The one before; of 1 where there is none.";
+        d2: Digit64 = 64, "The same.";
+        d3: Digit64 = 96, "The same.";
+        d4: Digit64 = 128, "The same.";
+        d5: Digit64 = 160, "The same.";
+        d6: Digit64 = 192, "The same.";
+        first: u64 = 224, "What each of the first axis counts.";
+        digits: u32 = 232, "Axes but the first, one at least.";
+        batched: u32 = 236, "Whether there are several instances.";
+        instance: Divisor64 = 240, "Super-elements of an instance.";
+        batch: Divisor64 = 264, "Instances.";
+        unit_bytes: u64 = 288, "Bytes of a super-element.";
+    }
     /// `[rows][cols]` to `[cols][rows]` within one instance.
     SmallSwap = "SmallSwap" in "index.cuh", 24 bytes {
         cols: Divisor32 = 0, "Columns.";

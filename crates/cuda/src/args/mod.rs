@@ -206,8 +206,8 @@ args! {
     Tiles(tiles::TilesArgs);
     /// `barrier_block`, `barrier_band`, `barrier_micro`, `barrier_registers_*`.
     Barrier(barrier::BarrierArgs);
-    /// `barrier_any`.
-    Any(barrier::AnyArgs);
+    /// `barrier_axes`.
+    Axes(barrier::AxesArgs);
     /// `barrier_cluster_*`, `barrier_grid*`.
     Wide(barrier::WideArgs);
     /// `slot_runs`, `slot_runs_back`.
@@ -222,6 +222,10 @@ args! {
     MoveSlots32(moves::MoveSlots32);
     /// `move_slots64_*`, `move_shared_slots`.
     MoveSlots64(moves::MoveSlots64);
+    /// `move_axes32_*`.
+    MoveAxes32(moves::MoveAxes32);
+    /// `move_axes64_*`, `move_shared_axes`.
+    MoveAxes64(moves::MoveAxes64);
     /// `move_on_chip_*`.
     OnChip(moves::OnChipArgs);
     /// `per_cycle_swap32`.
@@ -230,6 +234,10 @@ args! {
     PerCycleSwap64(moves::PerCycleSwap64);
     /// `per_cycle_slots`.
     PerCycleSlots(moves::PerCycleSlots);
+    /// `per_cycle_axes32`.
+    PerCycleAxes32(moves::PerCycleAxes32);
+    /// `per_cycle_axes64`.
+    PerCycleAxes64(moves::PerCycleAxes64);
     /// `pad_slide`.
     Slide(pad::SlideArgs);
     /// `pad_rows_*`.
@@ -253,6 +261,10 @@ pub const PARTS: &[Layout] = &[
     maps::Swap32::LAYOUT,
     maps::Swap64::LAYOUT,
     maps::SmallSwap::LAYOUT,
+    maps::Digit32::LAYOUT,
+    maps::Digit64::LAYOUT,
+    maps::Axes32::LAYOUT,
+    maps::Axes64::LAYOUT,
     maps::SlotMap32::LAYOUT,
     maps::SlotMap64::LAYOUT,
     barrier::Stack::LAYOUT,

@@ -2,7 +2,7 @@
 
 use super::Address;
 use super::flags::{FlagLayout, GlobalFlags};
-use super::maps::{SlotMap32, SlotMap64, SmallSwap, Swap32, Swap64};
+use super::maps::{Axes32, Axes64, SlotMap32, SlotMap64, SmallSwap, Swap32, Swap64};
 
 /// One structure for each index map, whose template the device code has.
 macro_rules! by_map {
@@ -32,6 +32,10 @@ by_map! {
     MoveSlots32, SlotMap32, "MoveArgs<SlotMap<u32>>", 216;
     /// The same of slots by wide numbers.
     MoveSlots64, SlotMap64, "MoveArgs<SlotMap<u64>>", 288;
+    /// The same of axes in any order.
+    MoveAxes32, Axes32, "MoveArgs<Axes<u32>>", 264;
+    /// The same of axes by wide numbers.
+    MoveAxes64, Axes64, "MoveArgs<Axes<u64>>", 368;
 }
 
 macro_rules! per_cycle {
@@ -56,6 +60,10 @@ per_cycle! {
     PerCycleSwap64, Swap64, "PerCycleArgs<Swap<u64>>", 144;
     /// The same of slots.
     PerCycleSlots, SlotMap64, "PerCycleArgs<SlotMap<u64>>", 240;
+    /// The same of axes in any order.
+    PerCycleAxes32, Axes32, "PerCycleArgs<Axes<u32>>", 216;
+    /// The same of axes by wide numbers.
+    PerCycleAxes64, Axes64, "PerCycleArgs<Axes<u64>>", 320;
 }
 
 mirror! {

@@ -7,11 +7,11 @@ mirror! {
     SquareArgs = "SquareArgs" in "tiles.cu", 40 bytes {
         data: Address = 0, "The matrices.";
         pitch: u64 = 8, "Bytes from row to row.";
-        batch_bytes: u64 = 16, "Bytes from matrix to matrix.";
-        side: u32 = 24, "Elements of a row.";
+        batch_bytes: u64 = 16, "Bytes from one band of `mid` matrices to the next.";
+        side: u32 = 24, "Elements of a matrix's row.";
         across: u32 = 28, "Tiles across a matrix.";
         pairs: u32 = 32, "Pairs of a matrix, the diagonal's included.";
-        pad: u32 = 36, "Not used.";
+        mid: u32 = 36, "Matrices side by side.";
     }
     /// Every tile where it lies.
     TilesArgs = "TilesArgs" in "tiles.cu", 40 bytes {

@@ -2,24 +2,23 @@
 
 use turntile_perm::Elementary;
 
-use super::fit::{At, field, groups, pitch, shared, threads_for, vector_bytes};
+use super::fit::{At, STACK_BYTES, field, groups, pitch, shared, threads_for, vector_bytes};
 use super::tiles;
 use crate::args::Address;
-use crate::args::barrier::{AnyArgs, BarrierArgs, Stack};
+use crate::args::barrier::{BarrierArgs, Stack};
 use crate::args::divisor::Divisor32;
 use crate::call::{Call, Workspace, widest_word};
 use crate::error::LowerError;
 use crate::family::Family;
 
-/// Bytes that small instances are stacked to in a block, word by word: 16 to 64 KB measured alike on an
-/// H200; and by micro-blocks: 100000 of 64x48 floats at 73% of copy with 24 KB, at 89 with 48 or 96.
-const STACK_BYTES: usize = 24 << 10;
+/// Bytes that small instances are stacked to in a block by micro-blocks: 100000 of 64x48 floats at 73% of copy with
+/// 24 KB, at 89 with 48 or 96.
 const MICRO_STACK_BYTES: usize = 48 << 10;
 
 /// Bytes of the tiles side by side that a block holds (0210!): longer runs of memory than one tile's.
 const BESIDE_BYTES: usize = 56 << 10;
 
-/// A block holds a whole instance, or several small ones.
+/// A block holds a whole instance, or several small ones: matrices, or squares side by side.
 pub fn block(e: Elementary, at: At) -> Result<Call, LowerError> {
     // A super-element of a word's size is a word.
     let unit_bytes = e.unit * at.elem_bytes;
@@ -27,9 +26,6 @@ pub fn block(e: Elementary, at: At) -> Result<Call, LowerError> {
     let e = Elementary { unit: unit_bytes / word, ..e };
     if let Some(call) = tiles::in_place(e, word, at) {
         return call;
-    }
-    if e.mid > 1 && e.rows != e.cols {
-        return any(e, word, at);
     }
     let instances = e.batch * e.mid;
     let unit_bytes = e.unit * word;
@@ -177,29 +173,6 @@ impl OnChip {
             down: 0,
         }
     }
-}
-
-/// Every extent at will.
-fn any(e: Elementary, word: usize, at: At) -> Result<Call, LowerError> {
-    let bytes = e.instance_len() * word;
-    Ok(Call {
-        family: Family::Barrier,
-        word,
-        entry: "barrier_any",
-        groups: groups(e.batch)?,
-        threads: threads_for(bytes, 1024) as u32,
-        shared_bytes: shared(bytes, at.limits)?,
-        params: AnyArgs {
-            data: Address::default(),
-            instance_bytes: bytes as u64,
-            rows: field(e.rows)?,
-            mid: field(e.mid)?,
-            cols: field(e.cols)?,
-            unit: field(e.unit)?,
-        }
-        .into(),
-        workspace: Workspace::None,
-    })
 }
 
 /// A block's words in its threads' registers, `vectors` of them a thread, as the thesis prints

@@ -1,14 +1,16 @@
 //! Index maps as the device has them.
 
-use turntile_perm::{Elementary, Slots};
+use turntile_perm::axes::MOST_AXES;
+use turntile_perm::{AxisPermutation, Elementary, Slots};
 use turntile_plan::Direction;
 
 use super::fit::field;
 use crate::args::divisor::{Divisor32, Divisor64};
 use crate::args::flags::GlobalFlags;
-use crate::args::maps::{SlotMap32, SlotMap64, Swap32, Swap64};
+use crate::args::maps::{Axes32, Axes64, Digit32, Digit64, SlotMap32, SlotMap64, Swap32, Swap64};
 use crate::args::moves::{
-    MoveSlots32, MoveSlots64, MoveSwap32, MoveSwap64, PerCycleSlots, PerCycleSwap32, PerCycleSwap64,
+    MoveAxes32, MoveAxes64, MoveSlots32, MoveSlots64, MoveSwap32, MoveSwap64, PerCycleAxes32,
+    PerCycleAxes64, PerCycleSlots, PerCycleSwap32, PerCycleSwap64,
 };
 use crate::args::{Address, Args};
 use crate::error::LowerError;
@@ -19,6 +21,8 @@ pub enum DeviceMap {
     Swap64(Swap64),
     Slots32(SlotMap32),
     Slots64(SlotMap64),
+    Axes32(Axes32),
+    Axes64(Axes64),
 }
 
 /// What every mover is told.
@@ -54,6 +58,58 @@ pub fn swap64(e: Elementary, unit_bytes: usize) -> Swap64 {
         unit_bytes: unit_bytes as u64,
     }
 }
+
+/// An axis: its extent, and what each of it counts elsewhere.
+pub type AxisDigit = (usize, usize);
+
+/// The axes of the source from the last one on, each with what it counts in the result.
+pub fn digits(axes: &AxisPermutation) -> Vec<AxisDigit> {
+    let order: Vec<usize> = axes.order().collect();
+    let stride = |axis: usize| -> usize {
+        let behind = order.iter().rev().take_while(|&&other| other != axis);
+        behind.map(|&other| axes.extents()[other]).product()
+    };
+    axes.extents().iter().enumerate().rev().map(|(axis, &extent)| (extent, stride(axis))).collect()
+}
+
+/// Axes as digits by numbers of either width, the last axis first; one that stands first is not divided off.
+macro_rules! axes_map {
+    ($name:ident, $map:ident, $digit:ident, $number:ty, $divisor:ident) => {
+        pub fn $name(
+            digits: &[AxisDigit],
+            batch: usize,
+            unit_bytes: usize,
+        ) -> Result<$map, LowerError> {
+            let fits = |n: usize| <$number>::try_from(n).map_err(|_| LowerError::NoKernel);
+            if digits.len() > MOST_AXES {
+                return Err(LowerError::NoKernel);
+            }
+            let units: usize = digits.iter().map(|&(extent, _)| extent).product();
+            let (first, others) = digits.split_last().unwrap_or((&(1, 1), &[]));
+            let digit = |k: usize| {
+                let &(extent, stride) = others.get(k).unwrap_or(&(1, 0));
+                Ok($digit { by: $divisor::new(fits(extent)?), stride: fits(stride)? })
+            };
+            Ok($map {
+                d0: digit(0)?,
+                d1: digit(1)?,
+                d2: digit(2)?,
+                d3: digit(3)?,
+                d4: digit(4)?,
+                d5: digit(5)?,
+                d6: digit(6)?,
+                first: fits(first.1)?,
+                digits: others.len().max(1) as u32,
+                batched: u32::from(batch > 1),
+                instance: $divisor::new(fits(units / batch.max(1))?),
+                batch: $divisor::new(fits(batch)?),
+                unit_bytes: unit_bytes as u64,
+            })
+        }
+    };
+}
+axes_map!(axes32, Axes32, Digit32, u32, Divisor32);
+axes_map!(axes64, Axes64, Digit64, u64, Divisor64);
 
 /// The maps of aligned slots by numbers of either width.
 macro_rules! slot_map {
@@ -106,6 +162,12 @@ impl DeviceMap {
             DeviceMap::Slots64(map) => {
                 MoveSlots64 { data, flags, units, lanes, vectors, rows, cols, map }.into()
             }
+            DeviceMap::Axes32(map) => {
+                MoveAxes32 { data, flags, units, lanes, vectors, rows, cols, map }.into()
+            }
+            DeviceMap::Axes64(map) => {
+                MoveAxes64 { data, flags, units, lanes, vectors, rows, cols, map }.into()
+            }
         }
     }
 
@@ -121,6 +183,12 @@ impl DeviceMap {
             }
             DeviceMap::Slots64(map) => {
                 Ok(PerCycleSlots { data, units, lanes, vectors, map }.into())
+            }
+            DeviceMap::Axes32(map) => {
+                Ok(PerCycleAxes32 { data, units, lanes, vectors, map }.into())
+            }
+            DeviceMap::Axes64(map) => {
+                Ok(PerCycleAxes64 { data, units, lanes, vectors, map }.into())
             }
             DeviceMap::Slots32(_) => Err(LowerError::NoKernel),
         }

@@ -2,21 +2,24 @@
 //!
 //! | stage and method | kernels |
 //! |---|---|
-//! | square, tile-swap | `tiles`: `square_swap_*` |
-//! | 010!, 0210!, any that fits a block, barrier | `tiles`, `barrier` (baseline: `barrier_registers_*`) |
+//! | square, squares side by side, tile-swap | `tiles`: `square_swap_*` |
+//! | 010!, 0210! of squares, barrier | `tiles`, `barrier` (baseline: `barrier_registers_*`) |
+//! | any axes that fit a block, barrier | `barrier_axes` |
 //! | 010!, barrier over a cluster or the grid | `cluster_barrier`, `grid_barrier` |
 //! | slot gather, a block a run; a team a run | `slot_runs`; `slot_gather` |
 //! | PTTWAC, flags in memory; fused tiles | `moves`, `moves_shared` (baseline: `moves_block`) |
+//! | PTTWAC of any other axes | `moves_axes`, `moves_shared` |
 //! | PTTWAC, flags on chip | `moves_on_chip` |
 //! | P-IPT | `per_cycle` |
 //! | rows, slide | `pad` |
 
 mod barrier;
+mod barrier_axes;
 mod fit;
 mod gather;
 pub(crate) mod into;
 mod maps;
-mod moves;
+pub(crate) mod moves;
 mod pad;
 pub(crate) mod runs;
 pub(crate) mod teams;
@@ -53,7 +56,12 @@ fn lower_one(shape: &StageShape, way: Way, at: At) -> Result<Call, LowerError> {
     let e = shape.elementary();
     match (*shape, way, e) {
         (_, Way::TileSwap { tile }, Some(e)) => tiles::swap(e, tile, at),
-        (_, Way::Barrier(Scope::Block), Some(e)) => barrier::block(e, at),
+        (StageShape::Axes(axes), Way::Barrier(Scope::Block), e) => {
+            match e.filter(|e| e.mid == 1 || e.rows == e.cols) {
+                Some(e) => barrier::block(e, at),
+                None => barrier_axes::block(&axes, at),
+            }
+        }
         (_, Way::Barrier(Scope::Cluster(groups)), Some(e)) => wide::cluster(e, groups, at),
         (_, Way::Barrier(Scope::Grid), Some(e)) => wide::grid(e, at),
         (StageShape::SlotGather { batch, slots, direction }, Way::Teams { groups, blocks }, _) => {

@@ -1,6 +1,6 @@
 //! Super-elements along cycles.
 
-use turntile_perm::{Elementary, Order, Slots, TurnedTiles};
+use turntile_perm::{AxisPermutation, Elementary, Order, Slots, TurnedTiles};
 use turntile_plan::{Direction, StageShape};
 
 use super::fit::{At, field, groups, shared};
@@ -53,6 +53,13 @@ const SLOTS32: [Registers; 3] = [
 const SLOTS64: [Registers; 2] =
     [registers(1, 6, "move_slots64_1"), registers(4, 3, "move_slots64_4")];
 
+const AXES32: [Registers; 3] = [
+    registers(1, 8, "move_axes32_1"),
+    registers(2, 6, "move_axes32_2"),
+    registers(4, 4, "move_axes32_4"),
+];
+const AXES64: [Registers; 2] = [registers(1, 6, "move_axes64_1"), registers(4, 3, "move_axes64_4")];
+
 /// Super-elements below which 32 bits number them, with room for the search for candidates.
 const FEW: usize = 1 << 31;
 
@@ -71,9 +78,35 @@ struct Moved {
 enum Map {
     Swap(Elementary),
     Slots(usize, Slots, Direction),
+    /// Axes that are neither of the other forms, without the one that stays last.
+    Axes(AxisPermutation),
+}
+
+/// Tiles that are transposed on the way, if two of them fit on chip.
+pub fn turned(shape: &StageShape, at: At) -> Option<TurnedTiles> {
+    shape.turned_tiles().filter(|_| carried(shape.unit(), at))
+}
+
+/// Whether a super-element of so many elements fits on chip twice, so that it can be carried while another is fetched.
+pub fn carried(unit: usize, at: At) -> bool {
+    at.limits.shared_bytes / (unit * at.elem_bytes) >= 2
 }
 
 impl Moved {
+    /// As P-IPT moves it: no tile is transposed on the way.
+    fn alone(shape: &StageShape, at: At) -> Result<Self, LowerError> {
+        match shape {
+            StageShape::Axes(axes) if shape.turned_tiles().is_some() => Ok(Self::of_axes(axes, at)),
+            _ => Self::new(shape, at),
+        }
+    }
+
+    fn of_axes(axes: &AxisPermutation, at: At) -> Self {
+        let (unit_bytes, units) = (axes.unit() * at.elem_bytes, axes.len() / axes.unit());
+        let word = widest_word(&[unit_bytes, at.alignment]);
+        Moved { units, unit_bytes, word, map: Map::Axes(axes.without_unit()), tile: (1, 1) }
+    }
+
     fn new(shape: &StageShape, at: At) -> Result<Self, LowerError> {
         let unit_bytes = shape.unit() * at.elem_bytes;
         let units = shape.batch() * shape.instance_units();
@@ -82,10 +115,13 @@ impl Moved {
         if let Some(e) = shape.elementary() {
             return Ok(moved(widest_word(&[unit_bytes, at.alignment]), Map::Swap(e), (1, 1)));
         }
-        if let Some(TurnedTiles { batch, rows, cols, m, n }) = shape.turned_tiles() {
+        if let Some(TurnedTiles { batch, rows, cols, m, n }) = turned(shape, at) {
             let e = Elementary { batch, rows, mid: 1, cols, unit: m * n };
             let word = widest_word(&[at.elem_bytes, at.alignment]);
             return Ok(moved(word, Map::Swap(e), (m, n)));
+        }
+        if let StageShape::Axes(axes) = shape {
+            return Ok(Self::of_axes(axes, at));
         }
         let &StageShape::SlotMove { batch, slots, direction } = shape else {
             return Err(LowerError::NoKernel);
@@ -112,7 +148,7 @@ impl Moved {
     fn narrow(&self) -> bool {
         self.units < FEW
             && match self.map {
-                Map::Swap(_) => true,
+                Map::Swap(_) | Map::Axes(_) => true,
                 Map::Slots(_, slots, _) => slots.len() + 2 * slots.rows() < u32::MAX as usize,
             }
     }
@@ -124,6 +160,8 @@ impl Moved {
             (Map::Swap(_), false) => (Family::MovesWide, &SWAP64),
             (Map::Slots(..), true) => (Family::MovesSlots, &SLOTS32),
             (Map::Slots(..), false) => (Family::MovesSlots, &SLOTS64),
+            (Map::Axes(_), true) => (Family::MovesAxes, &AXES32),
+            (Map::Axes(_), false) => (Family::MovesAxes, &AXES64),
         }
     }
 
@@ -133,15 +171,23 @@ impl Moved {
 
     /// The index map, numbers in 32 bits if `narrow`.
     fn map(&self, narrow: bool) -> Result<DeviceMap, LowerError> {
-        Ok(match self.map {
-            Map::Swap(e) if narrow => DeviceMap::Swap32(maps::swap32(e, self.unit_bytes)?),
-            Map::Swap(e) => DeviceMap::Swap64(maps::swap64(e, self.unit_bytes)),
-            Map::Slots(batch, slots, direction) => {
+        Ok(match &self.map {
+            &Map::Swap(e) if narrow => DeviceMap::Swap32(maps::swap32(e, self.unit_bytes)?),
+            &Map::Swap(e) => DeviceMap::Swap64(maps::swap64(e, self.unit_bytes)),
+            &Map::Slots(batch, slots, direction) => {
                 let elem_bytes = self.unit_bytes / slots.slot();
                 if narrow {
                     DeviceMap::Slots32(maps::slots32(batch, slots, direction, elem_bytes))
                 } else {
                     DeviceMap::Slots64(maps::slots64(batch, slots, direction, elem_bytes))
+                }
+            }
+            Map::Axes(axes) => {
+                let (digits, batch) = (maps::digits(axes), axes.batch());
+                if narrow {
+                    DeviceMap::Axes32(maps::axes32(&digits, batch, self.unit_bytes)?)
+                } else {
+                    DeviceMap::Axes64(maps::axes64(&digits, batch, self.unit_bytes)?)
                 }
             }
         })
@@ -212,6 +258,7 @@ fn held(moved: Moved, flags: FlagLayout, holding: Holding, at: At) -> Result<Cal
             let entry = match moved.map {
                 Map::Swap(_) => "move_shared_swap",
                 Map::Slots(..) => "move_shared_slots",
+                Map::Axes(_) => "move_shared_axes",
             };
             kernel(entry, false, Family::MovesShared, blocks, lanes, threads, shared_bytes)
         }
@@ -278,12 +325,9 @@ pub fn on_chip(
 
 /// P-IPT.
 pub fn per_cycle(shape: &StageShape, at: At) -> Result<Call, LowerError> {
-    let moved = Moved::new(shape, at)?;
-    if moved.turns() {
-        return Err(LowerError::NoKernel);
-    }
+    let moved = Moved::alone(shape, at)?;
     let (units, lanes) = (moved.units, moved.lanes());
-    let narrow = units < FEW && matches!(moved.map, Map::Swap(_));
+    let narrow = units < FEW && !matches!(moved.map, Map::Slots(..));
     let blocks = units.div_ceil(THREADS / lanes).clamp(1, at.limits.units * 32);
     let vectors = field(moved.vectors())?;
     Ok(Call {
@@ -293,6 +337,8 @@ pub fn per_cycle(shape: &StageShape, at: At) -> Result<Call, LowerError> {
             Map::Swap(_) if narrow => "per_cycle_swap32",
             Map::Swap(_) => "per_cycle_swap64",
             Map::Slots(..) => "per_cycle_slots",
+            Map::Axes(_) if narrow => "per_cycle_axes32",
+            Map::Axes(_) => "per_cycle_axes64",
         },
         groups: groups(blocks)?,
         threads: THREADS as u32,

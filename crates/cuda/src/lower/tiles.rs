@@ -54,17 +54,18 @@ pub const fn any_tile(word: usize) -> usize {
     if word <= 4 { 64 } else { 32 }
 }
 
-/// Pairs of tiles across the diagonal.
+/// Pairs of tiles across the diagonal, of matrices that lie side by side or one after the other.
 pub fn swap(e: Elementary, tile: usize, at: At) -> Result<Call, LowerError> {
-    if e.rows != e.cols || e.mid != 1 || e.unit != 1 {
+    if e.rows != e.cols || e.unit != 1 {
         return Err(LowerError::NoKernel);
     }
     let word = widest_word(&[at.elem_bytes, at.alignment]);
     if word != at.elem_bytes {
         return Err(LowerError::NoKernel);
     }
-    let pitch = e.cols * word;
-    let aligned = widest_word(&[at.alignment, pitch]) >= vector_bytes(word);
+    let row = e.cols * word;
+    let pitch = e.mid * row;
+    let aligned = widest_word(&[at.alignment, row]) >= vector_bytes(word);
     let (entry, tile, threads, shared) = match entry(&SWAPS, word, tile) {
         Some(entry) if aligned => {
             let threads = geometry(word, tile).0;
@@ -79,7 +80,7 @@ pub fn swap(e: Elementary, tile: usize, at: At) -> Result<Call, LowerError> {
         family: Family::Tiles,
         word,
         entry,
-        groups: groups(e.batch * pairs)?,
+        groups: groups(e.batch * e.mid * pairs)?,
         threads: threads as u32,
         shared_bytes: shared as u32,
         params: SquareArgs {
@@ -89,7 +90,7 @@ pub fn swap(e: Elementary, tile: usize, at: At) -> Result<Call, LowerError> {
             side: field(e.rows)?,
             across: field(across)?,
             pairs: field(pairs)?,
-            pad: 0,
+            mid: field(e.mid)?,
         }
         .into(),
         workspace: Workspace::None,

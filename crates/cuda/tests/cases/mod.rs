@@ -4,7 +4,7 @@ use turntile_cuda::call::Limits;
 use turntile_cuda::flags::FlagLayout;
 use turntile_cuda::lower::At;
 use turntile_cuda::way::{Scope, Tiling, Way};
-use turntile_perm::{Elementary, Padding, Slots, TurnedTiles};
+use turntile_perm::{AxisPermutation, Elementary, Padding, Slots, TurnedTiles};
 use turntile_plan::{Direction, StageShape};
 
 /// Both directions.
@@ -66,6 +66,34 @@ pub fn swap([batch, rows, mid, cols, unit]: [usize; 5]) -> StageShape {
 /// `batch` times `rows x cols` tiles of `m x n`, moved and transposed at once.
 pub fn turned(batch: usize, [rows, cols]: [usize; 2], [m, n]: [usize; 2]) -> StageShape {
     StageShape::Axes(TurnedTiles { batch, rows, cols, m, n }.into())
+}
+
+/// Axes in an order of their own.
+pub fn axes(extents: &[usize], order: &[usize]) -> StageShape {
+    StageShape::Axes(AxisPermutation::new(extents, order).unwrap())
+}
+
+/// Extents and orders of two to `rank` axes and of at most `elements` elements, drawn with a fixed sequence of Knuth's.
+pub fn drawn(count: usize, rank: usize, elements: usize) -> Vec<(Vec<usize>, Vec<usize>)> {
+    let mut state = 1u64;
+    let mut below = |n: usize| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((u128::from(state) * n as u128) >> 64) as usize
+    };
+    let mut found = Vec::new();
+    while found.len() < count {
+        let rank = 2 + below(rank - 1);
+        let most = [60, 24, 12, 8, 6, 5, 4, 4][rank - 2];
+        let extents: Vec<usize> = (0..rank).map(|_| 1 + below(most)).collect();
+        let mut order: Vec<usize> = Vec::new();
+        (0..rank).for_each(|axis| order.insert(below(axis + 1), axis));
+        let moves_apart = AxisPermutation::new(&extents, &order).is_ok();
+        if moves_apart && extents.iter().product::<usize>() <= elements {
+            found.push((extents, order));
+        }
+    }
+    found
 }
 
 /// The layouts of flags.
@@ -136,6 +164,22 @@ pub fn shapes() -> Vec<StageShape> {
     .map(swap)
     .to_vec();
     shapes.push(turned(2, [9, 7], [5, 4]));
+    shapes.extend([
+        // Four axes and more of which no two stay together: on chip, several to a block, with runs, by 64-bit numbers.
+        axes(&[6, 5, 4, 3], &[2, 3, 1, 0]),
+        axes(&[50, 6, 5, 4, 3], &[0, 3, 4, 2, 1]),
+        axes(&[9, 8, 16, 7, 12], &[2, 3, 1, 0, 4]),
+        axes(&[30, 8, 32, 40, 48], &[3, 0, 2, 1, 4]),
+        axes(&[13, 11, 9, 6, 99], &[3, 1, 0, 2, 4]),
+        axes(&[3, 4, 2, 5, 3, 2, 4, 3], &[6, 1, 7, 2, 4, 0, 5, 3]),
+        axes(&[4, 3, 2, 4, 2, 3, 2, 5], &[0, 3, 5, 1, 6, 2, 4, 7]),
+        axes(&[5, 3, 4, 6, 3000], &[3, 1, 0, 2, 4]),
+        axes(&[1 << 9, 300, 1 << 10, 50], &[3, 1, 0, 2]),
+        axes(&[1 << 9, 300, 1 << 10, 50, 99], &[3, 1, 0, 2, 4]),
+        // Squares side by side, with a mid of their own, beyond what a block holds.
+        swap([2, 300, 3, 300, 1]),
+        swap([1, 301, 2, 301, 1]),
+    ]);
     for direction in DIRECTIONS {
         let padding = Padding::new(5000, 4900, 5000).unwrap();
         shapes.push(StageShape::Pad { padding, direction });

@@ -1,6 +1,6 @@
 //! `barrier.cu`: a block reads whole instances, waits, and writes them transposed.
 
-use turntile_cuda::args::barrier::{AnyArgs, BarrierArgs};
+use turntile_cuda::args::barrier::BarrierArgs;
 
 use super::device::div32;
 use super::tiles::vector;
@@ -179,23 +179,4 @@ fn registers(call: &Launch, a: &BarrierArgs, offset: u64) -> Moved {
     need(a.instance_bytes == rows * cols * word, || format!("instances overlap: {a:?}"))?;
     let at = instance * a.instance_bytes + (e % cols * rows + e / cols) * word + byte;
     Ok(read.then_some(at))
-}
-
-pub fn any(call: &Launch, a: &AnyArgs, offset: u64) -> Moved {
-    assert_eq!(call.entry, "barrier_any");
-    threads(call, 1024)?;
-    let word = call.word as u64;
-    let [rows, mid, cols, unit] = [a.rows, a.mid, a.cols, a.unit].map(u64::from);
-    let total = rows * mid * cols * unit;
-    on_chip(call, total * word)?;
-    aligned(word, &[a.instance_bytes])?;
-    let (instance, rest) = (offset / a.instance_bytes, offset % a.instance_bytes);
-    let (e, byte) = (rest / word, rest % word);
-    if instance >= u64::from(call.groups) || e >= total {
-        return Ok(None);
-    }
-    let (s, within) = (e / unit, e % unit);
-    let (outer, between, inner) = (s / cols / mid, s / cols % mid, s % cols);
-    let to = ((inner * mid + between) * rows + outer) * unit + within;
-    Ok(Some(instance * a.instance_bytes + to * word + byte))
 }

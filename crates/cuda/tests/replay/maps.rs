@@ -1,6 +1,6 @@
 //! `index.cuh`: which super-element goes where. Numbers that a kernel has 32 bits for must fit them.
 
-use turntile_cuda::args::maps::{SlotMap32, SlotMap64, SmallSwap, Swap32, Swap64};
+use turntile_cuda::args::maps::{Axes32, Axes64, SlotMap32, SlotMap64, SmallSwap, Swap32, Swap64};
 
 use super::device::{div32, div64};
 use super::{Answer, Broken, aligned, need};
@@ -93,6 +93,43 @@ macro_rules! swap {
 }
 swap!(Swap32, NARROW, div32, u32);
 swap!(Swap64, WIDE, div64, u64);
+
+macro_rules! axes {
+    ($map:ident, $width:ident, $div:ident, $number:ty) => {
+        impl Map for $map {
+            fn width(&self) -> Width {
+                $width
+            }
+            fn succ(&self, s: u64) -> Answer<u64> {
+                let w = self.width();
+                let all = [self.d0, self.d1, self.d2, self.d3, self.d4, self.d5, self.d6];
+                need(self.digits <= 7, || format!("{} digits", self.digits))?;
+                let (mut s, mut to) = (s, 0);
+                for d in &all[..self.digits.max(1) as usize] {
+                    let rest = u64::from($div(&d.by, s as $number));
+                    let digit = w.sub(s, w.mul(rest, u64::from(d.by.divisor))?)?;
+                    to = w.add(to, w.mul(digit, u64::from(d.stride))?)?;
+                    s = rest;
+                }
+                w.add(to, w.mul(s, u64::from(self.first))?)
+            }
+            fn find(&self, offset: u64) -> (u64, u64) {
+                (offset / self.unit_bytes, offset % self.unit_bytes)
+            }
+            fn offset(&self, s: u64) -> u64 {
+                s * self.unit_bytes
+            }
+            fn check(&self, units: u64, word: u64) -> Answer<()> {
+                aligned(word, &[self.unit_bytes])?;
+                // Instance after instance in turn.
+                let picked = u64::from(self.batch.divisor) * u64::from(self.instance.divisor);
+                need(self.batched == 0 || picked == units, || format!("{picked} of {units}"))
+            }
+        }
+    };
+}
+axes!(Axes32, NARROW, div32, u32);
+axes!(Axes64, WIDE, div64, u64);
 
 impl Map for SmallSwap {
     fn width(&self) -> Width {

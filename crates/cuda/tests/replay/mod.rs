@@ -6,6 +6,7 @@
 //! (too little shared memory, accesses that are not aligned, flags beyond the workspace) is [`Broken`].
 
 mod barrier;
+mod barrier_axes;
 mod device;
 mod gather;
 mod maps;
@@ -111,7 +112,7 @@ pub fn dest(call: &Launch, alignment: u64, offset: u64) -> Answer<u64> {
         Args::Square(args) => tiles::square(call, args, alignment, offset),
         Args::Tiles(args) => tiles::in_place(call, args, alignment, offset),
         Args::Barrier(args) => barrier::barrier(call, args, alignment, offset),
-        Args::Any(args) => barrier::any(call, args, offset),
+        Args::Axes(args) => barrier_axes::axes(call, args, alignment, offset),
         Args::Wide(args) => wide::wide(call, args, alignment, offset),
         Args::Runs(args) => gather::runs(call, args, alignment, offset),
         Args::Gather(args) => gather::teams(call, args, offset),
@@ -119,10 +120,14 @@ pub fn dest(call: &Launch, alignment: u64, offset: u64) -> Answer<u64> {
         | Args::MoveSwap64(_)
         | Args::MoveSlots32(_)
         | Args::MoveSlots64(_)
+        | Args::MoveAxes32(_)
+        | Args::MoveAxes64(_)
         | Args::OnChip(_)
         | Args::PerCycleSwap32(_)
         | Args::PerCycleSwap64(_)
-        | Args::PerCycleSlots(_) => moves::moves(call, offset),
+        | Args::PerCycleSlots(_)
+        | Args::PerCycleAxes32(_)
+        | Args::PerCycleAxes64(_) => moves::moves(call, offset),
         Args::Slide(args) => pad::slide(call, args, offset),
         Args::Rows(args) => pad::rows(call, args, offset),
         Args::Into(args) => out_of_place::into(call, args, alignment, offset),

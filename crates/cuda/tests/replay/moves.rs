@@ -51,6 +51,12 @@ pub fn moves(call: &Launch, offset: u64) -> Moved {
         {
             moved!(a, SlotsOf::from(&a.map))
         }
+        Args::MoveAxes32(a) if entry.starts_with("move_axes32_") => moved!(a, a.map),
+        Args::MoveAxes64(a) if entry.starts_with("move_axes64_") || entry == "move_shared_axes" => {
+            moved!(a, a.map)
+        }
+        Args::PerCycleAxes32(a) if entry == "per_cycle_axes32" => per_cycle!(a, a.map),
+        Args::PerCycleAxes64(a) if entry == "per_cycle_axes64" => per_cycle!(a, a.map),
         Args::PerCycleSwap32(a) if entry == "per_cycle_swap32" => per_cycle!(a, a.map),
         Args::PerCycleSwap64(a) if entry == "per_cycle_swap64" => per_cycle!(a, a.map),
         Args::PerCycleSlots(a) if entry == "per_cycle_slots" => {
@@ -106,7 +112,7 @@ fn flags(layout: &FlagLayout, units: u64, words: u64) -> Answer<()> {
 fn by_kernel(call: &Launch, map: &impl Map, mover: Mover, offset: u64) -> Moved {
     let turns = mover.tile.0 > 1 && mover.tile.1 > 1;
     let held = match call.entry {
-        "move_shared_swap" | "move_shared_slots" => {
+        "move_shared_swap" | "move_shared_slots" | "move_shared_axes" => {
             threads(call, 256)?;
             // Each worker carries one and fetches another.
             let workers = u64::from(call.threads) / mover.lanes;

@@ -55,16 +55,22 @@ pub fn square(call: &Launch, a: &SquareArgs, alignment: u64, offset: u64) -> Mov
         on_chip(call, 2 * tile * tile * word)?;
         tile
     };
-    need(a.pitch >= side * word && a.batch_bytes >= side * a.pitch, || format!("overlaps: {a:?}"))?;
-    let (matrix, rest) = (offset / a.batch_bytes, offset % a.batch_bytes);
-    let (r, c, byte) = (rest / a.pitch, rest % a.pitch / word, rest % a.pitch % word);
+    let mid = u64::from(a.mid);
+    let apart = mid > 0 && a.pitch >= mid * side * word && a.batch_bytes >= side * a.pitch;
+    need(apart, || format!("overlaps: {a:?}"))?;
+    let (band, rest) = (offset / a.batch_bytes, offset % a.batch_bytes);
+    let (r, along) = (rest / a.pitch, rest % a.pitch);
+    let (beside, within) = (along / (side * word), along % (side * word));
+    let (c, byte) = (within / word, within % word);
     let (i, j) = ((r / tile).min(c / tile), (r / tile).max(c / tile));
-    if r >= side || c >= side || j >= across {
+    if r >= side || beside >= mid || j >= across {
         return Ok(None);
     }
+    let matrix = band * mid + beside;
     let block = number_of(i, j, across, pairs).map(|number| matrix * pairs + number);
     let read = block.is_some_and(|block| block < u64::from(call.groups));
-    Ok(read.then(|| matrix * a.batch_bytes + c * a.pitch + r * word + byte))
+    let at = band * a.batch_bytes + beside * side * word;
+    Ok(read.then(|| at + c * a.pitch + r * word + byte))
 }
 
 pub fn in_place(call: &Launch, a: &TilesArgs, alignment: u64, offset: u64) -> Moved {

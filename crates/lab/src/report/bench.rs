@@ -5,10 +5,7 @@ use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use turntile::gpu::Gpu;
-use turntile::plan::{
-    Device as _, Flaw, Geometry, Host, Offer, Plan, Planner, Problem, Route, Stage, StageShape,
-    Tile,
-};
+use turntile::plan::{Device as _, Flaw, Geometry, Host, Offer, Plan, Planner, StageShape};
 use turntile::{Bytes, Options, Planned, RunError};
 use turntile_cli::device::Device;
 use turntile_cli::memory::{Memory, Pages};
@@ -445,15 +442,5 @@ fn alone(shape: StageShape, way: Way, elem_bytes: usize, threads: usize) -> Resu
             Offer { method, geometry: Geometry::new(way), workspace_bytes, seconds: 1.0 }
         }
     };
-    Ok(Plan {
-        problem: Problem::new(1, shape.len(), elem_bytes)?,
-        device: "host".into(),
-        route: Route::Nothing,
-        mirrored: false,
-        tile: Tile { m: 1, n: 1 },
-        workspace_bytes: offer.workspace_bytes,
-        seconds: offer.seconds,
-        stages: vec![Stage { shape, offer }],
-        declined: Vec::new(),
-    })
+    Ok(Plan::of_stage("host", shape, offer, elem_bytes)?)
 }

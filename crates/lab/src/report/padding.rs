@@ -61,14 +61,15 @@ fn padded(bench: &Bench, problem: &Problem) -> Result<Vec<Plan>, Failure> {
     let planner = bench.planner().with_route(Route::PaddedSquare);
     let chosen = planner.plan(&problem.with_room(side * side))?;
     let mut plans: Vec<Plan> = Vec::new();
-    for (k, stage) in chosen.stages.iter().enumerate() {
+    for (k, stage) in chosen.stages().enumerate() {
         let StageShape::Pad { .. } = stage.shape else { continue };
         for other in bench.offers(&stage.shape, problem.elem_bytes()) {
-            let known = plans.iter().any(|plan| plan.stages[k].offer.method == other.method);
+            let known =
+                plans.iter().any(|plan| plan.legs[0].stages[k].offer.method == other.method);
             if !known {
                 let mut plan = chosen.clone();
                 plan.workspace_bytes = other.workspace_bytes;
-                plan.stages[k].offer = other;
+                plan.legs[0].stages[k].offer = other;
                 plans.push(plan);
             }
         }
@@ -85,8 +86,8 @@ pub fn passes(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
         }
         for plan in padded(bench, &problem)? {
             let pad = |stage: &Stage| matches!(stage.shape, StageShape::Pad { .. });
-            let Some(at) = plan.stages.iter().position(pad) else { continue };
-            let stage = &plan.stages[at];
+            let Some(at) = plan.stages().position(pad) else { continue };
+            let stage = &plan.legs[0].stages[at];
             let speed = match bench.gpu() {
                 Some(gpu) => {
                     let way = way_of(&stage.offer).expect("a GPU's plan");
@@ -116,7 +117,7 @@ pub fn near_square(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> 
         for plan in std::iter::once(chosen).chain(padded(bench, &problem)?) {
             let speed = cells(bench.plan(&plan))?;
             let extra = plan.workspace_bytes + plan.room_bytes() - problem.bytes();
-            let stages: Vec<String> = plan.stages.iter().map(ToString::to_string).collect();
+            let stages: Vec<String> = plan.stages().map(ToString::to_string).collect();
             let names = [
                 format!("{rows}x{cols}"),
                 plan.route_name(),

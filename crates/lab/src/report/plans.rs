@@ -40,7 +40,7 @@ pub fn table_4_2(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
         let chosen = planner.plan(&problem)?;
         plans.push((format!("turntile's choice: {}", chosen.route_name()), Ok(chosen), ""));
         for (route, plan, thesis) in plans {
-            let tile = plan.as_ref().map_or(String::new(), |plan| tile(plan.tile));
+            let tile = plan.as_ref().map_or(String::new(), |plan| tile(plan.tile()));
             let speed = cells(plan.map_err(Failure::from).and_then(|plan| bench.plan(&plan)))?;
             let names = [route, format!("{rows}x{cols}"), tile, thesis.to_owned()];
             table.push([names.to_vec(), speed.to_vec()].concat());
@@ -92,12 +92,12 @@ pub fn figure_4_21(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> 
     let planner = bench.planner().with_tiles(TileRule::Exhaustive);
     let planner = planner.with_route(Route::ThreeStage).with_mirrored(false);
     let mut plans = planner.survey(&problem).candidates;
-    plans.sort_by_key(|plan| plan.tile);
+    plans.sort_by_key(|plan| plan.tile());
     // A host, which takes a second for a tile, tries every second side.
     let every = if bench.is_gpu() { 1 } else { 2 };
     let thin = |of: fn(&Tile) -> usize| {
         let mut sides: Vec<usize> =
-            plans.iter().map(|plan| of(&plan.tile)).filter(|m| SIDES.contains(m)).collect();
+            plans.iter().map(|plan| of(&plan.tile())).filter(|m| SIDES.contains(m)).collect();
         sides.sort_unstable();
         sides.dedup();
         sides.into_iter().step_by(every).collect::<Vec<_>>()
@@ -105,7 +105,7 @@ pub fn figure_4_21(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> 
     let (downs, acrosses) = (thin(|tile| tile.m), thin(|tile| tile.n));
     let mut rates = Vec::new();
     for plan in &plans {
-        let tile = plan.tile;
+        let tile = plan.tile();
         if !downs.contains(&tile.m) || !acrosses.contains(&tile.n) {
             continue;
         }

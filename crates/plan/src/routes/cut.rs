@@ -21,6 +21,7 @@ pub const CUT: RouteRow = RouteRow {
     source: "FFTW 3 (transpose-cut); docs/routes.md",
     of_thesis: false,
     passes: 2,
+    any_axes: false,
     ways: BOTH,
     tiles,
     steps: |query, Tile { m, n }| {

@@ -1,7 +1,8 @@
 //! From one place to another.
 
-use super::route::{AS_IT_IS, Route, RouteRow, step, whole_tile};
+use super::route::{AS_IT_IS, Route, RouteRow, Step, whole_tile};
 use crate::device::Want;
+use crate::shape::StageShape;
 
 /// One pass, with tiles of the device's own.
 pub const OUT_OF_PLACE: RouteRow = RouteRow {
@@ -10,8 +11,9 @@ pub const OUT_OF_PLACE: RouteRow = RouteRow {
     source: "docs/out-of-place.md",
     of_thesis: false,
     passes: 1,
+    any_axes: true,
     ways: AS_IT_IS,
     tiles: |query| Ok(whole_tile(query)),
-    steps: |query, tile| vec![step(query.matrices.batch, tile.m, 1, tile.n, 1, Want::Any)],
+    steps: |query, _| vec![Step { shape: StageShape::Axes(query.axes), want: Want::Any }],
     mirrored_steps: None,
 };

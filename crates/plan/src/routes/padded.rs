@@ -19,6 +19,7 @@ pub const PADDED_SQUARE: RouteRow = RouteRow {
     source: "thesis section 4.1; Dow 1995",
     of_thesis: true,
     passes: 2,
+    any_axes: false,
     ways: AS_IT_IS,
     tiles: |query| {
         let Matrices { rows, cols, .. } = query.matrices;

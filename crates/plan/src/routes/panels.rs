@@ -1,10 +1,14 @@
 //! Two stages: one on chip, one moving long super-elements.
 
-use super::route::{AS_IT_IS, BOTH, Route, RouteRow, Step, Tile, step};
+use turntile_perm::AxisPermutation;
+use turntile_perm::axes::MOST_AXES;
+
+use super::route::{BOTH, Route, RouteRow, Step, Tile, step};
 use super::tiles::{between, holdable};
 use crate::device::Want;
 use crate::infeasible::Infeasible;
 use crate::problem::Matrices;
+use crate::shape::StageShape;
 
 /// Square tiles where they lie, then their rows across the matrix.
 ///
@@ -16,16 +20,61 @@ pub const SQUARE_TILE: RouteRow = RouteRow {
     source: "docs/routes.md",
     of_thesis: false,
     passes: 2,
-    ways: AS_IT_IS,
+    any_axes: true,
+    // Of matrices the mirror image is the same in another order.
+    ways: |query| [true, query.is_general()],
     tiles: |query| {
         let (rows, cols) = (query.matrices.rows, query.matrices.cols);
-        let common = query.row_divisors.iter().filter(|&&side| side > 1 && cols % side == 0);
-        let tiles: Vec<Tile> = common.map(|&t| Tile { m: t, n: t }).collect();
+        if query.axes.unit() > 1 {
+            return Err(Infeasible::LastStays);
+        }
+        let mut common = query.row_divisors.iter().filter(|&&side| side > 1 && cols % side == 0);
+        if query.is_general()
+            && common.clone().next().is_some_and(|&t| on_any_axes(&query.axes, t).is_none())
+        {
+            let axes = query.axes.extents().len() + 2;
+            return Err(Infeasible::TooManyAxes { axes, most: MOST_AXES });
+        }
+        let tiles: Vec<Tile> = common.by_ref().map(|&t| Tile { m: t, n: t }).collect();
         if tiles.is_empty() { Err(Infeasible::Coprime { rows, cols }) } else { Ok(tiles) }
     },
-    steps: |query, tile| on_square_tiles(query.matrices, tile.m),
+    steps: |query, tile| {
+        if query.is_general() {
+            on_any_axes(&query.axes, tile.m).unwrap_or_default()
+        } else {
+            on_square_tiles(query.matrices, tile.m)
+        }
+    },
     mirrored_steps: None,
 };
+
+/// The same for any axes, of which `f` is the last of the source and `g` the last of the result, both `side` times as
+/// long as another: the last digits of both change places, so that `g`'s lies last as in the result, and its runs of
+/// `side` elements go to their places.
+///
+/// `None` where more digits move apart than can be held.
+fn on_any_axes(axes: &AxisPermutation, side: usize) -> Option<Vec<Step>> {
+    let (extents, order): (_, Vec<usize>) = (axes.extents(), axes.order().collect());
+    let (f, g) = (extents.len() - 1, *order.last()?);
+    // An axis' digits have twice its number; the lower of two has one more.
+    let digits = |axis: usize| {
+        let split = axis == f || axis == g;
+        let high = (2 * axis, if split { extents[axis] / side } else { extents[axis] });
+        std::iter::once(high).chain(split.then_some((2 * axis + 1, side)))
+    };
+    let mut lie: Vec<(usize, usize)> = (0..=f).flat_map(digits).collect();
+    let place = |lie: &[(usize, usize)], digit| lie.iter().position(|&(other, _)| other == digit);
+    let (low, last) = (place(&lie, 2 * g + 1)?, lie.len() - 1);
+    let count = |digits: &[(usize, usize)]| digits.iter().map(|&(_, extent)| extent).product();
+    let (before, between) = (count(&lie[..low]), count(&lie[low + 1..last]));
+    let tiles = step(before, side, between, side, 1, Want::Tiles);
+    lie.swap(low, last);
+    let goal = order.iter().flat_map(|&axis| digits(axis));
+    let goal: Vec<usize> = goal.filter_map(|(digit, _)| place(&lie, digit)).collect();
+    let extents: Vec<usize> = lie.iter().map(|&(_, extent)| extent).collect();
+    let runs = AxisPermutation::new(&extents, &goal).ok()?;
+    Some(vec![tiles, Step { shape: StageShape::Axes(runs), want: Want::Any }])
+}
 
 /// The steps of route `square-tile` with tiles of `side`.
 pub(super) fn on_square_tiles(matrices: Matrices, side: usize) -> Vec<Step> {
@@ -46,6 +95,7 @@ pub const PANEL: RouteRow = RouteRow {
     source: "thesis section 4.7, two of its stages done by one barrier; chapter 5 (AoS, ASTA, SoA) where a side is short",
     of_thesis: true,
     passes: 2,
+    any_axes: false,
     ways: BOTH,
     tiles: |query| {
         let Matrices { rows, cols, .. } = query.matrices;

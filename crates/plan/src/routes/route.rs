@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use turntile_perm::Elementary;
 use turntile_perm::divisors::divisors;
+use turntile_perm::{AxisPermutation, Elementary};
 
 use crate::device::{Device, Want};
 use crate::infeasible::Infeasible;
@@ -15,6 +15,8 @@ use crate::shape::StageShape;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Route {
+    /// Several routes, one after the other, each for a part of the permutation.
+    Several,
     /// No stage: a row, a column or nothing is its own transpose in memory.
     Nothing,
     /// Tile pairs across the diagonal.
@@ -77,6 +79,7 @@ impl Route {
     pub fn name(self) -> &'static str {
         match self {
             Route::Nothing => "nothing",
+            Route::Several => "several",
             Route::Square => "square",
             Route::OnChip => "on-chip",
             Route::SquareTile => "square-tile",
@@ -153,7 +156,10 @@ impl Sides {
 /// What routes are asked: matrices, a device, and what all routes need of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Query<'a> {
-    /// The matrices.
+    /// The axes that are permuted.
+    pub axes: AxisPermutation,
+    /// The same as matrices. Where it is no transposition of matrices, the last axis of the result as rows and that of
+    /// the source as columns, which is all that routes for any axes look at.
     pub matrices: Matrices,
     /// The problem that they are of.
     pub problem: &'a Problem,
@@ -165,11 +171,16 @@ pub struct Query<'a> {
     pub row_divisors: &'a [usize],
     /// Divisors of the columns.
     pub col_divisors: &'a [usize],
+    /// Elements of the whole problem that are one of these, where this is a part of it.
+    pub joined: usize,
+    /// The order in which the whole problem's fused axes lie afterwards.
+    pub order: &'a [usize],
 }
 
 impl<'a> Query<'a> {
-    /// Of matrices whose sides are these.
+    /// Of axes that are these matrices, with these sides.
     pub fn new(
+        axes: AxisPermutation,
         matrices: Matrices,
         sides: &'a Sides,
         problem: &'a Problem,
@@ -177,13 +188,30 @@ impl<'a> Query<'a> {
         every: bool,
     ) -> Self {
         let (row_divisors, col_divisors) = (&sides.rows, &sides.cols);
-        Query { matrices, problem, device, every, row_divisors, col_divisors }
+        Query {
+            axes,
+            matrices,
+            problem,
+            device,
+            every,
+            row_divisors,
+            col_divisors,
+            joined: 1,
+            order: &[],
+        }
     }
 
-    /// The same of the transposed matrices.
+    /// As a part of a larger problem.
+    #[must_use]
+    pub fn as_part(self, joined: usize, order: &'a [usize]) -> Self {
+        Query { joined, order, ..self }
+    }
+
+    /// The same of the inverse, of matrices their transposes.
     #[must_use]
     pub fn mirrored(&self) -> Self {
         Query {
+            axes: self.axes.inverse(),
             matrices: self.matrices.transposed(),
             row_divisors: self.col_divisors,
             col_divisors: self.row_divisors,
@@ -194,6 +222,11 @@ impl<'a> Query<'a> {
     /// Bytes of an element.
     pub fn elem_bytes(&self) -> usize {
         self.problem.elem_bytes()
+    }
+
+    /// Whether the axes are no matrices.
+    pub fn is_general(&self) -> bool {
+        Matrices::of(&self.axes).is_none()
     }
 }
 
@@ -210,8 +243,10 @@ pub struct RouteRow {
     pub of_thesis: bool,
     /// Passes at least.
     pub passes: usize,
+    /// Whether it serves any permutation of axes, and not matrices alone.
+    pub any_axes: bool,
     /// Whether it is worth a try as it is, and mirrored.
-    pub ways: fn(&Matrices) -> [bool; 2],
+    pub ways: fn(&Query) -> [bool; 2],
     /// The tiles that it could use.
     pub tiles: fn(&Query) -> Result<Vec<Tile>, Infeasible>,
     /// Its steps with one of those tiles; steps that move nothing may be among them.
@@ -250,9 +285,9 @@ impl RouteRow {
 }
 
 /// Not mirrored.
-pub(super) const AS_IT_IS: fn(&Matrices) -> [bool; 2] = |_| [true, false];
+pub(super) const AS_IT_IS: fn(&Query) -> [bool; 2] = |_| [true, false];
 /// Mirrored too.
-pub(super) const BOTH: fn(&Matrices) -> [bool; 2] = |_| [true, true];
+pub(super) const BOTH: fn(&Query) -> [bool; 2] = |_| [true, true];
 
 /// Two groups of axes that change places.
 pub(super) fn step(
@@ -266,8 +301,11 @@ pub(super) fn step(
     Step { shape: Elementary { batch, rows, mid, cols, unit }.into(), want }
 }
 
-/// The matrices as their own tile.
+/// The matrices as their own tile; of other axes a super-element.
 pub(super) fn whole_tile(query: &Query) -> Vec<Tile> {
+    if query.is_general() && !query.axes.is_identity() {
+        return vec![Tile { m: 1, n: query.axes.unit() }];
+    }
     vec![Tile { m: query.matrices.rows, n: query.matrices.cols }]
 }
 

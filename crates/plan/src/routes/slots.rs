@@ -16,7 +16,11 @@ pub const ALIGNED_SLOTS: RouteRow = RouteRow {
     of_thesis: false,
     // One, when a single chunk holds the matrix.
     passes: 1,
-    ways: |matrices| [matrices.rows >= matrices.cols, matrices.rows < matrices.cols],
+    any_axes: false,
+    ways: |query| {
+        let tall = query.matrices.rows >= query.matrices.cols;
+        [tall, !tall]
+    },
     tiles,
     steps: |query, Tile { m, n }| {
         let batch = query.matrices.batch;

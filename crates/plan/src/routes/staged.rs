@@ -15,6 +15,7 @@ pub const THREE_STAGE: RouteRow = RouteRow {
     source: "thesis section 4.7",
     of_thesis: true,
     passes: 3,
+    any_axes: false,
     ways: BOTH,
     tiles: pairs,
     steps: |query, Tile { m, n }| {
@@ -36,6 +37,7 @@ pub const FOUR_STAGE: RouteRow = RouteRow {
     source: "thesis section 4.4; Gustavson 2012, Karlsson 2009",
     of_thesis: true,
     passes: 4,
+    any_axes: false,
     ways: AS_IT_IS,
     tiles: pairs,
     steps: |query, tile| {
@@ -59,6 +61,7 @@ pub const FOUR_STAGE_FUSED: RouteRow = RouteRow {
     source: "thesis section 4.8.3 (+fusion)",
     of_thesis: true,
     passes: 3,
+    any_axes: false,
     ways: AS_IT_IS,
     tiles: pairs,
     steps: |query, tile| {

@@ -1,8 +1,10 @@
 //! Routes of one stage.
 
-use super::route::{AS_IT_IS, Route, RouteRow, step, whole_tile};
+use super::route::{AS_IT_IS, Route, RouteRow, Step, Tile, whole_tile};
 use crate::device::Want;
 use crate::infeasible::Infeasible;
+use crate::problem::Matrices;
+use crate::shape::StageShape;
 
 /// Tile pairs across the diagonal.
 pub const SQUARE: RouteRow = RouteRow {
@@ -11,12 +13,21 @@ pub const SQUARE: RouteRow = RouteRow {
     source: "thesis section 4.1",
     of_thesis: true,
     passes: 1,
+    any_axes: true,
     ways: AS_IT_IS,
     tiles: |query| {
-        let (rows, cols) = (query.matrices.rows, query.matrices.cols);
-        if rows == cols { Ok(whole_tile(query)) } else { Err(Infeasible::NotSquare { rows, cols }) }
+        let Matrices { rows, cols, .. } = query.matrices;
+        match query.axes.elementary() {
+            Some(e) if e.is_involution() && e.unit == 1 => Ok(vec![Tile { m: e.rows, n: e.cols }]),
+            _ if query.is_general() => Err(Infeasible::NotSwapped),
+            _ => Err(Infeasible::NotSquare { rows, cols }),
+        }
     },
-    steps: |query, tile| vec![step(query.matrices.batch, tile.m, 1, tile.n, 1, Want::Swap)],
+    // What lies between the two axes that change places makes them squares side by side.
+    steps: |query, _| {
+        let want = if query.is_general() { Want::Tiles } else { Want::Swap };
+        vec![Step { shape: StageShape::Axes(query.axes), want }]
+    },
     mirrored_steps: None,
 };
 
@@ -27,9 +38,10 @@ pub const ON_CHIP: RouteRow = RouteRow {
     source: "thesis section 4.5 (barrier-sync), the scope widened to the device",
     of_thesis: true,
     passes: 1,
+    any_axes: true,
     ways: AS_IT_IS,
     tiles: |query| Ok(whole_tile(query)),
-    steps: |query, tile| vec![step(query.matrices.batch, tile.m, 1, tile.n, 1, Want::Barrier)],
+    steps: |query, _| vec![Step { shape: StageShape::Axes(query.axes), want: Want::Barrier }],
     mirrored_steps: None,
 };
 
@@ -40,8 +52,9 @@ pub const ONE_STAGE: RouteRow = RouteRow {
     source: "thesis section 4.2; Berman 1958, Windley 1959",
     of_thesis: true,
     passes: 1,
+    any_axes: true,
     ways: AS_IT_IS,
     tiles: |query| Ok(whole_tile(query)),
-    steps: |query, tile| vec![step(query.matrices.batch, tile.m, 1, tile.n, 1, Want::Cycles)],
+    steps: |query, _| vec![Step { shape: StageShape::Axes(query.axes), want: Want::Cycles }],
     mirrored_steps: None,
 };

@@ -1,0 +1,81 @@
+//! `turntile permute`: the axes of an array in another order.
+
+use std::path::Path;
+
+use turntile::plan::Problem;
+
+use crate::args::{Common, PermuteArgs};
+use crate::error::Error;
+use crate::npy::{Header, Order};
+use crate::progress::Progress;
+use crate::report::{Array, Report};
+use crate::transpose::{of_raw, open_npy};
+use crate::work::{self, Change, Source};
+
+/// Runs the command.
+pub fn run(args: &PermuteArgs) -> Result<Report, Error> {
+    let Common { output, settings, quiet, .. } = &args.common;
+    settings.existing_wisdom()?;
+    let mut source = Source::open(&args.file)?;
+    let (change, before, after) = match args.raw_problem()? {
+        Some(problem) => of_raw(problem, &args.file, source.bytes())?,
+        None => {
+            let header = open_npy(&mut source)?;
+            let (change, shape) = of_npy(&header, &args.axes.0, &args.file)?;
+            (change, Array::of(&header), Array { shape, ..Array::of(&header) })
+        }
+    };
+    let progress = Progress::new(!quiet);
+    let output = output.as_deref();
+    let done = work::apply(source, &change, output, settings, &progress)?;
+    drop(progress);
+    Ok(Report::new("permute", &args.file, output, before, after, change.data_bytes, done))
+}
+
+/// The permutation of a .npy file's array, and the shape that it has then.
+fn of_npy(header: &Header, axes: &[usize], path: &Path) -> Result<(Change, Vec<usize>), Error> {
+    let (shape, rank) = (header.shape(), header.shape().len());
+    if axes.len() != rank {
+        let path = path.to_path_buf();
+        return Err(Error::OtherAxes { path, axes: rank, got: axes.len() });
+    }
+    let after: Vec<usize> = axes.iter().map(|&axis| shape[axis]).collect();
+    let bytes = header
+        .rewritten(&after, header.order())
+        .map_err(|source| Error::Header { path: path.to_path_buf(), source })?;
+    let steps = match header.data_bytes() {
+        0 => Vec::new(),
+        _ => vec![in_memory(shape, axes, header.order(), header.item_bytes())?],
+    };
+    Ok((Change { header: bytes, data_bytes: header.data_bytes(), steps }, after))
+}
+
+/// The axes as they lie in memory: in Fortran order the last one first, before and after.
+fn in_memory(
+    shape: &[usize],
+    axes: &[usize],
+    order: Order,
+    elem_bytes: usize,
+) -> Result<Problem, Error> {
+    let (mut extents, mut axes) = (shape.to_vec(), axes.to_vec());
+    if order == Order::Fortran {
+        extents.reverse();
+        axes = axes.iter().rev().map(|axis| shape.len() - 1 - axis).collect();
+    }
+    Ok(Problem::permuted(&extents, &axes, elem_bytes)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_of_fortran_arrays_lie_the_other_way_round() {
+        let of = |order| in_memory(&[2, 3, 5], &[1, 2, 0], order, 4).unwrap();
+        assert_eq!(of(Order::C).extents(), [2, 3, 5]);
+        assert!(of(Order::C).order().eq([1, 2, 0]));
+        // [5][3][2] in memory; the result, 3 x 5 x 2, lies as [2][5][3].
+        assert_eq!(of(Order::Fortran).extents(), [5, 3, 2]);
+        assert!(of(Order::Fortran).order().eq([2, 0, 1]));
+    }
+}

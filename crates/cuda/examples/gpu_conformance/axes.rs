@@ -1,0 +1,322 @@
+//! Axes in any order: each kernel alone, small and with every multiprocessor busy, and every candidate of the planner's.
+
+use turntile_cuda::Work;
+use turntile_cuda::flags::FlagLayout;
+use turntile_cuda::lower::Holding;
+use turntile_cuda::way::{Scope, Way};
+use turntile_perm::{AxisPermutation, Elementary};
+use turntile_plan::{Plan, Planner, Problem, StageShape};
+
+use crate::cases::Suite;
+use crate::common::{Bench, memory, run};
+
+const BLOCK: Way = Way::Barrier(Scope::Block);
+const LAYOUTS: [FlagLayout; 3] =
+    [FlagLayout::PACKED, FlagLayout::Spread { spreading: 8, padded: true }, FlagLayout::Remapped];
+/// Candidates that are said to take longer are left out: cycles of single elements.
+const MOST_SECONDS: f64 = 0.1;
+
+/// All of it; the planner's choices and the kernels that fill the chip so many times.
+pub fn axes(bench: &mut Bench, times: usize) -> usize {
+    let mut failures = small(bench);
+    failures += full(bench, times);
+    failures + plans(bench, times)
+}
+
+/// Extents and an order of up to `rank` axes and `elements` elements, from a fixed sequence of Knuth's.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((u128::from(self.0) * n as u128) >> 64) as usize
+    }
+
+    fn axes(&mut self) -> AxisPermutation {
+        loop {
+            let rank = 2 + self.below(7);
+            let most = [90, 40, 20, 10, 7, 5, 4][rank - 2];
+            let extents: Vec<usize> = (0..rank).map(|_| 1 + self.below(most)).collect();
+            let mut order = Vec::new();
+            (0..rank).for_each(|axis| order.insert(self.below(axis + 1), axis));
+            let drawn = AxisPermutation::new(&extents, &order).expect("few axes");
+            if drawn.len() <= 30_000 {
+                return drawn;
+            }
+        }
+    }
+}
+
+/// Drawn axes by every way that they have, elements of every kind, at addresses of their own alignment too, every byte
+/// compared and those around.
+fn small(bench: &mut Bench) -> usize {
+    let (mut suite, mut draw) = (Suite::new(bench), Draw(1));
+    for turn in 0..1500 {
+        let shape = StageShape::Axes(draw.axes());
+        let elem = [1, 2, 4, 8, 16, 3, 6, 12, 24, 40][turn % 10];
+        for way in [BLOCK, Way::Moves { flags: LAYOUTS[turn % 3] }, Way::PerCycle] {
+            suite.way(shape, elem, way);
+        }
+        suite.held(shape, elem, Holding::Shared);
+    }
+    // Instances that leave a block no room to pad, or next to none, and many small ones.
+    for elem in [1, 2, 4, 8, 16, 3, 12] {
+        for (bytes, order) in [
+            ([8, 4, 113, 64], [2, 3, 0, 1]),
+            ([64, 8, 7, 64], [3, 1, 0, 2]),
+            ([16, 16, 28, 32], [1, 3, 2, 0]),
+            ([9, 11, 13, 17], [3, 1, 0, 2]),
+        ] {
+            let [a, b, c, d] = bytes;
+            let extents = [3, a, b, c, (d / elem).max(2)];
+            let order = [0, order[0] + 1, order[1] + 1, order[2] + 1, order[3] + 1];
+            let drawn = AxisPermutation::new(&extents, &order).expect("few axes");
+            if drawn.len() * elem < 3 << 20 {
+                suite.way(StageShape::Axes(drawn), elem, BLOCK);
+            }
+        }
+        for extents in [[5000, 2, 3, 2, 5], [700, 4, 8, 4, 2]] {
+            let drawn = AxisPermutation::new(&extents, &[0, 3, 1, 4, 2]).expect("few axes");
+            if drawn.len() * elem < 3 << 20 {
+                suite.way(StageShape::Axes(drawn), elem, BLOCK);
+            }
+        }
+    }
+    // Squares side by side, whole tiles and ragged ones.
+    for side in [5, 16, 33, 48, 64, 100, 128, 130] {
+        for (batch, mid) in [(1, 2), (3, 1), (2, 5), (1, 7)] {
+            for elem in [1, 2, 4, 8, 16] {
+                let e = Elementary { batch, rows: side, mid, cols: side, unit: 1 };
+                for tile in [16, 32, 64, 128] {
+                    if e.len() * elem < 3 << 20 {
+                        suite.way(e.into(), elem, Way::TileSwap { tile });
+                    }
+                }
+            }
+        }
+    }
+    suite.print_runs();
+    println!("  kernels on small axes: {} wrong", suite.failures);
+    suite.failures
+}
+
+/// Runs `work` on numbered elements `times` times at `skew` bytes from an aligned address, and says how many runs left any
+/// of `problem`'s wrong.
+fn repeat(
+    bench: &mut Bench,
+    problem: &Problem,
+    work: Work,
+    skew: usize,
+    times: usize,
+    what: &str,
+) -> usize {
+    let (need, room) = (work.workspace_bytes(), work.bytes());
+    let prepared = match bench.prepare(work) {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            println!("  FAILED {what}: {error}");
+            return 1;
+        }
+    };
+    let (data, workspace) = (memory(room + skew), memory(need.max(16)));
+    let address = data.as_device_ptr().as_raw() + skew as u64;
+    let (fused, elem) = (problem.fused(), problem.elem_bytes());
+    let mut failures = 0;
+    for _ in 0..times {
+        bench.fill(address, problem.len(), elem);
+        if let Err(error) = run(&prepared, bench, address, room, &workspace) {
+            println!("  FAILED {what}: {error}");
+            return failures + 1;
+        }
+        let (wrong, first) = bench.wrong_axes(address, &fused, elem);
+        if wrong > 0 {
+            println!("  WRONG {what}: {wrong} elements, the first at {first}");
+            failures += 1;
+        }
+    }
+    failures
+}
+
+/// Extents, order, bytes of an element and ways.
+type Stage<'a> = (&'a [usize], &'a [usize], usize, &'a [Way]);
+
+/// Each kernel with every multiprocessor busy.
+fn full(bench: &mut Bench, times: usize) -> usize {
+    let flags = FlagLayout::PACKED;
+    let moves: &[Way] = &[Way::Moves { flags }];
+    let [swap64, swap128] = [64, 128].map(|tile| Way::TileSwap { tile });
+    let stages: &[Stage] = &[
+        // Runs of 16 bytes to 24 KB, of whole lines and not, held in one, two and four vectors a lane or on chip.
+        (&[32, 64, 24, 48, 3, 32], &[4, 3, 2, 1, 0, 5], 4, moves),
+        (&[8, 16, 96, 160, 9, 16], &[4, 1, 2, 3, 0, 5], 4, moves),
+        (&[61, 64, 40, 96, 64], &[3, 1, 0, 2, 4], 4, moves),
+        (&[31, 37, 41, 43, 128], &[2, 0, 3, 1, 4], 4, moves),
+        (&[31, 37, 41, 13, 100], &[2, 0, 3, 1, 4], 4, moves),
+        (&[31, 17, 41, 13, 300], &[3, 1, 0, 2, 4], 4, moves),
+        (&[31, 17, 11, 13, 512], &[3, 1, 0, 2, 4], 4, moves),
+        (&[7, 17, 11, 13, 6000], &[3, 1, 0, 2, 4], 4, moves),
+        (&[64, 16, 32, 8, 16, 64], &[0, 4, 2, 3, 1, 5], 8, moves),
+        (&[40, 30, 20, 50, 60], &[3, 1, 0, 2, 4], 1, moves),
+        (&[40, 30, 20, 50, 99], &[3, 1, 0, 2, 4], 1, moves),
+        (&[40, 30, 20, 50, 99], &[3, 1, 0, 2, 4], 2, moves),
+        (&[16, 16, 16, 16, 16, 16], &[3, 1, 5, 0, 4, 2], 16, moves),
+        (&[64, 64, 64, 64, 2], &[2, 0, 3, 1, 4], 12, moves),
+        // Short cycles, which P-IPT moves too.
+        (&[32, 32, 32, 32, 64], &[3, 1, 0, 2, 4], 4, &[Way::Moves { flags }, Way::PerCycle]),
+        // On chip: bank conflicts, elements of every kind, one block a multiprocessor and two.
+        (&[3000, 8, 12, 16, 32], &[0, 4, 2, 3, 1], 4, &[BLOCK]),
+        (&[9000, 7, 9, 11, 13], &[0, 4, 2, 3, 1], 4, &[BLOCK]),
+        (&[2000, 32, 8, 32, 6], &[0, 3, 1, 2, 4], 4, &[BLOCK]),
+        (&[10000, 12, 64, 8], &[0, 3, 2, 1], 4, &[BLOCK]),
+        (&[5000, 16, 64, 24], &[0, 3, 2, 1], 2, &[BLOCK]),
+        (&[5000, 16, 64, 24], &[0, 3, 2, 1], 1, &[BLOCK]),
+        (&[5000, 15, 61, 23], &[0, 3, 2, 1], 1, &[BLOCK]),
+        (&[5000, 15, 61, 23], &[0, 3, 2, 1], 2, &[BLOCK]),
+        (&[3000, 12, 20, 24], &[0, 3, 2, 1], 8, &[BLOCK]),
+        (&[3000, 12, 20, 24], &[0, 3, 2, 1], 12, &[BLOCK]),
+        (&[3000, 12, 20, 24], &[0, 3, 2, 1], 16, &[BLOCK]),
+        (&[100_000, 6, 5, 4, 7], &[0, 3, 4, 2, 1], 4, &[BLOCK]),
+        // Squares side by side.
+        (&[704, 300, 704], &[2, 1, 0], 4, &[swap64]),
+        (&[700, 300, 700], &[2, 1, 0], 4, &[swap64]),
+        (&[3, 509, 301, 509], &[0, 3, 2, 1], 4, &[swap64]),
+        (&[640, 300, 640], &[2, 1, 0], 2, &[swap128]),
+        (&[640, 700, 640], &[2, 1, 0], 1, &[swap128]),
+        (&[480, 200, 480], &[2, 1, 0], 8, &[swap64]),
+    ];
+    let (mut failures, limits) = (0, *bench.gpu.chip().limits());
+    for &(extents, order, elem, ways) in stages {
+        let problem = Problem::permuted(extents, order, elem).expect("fits");
+        let shape = StageShape::Axes(problem.axes().expect("few axes"));
+        for &way in ways {
+            let what = format!("{shape} w{elem} {way}");
+            match Work::of_stage(&shape, way, elem, 16, &limits) {
+                Ok(work) => {
+                    let what = format!("{what} by {}", work.calls()[0].kernel());
+                    failures += repeat(bench, &problem, work, 0, times, &what);
+                }
+                Err(error) => {
+                    println!("  FAILED {what}: {error}");
+                    failures += 1;
+                }
+            }
+        }
+    }
+    println!(
+        "  kernels that fill the chip, {} of them {times} times: {failures} wrong",
+        stages.len()
+    );
+    failures
+}
+
+/// What is planned: extents, order, bytes of an element.
+const PROBLEMS: &[(&[usize], &[usize], usize)] = &[
+    (&[4096, 16, 32, 128], &[0, 2, 1, 3], 2),
+    (&[16384, 200, 128], &[1, 0, 2], 1),
+    (&[16384, 8, 128, 128], &[0, 2, 1, 3], 1),
+    (&[512, 640, 1024], &[2, 1, 0], 4),
+    (&[512, 640, 1024], &[1, 2, 0], 4),
+    (&[128, 96, 160, 144], &[2, 0, 3, 1], 4),
+    (&[128, 96, 160, 144], &[3, 2, 1, 0], 4),
+    (&[64, 256, 112, 112], &[0, 2, 3, 1], 4),
+    (&[32, 64, 24, 48, 96], &[4, 3, 2, 1, 0], 4),
+    (&[48, 28, 28, 28, 48], &[4, 3, 2, 1, 0], 4),
+    (&[704, 704, 704], &[2, 1, 0], 4),
+    (&[700, 700, 700], &[2, 1, 0], 4),
+    (&[509, 641, 1021], &[2, 1, 0], 4),
+    (&[509, 641, 1021], &[1, 0, 2], 4),
+    (&[3000, 2000, 3], &[2, 0, 1], 4),
+    (&[100_000, 40, 3], &[1, 0, 2], 4),
+    (&[256, 3, 224, 224], &[0, 2, 3, 1], 4),
+    (&[10_000, 12, 64, 8], &[0, 2, 1, 3], 4),
+    (&[10_000, 12, 64, 8], &[0, 3, 2, 1], 4),
+    // The same by other words.
+    (&[512, 640, 1024], &[2, 1, 0], 2),
+    (&[512, 640, 1024], &[2, 1, 0], 1),
+    (&[256, 320, 512], &[2, 1, 0], 8),
+    (&[256, 320, 512], &[2, 1, 0], 12),
+    (&[256, 320, 256], &[2, 1, 0], 16),
+    (&[128, 96, 160, 144], &[3, 1, 0, 2], 1),
+    (&[128, 96, 160, 144], &[1, 3, 0, 2], 2),
+    (&[64, 96, 80, 72], &[2, 0, 3, 1], 8),
+    (&[64, 96, 80, 72], &[3, 2, 1, 0], 16),
+    (&[64, 48, 80, 72], &[3, 0, 2, 1], 12),
+    // Primes, tiny extents, batches, five and six axes.
+    (&[127, 131, 137, 29], &[3, 1, 0, 2], 4),
+    (&[127, 131, 137, 29], &[2, 0, 3, 1], 2),
+    (&[251, 2, 509, 3, 101], &[4, 2, 0, 3, 1], 4),
+    (&[3, 1009, 5, 1013, 2], &[3, 2, 1, 0, 4], 8),
+    (&[7, 2, 5003, 3, 211], &[2, 4, 1, 3, 0], 1),
+    (&[6, 101, 64, 103, 32], &[0, 4, 3, 2, 1], 4),
+    (&[20, 64, 64, 48, 48], &[0, 4, 2, 1, 3], 4),
+    (&[16, 24, 32, 12, 20, 36], &[5, 3, 1, 4, 2, 0], 4),
+    (&[16, 24, 32, 12, 20, 36], &[4, 0, 2, 5, 1, 3], 2),
+    (&[16, 16, 16, 16, 16, 64], &[5, 4, 3, 2, 1, 0], 4),
+    (&[12, 24, 30, 16, 20, 7], &[3, 1, 4, 0, 2, 5], 12),
+    (&[30_000, 6, 5, 4, 7], &[0, 3, 4, 2, 1], 4),
+    (&[64, 128, 56, 56], &[0, 3, 1, 2], 1),
+];
+
+/// Smaller ones, in memory that is aligned to their elements only.
+const UNALIGNED: &[(&[usize], &[usize], usize)] = &[
+    (&[128, 160, 256], &[2, 1, 0], 4),
+    (&[128, 160, 256], &[2, 1, 0], 1),
+    (&[64, 48, 40, 72], &[2, 0, 3, 1], 2),
+    (&[64, 48, 40, 72], &[3, 2, 1, 0], 12),
+    (&[64, 48, 40, 72], &[3, 1, 0, 2], 3),
+    (&[61, 48, 41, 73], &[3, 1, 0, 2], 6),
+    (&[160, 90, 160], &[2, 1, 0], 8),
+    (&[300, 40, 300], &[2, 1, 0], 4),
+    (&[500, 9, 8, 40, 3], &[0, 3, 1, 2, 4], 1),
+];
+
+fn plans(bench: &mut Bench, times: usize) -> usize {
+    let mut failures = 0;
+    for &(extents, order, elem) in PROBLEMS {
+        let problem = Problem::permuted(extents, order, elem).expect("fits");
+        failures += candidates(bench, &problem, 0, times);
+    }
+    for &(extents, order, elem) in UNALIGNED {
+        let problem = Problem::permuted(extents, order, elem).expect("fits");
+        let own = (elem & elem.wrapping_neg()).min(16);
+        failures += candidates(bench, &problem.with_alignment(own), elem, times);
+    }
+    failures
+}
+
+/// Every candidate once, what the planner chooses `times` times, and the same without a workspace.
+fn candidates(bench: &mut Bench, problem: &Problem, skew: usize, times: usize) -> usize {
+    let planner = Planner::new(bench.gpu.chip().clone());
+    let survey = planner.survey(problem);
+    let (mut failures, mut left_out) = (0, 0);
+    let mut go = |plan: &Plan, times: usize| match Work::of_plan(plan) {
+        Ok(work) => repeat(bench, problem, work, skew, times, &plan.to_string()),
+        Err(error) => {
+            println!("  FAILED {plan}: {error}");
+            1
+        }
+    };
+    let all = survey.candidates.len();
+    for (k, plan) in survey.candidates.iter().enumerate() {
+        if k > 0 && plan.seconds > MOST_SECONDS {
+            left_out += 1;
+            continue;
+        }
+        failures += go(plan, if k == 0 { times } else { 1 });
+    }
+    if all == 0 {
+        println!("  FAILED {problem}: no candidate");
+        failures += 1;
+    }
+    match planner.plan(&problem.with_cap(0)) {
+        Ok(plan) if plan.seconds <= MOST_SECONDS => failures += go(&plan, 1),
+        Ok(_) => left_out += 1,
+        Err(error) => {
+            println!("  FAILED {problem} without a workspace: {error}");
+            failures += 1;
+        }
+    }
+    println!("  {problem}: {all} candidates, {left_out} too slow, {failures} wrong");
+    failures
+}

@@ -1,0 +1,61 @@
+//! Permutations as the checking kernels take them.
+
+use turntile_perm::{AxesError, Elementary, FusedAxes, MOST_GIVEN};
+
+/// The axes in the order of the result: how many, their extents, and the elements that each steps over in the source.
+pub type PlainAxes = [u64; 1 + 2 * MOST_GIVEN];
+
+/// What is compared of axes.
+pub fn plain_axes(fused: &FusedAxes) -> PlainAxes {
+    let (extents, order) = (fused.extents(), fused.order());
+    let mut plain = [0; 1 + 2 * MOST_GIVEN];
+    plain[0] = order.len() as u64;
+    for (place, &axis) in order.iter().enumerate() {
+        plain[1 + place] = extents[axis] as u64;
+        plain[1 + MOST_GIVEN + place] = extents[axis + 1..].iter().product::<usize>() as u64;
+    }
+    plain
+}
+
+/// The axes of two groups that change places.
+///
+/// # Errors
+/// [`AxesError`]: its elements cannot be counted.
+pub fn fused(e: Elementary) -> Result<FusedAxes, AxesError> {
+    FusedAxes::new(&[e.batch, e.rows, e.mid, e.cols, e.unit], &[0, 3, 2, 1, 4])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use turntile_plan::Problem;
+
+    /// The kernel's sum: where the element comes from that ends at an offset.
+    fn source(plain: &PlainAxes, offset: usize) -> usize {
+        let (mut rest, mut from) = (offset as u64, 0);
+        for axis in (0..plain[0] as usize).rev() {
+            from += rest % plain[1 + axis] * plain[1 + MOST_GIVEN + axis];
+            rest /= plain[1 + axis];
+        }
+        from as usize
+    }
+
+    #[test]
+    fn elements_come_from_where_they_were() {
+        let many: Vec<usize> = (0..10).rev().collect();
+        for (extents, order) in [
+            (&[3, 4, 5, 2][..], &[2, 0, 3, 1][..]),
+            (&[7, 1, 6], &[2, 1, 0]),
+            (&[12], &[0]),
+            (&[], &[]),
+            (&[2; 10], &many),
+        ] {
+            let problem = Problem::permuted(extents, order, 4).unwrap();
+            let plain = plain_axes(&problem.fused());
+            assert!((0..problem.len()).all(|k| source(&plain, problem.dest(k)) == k), "{problem}");
+        }
+        let e = Elementary { batch: 2, rows: 5, mid: 3, cols: 4, unit: 7 };
+        let plain = plain_axes(&fused(e).unwrap());
+        assert!((0..e.len()).all(|k| source(&plain, e.dest(k)) == k));
+    }
+}

@@ -1,0 +1,154 @@
+//! Orders of axes against their definition.
+
+use super::*;
+use proptest::prelude::*;
+
+/// The definition, index by index: destinations in the order of the source.
+fn dest_by_loops(extents: &[usize], order: &[usize]) -> Vec<usize> {
+    let stride = |axis: usize| -> usize {
+        let place = order.iter().position(|&other| other == axis).unwrap();
+        order[place + 1..].iter().map(|&later| extents[later]).product()
+    };
+    let mut dest = vec![0];
+    for (axis, &extent) in extents.iter().enumerate() {
+        let step = stride(axis);
+        dest = dest.iter().flat_map(|&at| (0..extent).map(move |i| at + i * step)).collect();
+    }
+    dest
+}
+
+fn orders(rank: usize) -> Vec<Vec<usize>> {
+    (0..rank).fold(vec![vec![]], |all, axis| {
+        all.iter()
+            .flat_map(|order| {
+                (0..=order.len()).map(move |at| {
+                    let mut longer = order.clone();
+                    longer.insert(at, axis);
+                    longer
+                })
+            })
+            .collect()
+    })
+}
+
+fn check(extents: &[usize], order: &[usize]) {
+    let p = AxisPermutation::new(extents, order).unwrap();
+    let dest = dest_by_loops(extents, order);
+    assert_eq!(p.len(), dest.len());
+    for (offset, &to) in dest.iter().enumerate() {
+        assert_eq!(p.dest(offset), to, "{extents:?} {order:?} at {offset}");
+        assert_eq!(p.inverse().dest(to), offset, "{extents:?} {order:?} at {to}");
+    }
+    let moves = dest.iter().enumerate().any(|(from, &to)| from != to);
+    assert_eq!(p.is_identity(), !moves, "{extents:?} {order:?}");
+    assert_eq!(p.inverse().inverse(), p);
+    if let Some(e) = p.elementary() {
+        let [batch, rows, mid, cols, unit] = [e.batch, e.rows, e.mid, e.cols, e.unit];
+        let by_axes = AxisPermutation::new(&[batch, rows, mid, cols, unit], &[0, 3, 2, 1, 4]);
+        assert_eq!(Ok(AxisPermutation::from(e)), by_axes);
+        assert!((0..p.len()).all(|k| e.dest(k) == p.dest(k)), "{extents:?} {order:?}: {e:?}");
+        assert!(p.is_empty() || AxisPermutation::from(e) == p);
+    }
+    if let Some(tiles) = p.turned_tiles() {
+        assert_eq!(AxisPermutation::from(tiles), p);
+    }
+    let (one, units) = (p.without_batch(), p.without_unit());
+    let scaled = |k: usize| units.dest(k / p.unit()) * p.unit() + k % p.unit();
+    assert!((0..p.len()).all(|k| scaled(k) == p.dest(k)), "{extents:?} {order:?}");
+    assert!((0..one.len()).all(|k| one.dest(k) == p.dest(k)), "{extents:?} {order:?}");
+    // A super-element moves as one run, an instance within itself.
+    let (unit, instance) = (p.unit(), p.len() / p.batch().max(1));
+    for (from, &to) in dest.iter().enumerate() {
+        assert_eq!(to % unit, from % unit);
+        assert_eq!(to / instance, from / instance);
+    }
+}
+
+#[test]
+fn all_orders_of_all_small_arrays() {
+    for rank in 0..6usize {
+        let most = if rank < 5 { 3 } else { 2usize };
+        for code in 0..(most + 1).pow(rank as u32) {
+            let extent = |axis: usize| code / (most + 1).pow(axis as u32) % (most + 1);
+            let extents: Vec<usize> = (0..rank).map(extent).collect();
+            orders(rank).iter().for_each(|order| check(&extents, order));
+        }
+    }
+}
+
+/// The two ways to make one agree, whatever the extents.
+#[test]
+fn elementary_transpositions_are_permutations_of_axes() {
+    for code in 0..4usize.pow(5) {
+        let [batch, rows, mid, cols, unit] = [0, 1, 2, 3, 4].map(|k| code / 4usize.pow(k) % 4);
+        let e = Elementary { batch, rows, mid, cols, unit };
+        let by_axes = AxisPermutation::new(&[batch, rows, mid, cols, unit], &[0, 3, 2, 1, 4]);
+        assert_eq!(Ok(AxisPermutation::from(e)), by_axes, "{e:?}");
+    }
+}
+
+/// Equal maps are equal values: fused forms are canonical.
+#[test]
+fn what_moves_alike_is_equal() {
+    let p = |extents: &[usize], order: &[usize]| AxisPermutation::new(extents, order).unwrap();
+    assert_eq!(p(&[2, 3, 4], &[2, 0, 1]), p(&[6, 4], &[1, 0]));
+    assert_eq!(p(&[1, 6, 1, 4], &[2, 3, 0, 1]), p(&[6, 4], &[1, 0]));
+    assert_eq!(p(&[6, 4], &[0, 1]), p(&[24], &[0]));
+    assert_eq!(p(&[6, 0, 4], &[2, 1, 0]), p(&[0], &[0]));
+    assert_eq!(p(&[], &[]), p(&[1, 1], &[1, 0]));
+}
+
+#[test]
+fn names_are_the_thesis_names() {
+    let shown = |extents: &[usize], order: &[usize]| {
+        AxisPermutation::new(extents, order).unwrap().to_string()
+    };
+    assert_eq!(shown(&[7, 5], &[1, 0]), "010!(7x5)");
+    assert_eq!(shown(&[9, 7, 5], &[0, 2, 1]), "010!(9*7x5)");
+    assert_eq!(shown(&[9, 7, 5], &[1, 0, 2]), "100!(9x7, unit 5)");
+    assert_eq!(shown(&[2, 9, 7, 5], &[0, 2, 1, 3]), "0100!(2*9x7, unit 5)");
+    assert_eq!(shown(&[2, 8, 3, 8], &[0, 3, 2, 1]), "0210!(2*8x3x8)");
+    assert_eq!(shown(&[8, 3, 8], &[2, 1, 0]), "210!(8x3x8)");
+    assert_eq!(shown(&[8, 3, 8, 5], &[2, 1, 0, 3]), "2100!(8x3x8, unit 5)");
+    assert_eq!(shown(&[9, 7, 5, 4], &[1, 0, 3, 2]), "1010!(9x7, tile 5x4)");
+    assert_eq!(shown(&[2, 9, 7, 5, 4], &[0, 2, 1, 4, 3]), "01010!(2*9x7, tile 5x4)");
+    assert_eq!(shown(&[2, 3, 4, 5], &[2, 0, 3, 1]), "2010!(2x3x4x5)");
+}
+
+#[test]
+fn what_is_no_permutation_is_an_error() {
+    let error =
+        |extents: &[usize], order: &[usize]| AxisPermutation::new(extents, order).unwrap_err();
+    for order in [&[0][..], &[0, 0], &[0, 2], &[0, 1, 2]] {
+        assert_eq!(error(&[2, 3], order), AxesError::Order { axes: 2, order: order.to_vec() });
+    }
+    let huge = [usize::MAX, 0, 2];
+    assert_eq!(error(&huge, &[0, 1, 2]), AxesError::Overflow { extents: huge.to_vec() });
+    let reversed: Vec<usize> = (0..9).rev().collect();
+    assert_eq!(error(&[2; 9], &reversed), AxesError::TooMany { axes: 9 });
+    let together: Vec<usize> = (0..40).collect();
+    assert!(AxisPermutation::new(&[2; 40], &together).unwrap().is_identity());
+}
+
+proptest! {
+    #[test]
+    fn large_arrays(
+        order in Just((0..6).collect::<Vec<usize>>()).prop_shuffle(),
+        extents in proptest::collection::vec(1usize..1 << 10, 6),
+        offset: usize,
+    ) {
+        let p = AxisPermutation::new(&extents, &order).unwrap();
+        let offset = offset % p.len();
+        let to = p.dest(offset);
+        prop_assert_eq!(p.inverse().dest(to), offset);
+        // By strides.
+        let (mut rest, mut by_strides) = (offset, 0);
+        for axis in (0..6).rev() {
+            let place = order.iter().position(|&other| other == axis).unwrap();
+            let stride: usize = order[place + 1..].iter().map(|&a| extents[a]).product();
+            by_strides += rest % extents[axis] * stride;
+            rest /= extents[axis];
+        }
+        prop_assert_eq!(to, by_strides);
+    }
+}

@@ -1,0 +1,246 @@
+//! Any permutation of axes: every order of drawn shapes by every candidate plan, against the naive oracle.
+
+mod common;
+
+use common::{check, check_against};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use turntile::plan::{Chip, Host, Infeasible, PlanError, Planner, Problem, Route, TileRule};
+use turntile::{Error, Transpose, permute_in_place};
+use turntile_cpu::oracle;
+use turntile_plan::ProblemError;
+
+const ELEM_BYTES: [usize; 8] = [1, 2, 3, 4, 8, 12, 16, 24];
+
+fn orders(rank: usize) -> Vec<Vec<usize>> {
+    (0..rank).fold(vec![vec![]], |all, axis| {
+        let longer = |order: &Vec<usize>, at: usize| {
+            let mut order = order.clone();
+            order.insert(at, axis);
+            order
+        };
+        all.iter().flat_map(|order| (0..=order.len()).map(move |at| longer(order, at))).collect()
+    })
+}
+
+/// Shapes drawn with a seed, so that every run has the same: `count` of `rank` axes of at most `most`, and of at most
+/// `elements` in all.
+fn drawn(rank: usize, count: usize, most: usize, elements: usize) -> Vec<Vec<usize>> {
+    let config = Config { failure_persistence: None, ..Config::default() };
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[rank as u8; 32]);
+    let mut runner = TestRunner::new_with_rng(config, rng);
+    let shapes = prop::collection::vec(1..=most, rank);
+    let mut drawn = || shapes.new_tree(&mut runner).unwrap().current();
+    let mut found = Vec::new();
+    while found.len() < count {
+        let shape = drawn();
+        if shape.iter().product::<usize>() <= elements {
+            found.push(shape);
+        }
+    }
+    found
+}
+
+/// Every candidate of every order of a shape; the whole draw must have candidates of several legs.
+fn check_all(planner: &Planner, extents: &[usize], elem_bytes: usize, cap: usize) -> usize {
+    let mut legs = 0;
+    for order in orders(extents.len()) {
+        let problem = Problem::permuted(extents, &order, elem_bytes).unwrap().with_cap(cap);
+        let from = oracle::numbered(problem.len(), elem_bytes);
+        let want = oracle::permuted(&from, extents, &order, elem_bytes);
+        let survey = planner.survey(&problem);
+        assert!(!survey.candidates.is_empty(), "{problem}");
+        for plan in survey.candidates {
+            legs = legs.max(plan.legs.len());
+            check_against(plan, 2, &want);
+        }
+    }
+    legs
+}
+
+#[test]
+fn every_order_of_drawn_shapes_by_every_candidate() {
+    // With scratch as small as these, what larger arrays meet is met.
+    let planners = [512, 1 << 20].map(|scratch| {
+        Planner::new(Host::new(2).with_scratch(scratch)).with_tiles(TileRule::Exhaustive)
+    });
+    let mut legs = 0;
+    for (rank, count) in [(2, 24), (3, 24), (4, 8)] {
+        for (k, extents) in drawn(rank, count, 12, 4000).iter().enumerate() {
+            let elem_bytes = ELEM_BYTES[k % ELEM_BYTES.len()];
+            legs = legs.max(check_all(&planners[k % 2], extents, elem_bytes, 1 << 20));
+        }
+    }
+    assert!(legs > 1, "no plan has several legs");
+}
+
+#[test]
+fn five_and_six_axes_by_the_best_plans() {
+    let planner = Planner::new(Host::new(1).with_scratch(256));
+    for (rank, count) in [(5, 4), (6, 1)] {
+        for (k, extents) in drawn(rank, count, 6, 3000).iter().enumerate() {
+            check_all(&planner, extents, ELEM_BYTES[(k + 3) % ELEM_BYTES.len()], 1 << 20);
+        }
+    }
+}
+
+/// Without workspace there is always a way.
+#[test]
+fn no_workspace() {
+    for extents in drawn(4, 6, 9, 3000) {
+        for order in orders(4) {
+            let problem = Problem::permuted(&extents, &order, 4).unwrap().with_cap(0);
+            let plan = Planner::new(Host::new(2)).plan(&problem).unwrap();
+            assert_eq!(plan.workspace_bytes, 0, "{plan:#}");
+            check(plan, 2);
+        }
+    }
+}
+
+/// Plans for GPUs, run on the host as their shapes say.
+#[test]
+fn plans_for_every_device() {
+    for planner in Chip::presets().into_iter().map(Planner::new) {
+        for extents in drawn(4, 3, 9, 4000) {
+            for order in orders(4) {
+                let problem = Problem::permuted(&extents, &order, 4).unwrap();
+                let from = oracle::numbered(problem.len(), 4);
+                let want = oracle::permuted(&from, &extents, &order, 4);
+                planner
+                    .survey(&problem)
+                    .candidates
+                    .into_iter()
+                    .for_each(|plan| check_against(plan, 2, &want));
+            }
+        }
+    }
+}
+
+/// Into another buffer.
+#[test]
+fn out_of_place() {
+    for extents in drawn(4, 12, 11, 10_000).into_iter().chain([vec![3, 300, 5, 290]]) {
+        for order in orders(4) {
+            let problem = Problem::permuted(&extents, &order, 4).unwrap().out_of_place();
+            let plan = Planner::new(Host::new(3)).plan(&problem).unwrap();
+            check(plan, 3);
+        }
+    }
+}
+
+/// Larger arrays, where several threads share cycles and blocks.
+#[test]
+fn larger_arrays() {
+    for (extents, order) in [
+        (&[60, 70, 80][..], &[2, 1, 0][..]),
+        (&[61, 67, 71], &[2, 1, 0]),
+        (&[16, 60, 7, 90], &[2, 0, 3, 1]),
+        (&[40, 3, 40, 100], &[2, 1, 0, 3]),
+        (&[96, 96, 96], &[2, 1, 0]),
+        (&[300, 200, 3, 2], &[2, 3, 0, 1]),
+        (&[12, 14, 16, 18, 20], &[4, 3, 2, 1, 0]),
+    ] {
+        for elem_bytes in [1, 4, 12] {
+            let problem = Problem::permuted(extents, order, elem_bytes).unwrap();
+            let from = oracle::numbered(problem.len(), elem_bytes);
+            let want = oracle::permuted(&from, extents, order, elem_bytes);
+            for threads in [1, 3] {
+                let survey = Planner::new(Host::new(threads)).survey(&problem);
+                survey.candidates.into_iter().for_each(|plan| check_against(plan, threads, &want));
+            }
+        }
+    }
+}
+
+/// More axes than one permutation holds: bits reversed, by groups.
+#[test]
+fn many_axes() {
+    for rank in [9, 14, 18] {
+        let (extents, order) = (vec![2; rank], (0..rank).rev().collect::<Vec<_>>());
+        let mut data: Vec<u32> = (0..1 << rank).collect();
+        permute_in_place(&mut data, &extents, &order).unwrap();
+        let reversed = |k: u32| k.reverse_bits() >> (32 - rank);
+        assert!((0..1 << rank).all(|k| data[k as usize] == reversed(k)), "{rank} axes");
+    }
+    let ones = vec![1; 64];
+    permute_in_place(&mut [7], &ones, &(0..64).rev().collect::<Vec<_>>()).unwrap();
+}
+
+#[test]
+fn wrong_axes_are_typed_errors_and_leave_the_data() {
+    let before: Vec<u32> = (0..24).collect();
+    let mut data = before.clone();
+    for axes in [&[0, 1][..], &[0, 1, 1], &[1, 2, 3], &[0, 1, 2, 3]] {
+        let error = permute_in_place(&mut data, &[2, 3, 4], axes).unwrap_err();
+        assert!(matches!(error, Error::Problem(ProblemError::Axes(_))), "{error}");
+        assert!(Transpose::of_axes::<u32>(&[2, 3, 4], axes).plan().is_err());
+    }
+    assert_eq!(
+        permute_in_place(&mut data, &[2, 3, 5], &[2, 1, 0]),
+        Err(Error::Length { shape: vec![2, 3, 5], expected: 30, got: 24 })
+    );
+    let huge = [usize::MAX, 3, 5];
+    assert_eq!(
+        permute_in_place(&mut data, &huge, &[2, 1, 0]),
+        Err(Error::Overflow { shape: huge.to_vec() })
+    );
+    let many = permute_in_place(&mut data[..1], &[1; 65], &(0..65).collect::<Vec<_>>());
+    assert_eq!(many, Err(Error::Problem(ProblemError::TooManyAxes { axes: 65 })));
+    assert_eq!(data, before);
+}
+
+/// Every route by name does what it is asked or says why not.
+#[test]
+fn routes_by_name() {
+    let problem = Problem::permuted(&[12, 7, 18], &[2, 1, 0], 4).unwrap();
+    for route in Route::ALL {
+        let planner = Planner::new(Host::new(2)).with_route(route);
+        match planner.plan(&problem) {
+            Ok(plan) => {
+                assert_eq!(plan.route(), route);
+                check(plan, 2);
+            }
+            Err(PlanError::Infeasible { why, .. }) => match route {
+                Route::Square => assert_eq!(why, Infeasible::NotSwapped),
+                Route::OutOfPlace => assert_eq!(why, Infeasible::Place { out_of_place: true }),
+                _ => assert_eq!(why, Infeasible::MatricesOnly, "{route}"),
+            },
+            Err(other) => panic!("{other}"),
+        }
+    }
+    let many = Problem::permuted(&[2; 9], &(0..9).rev().collect::<Vec<_>>(), 4).unwrap();
+    let planner = Planner::new(Host::new(2)).with_route(Route::OneStage);
+    let Err(PlanError::Infeasible { why, .. }) = planner.plan(&many) else { panic!("nine axes") };
+    assert_eq!(why, Infeasible::TooManyAxes { axes: 9, most: 8 });
+    assert!(Planner::new(Host::new(2)).plan(&many.out_of_place()).is_err());
+}
+
+#[test]
+fn nothing_to_move() {
+    permute_in_place::<u8>(&mut [], &[3, 0, 2], &[2, 1, 0]).unwrap();
+    permute_in_place(&mut [5u8], &[], &[]).unwrap();
+    permute_in_place(&mut [(); 24], &[2, 3, 4], &[2, 1, 0]).unwrap();
+    let mut row = [1u8, 2, 3];
+    permute_in_place(&mut row, &[1, 3, 1], &[2, 1, 0]).unwrap();
+    assert_eq!(row, [1, 2, 3]);
+    let plan = Transpose::of_axes::<u8>(&[1, 3, 1], &[2, 1, 0]).plan().unwrap();
+    assert_eq!(plan.plan().passes(), 0);
+    // What owns memory is moved, not cloned or dropped.
+    let mut owned: Vec<String> = (0..24).map(|k| k.to_string()).collect();
+    permute_in_place(&mut owned, &[2, 3, 4], &[1, 2, 0]).unwrap();
+    assert_eq!(owned[..3], ["0", "12", "1"]);
+}
+
+#[test]
+fn plans_of_a_batch_are_remembered() {
+    let file = std::env::temp_dir().join(format!("turntile-permuted-{}.json", std::process::id()));
+    let transpose = Transpose::of_axes::<u32>(&[30, 20, 7], &[2, 1, 0]).batch(3).wisdom(&file);
+    let measured = transpose.tune(std::time::Duration::from_millis(200)).unwrap();
+    let planned = transpose.plan().unwrap();
+    std::fs::remove_file(&file).unwrap();
+    assert!(planned.refused_wisdom().is_none());
+    assert_eq!(planned.plan().legs, measured[0].plan.legs);
+    assert_eq!(planned.plan().problem.extents(), [3, 30, 20, 7]);
+    check(planned.plan().clone(), 2);
+}
