@@ -294,7 +294,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub candidates: Option<Duration>,
     /// Print every candidate that was measured instead, as CSV: of each route, as it is and mirrored, the best tiles by
-    /// estimate, and of routes of one stage all ways
+    /// estimate, and of routes of one stage all ways; none that is estimated to take a thousand times as long as the chosen one
     #[arg(long, requires = "candidates", conflicts_with = "json")]
     pub each: bool,
     /// Tiles of a route that --each tries

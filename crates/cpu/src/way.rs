@@ -226,7 +226,9 @@ fn choose(
     let none = Needs::default();
     match (method, *shape) {
         (Method::TileSwap, StageShape::Axes(axes)) => {
-            let squares = axes.elementary().filter(|e| e.mid == 1);
+            // Side by side they are a barrier's here; only others' plans swap them.
+            let own = means.scratch != UNLIMITED;
+            let squares = axes.elementary().filter(|e| e.mid == 1 || !own);
             let pairs = squares.and_then(|e| squares_of(&e, elem_bytes))?.pairs();
             Some((Mover::Squares, Needs { parts: at_most(pairs), ..none }))
         }

@@ -45,9 +45,9 @@ pub struct Row {
     pub plan: String,
 }
 
-/// Candidates that are estimated to take so many times as long as the chosen one are left out: cycles of single elements
-/// take a thousand times as long.
-const HOPELESS: f64 = 10.0;
+/// Candidates that are estimated to take so many times as long as the chosen one are left out: single elements of large
+/// arrays one after the other.
+const HOPELESS: f64 = 1000.0;
 
 fn planner(device: &Device, threads: usize) -> Planner {
     match device {
