@@ -173,6 +173,16 @@ fn tuning_remembers_them() {
     let planned = transpose.plan().unwrap();
     assert_eq!(planned.plan().legs, measured[0].plan.legs);
     assert_eq!(planned.refused_wisdom(), None);
+    // A row, of which a copy is made, and axes that are no matrices.
+    let row = Transpose::of::<u32>(1, 70_000);
+    let axes = Transpose::of_axes::<u32>(&[30, 20, 7], &[2, 1, 0]);
+    for transpose in [row, axes].map(|transpose| transpose.threads(1).out_of_place().wisdom(&file))
+    {
+        let measured = transpose.tune(std::time::Duration::from_millis(5)).unwrap();
+        let planned = transpose.plan().unwrap();
+        assert_eq!(planned.refused_wisdom(), None);
+        assert_eq!(planned.plan().legs, measured[0].plan.legs);
+    }
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

@@ -4,32 +4,17 @@ use std::path::Path;
 
 use turntile::plan::Problem;
 
-use crate::args::{Common, PermuteArgs};
+use crate::args::PermuteArgs;
 use crate::error::Error;
 use crate::npy::{Header, Order};
-use crate::progress::Progress;
-use crate::report::{Array, Report};
-use crate::transpose::{of_raw, open_npy};
-use crate::work::{self, Change, Source};
+use crate::report::Report;
+use crate::transpose::rearrange;
+use crate::work::Change;
 
 /// Runs the command.
 pub fn run(args: &PermuteArgs) -> Result<Report, Error> {
-    let Common { output, settings, quiet, .. } = &args.common;
-    settings.existing_wisdom()?;
-    let mut source = Source::open(&args.file)?;
-    let (change, before, after) = match args.raw_problem()? {
-        Some(problem) => of_raw(problem, &args.file, source.bytes())?,
-        None => {
-            let header = open_npy(&mut source)?;
-            let (change, shape) = of_npy(&header, &args.axes.0, &args.file)?;
-            (change, Array::of(&header), Array { shape, ..Array::of(&header) })
-        }
-    };
-    let progress = Progress::new(!quiet);
-    let output = output.as_deref();
-    let done = work::apply(source, &change, output, settings, &progress)?;
-    drop(progress);
-    Ok(Report::new("permute", &args.file, output, before, after, change.data_bytes, done))
+    let of_npy = |header: &Header| of_npy(header, &args.axes.0, &args.file);
+    rearrange("permute", &args.file, &args.common, args.raw_problem()?, of_npy)
 }
 
 /// The permutation of a .npy file's array, and the shape that it has then.

@@ -13,15 +13,26 @@ use crate::work::{self, Change, Source};
 
 /// Runs the command.
 pub fn run(args: &TransposeArgs) -> Result<Report, Error> {
-    let Common { output, settings, quiet, .. } = &args.common;
+    let of_npy = |header: &Header| Ok((of_npy(header, &args.file)?, swapped(header.shape())));
+    rearrange("transpose", &args.file, &args.common, args.raw_problem()?, of_npy)
+}
+
+/// Changes a file: a headerless one as `raw` says, the array of a .npy file as `of_npy` does, which answers the shape that it
+/// has then too.
+pub fn rearrange(
+    operation: &'static str,
+    file: &Path,
+    Common { output, settings, quiet, .. }: &Common,
+    raw: Option<Problem>,
+    of_npy: impl FnOnce(&Header) -> Result<(Change, Vec<usize>), Error>,
+) -> Result<Report, Error> {
     settings.existing_wisdom()?;
-    let mut source = Source::open(&args.file)?;
-    let (change, before, after) = match args.raw_problem()? {
-        Some(problem) => of_raw(problem, &args.file, source.bytes())?,
+    let mut source = Source::open(file)?;
+    let (change, before, after) = match raw {
+        Some(problem) => of_raw(problem, file, source.bytes())?,
         None => {
             let header = open_npy(&mut source)?;
-            let change = of_npy(&header, &args.file)?;
-            let shape = swapped(header.shape());
+            let (change, shape) = of_npy(&header)?;
             (change, Array::of(&header), Array { shape, ..Array::of(&header) })
         }
     };
@@ -29,7 +40,7 @@ pub fn run(args: &TransposeArgs) -> Result<Report, Error> {
     let output = output.as_deref();
     let done = work::apply(source, &change, output, settings, &progress)?;
     drop(progress);
-    Ok(Report::new("transpose", &args.file, output, before, after, change.data_bytes, done))
+    Ok(Report::new(operation, file, output, before, after, change.data_bytes, done))
 }
 
 /// Reads the header of the source.
@@ -71,7 +82,7 @@ fn of_npy(header: &Header, path: &Path) -> Result<Change, Error> {
 }
 
 /// The change of a headerless file, whose length must be the problem's.
-pub fn of_raw(problem: Problem, path: &Path, got: u64) -> Result<(Change, Array, Array), Error> {
+fn of_raw(problem: Problem, path: &Path, got: u64) -> Result<(Change, Array, Array), Error> {
     let data_bytes = problem.bytes();
     if data_bytes as u64 != got {
         let problem = Box::new(problem);

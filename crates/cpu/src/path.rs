@@ -247,7 +247,6 @@ impl Path {
         let divide = |by: usize| Divisor::new(by, positions);
         let swap = |outer, mid, inner| Map::Swap { inner: divide(inner), mid: divide(mid), outer };
         let slots_to = |slots, direction| Map::Slots(SlotPath::new(slots, direction));
-        let mut general = false;
         let (succ, pred) = match shape {
             StageShape::Axes(axes) => match (axes.elementary(), axes.turned_tiles()) {
                 (Some(Elementary { rows, mid, cols, .. }), _) => {
@@ -257,7 +256,6 @@ impl Path {
                     (swap(rows, 1, cols), swap(cols, 1, rows))
                 }
                 (None, None) => {
-                    general = true;
                     let map = |axes| Map::Axes(AxesPath::new(&axes, divide));
                     (map(axes), map(axes.inverse()))
                 }
@@ -268,7 +266,8 @@ impl Path {
             _ => unreachable!("{shape} moves no super-elements"),
         };
         // Any axes are divided off one by one, the batch among them.
-        let batch = (shape.batch() > 1 && !general).then(|| divide(shape.instance_units()));
+        let batch = (shape.batch() > 1 && !matches!(succ, Map::Axes(_)))
+            .then(|| divide(shape.instance_units()));
         Path {
             shape,
             succ,

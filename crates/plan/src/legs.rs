@@ -82,20 +82,13 @@ impl Part {
     /// [`AxesError::TooMany`]: more axes move apart than one leg can permute.
     pub fn whole(problem: &Problem) -> Result<Option<Part>, AxesError> {
         let axes = problem.axes()?;
-        let copied = problem.is_out_of_place() && !problem.is_empty();
-        if axes.is_empty() || (axes.is_identity() && !copied) {
-            return Ok(None);
-        }
-        let order: Vec<usize> = axes.order().collect();
-        if Matrices::of(&axes).is_some() || axes.is_identity() {
-            return Ok(Some(Part::with(*problem, axes, 1, order)));
-        }
-        Ok(Part::of(problem, &axes, &order))
+        Ok(Part::of(problem, &axes, &axes.order().collect::<Vec<_>>()))
     }
 
-    /// A part of `problem`, after which its fused axes lie in `order`; none when nothing moves.
+    /// A part of `problem`, after which its fused axes lie in `order`; none when nothing moves, as of the whole.
     pub fn of(problem: &Problem, axes: &AxisPermutation, order: &[usize]) -> Option<Part> {
-        if axes.is_identity() {
+        let copied = problem.is_out_of_place() && !problem.is_empty();
+        if axes.is_identity() && !copied {
             return None;
         }
         let short = axes.unit() * problem.elem_bytes() < RUN_BYTES;

@@ -233,16 +233,9 @@ mod tests {
     }
 
     fn orders(rank: usize) -> Vec<Vec<usize>> {
-        (0..rank).fold(vec![vec![]], |all, axis| {
-            let longer = |order: &Vec<usize>, at: usize| {
-                let mut order = order.clone();
-                order.insert(at, axis);
-                order
-            };
-            all.iter()
-                .flat_map(|order| (0..=order.len()).map(move |at| longer(order, at)))
-                .collect()
-        })
+        let mut all = Vec::new();
+        every_order(rank, &mut Vec::new(), &mut |order| all.push(order));
+        all
     }
 
     /// Every way in up to three legs over all orders there are.
