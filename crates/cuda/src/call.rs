@@ -1,7 +1,7 @@
 //! A kernel launch as data, and what of a device decides it.
 
 use crate::args::Args;
-use crate::driver::Geometry;
+use crate::driver::LaunchConfig;
 use crate::family::Family;
 use crate::waits::Waits;
 
@@ -36,7 +36,7 @@ impl Limits {
 
 /// Which part of the workspace a kernel uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Workspace {
+pub enum WorkspacePart {
     /// None.
     None,
     /// Flags: so many bytes, zero when it starts.
@@ -45,12 +45,12 @@ pub enum Workspace {
     Kept(usize),
 }
 
-impl Workspace {
+impl WorkspacePart {
     /// Bytes.
     pub fn bytes(self) -> usize {
         match self {
-            Workspace::None => 0,
-            Workspace::Flags(bytes) | Workspace::Kept(bytes) => bytes,
+            WorkspacePart::None => 0,
+            WorkspacePart::Flags(bytes) | WorkspacePart::Kept(bytes) => bytes,
         }
     }
 }
@@ -80,7 +80,7 @@ pub struct Call {
     /// The parameter.
     pub(crate) params: Args,
     /// Workspace.
-    pub(crate) workspace: Workspace,
+    pub(crate) workspace: WorkspacePart,
 }
 
 impl Call {
@@ -125,14 +125,14 @@ impl Call {
     }
 
     /// Which part of the workspace it uses.
-    pub fn workspace(&self) -> Workspace {
+    pub fn workspace(&self) -> WorkspacePart {
         self.workspace
     }
 
-    pub(crate) fn geometry(&self) -> Geometry {
+    pub(crate) fn config(&self) -> LaunchConfig {
         let cooperative = self.waits() == Waits::Grid;
         let (groups, threads, shared_bytes) = (self.groups, self.threads, self.shared_bytes);
-        Geometry { groups, threads, shared_bytes, cooperative }
+        LaunchConfig { groups, threads, shared_bytes, cooperative }
     }
 
     /// Whether a device that has room for `other` has room for this: the same kernel, blocks no larger, and no more of

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::call::{Call, Limits};
 use crate::chip::Chip;
-use crate::driver::{Context, Facts, Function, Geometry, Image, Module};
+use crate::driver::{Context, Facts, Function, Image, LaunchConfig, Module};
 use crate::error::{CudaError, LowerError};
 use crate::family::Family;
 use crate::waits::Waits;
@@ -177,23 +177,23 @@ impl Gpu {
 
     fn kernel(&self, call: &Call) -> Result<Function, CudaError> {
         let kernel = self.function(call.family(), call.word(), call.entry())?;
-        let geometry = call.geometry();
-        if geometry.shared_bytes > FREE_SHARED_BYTES {
-            kernel.allow_shared(geometry.shared_bytes)?;
+        let config = call.config();
+        if config.shared_bytes > FREE_SHARED_BYTES {
+            kernel.allow_shared(config.shared_bytes)?;
         }
         let have = match call.waits() {
             Waits::Cluster(blocks) => {
                 if blocks > 8 {
                     kernel.allow_large_clusters()?;
                 }
-                kernel.clusters(geometry)?.saturating_mul(blocks as usize)
+                kernel.clusters(config)?.saturating_mul(blocks as usize)
             }
             _ => {
-                let each = kernel.blocks_per_unit(geometry.threads, geometry.shared_bytes)?;
+                let each = kernel.blocks_per_unit(config.threads, config.shared_bytes)?;
                 each.saturating_mul(self.0.chip.limits().units)
             }
         };
-        let need = call.waits().together(geometry.groups).max(1) as usize;
+        let need = call.waits().together(config.groups).max(1) as usize;
         if have < need {
             let why = LowerError::Together { need, have };
             return Err(CudaError::Infeasible { stage: call.kernel(), why });
@@ -224,8 +224,9 @@ fn largest_cluster(context: &Arc<Context>, facts: &Facts) -> Result<usize, CudaE
     probe.allow_shared(shared_bytes)?;
     probe.allow_large_clusters()?;
     let groups = MOST_CLUSTER as u32;
-    let geometry = Geometry { groups, threads: CLUSTER_THREADS, shared_bytes, cooperative: false };
+    let config =
+        LaunchConfig { groups, threads: CLUSTER_THREADS, shared_bytes, cooperative: false };
     // A driver that cannot tell has no room for any.
-    let blocks = probe.largest_cluster(geometry).unwrap_or(1).clamp(1, MOST_CLUSTER);
+    let blocks = probe.largest_cluster(config).unwrap_or(1).clamp(1, MOST_CLUSTER);
     Ok(1 << blocks.ilog2())
 }

@@ -8,7 +8,7 @@
 
 use std::ffi::{CStr, c_void};
 
-pub use crate::driver::Geometry;
+pub use crate::driver::LaunchConfig;
 use crate::driver::{Function, Image, Module};
 use crate::error::CudaError;
 use crate::gpu::Gpu;
@@ -49,7 +49,7 @@ impl Kernels {
     }
 
     /// Queues a launch of the entry point of that number, from 0, on `stream`; `parameters` points to each of
-    /// its parameters. More than 48 KiB of shared memory are asked for where `geometry` has so many. Waits for nothing.
+    /// its parameters. More than 48 KiB of shared memory are asked for where `config` has so many. Waits for nothing.
     ///
     /// # Errors
     /// [`CudaError::NoEntry`] for a number beyond the entry points; [`CudaError::Driver`] or [`CudaError::Launch`]:
@@ -57,7 +57,7 @@ impl Kernels {
     ///
     /// # Safety
     /// - `parameters` points to as many values as the entry point has parameters, in its order, of its types;
-    /// - with these, in blocks of this geometry, it reads and writes only memory of the context of
+    /// - with these, in blocks of this config, it reads and writes only memory of the context of
     ///   [`gpu`](Self::gpu) that nothing else uses (or writes, where it only reads) until it has ended;
     /// - blocks that wait for others are launched so that those are sure to have begun: cooperatively, or with
     ///   numbers taken from a counter;
@@ -66,16 +66,16 @@ impl Kernels {
     pub unsafe fn launch(
         &self,
         entry: usize,
-        geometry: Geometry,
+        config: LaunchConfig,
         parameters: &[*const c_void],
         stream: *mut c_void,
     ) -> Result<(), CudaError> {
         let have = self.entries.len();
         let (name, kernel) = self.entries.get(entry).ok_or(CudaError::NoEntry { entry, have })?;
-        if geometry.shared_bytes > 48 << 10 {
-            kernel.allow_shared(geometry.shared_bytes)?;
+        if config.shared_bytes > 48 << 10 {
+            kernel.allow_shared(config.shared_bytes)?;
         }
         // SAFETY: the caller answers for all of it.
-        unsafe { kernel.launch(geometry, parameters, stream, || name.clone()) }
+        unsafe { kernel.launch(config, parameters, stream, || name.clone()) }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use turntile_plan::{GeometryData, StageShape};
 
-use crate::call::{Call, Workspace};
+use crate::call::{Call, WorkspacePart};
 use crate::way::Way;
 
 /// The launches of a stage, as they were offered and as they will be run.
@@ -77,9 +77,9 @@ impl fmt::Display for Launches {
                 write!(f, ", {} bytes on chip", call.shared_bytes())?;
             }
             match call.workspace() {
-                Workspace::None => {}
-                Workspace::Flags(bytes) => write!(f, ", {bytes} bytes of flags")?,
-                Workspace::Kept(bytes) => write!(f, ", {bytes} bytes set aside")?,
+                WorkspacePart::None => {}
+                WorkspacePart::Flags(bytes) => write!(f, ", {bytes} bytes of flags")?,
+                WorkspacePart::Kept(bytes) => write!(f, ", {bytes} bytes set aside")?,
             }
         }
         match self.calls.len().saturating_sub(TOLD) {

@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn a_short_workspace_is_refused() {
         let mut work = Work::of_plan(&plan()).unwrap();
-        work.calls[0].workspace = crate::call::Workspace::Flags(100);
+        work.calls[0].workspace = crate::call::WorkspacePart::Flags(100);
         assert_eq!(
             work.check(1024, work.bytes, (16, 99)),
             Err(CudaError::Workspace { need: 100, have: 99 })

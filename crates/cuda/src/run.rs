@@ -12,7 +12,7 @@ use cust::{
 use crate::gpu::Gpu;
 use turntile_plan::Plan;
 
-use crate::call::{Call, Workspace};
+use crate::call::{Call, WorkspacePart};
 use crate::driver::{self, Function, Memory};
 use crate::error::CudaError;
 use crate::out_of_place::{Place, Program};
@@ -29,7 +29,7 @@ unsafe fn queue(
     second: Option<u64>,
     stream: *mut c_void,
 ) -> Result<(), CudaError> {
-    if let (Workspace::Flags(bytes), Some(flags)) = (call.workspace(), second) {
+    if let (WorkspacePart::Flags(bytes), Some(flags)) = (call.workspace(), second) {
         // SAFETY: the caller's workspace is as long as the flags; its context is current.
         unsafe { driver::clear(stream, flags, bytes)? };
     }
@@ -37,7 +37,7 @@ unsafe fn queue(
     // SAFETY: the kernel takes one parameter, no longer than `fields`. What it does to the addresses was decided
     // by `lower`, within what the caller answers for.
     unsafe {
-        kernel.launch(call.geometry(), &[fields.bytes().as_ptr().cast()], stream, || call.kernel())
+        kernel.launch(call.config(), &[fields.bytes().as_ptr().cast()], stream, || call.kernel())
     }
 }
 
@@ -140,7 +140,7 @@ impl Prepared {
         self.work.check(data, bytes, workspace)?;
         let _current = self.gpu.context().enter()?;
         for (call, kernel) in self.work.calls().iter().zip(&self.kernels) {
-            let second = (call.workspace() != Workspace::None).then_some(workspace.0);
+            let second = (call.workspace() != WorkspacePart::None).then_some(workspace.0);
             // SAFETY: `check` saw the lengths; the rest is the caller's.
             unsafe { queue(kernel, call, data, second, stream)? };
         }

@@ -9,7 +9,7 @@ use turntile_perm::{Elementary, FusedAxes};
 use turntile_plan::Problem;
 
 use crate::check::{fused, plain_axes};
-use crate::driver::{Event, Function, Geometry, Memory, Stream};
+use crate::driver::{Event, Function, LaunchConfig, Memory, Stream};
 use crate::error::CudaError;
 use crate::family::Family;
 use crate::gpu::Gpu;
@@ -171,10 +171,11 @@ impl Stopwatch {
 
     /// Queues one of the checking kernels.
     fn check(&self, kernel: &Function, parameters: &[*const c_void]) -> Result<(), CudaError> {
-        let geometry = Geometry { groups: 2048, threads: 256, shared_bytes: 0, cooperative: false };
+        let config =
+            LaunchConfig { groups: 2048, threads: 256, shared_bytes: 0, cooperative: false };
         // SAFETY: the caller gives each kernel as many parameters as it takes, of its types. The kernels stay within the
         // elements that they are told of, which the caller has compared with the memory.
-        unsafe { kernel.launch(geometry, parameters, self.stream.raw(), || "check".into()) }
+        unsafe { kernel.launch(config, parameters, self.stream.raw(), || "check".into()) }
     }
 
     /// Waits for what was queued, whether or not all of it could be; the first error counts.

@@ -11,7 +11,7 @@ use cases::{
     swap, ways,
 };
 
-use turntile_cuda::call::{Call, Limits, Workspace};
+use turntile_cuda::call::{Call, Limits, WorkspacePart};
 use turntile_cuda::family::Family;
 use turntile_cuda::flags::FlagLayout;
 use turntile_cuda::lower::{At, Holding, lower, move_held, through_registers};
@@ -122,7 +122,7 @@ fn flags_take_a_bit_a_super_element() {
         let [call] = calls[..] else { panic!("{calls:?}") };
         call
     };
-    assert_eq!(call(16).workspace(), Workspace::Flags(100_000 / 32 * 4));
+    assert_eq!(call(16).workspace(), WorkspacePart::Flags(100_000 / 32 * 4));
     assert_eq!(call(16).word(), 16);
     assert_eq!(call(4).word(), 4);
 }

@@ -12,7 +12,7 @@ use cases::{
 };
 use follow::{agrees, offsets};
 use replay::Launch;
-use turntile_cuda::call::{Call, Workspace};
+use turntile_cuda::call::{Call, WorkspacePart};
 use turntile_cuda::family::Family;
 use turntile_cuda::lower::{Holding, lower, move_held, through_registers};
 use turntile_cuda::way::{Scope, Way};
@@ -58,13 +58,13 @@ fn less_is_not_enough() {
                 assert!(broken(&Launch { shared_bytes: less, ..call }), "{call:?}");
                 on_chip += 1;
             }
-            if let Workspace::Flags(bytes) | Workspace::Kept(bytes) = call.workspace {
+            if let WorkspacePart::Flags(bytes) | WorkspacePart::Kept(bytes) = call.workspace {
                 let workspace = match call.workspace {
-                    Workspace::Flags(_) => Workspace::Flags(bytes - 4),
-                    _ => Workspace::Kept(bytes.saturating_sub(4)),
+                    WorkspacePart::Flags(_) => WorkspacePart::Flags(bytes - 4),
+                    _ => WorkspacePart::Kept(bytes.saturating_sub(4)),
                 };
                 assert!(bytes == 0 || broken(&Launch { workspace, ..call }), "{call:?}");
-                assert!(broken(&Launch { workspace: Workspace::None, ..call }), "{call:?}");
+                assert!(broken(&Launch { workspace: WorkspacePart::None, ..call }), "{call:?}");
                 flags += 1;
             }
             // Others go on to what another would have taken, or leave the last blocks of a grid idle.

@@ -9,7 +9,7 @@ mod replay;
 use cases::{DIRECTIONS, ELEMENTS, alignments, drawn, shapes, swap, turned};
 use follow::{agrees, offsets};
 use replay::Launch;
-use turntile_cuda::call::{Call, Workspace};
+use turntile_cuda::call::{Call, WorkspacePart};
 use turntile_cuda::out_of_place::Program;
 use turntile_cuda::{Chip, Launches, Work};
 use turntile_perm::{Padding, Slots};
@@ -20,7 +20,7 @@ use turntile_plan::{
 /// A launch as plans print it, or how many are not told one by one.
 #[derive(Debug, PartialEq)]
 enum Printed {
-    Launch { kernel: String, numbers: [usize; 3], workspace: Workspace },
+    Launch { kernel: String, numbers: [usize; 3], workspace: WorkspacePart },
     More(usize),
 }
 
@@ -36,13 +36,13 @@ fn parse(line: &str) -> Printed {
     }
     let [kernel, groups, x, threads, what] = &first[..] else { panic!("{line}") };
     assert_eq!([&x[..], what], ["x", "threads"], "{line}");
-    let (mut shared_bytes, mut workspace) = (0, Workspace::None);
+    let (mut shared_bytes, mut workspace) = (0, WorkspacePart::None);
     for part in parts {
         let (count, what) = part.split_once(' ').unwrap();
         match what {
             "bytes on chip" => shared_bytes = number(count),
-            "bytes of flags" => workspace = Workspace::Flags(number(count)),
-            "bytes set aside" => workspace = Workspace::Kept(number(count)),
+            "bytes of flags" => workspace = WorkspacePart::Flags(number(count)),
+            "bytes set aside" => workspace = WorkspacePart::Kept(number(count)),
             _ => panic!("{line}"),
         }
     }
@@ -74,9 +74,9 @@ fn tell<'a>(lines: impl Iterator<Item = &'a str>, calls: &[Call]) {
 fn breaks(calls: &[Call], alignment: usize, bytes: usize) -> bool {
     calls.iter().map(Launch::from).any(|launch| {
         let workspace = match launch.workspace {
-            Workspace::None => Workspace::None,
-            Workspace::Flags(_) => Workspace::Flags(bytes),
-            Workspace::Kept(_) => Workspace::Kept(bytes),
+            WorkspacePart::None => WorkspacePart::None,
+            WorkspacePart::Flags(_) => WorkspacePart::Flags(bytes),
+            WorkspacePart::Kept(_) => WorkspacePart::Kept(bytes),
         };
         replay::dest(&Launch { workspace, ..launch }, alignment as u64, 0).is_err()
     })

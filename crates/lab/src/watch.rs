@@ -9,7 +9,7 @@ use std::collections::hash_map::Entry;
 use std::time::Duration;
 
 use turntile::gpu::{CudaError, Gpu, Stopwatch};
-use turntile_cuda::kernels::{Geometry, Kernels};
+use turntile_cuda::kernels::{Kernels, LaunchConfig};
 use turntile_cuda::{Ground, Loaded, Prepared};
 use turntile_perm::Elementary;
 use turntile_plan::Problem;
@@ -210,14 +210,14 @@ unsafe fn queue(
         match run {
             Run::Kernel { kernels, entry, launch } => {
                 let (groups, threads) = (launch.groups, launch.threads);
-                let geometry = Geometry { groups, threads, shared_bytes: 0, cooperative: false };
+                let config = LaunchConfig { groups, threads, shared_bytes: 0, cooperative: false };
                 let params = launch.params.at(to, from);
                 // SAFETY: the entry point takes one parameter, of this structure (`tests/args.rs`, `tests/kernels.rs`).
                 // It reads the second buffer and writes the first, as far as its extents say, which are the
                 // buffers' (`tests/kernels.rs` follows it); no block waits for another (`code.rs`). The rest is
                 // the caller's.
                 unsafe {
-                    kernels.launch(*entry, geometry, &[params.bytes().as_ptr().cast()], stream)?;
+                    kernels.launch(*entry, config, &[params.bytes().as_ptr().cast()], stream)?;
                 }
             }
             // SAFETY: both buffers lie in the memory, which is the caller's word for the rest.

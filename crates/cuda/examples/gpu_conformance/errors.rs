@@ -2,7 +2,7 @@
 
 use cust::memory::CopyDestination;
 use cust::sys;
-use turntile_cuda::kernels::Geometry;
+use turntile_cuda::kernels::LaunchConfig;
 use turntile_cuda::{CudaError, Stopwatch};
 use turntile_perm::Elementary;
 use turntile_plan::{Planner, Problem};
@@ -71,13 +71,13 @@ pub fn errors(bench: &mut Bench) -> usize {
         "plan put together by hand",
         matches!(bench.gpu.prepare(&shorter), Err(CudaError::Flawed(_))),
     );
-    let geometry = Geometry { groups: 1, threads: 4096, shared_bytes: 0, cooperative: false };
+    let config = LaunchConfig { groups: 1, threads: 4096, shared_bytes: 0, cooperative: false };
     // SAFETY: the text is PTX; the launch is refused.
     let launch = unsafe {
         let code =
             c".version 8.4\n.target sm_80\n.address_size 64\n.visible .entry none() { ret; }\n";
         let kernels = bench.gpu.load_kernels(code, &["none"]).expect("loads");
-        kernels.launch(0, geometry, &[], stream)
+        kernels.launch(0, config, &[], stream)
     };
     failures += expect(
         "impossible launch",

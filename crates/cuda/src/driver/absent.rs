@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Facts, Geometry, Image};
+use super::{Facts, Image, LaunchConfig};
 use crate::error::CudaError;
 
 type Answer<T> = Result<T, CudaError>;
@@ -79,15 +79,15 @@ impl Function {
     pub fn blocks_per_unit(&self, _: u32, _: u32) -> Answer<usize> {
         match self.0 {}
     }
-    pub fn clusters(&self, _: Geometry) -> Answer<usize> {
+    pub fn clusters(&self, _: LaunchConfig) -> Answer<usize> {
         match self.0 {}
     }
-    pub fn largest_cluster(&self, _: Geometry) -> Answer<usize> {
+    pub fn largest_cluster(&self, _: LaunchConfig) -> Answer<usize> {
         match self.0 {}
     }
     pub unsafe fn launch(
         &self,
-        _: Geometry,
+        _: LaunchConfig,
         _: &[*const c_void],
         _: *mut c_void,
         _: impl FnOnce() -> String,

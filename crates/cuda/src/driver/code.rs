@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cust::sys::{self, CUfunction, CUmodule, CUresult, CUstream};
 
-use super::super::{Geometry, Image};
+use super::super::{Image, LaunchConfig};
 use super::{Context, answer, message};
 use crate::error::CudaError;
 
@@ -73,7 +73,7 @@ unsafe impl Sync for Function {}
 
 /// `CUlaunchConfig`, younger than the bindings.
 #[repr(C)]
-struct LaunchConfig {
+struct RawLaunchConfig {
     grid: [c_uint; 3],
     block: [c_uint; 3],
     shared_bytes: c_uint,
@@ -83,7 +83,8 @@ struct LaunchConfig {
 }
 
 /// The form of `cuOccupancyMaxActiveClusters` and `cuOccupancyMaxPotentialClusterSize`.
-type ClusterQuery = unsafe extern "C" fn(*mut c_int, CUfunction, *const LaunchConfig) -> CUresult;
+type ClusterQuery =
+    unsafe extern "C" fn(*mut c_int, CUfunction, *const RawLaunchConfig) -> CUresult;
 
 /// One of them, where the driver has it (from CUDA 11.8 on).
 fn cluster_query(name: &CStr) -> Option<ClusterQuery> {
@@ -149,30 +150,35 @@ impl Function {
 
     /// Clusters that the device has room for at a time, of the size that the function was compiled for; 0 where
     /// the driver knows of none.
-    pub fn clusters(&self, geometry: Geometry) -> Result<usize, CudaError> {
-        self.ask(c"cuOccupancyMaxActiveClusters", "cuOccupancyMaxActiveClusters", geometry)
+    pub fn clusters(&self, config: LaunchConfig) -> Result<usize, CudaError> {
+        self.ask(c"cuOccupancyMaxActiveClusters", "cuOccupancyMaxActiveClusters", config)
     }
 
     /// Blocks of the largest cluster of a function that was compiled for none; 0 where the driver knows of none.
-    pub fn largest_cluster(&self, geometry: Geometry) -> Result<usize, CudaError> {
+    pub fn largest_cluster(&self, config: LaunchConfig) -> Result<usize, CudaError> {
         let call = "cuOccupancyMaxPotentialClusterSize";
-        self.ask(c"cuOccupancyMaxPotentialClusterSize", call, geometry)
+        self.ask(c"cuOccupancyMaxPotentialClusterSize", call, config)
     }
 
-    fn ask(&self, name: &CStr, call: &'static str, geometry: Geometry) -> Result<usize, CudaError> {
+    fn ask(
+        &self,
+        name: &CStr,
+        call: &'static str,
+        config: LaunchConfig,
+    ) -> Result<usize, CudaError> {
         let _current = self.module.context.enter()?;
         let Some(query) = cluster_query(name) else { return Ok(0) };
-        let config = LaunchConfig {
-            grid: [geometry.groups, 1, 1],
-            block: [geometry.threads, 1, 1],
-            shared_bytes: geometry.shared_bytes,
+        let raw = RawLaunchConfig {
+            grid: [config.groups, 1, 1],
+            block: [config.threads, 1, 1],
+            shared_bytes: config.shared_bytes,
             stream: ptr::null_mut(),
             attributes: ptr::null(),
             attribute_count: 0,
         };
         let mut value = 0;
         // SAFETY: a place for the answer, a loaded function, and a launch that is only asked about.
-        answer(call, unsafe { query(&mut value, self.handle, &config) })?;
+        answer(call, unsafe { query(&mut value, self.handle, &raw) })?;
         Ok(usize::try_from(value).unwrap_or(0))
     }
 
@@ -184,13 +190,13 @@ impl Function {
     /// - `stream` is a stream of the module's context, or null for its default stream.
     pub unsafe fn launch(
         &self,
-        geometry: Geometry,
+        config: LaunchConfig,
         parameters: &[*const c_void],
         stream: *mut c_void,
         name: impl FnOnce() -> String,
     ) -> Result<(), CudaError> {
         let _current = self.module.context.enter()?;
-        let Geometry { groups, threads, shared_bytes, cooperative } = geometry;
+        let LaunchConfig { groups, threads, shared_bytes, cooperative } = config;
         let (stream, extra): (CUstream, _) = (stream.cast(), ptr::null_mut());
         // The driver reads the parameters, and copies them before it returns.
         let parameters = parameters.as_ptr().cast_mut().cast::<*mut c_void>();

@@ -7,7 +7,7 @@ use super::tiles;
 use crate::args::Address;
 use crate::args::barrier::{BarrierArgs, Stack};
 use crate::args::divisor::Divisor32;
-use crate::call::{Call, Workspace, widest_word};
+use crate::call::{Call, WorkspacePart, widest_word};
 use crate::error::LowerError;
 use crate::family::Family;
 
@@ -74,7 +74,7 @@ pub fn block(e: Elementary, at: At) -> Result<Call, LowerError> {
             stack: Stack::of(field(e.rows)?, field(e.rows * e.cols)?),
         }
         .into(),
-        workspace: Workspace::None,
+        workspace: WorkspacePart::None,
     })
 }
 
@@ -227,6 +227,6 @@ pub fn through_registers(
             stack: Stack::of(field(e.rows)?, field(words)?),
         }
         .into(),
-        workspace: Workspace::None,
+        workspace: WorkspacePart::None,
     })
 }

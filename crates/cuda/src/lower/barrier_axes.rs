@@ -6,7 +6,7 @@ use super::fit::{At, STACK_BYTES, field, groups, pitch, shared, threads_for};
 use super::maps::{self, AxisDigit};
 use crate::args::Address;
 use crate::args::barrier::AxesArgs;
-use crate::call::{Call, Workspace, widest_word};
+use crate::call::{Call, WorkspacePart, widest_word};
 use crate::error::LowerError;
 use crate::family::Family;
 
@@ -47,7 +47,7 @@ pub fn block(axes: &AxisPermutation, at: At) -> Result<Call, LowerError> {
             source,
         }
         .into(),
-        workspace: Workspace::None,
+        workspace: WorkspacePart::None,
     })
 }
 

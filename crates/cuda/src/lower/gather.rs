@@ -9,7 +9,7 @@ use super::{maps, runs};
 use crate::args::Address;
 use crate::args::divisor::Divisor32;
 use crate::args::gather::{GatherArgs, RunArgs};
-use crate::call::{Call, Workspace, widest_word};
+use crate::call::{Call, WorkspacePart, widest_word};
 use crate::error::LowerError;
 use crate::family::Family;
 
@@ -61,7 +61,7 @@ pub fn by_runs(
             per_column: Divisor32::new(field(slots.chunk() / slots.slot())?),
         }
         .into(),
-        workspace: Workspace::Kept(runs::kept_bytes(&slots, at.elem_bytes, count)),
+        workspace: WorkspacePart::Kept(runs::kept_bytes(&slots, at.elem_bytes, count)),
     })
 }
 
@@ -114,6 +114,6 @@ pub fn by_teams(
             grain: Divisor32::new(field(at.elem_bytes / word)?),
         }
         .into(),
-        workspace: Workspace::Kept(these.kept_bytes(&slots, at.elem_bytes, direction)),
+        workspace: WorkspacePart::Kept(these.kept_bytes(&slots, at.elem_bytes, direction)),
     })
 }

@@ -8,7 +8,7 @@ use crate::args::divisor::{Divisor32, Divisor64};
 use crate::args::out_of_place::{BandArgs, IntoArgs, StackArgs, TileOrder, UnitArgs};
 use crate::args::{Address, Args};
 use crate::banks::{Cost, WARP};
-use crate::call::{Call, Limits, Workspace, widest_word};
+use crate::call::{Call, Limits, WorkspacePart, widest_word};
 use crate::error::LowerError;
 use crate::family::Family;
 use crate::way::Tiling;
@@ -144,7 +144,7 @@ pub fn call(tiling: Tiling, swath: usize, e: &Elementary, at: At) -> Result<Call
         threads: launch.threads as u32,
         shared_bytes: shared(launch.shared_bytes, at.limits)?,
         params: launch.params,
-        workspace: Workspace::None,
+        workspace: WorkspacePart::None,
     })
 }
 

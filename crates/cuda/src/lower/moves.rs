@@ -9,7 +9,7 @@ use crate::args::divisor::Divisor32;
 use crate::args::maps::SmallSwap;
 use crate::args::moves::OnChipArgs;
 use crate::args::{Address, flags as device};
-use crate::call::{Call, Workspace, widest_word};
+use crate::call::{Call, WorkspacePart, widest_word};
 use crate::error::LowerError;
 use crate::family::Family;
 use crate::flags::FlagLayout;
@@ -235,7 +235,7 @@ fn held(moved: Moved, flags: FlagLayout, holding: Holding, at: At) -> Result<Cal
             params: moved
                 .map(narrow)?
                 .moved(device::FlagLayout::new(flags, units), Told { units, lanes, vectors, tile }),
-            workspace: Workspace::Flags(flags.words(units) * 4),
+            workspace: WorkspacePart::Flags(flags.words(units) * 4),
         })
     };
     match holding {
@@ -319,7 +319,7 @@ pub fn on_chip(
             },
         }
         .into(),
-        workspace: Workspace::None,
+        workspace: WorkspacePart::None,
     })
 }
 
@@ -344,6 +344,6 @@ pub fn per_cycle(shape: &StageShape, at: At) -> Result<Call, LowerError> {
         threads: THREADS as u32,
         shared_bytes: 0,
         params: moved.map(narrow)?.per_cycle(units, lanes, vectors)?,
-        workspace: Workspace::None,
+        workspace: WorkspacePart::None,
     })
 }

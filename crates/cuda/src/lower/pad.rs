@@ -7,7 +7,7 @@ use turntile_plan::Direction;
 use super::fit::{At, field, groups, shared};
 use crate::args::pad::{RowsArgs, SlideArgs};
 use crate::args::{Address, Args};
-use crate::call::{Call, Limits, Workspace};
+use crate::call::{Call, Limits, WorkspacePart};
 use crate::error::LowerError;
 use crate::family::Family;
 
@@ -31,7 +31,7 @@ fn call(entry: &'static str, groups: u32, shared_bytes: u32, params: Args) -> Ca
         threads: THREADS,
         shared_bytes,
         params,
-        workspace: Workspace::None,
+        workspace: WorkspacePart::None,
     }
 }
 
@@ -60,7 +60,7 @@ pub fn slide(
         pad: 0,
     };
     let call = call("pad_slide", groups(blocks)?, shared(block, at.limits)?, params.into());
-    Ok(Call { workspace: Workspace::Flags(4 * (blocks + 1)), ..call })
+    Ok(Call { workspace: WorkspacePart::Flags(4 * (blocks + 1)), ..call })
 }
 
 /// By a launch for each round, in order.

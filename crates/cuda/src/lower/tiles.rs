@@ -5,7 +5,7 @@ use turntile_perm::Elementary;
 use super::fit::{At, field, groups, vector_bytes};
 use crate::args::Address;
 use crate::args::tiles::{SquareArgs, TilesArgs};
-use crate::call::{Call, Workspace, widest_word};
+use crate::call::{Call, WorkspacePart, widest_word};
 use crate::error::LowerError;
 use crate::family::Family;
 
@@ -93,7 +93,7 @@ pub fn swap(e: Elementary, tile: usize, at: At) -> Result<Call, LowerError> {
             mid: field(e.mid)?,
         }
         .into(),
-        workspace: Workspace::None,
+        workspace: WorkspacePart::None,
     })
 }
 
@@ -121,7 +121,7 @@ pub fn in_place(e: Elementary, word: usize, at: At) -> Option<Result<Call, Lower
                 tiles: tiles as u64,
             }
             .into(),
-            workspace: Workspace::None,
+            workspace: WorkspacePart::None,
         })
     };
     Some(call())

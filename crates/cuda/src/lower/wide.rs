@@ -6,7 +6,7 @@ use super::fit::{At, field, groups, pitch, threads_for};
 use crate::args::barrier::WideArgs;
 use crate::args::divisor::Divisor32;
 use crate::args::{Address, Args};
-use crate::call::{Call, Limits, Workspace, widest_word};
+use crate::call::{Call, Limits, WorkspacePart, widest_word};
 use crate::error::LowerError;
 use crate::family::Family;
 
@@ -152,7 +152,7 @@ pub fn cluster(e: Elementary, blocks: usize, at: At) -> Result<Call, LowerError>
         threads: threads_for(split.block_rows * split.block_cols * e.unit * word, 1024) as u32,
         shared_bytes: (split.shared_rows * split.pitch) as u32,
         params: params(e, word, split, wide)?,
-        workspace: Workspace::None,
+        workspace: WorkspacePart::None,
     })
 }
 
@@ -174,7 +174,7 @@ pub fn grid(e: Elementary, at: At) -> Result<Call, LowerError> {
         threads: GRID_THREADS as u32,
         shared_bytes: (split.shared_rows * split.pitch) as u32,
         params: params(e, word, split, wide)?,
-        workspace: Workspace::None,
+        workspace: WorkspacePart::None,
     })
 }
 

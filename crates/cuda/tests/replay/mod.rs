@@ -17,7 +17,7 @@ mod tiles;
 mod wide;
 
 use turntile_cuda::args::{Args, Second};
-use turntile_cuda::call::{Call, Workspace};
+use turntile_cuda::call::{Call, WorkspacePart};
 use turntile_cuda::family::Family;
 use turntile_cuda::waits::Waits;
 
@@ -32,7 +32,7 @@ pub struct Launch {
     pub shared_bytes: u32,
     pub waits: Waits,
     pub params: Args,
-    pub workspace: Workspace,
+    pub workspace: WorkspacePart,
 }
 
 impl From<&Call> for Launch {
@@ -142,9 +142,9 @@ pub fn dest(call: &Launch, alignment: u64, offset: u64) -> Answer<u64> {
 fn workspace(call: &Launch) -> Answer<()> {
     let fits = matches!(
         (call.workspace, call.params.second()),
-        (Workspace::None, None | Some(Second::Source))
-            | (Workspace::Flags(_), Some(Second::Flags))
-            | (Workspace::Kept(_), Some(Second::Kept))
+        (WorkspacePart::None, None | Some(Second::Source))
+            | (WorkspacePart::Flags(_), Some(Second::Flags))
+            | (WorkspacePart::Kept(_), Some(Second::Kept))
     );
     need(fits, || format!("{}: {:?}", call.kernel(), call.workspace))
 }
