@@ -4,7 +4,9 @@ use super::bench::Bench;
 use super::failure::Failure;
 use super::table::Table;
 use super::views::View;
-use super::{asta, conflicts, cycles, ladder, moves, names, padding, plans, squares, tiles};
+use super::{
+    asta, conflicts, cycles, ladder, moves, names, padding, passes, plans, squares, tiles,
+};
 
 /// Where an item can be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +52,7 @@ pub fn ids() -> String {
 const RATES: &[&str] = &["gb_per_s"];
 
 /// Every item, in the order of the page.
-pub static ITEMS: [Item; 22] = [
+pub static ITEMS: [Item; 23] = [
     Item {
         id: "figure-4.1",
         source: "thesis figure 4.1",
@@ -143,6 +145,26 @@ pub static ITEMS: [Item; 22] = [
         columns: names::COLUMNS,
         measure: names::table_4_1,
         views: &[View::Rows],
+    },
+    Item {
+        id: "permutations",
+        source: "thesis table 4.1, of any rank",
+        shows: "How the axes of an array lie in memory after each pass of a plan, and the speed of the whole",
+        source_says: "permutations of three and four dimensions, one after the other, make up a transposition.",
+        on: On::Any,
+        columns: passes::COLUMNS,
+        measure: passes::permutations,
+        views: &[
+            View::Passes { name: "-heads", problem: "heads" },
+            View::Passes { name: "-blocks", problem: "blocks" },
+            View::Passes { name: "-reversed", problem: "reversed" },
+            View::Passes { name: "-two-moves", problem: "two moves" },
+            View::Passes { name: "-nhwc", problem: "NCHW to NHWC" },
+            View::Passes { name: "-five", problem: "five axes" },
+            View::Passes { name: "-cube", problem: "cube" },
+            View::Passes { name: "-primes", problem: "primes" },
+            View::Rows,
+        ],
     },
     Item {
         id: "figures-4.11-4.13",

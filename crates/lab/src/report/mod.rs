@@ -5,9 +5,9 @@
 //! |---|---|
 //! | `items` | the table of items: what each shows, and from where |
 //! | `bench` | a device to verify and to time on: the host or a GPU |
-//! | `squares`, `padding`, `cycles`, `conflicts`, `tiles`, `moves`, `plans`, `asta`, `names`, `ladder` | what the items measure |
+//! | `squares`, `padding`, `cycles`, `conflicts`, `tiles`, `moves`, `plans`, `asta`, `names`, `ladder`, `passes` | what the items measure |
 //! | `table` | a CSV file, which is also the record that an item is done |
-//! | `views`, `plot` | tables and pictures of it |
+//! | `views`, `plot`, `strips` | tables and pictures of it |
 //! | `page` | the page |
 //! | `failure` | why an item has no result |
 
@@ -22,9 +22,11 @@ mod moves;
 mod names;
 mod padding;
 mod page;
+mod passes;
 mod plans;
 mod plot;
 mod squares;
+mod strips;
 mod table;
 mod tiles;
 mod views;

@@ -11,7 +11,7 @@ const SIZE: (u32, u32) = (860, 440);
 /// Of it, for the names of curves.
 const LEGEND: u32 = 190;
 /// Colours that are told apart by most eyes (Okabe and Ito 2008).
-const COLOURS: [RGBColor; 8] = [
+pub const COLOURS: [RGBColor; 8] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use super::failure::Failure;
 use super::plot;
+use super::strips;
 use super::table::Table;
 
 /// A way to show a table.
@@ -49,6 +50,13 @@ pub enum View {
         /// Whether the axes are logarithmic.
         log: bool,
     },
+    /// A picture of how the axes of a problem lie after each pass.
+    Passes {
+        /// Name within the item.
+        name: &'static str,
+        /// What the cells of `problem` begin with.
+        problem: &'static str,
+    },
 }
 
 impl View {
@@ -63,6 +71,7 @@ impl View {
                 [&[x], ys, series, &only[..]].concat()
             }
             View::Map { x, y, value, .. } => vec![x, y, value],
+            View::Passes { .. } => vec!["problem", "stage", "memory", "percent_of_copy"],
         }
     }
 
@@ -70,7 +79,9 @@ impl View {
     pub fn picture(&self) -> Option<&'static str> {
         match *self {
             View::Rows | View::Pivot { .. } => None,
-            View::Curves { name, .. } | View::Map { name, .. } => Some(name),
+            View::Curves { name, .. } | View::Map { name, .. } | View::Passes { name, .. } => {
+                Some(name)
+            }
         }
     }
 
@@ -80,6 +91,7 @@ impl View {
             View::Rows | View::Pivot { .. } => return false,
             View::Curves { ys, .. } => ys,
             View::Map { value, .. } => &[value],
+            View::Passes { .. } => &["pass"],
         };
         columns.iter().any(|name| {
             let column = table.column(name);
@@ -101,6 +113,7 @@ impl View {
                 Some(plot::curves(&part, x, ys, series, log)?)
             }
             View::Map { x, y, value, log, .. } => Some(plot::map(table, [x, y], value, log)?),
+            View::Passes { problem, .. } => Some(strips::passes(table, problem)?),
         })
     }
 
@@ -109,7 +122,7 @@ impl View {
         match *self {
             View::Rows => Some(markdown(&table.columns, &table.rows)),
             View::Pivot { down, across, cell } => Some(pivot(table, down, across, cell)),
-            View::Curves { .. } | View::Map { .. } => None,
+            View::Curves { .. } | View::Map { .. } | View::Passes { .. } => None,
         }
     }
 }

@@ -1,0 +1,164 @@
+//! Pictures of passes: a strip of memory for each, the axes as boxes from the outermost to the innermost.
+
+use plotters::prelude::*;
+
+use super::failure::Failure;
+use super::plot::COLOURS;
+use super::table::Table;
+
+const WIDTH: i32 = 860;
+const LEFT: i32 = 16;
+/// Pixels of a strip, and between strips.
+const STRIP: i32 = 34;
+const GAP: i32 = 58;
+const TOP: i32 = 34;
+
+/// A box of a strip: indices of an axis, by the logarithms of what is below and of what is below and in it.
+struct Part {
+    axis: usize,
+    low: f64,
+    high: f64,
+    text: String,
+    left: f64,
+    right: f64,
+}
+
+impl Part {
+    /// Where a logarithm between the two lies: inner indices are on the right.
+    fn at(&self, value: f64) -> i32 {
+        let share = (value - self.low) / (self.high - self.low);
+        (self.right - share * (self.right - self.left)) as i32
+    }
+
+    /// The corners of the band from a part above to what is the same of it here, if anything is.
+    fn band(&self, above: &Part, [high, low]: [i32; 2]) -> Option<[(i32, i32); 4]> {
+        let inner = self.low.max(above.low);
+        let outer = self.high.min(above.high);
+        (self.axis == above.axis && inner < outer).then(|| {
+            [
+                (above.at(outer), high),
+                (above.at(inner), high),
+                (self.at(inner), low),
+                (self.at(outer), low),
+            ]
+        })
+    }
+}
+
+/// The passes of one problem: rows of `table` whose cell of `problem` starts with its name.
+pub fn passes(table: &Table, name: &str) -> Result<String, Failure> {
+    let [problem, stage, memory, percent] =
+        ["problem", "stage", "memory", "percent_of_copy"].map(|name| table.column(name));
+    let start = format!("{name}: ");
+    let rows: Vec<_> = table.rows.iter().filter(|row| row[problem].starts_with(&start)).collect();
+    let Some(first) = rows.first() else { return Err(Failure::NoPoints) };
+    let strips: Vec<Vec<Part>> = rows.iter().map(|row| parts(&row[memory])).collect();
+    let height = TOP + STRIP * rows.len() as i32 + GAP * (rows.len() as i32 - 1) + 14;
+    let mut svg = String::new();
+    {
+        let area =
+            SVGBackend::with_string(&mut svg, (WIDTH as u32, height as u32)).into_drawing_area();
+        area.fill(&WHITE)?;
+        let font = |size: i32| ("sans-serif", size);
+        let speed = match &*first[percent] {
+            "" => String::new(),
+            percent => format!(" ({percent}% of a copy)"),
+        };
+        area.draw(&Text::new(format!("{}{speed}", first[problem]), (LEFT, 10), font(14)))?;
+        for (number, (row, strip)) in rows.iter().zip(&strips).enumerate() {
+            let top = TOP + (STRIP + GAP) * number as i32;
+            if let Some(above) = number.checked_sub(1).map(|above| &strips[above]) {
+                for (part, before) in
+                    strip.iter().flat_map(|part| above.iter().map(move |a| (part, a)))
+                {
+                    if let Some(corners) = part.band(before, [top - GAP, top]) {
+                        area.draw(&Polygon::new(corners, colour(part.axis).mix(0.25).filled()))?;
+                    }
+                }
+                let at = (LEFT + 4, top - GAP / 2 - 7);
+                area.draw(&Text::new(format!("pass {number}: {}", row[stage]), at, font(12)))?;
+            }
+            for part in strip {
+                let [left, right] = [part.at(part.high), part.at(part.low)];
+                let corners = [(left, top), (right, top + STRIP)];
+                area.draw(&Rectangle::new(corners, colour(part.axis).mix(0.75).filled()))?;
+                area.draw(&Rectangle::new(corners, WHITE.stroke_width(2)))?;
+                area.draw(&Text::new(&*part.text, (left + 5, top + 11), font(12)))?;
+            }
+            if strip.is_empty() {
+                let corners = [(LEFT, top), (WIDTH - LEFT, top + STRIP)];
+                area.draw(&Rectangle::new(corners, BLACK.mix(0.12).filled()))?;
+                let text = "slots: parts of rows, out of order until the next pass";
+                area.draw(&Text::new(text, (LEFT + 5, top + 11), font(12)))?;
+            }
+        }
+        area.present()?;
+    }
+    Ok(svg)
+}
+
+fn colour(axis: usize) -> RGBColor {
+    COLOURS[axis % COLOURS.len()]
+}
+
+/// The boxes of a cell `axis:extent/step axis:extent …`, as wide as the logarithms of their extents.
+fn parts(memory: &str) -> Vec<Part> {
+    let parse = |word: &str| {
+        let (axis, rest) = word.split_once(':')?;
+        let (extent, step) = rest.split_once('/').unwrap_or((rest, "1"));
+        let text = match step {
+            "1" => format!("axis {axis}: {extent}"),
+            _ => format!("axis {axis}: {extent} of {step}"),
+        };
+        let low = step.parse::<f64>().ok()?.log2();
+        let high = low + extent.parse::<f64>().ok()?.log2();
+        Some(Part { axis: axis.parse().ok()?, low, high, text, left: 0.0, right: 0.0 })
+    };
+    let mut all: Vec<Part> = memory.split(' ').filter_map(parse).collect();
+    let sum: f64 = all.iter().map(|part| part.high - part.low).sum();
+    let mut left = f64::from(LEFT);
+    for part in &mut all {
+        part.left = left;
+        left += f64::from(WIDTH - 2 * LEFT) * (part.high - part.low) / sum;
+        part.right = left;
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bands_join_what_is_the_same_of_an_axis() {
+        let above = parts("0:16 1:4");
+        let below = parts("0:4/4 1:4 0:4");
+        let bands = below.iter().map(|part| part.band(&above[0], [0, 1]).is_some());
+        assert_eq!(bands.collect::<Vec<_>>(), [true, false, true]);
+        // The inner half of the axis is on the right of its box.
+        let [outer, inner] = [0, 2].map(|k| below[k].band(&above[0], [0, 1]).unwrap());
+        assert_eq!((outer[0].0, inner[1].0), (above[0].at(4.0), above[0].at(0.0)));
+        assert_eq!(outer[1].0, inner[0].0);
+        assert!(below[0].band(&above[1], [0, 1]).is_none());
+    }
+
+    #[test]
+    fn a_strip_is_drawn_for_every_pass() {
+        let mut table = Table::new(&["problem", "pass", "stage", "memory", "percent_of_copy"]);
+        for cells in [
+            ["a: 16x4", "0", "", "0:16 1:4", "40"],
+            ["a: 16x4", "1", "gather", "", ""],
+            ["b: 3", "0", "", "0:3", ""],
+        ] {
+            table.push(cells.map(String::from));
+        }
+        let svg = passes(&table, "a").unwrap();
+        assert!(
+            svg.contains("axis 1: 4")
+                && svg.contains("pass 1: gather")
+                && svg.contains("(40% of a copy)")
+        );
+        assert!(!svg.contains("axis 0: 3"), "another problem");
+        assert!(matches!(passes(&table, "c"), Err(Failure::NoPoints)));
+    }
+}
