@@ -115,12 +115,17 @@ fn parts(memory: &str) -> Vec<Part> {
         Some(Part { axis: axis.parse().ok()?, low, high, text, left: 0.0, right: 0.0 })
     };
     let mut all: Vec<Part> = memory.split(' ').filter_map(parse).collect();
-    let sum: f64 = all.iter().map(|part| part.high - part.low).sum();
+    // Short axes have room for their extent.
+    let width = |part: &Part| 0.8 + part.high - part.low;
+    let sum: f64 = all.iter().map(width).sum();
     let mut left = f64::from(LEFT);
     for part in &mut all {
         part.left = left;
-        left += f64::from(WIDTH - 2 * LEFT) * (part.high - part.low) / sum;
+        left += f64::from(WIDTH - 2 * LEFT) * width(part) / sum;
         part.right = left;
+        if part.right - part.left < 70.0 {
+            part.text = part.text.split(": ").last().unwrap_or_default().replace(" of ", "/");
+        }
     }
     all
 }
