@@ -63,6 +63,7 @@ mod error;
 pub mod gpu;
 pub mod plan;
 mod planned;
+mod recent;
 mod transpose;
 mod tune;
 mod view;

@@ -12,12 +12,13 @@ use turntile_plan::{
 use crate::error::check_length;
 use crate::planned::Planned;
 use crate::tune::{candidates, measure};
-use crate::{Error, view};
+use crate::{Error, recent, view};
 
 /// Transposes a row-major matrix of `rows` by `cols` elements in place.
 ///
 /// Elements may be of any type, zero-sized ones included. Sides of 0 and 1 are fine. The workspace
-/// is at most 2% of the matrix and 1 MiB for each thread; matrices up to 16 KiB use none.
+/// is at most 2% of the matrix and 1 MiB for each thread; matrices up to 16 KiB use none. The plans of the
+/// last 8 problems are kept, so that calls after the first cost little beside their runs.
 ///
 /// # Errors
 /// [`Error::Length`] when `data` does not have `rows · cols` elements, [`Error::Overflow`] when that
@@ -31,14 +32,14 @@ pub fn transpose_in_place<T>(data: &mut [T], rows: usize, cols: usize) -> Result
     if view::run_small(data, rows, cols) {
         return Ok(());
     }
-    Transpose::of::<T>(rows, cols).plan()?.run(data)
+    recent::planned(Problem::new(rows, cols, size_of::<T>())?)?.run(data)
 }
 
 /// Permutes the axes of a row-major array in place: axis `i` of the result is axis `axes[i]` of `shape`, as NumPy's
 /// `transpose(axes)` has it, and the result is row-major too.
 ///
 /// Any number of axes to 64, any extents, elements of any type. The workspace is at most 2% of the array and 1 MiB for
-/// each thread; arrays up to 16 KiB use none.
+/// each thread; arrays up to 16 KiB use none. The plans of the last 8 problems are kept.
 ///
 /// ```
 /// // Two pixels by three of (r, g, b) become three planes.
@@ -65,7 +66,7 @@ pub fn permute_in_place<T>(data: &mut [T], shape: &[usize], axes: &[usize]) -> R
     if size_of::<T>() == 0 || view::run_small_axes(data, &problem) {
         return Ok(());
     }
-    Transpose::of_axes::<T>(shape, axes).plan()?.run(data)
+    recent::planned(problem)?.run(data)
 }
 
 /// Transposes a row-major matrix of `rows` by `cols` elements from `src` into `dst`: for when there is memory

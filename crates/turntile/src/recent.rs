@@ -1,0 +1,72 @@
+//! The plans of the last problems, for the calls that plan by themselves: planning takes longer than a small matrix.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use turntile_cpu::Host;
+use turntile_plan::{Planner, Problem};
+
+use crate::{Error, Planned};
+
+/// Plans that are kept, of some KB each.
+const MOST: usize = 8;
+
+struct Recent {
+    problem: Problem,
+    threads: usize,
+    planned: Arc<Planned>,
+}
+
+/// The last used is the last.
+static RECENT: Mutex<Vec<Recent>> = Mutex::new(Vec::new());
+
+/// The plan by estimate for the threads of the pool that the call is made in.
+///
+/// # Errors
+/// As [`Transpose::plan`](crate::Transpose::plan).
+pub fn planned(problem: Problem) -> Result<Arc<Planned>, Error> {
+    let threads = rayon::current_num_threads();
+    // A panic leaves the list whole: nothing but moves of its entries happens under the lock.
+    let lock = || RECENT.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut recent = lock();
+    let same = |kept: &Recent| kept.threads == threads && kept.problem == problem;
+    if let Some(at) = recent.iter().rposition(same) {
+        recent[at..].rotate_left(1);
+        return Ok(recent[recent.len() - 1].planned.clone());
+    }
+    drop(recent);
+    let plan = Planner::new(Host::here(threads)).plan(&problem)?;
+    let planned = Arc::new(Planned::new(plan, threads)?);
+    let mut recent = lock();
+    if recent.len() == MOST {
+        recent.remove(0);
+    }
+    recent.push(Recent { problem, threads, planned: planned.clone() });
+    Ok(planned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(rows: usize, cols: usize) -> Arc<Planned> {
+        planned(Problem::new(rows, cols, 4).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_last_plans_are_kept_each_for_its_problem_and_threads() {
+        let first = of(200, 300);
+        assert_eq!(first.plan(), crate::Transpose::of::<u32>(200, 300).plan().unwrap().plan());
+        assert!(Arc::ptr_eq(&first, &of(200, 300)));
+        assert!(!Arc::ptr_eq(&first, &of(300, 200)));
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+        let third = pool.install(|| of(200, 300));
+        assert!(rayon::current_num_threads() == 3 || !Arc::ptr_eq(&first, &third));
+        for cols in 1000..1000 + MOST {
+            of(100, cols);
+            of(200, 300);
+        }
+        assert!(Arc::ptr_eq(&first, &of(200, 300)), "used again each time");
+        (1000..1000 + MOST).for_each(|cols| drop(of(101, cols)));
+        assert!(!Arc::ptr_eq(&first, &of(200, 300)), "others came since");
+    }
+}
