@@ -16,10 +16,10 @@
 //!
 //! No entry ever decides whether a plan is right, only which is tried first.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+mod fit;
+mod text;
 
-use serde::Deserialize;
+pub use fit::Sample;
 
 /// Why a table cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +52,7 @@ pub enum CostsError {
 }
 
 /// What a table may and must name.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Names {
     /// Operations: the table has each.
     pub operations: &'static [&'static str],
@@ -65,7 +65,9 @@ pub struct Names {
 /// A device's table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Costs {
+    names: Names,
     device: String,
+    about: String,
     constants: Vec<f64>,
     operations: Vec<Vec<Factor>>,
     /// Of each operation, more than it ever reaches, or as much.
@@ -78,6 +80,8 @@ struct Factor {
     value: Value,
     /// Quantity and its range.
     when: Vec<(usize, f64, f64)>,
+    /// Where it was measured.
+    from: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -90,92 +94,26 @@ enum How {
 #[derive(Clone, Debug, PartialEq)]
 enum Value {
     Number(f64),
-    /// Points over a quantity, whose places are logarithms unless linear.
-    Curve {
-        over: usize,
-        linear: bool,
-        points: Vec<(f64, f64)>,
-    },
+    Curve(Curve),
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    device: String,
-    #[expect(dead_code, reason = "for who reads the file")]
-    about: String,
-    constants: BTreeMap<String, f64>,
-    operations: BTreeMap<String, Vec<FactorText>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FactorText {
-    set: Option<ValueText>,
-    times: Option<ValueText>,
-    at_most: Option<ValueText>,
-    over: Option<String>,
-    #[serde(default)]
+/// Points over a quantity.
+#[derive(Clone, Debug, PartialEq)]
+struct Curve {
+    over: usize,
     linear: bool,
-    #[serde(default)]
-    when: BTreeMap<String, [f64; 2]>,
-    #[expect(dead_code, reason = "for who reads the file")]
-    from: String,
+    /// What the quantity is, its place (the logarithm unless linear), and the value there.
+    points: Vec<Point>,
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum ValueText {
-    Number(f64),
-    Points(Vec<[f64; 2]>),
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Point {
+    quantity: f64,
+    place: f64,
+    value: f64,
 }
 
 impl Costs {
-    /// Reads a file.
-    ///
-    /// # Errors
-    /// [`CostsError`].
-    pub fn load(path: &Path, names: Names) -> Result<Self, CostsError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| CostsError::Io { path: path.display().to_string(), source })?;
-        Self::parse(&text, names)
-    }
-
-    /// Reads a table's text.
-    ///
-    /// # Errors
-    /// [`CostsError::Format`], [`CostsError::Content`].
-    pub fn parse(text: &str, names: Names) -> Result<Self, CostsError> {
-        let file: File = serde_json::from_str(text)
-            .map_err(|source| CostsError::Format { device: "?".into(), source })?;
-        let device = file.device;
-        let wrong = |what: String| CostsError::Content { device: device.clone(), what };
-        let constant = |name: &&str| {
-            let value = file.constants.get(*name).copied().filter(|v| v.is_finite() && *v >= 0.0);
-            value.ok_or_else(|| wrong(format!("no constant {name}, or a negative one")))
-        };
-        let constants = names.constants.iter().map(constant).collect::<Result<_, _>>()?;
-        for name in file.constants.keys() {
-            known("constant", names.constants, name).map_err(wrong)?;
-        }
-        for name in file.operations.keys() {
-            known("operation", names.operations, name).map_err(wrong)?;
-        }
-        let operations = names
-            .operations
-            .iter()
-            .map(|name| {
-                let factors = file.operations.get(*name);
-                let factors = factors.ok_or_else(|| wrong(format!("no operation {name}")))?;
-                let read = |factor| Factor::read(factor, names);
-                let factors: Result<Vec<_>, _> = factors.iter().map(read).collect();
-                factors.map_err(|what| wrong(format!("{name}: {what}")))
-            })
-            .collect::<Result<Vec<_>, _>>()?;
-        let most = operations.iter().map(|factors| most(factors)).collect();
-        Ok(Costs { device, constants, operations, most })
-    }
-
     /// The device whose table it is.
     pub fn device(&self) -> &str {
         &self.device
@@ -196,30 +134,33 @@ impl Costs {
     /// What operation `which` reaches of a copy's speed where the quantity of each number among the names is what
     /// `quantity` says. It is asked for those alone that decide.
     pub fn fraction(&self, which: usize, quantity: impl Fn(usize) -> f64) -> f64 {
-        self.operations[which].iter().fold(1.0, |so_far, factor| {
+        self.decided(which, quantity).0
+    }
+
+    /// The same, and the factor that decides it: the last that set it or capped what was more.
+    fn decided(&self, which: usize, quantity: impl Fn(usize) -> f64) -> (f64, Option<usize>) {
+        let mut decided = (1.0, None);
+        for (number, factor) in self.operations[which].iter().enumerate() {
             let within =
                 |&(which, from, to): &(usize, f64, f64)| (from..=to).contains(&quantity(which));
             if !factor.when.iter().all(within) {
-                return so_far;
+                continue;
             }
             let value = factor.value.at(&quantity);
             match factor.how {
-                How::Set => value,
-                How::Times => so_far * value,
-                How::AtMost => so_far.min(value),
+                How::Set => decided = (value, Some(number)),
+                How::Times => decided = (decided.0 * value, decided.1.or(Some(number))),
+                How::AtMost if decided.0 > value => decided = (value, Some(number)),
+                How::AtMost => {}
             }
-        })
+        }
+        decided
     }
 
     /// More than operation `which` ever reaches, or as much.
     pub fn most(&self, which: usize) -> f64 {
         self.most[which]
     }
-}
-
-fn known(what: &str, all: &[&str], name: &str) -> Result<usize, String> {
-    let found = all.iter().position(|other| *other == name);
-    found.ok_or_else(|| format!("no {what} is named {name}; there are {}", all.join(", ")))
 }
 
 /// The most that factors can make: sets and products of their highest values.
@@ -237,62 +178,39 @@ fn most(factors: &[Factor]) -> f64 {
     })
 }
 
-impl Factor {
-    fn read(text: &FactorText, names: Names) -> Result<Self, String> {
-        let (how, value) = match (&text.set, &text.times, &text.at_most) {
-            (Some(value), None, None) => (How::Set, value),
-            (None, Some(value), None) => (How::Times, value),
-            (None, None, Some(value)) => (How::AtMost, value),
-            _ => return Err("a factor is one of set, times and at_most".into()),
-        };
-        let quantity = |name: &str| known("quantity", names.quantities, name);
-        let value = match (value, &text.over) {
-            (ValueText::Number(number), None) if number.is_finite() && *number > 0.0 => {
-                Value::Number(*number)
-            }
-            (ValueText::Points(points), Some(over)) => {
-                let ascends = points.is_sorted_by(|a, b| a[0] < b[0]);
-                let finite = points.iter().flatten().all(|x| x.is_finite());
-                let places = points.iter().all(|p| p[1] > 0.0 && (text.linear || p[0] > 0.0));
-                if points.is_empty() || !ascends || !finite || !places {
-                    return Err(format!("points over {over} must ascend and be above 0"));
-                }
-                let place = |x: f64| if text.linear { x } else { x.ln() };
-                let points = points.iter().map(|&[x, y]| (place(x), y)).collect();
-                Value::Curve { over: quantity(over)?, linear: text.linear, points }
-            }
-            _ => {
-                return Err("a factor is a number above 0, or points and what they are over".into());
-            }
-        };
-        let when = text.when.iter().map(|(name, [from, to])| Ok((quantity(name)?, *from, *to)));
-        let mut when = when.collect::<Result<Vec<_>, String>>()?;
-        // In the order of the names: those that take longest to find out come last there.
-        when.sort_by_key(|range| range.0);
-        Ok(Factor { how, value, when })
-    }
-}
-
 impl Value {
     fn at(&self, quantity: impl Fn(usize) -> f64) -> f64 {
-        let (over, linear, points) = match self {
-            Value::Number(number) => return *number,
-            Value::Curve { over, linear, points } => (*over, *linear, points),
-        };
-        let x = if linear { quantity(over) } else { quantity(over).ln() };
-        let above = points.partition_point(|point| point.0 < x);
-        match (above.checked_sub(1).map(|below| points[below]), points.get(above)) {
-            (Some((x0, y0)), Some(&(x1, y1))) => y0 + (x - x0) / (x1 - x0) * (y1 - y0),
-            (Some((_, last)), None) => last,
-            (None, Some(&(_, first))) => first,
-            (None, None) => unreachable!("a curve has points"),
+        match self {
+            Value::Number(number) => *number,
+            Value::Curve(curve) => curve.at(quantity(curve.over)),
         }
     }
 
     fn most(&self) -> f64 {
         match self {
             Value::Number(number) => *number,
-            Value::Curve { points, .. } => points.iter().fold(0.0, |most, p| p.1.max(most)),
+            Value::Curve(Curve { points, .. }) => {
+                points.iter().fold(0.0, |most, point| point.value.max(most))
+            }
+        }
+    }
+}
+
+impl Curve {
+    fn place(&self, quantity: f64) -> f64 {
+        if self.linear { quantity } else { quantity.ln() }
+    }
+
+    fn at(&self, quantity: f64) -> f64 {
+        let (x, points) = (self.place(quantity), &self.points);
+        let above = points.partition_point(|point| point.place < x);
+        match (above.checked_sub(1).map(|below| points[below]), points.get(above)) {
+            (Some(a), Some(b)) => {
+                a.value + (x - a.place) / (b.place - a.place) * (b.value - a.value)
+            }
+            (Some(last), None) => last.value,
+            (None, Some(first)) => first.value,
+            (None, None) => unreachable!("a curve has points"),
         }
     }
 }

@@ -1,0 +1,224 @@
+//! A table moved to what was measured.
+
+use super::{Costs, Factor, How, Names, Value, most};
+
+/// An operation, measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// Its number among the names.
+    pub operation: usize,
+    /// The quantities that decide, in the order of their names.
+    pub quantities: Vec<f64>,
+    /// What it reached of a copy's speed.
+    pub fraction: f64,
+}
+
+/// What a factor's value is multiplied by at most, and divided by.
+const MOST: f64 = 16.0;
+/// The factor that decides a measure may be another once the first has moved.
+const ROUNDS: usize = 6;
+/// Weight of the measures near a point from which on they alone decide.
+const ENOUGH: f64 = 0.3;
+
+impl Costs {
+    /// What was measured, of operation `which` where the quantities are these, over what the table says.
+    pub fn over(&self, sample: &Sample) -> f64 {
+        sample.fraction / self.fraction(sample.operation, |k| sample.quantities[k])
+    }
+
+    /// The same table with every curve and number moved to what was measured, each by those measures that it decides:
+    /// a point of a curve by the measures near it, and where there are none as its nearest neighbour. What no measure
+    /// is of stays as it is. `from` tells where what is changed was measured.
+    #[must_use]
+    pub fn fitted(&self, samples: &[Sample], from: &str) -> Costs {
+        let mut costs = self.clone();
+        for _ in 0..ROUNDS {
+            let mut next = costs.clone();
+            for (which, factors) in next.operations.iter_mut().enumerate() {
+                let mut votes = vec![Vec::new(); factors.len()];
+                for one in samples.iter().filter(|one| one.operation == which) {
+                    let (fraction, decider) = costs.decided(which, |k| one.quantities[k]);
+                    if let Some(number) = decider {
+                        votes[number].push((one, (one.fraction / fraction).ln()));
+                    }
+                }
+                for ((factor, votes), was) in
+                    factors.iter_mut().zip(votes).zip(&self.operations[which])
+                {
+                    if !votes.is_empty() {
+                        factor.moved(&votes, was);
+                        factor.from = from.to_owned();
+                    }
+                }
+            }
+            next.most = next.operations.iter().map(|factors| most(factors)).collect();
+            costs = next;
+        }
+        costs
+    }
+
+    /// The same table with another curve for operation `which`, over quantity `over`, in place of all that it has.
+    #[must_use]
+    pub fn with_curve(
+        mut self,
+        which: usize,
+        over: usize,
+        points: impl Iterator<Item = (f64, f64)>,
+        from: &str,
+    ) -> Self {
+        let value = Value::Curve(super::Curve::new(over, true, points));
+        let factor = Factor { how: How::Set, value, when: Vec::new(), from: from.to_owned() };
+        self.operations[which] = vec![factor];
+        self.most[which] = most(&self.operations[which]);
+        self
+    }
+
+    /// The same table under another device's name.
+    #[must_use]
+    pub fn named(mut self, device: &str, about: &str) -> Self {
+        (self.device, self.about) = (device.to_owned(), about.to_owned());
+        self
+    }
+
+    /// What the table may and must name.
+    pub fn names(&self) -> Names {
+        self.names
+    }
+}
+
+impl Factor {
+    /// Moves the value by the logarithms of what was measured over what the table says.
+    fn moved(&mut self, votes: &[(&Sample, f64)], was: &Factor) {
+        match (&mut self.value, &was.value) {
+            (Value::Number(number), Value::Number(was)) => {
+                let mean = votes.iter().map(|vote| vote.1).sum::<f64>() / votes.len() as f64;
+                *number = within(*number * mean.exp(), *was);
+            }
+            (Value::Curve(curve), Value::Curve(was)) => {
+                let places: Vec<f64> = curve.points.iter().map(|point| point.place).collect();
+                let at = |one: &Sample| curve.place(one.quantities[curve.over]);
+                let votes: Vec<_> = votes.iter().map(|(one, shift)| (at(one), *shift)).collect();
+                let shifts = shifts(&places, &votes);
+                for ((point, was), shift) in curve.points.iter_mut().zip(&was.points).zip(shifts) {
+                    point.value = within(point.value * shift.exp(), was.value);
+                }
+            }
+            _ => unreachable!("a factor stays what it is"),
+        }
+    }
+}
+
+fn within(value: f64, was: f64) -> f64 {
+    value.clamp(was / MOST, was * MOST)
+}
+
+/// How far each of ascending places is shifted by votes at others: each counts at the two places that it is between,
+/// the more the nearer.
+fn shifts(places: &[f64], votes: &[(f64, f64)]) -> Vec<f64> {
+    let weight = |number: usize, x: f64| {
+        let beside = if x < places[number] { number.checked_sub(1) } else { Some(number + 1) };
+        match beside.and_then(|beside| places.get(beside)) {
+            Some(beside) => {
+                (1.0 - (x - places[number]).abs() / (beside - places[number]).abs()).max(0.0)
+            }
+            None => 1.0,
+        }
+    };
+    let told: Vec<Option<f64>> = (0..places.len())
+        .map(|number| {
+            let all = votes.iter().map(|&(x, shift)| (weight(number, x), shift));
+            let (sum, total) = all.fold((0.0, 0.0), |(s, t), (w, shift)| (s + w, t + w * shift));
+            (sum >= ENOUGH).then(|| total / sum)
+        })
+        .collect();
+    let mean = votes.iter().map(|vote| vote.1).sum::<f64>() / votes.len() as f64;
+    (0..places.len())
+        .map(|number| {
+            let near = (0..places.len()).filter(|&other| told[other].is_some());
+            let distance = |other: &usize| (places[*other] - places[number]).abs();
+            near.min_by(|a, b| distance(a).total_cmp(&distance(b)))
+                .and_then(|other| told[other])
+                .unwrap_or(mean)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: Names = Names {
+        operations: &["move", "turn"],
+        quantities: &["bytes", "short"],
+        constants: &["copy"],
+    };
+    const TABLE: &str = r#"{
+  "device": "toy",
+  "about": "of no machine",
+  "constants": {"copy": 2.5},
+  "operations": {
+    "move": [
+      {"set":[[4.0,0.2],[16.0,0.4],[64.0,0.8]],"over":"bytes","from":"moves"},
+      {"times":0.5,"when":{"short":[1.0,1.0]},"from":"short"},
+      {"at_most":[[4.0,0.5],[64.0,0.5]],"over":"bytes","linear":true,"from":"cap"}
+    ],
+    "turn": []
+  }
+}
+"#;
+
+    fn table() -> Costs {
+        Costs::parse(TABLE, NAMES).unwrap()
+    }
+
+    #[test]
+    fn a_table_is_written_as_it_is_read() {
+        assert_eq!(table().text(), TABLE);
+        assert_eq!(Costs::parse(&table().text(), NAMES).unwrap(), table());
+    }
+
+    fn sample(bytes: f64, short: f64, fraction: f64) -> Sample {
+        Sample { operation: 0, quantities: vec![bytes, short], fraction }
+    }
+
+    #[test]
+    fn a_table_comes_to_say_what_was_measured() {
+        let all = [
+            sample(4.0, 0.0, 0.3),
+            sample(16.0, 0.0, 0.3),
+            sample(64.0, 0.0, 0.7),
+            sample(16.0, 1.0, 0.15),
+        ];
+        let fitted = table().fitted(&all, "here");
+        for one in &all {
+            assert!((fitted.over(one) - 1.0).abs() < 0.02, "{one:?}: {}", fitted.over(one));
+        }
+        assert!(fitted.text().contains(r#""from":"here""#));
+        assert!(fitted.text().contains(r#"{"times":0.5,"when""#), "what scales stays");
+        assert_eq!(fitted.fraction(1, |_| 1.0), 1.0);
+        assert!(fitted.most(0) >= 0.7, "the cap has moved");
+    }
+
+    #[test]
+    fn places_without_measures_move_as_their_neighbours() {
+        let fitted = table().fitted(&[sample(4.0, 0.0, 0.4)], "here");
+        let at = |bytes: f64| fitted.fraction(0, |k| [bytes, 0.0][k]);
+        assert!(
+            (at(4.0) - 0.4).abs() < 1e-9 && at(16.0) == 0.5 && at(64.0) == 0.5,
+            "up to the cap"
+        );
+        assert_eq!(table().fitted(&[], "here"), table());
+        let absurd = table().fitted(&[sample(4.0, 0.0, 1e9)], "here");
+        assert!(absurd.fraction(0, |k| [4.0, 0.0][k]) <= 0.5 * MOST);
+    }
+
+    #[test]
+    fn what_is_between_two_places_moves_both() {
+        assert_eq!(shifts(&[0.0, 1.0, 2.0], &[(0.5, 1.0)]), [1.0, 1.0, 1.0]);
+        assert_eq!(shifts(&[0.0, 1.0, 4.0], &[(0.0, 1.0), (1.0, 3.0)]), [1.0, 3.0, 3.0]);
+        assert_eq!(
+            shifts(&[0.0, 2.0], &[(-5.0, 1.0), (9.0, 2.0), (0.5, 5.0)])[0],
+            (1.0 + 0.75 * 5.0) / 1.75
+        );
+    }
+}
