@@ -2,7 +2,7 @@
 
 use turntile_perm::padding::Round;
 use turntile_perm::{Elementary, Padding};
-use turntile_plan::costs::Names;
+use turntile_plan::costs::{Names, Sample};
 use turntile_plan::{Costs, Direction, StageShape};
 
 use crate::way::{HostWay, Mover};
@@ -90,41 +90,79 @@ fn operation(way: &HostWay, e: Option<Elementary>) -> Option<Operation> {
     })
 }
 
+/// What a way's seconds are made of.
+struct Price {
+    /// None for a copy itself.
+    operation: Option<Operation>,
+    /// All but the last, which is walked for.
+    quantities: [f64; NAMES.quantities.len() - 1],
+    /// Seconds beside those of the bytes.
+    fixed: f64,
+    /// Seconds of a copy of as many bytes.
+    copy: f64,
+}
+
+impl Price {
+    fn new(way: &HostWay, costs: &Costs) -> Self {
+        let (shape, elem_bytes, parts) = (way.shape(), way.elem_bytes(), way.needs().parts);
+        let e = shape.elementary();
+        let yes = |is: bool| f64::from(u8::from(is));
+        let (row, slot, backward) = match shape {
+            StageShape::SlotGather { slots, direction, .. } => {
+                (0, slots.slot(), *direction == Direction::Backward)
+            }
+            StageShape::Pad { padding, .. } | StageShape::Cut { padding, .. } => {
+                (padding.cols(), 0, false)
+            }
+            _ => (e.map_or(0, |e| e.rows), 0, false),
+        };
+        let bytes_of = |elements: usize| (elements * elem_bytes).max(1) as f64;
+        let start = costs.constant(Constant::Start as usize)
+            + costs.constant(Constant::Fork as usize) * (parts - 1) as f64;
+        Price {
+            operation: operation(way, e),
+            // In the order of their names.
+            quantities: [
+                parts as f64,
+                elem_bytes as f64,
+                bytes_of(shape.unit()),
+                bytes_of(row),
+                bytes_of(slot),
+                bytes_of(shape.instance_len()),
+                yes(elem_bytes.is_power_of_two() && elem_bytes <= VECTOR_BYTES),
+                yes(backward),
+                yes(shape.turned_tiles().is_some()),
+            ],
+            fixed: start + waits(way, costs),
+            copy: 2.0 * bytes_of(shape.len()) / copy_speed(costs, parts),
+        }
+    }
+
+    fn quantity(&self, way: &HostWay, costs: &Costs, which: usize) -> f64 {
+        let most = costs.constant(Constant::ShortCycle as usize) as usize;
+        let short = || f64::from(u8::from(way.shape().has_short_cycles(most)));
+        self.quantities.get(which).copied().unwrap_or_else(short)
+    }
+}
+
 /// Estimated seconds: a start, what waits, and every byte read and written at the speed that the table has
 /// for the way.
 pub fn seconds(way: &HostWay, costs: &Costs) -> f64 {
-    let (shape, elem_bytes, parts) = (way.shape(), way.elem_bytes(), way.needs().parts);
-    let e = shape.elementary();
-    let yes = |is: bool| f64::from(u8::from(is));
-    let (row, slot, backward) = match shape {
-        StageShape::SlotGather { slots, direction, .. } => {
-            (0, slots.slot(), *direction == Direction::Backward)
-        }
-        StageShape::Pad { padding, .. } | StageShape::Cut { padding, .. } => {
-            (padding.cols(), 0, false)
-        }
-        _ => (e.map_or(0, |e| e.rows), 0, false),
-    };
-    let bytes_of = |elements: usize| (elements * elem_bytes).max(1) as f64;
-    // In the order of their names.
-    let quantities = [
-        parts as f64,
-        elem_bytes as f64,
-        bytes_of(shape.unit()),
-        bytes_of(row),
-        bytes_of(slot),
-        bytes_of(shape.instance_len()),
-        yes(elem_bytes.is_power_of_two() && elem_bytes <= VECTOR_BYTES),
-        yes(backward),
-        yes(shape.turned_tiles().is_some()),
-    ];
-    let short = || shape.has_short_cycles(costs.constant(Constant::ShortCycle as usize) as usize);
-    let quantity = |which: usize| quantities.get(which).copied().unwrap_or_else(|| yes(short()));
-    let fraction = operation(way, e).map_or(1.0, |o| costs.fraction(o as usize, quantity));
-    let speed = copy_speed(costs, parts) * fraction;
-    let start = costs.constant(Constant::Start as usize)
-        + costs.constant(Constant::Fork as usize) * (parts - 1) as f64;
-    start + waits(way, costs) + 2.0 * bytes_of(shape.len()) / speed
+    let price = Price::new(way, costs);
+    let quantity = |which| price.quantity(way, costs, which);
+    let fraction = price.operation.map_or(1.0, |o| costs.fraction(o as usize, quantity));
+    price.fixed + price.copy / fraction
+}
+
+/// What a way that took `seconds` reached of a copy; none for a copy itself, and where there is no time but what the
+/// bytes do not take.
+pub fn sample(way: &HostWay, costs: &Costs, seconds: f64) -> Option<Sample> {
+    let price = Price::new(way, costs);
+    let fraction = price.copy / (seconds - price.fixed);
+    let quantities = (0..NAMES.quantities.len()).map(|which| price.quantity(way, costs, which));
+    let sample =
+        Sample { operation: price.operation? as usize, quantities: quantities.collect(), fraction };
+    (fraction > 0.0 && fraction.is_finite()).then_some(sample)
 }
 
 /// Bytes a second, read and written, that `threads` threads copy.
@@ -177,6 +215,28 @@ fn rounds(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_estimated_is_sampled_as_the_table_has_it() {
+        let costs =
+            Costs::parse(include_str!("../devices/xeon-sapphire-rapids.json"), NAMES).unwrap();
+        let mut seen = 0;
+        for (threads, (rows, cols, elem_bytes)) in
+            [(1, (7200, 1800, 4)), (4, (4093, 8191, 4)), (2, (100_000, 8, 2)), (1, (3000, 3000, 3))]
+        {
+            let planner = turntile_plan::Planner::new(crate::Host::new(threads));
+            let problem = turntile_plan::Problem::new(rows, cols, elem_bytes).unwrap();
+            for plan in planner.survey(&problem).candidates {
+                for stage in plan.stages() {
+                    let way = stage.offer.geometry.get::<HostWay>().unwrap();
+                    let Some(sample) = sample(way, &costs, stage.offer.seconds) else { continue };
+                    assert!((costs.over(&sample) - 1.0).abs() < 1e-6, "{stage}: {sample:?}");
+                    seen += 1;
+                }
+            }
+        }
+        assert!(seen >= 40, "{seen} stages");
+    }
 
     #[test]
     fn numbers_are_those_of_the_names() {
