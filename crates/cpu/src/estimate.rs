@@ -69,6 +69,9 @@ enum Constant {
     ShortCycle,
 }
 
+/// The number of the quantity that threads are.
+const THREADS: usize = 0;
+
 /// Bytes of the longest words: a vector.
 const VECTOR_BYTES: usize = 16;
 
@@ -165,6 +168,49 @@ pub fn sample(way: &HostWay, costs: &Costs, seconds: f64) -> Option<Sample> {
     (fraction > 0.0 && fraction.is_finite()).then_some(sample)
 }
 
+/// A table of a processor that copies as many bytes a second, read and written, as each number of threads was measured to,
+/// ascending from one.
+pub fn copying(costs: &Costs, speeds: &[(usize, f64)], from: &str) -> Costs {
+    let Some(&(_, alone)) = speeds.first() else { return costs.clone() };
+    let points = speeds.iter().map(|&(threads, speed)| (threads as f64, speed / alone));
+    costs.clone().with_constant(Constant::Copy as usize, alone).with_curve(
+        Operation::Threads as usize,
+        THREADS,
+        points,
+        from,
+    )
+}
+
+/// A table moved to samples: its curves to those of one thread, how its operations share to the others.
+pub fn fitted(costs: &Costs, samples: &[Sample], from: &str) -> Costs {
+    let (alone, shared): (Vec<_>, Vec<_>) =
+        samples.iter().cloned().partition(|sample| sample.quantities[THREADS] <= 1.0);
+    sharing(&costs.fitted(&alone, from), &shared, from)
+}
+
+/// A table whose operations reach, by so many threads, what the samples of those threads say, of what they reach by one;
+/// each by what its samples come to together.
+fn sharing(costs: &Costs, samples: &[Sample], from: &str) -> Costs {
+    let mut shared = costs.clone();
+    for which in 1..NAMES.operations.len() {
+        // Of each number of threads the mean of the logarithms.
+        let mut points: Vec<(f64, f64, f64)> = vec![(1.0, 0.0, 1.0)];
+        for sample in samples.iter().filter(|sample| sample.operation == which) {
+            let threads = sample.quantities[THREADS];
+            let over = costs.over(sample).ln();
+            match points.iter_mut().find(|point| point.0 == threads) {
+                _ if threads <= 1.0 => {}
+                Some(point) => (point.1, point.2) = (point.1 + over, point.2 + 1.0),
+                None => points.push((threads, over, 1.0)),
+            }
+        }
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let points = points.iter().map(|&(threads, sum, count)| (threads, (sum / count).exp()));
+        shared = shared.scaled(which, THREADS, points, from);
+    }
+    shared
+}
+
 /// Bytes a second, read and written, that `threads` threads copy.
 fn copy_speed(costs: &Costs, threads: usize) -> f64 {
     costs.constant(Constant::Copy as usize)
@@ -239,11 +285,32 @@ mod tests {
     }
 
     #[test]
+    fn threads_share_as_they_were_measured_to() {
+        let costs =
+            Costs::parse(include_str!("../devices/xeon-sapphire-rapids.json"), NAMES).unwrap();
+        let costs = copying(&costs, &[(1, 30e9), (8, 90e9)], "here");
+        assert_eq!([1, 8, 99].map(|threads| copy_speed(&costs, threads)), [30e9, 90e9, 90e9]);
+        let quantities = |threads: f64| [&[threads], &[4.0; 9][..]].concat();
+        let barrier = Operation::Barrier as usize;
+        let alone = costs.fraction(barrier, |k| quantities(1.0)[k]);
+        let sample =
+            Sample { operation: barrier, quantities: quantities(8.0), fraction: alone / 2.0 };
+        let shared = sharing(&costs, &[sample.clone(), sample], "here");
+        let at = |threads: f64| shared.fraction(barrier, |k| quantities(threads)[k]);
+        assert_eq!(at(1.0), alone);
+        assert!((at(8.0) - alone / 2.0).abs() < 1e-9 && at(4.0) < alone);
+        let swap = Operation::Swap as usize;
+        let same = |k: usize| quantities(8.0)[k];
+        assert_eq!(shared.fraction(swap, same), costs.fraction(swap, same));
+    }
+
+    #[test]
     fn numbers_are_those_of_the_names() {
         assert_eq!(NAMES.operations[Operation::Threads as usize], "threads");
         assert_eq!(NAMES.operations[Operation::OwnCycles as usize], "own_cycles");
         assert_eq!(NAMES.operations[Operation::OutOfPlace as usize], "out_of_place");
         assert_eq!(NAMES.constants[Constant::ShortCycle as usize], "short_cycle");
         assert_eq!((NAMES.operations.len(), NAMES.quantities.len()), (12, 10));
+        assert_eq!(NAMES.quantities[THREADS], "threads");
     }
 }

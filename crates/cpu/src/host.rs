@@ -3,9 +3,10 @@
 use std::sync::{Arc, OnceLock};
 
 use turntile_perm::Slots;
+use turntile_plan::costs::Sample;
 use turntile_plan::{
     Costs, CostsError, Device, Geometry, Infeasible, Method, Offer, Problem, Request, Slotting,
-    StageShape,
+    Stage, StageShape,
 };
 
 use crate::estimate;
@@ -71,6 +72,34 @@ impl Host {
     #[must_use]
     pub fn with_costs(self, costs: Costs) -> Self {
         Host { costs: Arc::new(costs), ..self }
+    }
+
+    /// Its costs.
+    pub fn costs(&self) -> &Costs {
+        &self.costs
+    }
+
+    /// What a stage of elements of so many bytes that took `seconds` here reached of a copy: to fit a table to. None for a
+    /// copy itself, for another device's stage, and for one that did not take longer than to start.
+    pub fn sample(&self, stage: &Stage, elem_bytes: usize, seconds: f64) -> Option<Sample> {
+        let way = stage.offer.geometry.get::<HostWay>()?;
+        let is_its_own = way.is_for(&stage.shape, elem_bytes * stage.joined, stage.offer.method);
+        estimate::sample(way, &self.costs, seconds).filter(|_| is_its_own)
+    }
+
+    /// With the speed of copies by so many threads, bytes a second read and written, ascending from one thread; `from` tells
+    /// where they were measured.
+    #[must_use]
+    pub fn copying(self, speeds: &[(usize, f64)], from: &str) -> Self {
+        let costs = estimate::copying(&self.costs, speeds, from);
+        self.with_costs(costs)
+    }
+
+    /// With a table that says what samples do: those of one thread move its curves, the others how threads share.
+    #[must_use]
+    pub fn fitted(self, samples: &[Sample], from: &str) -> Self {
+        let costs = estimate::fitted(&self.costs, samples, from);
+        self.with_costs(costs)
     }
 
     /// Threads.

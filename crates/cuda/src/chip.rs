@@ -111,12 +111,12 @@ impl Chip {
         Chip { costs: Arc::new(costs), ..self }
     }
 
-    /// With costs of one's own, from a table's text.
+    /// Reads a table of a GPU's costs.
     ///
     /// # Errors
     /// [`CostsError`]: it is no table of a GPU.
-    pub fn with_table(self, text: &str) -> Result<Self, CostsError> {
-        Ok(self.with_costs(Costs::parse(text, estimate::NAMES)?))
+    pub fn costs_from(text: &str) -> Result<Costs, CostsError> {
+        Costs::parse(text, estimate::NAMES)
     }
 
     /// On-chip bytes of the whole device, as a barrier over the grid can use them.

@@ -15,5 +15,7 @@ pub fn k20() -> Chip {
         ..*Chip::h200().limits()
     };
     let chip = Chip::h200().named("k20").with_limits(limits);
-    chip.with_table(include_str!("../devices/k20.json")).expect("a table that tests read")
+    chip.with_costs(
+        Chip::costs_from(include_str!("../devices/k20.json")).expect("a table that tests read"),
+    )
 }

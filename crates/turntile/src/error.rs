@@ -1,5 +1,6 @@
 //! What can go wrong.
 
+use crate::rates::RatesError;
 use turntile_cpu::RunError;
 use turntile_cuda::CudaError;
 use turntile_plan::{PlanError, ProblemError, WisdomError};
@@ -41,6 +42,9 @@ pub enum Error {
     /// The wisdom file cannot be used.
     #[error(transparent)]
     Wisdom(#[from] WisdomError),
+    /// The file of rates cannot be used.
+    #[error(transparent)]
+    Rates(#[from] RatesError),
     /// The GPU, or its absence.
     #[error(transparent)]
     Cuda(#[from] CudaError),

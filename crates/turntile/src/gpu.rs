@@ -45,7 +45,7 @@ use turntile_plan::wisdom::Refused;
 use turntile_plan::{Flaw, Measured, Plan, Planner, Problem, tuner};
 
 use crate::tune::candidates;
-use crate::{Error, Transpose};
+use crate::{Error, Transpose, rates};
 
 // As the crate below has it: with the feature, on Linux.
 #[cfg(all(
@@ -195,7 +195,7 @@ impl Transpose {
     /// # Errors
     /// As [`plan`](Self::plan), and [`Error::Cuda`] when the driver refuses.
     pub fn plan_on(&self, gpu: &Gpu) -> Result<OnGpu, Error> {
-        let planner = self.planner_for(gpu.chip().clone());
+        let planner = self.planner_for(rates::chip(gpu.chip().clone(), self.rates_file())?);
         let problem = self.problem()?;
         let problems = alignments(&problem);
         let share = problems.len() as u32;
@@ -220,7 +220,7 @@ impl Transpose {
     /// # Errors
     /// As [`plan_on`](Self::plan_on); out of memory is [`CudaError::OutOfMemory`].
     pub fn tune_on(&self, gpu: &Gpu, budget: Duration) -> Result<Vec<Measured>, Error> {
-        let planner = self.planner_for(gpu.chip().clone());
+        let planner = self.planner_for(rates::chip(gpu.chip().clone(), self.rates_file())?);
         let problem = self.problem()?;
         let problems = alignments(&problem);
         let budget = budget / problems.len() as u32;

@@ -59,17 +59,21 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+mod calibrate;
 mod error;
 pub mod gpu;
 pub mod plan;
 mod planned;
+mod rates;
 mod recent;
 mod transpose;
 mod tune;
 mod view;
 
+pub use calibrate::{Calibration, Change, calibrate};
 pub use error::Error;
 pub use planned::{Options, Planned};
+pub use rates::{RATES_VARIABLE, RatesError};
 pub use transpose::{Transpose, permute_in_place, transpose_in_place, transpose_into};
 pub use tune::measure;
 pub use turntile_cpu::{RunError, Workspace};

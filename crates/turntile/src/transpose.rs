@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use turntile_cpu::Host;
 use turntile_plan::wisdom::Refused;
 use turntile_plan::{
     Advice, Device, Effort, Measured, Plan, Planner, Problem, ProblemError, Route, TileRule, Wisdom,
@@ -12,7 +11,7 @@ use turntile_plan::{
 use crate::error::check_length;
 use crate::planned::Planned;
 use crate::tune::{candidates, measure};
-use crate::{Error, recent, view};
+use crate::{Error, rates, recent, view};
 
 /// Transposes a row-major matrix of `rows` by `cols` elements in place.
 ///
@@ -120,6 +119,7 @@ pub struct Transpose {
     tiles: TileRule,
     effort: Effort,
     wisdom: Option<PathBuf>,
+    rates: Option<PathBuf>,
 }
 
 impl Transpose {
@@ -162,6 +162,7 @@ impl Transpose {
             tiles: TileRule::default(),
             effort: Effort::default(),
             wisdom: None,
+            rates: None,
         }
     }
 
@@ -231,6 +232,13 @@ impl Transpose {
         Transpose { wisdom: Some(file.into()), ..self }
     }
 
+    /// Planned by the table of costs that [`calibrate`](crate::calibrate) made on this machine and
+    /// [`Calibration::save`](crate::Calibration::save) wrote; by default by the one that the environment variable
+    /// `TURNTILE_RATES` names for the processor, and without it by turntile's own.
+    pub fn rates(self, file: impl Into<PathBuf>) -> Self {
+        Transpose { rates: Some(file.into()), ..self }
+    }
+
     /// Plans it for the host.
     ///
     /// # Errors
@@ -238,7 +246,7 @@ impl Transpose {
     /// of the shape's once; [`Error::Plan`] when the route asked for cannot serve the problem within the cap; [`Error::Wisdom`] when there
     /// is a wisdom file that cannot be used; [`Error::Run`] when there is no memory to measure on.
     pub fn plan(&self) -> Result<Planned, Error> {
-        let (problem, planner) = (self.problem()?, self.host_planner());
+        let (problem, planner) = (self.problem()?, self.host_planner()?);
         let (plan, refused) =
             self.choose(&planner, &problem, |budget| self.tuned(&planner, &problem, budget))?;
         Ok(Planned::new(plan, self.host_threads())?.with_refused(refused))
@@ -250,7 +258,7 @@ impl Transpose {
     /// # Errors
     /// As [`plan`](Self::plan).
     pub fn tune(&self, budget: Duration) -> Result<Vec<Measured>, Error> {
-        self.tuned(&self.host_planner(), &self.problem()?, budget)
+        self.tuned(&self.host_planner()?, &self.problem()?, budget)
     }
 
     fn tuned(
@@ -281,6 +289,10 @@ impl Transpose {
         Ok(if self.out_of_place { problem.out_of_place() } else { problem.with_room(self.room) })
     }
 
+    pub(crate) fn rates_file(&self) -> Option<&std::path::Path> {
+        self.rates.as_deref()
+    }
+
     pub(crate) fn planner_for(&self, device: impl Device + 'static) -> Planner {
         let planner = Planner::new(device).with_tiles(self.tiles);
         match self.route {
@@ -289,8 +301,8 @@ impl Transpose {
         }
     }
 
-    fn host_planner(&self) -> Planner {
-        self.planner_for(Host::here(self.host_threads()))
+    fn host_planner(&self) -> Result<Planner, Error> {
+        Ok(self.planner_for(rates::host(self.host_threads(), self.rates_file())?))
     }
 
     fn host_threads(&self) -> usize {

@@ -59,7 +59,7 @@ pub fn measure(plans: Vec<Plan>, threads: usize, budget: Duration) -> Result<Vec
 }
 
 /// Memory that has been written to.
-fn filled(bytes: usize) -> Result<Vec<u8>, Error> {
+pub fn filled(bytes: usize) -> Result<Vec<u8>, Error> {
     let mut data = Vec::new();
     data.try_reserve_exact(bytes).map_err(|_| RunError::OutOfMemory { bytes })?;
     data.resize(bytes, 0xA5u8);

@@ -1,6 +1,6 @@
 //! A table moved to what was measured.
 
-use super::{Costs, Factor, How, Names, Value, most};
+use super::{Costs, Curve, Factor, How, Names, Value, most};
 
 /// An operation, measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,10 +66,24 @@ impl Costs {
         points: impl Iterator<Item = (f64, f64)>,
         from: &str,
     ) -> Self {
-        let value = Value::Curve(super::Curve::new(over, true, points));
-        let factor = Factor { how: How::Set, value, when: Vec::new(), from: from.to_owned() };
-        self.operations[which] = vec![factor];
+        self.operations[which] = vec![Factor::linear(How::Set, over, points, from)];
         self.most[which] = most(&self.operations[which]);
+        self
+    }
+
+    /// The same table with operation `which` scaled by another curve, over quantity `over`, unless that is 1 throughout.
+    #[must_use]
+    pub fn scaled(
+        mut self,
+        which: usize,
+        over: usize,
+        points: impl Iterator<Item = (f64, f64)> + Clone,
+        from: &str,
+    ) -> Self {
+        if points.clone().any(|point| point.1 != 1.0) {
+            self.operations[which].push(Factor::linear(How::Times, over, points, from));
+            self.most[which] = most(&self.operations[which]);
+        }
         self
     }
 
@@ -87,6 +101,11 @@ impl Costs {
 }
 
 impl Factor {
+    fn linear(how: How, over: usize, points: impl Iterator<Item = (f64, f64)>, from: &str) -> Self {
+        let value = Value::Curve(Curve::new(over, true, points));
+        Factor { how, value, when: Vec::new(), from: from.to_owned() }
+    }
+
     /// Moves the value by the logarithms of what was measured over what the table says.
     fn moved(&mut self, votes: &[(&Sample, f64)], was: &Factor) {
         match (&mut self.value, &was.value) {
