@@ -173,7 +173,7 @@ pub fn sample(way: &HostWay, costs: &Costs, seconds: f64) -> Option<Sample> {
 pub fn copying(costs: &Costs, speeds: &[(usize, f64)], from: &str) -> Costs {
     let Some(&(_, alone)) = speeds.first() else { return costs.clone() };
     let points = speeds.iter().map(|&(threads, speed)| (threads as f64, speed / alone));
-    costs.clone().with_constant(Constant::Copy as usize, alone).with_curve(
+    costs.clone().with_constant(Constant::Copy as usize, alone.round()).with_curve(
         Operation::Threads as usize,
         THREADS,
         points,

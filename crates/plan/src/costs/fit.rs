@@ -102,6 +102,7 @@ impl Costs {
 
 impl Factor {
     fn linear(how: How, over: usize, points: impl Iterator<Item = (f64, f64)>, from: &str) -> Self {
+        let points = points.map(|(quantity, value)| (quantity, rounded(value)));
         let value = Value::Curve(Curve::new(over, true, points));
         Factor { how, value, when: Vec::new(), from: from.to_owned() }
     }
@@ -128,7 +129,12 @@ impl Factor {
 }
 
 fn within(value: f64, was: f64) -> f64 {
-    value.clamp(was / MOST, was * MOST)
+    rounded(value.clamp(was / MOST, was * MOST))
+}
+
+/// Four digits, which is more than a stopwatch knows.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.3e}").parse().unwrap_or(value)
 }
 
 /// How far each of ascending places is shifted by votes at others: each counts at the two places that it is between,
