@@ -176,8 +176,6 @@ impl Words {
             all?.checked_mul(self.axes[k].extent.div_ceil(part))
         };
         let tiles = all().fold(Some(1), count)?;
-        let lies = (line_axes, run_axes, rows, line, columns, run);
-        let (line_axes, run_axes, rows, line, columns, run) = lies;
         Some(Tile {
             parts,
             line_axes,
