@@ -8,6 +8,7 @@ use turntile_plan::costs::Names;
 use turntile_plan::{Costs, Direction, StageShape};
 
 use crate::args::Args;
+use crate::args::axes_tile::{IntoAxesArgs, WideAxesArgs};
 use crate::call::widest_word;
 use crate::family::Family;
 use crate::launches::Launches;
@@ -38,6 +39,9 @@ pub const NAMES: Names = Names {
         "into_band",
         "into_stack",
         "into_units",
+        "into_axes",
+        "cluster_axes",
+        "grid_axes",
     ],
     quantities: QUANTITIES,
     constants: &["copy", "start", "wait", "short_cycle"],
@@ -173,6 +177,9 @@ enum Operation {
     IntoBand,
     IntoStack,
     IntoUnits,
+    IntoAxes,
+    ClusterAxes,
+    GridAxes,
 }
 
 /// Estimated seconds: a start, what waits, and every byte read and written at the speed that the table has.
@@ -261,6 +268,14 @@ fn measure(shape: &StageShape, launches: &Launches, at: At) -> (Operation, Measu
                 if call.family() == Family::Tiles { Operation::Tiles } else { Operation::TilesAny };
             (name, hold(measures, held, at).bytes(Q::RowBytes, e.rows * at.elem_bytes))
         }
+        (Way::Barrier(scope), _) if matches!(call.params(), Args::WideAxes(_)) => {
+            let measures = hold(measures, call.shared_bytes() as usize, at);
+            let measures = tiled_axes(measures, call.params(), call.word());
+            (
+                if scope == Scope::Grid { Operation::GridAxes } else { Operation::ClusterAxes },
+                measures,
+            )
+        }
         (Way::Barrier(scope), Some(e)) => barrier(measures, &e, scope, at),
         (Way::Runs { .. }, _) => {
             let held = call.shared_bytes() as usize;
@@ -282,8 +297,10 @@ fn measure(shape: &StageShape, launches: &Launches, at: At) -> (Operation, Measu
         }
         (Way::Rows { .. }, _) => (Operation::Rows, measures),
         (Way::Slide { .. }, _) => (Operation::Slide, measures),
-        (Way::OutOfPlace { tiling, swath }, e) => {
-            let e = e.expect("what goes out of place is elementary");
+        (Way::OutOfPlace { tiling: Tiling::Axes { .. }, .. }, _) => {
+            (Operation::IntoAxes, tiled_axes(measures, call.params(), call.word()))
+        }
+        (Way::OutOfPlace { tiling, swath }, Some(e)) => {
             elsewhere(measures, &e, tiling, swath, call.word(), at)
         }
         (way, None) => unreachable!("{way} of {shape}"),
@@ -404,8 +421,22 @@ fn elsewhere(
         Tiling::Band => Operation::IntoBand,
         Tiling::Stack => Operation::IntoStack,
         Tiling::Units => Operation::IntoUnits,
+        Tiling::Axes { .. } => Operation::IntoAxes,
     };
     (name, measures)
+}
+
+/// How long a tile's rows and columns are, and whether they begin and end with whole vectors.
+fn tiled_axes(measures: Measures, args: &Args, word: usize) -> Measures {
+    let (Args::IntoAxes(IntoAxesArgs { map, .. }) | Args::WideAxes(WideAxesArgs { map, .. })) =
+        args
+    else {
+        return measures;
+    };
+    let (line, run) = (map.line_bytes(), map.run as usize * word);
+    let vectors =
+        map.granules as usize * VECTOR_BYTES == line && map.packs as usize * VECTOR_BYTES == run;
+    measures.bytes(Q::RowBytes, line).bytes(Q::ColumnBytes, run).is(Q::Vectors, vectors)
 }
 
 /// Seconds beside the start and the bytes: for all blocks to wait, or for rounds of rows.
@@ -443,7 +474,7 @@ mod tests {
     fn tables_are_whole() {
         assert_eq!(Q::ShortCycles as usize + 1, QUANTITIES.len());
         assert_eq!(QUANTITIES[Q::Straddle as usize], "straddle");
-        assert_eq!(NAMES.operations[Operation::IntoUnits as usize], "into_units");
+        assert_eq!(NAMES.operations[Operation::GridAxes as usize], "grid_axes");
         assert_eq!(NAMES.constants[SHORT_CYCLE], "short_cycle");
         Costs::parse(include_str!("../devices/h200.json"), NAMES).unwrap();
     }

@@ -22,6 +22,10 @@ pub enum Family {
     ClusterBarrier,
     /// Barrier-sync by the grid.
     GridBarrier,
+    /// Barrier-sync by a cluster, axes in any order.
+    ClusterAxes,
+    /// Barrier-sync by the grid, axes in any order.
+    GridAxes,
     /// The gather pass of aligned slots, a run of chunks for each block.
     SlotRuns,
     /// The same, chunk after chunk by the grid.
@@ -46,6 +50,8 @@ pub enum Family {
     Pad,
     /// From one place to another.
     OutOfPlace,
+    /// The same, axes in any order.
+    IntoAxes,
     /// Filling and comparing, for tests.
     Check,
 }
@@ -67,12 +73,14 @@ macro_rules! by_word {
 
 impl Family {
     /// Every family.
-    pub const ALL: [Family; 18] = [
+    pub const ALL: [Family; 21] = [
         Family::Tiles,
         Family::Barrier,
         Family::BarrierAxes,
         Family::ClusterBarrier,
         Family::GridBarrier,
+        Family::ClusterAxes,
+        Family::GridAxes,
         Family::SlotRuns,
         Family::SlotGather,
         Family::Moves,
@@ -85,6 +93,7 @@ impl Family {
         Family::PerCycle,
         Family::Pad,
         Family::OutOfPlace,
+        Family::IntoAxes,
         Family::Check,
     ];
 
@@ -96,6 +105,8 @@ impl Family {
             Family::BarrierAxes => "barrier_axes",
             Family::ClusterBarrier => "cluster_barrier",
             Family::GridBarrier => "grid_barrier",
+            Family::ClusterAxes => "cluster_axes",
+            Family::GridAxes => "grid_axes",
             Family::SlotRuns => "slot_runs",
             Family::SlotGather => "slot_gather",
             Family::Moves => "moves",
@@ -108,6 +119,7 @@ impl Family {
             Family::PerCycle => "per_cycle",
             Family::Pad => "pad",
             Family::OutOfPlace => "out_of_place",
+            Family::IntoAxes => "into_axes",
             Family::Check => "check",
         }
     }
@@ -120,6 +132,8 @@ impl Family {
             Family::BarrierAxes => by_word!("barrier_axes"),
             Family::ClusterBarrier => by_word!("cluster_barrier"),
             Family::GridBarrier => by_word!("grid_barrier"),
+            Family::ClusterAxes => by_word!("cluster_axes"),
+            Family::GridAxes => by_word!("grid_axes"),
             Family::SlotRuns => by_word!("slot_runs"),
             Family::SlotGather => by_word!("slot_gather"),
             Family::Moves => by_word!("moves"),
@@ -133,6 +147,7 @@ impl Family {
             // Compiled once: they count in bytes.
             Family::Pad => [by_word!("pad", "4"); 5],
             Family::OutOfPlace => by_word!("out_of_place"),
+            Family::IntoAxes => by_word!("into_axes"),
             Family::Check => [by_word!("check", "4"); 5],
         };
         words[word.ilog2() as usize]

@@ -7,13 +7,15 @@ use crate::call::{Limits, widest_word};
 use crate::flags::FlagLayout;
 use crate::lower::moves::carried;
 use crate::lower::{At, into, runs, slide_block, teams};
-use crate::way::{Scope, Way};
+use crate::way::{Scope, Tiling, Way};
 
 /// Threads of a warp, and most of a block.
 const WARP: usize = 32;
 const MOST_THREADS: usize = 1024;
 /// Longest super-element of a grid-wide barrier: a matrix is split into rectangles of whole ones.
 const GRID_UNIT_BYTES: usize = 4096;
+/// Blocks of a cluster that axes of no simpler form have kernels for.
+const CLUSTERS: [usize; 2] = [8, 16];
 /// Bytes of a tile row in a square's tile-pair swap, and elements at most: 128 bytes or words of 2
 /// bytes, 64 floats, 32 words of 8 and 16 of 16 measured best on the H200.
 const SWAP_ROW_BYTES: usize = 256;
@@ -25,13 +27,16 @@ const LEAST_ROWS: usize = 2;
 pub fn ways(shape: &StageShape, out_of_place: bool, at: At, grid_bytes: usize) -> Vec<Way> {
     let elementary = shape.elementary();
     if out_of_place {
-        return elementary.map_or(Vec::new(), |e| elsewhere(&e, at));
+        return elsewhere(shape, at);
     }
     match *shape {
         StageShape::Axes(_) => {
             let mut found = match elementary {
-                Some(e) => on_chip(&e, at, grid_bytes),
-                None => general_on_chip(shape, at),
+                // Squares side by side go by tiles.
+                Some(e) if e.mid == 1 || (e.is_involution() && e.unit == 1) => {
+                    on_chip(&e, at, grid_bytes)
+                }
+                _ => general_on_chip(shape, at, grid_bytes),
             };
             found.extend(along_cycles(shape, at));
             found
@@ -90,10 +95,17 @@ fn on_chip(e: &Elementary, at: At, grid_bytes: usize) -> Vec<Way> {
 }
 
 /// The same for axes of no simpler form.
-fn general_on_chip(shape: &StageShape, at: At) -> Vec<Way> {
+fn general_on_chip(shape: &StageShape, at: At, grid_bytes: usize) -> Vec<Way> {
+    let Limits { shared_bytes, cluster, units, .. } = *at.limits;
     let bytes = shape.instance_len() * at.elem_bytes;
-    let fits = bytes <= at.limits.shared_bytes;
-    fits.then_some(Way::Barrier(Scope::Block)).into_iter().collect()
+    if bytes <= shared_bytes {
+        return vec![Way::Barrier(Scope::Block)];
+    }
+    let fits = |&blocks: &usize| blocks <= cluster && bytes <= blocks * shared_bytes;
+    let clusters = CLUSTERS.into_iter().filter(fits).map(Scope::Cluster);
+    // Nothing is held in registers.
+    let grid = grid_bytes > 0 && shape.batch() == 1 && bytes <= units * shared_bytes;
+    clusters.chain(grid.then_some(Scope::Grid)).map(Way::Barrier).collect()
 }
 
 /// Tile pairs across the diagonal, of tiles two of which a block holds.
@@ -114,10 +126,15 @@ fn along_cycles(shape: &StageShape, at: At) -> Vec<Way> {
     flagged.into_iter().chain([Way::PerCycle]).collect()
 }
 
-/// Tilings from one place to another, each in swaths of its own and of the others' height.
-fn elsewhere(e: &Elementary, at: At) -> Vec<Way> {
-    let tilings = into::tilings(e, at).into_iter();
+/// Tilings from one place to another, those of matrices each in swaths of its own and of the others' height.
+fn elsewhere(shape: &StageShape, at: At) -> Vec<Way> {
+    let tilings = match (shape.elementary(), shape) {
+        (Some(e), _) if e.mid == 1 => into::tilings(&e, at),
+        (_, StageShape::Axes(_)) => Tiling::AXES.to_vec(),
+        _ => Vec::new(),
+    };
     tilings
+        .into_iter()
         .flat_map(|tiling| {
             let heights: &[usize] = if tiling.has_swaths() { &[1, 32] } else { &[1] };
             heights.iter().map(move |&swath| Way::OutOfPlace { tiling, swath })

@@ -17,9 +17,10 @@ pub enum Waits {
 }
 
 /// Every kernel whose blocks wait.
-pub const WAITING: [(&str, Waits); 15] = [
+pub const WAITING: [(&str, Waits); 18] = [
     ("barrier_grid", Waits::Grid),
     ("barrier_grid_wide", Waits::Grid),
+    ("barrier_grid_axes", Waits::Grid),
     ("slot_runs", Waits::Grid),
     ("slot_runs_back", Waits::Grid),
     ("slot_gather", Waits::Grid),
@@ -32,6 +33,8 @@ pub const WAITING: [(&str, Waits); 15] = [
     ("barrier_cluster_wide_4", Waits::Cluster(4)),
     ("barrier_cluster_wide_8", Waits::Cluster(8)),
     ("barrier_cluster_wide_16", Waits::Cluster(16)),
+    ("barrier_cluster_axes_8", Waits::Cluster(8)),
+    ("barrier_cluster_axes_16", Waits::Cluster(16)),
     ("pad_slide", Waits::Earlier),
 ];
 

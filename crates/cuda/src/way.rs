@@ -17,7 +17,7 @@ pub enum Scope {
     Grid,
 }
 
-/// A kernel of `kernels/out_of_place.cu` with its tiles.
+/// A kernel of `kernels/out_of_place.cu`, or `into_axes.cu`, with its tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tiling {
     /// Micro-blocks through registers, 16 bytes an access.
@@ -30,9 +30,18 @@ pub enum Tiling {
     Stack,
     /// Long elements, straight across.
     Units,
+    /// Axes in any order: tiles of as many of them as rows and columns need to be long.
+    Axes {
+        /// Bytes on chip that a tile takes at most.
+        held: usize,
+    },
 }
 
 impl Tiling {
+    /// Tiles of axes in any order: five blocks of the larger ones share a multiprocessor of an H200, eight of the others.
+    pub const AXES: [Tiling; 2] =
+        [Tiling::Axes { held: 44 << 10 }, Tiling::Axes { held: 27 << 10 }];
+
     /// Whether tiles are many in both directions, so that their order can be chosen.
     pub fn has_swaths(self) -> bool {
         matches!(self, Tiling::Micro | Tiling::Lines | Tiling::Band)
@@ -47,6 +56,7 @@ impl fmt::Display for Tiling {
             Tiling::Band => "band",
             Tiling::Stack => "stack",
             Tiling::Units => "units",
+            Tiling::Axes { held } => return write!(f, "axes {held}"),
         })
     }
 }

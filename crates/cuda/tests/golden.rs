@@ -11,7 +11,8 @@ use std::path::Path;
 use std::{env, fs};
 
 use cases::{
-    BLOCK, DIRECTIONS, alignments, at, axes, elsewhere, layouts, shapes, swap, turned, ways,
+    AXES_ELSEWHERE, BLOCK, DIRECTIONS, alignments, at, axes, elsewhere, layouts, shapes, swap,
+    turned, ways,
 };
 use turntile_cuda::LowerError;
 use turntile_cuda::args::{Args, Layout, PARTS};
@@ -325,4 +326,28 @@ fn from_one_place_to_another() {
         }
     }
     golden("into.txt", &text);
+}
+
+/// Axes in any order from one place to another, and over clusters and the grid.
+#[test]
+fn axes_by_tiles() {
+    let mut text = String::new();
+    let wide = [Scope::Cluster(8), Scope::Cluster(16), Scope::Grid].map(Way::Barrier);
+    for (extents, order) in [
+        (&[128, 96, 160, 144][..], &[3, 2, 1, 0][..]),
+        (&[509, 641, 1021], &[2, 1, 0]),
+        (&[100, 40, 6, 50, 8], &[0, 3, 2, 1, 4]),
+        (&[40, 48, 28, 44], &[3, 1, 0, 2]),
+    ] {
+        let shape = axes(extents, order);
+        for elem in [1, 4] {
+            for alignment in alignments(elem) {
+                for way in AXES_ELSEWHERE.into_iter().chain(wide) {
+                    let answer = lower(&shape, way, at(elem, alignment));
+                    show(&mut text, &format!("{shape} {way}, {elem} bytes at {alignment}"), answer);
+                }
+            }
+        }
+    }
+    golden("tiled.txt", &text);
 }

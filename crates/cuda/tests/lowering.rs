@@ -80,7 +80,7 @@ fn launches_fit_the_device_code() {
             }
         }
     }
-    let elsewhere = [Family::OutOfPlace, Family::Check];
+    let elsewhere = [Family::OutOfPlace, Family::IntoAxes, Family::Check];
     let families = Family::ALL.into_iter().filter(|family| !elsewhere.contains(family));
     let mut all: BTreeSet<String> = families.flat_map(entries).collect();
     // These count in bytes: one variant serves all words.
@@ -211,6 +211,17 @@ fn every_way_out_of_place_fits_the_device_code() {
         }
     }
     assert_eq!(kernels.len(), 23, "all of them are met: {kernels:?}");
+    // Axes in any order: a kernel for each word.
+    for (elem, alignment) in [(1, 1), (2, 16), (4, 16), (8, 8), (16, 16), (12, 16), (40, 4)] {
+        let problem = Problem::permuted(&[30, 40, 50, 60], &[3, 1, 0, 2], elem).unwrap();
+        let problem = problem.out_of_place().with_alignment(alignment);
+        let program = Program::of_plan(&planner.plan(&problem).unwrap()).unwrap();
+        check_program(&program);
+        assert_eq!((program.calls().len(), program.alignment()), (1, alignment));
+        kernels.extend(program.calls().iter().map(Call::kernel));
+    }
+    let axes = kernels.iter().filter(|kernel| kernel.ends_with("/into_axes"));
+    assert_eq!(axes.count(), 5, "{kernels:?}");
     let empty = Problem::new(0, 5, 4).unwrap().out_of_place();
     let nothing = Program::of_plan(&planner.plan(&empty).unwrap()).unwrap();
     assert_eq!(nothing.calls(), []);

@@ -97,7 +97,10 @@ impl Planner {
         }
         let (found, mut declined) = match Part::whole(problem) {
             Ok(None) => return Ok(self.assemble(problem, Candidate::default())),
-            Ok(Some(part)) if part.is_matrices() || self.legs.route.is_some() => {
+            // Several legs would need a third place to lie in between.
+            Ok(Some(part))
+                if part.is_matrices() || self.legs.route.is_some() || problem.is_out_of_place() =>
+            {
                 self.legs.fastest(&part, f64::INFINITY)
             }
             Ok(Some(_)) => search::fastest(&self.legs, problem),

@@ -11,6 +11,9 @@ use crate::cases::Suite;
 use crate::common::{Bench, memory, run};
 
 const BLOCK: Way = Way::Barrier(Scope::Block);
+/// Several blocks to an instance.
+const TOGETHER: [Way; 3] =
+    [Way::Barrier(Scope::Cluster(8)), Way::Barrier(Scope::Cluster(16)), Way::Barrier(Scope::Grid)];
 const LAYOUTS: [FlagLayout; 3] =
     [FlagLayout::PACKED, FlagLayout::Spread { spreading: 8, padded: true }, FlagLayout::Remapped];
 /// Candidates that are said to take longer are left out: cycles of single elements.
@@ -24,7 +27,7 @@ pub fn axes(bench: &mut Bench, times: usize) -> usize {
 }
 
 /// Extents and an order of up to `rank` axes and `elements` elements, from a fixed sequence of Knuth's.
-struct Draw(u64);
+pub struct Draw(pub u64);
 
 impl Draw {
     fn below(&mut self, n: usize) -> usize {
@@ -33,7 +36,7 @@ impl Draw {
         ((u128::from(self.0) * n as u128) >> 64) as usize
     }
 
-    fn axes(&mut self) -> AxisPermutation {
+    pub fn axes(&mut self) -> AxisPermutation {
         loop {
             let rank = 2 + self.below(7);
             let most = [90, 40, 20, 10, 7, 5, 4][rank - 2];
@@ -57,6 +60,9 @@ fn small(bench: &mut Bench) -> usize {
         let elem = [1, 2, 4, 8, 16, 3, 6, 12, 24, 40][turn % 10];
         for way in [BLOCK, Way::Moves { flags: LAYOUTS[turn % 3] }, Way::PerCycle] {
             suite.way(shape, elem, way);
+        }
+        if shape.elementary().is_none() {
+            suite.way(shape, elem, TOGETHER[turn % 3]);
         }
         suite.held(shape, elem, Holding::Shared);
     }
@@ -177,6 +183,22 @@ fn full(bench: &mut Bench, times: usize) -> usize {
         (&[3000, 12, 20, 24], &[0, 3, 2, 1], 12, &[BLOCK]),
         (&[3000, 12, 20, 24], &[0, 3, 2, 1], 16, &[BLOCK]),
         (&[100_000, 6, 5, 4, 7], &[0, 3, 4, 2, 1], 4, &[BLOCK]),
+        // The same by clusters and the grid: shared memory next to full, and half of it; elements of every kind.
+        (&[200, 40, 30, 50, 7], &[0, 4, 2, 3, 1], 4, &TOGETHER[..2]),
+        (&[300, 64, 24, 48, 8], &[0, 4, 3, 2, 1], 4, &TOGETHER[1..2]),
+        (&[400, 31, 37, 41], &[0, 3, 2, 1], 4, &TOGETHER[..2]),
+        (&[300, 31, 37, 41, 3], &[0, 3, 2, 1, 4], 8, &TOGETHER[1..2]),
+        (&[300, 64, 56, 60], &[0, 3, 2, 1], 2, &TOGETHER[..2]),
+        (&[300, 63, 57, 61], &[0, 3, 2, 1], 1, &TOGETHER[..2]),
+        (&[300, 24, 20, 36], &[0, 2, 1, 3], 16, &TOGETHER[..2]),
+        (&[100, 90, 110], &[2, 1, 0], 4, &TOGETHER[2..]),
+        (&[160, 180, 220], &[2, 1, 0], 4, &TOGETHER[2..]),
+        (&[40, 48, 28, 44], &[3, 1, 0, 2], 8, &TOGETHER[2..]),
+        (&[12, 24, 30, 16, 20], &[4, 3, 2, 1, 0], 8, &TOGETHER[2..]),
+        (&[101, 103, 107, 5], &[3, 2, 1, 0], 4, &TOGETHER[2..]),
+        (&[101, 103, 107, 9], &[3, 2, 1, 0], 2, &TOGETHER[2..]),
+        (&[101, 103, 107, 9], &[3, 2, 1, 0], 1, &TOGETHER[2..]),
+        (&[64, 48, 56, 8], &[3, 2, 1, 0], 12, &TOGETHER[2..]),
         // Squares side by side.
         (&[704, 300, 704], &[2, 1, 0], 4, &[swap64]),
         (&[700, 300, 700], &[2, 1, 0], 4, &[swap64]),

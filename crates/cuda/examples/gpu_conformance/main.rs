@@ -1,7 +1,7 @@
 //! Every kernel against the index maps, element by element, on a GPU.
 //!
-//! `gpu_conformance [SIDE] [small | padding | plans | full | huge | errors | graph | into | into_full | axes | racecheck]...`,
-//! all without arguments. `axes 5` runs kernels that fill the chip and the planner's choices five times.
+//! `gpu_conformance [SIDE] [small | padding | plans | full | huge | errors | graph | into | into_full | axes | into_axes | racecheck]...`,
+//! all without arguments. `axes 5` and `into_axes 5` run kernels that fill the chip and the planner's choices five times.
 //!
 //! `racecheck` is what to run under the tools that slow everything down, in a few minutes:
 //! `compute-sanitizer --tool racecheck gpu_conformance racecheck`, and the same with `memcheck` and `synccheck`.
@@ -12,6 +12,7 @@ mod cases;
 #[path = "../common/mod.rs"]
 mod common;
 mod errors;
+mod into_axes;
 mod large;
 mod out_of_place;
 mod padding;
@@ -30,7 +31,7 @@ fn main() {
     let mut bench = Bench::new();
     println!("device {}", turntile_plan::Device::name(bench.gpu.chip()));
     let mut failures = 0;
-    let sections: [(&str, Section); 11] = [
+    let sections: [(&str, Section); 12] = [
         ("small", &|bench| cases::small(bench, side)),
         ("padding", &|bench| padding::padding(bench, side)),
         ("plans", &large::plans),
@@ -41,6 +42,7 @@ fn main() {
         ("into", &|bench| out_of_place::small(bench, side)),
         ("into_full", &out_of_place::full_chip),
         ("axes", &|bench| axes::axes(bench, times)),
+        ("into_axes", &|bench| into_axes::into_axes(bench, times)),
         ("racecheck", &racecheck::racecheck),
     ];
     for (name, section) in sections {

@@ -13,11 +13,11 @@ use turntile_plan::{Plan, Planner, Problem, StageShape, TileRule};
 
 use crate::common::{Bench, memory};
 
-fn address(buffer: &DeviceBuffer<u8>) -> u64 {
+pub fn address(buffer: &DeviceBuffer<u8>) -> u64 {
     buffer.as_device_ptr().as_raw()
 }
 
-fn run(bench: &Bench, loaded: &Loaded, places: [(u64, usize); 2]) -> Result<(), CudaError> {
+pub fn run(bench: &Bench, loaded: &Loaded, places: [(u64, usize); 2]) -> Result<(), CudaError> {
     // SAFETY: the places are live allocations of the bench's context that nothing else uses.
     unsafe { loaded.run_raw(bench.raw_stream(), places) }
 }

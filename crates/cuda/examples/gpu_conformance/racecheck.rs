@@ -14,14 +14,14 @@ use turntile_plan::{Direction, StageShape};
 
 use crate::cases::Suite;
 use crate::common::Bench;
-use crate::padding;
+use crate::{into_axes, padding};
 
 const BLOCK: Way = Way::Barrier(Scope::Block);
 const SPREAD: FlagLayout = FlagLayout::Spread { spreading: 8, padded: true };
 const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
 /// Kernels beside [`WAITING`] whose threads wait for each other, within a block or by flags.
-const WITHIN: [&str; 36] = [
+const WITHIN: [&str; 37] = [
     "barrier_block",
     "barrier_band",
     "barrier_micro",
@@ -58,6 +58,7 @@ const WITHIN: [&str; 36] = [
     "per_cycle_axes32",
     "pad_rows_alone",
     "pad_rows_together",
+    "into_axes",
 ];
 
 fn swap([batch, rows, mid, cols, unit]: [usize; 5]) -> StageShape {
@@ -123,8 +124,10 @@ fn selection() -> Vec<(StageShape, usize, Way)> {
         ([5, 3, 4, 6, 600], [3, 1, 0, 2, 4]),
     ] {
         let axes = AxisPermutation::new(&extents, &order).expect("few axes");
-        for way in [BLOCK, Way::Moves { flags }, Way::PerCycle] {
-            all.extend([1, 2, 4, 12, 16].map(|elem| (StageShape::Axes(axes), elem, way)));
+        let together = [Scope::Cluster(8), Scope::Cluster(16), Scope::Grid].map(Way::Barrier);
+        let alone = [BLOCK, Way::Moves { flags }, Way::PerCycle];
+        for way in alone.into_iter().chain(together) {
+            all.extend([1, 2, 4, 8, 12, 16].map(|elem| (StageShape::Axes(axes), elem, way)));
         }
     }
     for tile in [16, 32, 64, 128] {
@@ -174,6 +177,7 @@ pub fn racecheck(bench: &mut Bench) -> usize {
     let mut met: Vec<String> = suite.runs.keys().cloned().collect();
     let mut failures = suite.failures;
     failures += padded(bench, &mut met);
+    failures += into_axes::few(bench, &mut met);
     let all = WAITING.iter().map(|row| row.0).chain(WITHIN);
     for entry in
         all.filter(|entry| !met.iter().any(|kernel| kernel.ends_with(&format!("/{entry}"))))

@@ -9,7 +9,7 @@
 //! | [`divisor`] | division by a number that the host knows |
 //! | [`maps`] | where super-elements go |
 //! | [`flags`] | where PTTWAC's flags lie |
-//! | [`tiles`], [`barrier`], [`gather`], [`moves`], [`pad`], [`out_of_place`] | the parameters by family |
+//! | [`tiles`], [`barrier`], [`gather`], [`moves`], [`pad`], [`out_of_place`], [`axes_tile`] | the parameters by family |
 
 use bytemuck::{Pod, Zeroable};
 
@@ -132,6 +132,7 @@ macro_rules! parameters {
     )*};
 }
 
+pub mod axes_tile;
 pub mod barrier;
 pub mod divisor;
 pub mod flags;
@@ -250,6 +251,10 @@ args! {
     Stack(out_of_place::StackArgs);
     /// `into_units`.
     Units(out_of_place::UnitArgs);
+    /// `barrier_cluster_axes_*`, `barrier_grid_axes`.
+    WideAxes(axes_tile::WideAxesArgs);
+    /// `into_axes`.
+    IntoAxes(axes_tile::IntoAxesArgs);
 }
 
 /// The structures within those that kernels take.
@@ -269,6 +274,8 @@ pub const PARTS: &[Layout] = &[
     maps::SlotMap64::LAYOUT,
     barrier::Stack::LAYOUT,
     out_of_place::TileOrder::LAYOUT,
+    axes_tile::TileAxis::LAYOUT,
+    axes_tile::TileMap::LAYOUT,
 ];
 
 #[cfg(test)]

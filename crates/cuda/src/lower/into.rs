@@ -116,6 +116,8 @@ impl Tiling {
             Tiling::Band => "into_band",
             Tiling::Stack => "into_stack",
             Tiling::Units => "into_units",
+            // Of `into_axes.rs`.
+            Tiling::Axes { .. } => "into_axes",
         }
     }
 }
@@ -135,6 +137,7 @@ pub fn call(tiling: Tiling, swath: usize, e: &Elementary, at: At) -> Result<Call
         Tiling::Band => words.band(swath, at.limits)?,
         Tiling::Stack => words.stack(at.limits)?,
         Tiling::Units => words.units(at.limits),
+        Tiling::Axes { .. } => return Err(LowerError::NoKernel),
     };
     Ok(Call {
         family: Family::OutOfPlace,
@@ -163,6 +166,7 @@ impl Words {
             Tiling::Lines => self.unit == 1,
             Tiling::Band | Tiling::Units => true,
             Tiling::Stack => self.unit == 1 && self.matrix_bytes() <= TILE_BYTES,
+            Tiling::Axes { .. } => false,
         }
     }
 

@@ -6,18 +6,22 @@
 //! | 010!, 0210! of squares, barrier | `tiles`, `barrier` (baseline: `barrier_registers_*`) |
 //! | any axes that fit a block, barrier | `barrier_axes` |
 //! | 010!, barrier over a cluster or the grid | `cluster_barrier`, `grid_barrier` |
+//! | any other axes, the same | `cluster_axes`, `grid_axes` |
 //! | slot gather, a block a run; a team a run | `slot_runs`; `slot_gather` |
 //! | PTTWAC, flags in memory; fused tiles | `moves`, `moves_shared` (baseline: `moves_block`) |
 //! | PTTWAC of any other axes | `moves_axes`, `moves_shared` |
 //! | PTTWAC, flags on chip | `moves_on_chip` |
 //! | P-IPT | `per_cycle` |
 //! | rows, slide | `pad` |
+//! | out of place, matrices; any axes | `out_of_place`; `into_axes` |
 
+mod axes_tile;
 mod barrier;
 mod barrier_axes;
 mod fit;
 mod gather;
 pub(crate) mod into;
+mod into_axes;
 mod maps;
 pub(crate) mod moves;
 mod pad;
@@ -25,12 +29,13 @@ pub(crate) mod runs;
 pub(crate) mod teams;
 mod tiles;
 mod wide;
+mod wide_axes;
 
 use turntile_plan::StageShape;
 
 use crate::call::Call;
 use crate::error::LowerError;
-use crate::way::{Scope, Way};
+use crate::way::{Scope, Tiling, Way};
 
 pub use barrier::through_registers;
 pub use fit::At;
@@ -62,8 +67,14 @@ fn lower_one(shape: &StageShape, way: Way, at: At) -> Result<Call, LowerError> {
                 None => barrier_axes::block(&axes, at),
             }
         }
-        (_, Way::Barrier(Scope::Cluster(groups)), Some(e)) => wide::cluster(e, groups, at),
-        (_, Way::Barrier(Scope::Grid), Some(e)) => wide::grid(e, at),
+        (_, Way::Barrier(Scope::Cluster(groups)), Some(e)) if e.mid == 1 => {
+            wide::cluster(e, groups, at)
+        }
+        (_, Way::Barrier(Scope::Grid), Some(e)) if e.mid == 1 => wide::grid(e, at),
+        (StageShape::Axes(axes), Way::Barrier(Scope::Cluster(groups)), _) => {
+            wide_axes::cluster(&axes, groups, at)
+        }
+        (StageShape::Axes(axes), Way::Barrier(Scope::Grid), _) => wide_axes::grid(&axes, at),
         (StageShape::SlotGather { batch, slots, direction }, Way::Teams { groups, blocks }, _) => {
             gather::by_teams(batch, slots, direction, (groups, blocks), at)
         }
@@ -75,6 +86,9 @@ fn lower_one(shape: &StageShape, way: Way, at: At) -> Result<Call, LowerError> {
         (_, Way::PerCycle, _) => moves::per_cycle(shape, at),
         (StageShape::Pad { padding, direction }, Way::Slide { block }, _) if block > 0 => {
             pad::slide(padding, direction, block, at)
+        }
+        (StageShape::Axes(axes), Way::OutOfPlace { tiling: Tiling::Axes { held }, .. }, _) => {
+            into_axes::call(&axes, held, at)
         }
         (_, Way::OutOfPlace { tiling, swath }, Some(e)) => into::call(tiling, swath, &e, at),
         _ => Err(LowerError::NoKernel),

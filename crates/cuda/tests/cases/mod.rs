@@ -131,6 +131,12 @@ pub fn elsewhere(swath: usize) -> [Way; 5] {
         .map(|tiling| Way::OutOfPlace { tiling, swath })
 }
 
+/// Axes in any order, from one place to another, by large tiles and by small ones.
+pub const AXES_ELSEWHERE: [Way; 2] = [
+    Way::OutOfPlace { tiling: Tiling::AXES[0], swath: 1 },
+    Way::OutOfPlace { tiling: Tiling::Axes { held: 4 << 10 }, swath: 1 },
+];
+
 /// Shapes of every form, of a few elements to more than 2^32.
 pub fn shapes() -> Vec<StageShape> {
     let mut shapes: Vec<StageShape> = [

@@ -5,6 +5,7 @@
 //! writes it. A byte that no block reads is not moved. A launch that would go wrong whatever it is given
 //! (too little shared memory, accesses that are not aligned, flags beyond the workspace) is [`Broken`].
 
+mod axes_tile;
 mod barrier;
 mod barrier_axes;
 mod device;
@@ -134,6 +135,8 @@ pub fn dest(call: &Launch, alignment: u64, offset: u64) -> Answer<u64> {
         Args::Band(args) => out_of_place::band(call, args, alignment, offset),
         Args::Stack(args) => out_of_place::stack(call, args, alignment, offset),
         Args::Units(args) => out_of_place::units(call, args, offset),
+        Args::WideAxes(args) => axes_tile::wide(call, args, alignment, offset),
+        Args::IntoAxes(args) => axes_tile::into(call, args, alignment, offset),
     };
     Ok(moved?.unwrap_or(offset))
 }

@@ -1,0 +1,206 @@
+//! Axes in any order from one place to another: small ones byte by byte, sizes that fill the chip, and what the planner takes.
+
+use std::collections::BTreeMap;
+
+use cust::memory::{CopyDestination, DeviceBuffer};
+use turntile_cuda::call::Limits;
+use turntile_cuda::out_of_place::Program;
+use turntile_cuda::way::{Tiling, Way};
+use turntile_perm::AxisPermutation;
+use turntile_plan::{Planner, Problem, StageShape};
+
+use crate::axes::Draw;
+use crate::common::{Bench, memory};
+use crate::out_of_place::{address, run};
+
+/// Every way to cut tiles.
+fn ways() -> impl Iterator<Item = Way> {
+    Tiling::AXES.into_iter().map(|tiling| Way::OutOfPlace { tiling, swath: 1 })
+}
+
+/// All of it; sizes that fill the chip so many times.
+pub fn into_axes(bench: &mut Bench, times: usize) -> usize {
+    let failures = small(bench, 1200, &mut BTreeMap::new());
+    failures + full(bench, times)
+}
+
+/// A few, for tools that slow everything down; what ran is added to `met`.
+pub fn few(bench: &mut Bench, met: &mut Vec<String>) -> usize {
+    let mut runs = BTreeMap::new();
+    let failures = small(bench, 60, &mut runs);
+    met.extend(runs.into_keys());
+    failures
+}
+
+/// Room around arrays, so that they can lie off alignment and what is written beside them shows.
+const SKEW: usize = 64;
+
+/// A small array by one way, at one place of each of two buffers.
+struct Small<'a> {
+    bench: &'a mut Bench,
+    buffers: [DeviceBuffer<u8>; 2],
+    runs: &'a mut BTreeMap<String, usize>,
+    failures: usize,
+}
+
+impl Small<'_> {
+    fn case(&mut self, axes: &AxisPermutation, elem: usize, way: Way, skews: [usize; 2]) {
+        let bytes = axes.len() * elem;
+        let before: Vec<u8> =
+            (0..bytes + 2 * SKEW).map(|k| (k * 131 + k / 251 + k / 65521) as u8).collect();
+        let mut want: Vec<u8> = before.iter().map(|byte| byte ^ 0x5A).collect();
+        let [to, from] = &mut self.buffers;
+        to.index(0..want.len()).copy_from(&want).expect("fits");
+        from.index(0..before.len()).copy_from(&before).expect("fits");
+        let [to_skew, from_skew] = skews;
+        for k in 0..axes.len() {
+            let at = SKEW + from_skew + k * elem;
+            let put = SKEW + to_skew + axes.dest(k) * elem;
+            want[put..put + elem].copy_from_slice(&before[at..at + elem]);
+        }
+        let least = (elem & elem.wrapping_neg()).min(16);
+        let alignment = if skews == [0, 0] { 16 } else { least };
+        let (shape, limits) = (StageShape::Axes(*axes), *self.bench.gpu.chip().limits());
+        let program =
+            Program::of_stage(&shape, way, elem, alignment, &limits).expect("has a kernel");
+        let kernel = program.calls()[0].kernel();
+        *self.runs.entry(kernel.clone()).or_default() += 1;
+        let loaded = self.bench.gpu.load([program]).expect("loads");
+        let places = [
+            (address(to) + (SKEW + to_skew) as u64, bytes),
+            (address(from) + (SKEW + from_skew) as u64, bytes),
+        ];
+        let ran = run(self.bench, &loaded, places);
+        let ended = self.bench.stream.synchronize();
+        let mut got = vec![0; want.len()];
+        self.buffers[0].index(0..got.len()).copy_to(&mut got).expect("fits");
+        if ran.is_err() || ended.is_err() || got != want {
+            self.failures += 1;
+            if self.failures < 20 {
+                let wrong = (0..got.len()).filter(|&k| got[k] != want[k]).count();
+                println!(
+                    "WRONG {shape} w{elem} skews {skews:?} {way} {kernel}: {wrong} bytes, {ran:?} {ended:?}"
+                );
+            }
+        }
+    }
+}
+
+/// Drawn axes, elements of every kind, aligned and off alignment in either buffer.
+fn small(bench: &mut Bench, count: usize, runs: &mut BTreeMap<String, usize>) -> usize {
+    let buffers = [memory(4 << 20), memory(4 << 20)];
+    let (mut suite, mut draw) = (Small { bench, buffers, runs, failures: 0 }, Draw(3));
+    let mut all: Vec<AxisPermutation> = (0..count).map(|_| draw.axes()).collect();
+    // Several tiles, ragged ones, long rows and columns, matrices too.
+    for (extents, order) in [
+        (&[70, 3, 90][..], &[2, 1, 0][..]),
+        (&[8, 64, 14, 14], &[0, 2, 3, 1]),
+        (&[8, 14, 14, 64], &[0, 3, 1, 2]),
+        (&[16, 6, 8, 128], &[0, 2, 1, 3]),
+        (&[12, 9, 16, 14], &[3, 2, 1, 0]),
+        (&[9, 8, 7, 6, 9], &[4, 3, 2, 1, 0]),
+        (&[51, 33, 17], &[2, 1, 0]),
+        (&[151, 183], &[1, 0]),
+        (&[9000, 3], &[1, 0]),
+        (&[300, 7, 13], &[1, 0, 2]),
+        (&[130, 2, 131], &[2, 1, 0]),
+    ] {
+        all.push(AxisPermutation::new(extents, order).expect("few axes"));
+    }
+    for (turn, axes) in all.into_iter().enumerate() {
+        let elem: usize = [1, 2, 4, 8, 16, 3, 6, 12, 24, 40][turn % 10];
+        let least = (elem & elem.wrapping_neg()).min(16);
+        for way in ways() {
+            suite.case(&axes, elem, way, [0, 0]);
+            if least < 16 {
+                for skews in [[least, 0], [0, least], [least, 3 * least]] {
+                    suite.case(&axes, elem, way, skews);
+                }
+            }
+        }
+    }
+    for (what, count) in suite.runs.iter() {
+        println!("  {count:8} {what}");
+    }
+    println!("  axes to another place, small: {} wrong", suite.failures);
+    suite.failures
+}
+
+/// Extents, order, bytes of an element.
+const FULL: &[(&[usize], &[usize], usize)] = &[
+    // Images, forward and back, with many channels and few.
+    (&[64, 256, 112, 112], &[0, 2, 3, 1], 4),
+    (&[64, 112, 112, 256], &[0, 3, 1, 2], 4),
+    (&[64, 256, 112, 112], &[0, 2, 3, 1], 2),
+    (&[64, 128, 56, 56], &[0, 3, 1, 2], 1),
+    (&[256, 3, 224, 224], &[0, 2, 3, 1], 4),
+    (&[256, 224, 224, 3], &[0, 3, 1, 2], 1),
+    // Last axes that stay.
+    (&[4096, 16, 32, 128], &[0, 2, 1, 3], 2),
+    (&[509, 641, 1021], &[1, 0, 2], 4),
+    (&[10_000, 12, 64, 8], &[0, 2, 1, 3], 4),
+    (&[100_000, 40, 3], &[1, 0, 2], 4),
+    (&[30_000, 40, 5], &[1, 0, 2], 1),
+    // Reversals.
+    (&[512, 640, 1024], &[2, 1, 0], 4),
+    (&[128, 96, 160, 144], &[3, 2, 1, 0], 4),
+    (&[128, 96, 160, 144], &[2, 0, 3, 1], 4),
+    (&[32, 64, 24, 48, 96], &[4, 3, 2, 1, 0], 4),
+    (&[48, 28, 28, 28, 48], &[4, 3, 2, 1, 0], 4),
+    (&[16, 16, 16, 16, 16, 64], &[5, 4, 3, 2, 1, 0], 4),
+    (&[509, 641, 1021], &[2, 1, 0], 4),
+    (&[509, 641, 1021], &[2, 1, 0], 1),
+    (&[509, 641, 1021], &[2, 1, 0], 2),
+    (&[251, 317, 509], &[2, 1, 0], 8),
+    (&[251, 317, 509], &[2, 1, 0], 16),
+    (&[251, 317, 509], &[2, 1, 0], 12),
+    // Tiny extents, many axes.
+    (&[7, 2, 5003, 3, 211], &[2, 4, 1, 3, 0], 1),
+    (&[16, 24, 32, 12, 20, 36], &[5, 3, 1, 4, 2, 0], 4),
+    (&[12, 24, 30, 16, 20, 7], &[3, 1, 4, 0, 2, 5], 12),
+    (&[8, 9, 10, 11, 12, 13, 7, 6], &[7, 6, 5, 4, 3, 2, 1, 0], 3),
+    // More than 2^32 elements.
+    (&[2049, 1025, 2047], &[2, 1, 0], 1),
+];
+
+/// Sizes that fill the chip, `times` times, aligned and one element off.
+fn full(bench: &mut Bench, times: usize) -> usize {
+    let limits: Limits = *bench.gpu.chip().limits();
+    let mut failures = 0;
+    for &(extents, order, elem) in FULL {
+        let problem = Problem::permuted(extents, order, elem).expect("fits");
+        let (shape, bytes) = (StageShape::Axes(problem.axes().expect("few")), problem.bytes());
+        let (to, from) = (memory(bytes + 64), memory(bytes + 64));
+        let least = (elem & elem.wrapping_neg()).min(16);
+        let planner = Planner::new(bench.gpu.chip().clone());
+        for (skew, alignment) in [(0, 16), (least, least)] {
+            if skew >= 16 {
+                continue;
+            }
+            let of = problem.out_of_place().with_alignment(alignment);
+            let planned = Program::of_plan(&planner.plan(&of).expect("has a kernel"));
+            let by = ways().map(|way| Program::of_stage(&shape, way, elem, alignment, &limits));
+            for (nth, program) in std::iter::once(planned).chain(by).enumerate() {
+                let program = program.expect("has a kernel");
+                let kernel = program.calls()[0].kernel();
+                let loaded = bench.gpu.load([program]).expect("loads");
+                let [put, at] = [address(&to), address(&from)].map(|at| at + skew as u64);
+                bench.fill(at, problem.len(), elem);
+                for _ in 0..if nth == 0 { times } else { 1 } {
+                    // What the run before left would look right.
+                    bench.fill(put, bytes / 16, 16.min(least));
+                    let ran = run(bench, &loaded, [(put, bytes), (at, bytes)]);
+                    let (wrong, first) = bench.wrong_axes(put, &problem.fused(), elem);
+                    if ran.is_err() || wrong > 0 {
+                        println!(
+                            "  WRONG {shape} w{elem} at {alignment} {kernel}: {wrong} elements, the first at {first}, {ran:?}"
+                        );
+                        failures += 1;
+                    }
+                }
+            }
+        }
+        println!("  {shape} w{elem} compared");
+    }
+    failures
+}

@@ -1,0 +1,349 @@
+//! Tiles of arrays whose axes change their order: which part of each axis a tile has, and how it lies on chip.
+
+use turntile_perm::AxisPermutation;
+
+use super::fit::{At, field, groups};
+use crate::args::axes_tile::{TILE_AXES, TileAxis, TileMap};
+use crate::args::divisor::Divisor32;
+use crate::banks::WARP;
+use crate::call::widest_word;
+use crate::error::LowerError;
+
+/// Bytes that are read and written at a time.
+const GRANULE: usize = 16;
+
+/// Lanes that write one column side by side, at most: a line of 128 bytes.
+const WIDE: usize = 8;
+
+/// An axis in words.
+#[derive(Clone, Copy, Debug)]
+struct Axis {
+    extent: usize,
+    /// Bytes from each of it to the next, in the source and in the result.
+    from: usize,
+    to: usize,
+}
+
+/// An array in words, its axes from the result's last one on.
+#[derive(Clone, Debug)]
+pub struct Words {
+    axes: Vec<Axis>,
+    /// The same axes from the source's last one on.
+    by_source: Vec<usize>,
+    pub word: usize,
+    alignment: usize,
+}
+
+/// A tile: its part of each axis, and what that comes to.
+#[derive(Clone, Debug)]
+pub struct Tile {
+    /// Of each axis of the array.
+    parts: Vec<usize>,
+    /// Axes that a row has, from the source's last one on, and a column, from the result's.
+    line_axes: usize,
+    run_axes: usize,
+    /// Rows, and bytes of each.
+    rows: usize,
+    line: usize,
+    /// Columns, and words of each.
+    columns: usize,
+    run: usize,
+    granules: usize,
+    packs: usize,
+    pitch: usize,
+    held: usize,
+    pub shared_bytes: usize,
+    pub tiles: usize,
+}
+
+impl Words {
+    /// Of all of it, a batch as one axis more.
+    pub fn of(axes: &AxisPermutation, at: At) -> Result<Self, LowerError> {
+        let unit_bytes = axes.unit() * at.elem_bytes;
+        let word = widest_word(&[unit_bytes, at.alignment]);
+        let bare = axes.without_unit();
+        let unit = unit_bytes / word;
+        let mut extents = bare.extents().to_vec();
+        let mut order: Vec<usize> = bare.order().collect();
+        if unit > 1 {
+            order.push(extents.len());
+            extents.push(unit);
+        }
+        if extents.is_empty() || extents.len() > TILE_AXES || axes.is_empty() {
+            return Err(LowerError::NoKernel);
+        }
+        let behind = |order: &mut dyn Iterator<Item = usize>| {
+            let mut bytes = word;
+            let mut strides = vec![0; extents.len()];
+            for axis in order {
+                strides[axis] = bytes;
+                bytes *= extents[axis];
+            }
+            strides
+        };
+        let from = behind(&mut (0..extents.len()).rev());
+        let to = behind(&mut order.iter().rev().copied());
+        let axis = |&k: &usize| Axis { extent: extents[k], from: from[k], to: to[k] };
+        let axes: Vec<Axis> = order.iter().rev().map(axis).collect();
+        let mut by_source: Vec<usize> = (0..axes.len()).collect();
+        by_source.sort_by_key(|&k| axes[k].from);
+        Ok(Words { axes, by_source, word, alignment: at.alignment })
+    }
+
+    /// Words of a granule.
+    fn pack(&self) -> usize {
+        GRANULE / self.word
+    }
+
+    /// Takes more of each axis in turn until what lies together has so many words.
+    fn grow(&self, parts: &mut [usize], order: impl Iterator<Item = usize>, words: usize) {
+        let mut run = 1;
+        for k in order {
+            if run >= words {
+                return;
+            }
+            let extent = self.axes[k].extent;
+            let want = words.div_ceil(run);
+            // A little more is the whole of it.
+            let part = if 2 * extent <= 3 * want {
+                extent
+            } else {
+                let even = extent.div_ceil(extent.div_ceil(want));
+                let step = if run.is_multiple_of(self.pack()) { 1 } else { self.pack() };
+                even.next_multiple_of(step).min(extent)
+            };
+            parts[k] = parts[k].max(part);
+            run *= parts[k];
+            if parts[k] < extent {
+                return;
+            }
+        }
+    }
+
+    /// How many axes in that order lie together: all of each but of the last.
+    fn together(&self, parts: &[usize], order: impl Iterator<Item = usize>) -> usize {
+        let mut count = 0;
+        for k in order {
+            if count > 0 && parts[k] == 1 {
+                break;
+            }
+            count += 1;
+            if parts[k] < self.axes[k].extent {
+                break;
+            }
+        }
+        count
+    }
+
+    /// What tiles of these parts come to, where places on chip take so many bytes.
+    pub fn tile(&self, parts: Vec<usize>, place_bytes: usize) -> Option<Tile> {
+        let line_axes = self.together(&parts, self.by_source.iter().copied());
+        let run_axes = self.together(&parts, 0..parts.len());
+        let in_line = |k: usize| self.by_source[..line_axes].contains(&k);
+        let in_run = |k: usize| k < run_axes;
+        let all = || (0..parts.len()).map(|k| (k, parts[k]));
+        if all().any(|(k, part)| part > 1 && !in_line(k) && !in_run(k)) {
+            return None;
+        }
+        let product = |of: &dyn Fn(usize) -> bool| -> usize {
+            all().filter(|&(k, _)| of(k)).map(|(_, part)| part).product()
+        };
+        let (rows, columns) = (product(&|k| !in_line(k)), product(&|k| !in_run(k)));
+        let (line, run) = (product(&in_line) * self.word, product(&in_run));
+        // Whether every row, and every column, of every tile begins with a granule.
+        let begins = |inside: &dyn Fn(usize) -> bool, stride: &dyn Fn(&Axis) -> usize| {
+            let step = |(k, part): (usize, usize)| {
+                let axis = &self.axes[k];
+                match inside(k) {
+                    true if part == axis.extent => 0,
+                    true => part * stride(axis),
+                    false => stride(axis),
+                }
+            };
+            self.alignment >= GRANULE && all().all(|at| step(at).is_multiple_of(GRANULE))
+        };
+        let lies_in = |bytes: usize, begins: bool| {
+            (bytes + if begins { 0 } else { GRANULE - self.word }).div_ceil(GRANULE)
+        };
+        let granules = lies_in(line, begins(&in_line, &|axis| axis.from));
+        let packs = lies_in(run * self.word, begins(&in_run, &|axis| axis.to));
+        let pitch = (granules | 1) * GRANULE;
+        let held = row_at(rows - 1, pitch, self.pack()) + pitch;
+        let tables = (held + 8 * (rows + columns)).next_multiple_of(GRANULE);
+        let places = run.next_multiple_of(8) * place_bytes;
+        let shared_bytes = tables + places + 4 * (columns + TILE_AXES);
+        let count = |all: Option<usize>, (k, part): (usize, usize)| {
+            all?.checked_mul(self.axes[k].extent.div_ceil(part))
+        };
+        let tiles = all().fold(Some(1), count)?;
+        Some(Tile {
+            parts,
+            line_axes,
+            run_axes,
+            rows,
+            line,
+            columns,
+            run,
+            granules,
+            packs,
+            pitch,
+            held,
+            shared_bytes,
+            tiles,
+        })
+    }
+
+    /// The tile that moves fewest bytes, each row counted as `row` bytes more, each column as `column` and each tile as
+    /// `alone`, of those that `fits` lets be; rows and columns of up to `most` bytes are looked for.
+    pub fn best(
+        &self,
+        [row, column, alone]: [usize; 3],
+        most: usize,
+        fits: impl Fn(&Tile) -> bool,
+    ) -> Option<Tile> {
+        let sizes = || (5..).map(|log| 1usize << log).take_while(|&bytes| bytes <= most);
+        let cost = |tile: &Tile| {
+            let each = tile.rows * (tile.granules * GRANULE + row)
+                + tile.columns * (tile.packs * GRANULE + column)
+                + alone;
+            each.saturating_mul(tile.tiles)
+        };
+        let grown = |[line, run]: [usize; 2]| {
+            let mut parts = vec![1; self.axes.len()];
+            self.grow(&mut parts, self.by_source.iter().copied(), line.div_ceil(self.word));
+            self.grow(&mut parts, 0..self.axes.len(), run.div_ceil(self.word));
+            self.tile(parts, size_of::<u16>())
+        };
+        sizes()
+            .flat_map(|line| sizes().map(move |run| [line, run]))
+            .filter_map(grown)
+            .filter(|tile| fits(tile))
+            .min_by_key(cost)
+    }
+
+    /// The tile that moves fewest bytes, rows and columns counted as in [`best`](Self::best), of those that cut the array into
+    /// at most `blocks` and that `fits` lets be. Of two axes a part, all of what lies behind one in the source and of what
+    /// lies behind the other in the result.
+    pub fn split(
+        &self,
+        [row, column]: [usize; 2],
+        blocks: usize,
+        most_bytes: usize,
+        fits: impl Fn(&Tile) -> bool,
+    ) -> Option<Tile> {
+        let cost = |tile: &Tile| {
+            tile.rows * (tile.granules * GRANULE + row)
+                + tile.columns * (tile.packs * GRANULE + column)
+        };
+        let count = self.axes.len();
+        // All of the first `line` axes of the source and of the first `run` of the result.
+        let parts = |[line, run]: [usize; 2], cuts: [usize; 2]| {
+            let mut parts = vec![1; count];
+            let cut = |k: usize, into: usize| {
+                let extent = self.axes[k].extent;
+                extent.div_ceil(into).next_multiple_of(self.pack()).min(extent)
+            };
+            for (k, into) in [(self.by_source[line], cuts[0]), (run, cuts[1])] {
+                parts[k] = parts[k].max(cut(k, into));
+            }
+            self.by_source[..line].iter().chain(&(0..run).collect::<Vec<_>>()).for_each(|&k| {
+                parts[k] = self.axes[k].extent;
+            });
+            parts
+        };
+        let right = |parts: &Vec<usize>| {
+            let both = || parts.iter().zip(&self.axes);
+            let tiles: usize = both().map(|(&part, axis)| axis.extent.div_ceil(part)).product();
+            let words: usize = parts.iter().product();
+            tiles <= blocks && words * self.word <= most_bytes
+        };
+        // Cuts of which no other is as many and finer.
+        let cuts = || {
+            let first = (1..=blocks).filter(move |&n| blocks / (blocks / n) == n);
+            first.map(move |n| [n, blocks / n])
+        };
+        let sides = (0..count).flat_map(|line| (0..count).map(move |run| [line, run]));
+        sides
+            .flat_map(|side| cuts().map(move |cuts| parts(side, cuts)))
+            .filter(right)
+            .filter_map(|parts| self.tile(parts, size_of::<u32>()))
+            .filter(|tile| fits(tile))
+            .min_by_key(cost)
+    }
+
+    /// The tiles as the device has them.
+    pub fn map(&self, tile: &Tile) -> Result<TileMap, LowerError> {
+        let lines = &self.by_source[..tile.line_axes];
+        let mut axes = [none(); TILE_AXES];
+        let (mut along, mut rows) = (self.word, 1);
+        for &k in lines {
+            axes[k].along = field(along)?;
+            along *= tile.parts[k];
+        }
+        for (k, axis) in self.axes.iter().enumerate() {
+            let part = tile.parts[k];
+            let tiles = axis.extent.div_ceil(part);
+            axes[k].tiles = Divisor32::new(field(tiles)?);
+            (axes[k].from, axes[k].to) = (axis.from as u64, axis.to as u64);
+            axes[k].extent = field(part)?;
+            axes[k].last = field(axis.extent - (tiles - 1) * part)?;
+            if part > 1 && !lines.contains(&k) {
+                axes[k].rows = field(rows)?;
+                rows *= part;
+            }
+        }
+        let line_axis = *lines.last().ok_or(LowerError::NoKernel)?;
+        let beside = lines.iter().filter(|&&k| k >= tile.run_axes && tile.parts[k] > 1);
+        let (mut column_axes, mut across_axes) = (0u64, 0);
+        for &k in beside {
+            column_axes |= (k as u64) << (4 * across_axes);
+            across_axes += 1;
+        }
+        let wide = tile.packs.next_power_of_two().min(WIDE);
+        let across = (WARP / wide).min(tile.columns.next_power_of_two());
+        let [a0, a1, a2, a3, a4, a5, a6, a7, a8] = axes;
+        Ok(TileMap {
+            a0,
+            a1,
+            a2,
+            a3,
+            a4,
+            a5,
+            a6,
+            a7,
+            a8,
+            column_axes,
+            axes: self.axes.len() as u32,
+            run_axes: tile.run_axes as u32,
+            across_axes,
+            line_axis: line_axis as u32,
+            line_step: field(tile.line / tile.parts[line_axis])?,
+            run_step: field(tile.run / tile.parts[tile.run_axes - 1])?,
+            rows: field(tile.rows)?,
+            columns: field(tile.columns)?,
+            run: field(tile.run)?,
+            pitch: field(tile.pitch)?,
+            granules: field(tile.granules)?,
+            packs: field(tile.packs)?,
+            held: field(tile.held)?,
+            across: across.ilog2(),
+        })
+    }
+}
+
+impl Tile {
+    /// Blocks, a tile each.
+    pub fn blocks(&self) -> Result<u32, LowerError> {
+        groups(self.tiles)
+    }
+}
+
+/// Where a row lies on chip: one granule more after as many rows as a granule has words.
+fn row_at(row: usize, pitch: usize, pack: usize) -> usize {
+    row * pitch + if pack > 1 { row / pack * GRANULE } else { 0 }
+}
+
+fn none() -> TileAxis {
+    let tiles = Divisor32::new(1);
+    TileAxis { tiles, from: 0, to: 0, extent: 1, last: 1, along: 0, rows: 0 }
+}

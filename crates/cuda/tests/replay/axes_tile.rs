@@ -1,0 +1,160 @@
+//! `axes_tile.cuh`: a block reads rows of its tile, and writes its columns.
+
+use turntile_cuda::args::axes_tile::{IntoAxesArgs, TileAxis, TileMap, WideAxesArgs};
+use turntile_cuda::waits::Waits;
+
+use super::device::div32;
+use super::{Answer, Launch, Moved, exactly, last_number, need, on_chip, threads};
+
+const GRANULE: u64 = 16;
+
+/// Digits of `number` by the tile's parts of these axes, the first fastest, as the kernel's tables have them.
+fn digits(axes: &[&TileAxis], mut number: u64) -> Vec<u64> {
+    let digit = |axis: &&TileAxis| {
+        let digit = number % u64::from(axis.extent);
+        number /= u64::from(axis.extent);
+        digit
+    };
+    axes.iter().map(digit).collect()
+}
+
+fn number(axes: &[&TileAxis], digits: &[u64]) -> u64 {
+    axes.iter().zip(digits).rev().fold(0, |all, (axis, digit)| all * u64::from(axis.extent) + digit)
+}
+
+fn sum(axes: &[&TileAxis], digits: &[u64], each: impl Fn(&TileAxis) -> u64) -> u64 {
+    axes.iter().zip(digits).map(|(axis, digit)| digit * each(axis)).sum()
+}
+
+/// A byte's tile, and where of the result it comes to.
+pub struct Place {
+    pub tile: u64,
+    pub to: u64,
+}
+
+/// Where the tiles of `map` put the byte at `offset` of an array whose addresses are multiples of `alignment`; places on chip
+/// are numbers of `place_bytes` bytes.
+pub fn place(
+    call: &Launch,
+    map: &TileMap,
+    (alignment, place_bytes): (u64, u64),
+    offset: u64,
+) -> Answer<Option<Place>> {
+    let word = call.word as u64;
+    let axes = map.axes();
+    let all: Vec<&TileAxis> = axes.iter().collect();
+    // The byte's digits, of what counts most in the source first.
+    let mut by_source: Vec<usize> = (0..axes.len()).collect();
+    by_source.sort_by_key(|&k| std::cmp::Reverse(axes[k].from));
+    let (mut rest, mut whole) = (offset, vec![0; axes.len()]);
+    for k in by_source {
+        whole[k] = rest / axes[k].from;
+        rest %= axes[k].from;
+    }
+    let tiles: Vec<u64> =
+        all.iter().zip(&whole).map(|(axis, digit)| digit / u64::from(axis.extent)).collect();
+    let low: Vec<u64> =
+        all.iter().zip(&whole).map(|(axis, digit)| digit % u64::from(axis.extent)).collect();
+    let limit = |k: usize| {
+        let axis = &axes[k];
+        let last = tiles[k] + 1 == u64::from(axis.tiles.divisor);
+        u64::from(if last { axis.last } else { axis.extent })
+    };
+    let beyond = |k: usize| tiles[k] >= u64::from(axes[k].tiles.divisor) || low[k] >= limit(k);
+    if (0..axes.len()).any(beyond) {
+        return Ok(None);
+    }
+    let tile = all
+        .iter()
+        .zip(&tiles)
+        .rev()
+        .fold(0, |all, (axis, at)| all * u64::from(axis.tiles.divisor) + at);
+    // The kernel finds the same tile.
+    let mut left = u32::try_from(tile).expect("few blocks");
+    for (axis, &at) in all.iter().zip(&tiles) {
+        let others = div32(&axis.tiles, left);
+        need(u64::from(left - others * axis.tiles.divisor) == at, || format!("tile {tile}"))?;
+        left = others;
+    }
+    let base = |stride: fn(&TileAxis) -> u64| {
+        sum(&all, &tiles, |axis| u64::from(axis.extent) * stride(axis))
+    };
+
+    // Its row: found again by the row's number.
+    let run_axes = &all[..map.run_axes as usize];
+    let (row, along) =
+        (sum(&all, &low, |axis| axis.rows.into()), sum(&all, &low, |axis| axis.along.into()));
+    let beside: Vec<&TileAxis> = run_axes.iter().copied().filter(|axis| axis.rows > 0).collect();
+    let row_from = base(|axis| axis.from) + sum(&beside, &digits(&beside, row), |axis| axis.from);
+    let line = limit(map.line_axis as usize) * u64::from(map.line_step);
+    let right = row < map.rows.into() && along < line && row_from + along + offset % word == offset;
+    if !right {
+        return Ok(None);
+    }
+    let skew = |at: u64| if alignment >= GRANULE { at % GRANULE } else { GRANULE - word };
+    let (granules, pitch) = (u64::from(map.granules), u64::from(map.pitch));
+    need(skew(row_from) + line <= granules * GRANULE && granules * GRANULE <= pitch, || {
+        format!("a row of {line} bytes in {granules} granules, {pitch} apart")
+    })?;
+    need(pitch.is_multiple_of(GRANULE), || format!("rows {pitch} bytes apart"))?;
+
+    // Its column, and its word of it: both find it on chip.
+    let beside: Vec<usize> =
+        (0..map.across_axes).map(|n| (map.column_axes >> (4 * n) & 15) as usize).collect();
+    let across: Vec<&TileAxis> = beside.iter().map(|&k| &axes[k]).collect();
+    let column = number(&across, &beside.iter().map(|&k| low[k]).collect::<Vec<_>>());
+    let w = number(run_axes, &low[..run_axes.len()]);
+    let (of_run, of_column) = (digits(run_axes, w), digits(&across, column));
+    let found = [
+        sum(run_axes, &of_run, |axis| axis.rows.into()),
+        sum(run_axes, &of_run, |axis| axis.along.into())
+            + sum(&across, &of_column, |axis| axis.along.into()),
+    ];
+    let run = limit(run_axes.len() - 1) * u64::from(map.run_step);
+    if found != [row, along] || column >= map.columns.into() || w >= run || w >= map.run.into() {
+        return Ok(None);
+    }
+    let to = base(|axis| axis.to) + sum(&across, &of_column, |axis| axis.to);
+    need(skew(to) + run * word <= u64::from(map.packs) * GRANULE, || {
+        format!("a column of {run} words in {} granules", map.packs)
+    })?;
+
+    // Rows, then tables.
+    let pack = GRANULE / word;
+    let more = if pack > 1 { u64::from(map.rows - 1) / pack * GRANULE } else { 0 };
+    let held = u64::from(map.rows - 1) * pitch + more + pitch;
+    let lines = u64::from(map.rows) + u64::from(map.columns);
+    let tables = (held + 8 * lines).next_multiple_of(GRANULE);
+    let places = u64::from(map.run).next_multiple_of(8) * place_bytes;
+    need(u64::from(map.held) == held, || format!("{held} bytes of rows: {map:?}"))?;
+    need(held < 1 << (8 * place_bytes), || format!("{held} bytes are no place"))?;
+    on_chip(call, tables + places + 4 * (u64::from(map.columns) + 9))?;
+    need(map.across <= 5, || format!("2^{} columns", map.across))?;
+    Ok(Some(Place { tile, to: to + w * word + offset % word }))
+}
+
+pub fn wide(call: &Launch, a: &WideAxesArgs, alignment: u64, offset: u64) -> Moved {
+    threads(call, 1024)?;
+    let grid = call.entry == "barrier_grid_axes";
+    assert!(grid || call.entry.starts_with("barrier_cluster_axes_"), "{}", call.entry);
+    let blocks = if grid { u64::from(call.groups) } else { last_number(call.entry) };
+    need(grid || call.waits == Waits::Cluster(blocks as u32), || format!("{call:?}"))?;
+    let instance = offset / a.instance_bytes;
+    if offset >= a.bytes || (instance + 1) * blocks > u64::from(call.groups) {
+        return Ok(None);
+    }
+    // Where an instance begins is known as well as its length lets it.
+    let known = if a.bytes > a.instance_bytes { a.instance_bytes } else { 0 };
+    let alignment = 1 << (alignment | known).trailing_zeros();
+    let found = place(call, &a.map, (alignment, 4), offset % a.instance_bytes)?;
+    let read = |place: &Place| place.tile < blocks.min(a.tiles.into());
+    Ok(found.filter(read).map(|place| instance * a.instance_bytes + place.to))
+}
+
+pub fn into(call: &Launch, a: &IntoAxesArgs, alignment: u64, offset: u64) -> Moved {
+    assert_eq!(call.entry, "into_axes");
+    exactly(call, 256)?;
+    need(offset < a.bytes, || format!("{} bytes", a.bytes))?;
+    let found = place(call, &a.map, (alignment, 2), offset)?;
+    Ok(found.filter(|place| place.tile < u64::from(call.groups)).map(|place| place.to))
+}

@@ -1,0 +1,237 @@
+// A tile of an array whose axes change their order, read in runs of the source and written in runs of the result.
+//
+// A tile has of every axis a part, perhaps all of it, perhaps one. Its *rows* lie together in the source, its *columns* in the
+// result; every axis of more than one is in one of the two or in both. On chip rows lie one after the other, each as it lies in
+// memory to 16 bytes, so that whatever its address it is read by 16 bytes. Word k of column j lies at `column_at[j] + place[k]`.
+#pragma once
+#include "index.cuh"
+
+// An axis, and a tile's part of it.
+struct TileAxis {
+    Divisor<u32> tiles;     // along it
+    u64 from, to;           // bytes from each of it to the next, in the source and in the result
+    u32 extent, last;       // of a tile, and of the last one
+    u32 along, rows;        // bytes along a row, or rows, that each of it counts on chip; the other is 0
+};
+static_assert(sizeof(TileAxis) == 48 && AT(TileAxis, tiles) == 0 && AT(TileAxis, from) == 16 &&
+              AT(TileAxis, to) == 24 && AT(TileAxis, extent) == 32 && AT(TileAxis, last) == 36 &&
+              AT(TileAxis, along) == 40 && AT(TileAxis, rows) == 44);
+
+enum : u32 { kTileAxes = 9 };
+
+struct TileMap {
+    TileAxis a0, a1, a2, a3, a4, a5, a6, a7, a8; // from the result's last axis on; blocks count tiles so
+    u64 column_axes;                             // those that a column does not have, 4 bits each
+    u32 axes;                                    // all of them
+    u32 run_axes;                                // the first so many are a column
+    u32 across_axes;                             // numbers in `column_axes`
+    u32 line_axis;                               // the first axis of those that a row has
+    u32 line_step, run_step;                     // bytes of a row, words of a column that each of their first axis counts
+    u32 rows, columns;                           // of a tile
+    u32 run;                                     // words of a column
+    u32 pitch;                                   // bytes from row to row on chip
+    u32 granules, packs;                         // of 16 bytes: most that a row, that a column lies in
+    u32 held;                                    // bytes of all rows on chip
+    u32 across;                                  // logarithm of the columns that a warp writes at a time
+
+    __device__ const TileAxis &axis(u32 k) const { return (&a0)[k]; }
+};
+static_assert(sizeof(TileMap) == 496 && AT(TileMap, a0) == 0 && AT(TileMap, a1) == 48 &&
+              AT(TileMap, a2) == 96 && AT(TileMap, a3) == 144 && AT(TileMap, a4) == 192 &&
+              AT(TileMap, a5) == 240 && AT(TileMap, a6) == 288 && AT(TileMap, a7) == 336 &&
+              AT(TileMap, a8) == 384 && AT(TileMap, column_axes) == 432 && AT(TileMap, axes) == 440 &&
+              AT(TileMap, run_axes) == 444 && AT(TileMap, across_axes) == 448 &&
+              AT(TileMap, line_axis) == 452 && AT(TileMap, line_step) == 456 &&
+              AT(TileMap, run_step) == 460 && AT(TileMap, rows) == 464 && AT(TileMap, columns) == 468 &&
+              AT(TileMap, run) == 472 && AT(TileMap, pitch) == 476 && AT(TileMap, granules) == 480 &&
+              AT(TileMap, packs) == 484 && AT(TileMap, held) == 488 && AT(TileMap, across) == 492);
+
+enum : u32 { kGranule = 16 };
+
+// Places on chip are numbers of type `Place`.
+template <int W, class Place> struct AxesTile {
+    static constexpr u32 P = kGranule / W;
+    const TileMap &m;
+    char *tile;
+    u64 *row_from, *column_to; // 0: beyond the array
+    u32 *column_at, *limits;
+    Place *place;
+
+    __device__ AxesTile(const TileMap &map, char *shared) : m(map), tile(shared) {
+        row_from = (u64 *)(shared + m.held);
+        column_to = row_from + m.rows;
+        place = (Place *)(column_to + m.columns);
+        // Packs of places are read as one.
+        place = (Place *)(shared + (u32((char *)place - shared) + kGranule - 1) / kGranule * kGranule);
+        column_at = (u32 *)(place + (m.run + 7) / 8 * 8);
+        limits = column_at + m.columns;
+    }
+
+    // One granule more after as many rows as a pack has words: lanes that read down neighbouring packs meet other banks.
+    __device__ u32 row_at(u32 row) const { return row * m.pitch + (P > 1 ? row / P * kGranule : 0); }
+
+    // Where rows of the tile at `from` come from.
+    __device__ void find_rows(u64 from) {
+#pragma unroll 1
+        for (u32 r = threadIdx.x; r < m.rows; r += blockDim.x) {
+            u64 at = from;
+            bool in = true;
+#pragma unroll 1
+            for (u32 k = 0, rest = r; k < m.run_axes; k++) {
+                const TileAxis &a = m.axis(k);
+                if (a.rows == 0) continue;
+                const u32 digit = rest % a.extent;
+                rest /= a.extent;
+                in = in && digit < limits[k];
+                at += digit * a.from;
+            }
+            row_from[r] = in ? at : 0;
+        }
+    }
+
+    // Where its columns go to, and where words lie.
+    __device__ void find_columns(u64 from, u64 to) {
+#pragma unroll 1
+        for (u32 j = threadIdx.x; j < m.columns; j += blockDim.x) {
+            u64 at = to;
+            u32 along = 0;
+            bool in = true;
+#pragma unroll 1
+            for (u32 n = 0, rest = j; n < m.across_axes; n++) {
+                const u32 k = u32(m.column_axes >> (4 * n)) & 15;
+                const TileAxis &a = m.axis(k);
+                const u32 digit = rest % a.extent;
+                rest /= a.extent;
+                in = in && digit < limits[k];
+                at += digit * a.to;
+                along += digit * a.along;
+            }
+            column_to[j] = in ? at : 0;
+            column_at[j] = along;
+        }
+#pragma unroll 1
+        for (u32 w = threadIdx.x; w < m.run; w += blockDim.x) {
+            u64 at = from;
+            u32 along = 0, row = 0;
+#pragma unroll 1
+            for (u32 k = 0, rest = w; k < m.run_axes; k++) {
+                const TileAxis &a = m.axis(k);
+                const u32 digit = rest % a.extent;
+                rest /= a.extent;
+                along += digit * a.along;
+                row += digit * a.rows;
+                if (a.rows) at += digit * a.from;
+            }
+            place[w] = Place(row_at(row) + along + u32(at % kGranule));
+        }
+    }
+
+    // Rows to the chip. Bytes before `first` and from `past` on are not the array's.
+    __device__ void load(const char *first, const char *past) const {
+        const u32 line = limits[m.line_axis] * m.line_step, step = blockDim.x / m.granules;
+        const u32 rest = blockDim.x - step * m.granules;
+        u32 r = threadIdx.x / m.granules, g = threadIdx.x - r * m.granules;
+#pragma unroll 2
+        while (r < m.rows) {
+            const u64 from = row_from[r];
+            const u32 skew = u32(from % kGranule);
+            if (from && g * kGranule < skew + line) {
+                const char *at = (const char *)(from - skew) + g * kGranule;
+                char *to = tile + row_at(r) + g * kGranule;
+                if (at >= first && at + kGranule <= past)
+                    copy_async<kGranule>(to, at);
+                else
+#pragma unroll 1
+                    for (u32 b = 0; b < kGranule; b++)
+                        if (at + b >= first && at + b < past) to[b] = at[b];
+            }
+            r += step;
+            g += rest;
+            if (g >= m.granules) g -= m.granules, r++;
+        }
+    }
+
+    __device__ void set(u32 *pack, u32 k, const char *from) const {
+        const Word<W> x = *(const Word<W> *)from;
+        if constexpr (W < 4) {
+            pack[k * W / 4] |= u32(x) << (8 * (k * W % 4));
+        } else {
+#pragma unroll
+            for (u32 i = 0; i < W / 4; i++) pack[k * W / 4 + i] = ((const u32 *)&x)[i];
+        }
+    }
+
+    // Words of a column from word `k` on, which lie in one granule of the result.
+    __device__ void gather(const char *column, u32 k, char *to) const {
+        u32 pack[4] = {};
+        if (k % P == 0) {
+            // Places of the whole pack at once.
+            constexpr u32 bytes = P * sizeof(Place), each = bytes < kGranule ? bytes : u32(kGranule);
+            Word<each> places[bytes / each];
+#pragma unroll
+            for (u32 n = 0; n < bytes / each; n++) places[n] = ((const Word<each> *)(place + k))[n];
+#pragma unroll
+            for (u32 i = 0; i < P; i++) set(pack, i, column + ((const Place *)places)[i]);
+        } else {
+#pragma unroll
+            for (u32 i = 0; i < P; i++) set(pack, i, column + place[k + i]);
+        }
+        *(uint4 *)to = make_uint4(pack[0], pack[1], pack[2], pack[3]);
+    }
+
+    // Columns to the result: a warp writes a few side by side, 16 bytes a lane.
+    __device__ void store() const {
+        const u32 run = limits[m.run_axes - 1] * m.run_step;
+        const u32 lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, warps = blockDim.x / kWarp;
+        const u32 wide = kWarp >> m.across, groups = (m.packs + wide - 1) / wide;
+        const u32 step = warps / groups, rest = warps - step * groups;
+        u32 band = warp / groups, g = warp - band * groups;
+        while (band << m.across < m.columns) {
+            const u32 j = (band << m.across) + lane / wide;
+            const u64 to = j < m.columns ? column_to[j] : 0;
+            if (to) {
+                const char *column = tile + column_at[j];
+                // The column's first word within its granule.
+                const i32 k = i32((g * wide + lane % wide) * P) - i32(to % kGranule / W);
+                char *at = (char *)to + i64(k) * W;
+                if (k >= 0 && k + P <= run) {
+                    gather(column, k, at);
+                } else {
+#pragma unroll 1
+                    for (i32 i = max(k, 0), end = min(k + i32(P), i32(run)); i < end; i++)
+                        *(Word<W> *)(at + (i - k) * W) = *(const Word<W> *)(column + place[i]);
+                }
+            }
+            band += step;
+            g += rest;
+            if (g >= groups) g -= groups, band++;
+        }
+    }
+
+    // Tile `number` of the array at `from`, to the one at `to`; where there is none, and its block only waits, it has no rows.
+    // `all_wait` orders all reads before all writes.
+    template <class Wait>
+    __device__ void move(u32 number, bool any, const char *from, char *to, const char *first, const char *past, Wait all_wait) {
+        u64 source = u64(from), dest = u64(to);
+        if (any) {
+#pragma unroll 1
+            for (u32 k = 0, rest = number; k < m.axes; k++) {
+                const TileAxis &a = m.axis(k);
+                const u32 others = a.tiles.div(rest), at = rest - others * a.tiles.divisor;
+                rest = others;
+                source += u64(at) * a.extent * a.from;
+                dest += u64(at) * a.extent * a.to;
+                if (threadIdx.x == 0) limits[k] = at + 1 == a.tiles.divisor ? a.last : a.extent;
+            }
+            __syncthreads();
+            find_rows(source);
+            __syncthreads();
+            load(first, past);
+            // While rows are under way.
+            find_columns(source, dest);
+        }
+        copy_async_wait();
+        all_wait();
+        if (any) store();
+    }
+};
