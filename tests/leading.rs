@@ -1,6 +1,7 @@
 //! Leading dimensions, scale and conjugate through the library, against plain loops.
 
 use proptest::prelude::*;
+use turntile::plan::{Chip, LeadingProblem, PlanError, Planner};
 use turntile::{
     Bytes, Complex, Effort, Error, LeadingError, LeadingWay, Operation, Options, RunError, Scalar,
     Scale, Transpose, imatcopy, slide_rows, transpose_leading,
@@ -270,6 +271,19 @@ fn bytes_vectors_and_nothing() {
         transpose_leading(&mut [(); 6], 2, 3, 4, 2),
         Err(Error::Short { expected: 7, got: 6 })
     );
+}
+
+/// What goes around gaps has no kernels: no plan says that it has.
+#[test]
+fn gpus_refuse() {
+    let problem = LeadingProblem::transposed([30, 20], [25, 35], 4).unwrap();
+    let planner = Planner::new(Chip::h200());
+    let refusal = PlanError::Leading {
+        problem: "30x20 w4, lda 25, ldb 35".into(),
+        device: planner.device().name().into(),
+    };
+    assert_eq!(planner.plan_leading(&problem), Err(refusal.clone()));
+    assert_eq!(planner.leading_ways(&problem), Err(refusal));
 }
 
 #[test]

@@ -145,7 +145,10 @@ impl LeadingExecutor {
             Steps::Around { together, dense, apart } => {
                 let (kept, words) = words.split_at_mut(self.kept_words());
                 let kept = bytes(kept, self.plan.kept_bytes());
-                matrix.keep(data, kept);
+                // To look for gaps takes time where there are none in the way too.
+                if !kept.is_empty() {
+                    matrix.keep(data, kept);
+                }
                 if let Some(way) = together {
                     run_way(way, data, words);
                     pass(1);
@@ -155,7 +158,9 @@ impl LeadingExecutor {
                     run_way(way, data, words);
                     pass(1);
                 }
-                matrix.restore(data, kept);
+                if !kept.is_empty() {
+                    matrix.restore(data, kept);
+                }
             }
             Steps::Exchanged { dense } => {
                 let [source, result] = matrix.in_bytes();

@@ -2,9 +2,11 @@
 //! result must be as it was.
 
 use proptest::prelude::*;
+use turntile_cpu::way::{HostWay, Mover};
 use turntile_cpu::{Host, LeadingExecutor, RunError, Workspace, oracle};
 use turntile_plan::{
-    Direction, Flaw, LeadingPlan, LeadingProblem, LeadingWay, Planner, StageShape,
+    Direction, Flaw, Geometry, LeadingPlan, LeadingProblem, LeadingWay, Offer, Planner, Stage,
+    StageShape,
 };
 
 /// Elements behind the span that must stay as they are.
@@ -121,6 +123,40 @@ fn matrices_that_threads_share() {
             for threads in [2, 3, 8] {
                 check_every_way(turned(sides, gaps, elem_bytes), threads);
                 check_every_way(slid(sides, gaps, elem_bytes), threads);
+            }
+        }
+    }
+}
+
+/// Rows that slide together and apart in rounds, blocks and shares, though nothing lies behind the last one.
+#[test]
+fn rows_slide_by_every_mover() {
+    let by = |stage: Option<Box<Stage>>, mover| {
+        stage.map(|stage| {
+            let way: &HostWay = stage.offer.geometry.get().unwrap();
+            let way = way.with_rows_by(mover).unwrap();
+            let (method, workspace_bytes) = (way.method(), way.needs().bytes());
+            let offer =
+                Offer { method, geometry: Geometry::new(way), workspace_bytes, ..stage.offer };
+            Box::new(Stage { offer, ..*stage })
+        })
+    };
+    let movers =
+        [Mover::Rows(1), Mover::Rows(2), Mover::Rows(7), Mover::Slide(1), Mover::Slide(50)];
+    let movers = movers.into_iter().chain([Mover::Slide(1000), Mover::Shares]);
+    let sides = [[2, 3], [5, 4], [7, 30], [41, 6], [1, 9], [9, 1]];
+    for (mover, sides) in movers.flat_map(|mover| sides.map(|sides| (mover, sides))) {
+        for gaps in (0..5).flat_map(|a| (0..5).map(move |b| [a, b])) {
+            let p = turned(sides, gaps, 3);
+            for plan in Planner::new(Host::new(3)).leading_ways(&p).unwrap() {
+                let LeadingWay::Around { together, dense, apart, kept } = plan.way.clone() else {
+                    continue;
+                };
+                let (together, apart) = (by(together, mover), by(apart, mover));
+                let way = LeadingWay::Around { together, dense, apart, kept };
+                let plan = LeadingPlan { way, ..plan };
+                let executor = LeadingExecutor::new(plan.clone(), 3).unwrap();
+                check(LeadingPlan { workspace_bytes: executor.workspace_bytes(), ..plan }, 3);
             }
         }
     }

@@ -324,9 +324,11 @@ impl Planner {
     /// The way of fewest passes within the cap.
     ///
     /// # Errors
-    /// [`PlanError::Infeasible`] as [`plan`](Self::plan): of a route that was asked for, for the transposition in the
-    /// middle. Otherwise there is always a way: `Exchanged` needs no workspace.
+    /// [`PlanError::Leading`] when the device does not serve leading dimensions; [`PlanError::Infeasible`] as
+    /// [`plan`](Self::plan): of a route that was asked for, for the transposition in the middle. Otherwise there is
+    /// always a way: `Exchanged` needs no workspace.
     pub fn plan_leading(&self, problem: &LeadingProblem) -> Result<LeadingPlan, PlanError> {
+        self.check_leading(problem)?;
         let (leading, cap) = (&problem.leading, self.leading_cap(problem));
         let bytes = problem.bytes();
         if leading.stays() {
@@ -352,6 +354,7 @@ impl Planner {
     /// # Errors
     /// As [`plan_leading`](Self::plan_leading).
     pub fn leading_ways(&self, problem: &LeadingProblem) -> Result<Vec<LeadingPlan>, PlanError> {
+        self.check_leading(problem)?;
         let leading = &problem.leading;
         if leading.stays() || !leading.is_transposed() {
             return Ok(vec![self.plan_leading(problem)?]);
@@ -366,6 +369,14 @@ impl Planner {
         }
         ways.push(self.exchanged(problem)?);
         Ok(ways)
+    }
+
+    fn check_leading(&self, problem: &LeadingProblem) -> Result<(), PlanError> {
+        if self.device().serves_leading() {
+            return Ok(());
+        }
+        let device = self.device().name().to_owned();
+        Err(PlanError::Leading { problem: problem.to_string(), device })
     }
 
     fn leading_cap(&self, problem: &LeadingProblem) -> usize {

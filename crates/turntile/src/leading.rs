@@ -1,11 +1,13 @@
 //! A matrix with leading dimensions to be planned, and what is planned.
 
+use std::convert::Infallible;
 use std::fmt;
 
 use turntile_cpu::{LeadingExecutor, Workspace};
-use turntile_plan::{Effort, LeadingError, LeadingPlan, LeadingProblem};
+use turntile_plan::{Device, Effort, LeadingError, LeadingPlan, LeadingProblem, PlanError};
 
 use crate::Error;
+use crate::gpu::Gpu;
 use crate::planned::Options;
 use crate::scale::{Scalar, Scale};
 use crate::transpose::Transpose;
@@ -27,9 +29,10 @@ impl Transpose {
     /// With axes `[0, 1]` ([`of_axes`](Transpose::of_axes)) rows stay rows and slide from one pitch to the other.
     ///
     /// What becomes of other elements:
-    /// - None that is neither of the source nor of the result ever changes, not even meanwhile where no workspace is
-    ///   said to be used for it; whatever lies between rows is as it was when the call returns.
-    /// - One of the source that is none of the result holds an element of before, of which nothing is said: where
+    /// - One that is neither of the source nor of the result is as it was when the call returns. Where `lda = ldb`, where
+    ///   rows slide and where the matrix goes through workspace it is not touched at all; otherwise those within the span
+    ///   may be away meanwhile, so that nobody else may use them.
+    /// - One of the source that is none of the result holds an element of before, of which nothing is said; where
     ///   `lda = ldb` it is as it was.
     ///
     /// ```
@@ -64,6 +67,16 @@ impl Leading {
         let plan = self.transpose.host_planner().plan_leading(&problem)?;
         let threads = self.transpose.host_threads();
         Ok(PlannedLeading { executor: LeadingExecutor::new(plan, threads)?, threads })
+    }
+
+    /// Refuses: what goes around gaps has no kernels on a GPU yet.
+    ///
+    /// # Errors
+    /// [`Error::Leading`] as [`plan`](Self::plan), otherwise [`Error::Plan`] with
+    /// [`PlanError::Leading`](crate::plan::PlanError::Leading).
+    pub fn plan_on(&self, gpu: &Gpu) -> Result<Infallible, Error> {
+        let (problem, device) = (self.problem()?.to_string(), gpu.chip().name().to_owned());
+        Err(PlanError::Leading { problem, device }.into())
     }
 
     /// What is to be transposed, as planners are asked.
