@@ -225,6 +225,10 @@ impl Device for Host {
         [self.means.scratch; 2]
     }
 
+    fn serves_leading(&self) -> bool {
+        true
+    }
+
     fn least_seconds(&self, bytes: usize) -> f64 {
         estimate::least_seconds(&self.costs, bytes, self.means.threads)
     }

@@ -135,6 +135,11 @@ pub trait Device: fmt::Debug + Send + Sync {
     /// all that could be.
     fn chunks(&self, slotting: &Slotting, every: bool) -> Vec<usize>;
 
+    /// Whether whoever runs its offers also runs what goes around gaps ([`LeadingWay`](crate::LeadingWay)).
+    fn serves_leading(&self) -> bool {
+        false
+    }
+
     /// All ways to move `shape`, in the order in which ties are broken; at least one.
     ///
     /// # Errors

@@ -48,6 +48,14 @@ pub enum PlanError {
         /// What stands in the way.
         why: Infeasible,
     },
+    /// The device has nothing that goes around gaps between rows.
+    #[error("{device} does not serve leading dimensions: {problem}")]
+    Leading {
+        /// The problem.
+        problem: String,
+        /// The device.
+        device: String,
+    },
 }
 
 impl Planner {

@@ -23,8 +23,8 @@ pub struct Planned {
 #[derive(Default)]
 #[must_use]
 pub struct Options<'a> {
-    workspace: Option<&'a mut Workspace>,
-    progress: Option<&'a mut dyn FnMut(usize)>,
+    pub(crate) workspace: Option<&'a mut Workspace>,
+    pub(crate) progress: Option<&'a mut dyn FnMut(usize)>,
 }
 
 impl<'a> Options<'a> {
