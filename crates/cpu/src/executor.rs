@@ -85,6 +85,11 @@ impl Workspace {
         size_of_val(self.words.as_slice())
     }
 
+    /// Its memory, as [`Executor::run_in`] takes it.
+    pub fn words_mut(&mut self) -> &mut [MaybeUninit<u64>] {
+        &mut self.words
+    }
+
     /// Fills it with a pattern: no plan may depend on what a workspace held before.
     pub fn poison(&mut self, byte: u8) {
         self.words.fill(MaybeUninit::new(u64::from_ne_bytes([byte; 8])));
@@ -140,6 +145,19 @@ impl Executor {
         &self,
         data: &mut [Byte],
         workspace: &mut Workspace,
+        done: impl FnMut(usize),
+    ) -> Result<(), RunError> {
+        self.run_in(data, workspace.words_mut(), done)
+    }
+
+    /// The same with a workspace that lies in memory of any origin.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_in(
+        &self,
+        data: &mut [Byte],
+        workspace: &mut [MaybeUninit<u64>],
         mut done: impl FnMut(usize),
     ) -> Result<(), RunError> {
         if self.plan.problem.is_out_of_place() {
@@ -152,12 +170,12 @@ impl Executor {
         if room == expected && got != expected {
             return Err(RunError::Length { expected, got });
         }
-        let (need, have) = (self.workspace_bytes(), workspace.bytes());
+        let (need, have) = (self.workspace_bytes(), size_of_val(workspace));
         if need > have {
             return Err(RunError::Workspace { need, have });
         }
         for (k, way) in self.ways.iter().enumerate() {
-            let (flags, bytes) = views::split_flags(&mut workspace.words, way.needs().flag_words);
+            let (flags, bytes) = views::split_flags(workspace, way.needs().flag_words);
             let (read, written) = way.shape().spans();
             let data = &mut data[..read.max(written) * way.elem_bytes()];
             stages::run(way, data, flags, bytes);

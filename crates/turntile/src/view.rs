@@ -10,9 +10,7 @@ use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use turntile_cpu::out_of_place::OutOfPlace;
-use turntile_cpu::{
-    Byte, Executor, RunError, Workspace, permute_small, transpose_into, transpose_small,
-};
+use turntile_cpu::{Byte, Executor, RunError, permute_small, transpose_into, transpose_small};
 use turntile_plan::Problem;
 
 /// Elements given as bytes, of as many bytes each as was planned: `Bytes(&mut data)` of a `Vec<u8>` or `[u8]` to be
@@ -195,7 +193,7 @@ impl<B: AsRef<[u8]>> Copies for Bytes<B> {
 pub fn run(
     executor: &Executor,
     data: &mut (impl Data + ?Sized),
-    workspace: &mut Workspace,
+    workspace: &mut [MaybeUninit<u64>],
     mut done: impl FnMut(usize),
 ) -> Result<(), RunError> {
     // SAFETY: an executor permutes whole elements of the size that it was planned for, which the caller has compared,
@@ -203,7 +201,7 @@ pub fn run(
     let bytes = unsafe { data.bytes_mut(executor.plan().room_bytes()) };
     let mut panic: Option<Box<dyn Any + Send>> = None;
     let guard = AbortOnUnwind;
-    let result = executor.run(bytes, workspace, |stages| {
+    let result = executor.run_in(bytes, workspace, |stages| {
         if panic.is_none() {
             panic = catch_unwind(AssertUnwindSafe(|| done(stages))).err();
         }
