@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use turntile_plan::{Flaw, Plan, StageShape};
+use turntile_plan::{Flaw, Plan, Stage, StageShape};
 use turntile_simd::{Byte, LINE};
 
 use crate::out_of_place::OutOfPlace;
@@ -43,6 +43,14 @@ pub enum RunError {
         /// Bytes given.
         got: usize,
     },
+    /// The data end before the matrix does, where its rows lie apart.
+    #[error("the plan is for a matrix that ends {expected} bytes on, the data have {got}")]
+    Span {
+        /// Bytes from the first element on that hold the matrix before and after.
+        expected: usize,
+        /// Bytes given.
+        got: usize,
+    },
     /// The plan needs memory behind the matrices.
     #[error("the plan needs room for {need} bytes from the first one on, there are {have}")]
     Room {
@@ -65,6 +73,29 @@ pub enum RunError {
         /// Bytes asked for.
         bytes: usize,
     },
+}
+
+/// The way that runs stage `number` of a plan for elements of `elem_bytes` bytes: its own, or one in place of another
+/// device's.
+pub(crate) fn way_of(
+    stage: &Stage,
+    number: usize,
+    elem_bytes: usize,
+    threads: usize,
+) -> Result<HostWay, RunError> {
+    let (shape, method, elem_bytes) = (stage.shape, stage.offer.method, elem_bytes * stage.joined);
+    match stage.offer.geometry.get::<HostWay>() {
+        Some(way) if way.is_for(&shape, elem_bytes, method) => Ok(*way),
+        Some(_) => Err(Flaw::Geometry { number, stage: stage.to_string() }.into()),
+        None => HostWay::in_place_of(shape, elem_bytes, method, threads.max(1))
+            .ok_or_else(|| Flaw::Method { number, stage: stage.to_string() }.into()),
+    }
+}
+
+/// Runs a way on `data`, with as many of `words` as it needs.
+pub(crate) fn run_way(way: &HostWay, data: &mut [Byte], words: &mut [MaybeUninit<u64>]) {
+    let (flags, bytes) = views::split_flags(words, way.needs().flag_words);
+    stages::run(way, data, flags, bytes);
 }
 
 impl Workspace {
@@ -104,20 +135,10 @@ impl Executor {
     /// [`RunError::Plan`]: the plan was put together wrongly.
     pub fn new(plan: Plan, threads: usize) -> Result<Self, RunError> {
         plan.check()?;
-        let mut ways = Vec::with_capacity(plan.passes());
-        for (number, stage) in (1..).zip(plan.stages()) {
-            let (shape, method) = (stage.shape, stage.offer.method);
-            let elem_bytes = plan.problem.elem_bytes() * stage.joined;
-            let way = match stage.offer.geometry.get::<HostWay>() {
-                Some(way) if way.is_for(&shape, elem_bytes, method) => *way,
-                Some(_) => {
-                    return Err(Flaw::Geometry { number, stage: stage.to_string() }.into());
-                }
-                None => HostWay::in_place_of(shape, elem_bytes, method, threads.max(1))
-                    .ok_or_else(|| Flaw::Method { number, stage: stage.to_string() })?,
-            };
-            ways.push(way);
-        }
+        let way = |(number, stage): (usize, &Stage)| {
+            way_of(stage, number, plan.problem.elem_bytes(), threads)
+        };
+        let ways = (1..).zip(plan.stages()).map(way).collect::<Result<_, _>>()?;
         Ok(Executor { plan, ways })
     }
 
@@ -174,14 +195,23 @@ impl Executor {
         if need > have {
             return Err(RunError::Workspace { need, have });
         }
+        self.run_checked(data, workspace, &mut done);
+        Ok(())
+    }
+
+    /// The same once lengths and place have been compared.
+    pub(crate) fn run_checked(
+        &self,
+        data: &mut [Byte],
+        words: &mut [MaybeUninit<u64>],
+        done: &mut dyn FnMut(usize),
+    ) {
         for (k, way) in self.ways.iter().enumerate() {
-            let (flags, bytes) = views::split_flags(workspace, way.needs().flag_words);
             let (read, written) = way.shape().spans();
             let data = &mut data[..read.max(written) * way.elem_bytes()];
-            stages::run(way, data, flags, bytes);
+            run_way(way, data, words);
             done(k + 1);
         }
-        Ok(())
     }
 
     /// Writes what lies in `from` to `to`, moved as the plan says, which is out of place.

@@ -3,6 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`executor`], `initialised` | a plan and its threads: workspace, then stage after stage |
+//! | [`leading`] | the same of matrices with leading dimensions |
 //! | [`host`] | CPU threads as a device: what they offer |
 //! | [`way`] | a way to move a shape: which mover, with what memory |
 //! | `estimate` | how long a way takes |
@@ -20,6 +21,8 @@
 //! | `slide` | rows padded and unpadded block by block |
 //! | `rows` | the same in rounds or in shares |
 //! | `gaps` | columns cut off and put back: what lies in the gaps of those rows |
+//! | `pitched` | rows a pitch apart: transposed where they lie, through workspace, slid; gaps kept |
+//! | `exchange` | rows that change places with their gaps |
 //! | `transpose_into` | tiles from one buffer to another; rows and columns alone are copied |
 //! | `small` | matrices that fit a buffer on the stack |
 //!
@@ -31,6 +34,7 @@
 //! | [`out_of_place`] | the tiles of a transposition from one buffer to another |
 //! | `runs` | which thread works on which chunks |
 //! | `bands` | how chunks are cut into bands and strips |
+//! | `finish` | what is done to elements in the pass that moves them |
 //! | `parts` | how work is split over rayon's threads |
 //!
 //! | memory | is |
@@ -56,12 +60,15 @@ mod barrier;
 mod claims;
 mod cycles;
 mod estimate;
+mod exchange;
 pub mod executor;
+mod finish;
 mod follow;
 mod gaps;
 mod gather;
 pub mod host;
 mod initialised;
+pub mod leading;
 mod machine;
 pub mod oracle;
 pub mod out_of_place;
@@ -69,6 +76,7 @@ mod parts;
 mod path;
 mod permuted;
 mod pieces;
+mod pitched;
 mod queue;
 mod rotate;
 mod rows;
@@ -86,7 +94,9 @@ mod views;
 pub mod way;
 
 pub use executor::{Executor, RunError, Workspace};
+pub use finish::Finish;
 pub use host::Host;
+pub use leading::LeadingExecutor;
 pub use small::{SMALL_BYTES, permute_small, transpose_small};
 pub use transpose_into::transpose_into;
 

@@ -11,7 +11,7 @@ use turntile_simd::{self as simd, Byte, LINE};
 use crate::parts;
 
 /// Moves the rows of `padding`, counted in bytes, in rounds; one of several threads moves at least `least` of
-/// them. `data` are as long as the padded rows.
+/// them. `data` are as long as the padded rows; the last one's gap may be missing.
 pub fn in_rounds(
     data: &mut [Byte],
     padding: Padding,
@@ -24,8 +24,9 @@ pub fn in_rounds(
         Direction::Forward => padding.pad_rounds(least).for_each(|Round { rows, together }| {
             if together && parts > 1 {
                 let (from, to) = data.split_at_mut(rows.end * packed);
-                let to = &mut to[rows.start * padded - rows.end * packed..][..rows.len() * padded];
-                copy((&from[rows.start * packed..], packed), (to, padded), parts);
+                let to = &mut to[rows.start * padded - rows.end * packed..];
+                let from = &from[rows.start * packed..];
+                copy((from, packed), (to, padded), packed, rows.len(), parts);
             } else {
                 move_apart(data, rows, 0, padding);
             }
@@ -34,8 +35,8 @@ pub fn in_rounds(
             if together && parts > 1 {
                 let (to, from) = data.split_at_mut(rows.end * packed);
                 let from = &from[rows.start * padded - rows.end * packed..];
-                let from = &from[..rows.len() * padded];
-                copy((from, padded), (&mut to[rows.start * packed..], packed), parts);
+                let to = &mut to[rows.start * packed..];
+                copy((from, padded), (to, packed), packed, rows.len(), parts);
             } else {
                 move_together(data, rows, 0, padding);
             }
@@ -115,7 +116,9 @@ fn split<'a>(
     heads: &'a mut [Byte],
 ) -> Vec<Share<'a>> {
     let rows = (0..parts).map(|part| padding.share(parts, part));
-    let data = parts::cut(data, rows.clone().map(|rows| rows.len() * padding.pitch()));
+    let end = data.len();
+    let before = |row: usize| end.min(row * padding.pitch());
+    let data = parts::cut(data, rows.clone().map(|rows| before(rows.end) - before(rows.start)));
     let heads = split_heads(padding, parts, heads);
     let shares = rows.zip(data).zip(heads);
     shares.map(|((rows, data), (_, head))| Share { rows, data, head }).collect()
@@ -145,7 +148,7 @@ const PIECE: usize = 2 << 10;
 const AHEAD: usize = 16 << 10;
 
 /// Moves a row to where another one may still lie in part, and asks for what comes next in memory.
-fn shift(data: &mut [Byte], row: Range<usize>, to: usize) {
+pub fn shift(data: &mut [Byte], row: Range<usize>, to: usize) {
     let up = to > row.start;
     let pieces = row.len().div_ceil(PIECE);
     for k in 0..pieces {
@@ -159,13 +162,20 @@ fn shift(data: &mut [Byte], row: Range<usize>, to: usize) {
     }
 }
 
-/// Copies rows from one pitch to another, as much of each as both have.
-fn copy((from, from_pitch): (&[Byte], usize), (to, to_pitch): (&mut [Byte], usize), parts: usize) {
-    let row = from_pitch.min(to_pitch);
-    let each = (from.len() / from_pitch).div_ceil(parts);
+/// Copies `rows` rows of `cols` bytes from one pitch to another, shared out among threads.
+pub fn copy(
+    (from, from_pitch): (&[Byte], usize),
+    (to, to_pitch): (&mut [Byte], usize),
+    cols: usize,
+    rows: usize,
+    parts: usize,
+) {
+    let each = rows.div_ceil(parts).max(1);
     let shares = from.chunks(each * from_pitch).zip(to.chunks_mut(each * to_pitch));
-    parts::run_on(shares, &mut [], 0, |(from, to), _| {
-        let rows = from.chunks_exact(from_pitch).zip(to.chunks_exact_mut(to_pitch));
-        rows.for_each(|(from, to)| to[..row].copy_from_slice(&from[..row]));
+    let shares: Vec<_> = shares.take(rows.div_ceil(each)).enumerate().collect();
+    parts::run_on(shares, &mut [], 0, |(share, (from, to)), _| {
+        let both = from.chunks(from_pitch).zip(to.chunks_mut(to_pitch));
+        let rows = each.min(rows - share * each);
+        both.take(rows).for_each(|(from, to)| to[..cols].copy_from_slice(&from[..cols]));
     });
 }

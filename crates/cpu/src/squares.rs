@@ -25,6 +25,8 @@ pub struct Squares {
     block_cols: usize,
     /// Block pairs of a square.
     pairs: usize,
+    /// Bytes from one row to the next.
+    pitch: usize,
 }
 
 /// A block or a tile: where its first element lies, in bytes, and its extents in elements.
@@ -54,9 +56,18 @@ const WHOLE_BYTES: usize = 256 << 10;
 impl Squares {
     /// `batch` panels of `mid` squares of `side` elements of `elem_bytes` bytes.
     pub fn new(batch: usize, side: usize, mid: usize, elem_bytes: usize) -> Self {
+        Squares::apart(batch, side, mid, elem_bytes, mid * side * elem_bytes)
+    }
+
+    /// One square whose rows lie `pitch` bytes apart, a multiple of an element's.
+    pub fn pitched(side: usize, pitch: usize, elem_bytes: usize) -> Self {
+        Squares::apart(1, side, 1, elem_bytes, pitch)
+    }
+
+    fn apart(batch: usize, side: usize, mid: usize, elem_bytes: usize, pitch: usize) -> Self {
         let tile = (LINE / elem_bytes).max((TILE_BYTES / elem_bytes).isqrt().clamp(1, 8));
         let whole = side * side * elem_bytes <= WHOLE_BYTES;
-        let alike = (mid * side * elem_bytes).is_multiple_of(PAGE);
+        let alike = pitch.is_multiple_of(PAGE);
         let [lower, upper] = if alike { ALIKE_ROW_BYTES } else { ROW_BYTES };
         let most = if whole { side } else { lower / elem_bytes };
         let blocks = side.div_ceil(most.max(tile)).max(1);
@@ -64,12 +75,12 @@ impl Squares {
         let block_cols = (upper / elem_bytes).max(1).next_multiple_of(tile);
         let beside = |i: usize| 1 + side.saturating_sub(i + block_rows).div_ceil(block_cols);
         let pairs = (0..side).step_by(block_rows).map(beside).sum();
-        Squares { batch, side, mid, elem_bytes, tile, block_rows, block_cols, pairs }
+        Squares { batch, side, mid, elem_bytes, tile, block_rows, block_cols, pairs, pitch }
     }
 
     /// Bytes from one row to the next.
     pub fn pitch(&self) -> usize {
-        self.mid * self.side * self.elem_bytes
+        self.pitch
     }
 
     /// Elements of a side.

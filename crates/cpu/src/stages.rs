@@ -60,7 +60,7 @@ pub fn run(way: &HostWay, data: &mut [Byte], flags: &[AtomicU32], bytes: &mut [B
             match mover {
                 Mover::Squares => {
                     let squares = way::squares(&e, elem_bytes).expect("made of squares");
-                    turn_squares(data, squares, parts);
+                    turn_squares(data, squares, parts, None);
                 }
                 Mover::OwnCycles => own_cycles(data, e, elem_bytes, needs, flags, scratch),
                 _ => unreachable!("{mover:?} does not move {shape} in place"),

@@ -3,12 +3,14 @@
 
 use turntile_simd::{Block, Byte, Lines, Rows};
 
+use crate::finish::Finish;
 use crate::parts;
 use crate::shared::{Shared, Worker};
 use crate::squares::{Squares, Submatrix, TILE_BYTES};
 
-/// Transposes all squares, block pair by block pair.
-pub fn turn_squares(data: &mut [Byte], squares: Squares, parts: usize) {
+/// Transposes all squares, block pair by block pair; each is finished, if something is to be done, while it is in the
+/// caches.
+pub fn turn_squares(data: &mut [Byte], squares: Squares, parts: usize, finish: Option<&Finish>) {
     let shared = Shared::new(data);
     parts::run_on(0..parts, &mut [], 0, |part, _| {
         // SAFETY: a pair of blocks belongs to one part, and blocks of different pairs share no element.
@@ -51,6 +53,12 @@ pub fn turn_squares(data: &mut [Byte], squares: Squares, parts: usize) {
             });
             // Blocks on the diagonal are smaller than those beside it.
             lines.ask_rest();
+            if let Some(finish) = finish {
+                for Submatrix { offset, rows, cols } in here.blocks().into_iter().flatten() {
+                    (0..rows)
+                        .for_each(|r| finish.row(&worker, offset + r * pitch, cols * elem_bytes));
+                }
+            }
         }
     });
 }

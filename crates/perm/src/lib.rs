@@ -11,6 +11,7 @@
 //! | [`elementary`] | two groups of axes that change places | thesis section 4.4 |
 //! | [`slots`] | aligned slots: a transposition of any shape in two local passes | `docs/notation.md` |
 //! | [`padding`] | rows moved apart and together in place | thesis eq. 4.1 |
+//! | [`pitched`] | rows a pitch apart, before and after | |
 //! | [`shares`] | items shared out evenly among workers | |
 //! | [`divisors`] | factorisation, divisors, totient, multiplicative order | |
 //! | [`fastdiv`] | division by an invariant with a multiply and a shift | Granlund and Montgomery 1994 |
@@ -25,6 +26,7 @@ pub mod factorial;
 pub mod fastdiv;
 pub mod fuse;
 pub mod padding;
+pub mod pitched;
 pub mod shares;
 pub mod slots;
 pub mod transposition;
@@ -35,5 +37,6 @@ pub use factorial::DimPermutation;
 pub use fastdiv::FastDiv;
 pub use fuse::{FusedAxes, MOST_GIVEN};
 pub use padding::Padding;
+pub use pitched::{Leading, Pitched};
 pub use slots::{Order, Slots};
 pub use transposition::Transposition;

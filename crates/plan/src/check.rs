@@ -51,6 +51,14 @@ pub enum Flaw {
         /// The stage.
         stage: String,
     },
+    /// A matrix with leading dimensions is brought about in a way that is not for it, or by stages that are not its.
+    #[error("{way} is no way for {problem}, or its stages are another's")]
+    Leading {
+        /// The problem.
+        problem: String,
+        /// The way.
+        way: &'static str,
+    },
     /// The plan is for another place of the result than it is run for.
     #[error("the plan is {}", if *out_of_place { "out of place" } else { "in place" })]
     Place {

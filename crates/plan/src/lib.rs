@@ -20,6 +20,7 @@
 //! | [`planner`] | ranks the candidates and picks one |
 //! | [`plan`] | the result |
 //! | [`check`] | whether a plan that anyone may have put together is one |
+//! | [`leading`] | matrices whose rows lie a pitch apart: around what lies between them |
 //! | [`recipe`] | what makes a plan again |
 //! | [`tuner`] | ranks candidates by stopwatch |
 //! | [`wisdom`] | what tuning found out, remembered in a file |
@@ -28,6 +29,7 @@ pub mod check;
 pub mod costs;
 pub mod device;
 pub mod infeasible;
+pub mod leading;
 mod legs;
 pub mod offer;
 pub mod plan;
@@ -46,6 +48,7 @@ pub use check::Flaw;
 pub use costs::{Costs, CostsError};
 pub use device::{Device, Request, Slotting, Want};
 pub use infeasible::Infeasible;
+pub use leading::{LeadingError, LeadingPlan, LeadingProblem, LeadingWay};
 pub use offer::{Geometry, GeometryData, Method, Offer, Stage};
 pub use plan::{Declined, Leg, Plan};
 pub use planner::{PlanError, Planner, Survey, TileRule};

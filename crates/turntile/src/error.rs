@@ -2,7 +2,7 @@
 
 use turntile_cpu::RunError;
 use turntile_cuda::CudaError;
-use turntile_plan::{PlanError, ProblemError, WisdomError};
+use turntile_plan::{LeadingError, PlanError, ProblemError, WisdomError};
 
 /// Why a transposition did not happen; the data are always as they were.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,6 +24,19 @@ pub enum Error {
         /// As of [`Length`](Self::Length).
         shape: Vec<usize>,
     },
+    /// The data end before the matrix does at one of its leading dimensions.
+    #[error(
+        "the matrix ends {expected} elements on at its leading dimensions, the data have {got}"
+    )]
+    Short {
+        /// Elements from the first one on that hold the matrix before and after.
+        expected: usize,
+        /// Elements given.
+        got: usize,
+    },
+    /// The leading dimensions make no problem.
+    #[error(transparent)]
+    Leading(#[from] LeadingError),
     /// The elements are not as large as those planned for.
     #[error("the plan is for elements of {expected} bytes, these have {got}")]
     ElementSize {

@@ -28,9 +28,12 @@
 //! |---|---|
 //! | transpose in place, or into another buffer, once | [`transpose_in_place`], [`transpose_into`] |
 //! | permute the axes of an array in place, once | [`permute_in_place`] |
+//! | transpose rows that lie a leading dimension apart, once | [`transpose_leading`], [`slide_rows`] |
+//! | the same scaled and conjugated, as BLAS extensions have it | [`imatcopy`] |
 //! | say what is to be transposed or permuted, and how | [`Transpose`] |
 //! | plan it | [`Transpose::plan`], on a GPU [`plan_on`](Transpose::plan_on) |
 //! | run it in place | [`Planned::run`], on a GPU [`OnGpu::run`](gpu::OnGpu::run) |
+//! | plan it with leading dimensions | [`Transpose::leading`] |
 //! | run it into another buffer | [`Planned::run_into`], on a GPU [`OnGpu::run_into`](gpu::OnGpu::run_into) |
 //! | measure instead of estimating | [`Transpose::effort`], [`Transpose::tune`], [`Transpose::wisdom`] |
 //! | see what would run, for any device | [`plan`](mod@plan) |
@@ -43,6 +46,10 @@
 //! # Elements
 //! Elements of any type and size are moved as bytes, never looked at, never dropped or cloned. Where only their size
 //! is known, [`Transpose::of_bytes`] plans and [`Bytes`] is what the plan runs on.
+//!
+//! # Leading dimensions
+//! Rows may lie further apart than they are long, `lda` elements before and `ldb` after, within a larger matrix perhaps:
+//! no byte is touched that is none of the source or the result. See [`Transpose::leading`] for what is promised.
 //!
 //! # Threads
 //! A call uses the rayon pool that it is made in; with `threads(1)`, or in a pool of one thread, it
@@ -61,16 +68,25 @@ struct Readme;
 
 mod error;
 pub mod gpu;
+mod imatcopy;
+mod leading;
 pub mod plan;
 mod planned;
+mod scale;
 mod transpose;
 mod tune;
 mod view;
 
 pub use error::Error;
+pub use imatcopy::{Operation, imatcopy, slide_rows, transpose_leading};
+pub use leading::{Leading, PlannedLeading};
+pub use num_complex::Complex;
 pub use planned::{Options, Planned};
+pub use scale::{Scalar, Scale};
 pub use transpose::{Transpose, permute_in_place, transpose_in_place, transpose_into};
 pub use tune::measure;
 pub use turntile_cpu::{RunError, Workspace};
-pub use turntile_plan::{Effort, Measured, Plan, Route, TileRule};
+pub use turntile_plan::{
+    Effort, LeadingError, LeadingPlan, LeadingWay, Measured, Plan, Route, TileRule,
+};
 pub use view::{Bytes, Data, Source};

@@ -24,8 +24,8 @@ pub struct Planned {
 #[derive(Default)]
 #[must_use]
 pub struct Options<'a> {
-    workspace: Option<&'a mut [MaybeUninit<u64>]>,
-    progress: Option<&'a mut dyn FnMut(usize)>,
+    pub(crate) workspace: Option<&'a mut [MaybeUninit<u64>]>,
+    pub(crate) progress: Option<&'a mut dyn FnMut(usize)>,
 }
 
 impl<'a> Options<'a> {

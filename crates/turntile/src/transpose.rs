@@ -105,20 +105,20 @@ pub fn transpose_into<T: Copy>(
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Transpose {
-    elem_bytes: usize,
-    batch: usize,
+    pub(crate) elem_bytes: usize,
+    pub(crate) batch: usize,
     /// Extents of the axes behind the batch, and which of them each of the result is.
-    shape: Vec<usize>,
-    axes: Vec<usize>,
+    pub(crate) shape: Vec<usize>,
+    pub(crate) axes: Vec<usize>,
     threads: Option<usize>,
-    cap: Option<usize>,
-    room: usize,
+    pub(crate) cap: Option<usize>,
+    pub(crate) room: usize,
     alignment: Option<usize>,
-    out_of_place: bool,
+    pub(crate) out_of_place: bool,
     route: Option<Route>,
     tiles: TileRule,
-    effort: Effort,
-    wisdom: Option<PathBuf>,
+    pub(crate) effort: Effort,
+    pub(crate) wisdom: Option<PathBuf>,
 }
 
 impl Transpose {
@@ -288,11 +288,11 @@ impl Transpose {
         }
     }
 
-    fn host_planner(&self) -> Planner {
+    pub(crate) fn host_planner(&self) -> Planner {
         self.planner_for(Host::here(self.host_threads()))
     }
 
-    fn host_threads(&self) -> usize {
+    pub(crate) fn host_threads(&self) -> usize {
         self.threads.unwrap_or_else(rayon::current_num_threads)
     }
 

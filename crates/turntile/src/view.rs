@@ -10,8 +10,13 @@ use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use turntile_cpu::out_of_place::OutOfPlace;
-use turntile_cpu::{Byte, Executor, RunError, permute_small, transpose_into, transpose_small};
+use turntile_cpu::{
+    Byte, Executor, Finish, LeadingExecutor, RunError, permute_small, transpose_into,
+    transpose_small,
+};
 use turntile_plan::Problem;
+
+use crate::scale::{Scalar, Scale};
 
 /// Elements given as bytes, of as many bytes each as was planned: `Bytes(&mut data)` of a `Vec<u8>` or `[u8]` to be
 /// run on, `Bytes(&data)` to be read.
@@ -199,9 +204,17 @@ pub fn run(
     // SAFETY: an executor permutes whole elements of the size that it was planned for, which the caller has compared,
     // and leaves the bytes as they are when it fails; what it leaves behind the elements are copies of their bytes.
     let bytes = unsafe { data.bytes_mut(executor.plan().room_bytes()) };
+    told(&mut done, |done| executor.run_in(bytes, workspace, done))
+}
+
+/// Has `run` tell `done`; a panic of that goes on when everything has been moved.
+fn told(
+    done: &mut dyn FnMut(usize),
+    run: impl FnOnce(&mut dyn FnMut(usize)) -> Result<(), RunError>,
+) -> Result<(), RunError> {
     let mut panic: Option<Box<dyn Any + Send>> = None;
     let guard = AbortOnUnwind;
-    let result = executor.run_in(bytes, workspace, |stages| {
+    let result = run(&mut |stages| {
         if panic.is_none() {
             panic = catch_unwind(AssertUnwindSafe(|| done(stages))).err();
         }
@@ -211,6 +224,43 @@ pub fn run(
         resume_unwind(panic);
     }
     result
+}
+
+/// Runs `executor` on data of the size of elements that it was planned for, which are `Copy`: those that lose their place
+/// to others may then exist twice.
+pub fn run_leading<D: Data + Source + ?Sized>(
+    executor: &LeadingExecutor,
+    data: &mut D,
+    workspace: &mut [MaybeUninit<u64>],
+    done: &mut dyn FnMut(usize),
+) -> Result<(), RunError> {
+    // SAFETY: whole elements, which are `Copy` since they are a source, are put in the place of others of the same data,
+    // or nothing is touched.
+    let bytes = unsafe { data.bytes_mut(0) };
+    told(done, |done| executor.run_in(bytes, workspace, None, done))
+}
+
+/// The same with every element of the result scaled in the pass that brings it to its place, if that can be
+/// ([`LeadingExecutor::can_finish`]).
+pub fn run_scaled<S: Scalar>(
+    executor: &LeadingExecutor,
+    data: &mut [S],
+    scale: &Scale<S>,
+    workspace: &mut [MaybeUninit<u64>],
+    done: &mut dyn FnMut(usize),
+) -> Result<(), RunError> {
+    let work = |bytes: &mut [Byte]| {
+        for bytes in bytes.chunks_exact_mut(size_of::<S>()) {
+            let at = bytes.as_mut_ptr().cast::<S>();
+            // SAFETY: as many bytes as an element has, of one: an executor tells of whole elements of its data alone,
+            // which are initialised as they have no padding; not aligned. Any bytes are a scalar.
+            unsafe { at.write_unaligned(scale.apply(at.read_unaligned())) };
+        }
+    };
+    let finish = Finish::new(size_of::<S>(), &work);
+    // SAFETY: as above; scalars are `Copy`, and what is written to their places are scalars.
+    let bytes = unsafe { data.bytes_mut(0) };
+    told(done, |done| executor.run_in(bytes, workspace, finish.as_ref(), done))
 }
 
 /// Runs `executor`, planned out of place, on data of the size of elements that it was planned for.

@@ -1,0 +1,124 @@
+//! Rows brought together and taken apart again by changing places with what lies between them, so that no byte is lost
+//! and none is kept elsewhere: undone step by step, every gap is as it was.
+
+use std::ops::Range;
+
+use turntile_perm::Padding;
+use turntile_perm::padding::Round;
+
+use crate::parts;
+
+/// Bytes that a round of several threads moves at least.
+const ROUND_BYTES: usize = 1 << 20;
+
+/// Rows that change places with their gaps.
+pub struct Exchange {
+    rows: Padding,
+    /// Least that a round of several threads moves.
+    least: usize,
+    parts: usize,
+}
+
+impl Exchange {
+    /// The rows of `rows`, in bytes, behind the last of which there may be no gap, by `parts` threads.
+    pub fn new(rows: Padding, parts: usize) -> Self {
+        Exchange { rows, least: ROUND_BYTES.div_ceil(rows.cols()).max(2), parts }
+    }
+
+    /// Rounds of rows, as rows that slide together go: those of a round lie behind all their places.
+    fn rounds(&self) -> impl Iterator<Item = Round> + use<> {
+        self.rows.unpad_rounds(self.least)
+    }
+
+    /// Brings the rows together; what lay between them is behind them, in some order.
+    pub fn together<T: Send>(&self, data: &mut [T]) {
+        for Round { rows, together } in self.rounds() {
+            if together && self.parts > 1 {
+                self.round(data, rows);
+            } else {
+                rows.for_each(|row| self.swap(data, row, Steps::Forward));
+            }
+        }
+    }
+
+    /// Undoes that.
+    pub fn apart<T: Send>(&self, data: &mut [T]) {
+        let rounds: Vec<Round> = self.rounds().collect();
+        for Round { rows, together } in rounds.into_iter().rev() {
+            if together && self.parts > 1 {
+                self.round(data, rows);
+            } else {
+                rows.rev().for_each(|row| self.swap(data, row, Steps::Backward));
+            }
+        }
+    }
+
+    /// Rows that lie behind all their places, shared out: each swap undoes itself.
+    fn round<T: Send>(&self, data: &mut [T], rows: Range<usize>) {
+        let (cols, pitch) = (self.rows.cols(), self.rows.pitch());
+        let (places, from) = data.split_at_mut(rows.start * pitch);
+        let places = &mut places[rows.start * cols..rows.end * cols];
+        let each = rows.len().div_ceil(self.parts);
+        let shares = places.chunks_mut(each * cols).zip(from.chunks_mut(each * pitch));
+        parts::run_on(shares, &mut [], 0, |(places, from), _| {
+            let rows = places.chunks_exact_mut(cols).zip(from.chunks_mut(pitch));
+            rows.for_each(|(place, row)| place.swap_with_slice(&mut row[..cols]));
+        });
+    }
+
+    /// Row `row` changes places with what lies where it goes, in steps as long as the two are apart.
+    fn swap<T: Send>(&self, data: &mut [T], row: usize, steps: Steps) {
+        let (cols, pitch) = (self.rows.cols(), self.rows.pitch());
+        let (place, apart) = (row * cols, row * (pitch - cols));
+        if apart == 0 {
+            return;
+        }
+        let count = cols.div_ceil(apart);
+        for step in 0..count {
+            let step = if steps == Steps::Forward { step } else { count - 1 - step };
+            let (start, len) = (step * apart, apart.min(cols - step * apart));
+            let (first, second) = data[place + start..].split_at_mut(apart);
+            first[..len].swap_with_slice(&mut second[..len]);
+        }
+    }
+}
+
+/// In which order the steps of a row are made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Steps {
+    Forward,
+    Backward,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(rows: usize, cols: usize, pitch: usize, least: usize, parts: usize) {
+        let rows = Padding::new(rows, cols, pitch).unwrap();
+        let exchange = Exchange { rows, least, parts };
+        let mut data: Vec<usize> = (0..rows.span() - (pitch - cols)).collect();
+        exchange.together(&mut data);
+        assert!((0..rows.len()).all(|k| data[k] == rows.padded(k)), "{rows:?} {least} {parts}");
+        exchange.apart(&mut data);
+        assert!(data.iter().copied().eq(0..data.len()), "{rows:?} {least} {parts}");
+    }
+
+    #[test]
+    fn rows_come_together_and_go_back() {
+        for (rows, cols) in (1..9).flat_map(|rows| (1..9).map(move |cols| (rows, cols))) {
+            for gap in 0..12 {
+                check(rows, cols, cols + gap, 2, 1);
+                check(rows, cols, cols + gap, 1, 3);
+            }
+        }
+    }
+
+    #[test]
+    fn rounds_are_shared_out() {
+        for (rows, cols, pitch) in [(300, 15, 40), (100, 70, 75), (500, 1, 2), (5, 1000, 1100)] {
+            check(rows, cols, pitch, 4, 2);
+            check(rows, cols, pitch, 7, 3);
+        }
+    }
+}

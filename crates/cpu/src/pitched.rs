@@ -1,0 +1,227 @@
+//! Rows a pitch apart: transposed where they lie when both pitches are equal, through workspace, or slid from one pitch
+//! to the other; gaps in the way kept meanwhile. No byte is touched that is none of a row of the source or the result.
+#![allow(unsafe_code)]
+
+use std::ops::Range;
+
+use turntile_perm::{Leading, Pitched};
+use turntile_simd::{self as simd, Block, Byte};
+
+use crate::finish::Finish;
+use crate::out_of_place::{OutOfPlace, TileMove};
+use crate::parts;
+use crate::rows::{copy, shift};
+use crate::shared::{Shared, Worker};
+use crate::squares::Squares;
+use crate::swaps::turn_squares;
+
+/// A matrix of elements of so many bytes, before and after.
+#[derive(Clone, Copy)]
+pub struct Matrix {
+    /// Where its elements lie.
+    pub leading: Leading,
+    /// Bytes of one.
+    pub elem_bytes: usize,
+}
+
+/// What is left of the longer side beside a square, and goes from below the square to its right, or the other way:
+/// places that have nothing in common.
+struct Rest {
+    /// The places, in bytes.
+    from: usize,
+    to: usize,
+    /// What goes there, in tiles as from one buffer to another.
+    tiles: OutOfPlace,
+    /// Elements from row to row in both.
+    pitch: usize,
+}
+
+impl Rest {
+    fn of(matrix: &Matrix) -> Self {
+        let (source, elem_bytes) = (matrix.leading.source(), matrix.elem_bytes);
+        let (rows, cols, pitch) = (source.rows(), source.cols(), source.pitch());
+        let side = rows.min(cols);
+        let (below, right) = (side * pitch * elem_bytes, side * elem_bytes);
+        let (from, to) = if rows > cols { (below, right) } else { (right, below) };
+        let (rows, cols) = if rows > cols { (rows - side, cols) } else { (rows, cols - side) };
+        Rest { from, to, tiles: OutOfPlace { batch: 1, rows, cols, elem_bytes, begins: 0 }, pitch }
+    }
+
+    /// Tile `n` where it lies, and where it goes.
+    fn nth(&self, n: usize) -> TileMove {
+        let OutOfPlace { rows, cols, elem_bytes, .. } = self.tiles;
+        let TileMove { from, to, block } = self.tiles.nth(n);
+        // Among rows without gaps, then with them.
+        let apart = |at: usize, cols: usize| {
+            let at = at / elem_bytes;
+            (at / cols * self.pitch + at % cols) * elem_bytes
+        };
+        TileMove {
+            from: self.from + apart(from, cols),
+            to: self.to + apart(to, rows),
+            block: Block { from_pitch: self.pitch, to_pitch: self.pitch, ..block },
+        }
+    }
+
+    fn turn(&self, worker: &Worker, tiles: Range<usize>, finish: Option<&Finish>) {
+        let elem_bytes = self.tiles.elem_bytes;
+        let mut buffer = Box::new_uninit_slice(self.tiles.tile_bytes());
+        for n in tiles.clone() {
+            let TileMove { from, to, block } = self.nth(n);
+            if n + 1 < tiles.end {
+                self.nth(n + 1).for_lines(elem_bytes, |at| simd::prefetch(worker.address(at)));
+            }
+            let turned = Block { to_pitch: block.rows, ..block };
+            worker.read_transposed(from, &mut buffer, turned, elem_bytes);
+            let (row, pitch) = (block.rows * elem_bytes, self.pitch * elem_bytes);
+            if let Some(finish) = finish {
+                finish.bytes(&mut buffer[..block.cols * row]);
+            }
+            match self.tiles.streams() {
+                true => worker.stream_rows(to, pitch, &buffer, row, block.cols),
+                false => worker.write_rows(to, pitch, &buffer, row, block.cols),
+            }
+        }
+    }
+}
+
+impl Matrix {
+    fn source(&self) -> Pitched {
+        self.leading.source()
+    }
+
+    /// Threads that transposing it where it lies pays, of at most `threads`.
+    pub fn turning_parts(&self, threads: usize) -> usize {
+        let (source, rest) = (self.source(), Rest::of(self));
+        let side = source.rows().min(source.cols());
+        let pitch = source.pitch() * self.elem_bytes;
+        let squares = Squares::pitched(side, pitch, self.elem_bytes);
+        threads.clamp(1, squares.pairs().max(rest.tiles.tiles()).max(1))
+    }
+
+    /// Transposes it where it lies, its pitches being equal: the square that source and result share, then the rest.
+    /// What was the rest's place stays as it is. Elements are finished where they arrive.
+    pub fn turn(&self, data: &mut [Byte], parts: usize, finish: Option<&Finish>) {
+        let (source, elem_bytes) = (self.source(), self.elem_bytes);
+        assert_eq!(source.pitch(), self.leading.result().pitch(), "pitches are equal");
+        let side = source.rows().min(source.cols());
+        let squares = Squares::pitched(side, source.pitch() * elem_bytes, elem_bytes);
+        turn_squares(data, squares, parts, finish);
+        let rest = Rest::of(self);
+        let tiles = rest.tiles.tiles();
+        if tiles == 0 {
+            return;
+        }
+        let parts = rest.tiles.parts(parts);
+        let shared = Shared::new(data);
+        parts::run_on(0..parts, &mut [], 0, |part, _| {
+            // SAFETY: a tile belongs to one part, and neither the places that tiles leave nor those that they go to
+            // share an element with another's.
+            let worker = unsafe { shared.worker() };
+            rest.turn(&worker, parts::share(tiles, parts, part), finish);
+        });
+    }
+
+    /// Transposes it through `buffer`, which holds the whole of it.
+    pub fn turn_through(&self, data: &mut [Byte], buffer: &mut [Byte]) {
+        let (source, elem_bytes) = (self.source(), self.elem_bytes);
+        let (rows, cols) = (source.rows(), source.cols());
+        let block = Block { rows, cols, from_pitch: source.pitch(), to_pitch: rows };
+        simd::transpose(data, buffer, block, elem_bytes);
+        let pitch = self.leading.result().pitch() * elem_bytes;
+        let (row, places) = (rows * elem_bytes, data.chunks_mut(pitch));
+        for (from, to) in buffer.chunks_exact(row).zip(places).take(cols) {
+            to[..row].copy_from_slice(from);
+        }
+    }
+
+    /// Where its rows lie, before and after, in bytes.
+    pub fn in_bytes(&self) -> [Pitched; 2] {
+        [self.leading.source(), self.leading.result()]
+            .map(|rows| rows.scaled(self.elem_bytes).expect("as long as the data"))
+    }
+
+    /// Slides its rows, as they are, from one pitch to the other.
+    pub fn slide(&self, data: &mut [Byte], parts: usize) {
+        let [source, result] = self.in_bytes();
+        slide(data, source, result, parts);
+    }
+
+    /// Copies what is kept out of the gaps.
+    pub fn keep(&self, data: &[Byte], kept: &mut [Byte]) {
+        let mut rest = kept;
+        for run in self.kept_runs() {
+            let to = rest.split_off_mut(..run.len()).expect("as long as what is kept");
+            to.copy_from_slice(&data[run]);
+        }
+    }
+
+    /// Copies it back.
+    pub fn restore(&self, data: &mut [Byte], kept: &[Byte]) {
+        let mut rest = kept;
+        for run in self.kept_runs() {
+            let from = rest.split_off(..run.len()).expect("as long as what is kept");
+            data[run].copy_from_slice(from);
+        }
+    }
+
+    fn kept_runs(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let elem_bytes = self.elem_bytes;
+        self.leading.kept().map(move |run| run.start * elem_bytes..run.end * elem_bytes)
+    }
+}
+
+/// Bytes that a round of several threads moves at least.
+const ROUND_BYTES: usize = 1 << 20;
+
+/// Slides elements, in bytes, from their rows to others in the same order: as many rows at a time as go to places that
+/// lie behind all of them, or before, where that is worth several threads; the others run by run.
+pub fn slide(data: &mut [Byte], from: Pitched, to: Pitched, parts: usize) {
+    let least = ROUND_BYTES.div_ceil(from.cols().max(1)).max(2);
+    if parts == 1 || from.is_empty() || (from.rows(), from.cols()) != (to.rows(), to.cols()) {
+        return slide_runs(data, from, to);
+    }
+    let cols = from.cols();
+    let rows = |rows: usize, pitched: Pitched| {
+        Pitched::new(rows, cols, pitched.pitch()).expect("fewer rows")
+    };
+    if to.pitch() > from.pitch() {
+        let mut left = from.rows();
+        while left > 0 {
+            // The first row that goes behind all that are left.
+            let start = rows(left, from).span().div_ceil(to.pitch());
+            if left - start.min(left) < least {
+                break;
+            }
+            let (source, place) = data.split_at_mut(start * to.pitch());
+            let source = &source[start * from.pitch()..];
+            copy((source, from.pitch()), (place, to.pitch()), cols, left - start, parts);
+            left = start;
+        }
+        slide_runs(data, rows(left, from), rows(left, to));
+    } else {
+        // The first row stays.
+        let mut moved = 1;
+        while moved < from.rows() {
+            // The rows that end before the first of those that are left begins.
+            let before = (moved * from.pitch()).saturating_sub(cols) / to.pitch() + 1;
+            let end = before.min(from.rows());
+            let together = end > moved && end - moved >= least.min(from.rows() - moved);
+            let end = if together { end } else { moved + 1 };
+            if together {
+                let (place, source) = data.split_at_mut(moved * from.pitch());
+                let place = &mut place[moved * to.pitch()..];
+                copy((source, from.pitch()), (place, to.pitch()), cols, end - moved, parts);
+            } else {
+                let at = moved * from.pitch();
+                shift(data, at..at + cols, moved * to.pitch());
+            }
+            moved = end;
+        }
+    }
+}
+
+/// Run by run, in an order that loses none.
+fn slide_runs(data: &mut [Byte], from: Pitched, to: Pitched) {
+    turntile_perm::pitched::slide(from, to, |from, to, run| shift(data, from..from + run, to));
+}

@@ -1,0 +1,332 @@
+//! Rows a pitch apart, as BLAS's leading dimensions have them: where their elements lie, what lies between them, and in
+//! which order they move from one pitch to another.
+//!
+//! A [`Padding`](crate::Padding) is rows that lie together on one side; here both sides have a pitch, and nothing may lie
+//! behind the last row.
+
+use std::ops::Range;
+
+/// `rows` rows of `cols` elements, the beginnings of two `pitch` elements apart; the last one has no gap behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Pitched {
+    rows: usize,
+    cols: usize,
+    pitch: usize,
+}
+
+impl Pitched {
+    /// `None` where `pitch < cols`, and where a gap behind the last row could not be counted.
+    pub fn new(rows: usize, cols: usize, pitch: usize) -> Option<Self> {
+        rows.checked_mul(pitch)?;
+        (cols <= pitch).then_some(Pitched { rows, cols, pitch })
+    }
+
+    /// Rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Elements of a row.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Elements from row to row: the leading dimension.
+    pub fn pitch(&self) -> usize {
+        self.pitch
+    }
+
+    /// The same in units of which an element has `bytes`; `None` where they cannot be counted.
+    pub fn scaled(&self, bytes: usize) -> Option<Self> {
+        Self::new(self.rows, self.cols.checked_mul(bytes)?, self.pitch.checked_mul(bytes)?)
+    }
+
+    /// Elements of all rows.
+    pub fn len(&self) -> usize {
+        self.rows * self.cols
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Elements from the first to the last, both included, and the gaps between: `(rows − 1) · pitch + cols`.
+    pub fn span(&self) -> usize {
+        if self.is_empty() { 0 } else { (self.rows - 1) * self.pitch + self.cols }
+    }
+
+    /// Whether there are no gaps.
+    pub fn is_dense(&self) -> bool {
+        self.rows <= 1 || self.cols == self.pitch
+    }
+
+    /// Where element `k` lies, row by row.
+    #[inline]
+    pub fn offset(&self, k: usize) -> usize {
+        k / self.cols * self.pitch + k % self.cols
+    }
+
+    /// Elements that lie before an offset.
+    #[inline]
+    pub fn before(&self, offset: usize) -> usize {
+        if self.is_empty() {
+            return 0;
+        }
+        let within = (offset % self.pitch).min(self.cols);
+        (offset / self.pitch * self.cols + within).min(self.len())
+    }
+
+    /// Elements from `k` on that lie one after the other.
+    #[inline]
+    fn run_from(&self, k: usize) -> usize {
+        if self.is_dense() { self.len() - k } else { self.cols - k % self.cols }
+    }
+
+    /// The same that end before `k`.
+    #[inline]
+    fn run_before(&self, k: usize) -> usize {
+        if self.is_dense() { k } else { (k - 1) % self.cols + 1 }
+    }
+
+    /// At an offset: where what lies there ends, and whether that is a row.
+    fn at(&self, offset: usize) -> (usize, bool) {
+        if self.is_empty() || offset >= self.span() {
+            return (usize::MAX, false);
+        }
+        let start = offset / self.pitch * self.pitch;
+        if offset < start + self.cols {
+            (start + self.cols, true)
+        } else {
+            (start + self.pitch, false)
+        }
+    }
+}
+
+/// A matrix that lies at one leading dimension and is to lie at another, in place: transposed, or as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Leading {
+    source: Pitched,
+    result: Pitched,
+    transposed: bool,
+}
+
+impl Leading {
+    /// A matrix of `rows` by `cols` whose rows lie `lda` apart, to be transposed to rows `ldb` apart; `None` where
+    /// `lda < cols` or `ldb < rows`, and where the elements cannot be counted.
+    pub fn transposed(rows: usize, cols: usize, lda: usize, ldb: usize) -> Option<Self> {
+        let (source, result) = (Pitched::new(rows, cols, lda)?, Pitched::new(cols, rows, ldb)?);
+        Some(Leading { source, result, transposed: true })
+    }
+
+    /// The same to stay as it is but for its pitch; `None` where `lda < cols` or `ldb < cols` and so on.
+    pub fn slid(rows: usize, cols: usize, lda: usize, ldb: usize) -> Option<Self> {
+        let (source, result) = (Pitched::new(rows, cols, lda)?, Pitched::new(rows, cols, ldb)?);
+        Some(Leading { source, result, transposed: false })
+    }
+
+    /// The rows before.
+    pub fn source(&self) -> Pitched {
+        self.source
+    }
+
+    /// The rows after.
+    pub fn result(&self) -> Pitched {
+        self.result
+    }
+
+    /// Whether rows become columns.
+    pub fn is_transposed(&self) -> bool {
+        self.transposed
+    }
+
+    /// Elements of the matrix.
+    pub fn len(&self) -> usize {
+        self.source.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Elements from the first one on that hold the source and the result.
+    pub fn span(&self) -> usize {
+        self.source.span().max(self.result.span())
+    }
+
+    /// Whether every element stays where it is.
+    pub fn stays(&self) -> bool {
+        let Leading { source, result, transposed } = *self;
+        // A row or a column alone is the same transposed where it lies in one piece.
+        let line = source.rows <= 1 || source.cols <= 1;
+        let turned = line && source.is_dense() && result.is_dense();
+        let slid = source.pitch == result.pitch || source.rows <= 1;
+        self.len() <= 1 || if transposed { turned } else { slid }
+    }
+
+    /// Offsets among the first [`len`](Self::len), where the matrix lies while its rows are together, that are in a
+    /// gap of the source and of the result both: run by run.
+    pub fn kept(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let (Leading { source, result, .. }, mut offset) = (*self, 0);
+        std::iter::from_fn(move || {
+            while offset < source.len() {
+                let ((a, in_source), (b, in_result)) = (source.at(offset), result.at(offset));
+                let end = match (in_source, in_result) {
+                    (true, true) => a.max(b),
+                    (true, false) => a,
+                    (false, true) => b,
+                    (false, false) => a.min(b).min(source.len()),
+                };
+                let start = std::mem::replace(&mut offset, end);
+                if !in_source && !in_result {
+                    return Some(start..end);
+                }
+            }
+            None
+        })
+    }
+
+    /// How many those are, counted by the fewer rows.
+    pub fn kept_len(&self) -> usize {
+        let Leading { source, result, .. } = *self;
+        let len = self.len();
+        let (few, many) =
+            if source.rows <= result.rows { (source, result) } else { (result, source) };
+        let both: usize = (0..few.rows)
+            .map(|row| {
+                let start = (row * few.pitch).min(len);
+                many.before((start + few.cols).min(len)) - many.before(start)
+            })
+            .sum();
+        len + both - source.before(len) - result.before(len)
+    }
+}
+
+/// Tells `move_run` of elements that lie together before and after, `from`, `to` and how many, in an order in which
+/// rows `from` go to rows `to` one run after the other: none goes where another still lies. A run may overlap its own
+/// place.
+///
+/// Where elements move up, the last goes first; where they move down, the first. What lies in the way of one that
+/// moves up moves up too, since neither side changes the order of elements, so that stretches of one direction can be
+/// done one after the other.
+pub fn slide(from: Pitched, to: Pitched, mut move_run: impl FnMut(usize, usize, usize)) {
+    let len = from.len();
+    let up = |k: usize| to.offset(k) > from.offset(k);
+    let mut k = 0;
+    while k < len {
+        let (start, moves_up) = (k, up(k));
+        while k < len && up(k) == moves_up {
+            let run = from.run_from(k).min(to.run_from(k));
+            if !moves_up && to.offset(k) != from.offset(k) {
+                move_run(from.offset(k), to.offset(k), run);
+            }
+            k += run;
+        }
+        let mut end = if moves_up { k } else { start };
+        while end > start {
+            let run = from.run_before(end).min(to.run_before(end)).min(end - start);
+            end -= run;
+            move_run(from.offset(end), to.offset(end), run);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn small() -> impl Iterator<Item = Leading> {
+        let sides = (0..6).flat_map(|rows| (0..6).map(move |cols| (rows, cols)));
+        let gaps = (0..10).flat_map(|a| (0..10).map(move |b| (a, b)));
+        sides.flat_map(move |(rows, cols)| {
+            gaps.clone().flat_map(move |(a, b)| {
+                let turned = Leading::transposed(rows, cols, cols + a, rows + b).unwrap();
+                [turned, Leading::slid(rows, cols, cols + a, cols + b).unwrap()]
+            })
+        })
+    }
+
+    /// The offsets of all elements, by rows and columns.
+    fn offsets(rows: Pitched) -> Vec<usize> {
+        (0..rows.rows()).flat_map(|i| (0..rows.cols()).map(move |j| i * rows.pitch() + j)).collect()
+    }
+
+    #[test]
+    fn extents_are_checked() {
+        assert!(
+            Leading::transposed(3, 5, 4, 3).is_none() && Leading::transposed(3, 5, 5, 2).is_none()
+        );
+        assert!(Leading::slid(3, 5, 5, 4).is_none());
+        assert!(Pitched::new(3, 1, usize::MAX / 2).is_none());
+        assert!(Pitched::new(2, 1, usize::MAX / 2).unwrap().scaled(2).is_none());
+        assert_eq!(Pitched::new(3, 4, 5).unwrap().span(), 14);
+        assert_eq!(Pitched::new(0, 4, 5).unwrap().span(), 0);
+        assert_eq!(Pitched::new(4, 0, 5).unwrap().span(), 0);
+    }
+
+    #[test]
+    fn elements_lie_in_rows() {
+        for rows in small().map(|leading| leading.source()) {
+            let all = offsets(rows);
+            assert_eq!((all.len(), rows.is_empty()), (rows.len(), all.is_empty()));
+            assert_eq!(rows.span(), all.last().map_or(0, |last| last + 1));
+            assert_eq!(rows.is_dense(), rows.rows() <= 1 || rows.cols() == rows.pitch());
+            all.iter().enumerate().for_each(|(k, &offset)| assert_eq!(rows.offset(k), offset));
+            for offset in 0..rows.span() + 12 {
+                assert_eq!(rows.before(offset), all.iter().filter(|&&at| at < offset).count());
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_kept_lies_in_no_row() {
+        for leading in small() {
+            let [source, result] = [leading.source(), leading.result()].map(offsets);
+            let want: Vec<usize> = (0..leading.len())
+                .filter(|at| !source.contains(at) && !result.contains(at))
+                .collect();
+            let kept: Vec<usize> = leading.kept().flatten().collect();
+            assert_eq!((leading.kept_len(), &kept), (want.len(), &want), "{leading:?}");
+            assert!(leading.kept().all(|run| !run.is_empty()));
+        }
+    }
+
+    #[test]
+    fn what_stays_is_told() {
+        for leading in small() {
+            let (source, result) = (leading.source(), leading.result());
+            let to = |k: usize| match leading.is_transposed() {
+                true => result.offset(k % source.cols() * source.rows() + k / source.cols()),
+                false => result.offset(k),
+            };
+            let stays = (0..leading.len()).all(|k| to(k) == source.offset(k));
+            assert_eq!(leading.stays(), stays, "{leading:?}");
+        }
+    }
+
+    /// Run by run in one array, as a copy from one to another has it; of rows of other lengths too.
+    #[test]
+    fn rows_slide_in_an_order_that_loses_none() {
+        let mut both_ways = 0;
+        for leading in small() {
+            let (from, to) = (leading.source(), leading.result());
+            let mut data: Vec<usize> = (1000..1000 + leading.span()).collect();
+            let mut want = data.clone();
+            offsets(from).iter().zip(offsets(to)).for_each(|(&from, to)| want[to] = 1000 + from);
+            let directions =
+                offsets(from).iter().zip(offsets(to)).map(|(&a, b)| b.cmp(&a)).collect::<Vec<_>>();
+            both_ways += usize::from(
+                directions.contains(&std::cmp::Ordering::Less)
+                    && directions.contains(&std::cmp::Ordering::Greater),
+            );
+            slide(from, to, |from, to, run| data.copy_within(from..from + run, to));
+            for at in offsets(to) {
+                assert_eq!(data[at], want[at], "{leading:?}");
+            }
+            let touched = |at: &usize| offsets(to).contains(at);
+            assert!((0..data.len()).filter(|at| !touched(at)).all(|at| data[at] == 1000 + at));
+        }
+        assert!(both_ways > 100);
+    }
+}

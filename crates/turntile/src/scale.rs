@@ -1,0 +1,155 @@
+//! Numbers multiplied and conjugated.
+
+use num_complex::Complex;
+
+/// A number that can be scaled: `f32`, `f64` and their [`Complex`] forms.
+///
+/// Nothing else can be.
+pub trait Scalar: number::Number {}
+
+impl<S: number::Number> Scalar for S {}
+
+/// What is asked of numbers; out of reach, so that none but these are.
+mod number {
+    use std::fmt;
+
+    /// Without padding, and of which all bytes make one.
+    pub trait Number: Copy + PartialEq + Send + Sync + fmt::Debug + 'static {
+        const ZERO: Self;
+        const ONE: Self;
+        /// Whether its conjugate is another number.
+        const IS_COMPLEX: bool;
+        fn times(self, other: Self) -> Self;
+        fn conjugate(self) -> Self;
+    }
+}
+
+use number::Number;
+
+/// What every element of a result is made of: `alpha` times the element, or times its conjugate.
+///
+/// As BLAS has it:
+/// - `alpha = 1` multiplies nothing: elements keep every bit, NaNs among them, and it costs nothing.
+/// - `alpha = 0` reads nothing: the result is zeros, where the source has NaN or infinity too.
+/// - Any other product is IEEE 754's, rounded once. A complex one is
+///   `(a + bi)(c + di) = (ac − bd) + (ad + bc)i` by those, no products fused and infinities not recovered: infinity times a
+///   number has a NaN where the formula gives one, as `∞ · 0` does.
+/// - A conjugate's imaginary part is the other's with its sign bit turned, a zero's or a NaN's too.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scale<S> {
+    /// The factor.
+    pub alpha: S,
+    /// Whether elements are conjugated first; real ones are their own conjugates.
+    pub conjugate: bool,
+}
+
+impl<S: Scalar> Scale<S> {
+    /// Elements times `alpha`.
+    pub fn by(alpha: S) -> Self {
+        Scale { alpha, conjugate: false }
+    }
+
+    /// Their conjugates times `alpha`.
+    pub fn conjugated(alpha: S) -> Self {
+        Scale { alpha, conjugate: true }
+    }
+
+    /// Whether elements stay as they are.
+    pub fn is_nothing(&self) -> bool {
+        self.alpha == S::ONE && !self.conjugates()
+    }
+
+    /// Whether the result is zeros, whatever the source is.
+    pub(crate) fn is_zero(&self) -> bool {
+        self.alpha == S::ZERO
+    }
+
+    fn conjugates(&self) -> bool {
+        self.conjugate && S::IS_COMPLEX
+    }
+
+    /// One element scaled, where the result is not zeros anyway.
+    #[inline(always)]
+    pub(crate) fn apply(&self, element: S) -> S {
+        let element = if self.conjugates() { element.conjugate() } else { element };
+        if self.alpha == S::ONE { element } else { element.times(self.alpha) }
+    }
+
+    /// Scales `rows` rows of `cols` elements that lie `pitch` apart, in place, on up to `threads` threads.
+    pub(crate) fn rows(
+        &self,
+        data: &mut [S],
+        [rows, cols]: [usize; 2],
+        pitch: usize,
+        threads: usize,
+    ) {
+        if rows == 0 || cols == 0 {
+            return;
+        }
+        let parts = threads.min(rows * cols * size_of::<S>() / SHARE_BYTES).clamp(1, rows);
+        let each = rows.div_ceil(parts);
+        let all = data.chunks_mut(pitch).take(rows);
+        if parts == 1 {
+            return all.for_each(|row| self.row(&mut row[..cols]));
+        }
+        rayon::in_place_scope(|scope| {
+            for (share, data) in data.chunks_mut(each * pitch).take(rows.div_ceil(each)).enumerate()
+            {
+                let rows = each.min(rows - share * each);
+                scope.spawn(move |_| {
+                    data.chunks_mut(pitch).take(rows).for_each(|row| self.row(&mut row[..cols]));
+                });
+            }
+        });
+    }
+
+    fn row(&self, row: &mut [S]) {
+        if self.is_zero() {
+            row.fill(S::ZERO);
+        } else {
+            row.iter_mut().for_each(|element| *element = self.apply(*element));
+        }
+    }
+}
+
+/// Bytes that are worth a thread.
+const SHARE_BYTES: usize = 1 << 20;
+
+macro_rules! numbers {
+    ($($real:ty),+) => {$(
+        impl Number for $real {
+            const ZERO: Self = 0.0;
+            const ONE: Self = 1.0;
+            const IS_COMPLEX: bool = false;
+
+            #[inline(always)]
+            fn times(self, other: Self) -> Self {
+                self * other
+            }
+
+            #[inline(always)]
+            fn conjugate(self) -> Self {
+                self
+            }
+        }
+
+        impl Number for Complex<$real> {
+            const ZERO: Self = Complex { re: 0.0, im: 0.0 };
+            const ONE: Self = Complex { re: 1.0, im: 0.0 };
+            const IS_COMPLEX: bool = true;
+
+            #[inline(always)]
+            fn times(self, other: Self) -> Self {
+                let (Complex { re: a, im: b }, Complex { re: c, im: d }) = (self, other);
+                Complex { re: a * c - b * d, im: a * d + b * c }
+            }
+
+            #[inline(always)]
+            fn conjugate(self) -> Self {
+                Complex { re: self.re, im: -self.im }
+            }
+        }
+    )+};
+}
+
+numbers!(f32, f64);

@@ -1,0 +1,294 @@
+//! Leading dimensions, scale and conjugate through the library, against plain loops.
+
+use proptest::prelude::*;
+use turntile::{
+    Bytes, Complex, Effort, Error, LeadingError, LeadingWay, Operation, Options, RunError, Scalar,
+    Scale, Transpose, imatcopy, slide_rows, transpose_leading,
+};
+
+const OPERATIONS: [Operation; 4] =
+    [Operation::Keep, Operation::Transpose, Operation::Conjugate, Operation::ConjugateTranspose];
+
+/// Numbers that tell where they came from, and of which small products are exact.
+trait Numbered: Scalar + std::fmt::Debug {
+    fn numbered(k: usize) -> Self;
+    /// `alpha` times the number or its conjugate, by the definition.
+    fn scaled(self, alpha: Self, conjugate: bool) -> Self;
+    fn bits(self) -> [u64; 2];
+    /// Factors to try, 0 and 1 among them.
+    fn alphas() -> Vec<Self>;
+}
+
+macro_rules! numbered {
+    ($real:ident) => {
+        impl Numbered for $real {
+            fn numbered(k: usize) -> Self {
+                k as $real + 0.5
+            }
+            fn scaled(self, alpha: Self, _: bool) -> Self {
+                if alpha == 0.0 { 0.0 } else { alpha * self }
+            }
+            fn bits(self) -> [u64; 2] {
+                [self.to_bits().into(), 0]
+            }
+            fn alphas() -> Vec<Self> {
+                vec![1.0, 0.0, -2.0]
+            }
+        }
+        impl Numbered for Complex<$real> {
+            fn numbered(k: usize) -> Self {
+                Complex { re: k as $real + 0.5, im: 1000.0 - k as $real }
+            }
+            fn scaled(self, alpha: Self, conjugate: bool) -> Self {
+                let number = if conjugate { self.conj() } else { self };
+                let [zero, one] = [0.0, 1.0].map(|re| Complex { re, im: 0.0 });
+                match alpha {
+                    _ if alpha == zero => zero,
+                    _ if alpha == one => number,
+                    _ => number * alpha,
+                }
+            }
+            fn bits(self) -> [u64; 2] {
+                [self.re.to_bits().into(), self.im.to_bits().into()]
+            }
+            fn alphas() -> Vec<Self> {
+                [(1.0, 0.0), (0.0, 0.0), (2.0, 0.0), (-3.0, 0.5)]
+                    .map(|(re, im)| Complex { re, im })
+                    .to_vec()
+            }
+        }
+    };
+}
+
+numbered!(f32);
+numbered!(f64);
+
+/// The matrix moved and scaled, and offsets of which nothing is said.
+fn moved<S: Numbered>(
+    data: &[S],
+    op: Operation,
+    [rows, cols]: [usize; 2],
+    alpha: S,
+    [lda, ldb]: [usize; 2],
+) -> (Vec<S>, Vec<usize>) {
+    let (mut want, mut source, mut result) = (data.to_vec(), Vec::new(), Vec::new());
+    for (i, j) in (0..rows).flat_map(|i| (0..cols).map(move |j| (i, j))) {
+        let to = if op.transposes() { j * ldb + i } else { i * ldb + j };
+        want[to] = data[i * lda + j].scaled(alpha, op.conjugates());
+        source.push(i * lda + j);
+        result.push(to);
+    }
+    source.retain(|at| !result.contains(at));
+    (want, source)
+}
+
+fn check<S: Numbered>(op: Operation, sides: [usize; 2], gaps: [usize; 2], alpha: S) {
+    let [rows, cols] = sides;
+    let wide = if op.transposes() { rows } else { cols };
+    let lds @ [lda, ldb] = [cols + gaps[0], wide + gaps[1]];
+    let span = (rows * lda).max(if op.transposes() { cols } else { rows } * ldb);
+    let mut data: Vec<S> = (0..span + 2).map(S::numbered).collect();
+    let (want, unsaid) = moved(&data, op, sides, alpha, lds);
+    imatcopy(&mut data, op, rows, cols, alpha, lda, ldb).unwrap();
+    for at in (0..data.len()).filter(|at| !unsaid.contains(at)) {
+        let same = data[at].bits() == want[at].bits();
+        assert!(same, "{at}: {:?} {:?} {op:?} {sides:?} {gaps:?} {alpha:?}", data[at], want[at]);
+    }
+}
+
+fn check_all<S: Numbered>(sides: [usize; 2], gaps: [usize; 2]) {
+    for op in OPERATIONS {
+        S::alphas().into_iter().for_each(|alpha| check::<S>(op, sides, gaps, alpha));
+    }
+}
+
+#[test]
+fn all_small_matrices_scaled() {
+    for (rows, cols) in (0..6).flat_map(|rows| (0..6).map(move |cols| (rows, cols))) {
+        for gaps in (0..3).flat_map(|a| (0..3).map(move |b| [a, b])) {
+            check_all::<f32>([rows, cols], gaps);
+            check_all::<f64>([rows, cols], gaps);
+            check_all::<Complex<f32>>([rows, cols], gaps);
+            check_all::<Complex<f64>>([rows, cols], gaps);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn any_matrix_scaled(
+        rows in 1usize..80, cols in 1usize..80, before in 0usize..30, after in 0usize..30, equal: bool,
+    ) {
+        // With that the leading dimensions of a transposition are equal.
+        let gaps = if equal { [rows + before, cols + before] } else { [before, after] };
+        check_all::<f32>([rows, cols], gaps);
+        check_all::<Complex<f64>>([rows, cols], gaps);
+    }
+}
+
+/// Planned, on several threads and without workspace, as large as is shared out: element by element.
+#[test]
+fn large_matrices_scaled() {
+    for (sides @ [rows, cols], lds @ [lda, ldb], elements) in [
+        ([900, 900], [1000, 1000], 900_000),
+        ([1100, 700], [1203, 1203], 1_400_000),
+        ([1000, 700], [710, 1005], 720_000),
+    ] {
+        let before: Vec<Complex<f32>> = (0..elements).map(Complex::numbered).collect();
+        let alpha = Complex { re: 2.0, im: -1.0 };
+        for cap in [1 << 20, 0] {
+            for threads in [1, 3] {
+                let mut data = before.clone();
+                let transpose = Transpose::of::<Complex<f32>>(rows, cols);
+                let planned = transpose.threads(threads).workspace_cap(cap).leading(lda, ldb);
+                let planned = planned.plan().unwrap();
+                let mut passes = Vec::new();
+                let mut tell = |done| passes.push(done);
+                let options = Options::new().progress(&mut tell);
+                planned.run_scaled(&mut data, &Scale::conjugated(alpha), options).unwrap();
+                assert_eq!(passes.last(), Some(&planned.plan().passes()), "{planned}");
+                for (i, j) in (0..rows).flat_map(|i| (0..cols).map(move |j| (i, j))) {
+                    let want = before[i * lda + j].scaled(alpha, true);
+                    assert_eq!(data[j * ldb + i], want, "{i} {j} {sides:?} {lds:?} {planned}");
+                }
+                for at in (0..elements).filter(|at| at % lda >= cols && at % ldb >= rows) {
+                    assert_eq!(data[at], before[at], "{at} {planned}");
+                }
+            }
+        }
+    }
+}
+
+/// As `Scale` says: nothing multiplied by 1, nothing read for 0, products as IEEE 754 has them.
+#[test]
+fn nan_and_infinity() {
+    let odd = f64::from_bits(0x7FF0_0000_0000_0123);
+    for (lda, ldb) in [(2, 2), (3, 4)] {
+        let all = |x: f64| vec![x; 12];
+        let mut data = all(odd);
+        imatcopy(&mut data, Operation::Transpose, 2, 2, 1.0, lda, ldb).unwrap();
+        assert!(data.iter().all(|x| x.to_bits() == odd.to_bits()), "every bit is kept");
+        imatcopy(&mut data, Operation::Transpose, 2, 2, 0.0, lda, ldb).unwrap();
+        for (i, x) in data.iter().enumerate() {
+            let of_result = i / ldb < 2 && i % ldb < 2;
+            assert_eq!(x.to_bits(), if of_result { 0 } else { odd.to_bits() });
+        }
+        let mut data = all(f64::INFINITY);
+        imatcopy(&mut data, Operation::Keep, 2, 2, -2.0, lda, ldb).unwrap();
+        assert_eq!(data[0], f64::NEG_INFINITY);
+        let mut data = all(1.0);
+        imatcopy(&mut data, Operation::Conjugate, 2, 2, f64::NAN, lda, ldb).unwrap();
+        assert!(data[ldb + 1].is_nan());
+        let infinite = Complex { re: f32::INFINITY, im: 0.0 };
+        let mut data = vec![infinite; 12];
+        let two = Complex { re: 2.0, im: 0.0 };
+        imatcopy(&mut data, Operation::ConjugateTranspose, 2, 2, two, lda, ldb).unwrap();
+        assert!(data[0].re == f32::INFINITY && data[0].im.is_nan(), "infinity times 0");
+    }
+    let mut data = [Complex { re: 1.0f32, im: 0.0 }];
+    let one = Complex { re: 1.0, im: 0.0 };
+    imatcopy(&mut data, Operation::Conjugate, 1, 1, one, 1, 1).unwrap();
+    assert_eq!(data[0].im.to_bits(), (-0.0f32).to_bits());
+}
+
+#[test]
+fn what_is_wrong_is_told_with_the_numbers_and_nothing_is_touched() {
+    let before: Vec<u32> = (0..20).collect();
+    let mut data = before.clone();
+    let too_small =
+        |name, least, got| Err(Error::Leading(LeadingError::TooSmall { name, least, got }));
+    assert_eq!(transpose_leading(&mut data, 3, 5, 4, 3), too_small("lda", 5, 4));
+    assert_eq!(transpose_leading(&mut data, 3, 5, 5, 2), too_small("ldb", 3, 2));
+    assert_eq!(slide_rows(&mut data, 3, 5, 5, 4), too_small("ldb", 5, 4));
+    // 2 · 9 + 5 before; 4 · 5 + 3 after.
+    let short = Err(Error::Short { expected: 23, got: 20 });
+    assert_eq!(transpose_leading(&mut data, 3, 5, 9, 3), short);
+    assert_eq!(transpose_leading(&mut data, 3, 5, 5, 5), short);
+    assert_eq!(
+        transpose_leading(&mut data, 3, 5, 7, 4),
+        Ok(()),
+        "2 · 7 + 5 and 4 · 4 + 3 are fine"
+    );
+    data.clone_from(&before);
+    for (rows, cols, lda, ldb) in
+        [(3, 5, usize::MAX / 2, 3), (usize::MAX / 2, 3, 3, usize::MAX), (1 << 62, 1, 1, 1 << 62)]
+    {
+        let elem_bytes = 4;
+        let error = LeadingError::TooLarge { rows, cols, lda, ldb, elem_bytes };
+        assert_eq!(transpose_leading(&mut data, rows, cols, lda, ldb), Err(error.into()));
+    }
+    let of = || Transpose::of::<u32>(3, 2);
+    for transpose in [
+        of().batch(2),
+        of().out_of_place(),
+        of().room(100),
+        of().effort(Effort::Measure(std::time::Duration::ZERO)),
+        of().wisdom("nowhere"),
+        Transpose::of_axes::<u32>(&[2, 3, 4], &[0, 2, 1]),
+        Transpose::of_axes::<u32>(&[3], &[0]),
+    ] {
+        let error = transpose.leading(4, 4).plan().unwrap_err();
+        assert!(matches!(error, Error::Leading(LeadingError::Unserved { .. })), "{error}");
+    }
+    let planned = of().leading(4, 5).plan().unwrap();
+    let bytes = Error::ElementSize { expected: 4, got: 8 };
+    assert_eq!(planned.run(&mut [0u64; 100]), Err(bytes.clone()));
+    assert_eq!(planned.run_scaled(&mut [0f64; 100], &Scale::by(2.0), Options::new()), Err(bytes));
+    let short = Err(Error::Short { expected: 10, got: 9 });
+    assert_eq!(planned.run(&mut data[..9]), short);
+    let mut numbers = [1f32; 9];
+    for alpha in [0.0, 1.0, 2.0] {
+        assert_eq!(planned.run_scaled(&mut numbers, &Scale::by(alpha), Options::new()), short);
+    }
+    assert_eq!(numbers, [1.0; 9]);
+    let mut bytes = [7u8; 39];
+    let span = Err(Error::Run(RunError::Span { expected: 40, got: 39 }));
+    assert_eq!(planned.run(&mut Bytes(&mut bytes[..])), span);
+    assert_eq!(bytes, [7; 39]);
+    assert_eq!(data, before);
+}
+
+#[test]
+fn bytes_vectors_and_nothing() {
+    let planned = Transpose::of_bytes(3, 2, 2).leading(3, 2).plan().unwrap();
+    let mut bytes: Vec<u8> = (0..20).collect();
+    planned.run(&mut Bytes(&mut bytes)).unwrap();
+    assert_eq!(bytes[..12], [0, 1, 2, 9, 10, 11, 3, 4, 5, 12, 13, 14]);
+    assert_eq!(bytes[15..], [15, 16, 17, 18, 19]);
+    let mut vector = vec![[1u16], [2], [3]];
+    transpose_leading(&mut vector, 1, 3, 3, 1).unwrap();
+    assert_eq!(vector, [[1], [2], [3]]);
+    for (rows, cols) in [(0, 5), (5, 0), (0, 0)] {
+        transpose_leading::<u32>(&mut [], rows, cols, 7, 7).unwrap();
+        slide_rows::<u32>(&mut [], rows, cols, 7, 9).unwrap();
+        imatcopy::<f64>(&mut [], Operation::ConjugateTranspose, rows, cols, 2.0, 7, 8).unwrap();
+    }
+    transpose_leading(&mut [(); 6], 2, 3, 3, 2).unwrap();
+    assert_eq!(
+        transpose_leading(&mut [(); 6], 2, 3, 4, 2),
+        Err(Error::Short { expected: 7, got: 6 })
+    );
+}
+
+#[test]
+fn plans_are_explained() {
+    let planned = Transpose::of::<f32>(3000, 2000).threads(1).leading(2008, 3016).plan().unwrap();
+    let LeadingWay::Around { kept, .. } = planned.plan().way else { panic!("{planned}") };
+    let text = format!("{planned:#}");
+    for told in [
+        "3000x2000 w4, lda 2008, ldb 3016 on host: slid together, transposed, slid apart",
+        &format!("kept       {} bytes of gaps", 4 * kept),
+        "together   unpad(3000x2000, pitch 2008)",
+        "apart      pad(2000x3000, pitch 3016)",
+        "problem    3000x2000 w4, 24000000 bytes",
+    ] {
+        assert!(text.contains(told), "{told} in\n{text}");
+    }
+    let square = Transpose::of::<f32>(30, 30).leading(40, 40).plan().unwrap();
+    assert_eq!(
+        square.to_string(),
+        "30x30 w4, lda 40, ldb 40 on host: one pass where it lies; 1 pass, workspace 0 bytes"
+    );
+}
