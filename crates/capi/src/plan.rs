@@ -3,7 +3,7 @@
 
 use std::ffi::{c_char, c_void};
 
-use turntile::gpu::{DeviceMemory, DeviceSource, Gpu, OnGpu, StreamHandle};
+use turntile::gpu::{DeviceMemory, DeviceSource, Gpu, OnGpu};
 use turntile::{Bytes, Options, Planned, Transpose};
 
 use crate::answer::answer;
@@ -162,11 +162,11 @@ pub unsafe extern "C" fn turntile_execute(
         if have < need && !own {
             return Err(Failure::Workspace { need, have });
         }
+        let data = data.first(plan.plan().problem.bytes())?;
+        let memory = memory.first(if own { 0 } else { need })?.apart_from(data)?;
         match plan {
             Plan::Host(planned) => {
                 on_host(stream)?;
-                let data = data.first(planned.plan().problem.bytes())?;
-                let memory = memory.first(if own { 0 } else { need })?.apart_from(data)?;
                 // SAFETY: as the caller says; the plan's bytes fit the address space, and the two are apart.
                 let (data, words) = unsafe { (data.to_write(), memory.words()?) };
                 let options = Options::new();
@@ -174,10 +174,8 @@ pub unsafe extern "C" fn turntile_execute(
                 planned.run_with(&mut Bytes(data), options)?;
             }
             Plan::Gpu(planned) => {
-                let place = DeviceMemory::from((workspace.addr() as u64, need));
-                let memory = (device(data), StreamHandle::from(stream));
                 // SAFETY: as the caller says.
-                unsafe { planned.run_with(memory.0, memory.1, place) }?;
+                unsafe { planned.run_with(device(data), stream, device(memory)) }?;
             }
         }
         Ok(())

@@ -1,4 +1,5 @@
 /* Every call of turntile.h against loops that are obviously right, and everything that can be wrong with one. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -287,6 +288,43 @@ static void calls(void) {
     free(before), free(data), free(other), free(want), free(workspace), free(text);
 }
 
+/* One plan, two threads, data and texts of their own. */
+static const turntile_plan *shared;
+static unsigned char *shared_before, *shared_want;
+
+static void *runs(void *failed) {
+    unsigned char *data = malloc(240000);
+    for (int run = 0; run < 20; run++) {
+        memcpy(data, shared_before, 240000);
+        *(int *)failed |= turntile_execute(shared, data, 240000, NULL, 0, NULL) != TURNTILE_SUCCESS;
+        *(int *)failed |= memcmp(data, shared_want, 240000) != 0;
+    }
+    *(int *)failed |= strcmp(turntile_last_error(), "") != 0;
+    free(data);
+    return NULL;
+}
+
+static void threads(void) {
+    size_t extents[2] = {300, 200};
+    turntile_desc desc = described(2, extents, MATRIX, 4);
+    turntile_plan *plan;
+    CHECK(turntile_plan_create(&desc, &plan) == TURNTILE_SUCCESS);
+    shared = plan;
+    shared_before = numbered(60000, 4);
+    shared_want = permuted(shared_before, 2, extents, MATRIX, 4);
+    pthread_t threads[2];
+    int failed[2] = {0, 0};
+    CHECK(turntile_execute(NULL, NULL, 0, NULL, 0, NULL) == TURNTILE_ERROR_ARGUMENT);
+    for (int k = 0; k < 2; k++)
+        CHECK(pthread_create(&threads[k], NULL, runs, &failed[k]) == 0);
+    for (int k = 0; k < 2; k++) {
+        pthread_join(threads[k], NULL);
+        CHECK(failed[k] == 0);
+    }
+    turntile_plan_destroy(plan);
+    free(shared_before), free(shared_want);
+}
+
 /* Whatever the library was built with, here there is no GPU, or there is one; neither ends the program. */
 static void gpus(void) {
     size_t extents[2] = {300, 200};
@@ -309,6 +347,7 @@ int main(int argc, char **argv) {
     batches_caps_and_addresses();
     descriptors();
     calls();
+    threads();
     gpus();
     printf("%d passed, %d failed\n", checks - failures, failures);
     return failures > 0;
