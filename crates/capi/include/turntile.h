@@ -98,9 +98,11 @@ typedef struct turntile_desc {
     size_t threads;        /* of the host, at most; 0 means one for each core (or RAYON_NUM_THREADS) */
     size_t workspace_cap;  /* bytes of workspace at most; 0 means 2% and 1 MiB a thread, on a GPU 2% or 16 MiB if that is more */
     size_t alignment;      /* what device addresses are multiples of, a power of two; 0 means 16 */
+    size_t lda;            /* of a matrix in place on the host: elements from a row to the next, before; 0 means cols */
+    size_t ldb;            /* the same afterwards; 0 means rows. What lies between rows stays as it is */
 } turntile_desc;
 
-#define TURNTILE_DESC_INIT {sizeof(turntile_desc), TURNTILE_VERSION, TURNTILE_HOST, 0, 0, 0, 0, NULL, NULL, 0, 0, 0, 0}
+#define TURNTILE_DESC_INIT {sizeof(turntile_desc), TURNTILE_VERSION, TURNTILE_HOST, 0, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0}
 
 #define TURNTILE_MOST_AXES 64
 
@@ -130,7 +132,8 @@ size_t turntile_plan_workspace(const turntile_plan *plan);
  * NUL, and answers how many bytes all of it takes with its NUL; 0 when `plan` is NULL. (plan, NULL, 0) only asks. */
 size_t turntile_plan_text(const turntile_plan *plan, char *text, size_t text_bytes);
 
-/* Runs the plan in place on the first bytes of `data`, of which there are `data_bytes`.
+/* Runs the plan in place on the first bytes of `data`, of which there are `data_bytes`. With leading dimensions that is
+ * from the first element to the last, before and afterwards.
  *
  * On the host it is done when the call returns. `workspace` is memory at a multiple of 8, apart from the data; NULL and
  * 0 let the call allocate it. `stream` is NULL.

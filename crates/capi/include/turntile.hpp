@@ -104,6 +104,8 @@ public:
         desc_.flags = bytes == 0 ? desc_.flags | TURNTILE_NO_WORKSPACE : desc_.flags & ~uint32_t(TURNTILE_NO_WORKSPACE);
         return *this;
     }
+    /// Elements from a row of a matrix to the next, before and afterwards.
+    options &leading(std::size_t lda, std::size_t ldb) { return desc_.lda = lda, desc_.ldb = ldb, *this; }
     options &out_of_place() { return desc_.flags |= TURNTILE_OUT_OF_PLACE, *this; }
     /// On a GPU; device memory and streams are then of its context.
     options &cuda(int index = TURNTILE_CUDA_CURRENT) {

@@ -41,6 +41,10 @@ pub struct Desc {
     pub workspace_cap: usize,
     /// What addresses of device memory are multiples of; 0 is 16.
     pub alignment: usize,
+    /// Elements from a row of a matrix to the next before; 0 is as many as a row has.
+    pub lda: usize,
+    /// The same afterwards.
+    pub ldb: usize,
 }
 
 /// Where a plan runs.
@@ -65,7 +69,7 @@ pub const MOST_AXES: usize = 64;
 pub const WORKSPACE_UNIT: usize = 16;
 
 /// Bytes of the first version's descriptor.
-const FIRST: usize = offset_of!(Desc, alignment) + size_of::<usize>();
+const FIRST: usize = offset_of!(Desc, ldb) + size_of::<usize>();
 
 impl Desc {
     /// The descriptor at `desc`, of which as much is read as it says to have.
@@ -104,6 +108,8 @@ impl Desc {
             threads: 0,
             workspace_cap: 0,
             alignment: 0,
+            lda: 0,
+            ldb: 0,
         };
         // SAFETY: `size` bytes are there, says the caller, and no more than a `Desc` has; it is numbers and pointers.
         unsafe {
@@ -132,6 +138,35 @@ impl Desc {
                 why: "TURNTILE_HOST and TURNTILE_CUDA are devices",
             }),
         }
+    }
+
+    /// Leading dimensions, if there are any: of a matrix, where one that is 0 is the length of a row.
+    ///
+    /// # Errors
+    /// [`Failure::Field`]: it is no matrix, or not for the host.
+    ///
+    /// # Safety
+    /// As of [`transpose`](Self::transpose).
+    pub(crate) unsafe fn leading(&self) -> Result<Option<(usize, usize)>, Failure> {
+        if self.lda == 0 && self.ldb == 0 {
+            return Ok(None);
+        }
+        let (field, value) = if self.lda > 0 { ("lda", self.lda) } else { ("ldb", self.ldb) };
+        let wrong = |why| Failure::Field { field, value: value as i128, why };
+        if self.device != HOST {
+            return Err(wrong("leading dimensions are for the host"));
+        }
+        // SAFETY: the caller's word.
+        let extents =
+            unsafe { memory::numbers("extents", self.extents, self.rank.min(MOST_AXES))? };
+        // SAFETY: the same.
+        let axes = unsafe { memory::numbers("axes", self.axes, self.rank.min(MOST_AXES))? };
+        let (&[rows, cols], &[first, _]) = (extents, axes) else {
+            return Err(wrong("leading dimensions are for matrices, of rank 2"));
+        };
+        let after = if first == 1 { rows } else { cols };
+        let given = |dimension: usize, row: usize| if dimension > 0 { dimension } else { row };
+        Ok(Some((given(self.lda, cols), given(self.ldb, after))))
     }
 
     /// What is to be planned.

@@ -4,7 +4,7 @@
 use std::ffi::{c_char, c_void};
 
 use turntile::gpu::{DeviceMemory, DeviceSource, Gpu, OnGpu};
-use turntile::{Bytes, Options, Planned, Transpose};
+use turntile::{Bytes, Options, Planned, PlannedLeading, Transpose};
 
 use crate::answer::answer;
 use crate::desc::{Desc, On, WORKSPACE_UNIT};
@@ -16,23 +16,43 @@ use crate::status::{Failure, Status};
 pub enum Plan {
     /// Runs on the host's threads.
     Host(Box<Planned>),
+    /// The same of a matrix with leading dimensions.
+    Leading(Box<PlannedLeading>),
     /// Runs on a GPU.
     Gpu(Box<OnGpu>),
 }
 
 impl Plan {
-    fn new(transpose: &Transpose, on: On) -> Result<Self, turntile::Error> {
-        Ok(match on {
-            On::Host => Plan::Host(Box::new(transpose.plan()?)),
-            On::Gpu(index) => Plan::Gpu(Box::new(transpose.plan_on(&Gpu::primary(index)?)?)),
-            On::CurrentGpu => Plan::Gpu(Box::new(transpose.plan_on(&Gpu::current()?)?)),
+    fn new(
+        transpose: Transpose,
+        on: On,
+        leading: Option<(usize, usize)>,
+    ) -> Result<Self, turntile::Error> {
+        Ok(match (on, leading) {
+            (On::Host, Some((lda, ldb))) => {
+                Plan::Leading(Box::new(transpose.leading(lda, ldb).plan()?))
+            }
+            (On::Host, None) => Plan::Host(Box::new(transpose.plan()?)),
+            (On::Gpu(index), _) => Plan::Gpu(Box::new(transpose.plan_on(&Gpu::primary(index)?)?)),
+            (On::CurrentGpu, _) => Plan::Gpu(Box::new(transpose.plan_on(&Gpu::current()?)?)),
         })
     }
 
-    fn plan(&self) -> &turntile::Plan {
+    /// As people read it.
+    fn text(&self) -> String {
         match self {
-            Plan::Host(planned) => planned.plan(),
-            Plan::Gpu(planned) => planned.plan(),
+            Plan::Host(planned) => format!("{:#}", planned.plan()),
+            Plan::Leading(planned) => format!("{:#}", planned.plan()),
+            Plan::Gpu(planned) => format!("{:#}", planned.plan()),
+        }
+    }
+
+    /// Bytes that the data have at least.
+    fn data_bytes(&self) -> usize {
+        match self {
+            Plan::Host(planned) => planned.plan().problem.bytes(),
+            Plan::Leading(planned) => planned.plan().problem.span_bytes(),
+            Plan::Gpu(planned) => planned.plan().problem.bytes(),
         }
     }
 
@@ -40,6 +60,7 @@ impl Plan {
     fn workspace_bytes(&self) -> usize {
         let bytes = match self {
             Plan::Host(planned) => planned.workspace_bytes(),
+            Plan::Leading(planned) => planned.workspace_bytes(),
             Plan::Gpu(planned) => planned.workspace_bytes(),
         };
         bytes.next_multiple_of(WORKSPACE_UNIT)
@@ -72,7 +93,8 @@ pub unsafe extern "C" fn turntile_plan_create(desc: *const Desc, plan: *mut *mut
         let desc = unsafe { Desc::read(desc) }?;
         let on = desc.on()?;
         // SAFETY: as the caller says.
-        let made = Plan::new(&unsafe { desc.transpose() }?, on)?;
+        let (transpose, leading) = unsafe { (desc.transpose()?, desc.leading()?) };
+        let made = Plan::new(transpose, on, leading)?;
         // SAFETY: as above.
         unsafe { plan.write(Box::into_raw(Box::new(made))) };
         Ok(())
@@ -123,7 +145,7 @@ pub unsafe extern "C" fn turntile_plan_text(
     let mut need = 0;
     answer(|| {
         // SAFETY: as the caller says.
-        let mut all = format!("{:#}", unsafe { at(plan) }?.plan()).into_bytes();
+        let mut all = unsafe { at(plan) }?.text().into_bytes();
         all.push(0);
         need = all.len();
         let room = Memory::new("text", text.cast(), text_bytes)?;
@@ -158,20 +180,27 @@ pub unsafe extern "C" fn turntile_execute(
         let data = Memory::new("data", data, data_bytes)?;
         let memory = Memory::new("workspace", workspace, workspace_bytes)?;
         let (need, have) = (plan.workspace_bytes(), workspace_bytes);
-        let own = workspace.is_null() && matches!(plan, Plan::Host(_));
+        let own = workspace.is_null() && !matches!(plan, Plan::Gpu(_));
         if have < need && !own {
             return Err(Failure::Workspace { need, have });
         }
-        let data = data.first(plan.plan().problem.bytes())?;
+        let data = data.first(plan.data_bytes())?;
         let memory = memory.first(if own { 0 } else { need })?.apart_from(data)?;
+        let host = || {
+            on_host(stream)?;
+            // SAFETY: as the caller says; the plan's bytes fit the address space, and the two are apart.
+            let (data, words) = unsafe { (data.to_write(), memory.words()?) };
+            let options = Options::new();
+            Ok::<_, Failure>((Bytes(data), if own { options } else { options.workspace_in(words) }))
+        };
         match plan {
             Plan::Host(planned) => {
-                on_host(stream)?;
-                // SAFETY: as the caller says; the plan's bytes fit the address space, and the two are apart.
-                let (data, words) = unsafe { (data.to_write(), memory.words()?) };
-                let options = Options::new();
-                let options = if own { options } else { options.workspace_in(words) };
-                planned.run_with(&mut Bytes(data), options)?;
+                let (mut data, options) = host()?;
+                planned.run_with(&mut data, options)?;
+            }
+            Plan::Leading(planned) => {
+                let (mut data, options) = host()?;
+                planned.run_with(&mut data, options)?;
             }
             Plan::Gpu(planned) => {
                 // SAFETY: as the caller says.
@@ -209,6 +238,7 @@ pub unsafe extern "C" fn turntile_execute_into(
                 let (to, from) = unsafe { (to.to_write(), from.to_read()) };
                 planned.run_into(&mut Bytes(to), &Bytes(from))?;
             }
+            Plan::Leading(_) => return Err(Failure::InPlace),
             Plan::Gpu(planned) => {
                 let source = DeviceSource::from((from.address(), data_bytes));
                 // SAFETY: as the caller says.

@@ -1,7 +1,7 @@
 //! What can go wrong, as a number for programs and as text for people.
 
 use turntile::gpu::CudaError;
-use turntile::plan::ProblemError;
+use turntile::plan::{LeadingError, ProblemError};
 use turntile::{Error, RunError};
 
 use crate::version::Version;
@@ -89,6 +89,9 @@ pub enum Failure {
     /// A stream for a host.
     #[error("a plan for the host was given a stream")]
     HostStream,
+    /// Another buffer for a plan that has one.
+    #[error("a plan with leading dimensions is in place")]
+    InPlace,
     /// The library's own.
     #[error(transparent)]
     Library(#[from] Error),
@@ -105,7 +108,8 @@ impl Failure {
             | Failure::NullOf { .. }
             | Failure::Size { .. }
             | Failure::Field { .. }
-            | Failure::HostStream => Status::Argument,
+            | Failure::HostStream
+            | Failure::InPlace => Status::Argument,
             Failure::Misaligned { .. } => Status::Alignment,
             Failure::Overlap { .. } => Status::Overlap,
             Failure::Length { .. } => Status::Length,
@@ -119,9 +123,13 @@ impl Failure {
 
 fn of_library(error: &Error) -> Status {
     match error {
-        Error::Length { .. } => Status::Length,
-        Error::Overflow { .. } | Error::Problem(ProblemError::TooLarge { .. }) => Status::Overflow,
-        Error::ElementSize { .. } | Error::Problem(_) | Error::Wisdom(_) => Status::Argument,
+        Error::Length { .. } | Error::Short { .. } => Status::Length,
+        Error::Overflow { .. }
+        | Error::Problem(ProblemError::TooLarge { .. })
+        | Error::Leading(LeadingError::TooLarge { .. }) => Status::Overflow,
+        Error::ElementSize { .. } | Error::Problem(_) | Error::Leading(_) | Error::Wisdom(_) => {
+            Status::Argument
+        }
         Error::Plan(_) => Status::Plan,
         Error::Cuda(error) => of_cuda(error),
         Error::Run(error) => of_run(error),
@@ -133,7 +141,7 @@ fn of_run(error: &RunError) -> Status {
     match error {
         // What a caller can do wrong with a plan that was made here: run it in the other place.
         RunError::Plan(_) => Status::Argument,
-        RunError::Length { .. } | RunError::Room { .. } => Status::Length,
+        RunError::Length { .. } | RunError::Span { .. } | RunError::Room { .. } => Status::Length,
         RunError::Workspace { .. } => Status::Workspace,
         RunError::OutOfMemory { .. } => Status::Memory,
         _ => Status::Internal,

@@ -159,6 +159,47 @@ static void batches_caps_and_addresses(void) {
     free(want);
 }
 
+/* Rows apart before and afterwards; what is of neither stays as it was. */
+static void leading_dimensions(void) {
+    static const size_t cases[][4] = {{5, 7, 7, 5}, {5, 7, 9, 9}, {5, 7, 8, 6}, {123, 77, 80, 130}, {300, 200, 256, 300},
+                                      {211, 307, 307, 500}, {64, 64, 100, 100}, {9001, 3, 4, 9001}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+        for (int turned = 0; turned < 2; turned++)
+            for (int own = 0; own < 2; own++) {
+                size_t rows = cases[c][0], cols = cases[c][1], lda = cases[c][2];
+                size_t after_rows = turned ? cols : rows, after_cols = turned ? rows : cols;
+                size_t ldb = turned ? cases[c][3] : cols + c;
+                size_t before_span = (rows - 1) * lda + cols, after_span = (after_rows - 1) * ldb + after_cols;
+                size_t span = before_span > after_span ? before_span : after_span, bytes = span * 8;
+                uint64_t *data = malloc(bytes + 8);
+                char *touched = calloc(span + 1, 1);
+                for (size_t k = 0; k <= span; k++)
+                    data[k] = k;
+                turntile_desc desc = described(2, (size_t[]){rows, cols}, turned ? MATRIX : (size_t[]){0, 1}, 8);
+                desc.lda = lda == cols ? 0 : lda;
+                desc.ldb = ldb;
+                turntile_plan *plan;
+                CHECK(turntile_plan_create(&desc, &plan) == TURNTILE_SUCCESS);
+                size_t need = turntile_plan_workspace(plan);
+                void *workspace = own ? NULL : malloc(need + 1);
+                CHECK(turntile_execute(plan, data, bytes - 1, NULL, 0, NULL) == TURNTILE_ERROR_LENGTH);
+                CHECK(turntile_execute(plan, data, bytes, workspace, own ? 0 : need, NULL) == TURNTILE_SUCCESS);
+                int good = 1;
+                for (size_t i = 0; i < rows; i++)
+                    for (size_t j = 0; j < cols; j++) {
+                        size_t to = turned ? j * ldb + i : i * ldb + j;
+                        good &= data[to] == i * lda + j;
+                        touched[to] = touched[i * lda + j] = 1;
+                    }
+                for (size_t k = 0; k <= span; k++)
+                    good &= touched[k] || data[k] == k;
+                CHECK(good);
+                CHECK(turntile_execute_into(plan, data, data, bytes, NULL) == TURNTILE_ERROR_ARGUMENT);
+                turntile_plan_destroy(plan);
+                free(data), free(touched), free(workspace);
+            }
+}
+
 static void said(turntile_status status, turntile_status want, const char *text, int line) {
     checks++;
     if (status != want || !strstr(turntile_last_error(), text)) {
@@ -227,6 +268,16 @@ static void descriptors(void) {
     SAID(create(desc), TURNTILE_ERROR_OVERFLOW, "exceed");
     desc = good, desc.batch = (size_t)-1;
     SAID(create(desc), TURNTILE_ERROR_OVERFLOW, "exceed");
+    desc = good, desc.lda = 199;
+    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "lda is 199");
+    desc = good, desc.ldb = (size_t)-1;
+    SAID(create(desc), TURNTILE_ERROR_OVERFLOW, "exceed");
+    desc = good, desc.ldb = 300, desc.batch = 2;
+    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "batch");
+    desc = good, desc.ldb = 300, desc.device = TURNTILE_CUDA;
+    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "ldb is 300: leading dimensions are for the host");
+    desc = good, desc.ldb = 300, desc.rank = 1, desc.axes = (size_t[]){0};
+    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "rank 2");
     desc = good, desc.extents = (size_t *)((char *)extents + 1);
     SAID(create(desc), TURNTILE_ERROR_ALIGNMENT, "extents");
 }
@@ -345,6 +396,7 @@ int main(int argc, char **argv) {
     CHECK(strcmp(turntile_status_name(99), "unknown") == 0);
     shapes(few ? 3 : 12);
     batches_caps_and_addresses();
+    leading_dimensions();
     descriptors();
     calls();
     threads();
