@@ -99,11 +99,6 @@ pub(crate) fn run_way(way: &HostWay, data: &mut [Byte], words: &mut [MaybeUninit
 }
 
 impl Workspace {
-    /// The words, to be shared out.
-    pub(crate) fn words(&mut self) -> &mut [MaybeUninit<u64>] {
-        &mut self.words
-    }
-
     /// Room for `bytes` bytes.
     ///
     /// # Errors
@@ -119,6 +114,11 @@ impl Workspace {
     /// Bytes there.
     pub fn bytes(&self) -> usize {
         size_of_val(self.words.as_slice())
+    }
+
+    /// Its memory, as [`Executor::run_in`] takes it.
+    pub fn words_mut(&mut self) -> &mut [MaybeUninit<u64>] {
+        &mut self.words
     }
 
     /// Fills it with a pattern: no plan may depend on what a workspace held before.
@@ -166,6 +166,19 @@ impl Executor {
         &self,
         data: &mut [Byte],
         workspace: &mut Workspace,
+        done: impl FnMut(usize),
+    ) -> Result<(), RunError> {
+        self.run_in(data, workspace.words_mut(), done)
+    }
+
+    /// The same with a workspace that lies in memory of any origin.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_in(
+        &self,
+        data: &mut [Byte],
+        workspace: &mut [MaybeUninit<u64>],
         mut done: impl FnMut(usize),
     ) -> Result<(), RunError> {
         if self.plan.problem.is_out_of_place() {
@@ -178,11 +191,11 @@ impl Executor {
         if room == expected && got != expected {
             return Err(RunError::Length { expected, got });
         }
-        let (need, have) = (self.workspace_bytes(), workspace.bytes());
+        let (need, have) = (self.workspace_bytes(), size_of_val(workspace));
         if need > have {
             return Err(RunError::Workspace { need, have });
         }
-        self.run_checked(data, &mut workspace.words, &mut done);
+        self.run_checked(data, workspace, &mut done);
         Ok(())
     }
 

@@ -110,6 +110,20 @@ impl LeadingExecutor {
         data: &mut [Byte],
         workspace: &mut Workspace,
         finish: Option<&Finish>,
+        done: impl FnMut(usize),
+    ) -> Result<(), RunError> {
+        self.run_in(data, workspace.words_mut(), finish, done)
+    }
+
+    /// The same with a workspace that lies in memory of any origin.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_in(
+        &self,
+        data: &mut [Byte],
+        words: &mut [MaybeUninit<u64>],
+        finish: Option<&Finish>,
         mut done: impl FnMut(usize),
     ) -> Result<(), RunError> {
         let problem = &self.plan.problem;
@@ -117,11 +131,11 @@ impl LeadingExecutor {
         if got < expected {
             return Err(RunError::Span { expected, got });
         }
-        let (need, have) = (self.workspace_bytes(), workspace.bytes());
+        let (need, have) = (self.workspace_bytes(), size_of_val(words));
         if need > have {
             return Err(RunError::Workspace { need, have });
         }
-        let (words, data) = (workspace.words(), &mut data[..expected]);
+        let data = &mut data[..expected];
         let matrix = Matrix { leading: *problem.leading(), elem_bytes: problem.elem_bytes() };
         let mut passes = 0;
         let mut pass = |count: usize| {

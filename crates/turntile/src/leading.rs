@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::fmt;
+use std::mem::MaybeUninit;
 
 use turntile_cpu::{LeadingExecutor, Workspace};
 use turntile_plan::{Device, Effort, LeadingError, LeadingPlan, LeadingProblem, PlanError};
@@ -225,14 +226,14 @@ impl PlannedLeading {
     fn in_workspace(
         &self,
         mut options: Options<'_>,
-        run: impl FnOnce(&mut Workspace, &mut dyn FnMut(usize)) -> Result<(), Error>,
+        run: impl FnOnce(&mut [MaybeUninit<u64>], &mut dyn FnMut(usize)) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut own;
         let workspace = match options.workspace.take() {
             Some(workspace) => workspace,
             None => {
                 own = self.workspace()?;
-                &mut own
+                own.words_mut()
             }
         };
         let mut done = |stages| {

@@ -1,6 +1,7 @@
 //! A plan and what it runs on.
 
 use std::fmt;
+use std::mem::MaybeUninit;
 
 use turntile_cpu::{Executor, Workspace};
 use turntile_plan::wisdom::Refused;
@@ -23,7 +24,7 @@ pub struct Planned {
 #[derive(Default)]
 #[must_use]
 pub struct Options<'a> {
-    pub(crate) workspace: Option<&'a mut Workspace>,
+    pub(crate) workspace: Option<&'a mut [MaybeUninit<u64>]>,
     pub(crate) progress: Option<&'a mut dyn FnMut(usize)>,
 }
 
@@ -35,7 +36,22 @@ impl<'a> Options<'a> {
 
     /// In a workspace of the caller's ([`Planned::workspace`]): the run then allocates nothing large.
     pub fn workspace(self, workspace: &'a mut Workspace) -> Self {
-        Options { workspace: Some(workspace), ..self }
+        self.workspace_in(workspace.words_mut())
+    }
+
+    /// The same in memory of any origin, of at least [`Planned::workspace_bytes`] bytes.
+    ///
+    /// ```
+    /// use std::mem::MaybeUninit;
+    /// use turntile::{Options, Transpose};
+    ///
+    /// let planned = Transpose::of::<u16>(300, 200).plan()?;
+    /// let mut words = vec![MaybeUninit::<u64>::uninit(); planned.workspace_bytes().div_ceil(8)];
+    /// planned.run_with(&mut vec![0u16; 300 * 200], Options::new().workspace_in(&mut words))?;
+    /// # Ok::<(), turntile::Error>(())
+    /// ```
+    pub fn workspace_in(self, words: &'a mut [MaybeUninit<u64>]) -> Self {
+        Options { workspace: Some(words), ..self }
     }
 
     /// Telling `done` after each stage how many are done, of [`Plan::passes`](crate::plan::Plan::passes).
@@ -50,7 +66,7 @@ impl<'a> Options<'a> {
 impl fmt::Debug for Options<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Options")
-            .field("workspace", &self.workspace)
+            .field("workspace_bytes", &self.workspace.as_deref().map(size_of_val))
             .field("progress", &self.progress.is_some())
             .finish()
     }
@@ -139,7 +155,7 @@ impl Planned {
             Some(workspace) => workspace,
             None => {
                 own = self.workspace()?;
-                &mut own
+                own.words_mut()
             }
         };
         let done = |stages| {

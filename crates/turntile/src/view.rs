@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use turntile_cpu::out_of_place::OutOfPlace;
 use turntile_cpu::{
-    Byte, Executor, Finish, LeadingExecutor, RunError, Workspace, permute_small, transpose_into,
+    Byte, Executor, Finish, LeadingExecutor, RunError, permute_small, transpose_into,
     transpose_small,
 };
 use turntile_plan::Problem;
@@ -198,13 +198,13 @@ impl<B: AsRef<[u8]>> Copies for Bytes<B> {
 pub fn run(
     executor: &Executor,
     data: &mut (impl Data + ?Sized),
-    workspace: &mut Workspace,
+    workspace: &mut [MaybeUninit<u64>],
     mut done: impl FnMut(usize),
 ) -> Result<(), RunError> {
     // SAFETY: an executor permutes whole elements of the size that it was planned for, which the caller has compared,
     // and leaves the bytes as they are when it fails; what it leaves behind the elements are copies of their bytes.
     let bytes = unsafe { data.bytes_mut(executor.plan().room_bytes()) };
-    told(&mut done, |done| executor.run(bytes, workspace, done))
+    told(&mut done, |done| executor.run_in(bytes, workspace, done))
 }
 
 /// Has `run` tell `done`; a panic of that goes on when everything has been moved.
@@ -231,13 +231,13 @@ fn told(
 pub fn run_leading<D: Data + Source + ?Sized>(
     executor: &LeadingExecutor,
     data: &mut D,
-    workspace: &mut Workspace,
+    workspace: &mut [MaybeUninit<u64>],
     done: &mut dyn FnMut(usize),
 ) -> Result<(), RunError> {
     // SAFETY: whole elements, which are `Copy` since they are a source, are put in the place of others of the same data,
     // or nothing is touched.
     let bytes = unsafe { data.bytes_mut(0) };
-    told(done, |done| executor.run(bytes, workspace, None, done))
+    told(done, |done| executor.run_in(bytes, workspace, None, done))
 }
 
 /// The same with every element of the result scaled in the pass that brings it to its place, if that can be
@@ -246,7 +246,7 @@ pub fn run_scaled<S: Scalar>(
     executor: &LeadingExecutor,
     data: &mut [S],
     scale: &Scale<S>,
-    workspace: &mut Workspace,
+    workspace: &mut [MaybeUninit<u64>],
     done: &mut dyn FnMut(usize),
 ) -> Result<(), RunError> {
     let work = |bytes: &mut [Byte]| {
@@ -260,7 +260,7 @@ pub fn run_scaled<S: Scalar>(
     let finish = Finish::new(size_of::<S>(), &work);
     // SAFETY: as above; scalars are `Copy`, and what is written to their places are scalars.
     let bytes = unsafe { data.bytes_mut(0) };
-    told(done, |done| executor.run(bytes, workspace, finish.as_ref(), done))
+    told(done, |done| executor.run_in(bytes, workspace, finish.as_ref(), done))
 }
 
 /// Runs `executor`, planned out of place, on data of the size of elements that it was planned for.

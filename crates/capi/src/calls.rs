@@ -1,0 +1,148 @@
+//! The calls that need no plan.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_char, c_int, c_void};
+
+use turntile::plan::Problem;
+use turntile::{Bytes, Transpose};
+use turntile_cpu::out_of_place::OutOfPlace;
+use turntile_cpu::{Byte, permute_small, transpose_into, transpose_small};
+
+use crate::answer::{answer, last};
+use crate::desc::MOST_AXES;
+use crate::memory::{self, Memory};
+use crate::status::Status;
+use crate::version::Version;
+
+/// The library's version.
+#[unsafe(no_mangle)]
+pub extern "C" fn turntile_version() -> u32 {
+    Version::LIBRARY.0
+}
+
+/// The text of the calling thread's last failure.
+#[unsafe(no_mangle)]
+pub extern "C" fn turntile_last_error() -> *const c_char {
+    last()
+}
+
+/// What a status is called in C.
+#[unsafe(no_mangle)]
+pub extern "C" fn turntile_status_name(status: c_int) -> *const c_char {
+    let name = Status::ALL.iter().find(|(known, _)| *known as c_int == status);
+    name.map_or(c"unknown", |(_, name)| name).as_ptr()
+}
+
+/// Transposes a row-major matrix in place.
+///
+/// # Safety
+/// `data` are `rows · cols · elem_bytes` bytes that nothing else uses meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turntile_transpose(
+    data: *mut c_void,
+    rows: usize,
+    cols: usize,
+    elem_bytes: usize,
+) -> Status {
+    answer(|| {
+        let problem = Problem::new(rows, cols, elem_bytes).map_err(turntile::Error::from)?;
+        let data = Memory::new("data", data, problem.bytes())?;
+        // SAFETY: as the caller says; the problem fits the address space.
+        let data = unsafe { data.to_write() };
+        if rows > 1
+            && cols > 1
+            && !unwinding_aborts(|| transpose_small(bytes(data), rows, cols, elem_bytes))
+        {
+            Transpose::of_bytes(elem_bytes, rows, cols).plan()?.run(&mut Bytes(data))?;
+        }
+        Ok(())
+    })
+}
+
+/// Permutes the axes of a row-major array in place.
+///
+/// # Safety
+/// `extents` and `axes` are `rank` numbers each, `data` as many bytes as the extents say, that nothing else uses
+/// meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turntile_permute(
+    data: *mut c_void,
+    rank: usize,
+    extents: *const usize,
+    axes: *const usize,
+    elem_bytes: usize,
+) -> Status {
+    answer(|| {
+        // One more is enough to be refused.
+        let count = rank.min(MOST_AXES + 1);
+        // SAFETY: as the caller says.
+        let (extents, axes) = unsafe {
+            (memory::numbers("extents", extents, count)?, memory::numbers("axes", axes, count)?)
+        };
+        let problem =
+            Problem::permuted(extents, axes, elem_bytes).map_err(turntile::Error::from)?;
+        let data = Memory::new("data", data, problem.bytes())?;
+        // SAFETY: as the caller says; the problem fits the address space.
+        let data = unsafe { data.to_write() };
+        let small = problem
+            .axes()
+            .is_ok_and(|axes| unwinding_aborts(|| permute_small(bytes(data), &axes, elem_bytes)));
+        if !small {
+            Transpose::of_axes_bytes(elem_bytes, extents, axes).plan()?.run(&mut Bytes(data))?;
+        }
+        Ok(())
+    })
+}
+
+/// Transposes a row-major matrix from one buffer into another.
+///
+/// # Safety
+/// `to` and `from` are `rows · cols · elem_bytes` bytes each; nothing else uses `to` meanwhile, or writes `from`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turntile_transpose_into(
+    to: *mut c_void,
+    from: *const c_void,
+    rows: usize,
+    cols: usize,
+    elem_bytes: usize,
+) -> Status {
+    answer(|| {
+        let problem = Problem::new(rows, cols, elem_bytes).map_err(turntile::Error::from)?;
+        let from = Memory::new("from", from, problem.bytes())?;
+        let to = Memory::new("to", to, problem.bytes())?.apart_from(from)?;
+        let begins = to.address() as usize % 64;
+        let matrices = OutOfPlace { batch: 1, rows, cols, elem_bytes, begins };
+        // SAFETY: as the caller says; the problem fits the address space, and the two are apart.
+        let (to, from) = unsafe { (to.to_write(), from.to_read()) };
+        unwinding_aborts(|| {
+            transpose_into(bytes(to), bytes_read(from), matrices, rayon::current_num_threads());
+        });
+        Ok(())
+    })
+}
+
+/// Initialised bytes as any; movers permute them, so that they stay initialised.
+fn bytes(data: &mut [u8]) -> &mut [Byte] {
+    // SAFETY: the layout is the same, and what is written are bytes of others.
+    unsafe { std::slice::from_raw_parts_mut(data.as_mut_ptr().cast(), data.len()) }
+}
+
+/// The same of bytes that are read.
+fn bytes_read(data: &[u8]) -> &[Byte] {
+    // SAFETY: the layout is the same.
+    unsafe { std::slice::from_raw_parts(data.as_ptr().cast(), data.len()) }
+}
+
+/// Runs a mover: what it has half moved nobody is to see.
+fn unwinding_aborts<T>(moves: impl FnOnce() -> T) -> T {
+    struct Abort;
+    impl Drop for Abort {
+        fn drop(&mut self) {
+            std::process::abort();
+        }
+    }
+    let guard = Abort;
+    let result = moves();
+    std::mem::forget(guard);
+    result
+}

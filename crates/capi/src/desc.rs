@@ -1,0 +1,223 @@
+//! The descriptor of a plan: of this version, or shorter and of an older one.
+#![allow(unsafe_code)]
+
+use std::mem::offset_of;
+
+use turntile::Transpose;
+use turntile::plan::{Problem, ProblemError};
+
+use crate::memory::{self, Memory};
+use crate::status::Failure;
+use crate::version::Version;
+
+/// What is to be planned (`turntile_desc`). Fields are only ever added at the end; 0 in a field is what programs that
+/// do not know it say.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Desc {
+    /// Bytes of the structure in the program's header.
+    pub size: usize,
+    /// The version of the program's header.
+    pub version: u32,
+    /// `TURNTILE_HOST` or `TURNTILE_CUDA`.
+    pub device: u32,
+    /// Which GPU.
+    pub device_index: i32,
+    /// A sum of `TURNTILE_OUT_OF_PLACE` and `TURNTILE_NO_WORKSPACE`.
+    pub flags: u32,
+    /// Bytes of an element.
+    pub elem_bytes: usize,
+    /// Axes.
+    pub rank: usize,
+    /// Their extents.
+    pub extents: *const usize,
+    /// Which axis of the source each of the result is.
+    pub axes: *const usize,
+    /// Equal arrays one after the other; 0 is 1.
+    pub batch: usize,
+    /// Threads at most; 0 is all.
+    pub threads: usize,
+    /// Bytes of workspace at most; 0 is what the library chooses.
+    pub workspace_cap: usize,
+    /// What addresses of device memory are multiples of; 0 is 16.
+    pub alignment: usize,
+    /// Elements from a row of a matrix to the next before; 0 is as many as a row has.
+    pub lda: usize,
+    /// The same afterwards.
+    pub ldb: usize,
+}
+
+/// Where a plan runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum On {
+    /// The host's threads.
+    Host,
+    /// The GPU of that number.
+    Gpu(usize),
+    /// The GPU of the thread's current context.
+    CurrentGpu,
+}
+
+pub const HOST: u32 = 0;
+pub const CUDA: u32 = 1;
+pub const CUDA_CURRENT: i32 = -1;
+pub const OUT_OF_PLACE: u32 = 1;
+pub const NO_WORKSPACE: u32 = 2;
+pub const MOST_AXES: usize = 64;
+
+/// Workspaces are multiples of so many bytes, and so is what a cap lets be used.
+pub const WORKSPACE_UNIT: usize = 16;
+
+/// Bytes of the first version's descriptor.
+const FIRST: usize = offset_of!(Desc, ldb) + size_of::<usize>();
+
+impl Desc {
+    /// The descriptor at `desc`, of which as much is read as it says to have.
+    ///
+    /// # Errors
+    /// [`Failure::Null`], [`Failure::Misaligned`], [`Failure::Older`], [`Failure::Size`].
+    ///
+    /// # Safety
+    /// NULL, or a size and a version, and as many bytes as the size says.
+    pub(crate) unsafe fn read(desc: *const Desc) -> Result<Desc, Failure> {
+        if desc.is_null() {
+            return Err(Failure::Null { what: "desc" });
+        }
+        Memory::new("desc", desc.cast(), FIRST)?.aligned(align_of::<Desc>())?;
+        // SAFETY: they are there, says the caller.
+        let (size, version) = unsafe { ((*desc).size, Version((*desc).version)) };
+        let library = Version::LIBRARY;
+        if !library.serves(version) {
+            return Err(Failure::Older { header: version, library });
+        }
+        let (least, most) = (FIRST, size_of::<Desc>());
+        if size < least || size > most {
+            return Err(Failure::Size { size, least, most, version: library });
+        }
+        let mut known = Desc {
+            size: 0,
+            version: 0,
+            device: 0,
+            device_index: 0,
+            flags: 0,
+            elem_bytes: 0,
+            rank: 0,
+            extents: std::ptr::null(),
+            axes: std::ptr::null(),
+            batch: 0,
+            threads: 0,
+            workspace_cap: 0,
+            alignment: 0,
+            lda: 0,
+            ldb: 0,
+        };
+        // SAFETY: `size` bytes are there, says the caller, and no more than a `Desc` has; it is numbers and pointers.
+        unsafe {
+            std::ptr::copy_nonoverlapping(desc.cast::<u8>(), (&raw mut known).cast::<u8>(), size);
+        }
+        Ok(known)
+    }
+
+    /// Where it is to run.
+    ///
+    /// # Errors
+    /// [`Failure::Field`].
+    pub(crate) fn on(&self) -> Result<On, Failure> {
+        match (self.device, self.device_index) {
+            (HOST, 0) => Ok(On::Host),
+            (CUDA, CUDA_CURRENT) => Ok(On::CurrentGpu),
+            (CUDA, index) if index >= 0 => Ok(On::Gpu(index.unsigned_abs() as usize)),
+            (HOST | CUDA, index) => Err(Failure::Field {
+                field: "device_index",
+                value: index.into(),
+                why: "the host has none (0), GPUs are counted from 0, -1 is that of the current context",
+            }),
+            (device, _) => Err(Failure::Field {
+                field: "device",
+                value: device.into(),
+                why: "TURNTILE_HOST and TURNTILE_CUDA are devices",
+            }),
+        }
+    }
+
+    /// Leading dimensions, if there are any: of a matrix, where one that is 0 is the length of a row.
+    ///
+    /// # Errors
+    /// [`Failure::Field`]: it is no matrix, or not for the host.
+    ///
+    /// # Safety
+    /// As of [`transpose`](Self::transpose).
+    pub(crate) unsafe fn leading(&self) -> Result<Option<(usize, usize)>, Failure> {
+        if self.lda == 0 && self.ldb == 0 {
+            return Ok(None);
+        }
+        let (field, value) = if self.lda > 0 { ("lda", self.lda) } else { ("ldb", self.ldb) };
+        let wrong = |why| Failure::Field { field, value: value as i128, why };
+        if self.device != HOST {
+            return Err(wrong("leading dimensions are for the host"));
+        }
+        // SAFETY: the caller's word.
+        let extents =
+            unsafe { memory::numbers("extents", self.extents, self.rank.min(MOST_AXES))? };
+        // SAFETY: the same.
+        let axes = unsafe { memory::numbers("axes", self.axes, self.rank.min(MOST_AXES))? };
+        let (&[rows, cols], &[first, _]) = (extents, axes) else {
+            return Err(wrong("leading dimensions are for matrices, of rank 2"));
+        };
+        let after = if first == 1 { rows } else { cols };
+        let given = |dimension: usize, row: usize| if dimension > 0 { dimension } else { row };
+        Ok(Some((given(self.lda, cols), given(self.ldb, after))))
+    }
+
+    /// What is to be planned.
+    ///
+    /// # Errors
+    /// [`Failure`]: a field makes no sense.
+    ///
+    /// # Safety
+    /// `extents` and `axes` are NULL or of as many numbers as `rank` says, which nothing writes meanwhile.
+    pub(crate) unsafe fn transpose(&self) -> Result<Transpose, Failure> {
+        let too_many = self.rank > MOST_AXES;
+        if too_many {
+            let error: turntile::Error = ProblemError::TooManyAxes { axes: self.rank }.into();
+            return Err(error.into());
+        }
+        let unknown = self.flags & !(OUT_OF_PLACE | NO_WORKSPACE);
+        if unknown != 0 {
+            let why = "it has flags that this version does not know";
+            return Err(Failure::Field { field: "flags", value: self.flags.into(), why });
+        }
+        let none = self.flags & NO_WORKSPACE != 0;
+        if none && self.workspace_cap > 0 {
+            let value = self.workspace_cap as i128;
+            let why = "with TURNTILE_NO_WORKSPACE it is 0";
+            return Err(Failure::Field { field: "workspace_cap", value, why });
+        }
+        if self.alignment > 0 && !self.alignment.is_power_of_two() {
+            let value = self.alignment as i128;
+            return Err(Failure::Field { field: "alignment", value, why: "it is no power of two" });
+        }
+        // SAFETY: the caller's word, and no more than 64.
+        let (extents, axes) = unsafe {
+            (
+                memory::numbers("extents", self.extents, self.rank)?,
+                memory::numbers("axes", self.axes, self.rank)?,
+            )
+        };
+        // The axes as they were given: planned, they have the batch before them.
+        Problem::permuted(extents, axes, self.elem_bytes).map_err(turntile::Error::from)?;
+        let mut transpose = Transpose::of_axes_bytes(self.elem_bytes, extents, axes);
+        transpose = transpose.batch(self.batch.max(1));
+        if self.threads > 0 {
+            transpose = transpose.threads(self.threads);
+        }
+        if none || self.workspace_cap > 0 {
+            transpose =
+                transpose.workspace_cap(self.workspace_cap / WORKSPACE_UNIT * WORKSPACE_UNIT);
+        }
+        if self.alignment > 0 {
+            transpose = transpose.alignment(self.alignment);
+        }
+        Ok(if self.flags & OUT_OF_PLACE != 0 { transpose.out_of_place() } else { transpose })
+    }
+}

@@ -1,0 +1,406 @@
+/* Every call of turntile.h against loops that are obviously right, and everything that can be wrong with one. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <turntile.h>
+
+static int failures = 0;
+static int checks = 0;
+
+#define CHECK(what) (checks++, (what) ? (void)0 : fail(#what, __LINE__))
+
+static void fail(const char *what, int line) {
+    failures++;
+    fprintf(stderr, "line %d: %s; last error: %s\n", line, what, turntile_last_error());
+}
+
+/* Bytes that differ by element and within one. */
+static unsigned char *numbered(size_t elements, size_t elem_bytes) {
+    unsigned char *data = malloc(elements * elem_bytes + 1);
+    for (size_t k = 0; k < elements; k++)
+        for (size_t b = 0; b < elem_bytes; b++)
+            data[k * elem_bytes + b] = (unsigned char)(k * 31 + (k >> 8) * 7 + b * 101);
+    return data;
+}
+
+/* Axis i of the result is axis axes[i] of the source; both row-major. */
+static unsigned char *permuted(const unsigned char *from, size_t rank, const size_t *extents, const size_t *axes,
+                               size_t elem_bytes) {
+    size_t strides[64], at[64] = {0}, elements = 1;
+    for (size_t axis = rank; axis-- > 0;) {
+        strides[axis] = elements;
+        elements *= extents[axis];
+    }
+    unsigned char *to = malloc(elements * elem_bytes + 1);
+    for (size_t k = 0; k < elements; k++) {
+        size_t source = 0;
+        for (size_t i = 0; i < rank; i++)
+            source += at[i] * strides[axes[i]];
+        memcpy(to + k * elem_bytes, from + source * elem_bytes, elem_bytes);
+        for (size_t i = rank; i-- > 0;) {
+            if (++at[i] < extents[axes[i]])
+                break;
+            at[i] = 0;
+        }
+    }
+    return to;
+}
+
+static const size_t MATRIX[2] = {1, 0};
+
+static turntile_desc described(size_t rank, const size_t *extents, const size_t *axes, size_t elem_bytes) {
+    turntile_desc desc = TURNTILE_DESC_INIT;
+    desc.elem_bytes = elem_bytes;
+    desc.rank = rank;
+    desc.extents = extents;
+    desc.axes = axes;
+    return desc;
+}
+
+/* By the one call, by plans with and without a workspace of ours, and into another buffer: all must agree. */
+static void all_ways(size_t rank, const size_t *extents, const size_t *axes, size_t elem_bytes, size_t threads) {
+    size_t elements = 1;
+    for (size_t axis = 0; axis < rank; axis++)
+        elements *= extents[axis];
+    size_t bytes = elements * elem_bytes;
+    unsigned char *before = numbered(elements, elem_bytes);
+    unsigned char *want = permuted(before, rank, extents, axes, elem_bytes);
+    unsigned char *data = malloc(bytes + 1);
+
+    memcpy(data, before, bytes);
+    CHECK(turntile_permute(data, rank, extents, axes, elem_bytes) == TURNTILE_SUCCESS);
+    CHECK(memcmp(data, want, bytes) == 0);
+
+    int matrix = rank == 2 && axes[0] == 1;
+    if (matrix) {
+        memcpy(data, before, bytes);
+        CHECK(turntile_transpose(data, extents[0], extents[1], elem_bytes) == TURNTILE_SUCCESS);
+        CHECK(memcmp(data, want, bytes) == 0);
+        memset(data, 0, bytes);
+        CHECK(turntile_transpose_into(data, before, extents[0], extents[1], elem_bytes) == TURNTILE_SUCCESS);
+        CHECK(memcmp(data, want, bytes) == 0);
+    }
+
+    for (int own = 0; own < 2; own++) {
+        turntile_desc desc = described(rank, extents, axes, elem_bytes);
+        desc.threads = threads;
+        turntile_plan *plan = NULL;
+        CHECK(turntile_plan_create(&desc, &plan) == TURNTILE_SUCCESS && plan != NULL);
+        size_t need = turntile_plan_workspace(plan);
+        void *workspace = own ? NULL : malloc(need + 1);
+        memcpy(data, before, bytes);
+        CHECK(turntile_execute(plan, data, bytes, workspace, own ? 0 : need, NULL) == TURNTILE_SUCCESS);
+        CHECK(memcmp(data, want, bytes) == 0);
+        free(workspace);
+        turntile_plan_destroy(plan);
+    }
+
+    turntile_desc desc = described(rank, extents, axes, elem_bytes);
+    desc.flags = TURNTILE_OUT_OF_PLACE;
+    desc.threads = threads;
+    turntile_plan *plan = NULL;
+    CHECK(turntile_plan_create(&desc, &plan) == TURNTILE_SUCCESS);
+    CHECK(turntile_plan_workspace(plan) == 0);
+    memset(data, 0, bytes);
+    CHECK(turntile_execute_into(plan, data, before, bytes, NULL) == TURNTILE_SUCCESS);
+    CHECK(memcmp(data, want, bytes) == 0);
+    turntile_plan_destroy(plan);
+    free(before);
+    free(want);
+    free(data);
+}
+
+static void shapes(size_t most) {
+    static const size_t sizes[] = {1, 3, 4, 8, 24};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        for (size_t rows = 0; rows <= most; rows++)
+            for (size_t cols = 0; cols <= most; cols++)
+                all_ways(2, (size_t[]){rows, cols}, MATRIX, sizes[s], 1);
+        all_ways(2, (size_t[]){123, 77}, MATRIX, sizes[s], 2);
+        all_ways(2, (size_t[]){211, 307}, MATRIX, sizes[s], 0);
+        all_ways(2, (size_t[]){9001, 3}, MATRIX, sizes[s], 2);
+        all_ways(3, (size_t[]){11, 29, 31}, (size_t[]){2, 0, 1}, sizes[s], 2);
+        all_ways(4, (size_t[]){3, 17, 5, 23}, (size_t[]){3, 1, 0, 2}, sizes[s], 1);
+        all_ways(3, (size_t[]){4, 5, 6}, (size_t[]){0, 1, 2}, sizes[s], 1);
+    }
+    all_ways(0, NULL, NULL, 8, 1);
+    all_ways(1, (size_t[]){1000}, (size_t[]){0}, 8, 1);
+}
+
+static void batches_caps_and_addresses(void) {
+    size_t extents[2] = {150, 70}, bytes = 5 * 150 * 70 * 4;
+    turntile_desc desc = described(2, extents, MATRIX, 4);
+    desc.batch = 5;
+    unsigned char *before = numbered(5 * 150 * 70, 4), *data = malloc(bytes + 8), *want = malloc(bytes);
+    for (int b = 0; b < 5; b++) {
+        unsigned char *one = permuted(before + b * 42000, 2, extents, MATRIX, 4);
+        memcpy(want + b * 42000, one, 42000);
+        free(one);
+    }
+    size_t caps[] = {0, 1 << 20, 1000, 16, 7};
+    for (int k = 0; k < 6; k++) {
+        desc.flags = k == 5 ? TURNTILE_NO_WORKSPACE : 0;
+        desc.workspace_cap = k == 5 ? 0 : caps[k];
+        turntile_plan *plan = NULL;
+        CHECK(turntile_plan_create(&desc, &plan) == TURNTILE_SUCCESS);
+        size_t need = turntile_plan_workspace(plan);
+        CHECK(k == 0 || need <= desc.workspace_cap);
+        /* Any address will do for data. */
+        for (size_t odd = 0; odd < 8; odd += 3) {
+            memcpy(data + odd, before, bytes);
+            CHECK(turntile_execute(plan, data + odd, bytes, NULL, 0, NULL) == TURNTILE_SUCCESS);
+            CHECK(memcmp(data + odd, want, bytes) == 0);
+        }
+        turntile_plan_destroy(plan);
+    }
+    free(before);
+    free(data);
+    free(want);
+}
+
+/* Rows apart before and afterwards; what is of neither stays as it was. */
+static void leading_dimensions(void) {
+    static const size_t cases[][4] = {{5, 7, 7, 5}, {5, 7, 9, 9}, {5, 7, 8, 6}, {123, 77, 80, 130}, {300, 200, 256, 300},
+                                      {211, 307, 307, 500}, {64, 64, 100, 100}, {9001, 3, 4, 9001}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+        for (int turned = 0; turned < 2; turned++)
+            for (int own = 0; own < 2; own++) {
+                size_t rows = cases[c][0], cols = cases[c][1], lda = cases[c][2];
+                size_t after_rows = turned ? cols : rows, after_cols = turned ? rows : cols;
+                size_t ldb = turned ? cases[c][3] : cols + c;
+                size_t before_span = (rows - 1) * lda + cols, after_span = (after_rows - 1) * ldb + after_cols;
+                size_t span = before_span > after_span ? before_span : after_span, bytes = span * 8;
+                uint64_t *data = malloc(bytes + 8);
+                char *touched = calloc(span + 1, 1);
+                for (size_t k = 0; k <= span; k++)
+                    data[k] = k;
+                turntile_desc desc = described(2, (size_t[]){rows, cols}, turned ? MATRIX : (size_t[]){0, 1}, 8);
+                desc.lda = lda == cols ? 0 : lda;
+                desc.ldb = ldb;
+                turntile_plan *plan;
+                CHECK(turntile_plan_create(&desc, &plan) == TURNTILE_SUCCESS);
+                size_t need = turntile_plan_workspace(plan);
+                void *workspace = own ? NULL : malloc(need + 1);
+                CHECK(turntile_execute(plan, data, bytes - 1, NULL, 0, NULL) == TURNTILE_ERROR_LENGTH);
+                CHECK(turntile_execute(plan, data, bytes, workspace, own ? 0 : need, NULL) == TURNTILE_SUCCESS);
+                int good = 1;
+                for (size_t i = 0; i < rows; i++)
+                    for (size_t j = 0; j < cols; j++) {
+                        size_t to = turned ? j * ldb + i : i * ldb + j;
+                        good &= data[to] == i * lda + j;
+                        touched[to] = touched[i * lda + j] = 1;
+                    }
+                for (size_t k = 0; k <= span; k++)
+                    good &= touched[k] || data[k] == k;
+                CHECK(good);
+                CHECK(turntile_execute_into(plan, data, data, bytes, NULL) == TURNTILE_ERROR_ARGUMENT);
+                turntile_plan_destroy(plan);
+                free(data), free(touched), free(workspace);
+            }
+}
+
+static void said(turntile_status status, turntile_status want, const char *text, int line) {
+    checks++;
+    if (status != want || !strstr(turntile_last_error(), text)) {
+        failures++;
+        fprintf(stderr, "line %d: %s, wanted %s with \"%s\": %s\n", line, turntile_status_name(status),
+                turntile_status_name(want), text, turntile_last_error());
+    }
+}
+#define SAID(call, want, text) said(call, want, text, __LINE__)
+
+static turntile_status create(turntile_desc desc) {
+    turntile_plan *plan = (turntile_plan *)&desc;
+    turntile_status status = turntile_plan_create(&desc, &plan);
+    CHECK((status == TURNTILE_SUCCESS) == (plan != NULL));
+    turntile_plan_destroy(plan);
+    return status;
+}
+
+static void descriptors(void) {
+    size_t extents[2] = {300, 200};
+    turntile_desc good = described(2, extents, MATRIX, 4), desc = good;
+    CHECK(create(desc) == TURNTILE_SUCCESS);
+    turntile_plan *plan;
+    SAID(turntile_plan_create(NULL, &plan), TURNTILE_ERROR_ARGUMENT, "desc is NULL");
+    SAID(turntile_plan_create(&good, NULL), TURNTILE_ERROR_ARGUMENT, "plan is NULL");
+    desc.version = TURNTILE_VERSION + TURNTILE_VERSION_NUMBER(0, 1, 0);
+    SAID(create(desc), TURNTILE_ERROR_VERSION, "compiled for version 0.3.0 of turntile, the library is 0.2.0");
+    /* What a newer header's descriptor has more comes after the version. */
+    desc.size = sizeof desc + 8;
+    SAID(create(desc), TURNTILE_ERROR_VERSION, "0.3.0");
+    desc.version = TURNTILE_VERSION;
+    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "the descriptor's size is ");
+    desc.size = 8;
+    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "the descriptor's size is 8");
+    desc = good, desc.version = TURNTILE_VERSION_NUMBER(0, 1, 0);
+    CHECK(create(desc) == TURNTILE_SUCCESS);
+    desc = good, desc.version = TURNTILE_VERSION + 1;
+    CHECK(create(desc) == TURNTILE_SUCCESS);
+    desc = good, desc.device = 7;
+    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "device is 7");
+    desc = good, desc.device_index = 1;
+    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "device_index is 1");
+    desc = good, desc.device = TURNTILE_CUDA, desc.device_index = -2;
+    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "device_index is -2");
+    desc = good, desc.flags = 4;
+    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "flags is 4");
+    desc = good, desc.flags = TURNTILE_NO_WORKSPACE, desc.workspace_cap = 9;
+    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "workspace_cap is 9");
+    desc = good, desc.alignment = 24;
+    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "alignment is 24");
+    desc = good, desc.elem_bytes = 0;
+    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "at least one byte");
+    desc = good, desc.extents = NULL;
+    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "extents is NULL");
+    desc = good, desc.axes = NULL;
+    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "axes is NULL");
+    desc = good, desc.axes = (size_t[]){1, 1};
+    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "[1, 1]");
+    desc = good, desc.axes = (size_t[]){1, (size_t)-1};
+    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "no order");
+    desc = good, desc.rank = 65;
+    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "65 axes");
+    desc = good, desc.rank = (size_t)-1;
+    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "at most 64");
+    desc = good, desc.extents = (size_t[]){(size_t)-1, 2};
+    SAID(create(desc), TURNTILE_ERROR_OVERFLOW, "exceed");
+    desc = good, desc.batch = (size_t)-1;
+    SAID(create(desc), TURNTILE_ERROR_OVERFLOW, "exceed");
+    desc = good, desc.lda = 199;
+    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "lda is 199");
+    desc = good, desc.ldb = (size_t)-1;
+    SAID(create(desc), TURNTILE_ERROR_OVERFLOW, "exceed");
+    desc = good, desc.ldb = 300, desc.batch = 2;
+    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "batch");
+    desc = good, desc.ldb = 300, desc.device = TURNTILE_CUDA;
+    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "ldb is 300: leading dimensions are for the host");
+    desc = good, desc.ldb = 300, desc.rank = 1, desc.axes = (size_t[]){0};
+    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "rank 2");
+    desc = good, desc.extents = (size_t *)((char *)extents + 1);
+    SAID(create(desc), TURNTILE_ERROR_ALIGNMENT, "extents");
+}
+
+static void calls(void) {
+    size_t extents[2] = {300, 200}, bytes = 240000;
+    unsigned char *before = numbered(60000, 4), *data = numbered(60000, 4), *other = malloc(bytes);
+    SAID(turntile_transpose(NULL, 2, 3, 4), TURNTILE_ERROR_ARGUMENT, "data is NULL, and 24 bytes");
+    SAID(turntile_transpose(data, 300, 200, 0), TURNTILE_ERROR_ARGUMENT, "at least one byte");
+    SAID(turntile_transpose(data, (size_t)-1, 2, 4), TURNTILE_ERROR_OVERFLOW, "exceed");
+    SAID(turntile_transpose(data, (size_t)-1, 0, 4), TURNTILE_ERROR_OVERFLOW, "exceed");
+    CHECK(turntile_transpose(NULL, 0, 3, 4) == TURNTILE_SUCCESS);
+    SAID(turntile_permute(data, 2, extents, (size_t[]){0, 2}, 4), TURNTILE_ERROR_ARGUMENT, "[0, 2]");
+    SAID(turntile_permute(data, 2, NULL, MATRIX, 4), TURNTILE_ERROR_ARGUMENT, "extents is NULL");
+    SAID(turntile_transpose_into(data, data + 4, 300, 199, 4), TURNTILE_ERROR_OVERLAP, "overlap");
+    SAID(turntile_transpose_into(NULL, data, 300, 199, 4), TURNTILE_ERROR_ARGUMENT, "to is NULL");
+
+    turntile_desc desc = described(2, extents, MATRIX, 4);
+    turntile_plan *plan, *into;
+    CHECK(turntile_plan_create(&desc, &plan) == TURNTILE_SUCCESS);
+    desc.flags = TURNTILE_OUT_OF_PLACE;
+    CHECK(turntile_plan_create(&desc, &into) == TURNTILE_SUCCESS);
+    size_t need = turntile_plan_workspace(plan);
+    CHECK(need > 0);
+    char *workspace = malloc(need + 8);
+    SAID(turntile_execute(NULL, data, bytes, NULL, 0, NULL), TURNTILE_ERROR_ARGUMENT, "plan is NULL");
+    SAID(turntile_execute(plan, NULL, bytes, NULL, 0, NULL), TURNTILE_ERROR_ARGUMENT, "data is NULL");
+    SAID(turntile_execute(plan, data, bytes - 1, NULL, 0, NULL), TURNTILE_ERROR_LENGTH, "240000 bytes, there are 239999");
+    SAID(turntile_execute(plan, data, bytes, workspace, need - 1, NULL), TURNTILE_ERROR_WORKSPACE, "were given");
+    SAID(turntile_execute(plan, data, bytes, NULL, need, NULL), TURNTILE_ERROR_ARGUMENT, "workspace is NULL");
+    SAID(turntile_execute(plan, data, bytes, workspace + 4, need, NULL), TURNTILE_ERROR_ALIGNMENT, "multiple of 8");
+    SAID(turntile_execute(plan, data, bytes, data + 8, need, NULL), TURNTILE_ERROR_OVERLAP, "workspace");
+    SAID(turntile_execute(plan, data, bytes, NULL, 0, workspace), TURNTILE_ERROR_ARGUMENT, "stream");
+    SAID(turntile_execute(into, data, bytes, NULL, 0, NULL), TURNTILE_ERROR_ARGUMENT, "out of place");
+    SAID(turntile_execute_into(plan, other, data, bytes, NULL), TURNTILE_ERROR_ARGUMENT, "place");
+    SAID(turntile_execute_into(into, data, data, bytes, NULL), TURNTILE_ERROR_OVERLAP, "overlap");
+    SAID(turntile_execute_into(into, other, data, 100, NULL), TURNTILE_ERROR_LENGTH, "there are 100");
+    SAID(turntile_execute_into(into, other, data, bytes, workspace), TURNTILE_ERROR_ARGUMENT, "stream");
+    CHECK(memcmp(data, before, bytes) == 0);
+    CHECK(turntile_plan_workspace(NULL) == 0);
+    CHECK(strcmp(turntile_last_error(), "plan is NULL") == 0);
+    turntile_plan_destroy(NULL);
+
+    size_t all = turntile_plan_text(plan, NULL, 0);
+    char *text = malloc(all);
+    CHECK(turntile_plan_text(plan, text, all) == all && strlen(text) == all - 1);
+    CHECK(strstr(text, "300x200") != NULL);
+    char few[6] = "?????";
+    CHECK(turntile_plan_text(plan, few, 5) == all && strncmp(few, text, 4) == 0 && few[4] == 0 && few[5] == 0);
+    CHECK(turntile_plan_text(NULL, few, 5) == 0);
+    /* More than is needed is fine. */
+    CHECK(turntile_execute(plan, data, bytes, workspace, need + 8, NULL) == TURNTILE_SUCCESS);
+    unsigned char *want = permuted(before, 2, extents, MATRIX, 4);
+    CHECK(memcmp(data, want, bytes) == 0);
+    CHECK(turntile_execute_into(into, other, before, bytes, NULL) == TURNTILE_SUCCESS);
+    CHECK(memcmp(other, want, bytes) == 0);
+    turntile_plan_destroy(plan);
+    turntile_plan_destroy(into);
+    free(before), free(data), free(other), free(want), free(workspace), free(text);
+}
+
+/* One plan, two threads, data and texts of their own. */
+static const turntile_plan *shared;
+static unsigned char *shared_before, *shared_want;
+
+static void *runs(void *failed) {
+    unsigned char *data = malloc(240000);
+    for (int run = 0; run < 20; run++) {
+        memcpy(data, shared_before, 240000);
+        *(int *)failed |= turntile_execute(shared, data, 240000, NULL, 0, NULL) != TURNTILE_SUCCESS;
+        *(int *)failed |= memcmp(data, shared_want, 240000) != 0;
+    }
+    *(int *)failed |= strcmp(turntile_last_error(), "") != 0;
+    free(data);
+    return NULL;
+}
+
+static void threads(void) {
+    size_t extents[2] = {300, 200};
+    turntile_desc desc = described(2, extents, MATRIX, 4);
+    turntile_plan *plan;
+    CHECK(turntile_plan_create(&desc, &plan) == TURNTILE_SUCCESS);
+    shared = plan;
+    shared_before = numbered(60000, 4);
+    shared_want = permuted(shared_before, 2, extents, MATRIX, 4);
+    pthread_t threads[2];
+    int failed[2] = {0, 0};
+    CHECK(turntile_execute(NULL, NULL, 0, NULL, 0, NULL) == TURNTILE_ERROR_ARGUMENT);
+    for (int k = 0; k < 2; k++)
+        CHECK(pthread_create(&threads[k], NULL, runs, &failed[k]) == 0);
+    for (int k = 0; k < 2; k++) {
+        pthread_join(threads[k], NULL);
+        CHECK(failed[k] == 0);
+    }
+    turntile_plan_destroy(plan);
+    free(shared_before), free(shared_want);
+}
+
+/* Whatever the library was built with, here there is no GPU, or there is one; neither ends the program. */
+static void gpus(void) {
+    size_t extents[2] = {300, 200};
+    turntile_desc desc = described(2, extents, MATRIX, 4);
+    desc.device = TURNTILE_CUDA;
+    desc.device_index = 4095;
+    turntile_plan *plan;
+    CHECK(turntile_plan_create(&desc, &plan) == TURNTILE_ERROR_DEVICE && plan == NULL);
+    printf("GPU 4095: %s\n", turntile_last_error());
+}
+
+/* With "few" as its argument not so many shapes, for a checker of memory. */
+int main(int argc, char **argv) {
+    int few = argc > 1 && strcmp(argv[1], "few") == 0;
+    CHECK(strcmp(turntile_last_error(), "") == 0);
+    CHECK(turntile_version() == TURNTILE_VERSION);
+    CHECK(strcmp(turntile_status_name(TURNTILE_ERROR_OVERLAP), "TURNTILE_ERROR_OVERLAP") == 0);
+    CHECK(strcmp(turntile_status_name(99), "unknown") == 0);
+    shapes(few ? 3 : 12);
+    batches_caps_and_addresses();
+    leading_dimensions();
+    descriptors();
+    calls();
+    threads();
+    gpus();
+    printf("%d passed, %d failed\n", checks - failures, failures);
+    return failures > 0;
+}

@@ -1,0 +1,56 @@
+//! MKL's names: for C by value, which its header calls `mkl_simatcopy`; for Fortran by pointer, of 32-bit integers.
+#![allow(unsafe_code)]
+#![allow(non_snake_case, reason = "as they are exported")]
+
+use std::ffi::c_char;
+
+use crate::openblas::by_reference;
+use crate::request::{Op, Order};
+use crate::run::{C32, C64, Call};
+
+macro_rules! by_value {
+    ($($name:ident: $element:ty;)*) => {$(
+        /// `A := alpha · op(A)` in place, all arguments by value.
+        ///
+        /// # Safety
+        /// `ab` has all elements of the matrix, before and afterwards.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            ordering: c_char,
+            trans: c_char,
+            rows: usize,
+            cols: usize,
+            alpha: $element,
+            ab: *mut $element,
+            lda: usize,
+            ldb: usize,
+        ) {
+            let (order, op) = (Order::of_letter(ordering as u8), Op::of_letter(trans as u8));
+            let numbers = [rows, cols, lda, ldb].map(|number| number as i128);
+            // SAFETY: the caller's word.
+            unsafe { Call { order, op, numbers, alpha, data: ab }.run() };
+        }
+    )*};
+}
+
+by_value! {
+    MKL_Simatcopy: f32;
+    MKL_Dimatcopy: f64;
+    MKL_Cimatcopy: C32;
+    MKL_Zimatcopy: C64;
+}
+
+by_reference! {
+    mkl_simatcopy: f32, i32;
+    mkl_dimatcopy: f64, i32;
+    mkl_cimatcopy: C32, i32;
+    mkl_zimatcopy: C64, i32;
+    mkl_simatcopy_: f32, i32;
+    mkl_dimatcopy_: f64, i32;
+    mkl_cimatcopy_: C32, i32;
+    mkl_zimatcopy_: C64, i32;
+    MKL_SIMATCOPY: f32, i32;
+    MKL_DIMATCOPY: f64, i32;
+    MKL_CIMATCOPY: C32, i32;
+    MKL_ZIMATCOPY: C64, i32;
+}

@@ -1,0 +1,103 @@
+/* Every name once, complex numbers passed as each interface has it, and what is said of wrong arguments. */
+#include <stdio.h>
+#include <string.h>
+#include <turntile_imatcopy.h>
+
+static int passed = 0, failed = 0;
+
+static void check(int good, const char *name) {
+    good ? passed++ : failed++;
+    if (!good)
+        fprintf(stderr, "wrong: %s\n", name);
+}
+
+/* 2 rows of 3, transposed, twice what they were. */
+#define REAL(type, name, call)                                        \
+    do {                                                              \
+        type a[] = {1, 2, 3, 4, 5, 6}, want[] = {2, 8, 4, 10, 6, 12}; \
+        call;                                                         \
+        check(memcmp(a, want, sizeof a) == 0, name);                  \
+    } while (0)
+
+/* 1 row of 2 transposed and conjugated, times 1 + 2i: (3 - 4i)(1 + 2i), (5 + 6i)(1 + 2i) of 3 + 4i and 5 - 6i. */
+#define COMPLEX(type, name, call)                        \
+    do {                                                 \
+        type a[] = {3, 4, 5, -6}, want[] = {11, 2, -7, 16}; \
+        call;                                            \
+        check(memcmp(a, want, sizeof a) == 0, name);     \
+    } while (0)
+
+#define BY_REFERENCE(name, type, pair, int_type)                                            \
+    do {                                                                                    \
+        int_type two = 2, three = 3, one = 1;                                               \
+        const type factor[] = {2, 0}, turn[] = {1, 2};                                      \
+        (void)two, (void)three, (void)one, (void)factor, (void)turn;                        \
+        if (pair)                                                                           \
+            COMPLEX(type, #name, name("R", "c", &one, &two, (void *)turn, (void *)a, &two, &one)); \
+        else                                                                                \
+            REAL(type, #name, name("r", "T", &two, &three, (void *)factor, (void *)a, &three, &two)); \
+    } while (0)
+
+static void names(void) {
+    const float c[] = {1, 2};
+    const double z[] = {1, 2};
+    REAL(float, "cblas_simatcopy", cblas_simatcopy(101, 112, 2, 3, 2, a, 3, 2));
+    REAL(double, "cblas_dimatcopy", cblas_dimatcopy(101, 112, 2, 3, 2, a, 3, 2));
+    COMPLEX(float, "cblas_cimatcopy", cblas_cimatcopy(101, 113, 1, 2, c, a, 2, 1));
+    COMPLEX(double, "cblas_zimatcopy", cblas_zimatcopy(101, 113, 1, 2, z, a, 2, 1));
+    REAL(float, "cblas_simatcopy64_", cblas_simatcopy64_(102, 113, 3, 2, 2, a, 3, 2));
+    REAL(double, "cblas_dimatcopy64_", cblas_dimatcopy64_(102, 113, 3, 2, 2, a, 3, 2));
+    COMPLEX(float, "cblas_cimatcopy64_", cblas_cimatcopy64_(102, 113, 2, 1, c, a, 2, 1));
+    COMPLEX(double, "cblas_zimatcopy64_", cblas_zimatcopy64_(102, 113, 2, 1, z, a, 2, 1));
+    BY_REFERENCE(simatcopy_, float, 0, int32_t);
+    BY_REFERENCE(dimatcopy_, double, 0, int32_t);
+    BY_REFERENCE(cimatcopy_, float, 1, int32_t);
+    BY_REFERENCE(zimatcopy_, double, 1, int32_t);
+    BY_REFERENCE(simatcopy_64_, float, 0, int64_t);
+    BY_REFERENCE(dimatcopy_64_, double, 0, int64_t);
+    BY_REFERENCE(cimatcopy_64_, float, 1, int64_t);
+    BY_REFERENCE(zimatcopy_64_, double, 1, int64_t);
+    turntile_c32 by_value_c = {1, 2};
+    turntile_c64 by_value_z = {1, 2};
+    REAL(float, "MKL_Simatcopy", MKL_Simatcopy('R', 't', 2, 3, 2, a, 3, 2));
+    REAL(double, "MKL_Dimatcopy", MKL_Dimatcopy('r', 'T', 2, 3, 2, a, 3, 2));
+    COMPLEX(float, "MKL_Cimatcopy", MKL_Cimatcopy('R', 'C', 1, 2, by_value_c, (turntile_c32 *)a, 2, 1));
+    COMPLEX(double, "MKL_Zimatcopy", MKL_Zimatcopy('R', 'C', 1, 2, by_value_z, (turntile_c64 *)a, 2, 1));
+    BY_REFERENCE(mkl_simatcopy_, float, 0, int32_t);
+    BY_REFERENCE(mkl_dimatcopy_, double, 0, int32_t);
+    BY_REFERENCE(mkl_cimatcopy_, float, 1, int32_t);
+    BY_REFERENCE(mkl_zimatcopy_, double, 1, int32_t);
+    BY_REFERENCE(mkl_simatcopy, float, 0, int32_t);
+    BY_REFERENCE(mkl_dimatcopy, double, 0, int32_t);
+    BY_REFERENCE(mkl_cimatcopy, float, 1, int32_t);
+    BY_REFERENCE(mkl_zimatcopy, double, 1, int32_t);
+    BY_REFERENCE(MKL_SIMATCOPY, float, 0, int32_t);
+    BY_REFERENCE(MKL_DIMATCOPY, double, 0, int32_t);
+    BY_REFERENCE(MKL_CIMATCOPY, float, 1, int32_t);
+    BY_REFERENCE(MKL_ZIMATCOPY, double, 1, int32_t);
+}
+
+/* Wrong arguments, the matrix as it was; what is said goes to the standard error output, for whoever calls this. */
+static void wrong(void) {
+    float a[] = {1, 2, 3, 4, 5, 6}, was[] = {1, 2, 3, 4, 5, 6};
+    cblas_simatcopy(100, 112, 2, 3, 2, a, 3, 2);
+    cblas_simatcopy(101, 115, 2, 3, 2, a, 3, 2);
+    cblas_simatcopy(101, 112, -2, 3, 2, a, 3, 2);
+    cblas_simatcopy(101, 112, 2, -3, 2, a, 3, 2);
+    cblas_simatcopy(101, 112, 2, 3, 2, a, 2, 2);
+    cblas_simatcopy(101, 112, 2, 3, 2, a, 3, 1);
+    cblas_simatcopy(101, 112, 2, 3, 2, NULL, 3, 2);
+    MKL_Simatcopy('R', 'T', 2, (size_t)-3, 2, a, (size_t)-1, 2);
+    MKL_Zimatcopy('X', 'T', 2, 3, (turntile_c64){1, 0}, NULL, 3, 2);
+    check(memcmp(a, was, sizeof a) == 0, "what is as it was");
+    cblas_simatcopy(101, 112, 0, 3, 2, NULL, 3, 1);
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "wrong") == 0)
+        wrong();
+    else
+        names();
+    printf("%d passed, %d failed\n", passed, failed);
+    return failed > 0;
+}
