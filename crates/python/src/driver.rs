@@ -1,0 +1,70 @@
+//! What the driver is asked beside plans: how many devices, whose memory, whether a stream is captured.
+#![allow(unsafe_code)]
+
+#[cfg(feature = "cuda")]
+mod present {
+    use std::ffi::c_void;
+    use std::ptr;
+
+    use turntile::gpu::cust::sys::{self, CUpointer_attribute, CUresult, CUstreamCaptureStatus};
+
+    /// How many devices there are.
+    pub fn devices() -> usize {
+        let mut count = 0;
+        // SAFETY: a place for the answer; the driver is initialised first.
+        let answer = unsafe {
+            match sys::cuInit(0) {
+                CUresult::CUDA_SUCCESS => sys::cuDeviceGetCount(&mut count),
+                failed => failed,
+            }
+        };
+        if answer == CUresult::CUDA_SUCCESS { count.max(0) as usize } else { 0 }
+    }
+
+    /// Whose memory it is.
+    pub fn device_of(address: u64) -> Option<usize> {
+        let (mut ordinal, which) =
+            (-1i32, CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL);
+        // SAFETY: a place for an int, which is what this attribute is; the address is compared and not read.
+        let answer = unsafe {
+            match sys::cuInit(0) {
+                CUresult::CUDA_SUCCESS => {
+                    sys::cuPointerGetAttribute(ptr::from_mut(&mut ordinal).cast(), which, address)
+                }
+                failed => failed,
+            }
+        };
+        (answer == CUresult::CUDA_SUCCESS).then(|| usize::try_from(ordinal).ok()).flatten()
+    }
+
+    /// Whether the stream is being captured; what the driver cannot say is not.
+    pub fn is_capturing(stream: *mut c_void) -> bool {
+        let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+        // SAFETY: a place for the answer, and a stream of the caller's framework.
+        let answer = unsafe { sys::cuStreamIsCapturing(stream.cast(), &mut status) };
+        answer == CUresult::CUDA_SUCCESS
+            && status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE
+    }
+}
+
+#[cfg(not(feature = "cuda"))]
+mod absent {
+    use std::ffi::c_void;
+
+    pub fn devices() -> usize {
+        0
+    }
+
+    pub fn device_of(_: u64) -> Option<usize> {
+        None
+    }
+
+    pub fn is_capturing(_: *mut c_void) -> bool {
+        false
+    }
+}
+
+#[cfg(not(feature = "cuda"))]
+pub use absent::{device_of, devices, is_capturing};
+#[cfg(feature = "cuda")]
+pub use present::{device_of, devices, is_capturing};
