@@ -4,12 +4,14 @@
 use std::sync::{Mutex, OnceLock};
 
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use turntile::plan::Problem;
 use turntile::{Bytes, Options, Planned, RunError, Transpose};
 use turntile_cpu::{Byte, SMALL_BYTES, permute_small};
 use turntile_perm::AxisPermutation;
 
 use crate::errors::{exception, value};
+use crate::layout::Arranged;
 use crate::memory::Span;
 use crate::pool;
 
@@ -34,6 +36,43 @@ impl Workspace {
     fn __repr__(&self) -> String {
         format!("turntile.Workspace({})", self.1)
     }
+}
+
+/// Permutes the axes of a small array, which needs no plan: answers the order of its axes in memory and the shape of the
+/// result. None when the array is not small, or too many of its axes move apart; nothing is done then.
+#[pyfunction]
+#[pyo3(signature = (address, shape, strides, itemsize, axes, /))]
+pub fn permute_if_small<'py>(
+    py: Python<'py>,
+    address: usize,
+    shape: Vec<usize>,
+    strides: Option<Vec<isize>>,
+    itemsize: usize,
+    axes: Vec<usize>,
+) -> PyResult<Option<Bound<'py, PyTuple>>> {
+    let arranged = Arranged::new(shape, strides, itemsize, axes)?;
+    let problem = Problem::permuted(&arranged.extents, &arranged.places, itemsize)
+        .map_err(|error| exception(error.into()))?;
+    let Some(axes) = small(&problem) else { return Ok(None) };
+    permute_span(Span::new(address, problem.bytes())?, &axes, itemsize);
+    let order = arranged.order(py)?;
+    Ok(Some((order, PyTuple::new(py, arranged.shape)?).into_pyobject(py)?))
+}
+
+/// The axes of a problem that a buffer on the stack takes.
+fn small(problem: &Problem) -> Option<AxisPermutation> {
+    let small = problem.bytes() <= SMALL_BYTES && !problem.is_out_of_place();
+    small.then(|| problem.axes().ok()).flatten()
+}
+
+/// Permutes the axes of a small array there.
+fn permute_span(span: Span, axes: &AxisPermutation, itemsize: usize) {
+    // SAFETY: the array is Python's, which holds it for the time of the call and writes nowhere in it; what other
+    // threads of Python do with it is the caller's business, as of everything that changes arrays in place.
+    let data = unsafe { span.write() };
+    // SAFETY: bytes are bytes that may be uninitialised, and whole elements change places.
+    let data = unsafe { &mut *(std::ptr::from_mut(data) as *mut [Byte]) };
+    permute_small(data, axes, itemsize);
 }
 
 /// An order of axes planned for the host; planned when first needed, since small arrays need no plan.
@@ -71,7 +110,7 @@ impl HostPlan {
             what = what.out_of_place();
         }
         let problem = what.problem().map_err(exception)?;
-        let small = (problem.bytes() <= SMALL_BYTES).then(|| problem.axes().ok()).flatten();
+        let small = small(&problem);
         Ok(HostPlan { what, problem, threads, small, planned: OnceLock::new() })
     }
 
@@ -91,7 +130,7 @@ impl HostPlan {
     }
 
     /// Runs in place on the bytes at that address.
-    #[pyo3(signature = (address, nbytes, workspace=None))]
+    #[pyo3(signature = (address, nbytes, workspace=None, /))]
     fn run(
         &self,
         py: Python<'_>,
@@ -100,7 +139,8 @@ impl HostPlan {
         workspace: Option<&Workspace>,
     ) -> PyResult<()> {
         let span = self.span(address, nbytes)?;
-        if !self.problem.is_out_of_place() && self.run_small(span) {
+        if let Some(axes) = &self.small {
+            permute_span(span, axes, self.problem.elem_bytes());
             return Ok(());
         }
         let planned = self.planned(py)?;
@@ -111,8 +151,7 @@ impl HostPlan {
             None => None,
         };
         let beside = held.as_deref_mut();
-        // SAFETY: the array is Python's, which holds it for the time of the call and writes nowhere in it; what other
-        // threads of Python do with it is the caller's business, as of everything that changes arrays in place.
+        // SAFETY: as of `permute_span`.
         let mut data = Bytes(unsafe { span.write() });
         let run = || match beside {
             Some(memory) => planned.run_with(&mut data, Options::new().workspace(memory)),
@@ -130,7 +169,7 @@ impl HostPlan {
         let planned = self.planned(py)?;
         let threads = self.threads()?;
         let run = || {
-            // SAFETY: as of `run`; the two do not overlap.
+            // SAFETY: as of `permute_span`; the two do not overlap.
             let (mut to, from) = unsafe { (Bytes(to.write()), Bytes(from.read())) };
             planned.run_into(&mut to, &from)
         };
@@ -160,15 +199,5 @@ impl HostPlan {
             return Err(exception(RunError::Length { expected, got }.into()));
         }
         Span::new(address, nbytes)
-    }
-
-    /// Runs on an array that a buffer on the stack takes; false when that is too large, or has too many axes.
-    fn run_small(&self, span: Span) -> bool {
-        let Some(axes) = &self.small else { return false };
-        // SAFETY: as of `run`.
-        let data = unsafe { span.write() };
-        // SAFETY: bytes are bytes that may be uninitialised, and whole elements change places.
-        let data = unsafe { &mut *(std::ptr::from_mut(data) as *mut [Byte]) };
-        permute_small(data, axes, self.problem.elem_bytes())
     }
 }

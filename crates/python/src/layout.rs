@@ -9,12 +9,68 @@ use pyo3::types::PyTuple;
 use crate::errors::value;
 
 /// What is to be done to the memory of an array that is to become C-contiguous with axis `i` the array's axis `axes[i]`.
-///
-/// Answers the axes in the order in which memory has them (None: in C's), the extents of memory's axes, which of those
-/// each of the result is, and the result's shape. `strides` are in bytes, None of a C-contiguous array. `axes` name each
-/// axis once.
+pub struct Arranged {
+    /// The array's axes in the order in which memory has them; none when that is C's.
+    pub order: Option<Vec<usize>>,
+    /// The extents of memory's axes.
+    pub extents: Vec<usize>,
+    /// Which of memory's axes each of the result is.
+    pub places: Vec<usize>,
+    /// The shape of the result.
+    pub shape: Vec<usize>,
+}
+
+impl Arranged {
+    /// `strides` are in bytes, none of a C-contiguous array.
+    ///
+    /// # Errors
+    /// `axes` do not name each axis once, or the array does not fill its memory.
+    pub fn new(
+        shape: Vec<usize>,
+        strides: Option<Vec<isize>>,
+        itemsize: usize,
+        axes: Vec<usize>,
+    ) -> PyResult<Self> {
+        let rank = shape.len();
+        if axes.len() != rank {
+            return value(format!("{} axes are given, the array has {rank}", axes.len()));
+        }
+        let mut named = vec![false; rank];
+        for &axis in &axes {
+            match named.get_mut(axis) {
+                Some(named) if !*named => *named = true,
+                _ => return value(format!("axes {axes:?} do not name each of {rank} axes once")),
+            }
+        }
+        let order = match strides {
+            Some(strides) => order(&shape, &strides, itemsize)?,
+            None => None,
+        };
+        let wanted = axes.iter().map(|&axis| shape[axis]).collect();
+        let Some(order) = order else {
+            return Ok(Arranged { order: None, extents: shape, places: axes, shape: wanted });
+        };
+        let mut place = vec![0; rank];
+        for (at, &axis) in order.iter().enumerate() {
+            place[axis] = at;
+        }
+        Ok(Arranged {
+            extents: order.iter().map(|&axis| shape[axis]).collect(),
+            places: axes.iter().map(|&axis| place[axis]).collect(),
+            order: Some(order),
+            shape: wanted,
+        })
+    }
+
+    /// The order as Python has it.
+    pub fn order<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        self.order.as_ref().map(|order| PyTuple::new(py, order)).transpose()
+    }
+}
+
+/// Answers order, extents, places and shape, as [`Arranged`] has them.
 #[pyfunction]
-#[pyo3(signature = (shape, strides, itemsize, axes))]
+#[pyo3(signature = (shape, strides, itemsize, axes, /))]
 pub fn arrange<'py>(
     py: Python<'py>,
     shape: Vec<usize>,
@@ -22,33 +78,11 @@ pub fn arrange<'py>(
     itemsize: usize,
     axes: Vec<usize>,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    let rank = shape.len();
-    let mut named = vec![false; rank];
-    for &axis in &axes {
-        match named.get_mut(axis) {
-            Some(named) if !*named => *named = true,
-            _ => return value(format!("axes {axes:?} do not name each of {rank} axes once")),
-        }
-    }
-    if axes.len() != rank {
-        return value(format!("{} axes are given, the array has {rank}", axes.len()));
-    }
-    let order = match strides {
-        Some(strides) => order(&shape, &strides, itemsize)?,
-        None => None,
-    };
-    let wanted = PyTuple::new(py, axes.iter().map(|&axis| shape[axis]))?;
-    let Some(order) = order else {
-        return (None::<Vec<usize>>, PyTuple::new(py, shape)?, PyTuple::new(py, axes)?, wanted)
-            .into_pyobject(py);
-    };
-    let mut place = vec![0; rank];
-    for (at, &axis) in order.iter().enumerate() {
-        place[axis] = at;
-    }
-    let extents = PyTuple::new(py, order.iter().map(|&axis| shape[axis]))?;
-    let places = PyTuple::new(py, axes.iter().map(|&axis| place[axis]))?;
-    (Some(PyTuple::new(py, order)?), extents, places, wanted).into_pyobject(py)
+    let arranged = Arranged::new(shape, strides, itemsize, axes)?;
+    let order = arranged.order(py)?;
+    let tuple = |values: Vec<usize>| PyTuple::new(py, values);
+    (order, tuple(arranged.extents)?, tuple(arranged.places)?, tuple(arranged.shape)?)
+        .into_pyobject(py)
 }
 
 /// The axes in the order in which memory has them; none when that is C's, or nothing is there.

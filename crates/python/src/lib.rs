@@ -35,7 +35,7 @@ mod _core {
     #[pymodule_export]
     use crate::gpu::{CudaPlan, cuda_devices, device_of, is_capturing};
     #[pymodule_export]
-    use crate::host::{HostPlan, Workspace};
+    use crate::host::{HostPlan, Workspace, permute_if_small};
     #[pymodule_export]
     use crate::layout::arrange;
 

@@ -10,7 +10,7 @@ def normal(axes, rank):
     if axes is None:
         return tuple(range(rank - 1, -1, -1))
     try:
-        axes = tuple(map(operator.index, axes))
+        axes = tuple([operator.index(axis) for axis in axes])
     except TypeError:
         try:
             axes = (operator.index(axes),)
@@ -18,10 +18,11 @@ def normal(axes, rank):
             raise TypeError(f"axes are integers, not {axes!r}") from None
     if len(axes) != rank:
         raise ValueError(f"axes {axes} are {len(axes)}, the array has {rank}")
+    named = set()
     for axis in axes:
         if not -rank <= axis < rank:
             raise AxisError(axis, rank)
-    axes = tuple(axis % rank for axis in axes)
-    if len(set(axes)) != rank:
+        named.add(axis % rank)
+    if len(named) != rank:
         raise ValueError(f"axes {axes} name one twice")
-    return axes
+    return tuple([axis % rank for axis in axes])

@@ -33,6 +33,7 @@ class Plan:
         self.itemsize = operator.index(itemsize)
         if min(self.shape, default=1) < 0 or self.itemsize < 1:
             raise ValueError(f"shape {self.shape} and itemsize {self.itemsize} are no array's")
+        self._result = tuple([self.shape[axis] for axis in self.axes])
         self._device = _number(device)
         if self._device is None:
             self._plan = _core.HostPlan(self.shape, self.axes, self.itemsize, threads, workspace_cap)
@@ -71,8 +72,7 @@ class Plan:
                 f"the plan is for shape {self.shape} and elements of {self.itemsize} bytes, "
                 f"the array has {array.shape} and {array.itemsize}"
             )
-        order, _, _, shape = _core.arrange(array.shape, array.strides, array.itemsize, self.axes)
-        if order is not None:
+        if array.strides is not None and _core.arrange(array.shape, array.strides, array.itemsize, self.axes)[0]:
             raise ValueError("the plan is for C-contiguous arrays; transpose takes others")
         if self._device is None:
             if stream is not None:
@@ -81,7 +81,7 @@ class Plan:
             array.changed()
         elif array.nbytes:
             on_device(array, self._plan, workspace, stream)
-        return array.contiguous(None, shape)
+        return array.contiguous(None, self._result)
 
     def __str__(self):
         return str(self._plan)

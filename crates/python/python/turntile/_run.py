@@ -7,7 +7,11 @@ from ._arrays import NOWHERE, adapt
 from ._cache import Plans
 
 _plans = Plans()
-os.register_at_fork(after_in_child=_plans.forget)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_plans.forget)
+
+#: Bytes of arrays that need no plan on the host.
+SMALL = 16 << 10
 
 #: Alignment of every allocation on a device, in bytes; plans ask for no more.
 ALIGNMENT = 16
@@ -15,8 +19,13 @@ ALIGNMENT = 16
 
 def permute(array, axes, threads=None, workspace=None, stream=None):
     """Moves the elements so that axis `i` is axis `axes[i]`, and answers the result."""
-    order, extents, places, shape = _core.arrange(array.shape, array.strides, array.itemsize, axes)
     device = array.device
+    if device is None and 0 < array.nbytes <= SMALL and threads is workspace is stream is None:
+        done = _core.permute_if_small(array.address, array.shape, array.strides, array.itemsize, axes)
+        if done:
+            array.changed()
+            return array.contiguous(*done)
+    order, extents, places, shape = _core.arrange(array.shape, array.strides, array.itemsize, axes)
     if device is None:
         if stream is not None:
             raise ValueError("stream is given, and the array is on the host")
@@ -92,7 +101,8 @@ def permute_into(to, array, axes, threads=None, stream=None):
         raise TypeError(f"out has elements of {to.dtype}, a of {array.dtype}")
     if to.strides is not None:
         raise ValueError("out is not C-contiguous")
-    if to.address < array.address + array.nbytes and array.address < to.address + to.nbytes:
+    apart = to.address >= array.address + array.nbytes or array.address >= to.address + to.nbytes
+    if to.device != NOWHERE and not apart:
         raise ValueError("out and a overlap in memory")
     device = to.device
     if device is None and stream is not None:
