@@ -1,4 +1,5 @@
-//! With feature `nvcc`: compiles the kernels to machine code for the local GPU, to embed beside the PTX.
+//! Says whether the backend is built in (`cfg(backend)`: feature `cuda`, on Linux), and shows the linker the empty library that
+//! stands for the driver's. With feature `nvcc`: compiles the kernels to machine code for the local GPU, to embed beside the PTX.
 
 use std::env;
 use std::fmt::Write as _;
@@ -8,6 +9,14 @@ use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rustc-check-cfg=cfg(backend)");
+    let target = |what: &str| env::var(format!("CARGO_CFG_TARGET_{what}")).unwrap_or_default();
+    let known = ["x86_64", "aarch64"].contains(&target("ARCH").as_str());
+    if env::var_os("CARGO_FEATURE_CUDA").is_some() && target("OS") == "linux" && known {
+        println!("cargo::rustc-cfg=backend");
+        let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("link/lib64");
+        println!("cargo::rustc-link-search=native={}", library.display());
+    }
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
     let mut table = String::from("&[\n");
     if env::var_os("CARGO_FEATURE_NVCC").is_some() {

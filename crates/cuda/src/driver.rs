@@ -8,10 +8,10 @@
 
 use std::ffi::CStr;
 
-#[cfg(feature = "cuda")]
+#[cfg(backend)]
 #[path = "driver/present.rs"]
 mod backend;
-#[cfg(not(feature = "cuda"))]
+#[cfg(not(backend))]
 #[path = "driver/absent.rs"]
 mod backend;
 
@@ -39,7 +39,7 @@ pub(crate) struct Facts {
 
 /// Device code.
 #[derive(Clone, Copy)]
-#[cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "nobody is there to read it"))]
+#[cfg_attr(not(backend), allow(dead_code, reason = "nobody is there to read it"))]
 pub(crate) enum Image<'a> {
     /// Text, for any architecture from the one that it names on.
     Ptx(&'a CStr),

@@ -2,15 +2,51 @@
 
 use turntile_plan::Flaw;
 
+use crate::family::{NEEDED_ARCHITECTURE, NEEDED_CUDA, NEEDED_DRIVER};
+
 /// Why a GPU did not, or could not, run something.
 ///
 /// An error that says so before any kernel is launched leaves the data untouched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CudaError {
-    /// Built without the feature `cuda`.
-    #[error("built without the GPU backend; build it with feature `cuda` (docs/gpu.md says how)")]
+    /// Built without the feature `cuda`, or for another system than Linux on x86-64 or aarch64.
+    #[error(
+        "built without the GPU backend; build it with feature `cuda`, on Linux (docs/gpu.md says how)"
+    )]
     NoBackend,
+    /// This machine has no driver, or one that cannot be loaded.
+    #[error("no NVIDIA driver: {why}")]
+    NoDriver {
+        /// The loader's words.
+        why: String,
+    },
+    /// The driver knows of no GPU here.
+    #[error("the NVIDIA driver finds no GPU")]
+    NoDevice,
+    /// The driver is older than the device code.
+    #[error(
+        "the NVIDIA driver is too old: needs {NEEDED_DRIVER} (CUDA {}.{}), has {}CUDA {}.{}",
+        NEEDED_CUDA.0, NEEDED_CUDA.1,
+        driver.as_ref().map(|release| format!("{release}, ")).unwrap_or_default(), have.0, have.1
+    )]
+    DriverTooOld {
+        /// The newest CUDA that the driver supports: major and minor number.
+        have: (u32, u32),
+        /// The driver's release, where the system tells it.
+        driver: Option<String>,
+    },
+    /// The GPU is older than the device code.
+    #[error(
+        "{device} has compute capability {}.{}, needs {}.{}",
+        have / 10, have % 10, NEEDED_ARCHITECTURE / 10, NEEDED_ARCHITECTURE % 10
+    )]
+    DeviceTooOld {
+        /// Its name.
+        device: String,
+        /// 10 times the major number of its compute capability, and the minor one.
+        have: usize,
+    },
     /// A driver call failed.
     #[error("{call}: {message} (driver code {code})")]
     Driver {

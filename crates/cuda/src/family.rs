@@ -2,6 +2,13 @@
 
 use std::ffi::CStr;
 
+/// CUDA of the oldest driver that takes the PTX, which is of ISA 8.4: major and minor number.
+pub const NEEDED_CUDA: (u32, u32) = (12, 4);
+/// Release of the first such driver.
+pub const NEEDED_DRIVER: u32 = 550;
+/// The oldest architecture that the PTX is for, as 10 times the major number of the compute capability, and the minor one.
+pub const NEEDED_ARCHITECTURE: usize = 80;
+
 /// A file of `kernels/`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
@@ -133,5 +140,28 @@ impl Family {
 
     pub(crate) fn image(self, word: usize) -> &'static CStr {
         CStr::from_bytes_until_nul(self.ptx(word).as_bytes()).expect("ends in a zero")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// CUDA 12.n came with PTX ISA 8.n.
+    #[test]
+    fn what_is_needed_is_what_the_ptx_says() {
+        for family in Family::ALL {
+            for word in [1, 2, 4, 8, 16] {
+                let line = |start: &str| {
+                    family.ptx(word).lines().find_map(|line| line.strip_prefix(start)).unwrap()
+                };
+                let isa = format!("{}.{}", NEEDED_CUDA.0 - 4, NEEDED_CUDA.1);
+                assert_eq!(line(".version "), isa, "{family:?}");
+                let target: usize = line(".target sm_").parse().unwrap();
+                let oldest =
+                    if family == Family::ClusterBarrier { 90 } else { NEEDED_ARCHITECTURE };
+                assert_eq!(target, oldest, "{family:?}");
+            }
+        }
     }
 }

@@ -9,17 +9,14 @@ use crate::call::{Call, Limits};
 use crate::chip::Chip;
 use crate::driver::{Context, Facts, Function, Image, LaunchConfig, Module};
 use crate::error::{CudaError, LowerError};
-use crate::family::Family;
+use crate::family::{Family, NEEDED_ARCHITECTURE};
 use crate::waits::Waits;
 
 /// `(family, word, architecture, machine code)`, empty unless built with feature `nvcc`.
 const MACHINE_CODE: &[(&str, usize, usize, &[u8])] =
     include!(concat!(env!("OUT_DIR"), "/machine_code.rs"));
 
-/// Kernels that do nothing, of the version and the oldest architectures that the kernels are compiled for: where
-/// these load, those do.
-const ANY: &CStr =
-    c".version 8.4\n.target sm_80\n.address_size 64\n.visible .entry probe() { ret; }\n";
+/// A kernel that does nothing, of the version and the oldest architecture that the kernels for clusters are compiled for.
 const CLUSTER: &CStr =
     c".version 8.4\n.target sm_90\n.address_size 64\n.visible .entry probe() { ret; }\n";
 
@@ -54,8 +51,8 @@ impl Gpu {
     /// The GPU of that number, counted from 0, with its primary context.
     ///
     /// # Errors
-    /// [`CudaError::Driver`]: there is no driver or no such device, or the device or the driver is too old
-    /// for the kernels.
+    /// [`CudaError::NoDriver`] and [`CudaError::NoDevice`]: there is none. [`CudaError::DriverTooOld`] and
+    /// [`CudaError::DeviceTooOld`]: for the device code. [`CudaError::Driver`]: there is no device of that number.
     pub fn primary(ordinal: usize) -> Result<Self, CudaError> {
         Self::of(Context::primary(ordinal)?)
     }
@@ -64,7 +61,7 @@ impl Gpu {
     /// `cust::quick_init` are.
     ///
     /// # Errors
-    /// [`CudaError::Driver`] as for [`primary`](Self::primary), or no context is current;
+    /// As [`primary`](Self::primary); [`CudaError::Driver`] where no context is current;
     /// [`CudaError::NotPrimary`], for which there is [`given`](Self::given).
     pub fn current() -> Result<Self, CudaError> {
         Self::of(Context::current()?)
@@ -73,7 +70,7 @@ impl Gpu {
     /// The GPU of a context (`CUcontext`) that somebody else made.
     ///
     /// # Errors
-    /// [`CudaError::Driver`].
+    /// As [`primary`](Self::primary).
     ///
     /// # Safety
     /// `context` is a context, and is not destroyed before this `Gpu`, its clones and all that is made of
@@ -86,7 +83,9 @@ impl Gpu {
     fn of(context: Arc<Context>) -> Result<Self, CudaError> {
         let facts = context.facts()?;
         // What is too old for the kernels is known here, before anything is planned.
-        probe(&context, &facts, ANY)?;
+        if facts.architecture < NEEDED_ARCHITECTURE {
+            return Err(CudaError::DeviceTooOld { device: facts.name, have: facts.architecture });
+        }
         let limits = Limits {
             units: facts.units,
             shared_bytes: facts.shared_bytes,
@@ -202,14 +201,13 @@ impl Gpu {
     }
 }
 
-/// A kernel that loads where the others do: `ptx`, or where there is machine code for this architecture a small one
-/// of that.
-fn probe(context: &Arc<Context>, facts: &Facts, ptx: &'static CStr) -> Result<Function, CudaError> {
+/// A kernel to ask about clusters, machine code where there is some for this architecture.
+fn probe(context: &Arc<Context>, facts: &Facts) -> Result<Function, CudaError> {
     let machine = (Family::Check.name(), facts.architecture);
     let (image, entry) = MACHINE_CODE
         .iter()
         .find(|code| (code.0, code.2) == machine)
-        .map_or((Image::Ptx(ptx), "probe"), |code| (Image::Machine(code.3), "check_fill"));
+        .map_or((Image::Ptx(CLUSTER), "probe"), |code| (Image::Machine(code.3), "check_fill"));
     Module::load(context, image)?.function(entry)
 }
 
@@ -219,7 +217,7 @@ fn largest_cluster(context: &Arc<Context>, facts: &Facts) -> Result<usize, CudaE
     if facts.architecture < CLUSTER_ARCHITECTURE {
         return Ok(1);
     }
-    let probe = probe(context, facts, CLUSTER)?;
+    let probe = probe(context, facts)?;
     let shared_bytes = u32::try_from(facts.shared_bytes).unwrap_or(u32::MAX);
     probe.allow_shared(shared_bytes)?;
     probe.allow_large_clusters()?;

@@ -22,7 +22,8 @@
 //! the caller's memory is `unsafe` ([`Prepared::run_raw`], [`Loaded::run_raw`]), and so is launching other code
 //! ([`Gpu::load_kernels`]).
 //!
-//! Without the feature `cuda` everything is there, and [`Gpu::current`] answers
+//! The driver's library is looked for when it is first needed: programs start without one, and [`Gpu::primary`] says so.
+//! Without the feature `cuda`, and on other systems than Linux, everything is there, and [`Gpu::current`] answers
 //! [`CudaError::NoBackend`].
 
 pub mod args;
@@ -57,5 +58,5 @@ pub use prepare::Work;
 pub use run::{Loaded, Prepared};
 pub use stopwatch::{Ground, Stopwatch};
 
-#[cfg(feature = "cuda")]
+#[cfg(backend)]
 pub use cust;

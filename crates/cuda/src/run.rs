@@ -3,7 +3,7 @@
 
 use std::ffi::c_void;
 
-#[cfg(feature = "cuda")]
+#[cfg(backend)]
 use cust::{
     memory::{DeviceCopy, DeviceSlice},
     stream::Stream,
@@ -155,7 +155,7 @@ impl Prepared {
     /// # Safety
     /// - slice and stream are of the context of [`gpu`](Self::gpu);
     /// - until the queued work has ended, nothing else uses the slice, and this `Prepared` is not dropped.
-    #[cfg(feature = "cuda")]
+    #[cfg(backend)]
     pub unsafe fn run<T: DeviceCopy>(
         &self,
         slice: &mut DeviceSlice<T>,
@@ -167,7 +167,7 @@ impl Prepared {
     }
 }
 
-#[cfg(feature = "cuda")]
+#[cfg(backend)]
 fn place<T: DeviceCopy>(slice: &DeviceSlice<T>) -> Place {
     (slice.as_device_ptr().as_raw(), slice.len() * size_of::<T>())
 }
@@ -232,7 +232,7 @@ impl Loaded {
     /// # Safety
     /// - slices and stream are of the context of [`gpu`](Self::gpu);
     /// - until the queued work has ended, nothing else uses `to` or writes `from`, and this `Loaded` is not dropped.
-    #[cfg(feature = "cuda")]
+    #[cfg(backend)]
     pub unsafe fn run_into<T: DeviceCopy>(
         &self,
         to: &mut DeviceSlice<T>,

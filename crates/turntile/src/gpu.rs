@@ -1,11 +1,11 @@
 //! The same transpositions on an NVIDIA GPU.
 //!
-//! Built with feature `cuda`; without it everything here is there and [`Gpu::current`] answers
-//! [`CudaError::NoBackend`]. A [`Gpu`] holds its context and makes it current where it needs it; whatever was current
+//! Built with feature `cuda`, on Linux; else everything here is there and [`Gpu::current`] answers
+//! [`CudaError::NoBackend`]. Programs start without a driver: [`Gpu::primary`] looks for it. A [`Gpu`] holds its context and makes it current where it needs it; whatever was current
 //! on the thread is so again afterwards.
 //!
 //! ```no_run
-//! # #[cfg(feature = "cuda")]
+//! # #[cfg(all(feature = "cuda", target_os = "linux"))]
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use turntile::gpu::cust::{self, prelude::*};
 //! use turntile::{Transpose, gpu::Gpu};
@@ -30,7 +30,7 @@
 //! stream.synchronize()?;
 //! # Ok(())
 //! # }
-//! # #[cfg(not(feature = "cuda"))]
+//! # #[cfg(not(all(feature = "cuda", target_os = "linux")))]
 //! # fn main() {}
 //! ```
 #![allow(unsafe_code)]
@@ -39,13 +39,6 @@ use std::ffi::c_void;
 use std::time::Duration;
 
 use turntile_cuda::call::widest_word;
-#[cfg(feature = "cuda")]
-pub use turntile_cuda::cust;
-#[cfg(feature = "cuda")]
-use turntile_cuda::cust::{
-    memory::{DeviceBuffer, DeviceCopy, DeviceSlice},
-    stream::Stream,
-};
 pub use turntile_cuda::{CudaError, Gpu, Stopwatch};
 use turntile_cuda::{Launches, Loaded, Prepared};
 use turntile_plan::wisdom::Refused;
@@ -53,6 +46,14 @@ use turntile_plan::{Flaw, Measured, Plan, Planner, Problem, tuner};
 
 use crate::tune::candidates;
 use crate::{Error, Transpose};
+
+// As the crate below has it: with the feature, on Linux.
+#[cfg(all(
+    feature = "cuda",
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+pub use turntile_cuda::cust;
 
 /// Device memory to be written: an address, and bytes from there. Made of a mutable slice or buffer of `cust`, or of
 /// `(address, bytes)`.
@@ -88,11 +89,15 @@ impl From<*mut c_void> for StreamHandle {
     }
 }
 
-#[cfg(feature = "cuda")]
+#[cfg(all(
+    feature = "cuda",
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 mod of_cust {
-    use super::{
-        DeviceBuffer, DeviceCopy, DeviceMemory, DeviceSlice, DeviceSource, Stream, StreamHandle,
-    };
+    use super::cust::memory::{DeviceBuffer, DeviceCopy, DeviceSlice};
+    use super::cust::stream::Stream;
+    use super::{DeviceMemory, DeviceSource, StreamHandle};
 
     fn place<T: DeviceCopy>(slice: &DeviceSlice<T>) -> (u64, usize) {
         (slice.as_device_ptr().as_raw(), slice.len() * size_of::<T>())

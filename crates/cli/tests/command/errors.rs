@@ -24,9 +24,9 @@ fn wrong_usage_is_exit_code_2() {
     }
 }
 
-/// Built with the GPU backend, what the driver says, or its stand-in.
-const WITHOUT_A_GPU: &[&str] = if cfg!(feature = "cuda") {
-    &["driver code"]
+/// Built with the GPU backend or not, on a machine without a driver.
+const WITHOUT_A_GPU: &[&str] = if cfg!(all(feature = "cuda", target_os = "linux")) {
+    &["no NVIDIA driver", "libcuda.so.1"]
 } else {
     &["without the GPU backend", "feature `cuda`"]
 };

@@ -1,6 +1,6 @@
 //! Modules and the functions in them.
 
-use std::ffi::{CStr, CString, c_int, c_uint, c_void};
+use std::ffi::{CString, c_int, c_uint, c_void};
 use std::ptr;
 use std::sync::Arc;
 
@@ -82,21 +82,23 @@ struct RawLaunchConfig {
     attribute_count: c_uint,
 }
 
-/// The form of `cuOccupancyMaxActiveClusters` and `cuOccupancyMaxPotentialClusterSize`.
+// What the driver has from CUDA 11.8 on, younger than the bindings.
+unsafe extern "C" {
+    fn cuOccupancyMaxActiveClusters(
+        clusters: *mut c_int,
+        function: CUfunction,
+        config: *const RawLaunchConfig,
+    ) -> CUresult;
+    fn cuOccupancyMaxPotentialClusterSize(
+        blocks: *mut c_int,
+        function: CUfunction,
+        config: *const RawLaunchConfig,
+    ) -> CUresult;
+}
+
+/// The form of both.
 type ClusterQuery =
     unsafe extern "C" fn(*mut c_int, CUfunction, *const RawLaunchConfig) -> CUresult;
-
-/// One of them, where the driver has it (from CUDA 11.8 on).
-fn cluster_query(name: &CStr) -> Option<ClusterQuery> {
-    let mut found = ptr::null_mut();
-    // SAFETY: a place for the answer, and a string that ends in a zero.
-    let code = unsafe { sys::cuGetProcAddress(name.as_ptr(), &mut found, 11_080, 0) };
-    if code != CUresult::CUDA_SUCCESS || found.is_null() {
-        return None;
-    }
-    // SAFETY: the driver's function of that name has this form.
-    Some(unsafe { std::mem::transmute::<*mut c_void, ClusterQuery>(found) })
-}
 
 impl Function {
     /// Allows so many bytes of dynamic shared memory, where that is more than is allowed already.
@@ -151,23 +153,21 @@ impl Function {
     /// Clusters that the device has room for at a time, of the size that the function was compiled for; 0 where
     /// the driver knows of none.
     pub fn clusters(&self, config: LaunchConfig) -> Result<usize, CudaError> {
-        self.ask(c"cuOccupancyMaxActiveClusters", "cuOccupancyMaxActiveClusters", config)
+        self.ask("cuOccupancyMaxActiveClusters", cuOccupancyMaxActiveClusters, config)
     }
 
     /// Blocks of the largest cluster of a function that was compiled for none; 0 where the driver knows of none.
     pub fn largest_cluster(&self, config: LaunchConfig) -> Result<usize, CudaError> {
-        let call = "cuOccupancyMaxPotentialClusterSize";
-        self.ask(c"cuOccupancyMaxPotentialClusterSize", call, config)
+        self.ask("cuOccupancyMaxPotentialClusterSize", cuOccupancyMaxPotentialClusterSize, config)
     }
 
     fn ask(
         &self,
-        name: &CStr,
         call: &'static str,
+        query: ClusterQuery,
         config: LaunchConfig,
     ) -> Result<usize, CudaError> {
         let _current = self.module.context.enter()?;
-        let Some(query) = cluster_query(name) else { return Ok(0) };
         let raw = RawLaunchConfig {
             grid: [config.groups, 1, 1],
             block: [config.threads, 1, 1],
@@ -178,8 +178,11 @@ impl Function {
         };
         let mut value = 0;
         // SAFETY: a place for the answer, a loaded function, and a launch that is only asked about.
-        answer(call, unsafe { query(&mut value, self.handle, &raw) })?;
-        Ok(usize::try_from(value).unwrap_or(0))
+        match unsafe { query(&mut value, self.handle, &raw) } {
+            // An older driver has no such function.
+            CUresult::CUDA_ERROR_NOT_FOUND => Ok(0),
+            code => answer(call, code).map(|()| usize::try_from(value).unwrap_or(0)),
+        }
     }
 
     /// Queues a launch; `name` is for its error.

@@ -3,8 +3,14 @@
 
 #[path = "code.rs"]
 mod code;
+#[path = "entries.rs"]
+mod entries;
+#[path = "library.rs"]
+mod library;
 #[path = "memory.rs"]
 mod memory;
+#[path = "names.rs"]
+mod names;
 
 use std::ffi::{CStr, c_int, c_void};
 use std::marker::PhantomData;
@@ -15,6 +21,7 @@ use cust::sys::{self, CUcontext, CUdevice, CUdevice_attribute, CUresult};
 
 use super::Facts;
 use crate::error::CudaError;
+use crate::family::NEEDED_CUDA;
 
 pub(crate) use code::{Function, Module};
 pub(crate) use memory::{Event, Memory, Stream, clear};
@@ -36,6 +43,20 @@ fn answer(call: &'static str, code: CUresult) -> Result<(), CudaError> {
         CUresult::CUDA_SUCCESS => Ok(()),
         _ => Err(CudaError::Driver { call, code: code as u32, message: message(code) }),
     }
+}
+
+/// That there is a driver, new enough for the device code.
+fn ready() -> Result<(), CudaError> {
+    library::library().map_err(|why| CudaError::NoDriver { why: why.to_owned() })?;
+    let mut version = 0;
+    // SAFETY: a place for the answer; this function needs no initialised driver.
+    answer("cuDriverGetVersion", unsafe { sys::cuDriverGetVersion(&mut version) })?;
+    let version = u32::try_from(version).unwrap_or(0);
+    let have = (version / 1000, version % 1000 / 10);
+    if have < NEEDED_CUDA {
+        return Err(CudaError::DriverTooOld { have, driver: library::driver_release() });
+    }
+    Ok(())
 }
 
 /// A context that stays as long as this does: a device's primary one, retained, or one that somebody
@@ -67,17 +88,21 @@ impl Context {
     pub fn primary(ordinal: usize) -> Result<Arc<Self>, CudaError> {
         let ordinal = c_int::try_from(ordinal).unwrap_or(c_int::MAX);
         let mut device = 0;
-        // SAFETY: a place for the answer; the driver is initialised first.
-        unsafe {
-            answer("cuInit", sys::cuInit(0))?;
-            answer("cuDeviceGet", sys::cuDeviceGet(&mut device, ordinal))?;
+        ready()?;
+        // SAFETY: nothing is asked for before the driver is initialised.
+        match unsafe { sys::cuInit(0) } {
+            CUresult::CUDA_ERROR_NO_DEVICE => return Err(CudaError::NoDevice),
+            code => answer("cuInit", code)?,
         }
+        // SAFETY: a place for the answer.
+        answer("cuDeviceGet", unsafe { sys::cuDeviceGet(&mut device, ordinal) })?;
         Self::retain(device).map(Arc::new)
     }
 
     /// The thread's current context, if it is a primary one.
     pub fn current() -> Result<Arc<Self>, CudaError> {
         let (mut device, mut handle, mut flags, mut active) = (0, ptr::null_mut(), 0, 0);
+        ready()?;
         // SAFETY: places for the answers; `device` is one once the first call has answered.
         unsafe {
             answer("cuCtxGetDevice", sys::cuCtxGetDevice(&mut device))?;
@@ -106,6 +131,7 @@ impl Context {
     /// # Safety
     /// It is a context, and not destroyed before this and all that is made of it is dropped.
     pub unsafe fn given(handle: *mut c_void) -> Result<Arc<Self>, CudaError> {
+        ready()?;
         let mut context = Context { handle: handle.cast(), device: 0, retained: false };
         let mut device = 0;
         let current = context.enter()?;

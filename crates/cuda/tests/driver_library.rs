@@ -1,0 +1,191 @@
+//! The driver is looked for when the program runs: what is said where there is none or an old one, and that its functions
+//! get their arguments. Each case runs in a process of its own, which finds a driver made for it.
+//!
+//! `CC` names the C compiler, `TURNTILE_EMULATOR` what runs programs of this architecture where the machine cannot.
+#![cfg(all(
+    feature = "cuda",
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+#![allow(unsafe_code)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs, ptr, thread};
+
+use turntile_cuda::cust::sys::{self, CUresult};
+use turntile_cuda::{CudaError, Gpu};
+
+/// A folder of that case alone.
+fn folder(case: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("driver-{case}"));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// Runs the test `child_CASE` with the driver in that folder.
+fn runs(case: &str, folder: &Path) {
+    let (this, test) = (env::current_exe().unwrap(), format!("child_{case}"));
+    let path = format!("LD_LIBRARY_PATH={}", folder.display());
+    let mut command = match env::var_os("TURNTILE_EMULATOR") {
+        Some(emulator) => {
+            let mut command = Command::new(emulator);
+            command.args(["-E", &path]).arg(this);
+            command
+        }
+        None => {
+            let mut command = Command::new("env");
+            command.arg(path).arg(this);
+            command
+        }
+    };
+    let output = command.args(["--ignored", "--exact", &test]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{case}: {output:?}");
+}
+
+/// The same, with a driver that is compiled so.
+fn runs_with(case: &str, options: &[&str]) {
+    let folder = folder(case);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/driver_library/fake.c");
+    let compiler = env::var("CC").unwrap_or_else(|_| "cc".into());
+    let compiled = Command::new(compiler)
+        .args(["-shared", "-nostdlib", "-fPIC", "-O1", "-fno-omit-frame-pointer"])
+        .args(options)
+        .arg("-o")
+        .args([folder.join("libcuda.so.1"), source])
+        .status();
+    assert!(compiled.unwrap().success());
+    runs(case, &folder);
+}
+
+fn refusal() -> CudaError {
+    Gpu::primary(0).map(|gpu| gpu.chip().limits().units).unwrap_err()
+}
+
+#[test]
+fn without_a_driver() {
+    // Of all that a loader may find, what is no library.
+    let folder = folder("no_driver");
+    fs::write(folder.join("libcuda.so.1"), "none").unwrap();
+    runs("no_driver", &folder);
+}
+
+#[test]
+#[ignore = "run by `without_a_driver`"]
+fn child_no_driver() {
+    let error = refusal();
+    assert!(
+        matches!(&error, CudaError::NoDriver { why } if why.contains("libcuda.so.1")),
+        "{error:?}"
+    );
+    assert!(error.to_string().starts_with("no NVIDIA driver: "), "{error}");
+    // Of all three ways to a GPU, and of every function that others call.
+    assert_eq!(Gpu::current().map(drop), Err(error.clone()));
+    // SAFETY: nothing is asked of the context before the driver is found.
+    assert_eq!(unsafe { Gpu::given(ptr::null_mut()) }.map(drop), Err(error));
+    let quick = turntile_cuda::cust::quick_init();
+    assert_eq!(quick.err(), Some(turntile_cuda::cust::error::CudaError::NoDevice));
+}
+
+#[test]
+fn an_old_driver() {
+    runs_with("old_driver", &["-DVERSION=11040"]);
+}
+
+#[test]
+#[ignore = "run by `an_old_driver`"]
+fn child_old_driver() {
+    let error = refusal();
+    assert!(matches!(error, CudaError::DriverTooOld { have: (11, 4), .. }), "{error:?}");
+    let text = error.to_string();
+    assert!(text.contains("needs 550 (CUDA 12.4), has ") && text.ends_with("CUDA 11.4"), "{text}");
+}
+
+#[test]
+fn a_driver_without_a_gpu() {
+    runs_with("no_gpu", &["-DINIT=100"]);
+}
+
+#[test]
+#[ignore = "run by `a_driver_without_a_gpu`"]
+fn child_no_gpu() {
+    assert_eq!(refusal(), CudaError::NoDevice);
+}
+
+#[test]
+fn an_old_gpu() {
+    runs_with("old_gpu", &["-DCAPABILITY=75"]);
+}
+
+#[test]
+#[ignore = "run by `an_old_gpu`"]
+fn child_old_gpu() {
+    let error = refusal();
+    assert_eq!(error, CudaError::DeviceTooOld { device: "Fake 1".into(), have: 75 });
+    assert_eq!(error.to_string(), "Fake 1 has compute capability 7.5, needs 8.0");
+}
+
+#[test]
+fn a_gpu_that_will_do() {
+    runs_with("good", &[]);
+}
+
+#[test]
+#[ignore = "run by `a_gpu_that_will_do`"]
+fn child_good() {
+    let gpu = Gpu::primary(0).unwrap();
+    assert_eq!(gpu.chip().limits().units, 1);
+    let none = Gpu::primary(1).map(drop);
+    assert!(
+        matches!(none, Err(CudaError::Driver { call: "cuDeviceGet", code: 101, .. })),
+        "{none:?}"
+    );
+    // What this driver has not: an answer of its own.
+    let family = gpu.load_family(turntile_cuda::family::Family::Check, 4);
+    let absent =
+        matches!(family, Err(CudaError::Driver { call: "cuModuleLoadData", code: 500, .. }));
+    assert!(absent, "{family:?}");
+}
+
+#[test]
+fn functions_get_their_arguments() {
+    runs_with("arguments", &[]);
+}
+
+/// As the driver of this test expects them.
+fn calls() -> [CUresult; 2] {
+    // SAFETY: the functions look at their arguments' bits, and follow none.
+    unsafe {
+        [
+            sys::cuLaunchKernel(
+                ptr::without_provenance_mut(0x1111_2222_3333_4444),
+                1,
+                2,
+                3,
+                4,
+                5,
+                6,
+                0x89ab_cdef,
+                ptr::without_provenance_mut(0x5555_6666_7777_8888),
+                ptr::without_provenance_mut(0x9999_aaaa_bbbb_cccc),
+                ptr::without_provenance_mut(0xdddd_eeee_ffff_0000),
+            ),
+            sys::cuTexRefSetMipmapLevelBias(ptr::without_provenance_mut(0x1234), 1.5),
+        ]
+    }
+}
+
+/// The first call of each looks it up, here by many threads at once.
+#[test]
+#[ignore = "run by `functions_get_their_arguments`"]
+fn child_arguments() {
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| [calls(), calls()])).collect();
+        for thread in threads {
+            assert_eq!(thread.join().unwrap(), [[CUresult::CUDA_SUCCESS; 2]; 2]);
+        }
+    });
+    assert_eq!(calls(), [CUresult::CUDA_SUCCESS; 2]);
+}
