@@ -1,7 +1,11 @@
 //! What the driver is asked beside plans: how many devices, whose memory, whether a stream is captured.
 #![allow(unsafe_code)]
 
-#[cfg(feature = "cuda")]
+#[cfg(all(
+    feature = "cuda",
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 mod present {
     use std::ffi::c_void;
     use std::ptr;
@@ -47,7 +51,11 @@ mod present {
     }
 }
 
-#[cfg(not(feature = "cuda"))]
+#[cfg(not(all(
+    feature = "cuda",
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
 mod absent {
     use std::ffi::c_void;
 
@@ -64,7 +72,15 @@ mod absent {
     }
 }
 
-#[cfg(not(feature = "cuda"))]
+#[cfg(not(all(
+    feature = "cuda",
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
 pub use absent::{device_of, devices, is_capturing};
-#[cfg(feature = "cuda")]
+#[cfg(all(
+    feature = "cuda",
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 pub use present::{device_of, devices, is_capturing};
