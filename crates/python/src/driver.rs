@@ -10,6 +10,7 @@ mod present {
     use std::ffi::c_void;
     use std::ptr;
 
+    use crate::errors::OF_CAPTURES;
     use turntile::gpu::cust::sys::{self, CUpointer_attribute, CUresult, CUstreamCaptureStatus};
 
     /// How many devices there are.
@@ -41,13 +42,18 @@ mod present {
         (answer == CUresult::CUDA_SUCCESS).then(|| usize::try_from(ordinal).ok()).flatten()
     }
 
-    /// Whether the stream is being captured; what the driver cannot say is not.
+    /// Whether the stream is being captured, or another so that nothing may be asked of this one (answers 900 to 908); what
+    /// the driver cannot say otherwise is not.
     pub fn is_capturing(stream: *mut c_void) -> bool {
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         // SAFETY: a place for the answer, and a stream of the caller's framework.
         let answer = unsafe { sys::cuStreamIsCapturing(stream.cast(), &mut status) };
-        answer == CUresult::CUDA_SUCCESS
-            && status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE
+        match answer {
+            CUresult::CUDA_SUCCESS => {
+                status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE
+            }
+            refused => OF_CAPTURES.contains(&(refused as u32)),
+        }
     }
 }
 

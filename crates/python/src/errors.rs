@@ -27,7 +27,7 @@ create_exception!(
 );
 
 /// The driver's answers about captures, which lie together: 900 (not allowed while capturing) to 908.
-const OF_CAPTURES: std::ops::RangeInclusive<u32> = 900..=908;
+pub const OF_CAPTURES: std::ops::RangeInclusive<u32> = 900..=908;
 
 /// What Python is told. Whatever it is, the data are as they were.
 pub fn exception(error: Error) -> PyErr {

@@ -161,6 +161,14 @@ def test_in_the_memory_of_another_array():
     assert raw(whole[:3]) == raw(before[:3]) and raw(whole[4:]) == raw(before[4:])
 
 
+def test_axes_by_name():
+    a = numbered((3, 4, 5), "i4")
+    wanted = np.transpose(a, axes=(2, 0, 1)).copy()
+    out = np.zeros_like(wanted)
+    assert raw(turntile.permute_into(out, a, axes=[2, 0, np.int64(1)])) == raw(wanted)
+    assert raw(turntile.transpose(a, axes=(2, 0, 1))) == raw(wanted)
+
+
 def test_unaligned():
     memory = np.zeros(8 * 3000 + 1, "u1")
     a = np.frombuffer(memory, "f8", 3000, 1).reshape(50, 60)

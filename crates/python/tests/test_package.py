@@ -23,12 +23,18 @@ def test_examples_in_docstrings(module):
     assert result.failed == 0
 
 
-def test_readme():
-    text = (pathlib.Path(__file__).parents[1] / "README.md").read_text()
-    blocks = re.findall(r"```python\n(.*?)```", text, re.S)
-    assert blocks
-    for block in blocks:
-        exec(block, {})
+def test_documents():
+    """Every block of Python in the README and in docs/python.md runs, those for a GPU where there is one."""
+    root = pathlib.Path(__file__).parents[1]
+    documents = [root / "README.md", root / "python.md", root.parents[1] / "docs" / "python.md"]
+    found = [file for file in documents if file.exists()]
+    assert len(found) == 2
+    for file in found:
+        blocks = re.findall(r"```python\n(.*?)```", file.read_text(), re.S)
+        assert blocks
+        for block in blocks:
+            if "cuda" not in block or turntile.cuda_available() or "cuda_available" in block:
+                exec(block, {})
 
 
 def test_docstrings_say_first_that_the_object_is_stale():

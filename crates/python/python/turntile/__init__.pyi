@@ -4,6 +4,7 @@ from typing import Any, SupportsIndex, TypeVar, final, overload
 import numpy as np
 
 _Array = TypeVar("_Array")
+_Type = TypeVar("_Type", bound=np.dtype[Any])
 _Axes = SupportsIndex | Sequence[SupportsIndex] | None
 _Lender = bytearray | memoryview
 
@@ -41,15 +42,29 @@ class Plan:
     @overload
     def run(self, a: _Lender, /, *, workspace: Any = None, stream: Any = None) -> np.ndarray[Any, Any]: ...
     @overload
+    def run(
+        self, a: np.ndarray[Any, _Type], /, *, workspace: Any = None, stream: Any = None
+    ) -> np.ndarray[Any, _Type]: ...
+    @overload
     def run(self, a: _Array, /, *, workspace: Any = None, stream: Any = None) -> _Array: ...
 
 @overload
 def transpose(
-    a: _Lender, axes: _Axes = None, /, *, threads: int | None = None, workspace: Any = None, stream: Any = None
+    a: _Lender, /, axes: _Axes = None, *, threads: int | None = None, workspace: Any = None, stream: Any = None
 ) -> np.ndarray[Any, Any]: ...
 @overload
 def transpose(
-    a: _Array, axes: _Axes = None, /, *, threads: int | None = None, workspace: Any = None, stream: Any = None
+    a: np.ndarray[Any, _Type],
+    /,
+    axes: _Axes = None,
+    *,
+    threads: int | None = None,
+    workspace: Any = None,
+    stream: Any = None,
+) -> np.ndarray[Any, _Type]: ...
+@overload
+def transpose(
+    a: _Array, /, axes: _Axes = None, *, threads: int | None = None, workspace: Any = None, stream: Any = None
 ) -> _Array: ...
 @overload
 def ascontiguousarray(
@@ -68,6 +83,6 @@ def asfortranarray(
     a: _Array, /, *, threads: int | None = None, workspace: Any = None, stream: Any = None
 ) -> _Array: ...
 def permute_into(
-    out: _Array, a: Any, axes: _Axes = None, /, *, threads: int | None = None, stream: Any = None
+    out: _Array, a: Any, /, axes: _Axes = None, *, threads: int | None = None, stream: Any = None
 ) -> _Array: ...
 def cuda_available() -> bool: ...

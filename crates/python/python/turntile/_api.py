@@ -7,7 +7,7 @@ from ._run import permute
 from ._run import permute_into as _permute_into
 
 
-def transpose(a, axes=None, /, *, threads=None, workspace=None, stream=None):
+def transpose(a, /, axes=None, *, threads=None, workspace=None, stream=None):
     """Permutes the axes of `a` in place; `a` itself is stale afterwards, use what is returned.
 
     Axis `i` of the result is axis ``axes[i]`` of `a`, as ``numpy.transpose(a, axes)`` has it; None reverses them. The
@@ -77,7 +77,7 @@ def asfortranarray(a, /, *, threads=None, workspace=None, stream=None):
     return array.reversed(permute(array, axes, threads, workspace, stream))
 
 
-def permute_into(out, a, axes=None, /, *, threads=None, stream=None):
+def permute_into(out, a, /, axes=None, *, threads=None, stream=None):
     """Writes `a` with its axes permuted to `out`, for when there is memory for both; `a` stays as it is.
 
     `out` is C-contiguous, of the permuted shape, with the dtype, library and device of `a`, and overlaps it nowhere; it is

@@ -1,5 +1,6 @@
 """Plans run on arrays."""
 
+import contextlib
 import os
 
 from . import _core
@@ -118,14 +119,14 @@ def permute_into(to, array, axes, threads=None, stream=None):
         else:
             # Any element's alignment will do: two kernels are planned where that matters.
             make = (device, extents, places, to.itemsize, None, ALIGNMENT, True)
-            with to.stream(stream) as handle:
+            with array.stream(stream), to.stream(stream) as handle:
                 device_plan(make, handle).run_into(to.address, array.address, to.nbytes, handle)
         to.changed()
     except _core.PlanError:
         # No kernel writes this order elsewhere: copied as it is, then permuted in place.
-        to.copy_from(array.contiguous(order, (-1,)))
-        copied = _Copied(to, extents)
-        permute(copied, places, threads, None, stream)
+        with contextlib.nullcontext() if device is None else to.stream(stream):
+            to.copy_from(array.contiguous(order, (-1,)))
+        permute(_Copied(to, extents), places, threads, None, stream)
 
 
 class _Copied:
