@@ -21,6 +21,7 @@ static int (*context_get)(void **);
 static int (*allocate)(address *, size_t);
 static int (*release)(address);
 static int (*to_device)(address, const void *, size_t);
+static int (*context_wait)(void);
 static int (*to_host)(void *, address, size_t);
 static int (*stream_create)(void **, unsigned);
 static int (*stream_wait)(void *);
@@ -45,7 +46,7 @@ static void driver(void) {
         {&init, "cuInit"}, {&device_get, "cuDeviceGet"}, {&device_name, "cuDeviceGetName"},
         {&primary_retain, "cuDevicePrimaryCtxRetain"}, {&context_set, "cuCtxSetCurrent"},
         {&context_get, "cuCtxGetCurrent"}, {&allocate, "cuMemAlloc_v2"}, {&release, "cuMemFree_v2"},
-        {&to_device, "cuMemcpyHtoD_v2"}, {&to_host, "cuMemcpyDtoH_v2"}, {&stream_create, "cuStreamCreate"},
+        {&to_device, "cuMemcpyHtoD_v2"}, {&context_wait, "cuCtxSynchronize"}, {&to_host, "cuMemcpyDtoH_v2"}, {&stream_create, "cuStreamCreate"},
         {&stream_wait, "cuStreamSynchronize"}, {&capture_begin, "cuStreamBeginCapture_v2"},
         {&capture_end, "cuStreamEndCapture"}, {&instantiate, "cuGraphInstantiateWithFlags"},
         {&graph_launch, "cuGraphLaunch"},
@@ -71,6 +72,13 @@ static void must(int code, const char *what) {
     }
 }
 #define MUST(call) must((call), #call)
+
+/* A copy of pageable memory may still be on its way when the call returns, and a stream that does not wait for the default
+   one starts beside it. */
+static void upload(address to, const void *from, size_t bytes) {
+    MUST(to_device(to, from, bytes));
+    MUST(context_wait());
+}
 
 static unsigned char *numbered(size_t bytes) {
     unsigned char *data = malloc(bytes);
@@ -130,7 +138,7 @@ static void one(size_t rank, const size_t *extents, const size_t *axes, size_t e
         MUST(allocate(&workspace, need));
     /* Twice: a plan is the same for every run. */
     for (int run = 0; run < 2; run++) {
-        MUST(to_device(data, before, bytes));
+        upload(data, before, bytes);
         CHECK(turntile_execute(plan, (void *)data, bytes, (void *)workspace, need, stream) == TURNTILE_SUCCESS);
         MUST(stream_wait(stream));
         MUST(to_host(got, data, bytes));
@@ -140,7 +148,7 @@ static void one(size_t rank, const size_t *extents, const size_t *axes, size_t e
     desc.flags = TURNTILE_OUT_OF_PLACE;
     CHECK(turntile_plan_create(&desc, &into) == TURNTILE_SUCCESS);
     CHECK(turntile_plan_workspace(into) == 0);
-    MUST(to_device(other, before, bytes));
+    upload(other, before, bytes);
     CHECK(turntile_execute_into(into, (void *)data, (void *)other, bytes, stream) == TURNTILE_SUCCESS);
     MUST(stream_wait(stream));
     MUST(to_host(got, data, bytes));
@@ -153,7 +161,7 @@ static void one(size_t rank, const size_t *extents, const size_t *axes, size_t e
         MUST(capture_end(stream, &graph));
         MUST(instantiate(&ready, graph, 0));
         for (int run = 0; run < 2; run++) {
-            MUST(to_device(data, before, bytes));
+            upload(data, before, bytes);
             MUST(graph_launch(ready, stream));
             MUST(stream_wait(stream));
             MUST(to_host(got, data, bytes));
@@ -176,7 +184,7 @@ static void wrong_calls(int device, void *stream) {
     unsigned char *before = numbered(bytes), *got = malloc(bytes);
     address data, workspace;
     MUST(allocate(&data, bytes + 64));
-    MUST(to_device(data, before, bytes));
+    upload(data, before, bytes);
     turntile_desc desc = described(2, extents, MATRIX, 4, device);
     turntile_plan *plan, *into;
     CHECK(turntile_plan_create(&desc, &plan) == TURNTILE_SUCCESS);

@@ -1,0 +1,88 @@
+from collections.abc import Sequence
+from typing import Any, SupportsIndex, TypeVar, final, overload
+
+import numpy as np
+
+_Array = TypeVar("_Array")
+_Type = TypeVar("_Type", bound=np.dtype[Any])
+_Axes = SupportsIndex | Sequence[SupportsIndex] | None
+_Lender = bytearray | memoryview
+
+__all__: list[str]
+__version__: str
+
+class CudaError(RuntimeError): ...
+class CaptureError(CudaError): ...
+class PlanError(ValueError): ...
+
+@final
+class Workspace:
+    def __new__(cls, nbytes: int) -> Workspace: ...
+    @property
+    def nbytes(self) -> int: ...
+
+class Plan:
+    shape: tuple[int, ...]
+    axes: tuple[int, ...]
+    itemsize: int
+    def __init__(
+        self,
+        shape: Sequence[SupportsIndex],
+        axes: _Axes,
+        itemsize: SupportsIndex,
+        *,
+        device: Any = "cpu",
+        threads: int | None = None,
+        workspace_cap: int | None = None,
+    ) -> None: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def workspace_bytes(self) -> int: ...
+    @overload
+    def run(self, a: _Lender, /, *, workspace: Any = None, stream: Any = None) -> np.ndarray[Any, Any]: ...
+    @overload
+    def run(
+        self, a: np.ndarray[Any, _Type], /, *, workspace: Any = None, stream: Any = None
+    ) -> np.ndarray[Any, _Type]: ...
+    @overload
+    def run(self, a: _Array, /, *, workspace: Any = None, stream: Any = None) -> _Array: ...
+
+@overload
+def transpose(
+    a: _Lender, /, axes: _Axes = None, *, threads: int | None = None, workspace: Any = None, stream: Any = None
+) -> np.ndarray[Any, Any]: ...
+@overload
+def transpose(
+    a: np.ndarray[Any, _Type],
+    /,
+    axes: _Axes = None,
+    *,
+    threads: int | None = None,
+    workspace: Any = None,
+    stream: Any = None,
+) -> np.ndarray[Any, _Type]: ...
+@overload
+def transpose(
+    a: _Array, /, axes: _Axes = None, *, threads: int | None = None, workspace: Any = None, stream: Any = None
+) -> _Array: ...
+@overload
+def ascontiguousarray(
+    a: _Lender, /, *, threads: int | None = None, workspace: Any = None, stream: Any = None
+) -> np.ndarray[Any, Any]: ...
+@overload
+def ascontiguousarray(
+    a: _Array, /, *, threads: int | None = None, workspace: Any = None, stream: Any = None
+) -> _Array: ...
+@overload
+def asfortranarray(
+    a: _Lender, /, *, threads: int | None = None, workspace: Any = None, stream: Any = None
+) -> np.ndarray[Any, Any]: ...
+@overload
+def asfortranarray(
+    a: _Array, /, *, threads: int | None = None, workspace: Any = None, stream: Any = None
+) -> _Array: ...
+def permute_into(
+    out: _Array, a: Any, /, axes: _Axes = None, *, threads: int | None = None, stream: Any = None
+) -> _Array: ...
+def cuda_available() -> bool: ...

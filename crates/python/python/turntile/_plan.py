@@ -1,0 +1,101 @@
+"""An order of axes planned once, to be run on many arrays."""
+
+import operator
+import re
+
+from . import _core
+from ._arrays import adapt
+from ._axes import normal
+from ._run import ALIGNMENT, on_device
+
+
+class Plan:
+    """An order of axes planned for arrays of one shape: `run` destroys the order of what it is given.
+
+    `shape` is a C-contiguous array's, `axes` as for `transpose` (None reverses them), `itemsize` bytes of an
+    element. `device` is ``"cpu"``, ``"cuda"``, ``"cuda:1"`` or a ``torch.device``; on a GPU the kernels are loaded here, so
+    that runs can be captured in a graph. `workspace_cap` is how many bytes of workspace a run may use; otherwise
+    2% of the array and 1 MiB for each thread, on a GPU 2% or 16 MiB where that is more. `threads` are the host's.
+
+    Raises PlanError when no plan keeps to the cap, CudaError when there is no such GPU.
+
+    >>> import numpy as np, turntile
+    >>> plan = turntile.Plan((300, 200), (1, 0), itemsize=4)
+    >>> matrices = [np.zeros((300, 200), np.float32) for _ in range(3)]
+    >>> matrices = [plan.run(matrix) for matrix in matrices]
+    >>> matrices[0].shape
+    (200, 300)
+    """
+
+    def __init__(self, shape, axes, itemsize, *, device="cpu", threads=None, workspace_cap=None):
+        self.shape = tuple(map(operator.index, shape))
+        self.axes = normal(axes, len(self.shape))
+        self.itemsize = operator.index(itemsize)
+        if min(self.shape, default=1) < 0 or self.itemsize < 1:
+            raise ValueError(f"shape {self.shape} and itemsize {self.itemsize} are no array's")
+        self._result = tuple([self.shape[axis] for axis in self.axes])
+        self._device = _number(device)
+        if self._device is None:
+            self._plan = _core.HostPlan(self.shape, self.axes, self.itemsize, threads, workspace_cap)
+            self._plan.prepare()
+        elif threads is not None:
+            raise ValueError(f"threads are given, and the plan is for {device}")
+        else:
+            self._plan = _core.CudaPlan(self._device, self.shape, self.axes, self.itemsize, workspace_cap, ALIGNMENT)
+
+    @property
+    def device(self):
+        """``"cpu"``, or ``"cuda:"`` and the device's number."""
+        return "cpu" if self._device is None else f"cuda:{self._device}"
+
+    @property
+    def workspace_bytes(self):
+        """Bytes that a run needs beside the array."""
+        return self._plan.workspace_bytes
+
+    def run(self, a, /, *, workspace=None, stream=None):
+        """Permutes the axes of `a` in place; `a` itself is stale afterwards, use what is returned.
+
+        `a` is C-contiguous, of the plan's shape, itemsize and device. `workspace` and `stream` as for `transpose`.
+
+        >>> import numpy as np, turntile
+        >>> turntile.Plan((2, 3), None, itemsize=8).run(np.arange(6.0).reshape(2, 3))
+        array([[0., 3.],
+               [1., 4.],
+               [2., 5.]])
+        """
+        array = adapt(a)
+        if array.device != self._device:
+            raise ValueError(f"the plan is for {self.device}, the array is elsewhere")
+        if array.shape != self.shape or array.itemsize != self.itemsize:
+            raise ValueError(
+                f"the plan is for shape {self.shape} and elements of {self.itemsize} bytes, "
+                f"the array has {array.shape} and {array.itemsize}"
+            )
+        if array.strides is not None and _core.arrange(array.shape, array.strides, array.itemsize, self.axes)[0]:
+            raise ValueError("the plan is for C-contiguous arrays; transpose takes others")
+        if self._device is None:
+            if stream is not None:
+                raise ValueError("stream is given, and the array is on the host")
+            self._plan.run(array.address, array.nbytes, workspace)
+            array.changed()
+        elif array.nbytes:
+            on_device(array, self._plan, workspace, stream)
+        return array.contiguous(None, self._result)
+
+    def __str__(self):
+        return str(self._plan)
+
+    def __repr__(self):
+        return f"<turntile.Plan {self.shape} by {self.axes}, {self.itemsize} bytes, on {self.device}: {self}>"
+
+
+def _number(device):
+    """A CUDA device's number; None for the host."""
+    name = str(device)
+    if name == "cpu":
+        return None
+    cuda = re.fullmatch(r"cuda(?::(\d+))?", name)
+    if not cuda:
+        raise ValueError(f"device {name!r} is neither cpu nor cuda nor cuda:N")
+    return int(cuda[1] or 0)

@@ -1,0 +1,142 @@
+"""Plans run on arrays."""
+
+import contextlib
+import os
+
+from . import _core
+from ._arrays import NOWHERE, adapt
+from ._cache import Plans
+
+_plans = Plans()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_plans.forget)
+
+#: Bytes of arrays that need no plan on the host.
+SMALL = 16 << 10
+
+#: Alignment of every allocation on a device, in bytes; plans ask for no more.
+ALIGNMENT = 16
+
+
+def permute(array, axes, threads=None, workspace=None, stream=None):
+    """Moves the elements so that axis `i` is axis `axes[i]`, and answers the result."""
+    device = array.device
+    if device is None and 0 < array.nbytes <= SMALL and threads is workspace is stream is None:
+        done = _core.permute_if_small(array.address, array.shape, array.strides, array.itemsize, axes)
+        if done:
+            array.changed()
+            return array.contiguous(*done)
+    order, extents, places, shape = _core.arrange(array.shape, array.strides, array.itemsize, axes)
+    if device is None:
+        if stream is not None:
+            raise ValueError("stream is given, and the array is on the host")
+        if array.nbytes:
+            plan = host_plan(extents, places, array.itemsize, threads)
+            plan.run(array.address, array.nbytes, workspace)
+            array.changed()
+    else:
+        if threads is not None:
+            raise ValueError("threads are given, and the array is on no host")
+        if device != NOWHERE and array.nbytes:
+            aligned = array.address & -array.address
+            make = (device, extents, places, array.itemsize, None, min(aligned, ALIGNMENT))
+            on_device(array, make, workspace, stream)
+    return array.contiguous(order, shape)
+
+
+def host_plan(extents, places, itemsize, threads, cap=None, into=False):
+    """A plan of the host, made or found."""
+    key = (None, extents, places, itemsize, threads, cap, into)
+    return _plans.get(key) or _plans.put(key, _core.HostPlan(*key[1:]))
+
+
+def device_plan(make, stream):
+    """A plan of a device with its kernels loaded, made or found; made it is not while the stream is captured."""
+    plan = _plans.get(make)
+    if plan is None:
+        if _core.is_capturing(stream):
+            raise _core.CaptureError(
+                "a CUDA graph is being captured and this shape's kernels are not loaded: run it once, or make a "
+                "turntile.Plan, before the capture"
+            )
+        plan = _plans.put(make, _core.CudaPlan(*make))
+    return plan
+
+
+def on_device(array, make, workspace, stream):
+    """Queues a run in place; `make`: a plan, or what to make it of."""
+    with array.stream(stream) as handle:
+        plan = device_plan(make, handle) if isinstance(make, tuple) else make
+        need = plan.workspace_bytes
+        if workspace is not None:
+            beside = beside_of(workspace, array.device)
+            held = workspace
+        else:
+            address, held = array.allocate(need) if need else (0, None)
+            beside = (address, need)
+        plan.run(array.address, array.nbytes, handle, beside)
+        del held
+    array.changed()
+
+
+def beside_of(workspace, device):
+    """Address and bytes of a workspace on a device."""
+    if isinstance(workspace, _core.Workspace):
+        raise TypeError("a turntile.Workspace is the host's memory; pass an array on the device")
+    memory = adapt(workspace)
+    if memory.device != device:
+        raise ValueError("the workspace is not on the array's device")
+    if memory.strides is not None:
+        raise ValueError("the workspace is not contiguous")
+    return memory.address, memory.nbytes
+
+
+def permute_into(to, array, axes, threads=None, stream=None):
+    """Writes the elements of `array` to `to`, axis `i` being axis `axes[i]`."""
+    order, extents, places, shape = _core.arrange(array.shape, array.strides, array.itemsize, axes)
+    if type(to) is not type(array) or to.device != array.device:
+        raise TypeError("out and a are not of one library and device")
+    if to.shape != shape:
+        raise ValueError(f"out has shape {to.shape}, {shape} is needed")
+    if to.dtype != array.dtype:
+        raise TypeError(f"out has elements of {to.dtype}, a of {array.dtype}")
+    if to.strides is not None:
+        raise ValueError("out is not C-contiguous")
+    apart = to.address >= array.address + array.nbytes or array.address >= to.address + to.nbytes
+    if to.device != NOWHERE and not apart:
+        raise ValueError("out and a overlap in memory")
+    device = to.device
+    if device is None and stream is not None:
+        raise ValueError("stream is given, and the arrays are on the host")
+    if device is not None and threads is not None:
+        raise ValueError("threads are given, and the arrays are on no host")
+    if not to.nbytes or device == NOWHERE:
+        return
+    try:
+        if device is None:
+            plan = host_plan(extents, places, to.itemsize, threads, None, True)
+            plan.run_into(to.address, array.address, to.nbytes)
+        else:
+            # Any element's alignment will do: two kernels are planned where that matters.
+            make = (device, extents, places, to.itemsize, None, ALIGNMENT, True)
+            with array.stream(stream), to.stream(stream) as handle:
+                device_plan(make, handle).run_into(to.address, array.address, to.nbytes, handle)
+        to.changed()
+    except _core.PlanError:
+        # No kernel writes this order elsewhere: copied as it is, then permuted in place.
+        with contextlib.nullcontext() if device is None else to.stream(stream):
+            to.copy_from(array.contiguous(order, (-1,)))
+        permute(_Copied(to, extents), places, threads, None, stream)
+
+
+class _Copied:
+    """An array that holds another's memory, of that one's extents."""
+
+    def __init__(self, to, extents):
+        self._to, self.shape, self.strides = to, extents, None
+
+    def contiguous(self, order, shape):
+        return None
+
+    def __getattr__(self, name):
+        return getattr(self._to, name)

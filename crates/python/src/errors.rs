@@ -1,0 +1,59 @@
+//! Errors as Python's exceptions.
+
+use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::{PyErr, create_exception};
+use turntile::gpu::CudaError as Cuda;
+use turntile::{Error, RunError};
+
+create_exception!(
+    turntile,
+    CudaError,
+    PyRuntimeError,
+    "There is no NVIDIA GPU or driver, or the driver refused."
+);
+create_exception!(
+    turntile,
+    CaptureError,
+    CudaError,
+    "A CUDA graph is being captured and the kernels are not loaded: run once, or make a Plan, before."
+);
+
+create_exception!(
+    turntile,
+    PlanError,
+    PyValueError,
+    "No plan serves, within the workspace allowed."
+);
+
+/// The driver's answers about captures, which lie together: 900 (not allowed while capturing) to 908.
+pub const OF_CAPTURES: std::ops::RangeInclusive<u32> = 900..=908;
+
+/// What Python is told. Whatever it is, the data are as they were.
+pub fn exception(error: Error) -> PyErr {
+    let text = error.to_string();
+    match error {
+        Error::Run(RunError::OutOfMemory { .. }) => PyMemoryError::new_err(text),
+        Error::Plan(_) => PlanError::new_err(text),
+        Error::Cuda(error) => match error {
+            Cuda::Driver { code, .. } | Cuda::Launch { code, .. }
+                if OF_CAPTURES.contains(&code) =>
+            {
+                CaptureError::new_err(text)
+            }
+            Cuda::Misaligned { .. }
+            | Cuda::Length { .. }
+            | Cuda::Workspace { .. }
+            | Cuda::Short { .. }
+            | Cuda::Overlap { .. }
+            | Cuda::Null { .. } => PyValueError::new_err(text),
+            _ => CudaError::new_err(text),
+        },
+        _ => PyValueError::new_err(text),
+    }
+}
+
+/// A `ValueError`.
+pub fn value<T>(text: impl Into<String>) -> PyResult<T> {
+    Err(PyValueError::new_err(text.into()))
+}

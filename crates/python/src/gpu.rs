@@ -1,0 +1,144 @@
+//! Plans of a GPU.
+//!
+//! A `Gpu` holds its device's primary context, which is the one that PyTorch and CuPy use, and the kernels loaded in it.
+//! None is ever dropped, so that what a plan has queued, or a graph has captured, outlives the plan.
+#![allow(unsafe_code)]
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use turntile::gpu::{Gpu, OnGpu};
+use turntile::{Error, Transpose};
+
+use crate::driver;
+use crate::errors::{exception, value};
+use crate::memory::Span;
+
+static GPUS: Mutex<Option<HashMap<usize, Gpu>>> = Mutex::new(None);
+
+/// The device of that number, made once a process.
+fn gpu(ordinal: usize) -> Result<Gpu, Error> {
+    let mut gpus = GPUS.lock().unwrap_or_else(PoisonError::into_inner);
+    let gpus = gpus.get_or_insert_default();
+    if let Some(gpu) = gpus.get(&ordinal) {
+        return Ok(gpu.clone());
+    }
+    let gpu = Gpu::primary(ordinal)?;
+    gpus.insert(ordinal, gpu.clone());
+    Ok(gpu)
+}
+
+fn handle(stream: usize) -> *mut c_void {
+    ptr::with_exposed_provenance_mut(stream)
+}
+
+/// How many GPUs the driver has; 0 without one, or without the backend.
+#[pyfunction]
+pub fn cuda_devices(py: Python<'_>) -> usize {
+    py.detach(driver::devices)
+}
+
+/// The number of the device that memory at this address is of, None if the driver knows of no device's.
+#[pyfunction]
+pub fn device_of(address: usize) -> Option<usize> {
+    driver::device_of(address as u64)
+}
+
+/// Whether work on this stream is being captured in a graph.
+#[pyfunction]
+pub fn is_capturing(stream: usize) -> bool {
+    driver::is_capturing(handle(stream))
+}
+
+/// An order of axes planned for a GPU, its kernels loaded.
+#[pyclass(frozen, module = "turntile._core")]
+pub struct CudaPlan {
+    ready: OnGpu,
+}
+
+#[pymethods]
+impl CudaPlan {
+    /// As `HostPlan`, for the device of that number and memory at multiples of `alignment` bytes.
+    #[new]
+    #[pyo3(signature = (ordinal, shape, axes, itemsize, cap=None, alignment=16, into=false))]
+    #[allow(clippy::too_many_arguments, reason = "each is one of Python's")]
+    fn new(
+        py: Python<'_>,
+        ordinal: usize,
+        shape: Vec<usize>,
+        axes: Vec<usize>,
+        itemsize: usize,
+        cap: Option<usize>,
+        alignment: usize,
+        into: bool,
+    ) -> PyResult<Self> {
+        if !alignment.is_power_of_two() {
+            return value(format!("alignment is {alignment}, not a power of two"));
+        }
+        let mut what = Transpose::of_axes_bytes(itemsize, &shape, &axes).alignment(alignment);
+        if let Some(cap) = cap {
+            what = what.workspace_cap(cap);
+        }
+        if into {
+            what = what.out_of_place();
+        }
+        let ready = py.detach(|| what.plan_on(&gpu(ordinal)?)).map_err(exception)?;
+        Ok(CudaPlan { ready })
+    }
+
+    /// Bytes of device memory that a run needs beside the array.
+    #[getter]
+    fn workspace_bytes(&self) -> usize {
+        self.ready.workspace_bytes()
+    }
+
+    fn __str__(&self) -> String {
+        self.ready.plan().to_string()
+    }
+
+    /// Queues a run in place on the stream, with the workspace given.
+    fn run(
+        &self,
+        py: Python<'_>,
+        address: usize,
+        nbytes: usize,
+        stream: usize,
+        workspace: (usize, usize),
+    ) -> PyResult<()> {
+        let (data, beside) = (Span::new(address, nbytes)?, Span::new(workspace.0, workspace.1)?);
+        if data.overlaps(beside) {
+            return value("the workspace overlaps the array");
+        }
+        let run = || {
+            let place = |span: Span| (span.address() as u64, span.bytes());
+            // SAFETY: array, workspace and stream are of the plan's device, in its primary context, as the caller has
+            // asked their frameworks; these keep memory that is freed from being used before the stream is done. What
+            // else is queued meanwhile is the caller's business, as of every operation on a stream. Nothing that was
+            // loaded is ever dropped.
+            unsafe { self.ready.run_with(place(data), handle(stream), place(beside)) }
+        };
+        py.detach(run).map_err(exception)
+    }
+
+    /// Queues a run from one address to another; both are `nbytes` long.
+    fn run_into(
+        &self,
+        py: Python<'_>,
+        to: usize,
+        from: usize,
+        nbytes: usize,
+        stream: usize,
+    ) -> PyResult<()> {
+        Span::new(to, nbytes)?;
+        Span::new(from, nbytes)?;
+        let run = || {
+            let (to, from) = ((to as u64, nbytes), (from as u64, nbytes));
+            // SAFETY: as of `run`.
+            unsafe { self.ready.run_into(to, from, handle(stream)) }
+        };
+        py.detach(run).map_err(exception)
+    }
+}

@@ -1,0 +1,203 @@
+//! Plans of the host, and a workspace for them.
+#![allow(unsafe_code)]
+
+use std::sync::{Mutex, OnceLock};
+
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use turntile::plan::Problem;
+use turntile::{Bytes, Options, Planned, RunError, Transpose};
+use turntile_cpu::{Byte, SMALL_BYTES, permute_small};
+use turntile_perm::AxisPermutation;
+
+use crate::errors::{exception, value};
+use crate::layout::Arranged;
+use crate::memory::Span;
+use crate::pool;
+
+/// Host memory that runs use beside an array, allocated once and used as often as wanted, by one run at a time.
+#[pyclass(frozen, module = "turntile")]
+pub struct Workspace(Mutex<turntile::Workspace>, usize);
+
+#[pymethods]
+impl Workspace {
+    #[new]
+    fn new(nbytes: usize) -> PyResult<Self> {
+        let memory = turntile::Workspace::new(nbytes).map_err(|error| exception(error.into()))?;
+        Ok(Workspace(Mutex::new(memory), nbytes))
+    }
+
+    /// Bytes there.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.1
+    }
+
+    fn __repr__(&self) -> String {
+        format!("turntile.Workspace({})", self.1)
+    }
+}
+
+/// Permutes the axes of a small array, which needs no plan: answers the order of its axes in memory and the shape of the
+/// result. None when the array is not small, or too many of its axes move apart; nothing is done then.
+#[pyfunction]
+#[pyo3(signature = (address, shape, strides, itemsize, axes, /))]
+pub fn permute_if_small<'py>(
+    py: Python<'py>,
+    address: usize,
+    shape: Vec<usize>,
+    strides: Option<Vec<isize>>,
+    itemsize: usize,
+    axes: Vec<usize>,
+) -> PyResult<Option<Bound<'py, PyTuple>>> {
+    let arranged = Arranged::new(shape, strides, itemsize, axes)?;
+    let problem = Problem::permuted(&arranged.extents, &arranged.places, itemsize)
+        .map_err(|error| exception(error.into()))?;
+    let Some(axes) = small(&problem) else { return Ok(None) };
+    permute_span(Span::new(address, problem.bytes())?, &axes, itemsize);
+    let order = arranged.order(py)?;
+    Ok(Some((order, PyTuple::new(py, arranged.shape)?).into_pyobject(py)?))
+}
+
+/// The axes of a problem that a buffer on the stack takes.
+fn small(problem: &Problem) -> Option<AxisPermutation> {
+    let small = problem.bytes() <= SMALL_BYTES && !problem.is_out_of_place();
+    small.then(|| problem.axes().ok()).flatten()
+}
+
+/// Permutes the axes of a small array there.
+fn permute_span(span: Span, axes: &AxisPermutation, itemsize: usize) {
+    // SAFETY: the array is Python's, which holds it for the time of the call and writes nowhere in it; what other
+    // threads of Python do with it is the caller's business, as of everything that changes arrays in place.
+    let data = unsafe { span.write() };
+    // SAFETY: bytes are bytes that may be uninitialised, and whole elements change places.
+    let data = unsafe { &mut *(std::ptr::from_mut(data) as *mut [Byte]) };
+    permute_small(data, axes, itemsize);
+}
+
+/// An order of axes planned for the host; planned when first needed, since small arrays need no plan.
+#[pyclass(frozen, module = "turntile._core")]
+pub struct HostPlan {
+    what: Transpose,
+    problem: Problem,
+    threads: Option<usize>,
+    small: Option<AxisPermutation>,
+    planned: OnceLock<Planned>,
+}
+
+#[pymethods]
+impl HostPlan {
+    /// Of a C-contiguous array of that shape: axis `i` of the result is axis `axes[i]`; from one buffer into another
+    /// when `into`.
+    #[new]
+    #[pyo3(signature = (shape, axes, itemsize, threads=None, cap=None, into=false))]
+    fn new(
+        shape: Vec<usize>,
+        axes: Vec<usize>,
+        itemsize: usize,
+        threads: Option<usize>,
+        cap: Option<usize>,
+        into: bool,
+    ) -> PyResult<Self> {
+        if threads == Some(0) {
+            return value("threads is 0: at least one thread runs");
+        }
+        let mut what = Transpose::of_axes_bytes(itemsize, &shape, &axes);
+        if let Some(cap) = cap {
+            what = what.workspace_cap(cap);
+        }
+        if into {
+            what = what.out_of_place();
+        }
+        let problem = what.problem().map_err(exception)?;
+        let small = small(&problem);
+        Ok(HostPlan { what, problem, threads, small, planned: OnceLock::new() })
+    }
+
+    /// Bytes of a run's workspace.
+    #[getter]
+    fn workspace_bytes(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.planned(py)?.workspace_bytes())
+    }
+
+    fn __str__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.planned(py)?.to_string())
+    }
+
+    /// Plans now. Raises when no plan serves.
+    fn prepare(&self, py: Python<'_>) -> PyResult<()> {
+        self.planned(py).map(|_| ())
+    }
+
+    /// Runs in place on the bytes at that address.
+    #[pyo3(signature = (address, nbytes, workspace=None, /))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        address: usize,
+        nbytes: usize,
+        workspace: Option<&Workspace>,
+    ) -> PyResult<()> {
+        let span = self.span(address, nbytes)?;
+        if let Some(axes) = &self.small {
+            permute_span(span, axes, self.problem.elem_bytes());
+            return Ok(());
+        }
+        let planned = self.planned(py)?;
+        let threads = self.threads()?;
+        let mut held = match workspace.map(|workspace| workspace.0.try_lock()) {
+            Some(Err(_)) => return value("the workspace is in use by another run"),
+            Some(Ok(held)) => Some(held),
+            None => None,
+        };
+        let beside = held.as_deref_mut();
+        // SAFETY: as of `permute_span`.
+        let mut data = Bytes(unsafe { span.write() });
+        let run = || match beside {
+            Some(memory) => planned.run_with(&mut data, Options::new().workspace(memory)),
+            None => planned.run(&mut data),
+        };
+        py.detach(|| pool::run(threads, run))?.map_err(exception)
+    }
+
+    /// Runs from the bytes at one address to those at another; both are `nbytes` long.
+    fn run_into(&self, py: Python<'_>, to: usize, from: usize, nbytes: usize) -> PyResult<()> {
+        let (to, from) = (self.span(to, nbytes)?, self.span(from, nbytes)?);
+        if to.overlaps(from) {
+            return value("the arrays overlap in memory");
+        }
+        let planned = self.planned(py)?;
+        let threads = self.threads()?;
+        let run = || {
+            // SAFETY: as of `permute_span`; the two do not overlap.
+            let (mut to, from) = unsafe { (Bytes(to.write()), Bytes(from.read())) };
+            planned.run_into(&mut to, &from)
+        };
+        py.detach(|| pool::run(threads, run))?.map_err(exception)
+    }
+}
+
+impl HostPlan {
+    fn threads(&self) -> PyResult<usize> {
+        pool::threads(self.threads)
+    }
+
+    /// The plan, made now if it is not yet.
+    fn planned(&self, py: Python<'_>) -> PyResult<&Planned> {
+        if let Some(planned) = self.planned.get() {
+            return Ok(planned);
+        }
+        let what = self.what.clone().threads(self.threads()?);
+        let planned = py.detach(|| what.plan()).map_err(exception)?;
+        Ok(self.planned.get_or_init(|| planned))
+    }
+
+    /// Memory that is as long as the plan's array.
+    fn span(&self, address: usize, nbytes: usize) -> PyResult<Span> {
+        let (expected, got) = (self.problem.bytes(), nbytes);
+        if expected != got {
+            return Err(exception(RunError::Length { expected, got }.into()));
+        }
+        Span::new(address, nbytes)
+    }
+}

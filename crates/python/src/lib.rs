@@ -1,0 +1,48 @@
+//! What the Python package `turntile` is over: plans run on memory that Python's objects own.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `layout` | which axes an array's memory has, in which order |
+//! | `array_struct` | where a NumPy array is |
+//! | `host` | plans of the host, and a workspace for them |
+//! | `gpu` | plans of a GPU |
+//! | `driver` | what the driver is asked beside plans |
+//! | `memory` | addresses as memory |
+//! | `pool` | the threads, one pool a process, forked ones too |
+//! | `errors` | errors as Python's exceptions |
+//!
+//! The package's own modules (`python/turntile`) ask arrays where and what they are. They check everything that has to do
+//! with objects; shapes, sizes and lengths are checked here again. Addresses are believed.
+
+mod array_struct;
+mod driver;
+mod errors;
+mod gpu;
+mod host;
+mod layout;
+mod memory;
+mod pool;
+
+use pyo3::prelude::*;
+
+/// Plans that run on memory given by its address.
+#[pymodule(gil_used = false)]
+mod _core {
+    #[pymodule_export]
+    use crate::array_struct::address_of;
+    #[pymodule_export]
+    use crate::errors::{CaptureError, CudaError, PlanError};
+    #[pymodule_export]
+    use crate::gpu::{CudaPlan, cuda_devices, device_of, is_capturing};
+    #[pymodule_export]
+    use crate::host::{HostPlan, Workspace, permute_if_small};
+    #[pymodule_export]
+    use crate::layout::arrange;
+
+    use super::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

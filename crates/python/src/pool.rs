@@ -1,0 +1,60 @@
+//! The threads: one pool a process, made when it is first needed.
+//!
+//! A process that was forked has none of its parent's threads, and rayon's global pool would wait for them for ever. So
+//! whoever asks says which process it is, and one that has no pool yet makes its own.
+#![allow(unsafe_code)]
+
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use pyo3::PyResult;
+use pyo3::exceptions::PyRuntimeError;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+/// A pool and the process that made it.
+struct Pool {
+    process: u32,
+    threads: ThreadPool,
+}
+
+/// The last pool made. None is ever dropped: a parent's threads are not there to be joined.
+static LAST: AtomicPtr<Pool> = AtomicPtr::new(ptr::null_mut());
+
+/// This process's pool: as many threads as it may run at a time, or as `RAYON_NUM_THREADS` says.
+fn pool() -> PyResult<&'static ThreadPool> {
+    let process = std::process::id();
+    let last = LAST.load(Ordering::Acquire);
+    // SAFETY: null, or of a box that is never dropped.
+    if let Some(pool) = unsafe { last.as_ref() }
+        && pool.process == process
+    {
+        return Ok(&pool.threads);
+    }
+    let named = ThreadPoolBuilder::new().thread_name(|number| format!("turntile-{number}"));
+    let threads = named.build().map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+    let made = Box::into_raw(Box::new(Pool { process, threads }));
+    match LAST.compare_exchange(last, made, Ordering::AcqRel, Ordering::Acquire) {
+        // SAFETY: made above, and never dropped from now on.
+        Ok(_) => Ok(unsafe { &(*made).threads }),
+        Err(_) => {
+            // Another thread was first.
+            // SAFETY: made above, and shown to nobody.
+            drop(unsafe { Box::from_raw(made) });
+            pool()
+        }
+    }
+}
+
+/// How many threads there are to run on, at most as many as asked for.
+pub fn threads(asked: Option<usize>) -> PyResult<usize> {
+    match asked {
+        Some(1) => Ok(1),
+        Some(asked) => Ok(asked.min(pool()?.current_num_threads())),
+        None => Ok(pool()?.current_num_threads()),
+    }
+}
+
+/// Runs `work` where the pool's threads help it; in the calling thread where it is to have no help.
+pub fn run<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    if threads <= 1 { Ok(work()) } else { Ok(pool()?.install(work)) }
+}

@@ -1,0 +1,165 @@
+"""What is asked of `__cuda_array_interface__`, by objects that only say they are on a device; and what needs no GPU of its calls."""
+
+import ctypes
+
+import pytest
+import turntile
+from turntile import _core, _cuda_interface, _run, _streams
+
+
+class Says:
+    """Says of itself what it is told to."""
+
+    def __init__(self, shape=(4, 6), typestr="<f4", read_only=False, address=1 << 20, **more):
+        said = {"shape": shape, "typestr": typestr, "data": (address, read_only), "version": 3}
+        self.__cuda_array_interface__ = {**said, **more}
+
+
+@pytest.fixture
+def device(monkeypatch):
+    """A driver that takes every address for device 0's, and plans that note what they are run on."""
+    runs = []
+
+    class CudaPlan:
+        def __init__(self, *what):
+            self.what, self.workspace_bytes = what, 64 if what[1][0] == 1000 else 0
+
+        def run(self, *on):
+            runs.append((self.what, on))
+
+        def run_into(self, *on):
+            runs.append((self.what, on))
+
+    monkeypatch.setattr(_core, "device_of", lambda address: 0)
+    monkeypatch.setattr(_core, "is_capturing", lambda stream: False)
+    monkeypatch.setattr(_core, "CudaPlan", CudaPlan)
+    _run._plans.forget()
+    yield runs
+    _run._plans.forget()
+
+
+def test_refused():
+    for said, error, words in [
+        ({"read_only": True}, ValueError, "read-only"),
+        ({"mask": Says()}, TypeError, "masked"),
+        ({"typestr": "|O"}, TypeError, "references"),
+    ]:
+        with pytest.raises(error, match=words):
+            turntile.transpose(Says(**said))
+
+
+def test_memory_of_no_device():
+    if turntile.cuda_available():
+        pytest.skip("there is a GPU")
+    with pytest.raises(turntile.CudaError, match="no device's memory"):
+        turntile.transpose(Says())
+
+
+def test_a_run(device):
+    result = turntile.transpose(Says((2, 300, 200)), (0, 2, 1), stream=77)
+    assert device == [((0, (2, 300, 200), (0, 2, 1), 4, None, 16), (1 << 20, 480_000, 77, (0, 0)))]
+    said = result.__cuda_array_interface__
+    assert (said["shape"], said["strides"], said["data"]) == ((2, 200, 300), None, (1 << 20, False))
+    assert isinstance(result.base, Says)
+
+
+def test_layouts(device):
+    f = turntile.asfortranarray(Says((4, 6)))
+    assert f.__cuda_array_interface__["strides"] == (4, 16)
+    turntile.transpose(Says((4, 6), strides=(4, 16)))
+    assert [what[1:3] for what, _ in device] == [((4, 6), (1, 0)), ((6, 4), (0, 1))]
+    with pytest.raises(ValueError, match="gaps"):
+        turntile.transpose(Says((4, 6), strides=(32, 4)))
+    with pytest.raises(ValueError, match="overlap"):
+        turntile.transpose(Says((4, 6), strides=(0, 4)))
+
+
+def test_alignment(device):
+    for address, alignment in [(1 << 20, 16), ((1 << 20) + 8, 8), ((1 << 20) + 4, 4), ((1 << 20) + 1, 1)]:
+        turntile.transpose(Says(address=address))
+        assert device[-1][0][5] == alignment
+
+
+def test_streams(device):
+    class Protocol:
+        def __cuda_stream__(self):
+            return (0, 5)
+
+    class Torch:
+        cuda_stream = 6
+
+    class Cupy:
+        ptr = 7
+
+    class Numba:
+        handle = ctypes.c_void_p(8)
+
+    for given, handle in [(None, 1), (4, 4), (0, 0), (Protocol(), 5), (Torch(), 6), (Cupy(), 7), (Numba(), 8)]:
+        turntile.transpose(Says(), stream=given)
+        assert device[-1][1][2] == handle
+    turntile.transpose(Says(stream=9))
+    assert device[-1][1][2] == 9
+    for wrong in ["stream", 2.5, True, object()]:
+        with pytest.raises(TypeError):
+            _streams.handle(wrong)
+
+
+def test_workspace(device):
+    with pytest.raises(ValueError, match="64 bytes of device memory are needed"):
+        turntile.transpose(Says((1000, 7)))
+    turntile.transpose(Says((1000, 7)), workspace=Says((64,), "|u1", address=1 << 30))
+    assert device[-1][1][3] == (1 << 30, 64)
+    for workspace, error, words in [
+        (turntile.Workspace(64), TypeError, "the host's memory"),
+        (bytearray(64), ValueError, "not on the array's device"),
+        (Says((64,), "|u1", True), ValueError, "read-only"),
+        (Says((64,), "|u1", strides=(2,)), ValueError, "not contiguous"),
+        (64, TypeError, "no array"),
+    ]:
+        with pytest.raises(error, match=words):
+            turntile.transpose(Says((1000, 7)), workspace=workspace)
+    assert len(device) == 1
+
+
+def test_options(device):
+    with pytest.raises(ValueError, match="threads are given"):
+        turntile.transpose(Says(), threads=2)
+    assert not device
+
+
+def test_capture(device, monkeypatch):
+    monkeypatch.setattr(_core, "is_capturing", lambda stream: True)
+    with pytest.raises(turntile.CaptureError, match="before the capture"):
+        turntile.transpose(Says())
+    assert not device
+    monkeypatch.setattr(_core, "is_capturing", lambda stream: False)
+    turntile.transpose(Says())
+    monkeypatch.setattr(_core, "is_capturing", lambda stream: True)
+    turntile.transpose(Says())
+    plan = turntile.Plan((5, 5), None, 4, device="cuda")
+    plan.run(Says((5, 5)))
+    assert len(device) == 3
+
+
+def test_into(device):
+    out, a = Says((6, 4)), Says((4, 6), read_only=True, address=1 << 22)
+    assert turntile.permute_into(out, a, stream=3) is out
+    assert device == [((0, (4, 6), (1, 0), 4, None, 16, True), (1 << 20, 1 << 22, 96, 3))]
+    with pytest.raises(ValueError, match="overlap"):
+        turntile.permute_into(out, Says((4, 6), address=(1 << 20) + 40))
+
+
+def test_plan(device):
+    plan = turntile.Plan((4, 6), None, 4, device="cuda:0", workspace_cap=1000)
+    assert plan.device == "cuda:0" and plan._plan.what == (0, (4, 6), (1, 0), 4, 1000, 16)
+    plan.run(Says())
+    other = turntile.Plan((4, 6), None, 4, device="cuda:1")
+    with pytest.raises(ValueError, match="the plan is for cuda:1"):
+        other.run(Says())
+    assert len(device) == 1
+
+
+def test_no_elements(device):
+    result = turntile.transpose(Says((0, 6)))
+    assert result.shape == (6, 0) and not device
+    assert isinstance(result, _cuda_interface.View)

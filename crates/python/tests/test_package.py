@@ -1,0 +1,68 @@
+"""The package itself: examples, types, what an import brings."""
+
+import ast
+import doctest
+import importlib
+import importlib.metadata
+import inspect
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+import turntile
+
+PACKAGE = pathlib.Path(turntile.__file__).parent
+
+
+@pytest.mark.parametrize("module", ["turntile", "turntile._api", "turntile._plan"])
+def test_examples_in_docstrings(module):
+    result = doctest.testmod(importlib.import_module(module))
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+def test_documents():
+    """Every block of Python in the README and in docs/python.md runs, those for a GPU where there is one."""
+    root = pathlib.Path(__file__).parents[1]
+    documents = [root / "README.md", root / "python.md", root.parents[1] / "docs" / "python.md"]
+    found = [file for file in documents if file.exists()]
+    assert len(found) == 2
+    for file in found:
+        blocks = re.findall(r"```python\n(.*?)```", file.read_text(), re.S)
+        assert blocks
+        for block in blocks:
+            if "cuda" not in block or turntile.cuda_available() or "cuda_available" in block:
+                exec(block, {})
+
+
+def test_docstrings_say_first_that_the_object_is_stale():
+    for call in [turntile.transpose, turntile.asfortranarray, turntile.ascontiguousarray, turntile.Plan.run]:
+        first = call.__doc__.splitlines()[0]
+        assert "in place" in first and "stale" in first, call
+
+
+def test_types_name_what_there_is():
+    tree = ast.parse((PACKAGE / "__init__.pyi").read_text())
+    typed = {node.name: node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    public = set(turntile.__all__) - {"__version__"}
+    assert set(typed) == public
+    for name, node in typed.items():
+        if isinstance(node, ast.FunctionDef):
+            signature = inspect.signature(getattr(turntile, name))
+            given = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
+            assert [argument.arg for argument in given] == list(signature.parameters), name
+    assert (PACKAGE / "py.typed").exists()
+
+
+def test_an_import_brings_numpy_and_no_other_library():
+    code = "import sys, turntile; print(*{name.partition('.')[0] for name in sys.modules})"
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
+    assert "numpy" in found
+    assert not {"torch", "cupy", "jax", "numba"} & set(found)
+
+
+def test_version():
+    assert re.fullmatch(r"\d+\.\d+\.\d+", turntile.__version__)
+    assert importlib.metadata.version("turntile") == turntile.__version__

@@ -1,0 +1,200 @@
+"""Plans, workspaces, threads, processes."""
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import turntile
+
+
+def numbered(shape, dtype="f4"):
+    return np.arange(np.prod(shape), dtype=dtype).reshape(shape)
+
+
+def test_plan():
+    plan = turntile.Plan((7, 301, 211), (0, -1, 1), itemsize=4)
+    assert (plan.shape, plan.axes, plan.itemsize, plan.device) == ((7, 301, 211), (0, 2, 1), 4, "cpu")
+    assert plan.workspace_bytes <= 2 * plan.itemsize * 7 * 301 * 211 // 100 + (os.cpu_count() << 20)
+    assert "->" in str(plan) or "!" in str(plan)
+    assert str(plan) in repr(plan)
+    workspace = turntile.Workspace(plan.workspace_bytes)
+    assert workspace.nbytes == plan.workspace_bytes
+    for given in [None, workspace, workspace]:
+        a = numbered((7, 301, 211))
+        wanted = a.transpose(0, 2, 1).copy()
+        assert np.array_equal(plan.run(a, workspace=given), wanted)
+        assert np.array_equal(a.reshape(7, 211, 301), wanted)
+
+
+def test_plan_of_other_types_with_as_many_bytes():
+    plan = turntile.Plan((301, 211), None, itemsize=8)
+    for dtype in ["f8", "i8", "M8[s]", "c8"]:
+        a = np.arange(301 * 211).astype(dtype).reshape(301, 211)
+        wanted = a.T.copy()
+        assert np.array_equal(plan.run(a), wanted)
+
+
+def test_workspace_cap():
+    shape = (307, 211)
+    for cap in [0, 1000, 100_000]:
+        plan = turntile.Plan(shape, None, 4, workspace_cap=cap)
+        assert plan.workspace_bytes <= cap
+        a = numbered(shape)
+        assert np.array_equal(plan.run(a), numbered(shape).T)
+
+
+def test_plan_refuses_other_arrays():
+    plan = turntile.Plan((30, 20), None, 4)
+    for other, words in [
+        (numbered((20, 30)), "the plan is for shape"),
+        (numbered((30, 20), "f8"), "elements of 4 bytes"),
+        (numbered((20, 30)).T, "C-contiguous"),
+    ]:
+        before = other.copy()
+        with pytest.raises(ValueError, match=words):
+            plan.run(other)
+        assert np.array_equal(other, before)
+    with pytest.raises(ValueError, match="on the host"):
+        plan.run(numbered((30, 20)), stream=3)
+
+
+def test_no_plans():
+    for shape, axes, itemsize, how, error in [
+        ((2, 3), (0, 0), 4, {}, ValueError),
+        ((2, 3), (0, 5), 4, {}, np.exceptions.AxisError),
+        ((2, -3), None, 4, {}, ValueError),
+        ((2, 3), None, 0, {}, ValueError),
+        ((2, 3), None, 4, {"threads": 0}, ValueError),
+        ((2, 3), None, 4, {"workspace_cap": -1}, OverflowError),
+        ((2, 3), None, 4, {"device": "tpu"}, ValueError),
+        ((2, 3), None, 4, {"device": "cuda:x"}, ValueError),
+        ((2, 3), None, 4, {"device": "cuda", "threads": 2}, ValueError),
+        ((2.5, 3), None, 4, {}, TypeError),
+        ((1,) * 65, None, 4, {}, ValueError),
+    ]:
+        with pytest.raises(error):
+            turntile.Plan(shape, axes, itemsize, **how)
+
+
+def test_cuda_without_a_device():
+    if turntile.cuda_available():
+        pytest.skip("there is a GPU")
+    with pytest.raises(turntile.CudaError):
+        turntile.Plan((30, 20), None, 4, device="cuda")
+    assert issubclass(turntile.CudaError, RuntimeError)
+    assert issubclass(turntile.CaptureError, turntile.CudaError)
+
+
+def test_other_threads_of_python_run_meanwhile():
+    """The interpreter's lock is let go: a thread counts while another moves 200 MB."""
+    a = np.zeros((5003, 10007), "f4")
+    done, counts = threading.Event(), []
+
+    def count():
+        while not done.is_set():
+            counts.append(time.perf_counter())
+            time.sleep(0.001)
+
+    counter = threading.Thread(target=count)
+    counter.start()
+    start = time.perf_counter()
+    turntile.transpose(a)
+    end = time.perf_counter()
+    done.set()
+    counter.join()
+    assert sum(start < at < end for at in counts) > 2
+
+
+def test_from_many_threads():
+    plan = turntile.Plan((307, 211), None, 4)
+    failures = []
+
+    def work(number):
+        for _ in range(20):
+            a = numbered((307, 211)) + number
+            wanted = a.T.copy()
+            b = plan.run(a) if number % 2 else turntile.transpose(a)
+            if not np.array_equal(b, wanted):
+                failures.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_a_forked_process_has_threads_of_its_own():
+    code = """
+import os, numpy as np, turntile
+def check():
+    a = np.arange(3001 * 701.).reshape(3001, 701)
+    return np.array_equal(turntile.transpose(a.copy()), a.T)
+assert check()
+for _ in range(3):
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if check() else 1)
+    assert os.waitpid(child, 0)[1] == 0
+assert check()
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=60)
+
+
+def test_interrupts_tear_nothing():
+    """KeyboardInterrupt comes after the run, and the elements are all where they belong."""
+    code = """
+import os, signal, sys, threading, numpy as np, turntile
+a = np.arange(6007 * 5003, dtype=np.int32).reshape(6007, 5003)
+started = threading.Event()
+def interrupt():
+    started.wait()
+    os.kill(os.getpid(), signal.SIGINT)
+thread = threading.Thread(target=interrupt)
+thread.start()
+try:
+    started.set()
+    turntile.transpose(a)
+    thread.join()
+    sys.exit("not interrupted")
+except KeyboardInterrupt:
+    pass
+want = np.arange(6007 * 5003, dtype=np.int32).reshape(6007, 5003)
+whole = np.array_equal(a.reshape(5003, 6007), want.T)
+untouched = np.array_equal(a, want)
+assert whole != untouched, (whole, untouched)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_nothing_of_the_array_s_size_is_allocated():
+    """The peak of a process that transposes 800 MB stays far below twice as much."""
+    code = """
+import resource, numpy as np, turntile
+a = np.ones((10007, 19997), np.float32)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+a = turntile.transpose(a)
+more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+print(more / a.nbytes)
+"""
+    share = subprocess.run([sys.executable, "-c", code], check=True, timeout=120, capture_output=True, text=True)
+    assert float(share.stdout) < 0.05
+
+
+def test_references():
+    """The result holds the memory; nothing else holds it on."""
+    a = np.zeros((301, 211))
+    count = sys.getrefcount(a)
+    b = turntile.transpose(a)
+    assert b.base is a
+    del b
+    gc.collect()
+    assert sys.getrefcount(a) == count

@@ -1,0 +1,134 @@
+"""What is refused: with which exception, in which words, and with the elements as they were."""
+
+import numpy as np
+import pytest
+import turntile
+
+
+def refused(a, error, words, axes=None, call=turntile.transpose, **how):
+    before = None if np.asarray(a).dtype.hasobject else np.array(a, copy=True)
+    with pytest.raises(error, match=words):
+        call(a, axes, **how) if call is turntile.transpose else call(a, **how)
+    if before is not None:
+        assert np.array_equal(np.asarray(a), before)
+
+
+def some(shape=(4, 6)):
+    return np.arange(np.prod(shape)).reshape(shape)
+
+
+CALLS = [turntile.transpose, turntile.asfortranarray]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_arrays_that_cannot_be_changed_in_place(call):
+    fixed = some()
+    fixed.flags.writeable = False
+    refused(fixed, ValueError, "read-only", call=call)
+    refused(b"abc", ValueError, "read-only", call=call)
+    refused(some()[:, ::2], ValueError, "not contiguous: there are gaps", call=call)
+    refused(some()[:, 1:], ValueError, "not contiguous: there are gaps", call=call)
+    refused(some()[::-1], ValueError, "goes backwards", call=call)
+    refused(np.broadcast_to(some(), (2, 4, 6)).view(), ValueError, "read-only", call=call)
+    stride = np.lib.stride_tricks.as_strided
+    refused(stride(some(), (3, 4), (8, 8)), ValueError, "overlap", call=call)
+    refused(stride(some(), (3, 4), (0, 8)), ValueError, "overlap", call=call)
+    refused(stride(some(), (3, 4), (24, 8)), ValueError, "overlap", call=call)
+    refused(np.array([[1, "a"]], object), TypeError, "references to objects", call=call)
+    refused(np.array([["a", "b"]], np.dtypes.StringDType()), TypeError, "references to objects", call=call)
+    refused(np.ma.masked_array(some(), some() > 3), TypeError, "MaskedArray is a subclass", call=call)
+    refused(some().view(type("Own", (np.ndarray,), {})), TypeError, "Own is a subclass", call=call)
+    refused(np.rec.array(some()), TypeError, "recarray is a subclass", call=call)
+
+
+@pytest.mark.parametrize("what", [[[1, 2]], None, 3, 2.5, "abc", {}, object(), np.int64(3)])
+def test_no_arrays(what):
+    with pytest.raises(TypeError, match="no array in memory|does not lend"):
+        turntile.transpose(what)
+
+
+def test_axes():
+    refused(some(), np.exceptions.AxisError, "axis 2 is out of bounds", (0, 2))
+    refused(some(), np.exceptions.AxisError, "axis -3 is out of bounds", (0, -3))
+    refused(some(), ValueError, "name one twice", (1, -1))
+    refused(some(), ValueError, "are 1, the array has 2", (0,))
+    refused(some(), ValueError, "are 3, the array has 2", (0, 1, 2))
+    refused(some(), ValueError, "are 1, the array has 2", 0)
+    refused(some(), TypeError, "axes are integers", (0, 1.0))
+    refused(some(), TypeError, "axes are integers", "ab")
+    assert turntile.transpose(some((3,)), 0).shape == (3,)
+
+
+def test_options():
+    refused(some(), ValueError, "at least one thread", threads=0)
+    refused(some(), OverflowError, "negative", threads=-1)
+    refused(some(), TypeError, "threads", threads="two")
+    refused(some(), ValueError, "stream is given, and the array is on the host", stream=0)
+    refused(some((300, 200)), TypeError, "workspace", workspace=np.zeros(100, "u1"))
+    refused(some((301, 211)), ValueError, "bytes of workspace, there are 8", workspace=turntile.Workspace(8))
+    with pytest.raises(TypeError):
+        turntile.transpose(a=some())
+
+
+def test_into():
+    a, into = some(), turntile.permute_into
+    with pytest.raises(ValueError, match=r"shape \(4, 6\), \(6, 4\) is needed"):
+        into(np.zeros((4, 6), int), a)
+    with pytest.raises(TypeError, match="elements of float64, a of int64"):
+        into(np.zeros((6, 4)), a)
+    with pytest.raises(ValueError, match="overlap"):
+        into(a.reshape(6, 4), a)
+    with pytest.raises(ValueError, match="not C-contiguous"):
+        into(np.zeros((4, 6), int).T, a)
+    with pytest.raises(ValueError, match="read-only"):
+        into(np.broadcast_to(np.int64(0), (6, 4)), a)
+    with pytest.raises(ValueError, match="gaps"):
+        into(np.zeros((3, 4), int), a[:, ::2])
+    assert np.array_equal(a, some())
+
+
+def test_no_lender():
+    class Elsewhere:
+        def __dlpack_device__(self):
+            return (2, 1)
+
+        def __dlpack__(self, **how):
+            raise AssertionError("asked for")
+
+    with pytest.raises(TypeError, match="pass torch.from_dlpack"):
+        turntile.transpose(Elsewhere())
+    array = some()
+
+    class Copies:
+        def __dlpack_device__(self):
+            return (1, 0)
+
+        def __dlpack__(self, *, copy=None, **how):
+            if copy is False:
+                raise BufferError("only copies")
+            return array.copy().__dlpack__()
+
+    with pytest.raises(TypeError, match="does not lend its memory: only copies"):
+        turntile.transpose(Copies())
+
+
+def test_nothing_overflows():
+    core = turntile._core
+    huge = 2**63
+    with pytest.raises(ValueError):
+        turntile.Plan((huge, 2), (1, 0), 8)
+    with pytest.raises(ValueError):
+        core.HostPlan((2, 3), (1, 0), 4).run(8, 23)
+    with pytest.raises(ValueError):
+        core.HostPlan((2, 3), (1, 0), 4).run(0, 24)
+    for shape, strides, itemsize, axes in [
+        ((2, 3), (8,), 8, (1, 0)),
+        ((2, 3), (8, 8, 8), 8, (1, 0)),
+        ((2, 3), None, 8, (1, 7)),
+        ((2, 3), None, 8, (1, 1)),
+        ((2, 3), None, 8, (1,)),
+        ((huge, 3), (24, 8), 8, (1, 0)),
+        ((huge, 3, huge), (-24, 2**62, 8), 2**62, (1, 0, 2)),
+    ]:
+        with pytest.raises((ValueError, OverflowError)):
+            core.arrange(shape, strides, itemsize, axes)

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""Looks at a wheel: what its library needs, what it exports, what it brings, how large it is.
+
+    check_wheel.py WHEEL
+
+It must need the C library alone (the GPU's driver is looked for at run time), bring no other library, export nothing but
+its entry, have its types and stay small.
+"""
+
+import re
+import struct
+import sys
+import zipfile
+
+#: Libraries of the C library and of the compiler's support, which every system has.
+COMMON = re.compile(r"(libc|libm|libdl|libpthread|librt|libgcc_s|ld-linux[-\w]*)\.so\.\d+")
+MOST_BYTES = 10 << 20
+
+
+class Elf:
+    """The dynamic section of a 64-bit little-endian shared library."""
+
+    def __init__(self, data):
+        assert data[:6] == b"\x7fELF\x02\x01", "not a 64-bit little-endian ELF file"
+        (start,), (size, count) = struct.unpack_from("<Q", data, 40), struct.unpack_from("<HH", data, 58)
+        rows = [struct.unpack_from("<IIQQQQIIQQ", data, start + k * size) for k in range(count)]
+        kinds = {row[1]: row for row in rows}
+        dynamic, symbols = kinds[6], kinds[11]
+        text = lambda row: data[row[4] : row[4] + row[5]]
+        strings = lambda row, at: text(rows[row[6]])[at:].split(b"\0", 1)[0].decode()
+        self.needed = [strings(dynamic, value) for tag, value in struct.iter_unpack("<qQ", text(dynamic)) if tag == 1]
+        entries = struct.iter_unpack("<IBBHQQ", text(symbols))
+        # Defined, of global or weak binding.
+        self.exported = [strings(symbols, name) for name, info, _, section, *_ in entries if section and info >> 4]
+
+
+def main():
+    path = sys.argv[1]
+    wheel = zipfile.ZipFile(path)
+    names = wheel.namelist()
+    libraries = [name for name in names if ".so" in name]
+    failures = []
+
+    def must(holds, what):
+        print(f"{'ok  ' if holds else 'FAIL'} {what}")
+        failures.extend([] if holds else [what])
+
+    must(len(libraries) == 1 and libraries[0].startswith("turntile/_core."), f"one library: {libraries}")
+    elf = Elf(wheel.read(libraries[0]))
+    must(all(COMMON.fullmatch(name) for name in elf.needed), f"needs common libraries alone: {elf.needed}")
+    must(elf.exported == ["PyInit__core"], f"exports its entry alone: {elf.exported[:5]}")
+    for name in ("turntile/py.typed", "turntile/__init__.pyi"):
+        must(name in names, f"has {name}")
+    sizes = sum(info.file_size for info in wheel.infolist())
+    packed = sum(info.compress_size for info in wheel.infolist())
+    must(packed < MOST_BYTES, f"{packed / 1e6:.1f} MB, {sizes / 1e6:.1f} MB unpacked; at most {MOST_BYTES / 1e6:.1f}")
+    return bool(failures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
