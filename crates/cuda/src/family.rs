@@ -50,6 +50,34 @@ pub enum Family {
     Check,
 }
 
+/// Code of a family for words of one size.
+#[derive(Clone, Copy)]
+struct Code {
+    /// With a final zero.
+    ptx: &'static str,
+    machine: &'static [u8],
+}
+
+/// Bytes where the driver may read words.
+#[cfg(backend)]
+#[repr(C, align(16))]
+struct Aligned<T: ?Sized>(T);
+
+#[cfg(backend)]
+macro_rules! machine {
+    ($file:expr) => {{
+        static CODE: &Aligned<[u8]> = &Aligned(*include_bytes!($file));
+        &CODE.0
+    }};
+}
+/// Nobody is there to load it.
+#[cfg(not(backend))]
+macro_rules! machine {
+    ($file:expr) => {
+        &[]
+    };
+}
+
 macro_rules! by_word {
     ($name:literal) => {
         [
@@ -61,7 +89,10 @@ macro_rules! by_word {
         ]
     };
     ($name:literal, $word:literal) => {
-        concat!(include_str!(concat!("../../../kernels/ptx/", $name, ".w", $word, ".ptx")), "\0")
+        Code {
+            ptx: concat!(include_str!(concat!("../code/", $name, ".w", $word, ".ptx")), "\0"),
+            machine: machine!(concat!("../code/", $name, ".w", $word, ".fatbin")),
+        }
     };
 }
 
@@ -114,6 +145,16 @@ impl Family {
 
     /// PTX of the family for words of `word` bytes (1, 2, 4, 8 or 16), ending in a zero.
     pub fn ptx(self, word: usize) -> &'static str {
+        self.code(word).ptx
+    }
+
+    /// The same as a fat binary: machine code for common architectures, compressed; it has no PTX, and newer drivers alone
+    /// take it. Empty where the backend is not built in.
+    pub fn machine(self, word: usize) -> &'static [u8] {
+        self.code(word).machine
+    }
+
+    fn code(self, word: usize) -> Code {
         let words = match self {
             Family::Tiles => by_word!("tiles"),
             Family::Barrier => by_word!("barrier"),
@@ -138,8 +179,15 @@ impl Family {
         words[word.ilog2() as usize]
     }
 
+    #[cfg(backend)]
     pub(crate) fn image(self, word: usize) -> &'static CStr {
         CStr::from_bytes_until_nul(self.ptx(word).as_bytes()).expect("ends in a zero")
+    }
+
+    /// Nothing loads it, and no program is to carry it.
+    #[cfg(not(backend))]
+    pub(crate) fn image(self, _: usize) -> &'static CStr {
+        c""
     }
 }
 
