@@ -55,6 +55,7 @@ pub enum Family {
 struct Code {
     /// With a final zero.
     ptx: &'static str,
+    #[cfg(backend)]
     machine: &'static [u8],
 }
 
@@ -70,14 +71,6 @@ macro_rules! machine {
         &CODE.0
     }};
 }
-/// Nobody is there to load it.
-#[cfg(not(backend))]
-macro_rules! machine {
-    ($file:expr) => {
-        &[]
-    };
-}
-
 macro_rules! by_word {
     ($name:literal) => {
         [
@@ -91,6 +84,7 @@ macro_rules! by_word {
     ($name:literal, $word:literal) => {
         Code {
             ptx: concat!(include_str!(concat!("../code/", $name, ".w", $word, ".ptx")), "\0"),
+            #[cfg(backend)]
             machine: machine!(concat!("../code/", $name, ".w", $word, ".fatbin")),
         }
     };
@@ -151,7 +145,14 @@ impl Family {
     /// The same as a fat binary: machine code for common architectures, compressed; it has no PTX, and newer drivers alone
     /// take it. Empty where the backend is not built in.
     pub fn machine(self, word: usize) -> &'static [u8] {
-        self.code(word).machine
+        #[cfg(backend)]
+        return self.code(word).machine;
+        // No program is to carry what it cannot load.
+        #[cfg(not(backend))]
+        {
+            let _ = word;
+            &[]
+        }
     }
 
     fn code(self, word: usize) -> Code {
@@ -179,15 +180,14 @@ impl Family {
         words[word.ilog2() as usize]
     }
 
-    #[cfg(backend)]
     pub(crate) fn image(self, word: usize) -> &'static CStr {
-        CStr::from_bytes_until_nul(self.ptx(word).as_bytes()).expect("ends in a zero")
-    }
-
-    /// Nothing loads it, and no program is to carry it.
-    #[cfg(not(backend))]
-    pub(crate) fn image(self, _: usize) -> &'static CStr {
-        c""
+        #[cfg(backend)]
+        return CStr::from_bytes_until_nul(self.ptx(word).as_bytes()).expect("ends in a zero");
+        #[cfg(not(backend))]
+        {
+            let _ = word;
+            c""
+        }
     }
 }
 
