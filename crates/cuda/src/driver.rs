@@ -43,7 +43,7 @@ pub(crate) struct Facts {
 pub(crate) enum Image<'a> {
     /// Text, for any architecture from the one that it names on.
     Ptx(&'a CStr),
-    /// A whole cubin.
+    /// A whole cubin or fat binary.
     Machine(&'static [u8]),
 }
 

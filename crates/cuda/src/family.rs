@@ -56,6 +56,27 @@ pub enum Family {
     Check,
 }
 
+/// Code of a family for words of one size.
+#[derive(Clone, Copy)]
+struct Code {
+    /// With a final zero.
+    ptx: &'static str,
+    #[cfg(backend)]
+    machine: &'static [u8],
+}
+
+/// Bytes where the driver may read words.
+#[cfg(backend)]
+#[repr(C, align(16))]
+struct Aligned<T: ?Sized>(T);
+
+#[cfg(backend)]
+macro_rules! machine {
+    ($file:expr) => {{
+        static CODE: &Aligned<[u8]> = &Aligned(*include_bytes!($file));
+        &CODE.0
+    }};
+}
 macro_rules! by_word {
     ($name:literal) => {
         [
@@ -67,7 +88,11 @@ macro_rules! by_word {
         ]
     };
     ($name:literal, $word:literal) => {
-        concat!(include_str!(concat!("../../../kernels/ptx/", $name, ".w", $word, ".ptx")), "\0")
+        Code {
+            ptx: concat!(include_str!(concat!("../code/", $name, ".w", $word, ".ptx")), "\0"),
+            #[cfg(backend)]
+            machine: machine!(concat!("../code/", $name, ".w", $word, ".fatbin")),
+        }
     };
 }
 
@@ -126,6 +151,23 @@ impl Family {
 
     /// PTX of the family for words of `word` bytes (1, 2, 4, 8 or 16), ending in a zero.
     pub fn ptx(self, word: usize) -> &'static str {
+        self.code(word).ptx
+    }
+
+    /// The same as a fat binary: machine code for common architectures, compressed; it has no PTX, and newer drivers alone
+    /// take it. Empty where the backend is not built in.
+    pub fn machine(self, word: usize) -> &'static [u8] {
+        #[cfg(backend)]
+        return self.code(word).machine;
+        // No program is to carry what it cannot load.
+        #[cfg(not(backend))]
+        {
+            let _ = word;
+            &[]
+        }
+    }
+
+    fn code(self, word: usize) -> Code {
         let words = match self {
             Family::Tiles => by_word!("tiles"),
             Family::Barrier => by_word!("barrier"),
@@ -154,7 +196,13 @@ impl Family {
     }
 
     pub(crate) fn image(self, word: usize) -> &'static CStr {
-        CStr::from_bytes_until_nul(self.ptx(word).as_bytes()).expect("ends in a zero")
+        #[cfg(backend)]
+        return CStr::from_bytes_until_nul(self.ptx(word).as_bytes()).expect("ends in a zero");
+        #[cfg(not(backend))]
+        {
+            let _ = word;
+            c""
+        }
     }
 }
 

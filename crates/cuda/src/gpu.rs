@@ -12,10 +12,6 @@ use crate::error::{CudaError, LowerError};
 use crate::family::{Family, NEEDED_ARCHITECTURE};
 use crate::waits::Waits;
 
-/// `(family, word, architecture, machine code)`, empty unless built with feature `nvcc`.
-const MACHINE_CODE: &[(&str, usize, usize, &[u8])] =
-    include!(concat!(env!("OUT_DIR"), "/machine_code.rs"));
-
 /// A kernel that does nothing, of the version and the oldest architecture that the kernels for clusters are compiled for.
 const CLUSTER: &CStr =
     c".version 8.4\n.target sm_90\n.address_size 64\n.visible .entry probe() { ret; }\n";
@@ -42,7 +38,6 @@ pub struct Gpu(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     chip: Chip,
-    architecture: usize,
     modules: Mutex<HashMap<(Family, usize), Arc<Module>>>,
     context: Arc<Context>,
 }
@@ -100,8 +95,7 @@ impl Gpu {
         } else {
             Chip::like_h200(facts.name, limits, facts.peak_bandwidth)
         };
-        let (architecture, modules) = (facts.architecture, Mutex::default());
-        Ok(Gpu(Arc::new(Inner { chip, architecture, modules, context })))
+        Ok(Gpu(Arc::new(Inner { chip, modules: Mutex::default(), context })))
     }
 
     /// What it is and offers: the device to plan for.
@@ -135,13 +129,7 @@ impl Gpu {
         if let Some(module) = modules.get(&(family, word)) {
             return Ok(module.clone());
         }
-        // Machine code for this architecture where there is some, else PTX.
-        let wanted = (family.name(), word, self.0.architecture);
-        let image = MACHINE_CODE
-            .iter()
-            .find(|code| (code.0, code.1, code.2) == wanted)
-            .map_or(Image::Ptx(family.image(word)), |code| Image::Machine(code.3));
-        let module = Module::load(self.context(), image)?;
+        let module = load(self.context(), family, word)?;
         Ok(modules.entry((family, word)).or_insert(module).clone())
     }
 
@@ -201,14 +189,20 @@ impl Gpu {
     }
 }
 
-/// A kernel to ask about clusters, machine code where there is some for this architecture.
-fn probe(context: &Arc<Context>, facts: &Facts) -> Result<Function, CudaError> {
-    let machine = (Family::Check.name(), facts.architecture);
-    let (image, entry) = MACHINE_CODE
-        .iter()
-        .find(|code| (code.0, code.2) == machine)
-        .map_or((Image::Ptx(CLUSTER), "probe"), |code| (Image::Machine(code.3), "check_fill"));
-    Module::load(context, image)?.function(entry)
+/// A family's code: machine code, loaded in milliseconds, or where GPU or driver take none of it the PTX, which the
+/// driver compiles.
+fn load(context: &Arc<Context>, family: Family, word: usize) -> Result<Arc<Module>, CudaError> {
+    Module::load(context, Image::Machine(family.machine(word)))
+        .or_else(|_| Module::load(context, Image::Ptx(family.image(word))))
+}
+
+/// A kernel to ask about clusters.
+fn probe(context: &Arc<Context>) -> Result<Function, CudaError> {
+    match Module::load(context, Image::Machine(Family::Check.machine(4))) {
+        Ok(module) => module.function("check_fill"),
+        // Sooner compiled than that family.
+        Err(_) => Module::load(context, Image::Ptx(CLUSTER))?.function("probe"),
+    }
 }
 
 /// Blocks of the largest cluster that a kernel of the most threads and shared memory can have here, of the sizes
@@ -217,7 +211,7 @@ fn largest_cluster(context: &Arc<Context>, facts: &Facts) -> Result<usize, CudaE
     if facts.architecture < CLUSTER_ARCHITECTURE {
         return Ok(1);
     }
-    let probe = probe(context, facts)?;
+    let probe = probe(context)?;
     let shared_bytes = u32::try_from(facts.shared_bytes).unwrap_or(u32::MAX);
     probe.allow_shared(shared_bytes)?;
     probe.allow_large_clusters()?;

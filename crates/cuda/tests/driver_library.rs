@@ -14,6 +14,7 @@ use std::process::Command;
 use std::{env, fs, ptr, thread};
 
 use turntile_cuda::cust::sys::{self, CUresult};
+use turntile_cuda::family::Family;
 use turntile_cuda::{CudaError, Gpu};
 
 /// A folder of that case alone.
@@ -143,10 +144,55 @@ fn child_good() {
         "{none:?}"
     );
     // What this driver has not: an answer of its own.
-    let family = gpu.load_family(turntile_cuda::family::Family::Check, 4);
+    let family = gpu.load_family(Family::Check, 4);
     let absent =
         matches!(family, Err(CudaError::Driver { call: "cuModuleLoadData", code: 500, .. }));
     assert!(absent, "{family:?}");
+}
+
+/// What a driver answers that takes machine code, or PTX, or neither.
+fn loaded() -> Result<(), CudaError> {
+    Gpu::primary(0).unwrap().load_family(Family::GridBarrier, 1)
+}
+
+#[test]
+fn machine_code_is_taken() {
+    runs_with("machine", &["-DMACHINE=0", "-DPTX=222"]);
+}
+
+#[test]
+#[ignore = "run by `machine_code_is_taken`"]
+fn child_machine() {
+    assert_eq!(loaded(), Ok(()));
+}
+
+/// The reason is of no number that the bindings know.
+#[test]
+fn where_machine_code_is_refused_the_ptx_is_taken() {
+    runs_with("ptx", &["-DMACHINE=12345", "-DPTX=0"]);
+}
+
+#[test]
+#[ignore = "run by `where_machine_code_is_refused_the_ptx_is_taken`"]
+fn child_ptx() {
+    assert_eq!(loaded(), Ok(()));
+}
+
+#[test]
+fn where_both_are_refused_the_answer_is_the_ptx_s() {
+    runs_with("neither", &["-DMACHINE=209", "-DPTX=12345"]);
+}
+
+#[test]
+#[ignore = "run by `where_both_are_refused_the_answer_is_the_ptx_s`"]
+fn child_neither() {
+    let error = loaded().unwrap_err();
+    let expected = CudaError::Driver {
+        call: "cuModuleLoadData",
+        code: 12345,
+        message: "unknown error".into(),
+    };
+    assert_eq!(error, expected);
 }
 
 #[test]

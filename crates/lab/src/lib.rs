@@ -17,6 +17,11 @@
 //! | [`report`] | `turntile-lab report`: the sources' figures and tables on one page |
 //! | [`error`] | what can go wrong |
 
+/// The README's example compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 pub mod check;
 pub mod code;
 pub mod command;

@@ -1,6 +1,6 @@
 //! The thesis's verdicts on its own GPU, as the planner comes to them; nothing is measured.
 
-#[path = "../../../tests/common/mod.rs"]
+#[path = "../../turntile/tests/common/mod.rs"]
 mod common;
 
 use common::check;

@@ -61,11 +61,6 @@
 //! # Speed
 //! GB/s is always `2 · rows · cols · bytes of an element / time`, so that it compares with a copy.
 
-/// The README's example compiles and runs.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
-
 mod calibrate;
 mod error;
 pub mod gpu;

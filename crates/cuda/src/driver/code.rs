@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cust::sys::{self, CUfunction, CUmodule, CUresult, CUstream};
 
 use super::super::{Image, LaunchConfig};
-use super::{Context, answer, message};
+use super::{Context, answer, message, number};
 use crate::error::CudaError;
 
 /// Device code, loaded.
@@ -42,7 +42,7 @@ impl Module {
         };
         let mut handle = ptr::null_mut();
         // SAFETY: a place for the answer, and a whole image.
-        answer("cuModuleLoadData", unsafe { sys::cuModuleLoadData(&mut handle, start) })?;
+        number("cuModuleLoadData", unsafe { load_data(&mut handle, start) })?;
         Ok(Arc::new(Module { handle, context: context.clone() }))
     }
 
@@ -82,8 +82,11 @@ struct RawLaunchConfig {
     attribute_count: c_uint,
 }
 
-// What the driver has from CUDA 11.8 on, younger than the bindings.
 unsafe extern "C" {
+    /// As in the bindings; reasons not to take code are younger than they.
+    #[link_name = "cuModuleLoadData"]
+    fn load_data(module: *mut CUmodule, image: *const c_void) -> c_int;
+    // From CUDA 11.8 on.
     fn cuOccupancyMaxActiveClusters(
         clusters: *mut c_int,
         function: CUfunction,
@@ -224,7 +227,7 @@ impl Function {
                 threads,
                 shared_bytes,
                 code: code as u32,
-                message: message(code),
+                message: message(code as c_int),
             }),
         }
     }

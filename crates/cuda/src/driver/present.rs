@@ -12,7 +12,7 @@ mod memory;
 #[path = "names.rs"]
 mod names;
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::marker::PhantomData;
 use std::ptr;
 use std::sync::Arc;
@@ -26,11 +26,17 @@ use crate::family::NEEDED_CUDA;
 pub(crate) use code::{Function, Module};
 pub(crate) use memory::{Event, Memory, Stream, clear};
 
+unsafe extern "C" {
+    /// As in the bindings, for answers too that are younger than they: a C enumerator is a plain number.
+    #[link_name = "cuGetErrorString"]
+    fn words(code: c_int, text: *mut *const c_char) -> c_int;
+}
+
 /// The driver's words for an answer.
-fn message(code: CUresult) -> String {
+fn message(code: c_int) -> String {
     let mut text = ptr::null();
     // SAFETY: `text` is a place for a pointer to a static string, null for an unknown code.
-    unsafe { sys::cuGetErrorString(code, &mut text) };
+    unsafe { words(code, &mut text) };
     if text.is_null() {
         return "unknown error".into();
     }
@@ -39,9 +45,14 @@ fn message(code: CUresult) -> String {
 }
 
 fn answer(call: &'static str, code: CUresult) -> Result<(), CudaError> {
+    number(call, code as c_int)
+}
+
+/// An answer that may be younger than the bindings.
+fn number(call: &'static str, code: c_int) -> Result<(), CudaError> {
     match code {
-        CUresult::CUDA_SUCCESS => Ok(()),
-        _ => Err(CudaError::Driver { call, code: code as u32, message: message(code) }),
+        0 => Ok(()),
+        _ => Err(CudaError::Driver { call, code: code.cast_unsigned(), message: message(code) }),
     }
 }
 
@@ -165,7 +176,7 @@ impl Context {
     pub fn facts(&self) -> Result<Facts, CudaError> {
         use CUdevice_attribute as A;
         let get = |which| attribute(self.device, which);
-        let mut name = [0 as std::ffi::c_char; 128];
+        let mut name = [0 as c_char; 128];
         // SAFETY: `name` has 128 places, and the driver writes at most that many, a final zero included.
         let code = unsafe { sys::cuDeviceGetName(name.as_mut_ptr(), 128, self.device) };
         answer("cuDeviceGetName", code)?;

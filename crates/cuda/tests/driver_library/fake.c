@@ -47,3 +47,12 @@ int cuLaunchKernel(void *function, unsigned a, unsigned b, unsigned c, unsigned 
 int cuTexRefSetMipmapLevelBias(void *reference, float bias) {
     return reference == (void *)0x1234 && bias == 1.5f ? 0 : 1;
 }
+
+#ifdef MACHINE
+/* What is answered to machine code, in a fat binary, and to PTX. */
+int cuModuleLoadData(void **module, const void *image) {
+    *module = &context;
+    return *(const unsigned *)image == 0xBA55ED50 ? MACHINE : PTX;
+}
+int cuModuleUnload(void *module) { return module == &context ? 0 : 1; }
+#endif

@@ -4,7 +4,6 @@ use turntile::plan::{Chip, Host, Plan, Planner, Problem, Route, StageShape};
 use turntile_cpu::way::HostWay;
 use turntile_cuda::Launches;
 use turntile_perm::Order;
-use turntile_plan::routes::{ROUTES, RouteRow};
 
 fn planner(device: &str) -> Planner {
     match Chip::preset(device) {
@@ -21,16 +20,6 @@ fn planners(threads: &[usize]) -> Vec<Planner> {
 
 fn plan(device: &str, rows: usize, cols: usize, elem_bytes: usize) -> Plan {
     planner(device).plan(&Problem::new(rows, cols, elem_bytes).unwrap()).unwrap()
-}
-
-/// The table of the documentation has every route, in the planner's order, the thesis's with a star.
-#[test]
-fn routes_are_documented() {
-    let (_, table) = include_str!("../docs/routes.md").split_once("|---|---|---|---|\n").unwrap();
-    let rows = table.lines().map_while(|line| line.strip_prefix("| "));
-    let documented: Vec<_> = rows.filter_map(|row| row.split(" |").next()).collect();
-    let name = |row: &RouteRow| format!("{}{}", row.route, if row.of_thesis { "*" } else { "" });
-    assert_eq!(documented, ROUTES.each_ref().map(name));
 }
 
 /// The thesis's six shapes and the ones that each route is for.
