@@ -29,9 +29,24 @@ def numbered(shape, dtype):
     return raw.view(dtype).reshape(shape)
 
 
+class Bytes:
+    """An array's memory with the bytes of an element as an axis more: padding too, which NumPy's copies may leave out."""
+
+    def __init__(self, array):
+        item = array.dtype.itemsize
+        self.array = array
+        self.__array_interface__ = {
+            "version": 3,
+            "typestr": "|u1",
+            "shape": array.shape + (item,),
+            "strides": array.strides + (1,),
+            "data": array.__array_interface__["data"],
+        }
+
+
 def raw(array):
     """The bytes of the elements in C order, whatever they mean."""
-    return array.tobytes()
+    return np.asarray(Bytes(array.squeeze())).tobytes()
 
 
 def in_layout(array, order):
@@ -46,11 +61,11 @@ def address(array):
 
 def check(a, axes):
     """Transposes `a` in place; the result is NumPy's copy, in the memory of `a`."""
-    wanted = np.transpose(a, axes).copy()
+    shape, wanted = np.transpose(a, axes).shape, raw(np.transpose(a, axes))
     result = turntile.transpose(a, axes)
-    assert result.shape == wanted.shape
-    assert result.dtype == wanted.dtype
-    assert raw(result) == raw(wanted)
+    assert result.shape == shape
+    assert result.dtype == a.dtype
+    assert raw(result) == wanted
     assert result.flags.c_contiguous
     assert address(result) == address(a)
 
@@ -76,11 +91,11 @@ def test_any_order_of_any_layout(problem):
 @settings(max_examples=200, deadline=None)
 def test_into(problem):
     a, axes = problem
-    before, wanted = raw(a), np.transpose(a, axes).copy()
-    out = np.zeros_like(wanted)
+    before, view = raw(a), np.transpose(a, axes)
+    out = np.zeros(view.shape, view.dtype)
     a.flags.writeable = False
     assert turntile.permute_into(out, a, axes) is out
-    assert raw(out) == raw(wanted)
+    assert raw(out) == raw(view)
     assert raw(a) == before
 
 

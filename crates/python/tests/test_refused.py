@@ -62,9 +62,9 @@ def test_axes():
 def test_options():
     refused(some(), ValueError, "at least one thread", threads=0)
     refused(some(), OverflowError, "negative", threads=-1)
-    refused(some(), TypeError, "threads", threads="two")
+    refused(some(), TypeError, "integer", threads="two")
     refused(some(), ValueError, "stream is given, and the array is on the host", stream=0)
-    refused(some((300, 200)), TypeError, "workspace", workspace=np.zeros(100, "u1"))
+    refused(some((300, 200)), TypeError, "a turntile.Workspace, not ndarray", workspace=np.zeros(100, "u1"))
     refused(some((301, 211)), ValueError, "bytes of workspace, there are 8", workspace=turntile.Workspace(8))
     with pytest.raises(TypeError):
         turntile.transpose(a=some())

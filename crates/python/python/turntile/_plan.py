@@ -6,7 +6,7 @@ import re
 from . import _core
 from ._arrays import adapt
 from ._axes import normal
-from ._run import ALIGNMENT, on_device
+from ._run import ALIGNMENT, on_device, on_host
 
 
 class Plan:
@@ -77,8 +77,7 @@ class Plan:
         if self._device is None:
             if stream is not None:
                 raise ValueError("stream is given, and the array is on the host")
-            self._plan.run(array.address, array.nbytes, workspace)
-            array.changed()
+            on_host(array, self._plan, workspace)
         elif array.nbytes:
             on_device(array, self._plan, workspace, stream)
         return array.contiguous(None, self._result)

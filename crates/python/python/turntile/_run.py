@@ -32,8 +32,7 @@ def permute(array, axes, threads=None, workspace=None, stream=None):
             raise ValueError("stream is given, and the array is on the host")
         if array.nbytes:
             plan = host_plan(extents, places, array.itemsize, threads)
-            plan.run(array.address, array.nbytes, workspace)
-            array.changed()
+            on_host(array, plan, workspace)
     else:
         if threads is not None:
             raise ValueError("threads are given, and the array is on no host")
@@ -42,6 +41,14 @@ def permute(array, axes, threads=None, workspace=None, stream=None):
             make = (device, extents, places, array.itemsize, None, min(aligned, ALIGNMENT))
             on_device(array, make, workspace, stream)
     return array.contiguous(order, shape)
+
+
+def on_host(array, plan, workspace):
+    """Runs in place."""
+    if not isinstance(workspace, (_core.Workspace, type(None))):
+        raise TypeError(f"the host's workspace is a turntile.Workspace, not {type(workspace).__name__}")
+    plan.run(array.address, array.nbytes, workspace)
+    array.changed()
 
 
 def host_plan(extents, places, itemsize, threads, cap=None, into=False):
