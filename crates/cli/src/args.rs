@@ -12,6 +12,7 @@ use turntile::plan::{Problem, ProblemError, Route};
 use crate::error::Error;
 
 use crate::bench::{self, Shapes};
+use crate::file::Locking;
 use crate::memory::Pages;
 use crate::npy::Order;
 use crate::settings::Settings;
@@ -49,6 +50,10 @@ pub struct Common {
     pub output: Option<PathBuf>,
     #[command(flatten)]
     pub settings: Settings,
+    /// What to do about a file that another program has locked. The lock is advisory: programs that do not ask for it are
+    /// found out, but for the instant in which the new file takes the old one's name
+    #[arg(long, value_name = "WHAT", default_value = "wait")]
+    pub lock: Locking,
     /// Print nothing but errors
     #[arg(short, long, conflicts_with = "json")]
     pub quiet: bool,

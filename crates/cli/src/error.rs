@@ -57,6 +57,63 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// Another program has it locked, and it is not to be waited for.
+    #[error("{} is locked by another program; --lock wait waits for it", path.display())]
+    Locked {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The new file could not be given the old one's owner.
+    #[error(
+        "{} belongs to user {owner}, group {group}, which the new file cannot be given ({source}); name another file with --output",
+        path.display()
+    )]
+    Owner {
+        /// The file.
+        path: PathBuf,
+        /// Its user.
+        owner: u32,
+        /// Its group.
+        group: u32,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The new file could not be given an attribute of the old one: an access list, a label.
+    #[error(
+        "{} has the attribute {name:?}, which the new file cannot be given ({source}); name another file with --output",
+        path.display()
+    )]
+    Attribute {
+        /// The file.
+        path: PathBuf,
+        /// The attribute.
+        name: String,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// A file of another's, in a directory whose sticky bit keeps it from being replaced.
+    #[error(
+        "{} belongs to another user, and the sticky bit of {} keeps it; name another file with --output",
+        path.display(), directory.display()
+    )]
+    Sticky {
+        /// The file.
+        path: PathBuf,
+        /// Its directory.
+        directory: PathBuf,
+    },
+    /// A file or directory with `chattr +i` or `+a`.
+    #[error("{} may not be changed or only be added to (chattr +i or +a); name another file with --output", path.display())]
+    Fixed {
+        /// The file or directory.
+        path: PathBuf,
+    },
+    /// A file that is the root of a mount.
+    #[error("{} is mounted and cannot be replaced; name another file with --output", path.display())]
+    Mounted {
+        /// The file.
+        path: PathBuf,
+    },
     /// A transposition that was measured did not do what it should.
     #[error("{problem}: element {at} of the result is wrong")]
     Wrong {

@@ -14,12 +14,12 @@
 //! | `work` | read, transpose, write: the same for every command on a file |
 //! | `settings` | what the user may set, and what the library is told of it |
 //! | `npy`, `dtype`, `literal` | .npy headers |
-//! | `replace`, `signals` | files replaced whole or not at all, interruptions included |
+//! | `file`, `signals` | files replaced whole or not at all, interruptions included |
 //! | `report`, [`progress`] | what the user sees |
 //! | [`error`] | what can go wrong |
 //!
-//! Exit codes: 0 done; 1 not done; 2 wrong usage; 130, 143, 129 ended by SIGINT (Ctrl-C), SIGTERM,
-//! SIGHUP. With any but 0 the files are as they were. Once the new file is in place the work is done:
+//! Exit codes: 0 done; 1 not done; 2 wrong usage. SIGINT (Ctrl-C), SIGTERM, SIGHUP and SIGQUIT end it as they end any
+//! program, which shells call 130, 143, 129, 131. With any but 0 the files are as they were. Once the new file is in place the work is done:
 //! what fails then (the printing of the result, the syncing of the directory) is warned of, with exit
 //! code 0.
 
@@ -28,6 +28,7 @@ mod bench;
 pub mod device;
 mod dtype;
 pub mod error;
+mod file;
 mod literal;
 pub mod memory;
 mod npy;
@@ -35,7 +36,6 @@ mod permute;
 mod plan;
 pub mod progress;
 mod reorder;
-mod replace;
 mod report;
 mod settings;
 mod signals;

@@ -4,21 +4,22 @@ use turntile::plan::{Problem, ProblemError};
 
 use crate::args::{Common, ReorderArgs};
 use crate::error::Error;
+use crate::file::claim;
 use crate::npy::Header;
 use crate::progress::Progress;
 use crate::report::{Array, Report};
 use crate::transpose::open_npy;
-use crate::work::{self, Change, Done, Source};
+use crate::work::{self, Change, Done};
 
 /// Runs the command.
 pub fn run(args: &ReorderArgs) -> Result<Report, Error> {
-    let Common { output, settings, quiet, .. } = &args.common;
+    let Common { output, settings, lock, quiet, .. } = &args.common;
     settings.existing_wisdom()?;
-    let mut source = Source::open(&args.file)?;
+    let output = output.as_deref();
+    let (mut source, target) = claim(&args.file, output, *lock)?;
     let header = open_npy(&mut source)?;
     let order = args.to.order();
     let (before, after) = (Array::of(&header), Array { order: Some(order), ..Array::of(&header) });
-    let output = output.as_deref();
     let report =
         |bytes, done| Report::new("reorder", &args.file, output, before, after, bytes, done);
     if header.order() == order && output.is_none() {
@@ -31,7 +32,7 @@ pub fn run(args: &ReorderArgs) -> Result<Report, Error> {
     let steps = steps.into_iter().collect();
     let change = Change { header: rewritten, data_bytes: header.data_bytes(), steps };
     let progress = Progress::new(!quiet);
-    let done = work::apply(source, &change, output, settings, &progress)?;
+    let done = work::apply((source, target), &change, settings, &progress)?;
     drop(progress);
     Ok(report(change.data_bytes, done))
 }

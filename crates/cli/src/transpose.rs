@@ -6,10 +6,11 @@ use turntile::plan::Problem;
 
 use crate::args::{Common, TransposeArgs};
 use crate::error::Error;
+use crate::file::{Source, claim};
 use crate::npy::{self, Header, Order};
 use crate::progress::Progress;
 use crate::report::{Array, Report};
-use crate::work::{self, Change, Source};
+use crate::work::{self, Change};
 
 /// Runs the command.
 pub fn run(args: &TransposeArgs) -> Result<Report, Error> {
@@ -22,12 +23,13 @@ pub fn run(args: &TransposeArgs) -> Result<Report, Error> {
 pub fn rearrange(
     operation: &'static str,
     file: &Path,
-    Common { output, settings, quiet, .. }: &Common,
+    Common { output, settings, lock, quiet, .. }: &Common,
     raw: Option<Problem>,
     of_npy: impl FnOnce(&Header) -> Result<(Change, Vec<usize>), Error>,
 ) -> Result<Report, Error> {
     settings.existing_wisdom()?;
-    let mut source = Source::open(file)?;
+    let output = output.as_deref();
+    let (mut source, target) = claim(file, output, *lock)?;
     let (change, before, after) = match raw {
         Some(problem) => of_raw(problem, file, source.bytes())?,
         None => {
@@ -37,8 +39,7 @@ pub fn rearrange(
         }
     };
     let progress = Progress::new(!quiet);
-    let output = output.as_deref();
-    let done = work::apply(source, &change, output, settings, &progress)?;
+    let done = work::apply((source, target), &change, settings, &progress)?;
     drop(progress);
     Ok(Report::new(operation, file, output, before, after, change.data_bytes, done))
 }

@@ -1,77 +1,42 @@
 //! Reading, transposing and writing: the part that every command on a file shares.
 
-use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use turntile::plan::Problem;
 use turntile::{Bytes, Options, Planned};
 
 use crate::error::Error;
+use crate::file::{self, Pending, Source, Target};
 use crate::memory::{Memory, Pages};
 use crate::progress::Progress;
-use crate::replace::{Pending, Target};
 use crate::settings::Settings;
 
 /// Bytes read or written between two movements of the progress bar.
 const CHUNK: usize = 8 << 20;
 
-/// A file to work on.
-#[derive(Debug)]
-pub struct Source {
-    /// As the user named it.
-    pub path: PathBuf,
-    /// Open for reading.
-    pub file: File,
-    /// As it was when opened.
-    metadata: Metadata,
-}
-
-impl Source {
-    /// Opens a regular file.
-    pub fn open(path: &Path) -> Result<Self, Error> {
-        // Asked before it is opened: opening a pipe would wait for a writer.
-        let metadata = std::fs::metadata(path).map_err(Error::io("open", path))?;
-        if !metadata.is_file() {
-            return Err(Error::NotAFile { path: path.to_path_buf() });
-        }
-        let file = File::open(path).map_err(Error::io("open", path))?;
-        let metadata = file.metadata().map_err(Error::io("look at", path))?;
-        Ok(Source { path: path.to_path_buf(), file, metadata })
+/// Reads the last `bytes` bytes of the source, into memory with room for `room`, zero from there on.
+fn read(
+    source: &mut Source,
+    bytes: usize,
+    room: usize,
+    progress: &Progress,
+) -> Result<Memory, Error> {
+    let mut memory = Memory::new(room, Pages::Huge)
+        .map_err(|_| Error::Memory { path: source.path.clone(), bytes: room })?;
+    let from = SeekFrom::Start(source.bytes() - bytes as u64);
+    source.file.seek(from).map_err(Error::io("read", &source.path))?;
+    progress.bytes("reading", bytes);
+    let mut read = 0;
+    for chunk in memory.bytes()[..bytes].chunks_mut(CHUNK) {
+        source.file.read_exact(chunk).map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof => source.changed(),
+            _ => Error::io("read", &source.path)(error),
+        })?;
+        read += chunk.len();
+        progress.set(read);
     }
-
-    /// Length of the file.
-    pub fn bytes(&self) -> u64 {
-        self.metadata.len()
-    }
-
-    /// Reads the last `bytes` bytes of the file, into memory with room for `room`, zero from there on.
-    fn read(&mut self, bytes: usize, room: usize, progress: &Progress) -> Result<Memory, Error> {
-        let mut memory = Memory::new(room, Pages::Huge)
-            .map_err(|_| Error::Memory { path: self.path.clone(), bytes: room })?;
-        let from = SeekFrom::Start(self.bytes() - bytes as u64);
-        self.file.seek(from).map_err(Error::io("read", &self.path))?;
-        progress.bytes("reading", bytes);
-        let mut read = 0;
-        for chunk in memory.bytes()[..bytes].chunks_mut(CHUNK) {
-            self.file.read_exact(chunk).map_err(|error| match error.kind() {
-                ErrorKind::UnexpectedEof => Error::Changed { path: self.path.clone() },
-                _ => Error::io("read", &self.path)(error),
-            })?;
-            read += chunk.len();
-            progress.set(read);
-        }
-        Ok(memory)
-    }
-
-    /// Whether the file is as it was when it was opened, as far as length and time of change tell.
-    fn unchanged(&self) -> Result<(), Error> {
-        let now = std::fs::metadata(&self.path).map_err(Error::io("look at", &self.path))?;
-        let same = now.len() == self.metadata.len()
-            && now.modified().ok() == self.metadata.modified().ok();
-        if same { Ok(()) } else { Err(Error::Changed { path: self.path.clone() }) }
-    }
+    Ok(memory)
 }
 
 /// What is to become of a file: new bytes before the data, and transpositions of the data.
@@ -100,27 +65,25 @@ pub struct Done {
     pub unsynced: Option<Error>,
 }
 
-/// Makes `change` of `source` and puts the result at `output`, or in the source's place.
+/// Makes `change` of `source` and puts the result in the target's place.
 pub fn apply(
-    mut source: Source,
+    (mut source, target): (Source, Target),
     change: &Change,
-    output: Option<&Path>,
     settings: &Settings,
     progress: &Progress,
 ) -> Result<Done, Error> {
     let mut done = Done::default();
     // All that can be refused is refused before the first byte of data is read.
-    let target = Target::resolve(output.unwrap_or(&source.path))?;
     for problem in &change.steps {
         done.plans.push(settings.transpose(problem).plan()?);
     }
     let passes = |plan: &Planned| plan.plan().passes();
-    let pending = target.begin()?;
+    let pending = file::begin(target, Some((&source.file, &source.metadata)))?;
 
     let start = Instant::now();
     let room = done.plans.iter().map(|plan| plan.plan().room_bytes()).max().unwrap_or(0);
     let room = room.max(change.data_bytes);
-    let mut memory = source.read(change.data_bytes, room, progress)?;
+    let mut memory = read(&mut source, change.data_bytes, room, progress)?;
     done.read = start.elapsed();
 
     let start = Instant::now();
@@ -138,8 +101,7 @@ pub fn apply(
     let start = Instant::now();
     write(&pending, &change.header, &data[..change.data_bytes], progress)?;
     drop(memory);
-    source.unchanged()?;
-    done.unsynced = pending.commit()?;
+    done.unsynced = pending.commit(|| source.unchanged())?;
     done.write = start.elapsed();
     Ok(done)
 }

@@ -8,7 +8,10 @@ use tempfile::TempDir;
 
 mod errors;
 mod files;
+#[cfg(target_os = "linux")]
+mod owners;
 mod plans;
+mod races;
 #[cfg(unix)]
 mod signals;
 #[cfg(unix)]
