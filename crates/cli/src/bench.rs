@@ -16,7 +16,7 @@ use turntile::{Measured, TileRule, Transpose};
 use crate::args::{BenchArgs, Choice};
 use crate::device::Device;
 use crate::error::Error;
-use crate::report::tell;
+use crate::say::tell;
 use crate::settings::transpose_of;
 use crate::speed;
 pub use host::{copy, fill};

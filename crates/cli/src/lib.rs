@@ -13,9 +13,9 @@
 //! | [`memory`] | what is measured on: pages of a kind |
 //! | `work` | read, transpose, write: the same for every command on a file |
 //! | `settings` | what the user may set, and what the library is told of it |
-//! | `npy`, `dtype`, `literal` | .npy headers |
+//! | `npy`, `dtype`, `scalar`, `literal` | .npy headers |
 //! | `file`, `signals` | files replaced whole or not at all, interruptions included |
-//! | `report`, [`progress`] | what the user sees |
+//! | `report`, `say`, [`progress`] | what the user sees |
 //! | [`error`] | what can go wrong |
 //!
 //! Exit codes: 0 done; 1 not done; 2 wrong usage. SIGINT (Ctrl-C), SIGTERM, SIGHUP and SIGQUIT end it as they end any
@@ -37,6 +37,8 @@ mod plan;
 pub mod progress;
 mod reorder;
 mod report;
+mod say;
+mod scalar;
 mod settings;
 mod signals;
 pub mod speed;
@@ -54,7 +56,8 @@ pub use crate::bench::{copy, fill};
 
 use crate::args::{Cli, Command};
 use crate::error::Error;
-use crate::report::{Report, tell};
+use crate::report::Report;
+use crate::say::tell;
 
 /// What a command has to print.
 struct Output {

@@ -12,7 +12,8 @@ use crate::args::PlanArgs;
 use crate::bench::routes;
 use crate::device::Device;
 use crate::error::Error;
-use crate::report::{bytes, duration, rate, tell};
+use crate::report::{bytes, duration, rate};
+use crate::say::{shown, tell};
 use crate::settings::Settings;
 
 /// Runs the command and returns what to print.
@@ -72,7 +73,7 @@ fn wisdom(
     problem: &Problem,
 ) -> Result<(Option<Plan>, Option<Refused>), Error> {
     let Some(path) = &settings.wisdom else { return Ok((None, None)) };
-    let note = |what: &dyn Display| tell(&format_args!("note: {}: {what}", path.display()));
+    let note = |what: &dyn Display| tell(&format_args!("note: {}: {what}", shown(path)));
     if !is_here(device) {
         // It may come from the environment, so this is no error.
         note(&"not read, its plans are this machine's");

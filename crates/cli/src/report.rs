@@ -1,7 +1,5 @@
 //! What a command did, in words or in JSON.
 
-use std::fmt::Display;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
@@ -11,6 +9,7 @@ use turntile::plan::Problem;
 
 use crate::error::Error;
 use crate::npy::{Header, Order};
+use crate::say::{shown, tell};
 use crate::work::Done;
 
 /// An array as a file holds it.
@@ -175,8 +174,8 @@ impl Report {
         let Report { before, after, .. } = self;
         let order = |array: &Array| array.order.map_or("", Order::name);
         let name = |path: &Path| match path.file_name() {
-            Some(name) => name.to_string_lossy().into_owned(),
-            None => path.display().to_string(),
+            Some(name) => shown(Path::new(name)).to_string(),
+            None => shown(path).to_string(),
         };
         let mut text = format!("{}: {} {}", name(&self.file), before.extents(), before.element());
         if !self.written {
@@ -201,7 +200,7 @@ impl Report {
             None => text += "; no element had to move",
         }
         if self.output != self.file {
-            text += &format!(", written to {}", self.output.display());
+            text += &format!(", written to {}", shown(&self.output));
         }
         // Small files need no bookkeeping.
         if self.bytes >= 16 << 20 {
@@ -220,11 +219,6 @@ impl Report {
     pub fn json(&self) -> String {
         serde_json::to_string(self).expect("strings and numbers always serialise")
     }
-}
-
-/// Tells standard error something, if anybody listens there.
-pub fn tell(what: &dyn Display) {
-    let _ = writeln!(io::stderr(), "turntile: {what}");
 }
 
 /// Seconds in the unit that suits them.

@@ -22,12 +22,12 @@ pub fn clean_up_on_signals() {
         Ok(signals) => signals,
         Err(error) => {
             let what = "cannot catch signals, an interruption may leave a temporary file";
-            return crate::report::tell(&format_args!("warning: {what}: {error}"));
+            return crate::say::tell(&format_args!("warning: {what}: {error}"));
         }
     };
     std::thread::spawn(move || {
         for signal in signals.forever() {
-            let tell = || crate::report::tell(&"interrupted");
+            let tell = || crate::say::tell(&"interrupted");
             crate::file::abandon(tell, || {
                 let _ = emulate_default_handler(signal);
                 std::process::exit(128 + signal);

@@ -11,6 +11,7 @@ use crate::bench::routes;
 use crate::device::Device;
 use crate::error::Error;
 use crate::report::{bytes, duration, rate};
+use crate::say::shown;
 use crate::speed;
 
 /// Candidates that the table shows; JSON has all.
@@ -61,7 +62,7 @@ fn table(measured: &[Measured], args: &TuneArgs) -> String {
     }
     let _ = write!(text, "{}", measured[0].plan);
     if let Some(file) = &args.problem.settings.wisdom {
-        let _ = write!(text, "\nremembered in {}", file.display());
+        let _ = write!(text, "\nremembered in {}", shown(file));
     }
     text
 }

@@ -10,7 +10,7 @@ use std::hash::BuildHasher;
 use std::path::Path;
 
 use crate::file::target::Target;
-use crate::report::tell;
+use crate::say::{shown, tell};
 
 const SUFFIX: &str = ".tmp";
 
@@ -54,7 +54,7 @@ pub fn remove(target: &Target) {
     {
         let path = entry.path();
         if is_left(&path, target) && fs::remove_file(&path).is_ok() {
-            tell(&format_args!("note: removed {}, which a killed run left", path.display()));
+            tell(&format_args!("note: removed {}, which a killed run left", shown(&path)));
         }
     }
 }

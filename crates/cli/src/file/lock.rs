@@ -7,7 +7,7 @@ use std::path::Path;
 use clap::ValueEnum;
 
 use crate::error::Error;
-use crate::report::tell;
+use crate::say::{shown, tell};
 
 /// What to do about a file that another program has locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -44,7 +44,7 @@ pub fn lock(file: &File, path: &Path, kind: Kind, locking: Locking) -> Result<()
             return Err(Error::Locked { path: path.to_path_buf() });
         }
         (Err(TryLockError::WouldBlock), _) => {
-            tell(&format_args!("waiting for {}, which another program has locked", path.display()));
+            tell(&format_args!("waiting for {}, which another program has locked", shown(path)));
             match wait(file, kind) {
                 Ok(()) => return Ok(()),
                 Err(error) => error,
@@ -54,7 +54,7 @@ pub fn lock(file: &File, path: &Path, kind: Kind, locking: Locking) -> Result<()
     };
     if has_no_locks(&error) {
         let what = "this file system has no locks: let nobody else change the file meanwhile";
-        tell(&format_args!("note: {}: {what}", path.display()));
+        tell(&format_args!("note: {}: {what}", shown(path)));
         return Ok(());
     }
     Err(Error::io("lock", path)(error))
