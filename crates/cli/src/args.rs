@@ -16,7 +16,9 @@ use crate::file::Locking;
 use crate::memory::Pages;
 use crate::npy::Order;
 use crate::settings::Settings;
-use crate::values::{Axes, Extents, axes, byte_count, extents, seconds, split_axes};
+use crate::values::{
+    Amount, Axes, Extents, amount, axes, byte_count, extents, seconds, split_axes, threads,
+};
 
 /// Transposes matrices and permutes axes of arrays in files, in place: no second copy in memory, no half-written file on disk.
 #[derive(Debug, Parser)]
@@ -198,7 +200,8 @@ impl ProblemArgs {
                 Problem::permuted(&shape, &axes, elem_bytes)?
             }
         };
-        let problem = self.settings.workspace.map_or(problem, |cap| problem.with_cap(cap));
+        let cap = self.settings.workspace.map(|amount| amount.of(problem.bytes()));
+        let problem = cap.map_or(problem, |cap| problem.with_cap(cap));
         Ok(if self.into {
             problem.out_of_place()
         } else {
@@ -275,7 +278,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "BYTES", default_value = "8GiB", value_parser = byte_count, requires = "draw")]
     pub draw_most: usize,
     /// Threads to use [default: all]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
     pub threads: Option<NonZeroUsize>,
     /// Into another buffer instead of in place
     #[arg(long)]
@@ -287,8 +290,8 @@ pub struct BenchArgs {
     #[arg(long, value_name = "RULE", default_value = "model")]
     pub tiles: TilesArg,
     /// Most memory beside the data [default: as for transpose; on a GPU 2%, or 16MiB if that is more]
-    #[arg(long, value_name = "BYTES", value_parser = byte_count)]
-    pub workspace: Option<usize>,
+    #[arg(long, value_name = "BYTES", value_parser = amount)]
+    pub workspace: Option<Amount>,
     /// Runs of each, of which the median counts [default: 7, on a GPU 21]
     #[arg(long, value_name = "N")]
     pub runs: Option<NonZeroUsize>,
@@ -353,6 +356,13 @@ fn choice(text: &str) -> Result<Choice, turntile::plan::UnknownRoute> {
 fn shapes(text: &str) -> Result<Shapes, String> {
     if bench::names().any(|name| name == text) {
         return Ok(Shapes::Class(text.to_string()));
+    }
+    if text.starts_with(|c: char| c.is_alphabetic()) {
+        let names: Vec<_> = bench::names().collect();
+        return Err(format!(
+            "no class is named so; there are {}, or shapes as in 7200x1800",
+            names.join(", ")
+        ));
     }
     let (shape, axes) = match text.split_once(':') {
         Some((shape, axes)) => (extents(shape)?.0, split_axes(axes, '-')?.0),

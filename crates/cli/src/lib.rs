@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `args`, `values` | the command line, and how it spells sizes, shapes and times |
 //! | `transpose`, `permute`, `reorder` | what each command makes of a file: a new header and transpositions |
-//! | `plan`, `tune` | plans without a file, by estimate and by stopwatch |
+//! | `plan`, `words`, `tune` | plans without a file, by estimate and by stopwatch |
 //! | `bench`, [`speed`] | transpositions timed beside a copy, and the unit of their speed |
 //! | [`device`] | the host or a GPU by name |
 //! | [`memory`] | what is measured on: pages of a kind |
@@ -45,6 +45,7 @@ pub mod speed;
 mod transpose;
 mod tune;
 mod values;
+mod words;
 mod work;
 
 use std::io::{self, Write};
@@ -68,7 +69,7 @@ struct Output {
 
 /// Does what the command line says.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| wrong_usage(&error));
     signals::clean_up_on_signals();
     let json = match &cli.command {
         Command::Transpose(args) => args.common.json,
@@ -91,6 +92,17 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// Tells what is wrong with the command line, for machines too if they asked, or prints the help that was asked for.
+fn wrong_usage(error: &clap::Error) -> ! {
+    let is_json = std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json");
+    if error.use_stderr() && is_json {
+        let text = error.render().to_string();
+        let what = text.trim_start_matches("error: ").split("\n\n").next().unwrap_or_default();
+        let _ = writeln!(io::stdout(), "{}", serde_json::json!({ "error": what }));
+    }
+    error.exit()
+}
+
 /// Does the command's work and returns what to print, nothing if it is to be quiet.
 fn run(command: &Command) -> Result<Output, Error> {
     let (common, report): (_, Report) = match command {
@@ -100,7 +112,7 @@ fn run(command: &Command) -> Result<Output, Error> {
         Command::Plan(args) => return Ok(Output { text: plan::run(args)?, is_all: true }),
         Command::Bench(args) => return Ok(Output { text: bench::run(args)?, is_all: true }),
         Command::Tune(args) => {
-            let is_all = args.problem.settings.wisdom.is_none();
+            let is_all = args.problem.settings.wisdom().is_none();
             return Ok(Output { text: tune::run(args)?, is_all });
         }
     };

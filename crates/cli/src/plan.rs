@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::report::{bytes, duration, rate};
 use crate::say::{shown, tell};
 use crate::settings::Settings;
+use crate::words;
 
 /// Runs the command and returns what to print.
 pub fn run(args: &PlanArgs) -> Result<String, Error> {
@@ -37,7 +38,7 @@ pub fn run(args: &PlanArgs) -> Result<String, Error> {
     Ok(if args.json {
         json(std::slice::from_ref(&plan), &plan.declined, refused)
     } else {
-        format!("{plan:#}")
+        format!("{}\n\n{plan:#}", words::of_plan(&plan))
     })
 }
 
@@ -72,7 +73,7 @@ fn wisdom(
     planner: &Planner,
     problem: &Problem,
 ) -> Result<(Option<Plan>, Option<Refused>), Error> {
-    let Some(path) = &settings.wisdom else { return Ok((None, None)) };
+    let Some(path) = settings.wisdom() else { return Ok((None, None)) };
     let note = |what: &dyn Display| tell(&format_args!("note: {}: {what}", shown(path)));
     if !is_here(device) {
         // It may come from the environment, so this is no error.

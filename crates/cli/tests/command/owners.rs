@@ -1,10 +1,13 @@
 //! Permissions, access lists, attributes, owners: what may not become wider, and what another's file is.
 
 use std::fs::{self, File, Permissions};
+use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::thread;
+use std::time::Duration;
 
 use rustix::fs::{XattrFlags, fgetxattr, setxattr};
 use tempfile::TempDir;
@@ -108,14 +111,18 @@ fn as_nobody(directory: &TempDir, line: &str) -> Output {
         fs::create_dir(directory.path().join("bin")).unwrap();
         fs::copy(env!("CARGO_BIN_EXE_turntile"), &binary).unwrap();
     }
-    Command::new(binary)
-        .args(line.split_whitespace())
-        .env_remove("TURNTILE_WISDOM")
-        .current_dir(directory)
-        .uid(NOBODY)
-        .gid(NOBODY)
-        .output()
-        .unwrap()
+    let mut command = Command::new(binary);
+    command.args(line.split_whitespace()).env_remove("TURNTILE_WISDOM").current_dir(directory);
+    command.uid(NOBODY).gid(NOBODY);
+    loop {
+        match command.output() {
+            // A test that forked meanwhile has the copy open for writing yet.
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
+                thread::sleep(Duration::from_millis(10));
+            }
+            output => return output.unwrap(),
+        }
+    }
 }
 
 #[test]
