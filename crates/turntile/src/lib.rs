@@ -32,6 +32,7 @@
 //! | plan it | [`Transpose::plan`], on a GPU [`plan_on`](Transpose::plan_on) |
 //! | run it in place | [`Planned::run`], on a GPU [`OnGpu::run`](gpu::OnGpu::run) |
 //! | run it into another buffer | [`Planned::run_into`], on a GPU [`OnGpu::run_into`](gpu::OnGpu::run_into) |
+//! | move what is larger than memory, from one file or memory map into another | [`Transpose::stored`] |
 //! | measure instead of estimating | [`Transpose::effort`], [`Transpose::tune`], [`Transpose::wisdom`] |
 //! | see what would run, for any device | [`plan`](mod@plan) |
 //!
@@ -63,6 +64,7 @@ mod error;
 pub mod gpu;
 pub mod plan;
 mod planned;
+pub mod stored;
 mod transpose;
 mod tune;
 mod view;

@@ -292,7 +292,7 @@ impl Transpose {
         self.planner_for(Host::here(self.host_threads()))
     }
 
-    fn host_threads(&self) -> usize {
+    pub(crate) fn host_threads(&self) -> usize {
         self.threads.unwrap_or_else(rayon::current_num_threads)
     }
 
