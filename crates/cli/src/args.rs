@@ -1,7 +1,7 @@
 //! The command line.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -48,10 +48,20 @@ pub enum Command {
 #[derive(Debug, Args)]
 pub struct Common {
     /// Write here instead of replacing FILE
+    #[arg(value_name = "OUT", conflicts_with = "output")]
+    out: Option<PathBuf>,
+    /// The same
     #[arg(short, long, value_name = "OUT")]
-    pub output: Option<PathBuf>,
+    output: Option<PathBuf>,
+    /// Check all that is checked before the work, say how it would be done, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
     #[command(flatten)]
     pub settings: Settings,
+    /// Most memory, e.g. 2GiB or 50% of what is free: larger files are moved block by block, through temporary files if it is
+    /// very little [default: what is free, less an eighth]
+    #[arg(long, value_name = "BYTES", value_parser = amount)]
+    pub memory: Option<Amount>,
     /// What to do about a file that another program has locked. The lock is advisory: programs that do not ask for it are
     /// found out, but for the instant in which the new file takes the old one's name
     #[arg(long, value_name = "WHAT", default_value = "wait")]
@@ -62,6 +72,13 @@ pub struct Common {
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+impl Common {
+    /// Where the result goes, if not in the file's place.
+    pub fn output(&self) -> Option<&Path> {
+        self.output.as_deref().or(self.out.as_deref())
+    }
 }
 
 #[derive(Debug, Args)]

@@ -45,6 +45,11 @@ pub enum Error {
         /// As the user named it.
         path: PathBuf,
     },
+    /// `-`, which elsewhere means standard input or output.
+    #[error(
+        "- is no file: standard input and output are not read or written; a file of that name is ./-"
+    )]
+    Dash,
     /// The output's directory does not exist.
     #[error("cannot write {}: there is no directory {}", shown(path), shown(directory))]
     NoDirectory {
@@ -189,6 +194,32 @@ pub enum Error {
         /// Its data and the room.
         bytes: usize,
     },
+    /// The disk is too full for the new file.
+    #[error("no room for {}: it takes {need} bytes, {have} are free", shown(path))]
+    NoRoom {
+        /// The new file.
+        path: PathBuf,
+        /// Bytes that it takes.
+        need: u64,
+        /// Bytes that are free.
+        have: u64,
+    },
+    /// A route is for data that fit in memory.
+    #[error(
+        "{}: --route is for data in memory, which takes {need} bytes, and there are {have}; see --memory",
+        shown(path)
+    )]
+    RouteInBlocks {
+        /// The file.
+        path: PathBuf,
+        /// Bytes of the data, and of the workspace.
+        need: usize,
+        /// Bytes of memory.
+        have: usize,
+    },
+    /// Data larger than memory could not be moved.
+    #[error(transparent)]
+    Stored(Box<turntile::stored::StoredError>),
     /// The file was written to while it was being transposed.
     #[error("{} changed while it was being worked on; it was left as it is now", shown(path))]
     Changed {

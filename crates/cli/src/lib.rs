@@ -11,7 +11,8 @@
 //! | `bench`, [`speed`] | transpositions timed beside a copy, and the unit of their speed |
 //! | [`device`] | the host or a GPU by name |
 //! | [`memory`] | what is measured on: pages of a kind |
-//! | `work` | read, transpose, write: the same for every command on a file |
+//! | `work`, `blocks` | read, transpose, write: the same for every command on a file, in memory or block by block |
+//! | `free` | how much memory there is |
 //! | `settings` | what the user may set, and what the library is told of it |
 //! | `npy`, `dtype`, `scalar`, `literal` | .npy headers |
 //! | `file`, `signals` | files replaced whole or not at all, interruptions included |
@@ -25,10 +26,12 @@
 
 mod args;
 mod bench;
+mod blocks;
 pub mod device;
 mod dtype;
 pub mod error;
 mod file;
+mod free;
 mod literal;
 pub mod memory;
 mod npy;

@@ -13,9 +13,9 @@ use crate::work::{self, Change, Done};
 
 /// Runs the command.
 pub fn run(args: &ReorderArgs) -> Result<Report, Error> {
-    let Common { output, settings, lock, quiet, .. } = &args.common;
+    let Common { settings, lock, quiet, .. } = &args.common;
     settings.existing_wisdom()?;
-    let output = output.as_deref();
+    let output = args.common.output();
     let (mut source, target) = claim(&args.file, output, *lock)?;
     let header = open_npy(&mut source)?;
     let order = args.to.order();
@@ -28,11 +28,10 @@ pub fn run(args: &ReorderArgs) -> Result<Report, Error> {
     let rewritten = header
         .rewritten(header.shape(), order)
         .map_err(|source| Error::Header { path: args.file.clone(), source })?;
-    let steps = if header.order() == order { None } else { reversal(&header)? };
-    let steps = steps.into_iter().collect();
-    let change = Change { header: rewritten, data_bytes: header.data_bytes(), steps };
+    let step = if header.order() == order { None } else { reversal(&header)? };
+    let change = Change { header: rewritten, data_bytes: header.data_bytes(), step };
     let progress = Progress::new(!quiet);
-    let done = work::apply((source, target), &change, settings, &progress)?;
+    let done = work::apply((source, target), &change, &args.common, &progress)?;
     drop(progress);
     Ok(report(change.data_bytes, done))
 }

@@ -65,6 +65,9 @@ pub fn claim(
     output: Option<&Path>,
     locking: Locking,
 ) -> Result<(Source, Target), Error> {
+    if [Some(path), output].contains(&Some(Path::new("-"))) {
+        return Err(Error::Dash);
+    }
     loop {
         // The source first: that it is missing or no file is the better word.
         let source = Source::open(path)?;

@@ -10,6 +10,7 @@
 //! | `keep` | owner, permissions, access lists and attributes of the file that is replaced |
 //! | `unnamed` | temporary files without a name, where the system has them |
 //! | `leftover` | names of temporary files, and the removal of those that a killed run left |
+//! | `room` | room on the disk |
 //! | `pending` | a result until it is in place, interruptions included |
 
 mod claim;
@@ -17,6 +18,7 @@ mod keep;
 mod leftover;
 mod lock;
 mod pending;
+mod room;
 mod special;
 mod stamp;
 mod target;
@@ -24,5 +26,5 @@ mod unnamed;
 
 pub use claim::{Source, claim};
 pub use lock::Locking;
-pub use pending::{Pending, abandon, begin};
+pub use pending::{Pending, abandon, begin, scratch};
 pub use target::Target;

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::Error;
 use crate::file::target::Target;
-use crate::file::{keep, leftover, unnamed};
+use crate::file::{keep, leftover, room, unnamed};
 
 /// How far the process's replacement has come.
 #[derive(Debug, PartialEq, Eq)]
@@ -55,8 +55,12 @@ pub struct Pending {
 }
 
 /// Opens the temporary file of a target, with all that the file has which it is to replace; a new file's permissions
-/// are no wider than those of `source`.
-pub fn begin(target: Target, source: Option<(&File, &Metadata)>) -> Result<Pending, Error> {
+/// are no wider than those of `source`. Room for `bytes` bytes is reserved.
+pub fn begin(
+    target: Target,
+    source: Option<(&File, &Metadata)>,
+    bytes: u64,
+) -> Result<Pending, Error> {
     leftover::remove(&target);
     let mode = match (&target.replaced, source) {
         (Some(_), _) => 0o600,
@@ -80,7 +84,25 @@ pub fn begin(target: Target, source: Option<(&File, &Metadata)>) -> Result<Pendi
         (None, Some((_, metadata))) => keep::narrow(&pending.file, metadata, pending.path())?,
         _ => {}
     }
+    room::reserve(&pending.file, bytes, pending.path())?;
     Ok(pending)
+}
+
+/// A file of so many bytes beside the result, gone when it is closed.
+pub fn scratch(pending: &Pending, bytes: u64) -> Result<File, Error> {
+    let Target { path, directory, .. } = &pending.target;
+    let failed = |error| Error::io("make a temporary file in", directory)(error);
+    let file = match unnamed::open(directory, 0o600) {
+        Some(file) => file,
+        None => {
+            let (file, name) = named(&pending.target, 0o600).map_err(failed)?;
+            // Systems that keep open files from being removed have it removed by the next run.
+            let _ = fs::remove_file(name);
+            file
+        }
+    };
+    room::reserve(&file, bytes, path)?;
+    Ok(file)
 }
 
 #[cfg(unix)]
@@ -217,7 +239,7 @@ mod tests {
 
     fn begun(path: &Path, output: Option<&Path>) -> (Source, Pending) {
         let (source, target) = claimed(path, output);
-        let pending = begin(target, Some((&source.file, &source.metadata))).unwrap();
+        let pending = begin(target, Some((&source.file, &source.metadata)), 0).unwrap();
         pending.file().write_all(b"new").unwrap();
         (source, pending)
     }

@@ -8,6 +8,7 @@ use tempfile::TempDir;
 
 mod errors;
 mod files;
+mod large;
 #[cfg(target_os = "linux")]
 mod owners;
 mod plans;

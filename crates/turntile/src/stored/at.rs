@@ -37,11 +37,17 @@ impl ReadAt for File {
 
 impl WriteAt for File {
     fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        (&*self).write_all_at(bytes, offset)
+    }
+}
+
+impl WriteAt for &File {
+    fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
         #[cfg(unix)]
-        return std::os::unix::fs::FileExt::write_all_at(self, bytes, offset);
+        return std::os::unix::fs::FileExt::write_all_at(*self, bytes, offset);
         #[cfg(windows)]
         return in_parts(bytes.len(), |from| {
-            std::os::windows::fs::FileExt::seek_write(self, &bytes[from..], offset + from as u64)
+            std::os::windows::fs::FileExt::seek_write(*self, &bytes[from..], offset + from as u64)
         })
         .map_err(|short| short.unwrap_or_else(|| ErrorKind::WriteZero.into()));
         #[cfg(not(any(unix, windows)))]

@@ -11,68 +11,23 @@
 //! ```
 //!
 //! The array is cut into blocks that fit in memory. Each is read in runs, permuted in memory, and written in runs, so that every byte
-//! is read once and written once. In `m` bytes of memory the runs of a matrix of `e`-byte elements have about `sqrt(m e)` bytes: 64 KB of
-//! 4-byte elements in 1 GiB. Where that would be less than a page, two passes through a scratch have runs of about `(m e)^(2/3)` in place of it.
+//! is read once and written once. In `m` bytes of memory the runs of a matrix of `e`-byte elements have about `sqrt(m e / 2)` bytes: 46 KB of
+//! 4-byte elements in 1 GiB, for while one block is written the next is read. Where that would be less than a page, two passes through a scratch have runs of about `(m e)^(2/3)` in place of it.
 
 mod at;
 mod blocks;
+mod error;
 mod job;
 mod mover;
 mod passes;
 
-use std::io;
-
 pub use at::{ReadAt, WriteAt};
+pub use error::StoredError;
 
 use crate::stored::job::Job;
 use crate::stored::mover::Tools;
 use crate::stored::passes::{Leg, Pass};
 use crate::{Error, Transpose};
-
-/// Why stored data were not moved. The source is as it was; what is in the result is not to be used.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StoredError {
-    /// Reading failed.
-    #[error("cannot read: {0}")]
-    Read(#[source] io::Error),
-    /// Writing failed.
-    #[error("cannot write: {0}")]
-    Write(#[source] io::Error),
-    /// Two passes need a scratch, and there is none.
-    #[error("in so little memory it takes two passes, and a scratch of {bytes} bytes")]
-    NoScratch {
-        /// Bytes of the scratch.
-        bytes: u64,
-    },
-    /// There is less memory than the plan is for.
-    #[error("the plan needs {need} bytes of memory, there are {have}")]
-    Memory {
-        /// Bytes of the largest block.
-        need: usize,
-        /// Bytes of the buffer.
-        have: usize,
-    },
-    /// A block could not be permuted, or there is no memory for it.
-    #[error(transparent)]
-    Engine(#[from] Error),
-}
-
-/// What failed.
-#[derive(Clone, Copy)]
-pub(crate) enum Failed {
-    Read,
-    Write,
-}
-
-impl Failed {
-    fn at(self) -> impl Fn(io::Error) -> StoredError {
-        move |error| match self {
-            Failed::Read => StoredError::Read(error),
-            Failed::Write => StoredError::Write(error),
-        }
-    }
-}
 
 /// A permutation of stored data, planned for so much memory.
 #[derive(Clone, Debug)]
@@ -90,7 +45,7 @@ const WORKSPACE: usize = 16;
 const MOST: usize = if usize::BITS > 32 { (1_u64 << 32) as usize } else { 1 << 30 };
 
 impl Transpose {
-    /// Plans it from one file or memory map into another, in at most `memory` bytes: a block and its workspace. Threads are as
+    /// Plans it from one file or memory map into another, in at most `memory` bytes: two blocks and a workspace. Threads are as
     /// [`threads`](Self::threads) says; cap, room, route and wisdom are of no matter.
     ///
     /// # Errors
@@ -121,9 +76,9 @@ impl Stored {
         if self.passes.iter().any(|pass| pass.leg == Leg::Out) { self.bytes } else { 0 }
     }
 
-    /// Bytes of the largest block: what a run's buffer must have.
+    /// Bytes of the largest block, and of the next beside it: what a run's buffer must have.
     pub fn buffer_bytes(&self) -> usize {
-        self.passes.iter().map(|pass| pass.blocks.bytes).max().unwrap_or(0) as usize
+        self.passes.iter().map(Pass::buffer_bytes).max().unwrap_or(0) as usize
     }
 
     /// Bytes of the shortest runs, of whole blocks.

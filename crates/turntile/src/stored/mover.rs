@@ -1,17 +1,18 @@
 //! A pass, block after block: read in runs, permuted in memory, written in runs.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
 use crate::stored::at::{ReadAt, WriteAt};
+use crate::stored::error::StoredError;
 use crate::stored::job::{Axis, Job};
 use crate::stored::passes::Pass;
-use crate::stored::{Failed, StoredError};
 use crate::{Bytes, Planned, Transpose};
 
 /// Reads that are under way at once: storage answers many as soon as one.
-const READERS: usize = 8;
+const READERS: usize = 16;
 
 /// Bytes that a reader takes at a time, in whole runs.
 const SHARE: usize = 1 << 18;
@@ -22,7 +23,7 @@ pub struct Tools<'a> {
     pub threads: usize,
     /// Most bytes that permuting needs beside a block.
     pub workspace: usize,
-    /// Room for a block.
+    /// Room for a block, and for the next one where there are several.
     pub buffer: &'a mut [u8],
     /// Told how many bytes more are read or written.
     pub progress: &'a mut dyn FnMut(u64),
@@ -64,7 +65,25 @@ impl Runs {
     }
 }
 
-/// Moves all blocks of a pass.
+/// A block: where it begins and how large it is, along all axes.
+type Block = (Vec<u64>, Vec<u64>);
+
+/// One side of a pass: the axes as they lie there, and where its first element is.
+struct Side<'a> {
+    job: &'a Job,
+    order: Vec<usize>,
+    base: u64,
+    pitch: fn(&Axis) -> u64,
+}
+
+impl Side<'_> {
+    fn runs(&self, (first, size): &Block) -> Runs {
+        let steps = self.job.axes.iter().zip(first).map(|(axis, &at)| at * (self.pitch)(axis));
+        Runs::new(self.job, size, &self.order, self.base + steps.sum::<u64>(), self.pitch)
+    }
+}
+
+/// Moves all blocks of a pass. While one is permuted and written, the next is read.
 pub fn run(
     pass: &Pass,
     source: &(impl ReadAt + ?Sized),
@@ -72,33 +91,51 @@ pub fn run(
     tools: &mut Tools<'_>,
 ) -> Result<(), StoredError> {
     let Pass { job, blocks, .. } = pass;
-    let source_order: Vec<usize> = (0..job.axes.len()).collect();
-    let dest_order = job.order();
+    let from = Side {
+        job,
+        order: (0..job.axes.len()).collect(),
+        base: job.source,
+        pitch: |axis| axis.from,
+    };
+    let to = Side { job, order: job.order(), base: job.dest, pitch: |axis| axis.to };
     // Those at the ends of the axes differ from the others; each kind is planned once.
     let mut planned: HashMap<Vec<u64>, Planned> = HashMap::new();
-    for (first, size) in blocks.each(job) {
-        let plan = match planned.entry(size.clone()) {
-            std::collections::hash_map::Entry::Occupied(found) => found.into_mut(),
-            std::collections::hash_map::Entry::Vacant(new) => {
-                new.insert(plan(job, &size, &dest_order, tools)?)
+    let bytes_of = |(_, size): &Block| (size.iter().product::<u64>() * job.elem_bytes) as usize;
+    let mut each = blocks.each(job).peekable();
+    let (mut now, mut next) =
+        tools.buffer.split_at_mut((blocks.bytes as usize).min(tools.buffer.len()));
+    if let Some(first) = each.peek() {
+        read(source, &mut now[..bytes_of(first)], &from.runs(first)).map_err(StoredError::Read)?;
+    }
+    while let Some(block) = each.next() {
+        let plan = match planned.entry(block.1.clone()) {
+            Entry::Occupied(found) => found.into_mut(),
+            Entry::Vacant(new) => {
+                new.insert(plan(job, &block.1, &to.order, tools.threads, tools.workspace)?)
             }
         };
-        let place = |pitch: fn(&Axis) -> u64, base: u64| {
-            let steps = job.axes.iter().zip(&first).map(|(axis, &at)| at * pitch(axis));
-            base + steps.sum::<u64>()
-        };
-        let (from, to): (fn(&Axis) -> u64, fn(&Axis) -> u64) = (|axis| axis.from, |axis| axis.to);
-        let bytes = (size.iter().product::<u64>() * job.elem_bytes) as usize;
-        let block = &mut tools.buffer[..bytes];
-        let runs = Runs::new(job, &size, &source_order, place(from, job.source), from);
-        read(source, block, &runs).map_err(Failed::Read.at())?;
-        (tools.progress)(bytes as u64);
-        plan.run(&mut Bytes(&mut *block))?;
-        let runs = Runs::new(job, &size, &dest_order, place(to, job.dest), to);
-        for (number, chunk) in block.chunks(runs.bytes).enumerate() {
-            dest.write_all_at(chunk, runs.offset(number as u64)).map_err(Failed::Write.at())?;
-            (tools.progress)(chunk.len() as u64);
-        }
+        let data = &mut now[..bytes_of(&block)];
+        (tools.progress)(data.len() as u64);
+        std::thread::scope(|scope| {
+            let following = each.peek().map(|following| {
+                let room = &mut next[..bytes_of(following)];
+                let runs = from.runs(following);
+                scope.spawn(move || read(source, room, &runs))
+            });
+            plan.run(&mut Bytes(&mut *data))?;
+            let runs = to.runs(&block);
+            for (number, chunk) in data.chunks(runs.bytes).enumerate() {
+                let offset = runs.offset(number as u64);
+                dest.write_all_at(chunk, offset).map_err(StoredError::Write)?;
+                (tools.progress)(chunk.len() as u64);
+            }
+            match following.map(|following| following.join()) {
+                None => Ok(()),
+                Some(Ok(done)) => done.map_err(StoredError::Read),
+                Some(Err(panic)) => std::panic::resume_unwind(panic),
+            }
+        })?;
+        std::mem::swap(&mut now, &mut next);
     }
     Ok(())
 }
@@ -107,11 +144,12 @@ fn plan(
     job: &Job,
     size: &[u64],
     order: &[usize],
-    tools: &Tools<'_>,
+    threads: usize,
+    workspace: usize,
 ) -> Result<Planned, StoredError> {
     let extents: Vec<usize> = size.iter().map(|&extent| extent as usize).collect();
     let transpose = Transpose::of_axes_bytes(job.elem_bytes as usize, &extents, order);
-    Ok(transpose.threads(tools.threads).workspace_cap(tools.workspace).plan()?)
+    Ok(transpose.threads(threads).workspace_cap(workspace).plan()?)
 }
 
 /// Fills a block, by several readers where there are several runs.

@@ -30,8 +30,15 @@ pub struct Pass {
 
 impl Pass {
     fn new(leg: Leg, job: Job, memory: u64) -> Self {
-        let blocks = Blocks::of(&job, memory);
+        let whole = job.bytes() <= memory;
+        // Two at a time: while one is written the next is read.
+        let blocks = Blocks::of(&job, if whole { memory } else { memory / 2 });
         Pass { leg, job, blocks }
+    }
+
+    /// Bytes of memory for its blocks.
+    pub fn buffer_bytes(&self) -> u64 {
+        if self.blocks.bytes < self.job.bytes() { 2 * self.blocks.bytes } else { self.blocks.bytes }
     }
 }
 
@@ -117,7 +124,7 @@ mod tests {
             let got: Vec<Leg> = passes.iter().map(|pass| pass.leg).collect();
             assert_eq!(got, legs, "{memory}");
             for pass in &passes {
-                assert!(pass.blocks.bytes <= memory);
+                assert!(pass.buffer_bytes() <= memory);
             }
         }
         // What fits is moved at once, however short it is.

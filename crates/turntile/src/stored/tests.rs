@@ -1,5 +1,7 @@
 //! Every order of small arrays in every memory, against an oracle that goes from element to element.
 
+use std::io;
+
 use super::*;
 
 /// Storage in memory that counts how often each of its bytes is written.
@@ -79,7 +81,7 @@ fn arrays_are_permuted_in_any_memory() {
     for extents in [&[7, 5][..], &[3, 4, 5], &[5, 1, 6, 2], &[2, 3, 2, 3], &[11]] {
         for order in orders(extents.len()) {
             for elem in [1, 3, 8] {
-                for memory in [elem as u64, 10, 37, 64, 200, 10_000] {
+                for memory in [elem as u64, 20, 64, 300] {
                     check(extents, &order, elem, |job| vec![passes::one(job, memory)]);
                     for width in [1, 2, 3, 4] {
                         check(extents, &order, elem, |job| match job.axes.last() {
