@@ -26,5 +26,7 @@ mod unnamed;
 
 pub use claim::{Source, claim};
 pub use lock::Locking;
-pub use pending::{Pending, abandon, begin, scratch};
+#[cfg(unix)]
+pub use pending::abandon;
+pub use pending::{Pending, begin, scratch};
 pub use target::Target;

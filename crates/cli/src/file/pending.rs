@@ -32,6 +32,7 @@ fn stage() -> MutexGuard<'static, Stage> {
 /// Once the new file is in place there is nothing to give up, and this returns without a word: who is
 /// told of an interruption can rely on the old file. The lock is held to the end: a rename that has
 /// begun is finished first, none begins after, and no new temporary file appears.
+#[cfg(unix)]
 pub fn abandon(tell: impl FnOnce(), end: impl FnOnce()) {
     let stage = stage();
     match &*stage {

@@ -81,9 +81,10 @@ impl Stored {
         self.passes.iter().map(Pass::buffer_bytes).max().unwrap_or(0) as usize
     }
 
-    /// Bytes of the shortest runs, of whole blocks.
+    /// Bytes of the shortest runs, of whole blocks; those of the few columns that a panel of two passes leaves over are shorter.
     pub fn shortest_run(&self) -> u64 {
-        self.passes.iter().map(|pass| pass.blocks.shortest_run()).min().unwrap_or(0)
+        let most = self.passes.iter().filter(|pass| pass.job.bytes() > self.bytes / 2);
+        most.map(|pass| pass.blocks.shortest_run()).min().unwrap_or(0)
     }
 
     /// Moves the source's data into the result, in one pass, with a buffer of its own.
