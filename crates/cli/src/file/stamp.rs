@@ -5,8 +5,8 @@ use std::io;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-/// Times of change are counted in ticks of the system's clock: two changes within one look like one.
-const TICK: Duration = Duration::from_millis(20);
+/// Times of change are counted in ticks of the system's clock, of 10 ms at most: two changes within one look like one.
+const TICK: Duration = Duration::from_millis(12);
 
 /// Ticks waited for at most: a file that changes all the time is found out in the end.
 const TICKS: usize = 5;
@@ -46,9 +46,11 @@ impl Stamp {
         self.id != other.id
     }
 
-    fn is_recent(&self, now: SystemTime) -> bool {
+    /// What is left of the tick in which the file changed last.
+    fn rest_of_tick(&self, now: SystemTime) -> Option<Duration> {
         let age = |time: Option<SystemTime>| time.and_then(|time| now.duration_since(time).ok());
-        [age(self.modified), age(self.changed)].into_iter().flatten().any(|age| age < TICK)
+        let age = [age(self.modified), age(self.changed)].into_iter().flatten().min()?;
+        TICK.checked_sub(age).filter(|rest| !rest.is_zero())
     }
 }
 
@@ -56,10 +58,8 @@ impl Stamp {
 pub fn settled(file: &File) -> io::Result<Stamp> {
     let mut stamp = Stamp::of(&file.metadata()?);
     for _ in 0..TICKS {
-        if !stamp.is_recent(SystemTime::now()) {
-            break;
-        }
-        thread::sleep(TICK);
+        let Some(rest) = stamp.rest_of_tick(SystemTime::now()) else { break };
+        thread::sleep(rest);
         stamp = Stamp::of(&file.metadata()?);
     }
     Ok(stamp)
