@@ -256,7 +256,7 @@ def main():
     parser.add_argument("--folder", help="where to make files")
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--large", type=int, default=2_000_000_000)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     every = ["signals", "late", "turns", "loop", "lists", "sticky", "full", "memory"]
     failed = 0
     for name in options.names or every:
