@@ -1,7 +1,7 @@
 //! The command line.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -12,10 +12,13 @@ use turntile::plan::{Problem, ProblemError, Route};
 use crate::error::Error;
 
 use crate::bench::{self, Shapes};
+use crate::file::Locking;
 use crate::memory::Pages;
 use crate::npy::Order;
 use crate::settings::Settings;
-use crate::values::{Axes, Extents, axes, byte_count, extents, seconds, split_axes};
+use crate::values::{
+    Amount, Axes, Extents, amount, axes, byte_count, extents, seconds, split_axes, threads,
+};
 
 /// Transposes matrices and permutes axes of arrays in files, in place: no second copy in memory, no half-written file on disk.
 #[derive(Debug, Parser)]
@@ -45,16 +48,37 @@ pub enum Command {
 #[derive(Debug, Args)]
 pub struct Common {
     /// Write here instead of replacing FILE
+    #[arg(value_name = "OUT", conflicts_with = "output")]
+    out: Option<PathBuf>,
+    /// The same
     #[arg(short, long, value_name = "OUT")]
-    pub output: Option<PathBuf>,
+    output: Option<PathBuf>,
+    /// Check all that is checked before the work, say how it would be done, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
     #[command(flatten)]
     pub settings: Settings,
+    /// Most memory, e.g. 2GiB or 50% of what is free: larger files are moved block by block, through temporary files if it is
+    /// very little [default: what is free, less an eighth]
+    #[arg(long, value_name = "BYTES", value_parser = amount)]
+    pub memory: Option<Amount>,
+    /// What to do about a file that another program has locked. The lock is advisory: programs that do not ask for it are
+    /// found out, but for the instant in which the new file takes the old one's name
+    #[arg(long, value_name = "WHAT", default_value = "wait")]
+    pub lock: Locking,
     /// Print nothing but errors
     #[arg(short, long, conflicts_with = "json")]
     pub quiet: bool,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+impl Common {
+    /// Where the result goes, if not in the file's place.
+    pub fn output(&self) -> Option<&Path> {
+        self.output.as_deref().or(self.out.as_deref())
+    }
 }
 
 #[derive(Debug, Args)]
@@ -193,7 +217,8 @@ impl ProblemArgs {
                 Problem::permuted(&shape, &axes, elem_bytes)?
             }
         };
-        let problem = self.settings.workspace.map_or(problem, |cap| problem.with_cap(cap));
+        let cap = self.settings.workspace.map(|amount| amount.of(problem.bytes()));
+        let problem = cap.map_or(problem, |cap| problem.with_cap(cap));
         Ok(if self.into {
             problem.out_of_place()
         } else {
@@ -270,7 +295,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "BYTES", default_value = "8GiB", value_parser = byte_count, requires = "draw")]
     pub draw_most: usize,
     /// Threads to use [default: all]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
     pub threads: Option<NonZeroUsize>,
     /// Into another buffer instead of in place
     #[arg(long)]
@@ -282,8 +307,8 @@ pub struct BenchArgs {
     #[arg(long, value_name = "RULE", default_value = "model")]
     pub tiles: TilesArg,
     /// Most memory beside the data [default: as for transpose; on a GPU 2%, or 16MiB if that is more]
-    #[arg(long, value_name = "BYTES", value_parser = byte_count)]
-    pub workspace: Option<usize>,
+    #[arg(long, value_name = "BYTES", value_parser = amount)]
+    pub workspace: Option<Amount>,
     /// Runs of each, of which the median counts [default: 7, on a GPU 21]
     #[arg(long, value_name = "N")]
     pub runs: Option<NonZeroUsize>,
@@ -348,6 +373,13 @@ fn choice(text: &str) -> Result<Choice, turntile::plan::UnknownRoute> {
 fn shapes(text: &str) -> Result<Shapes, String> {
     if bench::names().any(|name| name == text) {
         return Ok(Shapes::Class(text.to_string()));
+    }
+    if text.starts_with(|c: char| c.is_alphabetic()) {
+        let names: Vec<_> = bench::names().collect();
+        return Err(format!(
+            "no class is named so; there are {}, or shapes as in 7200x1800",
+            names.join(", ")
+        ));
     }
     let (shape, axes) = match text.split_once(':') {
         Some((shape, axes)) => (extents(shape)?.0, split_axes(axes, '-')?.0),

@@ -16,7 +16,7 @@ use turntile::{Measured, TileRule, Transpose};
 use crate::args::{BenchArgs, Choice};
 use crate::device::Device;
 use crate::error::Error;
-use crate::report::tell;
+use crate::say::tell;
 use crate::settings::transpose_of;
 use crate::speed;
 pub use host::{copy, fill};
@@ -84,8 +84,8 @@ fn transpose(args: &BenchArgs, problem: &Problem, route: Choice) -> Transpose {
     if let Some(threads) = args.threads {
         transpose = transpose.threads(threads.get());
     }
-    if let Some(bytes) = args.workspace {
-        transpose = transpose.workspace_cap(bytes);
+    if let Some(amount) = args.workspace {
+        transpose = transpose.workspace_cap(amount.of(problem.bytes()));
     }
     if let Choice::Route(route) = route {
         // For the one that pads to a square.

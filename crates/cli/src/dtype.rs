@@ -1,18 +1,37 @@
 //! The bytes of one item, from the `descr` entry of a .npy header.
 
-use crate::error::HeaderError;
-use crate::literal::{Node, Value};
+use std::borrow::Cow;
+use std::collections::HashSet;
 
-/// Bytes of an item of the type that `descr` describes.
+use crate::error::HeaderError;
+use crate::literal::{Node, Value, unescaped};
+use crate::scalar::{self, MOST};
+
+/// Axes that an array may have.
+const MOST_AXES: usize = 64;
+
+/// Bytes of an item of an array whose type `descr` describes.
+pub fn array_item_bytes(descr: &Value<'_>) -> Result<usize, HeaderError> {
+    let several = match &descr.node {
+        Node::Tuple(_) => true,
+        Node::Str(name) => scalar::is_several(&unescaped(name)),
+        _ => false,
+    };
+    if several {
+        // NumPy adds its axes to the array's, and then finds too few data.
+        return Err(malformed("an item with a shape of its own is for fields alone"));
+    }
+    item_bytes(descr)
+}
+
+/// Bytes of an item, or of a field of it.
 ///
 /// A description is a type string (`'<f4'`), a list of fields `(name, description[, shape])` whose
 /// name may be `(title, name)`, or a pair `(description, shape)`. Padding is a field with no name.
-pub fn item_bytes(descr: &Value<'_>) -> Result<usize, HeaderError> {
+fn item_bytes(descr: &Value<'_>) -> Result<usize, HeaderError> {
     match &descr.node {
-        Node::Str(name) => scalar_bytes(name),
-        Node::List(fields) => fields.iter().try_fold(0usize, |sum, field| {
-            sum.checked_add(field_bytes(field)?).ok_or(HeaderError::ItemOverflow)
-        }),
+        Node::Str(name) => scalar::item_bytes(&unescaped(name)),
+        Node::List(fields) => record_bytes(fields),
         Node::Tuple(pair) => match &pair[..] {
             [base, shape] => repeated(item_bytes(base)?, shape),
             _ => Err(malformed("a type with a shape is a pair")),
@@ -21,31 +40,70 @@ pub fn item_bytes(descr: &Value<'_>) -> Result<usize, HeaderError> {
     }
 }
 
-fn field_bytes(field: &Value<'_>) -> Result<usize, HeaderError> {
-    let Node::Tuple(parts) = &field.node else {
-        return Err(malformed("a field is a tuple"));
-    };
-    let (name, base, shape) = match &parts[..] {
-        [name, base] => (name, base, None),
-        [name, base, shape] => (name, base, Some(shape)),
-        _ => return Err(malformed("a field has a name, a type and perhaps a shape")),
-    };
-    let named = match &name.node {
-        Node::Str(_) => true,
-        Node::Tuple(titled) => {
-            matches!(&titled[..], [title, name] if is_string(title) && is_string(name))
+/// Bytes of all fields, no two of which share a name or a title.
+fn record_bytes(fields: &[Value<'_>]) -> Result<usize, HeaderError> {
+    let mut names = HashSet::new();
+    let mut bytes = 0usize;
+    for field in fields {
+        let field = Field::of(field)?;
+        bytes = bytes.saturating_add(field.bytes);
+        if bytes > MOST {
+            return Err(HeaderError::ItemOverflow);
         }
-        _ => false,
-    };
-    if !named {
-        return Err(malformed("a field's name is a string or a title and a name"));
+        if field.is_padding {
+            continue;
+        }
+        for name in field.names {
+            if !names.insert(name) {
+                return Err(malformed("two fields or titles have one name"));
+            }
+        }
     }
-    let base = item_bytes(base)?;
-    shape.map_or(Ok(base), |shape| repeated(base, shape))
+    Ok(bytes)
 }
 
-fn is_string(value: &Value<'_>) -> bool {
-    matches!(value.node, Node::Str(_))
+struct Field<'a> {
+    /// Its name, and its title if it has one.
+    names: Vec<Cow<'a, [u8]>>,
+    bytes: usize,
+    is_padding: bool,
+}
+
+impl<'a> Field<'a> {
+    fn of(field: &Value<'a>) -> Result<Self, HeaderError> {
+        let Node::Tuple(parts) = &field.node else {
+            return Err(malformed("a field is a tuple"));
+        };
+        let (name, base, shape) = match &parts[..] {
+            [name, base] => (name, base, None),
+            [name, base, shape] => (name, base, Some(shape)),
+            _ => return Err(malformed("a field has a name, a type and perhaps a shape")),
+        };
+        let names = match &name.node {
+            Node::Str(name) => Some(vec![unescaped(name)]),
+            Node::Tuple(titled) => match &titled[..] {
+                [title, name] => strings([title, name]),
+                _ => None,
+            },
+            _ => None,
+        };
+        let wrong = || malformed("a field's name is a string or a title and a name");
+        let names = names.ok_or_else(wrong)?;
+        let base_bytes = item_bytes(base)?;
+        let bytes = shape.map_or(Ok(base_bytes), |shape| repeated(base_bytes, shape))?;
+        // NumPy leaves out fields of nothing but bytes that have no name.
+        let void = matches!(&base.node, Node::Str(name) if scalar::is_void(&unescaped(name)));
+        let is_padding = void && shape.is_none() && names.len() == 1 && names[0].is_empty();
+        Ok(Field { names, bytes, is_padding })
+    }
+}
+
+fn strings<'a>(values: [&Value<'a>; 2]) -> Option<Vec<Cow<'a, [u8]>>> {
+    let string = |value: &Value<'a>| match value.node {
+        Node::Str(name) => Some(unescaped(name)),
+        _ => None,
+    };
+    values.map(string).into_iter().collect()
 }
 
 /// Bytes of `shape` items of `base` bytes; the shape is an extent or a tuple of them.
@@ -54,47 +112,20 @@ fn repeated(base: usize, shape: &Value<'_>) -> Result<usize, HeaderError> {
         Node::Tuple(extents) => &extents[..],
         _ => std::slice::from_ref(shape),
     };
+    if extents.len() > MOST_AXES {
+        return Err(malformed("a field has more axes than NumPy's arrays"));
+    }
+    if base == 0 {
+        return Err(malformed("a field with a shape has a type of some size"));
+    }
     extents.iter().try_fold(base, |product, extent| match extent.node {
         Node::Int(extent) if extent >= 0 => usize::try_from(extent)
             .ok()
             .and_then(|extent| product.checked_mul(extent))
+            .filter(|&bytes| bytes <= MOST)
             .ok_or(HeaderError::ItemOverflow),
         _ => Err(malformed("a field's shape is made of integers of 0 and more")),
     })
-}
-
-/// Bytes of the type that a type string names: byte order, kind, size, for dates a unit.
-fn scalar_bytes(name: &[u8]) -> Result<usize, HeaderError> {
-    let unknown = || HeaderError::UnknownType { name: String::from_utf8_lossy(name).into_owned() };
-    let rest = match name {
-        [b'<' | b'>' | b'|' | b'=', rest @ ..] => rest,
-        rest => rest,
-    };
-    let (&kind, rest) = rest.split_first().ok_or_else(unknown)?;
-    if kind == b'O' {
-        return Err(HeaderError::Object);
-    }
-    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let (size, unit) = rest.split_at(digits);
-    let size: usize =
-        std::str::from_utf8(size).ok().and_then(|size| size.parse().ok()).ok_or_else(unknown)?;
-    let sizes: &[usize] = match kind {
-        b'b' => &[1],
-        b'i' | b'u' => &[1, 2, 4, 8],
-        b'f' => &[2, 4, 8, 12, 16],
-        b'c' => &[8, 16, 24, 32],
-        b'm' | b'M' => &[8],
-        b'S' | b'a' | b'U' | b'V' => &[],
-        _ => return Err(unknown()),
-    };
-    if !(sizes.is_empty() || sizes.contains(&size)) {
-        return Err(unknown());
-    }
-    let dated = matches!(kind, b'm' | b'M') && unit.starts_with(b"[") && unit.ends_with(b"]");
-    if !(unit.is_empty() || dated) {
-        return Err(unknown());
-    }
-    if kind == b'U' { size.checked_mul(4).ok_or(HeaderError::ItemOverflow) } else { Ok(size) }
 }
 
 fn malformed(what: &'static str) -> HeaderError {
@@ -107,7 +138,7 @@ mod tests {
     use crate::literal::parse;
 
     fn bytes(descr: &str) -> Result<usize, HeaderError> {
-        item_bytes(&parse(descr.as_bytes()).unwrap())
+        item_bytes(&parse(descr.as_bytes(), false).unwrap())
     }
 
     #[test]
@@ -115,6 +146,9 @@ mod tests {
         for (descr, want) in [
             ("'|b1'", 1),
             ("'<f2'", 2),
+            ("'\\x3cf4'", 4),
+            ("'float64'", 8),
+            ("'f4,f8'", 12),
             ("'>i4'", 4),
             ("'=u8'", 8),
             ("'f8'", 8),
@@ -145,15 +179,12 @@ mod tests {
             "'<i16'",
             "''",
             "'<'",
-            "'<f'",
-            "'f4,f8'",
-            "'float64'",
+            "'<x'",
             "'<f4x'",
             "'<f4[s]'",
             "'<M8[s'",
-            "'|S99999999999999999999999'",
             "'<q8'",
-            "'\\x3cf4'",
+            "'<M8[foo]'",
         ] {
             assert!(matches!(bytes(descr), Err(HeaderError::UnknownType { .. })), "{descr}");
         }
@@ -169,6 +200,8 @@ mod tests {
             "[('a', '<f4', 'x')]",
             "[(('t', 1), '<f4')]",
             "('<f4',)",
+            "[('a', '<f4'), ('a', '<f8')]",
+            "[(('a', 'b'), '<f4'), ('a', '<f8')]",
             "[('a', '<f4', (1,), 2)]",
         ] {
             assert!(matches!(bytes(descr), Err(HeaderError::Descr { .. })), "{descr}");
@@ -179,6 +212,8 @@ mod tests {
         for descr in [
             "[('a', '<f8', (4294967296, 4294967296))]",
             "'<U9223372036854775807'",
+            "'|S99999999999999999999999'",
+            "[('a', '|V2000000000'), ('b', '|V2000000000')]",
             "[('a', '|V18446744073709551615'), ('b', '|V1')]",
         ] {
             assert!(matches!(bytes(descr), Err(HeaderError::ItemOverflow)), "{descr}");

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::say::shown;
+
 use turntile::plan::{PlanError, Problem, ProblemError, WisdomError};
 
 /// Why a command did not do its work. The files are as they were before it.
@@ -11,7 +13,7 @@ use turntile::plan::{PlanError, Problem, ProblemError, WisdomError};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The operating system refused.
-    #[error("cannot {action} {}: {source}", path.display())]
+    #[error("cannot {action} {}: {source}", shown(path))]
     Io {
         /// What was tried.
         action: &'static str,
@@ -21,7 +23,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The file is not a .npy file that can be worked on.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}", shown(path))]
     Header {
         /// The file.
         path: PathBuf,
@@ -29,7 +31,7 @@ pub enum Error {
         source: HeaderError,
     },
     /// A directory, a device, a pipe.
-    #[error("{} is not a regular file", path.display())]
+    #[error("{} is not a regular file", shown(path))]
     NotAFile {
         /// What was named.
         path: PathBuf,
@@ -37,14 +39,19 @@ pub enum Error {
     /// A name under /dev or /proc, which stands for something else.
     #[error(
         "{} leads to a device or an open file, which cannot be replaced; name a file of a directory",
-        path.display()
+        shown(path)
     )]
     Special {
         /// As the user named it.
         path: PathBuf,
     },
+    /// `-`, which elsewhere means standard input or output.
+    #[error(
+        "- is no file: standard input and output are not read or written; a file of that name is ./-"
+    )]
+    Dash,
     /// The output's directory does not exist.
-    #[error("cannot write {}: there is no directory {}", path.display(), directory.display())]
+    #[error("cannot write {}: there is no directory {}", shown(path), shown(directory))]
     NoDirectory {
         /// The output.
         path: PathBuf,
@@ -52,8 +59,72 @@ pub enum Error {
         directory: PathBuf,
     },
     /// The file to replace may not be written to.
-    #[error("{} is write-protected; make it writable or name another file with --output", path.display())]
+    #[error(
+        "{} is write-protected; make it writable or name another file with --output",
+        shown(path)
+    )]
     Protected {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another program has it locked, and it is not to be waited for.
+    #[error("{} is locked by another program; --lock wait waits for it", shown(path))]
+    Locked {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The new file could not be given the old one's owner.
+    #[error(
+        "{} belongs to user {owner}, group {group}, which the new file cannot be given ({source}); name another file with --output",
+        shown(path)
+    )]
+    Owner {
+        /// The file.
+        path: PathBuf,
+        /// Its user.
+        owner: u32,
+        /// Its group.
+        group: u32,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The new file could not be given an attribute of the old one: an access list, a label.
+    #[error(
+        "{} has the attribute {name:?}, which the new file cannot be given ({source}); name another file with --output",
+        shown(path)
+    )]
+    Attribute {
+        /// The file.
+        path: PathBuf,
+        /// The attribute.
+        name: String,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// A file of another's, in a directory whose sticky bit keeps it from being replaced.
+    #[error(
+        "{} belongs to another user, and the sticky bit of {} keeps it; name another file with --output",
+        shown(path),
+        shown(directory)
+    )]
+    Sticky {
+        /// The file.
+        path: PathBuf,
+        /// Its directory.
+        directory: PathBuf,
+    },
+    /// A file or directory with `chattr +i` or `+a`.
+    #[error(
+        "{} may not be changed or only be added to (chattr +i or +a); name another file with --output",
+        shown(path)
+    )]
+    Fixed {
+        /// The file or directory.
+        path: PathBuf,
+    },
+    /// A file that is the root of a mount.
+    #[error("{} is mounted and cannot be replaced; name another file with --output", shown(path))]
+    Mounted {
         /// The file.
         path: PathBuf,
     },
@@ -72,7 +143,7 @@ pub enum Error {
         shape: Vec<usize>,
     },
     /// An order of other axes than the array has.
-    #[error("{}: --axes names {got} axes, the array has {axes}", path.display())]
+    #[error("{}: --axes names {got} axes, the array has {axes}", shown(path))]
     OtherAxes {
         /// The file.
         path: PathBuf,
@@ -94,7 +165,7 @@ pub enum Error {
     /// A headerless file of another length than the shape says.
     #[error(
         "{}: expected {} bytes ({} x {}), got {got}",
-        path.display(),
+        shown(path),
         problem.bytes(),
         by_x(problem.extents()),
         problem.elem_bytes()
@@ -108,7 +179,7 @@ pub enum Error {
         got: u64,
     },
     /// A transposition needs rows and columns.
-    #[error("{}: a transposition needs at least 2 axes, the array has {axes}", path.display())]
+    #[error("{}: a transposition needs at least 2 axes, the array has {axes}", shown(path))]
     TooFewAxes {
         /// The file.
         path: PathBuf,
@@ -116,15 +187,41 @@ pub enum Error {
         axes: usize,
     },
     /// The file does not fit in memory, with the room behind it that the route needs.
-    #[error("not enough memory: {} takes {bytes} bytes", path.display())]
+    #[error("not enough memory: {} takes {bytes} bytes", shown(path))]
     Memory {
         /// The file.
         path: PathBuf,
         /// Its data and the room.
         bytes: usize,
     },
+    /// The disk is too full for the new file.
+    #[error("no room for {}: it takes {need} bytes, {have} are free", shown(path))]
+    NoRoom {
+        /// The new file.
+        path: PathBuf,
+        /// Bytes that it takes.
+        need: u64,
+        /// Bytes that are free.
+        have: u64,
+    },
+    /// A route is for data that fit in memory.
+    #[error(
+        "{}: --route is for data in memory, which takes {need} bytes, and there are {have}; see --memory",
+        shown(path)
+    )]
+    RouteInBlocks {
+        /// The file.
+        path: PathBuf,
+        /// Bytes of the data, and of the workspace.
+        need: usize,
+        /// Bytes of memory.
+        have: usize,
+    },
+    /// Data larger than memory could not be moved.
+    #[error(transparent)]
+    Stored(Box<turntile::stored::StoredError>),
     /// The file was written to while it was being transposed.
-    #[error("{} changed while it was being worked on; it was left as it is now", path.display())]
+    #[error("{} changed while it was being worked on; it was left as it is now", shown(path))]
     Changed {
         /// The file.
         path: PathBuf,
@@ -145,7 +242,7 @@ pub enum Error {
     #[error(transparent)]
     Wisdom(#[from] WisdomError),
     /// The wisdom file does not exist.
-    #[error("there is no wisdom file {}; `turntile tune` makes one", path.display())]
+    #[error("there is no wisdom file {}; `turntile tune` makes one", shown(path))]
     NoWisdom {
         /// The file.
         path: PathBuf,

@@ -7,27 +7,31 @@
 //! |---|---|
 //! | `args`, `values` | the command line, and how it spells sizes, shapes and times |
 //! | `transpose`, `permute`, `reorder` | what each command makes of a file: a new header and transpositions |
-//! | `plan`, `tune` | plans without a file, by estimate and by stopwatch |
+//! | `plan`, `words`, `tune` | plans without a file, by estimate and by stopwatch |
 //! | `bench`, [`speed`] | transpositions timed beside a copy, and the unit of their speed |
 //! | [`device`] | the host or a GPU by name |
 //! | [`memory`] | what is measured on: pages of a kind |
-//! | `work` | read, transpose, write: the same for every command on a file |
+//! | `work`, `blocks` | read, transpose, write: the same for every command on a file, in memory or block by block |
+//! | `free` | how much memory there is |
 //! | `settings` | what the user may set, and what the library is told of it |
-//! | `npy`, `dtype`, `literal` | .npy headers |
-//! | `replace`, `signals` | files replaced whole or not at all, interruptions included |
-//! | `report`, [`progress`] | what the user sees |
+//! | `npy`, `dtype`, `scalar`, `literal` | .npy headers |
+//! | `file`, `signals` | files replaced whole or not at all, interruptions included |
+//! | `report`, `say`, [`progress`] | what the user sees |
 //! | [`error`] | what can go wrong |
 //!
-//! Exit codes: 0 done; 1 not done; 2 wrong usage; 130, 143, 129 ended by SIGINT (Ctrl-C), SIGTERM,
-//! SIGHUP. With any but 0 the files are as they were. Once the new file is in place the work is done:
+//! Exit codes: 0 done; 1 not done; 2 wrong usage. SIGINT (Ctrl-C), SIGTERM, SIGHUP and SIGQUIT end it as they end any
+//! program, which shells call 130, 143, 129, 131. With any but 0 the files are as they were. Once the new file is in place the work is done:
 //! what fails then (the printing of the result, the syncing of the directory) is warned of, with exit
 //! code 0.
 
 mod args;
 mod bench;
+mod blocks;
 pub mod device;
 mod dtype;
 pub mod error;
+mod file;
+mod free;
 mod literal;
 pub mod memory;
 mod npy;
@@ -35,14 +39,16 @@ mod permute;
 mod plan;
 pub mod progress;
 mod reorder;
-mod replace;
 mod report;
+mod say;
+mod scalar;
 mod settings;
 mod signals;
 pub mod speed;
 mod transpose;
 mod tune;
 mod values;
+mod words;
 mod work;
 
 use std::io::{self, Write};
@@ -54,7 +60,8 @@ pub use crate::bench::{copy, fill};
 
 use crate::args::{Cli, Command};
 use crate::error::Error;
-use crate::report::{Report, tell};
+use crate::report::Report;
+use crate::say::tell;
 
 /// What a command has to print.
 struct Output {
@@ -65,7 +72,7 @@ struct Output {
 
 /// Does what the command line says.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| wrong_usage(&error));
     signals::clean_up_on_signals();
     let json = match &cli.command {
         Command::Transpose(args) => args.common.json,
@@ -88,6 +95,17 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// Tells what is wrong with the command line, for machines too if they asked, or prints the help that was asked for.
+fn wrong_usage(error: &clap::Error) -> ! {
+    let is_json = std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json");
+    if error.use_stderr() && is_json {
+        let text = error.render().to_string();
+        let what = text.trim_start_matches("error: ").split("\n\n").next().unwrap_or_default();
+        let _ = writeln!(io::stdout(), "{}", serde_json::json!({ "error": what }));
+    }
+    error.exit()
+}
+
 /// Does the command's work and returns what to print, nothing if it is to be quiet.
 fn run(command: &Command) -> Result<Output, Error> {
     let (common, report): (_, Report) = match command {
@@ -97,7 +115,7 @@ fn run(command: &Command) -> Result<Output, Error> {
         Command::Plan(args) => return Ok(Output { text: plan::run(args)?, is_all: true }),
         Command::Bench(args) => return Ok(Output { text: bench::run(args)?, is_all: true }),
         Command::Tune(args) => {
-            let is_all = args.problem.settings.wisdom.is_none();
+            let is_all = args.problem.settings.wisdom().is_none();
             return Ok(Output { text: tune::run(args)?, is_all });
         }
     };

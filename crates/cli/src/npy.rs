@@ -96,12 +96,12 @@ impl Header {
             return Err(HeaderError::Encoding { at: error.valid_up_to() });
         }
         let text = padded.trim_ascii_end();
-        let root = literal::parse(text)?;
+        let root = literal::parse(text, version.0 < 3)?;
         let Node::Dict(entries) = &root.node else {
             return Err(HeaderError::NotADict);
         };
         let [descr, order, shape] = entries_of(entries, text)?;
-        let item_bytes = dtype::item_bytes(descr)?;
+        let item_bytes = dtype::array_item_bytes(descr)?;
         let order_read = match order.node {
             Node::Bool(fortran) => {
                 if fortran {
@@ -114,7 +114,10 @@ impl Header {
         };
         let extents = shape_of(shape, text)?;
         let overflow = || HeaderError::SizeOverflow { shape: extents.clone(), item_bytes };
+        // An axis that cannot be counted is none, even beside one of length 0.
+        let counted = extents.iter().all(|&extent| extent <= isize::MAX as usize);
         let expected = volume(&extents)
+            .filter(|_| counted)
             .and_then(|items| items.checked_mul(item_bytes))
             .filter(|&bytes| bytes <= isize::MAX as usize)
             .ok_or_else(overflow)?;
@@ -263,7 +266,10 @@ fn entries_of<'a, 'v>(
     let mut found = [None; 3];
     for (key, value) in entries {
         let place = match key.node {
-            Node::Str(name) => KEYS.iter().position(|known| known.as_bytes() == name),
+            Node::Str(name) => {
+                let name = literal::unescaped(name);
+                KEYS.iter().position(|known| known.as_bytes() == &*name)
+            }
             _ => None,
         };
         let place = place.ok_or_else(|| HeaderError::UnknownKey { key: shown(text, key) })?;

@@ -132,9 +132,11 @@ fn hostile_headers_are_errors() {
         (dict("'|O'", false, "(3, 4)"), 48, |e| matches!(e, E::Object)),
         (dict("'<f5'", false, "(3, 4)"), 48, |e| matches!(e, E::UnknownType { .. })),
         (dict("7", false, "(3, 4)"), 48, |e| matches!(e, E::Descr { .. })),
-        (dict("'|V9223372036854775807'", false, "(3, 4)"), 0, |e| {
+        (dict("'|V9223372036854775807'", false, "(3, 4)"), 0, |e| matches!(e, E::ItemOverflow)),
+        (dict("'|V2147483647'", false, "(4611686018427387904, 4)"), 0, |e| {
             matches!(e, E::SizeOverflow { .. })
         }),
+        (plain("(0, 99999999999999999999999)"), 0, |e| matches!(e, E::SizeOverflow { .. })),
         (dict(&"[".repeat(9999), false, "()"), 0, |e| matches!(e, E::Depth { .. })),
         ("{'descr': '<f4', 'shape': (3, 4)}".into(), 48, |e| {
             matches!(e, E::MissingKey { key: "fortran_order" })

@@ -28,11 +28,11 @@ fn of_npy(header: &Header, axes: &[usize], path: &Path) -> Result<(Change, Vec<u
     let bytes = header
         .rewritten(&after, header.order())
         .map_err(|source| Error::Header { path: path.to_path_buf(), source })?;
-    let steps = match header.data_bytes() {
-        0 => Vec::new(),
-        _ => vec![in_memory(shape, axes, header.order(), header.item_bytes())?],
+    let step = match header.data_bytes() {
+        0 => None,
+        _ => Some(in_memory(shape, axes, header.order(), header.item_bytes())?),
     };
-    Ok((Change { header: bytes, data_bytes: header.data_bytes(), steps }, after))
+    Ok((Change { header: bytes, data_bytes: header.data_bytes(), step }, after))
 }
 
 /// The axes as they lie in memory: in Fortran order the last one first, before and after.

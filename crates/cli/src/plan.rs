@@ -12,8 +12,10 @@ use crate::args::PlanArgs;
 use crate::bench::routes;
 use crate::device::Device;
 use crate::error::Error;
-use crate::report::{bytes, duration, rate, tell};
+use crate::report::{bytes, duration, rate};
+use crate::say::{shown, tell};
 use crate::settings::Settings;
+use crate::words;
 
 /// Runs the command and returns what to print.
 pub fn run(args: &PlanArgs) -> Result<String, Error> {
@@ -36,7 +38,7 @@ pub fn run(args: &PlanArgs) -> Result<String, Error> {
     Ok(if args.json {
         json(std::slice::from_ref(&plan), &plan.declined, refused)
     } else {
-        format!("{plan:#}")
+        format!("{}\n\n{plan:#}", words::of_plan(&plan))
     })
 }
 
@@ -71,8 +73,8 @@ fn wisdom(
     planner: &Planner,
     problem: &Problem,
 ) -> Result<(Option<Plan>, Option<Refused>), Error> {
-    let Some(path) = &settings.wisdom else { return Ok((None, None)) };
-    let note = |what: &dyn Display| tell(&format_args!("note: {}: {what}", path.display()));
+    let Some(path) = settings.wisdom() else { return Ok((None, None)) };
+    let note = |what: &dyn Display| tell(&format_args!("note: {}: {what}", shown(path)));
     if !is_here(device) {
         // It may come from the environment, so this is no error.
         note(&"not read, its plans are this machine's");

@@ -4,21 +4,22 @@ use turntile::plan::{Problem, ProblemError};
 
 use crate::args::{Common, ReorderArgs};
 use crate::error::Error;
+use crate::file::claim;
 use crate::npy::Header;
 use crate::progress::Progress;
 use crate::report::{Array, Report};
 use crate::transpose::open_npy;
-use crate::work::{self, Change, Done, Source};
+use crate::work::{self, Change, Done};
 
 /// Runs the command.
 pub fn run(args: &ReorderArgs) -> Result<Report, Error> {
-    let Common { output, settings, quiet, .. } = &args.common;
+    let Common { settings, lock, quiet, .. } = &args.common;
     settings.existing_wisdom()?;
-    let mut source = Source::open(&args.file)?;
+    let output = args.common.output();
+    let (mut source, target) = claim(&args.file, output, *lock)?;
     let header = open_npy(&mut source)?;
     let order = args.to.order();
     let (before, after) = (Array::of(&header), Array { order: Some(order), ..Array::of(&header) });
-    let output = output.as_deref();
     let report =
         |bytes, done| Report::new("reorder", &args.file, output, before, after, bytes, done);
     if header.order() == order && output.is_none() {
@@ -27,11 +28,10 @@ pub fn run(args: &ReorderArgs) -> Result<Report, Error> {
     let rewritten = header
         .rewritten(header.shape(), order)
         .map_err(|source| Error::Header { path: args.file.clone(), source })?;
-    let steps = if header.order() == order { None } else { reversal(&header)? };
-    let steps = steps.into_iter().collect();
-    let change = Change { header: rewritten, data_bytes: header.data_bytes(), steps };
+    let step = if header.order() == order { None } else { reversal(&header)? };
+    let change = Change { header: rewritten, data_bytes: header.data_bytes(), step };
     let progress = Progress::new(!quiet);
-    let done = work::apply(source, &change, output, settings, &progress)?;
+    let done = work::apply((source, target), &change, &args.common, &progress)?;
     drop(progress);
     Ok(report(change.data_bytes, done))
 }

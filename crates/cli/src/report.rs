@@ -1,7 +1,5 @@
 //! What a command did, in words or in JSON.
 
-use std::fmt::Display;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
@@ -9,8 +7,10 @@ use serde::{Serialize, Serializer};
 use turntile::Planned;
 use turntile::plan::Problem;
 
+use crate::blocks;
 use crate::error::Error;
 use crate::npy::{Header, Order};
+use crate::say::{shown, tell};
 use crate::work::Done;
 
 /// An array as a file holds it.
@@ -94,6 +94,8 @@ pub struct Report {
     output: PathBuf,
     /// Whether a file was written.
     written: bool,
+    /// Whether nothing was to be done yet.
+    dry_run: bool,
     before: Array,
     after: Array,
     /// Bytes of the data.
@@ -105,6 +107,8 @@ pub struct Report {
     routes: Vec<String>,
     /// The plans, one line each.
     plans: Vec<String>,
+    /// How it was moved where it did not fit in memory: `seconds.transpose` is then of reading and writing too.
+    blocks: Option<blocks::Facts>,
     /// Most bytes that a transposition needed beside the data.
     workspace_bytes: usize,
     /// What the wisdom file has for the transpositions, and why it was not used.
@@ -126,9 +130,10 @@ impl Report {
         done: Done,
     ) -> Self {
         let seconds = done.transpose.as_secs_f64();
-        let plans = || done.plans.iter().map(Planned::plan);
-        let moved = plans().any(|plan| plan.passes() > 0) && seconds > 0.0;
-        let refused = done.plans.iter().filter_map(|planned| {
+        let plans = || done.plan.iter().map(Planned::plan);
+        let moved = plans().any(|plan| plan.passes() > 0) || done.blocks.is_some();
+        let moved = moved && seconds > 0.0;
+        let refused = done.plan.iter().filter_map(|planned| {
             let why = planned.refused_wisdom()?;
             Some(format!("{}: {why}", planned.plan().problem))
         });
@@ -136,7 +141,8 @@ impl Report {
             operation,
             file: file.to_path_buf(),
             output: output.unwrap_or(file).to_path_buf(),
-            written: true,
+            written: !done.dry,
+            dry_run: done.dry,
             before,
             after,
             bytes,
@@ -148,7 +154,8 @@ impl Report {
             gb_per_s: moved.then(|| 2.0 * bytes as f64 / seconds / 1e9),
             routes: plans().map(|plan| plan.route_name()).collect(),
             plans: plans().map(ToString::to_string).collect(),
-            workspace_bytes: done.plans.iter().map(Planned::extra_bytes).max().unwrap_or(0),
+            blocks: done.blocks,
+            workspace_bytes: done.plan.as_ref().map_or(0, Planned::extra_bytes),
             wisdom_refused: refused.collect(),
             unsynced: done.unsynced,
         }
@@ -175,10 +182,25 @@ impl Report {
         let Report { before, after, .. } = self;
         let order = |array: &Array| array.order.map_or("", Order::name);
         let name = |path: &Path| match path.file_name() {
-            Some(name) => name.to_string_lossy().into_owned(),
-            None => path.display().to_string(),
+            Some(name) => shown(Path::new(name)).to_string(),
+            None => shown(path).to_string(),
         };
         let mut text = format!("{}: {} {}", name(&self.file), before.extents(), before.element());
+        if self.dry_run {
+            let how = match &self.blocks {
+                Some(blocks) => {
+                    format!("in {}, by blocks of {}", passes(blocks), bytes(blocks.block_bytes))
+                }
+                None if self.plans.is_empty() => "as they lie".to_string(),
+                None => format!("in memory, {}", self.plans.join(", then ")),
+            };
+            let to = shown(&self.output);
+            return format!(
+                "{text} would become {} in {to}: {} moved {how}",
+                after.extents(),
+                bytes(self.bytes)
+            );
+        }
         if !self.written {
             return format!("{text} is in {} order already; nothing to do", order(after));
         }
@@ -191,20 +213,30 @@ impl Report {
         };
         match self.gb_per_s {
             Some(rate) => {
-                text += &format!(
-                    " in {} ({rate:.2} GB/s) by {}",
-                    duration(self.seconds.transpose),
-                    self.routes.join(", then ")
-                );
+                let by = match &self.blocks {
+                    Some(blocks) => format!("blocks of {}", bytes(blocks.block_bytes)),
+                    None => self.routes.join(", then "),
+                };
+                let time = duration(self.seconds.transpose);
+                text += &format!(" in {time} ({rate:.2} GB/s) by {by}");
             }
             None if before.order == after.order && self.operation == "reorder" => {}
             None => text += "; no element had to move",
         }
         if self.output != self.file {
-            text += &format!(", written to {}", self.output.display());
+            text += &format!(", written to {}", shown(&self.output));
         }
-        // Small files need no bookkeeping.
-        if self.bytes >= 16 << 20 {
+        if let Some(blocks) = &self.blocks {
+            let passes = passes(blocks);
+            text += &format!(
+                "\n{} data in {} of memory, {passes}, runs of {} and more; synced in {}",
+                bytes(self.bytes),
+                bytes(blocks.memory),
+                bytes(blocks.shortest_run as usize),
+                duration(self.seconds.write)
+            );
+        } else if self.bytes >= 16 << 20 {
+            // Small files need no bookkeeping.
             text += &format!(
                 "\n{} data, {} workspace; read in {}, written and synced in {}",
                 bytes(self.bytes),
@@ -222,9 +254,8 @@ impl Report {
     }
 }
 
-/// Tells standard error something, if anybody listens there.
-pub fn tell(what: &dyn Display) {
-    let _ = writeln!(io::stderr(), "turntile: {what}");
+fn passes(blocks: &blocks::Facts) -> &'static str {
+    if blocks.passes == 1 { "1 pass" } else { "2 passes" }
 }
 
 /// Seconds in the unit that suits them.

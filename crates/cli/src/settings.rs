@@ -1,33 +1,35 @@
 //! What a user may set of any transposition, and what the library is told of it.
 
+use std::ffi::OsString;
 use std::io;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
+use clap::builder::OsStringValueParser;
 use turntile::Transpose;
 use turntile::plan::{Problem, Route};
 
 use crate::error::Error;
-use crate::values::byte_count;
+use crate::values::{Amount, amount, threads};
 
 /// How the work is done; what is not set is the library's choice.
 #[derive(Debug, Args)]
 pub struct Settings {
     /// Threads to use [default: all]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
     pub threads: Option<NonZeroUsize>,
     /// Take this route instead of the planner's choice (`turntile plan --all` names them); padded-square
     /// takes memory for its square, at most as much again as the data or what --workspace says
     #[arg(long, value_name = "NAME")]
     pub route: Option<Route>,
-    /// Most memory beside the data, e.g. 64MiB [default: 2% of the data, plus 1MiB a thread up to
+    /// Most memory beside the data, e.g. 64M or 10% of the data [default: 2% of the data, plus 1MiB a thread up to
     /// 32MiB]
-    #[arg(long, value_name = "BYTES", value_parser = byte_count)]
-    pub workspace: Option<usize>,
-    /// A file of measured winners, as `turntile tune` writes it
-    #[arg(long, value_name = "FILE", env = "TURNTILE_WISDOM")]
-    pub wisdom: Option<PathBuf>,
+    #[arg(long, value_name = "BYTES", value_parser = amount)]
+    pub workspace: Option<Amount>,
+    /// A file of measured winners, as `turntile tune` writes it; an empty name is none
+    #[arg(long, value_name = "FILE", env = "TURNTILE_WISDOM", value_parser = OsStringValueParser::new())]
+    wisdom: Option<OsString>,
 }
 
 /// `problem`'s axes, to be permuted where it says.
@@ -47,10 +49,10 @@ impl Settings {
         if let Some(route) = self.route {
             transpose = transpose.route(route).room(self.room(problem));
         }
-        if let Some(bytes) = self.workspace {
-            transpose = transpose.workspace_cap(bytes);
+        if let Some(amount) = self.workspace {
+            transpose = transpose.workspace_cap(amount.of(problem.bytes()));
         }
-        if let Some(file) = &self.wisdom {
+        if let Some(file) = self.wisdom() {
             transpose = transpose.wisdom(file);
         }
         transpose
@@ -62,15 +64,21 @@ impl Settings {
         let square = problem.rows().max(problem.cols()).saturating_pow(2);
         let room = square.saturating_mul(problem.batch());
         let more = (room - problem.len()).saturating_mul(problem.elem_bytes());
-        let allowed = more <= self.workspace.unwrap_or(problem.bytes());
+        let allowed =
+            more <= self.workspace.map_or(problem.bytes(), |amount| amount.of(problem.bytes()));
         let padded = self.route == Some(Route::PaddedSquare);
         if allowed && padded { room } else { problem.len() }
+    }
+
+    /// The wisdom file, if one is named.
+    pub fn wisdom(&self) -> Option<&Path> {
+        self.wisdom.as_deref().filter(|name| !name.is_empty()).map(Path::new)
     }
 
     /// The wisdom file, which must exist: to the library a missing one is an empty one, but whoever
     /// names a file to read means one that is there.
     pub fn existing_wisdom(&self) -> Result<Option<&Path>, Error> {
-        let Some(path) = self.wisdom.as_deref() else { return Ok(None) };
+        let Some(path) = self.wisdom() else { return Ok(None) };
         match std::fs::metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Err(Error::NoWisdom { path: path.to_path_buf() })

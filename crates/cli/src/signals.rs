@@ -1,29 +1,37 @@
 //! Ctrl-C and its fellows: the temporary file is removed before the process ends.
 
-/// Has SIGINT, SIGTERM and SIGHUP end the process by way of [`replace::abandon`], with exit code
-/// 128 and the signal's number. Those that were ignored when the process began (by nohup, or for a
-/// script's background jobs) stay ignored.
+/// Has SIGINT, SIGTERM, SIGHUP and SIGQUIT end the process by way of [`file::abandon`], and of that very
+/// signal, so that a shell's loop ends too. Those that were ignored when the process began (by nohup, or for a
+/// script's background jobs) stay ignored. A file that grows past its limit is an error, and not the end by SIGXFSZ.
 ///
-/// [`replace::abandon`]: crate::replace::abandon
+/// [`file::abandon`]: crate::file::abandon
 #[cfg(unix)]
 pub fn clean_up_on_signals() {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    use signal_hook::iterator::Signals;
+    use std::sync::Arc;
 
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
+    use signal_hook::iterator::Signals;
+    use signal_hook::low_level::emulate_default_handler;
+
+    // Caught, whatever becomes of the flag, it no longer kills: the write that went too far tells.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     let ignored = ignored_signals();
-    let caught =
-        [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
+    let caught = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
+    let caught = caught.into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
     let mut signals = match Signals::new(caught) {
         Ok(signals) => signals,
         Err(error) => {
             let what = "cannot catch signals, an interruption may leave a temporary file";
-            return crate::report::tell(&format_args!("warning: {what}: {error}"));
+            return crate::say::tell(&format_args!("warning: {what}: {error}"));
         }
     };
     std::thread::spawn(move || {
         for signal in signals.forever() {
-            let tell = || crate::report::tell(&"interrupted");
-            crate::replace::abandon(tell, 128 + signal);
+            let tell = || crate::say::tell(&"interrupted");
+            crate::file::abandon(tell, || {
+                let _ = emulate_default_handler(signal);
+                std::process::exit(128 + signal);
+            });
         }
     });
 }

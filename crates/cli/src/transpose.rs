@@ -6,10 +6,11 @@ use turntile::plan::Problem;
 
 use crate::args::{Common, TransposeArgs};
 use crate::error::Error;
+use crate::file::{Source, claim};
 use crate::npy::{self, Header, Order};
 use crate::progress::Progress;
 use crate::report::{Array, Report};
-use crate::work::{self, Change, Source};
+use crate::work::{self, Change};
 
 /// Runs the command.
 pub fn run(args: &TransposeArgs) -> Result<Report, Error> {
@@ -22,12 +23,14 @@ pub fn run(args: &TransposeArgs) -> Result<Report, Error> {
 pub fn rearrange(
     operation: &'static str,
     file: &Path,
-    Common { output, settings, quiet, .. }: &Common,
+    common: &Common,
     raw: Option<Problem>,
     of_npy: impl FnOnce(&Header) -> Result<(Change, Vec<usize>), Error>,
 ) -> Result<Report, Error> {
+    let Common { settings, lock, quiet, .. } = common;
     settings.existing_wisdom()?;
-    let mut source = Source::open(file)?;
+    let output = common.output();
+    let (mut source, target) = claim(file, output, *lock)?;
     let (change, before, after) = match raw {
         Some(problem) => of_raw(problem, file, source.bytes())?,
         None => {
@@ -37,8 +40,7 @@ pub fn rearrange(
         }
     };
     let progress = Progress::new(!quiet);
-    let output = output.as_deref();
-    let done = work::apply(source, &change, output, settings, &progress)?;
+    let done = work::apply((source, target), &change, common, &progress)?;
     drop(progress);
     Ok(Report::new(operation, file, output, before, after, change.data_bytes, done))
 }
@@ -68,17 +70,17 @@ fn of_npy(header: &Header, path: &Path) -> Result<Change, Error> {
         .rewritten(&swapped(header.shape()), header.order())
         .map_err(|source| Error::Header { path: path.to_path_buf(), source })?;
     let data_bytes = header.data_bytes();
-    let mut steps = Vec::new();
+    let mut step = None;
     if data_bytes > 0 {
         // Each divides a product that the header's check has found to fit.
         let leading = npy::volume(leading).expect("divides the array's volume");
-        steps.push(match header.order() {
+        step = Some(match header.order() {
             Order::C => Problem::with_batch(leading, *rows, *cols, header.item_bytes())?,
             // In memory the axes run backwards, [N][M][leading]: the leading axes make an element.
             Order::Fortran => Problem::new(*cols, *rows, leading * header.item_bytes())?,
         });
     }
-    Ok(Change { header: bytes, data_bytes, steps })
+    Ok(Change { header: bytes, data_bytes, step })
 }
 
 /// The change of a headerless file, whose length must be the problem's.
@@ -88,9 +90,9 @@ fn of_raw(problem: Problem, path: &Path, got: u64) -> Result<(Change, Array, Arr
         let problem = Box::new(problem);
         return Err(Error::RawLength { path: path.to_path_buf(), problem, got });
     }
-    let steps = if problem.is_empty() { Vec::new() } else { vec![problem] };
+    let step = Some(problem).filter(|problem| !problem.is_empty());
     let [before, after] = Array::of_raw(&problem);
-    Ok((Change { header: Vec::new(), data_bytes, steps }, before, after))
+    Ok((Change { header: Vec::new(), data_bytes, step }, before, after))
 }
 
 #[cfg(test)]
@@ -106,20 +108,20 @@ mod tests {
         Header::read(&mut &bytes[..], bytes.len() as u64).unwrap().unwrap()
     }
 
-    fn steps(shape: &str, order: &str, data: usize) -> Vec<Problem> {
-        of_npy(&header(shape, order, data), Path::new("x")).unwrap().steps
+    fn step_of(shape: &str, order: &str, data: usize) -> Option<Problem> {
+        of_npy(&header(shape, order, data), Path::new("x")).unwrap().step
     }
 
     #[test]
     fn leading_axes_are_a_batch_or_an_element() {
         let step = |batch, rows, cols, elem_bytes| {
-            vec![Problem::with_batch(batch, rows, cols, elem_bytes).unwrap()]
+            Some(Problem::with_batch(batch, rows, cols, elem_bytes).unwrap())
         };
-        assert_eq!(steps("(3, 5)", "False", 60), step(1, 3, 5, 4));
-        assert_eq!(steps("(3, 5)", "True", 60), step(1, 5, 3, 4));
-        assert_eq!(steps("(2, 7, 3, 5)", "False", 840), step(14, 3, 5, 4));
-        assert_eq!(steps("(2, 7, 3, 5)", "True", 840), step(1, 5, 3, 56));
-        assert_eq!(steps("(0, 3, 5)", "True", 0), vec![]);
+        assert_eq!(step_of("(3, 5)", "False", 60), step(1, 3, 5, 4));
+        assert_eq!(step_of("(3, 5)", "True", 60), step(1, 5, 3, 4));
+        assert_eq!(step_of("(2, 7, 3, 5)", "False", 840), step(14, 3, 5, 4));
+        assert_eq!(step_of("(2, 7, 3, 5)", "True", 840), step(1, 5, 3, 56));
+        assert_eq!(step_of("(0, 3, 5)", "True", 0), None);
     }
 
     #[test]
@@ -134,10 +136,10 @@ mod tests {
     fn raw_lengths_are_checked() {
         let path = Path::new("x");
         let problem = Problem::with_batch(2, 3, 5, 12).unwrap();
-        assert_eq!(of_raw(problem, path, 360).unwrap().0.steps, [problem]);
+        assert_eq!(of_raw(problem, path, 360).unwrap().0.step, Some(problem));
         let error = of_raw(problem, path, 361).unwrap_err();
         assert!(matches!(error, Error::RawLength { got: 361, .. }), "{error}");
         let empty = Problem::with_batch(0, 3, 5, 12).unwrap();
-        assert_eq!(of_raw(empty, path, 0).unwrap().0.steps, []);
+        assert_eq!(of_raw(empty, path, 0).unwrap().0.step, None);
     }
 }

@@ -1,16 +1,18 @@
 //! `turntile tune`: candidates by stopwatch, on memory of the command's own.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use serde::Serialize;
 use turntile::Measured;
-use turntile::plan::Tile;
+use turntile::plan::{Tile, Wisdom};
 
 use crate::args::TuneArgs;
 use crate::bench::routes;
 use crate::device::Device;
 use crate::error::Error;
 use crate::report::{bytes, duration, rate};
+use crate::say::shown;
 use crate::speed;
 
 /// Candidates that the table shows; JSON has all.
@@ -19,6 +21,9 @@ const SHOWN: usize = 12;
 /// Runs the command and returns what to print.
 pub fn run(args: &TuneArgs) -> Result<String, Error> {
     let problem = args.problem.problem()?;
+    if let Some(file) = args.problem.settings.wisdom() {
+        writable(file)?;
+    }
     let transpose = args.problem.settings.transpose(&problem).tiles(args.tiles.rule());
     let measured = match Device::find(&args.device, args.problem.settings.threads)? {
         Device::Host => transpose.tune(args.budget)?,
@@ -29,6 +34,20 @@ pub fn run(args: &TuneArgs) -> Result<String, Error> {
         (_, true) => json(&measured),
         _ => table(&measured, args),
     })
+}
+
+/// Found out before the measuring, not after it.
+fn writable(file: &Path) -> Result<(), Error> {
+    let directory = match file.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    if !directory.is_dir() {
+        let [path, directory] = [file, directory].map(Path::to_path_buf);
+        return Err(Error::NoDirectory { path, directory });
+    }
+    Wisdom::load(file)?;
+    Ok(())
 }
 
 /// None where nothing moves: a call's time is not the speed of a move.
@@ -60,9 +79,10 @@ fn table(measured: &[Measured], args: &TuneArgs) -> String {
         let _ = writeln!(text, "and {more} slower ones");
     }
     let _ = write!(text, "{}", measured[0].plan);
-    if let Some(file) = &args.problem.settings.wisdom {
-        let _ = write!(text, "\nremembered in {}", file.display());
-    }
+    let _ = match args.problem.settings.wisdom() {
+        Some(file) => write!(text, "\nremembered in {}", shown(file)),
+        None => write!(text, "\nnot remembered: name a file with --wisdom"),
+    };
     text
 }
 

@@ -1,5 +1,6 @@
 //! Values as the command line spells them.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 /// A span of seconds.
@@ -42,28 +43,84 @@ pub fn split_axes(text: &str, separator: char) -> Result<Axes, String> {
     Err(format!("expected each of the axes 0 to {} once", axes.len() - 1))
 }
 
-/// A number of bytes, with a suffix of powers of 1024 (KiB, MiB, GiB) or 1000 (KB, MB, GB), or none.
+/// A number of bytes, or a share of something that is known later.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Amount {
+    /// So many bytes.
+    Bytes(usize),
+    /// So many hundredths.
+    Percent(f64),
+}
+
+impl Amount {
+    /// Bytes, of a whole of so many where it is a share.
+    pub fn of(self, whole: usize) -> usize {
+        match self {
+            Amount::Bytes(bytes) => bytes,
+            // Past the largest number it stays at it.
+            Amount::Percent(percent) => (whole as f64 * percent / 100.0) as usize,
+        }
+    }
+}
+
+/// A number of bytes or a share, `10%`.
+pub fn amount(text: &str) -> Result<Amount, String> {
+    let Some(number) = text.trim().strip_suffix('%') else {
+        return byte_count(text).map(Amount::Bytes);
+    };
+    match number.trim().parse::<f64>() {
+        Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(Amount::Percent(percent)),
+        _ => Err("expected a number of hundredths, as in 10%".to_string()),
+    }
+}
+
+/// A number of bytes, with a suffix of powers of 1024 (K, M, G, T, alike KiB and so on) or 1000 (KB, MB, GB, TB), or none.
 pub fn byte_count(text: &str) -> Result<usize, String> {
-    const UNITS: [(&str, usize); 8] = [
+    const UNITS: [(&str, usize); 14] = [
         ("", 1),
         ("b", 1),
+        ("k", 1 << 10),
+        ("m", 1 << 20),
+        ("g", 1 << 30),
+        ("t", 1 << 40),
         ("kib", 1 << 10),
         ("mib", 1 << 20),
         ("gib", 1 << 30),
+        ("tib", 1 << 40),
         ("kb", 1_000),
         ("mb", 1_000_000),
         ("gb", 1_000_000_000),
+        ("tb", 1_000_000_000_000),
     ];
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let unit = unit.trim().to_ascii_lowercase();
     let scale = UNITS.iter().find(|(name, _)| *name == unit).map(|&(_, scale)| scale);
-    let (Some(scale), false) = (scale, number.is_empty()) else {
-        let expected = "expected a whole number of bytes, KiB, MiB, GiB, KB, MB or GB, as in 64MiB";
-        return Err(expected.to_string());
-    };
-    let bytes = number.parse::<usize>().ok().and_then(|number| number.checked_mul(scale));
-    bytes.ok_or_else(|| "more bytes than can be counted".to_string())
+    let expected =
+        || "expected a number of bytes, K, M, G, T, KiB, KB and so on, as in 64M or 1.5GiB";
+    let too_many = || "more bytes than can be counted".to_string();
+    let scale = scale.ok_or_else(expected)?;
+    match (number.parse::<usize>(), number.parse::<f64>()) {
+        (Ok(number), _) => number.checked_mul(scale).ok_or_else(too_many),
+        // Digits alone, and too many of them.
+        (Err(_), Ok(_)) if !number.contains('.') => Err(too_many()),
+        (Err(_), Ok(number)) if scale > 1 && number * scale as f64 <= isize::MAX as f64 => {
+            Ok((number * scale as f64) as usize)
+        }
+        (Err(_), Ok(_)) if scale > 1 => Err(too_many()),
+        _ => Err(expected().to_string()),
+    }
+}
+
+/// Threads that rayon can have.
+const MOST_THREADS: usize = 65_535;
+
+/// A number of threads.
+pub fn threads(text: &str) -> Result<NonZeroUsize, String> {
+    let number =
+        text.trim().parse::<NonZeroUsize>().ok().filter(|number| number.get() <= MOST_THREADS);
+    number.ok_or_else(|| format!("expected a number of threads from 1 to {MOST_THREADS}"))
 }
 
 #[cfg(test)]
@@ -75,10 +132,30 @@ mod tests {
         assert_eq!(byte_count("0"), Ok(0));
         assert_eq!(byte_count("64MiB"), Ok(64 << 20));
         assert_eq!(byte_count("2 gb"), Ok(2_000_000_000));
-        for text in ["", "MiB", "-1", "1.5GiB", "3 furlongs"] {
-            assert!(byte_count(text).unwrap_err().contains("as in 64MiB"), "{text}");
+        for (text, want) in [
+            ("64M", 64 << 20),
+            ("2g", 2 << 30),
+            ("1.5MiB", 3 << 19),
+            ("0.5K", 512),
+            ("1.5 kb", 1500),
+            ("1T", 1 << 40),
+        ] {
+            assert_eq!(byte_count(text), Ok(want), "{text}");
         }
-        for text in ["99999999999GiB", "18446744073709551616"] {
+        for text in ["", "MiB", "-1", "3 furlongs", "1.5", ".", "1.5.5M", "NaN", "1e3", "inf M"] {
+            assert!(byte_count(text).unwrap_err().contains("as in 64M"), "{text}");
+        }
+        assert_eq!(amount("10%").map(|share| share.of(1000)), Ok(100));
+        assert_eq!(amount("0.5 %").map(|share| share.of(1000)), Ok(5));
+        assert_eq!(amount("2M").map(|bytes| bytes.of(1000)), Ok(2 << 20));
+        for text in ["%", "-1%", "NaN%", "inf%", "x%"] {
+            assert!(amount(text).unwrap_err().contains("as in 10%"), "{text}");
+        }
+        assert_eq!(threads("2").map(usize::from), Ok(2));
+        for text in ["0", "-1", "", "2.5", "many", "65536", "99999999999999999999"] {
+            assert!(threads(text).unwrap_err().contains("from 1 to 65535"), "{text}");
+        }
+        for text in ["99999999999GiB", "18446744073709551616", "9999999999.5G"] {
             assert!(byte_count(text).unwrap_err().contains("more bytes than"), "{text}");
         }
         assert_eq!(extents("3x5"), Ok(Extents(vec![3, 5])));

@@ -17,7 +17,8 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Measure the figures and tables of turntile's sources on this machine, on one page
+    /// Measure the figures and tables of turntile's sources on this machine, on one page: takes hours on a host, less on a
+    /// GPU; each item is kept as soon as it is measured, and what was interrupted goes on where it stopped
     Report(ReportArgs),
     /// Compare every kernel of the lab's on a GPU, element by element
     Check(GpuArgs),

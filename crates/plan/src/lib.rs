@@ -36,6 +36,7 @@ pub mod plan;
 pub mod planner;
 pub mod problem;
 pub mod recipe;
+mod record;
 pub mod routes;
 mod search;
 pub mod shape;

@@ -6,8 +6,8 @@
 //! refused with the reason and not used.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +20,7 @@ use crate::plan::Plan;
 use crate::planner::Planner;
 use crate::problem::Problem;
 use crate::recipe::Recipe;
+use crate::record;
 use crate::routes::ROUTES;
 use crate::tuner::Measured;
 
@@ -156,6 +157,7 @@ impl Wisdom {
     /// # Errors
     /// [`WisdomError`], when there is a file that cannot be read or understood.
     pub fn load(path: &Path) -> Result<Self, WisdomError> {
+        record::refuse_others(path).map_err(|error| WisdomError::io(path, error))?;
         let text = match fs::read(path) {
             // As a file that was made to be written to.
             Ok(text) if text.is_empty() => return Ok(Wisdom::new()),
@@ -196,29 +198,21 @@ impl Wisdom {
 
     /// Adds the winner of a problem to a file, and keeps what others have written there meanwhile.
     ///
-    /// Writers take turns by a lock on `PATH.lock`; readers see the old file or the new one.
+    /// Writers take turns by a lock on the file; readers see the old file or the new one. A symbolic link stays one, and
+    /// the file's directory must be there.
     ///
     /// # Errors
     /// [`WisdomError`]; the file is then as it was.
     pub fn record(path: &Path, device: &dyn Device, winner: &Measured) -> Result<(), WisdomError> {
-        let io = |error| WisdomError::io(path, error);
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(io)?;
-        }
-        let beside = |suffix: &str| {
-            let mut name = path.as_os_str().to_owned();
-            name.push(suffix);
-            PathBuf::from(name)
-        };
-        let lock = File::create(beside(".lock")).map_err(io)?;
-        lock.lock().map_err(io)?;
-        let mut wisdom = Wisdom::load(path)?;
-        wisdom.remember(device, winner);
-        let text = serde_json::to_string_pretty(&wisdom).expect("strings and numbers serialise");
-        let new = beside(".new");
-        let mut file = File::create(&new).map_err(io)?;
-        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(io)?;
-        fs::rename(&new, path).map_err(io)
+        record::rewrite(
+            path,
+            |error| WisdomError::io(path, error),
+            |path| {
+                let mut wisdom = Wisdom::load(path)?;
+                wisdom.remember(device, winner);
+                Ok(serde_json::to_vec_pretty(&wisdom).expect("strings and numbers serialise"))
+            },
+        )
     }
 }
 
@@ -382,6 +376,42 @@ mod tests {
         assert_ne!(source.kind(), io::ErrorKind::NotFound);
         assert_eq!(error, Wisdom::load(&folder).unwrap_err());
         assert_ne!(error, WisdomError::io(&folder, io::ErrorKind::NotFound.into()));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_stay_and_nothing_is_left_or_made_beside() {
+        let folder = file("links");
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        let (path, link) = (folder.join("wisdom.json"), folder.join("link"));
+        std::os::unix::fs::symlink("wisdom.json", &link).unwrap();
+        fs::write(&path, "").unwrap();
+        Wisdom::record(&link, &Toy::default(), &winner(0)).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(Wisdom::load(&path).unwrap().len(), 1);
+        let missing = folder.join("mistyped").join("wisdom.json");
+        assert!(Wisdom::record(&missing, &Toy::default(), &winner(0)).is_err());
+        fs::write(folder.join("damaged"), "{").unwrap();
+        assert!(Wisdom::record(&folder.join("damaged"), &Toy::default(), &winner(0)).is_err());
+        let mut names: Vec<_> =
+            fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["damaged", "link", "wisdom.json"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn pipes_are_refused_and_not_waited_for() {
+        let pipe = file("pipe");
+        let _ = fs::remove_file(&pipe);
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        for error in [
+            Wisdom::load(&pipe).unwrap_err(),
+            Wisdom::record(&pipe, &Toy::default(), &winner(0)).unwrap_err(),
+        ] {
+            assert!(error.to_string().contains("not a regular file"), "{error}");
+        }
     }
 
     #[test]

@@ -35,6 +35,7 @@
 //! | run it in place | [`Planned::run`], on a GPU [`OnGpu::run`](gpu::OnGpu::run) |
 //! | plan it with leading dimensions | [`Transpose::leading`] |
 //! | run it into another buffer | [`Planned::run_into`], on a GPU [`OnGpu::run_into`](gpu::OnGpu::run_into) |
+//! | move what is larger than memory, from one file or memory map into another | [`Transpose::stored`] |
 //! | measure instead of estimating | [`Transpose::effort`], [`Transpose::tune`], [`Transpose::wisdom`] |
 //! | see what would run, for any device | [`plan`](mod@plan) |
 //!
@@ -71,6 +72,7 @@ mod planned;
 mod rates;
 mod recent;
 mod scale;
+pub mod stored;
 mod transpose;
 mod tune;
 mod view;

@@ -122,3 +122,92 @@ fn quiet_is_quiet_and_json_is_json() {
     let failed: serde_json::Value = serde_json::from_slice(&failed.stdout).unwrap();
     assert!(failed["error"].as_str().unwrap().contains("none.npy"));
 }
+
+#[test]
+fn wrong_usage_is_told_to_machines_too() {
+    let directory = directory();
+    for line in [
+        "transpose --json",
+        "plan 3x5 --elem-bytes 4 --json --device",
+        "transpose a --threads 0 --json",
+    ] {
+        let output = turntile(&directory, line);
+        assert_eq!(output.status.code(), Some(2), "{line}");
+        let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(!told["error"].as_str().unwrap().is_empty() && !output.stderr.is_empty(), "{line}");
+    }
+    assert!(good(&directory, "transpose --help --json").contains("Usage"));
+}
+
+#[test]
+fn values_are_as_people_write_them() {
+    let directory = directory();
+    fs::write(directory.path().join("a.npy"), npy("'|u1'", false, "(30, 50)", &noise(1500)))
+        .unwrap();
+    for amount in ["64M", "1.5MiB", "10%"] {
+        good(&directory, &format!("transpose a.npy --workspace {amount}"));
+    }
+    for number in ["0", "-1", "many"] {
+        for line in ["transpose a.npy", "bench --shapes 3x5", "plan 3x5 --elem-bytes 4"] {
+            bad(
+                &directory,
+                &format!("{line} --threads {number}"),
+                2,
+                &["number of threads from 1"],
+            );
+        }
+    }
+    bad(&directory, "bench --shapes foo", 2, &["thesis", "primes", "permuted", "7200x1800"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn names_do_no_harm_to_a_terminal() {
+    use std::process::Command;
+    let directory = directory();
+    let name = "\x1b[31mred\n.npy";
+    let run = |name: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_turntile"));
+        command.args(["transpose", name]).current_dir(&directory).output().unwrap()
+    };
+    let told = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    let missing = told(run(name).stderr);
+    assert!(missing.contains("\\u{1b}[31mred\\n.npy") && !missing.contains('\x1b'), "{missing}");
+    fs::write(directory.path().join(name), npy("'|u1'", false, "(3, 5)", &noise(15))).unwrap();
+    let done = told(run(name).stdout);
+    assert!(done.contains("\\u{1b}[31mred\\n.npy: 3x5") && !done.contains('\x1b'), "{done}");
+}
+
+#[test]
+fn no_wisdom_file_is_no_fault() {
+    let directory = directory();
+    fs::write(directory.path().join("a.npy"), npy("'|u1'", false, "(3, 5)", &noise(15))).unwrap();
+    let run = |line: &str| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_turntile"));
+        command
+            .args(line.split(' '))
+            .env("TURNTILE_WISDOM", "")
+            .current_dir(&directory)
+            .output()
+            .unwrap()
+    };
+    assert!(run("transpose a.npy").status.success());
+    let tuned = run("tune 30x50 --elem-bytes 4 --budget 0");
+    assert!(String::from_utf8(tuned.stdout).unwrap().contains("not remembered"));
+    let line = "tune 30x50 --elem-bytes 4 --budget 0 --wisdom no/where.json";
+    bad(&directory, line, 1, &["no directory no"]);
+    assert!(!directory.path().join("no").exists());
+}
+
+#[test]
+fn plans_begin_with_words() {
+    let directory = directory();
+    let text = good(&directory, "plan 7200x1800 --elem-bytes 4 --threads 2");
+    let first = text.lines().next().unwrap();
+    assert_eq!(
+        first,
+        "The 7200 x 1800 matrix of elements of 4 B, 51.8 MB in all, becomes 1800 x 7200 where it lies."
+    );
+    assert!(text.contains("All is read and written 2 times"), "{text}");
+    assert!(good(&directory, "plan 1x99 --elem-bytes 4").contains("No element has to move."));
+}

@@ -8,7 +8,11 @@ use tempfile::TempDir;
 
 mod errors;
 mod files;
+mod large;
+#[cfg(target_os = "linux")]
+mod owners;
 mod plans;
+mod races;
 #[cfg(unix)]
 mod signals;
 #[cfg(unix)]

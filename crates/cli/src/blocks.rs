@@ -1,0 +1,104 @@
+//! Files larger than memory: moved block by block, from the source into the new file.
+
+use std::fs::File;
+use std::io;
+
+use serde::Serialize;
+use turntile::Transpose;
+use turntile::stored::{ReadAt, Stored, StoredError, WriteAt};
+
+use crate::error::Error;
+use crate::file::{self, Pending, Source};
+use crate::memory::{Memory, Pages};
+use crate::progress::Progress;
+
+/// How a file was moved.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Facts {
+    /// Bytes of memory that it was to take at most.
+    pub memory: usize,
+    /// Bytes of the blocks that are in memory at a time.
+    pub block_bytes: usize,
+    /// How often every byte was read and written.
+    pub passes: usize,
+    /// Bytes of the shortest runs.
+    pub shortest_run: u64,
+}
+
+impl Facts {
+    /// Of a plan for so much memory.
+    pub fn of(stored: &Stored, memory: usize) -> Self {
+        Facts {
+            memory,
+            block_bytes: stored.buffer_bytes(),
+            passes: stored.passes(),
+            shortest_run: stored.shortest_run(),
+        }
+    }
+}
+
+/// Bytes of a file from some offset on.
+struct From<'a> {
+    file: &'a File,
+    start: u64,
+}
+
+impl ReadAt for From<'_> {
+    fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        self.file.read_exact_at(bytes, self.start + offset)
+    }
+}
+
+/// The new file's data.
+struct Onto<'a> {
+    file: &'a File,
+    start: u64,
+}
+
+impl WriteAt for Onto<'_> {
+    fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let mut file = self.file;
+        file.write_all_at(bytes, self.start + offset)
+    }
+}
+
+/// The plan for the axes as `transpose` has them, in `memory` bytes with all that the command takes.
+pub fn plan(transpose: &Transpose, memory: usize) -> Result<Stored, Error> {
+    Ok(transpose.stored(crate::free::less_the_command(memory))?)
+}
+
+/// Moves the last `bytes` bytes of the source to the end of the new file.
+pub fn run(
+    stored: &Stored,
+    source: &Source,
+    pending: &Pending,
+    (header_bytes, bytes): (usize, usize),
+    progress: &Progress,
+) -> Result<(), Error> {
+    let need = stored.buffer_bytes();
+    let no_memory = |_| Error::Memory { path: source.path.clone(), bytes: need };
+    let mut buffer = Memory::new(need, Pages::Huge).map_err(no_memory)?;
+    let mut scratch = match stored.scratch_bytes() {
+        0 => None,
+        bytes => Some(file::scratch(pending, bytes)?),
+    };
+    let from = From { file: &source.file, start: source.bytes() - bytes as u64 };
+    progress.bytes("moving", bytes.saturating_mul(2 * stored.passes()));
+    let mut moved = 0;
+    let cannot = || Error::io("write the new", pending.path());
+    let mut onto = Onto { file: pending.file(), start: header_bytes as u64 };
+    let buffer = &mut buffer.bytes()[..need];
+    let done = stored.run_in(buffer, &from, &mut onto, scratch.as_mut(), |more| {
+        moved += more;
+        progress.set(usize::try_from(moved).unwrap_or(usize::MAX));
+    });
+    progress.waiting("syncing");
+    done.map_err(|error| match error {
+        StoredError::Read(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            source.changed()
+        }
+        StoredError::Read(error) => Error::io("read", &source.path)(error),
+        StoredError::Write(error) => cannot()(error),
+        other => Error::Stored(Box::new(other)),
+    })
+}

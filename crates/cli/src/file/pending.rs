@@ -1,0 +1,363 @@
+//! A result until it is in place: written beside, synced, given the target's name.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::error::Error;
+use crate::file::target::Target;
+use crate::file::{keep, leftover, room, unnamed};
+
+/// How far the process's replacement has come.
+#[derive(Debug, PartialEq, Eq)]
+enum Stage {
+    /// Nothing is there that would have to be removed.
+    Clear,
+    /// This temporary file is.
+    Writing(PathBuf),
+    /// The new file is in place, and no other has begun.
+    Replaced,
+}
+
+/// For whoever must clean up before the process ends.
+static STAGE: Mutex<Stage> = Mutex::new(Stage::Clear);
+
+fn stage() -> MutexGuard<'static, Stage> {
+    STAGE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Tells that the work is given up, removes the temporary file, if there is one with a name, and ends the process as `end` does.
+///
+/// Once the new file is in place there is nothing to give up, and this returns without a word: who is
+/// told of an interruption can rely on the old file. The lock is held to the end: a rename that has
+/// begun is finished first, none begins after, and no new temporary file appears.
+#[cfg(unix)]
+pub fn abandon(tell: impl FnOnce(), end: impl FnOnce()) {
+    let stage = stage();
+    match &*stage {
+        Stage::Replaced => return,
+        Stage::Clear => {}
+        Stage::Writing(path) => {
+            let _ = fs::remove_file(path);
+        }
+    }
+    tell();
+    end();
+}
+
+/// A result that is being written. Dropped before it is committed, it leaves nothing.
+#[derive(Debug)]
+pub struct Pending {
+    file: File,
+    /// The temporary file's name, if it has one.
+    name: Option<PathBuf>,
+    target: Target,
+}
+
+/// Opens the temporary file of a target, with all that the file has which it is to replace; a new file's permissions
+/// are no wider than those of `source`. Room for `bytes` bytes is reserved.
+pub fn begin(
+    target: Target,
+    source: Option<(&File, &Metadata)>,
+    bytes: u64,
+) -> Result<Pending, Error> {
+    leftover::remove(&target);
+    let mode = match (&target.replaced, source) {
+        (Some(_), _) => 0o600,
+        (None, None) => 0o666,
+        (None, Some((file, metadata))) => mode_of_new(file, metadata),
+    };
+    let failed = |error| Error::io("make a temporary file in", &target.directory)(error);
+    let mut stage = stage();
+    let (file, name) = match unnamed::open(&target.directory, mode) {
+        Some(file) => (file, None),
+        None => named(&target, mode).map(|(file, name)| (file, Some(name))).map_err(failed)?,
+    };
+    *stage = name.clone().map_or(Stage::Clear, Stage::Writing);
+    drop(stage);
+    // A sign to others that it is in use; nobody else can have it locked.
+    let _ = file.try_lock();
+    let pending = Pending { file, name, target };
+    match (&pending.target.replaced, source) {
+        (Some(old), _) => keep::keep(&pending.file, &old.file, &old.metadata, pending.path())?,
+        #[cfg(unix)]
+        (None, Some((_, metadata))) => keep::narrow(&pending.file, metadata, pending.path())?,
+        _ => {}
+    }
+    room::reserve(&pending.file, bytes, pending.path())?;
+    Ok(pending)
+}
+
+/// A file of so many bytes beside the result, gone when it is closed.
+pub fn scratch(pending: &Pending, bytes: u64) -> Result<File, Error> {
+    let Target { path, directory, .. } = &pending.target;
+    let failed = |error| Error::io("make a temporary file in", directory)(error);
+    let file = match unnamed::open(directory, 0o600) {
+        Some(file) => file,
+        None => {
+            let (file, name) = named(&pending.target, 0o600).map_err(failed)?;
+            // Systems that keep open files from being removed have it removed by the next run.
+            let _ = fs::remove_file(name);
+            file
+        }
+    };
+    room::reserve(&file, bytes, path)?;
+    Ok(file)
+}
+
+#[cfg(unix)]
+fn mode_of_new(source: &File, metadata: &Metadata) -> u32 {
+    keep::mode_of_new(source, metadata)
+}
+
+#[cfg(not(unix))]
+fn mode_of_new(_: &File, _: &Metadata) -> u32 {
+    0o666
+}
+
+/// A temporary file with a name that nothing has.
+fn named(target: &Target, mode: u32) -> io::Result<(File, PathBuf)> {
+    loop {
+        let path = target.directory.join(leftover::name(&target.path));
+        let mut options = File::options();
+        options.read(true).write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
+        #[cfg(not(unix))]
+        let _ = mode;
+        match options.open(&path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            opened => return opened.map(|file| (file, path)),
+        }
+    }
+}
+
+impl Pending {
+    /// The temporary file.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// The file that will be replaced or made.
+    pub fn path(&self) -> &Path {
+        &self.target.path
+    }
+
+    /// Syncs what was written and puts it in the target's place, if that and what else `unchanged` asks about are as
+    /// they were. Then the work is done; what may still fail, that the new name outlasts a power cut, is returned to be
+    /// warned of.
+    pub fn commit(
+        mut self,
+        unchanged: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<Option<Error>, Error> {
+        self.file.sync_all().map_err(Error::io("sync the new", self.path()))?;
+        let mut stage = stage();
+        // Asked last: whoever writes now does so in the instant of the rename.
+        unchanged()?;
+        if !self.target.is_unchanged() {
+            return Err(Error::Changed { path: self.path().to_path_buf() });
+        }
+        let placed = if self.target.replaced.is_some() { self.replace() } else { self.make() };
+        if placed.is_ok() {
+            self.name = None;
+            *stage = Stage::Replaced;
+        }
+        drop(stage);
+        let failed = if self.target.replaced.is_some() { "replace" } else { "make" };
+        placed.map_err(Error::io(failed, self.path()))?;
+        Ok(sync_directory(&self.target.directory).err())
+    }
+
+    /// Over the file that is there.
+    fn replace(&mut self) -> io::Result<()> {
+        if self.name.is_none() {
+            // Nothing but a rename replaces a file, and that takes a name.
+            let name = self.target.directory.join(leftover::name(&self.target.path));
+            unnamed::name(&self.file, &name)?;
+            self.name = Some(name);
+        }
+        let name = self.name.as_ref().expect("it has one by now");
+        fs::rename(name, &self.target.path)
+    }
+
+    /// Where nothing is: what has come there meanwhile stays.
+    fn make(&mut self) -> io::Result<()> {
+        let Some(name) = &self.name else { return unnamed::name(&self.file, &self.target.path) };
+        // Two names for a moment, where there can be: a rename would replace what came meanwhile.
+        match fs::hard_link(name, &self.target.path) {
+            Ok(()) => fs::remove_file(name),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(error),
+            Err(_) => fs::rename(name, &self.target.path),
+        }
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if let Some(name) = self.name.take() {
+            let mut stage = stage();
+            let _ = fs::remove_file(name);
+            *stage = Stage::Clear;
+        }
+    }
+}
+
+/// Makes the new name itself outlast a power cut.
+fn sync_directory(directory: &Path) -> Result<(), Error> {
+    if cfg!(not(unix)) {
+        return Ok(());
+    }
+    let synced = File::open(directory).and_then(|directory| directory.sync_all());
+    match synced {
+        // Some file systems cannot sync a directory; the rename is done all the same.
+        Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
+        other => other.map_err(Error::io("sync the directory", directory)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::{Locking, Source, claim};
+    use std::io::Write;
+
+    /// The registry of the temporary file is one for the process: so are the tests that use it.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+    fn names(directory: &Path) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(directory)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    fn claimed(path: &Path, output: Option<&Path>) -> (Source, Target) {
+        claim(path, output, Locking::Refuse).unwrap()
+    }
+
+    fn begun(path: &Path, output: Option<&Path>) -> (Source, Pending) {
+        let (source, target) = claimed(path, output);
+        let pending = begin(target, Some((&source.file, &source.metadata)), 0).unwrap();
+        pending.file().write_all(b"new").unwrap();
+        (source, pending)
+    }
+
+    #[test]
+    fn a_commit_replaces_and_a_drop_does_not() {
+        let _one = ONE_AT_A_TIME.lock();
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("data");
+        fs::write(&path, b"old").unwrap();
+        drop(begun(&path, None));
+        assert_eq!(*stage(), Stage::Clear);
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(names(directory.path()), ["data"]);
+
+        let (source, pending) = begun(&path, None);
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert!(pending.commit(|| source.unchanged()).unwrap().is_none());
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(names(directory.path()), ["data"]);
+        assert_eq!(*stage(), Stage::Replaced);
+    }
+
+    #[test]
+    fn temporary_files_with_names_do_the_same() {
+        let _one = ONE_AT_A_TIME.lock();
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("data");
+        fs::write(&path, b"old").unwrap();
+        for (output, placed) in [(None, true), (Some("other"), true), (None, false)] {
+            let output = output.map(|name| directory.path().join(name));
+            let (source, target) = claimed(&path, output.as_deref());
+            let (file, name) = named(&target, 0o600).unwrap();
+            (&file).write_all(b"new").unwrap();
+            let pending = Pending { file, name: Some(name), target };
+            let before = names(directory.path()).len();
+            if placed {
+                pending.commit(|| source.unchanged()).unwrap();
+                assert_eq!(fs::read(output.as_deref().unwrap_or(&path)).unwrap(), b"new");
+            } else {
+                drop(pending);
+                assert_eq!(names(directory.path()).len(), before - 1);
+            }
+        }
+        assert_eq!(names(directory.path()), ["data", "other"]);
+    }
+
+    #[test]
+    fn what_is_written_meanwhile_stays() {
+        let _one = ONE_AT_A_TIME.lock();
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("data");
+        fs::write(&path, b"old").unwrap();
+        let (source, pending) = begun(&path, None);
+        // As late as can be, of the same length, and with the time of the old contents.
+        let writer = File::options().write(true).open(&path).unwrap();
+        let modified = writer.metadata().unwrap().modified().unwrap();
+        (&writer).write_all(b"not").unwrap();
+        writer.set_modified(modified).unwrap();
+        let error = pending.commit(|| source.unchanged()).unwrap_err();
+        assert!(matches!(error, Error::Changed { .. }), "{error}");
+        assert_eq!(fs::read(&path).unwrap(), b"not");
+
+        // Another file by that name, or by the name of a new one.
+        let (_source, pending) = begun(&path, None);
+        fs::write(directory.path().join("mv"), b"another").unwrap();
+        fs::rename(directory.path().join("mv"), &path).unwrap();
+        assert!(pending.commit(|| Ok(())).is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"another");
+        let output = directory.path().join("output");
+        let (_source, mut pending) = begun(&path, Some(&output));
+        fs::write(&output, b"another").unwrap();
+        assert_eq!(pending.make().unwrap_err().kind(), ErrorKind::AlreadyExists);
+        assert!(pending.commit(|| Ok(())).is_err());
+        assert_eq!(fs::read(&output).unwrap(), b"another");
+        assert_eq!(names(directory.path()), ["data", "output"]);
+    }
+
+    #[test]
+    fn what_killed_runs_left_is_removed_and_nothing_else() {
+        let _one = ONE_AT_A_TIME.lock();
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("data");
+        fs::write(&path, b"old").unwrap();
+        let at = |name: &str| directory.path().join(name);
+        let left = at(".turntile-data-0123456789abcdef.tmp");
+        let used = at(".turntile-data-fedcba9876543210.tmp");
+        let other = at(".turntile-other-0123456789abcdef.tmp");
+        for name in [&left, &used, &other] {
+            fs::write(name, b"half").unwrap();
+        }
+        let user = File::open(&used).unwrap();
+        user.try_lock().unwrap();
+        drop(begun(&path, None));
+        assert!(!left.exists() && used.exists() && other.exists());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn permissions_stay() {
+        use std::os::unix::fs::PermissionsExt;
+        let _one = ONE_AT_A_TIME.lock();
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("data");
+        fs::write(&path, b"old").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        for (k, bits) in [0o600, 0o640, 0o604, 0o777].into_iter().enumerate() {
+            fs::set_permissions(&path, fs::Permissions::from_mode(bits)).unwrap();
+            let (source, pending) = begun(&path, None);
+            pending.commit(|| source.unchanged()).unwrap();
+            assert_eq!(mode(&path), bits);
+            // A new file's are no wider, and no program's.
+            let output = directory.path().join(format!("output {k}"));
+            let (source, pending) = begun(&path, Some(&output));
+            pending.commit(|| source.unchanged()).unwrap();
+            assert_eq!(mode(&output) & !bits, 0);
+            assert_eq!(mode(&output) & 0o111, 0);
+        }
+    }
+}

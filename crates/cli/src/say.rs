@@ -1,0 +1,74 @@
+//! Words on standard error, and names in them that do no harm to a terminal.
+
+use std::fmt::{self, Display, Write as _};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Tells standard error something, if anybody listens there.
+pub fn tell(what: &dyn Display) {
+    let _ = writeln!(io::stderr(), "turntile: {}", Harmless(what));
+}
+
+/// A name as it is shown: what a terminal would take for an instruction is escaped, as are bytes that are no text.
+pub fn shown(path: &Path) -> impl Display + '_ {
+    Shown(path.as_os_str().as_encoded_bytes())
+}
+
+struct Shown<'a>(&'a [u8]);
+
+impl Display for Shown<'_> {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for chunk in self.0.utf8_chunks() {
+            chunk.valid().chars().try_for_each(|c| write_char(c, to))?;
+            chunk.invalid().iter().try_for_each(|byte| write!(to, "\\x{byte:02x}"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Quotes and backslashes as they are, all else as for debugging: controls, and marks that turn the direction of text.
+fn write_char(c: char, to: &mut impl fmt::Write) -> fmt::Result {
+    match c {
+        '\'' | '"' | '\\' => to.write_char(c),
+        _ => write!(to, "{}", c.escape_debug()),
+    }
+}
+
+/// A message, in which others may have put names as they are.
+struct Harmless<'a>(&'a dyn Display);
+
+impl Display for Harmless<'_> {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for c in self.0.to_string().chars() {
+            if c.is_control() && c != '\n' { write_char(c, to)? } else { to.write_char(c)? }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_shown_without_harm() {
+        for (name, want) in [
+            ("a \u{e9} 'b' \"c\" \\d.npy", "a \u{e9} 'b' \"c\" \\d.npy"),
+            ("\x1b[31mred\x07\n", "\\u{1b}[31mred\\u{7}\\n"),
+            ("fdp.\u{202e}ypn", "fdp.\\u{202e}ypn"),
+            ("\u{9b}2J", "\\u{9b}2J"),
+        ] {
+            assert_eq!(shown(Path::new(name)).to_string(), want);
+        }
+        assert_eq!(Harmless(&"one\n\x1b[2Jtwo").to_string(), "one\n\\u{1b}[2Jtwo");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn bytes_that_are_no_text_are_told_apart() {
+        use std::ffi::OsStr;
+        use std::os::unix::ffi::OsStrExt;
+        let name = OsStr::from_bytes(b"a\xff\xe9.npy");
+        assert_eq!(shown(Path::new(name)).to_string(), "a\\xff\\xe9.npy");
+    }
+}

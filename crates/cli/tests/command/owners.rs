@@ -1,0 +1,181 @@
+//! Permissions, access lists, attributes, owners: what may not become wider, and what another's file is.
+
+use std::fs::{self, File, Permissions};
+use std::io::ErrorKind;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::thread;
+use std::time::Duration;
+
+use rustix::fs::{XattrFlags, fgetxattr, setxattr};
+use tempfile::TempDir;
+
+use crate::{bad, directory, files, good, noise, npy};
+
+/// The user whom nothing belongs to.
+const NOBODY: u32 = 65534;
+
+fn superuser() -> bool {
+    let superuser = rustix::process::geteuid().is_root();
+    if !superuser {
+        eprintln!("not tested: this needs the superuser");
+    }
+    superuser
+}
+
+fn write(directory: &TempDir, name: &str, mode: u32) {
+    let path = directory.path().join(name);
+    fs::write(&path, npy("'|u1'", false, "(3, 5)", &noise(15))).unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().mode() & 0o7777
+}
+
+/// An access list by which the owner and NOBODY may read and write, the file's group may nothing.
+fn access_list() -> Vec<u8> {
+    let entry = |tag: u16, bits: u16, id: u32| {
+        [&tag.to_le_bytes()[..], &bits.to_le_bytes(), &id.to_le_bytes()].concat()
+    };
+    let [user_obj, user, group_obj, mask, other] = [0x01, 0x02, 0x04, 0x10, 0x20];
+    [
+        2u32.to_le_bytes().to_vec(),
+        entry(user_obj, 6, u32::MAX),
+        entry(user, 6, NOBODY),
+        entry(group_obj, 0, u32::MAX),
+        entry(mask, 6, u32::MAX),
+        entry(other, 0, u32::MAX),
+    ]
+    .concat()
+}
+
+fn attribute(path: &Path, name: &str) -> Option<Vec<u8>> {
+    let mut buffer = vec![0; 4096];
+    let length = fgetxattr(File::open(path).unwrap(), name, &mut buffer[..]).ok()?;
+    buffer.truncate(length);
+    Some(buffer)
+}
+
+const LIST: &str = "system.posix_acl_access";
+
+#[test]
+fn access_lists_and_attributes_stay() {
+    let directory = directory();
+    let path = directory.path().join("a.npy");
+    write(&directory, "a.npy", 0o600);
+    let set = |name: &str, value: &[u8]| setxattr(&path, name, value, XattrFlags::empty());
+    if set(LIST, &access_list()).is_err() || set("user.note", b"mine").is_err() {
+        return eprintln!("not tested: this file system has no access lists or no attributes");
+    }
+    let before = (mode(&path), attribute(&path, LIST), attribute(&path, "user.note"));
+    assert_eq!((before.0, before.1.is_some()), (0o660, true));
+    good(&directory, "transpose a.npy");
+    assert_eq!((mode(&path), attribute(&path, LIST), attribute(&path, "user.note")), before);
+    // The group's bits are the list's mask; without the list they would let the group in.
+    good(&directory, "transpose a.npy --output b.npy");
+    assert_eq!(mode(&directory.path().join("b.npy")), 0o600);
+}
+
+#[test]
+fn what_a_directory_gives_to_new_files_is_not_given_to_old_ones() {
+    let directory = directory();
+    write(&directory, "a.npy", 0o640);
+    let default = "system.posix_acl_default";
+    if setxattr(directory.path(), default, &access_list(), XattrFlags::empty()).is_err() {
+        return eprintln!("not tested: this file system has no access lists");
+    }
+    good(&directory, "transpose a.npy");
+    let path = directory.path().join("a.npy");
+    assert_eq!((mode(&path), attribute(&path, LIST)), (0o640, None));
+}
+
+#[test]
+fn new_files_are_no_wider_than_their_source() {
+    let directory = directory();
+    for bits in [0o600, 0o640, 0o400] {
+        write(&directory, "a.npy", bits);
+        let _ = fs::remove_file(directory.path().join("b.npy"));
+        good(&directory, "transpose a.npy --output b.npy");
+        assert_eq!(mode(&directory.path().join("b.npy")) & !bits, 0);
+        fs::remove_file(directory.path().join("a.npy")).unwrap();
+    }
+}
+
+/// Runs the command as NOBODY.
+fn as_nobody(directory: &TempDir, line: &str) -> Output {
+    let binary = directory.path().join("bin/turntile");
+    if !binary.exists() {
+        fs::create_dir(directory.path().join("bin")).unwrap();
+        fs::copy(env!("CARGO_BIN_EXE_turntile"), &binary).unwrap();
+    }
+    let mut command = Command::new(binary);
+    command.args(line.split_whitespace()).env_remove("TURNTILE_WISDOM").current_dir(directory);
+    command.uid(NOBODY).gid(NOBODY);
+    loop {
+        match command.output() {
+            // A test that forked meanwhile has the copy open for writing yet.
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
+                thread::sleep(Duration::from_millis(10));
+            }
+            output => return output.unwrap(),
+        }
+    }
+}
+
+#[test]
+fn files_of_others_are_refused_before_any_work() {
+    if !superuser() {
+        return;
+    }
+    let directory = directory();
+    write(&directory, "a.npy", 0o666);
+    let before = files(directory.path());
+    for (bits, words) in [(0o777, "belongs to user 0, group 0"), (0o1777, "sticky bit")] {
+        fs::set_permissions(directory.path(), Permissions::from_mode(bits)).unwrap();
+        let output = as_nobody(&directory, "transpose a.npy");
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{errors}");
+        assert!(errors.contains(words) && errors.contains("--output"), "{errors}");
+        assert!(files(directory.path()) == before);
+        assert_eq!(fs::metadata(directory.path().join("a.npy")).unwrap().uid(), 0);
+    }
+    let output = as_nobody(&directory, "transpose a.npy --output b.npy");
+    assert!(output.status.success(), "{output:?}");
+    // The superuser may, and the file stays its owner's.
+    good(&directory, "transpose b.npy");
+    let metadata = fs::metadata(directory.path().join("b.npy")).unwrap();
+    assert_eq!((metadata.uid(), metadata.gid()), (NOBODY, NOBODY));
+}
+
+#[test]
+fn a_new_file_of_another_group_is_not_for_that_group() {
+    if !superuser() {
+        return;
+    }
+    let directory = directory();
+    write(&directory, "a.npy", 0o640);
+    chown(directory.path().join("a.npy"), Some(0), Some(NOBODY)).unwrap();
+    good(&directory, "transpose a.npy --output b.npy");
+    assert_eq!(mode(&directory.path().join("b.npy")), 0o600);
+}
+
+#[test]
+fn what_is_fixed_is_refused_before_any_work() {
+    let directory = directory();
+    write(&directory, "a.npy", 0o644);
+    let chattr = |flag: &str, name: &str| {
+        let run = Command::new("chattr").args([flag, name]).current_dir(&directory).output();
+        run.is_ok_and(|output| output.status.success())
+    };
+    for (what, flag) in [("a.npy", "i"), ("a.npy", "a"), (".", "a")] {
+        if !chattr(&format!("+{flag}"), what) {
+            return eprintln!("not tested: chattr +{flag} is not possible here");
+        }
+        bad(&directory, "transpose a.npy", 1, &["chattr", "--output"]);
+        assert!(chattr(&format!("-{flag}"), what));
+    }
+    good(&directory, "transpose a.npy");
+}

@@ -1,0 +1,82 @@
+//! One writer of a wisdom file at a time, whose additions are there whole or not at all.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+/// Has `change` make the file's new contents, alone among all who ask for the lock. Readers see the old contents or the new.
+///
+/// A symbolic link stays, the file that it leads to is replaced. The directory must be there.
+pub fn rewrite<E>(
+    path: &Path,
+    io: impl Fn(io::Error) -> E,
+    change: impl FnOnce(&Path) -> Result<Vec<u8>, E>,
+) -> Result<(), E> {
+    let path = match fs::canonicalize(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
+        path => path.map_err(&io)?,
+    };
+    refuse_others(&path).map_err(&io)?;
+    let (lock, made) = hold(&path).map_err(&io)?;
+    let written = change(&path).and_then(|text| replace(&path, &text, &lock).map_err(&io));
+    if written.is_err() && made {
+        // Made for its lock alone.
+        let _ = fs::remove_file(&path);
+    }
+    written
+}
+
+/// Refuses pipes, which would be waited for, and all else that is no file.
+pub fn refuse_others(path: &Path) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(metadata) if !metadata.is_file() => Err(io::Error::other("it is not a regular file")),
+        _ => Ok(()),
+    }
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+fn replace(path: &Path, text: &[u8], old: &File) -> io::Result<()> {
+    let new = beside(path, ".new");
+    let written = File::create(&new).and_then(|mut file| {
+        if cfg!(unix) {
+            file.set_permissions(old.metadata()?.permissions())?;
+        }
+        file.write_all(text)?;
+        file.sync_all()
+    });
+    let replaced = written.and_then(|()| fs::rename(&new, path));
+    if replaced.is_err() {
+        let _ = fs::remove_file(&new);
+    }
+    replaced
+}
+
+/// The file itself, locked, and whether it had to be made. Who has waited looks again: it has been replaced since.
+#[cfg(unix)]
+fn hold(path: &Path) -> io::Result<(File, bool)> {
+    use std::os::unix::fs::MetadataExt;
+    loop {
+        let made = !path.exists();
+        let file =
+            File::options().read(true).write(true).create(true).truncate(false).open(path)?;
+        file.lock()?;
+        let id = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+        let held = id(file.metadata()?);
+        if fs::metadata(path).is_ok_and(|now| id(now) == held) {
+            return Ok((file, made));
+        }
+    }
+}
+
+/// A file beside it, which stays: the system does not tell whether two files are one.
+#[cfg(not(unix))]
+fn hold(path: &Path) -> io::Result<(File, bool)> {
+    let file = File::create(beside(path, ".lock"))?;
+    file.lock()?;
+    Ok((file, false))
+}

@@ -1,0 +1,96 @@
+//! What data lie in: files, and memory.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+
+/// Bytes that can be read at any offset, by several threads at once.
+pub trait ReadAt: Sync {
+    /// Fills `bytes` from `offset` on.
+    ///
+    /// # Errors
+    /// The system's, and [`ErrorKind::UnexpectedEof`] where there are not as many bytes.
+    fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()>;
+}
+
+/// Bytes that can be written at any offset.
+pub trait WriteAt {
+    /// Writes all of `bytes` from `offset` on.
+    ///
+    /// # Errors
+    /// The system's, and [`ErrorKind::WriteZero`] where there is no room.
+    fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()>;
+}
+
+impl ReadAt for File {
+    fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        #[cfg(unix)]
+        return std::os::unix::fs::FileExt::read_exact_at(self, bytes, offset);
+        #[cfg(windows)]
+        return in_parts(bytes.len(), |from| {
+            std::os::windows::fs::FileExt::seek_read(self, &mut bytes[from..], offset + from as u64)
+        })
+        .map_err(|short| short.unwrap_or_else(|| ErrorKind::UnexpectedEof.into()));
+        #[cfg(not(any(unix, windows)))]
+        return Err((bytes, offset, ErrorKind::Unsupported).2.into());
+    }
+}
+
+impl WriteAt for File {
+    fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        (&*self).write_all_at(bytes, offset)
+    }
+}
+
+impl WriteAt for &File {
+    fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        #[cfg(unix)]
+        return std::os::unix::fs::FileExt::write_all_at(*self, bytes, offset);
+        #[cfg(windows)]
+        return in_parts(bytes.len(), |from| {
+            std::os::windows::fs::FileExt::seek_write(*self, &bytes[from..], offset + from as u64)
+        })
+        .map_err(|short| short.unwrap_or_else(|| ErrorKind::WriteZero.into()));
+        #[cfg(not(any(unix, windows)))]
+        return Err((bytes, offset, ErrorKind::Unsupported).2.into());
+    }
+}
+
+/// As many calls as it takes, each told how far it has come; without an error where one did nothing.
+#[cfg(windows)]
+fn in_parts(
+    all: usize,
+    mut part: impl FnMut(usize) -> io::Result<usize>,
+) -> Result<(), Option<io::Error>> {
+    let mut done = 0;
+    while done < all {
+        match part(done) {
+            Ok(0) => return Err(None),
+            Ok(more) => done += more,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(Some(error)),
+        }
+    }
+    Ok(())
+}
+
+fn range(offset: u64, bytes: usize, all: usize) -> Option<std::ops::Range<usize>> {
+    let from = usize::try_from(offset).ok()?;
+    let to = from.checked_add(bytes)?;
+    (to <= all).then_some(from..to)
+}
+
+impl ReadAt for [u8] {
+    fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        let range = range(offset, bytes.len(), self.len()).ok_or(ErrorKind::UnexpectedEof)?;
+        bytes.copy_from_slice(&self[range]);
+        Ok(())
+    }
+}
+
+impl WriteAt for [u8] {
+    fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let range = range(offset, bytes.len(), self.len()).ok_or(ErrorKind::WriteZero)?;
+        self[range].copy_from_slice(bytes);
+        Ok(())
+    }
+}

@@ -1,0 +1,119 @@
+//! Blocks: parts of an array that fit in memory, read and written in runs as long as can be.
+
+use crate::stored::job::Job;
+
+/// How an array is cut: all blocks have these extents but for the last along each axis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blocks {
+    /// Along each of the job's axes.
+    pub extents: Vec<u64>,
+    /// Bytes of a whole block.
+    pub bytes: u64,
+    /// Bytes of its runs in the source.
+    pub run_from: u64,
+    /// Bytes of its runs in the result.
+    pub run_to: u64,
+}
+
+impl Blocks {
+    /// Cuts a job into blocks of at most `memory` bytes, at least an element.
+    pub fn of(job: &Job, memory: u64) -> Self {
+        let chains = [job.chain_from(), job.chain_to()];
+        let mut block = vec![1; job.axes.len()];
+        let mut bytes = job.elem_bytes;
+        loop {
+            // The side with the shorter runs first; then whatever there is room for, from the innermost axis on.
+            let mut sides = [0, 1];
+            sides.sort_by_key(|&side| job.run(&block, &chains[side]));
+            let chained = sides.iter().flat_map(|&side| &chains[side]).copied();
+            let all = chained.chain((0..block.len()).rev());
+            let grown = all.filter_map(|k| {
+                let (now, most) = (block[k], job.axes[k].extent);
+                // By a quarter at a time, so that neither side gets far ahead.
+                let fits = memory / (bytes / now);
+                let next = most.min(now + (now / 4).max(1)).min(fits);
+                (next > now).then_some((k, next))
+            });
+            let Some((k, next)) = grown.into_iter().next() else { break };
+            bytes = bytes / block[k] * next;
+            block[k] = next;
+        }
+        let [run_from, run_to] = chains.map(|chain| job.run(&block, &chain));
+        Blocks { extents: block, bytes, run_from, run_to }
+    }
+
+    /// The shorter of its runs.
+    pub fn shortest_run(&self) -> u64 {
+        self.run_from.min(self.run_to)
+    }
+
+    /// Where each block begins and how large it is, along all axes, in an order in which the result grows from its beginning on.
+    pub fn each(&self, job: &Job) -> impl Iterator<Item = (Vec<u64>, Vec<u64>)> {
+        let extents: Vec<u64> = job.axes.iter().map(|axis| axis.extent).collect();
+        let (order, block) = (job.order(), self.extents.clone());
+        let counts: Vec<u64> = order.iter().map(|&k| extents[k].div_ceil(block[k])).collect();
+        let all: u64 = counts.iter().product();
+        (0..all).map(move |number| {
+            let (mut first, mut size) = (vec![0; extents.len()], vec![0; extents.len()]);
+            let mut rest = number;
+            for (&k, &count) in order.iter().zip(&counts).rev() {
+                first[k] = rest % count * block[k];
+                size[k] = block[k].min(extents[k] - first[k]);
+                rest /= count;
+            }
+            (first, size)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_cover_everything_once_within_the_memory() {
+        for (extents, order) in [
+            (vec![7, 5], vec![1, 0]),
+            (vec![3, 4, 5], vec![2, 1, 0]),
+            (vec![2, 3, 4, 5], vec![2, 0, 3, 1]),
+            (vec![30], vec![0]),
+            (vec![1, 1], vec![1, 0]),
+        ] {
+            let job = Job::permuting(&extents, &order, 3);
+            let lengths: Vec<u64> = job.axes.iter().map(|axis| axis.extent).collect();
+            for memory in [1, 3, 6, 20, 47, 100, 1000] {
+                let blocks = Blocks::of(&job, memory);
+                assert!(blocks.bytes <= memory.max(3), "{extents:?} {memory}: {blocks:?}");
+                let mut seen = vec![0; lengths.iter().product::<u64>() as usize];
+                for (first, size) in blocks.each(&job) {
+                    for k in 0..size.iter().product() {
+                        let (mut rest, mut at, mut pitch) = (k, 0, 1);
+                        for axis in (0..lengths.len()).rev() {
+                            at += (first[axis] + rest % size[axis]) * pitch;
+                            rest /= size[axis];
+                            pitch *= lengths[axis];
+                        }
+                        seen[at as usize] += 1;
+                    }
+                }
+                assert!(seen.iter().all(|&times| times == 1), "{extents:?} {memory}");
+            }
+        }
+    }
+
+    #[test]
+    fn runs_of_both_sides_are_of_a_length() {
+        // A gibibyte of a 160 GB matrix.
+        let job = Job::permuting(&[200_000, 200_000], &[1, 0], 4);
+        let blocks = Blocks::of(&job, 1 << 30);
+        assert!(blocks.shortest_run() >= 32 << 10 && blocks.bytes >= 7 << 27, "{blocks:?}");
+        // Short rows are read whole, and many of them.
+        let job = Job::permuting(&[1 << 30, 3], &[1, 0], 4);
+        assert!(Blocks::of(&job, 1 << 30).shortest_run() > 300 << 20);
+        // A batch of small matrices: whole ones.
+        let job = Job::permuting(&[1 << 24, 30, 20], &[0, 2, 1], 4);
+        let blocks = Blocks::of(&job, 1 << 30);
+        assert_eq!(blocks.extents[1..], [30, 20]);
+        assert!(blocks.shortest_run() > 1 << 29, "{blocks:?}");
+    }
+}

@@ -1,0 +1,148 @@
+//! What is moved: the axes of an array, each with its extent and its pitch in the source and in the result.
+
+/// An axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// How long it is.
+    pub extent: u64,
+    /// Bytes from one place on it to the next, in the source.
+    pub from: u64,
+    /// The same in the result.
+    pub to: u64,
+}
+
+/// An array to be moved from one place into another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// Bytes of an element.
+    pub elem_bytes: u64,
+    /// Offset of the first element in the source.
+    pub source: u64,
+    /// The same in the result.
+    pub dest: u64,
+    /// The axes as they lie in the source, the outermost first.
+    pub axes: Vec<Axis>,
+}
+
+/// Pitches of a dense array.
+pub fn dense(extents: &[u64], elem_bytes: u64) -> Vec<u64> {
+    let mut pitches = vec![elem_bytes; extents.len()];
+    for k in (1..extents.len()).rev() {
+        pitches[k - 1] = pitches[k] * extents[k];
+    }
+    pitches
+}
+
+impl Job {
+    /// The axes of a dense array permuted: axis `i` of the result is axis `order[i]`. Nothing of it is empty.
+    pub fn permuting(extents: &[u64], order: &[usize], elem_bytes: u64) -> Self {
+        let after: Vec<u64> = order.iter().map(|&axis| extents[axis]).collect();
+        let (from, to) = (dense(extents, elem_bytes), dense(&after, elem_bytes));
+        let place = |axis: usize| {
+            order.iter().position(|&other| other == axis).expect("an order of all axes")
+        };
+        let axis = |k: usize| Axis { extent: extents[k], from: from[k], to: to[place(k)] };
+        let axes = (0..extents.len()).map(axis).collect();
+        Job { elem_bytes, source: 0, dest: 0, axes }.fused()
+    }
+
+    /// The same with axes of extent 1 left out, and those joined that follow each other on both sides.
+    pub fn fused(mut self) -> Self {
+        let mut fused: Vec<Axis> = Vec::new();
+        for axis in self.axes.iter().filter(|axis| axis.extent > 1) {
+            match fused.last_mut() {
+                Some(outer)
+                    if outer.from == axis.from * axis.extent
+                        && outer.to == axis.to * axis.extent =>
+                {
+                    *outer = Axis { extent: outer.extent * axis.extent, ..*axis };
+                }
+                _ => fused.push(*axis),
+            }
+        }
+        self.axes = fused;
+        self
+    }
+
+    /// Bytes of all elements.
+    pub fn bytes(&self) -> u64 {
+        self.elem_bytes * self.axes.iter().map(|axis| axis.extent).product::<u64>()
+    }
+
+    /// Its axes as they lie in the result, the outermost first: numbers of those of the source.
+    pub fn order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.axes.len()).collect();
+        order.sort_by_key(|&k| std::cmp::Reverse(self.axes[k].to));
+        order
+    }
+
+    /// Numbers of axes from the innermost on, along which a block's bytes follow one another in the source, as far as
+    /// the block has each whole.
+    pub fn chain_from(&self) -> Vec<usize> {
+        self.chain((0..self.axes.len()).rev(), |axis| axis.from)
+    }
+
+    /// The same in the result.
+    pub fn chain_to(&self) -> Vec<usize> {
+        self.chain(self.order().into_iter().rev(), |axis| axis.to)
+    }
+
+    fn chain(
+        &self,
+        inwards: impl Iterator<Item = usize>,
+        pitch: impl Fn(&Axis) -> u64,
+    ) -> Vec<usize> {
+        let (mut chain, mut next) = (Vec::new(), self.elem_bytes);
+        for k in inwards {
+            if pitch(&self.axes[k]) != next {
+                break;
+            }
+            next *= self.axes[k].extent;
+            chain.push(k);
+        }
+        chain
+    }
+
+    /// Bytes of a run of a block of these extents, along a chain.
+    pub fn run(&self, block: &[u64], chain: &[usize]) -> u64 {
+        let mut run = self.elem_bytes;
+        for &k in chain {
+            run *= block[k];
+            if block[k] < self.axes[k].extent {
+                break;
+            }
+        }
+        run
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_are_joined_where_both_sides_allow() {
+        let job = Job::permuting(&[3, 1, 4, 5, 2], &[2, 3, 0, 1, 4], 8);
+        let axis = |extent, from, to| Axis { extent, from, to };
+        assert_eq!(job.axes, [axis(3, 320, 16), axis(20, 16, 48), axis(2, 8, 8)]);
+        assert_eq!((job.bytes(), job.order()), (960, vec![1, 0, 2]));
+        assert_eq!(Job::permuting(&[3, 4], &[0, 1], 8).axes, [axis(12, 8, 8)]);
+        assert_eq!(Job::permuting(&[1, 1], &[1, 0], 8).axes, []);
+    }
+
+    #[test]
+    fn runs_go_on_over_whole_axes() {
+        let job = Job::permuting(&[3, 4, 5], &[2, 1, 0], 8);
+        assert_eq!((job.chain_from(), job.chain_to()), (vec![2, 1, 0], vec![0, 1, 2]));
+        for (block, from, to) in [
+            ([1, 1, 1], 8, 8),
+            ([1, 2, 4], 32, 8),
+            ([2, 2, 5], 80, 16),
+            ([3, 4, 5], 480, 480),
+            ([3, 4, 2], 16, 192),
+        ] {
+            assert_eq!(job.run(&block, &job.chain_from()), from, "{block:?}");
+            assert_eq!(job.run(&block, &job.chain_to()), to, "{block:?}");
+        }
+    }
+}

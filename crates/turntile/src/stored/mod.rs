@@ -1,0 +1,145 @@
+//! Arrays in files, larger than memory: their axes permuted from one file, or memory map, into another.
+//!
+//! ```no_run
+//! use std::fs::File;
+//! use turntile::Transpose;
+//!
+//! // 160 GB of f32 in 2 GiB of memory.
+//! let (source, mut result) = (File::open("a.bin")?, File::create_new("b.bin")?);
+//! Transpose::of::<f32>(200_000, 200_000).stored(2 << 30)?.run(&source, &mut result)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The array is cut into blocks that fit in memory. Each is read in runs, permuted in memory, and written in runs, so that every byte
+//! is read once and written once. In `m` bytes of memory the runs of a matrix of `e`-byte elements have about `sqrt(m e / 2)` bytes: 46 KB of
+//! 4-byte elements in 1 GiB, for while one block is written the next is read. Where that would be less than a page, two passes through a scratch have runs of about `(m e)^(2/3)` in place of it.
+
+mod at;
+mod blocks;
+mod error;
+mod job;
+mod mover;
+mod passes;
+
+pub use at::{ReadAt, WriteAt};
+pub use error::StoredError;
+
+use crate::stored::job::Job;
+use crate::stored::mover::Tools;
+use crate::stored::passes::{Leg, Pass};
+use crate::{Error, Transpose};
+
+/// A permutation of stored data, planned for so much memory.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    passes: Vec<Pass>,
+    bytes: u64,
+    threads: usize,
+    workspace: usize,
+}
+
+/// A share of the memory that permuting a block may need beside it.
+const WORKSPACE: usize = 16;
+
+/// Bytes of memory that are of use at most: runs are long by then, and larger blocks would keep storage waiting.
+const MOST: usize = if usize::BITS > 32 { (1_u64 << 32) as usize } else { 1 << 30 };
+
+impl Transpose {
+    /// Plans it from one file or memory map into another, in at most `memory` bytes: two blocks and a workspace. Threads are as
+    /// [`threads`](Self::threads) says; cap, room, route and wisdom are of no matter.
+    ///
+    /// # Errors
+    /// [`Error::Problem`] as [`plan`](Self::plan).
+    pub fn stored(&self, memory: usize) -> Result<Stored, Error> {
+        let problem = self.problem()?;
+        let (workspace, threads) = (memory.min(MOST) / WORKSPACE, self.host_threads());
+        let bytes = problem.bytes() as u64;
+        if bytes == 0 {
+            return Ok(Stored { passes: Vec::new(), bytes, threads, workspace });
+        }
+        let extents: Vec<u64> = problem.extents().iter().map(|&extent| extent as u64).collect();
+        let order: Vec<usize> = problem.order().collect();
+        let job = Job::permuting(&extents, &order, problem.elem_bytes() as u64);
+        let passes = passes::passes(job, (memory.min(MOST) - workspace) as u64);
+        Ok(Stored { passes, bytes, threads, workspace })
+    }
+}
+
+impl Stored {
+    /// How often every byte is read and written: once, or twice where the memory is very small.
+    pub fn passes(&self) -> usize {
+        if self.scratch_bytes() > 0 { 2 } else { self.passes.len().min(1) }
+    }
+
+    /// Bytes of the scratch that it needs: of all data if it takes two passes, otherwise none.
+    pub fn scratch_bytes(&self) -> u64 {
+        if self.passes.iter().any(|pass| pass.leg == Leg::Out) { self.bytes } else { 0 }
+    }
+
+    /// Bytes of the largest block, and of the next beside it: what a run's buffer must have.
+    pub fn buffer_bytes(&self) -> usize {
+        self.passes.iter().map(Pass::buffer_bytes).max().unwrap_or(0) as usize
+    }
+
+    /// Bytes of the shortest runs, of whole blocks; those of the few columns that a panel of two passes leaves over are shorter.
+    pub fn shortest_run(&self) -> u64 {
+        let most = self.passes.iter().filter(|pass| pass.job.bytes() > self.bytes / 2);
+        most.map(|pass| pass.blocks.shortest_run()).min().unwrap_or(0)
+    }
+
+    /// Moves the source's data into the result, in one pass, with a buffer of its own.
+    ///
+    /// # Errors
+    /// [`StoredError`]: when reading or writing fails, there is no memory, or a scratch is needed.
+    pub fn run(
+        &self,
+        source: &(impl ReadAt + ?Sized),
+        result: &mut (impl WriteAt + ?Sized),
+    ) -> Result<(), StoredError> {
+        let need = self.buffer_bytes();
+        let mut buffer = Vec::new();
+        let no_memory = |_| Error::from(crate::RunError::OutOfMemory { bytes: need });
+        buffer.try_reserve_exact(need).map_err(no_memory)?;
+        buffer.resize(need, 0);
+        self.run_in(&mut buffer, source, result, None::<&mut std::fs::File>, |_| ())
+    }
+
+    /// The same in a buffer of the caller's, of at least [`buffer_bytes`](Self::buffer_bytes), with a scratch if there is one, telling
+    /// `progress` how many bytes more have been read or written, of `2 · passes · bytes` in all.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run), and [`StoredError::Memory`] when the buffer is too small.
+    pub fn run_in<S: ReadAt + WriteAt>(
+        &self,
+        buffer: &mut [u8],
+        source: &(impl ReadAt + ?Sized),
+        result: &mut (impl WriteAt + ?Sized),
+        mut scratch: Option<&mut S>,
+        mut progress: impl FnMut(u64),
+    ) -> Result<(), StoredError> {
+        let (need, have) = (self.buffer_bytes(), buffer.len());
+        if need > have {
+            return Err(StoredError::Memory { need, have });
+        }
+        let no_scratch = || StoredError::NoScratch { bytes: self.scratch_bytes() };
+        let Stored { threads, workspace, .. } = *self;
+        let mut tools = Tools { threads, workspace, buffer, progress: &mut progress };
+        for pass in &self.passes {
+            match pass.leg {
+                Leg::Whole => mover::run(pass, source, result, &mut tools)?,
+                Leg::Out => {
+                    let scratch = scratch.as_deref_mut().ok_or_else(no_scratch)?;
+                    mover::run(pass, source, scratch, &mut tools)?;
+                }
+                Leg::Home => {
+                    let scratch = scratch.as_deref_mut().ok_or_else(no_scratch)?;
+                    mover::run(pass, &*scratch, result, &mut tools)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,182 @@
+//! A pass, block after block: read in runs, permuted in memory, written in runs.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+use crate::stored::at::{ReadAt, WriteAt};
+use crate::stored::error::StoredError;
+use crate::stored::job::{Axis, Job};
+use crate::stored::passes::Pass;
+use crate::{Bytes, Planned, Transpose};
+
+/// Reads that are under way at once: storage answers many as soon as one.
+const READERS: usize = 16;
+
+/// Bytes that a reader takes at a time, in whole runs.
+const SHARE: usize = 1 << 18;
+
+/// What a pass needs beside its source and its result.
+pub struct Tools<'a> {
+    /// Threads that permute.
+    pub threads: usize,
+    /// Most bytes that permuting needs beside a block.
+    pub workspace: usize,
+    /// Room for a block, and for the next one where there are several.
+    pub buffer: &'a mut [u8],
+    /// Told how many bytes more are read or written.
+    pub progress: &'a mut dyn FnMut(u64),
+}
+
+/// Runs of a block on one side: where each begins, in the order of a dense array with that side's axes.
+struct Runs {
+    /// Extents and pitches of the axes that a run does not cover, the outermost first.
+    outer: Vec<(u64, u64)>,
+    start: u64,
+    bytes: usize,
+}
+
+impl Runs {
+    /// Of a block on the side whose axes lie in this order with these pitches.
+    fn new(job: &Job, size: &[u64], order: &[usize], start: u64, pitch: fn(&Axis) -> u64) -> Self {
+        let (mut outer, mut bytes) = (Vec::new(), job.elem_bytes);
+        let mut joined = true;
+        for &k in order.iter().rev() {
+            let axis = &job.axes[k];
+            joined &= pitch(axis) == bytes || size[k] == 1;
+            if !joined {
+                outer.push((size[k], pitch(axis)));
+            } else if size[k] > 1 {
+                bytes *= size[k];
+            }
+        }
+        outer.reverse();
+        Runs { outer, start, bytes: bytes as usize }
+    }
+
+    fn offset(&self, number: u64) -> u64 {
+        let mut rest = number;
+        self.outer.iter().rev().fold(self.start, |at, &(extent, pitch)| {
+            let place = rest % extent;
+            rest /= extent;
+            at + place * pitch
+        })
+    }
+}
+
+/// A block: where it begins and how large it is, along all axes.
+type Block = (Vec<u64>, Vec<u64>);
+
+/// One side of a pass: the axes as they lie there, and where its first element is.
+struct Side<'a> {
+    job: &'a Job,
+    order: Vec<usize>,
+    base: u64,
+    pitch: fn(&Axis) -> u64,
+}
+
+impl Side<'_> {
+    fn runs(&self, (first, size): &Block) -> Runs {
+        let steps = self.job.axes.iter().zip(first).map(|(axis, &at)| at * (self.pitch)(axis));
+        Runs::new(self.job, size, &self.order, self.base + steps.sum::<u64>(), self.pitch)
+    }
+}
+
+/// Moves all blocks of a pass. While one is permuted and written, the next is read.
+pub fn run(
+    pass: &Pass,
+    source: &(impl ReadAt + ?Sized),
+    dest: &mut (impl WriteAt + ?Sized),
+    tools: &mut Tools<'_>,
+) -> Result<(), StoredError> {
+    let Pass { job, blocks, .. } = pass;
+    let from = Side {
+        job,
+        order: (0..job.axes.len()).collect(),
+        base: job.source,
+        pitch: |axis| axis.from,
+    };
+    let to = Side { job, order: job.order(), base: job.dest, pitch: |axis| axis.to };
+    // Those at the ends of the axes differ from the others; each kind is planned once.
+    let mut planned: HashMap<Vec<u64>, Planned> = HashMap::new();
+    let bytes_of = |(_, size): &Block| (size.iter().product::<u64>() * job.elem_bytes) as usize;
+    let mut each = blocks.each(job).peekable();
+    let (mut now, mut next) =
+        tools.buffer.split_at_mut((blocks.bytes as usize).min(tools.buffer.len()));
+    if let Some(first) = each.peek() {
+        read(source, &mut now[..bytes_of(first)], &from.runs(first)).map_err(StoredError::Read)?;
+    }
+    while let Some(block) = each.next() {
+        let plan = match planned.entry(block.1.clone()) {
+            Entry::Occupied(found) => found.into_mut(),
+            Entry::Vacant(new) => {
+                new.insert(plan(job, &block.1, &to.order, tools.threads, tools.workspace)?)
+            }
+        };
+        let data = &mut now[..bytes_of(&block)];
+        (tools.progress)(data.len() as u64);
+        std::thread::scope(|scope| {
+            let following = each.peek().map(|following| {
+                let room = &mut next[..bytes_of(following)];
+                let runs = from.runs(following);
+                scope.spawn(move || read(source, room, &runs))
+            });
+            plan.run(&mut Bytes(&mut *data))?;
+            let runs = to.runs(&block);
+            for (number, chunk) in data.chunks(runs.bytes).enumerate() {
+                let offset = runs.offset(number as u64);
+                dest.write_all_at(chunk, offset).map_err(StoredError::Write)?;
+                (tools.progress)(chunk.len() as u64);
+            }
+            match following.map(|following| following.join()) {
+                None => Ok(()),
+                Some(Ok(done)) => done.map_err(StoredError::Read),
+                Some(Err(panic)) => std::panic::resume_unwind(panic),
+            }
+        })?;
+        std::mem::swap(&mut now, &mut next);
+    }
+    Ok(())
+}
+
+fn plan(
+    job: &Job,
+    size: &[u64],
+    order: &[usize],
+    threads: usize,
+    workspace: usize,
+) -> Result<Planned, StoredError> {
+    let extents: Vec<usize> = size.iter().map(|&extent| extent as usize).collect();
+    let transpose = Transpose::of_axes_bytes(job.elem_bytes as usize, &extents, order);
+    Ok(transpose.threads(threads).workspace_cap(workspace).plan()?)
+}
+
+/// Fills a block, by several readers where there are several runs.
+fn read(source: &(impl ReadAt + ?Sized), block: &mut [u8], runs: &Runs) -> io::Result<()> {
+    let group = (SHARE / runs.bytes).max(1);
+    let shares = block.len().div_ceil(group * runs.bytes);
+    let work = Mutex::new(block.chunks_mut(group * runs.bytes).enumerate());
+    let reader = || {
+        loop {
+            let next = work.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some((share, chunk)) = next else { return Ok(()) };
+            for (k, run) in chunk.chunks_mut(runs.bytes).enumerate() {
+                source.read_exact_at(run, runs.offset((share * group + k) as u64))?;
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..READERS.min(shares))
+            .filter_map(|_| {
+                std::thread::Builder::new().stack_size(64 << 10).spawn_scoped(scope, reader).ok()
+            })
+            .collect();
+        let mut read = reader();
+        for other in others {
+            let other = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            read = read.and(other);
+        }
+        read
+    })
+}

@@ -1,0 +1,149 @@
+//! Every order of small arrays in every memory, against an oracle that goes from element to element.
+
+use std::io;
+
+use super::*;
+
+/// Storage in memory that counts how often each of its bytes is written.
+struct Counted {
+    bytes: Vec<u8>,
+    times: Vec<u32>,
+}
+
+impl Counted {
+    fn new(bytes: usize) -> Self {
+        Counted { bytes: vec![0; bytes], times: vec![0; bytes] }
+    }
+}
+
+impl ReadAt for Counted {
+    fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        self.bytes[..].read_exact_at(bytes, offset)
+    }
+}
+
+impl WriteAt for Counted {
+    fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.times[offset as usize..][..bytes.len()].iter_mut().for_each(|times| *times += 1);
+        self.bytes[..].write_all_at(bytes, offset)
+    }
+}
+
+/// The axes of `data` permuted, element by element.
+fn permuted(data: &[u8], extents: &[usize], order: &[usize], elem: usize) -> Vec<u8> {
+    let pitch = |axis: usize| extents[axis + 1..].iter().product::<usize>() * elem;
+    let mut result = Vec::with_capacity(data.len());
+    for k in 0..extents.iter().product() {
+        let (mut rest, mut at) = (k, 0);
+        for &axis in order.iter().rev() {
+            at += rest % extents[axis] * pitch(axis);
+            rest /= extents[axis];
+        }
+        result.extend_from_slice(&data[at..at + elem]);
+    }
+    result
+}
+
+fn orders(axes: usize) -> Vec<Vec<usize>> {
+    let Some(last) = axes.checked_sub(1) else { return vec![Vec::new()] };
+    let put = |order: &Vec<usize>, at: usize| {
+        let mut order = order.clone();
+        order.insert(at, last);
+        order
+    };
+    orders(last)
+        .iter()
+        .flat_map(|order| (0..axes).map(|at| put(order, at)).collect::<Vec<_>>())
+        .collect()
+}
+
+fn check(extents: &[usize], order: &[usize], elem: usize, passes_in: impl Fn(&Job) -> Vec<Pass>) {
+    let bytes = extents.iter().product::<usize>() * elem;
+    let data: Vec<u8> = (0..bytes).map(|k| (k * 7 + k / 256 * 31) as u8).collect();
+    let wide: Vec<u64> = extents.iter().map(|&extent| extent as u64).collect();
+    let passes = passes_in(&Job::permuting(&wide, order, elem as u64));
+    let stored = Stored { passes, bytes: bytes as u64, threads: 1, workspace: 1 << 12 };
+    let mut buffer = vec![0; stored.buffer_bytes()];
+    let (mut result, mut scratch, mut told) = (Counted::new(bytes), Counted::new(bytes), 0);
+    stored
+        .run_in(&mut buffer, &data[..], &mut result, Some(&mut scratch), |more| told += more)
+        .unwrap();
+    let case = format!("{extents:?} {order:?} {elem}: {:?}", stored.passes);
+    assert!(result.bytes == permuted(&data, extents, order, elem), "{case}");
+    assert!(result.times.iter().all(|&times| times == 1), "{case}");
+    assert_eq!(told as usize, 2 * stored.passes() * bytes, "{case}");
+    let once = u32::from(stored.passes() == 2);
+    assert!(scratch.times.iter().all(|&times| times == once), "{case}");
+}
+
+#[test]
+fn arrays_are_permuted_in_any_memory() {
+    for extents in [&[7, 5][..], &[3, 4, 5], &[5, 1, 6, 2], &[2, 3, 2, 3], &[11]] {
+        for order in orders(extents.len()) {
+            for elem in [1, 3, 8] {
+                for memory in [elem as u64, 20, 64, 300] {
+                    check(extents, &order, elem, |job| vec![passes::one(job, memory)]);
+                    for width in [1, 2, 3, 4] {
+                        check(extents, &order, elem, |job| match job.axes.last() {
+                            Some(last) if last.extent > width => {
+                                passes::by_panels(job, width, memory)
+                            }
+                            _ => vec![passes::one(job, memory)],
+                        });
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_matrix_in_little_memory_takes_two_passes_and_a_scratch() {
+    let (rows, cols) = (3001, 2003);
+    let data: Vec<u8> = (0..rows * cols * 2).map(|k| (k ^ k >> 9) as u8).collect();
+    let want = permuted(&data, &[rows, cols], &[1, 0], 2);
+    let mut result = vec![0; data.len()];
+    let transpose = Transpose::of_bytes(2, rows, cols).threads(2);
+    let large = transpose.stored(8 << 20).unwrap();
+    assert_eq!((large.passes(), large.scratch_bytes()), (1, 0));
+    large.run(&data[..], &mut result[..]).unwrap();
+    assert!(result == want);
+    let small = transpose.stored(100 << 10).unwrap();
+    assert_eq!((small.passes(), small.scratch_bytes()), (2, data.len() as u64));
+    let error = small.run(&data[..], &mut result[..]).unwrap_err();
+    assert!(
+        matches!(error, StoredError::NoScratch { bytes } if bytes == data.len() as u64),
+        "{error}"
+    );
+    result.fill(0);
+    let mut scratch = Counted::new(data.len());
+    let mut buffer = vec![0; small.buffer_bytes()];
+    small.run_in(&mut buffer, &data[..], &mut result[..], Some(&mut scratch), |_| ()).unwrap();
+    assert!(result == want);
+    let error =
+        small.run_in(&mut buffer[1..], &data[..], &mut result[..], Some(&mut scratch), |_| ());
+    assert!(matches!(error, Err(StoredError::Memory { .. })));
+}
+
+#[test]
+fn nothing_takes_no_pass() {
+    for (rows, cols) in [(0, 5), (5, 0)] {
+        let stored = Transpose::of::<u32>(rows, cols).stored(0).unwrap();
+        assert_eq!((stored.passes(), stored.buffer_bytes()), (0, 0));
+        stored.run(&[][..], &mut [][..]).unwrap();
+    }
+}
+
+#[test]
+fn data_that_are_missing_are_an_error() {
+    let stored = Transpose::of::<u32>(30, 50).stored(1000).unwrap();
+    let mut result = vec![0; 6000];
+    let mut scratch = Counted::new(6000);
+    let mut buffer = vec![0; stored.buffer_bytes()];
+    let error =
+        stored.run_in(&mut buffer, &[0; 5999][..], &mut result[..], Some(&mut scratch), |_| ());
+    assert!(matches!(error, Err(StoredError::Read(_))), "{error:?}");
+    let error =
+        stored.run_in(&mut buffer, &[0; 6000][..], &mut result[1..], Some(&mut scratch), |_| ());
+    assert!(matches!(error, Err(StoredError::Write(_))), "{error:?}");
+}

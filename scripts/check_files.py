@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+"""Tries what docs/files.md promises: kills, fills, races and forbids.
+
+    check_files.py PATH_TO_TURNTILE [--folder DIR] [--kills N] [--large BYTES] [NAME...]
+
+Without names all that can be tried here. What needs the superuser (owners, quotas of a small file system), setfacl or ulimit
+says so and is skipped where they are missing; numpy makes it faster. Exits 1 if any failed.
+
+  signals   N signals (200) at random moments: the file is the old one or the new one, and nothing is left
+  late      16 bytes written into the file at random moments: never lost with exit code 0
+  turns     runs at once on one file take turns
+  loop      a shell's loop ends with the command that was interrupted
+  lists     access lists and attributes stay
+  sticky    files of others are refused before any work (superuser)
+  full      a full disk is refused before any work, and nothing is left (superuser)
+  memory    a file moved in a twentieth of its size, under ulimit -v
+  large     a file of --large bytes in a twentieth of that, compared in full, timed beside cp (not by default)
+"""
+
+import argparse
+import array
+import hashlib
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+NOBODY = 65534
+
+
+class Skipped(Exception):
+    pass
+
+
+def need(what, there):
+    if not there:
+        raise Skipped(f"needs {what}")
+
+
+def header(rows, cols):
+    text = f"{{'descr': '<u4', 'fortran_order': False, 'shape': ({rows}, {cols}), }}"
+    text += " " * (-(10 + len(text) + 1) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
+
+
+try:
+    import numpy as np
+except ImportError:
+    np = None
+
+
+def line(start, count, first, step):
+    """So many elements from one on, each of which tells its place: multiples of `step`, mixed with those of the other axis."""
+    if np is not None:
+        places = np.arange(count, dtype=np.uint64) * np.uint64(step)
+        return ((places ^ np.uint64(start * first)) & np.uint64(0xFFFFFFFF)).astype("<u4").tobytes()
+    return array.array("I", ((start * first ^ k * step) & 0xFFFFFFFF for k in range(count))).tobytes()
+
+
+ROW, COL = 2654435761, 40503
+
+
+def write(path, rows, cols, turned=False):
+    """An array each of whose elements tells its place, or the same transposed."""
+    with open(path, "wb") as file:
+        file.write(header(cols, rows) if turned else header(rows, cols))
+        for k in range(cols if turned else rows):
+            file.write(line(k, rows, COL, ROW) if turned else line(k, cols, ROW, COL))
+
+
+def digest(path):
+    sums = hashlib.blake2b()
+    with open(path, "rb") as file:
+        while chunk := file.read(1 << 22):
+            sums.update(chunk)
+    return sums.digest()
+
+
+class Tries:
+    def __init__(self, command, folder, kills, large):
+        self.command, self.folder, self.kills, self.size = command, Path(folder), kills, large
+        self.draw = random.Random(1)
+
+    def start(self, *arguments, **options):
+        return subprocess.Popen([self.command, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **options)
+
+    def run(self, *arguments, **options):
+        child = self.start(*arguments, **options)
+        errors = child.communicate()[1].decode(errors="replace")
+        return child.returncode, errors
+
+    def only(self, *names):
+        left = sorted(path.name for path in self.folder.iterdir())
+        assert left == sorted(names), f"left: {left}"
+
+    def pair(self, rows=2003, cols=1501):
+        """A file, and the digests of it and of what it becomes."""
+        before, after = self.folder / "a.npy", self.folder / "after"
+        write(after, rows, cols, turned=True)
+        want = digest(after)
+        after.unlink()
+        write(before, rows, cols)
+        return before, digest(before), want
+
+    def signals(self):
+        path, before, after = self.pair()
+        start = time.monotonic()
+        assert self.run("transpose", path)[0] == 0
+        took, now, ended = time.monotonic() - start, after, 0
+        for k in range(self.kills):
+            how = self.draw.choice([signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGKILL, signal.SIGABRT])
+            memory = [] if k % 2 else ["--memory", "2M"]
+            child = self.start("transpose", path, *memory)
+            time.sleep(self.draw.random() * took * 1.2)
+            child.send_signal(how)
+            child.communicate()
+            found = digest(path)
+            changed = found != now
+            assert found in (before, after), f"{how.name}: neither old nor new"
+            assert child.returncode in (0, -how), f"{how.name}: exit {child.returncode}"
+            caught = how not in (signal.SIGKILL, signal.SIGABRT)
+            # What can be caught either comes before the rename, or is too late and changes nothing.
+            assert not caught or changed == (child.returncode == 0), f"{how.name}: {child.returncode}, changed: {changed}"
+            assert child.returncode != 0 or changed, "exit 0 and nothing done"
+            ended += child.returncode != 0
+            now = found
+            left = [name for name in os.listdir(self.folder) if name != path.name]
+            if left and not caught:
+                # The instant of the rename: the next run removes it.
+                assert self.run("transpose", path)[0] == 0
+                now = digest(path)
+            self.only(path.name)
+        return f"{self.kills} signals, {ended} of which ended it"
+
+    def late(self):
+        """Written over four elements; where these are afterwards tells whether they were written before the work or after it."""
+        rows, cols, words = 1201, 901, b"sixteen bytes..."
+        begin, found_out = len(header(rows, cols)), 0
+        for k in range(40):
+            path, _, _ = self.pair(rows, cols)
+            place = self.draw.randrange(0, rows * cols - 4)
+            child = self.start("transpose", path)
+            time.sleep(self.draw.random() * 0.15)
+            with open(path, "r+b") as file:
+                file.seek(begin + 4 * place)
+                file.write(words)
+            child.communicate()
+            data = path.read_bytes()[begin:]
+            moved = [(j % cols * rows + j // cols) * 4 for j in range(place, place + 4)]
+            as_written = data[4 * place :][:16] == words
+            as_moved = b"".join(data[at : at + 4] for at in moved) == words
+            assert as_written or child.returncode == 0 and as_moved, f"lost, exit {child.returncode}"
+            found_out += child.returncode == 1
+        return f"40 writes, {found_out} of which were found out"
+
+    def turns(self):
+        for runs in (2, 3, 4):
+            path, before, after = self.pair()
+            started = [self.start("transpose", path) for _ in range(runs)]
+            for child in started:
+                child.communicate()
+                assert child.returncode == 0
+            assert digest(path) == (after if runs % 2 else before), f"{runs} runs"
+        self.only(path.name)
+
+    def loop(self):
+        path, before, after = self.pair()
+        script = f"for i in $(seq 50); do '{self.command}' transpose '{path}' -q; echo $i; done"
+        shell = subprocess.Popen(["bash", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
+        time.sleep(0.3)
+        os.killpg(shell.pid, signal.SIGINT)
+        done = shell.communicate(timeout=60)[0].decode().split()
+        assert shell.returncode == -signal.SIGINT and len(done) < 50, (shell.returncode, done)
+
+    def lists(self):
+        need("setfacl and setfattr", shutil.which("setfacl") and shutil.which("setfattr"))
+        path, *_ = self.pair(31, 17)
+        path.chmod(0o600)
+        set_list = subprocess.run(["setfacl", "-m", f"u:{NOBODY}:rw", path], capture_output=True)
+        need("a file system with access lists", set_list.returncode == 0)
+        subprocess.run(["setfattr", "-n", "user.note", "-v", "mine", path], check=True)
+        show = lambda: subprocess.check_output(["getfacl", "-nE", path], stderr=subprocess.DEVNULL) + subprocess.check_output(["getfattr", "-d", path], stderr=subprocess.DEVNULL)
+        before = show()
+        assert self.run("transpose", path)[0] == 0
+        assert show() == before, f"{before} became {show()}"
+        assert self.run("transpose", path, self.folder / "b.npy")[0] == 0
+        assert (self.folder / "b.npy").stat().st_mode & 0o077 == 0
+
+    def sticky(self):
+        need("the superuser", os.geteuid() == 0)
+        path, before, _ = self.pair(31, 17)
+        path.chmod(0o666)
+        command = self.folder / "turntile"
+        shutil.copy(self.command, command)
+        for mode in (0o777, 0o1777):
+            self.folder.chmod(mode)
+            run = subprocess.run([command, "transpose", path], user=NOBODY, group=NOBODY, extra_groups=[], capture_output=True, text=True)
+            assert run.returncode == 1 and "--output" in run.stderr, run
+            assert digest(path) == before and path.stat().st_uid == 0
+
+    def full(self):
+        need("the superuser", os.geteuid() == 0)
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=20m", "tmpfs", self.folder], capture_output=True)
+        need("mount", mounted.returncode == 0)
+        try:
+            path, before, _ = self.pair()
+            for more in ([], ["--memory", "2M"], [self.folder / "b.npy"]):
+                code, errors = self.run("transpose", path, *more)
+                assert code == 1 and "no room" in errors, errors
+                assert digest(path) == before
+                self.only(path.name)
+        finally:
+            subprocess.run(["umount", self.folder], check=True)
+
+    def memory(self):
+        path, before, after = self.pair(5003, 4001)
+        limit = 600 << 10
+        script = f"ulimit -v {limit}; exec '{self.command}' transpose '{path}' --memory 4M"
+        run = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
+        assert run.returncode == 0, run.stderr
+        assert digest(path) == after
+        self.only(path.name)
+        return run.stdout.strip()
+
+    def large(self):
+        rows = int((self.size / 4) ** 0.5) + 7
+        cols = self.size // 4 // rows
+        path, copy = self.folder / "a.npy", self.folder / "copy"
+        write(path, rows, cols)
+        forget = lambda: subprocess.run(["dd", f"if={path}", "iflag=nocache", "count=0", "status=none"])
+        os.sync(), forget()
+        start = time.monotonic()
+        subprocess.run(["sh", "-c", f"cp '{path}' '{copy}' && sync -d '{copy}'"], check=True)
+        cp = time.monotonic() - start
+        copy.unlink(), forget()
+        start = time.monotonic()
+        code, errors = self.run("transpose", path, "--memory", self.size // 20)
+        took = time.monotonic() - start
+        assert code == 0, errors
+        with open(path, "rb") as file:
+            assert file.read(len(header(cols, rows))) == header(cols, rows)
+            for col in range(cols):
+                assert file.read(4 * rows) == line(col, rows, COL, ROW), f"row {col} of the result"
+        return f"{rows} x {cols}: {took:.1f} s, cp and sync {cp:.1f} s, {100 * cp / took:.0f}% of its speed"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("command")
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--folder", help="where to make files")
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--large", type=int, default=2_000_000_000)
+    options = parser.parse_intermixed_args()
+    every = ["signals", "late", "turns", "loop", "lists", "sticky", "full", "memory"]
+    failed = 0
+    for name in options.names or every:
+        with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+            tries = Tries(os.path.abspath(options.command), folder, options.kills, options.large)
+            try:
+                print(f"{name}: {getattr(tries, name)() or 'as promised'}", flush=True)
+            except Skipped as why:
+                print(f"{name}: skipped, {why}", flush=True)
+            except Exception as error:
+                failed += 1
+                print(f"{name}: FAILED: {type(error).__name__}: {error}", flush=True)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
