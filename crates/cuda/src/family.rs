@@ -221,8 +221,8 @@ mod tests {
                 let isa = format!("{}.{}", NEEDED_CUDA.0 - 4, NEEDED_CUDA.1);
                 assert_eq!(line(".version "), isa, "{family:?}");
                 let target: usize = line(".target sm_").parse().unwrap();
-                let oldest =
-                    if family == Family::ClusterBarrier { 90 } else { NEEDED_ARCHITECTURE };
+                let in_clusters = matches!(family, Family::ClusterBarrier | Family::ClusterAxes);
+                let oldest = if in_clusters { 90 } else { NEEDED_ARCHITECTURE };
                 assert_eq!(target, oldest, "{family:?}");
             }
         }

@@ -342,6 +342,7 @@ fn tuning_measures_remembers_and_is_used() {
     let folder = std::env::temp_dir().join(format!("turntile-library-{}", std::process::id()));
     let file = folder.join("wisdom.json");
     let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir(&folder).unwrap();
     let transpose = Transpose::of::<u32>(240, 180).threads(1).wisdom(&file);
     let tuned = transpose.clone().tiles(TileRule::Exhaustive);
     let measured = tuned.tune(budget).unwrap();

@@ -163,6 +163,7 @@ fn routes_are_for_one_place() {
 fn tuning_remembers_them() {
     let folder = std::env::temp_dir().join(format!("turntile-into-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir(&folder).unwrap();
     let file = folder.join("wisdom.json");
     let transpose = Transpose::of::<u32>(300, 200).threads(1).out_of_place().wisdom(&file);
     let tiles = transpose.clone().tiles(TileRule::Exhaustive);
