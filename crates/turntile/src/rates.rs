@@ -7,8 +7,6 @@ use turntile_cpu::Host;
 use turntile_cuda::Chip;
 use turntile_plan::{Costs, CostsError, Device};
 
-use crate::Error;
-
 /// The environment variable that names a processor's table for calls that are told of none.
 pub const RATES_VARIABLE: &str = "TURNTILE_RATES";
 
@@ -37,7 +35,7 @@ pub enum RatesError {
 }
 
 /// This machine's processor by the table of `file`, or of the file that the environment names.
-pub fn host(threads: usize, file: Option<&Path>) -> Result<Host, Error> {
+pub fn host(threads: usize, file: Option<&Path>) -> Result<Host, RatesError> {
     let host = Host::here(threads);
     let costs = match file {
         Some(file) => Some(read(file, host.processor(), Host::costs_from)?),
@@ -47,7 +45,7 @@ pub fn host(threads: usize, file: Option<&Path>) -> Result<Host, Error> {
 }
 
 /// A GPU by the table of `file`.
-pub fn chip(chip: Chip, file: Option<&Path>) -> Result<Chip, Error> {
+pub fn chip(chip: Chip, file: Option<&Path>) -> Result<Chip, RatesError> {
     let Some(file) = file else { return Ok(chip) };
     let costs = read(file, chip.name(), Chip::costs_from)?;
     Ok(chip.with_costs(costs))
