@@ -1,10 +1,11 @@
 //! Every kernel against the index maps, element by element, on a GPU.
 //!
-//! `gpu_conformance [SIDE] [small | padding | plans | full | huge | errors | graph | into | into_full | axes | into_axes | racecheck]...`,
-//! all without arguments. `axes 5` and `into_axes 5` run kernels that fill the chip and the planner's choices five times.
+//! `gpu_conformance [SIDE] [small | padding | plans | full | huge | errors | graph | into | into_full | axes | into_axes | racecheck |
+//! racecheck_axes]...`, all without arguments. `axes 5` and `into_axes 5` run kernels that fill the chip and the planner's choices five times.
 //!
 //! `racecheck` is what to run under the tools that slow everything down, in a few minutes:
-//! `compute-sanitizer --tool racecheck gpu_conformance racecheck`, and the same with `memcheck` and `synccheck`.
+//! `compute-sanitizer --tool racecheck gpu_conformance racecheck` (or `racecheck_axes`, a part of it), and the same with
+//! `memcheck` and `synccheck`.
 #![allow(unsafe_code, missing_docs)]
 
 mod axes;
@@ -31,7 +32,7 @@ fn main() {
     let mut bench = Bench::new();
     println!("device {}", turntile_plan::Device::name(bench.gpu.chip()));
     let mut failures = 0;
-    let sections: [(&str, Section); 12] = [
+    let sections: [(&str, Section); 13] = [
         ("small", &|bench| cases::small(bench, side)),
         ("padding", &|bench| padding::padding(bench, side)),
         ("plans", &large::plans),
@@ -44,6 +45,7 @@ fn main() {
         ("axes", &|bench| axes::axes(bench, times)),
         ("into_axes", &|bench| into_axes::into_axes(bench, times)),
         ("racecheck", &racecheck::racecheck),
+        ("racecheck_axes", &racecheck::of_axes),
     ];
     for (name, section) in sections {
         if asked(name) {

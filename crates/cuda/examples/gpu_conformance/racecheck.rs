@@ -188,6 +188,18 @@ pub fn racecheck(bench: &mut Bench) -> usize {
     failures
 }
 
+/// Of the selection what is of axes alone, in less time.
+pub fn of_axes(bench: &mut Bench) -> usize {
+    let mut suite = Suite::new(bench);
+    let of_axes =
+        |shape: &StageShape| matches!(shape, StageShape::Axes(_)) && shape.elementary().is_none();
+    for (shape, elem, way) in selection().into_iter().filter(|stage| of_axes(&stage.0)) {
+        suite.way(shape, elem, way);
+    }
+    suite.print_runs();
+    suite.failures + into_axes::few(bench, &mut Vec::new())
+}
+
 /// Rows padded, forward and back, by sliding and in steps.
 fn padded(bench: &mut Bench, met: &mut Vec<String>) -> usize {
     let mut failures = 0;
