@@ -250,6 +250,9 @@ class Tries:
 
 
 def main():
+    # A job in the background has these ignored, and what it starts too.
+    for ignored in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        signal.signal(ignored, signal.SIG_DFL)
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("command")
     parser.add_argument("names", nargs="*")
