@@ -152,6 +152,7 @@ def test_interrupts_tear_nothing():
     """KeyboardInterrupt comes after the run, and the elements are all where they belong."""
     code = """
 import os, signal, sys, threading, numpy as np, turntile
+signal.signal(signal.SIGINT, signal.default_int_handler)   # ignored in a job in the background
 a = np.arange(6007 * 5003, dtype=np.int32).reshape(6007, 5003)
 started = threading.Event()
 def interrupt():
