@@ -61,6 +61,8 @@ const REACH: f64 = 4.0;
 const PLANS: usize = 16;
 /// Runs of a stage that count, of which the middle one does.
 const RUNS: usize = 3;
+/// Stages that are timed however little time there is.
+const LEAST: usize = 8;
 /// Quantities in steps of a square root of two are told apart.
 const STEPS: f64 = 2.0;
 
@@ -150,7 +152,7 @@ fn stages(bench: &impl Bench, costs: &Costs, problems: &[Problem]) -> Vec<Plan> 
     all
 }
 
-/// Times stages one after the other until the time is up.
+/// Times stages one after the other until the time is up, the first few in any case.
 fn samples(
     bench: &mut impl Bench,
     costs: &Costs,
@@ -159,7 +161,10 @@ fn samples(
     done: &mut dyn FnMut(),
 ) -> Result<Vec<Sample>, Error> {
     let mut all = Vec::new();
-    for plan in stages.iter().take_while(|_| Instant::now() < until) {
+    for (number, plan) in stages.iter().enumerate() {
+        if number >= LEAST && Instant::now() >= until {
+            break;
+        }
         // The first run finds no pages and cold caches.
         bench.seconds(plan)?;
         let runs: Result<Vec<f64>, Error> = (0..RUNS).map(|_| bench.seconds(plan)).collect();
