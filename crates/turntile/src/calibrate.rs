@@ -103,25 +103,9 @@ fn problems(bytes: usize) -> Vec<Problem> {
     all
 }
 
-/// A device that can be measured.
-trait Bench {
-    /// Plans for it by a table.
-    fn planner(&self, costs: &Costs) -> Planner;
-    /// What a stage's seconds say, beside a copy as the table has it.
-    fn sample(
-        &self,
-        costs: &Costs,
-        stage: &Stage,
-        elem_bytes: usize,
-        seconds: f64,
-    ) -> Option<Sample>;
-    /// Seconds of a plan of one stage, on memory of its own.
-    fn seconds(&mut self, plan: &Plan) -> Result<f64, Error>;
-}
-
 /// The stages of the plans that a table makes for the problems, each by itself, of those that decide alike the first; the
 /// best plans' of all problems come before the others.
-fn stages(bench: &impl Bench, costs: &Costs, problems: &[Problem]) -> Vec<Plan> {
+fn stages(bench: &HostBench, costs: &Costs, problems: &[Problem]) -> Vec<Plan> {
     let planner = bench.planner(costs);
     let mut ranked: Vec<(usize, Plan)> = Vec::new();
     for problem in problems {
@@ -154,7 +138,7 @@ fn stages(bench: &impl Bench, costs: &Costs, problems: &[Problem]) -> Vec<Plan> 
 
 /// Times stages one after the other until the time is up, the first few in any case.
 fn samples(
-    bench: &mut impl Bench,
+    bench: &mut HostBench,
     costs: &Costs,
     stages: &[Plan],
     until: Instant,
@@ -181,7 +165,7 @@ fn median(mut runs: Vec<f64>) -> f64 {
 }
 
 /// What a table makes of the problems that another made.
-fn changes(bench: &impl Bench, before: &Costs, after: &Costs, problems: &[Problem]) -> Vec<Change> {
+fn changes(bench: &HostBench, before: &Costs, after: &Costs, problems: &[Problem]) -> Vec<Change> {
     let (old, new) = (bench.planner(before), bench.planner(after));
     let change = |problem: &Problem| {
         let (was, is) = (old.plan(problem).ok()?, new.plan(problem).ok()?);
@@ -217,27 +201,22 @@ fn calibrate_on(
     let start = Instant::now();
     let from = format!("turntile calibrate, {threads} threads");
     let mut bench = HostBench { threads: 1, data: filled(bytes)? };
-    let counts = thread_counts(threads);
-    let speeds: Result<Vec<_>, Error> =
-        counts.iter().map(|&threads| Ok((threads, bench.copy(threads)?))).collect();
+    let speeds = doubling(threads).into_iter().map(|count| Ok((count, bench.copy(count)?)));
+    let speeds: Result<Vec<_>, Error> = speeds.collect();
     let host = Host::here(1).copying(&speeds?, &from);
     let (base, problems) = (host.costs().clone(), problems(bytes));
-    let mut all = Vec::new();
-    let mut fitted = host.clone();
-    // One thread has half of the time.
-    for (number, &threads) in counts.iter().rev().take(3).rev().enumerate() {
-        bench.threads = threads;
-        let shares = counts.len().min(3);
-        let share = if shares == 1 { 1.0 } else { 0.5 + 0.5 * number as f64 / (shares - 1) as f64 };
+    let (counts, mut all) = (sampled(threads), Vec::new());
+    for (number, &count) in counts.iter().enumerate() {
+        bench.threads = count;
+        // One thread has half of the time, unless it is alone.
+        let others = (counts.len() - 1).max(1) as f64;
+        let share = if counts.len() == 1 { 1.0 } else { 0.5 + 0.5 * number as f64 / others };
         let stages = stages(&bench, &base, &problems);
-        let mut told = 0;
-        let mut done = || {
-            told += 1;
-            progress((start.elapsed().as_secs_f64() / budget.as_secs_f64()).min(share));
-        };
+        let mut done =
+            || progress((start.elapsed().as_secs_f64() / budget.as_secs_f64()).min(share));
         all.extend(samples(&mut bench, &base, &stages, start + budget.mul_f64(share), &mut done)?);
-        fitted = host.clone().fitted(&all, &from);
     }
+    let fitted = host.fitted(&all, &from);
     progress(1.0);
     bench.threads = threads;
     let about = format!("{} by {from}: {} stages", Host::here(1).processor(), all.len());
@@ -247,10 +226,18 @@ fn calibrate_on(
     Ok(Calibration { costs, stages: all.len(), changes, problems: problems.len() })
 }
 
-/// One, two, four and so on, and all.
-fn thread_counts(threads: usize) -> Vec<usize> {
+/// Numbers of threads that copies are timed by: one, two, four and so on, and all.
+fn doubling(threads: usize) -> Vec<usize> {
     let doubling = std::iter::successors(Some(1), |count| Some(count * 2));
     doubling.take_while(|&count| count < threads).chain([threads.max(1)]).collect()
+}
+
+/// And stages: one, which the table's curves are of, half of all and all.
+fn sampled(threads: usize) -> Vec<usize> {
+    let mut counts = vec![1, threads / 2, threads];
+    counts.retain(|&count| count > 0);
+    counts.dedup();
+    counts
 }
 
 struct HostBench {
@@ -278,13 +265,13 @@ impl HostBench {
         let runs: Result<Vec<f64>, Error> = (0..2 * RUNS).map(|_| run()).collect();
         Ok(2.0 * bytes as f64 / median(runs?))
     }
-}
 
-impl Bench for HostBench {
+    /// Plans by a table.
     fn planner(&self, costs: &Costs) -> Planner {
         Planner::new(self.host(costs))
     }
 
+    /// What a stage's seconds say, beside a copy as the table has it.
     fn sample(
         &self,
         costs: &Costs,
@@ -295,6 +282,7 @@ impl Bench for HostBench {
         self.host(costs).sample(stage, elem_bytes, seconds)
     }
 
+    /// Seconds of a plan of one stage.
     fn seconds(&mut self, plan: &Plan) -> Result<f64, Error> {
         let planned = Planned::new(plan.clone(), self.threads)?;
         let room = plan.room_bytes();
@@ -343,8 +331,17 @@ mod tests {
                 assert!((0.15..1.02).contains(&share), "{problem}: {share}");
             }
         }
-        assert_eq!(thread_counts(1), [1]);
-        assert_eq!(thread_counts(6), [1, 2, 4, 6]);
-        assert_eq!(thread_counts(8), [1, 2, 4, 8]);
+    }
+
+    #[test]
+    fn one_thread_is_always_measured() {
+        for (threads, copies, stages) in [
+            (1, &[1][..], &[1][..]),
+            (2, &[1, 2], &[1, 2]),
+            (6, &[1, 2, 4, 6], &[1, 3, 6]),
+            (16, &[1, 2, 4, 8, 16], &[1, 8, 16]),
+        ] {
+            assert_eq!((&*doubling(threads), &*sampled(threads)), (copies, stages));
+        }
     }
 }

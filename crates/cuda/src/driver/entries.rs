@@ -25,47 +25,17 @@ extern "C" fn not_found() -> c_int {
     NOT_FOUND
 }
 
-/// The table, and the entry of one name.
+/// From an entry to where its place in the table says; the place stays in a register that holds no argument.
 #[cfg(target_arch = "x86_64")]
-macro_rules! entry {
+macro_rules! jump {
     ($name:ident) => {
-        concat!(
-            ".globl ",
-            stringify!($name),
-            "\n.hidden ",
-            stringify!($name),
-            "\n",
-            ".type ",
-            stringify!($name),
-            ", @function\n",
-            stringify!($name),
-            ":\n",
-            "lea r11, [rip + .Lplace_",
-            stringify!($name),
-            "]\n",
-            "jmp qword ptr [r11]\n",
-            ".size ",
-            stringify!($name),
-            ", . - ",
-            stringify!($name),
-            "\n",
-        )
+        concat!("lea r11, [rip + .Lplace_", stringify!($name), "]\n", "jmp qword ptr [r11]\n")
     };
 }
 #[cfg(target_arch = "aarch64")]
-macro_rules! entry {
+macro_rules! jump {
     ($name:ident) => {
         concat!(
-            ".globl ",
-            stringify!($name),
-            "\n.hidden ",
-            stringify!($name),
-            "\n",
-            ".type ",
-            stringify!($name),
-            ", @function\n",
-            stringify!($name),
-            ":\n",
             "adrp x16, .Lplace_",
             stringify!($name),
             "\n",
@@ -75,6 +45,24 @@ macro_rules! entry {
             // What another thread's look-up wrote is seen before what it found is called.
             "ldar x17, [x16]\n",
             "br x17\n",
+        )
+    };
+}
+
+/// The entry of one name.
+macro_rules! entry {
+    ($name:ident) => {
+        concat!(
+            ".globl ",
+            stringify!($name),
+            "\n.hidden ",
+            stringify!($name),
+            "\n.type ",
+            stringify!($name),
+            ", @function\n",
+            stringify!($name),
+            ":\n",
+            jump!($name),
             ".size ",
             stringify!($name),
             ", . - ",
