@@ -41,7 +41,7 @@ pub use barrier::through_registers;
 pub use fit::At;
 pub use moves::{Holding, move_held};
 pub(crate) use pad::slide_block;
-pub(crate) use tiles::any_tile;
+pub(crate) use tiles::{LINE, any_tile};
 pub(crate) use wide::grid_register_bytes;
 
 /// The launches that move `shape` in `way`: one, or for rows that are padded in rounds one for each.

@@ -163,6 +163,8 @@ pub fn shapes() -> Vec<StageShape> {
         [2, 16, 1, 16, 1],
         [2, 32, 3, 32, 1],
         [1, 128, 1, 128, 1],
+        // Tiles in granules, in groups.
+        [1, 4001, 1, 4001, 1],
         // 2^32 super-elements of several words.
         [1, 1 << 17, 1, 1 << 16, 3],
         [1, 1 << 17, 1, 1 << 15, 100],
