@@ -348,6 +348,7 @@ fn slots_of(measures: Measures, shape: &StageShape, at: At) -> Measures {
     let &StageShape::SlotGather { slots, direction, .. } = shape else { return measures };
     measures
         .bytes(Q::RowBytes, slots.cols() * at.elem_bytes)
+        .bytes(Q::ColumnBytes, slots.chunk() * at.elem_bytes)
         .is(Q::Backward, direction == Direction::Backward)
 }
 
