@@ -19,6 +19,7 @@ use crate::way::{Scope, Tiling, Way};
 pub const NAMES: Names = Names {
     operations: &[
         "swap",
+        "cube",
         "tiles",
         "tiles_any",
         "block",
@@ -156,6 +157,7 @@ use Quantity as Q;
 #[derive(Clone, Copy)]
 enum Operation {
     Swap,
+    Cube,
     Tiles,
     TilesAny,
     Block,
@@ -256,6 +258,11 @@ fn measure(shape: &StageShape, launches: &Launches, at: At) -> (Operation, Measu
         .bytes(Q::UnitWord, widest_word(&[unit_bytes]))
         .with(Q::Busy, busy);
     match (launches.way(), shape.elementary()) {
+        (Way::TileSwap { tile }, Some(e)) if !e.is_involution() => {
+            let side = e.rows.min(e.cols);
+            let used = side as f64 / side.next_multiple_of(tile) as f64;
+            (Operation::Cube, measures.with(Q::Used, used))
+        }
         (Way::TileSwap { .. }, Some(e)) => (Operation::Swap, swap(measures, &e, call.params(), at)),
         (Way::Barrier(Scope::Block), _) if call.family() == Family::BarrierAxes => {
             let held = call.shared_bytes() as usize;

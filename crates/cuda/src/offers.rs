@@ -6,7 +6,7 @@ use turntile_plan::StageShape;
 use crate::call::{Limits, widest_word};
 use crate::flags::FlagLayout;
 use crate::lower::moves::carried;
-use crate::lower::{At, LINE, into, runs, slide_block, teams};
+use crate::lower::{At, LINE, cube_geometry, into, runs, slide_block, teams};
 use crate::way::{Scope, Tiling, Way};
 
 /// Threads of a warp, and most of a block.
@@ -69,6 +69,9 @@ fn on_chip(e: &Elementary, at: At, grid_bytes: usize) -> Vec<Way> {
     let beyond = e.rows.saturating_mul(e.cols).saturating_mul(at.elem_bytes) > shared_bytes;
     if squares && (e.mid == 1 || beyond) {
         found.extend(swap(e, at));
+    }
+    if e.is_of_tiles() && !e.is_involution() {
+        found.push(Way::TileSwap { tile: cube_geometry(at.elem_bytes).0 });
     }
     if bytes <= shared_bytes || (squares && e.mid > 1) {
         found.push(Way::Barrier(Scope::Block));

@@ -159,6 +159,8 @@ fn stages() -> Vec<(StageShape, Way, usize)> {
         (shape(1, 16384, 1, 16384, 1), Way::TileSwap { tile: 64 }, 4),
         (shape(1, 23000, 1, 23000, 1), Way::TileSwap { tile: 128 }, 4),
         (shape(1, 12345, 1, 12345, 1), Way::TileSwap { tile: 64 }, 4),
+        (shape(1, 600, 1, 360_000, 1), Way::TileSwap { tile: 16 }, 4),
+        (shape(1, 160_000, 1, 400, 1), Way::TileSwap { tile: 16 }, 8),
         (shape(1, 20011, 1, 20011, 1), Way::TileSwap { tile: 64 }, 1),
         (shape(1, 16001, 1, 16001, 1), Way::TileSwap { tile: 64 }, 2),
         (shape(3, 7001, 1, 7001, 1), Way::TileSwap { tile: 64 }, 8),

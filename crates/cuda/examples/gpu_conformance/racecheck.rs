@@ -21,7 +21,7 @@ const SPREAD: FlagLayout = FlagLayout::Spread { spreading: 8, padded: true };
 const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
 /// Kernels beside [`WAITING`] whose threads wait for each other, within a block or by flags.
-const WITHIN: [&str; 38] = [
+const WITHIN: [&str; 40] = [
     "barrier_block",
     "barrier_band",
     "barrier_micro",
@@ -34,6 +34,8 @@ const WITHIN: [&str; 38] = [
     "square_swap_32",
     "square_swap_64",
     "square_swap_128",
+    "cube_forward",
+    "cube_back",
     "tiles_16",
     "tiles_32",
     "tiles_64",
@@ -100,6 +102,10 @@ fn selection() -> Vec<(StageShape, usize, Way)> {
     }
     for (side, elem) in [(3841, 1), (1921, 2), (1985, 4), (993, 8)] {
         add([1, side, 1, side, 1], &[elem], &[Way::TileSwap { tile: 64 }]);
+    }
+    for (rows, cols) in [(72, 5184), (5184, 72)] {
+        let tiles = [8, 16, 32].map(|tile| Way::TileSwap { tile });
+        add([1, rows, 1, cols, 1], &words, &tiles);
     }
     for side in [16, 32, 64, 128] {
         add([2, side, 3, side, 1], &words, &[BLOCK]);

@@ -15,6 +15,15 @@ mirror! {
         group: u32 = 40, "Tiles across a group, which are moved one soon after the other.";
         pad: u32 = 44, "Not used.";
     }
+    /// Tiles of cubes, three at a time.
+    CubeArgs = "CubeArgs" in "cube.cu", 32 bytes {
+        data: Address = 0, "The cubes.";
+        batch_bytes: u64 = 8, "Bytes from one cube to the next.";
+        side: u32 = 16, "Elements of a side.";
+        across: u32 = 20, "Tiles across a cube.";
+        orbits: u32 = 24, "Blocks of a cube: tiles that change places in threes, or stay.";
+        pad: u32 = 28, "Not used.";
+    }
     /// Every tile where it lies.
     TilesArgs = "TilesArgs" in "tiles.cu", 40 bytes {
         data: Address = 0, "The matrices.";
@@ -28,5 +37,6 @@ mirror! {
 
 parameters! {
     SquareArgs: data;
+    CubeArgs: data;
     TilesArgs: data;
 }
