@@ -160,6 +160,22 @@ impl fmt::Display for Elementary {
 mod tests {
     use super::*;
 
+    /// Cubes are those that are done after three times and not after one, where a side and its square are the extents.
+    #[test]
+    fn cubes_come_back_after_three_times() {
+        for (rows, cols) in (1..30).flat_map(|rows| (1..30).map(move |cols| (rows, cols))) {
+            let e = Elementary { batch: 2, rows, mid: 1, cols, unit: 1 };
+            let side = rows.min(cols);
+            let is_cube = rows != cols && rows.max(cols) == side * side && side > 1;
+            assert_eq!(e.cube_side(), is_cube.then_some(side), "{e}");
+            let thrice = |s: usize| e.dest(e.dest(e.dest(s)));
+            assert!(!is_cube || (0..e.len()).all(|s| thrice(s) == s), "{e}");
+            assert_eq!(e.is_of_tiles(), is_cube || rows == cols);
+        }
+        let apart = Elementary { batch: 1, rows: 3, mid: 2, cols: 9, unit: 1 };
+        assert_eq!(apart.cube_side(), None);
+    }
+
     /// The definition, index by index.
     fn dest_by_loops(e: &Elementary) -> Vec<usize> {
         let mut dest = vec![0; e.len()];
