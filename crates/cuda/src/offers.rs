@@ -108,14 +108,19 @@ fn general_on_chip(shape: &StageShape, at: At, grid_bytes: usize) -> Vec<Way> {
     clusters.chain(grid.then_some(Scope::Grid)).map(Way::Barrier).collect()
 }
 
-/// Tile pairs across the diagonal, of tiles two of which a block holds.
+/// Tile pairs across the diagonal.
 fn swap(e: &Elementary, at: At) -> Option<Way> {
-    let mut tile = (SWAP_ROW_BYTES / at.elem_bytes).clamp(1, SWAP_SIDE).min(e.rows.max(1));
+    swap_tile(e.rows, at).map(|tile| Way::TileSwap { tile })
+}
+
+/// Side of the tiles in which a square of so many rows is swapped, two of which a block holds.
+pub fn swap_tile(rows: usize, at: At) -> Option<usize> {
+    let mut tile = (SWAP_ROW_BYTES / at.elem_bytes).clamp(1, SWAP_SIDE).min(rows.max(1));
     let held = |tile: usize| 2 * tile * tile * at.elem_bytes;
     while tile > 1 && held(tile) > at.limits.shared_bytes {
         tile /= 2;
     }
-    (held(tile) <= at.limits.shared_bytes).then_some(Way::TileSwap { tile })
+    (held(tile) <= at.limits.shared_bytes).then_some(tile)
 }
 
 /// Ways that follow cycles of super-elements.

@@ -56,6 +56,11 @@ pub const fn any_tile(word: usize) -> usize {
 
 /// Pairs of tiles across the diagonal, of matrices that lie side by side or one after the other.
 pub fn swap(e: Elementary, tile: usize, at: At) -> Result<Call, LowerError> {
+    pitched_swap(e, e.mid * e.cols * at.elem_bytes, tile, at)
+}
+
+/// The same of matrices whose rows lie `pitch` bytes apart.
+pub fn pitched_swap(e: Elementary, pitch: usize, tile: usize, at: At) -> Result<Call, LowerError> {
     if e.rows != e.cols || e.unit != 1 {
         return Err(LowerError::NoKernel);
     }
@@ -64,8 +69,7 @@ pub fn swap(e: Elementary, tile: usize, at: At) -> Result<Call, LowerError> {
         return Err(LowerError::NoKernel);
     }
     let row = e.cols * word;
-    let pitch = e.mid * row;
-    let aligned = widest_word(&[at.alignment, row]) >= vector_bytes(word);
+    let aligned = widest_word(&[at.alignment, row, pitch]) >= vector_bytes(word);
     let (entry, tile, threads, shared) = match entry(&SWAPS, word, tile) {
         Some(entry) if aligned => {
             let threads = geometry(word, tile).0;
