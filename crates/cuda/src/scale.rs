@@ -21,6 +21,9 @@ pub enum Number {
 }
 
 impl Number {
+    /// Every kind.
+    pub const ALL: [Number; 4] = [Number::F32, Number::F64, Number::C32, Number::C64];
+
     /// Bytes of one.
     pub fn bytes(self) -> usize {
         self.real_bytes() * if self.is_complex() { 2 } else { 1 }

@@ -127,6 +127,45 @@ impl Device {
     }
 }
 
+/// Wrong elements of a scaled run that was captured in a graph and launched twice, each time on new numbers.
+fn replayed(device: &Device) -> Result<usize, Box<dyn std::error::Error>> {
+    use cust::sys;
+    let [rows, cols, lda, ldb] = [3000, 2000, 2300, 3100];
+    let span = ((rows - 1) * lda + cols).max((cols - 1) * ldb + rows);
+    let before: Vec<f32> = (0..span).map(f32::numbered).collect();
+    let mut want = before.clone();
+    imatcopy(&mut want, Operation::Transpose, rows, cols, -2.5, lda, ldb)?;
+    let mut memory = DeviceBuffer::from_slice(&before)?;
+    let planned = Transpose::of::<f32>(rows, cols).leading(lda, ldb).plan_on(&device.gpu)?;
+    let planned = planned.with_own_workspace()?;
+    let (mut graph, mut replay) = (std::ptr::null_mut(), std::ptr::null_mut());
+    let (stream, none) = (device.stream.as_inner(), std::ptr::null_mut());
+    let mut wrong = 0;
+    // SAFETY: stream and memory are of this GPU's context, `planned` and the memory live until the last replay has ended, and the
+    // graph is destroyed once.
+    unsafe {
+        let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
+        let begin = sys::cuStreamBeginCapture_v2(stream, mode);
+        planned.run_scaled(&mut memory, &Scale::by(-2.5f32), &device.stream)?;
+        let end = sys::cuStreamEndCapture(stream, &mut graph);
+        let made = sys::cuGraphInstantiate_v2(&mut replay, graph, none, none.cast(), 0);
+        wrong += usize::from([begin, end, made] != [sys::CUresult::CUDA_SUCCESS; 3]);
+        for _ in 0..2 {
+            memory.copy_from(&before)?;
+            let ran = sys::cuGraphLaunch(replay, stream);
+            wrong += usize::from(ran != sys::CUresult::CUDA_SUCCESS);
+            device.stream.synchronize()?;
+            let mut got = vec![0.0; span];
+            memory.copy_to(&mut got)?;
+            let of_result = |at: &usize| at / ldb < cols && at % ldb < rows;
+            wrong += (0..span).filter(of_result).filter(|&at| got[at] != want[at]).count();
+        }
+        sys::cuGraphExecDestroy(replay);
+        sys::cuGraphDestroy(graph);
+    }
+    Ok(wrong)
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let _context = cust::quick_init()?;
     let gpu = Gpu::current()?;
@@ -143,6 +182,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         complex64(0.0, 0.0),
         complex64(2.5, 0.1),
     ])?;
+    wrong += replayed(&device)?;
     println!("{wrong} elements wrong");
 
     // What is wrong with a call is said before anything is queued.

@@ -3,8 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use turntile_cuda::family::Family;
-use turntile_cuda::{CudaError, Gpu, Prepared, Stopwatch, Work};
+use turntile_cuda::{CudaError, Gpu, Number, Prepared, Scaling, Stopwatch, Work};
 use turntile_plan::LeadingPlan;
 
 use super::{DeviceMemory, StreamHandle};
@@ -39,8 +38,10 @@ impl Leading {
         let plan = self.transpose.planner_for(chip).plan_leading(&problem)?;
         let prepared = gpu.prepare_leading(&plan)?;
         // What numbers these are is said when they are scaled, perhaps within a capture, where nothing can be loaded.
-        if matches!(problem.elem_bytes(), 4 | 8 | 16) {
-            gpu.load_family(Family::Scale, 4)?;
+        let limits = gpu.chip().limits();
+        for number in Number::ALL.into_iter().filter(|n| n.bytes() == problem.elem_bytes()) {
+            let (rows, alignment) = (problem.leading().result(), problem.alignment());
+            gpu.prepare_work(Work::of_scale(number, rows, Scaling::Zeros, alignment, limits)?)?;
         }
         Ok(LeadingOnGpu { plan, prepared })
     }
