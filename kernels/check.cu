@@ -93,3 +93,29 @@ extern "C" __global__ void check_slots(const char *data, u64 batch, PlainSlots s
         }
     }
 }
+
+// A matrix whose rows lie a pitch apart before and after, in plain numbers.
+struct PlainLeading {
+    u64 rows, cols, lda, ldb, turned; // before; whether rows become columns
+};
+
+// Counts the elements of `span` that are not what a change of leading dimensions makes of what `check_fill` wrote, and
+// notes the first. Nothing is said of the source's that are none of the result, unless both pitches are equal.
+extern "C" __global__ void check_leading(const char *data, u64 span, PlainLeading p, u32 bytes, u64 *wrong) {
+    const u64 rows = p.turned ? p.cols : p.rows, cols = p.turned ? p.rows : p.cols;
+    const u64 step = u64(gridDim.x) * blockDim.x;
+    for (u64 o = u64(blockIdx.x) * blockDim.x + threadIdx.x; o < span; o += step) {
+        const u64 r = o / p.ldb, c = o % p.ldb;
+        u64 from = o;
+        if (r < rows && c < cols)
+            from = p.turned ? c * p.lda + r : r * p.lda + c;
+        else if (p.lda != p.ldb && o / p.lda < p.rows && o % p.lda < p.cols)
+            continue;
+        bool right = true;
+        for (u32 k = 0; k < bytes; k++) right = right && data[o * bytes + k] == char(byte_of(from, k));
+        if (!right) {
+            atomicAdd(wrong, 1ull);
+            atomicMin(wrong + 1, o);
+        }
+    }
+}

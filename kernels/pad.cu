@@ -60,8 +60,8 @@ static_assert(sizeof(SlideArgs) == 56 && AT(SlideArgs, data) == 0 && AT(SlideArg
               AT(SlideArgs, pad) == 52);
 
 // Copies the part of every row that lies in start .. end between its place in memory and `held`.
-template <bool ToShared>
-static __device__ void copy_rows(const SlideArgs &a, char *held, u64 start, u64 end) {
+template <bool ToShared, class Rows>
+static __device__ void copy_rows(const Rows &a, char *held, u64 start, u64 end) {
     // Long rows one after the other by all threads, short ones by a warp each.
     const u32 lanes = a.cols >= 4096 ? blockDim.x : kWarp;
     const u32 lane = threadIdx.x % lanes, worker = threadIdx.x / lanes, workers = blockDim.x / lanes;
@@ -116,6 +116,76 @@ extern "C" __global__ void __launch_bounds__(512) pad_slide(const __grid_constan
         copy_run<false>(a.data + start, held, end - start, threadIdx.x, blockDim.x);
     else
         copy_rows<false>(a, held, start, end);
+}
+
+struct Pitched {
+    char *data;
+    u64 cols, pitch;
+};
+
+struct PitchesArgs {
+    char *data;
+    u32 *flags; // as of `pad_slide`
+    u64 rows, cols;
+    u64 from, to; // bytes from row to row before and after
+    u32 block, blocks;
+
+    static __device__ u64 before(u64 offset, u64 cols, u64 pitch) {
+        return offset / pitch * cols + min(offset % pitch, cols);
+    }
+};
+static_assert(sizeof(PitchesArgs) == 56 && AT(PitchesArgs, data) == 0 && AT(PitchesArgs, flags) == 8 &&
+              AT(PitchesArgs, rows) == 16 && AT(PitchesArgs, cols) == 24 && AT(PitchesArgs, from) == 32 &&
+              AT(PitchesArgs, to) == 40 && AT(PitchesArgs, block) == 48 && AT(PitchesArgs, blocks) == 52);
+
+// The same from one pitch to another: blocks are counted among the rows' bytes, and nothing between rows is
+// touched. Rows all move up, or all down.
+extern "C" __global__ void __launch_bounds__(512) pad_slide_pitches(const __grid_constant__ PitchesArgs a) {
+    extern __shared__ uint4 shared[];
+    __shared__ u32 number;
+    char *held = (char *)shared;
+    if (threadIdx.x == 0) number = atomicAdd(a.flags, 1u);
+    __syncthreads();
+    const bool up = a.to > a.from;
+    const u32 b = up ? a.blocks - 1 - number : number;
+    const u64 start = u64(b) * a.block, len = a.rows * a.cols, end = min(len, start + a.block);
+    copy_rows<true>(Pitched{a.data, a.cols, a.from}, held, start, end);
+    copy_async_wait();
+    __syncthreads();
+    u32 *read = a.flags + 1;
+    if (threadIdx.x == 0) asm volatile("st.release.gpu.global.u32 [%0], 1;" ::"l"(__cvta_generic_to_global(read + b)) : "memory");
+    // What lies where this block goes.
+    const u64 low = start / a.cols * a.to + start % a.cols, high = (end - 1) / a.cols * a.to + (end - 1) % a.cols + 1;
+    u64 first = a.before(low, a.cols, a.from) / a.block;
+    u64 last = (min(len, a.before(high, a.cols, a.from)) + a.block - 1) / a.block;
+    if (up)
+        first = max(first, u64(b) + 1);
+    else
+        last = min(last, u64(b));
+    for (u64 q = first + threadIdx.x; q < last; q += blockDim.x) {
+        u32 seen;
+        do {
+            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(__cvta_generic_to_global(read + q)) : "memory");
+        } while (!seen);
+    }
+    __syncthreads();
+    copy_rows<false>(Pitched{a.data, a.cols, a.to}, held, start, end);
+}
+
+struct SpreadArgs {
+    char *to;
+    const char *from;
+    u64 rows, cols, pitch;
+};
+static_assert(sizeof(SpreadArgs) == 40 && AT(SpreadArgs, to) == 0 && AT(SpreadArgs, from) == 8 &&
+              AT(SpreadArgs, rows) == 16 && AT(SpreadArgs, cols) == 24 && AT(SpreadArgs, pitch) == 32);
+
+// Rows that lie together copied to others a pitch apart, elsewhere.
+extern "C" __global__ void __launch_bounds__(512) pad_spread(const __grid_constant__ SpreadArgs a) {
+    const u32 lanes = a.cols >= 4096 ? blockDim.x : kWarp;
+    const u32 lane = threadIdx.x % lanes, each = blockDim.x / lanes;
+    for (u64 r = u64(blockIdx.x) * each + threadIdx.x / lanes; r < a.rows; r += u64(gridDim.x) * each)
+        copy_run<false>(a.to + r * a.pitch, a.from + r * a.cols, a.cols, lane, lanes);
 }
 
 struct RowsArgs {

@@ -98,7 +98,7 @@ typedef struct turntile_desc {
     size_t threads;        /* of the host, at most; 0 means one for each core (or RAYON_NUM_THREADS) */
     size_t workspace_cap;  /* bytes of workspace at most; 0 means 2% and 1 MiB a thread, on a GPU 2% or 16 MiB if that is more */
     size_t alignment;      /* what device addresses are multiples of, a power of two; 0 means 16 */
-    size_t lda;            /* of a matrix in place on the host: elements from a row to the next, before; 0 means cols */
+    size_t lda;            /* of a matrix in place: elements from a row to the next, before; 0 means cols */
     size_t ldb;            /* the same afterwards; 0 means rows. What lies between rows stays as it is */
 } turntile_desc;
 

@@ -143,7 +143,7 @@ impl Desc {
     /// Leading dimensions, if there are any: of a matrix, where one that is 0 is the length of a row.
     ///
     /// # Errors
-    /// [`Failure::Field`]: it is no matrix, or not for the host.
+    /// [`Failure::Field`]: it is no matrix.
     ///
     /// # Safety
     /// As of [`transpose`](Self::transpose).
@@ -153,9 +153,6 @@ impl Desc {
         }
         let (field, value) = if self.lda > 0 { ("lda", self.lda) } else { ("ldb", self.ldb) };
         let wrong = |why| Failure::Field { field, value: value as i128, why };
-        if self.device != HOST {
-            return Err(wrong("leading dimensions are for the host"));
-        }
         // SAFETY: the caller's word.
         let extents =
             unsafe { memory::numbers("extents", self.extents, self.rank.min(MOST_AXES))? };

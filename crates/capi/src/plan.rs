@@ -3,7 +3,7 @@
 
 use std::ffi::{c_char, c_void};
 
-use turntile::gpu::{DeviceMemory, DeviceSource, Gpu, OnGpu};
+use turntile::gpu::{DeviceMemory, DeviceSource, Gpu, LeadingOnGpu, OnGpu};
 use turntile::{Bytes, Options, Planned, PlannedLeading, Transpose};
 
 use crate::answer::answer;
@@ -20,6 +20,8 @@ pub enum Plan {
     Leading(Box<PlannedLeading>),
     /// Runs on a GPU.
     Gpu(Box<OnGpu>),
+    /// The same of a matrix with leading dimensions.
+    LeadingGpu(Box<LeadingOnGpu>),
 }
 
 impl Plan {
@@ -28,13 +30,20 @@ impl Plan {
         on: On,
         leading: Option<(usize, usize)>,
     ) -> Result<Self, turntile::Error> {
-        Ok(match (on, leading) {
-            (On::Host, Some((lda, ldb))) => {
+        let gpu = match on {
+            On::Host => None,
+            On::Gpu(index) => Some(Gpu::primary(index)?),
+            On::CurrentGpu => Some(Gpu::current()?),
+        };
+        Ok(match (gpu, leading) {
+            (None, Some((lda, ldb))) => {
                 Plan::Leading(Box::new(transpose.leading(lda, ldb).plan()?))
             }
-            (On::Host, None) => Plan::Host(Box::new(transpose.plan()?)),
-            (On::Gpu(index), _) => Plan::Gpu(Box::new(transpose.plan_on(&Gpu::primary(index)?)?)),
-            (On::CurrentGpu, _) => Plan::Gpu(Box::new(transpose.plan_on(&Gpu::current()?)?)),
+            (None, None) => Plan::Host(Box::new(transpose.plan()?)),
+            (Some(gpu), Some((lda, ldb))) => {
+                Plan::LeadingGpu(Box::new(transpose.leading(lda, ldb).plan_on(&gpu)?))
+            }
+            (Some(gpu), None) => Plan::Gpu(Box::new(transpose.plan_on(&gpu)?)),
         })
     }
 
@@ -44,6 +53,7 @@ impl Plan {
             Plan::Host(planned) => format!("{:#}", planned.plan()),
             Plan::Leading(planned) => format!("{:#}", planned.plan()),
             Plan::Gpu(planned) => format!("{:#}", planned.plan()),
+            Plan::LeadingGpu(planned) => format!("{:#}", planned.plan()),
         }
     }
 
@@ -53,6 +63,7 @@ impl Plan {
             Plan::Host(planned) => planned.plan().problem.bytes(),
             Plan::Leading(planned) => planned.plan().problem.span_bytes(),
             Plan::Gpu(planned) => planned.plan().problem.bytes(),
+            Plan::LeadingGpu(planned) => planned.plan().problem.span_bytes(),
         }
     }
 
@@ -62,6 +73,7 @@ impl Plan {
             Plan::Host(planned) => planned.workspace_bytes(),
             Plan::Leading(planned) => planned.workspace_bytes(),
             Plan::Gpu(planned) => planned.workspace_bytes(),
+            Plan::LeadingGpu(planned) => planned.workspace_bytes(),
         };
         bytes.next_multiple_of(WORKSPACE_UNIT)
     }
@@ -180,7 +192,8 @@ pub unsafe extern "C" fn turntile_execute(
         let data = Memory::new("data", data, data_bytes)?;
         let memory = Memory::new("workspace", workspace, workspace_bytes)?;
         let (need, have) = (plan.workspace_bytes(), workspace_bytes);
-        let own = workspace.is_null() && !matches!(plan, Plan::Gpu(_));
+        let on_gpu = matches!(plan, Plan::Gpu(_) | Plan::LeadingGpu(_));
+        let own = workspace.is_null() && !on_gpu;
         if have < need && !own {
             return Err(Failure::Workspace { need, have });
         }
@@ -203,6 +216,10 @@ pub unsafe extern "C" fn turntile_execute(
                 planned.run_with(&mut data, options)?;
             }
             Plan::Gpu(planned) => {
+                // SAFETY: as the caller says.
+                unsafe { planned.run_with(device(data), stream, device(memory)) }?;
+            }
+            Plan::LeadingGpu(planned) => {
                 // SAFETY: as the caller says.
                 unsafe { planned.run_with(device(data), stream, device(memory)) }?;
             }
@@ -238,7 +255,7 @@ pub unsafe extern "C" fn turntile_execute_into(
                 let (to, from) = unsafe { (to.to_write(), from.to_read()) };
                 planned.run_into(&mut Bytes(to), &Bytes(from))?;
             }
-            Plan::Leading(_) => return Err(Failure::InPlace),
+            Plan::Leading(_) | Plan::LeadingGpu(_) => return Err(Failure::InPlace),
             Plan::Gpu(planned) => {
                 let source = DeviceSource::from((from.address(), data_bytes));
                 // SAFETY: as the caller says.

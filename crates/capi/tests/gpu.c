@@ -179,6 +179,45 @@ static void one(size_t rank, const size_t *extents, const size_t *axes, size_t e
 
 static const size_t MATRIX[] = {1, 0};
 
+/* Rows a pitch apart: every byte of the result, and of what is neither its nor the source's. */
+static void leading(size_t rows, size_t cols, size_t lda, size_t ldb, size_t elem_bytes, int device, void *stream) {
+    size_t extents[] = {rows, cols}, before_span = (rows - 1) * lda + cols, after_span = (cols - 1) * ldb + rows;
+    size_t span = before_span > after_span ? before_span : after_span, bytes = span * elem_bytes;
+    unsigned char *before = numbered(bytes), *want = malloc(bytes), *got = malloc(bytes), *known = malloc(span);
+    memcpy(want, before, bytes), memset(known, 1, span);
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < cols; j++)
+            known[i * lda + j] = lda == ldb;
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < cols; j++) {
+            memcpy(want + (j * ldb + i) * elem_bytes, before + (i * lda + j) * elem_bytes, elem_bytes);
+            known[j * ldb + i] = 1;
+        }
+    turntile_desc desc = described(2, extents, MATRIX, elem_bytes, device);
+    desc.lda = lda, desc.ldb = ldb;
+    turntile_plan *plan;
+    CHECK(turntile_plan_create(&desc, &plan) == TURNTILE_SUCCESS);
+    size_t need = turntile_plan_workspace(plan);
+    address data, workspace = 0;
+    MUST(allocate(&data, bytes));
+    if (need > 0)
+        MUST(allocate(&workspace, need));
+    upload(data, before, bytes);
+    SAID(turntile_execute(plan, (void *)data, bytes - 1, (void *)workspace, need, stream), TURNTILE_ERROR_LENGTH, "bytes");
+    CHECK(turntile_execute(plan, (void *)data, bytes, (void *)workspace, need, stream) == TURNTILE_SUCCESS);
+    MUST(stream_wait(stream));
+    MUST(to_host(got, data, bytes));
+    size_t wrong = 0;
+    for (size_t k = 0; k < span; k++)
+        wrong += known[k] && memcmp(got + k * elem_bytes, want + k * elem_bytes, elem_bytes) != 0;
+    CHECK(wrong == 0);
+    turntile_plan_destroy(plan);
+    MUST(release(data));
+    if (workspace)
+        MUST(release(workspace));
+    free(before), free(want), free(got), free(known);
+}
+
 static void wrong_calls(int device, void *stream) {
     size_t extents[] = {16381, 2011}, bytes = 16381ul * 2011 * 4;
     unsigned char *before = numbered(bytes), *got = malloc(bytes);
@@ -246,6 +285,9 @@ int main(int argc, char **argv) {
         one(2, (size_t[]){100003, 3}, MATRIX, sizes[s], by, on);
         one(3, (size_t[]){61, 43, 257}, (size_t[]){2, 0, 1}, sizes[s], by, on);
         one(4, (size_t[]){8, 3, 224, 56}, (size_t[]){0, 2, 3, 1}, sizes[s], by, on);
+        leading(2000, 1500, 2048, 2048, sizes[s], by, on);
+        leading(300, 200, 201, 333, sizes[s], by, on);
+        leading(3000, 2100, 2111, 3500, sizes[s], by, on);
     }
     wrong_calls(device, stream);
     /* What was current still is. */

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use turntile_perm::Slots;
 use turntile_plan::costs::Sample;
 use turntile_plan::{
-    Costs, CostsError, Device, Geometry, Infeasible, Method, Offer, Problem, Request, Slotting,
-    Stage, StageShape,
+    AroundGaps, Costs, CostsError, Device, Geometry, Infeasible, Method, Offer, Problem, Request,
+    Slotting, Stage, StageShape,
 };
 
 use crate::estimate;
@@ -225,8 +225,8 @@ impl Device for Host {
         [self.means.scratch; 2]
     }
 
-    fn serves_leading(&self) -> bool {
-        true
+    fn around_gaps(&self) -> Option<AroundGaps> {
+        Some(AroundGaps { buffered: self.means.scratch, exchanges: true })
     }
 
     fn least_seconds(&self, bytes: usize) -> f64 {

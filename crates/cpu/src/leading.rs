@@ -93,7 +93,7 @@ impl LeadingExecutor {
     }
 
     fn kept_words(&self) -> usize {
-        self.plan.kept_bytes().div_ceil(8)
+        self.plan.kept_workspace() / 8
     }
 
     /// Moves the matrix at the start of `data`, which are at least as long as both its places. Elements of the

@@ -5,14 +5,15 @@ use std::sync::{Arc, OnceLock};
 
 use turntile_perm::Slots;
 use turntile_plan::{
-    Costs, CostsError, Device, Geometry, Infeasible, Offer, Problem, Request, Slotting, StageShape,
+    AroundGaps, Costs, CostsError, Device, Geometry, Infeasible, Offer, Problem, Request, Slotting,
+    StageShape,
 };
 
 use crate::call::{Limits, widest_word};
 use crate::error::LowerError;
 use crate::estimate;
 use crate::launches::Launches;
-use crate::lower::{self, At, grid_register_bytes, runs};
+use crate::lower::{self, At, grid_register_bytes, runs, slide_flags};
 use crate::offers;
 use crate::way::Way;
 
@@ -219,6 +220,15 @@ impl Device for Chip {
     fn holds(&self) -> [usize; 2] {
         let Limits { shared_bytes, cluster, .. } = self.limits;
         [shared_bytes, shared_bytes * cluster]
+    }
+
+    /// Through workspace wherever it has room: two passes, each as fast as from one place to another.
+    fn around_gaps(&self) -> Option<AroundGaps> {
+        Some(AroundGaps { buffered: usize::MAX, exchanges: false })
+    }
+
+    fn slide_workspace(&self, bytes: usize) -> usize {
+        slide_flags(bytes, &self.limits)
     }
 
     fn least_seconds(&self, bytes: usize) -> f64 {

@@ -15,7 +15,7 @@ mod backend;
 #[path = "driver/absent.rs"]
 mod backend;
 
-pub(crate) use backend::{Context, Event, Function, Memory, Module, Stream, clear};
+pub(crate) use backend::{Context, Event, Function, Memory, Module, Stream, clear, wait};
 
 /// What a device says of itself. Sizes in bytes.
 #[derive(Clone, Debug)]

@@ -54,6 +54,10 @@ pub enum Family {
     OutOfPlace,
     /// The same, axes in any order.
     IntoAxes,
+    /// Rows a pitch apart: squares of any elements, what lies in gaps.
+    Pitched,
+    /// Numbers multiplied and conjugated.
+    Scale,
     /// Filling and comparing, for tests.
     Check,
 }
@@ -100,7 +104,7 @@ macro_rules! by_word {
 
 impl Family {
     /// Every family.
-    pub const ALL: [Family; 22] = [
+    pub const ALL: [Family; 24] = [
         Family::Tiles,
         Family::Cube,
         Family::Barrier,
@@ -122,6 +126,8 @@ impl Family {
         Family::Pad,
         Family::OutOfPlace,
         Family::IntoAxes,
+        Family::Pitched,
+        Family::Scale,
         Family::Check,
     ];
 
@@ -149,6 +155,8 @@ impl Family {
             Family::Pad => "pad",
             Family::OutOfPlace => "out_of_place",
             Family::IntoAxes => "into_axes",
+            Family::Pitched => "pitched",
+            Family::Scale => "scale",
             Family::Check => "check",
         }
     }
@@ -195,6 +203,9 @@ impl Family {
             Family::Pad => [by_word!("pad", "4"); 5],
             Family::OutOfPlace => by_word!("out_of_place"),
             Family::IntoAxes => by_word!("into_axes"),
+            Family::Pitched => by_word!("pitched"),
+            // Once too: its numbers have their types.
+            Family::Scale => [by_word!("scale", "4"); 5],
             Family::Check => [by_word!("check", "4"); 5],
         };
         words[word.ilog2() as usize]

@@ -45,8 +45,10 @@ pub mod way;
 
 mod driver;
 mod gpu;
+mod leading;
 mod prepare;
 mod run;
+mod scale;
 mod stopwatch;
 
 pub use chip::Chip;
@@ -54,8 +56,9 @@ pub use error::{CudaError, LowerError};
 pub use gpu::Gpu;
 pub use kernels::Kernels;
 pub use launches::Launches;
-pub use prepare::Work;
+pub use prepare::{Spot, Work};
 pub use run::{Loaded, Prepared};
+pub use scale::{Number, Scaling};
 pub use stopwatch::{Ground, Stopwatch};
 
 #[cfg(backend)]

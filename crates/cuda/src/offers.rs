@@ -114,19 +114,24 @@ fn general_on_chip(shape: &StageShape, at: At, grid_bytes: usize) -> Vec<Way> {
     clusters.chain(grid.then_some(Scope::Grid)).map(Way::Barrier).collect()
 }
 
-/// Tile pairs across the diagonal, of tiles two of which a block holds.
+/// Tile pairs across the diagonal.
 fn swap(e: &Elementary, at: At) -> Option<Way> {
-    let mut tile = (SWAP_ROW_BYTES / at.elem_bytes).clamp(1, SWAP_SIDE).min(e.rows.max(1));
-    let (elem_bytes, larger, rows) = LARGER;
-    let straddles = !(e.mid * e.cols * at.elem_bytes).is_multiple_of(LINE);
-    if at.elem_bytes == elem_bytes && straddles && e.rows >= rows {
+    let pitch = e.mid * e.cols * at.elem_bytes;
+    swap_tile(e.rows, pitch, at).map(|tile| Way::TileSwap { tile })
+}
+
+/// Side of the tiles in which a square of so many rows, `pitch` bytes apart, is swapped, two of which a block holds.
+pub fn swap_tile(rows: usize, pitch: usize, at: At) -> Option<usize> {
+    let mut tile = (SWAP_ROW_BYTES / at.elem_bytes).clamp(1, SWAP_SIDE).min(rows.max(1));
+    let (elem_bytes, larger, least) = LARGER;
+    if at.elem_bytes == elem_bytes && !pitch.is_multiple_of(LINE) && rows >= least {
         tile = larger;
     }
     let held = |tile: usize| 2 * tile * tile * at.elem_bytes;
     while tile > 1 && held(tile) > at.limits.shared_bytes {
         tile /= 2;
     }
-    (held(tile) <= at.limits.shared_bytes).then_some(Way::TileSwap { tile })
+    (held(tile) <= at.limits.shared_bytes).then_some(tile)
 }
 
 /// Ways that follow cycles of super-elements.

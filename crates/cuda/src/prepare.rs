@@ -1,6 +1,6 @@
 //! What is checked before anything is launched.
 
-use turntile_plan::{Flaw, Method, Plan, StageShape};
+use turntile_plan::{Flaw, Method, Plan, Stage, StageShape};
 
 use crate::call::{Call, Limits, widest_word};
 use crate::error::{CudaError, LowerError};
@@ -14,9 +14,48 @@ use crate::way::Way;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Work {
     pub(crate) calls: Vec<Call>,
+    /// Where each has its addresses.
+    spots: Vec<[Spot; 2]>,
     bytes: usize,
     alignment: usize,
+    /// Bytes of workspace that launches hand on to others.
+    held: usize,
 }
+
+/// Where an address that a launch takes lies, so many bytes from the start of the memory or of the workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spot {
+    /// In the memory.
+    Data(usize),
+    /// In the workspace.
+    Workspace(usize),
+}
+
+impl Spot {
+    /// The address, where memory and workspace begin at these.
+    pub fn of(self, data: u64, workspace: u64) -> u64 {
+        match self {
+            Spot::Data(bytes) => data + bytes as u64,
+            Spot::Workspace(bytes) => workspace + bytes as u64,
+        }
+    }
+}
+
+/// A launch, and where its first and second address lie; where it takes one alone, the second is nowhere.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    call: Call,
+    spots: [Spot; 2],
+}
+
+impl Step {
+    pub(crate) fn new(call: Call, spots: [Spot; 2]) -> Self {
+        Step { call, spots }
+    }
+}
+
+/// What a stage moves, and where its workspace begins.
+const WHOLE: [Spot; 2] = [Spot::Data(0), Spot::Workspace(0)];
 
 /// Alignment of the workspace's address.
 const WORKSPACE_ALIGNMENT: usize = 16;
@@ -35,7 +74,17 @@ impl Work {
         }
         let calls = calls_of(plan)?;
         let alignment = widest_word(&[plan.problem.alignment()]);
-        Ok(Work { calls, bytes: plan.room_bytes(), alignment })
+        Ok(Self::of_whole(calls, plan.room_bytes(), alignment))
+    }
+
+    /// Launches each of which has all of the memory.
+    fn of_whole(calls: Vec<Call>, bytes: usize, alignment: usize) -> Self {
+        Work { spots: vec![WHOLE; calls.len()], calls, bytes, alignment, held: 0 }
+    }
+
+    pub(crate) fn of_steps(steps: Vec<Step>, bytes: usize, alignment: usize, held: usize) -> Self {
+        let (calls, spots) = steps.into_iter().map(|step| (step.call, step.spots)).unzip();
+        Work { calls, spots, bytes, alignment, held }
     }
 
     /// What one stage comes to on elements of `elem_bytes` bytes, as many as it covers, in memory whose address
@@ -89,20 +138,22 @@ impl Work {
         Self::of_calls(&stage, call.map(|call| vec![call]), bytes, WORKSPACE_ALIGNMENT)
     }
 
-    fn of_calls(
+    pub(crate) fn of_calls(
         stage: &str,
         calls: Result<Vec<Call>, LowerError>,
         bytes: usize,
         alignment: usize,
     ) -> Result<Self, CudaError> {
         let infeasible = |why| CudaError::Infeasible { stage: stage.to_owned(), why };
-        Ok(Work { calls: calls.map_err(infeasible)?, bytes, alignment })
+        Ok(Self::of_whole(calls.map_err(infeasible)?, bytes, alignment))
     }
 
     /// This, then `next` on the same memory.
     #[must_use]
     pub fn then(mut self, next: Work) -> Self {
         self.calls.extend(next.calls);
+        self.spots.extend(next.spots);
+        self.held = self.held.max(next.held);
         self.bytes = self.bytes.max(next.bytes);
         self.alignment = self.alignment.max(next.alignment);
         self
@@ -110,13 +161,21 @@ impl Work {
 
     /// Each of its launches by itself, on the same memory.
     pub fn one_by_one(&self) -> impl Iterator<Item = Work> {
-        let &Work { bytes, alignment, .. } = self;
-        self.calls.iter().map(move |&call| Work { calls: vec![call], bytes, alignment })
+        let &Work { bytes, alignment, held, .. } = self;
+        let steps = self.calls.iter().zip(&self.spots);
+        steps.map(move |(&call, &spots)| {
+            Self::of_steps(vec![Step { call, spots }], bytes, alignment, held)
+        })
     }
 
     /// The launches, in order.
     pub fn calls(&self) -> &[Call] {
         &self.calls
+    }
+
+    /// Where the launches' first and second addresses lie, in their order.
+    pub fn spots(&self) -> &[[Spot; 2]] {
+        &self.spots
     }
 
     /// Bytes of the matrix, and of the room behind it that the launches use.
@@ -129,9 +188,14 @@ impl Work {
         self.alignment
     }
 
-    /// Bytes of workspace: the largest that a launch needs.
+    /// Bytes of workspace: the largest that a launch needs, with what is kept before it, or what launches hand on.
     pub fn workspace_bytes(&self) -> usize {
-        self.calls.iter().map(|call| call.workspace.bytes()).max().unwrap_or(0)
+        let steps = self.calls.iter().zip(&self.spots);
+        let ends = steps.map(|(call, [_, second])| match (call.workspace.bytes(), second) {
+            (0, _) | (_, Spot::Data(_)) => 0,
+            (bytes, Spot::Workspace(before)) => before + bytes,
+        });
+        ends.max().unwrap_or(0).max(self.held)
     }
 
     /// Checks the memory that a run was given; `workspace` is its address and its bytes.
@@ -166,21 +230,29 @@ impl Work {
 /// The launches of a plan's stages, which were made for them.
 pub(crate) fn calls_of(plan: &Plan) -> Result<Vec<Call>, CudaError> {
     plan.check()?;
-    let (elem_bytes, alignment) = (plan.problem.elem_bytes(), plan.problem.alignment());
-    let mut calls = Vec::new();
-    for (number, stage) in (1..).zip(plan.stages()) {
-        let Some(launches) = stage.offer.geometry.get::<Launches>() else {
-            return Err(CudaError::NotForGpu { device: plan.device.clone() });
-        };
-        let same = launches.is_for(&stage.shape, elem_bytes * stage.joined)
-            && launches.way().method() == stage.offer.method
-            && alignment.is_multiple_of(launches.alignment());
-        if !same {
-            return Err(Flaw::Geometry { number, stage: stage.to_string() }.into());
-        }
-        calls.extend_from_slice(launches.calls());
+    let kind = (plan.problem.elem_bytes(), plan.problem.alignment());
+    let stages = (1..).zip(plan.stages());
+    let calls = stages.map(|stage| calls_of_stage(stage, kind, &plan.device));
+    Ok(calls.collect::<Result<Vec<_>, _>>()?.concat())
+}
+
+/// The launches of the stage of that number, which were made for it, for elements of so many bytes in memory of so much
+/// alignment.
+pub(crate) fn calls_of_stage(
+    (number, stage): (usize, &Stage),
+    (elem_bytes, alignment): (usize, usize),
+    device: &str,
+) -> Result<Vec<Call>, CudaError> {
+    let Some(launches) = stage.offer.geometry.get::<Launches>() else {
+        return Err(CudaError::NotForGpu { device: device.to_owned() });
+    };
+    let same = launches.is_for(&stage.shape, elem_bytes * stage.joined)
+        && launches.way().method() == stage.offer.method
+        && alignment.is_multiple_of(launches.alignment());
+    match same {
+        true => Ok(launches.calls().to_vec()),
+        false => Err(Flaw::Geometry { number, stage: stage.to_string() }.into()),
     }
-    Ok(calls)
 }
 
 /// Bytes from the first element to the last that a stage reads or writes.

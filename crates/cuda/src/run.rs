@@ -10,7 +10,7 @@ use cust::{
 };
 
 use crate::gpu::Gpu;
-use turntile_plan::Plan;
+use turntile_plan::{LeadingPlan, Plan};
 
 use crate::call::{Call, WorkspacePart};
 use crate::driver::{self, Function, Memory};
@@ -49,6 +49,14 @@ impl Gpu {
     /// driver refuses.
     pub fn prepare(&self, plan: &Plan) -> Result<Prepared, CudaError> {
         self.prepare_work(Work::of_plan(plan)?)
+    }
+
+    /// Loads what a plan for leading dimensions launches. The plan is checked first, whoever made it.
+    ///
+    /// # Errors
+    /// As [`prepare`](Self::prepare).
+    pub fn prepare_leading(&self, plan: &LeadingPlan) -> Result<Prepared, CudaError> {
+        self.prepare_work(Work::of_leading(plan, self.chip().limits())?)
     }
 
     /// Loads what out-of-place plans launch that do the same with memory of less and less alignment: a run takes
@@ -139,12 +147,26 @@ impl Prepared {
         let workspace = workspace.unwrap_or(own);
         self.work.check(data, bytes, workspace)?;
         let _current = self.gpu.context().enter()?;
-        for (call, kernel) in self.work.calls().iter().zip(&self.kernels) {
-            let second = (call.workspace() != WorkspacePart::None).then_some(workspace.0);
+        let steps = self.work.calls().iter().zip(self.work.spots());
+        for ((call, spots), kernel) in steps.zip(&self.kernels) {
+            let [first, second] = spots.map(|spot| spot.of(data, workspace.0));
             // SAFETY: `check` saw the lengths; the rest is the caller's.
-            unsafe { queue(kernel, call, data, second, stream)? };
+            unsafe { queue(kernel, call, first, Some(second), stream)? };
         }
         Ok(())
+    }
+
+    /// Waits for all that was queued on `stream`.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`]: what was queued ended badly.
+    ///
+    /// # Safety
+    /// `stream` is a stream of the context of [`gpu`](Self::gpu), or null for its default stream.
+    pub unsafe fn wait_raw(&self, stream: *mut c_void) -> Result<(), CudaError> {
+        let _current = self.gpu.context().enter()?;
+        // SAFETY: the caller answers for the stream, whose context is current.
+        unsafe { driver::wait(stream) }
     }
 
     /// [`run_raw`](Self::run_raw) on a slice, with the plan's own workspace.

@@ -9,7 +9,7 @@ use std::fmt;
 use turntile_perm::{Leading, Padding, Pitched};
 
 use crate::check::Flaw;
-use crate::device::{Request, Want};
+use crate::device::{AroundGaps, Request, Want};
 use crate::infeasible::Infeasible;
 use crate::offer::Stage;
 use crate::plan::Plan;
@@ -26,6 +26,7 @@ pub struct LeadingProblem {
     leading: Leading,
     elem_bytes: usize,
     cap: Option<usize>,
+    alignment: Option<usize>,
 }
 
 /// Why leading dimensions do not make a problem.
@@ -118,7 +119,7 @@ impl LeadingProblem {
         };
         make(rows, cols, lda, ldb)
             .filter(|leading| fits(leading.source()) && fits(leading.result()))
-            .map(|leading| LeadingProblem { leading, elem_bytes, cap: None })
+            .map(|leading| LeadingProblem { leading, elem_bytes, cap: None, alignment: None })
             .ok_or(LeadingError::TooLarge { rows, cols, lda, ldb, elem_bytes })
     }
 
@@ -126,6 +127,12 @@ impl LeadingProblem {
     #[must_use]
     pub fn with_cap(self, bytes: usize) -> Self {
         LeadingProblem { cap: Some(bytes), ..self }
+    }
+
+    /// At an address that is a multiple of `bytes`, otherwise of 16, of which GPUs make use.
+    #[must_use]
+    pub fn with_alignment(self, bytes: usize) -> Self {
+        LeadingProblem { alignment: Some(bytes), ..self }
     }
 
     /// Where the elements lie, before and after.
@@ -136,6 +143,11 @@ impl LeadingProblem {
     /// Bytes of an element.
     pub fn elem_bytes(&self) -> usize {
         self.elem_bytes
+    }
+
+    /// What the address is a multiple of, in bytes.
+    pub fn alignment(&self) -> usize {
+        self.dense().alignment()
     }
 
     /// Bytes of the matrix.
@@ -152,7 +164,8 @@ impl LeadingProblem {
     fn dense(&self) -> Problem {
         let source = self.leading.source();
         let problem = Problem::new(source.rows(), source.cols(), self.elem_bytes);
-        problem.expect("as many bytes as with gaps")
+        let problem = problem.expect("as many bytes as with gaps");
+        self.alignment.map_or(problem, |bytes| problem.with_alignment(bytes))
     }
 }
 
@@ -224,7 +237,8 @@ pub struct LeadingPlan {
     pub way: LeadingWay,
     /// Bytes beyond the data while it runs: of [`Buffered`](LeadingWay::Buffered) the matrix; of
     /// [`Around`](LeadingWay::Around) what is kept and the largest of its stages'; of
-    /// [`Exchanged`](LeadingWay::Exchanged) the transposition's; of the others none.
+    /// [`Exchanged`](LeadingWay::Exchanged) the transposition's; of [`Slid`](LeadingWay::Slid) what the device slides
+    /// with; of the others none.
     pub workspace_bytes: usize,
 }
 
@@ -233,6 +247,14 @@ impl LeadingPlan {
     pub fn kept_bytes(&self) -> usize {
         match self.way {
             LeadingWay::Around { kept, .. } => kept * self.problem.elem_bytes,
+            _ => 0,
+        }
+    }
+
+    /// Bytes of the workspace's start that they take: a multiple of 16, where the stages' own begins.
+    pub fn kept_workspace(&self) -> usize {
+        match self.way {
+            LeadingWay::Around { kept, .. } => kept_bytes(kept, self.problem.elem_bytes),
             _ => 0,
         }
     }
@@ -325,27 +347,31 @@ impl Planner {
     ///
     /// # Errors
     /// [`PlanError::Leading`] when the device does not serve leading dimensions; [`PlanError::Infeasible`] as
-    /// [`plan`](Self::plan): of a route that was asked for, for the transposition in the middle. Otherwise there is
-    /// always a way: `Exchanged` needs no workspace.
+    /// [`plan`](Self::plan): of a route that was asked for, for the transposition in the middle; [`PlanError::Gaps`] when
+    /// a device that does not exchange needs more workspace than the cap. Otherwise there is always a way: `Exchanged`
+    /// needs no workspace.
     pub fn plan_leading(&self, problem: &LeadingProblem) -> Result<LeadingPlan, PlanError> {
-        self.check_leading(problem)?;
+        let AroundGaps { buffered, exchanges } = self.around_gaps(problem)?;
         let (leading, cap) = (&problem.leading, self.leading_cap(problem));
         let bytes = problem.bytes();
         if leading.stays() {
             return Ok(self.leading(problem, LeadingWay::Nothing));
         }
         if !leading.is_transposed() {
-            return Ok(self.leading(problem, LeadingWay::Slid));
+            let slid = self.leading(problem, LeadingWay::Slid);
+            let need = slid.workspace_bytes;
+            return if need > cap { Err(self.gaps(problem, need)) } else { Ok(slid) };
         }
         if leading.source().pitch() == leading.result().pitch() {
             return Ok(self.leading(problem, LeadingWay::Turned));
         }
-        if bytes <= cap.min(self.device().holds()[0]) {
+        if bytes <= cap.min(buffered) {
             return Ok(self.leading(problem, LeadingWay::Buffered));
         }
         match self.around(problem) {
             Some(way) => way,
-            None => self.exchanged(problem),
+            None if exchanges => self.exchanged(problem),
+            None => Err(self.gaps(problem, self.kept_bytes(problem))),
         }
     }
 
@@ -354,7 +380,7 @@ impl Planner {
     /// # Errors
     /// As [`plan_leading`](Self::plan_leading).
     pub fn leading_ways(&self, problem: &LeadingProblem) -> Result<Vec<LeadingPlan>, PlanError> {
-        self.check_leading(problem)?;
+        let AroundGaps { exchanges, .. } = self.around_gaps(problem)?;
         let leading = &problem.leading;
         if leading.stays() || !leading.is_transposed() {
             return Ok(vec![self.plan_leading(problem)?]);
@@ -367,20 +393,36 @@ impl Planner {
         if let Some(around) = self.around(problem) {
             ways.push(around?);
         }
-        ways.push(self.exchanged(problem)?);
-        Ok(ways)
-    }
-
-    fn check_leading(&self, problem: &LeadingProblem) -> Result<(), PlanError> {
-        if self.device().serves_leading() {
-            return Ok(());
+        if exchanges {
+            ways.push(self.exchanged(problem)?);
         }
-        let device = self.device().name().to_owned();
-        Err(PlanError::Leading { problem: problem.to_string(), device })
+        if ways.is_empty() { self.plan_leading(problem).map(|way| vec![way]) } else { Ok(ways) }
     }
 
+    fn around_gaps(&self, problem: &LeadingProblem) -> Result<AroundGaps, PlanError> {
+        let device = || self.device().name().to_owned();
+        let refused = || PlanError::Leading { problem: problem.to_string(), device: device() };
+        self.device().around_gaps().ok_or_else(refused)
+    }
+
+    /// That a way around gaps takes `need` bytes of workspace, and the cap is less.
+    fn gaps(&self, problem: &LeadingProblem, need: usize) -> PlanError {
+        let (cap, device) = (self.leading_cap(problem), self.device().name().to_owned());
+        let why = Infeasible::Workspace { need, cap };
+        PlanError::Gaps { problem: problem.to_string(), device, why }
+    }
+
+    /// The problem's cap, or the device's default and, where gaps in the way have to be kept, room for these.
     fn leading_cap(&self, problem: &LeadingProblem) -> usize {
-        problem.cap.unwrap_or_else(|| self.device().default_cap(&problem.dense()))
+        let exchanges = self.device().around_gaps().is_none_or(|gaps| gaps.exchanges);
+        let kept = if exchanges { 0 } else { self.kept_bytes(problem) };
+        let default = || self.device().default_cap(&problem.dense()).saturating_add(kept);
+        problem.cap.unwrap_or_else(default)
+    }
+
+    /// Bytes of workspace for the gaps that are in the way while rows lie together.
+    fn kept_bytes(&self, problem: &LeadingProblem) -> usize {
+        kept_bytes(problem.leading.kept_len(), problem.elem_bytes)
     }
 
     /// Around the gaps, with those in the way set aside; none where they do not fit the cap, or the device moves no
@@ -425,7 +467,8 @@ impl Planner {
 
     fn leading(&self, problem: &LeadingProblem, way: LeadingWay) -> LeadingPlan {
         let workspace_bytes = match &way {
-            LeadingWay::Nothing | LeadingWay::Turned | LeadingWay::Slid => 0,
+            LeadingWay::Nothing | LeadingWay::Turned => 0,
+            LeadingWay::Slid => self.device().slide_workspace(problem.bytes()),
             LeadingWay::Buffered => problem.bytes(),
             LeadingWay::Around { together, dense, apart, kept } => {
                 let rows = together.iter().chain(apart).map(|stage| stage.offer.workspace_bytes);
@@ -444,7 +487,10 @@ fn moved(rows: Pitched, direction: Direction) -> Option<StageShape> {
     Some(StageShape::Pad { padding, direction })
 }
 
-/// Bytes of workspace for what is kept: whole words of 8 bytes, so that what lies behind is aligned.
+/// What a stage's workspace begins at a multiple of, in bytes.
+const WORKSPACE_ALIGNMENT: usize = 16;
+
+/// Bytes of workspace for what is kept, so that what lies behind is aligned.
 fn kept_bytes(kept: usize, elem_bytes: usize) -> usize {
-    (kept * elem_bytes).next_multiple_of(8)
+    (kept * elem_bytes).next_multiple_of(WORKSPACE_ALIGNMENT)
 }

@@ -47,7 +47,7 @@ pub mod wisdom;
 
 pub use check::Flaw;
 pub use costs::{Costs, CostsError};
-pub use device::{Device, Request, Slotting, Want};
+pub use device::{AroundGaps, Device, Request, Slotting, Want};
 pub use infeasible::Infeasible;
 pub use leading::{LeadingError, LeadingPlan, LeadingProblem, LeadingWay};
 pub use offer::{Geometry, GeometryData, Method, Offer, Stage};

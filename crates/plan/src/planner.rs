@@ -56,6 +56,16 @@ pub enum PlanError {
         /// The device.
         device: String,
     },
+    /// The device goes around gaps between rows in no way that keeps to the cap.
+    #[error("{problem} cannot be served on {device}: {why}")]
+    Gaps {
+        /// The problem.
+        problem: String,
+        /// The device.
+        device: String,
+        /// What stands in the way.
+        why: Infeasible,
+    },
 }
 
 impl Planner {

@@ -35,9 +35,12 @@
 //! ```
 #![allow(unsafe_code)]
 
+mod leading;
+
 use std::ffi::c_void;
 use std::time::Duration;
 
+pub use leading::{LeadingOnGpu, imatcopy};
 use turntile_cuda::call::widest_word;
 pub use turntile_cuda::{CudaError, Gpu, Stopwatch};
 use turntile_cuda::{Launches, Loaded, Prepared};

@@ -113,13 +113,14 @@ pub fn imatcopy<S: Scalar>(
     lda: usize,
     ldb: usize,
 ) -> Result<(), Error> {
-    let matrix = if operation.transposes() {
-        Transpose::of::<S>(rows, cols)
-    } else {
-        slide::<S>(rows, cols)
-    };
+    let matrix = matrix::<S>(operation, rows, cols);
     let scale = Scale { alpha, conjugate: operation.conjugates() };
     matrix.leading(lda, ldb).plan()?.run_scaled(data, &scale, Options::new())
+}
+
+/// What an operation plans.
+pub(crate) fn matrix<S>(operation: Operation, rows: usize, cols: usize) -> Transpose {
+    if operation.transposes() { Transpose::of::<S>(rows, cols) } else { slide::<S>(rows, cols) }
 }
 
 fn slide<T>(rows: usize, cols: usize) -> Transpose {

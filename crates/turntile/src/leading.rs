@@ -1,24 +1,23 @@
 //! A matrix with leading dimensions to be planned, and what is planned.
 
-use std::convert::Infallible;
 use std::fmt;
 use std::mem::MaybeUninit;
 
 use turntile_cpu::{LeadingExecutor, Workspace};
-use turntile_plan::{Device, Effort, LeadingError, LeadingPlan, LeadingProblem, PlanError};
+use turntile_plan::{Effort, LeadingError, LeadingPlan, LeadingProblem};
 
 use crate::Error;
-use crate::gpu::Gpu;
 use crate::planned::Options;
 use crate::scale::{Scalar, Scale};
 use crate::transpose::Transpose;
 use crate::view::{self, Data, Elements, Source};
 
-/// A transposition of a matrix with leading dimensions, to be planned for the host: see [`Transpose::leading`].
+/// A transposition of a matrix with leading dimensions, to be planned for the host or a GPU: see
+/// [`Transpose::leading`].
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Leading {
-    transpose: Transpose,
+    pub(crate) transpose: Transpose,
     lda: usize,
     ldb: usize,
 }
@@ -70,22 +69,13 @@ impl Leading {
         Ok(PlannedLeading { executor: LeadingExecutor::new(plan, threads)?, threads })
     }
 
-    /// Refuses: what goes around gaps has no kernels on a GPU yet.
-    ///
-    /// # Errors
-    /// [`Error::Leading`] as [`plan`](Self::plan), otherwise [`Error::Plan`] with
-    /// [`PlanError::Leading`](crate::plan::PlanError::Leading).
-    pub fn plan_on(&self, gpu: &Gpu) -> Result<Infallible, Error> {
-        let (problem, device) = (self.problem()?.to_string(), gpu.chip().name().to_owned());
-        Err(PlanError::Leading { problem, device }.into())
-    }
-
     /// What is to be transposed, as planners are asked.
     ///
     /// # Errors
     /// [`Error::Leading`].
     pub fn problem(&self) -> Result<LeadingProblem, Error> {
-        let Transpose { elem_bytes, batch, cap, room, out_of_place, .. } = self.transpose;
+        let Transpose { elem_bytes, batch, cap, room, out_of_place, alignment, .. } =
+            self.transpose;
         let Transpose { shape, axes, effort, wisdom, .. } = &self.transpose;
         let unserved = [
             (batch != 1, "not for a batch"),
@@ -102,6 +92,7 @@ impl Leading {
             _ => return Err(LeadingError::Unserved { what: "not for other axes" }.into()),
         };
         let problem = make([shape[0], shape[1]], [self.lda, self.ldb], elem_bytes)?;
+        let problem = alignment.map_or(problem, |bytes| problem.with_alignment(bytes));
         Ok(cap.map_or(problem, |cap| problem.with_cap(cap)))
     }
 }

@@ -33,7 +33,7 @@
 //! | say what is to be transposed or permuted, and how | [`Transpose`] |
 //! | plan it | [`Transpose::plan`], on a GPU [`plan_on`](Transpose::plan_on) |
 //! | run it in place | [`Planned::run`], on a GPU [`OnGpu::run`](gpu::OnGpu::run) |
-//! | plan it with leading dimensions | [`Transpose::leading`] |
+//! | plan it with leading dimensions | [`Transpose::leading`], on a GPU [`Leading::plan_on`] |
 //! | run it into another buffer | [`Planned::run_into`], on a GPU [`OnGpu::run_into`](gpu::OnGpu::run_into) |
 //! | move what is larger than memory, from one file or memory map into another | [`Transpose::stored`] |
 //! | measure instead of estimating | [`Transpose::effort`], [`Transpose::tune`], [`Transpose::wisdom`] |

@@ -1,6 +1,7 @@
 //! Numbers multiplied and conjugated.
 
 use num_complex::Complex;
+use turntile_cuda as gpu;
 
 /// A number that can be scaled: `f32`, `f64` and their [`Complex`] forms.
 ///
@@ -21,6 +22,8 @@ mod number {
         const IS_COMPLEX: bool;
         fn times(self, other: Self) -> Self;
         fn conjugate(self) -> Self;
+        /// Its real and its imaginary part.
+        fn parts(self) -> [f64; 2];
     }
 }
 
@@ -62,6 +65,26 @@ impl<S: Scalar> Scale<S> {
     /// Whether the result is zeros, whatever the source is.
     pub(crate) fn is_zero(&self) -> bool {
         self.alpha == S::ZERO
+    }
+
+    /// The same on a GPU: which numbers, and what becomes of them.
+    pub(crate) fn on_gpu(&self) -> (gpu::Number, gpu::Scaling) {
+        let number = match (S::IS_COMPLEX, size_of::<S>()) {
+            (false, 4) => gpu::Number::F32,
+            (false, _) => gpu::Number::F64,
+            (true, 8) => gpu::Number::C32,
+            (true, _) => gpu::Number::C64,
+        };
+        let alpha = (self.alpha != S::ONE).then(|| self.alpha.parts());
+        let conjugated = self.conjugates();
+        (
+            number,
+            if self.is_zero() {
+                gpu::Scaling::Zeros
+            } else {
+                gpu::Scaling::By { alpha, conjugated }
+            },
+        )
     }
 
     fn conjugates(&self) -> bool {
@@ -131,6 +154,10 @@ macro_rules! numbers {
             fn conjugate(self) -> Self {
                 self
             }
+
+            fn parts(self) -> [f64; 2] {
+                [self.into(), 0.0]
+            }
         }
 
         impl Number for Complex<$real> {
@@ -147,6 +174,10 @@ macro_rules! numbers {
             #[inline(always)]
             fn conjugate(self) -> Self {
                 Complex { re: self.re, im: -self.im }
+            }
+
+            fn parts(self) -> [f64; 2] {
+                [self.re.into(), self.im.into()]
             }
         }
     )+};

@@ -113,7 +113,7 @@ pub struct Transpose {
     threads: Option<usize>,
     pub(crate) cap: Option<usize>,
     pub(crate) room: usize,
-    alignment: Option<usize>,
+    pub(crate) alignment: Option<usize>,
     pub(crate) out_of_place: bool,
     route: Option<Route>,
     tiles: TileRule,

@@ -1,7 +1,7 @@
 //! Leading dimensions, scale and conjugate through the library, against plain loops.
 
 use proptest::prelude::*;
-use turntile::plan::{Chip, LeadingProblem, PlanError, Planner};
+use turntile::plan::{Chip, Infeasible, LeadingProblem, PlanError, Planner};
 use turntile::{
     Bytes, Complex, Effort, Error, LeadingError, LeadingWay, Operation, Options, RunError, Scalar,
     Scale, Transpose, imatcopy, slide_rows, transpose_leading,
@@ -273,17 +273,29 @@ fn bytes_vectors_and_nothing() {
     );
 }
 
-/// What goes around gaps has no kernels: no plan says that it has.
+/// On a GPU a matrix goes through workspace where that has room, around its gaps where these have, and not otherwise: what
+/// it needs is said.
 #[test]
-fn gpus_refuse() {
-    let problem = LeadingProblem::transposed([30, 20], [25, 35], 4).unwrap();
+fn gpus_keep_gaps_in_workspace() {
+    let problem = LeadingProblem::transposed([3000, 2000], [2500, 3600], 4).unwrap();
     let planner = Planner::new(Chip::h200());
-    let refusal = PlanError::Leading {
-        problem: "30x20 w4, lda 25, ldb 35".into(),
-        device: planner.device().name().into(),
+    let kept = problem.leading().kept_len() * 4;
+    let way = |cap: usize| planner.plan_leading(&problem.with_cap(cap)).map(|plan| plan.way);
+    assert_eq!(way(problem.bytes()), Ok(LeadingWay::Buffered));
+    assert!(matches!(way(problem.bytes() - 1), Ok(LeadingWay::Around { .. })));
+    let need = kept.next_multiple_of(16);
+    assert!(matches!(way(need), Ok(LeadingWay::Around { .. })));
+    let refusal = PlanError::Gaps {
+        problem: "3000x2000 w4, lda 2500, ldb 3600".into(),
+        device: "h200".into(),
+        why: Infeasible::Workspace { need, cap: need - 1 },
     };
-    assert_eq!(planner.plan_leading(&problem), Err(refusal.clone()));
-    assert_eq!(planner.leading_ways(&problem), Err(refusal));
+    assert_eq!(way(need - 1), Err(refusal));
+    // Not within 2%, nor 16 MiB: room for the gaps comes on top.
+    let large = LeadingProblem::transposed([30_000, 20_000], [40_000, 60_000], 4).unwrap();
+    let plan = planner.plan_leading(&large).unwrap();
+    assert!(plan.kept_bytes() > large.bytes() / 5, "{plan}");
+    assert!(plan.workspace_bytes - plan.kept_workspace() <= large.bytes() / 50, "{plan}");
 }
 
 #[test]

@@ -12,12 +12,17 @@ use cust::stream::{Stream, StreamFlags};
 use turntile_cuda::check::{PlainAxes, fused, plain_axes};
 use turntile_cuda::family::Family;
 use turntile_cuda::{CudaError, Gpu, Prepared, Work};
-use turntile_perm::{Elementary, FusedAxes, Slots};
+use turntile_perm::{Elementary, FusedAxes, Leading, Slots};
 
 /// Extents of aligned slots as the checking kernel takes them.
 #[derive(Clone, Copy, DeviceCopy)]
 #[repr(C)]
 struct Extents([u64; 4]);
+
+/// Leading dimensions as the checking kernel takes them.
+#[derive(Clone, Copy, DeviceCopy)]
+#[repr(C)]
+struct Pitches([u64; 5]);
 
 /// Axes as the checking kernel takes them.
 #[derive(Clone, Copy, DeviceCopy)]
@@ -96,6 +101,20 @@ impl Bench {
             unsafe {
                 launch!(check<<<2048, 256, 0, stream>>>(data, batch, extents, pass, bytes, answer))
             }
+        })
+    }
+
+    /// The same of a change of leading dimensions, gaps included.
+    pub fn wrong_leading(&mut self, data: u64, leading: &Leading, bytes: usize) -> (u64, u64) {
+        let (source, result) = (leading.source(), leading.result());
+        let turned = usize::from(leading.is_transposed());
+        let pitches = [source.rows(), source.cols(), source.pitch(), result.pitch(), turned];
+        let (pitches, span) = (Pitches(pitches.map(|extent| extent as u64)), leading.span() as u64);
+        self.count(|bench, answer| {
+            let (check, stream) = (bench.function("check_leading"), &bench.stream);
+            let bytes = bytes as u32;
+            // SAFETY: as above.
+            unsafe { launch!(check<<<2048, 256, 0, stream>>>(data, span, pitches, bytes, answer)) }
         })
     }
 

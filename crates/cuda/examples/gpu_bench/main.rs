@@ -6,6 +6,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod leading;
 mod out_of_place;
 mod tables;
 mod timing;
@@ -34,7 +35,7 @@ fn main() {
         }
         fs::write(folder.join(format!("{name}.csv")), csv).expect("the folder is writable");
     }
-    for (name, table) in out_of_place::ALL {
+    for (name, table) in out_of_place::ALL.into_iter().chain(leading::ALL) {
         if asked.is_empty() || asked.iter().any(|a| a == name) {
             println!("{name}");
             let csv = table(&mut timer, &mut wrong);

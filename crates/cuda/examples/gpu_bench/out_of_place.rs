@@ -12,7 +12,7 @@ use crate::common::Bench;
 use crate::timing::Timer;
 
 /// Writes a table as CSV; adds the cases that were wrong.
-type Table = fn(&mut Timer, &mut usize) -> String;
+pub type Table = fn(&mut Timer, &mut usize) -> String;
 
 pub const ALL: [(&str, Table); 2] = [("out_of_place", defaults), ("out_of_place_ways", every_way)];
 

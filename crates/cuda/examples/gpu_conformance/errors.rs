@@ -3,13 +3,13 @@
 use cust::memory::CopyDestination;
 use cust::sys;
 use turntile_cuda::kernels::LaunchConfig;
-use turntile_cuda::{CudaError, Stopwatch};
+use turntile_cuda::{CudaError, Prepared, Stopwatch};
 use turntile_perm::Elementary;
 use turntile_plan::{Planner, Problem};
 
 use crate::common::{Bench, memory};
 
-fn expect(what: &str, right: bool) -> usize {
+pub fn expect(what: &str, right: bool) -> usize {
     println!("  {what}: {}", if right { "right" } else { "WRONG" });
     usize::from(!right)
 }
@@ -89,6 +89,42 @@ pub fn errors(bench: &mut Bench) -> usize {
     failures
 }
 
+/// Whether launches captured once leave nothing wrong in either of two replays, each on `elements` numbered elements.
+pub fn replayed(
+    bench: &mut Bench,
+    prepared: &Prepared,
+    elements: usize,
+    elem_bytes: usize,
+    wrong: impl Fn(&mut Bench, u64) -> u64,
+) -> bool {
+    let bytes = elements * elem_bytes;
+    let data = memory(bytes);
+    let address = data.as_device_ptr().as_raw();
+    let stream = bench.stream.as_inner();
+    let (mut graph, mut replay) = (std::ptr::null_mut(), std::ptr::null_mut());
+    // SAFETY: the stream is the bench's own, the graph is instantiated from its capture, launched while the memory lives,
+    // and destroyed once.
+    unsafe {
+        let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
+        let begin = sys::cuStreamBeginCapture_v2(stream, mode);
+        let ran = prepared.run_raw(stream.cast(), address, bytes, None);
+        let end = sys::cuStreamEndCapture(stream, &mut graph);
+        let none = std::ptr::null_mut();
+        let made = sys::cuGraphInstantiate_v2(&mut replay, graph, none, none.cast(), 0);
+        let mut right = ran.is_ok() && [begin, end, made] == [sys::CUresult::CUDA_SUCCESS; 3];
+        for _ in 0..2 {
+            if right {
+                bench.fill(address, elements, elem_bytes);
+                right &= sys::cuGraphLaunch(replay, stream) == sys::CUresult::CUDA_SUCCESS;
+                right &= wrong(bench, address) == 0;
+            }
+        }
+        sys::cuGraphExecDestroy(replay);
+        sys::cuGraphDestroy(graph);
+        right
+    }
+}
+
 /// A plan of each kind of launch captured once and replayed.
 pub fn graph(bench: &mut Bench) -> usize {
     let planner = Planner::new(bench.gpu.chip().clone());
@@ -108,37 +144,9 @@ pub fn graph(bench: &mut Bench) -> usize {
                     continue;
                 }
             };
-            let data = memory(problem.bytes());
-            let address = data.as_device_ptr().as_raw();
-            let stream = bench.stream.as_inner();
-            let (mut graph, mut replay) = (std::ptr::null_mut(), std::ptr::null_mut());
-            // SAFETY: the stream is the bench's own, the graph is instantiated from its capture, launched
-            // while the memory lives, and destroyed once.
-            let ran = unsafe {
-                let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
-                let begin = sys::cuStreamBeginCapture_v2(stream, mode);
-                let ran = prepared.run_raw(stream.cast(), address, problem.bytes(), None);
-                let end = sys::cuStreamEndCapture(stream, &mut graph);
-                let made = sys::cuGraphInstantiate_v2(
-                    &mut replay,
-                    graph,
-                    std::ptr::null_mut(),
-                    std::ptr::null_mut(),
-                    0,
-                );
-                let mut right =
-                    ran.is_ok() && [begin, end, made] == [sys::CUresult::CUDA_SUCCESS; 3];
-                for _ in 0..2 {
-                    if right {
-                        bench.fill(address, problem.len(), 4);
-                        right &= sys::cuGraphLaunch(replay, stream) == sys::CUresult::CUDA_SUCCESS;
-                        right &= bench.wrong(address, whole, 4).0 == 0;
-                    }
-                }
-                sys::cuGraphExecDestroy(replay);
-                sys::cuGraphDestroy(graph);
-                right
-            };
+            let ran = replayed(bench, &prepared, problem.len(), 4, |bench, address| {
+                bench.wrong(address, whole, 4).0
+            });
             failures += expect(&format!("graph {plan}"), ran);
         }
     }

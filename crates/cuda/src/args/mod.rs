@@ -9,7 +9,7 @@
 //! | [`divisor`] | division by a number that the host knows |
 //! | [`maps`] | where super-elements go |
 //! | [`flags`] | where PTTWAC's flags lie |
-//! | [`tiles`], [`barrier`], [`gather`], [`moves`], [`pad`], [`out_of_place`], [`axes_tile`] | the parameters by family |
+//! | [`tiles`], [`barrier`], [`gather`], [`moves`], [`pad`], [`out_of_place`], [`axes_tile`], [`pitched`], [`scale`] | the parameters by family |
 
 use bytemuck::{Pod, Zeroable};
 
@@ -141,6 +141,8 @@ pub mod maps;
 pub mod moves;
 pub mod out_of_place;
 pub mod pad;
+pub mod pitched;
+pub mod scale;
 pub mod tiles;
 
 macro_rules! args {
@@ -243,6 +245,10 @@ args! {
     PerCycleAxes64(moves::PerCycleAxes64);
     /// `pad_slide`.
     Slide(pad::SlideArgs);
+    /// `pad_slide_pitches`.
+    Pitches(pad::PitchesArgs);
+    /// `pad_spread`.
+    Spread(pad::SpreadArgs);
     /// `pad_rows_*`.
     Rows(pad::RowsArgs);
     /// `into_micro_*`, `into_lines_*`.
@@ -257,6 +263,14 @@ args! {
     WideAxes(axes_tile::WideAxesArgs);
     /// `into_axes`.
     IntoAxes(axes_tile::IntoAxesArgs);
+    /// `pitched_swap`.
+    UnitSwap(pitched::UnitSwapArgs);
+    /// `pitched_turn`.
+    UnitTurn(pitched::UnitTurnArgs);
+    /// `gaps_keep`, `gaps_restore`.
+    Gaps(pitched::GapArgs);
+    /// `scale_*`.
+    Scale(scale::ScaleArgs);
 }
 
 /// The structures within those that kernels take.

@@ -39,6 +39,10 @@ pub(crate) unsafe fn clear(_: *mut c_void, _: u64, _: usize) -> Answer<()> {
     Err(CudaError::NoBackend)
 }
 
+pub(crate) unsafe fn wait(_: *mut c_void) -> Answer<()> {
+    Err(CudaError::NoBackend)
+}
+
 impl Context {
     pub fn primary(_: usize) -> Answer<Arc<Self>> {
         Err(CudaError::NoBackend)

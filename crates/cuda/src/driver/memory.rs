@@ -25,6 +25,15 @@ pub(crate) unsafe fn clear(
     answer("cuMemsetD8Async", code)
 }
 
+/// Waits for all that was queued on `stream`, in whose context the caller is.
+///
+/// # Safety
+/// It is a stream of that context, or null.
+pub(crate) unsafe fn wait(stream: *mut c_void) -> Result<(), CudaError> {
+    // SAFETY: the caller answers for the stream.
+    answer("cuStreamSynchronize", unsafe { sys::cuStreamSynchronize(stream.cast()) })
+}
+
 /// Device memory, freed with this.
 #[derive(Debug)]
 pub(crate) struct Memory {
@@ -104,8 +113,8 @@ impl Stream {
     /// Waits for all that was queued.
     pub fn wait(&self) -> Result<(), CudaError> {
         let _current = self.context.enter()?;
-        // SAFETY: the stream is live.
-        answer("cuStreamSynchronize", unsafe { sys::cuStreamSynchronize(self.handle) })
+        // SAFETY: the stream is live, and of this context.
+        unsafe { wait(self.raw()) }
     }
 
     /// Queues zeroes for a piece of memory of the same context, which nothing else uses meanwhile.

@@ -24,7 +24,7 @@ use crate::error::CudaError;
 use crate::family::NEEDED_CUDA;
 
 pub(crate) use code::{Function, Module};
-pub(crate) use memory::{Event, Memory, Stream, clear};
+pub(crate) use memory::{Event, Memory, Stream, clear, wait};
 
 unsafe extern "C" {
     /// As in the bindings, for answers too that are younger than they: a C enumerator is a plain number.

@@ -62,20 +62,33 @@ struct Words {
     unit: usize,
     word: usize,
     alignment: usize,
+    /// Bytes from row to row before and after, where rows do not lie together.
+    pitches: Option<[usize; 2]>,
 }
 
 impl Words {
     fn of(e: &Elementary, at: At) -> Self {
         let (elem, alignment) = (e.unit * at.elem_bytes, at.alignment);
         let word = widest_word(&[elem, alignment]);
-        Words { batch: e.batch, rows: e.rows, cols: e.cols, unit: elem / word, word, alignment }
+        let (unit, pitches) = (elem / word, None);
+        Words { batch: e.batch, rows: e.rows, cols: e.cols, unit, word, alignment, pitches }
     }
 
     fn unit_bytes(&self) -> usize {
         self.unit * self.word
     }
     fn matrix_bytes(&self) -> usize {
-        self.rows * self.cols * self.unit_bytes()
+        match self.pitches {
+            None => self.rows * self.cols * self.unit_bytes(),
+            Some([from, to]) => (self.rows * from).max(self.cols * to),
+        }
+    }
+    /// Bytes of the source, from its first to its last.
+    fn source_bytes(&self) -> usize {
+        match self.pitches {
+            None => self.batch * self.matrix_bytes(),
+            Some([from, _]) => self.rows.saturating_sub(1) * from + self.row_bytes(),
+        }
     }
     fn row_bytes(&self) -> usize {
         self.cols * self.unit_bytes()
@@ -131,24 +144,23 @@ pub fn call(tiling: Tiling, swath: usize, e: &Elementary, at: At) -> Result<Call
     if e.mid != 1 || !words.serves(tiling) {
         return Err(LowerError::NoKernel);
     }
-    let launch = match tiling {
-        Tiling::Micro => words.micro(swath)?,
-        Tiling::Lines => words.lines(swath)?,
-        Tiling::Band => words.band(swath, at.limits)?,
-        Tiling::Stack => words.stack(at.limits)?,
-        Tiling::Units => words.units(at.limits),
-        Tiling::Axes { .. } => return Err(LowerError::NoKernel),
+    words.call(tiling, swath, at.limits)
+}
+
+/// The launch that transposes a matrix whose rows lie `pitches` bytes apart before and after. Both places, and both
+/// pitches, are as aligned as `at` says.
+///
+/// # Errors
+/// [`LowerError`]: more blocks or more on chip than there can be.
+pub fn pitched([rows, cols]: [usize; 2], pitches: [usize; 2], at: At) -> Result<Call, LowerError> {
+    let e = Elementary { batch: 1, rows, mid: 1, cols, unit: 1 };
+    let words = Words { pitches: Some(pitches), ..Words::of(&e, at) };
+    let tiling = match words.unit {
+        1 if words.vectors() => Tiling::Micro,
+        1 => Tiling::Lines,
+        _ => Tiling::Band,
     };
-    Ok(Call {
-        family: Family::OutOfPlace,
-        word: words.word,
-        entry: tiling.entry(words.word),
-        groups: groups(launch.blocks)?,
-        threads: launch.threads as u32,
-        shared_bytes: shared(launch.shared_bytes, at.limits)?,
-        params: launch.params,
-        workspace: WorkspacePart::None,
-    })
+    words.call(tiling, tiling.swath(), at.limits)
 }
 
 /// What a way comes to.
@@ -160,6 +172,27 @@ struct Launch {
 }
 
 impl Words {
+    fn call(&self, tiling: Tiling, swath: usize, limits: &Limits) -> Result<Call, LowerError> {
+        let launch = match tiling {
+            Tiling::Micro => self.micro(swath)?,
+            Tiling::Lines => self.lines(swath)?,
+            Tiling::Band => self.band(swath, limits)?,
+            Tiling::Stack => self.stack(limits)?,
+            Tiling::Units => self.units(limits),
+            Tiling::Axes { .. } => return Err(LowerError::NoKernel),
+        };
+        Ok(Call {
+            family: Family::OutOfPlace,
+            word: self.word,
+            entry: tiling.entry(self.word),
+            groups: groups(launch.blocks)?,
+            threads: launch.threads as u32,
+            shared_bytes: shared(launch.shared_bytes, limits)?,
+            params: launch.params,
+            workspace: WorkspacePart::None,
+        })
+    }
+
     fn serves(&self, tiling: Tiling) -> bool {
         match tiling {
             Tiling::Micro => self.vectors(),
@@ -194,8 +227,8 @@ impl Words {
     /// What kernels that take tiles are told of the matrices: rows, columns, bytes from row to row of the source and
     /// of the destination, bytes of a matrix.
     fn extents(&self) -> [u64; 5] {
-        [self.rows, self.cols, self.row_bytes(), self.column_bytes(), self.matrix_bytes()]
-            .map(|extent| extent as u64)
+        let [from, to] = self.pitches.unwrap_or([self.row_bytes(), self.column_bytes()]);
+        [self.rows, self.cols, from, to, self.matrix_bytes()].map(|extent| extent as u64)
     }
 
     /// The parameter of tiles of one form.
@@ -210,7 +243,7 @@ impl Words {
             from_pitch,
             to_pitch,
             matrix_bytes,
-            bytes: (self.batch * self.matrix_bytes()) as u64,
+            bytes: self.source_bytes() as u64,
             order,
         };
         args.into()

@@ -14,6 +14,7 @@
 //! | P-IPT | `per_cycle` |
 //! | rows, slide | `pad` |
 //! | out of place, matrices; any axes | `out_of_place`; `into_axes` |
+//! | rows a pitch apart, gaps kept; scaled | `tiles`, `out_of_place`, `pitched`, `pad`; `scale` |
 
 mod axes_tile;
 mod barrier;
@@ -26,7 +27,9 @@ mod into_axes;
 mod maps;
 pub(crate) mod moves;
 mod pad;
+mod pitched;
 pub(crate) mod runs;
+mod scale;
 pub(crate) mod teams;
 mod tiles;
 mod wide;
@@ -42,7 +45,9 @@ pub use barrier::through_registers;
 pub(crate) use cube::geometry as cube_geometry;
 pub use fit::At;
 pub use moves::{Holding, move_held};
-pub(crate) use pad::slide_block;
+pub(crate) use pad::{between, slide_block, slide_flags, spread};
+pub(crate) use pitched::{gaps, swap, turn};
+pub(crate) use scale::scale;
 pub(crate) use tiles::{LINE, any_tile};
 pub(crate) use wide::grid_register_bytes;
 

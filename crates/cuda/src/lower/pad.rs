@@ -1,11 +1,11 @@
 //! Rows padded and unpadded.
 
-use turntile_perm::Padding;
 use turntile_perm::padding::Round;
+use turntile_perm::{Padding, Pitched};
 use turntile_plan::Direction;
 
 use super::fit::{At, field, groups, shared};
-use crate::args::pad::{RowsArgs, SlideArgs};
+use crate::args::pad::{PitchesArgs, RowsArgs, SlideArgs, SpreadArgs};
 use crate::args::{Address, Args};
 use crate::call::{Call, Limits, WorkspacePart};
 use crate::error::LowerError;
@@ -61,6 +61,44 @@ pub fn slide(
     };
     let call = call("pad_slide", groups(blocks)?, shared(block, at.limits)?, params.into());
     Ok(Call { workspace: WorkspacePart::Flags(4 * (blocks + 1)), ..call })
+}
+
+/// Rows, in bytes, from one pitch to another by data sliding, in blocks that suit the device.
+pub fn between(from: Pitched, to: Pitched, limits: &Limits) -> Result<Call, LowerError> {
+    let block = slide_block(limits);
+    let blocks = from.len().div_ceil(block);
+    let params = PitchesArgs {
+        data: Address::default(),
+        flags: Address::default(),
+        rows: from.rows() as u64,
+        cols: from.cols() as u64,
+        from: from.pitch() as u64,
+        to: to.pitch() as u64,
+        block: field(block)?,
+        blocks: field(blocks)?,
+    };
+    let call = call("pad_slide_pitches", groups(blocks)?, shared(block, limits)?, params.into());
+    Ok(Call { workspace: WorkspacePart::Flags(slide_flags(from.len(), limits)), ..call })
+}
+
+/// Bytes of flags that so many bytes of rows slide with.
+pub fn slide_flags(bytes: usize, limits: &Limits) -> usize {
+    4 * (bytes.div_ceil(slide_block(limits)) + 1)
+}
+
+/// Rows, in bytes, that lie together elsewhere copied to their places.
+pub fn spread(to: Pitched, limits: &Limits) -> Result<Call, LowerError> {
+    let params = SpreadArgs {
+        to: Address::default(),
+        from: Address::default(),
+        rows: to.rows() as u64,
+        cols: to.cols() as u64,
+        pitch: to.pitch() as u64,
+    };
+    // A warp a row, or a block: see the kernel.
+    let each = if to.cols() >= 4096 { 1 } else { THREADS as usize / 32 };
+    let blocks = to.rows().div_ceil(each).min(limits.units * 8);
+    Ok(call("pad_spread", groups(blocks)?, 0, params.into()))
 }
 
 /// By a launch for each round, in order.

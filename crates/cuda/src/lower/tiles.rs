@@ -84,6 +84,11 @@ pub const fn any_tile(word: usize) -> usize {
 
 /// Pairs of tiles across the diagonal, of matrices that lie side by side or one after the other.
 pub fn swap(e: Elementary, tile: usize, at: At) -> Result<Call, LowerError> {
+    pitched_swap(e, e.mid * e.cols * at.elem_bytes, tile, at)
+}
+
+/// The same of matrices whose rows lie `pitch` bytes apart.
+pub fn pitched_swap(e: Elementary, pitch: usize, tile: usize, at: At) -> Result<Call, LowerError> {
     if e.rows != e.cols || e.unit != 1 {
         return Err(LowerError::NoKernel);
     }
@@ -92,8 +97,7 @@ pub fn swap(e: Elementary, tile: usize, at: At) -> Result<Call, LowerError> {
         return Err(LowerError::NoKernel);
     }
     let row = e.cols * word;
-    let pitch = e.mid * row;
-    let aligned = widest_word(&[at.alignment, row]) >= vector_bytes(word);
+    let aligned = widest_word(&[at.alignment, row, pitch]) >= vector_bytes(word);
     let in_granules = granules(word).filter(|&(tile, _, shared)| {
         e.rows >= LEAST_ACROSS * tile && shared <= at.limits.shared_bytes
     });

@@ -15,6 +15,7 @@ mod maps;
 mod moves;
 mod out_of_place;
 mod pad;
+mod pitched;
 mod tiles;
 mod wide;
 
@@ -100,6 +101,12 @@ fn exactly(call: &Launch, threads: u64) -> Answer<()> {
 
 /// Where the launch puts the byte at `offset` of memory whose address is a multiple of `alignment`.
 pub fn dest(call: &Launch, alignment: u64, offset: u64) -> Answer<u64> {
+    Ok(moved(call, alignment, offset)?.unwrap_or(offset))
+}
+
+/// The same; `None` where it does not move it. From one place to another: the byte at `offset` of the source. Where gaps are
+/// kept, from the matrix to what is kept, and where they are restored the other way round.
+pub fn moved(call: &Launch, alignment: u64, offset: u64) -> Moved {
     aligned(call.word as u64, &[alignment])?;
     workspace(call)?;
     let waits = matches!(call.params, Args::Runs(_) | Args::Gather(_))
@@ -110,7 +117,7 @@ pub fn dest(call: &Launch, alignment: u64, offset: u64) -> Answer<u64> {
     let clusters = call.entry.starts_with("barrier_cluster");
     let in_clusters = matches!(call.waits, Waits::Cluster(_));
     need(clusters == in_clusters, || format!("{}: a cluster", call.kernel()))?;
-    let moved = match &call.params {
+    match &call.params {
         Args::Square(args) => tiles::square(call, args, alignment, offset),
         Args::Cube(args) => cube::cube(call, args, alignment, offset),
         Args::Tiles(args) => tiles::in_place(call, args, alignment, offset),
@@ -139,8 +146,13 @@ pub fn dest(call: &Launch, alignment: u64, offset: u64) -> Answer<u64> {
         Args::Units(args) => out_of_place::units(call, args, offset),
         Args::WideAxes(args) => axes_tile::wide(call, args, alignment, offset),
         Args::IntoAxes(args) => axes_tile::into(call, args, alignment, offset),
-    };
-    Ok(moved?.unwrap_or(offset))
+        Args::Pitches(args) => pad::slide_pitches(call, args, offset),
+        Args::Spread(args) => pad::spread(call, args, offset),
+        Args::UnitSwap(args) => pitched::swap(call, args, offset),
+        Args::UnitTurn(args) => pitched::turn(call, args, offset),
+        Args::Gaps(args) => pitched::gaps(call, args, offset),
+        Args::Scale(_) => Ok(None),
+    }
 }
 
 /// The workspace is of the kind that the parameter's type takes.

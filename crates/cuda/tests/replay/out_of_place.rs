@@ -75,7 +75,9 @@ pub fn into(call: &Launch, a: &IntoArgs, alignment: u64, offset: u64) -> Moved {
     if word < 4 {
         // The first and the last bytes of all are not read by 4.
         let batch = u64::from(call.groups) / u64::from(a.order.matrix.divisor);
-        need(a.bytes == batch * a.matrix_bytes, || format!("{} bytes of {batch}", a.bytes))?;
+        let last = (a.rows - 1) * a.from_pitch + a.cols * word;
+        let all = (batch - 1) * a.matrix_bytes + last;
+        need(a.bytes == all, || format!("{} bytes of {batch}", a.bytes))?;
     }
     // Wherever the destination begins.
     let moved = (0..sector).all(|up| taken(call, &a.order, (which, (r + up) / high, c / across)));

@@ -1,6 +1,6 @@
 //! `pad.cu`: rows moved apart and together, in bytes.
 
-use turntile_cuda::args::pad::{RowsArgs, SlideArgs};
+use turntile_cuda::args::pad::{PitchesArgs, RowsArgs, SlideArgs, SpreadArgs};
 
 use super::{Launch, Moved, exactly, need, on_chip};
 
@@ -47,4 +47,26 @@ pub fn rows(call: &Launch, a: &RowsArgs, offset: u64) -> Moved {
     let Some((packed, padded)) = places(offset, a.cols, a.pitch, back) else { return Ok(None) };
     let moved = (a.first..a.first + count).contains(&(packed / a.cols));
     Ok(moved.then_some(if back { packed } else { padded }))
+}
+
+pub fn slide_pitches(call: &Launch, a: &PitchesArgs, offset: u64) -> Moved {
+    assert_eq!(call.entry, "pad_slide_pitches");
+    let (block, blocks) = (u64::from(a.block), u64::from(a.blocks));
+    exactly(call, 512)?;
+    need(a.blocks == call.groups, || format!("{blocks} blocks, {} launched", call.groups))?;
+    on_chip(call, block)?;
+    let (words, room) = (1 + blocks, call.workspace.bytes() as u64 / 4);
+    need(words <= room, || format!("{words} flags in {room} words"))?;
+    need(a.cols <= a.from.min(a.to), || format!("rows overlap: {a:?}"))?;
+    let (r, c) = (offset / a.from, offset % a.from);
+    let moved = r < a.rows && c < a.cols && (r * a.cols + c) / block < blocks;
+    Ok(moved.then_some(r * a.to + c))
+}
+
+pub fn spread(call: &Launch, a: &SpreadArgs, offset: u64) -> Moved {
+    assert_eq!(call.entry, "pad_spread");
+    exactly(call, 512)?;
+    need(call.groups > 0 && a.cols <= a.pitch, || format!("{a:?}"))?;
+    let (r, c) = (offset / a.cols, offset % a.cols);
+    Ok((r < a.rows).then_some(r * a.pitch + c))
 }

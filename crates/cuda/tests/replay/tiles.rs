@@ -40,7 +40,7 @@ fn pair_of(number: u64, across: u64) -> (u64, u64) {
 }
 
 /// The number of the pair of tiles `i <= j`, if one of `pairs` has it.
-fn number_of(i: u64, j: u64, across: u64, pairs: u64) -> Option<u64> {
+pub fn number_of(i: u64, j: u64, across: u64, pairs: u64) -> Option<u64> {
     let width = across | 1;
     let (y, x) = match (across % 2 == 1, i < across.div_ceil(2)) {
         (true, true) => (i, j),

@@ -1,0 +1,330 @@
+//! Leading dimensions: every way on small matrices, every byte compared; sizes that fill the chip, repeated; numbers
+//! scaled; what is refused.
+
+use cust::memory::{CopyDestination, DeviceBuffer};
+use turntile_cuda::{CudaError, Number, Scaling, Work};
+use turntile_perm::{Leading, Pitched};
+use turntile_plan::{LeadingPlan, LeadingProblem, PlanError, Planner};
+
+use crate::common::{Bench, memory, run};
+use crate::errors::{expect, replayed};
+
+/// Bytes before and behind the matrix that must stay as they are.
+const GUARD: usize = 64;
+
+/// Longest side of small matrices, and elements of the longest gaps.
+const SIDE: usize = 12;
+const GAP: usize = 5;
+
+fn address(buffer: &DeviceBuffer<u8>) -> u64 {
+    buffer.as_device_ptr().as_raw()
+}
+
+/// Bytes as they ought to be, of `before` with the matrix `at` bytes from its start; and of which something is said.
+fn moved(leading: &Leading, elem: usize, before: &[u8], at: usize) -> (Vec<u8>, Vec<bool>) {
+    let (source, result) = (leading.source(), leading.result());
+    let (mut want, mut known) = (before.to_vec(), vec![true; before.len()]);
+    for (i, j) in (0..source.rows()).flat_map(|i| (0..source.cols()).map(move |j| (i, j))) {
+        let from = at + (i * source.pitch() + j) * elem;
+        known[from..from + elem].fill(source.pitch() == result.pitch());
+    }
+    for (i, j) in (0..source.rows()).flat_map(|i| (0..source.cols()).map(move |j| (i, j))) {
+        let turned = leading.is_transposed();
+        let to = if turned { j * result.pitch() + i } else { i * result.pitch() + j };
+        let (from, to) = (at + (i * source.pitch() + j) * elem, at + to * elem);
+        want[to..to + elem].copy_from_slice(&before[from..from + elem]);
+        known[to..to + elem].fill(true);
+    }
+    (want, known)
+}
+
+/// Runs a plan `skew` bytes off alignment; whether all of which something is said is right.
+fn one(bench: &Bench, plan: &LeadingPlan, data: &DeviceBuffer<u8>, skew: usize) -> bool {
+    let problem = &plan.problem;
+    let (leading, elem, span) = (problem.leading(), problem.elem_bytes(), problem.span_bytes());
+    let before: Vec<u8> =
+        (0..span + 2 * GUARD + skew).map(|k| (k * 131 + k / 251 + k / 65521) as u8).collect();
+    let at = GUARD + skew;
+    let (want, mut known) = moved(leading, elem, &before, at);
+    // Only the planner's own choice for equal pitches keeps to the result's places.
+    if plan.passes() > 1 {
+        let source = leading.source();
+        let result = leading.result();
+        let is = |rows: Pitched, k: usize| {
+            rows.pitch() > 0 && k / rows.pitch() < rows.rows() && k % rows.pitch() < rows.cols()
+        };
+        let alone = |&k: &usize| is(source, k) && !is(result, k);
+        (0..leading.span()).filter(alone).for_each(|k| known[at + k * elem..][..elem].fill(false));
+    }
+    let work = Work::of_leading(plan, bench.gpu.chip().limits()).expect("has kernels");
+    let workspace = memory(work.workspace_bytes().max(1));
+    let prepared = bench.prepare(work).expect("loads");
+    data.index(0..before.len()).copy_from(&before).expect("fits");
+    let ran = run(&prepared, bench, address(data) + at as u64, span, &workspace);
+    let ended = bench.stream.synchronize();
+    let mut got = vec![0; before.len()];
+    data.index(0..got.len()).copy_to(&mut got).expect("fits");
+    let wrong = (0..got.len()).filter(|&k| known[k] && got[k] != want[k]).count();
+    let right = ran.is_ok() && ended.is_ok() && wrong == 0;
+    if !right {
+        println!("  WRONG {plan} skew {skew}: {wrong} bytes, {ran:?} {ended:?}");
+    }
+    right
+}
+
+/// Every way that a planner has, as it is and with room for the matrix itself; off alignment the ways it chooses.
+fn every_way(bench: &Bench, problem: LeadingProblem, data: &DeviceBuffer<u8>) -> [usize; 2] {
+    let planner = Planner::new(bench.gpu.chip().clone());
+    let elem = problem.elem_bytes();
+    let least = (elem & elem.wrapping_neg()).min(16);
+    let mut plans: Vec<(LeadingPlan, usize)> = planner
+        .leading_ways(&problem)
+        .expect("there is a way")
+        .into_iter()
+        .map(|plan| (plan, 0))
+        .collect();
+    if least < 16 {
+        let off = problem.with_alignment(least);
+        plans.push((planner.plan_leading(&off).expect("there is a way"), least));
+    }
+    let wrong = plans.iter().filter(|(plan, skew)| !one(bench, plan, data, *skew)).count();
+    [plans.len(), wrong]
+}
+
+/// All matrices of small sides and gaps, numbers, errors, and a few larger matrices; with small sides asked for, as for the
+/// tools that slow everything down, some of them.
+pub fn small(bench: &mut Bench, side: usize) -> usize {
+    let data = memory(64 << 20);
+    let (mut runs, mut failures) = (0, 0);
+    let mut count = |[ran, wrong]: [usize; 2]| {
+        runs += ran;
+        failures += wrong;
+    };
+    let sides = if side < 8 { 1..=side } else { 1..=SIDE };
+    for (rows, cols) in sides.clone().flat_map(|rows| sides.clone().map(move |cols| (rows, cols))) {
+        for (a, b) in (0..=GAP).flat_map(|a| (0..=GAP).map(move |b| (a, b))) {
+            for elem in [1, 2, 4, 8, 16, 12] {
+                let sides = [rows, cols];
+                let turned = LeadingProblem::transposed(sides, [cols + a, rows + b], elem);
+                count(every_way(bench, turned.expect("fits"), &data));
+                let pitch = rows.max(cols) + a;
+                if b == 0 {
+                    let equal = LeadingProblem::transposed(sides, [pitch; 2], elem);
+                    count(every_way(bench, equal.expect("fits"), &data));
+                }
+                let slid = LeadingProblem::slid(sides, [cols + a, cols + b], elem);
+                count(every_way(bench, slid.expect("fits"), &data));
+            }
+        }
+    }
+    let step = if side < 8 { 4 } else { 1 };
+    for (sides, lds) in [
+        ([70, 70], [73, 73]),
+        ([96, 64], [96, 96]),
+        ([130, 300], [301, 140]),
+        ([300, 130], [160, 300]),
+        ([257, 255], [260, 260]),
+        ([1000, 7], [9, 1001]),
+        ([7, 1000], [1500, 1500]),
+        ([640, 512], [544, 672]),
+        ([333, 444], [888, 666]),
+        ([1, 5000], [5001, 3]),
+    ] {
+        for elem in [1, 2, 3, 4, 6, 8, 12, 16, 24, 40, 400].into_iter().step_by(step) {
+            let problem = LeadingProblem::transposed(sides, lds, elem).expect("fits");
+            // Without room for the matrix it goes around its gaps.
+            let kept = (problem.leading().kept_len() * elem).next_multiple_of(16);
+            count(every_way(bench, problem, &data));
+            count(every_way(bench, problem.with_cap(kept + (64 << 10)), &data));
+        }
+    }
+    println!("  {runs} moves, {failures} wrong");
+    failures + numbers(bench, &data) + refusals(bench)
+}
+
+/// Numbers of each kind scaled in rows a pitch apart, against plain arithmetic, bit by bit; of a NaN that arithmetic makes,
+/// only that it is one. What lies between rows stays.
+macro_rules! numbers {
+    ($name:ident, $real:ty, $plain:expr, $complex:expr) => {
+        fn $name(bench: &Bench, data: &DeviceBuffer<u8>) -> usize {
+            const REAL: usize = size_of::<$real>();
+            let apply = |complex: bool, scaling: Scaling, [a, b]: [$real; 2]| match scaling {
+                Scaling::Zeros => [0.0; 2],
+                Scaling::By { alpha, conjugated } => {
+                    let b = if complex && conjugated { -b } else { b };
+                    match alpha.map(|alpha| alpha.map(|part| part as $real)) {
+                        None => [a, b],
+                        Some([c, d]) if complex => [a * c - b * d, a * d + b * c],
+                        Some([c, _]) => [a * c, b * c],
+                    }
+                }
+            };
+            let [tiny, big] = [<$real>::MIN_POSITIVE / 8.0, <$real>::MAX];
+            let some = [0.0, -0.0, 1.5, -2.25, tiny, -tiny, big, 1e-30, 0.1, -7.0];
+            let some = some.into_iter().chain([<$real>::INFINITY, -<$real>::INFINITY, <$real>::NAN]);
+            let some: Vec<$real> = some.collect();
+            let by = |alpha, conjugated| Scaling::By { alpha, conjugated };
+            let mut failures = 0;
+            for number in [$plain, $complex] {
+                let parts = number.bytes() / REAL;
+                for (rows, cols, pitch) in [(1, 1, 1), (3, 5, 7), (4, 8, 8), (20, 16, 24), (33, 31, 32)] {
+                    let rows = Pitched::new(rows, cols, pitch).expect("rows");
+                    let length = (rows.span() + 3) * parts;
+                    // Every pair of some numbers.
+                    let value = |k: usize| some[(k % 2 * (k / some.len() / 2) + k / 2) % some.len()];
+                    let before: Vec<$real> = (0..length).map(value).collect();
+                    for scaling in [
+                        Scaling::Zeros,
+                        by(None, true),
+                        by(Some([2.5, 0.0]), false),
+                        by(Some([-0.1f32 as f64, 3.0]), false),
+                        by(Some([1.0, -1.0]), true),
+                        by(Some([f64::INFINITY, 0.0]), false),
+                        by(Some([f64::NAN, 1.0]), true),
+                    ] {
+                        for skew in [0, REAL] {
+                            let alignment = if skew == 0 { 16 } else { REAL };
+                            let limits = bench.gpu.chip().limits();
+                            let work = Work::of_scale(number, rows, scaling, alignment, limits);
+                            let prepared = bench.prepare(work.expect("counted")).expect("loads");
+                            let bytes: Vec<u8> = before.iter().flat_map(|x| x.to_ne_bytes()).collect();
+                            data.index(skew..skew + bytes.len()).copy_from(&bytes).expect("fits");
+                            let (at, long) = (address(data) + skew as u64, rows.span() * number.bytes());
+                            let ran = run(&prepared, bench, at, long, data);
+                            let ended = bench.stream.synchronize();
+                            let mut got = vec![0; bytes.len()];
+                            data.index(skew..skew + bytes.len()).copy_to(&mut got).expect("fits");
+                            let got: Vec<$real> = got
+                                .chunks(REAL)
+                                .map(|x| <$real>::from_ne_bytes(x.try_into().expect("one")))
+                                .collect();
+                            let mut want = before.clone();
+                            for k in 0..rows.len() {
+                                let place = rows.offset(k) * parts;
+                                let pair = [before[place], if parts == 2 { before[place + 1] } else { 0.0 }];
+                                let scaled = apply(parts == 2, scaling, pair);
+                                want[place..place + parts].copy_from_slice(&scaled[..parts]);
+                            }
+                            let made = matches!(scaling, Scaling::By { alpha: Some(_), .. });
+                            let same = |(got, want): (&$real, &$real)| {
+                                got.to_bits() == want.to_bits() || (made && got.is_nan() && want.is_nan())
+                            };
+                            let wrong = got.iter().zip(&want).filter(|&pair| !same(pair)).count();
+                            if wrong > 0 || ran.is_err() || ended.is_err() {
+                                println!("  WRONG {number:?} {rows:?} {scaling:?} skew {skew}: {wrong}, {ran:?}");
+                                failures += 1;
+                            }
+                        }
+                    }
+                }
+            }
+            failures
+        }
+    };
+}
+
+numbers!(singles, f32, Number::F32, Number::C32);
+numbers!(doubles, f64, Number::F64, Number::C64);
+
+fn numbers(bench: &Bench, data: &DeviceBuffer<u8>) -> usize {
+    let failures = singles(bench, data) + doubles(bench, data);
+    println!("  numbers scaled: {failures} wrong");
+    failures
+}
+
+/// Typed errors, with the data untouched; captured in a graph.
+fn refusals(bench: &mut Bench) -> usize {
+    let planner = Planner::new(bench.gpu.chip().clone());
+    let problem = LeadingProblem::transposed([3000, 2000], [2100, 3300], 4).expect("fits");
+    let plan = planner.plan_leading(&problem).expect("there is a way");
+    let prepared = bench.gpu.prepare_leading(&plan).expect("loads");
+    let (bytes, need) = (problem.span_bytes(), prepared.work().workspace_bytes());
+    let (data, workspace) = (memory(bytes + 16), memory(need));
+    bench.fill(address(&data), bytes / 4, 4);
+    let short = DeviceBuffer::from_slice(&[0u8]).expect("a byte");
+    let mut failures = 0;
+    let at = address(&data);
+    let bench_ref = &*bench;
+    let answer = |at, bytes, workspace| run(&prepared, bench_ref, at, bytes, workspace);
+    let right = [
+        ("short", matches!(answer(at, bytes - 1, &workspace), Err(CudaError::Length { .. }))),
+        ("null", matches!(answer(0, bytes, &workspace), Err(CudaError::Null { .. }))),
+        (
+            "misaligned",
+            matches!(answer(at + 4, bytes, &workspace), Err(CudaError::Misaligned { .. })),
+        ),
+        ("no workspace", matches!(answer(at, bytes, &short), Err(CudaError::Workspace { .. }))),
+    ];
+    for (what, right) in right {
+        failures += expect(what, right);
+    }
+    let stays = Leading::slid(1, bytes / 4, bytes / 4, bytes / 4).expect("a row");
+    failures += expect("data untouched", bench.wrong_leading(at, &stays, 4).0 == 0);
+    let refused = planner.plan_leading(&problem.with_cap(16));
+    failures += expect("no room for gaps", matches!(refused, Err(PlanError::Gaps { .. })));
+    for problem in [
+        problem,
+        problem.with_cap(16 << 20),
+        LeadingProblem::transposed([900, 700], [1000; 2], 4).expect("fits"),
+    ] {
+        let plan = planner.plan_leading(&problem).expect("there is a way");
+        let prepared = bench.gpu.prepare_leading(&plan).and_then(|p| p.with_own_workspace());
+        let (prepared, leading) = (prepared.expect("loads"), *problem.leading());
+        let ran = replayed(bench, &prepared, leading.span(), 4, |bench, address| {
+            bench.wrong_leading(address, &leading, 4).0
+        });
+        failures += expect(&format!("graph {plan}"), ran);
+    }
+    failures
+}
+
+/// Matrices that fill the chip, every way 20 times, compared on the device.
+pub fn full_chip(bench: &mut Bench) -> usize {
+    let mut failures = 0;
+    let turned = LeadingProblem::transposed;
+    for problem in [
+        turned([16384, 16384], [16416; 2], 4),
+        turned([16384, 16384], [16385; 2], 4),
+        turned([20000, 12000], [20480; 2], 4),
+        turned([12000, 20000], [20480; 2], 2),
+        turned([12001, 20003], [20011; 2], 1),
+        turned([5000, 7000], [7100; 2], 12),
+        turned([3001, 2000], [3100; 2], 400),
+        turned([9000, 5000], [9100; 2], 16),
+        turned([8192, 4096], [4096, 8200], 4),
+        turned([8000, 5000], [5100, 8100], 4),
+        turned([8000, 5000], [10_000, 16_000], 4),
+        turned([10_007, 9973], [10_010, 10_020], 12),
+        turned([20_011, 16_381], [16_400, 20_100], 1),
+        turned([9973, 5003], [5003, 9999], 16),
+        turned([3, 10_000_000], [10_000_007, 4], 4),
+        turned([10_000_000, 3], [4, 10_000_007], 4),
+        LeadingProblem::slid([20_000, 5000], [5000, 5100], 4),
+        LeadingProblem::slid([20_000, 5000], [5101, 5003], 4),
+        LeadingProblem::slid([3_000_000, 20], [21, 33], 8),
+    ] {
+        let problem = problem.expect("fits");
+        let (leading, elem) = (*problem.leading(), problem.elem_bytes());
+        let planner = Planner::new(bench.gpu.chip().clone());
+        let mut plans = vec![planner.plan_leading(&problem).expect("there is a way")];
+        let through = planner.plan_leading(&problem.with_cap(usize::MAX)).expect("there is a way");
+        if through.way.name() != plans[0].way.name() {
+            plans.push(through);
+        }
+        let data = memory(problem.span_bytes());
+        for plan in plans {
+            let prepared = bench.gpu.prepare_leading(&plan).expect("loads");
+            let workspace = memory(prepared.work().workspace_bytes().max(1));
+            let mut wrong = 0;
+            for _ in 0..20 {
+                bench.fill(address(&data), leading.span(), elem);
+                run(&prepared, bench, address(&data), problem.span_bytes(), &workspace)
+                    .expect("launches");
+                wrong += bench.wrong_leading(address(&data), &leading, elem).0;
+            }
+            println!("  {plan}: {wrong} wrong");
+            failures += usize::from(wrong > 0);
+        }
+    }
+    failures
+}

@@ -1,0 +1,138 @@
+//! Rows a pitch apart: squares of any elements, long elements transposed, what is kept of gaps.
+
+use turntile_perm::{Elementary, Leading, Pitched};
+
+use super::fit::{At, field, groups, pitch as on_chip_pitch, shared};
+use super::{into, tiles};
+use crate::args::divisor::{Divisor32, Divisor64};
+use crate::args::pitched::{GapArgs, UnitSwapArgs, UnitTurnArgs};
+use crate::args::{Address, Args};
+use crate::call::{Call, WorkspacePart, widest_word};
+use crate::error::LowerError;
+use crate::family::Family;
+
+/// Elements of so many bytes are long runs of memory themselves: they are moved where they lie.
+const LONG_BYTES: usize = 384;
+
+/// Elements of a side of the tiles in which these change places.
+const LONG_TILE: usize = 8;
+
+/// Bytes of two tiles of shorter elements.
+const TILES_BYTES: usize = 32 << 10;
+
+/// Most elements of a tile's side, and threads of a block, as `kernels/pitched.cu` has them.
+const MOST_TILE: usize = 64;
+const THREADS: usize = 256;
+const GAP_THREADS: usize = 512;
+
+/// Words of kept gaps that are worth a block.
+const GAP_SHARE: usize = 16 << 10;
+
+fn call(
+    word: usize,
+    entry: &'static str,
+    blocks: usize,
+    threads: usize,
+    params: impl Into<Args>,
+) -> Result<Call, LowerError> {
+    Ok(Call {
+        family: Family::Pitched,
+        word,
+        entry,
+        groups: groups(blocks)?,
+        threads: threads as u32,
+        shared_bytes: 0,
+        params: params.into(),
+        workspace: WorkspacePart::None,
+    })
+}
+
+/// Bytes of a word, and words of an element.
+fn words(at: At) -> (usize, usize) {
+    let word = widest_word(&[at.elem_bytes, at.alignment]);
+    (word, at.elem_bytes / word)
+}
+
+/// A square of `side` by `side` elements whose rows lie `pitch` bytes apart, transposed where it lies by pairs of tiles;
+/// of words by tiles of `tile` a side.
+pub fn swap(side: usize, pitch: usize, tile: usize, at: At) -> Result<Call, LowerError> {
+    let (word, unit) = words(at);
+    if unit == 1 {
+        let e = Elementary { batch: 1, rows: side, mid: 1, cols: side, unit: 1 };
+        return tiles::pitched_swap(e, pitch, tile, at);
+    }
+    let long = at.elem_bytes >= LONG_BYTES;
+    // Whole eights of rows, where there are so many: runs then end where sectors do.
+    let held = (TILES_BYTES / 2 / at.elem_bytes.min(LONG_BYTES)).isqrt() / 8 * 8;
+    let held = held.clamp(8, MOST_TILE);
+    let tile = if long { LONG_TILE } else { held }.min(side.max(1));
+    let row = if long { 0 } else { on_chip_pitch(tile * at.elem_bytes, word) };
+    let across = side.div_ceil(tile);
+    let pairs = across.checked_mul(across + 1).ok_or(LowerError::NoKernel)? / 2;
+    let params = UnitSwapArgs {
+        data: Address::default(),
+        pitch: pitch as u64,
+        side: field(side)?,
+        across: field(across)?,
+        pairs: field(pairs)?,
+        tile: field(tile)?,
+        row: field(row)?,
+        pad: 0,
+        unit: Divisor32::new(field(unit)?),
+    };
+    let call = call(word, "pitched_swap", pairs, THREADS, params)?;
+    Ok(Call { shared_bytes: shared(2 * tile * row, at.limits)?, ..call })
+}
+
+/// A matrix transposed from one place to another, its rows `pitches` bytes apart before and after. Both places, and both
+/// pitches, are as aligned as `at` says.
+pub fn turn([rows, cols]: [usize; 2], pitches: [usize; 2], at: At) -> Result<Call, LowerError> {
+    let (word, unit) = words(at);
+    if unit == 1 || at.elem_bytes < LONG_BYTES {
+        return into::pitched([rows, cols], pitches, at);
+    }
+    let words = rows * cols * unit;
+    let params = UnitTurnArgs {
+        to: Address::default(),
+        from: Address::default(),
+        words: words as u64,
+        from_pitch: pitches[0] as u64,
+        to_pitch: pitches[1] as u64,
+        row: Divisor64::new((rows * unit) as u64),
+        unit: Divisor64::new(unit as u64),
+    };
+    let blocks = words.div_ceil(THREADS).min(at.limits.units * 8);
+    call(word, "pitched_turn", blocks, THREADS, params)
+}
+
+/// What is kept of a matrix's gaps, taken out of them and put back; none where nothing is.
+pub fn gaps(leading: &Leading, at: At) -> Result<Option<[Call; 2]>, LowerError> {
+    let (word, unit) = words(at);
+    let total = leading.kept_len() * unit;
+    if total == 0 {
+        return Ok(None);
+    }
+    let in_words = |rows: Pitched| rows.scaled(unit).ok_or(LowerError::NoKernel);
+    let (source, result) = (in_words(leading.source())?, in_words(leading.result())?);
+    let (few, other) =
+        if source.rows() <= result.rows() { (source, result) } else { (result, source) };
+    let len = source.len();
+    let params = GapArgs {
+        data: Address::default(),
+        kept: Address::default(),
+        len: len as u64,
+        windows: len.saturating_sub(few.cols()).div_ceil(few.pitch()) as u64,
+        cols: few.cols() as u64,
+        pitch: few.pitch() as u64,
+        other_cols: other.cols() as u64,
+        total: total as u64,
+        other: Divisor64::new(other.pitch() as u64),
+        other_gap: Divisor64::new((other.pitch() - other.cols()) as u64),
+    };
+    let blocks = total.div_ceil(GAP_SHARE).min(at.limits.units * 4);
+    let by = |entry| {
+        let call = call(word, entry, blocks, GAP_THREADS, params)?;
+        Ok(Call { workspace: WorkspacePart::Kept(total * word), ..call })
+    };
+    Ok(Some([by("gaps_keep")?, by("gaps_restore")?]))
+}

@@ -1,0 +1,63 @@
+//! Numbers multiplied and conjugated.
+
+use turntile_perm::Pitched;
+
+use super::fit::groups;
+use crate::args::Address;
+use crate::args::divisor::Divisor64;
+use crate::args::scale::ScaleArgs;
+use crate::call::{Call, Limits, WorkspacePart, widest_word};
+use crate::error::LowerError;
+use crate::family::Family;
+use crate::scale::{Number, Scaling};
+
+/// Bytes of a vector, threads of a block, and accesses of one of these at least.
+const VECTOR: usize = 16;
+const THREADS: usize = 256;
+const EACH: usize = 2;
+
+/// What the kernel does, as `kernels/scale.cu` has it.
+const MULTIPLIES: u32 = 1;
+const CONJUGATES: u32 = 2;
+
+/// All of some rows of numbers, at an address that is a multiple of `alignment`.
+pub fn scale(
+    number: Number,
+    rows: Pitched,
+    scaling: Scaling,
+    alignment: usize,
+    limits: &Limits,
+) -> Result<Call, LowerError> {
+    let bytes = rows.scaled(number.bytes()).ok_or(LowerError::NoKernel)?;
+    let wide = widest_word(&[alignment, bytes.pitch(), bytes.cols()]) >= VECTOR;
+    let across = bytes.cols() / if wide { VECTOR } else { number.bytes() };
+    let packs = rows.rows() * across;
+    let (does, [re, im]) = match scaling {
+        Scaling::Zeros => (0, [0.0; 2]),
+        Scaling::By { alpha, conjugated } => {
+            let conjugates = if conjugated && number.is_complex() { CONJUGATES } else { 0 };
+            let multiplies = if alpha.is_some() { MULTIPLIES } else { 0 };
+            (conjugates | multiplies, alpha.unwrap_or_default())
+        }
+    };
+    Ok(Call {
+        family: Family::Scale,
+        word: number.real_bytes(),
+        entry: number.entry(),
+        groups: groups(packs.div_ceil(THREADS * EACH).min(limits.units * 16))?,
+        threads: THREADS as u32,
+        shared_bytes: 0,
+        params: ScaleArgs {
+            data: Address::default(),
+            packs: packs as u64,
+            pitch: bytes.pitch() as u64,
+            re: re.to_bits(),
+            im: im.to_bits(),
+            row: Divisor64::new(across as u64),
+            does,
+            wide: u32::from(wide),
+        }
+        .into(),
+        workspace: WorkspacePart::None,
+    })
+}

@@ -1,0 +1,318 @@
+//! Plans for leading dimensions: their launches, followed on the host from their parameters alone, against plain loops.
+
+// Each test uses a part of them.
+#[allow(dead_code)]
+mod cases;
+#[allow(dead_code)]
+mod replay;
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use replay::Launch;
+use turntile_cuda::args::Second;
+use turntile_cuda::call::{Limits, widest_word};
+use turntile_cuda::family::Family;
+use turntile_cuda::{Chip, CudaError, Number, Scaling, Spot, Work};
+use turntile_perm::Pitched;
+use turntile_plan::{Flaw, LeadingPlan, LeadingProblem, LeadingWay, PlanError, Planner};
+
+/// What a byte of the memory or of the workspace holds: the number of the byte that was there at first.
+const NOTHING: u32 = u32::MAX;
+
+fn planner() -> Planner {
+    Planner::new(Chip::h200())
+}
+
+/// Runs launches on numbered bytes, one after the other.
+fn run(plan: &LeadingPlan, work: &Work, data: &mut [u32]) {
+    let (dense, alignment) = (plan.problem.bytes(), work.alignment() as u64);
+    let mut workspace = vec![NOTHING; work.workspace_bytes()];
+    for (call, &[first, second]) in work.calls().iter().zip(work.spots()) {
+        let launch = Launch::from(call);
+        let offset = |spot| match spot {
+            Spot::Data(bytes) | Spot::Workspace(bytes) => bytes,
+        };
+        let aligned = |spots: &[Spot]| {
+            let offsets: Vec<usize> = spots.iter().map(|&spot| offset(spot)).collect();
+            (widest_word(&offsets) as u64).min(alignment)
+        };
+        let moved = |aligned: u64, at: usize| {
+            let moved = replay::moved(&launch, aligned, at as u64);
+            moved.unwrap_or_else(|why| panic!("{plan}: {why:?} {launch:?}")).map(|to| to as usize)
+        };
+        let (before, held) = (data.to_vec(), workspace.clone());
+        match call.params().second() {
+            Some(Second::Source) => {
+                let of = |spot| if matches!(spot, Spot::Data(_)) { &before } else { &held };
+                let (source, aligned) = (of(second), aligned(&[first, second]));
+                for (from, &byte) in source[offset(second)..].iter().enumerate() {
+                    let Some(to) = moved(aligned, from) else { continue };
+                    let memory = match first {
+                        Spot::Data(_) => &mut *data,
+                        Spot::Workspace(_) => &mut workspace[..],
+                    };
+                    memory[offset(first) + to] = byte;
+                }
+            }
+            Some(Second::Kept) if call.family() == Family::Pitched => {
+                assert_eq!((first, second), (Spot::Data(0), Spot::Workspace(0)));
+                for at in 0..dense {
+                    let Some(place) = moved(alignment, at) else { continue };
+                    match call.entry() {
+                        "gaps_keep" => workspace[place] = before[at],
+                        _ => data[at] = held[place],
+                    }
+                }
+            }
+            _ => {
+                assert_eq!(first, Spot::Data(0));
+                let alone = matches!(call.family(), Family::Pad | Family::Pitched);
+                let alone = alone || matches!(plan.way, LeadingWay::Turned);
+                // A dense stage knows of the matrix alone.
+                let reach = if alone { before.len() } else { dense };
+                for (at, &byte) in before[..reach].iter().enumerate() {
+                    if let Some(to) = moved(alignment, at) {
+                        data[to] = byte;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Every byte that is of the result, or of neither source nor result, is what it ought to be.
+fn check(plan: &LeadingPlan) -> Work {
+    let work = Work::of_leading(plan, &Limits::H200).unwrap();
+    assert!(work.workspace_bytes() <= plan.workspace_bytes, "{plan}");
+    assert_eq!(work.bytes(), plan.problem.span_bytes());
+    let (leading, e) = (*plan.problem.leading(), plan.problem.elem_bytes());
+    let (source, result) = (leading.source(), leading.result());
+    let mut data: Vec<u32> = (0..(leading.span() * e) as u32).collect();
+    let mut want = data.clone();
+    let mut known = vec![true; leading.span()];
+    // In one pass where it lies nothing else is touched.
+    if !matches!(plan.way, LeadingWay::Nothing | LeadingWay::Turned) {
+        (0..source.len()).for_each(|k| known[source.offset(k)] = false);
+    }
+    for (i, j) in (0..source.rows()).flat_map(|i| (0..source.cols()).map(move |j| (i, j))) {
+        let turned = leading.is_transposed();
+        let to = if turned { j * result.pitch() + i } else { i * result.pitch() + j };
+        known[to] = true;
+        for byte in 0..e {
+            want[to * e + byte] = ((i * source.pitch() + j) * e + byte) as u32;
+        }
+    }
+    run(plan, &work, &mut data);
+    for (at, (got, want)) in data.chunks(e).zip(want.chunks(e)).enumerate() {
+        assert!(got == want || !known[at], "element {at} is {got:?}, not {want:?}: {plan:#}");
+        assert!(!got.contains(&NOTHING), "element {at} is of the workspace: {plan:#}");
+    }
+    work
+}
+
+fn turned(sides: [usize; 2], gaps: [usize; 2], elem_bytes: usize) -> LeadingProblem {
+    let lds = [sides[1] + gaps[0], sides[0] + gaps[1]];
+    LeadingProblem::transposed(sides, lds, elem_bytes).unwrap()
+}
+
+fn slid(sides: [usize; 2], gaps: [usize; 2], elem_bytes: usize) -> LeadingProblem {
+    LeadingProblem::slid(sides, gaps.map(|gap| sides[1] + gap), elem_bytes).unwrap()
+}
+
+/// Every way within the default cap, at an address as aligned as elements are and at a multiple of 16.
+fn check_every_way(problem: LeadingProblem) -> Vec<Work> {
+    let elem = problem.elem_bytes();
+    let mut works = Vec::new();
+    for alignment in cases::alignments(elem) {
+        let problem = problem.with_alignment(alignment);
+        let ways = planner().leading_ways(&problem).unwrap();
+        assert!(ways.contains(&planner().plan_leading(&problem).unwrap()), "{problem}");
+        works.extend(ways.iter().map(check));
+    }
+    works
+}
+
+#[test]
+fn all_small_matrices() {
+    for (rows, cols) in (0..7).flat_map(|rows| (0..7).map(move |cols| (rows, cols))) {
+        for gaps in (0..4).flat_map(|a| (0..4).map(move |b| [a, b])) {
+            for elem_bytes in [1, 4, 12] {
+                check_every_way(turned([rows, cols], gaps, elem_bytes));
+                check_every_way(slid([rows, cols], gaps, elem_bytes));
+            }
+        }
+    }
+}
+
+/// Shapes that make tiles, blocks and rounds, and every kernel of the ways: there is none that is not met.
+#[test]
+fn matrices_of_many_tiles() {
+    let mut met = BTreeSet::new();
+    for (sides, gaps) in [
+        ([70, 70], [3, 3]),
+        ([9, 9], [3, 3]),
+        ([96, 64], [32, 0]),
+        ([64, 96], [0, 32]),
+        ([70, 50], [26, 6]),
+        ([128, 128], [16, 16]),
+        ([130, 9], [5, 3]),
+        ([9, 130], [2, 40]),
+        ([60, 80], [16, 50]),
+    ] {
+        for elem_bytes in [1, 2, 3, 4, 6, 8, 12, 16, 24] {
+            let works = [turned(sides, gaps, elem_bytes), slid(sides, gaps, elem_bytes)];
+            let works = works.into_iter().flat_map(check_every_way);
+            met.extend(works.flat_map(|work| work.calls().to_vec()).map(|call| call.kernel()));
+        }
+    }
+    // Elements that are long runs themselves, of words of every size.
+    for elem_bytes in [401, 402, 404, 408, 400] {
+        let p = turned([9, 11], [4, 6], elem_bytes);
+        let works = check_every_way(p).into_iter().chain(check_every_way(turned(
+            [11, 9],
+            [5, 3],
+            elem_bytes,
+        )));
+        met.extend(works.flat_map(|work| work.calls().to_vec()).map(|call| call.kernel()));
+    }
+    let mut want = BTreeSet::from(["pad.w1/pad_slide_pitches".into(), "pad.w1/pad_spread".into()]);
+    for word in [1, 2, 4, 8, 16] {
+        for entry in ["pitched_swap", "pitched_turn", "gaps_keep", "gaps_restore"] {
+            want.insert(format!("pitched.w{word}/{entry}"));
+        }
+        want.insert(format!("tiles.w{word}/square_swap_any"));
+    }
+    let unmet: Vec<_> = want.difference(&met).collect();
+    assert_eq!(unmet, Vec::<&String>::new());
+    assert!(met.iter().any(|kernel| kernel.starts_with("tiles.w4/square_swap_64")));
+}
+
+/// A launch's entry point exists, and its parameter is as long as what is passed.
+#[test]
+fn launches_fit_the_device_code() {
+    let rows = Pitched::new(30, 20, 24).unwrap();
+    let scaling = Scaling::By { alpha: Some([2.0, 0.0]), conjugated: true };
+    let scales = [Number::F32, Number::F64, Number::C32, Number::C64]
+        .map(|number| Work::of_scale(number, rows, scaling, 4, &Limits::H200).unwrap());
+    let ways =
+        [turned([70, 50], [26, 6], 4), turned([70, 50], [0, 20], 404), slid([7, 9], [1, 2], 8)];
+    let works = ways.into_iter().flat_map(check_every_way).chain(scales);
+    for call in works.flat_map(|work| work.calls().to_vec()) {
+        let declared = format!("{}_param_0[{}]", call.entry(), call.params().bytes().len());
+        let ptx = call.family().ptx(call.word());
+        assert!(ptx.contains(&declared), "{}: no {declared}", call.kernel());
+    }
+}
+
+/// Sizes that fill a chip: which kernels, and no more workspace than the formula says.
+#[test]
+fn large_matrices_go_by_wide_words() {
+    let kernels = |problem: LeadingProblem| -> Vec<String> {
+        let plan = planner().plan_leading(&problem).unwrap();
+        let work = Work::of_leading(&plan, &Limits::H200).unwrap();
+        assert!(work.workspace_bytes() <= plan.workspace_bytes, "{plan}");
+        work.calls().iter().map(|call| call.kernel()).collect()
+    };
+    let of = |sides, lds: [usize; 2]| LeadingProblem::transposed(sides, lds, 4).unwrap();
+    let square = of([16384, 16384], [16416; 2]);
+    assert_eq!(kernels(square), ["tiles.w4/square_swap_64"]);
+    assert_eq!(kernels(square.with_alignment(4)), ["tiles.w4/square_swap_any"]);
+    assert_eq!(kernels(of([16384, 16384], [16385; 2])), ["tiles.w4/square_swap_any"]);
+    let rest = ["tiles.w4/square_swap_64", "out_of_place.w4/into_micro_64"];
+    assert_eq!(kernels(of([20000, 12000], [20480; 2])), rest);
+    let around = of([8000, 5000], [5100, 8100]);
+    let plan = planner().plan_leading(&around).unwrap();
+    let LeadingWay::Around { kept, .. } = plan.way else { panic!("{plan}") };
+    let all = kernels(around);
+    assert!(kept > 0 && all[0] == "pitched.w4/gaps_keep", "{all:?}");
+    assert_eq!(all.last().map(String::as_str), Some("pitched.w4/gaps_restore"));
+    assert!(plan.workspace_bytes >= kept * 4);
+}
+
+/// Where gaps in the way have no room, how much they need is told.
+#[test]
+fn caps_are_kept_to() {
+    let problem = turned([3000, 2000], [2000, 3000], 4);
+    let need = (problem.leading().kept_len() * 4).next_multiple_of(16);
+    assert!(need > 5 << 20);
+    assert!(planner().plan_leading(&problem).is_ok(), "by default there is room");
+    let refused = |problem: LeadingProblem| match planner().plan_leading(&problem) {
+        Err(PlanError::Gaps { why, .. }) => why,
+        other => panic!("{other:?}"),
+    };
+    let cap = need - 1;
+    let why = turntile_plan::Infeasible::Workspace { need, cap };
+    assert_eq!(refused(problem.with_cap(cap)), why);
+    assert!(planner().leading_ways(&problem.with_cap(cap)).is_err());
+    let plan = planner().plan_leading(&problem.with_cap(need)).unwrap();
+    assert_eq!(plan.workspace_bytes, need, "{plan:#}");
+    // Rows slide with a flag a block.
+    let slide = slid([3000, 2000], [0, 100], 4);
+    let need = planner().plan_leading(&slide).unwrap().workspace_bytes;
+    let why = turntile_plan::Infeasible::Workspace { need, cap: 0 };
+    assert_eq!(refused(slide.with_cap(0)), why);
+    // Equal pitches need nothing.
+    let turned = turned([3000, 2000], [1000, 0], 4).with_cap(0);
+    assert_eq!(planner().plan_leading(&turned).unwrap().workspace_bytes, 0);
+}
+
+#[test]
+fn plans_put_together_by_hand_are_refused() {
+    let plan = planner().plan_leading(&turned([8000, 5000], [100, 100], 4)).unwrap();
+    let refused = |plan: &LeadingPlan| Work::of_leading(plan, &Limits::H200).unwrap_err();
+    let turned = LeadingPlan { way: LeadingWay::Turned, ..plan.clone() };
+    assert!(matches!(refused(&turned), CudaError::Flawed(Flaw::Leading { .. })));
+    let LeadingWay::Around { dense, .. } = plan.way.clone() else { panic!("{plan}") };
+    let exchanged = LeadingPlan { way: LeadingWay::Exchanged { dense }, ..plan.clone() };
+    assert!(matches!(refused(&exchanged), CudaError::Flawed(Flaw::Leading { .. })));
+    let unaligned = LeadingPlan { problem: plan.problem.with_alignment(4), ..plan };
+    assert!(matches!(refused(&unaligned), CudaError::Flawed(_)));
+}
+
+/// Numbers in rows of whole vectors go by vectors, others one by one.
+#[test]
+fn numbers_go_by_vectors_where_they_can() {
+    let wide = |number, cols, pitch, alignment| {
+        let rows = Pitched::new(10, cols, pitch).unwrap();
+        let work = Work::of_scale(number, rows, Scaling::Zeros, alignment, &Limits::H200).unwrap();
+        assert_eq!(work.bytes(), rows.span() * number.bytes());
+        let turntile_cuda::args::Args::Scale(args) = work.calls()[0].params() else { panic!() };
+        let each = if args.wide == 1 { 16 } else { number.bytes() as u64 };
+        assert_eq!(args.packs * each, (rows.len() * number.bytes()) as u64);
+        (args.wide == 1, work.alignment())
+    };
+    assert_eq!(wide(Number::F32, 20, 24, 16), (true, 16));
+    assert_eq!(wide(Number::F32, 20, 25, 16), (false, 16));
+    assert_eq!(wide(Number::F32, 21, 24, 16), (false, 16));
+    assert_eq!(wide(Number::C64, 7, 9, 16), (true, 16));
+    assert_eq!(wide(Number::C64, 7, 9, 8), (false, 8));
+    assert_eq!(wide(Number::F64, 7, 9, 1), (false, 8), "as aligned as numbers must be");
+    let none = Pitched::new(0, 5, 7).unwrap();
+    let work = Work::of_scale(Number::F32, none, Scaling::Zeros, 16, &Limits::H200).unwrap();
+    assert_eq!((work.calls().len(), work.bytes()), (0, 0));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn drawn_matrices(
+        rows in 1usize..80, cols in 1usize..80, a in 0usize..90, b in 0usize..90,
+        elem_bytes in prop::sample::select(vec![1usize, 2, 3, 4, 8, 12, 16]),
+        square in any::<bool>(), cap in prop::sample::select(vec![1000usize, 20_000, 1 << 20]),
+    ) {
+        // Equal pitches are rare when drawn.
+        let pitch = rows.max(cols) + a;
+        let problem = match square {
+            true => LeadingProblem::transposed([rows, cols], [pitch; 2], elem_bytes).unwrap(),
+            false => turned([rows, cols], [a, b], elem_bytes),
+        };
+        check_every_way(problem);
+        for problem in [problem.with_cap(cap), slid([rows, cols], [a, b], elem_bytes)] {
+            if let Ok(plan) = planner().plan_leading(&problem) {
+                check(&plan);
+            }
+        }
+    }
+}
