@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Tries what docs/files.md promises: kills, fills, races and forbids.
 
-    check_files.py PATH_TO_TURNTILE [--folder DIR] [--kills N] [--large BYTES] [NAME...]
+    check_files.py PATH_TO_TURNTILE [--folder DIR] [--kills N] [NAME...]
+    check_files.py PATH_TO_TURNTILE [--folder DIR] [--bytes N] [--memory N,...] [--sampled ROWS] [--turns N] large
 
 Without names all that can be tried here. What needs the superuser (owners, quotas of a small file system), setfacl or ulimit
 says so and is skipped where they are missing; numpy makes it faster. Exits 1 if any failed.
@@ -13,8 +14,8 @@ says so and is skipped where they are missing; numpy makes it faster. Exits 1 if
   lists     access lists and attributes stay
   sticky    files of others are refused before any work (superuser)
   full      a full disk is refused before any work, and nothing is left (superuser)
-  memory    a file moved in a twentieth of its size, under ulimit -v
-  large     a file of --large bytes in a twentieth of that, compared in full, timed beside cp (not by default)
+  memory    a file of 268 MB moved in 64 MiB, by the memory at the peak and under ulimit -v
+  large     a file of --bytes bytes in each --memory, timed beside cp and sync, all rows compared or so many --sampled (not by default)
 """
 
 import argparse
@@ -82,8 +83,10 @@ def digest(path):
 
 
 class Tries:
-    def __init__(self, command, folder, kills, large):
-        self.command, self.folder, self.kills, self.size = command, Path(folder), kills, large
+    def __init__(self, folder, options):
+        self.command, self.folder, self.kills = os.path.abspath(options.command), Path(folder), options.kills
+        self.large_size, self.memories = options.bytes, options.memory.split(",")
+        self.sampled, self.turns_of_large = options.sampled, options.turns
         self.draw = random.Random(1)
 
     def start(self, *arguments, **options):
@@ -226,35 +229,86 @@ class Tries:
             subprocess.run(["umount", self.folder], check=True)
 
     def memory(self):
-        path, before, after = self.pair(5003, 4001)
-        limit = 600 << 10
-        script = f"ulimit -v {limit}; exec '{self.command}' transpose '{path}' --memory 4M"
-        run = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
-        assert run.returncode == 0, run.stderr
-        assert digest(path) == after
-        self.only(path.name)
-        return run.stdout.strip()
+        need("numpy", np)
+        rows, cols, most = 8011, 8377, 64 << 20
+        path, kept = self.folder / "a.npy", self.folder / "kept.npy"
+        write(path, rows, cols)
+        os.link(path, kept)
+        limit = f"ulimit -v {600 << 10}; exec \"$@\""
+        seconds, peak = measured("bash", "-c", limit, "bash", self.command, "transpose", path, "--memory", most, "-q")
+        before, after = np.load(kept, mmap_mode="r"), np.load(path, mmap_mode="r")
+        assert after.shape == (cols, rows)
+        for col in range(0, cols, 512):
+            assert np.array_equal(after[col : col + 512], before[:, col : col + 512].T), f"rows {col} and more of the result"
+        assert peak <= most, f"{peak} bytes of memory at the peak, of {most}"
+        self.only(path.name, kept.name)
+        return f"{4 * rows * cols / 1e6:.0f} MB, {peak / 1e6:.0f} MB of memory at the peak, {most / 1e6:.0f} allowed"
 
     def large(self):
-        rows = int((self.size / 4) ** 0.5) + 7
-        cols = self.size // 4 // rows
-        path, copy = self.folder / "a.npy", self.folder / "copy"
+        rows = int((self.large_size / 4) ** 0.5) + 7
+        cols = self.large_size // 4 // rows
+        path, other = self.folder / "a.npy", self.folder / "b.npy"
         write(path, rows, cols)
-        forget = lambda: subprocess.run(["dd", f"if={path}", "iflag=nocache", "count=0", "status=none"])
-        os.sync(), forget()
-        start = time.monotonic()
-        subprocess.run(["sh", "-c", f"cp '{path}' '{copy}' && sync -d '{copy}'"], check=True)
-        cp = time.monotonic() - start
-        copy.unlink(), forget()
-        start = time.monotonic()
-        code, errors = self.run("transpose", path, "--memory", self.size // 20)
-        took = time.monotonic() - start
-        assert code == 0, errors
+        ways = [("cp and sync", ["sh", "-c", f"cp '{path}' '{other}' && sync '{other}'"])]
+        ways += [(f"--memory {memory}", [self.command, "transpose", path, other, "-q", "--memory", memory]) for memory in self.memories]
+        table = [f"{rows} x {cols}, {path.stat().st_size / 1e9:.1f} GB", "| | seconds | GB/s | of cp | memory at the peak | bytes wrong |", "|---|---|---|---|---|---|"]
+        best, peaks, wrong = {}, {}, {}
+        # In turns, so that what else the machine does strikes all alike.
+        for turn in range(self.turns_of_large):
+            for name, words in ways:
+                forget(path)
+                seconds, peaks[name] = measured(*words)
+                best[name] = min(seconds, best.get(name, seconds))
+                if turn == 0 and words[0] == self.command:
+                    wrong[name] = self.compared(other, rows, cols)
+                other.unlink()
+        cp = best[ways[0][0]]
+        for name, _ in ways:
+            told = f"{peaks[name] / 1e6:.0f} MB | {wrong[name]}" if name in wrong else "- | -"
+            table.append(f"| {name} | {best[name]:.1f} | {path.stat().st_size / best[name] / 1e9:.2f} | {100 * cp / best[name]:.0f}% | {told} |")
+        assert all(words.startswith("none") for words in wrong.values()), "\n".join(table)
+        return "\n".join(table)
+
+    def compared(self, path, rows, cols):
+        """Compares a transposed file with what it is to be: row after row, or the rows drawn; a check sum of either."""
+        drawn = range(cols) if not self.sampled else sorted(self.draw.sample(range(cols), min(self.sampled, cols)))
+        begin, got, want = len(header(cols, rows)), hashlib.blake2b(digest_size=8), hashlib.blake2b(digest_size=8)
         with open(path, "rb") as file:
-            assert file.read(len(header(cols, rows))) == header(cols, rows)
-            for col in range(cols):
-                assert file.read(4 * rows) == line(col, rows, COL, ROW), f"row {col} of the result"
-        return f"{rows} x {cols}: {took:.1f} s, cp and sync {cp:.1f} s, {100 * cp / took:.0f}% of its speed"
+            if file.read(begin) != header(cols, rows) or file.seek(0, 2) != begin + 4 * rows * cols:
+                return "header or length"
+            for col in drawn:
+                file.seek(begin + 4 * rows * col)
+                got.update(file.read(4 * rows))
+                want.update(line(col, rows, COL, ROW))
+        if got.digest() != want.digest():
+            return f"some: {got.hexdigest()} is not {want.hexdigest()}"
+        return f"none of {len(drawn)} rows ({got.hexdigest()})"
+
+
+def forget(path):
+    """Writes back what is to be written, and has the system forget the file's pages."""
+    os.sync()
+    file = os.open(path, os.O_RDONLY)
+    os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(file)
+
+
+# A process of its own, small: the peak of one that is started counts that of the one which starts it.
+MEASURE = """
+import resource, subprocess, sys, time
+start = time.monotonic()
+code = subprocess.run(sys.argv[1:]).returncode
+print(time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
+sys.exit(code != 0)
+"""
+
+
+def measured(*words):
+    """Runs a command, which must succeed: seconds, and bytes of memory at its peak."""
+    run = subprocess.run([sys.executable, "-S", "-c", MEASURE, *map(str, words)], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    seconds, peak = run.stdout.split()[-2:]
+    return float(seconds), int(peak)
 
 
 def main():
@@ -266,13 +320,16 @@ def main():
     parser.add_argument("names", nargs="*")
     parser.add_argument("--folder", help="where to make files")
     parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--large", type=int, default=2_000_000_000)
+    parser.add_argument("--bytes", type=lambda text: int(float(text)), default="4e9", help="of the large file, e.g. 40e9")
+    parser.add_argument("--memory", default="200M,2M", help="for the large file, one after the other")
+    parser.add_argument("--sampled", type=int, default=0, help="rows of the large result to compare, drawn; 0 are all")
+    parser.add_argument("--turns", type=int, default=3, help="how often each is timed; the shortest time counts")
     options = parser.parse_intermixed_args()
     every = ["signals", "late", "turns", "loop", "lists", "sticky", "full", "memory"]
     failed = 0
     for name in options.names or every:
         with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-            tries = Tries(os.path.abspath(options.command), folder, options.kills, options.large)
+            tries = Tries(folder, options)
             try:
                 print(f"{name}: {getattr(tries, name)() or 'as promised'}", flush=True)
             except Skipped as why:

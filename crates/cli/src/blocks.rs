@@ -2,13 +2,13 @@
 
 use std::fs::File;
 use std::io;
+use std::path::Path;
 
 use serde::Serialize;
 use turntile::Transpose;
 use turntile::stored::{ReadAt, Stored, StoredError, WriteAt};
 
 use crate::error::Error;
-use crate::file::{self, Pending, Source};
 use crate::memory::{Memory, Pages};
 use crate::progress::Progress;
 
@@ -37,25 +37,23 @@ impl Facts {
     }
 }
 
-/// Bytes of a file from some offset on.
-struct From<'a> {
-    file: &'a File,
-    start: u64,
+/// A file's bytes from some offset on.
+pub struct Part<'a> {
+    /// The file.
+    pub file: &'a File,
+    /// Its name, or that of what it stands for.
+    pub path: &'a Path,
+    /// Where its part begins.
+    pub start: u64,
 }
 
-impl ReadAt for From<'_> {
+impl ReadAt for Part<'_> {
     fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
         self.file.read_exact_at(bytes, self.start + offset)
     }
 }
 
-/// The new file's data.
-struct Onto<'a> {
-    file: &'a File,
-    start: u64,
-}
-
-impl WriteAt for Onto<'_> {
+impl WriteAt for Part<'_> {
     fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let mut file = self.file;
         file.write_all_at(bytes, self.start + offset)
@@ -67,38 +65,35 @@ pub fn plan(transpose: &Transpose, memory: usize) -> Result<Stored, Error> {
     Ok(transpose.stored(crate::free::less_the_command(memory))?)
 }
 
-/// Moves the last `bytes` bytes of the source to the end of the new file.
+/// Moves `bytes` bytes from one part to the other; `scratch` makes a file for two passes.
 pub fn run(
     stored: &Stored,
-    source: &Source,
-    pending: &Pending,
-    (header_bytes, bytes): (usize, usize),
+    (from, mut onto): (Part<'_>, Part<'_>),
+    bytes: usize,
+    scratch: impl FnOnce(u64) -> Result<File, Error>,
     progress: &Progress,
 ) -> Result<(), Error> {
     let need = stored.buffer_bytes();
-    let no_memory = |_| Error::Memory { path: source.path.clone(), bytes: need };
+    let no_memory = |_| Error::Memory { path: from.path.to_path_buf(), bytes: need };
     let mut buffer = Memory::new(need, Pages::Huge).map_err(no_memory)?;
     let mut scratch = match stored.scratch_bytes() {
         0 => None,
-        bytes => Some(file::scratch(pending, bytes)?),
+        bytes => Some(scratch(bytes)?),
     };
-    let from = From { file: &source.file, start: source.bytes() - bytes as u64 };
     progress.bytes("moving", bytes.saturating_mul(2 * stored.passes()));
     let mut moved = 0;
-    let cannot = || Error::io("write the new", pending.path());
-    let mut onto = Onto { file: pending.file(), start: header_bytes as u64 };
+    let cannot = Error::io("write the new", onto.path);
     let buffer = &mut buffer.bytes()[..need];
     let done = stored.run_in(buffer, &from, &mut onto, scratch.as_mut(), |more| {
         moved += more;
         progress.set(usize::try_from(moved).unwrap_or(usize::MAX));
     });
-    progress.waiting("syncing");
     done.map_err(|error| match error {
         StoredError::Read(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-            source.changed()
+            Error::Changed { path: from.path.to_path_buf() }
         }
-        StoredError::Read(error) => Error::io("read", &source.path)(error),
-        StoredError::Write(error) => cannot()(error),
+        StoredError::Read(error) => Error::io("read", from.path)(error),
+        StoredError::Write(error) => cannot(error),
         other => Error::Stored(Box::new(other)),
     })
 }
