@@ -12,6 +12,9 @@ use crate::error::Error;
 use crate::memory::{Memory, Pages};
 use crate::progress::Progress;
 
+/// Runs that are shorter than this end before what the system reads ahead of its own accord.
+const AHEAD: u64 = 1 << 20;
+
 /// How a file was moved.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Facts {
@@ -65,6 +68,15 @@ pub fn plan(transpose: &Transpose, memory: usize) -> Result<Stored, Error> {
     Ok(transpose.stored(crate::free::less_the_command(memory))?)
 }
 
+/// Has the system read what is asked for and no more: what follows a run is not the next to be read.
+fn read_no_further(file: &File) {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    // Advice: without it some is read in vain.
+    let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::Random);
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    let _ = file;
+}
+
 /// Moves `bytes` bytes from one part to the other; `scratch` makes a file for two passes.
 pub fn run(
     stored: &Stored,
@@ -80,6 +92,11 @@ pub fn run(
         0 => None,
         bytes => Some(scratch(bytes)?),
     };
+    if stored.shortest_run() < AHEAD {
+        for file in std::iter::once(from.file).chain(&scratch) {
+            read_no_further(file);
+        }
+    }
     progress.bytes("moving", bytes.saturating_mul(2 * stored.passes()));
     let mut moved = 0;
     let cannot = Error::io("write the new", onto.path);

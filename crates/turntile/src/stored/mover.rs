@@ -14,8 +14,8 @@ use crate::{Bytes, Planned, Transpose};
 /// Reads that are under way at once: storage answers many as soon as one.
 const READERS: usize = 16;
 
-/// Bytes that a reader takes at a time, in whole runs.
-const SHARE: usize = 1 << 18;
+/// Bytes that a reader takes at a time, in whole runs: few of a small block, so that there is work for many readers.
+const SHARE: std::ops::RangeInclusive<usize> = 1 << 14..=1 << 18;
 
 /// What a pass needs beside its source and its result.
 pub struct Tools<'a> {
@@ -154,7 +154,8 @@ fn plan(
 
 /// Fills a block, by several readers where there are several runs.
 fn read(source: &(impl ReadAt + ?Sized), block: &mut [u8], runs: &Runs) -> io::Result<()> {
-    let group = (SHARE / runs.bytes).max(1);
+    let share = (block.len() / READERS).clamp(*SHARE.start(), *SHARE.end());
+    let group = (share / runs.bytes).max(1);
     let shares = block.len().div_ceil(group * runs.bytes);
     let work = Mutex::new(block.chunks_mut(group * runs.bytes).enumerate());
     let reader = || {
