@@ -8,6 +8,8 @@ Without names all that can be tried here. What needs the superuser (owners, quot
 says so and is skipped where they are missing; numpy makes it faster. Exits 1 if any failed.
 
   signals   N signals (200) at random moments: the file is the old one or the new one, and nothing is left
+  several   N/2 signals while several files are changed: those before are done, none after
+  streams   nothing is written to a terminal or read from one; pipes are whole, and who writes to nobody dies of it
   late      16 bytes written into the file at random moments: never lost with exit code 0
   turns     runs at once on one file take turns
   loop      a shell's loop ends with the command that was interrupted
@@ -139,6 +141,64 @@ class Tries:
                 now = digest(path)
             self.only(path.name)
         return f"{self.kills} signals, {ended} of which ended it"
+
+    def several(self):
+        """Signals while three files are changed: those before the interruption are done, none after it, and each is whole."""
+        names = ["a.npy", "b.npy", "c.npy"]
+        path, before, after = self.pair(1501, 1201)
+        paths = [self.folder / name for name in names]
+        for other in paths[1:]:
+            shutil.copy(path, other)
+        ended, between = 0, 0
+        start = time.monotonic()
+        assert self.run("transpose", "-i", *paths)[0] == 0
+        took, states = time.monotonic() - start, [after] * 3
+        for _ in range(self.kills // 2):
+            how = self.draw.choice([signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+            child = self.start("transpose", "-i", *paths)
+            time.sleep(self.draw.random() * took * 1.2)
+            child.send_signal(how)
+            child.communicate()
+            found = [digest(path) for path in paths]
+            assert all(state in (before, after) for state in found), f"{how.name}: neither old nor new"
+            changed = [old != new for old, new in zip(states, found)]
+            assert changed == sorted(changed, reverse=True), f"{how.name}: changed {changed}"
+            assert child.returncode in (0, -how), f"{how.name}: exit {child.returncode}"
+            # Too late for the last file it changes nothing; before that it ends all.
+            assert how == signal.SIGKILL or all(changed) == (child.returncode == 0), f"{how.name}: {child.returncode}, changed {changed}"
+            ended, between, states = ended + (child.returncode != 0), between + (any(changed) and not all(changed)), found
+            if how == signal.SIGKILL:
+                for left in set(os.listdir(self.folder)) - set(names):
+                    (self.folder / left).unlink()
+            self.only(*names)
+        return f"{self.kills // 2} signals, {ended} of which ended it, {between} after a file or two"
+
+    def streams(self):
+        import pty
+
+        path, _, after = self.pair(601, 403)
+        data = path.read_bytes()
+        shown, terminal = pty.openpty()
+        for words, streams, what in [
+            (["transpose", path, "-"], {"stdout": terminal}, "output is a terminal"),
+            (["transpose", "-"], {"stdin": terminal, "stdout": subprocess.PIPE}, "input is a terminal"),
+        ]:
+            run = subprocess.run([self.command, *map(str, words)], stderr=subprocess.PIPE, text=True, timeout=60, **streams)
+            assert run.returncode == 1 and what in run.stderr, run
+        os.set_blocking(shown, False)
+        try:
+            assert not os.read(shown, 1), "written to a terminal"
+        except BlockingIOError:
+            pass
+        os.close(terminal), os.close(shown)
+        for memory in ("1G", "200K"):
+            run = subprocess.run([self.command, "transpose", "-", "--memory", memory], input=data, capture_output=True)
+            assert hashlib.blake2b(run.stdout).digest() == after, run.stderr
+            child = subprocess.Popen([self.command, "transpose", path, "-", "--memory", memory], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            assert len(child.stdout.read(1000)) == 1000
+            child.stdout.close()
+            assert (child.wait(), child.stderr.read()) == (-signal.SIGPIPE, b"")
+        self.only(path.name)
 
     def late(self):
         """Written over four elements; where these are afterwards tells whether they were written before the work or after it."""
@@ -325,7 +385,7 @@ def main():
     parser.add_argument("--sampled", type=int, default=0, help="rows of the large result to compare, drawn; 0 are all")
     parser.add_argument("--turns", type=int, default=3, help="how often each is timed; the shortest time counts")
     options = parser.parse_intermixed_args()
-    every = ["signals", "late", "turns", "loop", "lists", "sticky", "full", "memory"]
+    every = ["signals", "several", "streams", "late", "turns", "loop", "lists", "sticky", "full", "memory"]
     failed = 0
     for name in options.names or every:
         with tempfile.TemporaryDirectory(dir=options.folder) as folder:

@@ -20,7 +20,7 @@ const COPIED: usize = 1 << 18;
 /// Where a result is to go; nothing is made yet.
 pub enum Output {
     /// A file to be replaced or made.
-    File(Target),
+    File(Box<Target>),
     /// Standard output.
     Stdout,
 }
@@ -45,7 +45,7 @@ pub fn open(
         (true, Goal::InPlace | Goal::Stdout) => (Input::stdin(path, member)?, Output::Stdout),
         (true, Goal::New(output) | Goal::Over(output)) => {
             let target = file::claim_target(output, locking)?;
-            (Input::stdin(path, member)?, Output::File(target))
+            (Input::stdin(path, member)?, Output::File(Box::new(target)))
         }
         (false, Goal::Stdout) => {
             let source = file::claim_source(path, locking)?;
@@ -53,24 +53,23 @@ pub fn open(
         }
         (false, _) => {
             let (source, target) = file::claim(path, goal.path(), locking)?;
-            (Input::of_file(source, member, raw)?, Output::File(target))
+            (Input::of_file(source, member, raw)?, Output::File(Box::new(target)))
         }
     };
-    match (&output, goal) {
-        // Made since it was looked for.
-        (Output::File(Target { replaced: Some(_), path, .. }), Goal::New(_)) => {
-            Err(Error::Exists { path: path.clone() })
-        }
-        (Output::Stdout, _) if input.member().is_some() => {
-            Err(of_archive(path, ArchiveError::ToStdout))
-        }
-        (Output::File(Target { path: output, .. }), Goal::New(_) | Goal::Over(_))
-            if input.member().is_some() && output.extension().is_some_and(|end| end == "npy") =>
-        {
-            Err(of_archive(output, ArchiveError::OutputName))
-        }
-        _ => Ok((input, output)),
+    let is_member = input.member().is_some();
+    let Output::File(target) = &output else {
+        let no_archive = Err(of_archive(path, ArchiveError::ToStdout));
+        return if is_member { no_archive } else { Ok((input, output)) };
+    };
+    // Made since it was looked for.
+    if matches!(goal, Goal::New(_)) && target.replaced.is_some() {
+        return Err(Error::Exists { path: target.path.clone() });
     }
+    if is_member && goal.path().is_some_and(|path| path.extension().is_some_and(|end| end == "npy"))
+    {
+        return Err(of_archive(&target.path, ArchiveError::OutputName));
+    }
+    Ok((input, output))
 }
 
 /// A result's data.
@@ -100,7 +99,7 @@ impl Sink {
             None => bytes,
         };
         let source = input.source().map(|source| (&source.file, &source.metadata));
-        let pending = file::begin(target, source, room)?;
+        let pending = file::begin(*target, source, room)?;
         Ok(if input.member().is_some() { Sink::Archive(pending) } else { Sink::File(pending) })
     }
 
