@@ -5,7 +5,6 @@ use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use zip::result::ZipError;
-use zip::write::FileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use crate::error::{ArchiveError, Error};
@@ -119,11 +118,8 @@ impl Archive {
                 writer.raw_copy_file(member).map_err(wrong)?;
                 continue;
             };
-            let options: FileOptions<'_, '_, ()> = member.options().large_file(bytes >= LARGE);
-            let mut options = options.into_full_options().with_file_comment(member.comment());
-            if bytes >= LARGE {
-                options = options.large_file(true);
-            }
+            let options = member.options().large_file(bytes >= LARGE).into_full_options();
+            let options = options.with_file_comment(member.comment());
             let name = member.name_raw().to_vec();
             drop(member);
             writer.start_file_with_options(options.name(&name)).map_err(wrong)?;

@@ -54,6 +54,20 @@ impl ReadAt for Part<'_> {
     fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
         self.file.read_exact_at(bytes, self.start + offset)
     }
+
+    fn fetch(&self, offset: u64, bytes: usize) -> bool {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        {
+            let bytes = std::num::NonZeroU64::new(bytes as u64);
+            let advice = rustix::fs::Advice::WillNeed;
+            rustix::fs::fadvise(self.file, self.start + offset, bytes, advice).is_ok()
+        }
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        {
+            let _ = (offset, bytes);
+            false
+        }
+    }
 }
 
 impl WriteAt for Part<'_> {
@@ -88,10 +102,11 @@ pub fn run(
     let need = stored.buffer_bytes();
     let no_memory = |_| Error::Memory { path: from.path.to_path_buf(), bytes: need };
     let mut buffer = Memory::new(need, Pages::Huge).map_err(no_memory)?;
-    let mut scratch = match stored.scratch_bytes() {
+    let scratch = match stored.scratch_bytes() {
         0 => None,
         bytes => Some(scratch(bytes)?),
     };
+    let mut between = scratch.as_ref().map(|file| Part { file, path: onto.path, start: 0 });
     if stored.shortest_run() < AHEAD {
         for file in std::iter::once(from.file).chain(&scratch) {
             read_no_further(file);
@@ -101,7 +116,7 @@ pub fn run(
     let mut moved = 0;
     let cannot = Error::io("write the new", onto.path);
     let buffer = &mut buffer.bytes()[..need];
-    let done = stored.run_in(buffer, &from, &mut onto, scratch.as_mut(), |more| {
+    let done = stored.run_in(buffer, &from, &mut onto, between.as_mut(), |more| {
         moved += more;
         progress.set(usize::try_from(moved).unwrap_or(usize::MAX));
     });
