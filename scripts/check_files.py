@@ -1,20 +1,23 @@
 #!/usr/bin/env python3
 """Tries what docs/files.md promises: kills, fills, races and forbids.
 
-    check_files.py PATH_TO_TURNTILE [--folder DIR] [--kills N] [--large BYTES] [NAME...]
+    check_files.py PATH_TO_TURNTILE [--folder DIR] [--kills N] [NAME...]
+    check_files.py PATH_TO_TURNTILE [--folder DIR] [--bytes N] [--memory N,...] [--sampled ROWS] [--turns N] large
 
 Without names all that can be tried here. What needs the superuser (owners, quotas of a small file system), setfacl or ulimit
 says so and is skipped where they are missing; numpy makes it faster. Exits 1 if any failed.
 
   signals   N signals (200) at random moments: the file is the old one or the new one, and nothing is left
+  several   N/2 signals while several files are changed: those before are done, none after
+  streams   nothing is written to a terminal or read from one; pipes are whole, and who writes to nobody dies of it
   late      16 bytes written into the file at random moments: never lost with exit code 0
   turns     runs at once on one file take turns
   loop      a shell's loop ends with the command that was interrupted
   lists     access lists and attributes stay
   sticky    files of others are refused before any work (superuser)
   full      a full disk is refused before any work, and nothing is left (superuser)
-  memory    a file moved in a twentieth of its size, under ulimit -v
-  large     a file of --large bytes in a twentieth of that, compared in full, timed beside cp (not by default)
+  memory    a file of 268 MB moved in 64 MiB, by the memory at the peak and under ulimit -v
+  large     a file of --bytes bytes in each --memory, timed beside cp and sync, all rows compared or so many --sampled (not by default)
 """
 
 import argparse
@@ -82,8 +85,10 @@ def digest(path):
 
 
 class Tries:
-    def __init__(self, command, folder, kills, large):
-        self.command, self.folder, self.kills, self.size = command, Path(folder), kills, large
+    def __init__(self, folder, options):
+        self.command, self.folder, self.kills = os.path.abspath(options.command), Path(folder), options.kills
+        self.large_size, self.memories = options.bytes, options.memory.split(",")
+        self.sampled, self.turns_of_large = options.sampled, options.turns
         self.draw = random.Random(1)
 
     def start(self, *arguments, **options):
@@ -136,6 +141,64 @@ class Tries:
                 now = digest(path)
             self.only(path.name)
         return f"{self.kills} signals, {ended} of which ended it"
+
+    def several(self):
+        """Signals while three files are changed: those before the interruption are done, none after it, and each is whole."""
+        names = ["a.npy", "b.npy", "c.npy"]
+        path, before, after = self.pair(1501, 1201)
+        paths = [self.folder / name for name in names]
+        for other in paths[1:]:
+            shutil.copy(path, other)
+        ended, between = 0, 0
+        start = time.monotonic()
+        assert self.run("transpose", "-i", *paths)[0] == 0
+        took, states = time.monotonic() - start, [after] * 3
+        for _ in range(self.kills // 2):
+            how = self.draw.choice([signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+            child = self.start("transpose", "-i", *paths)
+            time.sleep(self.draw.random() * took * 1.2)
+            child.send_signal(how)
+            child.communicate()
+            found = [digest(path) for path in paths]
+            assert all(state in (before, after) for state in found), f"{how.name}: neither old nor new"
+            changed = [old != new for old, new in zip(states, found)]
+            assert changed == sorted(changed, reverse=True), f"{how.name}: changed {changed}"
+            assert child.returncode in (0, -how), f"{how.name}: exit {child.returncode}"
+            # Too late for the last file it changes nothing; before that it ends all.
+            assert how == signal.SIGKILL or all(changed) == (child.returncode == 0), f"{how.name}: {child.returncode}, changed {changed}"
+            ended, between, states = ended + (child.returncode != 0), between + (any(changed) and not all(changed)), found
+            if how == signal.SIGKILL:
+                for left in set(os.listdir(self.folder)) - set(names):
+                    (self.folder / left).unlink()
+            self.only(*names)
+        return f"{self.kills // 2} signals, {ended} of which ended it, {between} after a file or two"
+
+    def streams(self):
+        import pty
+
+        path, _, after = self.pair(601, 403)
+        data = path.read_bytes()
+        shown, terminal = pty.openpty()
+        for words, streams, what in [
+            (["transpose", path, "-"], {"stdout": terminal}, "output is a terminal"),
+            (["transpose", "-"], {"stdin": terminal, "stdout": subprocess.PIPE}, "input is a terminal"),
+        ]:
+            run = subprocess.run([self.command, *map(str, words)], stderr=subprocess.PIPE, text=True, timeout=60, **streams)
+            assert run.returncode == 1 and what in run.stderr, run
+        os.set_blocking(shown, False)
+        try:
+            assert not os.read(shown, 1), "written to a terminal"
+        except BlockingIOError:
+            pass
+        os.close(terminal), os.close(shown)
+        for memory in ("1G", "200K"):
+            run = subprocess.run([self.command, "transpose", "-", "--memory", memory], input=data, capture_output=True)
+            assert hashlib.blake2b(run.stdout).digest() == after, run.stderr
+            child = subprocess.Popen([self.command, "transpose", path, "-", "--memory", memory], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            assert len(child.stdout.read(1000)) == 1000
+            child.stdout.close()
+            assert (child.wait(), child.stderr.read()) == (-signal.SIGPIPE, b"")
+        self.only(path.name)
 
     def late(self):
         """Written over four elements; where these are afterwards tells whether they were written before the work or after it."""
@@ -226,35 +289,86 @@ class Tries:
             subprocess.run(["umount", self.folder], check=True)
 
     def memory(self):
-        path, before, after = self.pair(5003, 4001)
-        limit = 600 << 10
-        script = f"ulimit -v {limit}; exec '{self.command}' transpose '{path}' --memory 4M"
-        run = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
-        assert run.returncode == 0, run.stderr
-        assert digest(path) == after
-        self.only(path.name)
-        return run.stdout.strip()
+        need("numpy", np)
+        rows, cols, most = 8011, 8377, 64 << 20
+        path, kept = self.folder / "a.npy", self.folder / "kept.npy"
+        write(path, rows, cols)
+        os.link(path, kept)
+        limit = f"ulimit -v {600 << 10}; exec \"$@\""
+        seconds, peak = measured("bash", "-c", limit, "bash", self.command, "transpose", path, "--memory", most, "-q")
+        before, after = np.load(kept, mmap_mode="r"), np.load(path, mmap_mode="r")
+        assert after.shape == (cols, rows)
+        for col in range(0, cols, 512):
+            assert np.array_equal(after[col : col + 512], before[:, col : col + 512].T), f"rows {col} and more of the result"
+        assert peak <= most, f"{peak} bytes of memory at the peak, of {most}"
+        self.only(path.name, kept.name)
+        return f"{4 * rows * cols / 1e6:.0f} MB, {peak / 1e6:.0f} MB of memory at the peak, {most / 1e6:.0f} allowed"
 
     def large(self):
-        rows = int((self.size / 4) ** 0.5) + 7
-        cols = self.size // 4 // rows
-        path, copy = self.folder / "a.npy", self.folder / "copy"
+        rows = int((self.large_size / 4) ** 0.5) + 7
+        cols = self.large_size // 4 // rows
+        path, other = self.folder / "a.npy", self.folder / "b.npy"
         write(path, rows, cols)
-        forget = lambda: subprocess.run(["dd", f"if={path}", "iflag=nocache", "count=0", "status=none"])
-        os.sync(), forget()
-        start = time.monotonic()
-        subprocess.run(["sh", "-c", f"cp '{path}' '{copy}' && sync -d '{copy}'"], check=True)
-        cp = time.monotonic() - start
-        copy.unlink(), forget()
-        start = time.monotonic()
-        code, errors = self.run("transpose", path, "--memory", self.size // 20)
-        took = time.monotonic() - start
-        assert code == 0, errors
+        ways = [("cp and sync", ["sh", "-c", f"cp '{path}' '{other}' && sync '{other}'"])]
+        ways += [(f"--memory {memory}", [self.command, "transpose", path, other, "-q", "--memory", memory]) for memory in self.memories]
+        table = [f"{rows} x {cols}, {path.stat().st_size / 1e9:.1f} GB", "| | seconds | GB/s | of cp | memory at the peak | bytes wrong |", "|---|---|---|---|---|---|"]
+        best, peaks, wrong = {}, {}, {}
+        # In turns, so that what else the machine does strikes all alike.
+        for turn in range(self.turns_of_large):
+            for name, words in ways:
+                forget(path)
+                seconds, peaks[name] = measured(*words)
+                best[name] = min(seconds, best.get(name, seconds))
+                if turn == 0 and words[0] == self.command:
+                    wrong[name] = self.compared(other, rows, cols)
+                other.unlink()
+        cp = best[ways[0][0]]
+        for name, _ in ways:
+            told = f"{peaks[name] / 1e6:.0f} MB | {wrong[name]}" if name in wrong else "- | -"
+            table.append(f"| {name} | {best[name]:.1f} | {path.stat().st_size / best[name] / 1e9:.2f} | {100 * cp / best[name]:.0f}% | {told} |")
+        assert all(words.startswith("none") for words in wrong.values()), "\n".join(table)
+        return "\n".join(table)
+
+    def compared(self, path, rows, cols):
+        """Compares a transposed file with what it is to be: row after row, or the rows drawn; a check sum of either."""
+        drawn = range(cols) if not self.sampled else sorted(self.draw.sample(range(cols), min(self.sampled, cols)))
+        begin, got, want = len(header(cols, rows)), hashlib.blake2b(digest_size=8), hashlib.blake2b(digest_size=8)
         with open(path, "rb") as file:
-            assert file.read(len(header(cols, rows))) == header(cols, rows)
-            for col in range(cols):
-                assert file.read(4 * rows) == line(col, rows, COL, ROW), f"row {col} of the result"
-        return f"{rows} x {cols}: {took:.1f} s, cp and sync {cp:.1f} s, {100 * cp / took:.0f}% of its speed"
+            if file.read(begin) != header(cols, rows) or file.seek(0, 2) != begin + 4 * rows * cols:
+                return "header or length"
+            for col in drawn:
+                file.seek(begin + 4 * rows * col)
+                got.update(file.read(4 * rows))
+                want.update(line(col, rows, COL, ROW))
+        if got.digest() != want.digest():
+            return f"some: {got.hexdigest()} is not {want.hexdigest()}"
+        return f"none of {len(drawn)} rows ({got.hexdigest()})"
+
+
+def forget(path):
+    """Writes back what is to be written, and has the system forget the file's pages."""
+    os.sync()
+    file = os.open(path, os.O_RDONLY)
+    os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(file)
+
+
+# A process of its own, small: the peak of one that is started counts that of the one which starts it.
+MEASURE = """
+import resource, subprocess, sys, time
+start = time.monotonic()
+code = subprocess.run(sys.argv[1:]).returncode
+print(time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
+sys.exit(code != 0)
+"""
+
+
+def measured(*words):
+    """Runs a command, which must succeed: seconds, and bytes of memory at its peak."""
+    run = subprocess.run([sys.executable, "-S", "-c", MEASURE, *map(str, words)], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    seconds, peak = run.stdout.split()[-2:]
+    return float(seconds), int(peak)
 
 
 def main():
@@ -266,13 +380,16 @@ def main():
     parser.add_argument("names", nargs="*")
     parser.add_argument("--folder", help="where to make files")
     parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--large", type=int, default=2_000_000_000)
+    parser.add_argument("--bytes", type=lambda text: int(float(text)), default="4e9", help="of the large file, e.g. 40e9")
+    parser.add_argument("--memory", default="200M,2M", help="for the large file, one after the other")
+    parser.add_argument("--sampled", type=int, default=0, help="rows of the large result to compare, drawn; 0 are all")
+    parser.add_argument("--turns", type=int, default=3, help="how often each is timed; the shortest time counts")
     options = parser.parse_intermixed_args()
-    every = ["signals", "late", "turns", "loop", "lists", "sticky", "full", "memory"]
+    every = ["signals", "several", "streams", "late", "turns", "loop", "lists", "sticky", "full", "memory"]
     failed = 0
     for name in options.names or every:
         with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-            tries = Tries(os.path.abspath(options.command), folder, options.kills, options.large)
+            tries = Tries(folder, options)
             try:
                 print(f"{name}: {getattr(tries, name)() or 'as promised'}", flush=True)
             except Skipped as why:

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -152,6 +153,48 @@ def check(command, path, arguments, want, in_place):
     return wrong
 
 
+def archives(command, folder):
+    """What is wrong with archives after a change of one array; nothing if the list is empty."""
+    wrong, path, out = [], folder / "x.npz", folder / "y.npz"
+    draw = np.random.default_rng(1)
+    arrays = {
+        "plain": draw.random((31, 17)),
+        "fortran": np.asfortranarray(draw.integers(0, 9, (5, 6, 7), dtype="u1")),
+        "\u03bb/deep name": np.arange(12, dtype=">i2").reshape(3, 4),
+        "empty": np.zeros((0, 4)),
+        "large": np.tile(np.arange(1000, dtype="<f4"), (300, 1)),
+    }
+    for save in (np.savez, np.savez_compressed):
+        for name, array in arrays.items():
+            for words, result in [
+                (["transpose"], array.swapaxes(-1, -2)),
+                (["permute", "--axes", ",".join(map(str, reversed(range(array.ndim))))], array.T),
+                (["reorder", "--to", "fortran"], array),
+            ]:
+                for more in ([], ["--memory", "100K"], ["--output", str(out)]):
+                    save(path, **arrays)
+                    run = subprocess.run([command, *words, str(path), "--member", name, *more, "-q"], capture_output=True, text=True)
+                    case = f"{save.__name__} {name} {words} {more}"
+                    if run.returncode != 0:
+                        wrong.append(f"{case}: {run.stderr}")
+                        continue
+                    changed = np.load(out if "--output" in more else path)
+                    want = {**arrays, name: result}
+                    for other, array_now in want.items():
+                        got = changed[other]
+                        if got.dtype != array_now.dtype or not np.array_equal(got, array_now):
+                            wrong.append(f"{case}: {other} differs")
+                    if list(changed) != list(arrays):
+                        wrong.append(f"{case}: members {list(changed)}")
+                    with zipfile.ZipFile(out if "--output" in more else path) as now, zipfile.ZipFile(path) as before:
+                        if now.testzip() is not None:
+                            wrong.append(f"{case}: check sum of {now.testzip()}")
+                        facts = lambda zip: [(one.filename, one.compress_type, one.date_time, one.external_attr) for one in zip.infolist()]
+                        if facts(now) != facts(before):
+                            wrong.append(f"{case}: {facts(now)} is not {facts(before)}")
+    return wrong
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("command", help="path to the turntile binary")
@@ -195,6 +238,11 @@ def main():
                     failures.append(name)
                 if wrong or options.verbose:
                     print(f"{'FAILED' if wrong else 'passed'} {name}{': ' if wrong else ''}{wrong or ''}")
+        wrong = archives(command, Path(directory))
+        failures += wrong
+        for what in wrong:
+            print(f"FAILED {what}")
+        passed += not wrong
     print(f"{passed} passed, {len(failures)} failed")
     sys.exit(1 if failures else 0)
 

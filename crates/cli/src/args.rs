@@ -1,23 +1,24 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use turntile::TileRule;
 use turntile::plan::{Problem, ProblemError, Route};
 
-use crate::error::Error;
-
 use crate::bench::{self, Shapes};
-use crate::file::Locking;
+use crate::common::{Common, TEMPORARY, usage};
 use crate::memory::Pages;
 use crate::npy::Order;
 use crate::settings::Settings;
 use crate::values::{
-    Amount, Axes, Extents, amount, axes, byte_count, extents, seconds, split_axes, threads,
+    Amount, Axes, Extents, Subject, amount, axes, byte_count, extents, seconds, split_axes,
+    subject, threads,
 };
 
 /// Transposes matrices and permutes axes of arrays in files, in place: no second copy in memory, no half-written file on disk.
@@ -28,15 +29,35 @@ pub struct Cli {
     pub command: Command,
 }
 
+impl Cli {
+    /// Reads a command line, the command's name first.
+    pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let cli = Cli::try_parse_from(words)?;
+        let checked = match &cli.command {
+            Command::Plan(args) => args.problem.check(),
+            Command::Tune(args) => args.problem.check(),
+            Command::Bench(_) => Ok(()),
+            Command::Transpose(TransposeArgs { common, .. })
+            | Command::Permute(PermuteArgs { common, .. })
+            | Command::Reorder(ReorderArgs { common, .. }) => common.jobs().map(drop),
+        };
+        checked.map_err(|error| error.format(&mut Cli::command()))?;
+        Ok(cli)
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Swap the last two axes of an array: (..., M, N) becomes (..., N, M)
+    #[command(override_usage = usage!("transpose"), after_help = TEMPORARY)]
     Transpose(TransposeArgs),
     /// Permute the axes of an array: axis i of the result is axis AXES[i], as NumPy's transpose(AXES)
+    #[command(override_usage = usage!("permute --axes I,J,..."), after_help = TEMPORARY)]
     Permute(PermuteArgs),
     /// Store the same array in the other memory order
+    #[command(override_usage = usage!("reorder --to ORDER"), after_help = TEMPORARY)]
     Reorder(ReorderArgs),
-    /// Print how a matrix would be transposed, or the axes of an array permuted
+    /// Print how a matrix or a file's array would be transposed, or the axes of an array permuted
     Plan(PlanArgs),
     /// Measure candidate plans on this machine, and remember the fastest
     Tune(TuneArgs),
@@ -44,51 +65,17 @@ pub enum Command {
     Bench(BenchArgs),
 }
 
-/// Where results go and how the work is done.
-#[derive(Debug, Args)]
-pub struct Common {
-    /// Write here instead of replacing FILE
-    #[arg(value_name = "OUT", conflicts_with = "output")]
-    out: Option<PathBuf>,
-    /// The same
-    #[arg(short, long, value_name = "OUT")]
-    output: Option<PathBuf>,
-    /// Check all that is checked before the work, say how it would be done, and do nothing
-    #[arg(long)]
-    pub dry_run: bool,
-    #[command(flatten)]
-    pub settings: Settings,
-    /// Most memory, e.g. 2GiB or 50% of what is free: larger files are moved block by block, through temporary files if it is
-    /// very little [default: what is free, less an eighth]
-    #[arg(long, value_name = "BYTES", value_parser = amount)]
-    pub memory: Option<Amount>,
-    /// What to do about a file that another program has locked. The lock is advisory: programs that do not ask for it are
-    /// found out, but for the instant in which the new file takes the old one's name
-    #[arg(long, value_name = "WHAT", default_value = "wait")]
-    pub lock: Locking,
-    /// Print nothing but errors
-    #[arg(short, long, conflicts_with = "json")]
-    pub quiet: bool,
-    /// Print the result as JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-impl Common {
-    /// Where the result goes, if not in the file's place.
-    pub fn output(&self) -> Option<&Path> {
-        self.output.as_deref().or(self.out.as_deref())
-    }
-}
-
 #[derive(Debug, Args)]
 pub struct TransposeArgs {
-    /// A .npy file, or with --raw a headerless one
-    pub file: PathBuf,
     #[command(flatten)]
     pub common: Common,
     /// The file has no header: K row-major MxN matrices of B-byte elements and nothing else
-    #[arg(long, requires_all = ["rows", "cols", "elem_bytes"], help_heading = "Headerless files")]
+    #[arg(
+        long,
+        requires_all = ["rows", "cols", "elem_bytes"],
+        conflicts_with = "member",
+        help_heading = "Headerless files"
+    )]
     raw: bool,
     /// Rows of the matrix
     #[arg(long, value_name = "M", requires = "raw", help_heading = "Headerless files")]
@@ -118,15 +105,18 @@ impl TransposeArgs {
 
 #[derive(Debug, Args)]
 pub struct PermuteArgs {
-    /// A .npy file, or with --raw a headerless one
-    pub file: PathBuf,
     /// The order of the axes in the result, e.g. 2,0,1
     #[arg(long, value_name = "I,J,...", value_parser = axes)]
     pub axes: Axes,
     #[command(flatten)]
     pub common: Common,
     /// The file has no header: a row-major array of B-byte elements and nothing else
-    #[arg(long, requires_all = ["shape", "elem_bytes"], help_heading = "Headerless files")]
+    #[arg(
+        long,
+        requires_all = ["shape", "elem_bytes"],
+        conflicts_with = "member",
+        help_heading = "Headerless files"
+    )]
     raw: bool,
     /// Extents of the array, e.g. 64x256x112
     #[arg(long, value_name = "AxBx...", value_parser = extents, requires = "raw", help_heading = "Headerless files")]
@@ -148,8 +138,6 @@ impl PermuteArgs {
 
 #[derive(Debug, Args)]
 pub struct ReorderArgs {
-    /// A .npy file
-    pub file: PathBuf,
     /// The order to store the array in
     #[arg(long, value_name = "ORDER")]
     pub to: OrderArg,
@@ -176,54 +164,50 @@ impl OrderArg {
     }
 }
 
-/// A problem without a file.
+/// A problem, by its numbers or by a file.
 #[derive(Debug, Args)]
 pub struct ProblemArgs {
-    /// Rows and columns, e.g. 7200x1800, or with --axes the extents of any array
-    #[arg(value_name = "MxN", value_parser = extents)]
-    shape: Extents,
-    /// The order of the axes in the result, e.g. 2,0,1 [default: 1,0]
+    /// Rows and columns, e.g. 7200x1800, or with --axes the extents of any array; or a .npy or .npz file that holds one (./3x5 if
+    /// its name is such)
+    #[arg(value_name = "MxN|FILE", value_parser = OsStringValueParser::new().try_map(subject))]
+    pub subject: Subject,
+    /// The order of the axes in the result, e.g. 2,0,1 [default: the last two change places]
     #[arg(long, value_name = "I,J,...", value_parser = axes)]
-    axes: Option<Axes>,
-    /// Bytes of an element
+    pub axes: Option<Axes>,
+    /// Bytes of an element, of a shape
     #[arg(long, value_name = "B")]
-    elem_bytes: NonZeroUsize,
-    /// Matrices or arrays, one after the other
-    #[arg(long, value_name = "K", default_value = "1")]
-    batch: usize,
+    pub elem_bytes: Option<NonZeroUsize>,
+    /// Matrices or arrays, one after the other [default: 1]
+    #[arg(long, value_name = "K")]
+    pub batch: Option<usize>,
+    /// The array of a .npz archive
+    #[arg(long, value_name = "NAME")]
+    pub member: Option<String>,
     /// Into another buffer instead of in place
     #[arg(long)]
-    into: bool,
+    pub into: bool,
     #[command(flatten)]
     pub settings: Settings,
 }
 
 impl ProblemArgs {
-    /// The problem, with the cap on its workspace if there is one and room for the route asked for.
-    pub fn problem(&self) -> Result<Problem, Error> {
-        let Extents(shape) = &self.shape;
-        let elem_bytes = self.elem_bytes.get();
-        let problem = match (&self.axes, &shape[..]) {
-            (None, &[rows, cols]) => Problem::with_batch(self.batch, rows, cols, elem_bytes)?,
-            (None, shape) => return Err(Error::AxesNeeded { shape: shape.to_vec() }),
-            (Some(Axes(axes)), shape) if self.batch == 1 => {
-                Problem::permuted(shape, axes, elem_bytes)?
+    /// What is wrong with the options beside a shape, or beside a file.
+    fn check(&self) -> Result<(), clap::Error> {
+        let wrong = |kind, what: &str| Err(clap::Error::raw(kind, what));
+        match &self.subject {
+            Subject::Extents(_) if self.elem_bytes.is_none() => {
+                wrong(ErrorKind::MissingRequiredArgument, "a shape needs --elem-bytes <B>")
             }
-            (Some(Axes(axes)), shape) => {
-                let shape: Vec<usize> =
-                    std::iter::once(self.batch).chain(shape.iter().copied()).collect();
-                let axes: Vec<usize> =
-                    std::iter::once(0).chain(axes.iter().map(|axis| axis + 1)).collect();
-                Problem::permuted(&shape, &axes, elem_bytes)?
-            }
-        };
-        let cap = self.settings.workspace.map(|amount| amount.of(problem.bytes()));
-        let problem = cap.map_or(problem, |cap| problem.with_cap(cap));
-        Ok(if self.into {
-            problem.out_of_place()
-        } else {
-            problem.with_room(self.settings.room(&problem))
-        })
+            Subject::Extents(_) if self.member.is_some() => wrong(
+                ErrorKind::ArgumentConflict,
+                "--member is for a file, and cannot be used with a shape",
+            ),
+            Subject::File(_) if self.elem_bytes.is_some() || self.batch.is_some() => wrong(
+                ErrorKind::ArgumentConflict,
+                "--elem-bytes and --batch cannot be used with a file, which says both",
+            ),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -397,7 +381,6 @@ fn shapes(text: &str) -> Result<Shapes, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_definition_is_sound() {
@@ -406,7 +389,7 @@ mod tests {
 
     #[test]
     fn raw_options_come_together() {
-        let parse = |line: &str| Cli::try_parse_from(line.split(' '));
+        let parse = |line: &str| Cli::read(line.split(' ').map(OsString::from));
         let good = "turntile transpose f --raw --rows 3 --cols 4 --elem-bytes 8";
         let Command::Transpose(args) = parse(good).unwrap().command else { panic!("{good}") };
         assert_eq!(args.raw_problem(), Problem::new(3, 4, 8).map(Some));
@@ -427,6 +410,14 @@ mod tests {
             "turntile transpose f --quiet --json",
             "turntile reorder f",
             "turntile reorder f --to rows",
+            "turntile transpose f g h",
+            "turntile transpose f g -o h",
+            "turntile transpose -i f -o h",
+            "turntile transpose -i f -",
+            "turntile transpose f --member a --raw --rows 3 --cols 4 --elem-bytes 8",
+            "turntile plan f --elem-bytes 4",
+            "turntile plan f --batch 4",
+            "turntile plan 3x4 --elem-bytes 4 --member a",
             "turntile plan 3x4",
             "turntile plan 3 --elem-bytes 4",
             "turntile plan 3x4 --elem-bytes 4 --cap 1",

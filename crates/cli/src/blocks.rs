@@ -2,15 +2,18 @@
 
 use std::fs::File;
 use std::io;
+use std::path::Path;
 
 use serde::Serialize;
 use turntile::Transpose;
 use turntile::stored::{ReadAt, Stored, StoredError, WriteAt};
 
 use crate::error::Error;
-use crate::file::{self, Pending, Source};
 use crate::memory::{Memory, Pages};
 use crate::progress::Progress;
+
+/// Runs that are shorter than this end before what the system reads ahead of its own accord.
+const AHEAD: u64 = 1 << 20;
 
 /// How a file was moved.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -37,25 +40,37 @@ impl Facts {
     }
 }
 
-/// Bytes of a file from some offset on.
-struct From<'a> {
-    file: &'a File,
-    start: u64,
+/// A file's bytes from some offset on.
+pub struct Part<'a> {
+    /// The file.
+    pub file: &'a File,
+    /// Its name, or that of what it stands for.
+    pub path: &'a Path,
+    /// Where its part begins.
+    pub start: u64,
 }
 
-impl ReadAt for From<'_> {
+impl ReadAt for Part<'_> {
     fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
         self.file.read_exact_at(bytes, self.start + offset)
     }
+
+    fn fetch(&self, offset: u64, bytes: usize) -> bool {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        {
+            let bytes = std::num::NonZeroU64::new(bytes as u64);
+            let advice = rustix::fs::Advice::WillNeed;
+            rustix::fs::fadvise(self.file, self.start + offset, bytes, advice).is_ok()
+        }
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        {
+            let _ = (offset, bytes);
+            false
+        }
+    }
 }
 
-/// The new file's data.
-struct Onto<'a> {
-    file: &'a File,
-    start: u64,
-}
-
-impl WriteAt for Onto<'_> {
+impl WriteAt for Part<'_> {
     fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let mut file = self.file;
         file.write_all_at(bytes, self.start + offset)
@@ -67,38 +82,50 @@ pub fn plan(transpose: &Transpose, memory: usize) -> Result<Stored, Error> {
     Ok(transpose.stored(crate::free::less_the_command(memory))?)
 }
 
-/// Moves the last `bytes` bytes of the source to the end of the new file.
+/// Has the system read what is asked for and no more: what follows a run is not the next to be read.
+fn read_no_further(file: &File) {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    // Advice: without it some is read in vain.
+    let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::Random);
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    let _ = file;
+}
+
+/// Moves `bytes` bytes from one part to the other; `scratch` makes a file for two passes.
 pub fn run(
     stored: &Stored,
-    source: &Source,
-    pending: &Pending,
-    (header_bytes, bytes): (usize, usize),
+    (from, mut onto): (Part<'_>, Part<'_>),
+    bytes: usize,
+    scratch: impl FnOnce(u64) -> Result<File, Error>,
     progress: &Progress,
 ) -> Result<(), Error> {
     let need = stored.buffer_bytes();
-    let no_memory = |_| Error::Memory { path: source.path.clone(), bytes: need };
+    let no_memory = |_| Error::Memory { path: from.path.to_path_buf(), bytes: need };
     let mut buffer = Memory::new(need, Pages::Huge).map_err(no_memory)?;
-    let mut scratch = match stored.scratch_bytes() {
+    let scratch = match stored.scratch_bytes() {
         0 => None,
-        bytes => Some(file::scratch(pending, bytes)?),
+        bytes => Some(scratch(bytes)?),
     };
-    let from = From { file: &source.file, start: source.bytes() - bytes as u64 };
+    let mut between = scratch.as_ref().map(|file| Part { file, path: onto.path, start: 0 });
+    if stored.shortest_run() < AHEAD {
+        for file in std::iter::once(from.file).chain(&scratch) {
+            read_no_further(file);
+        }
+    }
     progress.bytes("moving", bytes.saturating_mul(2 * stored.passes()));
     let mut moved = 0;
-    let cannot = || Error::io("write the new", pending.path());
-    let mut onto = Onto { file: pending.file(), start: header_bytes as u64 };
+    let cannot = Error::io("write the new", onto.path);
     let buffer = &mut buffer.bytes()[..need];
-    let done = stored.run_in(buffer, &from, &mut onto, scratch.as_mut(), |more| {
+    let done = stored.run_in(buffer, &from, &mut onto, between.as_mut(), |more| {
         moved += more;
         progress.set(usize::try_from(moved).unwrap_or(usize::MAX));
     });
-    progress.waiting("syncing");
     done.map_err(|error| match error {
         StoredError::Read(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-            source.changed()
+            Error::Changed { path: from.path.to_path_buf() }
         }
-        StoredError::Read(error) => Error::io("read", &source.path)(error),
-        StoredError::Write(error) => cannot()(error),
+        StoredError::Read(error) => Error::io("read", from.path)(error),
+        StoredError::Write(error) => cannot(error),
         other => Error::Stored(Box::new(other)),
     })
 }

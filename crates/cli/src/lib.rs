@@ -5,12 +5,15 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `args`, `values` | the command line, and how it spells sizes, shapes and times |
+//! | `args`, `common`, `values` | the command line, what the commands on files share of it, and how it spells sizes, shapes and times |
+//! | `several` | one file after the other |
 //! | `transpose`, `permute`, `reorder` | what each command makes of a file: a new header and transpositions |
-//! | `plan`, `words`, `tune` | plans without a file, by estimate and by stopwatch |
+//! | `rearrange` | a change of a file: opened, changed, told of |
+//! | `plan`, `words`, `tune`, `subject` | plans, by estimate and by stopwatch, and what they are for |
 //! | `bench`, [`speed`] | transpositions timed beside a copy, and the unit of their speed |
 //! | [`device`] | the host or a GPU by name |
 //! | [`memory`] | what is measured on: pages of a kind |
+//! | `input`, `output`, `archive` | files, archives and streams that arrays come from and go to |
 //! | `work`, `blocks` | read, transpose, write: the same for every command on a file, in memory or block by block |
 //! | `free` | how much memory there is |
 //! | `settings` | what the user may set, and what the library is told of it |
@@ -20,31 +23,38 @@
 //! | [`error`] | what can go wrong |
 //!
 //! Exit codes: 0 done; 1 not done; 2 wrong usage. SIGINT (Ctrl-C), SIGTERM, SIGHUP and SIGQUIT end it as they end any
-//! program, which shells call 130, 143, 129, 131. With any but 0 the files are as they were. Once the new file is in place the work is done:
-//! what fails then (the printing of the result, the syncing of the directory) is warned of, with exit
+//! program, which shells call 130, 143, 129, 131; so does SIGPIPE, 141, where data go to a pipe that nobody reads. With any but 0 the
+//! file is as it was; of several files those that were not told to be done are. Once the new file is in place the work is done: what fails then (the printing of the result, the syncing of the directory) is warned of, with exit
 //! code 0.
 
+mod archive;
 mod args;
 mod bench;
 mod blocks;
+mod common;
 pub mod device;
 mod dtype;
 pub mod error;
 mod file;
 mod free;
+mod input;
 mod literal;
 pub mod memory;
 mod npy;
+mod output;
 mod permute;
 mod plan;
 pub mod progress;
+mod rearrange;
 mod reorder;
 mod report;
 mod say;
 mod scalar;
 mod settings;
+mod several;
 mod signals;
 pub mod speed;
+mod subject;
 mod transpose;
 mod tune;
 mod values;
@@ -54,40 +64,38 @@ mod work;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::Parser;
-
 pub use crate::bench::{copy, fill};
 
 use crate::args::{Cli, Command};
-use crate::error::Error;
-use crate::report::Report;
-use crate::say::tell;
-
-/// What a command has to print.
-struct Output {
-    text: String,
-    /// Whether printing it is all there was to do, and not a word about what is done.
-    is_all: bool,
-}
+use crate::say::{Stream, tell};
 
 /// Does what the command line says.
 pub fn main() -> ExitCode {
-    let cli = Cli::try_parse().unwrap_or_else(|error| wrong_usage(&error));
+    let cli = Cli::read(std::env::args_os()).unwrap_or_else(|error| wrong_usage(&error));
     signals::clean_up_on_signals();
-    let json = match &cli.command {
-        Command::Transpose(args) => args.common.json,
-        Command::Permute(args) => args.common.json,
-        Command::Reorder(args) => args.common.json,
-        Command::Plan(args) => args.json,
-        Command::Tune(args) => args.json,
-        Command::Bench(args) => args.json,
+    let (json, done) = match &cli.command {
+        Command::Transpose(args) => {
+            return several::run(&args.common, |asked| transpose::run(args, asked));
+        }
+        Command::Permute(args) => {
+            return several::run(&args.common, |asked| permute::run(args, asked));
+        }
+        Command::Reorder(args) => {
+            return several::run(&args.common, |asked| reorder::run(args, asked));
+        }
+        Command::Plan(args) => (args.json, plan::run(args).map(|text| (text, true))),
+        Command::Bench(args) => (args.json, bench::run(args).map(|text| (text, true))),
+        Command::Tune(args) => {
+            // What is remembered is done, whether it can be told of or not.
+            let is_all = args.problem.settings.wisdom().is_none();
+            (args.json, tune::run(args).map(|text| (text, is_all)))
+        }
     };
-    match run(&cli.command) {
-        Ok(output) => print(&output),
+    match done {
+        Ok((text, is_all)) => print(&text, is_all),
         Err(error) => {
             if json {
-                let text = serde_json::json!({ "error": error.to_string() }).to_string();
-                print(&Output { text, is_all: true });
+                print(&serde_json::json!({ "error": error.to_string() }).to_string(), true);
             }
             tell(&error);
             ExitCode::FAILURE
@@ -106,36 +114,12 @@ fn wrong_usage(error: &clap::Error) -> ! {
     error.exit()
 }
 
-/// Does the command's work and returns what to print, nothing if it is to be quiet.
-fn run(command: &Command) -> Result<Output, Error> {
-    let (common, report): (_, Report) = match command {
-        Command::Transpose(args) => (&args.common, transpose::run(args)?),
-        Command::Permute(args) => (&args.common, permute::run(args)?),
-        Command::Reorder(args) => (&args.common, reorder::run(args)?),
-        Command::Plan(args) => return Ok(Output { text: plan::run(args)?, is_all: true }),
-        Command::Bench(args) => return Ok(Output { text: bench::run(args)?, is_all: true }),
-        Command::Tune(args) => {
-            let is_all = args.problem.settings.wisdom().is_none();
-            return Ok(Output { text: tune::run(args)?, is_all });
-        }
-    };
-    report.tell_notes(common.quiet);
-    let text = match (common.quiet, common.json) {
-        (true, _) => String::new(),
-        (false, true) => report.json(),
-        (false, false) => report.text(),
-    };
-    Ok(Output { text, is_all: false })
-}
-
-/// Prints to standard output. Nobody listening there any more is no failure.
-fn print(output: &Output) -> ExitCode {
-    if output.text.is_empty() {
-        return ExitCode::SUCCESS;
-    }
-    match writeln!(io::stdout(), "{}", output.text) {
+/// Prints to standard output, if `is_all` as all that there was to do and not as a word about what is done. Nobody listening
+/// there any more is no failure.
+fn print(text: &str, is_all: bool) -> ExitCode {
+    match say::print(text, Stream::Output) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            if output.is_all {
+            if is_all {
                 tell(&format_args!("cannot print the result: {error}"));
                 return ExitCode::FAILURE;
             }

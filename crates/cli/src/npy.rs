@@ -60,36 +60,43 @@ pub struct Header {
 }
 
 impl Header {
-    /// Reads the header from the beginning of a file of `file_bytes` bytes, and leaves `file` at the
+    /// Reads the header from the beginning of a file of `file_bytes` bytes, if that is known, and leaves `file` at the
     /// data. Allocates no more than the file can hold.
     ///
     /// The outer error is the system's, the inner one the file's.
     pub fn read(
-        file: &mut impl Read,
-        file_bytes: u64,
+        file: &mut (impl Read + ?Sized),
+        file_bytes: impl Into<Option<u64>>,
     ) -> std::io::Result<Result<Self, HeaderError>> {
+        let file_bytes = file_bytes.into();
         let mut bytes = Vec::new();
-        file.by_ref().take(12).read_to_end(&mut bytes)?;
+        Read::take(&mut *file, 12).read_to_end(&mut bytes)?;
         let (version, start, text_len) = match prefix(&bytes) {
             Ok(prefix) => prefix,
             Err(error) => return Ok(Err(error)),
         };
         let end = start as u64 + text_len;
-        if end > file_bytes {
-            return Ok(Err(HeaderError::Truncated { need: end, have: file_bytes }));
+        if let Some(have) = file_bytes
+            && end > have
+        {
+            return Ok(Err(HeaderError::Truncated { need: end, have }));
         }
         if text_len > MAX_TEXT {
             return Ok(Err(HeaderError::TooLong { len: text_len, max: MAX_TEXT }));
         }
-        file.by_ref().take(end.saturating_sub(bytes.len() as u64)).read_to_end(&mut bytes)?;
+        Read::take(&mut *file, end.saturating_sub(bytes.len() as u64)).read_to_end(&mut bytes)?;
         if (bytes.len() as u64) < end {
             return Ok(Err(HeaderError::Truncated { need: end, have: bytes.len() as u64 }));
         }
-        Ok(Self::parse(version, &bytes[start..end as usize], file_bytes - end))
+        Ok(Self::parse(version, &bytes[start..end as usize], file_bytes.map(|bytes| bytes - end)))
     }
 
-    /// Reads the text of a header that `data_bytes` bytes of data follow.
-    fn parse(version: (u8, u8), padded: &[u8], data_bytes: u64) -> Result<Self, HeaderError> {
+    /// Reads the text of a header that `data_bytes` bytes of data follow, if that is known.
+    fn parse(
+        version: (u8, u8),
+        padded: &[u8],
+        data_bytes: Option<u64>,
+    ) -> Result<Self, HeaderError> {
         if version.0 == 3
             && let Err(error) = std::str::from_utf8(padded)
         {
@@ -121,12 +128,12 @@ impl Header {
             .and_then(|items| items.checked_mul(item_bytes))
             .filter(|&bytes| bytes <= isize::MAX as usize)
             .ok_or_else(overflow)?;
-        if expected as u64 != data_bytes {
+        if let Some(got) = data_bytes.filter(|&got| got != expected as u64) {
             return Err(HeaderError::DataLength {
                 shape: extents,
                 item_bytes,
                 expected: expected as u64,
-                got: data_bytes,
+                got,
             });
         }
         Ok(Header {

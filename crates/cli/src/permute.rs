@@ -7,18 +7,18 @@ use turntile::plan::Problem;
 use crate::args::PermuteArgs;
 use crate::error::Error;
 use crate::npy::{Header, Order};
+use crate::rearrange::{Asked, rearrange};
 use crate::report::Report;
-use crate::transpose::rearrange;
 use crate::work::Change;
 
-/// Runs the command.
-pub fn run(args: &PermuteArgs) -> Result<Report, Error> {
-    let of_npy = |header: &Header| of_npy(header, &args.axes.0, &args.file);
-    rearrange("permute", &args.file, &args.common, args.raw_problem()?, of_npy)
+/// Runs the command on a file.
+pub fn run(args: &PermuteArgs, asked: &Asked<'_>) -> Result<Report, Error> {
+    let of_npy = |header: &Header| of_npy(header, &args.axes.0, asked.file);
+    rearrange("permute", asked, args.raw_problem()?, of_npy)
 }
 
 /// The permutation of a .npy file's array, and the shape that it has then.
-fn of_npy(header: &Header, axes: &[usize], path: &Path) -> Result<(Change, Vec<usize>), Error> {
+pub fn of_npy(header: &Header, axes: &[usize], path: &Path) -> Result<(Change, Vec<usize>), Error> {
     let (shape, rank) = (header.shape(), header.shape().len());
     if axes.len() != rank {
         let path = path.to_path_buf();

@@ -15,12 +15,12 @@ use crate::error::Error;
 use crate::report::{bytes, duration, rate};
 use crate::say::{shown, tell};
 use crate::settings::Settings;
-use crate::words;
+use crate::{subject, words};
 
 /// Runs the command and returns what to print.
 pub fn run(args: &PlanArgs) -> Result<String, Error> {
     let settings = &args.problem.settings;
-    let problem = args.problem.problem()?;
+    let problem = subject::problem(&args.problem)?;
     let mut planner = planner(&args.device, settings.threads)?.with_tiles(args.tiles.rule());
     if let Some(route) = settings.route {
         planner = planner.with_route(route);

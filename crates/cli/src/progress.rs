@@ -18,6 +18,8 @@ const FRAME: Duration = Duration::from_millis(100);
 pub struct Progress(Option<Shown>);
 
 struct Shown {
+    /// Before the name of each phase.
+    label: String,
     bar: Arc<Mutex<Bar>>,
     /// Dropped to tell the waiting thread that the work is over.
     over: Option<Sender<()>>,
@@ -45,6 +47,11 @@ fn held(bar: &Mutex<Bar>) -> MutexGuard<'_, Bar> {
 impl Progress {
     /// A bar that appears after a second, if `wanted` and there is a terminal to show it on.
     pub fn new(wanted: bool) -> Self {
+        Self::labelled(wanted, "")
+    }
+
+    /// The same, with a label before the names of its phases.
+    pub fn labelled(wanted: bool, label: &str) -> Self {
         if !(wanted && std::io::stderr().is_terminal()) {
             return Progress(None);
         }
@@ -57,7 +64,8 @@ impl Progress {
                 held(&revealed).reveal();
             }
         });
-        Progress(Some(Shown { bar, over: Some(over), reveal: Some(reveal) }))
+        let label = label.to_string();
+        Progress(Some(Shown { label, bar, over: Some(over), reveal: Some(reveal) }))
     }
 
     /// Begins a phase measured in bytes.
@@ -96,7 +104,8 @@ impl Progress {
         let mut held = held(&shown.bar);
         held.bar.finish_and_clear();
         let hidden = ProgressDrawTarget::hidden();
-        held.bar = ProgressBar::with_draw_target(Some(total as u64), hidden).with_prefix(what);
+        let prefix = format!("{}{what}", shown.label);
+        held.bar = ProgressBar::with_draw_target(Some(total as u64), hidden).with_prefix(prefix);
         if let Ok(style) = ProgressStyle::with_template(template) {
             held.bar.set_style(
                 plain(style, is_utf8(|name| std::env::var(name).ok())).with_key("left", left),

@@ -2,38 +2,32 @@
 
 use turntile::plan::{Problem, ProblemError};
 
-use crate::args::{Common, ReorderArgs};
+use crate::args::ReorderArgs;
+use crate::common::Goal;
 use crate::error::Error;
-use crate::file::claim;
 use crate::npy::Header;
-use crate::progress::Progress;
+use crate::rearrange::Asked;
 use crate::report::{Array, Report};
-use crate::transpose::open_npy;
-use crate::work::{self, Change, Done};
+use crate::work::{Change, Done};
 
-/// Runs the command.
-pub fn run(args: &ReorderArgs) -> Result<Report, Error> {
-    let Common { settings, lock, quiet, .. } = &args.common;
-    settings.existing_wisdom()?;
-    let output = args.common.output();
-    let (mut source, target) = claim(&args.file, output, *lock)?;
-    let header = open_npy(&mut source)?;
+/// Runs the command on a file.
+pub fn run(args: &ReorderArgs, asked: &Asked<'_>) -> Result<Report, Error> {
+    let (mut input, output) = asked.open(false)?;
+    let header = input.header()?;
     let order = args.to.order();
-    let (before, after) = (Array::of(&header), Array { order: Some(order), ..Array::of(&header) });
-    let report =
-        |bytes, done| Report::new("reorder", &args.file, output, before, after, bytes, done);
-    if header.order() == order && output.is_none() {
-        return Ok(report(header.data_bytes(), Done::default()).unchanged());
+    let arrays = (Array::of(&header), Array { order: Some(order), ..Array::of(&header) });
+    let named = (asked.file, input.member().map(String::from), asked.goal.path());
+    if header.order() == order && *asked.goal == Goal::InPlace {
+        let nothing = Done::default();
+        return Ok(Report::new("reorder", named, arrays, header.data_bytes(), nothing).unchanged());
     }
     let rewritten = header
         .rewritten(header.shape(), order)
-        .map_err(|source| Error::Header { path: args.file.clone(), source })?;
+        .map_err(|source| Error::Header { path: asked.file.to_path_buf(), source })?;
     let step = if header.order() == order { None } else { reversal(&header)? };
     let change = Change { header: rewritten, data_bytes: header.data_bytes(), step };
-    let progress = Progress::new(!quiet);
-    let done = work::apply((source, target), &change, &args.common, &progress)?;
-    drop(progress);
-    Ok(report(change.data_bytes, done))
+    let done = asked.apply((input, output), &change)?;
+    Ok(Report::new("reorder", named, arrays, change.data_bytes, done))
 }
 
 /// The axes turned round in memory; none without data.

@@ -8,6 +8,7 @@ use turntile::Planned;
 use turntile::plan::Problem;
 
 use crate::blocks;
+use crate::common::DASH;
 use crate::error::Error;
 use crate::npy::{Header, Order};
 use crate::say::{shown, tell};
@@ -90,6 +91,9 @@ pub struct Report {
     operation: &'static str,
     #[serde(serialize_with = "shown_path")]
     file: PathBuf,
+    /// The array of an archive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    member: Option<String>,
     #[serde(serialize_with = "shown_path")]
     output: PathBuf,
     /// Whether a file was written.
@@ -119,13 +123,12 @@ pub struct Report {
 }
 
 impl Report {
-    /// The report of work that was done.
+    /// The report of work that was done on a file, or a member of it, with its output if that is another; the array is given
+    /// as it was and as it is.
     pub fn new(
         operation: &'static str,
-        file: &Path,
-        output: Option<&Path>,
-        before: Array,
-        after: Array,
+        (file, member, output): (&Path, Option<String>, Option<&Path>),
+        (before, after): (Array, Array),
         bytes: usize,
         done: Done,
     ) -> Self {
@@ -140,6 +143,7 @@ impl Report {
         Report {
             operation,
             file: file.to_path_buf(),
+            member,
             output: output.unwrap_or(file).to_path_buf(),
             written: !done.dry,
             dry_run: done.dry,
@@ -177,15 +181,24 @@ impl Report {
         }
     }
 
+    /// The file's name without its directories, and the member's.
+    fn named(&self) -> String {
+        let name = match self.file.file_name() {
+            _ if self.file == Path::new(DASH) => "standard input".to_string(),
+            Some(name) => shown(Path::new(name)).to_string(),
+            None => shown(&self.file).to_string(),
+        };
+        match &self.member {
+            Some(member) => format!("{name}, {}", shown(Path::new(member))),
+            None => name,
+        }
+    }
+
     /// What was done, in a line or two.
     pub fn text(&self) -> String {
         let Report { before, after, .. } = self;
         let order = |array: &Array| array.order.map_or("", Order::name);
-        let name = |path: &Path| match path.file_name() {
-            Some(name) => shown(Path::new(name)).to_string(),
-            None => shown(path).to_string(),
-        };
-        let mut text = format!("{}: {} {}", name(&self.file), before.extents(), before.element());
+        let mut text = format!("{}: {} {}", self.named(), before.extents(), before.element());
         if self.dry_run {
             let how = match &self.blocks {
                 Some(blocks) => {
@@ -194,7 +207,7 @@ impl Report {
                 None if self.plans.is_empty() => "as they lie".to_string(),
                 None => format!("in memory, {}", self.plans.join(", then ")),
             };
-            let to = shown(&self.output);
+            let to = self.to();
             return format!(
                 "{text} would become {} in {to}: {} moved {how}",
                 after.extents(),
@@ -224,7 +237,7 @@ impl Report {
             None => text += "; no element had to move",
         }
         if self.output != self.file {
-            text += &format!(", written to {}", shown(&self.output));
+            text += &format!(", written to {}", self.to());
         }
         if let Some(blocks) = &self.blocks {
             let passes = passes(blocks);
@@ -246,6 +259,13 @@ impl Report {
             );
         }
         text
+    }
+
+    fn to(&self) -> String {
+        match &*self.output {
+            output if output == Path::new(DASH) => "standard output".to_string(),
+            output => shown(output).to_string(),
+        }
     }
 
     /// The same for machines, on one line.

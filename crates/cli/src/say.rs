@@ -9,6 +9,23 @@ pub fn tell(what: &dyn Display) {
     let _ = writeln!(io::stderr(), "turntile: {}", Harmless(what));
 }
 
+/// Where a result is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Output,
+    /// Standard error, while standard output has data.
+    Error,
+}
+
+/// Prints a result, a line or more.
+pub fn print(text: &str, stream: Stream) -> io::Result<()> {
+    match stream {
+        Stream::Output => writeln!(io::stdout(), "{text}"),
+        Stream::Error => writeln!(io::stderr(), "{text}"),
+    }
+}
+
 /// A name as it is shown: what a terminal would take for an instruction is escaped, as are bytes that are no text.
 pub fn shown(path: &Path) -> impl Display + '_ {
     Shown(path.as_os_str().as_encoded_bytes())

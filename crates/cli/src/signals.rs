@@ -36,6 +36,13 @@ pub fn clean_up_on_signals() {
     });
 }
 
+/// Ends the process as one ends that writes to a pipe which nobody reads.
+pub fn die_of_pipe() -> std::process::ExitCode {
+    #[cfg(unix)]
+    let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGPIPE);
+    std::process::ExitCode::FAILURE
+}
+
 /// Elsewhere there are no signals; what is interrupted may leave its temporary file.
 #[cfg(not(unix))]
 pub fn clean_up_on_signals() {}

@@ -4,53 +4,17 @@ use std::path::Path;
 
 use turntile::plan::Problem;
 
-use crate::args::{Common, TransposeArgs};
+use crate::args::TransposeArgs;
 use crate::error::Error;
-use crate::file::{Source, claim};
 use crate::npy::{self, Header, Order};
-use crate::progress::Progress;
-use crate::report::{Array, Report};
-use crate::work::{self, Change};
+use crate::rearrange::{Asked, rearrange};
+use crate::report::Report;
+use crate::work::Change;
 
-/// Runs the command.
-pub fn run(args: &TransposeArgs) -> Result<Report, Error> {
-    let of_npy = |header: &Header| Ok((of_npy(header, &args.file)?, swapped(header.shape())));
-    rearrange("transpose", &args.file, &args.common, args.raw_problem()?, of_npy)
-}
-
-/// Changes a file: a headerless one as `raw` says, the array of a .npy file as `of_npy` does, which answers the shape that it
-/// has then too.
-pub fn rearrange(
-    operation: &'static str,
-    file: &Path,
-    common: &Common,
-    raw: Option<Problem>,
-    of_npy: impl FnOnce(&Header) -> Result<(Change, Vec<usize>), Error>,
-) -> Result<Report, Error> {
-    let Common { settings, lock, quiet, .. } = common;
-    settings.existing_wisdom()?;
-    let output = common.output();
-    let (mut source, target) = claim(file, output, *lock)?;
-    let (change, before, after) = match raw {
-        Some(problem) => of_raw(problem, file, source.bytes())?,
-        None => {
-            let header = open_npy(&mut source)?;
-            let (change, shape) = of_npy(&header)?;
-            (change, Array::of(&header), Array { shape, ..Array::of(&header) })
-        }
-    };
-    let progress = Progress::new(!quiet);
-    let done = work::apply((source, target), &change, common, &progress)?;
-    drop(progress);
-    Ok(Report::new(operation, file, output, before, after, change.data_bytes, done))
-}
-
-/// Reads the header of the source.
-pub fn open_npy(source: &mut Source) -> Result<Header, Error> {
-    let bytes = source.bytes();
-    Header::read(&mut source.file, bytes)
-        .map_err(Error::io("read", &source.path))?
-        .map_err(|error| Error::Header { path: source.path.clone(), source: error })
+/// Runs the command on a file.
+pub fn run(args: &TransposeArgs, asked: &Asked<'_>) -> Result<Report, Error> {
+    let of_npy = |header: &Header| of_npy(header, asked.file);
+    rearrange("transpose", asked, args.raw_problem()?, of_npy)
 }
 
 /// The shape with its last two axes swapped.
@@ -61,13 +25,14 @@ fn swapped(shape: &[usize]) -> Vec<usize> {
     shape
 }
 
-/// The transposition of a .npy file's array, of at least two axes.
-fn of_npy(header: &Header, path: &Path) -> Result<Change, Error> {
+/// The transposition of a .npy file's array, of at least two axes, and the shape that it has then.
+pub fn of_npy(header: &Header, path: &Path) -> Result<(Change, Vec<usize>), Error> {
     let [leading @ .., rows, cols] = header.shape() else {
         return Err(Error::TooFewAxes { path: path.to_path_buf(), axes: header.shape().len() });
     };
+    let after = swapped(header.shape());
     let bytes = header
-        .rewritten(&swapped(header.shape()), header.order())
+        .rewritten(&after, header.order())
         .map_err(|source| Error::Header { path: path.to_path_buf(), source })?;
     let data_bytes = header.data_bytes();
     let mut step = None;
@@ -80,19 +45,7 @@ fn of_npy(header: &Header, path: &Path) -> Result<Change, Error> {
             Order::Fortran => Problem::new(*cols, *rows, leading * header.item_bytes())?,
         });
     }
-    Ok(Change { header: bytes, data_bytes, step })
-}
-
-/// The change of a headerless file, whose length must be the problem's.
-fn of_raw(problem: Problem, path: &Path, got: u64) -> Result<(Change, Array, Array), Error> {
-    let data_bytes = problem.bytes();
-    if data_bytes as u64 != got {
-        let problem = Box::new(problem);
-        return Err(Error::RawLength { path: path.to_path_buf(), problem, got });
-    }
-    let step = Some(problem).filter(|problem| !problem.is_empty());
-    let [before, after] = Array::of_raw(&problem);
-    Ok((Change { header: Vec::new(), data_bytes, step }, before, after))
+    Ok((Change { header: bytes, data_bytes, step }, after))
 }
 
 #[cfg(test)]
@@ -109,7 +62,7 @@ mod tests {
     }
 
     fn step_of(shape: &str, order: &str, data: usize) -> Option<Problem> {
-        of_npy(&header(shape, order, data), Path::new("x")).unwrap().step
+        of_npy(&header(shape, order, data), Path::new("x")).unwrap().0.step
     }
 
     #[test]
@@ -130,16 +83,5 @@ mod tests {
             let error = of_npy(&header(shape, "False", data), Path::new("x")).unwrap_err();
             assert!(matches!(error, Error::TooFewAxes { axes, .. } if axes == want), "{error}");
         }
-    }
-
-    #[test]
-    fn raw_lengths_are_checked() {
-        let path = Path::new("x");
-        let problem = Problem::with_batch(2, 3, 5, 12).unwrap();
-        assert_eq!(of_raw(problem, path, 360).unwrap().0.step, Some(problem));
-        let error = of_raw(problem, path, 361).unwrap_err();
-        assert!(matches!(error, Error::RawLength { got: 361, .. }), "{error}");
-        let empty = Problem::with_batch(0, 3, 5, 12).unwrap();
-        assert_eq!(of_raw(empty, path, 0).unwrap().0.step, None);
     }
 }

@@ -13,14 +13,14 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::report::{bytes, duration, rate};
 use crate::say::shown;
-use crate::speed;
+use crate::{speed, subject};
 
 /// Candidates that the table shows; JSON has all.
 const SHOWN: usize = 12;
 
 /// Runs the command and returns what to print.
 pub fn run(args: &TuneArgs) -> Result<String, Error> {
-    let problem = args.problem.problem()?;
+    let problem = subject::problem(&args.problem)?;
     if let Some(file) = args.problem.settings.wisdom() {
         writable(file)?;
     }

@@ -1,6 +1,8 @@
 //! Values as the command line spells them.
 
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// A span of seconds.
@@ -12,6 +14,24 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
 /// Extents of the axes of an array: of a matrix rows and columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extents(pub Vec<usize>);
+
+/// What is to be planned: a shape, or the array of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// Extents as given.
+    Extents(Extents),
+    /// The file's.
+    File(PathBuf),
+}
+
+/// Extents, or whatever else is not made of digits and `x` alone: a file's name.
+pub fn subject(word: OsString) -> Result<Subject, String> {
+    let of_shape = |c: char| c.is_ascii_digit() || matches!(c, 'x' | 'X' | ' ' | '-');
+    match word.to_str() {
+        Some(text) if text.chars().all(of_shape) => extents(text).map(Subject::Extents),
+        _ => Ok(Subject::File(word.into())),
+    }
+}
 
 /// An order of axes.
 #[derive(Clone, Debug, PartialEq, Eq)]

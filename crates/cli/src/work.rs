@@ -1,44 +1,43 @@
 //! Reading, transposing and writing: the part that every command on a file shares.
 
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use turntile::plan::Problem;
 use turntile::{Bytes, Options, Planned, Transpose};
 
-use crate::args::Common;
-use crate::blocks;
+use crate::blocks::{self, Part};
+use crate::common::Common;
 use crate::error::Error;
-use crate::file::{self, Pending, Source, Target};
 use crate::free;
+use crate::input::Input;
 use crate::memory::{Memory, Pages};
+use crate::output::{self, Data, Output, Sink};
 use crate::progress::Progress;
 use crate::settings::Settings;
 
-/// Bytes read or written between two movements of the progress bar.
+/// Bytes read between two movements of the progress bar.
 const CHUNK: usize = 8 << 20;
 
-/// Reads the last `bytes` bytes of the source, into memory with room for `room`, zero from there on.
+/// Reads the data into memory with room for `room` bytes, zero from there on.
 fn read(
-    source: &mut Source,
+    input: &mut Input,
     bytes: usize,
     room: usize,
     progress: &Progress,
 ) -> Result<Memory, Error> {
     let mut memory = Memory::new(room, Pages::Huge)
-        .map_err(|_| Error::Memory { path: source.path.clone(), bytes: room })?;
-    let from = SeekFrom::Start(source.bytes() - bytes as u64);
-    source.file.seek(from).map_err(Error::io("read", &source.path))?;
+        .map_err(|_| Error::Memory { path: input.path().to_path_buf(), bytes: room })?;
     progress.bytes("reading", bytes);
-    let mut read = 0;
-    for chunk in memory.bytes()[..bytes].chunks_mut(CHUNK) {
-        source.file.read_exact(chunk).map_err(|error| match error.kind() {
-            ErrorKind::UnexpectedEof => source.changed(),
-            _ => Error::io("read", &source.path)(error),
-        })?;
-        read += chunk.len();
-        progress.set(read);
-    }
+    input.data(bytes, |from| {
+        let mut read = 0;
+        for chunk in memory.bytes()[..bytes].chunks_mut(CHUNK) {
+            from.read_exact(chunk)?;
+            read += chunk.len();
+            progress.set(read);
+        }
+        Ok(())
+    })?;
     Ok(memory)
 }
 
@@ -72,9 +71,9 @@ pub struct Done {
     pub unsynced: Option<Error>,
 }
 
-/// Makes `change` of `source` and puts the result in the target's place: in memory where there is enough, else block by block.
+/// Makes `change` of the input and puts the result where it goes: in memory where there is enough, else block by block.
 pub fn apply(
-    claimed: (Source, Target),
+    (mut input, output): (Input, Output),
     change: &Change,
     Common { settings, memory, dry_run, .. }: &Common,
     progress: &Progress,
@@ -89,42 +88,60 @@ pub fn apply(
     let extra = planned.as_ref().map_or(0, Planned::extra_bytes);
     let need = change.data_bytes.saturating_add(extra);
     let fits = need <= free::less_the_command(memory) || change.data_bytes == 0;
-    if *dry_run && fits {
-        drop(begin(&claimed.0, claimed.1, change)?);
-        return Ok(Done { plan: planned, dry: true, ..Done::default() });
+    if !fits && settings.route.is_some() {
+        let path = input.path().to_path_buf();
+        return Err(Error::RouteInBlocks { path, need, have: memory });
     }
-    if fits {
-        return in_memory(claimed, change, planned, progress);
+    let stored = if fits { None } else { Some(plan_blocks(change, settings, memory)?) };
+    let bytes = (change.header.len() + change.data_bytes) as u64;
+    let sink = Sink::begin(&mut input, output, bytes)?;
+    let mut done = Done {
+        plan: planned.filter(|_| fits),
+        blocks: stored.as_ref().map(|stored| blocks::Facts::of(stored, memory)),
+        dry: *dry_run,
+        ..Done::default()
+    };
+    if *dry_run {
+        return Ok(done);
     }
-    if settings.route.is_some() {
-        return Err(Error::RouteInBlocks { path: claimed.0.path, need, have: memory });
+    match &stored {
+        None => in_memory(&mut input, &sink, change, &mut done, progress)?,
+        Some(stored) => in_blocks(&mut input, &sink, change, (stored, &mut done), progress)?,
     }
-    in_blocks(claimed, change, (settings, *dry_run), memory, progress)
+    progress.waiting("syncing");
+    let start = Instant::now();
+    done.unsynced = sink.commit(&input)?;
+    done.write += start.elapsed();
+    Ok(done)
 }
 
-/// Opens the new file, with room for all of it.
-fn begin(source: &Source, target: Target, change: &Change) -> Result<Pending, Error> {
-    let bytes = (change.header.len() + change.data_bytes) as u64;
-    file::begin(target, Some((&source.file, &source.metadata)), bytes)
+fn plan_blocks(
+    change: &Change,
+    settings: &Settings,
+    memory: usize,
+) -> Result<turntile::stored::Stored, Error> {
+    let transpose = match &change.step {
+        Some(problem) => settings.transpose(problem),
+        None => Transpose::of_axes_bytes(1, &[change.data_bytes], &[0]),
+    };
+    blocks::plan(&transpose, memory)
 }
 
 fn in_memory(
-    (mut source, target): (Source, Target),
+    input: &mut Input,
+    sink: &Sink,
     change: &Change,
-    planned: Option<Planned>,
+    done: &mut Done,
     progress: &Progress,
-) -> Result<Done, Error> {
-    let mut done = Done::default();
-    let pending = begin(&source, target, change)?;
-
+) -> Result<(), Error> {
     let start = Instant::now();
-    let room = planned.as_ref().map_or(0, |plan| plan.plan().room_bytes());
-    let mut memory = read(&mut source, change.data_bytes, room.max(change.data_bytes), progress)?;
+    let room = done.plan.as_ref().map_or(0, |plan| plan.plan().room_bytes());
+    let mut memory = read(input, change.data_bytes, room.max(change.data_bytes), progress)?;
     done.read = start.elapsed();
 
     let start = Instant::now();
     let data = memory.bytes();
-    if let Some(planned) = &planned {
+    if let Some(planned) = &done.plan {
         progress.passes("transposing", planned.plan().passes());
         let mut tell = |done| progress.set(done);
         let matrix = &mut data[..planned.plan().room_bytes()];
@@ -133,54 +150,101 @@ fn in_memory(
     done.transpose = start.elapsed();
 
     let start = Instant::now();
-    write(&pending, &change.header, &data[..change.data_bytes], progress)?;
-    drop(memory);
-    progress.waiting("syncing");
-    done.unsynced = pending.commit(|| source.unchanged())?;
+    sink.put(input, &change.header, Data::Memory(&data[..change.data_bytes]), progress)?;
     done.write = start.elapsed();
-    done.plan = planned;
-    Ok(done)
-}
-
-fn in_blocks(
-    (source, target): (Source, Target),
-    change: &Change,
-    (settings, dry): (&Settings, bool),
-    memory: usize,
-    progress: &Progress,
-) -> Result<Done, Error> {
-    let mut done = Done::default();
-    let transpose = match &change.step {
-        Some(problem) => settings.transpose(problem),
-        None => Transpose::of_axes_bytes(1, &[change.data_bytes], &[0]),
-    };
-    let stored = blocks::plan(&transpose, memory)?;
-    let facts = blocks::Facts::of(&stored, memory);
-    let pending = begin(&source, target, change)?;
-    if dry {
-        return Ok(Done { blocks: Some(facts), dry, ..done });
-    }
-    let start = Instant::now();
-    pending.file().write_all(&change.header).map_err(Error::io("write the new", pending.path()))?;
-    blocks::run(&stored, &source, &pending, (change.header.len(), change.data_bytes), progress)?;
-    done.transpose = start.elapsed();
-    let start = Instant::now();
-    done.unsynced = pending.commit(|| source.unchanged())?;
-    done.write = start.elapsed();
-    done.blocks = Some(facts);
-    Ok(done)
-}
-
-fn write(pending: &Pending, header: &[u8], data: &[u8], progress: &Progress) -> Result<(), Error> {
-    let failed = || Error::io("write the new", pending.path());
-    progress.bytes("writing", data.len());
-    let mut file = pending.file();
-    file.write_all(header).map_err(failed())?;
-    let mut written = 0;
-    for chunk in data.chunks(CHUNK) {
-        file.write_all(chunk).map_err(failed())?;
-        written += chunk.len();
-        progress.set(written);
-    }
     Ok(())
+}
+
+/// What is no file, or no plain one, lies in a temporary file before or after.
+fn in_blocks(
+    input: &mut Input,
+    sink: &Sink,
+    change: &Change,
+    (stored, done): (&turntile::stored::Stored, &mut Done),
+    progress: &Progress,
+) -> Result<(), Error> {
+    let bytes = change.data_bytes;
+    let start = Instant::now();
+    let read = match input.plain() {
+        Some(_) => None,
+        None => Some(spooled(input, sink, bytes, progress)?),
+    };
+    done.read = start.elapsed();
+
+    let start = Instant::now();
+    let written = match sink.plain() {
+        Some(_) => None,
+        None => Some(sink.scratch(bytes as u64)?),
+    };
+    let path = input.path();
+    let from = match (&read, input.source()) {
+        (None, Some(source)) => {
+            Part { file: &source.file, path, start: source.bytes() - bytes as u64 }
+        }
+        (read, _) => Part { file: read.as_ref().expect("no file, so it was read"), path, start: 0 },
+    };
+    let onto = match (&written, sink.plain()) {
+        (None, Some(pending)) => {
+            let failed = Error::io("write the new", pending.path());
+            pending.file().write_all(&change.header).map_err(failed)?;
+            let start = change.header.len() as u64;
+            Part { file: pending.file(), path: pending.path(), start }
+        }
+        (written, _) => {
+            Part { file: written.as_ref().expect("no file, so there is another"), path, start: 0 }
+        }
+    };
+    blocks::run(stored, (from, onto), bytes, |bytes| sink.scratch(bytes), progress)?;
+    drop(read);
+    done.transpose = start.elapsed();
+
+    let start = Instant::now();
+    if let Some(written) = written {
+        sink.put(input, &change.header, Data::File(&written, bytes), progress)?;
+    }
+    done.write = start.elapsed();
+    Ok(())
+}
+
+/// The data in a temporary file.
+fn spooled(
+    input: &mut Input,
+    sink: &Sink,
+    bytes: usize,
+    progress: &Progress,
+) -> Result<std::fs::File, Error> {
+    let mut file = sink.scratch(bytes as u64)?;
+    let path = input.path().to_path_buf();
+    progress.bytes("reading", bytes);
+    let mut read = 0;
+    let mut told = |more| {
+        read += more;
+        progress.set(read);
+    };
+    let mut to = Failing { file: &mut file, failed: None };
+    let copied = input.data(bytes, |from| output::copy(from, &mut to, bytes, &mut told));
+    match to.failed {
+        Some(error) => Err(Error::io("write a temporary file for", &path)(error)),
+        None => copied.map(|()| file),
+    }
+}
+
+/// A file whose errors are kept, and told apart from those of what is read.
+struct Failing<'a> {
+    file: &'a mut std::fs::File,
+    failed: Option<io::Error>,
+}
+
+impl Write for Failing<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes).map_err(|error| {
+            let kind = error.kind();
+            self.failed = (kind != io::ErrorKind::Interrupted).then_some(error);
+            kind.into()
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

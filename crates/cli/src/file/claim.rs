@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::error::Error;
 use crate::file::lock::{Kind, Locking, lock};
 use crate::file::stamp::{self, Stamp};
-use crate::file::target::Target;
+use crate::file::target::{Replaced, Target};
 
 /// A file to work on.
 #[derive(Debug)]
@@ -65,15 +65,37 @@ pub fn claim(
     output: Option<&Path>,
     locking: Locking,
 ) -> Result<(Source, Target), Error> {
-    if [Some(path), output].contains(&Some(Path::new("-"))) {
-        return Err(Error::Dash);
-    }
     loop {
         // The source first: that it is missing or no file is the better word.
         let source = Source::open(path)?;
         let target = Target::resolve(output.unwrap_or(path))?;
         if let Some(claimed) = lock_both(source, target, output.is_none(), locking)? {
             return Ok(claimed);
+        }
+    }
+}
+
+/// Opens and locks a file that is read alone.
+pub fn claim_source(path: &Path, locking: Locking) -> Result<Source, Error> {
+    loop {
+        let mut source = Source::open(path)?;
+        lock(&source.file, &source.path, Kind::Shared, locking)?;
+        if source.is_current() {
+            source.settle()?;
+            return Ok(source);
+        }
+    }
+}
+
+/// Opens and locks a file that is to be replaced, or finds out that there is none yet.
+pub fn claim_target(path: &Path, locking: Locking) -> Result<Target, Error> {
+    loop {
+        let mut target = Target::resolve(path)?;
+        let Some(replaced) = &target.replaced else { return Ok(target) };
+        lock(&replaced.file, &target.path, Kind::Alone, locking)?;
+        if is_at(&target.path, &replaced.stamp) {
+            target.settle()?;
+            return Ok(target);
         }
     }
 }
@@ -117,13 +139,23 @@ fn lock_both(
         return Ok(None);
     }
     source.settle()?;
-    let failed = |error| Error::io("look at", &target.path)(error);
-    replaced.stamp = stamp::settled(&replaced.file).map_err(failed)?;
-    replaced.metadata = replaced.file.metadata().map_err(failed)?;
-    if in_place && source.stamp != replaced.stamp {
+    target.settle()?;
+    let changed = |replaced: &Replaced| source.stamp != replaced.stamp;
+    if in_place && target.replaced.as_ref().is_some_and(changed) {
         return Ok(None);
     }
     Ok(Some((source, target)))
+}
+
+impl Target {
+    /// Takes the state from which on every change of the file shows.
+    fn settle(&mut self) -> Result<(), Error> {
+        let Some(replaced) = &mut self.replaced else { return Ok(()) };
+        let failed = |error| Error::io("look at", &self.path)(error);
+        replaced.stamp = stamp::settled(&replaced.file).map_err(failed)?;
+        replaced.metadata = replaced.file.metadata().map_err(failed)?;
+        Ok(())
+    }
 }
 
 impl Source {

@@ -24,9 +24,9 @@ mod stamp;
 mod target;
 mod unnamed;
 
-pub use claim::{Source, claim};
+pub use claim::{Source, claim, claim_source, claim_target};
 pub use lock::Locking;
 #[cfg(unix)]
 pub use pending::abandon;
-pub use pending::{Pending, begin, scratch};
+pub use pending::{Pending, begin, proceed, scratch};
 pub use target::Target;

@@ -3,7 +3,8 @@
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::error::Error;
 use crate::file::target::Target;
@@ -23,27 +24,44 @@ enum Stage {
 /// For whoever must clean up before the process ends.
 static STAGE: Mutex<Stage> = Mutex::new(Stage::Clear);
 
+/// Told when the stage is no longer that of a file in place.
+static BEGUN: Condvar = Condvar::new();
+
+/// Whether somebody waits to end the process as soon as there is something to give up.
+static ENDING: AtomicBool = AtomicBool::new(false);
+
 fn stage() -> MutexGuard<'static, Stage> {
     STAGE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Tells that the work is given up, removes the temporary file, if there is one with a name, and ends the process as `end` does.
 ///
-/// Once the new file is in place there is nothing to give up, and this returns without a word: who is
-/// told of an interruption can rely on the old file. The lock is held to the end: a rename that has
-/// begun is finished first, none begins after, and no new temporary file appears.
+/// Once the last new file is in place there is nothing to give up: this waits, without a word, for a file that follows, or
+/// for the end of the process. Who is told of an interruption can rely on the old file of all that were not told to be
+/// done. The lock is held to the end: a rename that has begun is finished first, none begins after, and no new temporary
+/// file appears.
 #[cfg(unix)]
 pub fn abandon(tell: impl FnOnce(), end: impl FnOnce()) {
-    let stage = stage();
-    match &*stage {
-        Stage::Replaced => return,
-        Stage::Clear => {}
-        Stage::Writing(path) => {
-            let _ = fs::remove_file(path);
-        }
+    let mut stage = stage();
+    while *stage == Stage::Replaced {
+        ENDING.store(true, Ordering::Relaxed);
+        stage = BEGUN.wait(stage).unwrap_or_else(PoisonError::into_inner);
+    }
+    if let Stage::Writing(path) = &*stage {
+        let _ = fs::remove_file(path);
     }
     tell();
     end();
+}
+
+/// Tells that another file follows. Who was told to end while the last one took its place does so here.
+pub fn proceed() {
+    let mut stage = stage();
+    *stage = Stage::Clear;
+    BEGUN.notify_all();
+    while ENDING.load(Ordering::Relaxed) {
+        stage = BEGUN.wait(stage).unwrap_or_else(PoisonError::into_inner);
+    }
 }
 
 /// A result that is being written. Dropped before it is committed, it leaves nothing.
@@ -89,14 +107,17 @@ pub fn begin(
     Ok(pending)
 }
 
-/// A file of so many bytes beside the result, gone when it is closed.
-pub fn scratch(pending: &Pending, bytes: u64) -> Result<File, Error> {
-    let Target { path, directory, .. } = &pending.target;
+/// A file of so many bytes beside the target, or where temporary files lie if there is none; gone when it is closed.
+pub fn scratch(target: Option<&Target>, bytes: u64) -> Result<File, Error> {
+    let directory = std::env::temp_dir();
+    let of_streams = Target { path: directory.join("-"), directory, replaced: None };
+    let target = target.unwrap_or(&of_streams);
+    let Target { path, directory, .. } = target;
     let failed = |error| Error::io("make a temporary file in", directory)(error);
     let file = match unnamed::open(directory, 0o600) {
         Some(file) => file,
         None => {
-            let (file, name) = named(&pending.target, 0o600).map_err(failed)?;
+            let (file, name) = named(target, 0o600).map_err(failed)?;
             // Systems that keep open files from being removed have it removed by the next run.
             let _ = fs::remove_file(name);
             file
@@ -139,7 +160,12 @@ impl Pending {
         &self.file
     }
 
-    /// The file that will be replaced or made.
+    /// What will be replaced or made.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Its name.
     pub fn path(&self) -> &Path {
         &self.target.path
     }
@@ -336,6 +362,35 @@ mod tests {
         user.try_lock().unwrap();
         drop(begun(&path, None));
         assert!(!left.exists() && used.exists() && other.exists());
+    }
+
+    /// Told to end while a file took its place, the process ends before the next one begins; not if none follows.
+    #[cfg(unix)]
+    #[test]
+    fn who_is_to_end_waits_for_the_next_file() {
+        let _one = ONE_AT_A_TIME.lock();
+        *stage() = Stage::Replaced;
+        let told = std::sync::Arc::new(AtomicBool::new(false));
+        let teller = std::thread::spawn({
+            let told = told.clone();
+            move || {
+                // In place of the process's end: whoever proceeds may go on.
+                let end = || {
+                    ENDING.store(false, Ordering::Relaxed);
+                    BEGUN.notify_all();
+                };
+                abandon(|| told.store(true, Ordering::Relaxed), end);
+            }
+        });
+        while !ENDING.load(Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
+        drop(stage());
+        assert!(!told.load(Ordering::Relaxed));
+        proceed();
+        assert!(told.load(Ordering::Relaxed));
+        teller.join().unwrap();
+        assert_eq!(*stage(), Stage::Clear);
     }
 
     #[cfg(unix)]

@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
+mod archives;
 mod errors;
 mod files;
 mod large;
@@ -13,8 +14,10 @@ mod large;
 mod owners;
 mod plans;
 mod races;
+mod several;
 #[cfg(unix)]
 mod signals;
+mod streams;
 #[cfg(unix)]
 mod system;
 

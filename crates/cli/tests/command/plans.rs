@@ -5,7 +5,7 @@ use std::fs;
 
 use tempfile::TempDir;
 
-use crate::{bad, directory, files, good, near, noise, transposed, turntile};
+use crate::{bad, directory, files, good, near, noise, npy, transposed, turntile};
 
 #[test]
 fn plans_are_printed() {
@@ -30,6 +30,42 @@ fn plans_are_printed() {
         all["candidates"].as_array().unwrap().len()
     });
     assert!(rules[1] > rules[0], "{rules:?}");
+}
+
+#[test]
+fn plans_are_made_for_files() {
+    let directory = directory();
+    let write = |name: &str, fortran, shape: &str, elements: usize| {
+        let path = directory.path().join(name);
+        fs::write(path, npy("'<f4'", fortran, shape, &noise(elements * 4))).unwrap();
+    };
+    write("c.npy", false, "(300, 200)", 60_000);
+    write("f.npy", true, "(300, 200)", 60_000);
+    write("batch.npy", false, "(3, 40, 50)", 6000);
+    write("line.npy", false, "(5,)", 5);
+    write("empty.npy", false, "(0, 5)", 0);
+    let before = files(directory.path());
+    for (of_file, of_shape) in [
+        ("c.npy", "300x200"),
+        ("f.npy", "200x300"),
+        ("batch.npy", "40x50 --batch 3"),
+        ("c.npy --axes 1,0", "300x200 --axes 1,0"),
+        ("batch.npy --axes 2,0,1", "3x40x50 --axes 2,0,1"),
+        ("c.npy --into", "300x200 --into"),
+        ("c.npy --all --device h200", "300x200 --all --device h200"),
+        ("./c.npy --threads 1", "300x200 --threads 1"),
+    ] {
+        let want = good(&directory, &format!("plan {of_shape} --elem-bytes 4"));
+        assert_eq!(good(&directory, &format!("plan {of_file}")), want, "{of_file}");
+    }
+    assert!(good(&directory, "tune c.npy --budget 0").contains("300x200"));
+    bad(&directory, "plan line.npy", 1, &["at least 2 axes"]);
+    bad(&directory, "plan c.npy --axes 0,2,1", 1, &["names 3 axes"]);
+    bad(&directory, "plan empty.npy", 1, &["nothing to plan"]);
+    bad(&directory, "plan none.npy", 1, &["none.npy"]);
+    bad(&directory, "plan c.npy --member a", 1, &["not a .npz archive"]);
+    bad(&directory, "plan c.npy --elem-bytes 4", 2, &["cannot be used with a file"]);
+    assert!(files(directory.path()) == before);
 }
 
 /// Lines that the README leaves out stand there as an ellipsis.

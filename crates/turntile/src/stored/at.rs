@@ -10,6 +10,13 @@ pub trait ReadAt: Sync {
     /// # Errors
     /// The system's, and [`ErrorKind::UnexpectedEof`] where there are not as many bytes.
     fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()>;
+
+    /// Told that so many bytes from `offset` on are read soon. Whether they are fetched meanwhile, without a thread that waits
+    /// for them; without more they are not.
+    fn fetch(&self, offset: u64, bytes: usize) -> bool {
+        let _ = (offset, bytes);
+        false
+    }
 }
 
 /// Bytes that can be written at any offset.

@@ -13,6 +13,7 @@
 //! The array is cut into blocks that fit in memory. Each is read in runs, permuted in memory, and written in runs, so that every byte
 //! is read once and written once. In `m` bytes of memory the runs of a matrix of `e`-byte elements have about `sqrt(m e / 2)` bytes: 46 KB of
 //! 4-byte elements in 1 GiB, for while one block is written the next is read. Where that would be less than a page, two passes through a scratch have runs of about `(m e)^(2/3)` in place of it.
+//! Blocks below some MiB are read without threads where storage fetches what it is told of ([`ReadAt::fetch`]).
 
 mod at;
 mod blocks;

@@ -14,8 +14,12 @@ use crate::{Bytes, Planned, Transpose};
 /// Reads that are under way at once: storage answers many as soon as one.
 const READERS: usize = 16;
 
-/// Bytes that a reader takes at a time, in whole runs.
-const SHARE: usize = 1 << 18;
+/// Bytes that a reader takes at a time, in whole runs: few of a small block, so that there is work for many readers.
+const SHARE: std::ops::RangeInclusive<usize> = 1 << 14..=1 << 18;
+
+/// Blocks up to this are read without threads where storage fetches the next one by itself: to begin and to await a thread
+/// takes as long as to read some hundred thousand bytes, and many times that on a busy machine.
+const ALONE: usize = 1 << 22;
 
 /// What a pass needs beside its source and its result.
 pub struct Tools<'a> {
@@ -107,34 +111,45 @@ pub fn run(
     if let Some(first) = each.peek() {
         read(source, &mut now[..bytes_of(first)], &from.runs(first)).map_err(StoredError::Read)?;
     }
+    let small = blocks.bytes as usize <= ALONE;
+    let threads = if small { 1 } else { tools.threads };
     while let Some(block) = each.next() {
         let plan = match planned.entry(block.1.clone()) {
             Entry::Occupied(found) => found.into_mut(),
             Entry::Vacant(new) => {
-                new.insert(plan(job, &block.1, &to.order, tools.threads, tools.workspace)?)
+                new.insert(plan(job, &block.1, &to.order, threads, tools.workspace)?)
             }
         };
         let data = &mut now[..bytes_of(&block)];
         (tools.progress)(data.len() as u64);
-        std::thread::scope(|scope| {
-            let following = each.peek().map(|following| {
-                let room = &mut next[..bytes_of(following)];
-                let runs = from.runs(following);
-                scope.spawn(move || read(source, room, &runs))
-            });
+        let mut put = |progress: &mut dyn FnMut(u64)| -> Result<(), StoredError> {
             plan.run(&mut Bytes(&mut *data))?;
             let runs = to.runs(&block);
             for (number, chunk) in data.chunks(runs.bytes).enumerate() {
                 let offset = runs.offset(number as u64);
                 dest.write_all_at(chunk, offset).map_err(StoredError::Write)?;
-                (tools.progress)(chunk.len() as u64);
+                progress(chunk.len() as u64);
             }
-            match following.map(|following| following.join()) {
-                None => Ok(()),
-                Some(Ok(done)) => done.map_err(StoredError::Read),
-                Some(Err(panic)) => std::panic::resume_unwind(panic),
-            }
-        })?;
+            Ok(())
+        };
+        let Some(following) = each.peek() else {
+            put(tools.progress)?;
+            break;
+        };
+        let room = &mut next[..bytes_of(following)];
+        let runs = from.runs(following);
+        if small && fetched(source, room.len(), &runs) {
+            put(tools.progress)?;
+            read_alone(source, room, &runs).map_err(StoredError::Read)?;
+        } else {
+            std::thread::scope(|scope| {
+                let following = scope.spawn(move || read(source, room, &runs));
+                put(tools.progress)?;
+                let read =
+                    following.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                read.map_err(StoredError::Read)
+            })?;
+        }
         std::mem::swap(&mut now, &mut next);
     }
     Ok(())
@@ -152,9 +167,21 @@ fn plan(
     Ok(transpose.threads(threads).workspace_cap(workspace).plan()?)
 }
 
+/// Whether storage fetches a block's runs from now on.
+fn fetched(source: &(impl ReadAt + ?Sized), bytes: usize, runs: &Runs) -> bool {
+    (0..bytes / runs.bytes).all(|number| source.fetch(runs.offset(number as u64), runs.bytes))
+}
+
+/// Fills a block, run after run.
+fn read_alone(source: &(impl ReadAt + ?Sized), block: &mut [u8], runs: &Runs) -> io::Result<()> {
+    let mut numbered = block.chunks_mut(runs.bytes).enumerate();
+    numbered.try_for_each(|(number, run)| source.read_exact_at(run, runs.offset(number as u64)))
+}
+
 /// Fills a block, by several readers where there are several runs.
 fn read(source: &(impl ReadAt + ?Sized), block: &mut [u8], runs: &Runs) -> io::Result<()> {
-    let group = (SHARE / runs.bytes).max(1);
+    let share = (block.len() / READERS).clamp(*SHARE.start(), *SHARE.end());
+    let group = (share / runs.bytes).max(1);
     let shares = block.len().div_ceil(group * runs.bytes);
     let work = Mutex::new(block.chunks_mut(group * runs.bytes).enumerate());
     let reader = || {

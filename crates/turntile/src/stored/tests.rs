@@ -1,6 +1,9 @@
 //! Every order of small arrays in every memory, against an oracle that goes from element to element.
 
+use std::collections::HashSet;
 use std::io;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 
@@ -26,6 +29,26 @@ impl WriteAt for Counted {
     fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.times[offset as usize..][..bytes.len()].iter_mut().for_each(|times| *times += 1);
         self.bytes[..].write_all_at(bytes, offset)
+    }
+}
+
+/// Storage that fetches what it is told of, and knows what was read untold.
+struct Fetching<'a> {
+    bytes: &'a [u8],
+    told: Mutex<HashSet<(u64, usize)>>,
+    untold: AtomicUsize,
+}
+
+impl ReadAt for Fetching<'_> {
+    fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        if !self.told.lock().unwrap().remove(&(offset, bytes.len())) {
+            self.untold.fetch_add(bytes.len(), Ordering::Relaxed);
+        }
+        self.bytes.read_exact_at(bytes, offset)
+    }
+
+    fn fetch(&self, offset: u64, bytes: usize) -> bool {
+        self.told.lock().unwrap().insert((offset, bytes))
     }
 }
 
@@ -74,6 +97,19 @@ fn check(extents: &[usize], order: &[usize], elem: usize, passes_in: impl Fn(&Jo
     assert_eq!(told as usize, 2 * stored.passes() * bytes, "{case}");
     let once = u32::from(stored.passes() == 2);
     assert!(scratch.times.iter().all(|&times| times == once), "{case}");
+    // All but the first block of each pass over the source is told of, and all that is told of is read.
+    let source = Fetching { bytes: &data, told: Mutex::default(), untold: AtomicUsize::new(0) };
+    let mut again = Counted::new(bytes);
+    stored.run_in(&mut buffer, &source, &mut again, Some(&mut scratch), |_| ()).unwrap();
+    assert!(again.bytes == result.bytes, "{case}");
+    assert!(source.told.into_inner().unwrap().is_empty(), "{case}");
+    let first: u64 = stored
+        .passes
+        .iter()
+        .filter(|pass| pass.leg != Leg::Home)
+        .map(|pass| pass.blocks.each(&pass.job).next().map_or(0, |(_, size)| size.iter().product()))
+        .sum();
+    assert_eq!(source.untold.into_inner() as u64, first * elem as u64, "{case}");
 }
 
 #[test]

@@ -1,0 +1,58 @@
+//! What is wrong with a .npz archive, or with what is asked of it.
+
+use zip::result::ZipError;
+
+/// What is wrong with a .npz archive, or with what is asked of it.
+#[derive(Debug, thiserror::Error)]
+pub enum ArchiveError {
+    /// It is no archive, or a broken one.
+    #[error(transparent)]
+    Zip(#[from] ZipError),
+    /// A member of something else.
+    #[error("not a .npz archive, of which --member could name an array")]
+    NotAnArchive,
+    /// Several arrays, and no word on which.
+    #[error("several arrays are in it; --member says which: {}", names.join(", "))]
+    Several {
+        /// Names of all arrays.
+        names: Vec<String>,
+    },
+    /// No array of that name.
+    #[error("no array in it is named {name:?}; there are: {}", listed(names))]
+    NoMember {
+        /// The name asked for.
+        name: String,
+        /// Names of all arrays.
+        names: Vec<String>,
+    },
+    /// Several members of a name: which one a reader takes is up to it.
+    #[error("several of its members have the same name")]
+    Duplicates,
+    /// Something before the archive, which would be lost.
+    #[error("{bytes} bytes are before the archive, and would be lost")]
+    Prefix {
+        /// How many.
+        bytes: u64,
+    },
+    /// A member that cannot be read, or not be written the same way.
+    #[error("{name:?} is encrypted, or compressed in a way ({method}) that is not known here")]
+    Method {
+        /// The member.
+        name: String,
+        /// How it is compressed.
+        method: String,
+    },
+    /// The result is an archive, the output's name says otherwise.
+    #[error("the result is an archive of all members: name it .npz")]
+    OutputName,
+    /// An archive is read from its end on.
+    #[error("an archive does not come from standard input; name the file")]
+    FromStdin,
+    /// The result is an archive.
+    #[error("an archive does not go to standard output; name a file with --output")]
+    ToStdout,
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() { "none".to_string() } else { names.join(", ") }
+}

@@ -1,0 +1,94 @@
+//! One file after the other, each done or left as it is.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::common::{Common, Goal};
+use crate::error::Error;
+use crate::file;
+use crate::rearrange::Asked;
+use crate::report::Report;
+use crate::say::{self, Stream, shown, tell};
+use crate::signals;
+
+/// Changes all files that are named, tells what was done to each, and of all that went wrong. An error does not keep the other
+/// files from being changed.
+pub fn run(common: &Common, change: impl Fn(&Asked<'_>) -> Result<Report, Error>) -> ExitCode {
+    // The command line has been found to make sense.
+    let jobs = common.jobs().unwrap_or_default();
+    let first = jobs.first().map_or(Stream::Output, |(_, goal)| stream_of(goal));
+    let ready = common.settings.existing_wisdom().and_then(|_| no_twins(&jobs));
+    if let Err(error) = ready {
+        return failed(&error.to_string(), None, common, first);
+    }
+    let mut code = ExitCode::SUCCESS;
+    for (number, (path, goal)) in jobs.iter().enumerate() {
+        let label = match jobs.len() {
+            1 => String::new(),
+            all => format!("{}/{all} {}: ", number + 1, shown(path)),
+        };
+        let done = change(&Asked { file: path, goal, common, label });
+        match done {
+            Ok(report) => told(&report, common, stream_of(goal)),
+            Err(Error::BrokenPipe) => return signals::die_of_pipe(),
+            Err(error) => {
+                let name = shown(path).to_string();
+                let mut text = error.to_string();
+                if jobs.len() > 1 && !text.contains(&name) {
+                    text = format!("{name}: {text}");
+                }
+                code = failed(&text, Some(path), common, stream_of(goal));
+            }
+        }
+        if number + 1 < jobs.len() {
+            file::proceed();
+        }
+    }
+    code
+}
+
+/// Where words about the work go: not among the data.
+fn stream_of(goal: &Goal) -> Stream {
+    if *goal == Goal::Stdout { Stream::Error } else { Stream::Output }
+}
+
+/// Refuses names of the same file: it would be changed twice, and perhaps be as it was.
+fn no_twins(jobs: &[(&Path, Goal)]) -> Result<(), Error> {
+    // What cannot be followed is told of when it is opened.
+    let mut found: Vec<(PathBuf, &Path)> =
+        jobs.iter().filter_map(|(path, _)| Some((fs::canonicalize(path).ok()?, *path))).collect();
+    found.sort();
+    match found.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        Some(pair) => Err(Error::Twice { path: pair[1].1.to_path_buf() }),
+        None => Ok(()),
+    }
+}
+
+fn told(report: &Report, common: &Common, stream: Stream) {
+    report.tell_notes(common.quiet);
+    let text = match (common.quiet, common.json) {
+        (true, _) => return,
+        (false, true) => report.json(),
+        (false, false) => report.text(),
+    };
+    if let Err(error) = say::print(&text, stream)
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        tell(&format_args!("warning: done, but cannot print the result: {error}"));
+    }
+}
+
+fn failed(what: &str, file: Option<&Path>, common: &Common, stream: Stream) -> ExitCode {
+    if common.json {
+        let mut told = serde_json::json!({ "error": what });
+        if let Some(file) = file {
+            told["file"] = file.to_string_lossy().into();
+        }
+        // Told below in any case.
+        let _ = say::print(&told.to_string(), stream);
+    }
+    tell(&what);
+    ExitCode::FAILURE
+}

@@ -1,0 +1,55 @@
+//! What `plan` and `tune` are asked about: a problem by its numbers, or that of a file's array.
+
+use std::path::Path;
+
+use turntile::plan::Problem;
+
+use crate::args::ProblemArgs;
+use crate::error::Error;
+use crate::file::{self, Locking};
+use crate::input::Input;
+use crate::values::{Axes, Extents, Subject};
+use crate::{permute, transpose};
+
+/// The problem, with the cap on its workspace if there is one and room for the route asked for.
+pub fn problem(args: &ProblemArgs) -> Result<Problem, Error> {
+    let problem = match &args.subject {
+        Subject::Extents(Extents(shape)) => of_shape(args, shape)?,
+        Subject::File(path) => of_file(args, path)?,
+    };
+    let cap = args.settings.workspace.map(|amount| amount.of(problem.bytes()));
+    let problem = cap.map_or(problem, |cap| problem.with_cap(cap));
+    Ok(if args.into {
+        problem.out_of_place()
+    } else {
+        problem.with_room(args.settings.room(&problem))
+    })
+}
+
+fn of_shape(args: &ProblemArgs, shape: &[usize]) -> Result<Problem, Error> {
+    // The command line has been found to have it.
+    let elem_bytes = args.elem_bytes.map_or(1, usize::from);
+    let batch = args.batch.unwrap_or(1);
+    Ok(match (&args.axes, shape) {
+        (None, &[rows, cols]) => Problem::with_batch(batch, rows, cols, elem_bytes)?,
+        (None, shape) => return Err(Error::AxesNeeded { shape: shape.to_vec() }),
+        (Some(Axes(axes)), shape) if batch == 1 => Problem::permuted(shape, axes, elem_bytes)?,
+        (Some(Axes(axes)), shape) => {
+            let shape: Vec<usize> = std::iter::once(batch).chain(shape.iter().copied()).collect();
+            let axes: Vec<usize> =
+                std::iter::once(0).chain(axes.iter().map(|axis| axis + 1)).collect();
+            Problem::permuted(&shape, &axes, elem_bytes)?
+        }
+    })
+}
+
+/// As `transpose` and `permute` have it in memory.
+fn of_file(args: &ProblemArgs, path: &Path) -> Result<Problem, Error> {
+    let source = file::claim_source(path, Locking::Off)?;
+    let header = Input::of_file(source, args.member.as_deref(), false)?.header()?;
+    let (change, _) = match &args.axes {
+        None => transpose::of_npy(&header, path)?,
+        Some(Axes(axes)) => permute::of_npy(&header, axes, path)?,
+    };
+    change.step.ok_or_else(|| Error::Empty { path: path.to_path_buf() })
+}

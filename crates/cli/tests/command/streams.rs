@@ -1,0 +1,152 @@
+//! Standard input and output.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+use crate::{bad, directory, files, good, noise, npy, transposed};
+
+fn command(directory: &TempDir, line: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_turntile"));
+    command.args(line.split_whitespace()).env_remove("TURNTILE_WISDOM").current_dir(directory);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Runs the command with these bytes on standard input.
+fn fed(directory: &TempDir, line: &str, bytes: &[u8]) -> Output {
+    let mut child = command(directory, line).spawn().expect("the command starts");
+    let mut input = child.stdin.take().unwrap();
+    std::thread::scope(|scope| {
+        // Who refuses early does not read all.
+        scope.spawn(move || drop(input.write_all(bytes)));
+        child.wait_with_output().unwrap()
+    })
+}
+
+const ROWS: usize = 601;
+const COLS: usize = 403;
+
+/// A file, what it becomes, and its data.
+fn example() -> (Vec<u8>, Vec<u8>, Vec<u8>) {
+    let data = noise(ROWS * COLS * 4);
+    let turned = transposed(&data, ROWS, COLS, 4);
+    let before = npy("'<f4'", false, &format!("({ROWS}, {COLS})"), &data);
+    (before, npy("'<f4'", false, &format!("({COLS}, {ROWS})"), &turned), data)
+}
+
+#[test]
+fn arrays_come_from_and_go_to_pipes() {
+    let directory = directory();
+    let (before, after, _) = example();
+    fs::write(directory.path().join("a.npy"), &before).unwrap();
+    // In memory, and through temporary files of which none stays.
+    for memory in ["", "--memory 300K"] {
+        for line in ["transpose -", "transpose - -", "transpose - -o -", "permute --axes 1,0 -"] {
+            let output = fed(&directory, &format!("{line} {memory}"), &before);
+            let told = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(0), "{line} {memory}: {told}");
+            assert!(output.stdout == after, "{line} {memory}");
+            assert!(told.contains("standard input: 601x403 f4 -> 403x601"), "{told}");
+        }
+        for line in ["transpose a.npy -", "transpose a.npy --output - --quiet"] {
+            let output = fed(&directory, &format!("{line} {memory}"), b"");
+            assert!(output.stdout == after, "{line} {memory}");
+            assert_eq!(output.stderr.is_empty(), line.ends_with("--quiet"));
+        }
+        let output = fed(&directory, &format!("transpose - b.npy {memory} --json"), &before);
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((&report["file"], &report["output"]), (&"-".into(), &"b.npy".into()));
+        assert!(fs::read(directory.path().join("b.npy")).unwrap() == after);
+        fs::remove_file(directory.path().join("b.npy")).unwrap();
+    }
+    assert!(files(directory.path()) == [("a.npy".to_string(), before)]);
+}
+
+#[test]
+fn headerless_arrays_come_from_pipes_too() {
+    let directory = directory();
+    let (_, _, data) = example();
+    let line = format!("transpose - --raw --rows {ROWS} --cols {COLS} --elem-bytes 4");
+    for memory in ["", "--memory 300K"] {
+        let output = fed(&directory, &format!("{line} {memory}"), &data);
+        assert!(output.stdout == transposed(&data, ROWS, COLS, 4), "{memory}");
+    }
+}
+
+#[test]
+fn streams_that_are_too_short_or_too_long_are_errors() {
+    let directory = directory();
+    let (before, _, data) = example();
+    let raw = format!("transpose - --raw --rows {ROWS} --cols {COLS} --elem-bytes 4");
+    fs::write(directory.path().join("old.npy"), b"old").unwrap();
+    let all = data.len();
+    let more = |bytes: &[u8]| [bytes, b"x"].concat();
+    for (line, bytes, words) in [
+        (
+            "transpose -",
+            before[..before.len() - 1].to_vec(),
+            format!("{} bytes of data, there are to be {all}", all - 1),
+        ),
+        ("transpose -", more(&before), format!("goes on after the {all} bytes")),
+        ("transpose -", before[..40].to_vec(), "truncated".to_string()),
+        ("transpose -", b"rows and columns".to_vec(), "not a .npy file".to_string()),
+        ("transpose -", Vec::new(), "not a .npy file".to_string()),
+        ("transpose -", npy("'<f8'", false, "(1000000000000, 1000000)", b""), String::new()),
+        (&raw, data[..all - 3].to_vec(), format!("{} bytes of data", all - 3)),
+        (&raw, more(&data), "goes on after".to_string()),
+    ] {
+        for rest in ["", " --memory 300K", " -o old.npy", " --memory 300K -o old.npy", " new.npy"] {
+            let output = fed(&directory, &format!("{line}{rest}"), &bytes);
+            let errors = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(1), "{line}{rest}: {errors}");
+            assert!(output.stdout.is_empty() && errors.contains(&words), "{line}{rest}: {errors}");
+            assert!(files(directory.path()) == [("old.npy".to_string(), b"old".to_vec())]);
+        }
+    }
+}
+
+#[test]
+fn what_makes_no_sense_with_streams_is_refused() {
+    let directory = directory();
+    fs::write(directory.path().join("a.npy"), &example().0).unwrap();
+    bad(&directory, "transpose -i - a.npy", 2, &["standard input", "./-"]);
+    bad(&directory, "transpose - a.npy", 1, &["a.npy is there already"]);
+    let output = fed(&directory, "transpose - --member a", &example().0);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("name the file"));
+    // Errors for machines do not go among the data either.
+    let output = fed(&directory, "transpose none.npy - --json", b"");
+    assert!(output.stdout.is_empty());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("{\"error\":"));
+    let output = fed(&directory, "transpose - --dry-run", &example().0);
+    assert!(output.stdout.is_empty());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("would become 403x601"));
+    // A file of that name is one like others.
+    fs::write(directory.path().join("-"), &example().0).unwrap();
+    good(&directory, "transpose ./-");
+    assert!(fs::read(directory.path().join("-")).unwrap() == example().1);
+}
+
+/// As `cat` and others do.
+#[cfg(unix)]
+#[test]
+fn who_writes_to_nobody_dies_of_it() {
+    use std::os::unix::process::ExitStatusExt;
+    let directory = directory();
+    fs::write(directory.path().join("a.npy"), &example().0).unwrap();
+    for memory in ["", "--memory 300K"] {
+        let mut child =
+            command(&directory, &format!("transpose a.npy - {memory}")).spawn().unwrap();
+        let mut begin = [0; 100];
+        let mut pipe = child.stdout.take().unwrap();
+        pipe.read_exact(&mut begin).unwrap();
+        drop(pipe);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.signal(), Some(13), "{:?}", output.status);
+        assert!(output.stderr.is_empty());
+    }
+    assert_eq!(files(directory.path()).len(), 1);
+}
