@@ -11,11 +11,11 @@ struct CubeArgs {
     u32 side;        // of a cube, in elements: rows are whole vectors
     u32 across;      // tiles across a cube
     u32 orbits;      // blocks of a cube
-    u32 pad;
+    u32 group;       // tiles across a group
 };
 static_assert(sizeof(CubeArgs) == 32 && AT(CubeArgs, data) == 0 && AT(CubeArgs, batch_bytes) == 8 &&
               AT(CubeArgs, side) == 16 && AT(CubeArgs, across) == 20 && AT(CubeArgs, orbits) == 24 &&
-              AT(CubeArgs, pad) == 28);
+              AT(CubeArgs, group) == 28);
 
 // Tiles of T x T x T words, E x E of which are a thread's micro-block: as large as the registers of a block hold three.
 template <int W> struct CubeTile {
@@ -31,8 +31,11 @@ struct Place {
     u32 a, b, c;
 };
 
-// The first tile of an orbit: of its three the one whose first number is least. Counted by that number, m^2 have
-// the m-th from the end; of two that are in one orbit (a, b, a) is left out.
+// Of the three in an orbit the one that stands for it: its first number is least, and its second if the last is so too.
+static __device__ bool stands(const Place &p) { return p.a <= p.b && (p.c > p.a || p.b == p.a); }
+
+// The place that stands for an orbit, if the number has one. Counted by their first number, m^2 places have
+// the m-th from the end.
 static __device__ bool orbit_of(u32 number, u32 across, Place &p) {
     const u64 behind = squares_to(across) - 1 - number;
     u32 m = u32(cbrtf(3.0f * float(behind)));
@@ -43,7 +46,18 @@ static __device__ bool orbit_of(u32 number, u32 across, Place &p) {
     p.a = across - wide;
     p.b = p.a + q / wide;
     p.c = p.a + q % wide;
-    return p.c > p.a || p.b == p.a;
+    return stands(p);
+}
+
+// The tile that a block moves with the two others of its orbit, if it has one. Groups of tiles stand for their orbits, and
+// a group's tiles go one soon after the other: then neighbours along each axis do, in all three groups.
+static __device__ bool tile_of(const CubeArgs &a, u32 number, Place &p) {
+    const u32 g = a.group, each = g * g * g, within = number % each;
+    Place group;
+    if (!orbit_of(number / each, (a.across + g - 1) / g, group)) return false;
+    p = {group.a * g + within / (g * g), group.b * g + within / g % g, group.c * g + within % g};
+    const bool diagonal = group.a == group.b && group.b == group.c;
+    return p.a < a.across && p.b < a.across && p.c < a.across && (!diagonal || (p.a <= p.c && stands(p)));
 }
 
 // The thread's part of the tile at `p`: E words of the first axis, or of the second (`kBack`), by a vector of the last.
@@ -82,7 +96,7 @@ template <bool kBack> struct Part {
 
 template <bool kBack> static __device__ void rotate(const CubeArgs &a) {
     Place p;
-    if (!orbit_of(blockIdx.x % a.orbits, a.across, p)) return;
+    if (!tile_of(a, blockIdx.x % a.orbits, p)) return;
     char *cube = a.data + blockIdx.x / a.orbits * a.batch_bytes;
     const Part<kBack> one(a, p), two(a, {p.b, p.c, p.a}), three(a, {p.c, p.a, p.b});
     // A tile on the diagonal stays where it is.

@@ -12,8 +12,8 @@ static_assert(sizeof(ScaleArgs) == 72 && AT(ScaleArgs, data) == 0 && AT(ScaleArg
               AT(ScaleArgs, pitch) == 16 && AT(ScaleArgs, re) == 24 && AT(ScaleArgs, im) == 32 &&
               AT(ScaleArgs, row) == 40 && AT(ScaleArgs, does) == 64 && AT(ScaleArgs, wide) == 68);
 
-// Neither: zeros are put down, and nothing is read.
-enum : u32 { kMultiply = 1, kConjugate = 2 };
+// Zeros are put down, and nothing is read.
+enum : u32 { kMultiply = 1, kConjugate = 2, kZeros = 4 };
 
 static __device__ float times(float a, float b) { return __fmul_rn(a, b); }
 static __device__ double times(double a, double b) { return __dmul_rn(a, b); }
@@ -56,6 +56,7 @@ template <class R, int Parts, int N> static __device__ void apply_all(R *x, cons
 template <class R, int Parts> static __device__ void scale(const ScaleArgs &a) {
     constexpr int N = 16 / sizeof(R);
     const Factor<R> f{R(__longlong_as_double(i64(a.re))), R(__longlong_as_double(i64(a.im))), a.does};
+    const bool zeros = a.does & kZeros;
     const u64 step = u64(gridDim.x) * blockDim.x;
 #pragma unroll 2
     for (u64 n = u64(blockIdx.x) * blockDim.x + threadIdx.x; n < a.packs; n += step) {
@@ -67,14 +68,14 @@ template <class R, int Parts> static __device__ void scale(const ScaleArgs &a) {
                 uint4 all;
                 R part[N];
             } x;
-            x.all = a.does ? *place : make_uint4(0, 0, 0, 0);
-            if (a.does) apply_all<R, Parts, N>(x.part, f);
+            x.all = zeros ? make_uint4(0, 0, 0, 0) : *place;
+            if (!zeros) apply_all<R, Parts, N>(x.part, f);
             *place = x.all;
         } else {
             R *place = (R *)row + along * Parts, part[Parts];
 #pragma unroll
-            for (int k = 0; k < Parts; k++) part[k] = a.does ? place[k] : R(0);
-            if (a.does) apply_all<R, Parts, Parts>(part, f);
+            for (int k = 0; k < Parts; k++) part[k] = zeros ? R(0) : place[k];
+            if (!zeros) apply_all<R, Parts, Parts>(part, f);
 #pragma unroll
             for (int k = 0; k < Parts; k++) place[k] = part[k];
         }

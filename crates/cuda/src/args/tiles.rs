@@ -21,8 +21,8 @@ mirror! {
         batch_bytes: u64 = 8, "Bytes from one cube to the next.";
         side: u32 = 16, "Elements of a side.";
         across: u32 = 20, "Tiles across a cube.";
-        orbits: u32 = 24, "Blocks of a cube: tiles that change places in threes, or stay.";
-        pad: u32 = 28, "Not used.";
+        orbits: u32 = 24, "Blocks of a cube: tiles that change places in threes, or stay, and none.";
+        group: u32 = 28, "Tiles across a group, which are moved one soon after the other.";
     }
     /// Every tile where it lies.
     TilesArgs = "TilesArgs" in "tiles.cu", 40 bytes {

@@ -9,6 +9,9 @@ use crate::call::{Call, WorkspacePart, widest_word};
 use crate::error::LowerError;
 use crate::family::Family;
 
+/// Tiles across a group.
+const GROUP: usize = 4;
+
 /// Side of a tile and threads of a block, as `kernels/cube.cu` has them.
 pub fn geometry(word: usize) -> (usize, usize) {
     let side = match word {
@@ -30,8 +33,10 @@ pub fn rotate(e: Elementary, tile: usize, at: At) -> Result<Call, LowerError> {
         return Err(LowerError::NoKernel);
     }
     let across = side.div_ceil(tile);
-    // Of the tiles of an orbit the one whose first number is least stands for it: squares of 1 to `across`.
-    let orbits = across * (across + 1) * (2 * across + 1) / 6;
+    let group = if across >= 2 * GROUP { GROUP } else { 1 };
+    // Of the groups of an orbit the one whose first number is least stands for it: squares of 1 to those across.
+    let most = across.div_ceil(group);
+    let orbits = most * (most + 1) * (2 * most + 1) / 6 * group.pow(3);
     Ok(Call {
         family: Family::Cube,
         word,
@@ -45,7 +50,7 @@ pub fn rotate(e: Elementary, tile: usize, at: At) -> Result<Call, LowerError> {
             side: field(side)?,
             across: field(across)?,
             orbits: field(orbits)?,
-            pad: 0,
+            group: field(group)?,
         }
         .into(),
         workspace: WorkspacePart::None,

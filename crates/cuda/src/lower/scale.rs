@@ -19,6 +19,7 @@ const EACH: usize = 2;
 /// What the kernel does, as `kernels/scale.cu` has it.
 const MULTIPLIES: u32 = 1;
 const CONJUGATES: u32 = 2;
+const ZEROS: u32 = 4;
 
 /// All of some rows of numbers, at an address that is a multiple of `alignment`.
 pub fn scale(
@@ -33,7 +34,7 @@ pub fn scale(
     let across = bytes.cols() / if wide { VECTOR } else { number.bytes() };
     let packs = rows.rows() * across;
     let (does, [re, im]) = match scaling {
-        Scaling::Zeros => (0, [0.0; 2]),
+        Scaling::Zeros => (ZEROS, [0.0; 2]),
         Scaling::By { alpha, conjugated } => {
             let conjugates = if conjugated && number.is_complex() { CONJUGATES } else { 0 };
             let multiplies = if alpha.is_some() { MULTIPLIES } else { 0 };

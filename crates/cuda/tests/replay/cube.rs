@@ -5,15 +5,29 @@ use turntile_cuda::args::tiles::CubeArgs;
 use super::tiles::vector;
 use super::{Launch, Moved, aligned, exactly, need};
 
-/// The number of the tile that stands for the orbit of `place`: rotated until its first number is least, and
-/// of two such the one whose second number is that too.
-fn number_of(place: [u64; 3], across: u64) -> u64 {
-    let rotations = [0, 1, 2].map(|k| [place[k], place[(k + 1) % 3], place[(k + 2) % 3]]);
+/// The place that stands for the orbit of `place`: rotated until its first number is least, and of two such the one
+/// whose second number is that too. How often it was rotated.
+fn standing(place: [u64; 3]) -> ([u64; 3], usize) {
+    let rotations = [0, 1, 2].map(|k| ([place[k], place[(k + 1) % 3], place[(k + 2) % 3]], k));
     let least = *place.iter().min().expect("three");
-    let first = rotations.into_iter().filter(|[a, ..]| *a == least).max_by_key(|[a, b, _]| a == b);
-    let [a, b, c] = first.expect("one has it");
-    let before: u64 = (0..a).map(|row| (across - row).pow(2)).sum();
-    before + (b - a) * (across - a) + (c - a)
+    let first = rotations.into_iter().filter(|([a, ..], _)| *a == least);
+    first.max_by_key(|([a, b, _], _)| a == b).expect("one has it")
+}
+
+/// The number of the block that moves the tile at `place`.
+fn number_of(place: [u64; 3], across: u64, group: u64) -> u64 {
+    let ([a, b, c], turned) = standing(place.map(|at| at / group));
+    let most = across.div_ceil(group);
+    let before: u64 = (0..a).map(|row| (most - row).pow(2)).sum();
+    let number = before + (b - a) * (most - a) + (c - a);
+    let within = place.map(|at| at % group);
+    // In a group on the diagonal a tile stands for its orbit; elsewhere the one in the group that does.
+    let [x, y, z] = if a == b && b == c {
+        standing(within).0
+    } else {
+        [within[turned], within[(turned + 1) % 3], within[(turned + 2) % 3]]
+    };
+    number * group.pow(3) + (x * group + y) * group + z
 }
 
 pub fn cube(call: &Launch, a: &CubeArgs, alignment: u64, offset: u64) -> Moved {
@@ -28,6 +42,7 @@ pub fn cube(call: &Launch, a: &CubeArgs, alignment: u64, offset: u64) -> Moved {
     exactly(call, micro * tile * micro)?;
     aligned(vector(word), &[alignment, side * word, a.batch_bytes])?;
     need(a.batch_bytes >= side.pow(3) * word, || format!("overlaps: {a:?}"))?;
+    need(a.group > 0, || format!("no group: {a:?}"))?;
     need(across * tile >= side, || format!("tiles short: {a:?}"))?;
     let (batch, rest) = (offset / a.batch_bytes, offset % a.batch_bytes);
     let (element, byte) = (rest / word, rest % word);
@@ -35,7 +50,7 @@ pub fn cube(call: &Launch, a: &CubeArgs, alignment: u64, offset: u64) -> Moved {
     if i >= side {
         return Ok(None);
     }
-    let number = number_of([i, j, k].map(|at| at / tile), across);
+    let number = number_of([i, j, k].map(|at| at / tile), across, u64::from(a.group));
     let read = number < orbits && batch * orbits + number < u64::from(call.groups);
     let [x, y, z] = match call.entry {
         "cube_forward" => [j, k, i],
