@@ -1,5 +1,7 @@
 //! How long a way takes: what decides it, looked up in the processor's table.
 
+use std::cell::OnceCell;
+
 use turntile_perm::padding::Round;
 use turntile_perm::{Elementary, Padding};
 use turntile_plan::costs::{Names, Sample};
@@ -37,7 +39,7 @@ pub const NAMES: Names = Names {
         "turned",
         "short_cycles",
     ],
-    constants: &["copy", "start", "fork", "aside", "short_cycle"],
+    constants: &["copy", "start", "fork", "worker", "aside", "short_cycle"],
 };
 
 /// Numbers of the operations, in the order of their names.
@@ -62,7 +64,9 @@ enum Operation {
 enum Constant {
     Copy,
     Start,
+    /// Seconds until a second thread works and is waited for, and of each further one.
     Fork,
+    Worker,
     /// What columns that are cut reach of a copy while they go aside and back.
     Aside,
     /// Super-elements of a cycle that counts as short.
@@ -93,20 +97,20 @@ fn operation(way: &HostWay, e: Option<Elementary>) -> Option<Operation> {
     })
 }
 
-/// What a way's seconds are made of.
-struct Price {
+/// What a way's seconds are made of, by any number of threads.
+pub struct Price<'a> {
+    way: &'a HostWay,
+    costs: &'a Costs,
     /// None for a copy itself.
     operation: Option<Operation>,
-    /// All but the last, which is walked for.
+    /// All but the last, which is walked for; threads come in their place.
     quantities: [f64; NAMES.quantities.len() - 1],
-    /// Seconds beside those of the bytes.
-    fixed: f64,
-    /// Seconds of a copy of as many bytes.
-    copy: f64,
+    short_cycles: OnceCell<bool>,
 }
 
-impl Price {
-    fn new(way: &HostWay, costs: &Costs) -> Self {
+impl<'a> Price<'a> {
+    /// Of a way, for its own number of threads and others.
+    pub fn new(way: &'a HostWay, costs: &'a Costs) -> Self {
         let (shape, elem_bytes, parts) = (way.shape(), way.elem_bytes(), way.needs().parts);
         let e = shape.elementary();
         let yes = |is: bool| f64::from(u8::from(is));
@@ -120,9 +124,9 @@ impl Price {
             _ => (e.map_or(0, |e| e.rows), 0, false),
         };
         let bytes_of = |elements: usize| (elements * elem_bytes).max(1) as f64;
-        let start = costs.constant(Constant::Start as usize)
-            + costs.constant(Constant::Fork as usize) * (parts - 1) as f64;
         Price {
+            way,
+            costs,
             operation: operation(way, e),
             // In the order of their names.
             quantities: [
@@ -136,36 +140,98 @@ impl Price {
                 yes(backward),
                 yes(shape.turned_tiles().is_some()),
             ],
-            fixed: start + waits(way, costs),
-            copy: 2.0 * bytes_of(shape.len()) / copy_speed(costs, parts),
+            short_cycles: OnceCell::new(),
         }
     }
 
-    fn quantity(&self, way: &HostWay, costs: &Costs, which: usize) -> f64 {
-        let most = costs.constant(Constant::ShortCycle as usize) as usize;
-        let short = || f64::from(u8::from(way.shape().has_short_cycles(most)));
+    fn quantity(&self, parts: usize, which: usize) -> f64 {
+        if which == THREADS {
+            return parts as f64;
+        }
+        let most = self.costs.constant(Constant::ShortCycle as usize) as usize;
+        let is_short = || self.way.shape().has_short_cycles(most);
+        let short = || f64::from(u8::from(*self.short_cycles.get_or_init(is_short)));
         self.quantities.get(which).copied().unwrap_or_else(short)
     }
-}
 
-/// Estimated seconds: a start, what waits, and every byte read and written at the speed that the table has
-/// for the way.
-pub fn seconds(way: &HostWay, costs: &Costs) -> f64 {
-    let price = Price::new(way, costs);
-    let quantity = |which| price.quantity(way, costs, which);
-    let fraction = price.operation.map_or(1.0, |o| costs.fraction(o as usize, quantity));
-    price.fixed + price.copy / fraction
+    /// Seconds beside those of the bytes.
+    fn fixed(&self, parts: usize) -> f64 {
+        let start = self.costs.constant(Constant::Start as usize);
+        start + starts(self.way) * fork(self.costs, parts) + waits(self.way, self.costs, parts)
+    }
+
+    /// Seconds of a copy of as many bytes.
+    fn copy(&self, parts: usize) -> f64 {
+        let bytes = self.way.shape().len() * self.way.elem_bytes();
+        2.0 * bytes.max(1) as f64 / copy_speed(self.costs, parts)
+    }
+
+    /// Estimated seconds by `parts` threads: a start, what waits, and every byte read and written at the speed that the
+    /// table has for the way.
+    pub fn seconds(&self, parts: usize) -> f64 {
+        let quantity = |which| self.quantity(parts, which);
+        let fraction = self.operation.map_or(1.0, |o| self.costs.fraction(o as usize, quantity));
+        self.fixed(parts) + self.copy(parts) / fraction
+    }
 }
 
 /// What a way that took `seconds` reached of a copy; none for a copy itself, and where there is no time but what the
 /// bytes do not take.
 pub fn sample(way: &HostWay, costs: &Costs, seconds: f64) -> Option<Sample> {
-    let price = Price::new(way, costs);
-    let fraction = price.copy / (seconds - price.fixed);
-    let quantities = (0..NAMES.quantities.len()).map(|which| price.quantity(way, costs, which));
+    let (price, parts) = (Price::new(way, costs), way.needs().parts);
+    let fraction = price.copy(parts) / (seconds - price.fixed(parts));
+    let quantities = (0..NAMES.quantities.len()).map(|which| price.quantity(parts, which));
     let sample =
         Sample { operation: price.operation? as usize, quantities: quantities.collect(), fraction };
     (fraction > 0.0 && fraction.is_finite()).then_some(sample)
+}
+
+/// Seconds that `parts` threads take to start and to be waited for.
+fn fork(costs: &Costs, parts: usize) -> f64 {
+    match parts {
+        0 | 1 => 0.0,
+        _ => {
+            let others = (parts - 2) as f64 * costs.constant(Constant::Worker as usize);
+            costs.constant(Constant::Fork as usize) + others
+        }
+    }
+}
+
+/// How often a way's threads start, but for rounds of rows, each of which waits for the last.
+fn starts(way: &HostWay) -> f64 {
+    let each = match (way.mover(), way.shape()) {
+        // What every thread reads beyond its own is kept first; backward the last chunk is written before the others.
+        (Mover::GatherBands(_), StageShape::SlotGather { batch, direction, .. }) => {
+            let each = if *direction == Direction::Forward { 2 } else { 3 };
+            each * batch
+        }
+        (Mover::Gather, StageShape::SlotGather { batch, .. }) => *batch,
+        // Segments, then what is in none.
+        (Mover::Cycles, _) => 2,
+        (Mover::Rotate, shape) if shape.turned_tiles().is_some() => 2,
+        (Mover::Shares, StageShape::Pad { direction: Direction::Forward, .. }) => 2,
+        (Mover::Rows(_), _) => 0,
+        _ => 1,
+    };
+    each as f64
+}
+
+/// A table of a processor whose threads start in so many seconds, each number of them ascending from two.
+pub fn starting(costs: &Costs, seconds: &[(usize, f64)]) -> Costs {
+    let Some(&(_, pair)) = seconds.first() else { return costs.clone() };
+    let costs = costs.clone().with_constant(Constant::Fork as usize, rounded(pair));
+    match seconds.last() {
+        Some(&(threads, all)) if threads > 2 => {
+            let each = ((all - pair) / (threads - 2) as f64).max(0.0);
+            costs.with_constant(Constant::Worker as usize, rounded(each))
+        }
+        _ => costs,
+    }
+}
+
+/// Tenths of microseconds.
+fn rounded(seconds: f64) -> f64 {
+    format!("{seconds:.1e}").parse().unwrap_or(seconds)
 }
 
 /// A table of a processor that copies as many bytes a second, read and written, as each number of threads was measured to,
@@ -217,15 +283,15 @@ fn copy_speed(costs: &Costs, threads: usize) -> f64 {
         * costs.fraction(Operation::Threads as usize, |_| threads as f64)
 }
 
-/// Seconds that no pass over `bytes` bytes is faster than, on up to `threads` threads.
-pub fn least_seconds(costs: &Costs, bytes: usize, threads: usize) -> f64 {
+/// Seconds that no pass over `bytes` bytes is faster than, on so many threads as `counts` has.
+pub fn least_seconds(costs: &Costs, bytes: usize, counts: impl Iterator<Item = usize>) -> f64 {
     let most = (1..NAMES.operations.len()).map(|which| costs.most(which)).fold(1.0, f64::max);
-    costs.constant(Constant::Start as usize)
-        + 2.0 * bytes as f64 / (copy_speed(costs, threads) * most)
+    let speed = counts.map(|threads| copy_speed(costs, threads)).fold(0.0, f64::max);
+    costs.constant(Constant::Start as usize) + 2.0 * bytes as f64 / (speed * most)
 }
 
 /// Seconds that a way takes beside its start and its bytes'.
-fn waits(way: &HostWay, costs: &Costs) -> f64 {
+fn waits(way: &HostWay, costs: &Costs, parts: usize) -> f64 {
     match (way.mover(), way.shape()) {
         (_, StageShape::Cut { padding, .. }) => {
             // Columns that are cut go aside and back by one thread, transposed.
@@ -234,8 +300,8 @@ fn waits(way: &HostWay, costs: &Costs) -> f64 {
                 / (costs.constant(Constant::Aside as usize)
                     * costs.constant(Constant::Copy as usize))
         }
-        (Mover::Rows(least), StageShape::Pad { padding, direction }) if way.needs().parts > 1 => {
-            rounds(way, *padding, *direction, least, costs)
+        (Mover::Rows(least), StageShape::Pad { padding, direction }) if parts > 1 => {
+            rounds((way, parts), *padding, *direction, least, costs)
         }
         _ => 0.0,
     }
@@ -244,13 +310,13 @@ fn waits(way: &HostWay, costs: &Costs) -> f64 {
 /// Seconds that rows moved in rounds take beyond those of their bytes: all threads for each round, and
 /// one alone where rows go one by one.
 fn rounds(
-    way: &HostWay,
+    (way, parts): (&HostWay, usize),
     padding: Padding,
     direction: Direction,
     least: usize,
     costs: &Costs,
 ) -> f64 {
-    let fork = costs.constant(Constant::Fork as usize) * (way.needs().parts - 1) as f64;
+    let fork = fork(costs, parts);
     let each = |Round { rows, together }| {
         let bytes = 2 * rows.len() * padding.cols() * way.elem_bytes();
         if together { fork } else { bytes as f64 / costs.constant(Constant::Copy as usize) }

@@ -5,11 +5,11 @@ use std::sync::{Arc, OnceLock};
 use turntile_perm::Slots;
 use turntile_plan::costs::Sample;
 use turntile_plan::{
-    Costs, CostsError, Device, Geometry, Infeasible, Method, Offer, Problem, Request, Slotting,
-    Stage, StageShape,
+    Costs, CostsError, Device, Geometry, Infeasible, Offer, Problem, Request, Slotting, Stage,
+    StageShape,
 };
 
-use crate::estimate;
+use crate::estimate::{self, Price};
 use crate::machine;
 use crate::way::{self, HostWay, Means};
 
@@ -95,6 +95,13 @@ impl Host {
         self.with_costs(costs)
     }
 
+    /// With the seconds that so many threads take to start and to be waited for, ascending from two.
+    #[must_use]
+    pub fn starting(self, seconds: &[(usize, f64)]) -> Self {
+        let costs = estimate::starting(&self.costs, seconds);
+        self.with_costs(costs)
+    }
+
     /// With a table that says what samples do: those of one thread move its curves, the others how threads share.
     #[must_use]
     pub fn fitted(self, samples: &[Sample], from: &str) -> Self {
@@ -112,78 +119,56 @@ impl Host {
         &self.model
     }
 
-    /// Visits the ways on at most `threads` threads that the request wants and allows, in the order of
-    /// [`way::methods`]; what the least of those wanted needs.
-    fn on(
-        &self,
-        threads: usize,
-        shape: &StageShape,
-        request: &Request,
-        visit: &mut impl FnMut(HostWay),
-    ) -> Option<usize> {
-        let means = Means { threads, ..self.means };
-        let mut least = None;
-        for &method in way::methods(shape, request.out_of_place) {
-            if !request.want.accepts(method) {
-                continue;
-            }
-            let Some(way) = HostWay::new(*shape, request.elem_bytes, method, means) else {
-                continue;
-            };
-            let need = way.needs().bytes();
-            least = Some(least.map_or(need, |least: usize| least.min(need)));
-            if need <= request.cap {
-                visit(way);
-            }
-        }
-        least
+    /// Numbers of threads that ways are offered by: all, half of them and so on to one.
+    fn counts(&self) -> impl Iterator<Item = usize> + use<> {
+        std::iter::successors(Some(self.means.threads), |&count| (count > 1).then_some(count / 2))
     }
 
-    /// Visits all ways: on all threads, on one; and on half of them, and so on, where scratch for all is more than the
-    /// cap allows but for the slowest.
+    /// Visits all ways that the request wants and allows, in the order of [`way::methods`], each by all threads that it has
+    /// work for and by less and less of them, with its seconds; but those that take `bound` seconds or more, which a
+    /// visit returns.
     fn ways(
         &self,
         shape: &StageShape,
         request: &Request,
-        mut visit: impl FnMut(HostWay),
+        mut visit: impl FnMut(HostWay, f64) -> f64,
     ) -> Result<(), Infeasible> {
-        let (mut any, mut fast) = (false, false);
-        let mut counted = |way: HostWay| {
-            any = true;
-            fast |= way.method() != Method::PerCycle;
-            visit(way);
-        };
-        let mut threads = self.means.threads;
-        let mut least = self.on(threads, shape, request, &mut counted);
-        if threads > 1 {
-            // What has work for one alone was visited already.
-            let mut alone = |way: HostWay| {
-                if way.needs().parts == 1 && !self.has_work_for_one(&way) {
-                    counted(way);
+        let (mut any, mut least, mut bound) = (false, None, f64::INFINITY);
+        for &method in way::methods(shape, request.out_of_place) {
+            if !request.want.accepts(method) {
+                continue;
+            }
+            let by = |threads| {
+                let means = Means { threads, ..self.means };
+                HostWay::new(*shape, request.elem_bytes, method, means)
+            };
+            let Some(widest) = by(self.means.threads) else { continue };
+            let (price, mut parts) = (Price::new(&widest, &self.costs), usize::MAX);
+            for count in self.counts() {
+                // What has no work for so many has been visited.
+                let fewer = count.min(widest.needs().parts);
+                if fewer == parts {
+                    continue;
                 }
-            };
-            least = least.into_iter().chain(self.on(1, shape, request, &mut alone)).min();
-        }
-        while threads > 3 && !fast {
-            threads /= 2;
-            let mut counted = |way: HostWay| {
-                any = true;
-                fast |= way.method() != Method::PerCycle;
-                visit(way);
-            };
-            self.on(threads, shape, request, &mut counted);
+                parts = fewer;
+                let seconds = price.seconds(parts);
+                if seconds >= bound {
+                    continue;
+                }
+                let Some(way) = by(parts) else { continue };
+                let need = way.needs().bytes();
+                least = Some(least.map_or(need, |least: usize| least.min(need)));
+                if need <= request.cap {
+                    any = true;
+                    bound = visit(way, seconds);
+                }
+            }
         }
         match (any, least) {
             (true, _) => Ok(()),
             (false, Some(need)) => Err(Infeasible::Workspace { need, cap: request.cap }),
             (false, None) => Err(self.refusal(shape, request)),
         }
-    }
-
-    /// Whether more threads would leave a way as it is.
-    fn has_work_for_one(&self, way: &HostWay) -> bool {
-        let (shape, elem_bytes, method) = (*way.shape(), way.elem_bytes(), way.method());
-        HostWay::new(shape, elem_bytes, method, self.means) == Some(*way)
     }
 
     fn refusal(&self, shape: &StageShape, request: &Request) -> Infeasible {
@@ -230,7 +215,7 @@ impl Device for Host {
     }
 
     fn least_seconds(&self, bytes: usize) -> f64 {
-        estimate::least_seconds(&self.costs, bytes, self.means.threads)
+        estimate::least_seconds(&self.costs, bytes, self.counts())
     }
 
     /// In row order where chunks have one slot's rows, a power of two.
@@ -251,19 +236,18 @@ impl Device for Host {
 
     fn offers(&self, shape: &StageShape, request: &Request) -> Result<Vec<Offer>, Infeasible> {
         let mut offers = Vec::new();
-        self.ways(shape, request, |way| {
-            offers.push(self.offer(way, estimate::seconds(&way, &self.costs)));
+        self.ways(shape, request, |way, seconds| {
+            offers.push(self.offer(way, seconds));
+            f64::INFINITY
         })?;
         Ok(offers)
     }
 
     fn best(&self, shape: &StageShape, request: &Request) -> Result<Offer, Infeasible> {
         let mut best: Option<(f64, HostWay)> = None;
-        self.ways(shape, request, |way| {
-            let seconds = estimate::seconds(&way, &self.costs);
-            if best.is_none_or(|(least, _)| seconds < least) {
-                best = Some((seconds, way));
-            }
+        self.ways(shape, request, |way, seconds| {
+            best = Some((seconds, way));
+            seconds
         })?;
         let (seconds, way) = best.expect("no ways are an error");
         Ok(self.offer(way, seconds))
