@@ -75,6 +75,9 @@ enum Constant {
 
 /// The number of the quantity that threads are.
 const THREADS: usize = 0;
+/// The numbers of a copy's speed by one thread, a constant, and of what more reach of it, an operation.
+pub const COPY: usize = Constant::Copy as usize;
+pub const THREADS_COPY: usize = Operation::Threads as usize;
 
 /// Bytes of the longest words: a vector.
 const VECTOR_BYTES: usize = 16;
@@ -202,8 +205,7 @@ fn starts(way: &HostWay) -> f64 {
     let each = match (way.mover(), way.shape()) {
         // What every thread reads beyond its own is kept first; backward the last chunk is written before the others.
         (Mover::GatherBands(_), StageShape::SlotGather { batch, direction, .. }) => {
-            let each = if *direction == Direction::Forward { 2 } else { 3 };
-            each * batch
+            (2 + usize::from(*direction == Direction::Backward)) * batch
         }
         (Mover::Gather, StageShape::SlotGather { batch, .. }) => *batch,
         // Segments, then what is in none.
@@ -235,16 +237,22 @@ fn rounded(seconds: f64) -> f64 {
 }
 
 /// A table of a processor that copies as many bytes a second, read and written, as each number of threads was measured to,
-/// ascending from one.
+/// ascending from one. How operations share is to be measured again.
 pub fn copying(costs: &Costs, speeds: &[(usize, f64)], from: &str) -> Costs {
     let Some(&(_, alone)) = speeds.first() else { return costs.clone() };
     let points = speeds.iter().map(|&(threads, speed)| (threads as f64, speed / alone));
-    costs.clone().with_constant(Constant::Copy as usize, alone.round()).with_curve(
-        Operation::Threads as usize,
-        THREADS,
-        points,
-        from,
-    )
+    let costs = costs.clone().with_constant(Constant::Copy as usize, alone.round());
+    let costs = costs.with_curve(THREADS_COPY, THREADS, points, from);
+    (1..NAMES.operations.len()).fold(costs, |costs, which| costs.unscaled(which, THREADS))
+}
+
+/// A table whose every thread is worth as much as the first and starts at once, so that all are taken.
+pub fn using_all(costs: &Costs, threads: usize) -> Costs {
+    let alone = costs.constant(COPY);
+    let costs = copying(costs, &[(1, alone), (threads.max(2), alone * threads.max(2) as f64)], "");
+    [Constant::Fork, Constant::Worker]
+        .into_iter()
+        .fold(costs, |costs, constant| costs.with_constant(constant as usize, 0.0))
 }
 
 /// A table moved to samples: its curves to those of one thread, how its operations share to the others.
@@ -279,8 +287,7 @@ fn sharing(costs: &Costs, samples: &[Sample], from: &str) -> Costs {
 
 /// Bytes a second, read and written, that `threads` threads copy.
 fn copy_speed(costs: &Costs, threads: usize) -> f64 {
-    costs.constant(Constant::Copy as usize)
-        * costs.fraction(Operation::Threads as usize, |_| threads as f64)
+    costs.constant(COPY) * costs.fraction(THREADS_COPY, |_| threads as f64)
 }
 
 /// Seconds that no pass over `bytes` bytes is faster than, on so many threads as `counts` has.
@@ -296,9 +303,7 @@ fn waits(way: &HostWay, costs: &Costs, parts: usize) -> f64 {
         (_, StageShape::Cut { padding, .. }) => {
             // Columns that are cut go aside and back by one thread, transposed.
             let bytes = 2.0 * 2.0 * (padding.gaps() * way.elem_bytes()) as f64;
-            bytes
-                / (costs.constant(Constant::Aside as usize)
-                    * costs.constant(Constant::Copy as usize))
+            bytes / (costs.constant(Constant::Aside as usize) * costs.constant(COPY))
         }
         (Mover::Rows(least), StageShape::Pad { padding, direction }) if parts > 1 => {
             rounds((way, parts), *padding, *direction, least, costs)
@@ -319,7 +324,7 @@ fn rounds(
     let fork = fork(costs, parts);
     let each = |Round { rows, together }| {
         let bytes = 2 * rows.len() * padding.cols() * way.elem_bytes();
-        if together { fork } else { bytes as f64 / costs.constant(Constant::Copy as usize) }
+        if together { fork } else { bytes as f64 / costs.constant(COPY) }
     };
     direction.rounds(padding, least).map(each).sum()
 }

@@ -40,6 +40,11 @@ fn default_costs() -> Arc<Costs> {
 }
 
 impl Host {
+    /// Number of the constant that a copy's speed by one thread is in its table, in bytes a second.
+    pub const COPY: usize = estimate::COPY;
+    /// Number of the operation that says what several threads copy, of what one does.
+    pub const SHARES: usize = estimate::THREADS_COPY;
+
     /// `threads` threads of a processor that is like those that tables are of.
     pub fn new(threads: usize) -> Self {
         let means = Means { threads: threads.max(1), scratch: SCRATCH };
@@ -82,9 +87,18 @@ impl Host {
     /// What a stage of elements of so many bytes that took `seconds` here reached of a copy: to fit a table to. None for a
     /// copy itself, for another device's stage, and for one that did not take longer than to start.
     pub fn sample(&self, stage: &Stage, elem_bytes: usize, seconds: f64) -> Option<Sample> {
+        estimate::sample(self.way_of(stage, elem_bytes)?, &self.costs, seconds)
+    }
+
+    /// Seconds that its table says of a stage of elements of so many bytes; none for another device's.
+    pub fn estimated(&self, stage: &Stage, elem_bytes: usize) -> Option<f64> {
+        let way = self.way_of(stage, elem_bytes)?;
+        Some(Price::new(way, &self.costs).seconds(way.needs().parts))
+    }
+
+    fn way_of<'a>(&self, stage: &'a Stage, elem_bytes: usize) -> Option<&'a HostWay> {
         let way = stage.offer.geometry.get::<HostWay>()?;
-        let is_its_own = way.is_for(&stage.shape, elem_bytes * stage.joined, stage.offer.method);
-        estimate::sample(way, &self.costs, seconds).filter(|_| is_its_own)
+        way.is_for(&stage.shape, elem_bytes * stage.joined, stage.offer.method).then_some(way)
     }
 
     /// With the speed of copies by so many threads, bytes a second read and written, ascending from one thread; `from` tells
@@ -100,6 +114,18 @@ impl Host {
     pub fn starting(self, seconds: &[(usize, f64)]) -> Self {
         let costs = estimate::starting(&self.costs, seconds);
         self.with_costs(costs)
+    }
+
+    /// With costs by which it takes all its threads for whatever there is work for them in, to measure how they share.
+    #[must_use]
+    pub fn using_all(self) -> Self {
+        let costs = estimate::using_all(&self.costs, self.means.threads);
+        self.with_costs(costs)
+    }
+
+    /// Threads of a stage of a host's plan; 1 of another device's.
+    pub fn threads_of(stage: &Stage) -> usize {
+        stage.offer.geometry.get::<HostWay>().map_or(1, |way| way.needs().parts)
     }
 
     /// With a table that says what samples do: those of one thread move its curves, the others how threads share.

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use turntile_perm::padding::Round;
 use turntile_perm::{Elementary, Padding, Slots};
-use turntile_plan::costs::Names;
+use turntile_plan::costs::{Names, Sample};
 use turntile_plan::{Costs, Direction, StageShape};
 
 use crate::args::Args;
@@ -194,6 +194,30 @@ pub fn seconds(
     let (operation, measures) = measure(shape, launches, at);
     let fraction = fraction(shape, operation, &measures, costs, short_cycles);
     whole(shape, launches.way(), at, costs, fraction)
+}
+
+/// What launches that took `took` seconds reached of a copy; none without a launch, and where there is no time but what
+/// the bytes do not take.
+pub fn sample(
+    shape: &StageShape,
+    launches: &Launches,
+    at: At,
+    costs: &Costs,
+    took: f64,
+) -> Option<Sample> {
+    launches.calls().first()?;
+    let (operation, mut measures) = measure(shape, launches, at);
+    let short = shape.has_short_cycles(costs.constant(SHORT_CYCLE) as usize);
+    measures = measures.is(Q::ShortCycles, short);
+    let bytes = (shape.len() * at.elem_bytes) as f64;
+    let fixed = costs.constant(START) + waits(shape, launches.way(), at, costs);
+    let fraction = 2.0 * bytes / (costs.constant(COPY) * (took - fixed));
+    let quantities = measures.0.to_vec();
+    (fraction > 0.0 && fraction.is_finite()).then_some(Sample {
+        operation: operation as usize,
+        quantities,
+        fraction,
+    })
 }
 
 /// What the table has for an operation.
