@@ -247,6 +247,11 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// The system does not say where a user's data are.
+    #[error(
+        "there is no place for rates: neither XDG_DATA_HOME nor HOME names one; name a file with --output"
+    )]
+    NoPlace,
     /// An option that makes sense on the host only.
     #[error("{option} is for the host, not for device {device}")]
     HostOnly {

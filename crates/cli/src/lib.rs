@@ -13,6 +13,7 @@
 //! | [`memory`] | what is measured on: pages of a kind |
 //! | `work`, `blocks` | read, transpose, write: the same for every command on a file, in memory or block by block |
 //! | `free` | how much memory there is |
+//! | `calibrate`, `rates` | this machine measured; which table of its rates is planned by, and where it is kept |
 //! | `settings` | what the user may set, and what the library is told of it |
 //! | `npy`, `dtype`, `scalar`, `literal` | .npy headers |
 //! | `file`, `signals` | files replaced whole or not at all, interruptions included |
@@ -27,6 +28,7 @@
 mod args;
 mod bench;
 mod blocks;
+mod calibrate;
 pub mod device;
 mod dtype;
 pub mod error;
@@ -38,6 +40,7 @@ mod npy;
 mod permute;
 mod plan;
 pub mod progress;
+mod rates;
 mod reorder;
 mod report;
 mod say;
@@ -81,6 +84,7 @@ pub fn main() -> ExitCode {
         Command::Plan(args) => args.json,
         Command::Tune(args) => args.json,
         Command::Bench(args) => args.json,
+        Command::Calibrate(args) => args.json,
     };
     match run(&cli.command) {
         Ok(output) => print(&output),
@@ -114,6 +118,10 @@ fn run(command: &Command) -> Result<Output, Error> {
         Command::Reorder(args) => (&args.common, reorder::run(args)?),
         Command::Plan(args) => return Ok(Output { text: plan::run(args)?, is_all: true }),
         Command::Bench(args) => return Ok(Output { text: bench::run(args)?, is_all: true }),
+        // Printing is a word about what is done: the file is written.
+        Command::Calibrate(args) => {
+            return Ok(Output { text: calibrate::run(args)?, is_all: false });
+        }
         Command::Tune(args) => {
             let is_all = args.problem.settings.wisdom().is_none();
             return Ok(Output { text: tune::run(args)?, is_all });

@@ -15,6 +15,7 @@ use crate::work::{self, Change, Done};
 pub fn run(args: &ReorderArgs) -> Result<Report, Error> {
     let Common { settings, lock, quiet, .. } = &args.common;
     settings.existing_wisdom()?;
+    settings.rates.host(*quiet)?;
     let output = args.common.output();
     let (mut source, target) = claim(&args.file, output, *lock)?;
     let header = open_npy(&mut source)?;

@@ -29,6 +29,7 @@ pub fn rearrange(
 ) -> Result<Report, Error> {
     let Common { settings, lock, quiet, .. } = common;
     settings.existing_wisdom()?;
+    settings.rates.host(*quiet)?;
     let output = common.output();
     let (mut source, target) = claim(file, output, *lock)?;
     let (change, before, after) = match raw {

@@ -78,6 +78,8 @@ const THREADS: usize = 0;
 /// The numbers of a copy's speed by one thread, a constant, and of what more reach of it, an operation.
 pub const COPY: usize = Constant::Copy as usize;
 pub const THREADS_COPY: usize = Operation::Threads as usize;
+/// The numbers of the constants that say how long threads take to start.
+pub const STARTS: [usize; 2] = [Constant::Fork as usize, Constant::Worker as usize];
 
 /// Bytes of the longest words: a vector.
 const VECTOR_BYTES: usize = 16;

@@ -21,8 +21,35 @@ pub struct Host {
     costs: Arc<Costs>,
 }
 
+/// A table that was made on a machine, for those of its kind.
+struct Preset {
+    /// How models of its vendor begin, as systems name them.
+    vendor: &'static str,
+    /// The most threads that were measured.
+    threads: usize,
+    table: &'static str,
+}
+
 /// The tables there are, the one that serves unknown processors first.
-const TABLES: [&str; 1] = [include_str!("../devices/xeon-sapphire-rapids.json")];
+const PRESETS: [Preset; 1] = [Preset {
+    vendor: "Intel",
+    threads: 16,
+    table: include_str!("../devices/xeon-sapphire-rapids.json"),
+}];
+
+/// The number of the table for a processor: of its model, of its vendor, or the first; of several one that as many threads
+/// were measured for, or the most.
+fn nearest<'a>(
+    presets: impl Iterator<Item = (&'a str, &'a str, usize)>,
+    model: &str,
+    threads: usize,
+) -> usize {
+    let rank = |&(number, (device, vendor, most)): &(usize, (&str, &str, usize))| {
+        let like = usize::from(model == device) + usize::from(model.starts_with(vendor));
+        (like, most.min(threads), std::cmp::Reverse(number))
+    };
+    presets.enumerate().max_by_key(rank).map_or(0, |(number, _)| number)
+}
 
 /// Bytes of scratch that suit a thread of most: half of the second-level cache of the server cores of 2023
 /// (2 MiB), all of that of 2017-2021 (1-1.25 MiB).
@@ -33,10 +60,19 @@ const LEAST_SCRATCH: usize = 256 << 10;
 /// Threads whose scratch the default cap counts: 32 MiB are enough for more, in smaller shares.
 const MOST_MIB: usize = 32;
 
-fn default_costs() -> Arc<Costs> {
-    static COSTS: OnceLock<Arc<Costs>> = OnceLock::new();
-    let parse = || Costs::parse(TABLES[0], estimate::NAMES).expect("tested");
-    COSTS.get_or_init(|| Arc::new(parse())).clone()
+/// All tables, read once.
+fn tables() -> &'static [Arc<Costs>] {
+    static TABLES: OnceLock<Vec<Arc<Costs>>> = OnceLock::new();
+    let parse =
+        |preset: &Preset| Arc::new(Costs::parse(preset.table, estimate::NAMES).expect("tested"));
+    TABLES.get_or_init(|| PRESETS.iter().map(parse).collect())
+}
+
+/// The table for a processor.
+fn costs_of(model: &str, threads: usize) -> Arc<Costs> {
+    let presets = tables().iter().zip(&PRESETS);
+    let presets = presets.map(|(costs, preset)| (costs.device(), preset.vendor, preset.threads));
+    tables()[nearest(presets, model, threads)].clone()
 }
 
 impl Host {
@@ -44,19 +80,22 @@ impl Host {
     pub const COPY: usize = estimate::COPY;
     /// Number of the operation that says what several threads copy, of what one does.
     pub const SHARES: usize = estimate::THREADS_COPY;
+    /// Numbers of the constants that say how long threads take to start, in seconds.
+    pub const SECONDS: &[usize] = &estimate::STARTS;
 
     /// `threads` threads of a processor that is like those that tables are of.
     pub fn new(threads: usize) -> Self {
         let means = Means { threads: threads.max(1), scratch: SCRATCH };
-        Host { means, model: "any".into(), costs: default_costs() }
+        Host { means, model: "any".into(), costs: tables()[0].clone() }
     }
 
     /// `threads` threads of this machine: scratch is half of the second-level cache that it says it has, from
-    /// 256 KiB to 1 MiB.
+    /// 256 KiB to 1 MiB. The table is of the model, or of its vendor, or the one there is.
     pub fn here(threads: usize) -> Self {
         let half = machine::second_level_cache().map(|bytes| bytes / 2);
         let scratch = half.map_or(SCRATCH, |half| half.clamp(LEAST_SCRATCH, SCRATCH));
-        Host { model: machine::model().to_owned(), ..Self::new(threads).with_scratch(scratch) }
+        let (model, host) = (machine::model(), Self::new(threads).with_scratch(scratch));
+        Host { model: model.to_owned(), costs: costs_of(model, host.threads()), ..host }
     }
 
     /// With `bytes` bytes of scratch for each thread, as far as methods have a choice.
@@ -286,8 +325,29 @@ mod tests {
 
     #[test]
     fn tables_are_whole() {
-        for table in TABLES {
-            Costs::parse(table, estimate::NAMES).unwrap();
+        assert_eq!(tables().len(), PRESETS.len());
+        // Beyond what was measured, no thread is said to help more.
+        for (costs, preset) in tables().iter().zip(&PRESETS) {
+            let at = |threads: usize| costs.fraction(Host::SHARES, |_| threads as f64);
+            assert_eq!(at(preset.threads), at(4 * preset.threads), "{}", costs.device());
         }
+    }
+
+    #[test]
+    fn the_nearest_table_is_of_the_model_or_the_vendor() {
+        let presets = [("xeon", "Intel", 16), ("AMD EPYC 9", "AMD", 2), ("AMD EPYC 7", "AMD", 32)];
+        for (model, threads, number) in [
+            ("Intel(R) Xeon(R) Platinum", 4, 0),
+            ("0x41 0xd4f", 4, 0),
+            ("AMD EPYC 9", 64, 1),
+            ("AMD EPYC 7", 1, 2),
+            ("AMD Ryzen", 2, 1),
+            ("AMD Ryzen", 16, 2),
+        ] {
+            assert_eq!(nearest(presets.into_iter(), model, threads), number, "{model} {threads}");
+        }
+        let [slow, fast] = [1e10, 2e10]
+            .map(|speed| Host::new(1).copying(&[(1, speed)], "").least_seconds(1 << 30));
+        assert!((slow / fast - 2.0).abs() < 1e-3, "an unknown processor by its own copy");
     }
 }

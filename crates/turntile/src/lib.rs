@@ -78,7 +78,7 @@ mod transpose;
 mod tune;
 mod view;
 
-pub use calibrate::{Calibration, Change, RateChange, calibrate, calibrate_gpu};
+pub use calibrate::{Calibration, Change, RateChange, RateUnit, calibrate, calibrate_gpu};
 pub use error::Error;
 pub use imatcopy::{Operation, imatcopy, slide_rows, transpose_leading};
 pub use leading::{Leading, PlannedLeading};

@@ -6,13 +6,11 @@ use turntile_cuda::{Chip, CudaError, Gpu, Stopwatch};
 use turntile_plan::{Device, Plan, Problem};
 
 use super::samples::{self, RUNS, Watch, median};
-use super::{Calibration, problems, rates};
+use super::{Calibration, GPU_BYTES, Measured, problems};
 use crate::Error;
 use crate::gpu::Ready;
 
-/// Bytes of the problems where the memory is free: more than any second-level cache holds.
-const BYTES: usize = 1 << 30;
-/// And the least.
+/// Bytes of the problems at least; where more are free, more than any second-level cache holds.
 const LEAST_BYTES: usize = 16 << 20;
 /// Memory for a problem from one buffer to another, for the padding of one in place, and a bit.
 const ROOM: usize = 3;
@@ -29,7 +27,7 @@ pub fn calibrate_gpu(
     budget: Duration,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Calibration, Error> {
-    let (mut bytes, start) = (BYTES, Instant::now());
+    let (mut bytes, start) = (GPU_BYTES, Instant::now());
     let watch = loop {
         match Stopwatch::new(gpu, ROOM * bytes) {
             Err(CudaError::OutOfMemory { .. }) if bytes > LEAST_BYTES => bytes /= 2,
@@ -39,15 +37,8 @@ pub fn calibrate_gpu(
     let mut bench = GpuBench { gpu: gpu.clone(), watch };
     let copies: Result<Vec<f64>, Error> = (0..=2 * RUNS).map(|_| bench.copy(bytes)).collect();
     let speed = 2.0 * bytes as f64 / median(copies?);
-    let timed = Timed { start, budget, problems: both(bytes), speed };
+    let timed = Timed { start, budget, problems: problems::both(bytes), speed };
     fitted(gpu.chip(), &mut bench, &timed, progress)
-}
-
-/// In place and from one buffer to another.
-pub(super) fn both(bytes: usize) -> Vec<Problem> {
-    let mut all = problems::in_place(bytes);
-    all.extend(problems::out_of_place(bytes));
-    all
 }
 
 /// What is timed, until when, beside which speed of a copy in bytes a second.
@@ -74,10 +65,7 @@ pub(super) fn fitted(
     progress(1.0);
     let about = format!("{} by turntile calibrate: {} stages", chip.name(), all.len());
     let costs = base.costs().fitted(&all, &from).named(chip.name(), &about);
-    let after = chip.clone().with_costs(costs.clone());
-    let (changes, gain) = samples::changes(chip, &after, problems);
-    let rates = rates::changes(chip.costs(), &costs, Chip::COPY, None);
-    Ok(Calibration { costs, stages: all.len(), rates, changes, problems: problems.len(), gain })
+    Ok(Calibration::new(Measured::Chip(chip.clone()), costs, all.len()))
 }
 
 struct GpuBench {

@@ -7,16 +7,11 @@ use turntile_plan::{Plan, Planner, Problem};
 
 use super::problems;
 use super::samples::{self, RUNS, Watch, median};
-use super::{Calibration, rates};
+use super::{Calibration, HOST_BYTES, Measured};
 use crate::Error;
 use crate::planned::{Options, Planned};
 use crate::tune::filled;
 use crate::view::Bytes;
-
-/// Bytes of the problems: more than the caches of server processors hold.
-const BYTES: usize = 192 << 20;
-/// And of those that are only planned, to see what starts of threads change.
-const FEW_BYTES: usize = 2 << 20;
 
 /// Measures this machine's processor for about `budget`, with memory for some 600 MB: copies and how long threads take to
 /// start by one, two, four and so on to `threads`, stages by one, which has half of the time, and by as many.
@@ -31,7 +26,7 @@ pub fn calibrate(
     budget: Duration,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Calibration, Error> {
-    calibrate_on(BYTES, threads, budget, progress)
+    calibrate_on(HOST_BYTES, threads, budget, progress)
 }
 
 pub(super) fn calibrate_on(
@@ -53,8 +48,7 @@ pub(super) fn calibrate_on(
         .map(|&count| (count, start_seconds(count)))
         .collect();
     let base = Host::here(1).copying(&copies?, &from).starting(&starts);
-    let mut problems = problems::in_place(bytes);
-    problems.extend(problems::out_of_place(bytes));
+    let problems = problems::both(bytes);
     let mut all = Vec::new();
     for (number, &count) in counts.iter().enumerate() {
         bench.threads = count;
@@ -73,11 +67,7 @@ pub(super) fn calibrate_on(
     progress(1.0);
     let about = format!("{} by {from}: {} stages", here.processor(), all.len());
     let costs = base.fitted(&all, &from).costs().clone().named(here.processor(), &about);
-    let after = here.clone().with_costs(costs.clone());
-    problems.extend(problems::in_place(FEW_BYTES));
-    let (changes, gain) = samples::changes(&here, &after, &problems);
-    let rates = rates::changes(here.costs(), &costs, Host::COPY, Some(Host::SHARES));
-    Ok(Calibration { costs, stages: all.len(), rates, changes, problems: problems.len(), gain })
+    Ok(Calibration::new(Measured::Host(here), costs, all.len()))
 }
 
 /// Numbers of threads that are timed: one, two, four and so on, and all.

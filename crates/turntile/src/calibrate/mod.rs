@@ -21,11 +21,13 @@ mod tests;
 use std::io;
 use std::path::Path;
 
+use turntile_cpu::Host;
+use turntile_cuda::Chip;
 use turntile_plan::{Costs, CostsError, Plan};
 
 pub use gpu::calibrate_gpu;
 pub use host::calibrate;
-pub use rates::RateChange;
+pub use rates::{RateChange, RateUnit};
 
 /// A table that was made here, and what it changes.
 #[derive(Clone, Debug)]
@@ -35,7 +37,7 @@ pub struct Calibration {
     pub costs: Costs,
     /// Stages that were timed.
     pub stages: usize,
-    /// What the table says otherwise than the one that turntile has for the device, rate by rate.
+    /// What the table says otherwise than the one before, rate by rate.
     pub rates: Vec<RateChange>,
     /// The problems of those tried whose plan is another now.
     pub changes: Vec<Change>,
@@ -43,9 +45,59 @@ pub struct Calibration {
     pub problems: usize,
     /// How many times as fast they are expected to be, by the new table: the geometric mean of all.
     pub gain: f64,
+    device: Measured,
 }
 
+/// What was measured.
+#[derive(Clone, Debug)]
+enum Measured {
+    Host(Host),
+    Chip(Chip),
+}
+
+/// Bytes of the problems that are planned by both tables beside the large ones of a host, to see what starts of threads
+/// change.
+const FEW_BYTES: usize = 2 << 20;
+/// And of the large ones.
+const HOST_BYTES: usize = 192 << 20;
+const GPU_BYTES: usize = 1 << 30;
+
 impl Calibration {
+    /// Compared with the device's own table.
+    fn new(device: Measured, costs: Costs, stages: usize) -> Self {
+        let before = match &device {
+            Measured::Host(host) => host.costs().clone(),
+            Measured::Chip(chip) => chip.costs().clone(),
+        };
+        let (rates, changes, problems, gain) = (Vec::new(), Vec::new(), 0, 1.0);
+        Calibration { costs, stages, rates, changes, problems, gain, device }.beside(&before)
+    }
+
+    /// The same compared with the table that was planned by until now, of the same kind of device; at first it is compared
+    /// with turntile's own.
+    #[must_use]
+    pub fn beside(self, before: &Costs) -> Self {
+        let (problems, rates, (changes, gain)) = match &self.device {
+            Measured::Host(host) => {
+                let mut problems = problems::both(HOST_BYTES);
+                problems.extend(problems::in_place(FEW_BYTES));
+                let by = |costs: &Costs| host.clone().with_costs(costs.clone());
+                let changes = samples::changes(&by(before), &by(&self.costs), &problems);
+                let shares = Some(Host::SHARES);
+                let kind = rates::Kind { copy: Host::COPY, shares, seconds: Host::SECONDS };
+                (problems, rates::changes(before, &self.costs, &kind), changes)
+            }
+            Measured::Chip(chip) => {
+                let problems = problems::both(GPU_BYTES);
+                let by = |costs: &Costs| chip.clone().with_costs(costs.clone());
+                let changes = samples::changes(&by(before), &by(&self.costs), &problems);
+                let kind = rates::Kind { copy: Chip::COPY, shares: None, seconds: &[] };
+                (problems, rates::changes(before, &self.costs, &kind), changes)
+            }
+        };
+        Calibration { rates, changes, gain, problems: problems.len(), ..self }
+    }
+
     /// Writes the table, whole or not at all, as [`Transpose::rates`](crate::Transpose::rates) reads it. The directory
     /// must be there.
     ///

@@ -57,6 +57,13 @@ pub fn out_of_place(bytes: usize) -> Vec<Problem> {
     all.into_iter().map(Problem::out_of_place).collect()
 }
 
+/// In place and from one buffer to another.
+pub fn both(bytes: usize) -> Vec<Problem> {
+    let mut all = in_place(bytes);
+    all.extend(out_of_place(bytes));
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,7 +71,7 @@ mod tests {
     #[test]
     fn problems_are_as_large_as_asked_for() {
         for bytes in [4 << 20, 192 << 20, 1 << 30] {
-            for problem in in_place(bytes).into_iter().chain(out_of_place(bytes)) {
+            for problem in both(bytes) {
                 let share = problem.bytes() as f64 / bytes as f64;
                 assert!((0.15..1.02).contains(&share), "{problem}: {share}");
             }

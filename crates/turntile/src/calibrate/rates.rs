@@ -7,54 +7,88 @@ use turntile_plan::costs::Entry;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RateChange {
-    /// The operation, as the table names it; `copy` for the copy that all others are shares of.
+    /// The operation, as the table names it; `copy` for the copy that all others are shares of; a constant's name.
     pub operation: String,
     /// Of what: a quantity and its value, and where the number is for some alone, their range.
     pub of: String,
-    /// Whether the numbers scale rates; otherwise they are GB/s, read and written.
-    pub scales: bool,
+    /// What the numbers are.
+    pub unit: RateUnit,
     /// Before; 1 for what scaled nothing.
     pub before: f64,
     /// After.
     pub after: f64,
 }
 
+/// What a number of a table is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RateUnit {
+    /// 10^9 bytes a second, read and written.
+    GbPerS,
+    /// What scales other rates.
+    Times,
+    /// Microseconds.
+    Us,
+}
+
+impl RateUnit {
+    /// As it is printed.
+    pub fn name(self) -> &'static str {
+        match self {
+            RateUnit::GbPerS => "GB/s",
+            RateUnit::Times => "times",
+            RateUnit::Us => "us",
+        }
+    }
+}
+
+/// Numbers of a kind of device's table.
+pub struct Kind {
+    /// The constant that a copy's speed is.
+    pub copy: usize,
+    /// The operation, if there is one, that says what several threads copy.
+    pub shares: Option<usize>,
+    /// The constants that are seconds.
+    pub seconds: &'static [usize],
+}
+
 /// Numbers nearer to each other are the same.
 const SAME: f64 = 0.005;
 
-/// What two tables of devices of a kind say otherwise, in GB/s where it is a rate: `copy` is a constant's number, `shares`
-/// the operation, if there is one, that says what several threads copy.
-pub fn changes(
-    before: &Costs,
-    after: &Costs,
-    copy: usize,
-    shares: Option<usize>,
-) -> Vec<RateChange> {
-    let names = after.names().operations;
-    let speed = |costs: &Costs| costs.constant(copy) * 1e-9;
+/// What two tables of devices of a kind say otherwise; of a share of a copy that is the same nothing, whatever the copy.
+pub fn changes(before: &Costs, after: &Costs, kind: &Kind) -> Vec<RateChange> {
+    let names = after.names();
+    let speed = |costs: &Costs| costs.constant(kind.copy) * 1e-9;
     let mut all = Vec::new();
-    let mut tell = |operation: &str, of: String, scales, [before, after]: [f64; 2]| {
+    let mut tell = |operation: &str, of: String, unit, before: f64, after: f64| {
         if (after / before - 1.0).abs() >= SAME {
-            all.push(RateChange { operation: operation.into(), of, scales, before, after });
+            all.push(RateChange { operation: operation.into(), of, unit, before, after });
         }
     };
-    if shares.is_none() {
-        tell("copy", String::new(), false, [speed(before), speed(after)]);
+    for &constant in kind.seconds {
+        let us = |costs: &Costs| costs.constant(constant) * 1e6;
+        let name = names.constants[constant];
+        tell(name, String::new(), RateUnit::Us, us(before), us(after));
     }
-    for (which, &name) in names.iter().enumerate() {
+    if kind.shares.is_none() {
+        tell("copy", String::new(), RateUnit::GbPerS, speed(before), speed(after));
+    }
+    for (which, &name) in names.operations.iter().enumerate() {
         let old = before.entries(which);
         for entry in after.entries(which) {
-            let was = match Some(which) == shares {
+            let (of, value) = (of(&entry), entry.value);
+            if kind.shares == Some(which) {
                 // Other numbers of threads may have been measured.
-                true => entry.at.map(|(_, at)| before.fraction(which, |_| at)),
-                false => old.iter().find(|old| old.place == entry.place).map(|old| old.value),
-            };
-            let pair = [was.unwrap_or(1.0), entry.value];
-            let (scales, operation) =
-                (entry.scales, if Some(which) == shares { "copy" } else { name });
-            let [old, new] =
-                if scales { pair } else { [pair[0] * speed(before), pair[1] * speed(after)] };
-            tell(operation, of(&entry), scales, [old, new]);
+                let was = entry.at.map_or(1.0, |(_, at)| before.fraction(which, |_| at));
+                tell("copy", of, RateUnit::GbPerS, was * speed(before), value * speed(after));
+                continue;
+            }
+            let was = old.iter().find(|old| old.place == entry.place).map_or(1.0, |old| old.value);
+            if entry.scales {
+                tell(name, of, RateUnit::Times, was, value);
+            } else if (value / was - 1.0).abs() >= SAME {
+                tell(name, of, RateUnit::GbPerS, was * speed(before), value * speed(after));
+            }
         }
     }
     all

@@ -60,7 +60,7 @@ fn a_gpu_s_table_is_found_from_what_it_says_of_stages() {
     let chip = Chip::h200();
     let truth = another(chip.costs(), |text| Chip::costs_from(text).unwrap());
     let truth = chip.clone().with_costs(truth).copying(3e12);
-    let problems = gpu::both(1 << 30);
+    let problems = problems::both(1 << 30);
     let budget = Duration::from_secs(3600);
     let timed = Timed { start: Instant::now(), budget, problems: problems.clone(), speed: 3e12 };
     let mut clock = Clock(|stage: &Stage, elem_bytes| truth.estimated(stage, elem_bytes));
@@ -78,6 +78,8 @@ fn a_gpu_s_table_is_found_from_what_it_says_of_stages() {
     let speed = made.rates.iter().find(|rate| rate.operation == "copy").unwrap();
     assert_eq!([speed.before, speed.after], [4200.0, 3000.0]);
     assert!(made.rates.len() > 20 && made.gain >= 1.0);
+    let again = made.clone().beside(&made.costs);
+    assert!(again.rates.is_empty() && again.changes.is_empty() && again.gain == 1.0);
 }
 
 #[test]
