@@ -196,8 +196,7 @@ pub fn seconds(
     whole(shape, launches.way(), at, costs, fraction)
 }
 
-/// What launches that took `took` seconds reached of a copy; none without a launch, and where there is no time but what
-/// the bytes do not take.
+/// What launches reached of a copy in `took` seconds; none without a launch, and where the bytes took none of them.
 pub fn sample(
     shape: &StageShape,
     launches: &Launches,
@@ -206,18 +205,14 @@ pub fn sample(
     took: f64,
 ) -> Option<Sample> {
     launches.calls().first()?;
-    let (operation, mut measures) = measure(shape, launches, at);
+    let (operation, measures) = measure(shape, launches, at);
     let short = shape.has_short_cycles(costs.constant(SHORT_CYCLE) as usize);
-    measures = measures.is(Q::ShortCycles, short);
-    let bytes = (shape.len() * at.elem_bytes) as f64;
-    let fixed = costs.constant(START) + waits(shape, launches.way(), at, costs);
-    let fraction = 2.0 * bytes / (costs.constant(COPY) * (took - fixed));
-    let quantities = measures.0.to_vec();
-    (fraction > 0.0 && fraction.is_finite()).then_some(Sample {
-        operation: operation as usize,
-        quantities,
-        fraction,
-    })
+    let quantities = measures.is(Q::ShortCycles, short).0.to_vec();
+    let reaching = |fraction| whole(shape, launches.way(), at, costs, fraction);
+    let fixed = reaching(f64::INFINITY);
+    let fraction = (reaching(1.0) - fixed) / (took - fixed);
+    let sample = Sample { operation: operation as usize, quantities, fraction };
+    (fraction > 0.0 && fraction.is_finite()).then_some(sample)
 }
 
 /// What the table has for an operation.

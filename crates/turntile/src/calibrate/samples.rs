@@ -6,7 +6,6 @@ use std::time::Instant;
 use turntile_plan::costs::Sample;
 use turntile_plan::{Device, Plan, Planner, Problem, Stage};
 
-use super::Change;
 use crate::Error;
 
 /// A device with a table of costs that can be moved to what was measured.
@@ -31,6 +30,17 @@ impl Tabled for turntile_cuda::Chip {
 pub trait Watch {
     /// Seconds of a run, on memory of its own.
     fn seconds(&mut self, plan: &Plan) -> Result<f64, Error>;
+}
+
+/// A problem whose plan is another under the new table.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// The plan before.
+    pub before: Plan,
+    /// The plan now.
+    pub after: Plan,
+    /// How many times as fast it is expected to be, by the new table.
+    pub gain: f64,
 }
 
 /// Of the plans of a problem, those that are estimated to take at most so many times as long as the best, and the first.
