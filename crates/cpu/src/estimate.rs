@@ -9,11 +9,12 @@ use turntile_plan::{Costs, Direction, StageShape};
 
 use crate::way::{HostWay, Mover};
 
-/// What tables of processors name. The first operation is no way but how threads add up: a copy's speed by
-/// so many over one's.
+/// What tables of processors name. The first two operations are no ways: how threads add up, a copy's speed by so many over
+/// one's, and how much faster all is where caches hold all of the data.
 pub const NAMES: Names = Names {
     operations: &[
         "threads",
+        "cached",
         "swap",
         "tiles",
         "barrier",
@@ -34,6 +35,7 @@ pub const NAMES: Names = Names {
         "row_bytes",
         "slot_bytes",
         "instance_bytes",
+        "bytes",
         "is_word",
         "backward",
         "turned",
@@ -46,6 +48,7 @@ pub const NAMES: Names = Names {
 #[derive(Clone, Copy)]
 enum Operation {
     Threads,
+    Cached,
     Swap,
     Tiles,
     Barrier,
@@ -73,13 +76,27 @@ enum Constant {
     ShortCycle,
 }
 
-/// The number of the quantity that threads are.
+/// The numbers of the quantities that threads and all bytes are.
 const THREADS: usize = 0;
+const BYTES: usize = bytes_number();
 /// The numbers of a copy's speed by one thread, a constant, and of what more reach of it, an operation.
 pub const COPY: usize = Constant::Copy as usize;
 pub const THREADS_COPY: usize = Operation::Threads as usize;
+/// The number of the operation that says what caches do.
+pub const CACHED: usize = Operation::Cached as usize;
+/// The number of the first operation that is a way.
+const WAYS: usize = Operation::Swap as usize;
 /// The numbers of the constants that say how long threads take to start.
 pub const STARTS: [usize; 2] = [Constant::Fork as usize, Constant::Worker as usize];
+
+/// The number of the quantity `bytes`.
+const fn bytes_number() -> usize {
+    let mut number = 0;
+    while !matches!(NAMES.quantities[number].as_bytes(), b"bytes") {
+        number += 1;
+    }
+    number
+}
 
 /// Bytes of the longest words: a vector.
 const VECTOR_BYTES: usize = 16;
@@ -141,6 +158,7 @@ impl<'a> Price<'a> {
                 bytes_of(row),
                 bytes_of(slot),
                 bytes_of(shape.instance_len()),
+                bytes_of(shape.len()),
                 yes(elem_bytes.is_power_of_two() && elem_bytes <= VECTOR_BYTES),
                 yes(backward),
                 yes(shape.turned_tiles().is_some()),
@@ -167,8 +185,9 @@ impl<'a> Price<'a> {
 
     /// Seconds of a copy of as many bytes.
     fn copy(&self, parts: usize) -> f64 {
-        let bytes = self.way.shape().len() * self.way.elem_bytes();
-        2.0 * bytes.max(1) as f64 / copy_speed(self.costs, parts)
+        let bytes = self.quantities[BYTES];
+        let cached = self.costs.fraction(CACHED, |_| bytes);
+        2.0 * bytes / (copy_speed(self.costs, parts) * cached)
     }
 
     /// Estimated seconds by `parts` threads: a start, what waits, and every byte read and written at the speed that the
@@ -245,7 +264,7 @@ pub fn copying(costs: &Costs, speeds: &[(usize, f64)], from: &str) -> Costs {
     let points = speeds.iter().map(|&(threads, speed)| (threads as f64, speed / alone));
     let costs = costs.clone().with_constant(Constant::Copy as usize, alone.round());
     let costs = costs.with_curve(THREADS_COPY, THREADS, points, from);
-    (1..NAMES.operations.len()).fold(costs, |costs, which| costs.unscaled(which, THREADS))
+    (WAYS..NAMES.operations.len()).fold(costs, |costs, which| costs.unscaled(which, THREADS))
 }
 
 /// A table whose every thread is worth as much as the first and starts at once, so that all are taken.
@@ -259,16 +278,51 @@ pub fn using_all(costs: &Costs, threads: usize) -> Costs {
 
 /// A table moved to samples: its curves to those of one thread, how its operations share to the others.
 pub fn fitted(costs: &Costs, samples: &[Sample], from: &str) -> Costs {
+    let bytes = |sample: &Sample| sample.quantities[BYTES];
+    let large = samples.iter().map(bytes).fold(0.0, f64::max) / LARGE;
     let (alone, shared): (Vec<_>, Vec<_>) =
         samples.iter().cloned().partition(|sample| sample.quantities[THREADS] <= 1.0);
-    sharing(&costs.fitted(&alone, from), &shared, from)
+    let (alone, small): (Vec<_>, Vec<_>) =
+        alone.into_iter().partition(|sample| bytes(sample) >= large);
+    caching(&sharing(&costs.fitted(&alone, from), &shared, from), &small, large, from)
+}
+
+/// Samples of less than an eighth of the largest tell of caches.
+const LARGE: f64 = 2.0 * 2.0 * 2.0;
+
+/// A table by which data that caches hold are as much faster as small samples were, all together, by how large they are;
+/// from `large` bytes on, as fast as the others.
+fn caching(costs: &Costs, samples: &[Sample], large: f64, from: &str) -> Costs {
+    // Of each power of two of bytes the mean of the logarithms.
+    let mut points: Vec<(f64, f64, f64)> = Vec::new();
+    for sample in samples {
+        let (bytes, over) =
+            (sample.quantities[BYTES].log2().round().exp2(), costs.over(sample).ln());
+        match points.iter_mut().find(|point| point.0 == bytes) {
+            Some(point) => (point.1, point.2) = (point.1 + over, point.2 + 1.0),
+            None => points.push((bytes, over, 1.0)),
+        }
+    }
+    if points.is_empty() {
+        return costs.clone();
+    }
+    points.push((large, 0.0, 1.0));
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    points.dedup_by_key(|point| point.0);
+    let before = |bytes: f64| match bytes < large {
+        true => costs.fraction(CACHED, |_| bytes),
+        false => 1.0,
+    };
+    let points =
+        points.iter().map(|&(bytes, sum, count)| (bytes, before(bytes) * (sum / count).exp()));
+    costs.clone().with_curve(CACHED, BYTES, points, from)
 }
 
 /// A table whose operations reach, by so many threads, what the samples of those threads say, of what they reach by one;
 /// each by what its samples come to together.
 fn sharing(costs: &Costs, samples: &[Sample], from: &str) -> Costs {
     let mut shared = costs.clone();
-    for which in 1..NAMES.operations.len() {
+    for which in WAYS..NAMES.operations.len() {
         // Of each number of threads the mean of the logarithms.
         let mut points: Vec<(f64, f64, f64)> = vec![(1.0, 0.0, 1.0)];
         for sample in samples.iter().filter(|sample| sample.operation == which) {
@@ -294,7 +348,8 @@ fn copy_speed(costs: &Costs, threads: usize) -> f64 {
 
 /// Seconds that no pass over `bytes` bytes is faster than, on so many threads as `counts` has.
 pub fn least_seconds(costs: &Costs, bytes: usize, counts: impl Iterator<Item = usize>) -> f64 {
-    let most = (1..NAMES.operations.len()).map(|which| costs.most(which)).fold(1.0, f64::max);
+    let most = (WAYS..NAMES.operations.len()).map(|which| costs.most(which)).fold(1.0, f64::max);
+    let most = most * costs.fraction(CACHED, |_| bytes as f64);
     let speed = counts.map(|threads| copy_speed(costs, threads)).fold(0.0, f64::max);
     costs.constant(Constant::Start as usize) + 2.0 * bytes as f64 / (speed * most)
 }
@@ -363,7 +418,7 @@ mod tests {
             Costs::parse(include_str!("../devices/xeon-sapphire-rapids.json"), NAMES).unwrap();
         let costs = copying(&costs, &[(1, 30e9), (8, 90e9)], "here");
         assert_eq!([1, 8, 99].map(|threads| copy_speed(&costs, threads)), [30e9, 90e9, 90e9]);
-        let quantities = |threads: f64| [&[threads], &[4.0; 9][..]].concat();
+        let quantities = |threads: f64| [&[threads], &[4.0; 10][..]].concat();
         let barrier = Operation::Barrier as usize;
         let alone = costs.fraction(barrier, |k| quantities(1.0)[k]);
         let sample =
@@ -378,12 +433,37 @@ mod tests {
     }
 
     #[test]
+    fn small_samples_tell_of_caches() {
+        let costs =
+            Costs::parse(include_str!("../devices/xeon-sapphire-rapids.json"), NAMES).unwrap();
+        let costs = costs.with_curve(CACHED, BYTES, [(1e3, 1.0)].into_iter(), "");
+        let sample = |bytes: f64, times: f64| {
+            let mut quantities = vec![4.0; 11];
+            (quantities[THREADS], quantities[BYTES]) = (1.0, bytes);
+            let fraction = times * costs.fraction(WAYS, |k| quantities[k]);
+            Sample { operation: WAYS, quantities, fraction }
+        };
+        let samples = [(1e6, 4.0), (1.1e6, 1.0), (8e6, 1.5), (2e8, 1.0)];
+        let fitted = fitted(&costs, &samples.map(|(bytes, times)| sample(bytes, times)), "here");
+        let cached = |bytes: f64| fitted.fraction(CACHED, |_| bytes);
+        for (bytes, want) in
+            [(1e3, 2.0), (1048576.0, 2.0), (8388608.0, 1.5), (2.5e7, 1.0), (1e9, 1.0)]
+        {
+            assert!((cached(bytes) - want).abs() < 1e-3, "{bytes}: {}", cached(bytes));
+        }
+        let same = |k: usize| sample(2e8, 1.0).quantities[k];
+        assert!((fitted.fraction(WAYS, same) / costs.fraction(WAYS, same) - 1.0).abs() < 1e-3);
+    }
+
+    #[test]
     fn numbers_are_those_of_the_names() {
         assert_eq!(NAMES.operations[Operation::Threads as usize], "threads");
         assert_eq!(NAMES.operations[Operation::OwnCycles as usize], "own_cycles");
         assert_eq!(NAMES.operations[Operation::OutOfPlace as usize], "out_of_place");
         assert_eq!(NAMES.constants[Constant::ShortCycle as usize], "short_cycle");
-        assert_eq!((NAMES.operations.len(), NAMES.quantities.len()), (12, 10));
+        assert_eq!((NAMES.operations.len(), NAMES.quantities.len()), (13, 11));
+        assert_eq!(NAMES.quantities[BYTES], "bytes");
+        assert_eq!(NAMES.operations[WAYS], "swap");
         assert_eq!(NAMES.quantities[THREADS], "threads");
     }
 }

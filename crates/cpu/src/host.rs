@@ -80,6 +80,8 @@ impl Host {
     pub const COPY: usize = estimate::COPY;
     /// Number of the operation that says what several threads copy, of what one does.
     pub const SHARES: usize = estimate::THREADS_COPY;
+    /// Number of the operation that says how much faster all is where caches hold the data.
+    pub const CACHED: usize = estimate::CACHED;
     /// Numbers of the constants that say how long threads take to start, in seconds.
     pub const SECONDS: &[usize] = &estimate::STARTS;
 

@@ -13,6 +13,12 @@ use crate::planned::{Options, Planned};
 use crate::tune::filled;
 use crate::view::Bytes;
 
+/// Shares of the bytes that caches may hold, and of the time that stages of each are timed for.
+const SMALL: [usize; 4] = [192, 96, 48, 12];
+const SMALL_SHARE: f64 = 0.03;
+/// Bytes of the smallest.
+const LEAST_BYTES: usize = 1 << 20;
+
 /// Measures this machine's processor for about `budget`, with memory for some 600 MB: copies and how long threads take to
 /// start by one, two, four and so on to `threads`, stages by one, which has half of the time, and by as many.
 /// `progress` is told shares of the work, up to 1.
@@ -50,6 +56,13 @@ pub(super) fn calibrate_on(
     let base = Host::here(1).copying(&copies?, &from).starting(&starts);
     let problems = problems::both(bytes);
     let mut all = Vec::new();
+    bench.threads = 1;
+    for small in SMALL.map(|share| (bytes / share).max(LEAST_BYTES)) {
+        let device = Host::here(1).with_costs(base.costs().clone());
+        let stages = samples::stages(&device, &problems::in_place(small));
+        let until = Instant::now() + budget.mul_f64(SMALL_SHARE);
+        all.extend(samples::samples(&device, &mut bench, &stages, until, &mut || {})?);
+    }
     for (number, &count) in counts.iter().enumerate() {
         bench.threads = count;
         let device = Host::here(count).with_costs(base.costs().clone());

@@ -85,15 +85,15 @@ impl Calibration {
                 problems.extend(problems::in_place(FEW_BYTES));
                 let by = |costs: &Costs| host.clone().with_costs(costs.clone());
                 let changes = samples::changes(&by(before), &by(&self.costs), &problems);
-                let shares = Some(Host::SHARES);
-                let kind = rates::Kind { copy: Host::COPY, shares, seconds: Host::SECONDS };
+                let copies = &[(Host::SHARES, "copy"), (Host::CACHED, "in caches")];
+                let kind = rates::Kind { copy: Host::COPY, copies, seconds: Host::SECONDS };
                 (problems, rates::changes(before, &self.costs, &kind), changes)
             }
             Measured::Chip(chip) => {
                 let problems = problems::both(GPU_BYTES);
                 let by = |costs: &Costs| chip.clone().with_costs(costs.clone());
                 let changes = samples::changes(&by(before), &by(&self.costs), &problems);
-                let kind = rates::Kind { copy: Chip::COPY, shares: None, seconds: &[] };
+                let kind = rates::Kind { copy: Chip::COPY, copies: &[], seconds: &[] };
                 (problems, rates::changes(before, &self.costs, &kind), changes)
             }
         };

@@ -46,8 +46,8 @@ impl RateUnit {
 pub struct Kind {
     /// The constant that a copy's speed is.
     pub copy: usize,
-    /// The operation, if there is one, that says what several threads copy.
-    pub shares: Option<usize>,
+    /// The operations that say how fast copies are, and what they are called.
+    pub copies: &'static [(usize, &'static str)],
     /// The constants that are seconds.
     pub seconds: &'static [usize],
 }
@@ -70,17 +70,17 @@ pub fn changes(before: &Costs, after: &Costs, kind: &Kind) -> Vec<RateChange> {
         let name = names.constants[constant];
         tell(name, String::new(), RateUnit::Us, us(before), us(after));
     }
-    if kind.shares.is_none() {
+    if kind.copies.is_empty() {
         tell("copy", String::new(), RateUnit::GbPerS, speed(before), speed(after));
     }
     for (which, &name) in names.operations.iter().enumerate() {
         let old = before.entries(which);
         for entry in after.entries(which) {
             let (of, value) = (of(&entry), entry.value);
-            if kind.shares == Some(which) {
-                // Other numbers of threads may have been measured.
+            if let Some((_, name)) = kind.copies.iter().find(|copies| copies.0 == which) {
+                // Other points may have been measured.
                 let was = entry.at.map_or(1.0, |(_, at)| before.fraction(which, |_| at));
-                tell("copy", of, RateUnit::GbPerS, was * speed(before), value * speed(after));
+                tell(name, of, RateUnit::GbPerS, was * speed(before), value * speed(after));
                 continue;
             }
             let was = old.iter().find(|old| old.place == entry.place).map_or(1.0, |old| old.value);
