@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
@@ -15,6 +16,7 @@ use crate::bench::{self, Shapes};
 use crate::common::{Common, TEMPORARY, usage};
 use crate::memory::Pages;
 use crate::npy::Order;
+use crate::rates::RatesArgs;
 use crate::settings::Settings;
 use crate::values::{
     Amount, Axes, Extents, Subject, amount, axes, byte_count, extents, seconds, split_axes,
@@ -36,7 +38,7 @@ impl Cli {
         let checked = match &cli.command {
             Command::Plan(args) => args.problem.check(),
             Command::Tune(args) => args.problem.check(),
-            Command::Bench(_) => Ok(()),
+            Command::Bench(_) | Command::Calibrate(_) => Ok(()),
             Command::Transpose(TransposeArgs { common, .. })
             | Command::Permute(PermuteArgs { common, .. })
             | Command::Reorder(ReorderArgs { common, .. }) => common.jobs().map(drop),
@@ -63,6 +65,8 @@ pub enum Command {
     Tune(TuneArgs),
     /// Verify and time transpositions on this machine, beside a copy of the same bytes
     Bench(BenchArgs),
+    /// Measure how fast this machine is at what plans are made of, for all later plans here
+    Calibrate(CalibrateArgs),
 }
 
 #[derive(Debug, Args)]
@@ -281,6 +285,8 @@ pub struct BenchArgs {
     /// Threads to use [default: all]
     #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
     pub threads: Option<NonZeroUsize>,
+    #[command(flatten)]
+    pub rates: RatesArgs,
     /// Into another buffer instead of in place
     #[arg(long)]
     pub into: bool,
@@ -312,6 +318,29 @@ pub struct BenchArgs {
     /// Print as CSV
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct CalibrateArgs {
+    /// What to measure: host, cuda (the first GPU) or cuda:N
+    #[arg(long, value_name = "NAME", default_value = "host")]
+    pub device: String,
+    /// Threads to measure, and fewer of them [default: all]
+    #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
+    pub threads: Option<NonZeroUsize>,
+    /// Write here, where --rates is to find it [default: where all commands do, for this model of device:
+    /// turntile/rates/MODEL.json in XDG_DATA_HOME or ~/.local/share]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Seconds to measure for, about; a few stages are measured in any case
+    #[arg(long, value_name = "SECONDS", default_value = "90", value_parser = seconds)]
+    pub budget: Duration,
+    /// What to compare with
+    #[command(flatten)]
+    pub rates: RatesArgs,
     /// Print as JSON
     #[arg(long)]
     pub json: bool,
@@ -444,6 +473,11 @@ mod tests {
             "turntile bench --batch 0",
             "turntile bench --seed 3",
             "turntile bench --draw 0",
+            "turntile calibrate --threads 0",
+            "turntile calibrate --budget -1",
+            "turntile calibrate --rates f --no-rates",
+            "turntile plan 3x4 --elem-bytes 4 --rates f --no-rates",
+            "turntile bench --no-rates --rates f",
             "turntile tune 3x4 --elem-bytes 4 --csv --json",
             "turntile tune 3x4 --elem-bytes 4 --budget -1",
             "turntile tune 3x4 --elem-bytes 4 --budget NaN",

@@ -16,6 +16,7 @@ use turntile::{Measured, TileRule, Transpose};
 use crate::args::{BenchArgs, Choice};
 use crate::device::Device;
 use crate::error::Error;
+use crate::rates::Rates;
 use crate::say::tell;
 use crate::settings::transpose_of;
 use crate::speed;
@@ -33,6 +34,10 @@ pub fn run(args: &BenchArgs) -> Result<String, Error> {
         Device::Host => &shapes::HOST[..],
         Device::Gpu(_) => &shapes::GPU,
     };
+    let rates = match &device {
+        Device::Host => args.rates.host(false)?.clone(),
+        Device::Gpu(gpu) => args.rates.gpu(gpu.chip())?,
+    };
     let words: Vec<usize> = args.elem_bytes.iter().map(|bytes| bytes.get()).collect();
     let mut tasks = match (args.draw, &args.shapes[..]) {
         (Some(_), []) => Vec::new(),
@@ -49,7 +54,7 @@ pub fn run(args: &BenchArgs) -> Result<String, Error> {
     let mut last = None;
     for task in &tasks {
         for &route in routes {
-            match measure(args, &device, task, route) {
+            match measure(args, (&device, &rates), task, route) {
                 Ok((row, candidates)) => {
                     rows.push(row);
                     each.extend(candidates);
@@ -79,8 +84,8 @@ pub fn run(args: &BenchArgs) -> Result<String, Error> {
 }
 
 /// The transposition of `problem` as the options have it.
-fn transpose(args: &BenchArgs, problem: &Problem, route: Choice) -> Transpose {
-    let mut transpose = transpose_of(problem).tiles(args.tiles.rule());
+fn transpose(args: &BenchArgs, problem: &Problem, route: Choice, rates: &Rates) -> Transpose {
+    let mut transpose = rates.of(transpose_of(problem)).tiles(args.tiles.rule());
     if let Some(threads) = args.threads {
         transpose = transpose.threads(threads.get());
     }
@@ -98,12 +103,12 @@ fn transpose(args: &BenchArgs, problem: &Problem, route: Choice) -> Transpose {
 /// The figures of a task, and those of each candidate if they are asked for.
 fn measure(
     args: &BenchArgs,
-    device: &Device,
+    (device, rates): (&Device, &Rates),
     task: &Task,
     route: Choice,
 ) -> Result<(Row, Vec<each::Row>), Error> {
     let problem = if args.into { task.problem.out_of_place() } else { task.problem };
-    let transpose = transpose(args, &problem, route);
+    let transpose = transpose(args, &problem, route, rates);
     let figures = match device {
         Device::Host => host::measure(args, &transpose, &problem)?,
         Device::Gpu(gpu) => gpu::measure(args, gpu, &transpose, &problem)?,
@@ -113,7 +118,7 @@ fn measure(
     let (best, each) = match args.candidates {
         Some(budget) if args.each => {
             let measured =
-                each::measure(args, device, &transpose.problem()?, route, &plan, budget)?;
+                each::measure(args, (device, rates), &transpose.problem()?, route, &plan, budget)?;
             let rows = each::rows(&measured, device, threads, copy_seconds_per_byte, &plan);
             (measured, rows)
         }

@@ -59,6 +59,9 @@ pub enum Error {
         /// `input` or `output`.
         stream: &'static str,
     },
+    /// A table of rates is kept in a file.
+    #[error("rates are not written to standard output; a file of the name - is ./-")]
+    RatesToOutput,
     /// Whoever read standard output does so no more.
     #[error("nobody reads standard output any more")]
     BrokenPipe,
@@ -302,6 +305,11 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// The system does not say where a user's data are.
+    #[error(
+        "there is no place for rates: neither XDG_DATA_HOME nor HOME names one; name a file with --output"
+    )]
+    NoPlace,
     /// An option that makes sense on the host only.
     #[error("{option} is for the host, not for device {device}")]
     HostOnly {

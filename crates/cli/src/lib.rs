@@ -16,6 +16,7 @@
 //! | `input`, `output`, `archive` | files, archives and streams that arrays come from and go to |
 //! | `work`, `blocks` | read, transpose, write: the same for every command on a file, in memory or block by block |
 //! | `free` | how much memory there is |
+//! | `calibrate`, `rates` | this machine measured; which table of its rates is planned by, and where it is kept |
 //! | `settings` | what the user may set, and what the library is told of it |
 //! | `npy`, `dtype`, `scalar`, `literal` | .npy headers |
 //! | `file`, `signals` | files replaced whole or not at all, interruptions included |
@@ -31,6 +32,7 @@ mod archive;
 mod args;
 mod bench;
 mod blocks;
+mod calibrate;
 mod common;
 pub mod device;
 mod dtype;
@@ -45,6 +47,7 @@ mod output;
 mod permute;
 mod plan;
 pub mod progress;
+mod rates;
 mod rearrange;
 mod reorder;
 mod report;
@@ -84,6 +87,8 @@ pub fn main() -> ExitCode {
             return several::run(&args.common, |asked| reorder::run(args, asked));
         }
         Command::Plan(args) => (args.json, plan::run(args).map(|text| (text, true))),
+        // Printing is a word about what is done: the file is written.
+        Command::Calibrate(args) => (args.json, calibrate::run(args).map(|text| (text, false))),
         Command::Bench(args) => (args.json, bench::run(args).map(|text| (text, true))),
         Command::Tune(args) => {
             // What is remembered is done, whether it can be told of or not.

@@ -1,7 +1,6 @@
 //! `turntile plan`: how a matrix would be transposed, on this machine or on another.
 
 use std::fmt::{Display, Write};
-use std::num::NonZeroUsize;
 
 use serde::Serialize;
 use turntile::plan::{
@@ -12,6 +11,7 @@ use crate::args::PlanArgs;
 use crate::bench::routes;
 use crate::device::Device;
 use crate::error::Error;
+use crate::rates::{Rates, told};
 use crate::report::{bytes, duration, rate};
 use crate::say::{shown, tell};
 use crate::settings::Settings;
@@ -21,41 +21,50 @@ use crate::{subject, words};
 pub fn run(args: &PlanArgs) -> Result<String, Error> {
     let settings = &args.problem.settings;
     let problem = subject::problem(&args.problem)?;
-    let mut planner = planner(&args.device, settings.threads)?.with_tiles(args.tiles.rule());
+    let (planner, rates) = planner(&args.device, settings)?;
+    let mut planner = planner.with_tiles(args.tiles.rule());
     if let Some(route) = settings.route {
         planner = planner.with_route(route);
     }
     if args.all {
         let survey = planner.survey(&problem);
         return Ok(if args.json {
-            json(&survey.candidates, &survey.declined, None)
+            json(&survey.candidates, &survey.declined, None, &rates)
         } else {
-            table(&survey)
+            format!("{}\nestimated by {}", table(&survey), told(&rates))
         });
     }
     let (remembered, refused) = wisdom(settings, &args.device, &planner, &problem)?;
     let plan = remembered.map_or_else(|| planner.plan(&problem), Ok)?;
     Ok(if args.json {
-        json(std::slice::from_ref(&plan), &plan.declined, refused)
+        json(std::slice::from_ref(&plan), &plan.declined, refused, &rates)
     } else {
-        format!("{}\n\n{plan:#}", words::of_plan(&plan))
+        format!("{}\n\n{plan:#}\nestimated by {}", words::of_plan(&plan), told(&rates))
     })
 }
 
-/// For the device of that name: this machine's, or one that need not be here.
-fn planner(name: &str, threads: Option<NonZeroUsize>) -> Result<Planner, Error> {
+/// For the device of that name, this machine's or one that need not be here, by the rates that are its own.
+fn planner(name: &str, settings: &Settings) -> Result<(Planner, Rates), Error> {
+    let Settings { threads, rates, .. } = settings;
     match (Chip::preset(name), threads) {
-        (Some(chip), None) => Ok(Planner::new(chip)),
+        (Some(chip), None) => {
+            let rates = rates.preset(&chip)?;
+            Ok((Planner::new(rates.chip(chip)), rates))
+        }
         (Some(_), Some(_)) => {
             Err(Error::HostOnly { option: "--threads", device: name.to_string() })
         }
-        (None, _) => Ok(match Device::find(name, threads)? {
+        (None, _) => Ok(match Device::find(name, *threads)? {
             // As many as a run would have.
             Device::Host => {
                 let threads = threads.map_or_else(rayon::current_num_threads, usize::from);
-                Planner::new(Host::here(threads))
+                let rates = rates.host(false)?.clone();
+                (Planner::new(rates.host(Host::here(threads))), rates)
             }
-            Device::Gpu(gpu) => Planner::new(gpu.chip().clone()),
+            Device::Gpu(gpu) => {
+                let rates = rates.gpu(gpu.chip())?;
+                (Planner::new(rates.chip(gpu.chip().clone())), rates)
+            }
         }),
     }
 }
@@ -151,9 +160,16 @@ struct PlansJson<'a> {
     declined: Vec<DeclinedJson<'a>>,
     /// Why what the wisdom file has for the problem is not used.
     wisdom_refused: Option<String>,
+    /// The file of rates; null where they are turntile's own.
+    rates: Option<String>,
 }
 
-fn json(candidates: &[Plan], declined: &[Declined], refused: Option<Refused>) -> String {
+fn json(
+    candidates: &[Plan],
+    declined: &[Declined],
+    refused: Option<Refused>,
+    rates: &Rates,
+) -> String {
     let candidates = candidates.iter().map(|plan| PlanJson {
         device: &plan.device,
         route: routes(plan),
@@ -173,6 +189,7 @@ fn json(candidates: &[Plan], declined: &[Declined], refused: Option<Refused>) ->
         candidates: candidates.collect(),
         declined: declined.collect(),
         wisdom_refused: refused.map(|why| why.to_string()),
+        rates: rates.file().map(|file| shown(file).to_string()),
     };
     serde_json::to_string(&plans).expect("strings and numbers always serialise")
 }

@@ -11,6 +11,7 @@ use turntile::Transpose;
 use turntile::plan::{Problem, Route};
 
 use crate::error::Error;
+use crate::rates::{Rates, RatesArgs};
 use crate::values::{Amount, amount, threads};
 
 /// How the work is done; what is not set is the library's choice.
@@ -30,6 +31,8 @@ pub struct Settings {
     /// A file of measured winners, as `turntile tune` writes it; an empty name is none
     #[arg(long, value_name = "FILE", env = "TURNTILE_WISDOM", value_parser = OsStringValueParser::new())]
     wisdom: Option<OsString>,
+    #[command(flatten)]
+    pub rates: RatesArgs,
 }
 
 /// `problem`'s axes, to be permuted where it says.
@@ -40,9 +43,9 @@ pub fn transpose_of(problem: &Problem) -> Transpose {
 }
 
 impl Settings {
-    /// `problem` as the library is to plan or tune it.
-    pub fn transpose(&self, problem: &Problem) -> Transpose {
-        let mut transpose = transpose_of(problem);
+    /// `problem` as the library is to plan or tune it, by those rates.
+    pub fn transpose(&self, problem: &Problem, rates: &Rates) -> Transpose {
+        let mut transpose = rates.of(transpose_of(problem));
         if let Some(threads) = self.threads {
             transpose = transpose.threads(threads.get());
         }

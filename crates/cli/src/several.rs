@@ -19,7 +19,9 @@ pub fn run(common: &Common, change: impl Fn(&Asked<'_>) -> Result<Report, Error>
     // The command line has been found to make sense.
     let jobs = common.jobs().unwrap_or_default();
     let first = jobs.first().map_or(Stream::Output, |(_, goal)| stream_of(goal));
-    let ready = common.settings.existing_wisdom().and_then(|_| no_twins(&jobs));
+    let settings = &common.settings;
+    let rates = || settings.rates.host(common.quiet).map(drop);
+    let ready = settings.existing_wisdom().and_then(|_| rates()).and_then(|()| no_twins(&jobs));
     if let Err(error) = ready {
         return failed(&error.to_string(), None, common, first);
     }

@@ -11,6 +11,7 @@ use crate::args::TuneArgs;
 use crate::bench::routes;
 use crate::device::Device;
 use crate::error::Error;
+use crate::rates::Rates;
 use crate::report::{bytes, duration, rate};
 use crate::say::shown;
 use crate::{speed, subject};
@@ -24,10 +25,11 @@ pub fn run(args: &TuneArgs) -> Result<String, Error> {
     if let Some(file) = args.problem.settings.wisdom() {
         writable(file)?;
     }
-    let transpose = args.problem.settings.transpose(&problem).tiles(args.tiles.rule());
-    let measured = match Device::find(&args.device, args.problem.settings.threads)? {
-        Device::Host => transpose.tune(args.budget)?,
-        Device::Gpu(gpu) => transpose.tune_on(&gpu, args.budget)?,
+    let settings = &args.problem.settings;
+    let by = |rates: &Rates| settings.transpose(&problem, rates).tiles(args.tiles.rule());
+    let measured = match Device::find(&args.device, settings.threads)? {
+        Device::Host => by(settings.rates.host(false)?).tune(args.budget)?,
+        Device::Gpu(gpu) => by(&settings.rates.gpu(gpu.chip())?).tune_on(&gpu, args.budget)?,
     };
     Ok(match (args.csv, args.json) {
         (true, _) => csv(&measured),

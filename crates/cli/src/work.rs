@@ -75,14 +75,17 @@ pub struct Done {
 pub fn apply(
     (mut input, output): (Input, Output),
     change: &Change,
-    Common { settings, memory, dry_run, .. }: &Common,
+    Common { settings, memory, dry_run, quiet, .. }: &Common,
     progress: &Progress,
 ) -> Result<Done, Error> {
     // All that can be refused is refused before the first byte of data is read.
     let free = free::memory().unwrap_or(usize::MAX);
     let memory = memory.map_or(free, |amount| amount.of(free));
+    let rates = settings.rates.host(*quiet)?;
     let planned = match &change.step {
-        Some(problem) if change.data_bytes <= memory => Some(settings.transpose(problem).plan()?),
+        Some(problem) if change.data_bytes <= memory => {
+            Some(settings.transpose(problem, rates).plan()?)
+        }
         _ => None,
     };
     let extra = planned.as_ref().map_or(0, Planned::extra_bytes);
@@ -121,7 +124,7 @@ fn plan_blocks(
     memory: usize,
 ) -> Result<turntile::stored::Stored, Error> {
     let transpose = match &change.step {
-        Some(problem) => settings.transpose(problem),
+        Some(problem) => settings.transpose(problem, settings.rates.host(true)?),
         None => Transpose::of_axes_bytes(1, &[change.data_bytes], &[0]),
     };
     blocks::plan(&transpose, memory)

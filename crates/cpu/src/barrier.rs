@@ -1,13 +1,14 @@
 //! Barrier-sync: an instance is read whole into scratch, permuted on the way, then written back.
 
+use std::sync::{Mutex, PoisonError};
+
 use turntile_perm::{AxisPermutation, Elementary};
 
 use crate::parts;
 use crate::permuted::{Moved, Permuted};
 use turntile_simd::{self as simd, Block, Byte};
 
-/// Every instance of `axes` through scratch of its own size; instances are shared out over
-/// `parts` threads. Scratch for each part: the bytes of an instance.
+/// Every instance of `axes` through scratch of its own size; `parts` threads draw instances. Scratch for each part: the bytes of an instance.
 pub fn run(
     data: &mut [Byte],
     axes: &AxisPermutation,
@@ -20,15 +21,20 @@ pub fn run(
     let instance = axes.without_batch();
     let elementary = axes.elementary();
     let permuted = Permuted::new(&instance, elem_bytes);
-    let shares = split(data, batch, instance_bytes, parts);
+    let turn = parts::turn(batch, parts) * instance_bytes;
+    let turns = Mutex::new(data.chunks_mut(turn.max(1)));
     let each = scratch.len() / parts.max(1);
-    parts::run_on(shares, scratch, each.min(instance_bytes), |share, scratch| {
-        for instance in share.chunks_exact_mut(instance_bytes) {
-            match elementary {
-                Some(e) => swapped(instance, e, elem_bytes, scratch),
-                None => any(instance, &permuted, scratch),
+    parts::run_on(0..parts, scratch, each.min(instance_bytes), |_, scratch| {
+        // The lock is let go before the work.
+        let draw = || turns.lock().unwrap_or_else(PoisonError::into_inner).next();
+        while let Some(instances) = draw() {
+            for instance in instances.chunks_exact_mut(instance_bytes) {
+                match elementary {
+                    Some(e) => swapped(instance, e, elem_bytes, scratch),
+                    None => any(instance, &permuted, scratch),
+                }
+                instance.copy_from_slice(scratch);
             }
-            instance.copy_from_slice(scratch);
         }
     });
 }
@@ -51,15 +57,4 @@ fn swapped(instance: &[Byte], e: Elementary, elem_bytes: usize, scratch: &mut [B
         let from = &instance[m * cols * unit_bytes..];
         simd::transpose(from, &mut scratch[m * rows * unit_bytes..], block, unit_bytes);
     }
-}
-
-/// `data` cut into `parts` runs of whole instances.
-fn split(data: &mut [Byte], instances: usize, bytes: usize, parts: usize) -> Vec<&mut [Byte]> {
-    let mut rest = data;
-    (0..parts)
-        .map(|part| {
-            let share = parts::share(instances, parts, part).len() * bytes;
-            rest.split_off_mut(..share).expect("shares add up to the whole")
-        })
-        .collect()
 }

@@ -1,5 +1,7 @@
 //! How long a way takes: what decides it, looked up in the processor's table.
 
+use std::cell::OnceCell;
+
 use turntile_perm::padding::Round;
 use turntile_perm::{Elementary, Padding};
 use turntile_plan::costs::{Names, Sample};
@@ -7,11 +9,12 @@ use turntile_plan::{Costs, Direction, StageShape};
 
 use crate::way::{HostWay, Mover};
 
-/// What tables of processors name. The first operation is no way but how threads add up: a copy's speed by
-/// so many over one's.
+/// What tables of processors name. The first two operations are no ways: how threads add up, a copy's speed by so many over
+/// one's, and how much faster all is where caches hold all of the data.
 pub const NAMES: Names = Names {
     operations: &[
         "threads",
+        "cached",
         "swap",
         "tiles",
         "barrier",
@@ -32,18 +35,20 @@ pub const NAMES: Names = Names {
         "row_bytes",
         "slot_bytes",
         "instance_bytes",
+        "bytes",
         "is_word",
         "backward",
         "turned",
         "short_cycles",
     ],
-    constants: &["copy", "start", "fork", "aside", "short_cycle"],
+    constants: &["copy", "start", "fork", "worker", "aside", "short_cycle"],
 };
 
 /// Numbers of the operations, in the order of their names.
 #[derive(Clone, Copy)]
 enum Operation {
     Threads,
+    Cached,
     Swap,
     Tiles,
     Barrier,
@@ -62,15 +67,36 @@ enum Operation {
 enum Constant {
     Copy,
     Start,
+    /// Seconds until a second thread works and is waited for, and of each further one.
     Fork,
+    Worker,
     /// What columns that are cut reach of a copy while they go aside and back.
     Aside,
     /// Super-elements of a cycle that counts as short.
     ShortCycle,
 }
 
-/// The number of the quantity that threads are.
+/// The numbers of the quantities that threads and all bytes are.
 const THREADS: usize = 0;
+const BYTES: usize = bytes_number();
+/// The numbers of a copy's speed by one thread, a constant, and of what more reach of it, an operation.
+pub const COPY: usize = Constant::Copy as usize;
+pub const THREADS_COPY: usize = Operation::Threads as usize;
+/// The number of the operation that says what caches do.
+pub const CACHED: usize = Operation::Cached as usize;
+/// The number of the first operation that is a way.
+const WAYS: usize = Operation::Swap as usize;
+/// The numbers of the constants that say how long threads take to start.
+pub const STARTS: [usize; 2] = [Constant::Fork as usize, Constant::Worker as usize];
+
+/// The number of the quantity `bytes`.
+const fn bytes_number() -> usize {
+    let mut number = 0;
+    while !matches!(NAMES.quantities[number].as_bytes(), b"bytes") {
+        number += 1;
+    }
+    number
+}
 
 /// Bytes of the longest words: a vector.
 const VECTOR_BYTES: usize = 16;
@@ -93,20 +119,20 @@ fn operation(way: &HostWay, e: Option<Elementary>) -> Option<Operation> {
     })
 }
 
-/// What a way's seconds are made of.
-struct Price {
+/// What a way's seconds are made of, by any number of threads.
+pub struct Price<'a> {
+    way: &'a HostWay,
+    costs: &'a Costs,
     /// None for a copy itself.
     operation: Option<Operation>,
-    /// All but the last, which is walked for.
+    /// All but the last, which is walked for; threads come in their place.
     quantities: [f64; NAMES.quantities.len() - 1],
-    /// Seconds beside those of the bytes.
-    fixed: f64,
-    /// Seconds of a copy of as many bytes.
-    copy: f64,
+    short_cycles: OnceCell<bool>,
 }
 
-impl Price {
-    fn new(way: &HostWay, costs: &Costs) -> Self {
+impl<'a> Price<'a> {
+    /// Of a way, for its own number of threads and others.
+    pub fn new(way: &'a HostWay, costs: &'a Costs) -> Self {
         let (shape, elem_bytes, parts) = (way.shape(), way.elem_bytes(), way.needs().parts);
         let e = shape.elementary();
         let yes = |is: bool| f64::from(u8::from(is));
@@ -120,9 +146,9 @@ impl Price {
             _ => (e.map_or(0, |e| e.rows), 0, false),
         };
         let bytes_of = |elements: usize| (elements * elem_bytes).max(1) as f64;
-        let start = costs.constant(Constant::Start as usize)
-            + costs.constant(Constant::Fork as usize) * (parts - 1) as f64;
         Price {
+            way,
+            costs,
             operation: operation(way, e),
             // In the order of their names.
             quantities: [
@@ -132,67 +158,171 @@ impl Price {
                 bytes_of(row),
                 bytes_of(slot),
                 bytes_of(shape.instance_len()),
+                bytes_of(shape.len()),
                 yes(elem_bytes.is_power_of_two() && elem_bytes <= VECTOR_BYTES),
                 yes(backward),
                 yes(shape.turned_tiles().is_some()),
             ],
-            fixed: start + waits(way, costs),
-            copy: 2.0 * bytes_of(shape.len()) / copy_speed(costs, parts),
+            short_cycles: OnceCell::new(),
         }
     }
 
-    fn quantity(&self, way: &HostWay, costs: &Costs, which: usize) -> f64 {
-        let most = costs.constant(Constant::ShortCycle as usize) as usize;
-        let short = || f64::from(u8::from(way.shape().has_short_cycles(most)));
+    fn quantity(&self, parts: usize, which: usize) -> f64 {
+        if which == THREADS {
+            return parts as f64;
+        }
+        let most = self.costs.constant(Constant::ShortCycle as usize) as usize;
+        let is_short = || self.way.shape().has_short_cycles(most);
+        let short = || f64::from(u8::from(*self.short_cycles.get_or_init(is_short)));
         self.quantities.get(which).copied().unwrap_or_else(short)
     }
-}
 
-/// Estimated seconds: a start, what waits, and every byte read and written at the speed that the table has
-/// for the way.
-pub fn seconds(way: &HostWay, costs: &Costs) -> f64 {
-    let price = Price::new(way, costs);
-    let quantity = |which| price.quantity(way, costs, which);
-    let fraction = price.operation.map_or(1.0, |o| costs.fraction(o as usize, quantity));
-    price.fixed + price.copy / fraction
+    /// Seconds beside those of the bytes.
+    fn fixed(&self, parts: usize) -> f64 {
+        let start = self.costs.constant(Constant::Start as usize);
+        start + starts(self.way) * fork(self.costs, parts) + waits(self.way, self.costs, parts)
+    }
+
+    /// Seconds of a copy of as many bytes.
+    fn copy(&self, parts: usize) -> f64 {
+        let bytes = self.quantities[BYTES];
+        let cached = self.costs.fraction(CACHED, |_| bytes);
+        2.0 * bytes / (copy_speed(self.costs, parts) * cached)
+    }
+
+    /// Estimated seconds by `parts` threads: a start, what waits, and every byte read and written at the speed that the
+    /// table has for the way.
+    pub fn seconds(&self, parts: usize) -> f64 {
+        let quantity = |which| self.quantity(parts, which);
+        let fraction = self.operation.map_or(1.0, |o| self.costs.fraction(o as usize, quantity));
+        self.fixed(parts) + self.copy(parts) / fraction
+    }
 }
 
 /// What a way that took `seconds` reached of a copy; none for a copy itself, and where there is no time but what the
 /// bytes do not take.
 pub fn sample(way: &HostWay, costs: &Costs, seconds: f64) -> Option<Sample> {
-    let price = Price::new(way, costs);
-    let fraction = price.copy / (seconds - price.fixed);
-    let quantities = (0..NAMES.quantities.len()).map(|which| price.quantity(way, costs, which));
+    let (price, parts) = (Price::new(way, costs), way.needs().parts);
+    let fraction = price.copy(parts) / (seconds - price.fixed(parts));
+    let quantities = (0..NAMES.quantities.len()).map(|which| price.quantity(parts, which));
     let sample =
         Sample { operation: price.operation? as usize, quantities: quantities.collect(), fraction };
     (fraction > 0.0 && fraction.is_finite()).then_some(sample)
 }
 
+/// Seconds that `parts` threads take to start and to be waited for.
+fn fork(costs: &Costs, parts: usize) -> f64 {
+    match parts {
+        0 | 1 => 0.0,
+        _ => {
+            let others = (parts - 2) as f64 * costs.constant(Constant::Worker as usize);
+            costs.constant(Constant::Fork as usize) + others
+        }
+    }
+}
+
+/// How often a way's threads start, but for rounds of rows, each of which waits for the last.
+fn starts(way: &HostWay) -> f64 {
+    let each = match (way.mover(), way.shape()) {
+        // What every thread reads beyond its own is kept first; backward the last chunk is written before the others.
+        (Mover::GatherBands(_), StageShape::SlotGather { batch, direction, .. }) => {
+            (2 + usize::from(*direction == Direction::Backward)) * batch
+        }
+        (Mover::Gather, StageShape::SlotGather { batch, .. }) => *batch,
+        // Segments, then what is in none.
+        (Mover::Cycles, _) => 2,
+        (Mover::Rotate, shape) if shape.turned_tiles().is_some() => 2,
+        (Mover::Shares, StageShape::Pad { direction: Direction::Forward, .. }) => 2,
+        (Mover::Rows(_), _) => 0,
+        _ => 1,
+    };
+    each as f64
+}
+
+/// A table of a processor whose threads start in so many seconds, each number of them ascending from two.
+pub fn starting(costs: &Costs, seconds: &[(usize, f64)]) -> Costs {
+    let Some(&(_, pair)) = seconds.first() else { return costs.clone() };
+    let costs = costs.clone().with_constant(Constant::Fork as usize, rounded(pair));
+    match seconds.last() {
+        Some(&(threads, all)) if threads > 2 => {
+            let each = ((all - pair) / (threads - 2) as f64).max(0.0);
+            costs.with_constant(Constant::Worker as usize, rounded(each))
+        }
+        _ => costs,
+    }
+}
+
+/// Tenths of microseconds.
+fn rounded(seconds: f64) -> f64 {
+    format!("{seconds:.1e}").parse().unwrap_or(seconds)
+}
+
 /// A table of a processor that copies as many bytes a second, read and written, as each number of threads was measured to,
-/// ascending from one.
+/// ascending from one. How operations share is to be measured again.
 pub fn copying(costs: &Costs, speeds: &[(usize, f64)], from: &str) -> Costs {
     let Some(&(_, alone)) = speeds.first() else { return costs.clone() };
     let points = speeds.iter().map(|&(threads, speed)| (threads as f64, speed / alone));
-    costs.clone().with_constant(Constant::Copy as usize, alone.round()).with_curve(
-        Operation::Threads as usize,
-        THREADS,
-        points,
-        from,
-    )
+    let costs = costs.clone().with_constant(Constant::Copy as usize, alone.round());
+    let costs = costs.with_curve(THREADS_COPY, THREADS, points, from);
+    (WAYS..NAMES.operations.len()).fold(costs, |costs, which| costs.unscaled(which, THREADS))
+}
+
+/// A table whose every thread is worth as much as the first and starts at once, so that all are taken.
+pub fn using_all(costs: &Costs, threads: usize) -> Costs {
+    let alone = costs.constant(COPY);
+    let costs = copying(costs, &[(1, alone), (threads.max(2), alone * threads.max(2) as f64)], "");
+    [Constant::Fork, Constant::Worker]
+        .into_iter()
+        .fold(costs, |costs, constant| costs.with_constant(constant as usize, 0.0))
 }
 
 /// A table moved to samples: its curves to those of one thread, how its operations share to the others.
 pub fn fitted(costs: &Costs, samples: &[Sample], from: &str) -> Costs {
+    let bytes = |sample: &Sample| sample.quantities[BYTES];
+    let large = samples.iter().map(bytes).fold(0.0, f64::max) / LARGE;
     let (alone, shared): (Vec<_>, Vec<_>) =
         samples.iter().cloned().partition(|sample| sample.quantities[THREADS] <= 1.0);
-    sharing(&costs.fitted(&alone, from), &shared, from)
+    let (alone, small): (Vec<_>, Vec<_>) =
+        alone.into_iter().partition(|sample| bytes(sample) >= large);
+    caching(&sharing(&costs.fitted(&alone, from), &shared, from), &small, large, from)
+}
+
+/// Samples of less than an eighth of the largest tell of caches.
+const LARGE: f64 = 2.0 * 2.0 * 2.0;
+
+/// A table by which data that caches hold are as much faster as small samples were, all together, by how large they are;
+/// from `large` bytes on, as fast as the others.
+fn caching(costs: &Costs, samples: &[Sample], large: f64, from: &str) -> Costs {
+    // Of each power of two of bytes the mean of the logarithms.
+    let mut points: Vec<(f64, f64, f64)> = Vec::new();
+    for sample in samples {
+        let (bytes, over) =
+            (sample.quantities[BYTES].log2().round().exp2(), costs.over(sample).ln());
+        match points.iter_mut().find(|point| point.0 == bytes) {
+            Some(point) => (point.1, point.2) = (point.1 + over, point.2 + 1.0),
+            None => points.push((bytes, over, 1.0)),
+        }
+    }
+    if points.is_empty() {
+        return costs.clone();
+    }
+    points.push((large, 0.0, 1.0));
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    points.dedup_by_key(|point| point.0);
+    let before = |bytes: f64| match bytes < large {
+        true => costs.fraction(CACHED, |_| bytes),
+        false => 1.0,
+    };
+    let points =
+        points.iter().map(|&(bytes, sum, count)| (bytes, before(bytes) * (sum / count).exp()));
+    costs.clone().with_curve(CACHED, BYTES, points, from)
 }
 
 /// A table whose operations reach, by so many threads, what the samples of those threads say, of what they reach by one;
 /// each by what its samples come to together.
 fn sharing(costs: &Costs, samples: &[Sample], from: &str) -> Costs {
     let mut shared = costs.clone();
-    for which in 1..NAMES.operations.len() {
+    for which in WAYS..NAMES.operations.len() {
         // Of each number of threads the mean of the logarithms.
         let mut points: Vec<(f64, f64, f64)> = vec![(1.0, 0.0, 1.0)];
         for sample in samples.iter().filter(|sample| sample.operation == which) {
@@ -213,29 +343,27 @@ fn sharing(costs: &Costs, samples: &[Sample], from: &str) -> Costs {
 
 /// Bytes a second, read and written, that `threads` threads copy.
 fn copy_speed(costs: &Costs, threads: usize) -> f64 {
-    costs.constant(Constant::Copy as usize)
-        * costs.fraction(Operation::Threads as usize, |_| threads as f64)
+    costs.constant(COPY) * costs.fraction(THREADS_COPY, |_| threads as f64)
 }
 
-/// Seconds that no pass over `bytes` bytes is faster than, on up to `threads` threads.
-pub fn least_seconds(costs: &Costs, bytes: usize, threads: usize) -> f64 {
-    let most = (1..NAMES.operations.len()).map(|which| costs.most(which)).fold(1.0, f64::max);
-    costs.constant(Constant::Start as usize)
-        + 2.0 * bytes as f64 / (copy_speed(costs, threads) * most)
+/// Seconds that no pass over `bytes` bytes is faster than, on so many threads as `counts` has.
+pub fn least_seconds(costs: &Costs, bytes: usize, counts: impl Iterator<Item = usize>) -> f64 {
+    let most = (WAYS..NAMES.operations.len()).map(|which| costs.most(which)).fold(1.0, f64::max);
+    let most = most * costs.fraction(CACHED, |_| bytes as f64);
+    let speed = counts.map(|threads| copy_speed(costs, threads)).fold(0.0, f64::max);
+    costs.constant(Constant::Start as usize) + 2.0 * bytes as f64 / (speed * most)
 }
 
 /// Seconds that a way takes beside its start and its bytes'.
-fn waits(way: &HostWay, costs: &Costs) -> f64 {
+fn waits(way: &HostWay, costs: &Costs, parts: usize) -> f64 {
     match (way.mover(), way.shape()) {
         (_, StageShape::Cut { padding, .. }) => {
             // Columns that are cut go aside and back by one thread, transposed.
             let bytes = 2.0 * 2.0 * (padding.gaps() * way.elem_bytes()) as f64;
-            bytes
-                / (costs.constant(Constant::Aside as usize)
-                    * costs.constant(Constant::Copy as usize))
+            bytes / (costs.constant(Constant::Aside as usize) * costs.constant(COPY))
         }
-        (Mover::Rows(least), StageShape::Pad { padding, direction }) if way.needs().parts > 1 => {
-            rounds(way, *padding, *direction, least, costs)
+        (Mover::Rows(least), StageShape::Pad { padding, direction }) if parts > 1 => {
+            rounds((way, parts), *padding, *direction, least, costs)
         }
         _ => 0.0,
     }
@@ -244,16 +372,16 @@ fn waits(way: &HostWay, costs: &Costs) -> f64 {
 /// Seconds that rows moved in rounds take beyond those of their bytes: all threads for each round, and
 /// one alone where rows go one by one.
 fn rounds(
-    way: &HostWay,
+    (way, parts): (&HostWay, usize),
     padding: Padding,
     direction: Direction,
     least: usize,
     costs: &Costs,
 ) -> f64 {
-    let fork = costs.constant(Constant::Fork as usize) * (way.needs().parts - 1) as f64;
+    let fork = fork(costs, parts);
     let each = |Round { rows, together }| {
         let bytes = 2 * rows.len() * padding.cols() * way.elem_bytes();
-        if together { fork } else { bytes as f64 / costs.constant(Constant::Copy as usize) }
+        if together { fork } else { bytes as f64 / costs.constant(COPY) }
     };
     direction.rounds(padding, least).map(each).sum()
 }
@@ -290,7 +418,7 @@ mod tests {
             Costs::parse(include_str!("../devices/xeon-sapphire-rapids.json"), NAMES).unwrap();
         let costs = copying(&costs, &[(1, 30e9), (8, 90e9)], "here");
         assert_eq!([1, 8, 99].map(|threads| copy_speed(&costs, threads)), [30e9, 90e9, 90e9]);
-        let quantities = |threads: f64| [&[threads], &[4.0; 9][..]].concat();
+        let quantities = |threads: f64| [&[threads], &[4.0; 10][..]].concat();
         let barrier = Operation::Barrier as usize;
         let alone = costs.fraction(barrier, |k| quantities(1.0)[k]);
         let sample =
@@ -305,12 +433,37 @@ mod tests {
     }
 
     #[test]
+    fn small_samples_tell_of_caches() {
+        let costs =
+            Costs::parse(include_str!("../devices/xeon-sapphire-rapids.json"), NAMES).unwrap();
+        let costs = costs.with_curve(CACHED, BYTES, [(1e3, 1.0)].into_iter(), "");
+        let sample = |bytes: f64, times: f64| {
+            let mut quantities = vec![4.0; 11];
+            (quantities[THREADS], quantities[BYTES]) = (1.0, bytes);
+            let fraction = times * costs.fraction(WAYS, |k| quantities[k]);
+            Sample { operation: WAYS, quantities, fraction }
+        };
+        let samples = [(1e6, 4.0), (1.1e6, 1.0), (8e6, 1.5), (2e8, 1.0)];
+        let fitted = fitted(&costs, &samples.map(|(bytes, times)| sample(bytes, times)), "here");
+        let cached = |bytes: f64| fitted.fraction(CACHED, |_| bytes);
+        for (bytes, want) in
+            [(1e3, 2.0), (1048576.0, 2.0), (8388608.0, 1.5), (2.5e7, 1.0), (1e9, 1.0)]
+        {
+            assert!((cached(bytes) - want).abs() < 1e-3, "{bytes}: {}", cached(bytes));
+        }
+        let same = |k: usize| sample(2e8, 1.0).quantities[k];
+        assert!((fitted.fraction(WAYS, same) / costs.fraction(WAYS, same) - 1.0).abs() < 1e-3);
+    }
+
+    #[test]
     fn numbers_are_those_of_the_names() {
         assert_eq!(NAMES.operations[Operation::Threads as usize], "threads");
         assert_eq!(NAMES.operations[Operation::OwnCycles as usize], "own_cycles");
         assert_eq!(NAMES.operations[Operation::OutOfPlace as usize], "out_of_place");
         assert_eq!(NAMES.constants[Constant::ShortCycle as usize], "short_cycle");
-        assert_eq!((NAMES.operations.len(), NAMES.quantities.len()), (12, 10));
+        assert_eq!((NAMES.operations.len(), NAMES.quantities.len()), (13, 11));
+        assert_eq!(NAMES.quantities[BYTES], "bytes");
+        assert_eq!(NAMES.operations[WAYS], "swap");
         assert_eq!(NAMES.quantities[THREADS], "threads");
     }
 }

@@ -11,6 +11,9 @@ use crate::path::Path;
 use crate::queue::{BURST, Queue};
 use crate::shared::{Shared, Worker};
 
+/// Bytes of milestones that are worth several threads.
+const KEPT_BYTES: usize = 512 << 10;
+
 /// Super-elements along their cycles, on `parts` threads.
 ///
 /// `flags`, zero, are a plane of marks for each part; `scratch` holds a super-element for each part, and at
@@ -27,15 +30,21 @@ pub fn follow_cycles(
     let planes: Vec<Marks> = flags.chunks_exact(words).take(parts).map(Marks).collect();
     let ranks = Ranks::new(positions);
     let room = scratch.len() / path.unit_bytes();
-    let mut shared = Shared::with_kept(data, scratch);
+    let shared = Shared::with_kept(data, scratch);
     if parts > 1 {
         // The parts' own super-elements come after those of the milestones.
         let milestones = room - parts;
-        let starts = (0..milestones).filter_map(|rank| {
-            let from = path.offset(milestone(&path, ranks, rank)?);
-            Some(Move { from, to: kept(&path, rank) })
+        let keepers = if milestones * path.unit_bytes() < KEPT_BYTES { 1 } else { parts };
+        parts::run_on(0..keepers, &mut [], 0, |part, _| {
+            let starts = parts::share(milestones, keepers, part).filter_map(|rank| {
+                let from = path.offset(milestone(&path, ranks, rank)?);
+                Some(Move { from, to: kept(&path, rank) })
+            });
+            // SAFETY: each milestone is read, and kept in a place of its own, by the one in whose share its rank lies. The
+            // scope's end is before the next workers.
+            let worker = unsafe { shared.worker() };
+            run(&worker, &path, starts);
         });
-        run(&shared.alone(), &path, starts);
         let drawn = AtomicUsize::new(0);
         parts::run_on(planes.iter(), &mut [], 0, |&marks, _| {
             let drawn = &drawn;

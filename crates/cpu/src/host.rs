@@ -5,11 +5,11 @@ use std::sync::{Arc, OnceLock};
 use turntile_perm::Slots;
 use turntile_plan::costs::Sample;
 use turntile_plan::{
-    AroundGaps, Costs, CostsError, Device, Geometry, Infeasible, Method, Offer, Problem, Request,
-    Slotting, Stage, StageShape,
+    AroundGaps, Costs, CostsError, Device, Geometry, Infeasible, Offer, Problem, Request, Slotting,
+    Stage, StageShape,
 };
 
-use crate::estimate;
+use crate::estimate::{self, Price};
 use crate::machine;
 use crate::way::{self, HostWay, Means};
 
@@ -21,8 +21,35 @@ pub struct Host {
     costs: Arc<Costs>,
 }
 
+/// A table that was made on a machine, for those of its kind.
+struct Preset {
+    /// How models of its vendor begin, as systems name them.
+    vendor: &'static str,
+    /// The most threads that were measured.
+    threads: usize,
+    table: &'static str,
+}
+
 /// The tables there are, the one that serves unknown processors first.
-const TABLES: [&str; 1] = [include_str!("../devices/xeon-sapphire-rapids.json")];
+const PRESETS: [Preset; 1] = [Preset {
+    vendor: "Intel",
+    threads: 16,
+    table: include_str!("../devices/xeon-sapphire-rapids.json"),
+}];
+
+/// The number of the table for a processor: of its model, of its vendor, or the first; of several one that as many threads
+/// were measured for, or the most.
+fn nearest<'a>(
+    presets: impl Iterator<Item = (&'a str, &'a str, usize)>,
+    model: &str,
+    threads: usize,
+) -> usize {
+    let rank = |&(number, (device, vendor, most)): &(usize, (&str, &str, usize))| {
+        let like = usize::from(model == device) + usize::from(model.starts_with(vendor));
+        (like, most.min(threads), std::cmp::Reverse(number))
+    };
+    presets.enumerate().max_by_key(rank).map_or(0, |(number, _)| number)
+}
 
 /// Bytes of scratch that suit a thread of most: half of the second-level cache of the server cores of 2023
 /// (2 MiB), all of that of 2017-2021 (1-1.25 MiB).
@@ -33,25 +60,44 @@ const LEAST_SCRATCH: usize = 256 << 10;
 /// Threads whose scratch the default cap counts: 32 MiB are enough for more, in smaller shares.
 const MOST_MIB: usize = 32;
 
-fn default_costs() -> Arc<Costs> {
-    static COSTS: OnceLock<Arc<Costs>> = OnceLock::new();
-    let parse = || Costs::parse(TABLES[0], estimate::NAMES).expect("tested");
-    COSTS.get_or_init(|| Arc::new(parse())).clone()
+/// All tables, read once.
+fn tables() -> &'static [Arc<Costs>] {
+    static TABLES: OnceLock<Vec<Arc<Costs>>> = OnceLock::new();
+    let parse =
+        |preset: &Preset| Arc::new(Costs::parse(preset.table, estimate::NAMES).expect("tested"));
+    TABLES.get_or_init(|| PRESETS.iter().map(parse).collect())
+}
+
+/// The table for a processor.
+fn costs_of(model: &str, threads: usize) -> Arc<Costs> {
+    let presets = tables().iter().zip(&PRESETS);
+    let presets = presets.map(|(costs, preset)| (costs.device(), preset.vendor, preset.threads));
+    tables()[nearest(presets, model, threads)].clone()
 }
 
 impl Host {
+    /// Number of the constant that a copy's speed by one thread is in its table, in bytes a second.
+    pub const COPY: usize = estimate::COPY;
+    /// Number of the operation that says what several threads copy, of what one does.
+    pub const SHARES: usize = estimate::THREADS_COPY;
+    /// Number of the operation that says how much faster all is where caches hold the data.
+    pub const CACHED: usize = estimate::CACHED;
+    /// Numbers of the constants that say how long threads take to start, in seconds.
+    pub const SECONDS: &[usize] = &estimate::STARTS;
+
     /// `threads` threads of a processor that is like those that tables are of.
     pub fn new(threads: usize) -> Self {
         let means = Means { threads: threads.max(1), scratch: SCRATCH };
-        Host { means, model: "any".into(), costs: default_costs() }
+        Host { means, model: "any".into(), costs: tables()[0].clone() }
     }
 
     /// `threads` threads of this machine: scratch is half of the second-level cache that it says it has, from
-    /// 256 KiB to 1 MiB.
+    /// 256 KiB to 1 MiB. The table is of the model, or of its vendor, or the one there is.
     pub fn here(threads: usize) -> Self {
         let half = machine::second_level_cache().map(|bytes| bytes / 2);
         let scratch = half.map_or(SCRATCH, |half| half.clamp(LEAST_SCRATCH, SCRATCH));
-        Host { model: machine::model().to_owned(), ..Self::new(threads).with_scratch(scratch) }
+        let (model, host) = (machine::model(), Self::new(threads).with_scratch(scratch));
+        Host { model: model.to_owned(), costs: costs_of(model, host.threads()), ..host }
     }
 
     /// With `bytes` bytes of scratch for each thread, as far as methods have a choice.
@@ -82,9 +128,18 @@ impl Host {
     /// What a stage of elements of so many bytes that took `seconds` here reached of a copy: to fit a table to. None for a
     /// copy itself, for another device's stage, and for one that did not take longer than to start.
     pub fn sample(&self, stage: &Stage, elem_bytes: usize, seconds: f64) -> Option<Sample> {
+        estimate::sample(self.way_of(stage, elem_bytes)?, &self.costs, seconds)
+    }
+
+    /// Seconds that its table says of a stage of elements of so many bytes; none for another device's.
+    pub fn estimated(&self, stage: &Stage, elem_bytes: usize) -> Option<f64> {
+        let way = self.way_of(stage, elem_bytes)?;
+        Some(Price::new(way, &self.costs).seconds(way.needs().parts))
+    }
+
+    fn way_of<'a>(&self, stage: &'a Stage, elem_bytes: usize) -> Option<&'a HostWay> {
         let way = stage.offer.geometry.get::<HostWay>()?;
-        let is_its_own = way.is_for(&stage.shape, elem_bytes * stage.joined, stage.offer.method);
-        estimate::sample(way, &self.costs, seconds).filter(|_| is_its_own)
+        way.is_for(&stage.shape, elem_bytes * stage.joined, stage.offer.method).then_some(way)
     }
 
     /// With the speed of copies by so many threads, bytes a second read and written, ascending from one thread; `from` tells
@@ -93,6 +148,25 @@ impl Host {
     pub fn copying(self, speeds: &[(usize, f64)], from: &str) -> Self {
         let costs = estimate::copying(&self.costs, speeds, from);
         self.with_costs(costs)
+    }
+
+    /// With the seconds that so many threads take to start and to be waited for, ascending from two.
+    #[must_use]
+    pub fn starting(self, seconds: &[(usize, f64)]) -> Self {
+        let costs = estimate::starting(&self.costs, seconds);
+        self.with_costs(costs)
+    }
+
+    /// With costs by which it takes all its threads for whatever there is work for them in, to measure how they share.
+    #[must_use]
+    pub fn using_all(self) -> Self {
+        let costs = estimate::using_all(&self.costs, self.means.threads);
+        self.with_costs(costs)
+    }
+
+    /// Threads of a stage of a host's plan; 1 of another device's.
+    pub fn threads_of(stage: &Stage) -> usize {
+        stage.offer.geometry.get::<HostWay>().map_or(1, |way| way.needs().parts)
     }
 
     /// With a table that says what samples do: those of one thread move its curves, the others how threads share.
@@ -112,78 +186,56 @@ impl Host {
         &self.model
     }
 
-    /// Visits the ways on at most `threads` threads that the request wants and allows, in the order of
-    /// [`way::methods`]; what the least of those wanted needs.
-    fn on(
-        &self,
-        threads: usize,
-        shape: &StageShape,
-        request: &Request,
-        visit: &mut impl FnMut(HostWay),
-    ) -> Option<usize> {
-        let means = Means { threads, ..self.means };
-        let mut least = None;
-        for &method in way::methods(shape, request.out_of_place) {
-            if !request.want.accepts(method) {
-                continue;
-            }
-            let Some(way) = HostWay::new(*shape, request.elem_bytes, method, means) else {
-                continue;
-            };
-            let need = way.needs().bytes();
-            least = Some(least.map_or(need, |least: usize| least.min(need)));
-            if need <= request.cap {
-                visit(way);
-            }
-        }
-        least
+    /// Numbers of threads that ways are offered by: all, half of them and so on to one.
+    fn counts(&self) -> impl Iterator<Item = usize> + use<> {
+        std::iter::successors(Some(self.means.threads), |&count| (count > 1).then_some(count / 2))
     }
 
-    /// Visits all ways: on all threads, on one; and on half of them, and so on, where scratch for all is more than the
-    /// cap allows but for the slowest.
+    /// Visits all ways that the request wants and allows, in the order of [`way::methods`], each by all threads that it has
+    /// work for and by less and less of them, with its seconds; but those that take `bound` seconds or more, which a
+    /// visit returns.
     fn ways(
         &self,
         shape: &StageShape,
         request: &Request,
-        mut visit: impl FnMut(HostWay),
+        mut visit: impl FnMut(HostWay, f64) -> f64,
     ) -> Result<(), Infeasible> {
-        let (mut any, mut fast) = (false, false);
-        let mut counted = |way: HostWay| {
-            any = true;
-            fast |= way.method() != Method::PerCycle;
-            visit(way);
-        };
-        let mut threads = self.means.threads;
-        let mut least = self.on(threads, shape, request, &mut counted);
-        if threads > 1 {
-            // What has work for one alone was visited already.
-            let mut alone = |way: HostWay| {
-                if way.needs().parts == 1 && !self.has_work_for_one(&way) {
-                    counted(way);
+        let (mut any, mut least, mut bound) = (false, None, f64::INFINITY);
+        for &method in way::methods(shape, request.out_of_place) {
+            if !request.want.accepts(method) {
+                continue;
+            }
+            let by = |threads| {
+                let means = Means { threads, ..self.means };
+                HostWay::new(*shape, request.elem_bytes, method, means)
+            };
+            let Some(widest) = by(self.means.threads) else { continue };
+            let (price, mut parts) = (Price::new(&widest, &self.costs), usize::MAX);
+            for count in self.counts() {
+                // What has no work for so many has been visited.
+                let fewer = count.min(widest.needs().parts);
+                if fewer == parts {
+                    continue;
                 }
-            };
-            least = least.into_iter().chain(self.on(1, shape, request, &mut alone)).min();
-        }
-        while threads > 3 && !fast {
-            threads /= 2;
-            let mut counted = |way: HostWay| {
-                any = true;
-                fast |= way.method() != Method::PerCycle;
-                visit(way);
-            };
-            self.on(threads, shape, request, &mut counted);
+                parts = fewer;
+                let seconds = price.seconds(parts);
+                if seconds >= bound {
+                    continue;
+                }
+                let Some(way) = by(parts) else { continue };
+                let need = way.needs().bytes();
+                least = Some(least.map_or(need, |least: usize| least.min(need)));
+                if need <= request.cap {
+                    any = true;
+                    bound = visit(way, seconds);
+                }
+            }
         }
         match (any, least) {
             (true, _) => Ok(()),
             (false, Some(need)) => Err(Infeasible::Workspace { need, cap: request.cap }),
             (false, None) => Err(self.refusal(shape, request)),
         }
-    }
-
-    /// Whether more threads would leave a way as it is.
-    fn has_work_for_one(&self, way: &HostWay) -> bool {
-        let (shape, elem_bytes, method) = (*way.shape(), way.elem_bytes(), way.method());
-        HostWay::new(shape, elem_bytes, method, self.means) == Some(*way)
     }
 
     fn refusal(&self, shape: &StageShape, request: &Request) -> Infeasible {
@@ -230,7 +282,7 @@ impl Device for Host {
     }
 
     fn least_seconds(&self, bytes: usize) -> f64 {
-        estimate::least_seconds(&self.costs, bytes, self.means.threads)
+        estimate::least_seconds(&self.costs, bytes, self.counts())
     }
 
     /// In row order where chunks have one slot's rows, a power of two.
@@ -251,19 +303,18 @@ impl Device for Host {
 
     fn offers(&self, shape: &StageShape, request: &Request) -> Result<Vec<Offer>, Infeasible> {
         let mut offers = Vec::new();
-        self.ways(shape, request, |way| {
-            offers.push(self.offer(way, estimate::seconds(&way, &self.costs)));
+        self.ways(shape, request, |way, seconds| {
+            offers.push(self.offer(way, seconds));
+            f64::INFINITY
         })?;
         Ok(offers)
     }
 
     fn best(&self, shape: &StageShape, request: &Request) -> Result<Offer, Infeasible> {
         let mut best: Option<(f64, HostWay)> = None;
-        self.ways(shape, request, |way| {
-            let seconds = estimate::seconds(&way, &self.costs);
-            if best.is_none_or(|(least, _)| seconds < least) {
-                best = Some((seconds, way));
-            }
+        self.ways(shape, request, |way, seconds| {
+            best = Some((seconds, way));
+            seconds
         })?;
         let (seconds, way) = best.expect("no ways are an error");
         Ok(self.offer(way, seconds))
@@ -276,8 +327,29 @@ mod tests {
 
     #[test]
     fn tables_are_whole() {
-        for table in TABLES {
-            Costs::parse(table, estimate::NAMES).unwrap();
+        assert_eq!(tables().len(), PRESETS.len());
+        // Beyond what was measured, no thread is said to help more.
+        for (costs, preset) in tables().iter().zip(&PRESETS) {
+            let at = |threads: usize| costs.fraction(Host::SHARES, |_| threads as f64);
+            assert_eq!(at(preset.threads), at(4 * preset.threads), "{}", costs.device());
         }
+    }
+
+    #[test]
+    fn the_nearest_table_is_of_the_model_or_the_vendor() {
+        let presets = [("xeon", "Intel", 16), ("AMD EPYC 9", "AMD", 2), ("AMD EPYC 7", "AMD", 32)];
+        for (model, threads, number) in [
+            ("Intel(R) Xeon(R) Platinum", 4, 0),
+            ("0x41 0xd4f", 4, 0),
+            ("AMD EPYC 9", 64, 1),
+            ("AMD EPYC 7", 1, 2),
+            ("AMD Ryzen", 2, 1),
+            ("AMD Ryzen", 16, 2),
+        ] {
+            assert_eq!(nearest(presets.into_iter(), model, threads), number, "{model} {threads}");
+        }
+        let [slow, fast] = [1e10, 2e10]
+            .map(|speed| Host::new(1).copying(&[(1, speed)], "").least_seconds(1 << 30));
+        assert!((slow / fast - 2.0).abs() < 1e-3, "an unknown processor by its own copy");
     }
 }

@@ -97,6 +97,7 @@ pub use executor::{Executor, RunError, Workspace};
 pub use finish::Finish;
 pub use host::Host;
 pub use leading::LeadingExecutor;
+pub use parts::start_seconds;
 pub use small::{SMALL_BYTES, permute_small, transpose_small};
 pub use transpose_into::transpose_into;
 

@@ -1,32 +1,90 @@
 //! Splitting work over rayon's threads.
 
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
 pub use turntile_perm::shares::share;
 use turntile_simd::Byte;
 
 /// Runs `work(share, scratch)` for every share, each with `each` bytes of `scratch`.
 ///
-/// One share runs in the calling thread and touches no thread pool; more run in the rayon pool
-/// that the call is made in.
+/// The first share runs in the calling thread, which would else wait for the others; one share alone touches no thread
+/// pool. More run in the rayon pool that the call is made in.
 pub fn run_on<S: Send>(
     shares: impl IntoIterator<Item = S, IntoIter: ExactSizeIterator>,
     scratch: &mut [Byte],
     each: usize,
     work: impl Fn(S, &mut [Byte]) + Sync,
 ) {
-    let shares = shares.into_iter();
-    if shares.len() <= 1 {
-        shares.for_each(|share| work(share, &mut scratch[..each]));
-        return;
+    let mut shares = shares.into_iter();
+    let Some(first) = shares.next() else { return };
+    let (own, mut rest) = scratch.split_at_mut(each);
+    if shares.len() == 0 {
+        return work(first, own);
     }
     let work = &work;
     rayon::in_place_scope(|scope| {
-        let mut rest = scratch;
         for share in shares {
             let (mine, others) = rest.split_at_mut(each);
             rest = others;
             scope.spawn(move |_| work(share, mine));
         }
+        work(first, own);
     });
+}
+
+/// Pauses between starts that are timed, long enough for threads to fall asleep as they do between calls.
+const PAUSE: Duration = Duration::from_millis(1);
+/// Starts that are timed, of which the middle one counts.
+const STARTS: usize = 41;
+
+/// Seconds that `threads` threads of the pool take to start and to be waited for, with nothing to do.
+pub fn start_seconds(threads: usize) -> f64 {
+    let start = |_| {
+        // A caller is awake, its threads are not.
+        let pause = Instant::now();
+        while pause.elapsed() < PAUSE {
+            std::hint::spin_loop();
+        }
+        let start = Instant::now();
+        run_on(0..threads, &mut [], 0, |_, _| {});
+        start.elapsed().as_secs_f64()
+    };
+    let mut seconds: Vec<f64> = (0..STARTS).map(start).collect();
+    seconds.sort_by(f64::total_cmp);
+    seconds[STARTS / 2]
+}
+
+/// Runs of items for each of several threads, on average: a thread that is held up for one of them leaves the others
+/// the rest.
+const TURNS: usize = 8;
+
+/// How many of so many items each of several threads draws at a time; one alone draws all.
+pub fn turn(items: usize, parts: usize) -> usize {
+    let turns = if parts > 1 { parts * TURNS } else { 1 };
+    items.div_ceil(turns).max(1)
+}
+
+/// Items that threads draw, some at a time.
+pub struct Draws {
+    next: AtomicUsize,
+    items: usize,
+    each: usize,
+}
+
+impl Draws {
+    /// Items `0..items` for `parts` threads.
+    pub fn new(items: usize, parts: usize) -> Self {
+        Draws { next: AtomicUsize::new(0), items, each: turn(items, parts) }
+    }
+
+    /// The next ones, which nobody else draws.
+    pub fn draw(&self) -> Option<Range<usize>> {
+        // Past the end by one turn of each thread at most.
+        let start = self.next.fetch_add(self.each, Ordering::Relaxed);
+        (start < self.items).then(|| start..self.items.min(start + self.each))
+    }
 }
 
 /// Bytes cut into pieces of those lengths, which add up to at most all of them.
@@ -38,7 +96,23 @@ pub fn cut(bytes: &mut [Byte], lens: impl Iterator<Item = usize>) -> Vec<&mut [B
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn every_item_is_drawn_once() {
+        for items in [0, 1, 7, 1000] {
+            for parts in 1..5 {
+                let (draws, seen) = (Draws::new(items, parts), AtomicUsize::new(0));
+                run_on(0..parts, &mut [], 0, |_, _| {
+                    while let Some(run) = draws.draw() {
+                        seen.fetch_add(run.map(|item| item + 1).sum(), Ordering::Relaxed);
+                    }
+                });
+                assert_eq!(seen.into_inner(), items * (items + 1) / 2, "{items} by {parts}");
+            }
+        }
+        assert_eq!(Draws::new(1000, 1).draw(), Some(0..1000), "alone all at once");
+        assert_eq!(Draws::new(1000, 2).draw(), Some(0..63));
+    }
 
     #[test]
     fn every_part_runs_with_scratch_of_its_own() {

@@ -60,6 +60,7 @@ impl<'a> Shared<'a> {
     }
 
     /// The one worker there is.
+    #[cfg(test)]
     pub fn alone(&mut self) -> Worker<'_> {
         Worker { memory: self.memory, claim: None, streamed: Cell::new(false) }
     }

@@ -4,7 +4,7 @@
 use turntile_simd::{Block, Byte, Lines, Rows};
 
 use crate::finish::Finish;
-use crate::parts;
+use crate::parts::{self, Draws};
 use crate::shared::{Shared, Worker};
 use crate::squares::{Squares, Submatrix, TILE_BYTES};
 
@@ -12,12 +12,11 @@ use crate::squares::{Squares, Submatrix, TILE_BYTES};
 /// caches.
 pub fn turn_squares(data: &mut [Byte], squares: Squares, parts: usize, finish: Option<&Finish>) {
     let shared = Shared::new(data);
-    parts::run_on(0..parts, &mut [], 0, |part, _| {
-        // SAFETY: a pair of blocks belongs to one part, and blocks of different pairs share no element.
+    let draws = Draws::new(squares.pairs(), parts);
+    parts::run_on(0..parts, &mut [], 0, |_, _| {
+        // SAFETY: a pair of blocks is drawn by one part, and blocks of different pairs share no element.
         let worker = unsafe { shared.worker() };
         let mut buffer = [Byte::uninit(); TILE_BYTES];
-        let pairs = parts::share(squares.pairs(), parts, part);
-        let mut next = squares.pair(pairs.start);
         let rows = |block: Option<Submatrix>| {
             block.map_or(Rows::NONE, |Submatrix { offset, rows, cols }| Rows {
                 start: worker.address(offset),
@@ -29,34 +28,38 @@ pub fn turn_squares(data: &mut [Byte], squares: Squares, parts: usize, finish: O
         let (pitch, elem_bytes) = (squares.pitch(), squares.elem_bytes);
         // Nearly all tiles are as large as this one.
         let side = squares.tile_side();
-        let some = side <= squares.side() && !pairs.is_empty();
+        let some = side <= squares.side() && squares.pairs() > 0;
         let whole = some.then(|| worker.squares(pitch, side, elem_bytes));
         let whole = whole.flatten();
-        for _ in pairs {
-            let here = next;
-            next = here.next();
-            let [upper, lower] = next.blocks().map(rows);
-            let mut lines = Lines::new(upper, lower);
-            here.for_tile_pairs(|upper, lower| {
-                let places = [upper.offset, lower.unwrap_or(upper).offset];
-                let side = (upper.rows == upper.cols).then_some(upper.rows);
-                match &whole {
-                    Some(whole) if side == Some(whole.side()) => whole.swap(places, &mut lines),
-                    _ => match side.and_then(|side| worker.squares(pitch, side, elem_bytes)) {
-                        Some(squares) => squares.swap(places, &mut lines),
-                        None => {
-                            swap_tiles(&worker, squares, upper, lower, &mut buffer);
-                            lines.ask(upper.rows + upper.cols);
-                        }
-                    },
-                }
-            });
-            // Blocks on the diagonal are smaller than those beside it.
-            lines.ask_rest();
-            if let Some(finish) = finish {
-                for Submatrix { offset, rows, cols } in here.blocks().into_iter().flatten() {
-                    (0..rows)
-                        .for_each(|r| finish.row(&worker, offset + r * pitch, cols * elem_bytes));
+        while let Some(pairs) = draws.draw() {
+            let mut next = squares.pair(pairs.start);
+            for _ in pairs {
+                let here = next;
+                next = here.next();
+                let [upper, lower] = next.blocks().map(rows);
+                let mut lines = Lines::new(upper, lower);
+                here.for_tile_pairs(|upper, lower| {
+                    let places = [upper.offset, lower.unwrap_or(upper).offset];
+                    let side = (upper.rows == upper.cols).then_some(upper.rows);
+                    match &whole {
+                        Some(whole) if side == Some(whole.side()) => whole.swap(places, &mut lines),
+                        _ => match side.and_then(|side| worker.squares(pitch, side, elem_bytes)) {
+                            Some(squares) => squares.swap(places, &mut lines),
+                            None => {
+                                swap_tiles(&worker, squares, upper, lower, &mut buffer);
+                                lines.ask(upper.rows + upper.cols);
+                            }
+                        },
+                    }
+                });
+                // Blocks on the diagonal are smaller than those beside it.
+                lines.ask_rest();
+                if let Some(finish) = finish {
+                    for Submatrix { offset, rows, cols } in here.blocks().into_iter().flatten() {
+                        (0..rows).for_each(|r| {
+                            finish.row(&worker, offset + r * pitch, cols * elem_bytes)
+                        });
+                    }
                 }
             }
         }

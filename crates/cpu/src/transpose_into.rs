@@ -7,7 +7,7 @@ use std::ops::Range;
 use turntile_simd::{self as simd, Block, Byte};
 
 use crate::out_of_place::OutOfPlace;
-use crate::parts;
+use crate::parts::{self, Draws};
 use crate::permuted::{Moved, Permuted};
 use crate::shared::{Shared, Worker};
 
@@ -22,13 +22,17 @@ pub fn transpose_into(to: &mut [Byte], from: &[Byte], matrices: OutOfPlace, thre
         return copy(to, from, parts);
     }
     let shared = Shared::new(to);
-    parts::run_on(0..parts, &mut [], 0, |part, _| {
-        // SAFETY: a tile belongs to one part, and tiles share no element.
+    let draws = Draws::new(matrices.tiles(), parts);
+    parts::run_on(0..parts, &mut [], 0, |_, _| {
+        // SAFETY: a tile is drawn by one part, and tiles share no element.
         let worker = unsafe { shared.worker() };
-        let tiles = parts::share(matrices.tiles(), parts, part);
-        if matrices.streams() {
-            stream_tiles(&worker, from, matrices, tiles);
-        } else {
+        let buffered = if matrices.streams() { matrices.tile_bytes() } else { 0 };
+        let mut buffer = Box::new_uninit_slice(buffered);
+        while let Some(tiles) = draws.draw() {
+            if matrices.streams() {
+                stream_tiles(&worker, from, matrices, tiles, &mut buffer);
+                continue;
+            }
             for tile in tiles.map(|n| matrices.nth(n)) {
                 let (source, elem_bytes) = (&from[tile.from..], matrices.elem_bytes);
                 worker.write_transposed(source, tile.to, tile.block, elem_bytes);
@@ -44,10 +48,11 @@ pub fn transpose_into(to: &mut [Byte], from: &[Byte], matrices: OutOfPlace, thre
 pub fn permute_into(to: &mut [Byte], from: &[Byte], permuted: &Permuted, threads: usize) {
     assert_eq!((to.len(), from.len()), (permuted.bytes(), permuted.bytes()));
     let (shared, parts) = (Shared::new(to), permuted.parts(threads));
-    parts::run_on(0..parts, &mut [], 0, |part, _| {
-        // SAFETY: a block belongs to one part, and blocks share no element.
+    let draws = Draws::new(permuted.blocks(), parts);
+    parts::run_on(0..parts, &mut [], 0, |_, _| {
+        // SAFETY: a block is drawn by one part, and blocks share no element.
         let worker = unsafe { shared.worker() };
-        for n in parts::share(permuted.blocks(), parts, part) {
+        for n in std::iter::from_fn(|| draws.draw()).flatten() {
             let Moved { from: source, to, block } = permuted.nth(n);
             worker.write_transposed(&from[source..], to, block, permuted.unit_bytes());
         }
@@ -62,9 +67,14 @@ fn copy(to: &mut [Byte], from: &[Byte], parts: usize) {
 }
 
 /// Tiles through a buffer, whose rows are written past the caches.
-fn stream_tiles(worker: &Worker, from: &[Byte], matrices: OutOfPlace, tiles: Range<usize>) {
+fn stream_tiles(
+    worker: &Worker,
+    from: &[Byte],
+    matrices: OutOfPlace,
+    tiles: Range<usize>,
+    buffer: &mut [Byte],
+) {
     let elem_bytes = matrices.elem_bytes;
-    let mut buffer = Box::new_uninit_slice(matrices.tile_bytes());
     for n in tiles.clone() {
         let tile = matrices.nth(n);
         let Block { rows, cols, from_pitch, to_pitch } = tile.block;
@@ -73,7 +83,7 @@ fn stream_tiles(worker: &Worker, from: &[Byte], matrices: OutOfPlace, tiles: Ran
             matrices.nth(n + 1).for_lines(elem_bytes, ask);
         }
         let turned = Block { rows, cols, from_pitch, to_pitch: rows };
-        simd::transpose(&from[tile.from..], &mut buffer, turned, elem_bytes);
-        worker.stream_rows(tile.to, to_pitch * elem_bytes, &buffer, rows * elem_bytes, cols);
+        simd::transpose(&from[tile.from..], buffer, turned, elem_bytes);
+        worker.stream_rows(tile.to, to_pitch * elem_bytes, buffer, rows * elem_bytes, cols);
     }
 }

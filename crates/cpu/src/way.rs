@@ -89,8 +89,8 @@ pub struct Means {
 const SLIDE_BYTES: usize = 256 << 10;
 /// Bytes that a round of several threads moves at least.
 const ROUND_BYTES: usize = 1 << 20;
-/// Segments that cycles are cut into for each of several threads, as many as keep them busy to the end:
-/// scratch for a super-element each, and one more.
+/// Segments that cycles are cut into for each of several threads, at most: scratch for a super-element each, and one
+/// more.
 const SEGMENTS: usize = 64;
 /// Bytes of that scratch at most, while two super-elements are not more.
 const SEGMENT_BYTES: usize = 512 << 10;
@@ -275,7 +275,7 @@ fn choose(
             let parts = at_most(units);
             let flag_words = parts.saturating_mul(Marks::words(units));
             // Several parts keep what milestones hold.
-            let kept = (SEGMENT_BYTES / unit_bytes).clamp(2, SEGMENTS + 1);
+            let kept = (SEGMENT_BYTES / unit_bytes).clamp(2, segments(units, parts) + 1);
             let scratch_bytes =
                 if parts > 1 { kept.saturating_mul(unit_bytes) } else { unit_bytes };
             Some((Mover::Cycles, Needs { parts, flag_words, scratch_bytes, ..none }))
@@ -299,6 +299,12 @@ fn choose(
 }
 
 use self::squares as squares_of;
+
+/// Segments for each of `parts` threads. Of `n` each, `n · parts` super-elements are moved twice, and at the end threads
+/// wait for about two segments' moves: least where `n² = 2 · positions / parts`.
+fn segments(positions: usize, parts: usize) -> usize {
+    (positions.saturating_mul(2) / parts).isqrt().clamp(1, SEGMENTS)
+}
 
 /// Rows moved apart or together.
 fn rows(

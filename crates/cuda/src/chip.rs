@@ -4,9 +4,10 @@ use std::cell::OnceCell;
 use std::sync::{Arc, OnceLock};
 
 use turntile_perm::Slots;
+use turntile_plan::costs::Sample;
 use turntile_plan::{
     AroundGaps, Costs, CostsError, Device, Geometry, Infeasible, Offer, Problem, Request, Slotting,
-    StageShape,
+    Stage, StageShape,
 };
 
 use crate::call::{Limits, widest_word};
@@ -42,6 +43,9 @@ const COPY_OF_PEAK: f64 = 0.875;
 const H200_PEAK: f64 = 4.8e12;
 
 impl Chip {
+    /// Number of the constant that a copy's speed is in its table, in bytes a second.
+    pub const COPY: usize = estimate::COPY;
+
     /// A chip with these limits that moves things as `costs` say.
     pub fn new(name: impl Into<String>, limits: Limits, costs: Costs) -> Self {
         Chip { name: name.into(), limits, costs: Arc::new(costs) }
@@ -118,6 +122,42 @@ impl Chip {
     /// [`CostsError`]: it is no table of a GPU.
     pub fn costs_from(text: &str) -> Result<Costs, CostsError> {
         Costs::parse(text, estimate::NAMES)
+    }
+
+    /// Its costs.
+    pub fn costs(&self) -> &Costs {
+        &self.costs
+    }
+
+    /// With the speed of copies, bytes a second read and written.
+    #[must_use]
+    pub fn copying(self, speed: f64) -> Self {
+        let costs = self.costs.as_ref().clone().with_constant(estimate::COPY, speed.round());
+        self.with_costs(costs)
+    }
+
+    /// What a stage of elements of so many bytes that took `seconds` here reached of a copy: to fit a table to. None for
+    /// another device's stage, for one without launches, and for one that did not take longer than to start.
+    pub fn sample(&self, stage: &Stage, elem_bytes: usize, seconds: f64) -> Option<Sample> {
+        let (launches, at) = self.launches_of(stage, elem_bytes)?;
+        estimate::sample(&stage.shape, launches, at, &self.costs, seconds)
+    }
+
+    /// Seconds that its table says of a stage of elements of so many bytes; none for another device's.
+    pub fn estimated(&self, stage: &Stage, elem_bytes: usize) -> Option<f64> {
+        let (launches, at) = self.launches_of(stage, elem_bytes)?;
+        Some(estimate::seconds(&stage.shape, launches, at, &self.costs, &OnceCell::new()))
+    }
+
+    fn launches_of<'a>(
+        &'a self,
+        stage: &'a Stage,
+        elem_bytes: usize,
+    ) -> Option<(&'a Launches, At<'a>)> {
+        let elem_bytes = elem_bytes * stage.joined;
+        let launches = stage.offer.geometry.get::<Launches>()?;
+        let at = At { elem_bytes, alignment: launches.alignment(), limits: &self.limits };
+        launches.is_for(&stage.shape, elem_bytes).then_some((launches, at))
     }
 
     /// On-chip bytes of the whole device, as a barrier over the grid can use them.

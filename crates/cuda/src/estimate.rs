@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use turntile_perm::padding::Round;
 use turntile_perm::{Elementary, Padding, Slots};
-use turntile_plan::costs::Names;
+use turntile_plan::costs::{Names, Sample};
 use turntile_plan::{Costs, Direction, StageShape};
 
 use crate::args::Args;
@@ -195,6 +195,25 @@ pub fn seconds(
     let (operation, measures) = measure(shape, launches, at);
     let fraction = fraction(shape, operation, &measures, costs, short_cycles);
     whole(shape, launches.way(), at, costs, fraction)
+}
+
+/// What launches reached of a copy in `took` seconds; none without a launch, and where the bytes took none of them.
+pub fn sample(
+    shape: &StageShape,
+    launches: &Launches,
+    at: At,
+    costs: &Costs,
+    took: f64,
+) -> Option<Sample> {
+    launches.calls().first()?;
+    let (operation, measures) = measure(shape, launches, at);
+    let short = shape.has_short_cycles(costs.constant(SHORT_CYCLE) as usize);
+    let quantities = measures.is(Q::ShortCycles, short).0.to_vec();
+    let reaching = |fraction| whole(shape, launches.way(), at, costs, fraction);
+    let fixed = reaching(f64::INFINITY);
+    let fraction = (reaching(1.0) - fixed) / (took - fixed);
+    let sample = Sample { operation: operation as usize, quantities, fraction };
+    (fraction > 0.0 && fraction.is_finite()).then_some(sample)
 }
 
 /// What the table has for an operation.

@@ -16,9 +16,11 @@
 //!
 //! No entry ever decides whether a plan is right, only which is tried first.
 
+mod entries;
 mod fit;
 mod text;
 
+pub use entries::Entry;
 pub use fit::Sample;
 
 /// Why a table cannot be used.

@@ -1,6 +1,6 @@
 //! One writer of a wisdom file at a time, whose additions are there whole or not at all.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -18,12 +18,25 @@ pub fn rewrite<E>(
     };
     refuse_others(&path).map_err(&io)?;
     let (lock, made) = hold(&path).map_err(&io)?;
-    let written = change(&path).and_then(|text| replace(&path, &text, &lock).map_err(&io));
+    let written = change(&path).and_then(|text| {
+        lock.metadata().and_then(|old| replace(&path, &text, Some(old))).map_err(&io)
+    });
     if written.is_err() && made {
         // Made for its lock alone.
         let _ = fs::remove_file(&path);
     }
     written
+}
+
+/// Writes a file that depends on nothing it held before, whole or not at all. A symbolic link stays, the file that it leads
+/// to is replaced. The directory must be there.
+pub fn write(path: &Path, text: &[u8]) -> io::Result<()> {
+    let path = match fs::canonicalize(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
+        path => path?,
+    };
+    refuse_others(&path)?;
+    replace(&path, text, fs::metadata(&path).ok())
 }
 
 /// Refuses pipes, which would be waited for, and all else that is no file.
@@ -40,11 +53,11 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn replace(path: &Path, text: &[u8], old: &File) -> io::Result<()> {
+fn replace(path: &Path, text: &[u8], old: Option<Metadata>) -> io::Result<()> {
     let new = beside(path, ".new");
     let written = File::create(&new).and_then(|mut file| {
-        if cfg!(unix) {
-            file.set_permissions(old.metadata()?.permissions())?;
+        if let Some(old) = old.filter(|_| cfg!(unix)) {
+            file.set_permissions(old.permissions())?;
         }
         file.write_all(text)?;
         file.sync_all()

@@ -37,14 +37,52 @@ pub unsafe fn transpose_raw(from: *const Byte, to: *mut Byte, block: Block, unit
         Some(words) => unsafe { words(from, to, block) },
         None => {
             tell("units", unit_bytes);
-            for i in 0..block.rows {
-                for j in 0..block.cols {
-                    let source = (i * block.from_pitch + j) * unit_bytes;
-                    let dest = (j * block.to_pitch + i) * unit_bytes;
-                    // SAFETY: a unit of each block.
-                    unsafe { from.add(source).copy_to_nonoverlapping(to.add(dest), unit_bytes) };
+            // SAFETY: the caller's.
+            unsafe {
+                match unit_bytes {
+                    3 => units::<3>(from, to, block),
+                    6 => units::<6>(from, to, block),
+                    12 => units::<12>(from, to, block),
+                    24 => units::<24>(from, to, block),
+                    _ => runs(from, to, block, unit_bytes),
                 }
             }
+        }
+    }
+}
+
+/// Rows of units that are read for a run of the other buffer.
+const RUN: usize = 16;
+
+/// The same for units whose length the compiler knows.
+unsafe fn units<const W: usize>(from: *const Byte, to: *mut Byte, block: Block) {
+    let Block { rows, cols, from_pitch, to_pitch } = block;
+    let (from, to) = (from.cast::<[Byte; W]>(), to.cast::<[Byte; W]>());
+    for i in (0..rows).step_by(RUN) {
+        let height = RUN.min(rows - i);
+        for j in 0..cols {
+            // SAFETY: units of each block; arrays of bytes lie anywhere.
+            unsafe {
+                let (source, dest) = (from.add(i * from_pitch + j), to.add(j * to_pitch + i));
+                if height == RUN {
+                    let run: [_; RUN] = std::array::from_fn(|k| source.add(k * from_pitch).read());
+                    dest.cast::<[[Byte; W]; RUN]>().write(run);
+                } else {
+                    (0..height).for_each(|k| dest.add(k).write(source.add(k * from_pitch).read()));
+                }
+            }
+        }
+    }
+}
+
+/// The same for units of any length.
+unsafe fn runs(from: *const Byte, to: *mut Byte, block: Block, unit_bytes: usize) {
+    for i in 0..block.rows {
+        for j in 0..block.cols {
+            let source = (i * block.from_pitch + j) * unit_bytes;
+            let dest = (j * block.to_pitch + i) * unit_bytes;
+            // SAFETY: a unit of each block.
+            unsafe { from.add(source).copy_to_nonoverlapping(to.add(dest), unit_bytes) };
         }
     }
 }

@@ -127,19 +127,27 @@ fn check_squares(side: usize, unit: usize) {
     }
 }
 
+#[expect(unsafe_code, reason = "calls what has no lengths to check")]
 fn check(rows: usize, cols: usize, from_pitch: usize, to_pitch: usize, unit: usize) {
     let block = Block { rows, cols, from_pitch, to_pitch };
     let from = filled(block.from_len(), unit);
-    let mut to = vec![Byte::new(0xAA); cols * to_pitch * unit];
-    transpose(&from, &mut to[..block.to_len() * unit], block, unit);
-    for j in 0..cols {
-        for i in 0..to_pitch {
-            let got = bytes(&to[(j * to_pitch + i) * unit..][..unit]);
-            if i < rows {
-                let want = bytes(&from[(i * from_pitch + j) * unit..][..unit]);
-                assert_eq!(got, want, "{} {block:?} unit {unit} at {i}, {j}", kernel().name);
-            } else {
-                assert!(got.iter().all(|&byte| byte == 0xAA), "a gap was written");
+    for raw in [false, true] {
+        let mut to = vec![Byte::new(0xAA); cols * to_pitch * unit];
+        if raw {
+            // SAFETY: both are as long as the block says, and two buffers.
+            unsafe { transpose_raw(from.as_ptr(), to.as_mut_ptr(), block, unit) };
+        } else {
+            transpose(&from, &mut to[..block.to_len() * unit], block, unit);
+        }
+        for j in 0..cols {
+            for i in 0..to_pitch {
+                let got = bytes(&to[(j * to_pitch + i) * unit..][..unit]);
+                if i < rows {
+                    let want = bytes(&from[(i * from_pitch + j) * unit..][..unit]);
+                    assert_eq!(got, want, "{} {block:?} unit {unit} at {i}, {j}", kernel().name);
+                } else {
+                    assert!(got.iter().all(|&byte| byte == 0xAA), "a gap was written");
+                }
             }
         }
     }

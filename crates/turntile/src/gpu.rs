@@ -148,14 +148,14 @@ pub struct OnGpu {
 
 /// Plans with their kernels loaded.
 #[derive(Debug)]
-enum Ready {
+pub(crate) enum Ready {
     InPlace(Prepared),
     Into(Loaded),
 }
 
 impl Ready {
     /// Loads plans of one place that do the same with memory of less and less alignment.
-    fn of(gpu: &Gpu, plan: &Plan, unaligned: Option<&Plan>) -> Result<Self, CudaError> {
+    pub(crate) fn of(gpu: &Gpu, plan: &Plan, unaligned: Option<&Plan>) -> Result<Self, CudaError> {
         Ok(if plan.problem.is_out_of_place() {
             Ready::Into(gpu.prepare_into(std::iter::once(plan).chain(unaligned))?)
         } else {
@@ -163,14 +163,14 @@ impl Ready {
         })
     }
 
-    fn with_own_workspace(self) -> Result<Self, CudaError> {
+    pub(crate) fn with_own_workspace(self) -> Result<Self, CudaError> {
         Ok(match self {
             Ready::InPlace(prepared) => Ready::InPlace(prepared.with_own_workspace()?),
             Ready::Into(loaded) => Ready::Into(loaded),
         })
     }
 
-    fn time(&self, watch: &mut Stopwatch) -> Result<Duration, CudaError> {
+    pub(crate) fn time(&self, watch: &mut Stopwatch) -> Result<Duration, CudaError> {
         match self {
             Ready::InPlace(prepared) => watch.time(prepared),
             Ready::Into(loaded) => watch.time_loaded(loaded),
@@ -198,7 +198,7 @@ impl Transpose {
     /// # Errors
     /// As [`plan`](Self::plan), and [`Error::Cuda`] when the driver refuses.
     pub fn plan_on(&self, gpu: &Gpu) -> Result<OnGpu, Error> {
-        let planner = self.planner_for(rates::chip(gpu.chip().clone(), self.rates_file())?);
+        let planner = self.planner_for(rates::chip(gpu.chip().clone(), self.rates_asked())?);
         let problem = self.problem()?;
         let problems = alignments(&problem);
         let share = problems.len() as u32;
@@ -223,7 +223,7 @@ impl Transpose {
     /// # Errors
     /// As [`plan_on`](Self::plan_on); out of memory is [`CudaError::OutOfMemory`].
     pub fn tune_on(&self, gpu: &Gpu, budget: Duration) -> Result<Vec<Measured>, Error> {
-        let planner = self.planner_for(rates::chip(gpu.chip().clone(), self.rates_file())?);
+        let planner = self.planner_for(rates::chip(gpu.chip().clone(), self.rates_asked())?);
         let problem = self.problem()?;
         let problems = alignments(&problem);
         let budget = budget / problems.len() as u32;

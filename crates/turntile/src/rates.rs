@@ -1,7 +1,7 @@
 //! Tables of costs from files: those that [`calibrate`](crate::calibrate) makes.
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use turntile_cpu::Host;
 use turntile_cuda::Chip;
@@ -34,24 +34,47 @@ pub enum RatesError {
     },
 }
 
-/// This machine's processor by the table of `file`, or of the file that the environment names.
-pub fn host(threads: usize, file: Option<&Path>) -> Result<Host, RatesError> {
+/// Which table of costs is planned by.
+#[derive(Clone, Debug, Default)]
+pub enum Rates {
+    /// For the processor the one that the environment names; otherwise turntile's own.
+    #[default]
+    Environment,
+    /// Turntile's own.
+    Own,
+    /// A file's.
+    File(PathBuf),
+    /// One that was read already.
+    Table(Arc<Costs>),
+}
+
+/// This machine's processor by that table.
+pub fn host(threads: usize, rates: &Rates) -> Result<Host, RatesError> {
     let host = Host::here(threads);
-    let costs = match file {
-        Some(file) => Some(read(file, host.processor(), Host::costs_from)?),
-        None => from_environment()?,
+    let costs = match rates {
+        Rates::Environment => from_environment()?,
+        Rates::Own => None,
+        Rates::File(file) => Some(read_rates(file, host.processor(), Host::costs_from)?),
+        Rates::Table(costs) => Some(checked(costs, host.processor(), host.costs())?),
     };
     Ok(costs.map_or(host.clone(), |costs| host.with_costs(costs)))
 }
 
-/// A GPU by the table of `file`.
-pub fn chip(chip: Chip, file: Option<&Path>) -> Result<Chip, RatesError> {
-    let Some(file) = file else { return Ok(chip) };
-    let costs = read(file, chip.name(), Chip::costs_from)?;
+/// A GPU by that table.
+pub fn chip(chip: Chip, rates: &Rates) -> Result<Chip, RatesError> {
+    let costs = match rates {
+        Rates::Environment | Rates::Own => return Ok(chip),
+        Rates::File(file) => read_rates(file, chip.name(), Chip::costs_from)?,
+        Rates::Table(costs) => checked(costs, chip.name(), chip.costs())?,
+    };
     Ok(chip.with_costs(costs))
 }
 
-fn read(
+/// Reads a table of the device named `here`.
+///
+/// # Errors
+/// [`RatesError`].
+fn read_rates(
     file: &Path,
     here: &str,
     parse: fn(&str) -> Result<Costs, CostsError>,
@@ -67,12 +90,41 @@ fn read(
     Ok(costs)
 }
 
+/// The table of `file`, of this machine's processor.
+///
+/// # Errors
+/// [`RatesError`]: it cannot be read, is no table of a processor, or of another one.
+pub fn read_host(file: &Path) -> Result<Costs, RatesError> {
+    read_rates(file, Host::here(1).processor(), Host::costs_from)
+}
+
+/// The table of `file`, of that GPU.
+///
+/// # Errors
+/// [`RatesError`]: it cannot be read, is no table of a GPU, or of another one.
+pub fn read_gpu(file: &Path, chip: &Chip) -> Result<Costs, RatesError> {
+    read_rates(file, chip.name(), Chip::costs_from)
+}
+
+/// A table that was read elsewhere, of the device named `here` whose own is `own`.
+fn checked(costs: &Costs, here: &str, own: &Costs) -> Result<Costs, RatesError> {
+    let path = "given".to_owned();
+    if costs.names() != own.names() {
+        let why = format!("it is of another kind of device, {}", costs.device());
+        return Err(RatesError::Unusable { path, why });
+    }
+    if costs.device() != here {
+        let (of, here) = (costs.device().to_owned(), here.to_owned());
+        return Err(RatesError::OtherMachine { path, of, here });
+    }
+    Ok(costs.clone())
+}
+
 /// Read once.
 fn from_environment() -> Result<Option<Costs>, RatesError> {
     static COSTS: OnceLock<Result<Option<Costs>, RatesError>> = OnceLock::new();
     let file = || std::env::var_os(RATES_VARIABLE).filter(|file| !file.is_empty());
-    let read = |file| read(&PathBuf::from(file), Host::here(1).processor(), Host::costs_from);
-    COSTS.get_or_init(|| file().map(read).transpose()).clone()
+    COSTS.get_or_init(|| file().map(|file| read_host(Path::new(&file))).transpose()).clone()
 }
 
 #[cfg(test)]
@@ -99,5 +151,24 @@ mod tests {
         std::fs::write(&path, table.named(here.processor(), "").text()).unwrap();
         let same = Transpose::of::<u32>(2000, 1500).threads(1).plan().unwrap();
         assert_eq!(plan().unwrap().plan(), same.plan());
+        assert_eq!(read_host(&path).unwrap().device(), here.processor());
+    }
+
+    #[test]
+    fn a_table_that_was_read_is_checked_as_a_file_is() {
+        let here = Host::here(1);
+        let plan = |costs| Transpose::of::<u32>(2000, 1500).threads(1).costs(costs).plan();
+        let table = here.costs().clone();
+        let slow = table.clone().with_constant(Host::COPY, 1e6).named(here.processor(), "");
+        let own = Transpose::of::<u32>(2000, 1500).threads(1).own_rates().plan().unwrap();
+        assert!(plan(slow).unwrap().plan().seconds > 10.0 * own.plan().seconds);
+        assert!(matches!(
+            plan(table.named("an abacus", "")),
+            Err(Error::Rates(RatesError::OtherMachine { .. }))
+        ));
+        assert!(matches!(
+            plan(Chip::h200().costs().clone()),
+            Err(Error::Rates(RatesError::Unusable { .. }))
+        ));
     }
 }

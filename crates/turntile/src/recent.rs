@@ -33,7 +33,7 @@ pub fn planned(problem: Problem) -> Result<Arc<Planned>, Error> {
         return Ok(recent[recent.len() - 1].planned.clone());
     }
     drop(recent);
-    let plan = Planner::new(rates::host(threads, None)?).plan(&problem)?;
+    let plan = Planner::new(rates::host(threads, &rates::Rates::Environment)?).plan(&problem)?;
     let planned = Arc::new(Planned::new(plan, threads)?);
     let mut recent = lock();
     if recent.len() == MOST {

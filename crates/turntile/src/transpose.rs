@@ -1,15 +1,18 @@
 //! A transposition to be planned, and the calls that need no plan.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use turntile_plan::wisdom::Refused;
 use turntile_plan::{
-    Advice, Device, Effort, Measured, Plan, Planner, Problem, ProblemError, Route, TileRule, Wisdom,
+    Advice, Costs, Device, Effort, Measured, Plan, Planner, Problem, ProblemError, Route, TileRule,
+    Wisdom,
 };
 
 use crate::error::check_length;
 use crate::planned::Planned;
+use crate::rates::Rates;
 use crate::tune::{candidates, measure};
 use crate::{Error, rates, recent, view};
 
@@ -119,7 +122,7 @@ pub struct Transpose {
     tiles: TileRule,
     pub(crate) effort: Effort,
     pub(crate) wisdom: Option<PathBuf>,
-    rates: Option<PathBuf>,
+    rates: Rates,
 }
 
 impl Transpose {
@@ -162,7 +165,7 @@ impl Transpose {
             tiles: TileRule::default(),
             effort: Effort::default(),
             wisdom: None,
-            rates: None,
+            rates: Rates::default(),
         }
     }
 
@@ -236,7 +239,17 @@ impl Transpose {
     /// [`Calibration::save`](crate::Calibration::save) wrote; by default by the one that the environment variable
     /// `TURNTILE_RATES` names for the processor, and without it by turntile's own.
     pub fn rates(self, file: impl Into<PathBuf>) -> Self {
-        Transpose { rates: Some(file.into()), ..self }
+        Transpose { rates: Rates::File(file.into()), ..self }
+    }
+
+    /// The same by a table that was read already, or that a [`Calibration`](crate::Calibration) holds.
+    pub fn costs(self, costs: Costs) -> Self {
+        Transpose { rates: Rates::Table(Arc::new(costs)), ..self }
+    }
+
+    /// By turntile's own table, whatever the environment names.
+    pub fn own_rates(self) -> Self {
+        Transpose { rates: Rates::Own, ..self }
     }
 
     /// Plans it for the host.
@@ -289,8 +302,8 @@ impl Transpose {
         Ok(if self.out_of_place { problem.out_of_place() } else { problem.with_room(self.room) })
     }
 
-    pub(crate) fn rates_file(&self) -> Option<&std::path::Path> {
-        self.rates.as_deref()
+    pub(crate) fn rates_asked(&self) -> &Rates {
+        &self.rates
     }
 
     pub(crate) fn planner_for(&self, device: impl Device + 'static) -> Planner {
@@ -302,7 +315,7 @@ impl Transpose {
     }
 
     pub(crate) fn host_planner(&self) -> Result<Planner, Error> {
-        Ok(self.planner_for(rates::host(self.host_threads(), self.rates_file())?))
+        Ok(self.planner_for(rates::host(self.host_threads(), &self.rates)?))
     }
 
     pub(crate) fn host_threads(&self) -> usize {

@@ -12,6 +12,7 @@ use super::row::{joined, routes, short};
 use crate::args::{BenchArgs, Choice};
 use crate::device::Device;
 use crate::error::Error;
+use crate::rates::Rates;
 use crate::speed;
 
 /// A candidate's figures; the time is the median of its runs.
@@ -49,10 +50,10 @@ pub struct Row {
 /// arrays one after the other.
 const HOPELESS: f64 = 1000.0;
 
-fn planner(device: &Device, threads: usize) -> Planner {
+fn planner((device, rates): (&Device, &Rates), threads: usize) -> Planner {
     match device {
-        Device::Host => Planner::new(Host::here(threads)),
-        Device::Gpu(gpu) => Planner::new(gpu.chip().clone()),
+        Device::Host => Planner::new(rates.host(Host::here(threads))),
+        Device::Gpu(gpu) => Planner::new(rates.chip(gpu.chip().clone())),
     }
 }
 
@@ -82,14 +83,14 @@ fn candidates(planner: &Planner, problem: &Problem, chosen: &Plan, tiles: usize)
 /// Measures candidates for about `budget`, fastest first.
 pub fn measure(
     args: &BenchArgs,
-    device: &Device,
+    (device, rates): (&Device, &Rates),
     problem: &Problem,
     route: Choice,
     chosen: &Plan,
     budget: Duration,
 ) -> Result<Vec<Measured>, Error> {
     let threads = host::threads(args);
-    let planner = planner(device, threads);
+    let planner = planner((device, rates), threads);
     let planner = match route {
         Choice::Best => planner,
         Choice::Route(route) => planner.with_route(route),
@@ -109,7 +110,7 @@ pub fn rows(
     copy_seconds_per_byte: f64,
     chosen: &Plan,
 ) -> Vec<Row> {
-    let model = planner(device, threads.unwrap_or(1)).device().model();
+    let model = planner((device, &Rates::OWN), threads.unwrap_or(1)).device().model();
     let row = |Measured { plan, time, runs }: &Measured| {
         let (problem, seconds) = (&plan.problem, time.as_secs_f64());
         Row {

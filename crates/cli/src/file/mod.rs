@@ -29,4 +29,5 @@ pub use lock::Locking;
 #[cfg(unix)]
 pub use pending::abandon;
 pub use pending::{Pending, begin, proceed, scratch};
+pub use special::{directory_of, refuse as refuse_special};
 pub use target::Target;

@@ -87,6 +87,18 @@ impl Costs {
         self
     }
 
+    /// The same table without what scales operation `which` over quantity `over`.
+    #[must_use]
+    pub fn unscaled(mut self, which: usize, over: usize) -> Self {
+        let scales = |factor: &Factor| match &factor.value {
+            Value::Curve(curve) => factor.how == How::Times && curve.over == over,
+            Value::Number(_) => false,
+        };
+        self.operations[which].retain(|factor| !scales(factor));
+        self.most[which] = most(&self.operations[which]);
+        self
+    }
+
     /// The same table under another device's name.
     #[must_use]
     pub fn named(mut self, device: &str, about: &str) -> Self {
@@ -235,6 +247,16 @@ mod tests {
         assert_eq!(table().fitted(&[], "here"), table());
         let absurd = table().fitted(&[sample(4.0, 0.0, 1e9)], "here");
         assert!(absurd.fraction(0, |k| [4.0, 0.0][k]) <= 0.5 * MOST);
+    }
+
+    #[test]
+    fn what_scales_is_put_on_and_taken_off() {
+        let scaled = table().scaled(0, 1, [(0.0, 1.0), (1.0, 0.5)].into_iter(), "here");
+        let at = |costs: &Costs| costs.fraction(0, |_| 4.0);
+        assert_eq!(at(&scaled), at(&table()) / 2.0);
+        assert_eq!(scaled.unscaled(0, 1), table());
+        assert_eq!(table().unscaled(0, 0), table(), "what sets and caps stays");
+        assert_eq!(table().scaled(0, 1, [(0.0, 1.0)].into_iter(), ""), table());
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::record;
+
 use super::{Costs, CostsError, Curve, Factor, How, Names, Point, Value, most};
 
 #[derive(Deserialize)]
@@ -50,6 +52,15 @@ impl Costs {
         let text = std::fs::read_to_string(path)
             .map_err(|source| CostsError::Io { path: path.display().to_string(), source })?;
         Self::parse(&text, names)
+    }
+
+    /// Writes a file, whole or not at all, as [`load`](Self::load) reads it.
+    ///
+    /// # Errors
+    /// [`CostsError::Io`]; the file is then as it was.
+    pub fn save(&self, path: &Path) -> Result<(), CostsError> {
+        record::write(path, self.text().as_bytes())
+            .map_err(|source| CostsError::Io { path: path.display().to_string(), source })
     }
 
     /// Reads a table's text.

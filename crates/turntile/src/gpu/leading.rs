@@ -34,7 +34,7 @@ impl Leading {
     /// much they are, where the cap has no room for the gaps; [`Error::Cuda`] when the driver refuses.
     pub fn plan_on(&self, gpu: &Gpu) -> Result<LeadingOnGpu, Error> {
         let problem = self.problem()?;
-        let chip = rates::chip(gpu.chip().clone(), self.transpose.rates_file())?;
+        let chip = rates::chip(gpu.chip().clone(), self.transpose.rates_asked())?;
         let plan = self.transpose.planner_for(chip).plan_leading(&problem)?;
         let prepared = gpu.prepare_leading(&plan)?;
         // What numbers these are is said when they are scaled, perhaps within a capture, where nothing can be loaded.

@@ -1,0 +1,127 @@
+//! What threads help: every shape by 1, 2, 4 and so on to all threads, run in turns, as CSV.
+//!
+//! `cargo run --release --example threads -- [RUNS [RATES]]`: of so many runs, 15 by default, the median counts; `RATES` is a
+//! file that `turntile calibrate` wrote. `of_copy` is the share of a copy by as many threads, `used` the most threads
+//! that a stage of the plan takes, `over_fewer` the least time by fewer threads over this one: 1 and more where
+//! threads help, less than 0.97 where they harm.
+
+use std::time::Instant;
+
+use turntile::{Bytes, Options, Planned, Transpose, Workspace};
+
+/// Rows, columns, bytes of an element.
+const SHAPES: [(usize, usize, usize); 30] = [
+    // 0.3 to 4 MB.
+    (300, 250, 4),
+    (509, 311, 4),
+    (4093, 17, 8),
+    (2053, 37, 8),
+    (512, 512, 4),
+    (720, 480, 4),
+    (30_000, 12, 4),
+    (12, 30_000, 4),
+    (1009, 1013, 2),
+    (1000, 1000, 4),
+    // 8 to 60 MB.
+    (1500, 1500, 4),
+    (300_000, 7, 4),
+    (1_000_000, 8, 4),
+    (8, 1_000_000, 4),
+    (500_000, 19, 4),
+    (19, 500_000, 4),
+    (250_000, 40, 4),
+    (40, 250_000, 4),
+    (4_000_000, 3, 4),
+    (3, 4_000_000, 4),
+    (3300, 3900, 4),
+    (7200, 1800, 4),
+    (3001, 3989, 4),
+    (4000, 3000, 3),
+    // 90 to 400 MB.
+    (7919, 3001, 4),
+    (4096, 8192, 4),
+    (8192, 8192, 4),
+    (6000, 8000, 8),
+    (10_007, 9973, 4),
+    (10_000, 10_000, 4),
+];
+
+struct Run {
+    threads: usize,
+    planned: Planned,
+    workspace: Workspace,
+    copies: Vec<f64>,
+    turns: Vec<f64>,
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut words = std::env::args().skip(1);
+    let runs: usize = words.next().map_or(Ok(15), |word| word.parse())?;
+    let rates = words.next();
+    let all = std::thread::available_parallelism()?.get();
+    let counts: Vec<usize> = std::iter::successors(Some(1), |n| Some(n * 2))
+        .take_while(|&n| n < all)
+        .chain([all])
+        .collect();
+    println!("rows,cols,elem_bytes,threads,used,seconds,gb_per_s,of_copy,over_fewer,plan");
+    for (rows, cols, elem_bytes) in SHAPES {
+        let bytes = rows * cols * elem_bytes;
+        let (mut data, mut other) = (vec![1u8; bytes], vec![2u8; bytes]);
+        let plan = |&threads: &usize| -> Result<Run, turntile::Error> {
+            let transpose = Transpose::of_bytes(elem_bytes, rows, cols).threads(threads);
+            let transpose = rates.iter().fold(transpose, |transpose, file| transpose.rates(file));
+            let planned = transpose.plan()?;
+            let workspace = planned.workspace()?;
+            Ok(Run { threads, planned, workspace, copies: Vec::new(), turns: Vec::new() })
+        };
+        let mut ways = counts.iter().map(plan).collect::<Result<Vec<_>, _>>()?;
+        // Small matrices take so little time that more runs cost none.
+        for _ in 0..=runs.max(((64 << 20) / bytes).min(20 * runs)) {
+            for Run { threads, planned, workspace, copies, turns } in &mut ways {
+                let start = Instant::now();
+                copy(&data, &mut other, *threads);
+                copies.push(start.elapsed().as_secs_f64());
+                let start = Instant::now();
+                let options = Options::new().workspace(workspace);
+                planned.run_with(&mut Bytes(&mut data), options)?;
+                turns.push(start.elapsed().as_secs_f64());
+            }
+        }
+        let mut fewer = f64::INFINITY;
+        for Run { threads, planned, copies, turns, .. } in ways {
+            let (turn, copy) = (median(turns), median(copies));
+            let stages = planned.plan().stages().map(|stage| stage.offer.geometry.variant());
+            let used = stages.filter_map(|text| text.trim_start_matches(" x").parse().ok()).max();
+            println!(
+                "{rows},{cols},{elem_bytes},{threads},{},{turn:.3e},{:.2},{:.2},{:.3},\"{}\"",
+                used.unwrap_or(1),
+                2e-9 * bytes as f64 / turn,
+                copy / turn,
+                if fewer.is_finite() { fewer / turn } else { 1.0 },
+                planned.plan()
+            );
+            fewer = fewer.min(turn);
+        }
+    }
+    Ok(())
+}
+
+fn copy(from: &[u8], to: &mut [u8], threads: usize) {
+    let share = from.len().div_ceil(threads);
+    if threads == 1 {
+        return to.copy_from_slice(from);
+    }
+    rayon::in_place_scope(|scope| {
+        let mut shares = from.chunks(share).zip(to.chunks_mut(share));
+        let first = shares.next();
+        shares.for_each(|(from, to)| scope.spawn(move |_| to.copy_from_slice(from)));
+        first.into_iter().for_each(|(from, to)| to.copy_from_slice(from));
+    });
+}
+
+fn median(mut runs: Vec<f64>) -> f64 {
+    // The first run finds no pages and cold caches.
+    runs.remove(0);
+    runs.sort_by(f64::total_cmp);
+    runs[runs.len() / 2]
+}

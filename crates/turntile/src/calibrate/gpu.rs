@@ -1,0 +1,88 @@
+//! A GPU.
+
+use std::time::{Duration, Instant};
+
+use turntile_cuda::{Chip, CudaError, Gpu, Stopwatch};
+use turntile_plan::{Device, Plan, Problem};
+
+use super::samples::{self, RUNS, Watch, median};
+use super::{Calibration, GPU_BYTES, Measured, problems};
+use crate::Error;
+use crate::gpu::Ready;
+
+/// Bytes of the problems at least; where more are free, more than any second-level cache holds.
+const LEAST_BYTES: usize = 16 << 20;
+/// Memory for a problem from one buffer to another, for the padding of one in place, and a bit.
+const ROOM: usize = 3;
+
+/// Measures a GPU for about `budget`, with 3 GiB of its memory or as much as there is: a copy, and the stages of plans,
+/// each by itself. `progress` is told shares of the work, up to 1.
+///
+/// Nothing is written; [`Calibration::save`] does.
+///
+/// # Errors
+/// [`Error::Cuda`]: there is no memory to measure on, or the driver refuses.
+pub fn calibrate_gpu(
+    gpu: &Gpu,
+    budget: Duration,
+    progress: &mut dyn FnMut(f64),
+) -> Result<Calibration, Error> {
+    let (mut bytes, start) = (GPU_BYTES, Instant::now());
+    let watch = loop {
+        match Stopwatch::new(gpu, ROOM * bytes) {
+            Err(CudaError::OutOfMemory { .. }) if bytes > LEAST_BYTES => bytes /= 2,
+            watch => break watch?,
+        }
+    };
+    let mut bench = GpuBench { gpu: gpu.clone(), watch };
+    let copies: Result<Vec<f64>, Error> = (0..=2 * RUNS).map(|_| bench.copy(bytes)).collect();
+    let speed = 2.0 * bytes as f64 / median(copies?);
+    let timed = Timed { start, budget, problems: problems::both(bytes), speed };
+    fitted(gpu.chip(), &mut bench, &timed, progress)
+}
+
+/// What is timed, until when, beside which speed of a copy in bytes a second.
+pub(super) struct Timed {
+    pub start: Instant,
+    pub budget: Duration,
+    pub problems: Vec<Problem>,
+    pub speed: f64,
+}
+
+/// The same with any watch.
+pub(super) fn fitted(
+    chip: &Chip,
+    watch: &mut dyn Watch,
+    timed: &Timed,
+    progress: &mut dyn FnMut(f64),
+) -> Result<Calibration, Error> {
+    let Timed { start, budget, problems, speed } = timed;
+    let from = format!("turntile calibrate, {}", chip.name());
+    let base = chip.clone().copying(*speed);
+    let stages = samples::stages(&base, problems);
+    let mut done = || progress((start.elapsed().as_secs_f64() / budget.as_secs_f64()).min(1.0));
+    let all = samples::samples(&base, watch, &stages, *start + *budget, &mut done)?;
+    progress(1.0);
+    let about = format!("{} by turntile calibrate: {} stages", chip.name(), all.len());
+    let costs = base.costs().fitted(&all, &from).named(chip.name(), &about);
+    Ok(Calibration::new(Measured::Chip(chip.clone()), costs, all.len()))
+}
+
+struct GpuBench {
+    gpu: Gpu,
+    watch: Stopwatch,
+}
+
+impl GpuBench {
+    /// Seconds of a copy.
+    fn copy(&mut self, bytes: usize) -> Result<f64, Error> {
+        Ok(self.watch.time_copy(bytes)?.as_secs_f64())
+    }
+}
+
+impl Watch for GpuBench {
+    fn seconds(&mut self, plan: &Plan) -> Result<f64, Error> {
+        let ready = Ready::of(&self.gpu, plan, None)?.with_own_workspace()?;
+        Ok(ready.time(&mut self.watch)?.as_secs_f64())
+    }
+}

@@ -1,0 +1,135 @@
+//! A clock that says what another table does: fitting must find that table.
+
+use std::time::{Duration, Instant};
+use std::{fs, iter};
+
+use turntile_cpu::Host;
+use turntile_cuda::Chip;
+use turntile_plan::{Costs, Plan, Stage};
+
+use super::gpu::{self, Timed};
+use super::host::calibrate_on;
+use super::samples::{self, Watch};
+use super::{Change, problems};
+use crate::Error;
+
+/// Says of a plan's stages what a device's table does.
+struct Clock<F: Fn(&Stage, usize) -> Option<f64>>(F);
+
+impl<F: Fn(&Stage, usize) -> Option<f64>> Watch for Clock<F> {
+    fn seconds(&mut self, plan: &Plan) -> Result<f64, Error> {
+        let elem_bytes = plan.problem.elem_bytes();
+        Ok(plan.stages().map(|stage| (self.0)(stage, elem_bytes).expect("its own")).sum())
+    }
+}
+
+/// The same table with everything that is set, over some quantity, more or less than it was, by up to a third.
+fn another(costs: &Costs, parse: impl Fn(&str) -> Costs) -> Costs {
+    let mut table: serde_json::Value = serde_json::from_str(&costs.text()).unwrap();
+    let mut by =
+        iter::successors(Some(1.0), |by: &f64| Some(if *by > 1.2 { by * 0.55 } else { by * 1.1 }));
+    for (_, factors) in table["operations"].as_object_mut().unwrap() {
+        for points in
+            factors.as_array_mut().unwrap().iter_mut().filter_map(|f| f["set"].as_array_mut())
+        {
+            for point in points {
+                let value = point[1].as_f64().unwrap();
+                point[1] = (value * by.next().unwrap()).into();
+            }
+        }
+    }
+    parse(&table.to_string())
+}
+
+/// Of stages by two tables, the mean of the logarithms of their seconds' ratio, and the largest.
+fn apart(
+    stages: &[Plan],
+    one: impl Fn(&Stage, usize) -> f64,
+    other: impl Fn(&Stage, usize) -> f64,
+) -> [f64; 2] {
+    let apart: Vec<f64> = stages
+        .iter()
+        .flat_map(|plan| plan.stages().map(|stage| (stage, plan.problem.elem_bytes())))
+        .map(|(stage, elem_bytes)| (one(stage, elem_bytes) / other(stage, elem_bytes)).ln().abs())
+        .collect();
+    [apart.iter().sum::<f64>() / apart.len() as f64, apart.iter().copied().fold(0.0, f64::max)]
+}
+
+#[test]
+fn a_gpu_s_table_is_found_from_what_it_says_of_stages() {
+    let chip = Chip::h200();
+    let truth = another(chip.costs(), |text| Chip::costs_from(text).unwrap());
+    let truth = chip.clone().with_costs(truth).copying(3e12);
+    let problems = problems::both(1 << 30);
+    let budget = Duration::from_secs(3600);
+    let timed = Timed { start: Instant::now(), budget, problems: problems.clone(), speed: 3e12 };
+    let mut clock = Clock(|stage: &Stage, elem_bytes| truth.estimated(stage, elem_bytes));
+    let made = gpu::fitted(&chip, &mut clock, &timed, &mut |_| {}).unwrap();
+    let of = |chip: &Chip| {
+        let chip = chip.clone();
+        move |stage: &Stage, elem_bytes| chip.estimated(stage, elem_bytes).unwrap()
+    };
+    let stages = samples::stages(&chip.clone().copying(3e12), &problems);
+    assert!(made.stages == stages.len() && made.stages > 100, "{} stages", made.stages);
+    let found = chip.clone().with_costs(made.costs.clone());
+    let [before, _] = apart(&stages, of(&chip.clone().copying(3e12)), of(&truth));
+    let [mean, most] = apart(&stages, of(&found), of(&truth));
+    assert!(before > 0.1 && mean < 0.03 && most < 0.3, "{before} before, {mean} and {most} now");
+    let speed = made.rates.iter().find(|rate| rate.operation == "copy").unwrap();
+    assert_eq!([speed.before, speed.after], [4200.0, 3000.0]);
+    assert!(made.rates.len() > 20 && made.gain >= 1.0);
+    let again = made.clone().beside(&made.costs);
+    assert!(again.rates.is_empty() && again.changes.is_empty() && again.gain == 1.0);
+}
+
+#[test]
+fn a_host_s_table_is_found_from_what_it_says_of_stages() {
+    let (truth, problems) = (Host::new(1), problems::in_place(192 << 20));
+    let truth =
+        truth.clone().with_costs(another(truth.costs(), |text| Host::costs_from(text).unwrap()));
+    let base = Host::new(1);
+    let stages = samples::stages(&base, &problems);
+    let mut clock = Clock(|stage: &Stage, elem_bytes| truth.estimated(stage, elem_bytes));
+    let until = Instant::now() + Duration::from_secs(3600);
+    let all = samples::samples(&base, &mut clock, &stages, until, &mut || {}).unwrap();
+    let found = base.clone().fitted(&all, "here");
+    let of = |host: &Host| {
+        let host = host.clone();
+        move |stage: &Stage, elem_bytes| host.estimated(stage, elem_bytes).unwrap()
+    };
+    let [before, _] = apart(&stages, of(&base), of(&truth));
+    let [mean, most] = apart(&stages, of(&found), of(&truth));
+    assert!(before > 0.1 && mean < 0.03 && most < 0.3, "{before} before, {mean} and {most} now");
+}
+
+#[test]
+fn a_table_is_made_that_plans_as_it_was_measured() {
+    let (mut last, budget) = (0.0, Duration::from_millis(300));
+    let mut progress = |share: f64| {
+        assert!((last..=1.0).contains(&share), "{last} to {share}");
+        last = share;
+    };
+    let made = calibrate_on(4 << 20, 2, budget, &mut progress).unwrap();
+    assert_eq!(last, 1.0);
+    assert!(made.stages > 0 && made.problems > 40 && made.gain >= 1.0);
+    assert!(made.rates.iter().any(|rate| rate.operation == "copy" && rate.after > 0.0));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rates.json");
+    made.save(&path).unwrap();
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    let read = Host::costs_from(&fs::read_to_string(&path).unwrap()).unwrap();
+    assert_eq!(read, made.costs);
+    assert_eq!(read.device(), Host::here(2).processor());
+    for Change { before, after, gain } in made.changes {
+        assert!(gain >= 1.0 && before.problem == after.problem, "{before}, {after}: {gain}");
+    }
+    let missing = folder.path().join("none/rates.json");
+    assert_eq!(made_error(&read, &missing), std::io::ErrorKind::NotFound);
+}
+
+fn made_error(costs: &Costs, path: &std::path::Path) -> std::io::ErrorKind {
+    match costs.save(path) {
+        Err(turntile_plan::CostsError::Io { source, .. }) => source.kind(),
+        other => panic!("{other:?}"),
+    }
+}
