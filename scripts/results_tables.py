@@ -56,11 +56,11 @@ def table(head, rows):
 def source(folder, *names):
     """Where the figures of a table are from: files, date, version, device, command."""
     data = about(folder)
-    lines = [data["device"] + "; " + data["system"] + "."]
+    lines = [data["device"] + "; " + data["system"] + ":\n"]
     for name in names:
         entry = data["files"][name]
         place = f"../benches/records/{folder.name}/{name}"
-        lines.append(f"[{name}]({place}): {entry['date']}, version {entry['version']}, `{entry['by']}`.")
+        lines.append(f"- [{name}]({place}): {entry['date']}, version {entry['version']}, `{entry['by']}`.")
     return "\n" + "\n".join(lines) + "\n"
 
 
@@ -97,6 +97,7 @@ def route(row):
 
 def span(values, digits=0):
     """From the least to the most."""
+    digits = digits or int(max(values) < 10)
     low, high = f"{min(values):.{digits}f}", f"{max(values):.{digits}f}"
     return low if low == high else f"{low}-{high}"
 
@@ -105,16 +106,22 @@ def key(row):
     return row["batch"], row["rows"], row["cols"], row["elem_bytes"]
 
 
+def first(rows, missing):
+    for row in rows:
+        return row
+    raise SystemExit(f"the README's table: {missing}")
+
+
 def readme(base):
     folder, rows = base / "h200", []
     for what, ours, peers, wanted, order, size in FIRST:
         def same(row):
             there = shape(row) if not order else row["shape"]
             return there == wanted and row["elem_bytes"] == str(size) and (not order or row["axes"] == order)
-        row = next(row for row in read(folder, ours + ".csv") if same(row))
+        row = first(filter(same, read(folder, ours + ".csv")), f"{ours}.csv has no {wanted} {order}")
         def same_peer(other):
             return same(other) if order else key(other) == key(row)
-        peer = next(filter(same_peer, read(folder, peers + ".csv"))) if peers else None
+        peer = first(filter(same_peer, read(folder, peers + ".csv")), f"{peers}.csv has no {wanted} {order}") if peers else None
         rows.append((
             what, wanted.replace("x", " x ") + (f", axes {axes(row)}" if order else ""), route(row), row["passes"],
             number(row["gb_per_s"]), number(row["percent_of_copy"]),
@@ -133,12 +140,13 @@ def h200_classes(base):
     peers = {key(row): row for row in read(folder, "peers.csv")}
     for row in read(folder, "transpositions.csv"):
         # Tiny matrices time the launch alone.
-        if row["class"] not in GOALS:
+        if row["class"] == "tiny":
             continue
-        peer = peers[key(row)]
+        peer = peers.get(key(row), {"turntile_over_torch": "", "turntile_over_geam": ""})
+        goal = GOALS.get(row["class"], {}).get(int(row["elem_bytes"]), "")
         rows.append((
             row["class"], row["elem_bytes"], shape(row), route(row), number(row["gb_per_s"]), number(row["percent_of_copy"]),
-            GOALS[row["class"]][int(row["elem_bytes"])], peer["turntile_over_torch"], peer["turntile_over_geam"],
+            goal, peer["turntile_over_torch"], peer["turntile_over_geam"],
         ))  # fmt: skip
     head = ["class", "bytes", "shape", "route", "GB/s", "% of copy", "goal", "× PyTorch", "× geam"]
     return table(head, rows) + source(folder, "transpositions.csv", "peers.csv")
@@ -281,21 +289,31 @@ def h200_python(base):
     return table(head, rows) + source(folder, "python_compare.csv")
 
 
+def bench_table(folder, name):
+    """A record of `turntile bench` as it is."""
+    rows = [(
+        shape(row), row["elem_bytes"], route(row), speed(row["gb_per_s"]), number(row["percent_of_copy"]), row["workspace_bytes"],
+    ) for row in read(folder, name)]  # fmt: skip
+    head = ["shape", "bytes", "route", "GB/s", "% of copy", "workspace, bytes"]
+    return f"#### {about(folder)['files'][name]['what']}\n\n" + table(head, rows) + source(folder, name)
+
+
 def host(base):
-    """Matrices on processors: every record of `turntile bench` that has no axes."""
+    """Matrices on processors: every record of `turntile bench` that has no axes and no candidates."""
     text = []
     for folder in folders(base):
-        names = [name for name in about(folder)["files"] if name.endswith(".csv") and not name.startswith("candidates")]
-        for name in names if folder.name.startswith("cpu-") else []:
-            found = read(folder, name)
-            if "percent_of_copy" not in found[0] or "route" not in found[0] or "permuted" in name:
-                continue
-            rows = [(
-                shape(row), row["elem_bytes"], route(row), speed(row["gb_per_s"]), number(row["percent_of_copy"]), row["workspace_bytes"],
-            ) for row in found]  # fmt: skip
-            head = ["shape", "bytes", "route", "GB/s", "% of copy", "workspace, bytes"]
-            text += [f"### {about(folder)['files'][name]['what']}\n", table(head, rows) + source(folder, name)]
+        for name in about(folder)["files"] if folder.name.startswith("cpu-") else []:
+            columns = read(folder, name)[0]
+            if "route" in columns and "workspace_bytes" in columns and not name.startswith(("candidates", "permuted")):
+                text.append(bench_table(folder, name))
     return "\n" + "\n".join(text) + "\n"
+
+
+def h200_more(base):
+    """Records that no other table shows and whose entry says `"show": true`."""
+    folder = base / "h200"
+    text = [bench_table(folder, name) for name, entry in about(folder)["files"].items() if entry.get("show")]
+    return "\n" + "\n".join(text) + "\n" if text else ""
 
 
 def host_axes(base):
@@ -357,7 +375,7 @@ TABLES = {
 
 def self_test():
     assert table(["a", "b"], [(1, "x")]) == "| a | b |\n|---|---|\n| 1 | x |\n"
-    assert span([3.2, 3.4]) == "3" and span([1, 2.6]) == "1-3"
+    assert span([13.2, 13.4]) == "13" and span([1, 12.6]) == "1-13" and span([0.5]) == "0.5"
     assert shape({"rows": "3", "cols": "4", "batch": "2"}) == "2 of 3x4"
     assert shape({"rows": "3", "cols": "4", "batch": "1", "shape": "1x3x4", "axes": "0-2-1"}) == "3x4"
     assert route({"route": "panel", "mirrored": "true"}) == "panel mirrored"
