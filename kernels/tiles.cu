@@ -1,4 +1,5 @@
 // Square matrices and square tiles: no cycles, every tile meets its mirror image once.
+#include "granules.cuh"
 #include "tiles.cuh"
 
 #ifndef WORD
@@ -11,16 +12,19 @@ struct SquareArgs {
     u64 batch_bytes; // from one band of `mid` matrices to the next
     u32 side;        // of a matrix, in elements
     u32 across;      // tiles across a matrix
-    u32 pairs;       // of a matrix, the diagonal's included
+    u32 pairs;       // blocks of a matrix: pairs of tiles, the diagonal's included, and none
     u32 mid;         // matrices side by side (0210!)
+    u32 group;       // tiles across a group
+    u32 pad;
 };
-static_assert(sizeof(SquareArgs) == 40 && AT(SquareArgs, data) == 0 && AT(SquareArgs, pitch) == 8 &&
+static_assert(sizeof(SquareArgs) == 48 && AT(SquareArgs, data) == 0 && AT(SquareArgs, pitch) == 8 &&
               AT(SquareArgs, batch_bytes) == 16 && AT(SquareArgs, side) == 24 &&
-              AT(SquareArgs, across) == 28 && AT(SquareArgs, pairs) == 32 && AT(SquareArgs, mid) == 36);
+              AT(SquareArgs, across) == 28 && AT(SquareArgs, pairs) == 32 && AT(SquareArgs, mid) == 36 &&
+              AT(SquareArgs, group) == 40 && AT(SquareArgs, pad) == 44);
 
-// Number of a pair to tile row i <= tile column j: the triangle folded into a rectangle, so that
-// neighbouring blocks take neighbouring tiles of a row.
-static __device__ void pair_of(u32 number, u32 across, u32 &i, u32 &j) {
+// Number of a pair to row i <= column j: the triangle folded into a rectangle, so that
+// neighbouring numbers are neighbours in a row.
+static __device__ void folded(u32 number, u32 across, u32 &i, u32 &j) {
     const u32 width = across | 1u; // across + 1 when even
     const u32 y = number / width, x = number % width;
     if (across % 2) {
@@ -34,6 +38,18 @@ static __device__ void pair_of(u32 number, u32 across, u32 &i, u32 &j) {
     }
 }
 
+// The pair of tiles i <= j that a block swaps, if it has one. Groups of tiles are folded, and tiles within a group
+// go row by row: where tile rows share lines, both neighbours of a tile, in the upper triangle and the lower, are moved soon
+// after it, while the line is in the second-level cache.
+static __device__ bool pair_of(const SquareArgs &a, u32 &i, u32 &j) {
+    const u32 number = blockIdx.x % a.pairs, pairs = a.group * a.group;
+    const u32 within = number % pairs;
+    folded(number / pairs, (a.across + a.group - 1) / a.group, i, j);
+    i = i * a.group + within / a.group;
+    j = j * a.group + within % a.group;
+    return i <= j && j < a.across;
+}
+
 // Where a matrix begins.
 static __device__ char *matrix_at(const SquareArgs &a, u32 number) {
     const u32 band = number / a.mid;
@@ -41,13 +57,13 @@ static __device__ char *matrix_at(const SquareArgs &a, u32 number) {
 }
 
 // Tiles (i, j) and (j, i) change places, each transposed (thesis section 4.2, M = N).
-template <int W, int T> static __device__ void swap_pairs(const SquareArgs &a) {
-    using Tiles = Tile<W, T>;
+template <int W, int T, int Threads> static __device__ void swap_pairs(const SquareArgs &a) {
+    using Tiles = Tile<W, T, Threads>;
     using Vec = typename Tiles::Vec;
     extern __shared__ uint4 shared[];
     Vec *upper = (Vec *)shared, *lower = upper + Tiles::bytes / sizeof(Vec);
     u32 i, j;
-    pair_of(blockIdx.x % a.pairs, a.across, i, j);
+    if (!pair_of(a, i, j)) return;
     char *matrix = matrix_at(a, blockIdx.x / a.pairs);
     char *at_ij = matrix + u64(i) * T * a.pitch + u64(j) * T * W;
     char *at_ji = matrix + u64(j) * T * a.pitch + u64(i) * T * W;
@@ -70,13 +86,36 @@ template <int W, int T> static __device__ void swap_pairs(const SquareArgs &a) {
     if (i != j) Tiles::store(lower, at_ij, a.pitch, threadIdx.x, rows_i, rows_j);
 }
 
+#if WORD <= 8
+// The same with rows that begin anywhere.
+extern "C" __global__ void __launch_bounds__(GranuleTile<WORD>::N) square_swap_granules(const __grid_constant__ SquareArgs a) {
+    using Tiles = GranuleTile<WORD>;
+    constexpr u32 T = Tiles::T;
+    extern __shared__ uint4 shared[];
+    char *upper = (char *)shared, *lower = upper + Tiles::bytes;
+    u32 i, j;
+    if (!pair_of(a, i, j)) return;
+    char *matrix = matrix_at(a, blockIdx.x / a.pairs);
+    char *at_ij = matrix + u64(i) * T * a.pitch + u64(j) * T * WORD;
+    char *at_ji = matrix + u64(j) * T * a.pitch + u64(i) * T * WORD;
+    const u32 rows_i = min(T, a.side - i * T), rows_j = min(T, a.side - j * T);
+    const u64 row_bytes = u64(a.side) * WORD, to_i = u64(i) * T * WORD, to_j = u64(j) * T * WORD;
+    Tiles::load(upper, at_ij, a.pitch, rows_i, rows_j, to_j, row_bytes - to_j);
+    if (i != j) Tiles::load(lower, at_ji, a.pitch, rows_j, rows_i, to_i, row_bytes - to_i);
+    copy_async_wait();
+    __syncthreads();
+    Tiles::store(upper, u64(at_ij) % 16, at_ji, a.pitch, rows_j, rows_i);
+    if (i != j) Tiles::store(lower, u64(at_ji) % 16, at_ij, a.pitch, rows_i, rows_j);
+}
+#endif
+
 // The same word by word: any side, any alignment. 256 threads.
 extern "C" __global__ void __launch_bounds__(256) square_swap_any(const __grid_constant__ SquareArgs a) {
     constexpr u32 T = WORD <= 4 ? 64 : 32;
     using W = Word<WORD>;
     __shared__ W upper[T][T + 1], lower[T][T + 1];
     u32 i, j;
-    pair_of(blockIdx.x % a.pairs, a.across, i, j);
+    if (!pair_of(a, i, j)) return;
     char *matrix = matrix_at(a, blockIdx.x / a.pairs);
     const auto at = [&](u32 r, u32 c) -> W * { return (W *)(matrix + u64(r) * a.pitch) + c; };
     const u32 c = threadIdx.x % T;
@@ -127,9 +166,9 @@ template <int W, int T> static __device__ void tiles_in_place(const TilesArgs &a
     if (real) Tiles::store(tile, at, a.pitch, thread, T, T);
 }
 
-#define SWAP(T)                                                                                        \
-    extern "C" __global__ void __launch_bounds__(256) square_swap_##T(const __grid_constant__ SquareArgs a) { \
-        swap_pairs<WORD, T>(a);                                                                        \
+#define SWAP(T, THREADS)                                                                               \
+    extern "C" __global__ void __launch_bounds__(THREADS) square_swap_##T(const __grid_constant__ SquareArgs a) { \
+        swap_pairs<WORD, T, THREADS>(a);                                                               \
     }
 #define IN_PLACE(T)                                                                                    \
     extern "C" __global__ void __launch_bounds__(256) tiles_##T(const __grid_constant__ TilesArgs a) { \
@@ -137,18 +176,20 @@ template <int W, int T> static __device__ void tiles_in_place(const TilesArgs &a
     }
 
 #if WORD >= 4
-SWAP(32)
+SWAP(32, 256)
 IN_PLACE(32)
 #endif
-SWAP(64)
+SWAP(64, 256)
 IN_PLACE(64)
 #if WORD <= 8
 IN_PLACE(128)
 #endif
 #if WORD <= 2
-SWAP(128)
+SWAP(128, 256)
+#elif WORD == 4
+SWAP(128, 1024)
 #endif
 #if WORD == 16
-SWAP(16)
+SWAP(16, 256)
 IN_PLACE(16)
 #endif

@@ -7,12 +7,12 @@
 #pragma once
 #include "micro.cuh"
 
-// A tile of T x T words and the threads that move it.
-template <int W, int T> struct Tile {
+// A tile of T x T words and the threads that move it, `Most` at most.
+template <int W, int T, int Most = 256> struct Tile {
     using Vec = Word<kVector<W>>;
     static constexpr int E = kMicro<W>;
     static constexpr int side = T / E; // micro-blocks across, vectors of a row
-    static constexpr int threads = side * side < 256 ? side * side : 256;
+    static constexpr int threads = side * side < Most ? side * side : Most;
     static constexpr int each = side * side / threads; // micro-blocks of a thread
     static constexpr int per_block = threads < 256 ? 256 / threads : 1; // tiles of a block
     static constexpr int bytes = T * T * W;

@@ -333,7 +333,8 @@ def host_axes(base):
 def peers_table(folder, name, column, others):
     by = {}
     for row in read(folder, name):
-        by.setdefault((f"{row['rows']}x{row['cols']}", row["elem_bytes"]), {})[row[column]] = row
+        many = f", {row['threads']} threads" if int(row.get("threads", 1)) > 1 else ""
+        by.setdefault((f"{row['rows']}x{row['cols']}", row["elem_bytes"]), {})[row[column] + many] = row
     def told(row):
         if row is None:
             return ""
@@ -348,7 +349,7 @@ def host_peers(base):
 
 
 def imatcopy(base):
-    return peers_table(base / "cpu-epyc-genoa", "imatcopy.csv", "library", ["turntile", "OpenBLAS", "MKL"])
+    return peers_table(base / "cpu-epyc-genoa", "imatcopy.csv", "library", ["turntile", "turntile, 2 threads", "OpenBLAS", "MKL"])
 
 
 def h200_on_chip_axes(base):

@@ -226,9 +226,12 @@ fn choose(
     let none = Needs::default();
     match (method, *shape) {
         (Method::TileSwap, StageShape::Axes(axes)) => {
-            // Side by side they are a barrier's here; only others' plans swap them.
+            // Side by side they are a barrier's here; only others' plans swap them, or the tiles of cubes.
             let own = means.scratch != UNLIMITED;
             let squares = axes.elementary().filter(|e| e.mid == 1 || !own);
+            if !own && squares.is_some_and(|e| e.unit == 1 && e.cube_side().is_some()) {
+                return Some((Mover::Rotate, Needs { parts: at_most(units), ..none }));
+            }
             let pairs = squares.and_then(|e| squares_of(&e, elem_bytes))?.pairs();
             Some((Mover::Squares, Needs { parts: at_most(pairs), ..none }))
         }

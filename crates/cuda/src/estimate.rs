@@ -12,13 +12,14 @@ use crate::args::axes_tile::{IntoAxesArgs, WideAxesArgs};
 use crate::call::widest_word;
 use crate::family::Family;
 use crate::launches::Launches;
-use crate::lower::{At, any_tile, teams};
+use crate::lower::{At, LINE as LINE_BYTES, any_tile, teams};
 use crate::way::{Scope, Tiling, Way};
 
 /// What tables of GPUs name.
 pub const NAMES: Names = Names {
     operations: &[
         "swap",
+        "cube",
         "tiles",
         "tiles_any",
         "block",
@@ -64,7 +65,7 @@ const QUANTITIES: &[&str] = &[
     // Rows of narrow words that are no multiples of 4 bytes.
     "narrow",
     "backward",
-    // Super-elements are whole lines of 128 bytes (0), whole sectors of 32 (1) or neither (2).
+    // Super-elements, or a square's rows, are whole lines of 128 bytes (0), whole sectors of 32 (1) or neither (2).
     "straddle",
     "units",
     // Share of tiles' sides that lies within the matrix.
@@ -95,8 +96,7 @@ const WAIT: usize = 2;
 /// Super-elements of a cycle that counts as short.
 const SHORT_CYCLE: usize = WAIT + 1;
 
-/// Bytes of a line of the cache, of a sector of it, of the widest access and of a bank of shared memory.
-const LINE_BYTES: usize = 128;
+/// Bytes of a sector of a cache's line, of the widest access and of a bank of shared memory.
 const SECTOR_BYTES: usize = 32;
 const VECTOR_BYTES: usize = 16;
 const BANK_BYTES: usize = 4;
@@ -157,6 +157,7 @@ use Quantity as Q;
 #[derive(Clone, Copy)]
 enum Operation {
     Swap,
+    Cube,
     Tiles,
     TilesAny,
     Block,
@@ -257,6 +258,11 @@ fn measure(shape: &StageShape, launches: &Launches, at: At) -> (Operation, Measu
         .bytes(Q::UnitWord, widest_word(&[unit_bytes]))
         .with(Q::Busy, busy);
     match (launches.way(), shape.elementary()) {
+        (Way::TileSwap { tile }, Some(e)) if !e.is_involution() => {
+            let side = e.rows.min(e.cols);
+            let used = side as f64 / side.next_multiple_of(tile) as f64;
+            (Operation::Cube, measures.with(Q::Used, used))
+        }
         (Way::TileSwap { .. }, Some(e)) => (Operation::Swap, swap(measures, &e, call.params(), at)),
         (Way::Barrier(Scope::Block), _) if call.family() == Family::BarrierAxes => {
             let held = call.shared_bytes() as usize;
@@ -322,9 +328,11 @@ fn swap(measures: Measures, e: &Elementary, args: &Args, at: At) -> Measures {
     // block idle, as much as where they are swapped word by word.
     let side = e.rows.div_ceil(across).next_power_of_two().max(any_tile(at.elem_bytes));
     let used = e.rows as f64 / e.rows.next_multiple_of(side) as f64;
+    let pitch = e.mid * e.cols * at.elem_bytes;
     measures
         .with(Q::Used, used)
         .is(Q::Vectors, (e.rows * at.elem_bytes).is_multiple_of(VECTOR_BYTES))
+        .with(Q::Straddle, if pitch.is_multiple_of(LINE_BYTES) { 0 } else { 2 })
 }
 
 fn barrier(measures: Measures, e: &Elementary, scope: Scope, at: At) -> (Operation, Measures) {
@@ -347,6 +355,7 @@ fn slots_of(measures: Measures, shape: &StageShape, at: At) -> Measures {
     let &StageShape::SlotGather { slots, direction, .. } = shape else { return measures };
     measures
         .bytes(Q::RowBytes, slots.cols() * at.elem_bytes)
+        .bytes(Q::ColumnBytes, slots.chunk() * at.elem_bytes)
         .is(Q::Backward, direction == Direction::Backward)
 }
 

@@ -14,6 +14,8 @@ pub const NEEDED_ARCHITECTURE: usize = 80;
 pub enum Family {
     /// Square tiles: swapped in pairs, or each in place.
     Tiles,
+    /// Tiles of cubes, three at a time.
+    Cube,
     /// Barrier-sync by a block.
     Barrier,
     /// Barrier-sync by a block, axes in any order.
@@ -98,8 +100,9 @@ macro_rules! by_word {
 
 impl Family {
     /// Every family.
-    pub const ALL: [Family; 21] = [
+    pub const ALL: [Family; 22] = [
         Family::Tiles,
+        Family::Cube,
         Family::Barrier,
         Family::BarrierAxes,
         Family::ClusterBarrier,
@@ -126,6 +129,7 @@ impl Family {
     pub fn name(self) -> &'static str {
         match self {
             Family::Tiles => "tiles",
+            Family::Cube => "cube",
             Family::Barrier => "barrier",
             Family::BarrierAxes => "barrier_axes",
             Family::ClusterBarrier => "cluster_barrier",
@@ -170,6 +174,7 @@ impl Family {
     fn code(self, word: usize) -> Code {
         let words = match self {
             Family::Tiles => by_word!("tiles"),
+            Family::Cube => by_word!("cube"),
             Family::Barrier => by_word!("barrier"),
             Family::BarrierAxes => by_word!("barrier_axes"),
             Family::ClusterBarrier => by_word!("cluster_barrier"),

@@ -6,7 +6,7 @@ use turntile_plan::StageShape;
 use crate::call::{Limits, widest_word};
 use crate::flags::FlagLayout;
 use crate::lower::moves::carried;
-use crate::lower::{At, into, runs, slide_block, teams};
+use crate::lower::{At, LINE, cube_geometry, into, runs, slide_block, teams};
 use crate::way::{Scope, Tiling, Way};
 
 /// Threads of a warp, and most of a block.
@@ -20,6 +20,9 @@ const CLUSTERS: [usize; 2] = [8, 16];
 /// bytes, 64 floats, 32 words of 8 and 16 of 16 measured best on the H200.
 const SWAP_ROW_BYTES: usize = 256;
 const SWAP_SIDE: usize = 128;
+/// Where rows are no whole lines, fewer of them are shared by larger tiles, of 4-byte words: 128 floats across, in squares
+/// of so many rows (H200: 23000x23000 at 85% and not 80, 10000x10000 at 84 and not 83, 5000x5000 at 83 and not 85).
+const LARGER: (usize, usize, usize) = (4, 128, 8192);
 /// Rows that are worth a launch of their own.
 const LEAST_ROWS: usize = 2;
 
@@ -67,6 +70,9 @@ fn on_chip(e: &Elementary, at: At, grid_bytes: usize) -> Vec<Way> {
     if squares && (e.mid == 1 || beyond) {
         found.extend(swap(e, at));
     }
+    if e.is_of_tiles() && !e.is_involution() {
+        found.push(Way::TileSwap { tile: cube_geometry(at.elem_bytes).0 });
+    }
     if bytes <= shared_bytes || (squares && e.mid > 1) {
         found.push(Way::Barrier(Scope::Block));
     } else if e.mid == 1 && bytes <= cluster * shared_bytes {
@@ -111,6 +117,11 @@ fn general_on_chip(shape: &StageShape, at: At, grid_bytes: usize) -> Vec<Way> {
 /// Tile pairs across the diagonal, of tiles two of which a block holds.
 fn swap(e: &Elementary, at: At) -> Option<Way> {
     let mut tile = (SWAP_ROW_BYTES / at.elem_bytes).clamp(1, SWAP_SIDE).min(e.rows.max(1));
+    let (elem_bytes, larger, rows) = LARGER;
+    let straddles = !(e.mid * e.cols * at.elem_bytes).is_multiple_of(LINE);
+    if at.elem_bytes == elem_bytes && straddles && e.rows >= rows {
+        tile = larger;
+    }
     let held = |tile: usize| 2 * tile * tile * at.elem_bytes;
     while tile > 1 && held(tile) > at.limits.shared_bytes {
         tile /= 2;

@@ -64,7 +64,7 @@ impl fmt::Display for Tiling {
 /// A way to launch a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Way {
-    /// Pairs of `tile x tile` tiles across the diagonal change places.
+    /// Pairs of `tile x tile` tiles across the diagonal change places, or three of `tile x tile x tile` of a cube.
     TileSwap {
         /// Side of a tile.
         tile: usize,

@@ -131,6 +131,14 @@ fn boundaries() {
         stages(&mut text, swap([3, side, 1, side, 1]), &tiles, &words);
         stages(&mut text, swap([2, side, 3, side, 1]), &[BLOCK], &words);
     }
+    for (side, elem) in [(3841, 1), (1921, 2), (1985, 4), (16384, 4), (23000, 4), (993, 8)] {
+        stages(
+            &mut text,
+            swap([1, side, 2, side, 1]),
+            &[64, 128].map(|tile| Way::TileSwap { tile }),
+            &[elem],
+        );
+    }
     // No square, several words, several instances between: not for tiles.
     let tile = [Way::TileSwap { tile: 32 }];
     for extents in [[1, 32, 1, 64, 1], [1, 32, 1, 32, 2], [1, 32, 2, 32, 1]] {

@@ -151,8 +151,8 @@ fn plans_fit_their_workspace() {
     let planner = Planner::new(Chip::h200());
     let too_many = turntile_plan::Infeasible::TooMany {
         what: "blocks",
-        // 156 250 tiles of 64 a side.
-        count: 156_250 * 156_251 / 2,
+        // 80 646 tiles of 124 a side, in groups of 8 by 8.
+        count: 10_081 * 10_082 / 2 * 64,
         most: i32::MAX as usize,
     };
     for (rows, cols, elem) in PLANNED {

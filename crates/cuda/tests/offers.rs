@@ -146,7 +146,7 @@ fn every_offer_does_what_it_says() {
             }
         }
     }
-    assert_eq!((offers, refused), ([8441, 5868], 1352));
+    assert_eq!((offers, refused), ([8947, 6462], 1352));
 }
 
 /// What a cap allows is what is offered without it, less what needs more.

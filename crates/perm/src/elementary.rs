@@ -91,6 +91,19 @@ impl Elementary {
         self.rows == self.cols
     }
 
+    /// Side of the cubes `[side][side][side]` whose first axis it makes the last, or the last the first: matrices of
+    /// `side x side²` and `side² x side`, whose cycles have three positions or one.
+    pub fn cube_side(&self) -> Option<usize> {
+        let (side, other) = (self.rows.min(self.cols), self.rows.max(self.cols));
+        (self.mid == 1 && side > 1 && side.checked_mul(side) == Some(other)).then_some(side)
+    }
+
+    /// Whether its elements go to each other's places in twos or threes, so that tiles of them can: squares and cubes of
+    /// single elements.
+    pub fn is_of_tiles(&self) -> bool {
+        self.unit == 1 && (self.is_involution() || self.cube_side().is_some())
+    }
+
     /// The dimension permutation, over the axes that the stage really has.
     ///
     /// `batch` counts as an axis when it exceeds 1 or when `unit` is 1 (so that tiles are always

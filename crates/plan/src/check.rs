@@ -136,7 +136,7 @@ fn goes_together(stage: &Stage) -> bool {
     let cut = matches!(stage.shape, StageShape::Cut { .. });
     let elementary = stage.shape.elementary();
     match stage.offer.method {
-        Method::TileSwap => elementary.is_some_and(|e| e.is_involution() && e.unit == 1),
+        Method::TileSwap => elementary.is_some_and(|e| e.is_of_tiles()),
         Method::BarrierSync => gather || axes,
         Method::PttwacOnChip => elementary.is_some(),
         Method::PttwacGlobal | Method::PerCycle => moves,

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use turntile_perm::{AxesError, AxisPermutation, Elementary};
+use turntile_perm::{AxesError, AxisPermutation};
 
 use crate::device::{Device, Request};
 use crate::infeasible::{Infeasible, least_short};
@@ -127,16 +127,15 @@ impl Part {
         (self.axes, self.joined)
     }
 
-    /// Passes that it takes at least: one where axes of one extent change places, an instance fits on chip, or whole runs
+    /// Passes that it takes at least: one where axes of one extent change places or go round, an instance fits on chip, or whole runs
     /// move; two otherwise.
     pub fn least_passes(&self, device: &dyn Device) -> usize {
         let elem_bytes = self.problem.elem_bytes();
         let instance = self.axes.len() / self.axes.batch() * elem_bytes;
-        let swapped = |e: Elementary| e.is_involution() && e.unit == 1;
         let one = self.axes.unit() > 1
             || instance <= device.holds()[1]
             || elem_bytes >= RUN_BYTES
-            || self.axes.elementary().is_some_and(swapped);
+            || self.axes.elementary().is_some_and(|e| e.is_of_tiles());
         if one { 1 } else { 2 }
     }
 

@@ -10,7 +10,7 @@ use crate::shape::StageShape;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Method {
-    /// Square: pairs of tiles across the diagonal change places.
+    /// Square: pairs of tiles across the diagonal change places. Cube: three tiles, each the next one's place.
     TileSwap,
     /// Read everything on chip, wait, write everything (thesis section 4.5).
     BarrierSync,

@@ -1,6 +1,9 @@
 //! What the planner decides, without moving anything.
 
-use turntile::plan::{Chip, Host, Plan, Planner, Problem, Route, StageShape};
+use std::time::Duration;
+
+use turntile::TileRule;
+use turntile::plan::{Chip, Device, Host, Plan, Planner, Problem, Route, StageShape};
 use turntile_cpu::way::HostWay;
 use turntile_cuda::Launches;
 use turntile_perm::Order;
@@ -213,4 +216,20 @@ fn near_square_matrices_are_padded_where_there_is_room() {
         let long = Problem::new(rows, rows / 2, 4).unwrap().with_room(rows * rows);
         assert_ne!(planner.plan(&long).unwrap().route(), Route::PaddedSquare);
     }
+}
+
+/// What a caller settles reaches the planner: threads the device, a rule the tiles that are measured.
+#[test]
+fn threads_and_tiles_are_the_caller_s() {
+    let on = |threads: usize| {
+        let planned = turntile::Transpose::of::<f32>(720, 180).threads(threads).plan().unwrap();
+        planned.plan().device.clone()
+    };
+    assert_eq!([1, 3].map(on), [1, 3].map(|threads| Host::new(threads).name().to_owned()));
+    let measured = |rule| {
+        let of = turntile::Transpose::of::<f32>(24, 36).route(Route::ThreeStage).threads(1);
+        of.tiles(rule).tune(Duration::from_secs(60)).unwrap().len()
+    };
+    // Sides that divide 24 and 36, all of them and the best by estimate.
+    assert!(measured(TileRule::Exhaustive) > measured(TileRule::CostModel));
 }

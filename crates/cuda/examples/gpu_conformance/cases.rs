@@ -28,7 +28,7 @@ pub struct Suite<'a> {
 
 impl<'a> Suite<'a> {
     pub fn new(bench: &'a mut Bench) -> Self {
-        let (data, workspace) = (memory(8 << 20), memory(WORKSPACE));
+        let (data, workspace) = (memory(128 << 20), memory(WORKSPACE));
         Suite { bench, data, workspace, runs: BTreeMap::new(), failures: 0 }
     }
 
@@ -171,6 +171,26 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
             for direction in [Direction::Forward, Direction::Backward] {
                 let shape = StageShape::SlotGather { batch, slots, direction };
                 in_teams(&mut suite, shape, elem, cols);
+            }
+        }
+    }
+    // Squares of many tiles, whose rows begin anywhere and share lines; also side by side.
+    for (elem, least) in [(1, 3840), (2, 1920), (4, 1984), (4, 3300), (8, 992), (16, 1024)] {
+        for side in [least + 1, least + 20] {
+            for (batch, mid, tile) in [(1, 1, 64), (1, 1, 128), (2, 1, 64), (1, 2, 64)] {
+                let e = Elementary { batch, rows: side, mid, cols: side, unit: 1 };
+                suite.way(e.into(), elem, Way::TileSwap { tile });
+            }
+        }
+    }
+    // Cubes, of whole tiles and not.
+    for elem in [1, 2, 4, 8, 16] {
+        for side in [8, 16, 24, 40, 48, 72, 96] {
+            for (rows, cols) in [(side, side * side), (side * side, side)] {
+                for tile in [8, 16, 32] {
+                    let e = Elementary { batch: 1 + side / 8 % 2, rows, mid: 1, cols, unit: 1 };
+                    suite.way(e.into(), elem, Way::TileSwap { tile });
+                }
             }
         }
     }

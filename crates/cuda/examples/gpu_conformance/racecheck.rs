@@ -21,7 +21,7 @@ const SPREAD: FlagLayout = FlagLayout::Spread { spreading: 8, padded: true };
 const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
 /// Kernels beside [`WAITING`] whose threads wait for each other, within a block or by flags.
-const WITHIN: [&str; 37] = [
+const WITHIN: [&str; 40] = [
     "barrier_block",
     "barrier_band",
     "barrier_micro",
@@ -29,10 +29,13 @@ const WITHIN: [&str; 37] = [
     "barrier_registers_4",
     "barrier_registers_16",
     "square_swap_any",
+    "square_swap_granules",
     "square_swap_16",
     "square_swap_32",
     "square_swap_64",
     "square_swap_128",
+    "cube_forward",
+    "cube_back",
     "tiles_16",
     "tiles_32",
     "tiles_64",
@@ -97,6 +100,13 @@ fn selection() -> Vec<(StageShape, usize, Way)> {
         let swaps = [16, 32, 64, 128].map(|tile| Way::TileSwap { tile });
         add([2, side, 1, side, 1], &words, &swaps);
     }
+    for (side, elem) in [(3841, 1), (1921, 2), (1985, 4), (993, 8)] {
+        add([1, side, 1, side, 1], &[elem], &[Way::TileSwap { tile: 64 }]);
+    }
+    for (rows, cols) in [(72, 5184), (5184, 72)] {
+        let tiles = [8, 16, 32].map(|tile| Way::TileSwap { tile });
+        add([1, rows, 1, cols, 1], &words, &tiles);
+    }
     for side in [16, 32, 64, 128] {
         add([2, side, 3, side, 1], &words, &[BLOCK]);
     }
@@ -124,10 +134,17 @@ fn selection() -> Vec<(StageShape, usize, Way)> {
         ([5, 3, 4, 6, 600], [3, 1, 0, 2, 4]),
     ] {
         let axes = AxisPermutation::new(&extents, &order).expect("few axes");
-        let together = [Scope::Cluster(8), Scope::Cluster(16), Scope::Grid].map(Way::Barrier);
-        let alone = [BLOCK, Way::Moves { flags }, Way::PerCycle];
-        for way in alone.into_iter().chain(together) {
+        for way in [BLOCK, Way::Moves { flags }, Way::PerCycle] {
             all.extend([1, 2, 4, 8, 12, 16].map(|elem| (StageShape::Axes(axes), elem, way)));
+        }
+    }
+    // Of many blocks, which take the tools longest: two shapes.
+    for (extents, order) in
+        [([7, 6, 5, 4, 3], [0, 3, 4, 2, 1]), ([13, 6, 5, 7, 40], [3, 1, 0, 2, 4])]
+    {
+        let axes = AxisPermutation::new(&extents, &order).expect("few axes");
+        for way in [Scope::Cluster(8), Scope::Cluster(16), Scope::Grid].map(Way::Barrier) {
+            all.extend([1, 4, 12].map(|elem| (StageShape::Axes(axes), elem, way)));
         }
     }
     for tile in [16, 32, 64, 128] {

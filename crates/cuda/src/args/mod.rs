@@ -203,6 +203,8 @@ macro_rules! args {
 args! {
     /// `square_swap_*`.
     Square(tiles::SquareArgs);
+    /// `cube_forward`, `cube_back`.
+    Cube(tiles::CubeArgs);
     /// `tiles_*`.
     Tiles(tiles::TilesArgs);
     /// `barrier_block`, `barrier_band`, `barrier_micro`, `barrier_registers_*`.

@@ -4,14 +4,25 @@ use super::Address;
 
 mirror! {
     /// Pairs of tiles across the diagonal.
-    SquareArgs = "SquareArgs" in "tiles.cu", 40 bytes {
+    SquareArgs = "SquareArgs" in "tiles.cu", 48 bytes {
         data: Address = 0, "The matrices.";
         pitch: u64 = 8, "Bytes from row to row.";
         batch_bytes: u64 = 16, "Bytes from one band of `mid` matrices to the next.";
         side: u32 = 24, "Elements of a matrix's row.";
         across: u32 = 28, "Tiles across a matrix.";
-        pairs: u32 = 32, "Pairs of a matrix, the diagonal's included.";
+        pairs: u32 = 32, "Blocks of a matrix: pairs of tiles, the diagonal's included, and none.";
         mid: u32 = 36, "Matrices side by side.";
+        group: u32 = 40, "Tiles across a group, which are moved one soon after the other.";
+        pad: u32 = 44, "Not used.";
+    }
+    /// Tiles of cubes, three at a time.
+    CubeArgs = "CubeArgs" in "cube.cu", 32 bytes {
+        data: Address = 0, "The cubes.";
+        batch_bytes: u64 = 8, "Bytes from one cube to the next.";
+        side: u32 = 16, "Elements of a side.";
+        across: u32 = 20, "Tiles across a cube.";
+        orbits: u32 = 24, "Blocks of a cube: tiles that change places in threes, or stay.";
+        pad: u32 = 28, "Not used.";
     }
     /// Every tile where it lies.
     TilesArgs = "TilesArgs" in "tiles.cu", 40 bytes {
@@ -26,5 +37,6 @@ mirror! {
 
 parameters! {
     SquareArgs: data;
+    CubeArgs: data;
     TilesArgs: data;
 }

@@ -18,6 +18,7 @@
 mod axes_tile;
 mod barrier;
 mod barrier_axes;
+mod cube;
 mod fit;
 mod gather;
 pub(crate) mod into;
@@ -38,10 +39,11 @@ use crate::error::LowerError;
 use crate::way::{Scope, Tiling, Way};
 
 pub use barrier::through_registers;
+pub(crate) use cube::geometry as cube_geometry;
 pub use fit::At;
 pub use moves::{Holding, move_held};
 pub(crate) use pad::slide_block;
-pub(crate) use tiles::any_tile;
+pub(crate) use tiles::{LINE, any_tile};
 pub(crate) use wide::grid_register_bytes;
 
 /// The launches that move `shape` in `way`: one, or for rows that are padded in rounds one for each.
@@ -60,7 +62,8 @@ pub fn lower(shape: &StageShape, way: Way, at: At) -> Result<Vec<Call>, LowerErr
 fn lower_one(shape: &StageShape, way: Way, at: At) -> Result<Call, LowerError> {
     let e = shape.elementary();
     match (*shape, way, e) {
-        (_, Way::TileSwap { tile }, Some(e)) => tiles::swap(e, tile, at),
+        (_, Way::TileSwap { tile }, Some(e)) if e.is_involution() => tiles::swap(e, tile, at),
+        (_, Way::TileSwap { tile }, Some(e)) => cube::rotate(e, tile, at),
         (StageShape::Axes(axes), Way::Barrier(Scope::Block), e) => {
             match e.filter(|e| e.mid == 1 || e.rows == e.cols) {
                 Some(e) => barrier::block(e, at),

@@ -10,13 +10,14 @@ use crate::error::LowerError;
 use crate::family::Family;
 
 /// Entry points by side of a tile, for words of so many bytes.
-const SWAPS: [(usize, usize, &str); 10] = [
+const SWAPS: [(usize, usize, &str); 11] = [
     (1, 64, "square_swap_64"),
     (1, 128, "square_swap_128"),
     (2, 64, "square_swap_64"),
     (2, 128, "square_swap_128"),
     (4, 32, "square_swap_32"),
     (4, 64, "square_swap_64"),
+    (4, 128, "square_swap_128"),
     (8, 32, "square_swap_32"),
     (8, 64, "square_swap_64"),
     (16, 16, "square_swap_16"),
@@ -42,11 +43,38 @@ fn entry(table: &[(usize, usize, &'static str)], word: usize, tile: usize) -> Op
     table.iter().find(|row| (row.0, row.1) == (word, tile)).map(|row| row.2)
 }
 
+/// Sides and threads of tiles that are moved in granules, as `kernels/granules.cuh` has them, for words of so many bytes.
+const GRANULES: [(usize, usize, usize); 4] =
+    [(1, 240, 1024), (2, 120, 256), (4, 124, 1024), (8, 62, 256)];
+/// Bytes of a granule.
+const GRANULE: usize = 16;
+/// Tiles in granules that a matrix has across, at least: fewer leave multiprocessors idle.
+const LEAST_ACROSS: usize = 16;
+/// Bytes of a line, of which neighbouring tiles have parts unless rows are whole lines.
+pub const LINE: usize = 128;
+/// Tiles across a group, and bytes of a row of tiles and its mirror image from which groups are worth it (H200, floats:
+/// 10000x10000 76% and in groups 82, 23000x23000 66 and 80; 5000x5000 85 and 85, 4100x4100 86 and 82).
+const GROUP: usize = 8;
+const GROUPED_FROM: usize = 3 << 20;
+
 /// Threads of a tile, and tiles of a block, as `kernels/tiles.cuh` has them.
 fn geometry(word: usize, tile: usize) -> (usize, usize) {
     let side = tile * word / vector_bytes(word);
     let threads = (side * side).min(256);
     (threads, 256 / threads)
+}
+
+/// Threads that swap two tiles: the 1024 micro-blocks of 128 x 128 floats are too many for fewer.
+fn swap_threads(word: usize, tile: usize) -> usize {
+    if (word, tile) == (4, 128) { 1024 } else { geometry(word, tile).0 }
+}
+
+/// Side, threads and bytes on chip of tiles that are moved in granules; `None` for words that have none.
+fn granules(word: usize) -> Option<(usize, usize, usize)> {
+    let &(_, tile, threads) = GRANULES.iter().find(|row| row.0 == word)?;
+    let row = (GRANULE - word + tile * word).div_ceil(GRANULE);
+    let held = tile * row + tile / (GRANULE / word) + 1;
+    Some((tile, threads, 2 * held * GRANULE))
 }
 
 /// Side of the tiles that are swapped word by word.
@@ -66,16 +94,22 @@ pub fn swap(e: Elementary, tile: usize, at: At) -> Result<Call, LowerError> {
     let row = e.cols * word;
     let pitch = e.mid * row;
     let aligned = widest_word(&[at.alignment, row]) >= vector_bytes(word);
-    let (entry, tile, threads, shared) = match entry(&SWAPS, word, tile) {
-        Some(entry) if aligned => {
-            let threads = geometry(word, tile).0;
-            (entry, tile, threads, 2 * tile * tile * word)
+    let in_granules = granules(word).filter(|&(tile, _, shared)| {
+        e.rows >= LEAST_ACROSS * tile && shared <= at.limits.shared_bytes
+    });
+    let (entry, tile, threads, shared) = match (entry(&SWAPS, word, tile), in_granules) {
+        (Some(entry), _) if aligned => {
+            (entry, tile, swap_threads(word, tile), 2 * tile * tile * word)
         }
-        // Rows that do not align to vectors: word by word.
+        // Rows that do not align to vectors.
+        (_, Some((tile, threads, shared))) => ("square_swap_granules", tile, threads, shared),
         _ => ("square_swap_any", any_tile(word), 256, 0),
     };
     let across = e.rows.div_ceil(tile);
-    let pairs = across * (across + 1) / 2;
+    let grouped = !pitch.is_multiple_of(LINE) && 2 * tile * tile * word * across >= GROUPED_FROM;
+    let group = if grouped { GROUP } else { 1 };
+    let groups_across = across.div_ceil(group);
+    let pairs = groups_across * (groups_across + 1) / 2 * group * group;
     Ok(Call {
         family: Family::Tiles,
         word,
@@ -91,6 +125,8 @@ pub fn swap(e: Elementary, tile: usize, at: At) -> Result<Call, LowerError> {
             across: field(across)?,
             pairs: field(pairs)?,
             mid: field(e.mid)?,
+            group: field(group)?,
+            pad: 0,
         }
         .into(),
         workspace: WorkspacePart::None,

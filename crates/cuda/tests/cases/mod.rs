@@ -121,7 +121,7 @@ pub fn ways(groups: &[usize]) -> Vec<Way> {
         ways.push(Way::Runs { groups });
         ways.extend([1, 7, 132].map(|blocks| Way::Teams { groups, blocks }));
     }
-    ways.extend([16, 32, 64, 128].map(|tile| Way::TileSwap { tile }));
+    ways.extend([8, 16, 32, 64, 128].map(|tile| Way::TileSwap { tile }));
     ways
 }
 
@@ -163,6 +163,8 @@ pub fn shapes() -> Vec<StageShape> {
         [2, 16, 1, 16, 1],
         [2, 32, 3, 32, 1],
         [1, 128, 1, 128, 1],
+        // Tiles in granules, in groups.
+        [1, 4001, 1, 4001, 1],
         // 2^32 super-elements of several words.
         [1, 1 << 17, 1, 1 << 16, 3],
         [1, 1 << 17, 1, 1 << 15, 100],
@@ -182,6 +184,9 @@ pub fn shapes() -> Vec<StageShape> {
         axes(&[5, 3, 4, 6, 3000], &[3, 1, 0, 2, 4]),
         axes(&[1 << 9, 300, 1 << 10, 50], &[3, 1, 0, 2]),
         axes(&[1 << 9, 300, 1 << 10, 50, 99], &[3, 1, 0, 2, 4]),
+        // Cubes, both ways.
+        swap([1, 40, 1, 1600, 1]),
+        swap([2, 2304, 1, 48, 1]),
         // Squares side by side, with a mid of their own, beyond what a block holds.
         swap([2, 300, 3, 300, 1]),
         swap([1, 301, 2, 301, 1]),

@@ -8,6 +8,7 @@
 mod axes_tile;
 mod barrier;
 mod barrier_axes;
+mod cube;
 mod device;
 mod gather;
 mod maps;
@@ -111,6 +112,7 @@ pub fn dest(call: &Launch, alignment: u64, offset: u64) -> Answer<u64> {
     need(clusters == in_clusters, || format!("{}: a cluster", call.kernel()))?;
     let moved = match &call.params {
         Args::Square(args) => tiles::square(call, args, alignment, offset),
+        Args::Cube(args) => cube::cube(call, args, alignment, offset),
         Args::Tiles(args) => tiles::in_place(call, args, alignment, offset),
         Args::Barrier(args) => barrier::barrier(call, args, alignment, offset),
         Args::Axes(args) => barrier_axes::axes(call, args, alignment, offset),

@@ -15,6 +15,18 @@ pub fn tile_threads(side: u64, word: u64) -> u64 {
     (micro * micro).min(256)
 }
 
+/// Side, threads and bytes on chip of tiles in granules of 16 bytes: a row, wherever it begins, is 16 or 32 of them.
+fn granules(word: u64) -> (u64, u64, u64) {
+    let (tile, across, threads) = match word {
+        1 => (240, 16, 1024),
+        2 => (120, 16, 256),
+        4 => (124, 32, 1024),
+        8 => (62, 32, 256),
+        _ => panic!("words of {word} bytes have none"),
+    };
+    (tile, threads, 2 * 16 * (tile * across + tile * word / 16 + 1))
+}
+
 /// Tile row and column of pair `number`: the triangle folded into a rectangle.
 fn pair_of(number: u64, across: u64) -> (u64, u64) {
     let width = across | 1;
@@ -40,17 +52,33 @@ fn number_of(i: u64, j: u64, across: u64, pairs: u64) -> Option<u64> {
     (number < pairs && pair_of(number, across) == (i, j)).then_some(number)
 }
 
+/// The block of a matrix that swaps the pair of tiles `i <= j`, if one of `a.pairs` does.
+fn block_of(i: u64, j: u64, a: &SquareArgs) -> Option<u64> {
+    let [across, group, blocks] = [a.across, a.group, a.pairs].map(u64::from);
+    let each = group * group;
+    let number = number_of(i / group, j / group, across.div_ceil(group), blocks / each)?;
+    Some(number * each + i % group * group + j % group)
+}
+
 pub fn square(call: &Launch, a: &SquareArgs, alignment: u64, offset: u64) -> Moved {
     let word = call.word as u64;
     let (side, across, pairs) = (u64::from(a.side), u64::from(a.across), u64::from(a.pairs));
+    need(a.group > 0, || format!("no group: {a:?}"))?;
     let tile = if call.entry == "square_swap_any" {
         exactly(call, 256)?;
         aligned(word, &[a.pitch, a.batch_bytes])?;
         if word <= 4 { 64 } else { 32 }
+    } else if call.entry == "square_swap_granules" {
+        let (tile, threads, bytes) = granules(word);
+        exactly(call, threads)?;
+        aligned(word, &[a.pitch, a.batch_bytes])?;
+        on_chip(call, bytes)?;
+        tile
     } else {
         assert!(call.entry.starts_with("square_swap_"), "{}", call.entry);
         let tile = last_number(call.entry);
-        exactly(call, tile_threads(tile, word))?;
+        // 128 floats are 32 micro-blocks across, each with a thread.
+        exactly(call, if (word, tile) == (4, 128) { 1024 } else { tile_threads(tile, word) })?;
         aligned(vector(word), &[alignment, a.pitch, a.batch_bytes, side * word])?;
         on_chip(call, 2 * tile * tile * word)?;
         tile
@@ -67,7 +95,7 @@ pub fn square(call: &Launch, a: &SquareArgs, alignment: u64, offset: u64) -> Mov
         return Ok(None);
     }
     let matrix = band * mid + beside;
-    let block = number_of(i, j, across, pairs).map(|number| matrix * pairs + number);
+    let block = block_of(i, j, a).map(|number| matrix * pairs + number);
     let read = block.is_some_and(|block| block < u64::from(call.groups));
     let at = band * a.batch_bytes + beside * side * word;
     Ok(read.then(|| at + c * a.pitch + r * word + byte))

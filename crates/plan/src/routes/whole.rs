@@ -6,10 +6,10 @@ use crate::infeasible::Infeasible;
 use crate::problem::Matrices;
 use crate::shape::StageShape;
 
-/// Tile pairs across the diagonal.
+/// Tile pairs across the diagonal, and threes of a cube.
 pub const SQUARE: RouteRow = RouteRow {
     route: Route::Square,
-    about: "010! by swapping tile pairs across the diagonal",
+    about: "010! by tiles that change places: pairs across a square's diagonal, threes of a cube",
     source: "thesis section 4.1",
     of_thesis: true,
     passes: 1,
@@ -18,7 +18,7 @@ pub const SQUARE: RouteRow = RouteRow {
     tiles: |query| {
         let Matrices { rows, cols, .. } = query.matrices;
         match query.axes.elementary() {
-            Some(e) if e.is_involution() && e.unit == 1 => Ok(vec![Tile { m: e.rows, n: e.cols }]),
+            Some(e) if e.is_of_tiles() => Ok(vec![Tile { m: e.rows, n: e.cols }]),
             _ if query.is_general() => Err(Infeasible::NotSwapped),
             _ => Err(Infeasible::NotSquare { rows, cols }),
         }

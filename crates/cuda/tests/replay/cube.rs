@@ -1,0 +1,47 @@
+//! `cube.cu`: three tiles of a cube change places.
+
+use turntile_cuda::args::tiles::CubeArgs;
+
+use super::tiles::vector;
+use super::{Launch, Moved, aligned, exactly, need};
+
+/// The number of the tile that stands for the orbit of `place`: rotated until its first number is least, and
+/// of two such the one whose second number is that too.
+fn number_of(place: [u64; 3], across: u64) -> u64 {
+    let rotations = [0, 1, 2].map(|k| [place[k], place[(k + 1) % 3], place[(k + 2) % 3]]);
+    let least = *place.iter().min().expect("three");
+    let first = rotations.into_iter().filter(|[a, ..]| *a == least).max_by_key(|[a, b, _]| a == b);
+    let [a, b, c] = first.expect("one has it");
+    let before: u64 = (0..a).map(|row| (across - row).pow(2)).sum();
+    before + (b - a) * (across - a) + (c - a)
+}
+
+pub fn cube(call: &Launch, a: &CubeArgs, alignment: u64, offset: u64) -> Moved {
+    let word = call.word as u64;
+    let [side, across, orbits] = [a.side, a.across, a.orbits].map(u64::from);
+    let tile = match word {
+        1 | 2 => 32,
+        4 | 8 => 16,
+        _ => 8,
+    };
+    let micro = tile * word / vector(word);
+    exactly(call, micro * tile * micro)?;
+    aligned(vector(word), &[alignment, side * word, a.batch_bytes])?;
+    need(a.batch_bytes >= side.pow(3) * word, || format!("overlaps: {a:?}"))?;
+    need(across * tile >= side, || format!("tiles short: {a:?}"))?;
+    let (batch, rest) = (offset / a.batch_bytes, offset % a.batch_bytes);
+    let (element, byte) = (rest / word, rest % word);
+    let [i, j, k] = [element / side.pow(2), element / side % side, element % side];
+    if i >= side {
+        return Ok(None);
+    }
+    let number = number_of([i, j, k].map(|at| at / tile), across);
+    let read = number < orbits && batch * orbits + number < u64::from(call.groups);
+    let [x, y, z] = match call.entry {
+        "cube_forward" => [j, k, i],
+        "cube_back" => [k, i, j],
+        other => panic!("{other}"),
+    };
+    let to = ((x * side + y) * side + z) * word + byte;
+    Ok(read.then(|| batch * a.batch_bytes + to))
+}

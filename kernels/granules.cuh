@@ -1,0 +1,78 @@
+// Square tiles whose rows begin anywhere, moved in granules of 16 bytes.
+//
+// A row lies on chip at the place within a granule that it has in memory, so that whole granules are copied whatever the
+// pitch; one granule more after every E rows keeps lanes that read down a column off each other's banks. A
+// granule at the end of a tile's row holds words of the next tile too, which another block may be writing: they are read
+// and not used.
+#pragma once
+#include "word.cuh"
+
+// Side of a tile, and the threads that move two: as many rows as an H200 moved best (docs/lab/gpu.md), such that one
+// or two rows' granules fill a warp.
+template <int W> struct GranuleShape;
+template <> struct GranuleShape<1> { enum : u32 { side = 240, threads = 1024 }; };
+template <> struct GranuleShape<2> { enum : u32 { side = 120, threads = 256 }; };
+template <> struct GranuleShape<4> { enum : u32 { side = 124, threads = 1024 }; };
+template <> struct GranuleShape<8> { enum : u32 { side = 62, threads = 256 }; };
+
+template <int W> struct GranuleTile {
+    using V = Word<W>;
+    static constexpr u32 T = GranuleShape<W>::side, N = GranuleShape<W>::threads;
+    static constexpr u32 E = 16 / W;                   // words of a granule
+    static constexpr u32 across = (16 - W + T * W + 15) / 16; // granules that a row touches at most
+    static constexpr u32 lanes = across; // of a row
+    static constexpr u32 bytes = (T * across + T / E + 1) * 16;
+    static_assert(kWarp % lanes == 0, "rows' granules fill a warp");
+
+    // Where row `r` begins on chip, less what it has before it in its first granule.
+    static __device__ u32 row(u32 r) { return (r * across + r / E) * 16; }
+
+    // `rows` rows of `cols` words at `at`, `left` and `right` bytes away from the ends of the matrix's row. Ends with copies
+    // under way.
+    static __device__ void load(char *tile, const char *at, u64 pitch, u32 rows, u32 cols, u64 left, u64 right) {
+        const u32 g = threadIdx.x % lanes;
+#pragma unroll 4
+        for (u32 r = threadIdx.x / lanes; r < rows; r += N / lanes) {
+            const char *from = at + u64(r) * pitch;
+            const u32 before = u64(from) % 16, end = before + cols * W;
+            if (g * 16 >= end) continue;
+            const char *granule = from - before + g * 16;
+            char *to = tile + row(r) + g * 16;
+            // What lies beyond a row may be nobody's memory.
+            if ((g > 0 || before <= left) && g * 16 + 16 <= before + right) {
+                copy_async_part<16>(to, granule, 16);
+            } else {
+                for (u32 e = 0; e < 16; e += W)
+                    if (g * 16 + e >= before && g * 16 + e < end) *(V *)(to + e) = *(const V *)(granule + e);
+            }
+        }
+    }
+
+    // The tile on chip, transposed, to `rows` rows of `cols` words at `at`. Its own first row was at `first` (mod 16).
+    static __device__ void store(const char *tile, u32 first, char *at, u64 pitch, u32 rows, u32 cols) {
+        const u32 g = threadIdx.x % lanes, step = u32(pitch) % 16;
+        for (u32 r = threadIdx.x / lanes; r < rows; r += N / lanes) {
+            char *row_at = at + u64(r) * pitch;
+            const u32 before = u64(row_at) % 16;
+            if (g * 16 >= before + cols * W) continue;
+            const i32 c = i32(g * E) - i32(before / W); // the granule's first column, a row on chip
+            union {
+                V words[E];
+                uint4 whole;
+            } x;
+#pragma unroll
+            for (u32 e = 0; e < E; e++) {
+                const u32 k = u32(c) + e; // columns before the first wrap around, and are beyond the last
+                if (k < cols) x.words[e] = *(const V *)(tile + row(k) + (first + k * step) % 16 + r * W);
+            }
+            char *to = row_at - before + g * 16;
+            if (c >= 0 && u32(c) + E <= cols) {
+                *(uint4 *)to = x.whole;
+            } else {
+#pragma unroll
+                for (u32 e = 0; e < E; e++)
+                    if (u32(c) + e < cols) *(V *)(to + e * W) = x.words[e];
+            }
+        }
+    }
+};
