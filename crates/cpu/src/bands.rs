@@ -1,4 +1,4 @@
-//! How the gather pass of aligned slots in row order is cut: `docs/routes.md`.
+//! How the gather pass of aligned slots in row order is cut: `docs/cpu.md`.
 //!
 //! A thread walks down its chunks a band of them at a time, across a band in strips of columns, and down
 //! a strip chunk by chunk through a ring of two chunks. A second buffer holds the strip whose

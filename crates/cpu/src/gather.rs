@@ -23,12 +23,12 @@ pub struct Chunks {
 /// Blocks that are transposed at a time: a 32 KiB buffer, four lines of every row.
 const BLOCK_BYTES: usize = 32 << 10;
 const BLOCK_ROW_BYTES: usize = 256;
-/// Columns whose spans are worked out at a time.
+/// Columns whose stretches are worked out at a time.
 const MOST_COLUMNS: usize = 128;
 
 /// The elements of one column that a chunk's slots hold, one after the other.
 #[derive(Clone, Copy)]
-struct Span {
+struct Stretch {
     /// Rows of the chunk before its first element.
     lead: usize,
     /// Where it lies in the chunk's memory, in elements.
@@ -39,7 +39,7 @@ struct Span {
 
 /// Some columns of a chunk, side by side, with the rest of what a pass over it needs.
 struct Columns<'a> {
-    spans: &'a [Span],
+    stretches: &'a [Stretch],
     first: usize,
 }
 
@@ -141,35 +141,35 @@ impl Chunks {
         });
     }
 
-    /// The span of column `j` in chunk `c`, whose memory ends after `rows · cols` elements: the last
+    /// The stretch of column `j` in chunk `c`, whose memory ends after `rows · cols` elements: the last
     /// slot of all may be partial.
-    fn span(&self, c: usize, j: usize) -> Span {
+    fn stretch(&self, c: usize, j: usize) -> Stretch {
         let (_, rows) = self.slots.chunk_rows(c);
         let end = rows * self.slots.cols();
         let (_, count, place) = self.slots.column(c, j);
         let place = place * self.slots.slot();
         let len = (count * self.slots.slot()).min(end - place);
-        Span { lead: self.slots.lead(c, j), place, len }
+        Stretch { lead: self.slots.lead(c, j), place, len }
     }
 
-    /// Every block of some columns of a chunk with its spans.
+    /// Every block of some columns of a chunk with its stretches.
     fn for_columns(&self, c: usize, columns: Range<usize>, mut work: impl FnMut(Columns)) {
         let (slot, chunk) = (self.slots.slot(), self.slots.chunk());
         let step = self.slots.rows() % slot;
         let regular = c + 1 < self.slots.chunks() && self.slots.order() == Order::Columns;
-        let mut spans = [Span { lead: 0, place: 0, len: 0 }; MOST_COLUMNS];
+        let mut stretches = [Stretch { lead: 0, place: 0, len: 0 }; MOST_COLUMNS];
         let width = self.block_cols();
         for first in columns.clone().step_by(width) {
-            let spans = &mut spans[..width.min(columns.end - first)];
-            spans[0] = self.span(c, first);
-            for k in 1..spans.len() {
+            let stretches = &mut stretches[..width.min(columns.end - first)];
+            stretches[0] = self.stretch(c, first);
+            for k in 1..stretches.len() {
                 // In a full chunk's columns one after the other: no divisions.
-                let Span { lead, place, len } = spans[k - 1];
+                let Stretch { lead, place, len } = stretches[k - 1];
                 let lead = if lead >= step { lead - step } else { lead + slot - step };
-                let next = Span { lead, place: place + chunk, len };
-                spans[k] = if regular { next } else { self.span(c, first + k) };
+                let next = Stretch { lead, place: place + chunk, len };
+                stretches[k] = if regular { next } else { self.stretch(c, first + k) };
             }
-            work(Columns { spans, first });
+            work(Columns { stretches, first });
         }
     }
 
@@ -186,7 +186,7 @@ impl Chunks {
     /// Bytes of the slots that some columns have in chunk `c`, which lie column by column.
     pub fn columns_bytes(&self, c: usize, columns: &Range<usize>) -> usize {
         let place = |j: usize| match j == self.slots.cols() {
-            false => self.span(c, j).place,
+            false => self.stretch(c, j).place,
             true => self.slots.chunk_rows(c).1 * j,
         };
         (place(columns.end) - place(columns.start)) * self.elem_bytes
@@ -205,7 +205,7 @@ impl Chunks {
             return;
         }
         let e = self.elem_bytes;
-        let start = self.span(c, columns.start).place;
+        let start = self.stretch(c, columns.start).place;
         let (first_row, count) = self.slots.chunk_rows(c);
         // Past the last row, row e of column j is row e of column j + 1: one element further. The
         // very last element of the last such row has no successor and is in no slot.
@@ -213,15 +213,15 @@ impl Chunks {
         let halo = &halo[(past_end * e).min(halo.len())..];
         let window = count + self.slots.slot() - 1;
         let mut turned = [Byte::uninit(); BLOCK_BYTES];
-        self.for_columns(c, columns, |Columns { spans, first }| {
-            let height = self.block_rows(spans.len()).min(window);
+        self.for_columns(c, columns, |Columns { stretches, first }| {
+            let height = self.block_rows(stretches.len()).min(window);
             if height == 0 {
-                let out = &mut out[(spans[0].place - start) * e..];
-                self.gather_long(chunk, halo, first, spans[0], out);
+                let out = &mut out[(stretches[0].place - start) * e..];
+                self.gather_long(chunk, halo, first, stretches[0], out);
                 return;
             }
             // The next block's lines, 256 bytes of each row, which no hardware sees coming.
-            let next = (first + spans.len()) * e..(first + 2 * spans.len()) * e;
+            let next = (first + stretches.len()) * e..(first + 2 * stretches.len()) * e;
             prefetch_rows(chunk, count, self.row_bytes(), next.clone());
             prefetch_rows(halo, window - count, self.row_bytes(), next);
             for x in (0..window).step_by(height) {
@@ -234,7 +234,7 @@ impl Chunks {
                     self.turn(
                         &from[start.min(from.len())..],
                         rows.len(),
-                        spans.len(),
+                        stretches.len(),
                         height,
                         &mut turned[at..],
                     );
@@ -245,10 +245,10 @@ impl Chunks {
                 if split < end {
                     part(halo, split - count, split..end, &mut turned);
                 }
-                for (j, span) in spans.iter().enumerate() {
-                    let rows = span.lead.max(x)..(span.lead + span.len).min(end);
+                for (j, stretch) in stretches.iter().enumerate() {
+                    let rows = stretch.lead.max(x)..(stretch.lead + stretch.len).min(end);
                     if !rows.is_empty() {
-                        let to = (span.place - start + rows.start - span.lead) * e;
+                        let to = (stretch.place - start + rows.start - stretch.lead) * e;
                         let column = &turned[(j * height + rows.start - x) * e..][..rows.len() * e];
                         out[to..][..column.len()].copy_from_slice(column);
                     }
@@ -274,11 +274,18 @@ impl Chunks {
     }
 
     /// One column of elements too long for the buffer, to the start of `out`.
-    fn gather_long(&self, chunk: &[Byte], halo: &[Byte], j: usize, span: Span, out: &mut [Byte]) {
+    fn gather_long(
+        &self,
+        chunk: &[Byte],
+        halo: &[Byte],
+        j: usize,
+        stretch: Stretch,
+        out: &mut [Byte],
+    ) {
         let (e, row_bytes) = (self.elem_bytes, self.row_bytes());
         let count = chunk.len() / row_bytes;
-        for k in 0..span.len {
-            let row = span.lead + k;
+        for k in 0..stretch.len {
+            let row = stretch.lead + k;
             let (from, row) = if row < count { (chunk, row) } else { (halo, row - count) };
             out[k * e..][..e].copy_from_slice(&from[row * row_bytes + j * e..][..e]);
         }
@@ -292,7 +299,7 @@ impl Chunks {
     }
 
     /// Keeps, for every column, the elements before its first slot in chunk `c`: they lie in the chunk `before`, at the
-    /// end of a span, in the last one of the previous column's.
+    /// end of a stretch, in the last one of the previous column's.
     pub fn keep_tails(&self, c: usize, before: &[Byte], kept: &mut [Byte]) {
         let stride = (self.slots.slot() - 1) * self.elem_bytes;
         let cols = self.slots.cols();
@@ -302,8 +309,8 @@ impl Chunks {
             if lead == 0 {
                 return 0..0;
             }
-            let span = if c > 0 { self.span(c - 1, j) } else { self.span(last, j - 1) };
-            let end = span.place + span.len;
+            let stretch = if c > 0 { self.stretch(c - 1, j) } else { self.stretch(last, j - 1) };
+            let end = stretch.place + stretch.len;
             (end - lead) * self.elem_bytes..end * self.elem_bytes
         };
         // They lie anywhere in the chunk.
@@ -331,15 +338,15 @@ impl Chunks {
         let (_, count) = self.slots.chunk_rows(c);
         let stride = self.slots.slot() - 1;
         let mut columns_rows = [Byte::uninit(); BLOCK_BYTES];
-        self.for_columns(c, columns.clone(), |Columns { spans, first }| {
-            let width = spans.len();
+        self.for_columns(c, columns.clone(), |Columns { stretches, first }| {
+            let width = stretches.len();
             let side = self.block_rows(width).clamp(1, count);
             // What the next block reads of the chunk before and what it fills lie anywhere and in short rows.
             let next = first + width..(first + 2 * width).min(columns.end);
             if let Tails::Before(before) = tails {
                 for j in next.clone() {
-                    let span = self.span(c - 1, j);
-                    let end = (span.place + span.len) * e;
+                    let stretch = self.stretch(c - 1, j);
+                    let end = (stretch.place + stretch.len) * e;
                     prefetch_all(&before[end - self.slots.lead(c, j) * e..end]);
                 }
             }
@@ -347,19 +354,19 @@ impl Chunks {
             prefetch_rows(out, count, cols * e, bytes);
             for x in (0..count).step_by(side) {
                 let height = side.min(count - x);
-                // Rows x.. of column j: the end of the span before it, then its own.
+                // Rows x.. of column j: the end of the stretch before it, then its own.
                 let tail = |j: usize, row: usize, len: usize| match tails {
                     Tails::Kept(kept) => &kept[((first + j) * stride + row) * e..][..len * e],
                     Tails::Before(before) => {
-                        let span = self.span(c - 1, first + j);
-                        let end = span.place + span.len;
-                        &before[(end - spans[j].lead + row) * e..][..len * e]
+                        let stretch = self.stretch(c - 1, first + j);
+                        let end = stretch.place + stretch.len;
+                        &before[(end - stretches[j].lead + row) * e..][..len * e]
                     }
                 };
                 let piece = |j: usize| {
-                    let span = &spans[j];
-                    let from_tail = span.lead.saturating_sub(x).min(height);
-                    let own = span.place + (x + from_tail).saturating_sub(span.lead);
+                    let stretch = &stretches[j];
+                    let from_tail = stretch.lead.saturating_sub(x).min(height);
+                    let own = stretch.place + (x + from_tail).saturating_sub(stretch.lead);
                     let own_len = (height - from_tail) * e;
                     let before: &[Byte] = if from_tail > 0 { tail(j, x, from_tail) } else { &[] };
                     (before, &chunk[own * e..][..own_len])
@@ -390,7 +397,7 @@ impl Chunks {
 pub enum Tails<'a> {
     /// Set aside: `slot - 1` elements for each column.
     Kept(&'a [Byte]),
-    /// At the ends of the spans of the chunk before, here with its slots, a full one.
+    /// At the ends of the stretches of the chunk before, here with its slots, a full one.
     Before(&'a [Byte]),
 }
 

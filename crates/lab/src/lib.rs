@@ -17,10 +17,16 @@
 //! | [`report`] | `turntile-lab report`: the sources' figures and tables on one page |
 //! | [`error`] | what can go wrong |
 
-/// The README's example compiles and runs.
+/// The examples of the pages compile and run.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
+mod pages {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../docs/tutorial.md")]
+    struct Tutorial;
+    #[doc = include_str!("../../../docs/planning.md")]
+    struct Planning;
+}
 
 pub mod check;
 pub mod code;

@@ -9,7 +9,7 @@
 //! | [`axes`] | the one shape of every permutation of axes | thesis section 4.3 |
 //! | [`fuse`] | the same of any number of axes, and as several where they are many | |
 //! | [`elementary`] | two groups of axes that change places | thesis section 4.4 |
-//! | [`slots`] | aligned slots: a transposition of any shape in two local passes | `docs/notation.md` |
+//! | [`slots`] | aligned slots: a transposition of any shape in two local passes | `docs/algorithm.md` |
 //! | [`padding`] | rows moved apart and together in place | thesis eq. 4.1 |
 //! | [`pitched`] | rows a pitch apart, before and after | |
 //! | [`shares`] | items shared out evenly among workers | |

@@ -24,12 +24,13 @@ def test_examples_in_docstrings(module):
 
 
 def test_documents():
-    """Every block of Python in both READMEs and in docs/python.md runs, those for a GPU where there is one."""
+    """Every block of Python in both READMEs, docs/python.md and docs/tutorial.md runs, those for a GPU where there is one."""
     package = pathlib.Path(__file__).parents[1]
     # scripts/check-python puts the repository's beside the tests.
     project = package / "project"
     project = project if project.exists() else package.parents[1]
-    found = [package / "README.md", project / "README.md", project / "docs" / "python.md"]
+    pages = ["README.md", "docs/python.md", "docs/tutorial.md"]
+    found = [package / "README.md", *(project / page for page in pages)]
     for file in found:
         blocks = re.findall(r"```python\n(.*?)```", file.read_text(), re.S)
         assert blocks

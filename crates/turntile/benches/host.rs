@@ -1,6 +1,6 @@
 //! One shape of every class on one thread, beside a copy as large: `cargo bench --bench host`.
 //!
-//! Short runs on ordinary pages, to see a change; the figures of `docs/cpu.md` are `turntile bench`'s.
+//! Short runs on ordinary pages, to see a change; the figures of `docs/results.md` are `turntile bench`'s.
 
 use std::hint::black_box;
 

@@ -14,7 +14,7 @@ pub struct Class {
     shapes: &'static [(usize, usize, usize)],
 }
 
-/// The shapes that `docs/cpu.md` reports: every class of them.
+/// The shapes that `docs/results.md` reports of hosts: every class of them.
 pub const HOST: [Class; 1] = [Class {
     name: "host",
     words: &[4],
@@ -45,7 +45,7 @@ pub const HOST: [Class; 1] = [Class {
     ],
 }];
 
-/// The shapes that `docs/gpu-results.md` reports, class by class.
+/// The shapes that `docs/results.md` reports of GPUs, class by class.
 pub const GPU: [Class; 7] = [
     Class {
         name: "thesis",
@@ -135,7 +135,7 @@ const BY_NAME: [Class; 2] = [
 type Array = (&'static [usize], &'static [usize], usize);
 
 /// Permutations that programs have: the last axis stays, two passes, axes of one extent, primes, short last axes, instances
-/// that fit on chip (docs/permute.md).
+/// that fit on chip (docs/algorithm.md).
 const PERMUTED: [Array; 24] = [
     (&[4096, 16, 32, 128], &[0, 2, 1, 3], 2),
     (&[4096, 16, 32, 128], &[0, 2, 1, 3], 4),

@@ -9,7 +9,7 @@ use super::table::Table;
 pub const COLUMNS: &[&str] =
     &["problem", "pass", "stage", "memory", "gb_per_s", "copy_gb_per_s", "percent_of_copy"];
 
-/// Extents, the order of the axes, bytes of an element: one of each kind that `docs/permute.md` tells apart.
+/// Extents, the order of the axes, bytes of an element: one of each kind that `docs/algorithm.md` tells apart.
 pub const EXAMPLES: [(&str, &[usize], &[usize], usize); 8] = [
     ("heads", &[4096, 16, 32, 128], &[0, 2, 1, 3], 2),
     ("blocks", &[16384, 200, 128], &[1, 0, 2], 1),

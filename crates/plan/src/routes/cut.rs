@@ -18,7 +18,7 @@ use crate::shape::{Direction, StageShape};
 pub const CUT: RouteRow = RouteRow {
     route: Route::Cut,
     about: "columns that square tiles leave over cut off in place, then square-tile; mirrored rows; one matrix",
-    source: "FFTW 3 (transpose-cut); docs/routes.md",
+    source: "FFTW 3 (transpose-cut); docs/algorithm.md",
     of_thesis: false,
     passes: 2,
     any_axes: false,

@@ -8,7 +8,7 @@ use crate::shape::StageShape;
 pub const OUT_OF_PLACE: RouteRow = RouteRow {
     route: Route::OutOfPlace,
     about: "010! read in one place and written in another",
-    source: "docs/out-of-place.md",
+    source: "docs/algorithm.md",
     of_thesis: false,
     passes: 1,
     any_axes: true,

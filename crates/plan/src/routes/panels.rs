@@ -17,7 +17,7 @@ use crate::shape::StageShape;
 pub const SQUARE_TILE: RouteRow = RouteRow {
     route: Route::SquareTile,
     about: "0210! on square tiles, then 2100! on their rows",
-    source: "docs/routes.md",
+    source: "docs/algorithm.md",
     of_thesis: false,
     passes: 2,
     any_axes: true,

@@ -12,7 +12,7 @@ use crate::shape::{Direction, StageShape};
 pub const ALIGNED_SLOTS: RouteRow = RouteRow {
     route: Route::AlignedSlots,
     about: "slots gathered chunk by chunk, then moved; any shape; mirrored where there are more columns than rows",
-    source: "docs/routes.md",
+    source: "docs/algorithm.md",
     of_thesis: false,
     // One, when a single chunk holds the matrix.
     passes: 1,

@@ -1,0 +1,382 @@
+"""The tables that scripts/results writes, each a function of the folder of records."""
+
+import csv
+import itertools
+import json
+
+# The share of a copy, in percent, that a class is built to reach, by bytes of an element.
+GOALS = {
+    "thesis": {4: 66},
+    "large": {1: 22, 2: 35, 4: 42, 8: 42, 16: 42},
+    "primes": {4: 33},
+    "skinny": {4: 38},
+    "square": {4: 90},
+    "batch": {2: 38},
+    "small-batch": {4: 75},
+}
+
+# Rows of the README's table: what it is, file of the results, file of the peers, shape, axes, bytes of an element.
+FIRST = [
+    ("square", "transpositions", "peers", "16384x16384", "", 4),
+    ("held on chip", "transpositions", "peers", "7200x1800", "", 4),
+    ("sides with common divisors", "transpositions", "peers", "19968x12032", "", 4),
+    ("prime sides", "transpositions", "peers", "16381x20011", "", 4),
+    ("structures of 8 to 8 arrays", "transpositions", "peers", "10000000x8", "", 4),
+    ("3 arrays to structures", "transpositions", "peers", "3x10000000", "", 4),
+    ("256 matrices of 2-byte elements", "transpositions", "peers", "256 of 2048x1408", "", 2),
+    ("axes reversed", "permutations", "permutation_peers", "512x640x1024", "2-1-0", 4),
+    ("a cube reversed", "permutations", "permutation_peers", "704x704x704", "2-1-0", 4),
+    ("NCHW to NHWC", "permutations", "permutation_peers", "64x256x112x112", "0-2-3-1", 4),
+    ("102 GB on a card of 141", "huge", None, "160000x160000", "", 4),
+]
+
+
+def about(folder):
+    return json.loads((folder / "about.json").read_text())
+
+
+def write_about(folder, data):
+    (folder / "about.json").write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+
+
+def folders(base):
+    return sorted(file.parent for file in base.glob("*/about.json"))
+
+
+def read(folder, name):
+    with (folder / name).open() as file:
+        return list(csv.DictReader(file))
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows]) + "\n"
+
+
+def source(folder, *names):
+    """Where the figures of a table are from: files, date, version, device, command."""
+    data = about(folder)
+    lines = [data["device"] + "; " + data["system"] + ":\n"]
+    for name in names:
+        entry = data["files"][name]
+        place = f"../benches/records/{folder.name}/{name}"
+        lines.append(f"- [{name}]({place}): {entry['date']}, version {entry['version']}, `{entry['by']}`.")
+    return "\n" + "\n".join(lines) + "\n"
+
+
+def records(folder):
+    """The table of a folder's README."""
+    data = about(folder)
+    rows = [(f"`{n}`", f"`{e['by']}`", e["what"], e["date"], e["version"]) for n, e in data["files"].items()]
+    return f"{data['device']}; {data['system']}.\n\n" + table(["file", "made by", "what", "date", "version"], rows)
+
+
+def number(text, digits=0):
+    return f"{float(text):.{digits}f}" if text not in ("", "-", None) else ""
+
+
+def speed(text):
+    """Three digits, no more than are measured."""
+    return f"{float(text):.{1 if float(text) < 30 else 0}f}"
+
+
+def shape(row):
+    if row.get("axes") and not (row["axes"] == "0-2-1" and row["rows"]):
+        return row["shape"]
+    text = f"{row['rows']}x{row['cols']}"
+    return text if row.get("batch", "1") in ("1", "") else f"{row['batch']} of {text}"
+
+
+def axes(row):
+    return row["axes"].replace("-", ",")
+
+
+def route(row):
+    return row["route"] + " mirrored" * (row.get("mirrored") == "true")
+
+
+def span(values, digits=0):
+    """From the least to the most."""
+    digits = digits or int(max(values) < 10)
+    low, high = f"{min(values):.{digits}f}", f"{max(values):.{digits}f}"
+    return low if low == high else f"{low}-{high}"
+
+
+def key(row):
+    return row["batch"], row["rows"], row["cols"], row["elem_bytes"]
+
+
+def first(rows, missing):
+    for row in rows:
+        return row
+    raise SystemExit(f"the README's table: {missing}")
+
+
+def readme(base):
+    folder, rows = base / "h200", []
+    for what, ours, peers, wanted, order, size in FIRST:
+        def same(row):
+            there = shape(row) if not order else row["shape"]
+            return there == wanted and row["elem_bytes"] == str(size) and (not order or row["axes"] == order)
+        row = first(filter(same, read(folder, ours + ".csv")), f"{ours}.csv has no {wanted} {order}")
+        def same_peer(other):
+            return same(other) if order else key(other) == key(row)
+        peer = first(filter(same_peer, read(folder, peers + ".csv")), f"{peers}.csv has no {wanted} {order}") if peers else None
+        rows.append((
+            what, wanted.replace("x", " x ") + (f", axes {axes(row)}" if order else ""), route(row), row["passes"],
+            number(row["gb_per_s"]), number(row["percent_of_copy"]),
+            number(peer["turntile_over_torch"], 1) if peer else "no memory for it",
+        ))  # fmt: skip
+    data = about(folder)
+    used = {data["files"][ours + ".csv"]["date"] for _, ours, *_ in FIRST}
+    when = f"{data['device']}, {data['system']}; {' and '.join(sorted(used))}.\n\n"
+    beside = [float(row["turntile_over_torch"]) for row in read(folder, "peers.csv")]
+    slower = f"\nOf all {len(beside)} matrices measured beside PyTorch, {sum(ratio < 1 for ratio in beside)} take longer than PyTorch's.\n"
+    return when + table(["what", "shape", "route", "passes", "GB/s", "% of a copy", "× PyTorch"], rows) + slower
+
+
+def h200_classes(base):
+    folder, rows = base / "h200", []
+    peers = {key(row): row for row in read(folder, "peers.csv")}
+    for row in read(folder, "transpositions.csv"):
+        # Tiny matrices time the launch alone.
+        if row["class"] == "tiny":
+            continue
+        peer = peers.get(key(row), {"turntile_over_torch": "", "turntile_over_geam": ""})
+        goal = GOALS.get(row["class"], {}).get(int(row["elem_bytes"]), "")
+        rows.append((
+            row["class"], row["elem_bytes"], shape(row), route(row), number(row["gb_per_s"]), number(row["percent_of_copy"]),
+            goal, peer["turntile_over_torch"], peer["turntile_over_geam"],
+        ))  # fmt: skip
+    head = ["class", "bytes", "shape", "route", "GB/s", "% of copy", "goal", "× PyTorch", "× geam"]
+    return table(head, rows) + source(folder, "transpositions.csv", "peers.csv")
+
+
+def axes_rows(folder, ours, peers):
+    beside = {(row["shape"], row["axes"], row["elem_bytes"]): row for row in read(folder, peers)}
+    for row in read(folder, ours):
+        peer = beside.get((row["shape"], row["axes"], row["elem_bytes"]))
+        yield (
+            row["shape"].replace("x", " x "), axes(row), row["elem_bytes"], route(row), row["passes"],
+            speed(row["gb_per_s"]), number(row["percent_of_copy"]),
+            number(peer["turntile_over_torch"], 2) if peer else "", number(peer["turntile_over_numpy"], 1) if peer else "",
+        )  # fmt: skip
+
+
+AXES = ["shape", "axes", "bytes", "route", "passes", "GB/s", "% of copy", "× PyTorch", "× NumPy"]
+
+
+def h200_axes(base):
+    folder = base / "h200"
+    rows = [row[:-1] for row in axes_rows(folder, "permutations.csv", "permutation_peers.csv")]
+    return table(AXES[:-1], rows) + source(folder, "permutations.csv", "permutation_peers.csv")
+
+
+def h200_axes_words(base):
+    folder = base / "h200"
+    by = {}
+    for row in read(folder, "permutations_words.csv"):
+        by.setdefault((row["shape"], axes(row)), {})[row["elem_bytes"]] = number(row["percent_of_copy"])
+    words = sorted({word for found in by.values() for word in found}, key=int)
+    rows = [(s.replace("x", " x "), a, *(found.get(word, "") for word in words)) for (s, a), found in by.items()]
+    return table(["shape", "axes", *(f"{word} B" for word in words)], rows) + source(folder, "permutations_words.csv")
+
+
+def h200_into_axes(base):
+    folder = base / "h200"
+    rows = [row[:3] + row[5:-1] for row in axes_rows(folder, "into_permuted.csv", "into_permuted_peers.csv")]
+    head = AXES[:3] + AXES[5:-1]
+    return table(head, rows) + source(folder, "into_permuted.csv", "into_permuted_peers.csv")
+
+
+def h200_into(base):
+    folder = base / "h200"
+    rows = [(
+        shape(row), row["elem_bytes"], f"`{row['kernel'].split('/')[-1]}`", number(row["gb_per_s"]), number(row["percent_of_copy"]),
+    ) for row in read(folder, "out_of_place.csv")]  # fmt: skip
+    return table(["shape", "bytes", "kernel", "GB/s", "% of copy"], rows) + source(folder, "out_of_place.csv")
+
+
+def h200_kernels(base):
+    folder, rows = base / "h200", []
+    names = ["square.csv", "tiles.csv", "barrier.csv", "on_chip.csv", "moves.csv", "slots.csv", "slot_runs.csv"]
+    for name in names:
+        by = {}
+        for row in read(folder, name):
+            if row["word_bytes"] != "4":
+                continue
+            case = "gather by teams" if row["case"].startswith("gather ") and "x" in row["case"] else row["case"]
+            back = " back" if " back(" in row["shape"] else ""
+            group = case + back, row["kernel"].split("/")[-1]
+            by.setdefault(group, []).append(float(row["percent_of_copy"]))
+        rows += [(case, f"`{kernel}`", len(of), span(of)) for (case, kernel), of in by.items()]
+    return table(["stage", "kernel", "shapes", "% of copy"], rows) + source(folder, *names)
+
+
+def h200_words(base):
+    folder, by = base / "h200", {}
+    for row in read(folder, "words.csv"):
+        by.setdefault(row["case"], {})[row["word_bytes"]] = number(row["percent_of_copy"])
+    words = ["1", "2", "4", "8", "16"]
+    rows = [(case, *(found.get(word, "") for word in words)) for case, found in by.items()]
+    return table(["stage", *(f"{word} B" for word in words)], rows) + source(folder, "words.csv")
+
+
+def h200_huge(base):
+    folder = base / "h200"
+    rows = [(
+        shape(row), f"{float(row['rows']) * float(row['cols']) * float(row['elem_bytes']) / 1e9:.1f}", route(row),
+        f"{float(row['seconds']) * 1e3:.0f}", number(row["gb_per_s"]), number(row["percent_of_copy"]),
+        f"{float(row['workspace_bytes']) / 1e6:.1f}",
+    ) for row in read(folder, "huge.csv")]  # fmt: skip
+    head = ["f32", "GB", "route", "ms", "GB/s", "% of copy", "workspace, MB"]
+    return table(head, rows) + source(folder, "huge.csv")
+
+
+def h200_small(base):
+    folder = base / "h200"
+    names = ["overheads.csv", "capped_0.csv", "capped_1MiB.csv"]
+    rows = [(
+        name.removesuffix(".csv"), shape(row), route(row), f"{float(row['seconds']) * 1e6:.4g}",
+        number(row["percent_of_copy"], 1), number(row["planning_us"]), number(row["queueing_us"], 1), row["workspace_bytes"],
+    ) for name in names for row in read(folder, name)]  # fmt: skip
+    head = ["record", "f32", "route", "µs", "% of copy", "planning, µs", "queueing, µs", "workspace, bytes"]
+    return table(head, rows) + source(folder, *names)
+
+
+def h200_planner(base):
+    folder, rows = base / "h200", []
+    for name in ("planner.csv", "planner_7.csv"):
+        of = [float(row["chosen_over_best"]) for row in read(folder, name)]
+        planning = [float(row["planning_us"]) for row in read(folder, name)]
+        near, best = sum(over <= 1.1 for over in of), sum(over <= 1 for over in of)
+        rows.append((name, f"{near} of {len(of)}", best, f"{max(of):.2f}", span(planning)))
+    head = ["draw", "within 10% of the best", "the best itself", "worst, × the best's time", "planning, µs"]
+    return table(head, rows) + source(folder, "planner.csv", "planner_7.csv")
+
+
+def h200_first_use(base):
+    folder, by = base / "h200", {}
+    for row in read(folder, "first_use.csv"):
+        code = by.setdefault((row["code"], row["cache"]), {"plan": [], "load": [], "process": [], "context": []})
+        for what, found in code.items():
+            found.append(float(row[what + "_ms"]))
+    rows = [(
+        {"machine": "machine code", "ptx": "PTX"}[code], {"0": "off", "1": "on"}[cache],
+        *(span(of[what], 1 if what in ("plan", "load") else 0) for what in ("context", "plan", "load", "process")),
+    ) for (code, cache), of in by.items()]  # fmt: skip
+    head = ["code", "driver's cache", "context, ms", "planning, ms", "loading, ms", "whole process, ms"]
+    return table(head, rows) + source(folder, "first_use.csv")
+
+
+def h200_python(base):
+    folder, rows = base / "h200", []
+    for _, group in itertools.groupby(read(folder, "python_compare.csv"), lambda row: (row["case"], row["shape"], row["dtype"])):
+        group = list(group)
+        way = {(row["library"], row["way"]): row for row in group}
+        def told(library, what):
+            row = way.get((library, what))
+            return f"{float(row['ms']):.2f} ({number(row['% of copy'])})" if row else ""
+        def beside(library, what):
+            return number(str(float(way[library, what]["peak bytes"]) / 1e6))
+        first = group[0]
+        rows.append((
+            f"{first['shape'].replace('x', ' x ')} {first['dtype']}", axes(first), told("turntile", "in place"), told("turntile", "into"),
+            told("torch", "out of place"), told("cupy", "out of place"),
+            beside("turntile", "in place"), beside("torch", "out of place"),
+        ))  # fmt: skip
+    head = ["array", "axes", "`transpose`", "`permute_into`", "PyTorch", "CuPy", "MB beside: in place", "PyTorch"]
+    return table(head, rows) + source(folder, "python_compare.csv")
+
+
+def bench_table(folder, name):
+    """A record of `turntile bench` as it is."""
+    rows = [(
+        shape(row), row["elem_bytes"], route(row), speed(row["gb_per_s"]), number(row["percent_of_copy"]), row["workspace_bytes"],
+    ) for row in read(folder, name)]  # fmt: skip
+    head = ["shape", "bytes", "route", "GB/s", "% of copy", "workspace, bytes"]
+    return f"#### {about(folder)['files'][name]['what']}\n\n" + table(head, rows) + source(folder, name)
+
+
+def host(base):
+    """Matrices on processors: every record of `turntile bench` that has no axes and no candidates."""
+    text = []
+    for folder in folders(base):
+        for name in about(folder)["files"] if folder.name.startswith("cpu-") else []:
+            columns = read(folder, name)[0]
+            if "route" in columns and "workspace_bytes" in columns and not name.startswith(("candidates", "permuted")):
+                text.append(bench_table(folder, name))
+    return "\n" + "\n".join(text) + "\n"
+
+
+def h200_more(base):
+    """Records that no other table shows and whose entry says `"show": true`."""
+    folder = base / "h200"
+    text = [bench_table(folder, name) for name, entry in about(folder)["files"].items() if entry.get("show")]
+    return "\n" + "\n".join(text) + "\n" if text else ""
+
+
+def host_axes(base):
+    folder = base / "cpu-xeon-16-cores"
+    counts = ["1_thread", "8_threads", "16_threads"]
+    of = [list(axes_rows(folder, f"permuted_{count}.csv", f"permuted_peers_{count}.csv")) for count in counts]
+    rows = []
+    for one, eight, sixteen in zip(*of):
+        assert one[:3] == eight[:3] == sixteen[:3]
+        speeds = [f"{row[5]} ({row[6]})" for row in (one, eight, sixteen)]
+        rows.append((*one[:4], *speeds, one[7], sixteen[7], one[8]))
+    head = [*AXES[:4], "1 thread", "8", "16", "× PyTorch, 1", "× PyTorch, 16", "× NumPy, 1"]
+    names = [f"permuted_{peers}{count}.csv" for count in counts for peers in ("", "peers_")]
+    return table(head, rows) + source(folder, *names)
+
+
+def peers_table(folder, name, column, others):
+    by = {}
+    for row in read(folder, name):
+        many = f", {row['threads']} threads" if int(row.get("threads", 1)) > 1 else ""
+        by.setdefault((f"{row['rows']}x{row['cols']}", row["elem_bytes"]), {})[row[column] + many] = row
+    def told(row):
+        if row is None:
+            return ""
+        return f"{float(row['gb_per_s']):.3g} ({number(row['percent_of_copy'])})" if row["gb_per_s"] else "ends the process"
+    rows = [(*group, *(told(found.get(other)) for other in others)) for group, found in by.items()]
+    return table(["shape", "bytes", *others], rows) + source(folder, name)
+
+
+def host_peers(base):
+    others = ["turntile", "FFTW estimate", "FFTW measure", "OpenBLAS", "MKL", "transpose crate"]
+    return peers_table(base / "cpu-sapphire-rapids", "peers.csv", "peer", others)
+
+
+def imatcopy(base):
+    return peers_table(base / "cpu-epyc-genoa", "imatcopy.csv", "library", ["turntile", "turntile, 2 threads", "OpenBLAS", "MKL"])
+
+
+def h200_on_chip_axes(base):
+    """The chosen plan of each problem in words, beside the best of two passes."""
+    folder, by = base / "h200", {}
+    for row in read(folder, "on_chip_axes.csv"):
+        of = by.setdefault((row["shape"], axes(row)), {})
+        of.setdefault(row["elem_bytes"], []).append((row["route"] == "on-chip", float(row["percent_of_copy"])))
+    def best(found, on_chip):
+        speeds = [percent for held, percent in found or [] if held == on_chip]
+        return f"{max(speeds):.0f}" if speeds else ""
+    words = ["8", "4", "2", "1"]
+    rows = [(s.replace("x", " x "), a, *(best(of.get(word), True) for word in words), best(of.get("4"), False)) for (s, a), of in by.items()]
+    head = ["shape", "axes", *(f"{word} B" for word in words), "more passes, 4 B"]
+    return table(head, rows) + source(folder, "on_chip_axes.csv")
+
+
+TABLES = {
+    name.replace("_", "-"): value
+    for name, value in list(globals().items())
+    if name in ("readme", "host", "host_axes", "host_peers", "imatcopy") or name.startswith("h200_")
+}
+
+
+def self_test():
+    assert table(["a", "b"], [(1, "x")]) == "| a | b |\n|---|---|\n| 1 | x |\n"
+    assert span([13.2, 13.4]) == "13" and span([1, 12.6]) == "1-13" and span([0.5]) == "0.5"
+    assert shape({"rows": "3", "cols": "4", "batch": "2"}) == "2 of 3x4"
+    assert shape({"rows": "3", "cols": "4", "batch": "1", "shape": "1x3x4", "axes": "0-2-1"}) == "3x4"
+    assert route({"route": "panel", "mirrored": "true"}) == "panel mirrored"
