@@ -3,7 +3,7 @@
 import csv
 import pathlib
 
-from .drawing import Picture, number
+from .drawing import Picture
 
 RECORDS = pathlib.Path(__file__).resolve().parents[2] / "benches/records/h200"
 #: Name of a row, and what tells it in the record.

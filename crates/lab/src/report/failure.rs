@@ -60,11 +60,3 @@ impl Failure {
         }
     }
 }
-
-impl<E: std::error::Error + Send + Sync> From<plotters::drawing::DrawingAreaErrorKind<E>>
-    for Failure
-{
-    fn from(error: plotters::drawing::DrawingAreaErrorKind<E>) -> Self {
-        Failure::Picture(error.to_string())
-    }
-}

@@ -5,7 +5,7 @@ use super::failure::Failure;
 use super::table::Table;
 use super::views::View;
 use super::{
-    asta, conflicts, cycles, ladder, moves, names, padding, passes, plans, squares, tiles,
+    asta, charts, conflicts, cycles, ladder, moves, names, padding, passes, plans, squares, tiles,
 };
 
 /// Where an item can be measured.
@@ -49,8 +49,6 @@ pub fn ids() -> String {
     ITEMS.iter().map(|item| item.id).collect::<Vec<_>>().join(", ")
 }
 
-const RATES: &[&str] = &["gb_per_s"];
-
 /// Every item, in the order of the page.
 pub static ITEMS: [Item; 23] = [
     Item {
@@ -61,17 +59,7 @@ pub static ITEMS: [Item; 23] = [
         on: On::Any,
         columns: squares::COLUMNS,
         measure: squares::figure_4_1,
-        views: &[
-            View::Curves {
-                name: "",
-                x: "side",
-                ys: &["gb_per_s", "copy_gb_per_s"],
-                series: &[],
-                only: &[],
-                log: [true, false],
-            },
-            View::Rows,
-        ],
+        views: &[View::Chart(&charts::FIGURE_4_1), View::Rows],
     },
     Item {
         id: "figure-4.4",
@@ -85,22 +73,8 @@ pub static ITEMS: [Item; 23] = [
         columns: padding::STEPS,
         measure: padding::figure_4_4,
         views: &[
-            View::Curves {
-                name: "-rows",
-                x: "step",
-                ys: &["async_movable_rows"],
-                series: &[],
-                only: &[],
-                log: [false, false],
-            },
-            View::Curves {
-                name: "-speed",
-                x: "step",
-                ys: RATES,
-                series: &[],
-                only: &[],
-                log: [false, true],
-            },
+            View::Chart(&charts::FIGURE_4_4_ROWS),
+            View::Chart(&charts::FIGURE_4_4_SPEED),
             View::Rows,
         ],
     },
@@ -113,7 +87,7 @@ pub static ITEMS: [Item; 23] = [
         on: On::Any,
         columns: padding::PASSES,
         measure: padding::passes,
-        views: &[View::Rows],
+        views: &[View::Dots(&charts::PADDING), View::Rows],
     },
     Item {
         id: "near-square",
@@ -134,7 +108,7 @@ pub static ITEMS: [Item; 23] = [
         on: On::Any,
         columns: cycles::COLUMNS,
         measure: cycles::figure_4_6,
-        views: &[View::Map { name: "", x: "cols", y: "rows", value: "cycles", log: false }],
+        views: &[View::Map(&charts::FIGURE_4_6)],
     },
     Item {
         id: "table-4.1",
@@ -198,14 +172,7 @@ pub static ITEMS: [Item; 23] = [
         columns: tiles::FIGURE_4_16,
         measure: tiles::figure_4_16,
         views: &[
-            View::Curves {
-                name: "",
-                x: "spreading",
-                ys: RATES,
-                series: &["problem", "tile"],
-                only: &[("layout", "padded")],
-                log: [true, false],
-            },
+            View::Chart(&charts::FIGURE_4_16),
             View::Pivot {
                 down: &["problem", "tile", "layout"],
                 across: "spreading",
@@ -222,14 +189,7 @@ pub static ITEMS: [Item; 23] = [
         columns: tiles::FIGURE_4_17,
         measure: tiles::figure_4_17,
         views: &[
-            View::Curves {
-                name: "",
-                x: "width",
-                ys: RATES,
-                series: &["workers"],
-                only: &[("tile", "32")],
-                log: [false, false],
-            },
+            View::Chart(&charts::FIGURE_4_17),
             View::Pivot { down: &["tile", "width"], across: "workers", cell: "gb_per_s" },
         ],
     },
@@ -243,14 +203,7 @@ pub static ITEMS: [Item; 23] = [
         columns: tiles::FIGURE_4_18,
         measure: tiles::figure_4_18,
         views: &[
-            View::Curves {
-                name: "",
-                x: "width",
-                ys: RATES,
-                series: &["method"],
-                only: &[],
-                log: [false, true],
-            },
+            View::Chart(&charts::FIGURE_4_18),
             View::Pivot { down: &["width"], across: "method", cell: "gb_per_s" },
         ],
     },
@@ -265,14 +218,7 @@ pub static ITEMS: [Item; 23] = [
         columns: moves::FIGURE_4_19,
         measure: moves::figure_4_19,
         views: &[
-            View::Curves {
-                name: "",
-                x: "width",
-                ys: RATES,
-                series: &["super_element", "version"],
-                only: &[],
-                log: [false, true],
-            },
+            View::Chart(&charts::FIGURE_4_19),
             View::Pivot { down: &["super_element", "version"], across: "width", cell: "gb_per_s" },
         ],
     },
@@ -284,17 +230,7 @@ pub static ITEMS: [Item; 23] = [
         on: On::Any,
         columns: moves::FIGURE_4_20,
         measure: moves::figure_4_20,
-        views: &[
-            View::Curves {
-                name: "",
-                x: "super_element",
-                ys: RATES,
-                series: &["version"],
-                only: &[],
-                log: [true, false],
-            },
-            View::Rows,
-        ],
+        views: &[View::Chart(&charts::FIGURE_4_20), View::Rows],
     },
     Item {
         id: "table-4.2",
@@ -304,7 +240,11 @@ pub static ITEMS: [Item; 23] = [
         on: On::Any,
         columns: plans::TABLE_4_2,
         measure: plans::table_4_2,
-        views: &[View::Pivot { down: &["route"], across: "shape", cell: "gb_per_s" }, View::Rows],
+        views: &[
+            View::Dots(&charts::TABLE_4_2),
+            View::Pivot { down: &["route"], across: "shape", cell: "gb_per_s" },
+            View::Rows,
+        ],
     },
     Item {
         id: "table-4.3",
@@ -325,7 +265,7 @@ pub static ITEMS: [Item; 23] = [
         on: On::Any,
         columns: plans::FIGURE_4_21,
         measure: plans::figure_4_21,
-        views: &[View::Map { name: "", x: "n", y: "m", value: "gb_per_s", log: true }],
+        views: &[View::Map(&charts::FIGURE_4_21)],
     },
     Item {
         id: "table-5.2",
@@ -345,7 +285,7 @@ pub static ITEMS: [Item; 23] = [
         on: On::Any,
         columns: asta::TABLE_5_3_COLUMNS,
         measure: asta::table_5_3,
-        views: &[View::Rows],
+        views: &[View::Dots(&charts::TABLE_5_3), View::Rows],
     },
     Item {
         id: "figure-5.7",
@@ -356,7 +296,10 @@ pub static ITEMS: [Item; 23] = [
         on: On::Any,
         columns: asta::FIGURE_5_7,
         measure: asta::figure_5_7,
-        views: &[View::Pivot { down: &["tile", "method"], across: "problem", cell: "gb_per_s" }],
+        views: &[
+            View::Dots(&charts::FIGURE_5_7),
+            View::Pivot { down: &["tile", "method"], across: "problem", cell: "gb_per_s" },
+        ],
     },
     Item {
         id: "ladder",
@@ -367,6 +310,7 @@ pub static ITEMS: [Item; 23] = [
         columns: ladder::BEST,
         measure: ladder::best,
         views: &[
+            View::Dots(&charts::LADDER),
             View::Pivot { down: &["kernel", "source"], across: "shape", cell: "percent_of_copy" },
             View::Rows,
         ],
@@ -380,14 +324,7 @@ pub static ITEMS: [Item; 23] = [
         columns: ladder::SIZES,
         measure: ladder::sizes,
         views: &[
-            View::Curves {
-                name: "",
-                x: "block_rows",
-                ys: RATES,
-                series: &["kernel"],
-                only: &[("tile", "32")],
-                log: [true, false],
-            },
+            View::Chart(&charts::LADDER_SIZES),
             View::Pivot { down: &["kernel", "tile"], across: "block_rows", cell: "gb_per_s" },
         ],
     },
@@ -414,6 +351,7 @@ pub static ITEMS: [Item; 23] = [
         columns: ladder::FILTER,
         measure: ladder::filter,
         views: &[
+            View::Dots(&charts::GAUSSIAN),
             View::Pivot { down: &["transposition"], across: "side", cell: "milliseconds" },
             View::Pivot { down: &["transposition"], across: "side", cell: "over_padded" },
         ],

@@ -7,17 +7,23 @@
 //! | `bench` | a device to verify and to time on: the host or a GPU |
 //! | `squares`, `padding`, `cycles`, `conflicts`, `tiles`, `moves`, `plans`, `asta`, `names`, `ladder`, `passes` | what the items measure |
 //! | `table` | a CSV file, which is also the record that an item is done |
-//! | `views`, `plot`, `strips` | tables and pictures of it |
+//! | `views` | tables of it, and which pictures |
+//! | `plot`, `dots`, `map`, `strips` | pictures of it: marks over an axis, tables, numbers of pairs, passes |
+//! | `charts` | what each picture shows, in words |
+//! | `scale`, `svg`, `style.css` | axes; shapes; their look |
 //! | `page` | the page |
 //! | `failure` | why an item has no result |
 
 mod asta;
 mod bench;
+mod charts;
 mod conflicts;
 mod cycles;
+mod dots;
 mod failure;
 mod items;
 mod ladder;
+mod map;
 mod moves;
 mod names;
 mod padding;
@@ -25,8 +31,10 @@ mod page;
 mod passes;
 mod plans;
 mod plot;
+mod scale;
 mod squares;
 mod strips;
+mod svg;
 mod table;
 mod tiles;
 mod views;
@@ -165,7 +173,7 @@ fn draw(item: &Item, table: &Table, out: &Path) -> Result<(), Failure> {
     for view in item.views {
         if let (Some(name), Some(svg)) = (view.picture(), view.svg(table)?) {
             #[cfg(feature = "png")]
-            fs::write(out.join(format!("{}{name}.png", item.id)), plot::png(&svg)?)?;
+            fs::write(out.join(format!("{}{name}.png", item.id)), svg::png(&svg)?)?;
             fs::write(out.join(format!("{}{name}.svg", item.id)), svg)?;
         }
     }
