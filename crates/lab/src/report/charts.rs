@@ -70,6 +70,7 @@ pub const FIGURE_4_6: Map = Map {
     value: "cycles",
     shades: Shades::Doublings,
     rules: false,
+    only: &[],
 };
 
 pub const FIGURE_4_16: Chart = Chart {
@@ -131,12 +132,20 @@ pub const TABLE_4_2: Dots = Dots {
 
 pub const FIGURE_4_21: Map = Map {
     name: "",
-    title: "7200 x 1800 by three stages with every tile of sides 8 to 300",
+    title: "7200 x 1800 by three stages, each by its fastest method, with every tile of sides 8 to 300",
     x: ("n", "n: columns of a tile (the divisors of 1800)"),
     y: ("m", "m: rows of a tile (the divisors of 7200)"),
     value: "gb_per_s",
     shades: Shades::Sixths,
     rules: true,
+    only: &[("methods", "any method")],
+};
+
+pub const FIGURE_4_21_PTTWAC: Map = Map {
+    name: "-pttwac",
+    title: "7200 x 1800 by three stages of PTTWAC with every tile of sides 8 to 300",
+    only: &[("methods", "PTTWAC")],
+    ..FIGURE_4_21
 };
 
 pub const TABLE_5_3: Dots = Dots {
@@ -160,8 +169,8 @@ pub const FIGURE_5_7: Dots = Dots {
 };
 
 pub const STAGES: Dots = Dots {
-    title: "What the thesis says in passing (sections 4.4 to 4.6)",
-    rows: &["shape", "what"],
+    title: "What the thesis says in its text (sections 4.4 to 4.7)",
+    rows: &["what"],
     series: "method",
     beside: Some(("thesis_gb_per_s", "hollow: the thesis")),
     ..PADDING

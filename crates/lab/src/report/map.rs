@@ -23,6 +23,8 @@ pub struct Map {
     pub value: &'static str,
     /// How numbers become colours.
     pub shades: Shades,
+    /// Columns and the cells that they must have, to show a part of a table.
+    pub only: &'static [(&'static str, &'static str)],
     /// Whether the thesis's rules for tiles are drawn in.
     pub rules: bool,
 }
@@ -80,7 +82,7 @@ impl Shades {
     fn names(self, most: f64) -> Vec<(String, Key)> {
         match self {
             Shades::Sixths => (0..6)
-                .map(|k| (format!("from {:.0}", most * f64::from(k) / 6.0), k as usize + 2))
+                .map(|k| (format!("from {:.0} GB/s", most * f64::from(k) / 6.0), k as usize + 2))
                 .map(|(name, shade)| (name, Key::Colour(COLOURS[shade])))
                 .collect(),
             Shades::Doublings => (0..8)
@@ -100,7 +102,15 @@ impl Map {
     /// The columns that it reads.
     #[cfg(test)]
     pub fn columns(&self) -> Vec<&'static str> {
-        vec![self.x.0, self.y.0, self.value]
+        let only = self.only.iter().map(|only| only.0);
+        [self.x.0, self.y.0, self.value].into_iter().chain(only).collect()
+    }
+
+    /// The rows that it shows.
+    pub fn rows<'a>(&self, table: &'a Table) -> impl Iterator<Item = &'a Vec<String>> {
+        let only: Vec<(usize, &str)> =
+            self.only.iter().map(|&(column, cell)| (table.column(column), cell)).collect();
+        table.rows.iter().filter(move |row| only.iter().all(|&(column, cell)| row[column] == cell))
     }
 
     /// The picture.
@@ -113,7 +123,7 @@ impl Map {
             let [x, y, v] = columns.map(|column| row[column].parse::<f64>().ok());
             Some([x?, y?, v?])
         };
-        let points: Vec<[f64; 3]> = table.rows.iter().filter_map(numbers).collect();
+        let points: Vec<[f64; 3]> = self.rows(table).filter_map(numbers).collect();
         if points.is_empty() {
             return Err(Failure::NoPoints);
         }
@@ -219,6 +229,7 @@ mod tests {
             value: "gb_per_s",
             shades: Shades::Sixths,
             rules: true,
+            only: &[],
         };
         let svg = map.svg(&table).unwrap();
         assert_eq!(svg.matches("fill=\"#").count(), 3 + 6, "and a name for each colour");

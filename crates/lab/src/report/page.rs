@@ -50,7 +50,17 @@ pub fn page(entries: &[Entry], about: &str) -> String {
             Err(_) => " **failed**",
         };
         let anchor = format!("{}-{}", item.id, item.source);
-        let _ = writeln!(text, "- [{}](#{}): {}{state}", item.id, slug(&anchor), item.shows);
+        let verdict = result.as_ref().map_or(String::new(), |(table, _)| {
+            let whole = (item.verdict)(table);
+            whole.split([':', ';', '(']).next().unwrap_or_default().trim().to_owned()
+        });
+        let short = if verdict.len() < 60 && !verdict.is_empty() {
+            format!(" *{verdict}.*")
+        } else {
+            String::new()
+        };
+        let _ =
+            writeln!(text, "- [{}](#{}): {}.{short}{state}", item.id, slug(&anchor), item.shows);
     }
     for entry in entries {
         section(&mut text, entry);
@@ -77,6 +87,7 @@ fn section(text: &mut String, Entry { item, result, took }: &Entry) {
             return;
         }
     };
+    let _ = write!(text, "**Verdict:** {}\n\n", (item.verdict)(table));
     for view in *views {
         if let Some(name) = view.picture().filter(|_| view.has_points(table)) {
             let _ = write!(text, "![{id}]({id}{name}.svg)\n\n");
@@ -95,32 +106,37 @@ fn section(text: &mut String, Entry { item, result, took }: &Entry) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::items::ITEMS;
+    use super::super::items;
     use super::*;
 
     #[test]
     fn failed_items_are_on_the_page_with_their_reason() {
         let failed = Entry {
-            item: &ITEMS[0],
+            item: items::all().next().unwrap(),
             result: Err(Failure::Wrong { what: "a stage".into(), wrong: 3 }),
             took: Duration::from_secs(1),
         };
-        let mut table = Table::new(ITEMS[1].columns);
-        table.push(ITEMS[1].columns.iter().map(|_| "1".to_owned()));
+        let mut table = Table::new(items::all().nth(1).unwrap().columns);
+        table.push(items::all().nth(1).unwrap().columns.iter().map(|_| "1".to_owned()));
         table.origin = "there and then".into();
-        let done =
-            Entry { item: &ITEMS[1], result: Ok((table, true)), took: Duration::from_secs(1) };
+        let done = Entry {
+            item: items::all().nth(1).unwrap(),
+            result: Ok((table, true)),
+            took: Duration::from_secs(1),
+        };
         let text = page(&[failed, done], "a device");
         assert!(text.contains("**Failed** after 1.0 s: a stage: 3 elements are wrong"), "{text}");
-        assert!(text.contains(&format!("](#{}", slug(ITEMS[0].id))) && !text.contains("** failed"));
+        assert!(
+            text.contains(&format!("](#{}", slug(items::all().next().unwrap().id)))
+                && !text.contains("** failed")
+        );
         assert!(text.contains(" **failed**") && text.contains("there and then"));
         assert!(!text.contains("No result") && is_page(text.as_bytes()) && !is_page(b"# A page"));
     }
 
     #[test]
     fn long_tables_are_cut_and_say_so() {
-        let item = ITEMS
-            .iter()
+        let item = items::all()
             .find(|item| {
                 item.views.iter().any(|view| view.markdown(&Table::new(item.columns)).is_some())
             })

@@ -56,7 +56,7 @@ impl Chart {
     }
 
     /// The rows that it shows.
-    fn rows<'a>(&self, table: &'a Table) -> impl Iterator<Item = &'a Vec<String>> {
+    pub fn rows<'a>(&self, table: &'a Table) -> impl Iterator<Item = &'a Vec<String>> {
         let only: Vec<(usize, &str)> =
             self.only.iter().map(|&(column, cell)| (table.column(column), cell)).collect();
         table.rows.iter().filter(move |row| only.iter().all(|&(column, cell)| row[column] == cell))

@@ -66,15 +66,17 @@ impl View {
 
     /// Whether the table has numbers for its picture: some are measured on a GPU alone.
     pub fn has_points(&self, table: &Table) -> bool {
-        let column = match self {
-            View::Rows | View::Pivot { .. } => return false,
-            View::Chart(chart) => chart.y.column,
-            View::Dots(dots) => dots.value.column,
-            View::Map(map) => map.value,
-            View::Passes { .. } => "pass",
+        let some = |column: &str, mut rows: Box<dyn Iterator<Item = &Vec<String>> + '_>| {
+            let column = table.column(column);
+            rows.any(|row| row[column].parse::<f64>().is_ok())
         };
-        let column = table.column(column);
-        table.rows.iter().any(|row| row[column].parse::<f64>().is_ok())
+        match self {
+            View::Rows | View::Pivot { .. } => false,
+            View::Chart(chart) => some(chart.y.column, Box::new(chart.rows(table))),
+            View::Dots(dots) => some(dots.value.column, Box::new(table.rows.iter())),
+            View::Map(map) => some(map.value, Box::new(map.rows(table))),
+            View::Passes { .. } => some("pass", Box::new(table.rows.iter())),
+        }
     }
 
     /// Its picture as SVG.
