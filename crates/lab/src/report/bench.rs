@@ -14,21 +14,14 @@ use turntile_cuda::flags::FlagLayout;
 use turntile_cuda::lower::Holding;
 use turntile_cuda::way::Way;
 use turntile_perm::Elementary;
-use turntile_plan::{Request, Want};
 
 use super::failure::Failure;
-use super::host;
+use super::host::{self, request};
+use super::timing::{Timing, right};
 use crate::program::Program;
 use crate::watch::Watch;
 
-/// What was measured, and a copy of as many bytes.
-#[derive(Clone, Copy, Debug)]
-pub struct Speed {
-    /// 2 · bytes / median time.
-    pub gb_per_s: f64,
-    /// The same of a copy.
-    pub copy_gb_per_s: f64,
-}
+pub use super::timing::Speed;
 
 /// The columns that [`cells`] fills.
 pub const SPEED: [&str; 3] = ["gb_per_s", "copy_gb_per_s", "percent_of_copy"];
@@ -66,8 +59,6 @@ pub struct Bench {
     copies: HashMap<usize, f64>,
 }
 
-/// Time for the runs of a case, of which there is at least one.
-const PATIENCE: Duration = Duration::from_secs(1);
 /// Device memory: twice the largest matrix, and enough that small ones are not found in the cache.
 const GPU_BYTES: usize = 4 << 30;
 
@@ -167,33 +158,34 @@ impl Bench {
         }
     }
 
-    /// Runs that are timed, and runs before them that are not.
-    pub(super) fn runs(&self) -> (usize, usize) {
-        match (self.quick, self.is_gpu()) {
-            (true, _) => (1, 0),
-            (_, true) => (9, 2),
-            (_, false) => (9, 2),
-        }
+    fn median(&self, run: impl FnMut() -> Result<Duration, Failure>) -> Result<f64, Failure> {
+        self.timing().median(run)
     }
 
-    pub(super) fn median(
+    fn timing(&self) -> Timing {
+        Timing { quick: self.quick }
+    }
+
+    /// A plan on the host's threads, all of it or one of its stages, every element compared with `dest`.
+    pub fn host(
         &self,
-        mut run: impl FnMut() -> Result<Duration, Failure>,
-    ) -> Result<f64, Failure> {
-        let (timed, before) = self.runs();
-        let mut times = Vec::new();
-        let start = Instant::now();
-        for _ in 0..before + timed {
-            // The slowest are measured fewer times.
-            if times.len() > before && start.elapsed() > PATIENCE {
-                break;
-            }
-            times.push(run()?);
-        }
-        times.drain(..before);
-        times.sort_unstable();
-        // A clock may not see the shortest runs.
-        Ok(times[times.len() / 2].as_secs_f64().max(1e-9))
+        plan: Plan,
+        threads: usize,
+        dest: impl Fn(usize) -> usize,
+        only: Option<usize>,
+    ) -> Result<Speed, Failure> {
+        host::plan(self.timing(), plan, threads, dest, only)
+    }
+
+    /// A transposition of f32 on the host from one place to another, every element compared; `run` is given destination
+    /// and source.
+    pub fn host_into(
+        &self,
+        rows: usize,
+        cols: usize,
+        run: impl FnMut(&mut [f32], &[f32]) -> Result<(), Failure>,
+    ) -> Result<Speed, Failure> {
+        host::into(self.timing(), rows, cols, run)
     }
 
     fn watch(&mut self) -> Result<(Gpu, Watch), Failure> {
@@ -372,14 +364,4 @@ impl Bench {
         self.put_back(watch);
         seconds
     }
-}
-
-pub(super) fn right(what: &impl ToString, wrong: u64) -> Result<(), Failure> {
-    if wrong == 0 { Ok(()) } else { Err(Failure::Wrong { what: what.to_string(), wrong }) }
-}
-
-/// A stage by itself, with as much workspace as it likes.
-pub(super) fn request(elem_bytes: usize) -> Request {
-    let (alignment, cap) = (16, usize::MAX);
-    Request { elem_bytes, alignment, out_of_place: false, cap, want: Want::Any }
 }

@@ -1,6 +1,6 @@
 //! The items of the thesis's chapter 4: matrices.
 
-use super::items::{Item, On};
+use super::item::{Item, On};
 use super::views::View;
 use super::{
     charts, conflicts, cycles, moves, names, padding, passes, plans, squares, stages, tiles,
@@ -216,7 +216,7 @@ pub static ITEMS: [Item; 17] = [
         id: "table-4.2",
         source: "thesis table 4.2",
         shows: "Six f32 matrices by three stages, four, and four with two fused, each in its fastest tile (sides from 8 to 128; a host: some of them) by PTTWAC alone and by any method, and by turntile's choice",
-        source_says: "17.3 to 20.7 GB/s by three stages on a K20, 6.9 to 7.2 by four, 7.4 to 7.8 fused, in their best tiles: for 7200 x 1800 (32, 72) and (20, 16).",
+        source_says: "17.3 to 20.7 GB/s by three stages on a K20, 6.9 to 7.2 by four, 7.4 to 7.8 fused, in their best tiles: for 7200 x 1800 (32, 72) and (20, 16), of which 16 does not divide 1800, so that it must be m = 16 and n = 20.",
         on: On::Any,
         columns: plans::TABLE_4_2,
         measure: plans::table_4_2,

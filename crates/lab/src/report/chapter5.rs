@@ -1,6 +1,6 @@
 //! The items of the thesis's chapter 5: arrays of structures.
 
-use super::items::{Item, On};
+use super::item::{Item, On};
 use super::views::View;
 use super::{asta, charts, verdicts_more};
 

@@ -122,7 +122,7 @@ impl Dots {
         }
         let top = svg.legend(&keys) + 20.0;
         let longest = lines.iter().map(|line| line.name.chars().count()).max().unwrap_or(0);
-        let (left, right) = ((34.0 + 6.6 * longest as f64).max(80.0), Svg::WIDTH - 28.0);
+        let (left, right) = ((44.0 + 6.8 * longest as f64).max(80.0), Svg::WIDTH - 28.0);
         let bottom = top + STEP * lines.len() as f64;
         let at = |value: f64| left + span.place(value) * (right - left);
         for tick in span.ticks() {

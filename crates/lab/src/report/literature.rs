@@ -1,6 +1,6 @@
 //! The items of the other sources: transpositions out of place.
 
-use super::items::{Item, On};
+use super::item::{Item, On};
 use super::views::View;
 use super::{charts, ladder, naive, verdicts_more};
 

@@ -3,9 +3,9 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `items` | the table of items: what each shows, and from where (`chapter4`, `chapter5`, `literature`) |
+//! | `item`, `items` | what an item is; the table of them: what each shows, and from where (`chapter4`, `chapter5`, `literature`) |
 //! | `verdicts`, `verdicts_more` | what each item says of its source, in a sentence |
-//! | `bench`, `host` | a device to verify and to time on: the host or a GPU |
+//! | `bench`, `host`, `timing` | a device to verify and to time on: the host or a GPU |
 //! | `squares`, `padding`, `cycles`, `conflicts`, `tiles`, `moves`, `plans`, `stages`, `asta`, `names`, `ladder`, `naive`, `passes` | what the items measure |
 //! | `table` | a CSV file, which is also the record that an item is done |
 //! | `views` | tables of it, and which pictures |
@@ -25,6 +25,7 @@ mod cycles;
 mod dots;
 mod failure;
 mod host;
+mod item;
 mod items;
 mod ladder;
 mod literature;
@@ -44,6 +45,7 @@ mod strips;
 mod svg;
 mod table;
 mod tiles;
+mod timing;
 mod verdicts;
 mod verdicts_more;
 mod views;
@@ -60,7 +62,7 @@ use crate::command::ReportArgs;
 use crate::error::Error;
 use bench::Bench;
 use failure::Failure;
-use items::{Item, On};
+use item::{Item, On};
 use page::Entry;
 use table::Table;
 

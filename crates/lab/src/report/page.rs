@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use super::failure::Failure;
-use super::items::Item;
+use super::item::Item;
 use super::table::Table;
 
 /// An item and what became of it.
@@ -37,7 +37,9 @@ pub fn page(entries: &[Entry], about: &str) -> String {
         "# The sources' figures and tables on {about}\n\n\
          {MADE_BY} Every transposition is verified, element by element, before it is timed, or where \
          its section says; times are medians. GB/s is 2 · bytes / time; *% of copy* compares with a copy of as many bytes in the \
-         same run. What the source reports stands above each table; the CSV files have all rows.\n\n"
+         same run. What the source reports stands above each table; the CSV files have all rows. In \
+         place the same memory is read and written, a copy touches twice as much: where a cache holds the one and not the other \
+         a share is above 100%. Each *verdict* is made from its section's own numbers.\n\n"
     );
     let quick = |entry: &&Entry| entry.result.as_ref().is_ok_and(|(table, _)| table.is_quick());
     if entries.iter().find(quick).is_some() {

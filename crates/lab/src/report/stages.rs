@@ -1,6 +1,6 @@
 //! What the thesis says of its stages in passing (sections 4.4 to 4.7), and the thesis's own method.
 
-use turntile::plan::{Method, Plan, Problem, Route, StageShape, Tile};
+use turntile::plan::{Method, Offer, Plan, Problem, Route, StageShape, Tile};
 use turntile_cuda::flags::FlagLayout;
 use turntile_cuda::way::{Scope, Way};
 use turntile_perm::Elementary;
@@ -23,12 +23,19 @@ pub const SAID: &[&str] = &[
 /// A plan whose stages are all moved by PTTWAC, as the thesis's are: flags on chip where elements of tiles move, in memory
 /// where super-elements do. None where the device does not offer that.
 pub fn pttwac(bench: &Bench, plan: &Plan) -> Option<Plan> {
+    moved_by_pttwac(plan, |shape, method, elem_bytes| bench.offer(shape, method, elem_bytes))
+}
+
+fn moved_by_pttwac(
+    plan: &Plan,
+    offer: impl Fn(&StageShape, Method, usize) -> Option<Offer>,
+) -> Option<Plan> {
     let mut plan = plan.clone();
     let elem_bytes = plan.problem.elem_bytes();
     for stage in plan.legs.iter_mut().flat_map(|leg| &mut leg.stages) {
         let single = stage.shape.elementary().is_some_and(|e| e.unit == 1);
         let method = if single { Method::PttwacOnChip } else { Method::PttwacGlobal };
-        stage.offer = bench.offer(&stage.shape, method, elem_bytes * stage.joined)?;
+        stage.offer = offer(&stage.shape, method, elem_bytes * stage.joined)?;
     }
     plan.workspace_bytes = plan.stages().map(|stage| stage.offer.workspace_bytes).max()?;
     Some(plan)
@@ -59,8 +66,9 @@ pub fn said(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
     let one = cells(bench.stage(shape(1, rows, cols, 1), global, 4, workers))?;
     row("4.4: one-stage, 7200 x 1800", "PTTWAC", ["1.5", "K20"], one);
     if !bench.quick() {
-        let four = cells(in_tile(bench, Route::FourStage, 20, 16))?;
-        row("4.4: four-stage, 7200 x 1800, tile 20 x 16", "PTTWAC", ["7.11", "K20"], four);
+        // The thesis has (20, 16); 16 divides 7200 alone.
+        let four = cells(in_tile(bench, Route::FourStage, 16, 20))?;
+        row("4.4: four-stage, 7200 x 1800, tile 16 x 20", "PTTWAC", ["7.11", "K20"], four);
         let three = cells(in_tile(bench, Route::ThreeStage, 32, 72))?;
         row("4.7: three-stage, 7200 x 1800, tile 32 x 72", "PTTWAC", ["20.59", "K20"], three);
     }
@@ -76,4 +84,37 @@ pub fn said(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
         row(&what, "P-IPT", [thesis, "Fermi"], speed);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use turntile::plan::{Chip, Device as _, Planner};
+
+    use super::super::host::request;
+    use super::*;
+
+    #[test]
+    fn the_thesis_s_plans_are_those_of_its_method() {
+        let chip = Chip::preset("h200").unwrap();
+        let offer = |shape: &StageShape, method, elem_bytes| {
+            let offers = chip.offers(shape, &request(elem_bytes)).unwrap_or_default();
+            offers.into_iter().find(|offer| offer.method == method)
+        };
+        let problem = Problem::new(7200, 1800, 4).unwrap();
+        let planner = Planner::new(chip.clone());
+        for (route, m, n) in [
+            (Route::ThreeStage, 32, 72),
+            (Route::FourStage, 16, 20),
+            (Route::FourStageFused, 16, 20),
+        ] {
+            let plan = planner.with_tile(&problem, route, false, Tile { m, n }).unwrap();
+            let plan = moved_by_pttwac(&plan, offer).unwrap();
+            plan.check().unwrap();
+            for stage in plan.stages() {
+                let names = [Method::PttwacOnChip, Method::PttwacGlobal];
+                assert!(names.contains(&stage.offer.method), "{plan}");
+            }
+            assert_eq!(plan.dest(7199 * 1800 + 3), 3 * 7200 + 7199);
+        }
+    }
 }

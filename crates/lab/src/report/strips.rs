@@ -114,7 +114,7 @@ fn parts(memory: &str) -> Vec<Part> {
         part.left = left;
         left += (Svg::WIDTH - 2.0 * LEFT) * width(part) / sum;
         part.right = left;
-        if part.right - part.left < 70.0 {
+        if part.right - part.left < 10.0 + 6.8 * part.text.chars().count() as f64 {
             part.text = part.text.split(": ").last().unwrap_or_default().replace(" of ", "/");
         }
     }
