@@ -15,6 +15,10 @@ pub fn all() -> impl Iterator<Item = &'static Item> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::super::table::Table;
     use super::super::views::View;
     use super::*;
     use std::collections::BTreeSet;
@@ -58,5 +62,35 @@ mod tests {
         for table in ["4.1", "4.2", "4.3", "5.2", "5.3"] {
             assert!(all().any(|item| item.source == format!("thesis table {table}")), "{table}");
         }
+    }
+
+    /// What is committed: tables have today's columns, a verdict with numbers in it, and the pictures beside them
+    /// (`turntile-lab report --draw --out FOLDER` draws them anew).
+    #[test]
+    fn committed_tables_have_verdicts_and_pictures() {
+        let reports = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/report");
+        let mut drawn = 0;
+        for folder in ["h200", "host"].map(|name| reports.join(name)) {
+            for item in all() {
+                let path = folder.join(format!("{}.csv", item.id));
+                if !path.exists() {
+                    continue;
+                }
+                let table = Table::load(&path, item.columns).unwrap();
+                let table = table.unwrap_or_else(|| panic!("{}: other columns", path.display()));
+                let verdict = (item.verdict)(&table);
+                let wrong =
+                    ["NaN", "inf", "nothing", "-0.00"].iter().any(|word| verdict.contains(word));
+                assert!(verdict.ends_with(['.', ')']) && !wrong, "{}: {verdict}", path.display());
+                for view in item.views {
+                    let Some(svg) = view.svg(&table).unwrap() else { continue };
+                    let name = format!("{}{}.svg", item.id, view.picture().unwrap());
+                    let there = fs::read_to_string(folder.join(&name)).unwrap();
+                    assert!(there == svg, "{name} of {} is another", folder.display());
+                    drawn += 1;
+                }
+            }
+        }
+        assert!(drawn > 30, "{drawn} pictures");
     }
 }
