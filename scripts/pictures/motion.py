@@ -101,7 +101,7 @@ def transposition():
             (
                 "Pass 2: whole runs go to their places",
                 [
-                    f"Cycle {n + 1} of {len(cycles)}: runs ({names}) change places, the last",
+                    f"Cycle {n + 1} of {len(cycles)}: runs {names} of memory change places, the last",
                     "one goes where the first one was. Cycles can move at once.",
                 ],
             )
