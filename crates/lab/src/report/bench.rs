@@ -5,32 +5,23 @@ use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use turntile::gpu::Gpu;
-use turntile::plan::{Device as _, Flaw, Geometry, Host, Offer, Plan, Planner, StageShape};
-use turntile::{Bytes, Options, Planned, RunError};
+use turntile::plan::{Device as _, Host, Method, Offer, Plan, Planner, StageShape};
+use turntile_cli::copy;
 use turntile_cli::device::Device;
-use turntile_cli::memory::{Memory, Pages};
 use turntile_cli::speed::gb_per_s;
-use turntile_cli::{copy, fill};
-use turntile_cpu::way::HostWay;
 use turntile_cuda::Work;
 use turntile_cuda::flags::FlagLayout;
 use turntile_cuda::lower::Holding;
 use turntile_cuda::way::Way;
 use turntile_perm::Elementary;
-use turntile_plan::{Request, Want};
 
 use super::failure::Failure;
+use super::host::{self, request};
+use super::timing::{Timing, right};
 use crate::program::Program;
 use crate::watch::Watch;
 
-/// What was measured, and a copy of as many bytes.
-#[derive(Clone, Copy, Debug)]
-pub struct Speed {
-    /// 2 · bytes / median time.
-    pub gb_per_s: f64,
-    /// The same of a copy.
-    pub copy_gb_per_s: f64,
-}
+pub use super::timing::Speed;
 
 /// The columns that [`cells`] fills.
 pub const SPEED: [&str; 3] = ["gb_per_s", "copy_gb_per_s", "percent_of_copy"];
@@ -68,8 +59,6 @@ pub struct Bench {
     copies: HashMap<usize, f64>,
 }
 
-/// Time for the runs of a case, of which there is at least one.
-const PATIENCE: Duration = Duration::from_secs(1);
 /// Device memory: twice the largest matrix, and enough that small ones are not found in the cache.
 const GPU_BYTES: usize = 4 << 30;
 
@@ -118,6 +107,15 @@ impl Bench {
         }
     }
 
+    /// What moves a stage by a method: as it would offer it itself or, a host, as it can; nothing where it cannot.
+    pub fn offer(&self, shape: &StageShape, method: Method, elem_bytes: usize) -> Option<Offer> {
+        let mut offers = self.offers(shape, elem_bytes).into_iter();
+        match self.place {
+            Place::Host { threads } => host::offered(*shape, method, elem_bytes, threads).ok(),
+            Place::Gpu { .. } => offers.find(|offer| offer.method == method),
+        }
+    }
+
     /// All that it offers for a stage by itself; nothing where it has no way.
     pub fn offers(&self, shape: &StageShape, elem_bytes: usize) -> Vec<Offer> {
         self.planner().device().offers(shape, &request(elem_bytes)).unwrap_or_default()
@@ -160,30 +158,34 @@ impl Bench {
         }
     }
 
-    /// Runs that are timed, and runs before them that are not.
-    fn runs(&self) -> (usize, usize) {
-        match (self.quick, self.is_gpu()) {
-            (true, _) => (1, 0),
-            (_, true) => (9, 2),
-            (_, false) => (5, 1),
-        }
+    fn median(&self, run: impl FnMut() -> Result<Duration, Failure>) -> Result<f64, Failure> {
+        self.timing().median(run)
     }
 
-    fn median(&self, mut run: impl FnMut() -> Result<Duration, Failure>) -> Result<f64, Failure> {
-        let (timed, before) = self.runs();
-        let mut times = Vec::new();
-        let start = Instant::now();
-        for _ in 0..before + timed {
-            // The slowest are measured fewer times.
-            if times.len() > before && start.elapsed() > PATIENCE {
-                break;
-            }
-            times.push(run()?);
-        }
-        times.drain(..before);
-        times.sort_unstable();
-        // A clock may not see the shortest runs.
-        Ok(times[times.len() / 2].as_secs_f64().max(1e-9))
+    fn timing(&self) -> Timing {
+        Timing { quick: self.quick }
+    }
+
+    /// A plan on the host's threads, all of it or one of its stages, every element compared with `dest`.
+    pub fn host(
+        &self,
+        plan: Plan,
+        threads: usize,
+        dest: impl Fn(usize) -> usize,
+        only: Option<usize>,
+    ) -> Result<Speed, Failure> {
+        host::plan(self.timing(), plan, threads, dest, only)
+    }
+
+    /// A transposition of f32 on the host from one place to another, every element compared; `run` is given destination
+    /// and source.
+    pub fn host_into(
+        &self,
+        rows: usize,
+        cols: usize,
+        run: impl FnMut(&mut [f32], &[f32]) -> Result<(), Failure>,
+    ) -> Result<Speed, Failure> {
+        host::into(self.timing(), rows, cols, run)
     }
 
     fn watch(&mut self) -> Result<(Gpu, Watch), Failure> {
@@ -208,7 +210,7 @@ impl Bench {
         }
         let seconds = match self.place {
             Place::Host { threads } => {
-                let (mut from, mut to) = (host_memory(bytes)?, host_memory(bytes)?);
+                let (mut from, mut to) = (host::memory(bytes)?, host::memory(bytes)?);
                 self.median(|| {
                     let start = Instant::now();
                     copy(from.bytes(), to.bytes(), threads);
@@ -268,7 +270,7 @@ impl Bench {
         let bytes = shape.len() * elem_bytes;
         let seconds = match &self.place {
             Place::Host { .. } => {
-                let plan = alone(shape, way, elem_bytes, threads)?;
+                let plan = host::alone(shape, way, elem_bytes, threads)?;
                 return self.host(plan, threads, |k| shape.dest(k), None);
             }
             Place::Gpu { gpu, .. } => {
@@ -362,85 +364,4 @@ impl Bench {
         self.put_back(watch);
         seconds
     }
-
-    /// A plan on the host's threads, all of it or one of its stages, every element compared with `dest`;
-    /// a copy after every run, since a host that others use is not the same from minute to minute.
-    pub fn host(
-        &self,
-        plan: Plan,
-        threads: usize,
-        dest: impl Fn(usize) -> usize,
-        only: Option<usize>,
-    ) -> Result<Speed, Failure> {
-        let (problem, room) = (plan.problem, plan.room_bytes());
-        let planned = Planned::new(plan, threads)?;
-        let mut workspace = planned.workspace()?;
-        let mut memory = host_memory(room)?;
-        let data = &mut memory.bytes()[..room];
-        let elem_bytes = problem.elem_bytes();
-        for (k, element) in data[..problem.bytes()].chunks_exact_mut(elem_bytes).enumerate() {
-            fill(k, element);
-        }
-        planned.run_with(&mut Bytes(&mut *data), Options::new().workspace(&mut workspace))?;
-        let mut want = vec![0; elem_bytes];
-        let mut wrong = 0;
-        for k in 0..problem.len() {
-            fill(k, &mut want);
-            wrong += u64::from(data[dest(k) * elem_bytes..][..elem_bytes] != want);
-        }
-        right(planned.plan(), wrong)?;
-        let mut other = host_memory(problem.bytes())?;
-        let mut copies = Vec::new();
-        let seconds = self.median(|| {
-            let start = Instant::now();
-            copy(&data[..problem.bytes()], other.bytes(), threads);
-            copies.push(start.elapsed());
-            let start = Instant::now();
-            let mut ends = vec![Duration::ZERO];
-            let mut ended = |_| ends.push(start.elapsed());
-            let options = Options::new().workspace(&mut workspace).progress(&mut ended);
-            planned.run_with(&mut Bytes(&mut *data), options)?;
-            Ok(match only {
-                Some(stage) => ends[stage + 1] - ends[stage],
-                None => start.elapsed(),
-            })
-        })?;
-        copies.sort_unstable();
-        let copied = copies[copies.len() / 2].as_secs_f64().max(1e-9);
-        let rate = |seconds| gb_per_s(problem.bytes() as f64, seconds);
-        Ok(Speed { gb_per_s: rate(seconds), copy_gb_per_s: rate(copied) })
-    }
-}
-
-fn right(what: &impl ToString, wrong: u64) -> Result<(), Failure> {
-    if wrong == 0 { Ok(()) } else { Err(Failure::Wrong { what: what.to_string(), wrong }) }
-}
-
-fn host_memory(bytes: usize) -> Result<Memory, Failure> {
-    Memory::touched(bytes, Pages::Huge).map_err(|error| Failure::Io(std::io::Error::other(error)))
-}
-
-/// A stage by itself, with as much workspace as it likes.
-fn request(elem_bytes: usize) -> Request {
-    let (alignment, cap) = (16, usize::MAX);
-    Request { elem_bytes, alignment, out_of_place: false, cap, want: Want::Any }
-}
-
-/// A host's plan of one stage, over elements in a row: as it would offer it by that method on all threads, or
-/// where it would not, as it can.
-fn alone(shape: StageShape, way: Way, elem_bytes: usize, threads: usize) -> Result<Plan, Failure> {
-    let method = way.method();
-    let offers = Host::here(threads).offers(&shape, &request(elem_bytes)).unwrap_or_default();
-    let offer = match offers.into_iter().find(|offer| offer.method == method) {
-        Some(offer) => offer,
-        None => {
-            let way = HostWay::in_place_of(shape, elem_bytes, method, threads);
-            let stage = format!("{shape} {method}");
-            let way = way.ok_or(RunError::Plan(Flaw::Method { number: 1, stage }));
-            let way = way.map_err(turntile::Error::from)?;
-            let workspace_bytes = way.needs().bytes();
-            Offer { method, geometry: Geometry::new(way), workspace_bytes, seconds: 1.0 }
-        }
-    };
-    Ok(Plan::of_stage("host", shape, offer, elem_bytes)?)
 }

@@ -25,6 +25,9 @@ pub enum Failure {
     /// The extents make no problem.
     #[error(transparent)]
     Problem(#[from] ProblemError),
+    /// No plan in that tile, or by that method.
+    #[error("no such plan: {0}")]
+    Refused(String),
     /// What was measured had not done what it should.
     #[error("{what}: {wrong} elements are wrong")]
     Wrong {
@@ -52,19 +55,11 @@ impl Failure {
     pub fn is_infeasible(&self) -> bool {
         let no_kernel = |error: &CudaError| matches!(error, CudaError::Infeasible { .. });
         match self {
-            Failure::Plan(_) => true,
+            Failure::Plan(_) | Failure::Refused(_) => true,
             Failure::Cuda(error)
             | Failure::Engine(turntile::Error::Cuda(error))
             | Failure::Kernel(KernelError::Cuda(error)) => no_kernel(error),
             _ => false,
         }
-    }
-}
-
-impl<E: std::error::Error + Send + Sync> From<plotters::drawing::DrawingAreaErrorKind<E>>
-    for Failure
-{
-    fn from(error: plotters::drawing::DrawingAreaErrorKind<E>) -> Self {
-        Failure::Picture(error.to_string())
     }
 }

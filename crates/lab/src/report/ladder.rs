@@ -23,6 +23,8 @@ pub const BEST: &[&str] = &[
     "copy_gb_per_s",
     "percent_of_copy",
 ];
+pub const BY_SIDE: &[&str] =
+    &["kernel", "tile", "side", "gb_per_s", "copy_gb_per_s", "percent_of_copy"];
 pub const SHARED: &[&str] = &[
     "kernel",
     "tile",
@@ -59,10 +61,27 @@ pub fn sizes(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Every kernel in its best tile and block, and turntile's own: Khan's square, a large one, and a shape
+/// Khan's kernels by the side of the matrix, tile and block of the same sides.
+pub fn by_side(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+    let sides: &[usize] =
+        if bench.quick() { &[256] } else { &[512, 1024, 1536, 2048, 3072, 4096, 6144, 8192] };
+    for (tile, name) in [(16, "16 x 16"), (32, "32 x 32")] {
+        for kernel in ["padded", "parallel-write"] {
+            let rung = Rung::named(kernel).expect("on the ladder");
+            for &side in sides {
+                let speed = measure(bench, rung, (tile, tile), (side, side))?;
+                let names = [kernel, name, &side.to_string()].map(String::from);
+                table.push([&names[..], &speed].concat());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Every kernel in its best tile and block, and turntile's own: Harris's square, Khan's, a large one, and a shape
 /// that no tile divides.
 pub fn best(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
-    for (rows, cols) in [(3072, 3072), (16_384, 16_384), (16_381, 20_011)] {
+    for (rows, cols) in [(1024, 1024), (3072, 3072), (16_384, 16_384), (16_381, 20_011)] {
         let (rows, cols) = (bench.side(rows), bench.side(cols));
         let shape = format!("{rows}x{cols}");
         for rung in &RUNGS {

@@ -3,32 +3,51 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `items` | the table of items: what each shows, and from where |
-//! | `bench` | a device to verify and to time on: the host or a GPU |
-//! | `squares`, `padding`, `cycles`, `conflicts`, `tiles`, `moves`, `plans`, `asta`, `names`, `ladder`, `passes` | what the items measure |
+//! | `item`, `items` | what an item is; the table of them: what each shows, and from where (`chapter4`, `chapter5`, `literature`) |
+//! | `verdicts`, `verdicts_more` | what each item says of its source, in a sentence |
+//! | `bench`, `host`, `timing` | a device to verify and to time on: the host or a GPU |
+//! | `squares`, `padding`, `cycles`, `conflicts`, `tiles`, `moves`, `plans`, `stages`, `asta`, `names`, `ladder`, `naive`, `passes` | what the items measure |
 //! | `table` | a CSV file, which is also the record that an item is done |
-//! | `views`, `plot`, `strips` | tables and pictures of it |
+//! | `views` | tables of it, and which pictures |
+//! | `plot`, `dots`, `map`, `strips` | pictures of it: marks over an axis, tables, numbers of pairs, passes |
+//! | `charts` | what each picture shows, in words |
+//! | `scale`, `svg`, `style.css` | axes; shapes; their look |
 //! | `page` | the page |
 //! | `failure` | why an item has no result |
 
 mod asta;
 mod bench;
+mod chapter4;
+mod chapter5;
+mod charts;
 mod conflicts;
 mod cycles;
+mod dots;
 mod failure;
+mod host;
+mod item;
 mod items;
 mod ladder;
+mod literature;
+mod map;
 mod moves;
+mod naive;
 mod names;
 mod padding;
 mod page;
 mod passes;
 mod plans;
 mod plot;
+mod scale;
 mod squares;
+mod stages;
 mod strips;
+mod svg;
 mod table;
 mod tiles;
+mod timing;
+mod verdicts;
+mod verdicts_more;
 mod views;
 
 use std::fs;
@@ -43,9 +62,12 @@ use crate::command::ReportArgs;
 use crate::error::Error;
 use bench::Bench;
 use failure::Failure;
-use items::{ITEMS, Item};
+use item::{Item, On};
 use page::Entry;
 use table::Table;
+
+/// In place of a device, of items that need none.
+const COMPUTED: &str = "computed";
 
 /// Runs the command and returns what to print.
 ///
@@ -53,7 +75,7 @@ use table::Table;
 /// [`Error`]: an item that is not known or cannot be measured, files that cannot be written, somebody else's page.
 pub fn run(args: &ReportArgs) -> Result<String, Error> {
     for id in &args.items {
-        if !ITEMS.iter().any(|item| item.id == id) {
+        if !items::all().any(|item| item.id == id) {
             return Err(Error::UnknownItem { id: id.clone(), known: items::ids() });
         }
     }
@@ -76,12 +98,12 @@ fn measured(args: &ReportArgs) -> Result<(Vec<Entry>, String), Error> {
     let device = Device::find(&args.device, args.threads)?;
     let on_gpu = matches!(device, Device::Gpu(_));
     let asked = |item: &&Item| args.items.iter().any(|id| id == item.id);
-    if let Some(item) = ITEMS.iter().filter(asked).find(|item| !item.runs_on(on_gpu)) {
+    if let Some(item) = items::all().filter(asked).find(|item| !item.runs_on(on_gpu)) {
         return Err(Error::GpuOnly { id: item.id.to_owned() });
     }
     fs::create_dir_all(&args.out).map_err(Shared::io("make the folder", &args.out))?;
     let mut bench = Bench::new(device, args.threads, args.quick);
-    let items: Vec<&Item> = ITEMS.iter().filter(|item| item.runs_on(on_gpu)).collect();
+    let items: Vec<&Item> = items::all().filter(|item| item.runs_on(on_gpu)).collect();
     let progress = Progress::new(!args.quiet);
     progress.items("measuring", items.len());
     let mut entries = Vec::new();
@@ -99,11 +121,10 @@ fn measured(args: &ReportArgs) -> Result<(Vec<Entry>, String), Error> {
 
 /// Every item that is there, whatever device measured it, and that device's name.
 fn drawn(args: &ReportArgs) -> (Vec<Entry>, String) {
-    let entries: Vec<Entry> = ITEMS.iter().filter_map(|item| kept(item, args)).collect();
+    let entries: Vec<Entry> = items::all().filter_map(|item| kept(item, args)).collect();
     let tables = entries.iter().filter_map(|entry| entry.result.as_ref().ok());
-    // Device, date and command, of which the device may have several parts.
-    let about = tables.filter_map(|(table, _)| table.origin.rsplitn(3, "; ").nth(2)).next();
-    let about = about.unwrap_or("no device: nothing has been measured").to_owned();
+    let about = tables.map(|(table, _)| table.device()).find(|device| device != COMPUTED);
+    let about = about.unwrap_or_else(|| "no device: nothing has been measured".to_owned());
     (entries, about)
 }
 
@@ -157,7 +178,8 @@ fn measure(
     let quick = if args.quick { " --quick" } else { "" };
     let command =
         format!("turntile-lab report --device {}{quick} --items {}", args.device, item.id);
-    table.origin = format!("{}; {date}; {command}", bench.about());
+    let device = if item.on == On::Nowhere { COMPUTED.to_owned() } else { bench.about() };
+    table.origin = format!("{device}; {date}; {command}");
     Ok(())
 }
 
@@ -165,7 +187,7 @@ fn draw(item: &Item, table: &Table, out: &Path) -> Result<(), Failure> {
     for view in item.views {
         if let (Some(name), Some(svg)) = (view.picture(), view.svg(table)?) {
             #[cfg(feature = "png")]
-            fs::write(out.join(format!("{}{name}.png", item.id)), plot::png(&svg)?)?;
+            fs::write(out.join(format!("{}{name}.png", item.id)), svg::png(&svg)?)?;
             fs::write(out.join(format!("{}{name}.svg", item.id)), svg)?;
         }
     }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use super::failure::Failure;
-use super::items::Item;
+use super::item::Item;
 use super::table::Table;
 
 /// An item and what became of it.
@@ -37,7 +37,9 @@ pub fn page(entries: &[Entry], about: &str) -> String {
         "# The sources' figures and tables on {about}\n\n\
          {MADE_BY} Every transposition is verified, element by element, before it is timed, or where \
          its section says; times are medians. GB/s is 2 · bytes / time; *% of copy* compares with a copy of as many bytes in the \
-         same run. What the source reports stands above each table; the CSV files have all rows.\n\n"
+         same run. What the source reports stands above each table; the CSV files have all rows. In \
+         place the same memory is read and written, a copy touches twice as much: where a cache holds the one and not the other \
+         a share is above 100%. Each *verdict* is made from its section's own numbers.\n\n"
     );
     let quick = |entry: &&Entry| entry.result.as_ref().is_ok_and(|(table, _)| table.is_quick());
     if entries.iter().find(quick).is_some() {
@@ -50,7 +52,17 @@ pub fn page(entries: &[Entry], about: &str) -> String {
             Err(_) => " **failed**",
         };
         let anchor = format!("{}-{}", item.id, item.source);
-        let _ = writeln!(text, "- [{}](#{}): {}{state}", item.id, slug(&anchor), item.shows);
+        let verdict = result.as_ref().map_or(String::new(), |(table, _)| {
+            let whole = (item.verdict)(table);
+            whole.split([':', ';', '(']).next().unwrap_or_default().trim().to_owned()
+        });
+        let short = if verdict.len() < 60 && !verdict.is_empty() {
+            format!(" *{verdict}.*")
+        } else {
+            String::new()
+        };
+        let _ =
+            writeln!(text, "- [{}](#{}): {}.{short}{state}", item.id, slug(&anchor), item.shows);
     }
     for entry in entries {
         section(&mut text, entry);
@@ -77,6 +89,7 @@ fn section(text: &mut String, Entry { item, result, took }: &Entry) {
             return;
         }
     };
+    let _ = write!(text, "**Verdict:** {}\n\n", (item.verdict)(table));
     for view in *views {
         if let Some(name) = view.picture().filter(|_| view.has_points(table)) {
             let _ = write!(text, "![{id}]({id}{name}.svg)\n\n");
@@ -95,32 +108,37 @@ fn section(text: &mut String, Entry { item, result, took }: &Entry) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::items::ITEMS;
+    use super::super::items;
     use super::*;
 
     #[test]
     fn failed_items_are_on_the_page_with_their_reason() {
         let failed = Entry {
-            item: &ITEMS[0],
+            item: items::all().next().unwrap(),
             result: Err(Failure::Wrong { what: "a stage".into(), wrong: 3 }),
             took: Duration::from_secs(1),
         };
-        let mut table = Table::new(ITEMS[1].columns);
-        table.push(ITEMS[1].columns.iter().map(|_| "1".to_owned()));
+        let mut table = Table::new(items::all().nth(1).unwrap().columns);
+        table.push(items::all().nth(1).unwrap().columns.iter().map(|_| "1".to_owned()));
         table.origin = "there and then".into();
-        let done =
-            Entry { item: &ITEMS[1], result: Ok((table, true)), took: Duration::from_secs(1) };
+        let done = Entry {
+            item: items::all().nth(1).unwrap(),
+            result: Ok((table, true)),
+            took: Duration::from_secs(1),
+        };
         let text = page(&[failed, done], "a device");
         assert!(text.contains("**Failed** after 1.0 s: a stage: 3 elements are wrong"), "{text}");
-        assert!(text.contains(&format!("](#{}", slug(ITEMS[0].id))) && !text.contains("** failed"));
+        assert!(
+            text.contains(&format!("](#{}", slug(items::all().next().unwrap().id)))
+                && !text.contains("** failed")
+        );
         assert!(text.contains(" **failed**") && text.contains("there and then"));
         assert!(!text.contains("No result") && is_page(text.as_bytes()) && !is_page(b"# A page"));
     }
 
     #[test]
     fn long_tables_are_cut_and_say_so() {
-        let item = ITEMS
-            .iter()
+        let item = items::all()
             .find(|item| {
                 item.views.iter().any(|view| view.markdown(&Table::new(item.columns)).is_some())
             })

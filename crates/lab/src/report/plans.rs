@@ -1,9 +1,10 @@
 //! Tables 4.2 and 4.3, figure 4.21: whole transpositions of the thesis's six matrices.
 
-use turntile::plan::{Problem, Route, Tile, TileRule};
+use turntile::plan::{Plan, Problem, Route, Tile, TileRule};
 
-use super::bench::{Bench, cells, number};
+use super::bench::{Bench, Speed, cells, number};
 use super::failure::Failure;
+use super::stages::pttwac;
 use super::table::Table;
 
 /// The six matrices, and what three stages, four, and four with two of them fused reach on a K20 (table
@@ -19,32 +20,101 @@ const SIX: [(usize, usize, [&str; 3]); 6] = [
 
 pub const TABLE_4_2: &[&str] =
     &["route", "shape", "tile", "thesis_gb_per_s", "gb_per_s", "copy_gb_per_s", "percent_of_copy"];
-pub const TABLE_4_3: &[&str] =
-    &["processor", "route", "gb_per_s", "percent_of_copy", "reported_by"];
-pub const FIGURE_4_21: &[&str] = &["m", "n", "gb_per_s", "percent_of_best"];
+pub const TABLE_4_3: &[&str] = &["processor", "route", "gb_per_s", "percent", "of", "reported_by"];
+pub const FIGURE_4_21: &[&str] = &["methods", "m", "n", "gb_per_s", "percent_of_best"];
 
-/// The thesis's three routes with the tiles that the cost model gives them, and turntile's own choice.
+/// Sides of tiles that are swept for the fastest one.
+const SWEPT: std::ops::RangeInclusive<usize> = 8..=128;
+/// Tiles that a host, which takes a second for one, has time for.
+const HOST_TILES: usize = 6;
+
+/// How the stages of a plan are moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Methods {
+    /// By the thesis's PTTWAC, all of them.
+    Pttwac,
+    /// By whichever is estimated to be fastest.
+    Any,
+}
+
+impl Methods {
+    fn name(self) -> &'static str {
+        match self {
+            Methods::Pttwac => "PTTWAC",
+            Methods::Any => "any method",
+        }
+    }
+
+    /// A plan's stages by these methods; none where the device cannot.
+    fn of(self, bench: &Bench, plan: &Plan) -> Option<Plan> {
+        match self {
+            Methods::Pttwac => pttwac(bench, plan),
+            Methods::Any => Some(plan.clone()),
+        }
+    }
+}
+
+/// The fastest tile of a route, of all that are swept: a host's by estimate.
+fn best(
+    bench: &mut Bench,
+    problem: &Problem,
+    route: Route,
+    methods: Methods,
+) -> Result<Option<(Tile, Speed)>, Failure> {
+    let planner = bench.planner().with_tiles(TileRule::Exhaustive);
+    let plans = planner.with_route(route).with_mirrored(false).survey(problem).candidates;
+    let swept = |plan: &Plan| SWEPT.contains(&plan.tile().m) && SWEPT.contains(&plan.tile().n);
+    let some = if bench.quick() {
+        1
+    } else if bench.is_gpu() {
+        usize::MAX
+    } else {
+        HOST_TILES
+    };
+    let plans: Vec<Plan> = plans
+        .iter()
+        .filter(|plan| swept(plan))
+        .filter_map(|plan| methods.of(bench, plan))
+        .take(some)
+        .collect();
+    let mut best: Option<(Tile, Speed)> = None;
+    for plan in &plans {
+        match bench.plan(plan) {
+            Ok(speed) if best.is_none_or(|best| speed.gb_per_s > best.1.gb_per_s) => {
+                best = Some((plan.tile(), speed));
+            }
+            Ok(_) => {}
+            Err(failure) if failure.is_infeasible() => {}
+            Err(other) => return Err(other),
+        }
+    }
+    Ok(best)
+}
+
+/// The thesis's three routes, each in its fastest tile, by the thesis's method and by any; and turntile's own choice.
 pub fn table_4_2(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
     for (rows, cols, thesis) in SIX {
         let problem = Problem::new(bench.side(rows), bench.side(cols), 4)?;
-        let planner = bench.planner();
+        let shape = format!("{rows}x{cols}");
         let routes = [Route::ThreeStage, Route::FourStage, Route::FourStageFused];
-        let mut plans = Vec::new();
         for (route, thesis) in routes.into_iter().zip(thesis) {
-            plans.push((
-                route.to_string(),
-                planner.clone().with_route(route).plan(&problem),
-                thesis,
-            ));
+            for methods in [Methods::Pttwac, Methods::Any] {
+                let (tile, speed) = match best(bench, &problem, route, methods)? {
+                    Some((tile, speed)) => (self::tile(tile), cells(Ok(speed))?),
+                    None => <(String, [String; 3])>::default(),
+                };
+                // The thesis has no other method.
+                let thesis = if methods == Methods::Pttwac { thesis } else { "" };
+                let name = format!("{route}, {}", methods.name());
+                let names = [name, shape.clone(), tile, thesis.to_owned()];
+                table.push([names.to_vec(), speed.to_vec()].concat());
+            }
         }
-        let chosen = planner.plan(&problem)?;
-        plans.push((format!("turntile's choice: {}", chosen.route_name()), Ok(chosen), ""));
-        for (route, plan, thesis) in plans {
-            let tile = plan.as_ref().map_or(String::new(), |plan| tile(plan.tile()));
-            let speed = cells(plan.map_err(Failure::from).and_then(|plan| bench.plan(&plan)))?;
-            let names = [route, format!("{rows}x{cols}"), tile, thesis.to_owned()];
-            table.push([names.to_vec(), speed.to_vec()].concat());
-        }
+        let chosen = bench.planner().plan(&problem)?;
+        let tile = format!("{} {}", chosen.route_name(), tile(chosen.tile()));
+        let speed = cells(bench.plan(&chosen))?;
+        let names = ["turntile's choice".to_owned(), shape, tile, String::new()];
+        table.push([names.to_vec(), speed.to_vec()].concat());
     }
     Ok(())
 }
@@ -53,32 +123,56 @@ fn tile(Tile { m, n }: Tile) -> String {
     format!("{m}x{n}")
 }
 
+/// Of what the thesis's shares are.
+const SUSTAINED: &str = "sustained in-place load and store";
+
 /// Means over the six matrices, beside what others reported.
 pub fn table_4_3(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
-    for (processor, rate, percent, by) in [
-        ("2x Intel Xeon L5420 (8 cores)", "0.89", "18.2", "Gustavson et al., as the thesis has it"),
-        ("2x AMD Opteron 248 (8 cores)", "0.36", "20.5", "Gustavson et al., as the thesis has it"),
-        ("NVIDIA K20", "19.06", "11.6", "thesis"),
+    for (processor, route, rate, percent, by) in [
+        (
+            "2x Intel Xeon L5420 (8 cores)",
+            "four-stage",
+            "0.89",
+            "18.2",
+            "Gustavson et al., as the thesis has it",
+        ),
+        (
+            "2x AMD Opteron 248 (8 cores)",
+            "four-stage",
+            "0.36",
+            "20.5",
+            "Gustavson et al., as the thesis has it",
+        ),
+        ("NVIDIA K20", "three-stage", "19.06", "11.6", "thesis"),
     ] {
-        let route = if processor.contains("K20") { "three-stage" } else { "four-stage" };
-        table.push([processor, route, rate, percent, by].map(String::from));
+        table.push([processor, route, rate, percent, SUSTAINED, by].map(String::from));
     }
     let about = bench.about();
     let processor = about.split(';').next().unwrap_or_default().to_owned();
-    for route in [Some(Route::ThreeStage), None] {
+    for methods in [Some(Methods::Pttwac), Some(Methods::Any), None] {
         let (mut rates, mut shares) = (Vec::new(), Vec::new());
         for (rows, cols, _) in SIX {
             let problem = Problem::new(bench.side(rows), bench.side(cols), 4)?;
-            let planner = bench.planner();
-            let planner = route.map_or(planner.clone(), |route| planner.with_route(route));
-            let speed = bench.plan(&planner.plan(&problem)?)?;
+            let speed = match methods {
+                Some(methods) => {
+                    best(bench, &problem, Route::ThreeStage, methods)?.map(|best| best.1)
+                }
+                None => Some(bench.plan(&bench.planner().plan(&problem)?)?),
+            };
+            let Some(speed) = speed else { continue };
             rates.push(speed.gb_per_s);
             shares.push(100.0 * speed.gb_per_s / speed.copy_gb_per_s);
         }
+        if rates.is_empty() {
+            continue;
+        }
         let mean = |all: &[f64]| all.iter().sum::<f64>() / all.len() as f64;
-        let route = route.map_or("turntile's choice", Route::name);
+        let route = methods.map_or("turntile's choice".to_owned(), |methods| {
+            format!("three-stage, {}", methods.name())
+        });
         let (rate, share) = (number(mean(&rates)), format!("{:.1}", mean(&shares)));
-        table.push([processor.clone(), route.to_owned(), rate, share, "this run".to_owned()]);
+        let rest = ["a copy", "this run"].map(String::from);
+        table.push([processor.clone(), route, rate, share].into_iter().chain(rest));
     }
     Ok(())
 }
@@ -86,7 +180,7 @@ pub fn table_4_3(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
 /// Sides of tiles that are tried.
 const SIDES: std::ops::RangeInclusive<usize> = 8..=300;
 
-/// Three stages on 7200 x 1800 with every tile whose sides are from 8 to 300.
+/// Three stages on 7200 x 1800 with every tile whose sides are from 8 to 300, by any method and, on a GPU, by PTTWAC.
 pub fn figure_4_21(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
     let problem = Problem::new(bench.side(7200), bench.side(1800), 4)?;
     let planner = bench.planner().with_tiles(TileRule::Exhaustive);
@@ -103,22 +197,28 @@ pub fn figure_4_21(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> 
         sides.into_iter().step_by(every).collect::<Vec<_>>()
     };
     let (downs, acrosses) = (thin(|tile| tile.m), thin(|tile| tile.n));
-    let mut rates = Vec::new();
-    for plan in &plans {
-        let tile = plan.tile();
-        if !downs.contains(&tile.m) || !acrosses.contains(&tile.n) {
-            continue;
+    let all: &[Methods] =
+        if bench.is_gpu() { &[Methods::Any, Methods::Pttwac] } else { &[Methods::Any] };
+    for &methods in all {
+        let mut rates = Vec::new();
+        for plan in &plans {
+            let tile = plan.tile();
+            if !downs.contains(&tile.m) || !acrosses.contains(&tile.n) {
+                continue;
+            }
+            let Some(plan) = methods.of(bench, plan) else { continue };
+            match bench.plan(&plan) {
+                Ok(speed) => rates.push((tile, speed.gb_per_s)),
+                Err(failure) if failure.is_infeasible() => {}
+                Err(other) => return Err(other),
+            }
         }
-        match bench.plan(plan) {
-            Ok(speed) => rates.push((tile, speed.gb_per_s)),
-            Err(failure) if failure.is_infeasible() => {}
-            Err(other) => return Err(other),
+        let best = rates.iter().fold(0.0, |best: f64, rate| best.max(rate.1));
+        for (Tile { m, n }, rate) in rates {
+            let share = format!("{:.1}", 100.0 * rate / best);
+            let name = methods.name().to_owned();
+            table.push([name, m.to_string(), n.to_string(), number(rate), share]);
         }
-    }
-    let best = rates.iter().fold(0.0, |best: f64, rate| best.max(rate.1));
-    for (Tile { m, n }, rate) in rates {
-        let share = format!("{:.1}", 100.0 * rate / best);
-        table.push([m.to_string(), n.to_string(), number(rate), share]);
     }
     Ok(())
 }

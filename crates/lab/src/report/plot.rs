@@ -1,284 +1,293 @@
-//! Pictures, as SVG.
-
-use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
-use plotters::coord::types::RangedCoordf64;
-use plotters::prelude::*;
+//! Pictures of numbers over numbers: marks, joined where what lies between them means something.
 
 use super::failure::Failure;
+use super::scale::{Axis, Span, short};
+use super::svg::{Anchor, Key, SERIES, Svg};
 use super::table::Table;
 
-const SIZE: (u32, u32) = (860, 440);
-/// Of it, for the names of curves.
-const LEGEND: u32 = 190;
-/// Colours that are told apart by most eyes (Okabe and Ito 2008).
-pub const COLOURS: [RGBColor; 8] = [
-    RGBColor(0, 114, 178),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(86, 180, 233),
-    RGBColor(230, 159, 0),
-    RGBColor(0, 0, 0),
-    RGBColor(150, 150, 150),
-];
+/// A picture of marks over an axis.
+#[derive(Clone, Copy, Debug)]
+pub struct Chart {
+    /// Name within the item.
+    pub name: &'static str,
+    /// Its title.
+    pub title: &'static str,
+    /// Across.
+    pub x: Axis,
+    /// Upwards.
+    pub y: Axis,
+    /// Columns that tell series apart.
+    pub series: &'static [&'static str],
+    /// Words before their cells.
+    pub named: &'static str,
+    /// A column, a panel for every different cell, and words before the cell.
+    pub panels: Option<(&'static str, &'static str)>,
+    /// Columns and the cells that they must have, to show a part of a table.
+    pub only: &'static [(&'static str, &'static str)],
+    /// Whether marks of a series are joined.
+    pub joined: bool,
+    /// A column of what the source reports, and whose it is.
+    pub beside: Option<(&'static str, &'static str)>,
+    /// What a mark is where there is one series.
+    pub what: &'static str,
+}
 
-/// A curve: its name and its points.
-type Curve = (String, Vec<(f64, f64)>);
+/// Column of the copy beside a speed.
+const COPY: &str = "copy_gb_per_s";
 
-/// Curves of the columns `ys` over the column `x`, one for every different cell of `series`.
-pub fn curves(
-    table: &Table,
-    x: &str,
-    ys: &[&str],
-    series: &[&str],
-    log: [bool; 2],
-) -> Result<String, Failure> {
-    let keys: Vec<usize> = series.iter().map(|name| table.column(name)).collect();
-    let at = table.column(x);
-    let mut curves: Vec<Curve> = Vec::new();
-    for row in &table.rows {
-        let name: Vec<&str> = keys.iter().map(|&k| &*row[k]).collect();
-        for y in ys {
-            let mut name = name.join(" ");
-            if ys.len() > 1 || name.is_empty() {
-                name = format!("{name} {}", y.replace('_', " ")).trim().to_owned();
-            }
-            let point = (row[at].parse::<f64>(), row[table.column(y)].parse::<f64>());
-            let (Ok(x), Ok(y)) = point else { continue };
-            match curves.iter_mut().find(|curve| curve.0 == name) {
-                Some(curve) => curve.1.push((x, y)),
-                None => curves.push((name, vec![(x, y)])),
+/// A mark: panel, series, place.
+struct Mark {
+    panel: usize,
+    series: usize,
+    at: [f64; 2],
+    hollow: bool,
+}
+
+impl Chart {
+    /// The columns that it reads.
+    #[cfg(test)]
+    pub fn columns(&self) -> Vec<&'static str> {
+        let mut all = vec![self.x.column, self.y.column];
+        all.extend(self.series);
+        all.extend(self.panels.map(|panels| panels.0));
+        all.extend(self.only.iter().map(|only| only.0));
+        all.extend(self.beside.map(|beside| beside.0));
+        all
+    }
+
+    /// The rows that it shows.
+    pub fn rows<'a>(&self, table: &'a Table) -> impl Iterator<Item = &'a Vec<String>> {
+        let only: Vec<(usize, &str)> =
+            self.only.iter().map(|&(column, cell)| (table.column(column), cell)).collect();
+        table.rows.iter().filter(move |row| only.iter().all(|&(column, cell)| row[column] == cell))
+    }
+
+    /// The picture.
+    ///
+    /// # Errors
+    /// Nothing to draw, or more series than are told apart.
+    pub fn svg(&self, table: &Table) -> Result<String, Failure> {
+        let number = |row: &[String], column: &str| row[table.column(column)].parse::<f64>().ok();
+        let (mut names, mut panels) = (Vec::<String>::new(), Vec::<String>::new());
+        let (mut marks, mut copies) = (Vec::new(), Vec::new());
+        for row in self.rows(table) {
+            let Some(x) = number(row, self.x.column) else { continue };
+            let of = |columns: &[&str]| -> String {
+                columns.iter().map(|name| &*row[table.column(name)]).collect::<Vec<_>>().join(", ")
+            };
+            let panel = index(
+                &mut panels,
+                self.panels
+                    .map_or(String::new(), |(column, words)| format!("{words}{}", of(&[column]))),
+            );
+            let name = match self.series {
+                [] => self.what.to_owned(),
+                columns => format!("{}{}", self.named, of(columns)),
+            };
+            let series = index(&mut names, name);
+            let mut mark = |y: Option<f64>, hollow| {
+                marks.extend(y.map(|y| Mark { panel, series, at: [x, y], hollow }));
+            };
+            mark(number(row, self.y.column), false);
+            mark(self.beside.and_then(|(column, _)| number(row, column)), true);
+            if self.y.column == "gb_per_s" && table.columns.iter().any(|name| name == COPY) {
+                copies.extend(number(row, COPY).map(|copy| (panel, [x, copy])));
             }
         }
-    }
-    for (_, points) in &mut curves {
-        points.sort_by(|a, b| a.0.total_cmp(&b.0));
-    }
-    let label = if ys.len() == 1 { ys[0] } else { "GB/s" };
-    let [xs, ys] = [0, 1].map(|axis| {
-        let all = curves.iter().flat_map(|curve| &curve.1);
-        let all = all.map(|point| if axis == 0 { point.0 } else { point.1 });
-        let (low, high) = all.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
-        if low > high {
+        if names.len() > SERIES {
+            return Err(Failure::Picture(format!("{} series are too many", names.len())));
+        }
+        let all = || marks.iter().map(|mark| mark.at).chain(copies.iter().map(|copy| copy.1));
+        let spans = Span::of(self.x.scale, all().map(|at| at[0]))
+            .zip(Span::of(self.y.scale, all().map(|at| at[1])));
+        let Some((xs, ys)) = spans.filter(|_| marks.iter().any(|mark| !mark.hollow)) else {
             return Err(Failure::NoPoints);
-        }
-        // A linear axis of rates begins at nothing.
-        let low = if log[axis] {
-            (low * 0.9).max(1e-6)
-        } else if axis == 1 {
-            0.0
-        } else {
-            low
         };
-        Ok(low..(high * 1.06).max(low + 1e-6))
-    });
-    let (xs, ys) = (xs?, ys?);
-    match log {
-        [true, true] => draw(&curves, xs.log_scale(), ys.log_scale(), [x, label]),
-        [true, false] => draw(&curves, xs.log_scale(), ys, [x, label]),
-        [false, true] => draw(&curves, xs, ys.log_scale(), [x, label]),
-        [false, false] => draw(&curves, xs, ys, [x, label]),
-    }
-}
 
-fn draw<X, Y>(curves: &[Curve], xs: X, ys: Y, labels: [&str; 2]) -> Result<String, Failure>
-where
-    X: AsRangedCoord<Value = f64>,
-    Y: AsRangedCoord<Value = f64>,
-    X::CoordDescType: ValueFormatter<f64>,
-    Y::CoordDescType: ValueFormatter<f64>,
-{
-    let mut svg = String::new();
-    {
-        let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
-        area.fill(&WHITE)?;
-        // Names stand beside the curves and not over them.
-        let legend = if curves.len() > 1 { LEGEND } else { 0 };
-        let (area, names) = area.split_horizontally(SIZE.0 - legend);
-        let mut builder = ChartBuilder::on(&area);
-        builder.margin(12).x_label_area_size(40).y_label_area_size(60);
-        let mut chart = builder.build_cartesian_2d(xs, ys)?;
-        chart
-            .configure_mesh()
-            .light_line_style(TRANSPARENT)
-            .x_desc(labels[0].replace('_', " "))
-            .y_desc(labels[1].replace("gb_per_s", "GB/s").replace('_', " "))
-            .x_label_formatter(&|x| short(*x))
-            .y_label_formatter(&|y| short(*y))
-            .draw()?;
-        for (number, (name, points)) in curves.iter().enumerate() {
-            let colour = COLOURS[number % COLOURS.len()];
-            // Colours come again with larger marks.
-            let mark = 2 + number / COLOURS.len();
-            let line = LineSeries::new(points.iter().copied(), &colour).point_size(mark as u32);
-            chart.draw_series(line)?;
-            if legend > 0 {
-                let at = 20 + 16 * number as i32;
-                names.draw(&PathElement::new([(4, at), (22, at)], colour))?;
-                names.draw(&Circle::new((13, at), mark as i32, colour))?;
-                names.draw(&Text::new(name.as_str(), (28, at - 6), ("sans-serif", 12)))?;
+        let about = format!("{} over {}. {}.", self.y.label, self.x.label, table.device());
+        let mut svg = Svg::new(self.title, about);
+        let mut keys: Vec<(String, Key)> =
+            names.into_iter().enumerate().map(|(k, name)| (name, Key::Series(k))).collect();
+        if let Some((_, whose)) = self.beside.filter(|_| marks.iter().any(|mark| mark.hollow)) {
+            keys.push((whose.to_owned(), Key::Hollow(0)));
+        }
+        if !copies.is_empty() {
+            keys.push(("a copy of as many bytes".to_owned(), Key::Copy));
+        }
+        let top = svg.legend(&keys) + if self.panels.is_some() { 34.0 } else { 18.0 };
+        let across = match panels.len() {
+            many if many <= 3 => many,
+            many if many <= 6 => 3,
+            _ => 5,
+        };
+        let wide = (Svg::WIDTH - 80.0) / across as f64;
+        let high = if panels.len() == 1 { 280.0 } else { 190.0 };
+        let down = panels.len().div_ceil(across);
+        for (number, panel) in panels.iter().enumerate() {
+            let (column, line) = (number % across, number / across);
+            let left = 64.0 + wide * column as f64;
+            let frame = Frame {
+                left,
+                right: left + wide - 18.0,
+                top: top + (high + 52.0) * line as f64,
+                high,
+            };
+            frame.draw(&mut svg, &xs, &ys, column == 0);
+            svg.text([left, frame.top - 10.0], panel, "head", Anchor::Start);
+            let mut line: Vec<[f64; 2]> =
+                copies.iter().filter(|copy| copy.0 == number).map(|copy| copy.1).collect();
+            line.sort_by(|a, b| a[0].total_cmp(&b[0]));
+            if let Some(path) = copied(&line, &frame, &xs, &ys) {
+                svg.path(&path, false, "copy");
+            }
+            for series in 0..SERIES {
+                let mut own: Vec<&Mark> = (marks.iter())
+                    .filter(|mark| mark.panel == number && mark.series == series)
+                    .collect();
+                own.sort_by(|a, b| a.at[0].total_cmp(&b.at[0]));
+                let solid = own.iter().filter(|mark| !mark.hollow);
+                let path: Vec<_> = solid.map(|mark| frame.at(&xs, &ys, mark.at)).collect();
+                if self.joined && path.len() > 1 {
+                    svg.path(&path, false, &format!("line l{}", series + 1));
+                }
+                // A mark for each of hundreds of points would hide the line.
+                if path.len() <= MOST_MARKS || !self.joined {
+                    own.iter().for_each(|mark| {
+                        svg.mark(series, frame.at(&xs, &ys, mark.at), mark.hollow);
+                    });
+                }
             }
         }
-        area.present()?;
+        let bottom = top + (high + 52.0) * down as f64;
+        svg.text([Svg::WIDTH / 2.0, bottom - 12.0], self.x.label, "note", Anchor::Middle);
+        svg.upright([18.0, (top + bottom - 52.0) / 2.0], self.y.label, "note");
+        svg.text([20.0, bottom + 10.0], &table.device(), "small note", Anchor::Start);
+        Ok(svg.finish(bottom + 22.0))
     }
-    Ok(svg)
 }
 
-/// The number of every pair of the columns `xy`, as a colour.
-pub fn map(table: &Table, xy: [&str; 2], value: &str, log: bool) -> Result<String, Failure> {
-    let [x, y, v] = [xy[0], xy[1], value].map(|name| table.column(name));
-    let cell = |row: &Vec<String>, at: usize| row[at].parse::<f64>().ok();
-    let points: Vec<(f64, f64, f64)> = (table.rows.iter())
-        .filter_map(|row| Some((cell(row, x)?, cell(row, y)?, cell(row, v)?)))
+const MOST_MARKS: usize = 60;
+
+/// The number of a name, which is added where it is new.
+fn index(names: &mut Vec<String>, name: String) -> usize {
+    names.iter().position(|known| *known == name).unwrap_or_else(|| {
+        names.push(name);
+        names.len() - 1
+    })
+}
+
+/// The copy's line: through the middle of all copies at a place, or level where there is one place.
+fn copied(copies: &[[f64; 2]], frame: &Frame, xs: &Span, ys: &Span) -> Option<Vec<[f64; 2]>> {
+    let mut path: Vec<[f64; 2]> = copies
+        .chunk_by(|a, b| a[0] == b[0])
+        .map(|same| {
+            let mut all: Vec<f64> = same.iter().map(|copy| copy[1]).collect();
+            all.sort_by(f64::total_cmp);
+            frame.at(xs, ys, [same[0][0], all[all.len() / 2]])
+        })
         .collect();
-    let most = points.iter().fold(f64::MIN, |most, point| most.max(point.2));
-    let least = points.iter().fold(f64::MAX, |least, point| least.min(point.2));
-    if points.is_empty() {
-        return Err(Failure::NoPoints);
+    if let [only] = path[..] {
+        path = vec![[frame.left, only[1]], [frame.right, only[1]]];
     }
-    let range = |of: fn(&(f64, f64, f64)) -> f64| {
-        let (low, high) = points
-            .iter()
-            .map(of)
-            .fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)));
-        if log { low * 0.85..high * 1.18 } else { low - 0.5..high + 0.5 }
-    };
-    let mut svg = String::new();
-    {
-        let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
-        area.fill(&WHITE)?;
-        let (left, right) = area.split_horizontally(SIZE.0 - 90);
-        let shade = |value: f64| {
-            let share = if most > least { (value - least) / (most - least) } else { 1.0 };
-            ViridisRGB.get_color(share)
-        };
-        let mut builder = ChartBuilder::on(&left);
-        builder.margin(12).x_label_area_size(40).y_label_area_size(60);
-        if log {
-            let mut chart = builder
-                .build_cartesian_2d(range(|p| p.0).log_scale(), range(|p| p.1).log_scale())?;
-            chart
-                .configure_mesh()
-                .light_line_style(TRANSPARENT)
-                .x_desc(xy[0])
-                .y_desc(xy[1])
-                .x_label_formatter(&|x| short(*x))
-                .y_label_formatter(&|y| short(*y))
-                .draw()?;
-            chart.draw_series(
-                points.iter().map(|&(x, y, value)| Circle::new((x, y), 5, shade(value).filled())),
-            )?;
-        } else {
-            let xs: std::ops::Range<f64> = range(|p| p.0);
-            let ys: std::ops::Range<f64> = range(|p| p.1);
-            let mut chart = builder
-                .build_cartesian_2d::<RangedCoordf64, RangedCoordf64>(xs.into(), ys.into())?;
-            chart
-                .configure_mesh()
-                .disable_mesh()
-                .x_desc(xy[0])
-                .y_desc(xy[1])
-                .x_label_formatter(&|x| short(*x))
-                .y_label_formatter(&|y| short(*y))
-                .draw()?;
-            chart.draw_series(points.iter().map(|&(x, y, value)| {
-                Rectangle::new([(x - 0.5, y - 0.5), (x + 0.5, y + 0.5)], shade(value).filled())
-            }))?;
-        }
-        // The scale of colours, with the numbers at its ends and middle.
-        for step in 0..100 {
-            let share = f64::from(99 - step) / 99.0;
-            let (top, bottom) = (30 + step * 3, 33 + step * 3);
-            right.draw(&Rectangle::new(
-                [(8, top), (28, bottom)],
-                ViridisRGB.get_color(share).filled(),
-            ))?;
-        }
-        for (share, at) in [(1.0, 30), (0.5, 178), (0.0, 327)] {
-            let text = short(least + share * (most - least));
-            right.draw(&Text::new(text, (32, at - 6), ("sans-serif", 12)))?;
-        }
-        right.draw(&Text::new(value.replace("gb_per_s", "GB/s"), (4, 8), ("sans-serif", 12)))?;
-        area.present()?;
-    }
-    Ok(svg)
+    (!path.is_empty()).then_some(path)
 }
 
-/// A picture as PNG, in twice as many points each way, its text in the system's fonts.
-#[cfg(feature = "png")]
-pub fn png(svg: &str) -> Result<Vec<u8>, Failure> {
-    use resvg::{tiny_skia, usvg};
-    const SCALE: f32 = 2.0;
-    let mut options = usvg::Options::default();
-    let wrong = |error: &dyn std::fmt::Display| Failure::Picture(error.to_string());
-    let fonts = options.fontdb_mut();
-    fonts.load_system_fonts();
-    // Text in a font that is not there would be left out without a word.
-    let sans =
-        usvg::fontdb::Query { families: &[usvg::fontdb::Family::SansSerif], ..Default::default() };
-    if fonts.query(&sans).is_none() {
-        let names = || fonts.faces().filter_map(|face| Some(face.families.first()?.0.clone()));
-        let plain = |name: &String| name.contains("Sans") && !name.contains("Mono");
-        let name = names().find(plain).or_else(|| names().next());
-        fonts.set_sans_serif_family(name.ok_or_else(|| wrong(&"the system has no fonts"))?);
-    }
-    let tree = usvg::Tree::from_str(svg, &options).map_err(|error| wrong(&error))?;
-    let size = tree.size().to_int_size().scale_by(SCALE).ok_or_else(|| wrong(&"no size"))?;
-    let mut image = tiny_skia::Pixmap::new(size.width(), size.height())
-        .ok_or_else(|| wrong(&"no memory for the image"))?;
-    let twice = tiny_skia::Transform::from_scale(SCALE, SCALE);
-    resvg::render(&tree, twice, &mut image.as_mut());
-    image.encode_png().map_err(|error| wrong(&error))
+/// Where a panel lies.
+struct Frame {
+    left: f64,
+    right: f64,
+    top: f64,
+    high: f64,
 }
 
-/// A number in few digits.
-fn short(value: f64) -> String {
-    match value.abs() {
-        0.0 => "0".into(),
-        v if v >= 1e6 => format!("{:.3}M", value / 1e6).replace(".000M", "M"),
-        v if v >= 100.0 => format!("{value:.0}"),
-        v if v >= 1.0 => format!("{value:.1}").trim_end_matches(".0").to_owned(),
-        _ => format!("{value:.3}"),
+impl Frame {
+    fn at(&self, xs: &Span, ys: &Span, [x, y]: [f64; 2]) -> [f64; 2] {
+        let level = self.left + xs.place(x) * (self.right - self.left);
+        [level, self.top + (1.0 - ys.place(y)) * self.high]
+    }
+
+    /// Axes with their numbers; those upwards where it is the first of a line.
+    fn draw(&self, svg: &mut Svg, xs: &Span, ys: &Span, first: bool) {
+        let bottom = self.top + self.high;
+        for tick in ys.ticks() {
+            let y = bottom - ys.place(*tick) * self.high;
+            svg.path(&[[self.left, y], [self.right, y]], false, "mesh");
+            if first {
+                svg.text([self.left - 8.0, y + 4.0], &short(*tick), "small note", Anchor::End);
+            }
+        }
+        let mut free = f64::MIN;
+        for tick in xs.ticks() {
+            let x = self.left + xs.place(*tick) * (self.right - self.left);
+            svg.path(&[[x, bottom], [x, bottom + 4.0]], false, "axis");
+            let words = short(*tick);
+            let half = 3.6 * words.len() as f64;
+            if x - half > free {
+                svg.text([x, bottom + 17.0], &words, "small note", Anchor::Middle);
+                free = x + half + 4.0;
+            }
+        }
+        svg.path(&[[self.left, bottom], [self.right, bottom]], false, "axis");
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::scale::Scale;
     use super::*;
 
-    #[cfg(feature = "png")]
-    #[test]
-    fn pictures_become_images() {
-        let mut table = Table::new(&["x", "y"]);
-        table.push(["1", "2"].map(String::from));
-        table.push(["3", "4"].map(String::from));
-        let image = png(&curves(&table, "x", &["y"], &[], [false; 2]).unwrap()).unwrap();
-        assert!(image.starts_with(b"\x89PNG") && image.len() > 1000);
-        assert!(png("<svg").is_err());
+    const CHART: Chart = Chart {
+        name: "",
+        title: "a title",
+        x: Axis::new("side", "rows", Scale::Doubling),
+        y: Axis::new("gb_per_s", "GB/s", Scale::Linear),
+        series: &["method"],
+        named: "",
+        panels: None,
+        only: &[],
+        joined: true,
+        beside: None,
+        what: "",
+    };
+
+    fn table() -> Table {
+        let mut table = Table::new(&["side", "method", "gb_per_s", "copy_gb_per_s"]);
+        for cells in [
+            ["16", "a", "1.5", "4"],
+            ["32", "a", "2.5", "4"],
+            ["16", "b", "4", "5"],
+            ["32", "b", "", ""],
+        ] {
+            table.push(cells.map(String::from));
+        }
+        table
     }
 
     #[test]
     fn pictures_hold_every_point() {
-        let mut table = Table::new(&["side", "method", "gb_per_s"]);
-        for (side, method, rate) in
-            [("16", "a", "1.5"), ("32", "a", "2.5"), ("16", "b", "4"), ("32", "b", "")]
-        {
-            table.push([side, method, rate].map(String::from));
+        for (x, y) in [(Scale::Linear, Scale::Log), (Scale::Doubling, Scale::Linear)] {
+            let chart =
+                Chart { x: Axis { scale: x, ..CHART.x }, y: Axis { scale: y, ..CHART.y }, ..CHART };
+            let svg = chart.svg(&table()).unwrap();
+            // An empty cell is no point; a name has a mark.
+            assert_eq!(svg.matches("class=\"mark ").count(), 3 + 2);
+            assert!(svg.contains("a copy of as many bytes") && svg.contains(">rows<"));
+            assert_eq!(svg.matches("class=\"copy\"").count(), 2, "its line and its name");
         }
-        for log in [[false, false], [true, false], [false, true], [true, true]] {
-            let svg = curves(&table, "side", &["gb_per_s"], &["method"], log).unwrap();
-            assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
-            let marks = svg.matches("<circle").count();
-            assert_eq!(marks, 3 + 2, "an empty cell is no point; a name has a mark");
-        }
-        for log in [false, true] {
-            let svg = map(&table, ["side", "gb_per_s"], "gb_per_s", log).unwrap();
-            assert!(svg.ends_with("</svg>\n") || svg.ends_with("</svg>"));
-        }
-        table.rows.clear();
-        assert!(matches!(
-            curves(&table, "side", &["gb_per_s"], &[], [false; 2]),
-            Err(Failure::NoPoints)
-        ));
+        let panels =
+            Chart { panels: Some(("method", "method ")), series: &[], what: "ours", ..CHART };
+        let svg = panels.svg(&table()).unwrap();
+        assert!(svg.contains(">method a<") && svg.contains(">method b<") && svg.contains(">ours<"));
+        let mut empty = table();
+        empty.rows.clear();
+        assert!(matches!(CHART.svg(&empty), Err(Failure::NoPoints)));
+    }
+
+    #[test]
+    fn nine_series_are_too_many() {
+        let mut table = table();
+        (0..9).for_each(|k| table.push(["16", &format!("m{k}"), "1", "2"].map(String::from)));
+        assert!(matches!(CHART.svg(&table), Err(Failure::Picture(_))));
+        assert!(Chart { only: &[("method", "m3")], ..CHART }.svg(&table).is_ok());
     }
 }

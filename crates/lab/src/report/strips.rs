@@ -1,17 +1,14 @@
 //! Pictures of passes: a strip of memory for each, the axes as boxes from the outermost to the innermost.
 
-use plotters::prelude::*;
-
 use super::failure::Failure;
-use super::plot::COLOURS;
+use super::svg::{Anchor, SERIES, Svg};
 use super::table::Table;
 
-const WIDTH: i32 = 860;
-const LEFT: i32 = 16;
+const LEFT: f64 = 20.0;
 /// Pixels of a strip, and between strips.
-const STRIP: i32 = 34;
-const GAP: i32 = 58;
-const TOP: i32 = 34;
+const STRIP: f64 = 34.0;
+const GAP: f64 = 58.0;
+const TOP: f64 = 52.0;
 
 /// A box of a strip: indices of an axis, by the logarithms of what is below and of what is below and in it.
 struct Part {
@@ -25,21 +22,21 @@ struct Part {
 
 impl Part {
     /// Where a logarithm between the two lies: inner indices are on the right.
-    fn at(&self, value: f64) -> i32 {
+    fn at(&self, value: f64) -> f64 {
         let share = (value - self.low) / (self.high - self.low);
-        (self.right - share * (self.right - self.left)) as i32
+        self.right - share * (self.right - self.left)
     }
 
     /// The corners of the band from a part above to what is the same of it here, if anything is.
-    fn band(&self, above: &Part, [high, low]: [i32; 2]) -> Option<[(i32, i32); 4]> {
+    fn band(&self, above: &Part, [high, low]: [f64; 2]) -> Option<[[f64; 2]; 4]> {
         let inner = self.low.max(above.low);
         let outer = self.high.min(above.high);
         (self.axis == above.axis && inner < outer).then(|| {
             [
-                (above.at(outer), high),
-                (above.at(inner), high),
-                (self.at(inner), low),
-                (self.at(outer), low),
+                [above.at(outer), high],
+                [above.at(inner), high],
+                [self.at(inner), low],
+                [self.at(outer), low],
             ]
         })
     }
@@ -53,52 +50,46 @@ pub fn passes(table: &Table, name: &str) -> Result<String, Failure> {
     let rows: Vec<_> = table.rows.iter().filter(|row| row[problem].starts_with(&start)).collect();
     let Some(first) = rows.first() else { return Err(Failure::NoPoints) };
     let strips: Vec<Vec<Part>> = rows.iter().map(|row| parts(&row[memory])).collect();
-    let height = TOP + STRIP * rows.len() as i32 + GAP * (rows.len() as i32 - 1) + 14;
-    let mut svg = String::new();
-    {
-        let area =
-            SVGBackend::with_string(&mut svg, (WIDTH as u32, height as u32)).into_drawing_area();
-        area.fill(&WHITE)?;
-        let font = |size: i32| ("sans-serif", size);
-        let speed = match &*first[percent] {
-            "" => String::new(),
-            percent => format!(" ({percent}% of a copy)"),
-        };
-        area.draw(&Text::new(format!("{}{speed}", first[problem]), (LEFT, 10), font(14)))?;
-        for (number, (row, strip)) in rows.iter().zip(&strips).enumerate() {
-            let top = TOP + (STRIP + GAP) * number as i32;
-            if let Some(above) = number.checked_sub(1).map(|above| &strips[above]) {
-                for (part, before) in
-                    strip.iter().flat_map(|part| above.iter().map(move |a| (part, a)))
-                {
-                    if let Some(corners) = part.band(before, [top - GAP, top]) {
-                        area.draw(&Polygon::new(corners, colour(part.axis).mix(0.25).filled()))?;
-                    }
+    let speed = match &*first[percent] {
+        "" => String::new(),
+        percent => format!(" ({percent}% of a copy)"),
+    };
+    let about = format!(
+        "Memory before and after each pass, axes as boxes from the outermost to the innermost. {}.",
+        table.device()
+    );
+    let mut svg = Svg::new(format!("{}{speed}", first[problem]), about);
+    let right = Svg::WIDTH - LEFT;
+    for (number, (row, strip)) in rows.iter().zip(&strips).enumerate() {
+        let top = TOP + (STRIP + GAP) * number as f64;
+        if let Some(above) = number.checked_sub(1).map(|above| &strips[above]) {
+            for (part, before) in strip.iter().flat_map(|part| above.iter().map(move |a| (part, a)))
+            {
+                if let Some(corners) = part.band(before, [top - GAP, top]) {
+                    svg.path(&corners, true, &format!("band s{}", hue(part.axis)));
                 }
-                let at = (LEFT + 4, top - GAP / 2 - 7);
-                area.draw(&Text::new(format!("pass {number}: {}", row[stage]), at, font(12)))?;
             }
-            for part in strip {
-                let [left, right] = [part.at(part.high), part.at(part.low)];
-                let corners = [(left, top), (right, top + STRIP)];
-                area.draw(&Rectangle::new(corners, colour(part.axis).mix(0.75).filled()))?;
-                area.draw(&Rectangle::new(corners, WHITE.stroke_width(2)))?;
-                area.draw(&Text::new(&*part.text, (left + 5, top + 11), font(12)))?;
-            }
-            if strip.is_empty() {
-                let corners = [(LEFT, top), (WIDTH - LEFT, top + STRIP)];
-                area.draw(&Rectangle::new(corners, BLACK.mix(0.12).filled()))?;
-                let text = "slots: parts of rows, out of order until the next pass";
-                area.draw(&Text::new(text, (LEFT + 5, top + 11), font(12)))?;
-            }
+            let words = format!("pass {number}: {}", row[stage]);
+            svg.text([LEFT + 4.0, top - GAP / 2.0 + 4.0], &words, "", Anchor::Start);
         }
-        area.present()?;
+        for part in strip {
+            let [left, right] = [part.at(part.high), part.at(part.low)];
+            svg.rect([left, top], [right - left, STRIP], &format!("t{} edge", hue(part.axis)));
+            svg.text([left + 5.0, top + 21.0], &part.text, "", Anchor::Start);
+        }
+        if strip.is_empty() {
+            svg.rect([LEFT, top], [right - LEFT, STRIP], "free");
+            let text = "slots: parts of rows, out of order until the next pass";
+            svg.text([LEFT + 6.0, top + 21.0], text, "", Anchor::Start);
+        }
     }
-    Ok(svg)
+    let bottom = TOP + STRIP * rows.len() as f64 + GAP * (rows.len() as f64 - 1.0);
+    svg.text([LEFT, bottom + 18.0], &table.device(), "small note", Anchor::Start);
+    Ok(svg.finish(bottom + 30.0))
 }
 
-fn colour(axis: usize) -> RGBColor {
-    COLOURS[axis % COLOURS.len()]
+fn hue(axis: usize) -> usize {
+    axis % SERIES + 1
 }
 
 /// The boxes of a cell `axis:extent/step axis:extent …`, as wide as the logarithms of their extents.
@@ -118,12 +109,12 @@ fn parts(memory: &str) -> Vec<Part> {
     // Short axes have room for their extent.
     let width = |part: &Part| 0.8 + part.high - part.low;
     let sum: f64 = all.iter().map(width).sum();
-    let mut left = f64::from(LEFT);
+    let mut left = LEFT;
     for part in &mut all {
         part.left = left;
-        left += f64::from(WIDTH - 2 * LEFT) * width(part) / sum;
+        left += (Svg::WIDTH - 2.0 * LEFT) * width(part) / sum;
         part.right = left;
-        if part.right - part.left < 70.0 {
+        if part.right - part.left < 10.0 + 6.8 * part.text.chars().count() as f64 {
             part.text = part.text.split(": ").last().unwrap_or_default().replace(" of ", "/");
         }
     }
@@ -138,13 +129,13 @@ mod tests {
     fn bands_join_what_is_the_same_of_an_axis() {
         let above = parts("0:16 1:4");
         let below = parts("0:4/4 1:4 0:4");
-        let bands = below.iter().map(|part| part.band(&above[0], [0, 1]).is_some());
+        let bands = below.iter().map(|part| part.band(&above[0], [0.0, 1.0]).is_some());
         assert_eq!(bands.collect::<Vec<_>>(), [true, false, true]);
         // The inner half of the axis is on the right of its box.
-        let [outer, inner] = [0, 2].map(|k| below[k].band(&above[0], [0, 1]).unwrap());
-        assert_eq!((outer[0].0, inner[1].0), (above[0].at(4.0), above[0].at(0.0)));
-        assert_eq!(outer[1].0, inner[0].0);
-        assert!(below[0].band(&above[1], [0, 1]).is_none());
+        let [outer, inner] = [0, 2].map(|k| below[k].band(&above[0], [0.0, 1.0]).unwrap());
+        assert_eq!((outer[0][0], inner[1][0]), (above[0].at(4.0), above[0].at(0.0)));
+        assert_eq!(outer[1][0], inner[0][0]);
+        assert!(below[0].band(&above[1], [0.0, 1.0]).is_none());
     }
 
     #[test]

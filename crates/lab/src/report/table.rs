@@ -54,6 +54,12 @@ impl Table {
         found
     }
 
+    /// The device that it was measured on, of its origin: device, date and command, of which the device may have
+    /// several parts.
+    pub fn device(&self) -> String {
+        self.origin.rsplitn(3, "; ").nth(2).unwrap_or_default().to_owned()
+    }
+
     /// Whether it was measured with `--quick`, as its origin says.
     pub fn is_quick(&self) -> bool {
         self.origin.contains(" --quick ")

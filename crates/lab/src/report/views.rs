@@ -3,8 +3,10 @@
 use std::cmp::Ordering;
 use std::fmt::Write;
 
+use super::dots::Dots;
 use super::failure::Failure;
-use super::plot;
+use super::map::Map;
+use super::plot::Chart;
 use super::strips;
 use super::table::Table;
 
@@ -22,34 +24,12 @@ pub enum View {
         /// Column of the cells.
         cell: &'static str,
     },
-    /// A picture of curves: a curve for every column of `ys` and every different cell of `series`.
-    Curves {
-        /// Name within the item.
-        name: &'static str,
-        /// Column along the horizontal axis.
-        x: &'static str,
-        /// Columns along the vertical axis.
-        ys: &'static [&'static str],
-        /// Columns that tell curves apart.
-        series: &'static [&'static str],
-        /// Columns and the cells that they must have, to show a part of a table.
-        only: &'static [(&'static str, &'static str)],
-        /// Whether each axis is logarithmic.
-        log: [bool; 2],
-    },
+    /// A picture of marks over an axis.
+    Chart(&'static Chart),
+    /// A picture of a table, a line for every row.
+    Dots(&'static Dots),
     /// A picture of a number for every pair of two others.
-    Map {
-        /// Name within the item.
-        name: &'static str,
-        /// Column along the horizontal axis.
-        x: &'static str,
-        /// Column along the vertical axis.
-        y: &'static str,
-        /// Column of the number.
-        value: &'static str,
-        /// Whether the axes are logarithmic.
-        log: bool,
-    },
+    Map(&'static Map),
     /// A picture of how the axes of a problem lie after each pass.
     Passes {
         /// Name within the item.
@@ -66,11 +46,9 @@ impl View {
         match *self {
             View::Rows => Vec::new(),
             View::Pivot { down, across, cell } => [down, &[across, cell]].concat(),
-            View::Curves { x, ys, series, only, .. } => {
-                let only: Vec<_> = only.iter().map(|condition| condition.0).collect();
-                [&[x], ys, series, &only[..]].concat()
-            }
-            View::Map { x, y, value, .. } => vec![x, y, value],
+            View::Chart(chart) => chart.columns(),
+            View::Dots(dots) => dots.columns(),
+            View::Map(map) => map.columns(),
             View::Passes { .. } => vec!["problem", "stage", "memory", "percent_of_copy"],
         }
     }
@@ -79,24 +57,26 @@ impl View {
     pub fn picture(&self) -> Option<&'static str> {
         match *self {
             View::Rows | View::Pivot { .. } => None,
-            View::Curves { name, .. } | View::Map { name, .. } | View::Passes { name, .. } => {
-                Some(name)
-            }
+            View::Chart(chart) => Some(chart.name),
+            View::Dots(dots) => Some(dots.name),
+            View::Map(map) => Some(map.name),
+            View::Passes { name, .. } => Some(name),
         }
     }
 
     /// Whether the table has numbers for its picture: some are measured on a GPU alone.
     pub fn has_points(&self, table: &Table) -> bool {
-        let columns: &[&str] = match self {
-            View::Rows | View::Pivot { .. } => return false,
-            View::Curves { ys, .. } => ys,
-            View::Map { value, .. } => &[value],
-            View::Passes { .. } => &["pass"],
+        let some = |column: &str, mut rows: Box<dyn Iterator<Item = &Vec<String>> + '_>| {
+            let column = table.column(column);
+            rows.any(|row| row[column].parse::<f64>().is_ok())
         };
-        columns.iter().any(|name| {
-            let column = table.column(name);
-            table.rows.iter().any(|row| row[column].parse::<f64>().is_ok())
-        })
+        match self {
+            View::Rows | View::Pivot { .. } => false,
+            View::Chart(chart) => some(chart.y.column, Box::new(chart.rows(table))),
+            View::Dots(dots) => some(dots.value.column, Box::new(table.rows.iter())),
+            View::Map(map) => some(map.value, Box::new(map.rows(table))),
+            View::Passes { .. } => some("pass", Box::new(table.rows.iter())),
+        }
     }
 
     /// Its picture as SVG.
@@ -104,15 +84,9 @@ impl View {
         Ok(match *self {
             _ if !self.has_points(table) => None,
             View::Rows | View::Pivot { .. } => None,
-            View::Curves { x, ys, series, only, log, .. } => {
-                let mut part = table.clone();
-                for &(name, cell) in only {
-                    let column = part.column(name);
-                    part.rows.retain(|row| row[column] == cell);
-                }
-                Some(plot::curves(&part, x, ys, series, log)?)
-            }
-            View::Map { x, y, value, log, .. } => Some(plot::map(table, [x, y], value, log)?),
+            View::Chart(chart) => Some(chart.svg(table)?),
+            View::Dots(dots) => Some(dots.svg(table)?),
+            View::Map(map) => Some(map.svg(table)?),
             View::Passes { problem, .. } => Some(strips::passes(table, problem)?),
         })
     }
@@ -122,7 +96,7 @@ impl View {
         match *self {
             View::Rows => Some(markdown(&table.columns, &table.rows)),
             View::Pivot { down, across, cell } => Some(pivot(table, down, across, cell)),
-            View::Curves { .. } | View::Map { .. } | View::Passes { .. } => None,
+            View::Chart(_) | View::Dots(_) | View::Map(_) | View::Passes { .. } => None,
         }
     }
 }

@@ -1,0 +1,46 @@
+//! The items of the thesis's chapter 5: arrays of structures.
+
+use super::item::{Item, On};
+use super::views::View;
+use super::{asta, charts, verdicts_more};
+
+/// In the order of the page.
+pub static ITEMS: [Item; 3] = [
+    Item {
+        id: "table-5.2",
+        source: "thesis table 5.2",
+        shows: "AoS to ASTA in place, 17281 x 64 f32 in tiles of 16",
+        source_says: "on a GTX 480 80.06 GB/s by Ruetsch and Micikevicius's transposition out of place, 82.23 by barrier-sync and 19.64 by PTTWAC in place.",
+        on: On::Any,
+        columns: asta::TABLE_5_2,
+        measure: asta::table_5_2,
+        verdict: verdicts_more::table_5_2,
+        views: &[View::Rows],
+    },
+    Item {
+        id: "table-5.3",
+        source: "thesis table 5.3",
+        shows: "AoS to ASTA in place by PTTWAC and barrier-sync (BS), tiles of 64, 32 and 16",
+        source_says: "the column beside ours, on a GTX 480; NA where the tile did not fit.",
+        on: On::Any,
+        columns: asta::TABLE_5_3_COLUMNS,
+        measure: asta::table_5_3,
+        verdict: verdicts_more::table_5_3,
+        views: &[View::Dots(&charts::TABLE_5_3), View::Rows],
+    },
+    Item {
+        id: "figure-5.7",
+        source: "thesis figure 5.7",
+        shows: "SoA to ASTA: super-elements of 16, 32 and 64 moved by PTTWAC and by P-IPT",
+        source_says: "PTTWAC depends on the tile alone (15.0 to 17.4 GB/s for 64); P-IPT ranges from 3.33 (e40r0000) to 13.65 \
+                      (bcsstk18) at the same tile.",
+        on: On::Any,
+        columns: asta::FIGURE_5_7,
+        measure: asta::figure_5_7,
+        verdict: verdicts_more::figure_5_7,
+        views: &[
+            View::Dots(&charts::FIGURE_5_7),
+            View::Pivot { down: &["tile", "method"], across: "problem", cell: "gb_per_s" },
+        ],
+    },
+];

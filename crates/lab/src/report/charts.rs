@@ -1,0 +1,224 @@
+//! The pictures of the items.
+
+use super::dots::Dots;
+use super::map::{Map, Shades};
+use super::plot::Chart;
+use super::scale::{Axis, Scale};
+
+/// In most of them.
+const SPEED: Axis = Axis::new("gb_per_s", "GB/s", Scale::Linear);
+const SPEED_LOG: Axis = Axis::new("gb_per_s", "GB/s", Scale::Log);
+
+/// What a chart is where it does not say.
+const PLAIN: Chart = Chart {
+    name: "",
+    title: "",
+    x: SPEED,
+    y: SPEED,
+    series: &[],
+    named: "",
+    panels: None,
+    only: &[],
+    joined: false,
+    beside: None,
+    what: "turntile",
+};
+
+pub const FIGURE_4_1: Chart = Chart {
+    title: "Squares of f32 transposed in place by pairs of tiles",
+    x: Axis::new("side", "rows and columns of the matrix", Scale::Doubling),
+    joined: true,
+    what: "turntile, route square",
+    ..PLAIN
+};
+
+pub const FIGURE_4_4_ROWS: Chart = Chart {
+    name: "-rows",
+    title: "Padding 5000 x 4900 to a square: rows that can move at a time (equation 4.1)",
+    x: Axis::new("step", "step", Scale::Between),
+    y: Axis::new("async_movable_rows", "rows", Scale::Linear),
+    joined: true,
+    what: "rows that lie wholly in front of their places",
+    ..PLAIN
+};
+
+pub const FIGURE_4_4_SPEED: Chart = Chart {
+    name: "-speed",
+    title: "Padding 5000 x 4900 to a square: speed of each step by itself",
+    y: SPEED_LOG,
+    what: "a step of rows",
+    ..FIGURE_4_4_ROWS
+};
+
+pub const PADDING: Dots = Dots {
+    name: "",
+    title: "Padding and unpadding alone",
+    group: None,
+    named: ["", ""],
+    rows: &["shape", "pass"],
+    series: "method",
+    value: SPEED_LOG,
+    beside: None,
+    copy: Some("copy_gb_per_s"),
+};
+
+pub const FIGURE_4_6: Map = Map {
+    name: "",
+    title: "Cycles of more than one element of every transposition below 30 x 30",
+    x: ("cols", "columns"),
+    y: ("rows", "rows"),
+    value: "cycles",
+    shades: Shades::Doublings,
+    rules: false,
+    only: &[],
+};
+
+pub const FIGURE_4_16: Chart = Chart {
+    title: "010! by PTTWAC, flags on chip, padded: spreading the flag bits over words",
+    x: Axis::new("spreading", "spreading factor", Scale::Doubling),
+    y: SPEED_LOG,
+    series: &["tile"],
+    named: "tile of rows: ",
+    panels: Some(("problem", "")),
+    only: &[("layout", "padded")],
+    joined: true,
+    ..PLAIN
+};
+
+pub const FIGURE_4_17: Chart = Chart {
+    title: "010! by PTTWAC: work-items of a group (a host: threads)",
+    x: Axis::new("width", "width of a tile, in floats", Scale::Between),
+    y: SPEED_LOG,
+    series: &["workers"],
+    named: "workers: ",
+    panels: Some(("tile", "tiles with rows: ")),
+    ..PLAIN
+};
+
+pub const FIGURE_4_18: Chart = Chart {
+    title: "010! in tiles of 32 rows: P-IPT, PTTWAC and barrier-sync",
+    x: Axis::new("width", "width of a tile, in floats", Scale::Between),
+    y: SPEED_LOG,
+    series: &["method"],
+    ..PLAIN
+};
+
+pub const FIGURE_4_19: Chart = Chart {
+    title: "100!: versions of PTTWAC, and P-IPT, by width",
+    x: Axis::new("width", "super-elements across the matrix", Scale::Between),
+    y: SPEED_LOG,
+    series: &["version"],
+    panels: Some(("super_element", "floats of a super-element: ")),
+    ..PLAIN
+};
+
+pub const FIGURE_4_20: Chart = Chart {
+    title: "100! by the length of a super-element",
+    x: Axis::new("super_element", "floats of a super-element", Scale::Doubling),
+    y: SPEED_LOG,
+    series: &["version"],
+    joined: true,
+    beside: Some(("thesis_gb_per_s", "the thesis, on a K20")),
+    ..PLAIN
+};
+
+pub const TABLE_4_2: Dots = Dots {
+    title: "Six matrices by three stages, by four, and by turntile's choice",
+    rows: &["shape"],
+    series: "route",
+    beside: Some(("thesis_gb_per_s", "hollow: the thesis, on a K20")),
+    ..PADDING
+};
+
+pub const FIGURE_4_21: Map = Map {
+    name: "",
+    title: "7200 x 1800 by three stages, each by its fastest method, with every tile of sides 8 to 300",
+    x: ("n", "n: columns of a tile (the divisors of 1800)"),
+    y: ("m", "m: rows of a tile (the divisors of 7200)"),
+    value: "gb_per_s",
+    shades: Shades::Sixths,
+    rules: true,
+    only: &[("methods", "any method")],
+};
+
+pub const FIGURE_4_21_PTTWAC: Map = Map {
+    name: "-pttwac",
+    title: "7200 x 1800 by three stages of PTTWAC with every tile of sides 8 to 300",
+    only: &[("methods", "PTTWAC")],
+    ..FIGURE_4_21
+};
+
+pub const TABLE_5_3: Dots = Dots {
+    title: "AoS to ASTA in place: PTTWAC and barrier-sync (BS), tiles of 64, 32 and 16",
+    group: Some("problem"),
+    named: ["", "tile "],
+    rows: &["tile"],
+    series: "method",
+    beside: Some(("thesis_gb_per_s", "hollow: the thesis, on a GTX 480")),
+    ..PADDING
+};
+
+pub const FIGURE_5_7: Dots = Dots {
+    title: "SoA to ASTA: super-elements of a tile moved by PTTWAC and by P-IPT",
+    group: Some("tile"),
+    named: ["tile ", ""],
+    rows: &["problem"],
+    series: "method",
+    beside: None,
+    ..PADDING
+};
+
+pub const STAGES: Dots = Dots {
+    title: "What the thesis says in its text (sections 4.4 to 4.7)",
+    rows: &["what"],
+    series: "method",
+    beside: Some(("thesis_gb_per_s", "hollow: the thesis")),
+    ..PADDING
+};
+
+pub const LADDER: Dots = Dots {
+    title: "Out of place: kernels of the literature in their best tile and block",
+    group: None,
+    named: ["", ""],
+    rows: &["kernel"],
+    series: "shape",
+    value: Axis::new("percent_of_copy", "% of a copy of as many bytes", Scale::Linear),
+    beside: None,
+    copy: None,
+    name: "",
+};
+
+pub const LADDER_SIZES: Chart = Chart {
+    title: "Out of place, 12288 x 12288: every kernel with every tile and block rows",
+    x: Axis::new("block_rows", "rows of a block of threads", Scale::Doubling),
+    series: &["tile"],
+    named: "tile ",
+    panels: Some(("kernel", "")),
+    joined: true,
+    ..PLAIN
+};
+
+pub const BY_SIDE: Chart = Chart {
+    title: "Out of place, tile and block 16 x 16 and 32 x 32: by the side of the matrix",
+    x: Axis::new("side", "rows and columns of the matrix", Scale::Doubling),
+    series: &["kernel"],
+    panels: Some(("tile", "tile and block of ")),
+    joined: true,
+    ..PLAIN
+};
+
+pub const GAUSSIAN: Dots = Dots {
+    name: "",
+    title: "A recursive Gaussian filter: time with padded transpositions over time with others",
+    group: None,
+    named: ["", "side "],
+    rows: &["side"],
+    series: "transposition",
+    value: Axis::new(
+        "over_padded",
+        "time with the padded kernel / time; above 1 is faster",
+        Scale::Between,
+    ),
+    beside: None,
+    copy: None,
+};

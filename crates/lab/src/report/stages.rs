@@ -1,0 +1,120 @@
+//! What the thesis says of its stages in passing (sections 4.4 to 4.7), and the thesis's own method.
+
+use turntile::plan::{Method, Offer, Plan, Problem, Route, StageShape, Tile};
+use turntile_cuda::flags::FlagLayout;
+use turntile_cuda::way::{Scope, Way};
+use turntile_perm::Elementary;
+
+use super::asta::{PROBLEMS, threads};
+use super::bench::{Bench, Speed, cells};
+use super::failure::Failure;
+use super::table::Table;
+
+pub const SAID: &[&str] = &[
+    "what",
+    "method",
+    "thesis_gb_per_s",
+    "thesis_processor",
+    "gb_per_s",
+    "copy_gb_per_s",
+    "percent_of_copy",
+];
+
+/// A plan whose stages are all moved by PTTWAC, as the thesis's are: flags on chip where elements of tiles move, in memory
+/// where super-elements do. None where the device does not offer that.
+pub fn pttwac(bench: &Bench, plan: &Plan) -> Option<Plan> {
+    moved_by_pttwac(plan, |shape, method, elem_bytes| bench.offer(shape, method, elem_bytes))
+}
+
+fn moved_by_pttwac(
+    plan: &Plan,
+    offer: impl Fn(&StageShape, Method, usize) -> Option<Offer>,
+) -> Option<Plan> {
+    let mut plan = plan.clone();
+    let elem_bytes = plan.problem.elem_bytes();
+    for stage in plan.legs.iter_mut().flat_map(|leg| &mut leg.stages) {
+        let single = stage.shape.elementary().is_some_and(|e| e.unit == 1);
+        let method = if single { Method::PttwacOnChip } else { Method::PttwacGlobal };
+        stage.offer = offer(&stage.shape, method, elem_bytes * stage.joined)?;
+    }
+    plan.workspace_bytes = plan.stages().map(|stage| stage.offer.workspace_bytes).max()?;
+    Some(plan)
+}
+
+/// The thesis's own matrix by a route in a tile that it names, by PTTWAC.
+fn in_tile(bench: &mut Bench, route: Route, m: usize, n: usize) -> Result<Speed, Failure> {
+    let problem = Problem::new(7200, 1800, 4)?;
+    let tile = Tile { m, n };
+    let plan = bench.planner().with_tile(&problem, route, false, tile);
+    let plan = plan.map_err(|why| Failure::Refused(why.to_string()))?;
+    let plan = pttwac(bench, &plan).ok_or_else(|| Failure::Refused("no PTTWAC".to_owned()))?;
+    bench.plan(&plan)
+}
+
+/// Speeds that the thesis names in its text.
+pub fn said(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+    let global = Way::Moves { flags: FlagLayout::PACKED };
+    let shape = |batch, rows, cols, unit| -> StageShape {
+        Elementary { batch, rows, mid: 1, cols, unit }.into()
+    };
+    let mut row = |what: &str, method: &str, thesis: [&str; 2], speed: [String; 3]| {
+        let names = [what, method, thesis[0], thesis[1]].map(String::from);
+        table.push([names.to_vec(), speed.to_vec()].concat());
+    };
+    let (rows, cols) = (bench.side(7200), bench.side(1800));
+    let workers = bench.threads();
+    let one = cells(bench.stage(shape(1, rows, cols, 1), global, 4, workers))?;
+    row("4.4: one-stage, 7200 x 1800", "PTTWAC", ["1.5", "K20"], one);
+    if !bench.quick() {
+        // The thesis has (20, 16); 16 divides 7200 alone.
+        let four = cells(in_tile(bench, Route::FourStage, 16, 20))?;
+        row("4.4: four-stage, 7200 x 1800, tile 16 x 20", "PTTWAC", ["7.11", "K20"], four);
+        let three = cells(in_tile(bench, Route::ThreeStage, 32, 72))?;
+        row("4.7: three-stage, 7200 x 1800, tile 32 x 72", "PTTWAC", ["20.59", "K20"], three);
+    }
+    let tiles = shape((bench.elements() / (32 * 64)).max(1), 32, 64, 1);
+    let workers = threads(bench, 32 * 64);
+    let barrier = cells(bench.stage(tiles, Way::Barrier(Scope::Block), 4, workers))?;
+    row("4.5: 010! on chip, tiles of 32 x 64", "barrier", ["95", "GTX 480"], barrier);
+    let (_, long, wide) = PROBLEMS[0];
+    for (tile, thesis) in [(16, "0.44"), (64, "13.65")] {
+        let across = shape(1, wide, (bench.side(long) / tile).max(2), tile);
+        let speed = cells(bench.stage(across, Way::PerCycle, 4, bench.threads()))?;
+        let what = format!("4.6: 100!, super-elements of {tile} (bcsstk18)");
+        row(&what, "P-IPT", [thesis, "Fermi"], speed);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use turntile::plan::{Chip, Device as _, Planner};
+
+    use super::super::host::request;
+    use super::*;
+
+    #[test]
+    fn the_thesis_s_plans_are_those_of_its_method() {
+        let chip = Chip::preset("h200").unwrap();
+        let offer = |shape: &StageShape, method, elem_bytes| {
+            let offers = chip.offers(shape, &request(elem_bytes)).unwrap_or_default();
+            offers.into_iter().find(|offer| offer.method == method)
+        };
+        let problem = Problem::new(7200, 1800, 4).unwrap();
+        let planner = Planner::new(chip.clone());
+        for (route, m, n) in [
+            (Route::ThreeStage, 32, 72),
+            (Route::FourStage, 16, 20),
+            (Route::FourStageFused, 16, 20),
+        ] {
+            let plan = planner.with_tile(&problem, route, false, Tile { m, n }).unwrap();
+            let plan = moved_by_pttwac(&plan, offer).unwrap();
+            plan.check().unwrap();
+            for stage in plan.stages() {
+                let names = [Method::PttwacOnChip, Method::PttwacGlobal];
+                assert!(names.contains(&stage.offer.method), "{plan}");
+            }
+            assert_eq!(plan.dest(7199 * 1800 + 3), 3 * 7200 + 7199);
+        }
+    }
+}
