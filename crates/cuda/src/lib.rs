@@ -38,6 +38,7 @@ pub mod flags;
 pub mod kernels;
 pub mod launches;
 pub mod lower;
+mod names;
 mod offers;
 pub mod out_of_place;
 pub mod waits;

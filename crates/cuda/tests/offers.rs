@@ -3,6 +3,7 @@
 // Each test uses a part of them.
 #[allow(dead_code)]
 mod cases;
+#[allow(dead_code)]
 mod follow;
 mod replay;
 

@@ -4,8 +4,11 @@ mod offsets;
 
 pub use offsets::offsets;
 use turntile_cuda::call::Call;
+use turntile_cuda::lower::lower;
+use turntile_cuda::way::Way;
 use turntile_plan::StageShape;
 
+use crate::cases::{ELEMENTS, alignments, at};
 use crate::replay::{self, Launch};
 
 /// `calls`, in order, put every byte of `shape` where it says.
@@ -24,4 +27,20 @@ pub fn agrees(calls: &[Call], shape: &StageShape, elem: usize, alignment: usize)
             "{shape}, {elem} bytes at {alignment}, byte {offset}: {calls:?}"
         );
     }
+}
+
+/// Lowers and follows; how many lowered, which the tests count so that none becomes a refusal unseen.
+pub fn follow(shape: StageShape, ways: &[Way]) -> usize {
+    let mut lowered = 0;
+    for &way in ways {
+        for elem in ELEMENTS {
+            for alignment in alignments(elem) {
+                if let Ok(calls) = lower(&shape, way, at(elem, alignment)) {
+                    agrees(&calls, &shape, elem, alignment);
+                    lowered += 1;
+                }
+            }
+        }
+    }
+    lowered
 }
