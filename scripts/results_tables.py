@@ -367,6 +367,19 @@ def h200_on_chip_axes(base):
     return table(head, rows) + source(folder, "on_chip_axes.csv")
 
 
+def h200_leading(base):
+    """Rows a pitch apart: each case of `gpu_bench`'s table."""
+    folder, rows = base / "h200", []
+    for row in read(folder, "leading.csv"):
+        name = f"{row['rows']}x{row['cols']}" + ("" if row["transposed"] == "1" else ", not transposed")
+        scaled = f", {row['scaled']} times a number" * bool(row["scaled"])
+        way = row["way"].replace(";", ",") + scaled
+        speeds = speed(row["gb_per_s"]), number(row["percent_of_copy"])
+        rows.append((name, row["lda"], row["ldb"], row["elem_bytes"], way, *speeds, row["workspace_bytes"]))
+    head = ["matrix", "lda", "ldb", "bytes", "way", "GB/s", "% of copy", "workspace, bytes"]
+    return table(head, rows) + source(folder, "leading.csv")
+
+
 TABLES = {
     name.replace("_", "-"): value
     for name, value in list(globals().items())
