@@ -252,7 +252,7 @@ pub fn starting(costs: &Costs, seconds: &[(usize, f64)]) -> Costs {
     }
 }
 
-/// Tenths of microseconds.
+/// To two significant digits.
 fn rounded(seconds: f64) -> f64 {
     format!("{seconds:.1e}").parse().unwrap_or(seconds)
 }

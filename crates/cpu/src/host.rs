@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use turntile_perm::Slots;
 use turntile_plan::costs::Sample;
 use turntile_plan::{
-    AroundGaps, Costs, CostsError, Device, Geometry, Infeasible, Offer, Problem, Request, Slotting,
-    Stage, StageShape,
+    AroundGaps, Costs, CostsError, Device, Geometry, Infeasible, Method, Offer, Problem, Request,
+    Slotting, Stage, StageShape,
 };
 
 use crate::estimate::{self, Price};
@@ -241,7 +241,7 @@ impl Host {
     fn refusal(&self, shape: &StageShape, request: &Request) -> Infeasible {
         let need = shape.instance_len().saturating_mul(request.elem_bytes);
         let held = matches!(shape, StageShape::Axes(_) | StageShape::SlotGather { .. });
-        if held && need > self.means.scratch {
+        if held && request.want.accepts(Method::BarrierSync) && need > self.means.scratch {
             Infeasible::OnChip { need, have: self.means.scratch }
         } else {
             Infeasible::NoWay { shape: shape.to_string() }

@@ -2,7 +2,7 @@
 
 use turntile_perm::Pitched;
 
-use crate::call::Limits;
+use crate::call::{Limits, widest_word};
 use crate::error::CudaError;
 use crate::lower;
 use crate::prepare::Work;
@@ -80,7 +80,7 @@ impl Work {
         alignment: usize,
         limits: &Limits,
     ) -> Result<Self, CudaError> {
-        let alignment = alignment.max(number.real_bytes());
+        let alignment = widest_word(&[alignment]).max(number.real_bytes());
         let calls = match rows.is_empty() {
             true => Ok(Vec::new()),
             false => lower::scale(number, rows, scaling, alignment, limits).map(|call| vec![call]),

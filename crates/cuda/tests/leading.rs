@@ -316,3 +316,13 @@ proptest! {
         }
     }
 }
+
+/// A tile's row of such elements has more words than 32 bits count; other elements as long have no such tile.
+#[test]
+fn elements_too_long_for_a_tile_are_refused() {
+    for elem in [(1 << 31) + 1, 536_870_911] {
+        let problem = LeadingProblem::transposed([8, 8], [8, 8], elem).unwrap();
+        let plan = planner().plan_leading(&problem).unwrap();
+        assert!(Work::of_leading(&plan, &Limits::H200).is_err(), "{plan}");
+    }
+}

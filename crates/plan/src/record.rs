@@ -3,6 +3,8 @@
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Has `change` make the file's new contents, alone among all who ask for the lock. Readers see the old contents or the new.
 ///
@@ -12,14 +14,11 @@ pub fn rewrite<E>(
     io: impl Fn(io::Error) -> E,
     change: impl FnOnce(&Path) -> Result<Vec<u8>, E>,
 ) -> Result<(), E> {
-    let path = match fs::canonicalize(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
-        path => path.map_err(&io)?,
-    };
+    let path = followed(path).map_err(&io)?;
     refuse_others(&path).map_err(&io)?;
     let (lock, made) = hold(&path).map_err(&io)?;
     let written = change(&path).and_then(|text| {
-        lock.metadata().and_then(|old| replace(&path, &text, Some(old))).map_err(&io)
+        lock.metadata().and_then(|old| replace(&path, &text, Some(old), ".new")).map_err(&io)
     });
     if written.is_err() && made {
         // Made for its lock alone.
@@ -31,12 +30,25 @@ pub fn rewrite<E>(
 /// Writes a file that depends on nothing it held before, whole or not at all. A symbolic link stays, the file that it leads
 /// to is replaced. The directory must be there.
 pub fn write(path: &Path, text: &[u8]) -> io::Result<()> {
-    let path = match fs::canonicalize(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
-        path => path?,
-    };
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let path = followed(path)?;
     refuse_others(&path)?;
-    replace(&path, text, fs::metadata(&path).ok())
+    // No other writer's, whoever comes last.
+    let suffix = format!(".new.{}.{}", process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+    replace(&path, text, fs::metadata(&path).ok(), &suffix)
+}
+
+/// Where a path leads: to a file, or to where one would be made.
+fn followed(path: &Path) -> io::Result<PathBuf> {
+    let mut path = match fs::canonicalize(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
+        path => return path,
+    };
+    // Links in a circle are another error.
+    while let Ok(target) = fs::read_link(&path) {
+        path = path.parent().unwrap_or(Path::new("")).join(target);
+    }
+    Ok(path)
 }
 
 /// Refuses pipes, which would be waited for, and all else that is no file.
@@ -53,8 +65,8 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn replace(path: &Path, text: &[u8], old: Option<Metadata>) -> io::Result<()> {
-    let new = beside(path, ".new");
+fn replace(path: &Path, text: &[u8], old: Option<Metadata>, suffix: &str) -> io::Result<()> {
+    let new = beside(path, suffix);
     let written = File::create(&new).and_then(|mut file| {
         if let Some(old) = old.filter(|_| cfg!(unix)) {
             file.set_permissions(old.permissions())?;
@@ -92,4 +104,31 @@ fn hold(path: &Path) -> io::Result<(File, bool)> {
     let file = File::create(beside(path, ".lock"))?;
     file.lock()?;
     Ok((file, false))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// A link stays, whether there is a file behind it or not yet, and whoever writes at the same time leaves one of both
+    /// whole.
+    #[test]
+    fn links_stay_and_writers_do_not_mix() {
+        let folder = tempfile::tempdir().unwrap();
+        let [link, file] = ["link", "file"].map(|name| folder.path().join(name));
+        std::os::unix::fs::symlink("file", &link).unwrap();
+        for text in [b"one", b"two"] {
+            write(&link, text).unwrap();
+            assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+            assert_eq!(fs::read(&file).unwrap(), text);
+        }
+        let texts = [b'a', b'b', b'c', b'd'].map(|letter| vec![letter; 1 << 16]);
+        std::thread::scope(|scope| {
+            for text in &texts {
+                scope.spawn(|| (0..20).for_each(|_| write(&link, text).unwrap()));
+            }
+        });
+        assert!(texts.contains(&fs::read(&file).unwrap()));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
 }

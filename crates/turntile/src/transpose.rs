@@ -180,7 +180,8 @@ impl Transpose {
     }
 
     /// With at most so many bytes of workspace, down to 0; otherwise 2% of the matrices and 1 MiB
-    /// for each thread, on a GPU 2% or 16 MiB where that is more.
+    /// for each thread, on a GPU 2% or 16 MiB where that is more, and with leading dimensions those elements of gaps that are
+    /// in the way.
     pub fn workspace_cap(self, bytes: usize) -> Self {
         Transpose { cap: Some(bytes), ..self }
     }

@@ -12,7 +12,7 @@ mirror! {
         re: u64 = 24, "The factor's real part, a double.";
         im: u64 = 32, "Its imaginary part.";
         row: Divisor64 = 40, "Accesses of a row.";
-        does: u32 = 64, "1 multiplies, 2 conjugates, 3 does both, 0 puts down zeros.";
+        does: u32 = 64, "1 multiplies, 2 conjugates, 3 does both, 4 puts down zeros.";
         wide: u32 = 68, "Whether accesses are vectors of 16 bytes.";
     }
 }

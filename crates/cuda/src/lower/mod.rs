@@ -3,6 +3,7 @@
 //! | stage and method | kernels |
 //! |---|---|
 //! | square, squares side by side, tile-swap | `tiles`: `square_swap_*` |
+//! | cubes, tile-swap | `cube`: `cube_forward`, `cube_back` |
 //! | 010!, 0210! of squares, barrier | `tiles`, `barrier` (baseline: `barrier_registers_*`) |
 //! | any axes that fit a block, barrier | `barrier_axes` |
 //! | 010!, barrier over a cluster or the grid | `cluster_barrier`, `grid_barrier` |

@@ -14,6 +14,8 @@ use crate::gpu::Ready;
 const LEAST_BYTES: usize = 16 << 20;
 /// Memory for a problem from one buffer to another, for the padding of one in place, and a bit.
 const ROOM: usize = 3;
+/// Bytes for the workspace of a stage, which is a cap of 2% or less, and for modules of kernels.
+const ASIDE: usize = 128 << 20;
 
 /// Measures a GPU for about `budget`, with 3 GiB of its memory or as much as there is: a copy, and the stages of plans,
 /// each by itself. `progress` is told shares of the work, up to 1.
@@ -29,7 +31,9 @@ pub fn calibrate_gpu(
 ) -> Result<Calibration, Error> {
     let (mut bytes, start) = (GPU_BYTES, Instant::now());
     let watch = loop {
-        match Stopwatch::new(gpu, ROOM * bytes) {
+        // What stages set aside has to have room beside it, and is taken stage by stage.
+        let room = Stopwatch::new(gpu, ROOM * bytes + ASIDE).map(drop);
+        match room.and_then(|()| Stopwatch::new(gpu, ROOM * bytes)) {
             Err(CudaError::OutOfMemory { .. }) if bytes > LEAST_BYTES => bytes /= 2,
             watch => break watch?,
         }
