@@ -40,16 +40,31 @@ pub fn is_archive(file: &mut File) -> io::Result<bool> {
     Ok(have == 4 && matches!(&begin, b"PK\x03\x04" | b"PK\x05\x06"))
 }
 
+/// Whether the archive's last record, with a comment of so many bytes, ends where the file does.
+fn ends(mut file: &File, whole: u64, comment: usize) -> io::Result<bool> {
+    let Some(at) = whole.checked_sub(22 + comment as u64) else { return Ok(false) };
+    let mut begin = [0; 4];
+    let before = file.stream_position()?;
+    file.seek(SeekFrom::Start(at))?;
+    file.read_exact(&mut begin)?;
+    file.seek(SeekFrom::Start(before))?;
+    Ok(&begin == b"PK\x05\x06")
+}
+
 impl Archive {
     /// Opens an archive at an array of its: the named one, or the only one.
     pub fn open(path: &Path, file: &File, member: Option<&str>) -> Result<Self, Error> {
         let wrong = |source| of_archive(path, source);
         let file = file.try_clone().map_err(Error::io("open", path))?;
         let whole = file.metadata().map_err(Error::io("look at", path))?.len();
+        let file_of_end = file.try_clone().map_err(Error::io("open", path))?;
         let zip = ZipArchive::new(BufReader::with_capacity(BUFFER, file))
             .map_err(|source| wrong(source.into()))?;
         if zip.offset() > 0 {
             return Err(wrong(ArchiveError::Prefix { bytes: zip.offset() }));
+        }
+        if !ends(&file_of_end, whole, zip.comment().len()).map_err(Error::io("read", path))? {
+            return Err(wrong(ArchiveError::Suffix));
         }
         if zip.has_duplicate_names() {
             return Err(wrong(ArchiveError::Duplicates));
@@ -153,7 +168,7 @@ fn find(
     let Some(asked) = member else {
         return match &arrays[..] {
             [one] => Ok(one.clone()),
-            [] => Err(ArchiveError::NoMember { name: String::new(), names: Vec::new() }),
+            [] => Err(ArchiveError::Empty),
             _ => Err(ArchiveError::Several { names: names() }),
         };
     };

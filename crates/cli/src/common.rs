@@ -54,7 +54,7 @@ pub struct Common {
     /// all the same, and the exit status is 1
     #[arg(short, long, conflicts_with = "output")]
     in_place: bool,
-    /// The array to change in a .npz archive, of which all else stays; needed if there are several
+    /// The array to change in a .npz archive, of which all other members stay; needed if there are several
     #[arg(long, value_name = "NAME")]
     pub member: Option<String>,
     /// Check all that is checked before the work, say how it would be done, and do nothing

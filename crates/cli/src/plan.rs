@@ -35,11 +35,15 @@ pub fn run(args: &PlanArgs) -> Result<String, Error> {
         });
     }
     let (remembered, refused) = wisdom(settings, &args.device, &planner, &problem)?;
+    let by = match &remembered {
+        Some(_) => "chosen by what wisdom remembers".to_string(),
+        None => format!("estimated by {}", told(&rates)),
+    };
     let plan = remembered.map_or_else(|| planner.plan(&problem), Ok)?;
     Ok(if args.json {
         json(std::slice::from_ref(&plan), &plan.declined, refused, &rates)
     } else {
-        format!("{}\n\n{plan:#}\nestimated by {}", words::of_plan(&plan), told(&rates))
+        format!("{}\n\n{plan:#}\n{by}", words::of_plan(&plan))
     })
 }
 

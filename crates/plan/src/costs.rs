@@ -283,5 +283,11 @@ mod tests {
         let lacking = r#"{"device": "toy", "about": "", "constants": {}, "operations": {}}"#;
         let error = Costs::parse(lacking, NAMES).unwrap_err().to_string();
         assert!(error.contains("no constant copy"), "{error}");
+        // Nothing is divided by a speed of 0.
+        for copy in ["0", "1e-300", "-1"] {
+            let still = lacking.replacen("{}", &format!(r#"{{"copy": {copy}}}"#), 1);
+            let error = Costs::parse(&still, NAMES).unwrap_err().to_string();
+            assert!(error.contains("no constant copy"), "{copy}: {error}");
+        }
     }
 }

@@ -81,6 +81,10 @@ fn read_rates(
 ) -> Result<Costs, RatesError> {
     let path = file.display().to_string();
     let unusable = |why: String| RatesError::Unusable { path: path.clone(), why };
+    // A pipe would be waited for.
+    if std::fs::metadata(file).is_ok_and(|metadata| !metadata.is_file()) {
+        return Err(unusable("it is not a regular file".into()));
+    }
     let text = std::fs::read_to_string(file).map_err(|error| unusable(error.to_string()))?;
     let costs = parse(&text).map_err(|error| unusable(error.to_string()))?;
     if costs.device() != here {

@@ -12,11 +12,14 @@ pub enum ArchiveError {
     #[error("not a .npz archive, of which --member could name an array")]
     NotAnArchive,
     /// Several arrays, and no word on which.
-    #[error("several arrays are in it; --member says which: {}", names.join(", "))]
+    #[error("several arrays are in it; --member says which: {}", listed(names))]
     Several {
         /// Names of all arrays.
         names: Vec<String>,
     },
+    /// Nothing in it is an array.
+    #[error("there is no array in it")]
+    Empty,
     /// No array of that name.
     #[error("no array in it is named {name:?}; there are: {}", listed(names))]
     NoMember {
@@ -34,6 +37,9 @@ pub enum ArchiveError {
         /// How many.
         bytes: u64,
     },
+    /// Something behind the archive, which would be lost.
+    #[error("there are bytes behind the archive, which would be lost")]
+    Suffix,
     /// A member that cannot be read, or not be written the same way.
     #[error("{name:?} is encrypted, or compressed in a way ({method}) that is not known here")]
     Method {
@@ -54,5 +60,11 @@ pub enum ArchiveError {
 }
 
 fn listed(names: &[String]) -> String {
-    if names.is_empty() { "none".to_string() } else { names.join(", ") }
+    // Names are anybody's: what moves a terminal's cursor is told, not done.
+    let plain = |name: &String| name.escape_default().to_string();
+    match names {
+        [] => "none".to_string(),
+        names if names.iter().all(|name| !name.contains(char::is_control)) => names.join(", "),
+        names => names.iter().map(plain).collect::<Vec<_>>().join(", "),
+    }
 }

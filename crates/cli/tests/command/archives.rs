@@ -164,3 +164,23 @@ fn members_of_one_name_are_refused() {
     bad(&directory, "transpose x.npz --member one", 1, &["same name"]);
     bad(&directory, "transpose x.npz", 1, &["same name"]);
 }
+
+#[test]
+fn what_would_be_lost_or_is_not_there_is_told() {
+    let directory = directory();
+    let path = directory.path().join("a.npz");
+    let array = npy("'<f4'", false, "(2, 3)", &noise(24));
+    archive(&path, &[("x.npy", STORED, &array)]);
+    let mut more = fs::read(&path).unwrap();
+    more.extend(b"more");
+    fs::write(directory.path().join("more.npz"), &more).unwrap();
+    archive(&directory.path().join("none.npz"), &[("readme.txt", STORED, b"nothing")]);
+    let names = [("a\nb.npy", STORED, &array[..]), ("c.npy", STORED, &array[..])];
+    archive(&directory.path().join("names.npz"), &names);
+    let before = files(directory.path());
+    bad(&directory, "transpose more.npz --member x", 1, &["bytes behind the archive"]);
+    bad(&directory, "transpose none.npz", 1, &["there is no array in it"]);
+    bad(&directory, "transpose names.npz", 1, &["several arrays", r"a\nb, c"]);
+    assert!(files(directory.path()) == before);
+    good(&directory, "transpose a.npz");
+}

@@ -73,8 +73,10 @@ impl Costs {
         let device = file.device;
         let wrong = |what: String| CostsError::Content { device: device.clone(), what };
         let constant = |name: &&str| {
-            let value = file.constants.get(*name).copied().filter(|v| v.is_finite() && *v >= 0.0);
-            value.ok_or_else(|| wrong(format!("no constant {name}, or a negative one")))
+            // All is divided by the first, bytes a second.
+            let least = if Some(name) == names.constants.first() { 1.0 } else { 0.0 };
+            let value = file.constants.get(*name).copied().filter(|v| v.is_finite() && *v >= least);
+            value.ok_or_else(|| wrong(format!("no constant {name}, or one that is too small")))
         };
         let constants = names.constants.iter().map(constant).collect::<Result<_, _>>()?;
         for name in file.constants.keys() {
