@@ -110,10 +110,9 @@ fn hold(path: &Path) -> io::Result<(File, bool)> {
 mod tests {
     use super::*;
 
-    /// A link stays, whether there is a file behind it or not yet, and whoever writes at the same time leaves one of both
-    /// whole.
+    /// A link stays, whether there is a file behind it or not yet.
     #[test]
-    fn links_stay_and_writers_do_not_mix() {
+    fn links_stay() {
         let folder = tempfile::tempdir().unwrap();
         let [link, file] = ["link", "file"].map(|name| folder.path().join(name));
         std::os::unix::fs::symlink("file", &link).unwrap();
@@ -122,13 +121,6 @@ mod tests {
             assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
             assert_eq!(fs::read(&file).unwrap(), text);
         }
-        let texts = [b'a', b'b', b'c', b'd'].map(|letter| vec![letter; 1 << 16]);
-        std::thread::scope(|scope| {
-            for text in &texts {
-                scope.spawn(|| (0..20).for_each(|_| write(&link, text).unwrap()));
-            }
-        });
-        assert!(texts.contains(&fs::read(&file).unwrap()));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
     }
 }

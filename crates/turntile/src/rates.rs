@@ -175,4 +175,23 @@ mod tests {
             Err(Error::Rates(RatesError::Unusable { .. }))
         ));
     }
+
+    /// Of writers at the same time one's table is there, whole, and a pipe is no table.
+    #[test]
+    fn writers_do_not_mix() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rates.json");
+        let own = Host::here(1).costs().clone();
+        let tables = [1e9, 2e9, 3e9].map(|speed| own.clone().with_constant(0, speed));
+        std::thread::scope(|scope| {
+            for table in &tables {
+                scope.spawn(|| (0..20).for_each(|_| table.save(&path).unwrap()));
+            }
+        });
+        let read = Host::costs_from(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        assert!(tables.iter().any(|table| table.constant(0) == read.constant(0)));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        let error = read_host(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("it is not a regular file"), "{error}");
+    }
 }
