@@ -68,7 +68,7 @@ pub fn swap(side: usize, pitch: usize, tile: usize, at: At) -> Result<Call, Lowe
     let tile = if long { LONG_TILE } else { held }.min(side.max(1));
     let row = if long { 0 } else { on_chip_pitch(tile * at.elem_bytes, word) };
     // The words of a tile's row are counted in 32 bits, and by a block's threads beyond.
-    field(tile.saturating_mul(unit).saturating_add(THREADS as usize))?;
+    field(tile.saturating_mul(unit).saturating_add(THREADS))?;
     let across = side.div_ceil(tile);
     let pairs = across.checked_mul(across + 1).ok_or(LowerError::NoKernel)? / 2;
     let params = UnitSwapArgs {
