@@ -68,12 +68,15 @@ def line(start, count, first, step):
 ROW, COL = 2654435761, 40503
 
 
-def write(path, rows, cols, turned=False):
-    """An array each of whose elements tells its place, or the same transposed."""
+def write(path, rows, cols, turned=False, every=1):
+    """An array each of whose elements tells its place, or the same transposed; only `every` so manieth row, holes between."""
     with open(path, "wb") as file:
         file.write(header(cols, rows) if turned else header(rows, cols))
-        for k in range(cols if turned else rows):
+        begin = file.tell()
+        for k in range(0, cols if turned else rows, every):
+            file.seek(begin + k * 4 * (rows if turned else cols))
             file.write(line(k, rows, COL, ROW) if turned else line(k, cols, ROW, COL))
+        file.truncate(begin + 4 * rows * cols)
 
 
 def digest(path):
@@ -88,7 +91,7 @@ class Tries:
     def __init__(self, folder, options):
         self.command, self.folder, self.kills = os.path.abspath(options.command), Path(folder), options.kills
         self.large_size, self.memories = options.bytes, options.memory.split(",")
-        self.sampled, self.turns_of_large = options.sampled, options.turns
+        self.sampled, self.turns_of_large, self.seeded = options.sampled, options.turns, options.seeded
         self.draw = random.Random(1)
 
     def start(self, *arguments, **options):
@@ -308,10 +311,12 @@ class Tries:
         rows = int((self.large_size / 4) ** 0.5) + 7
         cols = self.large_size // 4 // rows
         path, other = self.folder / "a.npy", self.folder / "b.npy"
-        write(path, rows, cols)
-        ways = [("cp and sync", ["sh", "-c", f"cp '{path}' '{other}' && sync '{other}'"])]
+        write(path, rows, cols, every=self.seeded)
+        # No holes in the copy: what is timed beside it writes every byte too.
+        ways = [("cp and sync", ["sh", "-c", f"cp --sparse=never '{path}' '{other}' && sync '{other}'"])]
         ways += [(f"--memory {memory}", [self.command, "transpose", path, other, "-q", "--memory", memory]) for memory in self.memories]
-        table = [f"{rows} x {cols}, {path.stat().st_size / 1e9:.1f} GB", "| | seconds | GB/s | of cp | memory at the peak | bytes wrong |", "|---|---|---|---|---|---|"]
+        seeds = "" if self.seeded == 1 else f", a row in {self.seeded} written and holes between"
+        table = [f"{rows} x {cols}, {path.stat().st_size / 1e9:.1f} GB{seeds}", "| | seconds | GB/s | of cp | memory at the peak | bytes wrong |", "|---|---|---|---|---|---|"]
         best, peaks, wrong = {}, {}, {}
         # In turns, so that what else the machine does strikes all alike.
         for turn in range(self.turns_of_large):
@@ -339,7 +344,12 @@ class Tries:
             for col in drawn:
                 file.seek(begin + 4 * rows * col)
                 got.update(file.read(4 * rows))
-                want.update(line(col, rows, COL, ROW))
+                expected = line(col, rows, COL, ROW)
+                if self.seeded > 1:
+                    kept, values = bytearray(4 * rows), memoryview(expected).cast("I")
+                    memoryview(kept).cast("I")[:: self.seeded] = values[:: self.seeded]
+                    expected = kept
+                want.update(expected)
         if got.digest() != want.digest():
             return f"some: {got.hexdigest()} is not {want.hexdigest()}"
         return f"none of {len(drawn)} rows ({got.hexdigest()})"
@@ -382,6 +392,7 @@ def main():
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--bytes", type=lambda text: int(float(text)), default="4e9", help="of the large file, e.g. 40e9")
     parser.add_argument("--memory", default="200M,2M", help="for the large file, one after the other")
+    parser.add_argument("--seeded", type=int, default=1, help="write one row in so many of the large file, leave holes between")
     parser.add_argument("--sampled", type=int, default=0, help="rows of the large result to compare, drawn; 0 are all")
     parser.add_argument("--turns", type=int, default=3, help="how often each is timed; the shortest time counts")
     options = parser.parse_intermixed_args()
