@@ -14,6 +14,10 @@
 //! The last chunk takes the rows left over, from `slot` to `chunk + slot - 1` of them, so that the
 //! one slot that may be partial, the last, is its last, and is a fixed point of pass 2. Its slots
 //! lie column by column whatever the order.
+//!
+//! Column by column, with `T` the slot, `b` the first row of a chunk, `L` its rows and `r` a place in it: the first slot
+//! of column `j` is at place `⌈jL/T⌉`, place `r` holds a slot of column `⌊rT/L⌋`, and the final number of that slot is
+//! `⌈j·rows/T⌉ + b/T + (r − ⌈jL/T⌉)`.
 
 use num_integer::Integer;
 
