@@ -107,7 +107,7 @@ pub enum Way {
         /// Bytes of a block.
         block: usize,
     },
-    /// From one place to another, in swaths of so many rows of tiles.
+    /// From one place to another, in swaths: so many rows of tiles, gone through column by column.
     OutOfPlace {
         /// How tiles are cut and held.
         tiling: Tiling,

@@ -1,7 +1,7 @@
 //! Matrices with leading dimensions on one thread, each turn beside a copy as large: `cargo bench --bench leading`.
 //!
-//! Prints the table of `docs/leading-dimensions.md`: of every case the median of its speed over that of the copy made
-//! just before it, so that what else the machine does meets both.
+//! Prints a table: of every case the median of its speed over that of the copy made just before it, so that what else
+//! the machine does meets both.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
