@@ -53,22 +53,27 @@ def table(head, rows):
     return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows]) + "\n"
 
 
-def source(folder, *names):
-    """Where the figures of a table are from: files, date, version, device, command."""
+def machine(folder):
     data = about(folder)
-    lines = [data["device"] + "; " + data["system"] + ":\n"]
+    return f"{data['device']}; {data['system']}.\n"
+
+
+def source(folder, *names):
+    """Where the figures of a table are from: files, date, version, command."""
+    groups = {}
     for name in names:
-        entry = data["files"][name]
-        place = f"../benches/records/{folder.name}/{name}"
-        lines.append(f"- [{name}]({place}): {entry['date']}, version {entry['version']}, `{entry['by']}`.")
-    return "\n" + "\n".join(lines) + "\n"
+        entry = about(folder)["files"][name]
+        link = f"[{name}](../benches/records/{folder.name}/{name})"
+        groups.setdefault(f"{entry['date']}, {entry['version']}, `{entry['by']}`.", []).append(link)
+    lines = [f"- {', '.join(links)}: {rest}\n" for rest, links in groups.items()]
+    return "\n" + "".join(lines)
 
 
 def records(folder):
     """The table of a folder's README."""
     data = about(folder)
     rows = [(f"`{n}`", f"`{e['by']}`", e["what"], e["date"], e["version"]) for n, e in data["files"].items()]
-    return f"{data['device']}; {data['system']}.\n\n" + table(["file", "made by", "what", "date", "version"], rows)
+    return machine(folder) + "\n" + table(["file", "made by", "what", "date", "version"], rows)
 
 
 def number(text, digits=0):
@@ -133,6 +138,10 @@ def readme(base):
     beside = [float(row["turntile_over_torch"]) for row in read(folder, "peers.csv")]
     slower = f"\nOf all {len(beside)} matrices measured beside PyTorch, {sum(ratio < 1 for ratio in beside)} take longer than PyTorch's.\n"
     return when + table(["what", "shape", "route", "passes", "GB/s", "% of a copy", "× PyTorch"], rows) + slower
+
+
+def h200_device(base):
+    return machine(base / "h200")
 
 
 def h200_classes(base):
@@ -300,12 +309,13 @@ def bench_table(folder, name):
 
 def host(base):
     """Matrices on processors: every record of `turntile bench` that has no axes and no candidates."""
+    def of_matrices(folder, name):
+        columns = read(folder, name)[0]
+        return "route" in columns and "workspace_bytes" in columns and not name.startswith(("candidates", "permuted"))
     text = []
     for folder in folders(base):
-        for name in about(folder)["files"] if folder.name.startswith("cpu-") else []:
-            columns = read(folder, name)[0]
-            if "route" in columns and "workspace_bytes" in columns and not name.startswith(("candidates", "permuted")):
-                text.append(bench_table(folder, name))
+        shown = [name for name in about(folder)["files"] if of_matrices(folder, name)] if folder.name.startswith("cpu-") else []
+        text += [machine(folder)] * bool(shown) + [bench_table(folder, name) for name in shown]
     return "\n" + "\n".join(text) + "\n"
 
 
@@ -327,7 +337,7 @@ def host_axes(base):
         rows.append((*one[:4], *speeds, one[7], sixteen[7], one[8]))
     head = [*AXES[:4], "1 thread", "8", "16", "× PyTorch, 1", "× PyTorch, 16", "× NumPy, 1"]
     names = [f"permuted_{peers}{count}.csv" for count in counts for peers in ("", "peers_")]
-    return table(head, rows) + source(folder, *names)
+    return machine(folder) + "\n" + table(head, rows) + source(folder, *names)
 
 
 def peers_table(folder, name, column, others):
@@ -340,7 +350,7 @@ def peers_table(folder, name, column, others):
             return ""
         return f"{float(row['gb_per_s']):.3g} ({number(row['percent_of_copy'])})" if row["gb_per_s"] else "ends the process"
     rows = [(*group, *(told(found.get(other)) for other in others)) for group, found in by.items()]
-    return table(["shape", "bytes", *others], rows) + source(folder, name)
+    return machine(folder) + "\n" + table(["shape", "bytes", *others], rows) + source(folder, name)
 
 
 def host_peers(base):
