@@ -101,6 +101,11 @@ fn text(made: &Calibration, facts: &Facts, before: &str, args: &CalibrateArgs) -
     }
     let _ = writeln!(
         text,
+        "stages took {:.2} times as long as estimated, or as short, on average; by the new rates {:.2}",
+        made.off[0], made.off[1]
+    );
+    let _ = writeln!(
+        text,
         "{} of {} problems are planned otherwise now; by the new rates all are {:.3} times as fast (geometric mean)",
         made.changes.len(),
         made.problems,
@@ -131,6 +136,7 @@ struct Json<'a> {
     file: String,
     seconds: f64,
     stages: usize,
+    off: [f64; 2],
     rates: Vec<RateJson<'a>>,
     problems: usize,
     gain: f64,
@@ -173,6 +179,7 @@ fn json(made: &Calibration, facts: &Facts) -> String {
         file: shown(facts.path).to_string(),
         seconds: facts.seconds,
         stages: made.stages,
+        off: made.off,
         rates: rates.collect(),
         problems: made.problems,
         gain: made.gain,

@@ -46,7 +46,7 @@ pub const NAMES: Names = Names {
 
 /// Numbers of the operations, in the order of their names.
 #[derive(Clone, Copy)]
-enum Operation {
+pub enum Operation {
     Threads,
     Cached,
     Swap,
@@ -64,7 +64,7 @@ enum Operation {
 
 /// Numbers of the constants, in the order of their names.
 #[derive(Clone, Copy)]
-enum Constant {
+pub enum Constant {
     Copy,
     Start,
     /// Seconds until a second thread works and is waited for, and of each further one.
@@ -76,23 +76,29 @@ enum Constant {
     ShortCycle,
 }
 
-/// The numbers of the quantities that threads and all bytes are.
-const THREADS: usize = 0;
-const BYTES: usize = bytes_number();
+/// The numbers of quantities.
+pub const THREADS: usize = quantity_number(b"threads");
+pub const ELEM_BYTES: usize = quantity_number(b"elem_bytes");
+pub const UNIT_BYTES: usize = quantity_number(b"unit_bytes");
+pub const ROW_BYTES: usize = quantity_number(b"row_bytes");
+pub const INSTANCE_BYTES: usize = quantity_number(b"instance_bytes");
+pub const BYTES: usize = quantity_number(b"bytes");
+pub const IS_WORD: usize = quantity_number(b"is_word");
+pub const TURNED: usize = quantity_number(b"turned");
 /// The numbers of a copy's speed by one thread, a constant, and of what more reach of it, an operation.
 pub const COPY: usize = Constant::Copy as usize;
 pub const THREADS_COPY: usize = Operation::Threads as usize;
 /// The number of the operation that says what caches do.
 pub const CACHED: usize = Operation::Cached as usize;
 /// The number of the first operation that is a way.
-const WAYS: usize = Operation::Swap as usize;
+pub const WAYS: usize = Operation::Swap as usize;
 /// The numbers of the constants that say how long threads take to start.
 pub const STARTS: [usize; 2] = [Constant::Fork as usize, Constant::Worker as usize];
 
-/// The number of the quantity `bytes`.
-const fn bytes_number() -> usize {
+/// The number of the quantity of that name.
+const fn quantity_number(name: &[u8]) -> usize {
     let mut number = 0;
-    while !matches!(NAMES.quantities[number].as_bytes(), b"bytes") {
+    while !NAMES.quantities[number].as_bytes().eq_ignore_ascii_case(name) {
         number += 1;
     }
     number
@@ -239,110 +245,8 @@ fn starts(way: &HostWay) -> f64 {
     each as f64
 }
 
-/// A table of a processor whose threads start in so many seconds, each number of them ascending from two.
-pub fn starting(costs: &Costs, seconds: &[(usize, f64)]) -> Costs {
-    let Some(&(_, pair)) = seconds.first() else { return costs.clone() };
-    let costs = costs.clone().with_constant(Constant::Fork as usize, rounded(pair));
-    match seconds.last() {
-        Some(&(threads, all)) if threads > 2 => {
-            let each = ((all - pair) / (threads - 2) as f64).max(0.0);
-            costs.with_constant(Constant::Worker as usize, rounded(each))
-        }
-        _ => costs,
-    }
-}
-
-/// To two significant digits.
-fn rounded(seconds: f64) -> f64 {
-    format!("{seconds:.1e}").parse().unwrap_or(seconds)
-}
-
-/// A table of a processor that copies as many bytes a second, read and written, as each number of threads was measured to,
-/// ascending from one. How operations share is to be measured again.
-pub fn copying(costs: &Costs, speeds: &[(usize, f64)], from: &str) -> Costs {
-    let Some(&(_, alone)) = speeds.first() else { return costs.clone() };
-    let points = speeds.iter().map(|&(threads, speed)| (threads as f64, speed / alone));
-    let costs = costs.clone().with_constant(Constant::Copy as usize, alone.round());
-    let costs = costs.with_curve(THREADS_COPY, THREADS, points, from);
-    (WAYS..NAMES.operations.len()).fold(costs, |costs, which| costs.unscaled(which, THREADS))
-}
-
-/// A table whose every thread is worth as much as the first and starts at once, so that all are taken.
-pub fn using_all(costs: &Costs, threads: usize) -> Costs {
-    let alone = costs.constant(COPY);
-    let costs = copying(costs, &[(1, alone), (threads.max(2), alone * threads.max(2) as f64)], "");
-    [Constant::Fork, Constant::Worker]
-        .into_iter()
-        .fold(costs, |costs, constant| costs.with_constant(constant as usize, 0.0))
-}
-
-/// A table moved to samples: its curves to those of one thread, how its operations share to the others.
-pub fn fitted(costs: &Costs, samples: &[Sample], from: &str) -> Costs {
-    let bytes = |sample: &Sample| sample.quantities[BYTES];
-    let large = samples.iter().map(bytes).fold(0.0, f64::max) / LARGE;
-    let (alone, shared): (Vec<_>, Vec<_>) =
-        samples.iter().cloned().partition(|sample| sample.quantities[THREADS] <= 1.0);
-    let (alone, small): (Vec<_>, Vec<_>) =
-        alone.into_iter().partition(|sample| bytes(sample) >= large);
-    caching(&sharing(&costs.fitted(&alone, from), &shared, from), &small, large, from)
-}
-
-/// Samples of less than an eighth of the largest tell of caches.
-const LARGE: f64 = 2.0 * 2.0 * 2.0;
-
-/// A table by which data that caches hold are as much faster as small samples were, all together, by how large they are;
-/// from `large` bytes on, as fast as the others.
-fn caching(costs: &Costs, samples: &[Sample], large: f64, from: &str) -> Costs {
-    // Of each power of two of bytes the mean of the logarithms.
-    let mut points: Vec<(f64, f64, f64)> = Vec::new();
-    for sample in samples {
-        let (bytes, over) =
-            (sample.quantities[BYTES].log2().round().exp2(), costs.over(sample).ln());
-        match points.iter_mut().find(|point| point.0 == bytes) {
-            Some(point) => (point.1, point.2) = (point.1 + over, point.2 + 1.0),
-            None => points.push((bytes, over, 1.0)),
-        }
-    }
-    if points.is_empty() {
-        return costs.clone();
-    }
-    points.push((large, 0.0, 1.0));
-    points.sort_by(|a, b| a.0.total_cmp(&b.0));
-    points.dedup_by_key(|point| point.0);
-    let before = |bytes: f64| match bytes < large {
-        true => costs.fraction(CACHED, |_| bytes),
-        false => 1.0,
-    };
-    let points =
-        points.iter().map(|&(bytes, sum, count)| (bytes, before(bytes) * (sum / count).exp()));
-    costs.clone().with_curve(CACHED, BYTES, points, from)
-}
-
-/// A table whose operations reach, by so many threads, what the samples of those threads say, of what they reach by one;
-/// each by what its samples come to together.
-fn sharing(costs: &Costs, samples: &[Sample], from: &str) -> Costs {
-    let mut shared = costs.clone();
-    for which in WAYS..NAMES.operations.len() {
-        // Of each number of threads the mean of the logarithms.
-        let mut points: Vec<(f64, f64, f64)> = vec![(1.0, 0.0, 1.0)];
-        for sample in samples.iter().filter(|sample| sample.operation == which) {
-            let threads = sample.quantities[THREADS];
-            let over = costs.over(sample).ln();
-            match points.iter_mut().find(|point| point.0 == threads) {
-                _ if threads <= 1.0 => {}
-                Some(point) => (point.1, point.2) = (point.1 + over, point.2 + 1.0),
-                None => points.push((threads, over, 1.0)),
-            }
-        }
-        points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let points = points.iter().map(|&(threads, sum, count)| (threads, (sum / count).exp()));
-        shared = shared.scaled(which, THREADS, points, from);
-    }
-    shared
-}
-
 /// Bytes a second, read and written, that `threads` threads copy.
-fn copy_speed(costs: &Costs, threads: usize) -> f64 {
+pub fn copy_speed(costs: &Costs, threads: usize) -> f64 {
     costs.constant(COPY) * costs.fraction(THREADS_COPY, |_| threads as f64)
 }
 
@@ -410,49 +314,6 @@ mod tests {
             }
         }
         assert!(seen >= 40, "{seen} stages");
-    }
-
-    #[test]
-    fn threads_share_as_they_were_measured_to() {
-        let costs =
-            Costs::parse(include_str!("../devices/xeon-sapphire-rapids.json"), NAMES).unwrap();
-        let costs = copying(&costs, &[(1, 30e9), (8, 90e9)], "here");
-        assert_eq!([1, 8, 99].map(|threads| copy_speed(&costs, threads)), [30e9, 90e9, 90e9]);
-        let quantities = |threads: f64| [&[threads], &[4.0; 10][..]].concat();
-        let barrier = Operation::Barrier as usize;
-        let alone = costs.fraction(barrier, |k| quantities(1.0)[k]);
-        let sample =
-            Sample { operation: barrier, quantities: quantities(8.0), fraction: alone / 2.0 };
-        let shared = sharing(&costs, &[sample.clone(), sample], "here");
-        let at = |threads: f64| shared.fraction(barrier, |k| quantities(threads)[k]);
-        assert_eq!(at(1.0), alone);
-        assert!((at(8.0) - alone / 2.0).abs() < 1e-9 && at(4.0) < alone);
-        let swap = Operation::Swap as usize;
-        let same = |k: usize| quantities(8.0)[k];
-        assert_eq!(shared.fraction(swap, same), costs.fraction(swap, same));
-    }
-
-    #[test]
-    fn small_samples_tell_of_caches() {
-        let costs =
-            Costs::parse(include_str!("../devices/xeon-sapphire-rapids.json"), NAMES).unwrap();
-        let costs = costs.with_curve(CACHED, BYTES, [(1e3, 1.0)].into_iter(), "");
-        let sample = |bytes: f64, times: f64| {
-            let mut quantities = vec![4.0; 11];
-            (quantities[THREADS], quantities[BYTES]) = (1.0, bytes);
-            let fraction = times * costs.fraction(WAYS, |k| quantities[k]);
-            Sample { operation: WAYS, quantities, fraction }
-        };
-        let samples = [(1e6, 4.0), (1.1e6, 1.0), (8e6, 1.5), (2e8, 1.0)];
-        let fitted = fitted(&costs, &samples.map(|(bytes, times)| sample(bytes, times)), "here");
-        let cached = |bytes: f64| fitted.fraction(CACHED, |_| bytes);
-        for (bytes, want) in
-            [(1e3, 2.0), (1048576.0, 2.0), (8388608.0, 1.5), (2.5e7, 1.0), (1e9, 1.0)]
-        {
-            assert!((cached(bytes) - want).abs() < 1e-3, "{bytes}: {}", cached(bytes));
-        }
-        let same = |k: usize| sample(2e8, 1.0).quantities[k];
-        assert!((fitted.fraction(WAYS, same) / costs.fraction(WAYS, same) - 1.0).abs() < 1e-3);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use turntile_plan::{
 };
 
 use crate::estimate::{self, Price};
+use crate::fit;
 use crate::machine;
 use crate::way::{self, HostWay, Means};
 
@@ -146,21 +147,21 @@ impl Host {
     /// where they were measured.
     #[must_use]
     pub fn copying(self, speeds: &[(usize, f64)], from: &str) -> Self {
-        let costs = estimate::copying(&self.costs, speeds, from);
+        let costs = fit::copying(&self.costs, speeds, from);
         self.with_costs(costs)
     }
 
     /// With the seconds that so many threads take to start and to be waited for, ascending from two.
     #[must_use]
     pub fn starting(self, seconds: &[(usize, f64)]) -> Self {
-        let costs = estimate::starting(&self.costs, seconds);
+        let costs = fit::starting(&self.costs, seconds);
         self.with_costs(costs)
     }
 
     /// With costs by which it takes all its threads for whatever there is work for them in, to measure how they share.
     #[must_use]
     pub fn using_all(self) -> Self {
-        let costs = estimate::using_all(&self.costs, self.means.threads);
+        let costs = fit::using_all(&self.costs, self.means.threads);
         self.with_costs(costs)
     }
 
@@ -172,7 +173,7 @@ impl Host {
     /// With a table that says what samples do: those of one thread move its curves, the others how threads share.
     #[must_use]
     pub fn fitted(self, samples: &[Sample], from: &str) -> Self {
-        let costs = estimate::fitted(&self.costs, samples, from);
+        let costs = fit::fitted(&self.costs, samples, from);
         self.with_costs(costs)
     }
 

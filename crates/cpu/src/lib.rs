@@ -63,6 +63,7 @@ mod estimate;
 mod exchange;
 pub mod executor;
 mod finish;
+mod fit;
 mod follow;
 mod gaps;
 mod gather;

@@ -21,7 +21,7 @@ mod fit;
 mod text;
 
 pub use entries::Entry;
-pub use fit::Sample;
+pub use fit::{Correction, Sample};
 
 /// Why a table cannot be used.
 #[derive(Debug, thiserror::Error)]

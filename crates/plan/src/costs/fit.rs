@@ -1,5 +1,7 @@
 //! A table moved to what was measured.
 
+use std::collections::BTreeMap;
+
 use super::{Costs, Curve, Factor, How, Names, Value, most};
 
 /// An operation, measured.
@@ -11,6 +13,48 @@ pub struct Sample {
     pub quantities: Vec<f64>,
     /// What it reached of a copy's speed.
     pub fraction: f64,
+}
+
+/// What measures are told apart by, beside what decides: a curve that scales an operation.
+#[derive(Clone, Debug)]
+pub struct Correction {
+    /// The number of the quantity that it is over.
+    pub over: usize,
+    /// Places of the curve: measures of quantities that round alike are at one.
+    pub place: fn(f64) -> f64,
+    /// The number of a quantity and its range, of the measures that it is for.
+    pub when: Vec<(usize, f64, f64)>,
+}
+
+/// Measures that a place of a correction is taken to have had beside its own, of what the table says.
+const BELIEF: f64 = 2.0;
+
+impl Correction {
+    /// Moves the curve by the mean of what is left of the measures at each of its places, and what is left of them.
+    fn fit(&self, samples: &[&Sample], left: &mut [f64], curve: &mut BTreeMap<u64, f64>) {
+        let within = |one: &Sample| {
+            self.when.iter().all(|&(which, from, to)| (from..=to).contains(&one.quantities[which]))
+        };
+        let place = |one: &Sample| (self.place)(one.quantities[self.over]).to_bits();
+        let mut sums: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
+        for (one, left) in samples.iter().zip(left.iter()).filter(|(one, _)| within(one)) {
+            let (sum, count) = sums.entry(place(one)).or_default();
+            (*sum, *count) = (*sum + left, *count + 1.0);
+        }
+        let shift = |place| {
+            // What was moved in rounds before is believed as little.
+            let (sum, count) = sums[&place];
+            let moved = curve.get(&place).copied().unwrap_or(0.0);
+            (sum + count * moved) / (count + BELIEF) - moved
+        };
+        let shifts: BTreeMap<u64, f64> = sums.keys().map(|&place| (place, shift(place))).collect();
+        for (one, left) in samples.iter().zip(left).filter(|(one, _)| within(one)) {
+            *left -= shifts[&place(one)];
+        }
+        for (place, shift) in shifts {
+            *curve.entry(place).or_default() += shift;
+        }
+    }
 }
 
 /// What a factor's value is multiplied by at most, and divided by.
@@ -54,6 +98,47 @@ impl Costs {
             next.most = next.operations.iter().map(|factors| most(factors)).collect();
             costs = next;
         }
+        costs
+    }
+
+    /// The same table with every operation scaled, in turn over each of `kinds`, by what the measures still are over what
+    /// the table says: the mean of the logarithms at each place, taken for less the fewer measures it is of; and none
+    /// faster than the fastest measure.
+    #[must_use]
+    pub fn corrected(&self, samples: &[Sample], kinds: &[Correction], from: &str) -> Costs {
+        let mut costs = self.clone();
+        for (which, factors) in costs.operations.iter_mut().enumerate() {
+            let all: Vec<&Sample> = samples.iter().filter(|one| one.operation == which).collect();
+            let mut left: Vec<f64> = all.iter().map(|one| self.over(one).ln()).collect();
+            let mut curves = vec![BTreeMap::<u64, f64>::new(); kinds.len()];
+            for _ in 0..ROUNDS {
+                for (kind, curve) in kinds.iter().zip(&mut curves) {
+                    kind.fit(&all, &mut left, curve);
+                }
+            }
+            for (kind, curve) in kinds.iter().zip(curves) {
+                let points =
+                    curve.iter().map(|(place, shift)| (f64::from_bits(*place), shift.exp()));
+                if points.clone().any(|point| rounded(point.1) != 1.0) {
+                    let scale = Factor::curve(How::Times, kind.over, false, points, from);
+                    let mut when = kind.when.clone();
+                    // As a file has them.
+                    when.sort_by_key(|&(which, ..)| which);
+                    factors.push(Factor { when, ..scale });
+                }
+            }
+            // Products of what was measured apart are no measures: nothing is faster than what was.
+            if let Some(most) = all.iter().map(|one| one.fraction).max_by(f64::total_cmp) {
+                let value = Value::Number(rounded(most));
+                factors.push(Factor {
+                    how: How::AtMost,
+                    value,
+                    when: Vec::new(),
+                    from: from.to_owned(),
+                });
+            }
+        }
+        costs.most = costs.operations.iter().map(|factors| most(factors)).collect();
         costs
     }
 
@@ -114,8 +199,18 @@ impl Costs {
 
 impl Factor {
     fn linear(how: How, over: usize, points: impl Iterator<Item = (f64, f64)>, from: &str) -> Self {
+        Self::curve(how, over, true, points, from)
+    }
+
+    fn curve(
+        how: How,
+        over: usize,
+        linear: bool,
+        points: impl Iterator<Item = (f64, f64)>,
+        from: &str,
+    ) -> Self {
         let points = points.map(|(quantity, value)| (quantity, rounded(value)));
-        let value = Value::Curve(Curve::new(over, true, points));
+        let value = Value::Curve(Curve::new(over, linear, points));
         Factor { how, value, when: Vec::new(), from: from.to_owned() }
     }
 
@@ -257,6 +352,28 @@ mod tests {
         assert_eq!(scaled.unscaled(0, 1), table());
         assert_eq!(table().unscaled(0, 0), table(), "what sets and caps stays");
         assert_eq!(table().scaled(0, 1, [(0.0, 1.0)].into_iter(), ""), table());
+    }
+
+    #[test]
+    fn corrections_tell_measures_apart_that_curves_do_not() {
+        let kinds = [
+            Correction { over: 0, place: |bytes| bytes, when: vec![(1, 0.0, 0.0)] },
+            Correction { over: 0, place: |bytes| bytes, when: vec![(1, 1.0, 1.0)] },
+        ];
+        let says = |bytes: f64, short: f64| table().fraction(0, |k| [bytes, short][k]);
+        let twice = sample(16.0, 0.0, 2.0 * says(16.0, 0.0));
+        let half = sample(16.0, 1.0, 0.5 * says(16.0, 1.0));
+        let all = [vec![twice.clone(); 198], vec![half.clone()]].concat();
+        let corrected = table().corrected(&all, &kinds, "here");
+        assert!((corrected.over(&twice) - 1.0).abs() < 0.01, "{}", corrected.over(&twice));
+        // One beside the two of belief: a third of the way.
+        assert!((corrected.over(&half) - 0.5f64.powf(2.0 / 3.0)).abs() < 0.01);
+        assert_eq!(
+            corrected.fraction(0, |k| [64.0, 0.0][k]),
+            corrected.most(0),
+            "as fast as measured"
+        );
+        assert_eq!(table().corrected(&[], &kinds, "here"), table());
     }
 
     #[test]

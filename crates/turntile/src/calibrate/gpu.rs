@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use turntile_cuda::{Chip, CudaError, Gpu, Stopwatch};
 use turntile_plan::{Device, Plan, Problem};
 
-use super::samples::{self, RUNS, Watch, median};
+use super::samples::{RUNS, Tried, Watch, median};
 use super::{Calibration, GPU_BYTES, Measured, problems};
 use crate::Error;
 use crate::gpu::Ready;
@@ -45,6 +45,9 @@ pub fn calibrate_gpu(
     fitted(gpu.chip(), &mut bench, &timed, progress)
 }
 
+/// How often a table is made whose own plans are measured.
+const AGAIN: usize = 3;
+
 /// What is timed, until when, beside which speed of a copy in bytes a second.
 pub(super) struct Timed {
     pub start: Instant,
@@ -63,13 +66,20 @@ pub(super) fn fitted(
     let Timed { start, budget, problems, speed } = timed;
     let from = format!("turntile calibrate, {}", chip.name());
     let base = chip.clone().copying(*speed);
-    let stages = samples::stages(&base, problems);
     let mut done = || progress((start.elapsed().as_secs_f64() / budget.as_secs_f64()).min(1.0));
-    let all = samples::samples(&base, watch, &stages, *start + *budget, &mut done)?;
+    let (mut tried, until) = (Tried::default(), *start + *budget);
+    let stages = tried.first(&base, problems);
+    let mut all = tried.time(stages, &base, watch, until, &mut done)?;
+    // What a table is wrong about is found by those who plan by it.
+    for _ in 0..AGAIN {
+        let device = base.clone().with_costs(base.costs().fitted(&all, &from));
+        let stages = tried.best(&device, problems);
+        all.extend(tried.time(stages, &device, watch, until, &mut done)?);
+    }
     progress(1.0);
     let about = format!("{} by turntile calibrate: {} stages", chip.name(), all.len());
     let costs = base.costs().fitted(&all, &from).named(chip.name(), &about);
-    Ok(Calibration::new(Measured::Chip(chip.clone()), costs, all.len()))
+    Ok(Calibration::new(Measured::Chip(chip.clone()), costs, &all, base.costs()))
 }
 
 struct GpuBench {

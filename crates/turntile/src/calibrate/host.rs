@@ -2,26 +2,32 @@
 
 use std::time::{Duration, Instant};
 
-use turntile_cpu::{Host, start_seconds};
+use turntile_cpu::{Host, Workspace, start_seconds};
 use turntile_plan::{Plan, Planner, Problem};
 
 use super::problems;
-use super::samples::{self, RUNS, Watch, median};
+use super::samples::{RUNS, Tried, Watch, median};
 use super::{Calibration, HOST_BYTES, Measured};
 use crate::Error;
 use crate::planned::{Options, Planned};
 use crate::tune::filled;
 use crate::view::Bytes;
 
-/// Shares of the bytes that caches may hold, and of the time that stages of each are timed for.
-const SMALL: [usize; 4] = [192, 96, 48, 12];
-const SMALL_SHARE: f64 = 0.03;
+/// What parts of the bytes are tried too, which caches may hold some of, and the share of the time that one thread has for
+/// each at first.
+const SMALL: [usize; 5] = [192, 96, 48, 12, 4];
+const SMALL_SHARE: f64 = 0.02;
 /// Bytes of the smallest.
 const LEAST_BYTES: usize = 1 << 20;
+/// Shares of the time after which one thread and all numbers of them have been measured at first, and how often a table is
+/// made then, whose own plans are measured.
+const ALONE: f64 = 0.35;
+const FIRST: f64 = 0.65;
+const AGAIN: usize = 3;
 
 /// Measures this machine's processor for about `budget`, with memory for some 600 MB: copies and how long threads take to
-/// start by one, two, four and so on to `threads`, stages by one, which has half of the time, and by as many.
-/// `progress` is told shares of the work, up to 1.
+/// start by one, two, four and so on to `threads`, stages by as many; then those of the plans that are made from
+/// what was measured. `progress` is told shares of the work, up to 1.
 ///
 /// Nothing is written; [`Calibration::save`] does.
 ///
@@ -44,7 +50,8 @@ pub(super) fn calibrate_on(
     let (start, threads) = (Instant::now(), threads.max(1));
     let here = Host::here(threads);
     let from = format!("turntile calibrate, {threads} threads");
-    let mut bench = HostBench { threads: 1, data: filled(bytes)?, other: filled(bytes)? };
+    let workspace = Workspace::new(0)?;
+    let mut bench = HostBench { data: filled(bytes)?, other: filled(bytes)?, workspace };
     let counts = doubling(threads);
     let copies = counts.iter().map(|&count| Ok((count, bench.copy(count)?)));
     let copies: Result<Vec<_>, Error> = copies.collect();
@@ -54,33 +61,42 @@ pub(super) fn calibrate_on(
         .map(|&count| (count, start_seconds(count)))
         .collect();
     let base = Host::here(1).copying(&copies?, &from).starting(&starts);
-    let problems = problems::both(bytes);
-    let mut all = Vec::new();
-    bench.threads = 1;
-    for small in SMALL.map(|share| (bytes / share).max(LEAST_BYTES)) {
-        let device = Host::here(1).with_costs(base.costs().clone());
-        let stages = samples::stages(&device, &problems::in_place(small));
+    let sizes = SMALL.map(|part| (bytes / part).max(LEAST_BYTES));
+    let (small, large) = (sizes.map(problems::in_place), problems::both(bytes));
+    let share = |share: f64| start + budget.mul_f64(share);
+    let mut done = || progress((start.elapsed().as_secs_f64() / budget.as_secs_f64()).min(1.0));
+    let (mut tried, mut all) = (Tried::default(), Vec::new());
+    let alone = Host::here(1).with_costs(base.costs().clone());
+    for problems in &small {
         let until = Instant::now() + budget.mul_f64(SMALL_SHARE);
-        all.extend(samples::samples(&device, &mut bench, &stages, until, &mut || {})?);
+        let stages = tried.first(&alone, problems);
+        all.extend(tried.time(stages, &alone, &mut bench, until, &mut done)?);
     }
     for (number, &count) in counts.iter().enumerate() {
-        bench.threads = count;
         let device = Host::here(count).with_costs(base.costs().clone());
-        // One thread has half of the time, unless it is alone.
-        let others = (counts.len() - 1).max(1) as f64;
-        let share = if counts.len() == 1 { 1.0 } else { 0.5 + 0.5 * number as f64 / others };
+        let others = number as f64 / (counts.len() - 1).max(1) as f64;
+        let until = share(ALONE + (FIRST - ALONE) * others);
         // What there is work for fewer in was timed by those.
-        let mut stages = samples::stages(&device.clone().using_all(), &problems);
-        stages.retain(|plan| plan.stages().all(|stage| Host::threads_of(stage) == count));
-        let mut done =
-            || progress((start.elapsed().as_secs_f64() / budget.as_secs_f64()).min(share));
-        let until = start + budget.mul_f64(share);
-        all.extend(samples::samples(&device, &mut bench, &stages, until, &mut done)?);
+        let stages = tried.first(&device.clone().using_all(), &large);
+        let stages = stages.only(|stage| Host::threads_of(stage) == count);
+        all.extend(tried.time(stages, &device, &mut bench, until, &mut done)?);
+    }
+    // What a table is wrong about is found by those who plan by it.
+    for again in 0..AGAIN {
+        let costs = base.clone().fitted(&all, &from).costs().clone();
+        for (number, &count) in [1, threads].iter().enumerate() {
+            let device = Host::here(count).with_costs(costs.clone());
+            let problems: Vec<_> = small.iter().chain([&large]).flatten().copied().collect();
+            let of = (2 * again + number + 1) as f64 / (2 * AGAIN) as f64;
+            let until = share(FIRST + (1.0 - FIRST) * of);
+            let stages = tried.best(&device, &problems);
+            all.extend(tried.time(stages, &device, &mut bench, until, &mut done)?);
+        }
     }
     progress(1.0);
     let about = format!("{} by {from}: {} stages", here.processor(), all.len());
-    let costs = base.fitted(&all, &from).costs().clone().named(here.processor(), &about);
-    Ok(Calibration::new(Measured::Host(here), costs, all.len()))
+    let costs = base.clone().fitted(&all, &from).costs().clone().named(here.processor(), &about);
+    Ok(Calibration::new(Measured::Host(here), costs, &all, base.costs()))
 }
 
 /// Numbers of threads that are timed: one, two, four and so on, and all.
@@ -90,9 +106,10 @@ fn doubling(threads: usize) -> Vec<usize> {
 }
 
 struct HostBench {
-    threads: usize,
     data: Vec<u8>,
     other: Vec<u8>,
+    /// The largest that was needed: its pages are there.
+    workspace: Workspace,
 }
 
 impl HostBench {
@@ -115,10 +132,14 @@ impl HostBench {
 
 impl Watch for HostBench {
     fn seconds(&mut self, plan: &Plan) -> Result<f64, Error> {
-        let planned = Planned::new(plan.clone(), self.threads)?;
+        let threads = plan.stages().map(Host::threads_of).max().unwrap_or(1);
+        let planned = Planned::new(plan.clone(), threads)?;
         let room = plan.room_bytes();
         if self.data.len() < room {
             self.data = filled(room)?;
+        }
+        if self.workspace.bytes() < planned.workspace_bytes() {
+            self.workspace = planned.workspace()?;
         }
         let data = &mut Bytes(&mut self.data[..room]);
         if plan.problem.is_out_of_place() {
@@ -127,9 +148,8 @@ impl Watch for HostBench {
             planned.run_into(to, data)?;
             return Ok(start.elapsed().as_secs_f64());
         }
-        let mut workspace = planned.workspace()?;
         let start = Instant::now();
-        planned.run_with(data, Options::new().workspace(&mut workspace))?;
+        planned.run_with(data, Options::new().workspace(&mut self.workspace))?;
         Ok(start.elapsed().as_secs_f64())
     }
 }

@@ -23,6 +23,7 @@ use std::path::Path;
 
 use turntile_cpu::Host;
 use turntile_cuda::Chip;
+use turntile_plan::costs::Sample;
 use turntile_plan::{Costs, CostsError};
 
 pub use gpu::calibrate_gpu;
@@ -38,6 +39,9 @@ pub struct Calibration {
     pub costs: Costs,
     /// Stages that were timed.
     pub stages: usize,
+    /// How many times as fast or as slow as estimated they were (geometric mean): by turntile's own table at this
+    /// machine's speed of copies, and by this one.
+    pub off: [f64; 2],
     /// What the table says otherwise than the one before, rate by rate.
     pub rates: Vec<RateChange>,
     /// The problems of those tried whose plan is another now.
@@ -66,13 +70,15 @@ const GPU_BYTES: usize = 1 << 30;
 
 impl Calibration {
     /// Compared with the device's own table.
-    fn new(device: Measured, costs: Costs, stages: usize) -> Self {
+    fn new(device: Measured, costs: Costs, samples: &[Sample], base: &Costs) -> Self {
         let before = match &device {
             Measured::Host(host) => host.costs().clone(),
             Measured::Chip(chip) => chip.costs().clone(),
         };
-        let (rates, changes, problems, gain) = (Vec::new(), Vec::new(), 0, 1.0);
-        Calibration { costs, stages, rates, changes, problems, gain, device }.beside(&before)
+        let off = [base, &costs].map(|costs| samples::off(costs, samples));
+        let (stages, rates, changes) = (samples.len(), Vec::new(), Vec::new());
+        Calibration { costs, stages, off, rates, changes, problems: 0, gain: 1.0, device }
+            .beside(&before)
     }
 
     /// The same compared with the table that was planned by until now, of the same kind of device; at first it is compared

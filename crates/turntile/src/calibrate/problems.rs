@@ -9,7 +9,7 @@ pub fn in_place(bytes: usize) -> Vec<Problem> {
     let mut matrix = |rows: usize, cols: usize, elem_bytes| {
         all.extend(Problem::new(rows.max(1), cols.max(1), elem_bytes));
     };
-    for elem_bytes in [4, 1, 2, 8, 16, 3, 12] {
+    for elem_bytes in [4, 1, 2, 8, 16, 3, 12, 6, 24] {
         // The side of a square, as a multiple of 60.
         let side = elements(elem_bytes).isqrt() / 60 * 60;
         matrix(side, side, elem_bytes);

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Instant;
 
 use turntile_plan::costs::Sample;
-use turntile_plan::{Device, Plan, Planner, Problem, Stage};
+use turntile_plan::{Costs, Device, Plan, Planner, Problem, Stage};
 
 use crate::Error;
 
@@ -46,6 +46,9 @@ pub struct Change {
 /// Of the plans of a problem, those that are estimated to take at most so many times as long as the best, and the first.
 const REACH: f64 = 4.0;
 const PLANS: usize = 16;
+/// The same of plans that a device chooses.
+const BEST_REACH: f64 = 1.4;
+const BEST_PLANS: usize = 4;
 /// Runs of a stage that count, of which the middle one does.
 pub const RUNS: usize = 3;
 /// Stages that are timed however little time there is.
@@ -53,33 +56,101 @@ const LEAST: usize = 8;
 /// Quantities in steps of a square root of two are told apart.
 const STEPS: f64 = 2.0;
 
-/// The stages of the plans that a device makes for the problems, each by itself, of those that decide alike the first; the
-/// best plans' of all problems come before the others.
-pub fn stages(device: &impl Tabled, problems: &[Problem]) -> Vec<Plan> {
-    let planner = Planner::new(device.clone());
-    let mut ranked: Vec<(usize, Plan)> = Vec::new();
-    for problem in problems {
-        let mut plans = planner.survey(problem).candidates;
-        let reach = REACH * plans.first().map_or(0.0, |plan| plan.seconds);
-        plans.retain(|plan| plan.seconds <= reach);
-        plans.truncate(PLANS);
-        ranked.extend(plans.into_iter().enumerate());
+/// What decides how fast a stage is: its operation, and the quantities in steps.
+type Key = (usize, Vec<i64>);
+
+/// The stages that have been timed.
+#[derive(Default)]
+pub struct Tried(HashSet<Key>);
+
+/// Stages to be timed, each by itself, and what decides how fast they are.
+pub struct Stages(Vec<(Key, Plan)>);
+
+impl Tried {
+    /// The stages of the plans that a device makes for the problems, of those that decide alike the first, which has not been
+    /// tried; the best plans' of all problems come before the others.
+    pub fn first(&self, device: &impl Tabled, problems: &[Problem]) -> Stages {
+        self.stages(device, problems, PLANS, REACH)
     }
-    ranked.sort_by_key(|entry| entry.0);
-    let (mut seen, mut all) = (HashSet::new(), Vec::new());
-    for (_, plan) in &ranked {
-        let elem_bytes = plan.problem.elem_bytes();
-        for stage in plan.stages() {
-            let sample = device.sample(stage, elem_bytes, stage.offer.seconds);
-            let Some(Sample { operation, quantities, .. }) = sample else { continue };
-            let step = |quantity: &f64| (quantity.max(1e-9).log2() * STEPS).round() as i64;
-            let key = (operation, quantities.iter().map(step).collect::<Vec<_>>());
-            if seen.insert(key) {
-                all.extend(alone(plan, stage));
+
+    /// The same of the plans that a device may choose alone.
+    pub fn best(&self, device: &impl Tabled, problems: &[Problem]) -> Stages {
+        self.stages(device, problems, BEST_PLANS, BEST_REACH)
+    }
+
+    fn stages(
+        &self,
+        device: &impl Tabled,
+        problems: &[Problem],
+        most: usize,
+        reach: f64,
+    ) -> Stages {
+        let planner = Planner::new(device.clone());
+        let mut ranked: Vec<(usize, Plan)> = Vec::new();
+        for problem in problems {
+            let mut plans = planner.survey(problem).candidates;
+            let reach = reach * plans.first().map_or(0.0, |plan| plan.seconds);
+            plans.retain(|plan| plan.seconds <= reach);
+            plans.truncate(most);
+            ranked.extend(plans.into_iter().enumerate());
+        }
+        ranked.sort_by_key(|entry| entry.0);
+        let (mut seen, mut all) = (self.0.clone(), Vec::new());
+        for (_, plan) in &ranked {
+            for stage in plan.stages() {
+                let Some(key) = key(device, plan, stage) else { continue };
+                if seen.insert(key.clone()) {
+                    all.extend(alone(plan, stage).map(|plan| (key, plan)));
+                }
             }
         }
+        Stages(all)
     }
-    all
+
+    /// Times stages one after the other until the time is up, the first few in any case.
+    pub fn time(
+        &mut self,
+        stages: Stages,
+        device: &impl Tabled,
+        watch: &mut dyn Watch,
+        until: Instant,
+        done: &mut dyn FnMut(),
+    ) -> Result<Vec<Sample>, Error> {
+        let mut all = Vec::new();
+        for (number, (key, plan)) in stages.0.into_iter().enumerate() {
+            if number >= LEAST && Instant::now() >= until {
+                break;
+            }
+            // The first run finds no pages and cold caches.
+            watch.seconds(&plan)?;
+            let runs: Result<Vec<f64>, Error> = (0..RUNS).map(|_| watch.seconds(&plan)).collect();
+            for stage in plan.stages() {
+                all.extend(device.sample(stage, plan.problem.elem_bytes(), median(runs.clone()?)));
+            }
+            self.0.insert(key);
+            done();
+        }
+        Ok(all)
+    }
+}
+
+fn key(device: &impl Tabled, plan: &Plan, stage: &Stage) -> Option<Key> {
+    let sample = device.sample(stage, plan.problem.elem_bytes(), stage.offer.seconds)?;
+    let step = |quantity: &f64| (quantity.max(1e-9).log2() * STEPS).round() as i64;
+    Some((sample.operation, sample.quantities.iter().map(step).collect()))
+}
+
+impl Stages {
+    /// Those of a kind.
+    pub fn only(self, is: impl Fn(&Stage) -> bool) -> Self {
+        Stages(self.0.into_iter().filter(|(_, plan)| plan.stages().all(&is)).collect())
+    }
+
+    /// Each.
+    #[cfg(test)]
+    pub fn plans(&self) -> impl Iterator<Item = &Plan> {
+        self.0.iter().map(|(_, plan)| plan)
+    }
 }
 
 /// A stage by itself; from one buffer to another every plan is of one.
@@ -91,28 +162,10 @@ fn alone(plan: &Plan, stage: &Stage) -> Option<Plan> {
     Plan::of_stage(&plan.device, stage.shape, stage.offer.clone(), elem_bytes).ok()
 }
 
-/// Times stages one after the other until the time is up, the first few in any case.
-pub fn samples(
-    device: &impl Tabled,
-    watch: &mut dyn Watch,
-    stages: &[Plan],
-    until: Instant,
-    done: &mut dyn FnMut(),
-) -> Result<Vec<Sample>, Error> {
-    let mut all = Vec::new();
-    for (number, plan) in stages.iter().enumerate() {
-        if number >= LEAST && Instant::now() >= until {
-            break;
-        }
-        // The first run finds no pages and cold caches.
-        watch.seconds(plan)?;
-        let runs: Result<Vec<f64>, Error> = (0..RUNS).map(|_| watch.seconds(plan)).collect();
-        for stage in plan.stages() {
-            all.extend(device.sample(stage, plan.problem.elem_bytes(), median(runs.clone()?)));
-        }
-        done();
-    }
-    Ok(all)
+/// How many times as fast or as slow as a table says samples are: the geometric mean.
+pub fn off(costs: &Costs, samples: &[Sample]) -> f64 {
+    let logarithms: f64 = samples.iter().map(|sample| costs.over(sample).ln().abs()).sum();
+    (logarithms / samples.len().max(1) as f64).exp()
 }
 
 /// The middle one.
