@@ -39,6 +39,7 @@ pub const NAMES: Names = Names {
         "is_word",
         "backward",
         "turned",
+        "balance",
         "short_cycles",
     ],
     constants: &["copy", "start", "fork", "worker", "aside", "short_cycle"],
@@ -85,6 +86,7 @@ pub const INSTANCE_BYTES: usize = quantity_number(b"instance_bytes");
 pub const BYTES: usize = quantity_number(b"bytes");
 pub const IS_WORD: usize = quantity_number(b"is_word");
 pub const TURNED: usize = quantity_number(b"turned");
+pub const BALANCE: usize = quantity_number(b"balance");
 /// The numbers of a copy's speed by one thread, a constant, and of what more reach of it, an operation.
 pub const COPY: usize = Constant::Copy as usize;
 pub const THREADS_COPY: usize = Operation::Threads as usize;
@@ -131,8 +133,8 @@ pub struct Price<'a> {
     costs: &'a Costs,
     /// None for a copy itself.
     operation: Option<Operation>,
-    /// All but the last, which is walked for; threads come in their place.
-    quantities: [f64; NAMES.quantities.len() - 1],
+    /// Up to the first of the two that are found when they are asked for; threads come in their place.
+    quantities: [f64; BALANCE],
     short_cycles: OnceCell<bool>,
 }
 
@@ -152,6 +154,11 @@ impl<'a> Price<'a> {
             _ => (e.map_or(0, |e| e.rows), 0, false),
         };
         let bytes_of = |elements: usize| (elements * elem_bytes).max(1) as f64;
+        // Of slots, what is held at a time.
+        let instance = match shape {
+            StageShape::SlotGather { .. } => way.needs().scratch_bytes as f64,
+            _ => bytes_of(shape.instance_len()),
+        };
         Price {
             way,
             costs,
@@ -163,7 +170,7 @@ impl<'a> Price<'a> {
                 bytes_of(shape.unit()),
                 bytes_of(row),
                 bytes_of(slot),
-                bytes_of(shape.instance_len()),
+                instance,
                 bytes_of(shape.len()),
                 yes(elem_bytes.is_power_of_two() && elem_bytes <= VECTOR_BYTES),
                 yes(backward),
@@ -174,8 +181,10 @@ impl<'a> Price<'a> {
     }
 
     fn quantity(&self, parts: usize, which: usize) -> f64 {
-        if which == THREADS {
-            return parts as f64;
+        match which {
+            THREADS => return parts as f64,
+            BALANCE => return balance(self.way, parts),
+            _ => {}
         }
         let most = self.costs.constant(Constant::ShortCycle as usize) as usize;
         let is_short = || self.way.shape().has_short_cycles(most);
@@ -214,6 +223,16 @@ pub fn sample(way: &HostWay, costs: &Costs, seconds: f64) -> Option<Sample> {
     let sample =
         Sample { operation: price.operation? as usize, quantities: quantities.collect(), fraction };
     (fraction > 0.0 && fraction.is_finite()).then_some(sample)
+}
+
+/// What shares of equal pieces `parts` threads have of a way's, where they take one at a time, over the largest.
+fn balance(way: &HostWay, parts: usize) -> f64 {
+    let pieces = match (way.mover(), way.shape()) {
+        (Mover::Barrier | Mover::OwnCycles, shape) => shape.batch(),
+        (Mover::Gather, StageShape::SlotGather { slots, .. }) => slots.chunks(),
+        _ => return 1.0,
+    };
+    pieces as f64 / (pieces.div_ceil(parts).max(1) * parts) as f64
 }
 
 /// Seconds that `parts` threads take to start and to be waited for.
@@ -322,7 +341,7 @@ mod tests {
         assert_eq!(NAMES.operations[Operation::OwnCycles as usize], "own_cycles");
         assert_eq!(NAMES.operations[Operation::OutOfPlace as usize], "out_of_place");
         assert_eq!(NAMES.constants[Constant::ShortCycle as usize], "short_cycle");
-        assert_eq!((NAMES.operations.len(), NAMES.quantities.len()), (13, 11));
+        assert_eq!((NAMES.operations.len(), NAMES.quantities.len()), (13, 12));
         assert_eq!(NAMES.quantities[BYTES], "bytes");
         assert_eq!(NAMES.operations[WAYS], "swap");
         assert_eq!(NAMES.quantities[THREADS], "threads");

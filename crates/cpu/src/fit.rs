@@ -4,7 +4,7 @@ use turntile_plan::Costs;
 use turntile_plan::costs::{Correction, Sample};
 
 use crate::estimate::{
-    BYTES, COPY, Constant, ELEM_BYTES, INSTANCE_BYTES, IS_WORD, NAMES, ROW_BYTES, THREADS,
+    BALANCE, BYTES, COPY, Constant, ELEM_BYTES, INSTANCE_BYTES, IS_WORD, NAMES, ROW_BYTES, THREADS,
     THREADS_COPY, TURNED, UNIT_BYTES, WAYS,
 };
 
@@ -54,7 +54,8 @@ pub fn fitted(costs: &Costs, samples: &[Sample], from: &str) -> Costs {
         samples.iter().cloned().partition(|sample| sample.quantities[THREADS] <= 1.0);
     let uncached: Vec<_> = alone.iter().filter(|sample| bytes(sample) >= large).cloned().collect();
     let costs = costs.fitted(&uncached, from).corrected(&alone, &corrections(), from);
-    sharing(&costs, &shared, from)
+    let costs = sharing(&costs, &shared, from);
+    costs.corrected(&shared, &shared_corrections(), from).limited(samples, from)
 }
 
 /// Samples of less than an eighth of the largest tell of caches.
@@ -83,6 +84,19 @@ fn corrections() -> Vec<Correction> {
         all.push(Correction { over: ROW_BYTES, place: power, when });
     }
     all
+}
+
+/// What operations of several threads are told apart by beside that: by how large all is, how long elements and instances
+/// are, and how even the threads' shares.
+fn shared_corrections() -> Vec<Correction> {
+    let power = |bytes: f64| bytes.log2().round().exp2();
+    let several = || vec![(THREADS, 2.0, MOST_BYTES)];
+    vec![
+        Correction { over: BYTES, place: power, when: several() },
+        Correction { over: ELEM_BYTES, place: |bytes| bytes, when: several() },
+        Correction { over: INSTANCE_BYTES, place: power, when: several() },
+        Correction { over: BALANCE, place: |share| (8.0 * share).round() / 8.0, when: several() },
+    ]
 }
 
 /// More than anything has.
@@ -125,7 +139,8 @@ mod tests {
             Costs::parse(include_str!("../devices/xeon-sapphire-rapids.json"), NAMES).unwrap();
         let costs = copying(&costs, &[(1, 30e9), (8, 90e9)], "here");
         assert_eq!([1, 8, 99].map(|threads| copy_speed(&costs, threads)), [30e9, 90e9, 90e9]);
-        let quantities = |threads: f64| [&[threads], &[4.0; 10][..]].concat();
+        let quantities =
+            |threads: f64| [&[threads], &[4.0; NAMES.quantities.len() - 1][..]].concat();
         let barrier = Operation::Barrier as usize;
         let alone = costs.fraction(barrier, |k| quantities(1.0)[k]);
         let sample =
@@ -181,7 +196,7 @@ mod tests {
         let costs =
             Costs::parse(include_str!("../devices/xeon-sapphire-rapids.json"), NAMES).unwrap();
         let sample = |bytes: f64, times: f64| {
-            let mut quantities = vec![4.0; 11];
+            let mut quantities = vec![4.0; NAMES.quantities.len()];
             (quantities[THREADS], quantities[BYTES], quantities[TURNED]) = (1.0, bytes, 0.0);
             let fraction = times * costs.fraction(WAYS, |k| quantities[k]);
             Sample { operation: WAYS, quantities, fraction }

@@ -102,8 +102,7 @@ impl Costs {
     }
 
     /// The same table with every operation scaled, in turn over each of `kinds`, by what the measures still are over what
-    /// the table says: the mean of the logarithms at each place, taken for less the fewer measures it is of; and none
-    /// faster than the fastest measure.
+    /// the table says: the mean of the logarithms at each place, taken for less the fewer measures it is of.
     #[must_use]
     pub fn corrected(&self, samples: &[Sample], kinds: &[Correction], from: &str) -> Costs {
         let mut costs = self.clone();
@@ -127,19 +126,24 @@ impl Costs {
                     factors.push(Factor { when, ..scale });
                 }
             }
-            // Products of what was measured apart are no measures: nothing is faster than what was.
-            if let Some(most) = all.iter().map(|one| one.fraction).max_by(f64::total_cmp) {
-                let value = Value::Number(rounded(most));
-                factors.push(Factor {
-                    how: How::AtMost,
-                    value,
-                    when: Vec::new(),
-                    from: from.to_owned(),
-                });
-            }
         }
         costs.most = costs.operations.iter().map(|factors| most(factors)).collect();
         costs
+    }
+
+    /// The same table with no operation faster than the fastest of its measures: products of what was measured apart are
+    /// none.
+    #[must_use]
+    pub fn limited(mut self, samples: &[Sample], from: &str) -> Costs {
+        for (which, factors) in self.operations.iter_mut().enumerate() {
+            let of = samples.iter().filter(|one| one.operation == which);
+            if let Some(most) = of.map(|one| one.fraction).max_by(f64::total_cmp) {
+                let (value, from) = (Value::Number(rounded(most)), from.to_owned());
+                factors.push(Factor { how: How::AtMost, value, when: Vec::new(), from });
+            }
+        }
+        self.most = self.operations.iter().map(|factors| most(factors)).collect();
+        self
     }
 
     /// The same table with another curve for operation `which`, over quantity `over`, in place of all that it has.

@@ -76,8 +76,10 @@ pub(super) fn calibrate_on(
         let device = Host::here(count).with_costs(base.costs().clone());
         let others = number as f64 / (counts.len() - 1).max(1) as f64;
         let until = share(ALONE + (FIRST - ALONE) * others);
-        // What there is work for fewer in was timed by those.
-        let stages = tried.first(&device.clone().using_all(), &large);
+        // What there is work for fewer in was timed by those, and what is small by one.
+        let small = if count > 1 { &small[..] } else { &[] };
+        let problems: Vec<_> = small.iter().chain([&large]).flatten().copied().collect();
+        let stages = tried.first(&device.clone().using_all(), &problems);
         let stages = stages.only(|stage| Host::threads_of(stage) == count);
         all.extend(tried.time(stages, &device, &mut bench, until, &mut done)?);
     }
