@@ -1,7 +1,12 @@
 //! Names the libraries of the features that are on; where they lie is the linker's to find.
 
 fn main() {
-    for (feature, library) in [("FFTW", "fftw3f"), ("OPENBLAS", "openblas"), ("MKL", "mkl_rt")] {
+    for (feature, library) in [
+        ("FFTW", "fftw3f_threads"),
+        ("FFTW", "fftw3f"),
+        ("OPENBLAS", "openblas"),
+        ("MKL", "mkl_rt"),
+    ] {
         if std::env::var_os(format!("CARGO_FEATURE_{feature}")).is_some() {
             println!("cargo::rustc-link-lib={library}");
         }

@@ -24,17 +24,14 @@ unsafe extern "C" {
         flags: c_uint,
     ) -> *mut c_void;
     fn fftwf_execute(plan: *mut c_void);
+    fn fftwf_init_threads() -> c_int;
+    fn fftwf_plan_with_nthreads(threads: c_int);
 }
 
 /// A transform of rank 0 over two loops, in place: the manual's way to transpose; a third over the floats of an element.
 #[cfg(feature = "fftw")]
-pub fn fftw(
-    data: &mut [f32],
-    rows: usize,
-    cols: usize,
-    floats: usize,
-    measure: bool,
-) -> super::Run {
+pub fn fftw(data: &mut [f32], case: super::Case, measure: bool) -> super::Run {
+    let super::Case { rows, cols, floats, threads } = case;
     const MEASURE: c_uint = 0;
     const ESTIMATE: c_uint = 1 << 6;
     let (m, n, k) = (rows as c_int, cols as c_int, floats as c_int);
@@ -44,6 +41,11 @@ pub fn fftw(
         IoDim { n: k, is: 1, os: 1 },
     ];
     let rank = if floats == 1 { 2 } else { 3 };
+    // SAFETY: the first call of the library, again without effect; then a number.
+    unsafe {
+        assert!(fftwf_init_threads() != 0, "FFTW has threads");
+        fftwf_plan_with_nthreads(threads as c_int);
+    }
     let at = data.as_mut_ptr();
     let flags = if measure { MEASURE } else { ESTIMATE };
     // SAFETY: `data` has rows · cols elements, which the strides stay within.

@@ -1,7 +1,8 @@
-//! Matrices of floats, or of elements of several, transposed in place by other systems and by ours, one thread each,
-//! beside a copy in the same run; every result is compared element by element before it is timed.
+//! Matrices of floats, or of elements of several, transposed in place by other systems and by ours, by as many threads each,
+//! beside a copy by as many in the same run; every result is compared element by element before it is timed.
 //!
-//! `peers [--default-pages] [--floats K] MxN...` prints CSV; elements of 1 float unless K says 2 or 4.
+//! `peers [--default-pages] [--floats K] [--threads N] MxN...` prints CSV; elements of 1 float unless K says 2 or 4, one
+//! thread unless N says more, by those peers that take several.
 
 #[cfg(any(feature = "fftw", feature = "openblas", feature = "mkl"))]
 mod foreign;
@@ -9,14 +10,26 @@ mod foreign;
 use std::time::Instant;
 
 use memmap2::MmapMut;
+use rayon::prelude::*;
 
 /// A way to transpose `rows` by `cols` elements in place.
 struct Peer {
     name: &'static str,
     /// Whether it takes elements of several floats.
     wide: bool,
-    /// Prepares for a shape and the floats of an element, outside the clock; it may overwrite the floats.
-    prepare: fn(&mut [f32], usize, usize, usize) -> Run,
+    /// Whether it takes several threads.
+    threaded: bool,
+    /// Prepares outside the clock; it may overwrite the floats.
+    prepare: fn(&mut [f32], Case) -> Run,
+}
+
+/// A shape, the floats of an element, and threads.
+#[derive(Clone, Copy)]
+pub struct Case {
+    pub rows: usize,
+    pub cols: usize,
+    pub floats: usize,
+    pub threads: usize,
 }
 
 type Run = Box<dyn FnMut(&mut [f32], usize, usize)>;
@@ -25,9 +38,10 @@ const PEERS: &[Peer] = &[
     Peer {
         name: "turntile",
         wide: true,
-        prepare: |_, rows, cols, floats| {
+        threaded: true,
+        prepare: |_, Case { rows, cols, floats, threads }| {
             let planned = turntile::Transpose::of_bytes(4 * floats, rows, cols)
-                .threads(1)
+                .threads(threads)
                 .plan()
                 .expect("there is a plan for every shape");
             let mut workspace = planned.workspace().expect("memory for the workspace");
@@ -40,7 +54,8 @@ const PEERS: &[Peer] = &[
     Peer {
         name: "transpose crate",
         wide: false,
-        prepare: |_, rows, cols, _| {
+        threaded: false,
+        prepare: |_, Case { rows, cols, .. }| {
             let mut scratch = vec![0.0f32; rows.max(cols)];
             Box::new(move |data, rows, cols| {
                 transpose::transpose_inplace(data, &mut scratch, cols, rows);
@@ -51,47 +66,63 @@ const PEERS: &[Peer] = &[
     Peer {
         name: "FFTW estimate",
         wide: true,
-        prepare: |data, m, n, floats| foreign::fftw(data, m, n, floats, false),
+        threaded: true,
+        prepare: |data, case| foreign::fftw(data, case, false),
     },
     #[cfg(feature = "fftw")]
     Peer {
         name: "FFTW measure",
         wide: true,
-        prepare: |data, m, n, floats| foreign::fftw(data, m, n, floats, true),
+        threaded: true,
+        prepare: |data, case| foreign::fftw(data, case, true),
     },
     #[cfg(feature = "openblas")]
-    Peer { name: "OpenBLAS", wide: false, prepare: |_, _, _, _| Box::new(foreign::openblas) },
+    Peer {
+        name: "OpenBLAS",
+        wide: false,
+        threaded: false,
+        prepare: |_, _| Box::new(foreign::openblas),
+    },
     #[cfg(feature = "mkl")]
-    Peer { name: "MKL", wide: false, prepare: |_, _, _, _| Box::new(foreign::mkl) },
+    Peer { name: "MKL", wide: false, threaded: false, prepare: |_, _| Box::new(foreign::mkl) },
 ];
 
 /// Runs of each, of which the median counts.
 const RUNS: usize = 7;
 
 fn main() {
-    let (mut huge, mut floats) = (true, 1);
-    println!("rows,cols,elem_bytes,peer,gb_per_s,copy_gb_per_s,percent_of_copy,verified");
+    let (mut huge, mut floats, mut threads) = (true, 1, 1);
+    println!("rows,cols,elem_bytes,threads,peer,gb_per_s,copy_gb_per_s,percent_of_copy,verified");
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         match word.as_str() {
             "--default-pages" => huge = false,
+            "--threads" => {
+                threads = words.next().and_then(|n| n.parse().ok()).expect("--threads N")
+            }
             "--floats" => floats = words.next().and_then(|k| k.parse().ok()).expect("--floats K"),
             shape => {
                 let (rows, cols) = shape.split_once('x').expect("a shape like 7200x1800");
                 let (rows, cols) = (rows.parse().expect("rows"), cols.parse().expect("columns"));
-                for peer in PEERS.iter().filter(|peer| peer.wide || floats == 1) {
-                    report(peer, rows, cols, floats, huge);
+                let case = Case { rows, cols, floats, threads };
+                let takes =
+                    |peer: &&Peer| (peer.wide || floats == 1) && (peer.threaded || threads == 1);
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+                let pool = pool.expect("threads");
+                for peer in PEERS.iter().filter(takes) {
+                    pool.install(|| report(peer, case, huge));
                 }
             }
         }
     }
 }
 
-fn report(peer: &Peer, rows: usize, cols: usize, width: usize, huge: bool) {
+fn report(peer: &Peer, case: Case, huge: bool) {
+    let Case { rows, cols, floats: width, threads } = case;
     let len = rows * cols * width;
     let (mut matrix, mut other) = (memory(len, huge), memory(len, huge));
     let (matrix, other) = (floats(&mut matrix), floats(&mut other));
-    let mut run = (peer.prepare)(matrix, rows, cols, width);
+    let mut run = (peer.prepare)(matrix, case);
     // Numbers up to 2^24 are exact; beyond that neighbours still differ by column or row.
     let number = |i: usize, j: usize| ((i * 4099 + j) % (1 << 24)) as f32;
     let (across, down) = (cols * width, rows * width);
@@ -106,7 +137,9 @@ fn report(peer: &Peer, rows: usize, cols: usize, width: usize, huge: bool) {
     let (mut copies, mut times) = (Vec::new(), Vec::new());
     for _ in 0..RUNS {
         let start = Instant::now();
-        other.copy_from_slice(matrix);
+        let share = len.div_ceil(threads);
+        let shares = other.par_chunks_mut(share).zip(matrix.par_chunks(share));
+        shares.for_each(|(to, from)| to.copy_from_slice(from));
         copies.push(start.elapsed().as_secs_f64());
         let start = Instant::now();
         run(matrix, rows, cols);
@@ -115,7 +148,7 @@ fn report(peer: &Peer, rows: usize, cols: usize, width: usize, huge: bool) {
     let (copy, time) = (median(copies), median(times));
     let speed = |seconds: f64| 8.0 * len as f64 / seconds / 1e9;
     println!(
-        "{rows},{cols},{},{},{:.3},{:.3},{:.1},{verified}",
+        "{rows},{cols},{},{threads},{},{:.3},{:.3},{:.1},{verified}",
         4 * width,
         peer.name,
         speed(time),
