@@ -146,7 +146,7 @@ mod tests {
         let job = || Job::permuting(&[100_003, 99_991], &[1, 0], 4);
         for (memory, legs) in [
             (1 << 30, &[Leg::Whole][..]),
-            (16 << 20, &[Leg::Whole]),
+            (8 << 20, &[Leg::Whole]),
             (1 << 19, &[Leg::Out, Leg::Home, Leg::Out, Leg::Home]),
         ] {
             let passes = passes(job(), memory);
