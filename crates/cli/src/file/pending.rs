@@ -181,17 +181,24 @@ impl Pending {
         let mut stage = stage();
         // Asked last: whoever writes now does so in the instant of the rename.
         unchanged()?;
+        let path = || self.path().to_path_buf();
+        let is_new = self.target.replaced.is_none();
         if !self.target.is_unchanged() {
-            return Err(Error::Changed { path: self.path().to_path_buf() });
+            let path = path();
+            return Err(if is_new { Error::Appeared { path } } else { Error::Changed { path } });
         }
-        let placed = if self.target.replaced.is_some() { self.replace() } else { self.make() };
+        let placed = if is_new { self.make() } else { self.replace() };
         if placed.is_ok() {
             self.name = None;
             *stage = Stage::Replaced;
         }
         drop(stage);
-        let failed = if self.target.replaced.is_some() { "replace" } else { "make" };
-        placed.map_err(Error::io(failed, self.path()))?;
+        placed.map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists if is_new => {
+                Error::Appeared { path: self.path().to_path_buf() }
+            }
+            _ => Error::io(if is_new { "make" } else { "replace" }, self.path())(error),
+        })?;
         Ok(sync_directory(&self.target.directory).err())
     }
 
@@ -245,7 +252,7 @@ fn sync_directory(directory: &Path) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file::{Locking, Source, claim};
+    use crate::file::{Asking, Locking, Source, claim};
     use std::io::Write;
 
     /// The registry of the temporary file is one for the process: so are the tests that use it.
@@ -261,7 +268,7 @@ mod tests {
     }
 
     fn claimed(path: &Path, output: Option<&Path>) -> (Source, Target) {
-        claim(path, output, Locking::Refuse).unwrap()
+        claim(path, output, &Asking::new(Locking::Refuse, true)).unwrap()
     }
 
     fn begun(path: &Path, output: Option<&Path>) -> (Source, Pending) {
@@ -340,7 +347,8 @@ mod tests {
         let (_source, mut pending) = begun(&path, Some(&output));
         fs::write(&output, b"another").unwrap();
         assert_eq!(pending.make().unwrap_err().kind(), ErrorKind::AlreadyExists);
-        assert!(pending.commit(|| Ok(())).is_err());
+        let error = pending.commit(|| Ok(())).unwrap_err();
+        assert!(matches!(error, Error::Appeared { .. }), "{error}");
         assert_eq!(fs::read(&output).unwrap(), b"another");
         assert_eq!(names(directory.path()), ["data", "output"]);
     }
