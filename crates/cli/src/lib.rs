@@ -98,6 +98,7 @@ pub fn main() -> ExitCode {
             (args.json, tune::run(args).map(|text| (text, is_all)))
         }
     };
+    say::tell_of_threads();
     match done {
         Ok((text, is_all)) => print(&text, is_all),
         Err(error) => {

@@ -103,14 +103,19 @@ pub enum Sink {
 
 impl Sink {
     /// Begins a result of so many bytes, with room for all of it.
-    pub fn begin(input: &mut Input, output: Output, bytes: u64) -> Result<Self, Error> {
+    pub fn begin(
+        input: &mut Input,
+        output: Output,
+        bytes: u64,
+        quiet: bool,
+    ) -> Result<Self, Error> {
         let Output::File(target) = output else { return Ok(Sink::Stdout) };
         let room = match input.archive() {
             Some(archive) => archive.room(bytes)?,
             None => bytes,
         };
         let source = input.source().map(|source| (&source.file, &source.metadata));
-        let pending = file::begin(*target, source, room)?;
+        let pending = file::begin(*target, source, room, quiet)?;
         Ok(if input.member().is_some() { Sink::Archive(pending) } else { Sink::File(pending) })
     }
 

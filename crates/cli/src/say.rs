@@ -11,6 +11,15 @@ pub fn tell(what: &dyn Display) {
     let _ = print(&format!("turntile: {}", Harmless(what)), Stream::Error);
 }
 
+/// Tells of threads that could not be started, if that was tried.
+pub fn tell_of_threads() {
+    if let Some(why) = turntile::threads::refused() {
+        let count = turntile::threads::count();
+        let what = "at work, other threads cannot be started";
+        tell(&format_args!("note: no more than {count} {what}: {why}"));
+    }
+}
+
 /// Where a result is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {

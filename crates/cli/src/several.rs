@@ -33,7 +33,7 @@ pub fn run(common: &Common, change: impl Fn(&Asked<'_>) -> Result<Report, Error>
         };
         let done = change(&Asked { file: path, goal, common, label });
         if number == 0 && !common.quiet {
-            tell_of_threads();
+            say::tell_of_threads();
         }
         match done {
             Ok(report) => told(&report, common, stream_of(goal)),
@@ -52,16 +52,6 @@ pub fn run(common: &Common, change: impl Fn(&Asked<'_>) -> Result<Report, Error>
         }
     }
     code
-}
-
-/// Tells of threads that could not be started, if that was tried.
-fn tell_of_threads() {
-    if let Some(why) = turntile::threads::refused() {
-        let count = turntile::threads::count();
-        tell(&format_args!(
-            "note: no more than {count} at work, other threads cannot be started: {why}"
-        ));
-    }
 }
 
 /// Where words about the work go: not among the data.

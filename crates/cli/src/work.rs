@@ -127,7 +127,7 @@ pub fn apply(
     }
     let stored = if fits { None } else { Some(plan_blocks(change, settings, memory)?) };
     let bytes = (change.header.len() + change.data_bytes) as u64;
-    let sink = Sink::begin(&mut input, output, bytes)?;
+    let sink = Sink::begin(&mut input, output, bytes, *quiet)?;
     let mut done = Done {
         plan: planned.filter(|_| fits),
         blocks: stored.as_ref().map(|stored| blocks::Facts::of(stored, memory)),

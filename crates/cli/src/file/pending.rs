@@ -74,13 +74,15 @@ pub struct Pending {
 }
 
 /// Opens the temporary file of a target, with all that the file has which it is to replace; a new file's permissions
-/// are no wider than those of `source`. Room for `bytes` bytes is reserved.
+/// are no wider than those of `source`. Room for `bytes` bytes is reserved. What killed runs left is removed, without a word
+/// if `quiet`.
 pub fn begin(
     target: Target,
     source: Option<(&File, &Metadata)>,
     bytes: u64,
+    quiet: bool,
 ) -> Result<Pending, Error> {
-    leftover::remove(&target);
+    leftover::remove(&target, quiet);
     let mode = match (&target.replaced, source) {
         (Some(_), _) => 0o600,
         (None, None) => 0o666,
@@ -221,9 +223,25 @@ impl Pending {
         match fs::hard_link(name, &self.target.path) {
             Ok(()) => fs::remove_file(name),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(error),
-            Err(_) => fs::rename(name, &self.target.path),
+            Err(_) => rename_to_new(name, &self.target.path),
         }
     }
+}
+
+/// Where there are no second names: the system makes sure that nothing is replaced, if it can.
+#[cfg(target_os = "linux")]
+fn rename_to_new(name: &Path, target: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    use rustix::io::Errno;
+    match renameat_with(CWD, name, CWD, target, RenameFlags::NOREPLACE) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => fs::rename(name, target),
+        done => Ok(done?),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn rename_to_new(name: &Path, target: &Path) -> io::Result<()> {
+    fs::rename(name, target)
 }
 
 impl Drop for Pending {
@@ -273,7 +291,7 @@ mod tests {
 
     fn begun(path: &Path, output: Option<&Path>) -> (Source, Pending) {
         let (source, target) = claimed(path, output);
-        let pending = begin(target, Some((&source.file, &source.metadata)), 0).unwrap();
+        let pending = begin(target, Some((&source.file, &source.metadata)), 0, true).unwrap();
         pending.file().write_all(b"new").unwrap();
         (source, pending)
     }
@@ -370,6 +388,19 @@ mod tests {
         user.try_lock().unwrap();
         drop(begun(&path, None));
         assert!(!left.exists() && used.exists() && other.exists());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_rename_to_a_new_name_replaces_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let [one, other] = ["one", "other"].map(|name| directory.path().join(name));
+        fs::write(&one, b"one").unwrap();
+        fs::write(&other, b"other").unwrap();
+        assert_eq!(rename_to_new(&one, &other).unwrap_err().kind(), ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&other).unwrap(), b"other");
+        rename_to_new(&one, &directory.path().join("new")).unwrap();
+        assert_eq!(names(directory.path()), ["new", "other"]);
     }
 
     /// Told to end while a file took its place, the process ends before the next one begins; not if none follows.
