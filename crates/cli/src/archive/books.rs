@@ -72,6 +72,18 @@ fn read_at(file: &mut File, offset: u64, bytes: usize) -> Result<Vec<u8>, Archiv
     }
 }
 
+/// Most bytes of other fields, that those of large members have room beside them.
+const MOST_EXTRA: usize = u16::MAX as usize - 32;
+
+/// All fields but those of large members.
+fn others(extra: &[u8]) -> Result<Vec<u8>, ArchiveError> {
+    let others = without_large(extra);
+    if others.len() > MOST_EXTRA {
+        return wrong("extra fields leave no room for sizes");
+    }
+    Ok(others)
+}
+
 fn wrong<T>(what: &'static str) -> Result<T, ArchiveError> {
     Err(ArchiveError::Books { what })
 }
@@ -225,7 +237,7 @@ impl Entry {
         let entry = Entry {
             head: *head,
             name: name.to_vec(),
-            extra: without_large(extra),
+            extra: others(extra)?,
             comment: comment.to_vec(),
             wide,
             sums: Sums { crc: get4(head, 16), packed, bytes },
@@ -352,7 +364,7 @@ impl Local {
             return differs("sizes or check sum");
         }
         let bytes = (LOCAL + rest.len()) as u64;
-        Ok(Local { extra: without_large(extra), is_large: large.is_some(), bytes, head })
+        Ok(Local { extra: others(extra)?, is_large: large.is_some(), bytes, head })
     }
 }
 
@@ -370,4 +382,53 @@ pub fn descriptor(sums: &Sums, after: &[u8]) -> Option<usize> {
         short.concat(),
     ];
     forms.iter().find(|form| after.starts_with(form)).map(Vec::len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use zip::write::SimpleFileOptions;
+    use zip::{CompressionMethod, ZipArchive, ZipWriter};
+
+    /// A member of 5 GiB behind as many bytes, in a file of holes: numbers of four bytes that become larger.
+    #[test]
+    fn large_archives_are_read_as_they_are_written() {
+        let mut file = tempfile::tempfile().unwrap();
+        let mut writer = ZipWriter::new(&mut file);
+        let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+        for name in ["a.npy", "b.npy"] {
+            writer.start_file(name, options).unwrap();
+            writer.write_all(b"bytes").unwrap();
+        }
+        writer.finish().unwrap();
+        let whole = file.metadata().unwrap().len();
+        let small = Books::read(&mut file, whole, 0).unwrap();
+
+        let (offset, bytes) = (5 << 30, 5 << 30);
+        let sums = Sums { crc: 77, packed: bytes, bytes };
+        let mut large = small.clone();
+        large.entries[1] = small.entries[1].anew(offset, sums, bytes);
+        let start = offset + large.entries[1].local().len() as u64 + bytes;
+        let mut put = |offset: u64, bytes: &[u8]| {
+            file.seek(SeekFrom::Start(offset)).unwrap();
+            file.write_all(bytes).unwrap();
+        };
+        put(offset, &large.entries[1].local());
+        put(start, &large.directory(start));
+        let whole = file.metadata().unwrap().len();
+        let read = Books::read(&mut file, whole, 0).unwrap();
+        let told = |books: &Books| -> Vec<_> {
+            books
+                .entries
+                .iter()
+                .map(|entry| (entry.name.clone(), entry.sums, entry.offset))
+                .collect()
+        };
+        assert_eq!(told(&read), told(&large));
+        assert_eq!((read.start, read.entries[1].data_end()), (start, Some(start)));
+        let mut zip = ZipArchive::new(&mut file).unwrap();
+        let member = zip.by_index_raw(1).unwrap();
+        assert_eq!((member.size(), member.header_start()), (bytes, offset));
+    }
 }
