@@ -194,7 +194,7 @@ class Tries:
         except BlockingIOError:
             pass
         os.close(terminal), os.close(shown)
-        for memory in ("1G", "200K"):
+        for memory in ("1G", "1M"):
             run = subprocess.run([self.command, "transpose", "-", "--memory", memory], input=data, capture_output=True)
             assert hashlib.blake2b(run.stdout).digest() == after, run.stderr
             child = subprocess.Popen([self.command, "transpose", path, "-", "--memory", memory], stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -171,7 +171,7 @@ def archives(command, folder):
                 (["permute", "--axes", ",".join(map(str, reversed(range(array.ndim))))], array.T),
                 (["reorder", "--to", "fortran"], array),
             ]:
-                for more in ([], ["--memory", "100K"], ["--output", str(out)]):
+                for more in ([], ["--memory", "1M"], ["--output", str(out)]):
                     save(path, **arrays)
                     run = subprocess.run([command, *words, str(path), "--member", name, *more, "-q"], capture_output=True, text=True)
                     case = f"{save.__name__} {name} {words} {more}"

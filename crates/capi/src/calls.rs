@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_int, c_void};
 use turntile::plan::Problem;
 use turntile::{Bytes, Transpose};
 use turntile_cpu::out_of_place::OutOfPlace;
-use turntile_cpu::{Byte, permute_small, transpose_into, transpose_small};
+use turntile_cpu::{Byte, permute_small, threads, transpose_into, transpose_small};
 
 use crate::answer::{answer, last};
 use crate::desc::MOST_AXES;
@@ -115,7 +115,7 @@ pub unsafe extern "C" fn turntile_transpose_into(
         // SAFETY: as the caller says; the problem fits the address space, and the two are apart.
         let (to, from) = unsafe { (to.to_write(), from.to_read()) };
         unwinding_aborts(|| {
-            transpose_into(bytes(to), bytes_read(from), matrices, rayon::current_num_threads());
+            transpose_into(bytes(to), bytes_read(from), matrices, threads::count());
         });
         Ok(())
     })

@@ -19,8 +19,8 @@ use crate::npy::Order;
 use crate::rates::RatesArgs;
 use crate::settings::Settings;
 use crate::values::{
-    Amount, Axes, Extents, Subject, amount, axes, byte_count, extents, seconds, split_axes,
-    subject, threads,
+    Amount, Axes, Extents, Subject, amount, axes, byte_count, count, extents, positive, seconds,
+    seed, subject, threads,
 };
 
 /// Transposes matrices and permutes axes of arrays in files, in place: no second copy in memory, no half-written file on disk.
@@ -43,9 +43,17 @@ impl Cli {
             | Command::Permute(PermuteArgs { common, .. })
             | Command::Reorder(ReorderArgs { common, .. }) => common.jobs().map(drop),
         };
-        checked.map_err(|error| error.format(&mut Cli::command()))?;
+        // Its own usage, and not that of all commands.
+        checked.map_err(|error| error.format(&mut command_named(cli.command.name())))?;
         Ok(cli)
     }
+}
+
+/// The definition of the command of that name.
+fn command_named(name: &str) -> clap::Command {
+    let mut all = Cli::command();
+    all.build();
+    all.find_subcommand(name).cloned().unwrap_or(all)
 }
 
 #[derive(Debug, Subcommand)]
@@ -69,6 +77,21 @@ pub enum Command {
     Calibrate(CalibrateArgs),
 }
 
+impl Command {
+    /// As the command line spells it.
+    fn name(&self) -> &'static str {
+        match self {
+            Command::Transpose(_) => "transpose",
+            Command::Permute(_) => "permute",
+            Command::Reorder(_) => "reorder",
+            Command::Plan(_) => "plan",
+            Command::Tune(_) => "tune",
+            Command::Bench(_) => "bench",
+            Command::Calibrate(_) => "calibrate",
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub struct TransposeArgs {
     #[command(flatten)]
@@ -82,16 +105,16 @@ pub struct TransposeArgs {
     )]
     raw: bool,
     /// Rows of the matrix
-    #[arg(long, value_name = "M", requires = "raw", help_heading = "Headerless files")]
+    #[arg(long, value_name = "M", value_parser = count, allow_negative_numbers = true, requires = "raw", help_heading = "Headerless files")]
     rows: Option<usize>,
     /// Columns of the matrix
-    #[arg(long, value_name = "N", requires = "raw", help_heading = "Headerless files")]
+    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true, requires = "raw", help_heading = "Headerless files")]
     cols: Option<usize>,
     /// Bytes of an element
-    #[arg(long, value_name = "B", requires = "raw", help_heading = "Headerless files")]
+    #[arg(long, value_name = "B", value_parser = positive, allow_negative_numbers = true, requires = "raw", help_heading = "Headerless files")]
     elem_bytes: Option<NonZeroUsize>,
     /// Matrices, one after the other [default: 1]
-    #[arg(long, value_name = "K", requires = "raw", help_heading = "Headerless files")]
+    #[arg(long, value_name = "K", value_parser = count, allow_negative_numbers = true, requires = "raw", help_heading = "Headerless files")]
     batch: Option<usize>,
 }
 
@@ -126,7 +149,7 @@ pub struct PermuteArgs {
     #[arg(long, value_name = "AxBx...", value_parser = extents, requires = "raw", help_heading = "Headerless files")]
     shape: Option<Extents>,
     /// Bytes of an element
-    #[arg(long, value_name = "B", requires = "raw", help_heading = "Headerless files")]
+    #[arg(long, value_name = "B", value_parser = positive, allow_negative_numbers = true, requires = "raw", help_heading = "Headerless files")]
     elem_bytes: Option<NonZeroUsize>,
 }
 
@@ -179,10 +202,10 @@ pub struct ProblemArgs {
     #[arg(long, value_name = "I,J,...", value_parser = axes)]
     pub axes: Option<Axes>,
     /// Bytes of an element, of a shape
-    #[arg(long, value_name = "B")]
+    #[arg(long, value_name = "B", value_parser = positive, allow_negative_numbers = true)]
     pub elem_bytes: Option<NonZeroUsize>,
     /// Matrices or arrays, one after the other [default: 1]
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", value_parser = count, allow_negative_numbers = true)]
     pub batch: Option<usize>,
     /// The array of a .npz archive
     #[arg(long, value_name = "NAME")]
@@ -245,7 +268,7 @@ pub struct TuneArgs {
     #[arg(long, value_name = "RULE", default_value = "all")]
     pub tiles: TilesArg,
     /// Seconds to spend; at least one candidate is measured
-    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds, allow_negative_numbers = true)]
     pub budget: Duration,
     /// Print all as CSV
     #[arg(long, conflicts_with = "json")]
@@ -262,22 +285,22 @@ pub struct BenchArgs {
     pub device: String,
     /// Shapes, e.g. 7200x1800,4000x3200, or 64x256x112x112:0-2-3-1 with the order of the axes, or classes of them:
     /// host, thesis, large, primes, skinny, square, batch, small-batch, tiny, huge, permuted, permuted-host [default: those that the device's document reports]
-    #[arg(long, value_name = "MxN,...", value_delimiter = ',', value_parser = shapes)]
+    #[arg(long, value_name = "MxN,...", value_delimiter = ',', value_parser = bench::read)]
     pub shapes: Vec<Shapes>,
     /// Bytes of an element, one or more [default: 4, or a class's own]
-    #[arg(long, value_name = "B,...", value_delimiter = ',')]
+    #[arg(long, value_name = "B,...", value_parser = positive, allow_negative_numbers = true, value_delimiter = ',')]
     pub elem_bytes: Vec<NonZeroUsize>,
     /// Matrices, one after the other; a class's own batches are multiplied
-    #[arg(long, value_name = "K", default_value = "1")]
+    #[arg(long, value_name = "K", value_parser = positive, allow_negative_numbers = true, default_value = "1")]
     pub batch: NonZeroUsize,
     /// As many problems drawn at random, beside or instead of --shapes
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", value_parser = positive, allow_negative_numbers = true)]
     pub draw: Option<NonZeroUsize>,
     /// Draw permutations of three to five axes, of --elem-bytes or 4 bytes, in place of matrices
     #[arg(long, requires = "draw")]
     pub draw_axes: bool,
     /// The draw's seed
-    #[arg(long, value_name = "S", default_value = "1", requires = "draw")]
+    #[arg(long, value_name = "S", value_parser = seed, allow_negative_numbers = true, default_value = "1", requires = "draw")]
     pub seed: u64,
     /// The largest matrix to draw; the smallest have some 10^6 elements
     #[arg(long, value_name = "BYTES", default_value = "8GiB", value_parser = byte_count, requires = "draw")]
@@ -300,20 +323,20 @@ pub struct BenchArgs {
     #[arg(long, value_name = "BYTES", value_parser = amount)]
     pub workspace: Option<Amount>,
     /// Runs of each, of which the median counts [default: 7, on a GPU 21]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     pub runs: Option<NonZeroUsize>,
     /// The pages that the matrices lie in, on the host
     #[arg(long, value_name = "KIND", default_value = "huge")]
     pub pages: Pages,
     /// Spend so long on each shape to see whether another candidate would have been faster
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub candidates: Option<Duration>,
     /// Print every candidate that was measured instead, as CSV: of each route, as it is and mirrored, the best tiles by
     /// estimate, and of routes of one stage all ways; none that is estimated to take a thousand times as long as the chosen one
     #[arg(long, requires = "candidates", conflicts_with = "json")]
     pub each: bool,
     /// Tiles of a route that --each tries
-    #[arg(long, value_name = "COUNT", default_value = "3", requires = "each")]
+    #[arg(long, value_name = "COUNT", value_parser = positive, allow_negative_numbers = true, default_value = "3", requires = "each")]
     pub each_tiles: NonZeroUsize,
     /// Print as CSV
     #[arg(long, conflicts_with = "json")]
@@ -336,7 +359,7 @@ pub struct CalibrateArgs {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Seconds to measure for, about; a few stages are measured in any case
-    #[arg(long, value_name = "SECONDS", default_value = "90", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "90", value_parser = seconds, allow_negative_numbers = true)]
     pub budget: Duration,
     /// What to compare with
     #[command(flatten)]
@@ -380,31 +403,6 @@ fn choice(text: &str) -> Result<Choice, turntile::plan::UnknownRoute> {
     } else {
         text.parse().map(Choice::Route)
     }
-}
-
-/// A class by its name, `MxN` with elements, or any array with its axes behind a colon.
-fn shapes(text: &str) -> Result<Shapes, String> {
-    if bench::names().any(|name| name == text) {
-        return Ok(Shapes::Class(text.to_string()));
-    }
-    if text.starts_with(|c: char| c.is_alphabetic()) {
-        let names: Vec<_> = bench::names().collect();
-        return Err(format!(
-            "no class is named so; there are {}, or shapes as in 7200x1800",
-            names.join(", ")
-        ));
-    }
-    let (shape, axes) = match text.split_once(':') {
-        Some((shape, axes)) => (extents(shape)?.0, split_axes(axes, '-')?.0),
-        None => (extents(text)?.0, vec![1, 0]),
-    };
-    if shape.contains(&0) {
-        return Err("there is nothing to measure without elements".to_string());
-    }
-    if shape.len() != axes.len() {
-        return Err("expected the order of all axes, as in 64x256x112:2-0-1".to_string());
-    }
-    Ok(Shapes::Array(shape, axes))
 }
 
 #[cfg(test)]

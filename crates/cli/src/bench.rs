@@ -24,7 +24,7 @@ pub use host::{copy, fill};
 pub use row::routes;
 use row::{Row, joined, micros, short};
 use shapes::Task;
-pub use shapes::{Shapes, names};
+pub use shapes::{Shapes, read};
 use timing::Figures;
 
 /// Runs the command and returns what to print.

@@ -100,8 +100,7 @@ pub fn run(
     progress: &Progress,
 ) -> Result<(), Error> {
     let need = stored.buffer_bytes();
-    let no_memory = |_| Error::Memory { path: from.path.to_path_buf(), bytes: need };
-    let mut buffer = Memory::new(need, Pages::Huge).map_err(no_memory)?;
+    let mut buffer = Memory::new(need, Pages::Huge)?;
     let scratch = match stored.scratch_bytes() {
         0 => None,
         bytes => Some(scratch(bytes)?),
@@ -126,6 +125,7 @@ pub fn run(
         }
         StoredError::Read(error) => Error::io("read", from.path)(error),
         StoredError::Write(error) => cannot(error),
+        StoredError::Engine(error) => Error::Engine(error),
         other => Error::Stored(Box::new(other)),
     })
 }

@@ -44,7 +44,7 @@ pub fn run(args: &CalibrateArgs) -> Result<String, Error> {
         (Instant::now(), |share: f64| progress.set((share * MARKS as f64) as usize));
     let made = match &device {
         Device::Host => {
-            let threads = args.threads.map_or_else(rayon::current_num_threads, usize::from);
+            let threads = args.threads.map_or_else(turntile::threads::count, usize::from);
             calibrate(threads, args.budget, &mut done)?
         }
         Device::Gpu(gpu) => calibrate_gpu(gpu, args.budget, &mut done)?,

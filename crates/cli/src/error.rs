@@ -9,6 +9,7 @@ mod header;
 pub use archive::ArchiveError;
 pub use header::HeaderError;
 
+use crate::free::{Free, Limit};
 use crate::say::shown;
 
 use turntile::plan::{PlanError, Problem, ProblemError, WisdomError};
@@ -59,6 +60,12 @@ pub enum Error {
         /// `input` or `output`.
         stream: &'static str,
     },
+    /// Data from or for a stream that was closed when the command began.
+    #[error("standard {stream} is closed")]
+    Closed {
+        /// `input` or `output`.
+        stream: &'static str,
+    },
     /// A table of rates is kept in a file.
     #[error("rates are not written to standard output; a file of the name - is ./-")]
     RatesToOutput,
@@ -89,9 +96,21 @@ pub enum Error {
         path: PathBuf,
     },
     /// A file that is named twice, to be changed twice.
-    #[error("{} is named twice", shown(path))]
+    #[error(
+        "{} and {} are one file, named twice: it would be changed twice",
+        shown(one),
+        shown(other)
+    )]
     Twice {
-        /// The file.
+        /// One name of the file.
+        one: PathBuf,
+        /// The same or another.
+        other: PathBuf,
+    },
+    /// A new file's name that something else got while the work went on.
+    #[error("{} was made by another program meanwhile; it was left as it is", shown(path))]
+    Appeared {
+        /// Where the result was to go.
         path: PathBuf,
     },
     /// A .npz archive that cannot be read or written.
@@ -101,12 +120,6 @@ pub enum Error {
         path: PathBuf,
         /// What is wrong with it.
         source: Box<ArchiveError>,
-    },
-    /// An array of no elements, of which there is nothing to plan.
-    #[error("{}: the array is empty, there is nothing to plan", shown(path))]
-    Empty {
-        /// The file.
-        path: PathBuf,
     },
     /// The output's directory does not exist.
     #[error("cannot write {}: there is no directory {}", shown(path), shown(directory))]
@@ -244,13 +257,38 @@ pub enum Error {
         /// Axes of the array.
         axes: usize,
     },
-    /// The file does not fit in memory, with the room behind it that the route needs.
-    #[error("not enough memory: {} takes {bytes} bytes", shown(path))]
+    /// The system did not give as much memory as it seemed to have, or as was said.
+    #[error(
+        "not enough memory for {}: its data take {data} bytes, {asked} of memory were asked for and not given; {}",
+        shown(path),
+        there_is(free)
+    )]
     Memory {
         /// The file.
         path: PathBuf,
-        /// Its data and the room.
-        bytes: usize,
+        /// Bytes of its data.
+        data: usize,
+        /// Bytes that were asked for: for all, for the blocks that are moved at a time, or beside them.
+        asked: usize,
+        /// What is free, where the system tells.
+        free: Option<Free>,
+    },
+    /// Less memory than any file is moved in.
+    #[error(
+        "{}: {need} bytes of memory are needed at least (its data take {data}), {have} may be used: {limit}",
+        shown(path)
+    )]
+    TooLittle {
+        /// The file.
+        path: PathBuf,
+        /// Bytes of its data.
+        data: usize,
+        /// Bytes that are needed at least.
+        need: usize,
+        /// Bytes that may be used.
+        have: usize,
+        /// What says so.
+        limit: Limit,
     },
     /// The disk is too full for the new file.
     #[error("no room for {}: it takes {need} bytes, {have} are free", shown(path))]
@@ -351,6 +389,14 @@ impl Error {
     /// Says what was tried, and on what, when the system refused.
     pub fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
         move |source| Error::Io { action, path: path.to_path_buf(), source }
+    }
+}
+
+/// What the system says of its memory.
+fn there_is(free: &Option<Free>) -> String {
+    match free {
+        Some(Free { bytes, limit }) => format!("{bytes} are free ({limit})"),
+        None => "--memory says how many to take at most".to_string(),
     }
 }
 

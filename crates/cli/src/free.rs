@@ -1,16 +1,52 @@
 //! Memory that this process may take without harm.
 
+use std::fmt::{self, Display};
 #[cfg(target_os = "linux")]
 use std::path::{Path, PathBuf};
 
 /// Left to others, and to the pages of files that are on their way to storage.
 const MARGIN: usize = 8;
 
-/// Bytes of memory that are free for this process, less a margin: of the machine, its control group and its own limit
-/// the least. None where the system does not tell.
-pub fn memory() -> Option<usize> {
-    let free = [machine(), group(), own_limit()].into_iter().flatten().min()?;
-    Some(free - free / MARGIN)
+/// What bounds the memory that may be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// `--memory`.
+    Asked,
+    /// The machine's.
+    Machine,
+    /// A control group's.
+    Group,
+    /// The process's address space.
+    Space,
+}
+
+impl Display for Limit {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(match self {
+            Limit::Asked => "as --memory says",
+            Limit::Machine => "the machine has no more free",
+            Limit::Group => "the control group has a limit",
+            Limit::Space => "the address space has a limit, ulimit -v",
+        })
+    }
+}
+
+/// Memory that is free for this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Free {
+    /// Bytes.
+    pub bytes: usize,
+    /// What keeps it from having more.
+    pub limit: Limit,
+}
+
+/// Memory that is free for this process, less a margin: of the machine, its control group and its own limit the least.
+/// None where the system does not tell.
+pub fn memory() -> Option<Free> {
+    let all = [(machine(), Limit::Machine), (group(), Limit::Group), (own_limit(), Limit::Space)];
+    let known = all.into_iter().filter_map(|(bytes, limit)| Some(Free { bytes: bytes?, limit }));
+    let least = known.min_by_key(|free| free.bytes)?;
+    Some(Free { bytes: least.bytes - least.bytes / MARGIN, ..least })
 }
 
 /// What the command itself takes, its threads included, out of so much memory.
@@ -114,7 +150,7 @@ mod tests {
         let groups = groups_in("12:cpu,cpuacct:/a\n3:memory:/a/b\n0::/c\n");
         let folders: Vec<_> = groups.iter().map(|(folder, _)| folder.to_str().unwrap()).collect();
         assert_eq!(folders, ["/sys/fs/cgroup/memory/a/b", "/sys/fs/cgroup/c"]);
-        assert!(memory().is_some_and(|free| free > 1 << 20));
+        assert!(memory().is_some_and(|free| free.bytes > 1 << 20));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, IsTerminal, Read, Seek, SeekFrom, StdinLock};
 use std::path::{Path, PathBuf};
 
 use crate::archive::{self, Archive, of_archive};
+use crate::closed;
 use crate::error::{ArchiveError, Error};
 use crate::file::Source;
 use crate::npy::Header;
@@ -42,6 +43,9 @@ impl Input {
     pub fn stdin(path: &Path, member: Option<&str>) -> Result<Self, Error> {
         if member.is_some() {
             return Err(of_archive(path, ArchiveError::FromStdin));
+        }
+        if closed::input() {
+            return Err(Error::Closed { stream: "input" });
         }
         if io::stdin().is_terminal() {
             return Err(Error::Terminal { stream: "input" });
@@ -105,7 +109,13 @@ impl Input {
             Kind::Member(_, archive) => {
                 let mut reader = archive.reader()?;
                 let bytes = reader.size();
-                Header::read(&mut reader, bytes)
+                let read = Header::read(&mut reader, bytes);
+                drop(reader);
+                if !matches!(read, Ok(Ok(_))) {
+                    // Perhaps it was another header that was packed.
+                    archive.verify()?;
+                }
+                read
             }
             Kind::Stdin(stdin) => Header::read(stdin, None),
         };
@@ -128,6 +138,10 @@ impl Input {
         });
         let have = counted.read;
         drop(counted);
+        let taken = match (&self.kind, taken) {
+            (Kind::Member(_, archive), Err(error)) => return Err(archive.unreadable(error)),
+            (_, taken) => taken,
+        };
         let is_stream = matches!(self.kind, Kind::Stdin(_));
         match taken {
             Ok((taken, 0)) => Ok(taken),

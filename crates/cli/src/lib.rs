@@ -19,6 +19,7 @@
 //! | `calibrate`, `rates` | this machine measured; which table of its rates is planned by, and where it is kept |
 //! | `settings` | what the user may set, and what the library is told of it |
 //! | `npy`, `dtype`, `scalar`, `literal` | .npy headers |
+//! | `closed` | standard streams that nobody opened |
 //! | `file`, `signals` | files replaced whole or not at all, interruptions included |
 //! | `report`, `say`, [`progress`] | what the user sees |
 //! | [`error`] | what can go wrong |
@@ -33,6 +34,7 @@ mod args;
 mod bench;
 mod blocks;
 mod calibrate;
+mod closed;
 mod common;
 pub mod device;
 mod dtype;
@@ -64,7 +66,7 @@ mod values;
 mod words;
 mod work;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 pub use crate::bench::{copy, fill};
@@ -96,6 +98,7 @@ pub fn main() -> ExitCode {
             (args.json, tune::run(args).map(|text| (text, is_all)))
         }
     };
+    say::tell_of_threads();
     match done {
         Ok((text, is_all)) => print(&text, is_all),
         Err(error) => {
@@ -111,12 +114,23 @@ pub fn main() -> ExitCode {
 /// Tells what is wrong with the command line, for machines too if they asked, or prints the help that was asked for.
 fn wrong_usage(error: &clap::Error) -> ! {
     let is_json = std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json");
-    if error.use_stderr() && is_json {
-        let text = error.render().to_string();
-        let what = text.trim_start_matches("error: ").split("\n\n").next().unwrap_or_default();
-        let _ = writeln!(io::stdout(), "{}", serde_json::json!({ "error": what }));
+    if !error.use_stderr() {
+        if closed::output() {
+            tell(&"cannot print the result: standard output is closed");
+            std::process::exit(1);
+        }
+        error.exit()
     }
-    error.exit()
+    let text = error.render();
+    if is_json {
+        let text = text.to_string();
+        let what = text.trim_start_matches("error: ").split("\n\n").next().unwrap_or_default();
+        let _ = say::print(&serde_json::json!({ "error": what }).to_string(), Stream::Output);
+    }
+    // In one write, as all that is told.
+    let text = if io::stderr().is_terminal() { text.ansi().to_string() } else { text.to_string() };
+    let _ = io::stderr().write_all(text.as_bytes());
+    std::process::exit(error.exit_code())
 }
 
 /// Prints to standard output, if `is_all` as all that there was to do and not as a word about what is done. Nobody listening

@@ -5,9 +5,10 @@ use std::io::{self, ErrorKind, IsTerminal, Read, Write};
 use std::path::Path;
 
 use crate::archive::of_archive;
+use crate::closed;
 use crate::common::Goal;
 use crate::error::{ArchiveError, Error};
-use crate::file::{self, Locking, Pending, Target};
+use crate::file::{self, Asking, Pending, Target};
 use crate::input::Input;
 use crate::progress::Progress;
 
@@ -30,29 +31,29 @@ pub fn open(
     path: &Path,
     goal: &Goal,
     (member, raw): (Option<&str>, bool),
-    locking: Locking,
+    asking: &Asking,
 ) -> Result<(Input, Output), Error> {
     if let Goal::New(output) = goal
         && output.symlink_metadata().is_ok()
     {
         return Err(Error::Exists { path: output.clone() });
     }
-    if *goal == Goal::Stdout && io::stdout().is_terminal() {
-        return Err(Error::Terminal { stream: "output" });
+    if *goal == Goal::Stdout {
+        refuse_output()?;
     }
     let is_stdin = path == Path::new(crate::common::DASH);
     let (input, output) = match (is_stdin, goal) {
         (true, Goal::InPlace | Goal::Stdout) => (Input::stdin(path, member)?, Output::Stdout),
         (true, Goal::New(output) | Goal::Over(output)) => {
-            let target = file::claim_target(output, locking)?;
+            let target = file::claim_target(output, asking)?;
             (Input::stdin(path, member)?, Output::File(Box::new(target)))
         }
         (false, Goal::Stdout) => {
-            let source = file::claim_source(path, locking)?;
+            let source = file::claim_source(path, asking)?;
             (Input::of_file(source, member, raw)?, Output::Stdout)
         }
         (false, _) => {
-            let (source, target) = file::claim(path, goal.path(), locking)?;
+            let (source, target) = file::claim(path, goal.path(), asking)?;
             (Input::of_file(source, member, raw)?, Output::File(Box::new(target)))
         }
     };
@@ -70,6 +71,16 @@ pub fn open(
         return Err(of_archive(&target.path, ArchiveError::OutputName));
     }
     Ok((input, output))
+}
+
+/// Refuses standard output where data would come to nobody, or to somebody's eyes.
+fn refuse_output() -> Result<(), Error> {
+    let stream = "output";
+    match closed::output() {
+        true => Err(Error::Closed { stream }),
+        false if io::stdout().is_terminal() => Err(Error::Terminal { stream }),
+        false => Ok(()),
+    }
 }
 
 /// A result's data.
@@ -92,14 +103,19 @@ pub enum Sink {
 
 impl Sink {
     /// Begins a result of so many bytes, with room for all of it.
-    pub fn begin(input: &mut Input, output: Output, bytes: u64) -> Result<Self, Error> {
+    pub fn begin(
+        input: &mut Input,
+        output: Output,
+        bytes: u64,
+        quiet: bool,
+    ) -> Result<Self, Error> {
         let Output::File(target) = output else { return Ok(Sink::Stdout) };
         let room = match input.archive() {
             Some(archive) => archive.room(bytes)?,
             None => bytes,
         };
         let source = input.source().map(|source| (&source.file, &source.metadata));
-        let pending = file::begin(*target, source, room)?;
+        let pending = file::begin(*target, source, room, quiet)?;
         Ok(if input.member().is_some() { Sink::Archive(pending) } else { Sink::File(pending) })
     }
 

@@ -19,20 +19,30 @@ pub fn run(args: &PermuteArgs, asked: &Asked<'_>) -> Result<Report, Error> {
 
 /// The permutation of a .npy file's array, and the shape that it has then.
 pub fn of_npy(header: &Header, axes: &[usize], path: &Path) -> Result<(Change, Vec<usize>), Error> {
-    let (shape, rank) = (header.shape(), header.shape().len());
-    if axes.len() != rank {
-        let path = path.to_path_buf();
-        return Err(Error::OtherAxes { path, axes: rank, got: axes.len() });
-    }
+    let shape = header.shape();
+    check(shape.len(), axes, path)?;
     let after: Vec<usize> = axes.iter().map(|&axis| shape[axis]).collect();
     let bytes = header
         .rewritten(&after, header.order())
         .map_err(|source| Error::Header { path: path.to_path_buf(), source })?;
     let step = match header.data_bytes() {
         0 => None,
-        _ => Some(in_memory(shape, axes, header.order(), header.item_bytes())?),
+        _ => Some(problem(header, axes, path)?),
     };
     Ok((Change { header: bytes, data_bytes: header.data_bytes(), step }, after))
+}
+
+/// What is to be done to the array of a .npy file, be it empty.
+pub fn problem(header: &Header, axes: &[usize], path: &Path) -> Result<Problem, Error> {
+    check(header.shape().len(), axes, path)?;
+    in_memory(header.shape(), axes, header.order(), header.item_bytes().max(1))
+}
+
+fn check(rank: usize, axes: &[usize], path: &Path) -> Result<(), Error> {
+    if axes.len() == rank {
+        return Ok(());
+    }
+    Err(Error::OtherAxes { path: path.to_path_buf(), axes: rank, got: axes.len() })
 }
 
 /// The axes as they lie in memory: in Fortran order the last one first, before and after.

@@ -29,20 +29,21 @@ pub fn run(args: &PlanArgs) -> Result<String, Error> {
     if args.all {
         let survey = planner.survey(&problem);
         return Ok(if args.json {
-            json(&survey.candidates, &survey.declined, None, &rates)
+            json(&survey.candidates, &survey.declined, By::Estimate, None, &rates)
         } else {
             format!("{}\nestimated by {}", table(&survey), told(&rates))
         });
     }
     let (remembered, refused) = wisdom(settings, &args.device, &planner, &problem)?;
-    let by = match &remembered {
-        Some(_) => "chosen by what wisdom remembers".to_string(),
-        None => format!("estimated by {}", told(&rates)),
-    };
+    let by = if remembered.is_some() { By::Wisdom } else { By::Estimate };
     let plan = remembered.map_or_else(|| planner.plan(&problem), Ok)?;
     Ok(if args.json {
-        json(std::slice::from_ref(&plan), &plan.declined, refused, &rates)
+        json(std::slice::from_ref(&plan), &plan.declined, by, refused, &rates)
     } else {
+        let by = match by {
+            By::Wisdom => "chosen by what wisdom remembers".to_string(),
+            By::Estimate => format!("estimated by {}", told(&rates)),
+        };
         format!("{}\n\n{plan:#}\n{by}", words::of_plan(&plan))
     })
 }
@@ -61,7 +62,7 @@ fn planner(name: &str, settings: &Settings) -> Result<(Planner, Rates), Error> {
         (None, _) => Ok(match Device::find(name, *threads)? {
             // As many as a run would have.
             Device::Host => {
-                let threads = threads.map_or_else(rayon::current_num_threads, usize::from);
+                let threads = threads.map_or_else(turntile::threads::count, usize::from);
                 let rates = rates.host(false)?.clone();
                 (Planner::new(rates.host(Host::here(threads))), rates)
             }
@@ -158,10 +159,22 @@ struct DeclinedJson<'a> {
     why: String,
 }
 
+/// What decided between plans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum By {
+    /// What was measured, and is remembered.
+    Wisdom,
+    /// The rates.
+    Estimate,
+}
+
 #[derive(Serialize)]
 struct PlansJson<'a> {
     candidates: Vec<PlanJson<'a>>,
     declined: Vec<DeclinedJson<'a>>,
+    /// What decided: `wisdom` or `estimate`. Speeds are estimates in either case.
+    chosen_by: By,
     /// Why what the wisdom file has for the problem is not used.
     wisdom_refused: Option<String>,
     /// The file of rates; null where they are turntile's own.
@@ -171,6 +184,7 @@ struct PlansJson<'a> {
 fn json(
     candidates: &[Plan],
     declined: &[Declined],
+    chosen_by: By,
     refused: Option<Refused>,
     rates: &Rates,
 ) -> String {
@@ -192,6 +206,7 @@ fn json(
     let plans = PlansJson {
         candidates: candidates.collect(),
         declined: declined.collect(),
+        chosen_by,
         wisdom_refused: refused.map(|why| why.to_string()),
         rates: rates.file().map(|file| shown(file).to_string()),
     };

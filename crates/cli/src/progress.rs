@@ -23,7 +23,8 @@ struct Shown {
     bar: Arc<Mutex<Bar>>,
     /// Dropped to tell the waiting thread that the work is over.
     over: Option<Sender<()>>,
-    reveal: Option<JoinHandle<()>>,
+    /// Shows the bar after a while, and draws it again and again.
+    frames: Option<JoinHandle<()>>,
 }
 
 /// The bar of the phase that is on. Each phase has its own, so that no frame has numbers of two.
@@ -36,7 +37,6 @@ impl Bar {
     fn reveal(&mut self) {
         self.revealed = true;
         self.bar.set_draw_target(ProgressDrawTarget::stderr());
-        self.bar.enable_steady_tick(FRAME);
     }
 }
 
@@ -59,13 +59,20 @@ impl Progress {
         let bar = Arc::new(Mutex::new(Bar { bar, revealed: false }));
         let (over, waiting) = mpsc::channel::<()>();
         let revealed = Arc::clone(&bar);
-        let reveal = thread::spawn(move || {
-            if waiting.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-                held(&revealed).reveal();
+        let frames = move || {
+            let goes_on = |wait| waiting.recv_timeout(wait) == Err(RecvTimeoutError::Timeout);
+            if !goes_on(PATIENCE) {
+                return;
             }
-        });
+            held(&revealed).reveal();
+            while goes_on(FRAME) {
+                held(&revealed).bar.tick();
+            }
+        };
+        // Without a thread there is no bar; the work goes on.
+        let frames = thread::Builder::new().spawn(frames).ok();
         let label = label.to_string();
-        Progress(Some(Shown { label, bar, over: Some(over), reveal: Some(reveal) }))
+        Progress(frames.map(|frames| Shown { label, bar, over: Some(over), frames: Some(frames) }))
     }
 
     /// Begins a phase measured in bytes.
@@ -160,9 +167,9 @@ fn is_utf8(variable: impl Fn(&str) -> Option<String>) -> bool {
 impl Drop for Shown {
     fn drop(&mut self) {
         self.over.take();
-        if let Some(reveal) = self.reveal.take() {
+        if let Some(frames) = self.frames.take() {
             // It only ever waits and draws; if it panicked there is nothing to clear.
-            let _ = reveal.join();
+            let _ = frames.join();
         }
         held(&self.bar).bar.finish_and_clear();
     }

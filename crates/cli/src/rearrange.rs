@@ -6,6 +6,7 @@ use turntile::plan::Problem;
 
 use crate::common::{Common, Goal};
 use crate::error::Error;
+use crate::file::Asking;
 use crate::input::Input;
 use crate::npy::Header;
 use crate::output::{self, Output};
@@ -28,8 +29,9 @@ pub struct Asked<'a> {
 impl Asked<'_> {
     /// Opens what is read and what is replaced.
     pub fn open(&self, raw: bool) -> Result<(Input, Output), Error> {
-        let Common { member, lock, .. } = self.common;
-        output::open(self.file, self.goal, (member.as_deref(), raw), *lock)
+        let Common { member, lock, quiet, .. } = self.common;
+        let asking = Asking::new(*lock, *quiet);
+        output::open(self.file, self.goal, (member.as_deref(), raw), &asking)
     }
 
     /// Makes a change of what was opened.

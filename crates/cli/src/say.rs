@@ -4,9 +4,20 @@ use std::fmt::{self, Display, Write as _};
 use std::io::{self, Write};
 use std::path::Path;
 
+use crate::closed;
+
 /// Tells standard error something, if anybody listens there.
 pub fn tell(what: &dyn Display) {
-    let _ = writeln!(io::stderr(), "turntile: {}", Harmless(what));
+    let _ = print(&format!("turntile: {}", Harmless(what)), Stream::Error);
+}
+
+/// Tells of threads that could not be started, if that was tried.
+pub fn tell_of_threads() {
+    if let Some(why) = turntile::threads::refused() {
+        let count = turntile::threads::count();
+        let what = "at work, other threads cannot be started";
+        tell(&format_args!("note: no more than {count} {what}: {why}"));
+    }
 }
 
 /// Where a result is printed.
@@ -18,11 +29,13 @@ pub enum Stream {
     Error,
 }
 
-/// Prints a result, a line or more.
+/// Prints a result, a line or more, in one write: lines of others that write to the same file do not come between.
 pub fn print(text: &str, stream: Stream) -> io::Result<()> {
+    let line = format!("{text}\n");
     match stream {
-        Stream::Output => writeln!(io::stdout(), "{text}"),
-        Stream::Error => writeln!(io::stderr(), "{text}"),
+        Stream::Output if closed::output() => Err(io::Error::other("standard output is closed")),
+        Stream::Output => io::stdout().write_all(line.as_bytes()),
+        Stream::Error => io::stderr().write_all(line.as_bytes()),
     }
 }
 

@@ -32,6 +32,9 @@ pub fn run(common: &Common, change: impl Fn(&Asked<'_>) -> Result<Report, Error>
             all => format!("{}/{all} {}: ", number + 1, shown(path)),
         };
         let done = change(&Asked { file: path, goal, common, label });
+        if number == 0 && !common.quiet {
+            say::tell_of_threads();
+        }
         match done {
             Ok(report) => told(&report, common, stream_of(goal)),
             Err(Error::BrokenPipe) => return signals::die_of_pipe(),
@@ -61,9 +64,13 @@ fn no_twins(jobs: &[(&Path, Goal)]) -> Result<(), Error> {
     // What cannot be followed is told of when it is opened.
     let mut found: Vec<(PathBuf, &Path)> =
         jobs.iter().filter_map(|(path, _)| Some((fs::canonicalize(path).ok()?, *path))).collect();
-    found.sort();
+    // Those of one file in the order in which they were named.
+    found.sort_by(|one, other| one.0.cmp(&other.0));
     match found.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        Some(pair) => Err(Error::Twice { path: pair[1].1.to_path_buf() }),
+        Some(pair) => {
+            let [one, other] = [0, 1].map(|k| pair[k].1.to_path_buf());
+            Err(Error::Twice { one, other })
+        }
         None => Ok(()),
     }
 }

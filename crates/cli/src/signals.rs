@@ -18,14 +18,14 @@ pub fn clean_up_on_signals() {
     let ignored = ignored_signals();
     let caught = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
     let caught = caught.into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
-    let mut signals = match Signals::new(caught) {
-        Ok(signals) => signals,
-        Err(error) => {
-            let what = "cannot catch signals, an interruption may leave a temporary file";
-            return crate::say::tell(&format_args!("warning: {what}: {error}"));
-        }
+    let warn = |error| {
+        let what = "cannot catch signals, an interruption may leave a temporary file";
+        crate::say::tell(&format_args!("warning: {what}: {error}"));
     };
-    std::thread::spawn(move || {
+    // The thread comes first: signals that are caught and that nobody looks at would do nothing.
+    let (hand_over, handed) = std::sync::mpsc::channel::<Signals>();
+    let started = std::thread::Builder::new().spawn(move || {
+        let Ok(mut signals) = handed.recv() else { return };
         for signal in signals.forever() {
             let tell = || crate::say::tell(&"interrupted");
             crate::file::abandon(tell, || {
@@ -34,6 +34,12 @@ pub fn clean_up_on_signals() {
             });
         }
     });
+    let caught = started.and_then(|_| Signals::new(caught));
+    match caught {
+        // It waits for them.
+        Ok(signals) => drop(hand_over.send(signals)),
+        Err(error) => warn(error),
+    }
 }
 
 /// Ends the process as one ends that writes to a pipe which nobody reads.

@@ -6,7 +6,7 @@ use turntile::plan::Problem;
 
 use crate::args::ProblemArgs;
 use crate::error::Error;
-use crate::file::{self, Locking};
+use crate::file::{self, Asking, Locking};
 use crate::input::Input;
 use crate::values::{Axes, Extents, Subject};
 use crate::{permute, transpose};
@@ -45,11 +45,10 @@ fn of_shape(args: &ProblemArgs, shape: &[usize]) -> Result<Problem, Error> {
 
 /// As `transpose` and `permute` have it in memory.
 fn of_file(args: &ProblemArgs, path: &Path) -> Result<Problem, Error> {
-    let source = file::claim_source(path, Locking::Off)?;
+    let source = file::claim_source(path, &Asking::new(Locking::Off, true))?;
     let header = Input::of_file(source, args.member.as_deref(), false)?.header()?;
-    let (change, _) = match &args.axes {
-        None => transpose::of_npy(&header, path)?,
-        Some(Axes(axes)) => permute::of_npy(&header, axes, path)?,
-    };
-    change.step.ok_or_else(|| Error::Empty { path: path.to_path_buf() })
+    match &args.axes {
+        None => transpose::problem(&header, path),
+        Some(Axes(axes)) => permute::problem(&header, axes, path),
+    }
 }

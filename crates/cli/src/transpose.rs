@@ -27,25 +27,36 @@ fn swapped(shape: &[usize]) -> Vec<usize> {
 
 /// The transposition of a .npy file's array, of at least two axes, and the shape that it has then.
 pub fn of_npy(header: &Header, path: &Path) -> Result<(Change, Vec<usize>), Error> {
-    let [leading @ .., rows, cols] = header.shape() else {
-        return Err(Error::TooFewAxes { path: path.to_path_buf(), axes: header.shape().len() });
-    };
+    axes(header, path)?;
     let after = swapped(header.shape());
     let bytes = header
         .rewritten(&after, header.order())
         .map_err(|source| Error::Header { path: path.to_path_buf(), source })?;
     let data_bytes = header.data_bytes();
-    let mut step = None;
-    if data_bytes > 0 {
-        // Each divides a product that the header's check has found to fit.
-        let leading = npy::volume(leading).expect("divides the array's volume");
-        step = Some(match header.order() {
-            Order::C => Problem::with_batch(leading, *rows, *cols, header.item_bytes())?,
-            // In memory the axes run backwards, [N][M][leading]: the leading axes make an element.
-            Order::Fortran => Problem::new(*cols, *rows, leading * header.item_bytes())?,
-        });
-    }
+    let step = if data_bytes > 0 { Some(problem(header, path)?) } else { None };
     Ok((Change { header: bytes, data_bytes, step }, after))
+}
+
+/// The leading axes, rows and columns.
+fn axes<'a>(header: &'a Header, path: &Path) -> Result<(&'a [usize], usize, usize), Error> {
+    match header.shape() {
+        &[ref leading @ .., rows, cols] => Ok((leading, rows, cols)),
+        few => Err(Error::TooFewAxes { path: path.to_path_buf(), axes: few.len() }),
+    }
+}
+
+/// What is to be done to the array of a .npy file, be it empty.
+pub fn problem(header: &Header, path: &Path) -> Result<Problem, Error> {
+    let (leading, rows, cols) = axes(header, path)?;
+    // Each divides a product that the header's check has found to fit, but where that is zero.
+    let leading = npy::volume(leading).unwrap_or(usize::MAX);
+    let item = header.item_bytes().max(1);
+    Ok(match header.order() {
+        Order::C => Problem::with_batch(leading, rows, cols, item)?,
+        // In memory the axes run backwards, [N][M][leading]: the leading axes make an element.
+        Order::Fortran if leading > 0 => Problem::new(cols, rows, leading.saturating_mul(item))?,
+        Order::Fortran => Problem::with_batch(0, cols, rows, item)?,
+    })
 }
 
 #[cfg(test)]

@@ -7,8 +7,26 @@ use std::time::Duration;
 
 /// A span of seconds.
 pub fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|error| format!("{error}"))?;
-    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+    let seconds = text.trim().parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
+    seconds.ok_or_else(|| "expected a number of seconds, as in 5 or 0.5".to_string())
+}
+
+/// A whole number.
+pub fn count(text: &str) -> Result<usize, String> {
+    let number = text.trim().parse().ok();
+    number.ok_or_else(|| format!("expected a whole number from 0 to {}, as in 4", usize::MAX))
+}
+
+/// A whole number above zero.
+pub fn positive(text: &str) -> Result<NonZeroUsize, String> {
+    let number = text.trim().parse().ok();
+    number.ok_or_else(|| format!("expected a whole number from 1 to {}, as in 4", usize::MAX))
+}
+
+/// Where a sequence of random numbers begins.
+pub fn seed(text: &str) -> Result<u64, String> {
+    let number = text.trim().parse().ok();
+    number.ok_or_else(|| format!("expected a whole number from 0 to {}, as in 4", u64::MAX))
 }
 
 /// Extents of the axes of an array: of a matrix rows and columns.
@@ -42,8 +60,15 @@ pub fn extents(text: &str) -> Result<Extents, String> {
     if !text.contains(['x', 'X']) {
         return Err("expected rows and columns, as in 7200x1800, or more extents".to_string());
     }
-    let extent =
-        |text: &str| text.trim().parse().map_err(|error| format!("extent '{text}': {error}"));
+    let extent = |text: &str| {
+        let extent = text.trim().parse().ok();
+        extent.ok_or_else(|| {
+            format!(
+                "'{text}' is no extent: expected whole numbers from 0 to {}, as in 7200x1800",
+                usize::MAX
+            )
+        })
+    };
     Ok(Extents(text.split(['x', 'X']).map(extent).collect::<Result<_, _>>()?))
 }
 
@@ -54,7 +79,12 @@ pub fn axes(text: &str) -> Result<Axes, String> {
 
 /// Axes between separators of another kind.
 pub fn split_axes(text: &str, separator: char) -> Result<Axes, String> {
-    let axis = |text: &str| text.trim().parse().map_err(|error| format!("axis '{text}': {error}"));
+    let axis = |text: &str| {
+        let axis = text.trim().parse().ok();
+        axis.ok_or_else(|| {
+            format!("'{text}' is no axis: expected their numbers, as in 2{separator}0{separator}1")
+        })
+    };
     let axes = text.split(separator).map(axis).collect::<Result<Vec<usize>, String>>()?;
     let named = |axis| axes.iter().filter(|&&other| other == axis).count() == 1;
     if (0..axes.len()).all(named) {

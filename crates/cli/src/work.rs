@@ -1,23 +1,54 @@
 //! Reading, transposing and writing: the part that every command on a file shares.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use turntile::plan::Problem;
-use turntile::{Bytes, Options, Planned, Transpose};
+use turntile::{Bytes, Options, Planned, RunError, Transpose};
 
 use crate::blocks::{self, Part};
 use crate::common::Common;
 use crate::error::Error;
-use crate::free;
+use crate::free::{self, Free, Limit};
 use crate::input::Input;
 use crate::memory::{Memory, Pages};
 use crate::output::{self, Data, Output, Sink};
 use crate::progress::Progress;
 use crate::settings::Settings;
+use crate::values::Amount;
 
 /// Bytes read between two movements of the progress bar.
 const CHUNK: usize = 8 << 20;
+
+/// Memory that nothing is moved in less of: the command alone takes more, and runs would be of a few bytes.
+const LEAST: usize = 1 << 20;
+
+/// Bytes of memory that may be used to change the data of a file.
+fn allowed(path: &Path, data: usize, asked: Option<Amount>) -> Result<usize, Error> {
+    let free = free::memory().unwrap_or(Free { bytes: usize::MAX, limit: Limit::Machine });
+    let Free { bytes: have, limit } = match asked {
+        Some(amount) => Free { bytes: amount.of(free.bytes), limit: Limit::Asked },
+        None => free,
+    };
+    if have < LEAST && data > 0 {
+        return Err(Error::TooLittle { path: path.to_path_buf(), data, need: LEAST, have, limit });
+    }
+    Ok(have)
+}
+
+/// Memory that was not given.
+fn no_memory(path: &Path, data: usize, asked: usize) -> Error {
+    Error::Memory { path: path.to_path_buf(), data, asked, free: free::memory() }
+}
+
+/// The same where it is what the library says; any other error as it is.
+fn of_library(path: &Path, data: usize) -> impl FnOnce(turntile::Error) -> Error {
+    move |error| match error {
+        turntile::Error::Run(RunError::OutOfMemory { bytes }) => no_memory(path, data, bytes),
+        other => other.into(),
+    }
+}
 
 /// Reads the data into memory with room for `room` bytes, zero from there on.
 fn read(
@@ -26,8 +57,8 @@ fn read(
     room: usize,
     progress: &Progress,
 ) -> Result<Memory, Error> {
-    let mut memory = Memory::new(room, Pages::Huge)
-        .map_err(|_| Error::Memory { path: input.path().to_path_buf(), bytes: room })?;
+    let mut memory =
+        Memory::new(room, Pages::Huge).map_err(|_| no_memory(input.path(), bytes, room))?;
     progress.bytes("reading", bytes);
     input.data(bytes, |from| {
         let mut read = 0;
@@ -79,8 +110,7 @@ pub fn apply(
     progress: &Progress,
 ) -> Result<Done, Error> {
     // All that can be refused is refused before the first byte of data is read.
-    let free = free::memory().unwrap_or(usize::MAX);
-    let memory = memory.map_or(free, |amount| amount.of(free));
+    let memory = allowed(input.path(), change.data_bytes, *memory)?;
     let rates = settings.rates.host(*quiet)?;
     let planned = match &change.step {
         Some(problem) if change.data_bytes <= memory => {
@@ -97,7 +127,7 @@ pub fn apply(
     }
     let stored = if fits { None } else { Some(plan_blocks(change, settings, memory)?) };
     let bytes = (change.header.len() + change.data_bytes) as u64;
-    let sink = Sink::begin(&mut input, output, bytes)?;
+    let sink = Sink::begin(&mut input, output, bytes, *quiet)?;
     let mut done = Done {
         plan: planned.filter(|_| fits),
         blocks: stored.as_ref().map(|stored| blocks::Facts::of(stored, memory)),
@@ -148,7 +178,8 @@ fn in_memory(
         progress.passes("transposing", planned.plan().passes());
         let mut tell = |done| progress.set(done);
         let matrix = &mut data[..planned.plan().room_bytes()];
-        planned.run_with(&mut Bytes(matrix), Options::new().progress(&mut tell))?;
+        let done = planned.run_with(&mut Bytes(matrix), Options::new().progress(&mut tell));
+        done.map_err(of_library(input.path(), change.data_bytes))?;
     }
     done.transpose = start.elapsed();
 
@@ -197,7 +228,11 @@ fn in_blocks(
             Part { file: written.as_ref().expect("no file, so there is another"), path, start: 0 }
         }
     };
-    blocks::run(stored, (from, onto), bytes, |bytes| sink.scratch(bytes), progress)?;
+    let moved = blocks::run(stored, (from, onto), bytes, |bytes| sink.scratch(bytes), progress);
+    moved.map_err(|error| match error {
+        Error::Engine(error) => of_library(input.path(), bytes)(error),
+        other => other,
+    })?;
     drop(read);
     done.transpose = start.elapsed();
 

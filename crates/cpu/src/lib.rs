@@ -35,7 +35,8 @@
 //! | `runs` | which thread works on which chunks |
 //! | `bands` | how chunks are cut into bands and strips |
 //! | `finish` | what is done to elements in the pass that moves them |
-//! | `parts` | how work is split over rayon's threads |
+//! | `parts` | how work is split over threads |
+//! | [`threads`] | those of a rayon pool, or as many as can be started |
 //!
 //! | memory | is |
 //! |---|---|
@@ -90,6 +91,7 @@ mod stages;
 mod strided;
 mod strips;
 mod swaps;
+pub mod threads;
 mod transpose_into;
 mod views;
 pub mod way;

@@ -1,8 +1,10 @@
-//! Splitting work over rayon's threads.
+//! Splitting work over threads.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+
+use crate::threads;
 
 pub use turntile_perm::shares::share;
 use turntile_simd::Byte;
@@ -10,28 +12,16 @@ use turntile_simd::Byte;
 /// Runs `work(share, scratch)` for every share, each with `each` bytes of `scratch`.
 ///
 /// The first share runs in the calling thread, which would else wait for the others; one share alone touches no thread
-/// pool. More run in the rayon pool that the call is made in.
+/// pool. More run where [`threads`] says.
 pub fn run_on<S: Send>(
     shares: impl IntoIterator<Item = S, IntoIter: ExactSizeIterator>,
     scratch: &mut [Byte],
     each: usize,
     work: impl Fn(S, &mut [Byte]) + Sync,
 ) {
-    let mut shares = shares.into_iter();
-    let Some(first) = shares.next() else { return };
-    let (own, mut rest) = scratch.split_at_mut(each);
-    if shares.len() == 0 {
-        return work(first, own);
-    }
-    let work = &work;
-    rayon::in_place_scope(|scope| {
-        for share in shares {
-            let (mine, others) = rest.split_at_mut(each);
-            rest = others;
-            scope.spawn(move |_| work(share, mine));
-        }
-        work(first, own);
-    });
+    let mut rest = scratch;
+    let with_scratch = |share| (share, rest.split_off_mut(..each).expect("scratch for each share"));
+    threads::each(shares.into_iter().map(with_scratch), |(share, mine)| work(share, mine));
 }
 
 /// Pauses between starts that are timed, long enough for threads to fall asleep as they do between calls.

@@ -144,7 +144,7 @@ impl HostPlan {
             return Ok(());
         }
         let planned = self.planned(py)?;
-        let threads = self.threads()?;
+        let threads = self.threads();
         let mut held = match workspace.map(|workspace| workspace.0.try_lock()) {
             Some(Err(_)) => return value("the workspace is in use by another run"),
             Some(Ok(held)) => Some(held),
@@ -157,7 +157,7 @@ impl HostPlan {
             Some(memory) => planned.run_with(&mut data, Options::new().workspace(memory)),
             None => planned.run(&mut data),
         };
-        py.detach(|| pool::run(threads, run))?.map_err(exception)
+        py.detach(|| pool::run(threads, run)).map_err(exception)
     }
 
     /// Runs from the bytes at one address to those at another; both are `nbytes` long.
@@ -167,18 +167,18 @@ impl HostPlan {
             return value("the arrays overlap in memory");
         }
         let planned = self.planned(py)?;
-        let threads = self.threads()?;
+        let threads = self.threads();
         let run = || {
             // SAFETY: as of `permute_span`; the two do not overlap.
             let (mut to, from) = unsafe { (Bytes(to.write()), Bytes(from.read())) };
             planned.run_into(&mut to, &from)
         };
-        py.detach(|| pool::run(threads, run))?.map_err(exception)
+        py.detach(|| pool::run(threads, run)).map_err(exception)
     }
 }
 
 impl HostPlan {
-    fn threads(&self) -> PyResult<usize> {
+    fn threads(&self) -> usize {
         pool::threads(self.threads)
     }
 
@@ -187,7 +187,7 @@ impl HostPlan {
         if let Some(planned) = self.planned.get() {
             return Ok(planned);
         }
-        let what = self.what.clone().threads(self.threads()?);
+        let what = self.what.clone().threads(self.threads());
         let planned = py.detach(|| what.plan()).map_err(exception)?;
         Ok(self.planned.get_or_init(|| planned))
     }

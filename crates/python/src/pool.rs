@@ -1,41 +1,41 @@
 //! The threads: one pool a process, made when it is first needed.
 //!
 //! A process that was forked has none of its parent's threads, and rayon's global pool would wait for them for ever. So
-//! whoever asks says which process it is, and one that has no pool yet makes its own.
+//! whoever asks says which process it is, and one that has no pool yet makes its own. Where its threads cannot be started,
+//! it has none, and calling threads do all.
 #![allow(unsafe_code)]
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use pyo3::PyResult;
-use pyo3::exceptions::PyRuntimeError;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 /// A pool and the process that made it.
 struct Pool {
     process: u32,
-    threads: ThreadPool,
+    threads: Option<ThreadPool>,
 }
 
 /// The last pool made. None is ever dropped: a parent's threads are not there to be joined.
 static LAST: AtomicPtr<Pool> = AtomicPtr::new(ptr::null_mut());
 
-/// This process's pool: as many threads as it may run at a time, or as `RAYON_NUM_THREADS` says.
-fn pool() -> PyResult<&'static ThreadPool> {
+/// This process's pool: as many threads as it may run at a time, or as `RAYON_NUM_THREADS` says; none where the system
+/// does not start them.
+fn pool() -> Option<&'static ThreadPool> {
     let process = std::process::id();
     let last = LAST.load(Ordering::Acquire);
     // SAFETY: null, or of a box that is never dropped.
     if let Some(pool) = unsafe { last.as_ref() }
         && pool.process == process
     {
-        return Ok(&pool.threads);
+        return pool.threads.as_ref();
     }
     let named = ThreadPoolBuilder::new().thread_name(|number| format!("turntile-{number}"));
-    let threads = named.build().map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+    let threads = named.build().ok();
     let made = Box::into_raw(Box::new(Pool { process, threads }));
     match LAST.compare_exchange(last, made, Ordering::AcqRel, Ordering::Acquire) {
         // SAFETY: made above, and never dropped from now on.
-        Ok(_) => Ok(unsafe { &(*made).threads }),
+        Ok(_) => unsafe { (*made).threads.as_ref() },
         Err(_) => {
             // Another thread was first.
             // SAFETY: made above, and shown to nobody.
@@ -46,15 +46,19 @@ fn pool() -> PyResult<&'static ThreadPool> {
 }
 
 /// How many threads there are to run on, at most as many as asked for.
-pub fn threads(asked: Option<usize>) -> PyResult<usize> {
+pub fn threads(asked: Option<usize>) -> usize {
+    let all = || pool().map_or(1, ThreadPool::current_num_threads);
     match asked {
-        Some(1) => Ok(1),
-        Some(asked) => Ok(asked.min(pool()?.current_num_threads())),
-        None => Ok(pool()?.current_num_threads()),
+        Some(1) => 1,
+        Some(asked) => asked.min(all()),
+        None => all(),
     }
 }
 
 /// Runs `work` where the pool's threads help it; in the calling thread where it is to have no help.
-pub fn run<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> PyResult<T> {
-    if threads <= 1 { Ok(work()) } else { Ok(pool()?.install(work)) }
+pub fn run<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
+    match (threads > 1).then(pool).flatten() {
+        Some(pool) => pool.install(work),
+        None => work(),
+    }
 }

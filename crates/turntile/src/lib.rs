@@ -55,7 +55,8 @@
 //!
 //! # Threads
 //! A call uses the rayon pool that it is made in; with `threads(1)`, or in a pool of one thread, it
-//! runs in the calling thread alone.
+//! runs in the calling thread alone. Where the system starts fewer threads than the process's pool is to have, calls made
+//! in no pool run on those that there are, down to the calling one ([`threads`]).
 //!
 //! # GPUs
 //! With feature `cuda` the same plans run on NVIDIA GPUs: see [`gpu`].
@@ -88,7 +89,7 @@ pub use rates::{RATES_VARIABLE, RatesError, read_gpu as read_gpu_rates, read_hos
 pub use scale::{Scalar, Scale};
 pub use transpose::{Transpose, permute_in_place, transpose_in_place, transpose_into};
 pub use tune::measure;
-pub use turntile_cpu::{RunError, Workspace};
+pub use turntile_cpu::{RunError, Workspace, threads};
 pub use turntile_plan::{
     Effort, LeadingError, LeadingPlan, LeadingWay, Measured, Plan, Route, TileRule,
 };

@@ -22,7 +22,7 @@ pub enum RatesError {
         /// What is wrong with it.
         why: String,
     },
-    /// It was made on another machine.
+    /// It was made on another machine, or is of another kind of device.
     #[error("rates {path} are of {of}, this is {here}")]
     OtherMachine {
         /// The file.
@@ -86,12 +86,17 @@ fn read_rates(
         return Err(unusable("it is not a regular file".into()));
     }
     let text = std::fs::read_to_string(file).map_err(|error| unusable(error.to_string()))?;
-    let costs = parse(&text).map_err(|error| unusable(error.to_string()))?;
-    if costs.device() != here {
-        let (of, here) = (costs.device().to_owned(), here.to_owned());
-        return Err(RatesError::OtherMachine { path, of, here });
+    let other = |of: &str| RatesError::OtherMachine {
+        path: path.clone(),
+        of: of.into(),
+        here: here.into(),
+    };
+    match parse(&text) {
+        Ok(costs) if costs.device() != here => Err(other(costs.device())),
+        // Of another kind of device: what it says is not what is asked for.
+        Err(CostsError::Content { device, .. }) if device != here => Err(other(&device)),
+        parsed => parsed.map_err(|error| unusable(error.to_string())),
     }
-    Ok(costs)
 }
 
 /// The table of `file`, of this machine's processor.
@@ -152,6 +157,12 @@ mod tests {
             other => panic!("{other:?}"),
         };
         assert_eq!(of(plan()), ("an abacus".to_owned(), here.processor().to_owned()));
+        let gpu = Chip::h200();
+        std::fs::write(&path, gpu.costs().text()).unwrap();
+        assert_eq!(of(plan()).0, gpu.costs().device());
+        std::fs::write(&path, table.clone().named("an abacus", "").text()).unwrap();
+        let error = read_gpu(&path, &gpu).unwrap_err();
+        assert!(matches!(error, RatesError::OtherMachine { of, .. } if of == "an abacus"));
         std::fs::write(&path, table.named(here.processor(), "").text()).unwrap();
         let same = Transpose::of::<u32>(2000, 1500).threads(1).plan().unwrap();
         assert_eq!(plan().unwrap().plan(), same.plan());

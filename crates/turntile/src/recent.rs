@@ -23,7 +23,7 @@ static RECENT: Mutex<Vec<Recent>> = Mutex::new(Vec::new());
 /// # Errors
 /// As [`Transpose::plan`](crate::Transpose::plan).
 pub fn planned(problem: Problem) -> Result<Arc<Planned>, Error> {
-    let threads = rayon::current_num_threads();
+    let threads = turntile_cpu::threads::count();
     // A panic leaves the list whole: nothing but moves of its entries happens under the lock.
     let lock = || RECENT.lock().unwrap_or_else(PoisonError::into_inner);
     let mut recent = lock();

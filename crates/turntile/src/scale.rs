@@ -1,6 +1,7 @@
 //! Numbers multiplied and conjugated.
 
 use num_complex::Complex;
+use turntile_cpu::threads;
 use turntile_cuda as gpu;
 
 /// A number that can be scaled: `f32`, `f64` and their [`Complex`] forms.
@@ -115,14 +116,10 @@ impl<S: Scalar> Scale<S> {
         if parts == 1 {
             return all.for_each(|row| self.row(&mut row[..cols]));
         }
-        rayon::in_place_scope(|scope| {
-            for (share, data) in data.chunks_mut(each * pitch).take(rows.div_ceil(each)).enumerate()
-            {
-                let rows = each.min(rows - share * each);
-                scope.spawn(move |_| {
-                    data.chunks_mut(pitch).take(rows).for_each(|row| self.row(&mut row[..cols]));
-                });
-            }
+        let shares = data.chunks_mut(each * pitch).take(rows.div_ceil(each)).enumerate();
+        threads::each(shares, |(share, data)| {
+            let rows = each.min(rows - share * each);
+            data.chunks_mut(pitch).take(rows).for_each(|row| self.row(&mut row[..cols]));
         });
     }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use turntile_cpu::threads;
 use turntile_plan::wisdom::Refused;
 use turntile_plan::{
     Advice, Costs, Device, Effort, Measured, Plan, Planner, Problem, ProblemError, Route, TileRule,
@@ -97,7 +98,7 @@ pub fn transpose_into<T: Copy>(
         check_length(got, &[rows, cols])?;
     }
     if size_of::<T>() > 0 {
-        view::run_through(dst, src, [rows, cols], rayon::current_num_threads());
+        view::run_through(dst, src, [rows, cols], threads::count());
     }
     Ok(())
 }
@@ -320,7 +321,7 @@ impl Transpose {
     }
 
     pub(crate) fn host_threads(&self) -> usize {
-        self.threads.unwrap_or_else(rayon::current_num_threads)
+        self.threads.unwrap_or_else(threads::count)
     }
 
     /// The plan that is remembered, or that `tune` finds, or of the best estimate; and why what is remembered is not

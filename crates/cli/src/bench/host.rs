@@ -15,7 +15,7 @@ const RUNS: usize = 7;
 
 /// Threads that work.
 pub fn threads(args: &BenchArgs) -> usize {
-    args.threads.map_or_else(rayon::current_num_threads, usize::from)
+    args.threads.map_or_else(turntile::threads::count, usize::from)
 }
 
 /// Verifies and times a transposition.
@@ -138,11 +138,8 @@ pub fn copy(from: &[u8], to: &mut [u8], threads: usize) {
     if share >= from.len() {
         return to.copy_from_slice(from);
     }
-    rayon::scope(|scope| {
-        for (from, to) in from.chunks(share).zip(to.chunks_mut(share)) {
-            scope.spawn(move |_| to.copy_from_slice(from));
-        }
-    });
+    let shares = from.chunks(share).zip(to.chunks_mut(share));
+    turntile::threads::each(shares, |(from, to)| to.copy_from_slice(from));
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use turntile::plan::{Problem, ProblemError};
 
 use crate::error::Error;
+use crate::values::{extents, split_axes};
 
 /// Shapes of a kind.
 pub struct Class {
@@ -365,6 +366,31 @@ pub fn draw(count: usize, seed: u64, most: usize) -> Result<Vec<Task>, Error> {
         }
     }
     Ok(tasks)
+}
+
+/// A class by its name, `MxN` with elements, or any array with its axes behind a colon.
+pub fn read(text: &str) -> Result<Shapes, String> {
+    if names().any(|name| name == text) {
+        return Ok(Shapes::Class(text.to_string()));
+    }
+    if text.starts_with(|c: char| c.is_alphabetic()) {
+        let names: Vec<_> = names().collect();
+        return Err(format!(
+            "no class is named so; there are {}, or shapes as in 7200x1800",
+            names.join(", ")
+        ));
+    }
+    let (shape, axes) = match text.split_once(':') {
+        Some((shape, axes)) => (extents(shape)?.0, split_axes(axes, '-')?.0),
+        None => (extents(text)?.0, vec![1, 0]),
+    };
+    if shape.contains(&0) {
+        return Err("there is nothing to measure without elements".to_string());
+    }
+    if shape.len() != axes.len() {
+        return Err("expected the order of all axes, as in 64x256x112:2-0-1".to_string());
+    }
+    Ok(Shapes::Array(shape, axes))
 }
 
 #[cfg(test)]

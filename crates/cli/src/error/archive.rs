@@ -31,6 +31,30 @@ pub enum ArchiveError {
     /// Several members of a name: which one a reader takes is up to it.
     #[error("several of its members have the same name")]
     Duplicates,
+    /// Records of the archive that make no sense.
+    #[error("the archive is damaged: {what}")]
+    Books {
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// Two records of a member that are to say the same, of which one reader takes one and others the other.
+    #[error(
+        "the archive is damaged: of {name:?} the directory and the header have different {what}"
+    )]
+    Disagree {
+        /// The member, as the directory has it.
+        name: String,
+        /// What differs.
+        what: &'static str,
+    },
+    /// A member's bytes are not those that were packed.
+    #[error("{name:?} is damaged, its data are not what was packed: {source}")]
+    Damaged {
+        /// The member.
+        name: String,
+        /// What told so: a check sum, or a stream that cannot be unpacked.
+        source: std::io::Error,
+    },
     /// Something before the archive, which would be lost.
     #[error("{bytes} bytes are before the archive, and would be lost")]
     Prefix {

@@ -4,7 +4,7 @@ use std::fs::{self, File, Metadata};
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
-use crate::file::lock::{Kind, Locking, lock};
+use crate::file::lock::{Asking, Kind, lock};
 use crate::file::stamp::{self, Stamp};
 use crate::file::target::{Replaced, Target};
 
@@ -63,23 +63,23 @@ impl Source {
 pub fn claim(
     path: &Path,
     output: Option<&Path>,
-    locking: Locking,
+    asking: &Asking,
 ) -> Result<(Source, Target), Error> {
     loop {
         // The source first: that it is missing or no file is the better word.
         let source = Source::open(path)?;
         let target = Target::resolve(output.unwrap_or(path))?;
-        if let Some(claimed) = lock_both(source, target, output.is_none(), locking)? {
+        if let Some(claimed) = lock_both(source, target, output.is_none(), asking)? {
             return Ok(claimed);
         }
     }
 }
 
 /// Opens and locks a file that is read alone.
-pub fn claim_source(path: &Path, locking: Locking) -> Result<Source, Error> {
+pub fn claim_source(path: &Path, asking: &Asking) -> Result<Source, Error> {
     loop {
         let mut source = Source::open(path)?;
-        lock(&source.file, &source.path, Kind::Shared, locking)?;
+        lock(&source.file, &source.path, Kind::Shared, asking)?;
         if source.is_current() {
             source.settle()?;
             return Ok(source);
@@ -88,11 +88,11 @@ pub fn claim_source(path: &Path, locking: Locking) -> Result<Source, Error> {
 }
 
 /// Opens and locks a file that is to be replaced, or finds out that there is none yet.
-pub fn claim_target(path: &Path, locking: Locking) -> Result<Target, Error> {
+pub fn claim_target(path: &Path, asking: &Asking) -> Result<Target, Error> {
     loop {
         let mut target = Target::resolve(path)?;
         let Some(replaced) = &target.replaced else { return Ok(target) };
-        lock(&replaced.file, &target.path, Kind::Alone, locking)?;
+        lock(&replaced.file, &target.path, Kind::Alone, asking)?;
         if is_at(&target.path, &replaced.stamp) {
             target.settle()?;
             return Ok(target);
@@ -105,10 +105,10 @@ fn lock_both(
     mut source: Source,
     mut target: Target,
     same_name: bool,
-    locking: Locking,
+    asking: &Asking,
 ) -> Result<Option<(Source, Target)>, Error> {
     let Some(replaced) = &mut target.replaced else {
-        lock(&source.file, &source.path, Kind::Shared, locking)?;
+        lock(&source.file, &source.path, Kind::Shared, asking)?;
         if !source.is_current() {
             return Ok(None);
         }
@@ -119,14 +119,14 @@ fn lock_both(
     let in_place = same_name || of_source.is_some() && of_source == of_target;
     if in_place {
         // One handle: some systems keep a locked file from all others, those of the process included.
-        lock(&replaced.file, &target.path, Kind::Alone, locking)?;
+        lock(&replaced.file, &target.path, Kind::Alone, asking)?;
         if cfg!(not(unix)) {
             source.file = replaced.file.try_clone().map_err(Error::io("open", &target.path))?;
         }
     } else {
         // In an order that is the same for all, so that no two wait for each other.
-        let lock_source = || lock(&source.file, &source.path, Kind::Shared, locking);
-        let lock_target = || lock(&replaced.file, &target.path, Kind::Alone, locking);
+        let lock_source = || lock(&source.file, &source.path, Kind::Shared, asking);
+        let lock_target = || lock(&replaced.file, &target.path, Kind::Alone, asking);
         if of_source < of_target {
             lock_source()?;
             lock_target()?;
@@ -172,23 +172,28 @@ fn is_at(path: &Path, stamp: &Stamp) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file::Locking;
     use std::sync::mpsc;
     use std::thread;
+
+    fn quietly(locking: Locking) -> Asking {
+        Asking::new(locking, true)
+    }
 
     #[test]
     fn who_waited_has_the_file_that_is_there_now() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("data");
         fs::write(&path, b"old").unwrap();
-        let first = claim(&path, None, Locking::Wait).unwrap();
-        let refused = claim(&path, None, Locking::Refuse).unwrap_err();
+        let first = claim(&path, None, &quietly(Locking::Wait)).unwrap();
+        let refused = claim(&path, None, &quietly(Locking::Refuse)).unwrap_err();
         assert!(matches!(refused, Error::Locked { .. }), "{refused}");
         let (tell, told) = mpsc::channel();
         let second = thread::spawn({
             let path = path.clone();
             move || {
                 tell.send(()).unwrap();
-                claim(&path, None, Locking::Wait).unwrap().0.bytes()
+                claim(&path, None, &quietly(Locking::Wait)).unwrap().0.bytes()
             }
         });
         told.recv().unwrap();
@@ -203,13 +208,13 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let [path, one, other] = ["data", "one", "other"].map(|name| directory.path().join(name));
         fs::write(&path, b"old").unwrap();
-        let first = claim(&path, Some(&one), Locking::Refuse).unwrap();
-        let second = claim(&path, Some(&other), Locking::Refuse).unwrap();
-        assert!(matches!(claim(&path, None, Locking::Refuse), Err(Error::Locked { .. })));
+        let first = claim(&path, Some(&one), &quietly(Locking::Refuse)).unwrap();
+        let second = claim(&path, Some(&other), &quietly(Locking::Refuse)).unwrap();
+        assert!(matches!(claim(&path, None, &quietly(Locking::Refuse)), Err(Error::Locked { .. })));
         // A file that nobody locks is none to be kept from.
-        assert!(claim(&path, None, Locking::Off).is_ok());
+        assert!(claim(&path, None, &quietly(Locking::Off)).is_ok());
         drop((first, second));
-        assert!(claim(&path, None, Locking::Refuse).is_ok());
+        assert!(claim(&path, None, &quietly(Locking::Refuse)).is_ok());
     }
 
     #[test]
@@ -217,7 +222,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("data");
         fs::write(&path, b"old").unwrap();
-        let (source, target) = claim(&path, None, Locking::Wait).unwrap();
+        let (source, target) = claim(&path, None, &quietly(Locking::Wait)).unwrap();
         assert!(source.unchanged().is_ok() && target.is_unchanged());
         fs::write(&path, b"new").unwrap();
         assert!(matches!(source.unchanged(), Err(Error::Changed { .. })));

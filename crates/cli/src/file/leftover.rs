@@ -45,15 +45,15 @@ fn is_of(name: &OsStr, target: &Path) -> bool {
     drawn.is_some_and(|drawn| drawn.len() == DRAWN && drawn.iter().all(u8::is_ascii_hexdigit))
 }
 
-/// Removes what runs on this target left that were killed, and tells of it.
-pub fn remove(target: &Target) {
+/// Removes what runs on this target left that were killed, and tells of it unless `quiet`.
+pub fn remove(target: &Target, quiet: bool) {
     // Who may not look into the directory finds out when it matters.
     let Ok(entries) = fs::read_dir(&target.directory) else { return };
     for entry in
         entries.filter_map(Result::ok).filter(|entry| is_of(&entry.file_name(), &target.path))
     {
         let path = entry.path();
-        if is_left(&path, target) && fs::remove_file(&path).is_ok() {
+        if is_left(&path, target) && fs::remove_file(&path).is_ok() && !quiet {
             tell(&format_args!("note: removed {}, which a killed run left", shown(&path)));
         }
     }

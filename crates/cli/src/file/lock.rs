@@ -1,8 +1,10 @@
 //! Advisory locks on the files themselves: who changes a file has it alone, as far as others ask for the lock too.
 
+use std::cell::RefCell;
+use std::fmt::Display;
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
@@ -20,6 +22,31 @@ pub enum Locking {
     Off,
 }
 
+/// How locks are asked for, in the course of one change.
+#[derive(Debug)]
+pub struct Asking {
+    locking: Locking,
+    /// Whether nothing but errors is told.
+    quiet: bool,
+    /// What was told of already.
+    told: RefCell<Vec<PathBuf>>,
+}
+
+impl Asking {
+    /// No word on it if `quiet`, else one for each file.
+    pub fn new(locking: Locking, quiet: bool) -> Self {
+        Asking { locking, quiet, told: RefCell::default() }
+    }
+
+    fn tell(&self, path: &Path, what: impl Display) {
+        let mut told = self.told.borrow_mut();
+        if !self.quiet && !told.iter().any(|known| known == path) {
+            tell(&what);
+            told.push(path.to_path_buf());
+        }
+    }
+}
+
 /// Who else may have the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -30,7 +57,8 @@ pub enum Kind {
 }
 
 /// Takes the lock of an open file; it lasts until the file is closed.
-pub fn lock(file: &File, path: &Path, kind: Kind, locking: Locking) -> Result<(), Error> {
+pub fn lock(file: &File, path: &Path, kind: Kind, asking: &Asking) -> Result<(), Error> {
+    let locking = asking.locking;
     if locking == Locking::Off {
         return Ok(());
     }
@@ -44,7 +72,8 @@ pub fn lock(file: &File, path: &Path, kind: Kind, locking: Locking) -> Result<()
             return Err(Error::Locked { path: path.to_path_buf() });
         }
         (Err(TryLockError::WouldBlock), _) => {
-            tell(&format_args!("waiting for {}, which another program has locked", shown(path)));
+            let name = shown(path);
+            asking.tell(path, format_args!("waiting for {name}, which another program has locked"));
             match wait(file, kind) {
                 Ok(()) => return Ok(()),
                 Err(error) => error,
@@ -54,7 +83,7 @@ pub fn lock(file: &File, path: &Path, kind: Kind, locking: Locking) -> Result<()
     };
     if has_no_locks(&error) {
         let what = "this file system has no locks: let nobody else change the file meanwhile";
-        tell(&format_args!("note: {}: {what}", shown(path)));
+        asking.tell(path, format_args!("note: {}: {what}", shown(path)));
         return Ok(());
     }
     Err(Error::io("lock", path)(error))

@@ -25,7 +25,7 @@ mod target;
 mod unnamed;
 
 pub use claim::{Source, claim, claim_source, claim_target};
-pub use lock::Locking;
+pub use lock::{Asking, Locking};
 #[cfg(unix)]
 pub use pending::abandon;
 pub use pending::{Pending, begin, proceed, scratch};

@@ -74,13 +74,15 @@ pub struct Pending {
 }
 
 /// Opens the temporary file of a target, with all that the file has which it is to replace; a new file's permissions
-/// are no wider than those of `source`. Room for `bytes` bytes is reserved.
+/// are no wider than those of `source`. Room for `bytes` bytes is reserved. What killed runs left is removed, without a word
+/// if `quiet`.
 pub fn begin(
     target: Target,
     source: Option<(&File, &Metadata)>,
     bytes: u64,
+    quiet: bool,
 ) -> Result<Pending, Error> {
-    leftover::remove(&target);
+    leftover::remove(&target, quiet);
     let mode = match (&target.replaced, source) {
         (Some(_), _) => 0o600,
         (None, None) => 0o666,
@@ -181,17 +183,24 @@ impl Pending {
         let mut stage = stage();
         // Asked last: whoever writes now does so in the instant of the rename.
         unchanged()?;
+        let path = || self.path().to_path_buf();
+        let is_new = self.target.replaced.is_none();
         if !self.target.is_unchanged() {
-            return Err(Error::Changed { path: self.path().to_path_buf() });
+            let path = path();
+            return Err(if is_new { Error::Appeared { path } } else { Error::Changed { path } });
         }
-        let placed = if self.target.replaced.is_some() { self.replace() } else { self.make() };
+        let placed = if is_new { self.make() } else { self.replace() };
         if placed.is_ok() {
             self.name = None;
             *stage = Stage::Replaced;
         }
         drop(stage);
-        let failed = if self.target.replaced.is_some() { "replace" } else { "make" };
-        placed.map_err(Error::io(failed, self.path()))?;
+        placed.map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists if is_new => {
+                Error::Appeared { path: self.path().to_path_buf() }
+            }
+            _ => Error::io(if is_new { "make" } else { "replace" }, self.path())(error),
+        })?;
         Ok(sync_directory(&self.target.directory).err())
     }
 
@@ -214,9 +223,25 @@ impl Pending {
         match fs::hard_link(name, &self.target.path) {
             Ok(()) => fs::remove_file(name),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(error),
-            Err(_) => fs::rename(name, &self.target.path),
+            Err(_) => rename_to_new(name, &self.target.path),
         }
     }
+}
+
+/// Where there are no second names: the system makes sure that nothing is replaced, if it can.
+#[cfg(target_os = "linux")]
+fn rename_to_new(name: &Path, target: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    use rustix::io::Errno;
+    match renameat_with(CWD, name, CWD, target, RenameFlags::NOREPLACE) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => fs::rename(name, target),
+        done => Ok(done?),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn rename_to_new(name: &Path, target: &Path) -> io::Result<()> {
+    fs::rename(name, target)
 }
 
 impl Drop for Pending {
@@ -245,7 +270,7 @@ fn sync_directory(directory: &Path) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file::{Locking, Source, claim};
+    use crate::file::{Asking, Locking, Source, claim};
     use std::io::Write;
 
     /// The registry of the temporary file is one for the process: so are the tests that use it.
@@ -261,12 +286,12 @@ mod tests {
     }
 
     fn claimed(path: &Path, output: Option<&Path>) -> (Source, Target) {
-        claim(path, output, Locking::Refuse).unwrap()
+        claim(path, output, &Asking::new(Locking::Refuse, true)).unwrap()
     }
 
     fn begun(path: &Path, output: Option<&Path>) -> (Source, Pending) {
         let (source, target) = claimed(path, output);
-        let pending = begin(target, Some((&source.file, &source.metadata)), 0).unwrap();
+        let pending = begin(target, Some((&source.file, &source.metadata)), 0, true).unwrap();
         pending.file().write_all(b"new").unwrap();
         (source, pending)
     }
@@ -340,7 +365,8 @@ mod tests {
         let (_source, mut pending) = begun(&path, Some(&output));
         fs::write(&output, b"another").unwrap();
         assert_eq!(pending.make().unwrap_err().kind(), ErrorKind::AlreadyExists);
-        assert!(pending.commit(|| Ok(())).is_err());
+        let error = pending.commit(|| Ok(())).unwrap_err();
+        assert!(matches!(error, Error::Appeared { .. }), "{error}");
         assert_eq!(fs::read(&output).unwrap(), b"another");
         assert_eq!(names(directory.path()), ["data", "output"]);
     }
@@ -362,6 +388,19 @@ mod tests {
         user.try_lock().unwrap();
         drop(begun(&path, None));
         assert!(!left.exists() && used.exists() && other.exists());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_rename_to_a_new_name_replaces_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let [one, other] = ["one", "other"].map(|name| directory.path().join(name));
+        fs::write(&one, b"one").unwrap();
+        fs::write(&other, b"other").unwrap();
+        assert_eq!(rename_to_new(&one, &other).unwrap_err().kind(), ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&other).unwrap(), b"other");
+        rename_to_new(&one, &directory.path().join("new")).unwrap();
+        assert_eq!(names(directory.path()), ["new", "other"]);
     }
 
     /// Told to end while a file took its place, the process ends before the next one begins; not if none follows.

@@ -45,7 +45,7 @@ fn members(path: &Path) -> Vec<(String, CompressionMethod, Vec<u8>, Vec<u8>)> {
 #[test]
 fn a_member_is_changed_and_all_else_stays() {
     let directory = directory();
-    let (rows, cols) = (301, 203);
+    let (rows, cols) = (601, 403);
     let data = noise(rows * cols * 4);
     let turned = transposed(&data, rows, cols, 4);
     let before = npy("'<f4'", false, &format!("({rows}, {cols})"), &data);
@@ -62,7 +62,7 @@ fn a_member_is_changed_and_all_else_stays() {
         .collect();
     let path = directory.path().join("x.npz");
     for (k, member) in [(0, "a"), (0, "a.npy"), (1, "deep/b \u{e9}"), (3, "z")] {
-        for memory in [&[][..], &["--memory", "100K"]] {
+        for memory in [&[][..], &["--memory", "1M"]] {
             archive(&path, &all);
             let mut want = members(&path);
             let run = |words: &[&str]| {
@@ -136,8 +136,7 @@ fn what_cannot_be_done_leaves_the_archive() {
         ("transpose text.npz", &["not a .npy file"]),
         ("transpose short.npz", &["15 bytes of data", "has 14"]),
         ("transpose a.npy --member first", &["not a .npz archive"]),
-        ("transpose broken.npz --member first", &["cannot read broken.npz"]),
-        ("transpose broken.npz --member first --memory 8", &["cannot read broken.npz"]),
+        ("transpose broken.npz --member first", &["broken.npz: \"first\" is damaged"]),
         ("transpose cut.npz --member first", &["cut.npz: "]),
         ("transpose before.npz --member first", &["before.npz: "]),
         ("transpose two.npz --member first -o b.npy", &["name it .npz"]),

@@ -160,6 +160,47 @@ fn values_are_as_people_write_them() {
     bad(&directory, "bench --shapes foo", 2, &["thesis", "primes", "permuted", "7200x1800"]);
 }
 
+/// In the command's words and not in those of what it is made of.
+#[test]
+fn values_that_are_wrong_are_told_what_is_expected() {
+    let directory = directory();
+    let raw = "transpose a --raw --rows 3 --cols 5 --elem-bytes 4";
+    for (line, words) in [
+        (
+            &*raw.replace("--rows 3", "--rows three"),
+            &["--rows", "whole number from 0", "as in 4"][..],
+        ),
+        (&raw.replace("--cols 5", "--cols -5"), &["--cols"]),
+        (&raw.replace("--elem-bytes 4", "--elem-bytes 0"), &["--elem-bytes", "from 1", "as in 4"]),
+        (&format!("{raw} --batch 1.5"), &["--batch", "whole number", "as in 4"]),
+        ("plan 3x5 --elem-bytes 99999999999999999999", &["--elem-bytes", "from 1"]),
+        ("plan 3x-5 --elem-bytes 4", &["'-5'", "as in 7200x1800"]),
+        ("permute a --axes 1,zero", &["'zero'", "as in 2,0,1"]),
+        ("bench --shapes 3x4x5:1-a-0", &["'a'", "as in 2-0-1"]),
+        ("bench --runs none", &["--runs", "from 1"]),
+        ("bench --draw 2 --seed -", &["--seed", "whole number"]),
+        ("tune 3x5 --elem-bytes 4 --budget soon", &["--budget", "seconds, as in 5 or 0.5"]),
+        ("calibrate --budget -1", &["--budget", "-1"]),
+    ] {
+        let output = turntile(&directory, line);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{line}: {told}");
+        for word in words {
+            assert!(told.contains(word), "{line}: {told:?} does not tell {word:?}");
+        }
+        for word in ["invalid digit", "in string", "literal", "Duration", "usize"] {
+            assert!(!told.contains(word), "{line}: {told}");
+        }
+    }
+    // Of the command that was called, and not of all.
+    for (line, usage) in [
+        ("transpose a b c", "turntile transpose [OPTIONS] FILE OUT"),
+        ("plan 3x5", "turntile plan [OPTIONS]"),
+    ] {
+        bad(&directory, line, 2, &[usage]);
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn names_do_no_harm_to_a_terminal() {

@@ -47,7 +47,7 @@ fn headerless_batches_are_moved_block_by_block() {
         fs::write(&path, &data).unwrap();
         let shape =
             format!("--raw --rows {rows} --cols {cols} --elem-bytes {elem} --batch {batch}");
-        good(&directory, &format!("transpose a.bin {shape} --memory 300K"));
+        good(&directory, &format!("transpose a.bin {shape} --memory 1M"));
         assert!(fs::read(&path).unwrap() == transposed(&data, rows, cols, elem), "{shape}");
     }
 }
@@ -55,14 +55,14 @@ fn headerless_batches_are_moved_block_by_block() {
 #[test]
 fn a_dry_run_says_what_would_be_done_and_does_nothing() {
     let directory = directory();
-    fs::write(directory.path().join("a.npy"), npy("'<f4'", false, "(300, 200)", &noise(240_000)))
+    fs::write(directory.path().join("a.npy"), npy("'<f4'", false, "(600, 400)", &noise(960_000)))
         .unwrap();
     let before = files(directory.path());
     for (line, words) in [
-        ("transpose a.npy --dry-run", "would become 200x300 in a.npy"),
+        ("transpose a.npy --dry-run", "would become 400x600 in a.npy"),
         ("transpose a.npy b.npy --dry-run", "in b.npy"),
-        ("transpose a.npy --dry-run --memory 100K", "by blocks of"),
-        ("reorder a.npy --to fortran --dry-run", "would become 300x200"),
+        ("transpose a.npy --dry-run --memory 1M", "by blocks of"),
+        ("reorder a.npy --to fortran --dry-run", "would become 600x400"),
     ] {
         let text = good(&directory, line);
         assert!(text.contains(words), "{text}");

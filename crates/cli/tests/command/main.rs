@@ -7,10 +7,13 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 
 mod archives;
+mod books;
 mod calibrate;
 mod errors;
 mod files;
 mod large;
+#[cfg(unix)]
+mod limits;
 #[cfg(target_os = "linux")]
 mod owners;
 mod plans;

@@ -44,6 +44,9 @@ fn plans_are_made_for_files() {
     write("batch.npy", false, "(3, 40, 50)", 6000);
     write("line.npy", false, "(5,)", 5);
     write("empty.npy", false, "(0, 5)", 0);
+    write("empty-f.npy", true, "(0, 5)", 0);
+    write("empty-batch.npy", false, "(0, 3, 5)", 0);
+    write("empty-huge.npy", false, "(0, 4611686018427387904, 4)", 0);
     let before = files(directory.path());
     for (of_file, of_shape) in [
         ("c.npy", "300x200"),
@@ -54,6 +57,10 @@ fn plans_are_made_for_files() {
         ("c.npy --into", "300x200 --into"),
         ("c.npy --all --device h200", "300x200 --all --device h200"),
         ("./c.npy --threads 1", "300x200 --threads 1"),
+        ("empty.npy", "0x5"),
+        ("empty.npy --axes 1,0", "0x5 --axes 1,0"),
+        ("empty-batch.npy", "3x5 --batch 0"),
+        ("empty-f.npy", "5x0"),
     ] {
         let want = good(&directory, &format!("plan {of_shape} --elem-bytes 4"));
         assert_eq!(good(&directory, &format!("plan {of_file}")), want, "{of_file}");
@@ -61,8 +68,8 @@ fn plans_are_made_for_files() {
     assert!(good(&directory, "tune c.npy --budget 0").contains("300x200"));
     bad(&directory, "plan line.npy", 1, &["at least 2 axes"]);
     bad(&directory, "plan c.npy --axes 0,2,1", 1, &["names 3 axes"]);
-    bad(&directory, "plan empty.npy", 1, &["nothing to plan"]);
     bad(&directory, "plan none.npy", 1, &["none.npy"]);
+    bad(&directory, "plan empty-huge.npy", 1, &["exceed"]);
     bad(&directory, "plan c.npy --member a", 1, &["not a .npz archive"]);
     bad(&directory, "plan c.npy --elem-bytes 4", 2, &["cannot be used with a file"]);
     assert!(files(directory.path()) == before);
@@ -291,6 +298,10 @@ fn what_tune_remembers_transpose_uses() {
     let planned = good(&directory, &format!("plan 240x180 {shape}"));
     let planned: serde_json::Value = serde_json::from_str(&planned).unwrap();
     assert_eq!(planned["candidates"][0]["plan"], winner["plan"]);
+    assert_eq!(planned["chosen_by"], "wisdom");
+    let planned = good(&directory, "plan 240x180 --elem-bytes 4 --threads 1 --json");
+    let planned: serde_json::Value = serde_json::from_str(&planned).unwrap();
+    assert_eq!(planned["chosen_by"], "estimate");
     assert!(fs::read(directory.path().join("m")).unwrap() == transposed(&data, 240, 180, 4));
     fs::write(directory.path().join("wisdom.json"), "{").unwrap();
     bad_json(&directory, &format!("transpose m --raw --rows 180 --cols 240 {shape}"));
@@ -305,6 +316,20 @@ fn bad_json(directory: &TempDir, line: &str) {
     assert!(printed.contains("error") && printed.contains("is damaged"), "{printed}");
     assert!(files(directory.path()) == before, "{line}: files changed");
 }
+
+/// A processor's table for a GPU, and the other way round.
+#[test]
+fn rates_of_another_device_are_refused_by_name() {
+    let directory = directory();
+    let table =
+        r#"{"device": "an abacus", "about": "", "constants": {"beads": 10}, "operations": {}}"#;
+    fs::write(directory.path().join("rates.json"), table).unwrap();
+    for device in ["h200", "host"] {
+        let line = format!("plan 3x5 --elem-bytes 4 --device {device} --rates rates.json");
+        bad(&directory, &line, 1, &["rates rates.json are of an abacus"]);
+    }
+}
+
 #[test]
 fn stale_wisdom_is_told_of_and_not_used() {
     let directory = directory();

@@ -43,7 +43,7 @@ fn arrays_come_from_and_go_to_pipes() {
     let (before, after, _) = example();
     fs::write(directory.path().join("a.npy"), &before).unwrap();
     // In memory, and through temporary files of which none stays.
-    for memory in ["", "--memory 300K"] {
+    for memory in ["", "--memory 1M"] {
         for line in ["transpose -", "transpose - -", "transpose - -o -", "permute --axes 1,0 -"] {
             let output = fed(&directory, &format!("{line} {memory}"), &before);
             let told = String::from_utf8(output.stderr).unwrap();
@@ -70,7 +70,7 @@ fn headerless_arrays_come_from_pipes_too() {
     let directory = directory();
     let (_, _, data) = example();
     let line = format!("transpose - --raw --rows {ROWS} --cols {COLS} --elem-bytes 4");
-    for memory in ["", "--memory 300K"] {
+    for memory in ["", "--memory 1M"] {
         let output = fed(&directory, &format!("{line} {memory}"), &data);
         assert!(output.stdout == transposed(&data, ROWS, COLS, 4), "{memory}");
     }
@@ -98,7 +98,7 @@ fn streams_that_are_too_short_or_too_long_are_errors() {
         (&raw, data[..all - 3].to_vec(), format!("{} bytes of data", all - 3)),
         (&raw, more(&data), "goes on after".to_string()),
     ] {
-        for rest in ["", " --memory 300K", " -o old.npy", " --memory 300K -o old.npy", " new.npy"] {
+        for rest in ["", " --memory 1M", " -o old.npy", " --memory 1M -o old.npy", " new.npy"] {
             let output = fed(&directory, &format!("{line}{rest}"), &bytes);
             let errors = String::from_utf8(output.stderr).unwrap();
             assert_eq!(output.status.code(), Some(1), "{line}{rest}: {errors}");
@@ -137,7 +137,7 @@ fn who_writes_to_nobody_dies_of_it() {
     use std::os::unix::process::ExitStatusExt;
     let directory = directory();
     fs::write(directory.path().join("a.npy"), &example().0).unwrap();
-    for memory in ["", "--memory 300K"] {
+    for memory in ["", "--memory 1M"] {
         let mut child =
             command(&directory, &format!("transpose a.npy - {memory}")).spawn().unwrap();
         let mut begin = [0; 100];

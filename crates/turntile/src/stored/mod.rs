@@ -12,8 +12,8 @@
 //!
 //! The array is cut into blocks that fit in memory. Each is read in runs, permuted in memory, and written in runs, so that every byte
 //! is read once and written once. In `m` bytes of memory the runs of a matrix of `e`-byte elements have about `sqrt(m e / 2)` bytes: 46 KB of
-//! 4-byte elements in 1 GiB, for while one block is written the next is read. Where that would be less than a page, two passes through a scratch have runs of about `(m e)^(2/3)` in place of it.
-//! Blocks below some MiB are read without threads where storage fetches what it is told of ([`ReadAt::fetch`]).
+//! 4-byte elements in 1 GiB, for while one block is written the next is read. Where that would be some pages at most, two passes through a scratch have runs of about `(m² e)^(1/3)` in place of it.
+//! In up to 8 MiB there is one block at a time: it is read without threads where storage fetches what it is told of ([`ReadAt::fetch`]).
 
 mod at;
 mod blocks;
@@ -34,7 +34,6 @@ use crate::{Error, Transpose};
 #[derive(Clone, Debug)]
 pub struct Stored {
     passes: Vec<Pass>,
-    bytes: u64,
     threads: usize,
     workspace: usize,
 }
@@ -54,15 +53,14 @@ impl Transpose {
     pub fn stored(&self, memory: usize) -> Result<Stored, Error> {
         let problem = self.problem()?;
         let (workspace, threads) = (memory.min(MOST) / WORKSPACE, self.host_threads());
-        let bytes = problem.bytes() as u64;
-        if bytes == 0 {
-            return Ok(Stored { passes: Vec::new(), bytes, threads, workspace });
+        if problem.is_empty() {
+            return Ok(Stored { passes: Vec::new(), threads, workspace });
         }
         let extents: Vec<u64> = problem.extents().iter().map(|&extent| extent as u64).collect();
         let order: Vec<usize> = problem.order().collect();
         let job = Job::permuting(&extents, &order, problem.elem_bytes() as u64);
         let passes = passes::passes(job, (memory.min(MOST) - workspace) as u64);
-        Ok(Stored { passes, bytes, threads, workspace })
+        Ok(Stored { passes, threads, workspace })
     }
 }
 
@@ -72,20 +70,23 @@ impl Stored {
         if self.scratch_bytes() > 0 { 2 } else { self.passes.len().min(1) }
     }
 
-    /// Bytes of the scratch that it needs: of all data if it takes two passes, otherwise none.
+    /// Bytes of the scratch that it needs: if it takes two passes, of the part of the data that goes both ways at a time,
+    /// otherwise none.
     pub fn scratch_bytes(&self) -> u64 {
-        if self.passes.iter().any(|pass| pass.leg == Leg::Out) { self.bytes } else { 0 }
+        let out = self.passes.iter().filter(|pass| pass.leg == Leg::Out);
+        out.map(|pass| pass.job.bytes()).max().unwrap_or(0)
     }
 
-    /// Bytes of the largest block, and of the next beside it: what a run's buffer must have.
+    /// Bytes of the largest block, and in more than 8 MiB of the next beside it: what a run's buffer must have.
     pub fn buffer_bytes(&self) -> usize {
         self.passes.iter().map(Pass::buffer_bytes).max().unwrap_or(0) as usize
     }
 
     /// Bytes of the shortest runs, of whole blocks; those of the few columns that a panel of two passes leaves over are shorter.
     pub fn shortest_run(&self) -> u64 {
-        let most = self.passes.iter().filter(|pass| pass.job.bytes() > self.bytes / 2);
-        most.map(|pass| pass.blocks.shortest_run()).min().unwrap_or(0)
+        let first = |leg| self.passes.iter().find(|pass| pass.leg == leg);
+        let all = [Leg::Whole, Leg::Out, Leg::Home].into_iter().filter_map(first);
+        all.map(|pass| pass.blocks.shortest_run()).min().unwrap_or(0)
     }
 
     /// Moves the source's data into the result, in one pass, with a buffer of its own.

@@ -17,10 +17,6 @@ const READERS: usize = 16;
 /// Bytes that a reader takes at a time, in whole runs: few of a small block, so that there is work for many readers.
 const SHARE: std::ops::RangeInclusive<usize> = 1 << 14..=1 << 18;
 
-/// Blocks up to this are read without threads where storage fetches the next one by itself: to begin and to await a thread
-/// takes as long as to read some hundred thousand bytes, and many times that on a busy machine.
-const ALONE: usize = 1 << 22;
-
 /// What a pass needs beside its source and its result.
 pub struct Tools<'a> {
     /// Threads that permute.
@@ -87,14 +83,14 @@ impl Side<'_> {
     }
 }
 
-/// Moves all blocks of a pass. While one is permuted and written, the next is read.
+/// Moves all blocks of a pass. While one is permuted and written, the next is read, or at least fetched.
 pub fn run(
     pass: &Pass,
     source: &(impl ReadAt + ?Sized),
     dest: &mut (impl WriteAt + ?Sized),
     tools: &mut Tools<'_>,
 ) -> Result<(), StoredError> {
-    let Pass { job, blocks, .. } = pass;
+    let &Pass { ref job, ref blocks, ahead, .. } = pass;
     let from = Side {
         job,
         order: (0..job.axes.len()).collect(),
@@ -111,8 +107,7 @@ pub fn run(
     if let Some(first) = each.peek() {
         read(source, &mut now[..bytes_of(first)], &from.runs(first)).map_err(StoredError::Read)?;
     }
-    let small = blocks.bytes as usize <= ALONE;
-    let threads = if small { 1 } else { tools.threads };
+    let threads = if ahead { tools.threads } else { 1 };
     while let Some(block) = each.next() {
         let plan = match planned.entry(block.1.clone()) {
             Entry::Occupied(found) => found.into_mut(),
@@ -136,21 +131,33 @@ pub fn run(
             put(tools.progress)?;
             break;
         };
-        let room = &mut next[..bytes_of(following)];
-        let runs = from.runs(following);
-        if small && fetched(source, room.len(), &runs) {
+        let (bytes, runs) = (bytes_of(following), from.runs(following));
+        if !ahead {
+            let is_fetched = fetched(source, bytes, &runs);
             put(tools.progress)?;
-            read_alone(source, room, &runs).map_err(StoredError::Read)?;
+            let (room, read) = (&mut now[..bytes], if is_fetched { read_alone } else { read });
+            read(source, room, &runs).map_err(StoredError::Read)?;
         } else {
+            let room = &mut next[..bytes];
+            // Who reads takes the room out: a thread, or this one later on where none can be started.
+            let room = Mutex::new(Some(room));
+            let fill = || {
+                let room = room.lock().unwrap_or_else(PoisonError::into_inner).take();
+                room.map_or(Ok(()), |room| read(source, room, &runs))
+            };
             std::thread::scope(|scope| {
-                let following = scope.spawn(move || read(source, room, &runs));
+                let following = std::thread::Builder::new().spawn_scoped(scope, fill);
                 put(tools.progress)?;
-                let read =
-                    following.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                let read = match following {
+                    Ok(thread) => {
+                        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                    }
+                    Err(_) => fill(),
+                };
                 read.map_err(StoredError::Read)
             })?;
+            std::mem::swap(&mut now, &mut next);
         }
-        std::mem::swap(&mut now, &mut next);
     }
     Ok(())
 }

@@ -6,6 +6,15 @@ use crate::stored::job::{Axis, Job, dense};
 /// Bytes that storage moves as easily as one: beginning a run costs as much as so many.
 const BEGIN: f64 = 4096.0;
 
+/// Memory in which blocks are moved one after the other. In more there are two: while one is written, threads read the next.
+/// To begin and to await a thread takes as long as to read some hundred thousand bytes, and many times that on a busy
+/// machine; of a small block storage fetches the next one by itself, and one that is twice as large has longer runs.
+const ALONE: u64 = 1 << 23;
+
+/// Bytes of scratch that are no more than the system keeps in memory, and gives back without writing them: what the
+/// second pass has read the next part is written over.
+const SCRATCH: u64 = 1 << 28;
+
 /// From where to where a job moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leg {
@@ -26,19 +35,20 @@ pub struct Pass {
     pub job: Job,
     /// In which parts.
     pub blocks: Blocks,
+    /// Whether a block is read while the one before it is written.
+    pub ahead: bool,
 }
 
 impl Pass {
     fn new(leg: Leg, job: Job, memory: u64) -> Self {
-        let whole = job.bytes() <= memory;
-        // Two at a time: while one is written the next is read.
-        let blocks = Blocks::of(&job, if whole { memory } else { memory / 2 });
-        Pass { leg, job, blocks }
+        let ahead = job.bytes() > memory && memory > ALONE;
+        let blocks = Blocks::of(&job, if ahead { memory / 2 } else { memory });
+        Pass { leg, job, blocks, ahead }
     }
 
     /// Bytes of memory for its blocks.
     pub fn buffer_bytes(&self) -> u64 {
-        if self.blocks.bytes < self.job.bytes() { 2 * self.blocks.bytes } else { self.blocks.bytes }
+        if self.ahead { 2 * self.blocks.bytes } else { self.blocks.bytes }
     }
 }
 
@@ -46,7 +56,7 @@ impl Pass {
 pub fn passes(job: Job, memory: u64) -> Vec<Pass> {
     let last = job.axes.last().map_or(1, |axis| axis.extent);
     let widths = (0..63).map(|k| 1 << k).take_while(|&width| width < last);
-    let two = widths.map(|width| by_panels(&job, width, memory));
+    let two = widths.map(|width| by_panels(&job, width, memory, SCRATCH));
     let one = vec![one(&job, memory)];
     // One where it costs no more.
     two.fold(one, |best, two| if cost(&two) < cost(&best) { two } else { best })
@@ -67,44 +77,63 @@ fn cost(passes: &[Pass]) -> f64 {
 }
 
 /// In two passes: panels of `width` of the innermost axis are brought into the order of the result with their width
-/// innermost; then the width is moved to its place. The columns that make no panel are one of their own.
-pub fn by_panels(job: &Job, width: u64, memory: u64) -> Vec<Pass> {
+/// innermost; then the width is moved to its place. The columns that make no panel are one of their own. As many panels go
+/// both ways at a time as fit into so many bytes of scratch, but no fewer than a block reads.
+pub fn by_panels(job: &Job, width: u64, memory: u64, scratch: u64) -> Vec<Pass> {
     let last = *job.axes.last().expect("there is an axis to be cut");
     let whole = last.extent / width;
-    let mut passes = [Vec::new(), Vec::new()];
-    let mut scratch = 0;
-    for (first, panels, width) in [(0, whole, width), (whole * width, 1, last.extent % width)] {
-        if panels * width == 0 {
-            continue;
-        }
+    let part = |first: u64, panels: u64, width: u64| {
         let mut axes = job.axes[..job.axes.len() - 1].to_vec();
         axes.push(Axis { extent: panels, from: width * last.from, to: width * last.to });
         axes.push(Axis { extent: width, ..last });
         let (source, dest) = (job.source + first * last.from, job.dest + first * last.to);
-        let part = Job { source, dest, axes, ..*job };
-        let [out, home] = through_scratch(&part, scratch);
-        scratch += part.bytes();
-        passes[0].push(Pass::new(Leg::Out, out, memory));
-        passes[1].push(Pass::new(Leg::Home, home, memory));
-    }
-    passes.concat()
+        through_scratch(&Job { source, dest, axes, ..*job })
+    };
+    let each = if whole > 0 {
+        let [all, _] = part(0, whole, width);
+        let read = panels_read(&Blocks::of(&all, memory), &all, &last, width).clamp(1, whole);
+        match scratch / (all.bytes() / whole) {
+            room if room >= whole => whole,
+            // In whole blocks.
+            room => (room / read).max(1) * read,
+        }
+    } else {
+        1
+    };
+    let panels = (0..whole).step_by(each as usize);
+    let parts = panels.map(|first| (first * width, each.min(whole - first), width));
+    let rest = (whole * width, 1, last.extent % width);
+    parts
+        .chain((rest.2 > 0).then_some(rest))
+        .flat_map(|(first, panels, width)| {
+            let [out, home] = part(first, panels, width);
+            [Pass::new(Leg::Out, out, memory), Pass::new(Leg::Home, home, memory)]
+        })
+        .collect()
+}
+
+/// How many panels a block of all panels reads.
+fn panels_read(blocks: &Blocks, job: &Job, last: &Axis, width: u64) -> u64 {
+    let axes = job.axes.iter().zip(&blocks.extents);
+    let panels = axes.filter(|(axis, _)| axis.from == width * last.from).map(|(_, &extent)| extent);
+    panels.max().unwrap_or(1)
 }
 
 /// The two jobs of a part whose last axis goes innermost first.
-fn through_scratch(part: &Job, scratch: u64) -> [Job; 2] {
+fn through_scratch(part: &Job) -> [Job; 2] {
     let last = part.axes.len() - 1;
     let mut between: Vec<usize> = part.order();
     between.retain(|&k| k != last);
     between.push(last);
     let extents: Vec<u64> = between.iter().map(|&k| part.axes[k].extent).collect();
     let pitches = dense(&extents, part.elem_bytes);
-    let mut out = Job { dest: scratch, ..part.clone() };
+    let mut out = Job { dest: 0, ..part.clone() };
     for (&k, &pitch) in between.iter().zip(&pitches) {
         out.axes[k].to = pitch;
     }
     let axis = |(&k, &pitch): (&usize, &u64)| Axis { from: pitch, ..part.axes[k] };
     let axes = between.iter().zip(&pitches).map(axis).collect();
-    let home = Job { source: scratch, axes, ..part.clone() };
+    let home = Job { source: 0, axes, ..part.clone() };
     [out.fused(), home.fused()]
 }
 
@@ -118,10 +147,10 @@ mod tests {
         for (memory, legs) in [
             (1 << 30, &[Leg::Whole][..]),
             (8 << 20, &[Leg::Whole]),
-            (1 << 19, &[Leg::Out, Leg::Out, Leg::Home, Leg::Home]),
+            (1 << 19, &[Leg::Out, Leg::Home, Leg::Out, Leg::Home]),
         ] {
             let passes = passes(job(), memory);
-            let got: Vec<Leg> = passes.iter().map(|pass| pass.leg).collect();
+            let got: Vec<Leg> = passes.iter().map(|pass| pass.leg).take(legs.len()).collect();
             assert_eq!(got, legs, "{memory}");
             for pass in &passes {
                 assert!(pass.buffer_bytes() <= memory);

@@ -1,0 +1,59 @@
+//! Which standard streams were closed when the process began.
+//!
+//! Rust opens /dev/null in their place before `main`: whoever looks later cannot tell it from one that was wanted, and
+//! what is written there is lost without a word.
+#![allow(unsafe_code)]
+
+#[cfg(any(
+    target_os = "linux",
+    target_os = "android",
+    target_os = "freebsd",
+    target_vendor = "apple"
+))]
+mod begin {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use rustix::fd::BorrowedFd;
+    use rustix::io::{Errno, fcntl_getfd};
+    use rustix::stdio::{stdin, stdout};
+
+    pub static INPUT: AtomicBool = AtomicBool::new(false);
+    pub static OUTPUT: AtomicBool = AtomicBool::new(false);
+
+    extern "C" fn look() {
+        let closed = |stream: BorrowedFd<'_>| fcntl_getfd(stream) == Err(Errno::BADF);
+        INPUT.store(closed(stdin()), Ordering::Relaxed);
+        OUTPUT.store(closed(stdout()), Ordering::Relaxed);
+    }
+
+    // SAFETY: the section is a table of functions without arguments that are called before `main`; this is one, and asks
+    // for nothing that is made ready later.
+    #[used]
+    #[cfg_attr(target_vendor = "apple", unsafe(link_section = "__DATA,__mod_init_func"))]
+    #[cfg_attr(not(target_vendor = "apple"), unsafe(link_section = ".init_array"))]
+    static LOOK: extern "C" fn() = look;
+}
+
+/// Elsewhere nobody looks.
+#[cfg(not(any(
+    target_os = "linux",
+    target_os = "android",
+    target_os = "freebsd",
+    target_vendor = "apple"
+)))]
+mod begin {
+    use std::sync::atomic::AtomicBool;
+
+    pub static INPUT: AtomicBool = AtomicBool::new(false);
+    pub static OUTPUT: AtomicBool = AtomicBool::new(false);
+}
+
+/// Whether standard input was.
+pub fn input() -> bool {
+    begin::INPUT.load(std::sync::atomic::Ordering::Relaxed)
+}
+
+/// Whether standard output was.
+pub fn output() -> bool {
+    begin::OUTPUT.load(std::sync::atomic::Ordering::Relaxed)
+}

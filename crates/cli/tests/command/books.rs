@@ -1,0 +1,200 @@
+//! What is said of the members of an archive stays, byte by byte; archives that can be read in two ways are refused.
+
+use std::fs;
+
+use crate::{bad, directory, good, noise, npy, transposed};
+
+/// A member, and all that an archive says of it.
+#[derive(Clone)]
+struct Member {
+    name: &'static str,
+    method: u16,
+    flags: u16,
+    data: Vec<u8>,
+    crc: u32,
+    bytes: u64,
+    /// Whether its header has the sizes of large files, as numpy.savez writes it, and the directory.
+    is_large: [bool; 2],
+    extra: [&'static [u8]; 2],
+    comment: &'static str,
+    /// What lies behind it.
+    gap: &'static [u8],
+}
+
+const MADE_BY: u16 = 0x031e;
+const TIMES: [u16; 2] = [0x6a31, 0x5b7c];
+const INTERNAL: u16 = 1;
+const EXTERNAL: u32 = 0o100640 << 16 | 0x20;
+
+/// The check sum, bit after bit.
+fn crc(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
+            crc >> 1 ^ 0xedb8_8320 & (crc & 1).wrapping_neg()
+        })
+    })
+}
+
+fn stored(name: &'static str, data: Vec<u8>) -> Member {
+    Member {
+        name,
+        method: 0,
+        flags: 0,
+        crc: crc(&data),
+        bytes: data.len() as u64,
+        data,
+        is_large: [false; 2],
+        extra: [b"\x55\x54\x05\x00\x01abcd\xfe\xca\x02\x00xy", b"\xfe\xca\x03\x00cen"],
+        comment: "about it",
+        gap: b"",
+    }
+}
+
+/// An archive of them, with a comment.
+fn archive(members: &[Member]) -> Vec<u8> {
+    let (mut all, mut directory) = (b"".to_vec(), Vec::new());
+    for member in members {
+        let Member { method, flags, crc, bytes, is_large, .. } = *member;
+        let (offset, packed) = (all.len() as u32, member.data.len() as u64);
+        let follows = flags & 8 != 0;
+        let numbers = |to: &mut Vec<u8>, is_large: bool, follows: bool| {
+            to.extend((if is_large { 45_u16 } else { 20 }).to_le_bytes());
+            to.extend([flags, method, TIMES[0], TIMES[1]].map(u16::to_le_bytes).concat());
+            let sums = if follows { [0; 3] } else { [crc, packed as u32, bytes as u32] };
+            let sums = if is_large { [sums[0], u32::MAX, u32::MAX] } else { sums };
+            to.extend(sums.map(u32::to_le_bytes).concat());
+            to.extend((member.name.len() as u16).to_le_bytes());
+        };
+        let extra = |k: usize| {
+            let sizes = [bytes, packed].map(u64::to_le_bytes).concat();
+            let large = [&b"\x01\x00\x10\x00"[..], &sizes].concat();
+            [if is_large[k] { &large[..] } else { b"" }, member.extra[k]].concat()
+        };
+        all.extend(b"PK\x03\x04");
+        numbers(&mut all, is_large[0], follows);
+        all.extend((extra(0).len() as u16).to_le_bytes());
+        all.extend([member.name.as_bytes(), &extra(0), &member.data].concat());
+        if follows {
+            all.extend(b"PK\x07\x08");
+            all.extend([crc, packed as u32, bytes as u32].map(u32::to_le_bytes).concat());
+        }
+        all.extend(member.gap);
+        directory.extend(b"PK\x01\x02");
+        directory.extend(MADE_BY.to_le_bytes());
+        numbers(&mut directory, is_large[1], false);
+        directory.extend((extra(1).len() as u16).to_le_bytes());
+        directory.extend((member.comment.len() as u16).to_le_bytes());
+        directory.extend([0, 0]);
+        directory.extend(INTERNAL.to_le_bytes());
+        directory.extend(EXTERNAL.to_le_bytes());
+        directory.extend(offset.to_le_bytes());
+        directory.extend([member.name.as_bytes(), &extra(1), member.comment.as_bytes()].concat());
+    }
+    let (start, bytes, count) = (all.len() as u32, directory.len() as u32, members.len() as u16);
+    all.extend(directory);
+    all.extend(b"PK\x05\x06\0\0\0\0");
+    all.extend([count, count].map(u16::to_le_bytes).concat());
+    all.extend([bytes, start].map(u32::to_le_bytes).concat());
+    let comment = b"of them all";
+    all.extend((comment.len() as u16).to_le_bytes());
+    all.extend(comment);
+    all
+}
+
+/// An array, and what it becomes.
+fn pair() -> [Vec<u8>; 2] {
+    let data = noise(300 * 500);
+    let turned = transposed(&data, 300, 500, 1);
+    [npy("'|u1'", false, "(300, 500)", &data), npy("'|u1'", false, "(500, 300)", &turned)]
+}
+
+#[test]
+fn all_that_is_said_of_members_stays() {
+    let directory = directory();
+    let [before, after] = pair();
+    // A method that nobody here knows, and sums behind the data.
+    let other = || Member {
+        method: 14,
+        flags: 8,
+        crc: 77,
+        bytes: 9,
+        gap: b"a gap",
+        ..stored("b.bin", vec![7; 5])
+    };
+    for (large, flags) in [([false; 2], 0), ([true, false], 0), ([true; 2], 0), ([false; 2], 8)] {
+        for place in 0..3 {
+            let of = |data: &[u8], flags| {
+                let array = Member {
+                    is_large: large,
+                    flags,
+                    gap: b"more",
+                    ..stored("a.npy", data.to_vec())
+                };
+                let mut all =
+                    vec![other(), Member { is_large: [true; 2], ..stored("c.npy", vec![1; 30]) }];
+                all.insert(place, array);
+                archive(&all)
+            };
+            let path = directory.path().join("x.npz");
+            fs::write(&path, of(&before, flags)).unwrap();
+            good(&directory, "transpose x.npz --member a");
+            // The sums are in the header now.
+            let (got, want) = (fs::read(&path).unwrap(), of(&after, 0));
+            let at = got.iter().zip(&want).position(|(got, want)| got != want);
+            assert!(got == want, "{large:?} {flags} {place}: differ at {at:?}");
+        }
+    }
+}
+
+#[test]
+fn headers_that_do_not_agree_are_refused() {
+    let directory = directory();
+    let [before, _] = pair();
+    let whole = archive(&[stored("a.npy", before), stored("b.npy", vec![1; 30])]);
+    let place = |name: &[u8]| whole.windows(5).position(|word| word == name).unwrap();
+    // In the header of either member: bytes before its name.
+    for (at, word) in [
+        (place(b"a.npy"), "different name"),
+        (place(b"b.npy"), "different name"),
+        (place(b"b.npy") - 30 + 8, "different compression"),
+        (place(b"a.npy") - 30 + 6, "different flags"),
+        (place(b"b.npy") - 30 + 14, "different sizes or check sum"),
+        (place(b"b.npy") - 30 + 22, "different sizes or check sum"),
+        (place(b"b.npy") - 30, "different place"),
+    ] {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        fs::write(directory.path().join("x.npz"), bytes).unwrap();
+        bad(&directory, "transpose x.npz --member a", 1, &["x.npz: the archive is damaged", word]);
+    }
+}
+
+/// Wherever it is in the packed bytes, that of the array's own header included.
+#[test]
+fn a_bit_that_flipped_is_told_of_as_such() {
+    use std::io::Write;
+    use zip::write::SimpleFileOptions;
+    let directory = directory();
+    let path = directory.path().join("x.npz");
+    let data: Vec<u8> = noise(300 * 500 * 8).iter().map(|byte| byte & 3).collect();
+    let mut writer = zip::ZipWriter::new(fs::File::create(&path).unwrap());
+    let deflated = zip::CompressionMethod::Deflated;
+    writer.start_file("a.npy", SimpleFileOptions::default().compression_method(deflated)).unwrap();
+    writer.write_all(&npy("'<f8'", false, "(300, 500)", &data)).unwrap();
+    writer.finish().unwrap();
+    let whole = fs::read(&path).unwrap();
+    for at in [36, 40, 45, 60, 80, 110, 150, 1000, 5000, whole.len() / 2, whole.len() - 100] {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 4;
+        fs::write(&path, bytes).unwrap();
+        for memory in ["", "--memory 1M"] {
+            let line = format!("transpose x.npz {memory}");
+            bad(
+                &directory,
+                &line,
+                1,
+                &["x.npz: \"a\" is damaged, its data are not what was packed"],
+            );
+        }
+    }
+}
