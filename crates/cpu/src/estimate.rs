@@ -214,11 +214,15 @@ impl<'a> Price<'a> {
     }
 }
 
-/// What a way that took `seconds` reached of a copy; none for a copy itself, and where there is no time but what the
-/// bytes do not take.
+/// What a way that took `seconds` reached of a copy; none for a copy itself, and where most of the time is not the bytes'.
 pub fn sample(way: &HostWay, costs: &Costs, seconds: f64) -> Option<Sample> {
     let (price, parts) = (Price::new(way, costs), way.needs().parts);
-    let fraction = price.copy(parts) / (seconds - price.fixed(parts));
+    let fixed = price.fixed(parts);
+    // Where starts take most of the time, they are what was measured.
+    if fixed > seconds / 2.0 {
+        return None;
+    }
+    let fraction = price.copy(parts) / (seconds - fixed);
     let quantities = (0..NAMES.quantities.len()).map(|which| price.quantity(parts, which));
     let sample =
         Sample { operation: price.operation? as usize, quantities: quantities.collect(), fraction };

@@ -45,8 +45,8 @@ pub fn using_all(costs: &Costs, threads: usize) -> Costs {
         .fold(costs, |costs, constant| costs.with_constant(constant as usize, 0.0))
 }
 
-/// A table moved to samples: its curves to those of one thread, of caches least, then what is left of all of them, then how
-/// its operations share to the others.
+/// A table moved to samples: its curves to those of one thread that caches did not hold, then what is left of all of one
+/// thread's, then how its operations share to the others.
 pub fn fitted(costs: &Costs, samples: &[Sample], from: &str) -> Costs {
     let bytes = |sample: &Sample| sample.quantities[BYTES];
     let large = samples.iter().map(bytes).fold(0.0, f64::max) / LARGE;
@@ -54,7 +54,6 @@ pub fn fitted(costs: &Costs, samples: &[Sample], from: &str) -> Costs {
         samples.iter().cloned().partition(|sample| sample.quantities[THREADS] <= 1.0);
     let uncached: Vec<_> = alone.iter().filter(|sample| bytes(sample) >= large).cloned().collect();
     let costs = costs.fitted(&uncached, from).corrected(&alone, &corrections(), from);
-    let costs = sharing(&costs, &shared, from);
     costs.corrected(&shared, &shared_corrections(), from).limited(samples, from)
 }
 
@@ -86,12 +85,13 @@ fn corrections() -> Vec<Correction> {
     all
 }
 
-/// What operations of several threads are told apart by beside that: by how large all is, how long elements and instances
-/// are, and how even the threads' shares.
+/// What operations of several threads are told apart by beside that: how many there are, how large all is, how long elements
+/// and instances are, and how even the threads' shares.
 fn shared_corrections() -> Vec<Correction> {
     let power = |bytes: f64| bytes.log2().round().exp2();
     let several = || vec![(THREADS, 2.0, MOST_BYTES)];
     vec![
+        Correction { over: THREADS, place: |threads| threads, when: several() },
         Correction { over: BYTES, place: power, when: several() },
         Correction { over: ELEM_BYTES, place: |bytes| bytes, when: several() },
         Correction { over: INSTANCE_BYTES, place: power, when: several() },
@@ -104,29 +104,6 @@ const MOST_BYTES: f64 = 1e18;
 /// Bytes of elements and of runs from which on they are longer each time.
 const ELEMENTS: [f64; 5] = [0.0, 2.0, 3.0, 8.0, MOST_BYTES];
 const RUNS: [f64; 7] = [0.0, 4.0, 64.0, 256.0, 1024.0, 8192.0, MOST_BYTES];
-
-/// A table whose operations reach, by so many threads, what the samples of those threads say, of what they reach by one;
-/// each by what its samples come to together.
-fn sharing(costs: &Costs, samples: &[Sample], from: &str) -> Costs {
-    let mut shared = costs.clone();
-    for which in WAYS..NAMES.operations.len() {
-        // Of each number of threads the mean of the logarithms.
-        let mut points: Vec<(f64, f64, f64)> = vec![(1.0, 0.0, 1.0)];
-        for sample in samples.iter().filter(|sample| sample.operation == which) {
-            let threads = sample.quantities[THREADS];
-            let over = costs.over(sample).ln();
-            match points.iter_mut().find(|point| point.0 == threads) {
-                _ if threads <= 1.0 => {}
-                Some(point) => (point.1, point.2) = (point.1 + over, point.2 + 1.0),
-                None => points.push((threads, over, 1.0)),
-            }
-        }
-        points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let points = points.iter().map(|&(threads, sum, count)| (threads, (sum / count).exp()));
-        shared = shared.scaled(which, THREADS, points, from);
-    }
-    shared
-}
 
 #[cfg(test)]
 mod tests {
@@ -145,10 +122,11 @@ mod tests {
         let alone = costs.fraction(barrier, |k| quantities(1.0)[k]);
         let sample =
             Sample { operation: barrier, quantities: quantities(8.0), fraction: alone / 2.0 };
-        let shared = sharing(&costs, &[sample.clone(), sample], "here");
+        let one = Sample { operation: barrier, quantities: quantities(1.0), fraction: alone };
+        let shared = fitted(&costs, &[vec![sample; 200], vec![one]].concat(), "here");
         let at = |threads: f64| shared.fraction(barrier, |k| quantities(threads)[k]);
-        assert_eq!(at(1.0), alone);
-        assert!((at(8.0) - alone / 2.0).abs() < 1e-9 && at(4.0) < alone);
+        assert!((at(1.0) / alone - 1.0).abs() < 1e-3);
+        assert!((at(8.0) / alone - 0.5).abs() < 0.05 && at(4.0) < alone);
         let swap = Operation::Swap as usize;
         let same = |k: usize| quantities(8.0)[k];
         assert_eq!(shared.fraction(swap, same), costs.fraction(swap, same));

@@ -68,13 +68,13 @@ pub(super) fn fitted(
     let base = chip.clone().copying(*speed);
     let mut done = || progress((start.elapsed().as_secs_f64() / budget.as_secs_f64()).min(1.0));
     let (mut tried, until) = (Tried::default(), *start + *budget);
-    let stages = tried.first(&base, problems);
-    let mut all = tried.time(stages, &base, watch, until, &mut done)?;
+    let first = vec![(tried.first(&base, problems), 1.0)];
+    let mut all = tried.time(first, &base, watch, until, &mut done)?;
     // What a table is wrong about is found by those who plan by it.
     for _ in 0..AGAIN {
         let device = base.clone().with_costs(base.costs().fitted(&all, &from));
-        let stages = tried.best(&device, problems);
-        all.extend(tried.time(stages, &device, watch, until, &mut done)?);
+        let best = vec![(tried.best(&device, problems), 1.0)];
+        all.extend(tried.time(best, &device, watch, until, &mut done)?);
     }
     progress(1.0);
     let about = format!("{} by turntile calibrate: {} stages", chip.name(), all.len());

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use turntile_cpu::{Host, Workspace, start_seconds};
-use turntile_plan::{Plan, Planner, Problem};
+use turntile_plan::{Costs, Plan, Planner, Problem};
 
 use super::problems;
 use super::samples::{RUNS, Tried, Watch, median};
@@ -13,16 +13,16 @@ use crate::planned::{Options, Planned};
 use crate::tune::filled;
 use crate::view::Bytes;
 
-/// What parts of the bytes are tried too, which caches may hold some of, and the share of the time that one thread has for
-/// each at first.
+/// What parts of the bytes are tried too, which caches may hold some of.
 const SMALL: [usize; 5] = [192, 96, 48, 12, 4];
-const SMALL_SHARE: f64 = 0.02;
 /// Bytes of the smallest.
 const LEAST_BYTES: usize = 1 << 20;
-/// Shares of the time after which one thread and all numbers of them have been measured at first, and how often a table is
-/// made then, whose own plans are measured.
-const ALONE: f64 = 0.35;
-const FIRST: f64 = 0.65;
+/// Weights of what one thread does with what is small, of each size, and with what is large, and of what more threads do.
+const SMALL_WEIGHT: f64 = 0.04;
+const LARGE_WEIGHT: f64 = 0.4;
+const SHARED_WEIGHT: f64 = 0.4;
+/// The share of the time after which a table is made, whose own plans are measured, and how often that is.
+const FIRST: f64 = 0.6;
 const AGAIN: usize = 3;
 
 /// Measures this machine's processor for about `budget`, with memory for some 600 MB: copies and how long threads take to
@@ -63,37 +63,29 @@ pub(super) fn calibrate_on(
     let base = Host::here(1).copying(&copies?, &from).starting(&starts);
     let sizes = SMALL.map(|part| (bytes / part).max(LEAST_BYTES));
     let (small, large) = (sizes.map(problems::in_place), problems::both(bytes));
-    let share = |share: f64| start + budget.mul_f64(share);
     let mut done = || progress((start.elapsed().as_secs_f64() / budget.as_secs_f64()).min(1.0));
     let (mut tried, mut all) = (Tried::default(), Vec::new());
-    let alone = Host::here(1).with_costs(base.costs().clone());
-    for problems in &small {
-        let until = Instant::now() + budget.mul_f64(SMALL_SHARE);
-        let stages = tried.first(&alone, problems);
-        all.extend(tried.time(stages, &alone, &mut bench, until, &mut done)?);
-    }
-    for (number, &count) in counts.iter().enumerate() {
-        let device = Host::here(count).with_costs(base.costs().clone());
-        let others = number as f64 / (counts.len() - 1).max(1) as f64;
-        let until = share(ALONE + (FIRST - ALONE) * others);
-        // What there is work for fewer in was timed by those, and what is small by one.
-        let small = if count > 1 { &small[..] } else { &[] };
-        let problems: Vec<_> = small.iter().chain([&large]).flatten().copied().collect();
-        let stages = tried.first(&device.clone().using_all(), &problems);
+    let on = |count: usize, costs: &Costs| Host::here(count).with_costs(costs.clone());
+    let alone = on(1, base.costs());
+    let mut lists: Vec<_> =
+        small.iter().map(|problems| (tried.first(&alone, problems), SMALL_WEIGHT)).collect();
+    lists.push((tried.first(&alone, &large), LARGE_WEIGHT));
+    let every: Vec<_> = small.iter().chain([&large]).flatten().copied().collect();
+    for &count in &counts[1..] {
+        // What there is work for fewer in is timed by those.
+        let stages = tried.first(&on(count, base.costs()).using_all(), &every);
         let stages = stages.only(|stage| Host::threads_of(stage) == count);
-        all.extend(tried.time(stages, &device, &mut bench, until, &mut done)?);
+        lists.push((stages, SHARED_WEIGHT / (counts.len() - 1) as f64));
     }
+    all.extend(tried.time(lists, &alone, &mut bench, start + budget.mul_f64(FIRST), &mut done)?);
     // What a table is wrong about is found by those who plan by it.
-    for again in 0..AGAIN {
-        let costs = base.clone().fitted(&all, &from).costs().clone();
-        for (number, &count) in [1, threads].iter().enumerate() {
-            let device = Host::here(count).with_costs(costs.clone());
-            let problems: Vec<_> = small.iter().chain([&large]).flatten().copied().collect();
-            let of = (2 * again + number + 1) as f64 / (2 * AGAIN) as f64;
-            let until = share(FIRST + (1.0 - FIRST) * of);
-            let stages = tried.best(&device, &problems);
-            all.extend(tried.time(stages, &device, &mut bench, until, &mut done)?);
-        }
+    for again in 1..=AGAIN {
+        let made = base.clone().fitted(&all, &from);
+        let best = |&count: &usize| (tried.best(&on(count, made.costs()), &every), 1.0);
+        let lists = counts.iter().map(best).collect();
+        let share = FIRST + (1.0 - FIRST) * again as f64 / AGAIN as f64;
+        let until = start + budget.mul_f64(share);
+        all.extend(tried.time(lists, &alone, &mut bench, until, &mut done)?);
     }
     progress(1.0);
     let about = format!("{} by {from}: {} stages", here.processor(), all.len());

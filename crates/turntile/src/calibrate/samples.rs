@@ -107,31 +107,55 @@ impl Tried {
         Stages(all)
     }
 
-    /// Times stages one after the other until the time is up, the first few in any case.
+    /// Times the stages of several lists, each list in its order, until the time is up, the first few of each in any case.
+    /// Lists take turns, so that what else the machine does strikes all alike: the next is the one that has had the least
+    /// time for its weight.
     pub fn time(
         &mut self,
-        stages: Stages,
+        lists: Vec<(Stages, f64)>,
         device: &impl Tabled,
         watch: &mut dyn Watch,
         until: Instant,
         done: &mut dyn FnMut(),
     ) -> Result<Vec<Sample>, Error> {
         let mut all = Vec::new();
-        for (number, (key, plan)) in stages.0.into_iter().enumerate() {
-            if number >= LEAST && Instant::now() >= until {
-                break;
+        let queue = |(stages, weight): (Stages, f64)| Queue {
+            stages: stages.0.into_iter(),
+            timed: 0,
+            had: 0.0,
+            weight,
+        };
+        let mut queues: Vec<Queue> = lists.into_iter().map(queue).collect();
+        loop {
+            let late = Instant::now() >= until;
+            queues.retain(|queue| queue.stages.len() > 0 && !(late && queue.timed >= LEAST));
+            let next = queues.iter_mut().min_by(|a, b| a.had.total_cmp(&b.had));
+            let Some(queue) = next else { return Ok(all) };
+            let Some((key, plan)) = queue.stages.next() else { continue };
+            let start = Instant::now();
+            // Another list may have brought the same.
+            if self.0.insert(key) {
+                // The first run finds no pages and cold caches.
+                watch.seconds(&plan)?;
+                let runs: Result<Vec<f64>, Error> =
+                    (0..RUNS).map(|_| watch.seconds(&plan)).collect();
+                let seconds = median(runs?);
+                let elem_bytes = plan.problem.elem_bytes();
+                all.extend(plan.stages().filter_map(|s| device.sample(s, elem_bytes, seconds)));
             }
-            // The first run finds no pages and cold caches.
-            watch.seconds(&plan)?;
-            let runs: Result<Vec<f64>, Error> = (0..RUNS).map(|_| watch.seconds(&plan)).collect();
-            for stage in plan.stages() {
-                all.extend(device.sample(stage, plan.problem.elem_bytes(), median(runs.clone()?)));
-            }
-            self.0.insert(key);
+            queue.timed += 1;
+            queue.had += start.elapsed().as_secs_f64() / queue.weight;
             done();
         }
-        Ok(all)
     }
+}
+
+/// A list that is being timed: what it has left, how many it has had timed, and how long that took for its weight.
+struct Queue {
+    stages: std::vec::IntoIter<(Key, Plan)>,
+    timed: usize,
+    had: f64,
+    weight: f64,
 }
 
 fn key(device: &impl Tabled, plan: &Plan, stage: &Stage) -> Option<Key> {

@@ -93,7 +93,7 @@ fn a_host_s_table_is_found_from_what_it_says_of_stages() {
     let stages: Vec<Plan> = first.plans().cloned().collect();
     let mut clock = Clock(|stage: &Stage, elem_bytes| truth.estimated(stage, elem_bytes));
     let until = Instant::now() + Duration::from_secs(3600);
-    let all = tried.time(first, &base, &mut clock, until, &mut || {}).unwrap();
+    let all = tried.time(vec![(first, 1.0)], &base, &mut clock, until, &mut || {}).unwrap();
     assert_eq!(tried.first(&base, &problems).plans().count(), 0, "each once");
     let found = base.clone().fitted(&all, "here");
     let of = |host: &Host| {
