@@ -3,6 +3,7 @@
 import csv
 import itertools
 import json
+import math
 
 # The share of a copy, in percent, that a class is built to reach, by bytes of an element.
 GOALS = {
@@ -253,15 +254,42 @@ def h200_small(base):
     return table(head, rows) + source(folder, *names)
 
 
+def choices(folder, name):
+    """Of a draw: choices within 10% of the best measured, of how many, their mean over it and the worst."""
+    of = [float(row["chosen_over_best"]) for row in read(folder, name) if row["chosen_over_best"]]
+    mean = math.exp(sum(map(math.log, of)) / len(of))
+    return f"{sum(over <= 1.1 for over in of)} of {len(of)}", f"{mean:.3f}", f"{max(of):.2f}"
+
+
+def host_planner(base):
+    """Draws on processors, by the rates that turntile has for any and by those that were made there."""
+    rows, sources = [], []
+    for name, count, before, after in (
+        ("cpu-xeon-16-cores", "1", "planner_1_thread_before.csv", "planner_1_thread.csv"),
+        ("cpu-xeon-16-cores", "2", "planner_2_threads_before.csv", "planner_2_threads.csv"),
+        ("cpu-xeon-16-cores", "8", "planner_8_threads_before.csv", "planner_8_threads.csv"),
+        ("cpu-xeon-16-cores", "16", "planner_16_threads_before.csv", "planner_16_threads.csv"),
+        ("cpu-epyc-genoa", "1", "planner_1_thread.csv", "planner_1_thread_calibrated.csv"),
+        ("cpu-epyc-genoa", "2", "planner_2_threads.csv", "planner_2_threads_calibrated.csv"),
+    ):
+        folder = base / name
+        what = about(folder)["device"].split(" (")[0]
+        rows.append((what, count, *choices(folder, before), *choices(folder, after)))
+        sources += [source(folder, before, after)] if count in ("1", "16") else []
+    near, mean, worst = "within 10% of the best", "mean, × the best", "worst"
+    head = ["processor", "threads", near, mean, worst, f"by its own rates: {near}", mean, worst]
+    return table(head, rows) + "".join(sources)
+
+
 def h200_planner(base):
     folder, rows = base / "h200", []
-    for name in ("planner.csv", "planner_7.csv"):
+    for name in ("planner.csv", "planner_7.csv", "planner_2028.csv", "planner_2028_calibrated.csv"):
         of = [float(row["chosen_over_best"]) for row in read(folder, name)]
         planning = [float(row["planning_us"]) for row in read(folder, name)]
         near, best = sum(over <= 1.1 for over in of), sum(over <= 1 for over in of)
         rows.append((name, f"{near} of {len(of)}", best, f"{max(of):.2f}", span(planning)))
     head = ["draw", "within 10% of the best", "the best itself", "worst, × the best's time", "planning, µs"]
-    return table(head, rows) + source(folder, "planner.csv", "planner_7.csv")
+    return table(head, rows) + source(folder, "planner.csv", "planner_7.csv", "planner_2028.csv", "planner_2028_calibrated.csv")
 
 
 def h200_first_use(base):
@@ -311,7 +339,7 @@ def host(base):
     """Matrices on processors: every record of `turntile bench` that has no axes and no candidates."""
     def of_matrices(folder, name):
         columns = read(folder, name)[0]
-        return "route" in columns and "workspace_bytes" in columns and not name.startswith(("candidates", "permuted"))
+        return "route" in columns and "workspace_bytes" in columns and not name.startswith(("candidates", "permuted", "planner"))
     text = []
     for folder in folders(base):
         shown = [name for name in about(folder)["files"] if of_matrices(folder, name)] if folder.name.startswith("cpu-") else []
@@ -355,7 +383,9 @@ def peers_table(folder, name, column, others):
 
 def host_peers(base):
     others = ["turntile", "FFTW estimate", "FFTW measure", "OpenBLAS", "MKL", "transpose crate"]
-    return peers_table(base / "cpu-sapphire-rapids", "peers.csv", "peer", others)
+    alone = peers_table(base / "cpu-sapphire-rapids", "peers.csv", "peer", others)
+    several = [f"{peer}{count}" for count in ("", ", 8 threads", ", 16 threads") for peer in ("turntile", "FFTW measure")]
+    return alone + "\n" + peers_table(base / "cpu-xeon-16-cores", "peers_threads.csv", "peer", several)
 
 
 def imatcopy(base):
@@ -393,7 +423,7 @@ def h200_leading(base):
 TABLES = {
     name.replace("_", "-"): value
     for name, value in list(globals().items())
-    if name in ("readme", "host", "host_axes", "host_peers", "imatcopy") or name.startswith("h200_")
+    if name in ("readme", "host", "host_planner", "host_axes", "host_peers", "imatcopy") or name.startswith("h200_")
 }
 
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 use turntile::plan::{Device as _, Host};
-use turntile::{Calibration, Change, RateChange, calibrate, calibrate_gpu};
+use turntile::{Calibration, Change, RateChange, RateUnit, calibrate, calibrate_gpu};
 
 use crate::args::CalibrateArgs;
 use crate::device::Device;
@@ -17,7 +17,7 @@ use crate::rates::{place, told};
 use crate::report::duration;
 use crate::say::shown;
 
-/// Changes of plans that the table shows; JSON has all.
+/// Changes of plans that the table shows, and rates that scale others; JSON has all.
 const SHOWN: usize = 12;
 /// Marks of the progress bar.
 const MARKS: usize = 1000;
@@ -95,9 +95,13 @@ fn text(made: &Calibration, facts: &Facts, before: &str, args: &CalibrateArgs) -
         made.stages,
         duration(facts.seconds)
     );
-    for RateChange { operation, of, unit, before, after, .. } in &made.rates {
+    let most = shown_rates(&made.rates);
+    for RateChange { operation, of, unit, before, after, .. } in &most {
         let what = if of.is_empty() { operation.clone() } else { format!("{operation}, {of}") };
         let _ = writeln!(text, "  {what:<58} {before:>9.3} -> {after:>9.3} {}", unit.name());
+    }
+    if made.rates.len() > most.len() {
+        let _ = writeln!(text, "  and {} more, which --json has", made.rates.len() - most.len());
     }
     let _ = writeln!(
         text,
@@ -128,6 +132,18 @@ fn text(made: &Calibration, facts: &Facts, before: &str, args: &CalibrateArgs) -
     };
     let _ = write!(text, "written to {}; {found}", shown(facts.path));
     text
+}
+
+/// Those that are rates of their own, and of those that scale others the ones that do most, in their order.
+fn shown_rates(rates: &[RateChange]) -> Vec<&RateChange> {
+    let much = |rate: &RateChange| match rate.unit {
+        RateUnit::Times => (rate.after / rate.before).ln().abs(),
+        _ => f64::INFINITY,
+    };
+    let mut all: Vec<f64> = rates.iter().map(much).filter(|much| much.is_finite()).collect();
+    all.sort_by(f64::total_cmp);
+    let least = all.iter().rev().nth(SHOWN).copied().unwrap_or(0.0);
+    rates.iter().filter(|rate| much(rate) > least).collect()
 }
 
 #[derive(Serialize)]

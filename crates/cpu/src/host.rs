@@ -32,11 +32,14 @@ struct Preset {
 }
 
 /// The tables there are, the one that serves unknown processors first.
-const PRESETS: [Preset; 1] = [Preset {
-    vendor: "Intel",
-    threads: 16,
-    table: include_str!("../devices/xeon-sapphire-rapids.json"),
-}];
+const PRESETS: [Preset; 2] = [
+    Preset {
+        vendor: "Intel",
+        threads: 16,
+        table: include_str!("../devices/xeon-sapphire-rapids.json"),
+    },
+    Preset { vendor: "Intel", threads: 16, table: include_str!("../devices/xeon-16-cores.json") },
+];
 
 /// The number of the table for a processor: of its model, of its vendor, or the first; of several one that as many threads
 /// were measured for, or the most.

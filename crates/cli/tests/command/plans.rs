@@ -75,22 +75,6 @@ fn plans_are_made_for_files() {
     assert!(files(directory.path()) == before);
 }
 
-/// Lines that the page leaves out stand there as an ellipsis.
-#[test]
-fn the_plan_in_the_documents_is_the_one_printed() {
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/planning.md");
-    // The package alone has no documents.
-    let Ok(page) = fs::read_to_string(file) else { return eprintln!("there is no {file}") };
-    let (_, rest) = page.split_once("$ turntile ").expect("an example");
-    let (example, _) = rest.split_once("```").expect("the example's end");
-    let mut lines = example.lines();
-    let printed = good(&directory(), lines.next().expect("a command"));
-    let mut printed = printed.lines();
-    for line in lines.filter(|line| *line != "…") {
-        assert!(printed.any(|shown| shown == line), "{line} is not printed, or not there");
-    }
-}
-
 #[test]
 fn measured_shapes_are_rows_of_a_table() {
     let directory = directory();
