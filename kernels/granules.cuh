@@ -7,22 +7,23 @@
 #pragma once
 #include "word.cuh"
 
-// Side of a tile, and the threads that move two: as many rows as an H200 moved best (docs/lab/gpu.md), such that one
-// or two rows' granules fill a warp.
+// Side of a tile, the threads that move two, and how many of them a row of granules: what an H200 moved best
+// (docs/lab/gpu.md). Two blocks or more share a multiprocessor and leave it a first-level cache, where rows' neighbours
+// find the lines that they share.
 template <int W> struct GranuleShape;
-template <> struct GranuleShape<1> { enum : u32 { side = 240, threads = 1024 }; };
-template <> struct GranuleShape<2> { enum : u32 { side = 120, threads = 256 }; };
-template <> struct GranuleShape<4> { enum : u32 { side = 124, threads = 1024 }; };
-template <> struct GranuleShape<8> { enum : u32 { side = 62, threads = 256 }; };
+template <> struct GranuleShape<1> { enum : u32 { side = 208, threads = 512, lanes = 16 }; };
+template <> struct GranuleShape<2> { enum : u32 { side = 120, threads = 512, lanes = 16 }; };
+template <> struct GranuleShape<4> { enum : u32 { side = 108, threads = 512, lanes = 32 }; };
+template <> struct GranuleShape<8> { enum : u32 { side = 62, threads = 256, lanes = 32 }; };
 
 template <int W> struct GranuleTile {
     using V = Word<W>;
     static constexpr u32 T = GranuleShape<W>::side, N = GranuleShape<W>::threads;
     static constexpr u32 E = 16 / W;                   // words of a granule
     static constexpr u32 across = (16 - W + T * W + 15) / 16; // granules that a row touches at most
-    static constexpr u32 lanes = across; // of a row
+    static constexpr u32 lanes = GranuleShape<W>::lanes;
     static constexpr u32 bytes = (T * across + T / E + 1) * 16;
-    static_assert(kWarp % lanes == 0, "rows' granules fill a warp");
+    static_assert(across <= lanes && kWarp % lanes == 0 && N % lanes == 0, "a warp moves whole rows");
 
     // Where row `r` begins on chip, less what it has before it in its first granule.
     static __device__ u32 row(u32 r) { return (r * across + r / E) * 16; }
@@ -40,7 +41,7 @@ template <int W> struct GranuleTile {
             char *to = tile + row(r) + g * 16;
             // What lies beyond a row may be nobody's memory.
             if ((g > 0 || before <= left) && g * 16 + 16 <= before + right) {
-                copy_async_part<16>(to, granule, 16);
+                copy_async<16>(to, granule);
             } else {
                 for (u32 e = 0; e < 16; e += W)
                     if (g * 16 + e >= before && g * 16 + e < end) *(V *)(to + e) = *(const V *)(granule + e);
@@ -52,26 +53,28 @@ template <int W> struct GranuleTile {
     static __device__ void store(const char *tile, u32 first, char *at, u64 pitch, u32 rows, u32 cols) {
         const u32 g = threadIdx.x % lanes, step = u32(pitch) % 16;
         for (u32 r = threadIdx.x / lanes; r < rows; r += N / lanes) {
-            char *row_at = at + u64(r) * pitch;
-            const u32 before = u64(row_at) % 16;
-            if (g * 16 >= before + cols * W) continue;
+            char *to = at + u64(r) * pitch;
+            const u32 before = u64(to) % 16;
+            const auto word = [&](u32 c) { return *(const V *)(tile + row(c) + (first + c * step) % 16 + r * W); };
             const i32 c = i32(g * E) - i32(before / W); // the granule's first column, a row on chip
-            union {
-                V words[E];
-                uint4 whole;
-            } x;
-#pragma unroll
-            for (u32 e = 0; e < E; e++) {
-                const u32 k = u32(c) + e; // columns before the first wrap around, and are beyond the last
-                if (k < cols) x.words[e] = *(const V *)(tile + row(k) + (first + k * step) % 16 + r * W);
-            }
-            char *to = row_at - before + g * 16;
             if (c >= 0 && u32(c) + E <= cols) {
-                *(uint4 *)to = x.whole;
-            } else {
+                union {
+                    V words[E];
+                    uint4 whole;
+                } x;
 #pragma unroll
-                for (u32 e = 0; e < E; e++)
-                    if (u32(c) + e < cols) *(V *)(to + e * W) = x.words[e];
+                for (u32 e = 0; e < E; e++) x.words[e] = word(u32(c) + e);
+                *(uint4 *)(to + u32(c) * W) = x.whole;
+            }
+            // Words before the first whole granule and behind the last, each by a lane of its own: as few accesses as can be.
+            const u32 head = min(cols, (16 - before) % 16 / W), tail = (cols - head) % E;
+#pragma unroll
+            for (u32 l = g; l < 2 * (E - 1); l += lanes) {
+                const bool in_head = l < E - 1;
+                const u32 n = in_head ? l : l - (E - 1);
+                if (n >= (in_head ? head : tail)) continue;
+                const u32 k = in_head ? n : cols - tail + n;
+                *(V *)(to + k * W) = word(k);
             }
         }
     }

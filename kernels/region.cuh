@@ -112,7 +112,7 @@ template <int W> __device__ void load_run(char *tile, const char *from, u32 byte
     const u32 skew = u32(u64(from) & 15), head = min(bytes, (16 - skew) & 15u);
     const u32 vectors = (bytes - head) / 16, tail = head + vectors * 16;
     for (u32 v = threadIdx.x; v < vectors; v += blockDim.x)
-        copy_async<16>(tile + skew + head + v * 16, from + head + v * 16);
+        copy_async<16, kOnce>(tile + skew + head + v * 16, from + head + v * 16);
     for (u32 b = threadIdx.x * W; b < head; b += blockDim.x * W) *(Word<W> *)(tile + skew + b) = *(const Word<W> *)(from + b);
     for (u32 b = tail + threadIdx.x * W; b < bytes; b += blockDim.x * W)
         *(Word<W> *)(tile + skew + b) = *(const Word<W> *)(from + b);

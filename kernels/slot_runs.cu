@@ -117,7 +117,7 @@ struct Chunks {
             uint4 *place = (uint4 *)from;
             for (u32 v = threadIdx.x; v < slab_bytes / 16; v += kThreads) {
                 if (Load)
-                    copy_async<16>(held + v * 16, place + v);
+                    copy_async<16, kOnce>(held + v * 16, place + v);
                 else
                     place[v] = ((const uint4 *)held)[v];
             }

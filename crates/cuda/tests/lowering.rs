@@ -154,8 +154,8 @@ fn plans_fit_their_workspace() {
     let planner = Planner::new(Chip::h200());
     let too_many = turntile_plan::Infeasible::TooMany {
         what: "blocks",
-        // 80 646 tiles of 124 a side, in groups of 8 by 8.
-        count: 10_081 * 10_082 / 2 * 64,
+        // 92 593 tiles of 108 a side, in groups of 8 by 8.
+        count: 11_575 * 11_576 / 2 * 64,
         most: i32::MAX as usize,
     };
     for (rows, cols, elem) in PLANNED {

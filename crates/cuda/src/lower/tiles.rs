@@ -45,7 +45,7 @@ fn entry(table: &[(usize, usize, &'static str)], word: usize, tile: usize) -> Op
 
 /// Sides and threads of tiles that are moved in granules, as `kernels/granules.cuh` has them, for words of so many bytes.
 const GRANULES: [(usize, usize, usize); 4] =
-    [(1, 240, 1024), (2, 120, 256), (4, 124, 1024), (8, 62, 256)];
+    [(1, 208, 512), (2, 120, 512), (4, 108, 512), (8, 62, 256)];
 /// Bytes of a granule.
 const GRANULE: usize = 16;
 /// Tiles in granules that a matrix has across, at least: fewer leave multiprocessors idle.
@@ -101,8 +101,11 @@ pub fn pitched_swap(e: Elementary, pitch: usize, tile: usize, at: At) -> Result<
     let in_granules = granules(word).filter(|&(tile, _, shared)| {
         e.rows >= LEAST_ACROSS * tile && shared <= at.limits.shared_bytes
     });
+    let lines = pitch.is_multiple_of(LINE) && row.is_multiple_of(LINE);
+    // Tiles of 32 words of 8 bytes have short rows: where lines are shared, those in granules are longer.
+    let vectors = aligned && (word != 8 || lines || in_granules.is_none());
     let (entry, tile, threads, shared) = match (entry(&SWAPS, word, tile), in_granules) {
-        (Some(entry), _) if aligned => {
+        (Some(entry), _) if vectors => {
             (entry, tile, swap_threads(word, tile), 2 * tile * tile * word)
         }
         // Rows that do not align to vectors.
@@ -110,7 +113,7 @@ pub fn pitched_swap(e: Elementary, pitch: usize, tile: usize, at: At) -> Result<
         _ => ("square_swap_any", any_tile(word), 256, 0),
     };
     let across = e.rows.div_ceil(tile);
-    let grouped = !pitch.is_multiple_of(LINE) && 2 * tile * tile * word * across >= GROUPED_FROM;
+    let grouped = !lines && 2 * tile * tile * word * across >= GROUPED_FROM;
     let group = if grouped { GROUP } else { 1 };
     let groups_across = across.div_ceil(group);
     let pairs = groups_across * (groups_across + 1) / 2 * group * group;

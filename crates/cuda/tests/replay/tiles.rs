@@ -15,12 +15,12 @@ pub fn tile_threads(side: u64, word: u64) -> u64 {
     (micro * micro).min(256)
 }
 
-/// Side, threads and bytes on chip of tiles in granules of 16 bytes: a row, wherever it begins, is 16 or 32 of them.
+/// Side, threads and bytes on chip of tiles in granules of 16 bytes, so many to a row wherever it begins.
 fn granules(word: u64) -> (u64, u64, u64) {
     let (tile, across, threads) = match word {
-        1 => (240, 16, 1024),
-        2 => (120, 16, 256),
-        4 => (124, 32, 1024),
+        1 => (208, 14, 512),
+        2 => (120, 16, 512),
+        4 => (108, 28, 512),
         8 => (62, 32, 256),
         _ => panic!("words of {word} bytes have none"),
     };
