@@ -42,7 +42,7 @@ pub const NAMES: Names = Names {
         "balance",
         "short_cycles",
     ],
-    constants: &["copy", "start", "fork", "worker", "aside", "short_cycle"],
+    constants: &["copy", "start", "fork", "worker", "kept", "home", "aside", "short_cycle"],
 };
 
 /// Numbers of the operations, in the order of their names.
@@ -71,6 +71,10 @@ pub enum Constant {
     /// Seconds until a second thread works and is waited for, and of each further one.
     Fork,
     Worker,
+    /// Bytes that a core's own cache keeps from one stage to the next, and bytes a second that come back to it from the
+    /// caches of cores that had a share.
+    Kept,
+    Home,
     /// What columns that are cut reach of a copy while they go aside and back.
     Aside,
     /// Super-elements of a cycle that counts as short.
@@ -195,7 +199,18 @@ impl<'a> Price<'a> {
     /// Seconds beside those of the bytes.
     fn fixed(&self, parts: usize) -> f64 {
         let start = self.costs.constant(Constant::Start as usize);
-        start + starts(self.way) * fork(self.costs, parts) + waits(self.way, self.costs, parts)
+        let threads = starts(self.way) * fork(self.costs, parts) + self.home(parts);
+        start + threads + waits(self.way, self.costs, parts)
+    }
+
+    /// Seconds until what one core's cache kept, and other threads had a share of, is back there.
+    fn home(&self, parts: usize) -> f64 {
+        let bytes = self.quantities[BYTES];
+        if bytes > self.costs.constant(Constant::Kept as usize) {
+            return 0.0;
+        }
+        let away = bytes * (1.0 - 1.0 / parts as f64);
+        away / self.costs.constant(Constant::Home as usize)
     }
 
     /// Seconds of a copy of as many bytes.
@@ -316,6 +331,21 @@ fn rounds(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_core_keeps_stays_with_one_thread() {
+        let most = |threads, rows, cols| {
+            let problem = turntile_plan::Problem::new(rows, cols, 8).unwrap();
+            let plan = turntile_plan::Planner::new(crate::Host::new(threads)).plan(&problem);
+            plan.unwrap().stages().map(crate::Host::threads_of).max().unwrap()
+        };
+        for threads in [2, 4, 8, 16] {
+            for (rows, cols) in [(300, 400), (77, 2003), (640, 480), (3000, 100), (513, 511)] {
+                assert_eq!(most(threads, rows, cols), 1, "{rows}x{cols} by {threads}");
+            }
+            assert!(most(threads, 2000, 2000) > 1, "32 MB by {threads}");
+        }
+    }
 
     #[test]
     fn what_was_estimated_is_sampled_as_the_table_has_it() {

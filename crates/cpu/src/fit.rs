@@ -49,7 +49,7 @@ pub fn copying(costs: &Costs, speeds: &[(usize, f64)], from: &str) -> Costs {
 pub fn using_all(costs: &Costs, threads: usize) -> Costs {
     let alone = costs.constant(COPY);
     let costs = copying(costs, &[(1, alone), (threads.max(2), alone * threads.max(2) as f64)], "");
-    [Constant::Fork, Constant::Worker]
+    [Constant::Fork, Constant::Worker, Constant::Kept]
         .into_iter()
         .fold(costs, |costs, constant| costs.with_constant(constant as usize, 0.0))
 }
