@@ -33,7 +33,7 @@ fn main() {
     let mut bench = Bench::new();
     println!("device {}", turntile_plan::Device::name(bench.gpu.chip()));
     let mut failures = 0;
-    let sections: [(&str, Section); 15] = [
+    let sections: [(&str, Section); 16] = [
         ("small", &|bench| cases::small(bench, side)),
         ("padding", &|bench| padding::padding(bench, side)),
         ("plans", &large::plans),
@@ -49,6 +49,7 @@ fn main() {
         ("leading_full", &leading::full_chip),
         ("racecheck", &racecheck::racecheck),
         ("racecheck_axes", &racecheck::of_axes),
+        ("racecheck_leading", &|bench| leading::few(bench, &mut Vec::new())),
     ];
     for (name, section) in sections {
         if asked(name) {

@@ -14,7 +14,7 @@ use turntile_plan::{Direction, StageShape};
 
 use crate::cases::Suite;
 use crate::common::Bench;
-use crate::{into_axes, padding};
+use crate::{into_axes, leading, padding};
 
 const BLOCK: Way = Way::Barrier(Scope::Block);
 const SPREAD: FlagLayout = FlagLayout::Spread { spreading: 8, padded: true };
@@ -194,6 +194,7 @@ pub fn racecheck(bench: &mut Bench) -> usize {
     let mut met: Vec<String> = suite.runs.keys().cloned().collect();
     let mut failures = suite.failures;
     failures += padded(bench, &mut met);
+    failures += leading::few(bench, &mut met);
     failures += into_axes::few(bench, &mut met);
     let all = WAITING.iter().map(|row| row.0).chain(WITHIN);
     for entry in
