@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::io;
 use std::sync::{Mutex, PoisonError};
+use std::thread::{self, ScopedJoinHandle};
 
 use crate::stored::at::{ReadAt, WriteAt};
 use crate::stored::error::StoredError;
@@ -139,27 +140,34 @@ pub fn run(
             read(source, room, &runs).map_err(StoredError::Read)?;
         } else {
             let room = &mut next[..bytes];
-            // Who reads takes the room out: a thread, or this one later on where none can be started.
-            let room = Mutex::new(Some(room));
-            let fill = || {
-                let room = room.lock().unwrap_or_else(PoisonError::into_inner).take();
-                room.map_or(Ok(()), |room| read(source, room, &runs))
-            };
-            std::thread::scope(|scope| {
-                let following = std::thread::Builder::new().spawn_scoped(scope, fill);
-                put(tools.progress)?;
-                let read = match following {
-                    Ok(thread) => {
-                        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-                    }
-                    Err(_) => fill(),
-                };
-                read.map_err(StoredError::Read)
-            })?;
+            both(|| read(source, room, &runs), || put(tools.progress))?;
             std::mem::swap(&mut now, &mut next);
         }
     }
     Ok(())
+}
+
+/// Reads in a thread while this one puts; where none can be started, afterwards.
+fn both(
+    read: impl FnOnce() -> io::Result<()> + Send,
+    put: impl FnOnce() -> Result<(), StoredError>,
+) -> Result<(), StoredError> {
+    // Whoever reads takes it out.
+    let read = Mutex::new(Some(read));
+    let taken = || {
+        let read = read.lock().unwrap_or_else(PoisonError::into_inner).take();
+        read.map_or(Ok(()), |read| read())
+    };
+    thread::scope(|scope| {
+        let reader = thread::Builder::new().spawn_scoped(scope, taken);
+        put()?;
+        reader.map_or_else(|_| taken(), joined).map_err(StoredError::Read)
+    })
+}
+
+/// What a thread came to; its panic goes on here.
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 fn plan(
@@ -200,17 +208,10 @@ fn read(source: &(impl ReadAt + ?Sized), block: &mut [u8], runs: &Runs) -> io::R
             }
         }
     };
-    std::thread::scope(|scope| {
-        let others: Vec<_> = (1..READERS.min(shares))
-            .filter_map(|_| {
-                std::thread::Builder::new().stack_size(64 << 10).spawn_scoped(scope, reader).ok()
-            })
-            .collect();
-        let mut read = reader();
-        for other in others {
-            let other = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            read = read.and(other);
-        }
-        read
+    thread::scope(|scope| {
+        let start =
+            |_| thread::Builder::new().stack_size(64 << 10).spawn_scoped(scope, reader).ok();
+        let others: Vec<_> = (1..READERS.min(shares)).filter_map(start).collect();
+        others.into_iter().fold(reader(), |read, other| read.and(joined(other)))
     })
 }
