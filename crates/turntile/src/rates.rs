@@ -57,7 +57,10 @@ pub fn host(threads: usize, rates: &Rates) -> Result<Host, RatesError> {
         Rates::File(file) => Some(read_rates(file, host.processor(), Host::costs_from)?),
         Rates::Table(costs) => Some(checked(costs, host.processor(), host.costs())?),
     };
-    Ok(costs.map_or(host.clone(), |costs| host.with_costs(costs)))
+    Ok(match costs {
+        Some(costs) => host.with_costs(costs),
+        None => host,
+    })
 }
 
 /// A GPU by that table.

@@ -83,11 +83,7 @@ mod tests {
         let scales = Entry { when: vec![("short", 1.0, 1.0)], scales: true, ..entry(None, 0.5) };
         assert_eq!(
             Costs::parse(text, names).unwrap().entries(0),
-            [
-                entry(Some(("bytes", 4.0)), 0.2),
-                entry(Some(("bytes", 16.0)), 0.4),
-                scales,
-            ]
+            [entry(Some(("bytes", 4.0)), 0.2), entry(Some(("bytes", 16.0)), 0.4), scales,]
         );
     }
 }

@@ -85,7 +85,7 @@ impl Calibration {
     /// with turntile's own.
     #[must_use]
     pub fn beside(self, before: &Costs) -> Self {
-        let (problems, rates, (changes, gain)) = match &self.device {
+        let (problems, kind, (changes, gain)) = match &self.device {
             Measured::Host(host) => {
                 let mut problems = problems::both(HOST_BYTES);
                 problems.extend(problems::in_place(FEW_BYTES));
@@ -93,16 +93,16 @@ impl Calibration {
                 let changes = samples::changes(&by(before), &by(&self.costs), &problems);
                 let copies = &[(Host::SHARES, "copy"), (Host::CACHED, "in caches")];
                 let kind = rates::Kind { copy: Host::COPY, copies, seconds: Host::SECONDS };
-                (problems, rates::changes(before, &self.costs, &kind), changes)
+                (problems, kind, changes)
             }
             Measured::Chip(chip) => {
                 let problems = problems::both(GPU_BYTES);
                 let by = |costs: &Costs| chip.clone().with_costs(costs.clone());
                 let changes = samples::changes(&by(before), &by(&self.costs), &problems);
-                let kind = rates::Kind { copy: Chip::COPY, copies: &[], seconds: &[] };
-                (problems, rates::changes(before, &self.costs, &kind), changes)
+                (problems, rates::Kind { copy: Chip::COPY, copies: &[], seconds: &[] }, changes)
             }
         };
+        let rates = rates::changes(before, &self.costs, &kind);
         Calibration { rates, changes, gain, problems: problems.len(), ..self }
     }
 

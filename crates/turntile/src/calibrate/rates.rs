@@ -131,8 +131,7 @@ mod tests {
     #[test]
     fn numbers_of_the_same_are_compared_wherever_they_stand() {
         let set = r#"{"set": 0.5, "from": ""}"#;
-        let words =
-            r#"{"times": [[4, 0.9], [8, 0.7]], "over": "elem_bytes", "when": {"turned": [1, 1]}, "from": ""}"#;
+        let words = r#"{"times": [[4, 0.9], [8, 0.7]], "over": "elem_bytes", "when": {"turned": [1, 1]}, "from": ""}"#;
         let bytes = r#"{"times": [[64, 2], [256, 4]], "over": "bytes", "from": ""}"#;
         let more = r#"{"times": [[64, 2], [128, 5], [256, 4]], "over": "bytes", "from": ""}"#;
         let both = format!("[{set}, {words}, {bytes}]");
