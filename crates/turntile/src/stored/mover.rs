@@ -118,29 +118,20 @@ pub fn run(
         };
         let data = &mut now[..bytes_of(&block)];
         (tools.progress)(data.len() as u64);
-        let mut put = |progress: &mut dyn FnMut(u64)| -> Result<(), StoredError> {
+        let mut put = || {
             plan.run(&mut Bytes(&mut *data))?;
-            let runs = to.runs(&block);
-            for (number, chunk) in data.chunks(runs.bytes).enumerate() {
-                let offset = runs.offset(number as u64);
-                dest.write_all_at(chunk, offset).map_err(StoredError::Write)?;
-                progress(chunk.len() as u64);
-            }
-            Ok(())
+            write(dest, data, &to.runs(&block), tools.progress).map_err(StoredError::Write)
         };
-        let Some(following) = each.peek() else {
-            put(tools.progress)?;
-            break;
-        };
+        let Some(following) = each.peek() else { return put() };
         let (bytes, runs) = (bytes_of(following), from.runs(following));
         if !ahead {
             let is_fetched = fetched(source, bytes, &runs);
-            put(tools.progress)?;
+            put()?;
             let (room, read) = (&mut now[..bytes], if is_fetched { read_alone } else { read });
             read(source, room, &runs).map_err(StoredError::Read)?;
         } else {
             let room = &mut next[..bytes];
-            both(|| read(source, room, &runs), || put(tools.progress))?;
+            both(|| read(source, room, &runs), put)?;
             std::mem::swap(&mut now, &mut next);
         }
     }
@@ -185,6 +176,20 @@ fn plan(
 /// Whether storage fetches a block's runs from now on.
 fn fetched(source: &(impl ReadAt + ?Sized), bytes: usize, runs: &Runs) -> bool {
     (0..bytes / runs.bytes).all(|number| source.fetch(runs.offset(number as u64), runs.bytes))
+}
+
+/// Writes a block, run after run.
+fn write(
+    dest: &mut (impl WriteAt + ?Sized),
+    block: &[u8],
+    runs: &Runs,
+    progress: &mut dyn FnMut(u64),
+) -> io::Result<()> {
+    for (number, run) in block.chunks(runs.bytes).enumerate() {
+        dest.write_all_at(run, runs.offset(number as u64))?;
+        progress(run.len() as u64);
+    }
+    Ok(())
 }
 
 /// Fills a block, run after run.
