@@ -26,6 +26,8 @@ use turntile_cuda::Chip;
 use turntile_plan::costs::Sample;
 use turntile_plan::{Costs, CostsError};
 
+use crate::rates::{RatesError, refuse_other_kind};
+
 pub use gpu::calibrate_gpu;
 pub use host::calibrate;
 pub use rates::{RateChange, RateUnit};
@@ -78,13 +80,20 @@ impl Calibration {
         let off = [base, &costs].map(|costs| samples::off(costs, samples));
         let (stages, rates, changes) = (samples.len(), Vec::new(), Vec::new());
         Calibration { costs, stages, off, rates, changes, problems: 0, gain: 1.0, device }
-            .beside(&before)
+            .compared(&before)
     }
 
     /// The same compared with the table that was planned by until now, of the same kind of device; at first it is compared
     /// with turntile's own.
-    #[must_use]
-    pub fn beside(self, before: &Costs) -> Self {
+    ///
+    /// # Errors
+    /// [`RatesError::Unusable`]: that table is of another kind.
+    pub fn beside(self, before: &Costs) -> Result<Self, RatesError> {
+        refuse_other_kind(before, &self.costs)?;
+        Ok(self.compared(before))
+    }
+
+    fn compared(self, before: &Costs) -> Self {
         let (problems, kind, (changes, gain)) = match &self.device {
             Measured::Host(host) => {
                 let mut problems = problems::both(HOST_BYTES);

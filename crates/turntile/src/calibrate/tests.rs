@@ -11,7 +11,7 @@ use super::gpu::{self, Timed};
 use super::host::calibrate_on;
 use super::samples::{Budget, Tried, Watch};
 use super::{Change, problems};
-use crate::Error;
+use crate::{Error, RatesError};
 
 /// Says of a plan's stages what a device's table does.
 struct Clock<F: Fn(&Stage, usize) -> Option<f64>>(F);
@@ -80,8 +80,10 @@ fn a_gpu_s_table_is_found_from_what_it_says_of_stages() {
     let speed = made.rates.iter().find(|rate| rate.operation == "copy").unwrap();
     assert_eq!([speed.before, speed.after], [4200.0, 3000.0]);
     assert!(made.rates.len() > 20 && made.gain >= 1.0);
-    let again = made.clone().beside(&made.costs);
+    let again = made.clone().beside(&made.costs).unwrap();
     assert!(again.rates.is_empty() && again.changes.is_empty() && again.gain == 1.0);
+    let of_a_host = made.beside(Host::new(1).costs());
+    assert!(matches!(of_a_host, Err(RatesError::Unusable { .. })), "{of_a_host:?}");
 }
 
 #[test]
