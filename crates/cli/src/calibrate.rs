@@ -51,7 +51,7 @@ pub fn run(args: &CalibrateArgs) -> Result<String, Error> {
     };
     drop(progress);
     let made = match before.costs() {
-        Some(costs) => made.beside(costs),
+        Some(costs) => made.beside(costs).map_err(turntile::Error::from)?,
         None => made,
     };
     if let (None, Some(directory)) = (&args.output, path.parent()) {

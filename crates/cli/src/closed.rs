@@ -4,6 +4,12 @@
 //! what is written there is lost without a word.
 #![allow(unsafe_code)]
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static INPUT: AtomicBool = AtomicBool::new(false);
+static OUTPUT: AtomicBool = AtomicBool::new(false);
+
+/// Elsewhere nobody looks, and both count as open.
 #[cfg(any(
     target_os = "linux",
     target_os = "android",
@@ -11,19 +17,16 @@
     target_vendor = "apple"
 ))]
 mod begin {
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::atomic::Ordering;
 
     use rustix::fd::BorrowedFd;
     use rustix::io::{Errno, fcntl_getfd};
     use rustix::stdio::{stdin, stdout};
 
-    pub static INPUT: AtomicBool = AtomicBool::new(false);
-    pub static OUTPUT: AtomicBool = AtomicBool::new(false);
-
     extern "C" fn look() {
         let closed = |stream: BorrowedFd<'_>| fcntl_getfd(stream) == Err(Errno::BADF);
-        INPUT.store(closed(stdin()), Ordering::Relaxed);
-        OUTPUT.store(closed(stdout()), Ordering::Relaxed);
+        super::INPUT.store(closed(stdin()), Ordering::Relaxed);
+        super::OUTPUT.store(closed(stdout()), Ordering::Relaxed);
     }
 
     // SAFETY: the section is a table of functions without arguments that are called before `main`; this is one, and asks
@@ -34,26 +37,12 @@ mod begin {
     static LOOK: extern "C" fn() = look;
 }
 
-/// Elsewhere nobody looks.
-#[cfg(not(any(
-    target_os = "linux",
-    target_os = "android",
-    target_os = "freebsd",
-    target_vendor = "apple"
-)))]
-mod begin {
-    use std::sync::atomic::AtomicBool;
-
-    pub static INPUT: AtomicBool = AtomicBool::new(false);
-    pub static OUTPUT: AtomicBool = AtomicBool::new(false);
-}
-
 /// Whether standard input was.
 pub fn input() -> bool {
-    begin::INPUT.load(std::sync::atomic::Ordering::Relaxed)
+    INPUT.load(Ordering::Relaxed)
 }
 
 /// Whether standard output was.
 pub fn output() -> bool {
-    begin::OUTPUT.load(std::sync::atomic::Ordering::Relaxed)
+    OUTPUT.load(Ordering::Relaxed)
 }

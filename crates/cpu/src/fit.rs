@@ -73,7 +73,6 @@ const LARGE: f64 = 2.0 * 2.0 * 2.0;
 /// processor is what bounds it, as for tiles turned on the way and short runs; how long instances are; and how long elements
 /// are, those that are words and those that are none.
 fn corrections() -> Vec<Correction> {
-    let power = |bytes: f64| bytes.log2().round().exp2();
     let mut all = Vec::new();
     for turned in [0.0, 1.0].map(|is| (TURNED, is, is)) {
         for runs in RUNS.windows(2) {
@@ -97,8 +96,7 @@ fn corrections() -> Vec<Correction> {
 /// What operations of several threads are told apart by beside that: how many there are, how large all is, how long elements
 /// and instances are, and how even the threads' shares.
 fn shared_corrections() -> Vec<Correction> {
-    let power = |bytes: f64| bytes.log2().round().exp2();
-    let several = || vec![(THREADS, 2.0, MOST_BYTES)];
+    let several = || vec![(THREADS, 2.0, MOST)];
     vec![
         Correction { over: THREADS, place: |threads| threads, when: several() },
         Correction { over: BYTES, place: power, when: several() },
@@ -108,22 +106,26 @@ fn shared_corrections() -> Vec<Correction> {
     ]
 }
 
-/// More than anything has.
-const MOST_BYTES: f64 = 1e18;
-/// Bytes of elements and of runs from which on they are longer each time.
-const ELEMENTS: [f64; 5] = [0.0, 2.0, 3.0, 8.0, MOST_BYTES];
-const RUNS: [f64; 7] = [0.0, 4.0, 64.0, 256.0, 1024.0, 8192.0, MOST_BYTES];
+/// The nearest power of two.
+fn power(bytes: f64) -> f64 {
+    bytes.log2().round().exp2()
+}
+
+/// More than anything has, bytes or threads.
+const MOST: f64 = 1e18;
+/// Bytes at which kinds of elements begin, and kinds of runs: up to the next one they are told apart by no length.
+const ELEMENTS: [f64; 5] = [0.0, 2.0, 3.0, 8.0, MOST];
+const RUNS: [f64; 7] = [0.0, 4.0, 64.0, 256.0, 1024.0, 8192.0, MOST];
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Host;
     use crate::estimate::{Operation, copy_speed};
 
     #[test]
     fn threads_share_as_they_were_measured_to() {
-        let costs =
-            Costs::parse(include_str!("../devices/xeon-sapphire-rapids.json"), NAMES).unwrap();
-        let costs = copying(&costs, &[(1, 30e9), (8, 90e9)], "here");
+        let costs = copying(Host::new(1).costs(), &[(1, 30e9), (8, 90e9)], "here");
         // Of more the table has some: 4.5 times one's by 16, where it has 3.7 by 8.
         let speeds = [1, 8, 16, 99].map(|threads| (copy_speed(&costs, threads) / 1e9).round());
         assert_eq!(speeds, [30.0, 90.0, 109.0, 109.0]);
@@ -147,8 +149,7 @@ mod tests {
     /// are four times as fast there.
     #[test]
     fn what_bounds_the_one_does_not_bound_the_other() {
-        let costs =
-            Costs::parse(include_str!("../devices/xeon-sapphire-rapids.json"), NAMES).unwrap();
+        let costs = Host::new(1).costs().clone();
         let barrier = Operation::Barrier as usize;
         let sample = |bytes: f64, elem_bytes: f64| {
             let mut quantities = vec![64.0; NAMES.quantities.len()];
@@ -182,8 +183,7 @@ mod tests {
 
     #[test]
     fn small_samples_tell_of_caches() {
-        let costs =
-            Costs::parse(include_str!("../devices/xeon-sapphire-rapids.json"), NAMES).unwrap();
+        let costs = Host::new(1).costs().clone();
         let sample = |bytes: f64, times: f64| {
             let mut quantities = vec![4.0; NAMES.quantities.len()];
             (quantities[THREADS], quantities[BYTES], quantities[TURNED]) = (1.0, bytes, 0.0);

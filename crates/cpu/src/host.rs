@@ -130,7 +130,7 @@ impl Host {
     }
 
     /// What a stage of elements of so many bytes that took `seconds` here reached of a copy: to fit a table to. None for a
-    /// copy itself, for another device's stage, and for one that did not take longer than to start.
+    /// copy itself, for another device's stage, and for one that did not take twice as long as its threads to start.
     pub fn sample(&self, stage: &Stage, elem_bytes: usize, seconds: f64) -> Option<Sample> {
         estimate::sample(self.way_of(stage, elem_bytes)?, &self.costs, seconds)
     }

@@ -57,7 +57,10 @@ pub fn host(threads: usize, rates: &Rates) -> Result<Host, RatesError> {
         Rates::File(file) => Some(read_rates(file, host.processor(), Host::costs_from)?),
         Rates::Table(costs) => Some(checked(costs, host.processor(), host.costs())?),
     };
-    Ok(costs.map_or(host.clone(), |costs| host.with_costs(costs)))
+    Ok(match costs {
+        Some(costs) => host.with_costs(costs),
+        None => host,
+    })
 }
 
 /// A GPU by that table.
@@ -115,18 +118,26 @@ pub fn read_gpu(file: &Path, chip: &Chip) -> Result<Costs, RatesError> {
     read_rates(file, chip.name(), Chip::costs_from)
 }
 
+/// What a table is called that was read elsewhere.
+const GIVEN: &str = "given";
+
 /// A table that was read elsewhere, of the device named `here` whose own is `own`.
 fn checked(costs: &Costs, here: &str, own: &Costs) -> Result<Costs, RatesError> {
-    let path = "given".to_owned();
-    if costs.names() != own.names() {
-        let why = format!("it is of another kind of device, {}", costs.device());
-        return Err(RatesError::Unusable { path, why });
-    }
+    refuse_other_kind(costs, own)?;
     if costs.device() != here {
         let (of, here) = (costs.device().to_owned(), here.to_owned());
-        return Err(RatesError::OtherMachine { path, of, here });
+        return Err(RatesError::OtherMachine { path: GIVEN.into(), of, here });
     }
     Ok(costs.clone())
+}
+
+/// Refuses a table that was read elsewhere and is of another kind of device than `own`.
+pub fn refuse_other_kind(costs: &Costs, own: &Costs) -> Result<(), RatesError> {
+    if costs.names() == own.names() {
+        return Ok(());
+    }
+    let why = format!("it is of another kind of device, {}", costs.device());
+    Err(RatesError::Unusable { path: GIVEN.into(), why })
 }
 
 /// Read once.

@@ -6,20 +6,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-use crate::{bad, directory, files, noise, npy, transposed, turntile};
-
-const ROWS: usize = 4003;
-const COLS: usize = 3001;
-
-/// A file of 48 MB, and what it becomes.
-fn example() -> [Vec<u8>; 2] {
-    let data = noise(ROWS * COLS * 4);
-    let turned = transposed(&data, ROWS, COLS, 4);
-    [
-        npy("'<f4'", false, &format!("({ROWS}, {COLS})"), &data),
-        npy("'<f4'", false, &format!("({COLS}, {ROWS})"), &turned),
-    ]
-}
+use crate::{bad, directory, files, noise, npy, pair, turntile};
 
 /// Runs a line of a shell, in which `turntile` is the command.
 fn shell(directory: &TempDir, line: &str) -> Output {
@@ -41,7 +28,8 @@ fn as_many_threads_work_as_can_be_started() {
     use std::os::unix::process::CommandExt;
     const NOBODY: u32 = 65_534;
     let directory = directory();
-    let [before, after] = example();
+    // 48 MB.
+    let [before, after] = pair(4003, 3001);
     let path = directory.path().join("a.npy");
     let is_root = fs::metadata("/proc/self").is_ok_and(|me| {
         use std::os::unix::fs::MetadataExt;
@@ -79,9 +67,7 @@ fn as_many_threads_work_as_can_be_started() {
 #[test]
 fn nothing_is_said_to_be_done_where_standard_output_is_closed() {
     let directory = directory();
-    let data = noise(60);
-    let before = npy("'<f4'", false, "(3, 5)", &data);
-    let after = npy("'<f4'", false, "(5, 3)", &transposed(&data, 3, 5, 4));
+    let [before, after] = pair(3, 5);
     let path = directory.path().join("a.npy");
     fs::write(&path, &before).unwrap();
     for line in [

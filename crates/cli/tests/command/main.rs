@@ -104,6 +104,16 @@ fn transposed(data: &[u8], rows: usize, cols: usize, elem: usize) -> Vec<u8> {
     result
 }
 
+/// A file with a matrix of floats, and what it is transposed.
+fn pair(rows: usize, cols: usize) -> [Vec<u8>; 2] {
+    let data = noise(rows * cols * 4);
+    let turned = transposed(&data, rows, cols, 4);
+    [
+        npy("'<f4'", false, &format!("({rows}, {cols})"), &data),
+        npy("'<f4'", false, &format!("({cols}, {rows})"), &turned),
+    ]
+}
+
 /// `got` is `want` but for a share of `within` of it.
 #[track_caller]
 fn near(got: f64, want: f64, within: f64) {

@@ -3,16 +3,12 @@
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
 
-use crate::{bad, directory, files, good, noise, npy, transposed};
+use crate::{bad, directory, files, good, noise, npy, pair};
 
 #[test]
 fn runs_at_once_take_turns() {
     let directory = directory();
-    let (rows, cols) = (3001, 2003);
-    let data = noise(rows * cols * 4);
-    let before = npy("'<f4'", false, &format!("({rows}, {cols})"), &data);
-    let turned = transposed(&data, rows, cols, 4);
-    let after = npy("'<f4'", false, &format!("({cols}, {rows})"), &turned);
+    let [before, after] = pair(3001, 2003);
     fs::write(directory.path().join("a.npy"), &before).unwrap();
     for (runs, want) in [(2, &before), (3, &after)] {
         let start = |_| {
@@ -36,11 +32,7 @@ fn runs_at_once_take_turns() {
 #[test]
 fn one_of_two_makes_a_new_file() {
     let directory = directory();
-    let (rows, cols) = (3001, 2003);
-    let data = noise(rows * cols * 4);
-    let before = npy("'<f4'", false, &format!("({rows}, {cols})"), &data);
-    let turned = transposed(&data, rows, cols, 4);
-    let after = npy("'<f4'", false, &format!("({cols}, {rows})"), &turned);
+    let [before, after] = pair(3001, 2003);
     fs::write(directory.path().join("a.npy"), &before).unwrap();
     for _ in 0..3 {
         let start = |_| {

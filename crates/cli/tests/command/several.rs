@@ -2,17 +2,7 @@
 
 use std::fs;
 
-use crate::{bad, directory, files, good, noise, npy, transposed, turntile};
-
-/// A file, and what it becomes.
-fn pair(rows: usize, cols: usize) -> [Vec<u8>; 2] {
-    let data = noise(rows * cols * 4);
-    let turned = transposed(&data, rows, cols, 4);
-    [
-        npy("'<f4'", false, &format!("({rows}, {cols})"), &data),
-        npy("'<f4'", false, &format!("({cols}, {rows})"), &turned),
-    ]
-}
+use crate::{bad, directory, files, good, pair, turntile};
 
 #[test]
 fn each_file_is_changed_where_it_is() {

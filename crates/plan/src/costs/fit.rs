@@ -20,7 +20,7 @@ pub struct Sample {
 pub struct Correction {
     /// The number of the quantity that it is over.
     pub over: usize,
-    /// Places of the curve: measures of quantities that round alike are at one.
+    /// Places of the curve, each above 0: measures of quantities that round alike are at one.
     pub place: fn(f64) -> f64,
     /// The number of a quantity and its range, of the measures that it is for.
     pub when: Vec<(usize, f64, f64)>,

@@ -1,11 +1,11 @@
 //! A GPU.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use turntile_cuda::{Chip, CudaError, Gpu, Stopwatch};
 use turntile_plan::{Device, Plan, Problem};
 
-use super::samples::{RUNS, Tried, Watch, median};
+use super::samples::{Budget, RUNS, Tried, Watch, median};
 use super::{Calibration, GPU_BYTES, Measured, problems};
 use crate::Error;
 use crate::gpu::Ready;
@@ -29,7 +29,7 @@ pub fn calibrate_gpu(
     budget: Duration,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Calibration, Error> {
-    let (mut bytes, start) = (GPU_BYTES, Instant::now());
+    let (mut bytes, budget) = (GPU_BYTES, Budget::new(budget));
     let watch = loop {
         // What stages set aside has to have room beside it, and is taken stage by stage.
         let room = Stopwatch::new(gpu, ROOM * bytes + ASIDE).map(drop);
@@ -41,17 +41,16 @@ pub fn calibrate_gpu(
     let mut bench = GpuBench { gpu: gpu.clone(), watch };
     let copies: Result<Vec<f64>, Error> = (0..=2 * RUNS).map(|_| bench.copy(bytes)).collect();
     let speed = 2.0 * bytes as f64 / median(copies?);
-    let timed = Timed { start, budget, problems: problems::both(bytes), speed };
+    let timed = Timed { budget, problems: problems::both(bytes), speed };
     fitted(gpu.chip(), &mut bench, &timed, progress)
 }
 
 /// How often a table is made whose own plans are measured.
 const AGAIN: usize = 3;
 
-/// What is timed, until when, beside which speed of a copy in bytes a second.
+/// What is timed, how long, beside which speed of a copy in bytes a second.
 pub(super) struct Timed {
-    pub start: Instant,
-    pub budget: Duration,
+    pub budget: Budget,
     pub problems: Vec<Problem>,
     pub speed: f64,
 }
@@ -63,11 +62,11 @@ pub(super) fn fitted(
     timed: &Timed,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Calibration, Error> {
-    let Timed { start, budget, problems, speed } = timed;
+    let Timed { budget, problems, speed } = timed;
     let from = format!("turntile calibrate, {}", chip.name());
     let base = chip.clone().copying(*speed);
-    let mut done = || progress((start.elapsed().as_secs_f64() / budget.as_secs_f64()).min(1.0));
-    let (mut tried, until) = (Tried::default(), *start + *budget);
+    let mut done = || progress(budget.over());
+    let (mut tried, until) = (Tried::default(), budget.after(1.0));
     let first = vec![(tried.first(&base, problems), 1.0)];
     let mut all = tried.time(first, &base, watch, until, &mut done)?;
     // What a table is wrong about is found by those who plan by it.

@@ -6,7 +6,7 @@ use turntile_cpu::{Host, Workspace, start_seconds};
 use turntile_plan::{Costs, Plan, Planner, Problem};
 
 use super::problems;
-use super::samples::{RUNS, Tried, Watch, median};
+use super::samples::{Budget, RUNS, Tried, Watch, median};
 use super::{Calibration, HOST_BYTES, Measured};
 use crate::Error;
 use crate::planned::{Options, Planned};
@@ -47,7 +47,7 @@ pub(super) fn calibrate_on(
     budget: Duration,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Calibration, Error> {
-    let (start, threads) = (Instant::now(), threads.max(1));
+    let (budget, threads) = (Budget::new(budget), threads.max(1));
     let here = Host::here(threads);
     let from = format!("turntile calibrate, {threads} threads");
     let workspace = Workspace::new(0)?;
@@ -65,7 +65,7 @@ pub(super) fn calibrate_on(
     let base = base.copying(&copies?, &from).starting(&starts);
     let sizes = SMALL.map(|part| (bytes / part).max(LEAST_BYTES));
     let (small, large) = (sizes.map(problems::in_place), problems::both(bytes));
-    let mut done = || progress((start.elapsed().as_secs_f64() / budget.as_secs_f64()).min(1.0));
+    let mut done = || progress(budget.over());
     let (mut tried, mut all) = (Tried::default(), Vec::new());
     let on = |count: usize, costs: &Costs| Host::here(count).with_costs(costs.clone());
     let alone = on(1, base.costs());
@@ -79,15 +79,14 @@ pub(super) fn calibrate_on(
         let stages = stages.only(|stage| Host::threads_of(stage) == count);
         lists.push((stages, SHARED_WEIGHT / (counts.len() - 1) as f64));
     }
-    all.extend(tried.time(lists, &alone, &mut bench, start + budget.mul_f64(FIRST), &mut done)?);
+    all.extend(tried.time(lists, &alone, &mut bench, budget.after(FIRST), &mut done)?);
     // What a table is wrong about is found by those who plan by it.
     for again in 1..=AGAIN {
         let made = base.clone().fitted(&all, &from);
         let best = |&count: &usize| (tried.best(&on(count, made.costs()), &every), 1.0);
         let lists = counts.iter().map(best).collect();
         let share = FIRST + (1.0 - FIRST) * again as f64 / AGAIN as f64;
-        let until = start + budget.mul_f64(share);
-        all.extend(tried.time(lists, &alone, &mut bench, until, &mut done)?);
+        all.extend(tried.time(lists, &alone, &mut bench, budget.after(share), &mut done)?);
     }
     progress(1.0);
     let about = format!("{} by {from}: {} stages", here.processor(), all.len());
@@ -97,7 +96,7 @@ pub(super) fn calibrate_on(
 
 /// Numbers of threads that are timed: one, two, four and so on, and all.
 fn doubling(threads: usize) -> Vec<usize> {
-    let doubling = std::iter::successors(Some(1), |count| Some(count * 2));
+    let doubling = std::iter::successors(Some(1), |count: &usize| count.checked_mul(2));
     doubling.take_while(|&count| count < threads).chain([threads]).collect()
 }
 
@@ -161,5 +160,6 @@ mod tests {
         {
             assert_eq!(&*doubling(threads), counts);
         }
+        assert_eq!(doubling(usize::MAX).len(), 1 + usize::BITS as usize);
     }
 }

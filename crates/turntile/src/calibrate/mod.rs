@@ -26,6 +26,8 @@ use turntile_cuda::Chip;
 use turntile_plan::costs::Sample;
 use turntile_plan::{Costs, CostsError};
 
+use crate::rates::{RatesError, refuse_other_kind};
+
 pub use gpu::calibrate_gpu;
 pub use host::calibrate;
 pub use rates::{RateChange, RateUnit};
@@ -78,14 +80,21 @@ impl Calibration {
         let off = [base, &costs].map(|costs| samples::off(costs, samples));
         let (stages, rates, changes) = (samples.len(), Vec::new(), Vec::new());
         Calibration { costs, stages, off, rates, changes, problems: 0, gain: 1.0, device }
-            .beside(&before)
+            .compared(&before)
     }
 
     /// The same compared with the table that was planned by until now, of the same kind of device; at first it is compared
     /// with turntile's own.
-    #[must_use]
-    pub fn beside(self, before: &Costs) -> Self {
-        let (problems, rates, (changes, gain)) = match &self.device {
+    ///
+    /// # Errors
+    /// [`RatesError::Unusable`]: that table is of another kind.
+    pub fn beside(self, before: &Costs) -> Result<Self, RatesError> {
+        refuse_other_kind(before, &self.costs)?;
+        Ok(self.compared(before))
+    }
+
+    fn compared(self, before: &Costs) -> Self {
+        let (problems, kind, (changes, gain)) = match &self.device {
             Measured::Host(host) => {
                 let mut problems = problems::both(HOST_BYTES);
                 problems.extend(problems::in_place(FEW_BYTES));
@@ -93,16 +102,16 @@ impl Calibration {
                 let changes = samples::changes(&by(before), &by(&self.costs), &problems);
                 let copies = &[(Host::SHARES, "copy"), (Host::CACHED, "in caches")];
                 let kind = rates::Kind { copy: Host::COPY, copies, seconds: Host::SECONDS };
-                (problems, rates::changes(before, &self.costs, &kind), changes)
+                (problems, kind, changes)
             }
             Measured::Chip(chip) => {
                 let problems = problems::both(GPU_BYTES);
                 let by = |costs: &Costs| chip.clone().with_costs(costs.clone());
                 let changes = samples::changes(&by(before), &by(&self.costs), &problems);
-                let kind = rates::Kind { copy: Chip::COPY, copies: &[], seconds: &[] };
-                (problems, rates::changes(before, &self.costs, &kind), changes)
+                (problems, rates::Kind { copy: Chip::COPY, copies: &[], seconds: &[] }, changes)
             }
         };
+        let rates = rates::changes(before, &self.costs, &kind);
         Calibration { rates, changes, gain, problems: problems.len(), ..self }
     }
 

@@ -15,7 +15,7 @@ pub struct RateChange {
     pub unit: RateUnit,
     /// Before; 1 for what scaled nothing.
     pub before: f64,
-    /// After.
+    /// After; 1 for what scales nothing now.
     pub after: f64,
 }
 
@@ -74,8 +74,7 @@ pub fn changes(before: &Costs, after: &Costs, kind: &Kind) -> Vec<RateChange> {
         tell("copy", String::new(), RateUnit::GbPerS, speed(before), speed(after));
     }
     for (which, &name) in names.operations.iter().enumerate() {
-        let old = before.entries(which);
-        for entry in after.entries(which) {
+        for (entry, was) in after.entries_beside(before, which) {
             let (of, value) = (of(&entry), entry.value);
             if let Some((_, name)) = kind.copies.iter().find(|copies| copies.0 == which) {
                 // Other points may have been measured.
@@ -83,11 +82,16 @@ pub fn changes(before: &Costs, after: &Costs, kind: &Kind) -> Vec<RateChange> {
                 tell(name, of, RateUnit::GbPerS, was * speed(before), value * speed(after));
                 continue;
             }
-            let was = old.iter().find(|old| old.place == entry.place).map_or(1.0, |old| old.value);
+            let was = was.unwrap_or(1.0);
             if entry.scales {
                 tell(name, of, RateUnit::Times, was, value);
             } else if (value / was - 1.0).abs() >= SAME {
                 tell(name, of, RateUnit::GbPerS, was * speed(before), value * speed(after));
+            }
+        }
+        for (entry, is) in before.entries_beside(after, which) {
+            if entry.scales && is.is_none() {
+                tell(name, of(&entry), RateUnit::Times, entry.value, 1.0);
             }
         }
     }
@@ -102,4 +106,44 @@ fn of(entry: &Entry) -> String {
         false => format!("{name} {from:.6} to {to:.6e}"),
     };
     at.into_iter().chain(entry.when.iter().map(range)).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use turntile_cpu::Host;
+
+    const KIND: Kind = Kind { copy: Host::COPY, copies: &[], seconds: &[] };
+
+    /// A host's table with these factors of `swap` and no others.
+    fn table(factors: &str) -> Costs {
+        let own = Host::new(1).costs().text();
+        let mut table: serde_json::Value = serde_json::from_str(&own).unwrap();
+        table["operations"]["swap"] = serde_json::from_str(factors).unwrap();
+        Host::costs_from(&table.to_string()).unwrap()
+    }
+
+    fn told(before: &str, after: &str) -> Vec<(String, f64, f64)> {
+        let all = changes(&table(before), &table(after), &KIND);
+        all.into_iter().map(|rate| (rate.of, rate.before, rate.after)).collect()
+    }
+
+    #[test]
+    fn numbers_of_the_same_are_compared_wherever_they_stand() {
+        let set = r#"{"set": 0.5, "from": ""}"#;
+        let words = r#"{"times": [[4, 0.9], [8, 0.7]], "over": "elem_bytes", "when": {"turned": [1, 1]}, "from": ""}"#;
+        let bytes = r#"{"times": [[64, 2], [256, 4]], "over": "bytes", "from": ""}"#;
+        let more = r#"{"times": [[64, 2], [128, 5], [256, 4]], "over": "bytes", "from": ""}"#;
+        let both = format!("[{set}, {words}, {bytes}]");
+        assert_eq!(told(&both, &format!("[{set}, {bytes}, {words}]")), []);
+        // Half-way between two points there was one and a half times the first.
+        let point = |before: f64, after: f64| ("bytes 128".to_owned(), before, after);
+        assert_eq!(told(&both, &format!("[{set}, {words}, {more}]")), [point(3.0, 5.0)]);
+        assert_eq!(told(&format!("[{set}, {words}, {more}]"), &both), []);
+        // What comes scaled nothing before, what goes scales nothing now.
+        let without = format!("[{set}, {words}]");
+        let [short, long] = ["bytes 64", "bytes 256"].map(str::to_owned);
+        assert_eq!(told(&without, &both), [(short.clone(), 1.0, 2.0), (long.clone(), 1.0, 4.0)]);
+        assert_eq!(told(&both, &without), [(short, 2.0, 1.0), (long, 4.0, 1.0)]);
+    }
 }

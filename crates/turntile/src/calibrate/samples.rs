@@ -1,7 +1,7 @@
 //! Stages timed one by one: what a table is moved to, of any device.
 
 use std::collections::HashSet;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use turntile_plan::costs::Sample;
 use turntile_plan::{Costs, Device, Plan, Planner, Problem, Stage};
@@ -41,6 +41,34 @@ pub struct Change {
     pub after: Plan,
     /// How many times as fast it is expected to be, by the new table.
     pub gain: f64,
+}
+
+/// How long is measured for, from a moment on.
+#[derive(Clone, Copy)]
+pub struct Budget {
+    start: Instant,
+    time: Duration,
+}
+
+/// Longer than anybody waits, and not too long for a clock.
+const LONGEST: Duration = Duration::from_secs(1 << 32);
+
+impl Budget {
+    /// Of so much time, from now on.
+    pub fn new(time: Duration) -> Self {
+        Budget { start: Instant::now(), time: time.min(LONGEST) }
+    }
+
+    /// When that share of it is over.
+    pub fn after(self, share: f64) -> Instant {
+        self.start + self.time.mul_f64(share)
+    }
+
+    /// The share of it that is over, up to 1.
+    pub fn over(self) -> f64 {
+        // Of no time at all too: `min` passes over what is no number.
+        (self.start.elapsed().as_secs_f64() / self.time.as_secs_f64()).min(1.0)
+    }
 }
 
 /// Of the plans of a problem, those that are estimated to take at most so many times as long as the best, and the first.

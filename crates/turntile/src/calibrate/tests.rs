@@ -9,9 +9,9 @@ use turntile_plan::{Costs, Plan, Stage};
 
 use super::gpu::{self, Timed};
 use super::host::calibrate_on;
-use super::samples::{Tried, Watch};
+use super::samples::{Budget, Tried, Watch};
 use super::{Change, problems};
-use crate::Error;
+use crate::{Error, RatesError};
 
 /// Says of a plan's stages what a device's table does.
 struct Clock<F: Fn(&Stage, usize) -> Option<f64>>(F);
@@ -61,8 +61,9 @@ fn a_gpu_s_table_is_found_from_what_it_says_of_stages() {
     let truth = another(chip.costs(), |text| Chip::costs_from(text).unwrap());
     let truth = chip.clone().with_costs(truth).copying(3e12);
     let problems = problems::both(1 << 30);
-    let budget = Duration::from_secs(3600);
-    let timed = Timed { start: Instant::now(), budget, problems: problems.clone(), speed: 3e12 };
+    // For ever is as long as it takes.
+    let budget = Budget::new(Duration::MAX);
+    let timed = Timed { budget, problems: problems.clone(), speed: 3e12 };
     let mut clock = Clock(|stage: &Stage, elem_bytes| truth.estimated(stage, elem_bytes));
     let made = gpu::fitted(&chip, &mut clock, &timed, &mut |_| {}).unwrap();
     let of = |chip: &Chip| {
@@ -79,8 +80,10 @@ fn a_gpu_s_table_is_found_from_what_it_says_of_stages() {
     let speed = made.rates.iter().find(|rate| rate.operation == "copy").unwrap();
     assert_eq!([speed.before, speed.after], [4200.0, 3000.0]);
     assert!(made.rates.len() > 20 && made.gain >= 1.0);
-    let again = made.clone().beside(&made.costs);
+    let again = made.clone().beside(&made.costs).unwrap();
     assert!(again.rates.is_empty() && again.changes.is_empty() && again.gain == 1.0);
+    let of_a_host = made.beside(Host::new(1).costs());
+    assert!(matches!(of_a_host, Err(RatesError::Unusable { .. })), "{of_a_host:?}");
 }
 
 #[test]

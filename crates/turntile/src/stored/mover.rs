@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::io;
 use std::sync::{Mutex, PoisonError};
+use std::thread::{self, ScopedJoinHandle};
 
 use crate::stored::at::{ReadAt, WriteAt};
 use crate::stored::error::StoredError;
@@ -117,49 +118,47 @@ pub fn run(
         };
         let data = &mut now[..bytes_of(&block)];
         (tools.progress)(data.len() as u64);
-        let mut put = |progress: &mut dyn FnMut(u64)| -> Result<(), StoredError> {
+        let mut put = || {
             plan.run(&mut Bytes(&mut *data))?;
-            let runs = to.runs(&block);
-            for (number, chunk) in data.chunks(runs.bytes).enumerate() {
-                let offset = runs.offset(number as u64);
-                dest.write_all_at(chunk, offset).map_err(StoredError::Write)?;
-                progress(chunk.len() as u64);
-            }
-            Ok(())
+            write(dest, data, &to.runs(&block), tools.progress).map_err(StoredError::Write)
         };
-        let Some(following) = each.peek() else {
-            put(tools.progress)?;
-            break;
-        };
+        let Some(following) = each.peek() else { return put() };
         let (bytes, runs) = (bytes_of(following), from.runs(following));
         if !ahead {
             let is_fetched = fetched(source, bytes, &runs);
-            put(tools.progress)?;
+            put()?;
             let (room, read) = (&mut now[..bytes], if is_fetched { read_alone } else { read });
             read(source, room, &runs).map_err(StoredError::Read)?;
         } else {
             let room = &mut next[..bytes];
-            // Who reads takes the room out: a thread, or this one later on where none can be started.
-            let room = Mutex::new(Some(room));
-            let fill = || {
-                let room = room.lock().unwrap_or_else(PoisonError::into_inner).take();
-                room.map_or(Ok(()), |room| read(source, room, &runs))
-            };
-            std::thread::scope(|scope| {
-                let following = std::thread::Builder::new().spawn_scoped(scope, fill);
-                put(tools.progress)?;
-                let read = match following {
-                    Ok(thread) => {
-                        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-                    }
-                    Err(_) => fill(),
-                };
-                read.map_err(StoredError::Read)
-            })?;
+            both(|| read(source, room, &runs), put)?;
             std::mem::swap(&mut now, &mut next);
         }
     }
     Ok(())
+}
+
+/// Reads in a thread while this one puts; where none can be started, afterwards.
+fn both(
+    read: impl FnOnce() -> io::Result<()> + Send,
+    put: impl FnOnce() -> Result<(), StoredError>,
+) -> Result<(), StoredError> {
+    // Whoever reads takes it out.
+    let read = Mutex::new(Some(read));
+    let taken = || {
+        let read = read.lock().unwrap_or_else(PoisonError::into_inner).take();
+        read.map_or(Ok(()), |read| read())
+    };
+    thread::scope(|scope| {
+        let reader = thread::Builder::new().spawn_scoped(scope, taken);
+        put()?;
+        reader.map_or_else(|_| taken(), joined).map_err(StoredError::Read)
+    })
+}
+
+/// What a thread came to; its panic goes on here.
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 fn plan(
@@ -177,6 +176,20 @@ fn plan(
 /// Whether storage fetches a block's runs from now on.
 fn fetched(source: &(impl ReadAt + ?Sized), bytes: usize, runs: &Runs) -> bool {
     (0..bytes / runs.bytes).all(|number| source.fetch(runs.offset(number as u64), runs.bytes))
+}
+
+/// Writes a block, run after run.
+fn write(
+    dest: &mut (impl WriteAt + ?Sized),
+    block: &[u8],
+    runs: &Runs,
+    progress: &mut dyn FnMut(u64),
+) -> io::Result<()> {
+    for (number, run) in block.chunks(runs.bytes).enumerate() {
+        dest.write_all_at(run, runs.offset(number as u64))?;
+        progress(run.len() as u64);
+    }
+    Ok(())
 }
 
 /// Fills a block, run after run.
@@ -200,17 +213,10 @@ fn read(source: &(impl ReadAt + ?Sized), block: &mut [u8], runs: &Runs) -> io::R
             }
         }
     };
-    std::thread::scope(|scope| {
-        let others: Vec<_> = (1..READERS.min(shares))
-            .filter_map(|_| {
-                std::thread::Builder::new().stack_size(64 << 10).spawn_scoped(scope, reader).ok()
-            })
-            .collect();
-        let mut read = reader();
-        for other in others {
-            let other = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            read = read.and(other);
-        }
-        read
+    thread::scope(|scope| {
+        let start =
+            |_| thread::Builder::new().stack_size(64 << 10).spawn_scoped(scope, reader).ok();
+        let others: Vec<_> = (1..READERS.min(shares)).filter_map(start).collect();
+        others.into_iter().fold(reader(), |read, other| read.and(joined(other)))
     })
 }
