@@ -101,7 +101,7 @@ pub fn pitched_swap(e: Elementary, pitch: usize, tile: usize, at: At) -> Result<
     let in_granules = granules(word).filter(|&(tile, _, shared)| {
         e.rows >= LEAST_ACROSS * tile && shared <= at.limits.shared_bytes
     });
-    let lines = pitch.is_multiple_of(LINE) && row.is_multiple_of(LINE);
+    let lines = pitch.is_multiple_of(LINE) && (e.mid == 1 || row.is_multiple_of(LINE));
     // Tiles of 32 words of 8 bytes have short rows: where lines are shared, those in granules are longer.
     let vectors = aligned && (word != 8 || lines || in_granules.is_none());
     let (entry, tile, threads, shared) = match (entry(&SWAPS, word, tile), in_granules) {
