@@ -33,10 +33,15 @@ pub enum Stream {
 pub fn print(text: &str, stream: Stream) -> io::Result<()> {
     let line = format!("{text}\n");
     match stream {
-        Stream::Output if closed::output() => Err(io::Error::other("standard output is closed")),
+        Stream::Output if closed::output() => Err(is_closed()),
         Stream::Output => io::stdout().write_all(line.as_bytes()),
         Stream::Error => io::stderr().write_all(line.as_bytes()),
     }
+}
+
+/// What to say of a standard output that nobody opened.
+pub fn is_closed() -> io::Error {
+    io::Error::other("standard output is closed")
 }
 
 /// A name as it is shown: what a terminal would take for an instruction is escaped, as are bytes that are no text.
