@@ -127,6 +127,26 @@ fn what_cannot_be_calibrated_is_told_before_it_is_tried() {
     assert!(errors.contains("there is no place for rates"), "{errors}");
 }
 
+/// The place where all commands look is no other than one that is named.
+#[cfg(unix)]
+#[test]
+fn where_rates_cannot_be_kept_is_told_before_they_are_measured() {
+    let directory = directory();
+    good(&directory, "calibrate --threads 1 --budget 0");
+    let (file, data) = (kept(&directory), directory.path().join("data"));
+    // Were it measured first, it would take years.
+    let line = "calibrate --threads 1 --budget 1e9 --no-rates";
+    fs::remove_file(&file).unwrap();
+    fs::create_dir(&file).unwrap();
+    bad(&directory, line, 1, &[".json is not a regular file"]);
+    fs::remove_dir_all(&data).unwrap();
+    fs::write(&data, "").unwrap();
+    bad(&directory, line, 1, &["cannot make ", "/data/turntile/rates: not a directory"]);
+    fs::remove_file(&data).unwrap();
+    std::os::unix::fs::symlink("/proc", &data).unwrap();
+    bad(&directory, line, 1, &["leads to a device"]);
+}
+
 /// Nothing is written before all is measured.
 #[cfg(unix)]
 #[test]
