@@ -178,7 +178,7 @@ fn json(made: &Calibration, facts: &Facts) -> String {
     });
     let json = Json {
         device: facts.model,
-        file: shown(facts.path).to_string(),
+        file: facts.path.to_string_lossy().into_owned(),
         seconds: facts.seconds,
         stages: made.stages,
         off: made.off,
