@@ -69,6 +69,7 @@ fn what_cannot_be_done_is_exit_code_1_and_changes_nothing() {
         ("reorder fields.npy --to c", &["64"]),
         ("transpose line.npy", &["at least 2 axes", "has 1"]),
         ("transpose point.npy", &["at least 2 axes", "has 0"]),
+        ("plan 3x4x5 --elem-bytes 4 --batch 2 --axes 1,0", &["[1, 0] is no order of 3 axes"]),
         ("permute good.npy --axes 0,2,1", &["names 3 axes", "has 2"]),
         ("permute point.npy --axes 0", &["names 1 axes", "has 0"]),
         ("permute line.npy --axes 1,0", &["names 2 axes", "has 1"]),
