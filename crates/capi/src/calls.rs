@@ -3,7 +3,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use turntile::plan::Problem;
+use turntile::plan::{Problem, ProblemError};
 use turntile::{Bytes, Transpose};
 use turntile_cpu::out_of_place::OutOfPlace;
 use turntile_cpu::{Byte, permute_small, threads, transpose_into, transpose_small};
@@ -73,11 +73,13 @@ pub unsafe extern "C" fn turntile_permute(
     elem_bytes: usize,
 ) -> Status {
     answer(|| {
-        // One more is enough to be refused.
-        let count = rank.min(MOST_AXES + 1);
+        if rank > MOST_AXES {
+            let error: turntile::Error = ProblemError::TooManyAxes { axes: rank }.into();
+            return Err(error.into());
+        }
         // SAFETY: as the caller says.
         let (extents, axes) = unsafe {
-            (memory::numbers("extents", extents, count)?, memory::numbers("axes", axes, count)?)
+            (memory::numbers("extents", extents, rank)?, memory::numbers("axes", axes, rank)?)
         };
         let problem =
             Problem::permuted(extents, axes, elem_bytes).map_err(turntile::Error::from)?;

@@ -290,6 +290,7 @@ static void calls(void) {
     CHECK(turntile_transpose(NULL, 0, 3, 4) == TURNTILE_SUCCESS);
     SAID(turntile_permute(data, 2, extents, (size_t[]){0, 2}, 4), TURNTILE_ERROR_ARGUMENT, "[0, 2]");
     SAID(turntile_permute(data, 2, NULL, MATRIX, 4), TURNTILE_ERROR_ARGUMENT, "extents is NULL");
+    SAID(turntile_permute(data, 100, extents, MATRIX, 4), TURNTILE_ERROR_ARGUMENT, "100 axes, at most 64");
     SAID(turntile_transpose_into(data, data + 4, 300, 199, 4), TURNTILE_ERROR_OVERLAP, "overlap");
     SAID(turntile_transpose_into(NULL, data, 300, 199, 4), TURNTILE_ERROR_ARGUMENT, "to is NULL");
 

@@ -133,7 +133,7 @@ impl TransposeArgs {
 #[derive(Debug, Args)]
 pub struct PermuteArgs {
     /// The order of the axes in the result, e.g. 2,0,1
-    #[arg(long, value_name = "I,J,...", value_parser = axes)]
+    #[arg(long, value_name = "I,J,...", value_parser = axes, allow_hyphen_values = true)]
     pub axes: Axes,
     #[command(flatten)]
     pub common: Common,
@@ -146,7 +146,7 @@ pub struct PermuteArgs {
     )]
     raw: bool,
     /// Extents of the array, e.g. 64x256x112
-    #[arg(long, value_name = "AxBx...", value_parser = extents, requires = "raw", help_heading = "Headerless files")]
+    #[arg(long, value_name = "AxBx...", value_parser = extents, allow_hyphen_values = true, requires = "raw", help_heading = "Headerless files")]
     shape: Option<Extents>,
     /// Bytes of an element
     #[arg(long, value_name = "B", value_parser = positive, allow_negative_numbers = true, requires = "raw", help_heading = "Headerless files")]
@@ -199,7 +199,7 @@ pub struct ProblemArgs {
     #[arg(value_name = "MxN|FILE", value_parser = OsStringValueParser::new().try_map(subject))]
     pub subject: Subject,
     /// The order of the axes in the result, e.g. 2,0,1 [default: the last two change places]
-    #[arg(long, value_name = "I,J,...", value_parser = axes)]
+    #[arg(long, value_name = "I,J,...", value_parser = axes, allow_hyphen_values = true)]
     pub axes: Option<Axes>,
     /// Bytes of an element, of a shape
     #[arg(long, value_name = "B", value_parser = positive, allow_negative_numbers = true)]
@@ -303,7 +303,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "S", value_parser = seed, allow_negative_numbers = true, default_value = "1", requires = "draw")]
     pub seed: u64,
     /// The largest matrix to draw; the smallest have some 10^6 elements
-    #[arg(long, value_name = "BYTES", default_value = "8GiB", value_parser = byte_count, requires = "draw")]
+    #[arg(long, value_name = "BYTES", default_value = "8GiB", value_parser = byte_count, allow_hyphen_values = true, requires = "draw")]
     pub draw_most: usize,
     /// Threads to use [default: all]
     #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
@@ -320,7 +320,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "RULE", default_value = "model")]
     pub tiles: TilesArg,
     /// Most memory beside the data [default: as for transpose; on a GPU 2%, or 16MiB if that is more]
-    #[arg(long, value_name = "BYTES", value_parser = amount)]
+    #[arg(long, value_name = "BYTES", value_parser = amount, allow_hyphen_values = true)]
     pub workspace: Option<Amount>,
     /// Runs of each, of which the median counts [default: 7, on a GPU 21]
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]

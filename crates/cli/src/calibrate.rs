@@ -1,7 +1,7 @@
 //! `turntile calibrate`: how fast this machine is at what plans are made of.
 
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use serde::Serialize;
@@ -31,9 +31,11 @@ pub fn run(args: &CalibrateArgs) -> Result<String, Error> {
     };
     // Found out before the measuring, not after it.
     let path = match &args.output {
-        Some(path) => checked(path)?,
+        Some(path) if path == Path::new("-") => return Err(Error::RatesToOutput),
+        Some(path) => path.clone(),
         None => place(&model).ok_or(Error::NoPlace)?,
     };
+    file::refuse_unwritable(&path, args.output.is_none())?;
     let before = match &device {
         Device::Host => args.rates.host(false)?.clone(),
         Device::Gpu(gpu) => args.rates.gpu(gpu.chip())?,
@@ -67,22 +69,6 @@ struct Facts<'a> {
     model: &'a str,
     seconds: f64,
     path: &'a Path,
-}
-
-/// A file that can be written, as far as can be told.
-fn checked(path: &Path) -> Result<PathBuf, Error> {
-    if path == Path::new("-") {
-        return Err(Error::RatesToOutput);
-    }
-    file::refuse_special(path)?;
-    let directory = file::directory_of(path);
-    if !directory.is_dir() {
-        return Err(Error::NoDirectory { path: path.to_path_buf(), directory });
-    }
-    match std::fs::metadata(path) {
-        Ok(metadata) if !metadata.is_file() => Err(Error::NotAFile { path: path.to_path_buf() }),
-        _ => Ok(path.to_path_buf()),
-    }
 }
 
 fn text(made: &Calibration, facts: &Facts, before: &str, args: &CalibrateArgs) -> String {
@@ -192,7 +178,7 @@ fn json(made: &Calibration, facts: &Facts) -> String {
     });
     let json = Json {
         device: facts.model,
-        file: shown(facts.path).to_string(),
+        file: facts.path.to_string_lossy().into_owned(),
         seconds: facts.seconds,
         stages: made.stages,
         off: made.off,

@@ -64,7 +64,7 @@ pub struct Common {
     pub settings: Settings,
     /// Most memory, e.g. 2GiB or 50% of what is free: larger files are moved block by block, through temporary files if it is
     /// very little [default: what is free, less an eighth]
-    #[arg(long, value_name = "BYTES", value_parser = amount)]
+    #[arg(long, value_name = "BYTES", value_parser = amount, allow_hyphen_values = true)]
     pub memory: Option<Amount>,
     /// What to do about a file that another program has locked. The lock is advisory: programs that do not ask for it are
     /// found out, but for the instant in which the new file takes the old one's name

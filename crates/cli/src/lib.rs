@@ -115,11 +115,15 @@ pub fn main() -> ExitCode {
 fn wrong_usage(error: &clap::Error) -> ! {
     let is_json = std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json");
     if !error.use_stderr() {
-        if closed::output() {
-            tell(&"cannot print the result: standard output is closed");
-            std::process::exit(1);
-        }
-        error.exit()
+        let printed = if closed::output() { Err(say::is_closed()) } else { error.print() };
+        let code = match printed {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                tell(&format_args!("cannot print the result: {error}"));
+                1
+            }
+            _ => 0,
+        };
+        std::process::exit(code)
     }
     let text = error.render();
     if is_json {

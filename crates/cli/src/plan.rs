@@ -208,7 +208,7 @@ fn json(
         declined: declined.collect(),
         chosen_by,
         wisdom_refused: refused.map(|why| why.to_string()),
-        rates: rates.file().map(|file| shown(file).to_string()),
+        rates: rates.file().map(|file| file.to_string_lossy().into_owned()),
     };
     serde_json::to_string(&plans).expect("strings and numbers always serialise")
 }

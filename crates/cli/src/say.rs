@@ -33,10 +33,15 @@ pub enum Stream {
 pub fn print(text: &str, stream: Stream) -> io::Result<()> {
     let line = format!("{text}\n");
     match stream {
-        Stream::Output if closed::output() => Err(io::Error::other("standard output is closed")),
+        Stream::Output if closed::output() => Err(is_closed()),
         Stream::Output => io::stdout().write_all(line.as_bytes()),
         Stream::Error => io::stderr().write_all(line.as_bytes()),
     }
+}
+
+/// What to say of a standard output that nobody opened.
+pub fn is_closed() -> io::Error {
+    io::Error::other("standard output is closed")
 }
 
 /// A name as it is shown: what a terminal would take for an instruction is escaped, as are bytes that are no text.
@@ -60,7 +65,13 @@ impl Display for Shown<'_> {
 fn write_char(c: char, to: &mut impl fmt::Write) -> fmt::Result {
     match c {
         '\'' | '"' | '\\' => to.write_char(c),
-        _ => write!(to, "{}", c.escape_debug()),
+        // Behind a letter: alone a mark, as of an accent or a vowel, would be escaped too.
+        _ => ['a', c]
+            .iter()
+            .collect::<String>()
+            .escape_debug()
+            .skip(1)
+            .try_for_each(|c| to.write_char(c)),
     }
 }
 
@@ -84,6 +95,10 @@ mod tests {
     fn names_are_shown_without_harm() {
         for (name, want) in [
             ("a \u{e9} 'b' \"c\" \\d.npy", "a \u{e9} 'b' \"c\" \\d.npy"),
+            (
+                "e\u{301}.npy \u{939}\u{93f}\u{928}\u{94d}\u{926}\u{940}",
+                "e\u{301}.npy \u{939}\u{93f}\u{928}\u{94d}\u{926}\u{940}",
+            ),
             ("\x1b[31mred\x07\n", "\\u{1b}[31mred\\u{7}\\n"),
             ("fdp.\u{202e}ypn", "fdp.\\u{202e}ypn"),
             ("\u{9b}2J", "\\u{9b}2J"),

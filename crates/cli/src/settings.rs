@@ -26,7 +26,7 @@ pub struct Settings {
     pub route: Option<Route>,
     /// Most memory beside the data, e.g. 64M or 10% of the data [default: 2% of the data, plus 1MiB a thread up to
     /// 32MiB]
-    #[arg(long, value_name = "BYTES", value_parser = amount)]
+    #[arg(long, value_name = "BYTES", value_parser = amount, allow_hyphen_values = true)]
     pub workspace: Option<Amount>,
     /// A file of measured winners, as `turntile tune` writes it; an empty name is none
     #[arg(long, value_name = "FILE", env = "TURNTILE_WISDOM", value_parser = OsStringValueParser::new())]

@@ -35,6 +35,8 @@ fn of_shape(args: &ProblemArgs, shape: &[usize]) -> Result<Problem, Error> {
         (None, shape) => return Err(Error::AxesNeeded { shape: shape.to_vec() }),
         (Some(Axes(axes)), shape) if batch == 1 => Problem::permuted(shape, axes, elem_bytes)?,
         (Some(Axes(axes)), shape) => {
+            // What is wrong with them is told of as they were given.
+            Problem::permuted(shape, axes, elem_bytes)?;
             let shape: Vec<usize> = std::iter::once(batch).chain(shape.iter().copied()).collect();
             let axes: Vec<usize> =
                 std::iter::once(0).chain(axes.iter().map(|axis| axis + 1)).collect();

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::rates::Rates;
 use crate::report::{bytes, duration, rate};
 use crate::say::shown;
-use crate::{speed, subject};
+use crate::{file, speed, subject};
 
 /// Candidates that the table shows; JSON has all.
 const SHOWN: usize = 12;
@@ -40,14 +40,7 @@ pub fn run(args: &TuneArgs) -> Result<String, Error> {
 
 /// Found out before the measuring, not after it.
 fn writable(file: &Path) -> Result<(), Error> {
-    let directory = match file.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    if !directory.is_dir() {
-        let [path, directory] = [file, directory].map(Path::to_path_buf);
-        return Err(Error::NoDirectory { path, directory });
-    }
+    file::refuse_unwritable(file, false)?;
     Wisdom::load(file)?;
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use turntile_cpu::threads;
+use turntile_perm::AxesError;
 use turntile_plan::wisdom::Refused;
 use turntile_plan::{
     Advice, Costs, Device, Effort, Measured, Plan, Planner, Problem, ProblemError, Route, TileRule,
@@ -298,7 +299,15 @@ impl Transpose {
         let later = |&axis: &usize| axis.saturating_add(usize::from(!one));
         let order: Vec<usize> =
             (!one).then_some(0).into_iter().chain(self.axes.iter().map(later)).collect();
-        let problem = Problem::permuted(&extents, &order, self.elem_bytes)?;
+        // Told of as they were given, without the batch.
+        let as_given = |error| match error {
+            ProblemError::Axes(AxesError::Order { .. }) => {
+                let order = self.axes.clone();
+                ProblemError::Axes(AxesError::Order { axes: self.shape.len(), order })
+            }
+            other => other,
+        };
+        let problem = Problem::permuted(&extents, &order, self.elem_bytes).map_err(as_given)?;
         let problem = self.cap.map_or(problem, |cap| problem.with_cap(cap));
         let problem = self.alignment.map_or(problem, |bytes| problem.with_alignment(bytes));
         Ok(if self.out_of_place { problem.out_of_place() } else { problem.with_room(self.room) })

@@ -176,6 +176,13 @@ fn wrong_axes_are_typed_errors_and_leave_the_data() {
         assert!(matches!(error, Error::Problem(ProblemError::Axes(_))), "{error}");
         assert!(Transpose::of_axes::<u32>(&[2, 3, 4], axes).plan().is_err());
     }
+    // In the caller's numbers, with a batch and of matrices too.
+    for (transpose, told) in [
+        (Transpose::of_axes::<u32>(&[3, 4], &[1]), "[1] is no order of 2 axes"),
+        (Transpose::of_axes::<u32>(&[2, 3, 4], &[0, 1]).batch(5), "[0, 1] is no order of 3 axes"),
+    ] {
+        assert_eq!(transpose.plan().unwrap_err().to_string(), told);
+    }
     assert_eq!(
         permute_in_place(&mut data, &[2, 3, 5], &[2, 1, 0]),
         Err(Error::Length { shape: vec![2, 3, 5], expected: 30, got: 24 })

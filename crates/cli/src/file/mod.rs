@@ -12,6 +12,7 @@
 //! | `leftover` | names of temporary files, and the removal of those that a killed run left |
 //! | `room` | room on the disk |
 //! | `pending` | a result until it is in place, interruptions included |
+//! | `writable` | whether a file of measurements can be written, before they are made |
 
 mod claim;
 mod keep;
@@ -23,11 +24,12 @@ mod special;
 mod stamp;
 mod target;
 mod unnamed;
+mod writable;
 
 pub use claim::{Source, claim, claim_source, claim_target};
 pub use lock::{Asking, Locking};
 #[cfg(unix)]
 pub use pending::abandon;
 pub use pending::{Pending, begin, proceed, scratch};
-pub use special::{directory_of, refuse as refuse_special};
 pub use target::Target;
+pub use writable::refuse_unwritable;

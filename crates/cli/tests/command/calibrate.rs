@@ -48,11 +48,17 @@ fn what_is_calibrated_is_found_named_and_ignored() {
     let text = good(&directory, "plan 720x180 --elem-bytes 4 --device h200");
     assert!(text.ends_with("estimated by turntile's own rates\n"), "{text}");
 
+    // JSON has the file's own name, which a program can open.
+    fs::copy(&file, directory.path().join("a\u{202e}b")).unwrap();
+    assert_eq!(rates_of(&directory, "--rates a\u{202e}b"), "a\u{202e}b");
+
     // Named for a place of its own, and compared with what is planned by now.
-    let line = "calibrate --threads 1 --budget 0 --output mine.json --json";
+    let line = "calibrate --threads 1 --budget 0 --output m\u{202e}.json --json";
     let json: Value = serde_json::from_str(&good(&directory, line)).unwrap();
     assert!(json["stages"].as_u64() >= Some(1) && json["gain"].as_f64() >= Some(1.0), "{json}");
-    assert_eq!(json["file"], "mine.json");
+    assert_eq!(json["file"], "m\u{202e}.json");
+    fs::rename(directory.path().join("m\u{202e}.json"), directory.path().join("mine.json"))
+        .unwrap();
     assert_eq!(rates_of(&directory, "--rates mine.json"), "mine.json");
     let line = "plan 720x180 --elem-bytes 4 --threads 1 --json";
     for (environment, expected) in [("mine.json", Value::from("mine.json")), ("", Value::Null)] {
@@ -125,6 +131,26 @@ fn what_cannot_be_calibrated_is_told_before_it_is_tried() {
     let errors = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(errors.contains("there is no place for rates"), "{errors}");
+}
+
+/// The place where all commands look is no other than one that is named.
+#[cfg(unix)]
+#[test]
+fn where_rates_cannot_be_kept_is_told_before_they_are_measured() {
+    let directory = directory();
+    good(&directory, "calibrate --threads 1 --budget 0");
+    let (file, data) = (kept(&directory), directory.path().join("data"));
+    // Were it measured first, it would take years.
+    let line = "calibrate --threads 1 --budget 1e9 --no-rates";
+    fs::remove_file(&file).unwrap();
+    fs::create_dir(&file).unwrap();
+    bad(&directory, line, 1, &[".json is not a regular file"]);
+    fs::remove_dir_all(&data).unwrap();
+    fs::write(&data, "").unwrap();
+    bad(&directory, line, 1, &["cannot make ", "/data/turntile/rates: not a directory"]);
+    fs::remove_file(&data).unwrap();
+    std::os::unix::fs::symlink("/proc", &data).unwrap();
+    bad(&directory, line, 1, &["leads to a device"]);
 }
 
 /// Nothing is written before all is measured.

@@ -103,6 +103,19 @@ fn nothing_is_said_to_be_done_where_standard_output_is_closed() {
 }
 
 #[test]
+fn what_was_asked_for_is_not_lost_where_standard_output_is_full() {
+    let directory = directory();
+    for line in ["--help", "--version", "transpose --help", "plan 3x5 --elem-bytes 4"] {
+        let output = shell(&directory, &format!("turntile {line} >/dev/full"));
+        assert_eq!(output.status.code(), Some(1), "{line}: {}", told(&output));
+        assert!(told(&output).contains("cannot print the result: No space"), "{line}");
+    }
+    // A reader who has seen enough.
+    let output = shell(&directory, "( (turntile --help); echo $? >&2) | head -c 1");
+    assert_eq!(told(&output), "0\n");
+}
+
+#[test]
 fn less_memory_than_anything_is_moved_in_is_refused() {
     let directory = directory();
     let data = noise(601 * 403 * 4);

@@ -150,6 +150,32 @@ fn files_of_others_are_refused_before_any_work() {
     assert_eq!((metadata.uid(), metadata.gid()), (NOBODY, NOBODY));
 }
 
+/// What is measured is to be kept, so that is found out first: else each of these would take years.
+#[test]
+fn where_measures_cannot_be_kept_is_told_before_they_are_made() {
+    if !superuser() {
+        return;
+    }
+    let directory = directory();
+    fs::set_permissions(directory.path(), Permissions::from_mode(0o755)).unwrap();
+    fs::create_dir(directory.path().join("theirs")).unwrap();
+    good(&directory, "tune 3x4 --elem-bytes 4 --budget 0 --wisdom theirs/fixed");
+    fs::set_permissions(directory.path().join("theirs"), Permissions::from_mode(0o777)).unwrap();
+    for (line, words) in [
+        ("tune 30x40 --elem-bytes 4 --budget 1e9 --wisdom w", "cannot make files in "),
+        ("tune 30x40 --elem-bytes 4 --budget 1e9 --wisdom theirs/fixed", "cannot write "),
+        ("calibrate --budget 1e9 --no-rates -o rates", "cannot make files in "),
+        ("calibrate --budget 1e9 --no-rates -o theirs/fixed", "cannot write "),
+    ] {
+        let before = files(directory.path());
+        let output = as_nobody(&directory, line);
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{line}: {errors}");
+        assert!(errors.contains(words) && errors.contains("Permission denied"), "{line}: {errors}");
+        assert!(files(directory.path()) == before, "{line}");
+    }
+}
+
 #[test]
 fn a_new_file_of_another_group_is_not_for_that_group() {
     if !superuser() {
