@@ -104,7 +104,14 @@ impl Problem {
         cols: usize,
         elem_bytes: usize,
     ) -> Result<Self, ProblemError> {
-        Self::permuted(&[batch, rows, cols], &MATRICES, elem_bytes)
+        // A single matrix is told of by its two sides.
+        let told = |error| match error {
+            ProblemError::TooLarge { extents, elem_bytes } if batch == 1 => {
+                ProblemError::TooLarge { extents: extents[1..].to_vec(), elem_bytes }
+            }
+            other => other,
+        };
+        Self::permuted(&[batch, rows, cols], &MATRICES, elem_bytes).map_err(told)
     }
 
     /// An array with these extents, whose axis `order[i]` is to become axis `i`: NumPy's `transpose(order)`. Total
@@ -343,9 +350,11 @@ mod tests {
         for (batch, rows, cols, elem_bytes) in
             [(1, huge, 3, 1), (1, huge, 1, 2), (0, huge, huge, 1), (huge, 2, 2, 1)]
         {
+            let extents = [batch, rows, cols];
+            let extents = if batch == 1 { &extents[1..] } else { &extents }.to_vec();
             assert_eq!(
                 Problem::with_batch(batch, rows, cols, elem_bytes),
-                Err(ProblemError::TooLarge { extents: vec![batch, rows, cols], elem_bytes })
+                Err(ProblemError::TooLarge { extents, elem_bytes })
             );
         }
         assert!(Problem::with_batch(0, 5, 5, 1).unwrap().is_empty());
