@@ -7,21 +7,20 @@
 #pragma once
 #include "word.cuh"
 
-// Side of a tile, the threads that move two, and how many of them a row of granules: what an H200 moved best
-// (docs/lab/gpu.md). Two blocks or more share a multiprocessor and leave it a first-level cache, where rows' neighbours
-// find the lines that they share.
+// Side of a tile, and the threads that move two: what an H200 moved best (docs/lab/gpu.md). Two blocks or more share a
+// multiprocessor and leave it a first-level cache, where rows' neighbours find the lines that they share.
 template <int W> struct GranuleShape;
-template <> struct GranuleShape<1> { enum : u32 { side = 208, threads = 512, lanes = 16 }; };
-template <> struct GranuleShape<2> { enum : u32 { side = 120, threads = 512, lanes = 16 }; };
-template <> struct GranuleShape<4> { enum : u32 { side = 108, threads = 512, lanes = 32 }; };
-template <> struct GranuleShape<8> { enum : u32 { side = 62, threads = 256, lanes = 32 }; };
+template <> struct GranuleShape<1> { enum : u32 { side = 208, threads = 512 }; };
+template <> struct GranuleShape<2> { enum : u32 { side = 120, threads = 512 }; };
+template <> struct GranuleShape<4> { enum : u32 { side = 108, threads = 512 }; };
+template <> struct GranuleShape<8> { enum : u32 { side = 62, threads = 256 }; };
 
 template <int W> struct GranuleTile {
     using V = Word<W>;
     static constexpr u32 T = GranuleShape<W>::side, N = GranuleShape<W>::threads;
     static constexpr u32 E = 16 / W;                   // words of a granule
     static constexpr u32 across = (16 - W + T * W + 15) / 16; // granules that a row touches at most
-    static constexpr u32 lanes = GranuleShape<W>::lanes;
+    static constexpr u32 lanes = across <= 16 ? 16 : kWarp; // of a row
     static constexpr u32 bytes = (T * across + T / E + 1) * 16;
     static_assert(across <= lanes && kWarp % lanes == 0 && N % lanes == 0, "a warp moves whole rows");
 

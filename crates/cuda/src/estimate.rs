@@ -9,7 +9,7 @@ use turntile_plan::{Costs, Direction, StageShape};
 
 use crate::args::Args;
 use crate::args::axes_tile::{IntoAxesArgs, WideAxesArgs};
-use crate::call::widest_word;
+use crate::call::{Call, widest_word};
 use crate::family::Family;
 use crate::launches::Launches;
 use crate::lower::{At, LINE as LINE_BYTES, any_tile, teams};
@@ -142,7 +142,7 @@ fn measure(shape: &StageShape, launches: &Launches, at: At) -> (Operation, Measu
             let used = side as f64 / side.next_multiple_of(tile) as f64;
             (Operation::Cube, measures.with(Q::Used, used))
         }
-        (Way::TileSwap { .. }, Some(e)) => (Operation::Swap, swap(measures, &e, call.params(), at)),
+        (Way::TileSwap { .. }, Some(e)) => (Operation::Swap, swap(measures, &e, call, at)),
         (Way::Barrier(Scope::Block), _) if call.family() == Family::BarrierAxes => {
             let held = call.shared_bytes() as usize;
             (Operation::BlockAxes, hold(measures, held, at))
@@ -197,9 +197,9 @@ fn hold(measures: Measures, bytes: usize, at: At) -> Measures {
     measures.with(Q::Held, bytes as f64 / at.limits.shared_bytes as f64)
 }
 
-/// A block takes as long for a tile beyond the edge, and words where rows are no whole vectors.
-fn swap(measures: Measures, e: &Elementary, args: &Args, at: At) -> Measures {
-    let across = match args {
+/// A block takes as long for a tile beyond the edge, and longer where it moves no vectors.
+fn swap(measures: Measures, e: &Elementary, call: &Call, at: At) -> Measures {
+    let across = match call.params() {
         Args::Square(args) => args.across.max(1) as usize,
         _ => 1,
     };
@@ -210,7 +210,7 @@ fn swap(measures: Measures, e: &Elementary, args: &Args, at: At) -> Measures {
     let pitch = e.mid * e.cols * at.elem_bytes;
     measures
         .with(Q::Used, used)
-        .is(Q::Vectors, (e.rows * at.elem_bytes).is_multiple_of(VECTOR_BYTES))
+        .is(Q::Vectors, !matches!(call.entry, "square_swap_granules" | "square_swap_any"))
         .with(Q::Straddle, if pitch.is_multiple_of(LINE_BYTES) { 0 } else { 2 })
 }
 

@@ -96,10 +96,10 @@ fn every_way(bench: &Bench, problem: LeadingProblem, data: &DeviceBuffer<u8>) ->
 /// Rows that slide to another pitch, over several blocks; failures. Adds the kernels that ran.
 pub fn few(bench: &Bench, met: &mut Vec<String>) -> usize {
     let (data, mut failures) = (memory(2 * SPAN_BYTES), 0);
+    let planner = Planner::new(bench.gpu.chip().clone());
     for (sides, lds) in [([50, 1999], [2003, 2000]), ([300, 700], [703, 712])] {
         for elem in [1, 4] {
             let problem = LeadingProblem::slid(sides, lds, elem).expect("fits");
-            let planner = Planner::new(bench.gpu.chip().clone());
             for plan in planner.leading_ways(&problem).expect("there is a way") {
                 let work = Work::of_leading(&plan, bench.gpu.chip().limits()).expect("has kernels");
                 met.extend(work.calls().iter().map(|call| call.kernel()));
