@@ -53,7 +53,7 @@ fn child(start: Instant, [rows, cols, elem_bytes]: [usize; 3]) -> Answer<()> {
     let plan = Planner::new(gpu.chip().clone()).plan(&problem)?;
     let planned = milliseconds(part);
     let part = Instant::now();
-    let prepared = gpu.prepare(&plan)?.with_own_workspace()?;
+    let prepared = gpu.prepare(&plan)?;
     let loaded = milliseconds(part);
     let mut stopwatch = Stopwatch::new(&gpu, plan.room_bytes())?;
     let part = Instant::now();

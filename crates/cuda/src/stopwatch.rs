@@ -16,7 +16,8 @@ use crate::gpu::Gpu;
 use crate::out_of_place::Place;
 use crate::run::{Loaded, Prepared};
 
-/// Device memory, a stream and a pair of events to check and to time plans with.
+/// Device memory, a stream and a pair of events to check and to time plans with. Workspace is the stopwatch's too, allocated
+/// when a plan first needs it: two stopwatches can run one plan at the same time.
 ///
 /// Timed runs go through the memory from place to place where it has room for several matrices, so
 /// that those that fit the second-level cache are not found there. Every method has waited for its work when
@@ -26,6 +27,8 @@ pub struct Stopwatch {
     stream: Stream,
     events: [Event; 2],
     data: Memory,
+    /// As long as the plan that needed most.
+    workspace: Option<Memory>,
     /// Bytes into the memory where the next run is timed.
     next: usize,
     queueing: Duration,
@@ -54,18 +57,19 @@ impl Stopwatch {
             stream: Stream::new(context)?,
             events: [Event::new(context)?, Event::new(context)?],
             data: Memory::new(context, bytes)?,
+            workspace: None,
             next: 0,
             queueing: Duration::ZERO,
             gpu: gpu.clone(),
         })
     }
 
-    /// Fills the start of this memory with numbered elements, runs `prepared`, which has a workspace of
-    /// its own, and returns how many elements are not where `problem` puts them.
+    /// Fills the start of this memory with numbered elements, runs `prepared`, and returns how many elements are not
+    /// where `problem` puts them.
     ///
     /// # Errors
     /// [`CudaError`]; [`CudaError::Length`] if the problem's elements are longer than the memory,
-    /// [`CudaError::OtherGpu`] if `prepared` is of another context.
+    /// [`CudaError::OtherGpu`] if `prepared` is of another context, [`CudaError::OutOfMemory`] for its workspace.
     pub fn wrong_elements(
         &mut self,
         problem: &Problem,
@@ -88,17 +92,29 @@ impl Stopwatch {
     }
 
     fn wrong_after(
-        &self,
+        &mut self,
         axes: &FusedAxes,
         elem_bytes: usize,
         prepared: &Prepared,
     ) -> Result<u64, CudaError> {
         self.gpu.same(prepared.gpu())?;
+        let workspace = self.workspace(prepared)?;
         let Ground { stream, address, bytes } = self.ground();
         self.wrong(axes, elem_bytes, [(address, bytes); 2], || {
-            // SAFETY: the memory and the stream are this stopwatch's own, nothing else uses them, and `wrong` waits.
-            unsafe { prepared.run_raw(stream, address, bytes, None) }
+            // SAFETY: memory, workspace and stream are this stopwatch's own, nothing else uses them, and `wrong` waits.
+            unsafe { prepared.run_raw(stream, address, bytes, Some(workspace)) }
         })
+    }
+
+    /// Workspace for a run of `prepared`.
+    fn workspace(&mut self, prepared: &Prepared) -> Result<Place, CudaError> {
+        let need = prepared.work().workspace_bytes();
+        if self.workspace.as_ref().is_none_or(|memory| memory.bytes() < need) {
+            // The shorter one is freed first.
+            self.workspace = None;
+            self.workspace = Some(Memory::new(self.gpu.context(), need)?);
+        }
+        Ok(self.workspace.as_ref().map_or((0, 0), |memory| (memory.address(), memory.bytes())))
     }
 
     /// The same for launches from one buffer to another.
@@ -184,20 +200,20 @@ impl Stopwatch {
         queued.and(ended)
     }
 
-    /// Runs `prepared`, which has a workspace of its own, on this memory, and says how long the
-    /// device took.
+    /// Runs `prepared` on this memory, and returns how long the device took.
     ///
     /// # Errors
     /// [`CudaError`]; [`CudaError::Length`] if the plan's matrix is longer than the memory,
-    /// [`CudaError::OtherGpu`] if it is of another context.
+    /// [`CudaError::OtherGpu`] if it is of another context, [`CudaError::OutOfMemory`] for its workspace.
     pub fn time(&mut self, prepared: &Prepared) -> Result<Duration, CudaError> {
         self.gpu.same(prepared.gpu())?;
+        let workspace = Some(self.workspace(prepared)?);
         let at = self.place(prepared.work().bytes());
         let Ground { stream, address, bytes } = self.ground();
         let (address, bytes) = (address + at as u64, bytes - at);
-        // SAFETY: the memory and the stream are this stopwatch's own, nothing else uses them, and
+        // SAFETY: memory, workspace and stream are this stopwatch's own, nothing else uses them, and
         // `between_events` waits for the work.
-        self.between_events(|| unsafe { prepared.run_raw(stream, address, bytes, None) })
+        self.between_events(|| unsafe { prepared.run_raw(stream, address, bytes, workspace) })
     }
 
     /// Runs `loaded` on this memory, its buffers where

@@ -2,7 +2,7 @@
 
 use turntile_cuda::{CudaError, Gpu, Kernels, Loaded, Prepared, Stopwatch};
 
-/// With the backend and without.
+/// With the backend and without. A stopwatch runs plans on memory and workspace of its own, so that they are only read.
 #[test]
 fn threads_may_share_everything() {
     fn shared<T: Send + Sync>() {}

@@ -78,7 +78,7 @@ impl Watch {
         Ok(Ready { watch: &mut self.watch, steps, buffers: Buffers { places, end } })
     }
 
-    /// Runs a plan that has a workspace of its own, and says how long the device took.
+    /// Runs a plan, and returns how long the device took.
     ///
     /// # Errors
     /// As [`Stopwatch::time`].
@@ -86,7 +86,7 @@ impl Watch {
         self.watch.time(prepared)
     }
 
-    /// Elements that a plan which has a workspace of its own leaves wrong.
+    /// Elements that a plan leaves wrong.
     ///
     /// # Errors
     /// As [`Stopwatch::wrong_elements`].

@@ -259,7 +259,7 @@ pub fn measure_on(gpu: &Gpu, plans: Vec<Plan>, budget: Duration) -> Result<Vec<M
         false => plan.room_bytes(),
     });
     let mut watch = Stopwatch::new(gpu, bytes.max().unwrap_or(0))?;
-    let run = |plan: &Plan| Ready::of(gpu, plan, None)?.with_own_workspace()?.time(&mut watch);
+    let run = |plan: &Plan| Ready::of(gpu, plan, None)?.time(&mut watch);
     Ok(tuner::measure(plans, budget, run)?)
 }
 
@@ -396,11 +396,11 @@ impl OnGpu {
         self.ready.bytes()
     }
 
-    /// Runs on a stopwatch's memory, with a workspace of its own, and says how long the device took.
+    /// Runs on a stopwatch's memory and workspace, and returns how long the device took.
     ///
     /// # Errors
-    /// [`Error::Cuda`]: the memory is shorter than [`measured_bytes`](Self::measured_bytes) or of another GPU, or a
-    /// workspace is needed and there is none of its own.
+    /// [`Error::Cuda`]: the memory is shorter than [`measured_bytes`](Self::measured_bytes) or of another GPU, or there is no
+    /// memory for the workspace.
     pub fn time(&self, watch: &mut Stopwatch) -> Result<Duration, Error> {
         Ok(self.ready.time(watch)?)
     }

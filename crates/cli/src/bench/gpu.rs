@@ -23,7 +23,7 @@ pub fn measure(
     problem: &Problem,
 ) -> Result<Figures, Error> {
     let (elem_bytes, bytes) = (problem.elem_bytes(), problem.bytes());
-    let planned = transpose.plan_on(gpu)?.with_own_workspace()?;
+    let planned = transpose.plan_on(gpu)?;
     let planning = planning(|| transpose.plan_on(gpu))?;
     let (mut watch, copied) = memory(gpu, bytes, planned.measured_bytes())?;
 

@@ -60,6 +60,8 @@ pub fn errors(bench: &mut Bench) -> usize {
     let identity = Elementary { batch: 1, rows: 1, mid: 1, cols: problem.len(), unit: 1 };
     failures += expect("data untouched by all of them", bench.wrong(address, identity, 4).0 == 0);
 
+    failures += expect("one plan on two threads at once", at_once(&prepared, &problem));
+
     let without = Stopwatch::new(&bench.gpu, 1 << 40);
     failures += expect(
         "out of memory",
@@ -87,6 +89,18 @@ pub fn errors(bench: &mut Bench) -> usize {
         println!("    {error}");
     }
     failures
+}
+
+/// Whether two threads, each with a stopwatch, run a plan that uses flags correctly at the same time.
+fn at_once(prepared: &Prepared, problem: &Problem) -> bool {
+    let run = || -> Result<u64, CudaError> {
+        let mut watch = Stopwatch::new(prepared.gpu(), problem.bytes())?;
+        (0..50).map(|_| watch.wrong_elements(problem, prepared)).sum()
+    };
+    std::thread::scope(|scope| {
+        let threads = [scope.spawn(run), scope.spawn(run)];
+        threads.map(|thread| thread.join().is_ok_and(|wrong| wrong == Ok(0))) == [true; 2]
+    })
 }
 
 /// Whether launches captured once leave nothing wrong in either of two replays, each on `elements` numbered elements.

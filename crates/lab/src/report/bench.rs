@@ -244,9 +244,7 @@ impl Bench {
             }
             Place::Gpu { .. } => {
                 let (gpu, mut watch) = self.watch()?;
-                let seconds =
-                    gpu.prepare(plan).and_then(|p| p.with_own_workspace()).map_err(Failure::from);
-                let seconds = seconds.and_then(|prepared| {
+                let seconds = gpu.prepare(plan).map_err(Failure::from).and_then(|prepared| {
                     let wrong = watch.wrong_elements(&problem, &prepared)?;
                     right(&plan, wrong)?;
                     self.median(|| Ok(watch.time(&prepared)?))
@@ -308,8 +306,7 @@ impl Bench {
         elem_bytes: usize,
     ) -> Result<f64, Failure> {
         let (gpu, mut watch) = self.watch()?;
-        let prepared = gpu.prepare_work(work).and_then(|p| p.with_own_workspace());
-        let seconds = prepared.map_err(Failure::from).and_then(|prepared| {
+        let seconds = gpu.prepare_work(work).map_err(Failure::from).and_then(|prepared| {
             if let Some(e) = shape.elementary() {
                 right(&shape, watch.wrong_swapped(e, elem_bytes, &prepared)?)?;
             }

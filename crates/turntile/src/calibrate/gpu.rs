@@ -95,7 +95,7 @@ impl GpuBench {
 
 impl Watch for GpuBench {
     fn seconds(&mut self, plan: &Plan) -> Result<f64, Error> {
-        let ready = Ready::of(&self.gpu, plan, None)?.with_own_workspace()?;
+        let ready = Ready::of(&self.gpu, plan, None)?;
         Ok(ready.time(&mut self.watch)?.as_secs_f64())
     }
 }

@@ -207,11 +207,11 @@ impl LeadingOnGpu {
         self.prepared.work().bytes()
     }
 
-    /// Runs on a stopwatch's memory, with a workspace of its own, and says how long the device took.
+    /// Runs on a stopwatch's memory and workspace, and returns how long the device took.
     ///
     /// # Errors
-    /// [`Error::Cuda`]: the memory is shorter than [`measured_bytes`](Self::measured_bytes) or of another GPU, or a
-    /// workspace is needed and there is none of its own.
+    /// [`Error::Cuda`]: the memory is shorter than [`measured_bytes`](Self::measured_bytes) or of another GPU, or there is no
+    /// memory for the workspace.
     pub fn time(&self, watch: &mut Stopwatch) -> Result<Duration, Error> {
         Ok(watch.time(&self.prepared)?)
     }
