@@ -2,6 +2,8 @@
 
 use std::ffi::CStr;
 
+use crate::archive;
+
 /// CUDA of the oldest driver that takes the PTX, which is of ISA 8.4: major and minor number.
 pub const NEEDED_CUDA: (u32, u32) = (12, 4);
 /// Release of the first such driver.
@@ -60,46 +62,6 @@ pub enum Family {
     Scale,
     /// Filling and comparing, for tests.
     Check,
-}
-
-/// Code of a family for words of one size.
-#[derive(Clone, Copy)]
-struct Code {
-    /// With a final zero.
-    ptx: &'static str,
-    #[cfg(backend)]
-    machine: &'static [u8],
-}
-
-/// Bytes where the driver may read words.
-#[cfg(backend)]
-#[repr(C, align(16))]
-struct Aligned<T: ?Sized>(T);
-
-#[cfg(backend)]
-macro_rules! machine {
-    ($file:expr) => {{
-        static CODE: &Aligned<[u8]> = &Aligned(*include_bytes!($file));
-        &CODE.0
-    }};
-}
-macro_rules! by_word {
-    ($name:literal) => {
-        [
-            by_word!($name, "1"),
-            by_word!($name, "2"),
-            by_word!($name, "4"),
-            by_word!($name, "8"),
-            by_word!($name, "16"),
-        ]
-    };
-    ($name:literal, $word:literal) => {
-        Code {
-            ptx: concat!(include_str!(concat!("../code/", $name, ".w", $word, ".ptx")), "\0"),
-            #[cfg(backend)]
-            machine: machine!(concat!("../code/", $name, ".w", $word, ".fatbin")),
-        }
-    };
 }
 
 impl Family {
@@ -162,63 +124,41 @@ impl Family {
     }
 
     /// PTX of the family for words of `word` bytes (1, 2, 4, 8 or 16), ending in a zero.
+    ///
+    /// # Panics
+    /// There is no such word.
     pub fn ptx(self, word: usize) -> &'static str {
-        self.code(word).ptx
-    }
-
-    /// The same as a fat binary: machine code for common architectures, compressed; it has no PTX, and newer drivers alone
-    /// take it. Empty where the backend is not built in.
-    pub fn machine(self, word: usize) -> &'static [u8] {
-        #[cfg(backend)]
-        return self.code(word).machine;
-        // No program is to carry what it cannot load.
-        #[cfg(not(backend))]
-        {
-            let _ = word;
-            &[]
-        }
-    }
-
-    fn code(self, word: usize) -> Code {
-        let words = match self {
-            Family::Tiles => by_word!("tiles"),
-            Family::Cube => by_word!("cube"),
-            Family::Barrier => by_word!("barrier"),
-            Family::BarrierAxes => by_word!("barrier_axes"),
-            Family::ClusterBarrier => by_word!("cluster_barrier"),
-            Family::GridBarrier => by_word!("grid_barrier"),
-            Family::ClusterAxes => by_word!("cluster_axes"),
-            Family::GridAxes => by_word!("grid_axes"),
-            Family::SlotRuns => by_word!("slot_runs"),
-            Family::SlotGather => by_word!("slot_gather"),
-            Family::Moves => by_word!("moves"),
-            Family::MovesWide => by_word!("moves_wide"),
-            Family::MovesSlots => by_word!("moves_slots"),
-            Family::MovesAxes => by_word!("moves_axes"),
-            Family::MovesShared => by_word!("moves_shared"),
-            Family::MovesBlock => by_word!("moves_block"),
-            Family::MovesOnChip => by_word!("moves_on_chip"),
-            Family::PerCycle => by_word!("per_cycle"),
-            // Compiled once: they count in bytes.
-            Family::Pad => [by_word!("pad", "4"); 5],
-            Family::OutOfPlace => by_word!("out_of_place"),
-            Family::IntoAxes => by_word!("into_axes"),
-            Family::Pitched => by_word!("pitched"),
-            // Once too: its numbers have their types.
-            Family::Scale => [by_word!("scale", "4"); 5],
-            Family::Check => [by_word!("check", "4"); 5],
-        };
-        words[word.ilog2() as usize]
+        let text = archive::PTX.code(self.name(), word).expect("there is PTX for every word");
+        str::from_utf8(text).expect("PTX is ASCII")
     }
 
     pub(crate) fn image(self, word: usize) -> &'static CStr {
         #[cfg(backend)]
         return CStr::from_bytes_until_nul(self.ptx(word).as_bytes()).expect("ends in a zero");
+        // No program is to carry what it cannot load.
         #[cfg(not(backend))]
         {
             let _ = word;
             c""
         }
+    }
+
+    /// Machine code of the family for a device of that architecture, if there is any; newer drivers alone take it.
+    pub(crate) fn machine(self, word: usize, architecture: usize) -> Option<&'static [u8]> {
+        #[cfg(backend)]
+        return archive::machine(architecture)?.code(self.name(), word);
+        #[cfg(not(backend))]
+        {
+            let _ = (word, architecture);
+            None
+        }
+    }
+
+    /// The oldest architecture that it is compiled for.
+    #[cfg(test)]
+    pub(crate) fn architecture(self) -> usize {
+        let in_clusters = matches!(self, Family::ClusterBarrier | Family::ClusterAxes);
+        if in_clusters { 90 } else { NEEDED_ARCHITECTURE }
     }
 }
 
@@ -237,9 +177,7 @@ mod tests {
                 let isa = format!("{}.{}", NEEDED_CUDA.0 - 4, NEEDED_CUDA.1);
                 assert_eq!(line(".version "), isa, "{family:?}");
                 let target: usize = line(".target sm_").parse().unwrap();
-                let in_clusters = matches!(family, Family::ClusterBarrier | Family::ClusterAxes);
-                let oldest = if in_clusters { 90 } else { NEEDED_ARCHITECTURE };
-                assert_eq!(target, oldest, "{family:?}");
+                assert_eq!(target, family.architecture(), "{family:?}");
             }
         }
     }

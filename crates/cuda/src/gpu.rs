@@ -38,6 +38,7 @@ pub struct Gpu(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     chip: Chip,
+    architecture: usize,
     modules: Mutex<HashMap<(Family, usize), Arc<Module>>>,
     context: Arc<Context>,
 }
@@ -95,7 +96,8 @@ impl Gpu {
         } else {
             Chip::like_h200(facts.name, limits, facts.peak_bandwidth)
         };
-        Ok(Gpu(Arc::new(Inner { chip, modules: Mutex::default(), context })))
+        let (architecture, modules) = (facts.architecture, Mutex::default());
+        Ok(Gpu(Arc::new(Inner { chip, architecture, modules, context })))
     }
 
     /// What it is and offers: the device to plan for.
@@ -129,7 +131,7 @@ impl Gpu {
         if let Some(module) = modules.get(&(family, word)) {
             return Ok(module.clone());
         }
-        let module = load(self.context(), family, word)?;
+        let module = load(self.context(), self.0.architecture, family, word)?;
         Ok(modules.entry((family, word)).or_insert(module).clone())
     }
 
@@ -191,17 +193,33 @@ impl Gpu {
 
 /// A family's code: machine code, loaded in milliseconds, or where GPU or driver take none of it the PTX, which the
 /// driver compiles.
-fn load(context: &Arc<Context>, family: Family, word: usize) -> Result<Arc<Module>, CudaError> {
-    Module::load(context, Image::Machine(family.machine(word)))
-        .or_else(|_| Module::load(context, Image::Ptx(family.image(word))))
+fn load(
+    context: &Arc<Context>,
+    architecture: usize,
+    family: Family,
+    word: usize,
+) -> Result<Arc<Module>, CudaError> {
+    machine(context, architecture, family, word)
+        .map_or_else(|| Module::load(context, Image::Ptx(family.image(word))), Ok)
+}
+
+/// The module of a family's machine code, if there is any that GPU and driver take.
+fn machine(
+    context: &Arc<Context>,
+    architecture: usize,
+    family: Family,
+    word: usize,
+) -> Option<Arc<Module>> {
+    let code = family.machine(word, architecture)?;
+    Module::load(context, Image::Machine(code)).ok()
 }
 
 /// A kernel to ask about clusters.
-fn probe(context: &Arc<Context>) -> Result<Function, CudaError> {
-    match Module::load(context, Image::Machine(Family::Check.machine(4))) {
-        Ok(module) => module.function("check_fill"),
+fn probe(context: &Arc<Context>, architecture: usize) -> Result<Function, CudaError> {
+    match machine(context, architecture, Family::Check, 4) {
+        Some(module) => module.function("check_fill"),
         // Sooner compiled than that family.
-        Err(_) => Module::load(context, Image::Ptx(CLUSTER))?.function("probe"),
+        None => Module::load(context, Image::Ptx(CLUSTER))?.function("probe"),
     }
 }
 
@@ -211,7 +229,7 @@ fn largest_cluster(context: &Arc<Context>, facts: &Facts) -> Result<usize, CudaE
     if facts.architecture < CLUSTER_ARCHITECTURE {
         return Ok(1);
     }
-    let probe = probe(context)?;
+    let probe = probe(context, facts.architecture)?;
     let shared_bytes = u32::try_from(facts.shared_bytes).unwrap_or(u32::MAX);
     probe.allow_shared(shared_bytes)?;
     probe.allow_large_clusters()?;

@@ -26,6 +26,7 @@
 //! Without the feature `cuda`, and on other systems than Linux, everything is there, and [`Gpu::current`] answers
 //! [`CudaError::NoBackend`].
 
+mod archive;
 pub mod args;
 pub mod banks;
 pub mod call;
