@@ -141,7 +141,7 @@ fn of_run(error: &RunError) -> Status {
     match error {
         // What a caller can do wrong with a plan that was made here: run it in the other place.
         RunError::Plan(_) => Status::Argument,
-        RunError::Length { .. } | RunError::Span { .. } | RunError::Room { .. } => Status::Length,
+        RunError::Length { .. } | RunError::Span { .. } => Status::Length,
         RunError::Workspace { .. } => Status::Workspace,
         RunError::OutOfMemory { .. } => Status::Memory,
         _ => Status::Internal,

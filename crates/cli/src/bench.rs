@@ -93,9 +93,7 @@ fn transpose(args: &BenchArgs, problem: &Problem, route: Choice, rates: &Rates) 
         transpose = transpose.workspace_cap(amount.of(problem.bytes()));
     }
     if let Choice::Route(route) = route {
-        // For the one that pads to a square.
-        let room = problem.rows().max(problem.cols()).saturating_pow(2);
-        transpose = transpose.route(route).room(room.saturating_mul(problem.batch()));
+        transpose = transpose.route(route);
     }
     transpose
 }

@@ -159,7 +159,7 @@ impl Report {
             routes: plans().map(|plan| plan.route_name()).collect(),
             plans: plans().map(ToString::to_string).collect(),
             blocks: done.blocks,
-            workspace_bytes: done.plan.as_ref().map_or(0, Planned::extra_bytes),
+            workspace_bytes: done.plan.as_ref().map_or(0, Planned::workspace_bytes),
             wisdom_refused: refused.collect(),
             unsynced: done.unsynced,
         }

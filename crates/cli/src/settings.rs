@@ -20,8 +20,7 @@ pub struct Settings {
     /// Threads to use [default: all]
     #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
     pub threads: Option<NonZeroUsize>,
-    /// Take this route instead of the planner's choice (`turntile plan --all` names them); padded-square
-    /// takes memory for its square, at most as much again as the data or what --workspace says
+    /// Take this route instead of the planner's choice (`turntile plan --all` names them)
     #[arg(long, value_name = "NAME")]
     pub route: Option<Route>,
     /// Most memory beside the data, e.g. 64M or 10% of the data [default: 2% of the data, plus 1MiB a thread up to
@@ -50,7 +49,7 @@ impl Settings {
             transpose = transpose.threads(threads.get());
         }
         if let Some(route) = self.route {
-            transpose = transpose.route(route).room(self.room(problem));
+            transpose = transpose.route(route);
         }
         if let Some(amount) = self.workspace {
             transpose = transpose.workspace_cap(amount.of(problem.bytes()));
@@ -59,18 +58,6 @@ impl Settings {
             transpose = transpose.wisdom(file);
         }
         transpose
-    }
-
-    /// Elements that the memory of a problem has room for: its own, or where a route that needs more
-    /// is asked for, a square's, if as much memory may be used: without a word on it, as much again.
-    pub fn room(&self, problem: &Problem) -> usize {
-        let square = problem.rows().max(problem.cols()).saturating_pow(2);
-        let room = square.saturating_mul(problem.batch());
-        let more = (room - problem.len()).saturating_mul(problem.elem_bytes());
-        let allowed =
-            more <= self.workspace.map_or(problem.bytes(), |amount| amount.of(problem.bytes()));
-        let padded = self.route == Some(Route::PaddedSquare);
-        if allowed && padded { room } else { problem.len() }
     }
 
     /// The wisdom file, if one is named.

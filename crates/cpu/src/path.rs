@@ -1,9 +1,8 @@
 //! Where super-elements go: a stage's index map with its divisions prepared.
 
 use turntile_perm::axes::MOST_AXES;
-use turntile_perm::{AxisPermutation, Elementary, FastDiv, Order, Slots, TurnedTiles};
+use turntile_perm::{AxisPermutation, Elementary, FastDiv, Order, Slots};
 use turntile_plan::{Direction, StageShape};
-use turntile_simd::Block;
 
 /// Super-elements to be moved along the cycles of a stage's permutation.
 #[derive(Clone, Copy, Debug)]
@@ -11,12 +10,10 @@ pub struct Path {
     shape: StageShape,
     succ: Map,
     pred: Map,
-    elem_bytes: usize,
     unit_bytes: usize,
     /// Super-elements of an instance, when there are several.
     batch: Option<Divisor>,
     instance_bytes: usize,
-    tile: Option<Block>,
 }
 
 /// Where a super-element of an instance goes, or comes from.
@@ -248,14 +245,11 @@ impl Path {
         let swap = |outer, mid, inner| Map::Swap { inner: divide(inner), mid: divide(mid), outer };
         let slots_to = |slots, direction| Map::Slots(SlotPath::new(slots, direction));
         let (succ, pred) = match shape {
-            StageShape::Axes(axes) => match (axes.elementary(), axes.turned_tiles()) {
-                (Some(Elementary { rows, mid, cols, .. }), _) => {
+            StageShape::Axes(axes) => match axes.elementary() {
+                Some(Elementary { rows, mid, cols, .. }) => {
                     (swap(rows, mid, cols), swap(cols, mid, rows))
                 }
-                (None, Some(TurnedTiles { rows, cols, .. })) => {
-                    (swap(rows, 1, cols), swap(cols, 1, rows))
-                }
-                (None, None) => {
+                None => {
                     let map = |axes| Map::Axes(AxesPath::new(&axes, divide));
                     (map(axes), map(axes.inverse()))
                 }
@@ -272,16 +266,9 @@ impl Path {
             shape,
             succ,
             pred,
-            elem_bytes,
             unit_bytes: shape.unit() * elem_bytes,
             batch,
             instance_bytes: shape.instance_len() * elem_bytes,
-            tile: shape.turned_tiles().map(|TurnedTiles { m, n, .. }| Block {
-                rows: m,
-                cols: n,
-                from_pitch: n,
-                to_pitch: m,
-            }),
         }
     }
 
@@ -295,17 +282,6 @@ impl Path {
     #[inline]
     pub fn bytes(&self) -> usize {
         self.shape.batch() * self.instance_bytes
-    }
-
-    /// Bytes of an element.
-    pub fn elem_bytes(&self) -> usize {
-        self.elem_bytes
-    }
-
-    /// The tile that moving transposes, if it does.
-    #[inline]
-    pub fn tile(&self) -> Option<Block> {
-        self.tile
     }
 
     /// Super-elements of the whole batch.
@@ -363,7 +339,6 @@ mod tests {
         for shape in [
             StageShape::from(Elementary { batch: 1, rows: 5, mid: 1, cols: 7, unit: 3 }),
             StageShape::from(Elementary { batch: 3, rows: 4, mid: 5, cols: 6, unit: 2 }),
-            StageShape::Axes(TurnedTiles { batch: 2, rows: 3, cols: 4, m: 5, n: 2 }.into()),
             StageShape::SlotMove { batch: 2, slots, direction: Direction::Forward },
             StageShape::SlotMove { batch: 2, slots, direction: Direction::Backward },
         ] {

@@ -1,9 +1,8 @@
 //! P-IPT: cycles rotated by swaps, without flags and without scratch.
 #![allow(unsafe_code)]
 
-use turntile_perm::{Elementary, cycles};
-use turntile_plan::StageShape;
-use turntile_simd::{Block, Byte};
+use turntile_perm::cycles;
+use turntile_simd::Byte;
 
 use crate::parts;
 use crate::path::Path;
@@ -27,9 +26,4 @@ pub fn rotate_cycles(data: &mut [Byte], all: Path, parts: usize) {
             }
         }
     });
-    if let Some(Block { rows, cols, .. }) = all.tile() {
-        let batch = all.positions();
-        let shape = StageShape::from(Elementary { batch, rows, mid: 1, cols, unit: 1 });
-        rotate_cycles(data, Path::new(shape, all.elem_bytes()), parts);
-    }
 }

@@ -2,7 +2,7 @@
 
 use turntile_cpu::way::{self, HostWay, Mover};
 use turntile_cpu::{Executor, Host, Workspace, oracle};
-use turntile_perm::{AxisPermutation, Elementary, Order, Padding, Slots, TurnedTiles};
+use turntile_perm::{AxisPermutation, Elementary, Order, Padding, Slots};
 use turntile_plan::{
     Device, Direction, Flaw, Geometry, GeometryData, Method, Offer, Plan, Planner, Problem,
     Request, StageShape, Want,
@@ -95,20 +95,6 @@ fn elementary_shapes() {
     }
 }
 
-#[test]
-fn turned_tiles() {
-    for batch in [1, 2] {
-        for (rows, cols) in [(1, 1), (1, 4), (2, 3), (5, 4), (4, 4)] {
-            for (m, n) in [(1, 1), (2, 3), (4, 4), (5, 2)] {
-                let tiles = TurnedTiles { batch, rows, cols, m, n };
-                for elem_bytes in [1, 2, 24] {
-                    check_all_methods(StageShape::Axes(tiles.into()), elem_bytes);
-                }
-            }
-        }
-    }
-}
-
 /// Orders that are no matrices: along their cycles.
 #[test]
 fn axes_in_any_order() {
@@ -170,7 +156,6 @@ fn shapes_beyond_the_block_sizes() {
     let e = |batch, rows, mid, cols, unit| {
         StageShape::from(Elementary { batch, rows, mid, cols, unit })
     };
-    let tiles = TurnedTiles { batch: 1, rows: 23, cols: 17, m: 20, n: 18 };
     for (shape, elem_bytes) in [
         (e(1, 333, 1, 333, 1), 4),
         (e(1, 200, 1, 200, 1), 1),
@@ -180,7 +165,6 @@ fn shapes_beyond_the_block_sizes() {
         (e(2, 190, 1, 77, 1), 8),
         (e(1, 61, 1, 53, 40), 4),
         (e(1, 31, 64, 37, 16), 4),
-        (StageShape::Axes(tiles.into()), 4),
     ] {
         check_all_methods(shape, elem_bytes);
     }
@@ -222,11 +206,8 @@ fn workspace_is_what_the_offer_says() {
             let offers = host.offers(&shape, &request(4)).unwrap();
             for offer in &offers {
                 let told = offer.workspace_bytes;
-                let pads = matches!(shape, StageShape::Pad { .. });
-                if !pads {
-                    let executor = Executor::new(alone(shape, offer.clone(), 4), 1).unwrap();
-                    assert_eq!(executor.workspace_bytes(), told, "{shape} {}", offer.way());
-                }
+                let executor = Executor::of_stage(shape, offer.clone(), 4, 1).unwrap();
+                assert_eq!(executor.workspace_bytes(), told, "{shape} {}", offer.way());
                 let way: &way::HostWay = offer.geometry.get().unwrap();
                 assert_eq!(way.needs().bytes(), told, "{shape} {}", offer.way());
                 assert!(way.needs().parts <= threads);
@@ -277,7 +258,7 @@ fn nothing_overflows() {
         (3, 45_734_939, 16_370_088_143, 3),
     ] {
         let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
-        let problem = problem.with_cap(usize::MAX).with_room(usize::MAX);
+        let problem = problem.with_cap(usize::MAX);
         for threads in [1, 300] {
             for plan in Planner::new(Host::new(threads)).survey(&problem).candidates {
                 let executor = Executor::new(plan, 300).unwrap();

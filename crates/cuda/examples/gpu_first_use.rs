@@ -55,7 +55,7 @@ fn child(start: Instant, [rows, cols, elem_bytes]: [usize; 3]) -> Answer<()> {
     let part = Instant::now();
     let prepared = gpu.prepare(&plan)?;
     let loaded = milliseconds(part);
-    let mut stopwatch = Stopwatch::new(&gpu, plan.room_bytes())?;
+    let mut stopwatch = Stopwatch::new(&gpu, plan.problem.bytes())?;
     let part = Instant::now();
     stopwatch.time(&prepared)?;
     let ran = milliseconds(part);

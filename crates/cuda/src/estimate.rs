@@ -114,7 +114,7 @@ pub fn least(
         return 0.0;
     }
     // A worker a cycle, as many as there are: a launch decides nothing.
-    let measures = cycles(Measures::new(), shape, moved_alone(shape), at);
+    let measures = cycles(Measures::new(), shape, shape.unit(), at);
     let fraction = fraction(shape, Operation::PerCycle, &measures, costs, short_cycles);
     whole(shape, way, at, costs, fraction)
 }
@@ -172,14 +172,11 @@ fn measure(shape: &StageShape, launches: &Launches, at: At) -> (Operation, Measu
         (Way::OnChipMoves { .. }, _) => (Operation::OnChipMoves, measures),
         (Way::Moves { .. }, _) => match call.params() {
             Args::MoveAxes32(_) | Args::MoveAxes64(_) => {
-                (Operation::AxesMoves, cycles(measures, shape, moved_alone(shape), at))
+                (Operation::AxesMoves, cycles(measures, shape, shape.unit(), at))
             }
-            _ if shape.turned_tiles().is_some() => (Operation::TurnedMoves, measures),
             _ => (Operation::Moves, cycles(measures, shape, shape.unit(), at)),
         },
-        (Way::PerCycle, _) => {
-            (Operation::PerCycle, cycles(measures, shape, moved_alone(shape), at))
-        }
+        (Way::PerCycle, _) => (Operation::PerCycle, cycles(measures, shape, shape.unit(), at)),
         (Way::Rows { .. }, _) => (Operation::Rows, measures),
         (Way::Slide { .. }, _) => (Operation::Slide, measures),
         (Way::OutOfPlace { tiling: Tiling::Axes { .. }, .. }, _) => {
@@ -259,14 +256,6 @@ fn teams(measures: Measures, shape: &StageShape, args: &Args, at: At) -> Measure
         .is(Q::SeveralWords, at.elem_bytes != word)
         .with(Q::Granule, args.granule)
         .is(Q::Alike, whole_rows(&slots))
-}
-
-/// Elements of what moves as one run where no tile is transposed on the way.
-fn moved_alone(shape: &StageShape) -> usize {
-    match shape {
-        StageShape::Axes(axes) => axes.unit(),
-        _ => shape.unit(),
-    }
 }
 
 /// Of runs of `unit` elements along cycles.

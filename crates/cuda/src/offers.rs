@@ -136,9 +136,8 @@ pub fn swap_tile(rows: usize, pitch: usize, at: At) -> Option<usize> {
 
 /// Ways that follow cycles of super-elements.
 fn along_cycles(shape: &StageShape, at: At) -> Vec<Way> {
-    // A super-element that does not fit on chip twice cannot be carried; tiles that do not go element by element.
-    let flagged = carried(shape.unit(), at) || shape.turned_tiles().is_some();
-    let flagged = flagged.then_some(Way::Moves { flags: FlagLayout::PACKED });
+    // A super-element that does not fit on chip twice cannot be carried.
+    let flagged = carried(shape.unit(), at).then_some(Way::Moves { flags: FlagLayout::PACKED });
     flagged.into_iter().chain([Way::PerCycle]).collect()
 }
 

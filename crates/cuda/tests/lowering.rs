@@ -160,8 +160,7 @@ fn plans_fit_their_workspace() {
     };
     for (rows, cols, elem) in PLANNED {
         let none = (rows == 9_999_991).then_some(&too_many);
-        let room = usize::max(rows, cols).pow(2);
-        let problem = Problem::new(rows, cols, elem).unwrap().with_room(room);
+        let problem = Problem::new(rows, cols, elem).unwrap();
         let survey = planner.survey(&problem);
         for plan in &survey.candidates {
             let work = Work::of_plan(plan).unwrap_or_else(|error| panic!("{plan}: {error}"));

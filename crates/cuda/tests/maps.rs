@@ -234,7 +234,7 @@ fn slots_both_ways() {
     assert_eq!(lowered, 8568);
 }
 
-/// Super-elements held as the caller says, and tiles turned on the way.
+/// Super-elements held as the caller says.
 #[test]
 fn held_in_every_way() {
     let mut lowered = 0;
@@ -423,8 +423,7 @@ fn orders(rank: usize) -> Vec<Vec<usize>> {
 fn plans() {
     let planner = Planner::new(Chip::h200());
     for (rows, cols, elem) in PLANNED {
-        let room = usize::max(rows, cols).pow(2);
-        let problem = Problem::new(rows, cols, elem).unwrap().with_room(room);
+        let problem = Problem::new(rows, cols, elem).unwrap();
         for plan in planner.survey(&problem).candidates {
             for stage in plan.stages().filter(|stage| !stage.shape.is_empty()) {
                 let launches: &Launches = stage.offer.geometry.get().unwrap();

@@ -11,6 +11,8 @@
 //! | [`code`], [`params`] | their device code, and its parameters |
 //! | [`watch`] | a GPU and memory that it runs on, by a stopwatch |
 //! | [`command`] | the command line |
+//! | [`staged`] | the routes of four stages |
+//! | [`turned`], [`wider`] | 1010!, and a device that offers it beside what is the product's |
 //! | [`k20`] | the thesis's own GPU, to plan for |
 //! | [`check`], [`tables`] | `turntile-lab check` and `tables`: the kernels on a GPU, compared and timed |
 //! | [`samples`] | what they are compared on |
@@ -39,5 +41,8 @@ pub mod params;
 pub mod program;
 pub mod report;
 pub mod samples;
+pub mod staged;
 pub mod tables;
+pub mod turned;
 pub mod watch;
+pub mod wider;

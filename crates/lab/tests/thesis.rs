@@ -6,6 +6,8 @@ mod common;
 use common::check;
 use turntile::plan::{Plan, Planner, Problem, Route, TileRule};
 use turntile_lab::k20::k20;
+use turntile_lab::staged::{FOUR_STAGE, FOUR_STAGE_FUSED, FOUR_STAGES};
+use turntile_lab::wider::Wider;
 
 /// Of plans with every tile, the one whose tile the thesis's rule takes: sides from 50 to 100 whose product fits on chip, the
 /// largest of them.
@@ -25,14 +27,14 @@ fn the_thesis_on_its_own_gpu() {
         [(7200, 1800), (5100, 2500), (4000, 3200), (3300, 3900), (2500, 5100), (1800, 7200)]
     {
         let problem = Problem::new(rows, cols, 4).unwrap();
-        let k20 = || Planner::new(k20());
+        let k20 = || Planner::new(Wider::gpu(k20())).with_routes(&FOUR_STAGES);
         let on_chip = self::k20().limits().shared_bytes;
-        let staged = [Route::ThreeStage, Route::FourStageFused, Route::FourStage];
+        let staged = [Route::THREE_STAGE, FOUR_STAGE_FUSED, FOUR_STAGE];
         let seconds = staged.map(|route| k20().with_route(route).plan(&problem).unwrap().seconds);
         assert!(seconds.is_sorted(), "{problem}: {seconds:?}");
         let all = k20()
             .with_tiles(TileRule::Exhaustive)
-            .with_route(Route::ThreeStage)
+            .with_route(Route::THREE_STAGE)
             .with_mirrored(false)
             .survey(&problem)
             .candidates;
@@ -49,11 +51,10 @@ fn the_thesis_on_its_own_gpu() {
 /// What is planned for it moves every element where it should, on the host.
 #[test]
 fn its_plans_are_right() {
-    let planner = Planner::new(k20());
+    let planner = Planner::new(Wider::gpu(k20())).with_routes(&FOUR_STAGES);
     for (rows, cols) in (1..=20).flat_map(|rows| (1..=20).map(move |cols| (rows, cols))) {
         for elem_bytes in [1, 4, 12] {
-            let square = usize::max(rows, cols).pow(2);
-            let problem = Problem::new(rows, cols, elem_bytes).unwrap().with_room(square);
+            let problem = Problem::new(rows, cols, elem_bytes).unwrap();
             planner.survey(&problem).candidates.into_iter().for_each(|plan| check(plan, 2));
         }
     }

@@ -55,22 +55,6 @@ pub enum AxesError {
     },
 }
 
-/// Tiles moved across a matrix of them and transposed on the way (1010!):
-/// `[batch][rows][cols][m][n]` to `[batch][cols][rows][n][m]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct TurnedTiles {
-    /// Independent instances.
-    pub batch: usize,
-    /// Tiles down.
-    pub rows: usize,
-    /// Tiles across.
-    pub cols: usize,
-    /// Rows of a tile.
-    pub m: usize,
-    /// Columns of a tile.
-    pub n: usize,
-}
-
 impl AxisPermutation {
     /// Of an array with these extents, any of them 0 or 1, to one whose axis `i` is axis `order[i]`.
     ///
@@ -256,20 +240,6 @@ impl AxisPermutation {
         Some(Elementary { batch, rows, mid, cols, unit })
     }
 
-    /// The same as tiles that are moved and transposed at once, if that is what it is: 1010!, 01010!.
-    #[inline]
-    pub fn turned_tiles(&self) -> Option<TurnedTiles> {
-        if self.rank < 4 {
-            return None;
-        }
-        let batch = self.batch();
-        let [rows, cols, m, n] = *self.moving() else { return None };
-        let first = u8::from(batch > 1);
-        let order = &self.order[usize::from(first)..usize::from(self.rank)];
-        let turned = order.iter().map(|axis| axis - first).eq([1, 0, 3, 2]);
-        turned.then_some(TurnedTiles { batch, rows, cols, m, n })
-    }
-
     /// Extents of the axes that are neither batch nor super-element.
     #[inline]
     fn moving(&self) -> &[usize] {
@@ -327,28 +297,13 @@ impl From<Elementary> for AxisPermutation {
     }
 }
 
-impl From<TurnedTiles> for AxisPermutation {
-    /// # Panics
-    /// When its elements cannot be counted.
-    fn from(t: TurnedTiles) -> Self {
-        let extents = [t.batch, t.rows, t.cols, t.m, t.n];
-        Self::new(&extents, &[0, 2, 1, 4, 3]).expect("elements that can be counted")
-    }
-}
-
 impl fmt::Display for AxisPermutation {
-    /// Dimension notation: `100!(7200x50, unit 36)`, `1010!(9x7, tile 5x4)`, `2310!(2x3x4x5)`.
+    /// Dimension notation: `100!(7200x50, unit 36)`, `2310!(2x3x4x5)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(e) = self.elementary() {
             return e.fmt(f);
         }
         write!(f, "{}(", self.dims())?;
-        if let Some(TurnedTiles { batch, rows, cols, m, n }) = self.turned_tiles() {
-            if batch > 1 {
-                write!(f, "{batch}*")?;
-            }
-            return write!(f, "{rows}x{cols}, tile {m}x{n})");
-        }
         for (k, extent) in self.extents().iter().enumerate() {
             write!(f, "{}{extent}", if k == 0 { "" } else { "x" })?;
         }

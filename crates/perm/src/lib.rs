@@ -31,7 +31,7 @@ pub mod shares;
 pub mod slots;
 pub mod transposition;
 
-pub use axes::{AxesError, AxisPermutation, TurnedTiles};
+pub use axes::{AxesError, AxisPermutation};
 pub use elementary::Elementary;
 pub use factorial::DimPermutation;
 pub use fastdiv::FastDiv;

@@ -2,8 +2,6 @@
 
 use crate::offer::{Method, Stage};
 use crate::plan::Plan;
-use crate::problem::Problem;
-use crate::routes;
 use crate::shape::StageShape;
 
 /// Why stages do not make a plan.
@@ -35,13 +33,6 @@ pub enum Flaw {
         number: usize,
         /// The stage.
         stage: String,
-    },
-    /// Rows are padded in another way than to make the problem's matrices square, transpose them and
-    /// unpad them, which alone brings nothing of the gaps into the matrices.
-    #[error("stages that pad the rows of {problem} are those of route padded-square and no others")]
-    Padding {
-        /// The problem.
-        problem: Box<Problem>,
     },
     /// The stage's geometry was made for another stage.
     #[error("stage {number}: the geometry of {stage} was made for another stage")]
@@ -77,13 +68,6 @@ impl Plan {
     /// The first flaw.
     pub fn check(&self) -> Result<(), Flaw> {
         let expected = self.problem.len();
-        let shapes = self.stages().map(|stage| stage.shape);
-        let pads = shapes.clone().any(|shape| matches!(shape, StageShape::Pad { .. }));
-        let padded = || routes::padded_square(&self.problem).unwrap_or_default();
-        let joined = self.stages().any(|stage| stage.joined != 1);
-        if pads && (joined || !shapes.clone().eq(padded())) {
-            return Err(Flaw::Padding { problem: Box::new(self.problem) });
-        }
         // What was cut off lies still behind the packed columns while these are transposed.
         let packed = |stage: &Stage| match stage.shape {
             StageShape::Cut { padding, .. } if padding.span() * stage.joined == expected => {
@@ -93,13 +77,15 @@ impl Plan {
         };
         let packed: Vec<usize> = self.stages().filter_map(packed).collect();
         for (number, stage) in (1..).zip(self.stages()) {
+            // Rows that move apart leave gaps: what lies there must not become an element.
+            let pads = matches!(stage.shape, StageShape::Pad { .. });
             // Counted first: nothing else may multiply extents that overflow.
             let covers = stage
                 .shape
                 .counted_len()
                 .and_then(|len| len.checked_mul(stage.joined))
                 .is_some_and(|len| len > 0 && (len == expected || packed.contains(&len)));
-            if !pads && !covers {
+            if pads || !covers {
                 let stage = format!("{:?}", stage.shape);
                 return Err(Flaw::Length { number, stage, expected });
             }
@@ -154,7 +140,7 @@ mod tests {
     use turntile_perm::Elementary;
 
     fn plan() -> Plan {
-        let planner = Planner::new(Toy::default()).with_route(Route::ThreeStage);
+        let planner = Planner::new(Toy::default()).with_route(Route::THREE_STAGE);
         planner.plan(&Problem::new(720, 180, 4).unwrap()).unwrap()
     }
 
@@ -176,7 +162,7 @@ mod tests {
     #[test]
     fn only_cutting_leaves_anything_out() {
         let device = Toy { held: 1 << 20, ..Toy::default() };
-        let planner = Planner::new(device).with_route(Route::Cut).with_mirrored(false);
+        let planner = Planner::new(device).with_route(Route::CUT).with_mirrored(false);
         let good = planner.plan(&Problem::new(101, 205, 4).unwrap()).unwrap();
         assert_eq!(good.check(), Ok(()), "{good:#}");
         let mut uncut = good.clone();

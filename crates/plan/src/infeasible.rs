@@ -63,26 +63,6 @@ pub enum Infeasible {
         /// Bytes allowed.
         cap: usize,
     },
-    /// Square already: there is nothing to pad.
-    #[error("{side} x {side} is square as it is")]
-    Square {
-        /// The side.
-        side: usize,
-    },
-    /// More memory behind the matrices than was said to be there.
-    #[error("needs room for {need} elements from the first one on, there is room for {have}")]
-    Room {
-        /// Elements needed, the matrices' included.
-        need: usize,
-        /// Elements there.
-        have: usize,
-    },
-    /// A square that no memory holds.
-    #[error("a square of {side} x {side} elements is longer than any memory")]
-    TooLarge {
-        /// Its side.
-        side: usize,
-    },
     /// No tile of one side leaves any of the other over.
     #[error("no divisor of {tiled} leaves a remainder of {cut}")]
     NothingCut {

@@ -275,10 +275,7 @@ impl LeadingPlan {
     pub fn check(&self) -> Result<(), Flaw> {
         let leading = &self.problem.leading;
         let (source, result) = (leading.source(), leading.result());
-        let dense = |plan: &Plan| {
-            let alike = plan.problem.with_cap(0) == self.problem.dense().with_cap(0);
-            alike && plan.room() == plan.problem.len()
-        };
+        let dense = |plan: &Plan| plan.problem.with_cap(0) == self.problem.dense().with_cap(0);
         let turned = leading.is_transposed();
         let serves = match &self.way {
             LeadingWay::Nothing => leading.stays(),

@@ -11,7 +11,7 @@ use crate::offer::{Offer, Stage};
 use crate::plan::{Declined, Leg};
 use crate::problem::{Matrices, Problem};
 use crate::recipe::LegRecipe;
-use crate::routes::{self, Query, ROUTES, Route, RouteRow, Sides, Step, Tile};
+use crate::routes::{Query, ROUTES, Route, RouteRow, Sides, Step, Tile};
 
 /// Legs, one after the other, and what they take.
 #[derive(Clone, Debug, Default)]
@@ -49,6 +49,8 @@ pub enum TileRule {
 #[derive(Clone, Debug)]
 pub struct LegPlanner {
     pub device: Arc<dyn Device>,
+    /// Routes besides those of the table.
+    pub more: &'static [RouteRow],
     pub rule: TileRule,
     /// The only route that is asked for.
     pub route: Option<Route>,
@@ -94,9 +96,7 @@ impl Part {
         let short = axes.unit() * problem.elem_bytes() < RUN_BYTES;
         let joined = if short { axes.unit() } else { 1 };
         let axes = if joined > 1 { axes.without_unit() } else { *axes };
-        // A part that is the whole has its room too.
-        let own = problem.axes() == Ok(axes);
-        let part = if own { *problem } else { problem.part(&axes, problem.elem_bytes() * joined) };
+        let part = problem.part(&axes, problem.elem_bytes() * joined);
         Some(Part::with(part, axes, joined, order.to_vec()))
     }
 
@@ -180,12 +180,17 @@ impl LegPlanner {
         (found, declined)
     }
 
+    /// The table of routes, then those that it was given besides.
+    pub fn table(&self) -> impl Iterator<Item = &'static RouteRow> + use<> {
+        ROUTES.iter().chain(self.more)
+    }
+
     /// The rows of the table that are considered.
     fn rows(&self, part: &Part) -> impl Iterator<Item = &'static RouteRow> {
         let (out_of_place, matrices) = (part.problem.is_out_of_place(), part.is_matrices());
         let asked = self.route.is_some();
-        ROUTES.iter().filter(move |row| {
-            let serves = (row.route == Route::OutOfPlace) == out_of_place;
+        self.table().filter(move |row| {
+            let serves = (row.route == Route::OUT_OF_PLACE) == out_of_place;
             // One that is asked for says why it cannot.
             let serves = serves && (matrices || row.any_axes || asked);
             self.route.map_or(serves, |only| only == row.route && serves)
@@ -194,7 +199,7 @@ impl LegPlanner {
 
     /// The leg that a recipe makes.
     pub fn remake(&self, part: &Part, recipe: &LegRecipe) -> Result<Option<Candidate>, Infeasible> {
-        let Some(row) = recipe.route.parse::<Route>().ok().and_then(routes::row) else {
+        let Some(row) = self.table().find(|row| row.route.name() == recipe.route) else {
             return Ok(None);
         };
         if !row.any_axes && !part.is_matrices() {

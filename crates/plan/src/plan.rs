@@ -72,11 +72,12 @@ impl Plan {
         offer: Offer,
         elem_bytes: usize,
     ) -> Result<Self, ProblemError> {
-        let problem = Problem::new(1, shape.len(), elem_bytes)?;
+        let (read, written) = shape.spans();
+        let problem = Problem::new(1, read.max(written), elem_bytes)?;
         let (workspace_bytes, seconds) = (offer.workspace_bytes, offer.seconds);
         let tile = Tile { m: 1, n: 1 };
         let stages = vec![Stage::new(shape, offer)];
-        let leg = Leg { order: Vec::new(), route: Route::Nothing, mirrored: false, tile, stages };
+        let leg = Leg { order: Vec::new(), route: Route::NOTHING, mirrored: false, tile, stages };
         let device = device.into();
         Ok(Plan {
             problem,
@@ -101,9 +102,9 @@ impl Plan {
     /// The route, where there is one leg; `nothing` where there is none, `several` otherwise.
     pub fn route(&self) -> Route {
         match &self.legs[..] {
-            [] => Route::Nothing,
+            [] => Route::NOTHING,
             [leg] => leg.route,
-            _ => Route::Several,
+            _ => Route::SEVERAL,
         }
     }
 
@@ -130,21 +131,6 @@ impl Plan {
         Recipe { legs: self.legs.iter().map(recipe).collect() }
     }
 
-    /// Elements from the first one on that it uses while it runs: the problem's, or more where it
-    /// pads them. What lies behind the problem's is lost.
-    pub fn room(&self) -> usize {
-        let span = |stage: &Stage| {
-            let (read, written) = stage.shape.spans();
-            read.max(written) * stage.joined
-        };
-        self.stages().map(span).fold(self.problem.len(), usize::max)
-    }
-
-    /// Bytes of that room.
-    pub fn room_bytes(&self) -> usize {
-        self.room().saturating_mul(self.problem.elem_bytes())
-    }
-
     /// Where the element at `offset` ends: the stages' maps one after the other.
     pub fn dest(&self, offset: usize) -> usize {
         self.stages().fold(offset, |at, stage| stage.dest(at))
@@ -159,7 +145,7 @@ impl Plan {
     /// The routes as they are printed: `panel`, `panel mirrored`, `panel + one-stage`.
     pub fn route_name(&self) -> String {
         if self.legs.is_empty() {
-            return Route::Nothing.to_string();
+            return Route::NOTHING.to_string();
         }
         let names: Vec<String> = self.legs.iter().map(Leg::route_name).collect();
         names.join(" + ")
@@ -186,9 +172,6 @@ impl Plan {
         }
         writeln!(f, "passes     {}", self.passes())?;
         writeln!(f, "workspace  {} bytes", self.workspace_bytes)?;
-        if self.room() > self.problem.len() {
-            writeln!(f, "room       {} bytes, the data's included", self.room_bytes())?;
-        }
         write!(f, "estimate   {:.3} ms", self.seconds * 1e3)?;
         if self.passes() > 0 {
             write!(f, ", {:.1} GB/s", self.gb_per_s())?;
@@ -236,10 +219,6 @@ impl fmt::Display for Plan {
         self.write_stages(f)?;
         let passes = self.passes();
         let plural = if passes == 1 { "" } else { "es" };
-        write!(f, "; {passes} pass{plural}, workspace {} bytes", self.workspace_bytes)?;
-        if self.room() > self.problem.len() {
-            write!(f, ", room {} bytes", self.room_bytes())?;
-        }
-        Ok(())
+        write!(f, "; {passes} pass{plural}, workspace {} bytes", self.workspace_bytes)
     }
 }

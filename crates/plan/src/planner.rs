@@ -12,7 +12,7 @@ use crate::offer::Stage;
 use crate::plan::{Declined, Leg, Plan};
 use crate::problem::Problem;
 use crate::recipe::Recipe;
-use crate::routes::{self, ROUTES, Route, Tile};
+use crate::routes::{Route, RouteRow, Tile};
 use crate::search;
 
 /// Makes plans for a device.
@@ -77,7 +77,12 @@ impl Planner {
     /// The same for a device that others plan for too.
     pub fn on(device: Arc<dyn Device>) -> Self {
         let (rule, route, mirrored) = (TileRule::default(), None, None);
-        Planner { legs: LegPlanner { device, rule, route, mirrored } }
+        Planner { legs: LegPlanner { device, more: &[], rule, route, mirrored } }
+    }
+
+    /// With routes of one's own besides those of the table, which come first where estimates are equal.
+    pub fn with_routes(self, more: &'static [RouteRow]) -> Self {
+        Planner { legs: LegPlanner { more, ..self.legs } }
     }
 
     /// With tiles chosen by another rule.
@@ -131,7 +136,7 @@ impl Planner {
             let Declined { route, why } = declined.swap_remove(0);
             return Err(self.infeasible(problem, route, why));
         };
-        let rank = |route| ROUTES.iter().position(|row| row.route == route);
+        let rank = |route| self.legs.table().position(|row| row.route == route);
         let chosen = best.legs.first().filter(|_| best.legs.len() == 1).map(|leg| leg.route);
         declined.retain(|other| chosen.is_none_or(|route| rank(other.route) < rank(route)));
         Ok(Plan { declined, ..self.assemble(problem, best) })
@@ -172,7 +177,7 @@ impl Planner {
         tile: Tile,
     ) -> Result<Plan, Infeasible> {
         let part = Part::whole(problem).map_err(|why| too_many(&why))?;
-        let Some((part, row)) = part.zip(routes::row(route)) else {
+        let Some((part, row)) = part.zip(self.legs.table().find(|row| row.route == route)) else {
             return Ok(self.assemble(problem, Candidate::default()));
         };
         let plan = self.legs.within(row, &part.query(&self.legs), mirrored, tile, f64::INFINITY)?;
@@ -203,14 +208,14 @@ impl Planner {
 
     /// Why the one route asked for cannot serve any problem in that place.
     fn misplaced(&self, problem: &Problem) -> Option<Declined> {
-        let out_of_place = self.legs.route? == Route::OutOfPlace;
+        let out_of_place = self.legs.route? == Route::OUT_OF_PLACE;
         let why = Infeasible::Place { out_of_place };
         let wrong = out_of_place != problem.is_out_of_place();
         self.legs.route.filter(|_| wrong).map(|route| Declined { route, why })
     }
 
     fn too_many(&self, problem: &Problem, why: &AxesError) -> Declined {
-        let only = if problem.is_out_of_place() { Route::OutOfPlace } else { Route::OneStage };
+        let only = if problem.is_out_of_place() { Route::OUT_OF_PLACE } else { Route::ONE_STAGE };
         Declined { route: self.legs.route.unwrap_or(only), why: too_many(why) }
     }
 

@@ -14,7 +14,6 @@ pub struct Problem {
     axes: GivenAxes,
     elem_bytes: usize,
     cap: Option<usize>,
-    room: usize,
     alignment: usize,
     out_of_place: bool,
 }
@@ -140,14 +139,7 @@ impl Problem {
             GivenAxes { rank: rank as u8, order: [0; MOST_GIVEN], extents: [0; MOST_GIVEN] };
         axes.extents[..rank].copy_from_slice(extents);
         axes.order.iter_mut().zip(order).for_each(|(to, &axis)| *to = axis as u8);
-        Ok(Problem {
-            axes,
-            elem_bytes,
-            cap: None,
-            room: 0,
-            alignment: ALIGNMENT,
-            out_of_place: false,
-        })
+        Ok(Problem { axes, elem_bytes, cap: None, alignment: ALIGNMENT, out_of_place: false })
     }
 
     /// Extents of the source's axes as given; of matrices their number, rows and columns.
@@ -192,13 +184,6 @@ impl Problem {
     #[must_use]
     pub fn with_cap(self, bytes: usize) -> Self {
         Problem { cap: Some(bytes), ..self }
-    }
-
-    /// The same problem in memory that goes on behind the matrices, to `elements` elements in all: a
-    /// plan may then use what lies there, and leave anything in it.
-    #[must_use]
-    pub fn with_room(self, elements: usize) -> Self {
-        Problem { room: elements, ..self }
     }
 
     /// The same problem in memory whose address is a multiple of `bytes` bytes, a power of two: of
@@ -261,11 +246,6 @@ impl Problem {
     /// The workspace cap in bytes, if one was asked for.
     pub fn cap(&self) -> Option<usize> {
         self.cap
-    }
-
-    /// Elements from the first one on that a plan may use: the matrices', or more.
-    pub fn room(&self) -> usize {
-        self.room.max(self.len())
     }
 
     /// Elements in all.
@@ -331,7 +311,6 @@ impl fmt::Debug for Problem {
             .field("order", &self.order().collect::<Vec<_>>())
             .field("elem_bytes", &self.elem_bytes)
             .field("cap", &self.cap)
-            .field("room", &self.room)
             .field("alignment", &self.alignment)
             .field("out_of_place", &self.out_of_place)
             .finish()

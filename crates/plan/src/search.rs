@@ -271,6 +271,7 @@ mod tests {
                 }
                 let legs = LegPlanner {
                     device: Arc::new(Toy { held: 4096, ..Toy::default() }),
+                    more: &[],
                     rule: TileRule::CostModel,
                     route: None,
                     mirrored: None,
@@ -286,8 +287,8 @@ mod tests {
     #[test]
     fn primes_go_by_slots_and_runs() {
         let plan = plan(&[509, 641, 1021], &[2, 1, 0]);
-        assert_eq!(plan.route(), Route::Several, "{plan:#}");
-        assert!(plan.legs.iter().any(|leg| leg.route == Route::AlignedSlots), "{plan:#}");
+        assert_eq!(plan.route(), Route::SEVERAL, "{plan:#}");
+        assert!(plan.legs.iter().any(|leg| leg.route == Route::ALIGNED_SLOTS), "{plan:#}");
         assert!((0..10_000).all(|k| plan.dest(k * 31_013) == plan.problem.dest(k * 31_013)));
     }
 
@@ -295,10 +296,10 @@ mod tests {
     fn axes_with_a_common_tile_take_two_passes() {
         let problem = Problem::permuted(&[64, 48, 96], &[2, 1, 0], 4).unwrap();
         let planner = Planner::new(Toy { held: 4096, ..Toy::default() });
-        let plan = planner.with_route(Route::SquareTile).plan(&problem).unwrap();
+        let plan = planner.with_route(Route::SQUARE_TILE).plan(&problem).unwrap();
         assert_eq!(
             (plan.route(), plan.passes(), plan.tile().m),
-            (Route::SquareTile, 2, 32),
+            (Route::SQUARE_TILE, 2, 32),
             "{plan:#}"
         );
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use turntile_perm::padding::Round;
-use turntile_perm::{AxisPermutation, Elementary, Order, Padding, Slots, TurnedTiles};
+use turntile_perm::{AxisPermutation, Elementary, Order, Padding, Slots};
 
 /// Which way a stage that is not its own mirror image runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,7 +37,7 @@ impl Direction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StageShape {
-    /// The axes of an array permuted: 010!, 100!, 0100!, 0210!, 2100!, 1010! and any other.
+    /// The axes of an array permuted: 010!, 100!, 0100!, 0210!, 2100! and any other.
     Axes(AxisPermutation),
     /// Pass 1 of the aligned-slot route: every chunk's slots gathered into its own memory.
     SlotGather {
@@ -93,15 +93,6 @@ impl StageShape {
     pub fn elementary(&self) -> Option<Elementary> {
         match self {
             StageShape::Axes(axes) => axes.elementary(),
-            _ => None,
-        }
-    }
-
-    /// The shape as tiles moved and transposed at once, if that is what it is.
-    #[inline]
-    pub fn turned_tiles(&self) -> Option<TurnedTiles> {
-        match self {
-            StageShape::Axes(axes) => axes.turned_tiles(),
             _ => None,
         }
     }
@@ -163,15 +154,11 @@ impl StageShape {
         self.len() == 0
     }
 
-    /// Elements of a super-element, which moves as one run: of a tile where tiles are moved and
-    /// transposed at once; one where single elements move.
+    /// Elements of a super-element, which moves as one run; one where single elements move.
     #[inline]
     pub fn unit(&self) -> usize {
         match *self {
-            StageShape::Axes(axes) => match axes.turned_tiles() {
-                Some(TurnedTiles { m, n, .. }) => m * n,
-                None => axes.unit(),
-            },
+            StageShape::Axes(axes) => axes.unit(),
             StageShape::SlotGather { .. } => 1,
             StageShape::SlotMove { slots, .. } => slots.slot(),
             StageShape::Cut { padding, .. } | StageShape::Pad { padding, .. } => padding.cols(),
@@ -188,11 +175,10 @@ impl StageShape {
     #[inline]
     pub fn succ(&self, s: usize) -> usize {
         match *self {
-            StageShape::Axes(axes) => match (axes.elementary(), axes.turned_tiles()) {
-                (Some(e), _) => e.succ(s),
-                (None, Some(TurnedTiles { rows, cols, .. })) => s % cols * rows + s / cols,
+            StageShape::Axes(axes) => match axes.elementary() {
+                Some(e) => e.succ(s),
                 // Of the first instance: they are all alike.
-                (None, None) => axes.dest(s * axes.unit()) / axes.unit(),
+                None => axes.dest(s * axes.unit()) / axes.unit(),
             },
             StageShape::SlotGather { slots, direction: Direction::Forward, .. } => {
                 slots.gather_dest(s)
@@ -341,19 +327,6 @@ impl fmt::Display for StageShape {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn turned_tiles_are_0010_then_1000() {
-        let (batch, rows, cols, m, n) = (2, 3, 4, 5, 2);
-        let turned = StageShape::Axes(TurnedTiles { batch, rows, cols, m, n }.into());
-        let tiles = Elementary { batch: batch * rows * cols, rows: m, mid: 1, cols: n, unit: 1 };
-        let moves = Elementary { batch, rows, mid: 1, cols, unit: m * n };
-        for offset in 0..turned.len() {
-            assert_eq!(turned.dest(offset), moves.dest(tiles.dest(offset)));
-        }
-        assert_eq!((turned.unit(), turned.instance_units()), (m * n, rows * cols));
-        (0..rows * cols).for_each(|s| assert_eq!(turned.succ(s), moves.succ(s)));
-    }
 
     fn slot_shapes(slots: Slots) -> impl Iterator<Item = StageShape> {
         [Direction::Forward, Direction::Backward].into_iter().flat_map(move |direction| {

@@ -129,11 +129,7 @@ pub fn signature() -> String {
 /// The key of a problem on a device: everything that a plan depends on but how fast things are.
 pub fn key(device: &dyn Device, problem: &Problem) -> String {
     let cap = device.cap(problem);
-    let room = match problem.room() {
-        room if room > problem.len() => format!(" room {room}"),
-        _ => String::new(),
-    };
-    format!("{}: {problem} cap {cap}{room}", device.model())
+    format!("{}: {problem} cap {cap}", device.model())
 }
 
 impl Wisdom {

@@ -177,7 +177,7 @@ impl Ready {
         }
     }
 
-    /// Bytes of a stopwatch's memory that it runs on: the matrices, with the room behind them or beside a second buffer.
+    /// Bytes of a stopwatch's memory that it runs on: the matrices, or two buffers.
     fn bytes(&self) -> usize {
         match self {
             Ready::InPlace(prepared) => prepared.work().bytes(),
@@ -256,7 +256,7 @@ pub fn measure_on(gpu: &Gpu, plans: Vec<Plan>, budget: Duration) -> Result<Vec<M
     let bytes = plans.iter().map(|plan| match plan.problem.is_out_of_place() {
         // A buffer begins at a multiple of 256 bytes.
         true => plan.problem.bytes().saturating_add(256).saturating_mul(2),
-        false => plan.room_bytes(),
+        false => plan.problem.bytes(),
     });
     let mut watch = Stopwatch::new(gpu, bytes.max().unwrap_or(0))?;
     let run = |plan: &Plan| Ready::of(gpu, plan, None)?.time(&mut watch);
@@ -390,8 +390,7 @@ impl OnGpu {
         Ok(unsafe { loaded.run_raw(stream.into().0, buffers) }?)
     }
 
-    /// Bytes of a [`Stopwatch`]'s memory that a run takes: the matrices, with the room behind them or beside a second
-    /// buffer.
+    /// Bytes of a [`Stopwatch`]'s memory that a run takes: the matrices, or two buffers.
     pub fn measured_bytes(&self) -> usize {
         self.ready.bytes()
     }

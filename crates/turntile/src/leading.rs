@@ -60,7 +60,7 @@ impl Leading {
     ///
     /// # Errors
     /// [`Error::Leading`] when a leading dimension is less than a row, the bytes exceed the address space, or a batch,
-    /// other axes, another place, room, measuring or a wisdom file were asked for too; [`Error::Plan`] when a route that
+    /// other axes, another place, measuring or a wisdom file were asked for too; [`Error::Plan`] when a route that
     /// was asked for cannot serve.
     pub fn plan(&self) -> Result<PlannedLeading, Error> {
         let problem = self.problem()?;
@@ -74,13 +74,11 @@ impl Leading {
     /// # Errors
     /// [`Error::Leading`].
     pub fn problem(&self) -> Result<LeadingProblem, Error> {
-        let Transpose { elem_bytes, batch, cap, room, out_of_place, alignment, .. } =
-            self.transpose;
+        let Transpose { elem_bytes, batch, cap, out_of_place, alignment, .. } = self.transpose;
         let Transpose { shape, axes, effort, wisdom, .. } = &self.transpose;
         let unserved = [
             (batch != 1, "not for a batch"),
             (out_of_place, "not for another place"),
-            (room > 0, "they use no room behind it"),
             (*effort != Effort::Estimate || wisdom.is_some(), "nothing is measured or remembered"),
         ];
         if let Some(&(_, what)) = unserved.iter().find(|(asked, _)| *asked) {

@@ -101,11 +101,6 @@ impl Planned {
         self.executor.workspace_bytes()
     }
 
-    /// Bytes that a run uses beyond the matrices in all: workspace, and room behind them.
-    pub fn extra_bytes(&self) -> usize {
-        self.workspace_bytes() + self.plan().room_bytes() - self.plan().problem.bytes()
-    }
-
     /// A workspace of that size, to be used for many runs, one at a time.
     ///
     /// # Errors
@@ -119,8 +114,7 @@ impl Planned {
     ///
     /// # Errors
     /// [`Error::Length`] and [`Error::ElementSize`] when the data are not what was planned for, [`Error::Run`]
-    /// when there is no memory for the workspace, when the plan needs more room behind the matrices than there is
-    /// ([`RunError::Room`](crate::RunError::Room)), or when it is out of place; `data` are then as they were.
+    /// when there is no memory for the workspace, or when the plan is out of place; `data` are then as they were.
     pub fn run(&self, data: &mut (impl Data + ?Sized)) -> Result<(), Error> {
         self.run_with(data, Options::new())
     }

@@ -117,7 +117,6 @@ pub struct Transpose {
     pub(crate) axes: Vec<usize>,
     threads: Option<usize>,
     pub(crate) cap: Option<usize>,
-    pub(crate) room: usize,
     pub(crate) alignment: Option<usize>,
     pub(crate) out_of_place: bool,
     route: Option<Route>,
@@ -160,7 +159,6 @@ impl Transpose {
             axes: axes.to_vec(),
             threads: None,
             cap: None,
-            room: 0,
             alignment: None,
             out_of_place: false,
             route: None,
@@ -188,22 +186,6 @@ impl Transpose {
         Transpose { cap: Some(bytes), ..self }
     }
 
-    /// In memory that goes on behind the matrices, to `elements` elements in all (a vector's capacity),
-    /// and may be overwritten there: route `padded-square` needs it, and is then among those chosen
-    /// from.
-    ///
-    /// ```
-    /// let mut matrix: Vec<u32> = Vec::with_capacity(50 * 50);
-    /// matrix.extend(0..50 * 43);
-    /// let planned = turntile::Transpose::of::<u32>(50, 43).room(matrix.capacity()).plan()?;
-    /// planned.run(&mut matrix)?;
-    /// assert_eq!(matrix[..3], [0, 43, 86]);
-    /// # Ok::<(), turntile::Error>(())
-    /// ```
-    pub fn room(self, elements: usize) -> Self {
-        Transpose { room: elements, ..self }
-    }
-
     /// In a GPU's memory at addresses that are multiples of `bytes` bytes; otherwise of 16, as those of every
     /// allocation are. Of no matter on the host.
     pub fn alignment(self, bytes: usize) -> Self {
@@ -211,7 +193,7 @@ impl Transpose {
     }
 
     /// From one buffer into another, which must not overlap, instead of in place. What is planned runs by
-    /// [`Planned::run_into`] or [`OnGpu::run_into`](crate::gpu::OnGpu::run_into) and needs neither workspace nor room.
+    /// [`Planned::run_into`] or [`OnGpu::run_into`](crate::gpu::OnGpu::run_into) and needs no workspace.
     pub fn out_of_place(self) -> Self {
         Transpose { out_of_place: true, ..self }
     }
@@ -310,7 +292,7 @@ impl Transpose {
         let problem = Problem::permuted(&extents, &order, self.elem_bytes).map_err(as_given)?;
         let problem = self.cap.map_or(problem, |cap| problem.with_cap(cap));
         let problem = self.alignment.map_or(problem, |bytes| problem.with_alignment(bytes));
-        Ok(if self.out_of_place { problem.out_of_place() } else { problem.with_room(self.room) })
+        Ok(if self.out_of_place { problem.out_of_place() } else { problem })
     }
 
     pub(crate) fn rates_asked(&self) -> &Rates {

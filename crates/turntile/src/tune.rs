@@ -38,14 +38,14 @@ pub fn candidates(planner: &Planner, problem: &Problem) -> Result<Vec<Plan>, Err
 /// [`Error::Run`] when a plan was put together wrongly, or there is no memory for it.
 pub fn measure(plans: Vec<Plan>, threads: usize, budget: Duration) -> Result<Vec<Measured>, Error> {
     let most = |bytes: fn(&Plan) -> usize| plans.iter().map(bytes).max().unwrap_or(0);
-    let mut data = filled(most(Plan::room_bytes))?;
+    let mut data = filled(most(|plan| plan.problem.bytes()))?;
     let copied =
         |plan: &Plan| if plan.problem.is_out_of_place() { plan.problem.bytes() } else { 0 };
     let mut other = filled(most(copied))?;
     let run = |plan: &Plan| {
         let planned = Planned::new(plan.clone(), threads)?;
         let mut workspace = Workspace::new(planned.workspace_bytes())?;
-        let data = &mut data[..plan.room_bytes()];
+        let data = &mut data[..plan.problem.bytes()];
         let start = Instant::now();
         if plan.problem.is_out_of_place() {
             planned.run_into(&mut Bytes(&mut other[..data.len()]), &Bytes(data))?;

@@ -20,16 +20,10 @@ use crate::scale::{Scalar, Scale};
 
 /// Elements given as bytes, of as many bytes each as was planned: `Bytes(&mut data)` of a `Vec<u8>` or `[u8]` to be
 /// run on, `Bytes(&data)` to be read.
-///
-/// For a plan that needs room behind the matrices they go on there, for at least as much as [`Plan::room_bytes`]
-/// says, and what lies there is lost.
-///
-/// [`Plan::room_bytes`]: crate::plan::Plan::room_bytes
 #[derive(Clone, Copy, Debug)]
 pub struct Bytes<B>(pub B);
 
-/// What a plan runs on: a slice or an array, a vector (whose spare capacity is the room behind its elements), or
-/// [`Bytes`].
+/// What a plan runs on: a slice, an array, a vector or [`Bytes`].
 ///
 /// Nothing else can be.
 #[diagnostic::on_unimplemented(
@@ -62,12 +56,12 @@ mod elements {
         /// Elements, and bytes of each; none where they are given as bytes.
         fn extent(&self) -> Option<(usize, usize)>;
 
-        /// The bytes of the elements, and behind them as many more as there are up to `room` in all.
+        /// The bytes of the elements.
         ///
         /// # Safety
         /// When the borrow ends, the elements' bytes are a permutation of the elements of before, or elements of this
-        /// type that are `Copy`; the bytes behind them are no more than they were.
-        unsafe fn bytes_mut(&mut self, room: usize) -> &mut [Byte];
+        /// type that are `Copy`.
+        unsafe fn bytes_mut(&mut self) -> &mut [Byte];
     }
 
     pub trait Source {
@@ -91,7 +85,7 @@ impl<T> Elements for [T] {
         Some((self.len(), size_of::<T>()))
     }
 
-    unsafe fn bytes_mut(&mut self, _: usize) -> &mut [Byte] {
+    unsafe fn bytes_mut(&mut self) -> &mut [Byte] {
         let bytes = size_of_val(self);
         // SAFETY: the pointer is valid for `bytes` bytes and exclusively borrowed; any byte, padding
         // included, is a valid MaybeUninit<u8>; that elements stay valid is the caller's.
@@ -106,9 +100,9 @@ impl<T, const N: usize> Elements for [T; N] {
         Some((N, size_of::<T>()))
     }
 
-    unsafe fn bytes_mut(&mut self, room: usize) -> &mut [Byte] {
+    unsafe fn bytes_mut(&mut self) -> &mut [Byte] {
         // SAFETY: the same promise of the caller's.
-        unsafe { self.as_mut_slice().bytes_mut(room) }
+        unsafe { self.as_mut_slice().bytes_mut() }
     }
 }
 
@@ -119,14 +113,9 @@ impl<T> Elements for Vec<T> {
         Some((self.len(), size_of::<T>()))
     }
 
-    unsafe fn bytes_mut(&mut self, room: usize) -> &mut [Byte] {
-        let have = self.capacity().saturating_mul(size_of::<T>());
-        let bytes = room.min(have).max(size_of_val(self.as_slice()));
-        // SAFETY: the vector's allocation has `have` bytes, exclusively borrowed, and `bytes` are no more. Those behind
-        // the elements are spare capacity, which nothing reads; the elements are the caller's promise.
-        unsafe {
-            std::slice::from_raw_parts_mut(self.as_mut_ptr().cast::<MaybeUninit<u8>>(), bytes)
-        }
+    unsafe fn bytes_mut(&mut self) -> &mut [Byte] {
+        // SAFETY: the same promise of the caller's.
+        unsafe { self.as_mut_slice().bytes_mut() }
     }
 }
 
@@ -137,9 +126,9 @@ impl<B: AsMut<[u8]>> Elements for Bytes<B> {
         None
     }
 
-    unsafe fn bytes_mut(&mut self, _: usize) -> &mut [Byte] {
-        // SAFETY: plans permute bytes, or put bytes that others have, in gaps too: initialised ones.
-        unsafe { self.0.as_mut().bytes_mut(0) }
+    unsafe fn bytes_mut(&mut self) -> &mut [Byte] {
+        // SAFETY: plans permute bytes, or put bytes that others have in their place: initialised ones.
+        unsafe { self.0.as_mut().bytes_mut() }
     }
 }
 
@@ -202,8 +191,8 @@ pub fn run(
     mut done: impl FnMut(usize),
 ) -> Result<(), RunError> {
     // SAFETY: an executor permutes whole elements of the size that it was planned for, which the caller has compared,
-    // and leaves the bytes as they are when it fails; what it leaves behind the elements are copies of their bytes.
-    let bytes = unsafe { data.bytes_mut(executor.plan().room_bytes()) };
+    // and leaves the bytes as they are when it fails.
+    let bytes = unsafe { data.bytes_mut() };
     told(&mut done, |done| executor.run_in(bytes, workspace, done))
 }
 
@@ -236,7 +225,7 @@ pub fn run_leading<D: Data + Source + ?Sized>(
 ) -> Result<(), RunError> {
     // SAFETY: whole elements, which are `Copy` since they are a source, are put in the place of others of the same data,
     // or nothing is touched.
-    let bytes = unsafe { data.bytes_mut(0) };
+    let bytes = unsafe { data.bytes_mut() };
     told(done, |done| executor.run_in(bytes, workspace, None, done))
 }
 
@@ -259,7 +248,7 @@ pub fn run_scaled<S: Scalar>(
     };
     let finish = Finish::new(size_of::<S>(), &work);
     // SAFETY: as above; scalars are `Copy`, and what is written to their places are scalars.
-    let bytes = unsafe { data.bytes_mut(0) };
+    let bytes = unsafe { data.bytes_mut() };
     told(done, |done| executor.run_in(bytes, workspace, finish.as_ref(), done))
 }
 
@@ -271,7 +260,7 @@ pub fn run_into<D: Data + ?Sized, S: Source<Element = D::Element> + ?Sized>(
 ) -> Result<(), RunError> {
     // SAFETY: whole elements of `from`, of the same type and `Copy`, are put in the place of others, or nothing is
     // touched.
-    let to = unsafe { to.bytes_mut(0) };
+    let to = unsafe { to.bytes_mut() };
     let guard = AbortOnUnwind;
     let result = executor.run_into(to, from.bytes());
     std::mem::forget(guard);
@@ -285,7 +274,7 @@ pub fn run_into<D: Data + ?Sized, S: Source<Element = D::Element> + ?Sized>(
 pub fn run_small<T>(data: &mut [T], rows: usize, cols: usize) -> bool {
     assert_eq!(data.len(), rows * cols);
     // SAFETY: whole elements are permuted, or nothing is touched.
-    let bytes = unsafe { data.bytes_mut(0) };
+    let bytes = unsafe { data.bytes_mut() };
     let guard = AbortOnUnwind;
     let done = transpose_small(bytes, rows, cols, size_of::<T>());
     std::mem::forget(guard);
@@ -301,7 +290,7 @@ pub fn run_small_axes<T>(data: &mut [T], problem: &Problem) -> bool {
     assert_eq!(data.len(), problem.len());
     let Ok(axes) = problem.axes() else { return false };
     // SAFETY: whole elements are permuted, or nothing is touched.
-    let bytes = unsafe { data.bytes_mut(0) };
+    let bytes = unsafe { data.bytes_mut() };
     let guard = AbortOnUnwind;
     let done = permute_small(bytes, &axes, size_of::<T>());
     std::mem::forget(guard);
@@ -316,7 +305,7 @@ pub fn run_through<T: Copy>(to: &mut [T], from: &[T], [rows, cols]: [usize; 2], 
     let begins = to.as_ptr().addr() % 64;
     let matrices = OutOfPlace { batch: 1, rows, cols, elem_bytes: size_of::<T>(), begins };
     // SAFETY: whole elements of `from`, which are `Copy`, are put in the place of others.
-    let to = unsafe { to.bytes_mut(0) };
+    let to = unsafe { to.bytes_mut() };
     let guard = AbortOnUnwind;
     transpose_into(to, from.bytes(), matrices, threads);
     std::mem::forget(guard);

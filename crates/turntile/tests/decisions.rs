@@ -29,26 +29,26 @@ fn plan(device: &str, rows: usize, cols: usize, elem_bytes: usize) -> Plan {
 #[test]
 fn routes_of_named_problems() {
     for (device, rows, cols, elem_bytes, route, mirrored) in [
-        ("h200", 7200, 1800, 4, Route::OnChip, Some(false)),
-        ("h200", 3001, 3989, 4, Route::OnChip, Some(false)),
-        ("h200", 16384, 16384, 4, Route::Square, Some(false)),
-        ("h200", 19968, 12032, 4, Route::SquareTile, Some(false)),
-        ("h200", 16381, 20011, 4, Route::AlignedSlots, None),
-        ("h200", 10_000_000, 8, 4, Route::Panel, Some(true)),
-        ("h200", 9_999_991, 7, 4, Route::AlignedSlots, None),
-        ("h200", 1, 77, 4, Route::Nothing, Some(false)),
-        ("h200", 20_000, 12_000, 1, Route::SquareTile, Some(false)),
-        ("host", 8192, 8192, 4, Route::Square, Some(false)),
-        ("host", 4093, 8191, 4, Route::Cut, Some(false)),
-        ("host", 10_007, 9973, 4, Route::Cut, Some(true)),
+        ("h200", 7200, 1800, 4, Route::ON_CHIP, Some(false)),
+        ("h200", 3001, 3989, 4, Route::ON_CHIP, Some(false)),
+        ("h200", 16384, 16384, 4, Route::SQUARE, Some(false)),
+        ("h200", 19968, 12032, 4, Route::SQUARE_TILE, Some(false)),
+        ("h200", 16381, 20011, 4, Route::ALIGNED_SLOTS, None),
+        ("h200", 10_000_000, 8, 4, Route::PANEL, Some(true)),
+        ("h200", 9_999_991, 7, 4, Route::ALIGNED_SLOTS, None),
+        ("h200", 1, 77, 4, Route::NOTHING, Some(false)),
+        ("h200", 20_000, 12_000, 1, Route::SQUARE_TILE, Some(false)),
+        ("host", 8192, 8192, 4, Route::SQUARE, Some(false)),
+        ("host", 4093, 8191, 4, Route::CUT, Some(false)),
+        ("host", 10_007, 9973, 4, Route::CUT, Some(true)),
         // 14 to 17 GB/s on a Xeon, panels 13.
-        ("host", 500, 510, 8, Route::Cut, Some(false)),
+        ("host", 500, 510, 8, Route::CUT, Some(false)),
         // Squares of elements that are no words are slow.
-        ("host", 1009, 1013, 3, Route::AlignedSlots, None),
-        ("host", 7919, 3001, 4, Route::AlignedSlots, None),
-        ("host", 64, 48, 4, Route::OnChip, Some(false)),
-        ("host", 50, 75, 4096, Route::OneStage, Some(false)),
-        ("host", 5000, 7000, 4096, Route::OneStage, Some(false)),
+        ("host", 1009, 1013, 3, Route::ALIGNED_SLOTS, None),
+        ("host", 7919, 3001, 4, Route::ALIGNED_SLOTS, None),
+        ("host", 64, 48, 4, Route::ON_CHIP, Some(false)),
+        ("host", 50, 75, 4096, Route::ONE_STAGE, Some(false)),
+        ("host", 5000, 7000, 4096, Route::ONE_STAGE, Some(false)),
     ] {
         let plan = plan(device, rows, cols, elem_bytes);
         assert_eq!(plan.route(), route, "{plan:#}");
@@ -62,7 +62,7 @@ fn routes_of_named_problems() {
 #[test]
 fn slots_lie_as_the_device_has_them() {
     for (device, order) in [("h200", Order::Columns), ("host", Order::Rows)] {
-        let planner = planner(device).with_route(Route::AlignedSlots);
+        let planner = planner(device).with_route(Route::ALIGNED_SLOTS);
         let plan = planner.plan(&Problem::new(158_003, 158_017, 4).unwrap()).unwrap();
         let mut slots = plan.stages().filter_map(|stage| match stage.shape {
             StageShape::SlotGather { slots, .. } => Some(slots.order()),
@@ -81,7 +81,7 @@ fn what_the_h200_was_measured_to_want() {
         Planner::new(Chip::h200()).plan(&problem).unwrap()
     };
     for (side, route) in
-        [(4, Route::OnChip), (24, Route::OnChip), (64, Route::Square), (1000, Route::Square)]
+        [(4, Route::ON_CHIP), (24, Route::ON_CHIP), (64, Route::SQUARE), (1000, Route::SQUARE)]
     {
         let plan = of(1_000_000 / side, side, side, 4);
         assert_eq!(plan.route(), route, "{plan:#}");
@@ -90,7 +90,7 @@ fn what_the_h200_was_measured_to_want() {
     let plan = of(1, 7_188_528, 35, 1);
     assert_eq!(
         (plan.route(), plan.legs[0].stages[1].shape.unit() % 16),
-        (Route::Panel, 0),
+        (Route::PANEL, 0),
         "{plan:#}"
     );
 }
@@ -143,7 +143,7 @@ fn assert_on_chip(plan: &Plan, launches: &Launches) {
 
 #[test]
 fn a_plan_prints_on_a_line_and_in_full() {
-    let planner = planner("h200").with_route(Route::ThreeStage);
+    let planner = planner("h200").with_route(Route::THREE_STAGE);
     let plan = planner.plan(&Problem::new(20_000, 12_000, 4).unwrap()).unwrap();
     let line = plan.to_string();
     assert!(line.starts_with("20000x12000 w4 on h200: three-stage: 100!(20000x"), "{line}");
@@ -201,23 +201,6 @@ fn fewer_threads_share_a_small_cap() {
     }
 }
 
-/// Told of room behind a near-square matrix, an H200's planner pads it: 41-44% of copy against 29-36%
-/// by the other routes (`docs/report/h200/near-square.csv`). Not told, it does not know the route.
-#[test]
-fn near_square_matrices_are_padded_where_there_is_room() {
-    for (rows, cols) in [(5000, 4900), (10_000, 9900), (12_000, 11_999)] {
-        let problem = Problem::new(rows, cols, 4).unwrap();
-        let planner = Planner::new(Chip::h200());
-        assert_ne!(planner.plan(&problem).unwrap().route(), Route::PaddedSquare);
-        let side = usize::max(rows, cols);
-        let plan = planner.plan(&problem.with_room(side * side)).unwrap();
-        assert_eq!(plan.route(), Route::PaddedSquare, "{plan:#}");
-        // Twice as long as wide is not near-square.
-        let long = Problem::new(rows, rows / 2, 4).unwrap().with_room(rows * rows);
-        assert_ne!(planner.plan(&long).unwrap().route(), Route::PaddedSquare);
-    }
-}
-
 /// What a caller settles reaches the planner: threads the device, a rule the tiles that are measured.
 #[test]
 fn threads_and_tiles_are_the_caller_s() {
@@ -227,7 +210,7 @@ fn threads_and_tiles_are_the_caller_s() {
     };
     assert_eq!([1, 3].map(on), [1, 3].map(|threads| Host::new(threads).name().to_owned()));
     let measured = |rule| {
-        let of = turntile::Transpose::of::<f32>(24, 36).route(Route::ThreeStage).threads(1);
+        let of = turntile::Transpose::of::<f32>(24, 36).route(Route::THREE_STAGE).threads(1);
         of.tiles(rule).tune(Duration::from_secs(60)).unwrap().len()
     };
     // Sides that divide 24 and 36, all of them and the best by estimate.

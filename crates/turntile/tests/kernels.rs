@@ -34,7 +34,7 @@ fn every_route_on_every_kernel() {
                 let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
                 let candidates = planner.survey(&problem).candidates;
                 // Cycles of single elements use no kernel.
-                let blocks = candidates.into_iter().filter(|plan| plan.route() != Route::OneStage);
+                let blocks = candidates.into_iter().filter(|plan| plan.route() != Route::ONE_STAGE);
                 blocks.for_each(|plan| check(plan, 2));
             }
         }

@@ -224,7 +224,6 @@ fn what_is_wrong_is_told_with_the_numbers_and_nothing_is_touched() {
     for transpose in [
         of().batch(2),
         of().out_of_place(),
-        of().room(100),
         of().effort(Effort::Measure(std::time::Duration::ZERO)),
         of().wisdom("nowhere"),
         Transpose::of_axes::<u32>(&[2, 3, 4], &[0, 2, 1]),

@@ -201,7 +201,7 @@ fn wrong_axes_are_typed_errors_and_leave_the_data() {
 #[test]
 fn routes_by_name() {
     let problem = Problem::permuted(&[12, 7, 18], &[2, 1, 0], 4).unwrap();
-    for route in Route::ALL {
+    for route in turntile_plan::ROUTES.each_ref().map(|row| row.route) {
         let planner = Planner::new(Host::new(2)).with_route(route);
         match planner.plan(&problem) {
             Ok(plan) => {
@@ -209,15 +209,15 @@ fn routes_by_name() {
                 check(plan, 2);
             }
             Err(PlanError::Infeasible { why, .. }) => match route {
-                Route::Square => assert_eq!(why, Infeasible::NotSwapped),
-                Route::OutOfPlace => assert_eq!(why, Infeasible::Place { out_of_place: true }),
+                Route::SQUARE => assert_eq!(why, Infeasible::NotSwapped),
+                Route::OUT_OF_PLACE => assert_eq!(why, Infeasible::Place { out_of_place: true }),
                 _ => assert_eq!(why, Infeasible::MatricesOnly, "{route}"),
             },
             Err(other) => panic!("{other}"),
         }
     }
     let many = Problem::permuted(&[2; 9], &(0..9).rev().collect::<Vec<_>>(), 4).unwrap();
-    let planner = Planner::new(Host::new(2)).with_route(Route::OneStage);
+    let planner = Planner::new(Host::new(2)).with_route(Route::ONE_STAGE);
     let Err(PlanError::Infeasible { why, .. }) = planner.plan(&many) else { panic!("nine axes") };
     assert_eq!(why, Infeasible::TooManyAxes { axes: 9, most: 8 });
     assert!(Planner::new(Host::new(2)).plan(&many.out_of_place()).is_err());

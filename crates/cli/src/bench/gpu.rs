@@ -42,7 +42,7 @@ pub fn measure(
         times.drain(..WARM_UP);
     }
     Ok(Figures {
-        workspace_bytes: planned.workspace_bytes() + planned.plan().room_bytes() - bytes,
+        workspace_bytes: planned.workspace_bytes(),
         seconds: median(turns).as_secs_f64(),
         copy_seconds_per_byte: median(copies).as_secs_f64() / copied as f64,
         planning,
@@ -51,12 +51,14 @@ pub fn measure(
     })
 }
 
-/// Memory for the matrices with the room that they need and a copy of them, or without the copy where
+/// Memory for the matrices with what a run takes and a copy of them, or without the copy where
 /// there is no more: then half of them is copied onto the other half. And how many bytes are copied.
-fn memory(gpu: &Gpu, bytes: usize, room: usize) -> Result<(Stopwatch, usize), CudaError> {
-    match Stopwatch::new(gpu, LEAST_BYTES.max(2 * bytes).max(room)) {
+fn memory(gpu: &Gpu, bytes: usize, least: usize) -> Result<(Stopwatch, usize), CudaError> {
+    match Stopwatch::new(gpu, LEAST_BYTES.max(2 * bytes).max(least)) {
         Ok(watch) => Ok((watch, bytes)),
-        Err(CudaError::OutOfMemory { .. }) => Ok((Stopwatch::new(gpu, room)?, (bytes / 2) & !4095)),
+        Err(CudaError::OutOfMemory { .. }) => {
+            Ok((Stopwatch::new(gpu, least)?, (bytes / 2) & !4095))
+        }
         Err(other) => Err(other),
     }
 }

@@ -30,7 +30,7 @@ pub fn measure(
     let threads = threads(args);
     let planned = transpose.plan()?;
     let planning = planning(|| transpose.plan())?;
-    let mut matrix = Memory::touched(planned.plan().room_bytes(), args.pages)?;
+    let mut matrix = Memory::touched(problem.bytes(), args.pages)?;
     let mut other = Memory::touched(problem.bytes(), args.pages)?;
     let mut workspace = planned.workspace()?;
     verify(&planned, matrix.bytes(), other.bytes(), &mut workspace)?;
@@ -54,7 +54,7 @@ pub fn measure(
         turns.push(took);
     }
     Ok(Figures {
-        workspace_bytes: planned.extra_bytes(),
+        workspace_bytes: planned.workspace_bytes(),
         seconds: median(turns).as_secs_f64(),
         copy_seconds_per_byte: median(copies).as_secs_f64() / problem.bytes() as f64,
         planning,

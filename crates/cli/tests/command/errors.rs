@@ -96,8 +96,8 @@ fn what_cannot_be_done_is_exit_code_1_and_changes_nothing() {
     ] {
         bad(&directory, line, 1, words);
     }
-    let unknown: &[&str] = &["sideways", "aligned-slots", "padded-square"];
-    for line in ["transpose good.npy --route sideways", "bench --route best,sideways"] {
+    let unknown: &[&str] = &["aligned-slots", "three-stage", "out-of-place"];
+    for line in ["transpose good.npy --route sideways", "bench --route best,four-stage"] {
         bad(&directory, line, 2, unknown);
     }
 }

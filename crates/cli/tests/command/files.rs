@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::{bad, directory, files, good, noise, npy, transposed};
+use crate::{directory, files, good, noise, npy, transposed};
 
 #[test]
 fn npy_files_are_transposed_in_place_and_elsewhere() {
@@ -145,31 +145,4 @@ fn output_may_be_the_input() {
     good(&directory, "transpose a.npy --output ./a.npy");
     let want = npy("'|u1'", false, "(5, 3)", &transposed(&data, 3, 5, 1));
     assert!(files(directory.path()) == [("a.npy".to_string(), want)]);
-}
-
-#[test]
-fn a_near_square_file_is_padded_when_asked_for() {
-    let directory = directory();
-    for (rows, cols) in [(97, 91), (80, 83)] {
-        let data = noise(2 * rows * cols * 4);
-        fs::write(directory.path().join("m"), &data).unwrap();
-        let shape = format!("--raw --rows {rows} --cols {cols} --elem-bytes 4 --batch 2");
-        let line = format!("transpose m {shape} --route padded-square --threads 2");
-        let square = 2 * rows.max(cols).pow(2) * 4;
-        let more = square - data.len();
-        bad(&directory, &format!("{line} --workspace {}", more - 1), 1, &["needs room for"]);
-        let report = good(&directory, &format!("{line} --json"));
-        let report: serde_json::Value = serde_json::from_str(&report).unwrap();
-        assert!(report["workspace_bytes"].as_u64() >= Some(more as u64), "{report}");
-        assert!(fs::read(directory.path().join("m")).unwrap() == transposed(&data, rows, cols, 4));
-    }
-    // A square of many times the data only where that much is allowed.
-    let long = noise(300 * 7 * 4);
-    fs::write(directory.path().join("long"), &long).unwrap();
-    let line = "transpose long --raw --rows 300 --cols 7 --elem-bytes 4 --route padded-square";
-    bad(&directory, line, 1, &["needs room for 90000 elements"]);
-    good(&directory, &format!("{line} --workspace 1MB"));
-    assert!(fs::read(directory.path().join("long")).unwrap() == transposed(&long, 300, 7, 4));
-    let line = "bench --shapes 97x91 --route padded-square --threads 1 --runs 1 --csv";
-    assert!(good(&directory, line).contains("padded-square"));
 }

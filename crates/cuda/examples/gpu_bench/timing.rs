@@ -12,7 +12,7 @@ use turntile_cuda::call::Call;
 use turntile_cuda::family::Family;
 use turntile_cuda::way::Way;
 use turntile_cuda::{CudaError, LowerError, Work};
-use turntile_perm::{Elementary, FusedAxes, TurnedTiles};
+use turntile_perm::{Elementary, FusedAxes};
 use turntile_plan::{Direction, StageShape};
 
 use crate::common::{Bench, memory, run};
@@ -66,14 +66,11 @@ impl Case {
     fn extents(&self) -> String {
         let shape = self.shape.to_string().replace(',', "");
         match self.shape {
-            StageShape::Axes(axes) => match (axes.elementary(), axes.turned_tiles()) {
-                (Some(Elementary { batch, rows, mid, cols, unit }), _) => {
+            StageShape::Axes(axes) => match axes.elementary() {
+                Some(Elementary { batch, rows, mid, cols, unit }) => {
                     format!("{shape},{batch},{rows},{mid},{cols},{unit}")
                 }
-                (None, Some(TurnedTiles { batch, rows, cols, m, n })) => {
-                    format!("{shape},{batch},{rows},1,{cols},{}", m * n)
-                }
-                (None, None) => format!("{shape},{},,,,{}", axes.batch(), axes.unit()),
+                None => format!("{shape},{},,,,{}", axes.batch(), axes.unit()),
             },
             StageShape::SlotGather { batch, slots, .. }
             | StageShape::SlotMove { batch, slots, .. } => {

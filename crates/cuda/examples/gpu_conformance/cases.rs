@@ -8,7 +8,7 @@ use turntile_cuda::flags::FlagLayout;
 use turntile_cuda::lower::Holding;
 use turntile_cuda::way::{Scope, Way};
 use turntile_cuda::{CudaError, Work};
-use turntile_perm::{Elementary, Slots, TurnedTiles};
+use turntile_perm::{Elementary, Slots};
 use turntile_plan::{Direction, StageShape};
 
 use crate::common::{Bench, memory, run};
@@ -269,9 +269,6 @@ fn shapes(suite: &mut Suite, rows: usize, cols: usize, elem: usize) {
             }
         }
     }
-    let (m, n) = (1 + turn % 5, 1 + turn % 4);
-    let turned = TurnedTiles { batch: 1 + turn % 2, rows, cols, m, n };
-    suite.way(StageShape::Axes(turned.into()), elem, Way::Moves { flags: FlagLayout::PACKED });
     let slot = 1 + turn % rows;
     let chunk = slot * (1 + turn % (rows / slot));
     if let Some(slots) = Slots::new(rows, cols, slot, chunk) {

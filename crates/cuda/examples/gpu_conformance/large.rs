@@ -2,11 +2,10 @@
 //! matrices of more than 2^31 and 2^32 elements.
 
 use turntile_cuda::Work;
-use turntile_cuda::chip::way_of;
 use turntile_cuda::flags::FlagLayout;
 use turntile_cuda::way::{Scope, Way};
-use turntile_perm::{Elementary, TurnedTiles};
-use turntile_plan::{Plan, Planner, Problem, StageShape};
+use turntile_perm::{Elementary, Padding};
+use turntile_plan::{Direction, Plan, Planner, Problem, StageShape};
 
 use crate::common::{Bench, memory, run};
 use crate::out_of_place;
@@ -76,16 +75,33 @@ fn work_times(bench: &mut Bench, plan: &Plan, work: Work, times: usize, what: &s
     repeat(bench, work, whole(&plan.problem), plan.problem.elem_bytes(), times, what)
 }
 
-/// A plan's stages, rows of padding by `way` and the others as it says.
-pub fn stages_times(bench: &mut Bench, plan: &Plan, way: Way, times: usize) -> usize {
-    let (elem, limits) = (plan.problem.elem_bytes(), *bench.gpu.chip().limits());
-    let works = plan.stages().map(|stage| {
-        let own = way_of(&stage.offer).expect("a GPU's");
-        let way = if matches!(stage.shape, StageShape::Pad { .. }) { way } else { own };
-        Work::of_stage(&stage.shape, way, elem, 16, &limits).expect("has a kernel")
-    });
+/// A matrix whose rows are moved apart by `way` to a square's pitch, which is transposed, and then together.
+pub fn square_times(bench: &mut Bench, problem: &Problem, way: Way, times: usize) -> usize {
+    let (elem, limits) = (problem.elem_bytes(), *bench.gpu.chip().limits());
+    let side = problem.rows().max(problem.cols());
+    let square = Elementary { batch: 1, rows: side, mid: 1, cols: side, unit: 1 }.into();
+    let rows = |rows, cols, direction| {
+        let padding = Padding::new(rows, cols, side).expect("rows of a square");
+        (StageShape::Pad { padding, direction }, way)
+    };
+    let (m, n) = (problem.rows(), problem.cols());
+    let stages = [
+        rows(m, n, Direction::Forward),
+        (square, Way::TileSwap { tile: 64.min(256 / elem) }),
+        rows(n, m, Direction::Backward),
+    ];
+    let stages = stages.into_iter().filter(|(shape, _)| !shape.is_identity());
+    let works = stages
+        .map(|(shape, way)| Work::of_stage(&shape, way, elem, 16, &limits).expect("has a kernel"));
     let work = works.reduce(Work::then).expect("stages");
-    work_times(bench, plan, work, times, &format!("{plan}, rows by {way}"))
+    repeat(
+        bench,
+        work,
+        whole(problem),
+        elem,
+        times,
+        &format!("{problem} as a square, rows by {way}"),
+    )
 }
 
 /// Every route's best plan for shapes of many kinds, and every way from one place to another.
@@ -134,7 +150,6 @@ fn stages() -> Vec<(StageShape, Way, usize)> {
     let global = Way::Moves { flags: FLAGS };
     let flags = FlagLayout::Spread { spreading: 32, padded: true };
     let on_chip = Way::OnChipMoves { flags, threads: 512 };
-    let turned = TurnedTiles { batch: 1, rows: 300, cols: 211, m: 50, n: 36 };
     vec![
         (shape(1, 224, 64, 300, 64), global, 4),
         (shape(1, 256, 64, 128, 64), global, 4),
@@ -166,7 +181,6 @@ fn stages() -> Vec<(StageShape, Way, usize)> {
         (shape(3, 7001, 1, 7001, 1), Way::TileSwap { tile: 64 }, 8),
         (shape(20000, 32, 1, 215, 1), on_chip, 4),
         (shape(1, 256, 64, 256, 64), Way::PerCycle, 4),
-        (StageShape::Axes(turned.into()), global, 4),
     ]
 }
 
@@ -176,21 +190,12 @@ pub fn full_chip(bench: &mut Bench) -> usize {
     let limits = *bench.gpu.chip().limits();
     for (shape, way, elem) in stages() {
         let work = Work::of_stage(&shape, way, elem, 16, &limits);
-        // Turned tiles are [rows][cols][m][n] to [cols][rows][n][m]: two stages undo them to be compared.
-        let (work, e) = match (work, shape.elementary(), shape.turned_tiles()) {
-            (Ok(work), Some(e), _) => (work, e),
-            (Ok(work), _, Some(TurnedTiles { rows, cols, m, n, .. })) => {
-                let back = Elementary { batch: rows * cols, rows: n, mid: 1, cols: m, unit: 1 };
-                let back = Work::of_stage(&back.into(), BLOCK, elem, 16, &limits).expect("fits");
-                (work.then(back), Elementary { batch: 1, rows, mid: 1, cols, unit: m * n })
-            }
-            (work, ..) => {
-                println!("  FAILED {shape} {way}: {work:?}");
-                failures += 1;
-                continue;
-            }
+        let (Ok(work), Some(e)) = (&work, shape.elementary()) else {
+            println!("  FAILED {shape} {way}: {work:?}");
+            failures += 1;
+            continue;
         };
-        failures += repeat(bench, work, e, elem, 50, &format!("{shape} {way}"));
+        failures += repeat(bench, work.clone(), e, elem, 50, &format!("{shape} {way}"));
     }
     for (batch, rows, cols, elem) in [
         (1, 16381, 20011, 4),

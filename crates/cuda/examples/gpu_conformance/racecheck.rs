@@ -9,7 +9,7 @@ use turntile_cuda::flags::FlagLayout;
 use turntile_cuda::lower::Holding;
 use turntile_cuda::waits::WAITING;
 use turntile_cuda::way::{Scope, Way};
-use turntile_perm::{AxisPermutation, Elementary, Padding, Slots, TurnedTiles};
+use turntile_perm::{AxisPermutation, Elementary, Padding, Slots};
 use turntile_plan::{Direction, StageShape};
 
 use crate::cases::Suite;
@@ -123,8 +123,6 @@ fn selection() -> Vec<(StageShape, usize, Way)> {
         add([3, 31, 1, 23, unit], &[1, 4, 16], &[Way::PerCycle]);
     }
     let flags = FlagLayout::PACKED;
-    let turned = TurnedTiles { batch: 2, rows: 13, cols: 11, m: 5, n: 6 };
-    all.extend([1, 4, 8].map(|elem| (StageShape::Axes(turned.into()), elem, Way::Moves { flags })));
     // Axes in any order, on chip and along cycles; squares side by side by pairs of tiles.
     for (extents, order) in [
         ([6, 5, 4, 3, 1], [2, 3, 1, 0, 4]),

@@ -30,8 +30,6 @@ pub struct Told {
     pub units: usize,
     pub lanes: usize,
     pub vectors: u32,
-    /// Rows and columns of a tile transposed on the way.
-    pub tile: (u32, u32),
 }
 
 pub fn swap32(e: Elementary, unit_bytes: usize) -> Result<Swap32, LowerError> {
@@ -146,7 +144,8 @@ slot_map!(slots64, SlotMap64, u64, Divisor64);
 impl DeviceMap {
     /// The parameter of PTTWAC with flags in memory.
     pub fn moved(self, layout: crate::args::flags::FlagLayout, told: Told) -> Args {
-        let Told { units, lanes, vectors, tile: (rows, cols) } = told;
+        let Told { units, lanes, vectors } = told;
+        let (rows, cols) = (1, 1);
         let (data, units, lanes) = (Address::default(), units as u64, lanes as u32);
         let flags = GlobalFlags { words: Address::default(), layout };
         match self {

@@ -1,6 +1,6 @@
 //! Super-elements along cycles.
 
-use turntile_perm::{AxisPermutation, Elementary, Order, Slots, TurnedTiles};
+use turntile_perm::{AxisPermutation, Elementary, Order, Slots};
 use turntile_plan::{Direction, StageShape};
 
 use super::fit::{At, field, groups, shared};
@@ -71,8 +71,6 @@ struct Moved {
     /// Bytes of an access.
     word: usize,
     map: Map,
-    /// Rows and columns of a super-element that is a tile transposed on the way, else 1.
-    tile: (usize, usize),
 }
 
 enum Map {
@@ -82,43 +80,25 @@ enum Map {
     Axes(AxisPermutation),
 }
 
-/// Tiles that are transposed on the way, if two of them fit on chip.
-pub fn turned(shape: &StageShape, at: At) -> Option<TurnedTiles> {
-    shape.turned_tiles().filter(|_| carried(shape.unit(), at))
-}
-
 /// Whether a super-element of so many elements fits on chip twice, so that it can be carried while another is fetched.
 pub fn carried(unit: usize, at: At) -> bool {
     at.limits.shared_bytes / (unit * at.elem_bytes) >= 2
 }
 
 impl Moved {
-    /// As P-IPT moves it: no tile is transposed on the way.
-    fn alone(shape: &StageShape, at: At) -> Result<Self, LowerError> {
-        match shape {
-            StageShape::Axes(axes) if shape.turned_tiles().is_some() => Ok(Self::of_axes(axes, at)),
-            _ => Self::new(shape, at),
-        }
-    }
-
     fn of_axes(axes: &AxisPermutation, at: At) -> Self {
         let (unit_bytes, units) = (axes.unit() * at.elem_bytes, axes.len() / axes.unit());
         let word = widest_word(&[unit_bytes, at.alignment]);
-        Moved { units, unit_bytes, word, map: Map::Axes(axes.without_unit()), tile: (1, 1) }
+        Moved { units, unit_bytes, word, map: Map::Axes(axes.without_unit()) }
     }
 
     fn new(shape: &StageShape, at: At) -> Result<Self, LowerError> {
         let unit_bytes = shape.unit() * at.elem_bytes;
         let units = shape.batch() * shape.instance_units();
         let instance_bytes = shape.instance_len() * at.elem_bytes;
-        let moved = |word, map, tile| Moved { units, unit_bytes, word, map, tile };
+        let moved = |word, map| Moved { units, unit_bytes, word, map };
         if let Some(e) = shape.elementary() {
-            return Ok(moved(widest_word(&[unit_bytes, at.alignment]), Map::Swap(e), (1, 1)));
-        }
-        if let Some(TurnedTiles { batch, rows, cols, m, n }) = turned(shape, at) {
-            let e = Elementary { batch, rows, mid: 1, cols, unit: m * n };
-            let word = widest_word(&[at.elem_bytes, at.alignment]);
-            return Ok(moved(word, Map::Swap(e), (m, n)));
+            return Ok(moved(widest_word(&[unit_bytes, at.alignment]), Map::Swap(e)));
         }
         if let StageShape::Axes(axes) = shape {
             return Ok(Self::of_axes(axes, at));
@@ -132,7 +112,7 @@ impl Moved {
         }
         let stride = if batch == 1 { 0 } else { instance_bytes };
         let word = widest_word(&[unit_bytes, at.alignment, stride]);
-        Ok(moved(word, Map::Slots(batch, slots, direction), (1, 1)))
+        Ok(moved(word, Map::Slots(batch, slots, direction)))
     }
 
     fn vectors(&self) -> usize {
@@ -165,10 +145,6 @@ impl Moved {
         }
     }
 
-    fn turns(&self) -> bool {
-        self.tile.0 > 1 && self.tile.1 > 1
-    }
-
     /// The index map, numbers in 32 bits if `narrow`.
     fn map(&self, narrow: bool) -> Result<DeviceMap, LowerError> {
         Ok(match &self.map {
@@ -198,8 +174,7 @@ impl Moved {
 pub fn global(shape: &StageShape, flags: FlagLayout, at: At) -> Result<Call, LowerError> {
     let moved = Moved::new(shape, at)?;
     let most = moved.registers().1.last().expect("not empty").vectors * moved.lanes();
-    let holding =
-        if moved.turns() || moved.vectors() > most { Holding::Shared } else { Holding::Registers };
+    let holding = if moved.vectors() > most { Holding::Shared } else { Holding::Registers };
     held(moved, flags, holding, at)
 }
 
@@ -224,7 +199,6 @@ fn held(moved: Moved, flags: FlagLayout, holding: Holding, at: At) -> Result<Cal
     let kernel = |entry, narrow, family, blocks, lanes: usize, threads: usize, shared_bytes| {
         let most = units.div_ceil(threads / lanes).max(1);
         let vectors = field(vectors)?;
-        let tile = (field(moved.tile.0)?, field(moved.tile.1)?);
         Ok(Call {
             family,
             word: moved.word,
@@ -234,14 +208,14 @@ fn held(moved: Moved, flags: FlagLayout, holding: Holding, at: At) -> Result<Cal
             shared_bytes: shared(shared_bytes, at.limits)?,
             params: moved
                 .map(narrow)?
-                .moved(device::FlagLayout::new(flags, units), Told { units, lanes, vectors, tile }),
+                .moved(device::FlagLayout::new(flags, units), Told { units, lanes, vectors }),
             workspace: WorkspacePart::Flags(flags.words(units) * 4),
         })
     };
     match holding {
         Holding::Registers => {
             let (family, table) = moved.registers();
-            let mut fits = table.iter().filter(|k| !moved.turns() && k.vectors * lanes >= vectors);
+            let mut fits = table.iter().filter(|k| k.vectors * lanes >= vectors);
             let k = fits.next().ok_or(LowerError::NoKernel)?;
             kernel(k.entry, moved.narrow(), family, k.blocks, lanes, THREADS, 0)
         }
@@ -263,7 +237,7 @@ fn held(moved: Moved, flags: FlagLayout, holding: Holding, at: At) -> Result<Cal
             kernel(entry, false, Family::MovesShared, blocks, lanes, threads, shared_bytes)
         }
         Holding::Block => {
-            if vectors > 1024 || moved.turns() || !matches!(moved.map, Map::Swap(_)) {
+            if vectors > 1024 || !matches!(moved.map, Map::Swap(_)) {
                 return Err(LowerError::NoKernel);
             }
             let threads = vectors.next_multiple_of(32);
@@ -325,7 +299,7 @@ pub fn on_chip(
 
 /// P-IPT.
 pub fn per_cycle(shape: &StageShape, at: At) -> Result<Call, LowerError> {
-    let moved = Moved::alone(shape, at)?;
+    let moved = Moved::new(shape, at)?;
     let (units, lanes) = (moved.units, moved.lanes());
     let narrow = units < FEW && !matches!(moved.map, Map::Slots(..));
     let blocks = units.div_ceil(THREADS / lanes).clamp(1, at.limits.units * 32);

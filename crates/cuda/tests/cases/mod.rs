@@ -4,7 +4,7 @@ use turntile_cuda::call::Limits;
 use turntile_cuda::flags::FlagLayout;
 use turntile_cuda::lower::At;
 use turntile_cuda::way::{Scope, Tiling, Way};
-use turntile_perm::{AxisPermutation, Elementary, Padding, Slots, TurnedTiles};
+use turntile_perm::{AxisPermutation, Elementary, Padding, Slots};
 use turntile_plan::{Direction, StageShape};
 
 /// Both directions.
@@ -63,9 +63,9 @@ pub fn swap([batch, rows, mid, cols, unit]: [usize; 5]) -> StageShape {
     Elementary { batch, rows, mid, cols, unit }.into()
 }
 
-/// `batch` times `rows x cols` tiles of `m x n`, moved and transposed at once.
+/// `batch` times `rows x cols` tiles of `m x n`, moved and transposed at once: 1010!.
 pub fn turned(batch: usize, [rows, cols]: [usize; 2], [m, n]: [usize; 2]) -> StageShape {
-    StageShape::Axes(TurnedTiles { batch, rows, cols, m, n }.into())
+    axes(&[batch, rows, cols, m, n], &[0, 2, 1, 4, 3])
 }
 
 /// Axes in an order of their own.

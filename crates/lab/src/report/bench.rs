@@ -5,11 +5,12 @@ use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use turntile::gpu::Gpu;
-use turntile::plan::{Device as _, Host, Method, Offer, Plan, Planner, StageShape};
+use turntile::plan::{Device as _, Host, Method, Offer, Plan, Planner, Problem, StageShape};
 use turntile_cli::copy;
 use turntile_cli::device::Device;
 use turntile_cli::speed::gb_per_s;
 use turntile_cuda::Work;
+use turntile_cuda::chip::way_of;
 use turntile_cuda::flags::FlagLayout;
 use turntile_cuda::lower::Holding;
 use turntile_cuda::way::Way;
@@ -19,7 +20,9 @@ use super::failure::Failure;
 use super::host::{self, request};
 use super::timing::{Timing, right};
 use crate::program::Program;
+use crate::staged::FOUR_STAGES;
 use crate::watch::Watch;
+use crate::wider::Wider;
 
 pub use super::timing::Speed;
 
@@ -107,6 +110,15 @@ impl Bench {
         }
     }
 
+    /// The same with the lab's routes and ways besides.
+    pub fn wider(&self) -> Planner {
+        let device = match &self.place {
+            Place::Host { threads } => Wider::host(*threads),
+            Place::Gpu { gpu, .. } => Wider::gpu(gpu.chip().clone()),
+        };
+        Planner::new(device).with_routes(&FOUR_STAGES)
+    }
+
     /// What moves a stage by a method: as it would offer it itself or, a host, as it can; nothing where it cannot.
     pub fn offer(&self, shape: &StageShape, method: Method, elem_bytes: usize) -> Option<Offer> {
         let mut offers = self.offers(shape, elem_bytes).into_iter();
@@ -118,7 +130,7 @@ impl Bench {
 
     /// All that it offers for a stage by itself; nothing where it has no way.
     pub fn offers(&self, shape: &StageShape, elem_bytes: usize) -> Vec<Offer> {
-        self.planner().device().offers(shape, &request(elem_bytes)).unwrap_or_default()
+        self.wider().device().offers(shape, &request(elem_bytes)).unwrap_or_default()
     }
 
     /// Elements of 4 bytes that fill the device without taking long.
@@ -186,6 +198,39 @@ impl Bench {
         run: impl FnMut(&mut [f32], &[f32]) -> Result<(), Failure>,
     ) -> Result<Speed, Failure> {
         host::into(self.timing(), rows, cols, run)
+    }
+
+    /// A matrix by stages that no plan has, every element of its transpose compared.
+    pub fn stages(
+        &mut self,
+        stages: &[(StageShape, Offer)],
+        problem: &Problem,
+    ) -> Result<Speed, Failure> {
+        let Some(gpu) = self.gpu() else {
+            let dest = |k| problem.dest(k);
+            return host::stages(self.timing(), stages, problem, self.threads(), dest, None);
+        };
+        let mut work: Option<Work> = None;
+        for (shape, offer) in stages {
+            let way = way_of(offer).expect("a GPU's");
+            let next = Work::of_stage(shape, way, problem.elem_bytes(), 16, gpu.chip().limits())?;
+            work = Some(work.map_or(next.clone(), |work| work.then(next)));
+        }
+        let (rows, cols) = (problem.rows(), problem.cols());
+        let whole = Elementary { batch: problem.batch(), rows, mid: 1, cols, unit: 1 };
+        let seconds = self.calls(work.expect("stages"), whole.into(), problem.elem_bytes())?;
+        self.speed(problem.bytes(), seconds)
+    }
+
+    /// One of those stages, on the host.
+    pub fn host_stage(
+        &self,
+        stages: &[(StageShape, Offer)],
+        problem: &Problem,
+        only: usize,
+    ) -> Result<Speed, Failure> {
+        let dest = |k| problem.dest(k);
+        host::stages(self.timing(), stages, problem, self.threads(), dest, Some(only))
     }
 
     fn watch(&mut self) -> Result<(Gpu, Watch), Failure> {

@@ -2,17 +2,22 @@
 
 use std::time::{Duration, Instant};
 
-use turntile::plan::{Device as _, Flaw, Geometry, Host, Method, Offer, Plan, StageShape};
+use turntile::plan::{
+    Device as _, Flaw, Geometry, Method, Offer, Plan, Problem, Stage, StageShape,
+};
 use turntile::{Bytes, Options, Planned, RunError};
 use turntile_cli::memory::{Memory, Pages};
 use turntile_cli::speed::gb_per_s;
 use turntile_cli::{copy, fill};
 use turntile_cpu::way::HostWay;
+use turntile_cpu::{Executor, Workspace};
 use turntile_cuda::way::Way;
 use turntile_plan::{Request, Want};
 
 use super::failure::Failure;
 use super::timing::{Speed, Timing, right};
+use crate::turned::OnHost;
+use crate::wider::Wider;
 
 /// Bytes that a timed piece of work moves at least: a clock and sleeping threads would make up most of less.
 const LEAST_BYTES: usize = 8 << 20;
@@ -26,31 +31,96 @@ pub fn plan(
     dest: impl Fn(usize) -> usize,
     only: Option<usize>,
 ) -> Result<Speed, Failure> {
-    let (problem, room) = (plan.problem, plan.room_bytes());
+    let problem = plan.problem;
+    let its_own = |stage: &Stage| stage.offer.geometry.get::<OnHost>().is_some();
+    if plan.stages().any(its_own) {
+        let stages: Vec<_> = plan.stages().map(|s| (s.shape, s.offer.clone())).collect();
+        return self::stages(timing, &stages, &problem, threads, dest, only);
+    }
     let planned = Planned::new(plan, threads)?;
     let mut workspace = planned.workspace()?;
-    let mut own = memory(room)?;
-    let data = &mut own.bytes()[..room];
+    let name = planned.plan().to_string();
+    timed(timing, (&name, &problem, problem.bytes(), threads), dest, only, |data, ended| {
+        let mut progress = |_| ended();
+        let options = Options::new().workspace(&mut workspace).progress(&mut progress);
+        Ok(planned.run_with(&mut Bytes(data), options)?)
+    })
+}
+
+/// The same of stages that no plan has: rows moved apart, and tiles that are transposed on the way.
+pub fn stages(
+    timing: Timing,
+    stages: &[(StageShape, Offer)],
+    problem: &Problem,
+    threads: usize,
+    dest: impl Fn(usize) -> usize,
+    only: Option<usize>,
+) -> Result<Speed, Failure> {
+    enum Run {
+        Turned(OnHost),
+        Stage(Executor),
+    }
+    let elem_bytes = problem.elem_bytes();
+    let run = |(shape, offer): &(StageShape, Offer)| match offer.geometry.get::<OnHost>() {
+        Some(&turned) => Ok(Run::Turned(turned)),
+        None => Executor::of_stage(*shape, offer.clone(), elem_bytes, threads).map(Run::Stage),
+    };
+    let runs: Vec<Run> =
+        stages.iter().map(run).collect::<Result<_, _>>().map_err(turntile::Error::from)?;
+    let workspace = |run: &Run| match run {
+        Run::Turned(_) => 0,
+        Run::Stage(executor) => executor.workspace_bytes(),
+    };
+    let workspace = runs.iter().map(workspace).max().unwrap_or(0);
+    let mut workspace = Workspace::new(workspace).map_err(turntile::Error::from)?;
+    let spans = |(shape, _): &(StageShape, Offer)| shape.spans().0.max(shape.spans().1);
+    let bytes = stages.iter().map(spans).max().unwrap_or(0) * elem_bytes;
+    let names: Vec<String> = stages.iter().map(|(shape, _)| shape.to_string()).collect();
+    let name = names.join(" -> ");
+    timed(timing, (&name, problem, bytes, threads), dest, only, |data, ended| {
+        for run in &runs {
+            match run {
+                Run::Turned(turned) => turned.run(&mut data[..problem.bytes()], elem_bytes)?,
+                Run::Stage(executor) => {
+                    let data = &mut data[..executor.plan().problem.bytes()];
+                    executor.run_bytes(data, &mut workspace).map_err(turntile::Error::from)?;
+                }
+            }
+            ended();
+        }
+        Ok(())
+    })
+}
+
+/// What `run` does to the elements of a problem, in memory of so many bytes: compared with `dest`, then timed, all of it or
+/// one of its stages, after each of which `run` makes a call.
+fn timed(
+    timing: Timing,
+    (name, problem, bytes, threads): (&String, &Problem, usize, usize),
+    dest: impl Fn(usize) -> usize,
+    only: Option<usize>,
+    mut run: impl FnMut(&mut [u8], &mut dyn FnMut()) -> Result<(), Failure>,
+) -> Result<Speed, Failure> {
+    let mut own = memory(bytes)?;
+    let data = &mut own.bytes()[..bytes];
     let elem_bytes = problem.elem_bytes();
     for (k, element) in data[..problem.bytes()].chunks_exact_mut(elem_bytes).enumerate() {
         fill(k, element);
     }
-    planned.run_with(&mut Bytes(&mut *data), Options::new().workspace(&mut workspace))?;
+    run(data, &mut || {})?;
     let mut want = vec![0; elem_bytes];
     let mut wrong = 0;
     for k in 0..problem.len() {
         fill(k, &mut want);
         wrong += u64::from(data[dest(k) * elem_bytes..][..elem_bytes] != want);
     }
-    right(planned.plan(), wrong)?;
+    right(name, wrong)?;
     let mut other = memory(problem.bytes())?;
     // Each run starts from what the last one left: other elements, as many, as far apart.
     between_copies(timing, data, other.bytes(), problem.bytes(), threads, |data, _| {
         let start = Instant::now();
         let mut ends = vec![Duration::ZERO];
-        let mut ended = |_| ends.push(start.elapsed());
-        let options = Options::new().workspace(&mut workspace).progress(&mut ended);
-        planned.run_with(&mut Bytes(&mut *data), options)?;
+        run(data, &mut || ends.push(start.elapsed()))?;
         Ok(match only {
             Some(stage) => ends[stage + 1] - ends[stage],
             None => start.elapsed(),
@@ -135,7 +205,7 @@ pub fn offered(
     elem_bytes: usize,
     threads: usize,
 ) -> Result<Offer, Failure> {
-    let offers = Host::here(threads).offers(&shape, &request(elem_bytes)).unwrap_or_default();
+    let offers = Wider::host(threads).offers(&shape, &request(elem_bytes)).unwrap_or_default();
     if let Some(offer) = offers.into_iter().find(|offer| offer.method == method) {
         return Ok(offer);
     }

@@ -1,11 +1,11 @@
 //! Figure 4.4: rows padded in place; and near-square matrices padded to squares against the default.
 
-use turntile::plan::{Plan, Problem, Route, Stage, StageShape};
+use turntile::plan::{Method, Offer, Problem, Stage, StageShape};
 use turntile_cli::speed::gb_per_s;
 use turntile_cuda::Work;
 use turntile_cuda::chip::way_of;
 use turntile_cuda::way::Way;
-use turntile_perm::Padding;
+use turntile_perm::{Elementary, Padding};
 use turntile_plan::Direction;
 
 use turntile::gpu::Gpu;
@@ -55,26 +55,46 @@ pub fn figure_4_4(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
 const SHAPES: [(usize, usize); 6] =
     [(5000, 4900), (4900, 5000), (5000, 4000), (4999, 5003), (10_000, 9900), (12_000, 11_999)];
 
-/// The plans of route padded-square with rows moved by each method that the device has, over all of its threads.
-fn padded(bench: &Bench, problem: &Problem) -> Result<Vec<Plan>, Failure> {
-    let side = problem.rows().max(problem.cols());
-    let planner = bench.planner().with_route(Route::PaddedSquare);
-    let chosen = planner.plan(&problem.with_room(side * side))?;
-    let mut plans: Vec<Plan> = Vec::new();
-    for (k, stage) in chosen.stages().enumerate() {
-        let StageShape::Pad { .. } = stage.shape else { continue };
-        for other in bench.offers(&stage.shape, problem.elem_bytes()) {
-            let known =
-                plans.iter().any(|plan| plan.legs[0].stages[k].offer.method == other.method);
-            if !known {
-                let mut plan = chosen.clone();
-                plan.workspace_bytes = other.workspace_bytes;
-                plan.legs[0].stages[k].offer = other;
-                plans.push(plan);
-            }
+/// A matrix as a square for a while: rows moved apart to the longer side where they are the shorter, the square
+/// transposed, rows moved together where they are to be; of a single matrix one of the two is nothing.
+///
+/// Once by each method that the device moves rows by.
+fn squares(bench: &Bench, problem: &Problem) -> Vec<Vec<(StageShape, Offer)>> {
+    let (rows, cols) = (problem.rows(), problem.cols());
+    let side = rows.max(cols);
+    let moved = |rows, cols, direction| {
+        let padding = Padding::new(rows, cols, side).expect("rows of a square");
+        StageShape::Pad { padding, direction }
+    };
+    let square = Elementary { batch: 1, rows: side, mid: 1, cols: side, unit: 1 };
+    let stages = [
+        moved(rows, cols, Direction::Forward),
+        square.into(),
+        moved(cols, rows, Direction::Backward),
+    ];
+    let stages: Vec<_> = stages.into_iter().filter(|shape| !shape.is_identity()).collect();
+    let pad = pads(&stages);
+    let mut all: Vec<Vec<(StageShape, Offer)>> = Vec::new();
+    for other in bench.offers(&stages[pad], problem.elem_bytes()) {
+        if all.iter().all(|known| known[pad].1.method != other.method) {
+            let swap = bench.offer(&stages[1 - pad], Method::TileSwap, problem.elem_bytes());
+            let offers = [Some(other), swap];
+            let offers = if pad == 0 { offers } else { [offers[1].clone(), offers[0].clone()] };
+            all.extend(
+                stages
+                    .iter()
+                    .zip(offers)
+                    .map(|(shape, offer)| Some((*shape, offer?)))
+                    .collect::<Option<_>>(),
+            );
         }
     }
-    Ok(plans)
+    all
+}
+
+/// Which of two stages moves rows.
+fn pads(stages: &[StageShape]) -> usize {
+    usize::from(!matches!(stages[0], StageShape::Pad { .. }))
 }
 
 /// Padding or unpadding alone: the way that the thesis has it, by data sliding and, on a host, in shares.
@@ -84,22 +104,22 @@ pub fn passes(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
         if problem.rows() == problem.cols() {
             continue;
         }
-        for plan in padded(bench, &problem)? {
-            let pad = |stage: &Stage| matches!(stage.shape, StageShape::Pad { .. });
-            let Some(at) = plan.stages().position(pad) else { continue };
-            let stage = &plan.legs[0].stages[at];
+        for stages in squares(bench, &problem) {
+            let shapes: Vec<StageShape> = stages.iter().map(|stage| stage.0).collect();
+            let at = pads(&shapes);
+            let (shape, offer) = &stages[at];
             let speed = match bench.gpu() {
                 Some(gpu) => {
-                    let way = way_of(&stage.offer).expect("a GPU's plan");
-                    let work = Work::of_stage(&stage.shape, way, 4, 16, gpu.chip().limits())?;
-                    let seconds = bench.calls(work, stage.shape, 4)?;
+                    let way = way_of(offer).expect("a GPU's");
+                    let work = Work::of_stage(shape, way, 4, 16, gpu.chip().limits())?;
+                    let seconds = bench.calls(work, *shape, 4)?;
                     let gb_per_s = gb_per_s(problem.bytes() as f64, seconds);
                     Speed { gb_per_s, copy_gb_per_s: bench.copy(problem.bytes())? }
                 }
-                None => bench.host(plan.clone(), bench.threads(), |k| problem.dest(k), Some(at))?,
+                None => bench.host_stage(&stages, &problem, at)?,
             };
             let pass = if rows > cols { "pad" } else { "unpad" };
-            let names = [format!("{rows}x{cols}"), pass.to_owned(), stage.offer.way()];
+            let names = [format!("{rows}x{cols}"), pass.to_owned(), offer.way()];
             table.push([names.to_vec(), cells(Ok(speed))?.to_vec()].concat());
         }
     }
@@ -113,18 +133,23 @@ pub fn near_square(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> 
         if problem.rows() == problem.cols() {
             continue;
         }
-        let chosen = bench.planner().plan(&problem)?;
-        for plan in std::iter::once(chosen).chain(padded(bench, &problem)?) {
-            let speed = cells(bench.plan(&plan))?;
-            let extra = plan.workspace_bytes + plan.room_bytes() - problem.bytes();
-            let stages: Vec<String> = plan.stages().map(ToString::to_string).collect();
-            let names = [
-                format!("{rows}x{cols}"),
-                plan.route_name(),
-                stages.join(" -> "),
-                format!("{:.1}", extra as f64 / 1e6),
-            ];
+        let mut row = |route: String, stages: Vec<String>, extra: usize, speed: [String; 3]| {
+            let extra = format!("{:.1}", extra as f64 / 1e6);
+            let names = [format!("{rows}x{cols}"), route, stages.join(" -> "), extra];
             table.push([names.to_vec(), speed.to_vec()].concat());
+        };
+        let chosen = bench.planner().plan(&problem)?;
+        let stages = chosen.stages().map(ToString::to_string).collect();
+        let speed = cells(bench.plan(&chosen))?;
+        row(chosen.route_name(), stages, chosen.workspace_bytes, speed);
+        let square = problem.rows().max(problem.cols()).pow(2) * 4;
+        for stages in squares(bench, &problem) {
+            let workspace = stages.iter().map(|(_, offer)| offer.workspace_bytes).max();
+            let extra = workspace.unwrap_or(0) + square - problem.bytes();
+            let speed = cells(bench.stages(&stages, &problem))?;
+            let stages =
+                stages.into_iter().map(|(shape, offer)| Stage::new(shape, offer).to_string());
+            row("padded-square".to_owned(), stages.collect(), extra, speed);
         }
     }
     debug_assert!(NEAR_SQUARE.ends_with(&SPEED));

@@ -6,6 +6,7 @@ use super::bench::{Bench, Speed, cells, number};
 use super::failure::Failure;
 use super::stages::pttwac;
 use super::table::Table;
+use crate::staged::{FOUR_STAGE, FOUR_STAGE_FUSED};
 
 /// The six matrices, and what three stages, four, and four with two of them fused reach on a K20 (table
 /// 4.2).
@@ -61,7 +62,7 @@ fn best(
     route: Route,
     methods: Methods,
 ) -> Result<Option<(Tile, Speed)>, Failure> {
-    let planner = bench.planner().with_tiles(TileRule::Exhaustive);
+    let planner = bench.wider().with_tiles(TileRule::Exhaustive);
     let plans = planner.with_route(route).with_mirrored(false).survey(problem).candidates;
     let swept = |plan: &Plan| SWEPT.contains(&plan.tile().m) && SWEPT.contains(&plan.tile().n);
     let some = if bench.quick() {
@@ -96,7 +97,7 @@ pub fn table_4_2(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
     for (rows, cols, thesis) in SIX {
         let problem = Problem::new(bench.side(rows), bench.side(cols), 4)?;
         let shape = format!("{rows}x{cols}");
-        let routes = [Route::ThreeStage, Route::FourStage, Route::FourStageFused];
+        let routes = [Route::THREE_STAGE, FOUR_STAGE, FOUR_STAGE_FUSED];
         for (route, thesis) in routes.into_iter().zip(thesis) {
             for methods in [Methods::Pttwac, Methods::Any] {
                 let (tile, speed) = match best(bench, &problem, route, methods)? {
@@ -155,7 +156,7 @@ pub fn table_4_3(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
             let problem = Problem::new(bench.side(rows), bench.side(cols), 4)?;
             let speed = match methods {
                 Some(methods) => {
-                    best(bench, &problem, Route::ThreeStage, methods)?.map(|best| best.1)
+                    best(bench, &problem, Route::THREE_STAGE, methods)?.map(|best| best.1)
                 }
                 None => Some(bench.plan(&bench.planner().plan(&problem)?)?),
             };
@@ -184,7 +185,7 @@ const SIDES: std::ops::RangeInclusive<usize> = 8..=300;
 pub fn figure_4_21(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
     let problem = Problem::new(bench.side(7200), bench.side(1800), 4)?;
     let planner = bench.planner().with_tiles(TileRule::Exhaustive);
-    let planner = planner.with_route(Route::ThreeStage).with_mirrored(false);
+    let planner = planner.with_route(Route::THREE_STAGE).with_mirrored(false);
     let mut plans = planner.survey(&problem).candidates;
     plans.sort_by_key(|plan| plan.tile());
     // A host, which takes a second for a tile, tries every second side.

@@ -15,7 +15,7 @@ pub fn figure_4_1(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
         (_, true) => 16_384,
         (_, false) => 8192,
     };
-    let planner = bench.planner().with_route(Route::Square);
+    let planner = bench.planner().with_route(Route::SQUARE);
     let doubled = std::iter::successors(Some(128), |side| Some(side * 2));
     for side in doubled.flat_map(|side| [side, side + side / 2]).take_while(|&side| side <= most) {
         let plan = planner.plan(&Problem::new(side, side, 4)?)?;

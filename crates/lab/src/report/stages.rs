@@ -9,6 +9,7 @@ use super::asta::{PROBLEMS, threads};
 use super::bench::{Bench, Speed, cells};
 use super::failure::Failure;
 use super::table::Table;
+use crate::staged::FOUR_STAGE;
 
 pub const SAID: &[&str] = &[
     "what",
@@ -45,7 +46,7 @@ fn moved_by_pttwac(
 fn in_tile(bench: &mut Bench, route: Route, m: usize, n: usize) -> Result<Speed, Failure> {
     let problem = Problem::new(7200, 1800, 4)?;
     let tile = Tile { m, n };
-    let plan = bench.planner().with_tile(&problem, route, false, tile);
+    let plan = bench.wider().with_tile(&problem, route, false, tile);
     let plan = plan.map_err(|why| Failure::Refused(why.to_string()))?;
     let plan = pttwac(bench, &plan).ok_or_else(|| Failure::Refused("no PTTWAC".to_owned()))?;
     bench.plan(&plan)
@@ -67,9 +68,9 @@ pub fn said(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
     row("4.4: one-stage, 7200 x 1800", "PTTWAC", ["1.5", "K20"], one);
     if !bench.quick() {
         // The thesis has (20, 16); 16 divides 7200 alone.
-        let four = cells(in_tile(bench, Route::FourStage, 16, 20))?;
+        let four = cells(in_tile(bench, FOUR_STAGE, 16, 20))?;
         row("4.4: four-stage, 7200 x 1800, tile 16 x 20", "PTTWAC", ["7.11", "K20"], four);
-        let three = cells(in_tile(bench, Route::ThreeStage, 32, 72))?;
+        let three = cells(in_tile(bench, Route::THREE_STAGE, 32, 72))?;
         row("4.7: three-stage, 7200 x 1800, tile 32 x 72", "PTTWAC", ["20.59", "K20"], three);
     }
     let tiles = shape((bench.elements() / (32 * 64)).max(1), 32, 64, 1);
@@ -92,21 +93,22 @@ mod tests {
 
     use super::super::host::request;
     use super::*;
+    use crate::staged::{FOUR_STAGE_FUSED, FOUR_STAGES};
+    use crate::wider::Wider;
 
     #[test]
     fn the_thesis_s_plans_are_those_of_its_method() {
         let chip = Chip::preset("h200").unwrap();
+        let wider = Wider::gpu(chip.clone());
         let offer = |shape: &StageShape, method, elem_bytes| {
-            let offers = chip.offers(shape, &request(elem_bytes)).unwrap_or_default();
+            let offers = wider.offers(shape, &request(elem_bytes)).unwrap_or_default();
             offers.into_iter().find(|offer| offer.method == method)
         };
         let problem = Problem::new(7200, 1800, 4).unwrap();
-        let planner = Planner::new(chip.clone());
-        for (route, m, n) in [
-            (Route::ThreeStage, 32, 72),
-            (Route::FourStage, 16, 20),
-            (Route::FourStageFused, 16, 20),
-        ] {
+        let planner = Planner::new(Wider::gpu(chip.clone())).with_routes(&FOUR_STAGES);
+        for (route, m, n) in
+            [(Route::THREE_STAGE, 32, 72), (FOUR_STAGE, 16, 20), (FOUR_STAGE_FUSED, 16, 20)]
+        {
             let plan = planner.with_tile(&problem, route, false, Tile { m, n }).unwrap();
             let plan = moved_by_pttwac(&plan, offer).unwrap();
             plan.check().unwrap();

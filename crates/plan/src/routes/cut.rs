@@ -16,7 +16,7 @@ use crate::shape::{Direction, StageShape};
 ///
 /// Workspace: the columns cut off, `(N - n) M` elements.
 pub const CUT: RouteRow = RouteRow {
-    route: Route::Cut,
+    route: Route::CUT,
     about: "columns that square tiles leave over cut off in place, then square-tile; mirrored rows; one matrix",
     source: "FFTW 3 (transpose-cut); docs/algorithm.md",
     of_thesis: false,

@@ -6,7 +6,7 @@ use crate::shape::StageShape;
 
 /// One pass, with tiles of the device's own.
 pub const OUT_OF_PLACE: RouteRow = RouteRow {
-    route: Route::OutOfPlace,
+    route: Route::OUT_OF_PLACE,
     about: "010! read in one place and written in another",
     source: "docs/algorithm.md",
     of_thesis: false,

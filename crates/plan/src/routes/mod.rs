@@ -8,7 +8,6 @@
 
 mod cut;
 mod into;
-mod padded;
 mod panels;
 mod route;
 mod slots;
@@ -16,39 +15,42 @@ mod staged;
 mod tiles;
 mod whole;
 
-use crate::problem::Problem;
-use crate::shape::StageShape;
+use std::str::FromStr;
 
-pub use route::{Query, Route, RouteRow, Sides, Step, Tile, UnknownRoute};
+pub use route::{Query, Route, RouteRow, Sides, Step, Tile};
 
-/// Every route's row, in the order of [`Route::ALL`].
-pub static ROUTES: [RouteRow; 12] = [
+/// The rows: routes that are fast where they are feasible first, the last resort last.
+pub static ROUTES: [RouteRow; 9] = [
     whole::SQUARE,
     whole::ON_CHIP,
     panels::SQUARE_TILE,
     panels::PANEL,
     slots::ALIGNED_SLOTS,
     cut::CUT,
-    padded::PADDED_SQUARE,
     staged::THREE_STAGE,
-    staged::FOUR_STAGE_FUSED,
-    staged::FOUR_STAGE,
     whole::ONE_STAGE,
     into::OUT_OF_PLACE,
 ];
 
-/// The shapes of route `padded-square`'s stages for `problem`, where its room can be counted.
-pub(crate) fn padded_square(problem: &Problem) -> Option<Vec<StageShape>> {
-    let matrices = problem.matrices()?;
-    let side = matrices.rows.max(matrices.cols);
-    padded::room(&matrices, side, problem.elem_bytes())?;
-    let shapes = padded::steps(&matrices, side).into_iter().map(|step| step.shape);
-    Some(shapes.filter(|shape| !shape.is_identity()).collect())
+/// No route of the table has that name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no route is named {name:?}; there are {}", names())]
+pub struct UnknownRoute {
+    /// The name as given.
+    pub name: String,
 }
 
-/// The row of a route; none for [`Route::Nothing`].
-pub fn row(route: Route) -> Option<&'static RouteRow> {
-    ROUTES.iter().find(|row| row.route == route)
+fn names() -> String {
+    ROUTES.each_ref().map(|row| row.route.name()).join(", ")
+}
+
+impl FromStr for Route {
+    type Err = UnknownRoute;
+
+    fn from_str(name: &str) -> Result<Self, UnknownRoute> {
+        let row = ROUTES.iter().find(|row| row.route.name().eq_ignore_ascii_case(name));
+        row.map(|row| row.route).ok_or_else(|| UnknownRoute { name: name.to_owned() })
+    }
 }
 
 #[cfg(test)]
@@ -56,7 +58,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_route_has_its_row() {
-        assert_eq!(ROUTES.each_ref().map(|row| row.route), Route::ALL);
+    fn names_are_read_as_they_are_written() {
+        for RouteRow { route, .. } in &ROUTES {
+            assert_eq!(route.to_string().parse(), Ok(*route));
+            assert_eq!(route.name().to_uppercase().parse(), Ok(*route));
+        }
+        for name in ["nothing", "four-stage"] {
+            let error = name.parse::<Route>().unwrap_err().to_string();
+            assert!(error.contains("square-tile, panel, aligned-slots"), "{error}");
+        }
     }
 }

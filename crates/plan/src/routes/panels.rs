@@ -15,7 +15,7 @@ use crate::shape::StageShape;
 /// `(M', T, N', T)`: 0210! transposes every tile in place, 2100! takes row `a` of tile `(I, J)`,
 /// which is now part of row `J·T + a` of the result, to its place there. No on-chip limit but a tile.
 pub const SQUARE_TILE: RouteRow = RouteRow {
-    route: Route::SquareTile,
+    route: Route::SQUARE_TILE,
     about: "0210! on square tiles, then 2100! on their rows",
     source: "docs/algorithm.md",
     of_thesis: false,
@@ -90,7 +90,7 @@ pub(super) fn on_square_tiles(matrices: Matrices, side: usize) -> Vec<Step> {
 /// Super-elements of `n` into panels, then every panel on chip. Mirrored: every panel of `n` rows on
 /// chip, then super-elements out of them.
 pub const PANEL: RouteRow = RouteRow {
-    route: Route::Panel,
+    route: Route::PANEL,
     about: "100! into panels of n columns, then 010! on every panel; mirrored 010!, then 100!",
     source: "thesis section 4.7, two of its stages done by one barrier; chapter 5 (AoS, ASTA, SoA) where a side is short",
     of_thesis: true,

@@ -1,7 +1,6 @@
 //! What a route is: a name, tiles that it could use, steps with one of them.
 
 use std::fmt;
-use std::str::FromStr;
 
 use turntile_perm::divisors::divisors;
 use turntile_perm::{AxisPermutation, Elementary};
@@ -11,103 +10,49 @@ use crate::infeasible::Infeasible;
 use crate::problem::{Matrices, Problem};
 use crate::shape::StageShape;
 
-/// A way to compose a transposition.
+/// A way to compose a transposition, by its name. Those of the table are constants; a program that brings
+/// [rows of its own](crate::Planner::with_routes) names others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Route {
-    /// Several routes, one after the other, each for a part of the permutation.
-    Several,
-    /// No stage: a row, a column or nothing is its own transpose in memory.
-    Nothing,
-    /// Tile pairs across the diagonal.
-    Square,
-    /// Everything read before anything is written.
-    OnChip,
-    /// Square tiles where they lie, then their rows across the matrix.
-    SquareTile,
-    /// Super-elements into panels, then every panel on chip.
-    Panel,
-    /// Slots gathered chunk by chunk, then moved; any shape.
-    AlignedSlots,
-    /// What square tiles leave over cut off, then square tiles.
-    Cut,
-    /// Padded to a square where it lies, transposed, unpadded.
-    PaddedSquare,
-    /// The thesis's three stages.
-    ThreeStage,
-    /// Gustavson's and Karlsson's four stages.
-    FourStage,
-    /// The four stages with the second and third in one pass.
-    FourStageFused,
-    /// Element by element along the cycles.
-    OneStage,
-    /// From one place to another, in one pass.
-    OutOfPlace,
-}
-
-/// No route has that name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no route is named {name:?}; there are {}", names())]
-pub struct UnknownRoute {
-    /// The name as given.
-    pub name: String,
-}
-
-fn names() -> String {
-    Route::ALL.map(Route::name).join(", ")
-}
+pub struct Route(&'static str);
 
 impl Route {
-    /// Every route that moves something: those that are fast where they are feasible first, the last
-    /// resort last.
-    pub const ALL: [Route; 12] = [
-        Route::Square,
-        Route::OnChip,
-        Route::SquareTile,
-        Route::Panel,
-        Route::AlignedSlots,
-        Route::Cut,
-        Route::PaddedSquare,
-        Route::ThreeStage,
-        Route::FourStageFused,
-        Route::FourStage,
-        Route::OneStage,
-        Route::OutOfPlace,
-    ];
+    /// Several routes, one after the other, each for a part of the permutation.
+    pub const SEVERAL: Route = Route("several");
+    /// No stage: a row, a column or nothing is its own transpose in memory.
+    pub const NOTHING: Route = Route("nothing");
+    /// Tile pairs across the diagonal.
+    pub const SQUARE: Route = Route("square");
+    /// Everything read before anything is written.
+    pub const ON_CHIP: Route = Route("on-chip");
+    /// Square tiles where they lie, then their rows across the matrix.
+    pub const SQUARE_TILE: Route = Route("square-tile");
+    /// Super-elements into panels, then every panel on chip.
+    pub const PANEL: Route = Route("panel");
+    /// Slots gathered chunk by chunk, then moved; any shape.
+    pub const ALIGNED_SLOTS: Route = Route("aligned-slots");
+    /// What square tiles leave over cut off, then square tiles.
+    pub const CUT: Route = Route("cut");
+    /// The thesis's three stages.
+    pub const THREE_STAGE: Route = Route("three-stage");
+    /// Element by element along the cycles.
+    pub const ONE_STAGE: Route = Route("one-stage");
+    /// From one place to another, in one pass.
+    pub const OUT_OF_PLACE: Route = Route("out-of-place");
+
+    /// A route that the table does not have.
+    pub const fn named(name: &'static str) -> Self {
+        Route(name)
+    }
 
     /// Its name, as it is printed and read.
     pub fn name(self) -> &'static str {
-        match self {
-            Route::Nothing => "nothing",
-            Route::Several => "several",
-            Route::Square => "square",
-            Route::OnChip => "on-chip",
-            Route::SquareTile => "square-tile",
-            Route::Panel => "panel",
-            Route::AlignedSlots => "aligned-slots",
-            Route::Cut => "cut",
-            Route::PaddedSquare => "padded-square",
-            Route::ThreeStage => "three-stage",
-            Route::FourStage => "four-stage",
-            Route::FourStageFused => "four-stage-fused",
-            Route::OneStage => "one-stage",
-            Route::OutOfPlace => "out-of-place",
-        }
+        self.0
     }
 }
 
 impl fmt::Display for Route {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Route {
-    type Err = UnknownRoute;
-
-    fn from_str(name: &str) -> Result<Self, UnknownRoute> {
-        let route = Route::ALL.into_iter().find(|route| route.name().eq_ignore_ascii_case(name));
-        route.ok_or_else(|| UnknownRoute { name: name.to_owned() })
+        f.pad(self.0)
     }
 }
 
@@ -312,20 +257,4 @@ pub(super) fn whole_tile(query: &Query) -> Vec<Tile> {
 /// All divisors of `side`, ascending.
 fn divisors_of(side: usize) -> Vec<usize> {
     divisors(side as u64).into_iter().map(|d| d as usize).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_read_as_they_are_written() {
-        for route in Route::ALL {
-            assert_eq!(route.to_string().parse(), Ok(route));
-            assert_eq!(route.name().to_uppercase().parse(), Ok(route));
-        }
-        let error = "skinny".parse::<Route>().unwrap_err();
-        assert!(error.to_string().contains("aligned-slots"), "{error}");
-        assert!("nothing".parse::<Route>().is_err());
-    }
 }

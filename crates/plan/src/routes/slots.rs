@@ -10,7 +10,7 @@ use crate::shape::{Direction, StageShape};
 /// than rows, so that a chunk is always `slot` or more short rows. A tile `m x n` is a slot of `m`
 /// elements and chunks of `n` rows.
 pub const ALIGNED_SLOTS: RouteRow = RouteRow {
-    route: Route::AlignedSlots,
+    route: Route::ALIGNED_SLOTS,
     about: "slots gathered chunk by chunk, then moved; any shape; mirrored where there are more columns than rows",
     source: "docs/algorithm.md",
     of_thesis: false,

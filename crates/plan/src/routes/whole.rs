@@ -8,7 +8,7 @@ use crate::shape::StageShape;
 
 /// Tile pairs across the diagonal, and threes of a cube.
 pub const SQUARE: RouteRow = RouteRow {
-    route: Route::Square,
+    route: Route::SQUARE,
     about: "010! by tiles that change places: pairs across a square's diagonal, threes of a cube",
     source: "thesis section 4.1",
     of_thesis: true,
@@ -33,7 +33,7 @@ pub const SQUARE: RouteRow = RouteRow {
 
 /// Everything read before anything is written.
 pub const ON_CHIP: RouteRow = RouteRow {
-    route: Route::OnChip,
+    route: Route::ON_CHIP,
     about: "010! on the whole matrix: read on chip, one barrier, written transposed",
     source: "thesis section 4.5 (barrier-sync), the scope widened to the device",
     of_thesis: true,
@@ -47,7 +47,7 @@ pub const ON_CHIP: RouteRow = RouteRow {
 
 /// Element by element along the cycles.
 pub const ONE_STAGE: RouteRow = RouteRow {
-    route: Route::OneStage,
+    route: Route::ONE_STAGE,
     about: "cycles of single elements: slow for small elements, right for very long ones",
     source: "thesis section 4.2; Berman 1958, Windley 1959",
     of_thesis: true,

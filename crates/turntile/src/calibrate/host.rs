@@ -129,7 +129,7 @@ impl Watch for HostBench {
     fn seconds(&mut self, plan: &Plan) -> Result<f64, Error> {
         let threads = plan.stages().map(Host::threads_of).max().unwrap_or(1);
         let planned = Planned::new(plan.clone(), threads)?;
-        let room = plan.room_bytes();
+        let room = plan.problem.bytes();
         if self.data.len() < room {
             self.data = filled(room)?;
         }

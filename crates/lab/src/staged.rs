@@ -1,0 +1,67 @@
+//! The four-stage routes of Karlsson and Gustavson, rows beside the planner's own table.
+
+use turntile::plan::{Route, StageShape, Tile};
+use turntile_perm::Elementary;
+use turntile_plan::routes::{Query, RouteRow, Step};
+use turntile_plan::{Infeasible, Matrices, ROUTES, Want};
+
+use crate::turned::TurnedTiles;
+
+/// Four stages.
+pub const FOUR_STAGE: Route = Route::named("four-stage");
+/// The four stages with the second and third in one pass.
+pub const FOUR_STAGE_FUSED: Route = Route::named("four-stage-fused");
+
+/// Both, for [`Planner::with_routes`](turntile::plan::Planner::with_routes).
+pub static FOUR_STAGES: [RouteRow; 2] = [
+    RouteRow {
+        route: FOUR_STAGE,
+        about: "0100! on n, 0010! on m x n tiles, 1000! on m·n, 0100! on m",
+        source: "thesis section 4.4; Gustavson 2012, Karlsson 2009",
+        of_thesis: true,
+        passes: 4,
+        any_axes: false,
+        ways: |_| [true, false],
+        tiles,
+        steps: |query, tile| {
+            let (TurnedTiles { batch, rows, cols, m, n }, [first, last]) = stages(query, tile);
+            let tiles = step(batch * rows * cols, m, n, 1);
+            vec![first, tiles, step(batch, rows, cols, m * n), last]
+        },
+        mirrored_steps: None,
+    },
+    RouteRow {
+        route: FOUR_STAGE_FUSED,
+        about: "0100! on n, 1010! moving and transposing m x n tiles, 0100! on m",
+        source: "thesis section 4.8.3 (+fusion)",
+        of_thesis: true,
+        passes: 3,
+        any_axes: false,
+        ways: |_| [true, false],
+        tiles,
+        steps: |query, tile| {
+            let (turned, [first, last]) = stages(query, tile);
+            let turned = Step { shape: StageShape::Axes(turned.into()), want: Want::Any };
+            vec![first, turned, last]
+        },
+        mirrored_steps: None,
+    },
+];
+
+/// As of the three stages.
+fn tiles(query: &Query) -> Result<Vec<Tile>, Infeasible> {
+    let three = ROUTES.iter().find(|row| row.route == Route::THREE_STAGE);
+    three.expect("in the table").tiles(query, false)
+}
+
+/// The tiles in the middle, with the stages before and after.
+fn stages(query: &Query, Tile { m, n }: Tile) -> (TurnedTiles, [Step; 2]) {
+    let Matrices { batch, rows, cols } = query.matrices;
+    let (rows, cols) = (rows / m, cols / n);
+    let ends = [step(batch * rows, m, cols, n), step(batch * cols, rows, n, m)];
+    (TurnedTiles { batch, rows, cols, m, n }, ends)
+}
+
+fn step(batch: usize, rows: usize, cols: usize, unit: usize) -> Step {
+    Step { shape: Elementary { batch, rows, mid: 1, cols, unit }.into(), want: Want::Any }
+}
