@@ -10,6 +10,7 @@ says so and is skipped where they are missing; numpy makes it faster. Exits 1 if
   signals   N signals (200) at random moments: the file is the old one or the new one, and nothing is left
   several   N/2 signals while several files are changed: those before are done, none after
   streams   nothing is written to a terminal or read from one; pipes are whole, and who writes to nobody dies of it
+  synced    the new file is synced before it takes its name, the directory after (strace)
   late      16 bytes written into the file at random moments: never lost with exit code 0
   turns     runs at once on one file take turns
   loop      a shell's loop ends with the command that was interrupted
@@ -203,6 +204,19 @@ class Tries:
             assert (child.wait(), child.stderr.read()) == (-signal.SIGPIPE, b"")
         self.only(path.name)
 
+    def synced(self):
+        need("strace", shutil.which("strace"))
+        path, *_ = self.pair(31, 17)
+        for more in ([], [self.folder / "b.npy"]):
+            with tempfile.NamedTemporaryFile("r") as log:
+                traced = ["strace", "-f", "-qq", "-z", "-o", log.name, "-e", "trace=fsync,fdatasync,rename,renameat,renameat2,linkat"]
+                run = subprocess.run([*traced, self.command, "transpose", path, *more], capture_output=True, text=True)
+                need("leave to trace", "Operation not permitted" not in run.stderr)
+                assert run.returncode == 0, run.stderr
+                calls = [line.split("(")[0].split()[-1] for line in log if "(" in line]
+            assert len(calls) > 2 and [calls[0], calls[-1]] == ["fsync"] * 2, calls
+            assert all(call.startswith(("rename", "link")) for call in calls[1:-1]), calls
+
     def late(self):
         """Written over four elements; where these are afterwards tells whether they were written before the work or after it."""
         rows, cols, words = 1201, 901, b"sixteen bytes..."
@@ -210,6 +224,8 @@ class Tries:
         for k in range(40):
             path, _, _ = self.pair(rows, cols)
             place = self.draw.randrange(0, rows * cols - 4)
+            # Times count in ticks of some milliseconds: the file is to be older than that.
+            time.sleep(0.02)
             child = self.start("transpose", path)
             time.sleep(self.draw.random() * 0.15)
             with open(path, "r+b") as file:
@@ -396,7 +412,7 @@ def main():
     parser.add_argument("--sampled", type=int, default=0, help="rows of the large result to compare, drawn; 0 are all")
     parser.add_argument("--turns", type=int, default=3, help="how often each is timed; the shortest time counts")
     options = parser.parse_intermixed_args()
-    every = ["signals", "several", "streams", "late", "turns", "loop", "lists", "sticky", "full", "memory"]
+    every = ["signals", "several", "streams", "synced", "late", "turns", "loop", "lists", "sticky", "full", "memory"]
     failed = 0
     for name in options.names or every:
         with tempfile.TemporaryDirectory(dir=options.folder) as folder:

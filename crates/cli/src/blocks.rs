@@ -4,11 +4,13 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
+use anyhow::Result;
 use serde::Serialize;
 use turntile::Transpose;
 use turntile::stored::{ReadAt, Stored, StoredError, WriteAt};
 
-use crate::error::Error;
+use crate::error::On;
+use crate::file::changed;
 use crate::memory::{Memory, Pages};
 use crate::progress::Progress;
 
@@ -78,7 +80,7 @@ impl WriteAt for Part<'_> {
 }
 
 /// The plan for the axes as `transpose` has them, in `memory` bytes with all that the command takes.
-pub fn plan(transpose: &Transpose, memory: usize) -> Result<Stored, Error> {
+pub fn plan(transpose: &Transpose, memory: usize) -> Result<Stored> {
     Ok(transpose.stored(crate::free::less_the_command(memory))?)
 }
 
@@ -96,9 +98,9 @@ pub fn run(
     stored: &Stored,
     (from, mut onto): (Part<'_>, Part<'_>),
     bytes: usize,
-    scratch: impl FnOnce(u64) -> Result<File, Error>,
+    scratch: impl FnOnce(u64) -> Result<File>,
     progress: &Progress,
-) -> Result<(), Error> {
+) -> Result<()> {
     let need = stored.buffer_bytes();
     let mut buffer = Memory::new(need, Pages::Huge)?;
     let scratch = match stored.scratch_bytes() {
@@ -113,19 +115,18 @@ pub fn run(
     }
     progress.bytes("moving", bytes.saturating_mul(2 * stored.passes()));
     let mut moved = 0;
-    let cannot = Error::io("write the new", onto.path);
     let buffer = &mut buffer.bytes()[..need];
     let done = stored.run_in(buffer, &from, &mut onto, between.as_mut(), |more| {
         moved += more;
         progress.set(usize::try_from(moved).unwrap_or(usize::MAX));
     });
-    done.map_err(|error| match error {
-        StoredError::Read(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-            Error::Changed { path: from.path.to_path_buf() }
+    match done {
+        Err(StoredError::Read(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            Err(changed(from.path))
         }
-        StoredError::Read(error) => Error::io("read", from.path)(error),
-        StoredError::Write(error) => cannot(error),
-        StoredError::Engine(error) => Error::Engine(error),
-        other => Error::Stored(Box::new(other)),
-    })
+        Err(StoredError::Read(error)) => Err(error).on("read", from.path),
+        Err(StoredError::Write(error)) => Err(error).on("write the new", onto.path),
+        Err(StoredError::Engine(error)) => Err(error.into()),
+        done => Ok(done?),
+    }
 }

@@ -4,11 +4,14 @@ use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Read, Seek, SeekFrom, StdinLock};
 use std::path::{Path, PathBuf};
 
-use crate::archive::{self, Archive, of_archive};
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::archive::{self, Archive};
 use crate::closed;
-use crate::error::{ArchiveError, Error};
-use crate::file::Source;
+use crate::error::On;
+use crate::file::{Opened, changed};
 use crate::npy::Header;
+use crate::say::shown;
 
 /// An array's bytes, and what is before them.
 pub struct Input {
@@ -17,39 +20,32 @@ pub struct Input {
 }
 
 enum Kind {
-    File(Source),
-    Member(Source, Box<Archive>),
+    File(Opened),
+    Member(Opened, Box<Archive>),
     Stdin(StdinLock<'static>),
 }
 
 impl Input {
     /// A file, or of an archive the member that is named.
-    pub fn of_file(mut source: Source, member: Option<&str>, raw: bool) -> Result<Self, Error> {
+    pub fn of_file(mut source: Opened, member: Option<&str>, raw: bool) -> Result<Self> {
         let path = source.path.clone();
-        let is_archive =
-            !raw && archive::is_archive(&mut source.file).map_err(Error::io("read", &path))?;
-        let kind = match (is_archive, member) {
-            (true, member) => {
-                let archive = Archive::open(&path, &source.file, member)?;
-                Kind::Member(source, Box::new(archive))
-            }
-            (false, Some(_)) => return Err(of_archive(&path, ArchiveError::NotAnArchive)),
-            (false, None) => Kind::File(source),
+        let kind = if !raw && archive::is_archive(&mut source.file).on("read", &path)? {
+            let archive = Archive::open(&path, &source.file, member)?;
+            Kind::Member(source, Box::new(archive))
+        } else {
+            let what = "not a .npz archive, of which --member could name an array";
+            ensure!(member.is_none(), "{}: {what}", shown(&path));
+            Kind::File(source)
         };
         Ok(Input { path, kind })
     }
 
     /// Standard input, unless somebody would have to type it.
-    pub fn stdin(path: &Path, member: Option<&str>) -> Result<Self, Error> {
-        if member.is_some() {
-            return Err(of_archive(path, ArchiveError::FromStdin));
-        }
-        if closed::input() {
-            return Err(Error::Closed { stream: "input" });
-        }
-        if io::stdin().is_terminal() {
-            return Err(Error::Terminal { stream: "input" });
-        }
+    pub fn stdin(path: &Path, member: Option<&str>) -> Result<Self> {
+        let no_archive = "an archive does not come from standard input; name the file";
+        ensure!(member.is_none(), "{}: {no_archive}", shown(path));
+        ensure!(!closed::input(), "standard input is closed");
+        refuse_terminal(io::stdin(), "input")?;
         Ok(Input { path: path.to_path_buf(), kind: Kind::Stdin(io::stdin().lock()) })
     }
 
@@ -59,7 +55,7 @@ impl Input {
     }
 
     /// The file, if it is one.
-    pub fn source(&self) -> Option<&Source> {
+    pub fn source(&self) -> Option<&Opened> {
         match &self.kind {
             Kind::File(source) | Kind::Member(source, _) => Some(source),
             Kind::Stdin(_) => None,
@@ -91,36 +87,30 @@ impl Input {
     }
 
     /// All its bytes, if they can be counted before they are read.
-    pub fn bytes(&mut self) -> Result<Option<u64>, Error> {
+    pub fn bytes(&mut self) -> Result<Option<u64>> {
         match &mut self.kind {
             Kind::File(source) => Ok(Some(source.bytes())),
-            Kind::Member(_, archive) => archive.bytes().map(Some),
+            Kind::Member(_, archive) => Ok(Some(archive.reader()?.size())),
             Kind::Stdin(_) => Ok(None),
         }
     }
 
     /// Reads the header.
-    pub fn header(&mut self) -> Result<Header, Error> {
+    pub fn header(&mut self) -> Result<Header> {
+        let bytes = self.bytes()?;
         let read = match &mut self.kind {
-            Kind::File(source) => {
-                let bytes = source.bytes();
-                Header::read(&mut source.file, bytes)
-            }
+            Kind::File(source) => Header::read(&mut source.file, bytes),
+            Kind::Stdin(stdin) => Header::read(stdin, None),
             Kind::Member(_, archive) => {
-                let mut reader = archive.reader()?;
-                let bytes = reader.size();
-                let read = Header::read(&mut reader, bytes);
-                drop(reader);
-                if !matches!(read, Ok(Ok(_))) {
+                let read = Header::read(&mut archive.reader()?, bytes);
+                if read.is_err() {
                     // Perhaps it was another header that was packed.
                     archive.verify()?;
                 }
                 read
             }
-            Kind::Stdin(stdin) => Header::read(stdin, None),
         };
-        read.map_err(Error::io("read", &self.path))?
-            .map_err(|source| Error::Header { path: self.path.clone(), source })
+        read.with_context(|| shown(&self.path).to_string())
     }
 
     /// Has `take` read the data, which are the last `bytes` bytes of a file, or the next ones of standard input, and makes
@@ -129,7 +119,7 @@ impl Input {
         &mut self,
         bytes: usize,
         take: impl FnOnce(&mut dyn Read) -> io::Result<T>,
-    ) -> Result<T, Error> {
+    ) -> Result<T> {
         let mut counted = Counted { read: 0, from: self.reader(bytes)? };
         let taken = take(&mut counted).and_then(|taken| {
             // An archive's check sum is compared here.
@@ -138,49 +128,47 @@ impl Input {
         });
         let have = counted.read;
         drop(counted);
-        let taken = match (&self.kind, taken) {
-            (Kind::Member(_, archive), Err(error)) => return Err(archive.unreadable(error)),
-            (_, taken) => taken,
-        };
-        let is_stream = matches!(self.kind, Kind::Stdin(_));
-        match taken {
-            Ok((taken, 0)) => Ok(taken),
-            Ok(_) if is_stream => Err(Error::Trailing { bytes }),
-            Err(error) if error.kind() != ErrorKind::UnexpectedEof => {
-                Err(Error::io("read", &self.path)(error))
+        let input = "standard input";
+        match (&self.kind, taken) {
+            (_, Ok((taken, 0))) => Ok(taken),
+            (Kind::Member(_, archive), Err(error)) => Err(archive.unreadable(error)),
+            (Kind::Stdin(_), Ok(_)) => {
+                bail!("{input} goes on after the {bytes} bytes of data that there are to be")
             }
-            Err(_) if is_stream => Err(Error::Short { need: bytes, have }),
-            _ => Err(self.changed()),
+            (Kind::Stdin(_), Err(error)) if error.kind() == ErrorKind::UnexpectedEof => {
+                bail!("{input} ended after {have} bytes of data, there are to be {bytes}")
+            }
+            (_, Err(error)) if error.kind() != ErrorKind::UnexpectedEof => {
+                Err(error).on("read", &self.path)
+            }
+            _ => Err(changed(&self.path)),
         }
     }
 
-    fn reader(&mut self, bytes: usize) -> Result<Box<dyn Read + '_>, Error> {
-        let failed = |error| Error::io("read", &self.path)(error);
-        match &mut self.kind {
+    fn reader(&mut self, bytes: usize) -> Result<Box<dyn Read + '_>> {
+        Ok(match &mut self.kind {
             Kind::File(source) => {
                 let from = SeekFrom::Start(source.bytes().saturating_sub(bytes as u64));
-                source.file.seek(from).map_err(failed)?;
-                Ok(Box::new(&mut source.file))
+                source.file.seek(from).on("read", &self.path)?;
+                Box::new(&mut source.file)
             }
             Kind::Member(_, archive) => {
                 let mut reader = archive.reader()?;
                 let before = reader.size().saturating_sub(bytes as u64);
-                io::copy(&mut (&mut reader).take(before), &mut io::sink()).map_err(failed)?;
-                Ok(Box::new(reader))
+                let skipped = io::copy(&mut (&mut reader).take(before), &mut io::sink());
+                skipped.on("read", &self.path)?;
+                Box::new(reader)
             }
-            Kind::Stdin(stdin) => Ok(Box::new(stdin)),
-        }
+            Kind::Stdin(stdin) => Box::new(stdin),
+        })
     }
+}
 
-    /// Whether it is as it was when it was opened, as far as can be told.
-    pub fn unchanged(&self) -> Result<(), Error> {
-        self.source().map_or(Ok(()), Source::unchanged)
-    }
-
-    /// What to say where it is not.
-    fn changed(&self) -> Error {
-        Error::Changed { path: self.path.clone() }
-    }
+/// Refuses a standard stream that is a terminal.
+pub fn refuse_terminal(stream: impl IsTerminal, name: &str) -> Result<()> {
+    let what = "data are read from, and written to, files and pipes alone";
+    ensure!(!stream.is_terminal(), "standard {name} is a terminal: {what}");
+    Ok(())
 }
 
 /// A reader that counts.

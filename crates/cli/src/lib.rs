@@ -7,8 +7,7 @@
 //! |---|---|
 //! | `args`, `common`, `values` | the command line, what the commands on files share of it, and how it spells sizes, shapes and times |
 //! | `several` | one file after the other |
-//! | `transpose`, `permute`, `reorder` | what each command makes of a file: a new header and transpositions |
-//! | `rearrange` | a change of a file: opened, changed, told of |
+//! | `rearrange` | what each command makes of a file: a new header and a permutation |
 //! | `plan`, `words`, `tune`, `subject` | plans, by estimate and by stopwatch, and what they are for |
 //! | `bench`, [`speed`] | transpositions timed beside a copy, and the unit of their speed |
 //! | [`device`] | the host or a GPU by name |
@@ -18,7 +17,7 @@
 //! | `free` | how much memory there is |
 //! | `calibrate`, `rates` | this machine measured; which table of its rates is planned by, and where it is kept |
 //! | `settings` | what the user may set, and what the library is told of it |
-//! | `npy`, `dtype`, `scalar`, `literal` | .npy headers |
+//! | `npy`, `dtype` | .npy headers |
 //! | `closed` | standard streams that nobody opened |
 //! | `file`, `signals` | files replaced whole or not at all, interruptions included |
 //! | `report`, `say`, [`progress`] | what the user sees |
@@ -42,25 +41,20 @@ pub mod error;
 mod file;
 mod free;
 mod input;
-mod literal;
 pub mod memory;
 mod npy;
 mod output;
-mod permute;
 mod plan;
 pub mod progress;
 mod rates;
 mod rearrange;
-mod reorder;
 mod report;
 mod say;
-mod scalar;
 mod settings;
 mod several;
 mod signals;
 pub mod speed;
 mod subject;
-mod transpose;
 mod tune;
 mod values;
 mod words;
@@ -72,6 +66,7 @@ use std::process::ExitCode;
 pub use crate::bench::{copy, fill};
 
 use crate::args::{Cli, Command};
+use crate::rearrange::Operation;
 use crate::say::{Stream, tell};
 
 /// Does what the command line says.
@@ -80,13 +75,19 @@ pub fn main() -> ExitCode {
     signals::clean_up_on_signals();
     let (json, done) = match &cli.command {
         Command::Transpose(args) => {
-            return several::run(&args.common, |asked| transpose::run(args, asked));
+            return several::run(&args.common, |asked| {
+                rearrange::run(asked, Operation::Transpose, args.raw_problem()?)
+            });
         }
         Command::Permute(args) => {
-            return several::run(&args.common, |asked| permute::run(args, asked));
+            return several::run(&args.common, |asked| {
+                rearrange::run(asked, Operation::Permute(&args.axes.0), args.raw_problem()?)
+            });
         }
         Command::Reorder(args) => {
-            return several::run(&args.common, |asked| reorder::run(args, asked));
+            return several::run(&args.common, |asked| {
+                rearrange::run(asked, Operation::Reorder(args.to.order()), None)
+            });
         }
         Command::Plan(args) => (args.json, plan::run(args).map(|text| (text, true))),
         // Printing is a word about what is done: the file is written.

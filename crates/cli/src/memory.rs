@@ -3,9 +3,7 @@
 
 use clap::ValueEnum;
 use memmap2::MmapMut;
-use turntile::RunError;
-
-use crate::error::Error;
+use turntile::{Error, RunError};
 
 /// A kind of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -32,7 +30,7 @@ pub struct Memory(MmapMut);
 impl Memory {
     /// Of so many bytes, all zero.
     pub fn new(bytes: usize, pages: Pages) -> Result<Self, Error> {
-        let out_of_memory = |_| turntile::Error::from(RunError::OutOfMemory { bytes });
+        let out_of_memory = |_| Error::from(RunError::OutOfMemory { bytes });
         let map = MmapMut::map_anon(bytes.max(1)).map_err(out_of_memory)?;
         #[cfg(target_os = "linux")]
         if pages == Pages::Huge {

@@ -3,17 +3,15 @@
 //! A rewritten header is the old text with a new shape and order spliced in, so the description of
 //! the type, whatever it holds, stays as it is byte for byte, and the data as a rule at their place.
 //!
-//! No kept crate reads what is needed here. `npyz` 0.9 refuses titles, field names in Latin-1,
-//! datetimes in multiples of a unit and Python 2's long integers; multiplies extents unchecked; hands
-//! out no text of the type; and the grammar below it (`py_literal`, which `ndarray-npy` uses too)
-//! takes time exponential in the depth of a record type. It is the independent reader of the tests.
+//! No kept crate hands out what is needed here, the place of the shape and of the order in the text; `npyz` is the
+//! independent reader of the tests.
 
 use std::io::Read;
 use std::ops::Range;
 
-use crate::dtype;
-use crate::error::HeaderError;
-use crate::literal::{self, Node, Value};
+use anyhow::{Result, anyhow, bail, ensure};
+
+use crate::dtype::{self, Entries};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
@@ -62,89 +60,57 @@ pub struct Header {
 impl Header {
     /// Reads the header from the beginning of a file of `file_bytes` bytes, if that is known, and leaves `file` at the
     /// data. Allocates no more than the file can hold.
-    ///
-    /// The outer error is the system's, the inner one the file's.
     pub fn read(
         file: &mut (impl Read + ?Sized),
         file_bytes: impl Into<Option<u64>>,
-    ) -> std::io::Result<Result<Self, HeaderError>> {
+    ) -> Result<Self> {
         let file_bytes = file_bytes.into();
         let mut bytes = Vec::new();
         Read::take(&mut *file, 12).read_to_end(&mut bytes)?;
-        let (version, start, text_len) = match prefix(&bytes) {
-            Ok(prefix) => prefix,
-            Err(error) => return Ok(Err(error)),
-        };
+        let (version, start, text_len) = prefix(&bytes)?;
         let end = start as u64 + text_len;
-        if let Some(have) = file_bytes
-            && end > have
-        {
-            return Ok(Err(HeaderError::Truncated { need: end, have }));
-        }
-        if text_len > MAX_TEXT {
-            return Ok(Err(HeaderError::TooLong { len: text_len, max: MAX_TEXT }));
-        }
+        let enough = file_bytes.is_none_or(|have| have >= end);
+        ensure!(enough, truncated(end, file_bytes.unwrap_or(0)));
+        let too_long = "more than the 1048576 that are accepted";
+        ensure!(text_len <= MAX_TEXT, "the header takes {text_len} bytes, {too_long}");
         Read::take(&mut *file, end.saturating_sub(bytes.len() as u64)).read_to_end(&mut bytes)?;
-        if (bytes.len() as u64) < end {
-            return Ok(Err(HeaderError::Truncated { need: end, have: bytes.len() as u64 }));
-        }
-        Ok(Self::parse(version, &bytes[start..end as usize], file_bytes.map(|bytes| bytes - end)))
+        ensure!(bytes.len() as u64 >= end, truncated(end, bytes.len() as u64));
+        Self::parse(version, &bytes[start..end as usize], file_bytes.map(|bytes| bytes - end))
     }
 
     /// Reads the text of a header that `data_bytes` bytes of data follow, if that is known.
-    fn parse(
-        version: (u8, u8),
-        padded: &[u8],
-        data_bytes: Option<u64>,
-    ) -> Result<Self, HeaderError> {
+    fn parse(version: (u8, u8), padded: &[u8], data_bytes: Option<u64>) -> Result<Self> {
         if version.0 == 3
             && let Err(error) = std::str::from_utf8(padded)
         {
-            return Err(HeaderError::Encoding { at: error.valid_up_to() });
+            bail!("the header is not UTF-8 from byte {} on", error.valid_up_to());
         }
         let text = padded.trim_ascii_end();
-        let root = literal::parse(text, version.0 < 3)?;
-        let Node::Dict(entries) = &root.node else {
-            return Err(HeaderError::NotADict);
-        };
-        let [descr, order, shape] = entries_of(entries, text)?;
-        let item_bytes = dtype::array_item_bytes(descr)?;
-        let order_read = match order.node {
-            Node::Bool(fortran) => {
-                if fortran {
-                    Order::Fortran
-                } else {
-                    Order::C
-                }
-            }
-            _ => return Err(HeaderError::Order { got: shown(text, order) }),
-        };
-        let extents = shape_of(shape, text)?;
-        let overflow = || HeaderError::SizeOverflow { shape: extents.clone(), item_bytes };
+        let Entries { descr, fortran_order, shape } = dtype::entries(text)?;
+        let missing = |key| move || anyhow!("the header has no '{key}'");
+        let (item_bytes, descr_span) = descr.ok_or_else(missing("descr"))?;
+        let (fortran, order_span) = fortran_order.ok_or_else(missing("fortran_order"))?;
+        let (shape, shape_span) = shape.ok_or_else(missing("shape"))?;
         // An axis that cannot be counted is none, even beside one of length 0.
-        let counted = extents.iter().all(|&extent| extent <= isize::MAX as usize);
-        let expected = volume(&extents)
-            .filter(|_| counted)
-            .and_then(|items| items.checked_mul(item_bytes))
-            .filter(|&bytes| bytes <= isize::MAX as usize)
-            .ok_or_else(overflow)?;
+        let counted = shape.iter().all(|&extent| extent <= isize::MAX as usize);
+        let items = volume(&shape).filter(|_| counted);
+        let data = items.and_then(|items| items.checked_mul(item_bytes));
+        let items = format!("shape {shape:?}, items of {item_bytes} bytes");
+        let data_here = data.filter(|&bytes| bytes <= isize::MAX as usize);
+        let expected =
+            data_here.ok_or_else(|| anyhow!("more bytes than can be counted ({items})"))?;
         if let Some(got) = data_bytes.filter(|&got| got != expected as u64) {
-            return Err(HeaderError::DataLength {
-                shape: extents,
-                item_bytes,
-                expected: expected as u64,
-                got,
-            });
+            bail!("the header announces {expected} bytes of data ({items}), the file has {got}");
         }
         Ok(Header {
             version,
             text: text.to_vec(),
             text_len: padded.len(),
-            shape_span: shape.span.clone(),
-            order_span: order.span.clone(),
-            descr_span: descr.span.clone(),
-            shape: extents,
-            order: order_read,
+            shape_span,
+            order_span,
+            descr_span,
+            shape,
+            order: if fortran { Order::Fortran } else { Order::C },
             item_bytes,
             data_bytes: expected,
         })
@@ -186,7 +152,7 @@ impl Header {
     }
 
     /// The bytes of this header with another shape and order, up to where the data begin.
-    pub fn rewritten(&self, shape: &[usize], order: Order) -> Result<Vec<u8>, HeaderError> {
+    pub fn rewritten(&self, shape: &[usize], order: Order) -> Result<Vec<u8>> {
         let shape = match shape {
             [one] => format!("({one},)"),
             all => format!("({})", all.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
@@ -207,7 +173,7 @@ impl Header {
 
     /// The whole header around `text`: of the old length if that has room, else aligned anew, in
     /// version 2.0 if a version 1.0 header can no longer hold it.
-    fn padded(&self, mut text: Vec<u8>) -> Result<Vec<u8>, HeaderError> {
+    fn padded(&self, mut text: Vec<u8>) -> Result<Vec<u8>> {
         let mut version = self.version;
         let needed = text.len() + 1;
         let mut len = self.text_len;
@@ -220,7 +186,7 @@ impl Header {
             }
         }
         if len as u64 > MAX_TEXT {
-            return Err(HeaderError::NewTooLong { len, max: MAX_TEXT as usize });
+            bail!("the new header takes {len} bytes, more than the {MAX_TEXT} that can be written");
         }
         text.resize(len - 1, b' ');
         text.push(b'\n');
@@ -247,71 +213,28 @@ fn prefix_bytes(version: (u8, u8)) -> usize {
 }
 
 /// Version, bytes before the dictionary, bytes of the dictionary and its padding.
-fn prefix(bytes: &[u8]) -> Result<((u8, u8), usize, u64), HeaderError> {
+fn prefix(bytes: &[u8]) -> Result<((u8, u8), usize, u64)> {
     if !bytes.starts_with(MAGIC) {
-        return Err(HeaderError::Magic { got: bytes[..bytes.len().min(MAGIC.len())].to_vec() });
+        let begins = &bytes[..bytes.len().min(MAGIC.len())];
+        let expected = "expected [93, 4e, 55, 4d, 50, 59] (see --raw for headerless files)";
+        bail!("not a .npy file: it begins with {begins:02x?}, {expected}");
     }
-    let truncated = |need| HeaderError::Truncated { need, have: bytes.len() as u64 };
-    let &[major, minor] = bytes.get(6..8).ok_or_else(|| truncated(8))? else {
-        return Err(truncated(8));
+    let have = bytes.len() as u64;
+    let &[major, minor] = bytes.get(6..8).ok_or_else(|| anyhow!(truncated(8, have)))? else {
+        bail!(truncated(8, have));
     };
     if !(matches!(major, 1..=3) && minor == 0) {
-        return Err(HeaderError::Version { major, minor });
+        let expected = "expected 1.0, 2.0 or 3.0";
+        bail!("version {major}.{minor} of the .npy format is not known, {expected}");
     }
     let start = prefix_bytes((major, minor));
-    let len = bytes.get(8..start).ok_or_else(|| truncated(start as u64))?;
+    let len = bytes.get(8..start).ok_or_else(|| anyhow!(truncated(start as u64, have)))?;
     let len = len.iter().rev().fold(0u64, |len, &byte| len << 8 | u64::from(byte));
     Ok(((major, minor), start, len))
 }
 
-/// The values of `descr`, `fortran_order` and `shape`: all of them, once each, and no other.
-fn entries_of<'a, 'v>(
-    entries: &'v [(Value<'a>, Value<'a>)],
-    text: &[u8],
-) -> Result<[&'v Value<'a>; 3], HeaderError> {
-    const KEYS: [&str; 3] = ["descr", "fortran_order", "shape"];
-    let mut found = [None; 3];
-    for (key, value) in entries {
-        let place = match key.node {
-            Node::Str(name) => {
-                let name = literal::unescaped(name);
-                KEYS.iter().position(|known| known.as_bytes() == &*name)
-            }
-            _ => None,
-        };
-        let place = place.ok_or_else(|| HeaderError::UnknownKey { key: shown(text, key) })?;
-        if found[place].replace(value).is_some() {
-            return Err(HeaderError::RepeatedKey { key: KEYS[place] });
-        }
-    }
-    let entry = |place: usize| found[place].ok_or(HeaderError::MissingKey { key: KEYS[place] });
-    Ok([entry(0)?, entry(1)?, entry(2)?])
-}
-
-fn shape_of(value: &Value<'_>, text: &[u8]) -> Result<Vec<usize>, HeaderError> {
-    let malformed = || HeaderError::Shape { got: shown(text, value) };
-    let Node::Tuple(extents) = &value.node else {
-        return Err(malformed());
-    };
-    extents
-        .iter()
-        .enumerate()
-        .map(|(axis, extent)| match extent.node {
-            Node::Int(got) if got < 0 => Err(HeaderError::NegativeAxis { axis, got }),
-            // Too large to count is too large for any file: the product says so.
-            Node::Int(got) => Ok(usize::try_from(got).unwrap_or(usize::MAX)),
-            _ => Err(malformed()),
-        })
-        .collect()
-}
-
-/// A value as written, cut to a length that suits a message.
-fn shown(text: &[u8], value: &Value<'_>) -> String {
-    let written = String::from_utf8_lossy(&text[value.span.clone()]);
-    match written.char_indices().nth(60) {
-        Some((end, _)) => format!("{}...", &written[..end]),
-        None => written.into_owned(),
-    }
+fn truncated(need: u64, have: u64) -> String {
+    format!("truncated: the header takes {need} bytes, the file has {have}")
 }
 
 #[cfg(test)]

@@ -16,8 +16,8 @@ fn file(version: u8, text: &[u8], data: usize) -> Vec<u8> {
     bytes
 }
 
-fn read(bytes: &[u8]) -> Result<Header, HeaderError> {
-    Header::read(&mut &bytes[..], bytes.len() as u64).expect("a slice reads")
+fn read(bytes: &[u8]) -> Result<Header, String> {
+    Header::read(&mut &bytes[..], bytes.len() as u64).map_err(|error| error.to_string())
 }
 
 fn dict(descr: &str, fortran: bool, shape: &str) -> String {
@@ -30,7 +30,7 @@ fn plain_headers_of_all_versions() {
     for version in 1..=3 {
         let bytes = file(version, dict("'<f8'", version == 2, "(3, 4)").as_bytes(), 96);
         let mut rest = &bytes[..];
-        let header = Header::read(&mut rest, bytes.len() as u64).unwrap().unwrap();
+        let header = Header::read(&mut rest, bytes.len() as u64).unwrap();
         assert_eq!((header.shape(), header.item_bytes()), (&[3, 4][..], 8));
         assert_eq!(header.order(), if version == 2 { Order::Fortran } else { Order::C });
         assert_eq!((header.data_bytes(), rest.len()), (96, 96));
@@ -110,75 +110,63 @@ fn npyz_reads_what_is_written() {
 
 #[test]
 fn hostile_headers_are_errors() {
-    use HeaderError as E;
-    type Check = fn(&HeaderError) -> bool;
     let plain = |shape: &str| dict("'<f4'", false, shape);
-    let cases: Vec<(String, usize, Check)> = vec![
-        (plain("(3, 4)"), 47, |e| matches!(e, E::DataLength { expected: 48, got: 47, .. })),
-        (plain("(3, 4)"), 49, |e| matches!(e, E::DataLength { expected: 48, got: 49, .. })),
-        (plain("(3, 4)"), 0, |e| matches!(e, E::DataLength { expected: 48, got: 0, .. })),
-        (plain("(0, 4)"), 1, |e| matches!(e, E::DataLength { expected: 0, got: 1, .. })),
-        (plain("(1000000000, 1000000000)"), 48, |e| matches!(e, E::DataLength { .. })),
-        (plain("(4294967296, 4294967296)"), 48, |e| matches!(e, E::SizeOverflow { .. })),
-        (plain("(2305843009213693952, 2)"), 0, |e| matches!(e, E::SizeOverflow { .. })),
-        (plain("(4611686018427387904, 1)"), 0, |e| matches!(e, E::SizeOverflow { .. })),
-        (plain("(99999999999999999999999, 2)"), 0, |e| matches!(e, E::SizeOverflow { .. })),
-        (plain("(3, -4)"), 48, |e| matches!(e, E::NegativeAxis { axis: 1, got: -4 })),
-        (plain("(3, '4')"), 48, |e| matches!(e, E::Shape { .. })),
-        (plain("(3, True)"), 48, |e| matches!(e, E::Shape { .. })),
-        (plain("12"), 48, |e| matches!(e, E::Shape { .. })),
-        (plain("[3, 4]"), 48, |e| matches!(e, E::Shape { .. })),
-        (plain("(3, 4.0)"), 48, |e| matches!(e, E::Syntax { .. })),
-        (dict("'|O'", false, "(3, 4)"), 48, |e| matches!(e, E::Object)),
-        (dict("'<f5'", false, "(3, 4)"), 48, |e| matches!(e, E::UnknownType { .. })),
-        (dict("7", false, "(3, 4)"), 48, |e| matches!(e, E::Descr { .. })),
-        (dict("'|V9223372036854775807'", false, "(3, 4)"), 0, |e| matches!(e, E::ItemOverflow)),
-        (dict("'|V2147483647'", false, "(4611686018427387904, 4)"), 0, |e| {
-            matches!(e, E::SizeOverflow { .. })
-        }),
-        (plain("(0, 99999999999999999999999)"), 0, |e| matches!(e, E::SizeOverflow { .. })),
-        (dict(&"[".repeat(9999), false, "()"), 0, |e| matches!(e, E::Depth { .. })),
-        ("{'descr': '<f4', 'shape': (3, 4)}".into(), 48, |e| {
-            matches!(e, E::MissingKey { key: "fortran_order" })
-        }),
-        ("{'descr': '<f4', 'fortran_order': False}".into(), 48, |e| {
-            matches!(e, E::MissingKey { key: "shape" })
-        }),
-        ("{'fortran_order': False, 'shape': (3, 4)}".into(), 48, |e| {
-            matches!(e, E::MissingKey { key: "descr" })
-        }),
-        ("{'descr': '<f4', 'fortran_order': 0, 'shape': (3, 4)}".into(), 48, |e| {
-            matches!(e, E::Order { .. })
-        }),
-        ("{'shape': (1, 2), 'shape': (3, 4)}".into(), 48, |e| {
-            matches!(e, E::RepeatedKey { key: "shape" })
-        }),
-        ("{'more': 1}".into(), 48, |e| matches!(e, E::UnknownKey { .. })),
-        ("{1: 1}".into(), 48, |e| matches!(e, E::UnknownKey { .. })),
-        ("(3, 4)".into(), 48, |e| matches!(e, E::NotADict)),
-        ("".into(), 48, |e| matches!(e, E::Syntax { .. })),
-        ("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4)} + 1".into(), 48, |e| {
-            matches!(e, E::Syntax { .. })
-        }),
-    ];
-    for (text, data, check) in cases {
+    let (counted, missing) = ("more bytes than can be counted", "the header has no");
+    for (text, data, words) in [
+        (
+            plain("(3, 4)"),
+            47,
+            "announces 48 bytes of data (shape [3, 4], items of 4 bytes), the file has 47",
+        ),
+        (plain("(3, 4)"), 49, "the file has 49"),
+        (plain("(3, 4)"), 0, "the file has 0"),
+        (plain("(0, 4)"), 1, "announces 0 bytes"),
+        (plain("(1000000000, 1000000000)"), 48, "announces 4000000000000000000 bytes"),
+        (plain("(4294967296, 4294967296)"), 48, counted),
+        (plain("(2305843009213693952, 2)"), 0, counted),
+        (plain("(4611686018427387904, 1)"), 0, counted),
+        (plain("(99999999999999999999999, 2)"), 0, counted),
+        (plain("(0, 99999999999999999999999)"), 0, counted),
+        (dict("'|V2147483647'", false, "(4611686018427387904, 4)"), 0, counted),
+        (dict("'|V9223372036854775807'", false, "(3, 4)"), 0, counted),
+        (plain("(3, -4)"), 48, "axis 1 has a negative length, -4"),
+        (plain("(3, '4')"), 48, "'shape' is not made of integers"),
+        (plain("(3, True)"), 48, "'shape' is not made of integers"),
+        (plain("(3, 0x4)"), 48, "expected a comma"),
+        (plain("(3, 04)"), 48, "'shape' is not made of integers"),
+        (plain("12"), 48, "'shape' is not a tuple"),
+        (plain("(12)"), 48, "'shape' is not a tuple"),
+        (plain("[3, 4]"), 48, "'shape' is not a tuple"),
+        (plain("(3, 4.0)"), 48, "expected a comma"),
+        (dict("'|O'", false, "(3, 4)"), 48, "pickle"),
+        ("{'descr': '<f4', 'shape': (3, 4)}".into(), 48, "no 'fortran_order'"),
+        ("{'descr': '<f4', 'fortran_order': False}".into(), 48, "no 'shape'"),
+        ("{'fortran_order': False, 'shape': (3, 4)}".into(), 48, missing),
+        ("{'descr': '<f4', 'fortran_order': 0, 'shape': (3, 4)}".into(), 48, "True or False"),
+        ("{'shape': (1, 2), 'shape': (3, 4)}".into(), 48, "'shape' twice"),
+        ("{'more': 1}".into(), 48, "unknown entry 'more'"),
+        ("{1: 1}".into(), 48, "expected a string at byte 1"),
+        ("(3, 4)".into(), 48, "expected '{' at byte 0"),
+        ("".into(), 48, "expected '{'"),
+        (plain("(3, 4)") + " + 1", 48, "expected the end"),
+    ] {
         let error = read(&file(1, text.as_bytes(), data)).unwrap_err();
-        assert!(check(&error), "{text}: {error:?}");
+        assert!(error.contains(words), "{text}: {error}");
     }
 }
 
 #[test]
 fn hostile_prefixes_are_errors() {
-    use HeaderError as E;
     let good = file(1, dict("'<f4'", false, "(3, 4)").as_bytes(), 48);
     // Cut anywhere, the file is an error, never a panic.
     for len in 0..good.len() {
         let error = read(&good[..len]).unwrap_err();
-        match len {
-            0..6 => assert!(matches!(error, E::Magic { .. }), "{len}: {error:?}"),
-            6..128 => assert!(matches!(error, E::Truncated { .. }), "{len}: {error:?}"),
-            _ => assert!(matches!(error, E::DataLength { .. }), "{len}: {error:?}"),
-        }
+        let words = match len {
+            0..6 => "not a .npy file",
+            6..128 => "truncated",
+            _ => "announces 48 bytes",
+        };
+        assert!(error.contains(words), "{len}: {error}");
     }
     // One byte changed at a time: an error or another array, never a panic.
     for at in 0..128 {
@@ -196,21 +184,20 @@ fn hostile_prefixes_are_errors() {
     for (major, minor) in [(0, 0), (1, 1), (4, 0), (255, 255)] {
         let mut bytes = good.clone();
         (bytes[6], bytes[7]) = (major, minor);
-        assert_eq!(read(&bytes), Err(E::Version { major, minor }));
+        assert!(read(&bytes).unwrap_err().contains(&format!("version {major}.{minor}")));
     }
     let claims = |len: u32| [&b"\x93NUMPY\x02\x00"[..], &len.to_le_bytes(), b"{}"].concat();
-    assert_eq!(read(&claims(u32::MAX)), Err(E::Truncated { need: (1 << 32) + 11, have: 14 }));
+    assert!(
+        read(&claims(u32::MAX)).unwrap_err().contains("takes 4294967307 bytes, the file has 14")
+    );
     // A file that is as long as it claims, but no header is.
     let claim = claims(1 << 30);
-    let error = Header::read(&mut &claim[..], 1 << 40).unwrap().unwrap_err();
-    assert_eq!(error, E::TooLong { len: 1 << 30, max: 1 << 20 });
+    let error = Header::read(&mut &claim[..], 1 << 40).unwrap_err().to_string();
+    assert!(error.contains("takes 1073741824 bytes, more than the 1048576"), "{error}");
     // A file that shrinks while it is read.
-    let error = Header::read(&mut &good[..50], good.len() as u64).unwrap().unwrap_err();
-    assert_eq!(error, E::Truncated { need: 128, have: 50 });
-    let utf8 =
-        file(3, b"{'descr': [('\xe9', '<f4')], 'fortran_order': False, 'shape': (3, 4)}", 48);
-    assert_eq!(read(&utf8), Err(E::Encoding { at: 13 }));
-    let latin =
-        file(1, b"{'descr': [('\xe9', '<f4')], 'fortran_order': False, 'shape': (3, 4)}", 48);
-    assert!(read(&latin).is_ok());
+    let error = Header::read(&mut &good[..50], good.len() as u64).unwrap_err().to_string();
+    assert!(error.contains("takes 128 bytes, the file has 50"), "{error}");
+    let latin = b"{'descr': [('\xe9', '<f4')], 'fortran_order': False, 'shape': (3, 4)}";
+    assert!(read(&file(3, latin, 48)).unwrap_err().contains("not UTF-8 from byte 13 on"));
+    assert!(read(&file(1, latin, 48)).is_ok());
 }

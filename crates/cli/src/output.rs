@@ -1,16 +1,18 @@
 //! Where a result goes: a new file, an archive with a new member, standard output.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, IsTerminal, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 
-use crate::archive::of_archive;
+use anyhow::{Error, Result, ensure};
+
 use crate::closed;
-use crate::common::Goal;
-use crate::error::{ArchiveError, Error};
+use crate::common::{DASH, Goal};
+use crate::error::{BrokenPipe, On};
 use crate::file::{self, Asking, Pending, Target};
-use crate::input::Input;
+use crate::input::{Input, refuse_terminal};
 use crate::progress::Progress;
+use crate::say::shown;
 
 /// Bytes written between two movements of the progress bar.
 const CHUNK: usize = 8 << 20;
@@ -18,69 +20,48 @@ const CHUNK: usize = 8 << 20;
 /// Bytes copied at a time from one file to another.
 const COPIED: usize = 1 << 18;
 
-/// Where a result is to go; nothing is made yet.
-pub enum Output {
-    /// A file to be replaced or made.
-    File(Box<Target>),
-    /// Standard output.
-    Stdout,
-}
-
-/// Opens and locks what is read and what is replaced.
+/// Opens and locks what is read and what is replaced; without a target the result goes to standard output.
 pub fn open(
     path: &Path,
     goal: &Goal,
     (member, raw): (Option<&str>, bool),
     asking: &Asking,
-) -> Result<(Input, Output), Error> {
-    if let Goal::New(output) = goal
-        && output.symlink_metadata().is_ok()
-    {
-        return Err(Error::Exists { path: output.clone() });
+) -> Result<(Input, Option<Target>)> {
+    let exists = |path: &Path| {
+        let what = "--output replaces it, and --in-place changes all files that are named";
+        format!("{} is there already: {what}", shown(path))
+    };
+    if let Goal::New(output) = goal {
+        ensure!(output.symlink_metadata().is_err(), exists(output));
     }
     if *goal == Goal::Stdout {
-        refuse_output()?;
+        // Where data would come to nobody, or to somebody's eyes.
+        ensure!(!closed::output(), "standard output is closed");
+        refuse_terminal(io::stdout(), "output")?;
     }
-    let is_stdin = path == Path::new(crate::common::DASH);
-    let (input, output) = match (is_stdin, goal) {
-        (true, Goal::InPlace | Goal::Stdout) => (Input::stdin(path, member)?, Output::Stdout),
-        (true, Goal::New(output) | Goal::Over(output)) => {
-            let target = file::claim_target(output, asking)?;
-            (Input::stdin(path, member)?, Output::File(Box::new(target)))
-        }
-        (false, Goal::Stdout) => {
-            let source = file::claim_source(path, asking)?;
-            (Input::of_file(source, member, raw)?, Output::Stdout)
-        }
-        (false, _) => {
-            let (source, target) = file::claim(path, goal.path(), asking)?;
-            (Input::of_file(source, member, raw)?, Output::File(Box::new(target)))
-        }
+    let is_stdin = path == Path::new(DASH);
+    let to = match goal {
+        Goal::InPlace => Some(path),
+        Goal::New(output) | Goal::Over(output) => Some(&**output),
+        Goal::Stdout => None,
+    };
+    let (source, target) = file::open((!is_stdin).then_some(path), to, asking)?;
+    let input = match source {
+        Some(source) => Input::of_file(source, member, raw)?,
+        None => Input::stdin(path, member)?,
     };
     let is_member = input.member().is_some();
-    let Output::File(target) = &output else {
-        let no_archive = Err(of_archive(path, ArchiveError::ToStdout));
-        return if is_member { no_archive } else { Ok((input, output)) };
+    let Some(to) = &target else {
+        let what = "an archive does not go to standard output; name a file with --output";
+        ensure!(!is_member, "{}: {what}", shown(path));
+        return Ok((input, target));
     };
     // Made since it was looked for.
-    if matches!(goal, Goal::New(_)) && target.replaced.is_some() {
-        return Err(Error::Exists { path: target.path.clone() });
-    }
-    if is_member && goal.path().is_some_and(|path| path.extension().is_some_and(|end| end == "npy"))
-    {
-        return Err(of_archive(&target.path, ArchiveError::OutputName));
-    }
-    Ok((input, output))
-}
-
-/// Refuses standard output where data would come to nobody, or to somebody's eyes.
-fn refuse_output() -> Result<(), Error> {
-    let stream = "output";
-    match closed::output() {
-        true => Err(Error::Closed { stream }),
-        false if io::stdout().is_terminal() => Err(Error::Terminal { stream }),
-        false => Ok(()),
-    }
+    ensure!(!matches!(goal, Goal::New(_)) || to.replaced.is_none(), exists(&to.path));
+    let is_npy = goal.path().is_some_and(|path| path.extension().is_some_and(|end| end == "npy"));
+    let what = "the result is an archive of all members: name it .npz";
+    ensure!(!(is_member && is_npy), "{}: {what}", shown(&to.path));
+    Ok((input, target))
 }
 
 /// A result's data.
@@ -105,17 +86,13 @@ impl Sink {
     /// Begins a result of so many bytes, with room for all of it.
     pub fn begin(
         input: &mut Input,
-        output: Output,
+        target: Option<Target>,
         bytes: u64,
         quiet: bool,
-    ) -> Result<Self, Error> {
-        let Output::File(target) = output else { return Ok(Sink::Stdout) };
-        let room = match input.archive() {
-            Some(archive) => archive.room(bytes)?,
-            None => bytes,
-        };
-        let source = input.source().map(|source| (&source.file, &source.metadata));
-        let pending = file::begin(*target, source, room, quiet)?;
+    ) -> Result<Self> {
+        let Some(target) = target else { return Ok(Sink::Stdout) };
+        let room = input.archive().map_or(Ok(bytes), |archive| archive.room(bytes))?;
+        let pending = file::begin(target, input.source(), room, quiet)?;
         Ok(if input.member().is_some() { Sink::Archive(pending) } else { Sink::File(pending) })
     }
 
@@ -128,13 +105,12 @@ impl Sink {
     }
 
     /// A file of so many bytes for what does not fit in memory.
-    pub fn scratch(&self, bytes: u64) -> Result<File, Error> {
-        match self {
-            Sink::File(pending) | Sink::Archive(pending) => {
-                file::scratch(Some(pending.target()), bytes)
-            }
-            Sink::Stdout => file::scratch(None, bytes),
-        }
+    pub fn scratch(&self, bytes: u64) -> Result<File> {
+        let target = match self {
+            Sink::File(pending) | Sink::Archive(pending) => Some(pending.target()),
+            Sink::Stdout => None,
+        };
+        file::scratch(target, bytes)
     }
 
     /// Writes all of the result, once.
@@ -144,34 +120,33 @@ impl Sink {
         header: &[u8],
         data: Data<'_>,
         progress: &Progress,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         match (self, input.archive()) {
             (Sink::Archive(pending), Some(archive)) => {
                 let bytes = header.len() + data.bytes();
                 archive.rewrite(pending.file(), bytes as u64, |to| {
-                    put(to, header, &data, progress)
-                        .map_err(Error::io("write the new", pending.path()))
+                    Ok(put(to, header, &data, progress)?)
                 })
             }
             (Sink::File(pending) | Sink::Archive(pending), _) => {
                 put(&mut pending.file(), header, &data, progress)
-                    .map_err(Error::io("write the new", pending.path()))
+                    .on("write the new", pending.path())
             }
             (Sink::Stdout, _) => {
                 let mut to = io::stdout().lock();
                 let done = put(&mut to, header, &data, progress).and_then(|()| to.flush());
-                done.map_err(|error| match error.kind() {
-                    ErrorKind::BrokenPipe => Error::BrokenPipe,
-                    _ => Error::io("write to", Path::new("standard output"))(error),
-                })
+                if done.as_ref().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
+                    return Err(BrokenPipe.into());
+                }
+                done.on("write to", Path::new("standard output"))
             }
         }
     }
 
     /// Puts what was written in its place, if the input is as it was; returns what may have to be warned of.
-    pub fn commit(self, input: &Input) -> Result<Option<Error>, Error> {
+    pub fn commit(self, input: &Input) -> Result<Option<Error>> {
         match self {
-            Sink::File(pending) | Sink::Archive(pending) => pending.commit(|| input.unchanged()),
+            Sink::File(pending) | Sink::Archive(pending) => pending.commit(input.source()),
             Sink::Stdout => Ok(None),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Error;
 use serde::{Serialize, Serializer};
 
 use turntile::Planned;
@@ -9,7 +10,7 @@ use turntile::plan::Problem;
 
 use crate::blocks;
 use crate::common::DASH;
-use crate::error::Error;
+use crate::error;
 use crate::npy::{Header, Order};
 use crate::say::{shown, tell};
 use crate::work::Done;
@@ -174,6 +175,7 @@ impl Report {
     /// wrong.
     pub fn tell_notes(&self, quiet: bool) {
         if let Some(error) = &self.unsynced {
+            let error = error::line(error);
             tell(&format_args!("warning: the new file is in place, but {error}"));
         }
         for refused in self.wisdom_refused.iter().filter(|_| !quiet) {

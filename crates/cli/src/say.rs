@@ -49,6 +49,11 @@ pub fn shown(path: &Path) -> impl Display + '_ {
     Shown(path.as_os_str().as_encoded_bytes())
 }
 
+/// The same of a text.
+pub fn escaped(text: &str) -> String {
+    Shown(text.as_bytes()).to_string()
+}
+
 struct Shown<'a>(&'a [u8]);
 
 impl Display for Shown<'_> {

@@ -5,8 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::{Error, Result, bail};
+
 use crate::common::{Common, Goal};
-use crate::error::Error;
+use crate::error::{self, BrokenPipe};
 use crate::file;
 use crate::rearrange::Asked;
 use crate::report::Report;
@@ -15,15 +17,15 @@ use crate::signals;
 
 /// Changes all files that are named, tells what was done to each, and of all that went wrong. An error does not keep the other
 /// files from being changed.
-pub fn run(common: &Common, change: impl Fn(&Asked<'_>) -> Result<Report, Error>) -> ExitCode {
+pub fn run(common: &Common, change: impl Fn(&Asked<'_>) -> Result<Report>) -> ExitCode {
     // The command line has been found to make sense.
     let jobs = common.jobs().unwrap_or_default();
     let first = jobs.first().map_or(Stream::Output, |(_, goal)| stream_of(goal));
     let settings = &common.settings;
     let rates = || settings.rates.host(common.quiet).map(drop);
-    let ready = settings.existing_wisdom().and_then(|_| rates()).and_then(|()| no_twins(&jobs));
-    if let Err(error) = ready {
-        return failed(&error.to_string(), None, common, first);
+    let ready = settings.existing_wisdom().and_then(|_| rates()).map_err(Error::from);
+    if let Err(error) = ready.and_then(|()| no_twins(&jobs)) {
+        return failed(&error::line(&error), None, common, first);
     }
     let mut code = ExitCode::SUCCESS;
     for (number, (path, goal)) in jobs.iter().enumerate() {
@@ -37,10 +39,10 @@ pub fn run(common: &Common, change: impl Fn(&Asked<'_>) -> Result<Report, Error>
         }
         match done {
             Ok(report) => told(&report, common, stream_of(goal)),
-            Err(Error::BrokenPipe) => return signals::die_of_pipe(),
+            Err(error) if error.is::<BrokenPipe>() => return signals::die_of_pipe(),
             Err(error) => {
                 let name = shown(path).to_string();
-                let mut text = error.to_string();
+                let mut text = error::line(&error);
                 if jobs.len() > 1 && !text.contains(&name) {
                     text = format!("{name}: {text}");
                 }
@@ -60,7 +62,7 @@ fn stream_of(goal: &Goal) -> Stream {
 }
 
 /// Refuses names of the same file: it would be changed twice, and perhaps be as it was.
-fn no_twins(jobs: &[(&Path, Goal)]) -> Result<(), Error> {
+fn no_twins(jobs: &[(&Path, Goal)]) -> Result<()> {
     // What cannot be followed is told of when it is opened.
     let mut found: Vec<(PathBuf, &Path)> =
         jobs.iter().filter_map(|(path, _)| Some((fs::canonicalize(path).ok()?, *path))).collect();
@@ -68,8 +70,8 @@ fn no_twins(jobs: &[(&Path, Goal)]) -> Result<(), Error> {
     found.sort_by(|one, other| one.0.cmp(&other.0));
     match found.windows(2).find(|pair| pair[0].0 == pair[1].0) {
         Some(pair) => {
-            let [one, other] = [0, 1].map(|k| pair[k].1.to_path_buf());
-            Err(Error::Twice { one, other })
+            let [one, other] = [0, 1].map(|k| shown(pair[k].1));
+            bail!("{one} and {other} are one file, named twice: it would be changed twice")
         }
         None => Ok(()),
     }

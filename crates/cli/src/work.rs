@@ -4,17 +4,20 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use anyhow::{Error, Result, anyhow, bail};
 use turntile::plan::Problem;
 use turntile::{Bytes, Options, Planned, RunError, Transpose};
 
 use crate::blocks::{self, Part};
 use crate::common::Common;
-use crate::error::Error;
+use crate::error::On;
+use crate::file::Target;
 use crate::free::{self, Free, Limit};
 use crate::input::Input;
 use crate::memory::{Memory, Pages};
-use crate::output::{self, Data, Output, Sink};
+use crate::output::{self, Data, Sink};
 use crate::progress::Progress;
+use crate::say::shown;
 use crate::settings::Settings;
 use crate::values::Amount;
 
@@ -25,35 +28,38 @@ const CHUNK: usize = 8 << 20;
 const LEAST: usize = 1 << 20;
 
 /// Bytes of memory that may be used to change the data of a file.
-fn allowed(path: &Path, data: usize, asked: Option<Amount>) -> Result<usize, Error> {
+fn allowed(path: &Path, data: usize, asked: Option<Amount>) -> Result<usize> {
     let free = free::memory().unwrap_or(Free { bytes: usize::MAX, limit: Limit::Machine });
     let Free { bytes: have, limit } = match asked {
         Some(amount) => Free { bytes: amount.of(free.bytes), limit: Limit::Asked },
         None => free,
     };
     if have < LEAST && data > 0 {
-        return Err(Error::TooLittle { path: path.to_path_buf(), data, need: LEAST, have, limit });
+        let need = format!("{LEAST} bytes of memory are needed at least (its data take {data})");
+        bail!("{}: {need}, {have} may be used: {limit}", shown(path));
     }
     Ok(have)
 }
 
-/// Memory that was not given.
-fn no_memory(path: &Path, data: usize, asked: usize) -> Error {
-    Error::Memory { path: path.to_path_buf(), data, asked, free: free::memory() }
-}
-
-/// The same where it is what the library says; any other error as it is.
-fn of_library(path: &Path, data: usize) -> impl FnOnce(turntile::Error) -> Error {
-    move |error| match error {
-        turntile::Error::Run(RunError::OutOfMemory { bytes }) => no_memory(path, data, bytes),
-        other => other.into(),
-    }
+/// Says of memory that was not given what it was for; any other error stays as it is.
+fn of_memory(error: Error, path: &Path, data: usize) -> Error {
+    let is_memory = |error: &turntile::Error| match error {
+        turntile::Error::Run(RunError::OutOfMemory { bytes }) => Some(*bytes),
+        _ => None,
+    };
+    let Some(asked) = error.downcast_ref().and_then(is_memory) else { return error };
+    let free = match free::memory() {
+        Some(Free { bytes, limit }) => format!("{bytes} are free ({limit})"),
+        None => "--memory says how many to take at most".to_string(),
+    };
+    let asked = format!("{asked} of memory were asked for and not given");
+    let name = shown(path);
+    anyhow!("not enough memory for {name}: its data take {data} bytes, {asked}; {free}")
 }
 
 /// Reads the data into memory.
-fn read(input: &mut Input, bytes: usize, progress: &Progress) -> Result<Memory, Error> {
-    let mut memory =
-        Memory::new(bytes, Pages::Huge).map_err(|_| no_memory(input.path(), bytes, bytes))?;
+fn read(input: &mut Input, bytes: usize, progress: &Progress) -> Result<Memory> {
+    let mut memory = Memory::new(bytes, Pages::Huge)?;
     progress.bytes("reading", bytes);
     input.data(bytes, |from| {
         let mut read = 0;
@@ -99,11 +105,11 @@ pub struct Done {
 
 /// Makes `change` of the input and puts the result where it goes: in memory where there is enough, else block by block.
 pub fn apply(
-    (mut input, output): (Input, Output),
+    (mut input, target): (Input, Option<Target>),
     change: &Change,
     Common { settings, memory, dry_run, quiet, .. }: &Common,
     progress: &Progress,
-) -> Result<Done, Error> {
+) -> Result<Done> {
     // All that can be refused is refused before the first byte of data is read.
     let memory = allowed(input.path(), change.data_bytes, *memory)?;
     let rates = settings.rates.host(*quiet)?;
@@ -117,12 +123,14 @@ pub fn apply(
     let need = change.data_bytes.saturating_add(extra);
     let fits = need <= free::less_the_command(memory) || change.data_bytes == 0;
     if !fits && settings.route.is_some() {
-        let path = input.path().to_path_buf();
-        return Err(Error::RouteInBlocks { path, need, have: memory });
+        let (name, need) = (shown(input.path()), format!("which takes {need} bytes"));
+        bail!(
+            "{name}: --route is for data in memory, {need}, and there are {memory}; see --memory"
+        );
     }
     let stored = if fits { None } else { Some(plan_blocks(change, settings, memory)?) };
     let bytes = (change.header.len() + change.data_bytes) as u64;
-    let sink = Sink::begin(&mut input, output, bytes, *quiet)?;
+    let sink = Sink::begin(&mut input, target, bytes, *quiet)?;
     let mut done = Done {
         plan: planned.filter(|_| fits),
         blocks: stored.as_ref().map(|stored| blocks::Facts::of(stored, memory)),
@@ -132,10 +140,11 @@ pub fn apply(
     if *dry_run {
         return Ok(done);
     }
-    match &stored {
-        None => in_memory(&mut input, &sink, change, &mut done, progress)?,
-        Some(stored) => in_blocks(&mut input, &sink, change, (stored, &mut done), progress)?,
-    }
+    let moved = match &stored {
+        None => in_memory(&mut input, &sink, change, &mut done, progress),
+        Some(stored) => in_blocks(&mut input, &sink, change, (stored, &mut done), progress),
+    };
+    moved.map_err(|error| of_memory(error, input.path(), change.data_bytes))?;
     progress.waiting("syncing");
     let start = Instant::now();
     done.unsynced = sink.commit(&input)?;
@@ -147,7 +156,7 @@ fn plan_blocks(
     change: &Change,
     settings: &Settings,
     memory: usize,
-) -> Result<turntile::stored::Stored, Error> {
+) -> Result<turntile::stored::Stored> {
     let transpose = match &change.step {
         Some(problem) => settings.transpose(problem, settings.rates.host(true)?),
         None => Transpose::of_axes_bytes(1, &[change.data_bytes], &[0]),
@@ -161,7 +170,7 @@ fn in_memory(
     change: &Change,
     done: &mut Done,
     progress: &Progress,
-) -> Result<(), Error> {
+) -> Result<()> {
     let start = Instant::now();
     let mut memory = read(input, change.data_bytes, progress)?;
     done.read = start.elapsed();
@@ -172,8 +181,7 @@ fn in_memory(
         progress.passes("transposing", planned.plan().passes());
         let mut tell = |done| progress.set(done);
         let matrix = &mut data[..change.data_bytes];
-        let done = planned.run_with(&mut Bytes(matrix), Options::new().progress(&mut tell));
-        done.map_err(of_library(input.path(), change.data_bytes))?;
+        planned.run_with(&mut Bytes(matrix), Options::new().progress(&mut tell))?;
     }
     done.transpose = start.elapsed();
 
@@ -190,7 +198,7 @@ fn in_blocks(
     change: &Change,
     (stored, done): (&turntile::stored::Stored, &mut Done),
     progress: &Progress,
-) -> Result<(), Error> {
+) -> Result<()> {
     let bytes = change.data_bytes;
     let start = Instant::now();
     let read = match input.plain() {
@@ -213,8 +221,7 @@ fn in_blocks(
     };
     let onto = match (&written, sink.plain()) {
         (None, Some(pending)) => {
-            let failed = Error::io("write the new", pending.path());
-            pending.file().write_all(&change.header).map_err(failed)?;
+            pending.file().write_all(&change.header).on("write the new", pending.path())?;
             let start = change.header.len() as u64;
             Part { file: pending.file(), path: pending.path(), start }
         }
@@ -222,11 +229,7 @@ fn in_blocks(
             Part { file: written.as_ref().expect("no file, so there is another"), path, start: 0 }
         }
     };
-    let moved = blocks::run(stored, (from, onto), bytes, |bytes| sink.scratch(bytes), progress);
-    moved.map_err(|error| match error {
-        Error::Engine(error) => of_library(input.path(), bytes)(error),
-        other => other,
-    })?;
+    blocks::run(stored, (from, onto), bytes, |bytes| sink.scratch(bytes), progress)?;
     drop(read);
     done.transpose = start.elapsed();
 
@@ -244,7 +247,7 @@ fn spooled(
     sink: &Sink,
     bytes: usize,
     progress: &Progress,
-) -> Result<std::fs::File, Error> {
+) -> Result<std::fs::File> {
     let mut file = sink.scratch(bytes as u64)?;
     let path = input.path().to_path_buf();
     progress.bytes("reading", bytes);
@@ -256,7 +259,7 @@ fn spooled(
     let mut to = Failing { file: &mut file, failed: None };
     let copied = input.data(bytes, |from| output::copy(from, &mut to, bytes, &mut told));
     match to.failed {
-        Some(error) => Err(Error::io("write a temporary file for", &path)(error)),
+        Some(error) => Err(error).on("write a temporary file for", &path),
         None => copied.map(|()| file),
     }
 }

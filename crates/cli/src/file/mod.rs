@@ -2,34 +2,36 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `stamp` | by what a file and a state of it are known again |
+//! | `open` | source and target, opened, locked and known again; what is refused before any work |
 //! | `lock` | one change of a file at a time |
-//! | `claim` | source and target, opened and locked |
-//! | `target` | what a target is, and all that can be refused before any work |
-//! | `special` | names that stand for something else than a file |
 //! | `keep` | owner, permissions, access lists and attributes of the file that is replaced |
-//! | `unnamed` | temporary files without a name, where the system has them |
-//! | `leftover` | names of temporary files, and the removal of those that a killed run left |
-//! | `room` | room on the disk |
+//! | `temporary` | temporary files, with a name or without, and room for them |
 //! | `pending` | a result until it is in place, interruptions included |
-//! | `writable` | whether a file of measurements can be written, before they are made |
 
-mod claim;
 mod keep;
-mod leftover;
 mod lock;
+mod open;
 mod pending;
-mod room;
-mod special;
-mod stamp;
-mod target;
-mod unnamed;
-mod writable;
+mod temporary;
 
-pub use claim::{Source, claim, claim_source, claim_target};
+use std::io;
+
 pub use lock::{Asking, Locking};
+pub use open::{Opened, Target, changed, open, refuse_unwritable};
 #[cfg(unix)]
 pub use pending::abandon;
-pub use pending::{Pending, begin, proceed, scratch};
-pub use target::Target;
-pub use writable::refuse_unwritable;
+pub use pending::{Pending, begin, proceed};
+pub use temporary::scratch;
+
+/// Whether the system says that it has no such thing, and not that this one cannot be had.
+fn is_unsupported(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    {
+        use rustix::io::Errno;
+        let errno = Errno::from_io_error(error);
+        if matches!(errno, Some(Errno::OPNOTSUPP | Errno::NOLCK | Errno::NOSYS | Errno::INVAL)) {
+            return true;
+        }
+    }
+    error.kind() == io::ErrorKind::Unsupported
+}

@@ -1,0 +1,193 @@
+//! Temporary files beside a target: without a name where the system has such files, so that nothing of them stays whatever
+//! ends the process, else named `.turntile-NAME-(16 digits).tmp`. A run that lives has its file locked.
+
+use std::collections::hash_map::RandomState;
+use std::fs::{self, File};
+use std::hash::BuildHasher;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use crate::error::On;
+use crate::file::open::Target;
+use crate::say::{shown, tell};
+
+const SUFFIX: &str = ".tmp";
+
+/// Digits that are drawn.
+const DIGITS: usize = 16;
+
+/// Bytes of the target's name that fit beside the rest into the 255 of a name.
+const NAME: usize = 180;
+
+fn prefix(target: &Path) -> String {
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    let end = (0..=name.len().min(NAME)).rev().find(|&end| name.is_char_boundary(end));
+    format!(".turntile-{}-", &name[..end.unwrap_or(0)])
+}
+
+/// Has `make` make something of a name beside the target that nothing has.
+pub fn named<T>(
+    target: &Path,
+    mut make: impl FnMut(&Path) -> io::Result<T>,
+) -> io::Result<(T, PathBuf)> {
+    loop {
+        let drawn = RandomState::new().hash_one(std::process::id());
+        let path = target.with_file_name(format!("{}{drawn:0DIGITS$x}{SUFFIX}", prefix(target)));
+        match make(&path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            made => return made.map(|made| (made, path)),
+        }
+    }
+}
+
+/// A temporary file of these permissions, less the process's umask, and its name if it has one.
+pub fn make(target: &Target, mode: u32) -> Result<(File, Option<PathBuf>)> {
+    let directory = target.directory();
+    if let Some(file) = unnamed(&directory, mode) {
+        return Ok((file, None));
+    }
+    let made = named(&target.path, |path| create(path, mode));
+    made.map(|(file, name)| (file, Some(name))).on("make a temporary file in", &directory)
+}
+
+/// A new file of that name and these permissions.
+pub fn create(path: &Path, mode: u32) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true).write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
+    #[cfg(not(unix))]
+    let _ = mode;
+    options.open(path)
+}
+
+/// A file that has no name yet; none where the system cannot make one or not name it later.
+#[cfg(target_os = "linux")]
+fn unnamed(directory: &Path, mode: u32) -> Option<File> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    let file =
+        rustix::fs::open(directory, flags, Mode::from_raw_mode(mode)).ok().map(File::from)?;
+    link_of(&file).exists().then_some(file)
+}
+
+/// Names such a file, where nothing has that name.
+#[cfg(target_os = "linux")]
+pub fn name(file: &File, path: &Path) -> io::Result<()> {
+    use rustix::fs::{AtFlags, CWD, linkat};
+    Ok(linkat(CWD, link_of(file), CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+/// To link by number needs a privilege, by this name none.
+#[cfg(target_os = "linux")]
+fn link_of(file: &File) -> PathBuf {
+    use std::os::fd::AsRawFd;
+    format!("/proc/self/fd/{}", file.as_raw_fd()).into()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn unnamed(_: &Path, _: u32) -> Option<File> {
+    None
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn name(_: &File, _: &Path) -> io::Result<()> {
+    Err(ErrorKind::Unsupported.into())
+}
+
+/// A file of so many bytes beside the target, or where temporary files lie if there is none; gone when it is closed.
+pub fn scratch(target: Option<&Target>, bytes: u64) -> Result<File> {
+    let of_streams = Target { path: std::env::temp_dir().join("-"), replaced: None };
+    let target = target.unwrap_or(&of_streams);
+    let (file, name) = make(target, 0o600)?;
+    if let Some(name) = name {
+        // Systems that keep open files from being removed have it removed by the next run.
+        let _ = fs::remove_file(name);
+    }
+    reserve(&file, bytes, &target.path)?;
+    Ok(file)
+}
+
+/// Removes what runs on this target left that were killed, and says so unless `quiet`.
+pub fn remove_leftovers(target: &Target, quiet: bool) {
+    // Who may not look into the directory finds out when it matters.
+    let Ok(entries) = fs::read_dir(target.directory()) else { return };
+    let prefix = prefix(&target.path);
+    for entry in entries.filter_map(Result::ok) {
+        let (name, path) = (entry.file_name(), entry.path());
+        let drawn = name.to_str().and_then(|name| name.strip_prefix(&prefix)?.strip_suffix(SUFFIX));
+        let is_ours = drawn.is_some_and(|drawn| {
+            drawn.len() == DIGITS && drawn.bytes().all(|digit| digit.is_ascii_hexdigit())
+        });
+        // No link is followed and no pipe opened: anything may have that name.
+        if is_ours
+            && entry.file_type().is_ok_and(|kind| kind.is_file())
+            && File::open(&path).is_ok_and(|file| file.try_lock().is_ok())
+            && fs::remove_file(&path).is_ok()
+            && !quiet
+        {
+            tell(&format_args!("note: removed {}, which a killed run left", shown(&path)));
+        }
+    }
+}
+
+/// Reserves so many bytes for a file, or at least finds out that they are free.
+#[cfg(unix)]
+pub fn reserve(file: &File, bytes: u64, path: &Path) -> Result<()> {
+    use rustix::io::Errno;
+    if bytes == 0 {
+        return Ok(());
+    }
+    let have =
+        rustix::fs::fstatvfs(file).map(|found| found.f_bavail.saturating_mul(found.f_frsize));
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    let done = rustix::io::retry_on_intr(|| {
+        rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, bytes)
+    });
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    let done = Err(Errno::OPNOTSUPP);
+    let is_known = !done.is_err_and(|errno| super::is_unsupported(&errno.into()));
+    if done == Err(Errno::NOSPC) || !is_known && have.is_ok_and(|have| have < bytes) {
+        let (name, have) = (shown(path), have.unwrap_or(0));
+        anyhow::bail!("no room for {name}: it takes {bytes} bytes, {have} are free");
+    }
+    if is_known { done.map_err(io::Error::from).on("reserve room for", path) } else { Ok(()) }
+}
+
+/// The system is not asked: a full disk is found out by writing.
+#[cfg(not(unix))]
+pub fn reserve(_: &File, _: u64, _: &Path) -> Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_killed_runs_left_is_removed_and_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let long = "\u{e9}".repeat(127);
+        let at = |name: &str| directory.path().join(name);
+        for target in ["data", "a.npy", &long] {
+            let target = Target { path: at(target), replaced: None };
+            let make = || named(&target.path, |path| create(path, 0o600)).unwrap();
+            let (((_, left), (user, used)), (_, other)) = ((make(), make()), make());
+            user.try_lock().unwrap();
+            let known = prefix(&target.path);
+            let kept = [
+                format!("{known}0123456789abcde.tmp"),
+                format!("{known}0123456789abcdeg.tmp"),
+                format!("{known}0123456789abcdef.tmp2"),
+                format!("{known}b-0123456789abcdef.tmp"),
+                ".turntile-0123456789abcdef.tmp".to_string(),
+            ];
+            kept.iter().for_each(|name| fs::write(at(name), b"").unwrap());
+            remove_leftovers(&target, true);
+            assert!(!left.exists() && !other.exists() && used.exists());
+            assert!(kept.iter().all(|name| at(name).exists()));
+        }
+    }
+}
