@@ -152,7 +152,7 @@ fn of_cuda(error: &CudaError) -> Status {
     match error {
         CudaError::Null { .. } | CudaError::Flawed(_) => Status::Argument,
         CudaError::Misaligned { .. } => Status::Alignment,
-        CudaError::Length { .. } | CudaError::Short { .. } => Status::Length,
+        CudaError::Length { .. } => Status::Length,
         CudaError::Workspace { .. } => Status::Workspace,
         CudaError::Overlap { .. } => Status::Overlap,
         CudaError::OutOfMemory { .. } => Status::Memory,

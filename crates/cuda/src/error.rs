@@ -102,23 +102,25 @@ pub enum CudaError {
     /// The address is 0.
     #[error("the address of the {what} is null")]
     Null {
-        /// The matrix or the workspace.
+        /// What is there.
         what: &'static str,
     },
     /// The address is not aligned as promised when the plan was prepared.
     #[error("the address {address:#x} of the {what} is not a multiple of {need}")]
     Misaligned {
-        /// The matrix or the workspace.
+        /// What is there.
         what: &'static str,
         /// Where it is.
         address: u64,
         /// The alignment promised.
         need: usize,
     },
-    /// The memory is shorter than the matrix.
-    #[error("the plan moves {need} bytes, the memory has {have}")]
+    /// Memory is shorter than what it is to hold.
+    #[error("the {what} takes {need} bytes, the memory has {have}")]
     Length {
-        /// Bytes of the matrix.
+        /// What the memory is to hold.
+        what: &'static str,
+        /// Bytes needed.
         need: usize,
         /// Bytes given.
         have: usize,
@@ -131,17 +133,7 @@ pub enum CudaError {
         /// Bytes given.
         have: usize,
     },
-    /// A buffer is shorter than what it is to hold.
-    #[error("the {what} takes {need} bytes, the memory has {have}")]
-    Short {
-        /// What the buffer holds.
-        what: &'static str,
-        /// Bytes needed.
-        need: usize,
-        /// Bytes given.
-        have: usize,
-    },
-    /// A buffer that is written overlaps another.
+    /// Two of matrix, destination, source and workspace overlap.
     #[error("the {what} at {address:#x} and the {other} at {other_address:#x} overlap")]
     Overlap {
         /// What one holds.

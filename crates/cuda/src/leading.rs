@@ -3,11 +3,12 @@
 use turntile_perm::Leading;
 use turntile_plan::{Flaw, LeadingPlan, LeadingWay, Stage};
 
+use crate::buffers::Spot;
 use crate::call::{Call, Limits, widest_word};
 use crate::error::{CudaError, LowerError};
 use crate::lower::{self, At};
 use crate::offers;
-use crate::prepare::{Spot, Step, Work, calls_of, calls_of_stage};
+use crate::prepare::{Step, Work, calls_of, calls_of_stage};
 
 impl Work {
     /// What `plan` launches. Elements of the source's place that are none of the result hold elements of before, of

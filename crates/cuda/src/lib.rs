@@ -11,7 +11,7 @@
 //! | [`call`] | a launch as data; what of a device decides it |
 //! | [`waits`] | which kernels' blocks wait for others, and what makes that right |
 //! | [`lower`] | from a stage to its launch: kernel, geometry, parameters |
-//! | [`out_of_place`] | launches from one buffer to another, and what is checked before they run |
+//! | [`buffers`] | the memory of a run, and where in it a launch has its addresses |
 //! | [`family`] | the embedded device code |
 //! | [`args`] | a kernel's parameter: the structures of the device code |
 //! | [`check`] | permutations as the checking kernels take them |
@@ -19,7 +19,7 @@
 //! | [`error`] | what can go wrong |
 //!
 //! Safe code can run only what this crate lowered and checked, on memory of its own ([`Stopwatch`]); running on
-//! the caller's memory is `unsafe` ([`Prepared::run_raw`], [`Loaded::run_raw`]), and so is launching other code
+//! the caller's memory is `unsafe` ([`Prepared::run_raw`]), and so is launching other code
 //! ([`Gpu::load_kernels`]).
 //!
 //! The driver's library is looked for when it is first needed: programs start without one, and [`Gpu::primary`] says so.
@@ -29,6 +29,7 @@
 mod archive;
 pub mod args;
 pub mod banks;
+pub mod buffers;
 pub mod call;
 pub mod check;
 pub mod chip;
@@ -41,7 +42,6 @@ pub mod launches;
 pub mod lower;
 mod names;
 mod offers;
-pub mod out_of_place;
 pub mod waits;
 pub mod way;
 
@@ -53,13 +53,14 @@ mod run;
 mod scale;
 mod stopwatch;
 
+pub use buffers::{Buffers, Spot};
 pub use chip::Chip;
 pub use error::{CudaError, LowerError};
 pub use gpu::Gpu;
 pub use kernels::Kernels;
 pub use launches::Launches;
-pub use prepare::{Spot, Work};
-pub use run::{Loaded, Prepared};
+pub use prepare::Work;
+pub use run::Prepared;
 pub use scale::{Number, Scaling};
 pub use stopwatch::{Ground, Stopwatch};
 

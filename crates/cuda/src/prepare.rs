@@ -2,6 +2,8 @@
 
 use turntile_plan::{Flaw, Method, Plan, Stage, StageShape};
 
+use crate::args::Second;
+use crate::buffers::{self, Buffers, Need, Spot};
 use crate::call::{Call, Limits, widest_word};
 use crate::error::{CudaError, LowerError};
 use crate::flags::FlagLayout;
@@ -9,36 +11,19 @@ use crate::launches::Launches;
 use crate::lower::{At, Holding, lower, move_held, through_registers};
 use crate::way::Way;
 
-/// Launches, and the memory that they are for. It is made of plans and stages that were checked, so that launches keep
-/// to its bytes whoever put the plan together.
+/// Launches, and the memory that they are for, in place or from a source to a destination. It is made of plans and stages
+/// that were checked, so that launches keep to its bytes whoever put the plan together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Work {
     pub(crate) calls: Vec<Call>,
     /// Where each has its addresses.
     spots: Vec<[Spot; 2]>,
     bytes: usize,
+    /// Bytes of the source; none in place.
+    source: Option<usize>,
     alignment: usize,
     /// Bytes of workspace that launches hand on to others.
     held: usize,
-}
-
-/// Where an address that a launch takes lies, so many bytes from the start of the memory or of the workspace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spot {
-    /// In the memory.
-    Data(usize),
-    /// In the workspace.
-    Workspace(usize),
-}
-
-impl Spot {
-    /// The address, where memory and workspace begin at these.
-    pub fn of(self, data: u64, workspace: u64) -> u64 {
-        match self {
-            Spot::Data(bytes) => data + bytes as u64,
-            Spot::Workspace(bytes) => workspace + bytes as u64,
-        }
-    }
 }
 
 /// A launch, and where its first and second address lie; where it takes one alone, the second is nowhere.
@@ -54,37 +39,43 @@ impl Step {
     }
 }
 
-/// What a stage moves, and where its workspace begins.
-const WHOLE: [Spot; 2] = [Spot::Data(0), Spot::Workspace(0)];
-
-/// Alignment of the workspace's address.
+/// Alignment of the workspace's address, and of buffers that are laid out one after the other.
 const WORKSPACE_ALIGNMENT: usize = 16;
+const BUFFER_ALIGNMENT: usize = 256;
 
 /// Most threads of a block that a way may ask for.
 const MOST_THREADS: usize = 1024;
 
 impl Work {
-    /// What `plan`, which is in place, launches: what it says.
+    /// What `plan` launches: what it says.
     ///
     /// # Errors
     /// [`CudaError::NotForGpu`] or [`CudaError::Flawed`].
     pub fn of_plan(plan: &Plan) -> Result<Self, CudaError> {
-        if plan.problem.is_out_of_place() {
-            return Err(Flaw::Place { out_of_place: true }.into());
-        }
         let calls = calls_of(plan)?;
         let alignment = widest_word(&[plan.problem.alignment()]);
-        Ok(Self::of_whole(calls, plan.problem.bytes(), alignment))
+        let work = Self::of_whole(calls, plan.problem.bytes(), alignment);
+        Ok(if plan.problem.is_out_of_place() { work.out_of_place() } else { work })
     }
 
     /// Launches each of which has all of the memory.
     fn of_whole(calls: Vec<Call>, bytes: usize, alignment: usize) -> Self {
-        Work { spots: vec![WHOLE; calls.len()], calls, bytes, alignment, held: 0 }
+        let second = |call: &Call| match call.params.second() {
+            Some(Second::Source) => Spot::Source(0),
+            _ => Spot::Workspace(0),
+        };
+        let spots = calls.iter().map(|call| [Spot::Data(0), second(call)]).collect();
+        Work { calls, spots, bytes, source: None, alignment, held: 0 }
     }
 
     pub(crate) fn of_steps(steps: Vec<Step>, bytes: usize, alignment: usize, held: usize) -> Self {
         let (calls, spots) = steps.into_iter().map(|step| (step.call, step.spots)).unzip();
-        Work { calls, spots, bytes, alignment, held }
+        Work { calls, spots, bytes, source: None, alignment, held }
+    }
+
+    /// The same from a source as long as the destination.
+    fn out_of_place(self) -> Self {
+        Work { source: Some(self.bytes), ..self }
     }
 
     /// What one stage comes to on elements of `elem_bytes` bytes, as many as it covers, in memory whose address
@@ -104,7 +95,8 @@ impl Work {
         let alignment = widest_word(&[alignment]);
         let at = At { elem_bytes, alignment, limits };
         let calls = possible(way, bytes).and_then(|()| lower(shape, way, at));
-        Self::of_calls(&format!("{shape} {way}"), calls, bytes, alignment)
+        let work = Self::of_calls(&format!("{shape} {way}"), calls, bytes, alignment)?;
+        Ok(if way.method() == Method::OutOfPlace { work.out_of_place() } else { work })
     }
 
     /// PTTWAC with flags in memory, super-elements held as the caller says.
@@ -155,17 +147,15 @@ impl Work {
         self.spots.extend(next.spots);
         self.held = self.held.max(next.held);
         self.bytes = self.bytes.max(next.bytes);
+        self.source = self.source.max(next.source);
         self.alignment = self.alignment.max(next.alignment);
         self
     }
 
     /// Each of its launches by itself, on the same memory.
     pub fn one_by_one(&self) -> impl Iterator<Item = Work> {
-        let &Work { bytes, alignment, held, .. } = self;
         let steps = self.calls.iter().zip(&self.spots);
-        steps.map(move |(&call, &spots)| {
-            Self::of_steps(vec![Step { call, spots }], bytes, alignment, held)
-        })
+        steps.map(|(&call, &spots)| Work { calls: vec![call], spots: vec![spots], ..*self })
     }
 
     /// The launches, in order.
@@ -178,12 +168,17 @@ impl Work {
         &self.spots
     }
 
-    /// Bytes of the memory that the launches use.
+    /// Bytes of the memory that the launches use; out of place of each of the two.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Alignment of the matrix's address that the launches rely on, in bytes: a power of two up to 16.
+    /// Whether it is from a source to a destination.
+    pub fn is_out_of_place(&self) -> bool {
+        self.source.is_some()
+    }
+
+    /// Alignment of the matrix's address that the launches rely on, or of both, in bytes: a power of two up to 16.
     pub fn alignment(&self) -> usize {
         self.alignment
     }
@@ -192,39 +187,71 @@ impl Work {
     pub fn workspace_bytes(&self) -> usize {
         let steps = self.calls.iter().zip(&self.spots);
         let ends = steps.map(|(call, [_, second])| match (call.workspace.bytes(), second) {
-            (0, _) | (_, Spot::Data(_)) => 0,
-            (bytes, Spot::Workspace(before)) => before + bytes,
+            (bytes, Spot::Workspace(before)) if bytes > 0 => before + bytes,
+            _ => 0,
         });
         ends.max().unwrap_or(0).max(self.held)
     }
 
-    /// Checks the memory that a run was given; `workspace` is its address and its bytes.
+    /// The matrix from address `start` on, or the destination and at the next multiple of 256 bytes the source; and the
+    /// address after the last.
+    pub fn laid_out(&self, start: u64) -> (Buffers, u64) {
+        let source = start.saturating_add(padded(self.bytes));
+        let buffers = Buffers {
+            data: (start, self.bytes),
+            source: self.source.map(|bytes| (source, bytes)),
+            workspace: None,
+        };
+        let end = self.source.map_or(start.saturating_add(self.bytes as u64), |bytes| {
+            source.saturating_add(padded(bytes))
+        });
+        (buffers, end)
+    }
+
+    /// Bytes that matrix, or destination and source, take where they are laid out so.
+    pub fn measured_bytes(&self) -> usize {
+        usize::try_from(self.laid_out(0).1).unwrap_or(usize::MAX)
+    }
+
+    /// Whether addresses are as aligned as the launches rely on.
+    pub(crate) fn is_aligned(&self, buffers: &Buffers) -> bool {
+        let [data, source] = [buffers.data, buffers.source.unwrap_or_default()];
+        (data.0 | source.0).is_multiple_of(self.alignment as u64)
+    }
+
+    /// Checks the memory that a run was given.
     ///
     /// # Errors
-    /// What is wrong with it.
-    pub fn check(&self, data: u64, bytes: usize, workspace: (u64, usize)) -> Result<(), CudaError> {
-        if bytes < self.bytes {
-            return Err(CudaError::Length { need: self.bytes, have: bytes });
+    /// What is wrong with it: a source too many or too few; a buffer that is null, misaligned or short; an overlap.
+    pub fn check(&self, buffers: &Buffers) -> Result<(), CudaError> {
+        let out_of_place = self.is_out_of_place();
+        if buffers.source.is_some() != out_of_place {
+            return Err(Flaw::Place { out_of_place }.into());
         }
-        let address = |what, address: u64, need: usize| match address {
-            0 => Err(CudaError::Null { what }),
-            _ if !address.is_multiple_of(need as u64) => {
-                Err(CudaError::Misaligned { what, address, need })
-            }
-            _ => Ok(()),
-        };
-        if self.bytes > 0 {
-            address("matrix", data, self.alignment)?;
-        }
+        let workspace = buffers.workspace.unwrap_or_default();
         let need = self.workspace_bytes();
         if workspace.1 < need {
             return Err(CudaError::Workspace { need, have: workspace.1 });
         }
-        if need > 0 {
-            address("workspace", workspace.0, WORKSPACE_ALIGNMENT)?;
-        }
-        Ok(())
+        let alignment = self.alignment;
+        let data = if out_of_place { "destination" } else { "matrix" };
+        let (from, source) = (buffers.source.unwrap_or_default(), self.source.unwrap_or(0));
+        buffers::check(&[
+            Need { what: data, place: buffers.data, bytes: self.bytes, alignment },
+            Need { what: "source", place: from, bytes: source, alignment },
+            Need {
+                what: "workspace",
+                place: workspace,
+                bytes: need,
+                alignment: WORKSPACE_ALIGNMENT,
+            },
+        ])
     }
+}
+
+/// Bytes from a buffer to the next.
+fn padded(bytes: usize) -> u64 {
+    bytes.checked_next_multiple_of(BUFFER_ALIGNMENT).unwrap_or(usize::MAX) as u64
 }
 
 /// The launches of a plan's stages, which were made for them.
@@ -278,182 +305,10 @@ fn possible(way: Way, bytes: usize) -> Result<(), LowerError> {
         }
         Way::OnChipMoves { flags, threads } => threads <= MOST_THREADS && spread(flags),
         Way::Moves { flags } => spread(flags),
-        // It would be run without a source; there is `Program` for it.
-        Way::OutOfPlace { .. } => false,
         _ => true,
     };
     right.then_some(()).ok_or(LowerError::NoKernel)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Chip;
-    use crate::way::Scope;
-    use turntile_perm::{Elementary, Slots};
-    use turntile_plan::{Device, Direction, Planner, Problem, Request, Want};
-
-    fn plan() -> Plan {
-        let problem = Problem::new(4096, 1024, 4).unwrap();
-        Planner::new(Chip::h200()).plan(&problem).unwrap()
-    }
-
-    #[test]
-    fn memory_is_checked_before_anything_runs() {
-        let work = Work::of_plan(&plan()).unwrap();
-        let (need, room) = (work.bytes, (4096, work.workspace_bytes()));
-        assert_eq!(work.check(1024, need, room), Ok(()));
-        assert_eq!(
-            work.check(1024, need - 1, room),
-            Err(CudaError::Length { need, have: need - 1 })
-        );
-        assert_eq!(work.check(0, need, room), Err(CudaError::Null { what: "matrix" }));
-        assert_eq!(
-            work.check(1028, need, room),
-            Err(CudaError::Misaligned { what: "matrix", address: 1028, need: 16 })
-        );
-    }
-
-    #[test]
-    fn a_short_workspace_is_refused() {
-        let mut work = Work::of_plan(&plan()).unwrap();
-        work.calls[0].workspace = crate::call::WorkspacePart::Flags(100);
-        assert_eq!(
-            work.check(1024, work.bytes, (16, 99)),
-            Err(CudaError::Workspace { need: 100, have: 99 })
-        );
-        assert_eq!(
-            work.check(1024, work.bytes, (0, 100)),
-            Err(CudaError::Null { what: "workspace" })
-        );
-    }
-
-    /// Whatever a plan says that somebody changed, no launch leaves the matrix.
-    #[test]
-    fn plans_put_together_by_hand_are_checked() {
-        let good = plan();
-        let refused = |plan: &Plan| Work::of_plan(plan).unwrap_err();
-        let mut short = good.clone();
-        short.problem = Problem::new(4096, 1023, 4).unwrap();
-        assert!(matches!(refused(&short), CudaError::Flawed(Flaw::Length { number: 1, .. })));
-        let mut other = good.clone();
-        other.legs[0].stages[0].offer.method = Method::Shares;
-        assert!(matches!(refused(&other), CudaError::Flawed(Flaw::Method { number: 1, .. })));
-        // As long, but of another shape; of wider elements; at an address less aligned.
-        let geometry = |plan: &Plan| {
-            let refused = refused(plan);
-            assert!(
-                matches!(refused, CudaError::Flawed(Flaw::Geometry { number: 1, .. })),
-                "{refused:?}"
-            );
-        };
-        let mut turned = good.clone();
-        turned.legs[0].stages[0].shape = turned.legs[0].stages[0].shape.inverse();
-        if turned.legs[0].stages[0].shape == good.legs[0].stages[0].shape {
-            let e = Elementary { batch: 1, rows: 1024, mid: 1, cols: 4096, unit: 1 };
-            turned.legs[0].stages[0].shape = e.into();
-        }
-        geometry(&turned);
-        let mut wide = good.clone();
-        wide.problem = Problem::new(4096, 1024, 8).unwrap();
-        geometry(&wide);
-        let mut unaligned = good;
-        unaligned.problem = unaligned.problem.with_alignment(4);
-        geometry(&unaligned);
-    }
-
-    #[test]
-    fn ways_of_no_device_are_refused() {
-        let slots = Slots::new(1000, 300, 64, 256).unwrap();
-        let shape = StageShape::SlotGather { batch: 1, slots, direction: Direction::Forward };
-        let by = |way| Work::of_stage(&shape, way, 4, 16, &Limits::H200);
-        assert_eq!(by(Way::Teams { groups: 6, blocks: 3 }).unwrap().bytes(), 1000 * 300 * 4);
-        for way in [
-            Way::Teams { groups: 6, blocks: 0 },
-            Way::Teams { groups: 0, blocks: 3 },
-            Way::Runs { groups: 0 },
-            Way::Runs { groups: usize::MAX },
-            Way::PerCycle,
-        ] {
-            let answer = by(way);
-            let refused =
-                matches!(&answer, Err(CudaError::Infeasible { why: LowerError::NoKernel, .. }));
-            assert!(refused, "{way}: {answer:?}");
-        }
-        let e = Elementary { batch: 1, rows: 20, mid: 1, cols: 30, unit: 4 };
-        for spreading in [0, 3, 64] {
-            let flags = FlagLayout::Spread { spreading, padded: false };
-            for way in [Way::Moves { flags }, Way::OnChipMoves { flags, threads: 32 }] {
-                assert!(Work::of_stage(&e.into(), way, 4, 16, &Limits::H200).is_err(), "{way}");
-            }
-        }
-        let elsewhere = Way::OutOfPlace { tiling: crate::way::Tiling::Lines, swath: 1 };
-        let answer = Work::of_stage(&e.into(), elsewhere, 4, 16, &Limits::H200);
-        assert!(answer.is_err(), "there is no source: {answer:?}");
-        let many = StageShape::SlotMove { batch: usize::MAX, slots, direction: Direction::Forward };
-        let answer = Work::of_stage(&many, Way::PerCycle, 4, 16, &Limits::H200);
-        assert!(matches!(answer, Err(CudaError::Flawed(Flaw::Uncounted { .. }))), "{answer:?}");
-    }
-
-    /// Of an alignment, the power of two counts: a multiple of 24 is one of 8.
-    #[test]
-    fn alignments_are_powers_of_two() {
-        let e = Elementary { batch: 1, rows: 64, mid: 1, cols: 64, unit: 1 };
-        for (promised, used) in [(24, 8), (16, 16), (4096, 16), (3, 1)] {
-            let way = Way::Barrier(Scope::Block);
-            let work = Work::of_stage(&e.into(), way, 4, promised, &Limits::H200).unwrap();
-            assert_eq!(work.alignment(), used);
-        }
-    }
-
-    #[test]
-    fn a_host_plan_is_refused() {
-        #[derive(Debug, PartialEq)]
-        struct Elsewhere;
-        impl std::fmt::Display for Elsewhere {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("elsewhere")
-            }
-        }
-        impl turntile_plan::GeometryData for Elsewhere {
-            fn variant(&self) -> String {
-                String::new()
-            }
-        }
-        let mut plan = plan();
-        plan.device = "host".into();
-        plan.legs[0].stages[0].offer.geometry = turntile_plan::Geometry::new(Elsewhere);
-        assert_eq!(Work::of_plan(&plan), Err(CudaError::NotForGpu { device: "host".into() }));
-    }
-
-    /// What an offer says is what is run, for every offer of every preset.
-    #[test]
-    fn offers_say_what_is_launched() {
-        let problem = Problem::new(4096, 1024, 4).unwrap();
-        for chip in Chip::presets() {
-            let request = Request::new(&problem, &chip, Want::Any);
-            let planner = Planner::new(chip.clone());
-            for plan in planner.survey(&problem).candidates {
-                let work = Work::of_plan(&plan).unwrap();
-                assert!(work.workspace_bytes() <= plan.workspace_bytes, "{plan}");
-                for stage in plan.stages() {
-                    let offers = chip.offers(&stage.shape, &request).unwrap();
-                    assert!(offers.contains(&stage.offer), "{stage}");
-                    let least = offers.iter().map(|offer| offer.seconds).fold(f64::MAX, f64::min);
-                    assert_eq!(
-                        chip.best(&stage.shape, &request).unwrap().seconds,
-                        least,
-                        "{stage}"
-                    );
-                    for offer in offers {
-                        let launches: &Launches = offer.geometry.get().unwrap();
-                        let way = launches.way();
-                        let again = Work::of_stage(&stage.shape, way, 4, 16, chip.limits());
-                        assert_eq!(again.unwrap().calls, launches.calls(), "{way}");
-                        assert_eq!(launches.workspace_bytes(), offer.workspace_bytes);
-                    }
-                }
-            }
-        }
-    }
-}
+mod tests;

@@ -1,20 +1,19 @@
-//! Plans and programs checked and timed on device memory of the library's own.
+//! Plans checked and timed on device memory of the library's own.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
 use std::ptr;
 use std::time::{Duration, Instant};
 
-use turntile_perm::{Elementary, FusedAxes};
 use turntile_plan::Problem;
 
-use crate::check::{fused, plain_axes};
+use crate::buffers::{Buffers, Place};
+use crate::check::plain_axes;
 use crate::driver::{Event, Function, LaunchConfig, Memory, Stream};
 use crate::error::CudaError;
 use crate::family::Family;
 use crate::gpu::Gpu;
-use crate::out_of_place::Place;
-use crate::run::{Loaded, Prepared};
+use crate::run::Prepared;
 
 /// Device memory, a stream and a pair of events to check and to time plans with. Workspace is the stopwatch's too, allocated
 /// when a plan first needs it: two stopwatches can run one plan at the same time.
@@ -64,69 +63,21 @@ impl Stopwatch {
         })
     }
 
-    /// Fills the start of this memory with numbered elements, runs `prepared`, and returns how many elements are not
-    /// where `problem` puts them.
+    /// Puts numbered elements at the start of this memory, out of place at the source there, runs `prepared`, and returns
+    /// how many elements are not where `problem` puts them.
     ///
     /// # Errors
-    /// [`CudaError`]; [`CudaError::Length`] if the problem's elements are longer than the memory,
+    /// [`CudaError`]; [`CudaError::Length`] if the problem's elements are longer than the buffers, or these than the memory;
     /// [`CudaError::OtherGpu`] if `prepared` is of another context, [`CudaError::OutOfMemory`] for its workspace.
     pub fn wrong_elements(
         &mut self,
         problem: &Problem,
         prepared: &Prepared,
     ) -> Result<u64, CudaError> {
-        self.wrong_after(&problem.fused(), problem.elem_bytes(), prepared)
-    }
-
-    /// The same for what one stage does to elements of `elem_bytes` bytes.
-    ///
-    /// # Errors
-    /// As [`wrong_elements`](Self::wrong_elements).
-    pub fn wrong_swapped(
-        &mut self,
-        e: Elementary,
-        elem_bytes: usize,
-        prepared: &Prepared,
-    ) -> Result<u64, CudaError> {
-        self.wrong_after(&counted(e)?, elem_bytes, prepared)
-    }
-
-    fn wrong_after(
-        &mut self,
-        axes: &FusedAxes,
-        elem_bytes: usize,
-        prepared: &Prepared,
-    ) -> Result<u64, CudaError> {
-        self.gpu.same(prepared.gpu())?;
-        let workspace = self.workspace(prepared)?;
-        let Ground { stream, address, bytes } = self.ground();
-        self.wrong(axes, elem_bytes, [(address, bytes); 2], || {
-            // SAFETY: memory, workspace and stream are this stopwatch's own, nothing else uses them, and `wrong` waits.
-            unsafe { prepared.run_raw(stream, address, bytes, Some(workspace)) }
-        })
-    }
-
-    /// Workspace for a run of `prepared`.
-    fn workspace(&mut self, prepared: &Prepared) -> Result<Place, CudaError> {
-        let need = prepared.work().workspace_bytes();
-        if self.workspace.as_ref().is_none_or(|memory| memory.bytes() < need) {
-            // The shorter one is freed first.
-            self.workspace = None;
-            self.workspace = Some(Memory::new(self.gpu.context(), need)?);
-        }
-        Ok(self.workspace.as_ref().map_or((0, 0), |memory| (memory.address(), memory.bytes())))
-    }
-
-    /// The same for launches from one buffer to another.
-    ///
-    /// # Errors
-    /// [`CudaError`]; [`CudaError::Length`] if the buffers are longer than the memory.
-    pub fn wrong_loaded(&mut self, problem: &Problem, loaded: &Loaded) -> Result<u64, CudaError> {
-        self.gpu.same(loaded.gpu())?;
-        let (stream, places) = (self.stream.raw(), self.places(loaded)?);
-        self.wrong(&problem.fused(), problem.elem_bytes(), places, || {
-            // SAFETY: as above; the buffers lie in this memory, one after the other.
-            unsafe { loaded.run_raw(stream, places) }
+        let (stream, buffers) = (self.stream.raw(), self.buffers(prepared, 0)?);
+        self.wrong(problem, [buffers.data, buffers.source.unwrap_or(buffers.data)], || {
+            // SAFETY: buffers and stream are this stopwatch's own, nothing else uses them, and `wrong` waits.
+            unsafe { prepared.run_raw(stream, buffers) }
         })
     }
 
@@ -140,32 +91,28 @@ impl Stopwatch {
     /// As [`time_raw`](Self::time_raw).
     pub unsafe fn wrong_raw(
         &mut self,
-        e: Elementary,
-        elem_bytes: usize,
+        problem: &Problem,
         [to, from]: [usize; 2],
         queue: impl FnOnce(Ground) -> Result<(), CudaError>,
     ) -> Result<u64, CudaError> {
         let ground = self.ground();
         let place = |at| self.data.span(at, 0).map(|address| (address, ground.bytes - at));
         let places = [place(to)?, place(from)?];
-        self.wrong(&counted(e)?, elem_bytes, places, || queue(ground))
+        self.wrong(problem, places, || queue(ground))
     }
 
     /// Fills the elements at `from`, runs, and counts those that are wrong at `to`; both have room for them.
     fn wrong(
         &self,
-        axes: &FusedAxes,
-        elem_bytes: usize,
+        problem: &Problem,
         [to, from]: [Place; 2],
         run: impl FnOnce() -> Result<(), CudaError>,
     ) -> Result<u64, CudaError> {
-        let elements: usize = axes.extents().iter().product();
-        let need = elements.saturating_mul(elem_bytes);
-        let have = to.1.min(from.1);
-        if need > have || u32::try_from(elem_bytes).is_err() {
-            return Err(CudaError::Length { need, have });
-        }
-        let (elements, axes, bytes) = (elements as u64, plain_axes(axes), elem_bytes as u32);
+        let (need, have) = (problem.bytes(), to.1.min(from.1));
+        let Some(bytes) = u32::try_from(problem.elem_bytes()).ok().filter(|_| need <= have) else {
+            return Err(CudaError::Length { what: "problem", need, have });
+        };
+        let (elements, axes) = (problem.len() as u64, plain_axes(&problem.fused()));
         let mut answers = Memory::new(self.gpu.context(), 2 * size_of::<u64>())?;
         let function = |entry| self.gpu.function(Family::Check, 4, entry);
         let (fill, compare) = (function("check_fill")?, function("check_axes")?);
@@ -206,26 +153,11 @@ impl Stopwatch {
     /// [`CudaError`]; [`CudaError::Length`] if the plan's matrix is longer than the memory,
     /// [`CudaError::OtherGpu`] if it is of another context, [`CudaError::OutOfMemory`] for its workspace.
     pub fn time(&mut self, prepared: &Prepared) -> Result<Duration, CudaError> {
-        self.gpu.same(prepared.gpu())?;
-        let workspace = Some(self.workspace(prepared)?);
-        let at = self.place(prepared.work().bytes());
-        let Ground { stream, address, bytes } = self.ground();
-        let (address, bytes) = (address + at as u64, bytes - at);
-        // SAFETY: memory, workspace and stream are this stopwatch's own, nothing else uses them, and
-        // `between_events` waits for the work.
-        self.between_events(|| unsafe { prepared.run_raw(stream, address, bytes, workspace) })
-    }
-
-    /// Runs `loaded` on this memory, its buffers where
-    /// [`laid_out`](crate::out_of_place::Program::laid_out) puts them, and says how long the device took.
-    ///
-    /// # Errors
-    /// [`CudaError`]; [`CudaError::Length`] if the buffers are longer than the memory.
-    pub fn time_loaded(&mut self, loaded: &Loaded) -> Result<Duration, CudaError> {
-        self.gpu.same(loaded.gpu())?;
-        let (stream, places) = (self.stream.raw(), self.places(loaded)?);
-        // SAFETY: as in `time`; the buffers lie in this memory, one after the other.
-        self.between_events(|| unsafe { loaded.run_raw(stream, places) })
+        let at = self.place(prepared.work().measured_bytes());
+        let (stream, buffers) = (self.stream.raw(), self.buffers(prepared, at)?);
+        // SAFETY: buffers and stream are this stopwatch's own, nothing else uses them, and `between_events` waits for
+        // the work.
+        self.between_events(|| unsafe { prepared.run_raw(stream, buffers) })
     }
 
     /// Says how long the device took for whatever `queue` queues.
@@ -249,12 +181,20 @@ impl Stopwatch {
         Ground { stream: self.stream.raw(), address, bytes }
     }
 
-    /// The buffers of `loaded`, from the start of this memory.
-    fn places(&self, loaded: &Loaded) -> Result<[Place; 2], CudaError> {
-        let Some(program) = loaded.programs().next() else { return Ok([(0, 0); 2]) };
-        let (places, end) = program.laid_out(self.data.address());
-        let (need, have) = ((end - self.data.address()) as usize, self.data.bytes());
-        if need > have { Err(CudaError::Length { need, have }) } else { Ok(places) }
+    /// Memory and workspace for a run of `prepared`, from `at` bytes from the start of this memory on.
+    fn buffers(&mut self, prepared: &Prepared, at: usize) -> Result<Buffers, CudaError> {
+        self.gpu.same(prepared.gpu())?;
+        let start = self.data.span(at, 0)?;
+        let (buffers, end) = prepared.work().laid_out(start);
+        self.data.span(at, (end - start) as usize)?;
+        let need = prepared.workspace_bytes();
+        if self.workspace.as_ref().is_none_or(|memory| memory.bytes() < need) {
+            // The shorter one is freed first.
+            self.workspace = None;
+            self.workspace = Some(Memory::new(self.gpu.context(), need)?);
+        }
+        let workspace = self.workspace.as_ref().map(|memory| (memory.address(), memory.bytes()));
+        Ok(Buffers { workspace, ..buffers })
     }
 
     /// Puts `bytes` into this memory, `at` bytes from its start.
@@ -281,7 +221,7 @@ impl Stopwatch {
     pub fn time_copy(&mut self, bytes: usize) -> Result<Duration, CudaError> {
         let (need, have) = (bytes.saturating_mul(2), self.data.bytes());
         if need > have {
-            return Err(CudaError::Length { need, have });
+            return Err(CudaError::Length { what: "copy and its source", need, have });
         }
         let from = self.place(need);
         let (data, stream) = (&self.data, &self.stream);
@@ -321,11 +261,6 @@ impl Drop for Stopwatch {
         // Something is under way only where whoever queued it panicked; the memory must not be freed below it.
         let _ = self.stream.wait();
     }
-}
-
-/// Axes whose elements can be counted.
-fn counted(e: Elementary) -> Result<FusedAxes, CudaError> {
-    fused(e).map_err(|_| CudaError::Length { need: usize::MAX, have: isize::MAX as usize })
 }
 
 fn pointer<T>(parameter: &T) -> *const c_void {

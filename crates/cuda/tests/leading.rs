@@ -32,6 +32,7 @@ fn run(plan: &LeadingPlan, work: &Work, data: &mut [u32]) {
         let launch = Launch::from(call);
         let offset = |spot| match spot {
             Spot::Data(bytes) | Spot::Workspace(bytes) => bytes,
+            Spot::Source(_) => panic!("{plan}: in place"),
         };
         let aligned = |spots: &[Spot]| {
             let offsets: Vec<usize> = spots.iter().map(|&spot| offset(spot)).collect();
@@ -50,7 +51,7 @@ fn run(plan: &LeadingPlan, work: &Work, data: &mut [u32]) {
                     let Some(to) = moved(aligned, from) else { continue };
                     let memory = match first {
                         Spot::Data(_) => &mut *data,
-                        Spot::Workspace(_) => &mut workspace[..],
+                        _ => &mut workspace[..],
                     };
                     memory[offset(first) + to] = byte;
                 }

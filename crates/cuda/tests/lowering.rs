@@ -15,7 +15,6 @@ use turntile_cuda::call::{Call, Limits, WorkspacePart};
 use turntile_cuda::family::Family;
 use turntile_cuda::flags::FlagLayout;
 use turntile_cuda::lower::{At, Holding, lower, move_held, through_registers};
-use turntile_cuda::out_of_place::Program;
 use turntile_cuda::waits::Waits;
 use turntile_cuda::way::{Scope, Way};
 use turntile_cuda::{Chip, LowerError, Work};
@@ -185,8 +184,8 @@ fn check_elsewhere(call: &Call) {
     assert!(call.shared_bytes() as usize <= Limits::H200.shared_bytes, "{call:?}");
 }
 
-fn check_program(program: &Program) {
-    program.calls().iter().for_each(check_elsewhere);
+fn check_work(work: &Work) {
+    work.calls().iter().for_each(check_elsewhere);
 }
 
 #[test]
@@ -206,9 +205,9 @@ fn every_way_out_of_place_fits_the_device_code() {
                 }
                 // The planner has a program for memory of any alignment, and it relies on no more.
                 let problem = problem.out_of_place().with_alignment(alignment);
-                let program = Program::of_plan(&planner.plan(&problem).unwrap()).unwrap();
-                check_program(&program);
-                assert_eq!((program.calls().len(), program.alignment()), (1, alignment));
+                let work = Work::of_plan(&planner.plan(&problem).unwrap()).unwrap();
+                check_work(&work);
+                assert_eq!((work.calls().len(), work.alignment()), (1, alignment));
             }
         }
     }
@@ -217,14 +216,14 @@ fn every_way_out_of_place_fits_the_device_code() {
     for (elem, alignment) in [(1, 1), (2, 16), (4, 16), (8, 8), (16, 16), (12, 16), (40, 4)] {
         let problem = Problem::permuted(&[30, 40, 50, 60], &[3, 1, 0, 2], elem).unwrap();
         let problem = problem.out_of_place().with_alignment(alignment);
-        let program = Program::of_plan(&planner.plan(&problem).unwrap()).unwrap();
-        check_program(&program);
-        assert_eq!((program.calls().len(), program.alignment()), (1, alignment));
-        kernels.extend(program.calls().iter().map(Call::kernel));
+        let work = Work::of_plan(&planner.plan(&problem).unwrap()).unwrap();
+        check_work(&work);
+        assert_eq!((work.calls().len(), work.alignment()), (1, alignment));
+        kernels.extend(work.calls().iter().map(Call::kernel));
     }
     let axes = kernels.iter().filter(|kernel| kernel.ends_with("/into_axes"));
     assert_eq!(axes.count(), 5, "{kernels:?}");
     let empty = Problem::new(0, 5, 4).unwrap().out_of_place();
-    let nothing = Program::of_plan(&planner.plan(&empty).unwrap()).unwrap();
+    let nothing = Work::of_plan(&planner.plan(&empty).unwrap()).unwrap();
     assert_eq!(nothing.calls(), []);
 }

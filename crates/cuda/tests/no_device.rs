@@ -1,6 +1,6 @@
 //! Without a context, a GPU, a driver or the backend: a typed error, never a panic; and which types threads may share.
 
-use turntile_cuda::{CudaError, Gpu, Kernels, Loaded, Prepared, Stopwatch};
+use turntile_cuda::{CudaError, Gpu, Kernels, Prepared, Stopwatch};
 
 /// With the backend and without. A stopwatch runs plans on memory and workspace of its own, so that they are only read.
 #[test]
@@ -8,7 +8,6 @@ fn threads_may_share_everything() {
     fn shared<T: Send + Sync>() {}
     shared::<Gpu>();
     shared::<Prepared>();
-    shared::<Loaded>();
     shared::<Kernels>();
     shared::<Stopwatch>();
 }

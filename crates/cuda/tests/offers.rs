@@ -11,7 +11,6 @@ use cases::{DIRECTIONS, ELEMENTS, alignments, drawn, shapes, swap, turned};
 use follow::{agrees, offsets};
 use replay::Launch;
 use turntile_cuda::call::{Call, WorkspacePart};
-use turntile_cuda::out_of_place::Program;
 use turntile_cuda::{Chip, Launches, Work};
 use turntile_perm::{Padding, Slots};
 use turntile_plan::{
@@ -224,9 +223,9 @@ fn plans_launch_what_they_print() {
             }
             let planner = Planner::new(chip.clone()).with_tiles(TileRule::Exhaustive);
             for plan in planner.survey(&problem.out_of_place()).candidates {
-                let program = Program::of_plan(&plan).unwrap();
-                run(&plan, program.calls());
-                assert_eq!(program.bytes(), problem.bytes(), "{plan}");
+                let work = Work::of_plan(&plan).unwrap();
+                run(&plan, work.calls());
+                assert_eq!(work.bytes(), problem.bytes(), "{plan}");
                 elsewhere += 1;
             }
         }
@@ -253,7 +252,7 @@ fn permutations_of_axes_launch_what_they_print() {
         }
         let problem = problem.with_alignment(alignment).out_of_place();
         for plan in planner.survey(&problem).candidates {
-            run(&plan, Program::of_plan(&plan).unwrap().calls());
+            run(&plan, Work::of_plan(&plan).unwrap().calls());
             elsewhere += 1;
         }
     }

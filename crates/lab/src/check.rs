@@ -38,7 +38,7 @@ fn rungs(watch: &mut Watch, text: &mut String, wrong: &mut usize) -> Result<(), 
                 let mut ready = watch.load(&program)?;
                 // What the case before left would look right.
                 ready.put(0, &vec![0; 4 * rows * cols])?;
-                let elements = ready.wrong(moved(rung.transposes(), rows, cols), 4)?;
+                let elements = ready.wrong(&moved(rung.transposes(), rows, cols)?)?;
                 count += 1;
                 if elements > 0 {
                     *wrong += 1;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use turntile::gpu::CudaError;
+use turntile_plan::ProblemError;
 
 /// Why a command did not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -13,6 +14,9 @@ pub enum Error {
     /// The GPU, or its absence.
     #[error(transparent)]
     Cuda(#[from] CudaError),
+    /// A matrix beyond the address space.
+    #[error(transparent)]
+    Problem(#[from] ProblemError),
     /// There is no such kernel.
     #[error(transparent)]
     Kernel(#[from] KernelError),
@@ -63,6 +67,9 @@ pub enum Error {
 /// Why a program of the lab's cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KernelError {
+    /// A matrix beyond the address space.
+    #[error(transparent)]
+    Problem(#[from] ProblemError),
     /// There is no such kernel.
     #[error("{what} has no kernel with tile {tile} and {block_rows} block rows")]
     NoVariant {

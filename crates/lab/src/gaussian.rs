@@ -23,7 +23,7 @@
 //! ```
 
 use turntile_cuda::args::Address;
-use turntile_cuda::{Chip, CudaError, LowerError, Work, out_of_place};
+use turntile_cuda::{Chip, CudaError, LowerError, Work};
 use turntile_plan::{Planner, Problem};
 
 use crate::code::Code;
@@ -146,7 +146,7 @@ pub fn program(
         Ok(Step::Kernel(columns(rows, cols, filter)?, [to, from]))
     };
     let in_place = |rows, cols, data| -> Result<Step, KernelError> {
-        Ok(Step::InPlace(in_place(rows, cols, chip)?, [data, WORKSPACE]))
+        Ok(Step::Work(in_place(rows, cols, chip)?, [data, WORKSPACE]))
     };
     let transposed = |rows, cols, to, from| transposition(between, rows, cols, [to, from], chip);
     let start = start.then(pass(rows, cols, BETWEEN, IMAGE)?);
@@ -207,7 +207,7 @@ fn transposition(
     let planner = Planner::new(chip.clone());
     let plan = planner.plan(&problem(rows, cols).out_of_place());
     let plan = plan.expect("every image has a way");
-    Ok(Step::Into(out_of_place::Program::of_plan(&plan)?, buffers))
+    Ok(Step::Work(Work::of_plan(&plan)?, buffers))
 }
 
 fn problem(rows: usize, cols: usize) -> Problem {

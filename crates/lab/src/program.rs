@@ -1,7 +1,6 @@
 //! Launches over several buffers, as data: the lab's own kernels, and turntile's transpositions between them.
 
 use turntile_cuda::Work;
-use turntile_cuda::out_of_place;
 
 use crate::code::Code;
 use crate::params::Params;
@@ -49,10 +48,9 @@ impl Launch {
 pub enum Step {
     /// A kernel of the lab's, from the second buffer to the first.
     Kernel(Launch, [usize; 2]),
-    /// A transposition of turntile's, from the second buffer to the first.
-    Into(out_of_place::Program, [usize; 2]),
-    /// One in place of the first buffer, whose workspace is the second.
-    InPlace(Work, [usize; 2]),
+    /// A transposition of turntile's, from the second buffer to the first, or in place of the first, the second being its
+    /// workspace.
+    Work(Work, [usize; 2]),
 }
 
 /// Steps, in order, over the same buffers, each of which is as long as they need it.
@@ -71,9 +69,9 @@ impl Program {
         Program { steps: Vec::new(), buffers: buffers.to_vec() }
     }
 
-    /// A transposition of turntile's: buffers `[destination, source]`.
-    pub fn of(program: out_of_place::Program) -> Self {
-        Program::new(&[0, 0]).then(Step::Into(program, [0, 1]))
+    /// A transposition of turntile's: buffers `[destination, source]`, in place `[matrix, workspace]`.
+    pub fn of(work: Work) -> Self {
+        Program::new(&[0, 0]).then(Step::Work(work, [0, 1]))
     }
 
     /// Then `step`, whose buffers are made as long as it says that it needs them; a kernel of the lab's does not say.
@@ -81,9 +79,10 @@ impl Program {
     pub(crate) fn then(mut self, step: Step) -> Self {
         let needs = match &step {
             Step::Kernel(..) => None,
-            Step::Into(program, buffers) => Some((*buffers, [program.bytes(); 2])),
-            Step::InPlace(work, buffers) => {
-                Some((*buffers, [work.bytes(), work.workspace_bytes()]))
+            Step::Work(work, buffers) => {
+                let second =
+                    if work.is_out_of_place() { work.bytes() } else { work.workspace_bytes() };
+                Some((*buffers, [work.bytes(), second]))
             }
         };
         if let Some((buffers, bytes)) = needs {

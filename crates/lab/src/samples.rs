@@ -1,14 +1,16 @@
 //! What the lab's programs are checked on: what each does to elements, and images.
 
-use turntile_perm::Elementary;
+use turntile_plan::{Problem, ProblemError};
 
 use crate::error::Error;
 use crate::watch::Ready;
 
-/// What a rung does to a matrix: a transposition, or nothing.
-pub fn moved(transposes: bool, rows: usize, cols: usize) -> Elementary {
-    let transposed = Elementary { batch: 1, rows, mid: 1, cols, unit: 1 };
-    if transposes { transposed } else { Elementary { rows: 1, cols: rows * cols, ..transposed } }
+/// What a rung does to a matrix of 4-byte elements: a transposition, or nothing.
+///
+/// # Errors
+/// [`ProblemError::TooLarge`].
+pub fn moved(transposes: bool, rows: usize, cols: usize) -> Result<Problem, ProblemError> {
+    Problem::permuted(&[rows, cols], if transposes { &[1, 0] } else { &[0, 1] }, 4)
 }
 
 /// An image of values from 0 to 1.

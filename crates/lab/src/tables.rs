@@ -83,7 +83,7 @@ fn rungs(gpu: &Gpu, wrong: &mut usize) -> Result<String, Error> {
                 let program = ladder::program(rung, tile, block_rows, rows, cols)?;
                 let mut ready = watch.load(&program)?;
                 ready.put(0, &cleared)?;
-                let elements = ready.wrong(moved(rung.transposes(), rows, cols), 4)?;
+                let elements = ready.wrong(&moved(rung.transposes(), rows, cols)?)?;
                 *wrong += usize::from(elements > 0);
                 let seconds = median(|| ready.time())?;
                 let (stores, loads) = rung.bank_cost(tile, block_rows);

@@ -10,8 +10,7 @@ use std::time::Duration;
 
 use turntile::gpu::{CudaError, Gpu, Stopwatch};
 use turntile_cuda::kernels::{Kernels, LaunchConfig};
-use turntile_cuda::{Ground, Loaded, Prepared};
-use turntile_perm::Elementary;
+use turntile_cuda::{Buffers, Ground, Prepared};
 use turntile_plan::Problem;
 
 use crate::code::Code;
@@ -66,16 +65,15 @@ impl Watch {
                     let entry = entry.ok_or(CudaError::NoEntry { entry: have, have })?;
                     (Run::Kernel { kernels, entry, launch }, buffers)
                 }
-                Step::Into(program, buffers) => (Run::Into(gpu.load([program.clone()])?), *buffers),
-                Step::InPlace(work, buffers) => {
-                    (Run::InPlace(gpu.prepare_work(work.clone())?), *buffers)
+                Step::Work(work, buffers) => {
+                    (Run::Prepared(gpu.prepare_work(work.clone())?), *buffers)
                 }
             })
         };
         let steps = program.steps().iter().map(run).collect::<Result<_, CudaError>>()?;
         let (places, end) = program.laid_out();
         let places = places.into_iter().zip(program.buffers().iter().copied()).collect();
-        Ok(Ready { watch: &mut self.watch, steps, buffers: Buffers { places, end } })
+        Ok(Ready { watch: &mut self.watch, steps, buffers: Layout { places, end } })
     }
 
     /// Runs a plan, and returns how long the device took.
@@ -94,19 +92,6 @@ impl Watch {
         self.watch.wrong_elements(of, by)
     }
 
-    /// The same of what one stage does to elements of `elem_bytes` bytes.
-    ///
-    /// # Errors
-    /// As [`Stopwatch::wrong_swapped`].
-    pub fn wrong_swapped(
-        &mut self,
-        e: Elementary,
-        elem_bytes: usize,
-        by: &Prepared,
-    ) -> Result<u64, CudaError> {
-        self.watch.wrong_swapped(e, elem_bytes, by)
-    }
-
     /// How long a copy of so many bytes takes.
     ///
     /// # Errors
@@ -121,19 +106,18 @@ impl Watch {
 pub struct Ready<'a> {
     watch: &'a mut Stopwatch,
     steps: Vec<(Run<'a>, [usize; 2])>,
-    buffers: Buffers,
+    buffers: Layout,
 }
 
 #[derive(Debug)]
 enum Run<'a> {
     Kernel { kernels: &'a Kernels, entry: usize, launch: Launch },
-    Into(Loaded),
-    InPlace(Prepared),
+    Prepared(Prepared),
 }
 
 /// Bytes from the start of memory to each buffer, with its own; and to the end of the last.
 #[derive(Debug)]
-struct Buffers {
+struct Layout {
     places: Vec<(usize, usize)>,
     end: usize,
 }
@@ -150,18 +134,16 @@ impl Ready<'_> {
         unsafe { watch.time_raw(|ground| queue(steps, buffers, ground)) }
     }
 
-    /// Fills the second buffer with numbered elements, runs, and counts those that `e` would have put elsewhere in the
-    /// first; elements of `elem_bytes` bytes.
+    /// Fills the second buffer with numbered elements, runs, and counts those that `problem` would have put elsewhere in the
+    /// first.
     ///
     /// # Errors
     /// As [`time`](Self::time); [`CudaError::Length`] where the elements are longer than the memory behind a buffer.
-    pub fn wrong(&mut self, e: Elementary, elem_bytes: usize) -> Result<u64, CudaError> {
+    pub fn wrong(&mut self, problem: &Problem) -> Result<u64, CudaError> {
         let Ready { watch, steps, buffers } = self;
         let [to, from] = [0, 1].map(|k| buffers.places.get(k).map_or(0, |place| place.0));
         // SAFETY: as in `time`.
-        unsafe {
-            watch.wrong_raw(e, elem_bytes, [to, from], |ground| queue(steps, buffers, ground))
-        }
+        unsafe { watch.wrong_raw(problem, [to, from], |ground| queue(steps, buffers, ground)) }
     }
 
     /// Puts `bytes` at the start of a buffer.
@@ -194,19 +176,19 @@ impl Ready<'_> {
 /// they outlive.
 unsafe fn queue(
     steps: &[(Run, [usize; 2])],
-    buffers: &Buffers,
+    buffers: &Layout,
     ground: Ground,
 ) -> Result<(), CudaError> {
     let Ground { stream, address, bytes: have } = ground;
     if buffers.end > have {
-        return Err(CudaError::Length { need: buffers.end, have });
+        return Err(CudaError::Length { what: "program", need: buffers.end, have });
     }
     for (run, numbers) in steps {
         let places = numbers.map(|number| {
             let (at, bytes) = buffers.places[number];
             (address + at as u64, bytes)
         });
-        let [(to, bytes), (from, _)] = places;
+        let [(to, _), (from, _)] = places;
         match run {
             Run::Kernel { kernels, entry, launch } => {
                 let (groups, threads) = (launch.groups, launch.threads);
@@ -220,12 +202,15 @@ unsafe fn queue(
                     kernels.launch(*entry, config, &[params.bytes().as_ptr().cast()], stream)?;
                 }
             }
-            // SAFETY: both buffers lie in the memory, which is the caller's word for the rest.
-            Run::Into(loaded) => unsafe { loaded.run_raw(stream, places)? },
-            // SAFETY: as above; matrix and workspace are different buffers.
-            Run::InPlace(prepared) => unsafe {
-                prepared.run_raw(stream, to, bytes, Some(places[1]))?;
-            },
+            Run::Prepared(prepared) => {
+                let [data, second] = places;
+                let (source, workspace) = match prepared.work().is_out_of_place() {
+                    true => (Some(second), None),
+                    false => (None, Some(second)),
+                };
+                // SAFETY: both buffers lie in the memory, which is the caller's word for the rest.
+                unsafe { prepared.run_raw(stream, Buffers { data, source, workspace })? }
+            }
         }
     }
     Ok(())

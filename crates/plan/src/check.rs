@@ -89,6 +89,9 @@ impl Plan {
                 let stage = format!("{:?}", stage.shape);
                 return Err(Flaw::Length { number, stage, expected });
             }
+            if (stage.offer.method == Method::OutOfPlace) != self.problem.is_out_of_place() {
+                return Err(Flaw::Method { number, stage: stage.to_string() });
+            }
             method_fits(stage, number)?;
         }
         Ok(())
@@ -174,6 +177,16 @@ mod tests {
         let mut of_another = good;
         of_another.problem = Problem::new(101, 206, 4).unwrap();
         assert!(matches!(of_another.check(), Err(Flaw::Length { number: 1, .. })));
+    }
+
+    #[test]
+    fn methods_are_for_as_many_places_as_there_are() {
+        let mut turned = plan();
+        turned.problem = turned.problem.out_of_place();
+        assert!(matches!(turned.check(), Err(Flaw::Method { number: 1, .. })));
+        let mut into = plan();
+        into.legs[0].stages[0].offer.method = Method::OutOfPlace;
+        assert!(matches!(into.check(), Err(Flaw::Method { number: 1, .. })));
     }
 
     #[test]

@@ -44,7 +44,6 @@ pub fn exception(error: Error) -> PyErr {
             Cuda::Misaligned { .. }
             | Cuda::Length { .. }
             | Cuda::Workspace { .. }
-            | Cuda::Short { .. }
             | Cuda::Overlap { .. }
             | Cuda::Null { .. } => PyValueError::new_err(text),
             _ => CudaError::new_err(text),

@@ -41,11 +41,12 @@ use std::ffi::c_void;
 use std::time::Duration;
 
 pub use leading::{LeadingOnGpu, imatcopy};
+use turntile_cuda::buffers::Place;
 use turntile_cuda::call::widest_word;
+use turntile_cuda::{Buffers, Prepared, Work};
 pub use turntile_cuda::{CudaError, Gpu, Stopwatch};
-use turntile_cuda::{Launches, Loaded, Prepared};
 use turntile_plan::wisdom::Refused;
-use turntile_plan::{Flaw, Measured, Plan, Planner, Problem, tuner};
+use turntile_plan::{Measured, Plan, Planner, Problem, tuner};
 
 use crate::tune::candidates;
 use crate::{Error, Transpose, rates};
@@ -73,6 +74,12 @@ pub struct DeviceSource(DeviceMemory);
 /// A stream of the GPU's context: made of a `Stream` of `cust`, or of a `CUstream`, null for the default stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamHandle(*mut c_void);
+
+impl DeviceMemory {
+    fn place(self) -> Place {
+        (self.address, self.bytes)
+    }
+}
 
 impl From<(u64, usize)> for DeviceMemory {
     fn from((address, bytes): (u64, usize)) -> Self {
@@ -143,49 +150,7 @@ pub struct OnGpu {
     plan: Plan,
     unaligned: Option<Plan>,
     refused: Option<Refused>,
-    ready: Ready,
-}
-
-/// Plans with their kernels loaded.
-#[derive(Debug)]
-pub(crate) enum Ready {
-    InPlace(Prepared),
-    Into(Loaded),
-}
-
-impl Ready {
-    /// Loads plans of one place that do the same with memory of less and less alignment.
-    pub(crate) fn of(gpu: &Gpu, plan: &Plan, unaligned: Option<&Plan>) -> Result<Self, CudaError> {
-        Ok(if plan.problem.is_out_of_place() {
-            Ready::Into(gpu.prepare_into(std::iter::once(plan).chain(unaligned))?)
-        } else {
-            Ready::InPlace(gpu.prepare(plan)?)
-        })
-    }
-
-    pub(crate) fn with_own_workspace(self) -> Result<Self, CudaError> {
-        Ok(match self {
-            Ready::InPlace(prepared) => Ready::InPlace(prepared.with_own_workspace()?),
-            Ready::Into(loaded) => Ready::Into(loaded),
-        })
-    }
-
-    pub(crate) fn time(&self, watch: &mut Stopwatch) -> Result<Duration, CudaError> {
-        match self {
-            Ready::InPlace(prepared) => watch.time(prepared),
-            Ready::Into(loaded) => watch.time_loaded(loaded),
-        }
-    }
-
-    /// Bytes of a stopwatch's memory that it runs on: the matrices, or two buffers.
-    fn bytes(&self) -> usize {
-        match self {
-            Ready::InPlace(prepared) => prepared.work().bytes(),
-            Ready::Into(loaded) => {
-                loaded.programs().next().map_or(0, |program| program.laid_out(0).1 as usize)
-            }
-        }
-    }
+    prepared: Prepared,
 }
 
 impl Transpose {
@@ -210,9 +175,12 @@ impl Transpose {
         let mut plans = plans.into_iter();
         let (plan, refused) = plans.next().expect("one at least");
         let unaligned = plans.next().map(|(plan, _)| plan);
-        let ready = Ready::of(gpu, &plan, unaligned.as_ref())?;
+        let mut prepared = gpu.prepare(&plan)?;
+        if let Some(other) = &unaligned {
+            prepared = prepared.or(other)?;
+        }
         let unaligned = unaligned.filter(|other| !same_launches(other, &plan));
-        Ok(OnGpu { plan, unaligned, refused, ready })
+        Ok(OnGpu { plan, unaligned, refused, prepared })
     }
 
     /// Measures candidates on `gpu` for about `budget`, on device memory of its own that is as large as
@@ -253,13 +221,12 @@ impl Transpose {
 /// # Errors
 /// [`Error::Cuda`] when a plan was put together wrongly or for another device, or there is no memory for it.
 pub fn measure_on(gpu: &Gpu, plans: Vec<Plan>, budget: Duration) -> Result<Vec<Measured>, Error> {
-    let bytes = plans.iter().map(|plan| match plan.problem.is_out_of_place() {
-        // A buffer begins at a multiple of 256 bytes.
-        true => plan.problem.bytes().saturating_add(256).saturating_mul(2),
-        false => plan.problem.bytes(),
-    });
-    let mut watch = Stopwatch::new(gpu, bytes.max().unwrap_or(0))?;
-    let run = |plan: &Plan| Ready::of(gpu, plan, None)?.time(&mut watch);
+    let mut bytes = 0;
+    for plan in &plans {
+        bytes = bytes.max(Work::of_plan(plan)?.measured_bytes());
+    }
+    let mut watch = Stopwatch::new(gpu, bytes)?;
+    let run = |plan: &Plan| watch.time(&gpu.prepare(plan)?);
     Ok(tuner::measure(plans, budget, run)?)
 }
 
@@ -273,10 +240,7 @@ fn alignments(problem: &Problem) -> Vec<Problem> {
 
 /// Whether two plans come to the same launches.
 fn same_launches(one: &Plan, other: &Plan) -> bool {
-    let calls = |plan: &Plan| -> Option<Vec<_>> {
-        let launches = plan.stages().map(|stage| stage.offer.geometry.get::<Launches>());
-        launches.map(|launches| launches.map(|launches| launches.calls().to_vec())).collect()
-    };
+    let calls = |plan: &Plan| Work::of_plan(plan).map(|work| work.calls().to_vec());
     calls(one) == calls(other)
 }
 
@@ -298,10 +262,7 @@ impl OnGpu {
 
     /// Bytes of device memory that a run needs beyond the matrices; none out of place.
     pub fn workspace_bytes(&self) -> usize {
-        match &self.ready {
-            Ready::InPlace(prepared) => prepared.work().workspace_bytes(),
-            Ready::Into(_) => 0,
-        }
+        self.prepared.workspace_bytes()
     }
 
     /// The same with a workspace of its own, allocated here; runs of it must not overlap.
@@ -309,7 +270,7 @@ impl OnGpu {
     /// # Errors
     /// [`Error::Cuda`] when there is no memory for it.
     pub fn with_own_workspace(self) -> Result<Self, Error> {
-        Ok(OnGpu { ready: self.ready.with_own_workspace()?, ..self })
+        Ok(OnGpu { prepared: self.prepared.with_own_workspace()?, ..self })
     }
 
     /// Queues the transposition in place of the matrices in `data` on `stream`, with a workspace of its own
@@ -330,7 +291,7 @@ impl OnGpu {
         stream: impl Into<StreamHandle>,
     ) -> Result<(), Error> {
         // SAFETY: the caller answers for all of it.
-        unsafe { self.queue(data.into(), stream.into(), None) }
+        unsafe { self.queue(stream.into(), data.into(), None, None) }
     }
 
     /// The same with a workspace of the caller's of at least [`workspace_bytes`](Self::workspace_bytes) bytes, at a
@@ -348,21 +309,7 @@ impl OnGpu {
         workspace: impl Into<DeviceMemory>,
     ) -> Result<(), Error> {
         // SAFETY: the caller answers for all of it.
-        unsafe { self.queue(data.into(), stream.into(), Some(workspace.into())) }
-    }
-
-    unsafe fn queue(
-        &self,
-        data: DeviceMemory,
-        stream: StreamHandle,
-        workspace: Option<DeviceMemory>,
-    ) -> Result<(), Error> {
-        let Ready::InPlace(prepared) = &self.ready else {
-            return Err(CudaError::from(Flaw::Place { out_of_place: true }).into());
-        };
-        let workspace = workspace.map(|memory| (memory.address, memory.bytes));
-        // SAFETY: the caller of this function's caller answers for all of it.
-        Ok(unsafe { prepared.run_raw(stream.0, data.address, data.bytes, workspace) }?)
+        unsafe { self.queue(stream.into(), data.into(), None, Some(workspace.into())) }
     }
 
     /// Queues the transposition of the matrices in `src` into `dst` on `stream`. Allocates nothing, waits for nothing.
@@ -381,18 +328,29 @@ impl OnGpu {
         src: impl Into<DeviceSource>,
         stream: impl Into<StreamHandle>,
     ) -> Result<(), Error> {
-        let Ready::Into(loaded) = &self.ready else {
-            return Err(CudaError::from(Flaw::Place { out_of_place: false }).into());
-        };
-        let place = |memory: DeviceMemory| (memory.address, memory.bytes);
-        let buffers = [place(dst.into()), place(src.into().0)];
         // SAFETY: the caller answers for all of it.
-        Ok(unsafe { loaded.run_raw(stream.into().0, buffers) }?)
+        unsafe { self.queue(stream.into(), dst.into(), Some(src.into()), None) }
+    }
+
+    unsafe fn queue(
+        &self,
+        stream: StreamHandle,
+        data: DeviceMemory,
+        source: Option<DeviceSource>,
+        workspace: Option<DeviceMemory>,
+    ) -> Result<(), Error> {
+        let buffers = Buffers {
+            data: data.place(),
+            source: source.map(|source| source.0.place()),
+            workspace: workspace.map(DeviceMemory::place),
+        };
+        // SAFETY: the caller of this function's caller answers for all of it.
+        Ok(unsafe { self.prepared.run_raw(stream.0, buffers) }?)
     }
 
     /// Bytes of a [`Stopwatch`]'s memory that a run takes: the matrices, or two buffers.
     pub fn measured_bytes(&self) -> usize {
-        self.ready.bytes()
+        self.prepared.work().measured_bytes()
     }
 
     /// Runs on a stopwatch's memory and workspace, and returns how long the device took.
@@ -401,7 +359,7 @@ impl OnGpu {
     /// [`Error::Cuda`]: the memory is shorter than [`measured_bytes`](Self::measured_bytes) or of another GPU, or there is no
     /// memory for the workspace.
     pub fn time(&self, watch: &mut Stopwatch) -> Result<Duration, Error> {
-        Ok(self.ready.time(watch)?)
+        Ok(watch.time(&self.prepared)?)
     }
 
     /// Runs on numbered elements in a stopwatch's memory, and says how many are not where they belong.
@@ -409,11 +367,7 @@ impl OnGpu {
     /// # Errors
     /// As [`time`](Self::time).
     pub fn wrong_elements(&self, watch: &mut Stopwatch) -> Result<u64, Error> {
-        let problem = &self.plan.problem;
-        Ok(match &self.ready {
-            Ready::InPlace(prepared) => watch.wrong_elements(problem, prepared)?,
-            Ready::Into(loaded) => watch.wrong_loaded(problem, loaded)?,
-        })
+        Ok(watch.wrong_elements(&self.plan.problem, &self.prepared)?)
     }
 }
 

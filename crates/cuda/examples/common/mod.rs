@@ -9,9 +9,10 @@ use cust::launch;
 use cust::memory::{CopyDestination, DeviceBuffer, DeviceCopy, DevicePointer};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
-use turntile_cuda::check::{PlainAxes, fused, plain_axes};
+use turntile_cuda::buffers::Place;
+use turntile_cuda::check::{PlainAxes, plain_axes};
 use turntile_cuda::family::Family;
-use turntile_cuda::{CudaError, Gpu, Prepared, Work};
+use turntile_cuda::{Buffers, CudaError, Gpu, Prepared, Work};
 use turntile_perm::{Elementary, FusedAxes, Leading, Slots};
 
 /// Extents of aligned slots as the checking kernel takes them.
@@ -68,7 +69,9 @@ impl Bench {
 
     /// Elements that are not where `e` puts what `fill` wrote, and the first of them.
     pub fn wrong(&mut self, data: u64, e: Elementary, bytes: usize) -> (u64, u64) {
-        self.wrong_axes(data, &fused(e).expect("elements that can be counted"), bytes)
+        let Elementary { batch, rows, mid, cols, unit } = e;
+        let axes = FusedAxes::new(&[batch, rows, mid, cols, unit], &[0, 3, 2, 1, 4]);
+        self.wrong_axes(data, &axes.expect("elements that can be counted"), bytes)
     }
 
     /// The same of axes in any order.
@@ -147,7 +150,23 @@ pub fn run(
 ) -> Result<(), CudaError> {
     let workspace = (workspace.as_device_ptr().as_raw(), workspace.len());
     // SAFETY: `data` and `workspace` are live allocations of the bench's context that nothing else uses.
-    unsafe { prepared.run_raw(bench.raw_stream(), data, bytes, Some(workspace)) }
+    unsafe { prepared.run_raw(bench.raw_stream(), in_place((data, bytes), Some(workspace))) }
+}
+
+/// The memory of a run in place.
+pub fn in_place(data: Place, workspace: Option<Place>) -> Buffers {
+    Buffers { data, source: None, workspace }
+}
+
+/// Runs from the second place to the first.
+pub fn run_into(
+    prepared: &Prepared,
+    bench: &Bench,
+    [data, source]: [Place; 2],
+) -> Result<(), CudaError> {
+    let buffers = Buffers { data, source: Some(source), workspace: None };
+    // SAFETY: the places are live allocations of the bench's context that nothing else uses.
+    unsafe { prepared.run_raw(bench.raw_stream(), buffers) }
 }
 
 /// Device memory, not initialised.

@@ -1,14 +1,14 @@
 //! From one place to another: the default, and every way that there is. Each run is compared with the closed form before it
 //! is timed.
 
-use turntile_cuda::Loaded;
+use turntile_cuda::buffers::Place;
 use turntile_cuda::chip::way_of;
-use turntile_cuda::out_of_place::{Place, Program};
 use turntile_cuda::way::Way;
+use turntile_cuda::{Prepared, Work};
 use turntile_perm::Elementary;
 use turntile_plan::{Plan, Planner, Problem, TileRule};
 
-use crate::common::Bench;
+use crate::common::{Bench, run_into};
 use crate::timing::Timer;
 
 /// Writes a table as CSV; adds the cases that were wrong.
@@ -81,37 +81,30 @@ fn elementary(problem: &Problem) -> Elementary {
     Elementary { batch, rows, mid: 1, cols, unit: 1 }
 }
 
-fn run(bench: &Bench, loaded: &Loaded, places: [Place; 2]) {
-    // SAFETY: the places are the timer's or the table's own memory, as long as the program says.
-    unsafe { loaded.run_raw(bench.raw_stream(), places) }.expect("runs");
+fn run(bench: &Bench, prepared: &Prepared, places: [Place; 2]) {
+    run_into(prepared, bench, places).expect("runs");
 }
 
 /// Compared, then timed: seconds, and elements that are wrong.
-fn timed(timer: &mut Timer, program: Program, e: Elementary, elem: usize) -> (f64, u64) {
+fn timed(timer: &mut Timer, work: Work, e: Elementary, elem: usize) -> (f64, u64) {
     let (to, from) = timer.addresses();
-    let loaded = timer.bench.gpu.load([program]).expect("loads");
+    let prepared = timer.bench.prepare(work).expect("loads");
     let places = [(to, e.len() * elem), (from, e.len() * elem)];
     timer.bench.fill(from, e.len(), elem);
     // What the case before left would look right.
     timer.bench.fill(to, e.len() * elem / 16, 16);
-    run(&timer.bench, &loaded, places);
+    run(&timer.bench, &prepared, places);
     let wrong = timer.bench.wrong(to, e, elem).0;
-    (timer.median(|bench| run(bench, &loaded, places)), wrong)
+    (timer.median(|bench| run(bench, &prepared, places)), wrong)
 }
 
 const HEADER: &str = "batch,rows,cols,elem_bytes,kernel,swath,megabytes,seconds,gb_per_s,copy_gb_per_s,percent_of_copy,wrong_elements\n";
 
-fn row(
-    timer: &mut Timer,
-    bad: &mut usize,
-    problem: &Problem,
-    program: Program,
-    swath: usize,
-) -> String {
-    let kernel = program.calls()[0].kernel();
+fn row(timer: &mut Timer, bad: &mut usize, problem: &Problem, work: Work, swath: usize) -> String {
+    let kernel = work.calls()[0].kernel();
     let (bytes, elem) = (problem.bytes(), problem.elem_bytes());
     let copy = timer.copy(bytes);
-    let (seconds, wrong) = timed(timer, program, elementary(problem), elem);
+    let (seconds, wrong) = timed(timer, work, elementary(problem), elem);
     *bad += usize::from(wrong > 0);
     let rate = |seconds: f64| 2.0 * bytes as f64 / seconds / 1e9;
     let (batch, rows, cols) = (problem.batch(), problem.rows(), problem.cols());
@@ -137,21 +130,21 @@ fn problems() -> impl Iterator<Item = Problem> {
     })
 }
 
-/// A plan's program and its swath.
-fn planned(plan: &Plan) -> (Program, usize) {
+/// A plan's launches and its swath.
+fn planned(plan: &Plan) -> (Work, usize) {
     let swath = match way_of(&plan.legs[0].stages[0].offer) {
         Some(Way::OutOfPlace { swath, .. }) => swath,
         way => panic!("{plan}: {way:?}"),
     };
-    (Program::of_plan(plan).expect("of this planner's"), swath)
+    (Work::of_plan(plan).expect("of this planner's"), swath)
 }
 
 fn defaults(timer: &mut Timer, bad: &mut usize) -> String {
     let mut csv = String::from(HEADER);
     let planner = Planner::new(timer.bench.gpu.chip().clone());
     for problem in problems() {
-        let (program, swath) = planned(&planner.plan(&problem.out_of_place()).expect("has one"));
-        csv += &row(timer, bad, &problem, program, swath);
+        let (work, swath) = planned(&planner.plan(&problem.out_of_place()).expect("has one"));
+        csv += &row(timer, bad, &problem, work, swath);
     }
     csv
 }
@@ -162,8 +155,8 @@ fn every_way(timer: &mut Timer, bad: &mut usize) -> String {
     let planner = Planner::new(timer.bench.gpu.chip().clone()).with_tiles(TileRule::Exhaustive);
     for problem in problems() {
         for plan in planner.survey(&problem.out_of_place()).candidates {
-            let (program, swath) = planned(&plan);
-            csv += &row(timer, bad, &problem, program, swath);
+            let (work, swath) = planned(&plan);
+            csv += &row(timer, bad, &problem, work, swath);
         }
     }
     csv

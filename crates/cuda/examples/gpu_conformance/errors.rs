@@ -7,7 +7,7 @@ use turntile_cuda::{CudaError, Prepared, Stopwatch};
 use turntile_perm::Elementary;
 use turntile_plan::{Planner, Problem};
 
-use crate::common::{Bench, memory};
+use crate::common::{Bench, in_place, memory};
 
 pub fn expect(what: &str, right: bool) -> usize {
     println!("  {what}: {}", if right { "right" } else { "WRONG" });
@@ -25,13 +25,15 @@ pub fn errors(bench: &mut Bench) -> usize {
         .find(|plan| plan.workspace_bytes > 0)
         .expect("some route uses flags");
     let prepared = bench.gpu.prepare(&plan).expect("loads");
-    let (bytes, need) = (problem.bytes(), prepared.work().workspace_bytes());
+    let (bytes, need) = (problem.bytes(), prepared.workspace_bytes());
     let (data, workspace) = (memory(bytes + 16), memory(need));
     let (address, room) = (data.as_device_ptr().as_raw(), workspace.as_device_ptr().as_raw());
     bench.fill(address, problem.len(), 4);
     let stream = bench.raw_stream();
     // SAFETY: whatever is wrong with the arguments is refused before anything is queued.
-    let run = |data, bytes, workspace| unsafe { prepared.run_raw(stream, data, bytes, workspace) };
+    let run = |data, bytes, workspace| unsafe {
+        prepared.run_raw(stream, in_place((data, bytes), workspace))
+    };
     let mut failures = 0;
     failures += expect(
         "null matrix",
@@ -58,6 +60,14 @@ pub fn errors(bench: &mut Bench) -> usize {
         matches!(run(address, bytes, Some((0, need))), Err(CudaError::Null { .. })),
     );
     let identity = Elementary { batch: 1, rows: 1, mid: 1, cols: problem.len(), unit: 1 };
+    failures += expect(
+        "misaligned workspace",
+        matches!(run(address, bytes, Some((room + 8, need))), Err(CudaError::Misaligned { .. })),
+    );
+    failures += expect(
+        "workspace within the matrix",
+        matches!(run(address, bytes, Some((address + 256, need))), Err(CudaError::Overlap { .. })),
+    );
     failures += expect("data untouched by all of them", bench.wrong(address, identity, 4).0 == 0);
 
     failures += expect("one plan on two threads at once", at_once(&prepared, &problem));
@@ -121,7 +131,7 @@ pub fn replayed(
     unsafe {
         let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
         let begin = sys::cuStreamBeginCapture_v2(stream, mode);
-        let ran = prepared.run_raw(stream.cast(), address, bytes, None);
+        let ran = prepared.run_raw(stream.cast(), in_place((address, bytes), None));
         let end = sys::cuStreamEndCapture(stream, &mut graph);
         let none = std::ptr::null_mut();
         let made = sys::cuGraphInstantiate_v2(&mut replay, graph, none, none.cast(), 0);

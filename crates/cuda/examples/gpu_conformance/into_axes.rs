@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use cust::memory::{CopyDestination, DeviceBuffer};
+use turntile_cuda::Work;
 use turntile_cuda::call::Limits;
-use turntile_cuda::out_of_place::Program;
 use turntile_cuda::way::{Tiling, Way};
 use turntile_perm::AxisPermutation;
 use turntile_plan::{Planner, Problem, StageShape};
 
 use crate::axes::Draw;
-use crate::common::{Bench, memory};
-use crate::out_of_place::{address, run};
+use crate::common::{Bench, memory, run_into};
+use crate::out_of_place::address;
 
 /// Every way to cut tiles.
 fn ways() -> impl Iterator<Item = Way> {
@@ -61,16 +61,15 @@ impl Small<'_> {
         let least = (elem & elem.wrapping_neg()).min(16);
         let alignment = if skews == [0, 0] { 16 } else { least };
         let (shape, limits) = (StageShape::Axes(*axes), *self.bench.gpu.chip().limits());
-        let program =
-            Program::of_stage(&shape, way, elem, alignment, &limits).expect("has a kernel");
-        let kernel = program.calls()[0].kernel();
+        let work = Work::of_stage(&shape, way, elem, alignment, &limits).expect("has a kernel");
+        let kernel = work.calls()[0].kernel();
         *self.runs.entry(kernel.clone()).or_default() += 1;
-        let loaded = self.bench.gpu.load([program]).expect("loads");
+        let prepared = self.bench.prepare(work).expect("loads");
         let places = [
             (address(to) + (SKEW + to_skew) as u64, bytes),
             (address(from) + (SKEW + from_skew) as u64, bytes),
         ];
-        let ran = run(self.bench, &loaded, places);
+        let ran = run_into(&prepared, self.bench, places);
         let ended = self.bench.stream.synchronize();
         let mut got = vec![0; want.len()];
         self.buffers[0].index(0..got.len()).copy_to(&mut got).expect("fits");
@@ -178,18 +177,18 @@ fn full(bench: &mut Bench, times: usize) -> usize {
                 continue;
             }
             let of = problem.out_of_place().with_alignment(alignment);
-            let planned = Program::of_plan(&planner.plan(&of).expect("has a kernel"));
-            let by = ways().map(|way| Program::of_stage(&shape, way, elem, alignment, &limits));
-            for (nth, program) in std::iter::once(planned).chain(by).enumerate() {
-                let program = program.expect("has a kernel");
-                let kernel = program.calls()[0].kernel();
-                let loaded = bench.gpu.load([program]).expect("loads");
+            let planned = Work::of_plan(&planner.plan(&of).expect("has a kernel"));
+            let by = ways().map(|way| Work::of_stage(&shape, way, elem, alignment, &limits));
+            for (nth, work) in std::iter::once(planned).chain(by).enumerate() {
+                let work = work.expect("has a kernel");
+                let kernel = work.calls()[0].kernel();
+                let prepared = bench.prepare(work).expect("loads");
                 let [put, at] = [address(&to), address(&from)].map(|at| at + skew as u64);
                 bench.fill(at, problem.len(), elem);
                 for _ in 0..if nth == 0 { times } else { 1 } {
                     // What the run before left would look right.
                     bench.fill(put, bytes / 16, 16.min(least));
-                    let ran = run(bench, &loaded, [(put, bytes), (at, bytes)]);
+                    let ran = run_into(&prepared, bench, [(put, bytes), (at, bytes)]);
                     let (wrong, first) = bench.wrong_axes(put, &problem.fused(), elem);
                     if ran.is_err() || wrong > 0 {
                         println!(

@@ -5,21 +5,15 @@ use std::collections::BTreeMap;
 
 use cust::memory::{CopyDestination, DeviceBuffer};
 use turntile_cuda::chip::way_of;
-use turntile_cuda::out_of_place::Program;
 use turntile_cuda::way::{Tiling, Way};
-use turntile_cuda::{CudaError, Loaded};
+use turntile_cuda::{CudaError, Prepared, Work};
 use turntile_perm::Elementary;
 use turntile_plan::{Plan, Planner, Problem, StageShape, TileRule};
 
-use crate::common::{Bench, memory};
+use crate::common::{Bench, memory, run_into};
 
 pub fn address(buffer: &DeviceBuffer<u8>) -> u64 {
     buffer.as_device_ptr().as_raw()
-}
-
-pub fn run(bench: &Bench, loaded: &Loaded, places: [(u64, usize); 2]) -> Result<(), CudaError> {
-    // SAFETY: the places are live allocations of the bench's context that nothing else uses.
-    unsafe { loaded.run_raw(bench.raw_stream(), places) }
 }
 
 fn whole(problem: &Problem) -> Elementary {
@@ -31,15 +25,10 @@ fn whole(problem: &Problem) -> Elementary {
 const TILINGS: [Tiling; 5] =
     [Tiling::Micro, Tiling::Lines, Tiling::Band, Tiling::Stack, Tiling::Units];
 
-fn program(
-    bench: &Bench,
-    problem: &Problem,
-    way: Way,
-    alignment: usize,
-) -> Result<Program, CudaError> {
+fn work(bench: &Bench, problem: &Problem, way: Way, alignment: usize) -> Result<Work, CudaError> {
     let (shape, limits) =
         (StageShape::Axes(problem.axes().expect("matrices")), bench.gpu.chip().limits());
-    Program::of_stage(&shape, way, problem.elem_bytes(), alignment, limits)
+    Work::of_stage(&shape, way, problem.elem_bytes(), alignment, limits)
 }
 
 /// Plans for memory of every alignment that elements have, best first.
@@ -51,6 +40,12 @@ fn of_every_alignment(bench: &Bench, problem: &Problem) -> Vec<Plan> {
     alignments.filter(|&a| a >= least).map(|a| plan(a).expect("has kernels")).collect()
 }
 
+/// The first of these plans whose alignment the memory has.
+fn prepared(bench: &Bench, plans: &[Plan]) -> Prepared {
+    let first = bench.gpu.prepare(&plans[0]).expect("loads");
+    plans[1..].iter().fold(first, |prepared, plan| prepared.or(plan).expect("loads"))
+}
+
 /// Every candidate of the planner's, at every alignment that elements have.
 pub fn plans(bench: &mut Bench, problem: &Problem) -> usize {
     let (to, from) = (memory(problem.bytes()), memory(problem.bytes()));
@@ -59,10 +54,10 @@ pub fn plans(bench: &mut Bench, problem: &Problem) -> usize {
     for best in of_every_alignment(bench, problem) {
         for plan in planner.survey(&best.problem).candidates {
             let what = plan.to_string();
-            match bench.gpu.prepare_into([&plan]) {
-                Ok(loaded) => {
+            match bench.gpu.prepare(&plan) {
+                Ok(prepared) => {
                     let e = (whole(problem), problem.elem_bytes());
-                    let failed = compare(bench, &loaded, [&to, &from], e, &what);
+                    let failed = compare(bench, &prepared, [&to, &from], e, &what);
                     println!("  {what}: {failed} wrong");
                     failures += failed;
                 }
@@ -121,23 +116,23 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
                 from.index(0..before.len()).copy_from(&before).expect("fits");
                 for tiling in TILINGS {
                     let way = Way::OutOfPlace { tiling, swath: 1 + turn % 3 };
-                    let program = match program(bench, &problem, way, alignment) {
-                        Ok(program) => program,
+                    let work = match work(bench, &problem, way, alignment) {
+                        Ok(work) => work,
                         Err(CudaError::Infeasible { why, .. }) => {
                             *runs.entry(format!("declined {tiling}: {why}")).or_default() += 1;
                             continue;
                         }
                         Err(error) => panic!("{problem} {way}: {error}"),
                     };
-                    let kernel = program.calls()[0].kernel();
+                    let kernel = work.calls()[0].kernel();
                     *runs.entry(kernel.clone()).or_default() += 1;
                     to.index(0..room.len()).copy_from(&room).expect("fits");
-                    let loaded = bench.gpu.load([program]).expect("loads");
+                    let prepared = bench.prepare(work).expect("loads");
                     let places = [
                         (address(&to) + (SKEW + to_skew) as u64, bytes),
                         (address(&from) + (SKEW + from_skew) as u64, bytes),
                     ];
-                    let ran = run(bench, &loaded, places);
+                    let ran = run_into(&prepared, bench, places);
                     let ended = bench.stream.synchronize();
                     let mut got = vec![0; room.len()];
                     to.index(0..got.len()).copy_to(&mut got).expect("fits");
@@ -164,14 +159,14 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
 /// Fills `from`, runs, and counts elements of `to` that `e` does not put there.
 fn compare(
     bench: &mut Bench,
-    loaded: &Loaded,
+    prepared: &Prepared,
     [to, from]: [&DeviceBuffer<u8>; 2],
     (e, elem): (Elementary, usize),
     what: &str,
 ) -> usize {
     let bytes = e.len() * elem;
     bench.fill(address(from), e.len(), elem);
-    let ran = run(bench, loaded, [(address(to), bytes), (address(from), bytes)]);
+    let ran = run_into(prepared, bench, [(address(to), bytes), (address(from), bytes)]);
     let (wrong, first) = bench.wrong(address(to), e, elem);
     if ran.is_err() || wrong > 0 {
         println!("  WRONG {what}: {wrong} elements, the first at {first}, {ran:?}");
@@ -183,16 +178,16 @@ fn compare(
 fn refusals(bench: &mut Bench) -> usize {
     let problem = Problem::new(500, 300, 4).expect("fits");
     let plans = of_every_alignment(bench, &problem);
-    let loaded = bench.gpu.prepare_into(&plans).expect("loads");
+    let prepared = prepared(bench, &plans);
     let (data, bytes) = (memory(2 * problem.bytes() + 64), problem.bytes());
     let (start, end) = (address(&data), address(&data) + bytes as u64);
     let identity = Elementary { batch: 1, rows: 1, mid: 1, cols: 2 * problem.len(), unit: 1 };
     bench.fill(start, identity.cols, 4);
-    let answer = |places: [(u64, usize); 2]| run(bench, &loaded, places);
+    let answer = |places: [(u64, usize); 2]| run_into(&prepared, bench, places);
     let right = [
         matches!(answer([(start, bytes), (end - 4, bytes)]), Err(CudaError::Overlap { .. })),
         matches!(answer([(start, bytes), (start, bytes)]), Err(CudaError::Overlap { .. })),
-        matches!(answer([(start, bytes - 1), (end, bytes)]), Err(CudaError::Short { .. })),
+        matches!(answer([(start, bytes - 1), (end, bytes)]), Err(CudaError::Length { .. })),
         matches!(answer([(start, bytes), (end + 2, bytes)]), Err(CudaError::Misaligned { .. })),
         matches!(answer([(0, bytes), (end, bytes)]), Err(CudaError::Null { .. })),
     ];
@@ -237,18 +232,18 @@ pub fn full_chip(bench: &mut Bench) -> usize {
         let others = TILINGS.map(|tiling| Way::OutOfPlace { tiling, swath: tiling.swath() });
         let others = others.into_iter().filter(|&way| way != best);
         for (nth, way) in [best].into_iter().chain(others).enumerate() {
-            let program = match program(bench, &problem, way, 16) {
-                Ok(program) => program,
+            let work = match work(bench, &problem, way, 16) {
+                Ok(work) => work,
                 Err(why) => {
                     println!("  {why}");
                     continue;
                 }
             };
-            let kernel = program.calls()[0].kernel();
-            let loaded = bench.gpu.load([program]).expect("loads");
+            let kernel = work.calls()[0].kernel();
+            let prepared = bench.prepare(work).expect("loads");
             let what = format!("{batch} x {rows} x {cols} w{elem} {kernel}");
             for _ in 0..if nth == 0 { 5 } else { 1 } {
-                failures += compare(bench, &loaded, [&to, &from], (whole(&problem), elem), &what);
+                failures += compare(bench, &prepared, [&to, &from], (whole(&problem), elem), &what);
             }
         }
         println!("  {batch} x {rows} x {cols} w{elem} compared");
@@ -259,9 +254,9 @@ pub fn full_chip(bench: &mut Bench) -> usize {
         let problem = Problem::new(rows, cols, elem).expect("fits");
         let (to, from) = (memory(problem.bytes()), memory(problem.bytes()));
         let plans = of_every_alignment(bench, &problem);
-        let loaded = bench.gpu.prepare_into(&plans).expect("loads");
+        let prepared = prepared(bench, &plans);
         let what = format!("{rows} x {cols} w{elem}");
-        failures += compare(bench, &loaded, [&to, &from], (whole(&problem), elem), &what);
+        failures += compare(bench, &prepared, [&to, &from], (whole(&problem), elem), &what);
         println!("  {what} compared");
     }
     failures

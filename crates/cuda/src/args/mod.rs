@@ -181,12 +181,12 @@ macro_rules! args {
 
             /// The structure with the matrix's address and, where the kernel takes one, the second.
             #[must_use]
-            pub fn at(mut self, first: u64, second: Option<u64>) -> Self {
+            pub fn at(mut self, first: u64, second: u64) -> Self {
                 let places = match &mut self {
                     $(Args::$variant(args) => args.addresses(),)*
                 };
                 *places.0 = Address(first);
-                if let (Some(place), Some(second)) = (places.1, second) {
+                if let Some(place) = places.1 {
                     *place = Address(second);
                 }
                 self
@@ -306,16 +306,16 @@ mod tests {
         };
         let slide = Args::from(pad::SlideArgs::zeroed());
         assert_eq!(slide.second(), Some(Second::Flags));
-        assert_eq!(words(slide, Some(8))[..3], [7, 8, 0]);
+        assert_eq!(words(slide, 8)[..3], [7, 8, 0]);
         let rows = Args::from(pad::RowsArgs::zeroed());
         assert_eq!(rows.second(), None);
-        assert_eq!(words(rows, Some(8))[..3], [7, 0, 0], "has one address alone");
+        assert_eq!(words(rows, 8)[..3], [7, 0, 0], "has one address alone");
         let moves = Args::from(moves::MoveSwap32::zeroed());
         assert_eq!(moves.second(), Some(Second::Flags));
-        assert_eq!(words(moves, Some(8))[..3], [7, 8, 0]);
+        assert_eq!(words(moves, 8)[..3], [7, 8, 0]);
         let into = Args::from(out_of_place::IntoArgs::zeroed());
         assert_eq!(into.second(), Some(Second::Source));
-        assert_eq!(words(into, Some(8))[..3], [7, 8, 0]);
+        assert_eq!(words(into, 8)[..3], [7, 8, 0]);
     }
 
     /// The other fields are left alone, in memory order.

@@ -70,7 +70,11 @@ impl Memory {
     pub fn span(&self, at: usize, bytes: usize) -> Result<u64, CudaError> {
         let (need, have) = (at.saturating_add(bytes), self.bytes);
         let inside = need <= have;
-        inside.then_some(self.address + at as u64).ok_or(CudaError::Length { need, have })
+        inside.then_some(self.address + at as u64).ok_or(CudaError::Length {
+            what: "data",
+            need,
+            have,
+        })
     }
 }
 

@@ -80,7 +80,7 @@ pub fn table_5_2(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
         true => {
             let rung = Rung::named("padded").expect("on the ladder");
             let program = ladder::program(rung, 32, 8, rows, cols)?;
-            ("padded tiles of 32 x 32", bench.program(program, moved(true, rows, cols), 4))
+            ("padded tiles of 32 x 32", bench.program(program, &moved(true, rows, cols)?))
         }
         false => {
             let into = |to: &mut [f32], from: &[f32]| -> Result<(), Failure> {

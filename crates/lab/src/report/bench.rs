@@ -352,8 +352,10 @@ impl Bench {
     ) -> Result<f64, Failure> {
         let (gpu, mut watch) = self.watch()?;
         let seconds = gpu.prepare_work(work).map_err(Failure::from).and_then(|prepared| {
-            if let Some(e) = shape.elementary() {
-                right(&shape, watch.wrong_swapped(e, elem_bytes, &prepared)?)?;
+            if let Some(Elementary { batch, rows, mid, cols, unit }) = shape.elementary() {
+                let extents = [batch, rows, mid, cols, unit];
+                let problem = Problem::permuted(&extents, &[0, 3, 2, 1, 4], elem_bytes)?;
+                right(&shape, watch.wrong_elements(&problem, &prepared)?)?;
             }
             self.median(|| Ok(watch.time(&prepared)?))
         });
@@ -361,21 +363,16 @@ impl Bench {
         seconds
     }
 
-    /// A GPU's program from one place to another, buffers `[destination, source]`, compared with what `e`
-    /// does.
-    pub fn program(
-        &mut self,
-        program: Program,
-        e: Elementary,
-        elem_bytes: usize,
-    ) -> Result<Speed, Failure> {
+    /// A GPU's program from one place to another, buffers `[destination, source]`, compared with what
+    /// `problem` asks for.
+    pub fn program(&mut self, program: Program, problem: &Problem) -> Result<Speed, Failure> {
         let (_, mut watch) = self.watch()?;
         let seconds = watch.load(&program).map_err(Failure::from).and_then(|mut ready| {
-            right(&e, ready.wrong(e, elem_bytes)?)?;
+            right(problem, ready.wrong(problem)?)?;
             self.median(|| Ok(ready.time()?))
         });
         self.put_back(watch);
-        self.speed(e.len() * elem_bytes, seconds?)
+        self.speed(problem.bytes(), seconds?)
     }
 
     /// Seconds of a filter's program, buffers `[image, filtered, ..]`, compared with `want` where given.

@@ -2,7 +2,7 @@
 //! passes they stand.
 
 use turntile::plan::Problem;
-use turntile_cuda::out_of_place;
+use turntile_cuda::Work;
 
 use super::bench::{Bench, cells, number};
 use super::failure::Failure;
@@ -45,7 +45,7 @@ fn measure(
     (rows, cols): (usize, usize),
 ) -> Result<[String; 3], Failure> {
     let program = ladder::program(rung, tile, block_rows, rows, cols)?;
-    cells(bench.program(program, moved(rung.transposes(), rows, cols), 4))
+    cells(bench.program(program, &moved(rung.transposes(), rows, cols)?))
 }
 
 /// Every kernel with every tile and block, on a square.
@@ -98,8 +98,8 @@ pub fn best(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
             table.push([&names[..], &speed].concat());
         }
         let plan = bench.planner().plan(&Problem::new(rows, cols, 4)?.out_of_place())?;
-        let program = Program::of(out_of_place::Program::of_plan(&plan)?);
-        let speed = cells(bench.program(program, moved(true, rows, cols), 4))?;
+        let program = Program::of(Work::of_plan(&plan)?);
+        let speed = cells(bench.program(program, &moved(true, rows, cols)?))?;
         let names = ["transpose_into", "turntile's default", &shape, ""].map(String::from);
         table.push([&names[..], &speed].concat());
     }

@@ -8,7 +8,6 @@ use turntile_plan::{Device, Plan, Problem};
 use super::samples::{Budget, RUNS, Tried, Watch, median};
 use super::{Calibration, GPU_BYTES, Measured, problems};
 use crate::Error;
-use crate::gpu::Ready;
 
 /// Bytes of the problems at least; where more are free, more than any second-level cache holds.
 const LEAST_BYTES: usize = 16 << 20;
@@ -95,7 +94,7 @@ impl GpuBench {
 
 impl Watch for GpuBench {
     fn seconds(&mut self, plan: &Plan) -> Result<f64, Error> {
-        let ready = Ready::of(&self.gpu, plan, None)?;
-        Ok(ready.time(&mut self.watch)?.as_secs_f64())
+        let prepared = self.gpu.prepare(plan)?;
+        Ok(self.watch.time(&prepared)?.as_secs_f64())
     }
 }

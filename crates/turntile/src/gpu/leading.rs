@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use turntile_cuda::{CudaError, Gpu, Number, Prepared, Scaling, Stopwatch, Work};
+use turntile_cuda::{Buffers, CudaError, Gpu, Number, Prepared, Scaling, Stopwatch, Work};
 use turntile_plan::LeadingPlan;
 
 use super::{DeviceMemory, StreamHandle};
@@ -156,9 +156,10 @@ impl LeadingOnGpu {
         stream: StreamHandle,
         workspace: Option<DeviceMemory>,
     ) -> Result<(), Error> {
-        let workspace = workspace.map(|memory| (memory.address, memory.bytes));
+        let workspace = workspace.map(DeviceMemory::place);
+        let buffers = Buffers { data: data.place(), source: None, workspace };
         // SAFETY: the caller of this function's caller answers for all of it.
-        Ok(unsafe { self.prepared.run_raw(stream.0, data.address, data.bytes, workspace) }?)
+        Ok(unsafe { self.prepared.run_raw(stream.0, buffers) }?)
     }
 
     unsafe fn queue_scaled<S: Scalar>(
@@ -178,18 +179,19 @@ impl LeadingOnGpu {
         }
         let scaled = self.scaling(scale)?;
         // Both are known to be right before either is queued: the matrix's memory holds the result's.
-        scaled.work().check(data.address, data.bytes, (0, 0))?;
+        let buffers = Buffers { data: data.place(), ..Buffers::default() };
+        scaled.work().check(&buffers)?;
         if scale.is_zero() {
             let need = self.plan.problem.span_bytes();
             if data.bytes < need {
-                return Err(CudaError::Length { need, have: data.bytes }.into());
+                return Err(CudaError::Length { what: "matrix", need, have: data.bytes }.into());
             }
         } else {
             // SAFETY: as above.
             unsafe { self.queue(data, stream, workspace) }?;
         }
         // SAFETY: as above. The kernel's code is kept by the GPU that this has.
-        Ok(unsafe { scaled.run_raw(stream.0, data.address, data.bytes, None) }?)
+        Ok(unsafe { scaled.run_raw(stream.0, buffers) }?)
     }
 
     /// The pass over the result.

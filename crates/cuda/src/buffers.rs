@@ -1,0 +1,119 @@
+//! The memory of a run, and where in it a launch has its addresses.
+
+use crate::error::CudaError;
+
+/// An address, and the bytes that can be used from there.
+pub type Place = (u64, usize);
+
+/// The memory of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Buffers {
+    /// The matrices, permuted in place, or the destination.
+    pub data: Place,
+    /// What is permuted into the destination; none in place.
+    pub source: Option<Place>,
+    /// Workspace, where it is the caller's.
+    pub workspace: Option<Place>,
+}
+
+/// Where an address that a launch takes lies, so many bytes from the start of the memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spot {
+    /// In the matrices or the destination.
+    Data(usize),
+    /// In the source.
+    Source(usize),
+    /// In the workspace.
+    Workspace(usize),
+}
+
+impl Spot {
+    /// The address in this memory; memory that is not there begins at 0.
+    pub fn of(self, buffers: &Buffers) -> u64 {
+        let ((start, _), bytes) = match self {
+            Spot::Data(bytes) => (buffers.data, bytes),
+            Spot::Source(bytes) => (buffers.source.unwrap_or_default(), bytes),
+            Spot::Workspace(bytes) => (buffers.workspace.unwrap_or_default(), bytes),
+        };
+        start + bytes as u64
+    }
+}
+
+/// What launches need of one of the buffers.
+pub(crate) struct Need {
+    /// What it holds.
+    pub what: &'static str,
+    pub place: Place,
+    pub bytes: usize,
+    pub alignment: usize,
+}
+
+/// Checks that every buffer is long enough and aligned, and that no two overlap. Buffers of which nothing is used may be
+/// anywhere.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub(crate) fn check(needs: &[Need]) -> Result<(), CudaError> {
+    let used = || needs.iter().filter(|need| need.bytes > 0);
+    for &Need { what, place: (address, have), bytes, alignment } in used() {
+        if have < bytes {
+            return Err(CudaError::Length { what, need: bytes, have });
+        }
+        if address == 0 {
+            return Err(CudaError::Null { what });
+        }
+        if !address.is_multiple_of(alignment as u64) {
+            return Err(CudaError::Misaligned { what, address, need: alignment });
+        }
+    }
+    for (k, one) in used().enumerate() {
+        for other in used().skip(k + 1) {
+            let end = |need: &Need| need.place.0.saturating_add(need.bytes as u64);
+            let (address, other_address) = (one.place.0, other.place.0);
+            if address < end(other) && other_address < end(one) {
+                let (what, other) = (one.what, other.what);
+                return Err(CudaError::Overlap { what, address, other, other_address });
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two buffers of 100 bytes at multiples of 4.
+    fn two([one, other]: [Place; 2]) -> Result<(), CudaError> {
+        let need = |what, place| Need { what, place, bytes: 100, alignment: 4 };
+        check(&[need("destination", one), need("source", other)])
+    }
+
+    #[test]
+    fn buffers_are_as_long_and_aligned_as_they_must_be() {
+        assert_eq!(two([(400, 100), (500, 100)]), Ok(()));
+        assert_eq!(two([(400, 100), (300, 200)]), Ok(()), "only 100 bytes are used");
+        assert_eq!(two([(0, 100), (500, 100)]), Err(CudaError::Null { what: "destination" }));
+        assert_eq!(
+            two([(400, 100), (502, 100)]),
+            Err(CudaError::Misaligned { what: "source", address: 502, need: 4 })
+        );
+        assert_eq!(
+            two([(400, 100), (500, 99)]),
+            Err(CudaError::Length { what: "source", need: 100, have: 99 })
+        );
+    }
+
+    #[test]
+    fn no_two_overlap() {
+        for other_address in [400, 304, 496] {
+            let (what, other) = ("destination", "source");
+            let overlap = CudaError::Overlap { what, address: 400, other, other_address };
+            assert_eq!(two([(400, 100), (other_address, 100)]), Err(overlap));
+        }
+        let last = u64::MAX - 3;
+        assert!(matches!(two([(last, 100), (last, 100)]), Err(CudaError::Overlap { .. })));
+        let nothing = |what| Need { what, place: (0, 0), bytes: 0, alignment: 4 };
+        assert_eq!(check(&[nothing("destination"), nothing("source")]), Ok(()));
+    }
+}

@@ -1,0 +1,222 @@
+//! What is refused of plans, ways and memory, and what is launched of plans.
+
+use super::*;
+use crate::Chip;
+use crate::buffers::Place;
+use crate::way::Scope;
+use turntile_perm::{Elementary, Slots};
+use turntile_plan::{Device, Direction, Planner, Problem, Request, Want};
+
+fn plan() -> Plan {
+    let problem = Problem::new(4096, 1024, 4).unwrap();
+    Planner::new(Chip::h200()).plan(&problem).unwrap()
+}
+
+/// Of a plan in place that takes 100 bytes of workspace at least.
+fn with_flags() -> Work {
+    let mut work = Work::of_plan(&plan()).unwrap();
+    work.calls[0].workspace = crate::call::WorkspacePart::Flags(100);
+    work
+}
+
+fn at(data: Place, workspace: Place) -> Buffers {
+    Buffers { data, source: None, workspace: Some(workspace) }
+}
+
+#[test]
+fn memory_is_checked_before_anything_runs() {
+    let work = with_flags();
+    let (need, room) = (work.bytes, (256, 100));
+    let data = (1024, need);
+    assert_eq!(work.check(&at(data, room)), Ok(()));
+    let short = CudaError::Length { what: "matrix", need, have: need - 1 };
+    assert_eq!(work.check(&at((1024, need - 1), room)), Err(short));
+    assert_eq!(
+        work.check(&at((1032, need), room)),
+        Err(CudaError::Misaligned { what: "matrix", address: 1032, need: 16 })
+    );
+    let short = CudaError::Workspace { need: 100, have: 99 };
+    assert_eq!(work.check(&at(data, (256, 99))), Err(short));
+    let none = Buffers { data, ..Buffers::default() };
+    assert_eq!(work.check(&none), Err(CudaError::Workspace { need: 100, have: 0 }));
+    assert_eq!(
+        work.check(&at(data, (264, 100))),
+        Err(CudaError::Misaligned { what: "workspace", address: 264, need: 16 })
+    );
+    let answer = work.check(&at(data, (1024 + need as u64 - 16, 100)));
+    assert!(matches!(answer, Err(CudaError::Overlap { .. })), "{answer:?}");
+}
+
+#[test]
+fn out_of_place_there_is_a_source() {
+    let problem = Problem::new(200, 300, 4).unwrap().out_of_place().with_alignment(4);
+    let work = Work::of_plan(&Planner::new(Chip::h200()).plan(&problem).unwrap()).unwrap();
+    assert_eq!(work.spots(), [[Spot::Data(0), Spot::Source(0)]]);
+    assert_eq!((work.bytes(), work.alignment(), work.workspace_bytes()), (240_000, 4, 0));
+    let (laid_out, end) = work.laid_out(512);
+    let [data, source] = [(512, 240_000), (512 + 240_128, 240_000)];
+    assert_eq!(laid_out, Buffers { data, source: Some(source), workspace: None });
+    assert_eq!((end, work.check(&laid_out)), (512 + 2 * 240_128, Ok(())));
+    assert_eq!(laid_out.source.map(|_| Spot::Source(8).of(&laid_out)), Some(source.0 + 8));
+    let refused = |out_of_place| Err(Flaw::Place { out_of_place }.into());
+    assert_eq!(work.check(&Buffers { source: None, ..laid_out }), refused(true));
+    assert_eq!(with_flags().check(&laid_out), refused(false));
+    let short = Buffers { source: Some((source.0, 239_999)), ..laid_out };
+    let answer = work.check(&short);
+    assert!(matches!(answer, Err(CudaError::Length { what: "source", .. })), "{answer:?}");
+    let unaligned = Buffers { source: Some((source.0 + 2, 240_000)), ..laid_out };
+    assert!(work.is_aligned(&laid_out) && !work.is_aligned(&unaligned));
+    let answer = work.check(&unaligned);
+    assert!(matches!(answer, Err(CudaError::Misaligned { what: "source", .. })), "{answer:?}");
+    let endless = Work { bytes: usize::MAX, source: Some(usize::MAX), ..work };
+    assert_eq!(endless.laid_out(512).1, u64::MAX);
+}
+
+/// Of two works on the same memory the stricter counts, in each respect.
+#[test]
+fn works_that_follow_one_another_need_what_either_needs() {
+    let e = |rows| Elementary { batch: 1, rows, mid: 1, cols: 64, unit: 1 };
+    let of = |rows, alignment, way| {
+        Work::of_stage(&e(rows).into(), way, 4, alignment, &Limits::H200).unwrap()
+    };
+    let lines = Way::OutOfPlace { tiling: crate::way::Tiling::Lines, swath: 1 };
+    let block = Way::Barrier(Scope::Block);
+    for (one, other) in [
+        (of(64, 16, block), of(32, 4, block)),
+        (of(64, 4, block), of(32, 16, block)),
+        (of(64, 16, block), of(32, 4, lines)),
+    ] {
+        let one = Work { held: 48, ..one };
+        for both in [one.clone().then(other.clone()), other.clone().then(one.clone())] {
+            assert_eq!((both.bytes(), both.alignment()), (64 * 64 * 4, 16));
+            assert_eq!(both.workspace_bytes(), 48);
+            assert_eq!(both.calls().len(), one.calls().len() + other.calls().len());
+            assert_eq!(both.is_out_of_place(), other.is_out_of_place());
+        }
+    }
+}
+
+/// Whatever a plan says that somebody changed, no launch leaves the matrix.
+#[test]
+fn plans_put_together_by_hand_are_checked() {
+    let good = plan();
+    let refused = |plan: &Plan| Work::of_plan(plan).unwrap_err();
+    let mut short = good.clone();
+    short.problem = Problem::new(4096, 1023, 4).unwrap();
+    assert!(matches!(refused(&short), CudaError::Flawed(Flaw::Length { number: 1, .. })));
+    let mut other = good.clone();
+    other.legs[0].stages[0].offer.method = Method::Shares;
+    assert!(matches!(refused(&other), CudaError::Flawed(Flaw::Method { number: 1, .. })));
+    // As long, but of another shape; of wider elements; at an address less aligned.
+    let geometry = |plan: &Plan| {
+        let refused = refused(plan);
+        assert!(
+            matches!(refused, CudaError::Flawed(Flaw::Geometry { number: 1, .. })),
+            "{refused:?}"
+        );
+    };
+    let mut turned = good.clone();
+    turned.legs[0].stages[0].shape = turned.legs[0].stages[0].shape.inverse();
+    if turned.legs[0].stages[0].shape == good.legs[0].stages[0].shape {
+        let e = Elementary { batch: 1, rows: 1024, mid: 1, cols: 4096, unit: 1 };
+        turned.legs[0].stages[0].shape = e.into();
+    }
+    geometry(&turned);
+    let mut wide = good.clone();
+    wide.problem = Problem::new(4096, 1024, 8).unwrap();
+    geometry(&wide);
+    let mut elsewhere = good.clone();
+    elsewhere.problem = elsewhere.problem.out_of_place();
+    assert!(matches!(refused(&elsewhere), CudaError::Flawed(Flaw::Method { number: 1, .. })));
+    let mut unaligned = good;
+    unaligned.problem = unaligned.problem.with_alignment(4);
+    geometry(&unaligned);
+}
+
+#[test]
+fn ways_of_no_device_are_refused() {
+    let slots = Slots::new(1000, 300, 64, 256).unwrap();
+    let shape = StageShape::SlotGather { batch: 1, slots, direction: Direction::Forward };
+    let by = |way| Work::of_stage(&shape, way, 4, 16, &Limits::H200);
+    assert_eq!(by(Way::Teams { groups: 6, blocks: 3 }).unwrap().bytes(), 1000 * 300 * 4);
+    for way in [
+        Way::Teams { groups: 6, blocks: 0 },
+        Way::Teams { groups: 0, blocks: 3 },
+        Way::Runs { groups: 0 },
+        Way::Runs { groups: usize::MAX },
+        Way::PerCycle,
+    ] {
+        let answer = by(way);
+        let refused =
+            matches!(&answer, Err(CudaError::Infeasible { why: LowerError::NoKernel, .. }));
+        assert!(refused, "{way}: {answer:?}");
+    }
+    let e = Elementary { batch: 1, rows: 20, mid: 1, cols: 30, unit: 4 };
+    for spreading in [0, 3, 64] {
+        let flags = FlagLayout::Spread { spreading, padded: false };
+        for way in [Way::Moves { flags }, Way::OnChipMoves { flags, threads: 32 }] {
+            assert!(Work::of_stage(&e.into(), way, 4, 16, &Limits::H200).is_err(), "{way}");
+        }
+    }
+    let many = StageShape::SlotMove { batch: usize::MAX, slots, direction: Direction::Forward };
+    let answer = Work::of_stage(&many, Way::PerCycle, 4, 16, &Limits::H200);
+    assert!(matches!(answer, Err(CudaError::Flawed(Flaw::Uncounted { .. }))), "{answer:?}");
+}
+
+/// Of an alignment, the power of two counts: a multiple of 24 is one of 8.
+#[test]
+fn alignments_are_powers_of_two() {
+    let e = Elementary { batch: 1, rows: 64, mid: 1, cols: 64, unit: 1 };
+    for (promised, used) in [(24, 8), (16, 16), (4096, 16), (3, 1)] {
+        let way = Way::Barrier(Scope::Block);
+        let work = Work::of_stage(&e.into(), way, 4, promised, &Limits::H200).unwrap();
+        assert_eq!(work.alignment(), used);
+    }
+}
+
+#[test]
+fn a_host_plan_is_refused() {
+    #[derive(Debug, PartialEq)]
+    struct Elsewhere;
+    impl std::fmt::Display for Elsewhere {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("elsewhere")
+        }
+    }
+    impl turntile_plan::GeometryData for Elsewhere {
+        fn variant(&self) -> String {
+            String::new()
+        }
+    }
+    let mut plan = plan();
+    plan.device = "host".into();
+    plan.legs[0].stages[0].offer.geometry = turntile_plan::Geometry::new(Elsewhere);
+    assert_eq!(Work::of_plan(&plan), Err(CudaError::NotForGpu { device: "host".into() }));
+}
+
+/// What an offer says is what is run, for every offer of every preset.
+#[test]
+fn offers_say_what_is_launched() {
+    let problem = Problem::new(4096, 1024, 4).unwrap();
+    for chip in Chip::presets() {
+        let request = Request::new(&problem, &chip, Want::Any);
+        let planner = Planner::new(chip.clone());
+        for plan in planner.survey(&problem).candidates {
+            let work = Work::of_plan(&plan).unwrap();
+            assert!(work.workspace_bytes() <= plan.workspace_bytes, "{plan}");
+            for stage in plan.stages() {
+                let offers = chip.offers(&stage.shape, &request).unwrap();
+                assert!(offers.contains(&stage.offer), "{stage}");
+                let least = offers.iter().map(|offer| offer.seconds).fold(f64::MAX, f64::min);
+                assert_eq!(chip.best(&stage.shape, &request).unwrap().seconds, least, "{stage}");
+                for offer in offers {
+                    let launches: &Launches = offer.geometry.get().unwrap();
+                    let way = launches.way();
+                    let again = Work::of_stage(&stage.shape, way, 4, 16, chip.limits());
+                    assert_eq!(again.unwrap().calls, launches.calls(), "{way}");
+                    assert_eq!(launches.workspace_bytes(), offer.workspace_bytes);
+                }
+            }
+        }
+    }
+}
