@@ -262,7 +262,7 @@ def choices(folder, name):
 
 
 def host_planner(base):
-    """Draws on processors, by the rates that turntile has for any and by those that were made there."""
+    """Draws on processors, by the table that turntile has for any and by the one that was made there."""
     rows, sources = [], []
     for name, count, before, after in (
         ("cpu-xeon-16-cores", "1", "planner_1_thread_before.csv", "planner_1_thread.csv"),
@@ -277,7 +277,7 @@ def host_planner(base):
         rows.append((what, count, *choices(folder, before), *choices(folder, after)))
         sources += [source(folder, before, after)] if count in ("1", "16") else []
     near, mean, worst = "within 10% of the best", "mean, × the best", "worst"
-    head = ["processor", "threads", near, mean, worst, f"by its own rates: {near}", mean, worst]
+    head = ["processor", "threads", near, mean, worst, f"by its own table: {near}", mean, worst]
     return table(head, rows) + "".join(sources)
 
 
@@ -327,7 +327,7 @@ def h200_python(base):
 
 
 def bench_table(folder, name):
-    """A record of `turntile bench` as it is."""
+    """A record of `turntile-lab bench` as it is."""
     rows = [(
         shape(row), row["elem_bytes"], route(row), speed(row["gb_per_s"]), number(row["percent_of_copy"]), row["workspace_bytes"],
     ) for row in read(folder, name)]  # fmt: skip
@@ -336,7 +336,7 @@ def bench_table(folder, name):
 
 
 def host(base):
-    """Matrices on processors: every record of `turntile bench` that has no axes and no candidates."""
+    """Matrices on processors: every record of `turntile-lab bench` that has no axes and no candidates."""
     def of_matrices(folder, name):
         columns = read(folder, name)[0]
         return "route" in columns and "workspace_bytes" in columns and not name.startswith(("candidates", "permuted", "planner"))

@@ -1,6 +1,6 @@
 //! The planner's choices replayed over records of candidates: what it chooses now, over the fastest measured.
 //!
-//! A record is what `turntile bench --candidates BUDGET --each --csv` wrote on a machine: a row for every candidate
+//! A record is what `turntile-lab bench --candidates BUDGET --each` wrote on a machine: a row for every candidate
 //! that was measured. A change of a cost table shows here at once what it gained and lost.
 
 use std::collections::BTreeMap;

@@ -1,175 +1,260 @@
 //! `turntile bench`: each shape verified, then timed beside a copy of as many bytes in the same run.
 
-mod each;
-mod gpu;
-mod host;
-mod row;
-mod shapes;
-mod table;
-mod timing;
-
+use std::fmt::Write;
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use turntile::plan::{PlanError, Problem};
-use turntile::{Measured, TileRule, Transpose};
+use clap::Args;
+use serde::Serialize;
+use turntile::Plan;
+use turntile::plan::{Problem, ProblemError};
 
-use crate::args::{BenchArgs, Choice};
 use crate::device::Device;
 use crate::error::Error;
-use crate::rates::Rates;
-use crate::say::tell;
-use crate::settings::transpose_of;
-use crate::speed;
-pub use host::{copy, fill};
-pub use row::routes;
-use row::{Row, joined, micros, short};
-use shapes::Task;
-pub use shapes::{Shapes, read};
-use timing::Figures;
+use crate::measure::{Figures, How, gb_per_s, measure};
+use crate::memory::Pages;
+use crate::report::bytes;
+use crate::settings::Settings;
+use crate::values::{extents, positive, split_axes};
 
-/// Runs the command and returns what to print.
-pub fn run(args: &BenchArgs) -> Result<String, Error> {
-    let device = Device::find(&args.device, args.threads)?;
-    let every = match device {
-        Device::Host => &shapes::HOST[..],
-        Device::Gpu(_) => &shapes::GPU,
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    /// Where to measure: host, cuda (the first GPU) or cuda:N
+    #[arg(long, value_name = "NAME", default_value = "host")]
+    device: String,
+    /// Shapes, e.g. 7200x1800,4000x3200, or 64x256x112x112:0-2-3-1 with the order of the axes [default: some of each kind]
+    #[arg(long, value_name = "MxN,...", value_delimiter = ',', value_parser = shape)]
+    shapes: Vec<Shape>,
+    /// Bytes of an element, one or more [default: 4]
+    #[arg(long, value_name = "B,...", value_parser = positive, allow_negative_numbers = true, value_delimiter = ',')]
+    elem_bytes: Vec<NonZeroUsize>,
+    /// Matrices or arrays, one after the other
+    #[arg(long, value_name = "K", value_parser = positive, allow_negative_numbers = true, default_value = "1")]
+    batch: NonZeroUsize,
+    /// Into another buffer instead of in place
+    #[arg(long)]
+    into: bool,
+    #[command(flatten)]
+    settings: Settings,
+    /// Runs of each, of which the median counts [default: 7, on a GPU 21]
+    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
+    runs: Option<NonZeroUsize>,
+    /// Print as CSV
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Sides that tiles divide and sides that none divides, tall and wide, square, long and thin; axes of images.
+const SHAPES: [&str; 12] = [
+    "7200x1800",
+    "5100x2500",
+    "1800x7200",
+    "20000x12000",
+    "4096x8192",
+    "7919x3001",
+    "8192x8192",
+    "10000x10000",
+    "1000000x8",
+    "8x1000000",
+    "500000x19",
+    "32x96x112x112:0-2-3-1",
+];
+
+/// An array and the order of its axes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Extents of its axes.
+    pub extents: Vec<usize>,
+    /// Which of them each axis of the result is.
+    pub axes: Vec<usize>,
+}
+
+/// `MxN`, or any array with its axes behind a colon.
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn shape(text: &str) -> Result<Shape, String> {
+    let (extents, axes) = match text.split_once(':') {
+        Some((shape, axes)) => (extents(shape)?.0, split_axes(axes, '-')?.0),
+        None => (extents(text)?.0, vec![1, 0]),
     };
-    let rates = match &device {
-        Device::Host => args.rates.host(false)?.clone(),
-        Device::Gpu(gpu) => args.rates.gpu(gpu.chip())?,
-    };
-    let words: Vec<usize> = args.elem_bytes.iter().map(|bytes| bytes.get()).collect();
-    let mut tasks = match (args.draw, &args.shapes[..]) {
-        (Some(_), []) => Vec::new(),
-        (_, asked) => shapes::tasks(asked, every, &words, args.batch.get())?,
-    };
-    if let Some(count) = args.draw {
-        tasks.extend(match args.draw_axes {
-            true => shapes::draw_axes(count.get(), args.seed, args.draw_most, &words),
-            false => shapes::draw(count.get(), args.seed, args.draw_most)?,
-        });
+    if extents.contains(&0) {
+        return Err("there is nothing to measure without elements".to_string());
     }
-    let routes = if args.route.is_empty() { &[Choice::Best][..] } else { &args.route };
-    let (mut rows, mut each) = (Vec::new(), Vec::new());
-    let mut last = None;
-    for task in &tasks {
-        for &route in routes {
-            match measure(args, (&device, &rates), task, route) {
-                Ok((row, candidates)) => {
-                    rows.push(row);
-                    each.extend(candidates);
-                }
-                // Of several routes some may not serve every shape.
-                Err(Error::Engine(turntile::Error::Plan(why @ PlanError::Infeasible { .. }))) => {
-                    // The last one is told below if nothing was measured at all.
-                    if let Some(earlier) = last.replace(why) {
-                        tell(&format_args!("note: {earlier}"));
-                    }
-                }
-                Err(error) => return Err(error),
+    if extents.len() != axes.len() {
+        return Err("expected the order of all axes, as in 64x256x112:2-0-1".to_string());
+    }
+    Ok(Shape { extents, axes })
+}
+
+impl Shape {
+    /// So many of it, one after the other, of elements of so many bytes.
+    ///
+    /// # Errors
+    /// [`ProblemError`].
+    pub fn problem(&self, batch: usize, elem_bytes: usize) -> Result<Problem, ProblemError> {
+        let Shape { extents, axes } = self;
+        match (&extents[..], &axes[..]) {
+            (&[rows, cols], [1, 0]) => Problem::with_batch(batch, rows, cols, elem_bytes),
+            _ if batch == 1 => Problem::permuted(extents, axes, elem_bytes),
+            _ => {
+                let extents = [&[batch], &extents[..]].concat();
+                let later: Vec<usize> = axes.iter().map(|axis| axis + 1).collect();
+                Problem::permuted(&extents, &[&[0], &later[..]].concat(), elem_bytes)
             }
         }
     }
-    match last {
-        Some(why) if rows.is_empty() => return Err(why.into()),
-        Some(why) => tell(&format_args!("note: {why}")),
-        None => {}
+}
+
+/// Runs the command and returns what to print.
+pub(crate) fn run(args: &BenchArgs) -> Result<String, Error> {
+    let settings = &args.settings;
+    settings.existing_wisdom()?;
+    let device = Device::find(&args.device, settings.threads)?;
+    let how = How { threads: settings.threads, pages: Pages::Huge, runs: args.runs };
+    let some: Vec<Shape> = SHAPES.iter().filter_map(|text| shape(text).ok()).collect();
+    let shapes = if args.shapes.is_empty() { &some } else { &args.shapes };
+    let sizes: Vec<usize> = args.elem_bytes.iter().map(|bytes| bytes.get()).collect();
+    let mut rows = Vec::new();
+    for shape in shapes {
+        for &elem_bytes in if sizes.is_empty() { &[4][..] } else { &sizes } {
+            let problem = shape.problem(args.batch.get(), elem_bytes)?;
+            let problem = if args.into { problem.out_of_place() } else { problem };
+            let figures = measure(&device, &settings.transpose(&problem), &problem, how)?;
+            rows.push(Row::new(&problem, &device, how, figures));
+        }
     }
     Ok(match (args.csv, args.json) {
-        _ if args.each => table::csv(&each),
-        (true, _) => table::csv(&rows),
-        (_, true) => table::json(&rows),
-        _ => table::text(&rows),
+        (true, _) => csv(&rows),
+        (_, true) => serde_json::to_string(&rows).expect("strings and numbers always serialise"),
+        _ => text(&rows),
     })
 }
 
-/// The transposition of `problem` as the options have it.
-fn transpose(args: &BenchArgs, problem: &Problem, route: Choice, rates: &Rates) -> Transpose {
-    let mut transpose = rates.of(transpose_of(problem)).tiles(args.tiles.rule());
-    if let Some(threads) = args.threads {
-        transpose = transpose.threads(threads.get());
-    }
-    if let Some(amount) = args.workspace {
-        transpose = transpose.workspace_cap(amount.of(problem.bytes()));
-    }
-    if let Choice::Route(route) = route {
-        transpose = transpose.route(route);
-    }
-    transpose
+/// A shape's figures; times are medians.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    batch: usize,
+    rows: usize,
+    cols: usize,
+    /// Extents of an array, and the order of its axes.
+    shape: String,
+    axes: String,
+    elem_bytes: usize,
+    device: String,
+    threads: Option<usize>,
+    pages: Option<&'static str>,
+    out_of_place: bool,
+    route: String,
+    mirrored: bool,
+    tile_m: usize,
+    tile_n: usize,
+    passes: usize,
+    workspace_bytes: usize,
+    seconds: f64,
+    /// Bytes read and written, in a second.
+    gb_per_s: f64,
+    copy_gb_per_s: f64,
+    percent_of_copy: f64,
+    /// None where nothing moves.
+    estimated_gb_per_s: Option<f64>,
+    planning_us: f64,
+    queueing_us: Option<f64>,
+    plan: String,
 }
 
-/// The figures of a task, and those of each candidate if they are asked for.
-fn measure(
-    args: &BenchArgs,
-    (device, rates): (&Device, &Rates),
-    task: &Task,
-    route: Choice,
-) -> Result<(Row, Vec<each::Row>), Error> {
-    let problem = if args.into { task.problem.out_of_place() } else { task.problem };
-    let transpose = transpose(args, &problem, route, rates);
-    let figures = match device {
-        Device::Host => host::measure(args, &transpose, &problem)?,
-        Device::Gpu(gpu) => gpu::measure(args, gpu, &transpose, &problem)?,
-    };
-    let Figures { workspace_bytes, seconds, copy_seconds_per_byte, plan, .. } = figures;
-    let threads = matches!(device, Device::Host).then(|| host::threads(args));
-    let (best, each) = match args.candidates {
-        Some(budget) if args.each => {
-            let measured =
-                each::measure(args, (device, rates), &transpose.problem()?, route, &plan, budget)?;
-            let rows = each::rows(&measured, device, threads, copy_seconds_per_byte, &plan);
-            (measured, rows)
+impl Row {
+    /// Of what was measured of a problem.
+    pub fn new(problem: &Problem, device: &Device, how: How, figures: Figures) -> Self {
+        let Figures { workspace_bytes, seconds, copy_seconds_per_byte, plan, .. } = figures;
+        let on_host = matches!(device, Device::Host);
+        let bytes = problem.bytes() as f64;
+        let micros = |time: Duration| short(time.as_secs_f64() * 1e6);
+        Row {
+            batch: problem.batch(),
+            rows: problem.rows(),
+            cols: problem.cols(),
+            shape: joined(problem.extents().iter().copied(), "x"),
+            axes: joined(problem.order(), "-"),
+            elem_bytes: problem.elem_bytes(),
+            device: plan.device.to_string(),
+            threads: on_host.then(|| how.threads()),
+            pages: on_host.then(|| how.pages.name()),
+            out_of_place: problem.is_out_of_place(),
+            route: routes(&plan),
+            mirrored: plan.mirrored(),
+            tile_m: plan.tile().m,
+            tile_n: plan.tile().n,
+            passes: plan.passes(),
+            workspace_bytes,
+            seconds: short(seconds),
+            gb_per_s: short(gb_per_s(bytes, seconds)),
+            copy_gb_per_s: short(gb_per_s(1.0, copy_seconds_per_byte)),
+            percent_of_copy: short(100.0 * copy_seconds_per_byte * bytes / seconds),
+            estimated_gb_per_s: (plan.seconds > 0.0).then(|| short(gb_per_s(bytes, plan.seconds))),
+            planning_us: micros(figures.planning),
+            queueing_us: figures.queueing.map(micros),
+            plan: plan.to_string(),
         }
-        Some(budget) => (candidates(device, &transpose, budget)?, Vec::new()),
-        None => (Vec::new(), Vec::new()),
-    };
-    let chosen = best.iter().find(|candidate| candidate.plan.legs == plan.legs);
-    let bytes = problem.bytes() as f64;
-    let row = Row {
-        class: task.class,
-        batch: problem.batch(),
-        rows: problem.rows(),
-        cols: problem.cols(),
-        shape: joined(problem.extents().iter().copied(), "x"),
-        axes: joined(problem.order(), "-"),
-        elem_bytes: problem.elem_bytes(),
-        device: plan.device.to_string(),
-        threads,
-        pages: threads.map(|_| args.pages.name()),
-        out_of_place: problem.is_out_of_place(),
-        route: routes(&plan),
-        mirrored: plan.mirrored(),
-        tile_m: plan.tile().m,
-        tile_n: plan.tile().n,
-        passes: plan.passes(),
-        workspace_bytes,
-        seconds: short(seconds),
-        gb_per_s: short(speed::gb_per_s(bytes, seconds)),
-        copy_gb_per_s: short(speed::gb_per_s(1.0, copy_seconds_per_byte)),
-        percent_of_copy: short(100.0 * copy_seconds_per_byte * bytes / seconds),
-        estimated_gb_per_s: (plan.seconds > 0.0)
-            .then(|| short(speed::gb_per_s(bytes, plan.seconds))),
-        planning_us: micros(figures.planning),
-        queueing_us: figures.queueing.map(micros),
-        chosen_over_best: chosen
-            .map(|chosen| short(chosen.time.as_secs_f64() / best[0].time.as_secs_f64())),
-        candidates: args.candidates.map(|_| best.len()),
-        best_route: best.first().map(|best| best.plan.route_name()),
-        best_plan: best.first().map(|best| best.plan.to_string()),
-        plan: plan.to_string(),
-    };
-    Ok((row, each))
+    }
 }
 
-/// Every route and every tile for about `budget`, fastest first.
-fn candidates(
-    device: &Device,
-    transpose: &Transpose,
-    budget: Duration,
-) -> Result<Vec<Measured>, Error> {
-    let all = transpose.clone().tiles(TileRule::Exhaustive);
-    Ok(match device {
-        Device::Host => all.tune(budget)?,
-        Device::Gpu(gpu) => all.tune_on(gpu, budget)?,
-    })
+/// Numbers between separators.
+pub fn joined(numbers: impl IntoIterator<Item = usize>, separator: &str) -> String {
+    numbers.into_iter().map(|n| n.to_string()).collect::<Vec<_>>().join(separator)
+}
+
+/// The route, or those of several legs.
+pub fn routes(plan: &Plan) -> String {
+    if plan.legs.len() > 1 { plan.route_name() } else { plan.route().to_string() }
+}
+
+/// To four digits, which is more than times are good for.
+pub fn short(figure: f64) -> f64 {
+    format!("{figure:.3e}").parse().unwrap_or(figure)
+}
+
+/// A line of names, then a line for each row.
+///
+/// # Panics
+/// When a row has lists or maps.
+pub fn csv(rows: &[impl Serialize]) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for row in rows {
+        writer.serialize(row).expect("a row is flat, and memory takes all of it");
+    }
+    let bytes = writer.into_inner().expect("as above");
+    let text = String::from_utf8(bytes).expect("the fields are strings and numbers");
+    text.trim_end().to_string()
+}
+
+/// A table to read.
+fn text(rows: &[Row]) -> String {
+    let mut text = format!(
+        "{:<20} {:>5} {:>8} {:>7} {:>8}  {:<20} {:>11} {:>9}",
+        "shape", "bytes", "GB/s", "copy", "of copy", "route", "tile", "workspace"
+    );
+    for row in rows {
+        let batch = if row.batch == 1 { String::new() } else { format!("{} x ", row.batch) };
+        let shape = match row.axes.as_str() {
+            "0-2-1" => format!("{batch}{}x{}", row.rows, row.cols),
+            axes => format!("{}:{axes}", row.shape),
+        };
+        // Writing to a string cannot fail.
+        let _ = write!(
+            text,
+            "\n{shape:<20} {:>5} {:>8.2} {:>7.2} {:>7.1}%  {:<20} {:>11} {:>9}",
+            row.elem_bytes,
+            row.gb_per_s,
+            row.copy_gb_per_s,
+            row.percent_of_copy,
+            format!("{}{}", row.route, if row.mirrored { " mirrored" } else { "" }),
+            format!("{}x{}", row.tile_m, row.tile_n),
+            bytes(row.workspace_bytes),
+        );
+    }
+    text
 }

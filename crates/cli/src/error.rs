@@ -53,9 +53,6 @@ pub enum Error {
         /// The system's answer.
         source: io::Error,
     },
-    /// A table of rates is kept in a file.
-    #[error("rates are not written to standard output; a file of the name - is ./-")]
-    RatesToOutput,
     /// A transposition that was measured did not do what it should.
     #[error("{problem}: element {at} of the result is wrong")]
     Wrong {
@@ -95,11 +92,6 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// The system does not say where a user's data are.
-    #[error(
-        "there is no place for rates: neither XDG_DATA_HOME nor HOME names one; name a file with --output"
-    )]
-    NoPlace,
     /// An option that makes sense on the host only.
     #[error("{option} is for the host, not for device {device}")]
     HostOnly {
@@ -107,14 +99,6 @@ pub enum Error {
         option: &'static str,
         /// The device asked for.
         device: String,
-    },
-    /// No drawn problem is as small.
-    #[error("none of {draws} problems drawn is of {most} bytes at most; raise --draw-most")]
-    DrawMost {
-        /// Bytes asked for.
-        most: usize,
-        /// Problems that were larger.
-        draws: usize,
     },
     /// No device of that name.
     #[error("no device is named {name:?}; there are cuda, {}", device_names())]

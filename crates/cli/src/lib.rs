@@ -5,18 +5,17 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `args`, `common`, `values` | the command line, what the commands on files share of it, and how it spells sizes, shapes and times |
+//! | `command`, `args`, `common`, [`values`] | the command line, what the commands on files share of it, and how it spells sizes, shapes and times |
 //! | `several` | one file after the other |
 //! | `rearrange` | what each command makes of a file: a new header and a permutation |
 //! | `plan`, `words`, `tune`, `subject` | plans, by estimate and by stopwatch, and what they are for |
-//! | `bench`, [`speed`] | transpositions timed beside a copy, and the unit of their speed |
+//! | [`bench`], [`measure`] | transpositions compared and timed beside a copy, and the unit of their speed |
 //! | [`device`] | the host or a GPU by name |
 //! | [`memory`] | what is measured on: pages of a kind |
 //! | `input`, `output`, `archive` | files, archives and streams that arrays come from and go to |
 //! | `work`, `blocks` | read, transpose, write: the same for every command on a file, in memory or block by block |
 //! | `free` | how much memory there is |
-//! | `calibrate`, `rates` | this machine measured; which table of its rates is planned by, and where it is kept |
-//! | `settings` | what the user may set, and what the library is told of it |
+//! | [`settings`] | what the user may set, and how it is passed to the library |
 //! | `npy`, `dtype` | .npy headers |
 //! | `closed` | standard streams that nobody opened |
 //! | `file`, `signals` | files replaced whole or not at all, interruptions included |
@@ -30,10 +29,10 @@
 
 mod archive;
 mod args;
-mod bench;
+pub mod bench;
 mod blocks;
-mod calibrate;
 mod closed;
+mod command;
 mod common;
 pub mod device;
 mod dtype;
@@ -41,31 +40,28 @@ pub mod error;
 mod file;
 mod free;
 mod input;
+pub mod measure;
 pub mod memory;
 mod npy;
 mod output;
 mod plan;
 pub mod progress;
-mod rates;
 mod rearrange;
 mod report;
 mod say;
-mod settings;
+pub mod settings;
 mod several;
 mod signals;
-pub mod speed;
 mod subject;
 mod tune;
-mod values;
+pub mod values;
 mod words;
 mod work;
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
-pub use crate::bench::{copy, fill};
-
-use crate::args::{Cli, Command};
+use crate::command::{Cli, Command};
 use crate::rearrange::Operation;
 use crate::say::{Stream, tell};
 
@@ -90,8 +86,6 @@ pub fn main() -> ExitCode {
             });
         }
         Command::Plan(args) => (args.json, plan::run(args).map(|text| (text, true))),
-        // Printing is a word about what is done: the file is written.
-        Command::Calibrate(args) => (args.json, calibrate::run(args).map(|text| (text, false))),
         Command::Bench(args) => (args.json, bench::run(args).map(|text| (text, true))),
         Command::Tune(args) => {
             // What is remembered is done, whether it can be told of or not.

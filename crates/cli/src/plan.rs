@@ -2,74 +2,85 @@
 
 use std::fmt::{Display, Write};
 
+use clap::Args;
 use serde::Serialize;
 use turntile::plan::{
     Advice, Chip, Declined, Host, Plan, Planner, Problem, Refused, Survey, Tile, Wisdom,
 };
 
-use crate::args::PlanArgs;
 use crate::bench::routes;
 use crate::device::Device;
 use crate::error::Error;
-use crate::rates::{Rates, told};
 use crate::report::{bytes, duration, rate};
 use crate::say::{shown, tell};
-use crate::settings::Settings;
+use crate::settings::{Settings, TilesArg};
+use crate::subject::ProblemArgs;
 use crate::{subject, words};
+
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    #[command(flatten)]
+    pub problem: ProblemArgs,
+    /// The device to plan for: host, cuda (this machine's GPU; cuda:1 its second), or one that need not
+    /// be here: h200, h100, a100. Threads are the host's alone, wisdom that of host and cuda
+    #[arg(long, value_name = "NAME", default_value = "host")]
+    pub device: String,
+    /// Which tiles of each route to consider
+    #[arg(long, value_name = "RULE", default_value = "model")]
+    pub tiles: TilesArg,
+    /// Print every candidate by estimate, wisdom aside, and why the others are not possible
+    #[arg(long)]
+    pub all: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// Runs the command and returns what to print.
 pub fn run(args: &PlanArgs) -> Result<String, Error> {
     let settings = &args.problem.settings;
     let problem = subject::problem(&args.problem)?;
-    let (planner, rates) = planner(&args.device, settings)?;
-    let mut planner = planner.with_tiles(args.tiles.rule());
+    let mut planner = planner(&args.device, settings)?.with_tiles(args.tiles.rule());
     if let Some(route) = settings.route {
         planner = planner.with_route(route);
     }
     if args.all {
         let survey = planner.survey(&problem);
         return Ok(if args.json {
-            json(&survey.candidates, &survey.declined, By::Estimate, None, &rates)
+            json(&survey.candidates, &survey.declined, By::Estimate, None)
         } else {
-            format!("{}\nestimated by {}", table(&survey), told(&rates))
+            table(&survey)
         });
     }
     let (remembered, refused) = wisdom(settings, &args.device, &planner, &problem)?;
     let by = if remembered.is_some() { By::Wisdom } else { By::Estimate };
     let plan = remembered.map_or_else(|| planner.plan(&problem), Ok)?;
     Ok(if args.json {
-        json(std::slice::from_ref(&plan), &plan.declined, by, refused, &rates)
+        json(std::slice::from_ref(&plan), &plan.declined, by, refused)
     } else {
         let by = match by {
-            By::Wisdom => "chosen by what wisdom remembers".to_string(),
-            By::Estimate => format!("estimated by {}", told(&rates)),
+            By::Wisdom => "chosen by wisdom",
+            By::Estimate => "chosen by estimate",
         };
         format!("{}\n\n{plan:#}\n{by}", words::of_plan(&plan))
     })
 }
 
-/// For the device of that name, this machine's or one that need not be here, by the rates that are its own.
-fn planner(name: &str, settings: &Settings) -> Result<(Planner, Rates), Error> {
-    let Settings { threads, rates, .. } = settings;
+/// For the device of that name, this machine's or one that need not be here.
+fn planner(name: &str, settings: &Settings) -> Result<Planner, Error> {
+    let threads = settings.threads;
     match (Chip::preset(name), threads) {
-        (Some(chip), None) => {
-            let rates = rates.preset(&chip)?;
-            Ok((Planner::new(rates.chip(chip)), rates))
-        }
+        (Some(chip), None) => Ok(Planner::new(chip)),
         (Some(_), Some(_)) => {
             Err(Error::HostOnly { option: "--threads", device: name.to_string() })
         }
-        (None, _) => Ok(match Device::find(name, *threads)? {
+        (None, _) => Ok(match Device::find(name, threads)? {
             // As many as a run would have.
             Device::Host => {
                 let threads = threads.map_or_else(turntile::threads::count, usize::from);
-                let rates = rates.host(false)?.clone();
-                (Planner::new(rates.host(Host::here(threads))), rates)
+                Planner::new(Host::here(threads))
             }
-            Device::Gpu(gpu) => {
-                let rates = rates.gpu(gpu.chip())?;
-                (Planner::new(rates.chip(gpu.chip().clone())), rates)
-            }
+            Device::Gpu(gpu) => Planner::new(gpu.chip().clone()),
         }),
     }
 }
@@ -165,7 +176,7 @@ struct DeclinedJson<'a> {
 enum By {
     /// What was measured, and is remembered.
     Wisdom,
-    /// The rates.
+    /// The tables of costs.
     Estimate,
 }
 
@@ -177,8 +188,6 @@ struct PlansJson<'a> {
     chosen_by: By,
     /// Why what the wisdom file has for the problem is not used.
     wisdom_refused: Option<String>,
-    /// The file of rates; null where they are turntile's own.
-    rates: Option<String>,
 }
 
 fn json(
@@ -186,7 +195,6 @@ fn json(
     declined: &[Declined],
     chosen_by: By,
     refused: Option<Refused>,
-    rates: &Rates,
 ) -> String {
     let candidates = candidates.iter().map(|plan| PlanJson {
         device: &plan.device,
@@ -208,7 +216,6 @@ fn json(
         declined: declined.collect(),
         chosen_by,
         wisdom_refused: refused.map(|why| why.to_string()),
-        rates: rates.file().map(|file| file.to_string_lossy().into_owned()),
     };
     serde_json::to_string(&plans).expect("strings and numbers always serialise")
 }

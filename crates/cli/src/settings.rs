@@ -1,17 +1,16 @@
-//! What a user may set of any transposition, and what the library is told of it.
+//! What a user may set of any transposition, and how it is passed to the library.
 
 use std::ffi::OsString;
 use std::io;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use clap::Args;
 use clap::builder::OsStringValueParser;
-use turntile::Transpose;
+use clap::{Args, ValueEnum};
 use turntile::plan::{Problem, Route};
+use turntile::{TileRule, Transpose};
 
 use crate::error::Error;
-use crate::rates::{Rates, RatesArgs};
 use crate::values::{Amount, amount, threads};
 
 /// How the work is done; what is not set is the library's choice.
@@ -30,8 +29,25 @@ pub struct Settings {
     /// A file of measured winners, as `turntile tune` writes it; an empty name is none
     #[arg(long, value_name = "FILE", env = "TURNTILE_WISDOM", value_parser = OsStringValueParser::new())]
     wisdom: Option<OsString>,
-    #[command(flatten)]
-    pub rates: RatesArgs,
+}
+
+/// A rule for tiles, as the command line spells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TilesArg {
+    /// The best of each route by the cost model
+    Model,
+    /// Every feasible one
+    All,
+}
+
+impl TilesArg {
+    /// The rule.
+    pub fn rule(self) -> TileRule {
+        match self {
+            TilesArg::Model => TileRule::CostModel,
+            TilesArg::All => TileRule::Exhaustive,
+        }
+    }
 }
 
 /// `problem`'s axes, to be permuted where it says.
@@ -42,9 +58,9 @@ pub fn transpose_of(problem: &Problem) -> Transpose {
 }
 
 impl Settings {
-    /// `problem` as the library is to plan or tune it, by those rates.
-    pub fn transpose(&self, problem: &Problem, rates: &Rates) -> Transpose {
-        let mut transpose = rates.of(transpose_of(problem));
+    /// `problem` as the library is to plan or tune it.
+    pub fn transpose(&self, problem: &Problem) -> Transpose {
+        let mut transpose = transpose_of(problem);
         if let Some(threads) = self.threads {
             transpose = transpose.threads(threads.get());
         }

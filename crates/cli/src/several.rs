@@ -22,9 +22,8 @@ pub fn run(common: &Common, change: impl Fn(&Asked<'_>) -> Result<Report>) -> Ex
     let jobs = common.jobs().unwrap_or_default();
     let first = jobs.first().map_or(Stream::Output, |(_, goal)| stream_of(goal));
     let settings = &common.settings;
-    let rates = || settings.rates.host(common.quiet).map(drop);
-    let ready = settings.existing_wisdom().and_then(|_| rates()).map_err(Error::from);
-    if let Err(error) = ready.and_then(|()| no_twins(&jobs)) {
+    let ready = settings.existing_wisdom().map_err(Error::from);
+    if let Err(error) = ready.and_then(|_| no_twins(&jobs)) {
         return failed(&error::line(&error), None, common, first);
     }
     let mut code = ExitCode::SUCCESS;

@@ -1,15 +1,66 @@
 //! What `plan` and `tune` are asked about: a problem by its numbers, or that of a file's array.
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::error::ErrorKind;
 use turntile::plan::Problem;
 
-use crate::args::ProblemArgs;
 use crate::file::{self, Asking, Locking};
 use crate::input::Input;
 use crate::rearrange;
-use crate::values::{Axes, Extents, Subject};
+use crate::settings::Settings;
+use crate::values::{Axes, Extents, Subject, axes, count, positive, subject};
+
+/// A problem, by its numbers or by a file.
+#[derive(Debug, Args)]
+pub struct ProblemArgs {
+    /// Rows and columns, e.g. 7200x1800, or with --axes the extents of any array; or a .npy or .npz file that holds one (./3x5 if
+    /// its name is such)
+    #[arg(value_name = "MxN|FILE", value_parser = OsStringValueParser::new().try_map(subject))]
+    pub subject: Subject,
+    /// The order of the axes in the result, e.g. 2,0,1 [default: the last two change places]
+    #[arg(long, value_name = "I,J,...", value_parser = axes, allow_hyphen_values = true)]
+    pub axes: Option<Axes>,
+    /// Bytes of an element, of a shape
+    #[arg(long, value_name = "B", value_parser = positive, allow_negative_numbers = true)]
+    pub elem_bytes: Option<NonZeroUsize>,
+    /// Matrices or arrays, one after the other [default: 1]
+    #[arg(long, value_name = "K", value_parser = count, allow_negative_numbers = true)]
+    pub batch: Option<usize>,
+    /// The array of a .npz archive
+    #[arg(long, value_name = "NAME")]
+    pub member: Option<String>,
+    /// Into another buffer instead of in place
+    #[arg(long)]
+    pub into: bool,
+    #[command(flatten)]
+    pub settings: Settings,
+}
+
+impl ProblemArgs {
+    /// What is wrong with the options beside a shape, or beside a file.
+    pub fn check(&self) -> Result<(), clap::Error> {
+        let wrong = |kind, what: &str| Err(clap::Error::raw(kind, what));
+        match &self.subject {
+            Subject::Extents(_) if self.elem_bytes.is_none() => {
+                wrong(ErrorKind::MissingRequiredArgument, "a shape needs --elem-bytes <B>")
+            }
+            Subject::Extents(_) if self.member.is_some() => wrong(
+                ErrorKind::ArgumentConflict,
+                "--member is for a file, and cannot be used with a shape",
+            ),
+            Subject::File(_) if self.elem_bytes.is_some() || self.batch.is_some() => wrong(
+                ErrorKind::ArgumentConflict,
+                "--elem-bytes and --batch cannot be used with a file, which says both",
+            ),
+            _ => Ok(()),
+        }
+    }
+}
 
 /// The problem, with the cap on its workspace if there is one.
 pub fn problem(args: &ProblemArgs) -> Result<Problem> {

@@ -2,22 +2,46 @@
 
 use std::fmt::Write;
 use std::path::Path;
+use std::time::Duration;
 
+use clap::Args;
 use serde::Serialize;
 use turntile::Measured;
 use turntile::plan::{Tile, Wisdom};
 
-use crate::args::TuneArgs;
 use crate::bench::routes;
 use crate::device::Device;
 use crate::error::Error;
-use crate::rates::Rates;
 use crate::report::{bytes, duration, rate};
 use crate::say::shown;
-use crate::{file, speed, subject};
+use crate::settings::TilesArg;
+use crate::subject::ProblemArgs;
+use crate::values::seconds;
+use crate::{file, measure, subject};
 
 /// Candidates that the table shows; JSON has all.
 const SHOWN: usize = 12;
+
+#[derive(Debug, Args)]
+pub struct TuneArgs {
+    #[command(flatten)]
+    pub problem: ProblemArgs,
+    /// Where to measure: host, cuda or cuda:N
+    #[arg(long, value_name = "NAME", default_value = "host")]
+    pub device: String,
+    /// Which tiles of each route to try
+    #[arg(long, value_name = "RULE", default_value = "all")]
+    pub tiles: TilesArg,
+    /// Seconds to spend; at least one candidate is measured
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds, allow_negative_numbers = true)]
+    pub budget: Duration,
+    /// Print all as CSV
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
+    /// Print all as JSON
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// Runs the command and returns what to print.
 pub fn run(args: &TuneArgs) -> Result<String, Error> {
@@ -26,10 +50,10 @@ pub fn run(args: &TuneArgs) -> Result<String, Error> {
         writable(file)?;
     }
     let settings = &args.problem.settings;
-    let by = |rates: &Rates| settings.transpose(&problem, rates).tiles(args.tiles.rule());
+    let transpose = settings.transpose(&problem).tiles(args.tiles.rule());
     let measured = match Device::find(&args.device, settings.threads)? {
-        Device::Host => by(settings.rates.host(false)?).tune(args.budget)?,
-        Device::Gpu(gpu) => by(&settings.rates.gpu(gpu.chip())?).tune_on(&gpu, args.budget)?,
+        Device::Host => transpose.tune(args.budget)?,
+        Device::Gpu(gpu) => transpose.tune_on(&gpu, args.budget)?,
     };
     Ok(match (args.csv, args.json) {
         (true, _) => csv(&measured),
@@ -40,14 +64,14 @@ pub fn run(args: &TuneArgs) -> Result<String, Error> {
 
 /// Found out before the measuring, not after it.
 fn writable(file: &Path) -> Result<(), Error> {
-    file::refuse_unwritable(file, false)?;
+    file::refuse_unwritable(file)?;
     Wisdom::load(file)?;
     Ok(())
 }
 
 /// None where nothing moves: a call's time is not the speed of a move.
 fn gb_per_s(Measured { plan, time, .. }: &Measured) -> Option<f64> {
-    let rate = speed::gb_per_s(plan.problem.bytes() as f64, time.as_secs_f64());
+    let rate = measure::gb_per_s(plan.problem.bytes() as f64, time.as_secs_f64());
     Some(rate).filter(|rate| plan.passes() > 0 && rate.is_finite())
 }
 

@@ -23,12 +23,6 @@ pub fn positive(text: &str) -> Result<NonZeroUsize, String> {
     number.ok_or_else(|| format!("expected a whole number from 1 to {}, as in 4", usize::MAX))
 }
 
-/// Where a sequence of random numbers begins.
-pub fn seed(text: &str) -> Result<u64, String> {
-    let number = text.trim().parse().ok();
-    number.ok_or_else(|| format!("expected a whole number from 0 to {}, as in 4", u64::MAX))
-}
-
 /// Extents of the axes of an array: of a matrix rows and columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extents(pub Vec<usize>);

@@ -112,11 +112,8 @@ pub fn apply(
 ) -> Result<Done> {
     // All that can be refused is refused before the first byte of data is read.
     let memory = allowed(input.path(), change.data_bytes, *memory)?;
-    let rates = settings.rates.host(*quiet)?;
     let planned = match &change.step {
-        Some(problem) if change.data_bytes <= memory => {
-            Some(settings.transpose(problem, rates).plan()?)
-        }
+        Some(problem) if change.data_bytes <= memory => Some(settings.transpose(problem).plan()?),
         _ => None,
     };
     let extra = planned.as_ref().map_or(0, Planned::workspace_bytes);
@@ -158,7 +155,7 @@ fn plan_blocks(
     memory: usize,
 ) -> Result<turntile::stored::Stored> {
     let transpose = match &change.step {
-        Some(problem) => settings.transpose(problem, settings.rates.host(true)?),
+        Some(problem) => settings.transpose(problem),
         None => Transpose::of_axes_bytes(1, &[change.data_bytes], &[0]),
     };
     blocks::plan(&transpose, memory)

@@ -81,23 +81,16 @@ pub enum Constant {
 }
 
 /// The numbers of quantities.
-pub const THREADS: usize = quantity_number(b"threads");
-pub const ELEM_BYTES: usize = quantity_number(b"elem_bytes");
-pub const UNIT_BYTES: usize = quantity_number(b"unit_bytes");
-pub const ROW_BYTES: usize = quantity_number(b"row_bytes");
-pub const INSTANCE_BYTES: usize = quantity_number(b"instance_bytes");
-pub const BYTES: usize = quantity_number(b"bytes");
-pub const IS_WORD: usize = quantity_number(b"is_word");
-pub const BALANCE: usize = quantity_number(b"balance");
+const THREADS: usize = quantity_number(b"threads");
+const BYTES: usize = quantity_number(b"bytes");
+const BALANCE: usize = quantity_number(b"balance");
 /// The numbers of a copy's speed by one thread, a constant, and of what more reach of it, an operation.
 pub const COPY: usize = Constant::Copy as usize;
 pub const THREADS_COPY: usize = Operation::Threads as usize;
 /// The number of the operation that says what caches do.
-pub const CACHED: usize = Operation::Cached as usize;
+const CACHED: usize = Operation::Cached as usize;
 /// The number of the first operation that is a way.
-pub const WAYS: usize = Operation::Swap as usize;
-/// The numbers of the constants that say how long threads take to start.
-pub const STARTS: [usize; 2] = [Constant::Fork as usize, Constant::Worker as usize];
+const WAYS: usize = Operation::Swap as usize;
 
 /// The number of the quantity of that name.
 const fn quantity_number(name: &[u8]) -> usize {
@@ -356,7 +349,8 @@ mod tests {
                 for stage in plan.stages() {
                     let way = stage.offer.geometry.get::<HostWay>().unwrap();
                     let Some(sample) = sample(way, &costs, stage.offer.seconds) else { continue };
-                    assert!((costs.over(&sample) - 1.0).abs() < 1e-6, "{stage}: {sample:?}");
+                    let says = costs.fraction(sample.operation, |k| sample.quantities[k]);
+                    assert!((sample.fraction / says - 1.0).abs() < 1e-6, "{stage}: {sample:?}");
                     seen += 1;
                 }
             }

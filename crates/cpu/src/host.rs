@@ -10,7 +10,6 @@ use turntile_plan::{
 };
 
 use crate::estimate::{self, Price};
-use crate::fit;
 use crate::machine;
 use crate::way::{self, HostWay, Means};
 
@@ -80,15 +79,6 @@ fn costs_of(model: &str, threads: usize) -> Arc<Costs> {
 }
 
 impl Host {
-    /// Number of the constant that a copy's speed by one thread is in its table, in bytes a second.
-    pub const COPY: usize = estimate::COPY;
-    /// Number of the operation that says what several threads copy, of what one does.
-    pub const SHARES: usize = estimate::THREADS_COPY;
-    /// Number of the operation that says how much faster all is where caches hold the data.
-    pub const CACHED: usize = estimate::CACHED;
-    /// Numbers of the constants that say how long threads take to start, in seconds.
-    pub const SECONDS: &[usize] = &estimate::STARTS;
-
     /// `threads` threads of a processor that is like those that tables are of.
     pub fn new(threads: usize) -> Self {
         let means = Means { threads: threads.max(1), scratch: SCRATCH };
@@ -120,8 +110,8 @@ impl Host {
 
     /// With costs of one's own.
     #[must_use]
-    pub fn with_costs(self, costs: Costs) -> Self {
-        Host { costs: Arc::new(costs), ..self }
+    pub fn with_costs(self, costs: impl Into<Arc<Costs>>) -> Self {
+        Host { costs: costs.into(), ..self }
     }
 
     /// Its costs.
@@ -146,38 +136,9 @@ impl Host {
         way.is_for(&stage.shape, elem_bytes * stage.joined, stage.offer.method).then_some(way)
     }
 
-    /// With the speed of copies by so many threads, bytes a second read and written, ascending from one thread; `from` tells
-    /// where they were measured.
-    #[must_use]
-    pub fn copying(self, speeds: &[(usize, f64)], from: &str) -> Self {
-        let costs = fit::copying(&self.costs, speeds, from);
-        self.with_costs(costs)
-    }
-
-    /// With the seconds that so many threads take to start and to be waited for, ascending from two.
-    #[must_use]
-    pub fn starting(self, seconds: &[(usize, f64)]) -> Self {
-        let costs = fit::starting(&self.costs, seconds);
-        self.with_costs(costs)
-    }
-
-    /// With costs by which it takes all its threads for whatever there is work for them in, to measure how they share.
-    #[must_use]
-    pub fn using_all(self) -> Self {
-        let costs = fit::using_all(&self.costs, self.means.threads);
-        self.with_costs(costs)
-    }
-
     /// Threads of a stage of a host's plan; 1 of another device's.
     pub fn threads_of(stage: &Stage) -> usize {
         stage.offer.geometry.get::<HostWay>().map_or(1, |way| way.needs().parts)
-    }
-
-    /// With a table that says what samples do: those of one thread move its curves, the others how threads share.
-    #[must_use]
-    pub fn fitted(self, samples: &[Sample], from: &str) -> Self {
-        let costs = fit::fitted(&self.costs, samples, from);
-        self.with_costs(costs)
     }
 
     /// Threads.
@@ -334,7 +295,7 @@ mod tests {
         assert_eq!(tables().len(), PRESETS.len());
         // Beyond what was measured, no thread is said to help more.
         for (costs, preset) in tables().iter().zip(&PRESETS) {
-            let at = |threads: usize| costs.fraction(Host::SHARES, |_| threads as f64);
+            let at = |threads: usize| costs.fraction(estimate::THREADS_COPY, |_| threads as f64);
             assert_eq!(at(preset.threads), at(4 * preset.threads), "{}", costs.device());
         }
     }
@@ -352,8 +313,10 @@ mod tests {
         ] {
             assert_eq!(nearest(presets.into_iter(), model, threads), number, "{model} {threads}");
         }
-        let [slow, fast] = [1e10, 2e10]
-            .map(|speed| Host::new(1).copying(&[(1, speed)], "").least_seconds(1 << 30));
+        let [slow, fast] = [1e10, 2e10].map(|speed| {
+            let costs = tables()[0].as_ref().clone().with_constant(estimate::COPY, speed);
+            Host::new(1).with_costs(costs).least_seconds(1 << 30)
+        });
         assert!((slow / fast - 2.0).abs() < 1e-3, "an unknown processor by its own copy");
     }
 }

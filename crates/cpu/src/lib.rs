@@ -64,7 +64,6 @@ mod estimate;
 mod exchange;
 pub mod executor;
 mod finish;
-mod fit;
 mod follow;
 mod gaps;
 mod gather;
@@ -100,7 +99,6 @@ pub use executor::{Executor, RunError, Workspace};
 pub use finish::Finish;
 pub use host::Host;
 pub use leading::LeadingExecutor;
-pub use parts::start_seconds;
 pub use small::{SMALL_BYTES, permute_small, transpose_small};
 pub use transpose_into::transpose_into;
 

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
 use crate::threads;
 
@@ -22,28 +21,6 @@ pub fn run_on<S: Send>(
     let mut rest = scratch;
     let with_scratch = |share| (share, rest.split_off_mut(..each).expect("scratch for each share"));
     threads::each(shares.into_iter().map(with_scratch), |(share, mine)| work(share, mine));
-}
-
-/// Pauses between starts that are timed, long enough for threads to fall asleep as they do between calls.
-const PAUSE: Duration = Duration::from_millis(1);
-/// Starts that are timed, of which the middle one counts.
-const STARTS: usize = 41;
-
-/// Seconds that `threads` threads of the pool take to start and to be waited for, with nothing to do.
-pub fn start_seconds(threads: usize) -> f64 {
-    let start = |_| {
-        // A caller is awake, its threads are not.
-        let pause = Instant::now();
-        while pause.elapsed() < PAUSE {
-            std::hint::spin_loop();
-        }
-        let start = Instant::now();
-        run_on(0..threads, &mut [], 0, |_, _| {});
-        start.elapsed().as_secs_f64()
-    };
-    let mut seconds: Vec<f64> = (0..STARTS).map(start).collect();
-    seconds.sort_by(f64::total_cmp);
-    seconds[STARTS / 2]
 }
 
 /// Runs of items for each of several threads, on average: a thread that is held up for one of them leaves the others

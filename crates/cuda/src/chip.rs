@@ -113,8 +113,8 @@ impl Chip {
 
     /// With costs of one's own.
     #[must_use]
-    pub fn with_costs(self, costs: Costs) -> Self {
-        Chip { costs: Arc::new(costs), ..self }
+    pub fn with_costs(self, costs: impl Into<Arc<Costs>>) -> Self {
+        Chip { costs: costs.into(), ..self }
     }
 
     /// Reads a table of a GPU's costs.

@@ -2,8 +2,13 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+use turntile_cli::memory::Pages;
+use turntile_cli::values::{Amount, amount, byte_count, seconds};
+
+use crate::bench::{self, Choice, Shapes};
 
 /// Reproduces turntile's sources: their kernels, their figures and tables.
 #[derive(Debug, Parser)]
@@ -20,10 +25,99 @@ pub enum Command {
     /// Measure the figures and tables of turntile's sources on this machine, on one page: takes hours on a host, less on a
     /// GPU; each item is kept as soon as it is measured, and what was interrupted goes on where it stopped
     Report(ReportArgs),
+    /// Verify and time transpositions as `turntile bench` does, of classes of shapes and drawn ones, with candidates beside
+    /// the planner's choice; as CSV
+    Bench(BenchArgs),
+    /// Make a table of costs of this machine's processor or GPU: turntile plans by such tables
+    Calibrate(CalibrateArgs),
     /// Compare every kernel of the lab's on a GPU, element by element
     Check(GpuArgs),
     /// Time the ladder and the filter on a GPU at the sources' sizes, as CSV
     Tables(TablesArgs),
+}
+
+/// Options of `turntile-lab bench`.
+#[derive(Debug, Args)]
+pub struct BenchArgs {
+    /// Where to measure: host, cuda (the first GPU) or cuda:N
+    #[arg(long, value_name = "NAME", default_value = "host")]
+    pub device: String,
+    /// Shapes as for `turntile bench`, or classes of them: host, thesis, large, primes, skinny, square, batch, small-batch,
+    /// tiny, huge, permuted, permuted-host [default: those that the device's document reports]
+    #[arg(long, value_name = "MxN,...", value_delimiter = ',', value_parser = bench::read)]
+    pub shapes: Vec<Shapes>,
+    /// Bytes of an element, one or more [default: 4, or a class's own]
+    #[arg(long, value_name = "B,...", value_delimiter = ',')]
+    pub elem_bytes: Vec<usize>,
+    /// Matrices, one after the other; a class's own batches are multiplied
+    #[arg(long, value_name = "K", default_value = "1")]
+    pub batch: usize,
+    /// As many problems drawn at random, beside or instead of --shapes
+    #[arg(long, value_name = "COUNT")]
+    pub draw: Option<usize>,
+    /// Draw permutations of three to five axes, of --elem-bytes or 4 bytes, in place of matrices
+    #[arg(long, requires = "draw")]
+    pub draw_axes: bool,
+    /// The draw's seed
+    #[arg(long, value_name = "S", default_value = "1", requires = "draw")]
+    pub seed: u64,
+    /// The largest matrix to draw; the smallest have some 10^6 elements
+    #[arg(long, value_name = "BYTES", default_value = "8GiB", value_parser = byte_count, requires = "draw")]
+    pub draw_most: usize,
+    /// Threads to use [default: all]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
+    /// Plan by this table of costs, as `turntile-lab calibrate` writes it
+    #[arg(long, value_name = "FILE")]
+    pub costs: Option<PathBuf>,
+    /// Into another buffer instead of in place
+    #[arg(long)]
+    pub into: bool,
+    /// Take these routes, a line each; best is the planner's choice
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = bench::choice)]
+    pub route: Vec<Choice>,
+    /// Choose from every tile of a route, and not from the best by the cost model alone
+    #[arg(long)]
+    pub all_tiles: bool,
+    /// Most memory beside the data [default: as for `turntile bench`]
+    #[arg(long, value_name = "BYTES", value_parser = amount)]
+    pub workspace: Option<Amount>,
+    /// Runs of each, of which the median counts [default: 7, on a GPU 21]
+    #[arg(long, value_name = "N")]
+    pub runs: Option<NonZeroUsize>,
+    /// The pages that the matrices lie in, on the host
+    #[arg(long, value_name = "KIND", default_value = "huge")]
+    pub pages: Pages,
+    /// Spend so long on each shape to see whether another candidate would have been faster
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub candidates: Option<Duration>,
+    /// Print every candidate that was measured instead: of each route, as it is and mirrored, the best tiles by estimate,
+    /// and of routes of one stage all ways; none that is estimated to take a thousand times as long as the chosen one
+    #[arg(long, requires = "candidates")]
+    pub each: bool,
+    /// Tiles of a route that --each tries
+    #[arg(long, value_name = "COUNT", default_value = "3", requires = "each")]
+    pub each_tiles: usize,
+    /// Print as CSV, which is all that there is
+    #[arg(long, hide = true)]
+    pub csv: bool,
+}
+
+/// Options of `turntile-lab calibrate`.
+#[derive(Debug, Args)]
+pub struct CalibrateArgs {
+    /// What to measure: host, cuda (the first GPU) or cuda:N
+    #[arg(long, value_name = "NAME", default_value = "host")]
+    pub device: String,
+    /// Threads to measure, and fewer of them [default: all]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
+    /// Where the table is written
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Seconds to measure for, about; a few stages are measured in any case
+    #[arg(long, value_name = "SECONDS", default_value = "90", value_parser = seconds)]
+    pub budget: Duration,
 }
 
 /// Options of what runs on a GPU alone.

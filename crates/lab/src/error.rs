@@ -17,9 +17,23 @@ pub enum Error {
     /// A matrix beyond the address space.
     #[error(transparent)]
     Problem(#[from] ProblemError),
+    /// Something could not be planned or run.
+    #[error(transparent)]
+    Engine(#[from] turntile::Error),
     /// There is no such kernel.
     #[error(transparent)]
     Kernel(#[from] KernelError),
+    /// The file is no table of the device's costs.
+    #[error(transparent)]
+    Costs(#[from] turntile::plan::CostsError),
+    /// No drawn problem is as small.
+    #[error("none of {draws} problems drawn is of {most} bytes at most; raise --draw-most")]
+    DrawMost {
+        /// Bytes asked for.
+        most: usize,
+        /// Problems that were larger.
+        draws: usize,
+    },
     /// Cases that did not do what they should.
     #[error("{text}{wrong} cases are wrong")]
     WrongCases {

@@ -13,6 +13,8 @@
 //! | [`command`] | the command line |
 //! | [`staged`] | the routes of four stages |
 //! | [`turned`], [`wider`] | 1010!, and a device that offers it beside what is the product's |
+//! | [`bench`] | `turntile-lab bench`: candidates, classes of shapes, drawn ones |
+//! | [`calibrate`] | `turntile-lab calibrate`: tables of costs made and fitted |
 //! | [`k20`] | the thesis's own GPU, to plan for |
 //! | [`check`], [`tables`] | `turntile-lab check` and `tables`: the kernels on a GPU, compared and timed |
 //! | [`samples`] | what they are compared on |
@@ -30,6 +32,8 @@ mod pages {
     struct Planning;
 }
 
+pub mod bench;
+pub mod calibrate;
 pub mod check;
 pub mod code;
 pub mod command;

@@ -5,11 +5,13 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use turntile_lab::command::{Cli, Command};
-use turntile_lab::{check, report, tables};
+use turntile_lab::{bench, calibrate, check, report, tables};
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Report(args) => report::run(&args),
+        Command::Bench(args) => bench::run(&args),
+        Command::Calibrate(args) => calibrate::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Tables(args) => tables::run(&args),
     };

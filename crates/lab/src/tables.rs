@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use turntile::gpu::{CudaError, Gpu};
 use turntile_cli::error::Error as Shared;
-use turntile_cli::speed::gb_per_s;
+use turntile_cli::measure::gb_per_s;
+
+use turntile_plan::tuner;
 
 use crate::command::TablesArgs;
 use crate::error::Error;
@@ -60,9 +62,7 @@ fn median(mut run: impl FnMut() -> Result<Duration, CudaError>) -> Result<f64, E
     for _ in 0..RUNS + 2 {
         times.push(run()?);
     }
-    times.drain(..2);
-    times.sort_unstable();
-    Ok(times[RUNS / 2].as_secs_f64())
+    Ok(tuner::median(&times[2..]).as_secs_f64())
 }
 
 /// Every rung, tile and block rows at the sources' sizes and a ragged one.

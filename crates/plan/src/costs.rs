@@ -16,25 +16,12 @@
 //!
 //! No entry ever decides whether a plan is right, only which is tried first.
 
-mod entries;
-mod fit;
 mod text;
-
-pub use entries::Entry;
-pub use fit::{Correction, Sample};
 
 /// Why a table cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CostsError {
-    /// It cannot be read.
-    #[error("cost table {path}: {source}")]
-    Io {
-        /// The file.
-        path: String,
-        /// What the system said.
-        source: std::io::Error,
-    },
     /// It is no table.
     #[error("cost table of {device}: {source}")]
     Format {
@@ -64,6 +51,17 @@ pub struct Names {
     pub constants: &'static [&'static str],
 }
 
+/// An operation, measured: what tables are fitted to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// Its number among the names.
+    pub operation: usize,
+    /// The quantities that decide, in the order of their names.
+    pub quantities: Vec<f64>,
+    /// What it reached of a copy's speed.
+    pub fraction: f64,
+}
+
 /// A device's table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Costs {
@@ -76,49 +74,95 @@ pub struct Costs {
     most: Vec<f64>,
 }
 
+/// A factor of an operation.
 #[derive(Clone, Debug, PartialEq)]
-struct Factor {
-    how: How,
-    value: Value,
-    /// Quantity and its range.
-    when: Vec<(usize, f64, f64)>,
+pub struct Factor {
+    /// What it does to those before it.
+    pub how: How,
+    /// Its number, or its curve.
+    pub value: Value,
+    /// Numbers of quantities in ascending order, each with its range: where the factor applies.
+    pub when: Vec<(usize, f64, f64)>,
     /// Where it was measured.
-    from: String,
+    pub from: String,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum How {
+/// What a factor does to the product of those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// Replaces it.
     Set,
+    /// Multiplies it.
     Times,
+    /// Limits it.
     AtMost,
 }
 
+/// A number, or a curve.
 #[derive(Clone, Debug, PartialEq)]
-enum Value {
+pub enum Value {
+    /// The same everywhere.
     Number(f64),
+    /// Over a quantity.
     Curve(Curve),
 }
 
 /// Points over a quantity.
 #[derive(Clone, Debug, PartialEq)]
-struct Curve {
-    over: usize,
-    linear: bool,
-    /// What the quantity is, its place (the logarithm unless linear), and the value there.
-    points: Vec<Point>,
+pub struct Curve {
+    /// The quantity's number.
+    pub over: usize,
+    /// Whether it is interpolated over the quantity itself, and not over its logarithm.
+    pub linear: bool,
+    /// At least one, in ascending order.
+    pub points: Vec<Point>,
 }
 
+/// A point of a curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Point {
-    quantity: f64,
-    place: f64,
-    value: f64,
+pub struct Point {
+    /// What the quantity is there.
+    pub quantity: f64,
+    /// The quantity, or its logarithm: what is interpolated over.
+    pub place: f64,
+    /// The value there.
+    pub value: f64,
 }
 
 impl Costs {
     /// The device whose table it is.
     pub fn device(&self) -> &str {
         &self.device
+    }
+
+    /// How it was made.
+    pub fn about(&self) -> &str {
+        &self.about
+    }
+
+    /// The same table of another device.
+    #[must_use]
+    pub fn named(mut self, device: &str, about: &str) -> Self {
+        (self.device, self.about) = (device.to_owned(), about.to_owned());
+        self
+    }
+
+    /// What the table may and must name.
+    pub fn names(&self) -> Names {
+        self.names
+    }
+
+    /// The factors of operation `which`, in the order in which they apply.
+    pub fn factors(&self, which: usize) -> &[Factor] {
+        &self.operations[which]
+    }
+
+    /// The same table with other factors of operation `which`.
+    #[must_use]
+    pub fn with_factors(mut self, which: usize, factors: Vec<Factor>) -> Self {
+        self.most[which] = most(&factors);
+        self.operations[which] = factors;
+        self
     }
 
     /// The constant of that number among the names.
@@ -139,8 +183,8 @@ impl Costs {
         self.decided(which, quantity).0
     }
 
-    /// The same, and the factor that decides it: the last that set it or capped what was more.
-    fn decided(&self, which: usize, quantity: impl Fn(usize) -> f64) -> (f64, Option<usize>) {
+    /// The same, and the number of the factor that decides it: the last that set it or limited what was more.
+    pub fn decided(&self, which: usize, quantity: impl Fn(usize) -> f64) -> (f64, Option<usize>) {
         let mut decided = (1.0, None);
         for (number, factor) in self.operations[which].iter().enumerate() {
             let within =
@@ -199,7 +243,17 @@ impl Value {
 }
 
 impl Curve {
-    fn place(&self, quantity: f64) -> f64 {
+    /// Of quantities and the values there, ascending, at least one.
+    pub fn new(over: usize, linear: bool, points: impl Iterator<Item = (f64, f64)>) -> Self {
+        let mut curve = Curve { over, linear, points: Vec::new() };
+        curve.points = points
+            .map(|(quantity, value)| Point { quantity, place: curve.place(quantity), value })
+            .collect();
+        curve
+    }
+
+    /// Where a quantity lies on the curve.
+    pub fn place(&self, quantity: f64) -> f64 {
         if self.linear { quantity } else { quantity.ln() }
     }
 

@@ -3,8 +3,6 @@
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::process;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Has `change` make the file's new contents, alone among all who ask for the lock. Readers see the old contents or the new.
 ///
@@ -17,25 +15,13 @@ pub fn rewrite<E>(
     let path = followed(path).map_err(&io)?;
     refuse_others(&path).map_err(&io)?;
     let (lock, made) = hold(&path).map_err(&io)?;
-    let written = change(&path).and_then(|text| {
-        lock.metadata().and_then(|old| replace(&path, &text, Some(old), ".new")).map_err(&io)
-    });
+    let written = change(&path)
+        .and_then(|text| lock.metadata().and_then(|old| replace(&path, &text, &old)).map_err(&io));
     if written.is_err() && made {
         // Made for its lock alone.
         let _ = fs::remove_file(&path);
     }
     written
-}
-
-/// Writes a file that depends on nothing it held before, whole or not at all. A symbolic link stays, the file that it leads
-/// to is replaced. The directory must be there.
-pub fn write(path: &Path, text: &[u8]) -> io::Result<()> {
-    static NUMBER: AtomicUsize = AtomicUsize::new(0);
-    let path = followed(path)?;
-    refuse_others(&path)?;
-    // No other writer's, whoever comes last.
-    let suffix = format!(".new.{}.{}", process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
-    replace(&path, text, fs::metadata(&path).ok(), &suffix)
 }
 
 /// Where a path leads: to a file, or to where one would be made.
@@ -65,10 +51,10 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn replace(path: &Path, text: &[u8], old: Option<Metadata>, suffix: &str) -> io::Result<()> {
-    let new = beside(path, suffix);
+fn replace(path: &Path, text: &[u8], old: &Metadata) -> io::Result<()> {
+    let new = beside(path, ".new");
     let written = File::create(&new).and_then(|mut file| {
-        if let Some(old) = old.filter(|_| cfg!(unix)) {
+        if cfg!(unix) {
             file.set_permissions(old.permissions())?;
         }
         file.write_all(text)?;
@@ -104,23 +90,4 @@ fn hold(path: &Path) -> io::Result<(File, bool)> {
     let file = File::create(beside(path, ".lock"))?;
     file.lock()?;
     Ok((file, false))
-}
-
-#[cfg(all(test, unix))]
-mod tests {
-    use super::*;
-
-    /// A link stays, whether there is a file behind it or not yet.
-    #[test]
-    fn links_stay() {
-        let folder = tempfile::tempdir().unwrap();
-        let [link, file] = ["link", "file"].map(|name| folder.path().join(name));
-        std::os::unix::fs::symlink("file", &link).unwrap();
-        for text in [b"one", b"two"] {
-            write(&link, text).unwrap();
-            assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-            assert_eq!(fs::read(&file).unwrap(), text);
-        }
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
-    }
 }

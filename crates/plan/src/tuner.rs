@@ -88,10 +88,13 @@ pub fn measure<E>(
     Ok(field.into_iter().map(measured).collect())
 }
 
-/// The middle of `times`, of an even number the lower one.
-fn median(times: &[Duration]) -> Duration {
-    let mut sorted = times.to_vec();
-    sorted.sort_unstable();
+/// The middle of some times or numbers, of an even count the lower one.
+///
+/// # Panics
+/// When there is none, or one that is no number.
+pub fn median<T: Copy + PartialOrd>(values: &[T]) -> T {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(|a, b| a.partial_cmp(b).expect("a number"));
     sorted[(sorted.len() - 1) / 2]
 }
 

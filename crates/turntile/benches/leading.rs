@@ -7,6 +7,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use turntile::{Complex, Options, PlannedLeading, Scalar, Scale, Transpose};
+use turntile_plan::tuner::median;
 
 /// Turns that a case has.
 const TURNS: usize = 11;
@@ -15,11 +16,6 @@ fn timed(work: impl FnOnce()) -> Duration {
     let start = Instant::now();
     work();
     start.elapsed()
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 /// A copy of the matrix from one buffer to another, then the case, so many times.
@@ -46,8 +42,8 @@ fn row<S: Scalar>(
     // The first turn is the first touch.
     turn();
     let (ratios, seconds): (Vec<f64>, Vec<f64>) = (0..TURNS).map(|_| turn()).unzip();
-    let gb = 2.0 * planned.plan().problem.bytes() as f64 / 1e9 / median(seconds);
-    let percent = 100.0 * median(ratios);
+    let gb = 2.0 * planned.plan().problem.bytes() as f64 / 1e9 / median(&seconds);
+    let percent = 100.0 * median(&ratios);
     let way = planned.plan().way.name();
     let workspace = planned.workspace_bytes() >> 10;
     vec![

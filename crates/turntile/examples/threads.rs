@@ -1,12 +1,13 @@
 //! What threads help: every shape by 1, 2, 4 and so on to all threads, run in turns, as CSV.
 //!
-//! `cargo run --release --example threads -- [RUNS [RATES]]`: of so many runs, 15 by default, the median counts; `RATES` is a
-//! file that `turntile calibrate` wrote. `of_copy` is the share of a copy by as many threads, `used` the most threads
+//! `cargo run --release --example threads -- [RUNS [TABLE]]`: of so many runs, 15 by default, the median counts; `TABLE` is a
+//! table of costs that `turntile-lab calibrate` wrote. `of_copy` is the share of a copy by as many threads, `used` the most threads
 //! that a stage of the plan takes, `over_fewer` the least time by fewer threads over this one: 1 and more where
 //! threads help, less than 0.97 where they harm.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use turntile::plan::Host;
 use turntile::{Bytes, Options, Planned, Transpose, Workspace};
 
 /// Rows, columns, bytes of an element.
@@ -50,14 +51,15 @@ struct Run {
     threads: usize,
     planned: Planned,
     workspace: Workspace,
-    copies: Vec<f64>,
-    turns: Vec<f64>,
+    copies: Vec<Duration>,
+    turns: Vec<Duration>,
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut words = std::env::args().skip(1);
     let runs: usize = words.next().map_or(Ok(15), |word| word.parse())?;
-    let rates = words.next();
+    let table = words.next().map(std::fs::read_to_string).transpose()?;
+    let costs = table.map(|text| Host::costs_from(&text)).transpose()?;
     let all = std::thread::available_parallelism()?.get();
     let counts: Vec<usize> = std::iter::successors(Some(1), |n| Some(n * 2))
         .take_while(|&n| n < all)
@@ -69,7 +71,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let (mut data, mut other) = (vec![1u8; bytes], vec![2u8; bytes]);
         let plan = |&threads: &usize| -> Result<Run, turntile::Error> {
             let transpose = Transpose::of_bytes(elem_bytes, rows, cols).threads(threads);
-            let transpose = rates.iter().fold(transpose, |transpose, file| transpose.rates(file));
+            let transpose = costs.iter().cloned().fold(transpose, Transpose::costs);
             let planned = transpose.plan()?;
             let workspace = planned.workspace()?;
             Ok(Run { threads, planned, workspace, copies: Vec::new(), turns: Vec::new() })
@@ -80,16 +82,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             for Run { threads, planned, workspace, copies, turns } in &mut ways {
                 let start = Instant::now();
                 copy(&data, &mut other, *threads);
-                copies.push(start.elapsed().as_secs_f64());
+                copies.push(start.elapsed());
                 let start = Instant::now();
                 let options = Options::new().workspace(workspace);
                 planned.run_with(&mut Bytes(&mut data), options)?;
-                turns.push(start.elapsed().as_secs_f64());
+                turns.push(start.elapsed());
             }
         }
         let mut fewer = f64::INFINITY;
         for Run { threads, planned, copies, turns, .. } in ways {
-            let (turn, copy) = (median(turns), median(copies));
+            let (turn, copy) = (median(&turns), median(&copies));
             let stages = planned.plan().stages().map(|stage| stage.offer.geometry.variant());
             let used = stages.filter_map(|text| text.trim_start_matches(" x").parse().ok()).max();
             println!(
@@ -119,9 +121,7 @@ fn copy(from: &[u8], to: &mut [u8], threads: usize) {
     });
 }
 
-fn median(mut runs: Vec<f64>) -> f64 {
-    // The first run finds no pages and cold caches.
-    runs.remove(0);
-    runs.sort_by(f64::total_cmp);
-    runs[runs.len() / 2]
+/// Without the first run, which finds no pages and cold caches.
+fn median(runs: &[Duration]) -> f64 {
+    turntile_plan::tuner::median(&runs[1..]).as_secs_f64()
 }

@@ -1,6 +1,5 @@
 //! What can go wrong.
 
-use crate::rates::RatesError;
 use turntile_cpu::RunError;
 use turntile_cuda::CudaError;
 use turntile_plan::{LeadingError, PlanError, ProblemError, WisdomError};
@@ -55,9 +54,14 @@ pub enum Error {
     /// The wisdom file cannot be used.
     #[error(transparent)]
     Wisdom(#[from] WisdomError),
-    /// The file of rates cannot be used.
-    #[error(transparent)]
-    Rates(#[from] RatesError),
+    /// The table of costs is of another device.
+    #[error("the table of costs is of {of}, and cannot be used for {here}")]
+    Costs {
+        /// The table's device.
+        of: String,
+        /// The device planned for.
+        here: String,
+    },
     /// The GPU, or its absence.
     #[error(transparent)]
     Cuda(#[from] CudaError),

@@ -49,7 +49,7 @@ use turntile_plan::wisdom::Refused;
 use turntile_plan::{Measured, Plan, Planner, Problem, tuner};
 
 use crate::tune::candidates;
-use crate::{Error, Transpose, rates};
+use crate::{Error, Transpose};
 
 // As the crate below has it: with the feature, on Linux.
 #[cfg(all(
@@ -163,7 +163,7 @@ impl Transpose {
     /// # Errors
     /// As [`plan`](Self::plan), and [`Error::Cuda`] when the driver refuses.
     pub fn plan_on(&self, gpu: &Gpu) -> Result<OnGpu, Error> {
-        let planner = self.planner_for(rates::chip(gpu.chip().clone(), self.rates_asked())?);
+        let planner = self.planner_on(gpu.chip())?;
         let problem = self.problem()?;
         let problems = alignments(&problem);
         let share = problems.len() as u32;
@@ -191,7 +191,7 @@ impl Transpose {
     /// # Errors
     /// As [`plan_on`](Self::plan_on); out of memory is [`CudaError::OutOfMemory`].
     pub fn tune_on(&self, gpu: &Gpu, budget: Duration) -> Result<Vec<Measured>, Error> {
-        let planner = self.planner_for(rates::chip(gpu.chip().clone(), self.rates_asked())?);
+        let planner = self.planner_on(gpu.chip())?;
         let problem = self.problem()?;
         let problems = alignments(&problem);
         let budget = budget / problems.len() as u32;

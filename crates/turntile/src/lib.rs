@@ -36,7 +36,7 @@
 //! | plan it with leading dimensions | [`Transpose::leading`], on a GPU [`Leading::plan_on`] |
 //! | run it into another buffer | [`Planned::run_into`], on a GPU [`OnGpu::run_into`](gpu::OnGpu::run_into) |
 //! | move what is larger than memory, from one file or memory map into another | [`Transpose::stored`] |
-//! | make a table of costs of this machine, and plan by it | [`calibrate()`], [`calibrate_gpu`], [`Transpose::rates`], [`Transpose::costs`] |
+//! | plan by a table of costs of your own | [`Transpose::costs`] |
 //! | measure instead of estimating | [`Transpose::effort`], [`Transpose::tune`], [`Transpose::wisdom`] |
 //! | see what would run, for any device | [`plan`](mod@plan) |
 //!
@@ -64,14 +64,12 @@
 //! # Speed
 //! GB/s is always `2 · rows · cols · bytes of an element / time`, so that it compares with a copy.
 
-mod calibrate;
 mod error;
 pub mod gpu;
 mod imatcopy;
 mod leading;
 pub mod plan;
 mod planned;
-mod rates;
 mod recent;
 mod scale;
 pub mod stored;
@@ -79,13 +77,11 @@ mod transpose;
 mod tune;
 mod view;
 
-pub use calibrate::{Calibration, Change, RateChange, RateUnit, calibrate, calibrate_gpu};
 pub use error::Error;
 pub use imatcopy::{Operation, imatcopy, slide_rows, transpose_leading};
 pub use leading::{Leading, PlannedLeading};
 pub use num_complex::Complex;
 pub use planned::{Options, Planned};
-pub use rates::{RATES_VARIABLE, RatesError, read_gpu as read_gpu_rates, read_host as read_rates};
 pub use scale::{Scalar, Scale};
 pub use transpose::{Transpose, permute_in_place, transpose_in_place, transpose_into};
 pub use tune::measure;

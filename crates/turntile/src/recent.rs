@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use turntile_cpu::Host;
 use turntile_plan::{Planner, Problem};
 
-use crate::{Error, Planned, rates};
+use crate::{Error, Planned};
 
 /// Plans that are kept, of some KB each.
 const MOST: usize = 8;
@@ -33,7 +34,7 @@ pub fn planned(problem: Problem) -> Result<Arc<Planned>, Error> {
         return Ok(recent[recent.len() - 1].planned.clone());
     }
     drop(recent);
-    let plan = Planner::new(rates::host(threads, &rates::Rates::Environment)?).plan(&problem)?;
+    let plan = Planner::new(Host::here(threads)).plan(&problem)?;
     let planned = Arc::new(Planned::new(plan, threads)?);
     let mut recent = lock();
     if recent.len() == MOST {

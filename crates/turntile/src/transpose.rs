@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use turntile_cpu::threads;
+use turntile_cpu::{Host, threads};
+use turntile_cuda::Chip;
 use turntile_perm::AxesError;
 use turntile_plan::wisdom::Refused;
 use turntile_plan::{
@@ -14,9 +15,8 @@ use turntile_plan::{
 
 use crate::error::check_length;
 use crate::planned::Planned;
-use crate::rates::Rates;
 use crate::tune::{candidates, measure};
-use crate::{Error, rates, recent, view};
+use crate::{Error, recent, view};
 
 /// Transposes a row-major matrix of `rows` by `cols` elements in place.
 ///
@@ -123,7 +123,7 @@ pub struct Transpose {
     tiles: TileRule,
     pub(crate) effort: Effort,
     pub(crate) wisdom: Option<PathBuf>,
-    rates: Rates,
+    costs: Option<Arc<Costs>>,
 }
 
 impl Transpose {
@@ -165,7 +165,7 @@ impl Transpose {
             tiles: TileRule::default(),
             effort: Effort::default(),
             wisdom: None,
-            rates: Rates::default(),
+            costs: None,
         }
     }
 
@@ -220,21 +220,10 @@ impl Transpose {
         Transpose { wisdom: Some(file.into()), ..self }
     }
 
-    /// Planned by the table of costs that [`calibrate`](crate::calibrate) made on this machine and
-    /// [`Calibration::save`](crate::Calibration::save) wrote; by default by the one that the environment variable
-    /// `TURNTILE_RATES` names for the processor, and without it by turntile's own.
-    pub fn rates(self, file: impl Into<PathBuf>) -> Self {
-        Transpose { rates: Rates::File(file.into()), ..self }
-    }
-
-    /// The same by a table that was read already, or that a [`Calibration`](crate::Calibration) holds.
+    /// Planned by this table of costs; otherwise by the one that turntile has for the device. No table decides whether a
+    /// result is right, only which plan is chosen.
     pub fn costs(self, costs: Costs) -> Self {
-        Transpose { rates: Rates::Table(Arc::new(costs)), ..self }
-    }
-
-    /// By turntile's own table, whatever the environment names.
-    pub fn own_rates(self) -> Self {
-        Transpose { rates: Rates::Own, ..self }
+        Transpose { costs: Some(Arc::new(costs)), ..self }
     }
 
     /// Plans it for the host.
@@ -242,7 +231,8 @@ impl Transpose {
     /// # Errors
     /// [`Error::Problem`] when the array exceeds the address space, elements have no bytes or the axes do not name each
     /// of the shape's once; [`Error::Plan`] when the route asked for cannot serve the problem within the cap; [`Error::Wisdom`] when there
-    /// is a wisdom file that cannot be used; [`Error::Run`] when there is no memory to measure on.
+    /// is a wisdom file that cannot be used; [`Error::Costs`] when the table of costs is of another device; [`Error::Run`] when
+    /// there is no memory to measure on.
     pub fn plan(&self) -> Result<Planned, Error> {
         let (problem, planner) = (self.problem()?, self.host_planner()?);
         let (plan, refused) =
@@ -295,11 +285,18 @@ impl Transpose {
         Ok(if self.out_of_place { problem.out_of_place() } else { problem })
     }
 
-    pub(crate) fn rates_asked(&self) -> &Rates {
-        &self.rates
+    /// The table of costs that was given, for the device of that name, whose own is `own`.
+    fn costs_for(&self, device: &str, own: &Costs) -> Result<Option<Arc<Costs>>, Error> {
+        let fits = |costs: &Costs| costs.names() == own.names() && costs.device() == device;
+        match &self.costs {
+            Some(costs) if !fits(costs) => {
+                Err(Error::Costs { of: costs.device().into(), here: device.into() })
+            }
+            costs => Ok(costs.clone()),
+        }
     }
 
-    pub(crate) fn planner_for(&self, device: impl Device + 'static) -> Planner {
+    fn planner_for(&self, device: impl Device + 'static) -> Planner {
         let planner = Planner::new(device).with_tiles(self.tiles);
         match self.route {
             Some(route) => planner.with_route(route),
@@ -308,7 +305,18 @@ impl Transpose {
     }
 
     pub(crate) fn host_planner(&self) -> Result<Planner, Error> {
-        Ok(self.planner_for(rates::host(self.host_threads(), &self.rates)?))
+        let host = Host::here(self.host_threads());
+        Ok(match self.costs_for(host.processor(), host.costs())? {
+            Some(costs) => self.planner_for(host.with_costs(costs)),
+            None => self.planner_for(host),
+        })
+    }
+
+    pub(crate) fn planner_on(&self, chip: &Chip) -> Result<Planner, Error> {
+        Ok(match self.costs_for(chip.name(), chip.costs())? {
+            Some(costs) => self.planner_for(chip.clone().with_costs(costs)),
+            None => self.planner_for(chip.clone()),
+        })
     }
 
     pub(crate) fn host_threads(&self) -> usize {

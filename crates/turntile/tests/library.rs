@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use std::time::Duration;
 use turntile::plan::{
     Chip, Flaw, Geometry, Host, Infeasible, Method, PlanError, Planner, Problem, ProblemError,
-    Route,
+    Refused, Route,
 };
 use turntile::{
     Bytes, Effort, Error, Options, Planned, RunError, TileRule, Transpose, transpose_in_place,
@@ -369,6 +369,58 @@ fn tuning_measures_remembers_and_is_used() {
     let damaged = Transpose::of::<u32>(240, 180).wisdom(&file).plan().unwrap_err();
     assert!(matches!(damaged, Error::Wisdom(_)), "{damaged}");
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Entries of former versions, which had other routes, ways and room behind the data, are ignored one by one.
+#[test]
+fn wisdom_of_what_there_is_no_more_is_ignored() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("wisdom.json");
+    let transpose = Transpose::of::<u32>(240, 180).threads(1).wisdom(&file);
+    let winner = transpose.tune(Duration::ZERO).unwrap().swap_remove(0).plan;
+    let text = std::fs::read_to_string(&file).unwrap();
+    let whole: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let (key, entry) = whole["entries"].as_object().unwrap().iter().next().unwrap();
+    let planned_with = |change: &dyn Fn(&mut serde_json::Value)| {
+        let mut old = whole.clone();
+        change(&mut old);
+        std::fs::write(&file, old.to_string()).unwrap();
+        transpose.plan().unwrap()
+    };
+    for (field, value) in [
+        ("route", serde_json::json!("a-route-that-was")),
+        ("ways", serde_json::json!(["a way that was"])),
+        ("tile", serde_json::json!({"m": 7, "n": 11})),
+    ] {
+        let planned = planned_with(&|old| old["entries"][key]["recipe"][0][field] = value.clone());
+        assert!(matches!(planned.refused_wisdom(), Some(Refused::Unknown { .. })), "{field}");
+        let mut matrix: Vec<u32> = (0..240 * 180).collect();
+        let want = naive(&matrix, 240, 180);
+        planned.run(&mut matrix).unwrap();
+        assert!(matrix == want, "{field}");
+        // What is measured anew takes its place.
+        transpose.tune(Duration::ZERO).unwrap();
+        assert_eq!(transpose.plan().unwrap().refused_wisdom(), None);
+    }
+    let planned = planned_with(&|old| old["entries"][format!("{key} room 57600")] = entry.clone());
+    assert_eq!((planned.plan(), planned.refused_wisdom()), (&winner, None), "other entries count");
+}
+
+/// A table of costs is data: it is planned by, on the device that it is of.
+#[test]
+fn costs_of_another_device_are_refused() {
+    let here = Host::here(1);
+    let own = || Transpose::of::<u32>(2000, 1500).threads(1);
+    let slow = |device: &str| here.costs().clone().with_constant(0, 1e6).named(device, "");
+    let plan = own().costs(slow(here.processor())).plan().unwrap();
+    assert!(plan.plan().seconds > 10.0 * own().plan().unwrap().plan().seconds);
+    for (costs, of) in [
+        (slow("an abacus"), "an abacus"),
+        (Chip::h200().costs().clone().named(here.processor(), ""), here.processor()),
+    ] {
+        let error = own().costs(costs).plan().unwrap_err();
+        assert_eq!(error, Error::Costs { of: of.into(), here: here.processor().into() });
+    }
 }
 
 proptest! {

@@ -165,17 +165,12 @@ fn directory_of(path: &Path) -> PathBuf {
     }
 }
 
-/// Refuses names that no file of measurements can be written to, before they are made. Its directory must be there,
-/// unless `make` says that it is to be made.
+/// Refuses names that no file of measurements can be written to, before they are made. Its directory must be there.
 ///
 /// # Errors
 /// As where the file is written.
-pub fn refuse_unwritable(path: &Path, make: bool) -> Result<()> {
-    let mut path = path.to_path_buf();
-    while make && !directory_of(&path).exists() {
-        path = directory_of(&path);
-    }
-    temporary::scratch(Some(&Target::resolve(&path)?), 0).map(drop)
+pub fn refuse_unwritable(path: &Path) -> Result<()> {
+    temporary::scratch(Some(&Target::resolve(path)?), 0).map(drop)
 }
 
 /// Opens and locks a source and a target, each if there is one: nobody who asks for the locks too is at work on them.

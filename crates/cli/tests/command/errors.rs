@@ -185,7 +185,8 @@ fn values_that_are_wrong_are_told_what_is_expected() {
         ("bench --runs none", &["--runs", "from 1"]),
         ("bench --draw 2 --seed -", &["--seed", "whole number"]),
         ("tune 3x5 --elem-bytes 4 --budget soon", &["--budget", "seconds, as in 5 or 0.5"]),
-        ("calibrate --budget -1", &["--budget", "-1"]),
+        ("plan 3x4 --elem-bytes 4 --rates f", &["unexpected argument '--rates'"]),
+        ("calibrate", &["unrecognized subcommand 'calibrate'"]),
     ] {
         let output = turntile(&directory, line);
         let told = String::from_utf8(output.stderr).unwrap();

@@ -12,7 +12,7 @@ use crate::{bad, directory, files, noise, npy, pair, turntile};
 fn shell(directory: &TempDir, line: &str) -> Output {
     let line = format!("turntile() {{ exec {} \"$@\"; }}\n{line}", env!("CARGO_BIN_EXE_turntile"));
     let mut command = Command::new("sh");
-    command.args(["-c", &line]).env_remove("TURNTILE_WISDOM").env_remove("TURNTILE_RATES");
+    command.args(["-c", &line]).env_remove("TURNTILE_WISDOM");
     command.env("XDG_DATA_HOME", directory.path().join("data"));
     command.current_dir(directory).output().expect("a shell starts")
 }
@@ -45,7 +45,7 @@ fn as_many_threads_work_as_can_be_started() {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
         let mut run = Command::new("prlimit");
         run.arg(format!("--nproc={most}")).arg(&command);
-        run.args(["transpose", "a.npy", "-o", "b.npy", "--no-rates", "--memory", memory]);
+        run.args(["transpose", "a.npy", "-o", "b.npy", "--memory", memory]);
         run.env("RAYON_NUM_THREADS", "8").env_remove("TURNTILE_WISDOM").current_dir(&directory);
         if is_root {
             run.uid(NOBODY).gid(NOBODY);

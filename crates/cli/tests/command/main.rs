@@ -8,7 +8,6 @@ use tempfile::TempDir;
 
 mod archives;
 mod books;
-mod calibrate;
 mod errors;
 mod files;
 mod large;
@@ -29,9 +28,6 @@ fn turntile(directory: &TempDir, line: &str) -> Output {
     Command::new(env!("CARGO_BIN_EXE_turntile"))
         .args(line.split_whitespace())
         .env_remove("TURNTILE_WISDOM")
-        .env_remove("TURNTILE_RATES")
-        // Of no user: rates are found there.
-        .env("XDG_DATA_HOME", directory.path().join("data"))
         .current_dir(directory)
         .output()
         .expect("the command starts")

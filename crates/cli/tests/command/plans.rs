@@ -1,7 +1,7 @@
 //! Plans, measurements, and what is remembered of them.
 
-use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::process::Command;
 
 use tempfile::TempDir;
 
@@ -81,30 +81,22 @@ fn measured_shapes_are_rows_of_a_table() {
     let line = "bench --shapes 300x200,7x5 --batch 3 --elem-bytes 4,3 --runs 1 --threads 1";
     let text = good(&directory, line);
     assert!(text.contains("3 x 300x200") && text.lines().count() == 5, "{text}");
-    let text = good(&directory, &format!("{line} --draw 1 --draw-most 1MiB --json"));
-    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(json.as_array().unwrap().len(), 5, "{text}");
-    // A route that cannot serve 7x5 is told of and leaves the others be.
-    let line = format!("{line} --route best,three-stage --candidates 0 --csv");
-    let output = turntile(&directory, &line);
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert_eq!((output.status.code(), told.lines().count()), (Some(0), 2), "{told}");
-    assert!(told.contains("note: route three-stage cannot serve 3 * 7x5 w4"), "{told}");
-    let text = String::from_utf8(output.stdout).unwrap();
+    let json: serde_json::Value =
+        serde_json::from_str(&good(&directory, &format!("{line} --json"))).unwrap();
+    assert_eq!(json.as_array().unwrap().len(), 4, "{json}");
+    let text = good(&directory, &format!("{line} --shapes 3x4x5:2-0-1 --route one-stage --csv"));
     let lines: Vec<_> = text.lines().collect();
+    let names = "batch,rows,cols,shape,axes,elem_bytes,device,threads,pages,out_of_place,route,";
+    assert!(lines[0].starts_with(names), "{text}");
     assert!(
-        lines[0].starts_with("class,batch,rows,cols,shape,axes,elem_bytes,device,threads,pages,"),
+        lines[1].starts_with("3,300,200,3x300x200,0-2-1,4,host,1,huge,false,one-stage,"),
         "{text}"
     );
-    assert_eq!(lines.len(), 1 + 4 + 2, "{text}");
-    assert!(
-        lines[2].starts_with("asked,3,300,200,3x300x200,0-2-1,4,host,1,huge,false,three-stage,"),
-        "{text}"
-    );
-    // Where no route serves any shape there is no table, but the reason.
-    let line = "bench --shapes 7x5,9x7 --route three-stage --runs 1";
-    bad(&directory, line, 1, &["note: route three-stage cannot serve 7x5", "cannot serve 9x7"]);
-    bad(&directory, "bench --draw 2 --draw-most 100", 1, &["100 bytes", "--draw-most"]);
+    assert_eq!(lines.len(), 1 + 6, "{text}");
+    // Where the route cannot serve a shape there is no table, but the reason.
+    let line = "bench --shapes 7x5 --route three-stage --runs 1";
+    bad(&directory, line, 1, &["cannot serve 7x5"]);
+    bad(&directory, "bench --shapes 7x5 --wisdom none.json", 1, &["there is no wisdom file"]);
     let text = good(&directory, "tune 300x200 --elem-bytes 4 --budget 0 --csv");
     assert!(text.starts_with("route,mirrored,m,n,") && text.lines().count() == 2, "{text}");
 }
@@ -141,75 +133,12 @@ fn into_another_buffer() {
     }
 }
 
-/// A row for each candidate: the planner's choice once, and of each route as many tiles as asked for.
-#[test]
-fn each_candidate_is_a_row() {
-    let directory = directory();
-    let line = "bench --shapes 720x180,96x96 --threads 2 --runs 1 --candidates 5 --each --csv";
-    let rows = |line: &str| -> Vec<HashMap<String, String>> {
-        let text = good(&directory, line);
-        let mut reader = csv::Reader::from_reader(text.as_bytes());
-        let names = reader.headers().unwrap().clone();
-        let wanted = "batch,rows,cols,shape,axes,elem_bytes,out_of_place,device,model,threads,route,mirrored,\
-                      tile_m,tile_n,ways,workspace_bytes,seconds,runs,estimated_seconds,\
-                      copy_gb_per_s,percent_of_copy,chosen,plan";
-        assert_eq!(names.iter().collect::<Vec<_>>().join(","), wanted);
-        reader.deserialize().map(Result::unwrap).collect()
-    };
-    let two = rows(&format!("{line} --each-tiles 2"));
-    for (cols, plan) in [("180", "720x180 w4 on host: "), ("96", "96x96 w4 on host: ")] {
-        let of: Vec<_> = two.iter().filter(|row| row["cols"] == cols).collect();
-        let chosen: Vec<_> = of.iter().filter(|row| row["chosen"] == "1").collect();
-        let planned = good(
-            &directory,
-            &format!("plan {}x{cols} --elem-bytes 4 --threads 2 --json", of[0]["rows"]),
-        );
-        let planned: serde_json::Value = serde_json::from_str(&planned).unwrap();
-        assert_eq!(chosen.len(), 1, "{of:?}");
-        assert_eq!(planned["candidates"][0]["plan"], chosen[0]["plan"].as_str());
-        assert!(of.iter().all(|row| row["plan"].starts_with(plan) && row["device"] == "host"));
-        let distinct: HashSet<_> = of
-            .iter()
-            .map(|row| ["route", "mirrored", "tile_m", "tile_n", "ways"].map(|name| &row[name]))
-            .collect();
-        assert_eq!(distinct.len(), of.len(), "{of:?}");
-        for row in &of {
-            let number = |name: &str| row[name].parse::<f64>().unwrap();
-            let bytes = number("rows") * number("cols") * 4.0;
-            assert!(number("runs") >= 1.0 && number("estimated_seconds") > 0.0);
-            assert_eq!(row["ways"].matches(" -> ").count(), row["plan"].matches(" -> ").count());
-            let share = 2.0 * bytes / number("seconds") / 1e9 / number("copy_gb_per_s");
-            near(number("percent_of_copy"), 100.0 * share, 3e-3);
-        }
-        // The routes that serve it, as they are and mirrored.
-        let routes: HashSet<_> = of.iter().map(|row| (&*row["route"], &*row["mirrored"])).collect();
-        let serve: &[_] = match cols {
-            "96" => &[("square", "0"), ("three-stage", "1")],
-            _ => &[("square-tile", "0"), ("panel", "0"), ("panel", "1"), ("one-stage", "0")],
-        };
-        assert!(serve.iter().all(|route| routes.contains(route)), "{routes:?}");
-        let tiles = |of: &[&HashMap<String, String>]| {
-            let three =
-                of.iter().filter(|row| row["route"] == "three-stage" && row["mirrored"] == "0");
-            three.count()
-        };
-        assert!((1..=3).contains(&tiles(&of)), "two, and that of the planner's choice: {of:?}");
-    }
-    // Of routes of one stage every way.
-    let square: HashSet<_> =
-        two.iter().filter(|row| row["route"] == "one-stage").map(|row| &row["ways"]).collect();
-    assert!(square.len() > 1, "{square:?}");
-    let into = rows(&format!("{line} --into"));
-    assert!(into.iter().all(|row| row["route"] == "out-of-place" && row["out_of_place"] == "1"));
-    assert_eq!(into.iter().filter(|row| row["chosen"] == "1").count(), 2);
-}
-
 /// GB/s and seconds are of the same bytes, read and written; per cent are of the copy beside them.
 #[test]
 fn speeds_times_and_shares_agree() {
     let directory = directory();
     let line = "bench --shapes 300x200,1000x999 --batch 3 --elem-bytes 4,3 --runs 3 --threads 1";
-    let text = good(&directory, &format!("{line} --candidates 0 --json"));
+    let text = good(&directory, &format!("{line} --json"));
     let rows: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(rows.as_array().unwrap().len(), 4, "{text}");
     for row in rows.as_array().unwrap() {
@@ -301,16 +230,21 @@ fn bad_json(directory: &TempDir, line: &str) {
     assert!(files(directory.path()) == before, "{line}: files changed");
 }
 
-/// A processor's table for a GPU, and the other way round.
+/// Tables of costs were once named so.
 #[test]
-fn rates_of_another_device_are_refused_by_name() {
+fn a_variable_of_former_versions_is_ignored() {
     let directory = directory();
-    let table =
-        r#"{"device": "an abacus", "about": "", "constants": {"beads": 10}, "operations": {}}"#;
-    fs::write(directory.path().join("rates.json"), table).unwrap();
-    for device in ["h200", "host"] {
-        let line = format!("plan 3x5 --elem-bytes 4 --device {device} --rates rates.json");
-        bad(&directory, &line, 1, &["rates rates.json are of an abacus"]);
+    fs::write(directory.path().join("m"), noise(24)).unwrap();
+    for line in [
+        "plan 3x2 --elem-bytes 4",
+        "tune 3x2 --elem-bytes 4 --budget 0",
+        "bench --shapes 3x2 --runs 1",
+        "transpose m --raw --rows 3 --cols 2 --elem-bytes 4",
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_turntile"));
+        command.args(line.split(' ')).env_remove("TURNTILE_WISDOM").current_dir(&directory);
+        let output = command.env("TURNTILE_RATES", "none.json").output().unwrap();
+        assert_eq!((output.status.code(), &*output.stderr), (Some(0), &b""[..]), "{line}");
     }
 }
 

@@ -13,6 +13,7 @@ use turntile_cuda::family::Family;
 use turntile_cuda::way::Way;
 use turntile_cuda::{CudaError, LowerError, Work};
 use turntile_perm::{Elementary, FusedAxes};
+use turntile_plan::tuner::median;
 use turntile_plan::{Direction, StageShape};
 
 use crate::common::{Bench, memory, run};
@@ -106,7 +107,7 @@ impl Timer {
     /// Median seconds of `work` on the stream.
     pub fn median(&self, mut work: impl FnMut(&Bench)) -> f64 {
         let [start, end] = [(); 2].map(|()| Event::new(EventFlags::DEFAULT).expect("an event"));
-        let mut seconds: Vec<f64> = (0..RUNS + 2)
+        let seconds: Vec<f64> = (0..RUNS + 2)
             .map(|_| {
                 start.record(&self.bench.stream).expect("records");
                 work(&self.bench);
@@ -116,8 +117,7 @@ impl Timer {
             })
             .skip(2)
             .collect();
-        seconds.sort_by(f64::total_cmp);
-        seconds[RUNS / 2]
+        median(&seconds)
     }
 
     pub fn addresses(&self) -> (u64, u64) {

@@ -6,9 +6,8 @@ use std::time::{Duration, Instant};
 
 use turntile::gpu::Gpu;
 use turntile::plan::{Device as _, Host, Method, Offer, Plan, Planner, Problem, StageShape};
-use turntile_cli::copy;
 use turntile_cli::device::Device;
-use turntile_cli::speed::gb_per_s;
+use turntile_cli::measure::{copy, gb_per_s};
 use turntile_cuda::Work;
 use turntile_cuda::chip::way_of;
 use turntile_cuda::flags::FlagLayout;

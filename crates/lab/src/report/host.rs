@@ -6,12 +6,12 @@ use turntile::plan::{
     Device as _, Flaw, Geometry, Method, Offer, Plan, Problem, Stage, StageShape,
 };
 use turntile::{Bytes, Options, Planned, RunError};
+use turntile_cli::measure::{copy, fill, gb_per_s};
 use turntile_cli::memory::{Memory, Pages};
-use turntile_cli::speed::gb_per_s;
-use turntile_cli::{copy, fill};
 use turntile_cpu::way::HostWay;
 use turntile_cpu::{Executor, Workspace};
 use turntile_cuda::way::Way;
+use turntile_plan::tuner::median;
 use turntile_plan::{Request, Want};
 
 use super::failure::Failure;
@@ -180,9 +180,7 @@ fn between_copies(
         }
         Ok(took / times as u32)
     })?;
-    copies.drain(..2 * timing.runs().1);
-    copies.sort_unstable();
-    let copied = copies[copies.len() / 2].as_secs_f64().max(1e-9);
+    let copied = median(&copies[2 * timing.runs().1..]).as_secs_f64().max(1e-9);
     let rate = |seconds| gb_per_s(bytes as f64, seconds);
     Ok(Speed { gb_per_s: rate(seconds), copy_gb_per_s: rate(copied) })
 }

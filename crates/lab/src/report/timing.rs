@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use turntile_plan::tuner::median;
+
 use super::failure::Failure;
 
 /// What was measured, and a copy of as many bytes.
@@ -47,10 +49,8 @@ impl Timing {
             }
             times.push(run()?);
         }
-        times.drain(..before);
-        times.sort_unstable();
         // A clock may not see the shortest runs.
-        Ok(times[times.len() / 2].as_secs_f64().max(1e-9))
+        Ok(median(&times[before..]).as_secs_f64().max(1e-9))
     }
 }
 

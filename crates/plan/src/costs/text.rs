@@ -1,13 +1,10 @@
 //! Cost tables as files.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use crate::record;
-
-use super::{Costs, CostsError, Curve, Factor, How, Names, Point, Value, most};
+use super::{Costs, CostsError, Curve, Factor, How, Names, Value, most};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -18,25 +15,21 @@ struct File {
     operations: BTreeMap<String, Vec<FactorText>>,
 }
 
-#[derive(Deserialize, Serialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FactorText {
-    #[serde(skip_serializing_if = "Option::is_none")]
     set: Option<ValueText>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     times: Option<ValueText>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     at_most: Option<ValueText>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     over: Option<String>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default)]
     linear: bool,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default)]
     when: BTreeMap<String, [f64; 2]>,
     from: String,
 }
 
-#[derive(Clone, Deserialize, Serialize)]
+#[derive(Deserialize)]
 #[serde(untagged)]
 enum ValueText {
     Number(f64),
@@ -44,25 +37,6 @@ enum ValueText {
 }
 
 impl Costs {
-    /// Reads a file.
-    ///
-    /// # Errors
-    /// [`CostsError`].
-    pub fn load(path: &Path, names: Names) -> Result<Self, CostsError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| CostsError::Io { path: path.display().to_string(), source })?;
-        Self::parse(&text, names)
-    }
-
-    /// Writes a file, whole or not at all, as [`load`](Self::load) reads it.
-    ///
-    /// # Errors
-    /// [`CostsError::Io`]; the file is then as it was.
-    pub fn save(&self, path: &Path) -> Result<(), CostsError> {
-        record::write(path, self.text().as_bytes())
-            .map_err(|source| CostsError::Io { path: path.display().to_string(), source })
-    }
-
     /// Reads a table's text.
     ///
     /// # Errors
@@ -99,36 +73,6 @@ impl Costs {
         let most = operations.iter().map(|factors| most(factors)).collect();
         Ok(Costs { names, device, about: file.about, constants, operations, most })
     }
-
-    /// The table's text, a factor a line, as [`parse`](Self::parse) reads it.
-    pub fn text(&self) -> String {
-        let constants = self.names.constants.iter().zip(&self.constants);
-        let constants: Vec<_> =
-            constants.map(|(name, value)| format!("{}: {}", json(name), json(value))).collect();
-        let operations = self.names.operations.iter().zip(&self.operations);
-        let operations: Vec<_> = operations
-            .map(|(name, factors)| {
-                let lines =
-                    factors.iter().map(|f| format!("\n      {}", json(&f.text(self.names))));
-                let end = if factors.is_empty() { "" } else { "\n    " };
-                format!("\n    {}: [{}{end}]", json(name), lines.collect::<Vec<_>>().join(","))
-            })
-            .collect();
-        [
-            "{".to_owned(),
-            format!("  \"device\": {},", json(&self.device)),
-            format!("  \"about\": {},", json(&self.about)),
-            format!("  \"constants\": {{{}}},", constants.join(", ")),
-            format!("  \"operations\": {{{}", operations.join(",")),
-            "  }\n}\n".to_owned(),
-        ]
-        .join("\n")
-    }
-}
-
-/// Of what always has a text: strings and finite numbers.
-fn json(value: &(impl Serialize + ?Sized)) -> String {
-    serde_json::to_string(value).expect("strings and finite numbers")
 }
 
 fn known(what: &str, all: &[&str], name: &str) -> Result<usize, String> {
@@ -168,39 +112,5 @@ impl Factor {
         // In the order of the names: those that take longest to find out come last there.
         when.sort_by_key(|range| range.0);
         Ok(Factor { how, value, when, from: text.from.clone() })
-    }
-
-    fn text(&self, names: Names) -> FactorText {
-        let (value, over, linear) = match &self.value {
-            Value::Number(number) => (ValueText::Number(*number), None, false),
-            Value::Curve(Curve { over, linear, points }) => {
-                let points = points.iter().map(|point| [point.quantity, point.value]).collect();
-                (ValueText::Points(points), Some(names.quantities[*over].to_owned()), *linear)
-            }
-        };
-        let of = |how| (self.how == how).then(|| value.clone());
-        FactorText {
-            set: of(How::Set),
-            times: of(How::Times),
-            at_most: of(How::AtMost),
-            over,
-            linear,
-            when: self
-                .when
-                .iter()
-                .map(|&(k, from, to)| (names.quantities[k].to_owned(), [from, to]))
-                .collect(),
-            from: self.from.clone(),
-        }
-    }
-}
-
-impl Curve {
-    /// Of quantities and the values there, ascending.
-    pub(super) fn new(over: usize, linear: bool, points: impl Iterator<Item = (f64, f64)>) -> Self {
-        let place = |quantity: f64| if linear { quantity } else { quantity.ln() };
-        let points =
-            points.map(|(quantity, value)| Point { quantity, place: place(quantity), value });
-        Curve { over, linear, points: points.collect() }
     }
 }

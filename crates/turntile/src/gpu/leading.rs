@@ -7,10 +7,10 @@ use turntile_cuda::{Buffers, CudaError, Gpu, Number, Prepared, Scaling, Stopwatc
 use turntile_plan::LeadingPlan;
 
 use super::{DeviceMemory, StreamHandle};
+use crate::Error;
 use crate::imatcopy::{Operation, matrix};
 use crate::leading::Leading;
 use crate::scale::{Scalar, Scale};
-use crate::{Error, rates};
 
 /// A matrix with leading dimensions planned for a GPU, its kernels loaded: it can run any number of times, from any
 /// thread.
@@ -35,8 +35,7 @@ impl Leading {
     /// much they are, where the cap has no room for the gaps; [`Error::Cuda`] when the driver refuses.
     pub fn plan_on(&self, gpu: &Gpu) -> Result<LeadingOnGpu, Error> {
         let problem = self.problem()?;
-        let chip = rates::chip(gpu.chip().clone(), self.transpose.rates_asked())?;
-        let plan = self.transpose.planner_for(chip).plan_leading(&problem)?;
+        let plan = self.transpose.planner_on(gpu.chip())?.plan_leading(&problem)?;
         let prepared = gpu.prepare_leading(&plan)?;
         // What numbers these are is said when they are scaled, perhaps within a capture, where nothing can be loaded.
         let limits = gpu.chip().limits();

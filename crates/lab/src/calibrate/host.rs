@@ -2,16 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use turntile_cpu::{Host, Workspace, start_seconds};
-use turntile_plan::{Costs, Plan, Planner, Problem};
+use turntile::plan::{Costs, Host, Plan, Planner, Problem};
+use turntile::{Bytes, Options, Planned, Workspace, threads as pool};
+use turntile_plan::tuner::median;
 
+use super::calibration::{Calibration, FEW_BYTES, HOST_BYTES};
 use super::problems;
-use super::samples::{Budget, RUNS, Tried, Watch, median};
-use super::{Calibration, HOST_BYTES, Measured};
-use crate::Error;
-use crate::planned::{Options, Planned};
-use crate::tune::filled;
-use crate::view::Bytes;
+use super::processor::{copying, fitted, starting, using_all};
+use super::samples::{Budget, Tried, Watch};
+use crate::error::Error;
 
 /// What parts of the bytes are tried too, which caches may hold some of.
 const SMALL: [usize; 5] = [192, 96, 48, 12, 4];
@@ -27,12 +26,10 @@ const AGAIN: usize = 3;
 
 /// Measures this machine's processor for about `budget`, with memory for some 600 MB: copies and how long threads take to
 /// start by one, two, four and so on to `threads`, stages by as many; then those of the plans that are made from
-/// what was measured. `progress` is told shares of the work, up to 1.
-///
-/// Nothing is written; [`Calibration::save`] does.
+/// what was measured. `progress` is called with shares of the work, up to 1.
 ///
 /// # Errors
-/// [`Error::Run`]: there is no memory to measure on.
+/// [`Error::Engine`]: there is no memory to measure on.
 pub fn calibrate(
     threads: usize,
     budget: Duration,
@@ -49,9 +46,9 @@ pub(super) fn calibrate_on(
 ) -> Result<Calibration, Error> {
     let (budget, threads) = (Budget::new(budget), threads.max(1));
     let here = Host::here(threads);
-    let from = format!("turntile calibrate, {threads} threads");
-    let workspace = Workspace::new(0)?;
-    let mut bench = HostBench { data: filled(bytes)?, other: filled(bytes)?, workspace };
+    let from = format!("turntile-lab calibrate, {threads} threads");
+    let workspace = Workspace::new(0).map_err(turntile::Error::from)?;
+    let mut bench = HostBench { data: vec![0xA5; bytes], other: vec![0xA5; bytes], workspace };
     let counts = doubling(threads);
     let copies = counts.iter().map(|&count| Ok((count, bench.copy(count)?)));
     let copies: Result<Vec<_>, Error> = copies.collect();
@@ -61,43 +58,67 @@ pub(super) fn calibrate_on(
         .map(|&count| (count, start_seconds(count)))
         .collect();
     // From the table that was made by hand, not from what another machine measured.
-    let base = Host::here(1).with_costs(Host::new(1).costs().clone());
-    let base = base.copying(&copies?, &from).starting(&starts);
+    let base = starting(&copying(Host::new(1).costs(), &copies?, &from), &starts);
     let sizes = SMALL.map(|part| (bytes / part).max(LEAST_BYTES));
     let (small, large) = (sizes.map(problems::in_place), problems::both(bytes));
     let mut done = || progress(budget.over());
     let (mut tried, mut all) = (Tried::default(), Vec::new());
     let on = |count: usize, costs: &Costs| Host::here(count).with_costs(costs.clone());
-    let alone = on(1, base.costs());
+    let alone = on(1, &base);
     let mut lists: Vec<_> =
         small.iter().map(|problems| (tried.first(&alone, problems), SMALL_WEIGHT)).collect();
     lists.push((tried.first(&alone, &large), LARGE_WEIGHT));
     let every: Vec<_> = small.iter().chain([&large]).flatten().copied().collect();
     for &count in &counts[1..] {
         // What there is work for fewer in is timed by those.
-        let stages = tried.first(&on(count, base.costs()).using_all(), &every);
+        let stages = tried.first(&on(count, &using_all(&base, count)), &every);
         let stages = stages.only(|stage| Host::threads_of(stage) == count);
         lists.push((stages, SHARED_WEIGHT / (counts.len() - 1) as f64));
     }
     all.extend(tried.time(lists, &alone, &mut bench, budget.after(FIRST), &mut done)?);
     // What a table is wrong about is found by those who plan by it.
     for again in 1..=AGAIN {
-        let made = base.clone().fitted(&all, &from);
-        let best = |&count: &usize| (tried.best(&on(count, made.costs()), &every), 1.0);
+        let made = fitted(&base, &all, &from);
+        let best = |&count: &usize| (tried.best(&on(count, &made), &every), 1.0);
         let lists = counts.iter().map(best).collect();
         let share = FIRST + (1.0 - FIRST) * again as f64 / AGAIN as f64;
         all.extend(tried.time(lists, &alone, &mut bench, budget.after(share), &mut done)?);
     }
     progress(1.0);
     let about = format!("{} by {from}: {} stages", here.processor(), all.len());
-    let costs = base.clone().fitted(&all, &from).costs().clone().named(here.processor(), &about);
-    Ok(Calibration::new(Measured::Host(here), costs, &all, base.costs()))
+    let costs = fitted(&base, &all, &from).named(here.processor(), &about);
+    let mut problems = problems::both(HOST_BYTES);
+    problems.extend(problems::in_place(FEW_BYTES));
+    let by = |costs: &Costs| here.clone().with_costs(costs.clone());
+    Ok(Calibration::new([here.costs(), &base], costs, &all, &problems, by))
 }
 
 /// Numbers of threads that are timed: one, two, four and so on, and all.
 fn doubling(threads: usize) -> Vec<usize> {
     let doubling = std::iter::successors(Some(1), |count: &usize| count.checked_mul(2));
     doubling.take_while(|&count| count < threads).chain([threads]).collect()
+}
+
+/// Pauses between starts that are timed, long enough for threads to fall asleep as they do between calls.
+const PAUSE: Duration = Duration::from_millis(1);
+/// Starts that are timed, of which the middle one counts.
+const STARTS: usize = 41;
+/// Runs of a stage that are timed, after one that finds no pages and cold caches; twice as many copies.
+const RUNS: usize = 3;
+
+/// Seconds that `threads` threads of the pool take to start and to be waited for, with nothing to do.
+fn start_seconds(threads: usize) -> f64 {
+    let start = |_| {
+        // A caller is awake, its threads are not.
+        let pause = Instant::now();
+        while pause.elapsed() < PAUSE {
+            std::hint::spin_loop();
+        }
+        let start = Instant::now();
+        pool::each(0..threads, |_| {});
+        start.elapsed()
+    };
+    median(&(0..STARTS).map(start).collect::<Vec<_>>()).as_secs_f64()
 }
 
 struct HostBench {
@@ -112,16 +133,26 @@ impl HostBench {
     fn copy(&mut self, threads: usize) -> Result<f64, Error> {
         let bytes = self.data.len();
         // A row out of place is a copy.
-        let problem = Problem::new(1, bytes, 1)?.out_of_place();
-        let by = Host::here(threads).using_all();
-        let planned = Planned::new(Planner::new(by).plan(&problem)?, threads)?;
-        let mut run = || {
-            let start = Instant::now();
-            planned.run_into(&mut Bytes(&mut self.other), &Bytes(&self.data))?;
-            Ok(start.elapsed().as_secs_f64())
-        };
-        let runs: Result<Vec<f64>, Error> = (0..2 * RUNS).map(|_| run()).collect();
-        Ok(2.0 * bytes as f64 / median(runs?))
+        let problem = Problem::new(1, bytes, 1).map_err(turntile::Error::from)?.out_of_place();
+        let here = Host::here(threads);
+        let by = here.clone().with_costs(using_all(here.costs(), threads));
+        let plan = Planner::new(by).plan(&problem).map_err(turntile::Error::from)?;
+        let planned = Planned::new(plan, threads)?;
+        let runs: Result<Vec<_>, Error> =
+            (0..2 * RUNS).map(|_| self.run(&planned, bytes)).collect();
+        Ok(2.0 * bytes as f64 / median(&runs?).as_secs_f64())
+    }
+
+    fn run(&mut self, planned: &Planned, bytes: usize) -> Result<Duration, Error> {
+        let (data, out_of_place) =
+            (&mut self.data[..bytes], planned.plan().problem.is_out_of_place());
+        let start = Instant::now();
+        if out_of_place {
+            planned.run_into(&mut Bytes(&mut self.other[..bytes]), &Bytes(data))?;
+        } else {
+            planned.run_with(&mut Bytes(data), Options::new().workspace(&mut self.workspace))?;
+        }
+        Ok(start.elapsed())
     }
 }
 
@@ -129,23 +160,16 @@ impl Watch for HostBench {
     fn seconds(&mut self, plan: &Plan) -> Result<f64, Error> {
         let threads = plan.stages().map(Host::threads_of).max().unwrap_or(1);
         let planned = Planned::new(plan.clone(), threads)?;
-        let room = plan.problem.bytes();
-        if self.data.len() < room {
-            self.data = filled(room)?;
+        let bytes = plan.problem.bytes();
+        if self.data.len() < bytes {
+            self.data.resize(bytes, 0xA5);
         }
         if self.workspace.bytes() < planned.workspace_bytes() {
             self.workspace = planned.workspace()?;
         }
-        let data = &mut Bytes(&mut self.data[..room]);
-        if plan.problem.is_out_of_place() {
-            let to = &mut Bytes(&mut self.other[..room]);
-            let start = Instant::now();
-            planned.run_into(to, data)?;
-            return Ok(start.elapsed().as_secs_f64());
-        }
-        let start = Instant::now();
-        planned.run_with(data, Options::new().workspace(&mut self.workspace))?;
-        Ok(start.elapsed().as_secs_f64())
+        self.run(&planned, bytes)?;
+        let runs: Result<Vec<_>, Error> = (0..RUNS).map(|_| self.run(&planned, bytes)).collect();
+        Ok(median(&runs?).as_secs_f64())
     }
 }
 

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use turntile_plan::costs::Sample;
 use turntile_plan::{Costs, Device, Plan, Planner, Problem, Stage};
 
-use crate::Error;
+use crate::calibrate::fit;
+use crate::error::Error;
 
 /// A device with a table of costs that can be moved to what was measured.
 pub trait Tabled: Device + Clone + 'static {
@@ -28,7 +29,7 @@ impl Tabled for turntile_cuda::Chip {
 
 /// What runs plans of one stage and says how long they took.
 pub trait Watch {
-    /// Seconds of a run, on memory of its own.
+    /// The median of several runs, on memory of its own, after some that are not counted.
     fn seconds(&mut self, plan: &Plan) -> Result<f64, Error>;
 }
 
@@ -77,8 +78,6 @@ const PLANS: usize = 16;
 /// The same of plans that a device chooses.
 const BEST_REACH: f64 = 1.4;
 const BEST_PLANS: usize = 4;
-/// Runs of a stage that count, of which the middle one does.
-pub const RUNS: usize = 3;
 /// Stages that are timed however little time there is.
 const LEAST: usize = 8;
 /// Quantities in steps of a square root of two are told apart.
@@ -163,11 +162,7 @@ impl Tried {
             let start = Instant::now();
             // Another list may have brought the same.
             if self.0.insert(key) {
-                // The first run finds no pages and cold caches.
-                watch.seconds(&plan)?;
-                let runs: Result<Vec<f64>, Error> =
-                    (0..RUNS).map(|_| watch.seconds(&plan)).collect();
-                let seconds = median(runs?);
+                let seconds = watch.seconds(&plan)?;
                 let elem_bytes = plan.problem.elem_bytes();
                 all.extend(plan.stages().filter_map(|s| device.sample(s, elem_bytes, seconds)));
             }
@@ -216,14 +211,8 @@ fn alone(plan: &Plan, stage: &Stage) -> Option<Plan> {
 
 /// How many times as fast or as slow as a table says samples are: the geometric mean.
 pub fn off(costs: &Costs, samples: &[Sample]) -> f64 {
-    let logarithms: f64 = samples.iter().map(|sample| costs.over(sample).ln().abs()).sum();
+    let logarithms: f64 = samples.iter().map(|sample| fit::over(costs, sample).ln().abs()).sum();
     (logarithms / samples.len().max(1) as f64).exp()
-}
-
-/// The middle one.
-pub fn median(mut runs: Vec<f64>) -> f64 {
-    runs.sort_by(f64::total_cmp);
-    runs[runs.len() / 2]
 }
 
 /// What a table makes of the problems that another made, and how many times as fast all are expected to be, on average.

@@ -4,16 +4,13 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use serde::Serialize;
-use turntile::plan::{Host, Plan, Planner, Problem, Tile};
+use turntile::plan::{Plan, Planner, Problem, Tile};
 use turntile::{Measured, TileRule, gpu};
+use turntile_cli::bench::{joined, routes, short};
+use turntile_cli::device::Device;
+use turntile_cli::measure::gb_per_s;
 
-use super::host;
-use super::row::{joined, routes, short};
-use crate::args::{BenchArgs, Choice};
-use crate::device::Device;
 use crate::error::Error;
-use crate::rates::Rates;
-use crate::speed;
 
 /// A candidate's figures; the time is the median of its runs.
 #[derive(Clone, Debug, Serialize)]
@@ -50,13 +47,6 @@ pub struct Row {
 /// arrays one after the other.
 const HOPELESS: f64 = 1000.0;
 
-fn planner((device, rates): (&Device, &Rates), threads: usize) -> Planner {
-    match device {
-        Device::Host => Planner::new(rates.host(Host::here(threads))),
-        Device::Gpu(gpu) => Planner::new(rates.chip(gpu.chip().clone())),
-    }
-}
-
 /// What is measured: `chosen`, then the best plan of every route, as it is and mirrored, then the rest of the best `tiles`
 /// tiles of each and every way of those of one stage.
 fn candidates(planner: &Planner, problem: &Problem, chosen: &Plan, tiles: usize) -> Vec<Plan> {
@@ -80,22 +70,17 @@ fn candidates(planner: &Planner, problem: &Problem, chosen: &Plan, tiles: usize)
     first
 }
 
-/// Measures candidates for about `budget`, fastest first.
+/// Measures candidates of `planner` for about `budget`, fastest first.
+///
+/// # Errors
+/// As [`turntile::measure`], on a GPU as [`gpu::measure_on`].
 pub fn measure(
-    args: &BenchArgs,
-    (device, rates): (&Device, &Rates),
-    problem: &Problem,
-    route: Choice,
+    (device, threads): (&Device, usize),
+    planner: &Planner,
     chosen: &Plan,
-    budget: Duration,
+    (tiles, budget): (usize, Duration),
 ) -> Result<Vec<Measured>, Error> {
-    let threads = host::threads(args);
-    let planner = planner((device, rates), threads);
-    let planner = match route {
-        Choice::Best => planner,
-        Choice::Route(route) => planner.with_route(route),
-    };
-    let plans = candidates(&planner, problem, chosen, args.each_tiles.get());
+    let plans = candidates(planner, &chosen.problem, chosen, tiles);
     Ok(match device {
         Device::Host => turntile::measure(plans, threads, budget)?,
         Device::Gpu(gpu) => gpu::measure_on(gpu, plans, budget)?,
@@ -105,12 +90,11 @@ pub fn measure(
 /// A row for each.
 pub fn rows(
     measured: &[Measured],
-    device: &Device,
+    model: &str,
     threads: Option<usize>,
     copy_seconds_per_byte: f64,
     chosen: &Plan,
 ) -> Vec<Row> {
-    let model = planner((device, &Rates::OWN), threads.unwrap_or(1)).device().model();
     let row = |Measured { plan, time, runs }: &Measured| {
         let (problem, seconds) = (&plan.problem, time.as_secs_f64());
         Row {
@@ -122,7 +106,7 @@ pub fn rows(
             elem_bytes: problem.elem_bytes(),
             out_of_place: u8::from(problem.is_out_of_place()),
             device: plan.device.clone(),
-            model: model.clone(),
+            model: model.to_string(),
             threads,
             route: routes(plan),
             mirrored: u8::from(plan.mirrored()),
@@ -133,7 +117,7 @@ pub fn rows(
             seconds: short(seconds),
             runs: *runs,
             estimated_seconds: short(plan.seconds),
-            copy_gb_per_s: short(speed::gb_per_s(1.0, copy_seconds_per_byte)),
+            copy_gb_per_s: short(gb_per_s(1.0, copy_seconds_per_byte)),
             percent_of_copy: short(
                 100.0 * copy_seconds_per_byte * problem.bytes() as f64 / seconds,
             ),

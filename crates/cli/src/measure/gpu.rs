@@ -4,8 +4,9 @@ use turntile::Transpose;
 use turntile::gpu::{CudaError, Gpu, Stopwatch};
 use turntile::plan::Problem;
 
-use super::timing::{Figures, median, planning};
-use crate::args::BenchArgs;
+use turntile_plan::tuner::median;
+
+use super::figures::{Figures, How, planning};
 use crate::error::Error;
 
 /// Runs of each, unless otherwise asked, and runs before that are not counted.
@@ -17,10 +18,10 @@ const LEAST_BYTES: usize = 1 << 30;
 
 /// Verifies every element and times a transposition.
 pub fn measure(
-    args: &BenchArgs,
     gpu: &Gpu,
     transpose: &Transpose,
     problem: &Problem,
+    how: How,
 ) -> Result<Figures, Error> {
     let (elem_bytes, bytes) = (problem.elem_bytes(), problem.bytes());
     let planned = transpose.plan_on(gpu)?;
@@ -33,7 +34,7 @@ pub fn measure(
         return Err(Error::WrongOnGpu { plan, wrong, elements: bytes / elem_bytes });
     }
     let (mut copies, mut turns, mut queueing) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..args.runs.map_or(RUNS, usize::from).saturating_add(WARM_UP) {
+    for _ in 0..how.runs.map_or(RUNS, usize::from).saturating_add(WARM_UP) {
         copies.push(watch.time_copy(copied)?);
         turns.push(planned.time(&mut watch)?);
         queueing.push(watch.queueing());
@@ -43,10 +44,10 @@ pub fn measure(
     }
     Ok(Figures {
         workspace_bytes: planned.workspace_bytes(),
-        seconds: median(turns).as_secs_f64(),
-        copy_seconds_per_byte: median(copies).as_secs_f64() / copied as f64,
+        seconds: median(&turns).as_secs_f64(),
+        copy_seconds_per_byte: median(&copies).as_secs_f64() / copied as f64,
         planning,
-        queueing: Some(median(queueing)),
+        queueing: Some(median(&queueing)),
         plan: planned.plan().clone(),
     })
 }

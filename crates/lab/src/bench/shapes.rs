@@ -1,9 +1,8 @@
-//! What is measured: classes of shapes, shapes that are named, and shapes drawn at random.
+//! What is measured: classes of shapes, and shapes that are named.
 
 use turntile::plan::{Problem, ProblemError};
 
-use crate::error::Error;
-use crate::values::{extents, split_axes};
+use turntile_cli::bench::{Shape, shape};
 
 /// Shapes of a kind.
 pub struct Class {
@@ -197,9 +196,24 @@ const ARRAYS: [(&str, &[Array]); 2] = [("permuted", &PERMUTED), ("permuted-host"
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shapes {
     /// An array and the order of its axes.
-    Array(Vec<usize>, Vec<usize>),
+    Array(Shape),
     /// A class of that name.
     Class(String),
+}
+
+/// A class by its name, or a shape as `turntile bench` takes it.
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn read(text: &str) -> Result<Shapes, String> {
+    if names().any(|name| name == text) {
+        return Ok(Shapes::Class(text.to_string()));
+    }
+    if text.starts_with(|c: char| c.is_alphabetic()) {
+        let names: Vec<_> = names().collect();
+        return Err(format!("there is no such class; there are {}", names.join(", ")));
+    }
+    shape(text).map(Shapes::Array)
 }
 
 /// A problem and the class that it is of.
@@ -231,24 +245,6 @@ fn of_class(class: &Class, words: &[usize], batch: usize) -> Result<Vec<Task>, P
     Ok(tasks)
 }
 
-/// `batch` arrays of one shape, each permuted.
-fn arrays(
-    batch: usize,
-    extents: &[usize],
-    order: &[usize],
-    word: usize,
-) -> Result<Problem, ProblemError> {
-    match (extents, order) {
-        (&[rows, cols], [1, 0]) => Problem::with_batch(batch, rows, cols, word),
-        _ if batch == 1 => Problem::permuted(extents, order, word),
-        _ => {
-            let extents = [&[batch], extents].concat();
-            let later: Vec<usize> = order.iter().map(|axis| axis + 1).collect();
-            Problem::permuted(&extents, &[&[0], &later[..]].concat(), word)
-        }
-    }
-}
-
 /// What was asked for, in that order; `every` where nothing was.
 pub fn tasks(
     asked: &[Shapes],
@@ -272,125 +268,22 @@ pub fn tasks(
                     for &(extents, order, own) in members {
                         let own = [own];
                         for &word in if words.is_empty() { &own[..] } else { words } {
-                            let problem = arrays(batch, extents, order, word)?;
+                            let shape = Shape { extents: extents.to_vec(), axes: order.to_vec() };
+                            let problem = shape.problem(batch, word)?;
                             tasks.push(Task { class, problem });
                         }
                     }
                 }
             }
-            Shapes::Array(extents, order) => {
+            Shapes::Array(shape) => {
                 for &word in if words.is_empty() { &[4][..] } else { words } {
-                    let problem = arrays(batch, extents, order, word)?;
+                    let problem = shape.problem(batch, word)?;
                     tasks.push(Task { class: "asked", problem });
                 }
             }
         }
     }
     Ok(tasks)
-}
-
-/// Sides of a drawn matrix, short and long sides of a drawn skinny one.
-const SIDES: (usize, usize) = (1000, 40_000);
-const SHORT: (usize, usize) = (2, 64);
-const LONG: (usize, usize) = (100_000, 10_000_000);
-const WORDS: [usize; 5] = [1, 2, 4, 8, 16];
-/// As many draws in a row may be too large.
-const DRAWS: usize = 1_000_000;
-
-/// Numbers from 0 to 1, the same for the same seed: Steele, Lea and Flood's SplitMix64.
-fn random(seed: u64) -> impl FnMut() -> f64 {
-    let mut state = seed;
-    move || {
-        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ (mixed >> 31)) as f64 / 2f64.powi(64)
-    }
-}
-
-/// `count` permutations of three to five axes of `most` bytes or up to four times less, the same for the same seed, none a
-/// transposition of matrices. Extents are uniform in their logarithm, every third round to a multiple of 16.
-pub fn draw_axes(count: usize, seed: u64, most: usize, words: &[usize]) -> Vec<Task> {
-    let mut random = random(seed);
-    let words = if words.is_empty() { &[4][..] } else { words };
-    let mut tasks = Vec::new();
-    while tasks.len() < count {
-        let rank = 3 + tasks.len() % 3;
-        let word = words[tasks.len() % words.len()];
-        let share = (most as f64 / word as f64).powf(1.0 / rank as f64);
-        let round = if tasks.len().is_multiple_of(3) { 16 } else { 1 };
-        let extents: Vec<usize> = (0..rank)
-            .map(|_| (share * 4f64.powf(2.0 * random() - 1.0)) as usize / round * round)
-            .map(|extent| extent.max(round))
-            .collect();
-        let mut order: Vec<usize> = (0..rank).collect();
-        for k in (1..rank).rev() {
-            order.swap(k, (random() * (k + 1) as f64) as usize);
-        }
-        let Ok(problem) = Problem::permuted(&extents, &order, word) else { continue };
-        let fits = (most / 4..=most).contains(&problem.bytes());
-        if fits && problem.matrices().is_none() && problem.fused().order().len() > 2 {
-            tasks.push(Task { class: "permuted", problem });
-        }
-    }
-    tasks
-}
-
-/// `count` problems of at most `most` bytes, the same for the same seed: every third skinny, in
-/// either direction; sides uniform in their logarithm, words uniform. Refused where next to none drawn
-/// is as small.
-pub fn draw(count: usize, seed: u64, most: usize) -> Result<Vec<Task>, Error> {
-    let mut random = random(seed);
-    let mut tasks = Vec::new();
-    let mut too_large = 0;
-    while tasks.len() < count {
-        let tall = random() < 0.5;
-        let mut side = |(least, most): (usize, usize)| {
-            (least as f64 * (most as f64 / least as f64).powf(random())).round() as usize
-        };
-        let (class, rows, cols) = if tasks.len() % 3 == 2 {
-            let (short, long) = (side(SHORT), side(LONG));
-            if tall { ("skinny", long, short) } else { ("skinny", short, long) }
-        } else {
-            ("drawn", side(SIDES), side(SIDES))
-        };
-        let word = WORDS[(random() * WORDS.len() as f64) as usize % WORDS.len()];
-        let problem = Problem::new(rows, cols, word).expect("a few gigabytes");
-        if problem.bytes() <= most {
-            tasks.push(Task { class, problem });
-            too_large = 0;
-        } else if too_large == DRAWS {
-            return Err(Error::DrawMost { most, draws: DRAWS });
-        } else {
-            too_large += 1;
-        }
-    }
-    Ok(tasks)
-}
-
-/// A class by its name, `MxN` with elements, or any array with its axes behind a colon.
-pub fn read(text: &str) -> Result<Shapes, String> {
-    if names().any(|name| name == text) {
-        return Ok(Shapes::Class(text.to_string()));
-    }
-    if text.starts_with(|c: char| c.is_alphabetic()) {
-        let names: Vec<_> = names().collect();
-        return Err(format!(
-            "no class is named so; there are {}, or shapes as in 7200x1800",
-            names.join(", ")
-        ));
-    }
-    let (shape, axes) = match text.split_once(':') {
-        Some((shape, axes)) => (extents(shape)?.0, split_axes(axes, '-')?.0),
-        None => (extents(text)?.0, vec![1, 0]),
-    };
-    if shape.contains(&0) {
-        return Err("there is nothing to measure without elements".to_string());
-    }
-    if shape.len() != axes.len() {
-        return Err("expected the order of all axes, as in 64x256x112:2-0-1".to_string());
-    }
-    Ok(Shapes::Array(shape, axes))
 }
 
 #[cfg(test)]
@@ -412,7 +305,7 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_is_what_is_measured() {
-        let asked = [Shapes::Class("batch".into()), Shapes::Array(vec![3, 5], vec![1, 0])];
+        let asked = [Shapes::Class("batch".into()), read("3x5").unwrap()];
         let tasks = tasks(&asked, &GPU, &[8, 1], 2).unwrap();
         let problems: Vec<_> = tasks.iter().map(|task| task.problem).collect();
         let of = |batch, rows, cols, word| Problem::with_batch(batch, rows, cols, word).unwrap();
@@ -425,7 +318,7 @@ mod tests {
             of(2, 3, 5, 1),
         ];
         assert_eq!(problems, want);
-        let arrays = [Shapes::Array(vec![3, 5, 7], vec![2, 0, 1])];
+        let arrays = [read("3x5x7:2-0-1").unwrap()];
         let of = |extents, order| Problem::permuted(extents, order, 8).unwrap();
         let one = super::tasks(&arrays, &GPU, &[8], 1).unwrap();
         assert_eq!(one[0].problem, of(&[3, 5, 7], &[2, 0, 1]));
@@ -438,40 +331,5 @@ mod tests {
         }
         let most = super::tasks(&asked[..1], &GPU, &[], usize::MAX);
         assert!(matches!(most, Err(ProblemError::TooLarge { .. })), "{most:?}");
-    }
-
-    #[test]
-    fn drawn_permutations_move_apart() {
-        let drawn = draw_axes(60, 7, 100 << 20, &[4, 2]);
-        assert_eq!(drawn, draw_axes(60, 7, 100 << 20, &[4, 2]));
-        assert_eq!(drawn.len(), 60);
-        for Task { problem, .. } in &drawn {
-            assert!((25 << 20..=100 << 20).contains(&problem.bytes()), "{problem}");
-            assert!(problem.matrices().is_none(), "{problem}");
-        }
-    }
-
-    #[test]
-    fn draws_repeat_and_keep_to_their_ranges() {
-        let most = 1 << 33;
-        let drawn = draw(300, 7, most).unwrap();
-        assert_eq!(drawn, draw(300, 7, most).unwrap());
-        assert_ne!(drawn, draw(300, 8, most).unwrap());
-        for Task { class, problem } in &drawn {
-            let (short, long) =
-                (problem.rows().min(problem.cols()), problem.rows().max(problem.cols()));
-            let within = |side, (least, most)| (least..=most).contains(&side);
-            match *class {
-                "skinny" => assert!(within(short, SHORT) && within(long, LONG), "{problem}"),
-                _ => assert!(within(short, SIDES) && within(long, SIDES), "{problem}"),
-            }
-            assert!(problem.bytes() <= most && WORDS.contains(&problem.elem_bytes()), "{problem}");
-        }
-        let directions = drawn.iter().filter(|t| t.class == "skinny" && t.problem.rows() > 64);
-        assert!((20..80).contains(&directions.count()));
-        for most in [0, 1, 199_999] {
-            assert!(matches!(draw(3, 7, most), Err(Error::DrawMost { .. })), "{most}");
-        }
-        assert_eq!(draw(30, 7, 2 << 20).unwrap().len(), 30);
     }
 }

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use turntile_cuda::{Chip, CudaError, Gpu, Stopwatch};
-use turntile_plan::{Device, Plan, Problem};
+use turntile::gpu::{CudaError, Gpu, Stopwatch, measure_on};
+use turntile::plan::{Chip, Costs, Device as _, Plan, Problem};
+use turntile_plan::tuner::median;
 
-use super::samples::{Budget, RUNS, Tried, Watch, median};
-use super::{Calibration, GPU_BYTES, Measured, problems};
-use crate::Error;
+use super::calibration::{Calibration, GPU_BYTES};
+use super::samples::{Budget, Tried, Watch};
+use super::{fit, problems};
+use crate::error::Error;
 
 /// Bytes of the problems at least; where more are free, more than any second-level cache holds.
 const LEAST_BYTES: usize = 16 << 20;
@@ -15,33 +17,35 @@ const LEAST_BYTES: usize = 16 << 20;
 const ROOM: usize = 3;
 /// Bytes for the workspace of a stage, which is a cap of 2% or less, and for modules of kernels.
 const ASIDE: usize = 128 << 20;
+/// Copies that are timed.
+const COPIES: usize = 7;
+/// Time for the runs of a stage.
+const EACH: Duration = Duration::from_millis(30);
 
 /// Measures a GPU for about `budget`, with 3 GiB of its memory or as much as there is: a copy, and the stages of plans,
-/// each by itself. `progress` is told shares of the work, up to 1.
-///
-/// Nothing is written; [`Calibration::save`] does.
+/// each by itself. `progress` is called with shares of the work, up to 1.
 ///
 /// # Errors
 /// [`Error::Cuda`]: there is no memory to measure on, or the driver refuses.
-pub fn calibrate_gpu(
+pub fn calibrate(
     gpu: &Gpu,
     budget: Duration,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Calibration, Error> {
     let (mut bytes, budget) = (GPU_BYTES, Budget::new(budget));
-    let watch = loop {
-        // What stages set aside has to have room beside it, and is taken stage by stage.
-        let room = Stopwatch::new(gpu, ROOM * bytes + ASIDE).map(drop);
-        match room.and_then(|()| Stopwatch::new(gpu, ROOM * bytes)) {
+    let mut watch = loop {
+        match Stopwatch::new(gpu, ROOM * bytes + ASIDE) {
             Err(CudaError::OutOfMemory { .. }) if bytes > LEAST_BYTES => bytes /= 2,
             watch => break watch?,
         }
     };
-    let mut bench = GpuBench { gpu: gpu.clone(), watch };
-    let copies: Result<Vec<f64>, Error> = (0..=2 * RUNS).map(|_| bench.copy(bytes)).collect();
-    let speed = 2.0 * bytes as f64 / median(copies?);
+    let copies: Result<Vec<Duration>, CudaError> =
+        (0..COPIES).map(|_| watch.time_copy(bytes)).collect();
+    let speed = 2.0 * bytes as f64 / median(&copies?).as_secs_f64();
+    // The stages' own memory takes its place.
+    drop(watch);
     let timed = Timed { budget, problems: problems::both(bytes), speed };
-    fitted(gpu.chip(), &mut bench, &timed, progress)
+    fitted(gpu.chip(), &mut OnGpu(gpu.clone()), &timed, progress)
 }
 
 /// How often a table is made whose own plans are measured.
@@ -62,7 +66,7 @@ pub(super) fn fitted(
     progress: &mut dyn FnMut(f64),
 ) -> Result<Calibration, Error> {
     let Timed { budget, problems, speed } = timed;
-    let from = format!("turntile calibrate, {}", chip.name());
+    let from = format!("turntile-lab calibrate, {}", chip.name());
     let base = chip.clone().copying(*speed);
     let mut done = || progress(budget.over());
     let (mut tried, until) = (Tried::default(), budget.after(1.0));
@@ -70,31 +74,22 @@ pub(super) fn fitted(
     let mut all = tried.time(first, &base, watch, until, &mut done)?;
     // What a table is wrong about is found by those who plan by it.
     for _ in 0..AGAIN {
-        let device = base.clone().with_costs(base.costs().fitted(&all, &from));
+        let device = base.clone().with_costs(fit::fitted(base.costs(), &all, &from));
         let best = vec![(tried.best(&device, problems), 1.0)];
         all.extend(tried.time(best, &device, watch, until, &mut done)?);
     }
     progress(1.0);
-    let about = format!("{} by turntile calibrate: {} stages", chip.name(), all.len());
-    let costs = base.costs().fitted(&all, &from).named(chip.name(), &about);
-    Ok(Calibration::new(Measured::Chip(chip.clone()), costs, &all, base.costs()))
+    let about = format!("{} by turntile-lab calibrate: {} stages", chip.name(), all.len());
+    let costs = fit::fitted(base.costs(), &all, &from).named(chip.name(), &about);
+    let by = |costs: &Costs| chip.clone().with_costs(costs.clone());
+    Ok(Calibration::new([chip.costs(), base.costs()], costs, &all, &problems::both(GPU_BYTES), by))
 }
 
-struct GpuBench {
-    gpu: Gpu,
-    watch: Stopwatch,
-}
+struct OnGpu(Gpu);
 
-impl GpuBench {
-    /// Seconds of a copy.
-    fn copy(&mut self, bytes: usize) -> Result<f64, Error> {
-        Ok(self.watch.time_copy(bytes)?.as_secs_f64())
-    }
-}
-
-impl Watch for GpuBench {
+impl Watch for OnGpu {
     fn seconds(&mut self, plan: &Plan) -> Result<f64, Error> {
-        let prepared = self.gpu.prepare(plan)?;
-        Ok(self.watch.time(&prepared)?.as_secs_f64())
+        let measured = measure_on(&self.0, vec![plan.clone()], EACH)?;
+        Ok(measured[0].time.as_secs_f64())
     }
 }

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 use turntile::plan::Problem;
 use turntile::{Bytes, Options, Planned, Transpose, Workspace};
 
-use super::timing::{Figures, median, planning};
-use crate::args::BenchArgs;
+use turntile_plan::tuner::median;
+
+use super::figures::{Figures, How, planning};
 use crate::error::Error;
 use crate::memory::Memory;
 
@@ -16,29 +17,20 @@ const RUNS: usize = 7;
 /// Bytes that caches of one core or of several may hold.
 const CACHED: usize = 32 << 20;
 
-/// Threads that work.
-pub fn threads(args: &BenchArgs) -> usize {
-    args.threads.map_or_else(turntile::threads::count, usize::from)
-}
-
 /// Verifies and times a transposition.
-pub fn measure(
-    args: &BenchArgs,
-    transpose: &Transpose,
-    problem: &Problem,
-) -> Result<Figures, Error> {
-    let threads = threads(args);
+pub fn measure(transpose: &Transpose, problem: &Problem, how: How) -> Result<Figures, Error> {
+    let threads = how.threads();
     let planned = transpose.plan()?;
     let planning = planning(|| transpose.plan())?;
-    let mut matrix = Memory::touched(problem.bytes(), args.pages)?;
-    let mut other = Memory::touched(problem.bytes(), args.pages)?;
+    let mut matrix = Memory::touched(problem.bytes(), how.pages)?;
+    let mut other = Memory::touched(problem.bytes(), how.pages)?;
     let mut workspace = planned.workspace()?;
     verify(&planned, matrix.bytes(), other.bytes(), &mut workspace)?;
 
     let (mut copies, mut turns) = (Vec::new(), Vec::new());
     // What caches may hold lies in those of whoever had it last: the first of two brings it home.
     let times = if problem.bytes() <= CACHED { 2 } else { 1 };
-    for _ in 0..args.runs.map_or(RUNS, usize::from) {
+    for _ in 0..how.runs.map_or(RUNS, usize::from) {
         let mut took = Duration::ZERO;
         for _ in 0..times {
             let start = Instant::now();
@@ -55,8 +47,8 @@ pub fn measure(
     }
     Ok(Figures {
         workspace_bytes: planned.workspace_bytes(),
-        seconds: median(turns).as_secs_f64(),
-        copy_seconds_per_byte: median(copies).as_secs_f64() / problem.bytes() as f64,
+        seconds: median(&turns).as_secs_f64(),
+        copy_seconds_per_byte: median(&copies).as_secs_f64() / problem.bytes() as f64,
         planning,
         queueing: None,
         plan: planned.plan().clone(),

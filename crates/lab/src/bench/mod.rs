@@ -1,0 +1,188 @@
+//! `turntile-lab bench`: what `turntile bench` measures, of classes of shapes and of drawn ones, and every candidate
+//! beside the planner's choice.
+
+mod choice;
+mod draws;
+mod each;
+mod shapes;
+
+use serde::Serialize;
+use turntile::plan::{Chip, Costs, Host, PlanError, Planner, Problem};
+use turntile::{Measured, TileRule, Transpose};
+use turntile_cli::bench::{Row, csv, short};
+use turntile_cli::device::Device;
+use turntile_cli::error::Error as Shared;
+use turntile_cli::measure::{How, measure};
+use turntile_cli::settings::transpose_of;
+
+use crate::command::BenchArgs;
+use crate::error::Error;
+pub use choice::{Choice, choice};
+use shapes::Task;
+pub use shapes::{Shapes, read};
+
+#[derive(Serialize)]
+struct Class {
+    class: &'static str,
+}
+
+/// The planner's choice beside the fastest candidate.
+#[derive(Serialize)]
+struct Best {
+    /// The chosen plan's time over that of the fastest candidate measured, if that was asked for.
+    chosen_over_best: Option<f64>,
+    candidates: Option<usize>,
+    best_route: Option<String>,
+    best_plan: Option<String>,
+}
+
+/// Runs the command and returns what to print: CSV.
+///
+/// # Errors
+/// [`Error::Engine`], [`Error::Cuda`]; where no route asked for can do any of the problems, why.
+pub fn run(args: &BenchArgs) -> Result<String, Error> {
+    let device = Device::find(&args.device, args.threads)?;
+    let (tasks, costs) = (tasks(args, &device)?, costs(args, &device)?);
+    let routes = if args.route.is_empty() { &[Choice::Best][..] } else { &args.route };
+    let (mut rows, mut each, mut last) = (Vec::new(), Vec::new(), None);
+    for (task, &route) in
+        tasks.iter().flat_map(|task| routes.iter().map(move |route| (task, route)))
+    {
+        match one(args, (&device, costs.as_ref()), task, route) {
+            Ok((row, candidates)) => {
+                rows.push(row);
+                each.extend(candidates);
+            }
+            // Of several routes some may not be possible for every shape.
+            Err(Error::Shared(Shared::Engine(turntile::Error::Plan(
+                why @ PlanError::Infeasible { .. },
+            )))) => {
+                eprintln!("turntile-lab: note: {why}");
+                last = Some(why);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    match last {
+        Some(why) if rows.is_empty() => Err(turntile::Error::from(why).into()),
+        _ if args.each => Ok(csv(&each)),
+        _ => Ok(csv(&rows)),
+    }
+}
+
+fn tasks(args: &BenchArgs, device: &Device) -> Result<Vec<Task>, Error> {
+    let every = match device {
+        Device::Host => &shapes::HOST[..],
+        Device::Gpu(_) => &shapes::GPU,
+    };
+    let mut tasks = match (args.draw, &args.shapes[..]) {
+        (Some(_), []) => Vec::new(),
+        (_, asked) => shapes::tasks(asked, every, &args.elem_bytes, args.batch)
+            .map_err(turntile::Error::from)?,
+    };
+    if let Some(count) = args.draw {
+        tasks.extend(match args.draw_axes {
+            true => draws::draw_axes(count, args.seed, args.draw_most, &args.elem_bytes),
+            false => draws::draw(count, args.seed, args.draw_most)?,
+        });
+    }
+    Ok(tasks)
+}
+
+/// The table to plan by, where one is named; that it is of the device is checked when it is used.
+fn costs(args: &BenchArgs, device: &Device) -> Result<Option<Costs>, Error> {
+    let Some(file) = &args.costs else { return Ok(None) };
+    let text = std::fs::read_to_string(file).map_err(Shared::io("read", file))?;
+    let costs = match device {
+        Device::Host => Host::costs_from(&text),
+        Device::Gpu(_) => Chip::costs_from(&text),
+    };
+    Ok(Some(costs?))
+}
+
+/// The transposition of `problem` as the options have it.
+fn transpose(
+    args: &BenchArgs,
+    problem: &Problem,
+    route: Choice,
+    costs: Option<&Costs>,
+) -> Transpose {
+    let mut transpose = transpose_of(problem).tiles(rule(args));
+    if let Some(costs) = costs {
+        transpose = transpose.costs(costs.clone());
+    }
+    if let Some(threads) = args.threads {
+        transpose = transpose.threads(threads.get());
+    }
+    if let Some(amount) = args.workspace {
+        transpose = transpose.workspace_cap(amount.of(problem.bytes()));
+    }
+    if let Choice::Route(route) = route {
+        transpose = transpose.route(route);
+    }
+    transpose
+}
+
+fn rule(args: &BenchArgs) -> TileRule {
+    if args.all_tiles { TileRule::Exhaustive } else { TileRule::CostModel }
+}
+
+/// Plans as `transpose` does.
+fn planner((device, costs): (&Device, Option<&Costs>), threads: usize, route: Choice) -> Planner {
+    let planner = match (device, costs.cloned()) {
+        (Device::Host, None) => Planner::new(Host::here(threads)),
+        (Device::Host, Some(costs)) => Planner::new(Host::here(threads).with_costs(costs)),
+        (Device::Gpu(gpu), None) => Planner::new(gpu.chip().clone()),
+        (Device::Gpu(gpu), Some(costs)) => Planner::new(gpu.chip().clone().with_costs(costs)),
+    };
+    match route {
+        Choice::Best => planner,
+        Choice::Route(route) => planner.with_route(route),
+    }
+}
+
+type Line = (Class, Row, Best);
+
+/// The figures of a task, and those of each candidate if they are asked for.
+fn one(
+    args: &BenchArgs,
+    (device, costs): (&Device, Option<&Costs>),
+    task: &Task,
+    route: Choice,
+) -> Result<(Line, Vec<each::Row>), Error> {
+    let problem = if args.into { task.problem.out_of_place() } else { task.problem };
+    let transpose = transpose(args, &problem, route, costs);
+    let how = How { threads: args.threads, pages: args.pages, runs: args.runs };
+    let figures = measure(device, &transpose, &problem, how)?;
+    let (plan, threads) = (&figures.plan, how.threads());
+    let named = matches!(device, Device::Host).then_some(threads);
+    let (best, each) = match args.candidates {
+        Some(budget) if args.each => {
+            let planner = planner((device, costs), threads, route);
+            let measured =
+                each::measure((device, threads), &planner, plan, (args.each_tiles, budget))?;
+            let model = planner.device().model();
+            let copy = figures.copy_seconds_per_byte;
+            let rows = each::rows(&measured, &model, named, copy, plan);
+            (measured, rows)
+        }
+        Some(budget) => {
+            let all = transpose.clone().tiles(TileRule::Exhaustive);
+            let measured = match device {
+                Device::Host => all.tune(budget)?,
+                Device::Gpu(gpu) => all.tune_on(gpu, budget)?,
+            };
+            (measured, Vec::new())
+        }
+        None => (Vec::new(), Vec::new()),
+    };
+    let seconds = |one: &Measured| one.time.as_secs_f64();
+    let chosen = best.iter().find(|candidate| candidate.plan.legs == plan.legs);
+    let beside = Best {
+        chosen_over_best: chosen.map(|chosen| short(seconds(chosen) / seconds(&best[0]))),
+        candidates: args.candidates.map(|_| best.len()),
+        best_route: best.first().map(|best| best.plan.route_name()),
+        best_plan: best.first().map(|best| best.plan.to_string()),
+    };
+    Ok(((Class { class: task.class }, Row::new(&problem, device, how, figures), beside), each))
+}

@@ -1,0 +1,81 @@
+//! `turntile-lab calibrate`: a table of costs made from what this machine does.
+//!
+//! The stages of the candidates of some dozens of problems are timed, each by itself beside a copy, and the curves of the
+//! device's table are moved to what they reached. Results never depend on a table, only which plan is tried first.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `problems` | what is tried |
+//! | `samples` | stages timed one by one, of any device |
+//! | `fit`, `processor` | a table moved to what was measured, any and a processor's |
+//! | `table` | a table as a file |
+//! | `calibration` | a table that was made, and what it changes |
+//! | `host`, `gpu` | what they run on, and copies |
+
+mod calibration;
+mod fit;
+mod gpu;
+mod host;
+mod problems;
+mod processor;
+mod samples;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::time::Instant;
+
+use turntile_cli::device::Device;
+use turntile_cli::error::Error as Shared;
+
+use crate::command::CalibrateArgs;
+use crate::error::Error;
+use calibration::Calibration;
+use samples::Change;
+
+/// Changes of plans that are printed.
+const SHOWN: usize = 12;
+
+/// Runs the command and returns what to print.
+///
+/// # Errors
+/// [`Error::Engine`], [`Error::Cuda`]; the file that cannot be written.
+pub fn run(args: &CalibrateArgs) -> Result<String, Error> {
+    // Found out before the measuring, not after it.
+    let file = fs::File::options().append(true).create(true).open(&args.output);
+    file.map_err(Shared::io("write", &args.output))?;
+    let start = Instant::now();
+    let mut progress = |share: f64| eprint!("\r{:3.0}%", 100.0 * share);
+    let made = match Device::find(&args.device, args.threads)? {
+        Device::Host => {
+            let threads = args.threads.map_or_else(turntile::threads::count, usize::from);
+            host::calibrate(threads, args.budget, &mut progress)?
+        }
+        Device::Gpu(gpu) => gpu::calibrate(&gpu, args.budget, &mut progress)?,
+    };
+    eprintln!();
+    let written = fs::write(&args.output, table::text(&made.costs));
+    written.map_err(Shared::io("write", &args.output))?;
+    let Calibration { costs, stages, off, mut changes, problems, gain } = made;
+    let mut text = format!(
+        "{}: {stages} stages in {:.0?}, written to {}\n\
+         stages took {:.2} times as long as estimated, or as short, on average; by the new table {:.2}\n\
+         {} of {problems} problems are planned otherwise now; by the new table all are {gain:.3} times as fast (geometric mean)",
+        costs.device(),
+        start.elapsed(),
+        args.output.display(),
+        off[0],
+        off[1],
+        changes.len(),
+    );
+    changes.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+    for Change { before, after, gain } in changes.iter().take(SHOWN) {
+        let [was, is] =
+            [before, after].map(|plan| format!("{} ({})", plan.route_name(), plan.recipe().ways()));
+        // Writing to a string cannot fail.
+        let _ = write!(text, "\n  {gain:.2} times: {}: {was} -> {is}", before.problem);
+    }
+    Ok(text)
+}
