@@ -27,7 +27,7 @@ fn folder(case: &str) -> PathBuf {
 
 /// Runs the test `child_CASE` with the driver in that folder.
 fn runs(case: &str, folder: &Path) {
-    let (this, test) = (env::current_exe().unwrap(), format!("child_{case}"));
+    let (this, test) = (env::current_exe().unwrap(), format!("driver_library::child_{case}"));
     let path = format!("LD_LIBRARY_PATH={}", folder.display());
     let mut command = match env::var_os("TURNTILE_EMULATOR") {
         Some(emulator) => {

@@ -1,21 +1,16 @@
 //! Plans for leading dimensions: their launches, followed on the host from their parameters alone, against plain loops.
 
-// Each test uses a part of them.
-#[allow(dead_code)]
-mod cases;
-#[allow(dead_code)]
-mod replay;
-
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use replay::Launch;
 use turntile_cuda::args::Second;
 use turntile_cuda::call::{Limits, widest_word};
 use turntile_cuda::family::Family;
 use turntile_cuda::{Chip, CudaError, Number, Scaling, Spot, Work};
 use turntile_perm::Pitched;
 use turntile_plan::{Flaw, LeadingPlan, LeadingProblem, LeadingWay, PlanError, Planner};
+
+use crate::replay::{self, Launch};
 
 /// What a byte of the memory or of the workspace holds: the number of the byte that was there at first.
 const NOTHING: u32 = u32::MAX;
@@ -125,7 +120,7 @@ fn slid(sides: [usize; 2], gaps: [usize; 2], elem_bytes: usize) -> LeadingProble
 fn check_every_way(problem: LeadingProblem) -> Vec<Work> {
     let elem = problem.elem_bytes();
     let mut works = Vec::new();
-    for alignment in cases::alignments(elem) {
+    for alignment in crate::cases::alignments(elem) {
         let problem = problem.with_alignment(alignment);
         let ways = planner().leading_ways(&problem).unwrap();
         assert!(ways.contains(&planner().plan_leading(&problem).unwrap()), "{problem}");

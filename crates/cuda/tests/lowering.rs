@@ -1,15 +1,6 @@
 //! Launches against the device code they name, without a GPU.
 
-// Each test uses a part of them.
-#[allow(dead_code)]
-mod cases;
-
 use std::collections::BTreeSet;
-
-use cases::{
-    BLOCK, ELEMENTS, ELEMENTS_ELSEWHERE, MATRICES, PLANNED, alignments, at, elsewhere, shapes,
-    swap, ways,
-};
 
 use turntile_cuda::call::{Call, Limits, WorkspacePart};
 use turntile_cuda::family::Family;
@@ -20,6 +11,11 @@ use turntile_cuda::way::{Scope, Way};
 use turntile_cuda::{Chip, LowerError, Work};
 use turntile_perm::Padding;
 use turntile_plan::{Device, Direction, Planner, Problem, Request, StageShape, Want};
+
+use crate::cases::{
+    BLOCK, ELEMENTS, ELEMENTS_ELSEWHERE, MATRICES, PLANNED, alignments, at, elsewhere, shapes,
+    swap, ways,
+};
 
 /// The entry point exists, its parameter is as long as what is passed, and the geometry is possible.
 fn check(call: &Call) {

@@ -1,17 +1,5 @@
 //! Launches replayed on the host: each puts every byte where its stage does.
 
-// Each test uses a part of them.
-#[allow(dead_code)]
-mod cases;
-mod follow;
-mod replay;
-
-use cases::{
-    AXES_ELSEWHERE, BLOCK, DIRECTIONS, ELEMENTS, ELEMENTS_ELSEWHERE, MATRICES, PLANNED, alignments,
-    at, axes, drawn, elsewhere, layouts, shapes, swap, turned, ways,
-};
-use follow::{agrees, follow, offsets};
-use replay::Launch;
 use turntile_cuda::call::{Call, WorkspacePart};
 use turntile_cuda::family::Family;
 use turntile_cuda::lower::{Holding, lower, move_held, through_registers};
@@ -19,6 +7,13 @@ use turntile_cuda::way::{Scope, Way};
 use turntile_cuda::{Chip, Launches, Work};
 use turntile_perm::{Elementary, Padding, Slots};
 use turntile_plan::{Planner, Problem, StageShape};
+
+use crate::cases::{
+    AXES_ELSEWHERE, BLOCK, DIRECTIONS, ELEMENTS, ELEMENTS_ELSEWHERE, MATRICES, PLANNED, alignments,
+    at, axes, drawn, elsewhere, layouts, shapes, swap, turned, ways,
+};
+use crate::follow::{agrees, follow, offsets};
+use crate::replay::{self, Launch};
 
 #[test]
 fn every_shape_by_every_way() {

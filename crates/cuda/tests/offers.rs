@@ -1,21 +1,15 @@
 //! What chips offer, what plans print and hold, and what is launched are one thing.
 
-// Each test uses a part of them.
-#[allow(dead_code)]
-mod cases;
-#[allow(dead_code)]
-mod follow;
-mod replay;
-
-use cases::{DIRECTIONS, ELEMENTS, alignments, drawn, shapes, swap, turned};
-use follow::{agrees, offsets};
-use replay::Launch;
 use turntile_cuda::call::{Call, WorkspacePart};
 use turntile_cuda::{Chip, Launches, Work};
 use turntile_perm::{Padding, Slots};
 use turntile_plan::{
     Device, Offer, Plan, Planner, Problem, Request, Route, StageShape, TileRule, Want,
 };
+
+use crate::cases::{DIRECTIONS, ELEMENTS, alignments, drawn, shapes, swap, turned};
+use crate::follow::{agrees, offsets};
+use crate::replay::{self, Launch};
 
 /// A launch as plans print it, or how many are not told one by one.
 #[derive(Debug, PartialEq)]

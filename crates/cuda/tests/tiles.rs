@@ -1,17 +1,10 @@
 //! Tiles that change places, replayed on the host: squares and cubes.
 
-// Each test uses a part of them.
-#[allow(dead_code)]
-mod cases;
-#[allow(dead_code)]
-mod follow;
-#[allow(dead_code)]
-mod replay;
-
-use cases::{BLOCK, alignments, at, swap};
-use follow::{agrees, follow};
 use turntile_cuda::lower::lower;
 use turntile_cuda::way::Way;
+
+use crate::cases::{BLOCK, alignments, at, swap};
+use crate::follow::{agrees, follow};
 
 /// Tiles that have kernels of their own, alone, in pairs and beyond what a block holds side by side.
 #[test]

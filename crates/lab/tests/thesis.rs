@@ -1,13 +1,11 @@
 //! The thesis's verdicts on its own GPU, as the planner comes to them; nothing is measured.
 
-#[path = "../../turntile/tests/common/mod.rs"]
-mod common;
-
-use common::check;
 use turntile::plan::{Plan, Planner, Problem, Route, TileRule};
 use turntile_lab::k20::k20;
 use turntile_lab::staged::{FOUR_STAGE, FOUR_STAGE_FUSED, FOUR_STAGES};
 use turntile_lab::wider::Wider;
+
+use crate::common::check;
 
 /// Of plans with every tile, the one whose tile the thesis's rule takes: sides from 50 to 100 whose product fits on chip, the
 /// largest of them.

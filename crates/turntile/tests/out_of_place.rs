@@ -1,11 +1,11 @@
 //! Transpositions from one buffer to another on the host, planned and not, against the naive one.
 
-mod common;
-
 use proptest::prelude::*;
 use turntile::plan::{Chip, Declined, Flaw, Host, Infeasible, PlanError, Planner, Problem, Route};
 use turntile::{Bytes, Error, RunError, TileRule, Transpose, transpose_into};
 use turntile_cpu::oracle;
+
+use crate::largest_side;
 
 /// Elements of `N` bytes.
 fn check<const N: usize>(batch: usize, rows: usize, cols: usize, threads: usize) {
@@ -41,8 +41,8 @@ fn every_word(batch: usize, rows: usize, cols: usize, threads: usize) {
 
 #[test]
 fn all_small_shapes() {
-    for rows in 0..=36 {
-        for cols in 0..=36 {
+    for rows in 0..=largest_side() {
+        for cols in 0..=largest_side() {
             every_word(1 + (rows + cols) % 3, rows, cols, 1);
         }
     }
@@ -137,7 +137,7 @@ fn plans_for_every_device_run_on_the_host() {
                     let problem = problem.out_of_place().with_alignment(alignment);
                     let candidates = planner.survey(&problem).candidates;
                     assert!(!candidates.is_empty(), "{problem}");
-                    candidates.into_iter().for_each(|plan| common::check(plan, 2));
+                    candidates.into_iter().for_each(|plan| crate::common::check(plan, 2));
                 }
             }
         }

@@ -1,8 +1,5 @@
 //! Any permutation of axes: every order of drawn shapes by every candidate plan, against the naive oracle.
 
-mod common;
-
-use common::{check, check_against};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -10,6 +7,8 @@ use turntile::plan::{Chip, Host, Infeasible, PlanError, Planner, Problem, Route,
 use turntile::{Error, Transpose, permute_in_place};
 use turntile_cpu::oracle;
 use turntile_plan::ProblemError;
+
+use crate::common::{check, check_against};
 
 const ELEM_BYTES: [usize; 8] = [1, 2, 3, 4, 8, 12, 16, 24];
 

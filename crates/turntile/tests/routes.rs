@@ -1,17 +1,16 @@
 //! Every route, with every tile, on every device, against the naive oracle: the losers too.
 
-mod common;
-
 use std::collections::HashMap;
 
-use common::{check, check_against};
 use proptest::prelude::*;
 use turntile::plan::{Chip, Host, Planner, Problem, Route, TileRule};
 use turntile_cpu::oracle;
 use turntile_cuda::call::Limits;
 
+use crate::common::{check, check_against};
+use crate::largest_side;
+
 const ELEM_BYTES: [usize; 8] = [1, 2, 3, 4, 8, 12, 16, 24];
-const LARGEST_SIDE: usize = 36;
 
 /// Every preset, and a device of old: little on chip, no clusters and no launches whose blocks all wait for each other.
 fn chips() -> Vec<Chip> {
@@ -26,13 +25,13 @@ fn chips() -> Vec<Chip> {
     Chip::presets().into_iter().chain([Chip::like_h200("old", limits, 2.08e11)]).collect()
 }
 
-/// All shapes up to 36 x 36, every element size, every route, every feasible tile.
+/// All shapes up to the largest side, every element size, every route, every feasible tile.
 #[test]
 fn all_small_shapes_on_every_route_and_tile() {
     let planner = Planner::new(Host::new(2)).with_tiles(TileRule::Exhaustive);
     let mut served: HashMap<(Route, bool), usize> = HashMap::new();
-    for rows in 0..=LARGEST_SIDE {
-        for cols in 0..=LARGEST_SIDE {
+    for rows in 0..=largest_side() {
+        for cols in 0..=largest_side() {
             for elem_bytes in ELEM_BYTES {
                 let problem = Problem::new(rows, cols, elem_bytes).unwrap();
                 let problem = problem.with_cap(1 << 20);
@@ -60,8 +59,8 @@ fn all_small_shapes_on_every_route_and_tile() {
 #[test]
 fn plans_for_every_device_run_on_the_host() {
     for planner in chips().into_iter().map(Planner::new).chain([Planner::new(Host::new(3))]) {
-        for rows in 1..=LARGEST_SIDE {
-            for cols in 1..=LARGEST_SIDE {
+        for rows in 1..=largest_side() {
+            for cols in 1..=largest_side() {
                 for elem_bytes in [1, 4, 12] {
                     let problem = Problem::new(rows, cols, elem_bytes).unwrap();
                     planner.survey(&problem).candidates.into_iter().for_each(|plan| check(plan, 2));

@@ -1,12 +1,11 @@
 //! The structures of `kernels/` and their mirrors: the same names, types, order and offsets.
 
-mod declared;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use declared::Kernels;
 use turntile_cuda::args::{Args, Layout, PARTS};
+
+use crate::declared::Kernels;
 
 fn kernels() -> Kernels {
     Kernels(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernels"))

@@ -1,13 +1,11 @@
 //! The structures of `crates/lab/kernels` and their mirrors: the same names, types, order and offsets.
 
-#[path = "../../cuda/tests/declared/mod.rs"]
-mod declared;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use declared::Kernels;
 use turntile_lab::params::Params;
+
+use crate::declared::Kernels;
 
 fn kernels() -> Kernels {
     Kernels(Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels"))

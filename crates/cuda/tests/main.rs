@@ -1,0 +1,13 @@
+//! The integration tests, one program: each is linked anew.
+
+mod cases;
+mod driver_library;
+mod follow;
+mod golden;
+mod leading;
+mod lowering;
+mod maps;
+mod no_device;
+mod offers;
+mod replay;
+mod tiles;

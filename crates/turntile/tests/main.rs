@@ -1,0 +1,16 @@
+//! The integration tests, one program: each is linked anew.
+
+use std::env;
+
+mod common;
+mod decisions;
+mod leading;
+mod library;
+mod out_of_place;
+mod permutations;
+mod routes;
+
+/// The largest side of matrices of which every shape is tried: 36 with `TURNTILE_EXHAUSTIVE` in the environment, as CI has it.
+fn largest_side() -> usize {
+    if env::var_os("TURNTILE_EXHAUSTIVE").is_some() { 36 } else { 20 }
+}
