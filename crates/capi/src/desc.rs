@@ -147,7 +147,7 @@ impl Desc {
     ///
     /// # Safety
     /// As of [`transpose`](Self::transpose).
-    pub(crate) unsafe fn leading(&self) -> Result<Option<(usize, usize)>, Failure> {
+    unsafe fn leading(&self) -> Result<Option<(usize, usize)>, Failure> {
         if self.lda == 0 && self.ldb == 0 {
             return Ok(None);
         }
@@ -215,6 +215,14 @@ impl Desc {
         if self.alignment > 0 {
             transpose = transpose.alignment(self.alignment);
         }
-        Ok(if self.flags & OUT_OF_PLACE != 0 { transpose.out_of_place() } else { transpose })
+        if self.flags & OUT_OF_PLACE != 0 {
+            transpose = transpose.out_of_place();
+        }
+        // SAFETY: the caller's word.
+        let leading = unsafe { self.leading() }?;
+        Ok(match leading {
+            Some((lda, ldb)) => transpose.leading(lda, ldb),
+            None => transpose,
+        })
     }
 }

@@ -3,8 +3,8 @@
 
 use std::ffi::{c_char, c_void};
 
-use turntile::gpu::{DeviceMemory, DeviceSource, Gpu, LeadingOnGpu, OnGpu};
-use turntile::{Bytes, Options, Planned, PlannedLeading, Transpose};
+use turntile::gpu::{DeviceMemory, DeviceSource, Gpu, OnGpu};
+use turntile::{Bytes, Options, Planned, Transpose};
 
 use crate::answer::answer;
 use crate::desc::{Desc, On, WORKSPACE_UNIT};
@@ -16,64 +16,38 @@ use crate::status::{Failure, Status};
 pub enum Plan {
     /// Runs on the host's threads.
     Host(Box<Planned>),
-    /// The same of a matrix with leading dimensions.
-    Leading(Box<PlannedLeading>),
     /// Runs on a GPU.
     Gpu(Box<OnGpu>),
-    /// The same of a matrix with leading dimensions.
-    LeadingGpu(Box<LeadingOnGpu>),
 }
 
 impl Plan {
-    fn new(
-        transpose: Transpose,
-        on: On,
-        leading: Option<(usize, usize)>,
-    ) -> Result<Self, turntile::Error> {
+    fn new(transpose: &Transpose, on: On) -> Result<Self, turntile::Error> {
         let gpu = match on {
-            On::Host => None,
-            On::Gpu(index) => Some(Gpu::primary(index)?),
-            On::CurrentGpu => Some(Gpu::current()?),
+            On::Host => return Ok(Plan::Host(Box::new(transpose.plan()?))),
+            On::Gpu(index) => Gpu::primary(index)?,
+            On::CurrentGpu => Gpu::current()?,
         };
-        Ok(match (gpu, leading) {
-            (None, Some((lda, ldb))) => {
-                Plan::Leading(Box::new(transpose.leading(lda, ldb).plan()?))
-            }
-            (None, None) => Plan::Host(Box::new(transpose.plan()?)),
-            (Some(gpu), Some((lda, ldb))) => {
-                Plan::LeadingGpu(Box::new(transpose.leading(lda, ldb).plan_on(&gpu)?))
-            }
-            (Some(gpu), None) => Plan::Gpu(Box::new(transpose.plan_on(&gpu)?)),
-        })
+        Ok(Plan::Gpu(Box::new(transpose.plan_on(&gpu)?)))
     }
 
-    /// As people read it.
-    fn text(&self) -> String {
+    /// What is run.
+    fn plan(&self) -> &turntile::Plan {
         match self {
-            Plan::Host(planned) => format!("{:#}", planned.plan()),
-            Plan::Leading(planned) => format!("{:#}", planned.plan()),
-            Plan::Gpu(planned) => format!("{:#}", planned.plan()),
-            Plan::LeadingGpu(planned) => format!("{:#}", planned.plan()),
+            Plan::Host(planned) => planned.plan(),
+            Plan::Gpu(planned) => planned.plan(),
         }
     }
 
     /// Bytes that the data have at least.
     fn data_bytes(&self) -> usize {
-        match self {
-            Plan::Host(planned) => planned.plan().problem.bytes(),
-            Plan::Leading(planned) => planned.plan().problem.span_bytes(),
-            Plan::Gpu(planned) => planned.plan().problem.bytes(),
-            Plan::LeadingGpu(planned) => planned.plan().problem.span_bytes(),
-        }
+        self.plan().problem.span_bytes()
     }
 
     /// Bytes of a caller's workspace: whole words, so that all of it can be used.
     fn workspace_bytes(&self) -> usize {
         let bytes = match self {
             Plan::Host(planned) => planned.workspace_bytes(),
-            Plan::Leading(planned) => planned.workspace_bytes(),
             Plan::Gpu(planned) => planned.workspace_bytes(),
-            Plan::LeadingGpu(planned) => planned.workspace_bytes(),
         };
         bytes.next_multiple_of(WORKSPACE_UNIT)
     }
@@ -105,8 +79,7 @@ pub unsafe extern "C" fn turntile_plan_create(desc: *const Desc, plan: *mut *mut
         let desc = unsafe { Desc::read(desc) }?;
         let on = desc.on()?;
         // SAFETY: as the caller says.
-        let (transpose, leading) = unsafe { (desc.transpose()?, desc.leading()?) };
-        let made = Plan::new(transpose, on, leading)?;
+        let made = Plan::new(&unsafe { desc.transpose() }?, on)?;
         // SAFETY: as above.
         unsafe { plan.write(Box::into_raw(Box::new(made))) };
         Ok(())
@@ -157,7 +130,7 @@ pub unsafe extern "C" fn turntile_plan_text(
     let mut need = 0;
     answer(|| {
         // SAFETY: as the caller says.
-        let mut all = unsafe { at(plan) }?.text().into_bytes();
+        let mut all = format!("{:#}", unsafe { at(plan) }?.plan()).into_bytes();
         all.push(0);
         need = all.len();
         let room = Memory::new("text", text.cast(), text_bytes)?;
@@ -192,34 +165,22 @@ pub unsafe extern "C" fn turntile_execute(
         let data = Memory::new("data", data, data_bytes)?;
         let memory = Memory::new("workspace", workspace, workspace_bytes)?;
         let (need, have) = (plan.workspace_bytes(), workspace_bytes);
-        let on_gpu = matches!(plan, Plan::Gpu(_) | Plan::LeadingGpu(_));
-        let own = workspace.is_null() && !on_gpu;
+        let own = workspace.is_null() && matches!(plan, Plan::Host(_));
         if have < need && !own {
             return Err(Failure::Workspace { need, have });
         }
         let data = data.first(plan.data_bytes())?;
         let memory = memory.first(if own { 0 } else { need })?.apart_from(data)?;
-        let host = || {
-            on_host(stream)?;
-            // SAFETY: as the caller says; the plan's bytes fit the address space, and the two are apart.
-            let (data, words) = unsafe { (data.to_write(), memory.words()?) };
-            let options = Options::new();
-            Ok::<_, Failure>((Bytes(data), if own { options } else { options.workspace_in(words) }))
-        };
         match plan {
             Plan::Host(planned) => {
-                let (mut data, options) = host()?;
-                planned.run_with(&mut data, options)?;
-            }
-            Plan::Leading(planned) => {
-                let (mut data, options) = host()?;
-                planned.run_with(&mut data, options)?;
+                on_host(stream)?;
+                // SAFETY: as the caller says; the plan's bytes fit the address space, and the two are apart.
+                let (data, words) = unsafe { (data.to_write(), memory.words()?) };
+                let options = Options::new();
+                let options = if own { options } else { options.workspace_in(words) };
+                planned.run_within(&mut Bytes(data), options)?;
             }
             Plan::Gpu(planned) => {
-                // SAFETY: as the caller says.
-                unsafe { planned.run_with(device(data), stream, device(memory)) }?;
-            }
-            Plan::LeadingGpu(planned) => {
                 // SAFETY: as the caller says.
                 unsafe { planned.run_with(device(data), stream, device(memory)) }?;
             }
@@ -248,14 +209,13 @@ pub unsafe extern "C" fn turntile_execute_into(
         match plan {
             Plan::Host(planned) => {
                 on_host(stream)?;
-                let bytes = planned.plan().problem.bytes();
+                let bytes = plan.data_bytes();
                 let from = from.first(bytes)?;
                 let to = to.first(bytes)?.apart_from(from)?;
                 // SAFETY: as the caller says; the plan's bytes fit the address space, and the two are apart.
                 let (to, from) = unsafe { (to.to_write(), from.to_read()) };
                 planned.run_into(&mut Bytes(to), &Bytes(from))?;
             }
-            Plan::Leading(_) | Plan::LeadingGpu(_) => return Err(Failure::InPlace),
             Plan::Gpu(planned) => {
                 let source = DeviceSource::from((from.address(), data_bytes));
                 // SAFETY: as the caller says.

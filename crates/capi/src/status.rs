@@ -1,7 +1,7 @@
 //! What can go wrong, as a number for programs and as text for people.
 
 use turntile::gpu::CudaError;
-use turntile::plan::{LeadingError, ProblemError};
+use turntile::plan::ProblemError;
 use turntile::{Error, RunError};
 
 use crate::version::Version;
@@ -89,9 +89,6 @@ pub enum Failure {
     /// A stream for a host.
     #[error("a plan for the host was given a stream")]
     HostStream,
-    /// Another buffer for a plan that has one.
-    #[error("a plan with leading dimensions is in place")]
-    InPlace,
     /// The library's own.
     #[error(transparent)]
     Library(#[from] Error),
@@ -108,8 +105,7 @@ impl Failure {
             | Failure::NullOf { .. }
             | Failure::Size { .. }
             | Failure::Field { .. }
-            | Failure::HostStream
-            | Failure::InPlace => Status::Argument,
+            | Failure::HostStream => Status::Argument,
             Failure::Misaligned { .. } => Status::Alignment,
             Failure::Overlap { .. } => Status::Overlap,
             Failure::Length { .. } => Status::Length,
@@ -125,11 +121,10 @@ fn of_library(error: &Error) -> Status {
     match error {
         Error::Length { .. } | Error::Short { .. } => Status::Length,
         Error::Overflow { .. }
-        | Error::Problem(ProblemError::TooLarge { .. })
-        | Error::Leading(LeadingError::TooLarge { .. }) => Status::Overflow,
-        Error::ElementSize { .. } | Error::Problem(_) | Error::Leading(_) | Error::Wisdom(_) => {
-            Status::Argument
+        | Error::Problem(ProblemError::TooLarge { .. } | ProblemError::TooFarApart { .. }) => {
+            Status::Overflow
         }
+        Error::ElementSize { .. } | Error::Problem(_) | Error::Wisdom(_) => Status::Argument,
         Error::Plan(_) => Status::Plan,
         Error::Cuda(error) => of_cuda(error),
         Error::Run(error) => of_run(error),

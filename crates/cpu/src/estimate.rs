@@ -118,6 +118,9 @@ fn operation(way: &HostWay, e: Option<Elementary>) -> Option<Operation> {
         Mover::Shares => Operation::Shares,
         Mover::Slide(_) => Operation::Slide,
         Mover::OutOfPlace => Operation::OutOfPlace,
+        // What was not measured is priced as what is most like it.
+        Mover::Turn | Mover::Through => Operation::Swap,
+        Mover::Pitches | Mover::Keep | Mover::Exchange => Operation::Rows,
         Mover::Copy => return None,
     })
 }
@@ -207,7 +210,8 @@ impl<'a> Price<'a> {
     fn copy(&self, parts: usize) -> f64 {
         let bytes = self.quantities[BYTES];
         let cached = self.costs.fraction(CACHED, |_| bytes);
-        2.0 * bytes / (copy_speed(self.costs, parts) * cached)
+        let passes = if self.way.mover() == Mover::Through { 2.0 } else { 1.0 };
+        2.0 * passes * bytes / (copy_speed(self.costs, parts) * cached)
     }
 
     /// Estimated seconds by `parts` threads: a start, what waits, and every byte read and written at the speed that the

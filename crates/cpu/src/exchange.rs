@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use turntile_perm::Padding;
 use turntile_perm::padding::Round;
+use turntile_perm::{Padding, Pitched};
 
 use crate::parts;
 
@@ -13,21 +13,23 @@ const ROUND_BYTES: usize = 1 << 20;
 
 /// Rows that change places with their gaps.
 pub struct Exchange {
-    rows: Padding,
+    rows: Pitched,
     /// Least that a round of several threads moves.
     least: usize,
     parts: usize,
 }
 
 impl Exchange {
-    /// The rows of `rows`, in bytes, behind the last of which there may be no gap, by `parts` threads.
-    pub fn new(rows: Padding, parts: usize) -> Self {
+    /// The rows of `rows`, in bytes, by `parts` threads.
+    pub fn new(rows: Pitched, parts: usize) -> Self {
         Exchange { rows, least: ROUND_BYTES.div_ceil(rows.cols()).max(2), parts }
     }
 
     /// Rounds of rows, as rows that slide together go: those of a round lie behind all their places.
     fn rounds(&self) -> impl Iterator<Item = Round> + use<> {
-        self.rows.unpad_rounds(self.least)
+        let Exchange { rows, least, .. } = self;
+        let rows = Padding::new(rows.rows(), rows.cols(), rows.pitch());
+        rows.expect("rows are not empty").unpad_rounds(*least)
     }
 
     /// Brings the rows together; what lay between them is behind them, in some order.
@@ -36,7 +38,7 @@ impl Exchange {
             if together && self.parts > 1 {
                 self.round(data, rows);
             } else {
-                rows.for_each(|row| self.swap(data, row, Steps::Forward));
+                rows.flat_map(|row| self.rows.exchanges(row)).for_each(|runs| swap(data, runs));
             }
         }
     }
@@ -48,7 +50,8 @@ impl Exchange {
             if together && self.parts > 1 {
                 self.round(data, rows);
             } else {
-                rows.rev().for_each(|row| self.swap(data, row, Steps::Backward));
+                let runs = rows.rev().flat_map(|row| self.rows.exchanges(row).rev());
+                runs.for_each(|runs| swap(data, runs));
             }
         }
     }
@@ -65,29 +68,12 @@ impl Exchange {
             rows.for_each(|(place, row)| place.swap_with_slice(&mut row[..cols]));
         });
     }
-
-    /// Row `row` changes places with what lies where it goes, in steps as long as the two are apart.
-    fn swap<T: Send>(&self, data: &mut [T], row: usize, steps: Steps) {
-        let (cols, pitch) = (self.rows.cols(), self.rows.pitch());
-        let (place, apart) = (row * cols, row * (pitch - cols));
-        if apart == 0 {
-            return;
-        }
-        let count = cols.div_ceil(apart);
-        for step in 0..count {
-            let step = if steps == Steps::Forward { step } else { count - 1 - step };
-            let (start, len) = (step * apart, apart.min(cols - step * apart));
-            let (first, second) = data[place + start..].split_at_mut(apart);
-            first[..len].swap_with_slice(&mut second[..len]);
-        }
-    }
 }
 
-/// In which order the steps of a row are made.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Steps {
-    Forward,
-    Backward,
+/// A run changes places with another of as many.
+fn swap<T>(data: &mut [T], (first, second, run): (usize, usize, usize)) {
+    let (low, high) = data.split_at_mut(second);
+    low[first..first + run].swap_with_slice(&mut high[..run]);
 }
 
 #[cfg(test)]
@@ -95,11 +81,17 @@ mod tests {
     use super::*;
 
     fn check(rows: usize, cols: usize, pitch: usize, least: usize, parts: usize) {
-        let rows = Padding::new(rows, cols, pitch).unwrap();
+        let rows = Pitched::new(rows, cols, pitch).unwrap();
         let exchange = Exchange { rows, least, parts };
-        let mut data: Vec<usize> = (0..rows.span() - (pitch - cols)).collect();
+        let mut data: Vec<usize> = (0..rows.span()).collect();
         exchange.together(&mut data);
-        assert!((0..rows.len()).all(|k| data[k] == rows.padded(k)), "{rows:?} {least} {parts}");
+        assert!((0..rows.len()).all(|k| data[k] == rows.offset(k)), "{rows:?} {least} {parts}");
+        if data.len() < 500 {
+            for from in 0..data.len() {
+                let to = rows.exchanged(from, false);
+                assert_eq!((data[to], rows.exchanged(to, true)), (from, from), "{rows:?}");
+            }
+        }
         exchange.apart(&mut data);
         assert!(data.iter().copied().eq(0..data.len()), "{rows:?} {least} {parts}");
     }

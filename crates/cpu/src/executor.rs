@@ -5,10 +5,11 @@ use std::mem::MaybeUninit;
 use turntile_plan::{Flaw, Offer, Plan, Stage, StageShape};
 use turntile_simd::{Byte, LINE};
 
+use crate::finish::Finish;
 use crate::out_of_place::OutOfPlace;
 use crate::permuted::Permuted;
 use crate::transpose_into::{permute_into, transpose_into};
-use crate::way::{self, HostWay};
+use crate::way::{self, HostWay, Mover};
 use crate::{stages, views};
 
 /// Runs one plan, as often as wanted.
@@ -20,6 +21,8 @@ use crate::{stages, views};
 pub struct Executor {
     plan: Plan,
     ways: Vec<HostWay>,
+    /// Of the workspace's start, for gaps.
+    kept_bytes: usize,
 }
 
 /// Memory that a plan needs beyond the matrix, allocated once.
@@ -69,7 +72,7 @@ pub enum RunError {
 
 /// The way that runs stage `number` of a plan for elements of `elem_bytes` bytes: its own, or one in place of another
 /// device's.
-pub(crate) fn way_of(
+fn way_of(
     stage: &Stage,
     number: usize,
     elem_bytes: usize,
@@ -85,9 +88,14 @@ pub(crate) fn way_of(
 }
 
 /// Runs a way on `data`, with as many of `words` as it needs.
-pub(crate) fn run_way(way: &HostWay, data: &mut [Byte], words: &mut [MaybeUninit<u64>]) {
+fn run_way(
+    way: &HostWay,
+    data: &mut [Byte],
+    words: &mut [MaybeUninit<u64>],
+    finish: Option<&Finish>,
+) {
     let (flags, bytes) = views::split_flags(words, way.needs().flag_words);
-    stages::run(way, data, flags, bytes);
+    stages::run(way, data, flags, bytes, finish);
 }
 
 impl Workspace {
@@ -131,7 +139,8 @@ impl Executor {
             way_of(stage, number, plan.problem.elem_bytes(), threads)
         };
         let ways = (1..).zip(plan.stages()).map(way).collect::<Result<_, _>>()?;
-        Ok(Executor { plan, ways })
+        let kept_bytes = plan.kept_bytes();
+        Ok(Executor { plan, ways, kept_bytes })
     }
 
     /// For a stage by itself, over as many elements as it reads or writes. Where it moves rows apart, no plan may have
@@ -150,8 +159,9 @@ impl Executor {
         let plan = Plan::of_stage("host", shape, offer, elem_bytes).map_err(|_| uncounted())?;
         let stage = &plan.legs[0].stages[0];
         stage.check()?;
-        let ways = vec![way_of(stage, 1, elem_bytes, threads)?];
-        Ok(Executor { plan, ways })
+        let way = way_of(stage, 1, elem_bytes, threads)?;
+        let kept_bytes = if way.mover() == Mover::Keep { way.needs().bytes() } else { 0 };
+        Ok(Executor { plan, ways: vec![way], kept_bytes })
     }
 
     /// The plan.
@@ -162,62 +172,83 @@ impl Executor {
     /// Bytes of workspace that a run needs: for a host's plan what the plan says, for another's the
     /// on-chip memory of the groups that run at a time besides.
     pub fn workspace_bytes(&self) -> usize {
-        self.ways.iter().map(|way| way.needs().bytes()).max().unwrap_or(0)
+        let own = self.ways.iter().filter(|way| way.mover() != Mover::Keep);
+        self.kept_bytes + own.map(|way| way.needs().bytes()).max().unwrap_or(0)
+    }
+
+    /// Whether elements can be [finished](Finish) in the pass that brings them to their places.
+    pub fn can_finish(&self) -> bool {
+        matches!(&self.ways[..], [way] if way.mover() == Mover::Turn)
     }
 
     /// Transposes `data` in place, with `workspace` if it is large enough.
     ///
-    /// `data` are the matrices and nothing else. `done` is called after each stage with the number of stages that are done.
+    /// `data` are the matrices and nothing else. With leading dimensions the matrix begins the data, which may go on behind
+    /// its span: elements of the source's rows alone then hold elements of before, every other byte of the gaps is as it
+    /// was.
+    ///
+    /// `done` is called after each stage with the passes done, of [`Plan::passes`].
     ///
     /// # Errors
-    /// [`RunError::Length`] and [`RunError::Workspace`], before anything is touched.
+    /// [`RunError::Length`], [`RunError::Span`] and [`RunError::Workspace`], before anything is touched.
     pub fn run(
         &self,
         data: &mut [Byte],
         workspace: &mut Workspace,
         done: impl FnMut(usize),
     ) -> Result<(), RunError> {
-        self.run_in(data, workspace.words_mut(), done)
+        self.run_in(data, workspace.words_mut(), None, done)
     }
 
-    /// The same with a workspace that lies in memory of any origin.
+    /// The same with a workspace that lies in memory of any origin. `finish` is called with every element of the result
+    /// once, where [`can_finish`](Self::can_finish) allows it, and is ignored elsewhere.
     ///
     /// # Errors
     /// As [`run`](Self::run).
     pub fn run_in(
         &self,
         data: &mut [Byte],
-        workspace: &mut [MaybeUninit<u64>],
+        words: &mut [MaybeUninit<u64>],
+        finish: Option<&Finish>,
         mut done: impl FnMut(usize),
     ) -> Result<(), RunError> {
-        if self.plan.problem.is_out_of_place() {
-            return Err(Flaw::Place { out_of_place: true }.into());
-        }
-        let (expected, got) = (self.plan.problem.bytes(), data.len());
-        if got != expected {
-            return Err(RunError::Length { expected, got });
-        }
-        let (need, have) = (self.workspace_bytes(), size_of_val(workspace));
+        self.check_data(data.len())?;
+        let (need, have) = (self.workspace_bytes(), size_of_val(words));
         if need > have {
             return Err(RunError::Workspace { need, have });
         }
-        self.run_checked(data, workspace, &mut done);
+        let (kept, words) = words.split_at_mut(self.kept_bytes / size_of::<u64>());
+        let mut passes = 0;
+        for (way, stage) in self.ways.iter().zip(self.plan.stages()) {
+            let (read, written) = way.shape().spans();
+            let reach = read.max(written) * way.elem_bytes();
+            let reach = reach.min(data.len());
+            let data = &mut data[..reach];
+            match way.mover() {
+                Mover::Keep => run_way(way, data, kept, None),
+                _ => run_way(way, data, words, finish),
+            }
+            if stage.passes() > 0 {
+                passes += stage.passes();
+                done(passes);
+            }
+        }
         Ok(())
     }
 
-    /// The same once lengths and place have been compared.
-    pub(crate) fn run_checked(
-        &self,
-        data: &mut [Byte],
-        words: &mut [MaybeUninit<u64>],
-        done: &mut dyn FnMut(usize),
-    ) {
-        for (k, way) in self.ways.iter().enumerate() {
-            let (read, written) = way.shape().spans();
-            let data = &mut data[..read.max(written) * way.elem_bytes()];
-            run_way(way, data, words);
-            done(k + 1);
+    fn check_data(&self, got: usize) -> Result<(), RunError> {
+        let problem = &self.plan.problem;
+        if problem.is_out_of_place() {
+            return Err(Flaw::Place { out_of_place: true }.into());
         }
+        let expected = problem.span_bytes();
+        if problem.leading().is_some() && got < expected {
+            return Err(RunError::Span { expected, got });
+        }
+        if problem.leading().is_none() && got != expected {
+            return Err(RunError::Length { expected, got });
+        }
+        Ok(())
     }
 
     /// Writes what lies in `from` to `to`, moved as the plan says, which is out of place.
@@ -227,13 +258,13 @@ impl Executor {
     /// place; before anything is touched.
     pub fn run_into(&self, to: &mut [Byte], from: &[Byte]) -> Result<(), RunError> {
         let problem = &self.plan.problem;
+        if !problem.is_out_of_place() {
+            return Err(Flaw::Place { out_of_place: false }.into());
+        }
         for got in [to.len(), from.len()] {
             if got != problem.bytes() {
                 return Err(RunError::Length { expected: problem.bytes(), got });
             }
-        }
-        if !problem.is_out_of_place() {
-            return Err(Flaw::Place { out_of_place: false }.into());
         }
         for way in &self.ways {
             let (parts, elem_bytes) = (way.needs().parts, way.elem_bytes());

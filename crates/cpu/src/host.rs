@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use turntile_perm::Slots;
 use turntile_plan::costs::Sample;
 use turntile_plan::{
-    AroundGaps, Costs, CostsError, Device, Geometry, Infeasible, Method, Offer, Problem, Request,
-    Slotting, Stage, StageShape,
+    Costs, CostsError, Device, Geometry, Infeasible, Method, Offer, Problem, Request, Slotting,
+    Stage, StageShape,
 };
 
 use crate::estimate::{self, Price};
@@ -240,10 +240,6 @@ impl Device for Host {
 
     fn holds(&self) -> [usize; 2] {
         [self.means.scratch; 2]
-    }
-
-    fn around_gaps(&self) -> Option<AroundGaps> {
-        Some(AroundGaps { buffered: self.means.scratch, exchanges: true })
     }
 
     fn least_seconds(&self, bytes: usize) -> f64 {

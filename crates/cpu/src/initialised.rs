@@ -2,7 +2,6 @@
 #![allow(unsafe_code)]
 
 use crate::executor::{Executor, RunError, Workspace};
-use crate::leading::LeadingExecutor;
 use crate::views;
 
 impl Executor {
@@ -11,20 +10,9 @@ impl Executor {
     /// # Errors
     /// As [`run`](Self::run).
     pub fn run_bytes(&self, data: &mut [u8], workspace: &mut Workspace) -> Result<(), RunError> {
-        // SAFETY: an executor permutes the bytes that it is given, and what it puts in gaps is among them.
+        // SAFETY: an executor moves bytes of the data, what it puts in gaps is among them, and what it puts back from
+        // the workspace it has taken from there.
         let bytes = unsafe { views::any_bytes(data) };
         self.run(bytes, workspace, |_| ())
-    }
-}
-
-impl LeadingExecutor {
-    /// [`run`](Self::run) on initialised bytes, with nothing to finish.
-    ///
-    /// # Errors
-    /// As [`run`](Self::run).
-    pub fn run_bytes(&self, data: &mut [u8], workspace: &mut Workspace) -> Result<(), RunError> {
-        // SAFETY: it moves bytes of the data, and what it puts back from the workspace it has taken from there.
-        let bytes = unsafe { views::any_bytes(data) };
-        self.run(bytes, workspace, None, |_| ())
     }
 }

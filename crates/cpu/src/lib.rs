@@ -3,7 +3,6 @@
 //! | module | holds |
 //! |---|---|
 //! | [`executor`], `initialised` | a plan and its threads: workspace, then stage after stage |
-//! | [`leading`] | the same of matrices with leading dimensions |
 //! | [`host`] | CPU threads as a device: what they offer |
 //! | [`way`] | a way to move a shape: which mover, with what memory |
 //! | `estimate` | how long a way takes |
@@ -69,7 +68,6 @@ mod gaps;
 mod gather;
 pub mod host;
 mod initialised;
-pub mod leading;
 mod machine;
 pub mod oracle;
 pub mod out_of_place;
@@ -98,7 +96,6 @@ pub mod way;
 pub use executor::{Executor, RunError, Workspace};
 pub use finish::Finish;
 pub use host::Host;
-pub use leading::LeadingExecutor;
 pub use small::{SMALL_BYTES, permute_small, transpose_small};
 pub use transpose_into::transpose_into;
 

@@ -135,18 +135,6 @@ impl Matrix {
         }
     }
 
-    /// Where its rows lie, before and after, in bytes.
-    pub fn in_bytes(&self) -> [Pitched; 2] {
-        [self.leading.source(), self.leading.result()]
-            .map(|rows| rows.scaled(self.elem_bytes).expect("as long as the data"))
-    }
-
-    /// Slides its rows, as they are, from one pitch to the other.
-    pub fn slide(&self, data: &mut [Byte], parts: usize) {
-        let [source, result] = self.in_bytes();
-        slide(data, source, result, parts);
-    }
-
     /// Copies what is kept out of the gaps.
     pub fn keep(&self, data: &[Byte], kept: &mut [Byte]) {
         let mut rest = kept;

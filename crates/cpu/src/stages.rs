@@ -1,17 +1,20 @@
 //! Which mover runs which stage.
 
-use turntile_perm::Elementary;
+use turntile_perm::{Elementary, Pitched};
 use turntile_plan::{Direction, StageShape};
 use turntile_simd::Byte;
 
 use crate::banded::Banded;
 use crate::barrier;
 use crate::cycles::Marks;
+use crate::exchange::Exchange;
+use crate::finish::Finish;
 use crate::follow::follow_cycles;
 use crate::gaps;
 use crate::gather::Chunks;
 use crate::parts;
 use crate::path::Path;
+use crate::pitched::{self, Matrix};
 use crate::rotate::rotate_cycles;
 use crate::rows;
 use crate::slide::slide;
@@ -20,13 +23,43 @@ use crate::way::{self, HostWay, Mover, Needs};
 use std::sync::atomic::AtomicU32;
 
 /// Runs `way` over `data`, as long as what it reads or writes. `flags` are zero and, like `bytes` (kept rows, then
-/// every thread's scratch), as many as it needs.
-pub fn run(way: &HostWay, data: &mut [Byte], flags: &[AtomicU32], bytes: &mut [Byte]) {
+/// every thread's scratch), as many as it needs. `finish` is for the mover that can call it.
+pub fn run(
+    way: &HostWay,
+    data: &mut [Byte],
+    flags: &[AtomicU32],
+    bytes: &mut [Byte],
+    finish: Option<&Finish>,
+) {
     let (shape, elem_bytes, needs) = (*way.shape(), way.elem_bytes(), way.needs());
     let parts = needs.parts;
     let (kept, scratch) = bytes.split_at_mut(needs.kept_bytes);
     let scratch = &mut scratch[..parts * needs.scratch_bytes];
     match (way.mover(), shape) {
+        (Mover::Turn, StageShape::Turn(leading)) => {
+            Matrix { leading, elem_bytes }.turn(data, parts, finish);
+        }
+        (Mover::Through, StageShape::Turn(leading)) => {
+            Matrix { leading, elem_bytes }.turn_through(data, scratch);
+        }
+        (Mover::Keep, StageShape::Gaps { leading, direction }) => {
+            let matrix = Matrix { leading, elem_bytes };
+            match direction {
+                Direction::Forward => matrix.keep(data, kept),
+                Direction::Backward => matrix.restore(data, kept),
+            }
+        }
+        (Mover::Pitches, StageShape::Slide { from, to }) => {
+            let [from, to] = [from, to].map(|rows| in_bytes(rows, elem_bytes));
+            pitched::slide(data, from, to, parts);
+        }
+        (Mover::Exchange, StageShape::Exchange { rows, direction }) => {
+            let exchange = Exchange::new(in_bytes(rows, elem_bytes), parts);
+            match direction {
+                Direction::Forward => exchange.together(data),
+                Direction::Backward => exchange.apart(data),
+            }
+        }
         (Mover::Rows(_) | Mover::Shares | Mover::Slide(_), _) => {
             move_rows(way, data, flags, kept, scratch);
         }
@@ -67,6 +100,10 @@ pub fn run(way: &HostWay, data: &mut [Byte], flags: &[AtomicU32], bytes: &mut [B
             }
         }
     }
+}
+
+fn in_bytes(rows: Pitched, elem_bytes: usize) -> Pitched {
+    rows.scaled(elem_bytes).expect("as long as the data")
 }
 
 /// Rows moved apart or together; what lies in the gaps of those that are cut set aside meanwhile.

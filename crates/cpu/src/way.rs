@@ -10,6 +10,7 @@ use crate::cycles::Marks;
 use crate::gather::Chunks;
 use crate::out_of_place::OutOfPlace;
 use crate::permuted::Permuted;
+use crate::pitched::Matrix;
 use crate::squares::Squares;
 
 /// Which mover, with what it must be told beside the shape.
@@ -39,6 +40,16 @@ pub enum Mover {
     OutOfPlace,
     /// Everything to another place, in the order that it has.
     Copy,
+    /// Rows of equal pitches transposed where they lie.
+    Turn,
+    /// A matrix transposed into scratch and copied out row by row.
+    Through,
+    /// Rows from one pitch to another, in rounds where that is worth several threads.
+    Pitches,
+    /// Gaps copied to the workspace, or back.
+    Keep,
+    /// Rows that change places with their gaps.
+    Exchange,
 }
 
 /// A way to move one shape, as a host offers it.
@@ -98,8 +109,8 @@ const SEGMENT_BYTES: usize = 512 << 10;
 /// The methods that a host has for a shape, in the order in which ties are broken.
 pub fn methods(shape: &StageShape, out_of_place: bool) -> &'static [Method] {
     use Method::{
-        BarrierSync, OutOfPlace, PerCycle, PttwacGlobal, PttwacOnChip, Rows, Shares, Slide,
-        TileSwap,
+        BarrierSync, Exchange, Keep, OutOfPlace, PerCycle, PttwacGlobal, PttwacOnChip, Rows,
+        Shares, Slide, ThroughWorkspace, TileSwap,
     };
     match shape {
         StageShape::Axes(_) if out_of_place => &[OutOfPlace],
@@ -110,7 +121,10 @@ pub fn methods(shape: &StageShape, out_of_place: bool) -> &'static [Method] {
         // Not in rounds: a few columns that are cut leave room for rounds of a few rows, and to count those for every
         // side of tiles took longer than the rest of planning.
         StageShape::Cut { .. } => &[Slide, Shares],
-        _ => &[],
+        StageShape::Turn(_) => &[TileSwap, ThroughWorkspace],
+        StageShape::Slide { .. } => &[Slide],
+        StageShape::Gaps { .. } => &[Keep],
+        StageShape::Exchange { .. } => &[Exchange],
     }
 }
 
@@ -293,6 +307,27 @@ fn choose(
         }
         (_, StageShape::Pad { .. } | StageShape::Cut { .. }) => {
             rows(shape, elem_bytes, method, means)
+        }
+        (Method::TileSwap, StageShape::Turn(leading)) => {
+            let equal = leading.source().pitch() == leading.result().pitch();
+            let parts =
+                equal.then(|| Matrix { leading, elem_bytes }.turning_parts(means.threads))?;
+            Some((Mover::Turn, Needs { parts, ..none }))
+        }
+        (Method::ThroughWorkspace, StageShape::Turn(leading)) => {
+            let scratch_bytes = leading.len().saturating_mul(elem_bytes);
+            suits(scratch_bytes)
+                .then_some((Mover::Through, Needs { parts: 1, scratch_bytes, ..none }))
+        }
+        (Method::Slide, StageShape::Slide { from, .. }) => {
+            Some((Mover::Pitches, Needs { parts: at_most(from.rows()), ..none }))
+        }
+        (Method::Keep, StageShape::Gaps { leading, .. }) => {
+            let kept_bytes = leading.kept_len().saturating_mul(elem_bytes);
+            Some((Mover::Keep, Needs { parts: 1, kept_bytes, ..none }))
+        }
+        (Method::Exchange, StageShape::Exchange { rows, .. }) => {
+            Some((Mover::Exchange, Needs { parts: at_most(rows.rows()), ..none }))
         }
         _ => None,
     }

@@ -3,23 +3,24 @@
 
 use proptest::prelude::*;
 use turntile_cpu::way::{HostWay, Mover};
-use turntile_cpu::{Host, LeadingExecutor, RunError, Workspace, oracle};
+use turntile_cpu::{Executor, Host, RunError, Workspace, oracle};
+use turntile_perm::Leading;
 use turntile_plan::{
-    Direction, Flaw, Geometry, LeadingPlan, LeadingProblem, LeadingWay, Offer, Planner, Stage,
-    StageShape,
+    Flaw, Geometry, Method, Offer, Plan, Planner, Problem, Route, Stage, StageShape,
 };
 
 /// Elements behind the span that must stay as they are.
 const GUARD: usize = 3;
 
 /// Element by element: the matrix moved within a copy of the data, and which elements are of its source.
-fn moved(p: &LeadingProblem, data: &[u8]) -> (Vec<u8>, Vec<bool>) {
-    let (source, result, e) = (p.leading().source(), p.leading().result(), p.elem_bytes());
+fn moved(p: &Problem, data: &[u8]) -> (Vec<u8>, Vec<bool>) {
+    let leading = leading(p);
+    let (source, result, e) = (leading.source(), leading.result(), p.elem_bytes());
     let (mut want, mut of_source) = (data.to_vec(), vec![false; data.len() / e]);
     for i in 0..source.rows() {
         for j in 0..source.cols() {
             let from = i * source.pitch() + j;
-            let turned = p.leading().is_transposed();
+            let turned = leading.is_transposed();
             let to = if turned { j * result.pitch() + i } else { i * result.pitch() + j };
             want[to * e..][..e].copy_from_slice(&data[from * e..][..e]);
             of_source[from] = true;
@@ -28,24 +29,59 @@ fn moved(p: &LeadingProblem, data: &[u8]) -> (Vec<u8>, Vec<bool>) {
     (want, of_source)
 }
 
-fn is_of_result(p: &LeadingProblem, at: usize) -> bool {
-    let result = p.leading().result();
+fn leading(p: &Problem) -> Leading {
+    *p.leading().unwrap()
+}
+
+fn is_of_result(p: &Problem, at: usize) -> bool {
+    let result = leading(p).result();
     result.pitch() > 0 && at / result.pitch() < result.rows() && at % result.pitch() < result.cols()
 }
 
+/// What the stages' maps say, one after the other: where every element of the matrix ends, and that what lies in no
+/// row of either side is back where it was.
+fn check_map(plan: &Plan) {
+    let (p, leading) = (&plan.problem, leading(&plan.problem));
+    if p.span() > 150 {
+        return;
+    }
+    for at in 0..p.span() {
+        let of_source = leading.source().index(at).is_some();
+        if of_source || leading.result().index(at).is_none() {
+            assert_eq!(plan.dest(at), p.dest(at), "{at}: {plan:#}");
+        }
+    }
+}
+
+/// A workspace one word short is refused, and nothing is touched.
+fn check_short(executor: &Executor, mut workspace: Workspace) {
+    let (need, have) = (executor.workspace_bytes(), workspace.bytes());
+    if need == 0 {
+        return;
+    }
+    let before = oracle::numbered(executor.plan().problem.span_bytes(), 1);
+    let mut data = before.clone();
+    let refused = executor.run_bytes(&mut data, &mut workspace);
+    assert_eq!(refused, Err(RunError::Workspace { need, have }), "{}", executor.plan());
+    assert!(data == before);
+}
+
 /// Runs `plan` with exactly the workspace that it says, poisoned.
-fn check(plan: LeadingPlan, threads: usize) {
+fn check(plan: Plan, threads: usize) {
     let (p, told) = (plan.problem, plan.workspace_bytes);
     let e = p.elem_bytes();
-    let mut data = oracle::numbered(p.leading().span() + GUARD, e);
+    check_map(&plan);
+    let mut data = oracle::numbered(p.span() + GUARD, e);
     let before = data.clone();
     let (want, of_source) = moved(&p, &data);
-    let executor = LeadingExecutor::new(plan, threads).unwrap();
+    let executor = Executor::new(plan, threads).unwrap();
     let plan = executor.plan();
     assert!(executor.workspace_bytes() <= told, "{plan:#}: {} bytes", executor.workspace_bytes());
     let mut workspace = Workspace::new(told).unwrap();
     workspace.poison(0x5A);
     executor.run_bytes(&mut data, &mut workspace).unwrap();
+    let short = Workspace::new(executor.workspace_bytes().saturating_sub(8)).unwrap();
+    check_short(&executor, short);
     for (at, (got, want)) in data.chunks(e).zip(want.chunks(e)).enumerate() {
         if of_source[at] && !is_of_result(&p, at) {
             // Something of before, and nothing of the workspace; looked for where that takes no time.
@@ -57,22 +93,35 @@ fn check(plan: LeadingPlan, threads: usize) {
     }
 }
 
-fn turned(sides: [usize; 2], gaps: [usize; 2], elem_bytes: usize) -> LeadingProblem {
-    let lds = [sides[1] + gaps[0], sides[0] + gaps[1]];
-    LeadingProblem::transposed(sides, lds, elem_bytes).unwrap()
+fn turned(sides: [usize; 2], gaps: [usize; 2], elem_bytes: usize) -> Problem {
+    let problem = Problem::new(sides[0], sides[1], elem_bytes).unwrap();
+    problem.with_leading(sides[1] + gaps[0], sides[0] + gaps[1]).unwrap()
 }
 
-fn slid(sides: [usize; 2], gaps: [usize; 2], elem_bytes: usize) -> LeadingProblem {
-    let lds = gaps.map(|gap| sides[1] + gap);
-    LeadingProblem::slid(sides, lds, elem_bytes).unwrap()
+fn slid(sides: [usize; 2], gaps: [usize; 2], elem_bytes: usize) -> Problem {
+    let problem = Problem::permuted(&sides, &[0, 1], elem_bytes).unwrap();
+    problem.with_leading(sides[1] + gaps[0], sides[1] + gaps[1]).unwrap()
+}
+
+fn plan(p: &Problem, threads: usize) -> Plan {
+    Planner::new(Host::new(threads)).plan(p).unwrap()
+}
+
+fn ways(p: &Problem, threads: usize) -> Vec<Plan> {
+    Planner::new(Host::new(threads)).survey(p).candidates
+}
+
+/// Its methods, those of the transposition in the middle left out.
+fn methods(plan: &Plan) -> Vec<Method> {
+    let frame = |route| matches!(route, Route::TOGETHER | Route::APART | Route::ONE_STAGE);
+    let legs = plan.legs.iter().filter(|leg| frame(leg.route));
+    legs.flat_map(|leg| &leg.stages).map(|stage| stage.offer.method).collect()
 }
 
 /// Every way there is, within the default cap and without workspace.
-fn check_every_way(p: LeadingProblem, threads: usize) {
-    let planner = Planner::new(Host::new(threads));
+fn check_every_way(p: Problem, threads: usize) {
     for p in [p, p.with_cap(0)] {
-        let best = planner.plan_leading(&p).unwrap();
-        let ways = planner.leading_ways(&p).unwrap();
+        let (best, ways) = (plan(&p, threads), ways(&p, threads));
         assert!(ways.contains(&best), "{best:#}");
         ways.into_iter().for_each(|plan| check(plan, threads));
     }
@@ -97,8 +146,8 @@ fn all_small_matrices() {
 fn equal_pitches_go_in_one_pass() {
     for (rows, cols) in (1..20).flat_map(|rows| (1..20).map(move |cols| (rows, cols))) {
         for pitch in rows.max(cols)..rows.max(cols) + 4 {
-            let p = LeadingProblem::transposed([rows, cols], [pitch; 2], 4).unwrap();
-            let plan = Planner::new(Host::new(2)).plan_leading(&p.with_cap(0)).unwrap();
+            let p = turned([rows, cols], [pitch - cols, pitch - rows], 4);
+            let plan = plan(&p.with_cap(0), 2);
             assert!(plan.passes() <= 1 && plan.workspace_bytes == 0, "{plan}");
             check(plan, 2);
         }
@@ -131,15 +180,12 @@ fn matrices_that_threads_share() {
 /// Rows that slide together and apart in rounds, blocks and shares, though nothing lies behind the last one.
 #[test]
 fn rows_slide_by_every_mover() {
-    let by = |stage: Option<Box<Stage>>, mover| {
-        stage.map(|stage| {
-            let way: &HostWay = stage.offer.geometry.get().unwrap();
-            let way = way.with_rows_by(mover).unwrap();
-            let (method, workspace_bytes) = (way.method(), way.needs().bytes());
-            let offer =
-                Offer { method, geometry: Geometry::new(way), workspace_bytes, ..stage.offer };
-            Box::new(Stage { offer, ..*stage })
-        })
+    let by = |stage: &Stage, mover| {
+        let way: &HostWay = stage.offer.geometry.get().unwrap();
+        let way = way.with_rows_by(mover).unwrap();
+        let (method, workspace_bytes) = (way.method(), way.needs().bytes());
+        let geometry = Geometry::new(way);
+        Stage { offer: Offer { method, geometry, workspace_bytes, ..stage.offer }, ..stage.clone() }
     };
     let movers =
         [Mover::Rows(1), Mover::Rows(2), Mover::Rows(7), Mover::Slide(1), Mover::Slide(50)];
@@ -148,15 +194,17 @@ fn rows_slide_by_every_mover() {
     for (mover, sides) in movers.flat_map(|mover| sides.map(|sides| (mover, sides))) {
         for gaps in (0..5).flat_map(|a| (0..5).map(move |b| [a, b])) {
             let p = turned(sides, gaps, 3);
-            for plan in Planner::new(Host::new(3)).leading_ways(&p).unwrap() {
-                let LeadingWay::Around { together, dense, apart, kept } = plan.way.clone() else {
-                    continue;
-                };
-                let (together, apart) = (by(together, mover), by(apart, mover));
-                let way = LeadingWay::Around { together, dense, apart, kept };
-                let plan = LeadingPlan { way, ..plan };
-                let executor = LeadingExecutor::new(plan.clone(), 3).unwrap();
-                check(LeadingPlan { workspace_bytes: executor.workspace_bytes(), ..plan }, 3);
+            for mut plan in ways(&p, 3) {
+                let stages = plan.legs.iter_mut().flat_map(|leg| &mut leg.stages);
+                let mut moved = 0;
+                for stage in stages.filter(|stage| matches!(stage.shape, StageShape::Pad { .. })) {
+                    *stage = by(stage, mover);
+                    moved += 1;
+                }
+                if moved > 0 {
+                    let executor = Executor::new(plan.clone(), 3).unwrap();
+                    check(Plan { workspace_bytes: executor.workspace_bytes(), ..plan }, 3);
+                }
             }
         }
     }
@@ -167,13 +215,9 @@ fn rows_slide_by_every_mover() {
 fn long_slides_are_shared_out() {
     for gaps in [[0, 400], [400, 0], [10, 2000], [2000, 10], [100, 1000]] {
         for threads in [2, 3] {
-            check(slid_plan([3000, 400], gaps, threads), threads);
+            check(plan(&slid([3000, 400], gaps, 4), threads), threads);
         }
     }
-}
-
-fn slid_plan(sides: [usize; 2], gaps: [usize; 2], threads: usize) -> LeadingPlan {
-    Planner::new(Host::new(threads)).plan_leading(&slid(sides, gaps, 4)).unwrap()
 }
 
 proptest! {
@@ -189,87 +233,99 @@ proptest! {
     }
 }
 
-/// What the planner takes, by how much is in the way and how much may be set aside.
+/// What the planner takes, by how much is in the way and how much may be kept.
 #[test]
 fn the_way_is_of_fewest_passes_within_the_cap() {
-    let planner = Planner::new(Host::new(1));
-    let way = |p: LeadingProblem| planner.plan_leading(&p).unwrap().way;
-    let p = turned([2000, 3000], [0, 0], 4);
-    let LeadingWay::Around { together: None, apart: None, kept: 0, .. } = way(p) else {
-        panic!("a matrix without gaps is transposed as it is")
-    };
+    use Method::{Exchange, Keep, Slide, ThroughWorkspace};
+    let dense = plan(&turned([2000, 3000], [0, 0], 4), 1);
+    assert_eq!(methods(&dense), [], "a matrix without gaps is transposed as it is");
     let p = turned([2000, 3000], [8, 16], 4);
-    let LeadingWay::Around { together: Some(first), apart: Some(last), kept, .. } = way(p) else {
-        panic!("small gaps are set aside")
-    };
-    assert_eq!(kept, p.leading().kept_len());
-    let way_of = |stage: &StageShape| stage.padding().map(|(_, direction)| direction);
-    assert_eq!(way_of(&first.shape), Some(Direction::Backward));
-    assert_eq!(way_of(&last.shape), Some(Direction::Forward));
-    let plan = planner.plan_leading(&p).unwrap();
-    let least = plan.kept_bytes();
-    assert!(
-        least > 0
-            && plan.workspace_bytes > least
-            && plan.workspace_bytes <= p.bytes() / 50 + (1 << 20)
-    );
-    assert!(matches!(way(p.with_cap(least)), LeadingWay::Around { .. }));
-    assert!(matches!(way(p.with_cap(least - 8)), LeadingWay::Exchanged { .. }));
+    let around = plan(&p, 1);
+    let frame = methods(&around);
+    assert_eq!((frame.first(), frame.last(), frame.len()), (Some(&Keep), Some(&Keep), 4));
+    let shapes: Vec<String> = around.stages().map(|stage| stage.shape.to_string()).collect();
+    assert_eq!(shapes[1], "unpad(2000x3000, pitch 3008)");
+    assert_eq!(shapes[shapes.len() - 2], "pad(3000x2000, pitch 2016)");
+    let least = around.kept_bytes();
+    assert_eq!(least, (leading(&p).kept_len() * 4).next_multiple_of(16));
+    let most = p.bytes() / 50 + (1 << 20);
+    assert!(least > 0 && around.workspace_bytes > least && around.workspace_bytes <= most);
+    let way = |p: Problem| methods(&plan(&p, 1));
+    assert_eq!(way(p.with_cap(least))[0], Keep);
+    assert_eq!(way(p.with_cap(least - 1)), [Exchange, Exchange, Slide]);
     // As much as the matrix lies in the gaps of both.
-    let wide = turned([2000, 3000], [5000, 4000], 4);
-    assert!(matches!(way(wide), LeadingWay::Exchanged { .. }));
-    assert!(matches!(way(turned([100, 300], [5, 4], 4)), LeadingWay::Buffered));
-    assert!(matches!(way(slid([100, 300], [5, 4], 4)), LeadingWay::Slid));
-    assert!(matches!(way(slid([100, 300], [5, 5], 4)), LeadingWay::Nothing));
+    assert_eq!(way(turned([2000, 3000], [5000, 4000], 4)), [Exchange, Exchange, Slide]);
+    assert_eq!(way(turned([100, 300], [5, 4], 4)), [ThroughWorkspace]);
+    assert_eq!(way(slid([100, 300], [5, 4], 4)), [Slide]);
+    assert_eq!(way(slid([100, 300], [5, 5], 4)), []);
 }
 
 #[test]
 fn what_is_too_short_is_refused_and_left_as_it_is() {
     let p = turned([300, 200], [7, 9], 4);
-    let plan = Planner::new(Host::new(1)).plan_leading(&p.with_cap(1000)).unwrap();
-    let need = plan.workspace_bytes;
-    let executor = LeadingExecutor::new(plan, 1).unwrap();
+    let executor = Executor::new(plan(&p.with_cap(1000), 1), 1).unwrap();
     let expected = p.span_bytes();
     let before = oracle::numbered(expected, 1);
     let mut data = before.clone();
-    let mut workspace = Workspace::new(need).unwrap();
+    let mut workspace = Workspace::new(executor.workspace_bytes()).unwrap();
     let got = expected - 1;
     let error = executor.run_bytes(&mut data[..got], &mut workspace);
     assert_eq!(error, Err(RunError::Span { expected, got }));
-    let buffered = Planner::new(Host::new(1)).leading_ways(&p).unwrap().swap_remove(0);
-    let executor = LeadingExecutor::new(buffered, 1).unwrap();
-    let mut small = Workspace::new(800).unwrap();
-    let error = executor.run_bytes(&mut data, &mut small);
-    assert_eq!(error, Err(RunError::Workspace { need: 300 * 200 * 4, have: 800 }));
     assert!(data == before);
+    let all = ways(&p, 1);
+    assert!(all.len() >= 3, "{all:?}");
+    for plan in all {
+        let executor = Executor::new(plan, 1).unwrap();
+        let workspace = Workspace::new(executor.workspace_bytes().saturating_sub(8)).unwrap();
+        check_short(&executor, workspace);
+    }
 }
 
 /// Plans that were put together by hand move nothing that is not theirs.
 #[test]
-fn ways_of_other_problems_are_refused() {
-    let planner = Planner::new(Host::new(1));
+fn stages_of_other_problems_are_refused() {
     let (p, other) = (turned([300, 200], [7, 9], 4), turned([200, 300], [7, 9], 4));
-    let refused = |way: LeadingWay, problem: LeadingProblem| {
-        let plan = LeadingPlan { way, ..planner.plan_leading(&problem).unwrap() };
-        let flaw = LeadingExecutor::new(plan, 1).err();
-        assert!(matches!(flaw, Some(RunError::Plan(Flaw::Leading { .. }))), "{flaw:?}");
+    let refused = |plan: Plan| {
+        let flaw = Executor::new(plan.clone(), 1).err();
+        assert!(matches!(flaw, Some(RunError::Plan(_))), "{flaw:?}: {plan:#}");
     };
-    refused(LeadingWay::Nothing, p);
-    refused(LeadingWay::Turned, p);
-    refused(LeadingWay::Slid, p);
-    refused(LeadingWay::Buffered, slid([300, 200], [7, 9], 4));
-    for plan in planner.leading_ways(&other).unwrap() {
-        if plan.dense().is_some() {
-            refused(plan.way.clone(), p);
+    let leading_refused = |plan: Plan| {
+        let flaw = Executor::new(plan.clone(), 1).err();
+        assert!(matches!(flaw, Some(RunError::Plan(Flaw::Leading { .. }))), "{flaw:?}: {plan:#}");
+    };
+    let dense = Problem::new(300, 200, 4).unwrap();
+    let nothing = Plan { legs: Vec::new(), ..plan(&p, 1) };
+    leading_refused(nothing);
+    for plan in ways(&other, 1) {
+        leading_refused(Plan { problem: p, ..plan.clone() });
+        leading_refused(Plan { problem: slid([300, 200], [7, 9], 4), ..plan.clone() });
+        refused(Plan { problem: dense, ..plan.clone() });
+        // Without any one of its stages, or with two of them in the other's place.
+        for leg in 0..plan.legs.len() {
+            for number in 0..plan.legs[leg].stages.len() {
+                let frame = matches!(plan.legs[leg].route, Route::TOGETHER | Route::APART);
+                let mut less = plan.clone();
+                less.legs[leg].stages.remove(number);
+                if frame {
+                    leading_refused(less);
+                }
+                let mut longer = plan.clone();
+                longer.legs[leg].stages[number].joined = 2;
+                refused(longer);
+            }
         }
-        if let LeadingWay::Around { together, dense, apart, kept } = plan.way {
-            let around = |together, apart, kept| {
-                refused(LeadingWay::Around { together, dense: dense.clone(), apart, kept }, other);
-            };
-            around(None, apart.clone(), kept);
-            around(together.clone(), None, kept);
-            around(apart.clone(), together.clone(), kept);
-            around(together, apart, kept - 1);
+        let mut turned_about = plan.clone();
+        turned_about.legs.reverse();
+        if plan.legs.len() > 1 {
+            leading_refused(turned_about);
         }
+    }
+    // In one pass where it lies, for pitches that differ.
+    let equal = plan(&turned([300, 200], [109, 9], 4), 1);
+    assert_eq!(methods(&equal), [Method::TileSwap]);
+    leading_refused(Plan { problem: p, ..equal });
+    // Stages around gaps are not for a problem without leading dimensions.
+    for plan in ways(&p, 1) {
+        refused(Plan { problem: dense, ..plan });
     }
 }

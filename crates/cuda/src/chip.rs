@@ -6,15 +6,15 @@ use std::sync::{Arc, OnceLock};
 use turntile_perm::Slots;
 use turntile_plan::costs::Sample;
 use turntile_plan::{
-    AroundGaps, Costs, CostsError, Device, Geometry, Infeasible, Offer, Problem, Request, Slotting,
-    Stage, StageShape,
+    Costs, CostsError, Device, Geometry, Infeasible, Offer, Problem, Request, Slotting, Stage,
+    StageShape,
 };
 
 use crate::call::{Limits, widest_word};
 use crate::error::LowerError;
 use crate::estimate;
 use crate::launches::Launches;
-use crate::lower::{self, At, grid_register_bytes, runs, slide_flags};
+use crate::lower::{self, At, grid_register_bytes, runs};
 use crate::names;
 use crate::offers;
 use crate::way::Way;
@@ -219,7 +219,7 @@ impl Chip {
             (false, None, None) => {
                 let need = shape.instance_len().saturating_mul(request.elem_bytes);
                 let have = self.limits.shared_bytes.max(grid_bytes).max(self.gather_bytes());
-                let held = !matches!(shape, StageShape::Cut { .. });
+                let held = !matches!(shape, StageShape::Cut { .. }) && !shape.has_gaps();
                 Err(if held && need > have {
                     Infeasible::OnChip { need, have }
                 } else {
@@ -253,23 +253,14 @@ impl Device for Chip {
         )
     }
 
-    /// 2% of the matrix, or 16 MiB where that is more.
+    /// 2% of the matrix, or 16 MiB where that is more, and what is kept of gaps, which nothing here exchanges.
     fn default_cap(&self, problem: &Problem) -> usize {
-        (problem.bytes() / 50).max(LEAST_CAP)
+        (problem.bytes() / 50).max(LEAST_CAP).saturating_add(problem.kept_bytes())
     }
 
     fn holds(&self) -> [usize; 2] {
         let Limits { shared_bytes, cluster, .. } = self.limits;
         [shared_bytes, shared_bytes * cluster]
-    }
-
-    /// Through workspace wherever it has room: two passes, each as fast as from one place to another.
-    fn around_gaps(&self) -> Option<AroundGaps> {
-        Some(AroundGaps { buffered: usize::MAX, exchanges: false })
-    }
-
-    fn slide_workspace(&self, bytes: usize) -> usize {
-        slide_flags(bytes, &self.limits)
     }
 
     fn least_seconds(&self, bytes: usize) -> f64 {

@@ -52,6 +52,13 @@ pub fn seconds(
     costs: &Costs,
     short_cycles: &OnceCell<bool>,
 ) -> f64 {
+    if is_like_a_copy(shape) {
+        // Not measured: a start for each launch, and as fast as a copy.
+        let calls = launches.calls().len().max(1) as f64;
+        let passes = if launches.held_bytes() > 0 { 2.0 } else { 1.0 };
+        let copies = 2.0 * passes * (shape.len() * at.elem_bytes) as f64 / costs.constant(COPY);
+        return calls * costs.constant(START) + copies;
+    }
     let (operation, measures) = measure(shape, launches, at);
     let fraction = fraction(shape, operation, &measures, costs, short_cycles);
     whole(shape, launches.way(), at, costs, fraction)
@@ -65,7 +72,7 @@ pub fn sample(
     costs: &Costs,
     took: f64,
 ) -> Option<Sample> {
-    launches.calls().first()?;
+    launches.calls().first().filter(|_| !is_like_a_copy(shape))?;
     let (operation, measures) = measure(shape, launches, at);
     let short = shape.has_short_cycles(costs.constant(SHORT_CYCLE) as usize);
     let quantities = measures.is(Q::ShortCycles, short).0.to_vec();
@@ -74,6 +81,11 @@ pub fn sample(
     let fraction = (reaching(1.0) - fixed) / (took - fixed);
     let sample = Sample { operation: operation as usize, quantities, fraction };
     (fraction > 0.0 && fraction.is_finite()).then_some(sample)
+}
+
+/// Whether the table has no operation for it.
+fn is_like_a_copy(shape: &StageShape) -> bool {
+    matches!(shape, StageShape::Turn(_) | StageShape::Slide { .. } | StageShape::Gaps { .. })
 }
 
 /// What the table has for an operation.
@@ -185,7 +197,7 @@ fn measure(shape: &StageShape, launches: &Launches, at: At) -> (Operation, Measu
         (Way::OutOfPlace { tiling, swath }, Some(e)) => {
             elsewhere(measures, &e, tiling, swath, call.word(), at)
         }
-        (way, None) => unreachable!("{way} of {shape}"),
+        (way, _) => unreachable!("{way} of {shape}"),
     }
 }
 

@@ -35,6 +35,16 @@ impl Launches {
         (&self.shape, self.elem_bytes) == (shape, elem_bytes)
     }
 
+    /// What they move.
+    pub fn shape(&self) -> &StageShape {
+        &self.shape
+    }
+
+    /// Bytes of an element.
+    pub fn elem_bytes(&self) -> usize {
+        self.elem_bytes
+    }
+
     /// The launches, in order.
     pub fn calls(&self) -> &[Call] {
         &self.calls
@@ -50,9 +60,18 @@ impl Launches {
         self.alignment
     }
 
+    /// Bytes of workspace that launches hand on to others.
+    pub fn held_bytes(&self) -> usize {
+        match self.way {
+            Way::ThroughWorkspace => self.shape.len().saturating_mul(self.elem_bytes),
+            _ => 0,
+        }
+    }
+
     /// Bytes of workspace: the largest that a launch needs, a multiple of 8.
     pub fn workspace_bytes(&self) -> usize {
         let most = self.calls.iter().map(|call| call.workspace().bytes()).max().unwrap_or(0);
+        let most = most.max(self.held_bytes());
         most.checked_next_multiple_of(8).unwrap_or(usize::MAX)
     }
 }

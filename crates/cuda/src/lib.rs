@@ -47,10 +47,10 @@ pub mod way;
 
 mod driver;
 mod gpu;
-mod leading;
 mod prepare;
 mod run;
 mod scale;
+mod spots;
 mod stopwatch;
 
 pub use buffers::{Buffers, Spot};

@@ -54,8 +54,18 @@ pub fn ways(shape: &StageShape, out_of_place: bool, at: At, grid_bytes: usize) -
         StageShape::Pad { .. } => {
             vec![Way::Rows { least: LEAST_ROWS }, Way::Slide { block: slide_block(at.limits) }]
         }
-        // Columns that are cut are a host's to set aside.
-        _ => Vec::new(),
+        StageShape::Turn(leading) => {
+            let (source, result) = (leading.source(), leading.result());
+            let side = source.rows().min(source.cols());
+            let tile = || swap_tile(side, source.pitch() * at.elem_bytes, at).unwrap_or(1);
+            let equal = source.pitch() == result.pitch();
+            let swap = equal.then(|| Way::TileSwap { tile: tile() });
+            swap.into_iter().chain([Way::ThroughWorkspace]).collect()
+        }
+        StageShape::Slide { .. } => vec![Way::Slide { block: slide_block(at.limits) }],
+        StageShape::Gaps { .. } => vec![Way::Keep],
+        // Columns that are cut are a host's to set aside, and only hosts exchange.
+        StageShape::Cut { .. } | StageShape::Exchange { .. } => Vec::new(),
     }
 }
 
@@ -121,7 +131,7 @@ fn swap(e: &Elementary, at: At) -> Option<Way> {
 }
 
 /// Side of the tiles in which a square of so many rows, `pitch` bytes apart, is swapped, two of which a block holds.
-pub fn swap_tile(rows: usize, pitch: usize, at: At) -> Option<usize> {
+fn swap_tile(rows: usize, pitch: usize, at: At) -> Option<usize> {
     let mut tile = (SWAP_ROW_BYTES / at.elem_bytes).clamp(1, SWAP_SIDE).min(rows.max(1));
     let (elem_bytes, larger, least) = LARGER;
     if at.elem_bytes == elem_bytes && !pitch.is_multiple_of(LINE) && rows >= least {

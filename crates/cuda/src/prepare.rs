@@ -1,6 +1,6 @@
 //! What is checked before anything is launched.
 
-use turntile_plan::{Flaw, Method, Plan, Stage, StageShape};
+use turntile_plan::{Flaw, Method, Plan, StageShape};
 
 use crate::args::Second;
 use crate::buffers::{self, Buffers, Need, Spot};
@@ -9,6 +9,7 @@ use crate::error::{CudaError, LowerError};
 use crate::flags::FlagLayout;
 use crate::launches::Launches;
 use crate::lower::{At, Holding, lower, move_held, through_registers};
+use crate::spots;
 use crate::way::Way;
 
 /// Launches, and the memory that they are for, in place or from a source to a destination. It is made of plans and stages
@@ -26,19 +27,6 @@ pub struct Work {
     held: usize,
 }
 
-/// A launch, and where its first and second address lie; where it takes one alone, the second is nowhere.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Step {
-    call: Call,
-    spots: [Spot; 2],
-}
-
-impl Step {
-    pub(crate) fn new(call: Call, spots: [Spot; 2]) -> Self {
-        Step { call, spots }
-    }
-}
-
 /// Alignment of the workspace's address, and of buffers that are laid out one after the other.
 const WORKSPACE_ALIGNMENT: usize = 16;
 const BUFFER_ALIGNMENT: usize = 256;
@@ -52,10 +40,23 @@ impl Work {
     /// # Errors
     /// [`CudaError::NotForGpu`] or [`CudaError::Flawed`].
     pub fn of_plan(plan: &Plan) -> Result<Self, CudaError> {
-        let calls = calls_of(plan)?;
+        let launches = launches_of(plan)?;
         let alignment = widest_word(&[plan.problem.alignment()]);
-        let work = Self::of_whole(calls, plan.problem.bytes(), alignment);
+        let bytes = plan.problem.span_bytes();
+        let work = Self::of_launches(&launches, plan.kept_bytes(), bytes, alignment);
         Ok(if plan.problem.is_out_of_place() { work.out_of_place() } else { work })
+    }
+
+    /// Stages' launches on the same memory, with `kept` bytes of the workspace's start for gaps.
+    fn of_launches(launches: &[&Launches], kept: usize, bytes: usize, alignment: usize) -> Self {
+        Work {
+            calls: launches.iter().flat_map(|launches| launches.calls().to_vec()).collect(),
+            spots: launches.iter().flat_map(|launches| spots::of(launches, kept)).collect(),
+            bytes,
+            source: None,
+            alignment,
+            held: launches.iter().map(|launches| launches.held_bytes()).max().unwrap_or(0),
+        }
     }
 
     /// Launches each of which has all of the memory.
@@ -66,11 +67,6 @@ impl Work {
         };
         let spots = calls.iter().map(|call| [Spot::Data(0), second(call)]).collect();
         Work { calls, spots, bytes, source: None, alignment, held: 0 }
-    }
-
-    pub(crate) fn of_steps(steps: Vec<Step>, bytes: usize, alignment: usize, held: usize) -> Self {
-        let (calls, spots) = steps.into_iter().map(|step| (step.call, step.spots)).unzip();
-        Work { calls, spots, bytes, source: None, alignment, held }
     }
 
     /// The same from a source as long as the destination.
@@ -94,8 +90,11 @@ impl Work {
         // No more of it is made use of than the largest power of two in it, up to 16.
         let alignment = widest_word(&[alignment]);
         let at = At { elem_bytes, alignment, limits };
-        let calls = possible(way, bytes).and_then(|()| lower(shape, way, at));
-        let work = Self::of_calls(&format!("{shape} {way}"), calls, bytes, alignment)?;
+        let infeasible = |why| CudaError::Infeasible { stage: format!("{shape} {way}"), why };
+        let calls =
+            possible(way, bytes).and_then(|()| lower(shape, way, at)).map_err(infeasible)?;
+        let launches = Launches::new(*shape, elem_bytes, alignment, way, calls);
+        let work = Self::of_launches(&[&launches], 0, bytes, alignment);
         Ok(if way.method() == Method::OutOfPlace { work.out_of_place() } else { work })
     }
 
@@ -255,31 +254,23 @@ fn padded(bytes: usize) -> u64 {
 }
 
 /// The launches of a plan's stages, which were made for them.
-pub(crate) fn calls_of(plan: &Plan) -> Result<Vec<Call>, CudaError> {
+fn launches_of(plan: &Plan) -> Result<Vec<&Launches>, CudaError> {
     plan.check()?;
-    let kind = (plan.problem.elem_bytes(), plan.problem.alignment());
-    let stages = (1..).zip(plan.stages());
-    let calls = stages.map(|stage| calls_of_stage(stage, kind, &plan.device));
-    Ok(calls.collect::<Result<Vec<_>, _>>()?.concat())
-}
-
-/// The launches of the stage of that number, which were made for it, for elements of so many bytes in memory of so much
-/// alignment.
-pub(crate) fn calls_of_stage(
-    (number, stage): (usize, &Stage),
-    (elem_bytes, alignment): (usize, usize),
-    device: &str,
-) -> Result<Vec<Call>, CudaError> {
-    let Some(launches) = stage.offer.geometry.get::<Launches>() else {
-        return Err(CudaError::NotForGpu { device: device.to_owned() });
-    };
-    let same = launches.is_for(&stage.shape, elem_bytes * stage.joined)
-        && launches.way().method() == stage.offer.method
-        && alignment.is_multiple_of(launches.alignment());
-    match same {
-        true => Ok(launches.calls().to_vec()),
-        false => Err(Flaw::Geometry { number, stage: stage.to_string() }.into()),
+    let (elem_bytes, alignment) = (plan.problem.elem_bytes(), plan.problem.alignment());
+    let mut all = Vec::new();
+    for (number, stage) in (1..).zip(plan.stages()) {
+        let Some(launches) = stage.offer.geometry.get::<Launches>() else {
+            return Err(CudaError::NotForGpu { device: plan.device.clone() });
+        };
+        let same = launches.is_for(&stage.shape, elem_bytes * stage.joined)
+            && launches.way().method() == stage.offer.method
+            && alignment.is_multiple_of(launches.alignment());
+        if !same {
+            return Err(Flaw::Geometry { number, stage: stage.to_string() }.into());
+        }
+        all.push(launches);
     }
+    Ok(all)
 }
 
 /// Bytes from the first element to the last that a stage reads or writes.

@@ -3,7 +3,7 @@
 
 use std::ffi::c_void;
 
-use turntile_plan::{LeadingPlan, Plan};
+use turntile_plan::Plan;
 
 use crate::buffers::Buffers;
 use crate::call::WorkspacePart;
@@ -20,14 +20,6 @@ impl Gpu {
     /// driver refuses.
     pub fn prepare(&self, plan: &Plan) -> Result<Prepared, CudaError> {
         self.prepare_work(Work::of_plan(plan)?)
-    }
-
-    /// Loads what a plan for leading dimensions launches. The plan is checked first, whoever made it.
-    ///
-    /// # Errors
-    /// As [`prepare`](Self::prepare).
-    pub fn prepare_leading(&self, plan: &LeadingPlan) -> Result<Prepared, CudaError> {
-        self.prepare_work(Work::of_leading(plan, self.chip().limits())?)
     }
 
     /// Loads what `work` needs. Kernels are loaded once a family and word, and kept.

@@ -114,6 +114,10 @@ pub enum Way {
         /// Rows of tiles that a swath has.
         swath: usize,
     },
+    /// Transposed into the workspace, and copied out row by row.
+    ThroughWorkspace,
+    /// Gaps copied to the workspace's start, or back.
+    Keep,
 }
 
 impl Way {
@@ -128,6 +132,8 @@ impl Way {
             Way::Rows { .. } => Method::Rows,
             Way::Slide { .. } => Method::Slide,
             Way::OutOfPlace { .. } => Method::OutOfPlace,
+            Way::ThroughWorkspace => Method::ThroughWorkspace,
+            Way::Keep => Method::Keep,
         }
     }
 
@@ -142,9 +148,12 @@ impl Way {
         };
         match self {
             Way::TileSwap { tile } => format!(" {tile}"),
-            Way::Barrier(Scope::Block) | Way::PerCycle | Way::Rows { .. } | Way::Slide { .. } => {
-                String::new()
-            }
+            Way::Barrier(Scope::Block)
+            | Way::PerCycle
+            | Way::Rows { .. }
+            | Way::Slide { .. }
+            | Way::ThroughWorkspace
+            | Way::Keep => String::new(),
             Way::Barrier(Scope::Cluster(blocks)) => format!("/cluster {blocks}"),
             Way::Barrier(Scope::Grid) => "/grid".to_owned(),
             Way::Runs { groups } => format!("/runs {groups}"),

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use turntile_cuda::args::Second;
-use turntile_cuda::call::{Limits, widest_word};
+use turntile_cuda::call::{Limits, WorkspacePart, widest_word};
 use turntile_cuda::family::Family;
 use turntile_cuda::{Chip, CudaError, Number, Scaling, Spot, Work};
-use turntile_perm::Pitched;
-use turntile_plan::{Flaw, LeadingPlan, LeadingProblem, LeadingWay, PlanError, Planner};
+use turntile_perm::{Leading, Pitched};
+use turntile_plan::{Flaw, Infeasible, Method, Plan, PlanError, Planner, Problem, StageShape};
 
 use crate::replay::{self, Launch};
 
@@ -19,8 +19,22 @@ fn planner() -> Planner {
     Planner::new(Chip::h200())
 }
 
+fn plan(problem: &Problem) -> Plan {
+    planner().plan(problem).unwrap()
+}
+
+fn leading(problem: &Problem) -> Leading {
+    *problem.leading().unwrap()
+}
+
+/// Whether it moves the matrix in one pass where it lies.
+fn is_turned(plan: &Plan) -> bool {
+    let methods: Vec<_> = plan.stages().map(|stage| (stage.shape, stage.offer.method)).collect();
+    matches!(methods[..], [(StageShape::Turn(_), Method::TileSwap)])
+}
+
 /// Runs launches on numbered bytes, one after the other.
-fn run(plan: &LeadingPlan, work: &Work, data: &mut [u32]) {
+fn run(plan: &Plan, work: &Work, data: &mut [u32]) {
     let (dense, alignment) = (plan.problem.bytes(), work.alignment() as u64);
     let mut workspace = vec![NOTHING; work.workspace_bytes()];
     for (call, &[first, second]) in work.calls().iter().zip(work.spots()) {
@@ -38,6 +52,12 @@ fn run(plan: &LeadingPlan, work: &Work, data: &mut [u32]) {
             moved.unwrap_or_else(|why| panic!("{plan}: {why:?} {launch:?}")).map(|to| to as usize)
         };
         let (before, held) = (data.to_vec(), workspace.clone());
+        // Flags lie in the workspace, behind what is kept, and are overwritten.
+        if let (WorkspacePart::Flags(bytes), Spot::Workspace(start)) = (call.workspace(), second) {
+            assert!(start >= plan.kept_bytes(), "flags from {start} on: {plan}");
+            assert!(start + bytes <= workspace.len(), "flags to {}: {plan}", start + bytes);
+            workspace[start..start + bytes].fill(NOTHING);
+        }
         match call.params().second() {
             Some(Second::Source) => {
                 let of = |spot| if matches!(spot, Spot::Data(_)) { &before } else { &held };
@@ -64,7 +84,7 @@ fn run(plan: &LeadingPlan, work: &Work, data: &mut [u32]) {
             _ => {
                 assert_eq!(first, Spot::Data(0));
                 let alone = matches!(call.family(), Family::Pad | Family::Pitched);
-                let alone = alone || matches!(plan.way, LeadingWay::Turned);
+                let alone = alone || is_turned(plan);
                 // A dense stage knows of the matrix alone.
                 let reach = if alone { before.len() } else { dense };
                 for (at, &byte) in before[..reach].iter().enumerate() {
@@ -78,17 +98,17 @@ fn run(plan: &LeadingPlan, work: &Work, data: &mut [u32]) {
 }
 
 /// Every byte that is of the result, or of neither source nor result, is what it ought to be.
-fn check(plan: &LeadingPlan) -> Work {
-    let work = Work::of_leading(plan, &Limits::H200).unwrap();
+fn check(plan: &Plan) -> Work {
+    let work = Work::of_plan(plan).unwrap();
     assert!(work.workspace_bytes() <= plan.workspace_bytes, "{plan}");
     assert_eq!(work.bytes(), plan.problem.span_bytes());
-    let (leading, e) = (*plan.problem.leading(), plan.problem.elem_bytes());
+    let (leading, e) = (leading(&plan.problem), plan.problem.elem_bytes());
     let (source, result) = (leading.source(), leading.result());
     let mut data: Vec<u32> = (0..(leading.span() * e) as u32).collect();
     let mut want = data.clone();
     let mut known = vec![true; leading.span()];
     // In one pass where it lies nothing else is touched.
-    if !matches!(plan.way, LeadingWay::Nothing | LeadingWay::Turned) {
+    if plan.passes() > 0 && !is_turned(plan) {
         (0..source.len()).for_each(|k| known[source.offset(k)] = false);
     }
     for (i, j) in (0..source.rows()).flat_map(|i| (0..source.cols()).map(move |j| (i, j))) {
@@ -107,23 +127,28 @@ fn check(plan: &LeadingPlan) -> Work {
     work
 }
 
-fn turned(sides: [usize; 2], gaps: [usize; 2], elem_bytes: usize) -> LeadingProblem {
-    let lds = [sides[1] + gaps[0], sides[0] + gaps[1]];
-    LeadingProblem::transposed(sides, lds, elem_bytes).unwrap()
+fn turned(sides: [usize; 2], gaps: [usize; 2], elem_bytes: usize) -> Problem {
+    transposed(sides, [sides[1] + gaps[0], sides[0] + gaps[1]], elem_bytes)
 }
 
-fn slid(sides: [usize; 2], gaps: [usize; 2], elem_bytes: usize) -> LeadingProblem {
-    LeadingProblem::slid(sides, gaps.map(|gap| sides[1] + gap), elem_bytes).unwrap()
+fn transposed(sides: [usize; 2], lds: [usize; 2], elem_bytes: usize) -> Problem {
+    let problem = Problem::new(sides[0], sides[1], elem_bytes).unwrap();
+    problem.with_leading(lds[0], lds[1]).unwrap()
+}
+
+fn slid(sides: [usize; 2], gaps: [usize; 2], elem_bytes: usize) -> Problem {
+    let problem = Problem::permuted(&sides, &[0, 1], elem_bytes).unwrap();
+    problem.with_leading(sides[1] + gaps[0], sides[1] + gaps[1]).unwrap()
 }
 
 /// Every way within the default cap, at an address as aligned as elements are and at a multiple of 16.
-fn check_every_way(problem: LeadingProblem) -> Vec<Work> {
+fn check_every_way(problem: Problem) -> Vec<Work> {
     let elem = problem.elem_bytes();
     let mut works = Vec::new();
     for alignment in crate::cases::alignments(elem) {
         let problem = problem.with_alignment(alignment);
-        let ways = planner().leading_ways(&problem).unwrap();
-        assert!(ways.contains(&planner().plan_leading(&problem).unwrap()), "{problem}");
+        let ways = planner().survey(&problem).candidates;
+        assert!(ways.contains(&plan(&problem)), "{problem}");
         works.extend(ways.iter().map(check));
     }
     works
@@ -204,13 +229,13 @@ fn launches_fit_the_device_code() {
 /// Sizes that fill a chip: which kernels, and no more workspace than the formula says.
 #[test]
 fn large_matrices_go_by_wide_words() {
-    let kernels = |problem: LeadingProblem| -> Vec<String> {
-        let plan = planner().plan_leading(&problem).unwrap();
-        let work = Work::of_leading(&plan, &Limits::H200).unwrap();
+    let kernels = |problem: Problem| -> Vec<String> {
+        let plan = plan(&problem);
+        let work = Work::of_plan(&plan).unwrap();
         assert!(work.workspace_bytes() <= plan.workspace_bytes, "{plan}");
         work.calls().iter().map(|call| call.kernel()).collect()
     };
-    let of = |sides, lds: [usize; 2]| LeadingProblem::transposed(sides, lds, 4).unwrap();
+    let of = |sides, lds| transposed(sides, lds, 4);
     let square = of([16384, 16384], [16416; 2]);
     assert_eq!(kernels(square), ["tiles.w4/square_swap_64"]);
     assert_eq!(kernels(square.with_alignment(4)), ["tiles.w4/square_swap_granules"]);
@@ -218,8 +243,8 @@ fn large_matrices_go_by_wide_words() {
     let rest = ["tiles.w4/square_swap_64", "out_of_place.w4/into_micro_64"];
     assert_eq!(kernels(of([20000, 12000], [20480; 2])), rest);
     let around = of([8000, 5000], [5100, 8100]);
-    let plan = planner().plan_leading(&around).unwrap();
-    let LeadingWay::Around { kept, .. } = plan.way else { panic!("{plan}") };
+    let plan = plan(&around);
+    let kept = leading(&around).kept_len();
     let all = kernels(around);
     assert!(kept > 0 && all[0] == "pitched.w4/gaps_keep", "{all:?}");
     assert_eq!(all.last().map(String::as_str), Some("pitched.w4/gaps_restore"));
@@ -230,40 +255,67 @@ fn large_matrices_go_by_wide_words() {
 #[test]
 fn caps_are_kept_to() {
     let problem = turned([3000, 2000], [2000, 3000], 4);
-    let need = (problem.leading().kept_len() * 4).next_multiple_of(16);
+    let need = (leading(&problem).kept_len() * 4).next_multiple_of(16);
     assert!(need > 5 << 20);
-    assert!(planner().plan_leading(&problem).is_ok(), "by default there is room");
-    let refused = |problem: LeadingProblem| match planner().plan_leading(&problem) {
-        Err(PlanError::Gaps { why, .. }) => why,
+    assert!(planner().plan(&problem).is_ok(), "by default there is room");
+    let refused = |problem: Problem| match planner().plan(&problem) {
+        Err(PlanError::Infeasible { why, .. }) => why,
         other => panic!("{other:?}"),
     };
     let cap = need - 1;
-    let why = turntile_plan::Infeasible::Workspace { need, cap };
+    let why = Infeasible::Workspace { need, cap };
     assert_eq!(refused(problem.with_cap(cap)), why);
-    assert!(planner().leading_ways(&problem.with_cap(cap)).is_err());
-    let plan = planner().plan_leading(&problem.with_cap(need)).unwrap();
-    assert_eq!(plan.workspace_bytes, need, "{plan:#}");
+    assert_eq!(planner().survey(&problem.with_cap(cap)).candidates, []);
+    let least = plan(&problem.with_cap(need));
+    assert_eq!(least.workspace_bytes, need, "{least:#}");
     // Rows slide with a flag a block.
     let slide = slid([3000, 2000], [0, 100], 4);
-    let need = planner().plan_leading(&slide).unwrap().workspace_bytes;
-    let why = turntile_plan::Infeasible::Workspace { need, cap: 0 };
+    let need = plan(&slide).workspace_bytes;
+    let why = Infeasible::Workspace { need, cap: 0 };
     assert_eq!(refused(slide.with_cap(0)), why);
     // Equal pitches need nothing.
     let turned = turned([3000, 2000], [1000, 0], 4).with_cap(0);
-    assert_eq!(planner().plan_leading(&turned).unwrap().workspace_bytes, 0);
+    assert_eq!(plan(&turned).workspace_bytes, 0);
 }
 
 #[test]
 fn plans_put_together_by_hand_are_refused() {
-    let plan = planner().plan_leading(&turned([8000, 5000], [100, 100], 4)).unwrap();
-    let refused = |plan: &LeadingPlan| Work::of_leading(plan, &Limits::H200).unwrap_err();
-    let turned = LeadingPlan { way: LeadingWay::Turned, ..plan.clone() };
-    assert!(matches!(refused(&turned), CudaError::Flawed(Flaw::Leading { .. })));
-    let LeadingWay::Around { dense, .. } = plan.way.clone() else { panic!("{plan}") };
-    let exchanged = LeadingPlan { way: LeadingWay::Exchanged { dense }, ..plan.clone() };
-    assert!(matches!(refused(&exchanged), CudaError::Flawed(Flaw::Leading { .. })));
-    let unaligned = LeadingPlan { problem: plan.problem.with_alignment(4), ..plan };
+    let around = plan(&turned([8000, 5000], [100, 100], 4));
+    let refused = |plan: &Plan| Work::of_plan(plan).unwrap_err();
+    let is_leading = |plan: &Plan| {
+        let error = refused(plan);
+        assert!(matches!(error, CudaError::Flawed(Flaw::Leading { .. })), "{error}: {plan}");
+    };
+    let equal = plan(&turned([8000, 5000], [3100, 100], 4));
+    assert!(is_turned(&equal));
+    is_leading(&Plan { problem: around.problem, ..equal.clone() });
+    let other = turned([8000, 5000], [3200, 200], 4);
+    is_leading(&Plan { problem: other, ..equal });
+    for leg in 0..around.legs.len() {
+        for stage in 0..around.legs[leg].stages.len() {
+            let mut less = around.clone();
+            less.legs[leg].stages.remove(stage);
+            if leg != 1 {
+                is_leading(&less);
+            }
+            // As if nothing were kept: flags would overlap what is.
+            let mut other = around.clone();
+            other.legs[leg].stages[stage].offer.method = Method::OutOfPlace;
+            assert!(matches!(refused(&other), CudaError::Flawed(_)));
+        }
+    }
+    let unaligned = Plan { problem: around.problem.with_alignment(4), ..around };
     assert!(matches!(refused(&unaligned), CudaError::Flawed(_)));
+}
+
+/// Odd pitches leave the rest's places less aligned than the matrix.
+#[test]
+fn vectors_are_as_aligned_as_every_row() {
+    for (sides, pitch, elem_bytes) in [([32, 16], 33, 4), ([16, 32], 33, 4), ([4, 2], 5, 8)] {
+        let work = check(&plan(&transposed(sides, [pitch; 2], elem_bytes)));
+        assert_eq!(work.calls().len(), 2);
+        assert_eq!(work.calls()[1].word(), elem_bytes, "{sides:?}");
+    }
 }
 
 /// Numbers in rows of whole vectors go by vectors, others one by one.
@@ -301,12 +353,12 @@ proptest! {
         // Equal pitches are rare when drawn.
         let pitch = rows.max(cols) + a;
         let problem = match square {
-            true => LeadingProblem::transposed([rows, cols], [pitch; 2], elem_bytes).unwrap(),
+            true => transposed([rows, cols], [pitch; 2], elem_bytes),
             false => turned([rows, cols], [a, b], elem_bytes),
         };
         check_every_way(problem);
         for problem in [problem.with_cap(cap), slid([rows, cols], [a, b], elem_bytes)] {
-            if let Ok(plan) = planner().plan_leading(&problem) {
+            if let Ok(plan) = planner().plan(&problem) {
                 check(&plan);
             }
         }
@@ -317,8 +369,8 @@ proptest! {
 #[test]
 fn elements_too_long_for_a_tile_are_refused() {
     for elem in [(1 << 31) + 1, 536_870_911] {
-        let problem = LeadingProblem::transposed([8, 8], [8, 8], elem).unwrap();
-        let plan = planner().plan_leading(&problem).unwrap();
-        assert!(Work::of_leading(&plan, &Limits::H200).is_err(), "{plan}");
+        let problem = transposed([8, 8], [8, 8], elem);
+        let swapped = planner().plan(&problem).is_ok_and(|plan| is_turned(&plan));
+        assert!(!swapped, "{elem}");
     }
 }

@@ -67,6 +67,45 @@ impl Pitched {
         k / self.cols * self.pitch + k % self.cols
     }
 
+    /// The element at an offset, counted row by row; `None` in a gap and behind the last row.
+    #[inline]
+    pub fn index(&self, offset: usize) -> Option<usize> {
+        let inside = offset < self.span() && offset % self.pitch < self.cols;
+        inside.then(|| offset / self.pitch * self.cols + offset % self.pitch)
+    }
+
+    /// Where what lies at an offset goes when rows [change places](#method.exchanges) with their gaps until they lie
+    /// together, or back.
+    pub fn exchanged(&self, offset: usize, back: bool) -> usize {
+        let all: Vec<_> = (0..self.rows).flat_map(|row| self.exchanges(row)).collect();
+        let step = |at: usize, &(first, second, run): &(usize, usize, usize)| match at {
+            _ if (first..first + run).contains(&at) => at - first + second,
+            _ if (second..second + run).contains(&at) => at - second + first,
+            _ => at,
+        };
+        if offset >= self.span() {
+            offset
+        } else if back {
+            all.iter().rev().fold(offset, step)
+        } else {
+            all.iter().fold(offset, step)
+        }
+    }
+
+    /// The runs that change places, in order, when a row goes to where it lies once rows are together and what lies
+    /// there goes the other way: two offsets and a length, in steps as long as the places are apart.
+    pub fn exchanges(
+        &self,
+        row: usize,
+    ) -> impl DoubleEndedIterator<Item = (usize, usize, usize)> + use<> {
+        let (cols, place, apart) = (self.cols, row * self.cols, row * (self.pitch - self.cols));
+        let steps = if apart == 0 { 0 } else { cols.div_ceil(apart) };
+        (0..steps).map(move |step| {
+            let start = step * apart;
+            (place + start, place + start + apart, apart.min(cols - start))
+        })
+    }
+
     /// Elements that lie before an offset.
     #[inline]
     pub fn before(&self, offset: usize) -> usize {
@@ -109,6 +148,8 @@ pub struct Leading {
     source: Pitched,
     result: Pitched,
     transposed: bool,
+    /// Elements that are kept, which takes a while to count.
+    kept: usize,
 }
 
 impl Leading {
@@ -116,13 +157,19 @@ impl Leading {
     /// `lda < cols` or `ldb < rows`, and where the elements cannot be counted.
     pub fn transposed(rows: usize, cols: usize, lda: usize, ldb: usize) -> Option<Self> {
         let (source, result) = (Pitched::new(rows, cols, lda)?, Pitched::new(cols, rows, ldb)?);
-        Some(Leading { source, result, transposed: true })
+        Some(Leading { source, result, transposed: true, kept: kept_len(source, result) })
     }
 
     /// The same to stay as it is but for its pitch; `None` where `lda < cols` or `ldb < cols` and so on.
     pub fn slid(rows: usize, cols: usize, lda: usize, ldb: usize) -> Option<Self> {
         let (source, result) = (Pitched::new(rows, cols, lda)?, Pitched::new(rows, cols, ldb)?);
-        Some(Leading { source, result, transposed: false })
+        Some(Leading { source, result, transposed: false, kept: 0 })
+    }
+
+    /// What undoes it.
+    #[must_use]
+    pub fn inverse(&self) -> Self {
+        Leading { source: self.result, result: self.source, ..*self }
     }
 
     /// The rows before.
@@ -155,9 +202,30 @@ impl Leading {
         self.source.span().max(self.result.span())
     }
 
+    /// Where what lies at an offset goes: an element of the matrix to its place in the result; anything else stays.
+    pub fn dest(&self, offset: usize) -> usize {
+        let Leading { source, result, transposed, .. } = *self;
+        let turned =
+            |k: usize| if transposed { k % source.cols * source.rows + k / source.cols } else { k };
+        source.index(offset).map_or(offset, |k| result.offset(turned(k)))
+    }
+
+    /// Where what lies at an offset goes when gaps are [kept](Self::kept) behind the [span](Self::span), or `back` where
+    /// they are put back: anything else stays.
+    pub fn kept_dest(&self, offset: usize, back: bool) -> usize {
+        let (mut kept, span) = (self.kept(), self.span());
+        let mut at = span;
+        let found = kept.find_map(|run| {
+            let (from, to) = if back { (at..at + run.len(), run.start) } else { (run.clone(), at) };
+            at += run.len();
+            from.contains(&offset).then(|| to + offset - from.start)
+        });
+        found.unwrap_or(offset)
+    }
+
     /// Whether every element stays where it is.
     pub fn stays(&self) -> bool {
-        let Leading { source, result, transposed } = *self;
+        let Leading { source, result, transposed, .. } = *self;
         // A row or a column alone is the same transposed where it lies in one piece.
         let line = source.rows <= 1 || source.cols <= 1;
         let turned = line && source.is_dense() && result.is_dense();
@@ -166,17 +234,18 @@ impl Leading {
     }
 
     /// Offsets among the first [`len`](Self::len), where the matrix lies while its rows are together, that are in a
-    /// gap of the source and of the result both: run by run.
+    /// gap of the source and of the result both: run by run. None where rows slide, which never lie together.
     pub fn kept(&self) -> impl Iterator<Item = Range<usize>> + use<> {
-        let (Leading { source, result, .. }, mut offset) = (*self, 0);
+        let Leading { source, result, transposed, .. } = *self;
+        let (mut offset, len) = (0, if transposed { source.len() } else { 0 });
         std::iter::from_fn(move || {
-            while offset < source.len() {
+            while offset < len {
                 let ((a, in_source), (b, in_result)) = (source.at(offset), result.at(offset));
                 let end = match (in_source, in_result) {
                     (true, true) => a.max(b),
                     (true, false) => a,
                     (false, true) => b,
-                    (false, false) => a.min(b).min(source.len()),
+                    (false, false) => a.min(b).min(len),
                 };
                 let start = std::mem::replace(&mut offset, end);
                 if !in_source && !in_result {
@@ -187,20 +256,33 @@ impl Leading {
         })
     }
 
-    /// How many those are, counted by the fewer rows.
+    /// How many those are.
     pub fn kept_len(&self) -> usize {
-        let Leading { source, result, .. } = *self;
-        let len = self.len();
-        let (few, many) =
-            if source.rows <= result.rows { (source, result) } else { (result, source) };
-        let both: usize = (0..few.rows)
-            .map(|row| {
-                let start = (row * few.pitch).min(len);
-                many.before((start + few.cols).min(len)) - many.before(start)
-            })
-            .sum();
-        len + both - source.before(len) - result.before(len)
+        self.kept
     }
+}
+
+/// Elements that are [kept](Leading::kept) while a transposition's rows lie together, counted by the fewer rows.
+fn kept_len(source: Pitched, result: Pitched) -> usize {
+    let len = source.len();
+    if source.is_dense() || result.is_dense() {
+        return 0;
+    }
+    let (few, many) = if source.rows <= result.rows { (source, result) } else { (result, source) };
+    if few.pitch == many.pitch {
+        // Where both have rows, the longer covers the other.
+        let both = Pitched { cols: few.cols.max(many.cols), ..few };
+        let alone = Pitched { rows: many.rows - few.rows, ..many };
+        let behind = len.saturating_sub(few.rows * few.pitch);
+        return len - both.before(len) - alone.before(behind);
+    }
+    let both: usize = (0..few.rows)
+        .map(|row| {
+            let start = (row * few.pitch).min(len);
+            many.before((start + few.cols).min(len)) - many.before(start)
+        })
+        .sum();
+    len + both - source.before(len) - result.before(len)
 }
 
 /// Tells `move_run` of elements that lie together before and after, `from`, `to` and how many, in an order in which
@@ -283,9 +365,9 @@ mod tests {
     fn what_is_kept_lies_in_no_row() {
         for leading in small() {
             let [source, result] = [leading.source(), leading.result()].map(offsets);
-            let want: Vec<usize> = (0..leading.len())
-                .filter(|at| !source.contains(at) && !result.contains(at))
-                .collect();
+            let together = if leading.is_transposed() { leading.len() } else { 0 };
+            let want: Vec<usize> =
+                (0..together).filter(|at| !source.contains(at) && !result.contains(at)).collect();
             let kept: Vec<usize> = leading.kept().flatten().collect();
             assert_eq!((leading.kept_len(), &kept), (want.len(), &want), "{leading:?}");
             assert!(leading.kept().all(|run| !run.is_empty()));

@@ -1,7 +1,11 @@
 //! Whether a plan, which anyone may have put together, is one.
 
+use turntile_perm::Leading;
+
+use crate::apart;
 use crate::offer::{Method, Stage};
 use crate::plan::Plan;
+use crate::problem::Problem;
 use crate::shape::StageShape;
 
 /// Why stages do not make a plan.
@@ -42,14 +46,19 @@ pub enum Flaw {
         /// The stage.
         stage: String,
     },
-    /// A matrix with leading dimensions is brought about in a way that is not for it, or by stages that are not its.
-    #[error("{way} is no way for {problem}, or its stages are another's")]
+    /// Stages that leave gaps between rows are not those of the problem's leading dimensions.
+    #[error("{stages} does not go around the gaps of {problem}")]
     Leading {
         /// The problem.
-        problem: String,
-        /// The way.
-        way: &'static str,
+        problem: Box<Problem>,
+        /// The routes, or the stage.
+        stages: String,
     },
+    /// A plan with leading dimensions is run on elements that may not be copied.
+    #[error(
+        "the plan has leading dimensions, and runs on elements that can be copied: by run_within"
+    )]
+    Copies,
     /// The plan is for another place of the result than it is run for.
     #[error("the plan is {}", if *out_of_place { "out of place" } else { "in place" })]
     Place {
@@ -67,7 +76,39 @@ impl Plan {
     /// # Errors
     /// The first flaw.
     pub fn check(&self) -> Result<(), Flaw> {
+        if let Some(leading) = self.problem.leading() {
+            return self.check_apart(leading);
+        }
+        self.check_stages(self.stages())
+    }
+
+    /// With leading dimensions, stages that move the matrix without gaps stand between such as bring it there and back,
+    /// and nothing else may have gaps.
+    fn check_apart(&self, leading: &Leading) -> Result<(), Flaw> {
+        let shapes: Vec<StageShape> = self.stages().map(|stage| stage.shape).collect();
+        let flaw = || Flaw::Leading { problem: Box::new(self.problem), stages: self.route_name() };
+        let dense = apart::dense_stages(leading, &shapes).ok_or_else(flaw)?;
+        for (number, stage) in (1..).zip(self.stages()) {
+            if !dense.contains(&(number - 1)) {
+                method_fits(stage, number)?;
+                if stage.joined != 1 {
+                    return Err(flaw());
+                }
+            }
+        }
+        self.check_stages(self.stages().skip(dense.start).take(dense.len()))
+    }
+
+    fn check_stages<'a>(
+        &self,
+        stages: impl Iterator<Item = &'a Stage> + Clone,
+    ) -> Result<(), Flaw> {
         let expected = self.problem.len();
+        if let Some(stage) = stages.clone().find(|stage| stage.shape.has_gaps()) {
+            // What lies in a gap must not become an element.
+            let (problem, stages) = (Box::new(self.problem), stage.to_string());
+            return Err(Flaw::Leading { problem, stages });
+        }
         // What was cut off lies still behind the packed columns while these are transposed.
         let packed = |stage: &Stage| match stage.shape {
             StageShape::Cut { padding, .. } if padding.span() * stage.joined == expected => {
@@ -75,17 +116,15 @@ impl Plan {
             }
             _ => None,
         };
-        let packed: Vec<usize> = self.stages().filter_map(packed).collect();
-        for (number, stage) in (1..).zip(self.stages()) {
-            // Rows that move apart leave gaps: what lies there must not become an element.
-            let pads = matches!(stage.shape, StageShape::Pad { .. });
+        let packed: Vec<usize> = stages.clone().filter_map(packed).collect();
+        for (number, stage) in (1..).zip(stages) {
             // Counted first: nothing else may multiply extents that overflow.
             let covers = stage
                 .shape
                 .counted_len()
                 .and_then(|len| len.checked_mul(stage.joined))
                 .is_some_and(|len| len > 0 && (len == expected || packed.contains(&len)));
-            if pads || !covers {
+            if !covers {
                 let stage = format!("{:?}", stage.shape);
                 return Err(Flaw::Length { number, stage, expected });
             }
@@ -118,6 +157,19 @@ fn method_fits(stage: &Stage, number: usize) -> Result<(), Flaw> {
 }
 
 fn goes_together(stage: &Stage) -> bool {
+    match stage.shape {
+        StageShape::Turn(leading) => {
+            let (source, result) = (leading.source().pitch(), leading.result().pitch());
+            return match stage.offer.method {
+                Method::TileSwap => source == result,
+                method => method == Method::ThroughWorkspace,
+            };
+        }
+        StageShape::Slide { .. } => return stage.offer.method == Method::Slide,
+        StageShape::Gaps { .. } => return stage.offer.method == Method::Keep,
+        StageShape::Exchange { .. } => return stage.offer.method == Method::Exchange,
+        _ => {}
+    }
     let axes = matches!(stage.shape, StageShape::Axes(_));
     let gather = matches!(stage.shape, StageShape::SlotGather { .. });
     let moves = axes || matches!(stage.shape, StageShape::SlotMove { .. });
@@ -132,6 +184,7 @@ fn goes_together(stage: &Stage) -> bool {
         Method::Rows => pad,
         Method::Shares | Method::Slide => pad || cut,
         Method::OutOfPlace => axes,
+        Method::ThroughWorkspace | Method::Keep | Method::Exchange => false,
     }
 }
 

@@ -101,16 +101,6 @@ impl Slotting {
     }
 }
 
-/// How a device goes around gaps between rows, where leading dimensions differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AroundGaps {
-    /// Bytes of the largest matrix that is better moved through workspace, where the cap allows.
-    pub buffered: usize,
-    /// Whether rows can change places with gaps, for which no workspace is needed. Where they cannot, workspace for the
-    /// gaps that are in the way comes on top of the default cap.
-    pub exchanges: bool,
-}
-
 /// A device as it offers to move things: plain data that can be had anywhere, so that plans for any
 /// device are made, compared and printed without it.
 ///
@@ -144,17 +134,6 @@ pub trait Device: fmt::Debug + Send + Sync {
     /// Rows of the chunks that are worth a try with those slots, in any order, some perhaps twice; with `every`, of
     /// all that could be.
     fn chunks(&self, slotting: &Slotting, every: bool) -> Vec<usize>;
-
-    /// How whoever runs its offers goes around gaps between rows ([`LeadingWay`](crate::LeadingWay)); `None` where that
-    /// is not served.
-    fn around_gaps(&self) -> Option<AroundGaps> {
-        None
-    }
-
-    /// Bytes of workspace that `bytes` bytes of rows take to slide from one pitch to another.
-    fn slide_workspace(&self, _bytes: usize) -> usize {
-        0
-    }
 
     /// All ways to move `shape`, in the order in which ties are broken; at least one.
     ///

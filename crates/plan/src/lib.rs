@@ -20,16 +20,16 @@
 //! | [`planner`] | ranks the candidates and picks one |
 //! | [`plan`] | the result |
 //! | [`check`] | whether a plan that anyone may have put together is one |
-//! | [`leading`] | matrices whose rows lie a pitch apart: around what lies between them |
+//! | `apart` | matrices whose rows lie a pitch apart: the stages around what lies between them |
 //! | [`recipe`] | what makes a plan again |
 //! | [`tuner`] | ranks candidates by stopwatch |
 //! | [`wisdom`] | what tuning found out, remembered in a file |
 
+mod apart;
 pub mod check;
 pub mod costs;
 pub mod device;
 pub mod infeasible;
-pub mod leading;
 mod legs;
 pub mod offer;
 pub mod plan;
@@ -47,9 +47,8 @@ pub mod wisdom;
 
 pub use check::Flaw;
 pub use costs::{Costs, CostsError};
-pub use device::{AroundGaps, Device, Request, Slotting, Want};
+pub use device::{Device, Request, Slotting, Want};
 pub use infeasible::Infeasible;
-pub use leading::{LeadingError, LeadingPlan, LeadingProblem, LeadingWay};
 pub use offer::{Geometry, GeometryData, Method, Offer, Stage};
 pub use plan::{Declined, Leg, Plan};
 pub use planner::{PlanError, Planner, Survey, TileRule};

@@ -8,7 +8,6 @@ use crate::shape::StageShape;
 
 /// How a stage moves its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum Method {
     /// Square: pairs of tiles across the diagonal change places. Cube: three tiles, each the next one's place.
     TileSwap,
@@ -30,6 +29,12 @@ pub enum Method {
     Slide,
     /// Read in one place and written in another.
     OutOfPlace,
+    /// Everything into the workspace, and from there to its place.
+    ThroughWorkspace,
+    /// Rows change places with what lies where they go.
+    Exchange,
+    /// Copied to the start of the workspace, or back.
+    Keep,
 }
 
 impl Method {
@@ -45,6 +50,9 @@ impl Method {
             Method::Shares => "shares",
             Method::Slide => "slide",
             Method::OutOfPlace => "out-of-place",
+            Method::ThroughWorkspace => "through-workspace",
+            Method::Exchange => "exchange",
+            Method::Keep => "keep",
         }
     }
 }
@@ -158,6 +166,15 @@ impl Stage {
     /// Of the problem's own elements.
     pub fn new(shape: StageShape, offer: Offer) -> Self {
         Stage { shape, joined: 1, offer }
+    }
+
+    /// Trips of the whole array through memory.
+    pub fn passes(&self) -> usize {
+        match self.offer.method {
+            Method::ThroughWorkspace => 2,
+            Method::Keep => 0,
+            _ => 1,
+        }
     }
 
     /// Where the problem's element at `offset` goes.

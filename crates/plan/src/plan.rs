@@ -5,7 +5,7 @@ use std::fmt;
 use turntile_perm::FusedAxes;
 
 use crate::infeasible::Infeasible;
-use crate::offer::{Offer, Stage};
+use crate::offer::{Method, Offer, Stage};
 use crate::problem::{Problem, ProblemError};
 use crate::recipe::{LegRecipe, Recipe};
 use crate::routes::{Route, Tile};
@@ -31,7 +31,8 @@ pub struct Plan {
     pub device: String,
     /// The parts that it is done in, in order: of matrices one; none when nothing moves.
     pub legs: Vec<Leg>,
-    /// Bytes beyond the data while it runs: the largest of the stages' workspaces, which share one allocation.
+    /// Bytes beyond the data while it runs: what is [kept](Self::kept_bytes) of gaps, and the largest of the stages'
+    /// workspaces, which share one allocation.
     pub workspace_bytes: usize,
     /// Estimated seconds.
     pub seconds: f64,
@@ -96,7 +97,13 @@ impl Plan {
 
     /// Trips of the whole array through memory.
     pub fn passes(&self) -> usize {
-        self.stages().count()
+        self.stages().map(Stage::passes).sum()
+    }
+
+    /// Bytes at the workspace's start that hold what is kept of gaps: the stages' own workspace begins behind them.
+    pub fn kept_bytes(&self) -> usize {
+        let keeps = self.stages().any(|stage| stage.offer.method == Method::Keep);
+        if keeps { self.problem.kept_bytes() } else { 0 }
     }
 
     /// The route, where there is one leg; `nothing` where there is none, `several` otherwise.

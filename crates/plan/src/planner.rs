@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use turntile_perm::AxesError;
+use turntile_perm::{AxesError, Leading};
 
+use crate::apart::Apart;
 use crate::device::Device;
 use crate::infeasible::Infeasible;
 pub use crate::legs::TileRule;
 use crate::legs::{Candidate, LegPlanner, Part};
-use crate::offer::Stage;
-use crate::plan::{Declined, Leg, Plan};
+use crate::offer::Method;
+use crate::plan::{Declined, Plan};
 use crate::problem::Problem;
 use crate::recipe::Recipe;
 use crate::routes::{Route, RouteRow, Tile};
@@ -43,24 +44,6 @@ pub enum PlanError {
         route: Route,
         /// The problem.
         problem: Box<Problem>,
-        /// The device.
-        device: String,
-        /// What stands in the way.
-        why: Infeasible,
-    },
-    /// The device has nothing that goes around gaps between rows.
-    #[error("{device} does not serve leading dimensions: {problem}")]
-    Leading {
-        /// The problem.
-        problem: String,
-        /// The device.
-        device: String,
-    },
-    /// The device goes around gaps between rows in no way that keeps to the cap.
-    #[error("{problem} cannot be served on {device}: {why}")]
-    Gaps {
-        /// The problem.
-        problem: String,
         /// The device.
         device: String,
         /// What stands in the way.
@@ -105,21 +88,37 @@ impl Planner {
         &*self.legs.device
     }
 
-    /// The plan of least estimated time.
+    /// The plan of least estimated time; with leading dimensions that of fewest passes within the cap.
     ///
     /// Of axes that are no matrices, it is looked for among ways to bring them into their order one after the other
     /// (`search.rs`); where a route was asked for, that route does the whole.
     ///
     /// # Errors
     /// [`PlanError::Infeasible`] when one route was asked for and cannot serve the problem, its
-    /// workspace cap included. Without such a choice there is always a plan in place: cycles of single
-    /// elements need no workspace.
+    /// workspace cap included; it is for the matrix without gaps. Without such a choice there is always a plan in place:
+    /// cycles of single elements need no workspace. But with leading dimensions a device that exchanges no rows needs
+    /// workspace for the gaps in their way, and the error says how much.
     pub fn plan(&self, problem: &Problem) -> Result<Plan, PlanError> {
-        if let Some(Declined { route, why }) = self.misplaced(problem) {
-            return Err(self.infeasible(problem, route, why));
+        let found = match problem.leading() {
+            Some(leading) => self
+                .apart(problem, leading, &|apart| apart.first())
+                .map(|found| (found, Vec::new())),
+            None => self.fastest(problem),
+        };
+        match found {
+            Ok((best, declined)) => Ok(Plan { declined, ..self.assemble(problem, best) }),
+            Err(Declined { route, why }) => {
+                let device = self.device().name().to_owned();
+                Err(PlanError::Infeasible { route, problem: Box::new(*problem), device, why })
+            }
         }
+    }
+
+    /// The legs of least estimated time, and the routes further up the table that were not feasible.
+    fn fastest(&self, problem: &Problem) -> Result<(Candidate, Vec<Declined>), Declined> {
+        self.misplaced(problem).map_or(Ok(()), Err)?;
         let (found, mut declined) = match Part::whole(problem) {
-            Ok(None) => return Ok(self.assemble(problem, Candidate::default())),
+            Ok(None) => return Ok((Candidate::default(), Vec::new())),
             // Several legs would need a third place to lie in between.
             Ok(Some(part))
                 if part.is_matrices() || self.legs.route.is_some() || problem.is_out_of_place() =>
@@ -132,21 +131,28 @@ impl Planner {
             }
             Err(why) => (None, vec![self.too_many(problem, &why)]),
         };
-        let Some(best) = found else {
-            let Declined { route, why } = declined.swap_remove(0);
-            return Err(self.infeasible(problem, route, why));
-        };
+        let Some(best) = found else { return Err(declined.swap_remove(0)) };
         let rank = |route| self.legs.table().position(|row| row.route == route);
         let chosen = best.legs.first().filter(|_| best.legs.len() == 1).map(|leg| leg.route);
         declined.retain(|other| chosen.is_none_or(|route| rank(other.route) < rank(route)));
-        Ok(Plan { declined, ..self.assemble(problem, best) })
+        Ok((best, declined))
+    }
+
+    /// Asks for the ways of a matrix with leading dimensions.
+    fn apart<T>(&self, problem: &Problem, leading: &Leading, ask: &dyn Fn(&Apart) -> T) -> T {
+        let dense = |dense: &Problem| self.fastest(dense).map(|(found, _)| found);
+        ask(&Apart { planner: &self.legs, problem, leading, dense: &dense })
     }
 
     /// Every route's answer, feasible ones ranked; of axes that are no matrices also the best plan of each way to bring
     /// them into their order in several parts.
     pub fn survey(&self, problem: &Problem) -> Survey {
-        let (mut found, mut declined) = (Vec::new(), Vec::new());
+        let (mut found, mut declined) = match problem.leading() {
+            Some(leading) => self.apart(problem, leading, &|apart| apart.all()),
+            None => (Vec::new(), Vec::new()),
+        };
         match Part::whole(problem) {
+            _ if problem.leading().is_some() => {}
             _ if self.misplaced(problem).is_some() => declined.extend(self.misplaced(problem)),
             Ok(None) => found.push(Candidate::default()),
             Ok(Some(part)) => {
@@ -190,6 +196,9 @@ impl Planner {
     /// # Errors
     /// Why its routes or its stages are not to be had.
     pub fn remake(&self, problem: &Problem, recipe: &Recipe) -> Result<Option<Plan>, Infeasible> {
+        if problem.leading().is_some() {
+            return Ok(None);
+        }
         let fused = problem.fused();
         let mut at: Vec<usize> = (0..fused.order().len()).collect();
         let mut made = Candidate::default();
@@ -219,22 +228,20 @@ impl Planner {
         Declined { route: self.legs.route.unwrap_or(only), why: too_many(why) }
     }
 
-    fn infeasible(&self, problem: &Problem, route: Route, why: Infeasible) -> PlanError {
-        let device = self.device().name().to_owned();
-        PlanError::Infeasible { route, problem: Box::new(*problem), device, why }
-    }
-
     fn assemble(&self, problem: &Problem, Candidate { legs, seconds }: Candidate) -> Plan {
-        let stages = || legs.iter().flat_map(|leg: &Leg| &leg.stages);
-        let bytes = |stage: &Stage| stage.offer.workspace_bytes;
-        Plan {
+        let device = self.device().name().to_owned();
+        let mut plan = Plan {
             problem: *problem,
-            device: self.device().name().to_owned(),
-            workspace_bytes: stages().map(bytes).max().unwrap_or(0),
-            seconds,
+            device,
             legs,
+            workspace_bytes: 0,
+            seconds,
             declined: Vec::new(),
-        }
+        };
+        let own = plan.stages().filter(|stage| stage.offer.method != Method::Keep);
+        let largest = own.map(|stage| stage.offer.workspace_bytes).max().unwrap_or(0);
+        plan.workspace_bytes = plan.kept_bytes() + largest;
+        plan
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use turntile_perm::{AxesError, AxisPermutation, FusedAxes, MOST_GIVEN};
+use turntile_perm::{AxesError, AxisPermutation, FusedAxes, Leading, MOST_GIVEN, Pitched};
 
 /// A row-major array whose axes are to be permuted, most often equal matrices to be transposed: axis `i` of the result
 /// is axis `order[i]` of the source, and both are row-major. Elements are words of `elem_bytes` bytes; their type
@@ -16,6 +16,7 @@ pub struct Problem {
     cap: Option<usize>,
     alignment: usize,
     out_of_place: bool,
+    leading: Option<Leading>,
 }
 
 /// Axes as they were given, those of one element included.
@@ -88,6 +89,39 @@ pub enum ProblemError {
     /// Elements without bytes have nothing to move.
     #[error("an element has at least one byte")]
     ZeroSizedElement,
+    /// A leading dimension is shorter than a row.
+    #[error("{name} is {got}, rows have {least} elements")]
+    TooSmall {
+        /// `lda` of the source or `ldb` of the result.
+        name: &'static str,
+        /// The least that it can be.
+        least: usize,
+        /// What it is.
+        got: usize,
+    },
+    /// The bytes do not fit the address space at their leading dimensions.
+    #[error(
+        "{rows} x {cols} elements of {elem_bytes} bytes at leading dimensions {lda} and {ldb} exceed {} bytes",
+        isize::MAX
+    )]
+    TooFarApart {
+        /// Rows before.
+        rows: usize,
+        /// Columns before.
+        cols: usize,
+        /// Elements from row to row before.
+        lda: usize,
+        /// The same after.
+        ldb: usize,
+        /// Bytes of an element.
+        elem_bytes: usize,
+    },
+    /// Only one matrix in place has leading dimensions.
+    #[error("leading dimensions are for one matrix in place, not with {with}")]
+    Leading {
+        /// What they cannot go with.
+        with: &'static str,
+    },
 }
 
 impl Problem {
@@ -139,7 +173,8 @@ impl Problem {
             GivenAxes { rank: rank as u8, order: [0; MOST_GIVEN], extents: [0; MOST_GIVEN] };
         axes.extents[..rank].copy_from_slice(extents);
         axes.order.iter_mut().zip(order).for_each(|(to, &axis)| *to = axis as u8);
-        Ok(Problem { axes, elem_bytes, cap: None, alignment: ALIGNMENT, out_of_place: false })
+        let (alignment, out_of_place) = (ALIGNMENT, false);
+        Ok(Problem { axes, elem_bytes, cap: None, alignment, out_of_place, leading: None })
     }
 
     /// Extents of the source's axes as given; of matrices their number, rows and columns.
@@ -197,6 +232,53 @@ impl Problem {
     #[must_use]
     pub fn out_of_place(self) -> Self {
         Problem { out_of_place: true, ..self }
+    }
+
+    /// The same matrix with rows `lda` elements apart before and `ldb` after. Elements between rows are not part of it.
+    /// Axes that stay, `[0, 1]` of [`permuted`](Self::permuted), are rows that slide from one to the other.
+    ///
+    /// # Errors
+    /// [`ProblemError::TooSmall`]: `lda` or `ldb` is shorter than a row. [`ProblemError::TooFarApart`]: more bytes than
+    /// `isize::MAX`. [`ProblemError::Leading`]: it is a batch, has other axes or is out of place.
+    pub fn with_leading(self, lda: usize, ldb: usize) -> Result<Self, ProblemError> {
+        let (rows, cols, transposed) =
+            match (self.extents(), &self.axes.order[..self.extents().len()]) {
+                (&[1, rows, cols], [0, 2, 1]) | (&[rows, cols], [1, 0]) => (rows, cols, true),
+                (&[1, rows, cols], [0, 1, 2]) | (&[rows, cols], [0, 1]) => (rows, cols, false),
+                ([_, _, _], [0, 2, 1] | [0, 1, 2]) => {
+                    return Err(ProblemError::Leading { with: "a batch" });
+                }
+                _ => return Err(ProblemError::Leading { with: "other axes" }),
+            };
+        if self.out_of_place {
+            return Err(ProblemError::Leading { with: "another place" });
+        }
+        let after = if transposed { rows } else { cols };
+        for (name, least, got) in [("lda", cols, lda), ("ldb", after, ldb)] {
+            if got < least {
+                return Err(ProblemError::TooSmall { name, least, got });
+            }
+        }
+        let elem_bytes = self.elem_bytes;
+        let fits = |rows: Pitched| {
+            let whole = rows.scaled(elem_bytes).and_then(|r| r.rows().checked_mul(r.pitch()));
+            whole.is_some_and(|bytes| bytes <= isize::MAX as usize)
+        };
+        let make = if transposed { Leading::transposed } else { Leading::slid };
+        let leading = make(rows, cols, lda, ldb)
+            .filter(|leading| fits(leading.source()) && fits(leading.result()))
+            .ok_or(ProblemError::TooFarApart { rows, cols, lda, ldb, elem_bytes })?;
+        Ok(Problem { leading: Some(leading), ..self })
+    }
+
+    /// Where its rows lie before and after, if they have leading dimensions.
+    pub fn leading(&self) -> Option<&Leading> {
+        self.leading.as_ref()
+    }
+
+    /// The matrix as it is while its rows lie together.
+    pub(crate) fn dense(&self) -> Self {
+        Problem { leading: None, ..*self }
     }
 
     /// Number of matrices; of a permutation that is no transposition of matrices, 1.
@@ -263,8 +345,29 @@ impl Problem {
         self.len() * self.elem_bytes
     }
 
-    /// Where the element at `offset` must end.
+    /// Elements from the first one on that hold it before and after: all, or with leading dimensions
+    /// `max((rows − 1) · lda + cols, (cols − 1) · ldb + rows)`.
+    pub fn span(&self) -> usize {
+        self.leading.map_or(self.len(), |leading| leading.span())
+    }
+
+    /// Bytes of those.
+    pub fn span_bytes(&self) -> usize {
+        self.span() * self.elem_bytes
+    }
+
+    /// Bytes at the start of a workspace that hold what lies in the gaps of both leading dimensions where the rows lie
+    /// while they are together: a multiple of 16.
+    pub fn kept_bytes(&self) -> usize {
+        let kept = self.leading.map_or(0, |leading| leading.kept_len());
+        (kept * self.elem_bytes).next_multiple_of(ALIGNMENT)
+    }
+
+    /// Where what lies at `offset` must end; of leading dimensions, what lies in a gap stays.
     pub fn dest(&self, offset: usize) -> usize {
+        if let Some(leading) = &self.leading {
+            return leading.dest(offset);
+        }
         let (mut digits, mut rest) = ([0; MOST_GIVEN], offset);
         for (axis, &extent) in self.extents().iter().enumerate().rev() {
             (rest, digits[axis]) = (rest / extent, rest % extent);
@@ -285,6 +388,7 @@ pub(crate) fn by_x(extents: &[usize]) -> String {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.extents(), self.given_as_matrices()) {
+            ([.., rows, cols], _) if self.leading.is_some() => write!(f, "{rows}x{cols}")?,
             (&[batch, rows, cols], true) => {
                 if batch != 1 {
                     write!(f, "{batch} * ")?;
@@ -297,6 +401,11 @@ impl fmt::Display for Problem {
             }
         }
         write!(f, " w{}", self.elem_bytes)?;
+        if let Some(leading) = &self.leading {
+            let stays = if leading.is_transposed() { "" } else { " not transposed" };
+            let (lda, ldb) = (leading.source().pitch(), leading.result().pitch());
+            write!(f, ", lda {lda}, ldb {ldb}{stays}")?;
+        }
         if self.alignment != ALIGNMENT {
             write!(f, " aligned {}", self.alignment)?;
         }
@@ -313,6 +422,7 @@ impl fmt::Debug for Problem {
             .field("cap", &self.cap)
             .field("alignment", &self.alignment)
             .field("out_of_place", &self.out_of_place)
+            .field("leading", &self.leading)
             .finish()
     }
 }

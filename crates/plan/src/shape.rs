@@ -3,7 +3,7 @@
 use std::fmt;
 
 use turntile_perm::padding::Round;
-use turntile_perm::{AxisPermutation, Elementary, Order, Padding, Slots};
+use turntile_perm::{AxisPermutation, Elementary, Leading, Order, Padding, Pitched, Slots};
 
 /// Which way a stage that is not its own mirror image runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,7 +35,6 @@ impl Direction {
 
 /// What a stage does to offsets: always a closed form, always a permutation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum StageShape {
     /// The axes of an array permuted: 010!, 100!, 0100!, 0210!, 2100! and any other.
     Axes(AxisPermutation),
@@ -73,6 +72,30 @@ pub enum StageShape {
         /// Forward pads; backward unpads.
         direction: Direction,
     },
+    /// A whole matrix transposed from one leading dimension to another, gaps left as they are.
+    Turn(Leading),
+    /// Rows that slide to other rows of as many elements in all, in their order, gaps left as they are.
+    Slide {
+        /// Where they lie.
+        from: Pitched,
+        /// Where they go.
+        to: Pitched,
+    },
+    /// What lies in the gaps of both leading dimensions and in the way while rows lie together, kept in the workspace.
+    /// Offsets behind the matrix's span are the workspace's.
+    Gaps {
+        /// The matrix.
+        leading: Leading,
+        /// Forward keeps; backward puts back.
+        direction: Direction,
+    },
+    /// Rows change places with what lies between them.
+    Exchange {
+        /// The rows.
+        rows: Pitched,
+        /// Forward until they lie together; backward undoes that.
+        direction: Direction,
+    },
 }
 
 impl From<AxisPermutation> for StageShape {
@@ -103,7 +126,7 @@ impl StageShape {
         match *self {
             StageShape::Axes(axes) => axes.batch(),
             StageShape::SlotGather { batch, .. } | StageShape::SlotMove { batch, .. } => batch,
-            StageShape::Cut { .. } | StageShape::Pad { .. } => 1,
+            _ => 1,
         }
     }
 
@@ -117,11 +140,15 @@ impl StageShape {
             }
             StageShape::Cut { padding, .. } => padding.span(),
             StageShape::Pad { padding, .. } => padding.len(),
+            StageShape::Turn(leading) => leading.len(),
+            StageShape::Slide { from, .. } => from.len(),
+            StageShape::Gaps { leading, .. } => leading.kept_len(),
+            StageShape::Exchange { rows, .. } => rows.len(),
         }
     }
 
     /// Elements from the first one to the last that the stage reads, and the same for what it
-    /// writes: [`len`](Self::len) but where rows are padded.
+    /// writes: [`len`](Self::len) but where rows have gaps.
     pub fn spans(&self) -> (usize, usize) {
         match *self {
             StageShape::Pad { padding, direction: Direction::Forward } => {
@@ -130,6 +157,10 @@ impl StageShape {
             StageShape::Pad { padding, direction: Direction::Backward } => {
                 (padding.span(), padding.len())
             }
+            StageShape::Turn(leading) => (leading.source().span(), leading.result().span()),
+            StageShape::Slide { from, to } => (from.span(), to.span()),
+            StageShape::Gaps { leading, .. } => (leading.len(), leading.len()),
+            StageShape::Exchange { rows, .. } => (rows.span(), rows.span()),
             _ => (self.len(), self.len()),
         }
     }
@@ -159,9 +190,10 @@ impl StageShape {
     pub fn unit(&self) -> usize {
         match *self {
             StageShape::Axes(axes) => axes.unit(),
-            StageShape::SlotGather { .. } => 1,
+            StageShape::SlotGather { .. } | StageShape::Turn(_) | StageShape::Gaps { .. } => 1,
             StageShape::SlotMove { slots, .. } => slots.slot(),
             StageShape::Cut { padding, .. } | StageShape::Pad { padding, .. } => padding.cols(),
+            StageShape::Slide { from: rows, .. } | StageShape::Exchange { rows, .. } => rows.cols(),
         }
     }
 
@@ -191,7 +223,7 @@ impl StageShape {
                 slots.slot_source(s)
             }
             // Rows keep their order; columns that are cut off are no super-elements.
-            StageShape::Cut { .. } | StageShape::Pad { .. } => s,
+            _ => s,
         }
     }
 
@@ -221,10 +253,21 @@ impl StageShape {
     pub fn dest(&self, offset: usize) -> usize {
         match *self {
             StageShape::Pad { padding, direction: Direction::Forward } => {
-                return padding.padded(offset);
+                return if offset < padding.len() { padding.padded(offset) } else { offset };
             }
             StageShape::Pad { padding, direction: Direction::Backward } => {
-                return padding.packed(offset).unwrap_or(offset);
+                let inside = offset < padding.span();
+                return padding.packed(offset).filter(|_| inside).unwrap_or(offset);
+            }
+            StageShape::Turn(leading) => return leading.dest(offset),
+            StageShape::Slide { from, to } => {
+                return from.index(offset).map_or(offset, |k| to.offset(k));
+            }
+            StageShape::Gaps { leading, direction } => {
+                return leading.kept_dest(offset, direction == Direction::Backward);
+            }
+            StageShape::Exchange { rows, direction } => {
+                return rows.exchanged(offset, direction == Direction::Backward);
             }
             _ if offset >= self.len() => return offset,
             StageShape::Axes(axes) => return axes.dest(offset),
@@ -258,6 +301,14 @@ impl StageShape {
             StageShape::Pad { padding, direction } => {
                 StageShape::Pad { padding, direction: direction.reversed() }
             }
+            StageShape::Turn(leading) => StageShape::Turn(leading.inverse()),
+            StageShape::Slide { from, to } => StageShape::Slide { from: to, to: from },
+            StageShape::Gaps { leading, direction } => {
+                StageShape::Gaps { leading, direction: direction.reversed() }
+            }
+            StageShape::Exchange { rows, direction } => {
+                StageShape::Exchange { rows, direction: direction.reversed() }
+            }
         }
     }
 
@@ -267,6 +318,21 @@ impl StageShape {
             StageShape::Pad { padding, direction } => Some((padding, direction)),
             StageShape::Cut { padding, direction } => Some((padding, direction.reversed())),
             _ => None,
+        }
+    }
+
+    /// Whether it goes around gaps between rows that are not the problem's to move.
+    pub fn has_gaps(&self) -> bool {
+        match self {
+            StageShape::Turn(_)
+            | StageShape::Slide { .. }
+            | StageShape::Gaps { .. }
+            | StageShape::Exchange { .. }
+            | StageShape::Pad { .. } => true,
+            StageShape::Axes(_)
+            | StageShape::SlotGather { .. }
+            | StageShape::SlotMove { .. }
+            | StageShape::Cut { .. } => false,
         }
     }
 
@@ -286,6 +352,10 @@ impl StageShape {
             StageShape::Cut { padding, .. } | StageShape::Pad { padding, .. } => {
                 padding.is_identity()
             }
+            StageShape::Turn(leading) => leading.stays(),
+            StageShape::Slide { from, to } => from == to || (from.is_dense() && to.is_dense()),
+            StageShape::Gaps { leading, .. } => leading.kept_len() == 0,
+            StageShape::Exchange { rows, .. } => rows.is_dense(),
         }
     }
 }
@@ -319,6 +389,25 @@ impl fmt::Display for StageShape {
                 let name = if direction == Direction::Forward { "pad" } else { "unpad" };
                 let (rows, cols, pitch) = (padding.rows(), padding.cols(), padding.pitch());
                 write!(f, "{name}({rows}x{cols}, pitch {pitch})")
+            }
+            StageShape::Turn(leading) => {
+                let (source, result) = (leading.source(), leading.result());
+                let (rows, cols) = (source.rows(), source.cols());
+                write!(f, "turn({rows}x{cols}, pitch {} to {})", source.pitch(), result.pitch())
+            }
+            StageShape::Slide { from, to } => {
+                let rows = |rows: Pitched| format!("{}x{}", rows.rows(), rows.cols());
+                write!(f, "slide({}, pitch {}", rows(from), from.pitch())?;
+                write!(f, " to {}, pitch {})", rows(to), to.pitch())
+            }
+            StageShape::Gaps { leading, direction } => {
+                let back = if direction == Direction::Backward { " back" } else { "" };
+                write!(f, "gaps{back}({} elements)", leading.kept_len())
+            }
+            StageShape::Exchange { rows, direction } => {
+                let back = if direction == Direction::Backward { " back" } else { "" };
+                let (pitch, cols) = (rows.pitch(), rows.cols());
+                write!(f, "exchange{back}({}x{cols}, pitch {pitch})", rows.rows())
             }
         }
     }

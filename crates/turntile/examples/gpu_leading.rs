@@ -95,7 +95,7 @@ impl Device {
         self.stream.synchronize()?;
         wrong += count(&memory)?;
         if wrong > 0 {
-            println!("WRONG {operation:?} {planned} by {alpha:?}: {wrong} elements");
+            println!("WRONG {operation:?} {} by {alpha:?}: {wrong} elements", planned.plan());
         }
         Ok(wrong)
     }

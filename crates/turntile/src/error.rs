@@ -2,7 +2,7 @@
 
 use turntile_cpu::RunError;
 use turntile_cuda::CudaError;
-use turntile_plan::{LeadingError, PlanError, ProblemError, WisdomError};
+use turntile_plan::{PlanError, ProblemError, WisdomError};
 
 /// Why a transposition did not happen; the data are always as they were.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,9 +34,6 @@ pub enum Error {
         /// Elements given.
         got: usize,
     },
-    /// The leading dimensions make no problem.
-    #[error(transparent)]
-    Leading(#[from] LeadingError),
     /// The elements are not as large as those planned for.
     #[error("the plan is for elements of {expected} bytes, these have {got}")]
     ElementSize {

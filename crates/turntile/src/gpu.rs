@@ -40,13 +40,13 @@ mod leading;
 use std::ffi::c_void;
 use std::time::Duration;
 
-pub use leading::{LeadingOnGpu, imatcopy};
+pub use leading::imatcopy;
 use turntile_cuda::buffers::Place;
 use turntile_cuda::call::widest_word;
 use turntile_cuda::{Buffers, Prepared, Work};
 pub use turntile_cuda::{CudaError, Gpu, Stopwatch};
 use turntile_plan::wisdom::Refused;
-use turntile_plan::{Measured, Plan, Planner, Problem, tuner};
+use turntile_plan::{Measured, Plan, Planner, Problem, ProblemError, tuner};
 
 use crate::tune::candidates;
 use crate::{Error, Transpose};
@@ -157,6 +157,9 @@ impl Transpose {
     /// Plans it for `gpu` and loads the kernels. The thread count is not used; the workspace cap, otherwise 2% of the
     /// matrices or 16 MiB where that is more, is for device memory.
     ///
+    /// With leading dimensions workspace has room for those elements of gaps that lie in the way too; where a cap has none,
+    /// [`PlanError::Infeasible`](crate::plan::PlanError::Infeasible) says how much they are.
+    ///
     /// Out of place it is planned twice: for buffers at addresses as aligned as was said, otherwise multiples of 16,
     /// and where that is another launch for such as have an element's alignment only.
     ///
@@ -180,6 +183,7 @@ impl Transpose {
             prepared = prepared.or(other)?;
         }
         let unaligned = unaligned.filter(|other| !same_launches(other, &plan));
+        leading::load_scales(gpu, &problem)?;
         Ok(OnGpu { plan, unaligned, refused, prepared })
     }
 
@@ -192,7 +196,7 @@ impl Transpose {
     /// As [`plan_on`](Self::plan_on); out of memory is [`CudaError::OutOfMemory`].
     pub fn tune_on(&self, gpu: &Gpu, budget: Duration) -> Result<Vec<Measured>, Error> {
         let planner = self.planner_on(gpu.chip())?;
-        let problem = self.problem()?;
+        let problem = self.dense_problem("measuring")?;
         let problems = alignments(&problem);
         let budget = budget / problems.len() as u32;
         let measured = self.tuned_on(gpu, &planner, &problem, budget)?;
@@ -273,7 +277,8 @@ impl OnGpu {
         Ok(OnGpu { prepared: self.prepared.with_own_workspace()?, ..self })
     }
 
-    /// Queues the transposition in place of the matrices in `data` on `stream`, with a workspace of its own
+    /// Queues the transposition in place of the matrices in `data`, or of the one at its start with leading dimensions, on
+    /// `stream`, with a workspace of its own
     /// ([`with_own_workspace`](Self::with_own_workspace)). Allocates nothing, waits for nothing; errors of the kernels'
     /// runs show at the caller's next synchronisation.
     ///
@@ -283,8 +288,9 @@ impl OnGpu {
     /// is out of place. Whatever is wrong with the arguments is found before anything is queued.
     ///
     /// # Safety
-    /// Memory and stream are of the GPU's context; until the queued work has ended, nothing else uses the memory, and
-    /// this is not dropped. Work that was captured in a graph has ended when the graph can no longer be launched.
+    /// Memory and stream are of the GPU's context; until the queued work has ended, nothing else uses the memory from the
+    /// first element to the last, gaps between rows included unless `lda = ldb`, and this is not dropped. Work that was
+    /// captured in a graph has ended when the graph can no longer be launched.
     pub unsafe fn run(
         &self,
         data: impl Into<DeviceMemory>,
@@ -367,6 +373,9 @@ impl OnGpu {
     /// # Errors
     /// As [`time`](Self::time).
     pub fn wrong_elements(&self, watch: &mut Stopwatch) -> Result<u64, Error> {
+        if self.plan.problem.leading().is_some() {
+            return Err(ProblemError::Leading { with: "numbered elements" }.into());
+        }
         Ok(watch.wrong_elements(&self.plan.problem, &self.prepared)?)
     }
 }

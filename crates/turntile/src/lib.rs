@@ -28,12 +28,11 @@
 //! |---|---|
 //! | transpose in place, or into another buffer, once | [`transpose_in_place`], [`transpose_into`] |
 //! | permute the axes of an array in place, once | [`permute_in_place`] |
-//! | transpose rows that lie a leading dimension apart, once | [`transpose_leading`], [`slide_rows`] |
-//! | the same scaled and conjugated, as BLAS extensions have it | [`imatcopy`] |
+//! | transpose rows that lie a leading dimension apart, scaled and conjugated, as BLAS extensions have it, once | [`imatcopy`] |
 //! | say what is to be transposed or permuted, and how | [`Transpose`] |
 //! | plan it | [`Transpose::plan`], on a GPU [`plan_on`](Transpose::plan_on) |
 //! | run it in place | [`Planned::run`], on a GPU [`OnGpu::run`](gpu::OnGpu::run) |
-//! | plan it with leading dimensions | [`Transpose::leading`], on a GPU [`Leading::plan_on`] |
+//! | run it with leading dimensions ([`Transpose::leading`]) | [`Planned::run_within`], on a GPU [`OnGpu::run`](gpu::OnGpu::run) |
 //! | run it into another buffer | [`Planned::run_into`], on a GPU [`OnGpu::run_into`](gpu::OnGpu::run_into) |
 //! | move what is larger than memory, from one file or memory map into another | [`Transpose::stored`] |
 //! | plan by a table of costs of your own | [`Transpose::costs`] |
@@ -67,7 +66,6 @@
 mod error;
 pub mod gpu;
 mod imatcopy;
-mod leading;
 pub mod plan;
 mod planned;
 mod recent;
@@ -78,15 +76,12 @@ mod tune;
 mod view;
 
 pub use error::Error;
-pub use imatcopy::{Operation, imatcopy, slide_rows, transpose_leading};
-pub use leading::{Leading, PlannedLeading};
+pub use imatcopy::{Operation, imatcopy};
 pub use num_complex::Complex;
 pub use planned::{Options, Planned};
 pub use scale::{Scalar, Scale};
 pub use transpose::{Transpose, permute_in_place, transpose_in_place, transpose_into};
 pub use tune::measure;
 pub use turntile_cpu::{RunError, Workspace, threads};
-pub use turntile_plan::{
-    Effort, LeadingError, LeadingPlan, LeadingWay, Measured, Plan, Route, TileRule,
-};
+pub use turntile_plan::{Effort, Measured, Plan, Route, TileRule};
 pub use view::{Bytes, Data, Source};

@@ -12,8 +12,7 @@ pub use turntile_cpu::Host;
 pub use turntile_cuda::Chip;
 pub use turntile_plan::wisdom::Refused;
 pub use turntile_plan::{
-    Advice, Costs, CostsError, Declined, Device, Direction, Flaw, Geometry, Infeasible,
-    LeadingError, LeadingPlan, LeadingProblem, LeadingWay, Leg, LegRecipe, Method, Offer, Plan,
-    PlanError, Planner, Problem, ProblemError, Recipe, Route, Stage, StageShape, Survey, Tile,
-    TileRule, UnknownRoute, Wisdom, WisdomError,
+    Advice, Costs, CostsError, Declined, Device, Direction, Flaw, Geometry, Infeasible, Leg,
+    LegRecipe, Method, Offer, Plan, PlanError, Planner, Problem, ProblemError, Recipe, Route,
+    Stage, StageShape, Survey, Tile, TileRule, UnknownRoute, Wisdom, WisdomError,
 };

@@ -3,13 +3,15 @@
 use std::fmt;
 use std::mem::MaybeUninit;
 
-use turntile_cpu::{Executor, Workspace};
+use turntile_cpu::{Executor, RunError, Workspace};
+use turntile_perm::Pitched;
 use turntile_plan::wisdom::Refused;
-use turntile_plan::{Plan, Problem};
+use turntile_plan::{Flaw, Plan, Problem};
 
 use crate::Error;
 use crate::error::check_length;
-use crate::view::{self, Data, Source};
+use crate::scale::{Scalar, Scale};
+use crate::view::{self, Data, Elements, Source};
 
 /// A permutation of axes planned for the host, most often a transposition, to be run as often as wanted, from any thread.
 ///
@@ -17,6 +19,7 @@ use crate::view::{self, Data, Source};
 #[derive(Clone, Debug)]
 pub struct Planned {
     executor: Executor,
+    threads: usize,
     refused: Option<Refused>,
 }
 
@@ -79,7 +82,7 @@ impl Planned {
     /// # Errors
     /// [`Error::Run`]: the plan was put together wrongly. The planner's are right.
     pub fn new(plan: Plan, threads: usize) -> Result<Self, Error> {
-        Ok(Planned { executor: Executor::new(plan, threads)?, refused: None })
+        Ok(Planned { executor: Executor::new(plan, threads)?, threads, refused: None })
     }
 
     pub(crate) fn with_refused(self, refused: Option<Refused>) -> Self {
@@ -114,7 +117,8 @@ impl Planned {
     ///
     /// # Errors
     /// [`Error::Length`] and [`Error::ElementSize`] when the data are not what was planned for, [`Error::Run`]
-    /// when there is no memory for the workspace, or when the plan is out of place; `data` are then as they were.
+    /// when there is no memory for the workspace, or when the plan is out of place or has leading dimensions
+    /// ([`run_within`](Self::run_within)); `data` are then as they were.
     pub fn run(&self, data: &mut (impl Data + ?Sized)) -> Result<(), Error> {
         self.run_with(data, Options::new())
     }
@@ -141,9 +145,97 @@ impl Planned {
     pub fn run_with(
         &self,
         data: &mut (impl Data + ?Sized),
-        mut options: Options<'_>,
+        options: Options<'_>,
     ) -> Result<(), Error> {
         self.check(data.extent())?;
+        self.in_workspace(options, |workspace, done| {
+            Ok(view::run(&self.executor, data, workspace, done)?)
+        })
+    }
+
+    /// The same by a plan with leading dimensions ([`Transpose::leading`](crate::Transpose::leading)), of the matrix at
+    /// the start of `data`: a slice, an array or a vector of elements that are `Copy`, or [`Bytes`](crate::Bytes). They
+    /// may go on behind the matrix's [`span`](Problem::span). By other plans it is [`run_with`](Self::run_with).
+    ///
+    /// # Errors
+    /// As [`run_with`](Self::run_with); [`Error::Short`] when the data end before the matrix does, before or after
+    /// ([`Error::Run`] when they are bytes).
+    ///
+    /// # Panics
+    /// As [`run_with`](Self::run_with); the matrix has been moved then.
+    pub fn run_within(
+        &self,
+        data: &mut (impl Data + Source + ?Sized),
+        options: Options<'_>,
+    ) -> Result<(), Error> {
+        self.check(Elements::extent(data))?;
+        self.in_workspace(options, |workspace, done| {
+            Ok(view::run_within(&self.executor, data, workspace, done)?)
+        })
+    }
+
+    /// The same with every element of the result scaled: in the pass that moves it where the leading dimensions are equal,
+    /// else in a pass of its own; where `scale` is nothing it costs nothing.
+    ///
+    /// ```
+    /// use turntile::{Complex, Options, Scale, Transpose};
+    ///
+    /// let mut matrix = [Complex { re: 1.0f32, im: 2.0 }, Complex { re: 3.0, im: 4.0 }];
+    /// let planned = Transpose::of::<Complex<f32>>(1, 2).leading(2, 1).plan()?;
+    /// let twice = Scale::conjugated(Complex { re: 2.0, im: 0.0 });
+    /// planned.run_scaled(&mut matrix, &twice, Options::new())?;
+    /// assert_eq!(matrix, [Complex { re: 2.0, im: -4.0 }, Complex { re: 6.0, im: -8.0 }]);
+    /// # Ok::<(), turntile::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`run_within`](Self::run_within).
+    ///
+    /// # Panics
+    /// As [`run_within`](Self::run_within); the matrix has been moved and scaled then.
+    pub fn run_scaled<S: Scalar>(
+        &self,
+        data: &mut [S],
+        scale: &Scale<S>,
+        options: Options<'_>,
+    ) -> Result<(), Error> {
+        if scale.is_nothing() {
+            return self.run_within(data, options);
+        }
+        self.check(Elements::extent(data))?;
+        if self.plan().problem.is_out_of_place() {
+            return Err(RunError::from(Flaw::Place { out_of_place: true }).into());
+        }
+        let rows = scaled_rows(&self.plan().problem);
+        let sides = [rows.rows(), rows.cols()];
+        if !scale.is_zero() && self.executor.can_finish() {
+            return self.in_workspace(options, |workspace, done| {
+                Ok(view::run_scaled(&self.executor, data, scale, workspace, done)?)
+            });
+        }
+        // The pass of its own comes before the last call of `done`, so that a panic then finds all done.
+        let passes = self.plan().passes();
+        self.in_workspace(options, |workspace, done| {
+            if !scale.is_zero() {
+                let mut before = |stages| {
+                    if stages < passes {
+                        done(stages)
+                    }
+                };
+                view::run_within(&self.executor, data, workspace, &mut before)?;
+            }
+            scale.rows(data, sides, rows.pitch(), self.threads);
+            done(passes);
+            Ok(())
+        })
+    }
+
+    /// Runs `run` in the workspace that there is, or in one of its own, with what is to be called after each stage.
+    fn in_workspace(
+        &self,
+        mut options: Options<'_>,
+        run: impl FnOnce(&mut [MaybeUninit<u64>], &mut dyn FnMut(usize)) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         let mut own;
         let workspace = match options.workspace.take() {
             Some(workspace) => workspace,
@@ -152,12 +244,12 @@ impl Planned {
                 own.words_mut()
             }
         };
-        let done = |stages| {
+        let mut done = |stages| {
             if let Some(done) = &mut options.progress {
                 done(stages);
             }
         };
-        Ok(view::run(&self.executor, data, workspace, done)?)
+        run(workspace, &mut done)
     }
 
     /// Transposes what lies in `src` into `dst`, by a plan that is out of place
@@ -192,8 +284,18 @@ impl Planned {
         if expected != got {
             return Err(Error::ElementSize { expected, got });
         }
-        check_length(len, problem.extents())
+        if problem.leading().is_none() {
+            return check_length(len, problem.extents());
+        }
+        let expected = problem.span();
+        if len < expected { Err(Error::Short { expected, got: len }) } else { Ok(()) }
     }
+}
+
+/// Where the result's elements lie, to be scaled.
+pub(crate) fn scaled_rows(problem: &Problem) -> Pitched {
+    let dense = Pitched::new(1, problem.len(), problem.len());
+    problem.leading().map_or(dense.expect("a row"), |leading| leading.result())
 }
 
 impl fmt::Display for Planned {

@@ -119,6 +119,7 @@ pub struct Transpose {
     pub(crate) cap: Option<usize>,
     pub(crate) alignment: Option<usize>,
     pub(crate) out_of_place: bool,
+    leading: Option<[usize; 2]>,
     route: Option<Route>,
     tiles: TileRule,
     pub(crate) effort: Effort,
@@ -161,6 +162,7 @@ impl Transpose {
             cap: None,
             alignment: None,
             out_of_place: false,
+            leading: None,
             route: None,
             tiles: TileRule::default(),
             effort: Effort::default(),
@@ -196,6 +198,41 @@ impl Transpose {
     /// [`Planned::run_into`] or [`OnGpu::run_into`](crate::gpu::OnGpu::run_into) and needs no workspace.
     pub fn out_of_place(self) -> Self {
         Transpose { out_of_place: true, ..self }
+    }
+
+    /// Of a matrix whose rows lie `lda` elements apart before and `ldb` after, in place, as BLAS's `imatcopy` has them:
+    /// element `(i, j)` goes from offset `i · lda + j` to `j · ldb + i`. Rows may be part of a larger matrix. What is
+    /// planned runs by [`Planned::run_within`] and [`Planned::run_scaled`].
+    ///
+    /// With axes `[0, 1]` ([`of_axes`](Transpose::of_axes)) rows stay rows and slide from one pitch to the other.
+    ///
+    /// Workspace is at most the cap: the matrix itself where that is small, else what the transposition in the middle
+    /// takes and those elements of gaps that lie in its way; none where `lda = ldb`. A route or a rule for tiles is for
+    /// that transposition, if there is one. It goes with no batch, other axes, other place or measuring:
+    /// [`plan`](Self::plan) says so.
+    ///
+    /// What becomes of other elements:
+    /// - One that is neither of the source nor of the result is as it was when the call returns. Where `lda = ldb`, where
+    ///   rows slide and where the matrix goes through workspace it is not touched at all; otherwise those within the span
+    ///   may be overwritten temporarily, so that nobody else may use them.
+    /// - One of the source that is none of the result holds an element of before, which one is not specified; where
+    ///   `lda = ldb` it is as it was.
+    ///
+    /// ```
+    /// use turntile::{Options, Transpose};
+    ///
+    /// // The left two columns of a 3 x 4 matrix become its first two rows' left three.
+    /// let mut matrix = [ 1,  2,  3,  4,
+    ///                    5,  6,  7,  8,
+    ///                    9, 10, 11, 12];
+    /// Transpose::of::<i32>(3, 2).leading(4, 4).plan()?.run_within(&mut matrix, Options::new())?;
+    /// assert_eq!(matrix, [1,  5,  9,  4,
+    ///                     2,  6, 10,  8,
+    ///                     9, 10, 11, 12]);
+    /// # Ok::<(), turntile::Error>(())
+    /// ```
+    pub fn leading(self, lda: usize, ldb: usize) -> Self {
+        Transpose { leading: Some([lda, ldb]), ..self }
     }
 
     /// By that route; otherwise by the fastest.
@@ -246,7 +283,7 @@ impl Transpose {
     /// # Errors
     /// As [`plan`](Self::plan).
     pub fn tune(&self, budget: Duration) -> Result<Vec<Measured>, Error> {
-        self.tuned(&self.host_planner()?, &self.problem()?, budget)
+        self.tuned(&self.host_planner()?, &self.dense_problem("measuring")?, budget)
     }
 
     fn tuned(
@@ -282,7 +319,26 @@ impl Transpose {
         let problem = Problem::permuted(&extents, &order, self.elem_bytes).map_err(as_given)?;
         let problem = self.cap.map_or(problem, |cap| problem.with_cap(cap));
         let problem = self.alignment.map_or(problem, |bytes| problem.with_alignment(bytes));
-        Ok(if self.out_of_place { problem.out_of_place() } else { problem })
+        let problem = if self.out_of_place { problem.out_of_place() } else { problem };
+        let Some([lda, ldb]) = self.leading else { return Ok(problem) };
+        let unserved = [
+            (self.effort != Effort::Estimate, "measuring"),
+            (self.wisdom.is_some(), "a wisdom file"),
+        ];
+        if let Some(&(_, with)) = unserved.iter().find(|(asked, _)| *asked) {
+            return Err(ProblemError::Leading { with }.into());
+        }
+        Ok(problem.with_leading(lda, ldb)?)
+    }
+
+    /// The same for what goes with no leading dimensions.
+    ///
+    /// # Errors
+    /// As [`problem`](Self::problem), and [`Error::Problem`] with leading dimensions.
+    pub(crate) fn dense_problem(&self, with: &'static str) -> Result<Problem, Error> {
+        let problem = self.problem()?;
+        let dense = problem.leading().is_none().then_some(problem);
+        dense.ok_or_else(|| ProblemError::Leading { with }.into())
     }
 
     /// The table of costs that was given, for the device of that name, whose own is `own`.

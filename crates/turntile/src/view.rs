@@ -11,10 +11,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use turntile_cpu::out_of_place::OutOfPlace;
 use turntile_cpu::{
-    Byte, Executor, Finish, LeadingExecutor, RunError, permute_small, transpose_into,
-    transpose_small,
+    Byte, Executor, Finish, RunError, permute_small, transpose_into, transpose_small,
 };
-use turntile_plan::Problem;
+use turntile_plan::{Flaw, Problem};
 
 use crate::scale::{Scalar, Scale};
 
@@ -182,18 +181,24 @@ impl<B: AsRef<[u8]>> Copies for Bytes<B> {
     }
 }
 
-/// Runs `executor` on data of the size of elements that it was planned for, telling `done` after each stage how many
-/// are done. If `done` panics it is not told of the rest, and the panic goes on when all stages are done.
+/// Runs `executor` on data of the size of elements that it was planned for, calling `done` after each stage with the
+/// passes done. If `done` panics it is called no more, and the panic goes on when all stages are done.
+///
+/// # Errors
+/// As [`Executor::run`]; and [`Flaw::Copies`] for a plan with leading dimensions, which leaves some elements twice.
 pub fn run(
     executor: &Executor,
     data: &mut (impl Data + ?Sized),
     workspace: &mut [MaybeUninit<u64>],
     mut done: impl FnMut(usize),
 ) -> Result<(), RunError> {
-    // SAFETY: an executor permutes whole elements of the size that it was planned for, which the caller has compared,
-    // and leaves the bytes as they are when it fails.
+    if executor.plan().problem.leading().is_some() {
+        return Err(Flaw::Copies.into());
+    }
+    // SAFETY: an executor of a plan without leading dimensions permutes whole elements of the size that it was planned
+    // for, which the caller has compared, and leaves the bytes as they are when it fails.
     let bytes = unsafe { data.bytes_mut() };
-    told(&mut done, |done| executor.run_in(bytes, workspace, done))
+    told(&mut done, |done| executor.run_in(bytes, workspace, None, done))
 }
 
 /// Has `run` tell `done`; a panic of that goes on when everything has been moved.
@@ -215,10 +220,10 @@ fn told(
     result
 }
 
-/// Runs `executor` on data of the size of elements that it was planned for, which are `Copy`: those that lose their place
-/// to others may then exist twice.
-pub fn run_leading<D: Data + Source + ?Sized>(
-    executor: &LeadingExecutor,
+/// The same of elements that are `Copy`: with leading dimensions, those that lose their place to others may then exist
+/// twice.
+pub fn run_within<D: Data + Source + ?Sized>(
+    executor: &Executor,
     data: &mut D,
     workspace: &mut [MaybeUninit<u64>],
     done: &mut dyn FnMut(usize),
@@ -229,10 +234,10 @@ pub fn run_leading<D: Data + Source + ?Sized>(
     told(done, |done| executor.run_in(bytes, workspace, None, done))
 }
 
-/// The same with every element of the result scaled in the pass that brings it to its place, if that can be
-/// ([`LeadingExecutor::can_finish`]).
+/// The same with every element of the result scaled in the pass that brings it to its place, where that can be
+/// ([`Executor::can_finish`]).
 pub fn run_scaled<S: Scalar>(
-    executor: &LeadingExecutor,
+    executor: &Executor,
     data: &mut [S],
     scale: &Scale<S>,
     workspace: &mut [MaybeUninit<u64>],
@@ -241,7 +246,7 @@ pub fn run_scaled<S: Scalar>(
     let work = |bytes: &mut [Byte]| {
         for bytes in bytes.chunks_exact_mut(size_of::<S>()) {
             let at = bytes.as_mut_ptr().cast::<S>();
-            // SAFETY: as many bytes as an element has, of one: an executor tells of whole elements of its data alone,
+            // SAFETY: as many bytes as an element has, of one: an executor passes whole elements of its data alone,
             // which are initialised as they have no padding; not aligned. Any bytes are a scalar.
             unsafe { at.write_unaligned(scale.apply(at.read_unaligned())) };
         }

@@ -1,10 +1,10 @@
 //! Leading dimensions, scale and conjugate through the library, against plain loops.
 
 use proptest::prelude::*;
-use turntile::plan::{Chip, Infeasible, LeadingProblem, PlanError, Planner};
+use turntile::plan::{Chip, Flaw, Infeasible, PlanError, Planner, Problem, ProblemError};
 use turntile::{
-    Bytes, Complex, Effort, Error, LeadingError, LeadingWay, Operation, Options, RunError, Scalar,
-    Scale, Transpose, imatcopy, slide_rows, transpose_leading,
+    Bytes, Complex, Effort, Error, Operation, Options, Plan, Route, RunError, Scalar, Scale,
+    Transpose, imatcopy,
 };
 
 const OPERATIONS: [Operation; 4] =
@@ -198,46 +198,54 @@ fn nan_and_infinity() {
 fn what_is_wrong_is_told_with_the_numbers_and_nothing_is_touched() {
     let before: Vec<u32> = (0..20).collect();
     let mut data = before.clone();
+    let by = |axes: [usize; 2], [rows, cols, lda, ldb]: [usize; 4]| {
+        Transpose::of_axes::<u32>(&[rows, cols], &axes).leading(lda, ldb).plan()
+    };
     let too_small =
-        |name, least, got| Err(Error::Leading(LeadingError::TooSmall { name, least, got }));
-    assert_eq!(transpose_leading(&mut data, 3, 5, 4, 3), too_small("lda", 5, 4));
-    assert_eq!(transpose_leading(&mut data, 3, 5, 5, 2), too_small("ldb", 3, 2));
-    assert_eq!(slide_rows(&mut data, 3, 5, 5, 4), too_small("ldb", 5, 4));
+        |name, least, got| Some(Error::Problem(ProblemError::TooSmall { name, least, got }));
+    assert_eq!(by([1, 0], [3, 5, 4, 3]).err(), too_small("lda", 5, 4));
+    assert_eq!(by([1, 0], [3, 5, 5, 2]).err(), too_small("ldb", 3, 2));
+    assert_eq!(by([0, 1], [3, 5, 5, 4]).err(), too_small("ldb", 5, 4));
     // 2 · 9 + 5 before; 4 · 5 + 3 after.
     let short = Err(Error::Short { expected: 23, got: 20 });
-    assert_eq!(transpose_leading(&mut data, 3, 5, 9, 3), short);
-    assert_eq!(transpose_leading(&mut data, 3, 5, 5, 5), short);
-    assert_eq!(
-        transpose_leading(&mut data, 3, 5, 7, 4),
-        Ok(()),
-        "2 · 7 + 5 and 4 · 4 + 3 are fine"
-    );
+    let mut within = |sizes| by([1, 0], sizes).unwrap().run_within(&mut data, Options::new());
+    assert_eq!(within([3, 5, 9, 3]), short);
+    assert_eq!(within([3, 5, 5, 5]), short);
+    assert_eq!(within([3, 5, 7, 4]), Ok(()), "2 · 7 + 5 and 4 · 4 + 3 are fine");
     data.clone_from(&before);
-    for (rows, cols, lda, ldb) in
-        [(3, 5, usize::MAX / 2, 3), (usize::MAX / 2, 3, 3, usize::MAX), (1 << 62, 1, 1, 1 << 62)]
+    for sizes @ [rows, cols, lda, ldb] in
+        [[3, 5, usize::MAX / 2, 3], [3, 5, 5, usize::MAX / 8], [1, 1 << 60, 1 << 60, 2]]
     {
         let elem_bytes = 4;
-        let error = LeadingError::TooLarge { rows, cols, lda, ldb, elem_bytes };
-        assert_eq!(transpose_leading(&mut data, rows, cols, lda, ldb), Err(error.into()));
+        let error = ProblemError::TooFarApart { rows, cols, lda, ldb, elem_bytes };
+        assert_eq!(by([1, 0], sizes).err(), Some(error.into()));
     }
     let of = || Transpose::of::<u32>(3, 2);
-    for transpose in [
-        of().batch(2),
-        of().out_of_place(),
-        of().effort(Effort::Measure(std::time::Duration::ZERO)),
-        of().wisdom("nowhere"),
-        Transpose::of_axes::<u32>(&[2, 3, 4], &[0, 2, 1]),
-        Transpose::of_axes::<u32>(&[3], &[0]),
+    for (transpose, with) in [
+        (of().batch(2), "a batch"),
+        (of().out_of_place(), "another place"),
+        (of().effort(Effort::Measure(std::time::Duration::ZERO)), "measuring"),
+        (of().wisdom("nowhere"), "a wisdom file"),
+        (Transpose::of_axes::<u32>(&[2, 3, 4], &[0, 2, 1]), "a batch"),
+        (Transpose::of_axes::<u32>(&[2, 3, 4], &[2, 0, 1]), "other axes"),
+        (Transpose::of_axes::<u32>(&[3], &[0]), "other axes"),
     ] {
-        let error = transpose.leading(4, 4).plan().unwrap_err();
-        assert!(matches!(error, Error::Leading(LeadingError::Unserved { .. })), "{error}");
+        let refused = Some(Error::Problem(ProblemError::Leading { with }));
+        assert_eq!(transpose.leading(4, 4).plan().err(), refused);
     }
+    let refused = |with| Some(Error::Problem(ProblemError::Leading { with }));
+    let tuned = of().leading(4, 4).tune(std::time::Duration::ZERO);
+    assert_eq!(tuned.err(), refused("measuring"));
+    assert_eq!(of().leading(4, 4).stored(1 << 20).err(), refused("stored arrays"));
     let planned = of().leading(4, 5).plan().unwrap();
     let bytes = Error::ElementSize { expected: 4, got: 8 };
-    assert_eq!(planned.run(&mut [0u64; 100]), Err(bytes.clone()));
+    assert_eq!(planned.run_within(&mut [0u64; 100], Options::new()), Err(bytes.clone()));
     assert_eq!(planned.run_scaled(&mut [0f64; 100], &Scale::by(2.0), Options::new()), Err(bytes));
     let short = Err(Error::Short { expected: 10, got: 9 });
-    assert_eq!(planned.run(&mut data[..9]), short);
+    assert_eq!(planned.run_within(&mut data[..9], Options::new()), short);
+    // Elements that may not be copied are not moved so.
+    let copies = Err(Error::Run(RunError::Plan(Flaw::Copies)));
+    assert_eq!(planned.run(&mut data[..10]), copies);
     let mut numbers = [1f32; 9];
     for alpha in [0.0, 1.0, 2.0] {
         assert_eq!(planned.run_scaled(&mut numbers, &Scale::by(alpha), Options::new()), short);
@@ -245,7 +253,7 @@ fn what_is_wrong_is_told_with_the_numbers_and_nothing_is_touched() {
     assert_eq!(numbers, [1.0; 9]);
     let mut bytes = [7u8; 39];
     let span = Err(Error::Run(RunError::Span { expected: 40, got: 39 }));
-    assert_eq!(planned.run(&mut Bytes(&mut bytes[..])), span);
+    assert_eq!(planned.run_within(&mut Bytes(&mut bytes[..]), Options::new()), span);
     assert_eq!(bytes, [7; 39]);
     assert_eq!(data, before);
 }
@@ -254,66 +262,87 @@ fn what_is_wrong_is_told_with_the_numbers_and_nothing_is_touched() {
 fn bytes_vectors_and_nothing() {
     let planned = Transpose::of_bytes(3, 2, 2).leading(3, 2).plan().unwrap();
     let mut bytes: Vec<u8> = (0..20).collect();
-    planned.run(&mut Bytes(&mut bytes)).unwrap();
+    planned.run_within(&mut Bytes(&mut bytes), Options::new()).unwrap();
     assert_eq!(bytes[..12], [0, 1, 2, 9, 10, 11, 3, 4, 5, 12, 13, 14]);
     assert_eq!(bytes[15..], [15, 16, 17, 18, 19]);
     let mut vector = vec![[1u16], [2], [3]];
-    transpose_leading(&mut vector, 1, 3, 3, 1).unwrap();
+    let planned = Transpose::of::<[u16; 1]>(1, 3).leading(3, 1).plan().unwrap();
+    planned.run_within(&mut vector, Options::new()).unwrap();
     assert_eq!(vector, [[1], [2], [3]]);
     for (rows, cols) in [(0, 5), (5, 0), (0, 0)] {
-        transpose_leading::<u32>(&mut [], rows, cols, 7, 7).unwrap();
-        slide_rows::<u32>(&mut [], rows, cols, 7, 9).unwrap();
-        imatcopy::<f64>(&mut [], Operation::ConjugateTranspose, rows, cols, 2.0, 7, 8).unwrap();
+        let planned = Transpose::of::<u32>(rows, cols).leading(7, 7).plan().unwrap();
+        planned.run_within(&mut [0u32; 0], Options::new()).unwrap();
+        for operation in OPERATIONS {
+            imatcopy::<f64>(&mut [], operation, rows, cols, 2.0, 7, 8).unwrap();
+        }
     }
-    transpose_leading(&mut [(); 6], 2, 3, 3, 2).unwrap();
-    assert_eq!(
-        transpose_leading(&mut [(); 6], 2, 3, 4, 2),
-        Err(Error::Short { expected: 7, got: 6 })
-    );
+    let nothing = Transpose::of::<()>(2, 3).leading(3, 2).plan();
+    assert_eq!(nothing.err(), Some(Error::Problem(ProblemError::ZeroSizedElement)));
+}
+
+/// A plan without leading dimensions scales too, and runs on data that are exactly its matrix.
+#[test]
+fn dense_matrices_are_scaled() {
+    let mut data: Vec<f32> = (0..6).map(|k| k as f32).collect();
+    let planned = Transpose::of::<f32>(2, 3).plan().unwrap();
+    planned.run_scaled(&mut data, &Scale::by(2.0), Options::new()).unwrap();
+    assert_eq!(data, [0.0, 6.0, 2.0, 8.0, 4.0, 10.0]);
+    planned.run_scaled(&mut data, &Scale::by(0.0), Options::new()).unwrap();
+    assert_eq!(data, [0.0; 6]);
+    let long = planned.run_scaled(&mut [0f32; 7], &Scale::by(2.0), Options::new());
+    assert!(matches!(long, Err(Error::Length { expected: 6, got: 7, .. })));
+    let elsewhere = Transpose::of::<f32>(2, 3).out_of_place().plan().unwrap();
+    let refused = elsewhere.run_scaled(&mut data, &Scale::by(0.0), Options::new());
+    assert_eq!(refused, Err(Error::Run(RunError::Plan(Flaw::Place { out_of_place: true }))));
+}
+
+fn problem([rows, cols]: [usize; 2], [lda, ldb]: [usize; 2], elem_bytes: usize) -> Problem {
+    Problem::new(rows, cols, elem_bytes).unwrap().with_leading(lda, ldb).unwrap()
 }
 
 /// On a GPU a matrix goes through workspace where that has room, around its gaps where these have, and not otherwise: what
 /// it needs is said.
 #[test]
 fn gpus_keep_gaps_in_workspace() {
-    let problem = LeadingProblem::transposed([3000, 2000], [2500, 3600], 4).unwrap();
+    let matrix = problem([3000, 2000], [2500, 3600], 4);
     let planner = Planner::new(Chip::h200());
-    let kept = problem.leading().kept_len() * 4;
-    let way = |cap: usize| planner.plan_leading(&problem.with_cap(cap)).map(|plan| plan.way);
-    assert_eq!(way(problem.bytes()), Ok(LeadingWay::Buffered));
-    assert!(matches!(way(problem.bytes() - 1), Ok(LeadingWay::Around { .. })));
-    let need = kept.next_multiple_of(16);
-    assert!(matches!(way(need), Ok(LeadingWay::Around { .. })));
-    let refusal = PlanError::Gaps {
-        problem: "3000x2000 w4, lda 2500, ldb 3600".into(),
+    let need = matrix.kept_bytes();
+    let routes = |plan: Plan| (plan.legs[0].route, plan.stages().next().unwrap().to_string());
+    let way = |cap: usize| planner.plan(&matrix.with_cap(cap)).map(routes);
+    let through = "turn(3000x2000, pitch 2500 to 3600) through-workspace".to_owned();
+    assert_eq!(way(matrix.bytes()), Ok((Route::ONE_STAGE, through)));
+    assert!(matches!(way(matrix.bytes() - 1), Ok((Route::TOGETHER, _))));
+    assert!(matches!(way(need), Ok((Route::TOGETHER, _))));
+    let refusal = PlanError::Infeasible {
+        route: Route::TOGETHER,
+        problem: Box::new(matrix.with_cap(need - 1)),
         device: "h200".into(),
         why: Infeasible::Workspace { need, cap: need - 1 },
     };
     assert_eq!(way(need - 1), Err(refusal));
     // Not within 2%, nor 16 MiB: room for the gaps comes on top.
-    let large = LeadingProblem::transposed([30_000, 20_000], [40_000, 60_000], 4).unwrap();
-    let plan = planner.plan_leading(&large).unwrap();
+    let large = problem([30_000, 20_000], [40_000, 60_000], 4);
+    let plan = planner.plan(&large).unwrap();
     assert!(plan.kept_bytes() > large.bytes() / 5, "{plan}");
-    assert!(plan.workspace_bytes - plan.kept_workspace() <= large.bytes() / 50, "{plan}");
+    assert!(plan.workspace_bytes - plan.kept_bytes() <= large.bytes() / 50, "{plan}");
 }
 
 #[test]
 fn plans_are_explained() {
     let planned = Transpose::of::<f32>(3000, 2000).threads(1).leading(2008, 3016).plan().unwrap();
-    let LeadingWay::Around { kept, .. } = planned.plan().way else { panic!("{planned}") };
+    let kept = planned.plan().problem.leading().unwrap().kept_len();
     let text = format!("{planned:#}");
     for told in [
-        "3000x2000 w4, lda 2008, ldb 3016 on host: slid together, transposed, slid apart",
-        &format!("kept       {} bytes of gaps", 4 * kept),
-        "together   unpad(3000x2000, pitch 2008)",
-        "apart      pad(2000x3000, pitch 3016)",
-        "problem    3000x2000 w4, 24000000 bytes",
+        "problem    3000x2000 w4, lda 2008, ldb 3016, 24000000 bytes",
+        &format!("gaps({kept} elements) keep"),
+        "unpad(3000x2000, pitch 2008)",
+        "pad(2000x3000, pitch 3016)",
+        &format!("gaps back({kept} elements) keep"),
     ] {
         assert!(text.contains(told), "{told} in\n{text}");
     }
     let square = Transpose::of::<f32>(30, 30).leading(40, 40).plan().unwrap();
-    assert_eq!(
-        square.to_string(),
-        "30x30 w4, lda 40, ldb 40 on host: one pass where it lies; 1 pass, workspace 0 bytes"
-    );
+    let line = "30x30 w4, lda 40, ldb 40 on host: one-stage: turn(30x30, pitch 40 to 40) tile-swap; \
+                1 pass, workspace 0 bytes";
+    assert_eq!(square.to_string(), line);
 }

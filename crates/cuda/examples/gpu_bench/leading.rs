@@ -2,7 +2,7 @@
 
 use turntile_cuda::call::Call;
 use turntile_cuda::{Number, Scaling, Work};
-use turntile_plan::{LeadingProblem, Planner};
+use turntile_plan::{Planner, Problem};
 
 use crate::common::{memory, run};
 use crate::out_of_place::Table;
@@ -57,19 +57,14 @@ const SCALED: [(usize, Number); 6] = [
 const HEADER: &str = "rows,cols,lda,ldb,elem_bytes,transposed,scaled,way,launches,first_kernel,workspace_bytes,megabytes,\
                       seconds,gb_per_s,copy_gb_per_s,percent_of_copy,wrong_elements\n";
 
-fn row(
-    timer: &mut Timer,
-    bad: &mut usize,
-    problem: &LeadingProblem,
-    scaled: Option<Number>,
-) -> String {
-    let plan = Planner::new(timer.bench.gpu.chip().clone()).plan_leading(problem);
+fn row(timer: &mut Timer, bad: &mut usize, problem: &Problem, scaled: Option<Number>) -> String {
+    let plan = Planner::new(timer.bench.gpu.chip().clone()).plan(problem);
     let plan = plan.expect("there is a way");
     let limits = *timer.bench.gpu.chip().limits();
-    let work = Work::of_leading(&plan, &limits).expect("has kernels");
+    let work = Work::of_plan(&plan).expect("has kernels");
     let kernel = work.calls().first().map_or(String::new(), Call::kernel);
     let (launches, workspace_bytes) = (work.calls().len(), work.workspace_bytes());
-    let (leading, elem) = (*problem.leading(), problem.elem_bytes());
+    let (leading, elem) = (*problem.leading().expect("has some"), problem.elem_bytes());
     let prepared = timer.bench.prepare(work).expect("loads");
     let scaling = Scaling::By { alpha: Some([2.0, 0.0]), conjugated: true };
     let scale = scaled.map(|number| {
@@ -92,7 +87,7 @@ fn row(
     });
     let rate = |seconds: f64| 2.0 * problem.bytes() as f64 / seconds / 1e9;
     let (source, result) = (leading.source(), leading.result());
-    let (way, turned) = (plan.way.name().replace(',', ";"), u8::from(leading.is_transposed()));
+    let (way, turned) = (plan.route_name(), u8::from(leading.is_transposed()));
     let scaled = scaled.map_or(String::new(), |number| format!("{number:?}").to_lowercase());
     println!(
         "  {problem:44} {scaled:4} {way:36} {launches:3} launches {:6.0} {:6.1}% {wrong}",
@@ -115,13 +110,15 @@ fn row(
 fn leading(timer: &mut Timer, bad: &mut usize) -> String {
     let mut csv = String::from(HEADER);
     let turned = |&[rows, cols, lda, ldb, elem]: &[usize; 5]| {
-        LeadingProblem::transposed([rows, cols], [lda, ldb], elem).expect("fits")
+        let problem = Problem::new(rows, cols, elem);
+        problem.and_then(|problem| problem.with_leading(lda, ldb)).expect("fits")
     };
     for shape in &SHAPES {
         csv += &row(timer, bad, &turned(shape), None);
     }
     for &[rows, cols, lda, ldb, elem] in &SLID {
-        let problem = LeadingProblem::slid([rows, cols], [lda, ldb], elem).expect("fits");
+        let problem = Problem::permuted(&[rows, cols], &[0, 1], elem);
+        let problem = problem.and_then(|problem| problem.with_leading(lda, ldb)).expect("fits");
         csv += &row(timer, bad, &problem, None);
     }
     for (number, scaled) in SCALED {

@@ -4,7 +4,7 @@
 use cust::memory::{CopyDestination, DeviceBuffer};
 use turntile_cuda::{CudaError, Number, Scaling, Work};
 use turntile_perm::{Leading, Pitched};
-use turntile_plan::{LeadingPlan, LeadingProblem, PlanError, Planner};
+use turntile_plan::{Plan, PlanError, Planner, Problem, ProblemError};
 
 use crate::common::{Bench, memory, run};
 use crate::errors::{expect, replayed};
@@ -17,6 +17,24 @@ const SIDE: usize = 12;
 /// Bytes of a matrix with its gaps at most.
 const SPAN_BYTES: usize = 32 << 20;
 const GAP: usize = 5;
+
+/// A matrix to be transposed from one leading dimension to another.
+fn transposed(
+    [rows, cols]: [usize; 2],
+    [lda, ldb]: [usize; 2],
+    elem: usize,
+) -> Result<Problem, ProblemError> {
+    Problem::new(rows, cols, elem)?.with_leading(lda, ldb)
+}
+
+/// One whose rows slide.
+fn slid(sides: [usize; 2], [lda, ldb]: [usize; 2], elem: usize) -> Result<Problem, ProblemError> {
+    Problem::permuted(&sides, &[0, 1], elem)?.with_leading(lda, ldb)
+}
+
+fn leading(problem: &Problem) -> &Leading {
+    problem.leading().expect("has some")
+}
 
 fn address(buffer: &DeviceBuffer<u8>) -> u64 {
     buffer.as_device_ptr().as_raw()
@@ -41,9 +59,9 @@ fn moved(leading: &Leading, elem: usize, before: &[u8], at: usize) -> (Vec<u8>, 
 }
 
 /// Runs a plan `skew` bytes off alignment; whether all of which something is said is right.
-fn one(bench: &Bench, plan: &LeadingPlan, data: &DeviceBuffer<u8>, skew: usize) -> bool {
+fn one(bench: &Bench, plan: &Plan, data: &DeviceBuffer<u8>, skew: usize) -> bool {
     let problem = &plan.problem;
-    let (leading, elem, span) = (problem.leading(), problem.elem_bytes(), problem.span_bytes());
+    let (leading, elem, span) = (leading(problem), problem.elem_bytes(), problem.span_bytes());
     let before: Vec<u8> =
         (0..span + 2 * GUARD + skew).map(|k| (k * 131 + k / 251 + k / 65521) as u8).collect();
     let at = GUARD + skew;
@@ -58,7 +76,7 @@ fn one(bench: &Bench, plan: &LeadingPlan, data: &DeviceBuffer<u8>, skew: usize) 
         let alone = |&k: &usize| is(source, k) && !is(result, k);
         (0..leading.span()).filter(alone).for_each(|k| known[at + k * elem..][..elem].fill(false));
     }
-    let work = Work::of_leading(plan, bench.gpu.chip().limits()).expect("has kernels");
+    let work = Work::of_plan(plan).expect("has kernels");
     let workspace = memory(work.workspace_bytes().max(1));
     let prepared = bench.prepare(work).expect("loads");
     data.index(0..before.len()).copy_from(&before).expect("fits");
@@ -75,19 +93,15 @@ fn one(bench: &Bench, plan: &LeadingPlan, data: &DeviceBuffer<u8>, skew: usize) 
 }
 
 /// Every way that a planner has, as it is and with room for the matrix itself; off alignment the ways it chooses.
-fn every_way(bench: &Bench, problem: LeadingProblem, data: &DeviceBuffer<u8>) -> [usize; 2] {
+fn every_way(bench: &Bench, problem: Problem, data: &DeviceBuffer<u8>) -> [usize; 2] {
     let planner = Planner::new(bench.gpu.chip().clone());
     let elem = problem.elem_bytes();
     let least = (elem & elem.wrapping_neg()).min(16);
-    let mut plans: Vec<(LeadingPlan, usize)> = planner
-        .leading_ways(&problem)
-        .expect("there is a way")
-        .into_iter()
-        .map(|plan| (plan, 0))
-        .collect();
+    let mut plans: Vec<(Plan, usize)> =
+        planner.survey(&problem).candidates.into_iter().map(|plan| (plan, 0)).collect();
     if least < 16 {
         let off = problem.with_alignment(least);
-        plans.push((planner.plan_leading(&off).expect("there is a way"), least));
+        plans.push((planner.plan(&off).expect("there is a way"), least));
     }
     let wrong = plans.iter().filter(|(plan, skew)| !one(bench, plan, data, *skew)).count();
     [plans.len(), wrong]
@@ -99,9 +113,9 @@ pub fn few(bench: &Bench, met: &mut Vec<String>) -> usize {
     let planner = Planner::new(bench.gpu.chip().clone());
     for (sides, lds) in [([50, 1999], [2003, 2000]), ([300, 700], [703, 712])] {
         for elem in [1, 4] {
-            let problem = LeadingProblem::slid(sides, lds, elem).expect("fits");
-            for plan in planner.leading_ways(&problem).expect("there is a way") {
-                let work = Work::of_leading(&plan, bench.gpu.chip().limits()).expect("has kernels");
+            let problem = slid(sides, lds, elem).expect("fits");
+            for plan in planner.survey(&problem).candidates {
+                let work = Work::of_plan(&plan).expect("has kernels");
                 met.extend(work.calls().iter().map(|call| call.kernel()));
                 failures += usize::from(!one(bench, &plan, &data, 0));
             }
@@ -124,14 +138,14 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
         for (a, b) in (0..=GAP).flat_map(|a| (0..=GAP).map(move |b| (a, b))) {
             for elem in [1, 2, 4, 8, 16, 12] {
                 let sides = [rows, cols];
-                let turned = LeadingProblem::transposed(sides, [cols + a, rows + b], elem);
+                let turned = transposed(sides, [cols + a, rows + b], elem);
                 count(every_way(bench, turned.expect("fits"), &data));
                 let pitch = rows.max(cols) + a;
                 if b == 0 {
-                    let equal = LeadingProblem::transposed(sides, [pitch; 2], elem);
+                    let equal = transposed(sides, [pitch; 2], elem);
                     count(every_way(bench, equal.expect("fits"), &data));
                 }
-                let slid = LeadingProblem::slid(sides, [cols + a, cols + b], elem);
+                let slid = slid(sides, [cols + a, cols + b], elem);
                 count(every_way(bench, slid.expect("fits"), &data));
             }
         }
@@ -150,12 +164,12 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
         ([1, 5000], [5001, 3]),
     ] {
         for elem in [1, 2, 3, 4, 6, 8, 12, 16, 24, 40, 400].into_iter().step_by(step) {
-            let problem = LeadingProblem::transposed(sides, lds, elem).expect("fits");
+            let problem = transposed(sides, lds, elem).expect("fits");
             if problem.span_bytes() > SPAN_BYTES {
                 continue;
             }
             // Without room for the matrix it goes around its gaps.
-            let kept = (problem.leading().kept_len() * elem).next_multiple_of(16);
+            let kept = (leading(&problem).kept_len() * elem).next_multiple_of(16);
             count(every_way(bench, problem, &data));
             count(every_way(bench, problem.with_cap(kept + (64 << 10)), &data));
         }
@@ -257,9 +271,9 @@ fn numbers(bench: &Bench, data: &DeviceBuffer<u8>) -> usize {
 /// Typed errors, with the data untouched; captured in a graph.
 fn refusals(bench: &mut Bench) -> usize {
     let planner = Planner::new(bench.gpu.chip().clone());
-    let problem = LeadingProblem::transposed([3000, 2000], [2100, 3300], 4).expect("fits");
-    let plan = planner.plan_leading(&problem).expect("there is a way");
-    let prepared = bench.gpu.prepare_leading(&plan).expect("loads");
+    let problem = transposed([3000, 2000], [2100, 3300], 4).expect("fits");
+    let plan = planner.plan(&problem).expect("there is a way");
+    let prepared = bench.gpu.prepare(&plan).expect("loads");
     let (bytes, need) = (problem.span_bytes(), prepared.work().workspace_bytes());
     let (data, workspace) = (memory(bytes + 16), memory(need));
     bench.fill(address(&data), bytes / 4, 4);
@@ -282,16 +296,14 @@ fn refusals(bench: &mut Bench) -> usize {
     }
     let stays = Leading::slid(1, bytes / 4, bytes / 4, bytes / 4).expect("a row");
     failures += expect("data untouched", bench.wrong_leading(at, &stays, 4).0 == 0);
-    let refused = planner.plan_leading(&problem.with_cap(16));
-    failures += expect("no room for gaps", matches!(refused, Err(PlanError::Gaps { .. })));
-    for problem in [
-        problem,
-        problem.with_cap(16 << 20),
-        LeadingProblem::transposed([900, 700], [1000; 2], 4).expect("fits"),
-    ] {
-        let plan = planner.plan_leading(&problem).expect("there is a way");
-        let prepared = bench.gpu.prepare_leading(&plan).and_then(|p| p.with_own_workspace());
-        let (prepared, leading) = (prepared.expect("loads"), *problem.leading());
+    let refused = planner.plan(&problem.with_cap(16));
+    failures += expect("no room for gaps", matches!(refused, Err(PlanError::Infeasible { .. })));
+    for problem in
+        [problem, problem.with_cap(16 << 20), transposed([900, 700], [1000; 2], 4).expect("fits")]
+    {
+        let plan = planner.plan(&problem).expect("there is a way");
+        let prepared = bench.gpu.prepare(&plan).and_then(|p| p.with_own_workspace());
+        let (prepared, leading) = (prepared.expect("loads"), *leading(&problem));
         let ran = replayed(bench, &prepared, leading.span(), 4, |bench, address| {
             bench.wrong_leading(address, &leading, 4).0
         });
@@ -303,7 +315,7 @@ fn refusals(bench: &mut Bench) -> usize {
 /// Matrices that fill the chip, every way 20 times, compared on the device.
 pub fn full_chip(bench: &mut Bench) -> usize {
     let mut failures = 0;
-    let turned = LeadingProblem::transposed;
+    let turned = transposed;
     for problem in [
         turned([16384, 16384], [16416; 2], 4),
         turned([16384, 16384], [16385; 2], 4),
@@ -321,21 +333,21 @@ pub fn full_chip(bench: &mut Bench) -> usize {
         turned([9973, 5003], [5003, 9999], 16),
         turned([3, 10_000_000], [10_000_007, 4], 4),
         turned([10_000_000, 3], [4, 10_000_007], 4),
-        LeadingProblem::slid([20_000, 5000], [5000, 5100], 4),
-        LeadingProblem::slid([20_000, 5000], [5101, 5003], 4),
-        LeadingProblem::slid([3_000_000, 20], [21, 33], 8),
+        slid([20_000, 5000], [5000, 5100], 4),
+        slid([20_000, 5000], [5101, 5003], 4),
+        slid([3_000_000, 20], [21, 33], 8),
     ] {
         let problem = problem.expect("fits");
-        let (leading, elem) = (*problem.leading(), problem.elem_bytes());
+        let (leading, elem) = (*leading(&problem), problem.elem_bytes());
         let planner = Planner::new(bench.gpu.chip().clone());
-        let mut plans = vec![planner.plan_leading(&problem).expect("there is a way")];
-        let through = planner.plan_leading(&problem.with_cap(usize::MAX)).expect("there is a way");
-        if through.way.name() != plans[0].way.name() {
+        let mut plans = vec![planner.plan(&problem).expect("there is a way")];
+        let through = planner.plan(&problem.with_cap(usize::MAX)).expect("there is a way");
+        if through.route_name() != plans[0].route_name() {
             plans.push(through);
         }
         let data = memory(problem.span_bytes());
         for plan in plans {
-            let prepared = bench.gpu.prepare_leading(&plan).expect("loads");
+            let prepared = bench.gpu.prepare(&plan).expect("loads");
             let workspace = memory(prepared.work().workspace_bytes().max(1));
             let mut wrong = 0;
             for _ in 0..20 {

@@ -1,6 +1,6 @@
 //! What a launch depends on, and numbers as a launch takes them.
 
-use crate::call::Limits;
+use crate::call::{Limits, widest_word};
 use crate::error::LowerError;
 
 /// What a launch depends on beside the stage's shape and its way.
@@ -12,6 +12,13 @@ pub struct At<'a> {
     pub alignment: usize,
     /// The device.
     pub limits: &'a Limits,
+}
+
+impl At<'_> {
+    /// As aligned as all of these, too.
+    pub fn and(self, quantities: &[usize]) -> Self {
+        At { alignment: widest_word(quantities).min(self.alignment), ..self }
+    }
 }
 
 /// Bytes that small instances are stacked to in a block, word by word: 16 to 64 KB measured alike on an H200.

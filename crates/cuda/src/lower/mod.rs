@@ -15,7 +15,7 @@
 //! | P-IPT | `per_cycle` |
 //! | rows, slide | `pad` |
 //! | out of place, matrices; any axes | `out_of_place`; `into_axes` |
-//! | rows a pitch apart, gaps kept; scaled | `tiles`, `out_of_place`, `pitched`, `pad`; `scale` |
+//! | leading dimensions, gaps kept; scaled | `tiles`, `out_of_place`, `pitched`, `pad`; `scale` |
 
 mod axes_tile;
 mod barrier;
@@ -46,8 +46,8 @@ pub use barrier::through_registers;
 pub(crate) use cube::geometry as cube_geometry;
 pub use fit::At;
 pub use moves::{Holding, move_held};
-pub(crate) use pad::{between, slide_block, slide_flags, spread};
-pub(crate) use pitched::{gaps, swap, turn};
+pub(crate) use pad::slide_block;
+pub(crate) use pitched::rest;
 pub(crate) use scale::scale;
 pub(crate) use tiles::{LINE, any_tile};
 pub(crate) use wide::grid_register_bytes;
@@ -61,6 +61,10 @@ pub fn lower(shape: &StageShape, way: Way, at: At) -> Result<Vec<Call>, LowerErr
         (StageShape::Pad { padding, direction }, Way::Rows { least }) if least > 0 => {
             pad::rows(padding, direction, least, at)
         }
+        (StageShape::Turn(leading), Way::TileSwap { tile }) => {
+            pitched::turn_in_place(&leading, tile, at)
+        }
+        (StageShape::Turn(leading), Way::ThroughWorkspace) => pitched::through(&leading, at),
         _ => Ok(vec![lower_one(shape, way, at)?]),
     }
 }
@@ -95,6 +99,12 @@ fn lower_one(shape: &StageShape, way: Way, at: At) -> Result<Call, LowerError> {
         (_, Way::PerCycle, _) => moves::per_cycle(shape, at),
         (StageShape::Pad { padding, direction }, Way::Slide { block }, _) if block > 0 => {
             pad::slide(padding, direction, block, at)
+        }
+        (StageShape::Slide { from, to }, Way::Slide { block }, _) if block > 0 => {
+            pad::between(from, to, block, at)
+        }
+        (StageShape::Gaps { leading, direction }, Way::Keep, _) => {
+            pitched::gaps(&leading, direction, at)
         }
         (StageShape::Axes(axes), Way::OutOfPlace { tiling: Tiling::Axes { held }, .. }, _) => {
             into_axes::call(&axes, held, at)

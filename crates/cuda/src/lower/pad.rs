@@ -63,9 +63,13 @@ pub fn slide(
     Ok(Call { workspace: WorkspacePart::Flags(4 * (blocks + 1)), ..call })
 }
 
-/// Rows, in bytes, from one pitch to another by data sliding, in blocks that suit the device.
-pub fn between(from: Pitched, to: Pitched, limits: &Limits) -> Result<Call, LowerError> {
-    let block = slide_block(limits);
+/// Rows from one pitch to another by data sliding.
+pub fn between(from: Pitched, to: Pitched, block: usize, at: At) -> Result<Call, LowerError> {
+    if (from.rows(), from.cols()) != (to.rows(), to.cols()) {
+        return Err(LowerError::NoKernel);
+    }
+    let in_bytes = |rows: Pitched| rows.scaled(at.elem_bytes).ok_or(LowerError::NoKernel);
+    let (from, to) = (in_bytes(from)?, in_bytes(to)?);
     let blocks = from.len().div_ceil(block);
     let params = PitchesArgs {
         data: Address::default(),
@@ -77,13 +81,8 @@ pub fn between(from: Pitched, to: Pitched, limits: &Limits) -> Result<Call, Lowe
         block: field(block)?,
         blocks: field(blocks)?,
     };
-    let call = call("pad_slide_pitches", groups(blocks)?, shared(block, limits)?, params.into());
-    Ok(Call { workspace: WorkspacePart::Flags(slide_flags(from.len(), limits)), ..call })
-}
-
-/// Bytes of flags that so many bytes of rows slide with.
-pub fn slide_flags(bytes: usize, limits: &Limits) -> usize {
-    4 * (bytes.div_ceil(slide_block(limits)) + 1)
+    let call = call("pad_slide_pitches", groups(blocks)?, shared(block, at.limits)?, params.into());
+    Ok(Call { workspace: WorkspacePart::Flags(4 * (blocks + 1)), ..call })
 }
 
 /// Rows, in bytes, that lie together elsewhere copied to their places.

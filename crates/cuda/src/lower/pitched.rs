@@ -1,8 +1,10 @@
 //! Rows a pitch apart: squares of any elements, long elements transposed, what is kept of gaps.
 
 use turntile_perm::{Elementary, Leading, Pitched};
+use turntile_plan::Direction;
 
 use super::fit::{At, field, groups, pitch as on_chip_pitch, shared};
+use super::pad::spread;
 use super::{into, tiles};
 use crate::args::divisor::{Divisor32, Divisor64};
 use crate::args::pitched::{GapArgs, UnitSwapArgs, UnitTurnArgs};
@@ -55,7 +57,7 @@ fn words(at: At) -> (usize, usize) {
 
 /// A square of `side` by `side` elements whose rows lie `pitch` bytes apart, transposed where it lies by pairs of tiles;
 /// of words by tiles of `tile` a side.
-pub fn swap(side: usize, pitch: usize, tile: usize, at: At) -> Result<Call, LowerError> {
+fn swap(side: usize, pitch: usize, tile: usize, at: At) -> Result<Call, LowerError> {
     let (word, unit) = words(at);
     if unit == 1 {
         let e = Elementary { batch: 1, rows: side, mid: 1, cols: side, unit: 1 };
@@ -88,7 +90,7 @@ pub fn swap(side: usize, pitch: usize, tile: usize, at: At) -> Result<Call, Lowe
 
 /// A matrix transposed from one place to another, its rows `pitches` bytes apart before and after. Both places, and both
 /// pitches, are as aligned as `at` says.
-pub fn turn([rows, cols]: [usize; 2], pitches: [usize; 2], at: At) -> Result<Call, LowerError> {
+fn turn([rows, cols]: [usize; 2], pitches: [usize; 2], at: At) -> Result<Call, LowerError> {
     let (word, unit) = words(at);
     if unit == 1 || at.elem_bytes < LONG_BYTES {
         return into::pitched([rows, cols], pitches, at);
@@ -107,12 +109,48 @@ pub fn turn([rows, cols]: [usize; 2], pitches: [usize; 2], at: At) -> Result<Cal
     call(word, "pitched_turn", blocks, THREADS, params)
 }
 
-/// What is kept of a matrix's gaps, taken out of them and put back; none where nothing is.
-pub fn gaps(leading: &Leading, at: At) -> Result<Option<[Call; 2]>, LowerError> {
+/// What of a matrix of equal pitches is not in the square that source and result share: its sides, and how many bytes from
+/// the matrix's start it lies and goes. The two places have nothing in common.
+pub fn rest(leading: &Leading, elem_bytes: usize) -> ([usize; 2], [usize; 2]) {
+    let source = leading.source();
+    let (rows, cols) = (source.rows(), source.cols());
+    let side = rows.min(cols);
+    let (below, right) = (side * source.pitch() * elem_bytes, side * elem_bytes);
+    match rows > cols {
+        true => ([rows - side, cols], [below, right]),
+        false => ([rows, cols - side], [right, below]),
+    }
+}
+
+/// Equal pitches: the square that source and result share where it lies, then the [`rest`].
+pub fn turn_in_place(leading: &Leading, tile: usize, at: At) -> Result<Vec<Call>, LowerError> {
+    let source = leading.source();
+    if source.pitch() != leading.result().pitch() {
+        return Err(LowerError::NoKernel);
+    }
+    let (side, pitch) = (source.rows().min(source.cols()), source.pitch() * at.elem_bytes);
+    let square = (side > 1).then(|| swap(side, pitch, tile, at));
+    let (sides, [from, to]) = rest(leading, at.elem_bytes);
+    let rest = !sides.contains(&0);
+    let rest = rest.then(|| turn(sides, [pitch; 2], at.and(&[pitch, from, to])));
+    square.into_iter().chain(rest).collect()
+}
+
+/// Transposed into the workspace, and copied out row by row.
+pub fn through(leading: &Leading, at: At) -> Result<Vec<Call>, LowerError> {
+    let (source, result) = (leading.source(), leading.result());
+    let pitches = [source.pitch(), result.cols()].map(|pitch| pitch * at.elem_bytes);
+    let turn = turn([source.rows(), source.cols()], pitches, at.and(&pitches))?;
+    let out = result.scaled(at.elem_bytes).ok_or(LowerError::NoKernel)?;
+    Ok(vec![turn, spread(out, at.limits)?])
+}
+
+/// What is kept of a matrix's gaps, taken out of them or put back.
+pub fn gaps(leading: &Leading, direction: Direction, at: At) -> Result<Call, LowerError> {
     let (word, unit) = words(at);
     let total = leading.kept_len() * unit;
     if total == 0 {
-        return Ok(None);
+        return Err(LowerError::NoKernel);
     }
     let in_words = |rows: Pitched| rows.scaled(unit).ok_or(LowerError::NoKernel);
     let (source, result) = (in_words(leading.source())?, in_words(leading.result())?);
@@ -132,9 +170,10 @@ pub fn gaps(leading: &Leading, at: At) -> Result<Option<[Call; 2]>, LowerError> 
         other_gap: Divisor64::new((other.pitch() - other.cols()) as u64),
     };
     let blocks = total.div_ceil(GAP_SHARE).min(at.limits.units * 4);
-    let by = |entry| {
-        let call = call(word, entry, blocks, GAP_THREADS, params)?;
-        Ok(Call { workspace: WorkspacePart::Kept(total * word), ..call })
+    let entry = match direction {
+        Direction::Forward => "gaps_keep",
+        Direction::Backward => "gaps_restore",
     };
-    Ok(Some([by("gaps_keep")?, by("gaps_restore")?]))
+    let call = call(word, entry, blocks, GAP_THREADS, params)?;
+    Ok(Call { workspace: WorkspacePart::Kept(total * word), ..call })
 }

@@ -20,6 +20,10 @@ impl Route {
     pub const SEVERAL: Route = Route("several");
     /// No stage: a row, a column or nothing is its own transpose in memory.
     pub const NOTHING: Route = Route("nothing");
+    /// Rows a pitch apart brought together, for the routes of matrices without gaps.
+    pub const TOGETHER: Route = Route("together");
+    /// Rows moved apart to their pitch, and what was in the way of rows put back.
+    pub const APART: Route = Route("apart");
     /// Tile pairs across the diagonal.
     pub const SQUARE: Route = Route("square");
     /// Everything read before anything is written.

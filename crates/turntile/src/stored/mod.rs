@@ -51,7 +51,7 @@ impl Transpose {
     /// # Errors
     /// [`Error::Problem`] as [`plan`](Self::plan).
     pub fn stored(&self, memory: usize) -> Result<Stored, Error> {
-        let problem = self.problem()?;
+        let problem = self.dense_problem("stored arrays")?;
         let (workspace, threads) = (memory.min(MOST) / WORKSPACE, self.host_threads());
         if problem.is_empty() {
             return Ok(Stored { passes: Vec::new(), threads, workspace });
