@@ -103,7 +103,7 @@ fn plans_have_no_rows_with_gaps() {
     for direction in BOTH {
         let shape = StageShape::Pad { padding, direction };
         let plan = Plan::of_stage("any", shape, offer(&shape, 4, 1), 4).unwrap();
-        assert!(matches!(plan.check(), Err(Flaw::Length { number: 1, .. })), "{plan:#}");
+        assert!(matches!(plan.check(), Err(Flaw::Leading { .. })), "{plan:#}");
         let executor = Executor::of_stage(shape, offer(&shape, 4, 1), 4, 1).unwrap();
         let mut workspace = Workspace::new(executor.workspace_bytes()).unwrap();
         // Rows and gaps but for the last one.
