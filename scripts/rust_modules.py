@@ -141,7 +141,9 @@ def find(module, names, seen):
         return find(module, rest, seen)
     if name == "super":
         return find(module.parent or module, rest, seen)
-    if name in module.children:
+    # A path that ends in a name of a module and of an item means the item.
+    item = not rest and (name in module.imports or name in module.items)
+    if name in module.children and not item:
         return set().union(*(find(child, rest, seen) or set() for child in module.children[name]))
     if (id(module), name) in seen:
         return None
@@ -216,6 +218,22 @@ def circles(uses):
     for file in sorted(onward):
         if file in reach[file] and not any(file in circle for circle in found):
             found.append(sorted(other for other in reach[file] if file in reach.get(other, ())))
+    return found
+
+
+def circles_of_modules(uses, src):
+    """The sets of modules side by side each of which leads to all others of its set, all their files taken together. What a
+    folder re-exports makes such a circle where no file uses another both ways."""
+    found = []
+    for folder in sorted({place for pair in uses for file in pair for place in file.parents if src in (place, *place.parents)}):
+        between = {}
+        for pair in uses:
+            if all(folder in file.parents for file in pair):
+                one, other = (folder / file.relative_to(folder).parts[0].removesuffix(".rs") for file in pair)
+                if one != other and not {one.name, other.name} & {"lib", "main", "mod"}:
+                    between[one, other] = True
+        # Of files alone: a circle of files.
+        found += [circle for circle in circles(between) if any(module.is_dir() for module in circle)]
     return found
 
 

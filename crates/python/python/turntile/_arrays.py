@@ -21,9 +21,6 @@ import numpy as np
 
 from . import _host
 
-#: The device of arrays without elements in memory.
-NOWHERE = -1
-
 
 def adapt(a, write=True):
     """What is known of `a`; raises when its elements cannot be moved in place, or not read unless `write`."""

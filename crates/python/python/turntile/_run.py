@@ -4,8 +4,9 @@ import contextlib
 import os
 
 from . import _core
-from ._arrays import NOWHERE, adapt
+from ._arrays import adapt
 from ._cache import Plans
+from ._device import NOWHERE
 
 _plans = Plans()
 if hasattr(os, "register_at_fork"):

@@ -5,7 +5,7 @@ import contextlib
 import torch
 
 from . import _streams
-from ._arrays import NOWHERE
+from ._device import NOWHERE
 
 
 def adapt(tensor, write):
