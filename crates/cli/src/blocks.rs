@@ -6,7 +6,6 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
-use turntile::Transpose;
 use turntile::stored::{ReadAt, Stored, StoredError, WriteAt};
 
 use crate::error::On;
@@ -58,17 +57,7 @@ impl ReadAt for Part<'_> {
     }
 
     fn fetch(&self, offset: u64, bytes: usize) -> bool {
-        #[cfg(any(target_os = "linux", target_os = "android"))]
-        {
-            let bytes = std::num::NonZeroU64::new(bytes as u64);
-            let advice = rustix::fs::Advice::WillNeed;
-            rustix::fs::fadvise(self.file, self.start + offset, bytes, advice).is_ok()
-        }
-        #[cfg(not(any(target_os = "linux", target_os = "android")))]
-        {
-            let _ = (offset, bytes);
-            false
-        }
+        advise(self.file, self.start + offset, bytes, true)
     }
 }
 
@@ -79,18 +68,19 @@ impl WriteAt for Part<'_> {
     }
 }
 
-/// The plan for the axes as `transpose` has them, in `memory` bytes with all that the command takes.
-pub fn plan(transpose: &Transpose, memory: usize) -> Result<Stored> {
-    Ok(transpose.stored(crate::free::less_the_command(memory))?)
-}
-
-/// Has the system read what is asked for and no more: what follows a run is not the next to be read.
-fn read_no_further(file: &File) {
+/// Asks the system to fetch so many bytes at once, or to read ahead nowhere: what follows a run is not the next to be read.
+fn advise(file: &File, offset: u64, bytes: usize, fetch: bool) -> bool {
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    // Advice: without it some is read in vain.
-    let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::Random);
+    {
+        use rustix::fs::{Advice, fadvise};
+        let advice = if fetch { Advice::WillNeed } else { Advice::Random };
+        fadvise(file, offset, std::num::NonZeroU64::new(bytes as u64), advice).is_ok()
+    }
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    let _ = file;
+    {
+        let _ = (file, offset, bytes, fetch);
+        false
+    }
 }
 
 /// Moves `bytes` bytes from one part to the other; `scratch` makes a file for two passes.
@@ -110,7 +100,8 @@ pub fn run(
     let mut between = scratch.as_ref().map(|file| Part { file, path: onto.path, start: 0 });
     if stored.shortest_run() < AHEAD {
         for file in std::iter::once(from.file).chain(&scratch) {
-            read_no_further(file);
+            // Without it some is read in vain.
+            advise(file, 0, 0, false);
         }
     }
     progress.bytes("moving", bytes.saturating_mul(2 * stored.passes()));

@@ -1,7 +1,6 @@
 //! Memory that this process may take without harm.
 
 use std::fmt::{self, Display};
-#[cfg(target_os = "linux")]
 use std::path::{Path, PathBuf};
 
 /// Left to others, and to the pages of files that are on their way to storage.
@@ -54,79 +53,63 @@ pub fn less_the_command(memory: usize) -> usize {
     memory - (16 << 20).min(memory / 4)
 }
 
-#[cfg(target_os = "linux")]
-fn machine() -> Option<usize> {
-    of_meminfo(&std::fs::read_to_string("/proc/meminfo").ok()?)
+fn read(path: impl AsRef<Path>) -> Option<String> {
+    std::fs::read_to_string(path).ok()
 }
 
-#[cfg(target_os = "linux")]
-fn of_meminfo(text: &str) -> Option<usize> {
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()?.checked_mul(1024)
+/// The number behind a word at the beginning of a line.
+fn number(text: &str, word: &str) -> Option<usize> {
+    let rest = text.lines().find_map(|line| line.strip_prefix(word))?;
+    rest.split_whitespace().next()?.parse().ok()
+}
+
+/// As Linux says; other systems have no such file.
+fn machine() -> Option<usize> {
+    number(&read("/proc/meminfo")?, "MemAvailable:")?.checked_mul(1024)
 }
 
 /// Room in the control groups that the process is in, of either version.
-#[cfg(target_os = "linux")]
 fn group() -> Option<usize> {
-    let text = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let text = read("/proc/self/cgroup")?;
     let room = |(folder, names): (PathBuf, [&str; 3])| {
         // As the process sees them, its own group may be the root.
-        let mut folders =
-            folder.ancestors().take_while(|folder| folder.starts_with("/sys/fs/cgroup"));
-        let rooms: Vec<usize> =
-            folders.by_ref().filter_map(|folder| room_in(folder, names)).collect();
-        rooms.into_iter().min()
+        let folders = folder.ancestors().take_while(|folder| folder.starts_with("/sys/fs/cgroup"));
+        folders.filter_map(|folder| room_in(folder, names)).min()
     };
     groups_in(&text).into_iter().filter_map(room).min()
 }
 
 /// Folders of the groups, and what each calls its limit, what is used of it, and pages of files that are easily given up.
-#[cfg(target_os = "linux")]
 fn groups_in(text: &str) -> Vec<(PathBuf, [&'static str; 3])> {
     let of_line = |line: &str| {
         let mut parts = line.splitn(3, ':').skip(1);
         let (controllers, path) = (parts.next()?, parts.next()?.trim_start_matches('/'));
-        if controllers.is_empty() {
-            let names = ["memory.max", "memory.current", "inactive_file"];
-            return Some((Path::new("/sys/fs/cgroup").join(path), names));
-        }
-        let names = ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"];
-        let mut controllers = controllers.split(',');
-        controllers
-            .any(|name| name == "memory")
-            .then(|| (Path::new("/sys/fs/cgroup/memory").join(path), names))
+        let (root, names) = if controllers.is_empty() {
+            ("/sys/fs/cgroup", ["memory.max", "memory.current", "inactive_file"])
+        } else {
+            controllers.split(',').find(|name| *name == "memory")?;
+            let names = ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"];
+            ("/sys/fs/cgroup/memory", names)
+        };
+        Some((Path::new(root).join(path), names))
     };
     text.lines().filter_map(of_line).collect()
 }
 
-#[cfg(target_os = "linux")]
 fn room_in(folder: &Path, [limit, used, given_up]: [&str; 3]) -> Option<usize> {
-    let read = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
     // Without a limit it says "max", or a number that no machine has.
-    let limit: usize = read(limit)?.trim().parse().ok()?;
-    let used: usize = read(used)?.trim().parse().ok()?;
-    let stat = read("memory.stat").unwrap_or_default();
-    let line = stat.lines().find_map(|line| line.strip_prefix(given_up)?.strip_prefix(' '));
-    let given_up: usize = line.and_then(|number| number.trim().parse().ok()).unwrap_or(0);
+    let limit = number(&read(folder.join(limit))?, "")?;
+    let used = number(&read(folder.join(used))?, "")?;
+    let stat = read(folder.join("memory.stat")).unwrap_or_default();
+    let given_up = number(&stat, &format!("{given_up} ")).unwrap_or(0);
     Some(limit.saturating_sub(used.saturating_sub(given_up)))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn machine() -> Option<usize> {
-    None
-}
-
-#[cfg(not(target_os = "linux"))]
-fn group() -> Option<usize> {
-    None
 }
 
 /// What is left of the address space that the process may have (`ulimit -v`).
 #[cfg(unix)]
 fn own_limit() -> Option<usize> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::As).current?;
-    let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages: u64 = pages.split(' ').next().and_then(|pages| pages.parse().ok()).unwrap_or(0);
+    let pages = read("/proc/self/statm").and_then(|text| number(&text, "")).unwrap_or(0) as u64;
     // Threads that are still to come have stacks, and heaps of their own that are mostly empty.
     let threads = 8 << 20;
     let page = rustix::param::page_size() as u64;
@@ -145,8 +128,8 @@ mod tests {
     #[test]
     fn the_systems_words_are_understood() {
         let text = "MemTotal:  100 kB\nMemFree:  1 kB\nMemAvailable:   1234 kB\n";
-        assert_eq!(of_meminfo(text), Some(1234 << 10));
-        assert_eq!(of_meminfo("MemFree: 1 kB\n"), None);
+        assert_eq!(number(text, "MemAvailable:"), Some(1234));
+        assert_eq!(number("MemFree: 1 kB\n", "MemAvailable:"), None);
         let groups = groups_in("12:cpu,cpuacct:/a\n3:memory:/a/b\n0::/c\n");
         let folders: Vec<_> = groups.iter().map(|(folder, _)| folder.to_str().unwrap()).collect();
         assert_eq!(folders, ["/sys/fs/cgroup/memory/a/b", "/sys/fs/cgroup/c"]);

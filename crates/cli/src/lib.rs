@@ -67,7 +67,10 @@ use crate::say::{Stream, tell};
 
 /// Does what the command line says.
 pub fn main() -> ExitCode {
-    let cli = Cli::read(std::env::args_os()).unwrap_or_else(|error| wrong_usage(&error));
+    let cli = match Cli::read(std::env::args_os()) {
+        Ok(cli) => cli,
+        Err(error) => return wrong_usage(&error),
+    };
     signals::clean_up_on_signals();
     let (json, done) = match &cli.command {
         Command::Transpose(args) => {
@@ -95,10 +98,13 @@ pub fn main() -> ExitCode {
     };
     say::tell_of_threads();
     match done {
-        Ok((text, is_all)) => print(&text, is_all),
+        Ok((text, is_all)) => say::print(&text, Stream::Output, is_all),
         Err(error) => {
             if json {
-                print(&serde_json::json!({ "error": error.to_string() }).to_string(), true);
+                say::print_error(
+                    &serde_json::json!({ "error": error.to_string() }),
+                    Stream::Output,
+                );
             }
             tell(&error);
             ExitCode::FAILURE
@@ -106,44 +112,20 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Tells what is wrong with the command line, for machines too if they asked, or prints the help that was asked for.
-fn wrong_usage(error: &clap::Error) -> ! {
-    let is_json = std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json");
-    if !error.use_stderr() {
-        let printed = if closed::output() { Err(say::is_closed()) } else { error.print() };
-        let code = match printed {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                tell(&format_args!("cannot print the result: {error}"));
-                1
-            }
-            _ => 0,
-        };
-        std::process::exit(code)
-    }
+/// Says what is wrong with the command line, for machines too if they asked, or prints the help that was asked for.
+fn wrong_usage(error: &clap::Error) -> ExitCode {
     let text = error.render();
-    if is_json {
-        let text = text.to_string();
-        let what = text.trim_start_matches("error: ").split("\n\n").next().unwrap_or_default();
-        let _ = say::print(&serde_json::json!({ "error": what }).to_string(), Stream::Output);
+    let plain = text.to_string();
+    if !error.use_stderr() {
+        let help = if io::stdout().is_terminal() { text.ansi().to_string() } else { plain };
+        return say::print(help.trim_end(), Stream::Output, true);
     }
-    // In one write, as all that is told.
-    let text = if io::stderr().is_terminal() { text.ansi().to_string() } else { text.to_string() };
+    if std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json") {
+        let what = plain.trim_start_matches("error: ").split("\n\n").next().unwrap_or_default();
+        say::print_error(&serde_json::json!({ "error": what }), Stream::Output);
+    }
+    // In one write, as all that is said.
+    let text = if io::stderr().is_terminal() { text.ansi().to_string() } else { plain };
     let _ = io::stderr().write_all(text.as_bytes());
-    std::process::exit(error.exit_code())
-}
-
-/// Prints to standard output, if `is_all` as all that there was to do and not as a word about what is done. Nobody listening
-/// there any more is no failure.
-fn print(text: &str, is_all: bool) -> ExitCode {
-    match say::print(text, Stream::Output) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            if is_all {
-                tell(&format_args!("cannot print the result: {error}"));
-                return ExitCode::FAILURE;
-            }
-            tell(&format_args!("warning: done, but cannot print the result: {error}"));
-            ExitCode::SUCCESS
-        }
-        _ => ExitCode::SUCCESS,
-    }
+    u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
 }

@@ -51,10 +51,14 @@ pub struct Header {
     shape_span: Range<usize>,
     order_span: Range<usize>,
     descr_span: Range<usize>,
-    shape: Vec<usize>,
-    order: Order,
-    item_bytes: usize,
-    data_bytes: usize,
+    /// Extents of the axes, as in the header.
+    pub shape: Vec<usize>,
+    /// Order of the axes in memory.
+    pub order: Order,
+    /// Bytes of an item.
+    pub item_bytes: usize,
+    /// Bytes of the data.
+    pub data_bytes: usize,
 }
 
 impl Header {
@@ -114,26 +118,6 @@ impl Header {
             item_bytes,
             data_bytes: expected,
         })
-    }
-
-    /// Extents of the axes, as in the header.
-    pub fn shape(&self) -> &[usize] {
-        &self.shape
-    }
-
-    /// Order of the axes in memory.
-    pub fn order(&self) -> Order {
-        self.order
-    }
-
-    /// Bytes of an item.
-    pub fn item_bytes(&self) -> usize {
-        self.item_bytes
-    }
-
-    /// Bytes of the data.
-    pub fn data_bytes(&self) -> usize {
-        self.data_bytes
     }
 
     /// The type in a few characters: `f8`, `>f8`, `record of 24 bytes`.

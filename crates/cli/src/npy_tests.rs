@@ -31,9 +31,9 @@ fn plain_headers_of_all_versions() {
         let bytes = file(version, dict("'<f8'", version == 2, "(3, 4)").as_bytes(), 96);
         let mut rest = &bytes[..];
         let header = Header::read(&mut rest, bytes.len() as u64).unwrap();
-        assert_eq!((header.shape(), header.item_bytes()), (&[3, 4][..], 8));
-        assert_eq!(header.order(), if version == 2 { Order::Fortran } else { Order::C });
-        assert_eq!((header.data_bytes(), rest.len()), (96, 96));
+        assert_eq!((&header.shape[..], header.item_bytes), (&[3, 4][..], 8));
+        assert_eq!(header.order, if version == 2 { Order::Fortran } else { Order::C });
+        assert_eq!((header.data_bytes, rest.len()), (96, 96));
         assert_eq!(header.type_name(), "f8");
     }
 }
@@ -51,7 +51,7 @@ fn rewriting_changes_shape_and_order_alone() {
             let before = dict(descr, fortran, "(0, 123, 4)");
             let before = file(version, before.as_bytes(), 0);
             let header = read(&before).unwrap();
-            assert_eq!(header.rewritten(&[0, 123, 4], header.order()).unwrap(), before, "{descr}");
+            assert_eq!(header.rewritten(&[0, 123, 4], header.order).unwrap(), before, "{descr}");
             let want = file(version, dict(descr, true, "(0, 4, 123)").as_bytes(), 0);
             assert_eq!(header.rewritten(&[0, 4, 123], Order::Fortran).unwrap(), want, "{descr}");
         }
@@ -65,10 +65,10 @@ fn entries_in_any_order_and_spacing() {
         "{ 'shape' : ( 3, 4 ) , 'descr' : '<f4' , 'fortran_order' : True }\n\n",
     ] {
         let header = read(&file(1, text.as_bytes(), 48)).unwrap();
-        assert_eq!((header.shape(), header.order()), (&[3, 4][..], Order::Fortran));
+        assert_eq!((&header.shape[..], header.order), (&[3, 4][..], Order::Fortran));
         let again = [header.rewritten(&[4, 3], Order::C).unwrap(), vec![0; 48]].concat();
         let again = read(&again).unwrap();
-        assert_eq!((again.shape(), again.order()), (&[4, 3][..], Order::C));
+        assert_eq!((&again.shape[..], again.order), (&[4, 3][..], Order::C));
     }
 }
 
@@ -80,7 +80,7 @@ fn a_header_without_room_grows() {
     bytes.extend_from_slice(text.as_bytes());
     let grown = read(&bytes).unwrap().rewritten(&[0, 10], Order::C).unwrap();
     assert!(grown.len().is_multiple_of(64) && grown.ends_with(b" \n"));
-    assert_eq!(read(&grown).unwrap().shape(), &[0, 10]);
+    assert_eq!(read(&grown).unwrap().shape, &[0, 10]);
 
     // The longest header of version 1.0, full to the last byte.
     let name = "n".repeat(usize::from(u16::MAX) - dict("[('', '<f4')]", true, "(10, 0)").len());
@@ -91,7 +91,7 @@ fn a_header_without_room_grows() {
     let header = read(&bytes).unwrap();
     let grown = header.rewritten(&[0, 10], Order::C).unwrap();
     assert_eq!(&grown[6..8], &[2, 0]);
-    assert_eq!(read(&grown).unwrap().shape(), &[0, 10]);
+    assert_eq!(read(&grown).unwrap().shape, &[0, 10]);
 }
 
 #[test]
@@ -174,10 +174,10 @@ fn hostile_prefixes_are_errors() {
             let mut bytes = good.clone();
             bytes[at] = byte;
             if let Ok(header) = read(&bytes) {
-                let again = header.rewritten(header.shape(), header.order()).unwrap();
+                let again = header.rewritten(&header.shape, header.order).unwrap();
                 let again = read(&[&again[..], &[0; 48]].concat()).unwrap();
-                assert_eq!((again.shape(), again.order()), (header.shape(), header.order()));
-                assert_eq!(again.item_bytes(), header.item_bytes());
+                assert_eq!((again.shape, again.order), (header.shape, header.order));
+                assert_eq!(again.item_bytes, header.item_bytes);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Where a result goes: a new file, an archive with a new member, standard output.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, BufRead, ErrorKind, Write};
 use std::path::Path;
 
 use anyhow::{Error, Result, ensure};
@@ -16,9 +16,6 @@ use crate::say::shown;
 
 /// Bytes written between two movements of the progress bar.
 const CHUNK: usize = 8 << 20;
-
-/// Bytes copied at a time from one file to another.
-const COPIED: usize = 1 << 18;
 
 /// Opens and locks what is read and what is replaced; without a target the result goes to standard output.
 pub fn open(
@@ -64,14 +61,6 @@ pub fn open(
     Ok((input, target))
 }
 
-/// A result's data.
-pub enum Data<'a> {
-    /// In memory.
-    Memory(&'a [u8]),
-    /// In a file, from its beginning on.
-    File(&'a File, usize),
-}
-
 /// A result that is being written; dropped before it is committed it leaves nothing, but for what standard output has had.
 pub enum Sink {
     /// As it is.
@@ -113,28 +102,30 @@ impl Sink {
         file::scratch(target, bytes)
     }
 
-    /// Writes all of the result, once.
+    /// Writes all of the result, once: the header, and so many bytes of data.
     pub fn put(
         &self,
         input: &mut Input,
         header: &[u8],
-        data: Data<'_>,
+        (data, bytes): (&mut dyn BufRead, usize),
         progress: &Progress,
     ) -> Result<()> {
+        let mut put = |to: &mut dyn Write| {
+            progress.bytes("writing", bytes);
+            to.write_all(header)?;
+            copy(data, to, bytes, progress)
+        };
         match (self, input.archive()) {
             (Sink::Archive(pending), Some(archive)) => {
-                let bytes = header.len() + data.bytes();
-                archive.rewrite(pending.file(), bytes as u64, |to| {
-                    Ok(put(to, header, &data, progress)?)
-                })
+                let bytes = (header.len() + bytes) as u64;
+                archive.rewrite(pending.file(), bytes, |to| Ok(put(to)?))
             }
             (Sink::File(pending) | Sink::Archive(pending), _) => {
-                put(&mut pending.file(), header, &data, progress)
-                    .on("write the new", pending.path())
+                put(&mut pending.file()).on("write the new", pending.path())
             }
             (Sink::Stdout, _) => {
                 let mut to = io::stdout().lock();
-                let done = put(&mut to, header, &data, progress).and_then(|()| to.flush());
+                let done = put(&mut to).and_then(|()| to.flush());
                 if done.as_ref().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
                     return Err(BrokenPipe.into());
                 }
@@ -152,53 +143,25 @@ impl Sink {
     }
 }
 
-impl Data<'_> {
-    fn bytes(&self) -> usize {
-        match self {
-            Data::Memory(data) => data.len(),
-            Data::File(_, bytes) => *bytes,
-        }
-    }
-}
-
-fn put(to: &mut dyn Write, header: &[u8], data: &Data<'_>, progress: &Progress) -> io::Result<()> {
-    progress.bytes("writing", data.bytes());
-    to.write_all(header)?;
-    let mut written = 0;
-    let mut told = |more| {
-        written += more;
-        progress.set(written);
-    };
-    match data {
-        Data::Memory(data) => {
-            for chunk in data.chunks(CHUNK) {
-                to.write_all(chunk)?;
-                told(chunk.len());
-            }
-        }
-        Data::File(file, bytes) => {
-            io::Seek::rewind(&mut &**file)?;
-            copy(&mut (&mut &**file).take(*bytes as u64), to, *bytes, &mut told)?;
-        }
-    }
-    Ok(())
-}
-
-/// Copies so many bytes, and tells how many more.
+/// Copies so many bytes, and shows how many.
 pub fn copy(
-    from: &mut dyn Read,
-    to: &mut (impl Write + ?Sized),
+    from: &mut dyn BufRead,
+    to: &mut dyn Write,
     bytes: usize,
-    told: &mut dyn FnMut(usize),
+    progress: &Progress,
 ) -> io::Result<()> {
-    let mut buffer = vec![0; COPIED.min(bytes)];
-    let mut left = bytes;
-    while left > 0 {
-        let part = &mut buffer[..COPIED.min(left)];
-        from.read_exact(part)?;
+    let mut copied = 0;
+    while copied < bytes {
+        let part = from.fill_buf()?;
+        let part = &part[..part.len().min(CHUNK).min(bytes - copied)];
+        if part.is_empty() {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
         to.write_all(part)?;
-        left -= part.len();
-        told(part.len());
+        copied += part.len();
+        let count = part.len();
+        from.consume(count);
+        progress.set(copied);
     }
     Ok(())
 }

@@ -48,7 +48,7 @@ impl Operation<'_> {
 
     /// Shape and order afterwards.
     fn after(self, header: &Header) -> Result<(Vec<usize>, Order)> {
-        let (mut shape, order) = (header.shape().to_vec(), header.order());
+        let (mut shape, order) = (header.shape.clone(), header.order);
         match self {
             Operation::Reorder(order) => return Ok((shape, order)),
             Operation::Transpose => {
@@ -59,7 +59,7 @@ impl Operation<'_> {
             Operation::Permute(axes) => {
                 let (got, have) = (axes.len(), shape.len());
                 ensure!(got == have, "--axes names {got} axes, the array has {have}");
-                shape = axes.iter().map(|&axis| header.shape()[axis]).collect();
+                shape = axes.iter().map(|&axis| header.shape[axis]).collect();
             }
         }
         Ok((shape, order))
@@ -68,15 +68,15 @@ impl Operation<'_> {
     /// How the data are permuted as they lie in memory, if they are, be there any or not.
     fn problem(self, header: &Header) -> Result<Option<Problem>> {
         self.after(header)?;
-        let is_fortran = header.order() == Order::Fortran;
-        let (rank, item) = (header.shape().len(), header.item_bytes().max(1));
-        let mut extents = header.shape().to_vec();
+        let is_fortran = header.order == Order::Fortran;
+        let (rank, item) = (header.shape.len(), header.item_bytes.max(1));
+        let mut extents = header.shape.clone();
         if is_fortran {
             extents.reverse();
         }
         let axes = match self {
             Operation::Transpose => return transposition(header).map(Some),
-            Operation::Reorder(order) if order == header.order() => return Ok(None),
+            Operation::Reorder(order) if order == header.order => return Ok(None),
             Operation::Reorder(_) => (0..rank).rev().collect(),
             Operation::Permute(axes) if !is_fortran => axes.to_vec(),
             // In memory the last axis comes first, before and after.
@@ -88,14 +88,14 @@ impl Operation<'_> {
 
 /// The leading axes are a batch, or in Fortran order, where they run fastest, an element.
 fn transposition(header: &Header) -> Result<Problem> {
-    let &[ref leading @ .., rows, cols] = header.shape() else { unreachable!("it was counted") };
+    let [leading @ .., rows, cols] = &header.shape[..] else { unreachable!("it was counted") };
     // Each divides a product that the header's check has found to fit, but where that is zero.
     let leading = npy::volume(leading).unwrap_or(usize::MAX);
-    let item = header.item_bytes().max(1);
-    Ok(match header.order() {
-        Order::C => Problem::with_batch(leading, rows, cols, item)?,
-        Order::Fortran if leading > 0 => Problem::new(cols, rows, leading.saturating_mul(item))?,
-        Order::Fortran => Problem::with_batch(0, cols, rows, item)?,
+    let item = header.item_bytes.max(1);
+    Ok(match header.order {
+        Order::C => Problem::with_batch(leading, *rows, *cols, item)?,
+        Order::Fortran if leading > 0 => Problem::new(*cols, *rows, leading.saturating_mul(item))?,
+        Order::Fortran => Problem::with_batch(0, *cols, *rows, item)?,
     })
 }
 
@@ -133,7 +133,7 @@ pub fn run(asked: &Asked<'_>, operation: Operation<'_>, raw: Option<Problem>) ->
 
 fn of_npy(header: &Header, operation: Operation<'_>) -> Result<(Change, Array, Array)> {
     let (shape, order) = operation.after(header)?;
-    let data_bytes = header.data_bytes();
+    let data_bytes = header.data_bytes;
     let step = if data_bytes > 0 { operation.problem(header)? } else { None };
     let change = Change { header: header.rewritten(&shape, order)?, data_bytes, step };
     let before = Array::of(header);

@@ -34,10 +34,10 @@ impl Array {
     /// The array that a header describes.
     pub fn of(header: &Header) -> Self {
         Array {
-            shape: header.shape().to_vec(),
+            shape: header.shape.clone(),
             type_name: Some(header.type_name()),
-            elem_bytes: header.item_bytes(),
-            order: Some(header.order()),
+            elem_bytes: header.item_bytes,
+            order: Some(header.order),
         }
     }
 

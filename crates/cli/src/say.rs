@@ -3,12 +3,13 @@
 use std::fmt::{self, Display, Write as _};
 use std::io::{self, Write};
 use std::path::Path;
+use std::process::ExitCode;
 
 use crate::closed;
 
 /// Tells standard error something, if anybody listens there.
 pub fn tell(what: &dyn Display) {
-    let _ = print(&format!("turntile: {}", Harmless(what)), Stream::Error);
+    let _ = io::stderr().write_all(format!("turntile: {}\n", Harmless(what)).as_bytes());
 }
 
 /// Tells of threads that could not be started, if that was tried.
@@ -29,19 +30,34 @@ pub enum Stream {
     Error,
 }
 
-/// Prints a result, a line or more, in one write: lines of others that write to the same file do not come between.
-pub fn print(text: &str, stream: Stream) -> io::Result<()> {
-    let line = format!("{text}\n");
-    match stream {
-        Stream::Output if closed::output() => Err(is_closed()),
-        Stream::Output => io::stdout().write_all(line.as_bytes()),
-        Stream::Error => io::stderr().write_all(line.as_bytes()),
+/// Prints a result, a line or more, in one write: lines of others that write to the same file do not come between. A reader who
+/// has left is no failure; any other is one if the result `is_all` that was asked for, and not a word about what is done.
+pub fn print(text: &str, stream: Stream, is_all: bool) -> ExitCode {
+    match write(text, stream) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            if is_all {
+                tell(&format_args!("cannot print the result: {error}"));
+                return ExitCode::FAILURE;
+            }
+            tell(&format_args!("warning: done, but cannot print the result: {error}"));
+            ExitCode::SUCCESS
+        }
+        _ => ExitCode::SUCCESS,
     }
 }
 
-/// What to say of a standard output that nobody opened.
-pub fn is_closed() -> io::Error {
-    io::Error::other("standard output is closed")
+/// Prints an error for machines; people read it on standard error in any case.
+pub fn print_error(error: &serde_json::Value, stream: Stream) {
+    let _ = write(&error.to_string(), stream);
+}
+
+fn write(text: &str, stream: Stream) -> io::Result<()> {
+    let line = format!("{text}\n");
+    match stream {
+        Stream::Output if closed::output() => Err(io::Error::other("standard output is closed")),
+        Stream::Output => io::stdout().write_all(line.as_bytes()),
+        Stream::Error => io::stderr().write_all(line.as_bytes()),
+    }
 }
 
 /// A name as it is shown: what a terminal would take for an instruction is escaped, as are bytes that are no text.

@@ -1,7 +1,6 @@
 //! One file after the other, each done or left as it is.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -83,11 +82,7 @@ fn told(report: &Report, common: &Common, stream: Stream) {
         (false, true) => report.json(),
         (false, false) => report.text(),
     };
-    if let Err(error) = say::print(&text, stream)
-        && error.kind() != io::ErrorKind::BrokenPipe
-    {
-        tell(&format_args!("warning: done, but cannot print the result: {error}"));
-    }
+    say::print(&text, stream, false);
 }
 
 fn failed(what: &str, file: Option<&Path>, common: &Common, stream: Stream) -> ExitCode {
@@ -96,8 +91,7 @@ fn failed(what: &str, file: Option<&Path>, common: &Common, stream: Stream) -> E
         if let Some(file) = file {
             told["file"] = file.to_string_lossy().into();
         }
-        // Told below in any case.
-        let _ = say::print(&told.to_string(), stream);
+        say::print_error(&told, stream);
     }
     tell(&what);
     ExitCode::FAILURE

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 /// A span of seconds.
@@ -11,16 +12,19 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
     seconds.ok_or_else(|| "expected a number of seconds, as in 5 or 0.5".to_string())
 }
 
+fn whole<T: FromStr>(text: &str, least: usize) -> Result<T, String> {
+    let (number, most) = (text.trim().parse().ok(), usize::MAX);
+    number.ok_or_else(|| format!("expected a whole number from {least} to {most}, as in 4"))
+}
+
 /// A whole number.
 pub fn count(text: &str) -> Result<usize, String> {
-    let number = text.trim().parse().ok();
-    number.ok_or_else(|| format!("expected a whole number from 0 to {}, as in 4", usize::MAX))
+    whole(text, 0)
 }
 
 /// A whole number above zero.
 pub fn positive(text: &str) -> Result<NonZeroUsize, String> {
-    let number = text.trim().parse().ok();
-    number.ok_or_else(|| format!("expected a whole number from 1 to {}, as in 4", usize::MAX))
+    whole(text, 1)
 }
 
 /// Extents of the axes of an array: of a matrix rows and columns.
@@ -120,27 +124,18 @@ pub fn amount(text: &str) -> Result<Amount, String> {
 
 /// A number of bytes, with a suffix of powers of 1024 (K, M, G, T, alike KiB and so on) or 1000 (KB, MB, GB, TB), or none.
 pub fn byte_count(text: &str) -> Result<usize, String> {
-    const UNITS: [(&str, usize); 14] = [
-        ("", 1),
-        ("b", 1),
-        ("k", 1 << 10),
-        ("m", 1 << 20),
-        ("g", 1 << 30),
-        ("t", 1 << 40),
-        ("kib", 1 << 10),
-        ("mib", 1 << 20),
-        ("gib", 1 << 30),
-        ("tib", 1 << 40),
-        ("kb", 1_000),
-        ("mb", 1_000_000),
-        ("gb", 1_000_000_000),
-        ("tb", 1_000_000_000_000),
-    ];
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let unit = unit.trim().to_ascii_lowercase();
-    let scale = UNITS.iter().find(|(name, _)| *name == unit).map(|&(_, scale)| scale);
+    let (prefix, base) = match unit.strip_suffix("ib").or_else(|| Some(unit.strip_suffix('b')?)) {
+        Some(prefix) if unit.len() == prefix.len() + 1 => (prefix, 1000),
+        Some("") => ("?", 0),
+        Some(prefix) => (prefix, 1024),
+        None => (&*unit, 1024),
+    };
+    let power = ["", "k", "m", "g", "t"].iter().position(|known| *known == prefix);
+    let scale = power.and_then(|power| usize::checked_pow(base, power as u32));
     let expected =
         || "expected a number of bytes, K, M, G, T, KiB, KB and so on, as in 64M or 1.5GiB";
     let too_many = || "more bytes than can be counted".to_string();

@@ -1,6 +1,6 @@
 //! Reading, transposing and writing: the part that every command on a file shares.
 
-use std::io::{self, Write};
+use std::io::{self, BufReader, Read, Seek, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use crate::file::Target;
 use crate::free::{self, Free, Limit};
 use crate::input::Input;
 use crate::memory::{Memory, Pages};
-use crate::output::{self, Data, Sink};
+use crate::output::{self, Sink};
 use crate::progress::Progress;
 use crate::say::shown;
 use crate::settings::Settings;
@@ -23,6 +23,9 @@ use crate::values::Amount;
 
 /// Bytes read between two movements of the progress bar.
 const CHUNK: usize = 8 << 20;
+
+/// Bytes copied at a time from or to a temporary file.
+const COPIED: usize = 1 << 18;
 
 /// Memory that nothing is moved in less of: the command alone takes more, and runs would be of a few bytes.
 const LEAST: usize = 1 << 20;
@@ -158,7 +161,7 @@ fn plan_blocks(
         Some(problem) => settings.transpose(problem),
         None => Transpose::of_axes_bytes(1, &[change.data_bytes], &[0]),
     };
-    blocks::plan(&transpose, memory)
+    Ok(transpose.stored(free::less_the_command(memory))?)
 }
 
 fn in_memory(
@@ -173,17 +176,16 @@ fn in_memory(
     done.read = start.elapsed();
 
     let start = Instant::now();
-    let data = memory.bytes();
+    let data = &mut memory.bytes()[..change.data_bytes];
     if let Some(planned) = &done.plan {
         progress.passes("transposing", planned.plan().passes());
         let mut tell = |done| progress.set(done);
-        let matrix = &mut data[..change.data_bytes];
-        planned.run_with(&mut Bytes(matrix), Options::new().progress(&mut tell))?;
+        planned.run_with(&mut Bytes(&mut *data), Options::new().progress(&mut tell))?;
     }
     done.transpose = start.elapsed();
 
     let start = Instant::now();
-    sink.put(input, &change.header, Data::Memory(&data[..change.data_bytes]), progress)?;
+    sink.put(input, &change.header, (&mut &*data, change.data_bytes), progress)?;
     done.write = start.elapsed();
     Ok(())
 }
@@ -231,8 +233,10 @@ fn in_blocks(
     done.transpose = start.elapsed();
 
     let start = Instant::now();
-    if let Some(written) = written {
-        sink.put(input, &change.header, Data::File(&written, bytes), progress)?;
+    if let Some(mut written) = written {
+        written.rewind().on("read a temporary file for", input.path())?;
+        let mut data = BufReader::with_capacity(COPIED, written);
+        sink.put(input, &change.header, (&mut data, bytes), progress)?;
     }
     done.write = start.elapsed();
     Ok(())
@@ -248,13 +252,12 @@ fn spooled(
     let mut file = sink.scratch(bytes as u64)?;
     let path = input.path().to_path_buf();
     progress.bytes("reading", bytes);
-    let mut read = 0;
-    let mut told = |more| {
-        read += more;
-        progress.set(read);
-    };
     let mut to = Failing { file: &mut file, failed: None };
-    let copied = input.data(bytes, |from| output::copy(from, &mut to, bytes, &mut told));
+    let copied = input.data(bytes, |from| {
+        // No more than there are to be: what follows is an error of its own.
+        let from = &mut BufReader::with_capacity(COPIED, from.take(bytes as u64));
+        output::copy(from, &mut to, bytes, progress)
+    });
     match to.failed {
         Some(error) => Err(error).on("write a temporary file for", &path),
         None => copied.map(|()| file),
