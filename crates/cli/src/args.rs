@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use turntile::plan::{Problem, ProblemError};
 
@@ -85,26 +85,7 @@ impl PermuteArgs {
 pub struct ReorderArgs {
     /// The order to store the array in
     #[arg(long, value_name = "ORDER")]
-    pub to: OrderArg,
+    pub to: Order,
     #[command(flatten)]
     pub common: Common,
-}
-
-/// A memory order, as the command line spells it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum OrderArg {
-    /// The last axis runs fastest (row-major)
-    C,
-    /// The first axis runs fastest (column-major)
-    Fortran,
-}
-
-impl OrderArg {
-    /// The order.
-    pub fn order(self) -> Order {
-        match self {
-            OrderArg::C => Order::C,
-            OrderArg::Fortran => Order::Fortran,
-        }
-    }
 }

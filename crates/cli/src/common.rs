@@ -50,7 +50,7 @@ pub struct Common {
     /// Write here instead of replacing FILE, in place of what is there; - is standard output
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// Change each FILE where it is, however many. One that cannot be changed is told of and left as it is; the others are changed
+    /// Change each FILE where it is, however many. One that cannot be changed is reported and left as it is; the others are changed
     /// all the same, and the exit status is 1
     #[arg(short, long, conflicts_with = "output")]
     in_place: bool,
@@ -67,7 +67,7 @@ pub struct Common {
     #[arg(long, value_name = "BYTES", value_parser = amount, allow_hyphen_values = true)]
     pub memory: Option<Amount>,
     /// What to do about a file that another program has locked. The lock is advisory: programs that do not ask for it are
-    /// found out, but for the instant in which the new file takes the old one's name
+    /// noticed, but for the instant in which the new file takes the old one's name
     #[arg(long, value_name = "WHAT", default_value = "wait")]
     pub lock: Locking,
     /// Print nothing but errors

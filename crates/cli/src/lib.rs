@@ -24,7 +24,7 @@
 //!
 //! Exit codes: 0 done; 1 not done; 2 wrong usage. SIGINT (Ctrl-C), SIGTERM, SIGHUP and SIGQUIT end it as they end any
 //! program, which shells call 130, 143, 129, 131; so does SIGPIPE, 141, where data go to a pipe that nobody reads. With any but 0 the
-//! file is as it was; of several files those that were not told to be done are. Once the new file is in place the work is done: what fails then (the printing of the result, the syncing of the directory) is warned of, with exit
+//! file is as it was; of several files those that were not reported as done are. Once the new file is in place the work is done: what fails then (the printing of the result, the syncing of the directory) is warned of, with exit
 //! code 0.
 
 mod archive;
@@ -85,13 +85,13 @@ pub fn main() -> ExitCode {
         }
         Command::Reorder(args) => {
             return several::run(&args.common, |asked| {
-                rearrange::run(asked, Operation::Reorder(args.to.order()), None)
+                rearrange::run(asked, Operation::Reorder(args.to), None)
             });
         }
         Command::Plan(args) => (args.json, plan::run(args).map(|text| (text, true))),
         Command::Bench(args) => (args.json, bench::run(args).map(|text| (text, true))),
         Command::Tune(args) => {
-            // What is remembered is done, whether it can be told of or not.
+            // What is remembered is done, whether it can be printed or not.
             let is_all = args.problem.settings.wisdom().is_none();
             (args.json, tune::run(args).map(|text| (text, is_all)))
         }

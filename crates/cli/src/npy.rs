@@ -10,6 +10,7 @@ use std::io::Read;
 use std::ops::Range;
 
 use anyhow::{Result, anyhow, bail, ensure};
+use clap::ValueEnum;
 
 use crate::dtype::{self, Entries};
 
@@ -22,11 +23,11 @@ const MAX_TEXT: u64 = 1 << 20;
 const ALIGN: usize = 64;
 
 /// Which axis of an array runs fastest in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Order {
-    /// The last.
+    /// The last axis runs fastest (row-major)
     C,
-    /// The first.
+    /// The first axis runs fastest (column-major)
     Fortran,
 }
 
@@ -95,7 +96,7 @@ impl Header {
         let (item_bytes, descr_span) = descr.ok_or_else(missing("descr"))?;
         let (fortran, order_span) = fortran_order.ok_or_else(missing("fortran_order"))?;
         let (shape, shape_span) = shape.ok_or_else(missing("shape"))?;
-        // An axis that cannot be counted is none, even beside one of length 0.
+        // An axis too long to count is refused, even beside one of length 0.
         let counted = shape.iter().all(|&extent| extent <= isize::MAX as usize);
         let items = volume(&shape).filter(|_| counted);
         let data = items.and_then(|items| items.checked_mul(item_bytes));

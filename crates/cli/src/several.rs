@@ -14,7 +14,7 @@ use crate::report::Report;
 use crate::say::{self, Stream, shown, tell};
 use crate::signals;
 
-/// Changes all files that are named, tells what was done to each, and of all that went wrong. An error does not keep the other
+/// Changes all files that are named, and reports what was done to each and all that went wrong. An error does not keep the other
 /// files from being changed.
 pub fn run(common: &Common, change: impl Fn(&Asked<'_>) -> Result<Report>) -> ExitCode {
     // The command line has been found to make sense.
@@ -61,7 +61,7 @@ fn stream_of(goal: &Goal) -> Stream {
 
 /// Refuses names of the same file: it would be changed twice, and perhaps be as it was.
 fn no_twins(jobs: &[(&Path, Goal)]) -> Result<()> {
-    // What cannot be followed is told of when it is opened.
+    // What cannot be followed is reported when it is opened.
     let mut found: Vec<(PathBuf, &Path)> =
         jobs.iter().filter_map(|(path, _)| Some((fs::canonicalize(path).ok()?, *path))).collect();
     // Those of one file in the order in which they were named.

@@ -13,7 +13,7 @@ pub fn clean_up_on_signals() {
     use signal_hook::iterator::Signals;
     use signal_hook::low_level::emulate_default_handler;
 
-    // Caught, whatever becomes of the flag, it no longer kills: the write that went too far tells.
+    // Caught, whatever becomes of the flag, it no longer kills: the write that went too far fails.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     let ignored = ignored_signals();
     let caught = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
@@ -53,7 +53,7 @@ pub fn die_of_pipe() -> std::process::ExitCode {
 #[cfg(not(unix))]
 pub fn clean_up_on_signals() {}
 
-/// The signals that this process was started to ignore, signal 1 in the lowest bit. Only Linux tells
+/// The signals that this process was started to ignore, signal 1 in the lowest bit. Only Linux says so
 /// without unsafe code; elsewhere none is taken to be ignored.
 #[cfg(unix)]
 fn ignored_signals() -> u64 {

@@ -128,11 +128,9 @@ pub fn byte_count(text: &str) -> Result<usize, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let unit = unit.trim().to_ascii_lowercase();
-    let (prefix, base) = match unit.strip_suffix("ib").or_else(|| Some(unit.strip_suffix('b')?)) {
-        Some(prefix) if unit.len() == prefix.len() + 1 => (prefix, 1000),
-        Some("") => ("?", 0),
-        Some(prefix) => (prefix, 1024),
+    let (prefix, base) = match unit.strip_suffix('b') {
         None => (&*unit, 1024),
+        Some(prefix) => prefix.strip_suffix('i').map_or((prefix, 1000), |prefix| (prefix, 1024)),
     };
     let power = ["", "k", "m", "g", "t"].iter().position(|known| *known == prefix);
     let scale = power.and_then(|power| usize::checked_pow(base, power as u32));

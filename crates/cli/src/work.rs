@@ -264,7 +264,7 @@ fn spooled(
     }
 }
 
-/// A file whose errors are kept, and told apart from those of what is read.
+/// A file whose errors are kept apart from those of what is read.
 struct Failing<'a> {
     file: &'a mut std::fs::File,
     failed: Option<io::Error>,

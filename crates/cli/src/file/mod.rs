@@ -17,11 +17,11 @@ mod temporary;
 use std::io;
 
 pub use lock::{Asking, Locking};
-pub use open::{Opened, Target, changed, open, refuse_unwritable};
+pub use open::{Opened, Target, changed, open};
 #[cfg(unix)]
 pub use pending::abandon;
 pub use pending::{Pending, begin, proceed};
-pub use temporary::scratch;
+pub use temporary::{refuse_unwritable, scratch};
 
 /// Whether the system says that it has no such thing, and not that this one cannot be had.
 fn is_unsupported(error: &io::Error) -> bool {

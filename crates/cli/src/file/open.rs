@@ -8,7 +8,6 @@ use anyhow::{Result, anyhow, bail, ensure};
 
 use crate::error::On;
 use crate::file::lock::Asking;
-use crate::file::temporary;
 use crate::say::shown;
 
 /// Most links that Linux follows in a path.
@@ -163,14 +162,6 @@ fn directory_of(path: &Path) -> PathBuf {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
         _ => PathBuf::from("."),
     }
-}
-
-/// Refuses names that no file of measurements can be written to, before they are made. Its directory must be there.
-///
-/// # Errors
-/// As where the file is written.
-pub fn refuse_unwritable(path: &Path) -> Result<()> {
-    temporary::scratch(Some(&Target::resolve(path)?), 0).map(drop)
 }
 
 /// Opens and locks a source and a target, each if there is one: nobody who asks for the locks too is at work on them.

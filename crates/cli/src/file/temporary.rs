@@ -110,6 +110,11 @@ pub fn scratch(target: Option<&Target>, bytes: u64) -> Result<File> {
     Ok(file)
 }
 
+/// Refuses names that no file of measurements can be written to, before they are made: as where it is written.
+pub fn refuse_unwritable(path: &Path) -> Result<()> {
+    scratch(Some(&Target::resolve(path)?), 0).map(drop)
+}
+
 /// Removes what runs on this target left that were killed, and says so unless `quiet`.
 pub fn remove_leftovers(target: &Target, quiet: bool) {
     // Who may not look into the directory finds out when it matters.
@@ -133,7 +138,7 @@ pub fn remove_leftovers(target: &Target, quiet: bool) {
     }
 }
 
-/// Reserves so many bytes for a file, or at least finds out that they are free.
+/// Reserves so many bytes for a file, or at least checks that they are free.
 #[cfg(unix)]
 pub fn reserve(file: &File, bytes: u64, path: &Path) -> Result<()> {
     use rustix::io::Errno;
@@ -156,7 +161,7 @@ pub fn reserve(file: &File, bytes: u64, path: &Path) -> Result<()> {
     if is_known { done.map_err(io::Error::from).on("reserve room for", path) } else { Ok(()) }
 }
 
-/// The system is not asked: a full disk is found out by writing.
+/// The system is not asked: writing to a full disk fails.
 #[cfg(not(unix))]
 pub fn reserve(_: &File, _: u64, _: &Path) -> Result<()> {
     Ok(())
