@@ -15,7 +15,7 @@ use crate::error::LowerError;
 use crate::estimate;
 use crate::launches::Launches;
 use crate::lower::{self, At, grid_register_bytes, runs};
-use crate::names;
+use crate::names::{Constant, NAMES};
 use crate::offers;
 use crate::way::Way;
 
@@ -34,7 +34,7 @@ const LEAST_CAP: usize = 16 << 20;
 fn h200_costs() -> Arc<Costs> {
     static COSTS: OnceLock<Arc<Costs>> = OnceLock::new();
     let text = include_str!("../devices/h200.json");
-    let parse = || Costs::parse(text, names::NAMES).expect("tested");
+    let parse = || Costs::parse(text, NAMES).expect("tested");
     COSTS.get_or_init(|| Arc::new(parse())).clone()
 }
 
@@ -45,7 +45,7 @@ const H200_PEAK: f64 = 4.8e12;
 
 impl Chip {
     /// Number of the constant that a copy's speed is in its table, in bytes a second.
-    pub const COPY: usize = names::COPY;
+    pub const COPY: usize = Constant::Copy as usize;
 
     /// A chip with these limits that moves things as `costs` say.
     pub fn new(name: impl Into<String>, limits: Limits, costs: Costs) -> Self {
@@ -80,7 +80,7 @@ impl Chip {
         let costs = Costs::clone(&h200_costs());
         let of_units = H200_PEAK * limits.units as f64 / Limits::H200.units as f64;
         let peak = if peak > 0.0 { peak } else { of_units };
-        let costs = costs.with_constant(names::COPY, peak * COPY_OF_PEAK);
+        let costs = costs.with_constant(Self::COPY, peak * COPY_OF_PEAK);
         Chip::new(name, limits, costs)
     }
 
@@ -122,7 +122,7 @@ impl Chip {
     /// # Errors
     /// [`CostsError`]: it is no table of a GPU.
     pub fn costs_from(text: &str) -> Result<Costs, CostsError> {
-        Costs::parse(text, names::NAMES)
+        Costs::parse(text, NAMES)
     }
 
     /// Its costs.
@@ -133,7 +133,7 @@ impl Chip {
     /// With the speed of copies, bytes a second read and written.
     #[must_use]
     pub fn copying(self, speed: f64) -> Self {
-        let costs = self.costs.as_ref().clone().with_constant(names::COPY, speed.round());
+        let costs = self.costs.as_ref().clone().with_constant(Self::COPY, speed.round());
         self.with_costs(costs)
     }
 

@@ -13,7 +13,7 @@ use crate::call::{Call, widest_word};
 use crate::family::Family;
 use crate::launches::Launches;
 use crate::lower::{At, LINE as LINE_BYTES, any_tile, teams};
-use crate::names::{COPY, NAMES, Operation, QUANTITIES, Quantity as Q, SHORT_CYCLE, START, WAIT};
+use crate::names::{Constant, Operation, Quantity as Q};
 use crate::way::{Scope, Tiling, Way};
 
 /// Bytes of a sector of a cache's line, of the widest access and of a bank of shared memory.
@@ -22,11 +22,11 @@ const VECTOR_BYTES: usize = 16;
 const BANK_BYTES: usize = 4;
 
 /// The quantities of a launch, by name.
-struct Measures([f64; QUANTITIES.len()]);
+struct Measures([f64; Q::NAMES.len()]);
 
 impl Measures {
     fn new() -> Self {
-        Measures([1.0; QUANTITIES.len()])
+        Measures([1.0; Q::NAMES.len()])
     }
 
     fn with(mut self, name: Q, value: impl Into<f64>) -> Self {
@@ -56,8 +56,9 @@ pub fn seconds(
         // Not measured: a start for each launch, and as fast as a copy.
         let calls = launches.calls().len().max(1) as f64;
         let passes = if launches.held_bytes() > 0 { 2.0 } else { 1.0 };
-        let copies = 2.0 * passes * (shape.len() * at.elem_bytes) as f64 / costs.constant(COPY);
-        return calls * costs.constant(START) + copies;
+        let copies = 2.0 * passes * (shape.len() * at.elem_bytes) as f64
+            / costs.constant(Constant::Copy as usize);
+        return calls * costs.constant(Constant::Start as usize) + copies;
     }
     let (operation, measures) = measure(shape, launches, at);
     let fraction = fraction(shape, operation, &measures, costs, short_cycles);
@@ -74,7 +75,7 @@ pub fn sample(
 ) -> Option<Sample> {
     launches.calls().first().filter(|_| !is_like_a_copy(shape))?;
     let (operation, measures) = measure(shape, launches, at);
-    let short = shape.has_short_cycles(costs.constant(SHORT_CYCLE) as usize);
+    let short = shape.has_short_cycles(costs.constant(Constant::ShortCycle as usize) as usize);
     let quantities = measures.is(Q::ShortCycles, short).0.to_vec();
     let reaching = |fraction| whole(shape, launches.way(), at, costs, fraction);
     let fixed = reaching(f64::INFINITY);
@@ -96,7 +97,7 @@ fn fraction(
     costs: &Costs,
     short_cycles: &OnceCell<bool>,
 ) -> f64 {
-    let most = costs.constant(SHORT_CYCLE) as usize;
+    let most = costs.constant(Constant::ShortCycle as usize) as usize;
     let short = || *short_cycles.get_or_init(|| shape.has_short_cycles(most));
     costs.fraction(operation as usize, |which| {
         if which == Q::ShortCycles as usize {
@@ -110,8 +111,8 @@ fn fraction(
 /// The seconds of a stage that reaches `fraction` of a copy.
 fn whole(shape: &StageShape, way: Way, at: At, costs: &Costs, fraction: f64) -> f64 {
     let bytes = (shape.len() * at.elem_bytes) as f64;
-    let speed = costs.constant(COPY) * fraction;
-    costs.constant(START) + waits(shape, way, at, costs) + 2.0 * bytes / speed
+    let speed = costs.constant(Constant::Copy as usize) * fraction;
+    costs.constant(Constant::Start as usize) + waits(shape, way, at, costs) + 2.0 * bytes / speed
 }
 
 /// Seconds that a way takes at least, before its launch is known.
@@ -133,8 +134,9 @@ pub fn least(
 
 /// Seconds that no pass over `bytes` bytes is faster than.
 pub fn least_seconds(costs: &Costs, bytes: usize) -> f64 {
-    let most = (0..NAMES.operations.len()).map(|which| costs.most(which)).fold(0.0, f64::max);
-    costs.constant(START) + 2.0 * bytes as f64 / (costs.constant(COPY) * most)
+    let most = (0..Operation::NAMES.len()).map(|which| costs.most(which)).fold(0.0, f64::max);
+    costs.constant(Constant::Start as usize)
+        + 2.0 * bytes as f64 / (costs.constant(Constant::Copy as usize) * most)
 }
 
 /// The operation that a launch is, and what decides its speed.
@@ -332,7 +334,7 @@ fn tiled_axes(measures: Measures, args: &Args, word: usize) -> Measures {
 fn waits(shape: &StageShape, way: Way, at: At, costs: &Costs) -> f64 {
     match (*shape, way) {
         // Before anything is written and after everything: 64x48 floats in 14 µs instead of 6.
-        (StageShape::SlotGather { .. }, _) => 2.0 * costs.constant(WAIT),
+        (StageShape::SlotGather { .. }, _) => 2.0 * costs.constant(Constant::Wait as usize),
         (StageShape::Pad { padding, direction }, Way::Rows { least }) => {
             rounds(padding, direction, least, at, costs)
         }
@@ -343,13 +345,13 @@ fn waits(shape: &StageShape, way: Way, at: At, costs: &Costs) -> f64 {
 /// A start for each round, and what a row by itself loses to many: one block alone, and a wait between
 /// reading a row and writing it.
 fn rounds(padding: Padding, direction: Direction, least: usize, at: At, costs: &Costs) -> f64 {
-    let alone = costs.constant(COPY) / at.limits.units as f64;
+    let alone = costs.constant(Constant::Copy as usize) / at.limits.units as f64;
     let each = |Round { rows, together }| {
         let bytes = (2 * rows.len() * padding.cols() * at.elem_bytes) as f64;
         if together {
-            costs.constant(START)
+            costs.constant(Constant::Start as usize)
         } else {
-            bytes / alone + rows.len() as f64 * costs.constant(WAIT)
+            bytes / alone + rows.len() as f64 * costs.constant(Constant::Wait as usize)
         }
     };
     direction.rounds(padding, least).map(each).sum()

@@ -59,9 +59,9 @@ pub use error::{CudaError, LowerError};
 pub use gpu::Gpu;
 pub use kernels::Kernels;
 pub use launches::Launches;
+pub use lower::{Number, Scaling};
 pub use prepare::Work;
 pub use run::Prepared;
-pub use scale::{Number, Scaling};
 pub use stopwatch::{Ground, Stopwatch};
 
 #[cfg(backend)]

@@ -49,6 +49,7 @@ pub use moves::{Holding, move_held};
 pub(crate) use pad::slide_block;
 pub(crate) use pitched::rest;
 pub(crate) use scale::scale;
+pub use scale::{Number, Scaling};
 pub(crate) use tiles::{LINE, any_tile};
 pub(crate) use wide::grid_register_bytes;
 
