@@ -195,14 +195,14 @@ impl Chip {
             if any && estimate::least(shape, way, at, costs, &short_cycles) >= bound {
                 continue;
             }
-            let calls = match lower::lower(shape, way, at) {
-                Ok(calls) => calls,
+            let lowered = match lower::lowered(shape, way, at) {
+                Ok(lowered) => lowered,
                 Err(why) => {
                     refused = refused.or(Some(why));
                     continue;
                 }
             };
-            let launches = Launches::new(*shape, at.elem_bytes, alignment, way, calls);
+            let launches = Launches::new(*shape, at.elem_bytes, alignment, way, lowered);
             let need = launches.workspace_bytes();
             if need > request.cap {
                 least = Some(least.map_or(need, |least: usize| least.min(need)));

@@ -5,6 +5,7 @@ use std::fmt;
 use turntile_plan::{GeometryData, StageShape};
 
 use crate::call::{Call, WorkspacePart};
+use crate::lower::Cost;
 use crate::way::Way;
 
 /// The launches of a stage, as they were offered and as they will be run.
@@ -17,6 +18,7 @@ pub struct Launches {
     alignment: usize,
     way: Way,
     calls: Vec<Call>,
+    cost: Option<Cost>,
 }
 
 impl Launches {
@@ -25,9 +27,9 @@ impl Launches {
         elem_bytes: usize,
         alignment: usize,
         way: Way,
-        calls: Vec<Call>,
+        (calls, cost): (Vec<Call>, Option<Cost>),
     ) -> Self {
-        Launches { shape, elem_bytes, alignment, way, calls }
+        Launches { shape, elem_bytes, alignment, way, calls, cost }
     }
 
     /// Whether they were made for this stage.
@@ -53,6 +55,11 @@ impl Launches {
     /// The way that they were made of.
     pub fn way(&self) -> Way {
         self.way
+    }
+
+    /// What a table of costs is asked about them; none where it has no such operation.
+    pub(crate) fn cost(&self) -> Option<&Cost> {
+        self.cost.as_ref()
     }
 
     /// Alignment of the matrix's address that they rely on, in bytes.

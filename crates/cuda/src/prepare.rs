@@ -8,7 +8,7 @@ use crate::call::{Call, Limits, widest_word};
 use crate::error::{CudaError, LowerError};
 use crate::flags::FlagLayout;
 use crate::launches::Launches;
-use crate::lower::{At, Holding, lower, move_held, through_registers};
+use crate::lower::{At, Holding, lowered, move_held, through_registers};
 use crate::spots;
 use crate::way::Way;
 
@@ -91,9 +91,9 @@ impl Work {
         let alignment = widest_word(&[alignment]);
         let at = At { elem_bytes, alignment, limits };
         let infeasible = |why| CudaError::Infeasible { stage: format!("{shape} {way}"), why };
-        let calls =
-            possible(way, bytes).and_then(|()| lower(shape, way, at)).map_err(infeasible)?;
-        let launches = Launches::new(*shape, elem_bytes, alignment, way, calls);
+        let lowered = possible(way, bytes).and_then(|()| lowered(shape, way, at));
+        let lowered = lowered.map_err(infeasible)?;
+        let launches = Launches::new(*shape, elem_bytes, alignment, way, lowered);
         let work = Self::of_launches(&[&launches], 0, bytes, alignment);
         Ok(if way.method() == Method::OutOfPlace { work.out_of_place() } else { work })
     }

@@ -20,6 +20,7 @@
 mod axes_tile;
 mod barrier;
 mod barrier_axes;
+pub(crate) mod cost;
 mod cube;
 mod fit;
 mod gather;
@@ -38,11 +39,16 @@ mod wide_axes;
 
 use turntile_plan::StageShape;
 
+use crate::args::Args;
 use crate::call::Call;
 use crate::error::LowerError;
+use crate::family::Family;
+use crate::names::Operation;
 use crate::way::{Scope, Tiling, Way};
 
 pub use barrier::through_registers;
+pub(crate) use cost::Cost;
+use cost::Quantities;
 pub(crate) use cube::geometry as cube_geometry;
 pub use fit::At;
 pub use moves::{Holding, move_held};
@@ -50,7 +56,7 @@ pub(crate) use pad::slide_block;
 pub(crate) use pitched::rest;
 pub(crate) use scale::scale;
 pub use scale::{Number, Scaling};
-pub(crate) use tiles::{LINE, any_tile};
+pub(crate) use tiles::LINE;
 pub(crate) use wide::grid_register_bytes;
 
 /// The launches that move `shape` in `way`: one, or for rows that are padded in rounds one for each.
@@ -58,59 +64,120 @@ pub(crate) use wide::grid_register_bytes;
 /// # Errors
 /// [`LowerError`], when no kernel does it on the device.
 pub fn lower(shape: &StageShape, way: Way, at: At) -> Result<Vec<Call>, LowerError> {
+    lowered(shape, way, at).map(|(calls, _)| calls)
+}
+
+/// The same, and what a table of costs is asked about them; nothing where it has no such operation.
+pub(crate) fn lowered(
+    shape: &StageShape,
+    way: Way,
+    at: At,
+) -> Result<(Vec<Call>, Option<Cost>), LowerError> {
     match (*shape, way) {
         (StageShape::Pad { padding, direction }, Way::Rows { least }) if least > 0 => {
-            pad::rows(padding, direction, least, at)
+            let calls = pad::rows(padding, direction, least, at)?;
+            let first = calls.first().map(|call| Quantities::new(shape, call, at));
+            Ok((calls, Some(first.unwrap_or_default().of(Operation::Rows))))
         }
         (StageShape::Turn(leading), Way::TileSwap { tile }) => {
-            pitched::turn_in_place(&leading, tile, at)
+            Ok((pitched::turn_in_place(&leading, tile, at)?, None))
         }
-        (StageShape::Turn(leading), Way::ThroughWorkspace) => pitched::through(&leading, at),
-        _ => Ok(vec![lower_one(shape, way, at)?]),
+        (StageShape::Turn(leading), Way::ThroughWorkspace) => {
+            Ok((pitched::through(&leading, at)?, None))
+        }
+        (StageShape::Slide { from, to }, Way::Slide { block }) if block > 0 => {
+            Ok((vec![pad::between(from, to, block, at)?], None))
+        }
+        (StageShape::Gaps { leading, direction }, Way::Keep) => {
+            Ok((vec![pitched::gaps(&leading, direction, at)?], None))
+        }
+        _ => lower_one(shape, way, at).map(|(call, cost)| (vec![call], Some(cost))),
     }
 }
 
-fn lower_one(shape: &StageShape, way: Way, at: At) -> Result<Call, LowerError> {
+fn lower_one(shape: &StageShape, way: Way, at: At) -> Result<(Call, Cost), LowerError> {
     let e = shape.elementary();
-    match (*shape, way, e) {
-        (_, Way::TileSwap { tile }, Some(e)) if e.is_involution() => tiles::swap(e, tile, at),
-        (_, Way::TileSwap { tile }, Some(e)) => cube::rotate(e, tile, at),
+    let of = |call: &Call| Quantities::new(shape, call, at);
+    let held = |call: &Call| of(call).hold(call.shared_bytes() as usize, at);
+    Ok(match (*shape, way, e) {
+        (_, Way::TileSwap { tile }, Some(e)) if e.is_involution() => {
+            let call = tiles::swap(e, tile, at)?;
+            (call, of(&call).swap(&e, &call, at))
+        }
+        (_, Way::TileSwap { tile }, Some(e)) => {
+            let call = cube::rotate(e, tile, at)?;
+            (call, of(&call).cube(&e, tile))
+        }
         (StageShape::Axes(axes), Way::Barrier(Scope::Block), e) => {
             match e.filter(|e| e.mid == 1 || e.rows == e.cols) {
-                Some(e) => barrier::block(e, at),
-                None => barrier_axes::block(&axes, at),
+                Some(e) => {
+                    let call = barrier::block(e, at)?;
+                    let cost = match call.family() {
+                        _ if e.mid == 1 || e.unit > 1 => of(&call).barrier(&e, Scope::Block, at),
+                        Family::Tiles => of(&call).tiles(&e, Operation::Tiles, at),
+                        _ => of(&call).tiles(&e, Operation::TilesAny, at),
+                    };
+                    (call, cost)
+                }
+                None => {
+                    let call = barrier_axes::block(&axes, at)?;
+                    (call, held(&call).of(Operation::BlockAxes))
+                }
             }
         }
-        (_, Way::Barrier(Scope::Cluster(groups)), Some(e)) if e.mid == 1 => {
-            wide::cluster(e, groups, at)
+        (_, Way::Barrier(scope @ Scope::Cluster(groups)), Some(e)) if e.mid == 1 => {
+            let call = wide::cluster(e, groups, at)?;
+            (call, of(&call).barrier(&e, scope, at))
         }
-        (_, Way::Barrier(Scope::Grid), Some(e)) if e.mid == 1 => wide::grid(e, at),
+        (_, Way::Barrier(Scope::Grid), Some(e)) if e.mid == 1 => {
+            let call = wide::grid(e, at)?;
+            (call, of(&call).barrier(&e, Scope::Grid, at))
+        }
         (StageShape::Axes(axes), Way::Barrier(Scope::Cluster(groups)), _) => {
-            wide_axes::cluster(&axes, groups, at)
+            let call = wide_axes::cluster(&axes, groups, at)?;
+            (call, held(&call).tiled_axes(&call).of(Operation::ClusterAxes))
         }
-        (StageShape::Axes(axes), Way::Barrier(Scope::Grid), _) => wide_axes::grid(&axes, at),
+        (StageShape::Axes(axes), Way::Barrier(Scope::Grid), _) => {
+            let call = wide_axes::grid(&axes, at)?;
+            (call, held(&call).tiled_axes(&call).of(Operation::GridAxes))
+        }
         (StageShape::SlotGather { batch, slots, direction }, Way::Teams { groups, blocks }, _) => {
-            gather::by_teams(batch, slots, direction, (groups, blocks), at)
+            let call = gather::by_teams(batch, slots, direction, (groups, blocks), at)?;
+            let quantities = of(&call).slots(&slots, direction, at);
+            (call, quantities.teams(batch, &slots, call.params(), at).of(Operation::Teams))
         }
         (StageShape::SlotGather { batch, slots, direction }, Way::Runs { groups }, _) => {
-            gather::by_runs(batch, slots, direction, groups, at)
+            let call = gather::by_runs(batch, slots, direction, groups, at)?;
+            (call, held(&call).slots(&slots, direction, at).of(Operation::Runs))
         }
-        (_, Way::OnChipMoves { flags, threads }, Some(e)) => moves::on_chip(e, flags, threads, at),
-        (_, Way::Moves { flags }, _) => moves::global(shape, flags, at),
-        (_, Way::PerCycle, _) => moves::per_cycle(shape, at),
+        (_, Way::OnChipMoves { flags, threads }, Some(e)) => {
+            let call = moves::on_chip(e, flags, threads, at)?;
+            (call, of(&call).of(Operation::OnChipMoves))
+        }
+        (_, Way::Moves { flags }, _) => {
+            let call = moves::global(shape, flags, at)?;
+            let operation = match call.params() {
+                Args::MoveAxes32(_) | Args::MoveAxes64(_) => Operation::AxesMoves,
+                _ => Operation::Moves,
+            };
+            (call, of(&call).cycles(shape, at).of(operation))
+        }
+        (_, Way::PerCycle, _) => {
+            let call = moves::per_cycle(shape, at)?;
+            (call, of(&call).cycles(shape, at).of(Operation::PerCycle))
+        }
         (StageShape::Pad { padding, direction }, Way::Slide { block }, _) if block > 0 => {
-            pad::slide(padding, direction, block, at)
-        }
-        (StageShape::Slide { from, to }, Way::Slide { block }, _) if block > 0 => {
-            pad::between(from, to, block, at)
-        }
-        (StageShape::Gaps { leading, direction }, Way::Keep, _) => {
-            pitched::gaps(&leading, direction, at)
+            let call = pad::slide(padding, direction, block, at)?;
+            (call, of(&call).of(Operation::Slide))
         }
         (StageShape::Axes(axes), Way::OutOfPlace { tiling: Tiling::Axes { held }, .. }, _) => {
-            into_axes::call(&axes, held, at)
+            let call = into_axes::call(&axes, held, at)?;
+            (call, of(&call).tiled_axes(&call).of(Operation::IntoAxes))
         }
-        (_, Way::OutOfPlace { tiling, swath }, Some(e)) => into::call(tiling, swath, &e, at),
-        _ => Err(LowerError::NoKernel),
-    }
+        (_, Way::OutOfPlace { tiling, swath }, Some(e)) => {
+            let call = into::call(tiling, swath, &e, at)?;
+            (call, of(&call).into(&e, tiling, swath, call.word(), at))
+        }
+        _ => return Err(LowerError::NoKernel),
+    })
 }

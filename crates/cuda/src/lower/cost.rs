@@ -1,0 +1,202 @@
+//! What a table of costs is asked about launches: an operation, and what decides its speed.
+
+use turntile_perm::{Elementary, Slots};
+use turntile_plan::{Direction, StageShape};
+
+use super::fit::At;
+use super::teams;
+use super::tiles::{LINE, any_tile};
+use crate::args::Args;
+use crate::args::axes_tile::{IntoAxesArgs, WideAxesArgs};
+use crate::call::{Call, widest_word};
+use crate::names::{Operation, Quantity as Q};
+use crate::way::{Scope, Tiling};
+
+/// Bytes of a sector of a cache's line, of the widest access and of a bank of shared memory.
+const SECTOR_BYTES: usize = 32;
+const VECTOR_BYTES: usize = 16;
+const BANK_BYTES: usize = 4;
+
+/// What a table is asked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cost {
+    pub operation: Operation,
+    pub quantities: Quantities,
+}
+
+/// The quantities of a launch, 1 where one does not matter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quantities([f64; Q::NAMES.len()]);
+
+impl Default for Quantities {
+    fn default() -> Self {
+        Quantities([1.0; Q::NAMES.len()])
+    }
+}
+
+impl Quantities {
+    /// Those that every launch has.
+    pub fn new(shape: &StageShape, call: &Call, at: At) -> Self {
+        let busy = (f64::from(call.groups()) / at.limits.units as f64).min(1.0);
+        let unit_bytes = shape.unit() * at.elem_bytes;
+        Self::default()
+            .bytes(Q::ElemBytes, at.elem_bytes)
+            .bytes(Q::Word, call.word())
+            .bytes(Q::UnitBytes, unit_bytes)
+            .bytes(Q::UnitWord, widest_word(&[unit_bytes]))
+            .with(Q::Busy, busy)
+    }
+
+    /// In the order of their names.
+    pub fn all(&self) -> &[f64] {
+        &self.0
+    }
+
+    /// Of that operation.
+    pub fn of(self, operation: Operation) -> Cost {
+        Cost { operation, quantities: self }
+    }
+
+    fn with(mut self, name: Q, value: impl Into<f64>) -> Self {
+        self.0[name as usize] = value.into();
+        self
+    }
+
+    fn bytes(self, name: Q, bytes: usize) -> Self {
+        self.with(name, bytes.max(1) as f64)
+    }
+
+    pub fn is(self, name: Q, yes: bool) -> Self {
+        self.with(name, u8::from(yes))
+    }
+
+    /// A block that has a multiprocessor to itself, because of what it holds, does not overlap reading and writing.
+    pub fn hold(self, bytes: usize, at: At) -> Self {
+        self.with(Q::Held, bytes as f64 / at.limits.shared_bytes as f64)
+    }
+
+    /// A block takes as long for a tile beyond the edge, and longer where it moves no vectors.
+    pub fn swap(self, e: &Elementary, call: &Call, at: At) -> Cost {
+        let across = match call.params() {
+            Args::Square(args) => args.across.max(1) as usize,
+            _ => 1,
+        };
+        // Tiles' sides add up to more than the matrix's by what the last one has beyond it; small squares leave most of a
+        // block idle, as much as where they are swapped word by word.
+        let side = e.rows.div_ceil(across).next_power_of_two().max(any_tile(at.elem_bytes));
+        let used = e.rows as f64 / e.rows.next_multiple_of(side) as f64;
+        let pitch = e.mid * e.cols * at.elem_bytes;
+        self.with(Q::Used, used)
+            .is(Q::Vectors, !matches!(call.entry, "square_swap_granules" | "square_swap_any"))
+            .with(Q::Straddle, if pitch.is_multiple_of(LINE) { 0 } else { 2 })
+            .of(Operation::Swap)
+    }
+
+    /// The share of tiles' sides that lies within a cube.
+    pub fn cube(self, e: &Elementary, tile: usize) -> Cost {
+        let side = e.rows.min(e.cols);
+        let used = side as f64 / side.next_multiple_of(tile) as f64;
+        self.with(Q::Used, used).of(Operation::Cube)
+    }
+
+    /// Tiles side by side.
+    pub fn tiles(self, e: &Elementary, operation: Operation, at: At) -> Cost {
+        let row_bytes = e.rows * at.elem_bytes;
+        self.hold(e.cols * row_bytes, at).bytes(Q::RowBytes, row_bytes).of(operation)
+    }
+
+    pub fn barrier(self, e: &Elementary, scope: Scope, at: At) -> Cost {
+        let unit_bytes = e.unit * at.elem_bytes;
+        let word = widest_word(&[unit_bytes]);
+        let narrow = word < BANK_BYTES && !(e.cols * unit_bytes).is_multiple_of(BANK_BYTES);
+        let bytes = e.instance_len() * at.elem_bytes;
+        let each = self.is(Q::Narrow, narrow);
+        match scope {
+            Scope::Block => each.hold(bytes, at).of(Operation::Block),
+            Scope::Cluster(blocks) => each.hold(bytes / blocks, at).of(Operation::Cluster),
+            Scope::Grid => {
+                let share = bytes as f64 / at.limits.units as f64;
+                each.with(Q::Held, share / at.limits.shared_bytes as f64).of(Operation::Grid)
+            }
+        }
+    }
+
+    /// Runs of slots: a matrix's row, and a column of a chunk.
+    pub fn slots(self, slots: &Slots, direction: Direction, at: At) -> Self {
+        self.bytes(Q::RowBytes, slots.cols() * at.elem_bytes)
+            .bytes(Q::ColumnBytes, slots.chunk() * at.elem_bytes)
+            .is(Q::Backward, direction == Direction::Backward)
+    }
+
+    /// Even shares of chunks, a block's part of a chunk, what both ends of a strip's rows waste, and what slows
+    /// lanes down.
+    pub fn teams(self, batch: usize, slots: &Slots, args: &Args, at: At) -> Self {
+        let Args::Gather(args) = args else { return self };
+        let (runs, teams, cols) =
+            (args.runs as usize, args.teams as usize, args.block_cols as usize);
+        let word = widest_word(&[at.elem_bytes, at.alignment]);
+        let most = slots.chunks().div_ceil(runs) * (batch * runs).div_ceil(teams);
+        let even = (batch * slots.chunks()) as f64 / (teams * most) as f64;
+        let whole_rows = (slots.cols() * at.elem_bytes).is_multiple_of(VECTOR_BYTES);
+        self.with(Q::Even, even)
+            .bytes(Q::RowBytes, cols * at.elem_bytes)
+            .bytes(Q::PartBytes, slots.chunk() * cols * at.elem_bytes)
+            .bytes(Q::ColumnBytes, slots.chunk() * at.elem_bytes)
+            .with(Q::Depth, args.depth)
+            .is(Q::Fills, teams::fills_warps(slots, word))
+            .is(Q::SeveralWords, at.elem_bytes != word)
+            .with(Q::Granule, args.granule)
+            .is(Q::Alike, whole_rows)
+    }
+
+    /// Of super-elements along cycles.
+    pub fn cycles(self, shape: &StageShape, at: At) -> Self {
+        let unit = shape.unit();
+        let unit_bytes = unit * at.elem_bytes;
+        // Short runs share their lines with others'.
+        let straddle: u8 = match unit_bytes {
+            _ if unit_bytes <= LINE / 2 || unit_bytes.is_multiple_of(LINE) => 0,
+            _ if unit_bytes.is_multiple_of(SECTOR_BYTES) => 1,
+            _ => 2,
+        };
+        self.bytes(Q::UnitBytes, unit_bytes)
+            .bytes(Q::UnitWord, widest_word(&[unit_bytes]))
+            .with(Q::Straddle, straddle)
+            .bytes(Q::Units, shape.batch() * shape.instance_len().div_ceil(unit))
+    }
+
+    /// Matrices from one place to another.
+    pub fn into(self, e: &Elementary, tiling: Tiling, swath: usize, word: usize, at: At) -> Cost {
+        let elem_bytes = e.unit * at.elem_bytes;
+        let words = |elements: usize| (elements * elem_bytes / word).max(1) as f64;
+        // Small matrices, of which several share a block.
+        let part = if e.batch > 1 { e.rows * e.cols * elem_bytes } else { usize::MAX };
+        self.bytes(Q::ElemBytes, elem_bytes)
+            .is(Q::SeveralWords, elem_bytes != word)
+            .with(Q::ShortWords, words(e.rows.min(e.cols)))
+            .with(Q::ColumnWords, words(e.rows))
+            .bytes(Q::PartBytes, part)
+            .with(Q::Depth, swath as f64)
+            .of(match tiling {
+                Tiling::Micro => Operation::IntoMicro,
+                Tiling::Lines => Operation::IntoLines,
+                Tiling::Band => Operation::IntoBand,
+                Tiling::Stack => Operation::IntoStack,
+                Tiling::Units => Operation::IntoUnits,
+                Tiling::Axes { .. } => Operation::IntoAxes,
+            })
+    }
+
+    /// How long a tile's rows and columns are, and whether they begin and end with whole vectors.
+    pub fn tiled_axes(self, call: &Call) -> Self {
+        let (Args::IntoAxes(IntoAxesArgs { map, .. }) | Args::WideAxes(WideAxesArgs { map, .. })) =
+            call.params()
+        else {
+            return self;
+        };
+        let (line, run) = (map.line_bytes(), map.run as usize * call.word());
+        let vectors = map.granules as usize * VECTOR_BYTES == line
+            && map.packs as usize * VECTOR_BYTES == run;
+        self.bytes(Q::RowBytes, line).bytes(Q::ColumnBytes, run).is(Q::Vectors, vectors)
+    }
+}
