@@ -103,32 +103,3 @@ extern "C" __global__ void __launch_bounds__(512, 2) barrier_micro(const __grid_
         Slots::store(g, m, data, p, q);
     }
 }
-
-// Through registers alone, as the thesis prints it first: at most 32 words a thread.
-template <int K> static __device__ void through_registers(const BarrierArgs &a) {
-    const u64 first = u64(blockIdx.x) * a.stacked;
-    const u32 stacked = u32(min(u64(a.stacked), a.instances - first));
-    char *at = a.data + first * a.instance_bytes;
-    const u32 total = stacked * a.rows * a.cols;
-    Word<WORD> x[K];
-#pragma unroll
-    for (int k = 0; k < K; k++) {
-        const u32 e = threadIdx.x + k * blockDim.x;
-        if (e < total) x[k] = *(const Word<WORD> *)(at + u64(e) * WORD);
-    }
-    __syncthreads();
-#pragma unroll
-    for (int k = 0; k < K; k++) {
-        const u32 e = threadIdx.x + k * blockDim.x, line = e / a.cols, i = line / a.rows;
-        const u32 r = line - i * a.rows, c = e - line * a.cols;
-        if (e < total) *(Word<WORD> *)(at + i * a.instance_bytes + (u64(c) * a.rows + r) * WORD) = x[k];
-    }
-}
-
-#define REGISTERS(K)                                                                                   \
-    extern "C" __global__ void __launch_bounds__(1024)                                                 \
-        barrier_registers_##K(const __grid_constant__ BarrierArgs a) {                                 \
-        through_registers<K>(a);                                                                       \
-    }
-REGISTERS(4)
-REGISTERS(16)

@@ -9,8 +9,6 @@ template <class Scope, int V, int K> struct InRegisters {
 
     __device__ InRegisters(u32 vectors_, u32 sub_, u32 lanes_) : vectors(vectors_), sub(sub_), lanes(lanes_) {}
 
-    // Whether even a super-element that stays where it is must be put down anew.
-    __device__ bool turns() const { return false; }
     __device__ void fetch(const char *place) {
 #pragma unroll
         for (int k = 0; k < K; k++)
@@ -28,19 +26,15 @@ template <class Scope, int V, int K> struct InRegisters {
     }
 };
 
-// In shared memory ("local memory tiling", thesis figure 4.14): super-elements of any length. With
-// `rows` above 1 a super-element is a tile of rows x cols elements of `grain` words each, put down
-// transposed (0010! and 1000! in one). A fetch that a starter drops may race with a winner's put.
+// In shared memory ("local memory tiling", thesis figure 4.14): super-elements of any length. A fetch that a starter
+// drops may race with a winner's put.
 template <int V> struct InShared {
-    u32 vectors, sub, lanes, rows, cols, grain;
+    u32 vectors, sub, lanes;
     char *carried, *fetched;
 
-    __device__ InShared(u32 vectors_, u32 sub_, u32 lanes_, char *both, u32 rows_, u32 cols_)
-        : vectors(vectors_), sub(sub_), lanes(lanes_), rows(rows_), cols(cols_),
-          grain(vectors_ / (rows_ * cols_)), carried(both),
-          fetched(both + vectors_ * V) {}
+    __device__ InShared(u32 vectors_, u32 sub_, u32 lanes_, char *both)
+        : vectors(vectors_), sub(sub_), lanes(lanes_), carried(both), fetched(both + vectors_ * V) {}
 
-    __device__ bool turns() const { return rows > 1; }
     __device__ void fetch(const char *place) {
         for (u32 v = sub; v < vectors; v += lanes) {
             if constexpr (V >= 4)
@@ -54,10 +48,8 @@ template <int V> struct InShared {
         __syncwarp();
     }
     __device__ void put(char *place) const {
-        for (u32 v = sub; v < vectors; v += lanes) {
-            const u32 q = v / grain, from = rows > 1 ? (q % rows * cols + q / rows) * grain + v % grain : v;
-            Relaxed<DeviceScope, V>::store(place + u64(v) * V, *(const Word<V> *)(carried + from * V));
-        }
+        for (u32 v = sub; v < vectors; v += lanes)
+            Relaxed<DeviceScope, V>::store(place + u64(v) * V, *(const Word<V> *)(carried + v * V));
     }
     __device__ void advance() {
         char *free = carried;

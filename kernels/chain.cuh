@@ -26,7 +26,7 @@ __device__ void follow_chains(const Map &map, const Flags &flags, Carrier &carri
         const bool want = state == Idle && candidate < units;
         if (__any_sync(kWholeWarp, want)) {
             const I number = candidate + I(sub) * stride, mine = number < units ? map.pick(number) : 0;
-            const bool open = want && number < units && !flags.taken(mine) && (carrier.turns() || map.succ(mine) != mine);
+            const bool open = want && number < units && !flags.taken(mine) && map.succ(mine) != mine;
             const u32 found = Single ? open : (__ballot_sync(kWholeWarp, open) & group) >> lead;
             if (want) {
                 const u32 passed = found ? __ffs(found) : lanes;

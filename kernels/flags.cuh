@@ -13,74 +13,35 @@
 #pragma once
 #include "index.cuh"
 
-// Position to word and bit (thesis section 4.5.1).
-struct FlagLayout {
-    u32 shift;    // flags a word = 2^shift: 5 packed, 0 spread by 32
-    u32 padded;   // every 33rd word stays unused
-    u32 remapped; // neighbours in different words
-    u32 pad;
-    Divisor<u32> words; // remapped: number of words
-
-    template <class I> __device__ void place(I p, u64 &word, u32 &bit) const {
-        if (remapped) {
-            const u32 turn = words.div(u32(p));
-            word = u32(p) - turn * words.divisor;
-            bit = 1u << turn;
-            return;
-        }
-        word = u64(p) >> shift;
-        bit = 1u << (u32(p) & 31u);
-        if (padded) word += word >> 5;
-    }
-};
-static_assert(sizeof(FlagLayout) == 32 && AT(FlagLayout, shift) == 0 && AT(FlagLayout, padded) == 4 &&
-              AT(FlagLayout, remapped) == 8 && AT(FlagLayout, pad) == 12 &&
-              AT(FlagLayout, words) == 16);
+// A bit of position `p`'s word, which is word p / 32.
+template <class I> static __device__ u32 flag_bit(I p) { return 1u << (u32(p) & 31u); }
 
 // Flags of a whole launch, in device memory.
 struct GlobalFlags {
-    using Scope = DeviceScope;
     u32 *words;
-    FlagLayout layout;
 
     template <class I> __device__ bool taken(I p) const {
-        u64 word;
-        u32 bit, x;
-        layout.place(p, word, bit);
+        u32 x;
         asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];"
-                     : "=r"(x) : "l"(__cvta_generic_to_global(words + word)) : "memory");
-        return (x & bit) != 0;
+                     : "=r"(x) : "l"(__cvta_generic_to_global(words + (p >> 5))) : "memory");
+        return (x & flag_bit(p)) != 0;
     }
     // Whether this claim is the first.
     template <class I> __device__ bool claim(I p) const {
-        u64 word;
-        u32 bit, x;
-        layout.place(p, word, bit);
+        u32 x;
         asm volatile("atom.relaxed.gpu.global.or.b32 %0, [%1], %2;"
-                     : "=r"(x) : "l"(__cvta_generic_to_global(words + word)), "r"(bit) : "memory");
-        return (x & bit) == 0;
+                     : "=r"(x) : "l"(__cvta_generic_to_global(words + (p >> 5))), "r"(flag_bit(p)) : "memory");
+        return (x & flag_bit(p)) == 0;
     }
     static __device__ void fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 };
-static_assert(sizeof(GlobalFlags) == 40 && AT(GlobalFlags, words) == 0 && AT(GlobalFlags, layout) == 8);
+static_assert(sizeof(GlobalFlags) == 8 && AT(GlobalFlags, words) == 0);
 
 // Flags of one instance, in shared memory.
 struct SharedFlags {
-    using Scope = BlockScope;
     u32 *words;
-    FlagLayout layout;
 
-    template <class I> __device__ bool taken(I p) const {
-        u64 word;
-        u32 bit;
-        layout.place(p, word, bit);
-        return (*(volatile u32 *)(words + u32(word)) & bit) != 0;
-    }
-    template <class I> __device__ bool claim(I p) const {
-        u64 word;
-        u32 bit;
-        layout.place(p, word, bit);
-        return (atomicOr_block(words + u32(word), bit) & bit) == 0;
-    }
+    __device__ bool taken(u32 p) const { return (*(volatile u32 *)(words + (p >> 5)) & flag_bit(p)) != 0; }
+    __device__ bool claim(u32 p) const { return (atomicOr_block(words + (p >> 5), flag_bit(p)) & flag_bit(p)) == 0; }
     static __device__ void fence() { asm volatile("fence.acq_rel.cta;" ::: "memory"); }
 };

@@ -28,43 +28,6 @@ static_assert(sizeof(Divisor<u32>) == 16 && AT(Divisor<u32>, divisor) == 0 &&
               AT(Divisor<u32>, magic) == 4 && AT(Divisor<u32>, pre) == 8 &&
               AT(Divisor<u32>, post) == 12);
 
-// [batch][rows][mid][cols] to [batch][cols][mid][rows] on the numbers of super-elements.
-// I = u32 serves up to 2^31 of them, which leaves the sums of the candidate search room.
-template <class I> struct Swap {
-    using Index = I;
-    Divisor<I> cols, mid, instance, batch;
-    I rows;
-    u32 batched;
-    u64 unit_bytes;
-
-    __device__ I succ(I s) const {
-        I first = 0;
-        if (batched) {
-            first = instance.div(s) * instance.divisor;
-            s -= first;
-        }
-        const I rest = cols.div(s), inner = s - rest * cols.divisor;
-        const I outer = mid.div(rest), between = rest - outer * mid.divisor;
-        return first + (inner * mid.divisor + between) * rows + outer;
-    }
-    __device__ u64 offset(I s) const { return u64(s) * unit_bytes; }
-    // The k-th to start from: instance after instance in turn, so that workers do not crowd into one,
-    // where each would meet another's start after a step or two.
-    __device__ I pick(I k) const {
-        if (!batched) return k;
-        const I turn = batch.div(k);
-        return (k - turn * batch.divisor) * instance.divisor + turn;
-    }
-};
-static_assert(sizeof(Swap<u32>) == 80 && AT(Swap<u32>, cols) == 0 && AT(Swap<u32>, mid) == 16 &&
-              AT(Swap<u32>, instance) == 32 && AT(Swap<u32>, batch) == 48 &&
-              AT(Swap<u32>, rows) == 64 && AT(Swap<u32>, batched) == 68 &&
-              AT(Swap<u32>, unit_bytes) == 72);
-static_assert(sizeof(Swap<u64>) == 120 && AT(Swap<u64>, cols) == 0 && AT(Swap<u64>, mid) == 24 &&
-              AT(Swap<u64>, instance) == 48 && AT(Swap<u64>, batch) == 72 &&
-              AT(Swap<u64>, rows) == 96 && AT(Swap<u64>, batched) == 104 &&
-              AT(Swap<u64>, unit_bytes) == 112);
-
 // A digit of a number: what divides it off, and what each of it counts elsewhere.
 template <class I> struct Digit {
     Divisor<I> by;
@@ -74,7 +37,8 @@ static_assert(sizeof(Digit<u32>) == 20 && AT(Digit<u32>, by) == 0 && AT(Digit<u3
 static_assert(sizeof(Digit<u64>) == 32 && AT(Digit<u64>, by) == 0 && AT(Digit<u64>, stride) == 24);
 
 // An array's axes in any order, on the numbers of super-elements: digits from the last axis on, the first one is what is
-// left. One digit at least, by 1 where there is none. I = u32 as above.
+// left. One digit at least, by 1 where there is none. I = u32 serves
+// up to 2^31 of them, which leaves the sums of the candidate search room.
 template <class I> struct Axes {
     using Index = I;
     Digit<I> d0, d1, d2, d3, d4, d5, d6;
@@ -103,7 +67,8 @@ template <class I> struct Axes {
         return to + s * first;
     }
     __device__ u64 offset(I s) const { return u64(s) * unit_bytes; }
-    // As of `Swap`.
+    // The k-th to start from: instance after instance in turn, so that workers do not crowd into one,
+    // where each would meet another's start after a step or two.
     __device__ I pick(I k) const {
         if (!batched) return k;
         const I turn = batch.div(k);

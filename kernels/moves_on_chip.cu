@@ -1,5 +1,5 @@
 // 010!, 0100! by PTTWAC, an instance a block, flags in shared memory (thesis Algorithm 1).
-#include "move_args.cuh"
+#include "chain.cuh"
 
 #ifndef WORD
 #define WORD 4
@@ -8,21 +8,19 @@
 struct OnChipArgs {
     char *data;
     u64 instances, instance_bytes;
-    FlagLayout layout;
     u32 flag_words;
     u32 units; // super-elements of an instance
     u32 lanes, vectors;
     SmallSwap map;
 };
-static_assert(sizeof(OnChipArgs) == 96 && AT(OnChipArgs, data) == 0 && AT(OnChipArgs, instances) == 8 &&
-              AT(OnChipArgs, instance_bytes) == 16 && AT(OnChipArgs, layout) == 24 &&
-              AT(OnChipArgs, flag_words) == 56 && AT(OnChipArgs, units) == 60 &&
-              AT(OnChipArgs, lanes) == 64 && AT(OnChipArgs, vectors) == 68 &&
-              AT(OnChipArgs, map) == 72);
+static_assert(sizeof(OnChipArgs) == 64 && AT(OnChipArgs, data) == 0 && AT(OnChipArgs, instances) == 8 &&
+              AT(OnChipArgs, instance_bytes) == 16 && AT(OnChipArgs, flag_words) == 24 &&
+              AT(OnChipArgs, units) == 28 && AT(OnChipArgs, lanes) == 32 && AT(OnChipArgs, vectors) == 36 &&
+              AT(OnChipArgs, map) == 40);
 
 template <bool Single, int K> static __device__ void on_chip(const OnChipArgs &a) {
     extern __shared__ u32 words[];
-    const SharedFlags flags = {words, a.layout};
+    const SharedFlags flags = {words};
     const u32 lanes = Single ? 1 : a.lanes, workers = blockDim.x / lanes;
     for (u64 i = blockIdx.x; i < a.instances; i += gridDim.x) {
         for (u32 w = threadIdx.x; w < a.flag_words; w += blockDim.x) words[w] = 0;

@@ -1,28 +1,23 @@
-// Super-elements of any length moved by PTTWAC, held in shared memory; with tiles, transposed on the
-// way (thesis section 4.8.3, "+fusion").
-#include "move_args.cuh"
-
+// Super-elements of any length moved by PTTWAC, held in shared memory.
 #ifndef WORD
 #define WORD 4
 #endif
+#include "moves.cuh"
 
-template <class Map> static __device__ void move(const MoveArgs<Map> &a) {
+template <class Map> static __device__ void move_shared(const MoveArgs<Map> &a) {
     using I = typename Map::Index;
     extern __shared__ uint4 shared[];
     const u32 worker = threadIdx.x / a.lanes;
     const I workers = I(gridDim.x) * (blockDim.x / a.lanes);
     const I first = I(blockIdx.x) * (blockDim.x / a.lanes) + worker;
     InShared<WORD> carrier(a.vectors, threadIdx.x & (a.lanes - 1), a.lanes,
-                           (char *)shared + worker * (2 * a.vectors * WORD), a.rows, a.cols);
+                           (char *)shared + worker * (2 * a.vectors * WORD));
     follow_chains(a.map, a.flags, carrier, a.data, I(a.units), first, workers, a.lanes);
 }
 
-extern "C" __global__ void __launch_bounds__(256) move_shared_swap(const __grid_constant__ MoveArgs<Swap<u64>> a) {
-    move(a);
-}
 extern "C" __global__ void __launch_bounds__(256) move_shared_slots(const __grid_constant__ MoveArgs<SlotMap<u64>> a) {
-    move(a);
+    move_shared(a);
 }
 extern "C" __global__ void __launch_bounds__(256) move_shared_axes(const __grid_constant__ MoveArgs<Axes<u64>> a) {
-    move(a);
+    move_shared(a);
 }

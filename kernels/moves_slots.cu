@@ -2,7 +2,7 @@
 #ifndef WORD
 #define WORD 16
 #endif
-#include "move_registers.cuh"
+#include "moves.cuh"
 
 MOVE(slots32, SlotMap<u32>, 1, 8)
 MOVE(slots32, SlotMap<u32>, 2, 6)

@@ -11,118 +11,75 @@ pub const NEEDED_DRIVER: u32 = 550;
 /// The oldest architecture that the PTX is for, as 10 times the major number of the compute capability, and the minor one.
 pub const NEEDED_ARCHITECTURE: usize = 80;
 
-/// A file of `kernels/`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Family {
+/// Declares each file of `kernels/`, by its name without the ending.
+macro_rules! families {
+    ($($(#[$meta:meta])* $name:ident = $file:literal;)*) => {
+        /// A file of `kernels/`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Family {
+            $($(#[$meta])* $name,)*
+        }
+
+        impl Family {
+            /// Every family.
+            pub const ALL: [Family; [$($file),*].len()] = [$(Family::$name,)*];
+
+            /// The file's name without its ending.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Family::$name => $file,)*
+                }
+            }
+        }
+    };
+}
+
+families! {
     /// Square tiles: swapped in pairs, or each in place.
-    Tiles,
+    Tiles = "tiles";
     /// Tiles of cubes, three at a time.
-    Cube,
+    Cube = "cube";
     /// Barrier-sync by a block.
-    Barrier,
+    Barrier = "barrier";
     /// Barrier-sync by a block, axes in any order.
-    BarrierAxes,
+    BarrierAxes = "barrier_axes";
     /// Barrier-sync by a cluster.
-    ClusterBarrier,
+    ClusterBarrier = "cluster_barrier";
     /// Barrier-sync by the grid.
-    GridBarrier,
+    GridBarrier = "grid_barrier";
     /// Barrier-sync by a cluster, axes in any order.
-    ClusterAxes,
+    ClusterAxes = "cluster_axes";
     /// Barrier-sync by the grid, axes in any order.
-    GridAxes,
+    GridAxes = "grid_axes";
     /// The gather pass of aligned slots, a run of chunks for each block.
-    SlotRuns,
+    SlotRuns = "slot_runs";
     /// The same, chunk after chunk by the grid.
-    SlotGather,
-    /// PTTWAC through registers.
-    Moves,
-    /// The same for 2^31 super-elements and more.
-    MovesWide,
+    SlotGather = "slot_gather";
+    /// PTTWAC through registers, axes in any order.
+    Moves = "moves";
     /// The same for aligned slots.
-    MovesSlots,
-    /// The same for axes in any order.
-    MovesAxes,
+    MovesSlots = "moves_slots";
     /// PTTWAC through shared memory.
-    MovesShared,
-    /// PTTWAC by blocks, the baseline.
-    MovesBlock,
+    MovesShared = "moves_shared";
     /// PTTWAC with flags on chip.
-    MovesOnChip,
+    MovesOnChip = "moves_on_chip";
     /// P-IPT.
-    PerCycle,
+    PerCycle = "per_cycle";
     /// Rows padded and unpadded.
-    Pad,
+    Pad = "pad";
     /// From one place to another.
-    OutOfPlace,
+    OutOfPlace = "out_of_place";
     /// The same, axes in any order.
-    IntoAxes,
+    IntoAxes = "into_axes";
     /// Rows a pitch apart: squares of any elements, what lies in gaps.
-    Pitched,
+    Pitched = "pitched";
     /// Numbers multiplied and conjugated.
-    Scale,
+    Scale = "scale";
     /// Filling and comparing, for tests.
-    Check,
+    Check = "check";
 }
 
 impl Family {
-    /// Every family.
-    pub const ALL: [Family; 24] = [
-        Family::Tiles,
-        Family::Cube,
-        Family::Barrier,
-        Family::BarrierAxes,
-        Family::ClusterBarrier,
-        Family::GridBarrier,
-        Family::ClusterAxes,
-        Family::GridAxes,
-        Family::SlotRuns,
-        Family::SlotGather,
-        Family::Moves,
-        Family::MovesWide,
-        Family::MovesSlots,
-        Family::MovesAxes,
-        Family::MovesShared,
-        Family::MovesBlock,
-        Family::MovesOnChip,
-        Family::PerCycle,
-        Family::Pad,
-        Family::OutOfPlace,
-        Family::IntoAxes,
-        Family::Pitched,
-        Family::Scale,
-        Family::Check,
-    ];
-
-    /// The file's name without its ending.
-    pub fn name(self) -> &'static str {
-        match self {
-            Family::Tiles => "tiles",
-            Family::Cube => "cube",
-            Family::Barrier => "barrier",
-            Family::BarrierAxes => "barrier_axes",
-            Family::ClusterBarrier => "cluster_barrier",
-            Family::GridBarrier => "grid_barrier",
-            Family::ClusterAxes => "cluster_axes",
-            Family::GridAxes => "grid_axes",
-            Family::SlotRuns => "slot_runs",
-            Family::SlotGather => "slot_gather",
-            Family::Moves => "moves",
-            Family::MovesWide => "moves_wide",
-            Family::MovesSlots => "moves_slots",
-            Family::MovesAxes => "moves_axes",
-            Family::MovesShared => "moves_shared",
-            Family::MovesBlock => "moves_block",
-            Family::MovesOnChip => "moves_on_chip",
-            Family::PerCycle => "per_cycle",
-            Family::Pad => "pad",
-            Family::OutOfPlace => "out_of_place",
-            Family::IntoAxes => "into_axes",
-            Family::Pitched => "pitched",
-            Family::Scale => "scale",
-            Family::Check => "check",
-        }
-    }
-
     /// PTX of the family for words of `word` bytes (1, 2, 4, 8 or 16), ending in a zero.
     ///
     /// # Panics

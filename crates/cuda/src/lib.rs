@@ -36,7 +36,6 @@ pub mod chip;
 pub mod error;
 mod estimate;
 pub mod family;
-pub mod flags;
 pub mod kernels;
 pub mod launches;
 pub mod lower;

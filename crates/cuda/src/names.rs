@@ -88,7 +88,6 @@ named! {
         Runs = "runs",
         Teams = "teams",
         Moves = "moves",
-        AxesMoves = "axes_moves",
         OnChipMoves = "on_chip_moves",
         PerCycle = "per_cycle",
         Rows = "rows",

@@ -4,8 +4,7 @@ use turntile_perm::Elementary;
 use turntile_plan::StageShape;
 
 use crate::call::{Limits, widest_word};
-use crate::flags::FlagLayout;
-use crate::lower::moves::carried;
+use crate::lower::moves::{carried, flag_words};
 use crate::lower::{At, LINE, cube_geometry, into, runs, slide_block, teams};
 use crate::way::{Scope, Tiling, Way};
 
@@ -99,12 +98,9 @@ fn on_chip(e: &Elementary, at: At, grid_bytes: usize) -> Vec<Way> {
     }
     if e.mid == 1 {
         let positions = e.instance_units();
-        // The widest spreading whose words fit: fewest colliding atomics (thesis figure 4.16).
-        let spread = |log: u32| FlagLayout::Spread { spreading: 1 << log, padded: true };
-        let mut layouts = (0..6).rev().map(spread);
-        if let Some(flags) = layouts.find(|flags| flags.words(positions) <= shared_bytes / 4) {
+        if flag_words(positions) * 4 <= shared_bytes {
             let threads = positions.div_ceil(4).max(1).next_multiple_of(WARP).min(MOST_THREADS);
-            found.push(Way::OnChipMoves { flags, threads });
+            found.push(Way::OnChipMoves { threads });
         }
     }
     found
@@ -147,7 +143,7 @@ fn swap_tile(rows: usize, pitch: usize, at: At) -> Option<usize> {
 /// Ways that follow cycles of super-elements.
 fn along_cycles(shape: &StageShape, at: At) -> Vec<Way> {
     // A super-element that does not fit on chip twice cannot be carried.
-    let flagged = carried(shape.unit(), at).then_some(Way::Moves { flags: FlagLayout::PACKED });
+    let flagged = carried(shape.unit(), at).then_some(Way::Moves);
     flagged.into_iter().chain([Way::PerCycle]).collect()
 }
 

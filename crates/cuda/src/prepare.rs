@@ -6,9 +6,8 @@ use crate::args::Second;
 use crate::buffers::{self, Buffers, Need, Spot};
 use crate::call::{Call, Limits, widest_word};
 use crate::error::{CudaError, LowerError};
-use crate::flags::FlagLayout;
 use crate::launches::Launches;
-use crate::lower::{At, Holding, lowered, move_held, through_registers};
+use crate::lower::{At, lowered};
 use crate::spots;
 use crate::way::Way;
 
@@ -96,37 +95,6 @@ impl Work {
         let launches = Launches::new(*shape, elem_bytes, alignment, way, lowered);
         let work = Self::of_launches(&[&launches], 0, bytes, alignment);
         Ok(if way.method() == Method::OutOfPlace { work.out_of_place() } else { work })
-    }
-
-    /// PTTWAC with flags in memory, super-elements held as the caller says.
-    ///
-    /// # Errors
-    /// As [`of_stage`](Self::of_stage).
-    pub fn of_moves(
-        shape: &StageShape,
-        flags: FlagLayout,
-        holding: Holding,
-        elem_bytes: usize,
-        limits: &Limits,
-    ) -> Result<Self, CudaError> {
-        let bytes = bytes_of(shape, elem_bytes)?;
-        let at = At { elem_bytes, alignment: WORKSPACE_ALIGNMENT, limits };
-        let call = possible(Way::Moves { flags }, bytes)
-            .and_then(|()| move_held(shape, flags, holding, at));
-        let stage = format!("{shape} {}", Method::PttwacGlobal);
-        Self::of_calls(&stage, call.map(|call| vec![call]), bytes, WORKSPACE_ALIGNMENT)
-    }
-
-    /// Barrier-sync through registers: the baseline.
-    ///
-    /// # Errors
-    /// As [`of_stage`](Self::of_stage).
-    pub fn through_registers(shape: &StageShape, elem_bytes: usize) -> Result<Self, CudaError> {
-        let bytes = bytes_of(shape, elem_bytes)?;
-        let call = shape.elementary().ok_or(LowerError::NoKernel);
-        let call = call.and_then(|e| through_registers(e, elem_bytes, WORKSPACE_ALIGNMENT));
-        let stage = format!("{shape} {}", Method::BarrierSync);
-        Self::of_calls(&stage, call.map(|call| vec![call]), bytes, WORKSPACE_ALIGNMENT)
     }
 
     pub(crate) fn of_calls(
@@ -284,18 +252,13 @@ pub(crate) fn bytes_of(shape: &StageShape, elem_bytes: usize) -> Result<usize, C
 
 /// Numbers of a way that no device has, before anything is multiplied or divided by them.
 fn possible(way: Way, bytes: usize) -> Result<(), LowerError> {
-    let spread = |flags: FlagLayout| match flags {
-        FlagLayout::Spread { spreading, .. } => spreading.is_power_of_two() && spreading <= 32,
-        FlagLayout::Remapped => true,
-    };
     let right = match way {
         // Every block of a gather keeps some of the matrix.
         Way::Runs { groups } => groups > 0 && groups.checked_mul(bytes).is_some(),
         Way::Teams { groups, blocks } => {
             groups > 0 && blocks > 0 && groups.checked_mul(bytes).is_some()
         }
-        Way::OnChipMoves { flags, threads } => threads <= MOST_THREADS && spread(flags),
-        Way::Moves { flags } => spread(flags),
+        Way::OnChipMoves { threads } => threads <= MOST_THREADS,
         _ => true,
     };
     right.then_some(()).ok_or(LowerError::NoKernel)

@@ -4,8 +4,6 @@ use std::fmt;
 
 use turntile_plan::Method;
 
-use crate::flags::FlagLayout;
-
 /// Who waits for whom in barrier-sync: everything within the scope is read before any of it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
@@ -85,16 +83,11 @@ pub enum Way {
     },
     /// Cycles with flags on chip, a block of so many threads an instance.
     OnChipMoves {
-        /// Where the flags lie.
-        flags: FlagLayout,
         /// Threads of a block.
         threads: usize,
     },
     /// Cycles with flags in memory.
-    Moves {
-        /// Where the flags lie.
-        flags: FlagLayout,
-    },
+    Moves,
     /// Cycles without flags.
     PerCycle,
     /// Rows in rounds, at least so many at a time.
@@ -127,7 +120,7 @@ impl Way {
             Way::TileSwap { .. } => Method::TileSwap,
             Way::Barrier(_) | Way::Runs { .. } | Way::Teams { .. } => Method::BarrierSync,
             Way::OnChipMoves { .. } => Method::PttwacOnChip,
-            Way::Moves { .. } => Method::PttwacGlobal,
+            Way::Moves => Method::PttwacGlobal,
             Way::PerCycle => Method::PerCycle,
             Way::Rows { .. } => Method::Rows,
             Way::Slide { .. } => Method::Slide,
@@ -139,16 +132,11 @@ impl Way {
 
     /// What tells it from other ways of its method.
     pub fn variant(self) -> String {
-        let layout = |flags: FlagLayout| match flags {
-            FlagLayout::PACKED => String::new(),
-            FlagLayout::Spread { spreading, padded } => {
-                format!(" spread {spreading}{}", if padded { " padded" } else { "" })
-            }
-            FlagLayout::Remapped => " remapped".to_owned(),
-        };
         match self {
             Way::TileSwap { tile } => format!(" {tile}"),
             Way::Barrier(Scope::Block)
+            | Way::OnChipMoves { .. }
+            | Way::Moves
             | Way::PerCycle
             | Way::Rows { .. }
             | Way::Slide { .. }
@@ -158,7 +146,6 @@ impl Way {
             Way::Barrier(Scope::Grid) => "/grid".to_owned(),
             Way::Runs { groups } => format!("/runs {groups}"),
             Way::Teams { groups, blocks } => format!("/teams {}x{blocks}", groups / blocks.max(1)),
-            Way::OnChipMoves { flags, .. } | Way::Moves { flags } => layout(flags),
             Way::OutOfPlace { tiling, swath } => format!(" {tiling} {swath}"),
         }
     }

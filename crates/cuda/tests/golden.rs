@@ -11,15 +11,14 @@ use std::{env, fs, iter};
 use turntile_cuda::LowerError;
 use turntile_cuda::args::{Args, Layout, PARTS};
 use turntile_cuda::call::{Call, Limits};
-use turntile_cuda::lower::{At, Holding, lower, move_held, through_registers};
+use turntile_cuda::lower::{At, lower};
 use turntile_cuda::waits::Waits;
 use turntile_cuda::way::{Scope, Way};
-use turntile_perm::{Elementary, Padding, Slots};
+use turntile_perm::{Padding, Slots};
 use turntile_plan::StageShape;
 
 use crate::cases::{
-    AXES_ELSEWHERE, BLOCK, DIRECTIONS, alignments, at, axes, elsewhere, layouts, shapes, swap,
-    turned, ways,
+    AXES_ELSEWHERE, BLOCK, DIRECTIONS, alignments, at, axes, elsewhere, shapes, swap, turned, ways,
 };
 
 /// Appends the fields of a structure whose bytes these are; addresses come later and are left out, and of
@@ -179,8 +178,8 @@ fn boundaries() {
     for cols in [240, 241, 242, 243, 250] {
         stages(&mut text, swap([1, 240, 1, cols, 1]), &[BLOCK], &[1, 4]);
     }
-    for flags in layouts() {
-        let global = [Way::Moves { flags }];
+    {
+        let global = [Way::Moves];
         for units in [(1usize << 31) - 1, 1 << 31, (1 << 31) + 1] {
             stages(&mut text, swap([1, 3, 1, units / 3, 1]), &global, &[4]);
             stages(&mut text, swap([1, 1, 1, units, 1]), &global, &[4]);
@@ -189,19 +188,14 @@ fn boundaries() {
         for unit in [1, 4, 16, 32, 33, 64, 128, 129, 1000] {
             stages(&mut text, swap([2, 10, 1, 30, unit]), &global, &[4]);
         }
-        stages(
-            &mut text,
-            swap([2, 10, 1, 30, 3]),
-            &[Way::OnChipMoves { flags, threads: 128 }],
-            &[2, 4],
-        );
+        stages(&mut text, swap([2, 10, 1, 30, 3]), &[Way::OnChipMoves { threads: 128 }], &[2, 4]);
     }
     // 2^32 elements of a matrix less twice its rows, and 2^31 slots.
     for (rows, cols, slot) in [(1 << 16, 65_533, 64), (1 << 16, 65_534, 64), (70_000, 70_000, 2)] {
         let slots = Slots::new(rows, cols, slot, slot).unwrap();
         for direction in DIRECTIONS {
             let shape = StageShape::SlotMove { batch: 2, slots, direction };
-            let by = [Way::Moves { flags: layouts()[0] }, Way::PerCycle];
+            let by = [Way::Moves, Way::PerCycle];
             stages(&mut text, shape, &by, &[4]);
         }
     }
@@ -229,7 +223,7 @@ fn axes_in_any_order() {
     }
     // Eight axes, and words of an element beside them.
     let eight = axes(&[2, 3, 2, 3, 2, 3, 2, 3], &[6, 1, 4, 7, 2, 5, 0, 3]);
-    let by = [BLOCK, Way::Moves { flags: layouts()[0] }, Way::PerCycle];
+    let by = [BLOCK, Way::Moves, Way::PerCycle];
     stages(&mut text, eight, &by, &[4, 12]);
     for unit in [1, 32, 33, 128, 129, 1000, 40_000] {
         stages(&mut text, axes(&[5, 6, 7, 8, unit], &[3, 1, 0, 2, 4]), &by[1..], &[4]);
@@ -268,38 +262,6 @@ fn slots_and_padding() {
         stages(&mut text, StageShape::Cut { padding, direction }, &by, &[4]);
     }
     golden("slots.txt", &text);
-}
-
-/// Baselines that a caller asks for by name.
-#[test]
-fn held_as_the_caller_says() {
-    let mut text = String::new();
-    let mut shapes =
-        vec![swap([3, 6, 1, 7, 48]), swap([2, 5, 1, 3, 1000]), swap([1, 5, 1, 3, 5000])];
-    for (m, n) in [(5, 2), (1, 8), (64, 1), (16, 16)] {
-        shapes.push(turned(2, [3, 4], [m, n]));
-    }
-    let slots = Slots::new(61, 7, 4, 8).unwrap();
-    shapes.extend(DIRECTIONS.map(|direction| StageShape::SlotMove { batch: 2, slots, direction }));
-    shapes.extend(DIRECTIONS.map(|direction| StageShape::SlotGather {
-        batch: 2,
-        slots,
-        direction,
-    }));
-    for shape in shapes {
-        for holding in [Holding::Registers, Holding::Shared, Holding::Block] {
-            let what = format!("{shape} {holding:?}, 4 bytes at 16");
-            let answer = move_held(&shape, layouts()[0], holding, at(4, 16));
-            show(&mut text, &what, answer.map(|call| vec![call]));
-        }
-    }
-    for extents in [[7, 5, 9, 1], [1, 100, 90, 1], [1, 200, 90, 1], [2, 6, 5, 2], [2, 6, 5, 3]] {
-        let [batch, rows, cols, unit] = extents;
-        let e = Elementary { batch, rows, mid: 1, cols, unit };
-        let what = format!("{e} through registers, 4 bytes at 16");
-        show(&mut text, &what, through_registers(e, 4, 16).map(|call| vec![call]));
-    }
-    golden("held.txt", &text);
 }
 
 /// What another device lacks.

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use turntile_cuda::call::{Call, Limits, WorkspacePart};
 use turntile_cuda::family::Family;
-use turntile_cuda::flags::FlagLayout;
-use turntile_cuda::lower::{At, Holding, lower, move_held, through_registers};
+use turntile_cuda::lower::{At, lower};
 use turntile_cuda::waits::Waits;
 use turntile_cuda::way::{Scope, Way};
 use turntile_cuda::{Chip, LowerError, Work};
@@ -62,18 +61,6 @@ fn launches_fit_the_device_code() {
                 }
             }
         }
-        for elem in ELEMENTS {
-            for alignment in alignments(elem) {
-                for holding in [Holding::Registers, Holding::Shared, Holding::Block] {
-                    let flags = FlagLayout::PACKED;
-                    let call = move_held(&shape, flags, holding, at(elem, alignment));
-                    call.iter().for_each(&mut meet);
-                }
-                if let Some(e) = shape.elementary() {
-                    through_registers(e, elem, alignment).iter().for_each(&mut meet);
-                }
-            }
-        }
     }
     // Rows a pitch apart are those of `leading.rs`.
     let elsewhere =
@@ -115,7 +102,7 @@ fn what_only_a_host_does_has_no_kernel() {
 fn flags_take_a_bit_a_super_element() {
     let shape = swap([1, 1000, 1, 100, 64]);
     let call = |alignment| {
-        let way = Way::Moves { flags: FlagLayout::PACKED };
+        let way = Way::Moves;
         let calls = lower(&shape, way, at(4, alignment)).unwrap();
         let [call] = calls[..] else { panic!("{calls:?}") };
         call
@@ -142,21 +129,12 @@ fn what_a_device_lacks_is_an_answer() {
     assert!(matches!(answer(BLOCK), Err(LowerError::OnChip { have: 49_152, .. })));
 }
 
-/// Every plan that the planner makes for an H200 has kernels, and names the workspace that they need. Squares of more
-/// tile pairs than a launch has blocks are declined for that.
+/// Every plan that the planner makes for an H200 has kernels, and names the workspace that they need.
 #[test]
 fn plans_fit_their_workspace() {
     let planner = Planner::new(Chip::h200());
-    let too_many = turntile_plan::Infeasible::TooMany {
-        what: "blocks",
-        // 92 593 tiles of 108 a side, in groups of 8 by 8.
-        count: 11_575 * 11_576 / 2 * 64,
-        most: i32::MAX as usize,
-    };
     for (rows, cols, elem) in PLANNED {
-        let none = (rows == 9_999_991).then_some(&too_many);
-        let problem = Problem::new(rows, cols, elem).unwrap();
-        let survey = planner.survey(&problem);
+        let survey = planner.survey(&Problem::new(rows, cols, elem).unwrap());
         for plan in &survey.candidates {
             let work = Work::of_plan(plan).unwrap_or_else(|error| panic!("{plan}: {error}"));
             work.calls().iter().for_each(check);
@@ -164,12 +142,22 @@ fn plans_fit_their_workspace() {
             assert_eq!(work.workspace_bytes().next_multiple_of(8), plan.workspace_bytes, "{plan}");
         }
         assert!(!survey.candidates.is_empty());
-        let blocks = |why: &turntile_plan::Infeasible| {
-            matches!(why, turntile_plan::Infeasible::TooMany { what: "blocks", .. })
-        };
-        let mut refused = survey.declined.iter().map(|declined| &declined.why);
-        assert_eq!(refused.find(|why| blocks(why)), none, "{rows}x{cols} of {elem}");
     }
+}
+
+/// Squares of more tile pairs than a launch has blocks are declined for that.
+#[test]
+fn squares_of_too_many_tiles_are_declined() {
+    let problem = Problem::new(9_999_991, 9_999_991, 4).unwrap();
+    let survey =
+        Planner::new(Chip::h200()).with_route(turntile_plan::Route::SQUARE).survey(&problem);
+    let too_many = turntile_plan::Infeasible::TooMany {
+        what: "blocks",
+        // 92 593 tiles of 108 a side, in groups of 8 by 8.
+        count: 11_575 * 11_576 / 2 * 64,
+        most: i32::MAX as usize,
+    };
+    assert_eq!(survey.declined.first().map(|declined| &declined.why), Some(&too_many));
 }
 
 fn check_elsewhere(call: &Call) {

@@ -9,20 +9,24 @@ pub enum Code {
     Ladder,
     /// A recursive filter of an image's columns.
     Gaussian,
+    /// Super-elements along cycles.
+    Moved,
 }
 
 const LADDER: &str = concat!(include_str!("../kernels/ptx/ladder.w4.ptx"), "\0");
 const GAUSSIAN: &str = concat!(include_str!("../kernels/ptx/gaussian.w4.ptx"), "\0");
+const MOVED: &str = concat!(include_str!("../kernels/ptx/moved.w4.ptx"), "\0");
 
 impl Code {
     /// Every file.
-    pub const ALL: [Code; 2] = [Code::Ladder, Code::Gaussian];
+    pub const ALL: [Code; 3] = [Code::Ladder, Code::Gaussian, Code::Moved];
 
     /// The file's name without its ending.
     pub fn name(self) -> &'static str {
         match self {
             Code::Ladder => "ladder",
             Code::Gaussian => "gaussian",
+            Code::Moved => "moved",
         }
     }
 
@@ -31,6 +35,7 @@ impl Code {
         let text = match self {
             Code::Ladder => LADDER,
             Code::Gaussian => GAUSSIAN,
+            Code::Moved => MOVED,
         };
         CStr::from_bytes_until_nul(text.as_bytes()).expect("ends in a zero")
     }

@@ -177,6 +177,7 @@ fn columns(rows: usize, cols: usize, filter: Coefficients) -> Result<Launch, Cud
         entry: "gaussian_columns",
         groups: cols.div_ceil(THREADS) as u32,
         threads: THREADS as u32,
+        shared_bytes: 0,
         params: Params::Gaussian(GaussianArgs {
             to,
             from,

@@ -263,6 +263,7 @@ pub(crate) fn launch(
         entry,
         groups: blocks as u32,
         threads: (tile * block_rows) as u32,
+        shared_bytes: 0,
         params: Params::Ladder(LadderArgs {
             to: Address::default(),
             from: Address::default(),

@@ -15,6 +15,7 @@
 //! | [`turned`], [`wider`] | 1010!, and a device that offers it beside what is the product's |
 //! | [`bench`] | `turntile-lab bench`: candidates, classes of shapes, drawn ones |
 //! | [`calibrate`] | `turntile-lab calibrate`: tables of costs made and fitted |
+//! | [`moved`], [`flags`] | movers of super-elements that the product does not launch; where their flags lie |
 //! | [`k20`] | the thesis's own GPU, to plan for |
 //! | [`check`], [`tables`] | `turntile-lab check` and `tables`: the kernels on a GPU, compared and timed |
 //! | [`samples`] | what they are compared on |
@@ -38,9 +39,11 @@ pub mod check;
 pub mod code;
 pub mod command;
 pub mod error;
+pub mod flags;
 pub mod gaussian;
 pub mod k20;
 pub mod ladder;
+pub mod moved;
 pub mod params;
 pub mod program;
 pub mod report;

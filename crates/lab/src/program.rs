@@ -5,14 +5,16 @@ use turntile_cuda::Work;
 use crate::code::Code;
 use crate::params::Params;
 
-/// A launch of one of the lab's kernels, without dynamic shared memory. It is made by [`ladder`](crate::ladder) and
-/// [`gaussian`](crate::gaussian) alone, for buffers as long as they say.
+/// A launch of one of the lab's kernels. It is made by [`ladder`](crate::ladder), [`gaussian`](crate::gaussian) and
+/// [`moved`](crate::moved) alone, for buffers as long as they say.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Launch {
     pub(crate) code: Code,
     pub(crate) entry: &'static str,
     pub(crate) groups: u32,
     pub(crate) threads: u32,
+    /// Dynamic shared memory of a block, in bytes.
+    pub(crate) shared_bytes: u32,
     pub(crate) params: Params,
 }
 
@@ -37,6 +39,11 @@ impl Launch {
         self.threads
     }
 
+    /// Dynamic shared memory of a block, in bytes.
+    pub fn shared_bytes(&self) -> u32 {
+        self.shared_bytes
+    }
+
     /// The parameter.
     pub fn params(&self) -> &Params {
         &self.params
@@ -46,7 +53,7 @@ impl Launch {
 /// What is done, with the numbers of its buffers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// A kernel of the lab's, from the second buffer to the first.
+    /// A kernel of the lab's, from the second buffer to the first, or in place of the first with flags in the second.
     Kernel(Launch, [usize; 2]),
     /// A transposition of turntile's, from the second buffer to the first, or in place of the first, the second being its
     /// workspace.

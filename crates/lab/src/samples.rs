@@ -10,7 +10,8 @@ use crate::watch::Ready;
 /// # Errors
 /// [`ProblemError::TooLarge`].
 pub fn moved(transposes: bool, rows: usize, cols: usize) -> Result<Problem, ProblemError> {
-    Problem::permuted(&[rows, cols], if transposes { &[1, 0] } else { &[0, 1] }, 4)
+    let order = if transposes { [1, 0] } else { [0, 1] };
+    Ok(Problem::permuted(&[rows, cols], &order, 4)?.out_of_place())
 }
 
 /// An image of values from 0 to 1.

@@ -134,14 +134,15 @@ impl Ready<'_> {
         unsafe { watch.time_raw(|ground| queue(steps, buffers, ground)) }
     }
 
-    /// Fills the second buffer with numbered elements, runs, and counts those that `problem` would have put elsewhere in the
-    /// first.
+    /// Fills the second buffer, or where `problem` is in place the first, with numbered elements, runs, and counts those that
+    /// `problem` would have put elsewhere in the first.
     ///
     /// # Errors
     /// As [`time`](Self::time); [`CudaError::Length`] where the elements are longer than the memory behind a buffer.
     pub fn wrong(&mut self, problem: &Problem) -> Result<u64, CudaError> {
         let Ready { watch, steps, buffers } = self;
-        let [to, from] = [0, 1].map(|k| buffers.places.get(k).map_or(0, |place| place.0));
+        let places = if problem.is_out_of_place() { [0, 1] } else { [0, 0] };
+        let [to, from] = places.map(|k| buffers.places.get(k).map_or(0, |place| place.0));
         // SAFETY: as in `time`.
         unsafe { watch.wrong_raw(problem, [to, from], |ground| queue(steps, buffers, ground)) }
     }
@@ -191,13 +192,13 @@ unsafe fn queue(
         let [(to, _), (from, _)] = places;
         match run {
             Run::Kernel { kernels, entry, launch } => {
-                let (groups, threads) = (launch.groups, launch.threads);
-                let config = LaunchConfig { groups, threads, shared_bytes: 0, cooperative: false };
+                let Launch { groups, threads, shared_bytes, .. } = *launch;
+                let config = LaunchConfig { groups, threads, shared_bytes, cooperative: false };
                 let params = launch.params.at(to, from);
                 // SAFETY: the entry point takes one parameter, of this structure (`tests/args.rs`, `tests/kernels.rs`).
-                // It reads the second buffer and writes the first, as far as its extents say, which are the
-                // buffers' (`tests/kernels.rs` follows it); no block waits for another (`code.rs`). The rest is
-                // the caller's.
+                // It reads the second buffer and writes the first, or moves what is in the first, as far as its
+                // extents say, which are the buffers' (`tests/kernels.rs` follows it); no block waits for another
+                // (`code.rs`). The rest is the caller's.
                 unsafe {
                     kernels.launch(*entry, config, &[params.bytes().as_ptr().cast()], stream)?;
                 }

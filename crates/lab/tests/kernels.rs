@@ -3,18 +3,24 @@
 #[path = "../../cuda/tests/follow/offsets.rs"]
 mod offsets;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::{env, fs};
 
 use offsets::offsets;
+use turntile::plan::StageShape;
 use turntile_cuda::Chip;
 use turntile_lab::code::Code;
 use turntile_lab::error::KernelError;
+use turntile_lab::flags::FlagLayout;
 use turntile_lab::gaussian::{self, Between};
 use turntile_lab::ladder::{self, Rung};
+use turntile_lab::moved::{self, Held};
 use turntile_lab::params::Params;
 use turntile_lab::program::{Launch, Program, Step};
+use turntile_lab::turned::TurnedTiles;
+use turntile_perm::Elementary;
 
 /// The one launch of a program on buffers `[destination, source]`.
 fn launch(program: &Program) -> Launch {
@@ -170,4 +176,89 @@ fn a_filter_is_four_steps() {
         assert_eq!(at, 1, "{between:?}");
     }
     assert_eq!(gaussian::program(0, 5, 1.0, padded, &chip).unwrap().steps(), []);
+}
+
+/// Where a launch puts the byte at an offset of its data, as `moved.cu` says; what it holds, it has room for.
+fn moved_dest(launch: &Launch, offset: usize) -> usize {
+    let word: usize = launch.entry().rsplit('_').next().unwrap().parse().unwrap_or(4);
+    let (map, units, at, start) = match *launch.params() {
+        Params::Moved(a) => {
+            let (lanes, vectors) = (a.lanes as usize, a.vectors as usize);
+            let workers = launch.threads() as usize / lanes;
+            match launch.entry().starts_with("moved_shared") {
+                true => {
+                    assert!(lanes <= 32 && lanes.is_power_of_two(), "{launch:?}");
+                    assert_eq!(launch.shared_bytes(), (workers * 2 * vectors * word) as u32);
+                }
+                false => assert!(workers == 1 && vectors <= lanes, "{launch:?}"),
+            }
+            (a.map, a.units, offset, 0)
+        }
+        Params::LaidOut(a) => {
+            let bytes = a.instance_bytes as usize;
+            let instance = offset / bytes;
+            assert!(instance < a.instances as usize && instance < launch.groups() as usize);
+            assert_eq!(launch.shared_bytes(), 4 * a.flag_words);
+            (a.map, a.units, offset % bytes, instance * bytes)
+        }
+        other => panic!("{other:?}"),
+    };
+    let unit_bytes = map.unit_bytes as usize;
+    let (s, within) = (at / unit_bytes, at % unit_bytes);
+    assert!(s < units as usize, "{launch:?}");
+    let cols = map.cols.divisor as usize;
+    let to = start + (s % cols * map.rows as usize + s / cols) * unit_bytes;
+    let Params::Moved(a) = launch.params() else { return to + within };
+    let (rows, cols) = (a.rows as usize, a.cols as usize);
+    let element = within / word;
+    let turned = if rows > 1 { element % cols * rows + element / cols } else { element };
+    to + turned * word + within % word
+}
+
+/// Super-elements in every way that the product has none for, by all entry points that there are.
+#[test]
+fn super_elements_go_where_they_should() {
+    let limits = Chip::h200().limits().to_owned();
+    let e = |batch, rows, cols, unit| Elementary { batch, rows, mid: 1, cols, unit };
+    let mut cases: Vec<(StageShape, Vec<Step>)> = Vec::new();
+    for e in [e(1, 31, 40, 3), e(1, 64, 16, 64), e(1, 5, 3, 1000), e(1, 509, 32, 8)] {
+        for held in [Held::Shared, Held::Block] {
+            let program = moved::program(e, 4, held, &limits).unwrap();
+            assert_eq!(program.buffers()[0], e.len() * 4);
+            assert!(program.buffers()[1] * 8 >= e.instance_units());
+            cases.push((e.into(), program.steps().to_vec()));
+        }
+    }
+    for (rows, cols, m, n) in [(3, 4, 5, 2), (9, 7, 1, 8), (4, 4, 16, 20), (450, 90, 16, 20)] {
+        let tiles = TurnedTiles { batch: 1, rows, cols, m, n };
+        let steps = moved::turned(tiles, &limits).unwrap();
+        cases.push((StageShape::Axes(tiles.into()), steps.to_vec()));
+    }
+    let spread = FlagLayout::Spread { spreading: 32, padded: true };
+    for flags in [FlagLayout::PACKED, spread, FlagLayout::Remapped] {
+        let e = e(7, 16, 215, 1);
+        let program = moved::on_chip(e, flags, 100, &limits).unwrap();
+        cases.push((e.into(), program.steps().to_vec()));
+    }
+    let mut met = BTreeSet::new();
+    for (shape, steps) in cases {
+        let launches = steps.iter().map(|step| match step {
+            Step::Kernel(launch, [0, 1]) => *launch,
+            other => panic!("{other:?}"),
+        });
+        let launches: Vec<Launch> = launches.collect();
+        launches.iter().for_each(check);
+        met.extend(launches.iter().map(Launch::entry));
+        let launch = launches.last().unwrap();
+        for offset in offsets(shape.len() * 4) {
+            let want = shape.dest(offset / 4) * 4 + offset % 4;
+            assert_eq!(moved_dest(launch, offset), want, "{shape}: {launch:?}");
+        }
+    }
+    assert_eq!(met, Code::Moved.entries().collect());
+    // Too long, several instances, a word that is none.
+    for e in [e(1, 3, 5, 40_000), e(2, 3, 5, 4)] {
+        assert_eq!(moved::program(e, 4, Held::Shared, &limits), None);
+    }
+    assert_eq!(moved::program(e(1, 3, 5, 5), 2, Held::Block, &limits), None);
 }

@@ -2,7 +2,6 @@
 
 use turntile_cuda::Chip;
 use turntile_cuda::chip::way_of;
-use turntile_cuda::flags::FlagLayout;
 use turntile_cuda::way::{Scope, Way};
 use turntile_perm::{Elementary, Slots};
 use turntile_plan::{Device, Direction, Request, Slotting, StageShape, Want};
@@ -22,7 +21,7 @@ pub const ALL: [Table; 8] = [
     ("words", words),
 ];
 
-const GLOBAL: What = What::Way(Way::Moves { flags: FlagLayout::PACKED });
+const GLOBAL: What = What::Way(Way::Moves);
 const GROUP: What = What::Way(Way::Barrier(Scope::Block));
 const GRID: What = What::Way(Way::Barrier(Scope::Grid));
 const PER_CYCLE: What = What::Way(Way::PerCycle);
@@ -160,10 +159,6 @@ fn moves() -> Vec<Case> {
 
 fn barrier() -> Vec<Case> {
     let mut cases = Vec::new();
-    for (rows, cols) in [(16, 16), (32, 32), (32, 215), (32, 400)] {
-        let shape = [(1 << 28) / (rows * cols), rows, 1, cols, 1];
-        cases.push(case("010! through registers", shape, 4, What::ThroughRegisters));
-    }
     for (rows, cols) in [
         (32, 32),
         (32, 215),

@@ -25,8 +25,6 @@ pub const HEADER: &str = "case,shape,batch,rows,mid,cols,unit,word_bytes,kernel,
 #[derive(Clone)]
 pub enum What {
     Way(Way),
-    /// Barrier-sync through registers.
-    ThroughRegisters,
     /// The permutation out of place, without flags: super-elements of at most 512 bytes.
     Permuted,
 }
@@ -143,7 +141,6 @@ impl Timer {
         let (shape, limits) = (&case.shape, self.bench.gpu.chip().limits());
         let work = match &case.what {
             What::Way(way) => Work::of_stage(shape, *way, case.word, 16, limits),
-            What::ThroughRegisters => Work::through_registers(shape, case.word),
             What::Permuted => return Err(LowerError::NoKernel.to_string()),
         };
         work.map_err(|error| match error {

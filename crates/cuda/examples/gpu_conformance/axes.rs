@@ -1,8 +1,6 @@
 //! Axes in any order: each kernel alone, small and with every multiprocessor busy, and every candidate of the planner's.
 
 use turntile_cuda::Work;
-use turntile_cuda::flags::FlagLayout;
-use turntile_cuda::lower::Holding;
 use turntile_cuda::way::{Scope, Way};
 use turntile_perm::{AxisPermutation, Elementary};
 use turntile_plan::{Plan, Planner, Problem, StageShape};
@@ -14,8 +12,6 @@ const BLOCK: Way = Way::Barrier(Scope::Block);
 /// Several blocks to an instance.
 const TOGETHER: [Way; 3] =
     [Way::Barrier(Scope::Cluster(8)), Way::Barrier(Scope::Cluster(16)), Way::Barrier(Scope::Grid)];
-const LAYOUTS: [FlagLayout; 3] =
-    [FlagLayout::PACKED, FlagLayout::Spread { spreading: 8, padded: true }, FlagLayout::Remapped];
 /// Candidates that are said to take longer are left out: cycles of single elements.
 const MOST_SECONDS: f64 = 0.1;
 
@@ -58,13 +54,12 @@ fn small(bench: &mut Bench) -> usize {
     for turn in 0..1500 {
         let shape = StageShape::Axes(draw.axes());
         let elem = [1, 2, 4, 8, 16, 3, 6, 12, 24, 40][turn % 10];
-        for way in [BLOCK, Way::Moves { flags: LAYOUTS[turn % 3] }, Way::PerCycle] {
+        for way in [BLOCK, Way::Moves, Way::PerCycle] {
             suite.way(shape, elem, way);
         }
         if shape.elementary().is_none() {
             suite.way(shape, elem, TOGETHER[turn % 3]);
         }
-        suite.held(shape, elem, Holding::Shared);
     }
     // Instances that leave a block no room to pad, or next to none, and many small ones.
     for elem in [1, 2, 4, 8, 16, 3, 12] {
@@ -149,8 +144,7 @@ type Stage<'a> = (&'a [usize], &'a [usize], usize, &'a [Way]);
 
 /// Each kernel with every multiprocessor busy.
 fn full(bench: &mut Bench, times: usize) -> usize {
-    let flags = FlagLayout::PACKED;
-    let moves: &[Way] = &[Way::Moves { flags }];
+    let moves: &[Way] = &[Way::Moves];
     let [swap64, swap128] = [64, 128].map(|tile| Way::TileSwap { tile });
     let stages: &[Stage] = &[
         // Runs of 16 bytes to 24 KB, of whole lines and not, held in one, two and four vectors a lane or on chip.
@@ -169,7 +163,7 @@ fn full(bench: &mut Bench, times: usize) -> usize {
         (&[16, 16, 16, 16, 16, 16], &[3, 1, 5, 0, 4, 2], 16, moves),
         (&[64, 64, 64, 64, 2], &[2, 0, 3, 1, 4], 12, moves),
         // Short cycles, which P-IPT moves too.
-        (&[32, 32, 32, 32, 64], &[3, 1, 0, 2, 4], 4, &[Way::Moves { flags }, Way::PerCycle]),
+        (&[32, 32, 32, 32, 64], &[3, 1, 0, 2, 4], 4, &[Way::Moves, Way::PerCycle]),
         // On chip: bank conflicts, elements of every kind, one block a multiprocessor and two.
         (&[3000, 8, 12, 16, 32], &[0, 4, 2, 3, 1], 4, &[BLOCK]),
         (&[9000, 7, 9, 11, 13], &[0, 4, 2, 3, 1], 4, &[BLOCK]),

@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 
 use cust::memory::{CopyDestination, DeviceBuffer};
 use turntile_cuda::args::Args;
-use turntile_cuda::flags::FlagLayout;
-use turntile_cuda::lower::Holding;
 use turntile_cuda::way::{Scope, Way};
 use turntile_cuda::{CudaError, Work};
 use turntile_perm::{Elementary, Slots};
@@ -102,23 +100,9 @@ impl<'a> Suite<'a> {
             self.case(shape, elem, skew, work, &way.to_string());
         }
     }
-
-    pub fn held(&mut self, shape: StageShape, elem: usize, holding: Holding) {
-        let limits = self.bench.gpu.chip().limits();
-        let work = Work::of_moves(&shape, FlagLayout::PACKED, holding, elem, limits);
-        self.case(shape, elem, 0, work, &format!("{holding:?}"));
-    }
 }
 
 const BLOCK: Way = Way::Barrier(Scope::Block);
-
-const FLAGS: [FlagLayout; 5] = [
-    FlagLayout::PACKED,
-    FlagLayout::Spread { spreading: 8, padded: false },
-    FlagLayout::Spread { spreading: 32, padded: true },
-    FlagLayout::Spread { spreading: 4, padded: true },
-    FlagLayout::Remapped,
-];
 
 /// All shapes up to `side` by `side`, words of every size and two elements of several words.
 pub fn small(bench: &mut Bench, side: usize) -> usize {
@@ -219,33 +203,27 @@ fn in_teams(suite: &mut Suite, shape: StageShape, elem: usize, cols: usize) {
 fn shapes(suite: &mut Suite, rows: usize, cols: usize, elem: usize) {
     let elementary =
         |batch, mid, unit| StageShape::from(Elementary { batch, rows, mid, cols, unit });
-    // Which flag layout, cluster and unit a shape gets follows from its extents, so that all meet all.
+    // Which cluster and unit a shape gets follows from its extents, so that all meet all.
     let turn = rows * 7 + cols * 3 + elem;
-    let flags = FLAGS[turn % FLAGS.len()];
     let cluster = [2, 4, 8, 16][turn % 4];
 
     let tiles = elementary(1 + turn % 5, 1, 1);
     for way in [
         BLOCK,
         Way::Barrier(Scope::Cluster(cluster)),
-        Way::OnChipMoves { flags, threads: 128 },
-        Way::Moves { flags },
+        Way::OnChipMoves { threads: 128 },
+        Way::Moves,
         Way::PerCycle,
     ] {
         suite.way(tiles, elem, way);
     }
-    suite.case(tiles, elem, 0, Work::through_registers(&tiles, elem), "through registers");
     suite.way(elementary(1, 1, 1), elem, Way::Barrier(Scope::Grid));
     let units = elementary(1 + turn % 3, 1, [2, 3, 5, 8, 16, 33, 64][turn % 7]);
     let across = elementary(1 + turn % 2, 2 + turn % 3, [1, 2, 4, 7][turn % 4]);
     for shape in [units, across] {
-        for way in
-            [BLOCK, Way::Moves { flags }, Way::OnChipMoves { flags, threads: 128 }, Way::PerCycle]
-        {
+        for way in [BLOCK, Way::Moves, Way::OnChipMoves { threads: 128 }, Way::PerCycle] {
             suite.way(shape, elem, way);
         }
-        suite.held(shape, elem, Holding::Shared);
-        suite.held(shape, elem, Holding::Block);
     }
     if rows == cols {
         // Larger sides too: the tiles that have kernels of their own, and ragged ones.
@@ -280,10 +258,9 @@ fn shapes(suite: &mut Suite, rows: usize, cols: usize, elem: usize) {
             }
             in_teams(suite, shape, elem, cols);
             let shape = StageShape::SlotMove { batch, slots, direction };
-            for way in [Way::Moves { flags }, Way::PerCycle] {
+            for way in [Way::Moves, Way::PerCycle] {
                 suite.way(shape, elem, way);
             }
-            suite.held(shape, elem, Holding::Shared);
         }
     }
 }

@@ -2,7 +2,6 @@
 //! matrices of more than 2^31 and 2^32 elements.
 
 use turntile_cuda::Work;
-use turntile_cuda::flags::FlagLayout;
 use turntile_cuda::way::{Scope, Way};
 use turntile_perm::{Elementary, Padding};
 use turntile_plan::{Direction, Plan, Planner, Problem, StageShape};
@@ -10,7 +9,6 @@ use turntile_plan::{Direction, Plan, Planner, Problem, StageShape};
 use crate::common::{Bench, memory, run};
 use crate::out_of_place;
 
-const FLAGS: FlagLayout = FlagLayout::PACKED;
 const BLOCK: Way = Way::Barrier(Scope::Block);
 
 /// Runs `work` `times` times and returns how many runs left any element wrong.
@@ -147,9 +145,8 @@ fn stages() -> Vec<(StageShape, Way, usize)> {
     let shape = |batch, rows, mid, cols, unit| {
         StageShape::from(Elementary { batch, rows, mid, cols, unit })
     };
-    let global = Way::Moves { flags: FLAGS };
-    let flags = FlagLayout::Spread { spreading: 32, padded: true };
-    let on_chip = Way::OnChipMoves { flags, threads: 512 };
+    let global = Way::Moves;
+    let on_chip = Way::OnChipMoves { threads: 512 };
     vec![
         (shape(1, 224, 64, 300, 64), global, 4),
         (shape(1, 256, 64, 128, 64), global, 4),
@@ -260,7 +257,7 @@ pub fn huge(bench: &mut Bench) -> usize {
     // Cycles of more than 2^32 single elements: numbers of 64 bits.
     for (rows, cols, unit) in [(65536 + 64, 65536, 1), (1 << 22, 1030, 2)] {
         let e = Elementary { batch: 1, rows, mid: 1, cols, unit };
-        let (shape, way) = (StageShape::from(e), Way::Moves { flags: FLAGS });
+        let (shape, way) = (StageShape::from(e), Way::Moves);
         let limits = bench.gpu.chip().limits();
         let work = Work::of_stage(&shape, way, 1, 16, limits).expect("has a kernel");
         failures += repeat(bench, work, e, 1, 1, &format!("{shape} {way}"));

@@ -5,8 +5,6 @@
 //! with wider numbers.
 
 use turntile_cuda::Work;
-use turntile_cuda::flags::FlagLayout;
-use turntile_cuda::lower::Holding;
 use turntile_cuda::waits::WAITING;
 use turntile_cuda::way::{Scope, Way};
 use turntile_perm::{AxisPermutation, Elementary, Padding, Slots};
@@ -17,17 +15,14 @@ use crate::common::Bench;
 use crate::{into_axes, leading, padding};
 
 const BLOCK: Way = Way::Barrier(Scope::Block);
-const SPREAD: FlagLayout = FlagLayout::Spread { spreading: 8, padded: true };
 const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
 /// Kernels beside [`WAITING`] whose threads wait for each other, within a block or by flags.
-const WITHIN: [&str; 40] = [
+const WITHIN: [&str; 32] = [
     "barrier_block",
     "barrier_band",
     "barrier_micro",
     "barrier_axes",
-    "barrier_registers_4",
-    "barrier_registers_16",
     "square_swap_any",
     "square_swap_granules",
     "square_swap_16",
@@ -40,23 +35,17 @@ const WITHIN: [&str; 40] = [
     "tiles_32",
     "tiles_64",
     "tiles_128",
-    "move_swap32_1",
-    "move_swap32_2",
-    "move_swap32_4",
     "move_slots32_1",
     "move_slots32_2",
     "move_slots32_4",
     "move_axes32_1",
     "move_axes32_2",
     "move_axes32_4",
-    "move_shared_swap",
     "move_shared_axes",
     "move_shared_slots",
-    "move_block",
     "move_on_chip_words",
     "move_on_chip_1",
     "move_on_chip_4",
-    "per_cycle_swap32",
     "per_cycle_slots",
     "per_cycle_axes32",
     "pad_rows_alone",
@@ -111,8 +100,8 @@ fn selection() -> Vec<(StageShape, usize, Way)> {
         add([2, side, 3, side, 1], &words, &[BLOCK]);
     }
     // Cycles by flags, on chip and in memory, and without.
-    for flags in [FlagLayout::PACKED, SPREAD, FlagLayout::Remapped] {
-        let ways = [Way::Moves { flags }, Way::OnChipMoves { flags, threads: 256 }];
+    {
+        let ways = [Way::Moves, Way::OnChipMoves { threads: 256 }];
         for unit in [1, 3, 40, 70, 128] {
             add([3, 31, 1, 23, unit], &[4], &ways);
         }
@@ -122,7 +111,6 @@ fn selection() -> Vec<(StageShape, usize, Way)> {
     for unit in [1, 40] {
         add([3, 31, 1, 23, unit], &[1, 4, 16], &[Way::PerCycle]);
     }
-    let flags = FlagLayout::PACKED;
     // Axes in any order, on chip and along cycles; squares side by side by pairs of tiles.
     for (extents, order) in [
         ([6, 5, 4, 3, 1], [2, 3, 1, 0, 4]),
@@ -132,7 +120,7 @@ fn selection() -> Vec<(StageShape, usize, Way)> {
         ([5, 3, 4, 6, 600], [3, 1, 0, 2, 4]),
     ] {
         let axes = AxisPermutation::new(&extents, &order).expect("few axes");
-        for way in [BLOCK, Way::Moves { flags }, Way::PerCycle] {
+        for way in [BLOCK, Way::Moves, Way::PerCycle] {
             all.extend([1, 2, 4, 8, 12, 16].map(|elem| (StageShape::Axes(axes), elem, way)));
         }
     }
@@ -163,7 +151,7 @@ fn selection() -> Vec<(StageShape, usize, Way)> {
                 let teams = teams.map(|(groups, blocks)| Way::Teams { groups, blocks });
                 let ways = [one, three].into_iter().chain(teams);
                 all.extend(ways.map(|way| (gather, elem, way)));
-                all.push((moves, elem, Way::Moves { flags }));
+                all.push((moves, elem, Way::Moves));
             }
             all.push((moves, 4, Way::PerCycle));
         }
@@ -176,17 +164,6 @@ pub fn racecheck(bench: &mut Bench) -> usize {
     let mut suite = Suite::new(bench);
     for (shape, elem, way) in selection() {
         suite.way(shape, elem, way);
-    }
-    let units = swap([3, 31, 1, 23, 40]);
-    for holding in [Holding::Shared, Holding::Block] {
-        suite.held(units, 4, holding);
-    }
-    let slots = Slots::new(331, 37, 16, 32).expect("fits");
-    let moves = DIRECTIONS.map(|direction| StageShape::SlotMove { batch: 2, slots, direction });
-    moves.into_iter().for_each(|shape| suite.held(shape, 4, Holding::Shared));
-    for extents in [[9, 60, 1, 50, 1], [3, 100, 1, 90, 1]] {
-        let shape = swap(extents);
-        suite.case(shape, 4, 0, Work::through_registers(&shape, 4), "through registers");
     }
     suite.print_runs();
     let mut met: Vec<String> = suite.runs.keys().cloned().collect();

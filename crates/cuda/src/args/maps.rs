@@ -3,27 +3,6 @@
 use super::divisor::{Divisor32, Divisor64};
 
 mirror! {
-    /// `[batch][rows][mid][cols]` to `[batch][cols][mid][rows]`, numbers of 32 bits.
-    Swap32 = "Swap<u32>" in "index.cuh", 80 bytes {
-        cols: Divisor32 = 0, "Columns.";
-        mid: Divisor32 = 16, "What lies between rows and columns.";
-        instance: Divisor32 = 32, "Super-elements of an instance.";
-        batch: Divisor32 = 48, "Instances.";
-        rows: u32 = 64, "Rows.";
-        batched: u32 = 68, "Whether there are several instances.";
-        unit_bytes: u64 = 72, "Bytes of a super-element.";
-    }
-    /// The same, numbers of 64 bits.
-    Swap64 = "Swap<u64>" in "index.cuh", 120 bytes {
-        cols: Divisor64 = 0, "Columns.";
-        mid: Divisor64 = 24, "What lies between rows and columns.";
-        instance: Divisor64 = 48, "Super-elements of an instance.";
-        batch: Divisor64 = 72, "Instances.";
-        rows: u64 = 96, "Rows.";
-        batched: u32 = 104, "Whether there are several instances.";
-        gap: u32 = 108, "What C leaves.";
-        unit_bytes: u64 = 112, "Bytes of a super-element.";
-    }
     /// An axis as a digit, numbers of 32 bits.
     Digit32 = "Digit<u32>" in "index.cuh", 20 bytes {
         by: Divisor32 = 0, "Its extent.";

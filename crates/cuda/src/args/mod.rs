@@ -209,7 +209,7 @@ args! {
     Cube(tiles::CubeArgs);
     /// `tiles_*`.
     Tiles(tiles::TilesArgs);
-    /// `barrier_block`, `barrier_band`, `barrier_micro`, `barrier_registers_*`.
+    /// `barrier_block`, `barrier_band`, `barrier_micro`.
     Barrier(barrier::BarrierArgs);
     /// `barrier_axes`.
     Axes(barrier::AxesArgs);
@@ -219,30 +219,16 @@ args! {
     Runs(gather::RunArgs);
     /// `slot_gather`, `slot_scatter`.
     Gather(gather::GatherArgs);
-    /// `move_swap32_*`.
-    MoveSwap32(moves::MoveSwap32);
-    /// `move_swap64_*`, `move_shared_swap`, `move_block`.
-    MoveSwap64(moves::MoveSwap64);
     /// `move_slots32_*`.
     MoveSlots32(moves::MoveSlots32);
-    /// `move_slots64_*`, `move_shared_slots`.
+    /// `move_slots64_*`, `move_shared_slots`, `per_cycle_slots`.
     MoveSlots64(moves::MoveSlots64);
-    /// `move_axes32_*`.
+    /// `move_axes32_*`, `per_cycle_axes32`.
     MoveAxes32(moves::MoveAxes32);
-    /// `move_axes64_*`, `move_shared_axes`.
+    /// `move_axes64_*`, `move_shared_axes`, `per_cycle_axes64`.
     MoveAxes64(moves::MoveAxes64);
     /// `move_on_chip_*`.
     OnChip(moves::OnChipArgs);
-    /// `per_cycle_swap32`.
-    PerCycleSwap32(moves::PerCycleSwap32);
-    /// `per_cycle_swap64`.
-    PerCycleSwap64(moves::PerCycleSwap64);
-    /// `per_cycle_slots`.
-    PerCycleSlots(moves::PerCycleSlots);
-    /// `per_cycle_axes32`.
-    PerCycleAxes32(moves::PerCycleAxes32);
-    /// `per_cycle_axes64`.
-    PerCycleAxes64(moves::PerCycleAxes64);
     /// `pad_slide`.
     Slide(pad::SlideArgs);
     /// `pad_slide_pitches`.
@@ -277,10 +263,7 @@ args! {
 pub const PARTS: &[Layout] = &[
     divisor::Divisor32::LAYOUT,
     divisor::Divisor64::LAYOUT,
-    flags::FlagLayout::LAYOUT,
     flags::GlobalFlags::LAYOUT,
-    maps::Swap32::LAYOUT,
-    maps::Swap64::LAYOUT,
     maps::SmallSwap::LAYOUT,
     maps::Digit32::LAYOUT,
     maps::Digit64::LAYOUT,
@@ -310,7 +293,7 @@ mod tests {
         let rows = Args::from(pad::RowsArgs::zeroed());
         assert_eq!(rows.second(), None);
         assert_eq!(words(rows, 8)[..3], [7, 0, 0], "has one address alone");
-        let moves = Args::from(moves::MoveSwap32::zeroed());
+        let moves = Args::from(moves::MoveAxes32::zeroed());
         assert_eq!(moves.second(), Some(Second::Flags));
         assert_eq!(words(moves, 8)[..3], [7, 8, 0]);
         let into = Args::from(out_of_place::IntoArgs::zeroed());

@@ -1,61 +1,12 @@
 //! Index maps as the device has them.
 
 use turntile_perm::axes::MOST_AXES;
-use turntile_perm::{AxisPermutation, Elementary, Slots};
+use turntile_perm::{AxisPermutation, Slots};
 use turntile_plan::Direction;
 
-use super::fit::field;
 use crate::args::divisor::{Divisor32, Divisor64};
-use crate::args::flags::GlobalFlags;
-use crate::args::maps::{Axes32, Axes64, Digit32, Digit64, SlotMap32, SlotMap64, Swap32, Swap64};
-use crate::args::moves::{
-    MoveAxes32, MoveAxes64, MoveSlots32, MoveSlots64, MoveSwap32, MoveSwap64, PerCycleAxes32,
-    PerCycleAxes64, PerCycleSlots, PerCycleSwap32, PerCycleSwap64,
-};
-use crate::args::{Address, Args};
+use crate::args::maps::{Axes32, Axes64, Digit32, Digit64, SlotMap32, SlotMap64};
 use crate::error::LowerError;
-
-/// The map of a mover, by its numbers.
-pub enum DeviceMap {
-    Swap32(Swap32),
-    Swap64(Swap64),
-    Slots32(SlotMap32),
-    Slots64(SlotMap64),
-    Axes32(Axes32),
-    Axes64(Axes64),
-}
-
-/// What every mover is told.
-pub struct Told {
-    pub units: usize,
-    pub lanes: usize,
-    pub vectors: u32,
-}
-
-pub fn swap32(e: Elementary, unit_bytes: usize) -> Result<Swap32, LowerError> {
-    Ok(Swap32 {
-        cols: Divisor32::new(field(e.cols)?),
-        mid: Divisor32::new(field(e.mid)?),
-        instance: Divisor32::new(field(e.instance_units())?),
-        batch: Divisor32::new(field(e.batch)?),
-        rows: field(e.rows)?,
-        batched: u32::from(e.batch > 1),
-        unit_bytes: unit_bytes as u64,
-    })
-}
-
-pub fn swap64(e: Elementary, unit_bytes: usize) -> Swap64 {
-    Swap64 {
-        cols: Divisor64::new(e.cols as u64),
-        mid: Divisor64::new(e.mid as u64),
-        instance: Divisor64::new(e.instance_units() as u64),
-        batch: Divisor64::new(e.batch as u64),
-        rows: e.rows as u64,
-        batched: u32::from(e.batch > 1),
-        gap: 0,
-        unit_bytes: unit_bytes as u64,
-    }
-}
 
 /// An axis: its extent, and what each of it counts elsewhere.
 pub type AxisDigit = (usize, usize);
@@ -140,56 +91,3 @@ macro_rules! slot_map {
 }
 slot_map!(slots32, SlotMap32, u32, Divisor32);
 slot_map!(slots64, SlotMap64, u64, Divisor64);
-
-impl DeviceMap {
-    /// The parameter of PTTWAC with flags in memory.
-    pub fn moved(self, layout: crate::args::flags::FlagLayout, told: Told) -> Args {
-        let Told { units, lanes, vectors } = told;
-        let (rows, cols) = (1, 1);
-        let (data, units, lanes) = (Address::default(), units as u64, lanes as u32);
-        let flags = GlobalFlags { words: Address::default(), layout };
-        match self {
-            DeviceMap::Swap32(map) => {
-                MoveSwap32 { data, flags, units, lanes, vectors, rows, cols, map }.into()
-            }
-            DeviceMap::Swap64(map) => {
-                MoveSwap64 { data, flags, units, lanes, vectors, rows, cols, map }.into()
-            }
-            DeviceMap::Slots32(map) => {
-                MoveSlots32 { data, flags, units, lanes, vectors, rows, cols, map }.into()
-            }
-            DeviceMap::Slots64(map) => {
-                MoveSlots64 { data, flags, units, lanes, vectors, rows, cols, map }.into()
-            }
-            DeviceMap::Axes32(map) => {
-                MoveAxes32 { data, flags, units, lanes, vectors, rows, cols, map }.into()
-            }
-            DeviceMap::Axes64(map) => {
-                MoveAxes64 { data, flags, units, lanes, vectors, rows, cols, map }.into()
-            }
-        }
-    }
-
-    /// The parameter of P-IPT, which takes slots by wide numbers alone.
-    pub fn per_cycle(self, units: usize, lanes: usize, vectors: u32) -> Result<Args, LowerError> {
-        let (data, units, lanes) = (Address::default(), units as u64, lanes as u32);
-        match self {
-            DeviceMap::Swap32(map) => {
-                Ok(PerCycleSwap32 { data, units, lanes, vectors, map }.into())
-            }
-            DeviceMap::Swap64(map) => {
-                Ok(PerCycleSwap64 { data, units, lanes, vectors, map }.into())
-            }
-            DeviceMap::Slots64(map) => {
-                Ok(PerCycleSlots { data, units, lanes, vectors, map }.into())
-            }
-            DeviceMap::Axes32(map) => {
-                Ok(PerCycleAxes32 { data, units, lanes, vectors, map }.into())
-            }
-            DeviceMap::Axes64(map) => {
-                Ok(PerCycleAxes64 { data, units, lanes, vectors, map }.into())
-            }
-            DeviceMap::Slots32(_) => Err(LowerError::NoKernel),
-        }
-    }
-}

@@ -4,13 +4,12 @@
 //! |---|---|
 //! | square, squares side by side, tile-swap | `tiles`: `square_swap_*` |
 //! | cubes, tile-swap | `cube`: `cube_forward`, `cube_back` |
-//! | 010!, 0210! of squares, barrier | `tiles`, `barrier` (baseline: `barrier_registers_*`) |
+//! | 010!, 0210! of squares, barrier | `tiles`, `barrier` |
 //! | any axes that fit a block, barrier | `barrier_axes` |
 //! | 010!, barrier over a cluster or the grid | `cluster_barrier`, `grid_barrier` |
 //! | any other axes, the same | `cluster_axes`, `grid_axes` |
 //! | slot gather, a block a run; a team a run | `slot_runs`; `slot_gather` |
-//! | PTTWAC, flags in memory; fused tiles | `moves`, `moves_shared` (baseline: `moves_block`) |
-//! | PTTWAC of any other axes | `moves_axes`, `moves_shared` |
+//! | PTTWAC, flags in memory: axes; slots | `moves`; `moves_slots`; either `moves_shared` |
 //! | PTTWAC, flags on chip | `moves_on_chip` |
 //! | P-IPT | `per_cycle` |
 //! | rows, slide | `pad` |
@@ -39,19 +38,16 @@ mod wide_axes;
 
 use turntile_plan::StageShape;
 
-use crate::args::Args;
 use crate::call::Call;
 use crate::error::LowerError;
 use crate::family::Family;
 use crate::names::Operation;
 use crate::way::{Scope, Tiling, Way};
 
-pub use barrier::through_registers;
 pub(crate) use cost::Cost;
 use cost::Quantities;
 pub(crate) use cube::geometry as cube_geometry;
 pub use fit::At;
-pub use moves::{Holding, move_held};
 pub(crate) use pad::slide_block;
 pub(crate) use pitched::rest;
 pub(crate) use scale::scale;
@@ -150,17 +146,13 @@ fn lower_one(shape: &StageShape, way: Way, at: At) -> Result<(Call, Cost), Lower
             let call = gather::by_runs(batch, slots, direction, groups, at)?;
             (call, held(&call).slots(&slots, direction, at).of(Operation::Runs))
         }
-        (_, Way::OnChipMoves { flags, threads }, Some(e)) => {
-            let call = moves::on_chip(e, flags, threads, at)?;
+        (_, Way::OnChipMoves { threads }, Some(e)) => {
+            let call = moves::on_chip(e, threads, at)?;
             (call, of(&call).of(Operation::OnChipMoves))
         }
-        (_, Way::Moves { flags }, _) => {
-            let call = moves::global(shape, flags, at)?;
-            let operation = match call.params() {
-                Args::MoveAxes32(_) | Args::MoveAxes64(_) => Operation::AxesMoves,
-                _ => Operation::Moves,
-            };
-            (call, of(&call).cycles(shape, at).of(operation))
+        (_, Way::Moves, _) => {
+            let call = moves::global(shape, at)?;
+            (call, of(&call).cycles(shape, at).of(Operation::Moves))
         }
         (_, Way::PerCycle, _) => {
             let call = moves::per_cycle(shape, at)?;

@@ -4,64 +4,30 @@ use turntile_perm::{AxisPermutation, Elementary, Order, Slots};
 use turntile_plan::{Direction, StageShape};
 
 use super::fit::{At, field, groups, shared};
-use super::maps::{self, DeviceMap, Told};
+use super::maps;
 use crate::args::divisor::Divisor32;
+use crate::args::flags::GlobalFlags;
 use crate::args::maps::SmallSwap;
-use crate::args::moves::OnChipArgs;
-use crate::args::{Address, flags as device};
+use crate::args::moves::{MoveAxes32, MoveAxes64, MoveSlots32, MoveSlots64, OnChipArgs};
+use crate::args::{Address, Args};
 use crate::call::{Call, WorkspacePart, widest_word};
 use crate::error::LowerError;
 use crate::family::Family;
-use crate::flags::FlagLayout;
 
 /// Threads of a block that moves super-elements.
 const THREADS: usize = 256;
-
-/// How workers hold super-elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holding {
-    /// Part of a warp a super-element, in registers.
-    Registers,
-    /// Part of a warp a super-element, in shared memory.
-    Shared,
-    /// A block a super-element (thesis Algorithm 2).
-    Block,
-}
-
-/// A kernel of the register-held movers: vectors a lane, and blocks that fit a multiprocessor.
-struct Registers {
-    vectors: usize,
-    blocks: usize,
-    entry: &'static str,
-}
-
-const fn registers(vectors: usize, blocks: usize, entry: &'static str) -> Registers {
-    Registers { vectors, blocks, entry }
-}
-
-const SWAP32: [Registers; 3] = [
-    registers(1, 8, "move_swap32_1"),
-    registers(2, 6, "move_swap32_2"),
-    registers(4, 4, "move_swap32_4"),
-];
-const SWAP64: [Registers; 2] = [registers(1, 6, "move_swap64_1"), registers(4, 3, "move_swap64_4")];
-const SLOTS32: [Registers; 3] = [
-    registers(1, 8, "move_slots32_1"),
-    registers(2, 6, "move_slots32_2"),
-    registers(4, 4, "move_slots32_4"),
-];
-const SLOTS64: [Registers; 2] =
-    [registers(1, 6, "move_slots64_1"), registers(4, 3, "move_slots64_4")];
-
-const AXES32: [Registers; 3] = [
-    registers(1, 8, "move_axes32_1"),
-    registers(2, 6, "move_axes32_2"),
-    registers(4, 4, "move_axes32_4"),
-];
-const AXES64: [Registers; 2] = [registers(1, 6, "move_axes64_1"), registers(4, 3, "move_axes64_4")];
-
 /// Super-elements below which 32 bits number them, with room for the search for candidates.
 const FEW: usize = 1 << 31;
+
+/// A kernel of the movers that hold super-elements in registers: vectors a lane, and blocks that fit a multiprocessor.
+type Held = (usize, usize, &'static str);
+
+const SLOTS32: [Held; 3] =
+    [(1, 8, "move_slots32_1"), (2, 6, "move_slots32_2"), (4, 4, "move_slots32_4")];
+const SLOTS64: [Held; 2] = [(1, 6, "move_slots64_1"), (4, 3, "move_slots64_4")];
+const AXES32: [Held; 3] =
+    [(1, 8, "move_axes32_1"), (2, 6, "move_axes32_2"), (4, 4, "move_axes32_4")];
+const AXES64: [Held; 2] = [(1, 6, "move_axes64_1"), (4, 3, "move_axes64_4")];
 
 /// A shape as the movers see it.
 struct Moved {
@@ -74,10 +40,14 @@ struct Moved {
 }
 
 enum Map {
-    Swap(Elementary),
     Slots(usize, Slots, Direction),
-    /// Axes that are neither of the other forms, without the one that stays last.
+    /// Axes without the one that stays last.
     Axes(AxisPermutation),
+}
+
+/// Words of 32 flags.
+pub fn flag_words(units: usize) -> usize {
+    units.div_ceil(32)
 }
 
 /// Whether a super-element of so many elements fits on chip twice, so that it can be carried while another is fetched.
@@ -86,33 +56,23 @@ pub fn carried(unit: usize, at: At) -> bool {
 }
 
 impl Moved {
-    fn of_axes(axes: &AxisPermutation, at: At) -> Self {
-        let (unit_bytes, units) = (axes.unit() * at.elem_bytes, axes.len() / axes.unit());
-        let word = widest_word(&[unit_bytes, at.alignment]);
-        Moved { units, unit_bytes, word, map: Map::Axes(axes.without_unit()) }
-    }
-
     fn new(shape: &StageShape, at: At) -> Result<Self, LowerError> {
         let unit_bytes = shape.unit() * at.elem_bytes;
         let units = shape.batch() * shape.instance_units();
-        let instance_bytes = shape.instance_len() * at.elem_bytes;
-        let moved = |word, map| Moved { units, unit_bytes, word, map };
-        if let Some(e) = shape.elementary() {
-            return Ok(moved(widest_word(&[unit_bytes, at.alignment]), Map::Swap(e)));
+        match *shape {
+            StageShape::Axes(axes) => {
+                let word = widest_word(&[unit_bytes, at.alignment]);
+                Ok(Moved { units, unit_bytes, word, map: Map::Axes(axes.without_unit()) })
+            }
+            // The kernels know slots column by column.
+            StageShape::SlotMove { batch, slots, direction } if slots.order() != Order::Rows => {
+                let instance_bytes = shape.instance_len() * at.elem_bytes;
+                let stride = if batch == 1 { 0 } else { instance_bytes };
+                let word = widest_word(&[unit_bytes, at.alignment, stride]);
+                Ok(Moved { units, unit_bytes, word, map: Map::Slots(batch, slots, direction) })
+            }
+            _ => Err(LowerError::NoKernel),
         }
-        if let StageShape::Axes(axes) = shape {
-            return Ok(Self::of_axes(axes, at));
-        }
-        let &StageShape::SlotMove { batch, slots, direction } = shape else {
-            return Err(LowerError::NoKernel);
-        };
-        // The kernels know slots column by column.
-        if slots.order() == Order::Rows {
-            return Err(LowerError::NoKernel);
-        }
-        let stride = if batch == 1 { 0 } else { instance_bytes };
-        let word = widest_word(&[unit_bytes, at.alignment, stride]);
-        Ok(moved(word, Map::Slots(batch, slots, direction)))
     }
 
     fn vectors(&self) -> usize {
@@ -128,42 +88,46 @@ impl Moved {
     fn narrow(&self) -> bool {
         self.units < FEW
             && match self.map {
-                Map::Swap(_) | Map::Axes(_) => true,
+                Map::Axes(_) => true,
                 Map::Slots(_, slots, _) => slots.len() + 2 * slots.rows() < u32::MAX as usize,
             }
     }
 
     /// The kernels that hold it in registers.
-    fn registers(&self) -> (Family, &'static [Registers]) {
+    fn registers(&self) -> (Family, &'static [Held]) {
         match (&self.map, self.narrow()) {
-            (Map::Swap(_), true) => (Family::Moves, &SWAP32),
-            (Map::Swap(_), false) => (Family::MovesWide, &SWAP64),
             (Map::Slots(..), true) => (Family::MovesSlots, &SLOTS32),
             (Map::Slots(..), false) => (Family::MovesSlots, &SLOTS64),
-            (Map::Axes(_), true) => (Family::MovesAxes, &AXES32),
-            (Map::Axes(_), false) => (Family::MovesAxes, &AXES64),
+            (Map::Axes(_), true) => (Family::Moves, &AXES32),
+            (Map::Axes(_), false) => (Family::Moves, &AXES64),
         }
     }
 
-    /// The index map, numbers in 32 bits if `narrow`.
-    fn map(&self, narrow: bool) -> Result<DeviceMap, LowerError> {
+    /// The parameter, numbers in 32 bits if `narrow`.
+    fn params(&self, narrow: bool) -> Result<Args, LowerError> {
+        let (data, flags) = (Address::default(), GlobalFlags { words: Address::default() });
+        let (units, lanes) = (self.units as u64, self.lanes() as u32);
+        let vectors = field(self.vectors())?;
+        macro_rules! moved {
+            ($type:ident, $map:expr) => {
+                $type { data, flags, units, lanes, vectors, map: $map }.into()
+            };
+        }
         Ok(match &self.map {
-            &Map::Swap(e) if narrow => DeviceMap::Swap32(maps::swap32(e, self.unit_bytes)?),
-            &Map::Swap(e) => DeviceMap::Swap64(maps::swap64(e, self.unit_bytes)),
             &Map::Slots(batch, slots, direction) => {
                 let elem_bytes = self.unit_bytes / slots.slot();
                 if narrow {
-                    DeviceMap::Slots32(maps::slots32(batch, slots, direction, elem_bytes))
+                    moved!(MoveSlots32, maps::slots32(batch, slots, direction, elem_bytes))
                 } else {
-                    DeviceMap::Slots64(maps::slots64(batch, slots, direction, elem_bytes))
+                    moved!(MoveSlots64, maps::slots64(batch, slots, direction, elem_bytes))
                 }
             }
             Map::Axes(axes) => {
                 let (digits, batch) = (maps::digits(axes), axes.batch());
                 if narrow {
-                    DeviceMap::Axes32(maps::axes32(&digits, batch, self.unit_bytes)?)
+                    moved!(MoveAxes32, maps::axes32(&digits, batch, self.unit_bytes)?)
                 } else {
-                    DeviceMap::Axes64(maps::axes64(&digits, batch, self.unit_bytes)?)
+                    moved!(MoveAxes64, maps::axes64(&digits, batch, self.unit_bytes)?)
                 }
             }
         })
@@ -171,89 +135,43 @@ impl Moved {
 }
 
 /// PTTWAC with flags in memory: in registers where a super-element fits them, else in shared memory.
-pub fn global(shape: &StageShape, flags: FlagLayout, at: At) -> Result<Call, LowerError> {
+pub fn global(shape: &StageShape, at: At) -> Result<Call, LowerError> {
     let moved = Moved::new(shape, at)?;
-    let most = moved.registers().1.last().expect("not empty").vectors * moved.lanes();
-    let holding = if moved.vectors() > most { Holding::Shared } else { Holding::Registers };
-    held(moved, flags, holding, at)
-}
-
-/// [`lower`](super::lower) of PTTWAC with flags in memory, held as the caller says.
-///
-/// # Errors
-/// [`LowerError`], when a super-element does not fit, or no kernel moves the shape.
-pub fn move_held(
-    shape: &StageShape,
-    flags: FlagLayout,
-    holding: Holding,
-    at: At,
-) -> Result<Call, LowerError> {
-    held(Moved::new(shape, at)?, flags, holding, at)
-}
-
-fn held(moved: Moved, flags: FlagLayout, holding: Holding, at: At) -> Result<Call, LowerError> {
-    let (units, vectors, lanes) = (moved.units, moved.vectors(), moved.lanes());
-    if flags == FlagLayout::Remapped && units > u32::MAX as usize {
-        return Err(LowerError::NoKernel);
-    }
-    let kernel = |entry, narrow, family, blocks, lanes: usize, threads: usize, shared_bytes| {
-        let most = units.div_ceil(threads / lanes).max(1);
-        let vectors = field(vectors)?;
-        Ok(Call {
-            family,
-            word: moved.word,
-            entry,
-            groups: groups(most.min(at.limits.units * blocks))?,
-            threads: threads as u32,
-            shared_bytes: shared(shared_bytes, at.limits)?,
-            params: moved
-                .map(narrow)?
-                .moved(device::FlagLayout::new(flags, units), Told { units, lanes, vectors }),
-            workspace: WorkspacePart::Flags(flags.words(units) * 4),
-        })
-    };
-    match holding {
-        Holding::Registers => {
-            let (family, table) = moved.registers();
-            let mut fits = table.iter().filter(|k| k.vectors * lanes >= vectors);
-            let k = fits.next().ok_or(LowerError::NoKernel)?;
-            kernel(k.entry, moved.narrow(), family, k.blocks, lanes, THREADS, 0)
-        }
-        Holding::Shared => {
+    let (lanes, vectors) = (moved.lanes(), moved.vectors());
+    let (family, table) = moved.registers();
+    let in_registers = table.iter().find(|(each, ..)| each * lanes >= vectors);
+    let (family, entry, narrow, blocks, threads, shared_bytes) = match in_registers {
+        Some(&(_, blocks, entry)) => (family, entry, moved.narrow(), blocks, THREADS, 0),
+        None => {
             // As many warps as hold two super-elements each in half the shared memory, one at least.
             let each = 2 * moved.unit_bytes;
             let workers = (at.limits.shared_bytes / 2 / each).clamp(1, THREADS / lanes);
-            let threads = (workers.next_power_of_two() / 2).max(1) * lanes;
-            let threads = if workers.is_power_of_two() { workers * lanes } else { threads };
-            let threads = threads.max(32);
+            let threads = ((workers + 1).next_power_of_two() / 2 * lanes).max(32);
             let shared_bytes = threads / lanes * each;
             let blocks =
                 (at.limits.shared_bytes / (shared_bytes + 1024)).clamp(1, 2048 / threads).min(32);
             let entry = match moved.map {
-                Map::Swap(_) => "move_shared_swap",
                 Map::Slots(..) => "move_shared_slots",
                 Map::Axes(_) => "move_shared_axes",
             };
-            kernel(entry, false, Family::MovesShared, blocks, lanes, threads, shared_bytes)
+            (Family::MovesShared, entry, false, blocks, threads, shared_bytes)
         }
-        Holding::Block => {
-            if vectors > 1024 || !matches!(moved.map, Map::Swap(_)) {
-                return Err(LowerError::NoKernel);
-            }
-            let threads = vectors.next_multiple_of(32);
-            let blocks = (2048 / threads).min(32);
-            kernel("move_block", false, Family::MovesBlock, blocks, threads, threads, 0)
-        }
-    }
+    };
+    let most = moved.units.div_ceil(threads / lanes).max(1);
+    Ok(Call {
+        family,
+        word: moved.word,
+        entry,
+        groups: groups(most.min(at.limits.units * blocks))?,
+        threads: threads as u32,
+        shared_bytes: shared(shared_bytes, at.limits)?,
+        params: moved.params(narrow)?,
+        workspace: WorkspacePart::Flags(flag_words(moved.units) * 4),
+    })
 }
 
 /// PTTWAC with flags on chip, a block an instance.
-pub fn on_chip(
-    e: Elementary,
-    flags: FlagLayout,
-    threads: usize,
-    at: At,
-) -> Result<Call, LowerError> {
+pub fn on_chip(e: Elementary, threads: usize, at: At) -> Result<Call, LowerError> {
     let instance_bytes = e.instance_len() * at.elem_bytes;
     let unit_bytes = e.unit * at.elem_bytes;
     let word = widest_word(&[unit_bytes, at.alignment]);
@@ -268,8 +186,7 @@ pub fn on_chip(
         2..=4 => "move_on_chip_4",
         _ => return Err(LowerError::NoKernel),
     };
-    let words = flags.words(e.instance_units());
-    let (flag_words, units) = (field(words)?, field(e.instance_units())?);
+    let words = flag_words(e.instance_units());
     Ok(Call {
         family: Family::MovesOnChip,
         word,
@@ -281,9 +198,8 @@ pub fn on_chip(
             data: Address::default(),
             instances: e.batch as u64,
             instance_bytes: instance_bytes as u64,
-            layout: device::FlagLayout::new(flags, e.instance_units()),
-            flag_words,
-            units,
+            flag_words: field(words)?,
+            units: field(e.instance_units())?,
             lanes: lanes as u32,
             vectors: vectors as u32,
             map: SmallSwap {
@@ -300,24 +216,20 @@ pub fn on_chip(
 /// P-IPT.
 pub fn per_cycle(shape: &StageShape, at: At) -> Result<Call, LowerError> {
     let moved = Moved::new(shape, at)?;
-    let (units, lanes) = (moved.units, moved.lanes());
-    let narrow = units < FEW && !matches!(moved.map, Map::Slots(..));
-    let blocks = units.div_ceil(THREADS / lanes).clamp(1, at.limits.units * 32);
-    let vectors = field(moved.vectors())?;
+    let (entry, narrow) = match moved.map {
+        Map::Slots(..) => ("per_cycle_slots", false),
+        Map::Axes(_) if moved.narrow() => ("per_cycle_axes32", true),
+        Map::Axes(_) => ("per_cycle_axes64", false),
+    };
+    let blocks = moved.units.div_ceil(THREADS / moved.lanes()).clamp(1, at.limits.units * 32);
     Ok(Call {
         family: Family::PerCycle,
         word: moved.word,
-        entry: match moved.map {
-            Map::Swap(_) if narrow => "per_cycle_swap32",
-            Map::Swap(_) => "per_cycle_swap64",
-            Map::Slots(..) => "per_cycle_slots",
-            Map::Axes(_) if narrow => "per_cycle_axes32",
-            Map::Axes(_) => "per_cycle_axes64",
-        },
+        entry,
         groups: groups(blocks)?,
         threads: THREADS as u32,
         shared_bytes: 0,
-        params: moved.map(narrow)?.per_cycle(units, lanes, vectors)?,
+        params: moved.params(narrow)?,
         workspace: WorkspacePart::None,
     })
 }

@@ -1,7 +1,6 @@
 //! Stages that the tests of launches share.
 
 use turntile_cuda::call::Limits;
-use turntile_cuda::flags::FlagLayout;
 use turntile_cuda::lower::At;
 use turntile_cuda::way::{Scope, Tiling, Way};
 use turntile_perm::{AxisPermutation, Elementary, Padding, Slots};
@@ -96,21 +95,14 @@ pub fn drawn(count: usize, rank: usize, elements: usize) -> Vec<(Vec<usize>, Vec
     found
 }
 
-/// The layouts of flags.
-pub fn layouts() -> Vec<FlagLayout> {
-    let spread = |spreading, padded| FlagLayout::Spread { spreading, padded };
-    vec![FlagLayout::PACKED, spread(8, false), spread(32, true), FlagLayout::Remapped]
-}
-
 /// A block an instance.
 pub const BLOCK: Way = Way::Barrier(Scope::Block);
 
 /// Every way in place that there are kernels for, with what it takes; slots are gathered by each of `groups` blocks.
 pub fn ways(groups: &[usize]) -> Vec<Way> {
-    let flags = FlagLayout::PACKED;
     let mut ways = vec![
-        Way::OnChipMoves { flags, threads: 128 },
-        Way::Moves { flags },
+        Way::OnChipMoves { threads: 128 },
+        Way::Moves,
         Way::PerCycle,
         BLOCK,
         Way::Barrier(Scope::Grid),
@@ -199,6 +191,8 @@ pub fn shapes() -> Vec<StageShape> {
         (1000, 300, 64, 256),
         (61, 7, 4, 8),
         (1000, 30, 100, 100),
+        // Slots of single bytes that registers do not hold.
+        (1400, 7, 301, 602),
         (70_000, 70_000, 64, 64),
         (92_683, 46_341, 16, 16),
     ] {

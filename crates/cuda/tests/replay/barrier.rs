@@ -4,7 +4,7 @@ use turntile_cuda::args::barrier::BarrierArgs;
 
 use super::device::div32;
 use super::tiles::vector;
-use super::{Launch, Moved, aligned, last_number, need, on_chip, threads};
+use super::{Launch, Moved, aligned, need, on_chip, threads};
 
 /// How narrow words are moved: 4 bytes at a time, or as runs.
 pub const WIDE_LOADS: u32 = 1;
@@ -45,7 +45,6 @@ pub fn barrier(call: &Launch, a: &BarrierArgs, alignment: u64, offset: u64) -> M
         "barrier_block" => block(call, a, alignment, offset),
         "barrier_band" => band(call, a, alignment, offset),
         "barrier_micro" => micro(call, a, alignment, offset),
-        "barrier_registers_4" | "barrier_registers_16" => registers(call, a, offset),
         other => panic!("{other}"),
     }
 }
@@ -163,20 +162,4 @@ fn micro(call: &Launch, a: &BarrierArgs, alignment: u64, offset: u64) -> Moved {
     let read = at + row * a.row_bytes + along * word + byte;
     need(read == offset, || format!("stacked instances do not follow one another: {a:?}"))?;
     Ok(Some(at + along * a.column_bytes + row * word + byte))
-}
-
-fn registers(call: &Launch, a: &BarrierArgs, offset: u64) -> Moved {
-    threads(call, 1024)?;
-    let word = call.word as u64;
-    let [rows, cols, stacked] = [a.rows, a.cols, a.stacked].map(u64::from);
-    let held = last_number(call.entry) * u64::from(call.threads);
-    let words = stacked * rows * cols;
-    need(words <= held, || format!("{words} words, {held} held: {a:?}"))?;
-    let (instance, rest) = (offset / a.instance_bytes, offset % a.instance_bytes);
-    let (e, byte) = (rest / word, rest % word);
-    let read = instance / stacked < u64::from(call.groups) && instance < a.instances;
-    // Instances follow one another whole.
-    need(a.instance_bytes == rows * cols * word, || format!("instances overlap: {a:?}"))?;
-    let at = instance * a.instance_bytes + (e % cols * rows + e / cols) * word + byte;
-    Ok(read.then_some(at))
 }

@@ -1,6 +1,6 @@
 //! `index.cuh`: which super-element goes where. Numbers that a kernel has 32 bits for must fit them.
 
-use turntile_cuda::args::maps::{Axes32, Axes64, SlotMap32, SlotMap64, SmallSwap, Swap32, Swap64};
+use turntile_cuda::args::maps::{Axes32, Axes64, SlotMap32, SlotMap64, SmallSwap};
 
 use super::device::{div32, div64};
 use super::{Answer, Broken, aligned, need};
@@ -53,46 +53,6 @@ pub trait Map {
     /// Every one of `units` super-elements is started from, and strides are multiples of `word`.
     fn check(&self, units: u64, word: u64) -> Answer<()>;
 }
-
-macro_rules! swap {
-    ($map:ident, $width:ident, $div:ident, $number:ty) => {
-        impl Map for $map {
-            fn width(&self) -> Width {
-                $width
-            }
-            fn succ(&self, s: u64) -> Answer<u64> {
-                let w = self.width();
-                let div = |by, n: u64| u64::from($div(by, n as $number));
-                let whole = |n: $number| u64::from(n);
-                let first = match self.batched {
-                    0 => 0,
-                    _ => w.mul(div(&self.instance, s), whole(self.instance.divisor))?,
-                };
-                let s = w.sub(s, first)?;
-                let rest = div(&self.cols, s);
-                let inner = w.sub(s, w.mul(rest, whole(self.cols.divisor))?)?;
-                let outer = div(&self.mid, rest);
-                let between = w.sub(rest, w.mul(outer, whole(self.mid.divisor))?)?;
-                let line = w.add(w.mul(inner, whole(self.mid.divisor))?, between)?;
-                w.add(w.add(first, w.mul(line, whole(self.rows))?)?, outer)
-            }
-            fn find(&self, offset: u64) -> (u64, u64) {
-                (offset / self.unit_bytes, offset % self.unit_bytes)
-            }
-            fn offset(&self, s: u64) -> u64 {
-                s * self.unit_bytes
-            }
-            fn check(&self, units: u64, word: u64) -> Answer<()> {
-                aligned(word, &[self.unit_bytes])?;
-                // Instance after instance in turn.
-                let picked = u64::from(self.batch.divisor) * u64::from(self.instance.divisor);
-                need(self.batched == 0 || picked == units, || format!("{picked} of {units}"))
-            }
-        }
-    };
-}
-swap!(Swap32, NARROW, div32, u32);
-swap!(Swap64, WIDE, div64, u64);
 
 macro_rules! axes {
     ($map:ident, $width:ident, $div:ident, $number:ty) => {

@@ -1,13 +1,12 @@
 //! Tables 5.2 and 5.3, figure 5.7: arrays of structures to tiled arrays and on.
 
-use turntile::plan::StageShape;
-use turntile_cuda::flags::FlagLayout;
 use turntile_cuda::way::{Scope, Way};
 use turntile_perm::Elementary;
 
 use super::bench::{Bench, cells};
 use super::failure::Failure;
 use super::table::Table;
+use crate::flags::FlagLayout;
 use crate::ladder::{self, Rung};
 use crate::samples::moved;
 
@@ -46,13 +45,26 @@ pub const TABLE_5_3_COLUMNS: &[&str] = &[
 pub const FIGURE_5_7: &[&str] =
     &["problem", "width", "tile", "method", "gb_per_s", "copy_gb_per_s", "percent_of_copy"];
 
-const BARRIER: Way = Way::Barrier(Scope::Block);
-/// Its threads are filled in where it is measured.
-const ON_CHIP: Way =
-    Way::OnChipMoves { flags: FlagLayout::Spread { spreading: 32, padded: true }, threads: 0 };
+/// The thesis's two methods for tiles.
+#[derive(Clone, Copy)]
+enum Method {
+    Barrier,
+    OnChip,
+}
 
-fn shape(batch: usize, rows: usize, cols: usize, unit: usize) -> StageShape {
-    Elementary { batch, rows, mid: 1, cols, unit }.into()
+/// Tiles by one of them, PTTWAC with its best layout of flags.
+fn tiles_by(bench: &mut Bench, tiles: Elementary, method: Method) -> Result<[String; 3], Failure> {
+    let threads = threads(bench, tiles.instance_len());
+    cells(match method {
+        Method::Barrier => bench.stage(tiles.into(), Way::Barrier(Scope::Block), 4, threads),
+        Method::OnChip => {
+            bench.on_chip(tiles, FlagLayout::Spread { spreading: 32, padded: true }, threads)
+        }
+    })
+}
+
+fn shape(batch: usize, rows: usize, cols: usize, unit: usize) -> Elementary {
+    Elementary { batch, rows, mid: 1, cols, unit }
 }
 
 /// Threads of a group of a GPU, an element in four each; or all of a host's.
@@ -66,12 +78,11 @@ pub fn threads(bench: &Bench, elements: usize) -> usize {
 /// e40r0000 in tiles of 16 (17281 x 64).
 pub fn table_5_2(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
     let tiles = shape(bench.side(17_281) / 16, 16, 64, 1);
-    let threads = threads(bench, 16 * 64);
     for (kernel, thesis, method) in [
-        ("AoS to ASTA, barrier-sync, in place", "82.23", BARRIER),
-        ("AoS to ASTA, PTTWAC, in place", "19.64", ON_CHIP),
+        ("AoS to ASTA, barrier-sync, in place", "82.23", Method::Barrier),
+        ("AoS to ASTA, PTTWAC, in place", "19.64", Method::OnChip),
     ] {
-        let speed = cells(bench.stage(tiles, method, 4, threads))?;
+        let speed = tiles_by(bench, tiles, method)?;
         table.push([vec![kernel.to_owned(), thesis.to_owned()], speed.to_vec()].concat());
     }
     // Ruetsch and Micikevicius's kernel; a host has no kernel, but the library's own way.
@@ -97,12 +108,11 @@ pub fn table_5_2(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
 /// Every matrix in tiles of 64, 32 and 16.
 pub fn table_5_3(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
     for ((name, rows, width), thesis) in PROBLEMS.into_iter().zip(TABLE_5_3) {
-        let methods = [("PTTWAC", ON_CHIP), ("BS", BARRIER)];
+        let methods = [("PTTWAC", Method::OnChip), ("BS", Method::Barrier)];
         let columns = methods.iter().flat_map(|method| [64, 32, 16].map(|tile| (*method, tile)));
         for (((label, method), tile), thesis) in columns.zip(thesis) {
             let tiles = shape((bench.side(rows) / tile).max(1), tile, width, 1);
-            let threads = threads(bench, tile * width);
-            let speed = cells(bench.stage(tiles, method, 4, threads))?;
+            let speed = tiles_by(bench, tiles, method)?;
             let (width, tile) = (width.to_string(), tile.to_string());
             let names = [name, &width, label, &tile, thesis].map(String::from);
             table.push([names.to_vec(), speed.to_vec()].concat());
@@ -116,10 +126,8 @@ pub fn figure_5_7(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
     for (name, rows, width) in PROBLEMS {
         for tile in [16, 32, 64] {
             let across = shape(1, width, (bench.side(rows) / tile).max(2), tile);
-            for (label, method) in
-                [("PTTWAC", Way::Moves { flags: FlagLayout::PACKED }), ("P-IPT", Way::PerCycle)]
-            {
-                let speed = cells(bench.stage(across, method, 4, bench.threads()))?;
+            for (label, method) in [("PTTWAC", Way::Moves), ("P-IPT", Way::PerCycle)] {
+                let speed = cells(bench.stage(across.into(), method, 4, bench.threads()))?;
                 let (width, tile) = (width.to_string(), tile.to_string());
                 let names = [name, &width, &tile, label].map(String::from);
                 table.push([names.to_vec(), speed.to_vec()].concat());

@@ -10,16 +10,17 @@ use turntile_cli::device::Device;
 use turntile_cli::measure::{copy, gb_per_s};
 use turntile_cuda::Work;
 use turntile_cuda::chip::way_of;
-use turntile_cuda::flags::FlagLayout;
-use turntile_cuda::lower::Holding;
 use turntile_cuda::way::Way;
 use turntile_perm::Elementary;
 
 use super::failure::Failure;
 use super::host::{self, request};
 use super::timing::{Timing, right};
-use crate::program::Program;
+use crate::flags::FlagLayout;
+use crate::moved::{self, Held};
+use crate::program::{Program, Step};
 use crate::staged::FOUR_STAGES;
+use crate::turned::OnGpu;
 use crate::watch::Watch;
 use crate::wider::Wider;
 
@@ -52,6 +53,12 @@ pub fn number(value: f64) -> String {
 enum Place {
     Host { threads: usize },
     Gpu { gpu: Box<Gpu>, watch: Option<Watch> },
+}
+
+/// Super-elements of words of 4 bytes that are moved in place.
+fn problem(e: Elementary) -> Result<Problem, Failure> {
+    let extents = [e.batch, e.rows, e.mid, e.cols, e.unit];
+    Ok(Problem::permuted(&extents, &[0, 3, 2, 1, 4], 4)?)
 }
 
 /// The device.
@@ -282,6 +289,9 @@ impl Bench {
     /// A plan for this device, verified.
     pub fn plan(&mut self, plan: &Plan) -> Result<Speed, Failure> {
         let problem = plan.problem;
+        if self.is_gpu() && plan.stages().any(|stage| way_of(&stage.offer).is_none()) {
+            return self.plan_with_others(plan);
+        }
         let seconds = match self.place {
             Place::Host { threads } => {
                 return self.host(plan.clone(), threads, |k| problem.dest(k), None);
@@ -316,10 +326,6 @@ impl Bench {
                 return self.host(plan, threads, |k| shape.dest(k), None);
             }
             Place::Gpu { gpu, .. } => {
-                let way = match way {
-                    Way::OnChipMoves { flags, .. } => Way::OnChipMoves { flags, threads },
-                    other => other,
-                };
                 let work = Work::of_stage(&shape, way, elem_bytes, 16, gpu.chip().limits())?;
                 self.calls(work, shape, elem_bytes)?
             }
@@ -327,19 +333,50 @@ impl Bench {
         self.speed(bytes, seconds)
     }
 
-    /// Super-elements moved by a GPU's kernels that hold them in one way or another.
-    pub fn held(
+    /// A plan of which the lab's own kernels move some stages, on a GPU.
+    fn plan_with_others(&mut self, plan: &Plan) -> Result<Speed, Failure> {
+        let problem = plan.problem;
+        let limits = *self.gpu().expect("asked of a GPU").chip().limits();
+        let mut program = Program::new(&[problem.bytes(), plan.workspace_bytes]);
+        for stage in plan.stages() {
+            let elem_bytes = problem.elem_bytes() * stage.joined;
+            program = match (way_of(&stage.offer), stage.offer.geometry.get::<OnGpu>()) {
+                (Some(way), _) => {
+                    let work = Work::of_stage(&stage.shape, way, elem_bytes, 16, &limits)?;
+                    program.then(Step::Work(work, [0, 1]))
+                }
+                (None, Some(turned)) => {
+                    let steps = moved::turned(turned.tiles, &limits);
+                    let none = || Failure::Refused(format!("no kernel for {stage}"));
+                    steps.ok_or_else(none)?.into_iter().fold(program, Program::then)
+                }
+                (None, None) => return Err(Failure::Refused(format!("{stage} is not a GPU's"))),
+            };
+        }
+        self.program(program, &problem)
+    }
+
+    /// 010! by PTTWAC with flags on chip, elements of 4 bytes; on a host by its threads, whatever the layout.
+    pub fn on_chip(
         &mut self,
-        shape: StageShape,
-        holding: Holding,
-        elem_bytes: usize,
+        e: Elementary,
+        flags: FlagLayout,
+        threads: usize,
     ) -> Result<Speed, Failure> {
-        let bytes = shape.len() * elem_bytes;
-        let Place::Gpu { gpu, .. } = &self.place else { unreachable!("an item of GPUs") };
-        let work =
-            Work::of_moves(&shape, FlagLayout::PACKED, holding, elem_bytes, gpu.chip().limits())?;
-        let seconds = self.calls(work, shape, elem_bytes)?;
-        self.speed(bytes, seconds)
+        let Some(gpu) = self.gpu() else {
+            return self.stage(e.into(), Way::OnChipMoves { threads }, 4, threads);
+        };
+        let program = moved::on_chip(e, flags, threads, gpu.chip().limits());
+        let none = || Failure::Refused(format!("no kernel for {e}"));
+        self.program(program.ok_or_else(none)?, &problem(e)?)
+    }
+
+    /// Super-elements moved by a GPU's kernels that hold them in one way or another.
+    pub fn held(&mut self, e: Elementary, held: Held) -> Result<Speed, Failure> {
+        let gpu = self.gpu().expect("an item of GPUs");
+        let program = moved::program(e, 4, held, gpu.chip().limits());
+        let none = || Failure::Refused(format!("no kernel for {e}"));
+        self.program(program.ok_or_else(none)?, &problem(e)?)
     }
 
     /// Launches on a GPU: the elements compared where a stage's shape says what they do.
@@ -362,8 +399,8 @@ impl Bench {
         seconds
     }
 
-    /// A GPU's program from one place to another, buffers `[destination, source]`, compared with what
-    /// `problem` asks for.
+    /// A GPU's program from one place to another, buffers `[destination, source]`, or in place of the
+    /// first, compared with what `problem` asks for.
     pub fn program(&mut self, program: Program, problem: &Problem) -> Result<Speed, Failure> {
         let (_, mut watch) = self.watch()?;
         let seconds = watch.load(&program).map_err(Failure::from).and_then(|mut ready| {

@@ -1,12 +1,12 @@
 //! Figures 4.11 to 4.13: what spreading and padding do to the flags' accesses, counted.
 
-use turntile_cuda::flags::FlagLayout;
 use turntile_perm::Transposition;
 
 use super::asta::PROBLEMS;
 use super::bench::{Bench, number};
 use super::failure::Failure;
 use super::table::Table;
+use crate::flags::FlagLayout;
 
 pub const COLUMNS: &[&str] = &[
     "problem",

@@ -1,13 +1,12 @@
 //! Figures 4.19 and 4.20: transposition 100!, super-elements moved across a matrix.
 
-use turntile_cuda::flags::FlagLayout;
-use turntile_cuda::lower::Holding;
 use turntile_cuda::way::Way;
 use turntile_perm::Elementary;
 
 use super::bench::{Bench, cells};
 use super::failure::Failure;
 use super::table::Table;
+use crate::moved::Held;
 
 pub const FIGURE_4_19: &[&str] =
     &["super_element", "width", "version", "gb_per_s", "copy_gb_per_s", "percent_of_copy"];
@@ -21,27 +20,30 @@ pub const FIGURE_4_20: &[&str] = &[
 ];
 
 /// A way to move super-elements.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum Version {
     Way(Way),
-    Held(Holding),
+    /// The product's, where it holds them in registers.
+    Registers,
+    Held(Held),
 }
-
-const GLOBAL: Way = Way::Moves { flags: FlagLayout::PACKED };
 
 /// The thesis's three versions on a GPU, a host's one, and P-IPT.
 fn versions(bench: &Bench) -> Vec<(&'static str, Version)> {
     let p_ipt = ("P-IPT", Version::Way(Way::PerCycle));
     match bench.is_gpu() {
         true => vec![
-            ("block with barriers", Version::Held(Holding::Block)),
-            ("shared-memory tiling", Version::Held(Holding::Shared)),
-            ("register tiling", Version::Held(Holding::Registers)),
+            ("block with barriers", Version::Held(Held::Block)),
+            ("shared-memory tiling", Version::Held(Held::Shared)),
+            ("register tiling", Version::Registers),
             p_ipt,
         ],
-        false => vec![("PTTWAC", Version::Way(GLOBAL)), p_ipt],
+        false => vec![("PTTWAC", Version::Way(Way::Moves)), p_ipt],
     }
 }
+
+/// Vectors of 16 bytes that a warp holds of a super-element in registers.
+const IN_REGISTERS: usize = 4 * 32;
 
 fn measure(
     bench: &mut Bench,
@@ -51,10 +53,12 @@ fn measure(
     version: Version,
 ) -> Result<[String; 3], Failure> {
     let cols = (elements / unit / rows).max(2);
-    let shape = Elementary { batch: 1, rows, mid: 1, cols, unit }.into();
+    let e = Elementary { batch: 1, rows, mid: 1, cols, unit };
     cells(match version {
-        Version::Way(way) => bench.stage(shape, way, 4, bench.threads()),
-        Version::Held(holding) => bench.held(shape, holding, 4),
+        Version::Way(way) => bench.stage(e.into(), way, 4, bench.threads()),
+        Version::Registers if unit * 4 > IN_REGISTERS * 16 => return Ok(Default::default()),
+        Version::Registers => bench.stage(e.into(), Way::Moves, 4, 1),
+        Version::Held(held) => bench.held(e, held),
     })
 }
 
@@ -82,7 +86,7 @@ pub fn figure_4_20(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> 
         if bench.quick() { &[8, 64] } else { &[8, 16, 32, 64, 128, 256, 512, 1024, 4096] };
     for &unit in units {
         for (label, version) in versions(bench) {
-            if matches!(version, Version::Held(Holding::Block) | Version::Way(Way::PerCycle)) {
+            if matches!(version, Version::Held(Held::Block) | Version::Way(Way::PerCycle)) {
                 continue;
             }
             // Long super-elements need a large matrix for many of them.

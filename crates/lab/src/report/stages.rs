@@ -1,7 +1,6 @@
 //! What the thesis says of its stages in passing (sections 4.4 to 4.7), and the thesis's own method.
 
 use turntile::plan::{Method, Offer, Plan, Problem, Route, StageShape, Tile};
-use turntile_cuda::flags::FlagLayout;
 use turntile_cuda::way::{Scope, Way};
 use turntile_perm::Elementary;
 
@@ -54,7 +53,7 @@ fn in_tile(bench: &mut Bench, route: Route, m: usize, n: usize) -> Result<Speed,
 
 /// Speeds that the thesis names in its text.
 pub fn said(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
-    let global = Way::Moves { flags: FlagLayout::PACKED };
+    let global = Way::Moves;
     let shape = |batch, rows, cols, unit| -> StageShape {
         Elementary { batch, rows, mid: 1, cols, unit }.into()
     };

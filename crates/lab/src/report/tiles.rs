@@ -1,7 +1,5 @@
 //! Figures 4.16 to 4.18: transposition 010!, tiles on their own.
 
-use turntile::plan::StageShape;
-use turntile_cuda::flags::FlagLayout;
 use turntile_cuda::way::{Scope, Way};
 use turntile_perm::Elementary;
 
@@ -10,6 +8,7 @@ use super::bench::{Bench, cells};
 use super::conflicts::layouts;
 use super::failure::Failure;
 use super::table::Table;
+use crate::flags::FlagLayout;
 
 pub const FIGURE_4_16: &[&str] = &[
     "problem",
@@ -26,17 +25,13 @@ pub const FIGURE_4_17: &[&str] =
 pub const FIGURE_4_18: &[&str] =
     &["width", "method", "gb_per_s", "copy_gb_per_s", "percent_of_copy"];
 
+/// The thesis's best layout.
 const SPREAD: FlagLayout = FlagLayout::Spread { spreading: 32, padded: true };
 
-/// PTTWAC with flags on chip; threads are filled in where it is measured.
-fn on_chip(flags: FlagLayout) -> Way {
-    Way::OnChipMoves { flags, threads: 0 }
-}
-
 /// As many `tile x width` tiles as fill the device.
-fn tiles(bench: &Bench, tile: usize, width: usize) -> StageShape {
+fn tiles(bench: &Bench, tile: usize, width: usize) -> Elementary {
     let batch = (bench.elements() / (tile * width)).max(1);
-    Elementary { batch, rows: tile, mid: 1, cols: width, unit: 1 }.into()
+    Elementary { batch, rows: tile, mid: 1, cols: width, unit: 1 }
 }
 
 /// PTTWAC with flags on chip in every layout (and with it the bandwidths of figures 4.11 and 4.13).
@@ -44,9 +39,8 @@ pub fn figure_4_16(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> 
     for (name, _, width) in PROBLEMS {
         for tile in [16, 32, 64] {
             for (label, spreading, flags) in layouts() {
-                let way = on_chip(flags);
                 let threads = threads(bench, tile * width);
-                let speed = cells(bench.stage(tiles(bench, tile, width), way, 4, threads))?;
+                let speed = cells(bench.on_chip(tiles(bench, tile, width), flags, threads))?;
                 let (width, tile) = (width.to_string(), tile.to_string());
                 let names = [name, &width, &tile, label, &spreading.to_string()].map(String::from);
                 table.push([names.to_vec(), speed.to_vec()].concat());
@@ -65,8 +59,7 @@ pub fn figure_4_17(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> 
     for tile in [16, 32, 64] {
         for width in widths(bench) {
             for &workers in &workers {
-                let way = on_chip(SPREAD);
-                let speed = cells(bench.stage(tiles(bench, tile, width), way, 4, workers))?;
+                let speed = cells(bench.on_chip(tiles(bench, tile, width), SPREAD, workers))?;
                 let names = [tile, width, tile * width, workers].map(|n| n.to_string());
                 table.push([names.to_vec(), speed.to_vec()].concat());
             }
@@ -87,13 +80,16 @@ fn widths(bench: &Bench) -> Vec<usize> {
 pub fn figure_4_18(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
     for width in widths(bench) {
         for (label, way) in [
-            ("P-IPT", Way::PerCycle),
-            ("PTTWAC packed", on_chip(FlagLayout::PACKED)),
-            ("PTTWAC spread and padded", on_chip(SPREAD)),
-            ("barrier", Way::Barrier(Scope::Block)),
+            ("P-IPT", Ok(Way::PerCycle)),
+            ("PTTWAC packed", Err(FlagLayout::PACKED)),
+            ("PTTWAC spread and padded", Err(SPREAD)),
+            ("barrier", Ok(Way::Barrier(Scope::Block))),
         ] {
-            let threads = threads(bench, 32 * width);
-            let speed = cells(bench.stage(tiles(bench, 32, width), way, 4, threads))?;
+            let (threads, tiles) = (threads(bench, 32 * width), tiles(bench, 32, width));
+            let speed = cells(match way {
+                Ok(way) => bench.stage(tiles.into(), way, 4, threads),
+                Err(flags) => bench.on_chip(tiles, flags, threads),
+            })?;
             table.push([vec![width.to_string(), label.to_owned()], speed.to_vec()].concat());
         }
     }
