@@ -4,13 +4,13 @@ use std::fmt::Write;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 use turntile::Plan;
 use turntile::plan::{Problem, ProblemError};
 
 use crate::device::Device;
-use crate::error::Error;
 use crate::measure::{Figures, How, gb_per_s, measure};
 use crate::memory::Pages;
 use crate::report::bytes;
@@ -110,7 +110,7 @@ impl Shape {
 }
 
 /// Runs the command and returns what to print.
-pub(crate) fn run(args: &BenchArgs) -> Result<String, Error> {
+pub(crate) fn run(args: &BenchArgs) -> Result<String> {
     let settings = &args.settings;
     settings.existing_wisdom()?;
     let device = Device::find(&args.device, settings.threads)?;

@@ -2,10 +2,9 @@
 
 use std::num::NonZeroUsize;
 
+use anyhow::{Result, bail};
 use turntile::gpu::Gpu;
-use turntile::plan::Chip;
-
-use crate::error::Error;
+use turntile::plan::{Chip, Device as _};
 
 /// A device to run on.
 pub enum Device {
@@ -17,7 +16,7 @@ pub enum Device {
 
 impl Device {
     /// `host`, `cuda` for the first GPU or `cuda:N`, refused where there is none; threads are the host's.
-    pub fn find(name: &str, threads: Option<NonZeroUsize>) -> Result<Self, Error> {
+    pub fn find(name: &str, threads: Option<NonZeroUsize>) -> Result<Self> {
         let gpu = match (name, name.strip_prefix("cuda")) {
             ("host", _) => return Ok(Device::Host),
             (_, Some("")) => Some(0),
@@ -26,13 +25,22 @@ impl Device {
         };
         match (gpu, threads) {
             (None, _) if Chip::preset(name).is_some() => {
-                Err(Error::NotHere { name: name.to_string() })
+                bail!(
+                    "for {name} plans are only made; what is measured is measured on host or cuda"
+                )
             }
-            (None, _) => Err(Error::UnknownDevice { name: name.to_string() }),
-            (Some(_), Some(_)) => {
-                Err(Error::HostOnly { option: "--threads", device: name.to_string() })
+            (None, _) => {
+                let presets = Chip::presets();
+                let names: Vec<&str> = presets.iter().map(Chip::name).collect();
+                bail!("no device is named {name:?}; there are host, cuda, {}", names.join(", "))
             }
+            (Some(_), Some(_)) => bail!(of_host(name)),
             (Some(number), None) => Ok(Device::Gpu(Gpu::primary(number)?)),
         }
     }
+}
+
+/// Why threads are no option of that device.
+pub fn of_host(name: &str) -> String {
+    format!("--threads is for the host, not for device {name}")
 }

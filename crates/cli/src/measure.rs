@@ -5,11 +5,11 @@ mod figures;
 mod gpu;
 mod host;
 
+use anyhow::Result;
 use turntile::Transpose;
 use turntile::plan::Problem;
 
 use crate::device::Device;
-use crate::error::Error;
 
 pub use figures::{Figures, How};
 pub use host::{copy, fill};
@@ -17,13 +17,13 @@ pub use host::{copy, fill};
 /// Verifies every element, then times.
 ///
 /// # Errors
-/// [`Error::Wrong`], [`Error::WrongOnGpu`]; what planning and running may end with.
+/// Elements that are not where they should be; what planning and running may end with.
 pub fn measure(
     device: &Device,
     transpose: &Transpose,
     problem: &Problem,
     how: How,
-) -> Result<Figures, Error> {
+) -> Result<Figures> {
     match device {
         Device::Host => host::measure(transpose, problem, how),
         Device::Gpu(gpu) => gpu::measure(gpu, transpose, problem, how),

@@ -2,15 +2,15 @@
 
 use std::fmt::{Display, Write};
 
+use anyhow::{Result, bail};
 use clap::Args;
-use serde::Serialize;
+use serde_json::json;
 use turntile::plan::{
-    Advice, Chip, Declined, Host, Plan, Planner, Problem, Refused, Survey, Tile, Wisdom,
+    Advice, Chip, Declined, Host, Plan, Planner, Problem, Refused, Survey, Wisdom,
 };
 
 use crate::bench::routes;
-use crate::device::Device;
-use crate::error::Error;
+use crate::device::{Device, of_host};
 use crate::report::{bytes, duration, rate};
 use crate::say::{shown, tell};
 use crate::settings::{Settings, TilesArg};
@@ -37,7 +37,7 @@ pub struct PlanArgs {
 }
 
 /// Runs the command and returns what to print.
-pub fn run(args: &PlanArgs) -> Result<String, Error> {
+pub fn run(args: &PlanArgs) -> Result<String> {
     let settings = &args.problem.settings;
     let problem = subject::problem(&args.problem)?;
     let mut planner = planner(&args.device, settings)?.with_tiles(args.tiles.rule());
@@ -47,33 +47,27 @@ pub fn run(args: &PlanArgs) -> Result<String, Error> {
     if args.all {
         let survey = planner.survey(&problem);
         return Ok(if args.json {
-            json(&survey.candidates, &survey.declined, By::Estimate, None)
+            json(&survey.candidates, &survey.declined, "estimate", None)
         } else {
             table(&survey)
         });
     }
     let (remembered, refused) = wisdom(settings, &args.device, &planner, &problem)?;
-    let by = if remembered.is_some() { By::Wisdom } else { By::Estimate };
+    let by = if remembered.is_some() { "wisdom" } else { "estimate" };
     let plan = remembered.map_or_else(|| planner.plan(&problem), Ok)?;
     Ok(if args.json {
         json(std::slice::from_ref(&plan), &plan.declined, by, refused)
     } else {
-        let by = match by {
-            By::Wisdom => "chosen by wisdom",
-            By::Estimate => "chosen by estimate",
-        };
-        format!("{}\n\n{plan:#}\n{by}", words::of_plan(&plan))
+        format!("{}\n\n{plan:#}\nchosen by {by}", words::of_plan(&plan))
     })
 }
 
 /// For the device of that name, this machine's or one that need not be here.
-fn planner(name: &str, settings: &Settings) -> Result<Planner, Error> {
+fn planner(name: &str, settings: &Settings) -> Result<Planner> {
     let threads = settings.threads;
     match (Chip::preset(name), threads) {
         (Some(chip), None) => Ok(Planner::new(chip)),
-        (Some(_), Some(_)) => {
-            Err(Error::HostOnly { option: "--threads", device: name.to_string() })
-        }
+        (Some(_), Some(_)) => bail!(of_host(name)),
         (None, _) => Ok(match Device::find(name, threads)? {
             // As many as a run would have.
             Device::Host => {
@@ -97,7 +91,7 @@ fn wisdom(
     device: &str,
     planner: &Planner,
     problem: &Problem,
-) -> Result<(Option<Plan>, Option<Refused>), Error> {
+) -> Result<(Option<Plan>, Option<Refused>)> {
     let Some(path) = settings.wisdom() else { return Ok((None, None)) };
     let note = |what: &dyn Display| tell(&format_args!("note: {}: {what}", shown(path)));
     if !is_here(device) {
@@ -147,75 +141,35 @@ fn table(survey: &Survey) -> String {
     text
 }
 
-#[derive(Serialize)]
-struct PlanJson<'a> {
-    device: &'a str,
-    /// Of several legs all, in order.
-    route: String,
-    mirrored: bool,
-    tile: Tile,
-    /// In dimension notation.
-    stages: Vec<String>,
-    passes: usize,
-    workspace_bytes: usize,
-    estimated_seconds: f64,
-    /// Estimate; null where nothing moves.
-    gb_per_s: Option<f64>,
-    plan: String,
-}
-
-#[derive(Serialize)]
-struct DeclinedJson<'a> {
-    route: &'a str,
-    why: String,
-}
-
-/// What decided between plans.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum By {
-    /// What was measured, and is remembered.
-    Wisdom,
-    /// The tables of costs.
-    Estimate,
-}
-
-#[derive(Serialize)]
-struct PlansJson<'a> {
-    candidates: Vec<PlanJson<'a>>,
-    declined: Vec<DeclinedJson<'a>>,
-    /// What decided: `wisdom` or `estimate`. Speeds are estimates in either case.
-    chosen_by: By,
-    /// Why what the wisdom file has for the problem is not used.
-    wisdom_refused: Option<String>,
-}
-
+/// Of several legs `route` has all, in order; `stages` are in dimension notation; speeds are estimates, whatever chose,
+/// and null where nothing moves.
 fn json(
     candidates: &[Plan],
     declined: &[Declined],
-    chosen_by: By,
+    chosen_by: &str,
     refused: Option<Refused>,
 ) -> String {
-    let candidates = candidates.iter().map(|plan| PlanJson {
-        device: &plan.device,
-        route: routes(plan),
-        mirrored: plan.mirrored(),
-        tile: plan.tile(),
-        stages: plan.stages().map(ToString::to_string).collect(),
-        passes: plan.passes(),
-        workspace_bytes: plan.workspace_bytes,
-        estimated_seconds: plan.seconds,
-        gb_per_s: gb_per_s(plan),
-        plan: plan.to_string(),
-    });
-    let declined = declined
-        .iter()
-        .map(|Declined { route, why }| DeclinedJson { route: route.name(), why: why.to_string() });
-    let plans = PlansJson {
-        candidates: candidates.collect(),
-        declined: declined.collect(),
-        chosen_by,
-        wisdom_refused: refused.map(|why| why.to_string()),
+    let candidate = |plan: &Plan| {
+        json!({
+            "device": plan.device,
+            "route": routes(plan),
+            "mirrored": plan.mirrored(),
+            "tile": plan.tile(),
+            "stages": plan.stages().map(ToString::to_string).collect::<Vec<_>>(),
+            "passes": plan.passes(),
+            "workspace_bytes": plan.workspace_bytes,
+            "estimated_seconds": plan.seconds,
+            "gb_per_s": gb_per_s(plan),
+            "plan": plan.to_string(),
+        })
     };
-    serde_json::to_string(&plans).expect("strings and numbers always serialise")
+    let declined =
+        declined.iter().map(|one| json!({ "route": one.route.name(), "why": one.why.to_string() }));
+    json!({
+        "candidates": candidates.iter().map(candidate).collect::<Vec<_>>(),
+        "declined": declined.collect::<Vec<_>>(),
+        "chosen_by": chosen_by,
+        "wisdom_refused": refused.map(|why| why.to_string()),
+    })
+    .to_string()
 }

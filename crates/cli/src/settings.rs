@@ -5,12 +5,13 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
+use anyhow::{Result, bail};
 use clap::builder::OsStringValueParser;
 use clap::{Args, ValueEnum};
 use turntile::plan::{Problem, Route};
 use turntile::{TileRule, Transpose};
 
-use crate::error::Error;
+use crate::say::shown;
 use crate::values::{Amount, amount, threads};
 
 /// How the work is done; what is not set is the library's choice.
@@ -83,13 +84,13 @@ impl Settings {
 
     /// The wisdom file, which must exist: to the library a missing one is an empty one, but whoever
     /// names a file to read means one that is there.
-    pub fn existing_wisdom(&self) -> Result<Option<&Path>, Error> {
+    pub fn existing_wisdom(&self) -> Result<Option<&Path>> {
         let Some(path) = self.wisdom() else { return Ok(None) };
         match std::fs::metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Err(Error::NoWisdom { path: path.to_path_buf() })
+                bail!("there is no wisdom file {}; `turntile tune` makes one", shown(path))
             }
-            // Anything else that is wrong with it the library tells when it reads it.
+            // The library reports anything else that is wrong with it.
             _ => Ok(Some(path)),
         }
     }

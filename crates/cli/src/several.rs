@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Error, Result, bail};
+use anyhow::{Result, bail};
 
 use crate::common::{Common, Goal};
 use crate::error::{self, BrokenPipe};
@@ -21,7 +21,7 @@ pub fn run(common: &Common, change: impl Fn(&Asked<'_>) -> Result<Report>) -> Ex
     let jobs = common.jobs().unwrap_or_default();
     let first = jobs.first().map_or(Stream::Output, |(_, goal)| stream_of(goal));
     let settings = &common.settings;
-    let ready = settings.existing_wisdom().map_err(Error::from);
+    let ready = settings.existing_wisdom();
     if let Err(error) = ready.and_then(|_| no_twins(&jobs)) {
         return failed(&error::line(&error), None, common, first);
     }

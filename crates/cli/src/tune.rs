@@ -1,17 +1,16 @@
 //! `turntile tune`: candidates by stopwatch, on memory of the command's own.
 
 use std::fmt::Write;
-use std::path::Path;
 use std::time::Duration;
 
+use anyhow::Result;
 use clap::Args;
-use serde::Serialize;
+use serde_json::{Value, json};
 use turntile::Measured;
 use turntile::plan::{Tile, Wisdom};
 
 use crate::bench::routes;
 use crate::device::Device;
-use crate::error::Error;
 use crate::report::{bytes, duration, rate};
 use crate::say::shown;
 use crate::settings::TilesArg;
@@ -44,10 +43,12 @@ pub struct TuneArgs {
 }
 
 /// Runs the command and returns what to print.
-pub fn run(args: &TuneArgs) -> Result<String, Error> {
+pub fn run(args: &TuneArgs) -> Result<String> {
     let problem = subject::problem(&args.problem)?;
     if let Some(file) = args.problem.settings.wisdom() {
-        writable(file)?;
+        // Found out before the measuring, not after it.
+        file::refuse_unwritable(file)?;
+        Wisdom::load(file)?;
     }
     let settings = &args.problem.settings;
     let transpose = settings.transpose(&problem).tiles(args.tiles.rule());
@@ -60,13 +61,6 @@ pub fn run(args: &TuneArgs) -> Result<String, Error> {
         (_, true) => json(&measured),
         _ => table(&measured, args),
     })
-}
-
-/// Found out before the measuring, not after it.
-fn writable(file: &Path) -> Result<(), Error> {
-    file::refuse_unwritable(file)?;
-    Wisdom::load(file)?;
-    Ok(())
 }
 
 /// None where nothing moves: a call's time is not the speed of a move.
@@ -105,19 +99,6 @@ fn table(measured: &[Measured], args: &TuneArgs) -> String {
     text
 }
 
-#[derive(Serialize)]
-struct MeasuredJson {
-    route: String,
-    mirrored: bool,
-    tile: Tile,
-    seconds: f64,
-    estimated_seconds: f64,
-    gb_per_s: Option<f64>,
-    runs: usize,
-    workspace_bytes: usize,
-    plan: String,
-}
-
 /// A line of names, then a line for each candidate.
 fn csv(measured: &[Measured]) -> String {
     let mut text =
@@ -142,19 +123,19 @@ fn csv(measured: &[Measured]) -> String {
 }
 
 fn json(measured: &[Measured]) -> String {
-    let rows: Vec<_> = measured
-        .iter()
-        .map(|candidate| MeasuredJson {
-            route: routes(&candidate.plan),
-            mirrored: candidate.plan.mirrored(),
-            tile: candidate.plan.tile(),
-            seconds: candidate.time.as_secs_f64(),
-            estimated_seconds: candidate.plan.seconds,
-            gb_per_s: gb_per_s(candidate),
-            runs: candidate.runs,
-            workspace_bytes: candidate.plan.workspace_bytes,
-            plan: candidate.plan.to_string(),
+    let row = |candidate: &Measured| {
+        let Measured { plan, time, runs } = candidate;
+        json!({
+            "route": routes(plan),
+            "mirrored": plan.mirrored(),
+            "tile": plan.tile(),
+            "seconds": time.as_secs_f64(),
+            "estimated_seconds": plan.seconds,
+            "gb_per_s": gb_per_s(candidate),
+            "runs": runs,
+            "workspace_bytes": plan.workspace_bytes,
+            "plan": plan.to_string(),
         })
-        .collect();
-    serde_json::to_string(&rows).expect("strings and numbers always serialise")
+    };
+    measured.iter().map(row).collect::<Value>().to_string()
 }

@@ -9,8 +9,8 @@ use turntile_plan::ProblemError;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// What goes wrong in the `turntile` command too.
-    #[error(transparent)]
-    Shared(#[from] turntile_cli::error::Error),
+    #[error("{}", turntile_cli::error::line(.0))]
+    Shared(anyhow::Error),
     /// The GPU, or its absence.
     #[error(transparent)]
     Cuda(#[from] CudaError),
@@ -76,6 +76,12 @@ pub enum Error {
         /// How many were done, and why each of the others was not.
         summary: String,
     },
+}
+
+impl From<anyhow::Error> for Error {
+    fn from(error: anyhow::Error) -> Self {
+        Error::Shared(error)
+    }
 }
 
 /// Why a program of the lab's cannot be made.

@@ -6,7 +6,7 @@ use std::fs;
 use std::time::Duration;
 
 use turntile::gpu::{CudaError, Gpu};
-use turntile_cli::error::Error as Shared;
+use turntile_cli::error::On as _;
 use turntile_cli::measure::gb_per_s;
 
 use turntile_plan::tuner;
@@ -37,13 +37,13 @@ pub fn run(args: &TablesArgs) -> Result<String, Error> {
         }
     }
     let gpu = Gpu::primary(args.on.gpu)?;
-    fs::create_dir_all(&args.folder).map_err(Shared::io("make the folder", &args.folder))?;
+    fs::create_dir_all(&args.folder).on("make the folder", &args.folder)?;
     let (mut text, mut wrong) = (String::new(), 0);
     for (name, table) in ALL {
         if args.tables.is_empty() || args.tables.iter().any(|asked| asked == name) {
             let path = args.folder.join(format!("{name}.csv"));
             let csv = table(&gpu, &mut wrong)?;
-            fs::write(&path, &csv).map_err(Shared::io("write", &path))?;
+            fs::write(&path, &csv).on("write", &path)?;
             let _ = writeln!(text, "{}: {} cases", path.display(), csv.lines().count() - 1);
         }
     }

@@ -1,5 +1,6 @@
 //! The integration tests, one program: each is linked anew. Those by their paths compare the library with files of the repository: no package has them.
 
+mod bench;
 #[path = "../../turntile/tests/common/mod.rs"]
 mod common;
 #[path = "../../../tests/declared.rs"]

@@ -1,5 +1,6 @@
 //! On a GPU, by its own clock.
 
+use anyhow::{Result, bail};
 use turntile::Transpose;
 use turntile::gpu::{CudaError, Gpu, Stopwatch};
 use turntile::plan::Problem;
@@ -7,7 +8,6 @@ use turntile::plan::Problem;
 use turntile_plan::tuner::median;
 
 use super::figures::{Figures, How, planning};
-use crate::error::Error;
 
 /// Runs of each, unless otherwise asked, and runs before that are not counted.
 const RUNS: usize = 21;
@@ -17,12 +17,7 @@ const WARM_UP: usize = 2;
 const LEAST_BYTES: usize = 1 << 30;
 
 /// Verifies every element and times a transposition.
-pub fn measure(
-    gpu: &Gpu,
-    transpose: &Transpose,
-    problem: &Problem,
-    how: How,
-) -> Result<Figures, Error> {
+pub fn measure(gpu: &Gpu, transpose: &Transpose, problem: &Problem, how: How) -> Result<Figures> {
     let (elem_bytes, bytes) = (problem.elem_bytes(), problem.bytes());
     let planned = transpose.plan_on(gpu)?;
     let planning = planning(|| transpose.plan_on(gpu))?;
@@ -30,8 +25,8 @@ pub fn measure(
 
     let wrong = planned.wrong_elements(&mut watch)?;
     if wrong > 0 {
-        let plan = planned.plan().to_string();
-        return Err(Error::WrongOnGpu { plan, wrong, elements: bytes / elem_bytes });
+        let (elements, plan) = (bytes / elem_bytes, planned.plan());
+        bail!("{wrong} of {elements} elements are wrong after {plan}");
     }
     let (mut copies, mut turns, mut queueing) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..how.runs.map_or(RUNS, usize::from).saturating_add(WARM_UP) {

@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use anyhow::{Result, bail};
 use turntile::plan::Problem;
 use turntile::{Bytes, Options, Planned, Transpose, Workspace};
 
 use turntile_plan::tuner::median;
 
 use super::figures::{Figures, How, planning};
-use crate::error::Error;
 use crate::memory::Memory;
 
 /// Runs of each, unless otherwise asked.
@@ -18,7 +18,7 @@ const RUNS: usize = 7;
 const CACHED: usize = 32 << 20;
 
 /// Verifies and times a transposition.
-pub fn measure(transpose: &Transpose, problem: &Problem, how: How) -> Result<Figures, Error> {
+pub fn measure(transpose: &Transpose, problem: &Problem, how: How) -> Result<Figures> {
     let threads = how.threads();
     let planned = transpose.plan()?;
     let planning = planning(|| transpose.plan())?;
@@ -61,7 +61,7 @@ fn turn(
     data: &mut [u8],
     other: &mut [u8],
     workspace: &mut Workspace,
-) -> Result<(), Error> {
+) -> Result<()> {
     Ok(if planned.plan().problem.is_out_of_place() {
         planned.run_into(&mut Bytes(other), &Bytes(data))
     } else {
@@ -75,7 +75,7 @@ fn verify(
     data: &mut [u8],
     other: &mut [u8],
     workspace: &mut Workspace,
-) -> Result<(), Error> {
+) -> Result<()> {
     let problem = &planned.plan().problem;
     let elem_bytes = problem.elem_bytes();
     let bytes = problem.bytes();
@@ -89,7 +89,7 @@ fn verify(
     for (at, element) in turned[..bytes].chunks_exact(elem_bytes).enumerate() {
         fill(sources.next(), &mut want);
         if element != want {
-            return Err(Error::Wrong { problem: Box::new(*problem), at });
+            bail!("{problem}: element {at} of the result is wrong");
         }
     }
     Ok(())

@@ -11,7 +11,7 @@ use turntile::plan::{Chip, Costs, Host, PlanError, Planner, Problem};
 use turntile::{Measured, TileRule, Transpose};
 use turntile_cli::bench::{Row, csv, short};
 use turntile_cli::device::Device;
-use turntile_cli::error::Error as Shared;
+use turntile_cli::error::On as _;
 use turntile_cli::measure::{How, measure};
 use turntile_cli::settings::transpose_of;
 
@@ -54,20 +54,23 @@ pub fn run(args: &BenchArgs) -> Result<String, Error> {
                 each.extend(candidates);
             }
             // Of several routes some may not be possible for every shape.
-            Err(Error::Shared(Shared::Engine(turntile::Error::Plan(
-                why @ PlanError::Infeasible { .. },
-            )))) => {
-                eprintln!("turntile-lab: note: {why}");
-                last = Some(why);
+            Err(Error::Shared(error)) if is_infeasible(&error) => {
+                eprintln!("turntile-lab: note: {error}");
+                last = Some(error);
             }
             Err(error) => return Err(error),
         }
     }
     match last {
-        Some(why) if rows.is_empty() => Err(turntile::Error::from(why).into()),
+        Some(why) if rows.is_empty() => Err(why.into()),
         _ if args.each => Ok(csv(&each)),
         _ => Ok(csv(&rows)),
     }
+}
+
+fn is_infeasible(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref();
+    matches!(error, Some(turntile::Error::Plan(PlanError::Infeasible { .. })))
 }
 
 fn tasks(args: &BenchArgs, device: &Device) -> Result<Vec<Task>, Error> {
@@ -92,7 +95,7 @@ fn tasks(args: &BenchArgs, device: &Device) -> Result<Vec<Task>, Error> {
 /// The table to plan by, where one is named; that it is of the device is checked when it is used.
 fn costs(args: &BenchArgs, device: &Device) -> Result<Option<Costs>, Error> {
     let Some(file) = &args.costs else { return Ok(None) };
-    let text = std::fs::read_to_string(file).map_err(Shared::io("read", file))?;
+    let text = std::fs::read_to_string(file).on("read", file)?;
     let costs = match device {
         Device::Host => Host::costs_from(&text),
         Device::Gpu(_) => Chip::costs_from(&text),

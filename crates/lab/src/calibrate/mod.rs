@@ -28,7 +28,7 @@ use std::fs;
 use std::time::Instant;
 
 use turntile_cli::device::Device;
-use turntile_cli::error::Error as Shared;
+use turntile_cli::error::On as _;
 
 use crate::command::CalibrateArgs;
 use crate::error::Error;
@@ -45,7 +45,7 @@ const SHOWN: usize = 12;
 pub fn run(args: &CalibrateArgs) -> Result<String, Error> {
     // Found out before the measuring, not after it.
     let file = fs::File::options().append(true).create(true).open(&args.output);
-    file.map_err(Shared::io("write", &args.output))?;
+    file.on("write", &args.output)?;
     let start = Instant::now();
     let mut progress = |share: f64| eprint!("\r{:3.0}%", 100.0 * share);
     let made = match Device::find(&args.device, args.threads)? {
@@ -57,7 +57,7 @@ pub fn run(args: &CalibrateArgs) -> Result<String, Error> {
     };
     eprintln!();
     let written = fs::write(&args.output, table::text(&made.costs));
-    written.map_err(Shared::io("write", &args.output))?;
+    written.on("write", &args.output)?;
     let Calibration { costs, stages, off, mut changes, problems, gain } = made;
     let mut text = format!(
         "{}: {stages} stages in {:.0?}, written to {}\n\

@@ -55,7 +55,7 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use turntile_cli::device::Device;
-use turntile_cli::error::Error as Shared;
+use turntile_cli::error::On as _;
 use turntile_cli::progress::Progress;
 
 use crate::command::ReportArgs;
@@ -85,7 +85,7 @@ pub fn run(args: &ReportArgs) -> Result<String, Error> {
         return Err(Error::ForeignPage { path });
     }
     let (entries, about) = if args.draw { drawn(args) } else { measured(args)? };
-    fs::write(&path, page::page(&entries, &about)).map_err(Shared::io("write", &path))?;
+    fs::write(&path, page::page(&entries, &about)).on("write", &path)?;
     let summary = summary(&entries, &path);
     if entries.iter().any(|entry| entry.result.is_err()) {
         return Err(Error::FailedItems { summary });
@@ -101,7 +101,7 @@ fn measured(args: &ReportArgs) -> Result<(Vec<Entry>, String), Error> {
     if let Some(item) = items::all().filter(asked).find(|item| !item.runs_on(on_gpu)) {
         return Err(Error::GpuOnly { id: item.id.to_owned() });
     }
-    fs::create_dir_all(&args.out).map_err(Shared::io("make the folder", &args.out))?;
+    fs::create_dir_all(&args.out).on("make the folder", &args.out)?;
     let mut bench = Bench::new(device, args.threads, args.quick);
     let items: Vec<&Item> = items::all().filter(|item| item.runs_on(on_gpu)).collect();
     let progress = Progress::new(!args.quiet);
