@@ -25,9 +25,7 @@ impl Device {
         };
         match (gpu, threads) {
             (None, _) if Chip::preset(name).is_some() => {
-                bail!(
-                    "for {name} plans are only made; what is measured is measured on host or cuda"
-                )
+                bail!("{name} is a preset, for plans alone; measure on host or cuda")
             }
             (None, _) => {
                 let presets = Chip::presets();

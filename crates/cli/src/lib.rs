@@ -100,13 +100,11 @@ pub fn main() -> ExitCode {
     match done {
         Ok((text, is_all)) => say::print(&text, Stream::Output, is_all),
         Err(error) => {
+            let what = error::line(&error);
             if json {
-                say::print_error(
-                    &serde_json::json!({ "error": error.to_string() }),
-                    Stream::Output,
-                );
+                say::print_error(&serde_json::json!({ "error": what }), Stream::Output);
             }
-            tell(&error);
+            tell(&what);
             ExitCode::FAILURE
         }
     }

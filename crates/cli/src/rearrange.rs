@@ -118,7 +118,6 @@ pub fn run(asked: &Asked<'_>, operation: Operation<'_>, raw: Option<Problem>) ->
         None => of_npy(&input.header()?, operation).with_context(in_file)?,
     };
     let member = input.member().map(String::from);
-    let named = (asked.file, member, asked.goal.path());
     let is_same = before.order == after.order && matches!(operation, Operation::Reorder(_));
     let is_done = is_same && *asked.goal == Goal::InPlace;
     let done = if is_done {
@@ -127,8 +126,17 @@ pub fn run(asked: &Asked<'_>, operation: Operation<'_>, raw: Option<Problem>) ->
         let progress = Progress::labelled(!quiet, &asked.label);
         work::apply((input, target), &change, asked.common, &progress)?
     };
-    let report = Report::new(operation.name(), named, (before, after), change.data_bytes, done);
-    Ok(if is_done { report.unchanged() } else { report })
+    Ok(Report {
+        operation: operation.name(),
+        file: asked.file.to_path_buf(),
+        member,
+        output: asked.goal.path().unwrap_or(asked.file).to_path_buf(),
+        unchanged: is_done,
+        before,
+        after,
+        bytes: change.data_bytes,
+        done,
+    })
 }
 
 fn of_npy(header: &Header, operation: Operation<'_>) -> Result<(Change, Array, Array)> {

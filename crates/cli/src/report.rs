@@ -2,31 +2,28 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Error;
-use serde::{Serialize, Serializer};
-
+use serde_json::json;
 use turntile::Planned;
-use turntile::plan::Problem;
+use turntile::plan::{Plan, Problem};
 
 use crate::blocks;
 use crate::common::DASH;
 use crate::error;
+use crate::measure::gb_per_s;
 use crate::npy::{Header, Order};
 use crate::say::{shown, tell};
 use crate::work::Done;
 
 /// An array as a file holds it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Array {
     /// Extents of its axes.
     pub shape: Vec<usize>,
     /// Its type as a header describes it, in short; none for a headerless file.
-    #[serde(rename = "type")]
     pub type_name: Option<String>,
     /// Bytes of an element.
     pub elem_bytes: usize,
     /// Its memory order; none for a headerless file.
-    #[serde(serialize_with = "order_name")]
     pub order: Option<Order>,
 }
 
@@ -69,116 +66,58 @@ impl Array {
     }
 }
 
-fn order_name<S: Serializer>(order: &Option<Order>, to: S) -> Result<S::Ok, S::Error> {
-    order.map(Order::name).serialize(to)
-}
-
-/// Names that are not UTF-8 are shown as far as they can be.
-fn shown_path<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
-    path.to_string_lossy().serialize(to)
-}
-
-/// Seconds of each part of the work.
-#[derive(Debug, Serialize)]
-struct Seconds {
-    read: f64,
-    transpose: f64,
-    write: f64,
-}
-
 /// What a command did.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub struct Report {
-    operation: &'static str,
-    #[serde(serialize_with = "shown_path")]
-    file: PathBuf,
+    /// The command.
+    pub operation: &'static str,
+    /// What was changed.
+    pub file: PathBuf,
     /// The array of an archive.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    member: Option<String>,
-    #[serde(serialize_with = "shown_path")]
-    output: PathBuf,
-    /// Whether a file was written.
-    written: bool,
-    /// Whether nothing was to be done yet.
-    dry_run: bool,
-    before: Array,
-    after: Array,
+    pub member: Option<String>,
+    /// Where the result went.
+    pub output: PathBuf,
+    /// Whether the file already was as it should be, and nothing was done.
+    pub unchanged: bool,
+    /// The array as it was.
+    pub before: Array,
+    /// The array as it is.
+    pub after: Array,
     /// Bytes of the data.
-    bytes: usize,
-    seconds: Seconds,
-    /// 2 x bytes / seconds of the transposition / 1e9; null when nothing had to move.
-    gb_per_s: Option<f64>,
-    /// One for each transposition, none when nothing had to move.
-    routes: Vec<String>,
-    /// The plans, one line each.
-    plans: Vec<String>,
-    /// How it was moved where it did not fit in memory: `seconds.transpose` is then of reading and writing too.
-    blocks: Option<blocks::Facts>,
-    /// Most bytes that a transposition needed beside the data.
-    workspace_bytes: usize,
-    /// What the wisdom file has for the transpositions, and why it was not used.
-    wisdom_refused: Vec<String>,
-    /// Why the new file, though in place, may not outlast a power cut.
-    #[serde(skip)]
-    unsynced: Option<Error>,
+    pub bytes: usize,
+    /// How, and how long it took.
+    pub done: Done,
 }
 
 impl Report {
-    /// The report of work that was done on a file, or a member of it, with its output if that is another; the array is given
-    /// as it was and as it is.
-    pub fn new(
-        operation: &'static str,
-        (file, member, output): (&Path, Option<String>, Option<&Path>),
-        (before, after): (Array, Array),
-        bytes: usize,
-        done: Done,
-    ) -> Self {
-        let seconds = done.transpose.as_secs_f64();
-        let plans = || done.plan.iter().map(Planned::plan);
-        let moved = plans().any(|plan| plan.passes() > 0) || done.blocks.is_some();
-        let moved = moved && seconds > 0.0;
-        let refused = done.plan.iter().filter_map(|planned| {
-            let why = planned.refused_wisdom()?;
-            Some(format!("{}: {why}", planned.plan().problem))
-        });
-        Report {
-            operation,
-            file: file.to_path_buf(),
-            member,
-            output: output.unwrap_or(file).to_path_buf(),
-            written: !done.dry,
-            dry_run: done.dry,
-            before,
-            after,
-            bytes,
-            seconds: Seconds {
-                read: done.read.as_secs_f64(),
-                transpose: seconds,
-                write: done.write.as_secs_f64(),
-            },
-            gb_per_s: moved.then(|| 2.0 * bytes as f64 / seconds / 1e9),
-            routes: plans().map(|plan| plan.route_name()).collect(),
-            plans: plans().map(ToString::to_string).collect(),
-            blocks: done.blocks,
-            workspace_bytes: done.plan.as_ref().map_or(0, Planned::workspace_bytes),
-            wisdom_refused: refused.collect(),
-            unsynced: done.unsynced,
-        }
+    fn plans(&self) -> impl Iterator<Item = &Plan> {
+        self.done.plan.iter().map(Planned::plan)
     }
 
-    /// The same, of a file that already was as it should be.
-    pub fn unchanged(self) -> Self {
-        Report { written: false, ..self }
+    /// 2 x bytes / seconds of the transposition / 1e9; none when nothing had to move.
+    fn gb_per_s(&self) -> Option<f64> {
+        let moved = self.plans().any(|plan| plan.passes() > 0) || self.done.blocks.is_some();
+        let seconds = self.done.transpose.as_secs_f64();
+        (moved && seconds > 0.0).then(|| gb_per_s(self.bytes as f64, seconds))
     }
 
-    /// Tells standard error what the user should know beside the result; to be quiet, only what went
-    /// wrong.
+    fn workspace_bytes(&self) -> usize {
+        self.done.plan.as_ref().map_or(0, Planned::workspace_bytes)
+    }
+
+    /// What the wisdom file has for the transposition, and why it was not used.
+    fn refused_wisdom(&self) -> Option<String> {
+        let planned = self.done.plan.as_ref()?;
+        Some(format!("{}: {}", planned.plan().problem, planned.refused_wisdom()?))
+    }
+
+    /// Prints on standard error what the user should know beside the result; to be quiet, only what went wrong.
     pub fn tell_notes(&self, quiet: bool) {
-        if let Some(error) = &self.unsynced {
+        if let Some(error) = &self.done.unsynced {
             let error = error::line(error);
             tell(&format_args!("warning: the new file is in place, but {error}"));
         }
-        for refused in self.wisdom_refused.iter().filter(|_| !quiet) {
+        for refused in self.refused_wisdom().iter().filter(|_| !quiet) {
             tell(&format_args!("note: wisdom not used for {refused}"));
         }
     }
@@ -198,16 +137,19 @@ impl Report {
 
     /// What was done, in a line or two.
     pub fn text(&self) -> String {
-        let Report { before, after, .. } = self;
+        let Report { before, after, done, .. } = self;
         let order = |array: &Array| array.order.map_or("", Order::name);
         let mut text = format!("{}: {} {}", self.named(), before.extents(), before.element());
-        if self.dry_run {
-            let how = match &self.blocks {
+        let joined = |all: Vec<String>| all.join(", then ");
+        if done.dry {
+            let how = match &done.blocks {
                 Some(blocks) => {
                     format!("in {}, by blocks of {}", passes(blocks), bytes(blocks.block_bytes))
                 }
-                None if self.plans.is_empty() => "as they lie".to_string(),
-                None => format!("in memory, {}", self.plans.join(", then ")),
+                None if done.plan.is_none() => "as they lie".to_string(),
+                None => {
+                    format!("in memory, {}", joined(self.plans().map(Plan::to_string).collect()))
+                }
             };
             let to = self.to();
             return format!(
@@ -216,7 +158,7 @@ impl Report {
                 bytes(self.bytes)
             );
         }
-        if !self.written {
+        if self.unchanged {
             return format!("{text} is in {} order already; nothing to do", order(after));
         }
         text += &match self.operation {
@@ -226,13 +168,13 @@ impl Report {
             "reorder" => format!(", {} order -> {} order", order(before), order(after)),
             _ => format!(" -> {}", after.extents()),
         };
-        match self.gb_per_s {
+        match self.gb_per_s() {
             Some(rate) => {
-                let by = match &self.blocks {
+                let by = match &done.blocks {
                     Some(blocks) => format!("blocks of {}", bytes(blocks.block_bytes)),
-                    None => self.routes.join(", then "),
+                    None => joined(self.plans().map(Plan::route_name).collect()),
                 };
-                let time = duration(self.seconds.transpose);
+                let time = duration(done.transpose.as_secs_f64());
                 text += &format!(" in {time} ({rate:.2} GB/s) by {by}");
             }
             None if before.order == after.order && self.operation == "reorder" => {}
@@ -241,23 +183,23 @@ impl Report {
         if self.output != self.file {
             text += &format!(", written to {}", self.to());
         }
-        if let Some(blocks) = &self.blocks {
+        if let Some(blocks) = &done.blocks {
             let passes = passes(blocks);
             text += &format!(
                 "\n{} data in {} of memory, {passes}, runs of {} and more; synced in {}",
                 bytes(self.bytes),
                 bytes(blocks.memory),
                 bytes(blocks.shortest_run as usize),
-                duration(self.seconds.write)
+                duration(done.write.as_secs_f64())
             );
         } else if self.bytes >= 16 << 20 {
             // Small files need no bookkeeping.
             text += &format!(
                 "\n{} data, {} workspace; read in {}, written and synced in {}",
                 bytes(self.bytes),
-                bytes(self.workspace_bytes),
-                duration(self.seconds.read),
-                duration(self.seconds.write)
+                bytes(self.workspace_bytes()),
+                duration(done.read.as_secs_f64()),
+                duration(done.write.as_secs_f64())
             );
         }
         text
@@ -270,9 +212,42 @@ impl Report {
         }
     }
 
-    /// The same for machines, on one line.
+    /// The same for machines, on one line. `blocks` is how it was moved where it did not fit in memory; `seconds.transpose` is
+    /// then of reading and writing too. Names that are not UTF-8 are shown as far as they can be.
     pub fn json(&self) -> String {
-        serde_json::to_string(self).expect("strings and numbers always serialise")
+        let array = |array: &Array| {
+            json!({
+                "shape": array.shape,
+                "type": array.type_name,
+                "elem_bytes": array.elem_bytes,
+                "order": array.order.map(Order::name),
+            })
+        };
+        let mut all = json!({
+            "operation": self.operation,
+            "file": self.file.to_string_lossy(),
+            "output": self.output.to_string_lossy(),
+            "written": !self.done.dry && !self.unchanged,
+            "dry_run": self.done.dry,
+            "before": array(&self.before),
+            "after": array(&self.after),
+            "bytes": self.bytes,
+            "seconds": {
+                "read": self.done.read.as_secs_f64(),
+                "transpose": self.done.transpose.as_secs_f64(),
+                "write": self.done.write.as_secs_f64(),
+            },
+            "gb_per_s": self.gb_per_s(),
+            "routes": self.plans().map(Plan::route_name).collect::<Vec<_>>(),
+            "plans": self.plans().map(Plan::to_string).collect::<Vec<_>>(),
+            "blocks": self.done.blocks,
+            "workspace_bytes": self.workspace_bytes(),
+            "wisdom_refused": self.refused_wisdom().into_iter().collect::<Vec<_>>(),
+        });
+        if let Some(member) = &self.member {
+            all["member"] = json!(member);
+        }
+        all.to_string()
     }
 }
 

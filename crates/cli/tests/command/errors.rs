@@ -73,7 +73,7 @@ fn what_cannot_be_done_is_exit_code_1_and_changes_nothing() {
         ("permute good.npy --axes 0,2,1", &["names 3 axes", "has 2"]),
         ("permute point.npy --axes 0", &["names 1 axes", "has 0"]),
         ("permute line.npy --axes 1,0", &["names 2 axes", "has 1"]),
-        ("bench --device h200", &["only plans"]),
+        ("bench --device h200", &["h200 is a preset", "cuda"]),
         ("tune 3x5 --elem-bytes 4 --device gtx480", &["gtx480", "cuda"]),
         ("plan 3x5 --elem-bytes 4 --into --route square", &["route square", "in place alone"]),
         ("tune 3x5 --elem-bytes 4 --route out-of-place", &["out-of-place", "out of place alone"]),
