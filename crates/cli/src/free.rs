@@ -1,34 +1,12 @@
 //! Memory that this process may take without harm.
 
-use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};
 
 /// Left to others, and to the pages of files that are on their way to storage.
 const MARGIN: usize = 8;
 
-/// What bounds the memory that may be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
-    /// `--memory`.
-    Asked,
-    /// The machine's.
-    Machine,
-    /// A control group's.
-    Group,
-    /// The process's address space.
-    Space,
-}
-
-impl Display for Limit {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        to.write_str(match self {
-            Limit::Asked => "as --memory says",
-            Limit::Machine => "the machine has no more free",
-            Limit::Group => "the control group has a limit",
-            Limit::Space => "the address space has a limit, ulimit -v",
-        })
-    }
-}
+/// Why there is no more where nothing else bounds it.
+pub const MACHINE: &str = "the machine has no more free";
 
 /// Memory that is free for this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,13 +14,17 @@ pub struct Free {
     /// Bytes.
     pub bytes: usize,
     /// What keeps it from having more.
-    pub limit: Limit,
+    pub limit: &'static str,
 }
 
 /// Memory that is free for this process, less a margin: of the machine, its control group and its own limit the least.
 /// None where the system does not tell.
 pub fn memory() -> Option<Free> {
-    let all = [(machine(), Limit::Machine), (group(), Limit::Group), (own_limit(), Limit::Space)];
+    let all = [
+        (machine(), MACHINE),
+        (group(), "the control group has a limit"),
+        (own_limit(), "the address space has a limit, ulimit -v"),
+    ];
     let known = all.into_iter().filter_map(|(bytes, limit)| Some(Free { bytes: bytes?, limit }));
     let least = known.min_by_key(|free| free.bytes)?;
     Some(Free { bytes: least.bytes - least.bytes / MARGIN, ..least })

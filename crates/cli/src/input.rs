@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::archive::{self, Archive};
 use crate::closed;
+use crate::copy::is_unwritten;
 use crate::error::On;
 use crate::file::{Opened, changed};
 use crate::npy::Header;
@@ -131,6 +132,9 @@ impl Input {
         let input = "standard input";
         match (&self.kind, taken) {
             (_, Ok((taken, 0))) => Ok(taken),
+            (_, Err(error)) if is_unwritten(&error) => {
+                Err(error).on("write a temporary file for", &self.path)
+            }
             (Kind::Member(_, archive), Err(error)) => Err(archive.unreadable(error)),
             (Kind::Stdin(_), Ok(_)) => {
                 bail!("{input} goes on after the {bytes} bytes of data that there are to be")

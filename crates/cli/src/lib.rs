@@ -13,7 +13,7 @@
 //! | [`device`] | the host or a GPU by name |
 //! | [`memory`] | what is measured on: pages of a kind |
 //! | `input`, `output`, `archive` | files, archives and streams that arrays come from and go to |
-//! | `work`, `blocks` | read, transpose, write: the same for every command on a file, in memory or block by block |
+//! | `work`, `blocks`, `copy` | read, transpose, write: the same for every command on a file, in memory or block by block |
 //! | `free` | how much memory there is |
 //! | [`settings`] | what the user may set, and how it is passed to the library |
 //! | `npy`, `dtype` | .npy headers |
@@ -34,6 +34,7 @@ mod blocks;
 mod closed;
 mod command;
 mod common;
+mod copy;
 pub mod device;
 mod dtype;
 pub mod error;

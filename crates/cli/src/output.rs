@@ -8,14 +8,12 @@ use anyhow::{Error, Result, ensure};
 
 use crate::closed;
 use crate::common::{DASH, Goal};
+use crate::copy::copy;
 use crate::error::{BrokenPipe, On};
 use crate::file::{self, Asking, Pending, Target};
 use crate::input::{Input, refuse_terminal};
 use crate::progress::Progress;
 use crate::say::shown;
-
-/// Bytes written between two movements of the progress bar.
-const CHUNK: usize = 8 << 20;
 
 /// Opens and locks what is read and what is replaced; without a target the result goes to standard output.
 pub fn open(
@@ -141,27 +139,4 @@ impl Sink {
             Sink::Stdout => Ok(None),
         }
     }
-}
-
-/// Copies so many bytes, and shows how many.
-pub fn copy(
-    from: &mut dyn BufRead,
-    to: &mut dyn Write,
-    bytes: usize,
-    progress: &Progress,
-) -> io::Result<()> {
-    let mut copied = 0;
-    while copied < bytes {
-        let part = from.fill_buf()?;
-        let part = &part[..part.len().min(CHUNK).min(bytes - copied)];
-        if part.is_empty() {
-            return Err(ErrorKind::UnexpectedEof.into());
-        }
-        to.write_all(part)?;
-        copied += part.len();
-        let count = part.len();
-        from.consume(count);
-        progress.set(copied);
-    }
-    Ok(())
 }

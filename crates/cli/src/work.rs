@@ -1,6 +1,6 @@
 //! Reading, transposing and writing: the part that every command on a file shares.
 
-use std::io::{self, BufReader, Read, Seek, Write};
+use std::io::{BufReader, Read, Seek, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -10,12 +10,13 @@ use turntile::{Bytes, Options, Planned, RunError, Transpose};
 
 use crate::blocks::{self, Part};
 use crate::common::Common;
+use crate::copy::copy;
 use crate::error::On;
 use crate::file::Target;
-use crate::free::{self, Free, Limit};
+use crate::free::{self, Free};
 use crate::input::Input;
 use crate::memory::{Memory, Pages};
-use crate::output::{self, Sink};
+use crate::output::Sink;
 use crate::progress::Progress;
 use crate::say::shown;
 use crate::settings::Settings;
@@ -32,9 +33,9 @@ const LEAST: usize = 1 << 20;
 
 /// Bytes of memory that may be used to change the data of a file.
 fn allowed(path: &Path, data: usize, asked: Option<Amount>) -> Result<usize> {
-    let free = free::memory().unwrap_or(Free { bytes: usize::MAX, limit: Limit::Machine });
+    let free = free::memory().unwrap_or(Free { bytes: usize::MAX, limit: free::MACHINE });
     let Free { bytes: have, limit } = match asked {
-        Some(amount) => Free { bytes: amount.of(free.bytes), limit: Limit::Asked },
+        Some(amount) => Free { bytes: amount.of(free.bytes), limit: "as --memory says" },
         None => free,
     };
     if have < LEAST && data > 0 {
@@ -250,36 +251,11 @@ fn spooled(
     progress: &Progress,
 ) -> Result<std::fs::File> {
     let mut file = sink.scratch(bytes as u64)?;
-    let path = input.path().to_path_buf();
     progress.bytes("reading", bytes);
-    let mut to = Failing { file: &mut file, failed: None };
-    let copied = input.data(bytes, |from| {
+    input.data(bytes, |from| {
         // No more than there are to be: what follows is an error of its own.
         let from = &mut BufReader::with_capacity(COPIED, from.take(bytes as u64));
-        output::copy(from, &mut to, bytes, progress)
-    });
-    match to.failed {
-        Some(error) => Err(error).on("write a temporary file for", &path),
-        None => copied.map(|()| file),
-    }
-}
-
-/// A file whose errors are kept apart from those of what is read.
-struct Failing<'a> {
-    file: &'a mut std::fs::File,
-    failed: Option<io::Error>,
-}
-
-impl Write for Failing<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes).map_err(|error| {
-            let kind = error.kind();
-            self.failed = (kind != io::ErrorKind::Interrupted).then_some(error);
-            kind.into()
-        })
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+        copy(from, &mut file, bytes, progress)
+    })?;
+    Ok(file)
 }
