@@ -254,6 +254,8 @@ mod tests {
             ([3, 4, 4, huge], 8),
             ([huge, huge, huge, huge], 7),
             ([1, i128::MAX, i128::MAX, 1], 7),
+            // One row becomes a great many, each as far from the next as ldb says.
+            ([1, 1 << 40, 1 << 40, 1 << 40], 8),
         ] {
             let error = arguments(b'R', b'T', numbers).request().unwrap_err();
             assert!(
