@@ -396,9 +396,11 @@ impl fmt::Display for StageShape {
                 write!(f, "turn({rows}x{cols}, pitch {} to {})", source.pitch(), result.pitch())
             }
             StageShape::Slide { from, to } => {
-                let rows = |rows: Pitched| format!("{}x{}", rows.rows(), rows.cols());
-                write!(f, "slide({}, pitch {}", rows(from), from.pitch())?;
-                write!(f, " to {}, pitch {})", rows(to), to.pitch())
+                write!(f, "slide({}x{}, pitch {} to ", from.rows(), from.cols(), from.pitch())?;
+                if (from.rows(), from.cols()) != (to.rows(), to.cols()) {
+                    write!(f, "{}x{}, pitch ", to.rows(), to.cols())?;
+                }
+                write!(f, "{})", to.pitch())
             }
             StageShape::Gaps { leading, direction } => {
                 let back = if direction == Direction::Backward { " back" } else { "" };
