@@ -1,4 +1,4 @@
-// Rows padded and unpadded where they lie (thesis section 4.1.1); everything is counted in bytes.
+// Rows moved from one pitch to another where they lie (thesis section 4.1.1); everything is counted in bytes.
 #include "word.cuh"
 
 // Copies bytes between memories that may both be aligned to nothing; `lane` of `lanes` threads.
@@ -44,30 +44,37 @@ static __device__ __forceinline__ void copy_run(char *to, const char *from, u64 
     if (lane < bytes - done) to[done + lane] = from[done + lane];
 }
 
+// Rows; one of everything where there are no gaps.
+struct Rows {
+    u64 cols, pitch;
+
+    __device__ u64 offset(u64 k) const { return k / cols * pitch + k % cols; }
+    __device__ u64 before(u64 offset) const { return offset / pitch * cols + min(offset % pitch, cols); }
+};
+static_assert(sizeof(Rows) == 16 && AT(Rows, cols) == 0 && AT(Rows, pitch) == 8);
+
 struct SlideArgs {
     char *data;
     u32 *flags; // blocks begun, then for each block whether it has been read
-    u64 rows, cols, pitch;
+    u64 len;
+    Rows from, to;
     u32 block, blocks;
-    u32 back, pad;
-
-    __device__ u64 padded(u64 k) const { return k / cols * pitch + k % cols; }
-    __device__ u64 before(u64 offset) const { return offset / pitch * cols + min(offset % pitch, cols); }
+    u32 up, pad;
 };
-static_assert(sizeof(SlideArgs) == 56 && AT(SlideArgs, data) == 0 && AT(SlideArgs, flags) == 8 &&
-              AT(SlideArgs, rows) == 16 && AT(SlideArgs, cols) == 24 && AT(SlideArgs, pitch) == 32 &&
-              AT(SlideArgs, block) == 40 && AT(SlideArgs, blocks) == 44 && AT(SlideArgs, back) == 48 &&
-              AT(SlideArgs, pad) == 52);
+static_assert(sizeof(SlideArgs) == 72 && AT(SlideArgs, data) == 0 && AT(SlideArgs, flags) == 8 &&
+              AT(SlideArgs, len) == 16 && AT(SlideArgs, from) == 24 && AT(SlideArgs, to) == 40 &&
+              AT(SlideArgs, block) == 56 && AT(SlideArgs, blocks) == 60 && AT(SlideArgs, up) == 64 &&
+              AT(SlideArgs, pad) == 68);
 
 // Copies the part of every row that lies in start .. end between its place in memory and `held`.
-template <bool ToShared, class Rows>
-static __device__ void copy_rows(const Rows &a, char *held, u64 start, u64 end) {
+template <bool ToShared>
+static __device__ void copy_rows(char *data, const Rows &a, char *held, u64 start, u64 end) {
     // Long rows one after the other by all threads, short ones by a warp each.
     const u32 lanes = a.cols >= 4096 ? blockDim.x : kWarp;
     const u32 lane = threadIdx.x % lanes, worker = threadIdx.x / lanes, workers = blockDim.x / lanes;
     for (u64 r = start / a.cols + worker; r * a.cols < end; r += workers) {
         const u64 low = max(start, r * a.cols), high = min(end, (r + 1) * a.cols);
-        char *place = a.data + r * a.pitch + (low - r * a.cols), *shared = held + (low - start);
+        char *place = data + r * a.pitch + (low - r * a.cols), *shared = held + (low - start);
         if constexpr (ToShared)
             copy_run<true>(shared, place, high - low, lane, lanes);
         else
@@ -75,9 +82,10 @@ static __device__ void copy_rows(const Rows &a, char *held, u64 start, u64 end) 
     }
 }
 
-// Data sliding. A block of bytes is read whole, its flag set, and written once the flags are set of the
+// Data sliding. A block of the rows' bytes is read whole, its flag set, and written once the flags are set of the
 // blocks that lie where it goes. Blocks take their numbers as they begin, in the order in which they
-// free each other's places: those waited for have begun, and wait for earlier ones alone.
+// free each other's places: those waited for have begun, and wait for earlier ones alone. Nothing between rows is
+// touched. Rows all move up, or all down.
 //
 // Order: all reads of a block, barrier, release of its flag; acquire of the flag, barrier, write. A
 // block's own place is written by none but those that wait for it.
@@ -87,78 +95,17 @@ extern "C" __global__ void __launch_bounds__(512) pad_slide(const __grid_constan
     char *held = (char *)shared;
     if (threadIdx.x == 0) number = atomicAdd(a.flags, 1u);
     __syncthreads();
-    const u32 b = a.back ? number : a.blocks - 1 - number;
-    const u64 start = u64(b) * a.block, len = a.rows * a.cols, end = min(len, start + a.block);
-    if (a.back)
-        copy_rows<true>(a, held, start, end);
-    else
-        copy_run<true>(held, a.data + start, end - start, threadIdx.x, blockDim.x);
-    copy_async_wait();
-    __syncthreads();
-    u32 *read = a.flags + 1;
-    if (threadIdx.x == 0) asm volatile("st.release.gpu.global.u32 [%0], 1;" ::"l"(__cvta_generic_to_global(read + b)) : "memory");
-    u64 first, last;
-    if (a.back) {
-        first = a.before(start) / a.block;
-        last = min(u64(b), (a.before(end) + a.block - 1) / a.block);
-    } else {
-        first = max(u64(b) + 1, a.padded(start) / a.block);
-        last = (min(len, a.padded(end - 1) + 1) + a.block - 1) / a.block;
-    }
-    for (u64 q = first + threadIdx.x; q < last; q += blockDim.x) {
-        u32 seen;
-        do {
-            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(__cvta_generic_to_global(read + q)) : "memory");
-        } while (!seen);
-    }
-    __syncthreads();
-    if (a.back)
-        copy_run<false>(a.data + start, held, end - start, threadIdx.x, blockDim.x);
-    else
-        copy_rows<false>(a, held, start, end);
-}
-
-struct Pitched {
-    char *data;
-    u64 cols, pitch;
-};
-
-struct PitchesArgs {
-    char *data;
-    u32 *flags; // as of `pad_slide`
-    u64 rows, cols;
-    u64 from, to; // bytes from row to row before and after
-    u32 block, blocks;
-
-    static __device__ u64 before(u64 offset, u64 cols, u64 pitch) {
-        return offset / pitch * cols + min(offset % pitch, cols);
-    }
-};
-static_assert(sizeof(PitchesArgs) == 56 && AT(PitchesArgs, data) == 0 && AT(PitchesArgs, flags) == 8 &&
-              AT(PitchesArgs, rows) == 16 && AT(PitchesArgs, cols) == 24 && AT(PitchesArgs, from) == 32 &&
-              AT(PitchesArgs, to) == 40 && AT(PitchesArgs, block) == 48 && AT(PitchesArgs, blocks) == 52);
-
-// The same from one pitch to another: blocks are counted among the rows' bytes, and nothing between rows is
-// touched. Rows all move up, or all down.
-extern "C" __global__ void __launch_bounds__(512) pad_slide_pitches(const __grid_constant__ PitchesArgs a) {
-    extern __shared__ uint4 shared[];
-    __shared__ u32 number;
-    char *held = (char *)shared;
-    if (threadIdx.x == 0) number = atomicAdd(a.flags, 1u);
-    __syncthreads();
-    const bool up = a.to > a.from;
-    const u32 b = up ? a.blocks - 1 - number : number;
-    const u64 start = u64(b) * a.block, len = a.rows * a.cols, end = min(len, start + a.block);
-    copy_rows<true>(Pitched{a.data, a.cols, a.from}, held, start, end);
+    const u32 b = a.up ? a.blocks - 1 - number : number;
+    const u64 start = u64(b) * a.block, end = min(a.len, start + a.block);
+    copy_rows<true>(a.data, a.from, held, start, end);
     copy_async_wait();
     __syncthreads();
     u32 *read = a.flags + 1;
     if (threadIdx.x == 0) asm volatile("st.release.gpu.global.u32 [%0], 1;" ::"l"(__cvta_generic_to_global(read + b)) : "memory");
     // What lies where this block goes.
-    const u64 low = start / a.cols * a.to + start % a.cols, high = (end - 1) / a.cols * a.to + (end - 1) % a.cols + 1;
-    u64 first = a.before(low, a.cols, a.from) / a.block;
-    u64 last = (min(len, a.before(high, a.cols, a.from)) + a.block - 1) / a.block;
-    if (up)
+    u64 first = a.from.before(a.to.offset(start)) / a.block;
+    u64 last = (min(a.len, a.from.before(a.to.offset(end - 1) + 1)) + a.block - 1) / a.block;
+    if (a.up)
         first = max(first, u64(b) + 1);
     else
         last = min(last, u64(b));
@@ -169,7 +116,7 @@ extern "C" __global__ void __launch_bounds__(512) pad_slide_pitches(const __grid
         } while (!seen);
     }
     __syncthreads();
-    copy_rows<false>(Pitched{a.data, a.cols, a.to}, held, start, end);
+    copy_rows<false>(a.data, a.to, held, start, end);
 }
 
 struct SpreadArgs {
@@ -191,18 +138,18 @@ extern "C" __global__ void __launch_bounds__(512) pad_spread(const __grid_consta
 struct RowsArgs {
     char *data;
     u64 first, count; // rows
-    u64 cols, pitch;
-    u32 back, held; // bytes that fit on chip
+    u64 cols;
+    u64 from, to; // bytes from row to row before and after
+    u32 held, pad; // bytes that fit on chip
 };
-static_assert(sizeof(RowsArgs) == 48 && AT(RowsArgs, data) == 0 && AT(RowsArgs, first) == 8 &&
-              AT(RowsArgs, count) == 16 && AT(RowsArgs, cols) == 24 && AT(RowsArgs, pitch) == 32 &&
-              AT(RowsArgs, back) == 40 && AT(RowsArgs, held) == 44);
+static_assert(sizeof(RowsArgs) == 56 && AT(RowsArgs, data) == 0 && AT(RowsArgs, first) == 8 &&
+              AT(RowsArgs, count) == 16 && AT(RowsArgs, cols) == 24 && AT(RowsArgs, from) == 32 &&
+              AT(RowsArgs, to) == 40 && AT(RowsArgs, held) == 48 && AT(RowsArgs, pad) == 52);
 
 // Rows that lie in front of the places that they go to, a block each.
 extern "C" __global__ void __launch_bounds__(512) pad_rows_together(const __grid_constant__ RowsArgs a) {
     const u64 r = a.first + blockIdx.x;
-    char *packed = a.data + r * a.cols, *padded = a.data + r * a.pitch;
-    copy_run<false>(a.back ? packed : padded, a.back ? padded : packed, a.cols, threadIdx.x, blockDim.x);
+    copy_run<false>(a.data + r * a.to, a.data + r * a.from, a.cols, threadIdx.x, blockDim.x);
 }
 
 // Rows one after the other by one block: every piece on chip before it is written, in the order in
@@ -212,13 +159,12 @@ extern "C" __global__ void __launch_bounds__(512) pad_rows_alone(const __grid_co
     char *held = (char *)shared;
     const u64 pieces = (a.cols + a.held - 1) / a.held;
     for (u64 k = 0; k < a.count * pieces; k++) {
-        const u64 turn = a.back ? k : a.count * pieces - 1 - k;
+        const u64 turn = a.to < a.from ? k : a.count * pieces - 1 - k;
         const u64 r = a.first + turn / pieces, at = turn % pieces * a.held, bytes = min(u64(a.held), a.cols - at);
-        char *packed = a.data + r * a.cols + at, *padded = a.data + r * a.pitch + at;
-        copy_run<true>(held, a.back ? padded : packed, bytes, threadIdx.x, blockDim.x);
+        copy_run<true>(held, a.data + r * a.from + at, bytes, threadIdx.x, blockDim.x);
         copy_async_wait();
         __syncthreads();
-        copy_run<false>(a.back ? packed : padded, held, bytes, threadIdx.x, blockDim.x);
+        copy_run<false>(a.data + r * a.to + at, held, bytes, threadIdx.x, blockDim.x);
         __syncthreads();
     }
 }

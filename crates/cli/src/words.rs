@@ -64,10 +64,8 @@ fn of_stage(shape: &StageShape) -> String {
             "the rows and columns that were set apart are put back".to_string()
         }
         StageShape::Cut { .. } => "the columns that no tile covers are set apart".to_string(),
-        StageShape::Pad { direction, .. } if back(direction) => {
-            "the rows are moved together again".to_string()
-        }
-        StageShape::Pad { .. } => "the rows are moved apart".to_string(),
+        StageShape::Slide(slide) if slide.is_up() => "the rows are moved apart".to_string(),
+        StageShape::Slide(_) => "the rows are moved together again".to_string(),
         // In its own notation, until there are words for it.
         ref other => other.to_string(),
     }

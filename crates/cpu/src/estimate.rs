@@ -2,8 +2,8 @@
 
 use std::cell::OnceCell;
 
-use turntile_perm::padding::Round;
-use turntile_perm::{Elementary, Padding};
+use turntile_perm::slide::Round;
+use turntile_perm::{Elementary, Slide};
 use turntile_plan::costs::{Names, Sample};
 use turntile_plan::{Costs, Direction, StageShape};
 
@@ -120,7 +120,7 @@ fn operation(way: &HostWay, e: Option<Elementary>) -> Option<Operation> {
         Mover::OutOfPlace => Operation::OutOfPlace,
         // What was not measured is priced as what is most like it.
         Mover::Turn | Mover::Through => Operation::Swap,
-        Mover::Pitches | Mover::Keep | Mover::Exchange => Operation::Rows,
+        Mover::Keep | Mover::Exchange => Operation::Rows,
         Mover::Copy => return None,
     })
 }
@@ -146,9 +146,8 @@ impl<'a> Price<'a> {
             StageShape::SlotGather { slots, direction, .. } => {
                 (0, slots.slot(), *direction == Direction::Backward)
             }
-            StageShape::Pad { padding, .. } | StageShape::Cut { padding, .. } => {
-                (padding.cols(), 0, false)
-            }
+            StageShape::Slide(rows) => (rows.cols(), 0, false),
+            StageShape::Cut { rows, .. } => (rows.cols(), 0, false),
             _ => (e.map_or(0, |e| e.rows), 0, false),
         };
         let bytes_of = |elements: usize| (elements * elem_bytes).max(1) as f64;
@@ -269,7 +268,7 @@ fn starts(way: &HostWay) -> f64 {
         (Mover::Gather, StageShape::SlotGather { batch, .. }) => *batch,
         // Segments, then what is in none.
         (Mover::Cycles, _) => 2,
-        (Mover::Shares, StageShape::Pad { direction: Direction::Forward, .. }) => 2,
+        (Mover::Shares, StageShape::Slide(rows)) if rows.is_up() => 2,
         (Mover::Rows(_), _) => 0,
         _ => 1,
     };
@@ -292,13 +291,13 @@ pub fn least_seconds(costs: &Costs, bytes: usize, counts: impl Iterator<Item = u
 /// Seconds that a way takes beside its start and its bytes'.
 fn waits(way: &HostWay, costs: &Costs, parts: usize) -> f64 {
     match (way.mover(), way.shape()) {
-        (_, StageShape::Cut { padding, .. }) => {
+        (_, StageShape::Cut { rows, .. }) => {
             // Columns that are cut go aside and back by one thread, transposed.
-            let bytes = 2.0 * 2.0 * (padding.gaps() * way.elem_bytes()) as f64;
+            let bytes = 2.0 * 2.0 * (rows.gaps() * way.elem_bytes()) as f64;
             bytes / (costs.constant(Constant::Aside as usize) * costs.constant(COPY))
         }
-        (Mover::Rows(least), StageShape::Pad { padding, direction }) if parts > 1 => {
-            rounds((way, parts), *padding, *direction, least, costs)
+        (Mover::Rows(least), StageShape::Slide(rows)) if parts > 1 => {
+            rounds((way, parts), *rows, least, costs)
         }
         _ => 0.0,
     }
@@ -306,19 +305,13 @@ fn waits(way: &HostWay, costs: &Costs, parts: usize) -> f64 {
 
 /// Seconds that rows moved in rounds take beyond those of their bytes: all threads for each round, and
 /// one alone where rows go one by one.
-fn rounds(
-    (way, parts): (&HostWay, usize),
-    padding: Padding,
-    direction: Direction,
-    least: usize,
-    costs: &Costs,
-) -> f64 {
+fn rounds((way, parts): (&HostWay, usize), slide: Slide, least: usize, costs: &Costs) -> f64 {
     let fork = fork(costs, parts);
     let each = |Round { rows, together }| {
-        let bytes = 2 * rows.len() * padding.cols() * way.elem_bytes();
+        let bytes = 2 * rows.len() * slide.cols() * way.elem_bytes();
         if together { fork } else { bytes as f64 / costs.constant(COPY) }
     };
-    direction.rounds(padding, least).map(each).sum()
+    slide.rounds(least).map(each).sum()
 }
 
 #[cfg(test)]

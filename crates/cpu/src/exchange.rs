@@ -3,13 +3,11 @@
 
 use std::ops::Range;
 
-use turntile_perm::padding::Round;
-use turntile_perm::{Padding, Pitched};
+use turntile_perm::slide::Round;
+use turntile_perm::{Pitched, Slide};
 
 use crate::parts;
-
-/// Bytes that a round of several threads moves at least.
-const ROUND_BYTES: usize = 1 << 20;
+use crate::rows::least_rows;
 
 /// Rows that change places with their gaps.
 pub struct Exchange {
@@ -22,14 +20,13 @@ pub struct Exchange {
 impl Exchange {
     /// The rows of `rows`, in bytes, by `parts` threads.
     pub fn new(rows: Pitched, parts: usize) -> Self {
-        Exchange { rows, least: ROUND_BYTES.div_ceil(rows.cols()).max(2), parts }
+        Exchange { rows, least: least_rows(rows.cols()), parts }
     }
 
     /// Rounds of rows, as rows that slide together go: those of a round lie behind all their places.
     fn rounds(&self) -> impl Iterator<Item = Round> + use<> {
         let Exchange { rows, least, .. } = self;
-        let rows = Padding::new(rows.rows(), rows.cols(), rows.pitch());
-        rows.expect("rows are not empty").unpad_rounds(*least)
+        Slide::together(*rows).expect("rows are not empty").rounds(*least)
     }
 
     /// Brings the rows together; what lay between them is behind them, in some order.

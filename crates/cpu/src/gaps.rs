@@ -1,6 +1,6 @@
 //! Columns cut off a matrix and put back: what lies in the gaps of its packed rows.
 
-use turntile_perm::Padding;
+use turntile_perm::Pitched;
 use turntile_plan::Direction;
 use turntile_simd::{self as simd, Block, Byte};
 
@@ -8,14 +8,14 @@ use turntile_simd::{self as simd, Block, Byte};
 /// meanwhile, column after column. `kept` is as long as the gaps.
 pub fn kept(
     data: &mut [Byte],
-    padding: Padding,
+    columns: Pitched,
     direction: Direction,
     elem_bytes: usize,
     kept: &mut [Byte],
     move_rows: impl FnOnce(&mut [Byte]),
 ) {
-    let (rows, cols, pitch) = (padding.rows(), padding.cols(), padding.pitch());
-    let (first, behind) = (cols * elem_bytes, padding.len() * elem_bytes);
+    let (rows, cols, pitch) = (columns.rows(), columns.cols(), columns.pitch());
+    let (first, behind) = (cols * elem_bytes, columns.len() * elem_bytes);
     match direction {
         Direction::Forward => {
             let gaps = Block { rows, cols: pitch - cols, from_pitch: pitch, to_pitch: rows };

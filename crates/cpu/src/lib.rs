@@ -17,10 +17,10 @@
 //! | `barrier` | tiles through scratch: read all, then write all |
 //! | `gather` | the first aligned-slot pass and its inverse, chunk by chunk through scratch |
 //! | `banded`, `strips` | the same in row order: bands of chunks, cut in strips of columns, each through a ring |
-//! | `slide` | rows padded and unpadded block by block |
-//! | `rows` | the same in rounds or in shares |
+//! | `rows` | rows slid from one pitch to another, in rounds or in shares |
+//! | `slide` | the same block by block |
 //! | `gaps` | columns cut off and put back: what lies in the gaps of those rows |
-//! | `pitched` | rows a pitch apart: transposed where they lie, through workspace, slid; gaps kept |
+//! | `pitched` | rows a pitch apart: transposed where they lie, through workspace; gaps kept |
 //! | `exchange` | rows that change places with their gaps |
 //! | `transpose_into` | tiles from one buffer to another; rows and columns alone are copied |
 //! | `small` | matrices that fit a buffer on the stack |

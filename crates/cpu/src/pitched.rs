@@ -1,5 +1,5 @@
-//! Rows a pitch apart: transposed where they lie when both pitches are equal, through workspace, or slid from one pitch
-//! to the other; gaps in the way kept meanwhile. No byte is touched that is none of a row of the source or the result.
+//! Rows a pitch apart: transposed where they lie when both pitches are equal, or through workspace; gaps in the way
+//! kept meanwhile. No byte is touched that is none of a row of the source or the result.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -10,7 +10,6 @@ use turntile_simd::{self as simd, Block, Byte};
 use crate::finish::Finish;
 use crate::out_of_place::{OutOfPlace, TileMove};
 use crate::parts;
-use crate::rows::{copy, shift};
 use crate::shared::{Shared, Worker};
 use crate::squares::Squares;
 use crate::swaps::turn_squares;
@@ -157,59 +156,4 @@ impl Matrix {
         let elem_bytes = self.elem_bytes;
         self.leading.kept().map(move |run| run.start * elem_bytes..run.end * elem_bytes)
     }
-}
-
-/// Bytes that a round of several threads moves at least.
-const ROUND_BYTES: usize = 1 << 20;
-
-/// Slides elements, in bytes, from their rows to others in the same order: as many rows at a time as go to places that
-/// lie behind all of them, or before, where that is worth several threads; the others run by run.
-pub fn slide(data: &mut [Byte], from: Pitched, to: Pitched, parts: usize) {
-    let least = ROUND_BYTES.div_ceil(from.cols().max(1)).max(2);
-    if parts == 1 || from.is_empty() || (from.rows(), from.cols()) != (to.rows(), to.cols()) {
-        return slide_runs(data, from, to);
-    }
-    let cols = from.cols();
-    let rows = |rows: usize, pitched: Pitched| {
-        Pitched::new(rows, cols, pitched.pitch()).expect("fewer rows")
-    };
-    if to.pitch() > from.pitch() {
-        let mut left = from.rows();
-        while left > 0 {
-            // The first row that goes behind all that are left.
-            let start = rows(left, from).span().div_ceil(to.pitch());
-            if left - start.min(left) < least {
-                break;
-            }
-            let (source, place) = data.split_at_mut(start * to.pitch());
-            let source = &source[start * from.pitch()..];
-            copy((source, from.pitch()), (place, to.pitch()), cols, left - start, parts);
-            left = start;
-        }
-        slide_runs(data, rows(left, from), rows(left, to));
-    } else {
-        // The first row stays.
-        let mut moved = 1;
-        while moved < from.rows() {
-            // The rows that end before the first of those that are left begins.
-            let before = (moved * from.pitch()).saturating_sub(cols) / to.pitch() + 1;
-            let end = before.min(from.rows());
-            let together = end > moved && end - moved >= least.min(from.rows() - moved);
-            let end = if together { end } else { moved + 1 };
-            if together {
-                let (place, source) = data.split_at_mut(moved * from.pitch());
-                let place = &mut place[moved * to.pitch()..];
-                copy((source, from.pitch()), (place, to.pitch()), cols, end - moved, parts);
-            } else {
-                let at = moved * from.pitch();
-                shift(data, at..at + cols, moved * to.pitch());
-            }
-            moved = end;
-        }
-    }
-}
-
-/// Run by run, in an order that loses none.
-fn slide_runs(data: &mut [Byte], from: Pitched, to: Pitched) {
-    turntile_perm::pitched::slide(from, to, |from, to, run| shift(data, from..from + run, to));
 }

@@ -1,145 +1,133 @@
-//! Rows padded and unpadded: in rounds, together while they lie in front of the places that they go to, else one by
-//! one (thesis section 4.1.1); or in shares, each thread's one by one.
+//! Rows that slide from one pitch to another: in rounds, together while they lie in front of the places that they go to,
+//! else one by one (thesis section 4.1.1); or in shares, each thread's one by one.
 
 use std::ops::Range;
 
-use turntile_perm::Padding;
-use turntile_perm::padding::Round;
-use turntile_plan::Direction;
+use turntile_perm::Slide;
+use turntile_perm::slide::Round;
 use turntile_simd::{self as simd, Byte, LINE};
 
 use crate::parts;
 
-/// Moves the rows of `padding`, counted in bytes, in rounds; one of several threads moves at least `least` of
-/// them. `data` are as long as the padded rows; the last one's gap may be missing.
-pub fn in_rounds(
-    data: &mut [Byte],
-    padding: Padding,
-    direction: Direction,
-    least: usize,
-    parts: usize,
-) {
-    let (packed, padded) = (padding.cols(), padding.pitch());
-    match direction {
-        Direction::Forward => padding.pad_rounds(least).for_each(|Round { rows, together }| {
-            if together && parts > 1 {
-                let (from, to) = data.split_at_mut(rows.end * packed);
-                let to = &mut to[rows.start * padded - rows.end * packed..];
-                let from = &from[rows.start * packed..];
-                copy((from, packed), (to, padded), packed, rows.len(), parts);
-            } else {
-                move_apart(data, rows, 0, padding);
-            }
-        }),
-        Direction::Backward => padding.unpad_rounds(least).for_each(|Round { rows, together }| {
-            if together && parts > 1 {
-                let (to, from) = data.split_at_mut(rows.end * packed);
-                let from = &from[rows.start * padded - rows.end * packed..];
-                let to = &mut to[rows.start * packed..];
-                copy((from, padded), (to, packed), packed, rows.len(), parts);
-            } else {
-                move_together(data, rows, 0, padding);
-            }
-        }),
+/// Bytes that a round of several threads moves at least.
+const ROUND_BYTES: usize = 1 << 20;
+
+/// Rows of so many bytes that a round of several threads moves at least.
+pub fn least_rows(row_bytes: usize) -> usize {
+    ROUND_BYTES.div_ceil(row_bytes.max(1)).max(2)
+}
+
+/// Slides rows, counted in bytes, in rounds; one of several threads moves at least `least` of them. Rows that become
+/// others than they were go run by run. `data` are as long as the rows before and after.
+pub fn in_rounds(data: &mut [Byte], slide: Slide, least: usize, parts: usize) {
+    if !slide.is_alike() {
+        return slide.run_by_run(|from, to, run| shift(data, from..from + run, to));
+    }
+    let (cols, [from, to]) = (slide.cols(), pitches(&slide));
+    for Round { rows, together } in slide.rounds(least) {
+        if !together || parts == 1 {
+            one_by_one(data, &slide, rows, 0);
+        } else if slide.is_up() {
+            let (source, place) = data.split_at_mut(rows.start * to);
+            let source = &source[rows.start * from..];
+            copy((source, from), (place, to), cols, rows.len(), parts);
+        } else {
+            let (place, source) = data.split_at_mut(rows.start * from);
+            let place = &mut place[rows.start * to..];
+            copy((source, from), (place, to), cols, rows.len(), parts);
+        }
     }
 }
 
 /// A thread's share of the rows.
 struct Share<'a> {
     rows: Range<usize>,
-    /// Where they lie when padded, and when packed too but for the head.
+    /// Where they lie at the greater pitch, and at the lesser too but for the head.
     data: &'a mut [Byte],
-    /// Room for its head, packed.
+    /// Memory for its head.
     head: &'a mut [Byte],
 }
 
-/// The same in shares, a thread's each. `heads` holds the first rows of each share that lie, packed, in front of its
-/// padded ones: set aside while other threads still read, or write, there.
-pub fn in_shares(
-    data: &mut [Byte],
-    padding: Padding,
-    direction: Direction,
-    parts: usize,
-    heads: &mut [Byte],
-) {
-    let (packed, padded) = (padding.cols(), padding.pitch());
-    match direction {
-        Direction::Forward => {
-            let from = &*data;
-            parts::run_on(split_heads(padding, parts, heads), &mut [], 0, |(rows, head), _| {
-                head.copy_from_slice(&from[rows.start * packed..rows.end * packed]);
-            });
-            parts::run_on(split(padding, parts, data, heads), &mut [], 0, |share, _| {
-                let Share { rows, data, head } = share;
-                let moved = rows.start + head.len() / packed..rows.end;
-                move_apart(data, moved, rows.start, padding);
-                for (to, from) in data.chunks_mut(padded).zip(head.chunks_exact(packed)) {
-                    to[..packed].copy_from_slice(from);
-                }
-            });
+/// The same in shares, a thread's each. `heads` holds the first rows of each share whose places at the lesser pitch are
+/// in front of the share: set aside while other threads still read, or write, there.
+pub fn in_shares(data: &mut [Byte], slide: Slide, parts: usize, heads: &mut [Byte]) {
+    let (cols, [from, to]) = (slide.cols(), pitches(&slide));
+    if slide.is_up() {
+        let source = &*data;
+        parts::run_on(split_heads(&slide, parts, heads), &mut [], 0, |(rows, head), _| {
+            let rows = source[rows.start * from..].chunks(from);
+            head.chunks_exact_mut(cols)
+                .zip(rows)
+                .for_each(|(to, from)| to.copy_from_slice(&from[..cols]));
+        });
+    }
+    parts::run_on(split(&slide, parts, data, heads), &mut [], 0, |share, _| {
+        let Share { rows, data, head } = share;
+        let (moved, first) = (rows.start + head.len() / cols..rows.end, rows.start);
+        let heads = head.chunks_exact_mut(cols);
+        if slide.is_up() {
+            one_by_one(data, &slide, moved, first);
+            heads.zip(data.chunks_mut(to)).for_each(|(from, to)| to[..cols].copy_from_slice(from));
+        } else {
+            heads.zip(data.chunks(from)).for_each(|(to, from)| to.copy_from_slice(&from[..cols]));
+            one_by_one(data, &slide, moved, first);
         }
-        Direction::Backward => {
-            parts::run_on(split(padding, parts, data, heads), &mut [], 0, |share, _| {
-                let Share { rows, data, head } = share;
-                let moved = rows.start + head.len() / packed..rows.end;
-                for (from, to) in data.chunks(padded).zip(head.chunks_exact_mut(packed)) {
-                    to.copy_from_slice(&from[..packed]);
-                }
-                move_together(data, moved, rows.start, padding);
-            });
-            for (rows, head) in split_heads(padding, parts, heads) {
-                data[rows.start * packed..rows.end * packed].copy_from_slice(head);
-            }
+    });
+    if !slide.is_up() {
+        for (rows, head) in split_heads(&slide, parts, heads) {
+            let places = data[rows.start * to..].chunks_mut(to);
+            head.chunks_exact(cols)
+                .zip(places)
+                .for_each(|(from, to)| to[..cols].copy_from_slice(from));
         }
     }
 }
 
+/// The pitches before and after.
+fn pitches(slide: &Slide) -> [usize; 2] {
+    [slide.from().pitch(), slide.to().pitch()]
+}
+
 /// The heads of all shares, each with its rows.
-fn split_heads(
-    padding: Padding,
+fn split_heads<'a>(
+    slide: &Slide,
     parts: usize,
-    heads: &mut [Byte],
-) -> Vec<(Range<usize>, &mut [Byte])> {
+    heads: &'a mut [Byte],
+) -> Vec<(Range<usize>, &'a mut [Byte])> {
     let rows = (0..parts).map(|part| {
-        let share = padding.share(parts, part);
-        share.start..share.start + padding.head(&share)
+        let share = slide.share(parts, part);
+        share.start..share.start + slide.head(&share)
     });
-    let heads = parts::cut(heads, rows.clone().map(|rows| rows.len() * padding.cols()));
+    let heads = parts::cut(heads, rows.clone().map(|rows| rows.len() * slide.cols()));
     rows.zip(heads).collect()
 }
 
 /// All shares.
 fn split<'a>(
-    padding: Padding,
+    slide: &Slide,
     parts: usize,
     data: &'a mut [Byte],
     heads: &'a mut [Byte],
 ) -> Vec<Share<'a>> {
-    let rows = (0..parts).map(|part| padding.share(parts, part));
+    let [from, to] = pitches(slide);
+    let rows = (0..parts).map(|part| slide.share(parts, part));
     let end = data.len();
-    let before = |row: usize| end.min(row * padding.pitch());
+    let before = |row: usize| end.min(row * from.max(to));
     let data = parts::cut(data, rows.clone().map(|rows| before(rows.end) - before(rows.start)));
-    let heads = split_heads(padding, parts, heads);
+    let heads = split_heads(slide, parts, heads);
     let shares = rows.zip(data).zip(heads);
     shares.map(|((rows, data), (_, head))| Share { rows, data, head }).collect()
 }
 
-/// Some rows moved apart one by one, where padded row `first` begins `data`.
-fn move_apart(data: &mut [Byte], rows: Range<usize>, first: usize, padding: Padding) {
-    let (packed, start) = (padding.cols(), first * padding.pitch());
-    for r in rows.rev() {
-        let from = r * packed - start;
-        shift(data, from..from + packed, r * padding.pitch() - start);
-    }
-}
-
-/// Some rows moved together one by one.
-fn move_together(data: &mut [Byte], rows: Range<usize>, first: usize, padding: Padding) {
-    let (packed, start) = (padding.cols(), first * padding.pitch());
-    for r in rows {
-        let from = r * padding.pitch() - start;
-        shift(data, from..from + packed, r * packed - start);
-    }
+/// Some rows one by one, where row `first` begins `data` at the greater pitch.
+fn one_by_one(data: &mut [Byte], slide: &Slide, rows: Range<usize>, first: usize) {
+    let (cols, [from, to]) = (slide.cols(), pitches(slide));
+    let start = first * from.max(to);
+    let mut slide_row = |r: usize| {
+        let at = r * from - start;
+        shift(data, at..at + cols, r * to - start);
+    };
+    if slide.is_up() { rows.rev().for_each(slide_row) } else { rows.for_each(&mut slide_row) }
 }
 
 /// Bytes that move at a time, and bytes from them to those that are asked for: rows of 40 KB at 17 GB/s, by

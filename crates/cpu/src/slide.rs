@@ -1,17 +1,15 @@
-//! Data sliding: rows padded and unpadded block by block.
+//! Data sliding: rows moved from one pitch to another block by block.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use turntile_perm::Padding;
-use turntile_plan::Direction;
+use turntile_perm::Slide;
 use turntile_simd::Byte;
 
 use crate::parts;
 use crate::shared::Shared;
 
-/// The rows of `padding`, counted in bytes, padded or unpadded block by block. A block
-/// goes to whichever part asks first, in the order in which they free each other's places; it is
+/// Slides rows, counted in bytes, block by block. A block goes to whichever part asks first, in the order in which they free each other's places; it is
 /// written once the blocks that lie there have been read.
 ///
 /// `flags`, zero, are a count of the blocks begun and a flag for each that it has been read. A
@@ -19,46 +17,36 @@ use crate::shared::Shared;
 /// all waits for none. `scratch` holds a block for each part.
 pub fn slide(
     data: &mut [Byte],
-    padding: Padding,
-    direction: Direction,
+    rows: Slide,
     block: usize,
     flags: &[AtomicU32],
     parts: usize,
     scratch: &mut [Byte],
 ) {
     let shared = Shared::new(data);
-    let blocks = padding.blocks(block);
+    let blocks = rows.blocks(block);
     let Some((begun, read)) = flags.split_first() else { return };
-    let waits = |b| match direction {
-        Direction::Forward => padding.pad_waits(block, b),
-        Direction::Backward => padding.unpad_waits(block, b),
-    };
     parts::run_on(0..parts, scratch, block, |_, scratch| {
         loop {
             let number = begun.fetch_add(1, Ordering::Relaxed) as usize;
             if number >= blocks {
                 return;
             }
-            let b = match direction {
-                Direction::Forward => blocks - 1 - number,
-                Direction::Backward => number,
-            };
-            let own = padding.block(block, b);
+            let b = if rows.is_up() { blocks - 1 - number } else { number };
+            let own = rows.block(block, b);
             let is_read = SetOnDrop(&read[b]);
             // SAFETY: whoever writes here waits for the flag that is set below, when this worker has been dropped.
             let reader = unsafe { shared.worker() };
-            for (k, offset, bytes) in padding.row_by_row(own.clone()) {
-                let from = if direction == Direction::Forward { k } else { offset };
+            for (k, from, _, bytes) in rows.runs(own.clone()) {
                 reader.read(from, &mut scratch[k - own.start..][..bytes]);
             }
             drop(reader);
             drop(is_read);
-            waits(b).for_each(|other| wait(&read[other]));
+            rows.waits(block, b).for_each(|other| wait(&read[other]));
             // SAFETY: blocks go to places of their own, and what lay here has been read: it was this block's,
             // or one's whose flag has been seen.
             let writer = unsafe { shared.worker() };
-            for (k, offset, bytes) in padding.row_by_row(own.clone()) {
-                let to = if direction == Direction::Forward { offset } else { k };
+            for (k, _, to, bytes) in rows.runs(own.clone()) {
                 writer.write(to, &scratch[k - own.start..][..bytes]);
             }
         }
@@ -101,12 +89,11 @@ mod tests {
     fn a_panic_is_heard_of() {
         let (tell, told) = mpsc::channel();
         std::thread::spawn(move || {
-            let (padding, block) = (Padding::new(8, 64, 72).unwrap(), 32);
-            let mut data = vec![Byte::new(0); padding.len() - 1];
-            let flags: Vec<_> = (0..=padding.blocks(block)).map(|_| AtomicU32::new(0)).collect();
+            let (rows, block) = (Slide::new(8, 64, 64, 72).unwrap(), 32);
+            let mut data = vec![Byte::new(0); rows.len() - 1];
+            let flags: Vec<_> = (0..=rows.blocks(block)).map(|_| AtomicU32::new(0)).collect();
             let mut scratch = vec![Byte::new(0); 2 * block];
-            let direction = Direction::Forward;
-            let run = || slide(&mut data, padding, direction, block, &flags, 2, &mut scratch);
+            let run = || slide(&mut data, rows, block, &flags, 2, &mut scratch);
             let panicked = catch_unwind(AssertUnwindSafe(run)).is_err();
             tell.send(panicked).unwrap();
         });

@@ -14,7 +14,7 @@ use crate::gaps;
 use crate::gather::Chunks;
 use crate::parts;
 use crate::path::Path;
-use crate::pitched::{self, Matrix};
+use crate::pitched::Matrix;
 use crate::rotate::rotate_cycles;
 use crate::rows;
 use crate::slide::slide;
@@ -48,10 +48,6 @@ pub fn run(
                 Direction::Forward => matrix.keep(data, kept),
                 Direction::Backward => matrix.restore(data, kept),
             }
-        }
-        (Mover::Pitches, StageShape::Slide { from, to }) => {
-            let [from, to] = [from, to].map(|rows| in_bytes(rows, elem_bytes));
-            pitched::slide(data, from, to, parts);
         }
         (Mover::Exchange, StageShape::Exchange { rows, direction }) => {
             let exchange = Exchange::new(in_bytes(rows, elem_bytes), parts);
@@ -115,21 +111,20 @@ fn move_rows(
     scratch: &mut [Byte],
 ) {
     let (parts, elem_bytes) = (way.needs().parts, way.elem_bytes());
-    let (padding, direction) = way.shape().padding().expect("made of rows");
-    let in_bytes = padding.scaled(elem_bytes).expect("as long as the data");
+    let rows = way.shape().slide().and_then(|rows| rows.scaled(elem_bytes)).expect("made of rows");
     let gap_bytes = match way.shape() {
-        StageShape::Cut { .. } => padding.gaps() * elem_bytes,
+        StageShape::Cut { rows, .. } => rows.gaps() * elem_bytes,
         _ => 0,
     };
     let (gaps, heads) = kept.split_at_mut(gap_bytes);
     let mut move_rows = |data: &mut [Byte]| match way.mover() {
-        Mover::Slide(block) => slide(data, in_bytes, direction, block, flags, parts, scratch),
-        Mover::Rows(least) => rows::in_rounds(data, in_bytes, direction, least, parts),
-        _ => rows::in_shares(data, in_bytes, direction, parts, heads),
+        Mover::Slide(block) => slide(data, rows, block, flags, parts, scratch),
+        Mover::Rows(least) => rows::in_rounds(data, rows, least, parts),
+        _ => rows::in_shares(data, rows, parts, heads),
     };
     match *way.shape() {
-        StageShape::Cut { direction, .. } => {
-            gaps::kept(data, padding, direction, elem_bytes, gaps, move_rows);
+        StageShape::Cut { rows, direction } => {
+            gaps::kept(data, rows, direction, elem_bytes, gaps, move_rows);
         }
         _ => move_rows(data),
     }

@@ -11,6 +11,7 @@ use crate::gather::Chunks;
 use crate::out_of_place::OutOfPlace;
 use crate::permuted::Permuted;
 use crate::pitched::Matrix;
+use crate::rows::least_rows;
 use crate::squares::Squares;
 
 /// Which mover, with what it must be told beside the shape.
@@ -44,8 +45,6 @@ pub enum Mover {
     Turn,
     /// A matrix transposed into scratch and copied out row by row.
     Through,
-    /// Rows from one pitch to another, in rounds where that is worth several threads.
-    Pitches,
     /// Gaps copied to the workspace, or back.
     Keep,
     /// Rows that change places with their gaps.
@@ -98,8 +97,6 @@ pub struct Means {
 
 /// Bytes of a block of a thread that slides data: its scratch and what it writes fit the second-level cache.
 const SLIDE_BYTES: usize = 256 << 10;
-/// Bytes that a round of several threads moves at least.
-const ROUND_BYTES: usize = 1 << 20;
 /// Segments that cycles are cut into for each of several threads, at most: scratch for a super-element each, and one
 /// more.
 const SEGMENTS: usize = 64;
@@ -117,12 +114,12 @@ pub fn methods(shape: &StageShape, out_of_place: bool) -> &'static [Method] {
         StageShape::Axes(_) => &[TileSwap, BarrierSync, PttwacOnChip, PttwacGlobal, PerCycle],
         StageShape::SlotGather { .. } => &[BarrierSync],
         StageShape::SlotMove { .. } => &[PttwacGlobal, PerCycle],
-        StageShape::Pad { .. } => &[Rows, Slide, Shares],
+        StageShape::Slide(rows) if rows.is_alike() => &[Rows, Slide, Shares],
+        StageShape::Slide(_) => &[Rows],
         // Not in rounds: a few columns that are cut leave room for rounds of a few rows, and to count those for every
         // side of tiles took longer than the rest of planning.
         StageShape::Cut { .. } => &[Slide, Shares],
         StageShape::Turn(_) => &[TileSwap, ThroughWorkspace],
-        StageShape::Slide { .. } => &[Slide],
         StageShape::Gaps { .. } => &[Keep],
         StageShape::Exchange { .. } => &[Exchange],
     }
@@ -171,10 +168,10 @@ impl HostWay {
             _ => return None,
         };
         let way = HostWay::new(self.shape, self.elem_bytes, method, means)?;
-        let (padding, _) = self.shape.padding()?;
+        let rows = self.shape.slide()?;
         let needs = match mover {
             Mover::Slide(block) => {
-                let blocks = (padding.len() * self.elem_bytes).div_ceil(block);
+                let blocks = (rows.len() * self.elem_bytes).div_ceil(block);
                 let parts = means.threads.clamp(1, blocks);
                 sliding(Needs { parts, ..way.needs }, blocks, block)
             }
@@ -305,7 +302,7 @@ fn choose(
             };
             Some((mover, Needs { parts, ..none }))
         }
-        (_, StageShape::Pad { .. } | StageShape::Cut { .. }) => {
+        (_, StageShape::Slide(_) | StageShape::Cut { .. }) => {
             rows(shape, elem_bytes, method, means)
         }
         (Method::TileSwap, StageShape::Turn(leading)) => {
@@ -318,9 +315,6 @@ fn choose(
             let scratch_bytes = leading.len().saturating_mul(elem_bytes);
             suits(scratch_bytes)
                 .then_some((Mover::Through, Needs { parts: 1, scratch_bytes, ..none }))
-        }
-        (Method::Slide, StageShape::Slide { from, .. }) => {
-            Some((Mover::Pitches, Needs { parts: at_most(from.rows()), ..none }))
         }
         (Method::Keep, StageShape::Gaps { leading, .. }) => {
             let kept_bytes = leading.kept_len().saturating_mul(elem_bytes);
@@ -341,37 +335,40 @@ fn segments(positions: usize, parts: usize) -> usize {
     (positions.saturating_mul(2) / parts).isqrt().clamp(1, SEGMENTS)
 }
 
-/// Rows moved apart or together.
+/// Rows that slide.
 fn rows(
     shape: &StageShape,
     elem_bytes: usize,
     method: Method,
     means: Means,
 ) -> Option<(Mover, Needs)> {
-    let (padding, _) = shape.padding()?;
-    let cut = matches!(shape, StageShape::Cut { .. });
+    let rows = shape.slide()?;
     let at_most = |work: usize| means.threads.clamp(1, work.max(1));
-    let gaps = if cut { padding.gaps().saturating_mul(elem_bytes) } else { 0 };
+    let gaps = match shape {
+        StageShape::Cut { rows, .. } => Some(rows.gaps().saturating_mul(elem_bytes)),
+        _ => None,
+    };
     let needs = |parts, kept: usize| Needs {
         parts,
-        kept_bytes: gaps.saturating_add(kept),
+        kept_bytes: gaps.unwrap_or(0).saturating_add(kept),
         ..Needs::default()
     };
     match method {
-        Method::Rows if !cut => {
-            let row_bytes = padding.cols() * elem_bytes;
-            let least = ROUND_BYTES.div_ceil(row_bytes).max(2);
-            Some((Mover::Rows(least), needs(at_most(padding.rows()), 0)))
+        Method::Rows if gaps.is_none() => {
+            let least = least_rows(rows.cols() * elem_bytes);
+            let parts = if rows.is_alike() { at_most(rows.rows()) } else { 1 };
+            Some((Mover::Rows(least), needs(parts, 0)))
         }
+        _ if !rows.is_alike() => None,
         Method::Shares => {
-            let parts = at_most(padding.rows());
-            let heads = padding.heads(parts).saturating_mul(elem_bytes);
+            let parts = at_most(rows.rows());
+            let heads = rows.heads(parts).saturating_mul(elem_bytes);
             Some((Mover::Shares, needs(parts, heads)))
         }
         Method::Slide => {
             // Whole vectors, so that blocks begin as aligned as the matrix.
             let block = SLIDE_BYTES.min(means.scratch.max(16)) / 16 * 16;
-            let blocks = (padding.len() * elem_bytes).div_ceil(block);
+            let blocks = (rows.len() * elem_bytes).div_ceil(block);
             Some((Mover::Slide(block), sliding(needs(at_most(blocks), 0), blocks, block)))
         }
         _ => None,

@@ -1,5 +1,5 @@
 //! The integration tests, one program: each is linked anew.
 
 mod leading;
-mod padding;
+mod rows;
 mod stages;

@@ -2,7 +2,7 @@
 
 use turntile_cpu::way::{self, HostWay, Mover};
 use turntile_cpu::{Executor, Host, Workspace, oracle};
-use turntile_perm::{AxisPermutation, Elementary, Order, Padding, Slots};
+use turntile_perm::{AxisPermutation, Elementary, Order, Pitched, Slide, Slots};
 use turntile_plan::{
     Device, Direction, Flaw, Geometry, GeometryData, Method, Offer, Plan, Planner, Problem,
     Request, StageShape, Want,
@@ -141,11 +141,11 @@ fn cut_columns() {
     for (rows, cols, packed) in
         [(1, 5, 3), (2, 3, 2), (7, 9, 8), (9, 12, 3), (300, 11, 7), (40, 700, 697)]
     {
-        let padding = Padding::new(rows, packed, cols).unwrap();
+        let columns = Pitched::new(rows, packed, cols).unwrap();
         for (direction, elem_bytes) in
             directions.into_iter().flat_map(|d| [1, 4, 12].map(|e| (d, e)))
         {
-            check_all_methods(StageShape::Cut { padding, direction }, elem_bytes);
+            check_all_methods(StageShape::Cut { rows: columns, direction }, elem_bytes);
         }
     }
 }
@@ -186,7 +186,8 @@ fn shapes_beyond_the_block_sizes() {
 fn workspace_is_what_the_offer_says() {
     let slots = Slots::new(1009, 251, 16, 64).unwrap();
     let by_rows = Slots::by_rows(1009, 251, 16).unwrap();
-    let padding = Padding::new(500, 490, 500).unwrap();
+    let rows = Pitched::new(500, 490, 500).unwrap();
+    let slides = [(490, 500), (500, 490), (510, 495)];
     let mut shapes: Vec<StageShape> = vec![
         Elementary { batch: 4, rows: 50, mid: 1, cols: 30, unit: 1 }.into(),
         Elementary { batch: 4, rows: 50, mid: 3, cols: 50, unit: 1 }.into(),
@@ -197,9 +198,10 @@ fn workspace_is_what_the_offer_says() {
             shapes.push(StageShape::SlotGather { batch: 2, slots, direction });
             shapes.push(StageShape::SlotMove { batch: 2, slots, direction });
         }
-        shapes.push(StageShape::Pad { padding, direction });
-        shapes.push(StageShape::Cut { padding, direction });
+        shapes.push(StageShape::Cut { rows, direction });
     }
+    let slides = slides.map(|(from, to)| Slide::new(500, 490, from, to).unwrap());
+    shapes.extend(slides.map(StageShape::Slide));
     for threads in [1, 2, 7] {
         let host = Host::new(threads);
         for &shape in &shapes {

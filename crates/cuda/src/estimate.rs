@@ -2,10 +2,10 @@
 
 use std::cell::OnceCell;
 
-use turntile_perm::Padding;
-use turntile_perm::padding::Round;
+use turntile_perm::Slide;
+use turntile_perm::slide::Round;
 use turntile_plan::costs::Sample;
-use turntile_plan::{Costs, Direction, StageShape};
+use turntile_plan::{Costs, StageShape};
 
 use crate::launches::Launches;
 use crate::lower::At;
@@ -103,24 +103,22 @@ fn waits(shape: &StageShape, way: Way, at: At, costs: &Costs) -> f64 {
     match (*shape, way) {
         // Before anything is written and after everything: 64x48 floats in 14 µs instead of 6.
         (StageShape::SlotGather { .. }, _) => 2.0 * costs.constant(Constant::Wait as usize),
-        (StageShape::Pad { padding, direction }, Way::Rows { least }) => {
-            rounds(padding, direction, least, at, costs)
-        }
+        (StageShape::Slide(rows), Way::Rows { least }) => rounds(rows, least, at, costs),
         _ => 0.0,
     }
 }
 
 /// A start for each round, and what a row by itself loses to many: one block alone, and a wait between
 /// reading a row and writing it.
-fn rounds(padding: Padding, direction: Direction, least: usize, at: At, costs: &Costs) -> f64 {
+fn rounds(slide: Slide, least: usize, at: At, costs: &Costs) -> f64 {
     let alone = costs.constant(Constant::Copy as usize) / at.limits.units as f64;
     let each = |Round { rows, together }| {
-        let bytes = (2 * rows.len() * padding.cols() * at.elem_bytes) as f64;
+        let bytes = (2 * rows.len() * slide.cols() * at.elem_bytes) as f64;
         if together {
             costs.constant(Constant::Start as usize)
         } else {
             bytes / alone + rows.len() as f64 * costs.constant(Constant::Wait as usize)
         }
     };
-    direction.rounds(padding, least).map(each).sum()
+    slide.rounds(least).map(each).sum()
 }

@@ -50,7 +50,7 @@ pub fn ways(shape: &StageShape, out_of_place: bool, at: At, grid_bytes: usize) -
             found.extend(teams::ways(&slots, batch, at.elem_bytes, word, at.limits));
             found
         }
-        StageShape::Pad { .. } => {
+        StageShape::Slide(rows) if rows.is_alike() => {
             vec![Way::Rows { least: LEAST_ROWS }, Way::Slide { block: slide_block(at.limits) }]
         }
         StageShape::Turn(leading) => {
@@ -61,10 +61,9 @@ pub fn ways(shape: &StageShape, out_of_place: bool, at: At, grid_bytes: usize) -
             let swap = equal.then(|| Way::TileSwap { tile: tile() });
             swap.into_iter().chain([Way::ThroughWorkspace]).collect()
         }
-        StageShape::Slide { .. } => vec![Way::Slide { block: slide_block(at.limits) }],
         StageShape::Gaps { .. } => vec![Way::Keep],
-        // Columns that are cut are a host's to set aside, and only hosts exchange.
-        StageShape::Cut { .. } | StageShape::Exchange { .. } => Vec::new(),
+        // Columns that are cut are a host's to set aside, and only hosts exchange, after which rows become others.
+        StageShape::Slide(_) | StageShape::Cut { .. } | StageShape::Exchange { .. } => Vec::new(),
     }
 }
 

@@ -17,7 +17,7 @@ pub enum Waits {
 }
 
 /// Every kernel whose blocks wait.
-pub const WAITING: [(&str, Waits); 19] = [
+pub const WAITING: [(&str, Waits); 18] = [
     ("barrier_grid", Waits::Grid),
     ("barrier_grid_wide", Waits::Grid),
     ("barrier_grid_axes", Waits::Grid),
@@ -36,7 +36,6 @@ pub const WAITING: [(&str, Waits); 19] = [
     ("barrier_cluster_axes_8", Waits::Cluster(8)),
     ("barrier_cluster_axes_16", Waits::Cluster(16)),
     ("pad_slide", Waits::Earlier),
-    ("pad_slide_pitches", Waits::Earlier),
 ];
 
 impl Waits {

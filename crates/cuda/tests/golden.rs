@@ -14,7 +14,7 @@ use turntile_cuda::call::{Call, Limits};
 use turntile_cuda::lower::{At, lower};
 use turntile_cuda::waits::Waits;
 use turntile_cuda::way::{Scope, Way};
-use turntile_perm::{Padding, Slots};
+use turntile_perm::{Pitched, Slide, Slots};
 use turntile_plan::StageShape;
 
 use crate::cases::{
@@ -134,8 +134,8 @@ fn every_way_of_every_shape() {
     let step_by_step = |way: &Way| matches!(way, Way::Rows { .. });
     for shape in shapes() {
         // Hundreds of launches a stage: `slots_and_padding` has smaller ones.
-        let pad = matches!(shape, StageShape::Pad { .. });
-        let by = ways(&[7]).into_iter().filter(|way| !(pad && step_by_step(way)));
+        let slide = matches!(shape, StageShape::Slide(_));
+        let by = ways(&[7]).into_iter().filter(|way| !(slide && step_by_step(way)));
         stages(&mut text, shape, &by.collect::<Vec<_>>(), &[4]);
     }
     golden("methods.txt", &text);
@@ -250,7 +250,6 @@ fn slots_and_padding() {
         }
         let shape = StageShape::SlotMove { batch: 2, slots, direction };
         stages(&mut text, shape, &[Way::PerCycle], &[1, 12]);
-        let padding = Padding::new(37, 100, 103).unwrap();
         let by = [
             Way::Rows { least: 2 },
             Way::Rows { least: 1000 },
@@ -258,8 +257,11 @@ fn slots_and_padding() {
             Way::Slide { block: 400_000 },
             Way::Slide { block: 16 },
         ];
-        stages(&mut text, StageShape::Pad { padding, direction }, &by, &[4]);
-        stages(&mut text, StageShape::Cut { padding, direction }, &by, &[4]);
+        let [from, to] = if direction == DIRECTIONS[0] { [100, 103] } else { [103, 100] };
+        let slide = Slide::new(37, 100, from, to).unwrap();
+        stages(&mut text, StageShape::Slide(slide), &by, &[4]);
+        let rows = Pitched::new(37, 100, 103).unwrap();
+        stages(&mut text, StageShape::Cut { rows, direction }, &by, &[4]);
     }
     golden("slots.txt", &text);
 }

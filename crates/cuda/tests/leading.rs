@@ -197,7 +197,7 @@ fn matrices_of_many_tiles() {
         )));
         met.extend(works.flat_map(|work| work.calls().to_vec()).map(|call| call.kernel()));
     }
-    let mut want = BTreeSet::from(["pad.w1/pad_slide_pitches".into(), "pad.w1/pad_spread".into()]);
+    let mut want = BTreeSet::from(["pad.w1/pad_slide".into(), "pad.w1/pad_spread".into()]);
     for word in [1, 2, 4, 8, 16] {
         for entry in ["pitched_swap", "pitched_turn", "gaps_keep", "gaps_restore"] {
             want.insert(format!("pitched.w{word}/{entry}"));

@@ -5,7 +5,7 @@ use turntile_cuda::family::Family;
 use turntile_cuda::lower::lower;
 use turntile_cuda::way::{Scope, Way};
 use turntile_cuda::{Chip, Launches, Work};
-use turntile_perm::{Padding, Slots};
+use turntile_perm::{Slide, Slots};
 use turntile_plan::{Planner, Problem, StageShape};
 
 use crate::cases::{
@@ -239,21 +239,24 @@ fn super_elements_of_every_length() {
     assert_eq!(lowered, 112);
 }
 
-/// Rows are padded by several launches, of which none may overwrite what another has yet to read.
+/// Rows slide by several launches, of which none may overwrite what another has yet to read.
 #[test]
-fn padding_both_ways() {
-    for direction in DIRECTIONS {
-        for (rows, cols, pitch) in [
-            (1, 5, 9),
-            (10, 3, 7),
-            (37, 100, 103),
-            (64, 64, 65),
-            (300, 2, 300),
-            (20, 6, 6),
-            (0, 2, 3),
-        ] {
-            let padding = Padding::new(rows, cols, pitch).unwrap();
-            let shape = StageShape::Pad { padding, direction };
+fn rows_slide_both_ways() {
+    for (rows, cols, pitch, other) in [
+        (1, 5, 9, 5),
+        (10, 3, 7, 3),
+        (10, 3, 7, 4),
+        (37, 100, 103, 100),
+        (37, 100, 103, 101),
+        (64, 64, 65, 64),
+        (300, 2, 300, 2),
+        (300, 2, 300, 150),
+        (20, 6, 6, 6),
+        (0, 2, 3, 2),
+    ] {
+        for (from, to) in [(pitch, other), (other, pitch)] {
+            let slide = Slide::new(rows, cols, from, to).unwrap();
+            let shape = StageShape::Slide(slide);
             for way in [
                 Way::Rows { least: 1 },
                 Way::Rows { least: 2 },
@@ -264,25 +267,14 @@ fn padding_both_ways() {
                 for elem in [1, 4, 12] {
                     let calls = lower(&shape, way, at(elem, 1)).unwrap();
                     agrees(&calls, &shape, elem, 1);
-                    nothing_is_lost(&calls, padding.span() * elem, |memory| {
-                        for offset in (0..shape.spans().0).filter(|&k| lies(&shape, k)) {
-                            let to = shape.dest(offset) * elem;
-                            assert_eq!(memory[to], offset * elem, "{shape} {way}");
+                    nothing_is_lost(&calls, slide.span() * elem, |memory| {
+                        for k in (0..slide.len()).map(|k| slide.from().offset(k)) {
+                            assert_eq!(memory[slide.dest(k) * elem], k * elem, "{shape} {way}");
                         }
                     });
                 }
             }
         }
-    }
-}
-
-/// Whether an element lies at an offset, and not a gap.
-fn lies(shape: &StageShape, offset: usize) -> bool {
-    match shape {
-        StageShape::Pad { padding, direction: turntile_plan::Direction::Backward } => {
-            padding.packed(offset).is_some()
-        }
-        _ => true,
     }
 }
 

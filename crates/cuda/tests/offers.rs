@@ -2,7 +2,7 @@
 
 use turntile_cuda::call::{Call, WorkspacePart};
 use turntile_cuda::{Chip, Launches, Work};
-use turntile_perm::{Padding, Slots};
+use turntile_perm::{Pitched, Slots};
 use turntile_plan::{
     Device, Offer, Plan, Planner, Problem, Request, Route, StageShape, TileRule, Want,
 };
@@ -108,8 +108,8 @@ fn forms() -> Vec<StageShape> {
     );
     forms.extend([turned(1, [300, 211], [50, 36]), turned(3, [2, 2], [3, 2])]);
     // No kernel: columns cut off, slots row by row.
-    let padding = Padding::new(500, 490, 500).unwrap();
-    forms.extend(DIRECTIONS.map(|direction| StageShape::Cut { padding, direction }));
+    let rows = Pitched::new(500, 490, 500).unwrap();
+    forms.extend(DIRECTIONS.map(|direction| StageShape::Cut { rows, direction }));
     let slots = Slots::by_rows(97, 33, 16).unwrap();
     forms.extend(DIRECTIONS.map(|direction| StageShape::SlotGather { batch: 2, slots, direction }));
     forms

@@ -10,8 +10,8 @@
 //! | [`fuse`] | the same of any number of axes, and as several where they are many | |
 //! | [`elementary`] | two groups of axes that change places | thesis section 4.4 |
 //! | [`slots`] | aligned slots: a transposition of any shape in two local passes | `docs/algorithm.md` |
-//! | [`padding`] | rows moved apart and together in place | thesis eq. 4.1 |
-//! | [`pitched`] | rows a pitch apart, before and after | |
+//! | [`pitched`] | rows a pitch apart | |
+//! | [`slide`] | rows that slide from one pitch to another in place | thesis eq. 4.1 |
 //! | [`shares`] | items shared out evenly among workers | |
 //! | [`divisors`] | factorisation, divisors, totient, multiplicative order | |
 //! | [`fastdiv`] | division by an invariant with a multiply and a shift | Granlund and Montgomery 1994 |
@@ -25,9 +25,9 @@ pub mod elementary;
 pub mod factorial;
 pub mod fastdiv;
 pub mod fuse;
-pub mod padding;
 pub mod pitched;
 pub mod shares;
+pub mod slide;
 pub mod slots;
 pub mod transposition;
 
@@ -36,7 +36,7 @@ pub use elementary::Elementary;
 pub use factorial::DimPermutation;
 pub use fastdiv::FastDiv;
 pub use fuse::{FusedAxes, MOST_GIVEN};
-pub use padding::Padding;
 pub use pitched::{Leading, Pitched};
+pub use slide::Slide;
 pub use slots::{Order, Slots};
 pub use transposition::Transposition;

@@ -1,8 +1,5 @@
-//! Rows a pitch apart, as BLAS's leading dimensions have them: where their elements lie, what lies between them, and in
-//! which order they move from one pitch to another.
-//!
-//! A [`Padding`](crate::Padding) is rows that lie together on one side; here both sides have a pitch, and nothing may lie
-//! behind the last row.
+//! Rows a pitch apart, as BLAS's leading dimensions have them: where their elements lie, what lies between them, and
+//! where they go when gaps are cut off.
 
 use std::ops::Range;
 
@@ -74,6 +71,35 @@ impl Pitched {
         inside.then(|| offset / self.pitch * self.cols + offset % self.pitch)
     }
 
+    /// Elements of all gaps, that behind the last row included.
+    pub fn gaps(&self) -> usize {
+        self.rows * (self.pitch - self.cols)
+    }
+
+    /// Elements of rows and gaps, that behind the last row included.
+    pub fn area(&self) -> usize {
+        self.rows * self.pitch
+    }
+
+    /// Where what lies at an offset goes when the gaps are cut off: the gaps' columns, one after the other, follow the
+    /// rows.
+    #[inline]
+    pub fn cut(&self, offset: usize) -> usize {
+        self.index(offset).unwrap_or_else(|| {
+            let (row, col) = (offset / self.pitch, offset % self.pitch);
+            self.len() + (col - self.cols) * self.rows + row
+        })
+    }
+
+    /// Its inverse: where what lies at `k` of what was cut goes when columns are put back.
+    #[inline]
+    pub fn joined(&self, k: usize) -> usize {
+        match k.checked_sub(self.len()) {
+            None => self.offset(k),
+            Some(k) => k % self.rows * self.pitch + self.cols + k / self.rows,
+        }
+    }
+
     /// Where what lies at an offset goes when rows [change places](#method.exchanges) with their gaps until they lie
     /// together, or back.
     pub fn exchanged(&self, offset: usize, back: bool) -> usize {
@@ -118,13 +144,13 @@ impl Pitched {
 
     /// Elements from `k` on that lie one after the other.
     #[inline]
-    fn run_from(&self, k: usize) -> usize {
+    pub(crate) fn run_from(&self, k: usize) -> usize {
         if self.is_dense() { self.len() - k } else { self.cols - k % self.cols }
     }
 
     /// The same that end before `k`.
     #[inline]
-    fn run_before(&self, k: usize) -> usize {
+    pub(crate) fn run_before(&self, k: usize) -> usize {
         if self.is_dense() { k } else { (k - 1) % self.cols + 1 }
     }
 
@@ -285,35 +311,6 @@ fn kept_len(source: Pitched, result: Pitched) -> usize {
     len + both - source.before(len) - result.before(len)
 }
 
-/// Tells `move_run` of elements that lie together before and after, `from`, `to` and how many, in an order in which
-/// rows `from` go to rows `to` one run after the other: none goes where another still lies. A run may overlap its own
-/// place.
-///
-/// Where elements move up, the last goes first; where they move down, the first. What lies in the way of one that
-/// moves up moves up too, since neither side changes the order of elements, so that stretches of one direction can be
-/// done one after the other.
-pub fn slide(from: Pitched, to: Pitched, mut move_run: impl FnMut(usize, usize, usize)) {
-    let len = from.len();
-    let up = |k: usize| to.offset(k) > from.offset(k);
-    let mut k = 0;
-    while k < len {
-        let (start, moves_up) = (k, up(k));
-        while k < len && up(k) == moves_up {
-            let run = from.run_from(k).min(to.run_from(k));
-            if !moves_up && to.offset(k) != from.offset(k) {
-                move_run(from.offset(k), to.offset(k), run);
-            }
-            k += run;
-        }
-        let mut end = if moves_up { k } else { start };
-        while end > start {
-            let run = from.run_before(end).min(to.run_before(end)).min(end - start);
-            end -= run;
-            move_run(from.offset(end), to.offset(end), run);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -357,6 +354,16 @@ mod tests {
             all.iter().enumerate().for_each(|(k, &offset)| assert_eq!(rows.offset(k), offset));
             for offset in 0..rows.span() + 12 {
                 assert_eq!(rows.before(offset), all.iter().filter(|&&at| at < offset).count());
+                assert_eq!(rows.index(offset), all.iter().position(|&at| at == offset));
+            }
+            assert_eq!(rows.len() + rows.gaps(), rows.area());
+            for offset in 0..rows.area() {
+                let (row, col) = (offset / rows.pitch(), offset % rows.pitch());
+                let there = match col < rows.cols() {
+                    true => row * rows.cols() + col,
+                    false => rows.len() + (col - rows.cols()) * rows.rows() + row,
+                };
+                assert_eq!((rows.cut(offset), rows.joined(there)), (there, offset));
             }
         }
     }
@@ -385,30 +392,5 @@ mod tests {
             let stays = (0..leading.len()).all(|k| to(k) == source.offset(k));
             assert_eq!(leading.stays(), stays, "{leading:?}");
         }
-    }
-
-    /// Run by run in one array, as a copy from one to another has it; of rows of other lengths too.
-    #[test]
-    fn rows_slide_in_an_order_that_loses_none() {
-        let mut both_ways = 0;
-        for leading in small() {
-            let (from, to) = (leading.source(), leading.result());
-            let mut data: Vec<usize> = (1000..1000 + leading.span()).collect();
-            let mut want = data.clone();
-            offsets(from).iter().zip(offsets(to)).for_each(|(&from, to)| want[to] = 1000 + from);
-            let directions =
-                offsets(from).iter().zip(offsets(to)).map(|(&a, b)| b.cmp(&a)).collect::<Vec<_>>();
-            both_ways += usize::from(
-                directions.contains(&std::cmp::Ordering::Less)
-                    && directions.contains(&std::cmp::Ordering::Greater),
-            );
-            slide(from, to, |from, to, run| data.copy_within(from..from + run, to));
-            for at in offsets(to) {
-                assert_eq!(data[at], want[at], "{leading:?}");
-            }
-            let touched = |at: &usize| offsets(to).contains(at);
-            assert!((0..data.len()).filter(|at| !touched(at)).all(|at| data[at] == 1000 + at));
-        }
-        assert!(both_ways > 100);
     }
 }

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use turntile_perm::{Leading, Padding, Pitched};
+use turntile_perm::{Leading, Slide};
 
 use crate::device::{Device, Request, Want};
 use crate::infeasible::Infeasible;
@@ -75,6 +75,7 @@ impl Apart<'_> {
     /// The best offer of each method that moves the whole, fastest first.
     fn whole(&self) -> Found {
         let (shape, route) = (whole(self.leading), Route::ONE_STAGE);
+        let shape = shape.expect("what is empty stays");
         let request = Request::new(self.problem, self.device(), Want::Any);
         let mut offers =
             self.device().offers(&shape, &request).map_err(|why| Declined { route, why })?;
@@ -141,11 +142,11 @@ impl Apart<'_> {
     }
 }
 
-/// The whole matrix in one stage.
-fn whole(leading: &Leading) -> StageShape {
+/// The whole matrix in one stage; none where it is empty and only to slide.
+fn whole(leading: &Leading) -> Option<StageShape> {
     match leading.is_transposed() {
-        true => StageShape::Turn(*leading),
-        false => StageShape::Slide { from: leading.source(), to: leading.result() },
+        true => Some(StageShape::Turn(*leading)),
+        false => Slide::between(leading.source(), leading.result()).map(StageShape::Slide),
     }
 }
 
@@ -155,13 +156,10 @@ fn around(leading: &Leading) -> [Vec<StageShape>; 2] {
         let gaps = StageShape::Gaps { leading: *leading, direction };
         Some(gaps).filter(|gaps| !gaps.is_identity())
     };
-    let rows = |rows: Pitched, direction| {
-        let padding = Padding::new(rows.rows(), rows.cols(), rows.pitch());
-        padding.filter(|_| !rows.is_dense()).map(|padding| StageShape::Pad { padding, direction })
-    };
-    let (forward, backward) = (Direction::Forward, Direction::Backward);
-    let first = [gaps(forward), rows(leading.source(), backward)];
-    let last = [rows(leading.result(), forward), gaps(backward)];
+    let moves =
+        |slide: Option<Slide>| slide.filter(|slide| !slide.is_identity()).map(StageShape::Slide);
+    let first = [gaps(Direction::Forward), moves(Slide::together(leading.source()))];
+    let last = [moves(Slide::apart(leading.result())), gaps(Direction::Backward)];
     [first, last].map(|stages| stages.into_iter().flatten().collect())
 }
 
@@ -169,10 +167,10 @@ fn around(leading: &Leading) -> [Vec<StageShape>; 2] {
 fn exchanged(leading: &Leading) -> [Vec<StageShape>; 2] {
     let rows = leading.source();
     let exchange = |direction| StageShape::Exchange { rows, direction };
-    let slide = StageShape::Slide { from: rows, to: leading.result() };
+    let slide = Slide::between(rows, leading.result()).map(StageShape::Slide);
     let (first, last) = (exchange(Direction::Forward), exchange(Direction::Backward));
-    [vec![first], vec![last, slide]]
-        .map(|stages| stages.into_iter().filter(|shape| !shape.is_identity()).collect())
+    let stages = [vec![first], [last].into_iter().chain(slide).collect()];
+    stages.map(|stages| stages.into_iter().filter(|shape| !shape.is_identity()).collect())
 }
 
 /// Which of a plan's stages move the matrix while it has no gaps; `None` where the others do not bring it there and
@@ -181,7 +179,7 @@ pub fn dense_stages(leading: &Leading, shapes: &[StageShape]) -> Option<Range<us
     if shapes.is_empty() {
         return leading.stays().then_some(0..0);
     }
-    if shapes == [whole(leading)] {
+    if whole(leading).is_some_and(|whole| shapes == [whole]) {
         return Some(0..0);
     }
     let between = |[first, last]: [Vec<StageShape>; 2]| {

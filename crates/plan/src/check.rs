@@ -111,8 +111,8 @@ impl Plan {
         }
         // What was cut off lies still behind the packed columns while these are transposed.
         let packed = |stage: &Stage| match stage.shape {
-            StageShape::Cut { padding, .. } if padding.span() * stage.joined == expected => {
-                Some(padding.len() * stage.joined)
+            StageShape::Cut { rows, .. } if rows.area() * stage.joined == expected => {
+                Some(rows.len() * stage.joined)
             }
             _ => None,
         };
@@ -165,7 +165,6 @@ fn goes_together(stage: &Stage) -> bool {
                 method => method == Method::ThroughWorkspace,
             };
         }
-        StageShape::Slide { .. } => return stage.offer.method == Method::Slide,
         StageShape::Gaps { .. } => return stage.offer.method == Method::Keep,
         StageShape::Exchange { .. } => return stage.offer.method == Method::Exchange,
         _ => {}
@@ -173,16 +172,16 @@ fn goes_together(stage: &Stage) -> bool {
     let axes = matches!(stage.shape, StageShape::Axes(_));
     let gather = matches!(stage.shape, StageShape::SlotGather { .. });
     let moves = axes || matches!(stage.shape, StageShape::SlotMove { .. });
-    let pad = matches!(stage.shape, StageShape::Pad { .. });
-    let cut = matches!(stage.shape, StageShape::Cut { .. });
+    let slide = matches!(stage.shape, StageShape::Slide(_));
+    let alike = stage.shape.slide().is_some_and(|slide| slide.is_alike());
     let elementary = stage.shape.elementary();
     match stage.offer.method {
         Method::TileSwap => elementary.is_some_and(|e| e.is_of_tiles()),
         Method::BarrierSync => gather || axes,
         Method::PttwacOnChip => elementary.is_some(),
         Method::PttwacGlobal | Method::PerCycle => moves,
-        Method::Rows => pad,
-        Method::Shares | Method::Slide => pad || cut,
+        Method::Rows => slide,
+        Method::Shares | Method::Slide => alike,
         Method::OutOfPlace => axes,
         Method::ThroughWorkspace | Method::Keep | Method::Exchange => false,
     }

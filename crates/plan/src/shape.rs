@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use turntile_perm::padding::Round;
-use turntile_perm::{AxisPermutation, Elementary, Leading, Order, Padding, Pitched, Slots};
+use turntile_perm::{AxisPermutation, Elementary, Leading, Order, Pitched, Slide, Slots};
 
 /// Which way a stage that is not its own mirror image runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,15 +20,6 @@ impl Direction {
             Direction::Forward => Direction::Backward,
             Direction::Backward => Direction::Forward,
         }
-    }
-
-    /// Rounds in which rows are padded or, backward, unpadded, as [`Padding::pad_rounds`] and
-    /// [`Padding::unpad_rounds`] have them.
-    pub fn rounds(self, padding: Padding, least: usize) -> impl Iterator<Item = Round> {
-        let forward = self == Direction::Forward;
-        let pad = forward.then(|| padding.pad_rounds(least));
-        let unpad = (!forward).then(|| padding.unpad_rounds(least));
-        pad.into_iter().flatten().chain(unpad.into_iter().flatten())
     }
 }
 
@@ -59,28 +49,16 @@ pub enum StageShape {
     /// The first columns of a matrix packed, and the others behind them, column after column: what
     /// remains of a side when square tiles are cut off.
     Cut {
-        /// The columns that are packed, as rows padded by the others.
-        padding: Padding,
+        /// The columns that are packed, as rows that lie as far apart as those of the matrix.
+        rows: Pitched,
         /// Forward cuts; backward puts the columns back.
         direction: Direction,
     },
-    /// Rows moved apart (thesis section 4.1.1): into the room behind the matrices, which end further
-    /// on in memory than they did.
-    Pad {
-        /// The rows, of all matrices.
-        padding: Padding,
-        /// Forward pads; backward unpads.
-        direction: Direction,
-    },
+    /// Rows slid from one pitch to another, gaps left as they are: padded, unpadded (thesis section 4.1.1), or between
+    /// leading dimensions.
+    Slide(Slide),
     /// A whole matrix transposed from one leading dimension to another, gaps left as they are.
     Turn(Leading),
-    /// Rows that slide to other rows of as many elements in all, in their order, gaps left as they are.
-    Slide {
-        /// Where they lie.
-        from: Pitched,
-        /// Where they go.
-        to: Pitched,
-    },
     /// What lies in the gaps of both leading dimensions and in the way while rows lie together, kept in the workspace.
     /// Offsets behind the matrix's span are the workspace's.
     Gaps {
@@ -107,6 +85,12 @@ impl From<AxisPermutation> for StageShape {
 impl From<Elementary> for StageShape {
     fn from(e: Elementary) -> Self {
         StageShape::Axes(e.into())
+    }
+}
+
+impl From<Slide> for StageShape {
+    fn from(slide: Slide) -> Self {
+        StageShape::Slide(slide)
     }
 }
 
@@ -138,10 +122,9 @@ impl StageShape {
             StageShape::SlotGather { slots, .. } | StageShape::SlotMove { slots, .. } => {
                 slots.len()
             }
-            StageShape::Cut { padding, .. } => padding.span(),
-            StageShape::Pad { padding, .. } => padding.len(),
+            StageShape::Cut { rows, .. } => rows.area(),
+            StageShape::Slide(slide) => slide.len(),
             StageShape::Turn(leading) => leading.len(),
-            StageShape::Slide { from, .. } => from.len(),
             StageShape::Gaps { leading, .. } => leading.kept_len(),
             StageShape::Exchange { rows, .. } => rows.len(),
         }
@@ -151,14 +134,8 @@ impl StageShape {
     /// writes: [`len`](Self::len) but where rows have gaps.
     pub fn spans(&self) -> (usize, usize) {
         match *self {
-            StageShape::Pad { padding, direction: Direction::Forward } => {
-                (padding.len(), padding.span())
-            }
-            StageShape::Pad { padding, direction: Direction::Backward } => {
-                (padding.span(), padding.len())
-            }
             StageShape::Turn(leading) => (leading.source().span(), leading.result().span()),
-            StageShape::Slide { from, to } => (from.span(), to.span()),
+            StageShape::Slide(slide) => (slide.from().span(), slide.to().span()),
             StageShape::Gaps { leading, .. } => (leading.len(), leading.len()),
             StageShape::Exchange { rows, .. } => (rows.span(), rows.span()),
             _ => (self.len(), self.len()),
@@ -192,8 +169,8 @@ impl StageShape {
             StageShape::Axes(axes) => axes.unit(),
             StageShape::SlotGather { .. } | StageShape::Turn(_) | StageShape::Gaps { .. } => 1,
             StageShape::SlotMove { slots, .. } => slots.slot(),
-            StageShape::Cut { padding, .. } | StageShape::Pad { padding, .. } => padding.cols(),
-            StageShape::Slide { from: rows, .. } | StageShape::Exchange { rows, .. } => rows.cols(),
+            StageShape::Cut { rows, .. } | StageShape::Exchange { rows, .. } => rows.cols().max(1),
+            StageShape::Slide(slide) => slide.cols(),
         }
     }
 
@@ -252,17 +229,8 @@ impl StageShape {
     /// elements behind those that the stage covers.
     pub fn dest(&self, offset: usize) -> usize {
         match *self {
-            StageShape::Pad { padding, direction: Direction::Forward } => {
-                return if offset < padding.len() { padding.padded(offset) } else { offset };
-            }
-            StageShape::Pad { padding, direction: Direction::Backward } => {
-                let inside = offset < padding.span();
-                return padding.packed(offset).filter(|_| inside).unwrap_or(offset);
-            }
             StageShape::Turn(leading) => return leading.dest(offset),
-            StageShape::Slide { from, to } => {
-                return from.index(offset).map_or(offset, |k| to.offset(k));
-            }
+            StageShape::Slide(slide) => return slide.dest(offset),
             StageShape::Gaps { leading, direction } => {
                 return leading.kept_dest(offset, direction == Direction::Backward);
             }
@@ -271,12 +239,8 @@ impl StageShape {
             }
             _ if offset >= self.len() => return offset,
             StageShape::Axes(axes) => return axes.dest(offset),
-            StageShape::Cut { padding, direction: Direction::Forward } => {
-                return padding.cut(offset);
-            }
-            StageShape::Cut { padding, direction: Direction::Backward } => {
-                return padding.joined(offset);
-            }
+            StageShape::Cut { rows, direction: Direction::Forward } => return rows.cut(offset),
+            StageShape::Cut { rows, direction: Direction::Backward } => return rows.joined(offset),
             _ => (),
         }
         let (len, unit) = (self.instance_len(), self.unit());
@@ -295,14 +259,11 @@ impl StageShape {
             StageShape::SlotMove { batch, slots, direction } => {
                 StageShape::SlotMove { batch, slots, direction: direction.reversed() }
             }
-            StageShape::Cut { padding, direction } => {
-                StageShape::Cut { padding, direction: direction.reversed() }
+            StageShape::Cut { rows, direction } => {
+                StageShape::Cut { rows, direction: direction.reversed() }
             }
-            StageShape::Pad { padding, direction } => {
-                StageShape::Pad { padding, direction: direction.reversed() }
-            }
+            StageShape::Slide(slide) => StageShape::Slide(slide.inverse()),
             StageShape::Turn(leading) => StageShape::Turn(leading.inverse()),
-            StageShape::Slide { from, to } => StageShape::Slide { from: to, to: from },
             StageShape::Gaps { leading, direction } => {
                 StageShape::Gaps { leading, direction: direction.reversed() }
             }
@@ -312,11 +273,12 @@ impl StageShape {
         }
     }
 
-    /// Rows that are moved apart (forward) or together, whether or not their gaps are lost.
-    pub fn padding(&self) -> Option<(Padding, Direction)> {
+    /// Rows that slide, whether or not what lies between them is lost.
+    pub fn slide(&self) -> Option<Slide> {
         match *self {
-            StageShape::Pad { padding, direction } => Some((padding, direction)),
-            StageShape::Cut { padding, direction } => Some((padding, direction.reversed())),
+            StageShape::Slide(slide) => Some(slide),
+            StageShape::Cut { rows, direction: Direction::Forward } => Slide::together(rows),
+            StageShape::Cut { rows, direction: Direction::Backward } => Slide::apart(rows),
             _ => None,
         }
     }
@@ -325,10 +287,9 @@ impl StageShape {
     pub fn has_gaps(&self) -> bool {
         match self {
             StageShape::Turn(_)
-            | StageShape::Slide { .. }
+            | StageShape::Slide(_)
             | StageShape::Gaps { .. }
-            | StageShape::Exchange { .. }
-            | StageShape::Pad { .. } => true,
+            | StageShape::Exchange { .. } => true,
             StageShape::Axes(_)
             | StageShape::SlotGather { .. }
             | StageShape::SlotMove { .. }
@@ -349,11 +310,9 @@ impl StageShape {
             StageShape::SlotMove { slots, .. } => {
                 slots.rows() == 1 || slots.cols() == 1 || slots.chunks() == 1
             }
-            StageShape::Cut { padding, .. } | StageShape::Pad { padding, .. } => {
-                padding.is_identity()
-            }
+            StageShape::Cut { rows, .. } => rows.is_dense(),
+            StageShape::Slide(slide) => slide.is_identity(),
             StageShape::Turn(leading) => leading.stays(),
-            StageShape::Slide { from, to } => from == to || (from.is_dense() && to.is_dense()),
             StageShape::Gaps { leading, .. } => leading.kept_len() == 0,
             StageShape::Exchange { rows, .. } => rows.is_dense(),
         }
@@ -380,24 +339,20 @@ impl fmt::Display for StageShape {
             StageShape::SlotMove { batch, slots: s, direction } => {
                 slots(f, "slot-move", batch, s, direction)
             }
-            StageShape::Cut { padding, direction } => {
+            StageShape::Cut { rows, direction } => {
                 let name = if direction == Direction::Forward { "cut" } else { "join" };
-                let (rows, cols, pitch) = (padding.rows(), padding.cols(), padding.pitch());
-                write!(f, "{name}({rows}x{pitch}, {cols} columns packed)")
-            }
-            StageShape::Pad { padding, direction } => {
-                let name = if direction == Direction::Forward { "pad" } else { "unpad" };
-                let (rows, cols, pitch) = (padding.rows(), padding.cols(), padding.pitch());
-                write!(f, "{name}({rows}x{cols}, pitch {pitch})")
+                let (count, cols, pitch) = (rows.rows(), rows.cols(), rows.pitch());
+                write!(f, "{name}({count}x{pitch}, {cols} columns packed)")
             }
             StageShape::Turn(leading) => {
                 let (source, result) = (leading.source(), leading.result());
                 let (rows, cols) = (source.rows(), source.cols());
                 write!(f, "turn({rows}x{cols}, pitch {} to {})", source.pitch(), result.pitch())
             }
-            StageShape::Slide { from, to } => {
+            StageShape::Slide(slide) => {
+                let (from, to) = (slide.from(), slide.to());
                 write!(f, "slide({}x{}, pitch {} to ", from.rows(), from.cols(), from.pitch())?;
-                if (from.rows(), from.cols()) != (to.rows(), to.cols()) {
+                if !slide.is_alike() {
                     write!(f, "{}x{}, pitch ", to.rows(), to.cols())?;
                 }
                 write!(f, "{})", to.pitch())

@@ -100,17 +100,16 @@ impl Device for Toy {
                 all.push(offer(Method::PttwacGlobal, 64, 0.5));
                 all.push(offer(Method::PerCycle, 0, 0.01));
             }
-            StageShape::Cut { padding, .. } => {
-                let gaps = padding.gaps() * request.elem_bytes;
+            StageShape::Cut { rows, .. } => {
+                let gaps = rows.gaps() * request.elem_bytes;
                 all.push(offer(Method::Shares, gaps, 0.5));
             }
-            StageShape::Pad { .. } => all.push(offer(Method::Rows, 0, 0.7)),
             StageShape::Turn(leading) => {
                 let equal = leading.source().pitch() == leading.result().pitch();
                 all.extend(equal.then(|| offer(Method::TileSwap, 0, 1.0)));
                 all.push(offer(Method::ThroughWorkspace, bytes, 0.5));
             }
-            StageShape::Slide { .. } => all.push(offer(Method::Slide, 0, 1.0)),
+            StageShape::Slide(_) => all.push(offer(Method::Rows, 0, 0.7)),
             StageShape::Gaps { .. } => all.push(offer(Method::Keep, 0, 1.0)),
             StageShape::Exchange { .. } => all.push(offer(Method::Exchange, 0, 1.0)),
         }

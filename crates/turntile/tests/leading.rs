@@ -335,8 +335,8 @@ fn plans_are_explained() {
     for told in [
         "problem    3000x2000 w4, lda 2008, ldb 3016, 24000000 bytes",
         &format!("gaps({kept} elements) keep"),
-        "unpad(3000x2000, pitch 2008)",
-        "pad(2000x3000, pitch 3016)",
+        "slide(3000x2000, pitch 2008 to 2000)",
+        "slide(2000x3000, pitch 3000 to 3016)",
         &format!("gaps back({kept} elements) keep"),
     ] {
         assert!(text.contains(told), "{told} in\n{text}");

@@ -75,9 +75,10 @@ impl Case {
             | StageShape::SlotMove { batch, slots, .. } => {
                 format!("{shape},{batch},{},1,{},{}", slots.rows(), slots.cols(), slots.slot())
             }
-            StageShape::Cut { padding, .. } | StageShape::Pad { padding, .. } => {
-                format!("{shape},1,{},1,1,{}", padding.rows(), padding.cols())
+            StageShape::Cut { rows, .. } => {
+                format!("{shape},1,{},1,1,{}", rows.rows(), rows.cols())
             }
+            StageShape::Slide(rows) => format!("{shape},1,{},1,1,{}", rows.rows(), rows.cols()),
             _ => format!("{shape},,,,,"),
         }
     }

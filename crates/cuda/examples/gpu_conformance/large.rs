@@ -3,8 +3,8 @@
 
 use turntile_cuda::Work;
 use turntile_cuda::way::{Scope, Way};
-use turntile_perm::{Elementary, Padding};
-use turntile_plan::{Direction, Plan, Planner, Problem, StageShape};
+use turntile_perm::{Elementary, Slide};
+use turntile_plan::{Plan, Planner, Problem, StageShape};
 
 use crate::common::{Bench, memory, run};
 use crate::out_of_place;
@@ -77,16 +77,13 @@ fn work_times(bench: &mut Bench, plan: &Plan, work: Work, times: usize, what: &s
 pub fn square_times(bench: &mut Bench, problem: &Problem, way: Way, times: usize) -> usize {
     let (elem, limits) = (problem.elem_bytes(), *bench.gpu.chip().limits());
     let side = problem.rows().max(problem.cols());
-    let square = Elementary { batch: 1, rows: side, mid: 1, cols: side, unit: 1 }.into();
-    let rows = |rows, cols, direction| {
-        let padding = Padding::new(rows, cols, side).expect("rows of a square");
-        (StageShape::Pad { padding, direction }, way)
-    };
+    let square = Elementary { batch: 1, rows: side, mid: 1, cols: side, unit: 1 };
+    let apart = |rows, cols| Slide::new(rows, cols, cols, side).expect("rows of a square");
     let (m, n) = (problem.rows(), problem.cols());
-    let stages = [
-        rows(m, n, Direction::Forward),
-        (square, Way::TileSwap { tile: 64.min(256 / elem) }),
-        rows(n, m, Direction::Backward),
+    let stages: [(StageShape, Way); 3] = [
+        (apart(m, n).into(), way),
+        (square.into(), Way::TileSwap { tile: 64.min(256 / elem) }),
+        (apart(n, m).inverse().into(), way),
     ];
     let stages = stages.into_iter().filter(|(shape, _)| !shape.is_identity());
     let works = stages

@@ -1,10 +1,10 @@
-//! Rows padded and unpadded, alone and in a square's plan.
+//! Rows moved from one pitch to another, alone and in a square's plan.
 
 use cust::memory::{CopyDestination, DeviceBuffer};
 use turntile_cuda::Work;
 use turntile_cuda::way::Way;
-use turntile_perm::Padding;
-use turntile_plan::{Direction, Problem, StageShape};
+use turntile_perm::Slide;
+use turntile_plan::{Problem, StageShape};
 
 use crate::common::{Bench, memory, run};
 use crate::large;
@@ -21,8 +21,8 @@ fn case(
     elem: usize,
     skew: usize,
 ) -> bool {
-    let StageShape::Pad { padding, direction } = shape else { return false };
-    let span = padding.span() * elem;
+    let StageShape::Slide(slide) = shape else { return false };
+    let span = slide.span() * elem;
     let before: Vec<u8> =
         (0..span + 2 * GUARD).map(|k| (k * 131 + k / 251 + k / 65521) as u8).collect();
     let alignment = if skew == 0 { 16 } else { 1 };
@@ -35,15 +35,17 @@ fn case(
     let ended = bench.stream.synchronize();
     let mut after = vec![0; before.len()];
     data.index(skew..skew + before.len()).copy_to(&mut after).expect("fits");
-    let rows = (0..padding.rows()).map(|r| (r * padding.cols() * elem, r * padding.pitch() * elem));
-    let right = rows.into_iter().all(|(packed, padded)| {
-        let (from, to) = match direction {
-            Direction::Forward => (packed, padded),
-            Direction::Backward => (padded, packed),
+    let right = (0..slide.rows()).all(|r| {
+        let row = |pitch: usize| {
+            let at = GUARD + r * pitch * elem;
+            at..at + slide.cols() * elem
         };
-        let row = |at: usize| GUARD + at..GUARD + at + padding.cols() * elem;
-        before[row(from)] == after[row(to)]
+        before[row(slide.from().pitch())] == after[row(slide.to().pitch())]
     });
+    // Nothing is touched where no row lies.
+    let is_gap =
+        |k: &usize| [slide.from(), slide.to()].iter().all(|rows| rows.index(k / elem).is_none());
+    let right = right && (0..span).filter(is_gap).all(|k| before[GUARD + k] == after[GUARD + k]);
     let around =
         before[..GUARD] == after[..GUARD] && before[GUARD + span..] == after[GUARD + span..];
     let right = right && around && ran.is_ok() && ended.is_ok();
@@ -59,30 +61,33 @@ pub fn one(bench: &Bench, stage: (StageShape, Way), elem: usize) -> usize {
     usize::from(!case(bench, &data, &workspace, stage, elem, 0))
 }
 
-/// Small paddings of every kind, then squares that fill the chip, repeated; with small sides asked for, as for the tools that
+/// Small slides of every kind, then squares that fill the chip, repeated; with small sides asked for, as for the tools that
 /// slow everything down, some of the former.
 pub fn padding(bench: &mut Bench, side: usize) -> usize {
     let (data, workspace) = (memory(8 << 20), memory(1 << 20));
     let (mut cases, mut failures) = (0, 0);
     let step = if side < 8 { 4 } else { 1 };
-    for (rows, cols, pitch) in [
-        (1, 5, 9),
-        (2, 1, 2),
-        (5, 3, 6),
-        (7, 16, 17),
-        (16, 16, 32),
-        (33, 31, 37),
-        (100, 99, 100),
-        (300, 7, 11),
-        (64, 1000, 1024),
-        (50, 1999, 2001),
-        (3, 40_000, 40_001),
-        (20, 5000, 9000),
+    for (rows, cols, pitch, other) in [
+        (1, 5, 9, 5),
+        (2, 1, 2, 1),
+        (5, 3, 6, 3),
+        (7, 16, 17, 16),
+        (16, 16, 32, 16),
+        (33, 31, 37, 31),
+        (33, 31, 37, 33),
+        (100, 99, 100, 99),
+        (300, 7, 11, 7),
+        (300, 7, 11, 9),
+        (64, 1000, 1024, 1000),
+        (64, 1000, 1024, 1001),
+        (50, 1999, 2001, 1999),
+        (3, 40_000, 40_001, 40_000),
+        (20, 5000, 9000, 5000),
+        (20, 5000, 9000, 7000),
     ] {
         for elem in [1, 2, 3, 4, 8, 16] {
-            let padding = Padding::new(rows, cols, pitch).expect("rows with gaps");
-            for direction in [Direction::Forward, Direction::Backward] {
-                let shape = StageShape::Pad { padding, direction };
+            let slide = Slide::new(rows, cols, other, pitch).expect("rows with gaps");
+            for shape in [slide, slide.inverse()].map(StageShape::Slide) {
                 let slides = [16, 48, 1008, 4096, 48_896].map(|block| Way::Slide { block });
                 let rows = [1, 2, 5].map(|least| Way::Rows { least });
                 for way in slides.into_iter().chain(rows) {
@@ -95,7 +100,7 @@ pub fn padding(bench: &mut Bench, side: usize) -> usize {
             }
         }
     }
-    println!("  {cases} paddings, {failures} wrong");
+    println!("  {cases} slides, {failures} wrong");
     if side < 8 {
         return failures;
     }

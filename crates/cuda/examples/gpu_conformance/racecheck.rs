@@ -7,7 +7,7 @@
 use turntile_cuda::Work;
 use turntile_cuda::waits::WAITING;
 use turntile_cuda::way::{Scope, Way};
-use turntile_perm::{AxisPermutation, Elementary, Padding, Slots};
+use turntile_perm::{AxisPermutation, Elementary, Slide, Slots};
 use turntile_plan::{Direction, StageShape};
 
 use crate::cases::Suite;
@@ -193,13 +193,12 @@ pub fn of_axes(bench: &mut Bench) -> usize {
     suite.failures + into_axes::few(bench, &mut Vec::new())
 }
 
-/// Rows padded, forward and back, by sliding and in steps.
+/// Rows padded and unpadded, by blocks and in rounds.
 fn padded(bench: &mut Bench, met: &mut Vec<String>) -> usize {
     let mut failures = 0;
     for (rows, cols, pitch) in [(100, 99, 100), (50, 1999, 2001), (300, 7, 11)] {
-        let padding = Padding::new(rows, cols, pitch).expect("rows with gaps");
-        for direction in DIRECTIONS {
-            let shape = StageShape::Pad { padding, direction };
+        let pad = Slide::new(rows, cols, cols, pitch).expect("rows with gaps");
+        for shape in [pad, pad.inverse()].map(StageShape::Slide) {
             for way in [Way::Slide { block: 1008 }, Way::Rows { least: 2 }] {
                 let limits = bench.gpu.chip().limits();
                 let work = Work::of_stage(&shape, way, 4, 16, limits).expect("has a kernel");

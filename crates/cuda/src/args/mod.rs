@@ -231,8 +231,6 @@ args! {
     OnChip(moves::OnChipArgs);
     /// `pad_slide`.
     Slide(pad::SlideArgs);
-    /// `pad_slide_pitches`.
-    Pitches(pad::PitchesArgs);
     /// `pad_spread`.
     Spread(pad::SpreadArgs);
     /// `pad_rows_*`.
@@ -263,6 +261,7 @@ args! {
 pub const PARTS: &[Layout] = &[
     divisor::Divisor32::LAYOUT,
     divisor::Divisor64::LAYOUT,
+    pad::Rows::LAYOUT,
     flags::GlobalFlags::LAYOUT,
     maps::SmallSwap::LAYOUT,
     maps::Digit32::LAYOUT,
@@ -304,12 +303,12 @@ mod tests {
     /// The other fields are left alone, in memory order.
     #[test]
     fn bytes_are_the_structure() {
-        let args = pad::RowsArgs { cols: 3, back: 5, held: 6, ..pad::RowsArgs::zeroed() };
+        let args = pad::RowsArgs { cols: 3, held: 5, pad: 6, ..pad::RowsArgs::zeroed() };
         let args = Args::from(args);
         let words: Vec<u32> = args.bytes().chunks(4).map(bytemuck::pod_read_unaligned).collect();
         let low_first = if cfg!(target_endian = "big") { [0, 3] } else { [3, 0] };
         assert_eq!(words[..6], [0; 6]);
         assert_eq!(words[6..8], low_first);
-        assert_eq!(words[8..], [0, 0, 5, 6]);
+        assert_eq!(words[8..], [0, 0, 0, 0, 5, 6]);
     }
 }

@@ -1,30 +1,24 @@
-//! Rows padded and unpadded, counted in bytes.
+//! Rows moved from one pitch to another, counted in bytes.
 
 use super::Address;
 
 mirror! {
-    /// By data sliding.
-    SlideArgs = "SlideArgs" in "pad.cu", 56 bytes {
-        data: Address = 0, "The rows.";
-        flags: Address = 8, "Blocks begun, then for each block whether it has been read.";
-        rows: u64 = 16, "Rows.";
-        cols: u64 = 24, "Bytes of a row.";
-        pitch: u64 = 32, "Bytes from row to row when padded.";
-        block: u32 = 40, "Bytes of a block.";
-        blocks: u32 = 44, "Blocks.";
-        back: u32 = 48, "Whether rows are unpadded.";
-        pad: u32 = 52, "Not used.";
+    /// Rows a pitch apart.
+    Rows = "Rows" in "pad.cu", 16 bytes {
+        cols: u64 = 0, "Bytes of a row.";
+        pitch: u64 = 8, "Bytes from row to row.";
     }
-    /// By data sliding, from one pitch to another.
-    PitchesArgs = "PitchesArgs" in "pad.cu", 56 bytes {
+    /// By data sliding. Where there are no gaps, one row is all.
+    SlideArgs = "SlideArgs" in "pad.cu", 72 bytes {
         data: Address = 0, "The rows.";
         flags: Address = 8, "Blocks begun, then for each block whether it has been read.";
-        rows: u64 = 16, "Rows.";
-        cols: u64 = 24, "Bytes of a row.";
-        from: u64 = 32, "Bytes from row to row before.";
-        to: u64 = 40, "Bytes from row to row after.";
-        block: u32 = 48, "Bytes of a block.";
-        blocks: u32 = 52, "Blocks.";
+        len: u64 = 16, "Bytes of all rows.";
+        from: Rows = 24, "The rows before.";
+        to: Rows = 40, "The rows after.";
+        block: u32 = 56, "Bytes of a block.";
+        blocks: u32 = 60, "Blocks.";
+        up: u32 = 64, "Whether rows move up.";
+        pad: u32 = 68, "Not used.";
     }
     /// From rows that lie together to others elsewhere.
     SpreadArgs = "SpreadArgs" in "pad.cu", 40 bytes {
@@ -35,20 +29,20 @@ mirror! {
         pitch: u64 = 32, "Bytes from row to row that are written.";
     }
     /// A round.
-    RowsArgs = "RowsArgs" in "pad.cu", 48 bytes {
+    RowsArgs = "RowsArgs" in "pad.cu", 56 bytes {
         data: Address = 0, "The rows.";
         first: u64 = 8, "The first row.";
         count: u64 = 16, "Rows.";
         cols: u64 = 24, "Bytes of a row.";
-        pitch: u64 = 32, "Bytes from row to row when padded.";
-        back: u32 = 40, "Whether rows are unpadded.";
-        held: u32 = 44, "Bytes that fit on chip.";
+        from: u64 = 32, "Bytes from row to row before.";
+        to: u64 = 40, "Bytes from row to row after.";
+        held: u32 = 48, "Bytes that fit on chip.";
+        pad: u32 = 52, "Not used.";
     }
 }
 
 parameters! {
     SlideArgs: data, Flags flags;
-    PitchesArgs: data, Flags flags;
     SpreadArgs: to, Source from;
     RowsArgs: data;
 }

@@ -70,8 +70,8 @@ pub(crate) fn lowered(
     at: At,
 ) -> Result<(Vec<Call>, Option<Cost>), LowerError> {
     match (*shape, way) {
-        (StageShape::Pad { padding, direction }, Way::Rows { least }) if least > 0 => {
-            let calls = pad::rows(padding, direction, least, at)?;
+        (StageShape::Slide(rows), Way::Rows { least }) if least > 0 => {
+            let calls = pad::rows(rows, least, at)?;
             let first = calls.first().map(|call| Quantities::new(shape, call, at));
             Ok((calls, Some(first.unwrap_or_default().of(Operation::Rows))))
         }
@@ -80,9 +80,6 @@ pub(crate) fn lowered(
         }
         (StageShape::Turn(leading), Way::ThroughWorkspace) => {
             Ok((pitched::through(&leading, at)?, None))
-        }
-        (StageShape::Slide { from, to }, Way::Slide { block }) if block > 0 => {
-            Ok((vec![pad::between(from, to, block, at)?], None))
         }
         (StageShape::Gaps { leading, direction }, Way::Keep) => {
             Ok((vec![pitched::gaps(&leading, direction, at)?], None))
@@ -158,8 +155,8 @@ fn lower_one(shape: &StageShape, way: Way, at: At) -> Result<(Call, Cost), Lower
             let call = moves::per_cycle(shape, at)?;
             (call, of(&call).cycles(shape, at).of(Operation::PerCycle))
         }
-        (StageShape::Pad { padding, direction }, Way::Slide { block }, _) if block > 0 => {
-            let call = pad::slide(padding, direction, block, at)?;
+        (StageShape::Slide(rows), Way::Slide { block }, _) if block > 0 => {
+            let call = pad::slide(rows, block, at)?;
             (call, of(&call).of(Operation::Slide))
         }
         (StageShape::Axes(axes), Way::OutOfPlace { tiling: Tiling::Axes { held }, .. }, _) => {

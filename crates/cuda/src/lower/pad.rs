@@ -1,11 +1,10 @@
-//! Rows padded and unpadded.
+//! Rows moved from one pitch to another.
 
-use turntile_perm::padding::Round;
-use turntile_perm::{Padding, Pitched};
-use turntile_plan::Direction;
+use turntile_perm::slide::Round;
+use turntile_perm::{Pitched, Slide};
 
 use super::fit::{At, field, groups, shared};
-use crate::args::pad::{PitchesArgs, RowsArgs, SlideArgs, SpreadArgs};
+use crate::args::pad::{Rows, RowsArgs, SlideArgs, SpreadArgs};
 use crate::args::{Address, Args};
 use crate::call::{Call, Limits, WorkspacePart};
 use crate::error::LowerError;
@@ -35,53 +34,32 @@ fn call(entry: &'static str, groups: u32, shared_bytes: u32, params: Args) -> Ca
     }
 }
 
-fn in_bytes(padding: Padding, at: At) -> Result<Padding, LowerError> {
-    padding.scaled(at.elem_bytes).ok_or(LowerError::NoKernel)
+fn in_bytes(slide: Slide, at: At) -> Result<Slide, LowerError> {
+    let slide = Some(slide).filter(Slide::is_alike).and_then(|slide| slide.scaled(at.elem_bytes));
+    slide.ok_or(LowerError::NoKernel)
 }
 
 /// By data sliding, blocks of `block` bytes.
-pub fn slide(
-    padding: Padding,
-    direction: Direction,
-    block: usize,
-    at: At,
-) -> Result<Call, LowerError> {
-    let padding = in_bytes(padding, at)?;
-    let blocks = padding.blocks(block);
+pub fn slide(slide: Slide, block: usize, at: At) -> Result<Call, LowerError> {
+    let slide = in_bytes(slide, at)?;
+    let blocks = slide.blocks(block);
+    // Rows without gaps are one.
+    let rows = |rows: Pitched| match rows.is_dense() {
+        true => Rows { cols: rows.len() as u64, pitch: rows.len() as u64 },
+        false => Rows { cols: rows.cols() as u64, pitch: rows.pitch() as u64 },
+    };
     let params = SlideArgs {
         data: Address::default(),
         flags: Address::default(),
-        rows: padding.rows() as u64,
-        cols: padding.cols() as u64,
-        pitch: padding.pitch() as u64,
+        len: slide.len() as u64,
+        from: rows(slide.from()),
+        to: rows(slide.to()),
         block: field(block)?,
         blocks: field(blocks)?,
-        back: u32::from(direction == Direction::Backward),
+        up: u32::from(slide.is_up()),
         pad: 0,
     };
     let call = call("pad_slide", groups(blocks)?, shared(block, at.limits)?, params.into());
-    Ok(Call { workspace: WorkspacePart::Flags(4 * (blocks + 1)), ..call })
-}
-
-/// Rows from one pitch to another by data sliding.
-pub fn between(from: Pitched, to: Pitched, block: usize, at: At) -> Result<Call, LowerError> {
-    if (from.rows(), from.cols()) != (to.rows(), to.cols()) {
-        return Err(LowerError::NoKernel);
-    }
-    let in_bytes = |rows: Pitched| rows.scaled(at.elem_bytes).ok_or(LowerError::NoKernel);
-    let (from, to) = (in_bytes(from)?, in_bytes(to)?);
-    let blocks = from.len().div_ceil(block);
-    let params = PitchesArgs {
-        data: Address::default(),
-        flags: Address::default(),
-        rows: from.rows() as u64,
-        cols: from.cols() as u64,
-        from: from.pitch() as u64,
-        to: to.pitch() as u64,
-        block: field(block)?,
-        blocks: field(blocks)?,
-    };
-    let call = call("pad_slide_pitches", groups(blocks)?, shared(block, at.limits)?, params.into());
     Ok(Call { workspace: WorkspacePart::Flags(4 * (blocks + 1)), ..call })
 }
 
@@ -101,23 +79,19 @@ pub fn spread(to: Pitched, limits: &Limits) -> Result<Call, LowerError> {
 }
 
 /// By a launch for each round, in order.
-pub fn rows(
-    padding: Padding,
-    direction: Direction,
-    least: usize,
-    at: At,
-) -> Result<Vec<Call>, LowerError> {
-    let padding = in_bytes(padding, at)?;
+pub fn rows(slide: Slide, least: usize, at: At) -> Result<Vec<Call>, LowerError> {
+    let slide = in_bytes(slide, at)?;
     let held = at.limits.shared_bytes / 16 * 16;
     let launch = |Round { rows, together }: Round| {
         let params = Args::from(RowsArgs {
             data: Address::default(),
             first: rows.start as u64,
             count: rows.len() as u64,
-            cols: padding.cols() as u64,
-            pitch: padding.pitch() as u64,
-            back: u32::from(direction == Direction::Backward),
+            cols: slide.cols() as u64,
+            from: slide.from().pitch() as u64,
+            to: slide.to().pitch() as u64,
             held: field(held)?,
+            pad: 0,
         });
         Ok(if together {
             call("pad_rows_together", groups(rows.len())?, 0, params)
@@ -125,5 +99,5 @@ pub fn rows(
             call("pad_rows_alone", 1, shared(held, at.limits)?, params)
         })
     };
-    direction.rounds(padding, least).map(launch).collect()
+    slide.rounds(least).map(launch).collect()
 }

@@ -3,7 +3,7 @@
 use turntile_cuda::call::Limits;
 use turntile_cuda::lower::At;
 use turntile_cuda::way::{Scope, Tiling, Way};
-use turntile_perm::{AxisPermutation, Elementary, Padding, Slots};
+use turntile_perm::{AxisPermutation, Elementary, Slide, Slots};
 use turntile_plan::{Direction, StageShape};
 
 /// Both directions.
@@ -183,9 +183,8 @@ pub fn shapes() -> Vec<StageShape> {
         swap([2, 300, 3, 300, 1]),
         swap([1, 301, 2, 301, 1]),
     ]);
-    for direction in DIRECTIONS {
-        let padding = Padding::new(5000, 4900, 5000).unwrap();
-        shapes.push(StageShape::Pad { padding, direction });
+    for (from, to) in [(4900, 5000), (5000, 4900)] {
+        shapes.push(Slide::new(5000, 4900, from, to).unwrap().into());
     }
     for (rows, cols, slot, chunk) in [
         (1000, 300, 64, 256),

@@ -139,7 +139,6 @@ pub fn moved(call: &Launch, alignment: u64, offset: u64) -> Moved {
         Args::Units(args) => out_of_place::units(call, args, offset),
         Args::WideAxes(args) => axes_tile::wide(call, args, alignment, offset),
         Args::IntoAxes(args) => axes_tile::into(call, args, alignment, offset),
-        Args::Pitches(args) => pad::slide_pitches(call, args, offset),
         Args::Spread(args) => pad::spread(call, args, offset),
         Args::UnitSwap(args) => pitched::swap(call, args, offset),
         Args::UnitTurn(args) => pitched::turn(call, args, offset),

@@ -1,32 +1,36 @@
-//! `pad.cu`: rows moved apart and together, in bytes.
+//! `pad.cu`: rows moved from one pitch to another, in bytes.
 
-use turntile_cuda::args::pad::{PitchesArgs, RowsArgs, SlideArgs, SpreadArgs};
+use turntile_cuda::args::pad::{Rows, RowsArgs, SlideArgs, SpreadArgs};
 
 use super::{Launch, Moved, exactly, need, on_chip};
 
-/// Packed and padded place of the byte at `offset`, `None` in a gap.
-fn places(offset: u64, cols: u64, pitch: u64, back: bool) -> Option<(u64, u64)> {
-    let every = if back { pitch } else { cols };
-    let (r, c) = (offset / every, offset % every);
-    (c < cols).then_some((r * cols + c, r * pitch + c))
+/// The byte at `offset` counted among those of rows; `None` in a gap.
+fn element(rows: &Rows, offset: u64) -> Option<u64> {
+    let (r, c) = (offset / rows.pitch, offset % rows.pitch);
+    (c < rows.cols).then_some(r * rows.cols + c)
 }
 
 pub fn slide(call: &Launch, a: &SlideArgs, offset: u64) -> Moved {
     assert_eq!(call.entry, "pad_slide");
-    let (block, back) = (u64::from(a.block), a.back != 0);
+    let (block, blocks) = (u64::from(a.block), u64::from(a.blocks));
     exactly(call, 512)?;
-    need(a.blocks == call.groups, || format!("{} blocks, {} launched", a.blocks, call.groups))?;
+    need(a.blocks == call.groups, || format!("{blocks} blocks, {} launched", call.groups))?;
     on_chip(call, block)?;
     // The count of blocks begun, then a flag a block.
-    let (words, room) = (1 + u64::from(a.blocks), call.workspace.bytes() as u64 / 4);
+    let (words, room) = (1 + blocks, call.workspace.bytes() as u64 / 4);
     need(words <= room, || format!("{words} flags in {room} words"))?;
-    let Some((packed, padded)) = places(offset, a.cols, a.pitch, back) else { return Ok(None) };
-    let moved = packed < a.rows * a.cols && packed / block < u64::from(a.blocks);
-    Ok(moved.then_some(if back { packed } else { padded }))
+    for rows in [a.from, a.to] {
+        need(rows.cols > 0 && rows.cols <= rows.pitch, || format!("rows overlap: {a:?}"))?;
+    }
+    let to = |k: u64| k / a.to.cols * a.to.pitch + k % a.to.cols;
+    let moved = element(&a.from, offset).filter(|&k| k < a.len && k / block < blocks);
+    // All go the way that the order of blocks is for.
+    let is_up = moved.is_none_or(|k| to(k) == offset || (to(k) > offset) == (a.up != 0));
+    need(is_up, || format!("{offset} goes the other way: {a:?}"))?;
+    Ok(moved.map(to))
 }
 
 pub fn rows(call: &Launch, a: &RowsArgs, offset: u64) -> Moved {
-    let back = a.back != 0;
     exactly(call, 512)?;
     let count = match call.entry {
         "pad_rows_alone" => {
@@ -38,28 +42,15 @@ pub fn rows(call: &Launch, a: &RowsArgs, offset: u64) -> Moved {
         "pad_rows_together" => {
             // No row is written where another is read.
             let count = u64::from(call.groups);
-            let (packed, padded) = ((a.first + count) * a.cols, a.first * a.pitch);
-            need(packed <= padded, || format!("rows meet: {a:?}"))?;
+            let end = |pitch: u64| (a.first + count - 1) * pitch + a.cols;
+            let apart = end(a.from) <= a.first * a.to || end(a.to) <= a.first * a.from;
+            need(apart, || format!("rows meet: {a:?}"))?;
             count
         }
         other => panic!("{other}"),
     };
-    let Some((packed, padded)) = places(offset, a.cols, a.pitch, back) else { return Ok(None) };
-    let moved = (a.first..a.first + count).contains(&(packed / a.cols));
-    Ok(moved.then_some(if back { packed } else { padded }))
-}
-
-pub fn slide_pitches(call: &Launch, a: &PitchesArgs, offset: u64) -> Moved {
-    assert_eq!(call.entry, "pad_slide_pitches");
-    let (block, blocks) = (u64::from(a.block), u64::from(a.blocks));
-    exactly(call, 512)?;
-    need(a.blocks == call.groups, || format!("{blocks} blocks, {} launched", call.groups))?;
-    on_chip(call, block)?;
-    let (words, room) = (1 + blocks, call.workspace.bytes() as u64 / 4);
-    need(words <= room, || format!("{words} flags in {room} words"))?;
-    need(a.cols <= a.from.min(a.to), || format!("rows overlap: {a:?}"))?;
     let (r, c) = (offset / a.from, offset % a.from);
-    let moved = r < a.rows && c < a.cols && (r * a.cols + c) / block < blocks;
+    let moved = c < a.cols && (a.first..a.first + count).contains(&r);
     Ok(moved.then_some(r * a.to + c))
 }
 

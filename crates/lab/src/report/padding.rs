@@ -5,8 +5,7 @@ use turntile_cli::measure::gb_per_s;
 use turntile_cuda::Work;
 use turntile_cuda::chip::way_of;
 use turntile_cuda::way::Way;
-use turntile_perm::{Elementary, Padding};
-use turntile_plan::Direction;
+use turntile_perm::{Elementary, Slide};
 
 use turntile::gpu::Gpu;
 
@@ -25,8 +24,8 @@ pub const NEAR_SQUARE: &[&str] =
 /// 5000 x 4900 and not the caption's 5000 x 4000: it is this one that ends with the text's 99 rows.
 pub fn figure_4_4(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
     let (rows, cols) = (bench.side(5000), bench.side(4900));
-    let padding = Padding::new(rows, cols, rows).expect("rows with gaps");
-    let shape = StageShape::Pad { padding, direction: Direction::Forward };
+    let pad = Slide::new(rows, cols, cols, rows).expect("rows with gaps");
+    let shape = StageShape::Slide(pad);
     let by_rows =
         |gpu: &Gpu| Work::of_stage(&shape, Way::Rows { least: 2 }, 4, 16, gpu.chip().limits());
     let mut launches = bench
@@ -36,7 +35,7 @@ pub fn figure_4_4(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
         .into_iter()
         .flat_map(|work| work.one_by_one().collect::<Vec<_>>());
     let mut moved = 0;
-    for (number_of, step) in padding.pad_rounds(2).enumerate() {
+    for (number_of, step) in pad.rounds(2).enumerate() {
         let bytes = step.rows.len() * cols * 4;
         let rate = match launches.next() {
             Some(work) => {
@@ -45,7 +44,7 @@ pub fn figure_4_4(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
             }
             None => String::new(),
         };
-        let movable = padding.async_movable(moved);
+        let movable = pad.movable(moved);
         table.push([(number_of + 1).to_string(), moved.to_string(), movable.to_string(), rate]);
         moved += step.rows.len();
     }
@@ -62,16 +61,10 @@ const SHAPES: [(usize, usize); 6] =
 fn squares(bench: &Bench, problem: &Problem) -> Vec<Vec<(StageShape, Offer)>> {
     let (rows, cols) = (problem.rows(), problem.cols());
     let side = rows.max(cols);
-    let moved = |rows, cols, direction| {
-        let padding = Padding::new(rows, cols, side).expect("rows of a square");
-        StageShape::Pad { padding, direction }
-    };
+    let apart = |rows, cols| Slide::new(rows, cols, cols, side).expect("rows of a square");
     let square = Elementary { batch: 1, rows: side, mid: 1, cols: side, unit: 1 };
-    let stages = [
-        moved(rows, cols, Direction::Forward),
-        square.into(),
-        moved(cols, rows, Direction::Backward),
-    ];
+    let stages: [StageShape; 3] =
+        [apart(rows, cols).into(), square.into(), apart(cols, rows).inverse().into()];
     let stages: Vec<_> = stages.into_iter().filter(|shape| !shape.is_identity()).collect();
     let pad = pads(&stages);
     let mut all: Vec<Vec<(StageShape, Offer)>> = Vec::new();
@@ -94,7 +87,7 @@ fn squares(bench: &Bench, problem: &Problem) -> Vec<Vec<(StageShape, Offer)>> {
 
 /// Which of two stages moves rows.
 fn pads(stages: &[StageShape]) -> usize {
-    usize::from(!matches!(stages[0], StageShape::Pad { .. }))
+    usize::from(!matches!(stages[0], StageShape::Slide(_)))
 }
 
 /// Padding or unpadding alone: the way that the thesis has it, by data sliding and, on a host, in shares.

@@ -1,6 +1,6 @@
 //! Square tiles of one side, and what they leave of the other cut off.
 
-use turntile_perm::Padding;
+use turntile_perm::Pitched;
 
 use super::panels::on_square_tiles;
 use super::route::{BOTH, Query, Route, RouteRow, Step, Tile};
@@ -61,6 +61,6 @@ fn tiles(query: &Query) -> Result<Vec<Tile>, Infeasible> {
 /// The first `packed` columns packed, or the others put back.
 fn cut(query: &Query, packed: usize, direction: Direction) -> Step {
     let Matrices { rows, cols, .. } = query.matrices;
-    let padding = Padding::new(rows, packed, cols).expect("fewer columns than there are");
-    Step { shape: StageShape::Cut { padding, direction }, want: Want::Any }
+    let rows = Pitched::new(rows, packed, cols).expect("fewer columns than there are");
+    Step { shape: StageShape::Cut { rows, direction }, want: Want::Any }
 }
