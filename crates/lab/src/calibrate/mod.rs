@@ -29,12 +29,15 @@ use std::time::Instant;
 
 use turntile_cli::device::Device;
 use turntile_cli::error::On as _;
+use turntile_cli::progress::Progress;
 
 use crate::command::CalibrateArgs;
 use crate::error::Error;
 use calibration::Calibration;
 use samples::Change;
 
+/// Marks of the progress bar.
+const MARKS: usize = 1000;
 /// Changes of plans that are printed.
 const SHOWN: usize = 12;
 
@@ -47,7 +50,9 @@ pub fn run(args: &CalibrateArgs) -> Result<String, Error> {
     let file = fs::File::options().append(true).create(true).open(&args.output);
     file.on("write", &args.output)?;
     let start = Instant::now();
-    let mut progress = |share: f64| eprint!("\r{:3.0}%", 100.0 * share);
+    let bar = Progress::new(true);
+    bar.items("calibrating", MARKS);
+    let mut progress = |share: f64| bar.set((share * MARKS as f64) as usize);
     let made = match Device::find(&args.device, args.threads)? {
         Device::Host => {
             let threads = args.threads.map_or_else(turntile::threads::count, usize::from);
@@ -55,7 +60,7 @@ pub fn run(args: &CalibrateArgs) -> Result<String, Error> {
         }
         Device::Gpu(gpu) => gpu::calibrate(&gpu, args.budget, &mut progress)?,
     };
-    eprintln!();
+    drop(bar);
     let written = fs::write(&args.output, table::text(&made.costs));
     written.on("write", &args.output)?;
     let Calibration { costs, stages, off, mut changes, problems, gain } = made;
