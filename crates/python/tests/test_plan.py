@@ -131,6 +131,25 @@ def test_from_many_threads():
     assert not failures
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="threads are listed by Linux alone")
+@pytest.mark.parametrize("asked, names", [(None, 3), (2, 3), (1, 0)])
+def test_the_pools_threads_help(asked, names):
+    """A run that is to have help starts the process's pool, and one on a single thread does not."""
+    code = f"""
+import pathlib, numpy as np, turntile
+a = np.arange(3001 * 701.).reshape(3001, 701)
+want = a.T.copy()
+assert np.array_equal(turntile.transpose(a, threads={asked}), want)
+tasks = pathlib.Path("/proc/self/task").iterdir()
+names = [(task / "comm").read_text().strip() for task in tasks]
+print(sum(name.startswith("turntile-") for name in names))
+"""
+    environment = {**os.environ, "RAYON_NUM_THREADS": "3"}
+    run = [sys.executable, "-c", code]
+    answer = subprocess.run(run, check=True, timeout=60, env=environment, capture_output=True, text=True)
+    assert int(answer.stdout) == names
+
+
 def test_a_forked_process_has_threads_of_its_own():
     code = """
 import os, numpy as np, turntile
