@@ -3,10 +3,8 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
+use turntile::bytes;
 use turntile::plan::{Problem, ProblemError};
-use turntile::{Bytes, Transpose};
-use turntile_cpu::out_of_place::OutOfPlace;
-use turntile_cpu::{Byte, permute_small, threads, transpose_into, transpose_small};
 
 use crate::answer::{answer, last};
 use crate::desc::MOST_AXES;
@@ -49,13 +47,7 @@ pub unsafe extern "C" fn turntile_transpose(
         let data = Memory::new("data", data, problem.bytes())?;
         // SAFETY: as the caller says; the problem fits the address space.
         let data = unsafe { data.to_write() };
-        if rows > 1
-            && cols > 1
-            && !unwinding_aborts(|| transpose_small(bytes(data), rows, cols, elem_bytes))
-        {
-            Transpose::of_bytes(elem_bytes, rows, cols).plan()?.run(&mut Bytes(data))?;
-        }
-        Ok(())
+        Ok(bytes::transpose_in_place(data, rows, cols, elem_bytes)?)
     })
 }
 
@@ -86,13 +78,7 @@ pub unsafe extern "C" fn turntile_permute(
         let data = Memory::new("data", data, problem.bytes())?;
         // SAFETY: as the caller says; the problem fits the address space.
         let data = unsafe { data.to_write() };
-        let small = problem
-            .axes()
-            .is_ok_and(|axes| unwinding_aborts(|| permute_small(bytes(data), &axes, elem_bytes)));
-        if !small {
-            Transpose::of_axes_bytes(elem_bytes, extents, axes).plan()?.run(&mut Bytes(data))?;
-        }
-        Ok(())
+        Ok(bytes::permute_in_place(data, extents, axes, elem_bytes)?)
     })
 }
 
@@ -112,39 +98,8 @@ pub unsafe extern "C" fn turntile_transpose_into(
         let problem = Problem::new(rows, cols, elem_bytes).map_err(turntile::Error::from)?;
         let from = Memory::new("from", from, problem.bytes())?;
         let to = Memory::new("to", to, problem.bytes())?.apart_from(from)?;
-        let begins = to.address() as usize % 64;
-        let matrices = OutOfPlace { batch: 1, rows, cols, elem_bytes, begins };
         // SAFETY: as the caller says; the problem fits the address space, and the two are apart.
         let (to, from) = unsafe { (to.to_write(), from.to_read()) };
-        unwinding_aborts(|| {
-            transpose_into(bytes(to), bytes_read(from), matrices, threads::count());
-        });
-        Ok(())
+        Ok(bytes::transpose_into(to, from, rows, cols, elem_bytes)?)
     })
-}
-
-/// Initialised bytes as any; movers permute them, so that they stay initialised.
-fn bytes(data: &mut [u8]) -> &mut [Byte] {
-    // SAFETY: the layout is the same, and what is written are bytes of others.
-    unsafe { std::slice::from_raw_parts_mut(data.as_mut_ptr().cast(), data.len()) }
-}
-
-/// The same of bytes that are read.
-fn bytes_read(data: &[u8]) -> &[Byte] {
-    // SAFETY: the layout is the same.
-    unsafe { std::slice::from_raw_parts(data.as_ptr().cast(), data.len()) }
-}
-
-/// Runs a mover: what it has half moved nobody is to see.
-fn unwinding_aborts<T>(moves: impl FnOnce() -> T) -> T {
-    struct Abort;
-    impl Drop for Abort {
-        fn drop(&mut self) {
-            std::process::abort();
-        }
-    }
-    let guard = Abort;
-    let result = moves();
-    std::mem::forget(guard);
-    result
 }

@@ -6,9 +6,7 @@ use std::sync::{Mutex, OnceLock};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use turntile::plan::Problem;
-use turntile::{Bytes, Options, Planned, RunError, Transpose};
-use turntile_cpu::{Byte, SMALL_BYTES, permute_small};
-use turntile_perm::AxisPermutation;
+use turntile::{Bytes, Options, Planned, RunError, Transpose, bytes};
 
 use crate::errors::{exception, value};
 use crate::layout::Arranged;
@@ -53,26 +51,22 @@ pub fn permute_if_small<'py>(
     let arranged = Arranged::new(shape, strides, itemsize, axes)?;
     let problem = Problem::permuted(&arranged.extents, &arranged.places, itemsize)
         .map_err(|error| exception(error.into()))?;
-    let Some(axes) = small(&problem) else { return Ok(None) };
-    permute_span(Span::new(address, problem.bytes())?, &axes, itemsize);
+    if !bytes::is_small(&problem) {
+        return Ok(None);
+    }
+    permute_span(Span::new(address, problem.bytes())?, &problem)?;
     let order = arranged.order(py)?;
     Ok(Some((order, PyTuple::new(py, arranged.shape)?).into_pyobject(py)?))
 }
 
-/// The axes of a problem that a buffer on the stack takes.
-fn small(problem: &Problem) -> Option<AxisPermutation> {
-    let small = problem.bytes() <= SMALL_BYTES && !problem.is_out_of_place();
-    small.then(|| problem.axes().ok()).flatten()
-}
-
 /// Permutes the axes of a small array there.
-fn permute_span(span: Span, axes: &AxisPermutation, itemsize: usize) {
+fn permute_span(span: Span, problem: &Problem) -> PyResult<()> {
     // SAFETY: the array is Python's, which holds it for the time of the call and writes nowhere in it; what other
     // threads of Python do with it is the caller's business, as of everything that changes arrays in place.
     let data = unsafe { span.write() };
-    // SAFETY: bytes are bytes that may be uninitialised, and whole elements change places.
-    let data = unsafe { &mut *(std::ptr::from_mut(data) as *mut [Byte]) };
-    permute_small(data, axes, itemsize);
+    let order: Vec<usize> = problem.order().collect();
+    let done = bytes::permute_in_place(data, problem.extents(), &order, problem.elem_bytes());
+    done.map_err(exception)
 }
 
 /// An order of axes planned for the host; planned when first needed, since small arrays need no plan.
@@ -81,7 +75,7 @@ pub struct HostPlan {
     what: Transpose,
     problem: Problem,
     threads: Option<usize>,
-    small: Option<AxisPermutation>,
+    small: bool,
     planned: OnceLock<Planned>,
 }
 
@@ -110,7 +104,7 @@ impl HostPlan {
             what = what.out_of_place();
         }
         let problem = what.problem().map_err(exception)?;
-        let small = small(&problem);
+        let small = bytes::is_small(&problem);
         Ok(HostPlan { what, problem, threads, small, planned: OnceLock::new() })
     }
 
@@ -139,9 +133,8 @@ impl HostPlan {
         workspace: Option<&Workspace>,
     ) -> PyResult<()> {
         let span = self.span(address, nbytes)?;
-        if let Some(axes) = &self.small {
-            permute_span(span, axes, self.problem.elem_bytes());
-            return Ok(());
+        if self.small {
+            return permute_span(span, &self.problem);
         }
         let planned = self.planned(py)?;
         let threads = self.threads();

@@ -46,7 +46,7 @@
 //!
 //! # Elements
 //! Elements of any type and size are moved as bytes, never looked at, never dropped or cloned. Where only their size
-//! is known, [`Transpose::of_bytes`] plans and [`Bytes`] is what the plan runs on.
+//! is known, [`bytes`] has the calls that need no plan; [`Transpose::of_bytes`] plans and [`Bytes`] is what the plan runs on.
 //!
 //! # Leading dimensions
 //! Rows may lie further apart than they are long, `lda` elements before and `ldb` after, within a larger matrix perhaps:
@@ -63,6 +63,7 @@
 //! # Speed
 //! GB/s is always `2 · rows · cols · bytes of an element / time`, so that it compares with a copy.
 
+pub mod bytes;
 mod error;
 pub mod gpu;
 mod imatcopy;

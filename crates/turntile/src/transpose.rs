@@ -33,7 +33,7 @@ pub fn transpose_in_place<T>(data: &mut [T], rows: usize, cols: usize) -> Result
     if size_of::<T>() == 0 || rows <= 1 || cols <= 1 {
         return Ok(());
     }
-    if view::run_small(data, rows, cols) {
+    if view::run_small(data, rows, cols, size_of::<T>()) {
         return Ok(());
     }
     recent::planned(Problem::new(rows, cols, size_of::<T>())?)?.run(data)
@@ -99,7 +99,7 @@ pub fn transpose_into<T: Copy>(
         check_length(got, &[rows, cols])?;
     }
     if size_of::<T>() > 0 {
-        view::run_through(dst, src, [rows, cols], threads::count());
+        view::run_through(dst, src, [rows, cols], size_of::<T>(), threads::count());
     }
     Ok(())
 }

@@ -272,16 +272,18 @@ pub fn run_into<D: Data + ?Sized, S: Source<Element = D::Element> + ?Sized>(
     result
 }
 
-/// Transposes a small matrix of elements of any type; false when it is not small.
+/// Transposes a small matrix of elements of any type, or of `elem_bytes` bytes that lie in several of `data`; false when it
+/// is not small.
 ///
 /// # Panics
-/// When `data` does not have `rows · cols` elements.
-pub fn run_small<T>(data: &mut [T], rows: usize, cols: usize) -> bool {
-    assert_eq!(data.len(), rows * cols);
+/// When `data` is not as long as the matrix.
+pub fn run_small<T>(data: &mut [T], rows: usize, cols: usize, elem_bytes: usize) -> bool {
+    assert_eq!(size_of_val(data), rows * cols * elem_bytes);
+    assert!(elem_bytes.is_multiple_of(size_of::<T>().max(1)));
     // SAFETY: whole elements are permuted, or nothing is touched.
     let bytes = unsafe { data.bytes_mut() };
     let guard = AbortOnUnwind;
-    let done = transpose_small(bytes, rows, cols, size_of::<T>());
+    let done = transpose_small(bytes, rows, cols, elem_bytes);
     std::mem::forget(guard);
     done
 }
@@ -292,12 +294,13 @@ pub fn run_small<T>(data: &mut [T], rows: usize, cols: usize) -> bool {
 /// # Panics
 /// When `data` is not as long as the problem.
 pub fn run_small_axes<T>(data: &mut [T], problem: &Problem) -> bool {
-    assert_eq!(data.len(), problem.len());
+    assert_eq!(size_of_val(data), problem.bytes());
+    assert!(problem.elem_bytes().is_multiple_of(size_of::<T>().max(1)));
     let Ok(axes) = problem.axes() else { return false };
     // SAFETY: whole elements are permuted, or nothing is touched.
     let bytes = unsafe { data.bytes_mut() };
     let guard = AbortOnUnwind;
-    let done = permute_small(bytes, &axes, size_of::<T>());
+    let done = permute_small(bytes, &axes, problem.elem_bytes());
     std::mem::forget(guard);
     done
 }
@@ -306,9 +309,16 @@ pub fn run_small_axes<T>(data: &mut [T], problem: &Problem) -> bool {
 ///
 /// # Panics
 /// When a slice is not as long as the matrix.
-pub fn run_through<T: Copy>(to: &mut [T], from: &[T], [rows, cols]: [usize; 2], threads: usize) {
+pub fn run_through<T: Copy>(
+    to: &mut [T],
+    from: &[T],
+    [rows, cols]: [usize; 2],
+    elem_bytes: usize,
+    threads: usize,
+) {
     let begins = to.as_ptr().addr() % 64;
-    let matrices = OutOfPlace { batch: 1, rows, cols, elem_bytes: size_of::<T>(), begins };
+    assert!(elem_bytes.is_multiple_of(size_of::<T>().max(1)));
+    let matrices = OutOfPlace { batch: 1, rows, cols, elem_bytes, begins };
     // SAFETY: whole elements of `from`, which are `Copy`, are put in the place of others.
     let to = unsafe { to.bytes_mut() };
     let guard = AbortOnUnwind;

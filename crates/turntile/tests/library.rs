@@ -7,7 +7,8 @@ use turntile::plan::{
     Refused, Route,
 };
 use turntile::{
-    Bytes, Effort, Error, Options, Planned, RunError, TileRule, Transpose, transpose_in_place,
+    Bytes, Effort, Error, Options, Planned, RunError, TileRule, Transpose, bytes,
+    transpose_in_place,
 };
 use turntile_cpu::way::HostWay;
 
@@ -433,4 +434,43 @@ proptest! {
         transpose_in_place(&mut data, cols, rows).unwrap();
         prop_assert_eq!(data, before);
     }
+}
+
+/// The calls for sizes that are known at run time do what those for types do, small and large, and refuse what is not so long.
+#[test]
+fn bytes_of_any_size() {
+    for elem_bytes in [1, 3, 4, 16] {
+        for (rows, cols) in [(0, 3), (1, 7), (5, 1), (12, 30), (130, 257)] {
+            let len = rows * cols * elem_bytes;
+            let before: Vec<u8> = (0..len).map(|k| (k * 131 + k / 251) as u8).collect();
+            let mut want = before.clone();
+            for (k, element) in before.chunks(elem_bytes).enumerate() {
+                let to = (k % cols * rows + k / cols) * elem_bytes;
+                want[to..to + elem_bytes].copy_from_slice(element);
+            }
+            let mut data = before.clone();
+            bytes::transpose_in_place(&mut data, rows, cols, elem_bytes).unwrap();
+            assert_eq!(data, want, "{rows} x {cols} of {elem_bytes}");
+            let mut data = before.clone();
+            bytes::permute_in_place(&mut data, &[rows, cols], &[1, 0], elem_bytes).unwrap();
+            assert_eq!(data, want, "{rows} x {cols} of {elem_bytes}");
+            let mut dst = vec![0; len];
+            bytes::transpose_into(&mut dst, &before, rows, cols, elem_bytes).unwrap();
+            assert_eq!(dst, want, "{rows} x {cols} of {elem_bytes}");
+            let length = Err(Error::Run(RunError::Length { expected: len, got: len + 1 }));
+            let mut long = vec![0; len + 1];
+            assert_eq!(bytes::transpose_in_place(&mut long, rows, cols, elem_bytes), length);
+            assert_eq!(
+                bytes::permute_in_place(&mut long, &[rows, cols], &[1, 0], elem_bytes),
+                length
+            );
+            assert_eq!(bytes::transpose_into(&mut long, &before, rows, cols, elem_bytes), length);
+            assert_eq!(bytes::transpose_into(&mut dst, &long, rows, cols, elem_bytes), length);
+            assert_eq!(dst, want, "left as it was");
+        }
+    }
+    let none = bytes::transpose_in_place(&mut [], 2, 3, 0);
+    assert!(matches!(none, Err(Error::Problem(ProblemError::ZeroSizedElement))), "{none:?}");
+    let small = |rows, cols| bytes::is_small(&Problem::new(rows, cols, 4).unwrap());
+    assert!(small(64, 64) && !small(64, 65));
 }
