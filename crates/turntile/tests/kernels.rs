@@ -1,8 +1,9 @@
 //! Every micro-kernel that this machine can run, forced in turn, under every route.
 
+#[allow(dead_code, reason = "a part of it")]
 mod common;
 
-use common::check;
+use common::check_all;
 use turntile::Transpose;
 use turntile::plan::{Host, Planner, Problem, Route};
 use turntile_cpu::oracle;
@@ -35,7 +36,7 @@ fn every_route_on_every_kernel() {
                 let candidates = planner.survey(&problem).candidates;
                 // Cycles of single elements use no kernel.
                 let blocks = candidates.into_iter().filter(|plan| plan.route() != Route::ONE_STAGE);
-                blocks.for_each(|plan| check(plan, 2));
+                check_all(blocks, 2);
             }
         }
         // Straight across, and through the buffer that is written past the caches.

@@ -7,7 +7,7 @@ use turntile::plan::{Chip, Host, Planner, Problem, Route, TileRule};
 use turntile_cpu::oracle;
 use turntile_cuda::call::Limits;
 
-use crate::common::{check, check_against};
+use crate::common::{check, check_against, check_all};
 use crate::largest_side;
 
 const ELEM_BYTES: [usize; 8] = [1, 2, 3, 4, 8, 12, 16, 24];
@@ -63,7 +63,7 @@ fn plans_for_every_device_run_on_the_host() {
             for cols in 1..=largest_side() {
                 for elem_bytes in [1, 4, 12] {
                     let problem = Problem::new(rows, cols, elem_bytes).unwrap();
-                    planner.survey(&problem).candidates.into_iter().for_each(|plan| check(plan, 2));
+                    check_all(planner.survey(&problem).candidates, 2);
                 }
             }
         }
@@ -80,7 +80,7 @@ fn plans_for_every_device_run_on_the_host() {
             (1, 50, 75, 4096),
         ] {
             let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
-            planner.survey(&problem).candidates.into_iter().for_each(|plan| check(plan, 2));
+            check_all(planner.survey(&problem).candidates, 2);
         }
     }
 }
@@ -99,7 +99,7 @@ fn a_device_with_little_on_chip_memory_still_transposes() {
             let planner = planner.with_tiles(TileRule::Exhaustive);
             for (rows, cols) in [(12, 18), (13, 7), (30, 30), (1, 9), (25, 60)] {
                 let problem = Problem::new(rows, cols, 4).unwrap();
-                planner.survey(&problem).candidates.into_iter().for_each(|plan| check(plan, 2));
+                check_all(planner.survey(&problem).candidates, 2);
             }
         }
     }
@@ -141,8 +141,7 @@ proptest! {
         threads in 1usize..4,
     ) {
         let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
-        let candidates = planner.survey(&problem).candidates.into_iter();
-        candidates.for_each(|plan| check(plan, threads));
+        check_all(planner.survey(&problem).candidates, threads);
     }
 }
 

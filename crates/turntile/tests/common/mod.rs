@@ -7,11 +7,17 @@ use turntile_cpu::{Executor, Workspace, oracle};
 /// Runs `plan` on numbered elements with exactly the workspace it asks for, poisoned, and compares
 /// every byte with the oracle.
 pub fn check(plan: Plan, threads: usize) {
-    let problem = plan.problem;
+    check_all([plan], threads);
+}
+
+/// The same of plans for one problem, whose oracle is asked once.
+pub fn check_all(plans: impl IntoIterator<Item = Plan>, threads: usize) {
+    let mut plans = plans.into_iter().peekable();
+    let Some(Plan { problem, .. }) = plans.peek() else { return };
     let data = oracle::numbered(problem.len(), problem.elem_bytes());
     let order: Vec<usize> = problem.order().collect();
     let want = oracle::permuted(&data, problem.extents(), &order, problem.elem_bytes());
-    check_against(plan, threads, &want);
+    plans.for_each(|plan| check_against(plan, threads, &want));
 }
 
 /// The same with the transposed elements given.
