@@ -36,6 +36,7 @@
 #![allow(unsafe_code)]
 
 mod leading;
+mod scales;
 
 use std::ffi::c_void;
 use std::time::Duration;
@@ -183,7 +184,7 @@ impl Transpose {
             prepared = prepared.or(other)?;
         }
         let unaligned = unaligned.filter(|other| !same_launches(other, &plan));
-        leading::load_scales(gpu, &problem)?;
+        scales::load_scales(gpu, &problem)?;
         Ok(OnGpu { plan, unaligned, refused, prepared })
     }
 

@@ -1,34 +1,13 @@
 //! Matrices moved and scaled in place in a GPU's memory.
 
-use turntile_cuda::{Buffers, CudaError, Gpu, Number, Scaling, Work};
-use turntile_plan::{Flaw, Problem};
+use turntile_cuda::{Buffers, CudaError, Gpu};
+use turntile_plan::Flaw;
 
+use super::scales::scaling;
 use super::{DeviceMemory, OnGpu, StreamHandle};
 use crate::Error;
 use crate::imatcopy::{Operation, matrix};
-use crate::planned::scaled_rows;
 use crate::scale::{Scalar, Scale};
-
-/// Loads what scales a matrix with leading dimensions: which numbers these are is only known when they are scaled, perhaps
-/// within a capture, where nothing can be loaded.
-pub(super) fn load_scales(gpu: &Gpu, problem: &Problem) -> Result<(), CudaError> {
-    let numbers = Number::ALL.into_iter().filter(|number| number.bytes() == problem.elem_bytes());
-    for number in numbers.filter(|_| problem.leading().is_some()) {
-        gpu.prepare_work(scaling(gpu, problem, number, Scaling::Zeros)?)?;
-    }
-    Ok(())
-}
-
-/// The pass over the result.
-fn scaling(
-    gpu: &Gpu,
-    problem: &Problem,
-    number: Number,
-    scaling: Scaling,
-) -> Result<Work, CudaError> {
-    let (rows, limits) = (scaled_rows(problem), gpu.chip().limits());
-    Work::of_scale(number, rows, scaling, problem.alignment(), limits)
-}
 
 impl OnGpu {
     /// As [`run`](Self::run), every element of the result scaled, in a pass of its own; where `scale` is nothing it costs
