@@ -58,12 +58,13 @@ pub fn stages(
 ) -> Result<Speed, Failure> {
     enum Run {
         Turned(OnHost),
-        Stage(Executor),
+        Stage(Box<Executor>),
     }
     let elem_bytes = problem.elem_bytes();
     let run = |(shape, offer): &(StageShape, Offer)| match offer.geometry.get::<OnHost>() {
         Some(&turned) => Ok(Run::Turned(turned)),
-        None => Executor::of_stage(*shape, offer.clone(), elem_bytes, threads).map(Run::Stage),
+        None => Executor::of_stage(*shape, offer.clone(), elem_bytes, threads)
+            .map(|executor| Run::Stage(Box::new(executor))),
     };
     let runs: Vec<Run> =
         stages.iter().map(run).collect::<Result<_, _>>().map_err(turntile::Error::from)?;
