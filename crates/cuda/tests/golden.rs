@@ -178,18 +178,16 @@ fn boundaries() {
     for cols in [240, 241, 242, 243, 250] {
         stages(&mut text, swap([1, 240, 1, cols, 1]), &[BLOCK], &[1, 4]);
     }
-    {
-        let global = [Way::Moves];
-        for units in [(1usize << 31) - 1, 1 << 31, (1 << 31) + 1] {
-            stages(&mut text, swap([1, 3, 1, units / 3, 1]), &global, &[4]);
-            stages(&mut text, swap([1, 1, 1, units, 1]), &global, &[4]);
-            stages(&mut text, swap([1, 1, 1, units, 1]), &[Way::PerCycle], &[4]);
-        }
-        for unit in [1, 4, 16, 32, 33, 64, 128, 129, 1000] {
-            stages(&mut text, swap([2, 10, 1, 30, unit]), &global, &[4]);
-        }
-        stages(&mut text, swap([2, 10, 1, 30, 3]), &[Way::OnChipMoves { threads: 128 }], &[2, 4]);
+    let global = [Way::Moves];
+    for units in [(1usize << 31) - 1, 1 << 31, (1 << 31) + 1] {
+        stages(&mut text, swap([1, 3, 1, units / 3, 1]), &global, &[4]);
+        stages(&mut text, swap([1, 1, 1, units, 1]), &global, &[4]);
+        stages(&mut text, swap([1, 1, 1, units, 1]), &[Way::PerCycle], &[4]);
     }
+    for unit in [1, 4, 16, 32, 33, 64, 128, 129, 1000] {
+        stages(&mut text, swap([2, 10, 1, 30, unit]), &global, &[4]);
+    }
+    stages(&mut text, swap([2, 10, 1, 30, 3]), &[Way::OnChipMoves { threads: 128 }], &[2, 4]);
     // 2^32 elements of a matrix less twice its rows, and 2^31 slots.
     for (rows, cols, slot) in [(1 << 16, 65_533, 64), (1 << 16, 65_534, 64), (70_000, 70_000, 2)] {
         let slots = Slots::new(rows, cols, slot, slot).unwrap();

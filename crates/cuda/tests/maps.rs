@@ -143,36 +143,32 @@ fn axes_in_any_order() {
 fn around_two_to_the_31_super_elements() {
     let mut lowered = 0;
     let by = [Way::Moves, Way::PerCycle];
-    {
-        // The first is the product of many small primes, the second prime: a single row.
-        for units in [(1 << 31) - 2, (1 << 31) - 1, 1 << 31, (1 << 31) + 1] {
-            for (batch, rows) in [(1, 1), (1, 2), (1, 3), (2, 2), (3, 7)] {
-                if units % (batch * rows) == 0 {
-                    for unit in [1, 7] {
-                        let shape = swap([batch, rows, 1, units / rows / batch, unit]);
-                        lowered += follow(shape, &by);
-                    }
-                }
-            }
-            for (rows, cols) in [(2, 2), (2, 3)] {
-                if units % (rows * cols) == 0 {
-                    lowered += follow(swap([1, rows, units / rows / cols, cols, 1]), &by);
+    // The first is the product of many small primes, the second prime: a single row.
+    for units in [(1 << 31) - 2, (1 << 31) - 1, 1 << 31, (1 << 31) + 1] {
+        for (batch, rows) in [(1, 1), (1, 2), (1, 3), (2, 2), (3, 7)] {
+            if units % (batch * rows) == 0 {
+                for unit in [1, 7] {
+                    let shape = swap([batch, rows, 1, units / rows / batch, unit]);
+                    lowered += follow(shape, &by);
                 }
             }
         }
-    }
-    {
-        // 2^31 - 2, 2^31, 2^31 + 2.
-        for extents in [[18, 217, 1661, 331], [8, 16, 1 << 12, 1 << 12], [50, 533, 61, 1321]] {
-            let [a, b, c, d] = extents;
-            for shape in [
-                axes(&extents, &[2, 0, 3, 1]),
-                axes(&extents, &[1, 3, 0, 2]),
-                axes(&[a, b, c, d, 7], &[3, 1, 0, 2, 4]),
-                axes(&[2, a / 2, b, c, d], &[0, 4, 2, 1, 3]),
-            ] {
-                lowered += follow(shape, &by);
+        for (rows, cols) in [(2, 2), (2, 3)] {
+            if units % (rows * cols) == 0 {
+                lowered += follow(swap([1, rows, units / rows / cols, cols, 1]), &by);
             }
+        }
+    }
+    // 2^31 - 2, 2^31, 2^31 + 2.
+    for extents in [[18, 217, 1661, 331], [8, 16, 1 << 12, 1 << 12], [50, 533, 61, 1321]] {
+        let [a, b, c, d] = extents;
+        for shape in [
+            axes(&extents, &[2, 0, 3, 1]),
+            axes(&extents, &[1, 3, 0, 2]),
+            axes(&[a, b, c, d, 7], &[3, 1, 0, 2, 4]),
+            axes(&[2, a / 2, b, c, d], &[0, 4, 2, 1, 3]),
+        ] {
+            lowered += follow(shape, &by);
         }
     }
     let slots = |rows, cols, slot| Slots::new(rows, cols, slot, slot).unwrap();

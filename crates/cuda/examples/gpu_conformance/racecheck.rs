@@ -100,14 +100,12 @@ fn selection() -> Vec<(StageShape, usize, Way)> {
         add([2, side, 3, side, 1], &words, &[BLOCK]);
     }
     // Cycles by flags, on chip and in memory, and without.
-    {
-        let ways = [Way::Moves, Way::OnChipMoves { threads: 256 }];
-        for unit in [1, 3, 40, 70, 128] {
-            add([3, 31, 1, 23, unit], &[4], &ways);
-        }
-        add([3, 31, 1, 23, 8], &words, &ways);
-        add([1, 13, 1, 11, 2000], &[4], &ways);
+    let ways = [Way::Moves, Way::OnChipMoves { threads: 256 }];
+    for unit in [1, 3, 40, 70, 128] {
+        add([3, 31, 1, 23, unit], &[4], &ways);
     }
+    add([3, 31, 1, 23, 8], &words, &ways);
+    add([1, 13, 1, 11, 2000], &[4], &ways);
     for unit in [1, 40] {
         add([3, 31, 1, 23, unit], &[1, 4, 16], &[Way::PerCycle]);
     }
