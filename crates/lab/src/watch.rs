@@ -73,7 +73,7 @@ impl Watch {
         let steps = program.steps().iter().map(run).collect::<Result<_, CudaError>>()?;
         let (places, end) = program.laid_out();
         let places = places.into_iter().zip(program.buffers().iter().copied()).collect();
-        Ok(Ready { watch: &mut self.watch, steps, buffers: Layout { places, end } })
+        Ok(Ready { watch: &mut self.watch, steps, buffers: Layout { places, end }, next: 0 })
     }
 
     /// Runs a plan, and returns how long the device took.
@@ -107,6 +107,8 @@ pub struct Ready<'a> {
     watch: &'a mut Stopwatch,
     steps: Vec<(Run<'a>, [usize; 2])>,
     buffers: Layout,
+    /// Bytes from the start of memory to where it runs next in turn.
+    next: usize,
 }
 
 #[derive(Debug)]
@@ -128,10 +130,28 @@ impl Ready<'_> {
     /// # Errors
     /// [`CudaError::Length`] where the buffers are longer than the memory, [`CudaError::Driver`].
     pub fn time(&mut self) -> Result<Duration, CudaError> {
-        let Ready { watch, steps, buffers } = self;
+        let Ready { watch, steps, buffers, .. } = self;
         // SAFETY: `queue` uses the stream and the memory that it is given; the code lives as long as `self`, and
         // `time_raw` has waited when it returns.
         unsafe { watch.time_raw(|ground| queue(steps, buffers, ground)) }
+    }
+
+    /// The same on the memory behind that of the last time, so that nothing of it is found in a cache. The buffers hold
+    /// anything.
+    ///
+    /// # Errors
+    /// As [`time`](Self::time).
+    pub fn time_in_turn(&mut self) -> Result<Duration, CudaError> {
+        let Ready { watch, steps, buffers, next } = self;
+        let in_turn = |ground: Ground| {
+            let at = if *next + buffers.end <= ground.bytes { *next } else { 0 };
+            *next = at + buffers.end;
+            let (address, bytes) = (ground.address + at as u64, ground.bytes - at);
+            // SAFETY: as in `time`; it is a part of that memory.
+            unsafe { queue(steps, buffers, Ground { address, bytes, ..ground }) }
+        };
+        // SAFETY: as in `time`.
+        unsafe { watch.time_raw(in_turn) }
     }
 
     /// Fills the second buffer, or where `problem` is in place the first, with numbered elements, runs, and counts those that
@@ -140,7 +160,7 @@ impl Ready<'_> {
     /// # Errors
     /// As [`time`](Self::time); [`CudaError::Length`] where the elements are longer than the memory behind a buffer.
     pub fn wrong(&mut self, problem: &Problem) -> Result<u64, CudaError> {
-        let Ready { watch, steps, buffers } = self;
+        let Ready { watch, steps, buffers, .. } = self;
         let places = if problem.is_out_of_place() { [0, 1] } else { [0, 0] };
         let [to, from] = places.map(|k| buffers.places.get(k).map_or(0, |place| place.0));
         // SAFETY: as in `time`.

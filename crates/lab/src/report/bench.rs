@@ -405,7 +405,7 @@ impl Bench {
         let (_, mut watch) = self.watch()?;
         let seconds = watch.load(&program).map_err(Failure::from).and_then(|mut ready| {
             right(problem, ready.wrong(problem)?)?;
-            self.median(|| Ok(ready.time()?))
+            self.median(|| Ok(ready.time_in_turn()?))
         });
         self.put_back(watch);
         self.speed(problem.bytes(), seconds?)
