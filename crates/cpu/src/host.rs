@@ -11,7 +11,7 @@ use turntile_plan::{
 
 use crate::estimate::{self, Price};
 use crate::machine;
-use crate::way::{self, HostWay, Means};
+use crate::way::{self, HostWay, Means, PlanOf};
 
 /// Threads of a processor.
 #[derive(Clone, Debug)]
@@ -81,7 +81,7 @@ fn costs_of(model: &str, threads: usize) -> Arc<Costs> {
 impl Host {
     /// `threads` threads of a processor that is like those that tables are of.
     pub fn new(threads: usize) -> Self {
-        let means = Means { threads: threads.max(1), scratch: SCRATCH };
+        let means = Means { threads: threads.max(1), scratch: SCRATCH, plan_of: PlanOf::Host };
         Host { means, model: "any".into(), costs: tables()[0].clone() }
     }
 
@@ -229,7 +229,7 @@ impl Device for Host {
     }
 
     fn model(&self) -> String {
-        let Means { threads, scratch } = self.means;
+        let Means { threads, scratch, .. } = self.means;
         format!("{}, {threads} threads, scratch {scratch}", self.model)
     }
 

@@ -93,6 +93,24 @@ pub struct Means {
     pub threads: usize,
     /// Bytes of scratch that suit a thread: what its caches hold well.
     pub scratch: usize,
+    /// Whose plan it is for.
+    pub plan_of: PlanOf,
+}
+
+/// Whose plan a way is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlanOf {
+    /// A host's: ways that it offers.
+    Host,
+    /// Any device's: every method that can be moved somehow, offered or not.
+    Any,
+}
+
+impl Means {
+    /// For a plan of any device: scratch takes the place of what that device holds on chip, however much.
+    fn for_any(threads: usize) -> Self {
+        Means { threads, scratch: usize::MAX, plan_of: PlanOf::Any }
+    }
 }
 
 /// Bytes of a block of a thread that slides data: its scratch and what it writes fit the second-level cache.
@@ -125,9 +143,6 @@ pub fn methods(shape: &StageShape, out_of_place: bool) -> &'static [Method] {
     }
 }
 
-/// The same where everything is to be moved that can be: what runs plans made for other devices.
-const UNLIMITED: usize = usize::MAX;
-
 impl HostWay {
     /// The way of `method`; `None` where a host has none, or scratch for it would not suit its caches.
     pub fn new(
@@ -148,7 +163,7 @@ impl HostWay {
         method: Method,
         threads: usize,
     ) -> Option<HostWay> {
-        let means = Means { threads, scratch: UNLIMITED };
+        let means = Means::for_any(threads);
         let way = HostWay::new(shape, elem_bytes, method, means)?;
         // Such a device works on one chunk after another.
         match way.mover {
@@ -160,7 +175,7 @@ impl HostWay {
     /// The same rows moved in rounds of another length, in other blocks or in shares; `None` where it moves no
     /// rows, or a round or a block would be empty.
     pub fn with_rows_by(self, mover: Mover) -> Option<Self> {
-        let means = Means { threads: self.needs.parts, scratch: UNLIMITED };
+        let means = Means::for_any(self.needs.parts);
         let method = match mover {
             Mover::Rows(1..) => Method::Rows,
             Mover::Shares => Method::Shares,
@@ -238,7 +253,7 @@ fn choose(
     match (method, *shape) {
         (Method::TileSwap, StageShape::Axes(axes)) => {
             // Side by side they are a barrier's here; only others' plans swap them, or the tiles of cubes.
-            let own = means.scratch != UNLIMITED;
+            let own = means.plan_of == PlanOf::Host;
             let squares = axes.elementary().filter(|e| e.mid == 1 || !own);
             if !own && squares.is_some_and(|e| e.unit == 1 && e.cube_side().is_some()) {
                 return Some((Mover::Rotate, Needs { parts: at_most(units), ..none }));
@@ -266,7 +281,7 @@ fn choose(
                 return Some((Mover::GatherBands(bands), needs));
             }
             // Row order is for bands; where there are none, chunks of it are for whoever asks for them alone.
-            if slots.order() == Order::Rows && means.scratch != UNLIMITED {
+            if slots.order() == Order::Rows && means.plan_of == PlanOf::Host {
                 return None;
             }
             let chunks = Chunks { slots, elem_bytes };
