@@ -4,7 +4,8 @@
 use std::ffi::{c_char, c_void};
 
 use turntile::gpu::{DeviceMemory, DeviceSource, Gpu, OnGpu};
-use turntile::{Bytes, Options, Planned, Transpose};
+use turntile::plan::Flaw;
+use turntile::{Bytes, Options, Planned, RunError, Transpose};
 
 use crate::answer::answer;
 use crate::desc::{Desc, On, WORKSPACE_UNIT};
@@ -204,6 +205,10 @@ pub unsafe extern "C" fn turntile_execute_into(
     answer(|| {
         // SAFETY: as the caller says.
         let plan = unsafe { at(plan) }?;
+        if !plan.plan().problem.is_out_of_place() {
+            let in_place = RunError::from(Flaw::Place { out_of_place: false });
+            return Err(turntile::Error::from(in_place).into());
+        }
         let to = Memory::new("to", to, data_bytes)?;
         let from = Memory::new("from", from, data_bytes)?;
         match plan {
