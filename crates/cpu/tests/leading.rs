@@ -9,6 +9,9 @@ use turntile_plan::{
     Flaw, Geometry, Method, Offer, Plan, Planner, Problem, Route, Stage, StageShape,
 };
 
+/// Bytes of matrices that are run with too little workspace too.
+const MOST_SHORT: usize = 1 << 16;
+
 /// Elements behind the span that must stay as they are.
 const GUARD: usize = 3;
 
@@ -80,8 +83,10 @@ fn check(plan: Plan, threads: usize) {
     let mut workspace = Workspace::new(told).unwrap();
     workspace.poison(0x5A);
     executor.run_bytes(&mut data, &mut workspace).unwrap();
-    let short = Workspace::new(executor.workspace_bytes().saturating_sub(8)).unwrap();
-    check_short(&executor, short);
+    if p.span_bytes() < MOST_SHORT {
+        let short = Workspace::new(executor.workspace_bytes().saturating_sub(8)).unwrap();
+        check_short(&executor, short);
+    }
     for (at, (got, want)) in data.chunks(e).zip(want.chunks(e)).enumerate() {
         if of_source[at] && !is_of_result(&p, at) {
             // Something of before, and nothing of the workspace; looked for where that takes no time.
