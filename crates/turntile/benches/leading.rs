@@ -39,7 +39,10 @@ fn row<S: Scalar>(name: &str, planned: &Planned, scale: Option<Scale<S>>, one: S
     let (ratios, seconds): (Vec<f64>, Vec<f64>) = (0..TURNS).map(|_| turn()).unzip();
     let gb = 2.0 * problem.bytes() as f64 / 1e9 / median(&seconds);
     let percent = 100.0 * median(&ratios);
-    let way = planned.plan().route_name();
+    let way = match &planned.plan().stages().collect::<Vec<_>>()[..] {
+        [stage] => stage.offer.way(),
+        _ => planned.plan().route_name(),
+    };
     let workspace = planned.workspace_bytes() >> 10;
     vec![name.into(), way, format!("{workspace} KiB"), format!("{gb:.1}"), format!("{percent:.0}")]
 }

@@ -2,7 +2,7 @@
 
 use turntile_cuda::call::Call;
 use turntile_cuda::{Number, Scaling, Work};
-use turntile_plan::{Planner, Problem};
+use turntile_plan::{Plan, Planner, Problem};
 
 use crate::common::{memory, run};
 use crate::out_of_place::Table;
@@ -87,7 +87,7 @@ fn row(timer: &mut Timer, bad: &mut usize, problem: &Problem, scaled: Option<Num
     });
     let rate = |seconds: f64| 2.0 * problem.bytes() as f64 / seconds / 1e9;
     let (source, result) = (leading.source(), leading.result());
-    let (way, turned) = (plan.route_name(), u8::from(leading.is_transposed()));
+    let (way, turned) = (way(&plan), u8::from(leading.is_transposed()));
     let scaled = scaled.map_or(String::new(), |number| format!("{number:?}").to_lowercase());
     println!(
         "  {problem:44} {scaled:4} {way:36} {launches:3} launches {:6.0} {:6.1}% {wrong}",
