@@ -57,6 +57,14 @@ const SCALED: [(usize, Number); 6] = [
 const HEADER: &str = "rows,cols,lda,ldb,elem_bytes,transposed,scaled,way,launches,first_kernel,workspace_bytes,megabytes,\
                       seconds,gb_per_s,copy_gb_per_s,percent_of_copy,wrong_elements\n";
 
+/// One stage by its method, several by their routes.
+fn way(plan: &Plan) -> String {
+    match &plan.stages().collect::<Vec<_>>()[..] {
+        [stage] => stage.offer.way(),
+        _ => plan.route_name(),
+    }
+}
+
 fn row(timer: &mut Timer, bad: &mut usize, problem: &Problem, scaled: Option<Number>) -> String {
     let plan = Planner::new(timer.bench.gpu.chip().clone()).plan(problem);
     let plan = plan.expect("there is a way");
