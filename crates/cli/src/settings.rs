@@ -54,7 +54,7 @@ impl TilesArg {
 /// `problem`'s axes, to be permuted where it says.
 pub fn transpose_of(problem: &Problem) -> Transpose {
     let axes: Vec<usize> = problem.order().collect();
-    let transpose = Transpose::of_axes_bytes(problem.elem_bytes(), problem.extents(), &axes);
+    let transpose = Transpose::of_axes_bytes(problem.extents(), &axes, problem.elem_bytes());
     if problem.is_out_of_place() { transpose.out_of_place() } else { transpose }
 }
 

@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{}", into.plan());
     let mut other = DeviceBuffer::from_slice(&before)?;
     // SAFETY: as above, of both buffers and `into`.
-    unsafe { into.run_into(&mut other, &matrix, &stream)? };
+    unsafe { into.run_into(&matrix, &mut other, &stream)? };
     stream.synchronize()?;
     other.copy_to(&mut after)?;
     let wrong_there = (0..elements).filter(|&k| after[k] != before[k]).count();

@@ -46,7 +46,7 @@ fn check_into(plan: Plan, threads: usize, from: &[u8], want: &[u8]) {
     let planned = Planned::new(plan, threads).unwrap();
     assert_eq!(planned.workspace_bytes(), 0, "{planned:#}");
     let mut data = vec![0x5A; from.len()];
-    planned.run_into(&mut Bytes(&mut data), &Bytes(from)).unwrap();
+    planned.run_into(&Bytes(from), &mut Bytes(&mut data)).unwrap();
     if data != want {
         report(&problem, &data, want, planned.plan());
     }
