@@ -32,7 +32,7 @@ impl Plan {
     }
 
     /// What is run.
-    fn plan(&self) -> &turntile::Plan {
+    fn plan(&self) -> &turntile::plan::Plan {
         match self {
             Plan::Host(planned) => planned.plan(),
             Plan::Gpu(planned) => planned.plan(),

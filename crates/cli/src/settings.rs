@@ -8,8 +8,8 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use clap::builder::OsStringValueParser;
 use clap::{Args, ValueEnum};
-use turntile::plan::{Problem, Route};
-use turntile::{TileRule, Transpose};
+use turntile::Transpose;
+use turntile::plan::{Problem, Route, TileRule};
 
 use crate::say::shown;
 use crate::values::{Amount, amount, threads};

@@ -6,8 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
-use turntile::Measured;
-use turntile::plan::{Tile, Wisdom};
+use turntile::plan::{Measured, Tile, Wisdom};
 
 use crate::bench::routes;
 use crate::device::Device;

@@ -4,10 +4,9 @@
 use std::fmt;
 
 use rayon::prelude::*;
-use turntile::plan::StageShape;
 use turntile::{Bytes, Error, Transpose};
 use turntile_perm::AxisPermutation;
-use turntile_plan::GeometryData;
+use turntile_plan::{GeometryData, StageShape};
 
 /// `[batch][rows][cols][m][n]` to `[batch][cols][rows][n][m]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     drop((matrix, other));
 
     let budget = std::time::Duration::from_secs(2);
-    let tuned = Transpose::of::<u32>(rows, cols).tiles(turntile::TileRule::Exhaustive);
+    let tuned = Transpose::of::<u32>(rows, cols).tiles(turntile::plan::TileRule::Exhaustive);
     for measured in tuned.tune_on(&gpu, budget)?.iter().take(5) {
         let rate = 8.0 * elements as f64 / measured.time.as_secs_f64() / 1e9;
         println!("{rate:7.0} GB/s, {:7.0} estimated: {}", measured.plan.gb_per_s(), measured.plan);

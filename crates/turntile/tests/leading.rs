@@ -1,10 +1,11 @@
 //! Leading dimensions, scale and conjugate through the library, against plain loops.
 
 use proptest::prelude::*;
-use turntile::plan::{Chip, Flaw, Infeasible, PlanError, Planner, Problem, ProblemError};
+use turntile::plan::{
+    Chip, Flaw, Infeasible, Plan, PlanError, Planner, Problem, ProblemError, Route,
+};
 use turntile::{
-    Bytes, Complex, Effort, Error, Operation, Options, Plan, Route, RunError, Scalar, Scale,
-    Transpose, imatcopy,
+    Bytes, Complex, Effort, Error, Operation, Options, RunError, Scalar, Scale, Transpose, imatcopy,
 };
 
 const OPERATIONS: [Operation; 4] =

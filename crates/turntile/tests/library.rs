@@ -3,14 +3,14 @@
 use proptest::prelude::*;
 use std::time::Duration;
 use turntile::plan::{
-    Chip, Flaw, Geometry, Host, Infeasible, Method, PlanError, Planner, Problem, ProblemError,
-    Refused, Route,
+    Chip, Flaw, Host, Infeasible, PlanError, Planner, Problem, ProblemError, Refused, Route,
+    TileRule,
 };
 use turntile::{
-    Bytes, Effort, Error, Options, Planned, RunError, TileRule, Transpose, bytes,
-    transpose_in_place,
+    Bytes, Effort, Error, Options, Planned, RunError, Transpose, bytes, transpose_in_place,
 };
 use turntile_cpu::way::HostWay;
+use turntile_plan::{Geometry, Method};
 
 fn naive<T: Clone>(data: &[T], rows: usize, cols: usize) -> Vec<T> {
     (0..cols).flat_map(|j| (0..rows).map(move |i| data[i * cols + j].clone())).collect()

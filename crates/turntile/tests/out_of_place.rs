@@ -1,9 +1,10 @@
 //! Transpositions from one buffer to another on the host, planned and not, against the naive one.
 
 use proptest::prelude::*;
-use turntile::plan::{Chip, Declined, Flaw, Host, Infeasible, PlanError, Planner, Problem, Route};
-use turntile::{Bytes, Error, RunError, TileRule, Transpose, transpose_into};
+use turntile::plan::{Chip, Flaw, Host, Infeasible, PlanError, Planner, Problem, Route, TileRule};
+use turntile::{Bytes, Error, RunError, Transpose, transpose_into};
 use turntile_cpu::oracle;
+use turntile_plan::Declined;
 
 use crate::largest_side;
 

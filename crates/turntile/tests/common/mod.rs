@@ -1,8 +1,9 @@
 //! One checker for everything that runs plans.
 
-use turntile::plan::{Device, Host, Plan, Problem};
+use turntile::plan::{Host, Plan, Problem};
 use turntile::{Bytes, Planned};
 use turntile_cpu::{Executor, Workspace, oracle};
+use turntile_plan::Device;
 
 /// Runs `plan` on numbered elements with exactly the workspace it asks for, poisoned, and compares
 /// every byte with the oracle.
