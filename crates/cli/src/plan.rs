@@ -5,8 +5,9 @@ use std::fmt::{Display, Write};
 use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::json;
-use turntile::plan::{Chip, Host, Plan, Planner, Problem, Refused, Wisdom};
-use turntile_plan::{Advice, Declined, Survey};
+use turntile::plan::{
+    Advice, Chip, Declined, Host, Plan, Planner, Problem, Refused, Survey, Wisdom,
+};
 
 use crate::bench::routes;
 use crate::device::{Device, of_host};

@@ -8,8 +8,8 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use clap::builder::OsStringValueParser;
 use clap::{Args, ValueEnum};
-use turntile::Transpose;
-use turntile::plan::{Problem, Route, TileRule};
+use turntile::plan::{Problem, Route};
+use turntile::{TileRule, Transpose};
 
 use crate::say::shown;
 use crate::values::{Amount, amount, threads};
@@ -54,7 +54,7 @@ impl TilesArg {
 /// `problem`'s axes, to be permuted where it says.
 pub fn transpose_of(problem: &Problem) -> Transpose {
     let axes: Vec<usize> = problem.order().collect();
-    let transpose = Transpose::of_axes_bytes(problem.extents(), &axes, problem.elem_bytes());
+    let transpose = Transpose::of_axes_bytes(problem.elem_bytes(), problem.extents(), &axes);
     if problem.is_out_of_place() { transpose.out_of_place() } else { transpose }
 }
 

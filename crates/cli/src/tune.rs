@@ -6,7 +6,8 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
-use turntile::plan::{Measured, Tile, Wisdom};
+use turntile::Measured;
+use turntile::plan::{Tile, Wisdom};
 
 use crate::bench::routes;
 use crate::device::Device;

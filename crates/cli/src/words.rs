@@ -1,7 +1,6 @@
 //! What a plan does to the data, for people.
 
-use turntile::plan::{Plan, Problem};
-use turntile_plan::{Direction, StageShape};
+use turntile::plan::{Direction, Plan, Problem, StageShape};
 
 use crate::report::{bytes, duration};
 

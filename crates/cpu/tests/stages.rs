@@ -182,6 +182,40 @@ fn shapes_beyond_the_block_sizes() {
 }
 
 /// A host's plan says exactly what its stages take, whatever the shape, and no more than it may.
+/// The formulas of docs/planning.md: flags and runs in hand, and rows that chunks share.
+#[test]
+fn workspace_follows_the_documented_formulas() {
+    let needs = |shape: StageShape, method, threads, elem_bytes| {
+        let offers = Host::new(threads).offers(&shape, &request(elem_bytes)).unwrap();
+        let offer = offers.into_iter().find(|offer| offer.method == method).unwrap();
+        let way: HostWay = *offer.geometry.get().unwrap();
+        (way.needs(), offer.workspace_bytes)
+    };
+    // As many runs as 512 KiB hold, 2 to 65.
+    for (run_bytes, kept) in [(256, 65), (20_000, 26), (400_000, 2)] {
+        let shape = Elementary { batch: 1, rows: 500, mid: 1, cols: 300, unit: run_bytes }.into();
+        let flags = (500 * 300usize).div_ceil(32) * 4;
+        for (threads, runs) in [(1, 1), (4, kept)] {
+            let (_, bytes) = needs(shape, Method::PttwacGlobal, threads, 1);
+            let want = threads * (flags + runs * run_bytes);
+            assert_eq!(bytes, want.next_multiple_of(8), "{shape} on {threads} threads");
+        }
+    }
+    let slots = Slots::by_rows(10_007, 997, 64).unwrap();
+    let (_, last) = slots.chunk_rows(slots.chunks() - 1);
+    for (threads, direction, further) in [
+        (1, Direction::Forward, 0),
+        (4, Direction::Forward, 3),
+        (1, Direction::Backward, 1),
+        (4, Direction::Backward, 4),
+    ] {
+        let shape = StageShape::SlotGather { batch: 1, slots, direction };
+        let (needs, _) = needs(shape, Method::BarrierSync, threads, 4);
+        assert_eq!(needs.parts, threads);
+        assert_eq!(needs.kept_bytes, (last + further * 63) * 997 * 4, "{shape} on {threads}");
+    }
+}
+
 #[test]
 fn workspace_is_what_the_offer_says() {
     let slots = Slots::new(1009, 251, 16, 64).unwrap();

@@ -57,11 +57,9 @@ impl Prepared {
     /// problem with less alignment.
     ///
     /// # Errors
-    /// As [`Gpu::prepare`]; [`CudaError::OtherProblem`].
+    /// As [`Gpu::prepare`].
     pub fn or(mut self, plan: &Plan) -> Result<Self, CudaError> {
-        let work = Work::of_plan(plan)?;
-        self.work().same_problem(&work)?;
-        self.loaded.push(self.gpu.load(work)?);
+        self.loaded.push(self.gpu.load(Work::of_plan(plan)?)?);
         Ok(self)
     }
 

@@ -11,6 +11,7 @@ import time
 import numpy as np
 import pytest
 import turntile
+from turntile import _run
 
 
 def numbered(shape, dtype="f4"):
@@ -82,13 +83,41 @@ def test_no_plans():
             turntile.Plan(shape, axes, itemsize, **how)
 
 
+def test_exceptions():
+    """As documented: what is caught where, and memory that nobody has."""
+    assert issubclass(turntile.PlanError, ValueError)
+    assert issubclass(turntile.CudaError, RuntimeError)
+    assert issubclass(turntile.CaptureError, turntile.CudaError)
+    with pytest.raises(MemoryError, match="bytes"):
+        turntile.Workspace(2**60)
+
+
+def test_the_last_plans_are_kept(monkeypatch):
+    """256 of them: used again, and forgotten once as many others came."""
+    made = []
+
+    def plan(*what):
+        made.append(what)
+        return object()
+
+    monkeypatch.setattr(turntile._core, "HostPlan", plan)
+    _run._plans.forget()
+    ask = lambda side: _run.host_plan((side, 300), (1, 0), 4, None)
+    first = ask(1)
+    for side in range(2, 257):
+        ask(side)
+    assert ask(1) is first and len(made) == 256
+    for side in range(1000, 1256):
+        ask(side)
+    assert ask(1) is not first
+    _run._plans.forget()
+
+
 def test_cuda_without_a_device():
     if turntile.cuda_available():
         pytest.skip("there is a GPU")
     with pytest.raises(turntile.CudaError):
         turntile.Plan((30, 20), None, 4, device="cuda")
-    assert issubclass(turntile.CudaError, RuntimeError)
-    assert issubclass(turntile.CaptureError, turntile.CudaError)
 
 
 def test_other_threads_of_python_run_meanwhile():

@@ -45,7 +45,7 @@ impl Operation {
 /// # Ok::<(), turntile::Error>(())
 /// ```
 ///
-/// The workspace is at most 2% of the matrix and 1 MiB for each thread, and none where `lda = ldb` or rows slide. What
+/// The workspace is at most 2% of the matrix and 1 MiB for each thread, and none where `lda = ldb`. What
 /// becomes of the elements around the matrix: [`Transpose::leading`].
 ///
 /// # Errors

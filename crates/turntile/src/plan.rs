@@ -1,7 +1,4 @@
-//! Plans and planners: see what would run, for any device, without running it.
-//!
-//! These are the types that a program holds or matches on. What describes plans in full, and what a device of your own
-//! implements, is in the crate `turntile-plan`.
+//! Plans and planners, for whoever wants to see what would run, for any device, without running it.
 //!
 //! ```
 //! use turntile::plan::{Chip, Planner, Problem};
@@ -15,8 +12,7 @@ pub use turntile_cpu::Host;
 pub use turntile_cuda::Chip;
 pub use turntile_plan::wisdom::Refused;
 pub use turntile_plan::{
-    Costs, CostsError, Flaw, Infeasible, Measured, Plan, PlanError, Planner, Problem, ProblemError,
-    Route, Stage, Tile, TileRule, Wisdom, WisdomError,
+    Advice, Costs, CostsError, Declined, Device, Direction, Flaw, Geometry, Infeasible, Leg,
+    LegRecipe, Method, Offer, Plan, PlanError, Planner, Problem, ProblemError, Recipe, Route,
+    Stage, StageShape, Survey, Tile, TileRule, UnknownRoute, Wisdom, WisdomError,
 };
-
-pub use crate::tune::measure;

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use turntile::plan::{Chip, Host, Plan, Planner, Problem, Route, TileRule};
+use turntile::TileRule;
+use turntile::plan::{Chip, Device, Host, Plan, Planner, Problem, Route, StageShape};
 use turntile_cpu::way::HostWay;
 use turntile_cuda::Launches;
 use turntile_perm::Order;
-use turntile_plan::{Device, StageShape};
 
 fn planner(device: &str) -> Planner {
     match Chip::preset(device) {
@@ -128,6 +128,26 @@ fn every_candidate_keeps_to_its_limits() {
                 assert_eq!(plan.workspace_bytes, each.max().unwrap_or(0), "{plan:#}");
             }
         }
+    }
+}
+
+/// Where no cap is said: 2% and 1 MiB a thread, of 32 at most; on a GPU 2% or 16 MiB, and what is kept of gaps.
+#[test]
+fn caps_by_default() {
+    const MIB: usize = 1 << 20;
+    for problem in [Problem::new(300, 200, 4), Problem::new(16_381, 20_011, 4)].map(Result::unwrap)
+    {
+        let share = problem.bytes() / 50;
+        for (threads, counted) in [(1, 1), (16, 16), (32, 32), (64, 32)] {
+            assert_eq!(Host::new(threads).cap(&problem), share + counted * MIB, "{problem}");
+        }
+        for chip in Chip::presets() {
+            assert_eq!(chip.cap(&problem), share.max(16 * MIB), "{problem}");
+            let apart = problem.with_leading(problem.cols() + 7, problem.rows() + 9).unwrap();
+            assert!(apart.kept_bytes() > 0 && apart.kept_bytes().is_multiple_of(16));
+            assert_eq!(chip.cap(&apart), share.max(16 * MIB) + apart.kept_bytes(), "{apart}");
+        }
+        assert_eq!(Host::new(2).cap(&problem.with_cap(5)), 5);
     }
 }
 

@@ -63,7 +63,7 @@ fn turn(
     workspace: &mut Workspace,
 ) -> Result<()> {
     Ok(if planned.plan().problem.is_out_of_place() {
-        planned.run_into(&Bytes(data), &mut Bytes(other))
+        planned.run_into(&mut Bytes(other), &Bytes(data))
     } else {
         planned.run_with(&mut Bytes(data), Options::new().workspace(workspace))
     }?)

@@ -190,6 +190,22 @@ fn what_would_not_stay_is_refused() {
     }
 }
 
+/// Of the array itself: encrypted, or by a method that is neither *stored* nor *deflated*.
+#[test]
+fn arrays_packed_in_unknown_ways_are_refused() {
+    let directory = directory();
+    let [before, _] = pair();
+    let array = || stored("a.npy", before.clone());
+    for (member, words) in [
+        (Member { flags: 1, ..array() }, "\"a\" is encrypted, or compressed in a way"),
+        (Member { method: 14, ..array() }, "\"a\" is encrypted, or compressed in a way"),
+    ] {
+        let bytes = archive(&[member, stored("b.bin", vec![1; 30])]);
+        fs::write(directory.path().join("x.npz"), bytes).unwrap();
+        bad(&directory, "transpose x.npz --member a", 1, &[words]);
+    }
+}
+
 #[test]
 fn headers_that_do_not_agree_are_refused() {
     let directory = directory();

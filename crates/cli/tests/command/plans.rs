@@ -220,6 +220,25 @@ fn what_tune_remembers_transpose_uses() {
     bad_json(&directory, &format!("transpose m --raw --rows 180 --cols 240 {shape}"));
 }
 
+/// Without `--wisdom` the file that the environment names; the option comes first.
+#[test]
+fn the_environment_names_a_wisdom_file() {
+    let directory = directory();
+    let run = |line: &str| -> serde_json::Value {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_turntile"));
+        command.args(line.split(' ')).env("TURNTILE_WISDOM", "named.json").current_dir(&directory);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{line}: {output:?}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let shape = "240x180 --elem-bytes 4 --threads 1 --json";
+    run(&format!("tune {shape} --budget 0"));
+    assert!(directory.path().join("named.json").exists());
+    assert_eq!(run(&format!("plan {shape}"))["chosen_by"], "wisdom");
+    fs::write(directory.path().join("empty.json"), "").unwrap();
+    assert_eq!(run(&format!("plan {shape} --wisdom empty.json"))["chosen_by"], "estimate");
+}
+
 /// Runs the command, which must fail over a damaged wisdom file and leave all files as they were.
 fn bad_json(directory: &TempDir, line: &str) {
     let before = files(directory.path());

@@ -65,6 +65,23 @@ fn arrays_come_from_and_go_to_pipes() {
     assert!(files(directory.path()) == [("a.npy".to_string(), before)]);
 }
 
+/// As a shell opens it for `> out.npy`: written where it is, by whatever names it has.
+#[test]
+fn a_file_that_a_shell_opened_is_written_and_not_replaced() {
+    let directory = directory();
+    let (before, after, _) = example();
+    let at = |name: &str| directory.path().join(name);
+    fs::write(at("a.npy"), &before).unwrap();
+    fs::write(at("out.npy"), b"old").unwrap();
+    fs::hard_link(at("out.npy"), at("other.npy")).unwrap();
+    for memory in ["", "--memory 1M"] {
+        let opened = fs::File::create(at("out.npy")).unwrap();
+        let mut run = command(&directory, &format!("transpose a.npy - {memory} -q"));
+        assert!(run.stdout(opened).status().unwrap().success(), "{memory}");
+        assert!(fs::read(at("other.npy")).unwrap() == after, "{memory}");
+    }
+}
+
 #[test]
 fn headerless_arrays_come_from_pipes_too() {
     let directory = directory();

@@ -1,7 +1,6 @@
 //! Which route is measured.
 
-use turntile::plan::Route;
-use turntile_plan::UnknownRoute;
+use turntile::plan::{Route, UnknownRoute};
 
 /// A route, or the planner's choice of all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -46,7 +46,7 @@ const MOST: usize = if usize::BITS > 32 { (1_u64 << 32) as usize } else { 1 << 3
 
 impl Transpose {
     /// Plans it from one file or memory map into another, in at most `memory` bytes: two blocks and a workspace. Threads are as
-    /// [`threads`](Self::threads) says; cap, room, route and wisdom are of no matter.
+    /// [`threads`](Self::threads) says; cap, route and wisdom are of no matter.
     ///
     /// # Errors
     /// [`Error::Problem`] as [`plan`](Self::plan).

@@ -1,0 +1,149 @@
+//! What calls allocate, counted: a workspace is no more than was said, and with one of the caller's there is none.
+
+use std::time::Duration;
+
+use peak_alloc::PeakAlloc;
+use turntile::plan::{Host, Planner, Problem, Route};
+use turntile::{
+    Bytes, Effort, Error, Options, Planned, RunError, Scale, Transpose, permute_in_place,
+    transpose_in_place, transpose_into,
+};
+
+#[global_allocator]
+static COUNTED: PeakAlloc = PeakAlloc;
+
+/// What runs allocate beside workspaces: lists of shares, and jobs of the pool.
+const LITTLE: usize = 32 << 10;
+const MIB: usize = 1 << 20;
+
+/// The most bytes that there were at a time more than before.
+fn allocated<T>(work: impl FnOnce() -> T) -> usize {
+    let before = COUNTED.current_usage();
+    COUNTED.reset_peak_usage();
+    work();
+    COUNTED.peak_usage() - before
+}
+
+/// One test, since all threads of the process are counted.
+#[test]
+fn calls_allocate_their_workspace_and_no_more() {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+    pool.install(|| {
+        // Threads start, and what they keep is allocated.
+        transpose_in_place(&mut vec![0u32; 1009 * 1013], 1009, 1013).unwrap();
+        plans_in_place();
+        calls_without_a_plan();
+        out_of_place();
+        leading_dimensions();
+        stored();
+        what_cannot_be_had_is_a_typed_error();
+    });
+}
+
+/// By every candidate.
+fn plans_in_place() {
+    let mut with_workspace = 0;
+    for (rows, cols) in [(1009, 1013), (720, 960), (300_000, 3)] {
+        for threads in [1, 3] {
+            let planner = Planner::new(Host::new(threads));
+            let mut data = vec![0u32; rows * cols];
+            for plan in planner.survey(&Problem::new(rows, cols, 4).unwrap()).candidates {
+                let planned = Planned::new(plan, threads).unwrap();
+                let need = planned.workspace_bytes();
+                with_workspace += usize::from(need > 2 * LITTLE);
+                let mut workspace = planned.workspace().unwrap();
+                let run = || {
+                    planned.run_with(&mut data, Options::new().workspace(&mut workspace)).unwrap()
+                };
+                let bytes = allocated(run);
+                assert!(bytes <= LITTLE, "{bytes} bytes beside the caller's: {planned}");
+                let bytes = allocated(|| planned.run(&mut data).unwrap());
+                assert!(bytes <= need + LITTLE, "{bytes} bytes: {planned}");
+            }
+        }
+    }
+    assert!(with_workspace > 0, "no plan has a workspace to speak of");
+}
+
+fn calls_without_a_plan() {
+    let mut small = [0u32; 4096];
+    assert_eq!(allocated(|| transpose_in_place(&mut small, 128, 32).unwrap()), 0, "16 KiB");
+    assert_eq!(allocated(|| permute_in_place(&mut small, &[8, 64, 8], &[2, 1, 0]).unwrap()), 0);
+    let mut data = vec![0u32; 2003 * 3001];
+    let most = data.len() * 4 / 50 + 3 * MIB + LITTLE;
+    for _ in 0..2 {
+        let bytes = allocated(|| transpose_in_place(&mut data, 2003, 3001).unwrap());
+        assert!(bytes <= most, "{bytes} bytes of {most}");
+        let axes = || permute_in_place(&mut data, &[2003, 1, 3001], &[2, 1, 0]).unwrap();
+        let bytes = allocated(axes);
+        assert!(bytes <= most, "{bytes} bytes of {most}");
+    }
+}
+
+/// Buffers of 128 KB a thread at most.
+fn out_of_place() {
+    let (rows, cols) = (2003, 1501);
+    let (mut to, from) = (vec![0u32; rows * cols], vec![0u32; rows * cols]);
+    let most = 3 * 128_000 + LITTLE;
+    let bytes = allocated(|| transpose_into(&mut to, &from, rows, cols).unwrap());
+    assert!(bytes <= most, "{bytes} bytes");
+    let planned = Transpose::of::<u32>(rows, cols).out_of_place().plan().unwrap();
+    let bytes = allocated(|| planned.run_into(&mut to, &from).unwrap());
+    assert!(bytes <= most, "{bytes} bytes: {planned}");
+}
+
+/// None where they are equal, nor with a cap of 0 where rows slide.
+fn leading_dimensions() {
+    let mut data = vec![0f32; 1300 * 1300];
+    for (axes, lda, ldb, cap) in [
+        ([1, 0], 1200, 1200, None),
+        ([0, 1], 1000, 1250, Some(0)),
+        ([0, 1], 1000, 1250, None),
+        ([1, 0], 1000, 1250, None),
+    ] {
+        let transpose = Transpose::of_axes::<f32>(&[1200, 1000], &axes).leading(lda, ldb);
+        let planned = match cap {
+            Some(cap) => transpose.workspace_cap(cap),
+            None => transpose,
+        };
+        let planned = planned.plan().unwrap();
+        let none = lda == ldb || cap == Some(0);
+        let most = if none { 0 } else { 1200 * 1000 * 4 / 50 + 3 * MIB };
+        assert!(planned.workspace_bytes() <= most, "{planned}");
+        let run = || planned.run_scaled(&mut data, &Scale::by(2.0), Options::new()).unwrap();
+        let bytes = allocated(run);
+        assert!(bytes <= planned.workspace_bytes() + LITTLE, "{bytes} bytes: {planned}");
+    }
+}
+
+/// Blocks and workspace in the memory that may be used.
+fn stored() {
+    let (rows, cols) = (4001, 3001);
+    let (from, mut to) = (vec![1u8; rows * cols * 4], vec![0u8; rows * cols * 4]);
+    // With debug assertions blocks of up to 1 MiB are watched, by four bytes for each.
+    let watched = if cfg!(debug_assertions) { 4 * MIB } else { 0 };
+    for memory in [8 << 20, 16 << 20] {
+        let stored = Transpose::of::<u32>(rows, cols).stored(memory).unwrap();
+        let bytes = allocated(|| stored.run(&from[..], &mut to[..]).unwrap());
+        assert!(bytes <= memory + watched + LITTLE, "{bytes} bytes of {memory}");
+    }
+}
+
+/// More than any address space has, for a workspace and to measure on.
+fn what_cannot_be_had_is_a_typed_error() {
+    let huge = || Transpose::of_bytes(1, 1 << 30, (1 << 30) + 1).threads(1);
+    let out_of_memory = |answer: Result<(), Error>, least: usize| {
+        let Err(Error::Run(RunError::OutOfMemory { bytes })) = answer else { panic!("{answer:?}") };
+        assert!(bytes >= least, "{bytes} bytes");
+    };
+    let all = (1 << 60) + (1 << 30);
+    out_of_memory(huge().tune(Duration::ZERO).map(drop), all);
+    out_of_memory(huge().effort(Effort::Measure(Duration::ZERO)).plan().map(drop), all);
+    let planned = huge().route(Route::ONE_STAGE).workspace_cap(usize::MAX).plan().unwrap();
+    let need = planned.workspace_bytes();
+    assert!(need > 1 << 50, "{planned}");
+    out_of_memory(planned.workspace().map(drop), need);
+    let mut data = [7u8; 9];
+    out_of_memory(planned.run(&mut Bytes(&mut data[..])), need);
+    assert_eq!(data, [7; 9]);
+}
