@@ -99,14 +99,26 @@ impl Shape {
         let Shape { extents, axes } = self;
         match (&extents[..], &axes[..]) {
             (&[rows, cols], [1, 0]) => Problem::with_batch(batch, rows, cols, elem_bytes),
-            _ if batch == 1 => Problem::permuted(extents, axes, elem_bytes),
-            _ => {
-                let extents = [&[batch], &extents[..]].concat();
-                let later: Vec<usize> = axes.iter().map(|axis| axis + 1).collect();
-                Problem::permuted(&extents, &[&[0], &later[..]].concat(), elem_bytes)
-            }
+            _ => permuted(batch, extents, axes, elem_bytes),
         }
     }
+}
+
+/// A batch of equal arrays, their axes in another order.
+pub(crate) fn permuted(
+    batch: usize,
+    extents: &[usize],
+    axes: &[usize],
+    elem_bytes: usize,
+) -> Result<Problem, ProblemError> {
+    // Errors name the axes as they were given.
+    let one = Problem::permuted(extents, axes, elem_bytes)?;
+    if batch == 1 {
+        return Ok(one);
+    }
+    let later: Vec<usize> = axes.iter().map(|axis| axis + 1).collect();
+    let (extents, axes) = ([&[batch], extents].concat(), [&[0], &later[..]].concat());
+    Problem::permuted(&extents, &axes, elem_bytes)
 }
 
 /// Runs the command and returns what to print.
@@ -146,7 +158,7 @@ pub struct Row {
     elem_bytes: usize,
     device: String,
     threads: Option<usize>,
-    pages: Option<&'static str>,
+    pages: Option<Pages>,
     out_of_place: bool,
     route: String,
     mirrored: bool,
@@ -182,7 +194,7 @@ impl Row {
             elem_bytes: problem.elem_bytes(),
             device: plan.device.to_string(),
             threads: on_host.then(|| how.threads()),
-            pages: on_host.then(|| how.pages.name()),
+            pages: on_host.then_some(how.pages),
             out_of_place: problem.is_out_of_place(),
             route: routes(&plan),
             mirrored: plan.mirrored(),

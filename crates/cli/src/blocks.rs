@@ -5,7 +5,6 @@ use std::io;
 use std::path::Path;
 
 use anyhow::Result;
-use serde::Serialize;
 use turntile::stored::{ReadAt, Stored, StoredError, WriteAt};
 
 use crate::error::On;
@@ -15,31 +14,6 @@ use crate::progress::Progress;
 
 /// Runs that are shorter than this end before what the system reads ahead of its own accord.
 const AHEAD: u64 = 1 << 20;
-
-/// How a file was moved.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Facts {
-    /// Bytes of memory that it was to take at most.
-    pub memory: usize,
-    /// Bytes of the blocks that are in memory at a time.
-    pub block_bytes: usize,
-    /// How often every byte was read and written.
-    pub passes: usize,
-    /// Bytes of the shortest runs.
-    pub shortest_run: u64,
-}
-
-impl Facts {
-    /// Of a plan for so much memory.
-    pub fn of(stored: &Stored, memory: usize) -> Self {
-        Facts {
-            memory,
-            block_bytes: stored.buffer_bytes(),
-            passes: stored.passes(),
-            shortest_run: stored.shortest_run(),
-        }
-    }
-}
 
 /// A file's bytes from some offset on.
 pub struct Part<'a> {

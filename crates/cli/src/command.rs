@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::args::{PermuteArgs, ReorderArgs, TransposeArgs};
 use crate::bench::BenchArgs;
@@ -21,7 +21,9 @@ pub struct Cli {
 impl Cli {
     /// Reads a command line, the command's name first.
     pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
-        let cli = Cli::try_parse_from(words)?;
+        let mut definition = Cli::command();
+        let matches = definition.try_get_matches_from_mut(words)?;
+        let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut definition))?;
         let checked = match &cli.command {
             Command::Plan(args) => args.problem.check(),
             Command::Tune(args) => args.problem.check(),
@@ -30,29 +32,27 @@ impl Cli {
             | Command::Permute(PermuteArgs { common, .. })
             | Command::Reorder(ReorderArgs { common, .. }) => common.jobs().map(drop),
         };
-        // Its own usage, and not that of all commands.
-        checked.map_err(|error| error.format(&mut command_named(cli.command.name())))?;
+        // With the usage of this command, not that of all of them.
+        let name = matches.subcommand_name().unwrap_or_default();
+        let of_command = definition.find_subcommand_mut(name);
+        checked.map_err(|error| match of_command {
+            Some(command) => error.format(command),
+            None => error,
+        })?;
         Ok(cli)
     }
-}
-
-/// The definition of the command of that name.
-fn command_named(name: &str) -> clap::Command {
-    let mut all = Cli::command();
-    all.build();
-    all.find_subcommand(name).cloned().unwrap_or(all)
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Swap the last two axes of an array: (..., M, N) becomes (..., N, M)
-    #[command(override_usage = usage!("transpose"), after_help = TEMPORARY)]
+    #[command(override_usage = usage("transpose"), after_help = TEMPORARY)]
     Transpose(TransposeArgs),
     /// Permute the axes of an array: axis i of the result is axis AXES[i], as NumPy's transpose(AXES)
-    #[command(override_usage = usage!("permute --axes I,J,..."), after_help = TEMPORARY)]
+    #[command(override_usage = usage("permute --axes I,J,..."), after_help = TEMPORARY)]
     Permute(PermuteArgs),
     /// Store the same array in the other memory order
-    #[command(override_usage = usage!("reorder --to ORDER"), after_help = TEMPORARY)]
+    #[command(override_usage = usage("reorder --to ORDER"), after_help = TEMPORARY)]
     Reorder(ReorderArgs),
     /// Print how a matrix or a file's array would be transposed, or the axes of an array permuted
     Plan(PlanArgs),
@@ -60,20 +60,6 @@ pub enum Command {
     Tune(TuneArgs),
     /// Verify and time transpositions on this machine, beside a copy of the same bytes
     Bench(BenchArgs),
-}
-
-impl Command {
-    /// As the command line spells it.
-    fn name(&self) -> &'static str {
-        match self {
-            Command::Transpose(_) => "transpose",
-            Command::Permute(_) => "permute",
-            Command::Reorder(_) => "reorder",
-            Command::Plan(_) => "plan",
-            Command::Tune(_) => "tune",
-            Command::Bench(_) => "bench",
-        }
-    }
 }
 
 #[cfg(test)]

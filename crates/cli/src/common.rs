@@ -16,29 +16,18 @@ new one is a temporary file in the same directory, without a name where the syst
 takes the file's place, it is named .turntile-NAME-(16 digits).tmp; one that a killed run left is removed by the next run on that \
 file. What comes from standard input, or goes to standard output, and is larger than memory lies in such files in TMPDIR meanwhile.";
 
-/// How the three commands on files are used.
-macro_rules! usage {
-    ($command:literal) => {
-        concat!(
-            "turntile ",
-            $command,
-            " [OPTIONS] FILE             in place\n       ",
-            "turntile ",
-            $command,
-            " [OPTIONS] FILE OUT         into a new file\n       ",
-            "turntile ",
-            $command,
-            " [OPTIONS] FILE -o OUT      into a file, new or not\n       ",
-            "turntile ",
-            $command,
-            " [OPTIONS] -i FILE...       each in place\n       ",
-            "turntile ",
-            $command,
-            " [OPTIONS] - [OUT]          from standard input, to standard output or into a new file"
-        )
-    };
+/// How a command on files is used.
+pub fn usage(command: &str) -> String {
+    let line = |files: &str| format!("turntile {command} [OPTIONS] {files}");
+    let lines = [
+        "FILE             in place",
+        "FILE OUT         into a new file",
+        "FILE -o OUT      into a file, new or not",
+        "-i FILE...       each in place",
+        "- [OUT]          from standard input, to standard output or into a new file",
+    ];
+    lines.map(line).join("\n       ")
 }
-pub(crate) use usage;
 
 /// Which files, where results go and how the work is done.
 #[derive(Debug, Args)]

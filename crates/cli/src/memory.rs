@@ -3,25 +3,17 @@
 
 use clap::ValueEnum;
 use memmap2::MmapMut;
+use serde::Serialize;
 use turntile::{Error, RunError};
 
 /// A kind of pages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
 pub enum Pages {
     /// Huge ones where the system gives them to those who ask
     Huge,
     /// As the system gives them to anybody
     Default,
-}
-
-impl Pages {
-    /// As the command line spells it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Pages::Huge => "huge",
-            Pages::Default => "default",
-        }
-    }
 }
 
 /// A mapping of its own.

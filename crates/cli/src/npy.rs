@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use anyhow::{Result, anyhow, bail, ensure};
 use clap::ValueEnum;
+use serde::Serialize;
 
 use crate::dtype::{self, Entries};
 
@@ -23,7 +24,8 @@ const MAX_TEXT: u64 = 1 << 20;
 const ALIGN: usize = 64;
 
 /// Which axis of an array runs fastest in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
 pub enum Order {
     /// The last axis runs fastest (row-major)
     C,

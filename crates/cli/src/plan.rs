@@ -4,7 +4,8 @@ use std::fmt::{Display, Write};
 
 use anyhow::{Result, bail};
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
+use turntile::TileRule;
 use turntile::plan::{
     Advice, Chip, Declined, Host, Plan, Planner, Problem, Refused, Survey, Wisdom,
 };
@@ -13,7 +14,7 @@ use crate::bench::routes;
 use crate::device::{Device, of_host};
 use crate::report::{bytes, duration, rate};
 use crate::say::{shown, tell};
-use crate::settings::{Settings, TilesArg};
+use crate::settings::{Settings, tiles};
 use crate::subject::ProblemArgs;
 use crate::{subject, words};
 
@@ -26,8 +27,8 @@ pub struct PlanArgs {
     #[arg(long, value_name = "NAME", default_value = "host")]
     pub device: String,
     /// Which tiles of each route to consider
-    #[arg(long, value_name = "RULE", default_value = "model")]
-    pub tiles: TilesArg,
+    #[arg(long, value_name = "RULE", default_value = "model", value_parser = tiles())]
+    pub tiles: TileRule,
     /// Print every candidate by estimate, wisdom aside, and why the others are not possible
     #[arg(long)]
     pub all: bool,
@@ -40,7 +41,7 @@ pub struct PlanArgs {
 pub fn run(args: &PlanArgs) -> Result<String> {
     let settings = &args.problem.settings;
     let problem = subject::problem(&args.problem)?;
-    let mut planner = planner(&args.device, settings)?.with_tiles(args.tiles.rule());
+    let mut planner = planner(&args.device, settings)?.with_tiles(args.tiles);
     if let Some(route) = settings.route {
         planner = planner.with_route(route);
     }
@@ -141,33 +142,34 @@ fn table(survey: &Survey) -> String {
     text
 }
 
-/// Of several legs `route` has all, in order; `stages` are in dimension notation; speeds are estimates, whatever chose,
-/// and null where nothing moves.
+/// A plan and its speed: of several legs `route` has all, in order; `stages` are in dimension notation.
+pub fn of_plan(plan: &Plan, gb_per_s: Option<f64>) -> Value {
+    json!({
+        "device": plan.device,
+        "route": routes(plan),
+        "mirrored": plan.mirrored(),
+        "tile": plan.tile(),
+        "stages": plan.stages().map(ToString::to_string).collect::<Vec<_>>(),
+        "passes": plan.passes(),
+        "workspace_bytes": plan.workspace_bytes,
+        "estimated_seconds": plan.seconds,
+        "gb_per_s": gb_per_s,
+        "plan": plan.to_string(),
+    })
+}
+
+/// Speeds are estimates, even of plans from wisdom, and null where nothing moves.
 fn json(
     candidates: &[Plan],
     declined: &[Declined],
     chosen_by: &str,
     refused: Option<Refused>,
 ) -> String {
-    let candidate = |plan: &Plan| {
-        json!({
-            "device": plan.device,
-            "route": routes(plan),
-            "mirrored": plan.mirrored(),
-            "tile": plan.tile(),
-            "stages": plan.stages().map(ToString::to_string).collect::<Vec<_>>(),
-            "passes": plan.passes(),
-            "workspace_bytes": plan.workspace_bytes,
-            "estimated_seconds": plan.seconds,
-            "gb_per_s": gb_per_s(plan),
-            "plan": plan.to_string(),
-        })
-    };
     let declined =
         declined.iter().map(|one| json!({ "route": one.route.name(), "why": one.why.to_string() }));
     json!({
-        "candidates": candidates.iter().map(candidate).collect::<Vec<_>>(),
-        "declined": declined.collect::<Vec<_>>(),
+        "candidates": candidates.iter().map(|plan| of_plan(plan, gb_per_s(plan))).collect::<Value>(),
+        "declined": declined.collect::<Value>(),
         "chosen_by": chosen_by,
         "wisdom_refused": refused.map(|why| why.to_string()),
     })

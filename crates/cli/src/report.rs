@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use serde_json::json;
 use turntile::Planned;
 use turntile::plan::{Plan, Problem};
+use turntile::stored::Stored;
 
-use crate::blocks;
 use crate::common::DASH;
 use crate::error;
 use crate::measure::gb_per_s;
@@ -15,11 +16,12 @@ use crate::say::{shown, tell};
 use crate::work::Done;
 
 /// An array as a file holds it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Array {
     /// Extents of its axes.
     pub shape: Vec<usize>,
     /// Its type as a header describes it, in short; none for a headerless file.
+    #[serde(rename = "type")]
     pub type_name: Option<String>,
     /// Bytes of an element.
     pub elem_bytes: usize,
@@ -90,13 +92,13 @@ pub struct Report {
 }
 
 impl Report {
-    fn plans(&self) -> impl Iterator<Item = &Plan> {
-        self.done.plan.iter().map(Planned::plan)
+    fn plan(&self) -> Option<&Plan> {
+        self.done.plan.as_ref().map(Planned::plan)
     }
 
     /// 2 x bytes / seconds of the transposition / 1e9; none when nothing had to move.
     fn gb_per_s(&self) -> Option<f64> {
-        let moved = self.plans().any(|plan| plan.passes() > 0) || self.done.blocks.is_some();
+        let moved = self.plan().is_some_and(|plan| plan.passes() > 0) || self.done.blocks.is_some();
         let seconds = self.done.transpose.as_secs_f64();
         (moved && seconds > 0.0).then(|| gb_per_s(self.bytes as f64, seconds))
     }
@@ -140,16 +142,13 @@ impl Report {
         let Report { before, after, done, .. } = self;
         let order = |array: &Array| array.order.map_or("", Order::name);
         let mut text = format!("{}: {} {}", self.named(), before.extents(), before.element());
-        let joined = |all: Vec<String>| all.join(", then ");
         if done.dry {
-            let how = match &done.blocks {
-                Some(blocks) => {
-                    format!("in {}, by blocks of {}", passes(blocks), bytes(blocks.block_bytes))
+            let how = match (&done.blocks, self.plan()) {
+                (Some(blocks), _) => {
+                    format!("in {}, by blocks of {}", passes(blocks), bytes(blocks.buffer_bytes()))
                 }
-                None if done.plan.is_none() => "as they lie".to_string(),
-                None => {
-                    format!("in memory, {}", joined(self.plans().map(Plan::to_string).collect()))
-                }
+                (None, Some(plan)) => format!("in memory, {plan}"),
+                (None, None) => "as they lie".to_string(),
             };
             let to = self.to();
             return format!(
@@ -171,8 +170,8 @@ impl Report {
         match self.gb_per_s() {
             Some(rate) => {
                 let by = match &done.blocks {
-                    Some(blocks) => format!("blocks of {}", bytes(blocks.block_bytes)),
-                    None => joined(self.plans().map(Plan::route_name).collect()),
+                    Some(blocks) => format!("blocks of {}", bytes(blocks.buffer_bytes())),
+                    None => self.plan().map(Plan::route_name).unwrap_or_default(),
                 };
                 let time = duration(done.transpose.as_secs_f64());
                 text += &format!(" in {time} ({rate:.2} GB/s) by {by}");
@@ -188,8 +187,8 @@ impl Report {
             text += &format!(
                 "\n{} data in {} of memory, {passes}, runs of {} and more; synced in {}",
                 bytes(self.bytes),
-                bytes(blocks.memory),
-                bytes(blocks.shortest_run as usize),
+                bytes(done.memory),
+                bytes(blocks.shortest_run() as usize),
                 duration(done.write.as_secs_f64())
             );
         } else if self.bytes >= 16 << 20 {
@@ -215,12 +214,12 @@ impl Report {
     /// The same for machines, on one line. `blocks` is how it was moved where it did not fit in memory; `seconds.transpose` is
     /// then of reading and writing too. Names that are not UTF-8 are shown as far as they can be.
     pub fn json(&self) -> String {
-        let array = |array: &Array| {
+        let blocks = |blocks: &Stored| {
             json!({
-                "shape": array.shape,
-                "type": array.type_name,
-                "elem_bytes": array.elem_bytes,
-                "order": array.order.map(Order::name),
+                "memory": self.done.memory,
+                "block_bytes": blocks.buffer_bytes(),
+                "passes": blocks.passes(),
+                "shortest_run": blocks.shortest_run(),
             })
         };
         let mut all = json!({
@@ -229,8 +228,8 @@ impl Report {
             "output": self.output.to_string_lossy(),
             "written": !self.done.dry && !self.unchanged,
             "dry_run": self.done.dry,
-            "before": array(&self.before),
-            "after": array(&self.after),
+            "before": &self.before,
+            "after": &self.after,
             "bytes": self.bytes,
             "seconds": {
                 "read": self.done.read.as_secs_f64(),
@@ -238,11 +237,11 @@ impl Report {
                 "write": self.done.write.as_secs_f64(),
             },
             "gb_per_s": self.gb_per_s(),
-            "routes": self.plans().map(Plan::route_name).collect::<Vec<_>>(),
-            "plans": self.plans().map(Plan::to_string).collect::<Vec<_>>(),
-            "blocks": self.done.blocks,
+            "routes": Vec::from_iter(self.plan().map(Plan::route_name)),
+            "plans": Vec::from_iter(self.plan().map(Plan::to_string)),
+            "blocks": self.done.blocks.as_ref().map(blocks),
             "workspace_bytes": self.workspace_bytes(),
-            "wisdom_refused": self.refused_wisdom().into_iter().collect::<Vec<_>>(),
+            "wisdom_refused": Vec::from_iter(self.refused_wisdom()),
         });
         if let Some(member) = &self.member {
             all["member"] = json!(member);
@@ -251,8 +250,8 @@ impl Report {
     }
 }
 
-fn passes(blocks: &blocks::Facts) -> &'static str {
-    if blocks.passes == 1 { "1 pass" } else { "2 passes" }
+fn passes(blocks: &Stored) -> &'static str {
+    if blocks.passes() == 1 { "1 pass" } else { "2 passes" }
 }
 
 /// Seconds in the unit that suits them.

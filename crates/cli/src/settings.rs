@@ -6,8 +6,8 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use clap::builder::OsStringValueParser;
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use turntile::plan::{Problem, Route};
 use turntile::{TileRule, Transpose};
 
@@ -32,23 +32,14 @@ pub struct Settings {
     wisdom: Option<OsString>,
 }
 
-/// A rule for tiles, as the command line spells it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum TilesArg {
-    /// The best of each route by the cost model
-    Model,
-    /// Every feasible one
-    All,
-}
-
-impl TilesArg {
-    /// The rule.
-    pub fn rule(self) -> TileRule {
-        match self {
-            TilesArg::Model => TileRule::CostModel,
-            TilesArg::All => TileRule::Exhaustive,
-        }
-    }
+/// Reads a rule for tiles.
+pub fn tiles() -> impl TypedValueParser<Value = TileRule> {
+    let model = PossibleValue::new("model").help("The best of each route by the cost model");
+    let all = PossibleValue::new("all").help("Every feasible one");
+    PossibleValuesParser::new([model, all]).map(|name| match &*name {
+        "all" => TileRule::Exhaustive,
+        _ => TileRule::CostModel,
+    })
 }
 
 /// `problem`'s axes, to be permuted where it says.

@@ -9,6 +9,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use turntile::plan::Problem;
 
+use crate::bench::permuted;
 use crate::file::{self, Asking, Locking};
 use crate::input::Input;
 use crate::rearrange;
@@ -79,18 +80,8 @@ fn of_shape(args: &ProblemArgs, shape: &[usize]) -> Result<Problem> {
     let batch = args.batch.unwrap_or(1);
     Ok(match (&args.axes, shape) {
         (None, &[rows, cols]) => Problem::with_batch(batch, rows, cols, elem_bytes)?,
-        (None, shape) => {
-            bail!("{} axes: --axes is to say in which order they shall lie", shape.len())
-        }
-        (Some(Axes(axes)), shape) if batch == 1 => Problem::permuted(shape, axes, elem_bytes)?,
-        (Some(Axes(axes)), shape) => {
-            // What is wrong with them is told of as they were given.
-            Problem::permuted(shape, axes, elem_bytes)?;
-            let shape: Vec<usize> = std::iter::once(batch).chain(shape.iter().copied()).collect();
-            let axes: Vec<usize> =
-                std::iter::once(0).chain(axes.iter().map(|axis| axis + 1)).collect();
-            Problem::permuted(&shape, &axes, elem_bytes)?
-        }
+        (None, shape) => bail!("{} axes: name their order with --axes", shape.len()),
+        (Some(Axes(axes)), shape) => permuted(batch, shape, axes, elem_bytes)?,
     })
 }
 

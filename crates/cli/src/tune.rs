@@ -6,14 +6,15 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
-use turntile::Measured;
 use turntile::plan::{Tile, Wisdom};
+use turntile::{Measured, TileRule};
 
 use crate::bench::routes;
 use crate::device::Device;
+use crate::plan::of_plan;
 use crate::report::{bytes, duration, rate};
 use crate::say::shown;
-use crate::settings::TilesArg;
+use crate::settings::tiles;
 use crate::subject::ProblemArgs;
 use crate::values::seconds;
 use crate::{file, measure, subject};
@@ -29,8 +30,8 @@ pub struct TuneArgs {
     #[arg(long, value_name = "NAME", default_value = "host")]
     pub device: String,
     /// Which tiles of each route to try
-    #[arg(long, value_name = "RULE", default_value = "all")]
-    pub tiles: TilesArg,
+    #[arg(long, value_name = "RULE", default_value = "all", value_parser = tiles())]
+    pub tiles: TileRule,
     /// Seconds to spend; at least one candidate is measured
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds, allow_negative_numbers = true)]
     pub budget: Duration,
@@ -51,7 +52,7 @@ pub fn run(args: &TuneArgs) -> Result<String> {
         Wisdom::load(file)?;
     }
     let settings = &args.problem.settings;
-    let transpose = settings.transpose(&problem).tiles(args.tiles.rule());
+    let transpose = settings.transpose(&problem).tiles(args.tiles);
     let measured = match Device::find(&args.device, settings.threads)? {
         Device::Host => transpose.tune(args.budget)?,
         Device::Gpu(gpu) => transpose.tune_on(&gpu, args.budget)?,
@@ -125,17 +126,10 @@ fn csv(measured: &[Measured]) -> String {
 fn json(measured: &[Measured]) -> String {
     let row = |candidate: &Measured| {
         let Measured { plan, time, runs } = candidate;
-        json!({
-            "route": routes(plan),
-            "mirrored": plan.mirrored(),
-            "tile": plan.tile(),
-            "seconds": time.as_secs_f64(),
-            "estimated_seconds": plan.seconds,
-            "gb_per_s": gb_per_s(candidate),
-            "runs": runs,
-            "workspace_bytes": plan.workspace_bytes,
-            "plan": plan.to_string(),
-        })
+        let mut row = of_plan(plan, gb_per_s(candidate));
+        row["seconds"] = json!(time.as_secs_f64());
+        row["runs"] = json!(runs);
+        row
     };
     measured.iter().map(row).collect::<Value>().to_string()
 }

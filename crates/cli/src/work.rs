@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Error, Result, anyhow, bail};
 use turntile::plan::Problem;
+use turntile::stored::Stored;
 use turntile::{Bytes, Options, Planned, RunError, Transpose};
 
 use crate::blocks::{self, Part};
@@ -100,7 +101,9 @@ pub struct Done {
     /// The plan, where it ran in memory.
     pub plan: Option<Planned>,
     /// How it was moved where it did not fit.
-    pub blocks: Option<blocks::Facts>,
+    pub blocks: Option<Stored>,
+    /// The most bytes of memory that it might take.
+    pub memory: usize,
     /// Whether nothing was to be done yet.
     pub dry: bool,
     /// Why the new file, though in place, may not outlast a power cut.
@@ -134,7 +137,8 @@ pub fn apply(
     let sink = Sink::begin(&mut input, target, bytes, *quiet)?;
     let mut done = Done {
         plan: planned.filter(|_| fits),
-        blocks: stored.as_ref().map(|stored| blocks::Facts::of(stored, memory)),
+        blocks: stored.clone(),
+        memory,
         dry: *dry_run,
         ..Done::default()
     };
@@ -153,11 +157,7 @@ pub fn apply(
     Ok(done)
 }
 
-fn plan_blocks(
-    change: &Change,
-    settings: &Settings,
-    memory: usize,
-) -> Result<turntile::stored::Stored> {
+fn plan_blocks(change: &Change, settings: &Settings, memory: usize) -> Result<Stored> {
     let transpose = match &change.step {
         Some(problem) => settings.transpose(problem),
         None => Transpose::of_axes_bytes(1, &[change.data_bytes], &[0]),
@@ -196,7 +196,7 @@ fn in_blocks(
     input: &mut Input,
     sink: &Sink,
     change: &Change,
-    (stored, done): (&turntile::stored::Stored, &mut Done),
+    (stored, done): (&Stored, &mut Done),
     progress: &Progress,
 ) -> Result<()> {
     let bytes = change.data_bytes;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, ensure};
 use turntile::plan::Problem;
 use turntile::{Bytes, Options, Planned, Transpose, Workspace};
 
@@ -25,7 +25,7 @@ pub fn measure(transpose: &Transpose, problem: &Problem, how: How) -> Result<Fig
     let mut matrix = Memory::touched(problem.bytes(), how.pages)?;
     let mut other = Memory::touched(problem.bytes(), how.pages)?;
     let mut workspace = planned.workspace()?;
-    verify(&planned, matrix.bytes(), other.bytes(), &mut workspace)?;
+    verify((&planned, problem), matrix.bytes(), other.bytes(), &mut workspace)?;
 
     let (mut copies, mut turns) = (Vec::new(), Vec::new());
     // What caches may hold lies in those of whoever had it last: the first of two brings it home.
@@ -71,12 +71,11 @@ fn turn(
 
 /// Transposes numbered elements and compares every one.
 fn verify(
-    planned: &Planned,
+    (planned, problem): (&Planned, &Problem),
     data: &mut [u8],
     other: &mut [u8],
     workspace: &mut Workspace,
 ) -> Result<()> {
-    let problem = &planned.plan().problem;
     let elem_bytes = problem.elem_bytes();
     let bytes = problem.bytes();
     for (number, element) in data[..bytes].chunks_exact_mut(elem_bytes).enumerate() {
@@ -84,47 +83,30 @@ fn verify(
     }
     turn(planned, data, other, workspace)?;
     let turned = if problem.is_out_of_place() { &*other } else { &*data };
+    // The inverse moves an element of the result to its source: along the last axis by the same distance each.
+    let order: Vec<usize> = problem.order().collect();
+    let extents: Vec<usize> = order.iter().map(|&axis| problem.extents()[axis]).collect();
+    let mut inverse = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(to, &from)| inverse[from] = to);
+    let back = Problem::permuted(&extents, &inverse, elem_bytes)?;
+    let row = extents.last().copied().unwrap_or(1).max(1);
+    let distance = if row > 1 { back.dest(1) } else { 0 };
     let mut want = vec![0; elem_bytes];
-    let mut sources = Sources::new(problem);
-    for (at, element) in turned[..bytes].chunks_exact(elem_bytes).enumerate() {
-        fill(sources.next(), &mut want);
-        if element != want {
-            bail!("{problem}: element {at} of the result is wrong");
+    for (number, elements) in turned[..bytes].chunks_exact(row * elem_bytes).enumerate() {
+        let first = back.dest(number * row);
+        for (k, element) in elements.chunks_exact(elem_bytes).enumerate() {
+            fill(first + k * distance, &mut want);
+            ensure!(
+                element == want,
+                "{problem}: element {} of the result is wrong",
+                number * row + k
+            );
         }
     }
     Ok(())
 }
 
-/// The numbers of the elements that belong in the result, one after the other: an odometer over its axes.
-struct Sources {
-    /// Of each axis of the result: its number now, its extent, and what it counts in the source.
-    axes: Vec<(usize, usize, usize)>,
-    at: usize,
-}
-
-impl Sources {
-    fn new(problem: &Problem) -> Self {
-        let extents = problem.extents();
-        let axis = |axis: usize| (0, extents[axis], extents[axis + 1..].iter().product());
-        Sources { axes: problem.order().map(axis).collect(), at: 0 }
-    }
-
-    fn next(&mut self) -> usize {
-        let here = self.at;
-        for (number, extent, stride) in self.axes.iter_mut().rev() {
-            *number += 1;
-            self.at += *stride;
-            if number < extent {
-                break;
-            }
-            self.at -= *number * *stride;
-            *number = 0;
-        }
-        here
-    }
-}
-
-/// An element that tells its number, or as much of it as its bytes can.
+/// Fills an element with its number, or as much of it as fits.
 pub fn fill(number: usize, element: &mut [u8]) {
     // Multiplied by an odd number whose upper bits depend on all lower ones.
     let bytes = (number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
@@ -151,9 +133,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sources_are_the_problems() {
-        let problem = Problem::permuted(&[3, 4, 2, 5], &[2, 0, 3, 1], 4).unwrap();
-        let mut sources = Sources::new(&problem);
-        (0..problem.len()).for_each(|at| assert_eq!(problem.dest(sources.next()), at));
+    fn every_element_is_verified() {
+        let transpose = Transpose::of_axes_bytes(4, &[3, 4, 2, 5], &[2, 0, 3, 1]);
+        let right = transpose.plan().unwrap();
+        let of_another = Transpose::of_axes_bytes(4, &[3, 4, 2, 5], &[2, 0, 1, 3]).plan().unwrap();
+        let check = |planned: &Planned, problem: &Problem| {
+            let (mut data, mut other) = (vec![0; 480], vec![0; 480]);
+            verify((planned, problem), &mut data, &mut other, &mut planned.workspace().unwrap())
+        };
+        let problem = transpose.problem().unwrap();
+        check(&right, &problem).unwrap();
+        let error = check(&of_another, &problem).unwrap_err().to_string();
+        assert!(error.contains("element 1 of the result is wrong"), "{error}");
     }
 }
