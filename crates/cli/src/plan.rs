@@ -135,7 +135,7 @@ fn table(survey: &Survey) -> String {
             bytes(plan.workspace_bytes),
         );
     }
-    for Declined { route, why } in &survey.declined {
+    for Declined { route, why, .. } in &survey.declined {
         let _ = writeln!(text, "{route:<22} not possible: {why}");
     }
     text.truncate(text.trim_end().len());

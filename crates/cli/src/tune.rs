@@ -106,7 +106,7 @@ fn csv(measured: &[Measured]) -> String {
         "route,mirrored,m,n,seconds,estimated_seconds,gb_per_s,runs,workspace_bytes,plan"
             .to_string();
     for candidate in measured {
-        let Measured { plan, time, runs } = candidate;
+        let Measured { plan, time, runs, .. } = candidate;
         let _ = write!(
             text,
             "\n{},{},{},{},{:.3e},{:.3e},{},{runs},{},\"{plan}\"",
@@ -125,7 +125,7 @@ fn csv(measured: &[Measured]) -> String {
 
 fn json(measured: &[Measured]) -> String {
     let row = |candidate: &Measured| {
-        let Measured { plan, time, runs } = candidate;
+        let Measured { plan, time, runs, .. } = candidate;
         let mut row = of_plan(plan, gb_per_s(candidate));
         row["seconds"] = json!(time.as_secs_f64());
         row["runs"] = json!(runs);

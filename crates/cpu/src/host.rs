@@ -214,12 +214,7 @@ impl Host {
     }
 
     fn offer(&self, way: HostWay, seconds: f64) -> Offer {
-        Offer {
-            method: way.method(),
-            workspace_bytes: way.needs().bytes(),
-            geometry: Geometry::new(way),
-            seconds,
-        }
+        Offer::new(way.method(), Geometry::new(way), way.needs().bytes(), seconds)
     }
 }
 

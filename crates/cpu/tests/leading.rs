@@ -190,7 +190,9 @@ fn rows_slide_by_every_mover() {
         let way = way.with_rows_by(mover).unwrap();
         let (method, workspace_bytes) = (way.method(), way.needs().bytes());
         let geometry = Geometry::new(way);
-        Stage { offer: Offer { method, geometry, workspace_bytes, ..stage.offer }, ..stage.clone() }
+        let mut moved = stage.clone();
+        moved.offer = Offer::new(method, geometry, workspace_bytes, stage.offer.seconds);
+        moved
     };
     let movers =
         [Mover::Rows(1), Mover::Rows(2), Mover::Rows(7), Mover::Slide(1), Mover::Slide(50)];
@@ -209,7 +211,8 @@ fn rows_slide_by_every_mover() {
                 }
                 if moved > 0 {
                     let executor = Executor::new(plan.clone(), 3).unwrap();
-                    check(Plan { workspace_bytes: executor.workspace_bytes(), ..plan }, 3);
+                    plan.workspace_bytes = executor.workspace_bytes();
+                    check(plan, 3);
                 }
             }
         }
@@ -300,12 +303,17 @@ fn stages_of_other_problems_are_refused() {
         assert!(matches!(flaw, Some(RunError::Plan(Flaw::Leading { .. }))), "{flaw:?}: {plan:#}");
     };
     let dense = Problem::new(300, 200, 4).unwrap();
-    let nothing = Plan { legs: Vec::new(), ..plan(&p, 1) };
+    let of = |problem: Problem, mut plan: Plan| {
+        plan.problem = problem;
+        plan
+    };
+    let mut nothing = plan(&p, 1);
+    nothing.legs.clear();
     leading_refused(nothing);
     for plan in ways(&other, 1) {
-        leading_refused(Plan { problem: p, ..plan.clone() });
-        leading_refused(Plan { problem: slid([300, 200], [7, 9], 4), ..plan.clone() });
-        refused(Plan { problem: dense, ..plan.clone() });
+        leading_refused(of(p, plan.clone()));
+        leading_refused(of(slid([300, 200], [7, 9], 4), plan.clone()));
+        refused(of(dense, plan.clone()));
         // Without any one of its stages, or with two of them in the other's place.
         for leg in 0..plan.legs.len() {
             for number in 0..plan.legs[leg].stages.len() {
@@ -329,9 +337,9 @@ fn stages_of_other_problems_are_refused() {
     // In one pass where it lies, for pitches that differ.
     let equal = plan(&turned([300, 200], [109, 9], 4), 1);
     assert_eq!(methods(&equal), [Method::TileSwap]);
-    leading_refused(Plan { problem: p, ..equal });
+    leading_refused(of(p, equal));
     // Stages around gaps are not for a problem without leading dimensions.
     for plan in ways(&p, 1) {
-        refused(Plan { problem: dense, ..plan });
+        refused(of(dense, plan));
     }
 }

@@ -17,7 +17,7 @@ fn by(offer: &Offer, mover: Mover) -> Offer {
     let way: &HostWay = offer.geometry.get().unwrap();
     let way = way.with_rows_by(mover).unwrap();
     let (method, workspace_bytes) = (way.method(), way.needs().bytes());
-    Offer { method, geometry: Geometry::new(way), workspace_bytes, seconds: offer.seconds }
+    Offer::new(method, Geometry::new(way), workspace_bytes, offer.seconds)
 }
 
 /// Every element of the rows is where the closed form has it, and nothing else is touched; places that rows left may
@@ -104,7 +104,8 @@ fn plans_have_no_rows_with_gaps() {
         let (expected, got) = (47 * 4, 35 * 4);
         let error = executor.run_bytes(&mut vec![0; got], &mut workspace);
         assert_eq!(error, Err(RunError::Length { expected, got }));
-        let wrong = Offer { method: Method::TileSwap, ..offer(slide, 4, 1) };
+        let mut wrong = offer(slide, 4, 1);
+        wrong.method = Method::TileSwap;
         assert!(Executor::of_stage(shape, wrong, 4, 1).is_err());
     }
 }

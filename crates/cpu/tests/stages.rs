@@ -59,7 +59,7 @@ fn check_all_methods(shape: StageShape, elem_bytes: usize) {
     }
     for &method in way::methods(&shape, false) {
         let geometry = Geometry::new(Elsewhere);
-        let offer = Offer { method, geometry, workspace_bytes: 0, seconds: 0.0 };
+        let offer = Offer::new(method, geometry, 0, 0.0);
         match Executor::new(alone(shape, offer.clone(), elem_bytes), 2) {
             Ok(_) => check(shape, offer, elem_bytes, 2),
             // Squares alone are swapped, matrices alone have instances of their own.
@@ -269,7 +269,8 @@ fn geometry_of_another_stage_is_refused() {
     let other = StageShape::from(Elementary { batch: 1, rows: 6, mid: 1, cols: 4, unit: 1 });
     let offer = host.best(&small, &request(4)).unwrap();
     let refused = |shape, elem_bytes, method| {
-        let offer = Offer { method, ..offer.clone() };
+        let mut offer = offer.clone();
+        offer.method = method;
         let error = Executor::new(Plan::of_stage("any", shape, offer, elem_bytes).unwrap(), 1)
             .unwrap_err()
             .to_string();
@@ -278,7 +279,9 @@ fn geometry_of_another_stage_is_refused() {
     refused(other, 4, offer.method);
     refused(small, 8, offer.method);
     refused(small, 4, Method::PerCycle);
-    let flaw = Executor::new(alone(small, Offer { method: Method::Rows, ..offer }, 4), 1);
+    let mut rows = offer.clone();
+    rows.method = Method::Rows;
+    let flaw = Executor::new(alone(small, rows, 4), 1);
     let error: Box<dyn std::error::Error> = flaw.unwrap_err().into();
     let flaw = error.source().and_then(|source| source.downcast_ref::<Flaw>());
     assert!(matches!(flaw, Some(Flaw::Method { number: 1, .. })), "{error}");

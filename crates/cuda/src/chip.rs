@@ -230,12 +230,8 @@ impl Chip {
     }
 
     fn offer(launches: Launches, seconds: f64) -> Offer {
-        Offer {
-            method: launches.way().method(),
-            workspace_bytes: launches.workspace_bytes(),
-            geometry: Geometry::new(launches),
-            seconds,
-        }
+        let (method, bytes) = (launches.way().method(), launches.workspace_bytes());
+        Offer::new(method, Geometry::new(launches), bytes, seconds)
     }
 }
 

@@ -291,9 +291,13 @@ fn plans_put_together_by_hand_are_refused() {
     };
     let equal = plan(&turned([8000, 5000], [3100, 100], 4));
     assert!(is_turned(&equal));
-    is_leading(&Plan { problem: around.problem, ..equal.clone() });
-    let other = turned([8000, 5000], [3200, 200], 4);
-    is_leading(&Plan { problem: other, ..equal });
+    let of = |problem: Problem, plan: &Plan| {
+        let mut plan = plan.clone();
+        plan.problem = problem;
+        plan
+    };
+    is_leading(&of(around.problem, &equal));
+    is_leading(&of(turned([8000, 5000], [3200, 200], 4), &equal));
     for leg in 0..around.legs.len() {
         for stage in 0..around.legs[leg].stages.len() {
             let mut less = around.clone();
@@ -307,7 +311,7 @@ fn plans_put_together_by_hand_are_refused() {
             assert!(matches!(refused(&other), CudaError::Flawed(_)));
         }
     }
-    let unaligned = Plan { problem: around.problem.with_alignment(4), ..around };
+    let unaligned = of(around.problem.with_alignment(4), &around);
     assert!(matches!(refused(&unaligned), CudaError::Flawed(_)));
 }
 

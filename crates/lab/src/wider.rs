@@ -54,7 +54,7 @@ impl Wider {
             }
         };
         let allowed = request.want.accepts(method) && workspace_bytes <= request.cap;
-        allowed.then_some(Offer { method, geometry, workspace_bytes, seconds })
+        allowed.then_some(Offer::new(method, geometry, workspace_bytes, seconds))
     }
 }
 

@@ -132,6 +132,7 @@ impl fmt::Display for Geometry {
 
 /// A way to move a shape, as a device offers it.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Offer {
     /// How.
     pub method: Method,
@@ -144,6 +145,11 @@ pub struct Offer {
 }
 
 impl Offer {
+    /// Of `workspace_bytes` bytes beside the data and an estimate of `seconds`.
+    pub fn new(method: Method, geometry: Geometry, workspace_bytes: usize, seconds: f64) -> Self {
+        Offer { method, geometry, workspace_bytes, seconds }
+    }
+
     /// Method and variant, as plans print them and wisdom remembers them: `barrier/grid`.
     pub fn way(&self) -> String {
         format!("{}{}", self.method, self.geometry.variant())
@@ -152,6 +158,7 @@ impl Offer {
 
 /// A stage of a plan: what moves where, and how.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Stage {
     /// What it does to offsets, in elements of its own.
     pub shape: StageShape,

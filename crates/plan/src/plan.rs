@@ -13,6 +13,7 @@ use crate::shape::StageShape;
 
 /// A route that the planner would have preferred, and why it could not be had.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Declined {
     /// The route.
     pub route: Route,
@@ -24,6 +25,7 @@ pub struct Declined {
 ///
 /// `Display` prints it on a line in dimension notation; `{:#}` prints everything.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Plan {
     /// What it permutes.
     pub problem: Problem,
@@ -42,6 +44,7 @@ pub struct Plan {
 
 /// A part of a plan: the axes brought into another order by one route.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Leg {
     /// The order in which the problem's fused axes lie after it.
     pub order: Vec<usize>,

@@ -20,6 +20,7 @@ pub enum Effort {
 
 /// A candidate and how long it took.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Measured {
     /// The plan.
     pub plan: Plan,

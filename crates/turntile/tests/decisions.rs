@@ -197,9 +197,10 @@ fn the_plan_is_the_survey_s_first() {
         ] {
             for elem_bytes in [1, 4, 16, 1000] {
                 let problem = Problem::new(rows, cols, elem_bytes).unwrap();
-                let plan = planner.plan(&problem).unwrap();
+                let mut plan = planner.plan(&problem).unwrap();
+                plan.declined.clear();
                 let first = planner.survey(&problem).candidates.swap_remove(0);
-                assert_eq!(Plan { declined: Vec::new(), ..plan }, first);
+                assert_eq!(plan, first);
             }
         }
     }

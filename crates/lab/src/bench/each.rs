@@ -95,7 +95,7 @@ pub fn rows(
     copy_seconds_per_byte: f64,
     chosen: &Plan,
 ) -> Vec<Row> {
-    let row = |Measured { plan, time, runs }: &Measured| {
+    let row = |Measured { plan, time, runs, .. }: &Measured| {
         let (problem, seconds) = (&plan.problem, time.as_secs_f64());
         Row {
             batch: problem.batch(),

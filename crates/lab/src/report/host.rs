@@ -213,7 +213,7 @@ pub fn offered(
     let way = way.ok_or(RunError::Plan(Flaw::Method { number: 1, stage }));
     let way = way.map_err(turntile::Error::from)?;
     let workspace_bytes = way.needs().bytes();
-    Ok(Offer { method, geometry: Geometry::new(way), workspace_bytes, seconds: 1.0 })
+    Ok(Offer::new(method, Geometry::new(way), workspace_bytes, 1.0))
 }
 
 /// A host's plan of one stage, over elements in a row.
