@@ -3,9 +3,6 @@
 #include "micro_region.cuh"
 #include "region.cuh"
 
-#ifndef WORD
-#define WORD 4
-#endif
 
 struct BarrierArgs {
     char *data;
@@ -23,15 +20,7 @@ struct BarrierArgs {
     Divisor<u32> unit;           // words of a super-element
     Stack stack;
 };
-static_assert(sizeof(BarrierArgs) == 128 && AT(BarrierArgs, data) == 0 &&
-              AT(BarrierArgs, instances) == 8 && AT(BarrierArgs, rows) == 16 &&
-              AT(BarrierArgs, cols) == 20 && AT(BarrierArgs, stacked) == 24 &&
-              AT(BarrierArgs, pitch) == 28 && AT(BarrierArgs, mid) == 32 &&
-              AT(BarrierArgs, wide) == 36 && AT(BarrierArgs, down) == 40 &&
-              AT(BarrierArgs, pad) == 44 && AT(BarrierArgs, row_bytes) == 48 &&
-              AT(BarrierArgs, column_bytes) == 56 && AT(BarrierArgs, panel_bytes) == 64 &&
-              AT(BarrierArgs, instance_bytes) == 72 && AT(BarrierArgs, unit) == 80 &&
-              AT(BarrierArgs, stack) == 96);
+static_assert(sizeof(BarrierArgs) == 128);
 
 // Where an instance's first element lies.
 static __device__ u64 instance_offset(const BarrierArgs &a, u64 instance) {

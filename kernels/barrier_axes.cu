@@ -2,9 +2,6 @@
 // order of the result, each thread its words of it wherever they lie on chip.
 #include "region.cuh"
 
-#ifndef WORD
-#define WORD 4
-#endif
 
 struct AxesArgs {
     char *data;
@@ -16,10 +13,7 @@ struct AxesArgs {
     u32 pack;       // words that a thread writes at a time: 16 bytes, or the least that are 4
     Axes<u32> source; // bytes on chip where a word of the results comes from; digits from the result's last axis on
 };
-static_assert(sizeof(AxesArgs) == 240 && AT(AxesArgs, data) == 0 && AT(AxesArgs, instances) == 8 &&
-              AT(AxesArgs, instance_bytes) == 16 && AT(AxesArgs, words) == 24 &&
-              AT(AxesArgs, stacked) == 28 && AT(AxesArgs, row) == 32 && AT(AxesArgs, pitch) == 36 &&
-              AT(AxesArgs, granule) == 40 && AT(AxesArgs, pack) == 44 && AT(AxesArgs, source) == 48);
+static_assert(sizeof(AxesArgs) == 240);
 
 // P words of W bytes as one access. They are read in turns: word k of the reading is word (k + turn) mod P of the pack.
 template <int W, int P> struct Pack {

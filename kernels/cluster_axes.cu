@@ -1,9 +1,6 @@
 // Axes in any order by barrier-sync at cluster scope: an instance lies across the shared memories of a cluster.
 #include "wide_axes.cuh"
 
-#ifndef WORD
-#define WORD 4
-#endif
 
 static __device__ void cluster_wait() {
     // Lanes come from loops of their own lengths.

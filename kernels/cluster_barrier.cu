@@ -1,9 +1,6 @@
 // 010! by barrier-sync at cluster scope: an instance lies across the shared memories of a cluster.
 #include "wide_barrier.cuh"
 
-#ifndef WORD
-#define WORD 4
-#endif
 
 static __device__ void cluster_wait() {
     asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");

@@ -1,9 +1,6 @@
 // Cubes: an axis goes round, and three tiles, each the next one's place, change places in one pass.
 #include "micro.cuh"
 
-#ifndef WORD
-#define WORD 4
-#endif
 
 struct CubeArgs {
     char *data;
@@ -13,9 +10,7 @@ struct CubeArgs {
     u32 orbits;      // blocks of a cube
     u32 group;       // tiles across a group
 };
-static_assert(sizeof(CubeArgs) == 32 && AT(CubeArgs, data) == 0 && AT(CubeArgs, batch_bytes) == 8 &&
-              AT(CubeArgs, side) == 16 && AT(CubeArgs, across) == 20 && AT(CubeArgs, orbits) == 24 &&
-              AT(CubeArgs, group) == 28);
+static_assert(sizeof(CubeArgs) == 32);
 
 // Tiles of T x T x T words, E x E of which are a thread's micro-block: as large as the registers of a block hold three.
 template <int W> struct CubeTile {

@@ -35,7 +35,7 @@ struct GlobalFlags {
     }
     static __device__ void fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 };
-static_assert(sizeof(GlobalFlags) == 8 && AT(GlobalFlags, words) == 0);
+static_assert(sizeof(GlobalFlags) == 8);
 
 // Flags of one instance, in shared memory.
 struct SharedFlags {

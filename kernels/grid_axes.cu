@@ -4,9 +4,6 @@
 
 #include "wide_axes.cuh"
 
-#ifndef WORD
-#define WORD 4
-#endif
 
 static __device__ void wait_for_grid() { cooperative_groups::this_grid().sync(); }
 

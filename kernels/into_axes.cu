@@ -1,9 +1,6 @@
 // Axes in any order from one place to another, a tile to a block.
 #include "axes_tile.cuh"
 
-#ifndef WORD
-#define WORD 4
-#endif
 
 struct IntoAxesArgs {
     char *to;
@@ -11,8 +8,7 @@ struct IntoAxesArgs {
     u64 bytes; // of all
     TileMap map;
 };
-static_assert(sizeof(IntoAxesArgs) == 520 && AT(IntoAxesArgs, to) == 0 && AT(IntoAxesArgs, from) == 8 &&
-              AT(IntoAxesArgs, bytes) == 16 && AT(IntoAxesArgs, map) == 24);
+static_assert(sizeof(IntoAxesArgs) == 520);
 
 extern "C" __global__ void __launch_bounds__(256) into_axes(const __grid_constant__ IntoAxesArgs a) {
     extern __shared__ uint4 shared[];

@@ -11,22 +11,10 @@ template <class Map> struct MoveArgs {
     u32 vectors;       // accesses of WORD bytes that make a super-element
     Map map;
 };
-static_assert(sizeof(MoveArgs<SlotMap<u32>>) == 176 && AT(MoveArgs<SlotMap<u32>>, data) == 0 &&
-              AT(MoveArgs<SlotMap<u32>>, flags) == 8 && AT(MoveArgs<SlotMap<u32>>, units) == 16 &&
-              AT(MoveArgs<SlotMap<u32>>, lanes) == 24 && AT(MoveArgs<SlotMap<u32>>, vectors) == 28 &&
-              AT(MoveArgs<SlotMap<u32>>, map) == 32);
-static_assert(sizeof(MoveArgs<SlotMap<u64>>) == 248 && AT(MoveArgs<SlotMap<u64>>, data) == 0 &&
-              AT(MoveArgs<SlotMap<u64>>, flags) == 8 && AT(MoveArgs<SlotMap<u64>>, units) == 16 &&
-              AT(MoveArgs<SlotMap<u64>>, lanes) == 24 && AT(MoveArgs<SlotMap<u64>>, vectors) == 28 &&
-              AT(MoveArgs<SlotMap<u64>>, map) == 32);
-static_assert(sizeof(MoveArgs<Axes<u32>>) == 224 && AT(MoveArgs<Axes<u32>>, data) == 0 &&
-              AT(MoveArgs<Axes<u32>>, flags) == 8 && AT(MoveArgs<Axes<u32>>, units) == 16 &&
-              AT(MoveArgs<Axes<u32>>, lanes) == 24 && AT(MoveArgs<Axes<u32>>, vectors) == 28 &&
-              AT(MoveArgs<Axes<u32>>, map) == 32);
-static_assert(sizeof(MoveArgs<Axes<u64>>) == 328 && AT(MoveArgs<Axes<u64>>, data) == 0 &&
-              AT(MoveArgs<Axes<u64>>, flags) == 8 && AT(MoveArgs<Axes<u64>>, units) == 16 &&
-              AT(MoveArgs<Axes<u64>>, lanes) == 24 && AT(MoveArgs<Axes<u64>>, vectors) == 28 &&
-              AT(MoveArgs<Axes<u64>>, map) == 32);
+static_assert(sizeof(MoveArgs<SlotMap<u32>>) == 176);
+static_assert(sizeof(MoveArgs<SlotMap<u64>>) == 248);
+static_assert(sizeof(MoveArgs<Axes<u32>>) == 224);
+static_assert(sizeof(MoveArgs<Axes<u64>>) == 328);
 
 template <int K, class Map> static __device__ void move(const MoveArgs<Map> &a) {
     using I = typename Map::Index;

@@ -1,9 +1,6 @@
 // 010!, 0100! by PTTWAC, an instance a block, flags in shared memory (thesis Algorithm 1).
 #include "chain.cuh"
 
-#ifndef WORD
-#define WORD 4
-#endif
 
 struct OnChipArgs {
     char *data;
@@ -13,10 +10,7 @@ struct OnChipArgs {
     u32 lanes, vectors;
     SmallSwap map;
 };
-static_assert(sizeof(OnChipArgs) == 64 && AT(OnChipArgs, data) == 0 && AT(OnChipArgs, instances) == 8 &&
-              AT(OnChipArgs, instance_bytes) == 16 && AT(OnChipArgs, flag_words) == 24 &&
-              AT(OnChipArgs, units) == 28 && AT(OnChipArgs, lanes) == 32 && AT(OnChipArgs, vectors) == 36 &&
-              AT(OnChipArgs, map) == 40);
+static_assert(sizeof(OnChipArgs) == 64);
 
 template <bool Single, int K> static __device__ void on_chip(const OnChipArgs &a) {
     extern __shared__ u32 words[];

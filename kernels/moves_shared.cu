@@ -1,7 +1,4 @@
 // Super-elements of any length moved by PTTWAC, held in shared memory.
-#ifndef WORD
-#define WORD 4
-#endif
 #include "moves.cuh"
 
 template <class Map> static __device__ void move_shared(const MoveArgs<Map> &a) {

@@ -1,7 +1,4 @@
 // The slot pass of the aligned-slot route, by the same movers.
-#ifndef WORD
-#define WORD 16
-#endif
 #include "moves.cuh"
 
 MOVE(slots32, SlotMap<u32>, 1, 8)

@@ -10,9 +10,6 @@
 #include "region.cuh"
 #include "tiles.cuh"
 
-#ifndef WORD
-#define WORD 4
-#endif
 
 // Tiles of a batch of matrices, in the order in which blocks take them: swaths of `swath` rows of
 // tiles, column by column, so that neighbouring blocks write neighbouring places too.
@@ -29,8 +26,7 @@ struct TileOrder {
         i = s * high + number - j * rows;
     }
 };
-static_assert(sizeof(TileOrder) == 40 && AT(TileOrder, matrix) == 0 && AT(TileOrder, swath) == 16 &&
-              AT(TileOrder, down) == 32 && AT(TileOrder, high) == 36);
+static_assert(sizeof(TileOrder) == 40);
 
 struct IntoArgs {
     char *to;
@@ -41,10 +37,7 @@ struct IntoArgs {
     u64 bytes; // of the whole batch
     TileOrder order;
 };
-static_assert(sizeof(IntoArgs) == 104 && AT(IntoArgs, to) == 0 && AT(IntoArgs, from) == 8 &&
-              AT(IntoArgs, rows) == 16 && AT(IntoArgs, cols) == 24 && AT(IntoArgs, from_pitch) == 32 &&
-              AT(IntoArgs, to_pitch) == 40 && AT(IntoArgs, matrix_bytes) == 48 &&
-              AT(IntoArgs, bytes) == 56 && AT(IntoArgs, order) == 64);
+static_assert(sizeof(IntoArgs) == 104);
 
 template <int W, int T> static __device__ void into_micro(const IntoArgs &a) {
     using Tiles = Tile<W, T>;
@@ -200,12 +193,7 @@ struct BandArgs {
     Divisor<u32> unit; // words of a super-element
     Stack stack;       // rows, and more than a tile has
 };
-static_assert(sizeof(BandArgs) == 160 && AT(BandArgs, to) == 0 && AT(BandArgs, from) == 8 &&
-              AT(BandArgs, rows) == 16 && AT(BandArgs, cols) == 24 && AT(BandArgs, from_pitch) == 32 &&
-              AT(BandArgs, to_pitch) == 40 && AT(BandArgs, matrix_bytes) == 48 &&
-              AT(BandArgs, order) == 56 && AT(BandArgs, tile_rows) == 96 &&
-              AT(BandArgs, tile_cols) == 100 && AT(BandArgs, pitch) == 104 &&
-              AT(BandArgs, wide) == 108 && AT(BandArgs, unit) == 112 && AT(BandArgs, stack) == 128);
+static_assert(sizeof(BandArgs) == 160);
 
 // Tiles of any form, word by word. Where a tile's columns follow one another in memory (`kRuns`) they
 // are written as one run, and read as one (`kRunLoads`) where its rows do.
@@ -243,10 +231,7 @@ struct StackArgs {
     u32 wide, pad;
     Stack stack;
 };
-static_assert(sizeof(StackArgs) == 80 && AT(StackArgs, to) == 0 && AT(StackArgs, from) == 8 &&
-              AT(StackArgs, matrices) == 16 && AT(StackArgs, rows) == 24 && AT(StackArgs, cols) == 28 &&
-              AT(StackArgs, stacked) == 32 && AT(StackArgs, pitch) == 36 && AT(StackArgs, wide) == 40 &&
-              AT(StackArgs, pad) == 44 && AT(StackArgs, stack) == 48);
+static_assert(sizeof(StackArgs) == 80);
 
 // Small matrices, several to a block.
 extern "C" __global__ void __launch_bounds__(512) into_stack(const __grid_constant__ StackArgs a) {
@@ -274,9 +259,7 @@ struct UnitArgs {
     u64 cols;
     Divisor<u64> unit, rows, matrix; // words; rows of a matrix; super-elements of a matrix
 };
-static_assert(sizeof(UnitArgs) == 104 && AT(UnitArgs, to) == 0 && AT(UnitArgs, from) == 8 &&
-              AT(UnitArgs, words) == 16 && AT(UnitArgs, cols) == 24 && AT(UnitArgs, unit) == 32 &&
-              AT(UnitArgs, rows) == 56 && AT(UnitArgs, matrix) == 80);
+static_assert(sizeof(UnitArgs) == 104);
 
 // Super-elements of several words, straight across.
 extern "C" __global__ void __launch_bounds__(256) into_units(const __grid_constant__ UnitArgs a) {

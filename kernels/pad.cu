@@ -51,7 +51,7 @@ struct Rows {
     __device__ u64 offset(u64 k) const { return k / cols * pitch + k % cols; }
     __device__ u64 before(u64 offset) const { return offset / pitch * cols + min(offset % pitch, cols); }
 };
-static_assert(sizeof(Rows) == 16 && AT(Rows, cols) == 0 && AT(Rows, pitch) == 8);
+static_assert(sizeof(Rows) == 16);
 
 struct SlideArgs {
     char *data;
@@ -61,10 +61,7 @@ struct SlideArgs {
     u32 block, blocks;
     u32 up, pad;
 };
-static_assert(sizeof(SlideArgs) == 72 && AT(SlideArgs, data) == 0 && AT(SlideArgs, flags) == 8 &&
-              AT(SlideArgs, len) == 16 && AT(SlideArgs, from) == 24 && AT(SlideArgs, to) == 40 &&
-              AT(SlideArgs, block) == 56 && AT(SlideArgs, blocks) == 60 && AT(SlideArgs, up) == 64 &&
-              AT(SlideArgs, pad) == 68);
+static_assert(sizeof(SlideArgs) == 72);
 
 // Copies the part of every row that lies in start .. end between its place in memory and `held`.
 template <bool ToShared>
@@ -124,8 +121,7 @@ struct SpreadArgs {
     const char *from;
     u64 rows, cols, pitch;
 };
-static_assert(sizeof(SpreadArgs) == 40 && AT(SpreadArgs, to) == 0 && AT(SpreadArgs, from) == 8 &&
-              AT(SpreadArgs, rows) == 16 && AT(SpreadArgs, cols) == 24 && AT(SpreadArgs, pitch) == 32);
+static_assert(sizeof(SpreadArgs) == 40);
 
 // Rows that lie together copied to others a pitch apart, elsewhere.
 extern "C" __global__ void __launch_bounds__(512) pad_spread(const __grid_constant__ SpreadArgs a) {
@@ -142,9 +138,7 @@ struct RowsArgs {
     u64 from, to; // bytes from row to row before and after
     u32 held, pad; // bytes that fit on chip
 };
-static_assert(sizeof(RowsArgs) == 56 && AT(RowsArgs, data) == 0 && AT(RowsArgs, first) == 8 &&
-              AT(RowsArgs, count) == 16 && AT(RowsArgs, cols) == 24 && AT(RowsArgs, from) == 32 &&
-              AT(RowsArgs, to) == 40 && AT(RowsArgs, held) == 48 && AT(RowsArgs, pad) == 52);
+static_assert(sizeof(RowsArgs) == 56);
 
 // Rows that lie in front of the places that they go to, a block each.
 extern "C" __global__ void __launch_bounds__(512) pad_rows_together(const __grid_constant__ RowsArgs a) {

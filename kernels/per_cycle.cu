@@ -1,8 +1,5 @@
 // P-IPT: one worker a cycle, no flags, no workspace. A worker walks the cycle of every candidate and
 // moves it only if the candidate is the cycle's least; where the extents are equal that is a swap.
-#ifndef WORD
-#define WORD 4
-#endif
 #include "moves.cuh"
 
 constexpr int kAhead = 4;

@@ -1,9 +1,6 @@
 // Matrices whose rows lie a pitch apart: squares of any elements, and what lies in gaps.
 #include "index.cuh"
 
-#ifndef WORD
-#define WORD 4
-#endif
 
 struct UnitSwapArgs {
     char *data;
@@ -15,10 +12,7 @@ struct UnitSwapArgs {
     u32 pad;
     Divisor<u32> unit; // words of an element
 };
-static_assert(sizeof(UnitSwapArgs) == 56 && AT(UnitSwapArgs, data) == 0 && AT(UnitSwapArgs, pitch) == 8 &&
-              AT(UnitSwapArgs, side) == 16 && AT(UnitSwapArgs, across) == 20 && AT(UnitSwapArgs, pairs) == 24 &&
-              AT(UnitSwapArgs, tile) == 28 && AT(UnitSwapArgs, row) == 32 && AT(UnitSwapArgs, pad) == 36 &&
-              AT(UnitSwapArgs, unit) == 40);
+static_assert(sizeof(UnitSwapArgs) == 56);
 
 using W = Word<WORD>;
 
@@ -92,9 +86,7 @@ struct UnitTurnArgs {
     u64 from_pitch, to_pitch; // bytes from row to row
     Divisor<u64> row, unit;   // words of a row of the result, and of an element
 };
-static_assert(sizeof(UnitTurnArgs) == 88 && AT(UnitTurnArgs, to) == 0 && AT(UnitTurnArgs, from) == 8 &&
-              AT(UnitTurnArgs, words) == 16 && AT(UnitTurnArgs, from_pitch) == 24 &&
-              AT(UnitTurnArgs, to_pitch) == 32 && AT(UnitTurnArgs, row) == 40 && AT(UnitTurnArgs, unit) == 64);
+static_assert(sizeof(UnitTurnArgs) == 88);
 
 // A matrix of long elements transposed from one place to another.
 extern "C" __global__ void __launch_bounds__(256) pitched_turn(const __grid_constant__ UnitTurnArgs a) {
@@ -133,10 +125,7 @@ struct GapArgs {
         return row * other.divisor + other_cols + (number - row * other_gap.divisor);
     }
 };
-static_assert(sizeof(GapArgs) == 112 && AT(GapArgs, data) == 0 && AT(GapArgs, kept) == 8 && AT(GapArgs, len) == 16 &&
-              AT(GapArgs, windows) == 24 && AT(GapArgs, cols) == 32 && AT(GapArgs, pitch) == 40 &&
-              AT(GapArgs, other_cols) == 48 && AT(GapArgs, total) == 56 && AT(GapArgs, other) == 64 &&
-              AT(GapArgs, other_gap) == 88);
+static_assert(sizeof(GapArgs) == 112);
 
 enum : u32 { kGapThreads = 512 };
 

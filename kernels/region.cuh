@@ -139,7 +139,7 @@ struct Stack {
         p.first += rows.divisor;
     }
 };
-static_assert(sizeof(Stack) == 32 && AT(Stack, rows) == 0 && AT(Stack, instance) == 16);
+static_assert(sizeof(Stack) == 32);
 
 // Transposed instances, `words` words that lie together, to memory: word by word, narrow ones sixteen
 // bytes at a time, which saves dividing for every word.

@@ -8,9 +8,7 @@ struct ScaleArgs {
     Divisor<u64> row;  // accesses of a row
     u32 does, wide;    // what is done; whether accesses are vectors of 16 bytes
 };
-static_assert(sizeof(ScaleArgs) == 72 && AT(ScaleArgs, data) == 0 && AT(ScaleArgs, packs) == 8 &&
-              AT(ScaleArgs, pitch) == 16 && AT(ScaleArgs, re) == 24 && AT(ScaleArgs, im) == 32 &&
-              AT(ScaleArgs, row) == 40 && AT(ScaleArgs, does) == 64 && AT(ScaleArgs, wide) == 68);
+static_assert(sizeof(ScaleArgs) == 72);
 
 // Zeros are put down, and nothing is read.
 enum : u32 { kMultiply = 1, kConjugate = 2, kZeros = 4 };

@@ -9,9 +9,6 @@
 
 #include "region.cuh"
 
-#ifndef WORD
-#define WORD 4
-#endif
 
 struct RunArgs {
     char *data, *kept;
@@ -23,11 +20,7 @@ struct RunArgs {
     u32 vectors;        // whether rows lie on chip as in memory, and chunks begin at multiples of 16 bytes
     Divisor<u32> grain, per_column; // words of an element; slots of a column in a chunk
 };
-static_assert(sizeof(RunArgs) == 296 && AT(RunArgs, data) == 0 && AT(RunArgs, kept) == 8 &&
-              AT(RunArgs, slots) == 16 && AT(RunArgs, batch) == 232 &&
-              AT(RunArgs, matrix_bytes) == 240 && AT(RunArgs, runs) == 248 &&
-              AT(RunArgs, pitch) == 252 && AT(RunArgs, table) == 256 && AT(RunArgs, vectors) == 260 &&
-              AT(RunArgs, grain) == 264 && AT(RunArgs, per_column) == 280);
+static_assert(sizeof(RunArgs) == 296);
 
 using W = Word<WORD>;
 

@@ -2,9 +2,6 @@
 #pragma once
 #include "region.cuh"
 
-#ifndef WORD
-#define WORD 4
-#endif
 
 struct GatherArgs {
     char *data, *kept;
@@ -18,15 +15,7 @@ struct GatherArgs {
     u32 ring_rows, pitch, period, granule;
     Divisor<u32> grain;         // words of an element
 };
-static_assert(sizeof(GatherArgs) == 312 && AT(GatherArgs, data) == 0 && AT(GatherArgs, kept) == 8 &&
-              AT(GatherArgs, slots) == 16 && AT(GatherArgs, batch) == 232 &&
-              AT(GatherArgs, matrix_bytes) == 240 && AT(GatherArgs, kept_bytes) == 248 &&
-              AT(GatherArgs, runs) == 256 && AT(GatherArgs, teams) == 260 &&
-              AT(GatherArgs, blocks) == 264 && AT(GatherArgs, block_cols) == 268 &&
-              AT(GatherArgs, depth) == 272 && AT(GatherArgs, readers) == 276 &&
-              AT(GatherArgs, ring_rows) == 280 && AT(GatherArgs, pitch) == 284 &&
-              AT(GatherArgs, period) == 288 && AT(GatherArgs, granule) == 292 &&
-              AT(GatherArgs, grain) == 296);
+static_assert(sizeof(GatherArgs) == 312);
 
 using W = Word<WORD>;
 

@@ -10,9 +10,7 @@ struct WideAxesArgs {
     u32 pad;
     TileMap map;
 };
-static_assert(sizeof(WideAxesArgs) == 528 && AT(WideAxesArgs, data) == 0 && AT(WideAxesArgs, bytes) == 8 &&
-              AT(WideAxesArgs, instance_bytes) == 16 && AT(WideAxesArgs, tiles) == 24 &&
-              AT(WideAxesArgs, pad) == 28 && AT(WideAxesArgs, map) == 32);
+static_assert(sizeof(WideAxesArgs) == 528);
 
 // `block` is this block's number within instance `instance`. What a tile holds may be more than 16 bits count.
 template <int W, class Wait>

@@ -14,11 +14,7 @@ struct WideArgs {
     u32 wide;
     Divisor<u32> unit;          // words of a super-element
 };
-static_assert(sizeof(WideArgs) == 64 && AT(WideArgs, data) == 0 && AT(WideArgs, instance_bytes) == 8 &&
-              AT(WideArgs, rows) == 16 && AT(WideArgs, cols) == 20 && AT(WideArgs, block_rows) == 24 &&
-              AT(WideArgs, block_cols) == 28 && AT(WideArgs, across) == 32 &&
-              AT(WideArgs, pitch) == 36 && AT(WideArgs, shared_rows) == 40 &&
-              AT(WideArgs, wide) == 44 && AT(WideArgs, unit) == 48);
+static_assert(sizeof(WideArgs) == 64);
 
 // `K` registers of 4 bytes a thread hold the rows that shared memory does not; narrow words share one.
 template <int W, int K> struct Held {

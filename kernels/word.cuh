@@ -1,20 +1,17 @@
 // Words by size, never by type, and the accesses that the movers make.
 #pragma once
 
+// Bytes of the words that a family is compiled for.
+#ifndef WORD
+#define WORD 4
+#endif
+
 using u8 = unsigned char;
 using u16 = unsigned short;
 using u32 = unsigned int;
 using u64 = unsigned long long;
 using i32 = int;
 using i64 = long long;
-
-// Bytes from a structure's start to a field: those that the host fills assert them, as `crates/cuda/src/args`
-// does. NVRTC has no `offsetof` without a header.
-#ifdef __CUDACC_RTC__
-#define AT(TYPE, FIELD) __INTADDR__(&((TYPE *)0)->FIELD)
-#else
-#define AT(TYPE, FIELD) __builtin_offsetof(TYPE, FIELD)
-#endif
 
 // Enumerators and not constants: those would leave variables in the compiled code.
 enum : u32 { kWarp = 32, kWholeWarp = 0xffffffffu };

@@ -8,7 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use turntile::plan::{Chip, Device, Host, LegRecipe, Planner, Problem, Recipe, Tile};
+use turntile::plan::{Chip, Host, Planner, Problem, Tile};
+use turntile_plan::{Device, LegRecipe, Recipe};
 
 /// A choice this much slower than the best is a miss, and so many of all may be.
 const REGRET: f64 = 1.10;

@@ -100,6 +100,6 @@ pub unsafe extern "C" fn turntile_transpose_into(
         let to = Memory::new("to", to, problem.bytes())?.apart_from(from)?;
         // SAFETY: as the caller says; the problem fits the address space, and the two are apart.
         let (to, from) = unsafe { (to.to_write(), from.to_read()) };
-        Ok(bytes::transpose_into(to, from, rows, cols, elem_bytes)?)
+        Ok(bytes::transpose_into(from, to, rows, cols, elem_bytes)?)
     })
 }

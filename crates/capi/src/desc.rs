@@ -203,7 +203,7 @@ impl Desc {
         };
         // The axes as they were given: planned, they have the batch before them.
         Problem::permuted(extents, axes, self.elem_bytes).map_err(turntile::Error::from)?;
-        let mut transpose = Transpose::of_axes_bytes(self.elem_bytes, extents, axes);
+        let mut transpose = Transpose::of_axes_bytes(extents, axes, self.elem_bytes);
         transpose = transpose.batch(self.batch.max(1));
         if self.threads > 0 {
             transpose = transpose.threads(self.threads);

@@ -32,7 +32,7 @@ impl Plan {
     }
 
     /// What is run.
-    fn plan(&self) -> &turntile::Plan {
+    fn plan(&self) -> &turntile::plan::Plan {
         match self {
             Plan::Host(planned) => planned.plan(),
             Plan::Gpu(planned) => planned.plan(),
@@ -219,12 +219,12 @@ pub unsafe extern "C" fn turntile_execute_into(
                 let to = to.first(bytes)?.apart_from(from)?;
                 // SAFETY: as the caller says; the plan's bytes fit the address space, and the two are apart.
                 let (to, from) = unsafe { (to.to_write(), from.to_read()) };
-                planned.run_into(&mut Bytes(to), &Bytes(from))?;
+                planned.run_into(&Bytes(from), &mut Bytes(to))?;
             }
             Plan::Gpu(planned) => {
                 let source = DeviceSource::from((from.address(), data_bytes));
                 // SAFETY: as the caller says.
-                unsafe { planned.run_into(device(to), source, stream) }?;
+                unsafe { planned.run_into(source, device(to), stream) }?;
             }
         }
         Ok(())

@@ -7,8 +7,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use turntile::Plan;
-use turntile::plan::{Problem, ProblemError};
+use turntile::plan::{Plan, Problem, ProblemError};
 
 use crate::device::Device;
 use crate::measure::{Figures, How, gb_per_s, measure};

@@ -4,7 +4,8 @@ use std::num::NonZeroUsize;
 
 use anyhow::{Result, bail};
 use turntile::gpu::Gpu;
-use turntile::plan::{Chip, Device as _};
+use turntile::plan::Chip;
+use turntile_plan::Device as _;
 
 /// A device to run on.
 pub enum Device {

@@ -5,10 +5,8 @@ use std::fmt::{Display, Write};
 use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::{Value, json};
-use turntile::TileRule;
-use turntile::plan::{
-    Advice, Chip, Declined, Host, Plan, Planner, Problem, Refused, Survey, Wisdom,
-};
+use turntile::plan::{Chip, Host, Plan, Planner, Problem, Refused, TileRule, Wisdom};
+use turntile_plan::{Advice, Declined, Survey};
 
 use crate::bench::routes;
 use crate::device::{Device, of_host};

@@ -8,8 +8,8 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
-use turntile::plan::{Problem, Route};
-use turntile::{TileRule, Transpose};
+use turntile::Transpose;
+use turntile::plan::{Problem, Route, TileRule};
 
 use crate::say::shown;
 use crate::values::{Amount, amount, threads};
@@ -45,7 +45,7 @@ pub fn tiles() -> impl TypedValueParser<Value = TileRule> {
 /// `problem`'s axes, to be permuted where it says.
 pub fn transpose_of(problem: &Problem) -> Transpose {
     let axes: Vec<usize> = problem.order().collect();
-    let transpose = Transpose::of_axes_bytes(problem.elem_bytes(), problem.extents(), &axes);
+    let transpose = Transpose::of_axes_bytes(problem.extents(), &axes, problem.elem_bytes());
     if problem.is_out_of_place() { transpose.out_of_place() } else { transpose }
 }
 

@@ -6,8 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
-use turntile::plan::{Tile, Wisdom};
-use turntile::{Measured, TileRule};
+use turntile::plan::{Measured, Tile, TileRule, Wisdom};
 
 use crate::bench::routes;
 use crate::device::Device;

@@ -1,6 +1,7 @@
 //! What a plan does to the data, for people.
 
-use turntile::plan::{Direction, Plan, Problem, StageShape};
+use turntile::plan::{Plan, Problem};
+use turntile_plan::{Direction, StageShape};
 
 use crate::report::{bytes, duration};
 

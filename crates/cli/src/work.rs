@@ -160,7 +160,7 @@ pub fn apply(
 fn plan_blocks(change: &Change, settings: &Settings, memory: usize) -> Result<Stored> {
     let transpose = match &change.step {
         Some(problem) => settings.transpose(problem),
-        None => Transpose::of_axes_bytes(1, &[change.data_bytes], &[0]),
+        None => Transpose::of_axes_bytes(&[change.data_bytes], &[0], 1),
     };
     Ok(transpose.stored(free::less_the_command(memory))?)
 }

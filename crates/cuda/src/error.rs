@@ -91,6 +91,14 @@ pub enum CudaError {
         /// The plan's device.
         device: String,
     },
+    /// A second plan for less aligned memory is not of the first one's problem.
+    #[error("the plan for less aligned memory is of {got}, the first of {expected}")]
+    OtherProblem {
+        /// What the first plan is of; none where it is single launches.
+        expected: String,
+        /// What the second is of.
+        got: String,
+    },
     /// This device cannot run a stage as planned.
     #[error("{stage}: {why}")]
     Infeasible {

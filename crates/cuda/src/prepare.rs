@@ -1,6 +1,6 @@
 //! What is checked before anything is launched.
 
-use turntile_plan::{Flaw, Method, Plan, StageShape};
+use turntile_plan::{Flaw, Method, Plan, Problem, StageShape};
 
 use crate::args::Second;
 use crate::buffers::{self, Buffers, Need, Spot};
@@ -15,6 +15,8 @@ use crate::way::Way;
 /// that were checked, so that launches keep to its bytes whoever put the plan together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Work {
+    /// What a whole plan is of.
+    problem: Option<Problem>,
     pub(crate) calls: Vec<Call>,
     /// Where each has its addresses.
     spots: Vec<[Spot; 2]>,
@@ -43,12 +45,14 @@ impl Work {
         let alignment = widest_word(&[plan.problem.alignment()]);
         let bytes = plan.problem.span_bytes();
         let work = Self::of_launches(&launches, plan.kept_bytes(), bytes, alignment);
+        let work = Work { problem: Some(plan.problem), ..work };
         Ok(if plan.problem.is_out_of_place() { work.out_of_place() } else { work })
     }
 
     /// Stages' launches on the same memory, with `kept` bytes of the workspace's start for gaps.
     fn of_launches(launches: &[&Launches], kept: usize, bytes: usize, alignment: usize) -> Self {
         Work {
+            problem: None,
             calls: launches.iter().flat_map(|launches| launches.calls().to_vec()).collect(),
             spots: launches.iter().flat_map(|launches| spots::of(launches, kept)).collect(),
             bytes,
@@ -65,12 +69,27 @@ impl Work {
             _ => Spot::Workspace(0),
         };
         let spots = calls.iter().map(|call| [Spot::Data(0), second(call)]).collect();
-        Work { calls, spots, bytes, source: None, alignment, held: 0 }
+        Work { problem: None, calls, spots, bytes, source: None, alignment, held: 0 }
     }
 
     /// The same from a source as long as the destination.
     fn out_of_place(self) -> Self {
         Work { source: Some(self.bytes), ..self }
+    }
+
+    /// That `other` moves the same elements to the same places: it is of the same problem, but for the alignment.
+    ///
+    /// # Errors
+    /// [`CudaError::OtherProblem`].
+    pub(crate) fn same_problem(&self, other: &Work) -> Result<(), CudaError> {
+        let problem = |work: &Work| work.problem.map(|problem| problem.with_alignment(1));
+        if problem(self).is_some() && problem(self) == problem(other) {
+            return Ok(());
+        }
+        let shown = |work: &Work| {
+            work.problem.map_or("single launches".into(), |problem| problem.to_string())
+        };
+        Err(CudaError::OtherProblem { expected: shown(self), got: shown(other) })
     }
 
     /// What one stage comes to on elements of `elem_bytes` bytes, as many as it covers, in memory whose address
@@ -122,7 +141,12 @@ impl Work {
     /// Each of its launches by itself, on the same memory.
     pub fn one_by_one(&self) -> impl Iterator<Item = Work> {
         let steps = self.calls.iter().zip(&self.spots);
-        steps.map(|(&call, &spots)| Work { calls: vec![call], spots: vec![spots], ..*self })
+        steps.map(|(&call, &spots)| Work {
+            problem: None,
+            calls: vec![call],
+            spots: vec![spots],
+            ..*self
+        })
     }
 
     /// The launches, in order.

@@ -57,9 +57,11 @@ impl Prepared {
     /// problem with less alignment.
     ///
     /// # Errors
-    /// As [`Gpu::prepare`].
+    /// As [`Gpu::prepare`]; [`CudaError::OtherProblem`].
     pub fn or(mut self, plan: &Plan) -> Result<Self, CudaError> {
-        self.loaded.push(self.gpu.load(Work::of_plan(plan)?)?);
+        let work = Work::of_plan(plan)?;
+        self.work().same_problem(&work)?;
+        self.loaded.push(self.gpu.load(work)?);
         Ok(self)
     }
 

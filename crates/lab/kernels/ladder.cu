@@ -9,8 +9,7 @@ struct LadderArgs {
     u32 rows, cols;
     Divisor<u32> across; // tiles
 };
-static_assert(sizeof(LadderArgs) == 40 && AT(LadderArgs, to) == 0 && AT(LadderArgs, from) == 8 &&
-              AT(LadderArgs, rows) == 16 && AT(LadderArgs, cols) == 20 && AT(LadderArgs, across) == 24);
+static_assert(sizeof(LadderArgs) == 40);
 
 // Where a thread of a block stands: its tile, its column and its rows of the tile.
 template <int T> struct Stand {

@@ -11,10 +11,7 @@ struct MovedArgs {
     u32 pad;
     SmallSwap map;
 };
-static_assert(sizeof(MovedArgs) == 64 && AT(MovedArgs, data) == 0 && AT(MovedArgs, flags) == 8 &&
-              AT(MovedArgs, units) == 16 && AT(MovedArgs, lanes) == 20 && AT(MovedArgs, vectors) == 24 &&
-              AT(MovedArgs, rows) == 28 && AT(MovedArgs, cols) == 32 && AT(MovedArgs, pad) == 36 &&
-              AT(MovedArgs, map) == 40);
+static_assert(sizeof(MovedArgs) == 64);
 
 extern "C" __global__ void __launch_bounds__(256) moved_clear(const __grid_constant__ MovedArgs a) {
     for (u32 w = blockIdx.x * blockDim.x + threadIdx.x; w < (a.units + 31) / 32; w += gridDim.x * blockDim.x)
@@ -125,7 +122,7 @@ struct FlagLayout {
         if (padded) word += word >> 5;
     }
 };
-static_assert(sizeof(FlagLayout) == 32 && AT(FlagLayout, words) == 16);
+static_assert(sizeof(FlagLayout) == 32);
 
 struct LaidOut {
     u32 *words;
@@ -152,9 +149,7 @@ struct LaidOutArgs {
     u32 units; // elements of an instance
     SmallSwap map;
 };
-static_assert(sizeof(LaidOutArgs) == 88 && AT(LaidOutArgs, data) == 0 && AT(LaidOutArgs, instances) == 8 &&
-              AT(LaidOutArgs, instance_bytes) == 16 && AT(LaidOutArgs, layout) == 24 &&
-              AT(LaidOutArgs, flag_words) == 56 && AT(LaidOutArgs, units) == 60 && AT(LaidOutArgs, map) == 64);
+static_assert(sizeof(LaidOutArgs) == 88);
 
 // Elements of 4 bytes, an instance a block (thesis Algorithm 1).
 extern "C" __global__ void __launch_bounds__(1024) moved_on_chip(const __grid_constant__ LaidOutArgs a) {

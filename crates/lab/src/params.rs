@@ -1,6 +1,6 @@
 //! The parameters of the lab's kernels, as the device code declares them.
 //!
-//! Both compilers assert sizes and offsets; `tests/args.rs` compares the declarations by names, types and order.
+//! `tests/params.rs` compares the declarations by names, types, order and sizes, as those of `turntile_cuda::args`.
 
 use std::mem::offset_of;
 
@@ -11,10 +11,10 @@ use turntile_cuda::args::{Address, Field, Layout};
 
 use crate::flags::FlagLayout;
 
-/// Declares `NAME` as `FILE` does: `field: type = "type there" at offset, "what it is";`.
+/// Declares `NAME` as `FILE` does: `field: type = "type there", "what it is";`.
 macro_rules! mirror {
-    ($($(#[$meta:meta])* $name:ident in $file:literal, $bytes:literal bytes {
-        $($field:ident: $type:ty = $kind:literal at $offset:literal, $doc:literal;)*
+    ($($(#[$meta:meta])* $name:ident in $file:literal {
+        $($field:ident: $type:ty = $kind:literal, $doc:literal;)*
     })*) => {$(
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
@@ -23,16 +23,13 @@ macro_rules! mirror {
             $(#[doc = $doc] pub $field: $type,)*
         }
 
-        const _: () = assert!(size_of::<$name>() == $bytes);
-        $(const _: () = assert!(offset_of!($name, $field) == $offset);)*
-
         impl $name {
             /// As both sides have it.
             pub const LAYOUT: Layout = Layout {
                 name: stringify!($name),
                 file: $file,
-                bytes: $bytes,
-                fields: &[$(Field { name: stringify!($field), kind: $kind, offset: $offset },)*],
+                bytes: size_of::<$name>(),
+                fields: &[$(Field { name: stringify!($field), kind: $kind, offset: offset_of!($name, $field) },)*],
             };
         }
     )*};
@@ -40,60 +37,60 @@ macro_rules! mirror {
 
 mirror! {
     /// A rung of the ladder.
-    LadderArgs in "ladder.cu", 40 bytes {
-        to: Address = "*" at 0, "The destination.";
-        from: Address = "*" at 8, "The source.";
-        rows: u32 = "u32" at 16, "Rows.";
-        cols: u32 = "u32" at 20, "Columns.";
-        across: Divisor32 = "Divisor<u32>" at 24, "Tiles across.";
+    LadderArgs in "ladder.cu" {
+        to: Address = "*", "The destination.";
+        from: Address = "*", "The source.";
+        rows: u32 = "u32", "Rows.";
+        cols: u32 = "u32", "Columns.";
+        across: Divisor32 = "Divisor<u32>", "Tiles across.";
     }
     /// A filter of an image's columns.
-    GaussianArgs in "gaussian.cu", 56 bytes {
-        to: Address = "*" at 0, "The filtered image.";
-        from: Address = "*" at 8, "The image.";
-        rows: u32 = "u32" at 16, "Rows.";
-        cols: u32 = "u32" at 20, "Columns.";
-        a0: f32 = "float" at 24, "Of this input, downwards.";
-        a1: f32 = "float" at 28, "Of the one before.";
-        a2: f32 = "float" at 32, "Of the next input, upwards.";
-        a3: f32 = "float" at 36, "Of the one after.";
-        b1: f32 = "float" at 40, "Of the last output.";
-        b2: f32 = "float" at 44, "Of the one before.";
-        before: f32 = "float" at 48, "What a constant beyond the upper edge has settled at, per unit of it.";
-        after: f32 = "float" at 52, "The same beyond the lower edge.";
+    GaussianArgs in "gaussian.cu" {
+        to: Address = "*", "The filtered image.";
+        from: Address = "*", "The image.";
+        rows: u32 = "u32", "Rows.";
+        cols: u32 = "u32", "Columns.";
+        a0: f32 = "float", "Of this input, downwards.";
+        a1: f32 = "float", "Of the one before.";
+        a2: f32 = "float", "Of the next input, upwards.";
+        a3: f32 = "float", "Of the one after.";
+        b1: f32 = "float", "Of the last output.";
+        b2: f32 = "float", "Of the one before.";
+        before: f32 = "float", "What a constant beyond the upper edge has settled at, per unit of it.";
+        after: f32 = "float", "The same beyond the lower edge.";
     }
 }
 
 mirror! {
     /// Super-elements along cycles.
-    MovedArgs in "moved.cu", 64 bytes {
-        data: Address = "*" at 0, "The super-elements.";
-        flags: Address = "*" at 8, "A bit each.";
-        units: u32 = "u32" at 16, "Super-elements.";
-        lanes: u32 = "u32" at 20, "Threads of a worker.";
-        vectors: u32 = "u32" at 24, "Words of a super-element.";
-        rows: u32 = "u32" at 28, "Rows of a super-element that is a tile transposed on the way, else 1.";
-        cols: u32 = "u32" at 32, "Its columns, else 1.";
-        pad: u32 = "u32" at 36, "Not used.";
-        map: SmallSwap = "SmallSwap" at 40, "Where they go.";
+    MovedArgs in "moved.cu" {
+        data: Address = "*", "The super-elements.";
+        flags: Address = "*", "A bit each.";
+        units: u32 = "u32", "Super-elements.";
+        lanes: u32 = "u32", "Threads of a worker.";
+        vectors: u32 = "u32", "Words of a super-element.";
+        rows: u32 = "u32", "Rows of a super-element that is a tile transposed on the way, else 1.";
+        cols: u32 = "u32", "Its columns, else 1.";
+        pad: u32 = "u32", "Not used.";
+        map: SmallSwap = "SmallSwap", "Where they go.";
     }
     /// Where flags on chip lie.
-    Flags in "moved.cu", 32 bytes {
-        shift: u32 = "u32" at 0, "Flags of a word are 2 to this: 5 packed, 0 spread by 32.";
-        padded: u32 = "u32" at 4, "Whether every 33rd word stays unused.";
-        remapped: u32 = "u32" at 8, "Whether neighbours lie in different words.";
-        pad: u32 = "u32" at 12, "Not used.";
-        words: Divisor32 = "Divisor<u32>" at 16, "Words, where remapped.";
+    Flags in "moved.cu" {
+        shift: u32 = "u32", "Flags of a word are 2 to this: 5 packed, 0 spread by 32.";
+        padded: u32 = "u32", "Whether every 33rd word stays unused.";
+        remapped: u32 = "u32", "Whether neighbours lie in different words.";
+        pad: u32 = "u32", "Not used.";
+        words: Divisor32 = "Divisor<u32>", "Words, where remapped.";
     }
     /// Elements along cycles, flags on chip.
-    LaidOutArgs in "moved.cu", 88 bytes {
-        data: Address = "*" at 0, "The instances.";
-        instances: u64 = "u64" at 8, "All of them.";
-        instance_bytes: u64 = "u64" at 16, "Bytes of an instance.";
-        layout: Flags = "FlagLayout" at 24, "Where flags lie.";
-        flag_words: u32 = "u32" at 56, "Words of flags.";
-        units: u32 = "u32" at 60, "Elements of an instance.";
-        map: SmallSwap = "SmallSwap" at 64, "Where they go.";
+    LaidOutArgs in "moved.cu" {
+        data: Address = "*", "The instances.";
+        instances: u64 = "u64", "All of them.";
+        instance_bytes: u64 = "u64", "Bytes of an instance.";
+        layout: Flags = "FlagLayout", "Where flags lie.";
+        flag_words: u32 = "u32", "Words of flags.";
+        units: u32 = "u32", "Elements of an instance.";
+        map: SmallSwap = "SmallSwap", "Where they go.";
     }
 }
 

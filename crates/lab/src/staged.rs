@@ -1,9 +1,9 @@
 //! The four-stage routes of Karlsson and Gustavson, rows beside the planner's own table.
 
-use turntile::plan::{Route, StageShape, Tile};
+use turntile::plan::{Route, Tile};
 use turntile_perm::Elementary;
 use turntile_plan::routes::{Query, RouteRow, Step};
-use turntile_plan::{Infeasible, Matrices, ROUTES, Want};
+use turntile_plan::{Infeasible, Matrices, ROUTES, StageShape, Want};
 
 use crate::turned::TurnedTiles;
 

@@ -4,10 +4,9 @@
 use std::fmt;
 
 use rayon::prelude::*;
-use turntile::plan::StageShape;
 use turntile::{Bytes, Error, Transpose};
 use turntile_perm::AxisPermutation;
-use turntile_plan::GeometryData;
+use turntile_plan::{GeometryData, StageShape};
 
 /// `[batch][rows][cols][m][n]` to `[batch][cols][rows][n][m]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,8 +69,8 @@ impl OnHost {
         let TurnedTiles { batch, rows, cols, m, n } = self.tiles;
         let (units, tile_bytes) = (rows * cols, m * n * elem_bytes);
         assert_eq!(data.len(), batch * units * tile_bytes);
-        let turn = Transpose::of_bytes(elem_bytes, m, n).threads(1).out_of_place().plan()?;
-        let turn = |from: &[u8], to: &mut [u8]| turn.run_into(&mut Bytes(to), &Bytes(from));
+        let turn = Transpose::of_bytes(m, n, elem_bytes).threads(1).out_of_place().plan()?;
+        let turn = |from: &[u8], to: &mut [u8]| turn.run_into(&Bytes(from), &mut Bytes(to));
         for instance in data.chunks_exact_mut(units * tile_bytes) {
             let mut tiles: Vec<_> = instance.chunks_exact_mut(tile_bytes).map(Some).collect();
             let mut cycles: Vec<Vec<&mut [u8]>> = Vec::new();

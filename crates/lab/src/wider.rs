@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use turntile::plan::{
-    Chip, Device, Geometry, Host, Infeasible, Method, Offer, Problem, StageShape,
-};
+use turntile::plan::{Chip, Host, Infeasible, Problem};
 use turntile_perm::{Elementary, Slots};
-use turntile_plan::{Request, Slotting, Want};
+use turntile_plan::{Device, Geometry, Method, Offer, Request, Slotting, StageShape, Want};
 
 use crate::turned::{OnGpu, OnHost, TurnedTiles};
 

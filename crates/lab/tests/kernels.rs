@@ -9,7 +9,6 @@ use std::path::Path;
 use std::{env, fs};
 
 use offsets::offsets;
-use turntile::plan::StageShape;
 use turntile_cuda::Chip;
 use turntile_lab::code::Code;
 use turntile_lab::error::KernelError;
@@ -21,6 +20,7 @@ use turntile_lab::params::Params;
 use turntile_lab::program::{Launch, Program, Step};
 use turntile_lab::turned::TurnedTiles;
 use turntile_perm::Elementary;
+use turntile_plan::StageShape;
 
 /// The one launch of a program on buffers `[destination, source]`.
 fn launch(program: &Program) -> Launch {

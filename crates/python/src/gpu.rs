@@ -78,7 +78,7 @@ impl CudaPlan {
         if !alignment.is_power_of_two() {
             return value(format!("alignment is {alignment}, not a power of two"));
         }
-        let mut what = Transpose::of_axes_bytes(itemsize, &shape, &axes).alignment(alignment);
+        let mut what = Transpose::of_axes_bytes(&shape, &axes, itemsize).alignment(alignment);
         if let Some(cap) = cap {
             what = what.workspace_cap(cap);
         }
@@ -137,7 +137,7 @@ impl CudaPlan {
         let run = || {
             let (to, from) = ((to as u64, nbytes), (from as u64, nbytes));
             // SAFETY: as of `run`.
-            unsafe { self.ready.run_into(to, from, handle(stream)) }
+            unsafe { self.ready.run_into(from, to, handle(stream)) }
         };
         py.detach(run).map_err(exception)
     }

@@ -96,7 +96,7 @@ impl HostPlan {
         if threads == Some(0) {
             return value("threads is 0: at least one thread runs");
         }
-        let mut what = Transpose::of_axes_bytes(itemsize, &shape, &axes);
+        let mut what = Transpose::of_axes_bytes(&shape, &axes, itemsize);
         if let Some(cap) = cap {
             what = what.workspace_cap(cap);
         }
@@ -164,7 +164,7 @@ impl HostPlan {
         let run = || {
             // SAFETY: as of `permute_span`; the two do not overlap.
             let (mut to, from) = unsafe { (Bytes(to.write()), Bytes(from.read())) };
-            planned.run_into(&mut to, &from)
+            planned.run_into(&from, &mut to)
         };
         py.detach(|| pool::run(threads, run)).map_err(exception)
     }

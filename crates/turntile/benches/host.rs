@@ -31,7 +31,7 @@ fn host(criterion: &mut Criterion) {
         });
         let into = Transpose::of::<f32>(rows, cols).threads(1).out_of_place().plan().unwrap();
         group.bench_function(BenchmarkId::new("into", &shape), |bench| {
-            bench.iter(|| into.run_into(&mut other, black_box(&matrix)).unwrap());
+            bench.iter(|| into.run_into(black_box(&matrix), &mut other).unwrap());
         });
         group.bench_function(BenchmarkId::new("transpose", &shape), |bench| {
             bench.iter(|| {

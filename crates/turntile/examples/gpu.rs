@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{}", into.plan());
     let mut other = DeviceBuffer::from_slice(&before)?;
     // SAFETY: as above, of both buffers and `into`.
-    unsafe { into.run_into(&mut other, &matrix, &stream)? };
+    unsafe { into.run_into(&matrix, &mut other, &stream)? };
     stream.synchronize()?;
     other.copy_to(&mut after)?;
     let wrong_there = (0..elements).filter(|&k| after[k] != before[k]).count();
@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     drop((matrix, other));
 
     let budget = std::time::Duration::from_secs(2);
-    let tuned = Transpose::of::<u32>(rows, cols).tiles(turntile::TileRule::Exhaustive);
+    let tuned = Transpose::of::<u32>(rows, cols).tiles(turntile::plan::TileRule::Exhaustive);
     for measured in tuned.tune_on(&gpu, budget)?.iter().take(5) {
         let rate = 8.0 * elements as f64 / measured.time.as_secs_f64() / 1e9;
         println!("{rate:7.0} GB/s, {:7.0} estimated: {}", measured.plan.gb_per_s(), measured.plan);

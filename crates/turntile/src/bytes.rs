@@ -60,15 +60,15 @@ pub fn permute_in_place(
 /// # Errors
 /// As [`transpose_in_place`], of either; `dst` is then as it was.
 pub fn transpose_into(
-    dst: &mut [u8],
     src: &[u8],
+    dst: &mut [u8],
     rows: usize,
     cols: usize,
     elem_bytes: usize,
 ) -> Result<(), Error> {
     let problem = checked(Problem::new(rows, cols, elem_bytes)?, dst)?;
     checked(problem, src)?;
-    view::run_through(dst, src, [rows, cols], elem_bytes, threads::count());
+    view::run_through(src, dst, [rows, cols], elem_bytes, threads::count());
     Ok(())
 }
 

@@ -26,7 +26,7 @@
 //! let into = Transpose::of::<f32>(30000, 30011).out_of_place().plan_on(&gpu)?;
 //! let mut other = DeviceBuffer::from_slice(&vec![0f32; 30011 * 30000])?;
 //! // SAFETY: the same of both buffers and `into`.
-//! unsafe { into.run_into(&mut other, &matrix, &stream)? };
+//! unsafe { into.run_into(&matrix, &mut other, &stream)? };
 //! stream.synchronize()?;
 //! # Ok(())
 //! # }
@@ -331,8 +331,8 @@ impl OnGpu {
     /// launched.
     pub unsafe fn run_into(
         &self,
-        dst: impl Into<DeviceMemory>,
         src: impl Into<DeviceSource>,
+        dst: impl Into<DeviceMemory>,
         stream: impl Into<StreamHandle>,
     ) -> Result<(), Error> {
         // SAFETY: the caller answers for all of it.
@@ -392,7 +392,7 @@ mod tests {
             let problem = transpose.problem().unwrap();
             super::alignments(&problem).iter().map(Problem::alignment).collect()
         };
-        let of = |elem_bytes| Transpose::of_bytes(elem_bytes, 300, 200);
+        let of = |elem_bytes| Transpose::of_bytes(300, 200, elem_bytes);
         assert_eq!(alignments(of(4)), [16]);
         assert_eq!(alignments(of(4).out_of_place()), [16, 4]);
         assert_eq!(alignments(of(12).out_of_place()), [16, 4]);

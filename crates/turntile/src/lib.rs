@@ -82,7 +82,6 @@ pub use num_complex::Complex;
 pub use planned::{Options, Planned};
 pub use scale::{Scalar, Scale};
 pub use transpose::{Transpose, permute_in_place, transpose_in_place, transpose_into};
-pub use tune::measure;
 pub use turntile_cpu::{RunError, Workspace, threads};
-pub use turntile_plan::{Effort, Measured, Plan, Route, TileRule};
+pub use turntile_plan::Effort;
 pub use view::{Bytes, Data, Source};

@@ -1,4 +1,7 @@
-//! Plans and planners, for whoever wants to see what would run, for any device, without running it.
+//! Plans and planners: see what would run, for any device, without running it.
+//!
+//! These are the types that a program holds or matches on. What describes plans in full, and what a device of your own
+//! implements, is in the crate `turntile-plan`.
 //!
 //! ```
 //! use turntile::plan::{Chip, Planner, Problem};
@@ -12,7 +15,8 @@ pub use turntile_cpu::Host;
 pub use turntile_cuda::Chip;
 pub use turntile_plan::wisdom::Refused;
 pub use turntile_plan::{
-    Advice, Costs, CostsError, Declined, Device, Direction, Flaw, Geometry, Infeasible, Leg,
-    LegRecipe, Method, Offer, Plan, PlanError, Planner, Problem, ProblemError, Recipe, Route,
-    Stage, StageShape, Survey, Tile, TileRule, UnknownRoute, Wisdom, WisdomError,
+    Costs, CostsError, Flaw, Infeasible, Measured, Plan, PlanError, Planner, Problem, ProblemError,
+    Route, Stage, Tile, TileRule, Wisdom, WisdomError,
 };
+
+pub use crate::tune::measure;

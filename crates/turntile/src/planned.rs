@@ -258,7 +258,7 @@ impl Planned {
     /// ```
     /// let planned = turntile::Transpose::of::<i32>(2, 3).out_of_place().plan()?;
     /// let mut columns = [0; 6];
-    /// planned.run_into(&mut columns, &[1, 2, 3, 4, 5, 6])?;
+    /// planned.run_into(&[1, 2, 3, 4, 5, 6], &mut columns)?;
     /// assert_eq!(columns, [1, 4, 2, 5, 3, 6]);
     /// # Ok::<(), turntile::Error>(())
     /// ```
@@ -266,14 +266,14 @@ impl Planned {
     /// # Errors
     /// [`Error::Length`] and [`Error::ElementSize`] when either is not what was planned for, [`Error::Run`] when the
     /// plan is in place; `dst` is then as it was.
-    pub fn run_into<D, S>(&self, dst: &mut D, src: &S) -> Result<(), Error>
+    pub fn run_into<S, D>(&self, src: &S, dst: &mut D) -> Result<(), Error>
     where
-        D: Data + ?Sized,
         S: Source<Element = D::Element> + ?Sized,
+        D: Data + ?Sized,
     {
         self.check(src.extent())?;
         self.check(dst.extent())?;
-        Ok(view::run_into(&self.executor, dst, src)?)
+        Ok(view::run_into(&self.executor, src, dst)?)
     }
 
     /// Whether so many elements of so many bytes are the problem's; of bytes the executor finds out.

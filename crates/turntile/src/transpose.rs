@@ -81,7 +81,7 @@ pub fn permute_in_place<T>(data: &mut [T], shape: &[usize], axes: &[usize]) -> R
 ///
 /// ```
 /// let mut columns = [0; 6];
-/// turntile::transpose_into(&mut columns, &[1, 2, 3, 4, 5, 6], 2, 3)?;
+/// turntile::transpose_into(&[1, 2, 3, 4, 5, 6], &mut columns, 2, 3)?;
 /// assert_eq!(columns, [1, 4, 2, 5, 3, 6]);
 /// # Ok::<(), turntile::Error>(())
 /// ```
@@ -90,8 +90,8 @@ pub fn permute_in_place<T>(data: &mut [T], shape: &[usize], axes: &[usize]) -> R
 /// [`Error::Length`] when `src` or `dst` does not have `rows · cols` elements, [`Error::Overflow`] when that
 /// product overflows; `dst` is then as it was.
 pub fn transpose_into<T: Copy>(
-    dst: &mut [T],
     src: &[T],
+    dst: &mut [T],
     rows: usize,
     cols: usize,
 ) -> Result<(), Error> {
@@ -99,7 +99,7 @@ pub fn transpose_into<T: Copy>(
         check_length(got, &[rows, cols])?;
     }
     if size_of::<T>() > 0 {
-        view::run_through(dst, src, [rows, cols], size_of::<T>(), threads::count());
+        view::run_through(src, dst, [rows, cols], size_of::<T>(), threads::count());
     }
     Ok(())
 }
@@ -130,12 +130,12 @@ pub struct Transpose {
 impl Transpose {
     /// Of one row-major matrix of `rows` by `cols` elements of type `T`.
     pub fn of<T>(rows: usize, cols: usize) -> Self {
-        Self::of_bytes(size_of::<T>(), rows, cols)
+        Self::of_bytes(rows, cols, size_of::<T>())
     }
 
     /// Of one row-major matrix of `rows` by `cols` elements of `elem_bytes` bytes.
-    pub fn of_bytes(elem_bytes: usize, rows: usize, cols: usize) -> Self {
-        Self::of_axes_bytes(elem_bytes, &[rows, cols], &[1, 0])
+    pub fn of_bytes(rows: usize, cols: usize, elem_bytes: usize) -> Self {
+        Self::of_axes_bytes(&[rows, cols], &[1, 0], elem_bytes)
     }
 
     /// Of one row-major array of elements of type `T`: axis `i` of the result is axis `axes[i]` of `shape`, as NumPy's
@@ -148,11 +148,11 @@ impl Transpose {
     /// # Ok::<(), turntile::Error>(())
     /// ```
     pub fn of_axes<T>(shape: &[usize], axes: &[usize]) -> Self {
-        Self::of_axes_bytes(size_of::<T>(), shape, axes)
+        Self::of_axes_bytes(shape, axes, size_of::<T>())
     }
 
     /// The same of elements of `elem_bytes` bytes.
-    pub fn of_axes_bytes(elem_bytes: usize, shape: &[usize], axes: &[usize]) -> Self {
+    pub fn of_axes_bytes(shape: &[usize], axes: &[usize], elem_bytes: usize) -> Self {
         Transpose {
             elem_bytes,
             batch: 1,

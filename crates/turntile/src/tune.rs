@@ -48,7 +48,7 @@ pub fn measure(plans: Vec<Plan>, threads: usize, budget: Duration) -> Result<Vec
         let data = &mut data[..plan.problem.bytes()];
         let start = Instant::now();
         if plan.problem.is_out_of_place() {
-            planned.run_into(&mut Bytes(&mut other[..data.len()]), &Bytes(data))?;
+            planned.run_into(&Bytes(data), &mut Bytes(&mut other[..plan.problem.bytes()]))?;
         } else {
             let options = Options::new().workspace(&mut workspace);
             planned.run_with(&mut Bytes(data), options)?;

@@ -258,10 +258,10 @@ pub fn run_scaled<S: Scalar>(
 }
 
 /// Runs `executor`, planned out of place, on data of the size of elements that it was planned for.
-pub fn run_into<D: Data + ?Sized, S: Source<Element = D::Element> + ?Sized>(
+pub fn run_into<S: Source<Element = D::Element> + ?Sized, D: Data + ?Sized>(
     executor: &Executor,
-    to: &mut D,
     from: &S,
+    to: &mut D,
 ) -> Result<(), RunError> {
     // SAFETY: whole elements of `from`, of the same type and `Copy`, are put in the place of others, or nothing is
     // touched.
@@ -310,8 +310,8 @@ pub fn run_small_axes<T>(data: &mut [T], problem: &Problem) -> bool {
 /// # Panics
 /// When a slice is not as long as the matrix.
 pub fn run_through<T: Copy>(
-    to: &mut [T],
     from: &[T],
+    to: &mut [T],
     [rows, cols]: [usize; 2],
     elem_bytes: usize,
     threads: usize,

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use turntile::TileRule;
-use turntile::plan::{Chip, Device, Host, Plan, Planner, Problem, Route, StageShape};
+use turntile::plan::{Chip, Host, Plan, Planner, Problem, Route, TileRule};
 use turntile_cpu::way::HostWay;
 use turntile_cuda::Launches;
 use turntile_perm::Order;
+use turntile_plan::{Device, StageShape};
 
 fn planner(device: &str) -> Planner {
     match Chip::preset(device) {

@@ -60,7 +60,7 @@ fn into<const N: usize>(rows: usize, cols: usize) {
     let want = oracle::transposed(&before, 1, rows, cols, N);
     let src: &[[u8; N]] = before.as_chunks().0;
     let mut dst = vec![[0; N]; rows * cols];
-    let transpose = Transpose::of_bytes(N, rows, cols).threads(2).out_of_place();
-    transpose.plan().unwrap().run_into(&mut dst[..], src).unwrap();
+    let transpose = Transpose::of_bytes(rows, cols, N).threads(2).out_of_place();
+    transpose.plan().unwrap().run_into(src, &mut dst[..]).unwrap();
     assert!(dst.as_flattened() == want, "{rows} x {cols} of {N} bytes");
 }

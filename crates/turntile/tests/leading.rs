@@ -1,10 +1,11 @@
 //! Leading dimensions, scale and conjugate through the library, against plain loops.
 
 use proptest::prelude::*;
-use turntile::plan::{Chip, Flaw, Infeasible, PlanError, Planner, Problem, ProblemError};
+use turntile::plan::{
+    Chip, Flaw, Infeasible, Plan, PlanError, Planner, Problem, ProblemError, Route,
+};
 use turntile::{
-    Bytes, Complex, Effort, Error, Operation, Options, Plan, Route, RunError, Scalar, Scale,
-    Transpose, imatcopy,
+    Bytes, Complex, Effort, Error, Operation, Options, RunError, Scalar, Scale, Transpose, imatcopy,
 };
 
 const OPERATIONS: [Operation; 4] =
@@ -260,7 +261,7 @@ fn what_is_wrong_is_told_with_the_numbers_and_nothing_is_touched() {
 
 #[test]
 fn bytes_vectors_and_nothing() {
-    let planned = Transpose::of_bytes(3, 2, 2).leading(3, 2).plan().unwrap();
+    let planned = Transpose::of_bytes(2, 2, 3).leading(3, 2).plan().unwrap();
     let mut bytes: Vec<u8> = (0..20).collect();
     planned.run_within(&mut Bytes(&mut bytes), Options::new()).unwrap();
     assert_eq!(bytes[..12], [0, 1, 2, 9, 10, 11, 3, 4, 5, 12, 13, 14]);

@@ -85,10 +85,10 @@ fn out_of_place() {
     let (rows, cols) = (2003, 1501);
     let (mut to, from) = (vec![0u32; rows * cols], vec![0u32; rows * cols]);
     let most = 3 * 128_000 + LITTLE;
-    let bytes = allocated(|| transpose_into(&mut to, &from, rows, cols).unwrap());
+    let bytes = allocated(|| transpose_into(&from, &mut to, rows, cols).unwrap());
     assert!(bytes <= most, "{bytes} bytes");
     let planned = Transpose::of::<u32>(rows, cols).out_of_place().plan().unwrap();
-    let bytes = allocated(|| planned.run_into(&mut to, &from).unwrap());
+    let bytes = allocated(|| planned.run_into(&from, &mut to).unwrap());
     assert!(bytes <= most, "{bytes} bytes: {planned}");
 }
 
@@ -131,7 +131,7 @@ fn stored() {
 
 /// More than any address space has, for a workspace and to measure on.
 fn what_cannot_be_had_is_a_typed_error() {
-    let huge = || Transpose::of_bytes(1, 1 << 30, (1 << 30) + 1).threads(1);
+    let huge = || Transpose::of_bytes(1 << 30, (1 << 30) + 1, 1).threads(1);
     let out_of_memory = |answer: Result<(), Error>, least: usize| {
         let Err(Error::Run(RunError::OutOfMemory { bytes })) = answer else { panic!("{answer:?}") };
         assert!(bytes >= least, "{bytes} bytes");

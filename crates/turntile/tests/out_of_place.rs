@@ -1,9 +1,10 @@
 //! Transpositions from one buffer to another on the host, planned and not, against the naive one.
 
 use proptest::prelude::*;
-use turntile::plan::{Chip, Declined, Flaw, Host, Infeasible, PlanError, Planner, Problem, Route};
-use turntile::{Bytes, Error, RunError, TileRule, Transpose, transpose_into};
+use turntile::plan::{Chip, Flaw, Host, Infeasible, PlanError, Planner, Problem, Route, TileRule};
+use turntile::{Bytes, Error, RunError, Transpose, transpose_into};
 use turntile_cpu::oracle;
+use turntile_plan::Declined;
 
 use crate::largest_side;
 
@@ -17,12 +18,12 @@ fn check<const N: usize>(batch: usize, rows: usize, cols: usize, threads: usize)
     let transpose = Transpose::of::<[u8; N]>(rows, cols).batch(batch).threads(threads);
     let planned = transpose.out_of_place().plan().unwrap();
     assert_eq!(planned.workspace_bytes(), 0, "{planned}");
-    planned.run_into(&mut dst, &src).unwrap();
+    planned.run_into(&src, &mut dst).unwrap();
     assert!(dst == want, "{batch} x {rows} x {cols}, {N} bytes, {threads} threads");
     assert!(src == elements(&before), "what is read stays as it is");
     if batch == 1 {
         dst.fill([0x5A; N]);
-        transpose_into(&mut dst, &src, rows, cols).unwrap();
+        transpose_into(&src, &mut dst, rows, cols).unwrap();
         assert!(dst == want, "{rows} x {cols}, {N} bytes, without a plan");
     }
 }
@@ -72,16 +73,16 @@ fn lengths_are_checked_and_nothing_is_touched() {
     for (got, dst_len, src_len) in [(5, 5, 6), (5, 6, 5), (0, 0, 6), (7, 7, 6)] {
         let mut dst = vec![9u32; dst_len];
         let src: Vec<u32> = src.iter().copied().cycle().take(src_len).collect();
-        let answer = transpose_into(&mut dst, &src, 2, 3);
+        let answer = transpose_into(&src, &mut dst, 2, 3);
         assert_eq!(answer, Err(Error::Length { shape: vec![2, 3], expected: 6, got }));
         let planned = Transpose::of::<u32>(2, 3).out_of_place().plan().unwrap();
-        assert_eq!(planned.run_into(&mut dst, &src), answer);
+        assert_eq!(planned.run_into(&src, &mut dst), answer);
         assert!(dst.iter().all(|&x| x == 9));
     }
-    let answer = transpose_into(&mut [0u8; 2], &[0; 2], usize::MAX, 3);
+    let answer = transpose_into(&[0; 2], &mut [0u8; 2], usize::MAX, 3);
     assert_eq!(answer, Err(Error::Overflow { shape: vec![usize::MAX, 3] }));
-    transpose_into(&mut [(); 6], &[(); 6], 2, 3).unwrap();
-    transpose_into::<u8>(&mut [], &[], 0, usize::MAX).unwrap();
+    transpose_into(&[(); 6], &mut [(); 6], 2, 3).unwrap();
+    transpose_into::<u8>(&[], &mut [], 0, usize::MAX).unwrap();
 }
 
 /// Plans are for one place; buffers have elements of the size planned for, given by type or as bytes.
@@ -92,18 +93,18 @@ fn plans_run_where_they_are_for() {
     let (mut dst, src) = ([0u16; 6], [1u16, 2, 3, 4, 5, 6]);
     let flaw = |out_of_place| Err(Error::Run(RunError::Plan(Flaw::Place { out_of_place })));
     assert_eq!(into.run(&mut dst), flaw(true));
-    assert_eq!(inside.run_into(&mut dst, &src), flaw(false));
-    let wider = into.run_into(&mut [0u32; 6], &[0; 6]);
+    assert_eq!(inside.run_into(&src, &mut dst), flaw(false));
+    let wider = into.run_into(&[0; 6], &mut [0u32; 6]);
     assert_eq!(wider, Err(Error::ElementSize { expected: 2, got: 4 }));
-    let short = into.run_into(&mut Bytes(&mut [0; 12]), &Bytes(&[0; 11]));
+    let short = into.run_into(&Bytes(&[0; 11]), &mut Bytes(&mut [0; 12]));
     assert_eq!(short, Err(Error::Run(RunError::Length { expected: 12, got: 11 })));
     assert_eq!(dst, [0; 6]);
     // From a vector into a part of a slice, and as bytes.
-    into.run_into(&mut dst[..], &src.to_vec()).unwrap();
+    into.run_into(&src.to_vec(), &mut dst[..]).unwrap();
     assert_eq!(dst, [1, 4, 2, 5, 3, 6]);
     let bytes: Vec<u8> = src.iter().flat_map(|x| x.to_ne_bytes()).collect();
     let mut turned = vec![0; 12];
-    into.run_into(&mut Bytes(&mut turned), &Bytes(&bytes)).unwrap();
+    into.run_into(&Bytes(&bytes), &mut Bytes(&mut turned)).unwrap();
     assert_eq!(turned, dst.iter().flat_map(|x| x.to_ne_bytes()).collect::<Vec<u8>>());
 }
 
@@ -113,11 +114,11 @@ fn rows_and_columns_are_copied() {
     for (rows, cols) in [(1, 1000), (1000, 1), (1, 1), (0, 7), (1, 1_000_003), (2_000_001, 1)] {
         let src: Vec<u32> = (7..).take(rows * cols).collect();
         let mut dst = vec![0; src.len()];
-        transpose_into(&mut dst, &src, rows, cols).unwrap();
+        transpose_into(&src, &mut dst, rows, cols).unwrap();
         assert_eq!(dst, src, "{rows}x{cols}");
         dst.fill(0);
         let planned = Transpose::of::<u32>(rows, cols).threads(3).out_of_place().plan().unwrap();
-        planned.run_into(&mut dst, &src).unwrap();
+        planned.run_into(&src, &mut dst).unwrap();
         assert_eq!(dst, src, "{planned}");
     }
 }

@@ -63,7 +63,7 @@ fn turn(
     workspace: &mut Workspace,
 ) -> Result<()> {
     Ok(if planned.plan().problem.is_out_of_place() {
-        planned.run_into(&mut Bytes(other), &Bytes(data))
+        planned.run_into(&Bytes(data), &mut Bytes(other))
     } else {
         planned.run_with(&mut Bytes(data), Options::new().workspace(workspace))
     }?)
@@ -134,9 +134,9 @@ mod tests {
 
     #[test]
     fn every_element_is_verified() {
-        let transpose = Transpose::of_axes_bytes(4, &[3, 4, 2, 5], &[2, 0, 3, 1]);
+        let transpose = Transpose::of_axes_bytes(&[3, 4, 2, 5], &[2, 0, 3, 1], 4);
         let right = transpose.plan().unwrap();
-        let of_another = Transpose::of_axes_bytes(4, &[3, 4, 2, 5], &[2, 0, 1, 3]).plan().unwrap();
+        let of_another = Transpose::of_axes_bytes(&[3, 4, 2, 5], &[2, 0, 1, 3], 4).plan().unwrap();
         let check = |planned: &Planned, problem: &Problem| {
             let (mut data, mut other) = (vec![0; 480], vec![0; 480]);
             verify((planned, problem), &mut data, &mut other, &mut planned.workspace().unwrap())

@@ -8,57 +8,57 @@ pub const TILE_AXES: usize = 9;
 
 mirror! {
     /// An axis, and a tile's part of it.
-    TileAxis = "TileAxis" in "axes_tile.cuh", 48 bytes {
-        tiles: Divisor32 = 0, "Tiles along it.";
-        from: u64 = 16, "Bytes from each of it to the next in the source.";
-        to: u64 = 24, "The same in the result.";
-        extent: u32 = 32, "Of a tile.";
-        last: u32 = 36, "Of the last tile.";
-        along: u32 = 40, "Bytes along a row on chip that each of it counts.";
-        rows: u32 = 44, "Rows on chip that each of it counts; this or the other is 0.";
+    TileAxis = "TileAxis", in "axes_tile.cuh" {
+        tiles: Divisor32, "Tiles along it.";
+        from: u64, "Bytes from each of it to the next in the source.";
+        to: u64, "The same in the result.";
+        extent: u32, "Of a tile.";
+        last: u32, "Of the last tile.";
+        along: u32, "Bytes along a row on chip that each of it counts.";
+        rows: u32, "Rows on chip that each of it counts; this or the other is 0.";
     }
     /// How an array is cut into tiles, and how these lie on chip.
-    TileMap = "TileMap" in "axes_tile.cuh", 496 bytes {
-        a0: TileAxis = 0, "The result's last axis.";
-        a1: TileAxis = 48, "The one before; one of a single tile of one where there is none.";
-        a2: TileAxis = 96, "The same.";
-        a3: TileAxis = 144, "The same.";
-        a4: TileAxis = 192, "The same.";
-        a5: TileAxis = 240, "The same.";
-        a6: TileAxis = 288, "The same.";
-        a7: TileAxis = 336, "The same.";
-        a8: TileAxis = 384, "The same.";
-        column_axes: u64 = 432, "The axes that a column does not have, 4 bits each, the fastest in the source first.";
-        axes: u32 = 440, "All of them.";
-        run_axes: u32 = 444, "The first so many are a column.";
-        across_axes: u32 = 448, "Numbers in `column_axes`.";
-        line_axis: u32 = 452, "The first in the source of those that a row has.";
-        line_step: u32 = 456, "Bytes of a row that each of it counts.";
-        run_step: u32 = 460, "Words of a column that each of its first axis counts.";
-        rows: u32 = 464, "Rows of a tile.";
-        columns: u32 = 468, "Its columns.";
-        run: u32 = 472, "Words of a column.";
-        pitch: u32 = 476, "Bytes from row to row on chip.";
-        granules: u32 = 480, "Granules of 16 bytes that a row lies in, at most.";
-        packs: u32 = 484, "The same of a column.";
-        held: u32 = 488, "Bytes of all rows on chip.";
-        across: u32 = 492, "Logarithm of the columns that a warp writes at a time.";
+    TileMap = "TileMap", in "axes_tile.cuh" {
+        a0: TileAxis, "The result's last axis.";
+        a1: TileAxis, "The one before; one of a single tile of one where there is none.";
+        a2: TileAxis, "The same.";
+        a3: TileAxis, "The same.";
+        a4: TileAxis, "The same.";
+        a5: TileAxis, "The same.";
+        a6: TileAxis, "The same.";
+        a7: TileAxis, "The same.";
+        a8: TileAxis, "The same.";
+        column_axes: u64, "The axes that a column does not have, 4 bits each, the fastest in the source first.";
+        axes: u32, "All of them.";
+        run_axes: u32, "The first so many are a column.";
+        across_axes: u32, "Numbers in `column_axes`.";
+        line_axis: u32, "The first in the source of those that a row has.";
+        line_step: u32, "Bytes of a row that each of it counts.";
+        run_step: u32, "Words of a column that each of its first axis counts.";
+        rows: u32, "Rows of a tile.";
+        columns: u32, "Its columns.";
+        run: u32, "Words of a column.";
+        pitch: u32, "Bytes from row to row on chip.";
+        granules: u32, "Granules of 16 bytes that a row lies in, at most.";
+        packs: u32, "The same of a column.";
+        held: u32, "Bytes of all rows on chip.";
+        across: u32, "Logarithm of the columns that a warp writes at a time.";
     }
     /// Axes in any order, an instance by several blocks, a tile each.
-    WideAxesArgs = "WideAxesArgs" in "wide_axes.cuh", 528 bytes {
-        data: Address = 0, "The instances.";
-        bytes: u64 = 8, "Bytes of all of them.";
-        instance_bytes: u64 = 16, "Bytes of an instance.";
-        tiles: u32 = 24, "Tiles of an instance; blocks beyond them only wait.";
-        pad: u32 = 28, "Not used.";
-        map: TileMap = 32, "Its tiles.";
+    WideAxesArgs = "WideAxesArgs", in "wide_axes.cuh" {
+        data: Address, "The instances.";
+        bytes: u64, "Bytes of all of them.";
+        instance_bytes: u64, "Bytes of an instance.";
+        tiles: u32, "Tiles of an instance; blocks beyond them only wait.";
+        pad: u32, "Not used.";
+        map: TileMap, "Its tiles.";
     }
     /// Axes in any order from one place to another.
-    IntoAxesArgs = "IntoAxesArgs" in "into_axes.cu", 520 bytes {
-        to: Address = 0, "The destination.";
-        from: Address = 8, "The source.";
-        bytes: u64 = 16, "Bytes of all.";
-        map: TileMap = 24, "Its tiles.";
+    IntoAxesArgs = "IntoAxesArgs", in "into_axes.cu" {
+        to: Address, "The destination.";
+        from: Address, "The source.";
+        bytes: u64, "Bytes of all.";
+        map: TileMap, "Its tiles.";
     }
 }
 

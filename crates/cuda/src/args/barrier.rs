@@ -6,55 +6,55 @@ use super::maps::Axes32;
 
 mirror! {
     /// Instances that follow one another.
-    Stack = "Stack" in "region.cuh", 32 bytes {
-        rows: Divisor32 = 0, "Rows of an instance.";
-        instance: Divisor32 = 16, "Words of an instance.";
+    Stack = "Stack", in "region.cuh" {
+        rows: Divisor32, "Rows of an instance.";
+        instance: Divisor32, "Words of an instance.";
     }
     /// Instances by a block.
-    BarrierArgs = "BarrierArgs" in "barrier.cu", 128 bytes {
-        data: Address = 0, "The instances.";
-        instances: u64 = 8, "All of them.";
-        rows: u32 = 16, "Rows of an instance.";
-        cols: u32 = 20, "Its columns, in super-elements.";
-        stacked: u32 = 24, "Instances of a block: one after the other, or (`barrier_band`) side by side.";
-        pitch: u32 = 28, "Bytes from row to row on chip.";
-        mid: u32 = 32, "Instances side by side in memory.";
-        wide: u32 = 36, "How narrow words are moved; see `kernels/region.cuh`.";
-        down: u32 = 40, "Logarithm of a swath's height in micro-blocks.";
-        pad: u32 = 44, "Not used.";
-        row_bytes: u64 = 48, "Bytes from row to row in memory, before.";
-        column_bytes: u64 = 56, "Bytes from column to column, after.";
-        panel_bytes: u64 = 64, "Bytes from one set of `mid` instances to the next.";
-        instance_bytes: u64 = 72, "Bytes from instance to instance within a set.";
-        unit: Divisor32 = 80, "Words of a super-element.";
-        stack: Stack = 96, "The instances of a block.";
+    BarrierArgs = "BarrierArgs", in "barrier.cu" {
+        data: Address, "The instances.";
+        instances: u64, "All of them.";
+        rows: u32, "Rows of an instance.";
+        cols: u32, "Its columns, in super-elements.";
+        stacked: u32, "Instances of a block: one after the other, or (`barrier_band`) side by side.";
+        pitch: u32, "Bytes from row to row on chip.";
+        mid: u32, "Instances side by side in memory.";
+        wide: u32, "How narrow words are moved; see `kernels/region.cuh`.";
+        down: u32, "Logarithm of a swath's height in micro-blocks.";
+        pad: u32, "Not used.";
+        row_bytes: u64, "Bytes from row to row in memory, before.";
+        column_bytes: u64, "Bytes from column to column, after.";
+        panel_bytes: u64, "Bytes from one set of `mid` instances to the next.";
+        instance_bytes: u64, "Bytes from instance to instance within a set.";
+        unit: Divisor32, "Words of a super-element.";
+        stack: Stack, "The instances of a block.";
     }
     /// Axes in any order, instances by a block.
-    AxesArgs = "AxesArgs" in "barrier_axes.cu", 240 bytes {
-        data: Address = 0, "The instances.";
-        instances: u64 = 8, "All of them.";
-        instance_bytes: u64 = 16, "Bytes of an instance.";
-        words: u32 = 24, "Words of an instance.";
-        stacked: u32 = 28, "Instances of a block.";
-        row: u32 = 32, "Bytes that lie together on chip.";
-        pitch: u32 = 36, "Bytes from one such run to the next.";
-        granule: u32 = 40, "Bytes that runs are read by: 4 or 16; or 0, everything as one run.";
-        pack: u32 = 44, "Words that a thread writes at a time: 16 bytes, or the least that are 4.";
-        source: Axes32 = 48, "Bytes on chip where a word of the results comes from.";
+    AxesArgs = "AxesArgs", in "barrier_axes.cu" {
+        data: Address, "The instances.";
+        instances: u64, "All of them.";
+        instance_bytes: u64, "Bytes of an instance.";
+        words: u32, "Words of an instance.";
+        stacked: u32, "Instances of a block.";
+        row: u32, "Bytes that lie together on chip.";
+        pitch: u32, "Bytes from one such run to the next.";
+        granule: u32, "Bytes that runs are read by: 4 or 16; or 0, everything as one run.";
+        pack: u32, "Words that a thread writes at a time: 16 bytes, or the least that are 4.";
+        source: Axes32, "Bytes on chip where a word of the results comes from.";
     }
     /// An instance by several blocks, a rectangle each.
-    WideArgs = "WideArgs" in "wide_barrier.cuh", 64 bytes {
-        data: Address = 0, "The instances.";
-        instance_bytes: u64 = 8, "Bytes of an instance.";
-        rows: u32 = 16, "Rows of an instance.";
-        cols: u32 = 20, "Its columns, in super-elements.";
-        block_rows: u32 = 24, "Rows of a rectangle.";
-        block_cols: u32 = 28, "Its columns.";
-        across: u32 = 32, "Rectangles across.";
-        pitch: u32 = 36, "Bytes from row to row on chip.";
-        shared_rows: u32 = 40, "Rows of a rectangle in shared memory; the others are in registers.";
-        wide: u32 = 44, "How narrow words are moved; see `kernels/region.cuh`.";
-        unit: Divisor32 = 48, "Words of a super-element.";
+    WideArgs = "WideArgs", in "wide_barrier.cuh" {
+        data: Address, "The instances.";
+        instance_bytes: u64, "Bytes of an instance.";
+        rows: u32, "Rows of an instance.";
+        cols: u32, "Its columns, in super-elements.";
+        block_rows: u32, "Rows of a rectangle.";
+        block_cols: u32, "Its columns.";
+        across: u32, "Rectangles across.";
+        pitch: u32, "Bytes from row to row on chip.";
+        shared_rows: u32, "Rows of a rectangle in shared memory; the others are in registers.";
+        wide: u32, "How narrow words are moved; see `kernels/region.cuh`.";
+        unit: Divisor32, "Words of a super-element.";
     }
 }
 

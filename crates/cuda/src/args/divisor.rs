@@ -2,22 +2,21 @@
 
 use turntile_perm::FastDiv;
 
-mirror! {
-    /// Divides 32-bit numbers.
-    Divisor32 = "Divisor<u32>" in "index.cuh", 16 bytes {
-        divisor: u32 = 0, "The divisor.";
-        magic: u32 = 4, "The multiplier.";
-        pre: u32 = 8, "The shift before the sum.";
-        post: u32 = 12, "The shift after it.";
-    }
-    /// Divides 64-bit numbers.
-    Divisor64 = "Divisor<u64>" in "index.cuh", 24 bytes {
-        divisor: u64 = 0, "The divisor.";
-        magic: u64 = 8, "The multiplier.";
-        pre: u32 = 16, "The shift before the sum.";
-        post: u32 = 20, "The shift after it.";
-    }
+macro_rules! by_width {
+    ($int:ident, $divisor:ident) => {
+        mirror! {
+            /// Divides numbers of its width.
+            $divisor = concat!("Divisor<", stringify!($int), ">"), in "index.cuh" {
+                divisor: $int, "The divisor.";
+                magic: $int, "The multiplier.";
+                pre: u32, "The shift before the sum.";
+                post: u32, "The shift after it.";
+            }
+        }
+    };
 }
+by_width!(u32, Divisor32);
+by_width!(u64, Divisor64);
 
 impl Divisor32 {
     /// Divides by `divisor`, by 1 for 0.

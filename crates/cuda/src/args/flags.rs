@@ -4,7 +4,7 @@ use super::Address;
 
 mirror! {
     /// Flags of a whole launch.
-    GlobalFlags = "GlobalFlags" in "flags.cuh", 8 bytes {
-        words: Address = 0, "The workspace.";
+    GlobalFlags = "GlobalFlags", in "flags.cuh" {
+        words: Address, "The workspace.";
     }
 }

@@ -6,16 +6,16 @@ use super::maps::{Axes32, Axes64, SlotMap32, SlotMap64, SmallSwap};
 
 /// One structure for each index map, whose template the device code has.
 macro_rules! by_map {
-    ($($(#[$meta:meta])* $name:ident, $map:ident, $kind:literal, $bytes:literal;)*) => {
+    ($($(#[$meta:meta])* $name:ident, $map:ident, $kind:literal;)*) => {
         mirror! {$(
             $(#[$meta])*
-            $name = $kind in "moves.cuh", $bytes bytes {
-                data: Address = 0, "The super-elements.";
-                flags: GlobalFlags = 8, "One for each of them; none for P-IPT.";
-                units: u64 = 16, "Super-elements, all instances.";
-                lanes: u32 = 24, "Threads of a worker, a power of two.";
-                vectors: u32 = 28, "Words of a super-element.";
-                map: $map = 32, "Where they go.";
+            $name = $kind, in "moves.cuh" {
+                data: Address, "The super-elements.";
+                flags: GlobalFlags, "One for each of them; none for P-IPT.";
+                units: u64, "Super-elements, all instances.";
+                lanes: u32, "Threads of a worker, a power of two.";
+                vectors: u32, "Words of a super-element.";
+                map: $map, "Where they go.";
             }
         )*}
         parameters! {$($name: data, Flags flags.words;)*}
@@ -23,26 +23,26 @@ macro_rules! by_map {
 }
 by_map! {
     /// Slots.
-    MoveSlots32, SlotMap32, "MoveArgs<SlotMap<u32>>", 176;
+    MoveSlots32, SlotMap32, "MoveArgs<SlotMap<u32>>";
     /// The same by wide numbers.
-    MoveSlots64, SlotMap64, "MoveArgs<SlotMap<u64>>", 248;
+    MoveSlots64, SlotMap64, "MoveArgs<SlotMap<u64>>";
     /// Axes in any order.
-    MoveAxes32, Axes32, "MoveArgs<Axes<u32>>", 224;
+    MoveAxes32, Axes32, "MoveArgs<Axes<u32>>";
     /// The same by wide numbers.
-    MoveAxes64, Axes64, "MoveArgs<Axes<u64>>", 328;
+    MoveAxes64, Axes64, "MoveArgs<Axes<u64>>";
 }
 
 mirror! {
     /// PTTWAC with flags on chip.
-    OnChipArgs = "OnChipArgs" in "moves_on_chip.cu", 64 bytes {
-        data: Address = 0, "The instances.";
-        instances: u64 = 8, "All of them.";
-        instance_bytes: u64 = 16, "Bytes of an instance.";
-        flag_words: u32 = 24, "Words of flags.";
-        units: u32 = 28, "Super-elements of an instance.";
-        lanes: u32 = 32, "Threads of a worker, a power of two.";
-        vectors: u32 = 36, "Words of a super-element.";
-        map: SmallSwap = 40, "Where they go.";
+    OnChipArgs = "OnChipArgs", in "moves_on_chip.cu" {
+        data: Address, "The instances.";
+        instances: u64, "All of them.";
+        instance_bytes: u64, "Bytes of an instance.";
+        flag_words: u32, "Words of flags.";
+        units: u32, "Super-elements of an instance.";
+        lanes: u32, "Threads of a worker, a power of two.";
+        vectors: u32, "Words of a super-element.";
+        map: SmallSwap, "Where they go.";
     }
 }
 parameters! {

@@ -216,3 +216,19 @@ fn offers_say_what_is_launched() {
         }
     }
 }
+
+/// A second plan is for less aligned memory, of the same problem.
+#[test]
+fn a_second_plan_is_of_the_same_problem() {
+    let planner = Planner::new(Chip::h200());
+    let work = |rows, alignment| {
+        let problem = Problem::new(rows, 300, 4).unwrap().out_of_place();
+        Work::of_plan(&planner.plan(&problem.with_alignment(alignment)).unwrap()).unwrap()
+    };
+    let first = work(200, 16);
+    assert_eq!(first.same_problem(&work(200, 4)), Ok(()));
+    let answer = first.same_problem(&work(201, 4));
+    assert!(matches!(answer, Err(CudaError::OtherProblem { .. })), "{answer:?}");
+    let single = first.one_by_one().next().unwrap();
+    assert!(single.same_problem(&first).is_err(), "single launches are of no problem");
+}

@@ -1,6 +1,7 @@
 //! Which route is measured.
 
-use turntile::plan::{Route, UnknownRoute};
+use turntile::plan::Route;
+use turntile_plan::UnknownRoute;
 
 /// A route, or the planner's choice of all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

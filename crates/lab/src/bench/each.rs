@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use serde::Serialize;
-use turntile::plan::{Plan, Planner, Problem, Tile};
-use turntile::{Measured, TileRule, gpu};
+use turntile::gpu;
+use turntile::plan::{Measured, Plan, Planner, Problem, Tile, TileRule};
 use turntile_cli::bench::{joined, routes, short};
 use turntile_cli::device::Device;
 use turntile_cli::measure::gb_per_s;
@@ -73,7 +73,7 @@ fn candidates(planner: &Planner, problem: &Problem, chosen: &Plan, tiles: usize)
 /// Measures candidates of `planner` for about `budget`, fastest first.
 ///
 /// # Errors
-/// As [`turntile::measure`], on a GPU as [`gpu::measure_on`].
+/// As [`turntile::plan::measure`], on a GPU as [`gpu::measure_on`].
 pub fn measure(
     (device, threads): (&Device, usize),
     planner: &Planner,
@@ -82,7 +82,7 @@ pub fn measure(
 ) -> Result<Vec<Measured>, Error> {
     let plans = candidates(planner, &chosen.problem, chosen, tiles);
     Ok(match device {
-        Device::Host => turntile::measure(plans, threads, budget)?,
+        Device::Host => turntile::plan::measure(plans, threads, budget)?,
         Device::Gpu(gpu) => gpu::measure_on(gpu, plans, budget)?,
     })
 }

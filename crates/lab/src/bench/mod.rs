@@ -7,8 +7,8 @@ mod each;
 mod shapes;
 
 use serde::Serialize;
-use turntile::plan::{Chip, Costs, Host, PlanError, Planner, Problem};
-use turntile::{Measured, TileRule, Transpose};
+use turntile::Transpose;
+use turntile::plan::{Chip, Costs, Host, Measured, PlanError, Planner, Problem, TileRule};
 use turntile_cli::bench::{Row, csv, short};
 use turntile_cli::device::Device;
 use turntile_cli::error::On as _;

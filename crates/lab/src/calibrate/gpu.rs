@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use turntile::gpu::{CudaError, Gpu, Stopwatch, measure_on};
-use turntile::plan::{Chip, Costs, Device as _, Plan, Problem};
+use turntile::plan::{Chip, Costs, Plan, Problem};
+use turntile_plan::Device as _;
 use turntile_plan::tuner::median;
 
 use super::calibration::{Calibration, GPU_BYTES};

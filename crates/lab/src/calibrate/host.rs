@@ -148,7 +148,7 @@ impl HostBench {
             (&mut self.data[..bytes], planned.plan().problem.is_out_of_place());
         let start = Instant::now();
         if out_of_place {
-            planned.run_into(&mut Bytes(&mut self.other[..bytes]), &Bytes(data))?;
+            planned.run_into(&Bytes(data), &mut Bytes(&mut self.other[..bytes]))?;
         } else {
             planned.run_with(&mut Bytes(data), Options::new().workspace(&mut self.workspace))?;
         }

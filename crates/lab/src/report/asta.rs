@@ -95,7 +95,7 @@ pub fn table_5_2(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
         }
         false => {
             let into = |to: &mut [f32], from: &[f32]| -> Result<(), Failure> {
-                Ok(turntile::transpose_into(to, from, rows, cols)?)
+                Ok(turntile::transpose_into(from, to, rows, cols)?)
             };
             ("turntile's transpose_into", bench.host_into(rows, cols, into))
         }

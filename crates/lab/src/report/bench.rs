@@ -5,13 +5,14 @@ use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use turntile::gpu::Gpu;
-use turntile::plan::{Device as _, Host, Method, Offer, Plan, Planner, Problem, StageShape};
+use turntile::plan::{Host, Plan, Planner, Problem};
 use turntile_cli::device::Device;
 use turntile_cli::measure::{copy, gb_per_s};
 use turntile_cuda::Work;
 use turntile_cuda::chip::way_of;
 use turntile_cuda::way::Way;
 use turntile_perm::Elementary;
+use turntile_plan::{Device as _, Method, Offer, StageShape};
 
 use super::failure::Failure;
 use super::host::{self, request};

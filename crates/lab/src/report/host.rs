@@ -2,9 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use turntile::plan::{
-    Device as _, Flaw, Geometry, Method, Offer, Plan, Problem, Stage, StageShape,
-};
+use turntile::plan::{Flaw, Plan, Problem, Stage};
 use turntile::{Bytes, Options, Planned, RunError};
 use turntile_cli::measure::{copy, fill, gb_per_s};
 use turntile_cli::memory::{Memory, Pages};
@@ -12,7 +10,7 @@ use turntile_cpu::way::HostWay;
 use turntile_cpu::{Executor, Workspace};
 use turntile_cuda::way::Way;
 use turntile_plan::tuner::median;
-use turntile_plan::{Request, Want};
+use turntile_plan::{Device as _, Geometry, Method, Offer, Request, StageShape, Want};
 
 use super::failure::Failure;
 use super::timing::{Speed, Timing, right};

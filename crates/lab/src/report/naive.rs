@@ -45,7 +45,7 @@ pub fn cpu(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
                 .threads(1)
                 .out_of_place()
                 .plan()?
-                .run_into(to, from)?)
+                .run_into(from, to)?)
         }))?;
         let how = "turntile, one thread".to_owned();
         let names = [format!("{side}x{side}"), how, String::new(), String::new()];

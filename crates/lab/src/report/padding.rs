@@ -1,11 +1,12 @@
 //! Figure 4.4: rows padded in place; and near-square matrices padded to squares against the default.
 
-use turntile::plan::{Method, Offer, Problem, Stage, StageShape};
+use turntile::plan::{Problem, Stage};
 use turntile_cli::measure::gb_per_s;
 use turntile_cuda::Work;
 use turntile_cuda::chip::way_of;
 use turntile_cuda::way::Way;
 use turntile_perm::{Elementary, Slide};
+use turntile_plan::{Method, Offer, StageShape};
 
 use turntile::gpu::Gpu;
 

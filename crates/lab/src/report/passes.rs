@@ -1,6 +1,7 @@
 //! Permutations of axes: how the axes lie in memory after each pass of a plan.
 
-use turntile::plan::{Plan, Problem, Stage, StageShape};
+use turntile::plan::{Plan, Problem, Stage};
+use turntile_plan::StageShape;
 
 use super::bench::{Bench, cells};
 use super::failure::Failure;

@@ -1,8 +1,9 @@
 //! What the thesis says of its stages in passing (sections 4.4 to 4.7), and the thesis's own method.
 
-use turntile::plan::{Method, Offer, Plan, Problem, Route, StageShape, Tile};
+use turntile::plan::{Plan, Problem, Route, Tile};
 use turntile_cuda::way::{Scope, Way};
 use turntile_perm::Elementary;
+use turntile_plan::{Method, Offer, StageShape};
 
 use super::asta::{PROBLEMS, threads};
 use super::bench::{Bench, Speed, cells};
@@ -88,7 +89,8 @@ pub fn said(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use turntile::plan::{Chip, Device as _, Planner};
+    use turntile::plan::{Chip, Planner};
+    use turntile_plan::Device as _;
 
     use super::super::host::request;
     use super::*;

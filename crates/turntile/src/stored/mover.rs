@@ -169,7 +169,7 @@ fn plan(
     workspace: usize,
 ) -> Result<Planned, StoredError> {
     let extents: Vec<usize> = size.iter().map(|&extent| extent as usize).collect();
-    let transpose = Transpose::of_axes_bytes(job.elem_bytes as usize, &extents, order);
+    let transpose = Transpose::of_axes_bytes(&extents, order, job.elem_bytes as usize);
     Ok(transpose.threads(threads).workspace_cap(workspace).plan()?)
 }
 

@@ -154,7 +154,7 @@ fn a_matrix_in_little_memory_takes_two_passes_and_a_scratch() {
     let data: Vec<u8> = (0..rows * cols * 2).map(|k| (k ^ k >> 9) as u8).collect();
     let want = permuted(&data, &[rows, cols], &[1, 0], 2);
     let mut result = vec![0; data.len()];
-    let transpose = Transpose::of_bytes(2, rows, cols).threads(2);
+    let transpose = Transpose::of_bytes(rows, cols, 2).threads(2);
     let large = transpose.stored(8 << 20).unwrap();
     assert_eq!((large.passes(), large.scratch_bytes()), (1, 0));
     large.run(&data[..], &mut result[..]).unwrap();

@@ -1,8 +1,9 @@
 //! One checker for everything that runs plans.
 
-use turntile::plan::{Device, Host, Plan, Problem};
+use turntile::plan::{Host, Plan, Problem};
 use turntile::{Bytes, Planned};
 use turntile_cpu::{Executor, Workspace, oracle};
+use turntile_plan::Device;
 
 /// Runs `plan` on numbered elements with exactly the workspace it asks for, poisoned, and compares
 /// every byte with the oracle.
@@ -46,7 +47,7 @@ fn check_into(plan: Plan, threads: usize, from: &[u8], want: &[u8]) {
     let planned = Planned::new(plan, threads).unwrap();
     assert_eq!(planned.workspace_bytes(), 0, "{planned:#}");
     let mut data = vec![0x5A; from.len()];
-    planned.run_into(&mut Bytes(&mut data), &Bytes(from)).unwrap();
+    planned.run_into(&Bytes(from), &mut Bytes(&mut data)).unwrap();
     if data != want {
         report(&problem, &data, want, planned.plan());
     }
