@@ -209,18 +209,21 @@ def h200_into(base):
 
 def h200_kernels(base):
     folder, rows = base / "h200", []
+    gone = about(folder)["gone"]
     names = ["square.csv", "tiles.csv", "barrier.csv", "on_chip.csv", "moves.csv", "slots.csv", "slot_runs.csv"]
     for name in names:
         by = {}
         for row in read(folder, name):
-            if row["word_bytes"] != "4":
+            if row["word_bytes"] != "4" or row["kernel"].split("/")[-1] in gone:
                 continue
             case = "gather by teams" if row["case"].startswith("gather ") and "x" in row["case"] else row["case"]
             back = " back" if " back(" in row["shape"] else ""
             group = case + back, row["kernel"].split("/")[-1]
             by.setdefault(group, []).append(float(row["percent_of_copy"]))
         rows += [(case, f"`{kernel}`", len(of), span(of)) for (case, kernel), of in by.items()]
-    return table(["stage", "kernel", "shapes", "% of copy"], rows) + source(folder, *names)
+    left_out = ", ".join(f"`{kernel}`" for kernel in gone)
+    text = f"\nThe records have kernels too that are no more: {left_out}.\n"
+    return table(["stage", "kernel", "shapes", "% of copy"], rows) + text + source(folder, *names)
 
 
 def h200_words(base):

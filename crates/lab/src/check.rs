@@ -3,11 +3,15 @@
 use std::fmt::Write as _;
 
 use turntile::gpu::Gpu;
+use turntile_perm::Elementary;
+use turntile_plan::Problem;
 
 use crate::command::GpuArgs;
 use crate::error::Error;
+use crate::flags::FlagLayout;
 use crate::gaussian::{self, Between};
 use crate::ladder::{self, RUNGS, Rung};
+use crate::moved::{self as movers, Held};
 use crate::samples::{difference, image, moved};
 use crate::watch::Watch;
 
@@ -22,6 +26,7 @@ pub fn run(args: &GpuArgs) -> Result<String, Error> {
     let mut watch = Watch::new(&Gpu::primary(args.gpu)?, BYTES)?;
     let (mut text, mut wrong) = (String::new(), 0);
     rungs(&mut watch, &mut text, &mut wrong)?;
+    moves(&mut watch, &mut text, &mut wrong)?;
     filters(&mut watch, &mut text, &mut wrong)?;
     if wrong > 0 { Err(Error::WrongCases { wrong, text }) } else { Ok(text + "all right") }
 }
@@ -53,6 +58,40 @@ fn rungs(watch: &mut Watch, text: &mut String, wrong: &mut usize) -> Result<(), 
         }
     }
     let _ = writeln!(text, "ladder: {count} runs, {} wrong", *wrong - before);
+    Ok(())
+}
+
+/// Super-elements along cycles: through shared memory, by blocks, and single elements with each layout of flags on chip.
+fn moves(watch: &mut Watch, text: &mut String, wrong: &mut usize) -> Result<(), Error> {
+    let (mut count, before) = (0, *wrong);
+    let limits = *watch.gpu().chip().limits();
+    let layouts = [
+        FlagLayout::Spread { spreading: 1, padded: false },
+        FlagLayout::Spread { spreading: 32, padded: true },
+        FlagLayout::Remapped,
+    ];
+    for (batch, rows, cols, unit) in [
+        (1, 1, 1, 4),
+        (1, 5, 3, 1),
+        (1, 64, 96, 32),
+        (1, 97, 131, 5),
+        (1, 7, 777, 100),
+        (9, 31, 50, 1),
+    ] {
+        let e = Elementary { batch, rows, mid: 1, cols, unit };
+        let problem = Problem::permuted(&[batch, rows, cols, unit], &[0, 2, 1, 3], 4)?;
+        let held = [Held::Shared, Held::Block].map(|held| movers::program(e, 4, held, &limits));
+        let on_chip = layouts.map(|layout| movers::on_chip(e, layout, 256, &limits));
+        for program in held.into_iter().chain(on_chip).flatten() {
+            let elements = watch.load(&program)?.wrong(&problem)?;
+            count += 1;
+            if elements > 0 {
+                *wrong += 1;
+                let _ = writeln!(text, "moved {e:?}: {elements} wrong");
+            }
+        }
+    }
+    let _ = writeln!(text, "moved: {count} runs, {} wrong", *wrong - before);
     Ok(())
 }
 

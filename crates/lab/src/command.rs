@@ -8,7 +8,8 @@ use clap::{Args, Parser, Subcommand};
 use turntile_cli::memory::Pages;
 use turntile_cli::values::{Amount, amount, byte_count, seconds};
 
-use crate::bench::{self, Choice, Shapes};
+use crate::choice::{Choice, choice};
+use crate::shapes::{self, Shapes};
 
 /// Reproduces turntile's sources: their kernels, their figures and tables.
 #[derive(Debug, Parser)]
@@ -44,7 +45,7 @@ pub struct BenchArgs {
     pub device: String,
     /// Shapes as for `turntile bench`, or classes of them: host, thesis, large, primes, skinny, square, batch, small-batch,
     /// tiny, huge, permuted, permuted-host [default: those that the device's document reports]
-    #[arg(long, value_name = "MxN,...", value_delimiter = ',', value_parser = bench::read)]
+    #[arg(long, value_name = "MxN,...", value_delimiter = ',', value_parser = shapes::read)]
     pub shapes: Vec<Shapes>,
     /// Bytes of an element, one or more [default: 4, or a class's own]
     #[arg(long, value_name = "B,...", value_delimiter = ',')]
@@ -74,7 +75,7 @@ pub struct BenchArgs {
     #[arg(long)]
     pub into: bool,
     /// Take these routes, a line each; best is the planner's choice
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = bench::choice)]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = choice)]
     pub route: Vec<Choice>,
     /// Choose from every tile of a route, and not from the best by the cost model alone
     #[arg(long)]

@@ -36,6 +36,7 @@ mod pages {
 pub mod bench;
 pub mod calibrate;
 pub mod check;
+mod choice;
 pub mod code;
 pub mod command;
 pub mod error;
@@ -48,6 +49,7 @@ pub mod params;
 pub mod program;
 pub mod report;
 pub mod samples;
+mod shapes;
 pub mod staged;
 pub mod tables;
 pub mod turned;

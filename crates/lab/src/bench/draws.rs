@@ -2,8 +2,8 @@
 
 use turntile::plan::Problem;
 
-use super::shapes::Task;
 use crate::error::Error;
+use crate::shapes::Task;
 
 /// Sides of a drawn matrix, short and long sides of a drawn skinny one.
 const SIDES: (usize, usize) = (1000, 40_000);

@@ -1,10 +1,8 @@
 //! `turntile-lab bench`: what `turntile bench` measures, of classes of shapes and of drawn ones, and every candidate
 //! beside the planner's choice.
 
-mod choice;
 mod draws;
 mod each;
-mod shapes;
 
 use serde::Serialize;
 use turntile::Transpose;
@@ -15,11 +13,10 @@ use turntile_cli::error::On as _;
 use turntile_cli::measure::{How, measure};
 use turntile_cli::settings::transpose_of;
 
+use crate::choice::Choice;
 use crate::command::BenchArgs;
 use crate::error::Error;
-pub use choice::{Choice, choice};
-use shapes::Task;
-pub use shapes::{Shapes, read};
+use crate::shapes::{self, Task};
 
 #[derive(Serialize)]
 struct Class {
