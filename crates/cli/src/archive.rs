@@ -18,7 +18,7 @@ const BUFFER: usize = 1 << 18;
 /// What the name of an array has behind it in an archive.
 const SUFFIX: &str = ".npy";
 
-/// Bytes that an archive says of a member at most, beyond what the old one said.
+/// Most bytes that an archive's directory takes for a member, beyond those in the old one.
 const BOOKS: u64 = 128;
 
 /// The extra field of times, of which that of the last change alone is kept, and that of sizes above 4 GiB.
@@ -119,7 +119,7 @@ impl Archive {
     }
 
     /// Writes the archive anew into an empty file, with what `put` writes, `bytes` bytes, in the member's place. The others are
-    /// copied as they are packed. What is said of any member and would be lost that way is refused.
+    /// copied as they are packed. What the directory holds of a member and would be lost is refused.
     pub fn rewrite(
         &mut self,
         to: &File,
@@ -160,7 +160,7 @@ impl Archive {
         self.compare(to.get_ref())
     }
 
-    /// Compares what the new archive says of its members with what the old one said.
+    /// Compares the new archive's directory with the old one's.
     fn compare(&mut self, new: &File) -> Result<()> {
         let mut new = ZipArchive::new(BufReader::new(new.try_clone()?))?;
         ensure!(new.comment() == self.zip.comment(), "the comment of the archive would not stay");
@@ -206,7 +206,7 @@ fn options<R: Read>(
     Ok(options)
 }
 
-/// What an archive says of a member; of its bytes if they stay.
+/// What an archive's directory holds of a member; of its bytes if they stay.
 fn facts<R: Read>(member: &ZipFile<'_, R>, and_sums: bool) -> [(&'static str, String); 6] {
     let extra = member.extra_data().unwrap_or_default();
     let sums = (member.crc32(), member.size(), member.compressed_size());
@@ -228,7 +228,7 @@ fn find(zip: &ZipArchive<BufReader<File>>, member: Option<&str>) -> Result<(usiz
             arrays.push((index, name.to_string()));
         }
     }
-    // Names are anybody's: what moves a terminal's cursor is escaped.
+    // Names may hold anything: what moves a terminal's cursor is escaped.
     let names: Vec<_> = arrays.iter().map(|(_, name)| escaped(name)).collect();
     let names = names.join(", ");
     let Some(asked) = member else {

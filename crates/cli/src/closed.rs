@@ -1,7 +1,7 @@
 //! Which standard streams were closed when the process began.
 //!
-//! Rust opens /dev/null in their place before `main`: whoever looks later cannot tell it from one that was wanted, and
-//! what is written there is lost without a word.
+//! Rust opens /dev/null in their place before `main`: later it cannot be distinguished from one that was wanted, and
+//! what is written there is lost without an error.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 static INPUT: AtomicBool = AtomicBool::new(false);
 static OUTPUT: AtomicBool = AtomicBool::new(false);
 
-/// Elsewhere nobody looks, and both count as open.
+/// Other systems are not checked, and both count as open.
 #[cfg(any(
     target_os = "linux",
     target_os = "android",

@@ -1,6 +1,6 @@
-//! What can go wrong: words around what was refused, with the numbers that say why.
+//! Errors: what was tried, on what, and the system's cause.
 //!
-//! The files are as they were before. What goes wrong once the new file is in place is no error any more: it is warned of.
+//! The files are as they were before. What fails once the new file is in place is a warning.
 
 use std::fmt::Display;
 use std::io;
@@ -10,12 +10,12 @@ use anyhow::Context;
 
 use crate::say::shown;
 
-/// Nobody reads standard output any more: the command dies of it as others do.
+/// The reader of standard output has left: the command ends by SIGPIPE, as others do.
 #[derive(Debug, thiserror::Error)]
-#[error("nobody reads standard output any more")]
+#[error("the reader of standard output has left")]
 pub struct BrokenPipe;
 
-/// Says what was tried, and on what.
+/// Adds to an error what was tried, and on what.
 pub trait On<T> {
     /// `cannot open a.npy`, before what refused it.
     fn on(self, action: impl Display, path: &Path) -> anyhow::Result<T>;

@@ -18,7 +18,7 @@ pub struct Free {
 }
 
 /// Memory that is free for this process, less a margin: of the machine, its control group and its own limit the least.
-/// None where the system does not tell.
+/// None where the system does not report it.
 pub fn memory() -> Option<Free> {
     let all = [
         (machine(), MACHINE),
@@ -45,7 +45,7 @@ fn number(text: &str, word: &str) -> Option<usize> {
     rest.split_whitespace().next()?.parse().ok()
 }
 
-/// As Linux says; other systems have no such file.
+/// From Linux; other systems have no such file.
 fn machine() -> Option<usize> {
     number(&read("/proc/meminfo")?, "MemAvailable:")?.checked_mul(1024)
 }
@@ -79,7 +79,7 @@ fn groups_in(text: &str) -> Vec<(PathBuf, [&'static str; 3])> {
 }
 
 fn room_in(folder: &Path, [limit, used, given_up]: [&str; 3]) -> Option<usize> {
-    // Without a limit it says "max", or a number that no machine has.
+    // Without a limit it holds "max", or a number that no machine has.
     let limit = number(&read(folder.join(limit))?, "")?;
     let used = number(&read(folder.join(used))?, "")?;
     let stat = read(folder.join("memory.stat")).unwrap_or_default();

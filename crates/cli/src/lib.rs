@@ -11,19 +11,19 @@
 //! | `plan`, `words`, `tune`, `subject` | plans, by estimate and by stopwatch, and what they are for |
 //! | [`bench`], [`measure`] | transpositions compared and timed beside a copy, and the unit of their speed |
 //! | [`device`] | the host or a GPU by name |
-//! | [`memory`] | what is measured on: pages of a kind |
+//! | [`memory`] | memory in pages of a kind |
 //! | `input`, `output`, `archive` | files, archives and streams that arrays come from and go to |
 //! | `work`, `blocks`, `copy` | read, transpose, write: the same for every command on a file, in memory or block by block |
 //! | `free` | how much memory there is |
 //! | [`settings`] | what the user may set, and how it is passed to the library |
 //! | `npy`, `dtype` | .npy headers |
-//! | `closed` | standard streams that nobody opened |
+//! | `closed` | standard streams that were closed at the start |
 //! | `file`, `signals` | files replaced whole or not at all, interruptions included |
 //! | `report`, `say`, [`progress`] | what the user sees |
 //! | [`error`] | what can go wrong |
 //!
 //! Exit codes: 0 done; 1 not done; 2 wrong usage. SIGINT (Ctrl-C), SIGTERM, SIGHUP and SIGQUIT end it as they end any
-//! program, which shells call 130, 143, 129, 131; so does SIGPIPE, 141, where data go to a pipe that nobody reads. With any but 0 the
+//! program, which shells call 130, 143, 129, 131; so does SIGPIPE, 141, where the reader of a pipe has left. With any but 0 the
 //! file is as it was; of several files those that were not reported as done are. Once the new file is in place the work is done: what fails then (the printing of the result, the syncing of the directory) is warned of, with exit
 //! code 0.
 
@@ -66,7 +66,7 @@ use crate::command::{Cli, Command};
 use crate::rearrange::Operation;
 use crate::say::{Stream, tell};
 
-/// Does what the command line says.
+/// Runs the command line.
 pub fn main() -> ExitCode {
     let cli = match Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
@@ -97,7 +97,7 @@ pub fn main() -> ExitCode {
             (args.json, tune::run(args).map(|text| (text, is_all)))
         }
     };
-    say::tell_of_threads();
+    say::note_threads();
     match done {
         Ok((text, is_all)) => say::print(&text, Stream::Output, is_all),
         Err(error) => {

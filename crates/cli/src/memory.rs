@@ -10,13 +10,13 @@ use turntile::{Error, RunError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Pages {
-    /// Huge ones where the system gives them to those who ask
+    /// Huge ones where the system has them
     Huge,
-    /// As the system gives them to anybody
+    /// The system's default
     Default,
 }
 
-/// A mapping of its own.
+/// An anonymous mapping.
 pub struct Memory(MmapMut);
 
 impl Memory {

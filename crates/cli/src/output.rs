@@ -30,7 +30,7 @@ pub fn open(
         ensure!(output.symlink_metadata().is_err(), exists(output));
     }
     if *goal == Goal::Stdout {
-        // Where data would come to nobody, or to somebody's eyes.
+        // Data would be lost, or fill a terminal.
         ensure!(!closed::output(), "standard output is closed");
         refuse_terminal(io::stdout(), "output")?;
     }
@@ -59,13 +59,13 @@ pub fn open(
     Ok((input, target))
 }
 
-/// A result that is being written; dropped before it is committed it leaves nothing, but for what standard output has had.
+/// A result that is being written; dropped before it is committed it leaves nothing, except what was already written to standard output.
 pub enum Sink {
     /// As it is.
     File(Pending),
     /// As a member among others.
     Archive(Pending),
-    /// To whoever reads it.
+    /// To standard output.
     Stdout,
 }
 

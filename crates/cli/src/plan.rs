@@ -118,7 +118,7 @@ fn gb_per_s(plan: &Plan) -> Option<f64> {
 }
 
 /// Every candidate, fastest first, a line of figures and the plan below it; then the routes that
-/// cannot be had.
+/// are not possible.
 fn table(survey: &Survey) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.

@@ -14,7 +14,7 @@ use crate::report::{Array, Report};
 use crate::say::shown;
 use crate::work::{self, Change, Done};
 
-/// A file that is to be changed, and all that is said of how.
+/// A file to change, and how.
 pub struct Asked<'a> {
     /// The file.
     pub file: &'a Path,
@@ -26,14 +26,14 @@ pub struct Asked<'a> {
     pub label: String,
 }
 
-/// What is to become of an array.
+/// What is done to an array.
 #[derive(Clone, Copy, Debug)]
 pub enum Operation<'a> {
     /// Its last two axes change places.
     Transpose,
     /// Axis `i` of the result is the axis of that number.
     Permute(&'a [usize]),
-    /// It is to lie in this order.
+    /// It is stored in this order.
     Reorder(Order),
 }
 
@@ -106,7 +106,7 @@ pub fn problem(header: &Header, axes: Option<&[usize]>, path: &Path) -> Result<P
     problem.ok_or_else(|| anyhow!("nothing has to move"))
 }
 
-/// Changes a file: a headerless one as `raw` says, the array of a .npy file as the operation does.
+/// Changes a file: a headerless one by `raw`, the array of a .npy file as the operation does.
 pub fn run(asked: &Asked<'_>, operation: Operation<'_>, raw: Option<Problem>) -> Result<Report> {
     let Common { member, lock, quiet, .. } = asked.common;
     let asking = Asking::new(*lock, *quiet);

@@ -113,8 +113,8 @@ impl Report {
         Some(format!("{}: {}", planned.plan().problem, planned.refused_wisdom()?))
     }
 
-    /// Prints on standard error what the user should know beside the result; to be quiet, only what went wrong.
-    pub fn tell_notes(&self, quiet: bool) {
+    /// Prints notes and warnings on standard error; if `quiet`, warnings alone.
+    pub fn print_notes(&self, quiet: bool) {
         if let Some(error) = &self.done.unsynced {
             let error = error::line(error);
             tell(&format_args!("warning: the new file is in place, but {error}"));

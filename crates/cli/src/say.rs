@@ -1,4 +1,4 @@
-//! Words on standard error, and names in them that do no harm to a terminal.
+//! Messages on standard error, with names escaped that could harm a terminal.
 
 use std::fmt::{self, Display, Write as _};
 use std::io::{self, Write};
@@ -7,13 +7,13 @@ use std::process::ExitCode;
 
 use crate::closed;
 
-/// Tells standard error something, if anybody listens there.
+/// Prints a message on standard error; failures are ignored.
 pub fn tell(what: &dyn Display) {
     let _ = io::stderr().write_all(format!("turntile: {}\n", Harmless(what)).as_bytes());
 }
 
-/// Tells of threads that could not be started, if that was tried.
-pub fn tell_of_threads() {
+/// Prints a note if threads could not be started.
+pub fn note_threads() {
     if let Some(why) = turntile::threads::refused() {
         let count = turntile::threads::count();
         let what = "at work, other threads cannot be started";
@@ -31,7 +31,7 @@ pub enum Stream {
 }
 
 /// Prints a result, a line or more, in one write: lines of others that write to the same file do not come between. A reader who
-/// has left is no failure; any other is one if the result `is_all` that was asked for, and not a word about what is done.
+/// has left is no failure. Any other error is a failure if the result `is_all` that was asked for, else a warning.
 pub fn print(text: &str, stream: Stream, is_all: bool) -> ExitCode {
     match write(text, stream) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

@@ -42,7 +42,7 @@ pub fn tiles() -> impl TypedValueParser<Value = TileRule> {
     })
 }
 
-/// `problem`'s axes, to be permuted where it says.
+/// The transposition of `problem`, in place or not.
 pub fn transpose_of(problem: &Problem) -> Transpose {
     let axes: Vec<usize> = problem.order().collect();
     let transpose = Transpose::of_axes_bytes(problem.extents(), &axes, problem.elem_bytes());
@@ -50,7 +50,7 @@ pub fn transpose_of(problem: &Problem) -> Transpose {
 }
 
 impl Settings {
-    /// `problem` as the library is to plan or tune it.
+    /// The transposition of `problem` with these settings.
     pub fn transpose(&self, problem: &Problem) -> Transpose {
         let mut transpose = transpose_of(problem);
         if let Some(threads) = self.threads {
@@ -73,8 +73,8 @@ impl Settings {
         self.wisdom.as_deref().filter(|name| !name.is_empty()).map(Path::new)
     }
 
-    /// The wisdom file, which must exist: to the library a missing one is an empty one, but whoever
-    /// names a file to read means one that is there.
+    /// The wisdom file, which must exist: the library takes a missing one for an empty one, but
+    /// here it is more likely a mistake.
     pub fn existing_wisdom(&self) -> Result<Option<&Path>> {
         let Some(path) = self.wisdom() else { return Ok(None) };
         match std::fs::metadata(path) {

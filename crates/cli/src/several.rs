@@ -33,10 +33,10 @@ pub fn run(common: &Common, change: impl Fn(&Asked<'_>) -> Result<Report>) -> Ex
         };
         let done = change(&Asked { file: path, goal, common, label });
         if number == 0 && !common.quiet {
-            say::tell_of_threads();
+            say::note_threads();
         }
         match done {
-            Ok(report) => told(&report, common, stream_of(goal)),
+            Ok(report) => print(&report, common, stream_of(goal)),
             Err(error) if error.is::<BrokenPipe>() => return signals::die_of_pipe(),
             Err(error) => {
                 let name = shown(path).to_string();
@@ -54,7 +54,7 @@ pub fn run(common: &Common, change: impl Fn(&Asked<'_>) -> Result<Report>) -> Ex
     code
 }
 
-/// Where words about the work go: not among the data.
+/// Where reports of the work are printed: not among the data.
 fn stream_of(goal: &Goal) -> Stream {
     if *goal == Goal::Stdout { Stream::Error } else { Stream::Output }
 }
@@ -75,8 +75,8 @@ fn no_twins(jobs: &[(&Path, Goal)]) -> Result<()> {
     }
 }
 
-fn told(report: &Report, common: &Common, stream: Stream) {
-    report.tell_notes(common.quiet);
+fn print(report: &Report, common: &Common, stream: Stream) {
+    report.print_notes(common.quiet);
     let text = match (common.quiet, common.json) {
         (true, _) => return,
         (false, true) => report.json(),
@@ -87,11 +87,11 @@ fn told(report: &Report, common: &Common, stream: Stream) {
 
 fn failed(what: &str, file: Option<&Path>, common: &Common, stream: Stream) -> ExitCode {
     if common.json {
-        let mut told = serde_json::json!({ "error": what });
+        let mut report = serde_json::json!({ "error": what });
         if let Some(file) = file {
-            told["file"] = file.to_string_lossy().into();
+            report["file"] = file.to_string_lossy().into();
         }
-        say::print_error(&told, stream);
+        say::print_error(&report, stream);
     }
     tell(&what);
     ExitCode::FAILURE

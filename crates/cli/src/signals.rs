@@ -1,6 +1,6 @@
-//! Ctrl-C and its fellows: the temporary file is removed before the process ends.
+//! Ctrl-C and similar signals: the temporary file is removed before the process ends.
 
-/// Has SIGINT, SIGTERM, SIGHUP and SIGQUIT end the process by way of [`file::abandon`], and of that very
+/// Has SIGINT, SIGTERM, SIGHUP and SIGQUIT end the process through [`file::abandon`], by that same
 /// signal, so that a shell's loop ends too. Those that were ignored when the process began (by nohup, or for a
 /// script's background jobs) stay ignored. A file that grows past its limit is an error, and not the end by SIGXFSZ.
 ///
@@ -22,7 +22,7 @@ pub fn clean_up_on_signals() {
         let what = "cannot catch signals, an interruption may leave a temporary file";
         crate::say::tell(&format_args!("warning: {what}: {error}"));
     };
-    // The thread comes first: signals that are caught and that nobody looks at would do nothing.
+    // The thread comes first: signals that are caught and not handled would do nothing.
     let (hand_over, handed) = std::sync::mpsc::channel::<Signals>();
     let started = std::thread::Builder::new().spawn(move || {
         let Ok(mut signals) = handed.recv() else { return };
@@ -42,7 +42,7 @@ pub fn clean_up_on_signals() {
     }
 }
 
-/// Ends the process as one ends that writes to a pipe which nobody reads.
+/// Ends the process by SIGPIPE, as other programs end when a pipe's reader has left.
 pub fn die_of_pipe() -> std::process::ExitCode {
     #[cfg(unix)]
     let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGPIPE);

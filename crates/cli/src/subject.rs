@@ -1,4 +1,4 @@
-//! What `plan` and `tune` are asked about: a problem by its numbers, or that of a file's array.
+//! What `plan` and `tune` take: a problem by its numbers, or that of a file's array.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -56,7 +56,7 @@ impl ProblemArgs {
             ),
             Subject::File(_) if self.elem_bytes.is_some() || self.batch.is_some() => wrong(
                 ErrorKind::ArgumentConflict,
-                "--elem-bytes and --batch cannot be used with a file, which says both",
+                "--elem-bytes and --batch cannot be used with a file, whose header has both",
             ),
             _ => Ok(()),
         }

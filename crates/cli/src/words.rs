@@ -67,7 +67,7 @@ fn of_stage(shape: &StageShape) -> String {
         StageShape::Cut { .. } => "the columns that no tile covers are set apart".to_string(),
         StageShape::Slide(slide) if slide.is_up() => "the rows are moved apart".to_string(),
         StageShape::Slide(_) => "the rows are moved together again".to_string(),
-        // In its own notation, until there are words for it.
+        // In its own notation.
         ref other => other.to_string(),
     }
 }

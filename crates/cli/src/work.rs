@@ -46,7 +46,7 @@ fn allowed(path: &Path, data: usize, asked: Option<Amount>) -> Result<usize> {
     Ok(have)
 }
 
-/// Says of memory that was not given what it was for; any other error stays as it is.
+/// Explains what memory that was refused was for; any other error stays as it is.
 fn of_memory(error: Error, path: &Path, data: usize) -> Error {
     let is_memory = |error: &turntile::Error| match error {
         turntile::Error::Run(RunError::OutOfMemory { bytes }) => Some(*bytes),
@@ -78,7 +78,7 @@ fn read(input: &mut Input, bytes: usize, progress: &Progress) -> Result<Memory> 
     Ok(memory)
 }
 
-/// What is to become of a file: new bytes before the data, and a permutation of the data.
+/// A change of a file: new bytes before the data, and a permutation of the data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// Everything before the data in the new file.
@@ -253,7 +253,7 @@ fn spooled(
     let mut file = sink.scratch(bytes as u64)?;
     progress.bytes("reading", bytes);
     input.data(bytes, |from| {
-        // No more than there are to be: what follows is an error of its own.
+        // No more than expected: surplus data are another error.
         let from = &mut BufReader::with_capacity(COPIED, from.take(bytes as u64));
         copy(from, &mut file, bytes, progress)
     })?;

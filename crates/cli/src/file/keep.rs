@@ -1,6 +1,6 @@
 //! Owner, permissions, access lists and attributes of the file that is replaced: kept, or the work refused.
 //!
-//! A new file lets nobody read or write who could not read or write the old one. What cannot be kept is refused before any work.
+//! No user may read or write the new file who could not read or write the old one. What cannot be kept is refused before any work.
 
 use std::fs::{File, Metadata};
 use std::path::Path;

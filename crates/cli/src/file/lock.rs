@@ -1,4 +1,4 @@
-//! Advisory locks on the files themselves: who changes a file has it alone, as far as others ask for the lock too.
+//! Advisory locks on the files themselves: one program changes a file at a time, if all of them lock it.
 
 use std::cell::Cell;
 use std::fs::{File, TryLockError};
@@ -61,7 +61,8 @@ impl Asking {
             Err(TryLockError::Error(error)) => Err(error),
         };
         if locked.as_ref().is_err_and(is_unsupported) {
-            let what = "this file system has no locks: let nobody else change the file meanwhile";
+            let what =
+                "this file system has no locks: no other program may change the file meanwhile";
             self.tell(&format!("note: {}: {what}", shown(path)));
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! Files replaced whole or not at all, nobody let in who was not, nothing of another's lost.
+//! Files replaced whole or not at all, with no more access than before, and no change of another program lost.
 //!
 //! | module | holds |
 //! |---|---|
@@ -23,7 +23,7 @@ pub use pending::abandon;
 pub use pending::{Pending, begin, proceed};
 pub use temporary::{refuse_unwritable, scratch};
 
-/// Whether the system says that it has no such thing, and not that this one cannot be had.
+/// Whether the error is that the system has no such function, not that the function failed.
 fn is_unsupported(error: &io::Error) -> bool {
     #[cfg(unix)]
     {

@@ -37,7 +37,7 @@ pub struct Target {
 #[cfg(unix)]
 fn stamp(metadata: &Metadata) -> (Option<(u64, u64)>, u64, [i64; 4]) {
     use std::os::unix::fs::MetadataExt;
-    // Nobody can set the time of change.
+    // No program can set the time of change.
     let changed = [metadata.ctime(), metadata.ctime_nsec()];
     let [seconds, more] = changed;
     let times = [metadata.mtime(), metadata.mtime_nsec(), seconds, more];
@@ -67,7 +67,7 @@ impl Opened {
         self.metadata.len()
     }
 
-    /// Which file it is; none where the system does not tell.
+    /// Which file it is; none where the system does not report it.
     fn id(&self) -> Option<(u64, u64)> {
         stamp(&self.metadata).0
     }
@@ -143,7 +143,7 @@ impl Target {
 fn refuse_special(path: &Path) -> Result<()> {
     let mut at = path.to_path_buf();
     for _ in 0..LINKS {
-        // What cannot be followed is reported by whoever opens it.
+        // What cannot be followed is reported when it is opened.
         let Ok(directory) = fs::canonicalize(directory_of(&at)) else { return Ok(()) };
         let within = |root| directory.starts_with(root);
         if (within("/dev") && !within("/dev/shm")) || within("/proc") {
@@ -164,9 +164,9 @@ fn directory_of(path: &Path) -> PathBuf {
     }
 }
 
-/// Opens and locks a source and a target, each if there is one: nobody who asks for the locks too is at work on them.
+/// Opens and locks a source and a target, each if there is one: no other program that locks them changes them.
 ///
-/// Who has waited opens the files anew: the names lead to others since.
+/// After a wait the files are opened again: their names may lead to others.
 pub fn open(
     source: Option<&Path>,
     target: Option<&Path>,

@@ -23,7 +23,7 @@ enum Stage {
     Replaced,
 }
 
-/// For whoever must clean up before the process ends.
+/// What has to be cleaned up before the process ends.
 static STAGE: Mutex<Stage> = Mutex::new(Stage::Clear);
 
 /// Notified when the stage is no longer that of a file in place.
@@ -35,7 +35,7 @@ fn stage() -> MutexGuard<'static, Stage> {
 
 /// Says that the work is given up, removes the temporary file, if there is one with a name, and ends the process as `end` does.
 ///
-/// Once the last new file is in place there is nothing to give up: this waits, without a word, for a file that follows, or
+/// Once the last new file is in place there is nothing to give up: this waits, and prints nothing, for a file that follows, or
 /// for the end of the process. The lock is held to the end: a rename that has begun is finished first, none begins after, and
 /// no new temporary file appears.
 #[cfg(unix)]
@@ -64,8 +64,8 @@ pub struct Pending {
 }
 
 /// Opens the temporary file of a target, with all that the file has which it is to replace; a new file's permissions
-/// are no wider than those of `source`. Room for `bytes` bytes is reserved. What killed runs left is removed, without a word
-/// if `quiet`.
+/// are no wider than those of `source`. Room for `bytes` bytes is reserved. What killed runs left is removed, with a note
+/// unless `quiet`.
 pub fn begin(target: Target, source: Option<&Opened>, bytes: u64, quiet: bool) -> Result<Pending> {
     temporary::remove_leftovers(&target, quiet);
     let mode = match (&target.replaced, source) {
@@ -77,7 +77,7 @@ pub fn begin(target: Target, source: Option<&Opened>, bytes: u64, quiet: bool) -
     let (file, name) = temporary::make(&target, mode)?;
     *stage = name.clone().map_or(Stage::Clear, Stage::Writing);
     drop(stage);
-    // A sign to others that it is in use; nobody else can have it locked.
+    // A sign to others that it is in use; no other program can have locked it.
     let _ = file.try_lock();
     let pending = Pending { file, name, target };
     match (&pending.target.replaced, source) {
@@ -110,7 +110,7 @@ impl Pending {
     pub fn commit(mut self, source: Option<&Opened>) -> Result<Option<Error>> {
         self.file.sync_all().on("sync the new", self.path())?;
         let mut stage = stage();
-        // Asked last: whoever writes now does so in the instant of the rename.
+        // Asked last: only a write in the instant of the rename is missed.
         source.map_or(Ok(()), Opened::unchanged)?;
         let is_new = self.target.replaced.is_none();
         let path = self.target.path.clone();

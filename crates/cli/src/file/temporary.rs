@@ -1,4 +1,4 @@
-//! Temporary files beside a target: without a name where the system has such files, so that nothing of them stays whatever
+//! Temporary files beside a target: without a name where the system can make them, so that nothing of them stays whatever
 //! ends the process, else named `.turntile-NAME-(16 digits).tmp`. A run that lives has its file locked.
 
 use std::collections::hash_map::RandomState;
@@ -115,9 +115,9 @@ pub fn refuse_unwritable(path: &Path) -> Result<()> {
     scratch(Some(&Target::resolve(path)?), 0).map(drop)
 }
 
-/// Removes what runs on this target left that were killed, and says so unless `quiet`.
+/// Removes what runs on this target left that were killed, with a note unless `quiet`.
 pub fn remove_leftovers(target: &Target, quiet: bool) {
-    // Who may not look into the directory finds out when it matters.
+    // A directory that cannot be read is reported where it matters.
     let Ok(entries) = fs::read_dir(target.directory()) else { return };
     let prefix = prefix(&target.path);
     for entry in entries.filter_map(Result::ok) {

@@ -28,7 +28,7 @@ pub fn measure(transpose: &Transpose, problem: &Problem, how: How) -> Result<Fig
     verify((&planned, problem), matrix.bytes(), other.bytes(), &mut workspace)?;
 
     let (mut copies, mut turns) = (Vec::new(), Vec::new());
-    // What caches may hold lies in those of whoever had it last: the first of two brings it home.
+    // What fits in caches may lie in those of another core: the first of two runs fetches it.
     let times = if problem.bytes() <= CACHED { 2 } else { 1 };
     for _ in 0..how.runs.map_or(RUNS, usize::from) {
         let mut took = Duration::ZERO;
