@@ -9,7 +9,7 @@
 //! anything moves; they cut cycles into segments, each of which ends in a hole for what was kept of the
 //! next milestone on the way. A segment belongs to the worker that draws it ([`Segments`]). Then come the
 //! cycles without a milestone ([`Cycles`]): a worker looks for them in its own share of the positions, and
-//! moves those whose lowest rank lies there. Marks, of each worker's own, tell which positions have been
+//! moves those whose lowest rank lies there. Marks, of each worker's own, say which positions have been
 //! moved with a segment: every one of a cycle or none.
 
 use std::ops::Range;

@@ -22,9 +22,9 @@ pub const NAMES: Names = Names {
         "cycles",
         "own_cycles",
         "rotate",
-        "rows",
+        "rounds",
         "shares",
-        "slide",
+        "blocks",
         "out_of_place",
     ],
     // Short cycles are found by walking: last, so that they are looked for last.
@@ -56,9 +56,9 @@ pub enum Operation {
     Cycles,
     OwnCycles,
     Rotate,
-    Rows,
+    Rounds,
     Shares,
-    Slide,
+    Blocks,
     OutOfPlace,
 }
 
@@ -114,13 +114,13 @@ fn operation(way: &HostWay, e: Option<Elementary>) -> Option<Operation> {
         Mover::Cycles => Operation::Cycles,
         Mover::OwnCycles => Operation::OwnCycles,
         Mover::Rotate => Operation::Rotate,
-        Mover::Rows(_) => Operation::Rows,
+        Mover::Rounds(_) => Operation::Rounds,
         Mover::Shares => Operation::Shares,
-        Mover::Slide(_) => Operation::Slide,
+        Mover::Blocks(_) => Operation::Blocks,
         Mover::OutOfPlace => Operation::OutOfPlace,
         // What was not measured is priced as what is most like it.
         Mover::Turn | Mover::Through => Operation::Swap,
-        Mover::Keep | Mover::Exchange => Operation::Rows,
+        Mover::Keep | Mover::Exchange => Operation::Rounds,
         Mover::Copy => return None,
     })
 }
@@ -269,7 +269,7 @@ fn starts(way: &HostWay) -> f64 {
         // Segments, then what is in none.
         (Mover::Cycles, _) => 2,
         (Mover::Shares, StageShape::Slide(rows)) if rows.is_up() => 2,
-        (Mover::Rows(_), _) => 0,
+        (Mover::Rounds(_), _) => 0,
         _ => 1,
     };
     each as f64
@@ -296,7 +296,7 @@ fn waits(way: &HostWay, costs: &Costs, parts: usize) -> f64 {
             let bytes = 2.0 * 2.0 * (rows.gaps() * way.elem_bytes()) as f64;
             bytes / (costs.constant(Constant::Aside as usize) * costs.constant(COPY))
         }
-        (Mover::Rows(least), StageShape::Slide(rows)) if parts > 1 => {
+        (Mover::Rounds(least), StageShape::Slide(rows)) if parts > 1 => {
             rounds((way, parts), *rows, least, costs)
         }
         _ => 0.0,

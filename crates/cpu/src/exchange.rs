@@ -7,7 +7,7 @@ use turntile_perm::slide::Round;
 use turntile_perm::{Pitched, Slide};
 
 use crate::parts;
-use crate::rows::least_rows;
+use crate::rounds::least_rows;
 
 /// Rows that change places with their gaps.
 pub struct Exchange {

@@ -4,8 +4,8 @@ use turntile_simd::Byte;
 
 use crate::shared::Worker;
 
-/// Something done to every element in its place: told of whole elements of the data, some at a time, in any order and
-/// from several threads.
+/// Something done to every element in its place: called with whole elements of the data, some at a time, in any order
+/// and from several threads.
 #[derive(Clone, Copy)]
 pub struct Finish<'a> {
     work: &'a (dyn Fn(&mut [Byte]) + Sync),

@@ -11,7 +11,7 @@ use turntile_plan::{
 
 use crate::estimate::{self, Price};
 use crate::machine;
-use crate::way::{self, HostWay, Means, PlanOf};
+use crate::way::{self, HostWay, Means};
 
 /// Threads of a processor.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ struct Preset {
     table: &'static str,
 }
 
-/// The tables there are, the one that serves unknown processors first.
+/// The tables there are, the one for unknown processors first.
 const PRESETS: [Preset; 2] = [
     Preset {
         vendor: "Intel",
@@ -81,7 +81,7 @@ fn costs_of(model: &str, threads: usize) -> Arc<Costs> {
 impl Host {
     /// `threads` threads of a processor that is like those that tables are of.
     pub fn new(threads: usize) -> Self {
-        let means = Means { threads: threads.max(1), scratch: SCRATCH, plan_of: PlanOf::Host };
+        let means = Means { threads: threads.max(1), scratch: SCRATCH };
         Host { means, model: "any".into(), costs: tables()[0].clone() }
     }
 
@@ -174,7 +174,7 @@ impl Host {
                 let means = Means { threads, ..self.means };
                 HostWay::new(*shape, request.elem_bytes, method, means)
             };
-            let Some(widest) = by(self.means.threads) else { continue };
+            let Some(widest) = by(self.means.threads).filter(HostWay::is_offered) else { continue };
             let (price, mut parts) = (Price::new(&widest, &self.costs), usize::MAX);
             for count in self.counts() {
                 // What has no work for so many has been visited.

@@ -17,8 +17,8 @@
 //! | `barrier` | tiles through scratch: read all, then write all |
 //! | `gather` | the first aligned-slot pass and its inverse, chunk by chunk through scratch |
 //! | `banded`, `strips` | the same in row order: bands of chunks, cut in strips of columns, each through a ring |
-//! | `rows` | rows slid from one pitch to another, in rounds or in shares |
-//! | `slide` | the same block by block |
+//! | `rounds` | rows slid from one pitch to another, in rounds or in shares |
+//! | `blocks` | the same block by block |
 //! | `gaps` | columns cut off and put back: what lies in the gaps of those rows |
 //! | `pitched` | rows a pitch apart: transposed where they lie, through workspace; gaps kept |
 //! | `exchange` | rows that change places with their gaps |
@@ -57,6 +57,7 @@
 mod banded;
 mod bands;
 mod barrier;
+mod blocks;
 mod claims;
 mod cycles;
 mod estimate;
@@ -78,10 +79,9 @@ mod pieces;
 mod pitched;
 mod queue;
 mod rotate;
-mod rows;
+mod rounds;
 mod runs;
 mod shared;
-mod slide;
 mod small;
 mod squares;
 mod stages;

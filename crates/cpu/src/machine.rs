@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::OnceLock;
 
-/// Bytes of the second-level cache of a core, where the system tells.
+/// Bytes of the second-level cache of a core, where the system reports them.
 ///
 /// Read once: from sysfs on Linux, nowhere else.
 pub fn second_level_cache() -> Option<usize> {
@@ -11,9 +11,9 @@ pub fn second_level_cache() -> Option<usize> {
     *BYTES.get_or_init(|| {
         let caches = fs::read_dir("/sys/devices/system/cpu/cpu0/cache").ok()?;
         caches.flatten().find_map(|cache| {
-            let told = |what: &str| fs::read_to_string(cache.path().join(what)).ok();
-            let data = told("type")?.trim() != "Instruction";
-            (data && told("level")?.trim() == "2").then(|| size(told("size")?.trim()))?
+            let read = |what: &str| fs::read_to_string(cache.path().join(what)).ok();
+            let data = read("type")?.trim() != "Instruction";
+            (data && read("level")?.trim() == "2").then(|| size(read("size")?.trim()))?
         })
     })
 }
@@ -24,8 +24,8 @@ pub fn second_level_cache() -> Option<usize> {
 pub fn model() -> &'static str {
     static NAME: OnceLock<String> = OnceLock::new();
     NAME.get_or_init(|| {
-        let told = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        model_in(&told).unwrap_or_else(|| std::env::consts::ARCH.to_owned())
+        let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        model_in(&text).unwrap_or_else(|| std::env::consts::ARCH.to_owned())
     })
 }
 

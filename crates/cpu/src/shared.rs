@@ -70,7 +70,7 @@ impl<'a> Shared<'a> {
     /// # Safety
     /// No byte that it touches, to read it or to write it, is touched by another thread's worker of the same
     /// memory, unless that one has been dropped before it was made, or is made after it has been dropped, and
-    /// the later one's thread has been told so (by a flag, or by the end of a scope).
+    /// the later one's thread knows of it (by a flag, or by the end of a scope).
     pub unsafe fn worker(&self) -> Worker<'_> {
         let claim = Some((&self.claims, self.claims.enter()));
         Worker { memory: self.memory, claim, streamed: Cell::new(false) }
@@ -186,7 +186,7 @@ impl Worker<'_> {
         let (to, _) = self.rows(at, pitch, from, bytes, rows);
         self.streamed.set(true);
         for k in 0..rows {
-            // SAFETY: as above; there is a fence before another thread can be told that this worker is dropped.
+            // SAFETY: as above; there is a fence before another thread can know that this worker is dropped.
             unsafe { simd::stream_raw(&from[k * bytes..][..bytes], to.add(k * pitch)) };
         }
     }

@@ -6,6 +6,7 @@ use turntile_simd::Byte;
 
 use crate::banded::Banded;
 use crate::barrier;
+use crate::blocks::in_blocks;
 use crate::cycles::Marks;
 use crate::exchange::Exchange;
 use crate::finish::Finish;
@@ -16,8 +17,7 @@ use crate::parts;
 use crate::path::Path;
 use crate::pitched::Matrix;
 use crate::rotate::rotate_cycles;
-use crate::rows;
-use crate::slide::slide;
+use crate::rounds;
 use crate::swaps::turn_squares;
 use crate::way::{self, HostWay, Mover, Needs};
 use std::sync::atomic::AtomicU32;
@@ -56,7 +56,7 @@ pub fn run(
                 Direction::Backward => exchange.apart(data),
             }
         }
-        (Mover::Rows(_) | Mover::Shares | Mover::Slide(_), _) => {
+        (Mover::Rounds(_) | Mover::Shares | Mover::Blocks(_), _) => {
             move_rows(way, data, flags, kept, scratch);
         }
         (Mover::Gather, StageShape::SlotGather { slots, direction, .. }) => {
@@ -118,9 +118,9 @@ fn move_rows(
     };
     let (gaps, heads) = kept.split_at_mut(gap_bytes);
     let mut move_rows = |data: &mut [Byte]| match way.mover() {
-        Mover::Slide(block) => slide(data, rows, block, flags, parts, scratch),
-        Mover::Rows(least) => rows::in_rounds(data, rows, least, parts),
-        _ => rows::in_shares(data, rows, parts, heads),
+        Mover::Blocks(block) => in_blocks(data, rows, block, flags, parts, scratch),
+        Mover::Rounds(least) => rounds::in_rounds(data, rows, least, parts),
+        _ => rounds::in_shares(data, rows, parts, heads),
     };
     match *way.shape() {
         StageShape::Cut { rows, direction } => {

@@ -11,10 +11,10 @@ use crate::gather::Chunks;
 use crate::out_of_place::OutOfPlace;
 use crate::permuted::Permuted;
 use crate::pitched::Matrix;
-use crate::rows::least_rows;
+use crate::rounds::least_rows;
 use crate::squares::Squares;
 
-/// Which mover, with what it must be told beside the shape.
+/// Which mover, with what it needs to know beside the shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mover {
     /// Squares, tile pair by tile pair where they lie.
@@ -32,11 +32,11 @@ pub enum Mover {
     /// Cycles by swaps, without marks.
     Rotate,
     /// Rows in rounds of at least so many.
-    Rows(usize),
+    Rounds(usize),
     /// Rows in shares.
     Shares,
     /// Rows in blocks of so many bytes.
-    Slide(usize),
+    Blocks(usize),
     /// Tiles to another place.
     OutOfPlace,
     /// Everything to another place, in the order that it has.
@@ -93,23 +93,12 @@ pub struct Means {
     pub threads: usize,
     /// Bytes of scratch that suit a thread: what its caches hold well.
     pub scratch: usize,
-    /// Whose plan it is for.
-    pub plan_of: PlanOf,
-}
-
-/// Whose plan a way is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PlanOf {
-    /// A host's: ways that it offers.
-    Host,
-    /// Any device's: every method that can be moved somehow, offered or not.
-    Any,
 }
 
 impl Means {
     /// For a plan of any device: scratch takes the place of what that device holds on chip, however much.
     fn for_any(threads: usize) -> Self {
-        Means { threads, scratch: usize::MAX, plan_of: PlanOf::Any }
+        Means { threads, scratch: usize::MAX }
     }
 }
 
@@ -124,19 +113,19 @@ const SEGMENT_BYTES: usize = 512 << 10;
 /// The methods that a host has for a shape, in the order in which ties are broken.
 pub fn methods(shape: &StageShape, out_of_place: bool) -> &'static [Method] {
     use Method::{
-        BarrierSync, Exchange, Keep, OutOfPlace, PerCycle, PttwacGlobal, PttwacOnChip, Rows,
-        Shares, Slide, ThroughWorkspace, TileSwap,
+        BarrierSync, Blocks, Exchange, Keep, OutOfPlace, PerCycle, PttwacGlobal, PttwacOnChip,
+        Rounds, Shares, ThroughWorkspace, TileSwap,
     };
     match shape {
         StageShape::Axes(_) if out_of_place => &[OutOfPlace],
         StageShape::Axes(_) => &[TileSwap, BarrierSync, PttwacOnChip, PttwacGlobal, PerCycle],
         StageShape::SlotGather { .. } => &[BarrierSync],
         StageShape::SlotMove { .. } => &[PttwacGlobal, PerCycle],
-        StageShape::Slide(rows) if rows.is_alike() => &[Rows, Slide, Shares],
-        StageShape::Slide(_) => &[Rows],
+        StageShape::Slide(rows) if rows.is_alike() => &[Rounds, Blocks, Shares],
+        StageShape::Slide(_) => &[Rounds],
         // Not in rounds: a few columns that are cut leave room for rounds of a few rows, and to count those for every
         // side of tiles took longer than the rest of planning.
-        StageShape::Cut { .. } => &[Slide, Shares],
+        StageShape::Cut { .. } => &[Blocks, Shares],
         StageShape::Turn(_) => &[TileSwap, ThroughWorkspace],
         StageShape::Gaps { .. } => &[Keep],
         StageShape::Exchange { .. } => &[Exchange],
@@ -163,12 +152,34 @@ impl HostWay {
         method: Method,
         threads: usize,
     ) -> Option<HostWay> {
-        let means = Means::for_any(threads);
-        let way = HostWay::new(shape, elem_bytes, method, means)?;
-        // Such a device works on one chunk after another.
-        match way.mover {
-            Mover::Gather => HostWay::new(shape, elem_bytes, method, Means { threads: 1, ..means }),
-            _ => Some(way),
+        let by = |method, threads| HostWay::new(shape, elem_bytes, method, Means::for_any(threads));
+        let e = shape.elementary();
+        let is_squares = e.is_some_and(|e| squares(&e, elem_bytes).is_some());
+        match (method, e) {
+            // Such a device holds squares that lie side by side one by one.
+            (Method::BarrierSync, Some(e)) if is_squares && e.mid > 1 => {
+                by(Method::TileSwap, threads)
+            }
+            // A host follows the short cycles of cubes.
+            (Method::TileSwap, Some(e)) if !is_squares && e.is_of_tiles() => {
+                by(Method::PerCycle, threads)
+            }
+            _ => {
+                let way = by(method, threads)?;
+                // Such a device works on one chunk after another.
+                if way.mover == Mover::Gather { by(method, 1) } else { Some(way) }
+            }
+        }
+    }
+
+    /// Whether a host plans it: squares side by side are swapped and not held, and chunks in row order are for bands.
+    pub fn is_offered(&self) -> bool {
+        match (self.mover, self.shape) {
+            (Mover::Barrier, StageShape::Axes(axes)) => !axes
+                .elementary()
+                .is_some_and(|e| e.mid > 1 && squares(&e, self.elem_bytes).is_some()),
+            (Mover::Gather, StageShape::SlotGather { slots, .. }) => slots.order() != Order::Rows,
+            _ => true,
         }
     }
 
@@ -177,15 +188,15 @@ impl HostWay {
     pub fn with_rows_by(self, mover: Mover) -> Option<Self> {
         let means = Means::for_any(self.needs.parts);
         let method = match mover {
-            Mover::Rows(1..) => Method::Rows,
+            Mover::Rounds(1..) => Method::Rounds,
             Mover::Shares => Method::Shares,
-            Mover::Slide(1..) => Method::Slide,
+            Mover::Blocks(1..) => Method::Blocks,
             _ => return None,
         };
         let way = HostWay::new(self.shape, self.elem_bytes, method, means)?;
         let rows = self.shape.slide()?;
         let needs = match mover {
-            Mover::Slide(block) => {
+            Mover::Blocks(block) => {
                 let blocks = (rows.len() * self.elem_bytes).div_ceil(block);
                 let parts = means.threads.clamp(1, blocks);
                 sliding(Needs { parts, ..way.needs }, blocks, block)
@@ -252,21 +263,10 @@ fn choose(
     let none = Needs::default();
     match (method, *shape) {
         (Method::TileSwap, StageShape::Axes(axes)) => {
-            // Side by side they are a barrier's here; only others' plans swap them, or the tiles of cubes.
-            let own = means.plan_of == PlanOf::Host;
-            let squares = axes.elementary().filter(|e| e.mid == 1 || !own);
-            if !own && squares.is_some_and(|e| e.unit == 1 && e.cube_side().is_some()) {
-                return Some((Mover::Rotate, Needs { parts: at_most(units), ..none }));
-            }
-            let pairs = squares.and_then(|e| squares_of(&e, elem_bytes))?.pairs();
+            let pairs = squares(&axes.elementary()?, elem_bytes)?.pairs();
             Some((Mover::Squares, Needs { parts: at_most(pairs), ..none }))
         }
-        (Method::BarrierSync, StageShape::Axes(axes)) => {
-            let sides = axes.elementary().filter(|e| e.mid > 1);
-            if let Some(squares) = sides.and_then(|e| squares_of(&e, elem_bytes)) {
-                let parts = at_most(squares.pairs());
-                return Some((Mover::Squares, Needs { parts, ..none }));
-            }
+        (Method::BarrierSync, StageShape::Axes(_)) => {
             let scratch_bytes = shape.instance_len() * elem_bytes;
             let needs = Needs { parts: at_most(batch), scratch_bytes, ..none };
             suits(scratch_bytes).then_some((Mover::Barrier, needs))
@@ -279,10 +279,6 @@ fn choose(
                 let scratch_bytes = bands.scratch_bytes(&slots, elem_bytes);
                 let needs = Needs { parts, kept_bytes, scratch_bytes, ..none };
                 return Some((Mover::GatherBands(bands), needs));
-            }
-            // Row order is for bands; where there are none, chunks of it are for whoever asks for them alone.
-            if slots.order() == Order::Rows && means.plan_of == PlanOf::Host {
-                return None;
             }
             let chunks = Chunks { slots, elem_bytes };
             let parts = at_most(slots.chunks());
@@ -342,8 +338,6 @@ fn choose(
     }
 }
 
-use self::squares as squares_of;
-
 /// Segments for each of `parts` threads. Of `n` each, `n · parts` super-elements are moved twice, and at the end threads
 /// wait for about two segments' moves: least where `n² = 2 · positions / parts`.
 fn segments(positions: usize, parts: usize) -> usize {
@@ -369,10 +363,10 @@ fn rows(
         ..Needs::default()
     };
     match method {
-        Method::Rows if gaps.is_none() => {
+        Method::Rounds if gaps.is_none() => {
             let least = least_rows(rows.cols() * elem_bytes);
             let parts = if rows.is_alike() { at_most(rows.rows()) } else { 1 };
-            Some((Mover::Rows(least), needs(parts, 0)))
+            Some((Mover::Rounds(least), needs(parts, 0)))
         }
         _ if !rows.is_alike() => None,
         Method::Shares => {
@@ -380,11 +374,11 @@ fn rows(
             let heads = rows.heads(parts).saturating_mul(elem_bytes);
             Some((Mover::Shares, needs(parts, heads)))
         }
-        Method::Slide => {
+        Method::Blocks => {
             // Whole vectors, so that blocks begin as aligned as the matrix.
             let block = SLIDE_BYTES.min(means.scratch.max(16)) / 16 * 16;
             let blocks = (rows.len() * elem_bytes).div_ceil(block);
-            Some((Mover::Slide(block), sliding(needs(at_most(blocks), 0), blocks, block)))
+            Some((Mover::Blocks(block), sliding(needs(at_most(blocks), 0), blocks, block)))
         }
         _ => None,
     }
@@ -413,8 +407,8 @@ impl fmt::Display for HostWay {
             Mover::GatherBands(bands) => {
                 write!(f, ", bands of {} chunks by {} columns", bands.chunks, bands.width)?;
             }
-            Mover::Rows(least) => write!(f, ", at least {least} rows a round")?,
-            Mover::Slide(block) => write!(f, ", blocks of {block} bytes")?,
+            Mover::Rounds(least) => write!(f, ", at least {least} rows a round")?,
+            Mover::Blocks(block) => write!(f, ", blocks of {block} bytes")?,
             _ => {}
         }
         if scratch_bytes > 0 {

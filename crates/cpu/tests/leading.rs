@@ -195,8 +195,8 @@ fn rows_slide_by_every_mover() {
         moved
     };
     let movers =
-        [Mover::Rows(1), Mover::Rows(2), Mover::Rows(7), Mover::Slide(1), Mover::Slide(50)];
-    let movers = movers.into_iter().chain([Mover::Slide(1000), Mover::Shares]);
+        [Mover::Rounds(1), Mover::Rounds(2), Mover::Rounds(7), Mover::Blocks(1), Mover::Blocks(50)];
+    let movers = movers.into_iter().chain([Mover::Blocks(1000), Mover::Shares]);
     let sides = [[2, 3], [5, 4], [7, 30], [41, 6], [1, 9], [9, 1]];
     for (mover, sides) in movers.flat_map(|mover| sides.map(|sides| (mover, sides))) {
         for gaps in (0..5).flat_map(|a| (0..5).map(move |b| [a, b])) {
@@ -245,7 +245,7 @@ proptest! {
 /// What the planner takes, by how much is in the way and how much may be kept.
 #[test]
 fn the_way_is_of_fewest_passes_within_the_cap() {
-    use Method::{Exchange, Keep, Rows, Shares, ThroughWorkspace};
+    use Method::{Exchange, Keep, Rounds, Shares, ThroughWorkspace};
     let dense = plan(&turned([2000, 3000], [0, 0], 4), 1);
     assert_eq!(methods(&dense), [], "a matrix without gaps is transposed as it is");
     let p = turned([2000, 3000], [8, 16], 4);
@@ -261,9 +261,9 @@ fn the_way_is_of_fewest_passes_within_the_cap() {
     assert!(least > 0 && around.workspace_bytes > least && around.workspace_bytes <= most);
     let way = |p: Problem| methods(&plan(&p, 1));
     assert_eq!(way(p.with_cap(least))[0], Keep);
-    assert_eq!(way(p.with_cap(least - 1)), [Exchange, Exchange, Rows]);
+    assert_eq!(way(p.with_cap(least - 1)), [Exchange, Exchange, Rounds]);
     // As much as the matrix lies in the gaps of both.
-    assert_eq!(way(turned([2000, 3000], [5000, 4000], 4)), [Exchange, Exchange, Rows]);
+    assert_eq!(way(turned([2000, 3000], [5000, 4000], 4)), [Exchange, Exchange, Rounds]);
     assert_eq!(way(turned([100, 300], [5, 4], 4)), [ThroughWorkspace]);
     assert_eq!(way(slid([100, 300], [5, 4], 4)), [Shares]);
     assert_eq!(way(slid([100, 300], [5, 5], 4)), []);

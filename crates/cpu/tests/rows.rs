@@ -43,8 +43,8 @@ fn check(slide: Slide, offer: Offer, elem_bytes: usize, threads: usize) {
 }
 
 fn movers() -> impl Iterator<Item = Mover> {
-    let slides = [1, 3, 16, 50, 1000].map(Mover::Slide);
-    let rows = [1, 2, 3, 7].map(Mover::Rows);
+    let slides = [1, 3, 16, 50, 1000].map(Mover::Blocks);
+    let rows = [1, 2, 3, 7].map(Mover::Rounds);
     slides.into_iter().chain(rows).chain([Mover::Shares])
 }
 
@@ -66,7 +66,7 @@ fn all_small_slides() {
 fn empty_rounds_and_blocks_are_refused() {
     let offer = offer(Slide::new(7, 5, 5, 7).unwrap(), 4, 1);
     let way: &HostWay = offer.geometry.get().unwrap();
-    let wrong = [Mover::Slide(0), Mover::Rows(0), Mover::Barrier];
+    let wrong = [Mover::Blocks(0), Mover::Rounds(0), Mover::Barrier];
     wrong.into_iter().for_each(|mover| assert_eq!(way.with_rows_by(mover), None));
 }
 
@@ -83,7 +83,7 @@ proptest! {
         for (a, b) in [(0, b), (a, 0), (a, b)] {
             let slide = Slide::new(rows, cols, cols + a, cols + b).unwrap();
             let offer = offer(slide, elem_bytes, threads);
-            for mover in [Mover::Slide(block), Mover::Rows(least), Mover::Shares] {
+            for mover in [Mover::Blocks(block), Mover::Rounds(least), Mover::Shares] {
                 check(slide, by(&offer, mover), elem_bytes, threads);
             }
         }

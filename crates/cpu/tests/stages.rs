@@ -280,7 +280,7 @@ fn geometry_of_another_stage_is_refused() {
     refused(small, 8, offer.method);
     refused(small, 4, Method::PerCycle);
     let mut rows = offer.clone();
-    rows.method = Method::Rows;
+    rows.method = Method::Rounds;
     let flaw = Executor::new(alone(small, rows, 4), 1);
     let error: Box<dyn std::error::Error> = flaw.unwrap_err().into();
     let flaw = error.source().and_then(|source| source.downcast_ref::<Flaw>());

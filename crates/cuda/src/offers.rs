@@ -51,7 +51,7 @@ pub fn ways(shape: &StageShape, out_of_place: bool, at: At, grid_bytes: usize) -
             found
         }
         StageShape::Slide(rows) if rows.is_alike() => {
-            vec![Way::Rows { least: LEAST_ROWS }, Way::Slide { block: slide_block(at.limits) }]
+            vec![Way::Rounds { least: LEAST_ROWS }, Way::Blocks { block: slide_block(at.limits) }]
         }
         StageShape::Turn(leading) => {
             let (source, result) = (leading.source(), leading.result());

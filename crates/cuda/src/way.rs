@@ -91,12 +91,12 @@ pub enum Way {
     /// Cycles without flags.
     PerCycle,
     /// Rows in rounds, at least so many at a time.
-    Rows {
+    Rounds {
         /// Fewest rows that are worth a round.
         least: usize,
     },
     /// Rows in blocks of so many bytes.
-    Slide {
+    Blocks {
         /// Bytes of a block.
         block: usize,
     },
@@ -122,8 +122,8 @@ impl Way {
             Way::OnChipMoves { .. } => Method::PttwacOnChip,
             Way::Moves => Method::PttwacGlobal,
             Way::PerCycle => Method::PerCycle,
-            Way::Rows { .. } => Method::Rows,
-            Way::Slide { .. } => Method::Slide,
+            Way::Rounds { .. } => Method::Rounds,
+            Way::Blocks { .. } => Method::Blocks,
             Way::OutOfPlace { .. } => Method::OutOfPlace,
             Way::ThroughWorkspace => Method::ThroughWorkspace,
             Way::Keep => Method::Keep,
@@ -138,8 +138,8 @@ impl Way {
             | Way::OnChipMoves { .. }
             | Way::Moves
             | Way::PerCycle
-            | Way::Rows { .. }
-            | Way::Slide { .. }
+            | Way::Rounds { .. }
+            | Way::Blocks { .. }
             | Way::ThroughWorkspace
             | Way::Keep => String::new(),
             Way::Barrier(Scope::Cluster(blocks)) => format!("/cluster {blocks}"),

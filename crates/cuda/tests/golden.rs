@@ -131,7 +131,7 @@ fn stages(text: &mut String, shape: StageShape, ways: &[Way], elems: &[usize]) {
 #[test]
 fn every_way_of_every_shape() {
     let mut text = String::new();
-    let step_by_step = |way: &Way| matches!(way, Way::Rows { .. });
+    let step_by_step = |way: &Way| matches!(way, Way::Rounds { .. });
     for shape in shapes() {
         // Hundreds of launches a stage: `slots_and_padding` has smaller ones.
         let slide = matches!(shape, StageShape::Slide(_));
@@ -249,11 +249,11 @@ fn slots_and_padding() {
         let shape = StageShape::SlotMove { batch: 2, slots, direction };
         stages(&mut text, shape, &[Way::PerCycle], &[1, 12]);
         let by = [
-            Way::Rows { least: 2 },
-            Way::Rows { least: 1000 },
-            Way::Slide { block: 48_896 },
-            Way::Slide { block: 400_000 },
-            Way::Slide { block: 16 },
+            Way::Rounds { least: 2 },
+            Way::Rounds { least: 1000 },
+            Way::Blocks { block: 48_896 },
+            Way::Blocks { block: 400_000 },
+            Way::Blocks { block: 16 },
         ];
         let [from, to] = if direction == DIRECTIONS[0] { [100, 103] } else { [103, 100] };
         let slide = Slide::new(37, 100, from, to).unwrap();

@@ -254,11 +254,11 @@ fn rows_slide_both_ways() {
             let slide = Slide::new(rows, cols, from, to).unwrap();
             let shape = StageShape::Slide(slide);
             for way in [
-                Way::Rows { least: 1 },
-                Way::Rows { least: 2 },
-                Way::Rows { least: 1000 },
-                Way::Slide { block: 16 },
-                Way::Slide { block: 48_896 },
+                Way::Rounds { least: 1 },
+                Way::Rounds { least: 2 },
+                Way::Rounds { least: 1000 },
+                Way::Blocks { block: 16 },
+                Way::Blocks { block: 48_896 },
             ] {
                 for elem in [1, 4, 12] {
                     let calls = lower(&shape, way, at(elem, 1)).unwrap();

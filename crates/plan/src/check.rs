@@ -180,8 +180,8 @@ fn goes_together(stage: &Stage) -> bool {
         Method::BarrierSync => gather || axes,
         Method::PttwacOnChip => elementary.is_some(),
         Method::PttwacGlobal | Method::PerCycle => moves,
-        Method::Rows => slide,
-        Method::Shares | Method::Slide => alike,
+        Method::Rounds => slide,
+        Method::Shares | Method::Blocks => alike,
         Method::OutOfPlace => axes,
         Method::ThroughWorkspace | Method::Keep | Method::Exchange => false,
     }
@@ -224,7 +224,7 @@ mod tests {
         uncut.legs[0].stages.remove(0);
         assert!(matches!(uncut.check(), Err(Flaw::Length { number: 1, expected: 20_705, .. })));
         let mut in_steps = good.clone();
-        in_steps.legs[0].stages[0].offer.method = Method::Rows;
+        in_steps.legs[0].stages[0].offer.method = Method::Rounds;
         assert!(matches!(in_steps.check(), Err(Flaw::Method { number: 1, .. })));
         let mut of_another = good;
         of_another.problem = Problem::new(101, 206, 4).unwrap();
@@ -261,7 +261,7 @@ mod tests {
             assert!(matches!(error, Err(Flaw::Length { number: 2, expected: 129_600, .. })));
         }
         assert!(matches!(
-            flawed(&|stage| stage.offer.method = Method::Rows),
+            flawed(&|stage| stage.offer.method = Method::Rounds),
             Err(Flaw::Method { number: 2, .. })
         ));
         let three_axes = turntile_perm::AxisPermutation::new(&[180, 18, 40], &[1, 2, 0]).unwrap();

@@ -190,10 +190,10 @@ impl LegPlanner {
         let (out_of_place, matrices) = (part.problem.is_out_of_place(), part.is_matrices());
         let asked = self.route.is_some();
         self.table().filter(move |row| {
-            let serves = (row.route == Route::OUT_OF_PLACE) == out_of_place;
+            let fits = (row.route == Route::OUT_OF_PLACE) == out_of_place;
             // One that is asked for says why it cannot.
-            let serves = serves && (matrices || row.any_axes || asked);
-            self.route.map_or(serves, |only| only == row.route && serves)
+            let fits = fits && (matrices || row.any_axes || asked);
+            self.route.map_or(fits, |only| only == row.route && fits)
         })
     }
 

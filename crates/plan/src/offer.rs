@@ -20,13 +20,13 @@ pub enum Method {
     /// One worker a cycle, leaders found by walking, no flags (P-IPT). Needs no workspace.
     PerCycle,
     /// Rows padded or unpadded in rounds, as many at a time as have room (equation 4.1).
-    Rows,
+    Rounds,
     /// Rows padded or unpadded one by one, a share of them for each worker; those whose packed places
     /// are in another's share are set aside meanwhile.
     Shares,
     /// Rows padded or unpadded by data sliding: every piece is read, then written once the pieces
     /// have been read that lie where it goes.
-    Slide,
+    Blocks,
     /// Read in one place and written in another.
     OutOfPlace,
     /// Everything into the workspace, and from there to its place.
@@ -46,9 +46,9 @@ impl Method {
             Method::PttwacOnChip => "pttwac/on-chip",
             Method::PttwacGlobal => "pttwac/global",
             Method::PerCycle => "p-ipt",
-            Method::Rows => "rows",
+            Method::Rounds => "rounds",
             Method::Shares => "shares",
-            Method::Slide => "slide",
+            Method::Blocks => "blocks",
             Method::OutOfPlace => "out-of-place",
             Method::ThroughWorkspace => "through-workspace",
             Method::Exchange => "exchange",

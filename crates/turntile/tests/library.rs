@@ -305,7 +305,7 @@ fn plans_put_together_by_hand_are_safe() {
                     }
                 }
                 let mut padded = plan.clone();
-                padded.legs[0].stages[k].offer.method = Method::Rows;
+                padded.legs[0].stages[k].offer.method = Method::Rounds;
                 assert!(flawed(padded), "{plan}");
             }
         }

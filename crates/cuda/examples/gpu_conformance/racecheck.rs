@@ -197,7 +197,7 @@ fn padded(bench: &mut Bench, met: &mut Vec<String>) -> usize {
     for (rows, cols, pitch) in [(100, 99, 100), (50, 1999, 2001), (300, 7, 11)] {
         let pad = Slide::new(rows, cols, cols, pitch).expect("rows with gaps");
         for shape in [pad, pad.inverse()].map(StageShape::Slide) {
-            for way in [Way::Slide { block: 1008 }, Way::Rows { least: 2 }] {
+            for way in [Way::Blocks { block: 1008 }, Way::Rounds { least: 2 }] {
                 let limits = bench.gpu.chip().limits();
                 let work = Work::of_stage(&shape, way, 4, 16, limits).expect("has a kernel");
                 met.extend(work.calls().iter().map(|call| call.kernel()));

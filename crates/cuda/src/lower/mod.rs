@@ -70,10 +70,10 @@ pub(crate) fn lowered(
     at: At,
 ) -> Result<(Vec<Call>, Option<Cost>), LowerError> {
     match (*shape, way) {
-        (StageShape::Slide(rows), Way::Rows { least }) if least > 0 => {
+        (StageShape::Slide(rows), Way::Rounds { least }) if least > 0 => {
             let calls = pad::rows(rows, least, at)?;
             let first = calls.first().map(|call| Quantities::new(shape, call, at));
-            Ok((calls, Some(first.unwrap_or_default().of(Operation::Rows))))
+            Ok((calls, Some(first.unwrap_or_default().of(Operation::Rounds))))
         }
         (StageShape::Turn(leading), Way::TileSwap { tile }) => {
             Ok((pitched::turn_in_place(&leading, tile, at)?, None))
@@ -155,9 +155,9 @@ fn lower_one(shape: &StageShape, way: Way, at: At) -> Result<(Call, Cost), Lower
             let call = moves::per_cycle(shape, at)?;
             (call, of(&call).cycles(shape, at).of(Operation::PerCycle))
         }
-        (StageShape::Slide(rows), Way::Slide { block }, _) if block > 0 => {
+        (StageShape::Slide(rows), Way::Blocks { block }, _) if block > 0 => {
             let call = pad::slide(rows, block, at)?;
-            (call, of(&call).of(Operation::Slide))
+            (call, of(&call).of(Operation::Blocks))
         }
         (StageShape::Axes(axes), Way::OutOfPlace { tiling: Tiling::Axes { held }, .. }, _) => {
             let call = into_axes::call(&axes, held, at)?;

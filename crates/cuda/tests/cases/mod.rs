@@ -107,7 +107,7 @@ pub fn ways(groups: &[usize]) -> Vec<Way> {
         BLOCK,
         Way::Barrier(Scope::Grid),
     ];
-    ways.extend([Way::Rows { least: 2 }, Way::Slide { block: 48_896 }]);
+    ways.extend([Way::Rounds { least: 2 }, Way::Blocks { block: 48_896 }]);
     ways.extend([2, 4, 8, 16].map(|n| Way::Barrier(Scope::Cluster(n))));
     for &groups in groups {
         ways.push(Way::Runs { groups });

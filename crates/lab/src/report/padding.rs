@@ -28,7 +28,7 @@ pub fn figure_4_4(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
     let pad = Slide::new(rows, cols, cols, rows).expect("rows with gaps");
     let shape = StageShape::Slide(pad);
     let by_rows =
-        |gpu: &Gpu| Work::of_stage(&shape, Way::Rows { least: 2 }, 4, 16, gpu.chip().limits());
+        |gpu: &Gpu| Work::of_stage(&shape, Way::Rounds { least: 2 }, 4, 16, gpu.chip().limits());
     let mut launches = bench
         .gpu()
         .map(by_rows)

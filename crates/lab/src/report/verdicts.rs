@@ -135,10 +135,10 @@ pub fn padding(table: &Table) -> String {
         // Writing to a string cannot fail.
         let _ = write!(text, "{}{method} {range}%", if text.is_empty() { "" } else { ", " });
     }
-    let own = rows.with("method", "rows").mean("percent_of_copy");
-    let slide = rows.with("method", "slide").mean("percent_of_copy");
-    let word = if slide > 1.2 * own {
-        "Holds for rows in steps, and not for padding: by sliding it is fast"
+    let own = rows.with("method", "rounds").mean("percent_of_copy");
+    let blocks = rows.with("method", "blocks").mean("percent_of_copy");
+    let word = if blocks > 1.2 * own {
+        "Holds for rows in steps, and not for padding: by blocks it is fast"
     } else {
         "Does not hold on this device"
     };

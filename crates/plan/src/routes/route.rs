@@ -192,7 +192,7 @@ pub struct RouteRow {
     pub of_thesis: bool,
     /// Passes at least.
     pub passes: usize,
-    /// Whether it serves any permutation of axes, and not matrices alone.
+    /// Whether it does any permutation of axes, and not matrices alone.
     pub any_axes: bool,
     /// Whether it is worth a try as it is, and mirrored.
     pub ways: fn(&Query) -> [bool; 2],

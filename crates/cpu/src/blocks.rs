@@ -15,7 +15,7 @@ use crate::shared::Shared;
 /// `flags`, zero, are a count of the blocks begun and a flag for each that it has been read. A
 /// part waits only for blocks begun before its own, and those wait for earlier ones still: the first of
 /// all waits for none. `scratch` holds a block for each part.
-pub fn slide(
+pub fn in_blocks(
     data: &mut [Byte],
     rows: Slide,
     block: usize,
@@ -86,17 +86,21 @@ mod tests {
 
     /// Data that end within the last block: whoever reads that panics, and the one before it waits for it.
     #[test]
-    fn a_panic_is_heard_of() {
-        let (tell, told) = mpsc::channel();
+    fn a_panic_ends_the_others() {
+        let (sender, receiver) = mpsc::channel();
         std::thread::spawn(move || {
             let (rows, block) = (Slide::new(8, 64, 64, 72).unwrap(), 32);
             let mut data = vec![Byte::new(0); rows.len() - 1];
             let flags: Vec<_> = (0..=rows.blocks(block)).map(|_| AtomicU32::new(0)).collect();
             let mut scratch = vec![Byte::new(0); 2 * block];
-            let run = || slide(&mut data, rows, block, &flags, 2, &mut scratch);
+            let run = || in_blocks(&mut data, rows, block, &flags, 2, &mut scratch);
             let panicked = catch_unwind(AssertUnwindSafe(run)).is_err();
-            tell.send(panicked).unwrap();
+            sender.send(panicked).unwrap();
         });
-        assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok(true), "the others still wait");
+        assert_eq!(
+            receiver.recv_timeout(Duration::from_secs(60)),
+            Ok(true),
+            "the others still wait"
+        );
     }
 }
