@@ -1,6 +1,8 @@
 /* Every name once, complex numbers passed as each interface has it, and what is said of wrong arguments. */
+#define _DEFAULT_SOURCE
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <turntile_imatcopy.h>
 
 static int passed = 0, failed = 0;
@@ -77,6 +79,38 @@ static void names(void) {
     BY_REFERENCE(MKL_ZIMATCOPY, double, 1, int32_t);
 }
 
+/* Gaps that nobody may touch, not even for a moment: where leading dimensions are equal, where rows slide, and where the matrix goes
+   through workspace. Rows and gaps are whole pages of 512 doubles, and those that are of no row cannot be accessed. */
+static void untouched(void) {
+    enum { PAGE = 512, PAGES = 4096 };
+    static const struct { const char *name; int op, rows, cols, lda, ldb; } cases[] = {
+        {"equal", 112, 512, 512, 2 * PAGE, 2 * PAGE},
+        {"slid apart", 111, 700, 512, 2 * PAGE, 4 * PAGE},
+        {"slid together", 111, 700, 512, 4 * PAGE, 2 * PAGE},
+        {"through workspace", 112, 4, 512, 2 * PAGE, 4 * PAGE},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        size_t rows = cases[k].rows, cols = cases[k].cols, lda = cases[k].lda, ldb = cases[k].ldb, turned = cases[k].op == 112;
+        double *a = mmap(NULL, PAGES * PAGE * sizeof *a, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        check(a != MAP_FAILED, "memory");
+        static char mine[PAGES];
+        memset(mine, 0, sizeof mine);
+        for (size_t i = 0; i < rows; i++)
+            for (size_t j = 0; j < cols; j++)
+                a[i * lda + j] = (double)(i * cols + j), mine[(i * lda + j) / PAGE] = mine[(turned ? j * ldb + i : i * ldb + j) / PAGE] = 1;
+        for (size_t page = 0; page < PAGES; page++)
+            if (!mine[page])
+                mprotect(a + page * PAGE, PAGE * sizeof *a, PROT_NONE);
+        cblas_dimatcopy(101, cases[k].op, (int)rows, (int)cols, 2, a, (int)lda, (int)ldb);
+        int good = 1;
+        for (size_t i = 0; i < rows; i++)
+            for (size_t j = 0; j < cols; j++)
+                good &= a[turned ? j * ldb + i : i * ldb + j] == 2.0 * (double)(i * cols + j);
+        check(good, cases[k].name);
+        munmap(a, PAGES * PAGE * sizeof *a);
+    }
+}
+
 /* Wrong arguments, the matrix as it was; what is said goes to the standard error output, for whoever calls this. */
 static void wrong(void) {
     float a[] = {1, 2, 3, 4, 5, 6}, was[] = {1, 2, 3, 4, 5, 6};
@@ -97,7 +131,7 @@ int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "wrong") == 0)
         wrong();
     else
-        names();
+        names(), untouched();
     printf("%d passed, %d failed\n", passed, failed);
     return failed > 0;
 }
