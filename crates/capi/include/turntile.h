@@ -33,7 +33,7 @@ extern "C" {
 #define TURNTILE_VERSION \
     TURNTILE_VERSION_NUMBER(TURNTILE_VERSION_MAJOR, TURNTILE_VERSION_MINOR, TURNTILE_VERSION_PATCH)
 
-/* The version of the library that runs, a TURNTILE_VERSION_NUMBER. A library newer than the header serves the program;
+/* The version of the library that runs, a TURNTILE_VERSION_NUMBER. Programs can use a library newer than the header;
  * an older one refuses to plan, with TURNTILE_ERROR_VERSION. */
 uint32_t turntile_version(void);
 
@@ -83,7 +83,7 @@ turntile_status turntile_transpose_into(void *to, const void *from, size_t rows,
  *     desc.elem_bytes = sizeof(float), desc.rank = 2, desc.extents = (size_t[]){300, 200}, desc.axes = (size_t[]){1, 0};
  *
  * The arrays are read while the plan is made and not afterwards. Later versions add fields at the end; `size` and
- * `version` tell the library which the program knows. */
+ * `version` say which of them the program knows. */
 typedef struct turntile_desc {
     size_t size;           /* sizeof(turntile_desc) */
     uint32_t version;      /* TURNTILE_VERSION */

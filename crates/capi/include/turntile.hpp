@@ -93,7 +93,7 @@ template <class T> void transpose_into(T *to, const T *from, std::size_t rows, s
     check(turntile_transpose_into(to, from, rows, cols, sizeof(T)));
 }
 
-/// What a plan may be told beyond its shape.
+/// Options of a plan beyond its shape.
 class options {
 public:
     options &batch(std::size_t arrays) { return desc_.batch = arrays, *this; }

@@ -4,10 +4,9 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use turntile::bytes;
-use turntile::plan::{Problem, ProblemError};
+use turntile::plan::Problem;
 
 use crate::answer::{answer, last};
-use crate::desc::MOST_AXES;
 use crate::memory::{self, Memory};
 use crate::status::Status;
 use crate::version::Version;
@@ -65,14 +64,8 @@ pub unsafe extern "C" fn turntile_permute(
     elem_bytes: usize,
 ) -> Status {
     answer(|| {
-        if rank > MOST_AXES {
-            let error: turntile::Error = ProblemError::TooManyAxes { axes: rank }.into();
-            return Err(error.into());
-        }
         // SAFETY: as the caller says.
-        let (extents, axes) = unsafe {
-            (memory::numbers("extents", extents, rank)?, memory::numbers("axes", axes, rank)?)
-        };
+        let (extents, axes) = unsafe { memory::axes(rank, extents, axes) }?;
         let problem =
             Problem::permuted(extents, axes, elem_bytes).map_err(turntile::Error::from)?;
         let data = Memory::new("data", data, problem.bytes())?;

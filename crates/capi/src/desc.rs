@@ -1,10 +1,10 @@
 //! The descriptor of a plan: of this version, or shorter and of an older one.
 #![allow(unsafe_code)]
 
-use std::mem::offset_of;
+use std::mem::{MaybeUninit, offset_of};
 
 use turntile::Transpose;
-use turntile::plan::{Problem, ProblemError};
+use turntile::plan::Problem;
 
 use crate::memory::{self, Memory};
 use crate::status::Failure;
@@ -63,7 +63,6 @@ pub const CUDA: u32 = 1;
 pub const CUDA_CURRENT: i32 = -1;
 pub const OUT_OF_PLACE: u32 = 1;
 pub const NO_WORKSPACE: u32 = 2;
-pub const MOST_AXES: usize = 64;
 
 /// Workspaces are multiples of so many bytes, and so is what a cap lets be used.
 pub const WORKSPACE_UNIT: usize = 16;
@@ -87,35 +86,20 @@ impl Desc {
         // SAFETY: they are there, says the caller.
         let (size, version) = unsafe { ((*desc).size, Version((*desc).version)) };
         let library = Version::LIBRARY;
-        if !library.serves(version) {
+        if !library.accepts(version) {
             return Err(Failure::Older { header: version, library });
         }
         let (least, most) = (FIRST, size_of::<Desc>());
         if size < least || size > most {
             return Err(Failure::Size { size, least, most, version: library });
         }
-        let mut known = Desc {
-            size: 0,
-            version: 0,
-            device: 0,
-            device_index: 0,
-            flags: 0,
-            elem_bytes: 0,
-            rank: 0,
-            extents: std::ptr::null(),
-            axes: std::ptr::null(),
-            batch: 0,
-            threads: 0,
-            workspace_cap: 0,
-            alignment: 0,
-            lda: 0,
-            ldb: 0,
-        };
-        // SAFETY: `size` bytes are there, says the caller, and no more than a `Desc` has; it is numbers and pointers.
+        let mut known = MaybeUninit::<Desc>::zeroed();
+        // SAFETY: `size` bytes are there, says the caller, and no more than a `Desc` has; it is numbers and pointers, of
+        // which any bytes are some, zeros too.
         unsafe {
-            std::ptr::copy_nonoverlapping(desc.cast::<u8>(), (&raw mut known).cast::<u8>(), size);
+            std::ptr::copy_nonoverlapping(desc.cast::<u8>(), known.as_mut_ptr().cast::<u8>(), size);
+            Ok(known.assume_init())
         }
-        Ok(known)
     }
 
     /// Where it is to run.
@@ -140,30 +124,19 @@ impl Desc {
         }
     }
 
-    /// Leading dimensions, if there are any: of a matrix, where one that is 0 is the length of a row.
+    /// Leading dimensions of a matrix, of which at least one is not 0; the other may be, for the length of a row.
     ///
     /// # Errors
     /// [`Failure::Field`]: it is no matrix.
-    ///
-    /// # Safety
-    /// As of [`transpose`](Self::transpose).
-    unsafe fn leading(&self) -> Result<Option<(usize, usize)>, Failure> {
-        if self.lda == 0 && self.ldb == 0 {
-            return Ok(None);
-        }
-        let (field, value) = if self.lda > 0 { ("lda", self.lda) } else { ("ldb", self.ldb) };
-        let wrong = |why| Failure::Field { field, value: value as i128, why };
-        // SAFETY: the caller's word.
-        let extents =
-            unsafe { memory::numbers("extents", self.extents, self.rank.min(MOST_AXES))? };
-        // SAFETY: the same.
-        let axes = unsafe { memory::numbers("axes", self.axes, self.rank.min(MOST_AXES))? };
+    fn leading(&self, extents: &[usize], axes: &[usize]) -> Result<[usize; 2], Failure> {
         let (&[rows, cols], &[first, _]) = (extents, axes) else {
-            return Err(wrong("leading dimensions are for matrices, of rank 2"));
+            let (field, value) = if self.lda > 0 { ("lda", self.lda) } else { ("ldb", self.ldb) };
+            let why = "leading dimensions are for matrices, of rank 2";
+            return Err(Failure::Field { field, value: value as i128, why });
         };
         let after = if first == 1 { rows } else { cols };
         let given = |dimension: usize, row: usize| if dimension > 0 { dimension } else { row };
-        Ok(Some((given(self.lda, cols), given(self.ldb, after))))
+        Ok([given(self.lda, cols), given(self.ldb, after)])
     }
 
     /// What is to be planned.
@@ -174,11 +147,8 @@ impl Desc {
     /// # Safety
     /// `extents` and `axes` are NULL or of as many numbers as `rank` says, which nothing writes meanwhile.
     pub(crate) unsafe fn transpose(&self) -> Result<Transpose, Failure> {
-        let too_many = self.rank > MOST_AXES;
-        if too_many {
-            let error: turntile::Error = ProblemError::TooManyAxes { axes: self.rank }.into();
-            return Err(error.into());
-        }
+        // SAFETY: the caller's word.
+        let (extents, axes) = unsafe { memory::axes(self.rank, self.extents, self.axes) }?;
         let unknown = self.flags & !(OUT_OF_PLACE | NO_WORKSPACE);
         if unknown != 0 {
             let why = "it has flags that this version does not know";
@@ -194,13 +164,6 @@ impl Desc {
             let value = self.alignment as i128;
             return Err(Failure::Field { field: "alignment", value, why: "it is no power of two" });
         }
-        // SAFETY: the caller's word, and no more than 64.
-        let (extents, axes) = unsafe {
-            (
-                memory::numbers("extents", self.extents, self.rank)?,
-                memory::numbers("axes", self.axes, self.rank)?,
-            )
-        };
         // The axes as they were given: planned, they have the batch before them.
         Problem::permuted(extents, axes, self.elem_bytes).map_err(turntile::Error::from)?;
         let mut transpose = Transpose::of_axes_bytes(extents, axes, self.elem_bytes);
@@ -218,11 +181,10 @@ impl Desc {
         if self.flags & OUT_OF_PLACE != 0 {
             transpose = transpose.out_of_place();
         }
-        // SAFETY: the caller's word.
-        let leading = unsafe { self.leading() }?;
-        Ok(match leading {
-            Some((lda, ldb)) => transpose.leading(lda, ldb),
-            None => transpose,
-        })
+        if self.lda > 0 || self.ldb > 0 {
+            let [lda, ldb] = self.leading(extents, axes)?;
+            transpose = transpose.leading(lda, ldb);
+        }
+        Ok(transpose)
     }
 }

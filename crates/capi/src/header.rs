@@ -64,7 +64,7 @@ fn assertions() -> String {
         ("CUDA_CURRENT", desc::CUDA_CURRENT.into()),
         ("OUT_OF_PLACE", desc::OUT_OF_PLACE.into()),
         ("NO_WORKSPACE", desc::NO_WORKSPACE.into()),
-        ("MOST_AXES", desc::MOST_AXES as i64),
+        ("MOST_AXES", crate::memory::MOST_AXES as i64),
     ] {
         assert(format!("TURNTILE_{name} == {value}"));
     }

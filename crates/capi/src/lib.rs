@@ -3,7 +3,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `status` | what can go wrong, as a number and as text |
-//! | `version` | versions of library and header, and which serves which |
+//! | `version` | versions of library and header, and which headers a library accepts |
 //! | `answer` | how a call ends: panics held, the text kept for the thread |
 //! | `memory` | C's pointers as slices, checked first |
 //! | `desc` | the descriptor of a plan, of this version or an older one |

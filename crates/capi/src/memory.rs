@@ -4,7 +4,12 @@
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
+use turntile::plan::ProblemError;
+
 use crate::status::Failure;
+
+/// Most axes of an array.
+pub const MOST_AXES: usize = 64;
 
 /// Memory as C gives it: its name in messages, where it begins, its bytes.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +37,7 @@ impl Memory {
         self.bytes
     }
 
-    /// Where it begins, as devices are told.
+    /// Where it begins, for a device.
     pub fn address(&self) -> u64 {
         self.start.addr() as u64
     }
@@ -123,6 +128,25 @@ impl Memory {
     }
 }
 
+/// The extents and the axes of an array of `rank` axes.
+///
+/// # Errors
+/// As [`numbers`], and the library's: there are too many.
+///
+/// # Safety
+/// For `'a` they are NULL or `rank` numbers each, which can be read and nothing writes.
+pub unsafe fn axes<'a>(
+    rank: usize,
+    extents: *const usize,
+    axes: *const usize,
+) -> Result<(&'a [usize], &'a [usize]), Failure> {
+    if rank > MOST_AXES {
+        return Err(turntile::Error::from(ProblemError::TooManyAxes { axes: rank }).into());
+    }
+    // SAFETY: the caller's word, and no more than 64.
+    unsafe { Ok((numbers("extents", extents, rank)?, numbers("axes", axes, rank)?)) }
+}
+
 /// `count` numbers of an array of C's.
 ///
 /// # Errors
@@ -130,7 +154,7 @@ impl Memory {
 ///
 /// # Safety
 /// For `'a` they can be read and nothing writes them; `count` is small.
-pub unsafe fn numbers<'a>(
+unsafe fn numbers<'a>(
     what: &'static str,
     start: *const usize,
     count: usize,

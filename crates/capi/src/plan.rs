@@ -95,7 +95,7 @@ pub unsafe extern "C" fn turntile_plan_create(desc: *const Desc, plan: *mut *mut
 pub unsafe extern "C" fn turntile_plan_destroy(plan: *mut Plan) {
     answer(|| {
         if !plan.is_null() {
-            // SAFETY: `turntile_plan_create` made it a box, and nobody else has it.
+            // SAFETY: `turntile_plan_create` made it a box, and nothing else owns it.
             drop(unsafe { Box::from_raw(plan) });
         }
         Ok(())

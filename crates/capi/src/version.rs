@@ -14,20 +14,18 @@ impl Version {
             | number(env!("CARGO_PKG_VERSION_PATCH")),
     );
 
-    /// Whether a library of this version serves a program that was compiled for the other; headers of patches are
+    /// Whether programs compiled with that header can use a library of this version; headers of patches are
     /// equal.
-    pub fn serves(self, header: Version) -> bool {
+    pub fn accepts(self, header: Version) -> bool {
         header.0 >> 12 <= self.0 >> 12
     }
 }
 
 const fn number(digits: &str) -> u32 {
-    let (mut n, mut k, digits) = (0, 0, digits.as_bytes());
-    while k < digits.len() {
-        n = n * 10 + (digits[k] - b'0') as u32;
-        k += 1;
+    match u32::from_str_radix(digits, 10) {
+        Ok(number) => number,
+        Err(_) => panic!("Cargo's versions are numbers"),
     }
-    n
 }
 
 impl fmt::Display for Version {
@@ -41,12 +39,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn newer_libraries_serve_older_headers_and_not_the_other_way_round() {
+    fn newer_libraries_accept_older_headers_and_not_the_other_way_round() {
         let version =
             |major: u32, minor: u32, patch: u32| Version(major << 22 | minor << 12 | patch);
         assert_eq!(Version::LIBRARY.to_string(), env!("CARGO_PKG_VERSION"));
         let library = version(1, 4, 2);
-        for (header, serves) in [
+        for (header, accepted) in [
             (version(1, 4, 2), true),
             (version(1, 4, 9), true),
             (version(1, 3, 0), true),
@@ -54,7 +52,7 @@ mod tests {
             (version(1, 5, 0), false),
             (version(2, 0, 0), false),
         ] {
-            assert_eq!(library.serves(header), serves, "{header}");
+            assert_eq!(library.accepts(header), accepted, "{header}");
         }
     }
 }

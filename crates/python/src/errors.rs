@@ -23,13 +23,13 @@ create_exception!(
     turntile,
     PlanError,
     PyValueError,
-    "No plan serves, within the workspace allowed."
+    "No plan is feasible within the workspace allowed."
 );
 
 /// The driver's answers about captures, which lie together: 900 (not allowed while capturing) to 908.
 pub const OF_CAPTURES: std::ops::RangeInclusive<u32> = 900..=908;
 
-/// What Python is told. Whatever it is, the data are as they were.
+/// The exception for an error. The data are as they were.
 pub fn exception(error: Error) -> PyErr {
     let text = error.to_string();
     match error {

@@ -118,7 +118,7 @@ impl HostPlan {
         Ok(self.planned(py)?.to_string())
     }
 
-    /// Plans now. Raises when no plan serves.
+    /// Plans now. Raises when no plan is feasible.
     fn prepare(&self, py: Python<'_>) -> PyResult<()> {
         self.planned(py).map(|_| ())
     }

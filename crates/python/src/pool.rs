@@ -38,7 +38,7 @@ fn pool() -> Option<&'static ThreadPool> {
         Ok(_) => unsafe { (*made).threads.as_ref() },
         Err(_) => {
             // Another thread was first.
-            // SAFETY: made above, and shown to nobody.
+            // SAFETY: made above, and not shared.
             drop(unsafe { Box::from_raw(made) });
             pool()
         }

@@ -23,7 +23,7 @@ pub struct Planned {
     refused: Option<Refused>,
 }
 
-/// What a run may be given beside the data.
+/// Options of a run.
 #[derive(Default)]
 #[must_use]
 pub struct Options<'a> {
@@ -32,7 +32,7 @@ pub struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    /// A workspace allocated for the run, nothing told.
+    /// A workspace allocated for the run, and no progress reported.
     pub fn new() -> Self {
         Options::default()
     }
@@ -57,9 +57,9 @@ impl<'a> Options<'a> {
         Options { workspace: Some(words), ..self }
     }
 
-    /// Telling `done` after each stage how many are done, of [`Plan::passes`](crate::plan::Plan::passes).
+    /// Calls `done` after each stage with the number of stages done, of [`Plan::passes`](crate::plan::Plan::passes).
     ///
-    /// If it panics it is told no more, the transposition is completed, and then the panic goes on: the data are
+    /// If it panics it is not called again, the transposition is completed, and then the panic goes on: the data are
     /// transposed.
     pub fn progress(self, done: &'a mut dyn FnMut(usize)) -> Self {
         Options { progress: Some(done), ..self }
@@ -123,7 +123,7 @@ impl Planned {
         self.run_with(data, Options::new())
     }
 
-    /// The same with what `options` bring.
+    /// The same with a workspace or progress reports ([`Options`]).
     ///
     /// ```
     /// use turntile::{Options, Transpose};

@@ -104,7 +104,7 @@ pub fn transpose_into<T: Copy>(
     Ok(())
 }
 
-/// A transposition to be planned: what is not said is chosen.
+/// A transposition to be planned: what is not set is chosen.
 ///
 /// Planned for the host by [`plan`](Self::plan), for a GPU by [`plan_on`](Self::plan_on).
 #[derive(Clone, Debug)]
@@ -189,7 +189,7 @@ impl Transpose {
     }
 
     /// In a GPU's memory at addresses that are multiples of `bytes` bytes; otherwise of 16, as those of every
-    /// allocation are. Of no matter on the host.
+    /// allocation are. Ignored on the host.
     pub fn alignment(self, bytes: usize) -> Self {
         Transpose { alignment: Some(bytes), ..self }
     }
@@ -214,7 +214,7 @@ impl Transpose {
     /// What becomes of other elements:
     /// - One that is neither of the source nor of the result is as it was when the call returns. Where `lda = ldb`, where
     ///   rows slide and where the matrix goes through workspace it is not touched at all; otherwise those within the span
-    ///   may be overwritten temporarily, so that nobody else may use them.
+    ///   may be overwritten temporarily, so nothing else may use them.
     /// - One of the source that is none of the result holds an element of before, which one is not specified; where
     ///   `lda = ldb` it is as it was.
     ///
@@ -267,7 +267,7 @@ impl Transpose {
     ///
     /// # Errors
     /// [`Error::Problem`] when the array exceeds the address space, elements have no bytes or the axes do not name each
-    /// of the shape's once; [`Error::Plan`] when the route asked for cannot serve the problem within the cap; [`Error::Wisdom`] when there
+    /// of the shape's once; [`Error::Plan`] when the route asked for is not feasible within the cap; [`Error::Wisdom`] when there
     /// is a wisdom file that cannot be used; [`Error::Costs`] when the table of costs is of another device; [`Error::Run`] when
     /// there is no memory to measure on.
     pub fn plan(&self) -> Result<Planned, Error> {
@@ -308,7 +308,7 @@ impl Transpose {
         let later = |&axis: &usize| axis.saturating_add(usize::from(!one));
         let order: Vec<usize> =
             (!one).then_some(0).into_iter().chain(self.axes.iter().map(later)).collect();
-        // Told of as they were given, without the batch.
+        // Reported as they were given, without the batch.
         let as_given = |error| match error {
             ProblemError::Axes(AxesError::Order { .. }) => {
                 let order = self.axes.clone();
@@ -321,11 +321,11 @@ impl Transpose {
         let problem = self.alignment.map_or(problem, |bytes| problem.with_alignment(bytes));
         let problem = if self.out_of_place { problem.out_of_place() } else { problem };
         let Some([lda, ldb]) = self.leading else { return Ok(problem) };
-        let unserved = [
+        let excluded = [
             (self.effort != Effort::Estimate, "measuring"),
             (self.wisdom.is_some(), "a wisdom file"),
         ];
-        if let Some(&(_, with)) = unserved.iter().find(|(asked, _)| *asked) {
+        if let Some(&(_, with)) = excluded.iter().find(|(asked, _)| *asked) {
             return Err(ProblemError::Leading { with }.into());
         }
         Ok(problem.with_leading(lda, ldb)?)
@@ -404,7 +404,7 @@ impl Transpose {
     ) -> Result<(Option<Plan>, Option<Refused>), Error> {
         let Some(file) = &self.wisdom else { return Ok((None, None)) };
         Ok(match Wisdom::load(file)?.advise(planner, problem) {
-            Advice::Plan(plan) => (Some(*plan).filter(|plan| self.serves(plan)), None),
+            Advice::Plan(plan) => (Some(*plan).filter(|plan| self.allows(plan)), None),
             Advice::Unknown => (None, None),
             Advice::Refused(why) => (None, Some(why)),
         })
@@ -419,7 +419,7 @@ impl Transpose {
     }
 
     /// Whether a remembered plan is of the route asked for.
-    fn serves(&self, plan: &Plan) -> bool {
+    fn allows(&self, plan: &Plan) -> bool {
         self.route.is_none_or(|route| plan.route() == route)
     }
 }

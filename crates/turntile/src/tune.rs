@@ -17,7 +17,7 @@ const IN_REACH: f64 = 5.0;
 /// The candidates in the order in which they are tried: by estimate, but the best of each route, mirrored and not, in
 /// reach before further tiles of any. At least one.
 pub fn candidates(planner: &Planner, problem: &Problem) -> Result<Vec<Plan>, Error> {
-    // Fails with the reason when no candidate serves the problem.
+    // Fails with the reason when the problem has no candidate.
     planner.plan(problem)?;
     let all = planner.survey(problem).candidates;
     let (reach, mut seen) = (IN_REACH * all[0].seconds, HashSet::new());

@@ -1,8 +1,8 @@
 //! Elements of any type as bytes: the crate's only `unsafe` on a host.
 //!
 //! Elements are moved as bytes, and a move is a copy of bytes. Should a mover panic half-way, an
-//! element could exist twice and be dropped twice, so the process is aborted instead. A panic of the caller's
-//! own, in what is told of the progress, is held back until everything has been moved.
+//! element could exist twice and be dropped twice, so the process is aborted instead. A panic in the
+//! caller's progress callback is held back until everything has been moved.
 #![allow(unsafe_code)]
 
 use std::any::Any;
@@ -26,7 +26,7 @@ pub struct Bytes<B>(pub B);
 ///
 /// Nothing else can be.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no matrix that a plan can run on",
+    message = "a plan cannot run on `{Self}`",
     note = "it runs on slices, arrays, vectors and `Bytes(&mut bytes)`"
 )]
 pub trait Data: elements::Data {}
@@ -36,7 +36,7 @@ pub trait Data: elements::Data {}
 ///
 /// Nothing else can be.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no matrix that can be transposed into another buffer",
+    message = "a plan cannot read its source from `{Self}`",
     note = "slices, arrays and vectors of `Copy` elements and `Bytes(&bytes)` can be"
 )]
 pub trait Source: elements::Source {}
@@ -44,7 +44,7 @@ pub trait Source: elements::Source {}
 impl<D: elements::Data + ?Sized> Data for D {}
 impl<S: elements::Source + ?Sized> Source for S {}
 
-/// What is asked of data; out of reach, so that none but this file answers.
+/// The methods of data. Private, so that no other file implements them.
 mod elements {
     use turntile_cpu::Byte;
 
@@ -198,11 +198,11 @@ pub fn run(
     // SAFETY: an executor of a plan without leading dimensions permutes whole elements of the size that it was planned
     // for, which the caller has compared, and leaves the bytes as they are when it fails.
     let bytes = unsafe { data.bytes_mut() };
-    told(&mut done, |done| executor.run_in(bytes, workspace, None, done))
+    reporting(&mut done, |done| executor.run_in(bytes, workspace, None, done))
 }
 
-/// Has `run` tell `done`; a panic of that goes on when everything has been moved.
-fn told(
+/// Lets `run` report to `done`, whose panic goes on when everything has been moved.
+fn reporting(
     done: &mut dyn FnMut(usize),
     run: impl FnOnce(&mut dyn FnMut(usize)) -> Result<(), RunError>,
 ) -> Result<(), RunError> {
@@ -231,7 +231,7 @@ pub fn run_within<D: Data + Source + ?Sized>(
     // SAFETY: whole elements, which are `Copy` since they are a source, are put in the place of others of the same data,
     // or nothing is touched.
     let bytes = unsafe { data.bytes_mut() };
-    told(done, |done| executor.run_in(bytes, workspace, None, done))
+    reporting(done, |done| executor.run_in(bytes, workspace, None, done))
 }
 
 /// The same with every element of the result scaled in the pass that brings it to its place, where that can be
@@ -254,7 +254,7 @@ pub fn run_scaled<S: Scalar>(
     let finish = Finish::new(size_of::<S>(), &work);
     // SAFETY: as above; scalars are `Copy`, and what is written to their places are scalars.
     let bytes = unsafe { data.bytes_mut() };
-    told(done, |done| executor.run_in(bytes, workspace, finish.as_ref(), done))
+    reporting(done, |done| executor.run_in(bytes, workspace, finish.as_ref(), done))
 }
 
 /// Runs `executor`, planned out of place, on data of the size of elements that it was planned for.

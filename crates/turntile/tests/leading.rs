@@ -11,7 +11,7 @@ use turntile::{
 const OPERATIONS: [Operation; 4] =
     [Operation::Keep, Operation::Transpose, Operation::Conjugate, Operation::ConjugateTranspose];
 
-/// Numbers that tell where they came from, and of which small products are exact.
+/// Numbers that show where they came from, and of which small products are exact.
 trait Numbered: Scalar + std::fmt::Debug {
     fn numbered(k: usize) -> Self;
     /// `alpha` times the number or its conjugate, by the definition.

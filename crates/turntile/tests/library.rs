@@ -185,22 +185,22 @@ fn stages_are_reported_as_they_finish() {
     assert_eq!(done, [1, 2, 3]);
 }
 
-/// A panic of the caller's own goes on once the data are transposed, and nothing is told any more.
+/// A panic of the caller's own goes on once the data are transposed, and nothing more is reported.
 #[test]
-fn a_panic_while_told_of_the_progress_leaves_the_data_transposed() {
+fn a_panic_while_reported_of_the_progress_leaves_the_data_transposed() {
     let planned = Transpose::of::<String>(60, 84).route(Route::THREE_STAGE).plan().unwrap();
     let mut data: Vec<String> = (0..60 * 84).map(|k| k.to_string()).collect();
     let want = naive(&data, 60, 84);
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let mut tell = |stages| {
-        told.push(stages);
+        reported.push(stages);
         assert!(stages < 2, "enough at {stages}");
     };
     let options = Options::new().progress(&mut tell);
     let run = || planned.run_with(&mut data, options);
     let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).unwrap_err();
     assert_eq!(panic.downcast_ref::<String>().unwrap(), "enough at 2");
-    assert_eq!(told, [1, 2]);
+    assert_eq!(reported, [1, 2]);
     assert!(data == want);
 }
 

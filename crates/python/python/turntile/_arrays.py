@@ -10,7 +10,7 @@ Each library's module answers an object of the same few members:
     array               what the caller gets back when nothing is to be done
     contiguous(order, shape)   the same memory as a C-contiguous array of `shape`; `order`: its axes as memory has them now
     reversed(array)     all axes of a result reversed, a view
-    changed()           tells the library that the elements were changed
+    changed()           notes in the library that the elements were changed
     stream(given)       a context manager that answers a CUDA stream's handle and makes the stream current
     allocate(nbytes)    device memory of the library's allocator, on the current stream: (address, what holds it)
 """

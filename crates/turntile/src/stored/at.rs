@@ -11,8 +11,8 @@ pub trait ReadAt: Sync {
     /// The system's, and [`ErrorKind::UnexpectedEof`] where there are not as many bytes.
     fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()>;
 
-    /// Told that so many bytes from `offset` on are read soon. Whether they are fetched meanwhile, without a thread that waits
-    /// for them; without more they are not.
+    /// Announces that `bytes` bytes from `offset` on are read soon. Returns whether they are fetched meanwhile without a
+    /// thread that waits for them; by default they are not.
     fn fetch(&self, offset: u64, bytes: usize) -> bool {
         let _ = (offset, bytes);
         false
@@ -62,7 +62,7 @@ impl WriteAt for &File {
     }
 }
 
-/// As many calls as it takes, each told how far it has come; without an error where one did nothing.
+/// As many calls as it takes, each given how far it has come; without an error where one did nothing.
 #[cfg(windows)]
 fn in_parts(
     all: usize,

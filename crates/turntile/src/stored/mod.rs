@@ -13,7 +13,7 @@
 //! The array is cut into blocks that fit in memory. Each is read in runs, permuted in memory, and written in runs, so that every byte
 //! is read once and written once. In `m` bytes of memory the runs of a matrix of `e`-byte elements have about `sqrt(m e / 2)` bytes: 46 KB of
 //! 4-byte elements in 1 GiB, for while one block is written the next is read. Where that would be some pages at most, two passes through a scratch have runs of about `(m² e)^(1/3)` in place of it.
-//! In up to 8 MiB there is one block at a time: it is read without threads where storage fetches what it is told of ([`ReadAt::fetch`]).
+//! In up to 8 MiB there is one block at a time: it is read without threads where storage fetches what is announced ([`ReadAt::fetch`]).
 
 mod at;
 mod blocks;
@@ -46,7 +46,7 @@ const MOST: usize = if usize::BITS > 32 { (1_u64 << 32) as usize } else { 1 << 3
 
 impl Transpose {
     /// Plans it from one file or memory map into another, in at most `memory` bytes: two blocks and a workspace. Threads are as
-    /// [`threads`](Self::threads) says; cap, route and wisdom are of no matter.
+    /// [`threads`](Self::threads) says; cap, route and wisdom are ignored.
     ///
     /// # Errors
     /// [`Error::Problem`] as [`plan`](Self::plan).
@@ -106,8 +106,8 @@ impl Stored {
         self.run_in(&mut buffer, source, result, None::<&mut std::fs::File>, |_| ())
     }
 
-    /// The same in a buffer of the caller's, of at least [`buffer_bytes`](Self::buffer_bytes), with a scratch if there is one, telling
-    /// `progress` how many bytes more have been read or written, of `2 · passes · bytes` in all.
+    /// The same in a buffer of the caller's, of at least [`buffer_bytes`](Self::buffer_bytes), with a scratch if there is one. `progress`
+    /// is called with how many bytes more have been read or written, of `2 · passes · bytes` in all.
     ///
     /// # Errors
     /// As [`run`](Self::run), and [`StoredError::Memory`] when the buffer is too small.

@@ -32,23 +32,23 @@ impl WriteAt for Counted {
     }
 }
 
-/// Storage that fetches what it is told of, and knows what was read untold.
+/// Storage that fetches what is announced, and counts what was read unannounced.
 struct Fetching<'a> {
     bytes: &'a [u8],
-    told: Mutex<HashSet<(u64, usize)>>,
-    untold: AtomicUsize,
+    announced: Mutex<HashSet<(u64, usize)>>,
+    unannounced: AtomicUsize,
 }
 
 impl ReadAt for Fetching<'_> {
     fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
-        if !self.told.lock().unwrap().remove(&(offset, bytes.len())) {
-            self.untold.fetch_add(bytes.len(), Ordering::Relaxed);
+        if !self.announced.lock().unwrap().remove(&(offset, bytes.len())) {
+            self.unannounced.fetch_add(bytes.len(), Ordering::Relaxed);
         }
         self.bytes.read_exact_at(bytes, offset)
     }
 
     fn fetch(&self, offset: u64, bytes: usize) -> bool {
-        self.told.lock().unwrap().insert((offset, bytes))
+        self.announced.lock().unwrap().insert((offset, bytes))
     }
 }
 
@@ -98,31 +98,32 @@ fn check(extents: &[usize], order: &[usize], elem: usize, passes_in: impl Fn(&Jo
     let stored = Stored { passes, threads: 1, workspace: 1 << 12 };
     let mut buffer = vec![0; stored.buffer_bytes()];
     let room = stored.scratch_bytes() as usize;
-    let (mut result, mut scratch, mut told) = (Counted::new(bytes), Counted::new(room), 0);
+    let (mut result, mut scratch, mut moved) = (Counted::new(bytes), Counted::new(room), 0);
     stored
-        .run_in(&mut buffer, &data[..], &mut result, Some(&mut scratch), |more| told += more)
+        .run_in(&mut buffer, &data[..], &mut result, Some(&mut scratch), |more| moved += more)
         .unwrap();
     let case = format!("{extents:?} {order:?} {elem}: {:?}", stored.passes);
     assert!(result.bytes == permuted(&data, extents, order, elem), "{case}");
     assert!(result.times.iter().all(|&times| times == 1), "{case}");
-    assert_eq!(told as usize, 2 * stored.passes() * bytes, "{case}");
+    assert_eq!(moved as usize, 2 * stored.passes() * bytes, "{case}");
     // Every byte goes through the scratch once, and no byte of that is for nothing.
     let through: usize = scratch.times.iter().map(|&times| times as usize).sum();
     assert_eq!(through, if stored.passes() == 2 { bytes } else { 0 }, "{case}");
     assert!(scratch.times.iter().all(|&times| times > 0), "{case}");
-    // All but the first block of each pass over the source is told of, and all that is told of is read.
-    let source = Fetching { bytes: &data, told: Mutex::default(), untold: AtomicUsize::new(0) };
+    // All but the first block of each pass over the source is announced, and all that is announced is read.
+    let source =
+        Fetching { bytes: &data, announced: Mutex::default(), unannounced: AtomicUsize::new(0) };
     let mut again = Counted::new(bytes);
     stored.run_in(&mut buffer, &source, &mut again, Some(&mut scratch), |_| ()).unwrap();
     assert!(again.bytes == result.bytes, "{case}");
-    assert!(source.told.into_inner().unwrap().is_empty(), "{case}");
+    assert!(source.announced.into_inner().unwrap().is_empty(), "{case}");
     let first: u64 = stored
         .passes
         .iter()
         .filter(|pass| pass.leg != Leg::Home)
         .map(|pass| pass.blocks.each(&pass.job).next().map_or(0, |(_, size)| size.iter().product()))
         .sum();
-    assert_eq!(source.untold.into_inner() as u64, first * elem as u64, "{case}");
+    assert_eq!(source.unannounced.into_inner() as u64, first * elem as u64, "{case}");
 }
 
 #[test]

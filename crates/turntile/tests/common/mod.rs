@@ -29,10 +29,10 @@ pub fn check_against(plan: Plan, threads: usize, want: &[u8]) {
         return check_into(plan, threads, &data, want);
     }
     let executor = Executor::new(plan, threads).unwrap();
-    let (need, told) = (executor.workspace_bytes(), executor.plan().workspace_bytes);
+    let (need, stated) = (executor.workspace_bytes(), executor.plan().workspace_bytes);
     let host = Host::new(1);
-    let kept = executor.plan().device != host.name() || need <= told;
-    assert!(kept, "takes {need} bytes and says {told}: {:#}", executor.plan());
+    let kept = executor.plan().device != host.name() || need <= stated;
+    assert!(kept, "takes {need} bytes and says {stated}: {:#}", executor.plan());
     let mut workspace = Workspace::new(need).unwrap();
     workspace.poison(0x5A);
     executor.run_bytes(&mut data, &mut workspace).unwrap();
