@@ -62,11 +62,6 @@ mirror! {
     }
 }
 
-parameters! {
-    WideAxesArgs: data;
-    IntoAxesArgs: to, Source from;
-}
-
 impl TileMap {
     /// The axes, from the result's last one on.
     pub fn axes(&self) -> Vec<TileAxis> {

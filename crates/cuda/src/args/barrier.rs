@@ -58,12 +58,6 @@ mirror! {
     }
 }
 
-parameters! {
-    BarrierArgs: data;
-    AxesArgs: data;
-    WideArgs: data;
-}
-
 impl Stack {
     /// Instances of `rows` rows and `words` words.
     pub fn of(rows: u32, words: u32) -> Self {

@@ -40,8 +40,3 @@ mirror! {
         grain: Divisor32, "Words of an element.";
     }
 }
-
-parameters! {
-    RunArgs: data, Kept kept;
-    GatherArgs: data, Kept kept;
-}

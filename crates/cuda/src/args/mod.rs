@@ -102,33 +102,6 @@ pub enum Second {
     Source,
 }
 
-/// A structure that a kernel takes.
-pub trait Parameter: Mirrored {
-    /// What its second address is of; `None` where it has one address alone.
-    const SECOND: Option<Second>;
-
-    /// Its addresses: the matrix's (out of place: the destination's), and the second.
-    fn addresses(&mut self) -> (&mut Address, Option<&mut Address>);
-}
-
-/// `TYPE: first;` or `TYPE: first, what second;` for the fields that are addresses.
-macro_rules! parameters {
-    ($($type:ident: $first:ident $(, $what:ident $($second:ident).+)?;)*) => {$(
-        impl $crate::args::Parameter for $type {
-            const SECOND: Option<$crate::args::Second> =
-                [$(Some($crate::args::Second::$what),)? None][0];
-
-            fn addresses(
-                &mut self,
-            ) -> (&mut $crate::args::Address, Option<&mut $crate::args::Address>) {
-                let second = None;
-                $(let second = second.or(Some(&mut self.$($second).+));)?
-                (&mut self.$first, second)
-            }
-        }
-    )*};
-}
-
 pub mod axes_tile;
 pub mod barrier;
 pub mod divisor;
@@ -143,8 +116,9 @@ pub mod scale;
 pub mod tiles;
 
 macro_rules! args {
-    ($($(#[$meta:meta])* $variant:ident($type:ty);)*) => {
-        /// A kernel's parameter.
+    ($($(#[$meta:meta])* $variant:ident($type:ty) $(with $second:ident)?;)*) => {
+        /// A kernel's parameter. Its first field is the address of the matrix (out of place: of the destination), and where the
+        /// kernel takes a second address the next one is.
         #[derive(Clone, Copy, Debug, PartialEq)]
         // A launch is copied as a whole, as the driver takes it.
         #[allow(clippy::large_enum_variant)]
@@ -162,6 +136,10 @@ macro_rules! args {
             /// Every structure that a kernel takes.
             pub const LAYOUTS: &[Layout] = &[$(<$type>::LAYOUT,)*];
 
+            #[cfg(test)]
+            const SECONDS: &[Option<Second>] =
+                &[$([$(Some(Second::$second),)? None][0],)*];
+
             /// The structure as the device code has it.
             pub fn layout(&self) -> Layout {
                 match self {
@@ -172,19 +150,20 @@ macro_rules! args {
             /// What the kernel takes beside the matrix.
             pub fn second(&self) -> Option<Second> {
                 match self {
-                    $(Args::$variant(_) => <$type as Parameter>::SECOND,)*
+                    $(Args::$variant(_) => [$(Some(Second::$second),)? None][0],)*
                 }
             }
 
             /// The structure with the matrix's address and, where the kernel takes one, the second.
             #[must_use]
             pub fn at(mut self, first: u64, second: u64) -> Self {
-                let places = match &mut self {
-                    $(Args::$variant(args) => args.addresses(),)*
+                let places = if self.second().is_some() { 2 } else { 1 };
+                let bytes = match &mut self {
+                    $(Args::$variant(args) => bytemuck::bytes_of_mut(args),)*
                 };
-                *places.0 = Address(first);
-                if let Some(place) = places.1 {
-                    *place = Address(second);
+                let places = bytes.chunks_exact_mut(size_of::<Address>()).take(places);
+                for (place, address) in places.zip([first, second]) {
+                    place.copy_from_slice(bytemuck::bytes_of(&address));
                 }
                 self
             }
@@ -213,43 +192,43 @@ args! {
     /// `barrier_cluster_*`, `barrier_grid*`.
     Wide(barrier::WideArgs);
     /// `slot_runs`, `slot_runs_back`.
-    Runs(gather::RunArgs);
+    Runs(gather::RunArgs) with Kept;
     /// `slot_gather`, `slot_scatter`.
-    Gather(gather::GatherArgs);
+    Gather(gather::GatherArgs) with Kept;
     /// `move_slots32_*`.
-    MoveSlots32(moves::MoveSlots32);
+    MoveSlots32(moves::MoveSlots32) with Flags;
     /// `move_slots64_*`, `move_shared_slots`, `per_cycle_slots`.
-    MoveSlots64(moves::MoveSlots64);
+    MoveSlots64(moves::MoveSlots64) with Flags;
     /// `move_axes32_*`, `per_cycle_axes32`.
-    MoveAxes32(moves::MoveAxes32);
+    MoveAxes32(moves::MoveAxes32) with Flags;
     /// `move_axes64_*`, `move_shared_axes`, `per_cycle_axes64`.
-    MoveAxes64(moves::MoveAxes64);
+    MoveAxes64(moves::MoveAxes64) with Flags;
     /// `move_on_chip_*`.
     OnChip(moves::OnChipArgs);
     /// `pad_slide`.
-    Slide(pad::SlideArgs);
+    Slide(pad::SlideArgs) with Flags;
     /// `pad_spread`.
-    Spread(pad::SpreadArgs);
+    Spread(pad::SpreadArgs) with Source;
     /// `pad_rows_*`.
     Rows(pad::RowsArgs);
     /// `into_micro_*`, `into_lines_*`.
-    Into(out_of_place::IntoArgs);
+    Into(out_of_place::IntoArgs) with Source;
     /// `into_band`.
-    Band(out_of_place::BandArgs);
+    Band(out_of_place::BandArgs) with Source;
     /// `into_stack`.
-    Stack(out_of_place::StackArgs);
+    Stack(out_of_place::StackArgs) with Source;
     /// `into_units`.
-    Units(out_of_place::UnitArgs);
+    Units(out_of_place::UnitArgs) with Source;
     /// `barrier_cluster_axes_*`, `barrier_grid_axes`.
     WideAxes(axes_tile::WideAxesArgs);
     /// `into_axes`.
-    IntoAxes(axes_tile::IntoAxesArgs);
+    IntoAxes(axes_tile::IntoAxesArgs) with Source;
     /// `pitched_swap`.
     UnitSwap(pitched::UnitSwapArgs);
     /// `pitched_turn`.
-    UnitTurn(pitched::UnitTurnArgs);
+    UnitTurn(pitched::UnitTurnArgs) with Source;
     /// `gaps_keep`, `gaps_restore`.
-    Gaps(pitched::GapArgs);
+    Gaps(pitched::GapArgs) with Kept;
     /// `scale_*`.
     Scale(scale::ScaleArgs);
 }
@@ -276,6 +255,19 @@ pub const PARTS: &[Layout] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn addresses_come_first() {
+        for (layout, second) in Args::LAYOUTS.iter().zip(Args::SECONDS) {
+            let address = |number: usize| {
+                let field = layout.fields[number];
+                let of_address = field.kind == "*" || field.kind == flags::GlobalFlags::KIND;
+                of_address && field.offset == number * size_of::<Address>()
+            };
+            assert!(address(0), "{}", layout.name);
+            assert_eq!(address(1), second.is_some(), "{}", layout.name);
+        }
+    }
 
     #[test]
     fn addresses_go_where_the_type_has_them() {

@@ -18,7 +18,6 @@ macro_rules! by_map {
                 map: $map, "Where they go.";
             }
         )*}
-        parameters! {$($name: data, Flags flags.words;)*}
     };
 }
 by_map! {
@@ -44,7 +43,4 @@ mirror! {
         vectors: u32, "Words of a super-element.";
         map: SmallSwap, "Where they go.";
     }
-}
-parameters! {
-    OnChipArgs: data;
 }

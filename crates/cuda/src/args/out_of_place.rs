@@ -65,10 +65,3 @@ mirror! {
         matrix: Divisor64, "Super-elements of a matrix.";
     }
 }
-
-parameters! {
-    IntoArgs: to, Source from;
-    BandArgs: to, Source from;
-    StackArgs: to, Source from;
-    UnitArgs: to, Source from;
-}

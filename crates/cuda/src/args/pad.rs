@@ -40,9 +40,3 @@ mirror! {
         pad: u32, "Not used.";
     }
 }
-
-parameters! {
-    SlideArgs: data, Flags flags;
-    SpreadArgs: to, Source from;
-    RowsArgs: data;
-}

@@ -40,9 +40,3 @@ mirror! {
         other_gap: Divisor64, "Words of its gaps.";
     }
 }
-
-parameters! {
-    UnitSwapArgs: data;
-    UnitTurnArgs: to, Source from;
-    GapArgs: data, Kept kept;
-}

@@ -16,7 +16,3 @@ mirror! {
         wide: u32, "Whether accesses are vectors of 16 bytes.";
     }
 }
-
-parameters! {
-    ScaleArgs: data;
-}

@@ -34,9 +34,3 @@ mirror! {
         tiles: u64, "All tiles.";
     }
 }
-
-parameters! {
-    SquareArgs: data;
-    CubeArgs: data;
-    TilesArgs: data;
-}

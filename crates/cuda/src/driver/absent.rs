@@ -53,42 +53,71 @@ impl Context {
     pub unsafe fn given(_: *mut c_void) -> Answer<Arc<Self>> {
         Err(CudaError::NoBackend)
     }
-    pub fn enter(&self) -> Answer<Current> {
-        match self.0 {}
-    }
-    pub fn is(&self, _: &Context) -> bool {
-        match self.0 {}
-    }
-    pub fn facts(&self) -> Answer<Facts> {
-        match self.0 {}
-    }
 }
 
-impl Module {
-    pub fn load(context: &Arc<Context>, _: Image<'_>) -> Answer<Arc<Self>> {
-        match context.0 {}
+/// What is made of a context, of which there is none.
+macro_rules! made {
+    ($($type:ident($($more:ty)?) by $name:ident, $made:ty;)*) => {
+        $(impl $type {
+            pub fn $name(context: &Arc<Context> $(, _: $more)?) -> Answer<$made> {
+                match context.0 {}
+            }
+        })*
+    };
+}
+made! {
+    Module(Image<'_>) by load, Arc<Self>;
+    Memory(usize) by new, Self;
+    Stream() by new, Self;
+    Event() by new, Self;
+}
+
+/// Methods, by the types of their arguments: without a value none is ever called.
+macro_rules! methods {
+    ($($type:ident { $($name:ident($($argument:ty),*) -> $answer:ty;)* })*) => {
+        $(impl $type {
+            $(pub fn $name(&self $(, _: $argument)*) -> $answer {
+                match self.0 {}
+            })*
+        })*
+    };
+}
+methods! {
+    Context {
+        enter() -> Answer<Current>;
+        is(&Context) -> bool;
+        facts() -> Answer<Facts>;
     }
-    pub fn function(self: &Arc<Self>, _: &str) -> Answer<Function> {
-        match self.0 {}
+    Module {
+        function(&str) -> Answer<Function>;
+    }
+    Function {
+        allow_shared(u32) -> Answer<()>;
+        allow_large_clusters() -> Answer<()>;
+        blocks_per_unit(u32, u32) -> Answer<usize>;
+        clusters(LaunchConfig) -> Answer<usize>;
+        largest_cluster(LaunchConfig) -> Answer<usize>;
+    }
+    Memory {
+        address() -> u64;
+        bytes() -> usize;
+        span(usize, usize) -> Answer<u64>;
+    }
+    Stream {
+        raw() -> *mut c_void;
+        wait() -> Answer<()>;
+        clear(&mut Memory) -> Answer<()>;
+        copy(&Memory, [usize; 2], usize) -> Answer<()>;
+        put(&Memory, usize, &[u8]) -> Answer<()>;
+        take(&Memory, usize, &mut [u8]) -> Answer<()>;
+    }
+    Event {
+        record(&Stream) -> Answer<()>;
+        until(&Event) -> Answer<Duration>;
     }
 }
 
 impl Function {
-    pub fn allow_shared(&self, _: u32) -> Answer<()> {
-        match self.0 {}
-    }
-    pub fn allow_large_clusters(&self) -> Answer<()> {
-        match self.0 {}
-    }
-    pub fn blocks_per_unit(&self, _: u32, _: u32) -> Answer<usize> {
-        match self.0 {}
-    }
-    pub fn clusters(&self, _: LaunchConfig) -> Answer<usize> {
-        match self.0 {}
-    }
-    pub fn largest_cluster(&self, _: LaunchConfig) -> Answer<usize> {
-        match self.0 {}
-    }
     pub unsafe fn launch(
         &self,
         _: LaunchConfig,
@@ -96,57 +125,6 @@ impl Function {
         _: *mut c_void,
         _: impl FnOnce() -> String,
     ) -> Answer<()> {
-        match self.0 {}
-    }
-}
-
-impl Memory {
-    pub fn new(context: &Arc<Context>, _: usize) -> Answer<Self> {
-        match context.0 {}
-    }
-    pub fn address(&self) -> u64 {
-        match self.0 {}
-    }
-    pub fn bytes(&self) -> usize {
-        match self.0 {}
-    }
-    pub fn span(&self, _: usize, _: usize) -> Answer<u64> {
-        match self.0 {}
-    }
-}
-
-impl Stream {
-    pub fn new(context: &Arc<Context>) -> Answer<Self> {
-        match context.0 {}
-    }
-    pub fn raw(&self) -> *mut c_void {
-        match self.0 {}
-    }
-    pub fn wait(&self) -> Answer<()> {
-        match self.0 {}
-    }
-    pub fn clear(&self, _: &mut Memory) -> Answer<()> {
-        match self.0 {}
-    }
-    pub fn copy(&self, _: &Memory, _: [usize; 2], _: usize) -> Answer<()> {
-        match self.0 {}
-    }
-    pub fn put(&self, _: &Memory, _: usize, _: &[u8]) -> Answer<()> {
-        match self.0 {}
-    }
-    pub fn take(&self, _: &Memory, _: usize, _: &mut [u8]) -> Answer<()> {
-        match self.0 {}
-    }
-}
-
-impl Event {
-    pub fn new(context: &Arc<Context>) -> Answer<Self> {
-        match context.0 {}
-    }
-    pub fn record(&self, _: &Stream) -> Answer<()> {
-        match self.0 {}
-    }
-    pub fn until(&self, _: &Event) -> Answer<Duration> {
         match self.0 {}
     }
 }
