@@ -10,7 +10,7 @@ says so and is skipped where they are missing; numpy makes it faster. Exits 1 if
   signals   N signals (200) at random moments: the file is the old one or the new one, and nothing is left
   several   N/2 signals while several files are changed: those before are done, none after
   streams   nothing is written to a terminal or read from one; pipes are whole, and who writes to nobody dies of it
-  synced    the new file is synced before it takes its name, the directory after (strace)
+  synced    the new file is synced before it takes its name, the directory after; a wisdom file too is synced before (strace)
   late      16 bytes written into the file at random moments: never lost with exit code 0
   turns     runs at once on one file take turns
   loop      a shell's loop ends with the command that was interrupted
@@ -216,6 +216,14 @@ class Tries:
                 calls = [line.split("(")[0].split()[-1] for line in log if "(" in line]
             assert len(calls) > 2 and [calls[0], calls[-1]] == ["fsync"] * 2, calls
             assert all(call.startswith(("rename", "link")) for call in calls[1:-1]), calls
+        wisdom = self.folder / "wisdom.json"
+        with tempfile.NamedTemporaryFile("r") as log:
+            traced = ["strace", "-f", "-qq", "-z", "-o", log.name, "-e", "trace=fsync,fdatasync,rename,renameat,renameat2"]
+            tune = ["tune", "31x17", "--elem-bytes", "4", "--budget", "0", "--wisdom", wisdom]
+            subprocess.run([*traced, self.command, *tune], check=True, stdout=subprocess.DEVNULL)
+            calls = [line.split("(")[0].split()[-1] for line in log if "(" in line]
+        assert len(calls) == 2 and calls[0] == "fsync" and calls[1].startswith("rename"), calls
+        wisdom.unlink()
 
     def late(self):
         """Written over four elements; where these are afterwards tells whether they were written before the work or after it."""

@@ -188,3 +188,51 @@ impl Desc {
         Ok(transpose)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a descriptor of a 5 by 7 matrix to be transposed asks for.
+    fn asked(lda: usize, ldb: usize, workspace_cap: usize) -> Problem {
+        let (extents, axes) = ([5, 7], [1, 0]);
+        let desc = Desc {
+            size: size_of::<Desc>(),
+            version: Version::LIBRARY.0,
+            device: HOST,
+            device_index: 0,
+            flags: 0,
+            elem_bytes: 8,
+            rank: 2,
+            extents: extents.as_ptr(),
+            axes: axes.as_ptr(),
+            batch: 0,
+            threads: 0,
+            workspace_cap,
+            alignment: 0,
+            lda,
+            ldb,
+        };
+        // SAFETY: both arrays have as many numbers as `rank` says, and nothing writes them.
+        unsafe { desc.transpose() }.unwrap().problem().unwrap()
+    }
+
+    #[test]
+    fn leading_dimensions_are_before_and_after() {
+        for (lda, ldb, pitches) in [(9, 6, [9, 6]), (0, 6, [7, 6]), (9, 0, [9, 5])] {
+            let problem = asked(lda, ldb, 0);
+            let leading = problem.leading().unwrap();
+            let found = [leading.source(), leading.result()].map(|rows| rows.pitch());
+            assert_eq!(found, pitches, "{lda} {ldb}");
+        }
+        assert!(asked(0, 0, 0).leading().is_none());
+    }
+
+    /// A workspace is a multiple of the unit, and no more than the cap.
+    #[test]
+    fn caps_are_whole_units() {
+        for (cap, whole) in [(0, None), (15, Some(0)), (16, Some(16)), (47, Some(32))] {
+            assert_eq!(asked(0, 0, cap).cap(), whole, "{cap}");
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! Matrices with leading dimensions in every way, against plain loops; every byte that is none of the source or the
 //! result must be as it was.
 
+use crate::stages::Elsewhere;
 use proptest::prelude::*;
 use turntile_cpu::way::{HostWay, Mover};
 use turntile_cpu::{Executor, Host, RunError, Workspace, oracle};
@@ -121,6 +122,13 @@ fn methods(plan: &Plan) -> Vec<Method> {
     let frame = |route| matches!(route, Route::TOGETHER | Route::APART | Route::ONE_STAGE);
     let legs = plan.legs.iter().filter(|leg| frame(leg.route));
     legs.flat_map(|leg| &leg.stages).map(|stage| stage.offer.method).collect()
+}
+
+/// The legs and numbers of the same stages.
+fn frame_stages(plan: &Plan) -> Vec<(usize, usize)> {
+    let frame = |route| matches!(route, Route::TOGETHER | Route::APART | Route::ONE_STAGE);
+    let legs = plan.legs.iter().enumerate().filter(|(_, leg)| frame(leg.route));
+    legs.flat_map(|(k, leg)| (0..leg.stages.len()).map(move |number| (k, number))).collect()
 }
 
 /// Every way there is, within the default cap and without workspace.
@@ -338,6 +346,34 @@ fn stages_of_other_problems_are_refused() {
     let equal = plan(&turned([300, 200], [109, 9], 4), 1);
     assert_eq!(methods(&equal), [Method::TileSwap]);
     leading_refused(of(p, equal));
+    // Another device's geometry has nothing to compare with: the plan itself is refused.
+    for p in [p, turned([5, 7], [4, 3], 4)] {
+        for plan in ways(&p, 1).into_iter().chain(ways(&p.with_cap(0), 1)) {
+            for (leg, number) in frame_stages(&plan) {
+                let changed = |change: &dyn Fn(&mut Stage)| {
+                    let mut plan = plan.clone();
+                    let stage = &mut plan.legs[leg].stages[number];
+                    stage.offer.geometry = Geometry::new(Elsewhere);
+                    change(stage);
+                    plan
+                };
+                refused(changed(&|stage| stage.joined = 2));
+                let wrong: &[Method] = match plan.legs[leg].stages[number].shape {
+                    StageShape::Turn(_) => &[Method::TileSwap, Method::Keep, Method::Rounds],
+                    StageShape::Gaps { .. } => {
+                        &[Method::TileSwap, Method::Exchange, Method::Rounds]
+                    }
+                    StageShape::Exchange { .. } => &[Method::Keep, Method::Rounds],
+                    _ => &[Method::Keep, Method::Exchange, Method::ThroughWorkspace],
+                };
+                for &method in wrong {
+                    let plan = changed(&|stage| stage.offer.method = method);
+                    assert!(plan.check().is_err(), "{plan:#}");
+                    refused(plan);
+                }
+            }
+        }
+    }
     // Stages around gaps are not for a problem without leading dimensions.
     for plan in ways(&p, 1) {
         refused(of(dense, plan));

@@ -10,7 +10,7 @@ use turntile_plan::{
 
 /// The geometry of a device that is not here.
 #[derive(Debug, PartialEq)]
-struct Elsewhere;
+pub struct Elsewhere;
 
 impl std::fmt::Display for Elsewhere {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -177,6 +177,13 @@ fn shapes_beyond_the_block_sizes() {
                 check_all_methods(StageShape::SlotGather { batch: 1, slots, direction }, 4);
                 check_all_methods(StageShape::SlotMove { batch: 1, slots, direction }, 4);
             }
+        }
+    }
+    // Elements longer than the 32 KiB in which shorter ones are gathered.
+    for (rows, cols, slot, chunk) in [(11, 5, 4, 8), (14, 3, 4, 4)] {
+        let slots = Slots::new(rows, cols, slot, chunk).unwrap();
+        for direction in [Direction::Forward, Direction::Backward] {
+            check_all_methods(StageShape::SlotGather { batch: 1, slots, direction }, 33_000);
         }
     }
 }

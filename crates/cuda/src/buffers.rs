@@ -115,5 +115,7 @@ mod tests {
         assert!(matches!(two([(last, 100), (last, 100)]), Err(CudaError::Overlap { .. })));
         let nothing = |what| Need { what, place: (0, 0), bytes: 0, alignment: 4 };
         assert_eq!(check(&[nothing("destination"), nothing("source")]), Ok(()));
+        let byte = Need { bytes: 1, ..nothing("workspace") };
+        assert_eq!(check(&[byte]), Err(CudaError::Length { what: "workspace", need: 1, have: 0 }));
     }
 }

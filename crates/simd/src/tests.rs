@@ -1,6 +1,7 @@
 mod ways;
 
 use crate::*;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Mutex, PoisonError};
 
 fn filled(units: usize, unit: usize) -> Vec<Byte> {
@@ -151,6 +152,46 @@ fn check(rows: usize, cols: usize, from_pitch: usize, to_pitch: usize, unit: usi
             }
         }
     }
+}
+
+/// The safe calls, each with a buffer a byte short; what lies behind it is the test's too.
+#[test]
+fn buffers_too_short_are_refused() {
+    let refused = |call: &dyn Fn(&[Byte], &mut [Byte])| {
+        let (from, mut to) = (filled(512, 1), filled(512, 1));
+        let call = AssertUnwindSafe(|| call(&from, &mut to));
+        std::panic::catch_unwind(call).is_err()
+    };
+    let block = Block { rows: 3, cols: 2, from_pitch: 5, to_pitch: 7 };
+    with_each_kernel(|row| {
+        for unit in [1, 3, 4] {
+            for (from_short, to_short) in [(0, 0), (1, 0), (0, 1)] {
+                let lens = [12 * unit - from_short, 10 * unit - to_short];
+                let call = |from: &[Byte], to: &mut [Byte]| {
+                    transpose(&from[..lens[0]], &mut to[..lens[1]], block, unit);
+                };
+                let short = from_short + to_short > 0;
+                assert_eq!(refused(&call), short, "{} {unit} {lens:?}", row.name);
+            }
+        }
+        // A run of two lines into and out of a ring of four.
+        for (run, room, start, short) in [
+            (128, 256, 255, false),
+            (128, 255, 255, true),
+            (128, 256, 256, true),
+            (257, 256, 0, true),
+        ] {
+            let name = row.name;
+            let into = |from: &[Byte], to: &mut [Byte]| {
+                copy_into_ring(&from[..run], &mut to[..room + 2 * LINE], start, 256);
+            };
+            assert_eq!(refused(&into), short, "{name} {run} into {room} at {start}");
+            let out = |from: &[Byte], to: &mut [Byte]| {
+                copy_from_ring(&from[..room], start, 256, &mut to[..run]);
+            };
+            assert_eq!(refused(&out), short, "{name} {run} from {room} at {start}");
+        }
+    });
 }
 
 #[test]

@@ -101,3 +101,23 @@ impl WriteAt for [u8] {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ends_behind_memory_is_an_error() {
+        let mut memory = [1u8, 2, 3, 4];
+        let mut read = [0; 2];
+        memory[..].read_exact_at(&mut read, 2).unwrap();
+        assert_eq!(read, [3, 4]);
+        for offset in [3, 4, u64::MAX - 1, u64::MAX] {
+            let error = memory[..].read_exact_at(&mut read, offset).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::UnexpectedEof, "{offset}");
+            let error = memory[..].write_all_at(&[7; 2], offset).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::WriteZero, "{offset}");
+        }
+        assert_eq!(memory, [1, 2, 3, 4]);
+    }
+}
