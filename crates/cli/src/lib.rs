@@ -9,7 +9,7 @@
 //! | `several` | one file after the other |
 //! | `rearrange` | what each command makes of a file: a new header and a permutation |
 //! | `plan`, `words`, `tune`, `subject` | plans, by estimate and by stopwatch, and what they are for |
-//! | [`bench`], [`measure`] | transpositions compared and timed beside a copy, and the unit of their speed |
+//! | [`mod@bench`], [`measure`] | transpositions compared and timed beside a copy, and the unit of their speed |
 //! | [`device`] | the host or a GPU by name |
 //! | [`memory`] | memory in pages of a kind |
 //! | `input`, `output`, `archive` | files, archives and streams that arrays come from and go to |

@@ -146,7 +146,7 @@ pub fn program(
         Ok(Step::Kernel(columns(rows, cols, filter)?, [to, from]))
     };
     let in_place = |rows, cols, data| -> Result<Step, KernelError> {
-        Ok(Step::Work(in_place(rows, cols, chip)?, [data, WORKSPACE]))
+        Ok(Step::Work(in_place(rows, cols, chip)?.into(), [data, WORKSPACE]))
     };
     let transposed = |rows, cols, to, from| transposition(between, rows, cols, [to, from], chip);
     let start = start.then(pass(rows, cols, BETWEEN, IMAGE)?);
@@ -208,7 +208,7 @@ fn transposition(
     let planner = Planner::new(chip.clone());
     let plan = planner.plan(&problem(rows, cols).out_of_place());
     let plan = plan.expect("every image has a way");
-    Ok(Step::Work(Work::of_plan(&plan)?, buffers))
+    Ok(Step::Work(Work::of_plan(&plan)?.into(), buffers))
 }
 
 fn problem(rows: usize, cols: usize) -> Problem {

@@ -13,7 +13,7 @@
 //! | [`command`] | the command line |
 //! | [`staged`] | the routes of four stages |
 //! | [`turned`], [`wider`] | 1010!, and a device that offers it beside what is the product's |
-//! | [`bench`] | `turntile-lab bench`: candidates, classes of shapes, drawn ones |
+//! | [`mod@bench`] | `turntile-lab bench`: candidates, classes of shapes, drawn ones |
 //! | [`calibrate`] | `turntile-lab calibrate`: tables of costs made and fitted |
 //! | [`moved`], [`flags`] | movers of super-elements that the product does not launch; where their flags lie |
 //! | [`k20`] | the thesis's own GPU, to plan for |

@@ -57,7 +57,7 @@ pub enum Step {
     Kernel(Launch, [usize; 2]),
     /// A transposition of turntile's, from the second buffer to the first, or in place of the first, the second being its
     /// workspace.
-    Work(Work, [usize; 2]),
+    Work(Box<Work>, [usize; 2]),
 }
 
 /// Steps, in order, over the same buffers, each of which is as long as they need it.
@@ -78,7 +78,7 @@ impl Program {
 
     /// A transposition of turntile's: buffers `[destination, source]`, in place `[matrix, workspace]`.
     pub fn of(work: Work) -> Self {
-        Program::new(&[0, 0]).then(Step::Work(work, [0, 1]))
+        Program::new(&[0, 0]).then(Step::Work(work.into(), [0, 1]))
     }
 
     /// Then `step`, whose buffers are made as long as it says that it needs them; a kernel of the lab's does not say.

@@ -66,7 +66,7 @@ impl Watch {
                     (Run::Kernel { kernels, entry, launch }, buffers)
                 }
                 Step::Work(work, buffers) => {
-                    (Run::Prepared(gpu.prepare_work(work.clone())?), *buffers)
+                    (Run::Prepared(gpu.prepare_work((**work).clone())?), *buffers)
                 }
             })
         };

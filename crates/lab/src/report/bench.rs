@@ -344,7 +344,7 @@ impl Bench {
             program = match (way_of(&stage.offer), stage.offer.geometry.get::<OnGpu>()) {
                 (Some(way), _) => {
                     let work = Work::of_stage(&stage.shape, way, elem_bytes, 16, &limits)?;
-                    program.then(Step::Work(work, [0, 1]))
+                    program.then(Step::Work(work.into(), [0, 1]))
                 }
                 (None, Some(turned)) => {
                     let steps = moved::turned(turned.tiles, &limits);
