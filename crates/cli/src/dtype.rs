@@ -111,9 +111,9 @@ impl<'a> Cursor<'a> {
         let start = self.at + 1;
         let mut end = start;
         while self.text.get(end) != Some(&quote) {
-            let escape = self.text.get(end) == Some(&b'\\');
-            end += if escape { 2 } else { 1 };
-            ensure!(end < self.text.len(), self.expected("a string that ends"));
+            let ends_early = matches!(self.text.get(end), None | Some(b'\n' | b'\r'));
+            ensure!(!ends_early, self.expected("a string that ends"));
+            end += if self.text[end] == b'\\' { 2 } else { 1 };
         }
         self.at = end + 1;
         Ok(&self.text[start..end])

@@ -139,6 +139,7 @@ fn hostile_headers_are_errors() {
         (plain("[3, 4]"), 48, "'shape' is not a tuple"),
         (plain("(3, 4.0)"), 48, "expected a comma"),
         (dict("'|O'", false, "(3, 4)"), 48, "pickle"),
+        (dict("[('a\nb', '<f4')]", false, "(3, 4)"), 48, "expected a string that ends"),
         ("{'descr': '<f4', 'shape': (3, 4)}".into(), 48, "no 'fortran_order'"),
         ("{'descr': '<f4', 'fortran_order': False}".into(), 48, "no 'shape'"),
         ("{'fortran_order': False, 'shape': (3, 4)}".into(), 48, missing),
