@@ -15,8 +15,6 @@ struct TileAxis {
 };
 static_assert(sizeof(TileAxis) == 48);
 
-enum : u32 { kTileAxes = 9 };
-
 struct TileMap {
     TileAxis a0, a1, a2, a3, a4, a5, a6, a7, a8; // from the result's last axis on; blocks count tiles so
     u64 column_axes;                             // those that a column does not have, 4 bits each

@@ -63,6 +63,7 @@ extern "C" __global__ void __launch_bounds__(1024, 2) barrier_band(const __grid_
     store_tiles<WORD>(tile, a.pitch, at, a.column_bytes, count, a.stack.rows);
 }
 
+#if WORD <= 4
 // By micro-blocks, each in its thread's slots of shared memory: rows and columns are multiples of a
 // micro-block's, and everything lies on its alignment.
 extern "C" __global__ void __launch_bounds__(512, 2) barrier_micro(const __grid_constant__ BarrierArgs a) {
@@ -92,3 +93,4 @@ extern "C" __global__ void __launch_bounds__(512, 2) barrier_micro(const __grid_
         Slots::store(g, m, data, p, q);
     }
 }
+#endif

@@ -36,12 +36,7 @@ template <int V> struct InShared {
         : vectors(vectors_), sub(sub_), lanes(lanes_), carried(both), fetched(both + vectors_ * V) {}
 
     __device__ void fetch(const char *place) {
-        for (u32 v = sub; v < vectors; v += lanes) {
-            if constexpr (V >= 4)
-                copy_async<V>(fetched + v * V, place + u64(v) * V);
-            else
-                *(Word<V> *)(fetched + v * V) = *(const Word<V> *)(place + u64(v) * V);
-        }
+        for (u32 v = sub; v < vectors; v += lanes) to_chip<V>(fetched + v * V, place + u64(v) * V);
     }
     __device__ void arrive() {
         copy_async_wait();

@@ -10,6 +10,16 @@ static __device__ u64 mix(u64 x) {
 // Byte b of element i.
 static __device__ u8 byte_of(u64 i, u32 b) { return u8(mix(i * 4 + b / 8 + 1) >> (b % 8 * 8)); }
 
+// Counts element `o` if it is not what the source held at `from`, and notes the first such.
+static __device__ void compare(const char *data, u64 o, u64 from, u32 bytes, u64 *wrong) {
+    bool right = true;
+    for (u32 k = 0; k < bytes; k++) right = right && data[o * bytes + k] == char(byte_of(from, k));
+    if (!right) {
+        atomicAdd(wrong, 1ull);
+        atomicMin(wrong + 1, o);
+    }
+}
+
 extern "C" __global__ void check_fill(char *data, u64 elements, u32 bytes) {
     const u64 step = u64(gridDim.x) * blockDim.x;
     for (u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x; i < elements; i += step)
@@ -21,7 +31,7 @@ struct PlainAxes {
     u64 rank, extents[64], strides[64];
 };
 
-// Counts the elements that are not what the source held where they come from, and notes the first.
+// Compares elements with what the source held where they come from.
 extern "C" __global__ void check_axes(const char *data, u64 elements, PlainAxes axes, u32 bytes, u64 *wrong) {
     const u64 step = u64(gridDim.x) * blockDim.x;
     for (u64 o = u64(blockIdx.x) * blockDim.x + threadIdx.x; o < elements; o += step) {
@@ -31,12 +41,7 @@ extern "C" __global__ void check_axes(const char *data, u64 elements, PlainAxes 
             from += (rest - next * axes.extents[axis]) * axes.strides[axis];
             rest = next;
         }
-        bool right = true;
-        for (u32 k = 0; k < bytes; k++) right = right && data[o * bytes + k] == char(byte_of(from, k));
-        if (!right) {
-            atomicAdd(wrong, 1ull);
-            atomicMin(wrong + 1, o);
-        }
+        compare(data, o, from, bytes, wrong);
     }
 }
 
@@ -71,8 +76,7 @@ struct PlainSlots {
     }
 };
 
-// Counts the elements of `batch` matrices that are not where a pass of aligned slots puts what `check_fill` wrote, and notes the
-// first. `pass`: 0 gather, 1 move; 2 and 3 are they backward.
+// Compares `batch` matrices with what a pass of aligned slots makes of what `check_fill` wrote. `pass`: 0 gather, 1 move; 2 and 3 are they backward.
 extern "C" __global__ void check_slots(const char *data, u64 batch, PlainSlots s, u32 pass, u32 bytes, u64 *wrong) {
     const u64 elements = s.rows * s.cols, step = u64(gridDim.x) * blockDim.x;
     for (u64 o = u64(blockIdx.x) * blockDim.x + threadIdx.x; o < batch * elements; o += step) {
@@ -85,12 +89,7 @@ extern "C" __global__ void check_slots(const char *data, u64 batch, PlainSlots s
             const u64 t = at / s.slot, other = (pass == 1 ? s.place(t) : s.number(t)) * s.slot + at % s.slot;
             from = pass == 0 ? other % s.rows * s.cols + other / s.rows : other;
         }
-        bool right = true;
-        for (u32 k = 0; k < bytes; k++) right = right && data[o * bytes + k] == char(byte_of(base + from, k));
-        if (!right) {
-            atomicAdd(wrong, 1ull);
-            atomicMin(wrong + 1, o);
-        }
+        compare(data, o, base + from, bytes, wrong);
     }
 }
 
@@ -99,8 +98,8 @@ struct PlainLeading {
     u64 rows, cols, lda, ldb, turned; // before; whether rows become columns
 };
 
-// Counts the elements of `span` that are not what a change of leading dimensions makes of what `check_fill` wrote, and
-// notes the first. Nothing is said of the source's that are none of the result, unless both pitches are equal.
+// Compares `span` elements with what a change of leading dimensions makes of what `check_fill` wrote. Elements of the source
+// that are none of the result may hold anything, unless both pitches are equal.
 extern "C" __global__ void check_leading(const char *data, u64 span, PlainLeading p, u32 bytes, u64 *wrong) {
     const u64 rows = p.turned ? p.cols : p.rows, cols = p.turned ? p.rows : p.cols;
     const u64 step = u64(gridDim.x) * blockDim.x;
@@ -111,11 +110,31 @@ extern "C" __global__ void check_leading(const char *data, u64 span, PlainLeadin
             from = p.turned ? c * p.lda + r : r * p.lda + c;
         else if (p.lda != p.ldb && o / p.lda < p.rows && o % p.lda < p.cols)
             continue;
-        bool right = true;
-        for (u32 k = 0; k < bytes; k++) right = right && data[o * bytes + k] == char(byte_of(from, k));
-        if (!right) {
-            atomicAdd(wrong, 1ull);
-            atomicMin(wrong + 1, o);
+        compare(data, o, from, bytes, wrong);
+    }
+}
+
+// Records of at most 64 fields in tiles of `from` records before and `to` after; 0 is AoS, where fields lie at their places.
+struct PlainRecords {
+    u64 records, words, fields, from, to;
+    u32 widths[64], places[64];
+
+    __device__ u64 held(u64 tile, u64 first) const { return min(max(tile, u64(1)), records - first); }
+};
+
+// Compares words with what lay in the other tiling where they come from, one field after the other.
+extern "C" __global__ void check_records(const char *data, PlainRecords r, u32 bytes, u64 *wrong) {
+    const u64 step = u64(gridDim.x) * blockDim.x, to = max(r.to, u64(1)), from = max(r.from, u64(1));
+    for (u64 o = u64(blockIdx.x) * blockDim.x + threadIdx.x; o < r.records * r.words; o += step) {
+        const u64 first = o / r.words / to * to, count = r.held(to, first), within = o - first * r.words;
+        u64 begin = 0;
+        for (u32 f = 0; f < r.fields; begin += r.widths[f], f++) {
+            const u64 width = r.widths[f], lies = r.to ? begin * count : r.places[f];
+            if (within < lies || within >= lies + count * width) continue;
+            const u64 i = first + (within - lies) / width, word = (within - lies) % width, other = i / from * from;
+            const u64 place = r.from ? begin * r.held(from, other) : r.places[f];
+            compare(data, o, other * r.words + place + (i - other) * width + word, bytes, wrong);
+            break;
         }
     }
 }

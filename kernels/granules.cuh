@@ -38,7 +38,7 @@ template <int W> struct GranuleTile {
             if (g * 16 >= end) continue;
             const char *granule = from - before + g * 16;
             char *to = tile + row(r) + g * 16;
-            // What lies beyond a row may be nobody's memory.
+            // What lies beyond a row may be no memory of the matrix.
             if ((g > 0 || before <= left) && g * 16 + 16 <= before + right) {
                 copy_async<16>(to, granule);
             } else {

@@ -17,6 +17,22 @@ template <class I> struct Divisor {
 static_assert(sizeof(Divisor<u32>) == 16);
 static_assert(sizeof(Divisor<u64>) == 24);
 
+// Number of a pair of tiles across the diagonal to row i <= column j: the triangle folded into a rectangle, so that
+// neighbouring numbers are neighbours in a row.
+static __device__ void folded(u32 number, u32 across, u32 &i, u32 &j) {
+    const u32 width = across | 1u; // across + 1 when even
+    const u32 y = number / width, x = number % width;
+    if (across % 2) {
+        const bool upper = x >= y;
+        i = upper ? y : across - y;
+        j = upper ? x : across - 1 - x;
+    } else {
+        const bool upper = x > y;
+        i = upper ? y : across - 1 - y;
+        j = upper ? x - 1 : across - 1 - x;
+    }
+}
+
 // A digit of a number: what divides it off, and what each of it counts elsewhere.
 template <class I> struct Digit {
     Divisor<I> by;
@@ -26,8 +42,8 @@ static_assert(sizeof(Digit<u32>) == 20);
 static_assert(sizeof(Digit<u64>) == 32);
 
 // An array's axes in any order, on the numbers of super-elements: digits from the last axis on, the first one is what is
-// left. One digit at least, by 1 where there is none. I = u32 serves
-// up to 2^31 of them, which leaves the sums of the candidate search room.
+// left. One digit at least, by 1 where there is none. I = u32 suffices
+// for up to 2^31 of them, which leaves the sums of the candidate search room.
 template <class I> struct Axes {
     using Index = I;
     Digit<I> d0, d1, d2, d3, d4, d5, d6;
@@ -83,8 +99,8 @@ struct SmallSwap {
 static_assert(sizeof(SmallSwap) == 24);
 
 // The slot pass of the aligned-slot route: which slot goes where. Slots are numbered through the
-// batch, `count` a matrix; the last of a matrix, perhaps partial, is a fixed point. I = u32 serves
-// matrices whose elements it can count.
+// batch, `count` a matrix; the last of a matrix, perhaps partial, is a fixed point. I = u32 suffices
+// for matrices whose elements it can count.
 template <class I> struct SlotMap {
     using Index = I;
     I rows, cols, slot, chunk;

@@ -72,10 +72,7 @@ static __device__ void copy_rows(char *data, const Rows &a, char *held, u64 star
     for (u64 r = start / a.cols + worker; r * a.cols < end; r += workers) {
         const u64 low = max(start, r * a.cols), high = min(end, (r + 1) * a.cols);
         char *place = data + r * a.pitch + (low - r * a.cols), *shared = held + (low - start);
-        if constexpr (ToShared)
-            copy_run<true>(shared, place, high - low, lane, lanes);
-        else
-            copy_run<false>(place, shared, high - low, lane, lanes);
+        copy_run<ToShared>(ToShared ? shared : place, ToShared ? place : shared, high - low, lane, lanes);
     }
 }
 

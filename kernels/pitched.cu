@@ -16,15 +16,6 @@ static_assert(sizeof(UnitSwapArgs) == 56);
 
 using W = Word<WORD>;
 
-// Number of a pair to tile row i <= tile column j: the triangle folded into a rectangle, as in `tiles.cu`.
-static __device__ void pair_of(u32 number, u32 across, u32 &i, u32 &j) {
-    const u32 width = across | 1u, odd = across % 2;
-    const u32 y = number / width, x = number % width;
-    const bool upper = odd ? x >= y : x > y;
-    i = upper ? y : across - 1 + odd - y;
-    j = upper ? x - 1 + odd : across - 1 - x;
-}
-
 // A corner of a tile, and what it has of rows and of words in a row.
 struct Corner {
     char *at;
@@ -58,7 +49,7 @@ static __device__ void put(const char *tile, const Corner &to, const UnitSwapArg
 extern "C" __global__ void __launch_bounds__(256) pitched_swap(const __grid_constant__ UnitSwapArgs a) {
     extern __shared__ uint4 shared[];
     u32 i, j;
-    pair_of(blockIdx.x, a.across, i, j);
+    folded(blockIdx.x, a.across, i, j);
     const Corner upper = corner_of(a, i, j), lower = corner_of(a, j, i);
     if (a.row) {
         char *first = (char *)shared, *second = first + a.tile * a.row;

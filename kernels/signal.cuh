@@ -1,4 +1,4 @@
-// How the warps of a block tell each other what is done, and how blocks that work side by side do.
+// How the warps of a block signal each other what is done, and how blocks that work side by side do.
 #pragma once
 #include "word.cuh"
 

@@ -2,7 +2,7 @@
 // A block holds its strip of columns of several chunks and the rows after them in a ring on chip: chunks are read while
 // others are written, and no row is read twice. Forward reads rows and writes slots, column by column, into the
 // chunk's own memory once the whole team has read it; backward reads slots and writes rows. Reading, waiting for
-// the team and writing are the work of different warps, which tell each other through barriers in shared memory.
+// the team and writing are the work of different warps, which signal each other through barriers in shared memory.
 //
 // Row `rows + r` of a column stands for row r of the next column: the slots of the last chunk run on into it.
 // Forward, these rows and those that a run needs of the next one are copied to `kept` before anything is written;

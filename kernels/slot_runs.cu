@@ -85,16 +85,6 @@ __device__ __forceinline__ void copy_async_commit() { asm volatile("cp.async.com
 // Waits for all groups but the last one.
 __device__ __forceinline__ void copy_async_wait_but_last() { asm volatile("cp.async.wait_group 1;" ::: "memory"); }
 
-// A word to the chip, or from it.
-template <bool Load> static __device__ __forceinline__ void move(char *held, W *place) {
-    if constexpr (!Load)
-        *place = *(const W *)held;
-    else if constexpr (WORD >= 4)
-        copy_async<WORD>(held, place);
-    else
-        *(W *)held = *place;
-}
-
 struct Chunks {
     const RunArgs &a;
     const u32 *leads; // of every column, the rows of a chunk before its first slot
@@ -119,7 +109,7 @@ struct Chunks {
         Walk w(threadIdx.x, kThreads, words, a.pitch, WORD, words, 1);
 #pragma unroll 4
         for (u32 e = threadIdx.x; e < count * words; e += kThreads) {
-            move<Load>(held + w.a, from + w.b);
+            move_word<WORD, Load>(held + w.a, from + w.b);
             w.advance();
         }
     }
@@ -140,7 +130,7 @@ struct Chunks {
                 const u32 element = grain == 1 ? k : a.grain.div(k);
                 char *held = first + element * a.pitch + (k - element * grain) * WORD;
                 if (held >= end) held -= kHeld * slab_bytes;
-                move<Load>(held, place + k);
+                move_word<WORD, Load>(held, place + k);
             }
         }
     }

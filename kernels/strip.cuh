@@ -19,16 +19,6 @@ static_assert(sizeof(GatherArgs) == 312);
 
 using W = Word<WORD>;
 
-// A word to the chip, or from it.
-template <bool Load> static __device__ __forceinline__ void move(char *held, char *place) {
-    if constexpr (!Load)
-        *(W *)place = *(const W *)held;
-    else if constexpr (WORD >= 4)
-        copy_async<WORD>(held, place);
-    else
-        *(W *)held = *(const W *)place;
-}
-
 struct Strip {
     const GatherArgs &a;
     const u32 *leads; // of every column and the next one, rows of a chunk before its first slot
@@ -149,7 +139,7 @@ struct Strip {
             } else {
                 for (u32 w = lane; w < count * grain; w += kWarp) {
                     const u32 k = a.grain.div(w), r = lo + k;
-                    move<Load>(held(p, r, top) + (c * grain + w - k * grain) * WORD, slots + w * WORD);
+                    move_word<WORD, Load>(held(p, r, top) + (c * grain + w - k * grain) * WORD, slots + w * WORD);
                 }
             }
             place += warps * rows * unit;
@@ -276,8 +266,8 @@ struct Strip {
         }
         if (P == 1) return;
         const u32 end = head + packs * P;
-        if (lane < head) move<Load>(held(p, lo + lane, top) + c * B, slots + lane * B);
-        if (end + lane < count) move<Load>(held(p, lo + end + lane, top) + c * B, slots + (end + lane) * B);
+        if (lane < head) move_word<WORD, Load>(held(p, lo + lane, top) + c * B, slots + lane * B);
+        if (end + lane < count) move_word<WORD, Load>(held(p, lo + end + lane, top) + c * B, slots + (end + lane) * B);
     }
 
     // The first rows of the run, as far as they are of slots of the chunk before: the ends of one slot each.

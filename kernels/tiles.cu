@@ -1,5 +1,6 @@
 // Square matrices and square tiles: no cycles, every tile meets its mirror image once.
 #include "granules.cuh"
+#include "index.cuh"
 #include "tiles.cuh"
 
 
@@ -15,22 +16,6 @@ struct SquareArgs {
     u32 pad;
 };
 static_assert(sizeof(SquareArgs) == 48);
-
-// Number of a pair to row i <= column j: the triangle folded into a rectangle, so that
-// neighbouring numbers are neighbours in a row.
-static __device__ void folded(u32 number, u32 across, u32 &i, u32 &j) {
-    const u32 width = across | 1u; // across + 1 when even
-    const u32 y = number / width, x = number % width;
-    if (across % 2) {
-        const bool upper = x >= y;
-        i = upper ? y : across - y;
-        j = upper ? x : across - 1 - x;
-    } else {
-        const bool upper = x > y;
-        i = upper ? y : across - 1 - y;
-        j = upper ? x - 1 : across - 1 - x;
-    }
-}
 
 // The pair of tiles i <= j that a block swaps, if it has one. Groups of tiles are folded, and tiles within a group
 // go row by row: where tile rows share lines, both neighbours of a tile, in the upper triangle and the lower, are moved soon
@@ -171,7 +156,9 @@ template <int W, int T> static __device__ void tiles_in_place(const TilesArgs &a
 SWAP(32, 256)
 IN_PLACE(32)
 #endif
+#if WORD <= 8
 SWAP(64, 256)
+#endif
 IN_PLACE(64)
 #if WORD <= 8
 IN_PLACE(128)

@@ -80,7 +80,7 @@ RELAXED_SCOPE(DeviceScope, "gpu")
 RELAXED_SCOPE(BlockScope, "cta")
 
 // Who else wants a line of 128 bytes: `kParts`, neighbours on this multiprocessor, who find it in the first-level cache;
-// `kWholeLines`, others elsewhere too, so that all of it is asked for; `kOnce`, nobody: it passes by that cache.
+// `kWholeLines`, others elsewhere too, so that all of it is asked for; `kOnce`, none: it bypasses that cache.
 enum Reuse { kParts, kWholeLines, kOnce };
 // Global to shared memory without passing through registers; 4, 8 or 16 bytes, aligned to that.
 template <int Bytes, Reuse Line = kParts> __device__ __forceinline__ void copy_async(void *shared, const void *global) {
@@ -108,4 +108,18 @@ template <int Bytes> __device__ __forceinline__ void copy_async_part(void *share
                      ::"r"(to), "l"(__cvta_generic_to_global(global)), "n"(Bytes), "r"(bytes) : "memory");
 }
 
+// A word to the chip, without waiting for it where the chip can copy words of its size.
+template <int Bytes> __device__ __forceinline__ void to_chip(void *shared, const void *global) {
+    if constexpr (Bytes >= 4)
+        copy_async<Bytes>(shared, global);
+    else
+        *(Word<Bytes> *)shared = *(const Word<Bytes> *)global;
+}
+// The same, or from the chip.
+template <int Bytes, bool Load> __device__ __forceinline__ void move_word(void *shared, void *global) {
+    if constexpr (Load)
+        to_chip<Bytes>(shared, global);
+    else
+        *(Word<Bytes> *)global = *(const Word<Bytes> *)shared;
+}
 __device__ __forceinline__ void copy_async_wait() { asm volatile("cp.async.wait_all;" ::: "memory"); }

@@ -4,26 +4,26 @@
     check_files.py PATH_TO_TURNTILE [--folder DIR] [--kills N] [NAME...]
     check_files.py PATH_TO_TURNTILE [--folder DIR] [--bytes N] [--memory N,...] [--sampled ROWS] [--turns N] large
 
-Without names all that can be tried here. What needs the superuser (owners, quotas of a small file system), setfacl or ulimit
+Without names all that can be tried here. What needs the superuser, strace or numpy
 says so and is skipped where they are missing; numpy makes it faster. Exits 1 if any failed.
 
   signals   N signals (200) at random moments: the file is the old one or the new one, and nothing is left
   several   N/2 signals while several files are changed: those before are done, none after
-  streams   nothing is written to a terminal or read from one; pipes are whole, and who writes to nobody dies of it
+  streams   nothing is written to a terminal or read from one
   synced    the new file is synced before it takes its name, the directory after; a wisdom file too is synced before (strace)
+  refused   what a quota, a full disk or a file system without attributes refuses is refused before any work (strace)
   late      16 bytes written into the file at random moments: never lost with exit code 0
-  turns     runs at once on one file take turns
   loop      a shell's loop ends with the command that was interrupted
-  lists     access lists and attributes stay
-  sticky    files of others are refused before any work (superuser)
   full      a full disk is refused before any work, and nothing is left (superuser)
   memory    a file of 268 MB moved in 64 MiB, by the memory at the peak and under ulimit -v
+  archives  a member behind one of 4.4 GB, and the one of 4.4 GB (not by default)
   large     a file of --bytes bytes in each --memory, timed beside cp and sync, all rows compared or so many --sampled (not by default)
 """
 
 import argparse
 import array
 import hashlib
+import io
 import os
 import random
 import shutil
@@ -32,10 +32,8 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 from pathlib import Path
-
-NOBODY = 65534
-
 
 class Skipped(Exception):
     pass
@@ -46,10 +44,13 @@ def need(what, there):
         raise Skipped(f"needs {what}")
 
 
-def header(rows, cols):
-    text = f"{{'descr': '<u4', 'fortran_order': False, 'shape': ({rows}, {cols}), }}"
+def padded(text):
     text += " " * (-(10 + len(text) + 1) % 64) + "\n"
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
+
+
+def header(rows, cols):
+    return padded(f"{{'descr': '<u4', 'fortran_order': False, 'shape': ({rows}, {cols}), }}")
 
 
 try:
@@ -59,7 +60,7 @@ except ImportError:
 
 
 def line(start, count, first, step):
-    """So many elements from one on, each of which tells its place: multiples of `step`, mixed with those of the other axis."""
+    """So many elements from one on, each of which encodes its place: multiples of `step`, mixed with those of the other axis."""
     if np is not None:
         places = np.arange(count, dtype=np.uint64) * np.uint64(step)
         return ((places ^ np.uint64(start * first)) & np.uint64(0xFFFFFFFF)).astype("<u4").tobytes()
@@ -70,7 +71,7 @@ ROW, COL = 2654435761, 40503
 
 
 def write(path, rows, cols, turned=False, every=1):
-    """An array each of whose elements tells its place, or the same transposed; only `every` so manieth row, holes between."""
+    """An array each of whose elements encodes its place, or the same transposed; one row in `every`, holes between."""
     with open(path, "wb") as file:
         file.write(header(cols, rows) if turned else header(rows, cols))
         begin = file.tell()
@@ -86,6 +87,23 @@ def digest(path):
         while chunk := file.read(1 << 22):
             sums.update(chunk)
     return sums.digest()
+
+
+class Holes(io.BufferedIOBase):
+    """A file in which zeros are not written, but left out."""
+
+    def __init__(self, file):
+        self.file = file
+        self.tell, self.seek, self.flush = file.tell, file.seek, file.flush
+
+    def seekable(self):
+        return True
+
+    def write(self, data):
+        if len(data) >= 1 << 20 and not any(memoryview(data)[:: 1 << 12]) and not bytes(data).strip(b"\0"):
+            self.file.seek(len(data), os.SEEK_CUR)
+            return len(data)
+        return self.file.write(data)
 
 
 class Tries:
@@ -180,8 +198,7 @@ class Tries:
     def streams(self):
         import pty
 
-        path, _, after = self.pair(601, 403)
-        data = path.read_bytes()
+        path, *_ = self.pair(601, 403)
         shown, terminal = pty.openpty()
         for words, streams, what in [
             (["transpose", path, "-"], {"stdout": terminal}, "output is a terminal"),
@@ -195,40 +212,51 @@ class Tries:
         except BlockingIOError:
             pass
         os.close(terminal), os.close(shown)
-        for memory in ("1G", "1M"):
-            run = subprocess.run([self.command, "transpose", "-", "--memory", memory], input=data, capture_output=True)
-            assert hashlib.blake2b(run.stdout).digest() == after, run.stderr
-            child = subprocess.Popen([self.command, "transpose", path, "-", "--memory", memory], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-            assert len(child.stdout.read(1000)) == 1000
-            child.stdout.close()
-            assert (child.wait(), child.stderr.read()) == (-signal.SIGPIPE, b"")
-        self.only(path.name)
+
+    def traced(self, calls, *words):
+        """Runs the command under strace: its exit status, what it complained of, and the calls that it made."""
+        need("strace", shutil.which("strace"))
+        with tempfile.NamedTemporaryFile("r") as log:
+            run = subprocess.run(["strace", "-f", "-qq", "-z", "-o", log.name, *calls, self.command, *map(str, words)], capture_output=True, text=True)
+            need("leave to trace", "Operation not permitted" not in run.stderr)
+            return run.returncode, run.stderr, [line.split("(")[0].split()[-1] for line in log if "(" in line]
 
     def synced(self):
-        need("strace", shutil.which("strace"))
         path, *_ = self.pair(31, 17)
+        calls = ["-e", "trace=fsync,fdatasync,rename,renameat,renameat2,linkat"]
         for more in ([], [self.folder / "b.npy"]):
-            with tempfile.NamedTemporaryFile("r") as log:
-                traced = ["strace", "-f", "-qq", "-z", "-o", log.name, "-e", "trace=fsync,fdatasync,rename,renameat,renameat2,linkat"]
-                run = subprocess.run([*traced, self.command, "transpose", path, *more], capture_output=True, text=True)
-                need("leave to trace", "Operation not permitted" not in run.stderr)
-                assert run.returncode == 0, run.stderr
-                calls = [line.split("(")[0].split()[-1] for line in log if "(" in line]
-            assert len(calls) > 2 and [calls[0], calls[-1]] == ["fsync"] * 2, calls
-            assert all(call.startswith(("rename", "link")) for call in calls[1:-1]), calls
+            code, errors, made = self.traced(calls, "transpose", path, *more)
+            assert code == 0, errors
+            assert len(made) > 2 and [made[0], made[-1]] == ["fsync"] * 2, made
+            assert all(call.startswith(("rename", "link")) for call in made[1:-1]), made
         wisdom = self.folder / "wisdom.json"
-        with tempfile.NamedTemporaryFile("r") as log:
-            traced = ["strace", "-f", "-qq", "-z", "-o", log.name, "-e", "trace=fsync,fdatasync,rename,renameat,renameat2"]
-            tune = ["tune", "31x17", "--elem-bytes", "4", "--budget", "0", "--wisdom", wisdom]
-            subprocess.run([*traced, self.command, *tune], check=True, stdout=subprocess.DEVNULL)
-            calls = [line.split("(")[0].split()[-1] for line in log if "(" in line]
-        assert len(calls) == 2 and calls[0] == "fsync" and calls[1].startswith("rename"), calls
-        wisdom.unlink()
+        code, errors, made = self.traced(calls, "tune", "31x17", "--elem-bytes", 4, "--budget", 0, "--wisdom", wisdom)
+        assert code == 0 and len(made) == 2 and made[0] == "fsync" and made[1].startswith("rename"), (errors, made)
+
+    def refused(self):
+        """What the system refuses: the calls fail as they do at a quota, on a full disk, where no attribute can be set."""
+        path, before, _ = self.pair(31, 17)
+        try:
+            os.setxattr(path, "user.note", b"mine")
+        except OSError as error:
+            raise Skipped("needs a file system with attributes") from error
+        for call, error, words in [
+            ("fallocate", "EDQUOT", "cannot reserve room for"),
+            ("fallocate", "ENOSPC", "no room for"),
+            ("fsetxattr", "EOPNOTSUPP", 'has the attribute "user.note", which the new file cannot be given'),
+            ("fchmod", "EACCES", "cannot keep the permissions of"),
+        ]:
+            calls = ["-e", f"trace={call},write,pwrite64,rename,renameat,renameat2", "-e", f"inject={call}:error={error}"]
+            code, errors, made = self.traced(calls, "transpose", path)
+            # One write: the message.
+            assert code == 1 and words in errors and made == ["write"], (error, code, errors, made)
+            assert digest(path) == before
+            self.only(path.name)
 
     def late(self):
-        """Written over four elements; where these are afterwards tells whether they were written before the work or after it."""
+        """Written over four elements; their place afterwards shows whether they were written before the work or after it."""
         rows, cols, words = 1201, 901, b"sixteen bytes..."
-        begin, found_out = len(header(rows, cols)), 0
+        begin, detected = len(header(rows, cols)), 0
         for k in range(40):
             path, _, _ = self.pair(rows, cols)
             place = self.draw.randrange(0, rows * cols - 4)
@@ -245,18 +273,8 @@ class Tries:
             as_written = data[4 * place :][:16] == words
             as_moved = b"".join(data[at : at + 4] for at in moved) == words
             assert as_written or child.returncode == 0 and as_moved, f"lost, exit {child.returncode}"
-            found_out += child.returncode == 1
-        return f"40 writes, {found_out} of which were found out"
-
-    def turns(self):
-        for runs in (2, 3, 4):
-            path, before, after = self.pair()
-            started = [self.start("transpose", path) for _ in range(runs)]
-            for child in started:
-                child.communicate()
-                assert child.returncode == 0
-            assert digest(path) == (after if runs % 2 else before), f"{runs} runs"
-        self.only(path.name)
+            detected += child.returncode == 1
+        return f"40 writes, {detected} of which were detected"
 
     def loop(self):
         path, before, after = self.pair()
@@ -274,32 +292,6 @@ class Tries:
         else:
             os.killpg(shell.pid, signal.SIGKILL)
         assert shell.wait() == -signal.SIGINT, shell.returncode
-
-    def lists(self):
-        need("setfacl and setfattr", shutil.which("setfacl") and shutil.which("setfattr"))
-        path, *_ = self.pair(31, 17)
-        path.chmod(0o600)
-        set_list = subprocess.run(["setfacl", "-m", f"u:{NOBODY}:rw", path], capture_output=True)
-        need("a file system with access lists", set_list.returncode == 0)
-        subprocess.run(["setfattr", "-n", "user.note", "-v", "mine", path], check=True)
-        show = lambda: subprocess.check_output(["getfacl", "-nE", path], stderr=subprocess.DEVNULL) + subprocess.check_output(["getfattr", "-d", path], stderr=subprocess.DEVNULL)
-        before = show()
-        assert self.run("transpose", path)[0] == 0
-        assert show() == before, f"{before} became {show()}"
-        assert self.run("transpose", path, self.folder / "b.npy")[0] == 0
-        assert (self.folder / "b.npy").stat().st_mode & 0o077 == 0
-
-    def sticky(self):
-        need("the superuser", os.geteuid() == 0)
-        path, before, _ = self.pair(31, 17)
-        path.chmod(0o666)
-        command = self.folder / "turntile"
-        shutil.copy(self.command, command)
-        for mode in (0o777, 0o1777):
-            self.folder.chmod(mode)
-            run = subprocess.run([command, "transpose", path], user=NOBODY, group=NOBODY, extra_groups=[], capture_output=True, text=True)
-            assert run.returncode == 1 and "--output" in run.stderr, run
-            assert digest(path) == before and path.stat().st_uid == 0
 
     def full(self):
         need("the superuser", os.geteuid() == 0)
@@ -331,6 +323,29 @@ class Tries:
         self.only(path.name, kept.name)
         return f"{4 * rows * cols / 1e6:.0f} MB, {peak / 1e6:.0f} MB of memory at the peak, {most / 1e6:.0f} allowed"
 
+    def archives(self):
+        """Sizes and places above 4 GiB. The zeros of the large member are a hole."""
+        path, zeros = self.folder / "a.npz", 4_400_000_000
+        text = f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({zeros},), }}"
+        small = header(3, 5) + bytes(range(60))
+        with open(path, "wb") as file, zipfile.ZipFile(Holes(file), "w") as made:
+            with made.open("large.npy", "w", force_zip64=True) as member:
+                member.write(padded(text))
+                for at in range(0, zeros, 1 << 22):
+                    member.write(bytes(min(1 << 22, zeros - at)))
+            made.writestr("small.npy", small)
+        for words, changed in [(["transpose", "--member", "small"], "small.npy"), (["reorder", "--to", "fortran", "--member", "large", "--memory", "1G"], "large.npy")]:
+            with zipfile.ZipFile(path) as old:
+                sums = {one.filename: (one.CRC, one.file_size) for one in old.infolist()}
+            code, errors = self.run(words[0], path, *words[1:])
+            assert code == 0, errors
+            with zipfile.ZipFile(path) as new:
+                assert new.testzip() is None
+                now = {one.filename: (one.CRC, one.file_size) for one in new.infolist()}
+                assert [name for name in sums if now[name] != sums[name]] == [changed] and now.keys() == sums.keys()
+                assert now["large.npy"][1] == sums["large.npy"][1]
+        return f"{path.stat().st_size / 1e9:.1f} GB"
+
     def large(self):
         rows = int((self.large_size / 4) ** 0.5) + 7
         cols = self.large_size // 4 // rows
@@ -342,7 +357,7 @@ class Tries:
         seeds = "" if self.seeded == 1 else f", a row in {self.seeded} written and holes between"
         table = [f"{rows} x {cols}, {path.stat().st_size / 1e9:.1f} GB{seeds}", "| | seconds | GB/s | of cp | memory at the peak | bytes wrong |", "|---|---|---|---|---|---|"]
         best, peaks, wrong = {}, {}, {}
-        # In turns, so that what else the machine does strikes all alike.
+        # In turns, so that other work of the machine slows all of them equally.
         for turn in range(self.turns_of_large):
             for name, words in ways:
                 forget(path)
@@ -353,8 +368,8 @@ class Tries:
                 other.unlink()
         cp = best[ways[0][0]]
         for name, _ in ways:
-            told = f"{peaks[name] / 1e6:.0f} MB | {wrong[name]}" if name in wrong else "- | -"
-            table.append(f"| {name} | {best[name]:.1f} | {path.stat().st_size / best[name] / 1e9:.2f} | {100 * cp / best[name]:.0f}% | {told} |")
+            figures = f"{peaks[name] / 1e6:.0f} MB | {wrong[name]}" if name in wrong else "- | -"
+            table.append(f"| {name} | {best[name]:.1f} | {path.stat().st_size / best[name] / 1e9:.2f} | {100 * cp / best[name]:.0f}% | {figures} |")
         assert all(words.startswith("none") for words in wrong.values()), "\n".join(table)
         return "\n".join(table)
 
@@ -420,7 +435,7 @@ def main():
     parser.add_argument("--sampled", type=int, default=0, help="rows of the large result to compare, drawn; 0 are all")
     parser.add_argument("--turns", type=int, default=3, help="how often each is timed; the shortest time counts")
     options = parser.parse_intermixed_args()
-    every = ["signals", "several", "streams", "synced", "late", "turns", "loop", "lists", "sticky", "full", "memory"]
+    every = ["signals", "several", "streams", "synced", "refused", "late", "loop", "full", "memory"]
     failed = 0
     for name in options.names or every:
         with tempfile.TemporaryDirectory(dir=options.folder) as folder:

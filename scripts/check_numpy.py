@@ -219,6 +219,13 @@ def main():
             axes = list(np.random.default_rng(number).permutation(len(shape)))
             named = ",".join(map(str, axes))
             jobs.append((["permute", "--axes", named], array.transpose(axes), order))
+            if len(shape) > 1:
+                # The same, and its last two axes joined.
+                turned = array.transpose(axes)
+                joined = turned.reshape(*turned.shape[:-2], turned.shape[-2] * turned.shape[-1])
+                before, after = ([f"n{axis}" for axis in some] for some in (range(len(shape)), axes))
+                pattern = f"{' '.join(before)} -> {' '.join(after[:-2])} ({' '.join(after[-2:])})"
+                jobs.append((["rearrange", pattern], joined, order))
             for arguments, result, to in jobs:
                 write(path, dtype, shape, fortran, version, data)
                 want = {

@@ -4,7 +4,7 @@
     check_wheel.py WHEEL
 
 It must need the C library alone (the GPU's driver is looked for at run time), bring no other library, export nothing but
-its entry, have its types and stay small.
+its entry, have its types and licences and stay small.
 """
 
 import re
@@ -51,6 +51,10 @@ def main():
     must(elf.exported == ["PyInit__core"], f"exports its entry alone: {elf.exported[:5]}")
     for name in ("turntile/py.typed", "turntile/__init__.pyi"):
         must(name in names, f"has {name}")
+    for name in ("LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY"):
+        must(any(found.endswith(f"/licenses/{name}") for found in names), f"has {name}")
+    named = [name for name in names if b"file:///" in wheel.read(name)]
+    must(not named, f"names no folder of the machine that built it: {named}")
     sizes = sum(info.file_size for info in wheel.infolist())
     packed = sum(info.compress_size for info in wheel.infolist())
     must(packed < MOST_BYTES, f"{packed / 1e6:.1f} MB, {sizes / 1e6:.1f} MB unpacked; at most {MOST_BYTES / 1e6:.1f}")

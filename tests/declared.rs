@@ -35,8 +35,7 @@ impl Kernels {
     pub fn declare(&self, layouts: &[Layout]) {
         for layout in layouts {
             let theirs = fields(&self.source(layout.file), layout.name);
-            let field = |field: &Field| (field.kind.to_string(), field.name.to_string());
-            let ours: Vec<_> = layout.fields.iter().map(field).collect();
+            let ours: Vec<_> = layout.fields.iter().flat_map(elements).collect();
             assert_eq!(ours, theirs, "{} of {}", layout.name, layout.file);
         }
     }
@@ -46,6 +45,18 @@ impl Kernels {
         for Layout { name, file, bytes, .. } in layouts {
             let want = format!("static_assert(sizeof({name}) == {bytes});");
             assert!(self.source(file).contains(&want), "{file}: no {want}");
+        }
+    }
+}
+
+/// A field's type and name; of an array `d`, which device code may have as single fields, each of `d0`, `d1`, and so on.
+fn elements(field: &Field) -> Vec<(String, String)> {
+    let Field { name, kind, .. } = field;
+    match kind.strip_suffix(']').and_then(|kind| kind.split_once('[')) {
+        None => vec![(kind.to_string(), name.to_string())],
+        Some((kind, count)) => {
+            let count: usize = count.parse().expect("a number");
+            (0..count).map(|number| (kind.to_string(), format!("{name}{number}"))).collect()
         }
     }
 }
@@ -118,7 +129,14 @@ fn fields(text: &str, name: &str) -> Vec<(String, String)> {
         for field in names.split(',').map(str::trim) {
             let address = field.strip_prefix('*');
             let kind = if address.is_some() { "*" } else { &kind };
-            fields.push((kind.to_string(), address.unwrap_or(field).to_string()));
+            let name = address.unwrap_or(field);
+            match name.strip_suffix(']').and_then(|name| name.split_once('[')) {
+                None => fields.push((kind.to_string(), name.to_string())),
+                Some((name, count)) => {
+                    let count: usize = count.parse().expect("a number");
+                    fields.extend((0..count).map(|k| (kind.to_string(), format!("{name}{k}"))));
+                }
+            }
         }
     }
     fields

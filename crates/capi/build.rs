@@ -2,7 +2,9 @@
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
+    // The library beside it, which has no calls of this one, has a name of its own.
+    let calls = std::env::var_os("CARGO_FEATURE_CALLS").is_some();
+    if calls && std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
         let major = env!("CARGO_PKG_VERSION_MAJOR");
         println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libturntile.so.{major}");
         // Its threads live as long as the program, so it must not be unmapped when a plugin that uses it is.

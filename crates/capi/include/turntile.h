@@ -51,7 +51,9 @@ typedef enum turntile_status {
     TURNTILE_ERROR_PLAN = 8,      /* no plan does what the descriptor asks for */
     TURNTILE_ERROR_DEVICE = 9,    /* no GPU, no driver, a library built without GPUs, or the driver refuses */
     TURNTILE_ERROR_VERSION = 10,  /* the library is older than the header */
-    TURNTILE_ERROR_INTERNAL = 11  /* a defect of the library; please report it */
+    TURNTILE_ERROR_INTERNAL = 11, /* a defect of the library; please report it */
+    TURNTILE_ERROR_RANKS = 12,    /* of turntile_mpi.h: processes ask for different things, or cannot be reached */
+    TURNTILE_ERROR_LOST = 13      /* of turntile_mpi.h: data did not arrive, what is there is incomplete */
 } turntile_status;
 
 /* What went wrong in the last call of the calling thread that failed, in words; "" if none did. It stays until the

@@ -1,6 +1,6 @@
 // turntile for C++17: turntile.h with types, ownership and exceptions.
 //
-//     std::vector<float> matrix = {1, 2, 3, 4, 5, 6};
+//     std::vector<float> matrix = {1, 2, 3, 4, 5, 6};        // or std::array, C++20's std::span, pointers
 //     turntile::transpose(matrix, 2, 3);                     // 3 rows of 2 now
 //
 //     turntile::plan plan = turntile::plan::transposing<float>(300, 200, turntile::options().threads(2));
@@ -10,6 +10,7 @@
 #ifndef TURNTILE_HPP
 #define TURNTILE_HPP
 
+#include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -50,17 +51,26 @@ inline void same_length(std::size_t extents, std::size_t axes) {
         throw error(TURNTILE_ERROR_ARGUMENT, "there are not as many axes as extents");
 }
 
-/// That a vector has as many elements as its shape, where that can be counted; the call says where not.
-template <class T> void whole(const std::vector<T> &data, const numbers &extents) {
+/// What lies one beside the other and knows how much it is: a vector, a std::array, a std::span.
+template <class C> using element = std::remove_pointer_t<decltype(std::data(std::declval<C &>()))>;
+
+/// The first element, of those that can be written.
+template <class C> element<C> *written(C &data) {
+    static_assert(!std::is_const<element<C>>::value, "const elements cannot be transposed in place");
+    return std::data(data);
+}
+
+/// That a container has as many elements as its shape, where that can be counted; the call says where not.
+template <class C> void whole(const C &data, const numbers &extents) {
     std::size_t all = 1;
     for (std::size_t extent : extents) {
         if (extent != 0 && all > static_cast<std::size_t>(-1) / extent)
             return;
         all *= extent;
     }
-    if (data.size() != all)
-        throw error(TURNTILE_ERROR_LENGTH, ("the shape has " + std::to_string(all) + " elements, the vector " +
-                                            std::to_string(data.size())).c_str());
+    if (std::size(data) != all)
+        throw error(TURNTILE_ERROR_LENGTH, ("the shape has " + std::to_string(all) + " elements, the data have " +
+                                            std::to_string(std::size(data))).c_str());
 }
 } // namespace detail
 
@@ -70,9 +80,9 @@ template <class T> void transpose(T *data, std::size_t rows, std::size_t cols) {
     check(turntile_transpose(data, rows, cols, sizeof(T)));
 }
 
-template <class T> void transpose(std::vector<T> &data, std::size_t rows, std::size_t cols) {
+template <class C, class T = detail::element<C>> void transpose(C &&data, std::size_t rows, std::size_t cols) {
     detail::whole(data, {rows, cols});
-    transpose(data.data(), rows, cols);
+    transpose<T>(detail::written(data), rows, cols);
 }
 
 /// Permutes the axes of a row-major array in place: axis i of the result is axis axes[i] of `extents`.
@@ -82,15 +92,22 @@ template <class T> void permute(T *data, const numbers &extents, const numbers &
     check(turntile_permute(data, extents.size(), extents.data(), axes.data(), sizeof(T)));
 }
 
-template <class T> void permute(std::vector<T> &data, const numbers &extents, const numbers &axes) {
+template <class C, class T = detail::element<C>> void permute(C &&data, const numbers &extents, const numbers &axes) {
     detail::whole(data, extents);
-    permute(data.data(), extents, axes);
+    permute<T>(detail::written(data), extents, axes);
 }
 
 /// Transposes the matrix in `from` into `to`, which do not overlap.
 template <class T> void transpose_into(T *to, const T *from, std::size_t rows, std::size_t cols) {
     detail::movable<T>();
     check(turntile_transpose_into(to, from, rows, cols, sizeof(T)));
+}
+
+template <class To, class From, class T = detail::element<To>, class = detail::element<const From>>
+void transpose_into(To &&to, const From &from, std::size_t rows, std::size_t cols) {
+    detail::whole(to, {rows, cols});
+    detail::whole(from, {rows, cols});
+    transpose_into<T>(detail::written(to), std::data(from), rows, cols);
 }
 
 /// Options of a plan beyond its shape.
@@ -156,9 +173,9 @@ public:
     }
 
     /// In place; the workspace is allocated for the run.
-    template <class T> void execute(std::vector<T> &data) const {
+    template <class C, class T = detail::element<C>> void execute(C &&data) const {
         detail::movable<T>();
-        execute(data.data(), data.size() * sizeof(T));
+        execute(detail::written(data), std::size(data) * sizeof(T));
     }
 
     /// In place, with a workspace of the caller's; on a GPU queued on `stream`.
@@ -170,6 +187,15 @@ public:
     /// From one buffer into another, by a plan that is out of place.
     void execute_into(void *to, const void *from, std::size_t data_bytes, void *stream = nullptr) const {
         check(turntile_execute_into(plan_.get(), to, from, data_bytes, stream));
+    }
+
+    template <class To, class From, class T = detail::element<To>, class = detail::element<const From>>
+    void execute_into(To &&to, const From &from) const {
+        detail::movable<T>();
+        if (std::size(to) != std::size(from))
+            throw error(TURNTILE_ERROR_LENGTH, "the two are not equally long");
+        const T *source = std::data(from);
+        execute_into(detail::written(to), source, std::size(to) * sizeof(T));
     }
 
     const turntile_plan *get() const noexcept { return plan_.get(); }

@@ -4,6 +4,7 @@
 use std::mem::{MaybeUninit, offset_of};
 
 use turntile::Transpose;
+use turntile::gpu::Gpu;
 use turntile::plan::Problem;
 
 use crate::memory::{self, Memory};
@@ -45,17 +46,6 @@ pub struct Desc {
     pub lda: usize,
     /// The same afterwards.
     pub ldb: usize,
-}
-
-/// Where a plan runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum On {
-    /// The host's threads.
-    Host,
-    /// The GPU of that number.
-    Gpu(usize),
-    /// The GPU of the thread's current context.
-    CurrentGpu,
 }
 
 pub const HOST: u32 = 0;
@@ -102,26 +92,25 @@ impl Desc {
         }
     }
 
-    /// Where it is to run.
+    /// The GPU that it is to run on; none for the host.
     ///
     /// # Errors
-    /// [`Failure::Field`].
-    pub(crate) fn on(&self) -> Result<On, Failure> {
-        match (self.device, self.device_index) {
-            (HOST, 0) => Ok(On::Host),
-            (CUDA, CUDA_CURRENT) => Ok(On::CurrentGpu),
-            (CUDA, index) if index >= 0 => Ok(On::Gpu(index.unsigned_abs() as usize)),
-            (HOST | CUDA, index) => Err(Failure::Field {
-                field: "device_index",
-                value: index.into(),
-                why: "the host has none (0), GPUs are counted from 0, -1 is that of the current context",
-            }),
-            (device, _) => Err(Failure::Field {
-                field: "device",
-                value: device.into(),
-                why: "TURNTILE_HOST and TURNTILE_CUDA are devices",
-            }),
-        }
+    /// [`Failure::Field`], and the library's.
+    pub(crate) fn gpu(&self) -> Result<Option<Gpu>, Failure> {
+        let gpu = match (self.device, self.device_index) {
+            (HOST, 0) => return Ok(None),
+            (CUDA, CUDA_CURRENT) => Gpu::current(),
+            (CUDA, index) if index >= 0 => Gpu::primary(index.unsigned_abs() as usize),
+            (HOST | CUDA, index) => {
+                let why = "the host has none (0), GPUs are counted from 0, -1 is that of the current context";
+                return Err(Failure::field("device_index", index, why));
+            }
+            (device, _) => {
+                let why = "TURNTILE_HOST and TURNTILE_CUDA are devices";
+                return Err(Failure::field("device", device, why));
+            }
+        };
+        Ok(Some(gpu.map_err(turntile::Error::from)?))
     }
 
     /// Leading dimensions of a matrix, of which at least one is not 0; the other may be, for the length of a row.
@@ -132,7 +121,7 @@ impl Desc {
         let (&[rows, cols], &[first, _]) = (extents, axes) else {
             let (field, value) = if self.lda > 0 { ("lda", self.lda) } else { ("ldb", self.ldb) };
             let why = "leading dimensions are for matrices, of rank 2";
-            return Err(Failure::Field { field, value: value as i128, why });
+            return Err(Failure::field(field, value, why));
         };
         let after = if first == 1 { rows } else { cols };
         let given = |dimension: usize, row: usize| if dimension > 0 { dimension } else { row };
@@ -152,17 +141,15 @@ impl Desc {
         let unknown = self.flags & !(OUT_OF_PLACE | NO_WORKSPACE);
         if unknown != 0 {
             let why = "it has flags that this version does not know";
-            return Err(Failure::Field { field: "flags", value: self.flags.into(), why });
+            return Err(Failure::field("flags", self.flags, why));
         }
         let none = self.flags & NO_WORKSPACE != 0;
         if none && self.workspace_cap > 0 {
-            let value = self.workspace_cap as i128;
             let why = "with TURNTILE_NO_WORKSPACE it is 0";
-            return Err(Failure::Field { field: "workspace_cap", value, why });
+            return Err(Failure::field("workspace_cap", self.workspace_cap, why));
         }
         if self.alignment > 0 && !self.alignment.is_power_of_two() {
-            let value = self.alignment as i128;
-            return Err(Failure::Field { field: "alignment", value, why: "it is no power of two" });
+            return Err(Failure::field("alignment", self.alignment, "it is no power of two"));
         }
         // The axes as they were given: planned, they have the batch before them.
         Problem::permuted(extents, axes, self.elem_bytes).map_err(turntile::Error::from)?;

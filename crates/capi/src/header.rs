@@ -54,7 +54,7 @@ fn in_c(rust: &str) -> String {
 fn assertions() -> String {
     let mut text = String::from("#include \"turntile.h\"\n");
     let mut assert = |what: String| writeln!(text, "_Static_assert({what}, \"\");").unwrap();
-    for (status, name) in Status::ALL {
+    for &(status, name) in Status::ALL {
         assert(format!("{} == {}", name.to_str().unwrap(), status as i32));
     }
     assert(format!("TURNTILE_VERSION == {}u", Version::LIBRARY.0));

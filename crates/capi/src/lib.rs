@@ -13,21 +13,32 @@
 //! The header is written by hand; a test compiles it against what is declared here: every size, offset, number and
 //! signature (`src/header.rs`).
 
-mod answer;
+#[doc(hidden)]
+pub mod answer;
+#[cfg(feature = "calls")]
 mod calls;
+#[cfg(feature = "calls")]
 mod desc;
-#[cfg(test)]
+#[cfg(all(test, feature = "calls"))]
 mod header;
-mod memory;
+#[cfg(test)]
+mod layouts;
+#[doc(hidden)]
+pub mod memory;
+#[cfg(feature = "calls")]
 mod plan;
-mod status;
+#[doc(hidden)]
+pub mod status;
 mod version;
 
+#[cfg(feature = "calls")]
 pub use calls::{
     turntile_last_error, turntile_permute, turntile_status_name, turntile_transpose,
     turntile_transpose_into, turntile_version,
 };
+#[cfg(feature = "calls")]
 pub use desc::Desc;
+#[cfg(feature = "calls")]
 pub use plan::{
     Plan, turntile_execute, turntile_execute_into, turntile_plan_create, turntile_plan_destroy,
     turntile_plan_text, turntile_plan_workspace,

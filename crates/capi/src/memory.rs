@@ -154,7 +154,7 @@ pub unsafe fn axes<'a>(
 ///
 /// # Safety
 /// For `'a` they can be read and nothing writes them; `count` is small.
-unsafe fn numbers<'a>(
+pub unsafe fn numbers<'a>(
     what: &'static str,
     start: *const usize,
     count: usize,

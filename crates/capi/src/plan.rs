@@ -3,12 +3,11 @@
 
 use std::ffi::{c_char, c_void};
 
-use turntile::gpu::{DeviceMemory, DeviceSource, Gpu, OnGpu};
-use turntile::plan::Flaw;
-use turntile::{Bytes, Options, Planned, RunError, Transpose};
+use turntile::gpu::{DeviceMemory, DeviceSource, OnGpu};
+use turntile::{Bytes, Options, Planned};
 
 use crate::answer::answer;
-use crate::desc::{Desc, On, WORKSPACE_UNIT};
+use crate::desc::{Desc, WORKSPACE_UNIT};
 use crate::memory::Memory;
 use crate::status::{Failure, Status};
 
@@ -22,21 +21,18 @@ pub enum Plan {
 }
 
 impl Plan {
-    fn new(transpose: &Transpose, on: On) -> Result<Self, turntile::Error> {
-        let gpu = match on {
-            On::Host => return Ok(Plan::Host(Box::new(transpose.plan()?))),
-            On::Gpu(index) => Gpu::primary(index)?,
-            On::CurrentGpu => Gpu::current()?,
-        };
-        Ok(Plan::Gpu(Box::new(transpose.plan_on(&gpu)?)))
-    }
-
     /// What is run.
     fn plan(&self) -> &turntile::plan::Plan {
         match self {
             Plan::Host(planned) => planned.plan(),
             Plan::Gpu(planned) => planned.plan(),
         }
+    }
+
+    /// That the result goes where the call puts it.
+    fn in_place(&self, wanted: bool) -> Result<(), Failure> {
+        let out_of_place = self.plan().problem.is_out_of_place();
+        if out_of_place == wanted { Err(Failure::Place { out_of_place }) } else { Ok(()) }
     }
 
     /// Bytes that the data have at least.
@@ -78,9 +74,12 @@ pub unsafe extern "C" fn turntile_plan_create(desc: *const Desc, plan: *mut *mut
         unsafe { plan.write(std::ptr::null_mut()) };
         // SAFETY: as the caller says.
         let desc = unsafe { Desc::read(desc) }?;
-        let on = desc.on()?;
         // SAFETY: as the caller says.
-        let made = Plan::new(&unsafe { desc.transpose() }?, on)?;
+        let transpose = unsafe { desc.transpose() }?;
+        let made = match desc.gpu()? {
+            None => Plan::Host(Box::new(transpose.plan()?)),
+            Some(gpu) => Plan::Gpu(Box::new(transpose.plan_on(&gpu)?)),
+        };
         // SAFETY: as above.
         unsafe { plan.write(Box::into_raw(Box::new(made))) };
         Ok(())
@@ -148,7 +147,7 @@ pub unsafe extern "C" fn turntile_plan_text(
 /// Runs a plan in place.
 ///
 /// # Safety
-/// `plan` is NULL or a plan; `data` and `workspace` are memory of as many bytes as are said, of the plan's device, that
+/// `plan` is NULL or a plan; `data` and `workspace` are memory of those lengths, of the plan's device, that
 /// nothing else uses until the run has ended; on a GPU `stream` is a stream of its context or NULL, and the plan is not
 /// destroyed before its work has ended.
 #[unsafe(no_mangle)]
@@ -163,6 +162,7 @@ pub unsafe extern "C" fn turntile_execute(
     answer(|| {
         // SAFETY: as the caller says.
         let plan = unsafe { at(plan) }?;
+        plan.in_place(true)?;
         let data = Memory::new("data", data, data_bytes)?;
         let memory = Memory::new("workspace", workspace, workspace_bytes)?;
         let (need, have) = (plan.workspace_bytes(), workspace_bytes);
@@ -205,10 +205,7 @@ pub unsafe extern "C" fn turntile_execute_into(
     answer(|| {
         // SAFETY: as the caller says.
         let plan = unsafe { at(plan) }?;
-        if !plan.plan().problem.is_out_of_place() {
-            let in_place = RunError::from(Flaw::Place { out_of_place: false });
-            return Err(turntile::Error::from(in_place).into());
-        }
+        plan.in_place(false)?;
         let to = Memory::new("to", to, data_bytes)?;
         let from = Memory::new("from", from, data_bytes)?;
         match plan {

@@ -6,52 +6,52 @@ use turntile::{Error, RunError};
 
 use crate::version::Version;
 
-/// What a call answers (`turntile_status`).
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
-    /// Done.
-    Success = 0,
-    /// An argument makes no sense.
-    Argument = 1,
-    /// Bytes that do not fit the address space.
-    Overflow = 2,
-    /// Memory shorter than what it is to hold.
-    Length = 3,
-    /// A workspace too small.
-    Workspace = 4,
-    /// An address not aligned as it must be.
-    Alignment = 5,
-    /// Memory that overlaps other memory.
-    Overlap = 6,
-    /// No memory for a workspace.
-    Memory = 7,
-    /// No such plan.
-    Plan = 8,
-    /// No such device, or it refuses.
-    Device = 9,
-    /// The header is newer than the library.
-    Version = 10,
-    /// A defect of the library.
-    Internal = 11,
+/// Declares the statuses, each with what it is called in C.
+macro_rules! statuses {
+    ($($(#[$meta:meta])* $status:ident = $number:literal, $name:literal;)*) => {
+        /// What a call answers (`turntile_status`).
+        #[repr(C)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Status {
+            $($(#[$meta])* $status = $number,)*
+        }
+
+        impl Status {
+            /// All, with what they are called in C.
+            pub const ALL: &[(Status, &std::ffi::CStr)] = &[$((Status::$status, $name)),*];
+        }
+    };
 }
 
-impl Status {
-    /// All, with what they are called in C.
-    pub const ALL: [(Status, &'static std::ffi::CStr); 12] = [
-        (Status::Success, c"TURNTILE_SUCCESS"),
-        (Status::Argument, c"TURNTILE_ERROR_ARGUMENT"),
-        (Status::Overflow, c"TURNTILE_ERROR_OVERFLOW"),
-        (Status::Length, c"TURNTILE_ERROR_LENGTH"),
-        (Status::Workspace, c"TURNTILE_ERROR_WORKSPACE"),
-        (Status::Alignment, c"TURNTILE_ERROR_ALIGNMENT"),
-        (Status::Overlap, c"TURNTILE_ERROR_OVERLAP"),
-        (Status::Memory, c"TURNTILE_ERROR_MEMORY"),
-        (Status::Plan, c"TURNTILE_ERROR_PLAN"),
-        (Status::Device, c"TURNTILE_ERROR_DEVICE"),
-        (Status::Version, c"TURNTILE_ERROR_VERSION"),
-        (Status::Internal, c"TURNTILE_ERROR_INTERNAL"),
-    ];
+statuses! {
+    /// Done.
+    Success = 0, c"TURNTILE_SUCCESS";
+    /// An argument makes no sense.
+    Argument = 1, c"TURNTILE_ERROR_ARGUMENT";
+    /// Bytes that do not fit the address space.
+    Overflow = 2, c"TURNTILE_ERROR_OVERFLOW";
+    /// Memory shorter than what it is to hold.
+    Length = 3, c"TURNTILE_ERROR_LENGTH";
+    /// A workspace too small.
+    Workspace = 4, c"TURNTILE_ERROR_WORKSPACE";
+    /// An address not aligned as it must be.
+    Alignment = 5, c"TURNTILE_ERROR_ALIGNMENT";
+    /// Memory that overlaps other memory.
+    Overlap = 6, c"TURNTILE_ERROR_OVERLAP";
+    /// No memory for a workspace.
+    Memory = 7, c"TURNTILE_ERROR_MEMORY";
+    /// No such plan.
+    Plan = 8, c"TURNTILE_ERROR_PLAN";
+    /// No such device, or it refuses.
+    Device = 9, c"TURNTILE_ERROR_DEVICE";
+    /// The header is newer than the library.
+    Version = 10, c"TURNTILE_ERROR_VERSION";
+    /// A defect of the library.
+    Internal = 11, c"TURNTILE_ERROR_INTERNAL";
+    /// Processes that were asked for different things, could not begin, or cannot be reached.
+    Ranks = 12, c"TURNTILE_ERROR_RANKS";
+    /// Data did not arrive: they are incomplete.
+    Lost = 13, c"TURNTILE_ERROR_LOST";
 }
 
 /// Why a call did not do what it was asked; memory is as it was.
@@ -86,18 +86,32 @@ pub enum Failure {
     /// A field of the descriptor.
     #[error("{field} is {value}: {why}")]
     Field { field: &'static str, value: i128, why: &'static str },
+    /// A plan that is for the other place of the result.
+    #[error("the plan is {}", match *out_of_place {
+        true => "made with TURNTILE_OUT_OF_PLACE: turntile_execute_into runs it",
+        false => "in place: turntile_execute runs it, TURNTILE_OUT_OF_PLACE plans for another buffer",
+    })]
+    Place { out_of_place: bool },
     /// A stream for a host.
     #[error("a plan for the host was given a stream")]
     HostStream,
     /// The library's own.
     #[error(transparent)]
     Library(#[from] Error),
+    /// What a library beside this one says.
+    #[error("{text}")]
+    Other { status: Status, text: String },
     /// A panic.
     #[error("a defect of turntile: {0}")]
     Defect(String),
 }
 
 impl Failure {
+    /// A field of the descriptor with a value that makes no sense.
+    pub fn field(field: &'static str, value: impl TryInto<i128>, why: &'static str) -> Self {
+        Failure::Field { field, value: value.try_into().unwrap_or(i128::MAX), why }
+    }
+
     /// Its number.
     pub fn status(&self) -> Status {
         match self {
@@ -105,6 +119,7 @@ impl Failure {
             | Failure::NullOf { .. }
             | Failure::Size { .. }
             | Failure::Field { .. }
+            | Failure::Place { .. }
             | Failure::HostStream => Status::Argument,
             Failure::Misaligned { .. } => Status::Alignment,
             Failure::Overlap { .. } => Status::Overlap,
@@ -112,6 +127,7 @@ impl Failure {
             Failure::Workspace { .. } => Status::Workspace,
             Failure::Older { .. } => Status::Version,
             Failure::Library(error) => of_library(error),
+            Failure::Other { status, .. } => *status,
             Failure::Defect(_) => Status::Internal,
         }
     }

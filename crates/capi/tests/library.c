@@ -1,9 +1,13 @@
 /* Every call of turntile.h against loops that are obviously right, and everything that can be wrong with one. */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <turntile.h>
+#include <unistd.h>
 
 static int failures = 0;
 static int checks = 0;
@@ -310,8 +314,8 @@ static void calls(void) {
     SAID(turntile_execute(plan, data, bytes, workspace + 4, need, NULL), TURNTILE_ERROR_ALIGNMENT, "multiple of 8");
     SAID(turntile_execute(plan, data, bytes, data + 8, need, NULL), TURNTILE_ERROR_OVERLAP, "workspace");
     SAID(turntile_execute(plan, data, bytes, NULL, 0, workspace), TURNTILE_ERROR_ARGUMENT, "stream");
-    SAID(turntile_execute(into, data, bytes, NULL, 0, NULL), TURNTILE_ERROR_ARGUMENT, "out of place");
-    SAID(turntile_execute_into(plan, other, data, bytes, NULL), TURNTILE_ERROR_ARGUMENT, "place");
+    SAID(turntile_execute(into, data, bytes, NULL, 0, NULL), TURNTILE_ERROR_ARGUMENT, "turntile_execute_into");
+    SAID(turntile_execute_into(plan, other, data, bytes, NULL), TURNTILE_ERROR_ARGUMENT, "TURNTILE_OUT_OF_PLACE");
     SAID(turntile_execute_into(into, data, data, bytes, NULL), TURNTILE_ERROR_OVERLAP, "overlap");
     SAID(turntile_execute_into(into, other, data, 100, NULL), TURNTILE_ERROR_LENGTH, "there are 100");
     SAID(turntile_execute_into(into, other, data, bytes, workspace), TURNTILE_ERROR_ARGUMENT, "stream");
@@ -386,8 +390,55 @@ static void gpus(void) {
     printf("GPU 4095: %s\n", turntile_last_error());
 }
 
-/* With "few" as its argument not so many shapes, for a checker of memory. */
+/* The process may grow by so many bytes more. */
+static void limit_memory(size_t more) {
+    unsigned long pages = 0;
+    FILE *sizes = fopen("/proc/self/statm", "r");
+    if (!sizes || fscanf(sizes, "%lu", &pages) != 1 || fclose(sizes) != 0)
+        _exit(97);
+    rlim_t bytes = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + more;
+    if (setrlimit(RLIMIT_AS, &(struct rlimit){bytes, bytes}) != 0)
+        _exit(98);
+}
+
+/* What grows with the data is allocated or not, and no lack of memory ends the process: with threads that were started before, or where
+ * there is too little for anything. */
+static void little_memory(void) {
+    static const size_t shapes[][3] = {{3001, 2003, 4}, {600000, 7, 4}, {7, 600000, 4}, {2048, 2048, 4}, {5, 7, 1000000}, {30011, 30, 8}};
+    for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
+        const int warm = k % 2;
+        const size_t rows = shapes[k][0], cols = shapes[k][1], elem_bytes = shapes[k][2];
+        unsigned char *data = numbered(rows * cols, elem_bytes), *before = numbered(rows * cols, elem_bytes);
+        int done = 0;
+        for (size_t more = 0; more <= (size_t)(warm ? 64 << 20 : 1 << 17); more = more < 1 << 16 ? more + (1 << 14) : more + more / 4) {
+            fflush(stdout);
+            pid_t child = fork();
+            if (child == 0) {
+                static float first[300 * 200];
+                if (warm)
+                    turntile_transpose(first, 300, 200, sizeof *first);
+                limit_memory(more);
+                turntile_status status = turntile_transpose(data, rows, cols, elem_bytes);
+                int same = memcmp(data, before, rows * cols * elem_bytes) == 0;
+                _exit(status == TURNTILE_SUCCESS && !same ? 0 : status == TURNTILE_ERROR_MEMORY && same ? 1 : 99);
+            }
+            int ended;
+            CHECK(child > 0 && waitpid(child, &ended, 0) == child);
+            CHECK(WIFEXITED(ended) && WEXITSTATUS(ended) <= 1);
+            done += ended == 0;
+        }
+        CHECK(done > 0 || !warm);
+        free(data), free(before);
+    }
+}
+
+/* With "few" as its argument not so many shapes, for a checker of memory; with "memory" what a lack of it does. */
 int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "memory") == 0) {
+        little_memory();
+        printf("%d passed, %d failed\n", checks - failures, failures);
+        return failures > 0;
+    }
     int few = argc > 1 && strcmp(argv[1], "few") == 0;
     CHECK(strcmp(turntile_last_error(), "") == 0);
     CHECK(turntile_version() == TURNTILE_VERSION);

@@ -10,6 +10,7 @@ use zip::write::{ExtendedFileOptions, FileOptions};
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use crate::error::On;
+use crate::npy;
 use crate::say::{escaped, shown};
 
 /// Bytes that are read and written at a time.
@@ -45,7 +46,7 @@ pub fn is_archive(file: &mut File) -> io::Result<bool> {
 }
 
 impl Archive {
-    /// Opens an archive at an array of its: the named one, or the only one. What would not stay, or can be read in two ways,
+    /// Opens an archive at one of its arrays: the named one, or the only one. What would not stay, or can be read in two ways,
     /// is refused.
     pub fn open(path: &Path, file: &File, member: Option<&str>) -> Result<Self> {
         let whole = file.metadata().on("look at", path)?.len();
@@ -65,7 +66,7 @@ impl Archive {
         ensure!(ends, "there are bytes behind the archive, which would be lost");
         ensure!(!zip.has_duplicate_names(), "several of its members have the same name");
         zip.validate_header_consistency()?;
-        let (index, name) = find(&zip, member)?;
+        let (index, name) = find(&mut zip, member)?;
         let found = zip.by_index_raw(index)?;
         let method = found.compression();
         let known = matches!(method, CompressionMethod::Stored | CompressionMethod::Deflated);
@@ -74,6 +75,15 @@ impl Archive {
             bail!("{name:?} {what} ({method})");
         }
         drop(found);
+        for number in (0..zip.len()).filter(|&number| number != index) {
+            let other = zip.by_index_raw(number)?;
+            if is_far(&other)
+                && (other.compression() != CompressionMethod::Stored || other.encrypted())
+            {
+                let what = "is compressed or encrypted, and reaches beyond 4 GiB";
+                bail!("{:?} {what}: it would not stay as it is", other.name()?);
+            }
+        }
         Ok(Archive { path: path.to_path_buf(), zip, index, name, whole })
     }
 
@@ -140,14 +150,18 @@ impl Archive {
         writer.set_raw_comment(self.zip.comment().into())?;
         let mut put = Some(put);
         for number in 0..self.zip.len() {
-            let member = self.zip.by_index_raw(number)?;
+            let mut member = self.zip.by_index_raw(number)?;
+            let name = member.name_raw().to_vec();
             match put.take_if(|_| number == self.index) {
                 Some(put) => {
-                    let name = member.name_raw().to_vec();
                     let options = options(&member)?.large_file(bytes >= u64::from(u32::MAX));
                     drop(member);
                     writer.start_file_with_options(options.name(&name))?;
                     put(&mut writer)?;
+                }
+                None if is_far(&member) => {
+                    writer.start_file_with_options(options(&member)?.name(&name))?;
+                    io::copy(&mut member, &mut writer)?;
                 }
                 None => writer.raw_copy_file(member)?,
             }
@@ -192,6 +206,12 @@ fn fields(mut extra: &[u8]) -> Vec<(u16, &[u8])> {
     fields
 }
 
+/// Whether a member's size or place needs more than 32 bits. The crate's raw copy would keep the old one's field for them
+/// beside the new one; a member that is stored can be written as any other.
+fn is_far<R: Read>(member: &ZipFile<'_, R>) -> bool {
+    member.size().max(member.compressed_size()).max(member.header_start()) >= u64::from(u32::MAX)
+}
+
 /// By which options a member is written again.
 fn options<R: Read>(
     member: &ZipFile<'_, R>,
@@ -220,12 +240,17 @@ fn facts<R: Read>(member: &ZipFile<'_, R>, and_sums: bool) -> [(&'static str, St
     ]
 }
 
-/// The number and the name of the array that is meant: NumPy leaves out the suffix, other tools show it.
-fn find(zip: &ZipArchive<BufReader<File>>, member: Option<&str>) -> Result<(usize, String)> {
+/// The number and the name of the array that is meant, as NumPy finds it: a member of that name, or of that name and the
+/// suffix. Without a name, members that have the suffix or begin as arrays do.
+fn find(zip: &mut ZipArchive<BufReader<File>>, member: Option<&str>) -> Result<(usize, String)> {
+    let members = zip.file_names().map(|name| Ok(name?.to_string()));
+    let members = members.collect::<Result<Vec<_>, zip::result::ZipError>>()?;
     let mut arrays = Vec::new();
-    for (index, name) in zip.file_names().enumerate() {
-        if let Some(name) = name?.strip_suffix(SUFFIX) {
-            arrays.push((index, name.to_string()));
+    for (index, name) in members.iter().enumerate() {
+        match name.strip_suffix(SUFFIX) {
+            Some(name) => arrays.push((index, name.to_string())),
+            None if begins_as_array(zip, index) => arrays.push((index, name.clone())),
+            None => {}
         }
     }
     // Names may hold anything: what moves a terminal's cursor is escaped.
@@ -238,8 +263,18 @@ fn find(zip: &ZipArchive<BufReader<File>>, member: Option<&str>) -> Result<(usiz
             _ => Err(anyhow!("several arrays are in it; --member says which: {names}")),
         };
     };
-    let named = |wanted: &str| arrays.iter().find(|(_, name)| name == wanted).cloned();
-    let found = named(asked).or_else(|| named(asked.strip_suffix(SUFFIX)?));
+    let named = |wanted: &str| members.iter().position(|name| name == wanted);
+    let found = named(asked).or_else(|| named(&format!("{asked}{SUFFIX}")));
     let names = if names.is_empty() { "none" } else { &names };
-    found.ok_or_else(|| anyhow!("no array in it is named {asked:?}; there are: {names}"))
+    let name = asked.strip_suffix(SUFFIX).unwrap_or(asked).to_string();
+    found
+        .map(|index| (index, name))
+        .ok_or_else(|| anyhow!("no array in it is named {asked:?}; there are: {names}"))
+}
+
+/// Whether a member can be read, and begins with the magic bytes of an array.
+fn begins_as_array(zip: &mut ZipArchive<BufReader<File>>, index: usize) -> bool {
+    let mut begin = [0; npy::MAGIC.len()];
+    let read = zip.by_index(index).map(|mut member| member.read_exact(&mut begin));
+    matches!(read, Ok(Ok(()))) && begin == *npy::MAGIC
 }

@@ -1,20 +1,23 @@
 //! `turntile bench`: each shape verified, then timed beside a copy of as many bytes in the same run.
 
-use std::fmt::Write;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use turntile::plan::{Plan, Problem, ProblemError};
+use serde_json::json;
+use turntile::Transpose;
+use turntile::plan::Plan;
+use turntile_plan::units::bytes;
 
+use crate::args::Settings;
 use crate::device::Device;
 use crate::measure::{Figures, How, gb_per_s, measure};
 use crate::memory::Pages;
-use crate::report::bytes;
-use crate::settings::Settings;
-use crate::values::{extents, positive, split_axes};
+use crate::progress::Progress;
+use crate::say;
+use crate::values::{extents, joined, order_of, positive, split_axes};
 
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
@@ -34,7 +37,7 @@ pub(crate) struct BenchArgs {
     #[arg(long)]
     into: bool,
     #[command(flatten)]
-    settings: Settings,
+    pub settings: Settings,
     /// Runs of each, of which the median counts [default: 7, on a GPU 21]
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     runs: Option<NonZeroUsize>,
@@ -76,73 +79,61 @@ pub struct Shape {
 /// # Errors
 /// What is wrong with the text.
 pub fn shape(text: &str) -> Result<Shape, String> {
-    let (extents, axes) = match text.split_once(':') {
-        Some((shape, axes)) => (extents(shape)?.0, split_axes(axes, '-')?.0),
-        None => (extents(text)?.0, vec![1, 0]),
-    };
+    let (shape, axes) = text.split_once(':').unwrap_or((text, "1-0"));
+    let (extents, axes) = (extents(shape)?, split_axes(axes, '-')?);
     if extents.contains(&0) {
         return Err("there is nothing to measure without elements".to_string());
     }
-    if extents.len() != axes.len() {
-        return Err("expected the order of all axes, as in 64x256x112:2-0-1".to_string());
-    }
+    let in_full = |what| format!("{what}; all are named as in 64x256x112:2-0-1");
+    let axes = order_of(&axes, extents.len()).map_err(in_full)?;
     Ok(Shape { extents, axes })
 }
 
 impl Shape {
-    /// So many of it, one after the other, of elements of so many bytes.
-    ///
-    /// # Errors
-    /// [`ProblemError`].
-    pub fn problem(&self, batch: usize, elem_bytes: usize) -> Result<Problem, ProblemError> {
-        let Shape { extents, axes } = self;
-        match (&extents[..], &axes[..]) {
-            (&[rows, cols], [1, 0]) => Problem::with_batch(batch, rows, cols, elem_bytes),
-            _ => permuted(batch, extents, axes, elem_bytes),
-        }
+    /// The transposition of so many of it, one after the other, of elements of so many bytes.
+    pub fn transpose(&self, batch: usize, elem_bytes: usize) -> Transpose {
+        Transpose::of_axes_bytes(&self.extents, &self.axes, elem_bytes).batch(batch)
     }
 }
 
-/// A batch of equal arrays, their axes in another order.
-pub(crate) fn permuted(
-    batch: usize,
-    extents: &[usize],
-    axes: &[usize],
-    elem_bytes: usize,
-) -> Result<Problem, ProblemError> {
-    // Errors name the axes as they were given.
-    let one = Problem::permuted(extents, axes, elem_bytes)?;
-    if batch == 1 {
-        return Ok(one);
-    }
-    let later: Vec<usize> = axes.iter().map(|axis| axis + 1).collect();
-    let (extents, axes) = ([&[batch], extents].concat(), [&[0], &later[..]].concat());
-    Problem::permuted(&extents, &axes, elem_bytes)
-}
-
-/// Runs the command and returns what to print.
-pub(crate) fn run(args: &BenchArgs) -> Result<String> {
+/// Runs the command, and prints each row as soon as it is measured.
+pub(crate) fn run(args: &mut BenchArgs) -> Result<()> {
+    args.settings.find_wisdom(false, false)?;
     let settings = &args.settings;
-    settings.existing_wisdom()?;
     let device = Device::find(&args.device, settings.threads)?;
     let how = How { threads: settings.threads, pages: Pages::Huge, runs: args.runs };
     let some: Vec<Shape> = SHAPES.iter().filter_map(|text| shape(text).ok()).collect();
     let shapes = if args.shapes.is_empty() { &some } else { &args.shapes };
     let sizes: Vec<usize> = args.elem_bytes.iter().map(|bytes| bytes.get()).collect();
-    let mut rows = Vec::new();
+    let mut all = Vec::new();
     for shape in shapes {
         for &elem_bytes in if sizes.is_empty() { &[4][..] } else { &sizes } {
-            let problem = shape.problem(args.batch.get(), elem_bytes)?;
-            let problem = if args.into { problem.out_of_place() } else { problem };
-            let figures = measure(&device, &settings.transpose(&problem), &problem, how)?;
-            rows.push(Row::new(&problem, &device, how, figures));
+            let transpose = shape.transpose(args.batch.get(), elem_bytes);
+            let transpose = if args.into { transpose.out_of_place() } else { transpose };
+            let transpose = settings.apply(transpose)?;
+            if let Device::Host = device {
+                // What cannot be planned is reported before any row.
+                transpose.plan()?;
+            }
+            all.push(transpose);
         }
     }
-    Ok(match (args.csv, args.json) {
-        (true, _) => csv(&rows),
-        (_, true) => serde_json::to_string(&rows).expect("strings and numbers always serialise"),
-        _ => text(&rows),
-    })
+    let progress = Progress::new(true, "");
+    progress.items("measuring", all.len());
+    for (number, transpose) in all.iter().enumerate() {
+        progress.set(number);
+        progress.say(transpose.problem()?.to_string());
+        let row = Row::new(&device, how, measure(&device, transpose, how)?);
+        let text = match (args.csv, args.json, number) {
+            (true, ..) => csv_of(&[row], number == 0),
+            // An array, an element a line.
+            (_, true, _) => format!("{}{}", if number == 0 { "[" } else { "," }, json!(row)),
+            (.., 0) => format!("{}\n{}", heading(), row.text()),
+            _ => row.text(),
+        };
+        progress.aside(|| say::put(&text))?;
+    }
+    if args.json { say::put("]") } else { Ok(()) }
 }
 
 /// A shape's figures; times are medians.
@@ -178,9 +169,10 @@ pub struct Row {
 }
 
 impl Row {
-    /// Of what was measured of a problem.
-    pub fn new(problem: &Problem, device: &Device, how: How, figures: Figures) -> Self {
+    /// Of what was measured.
+    pub fn new(device: &Device, how: How, figures: Figures) -> Self {
         let Figures { workspace_bytes, seconds, copy_seconds_per_byte, plan, .. } = figures;
+        let problem = plan.problem;
         let on_host = matches!(device, Device::Host);
         let bytes = problem.bytes() as f64;
         let micros = |time: Duration| short(time.as_secs_f64() * 1e6);
@@ -188,7 +180,7 @@ impl Row {
             batch: problem.batch(),
             rows: problem.rows(),
             cols: problem.cols(),
-            shape: joined(problem.extents().iter().copied(), "x"),
+            shape: joined(problem.extents(), "x"),
             axes: joined(problem.order(), "-"),
             elem_bytes: problem.elem_bytes(),
             device: plan.device.to_string(),
@@ -211,11 +203,25 @@ impl Row {
             plan: plan.to_string(),
         }
     }
-}
 
-/// Numbers between separators.
-pub fn joined(numbers: impl IntoIterator<Item = usize>, separator: &str) -> String {
-    numbers.into_iter().map(|n| n.to_string()).collect::<Vec<_>>().join(separator)
+    /// A row of a table to read.
+    fn text(&self) -> String {
+        let batch = if self.batch == 1 { String::new() } else { format!("{} x ", self.batch) };
+        let shape = match self.axes.as_str() {
+            "1-0" | "0-2-1" => format!("{batch}{}x{}", self.rows, self.cols),
+            axes => format!("{}:{axes}", self.shape),
+        };
+        format!(
+            "{shape:<20} {:>5} {:>8.2} {:>7.2} {:>7.1}%  {:<20} {:>11} {:>9}",
+            self.elem_bytes,
+            self.gb_per_s,
+            self.copy_gb_per_s,
+            self.percent_of_copy,
+            format!("{}{}", self.route, if self.mirrored { " mirrored" } else { "" }),
+            format!("{}x{}", self.tile_m, self.tile_n),
+            bytes(self.workspace_bytes),
+        )
+    }
 }
 
 /// The route, or those of several legs.
@@ -233,7 +239,11 @@ pub fn short(figure: f64) -> f64 {
 /// # Panics
 /// When a row has lists or maps.
 pub fn csv(rows: &[impl Serialize]) -> String {
-    let mut writer = csv::Writer::from_writer(Vec::new());
+    csv_of(rows, true)
+}
+
+fn csv_of(rows: &[impl Serialize], named: bool) -> String {
+    let mut writer = csv::WriterBuilder::new().has_headers(named).from_writer(Vec::new());
     for row in rows {
         writer.serialize(row).expect("a row is flat, and memory takes all of it");
     }
@@ -242,30 +252,10 @@ pub fn csv(rows: &[impl Serialize]) -> String {
     text.trim_end().to_string()
 }
 
-/// A table to read.
-fn text(rows: &[Row]) -> String {
-    let mut text = format!(
+/// Above the rows of a table to read.
+fn heading() -> String {
+    format!(
         "{:<20} {:>5} {:>8} {:>7} {:>8}  {:<20} {:>11} {:>9}",
         "shape", "bytes", "GB/s", "copy", "of copy", "route", "tile", "workspace"
-    );
-    for row in rows {
-        let batch = if row.batch == 1 { String::new() } else { format!("{} x ", row.batch) };
-        let shape = match row.axes.as_str() {
-            "0-2-1" => format!("{batch}{}x{}", row.rows, row.cols),
-            axes => format!("{}:{axes}", row.shape),
-        };
-        // Writing to a string cannot fail.
-        let _ = write!(
-            text,
-            "\n{shape:<20} {:>5} {:>8.2} {:>7.2} {:>7.1}%  {:<20} {:>11} {:>9}",
-            row.elem_bytes,
-            row.gb_per_s,
-            row.copy_gb_per_s,
-            row.percent_of_copy,
-            format!("{}{}", row.route, if row.mirrored { " mirrored" } else { "" }),
-            format!("{}x{}", row.tile_m, row.tile_n),
-            bytes(row.workspace_bytes),
-        );
-    }
-    text
+    )
 }

@@ -1,9 +1,10 @@
-//! Which standard streams were closed when the process began.
+//! Standard streams that cannot be used: closed when the process began, or open for the other direction alone.
 //!
-//! Rust opens /dev/null in their place before `main`: later it cannot be distinguished from one that was wanted, and
-//! what is written there is lost without an error.
+//! Rust opens /dev/null in the place of closed ones before `main`, and reports what a stream refuses that is open for
+//! reading alone as written: data would be lost without an error.
 #![allow(unsafe_code)]
 
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static INPUT: AtomicBool = AtomicBool::new(false);
@@ -20,13 +21,17 @@ mod begin {
     use std::sync::atomic::Ordering;
 
     use rustix::fd::BorrowedFd;
-    use rustix::io::{Errno, fcntl_getfd};
+    use rustix::fs::{OFlags, fcntl_getfl};
+    use rustix::io::Errno;
     use rustix::stdio::{stdin, stdout};
 
     extern "C" fn look() {
-        let closed = |stream: BorrowedFd<'_>| fcntl_getfd(stream) == Err(Errno::BADF);
-        super::INPUT.store(closed(stdin()), Ordering::Relaxed);
-        super::OUTPUT.store(closed(stdout()), Ordering::Relaxed);
+        let is_of_no_use = |stream: BorrowedFd<'_>, other: OFlags| match fcntl_getfl(stream) {
+            Ok(flags) => flags & OFlags::RWMODE == other,
+            Err(errno) => errno == Errno::BADF,
+        };
+        super::INPUT.store(is_of_no_use(stdin(), OFlags::WRONLY), Ordering::Relaxed);
+        super::OUTPUT.store(is_of_no_use(stdout(), OFlags::RDONLY), Ordering::Relaxed);
     }
 
     // SAFETY: the section is a table of functions without arguments that are called before `main`; this is one, and asks
@@ -37,12 +42,16 @@ mod begin {
     static LOOK: extern "C" fn() = look;
 }
 
-/// Whether standard input was.
-pub fn input() -> bool {
-    INPUT.load(Ordering::Relaxed)
+/// Refuses standard input where it cannot be read.
+pub fn input() -> io::Result<()> {
+    refuse(&INPUT, "standard input is closed, or open for writing alone")
 }
 
-/// Whether standard output was.
-pub fn output() -> bool {
-    OUTPUT.load(Ordering::Relaxed)
+/// Refuses standard output where it cannot be written.
+pub fn output() -> io::Result<()> {
+    refuse(&OUTPUT, "standard output is closed, or open for reading alone")
+}
+
+fn refuse(stream: &AtomicBool, why: &str) -> io::Result<()> {
+    if stream.load(Ordering::Relaxed) { Err(io::Error::other(why)) } else { Ok(()) }
 }

@@ -2,15 +2,19 @@
 
 use std::ffi::OsString;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::args::{PermuteArgs, ReorderArgs, TransposeArgs};
+use crate::args::{
+    PermuteArgs, RearrangeArgs, ReorderArgs, Settings, TEMPORARY, TransposeArgs, usage,
+};
 use crate::bench::BenchArgs;
-use crate::common::{TEMPORARY, usage};
+use crate::pages::{CompletionsArgs, ManArgs};
 use crate::plan::PlanArgs;
 use crate::tune::TuneArgs;
 
-/// Transposes matrices and permutes axes of arrays in files, in place: no second copy in memory, no half-written file on disk.
+/// Transposes matrices and permutes axes of arrays in files (.npy, .npz, headerless), in place: no second copy in memory, no
+/// half-written file on disk.
 #[derive(Debug, Parser)]
 #[command(name = "turntile", version, about, max_term_width = 100)]
 pub struct Cli {
@@ -23,14 +27,23 @@ impl Cli {
     pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let mut definition = Cli::command();
         let matches = definition.try_get_matches_from_mut(words)?;
-        let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut definition))?;
-        let checked = match &cli.command {
+        let mut cli =
+            Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut definition))?;
+        let wrong = |what| clap::Error::raw(ErrorKind::ValueValidation, what);
+        let checked = match &mut cli.command {
             Command::Plan(args) => args.problem.check(),
             Command::Tune(args) => args.problem.check(),
-            Command::Bench(_) => Ok(()),
-            Command::Transpose(TransposeArgs { common, .. })
-            | Command::Permute(PermuteArgs { common, .. })
-            | Command::Reorder(ReorderArgs { common, .. }) => common.jobs().map(drop),
+            Command::Bench(_) | Command::Completions(_) | Command::Man(_) => Ok(()),
+            Command::Transpose(args) => args.common.jobs().map(drop),
+            Command::Permute(args) => {
+                args.raw().map_err(wrong).and_then(|_| args.common.jobs()).map(drop)
+            }
+            Command::Rearrange(args) => args
+                .find_pattern()
+                .and_then(|()| args.raw().map_err(wrong))
+                .and_then(|_| args.common.jobs())
+                .map(drop),
+            Command::Reorder(args) => args.common.jobs().map(drop),
         };
         // With the usage of this command, not that of all of them.
         let name = matches.subcommand_name().unwrap_or_default();
@@ -51,6 +64,9 @@ pub enum Command {
     /// Permute the axes of an array: axis i of the result is axis AXES[i], as NumPy's transpose(AXES)
     #[command(override_usage = usage("permute --axes I,J,..."), after_help = TEMPORARY)]
     Permute(PermuteArgs),
+    /// Split, permute and join the axes of an array by a pattern, as einops' rearrange: 'b c (h p) w -> b (h w) (p c)'
+    #[command(override_usage = usage("rearrange PATTERN"), after_help = TEMPORARY)]
+    Rearrange(RearrangeArgs),
     /// Store the same array in the other memory order
     #[command(override_usage = usage("reorder --to ORDER"), after_help = TEMPORARY)]
     Reorder(ReorderArgs),
@@ -60,6 +76,26 @@ pub enum Command {
     Tune(TuneArgs),
     /// Verify and time transpositions on this machine, beside a copy of the same bytes
     Bench(BenchArgs),
+    /// Print what a shell needs to complete the command's words, e.g. bash: source <(turntile completions bash)
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write those of all commands
+    Man(ManArgs),
+}
+
+impl Command {
+    /// How the work is done, of those that work.
+    pub fn settings(&self) -> Option<&Settings> {
+        Some(match self {
+            Command::Transpose(args) => &args.common.settings,
+            Command::Permute(args) => &args.common.settings,
+            Command::Rearrange(args) => &args.common.settings,
+            Command::Reorder(args) => &args.common.settings,
+            Command::Plan(args) => &args.problem.settings,
+            Command::Tune(args) => &args.problem.settings,
+            Command::Bench(args) => &args.settings,
+            Command::Completions(_) | Command::Man(_) => return None,
+        })
+    }
 }
 
 #[cfg(test)]
@@ -72,16 +108,46 @@ mod tests {
         Cli::command().debug_assert();
     }
 
+    /// Made from the definition: of each command, with its options.
+    #[test]
+    fn completions_and_pages_know_every_command() {
+        let folder = tempfile::tempdir().unwrap();
+        let read = |line: &str| Cli::read(line.split(' ').map(OsString::from)).unwrap().command;
+        let pages = format!("turntile man {}", folder.path().join("man1").display());
+        let Command::Man(pages) = read(&pages) else { panic!("no pages") };
+        crate::pages::manual(&pages, Cli::command()).unwrap();
+        for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+            let Command::Completions(args) = read(&format!("turntile completions {shell}")) else {
+                panic!("{shell}")
+            };
+            let text = crate::pages::completions(&args, &mut Cli::command());
+            for command in Cli::command().get_subcommands() {
+                let name = command.get_name();
+                assert!(text.contains(name), "{shell}: {name}");
+                let page = folder.path().join(format!("man1/turntile-{name}.1"));
+                let page = std::fs::read_to_string(page).unwrap().replace('\\', "");
+                for option in command.get_arguments().filter_map(clap::Arg::get_long) {
+                    assert!(text.contains(option), "{shell}: {option}");
+                    assert!(page.contains(&format!("--{option}")), "{name}: {option}");
+                }
+            }
+            // Two of them complete no values.
+            let of_values = !matches!(shell, "elvish" | "powershell");
+            assert!(!of_values || text.contains("aligned-slots"), "{shell}");
+        }
+    }
+
     #[test]
     fn raw_options_come_together() {
         let parse = |line: &str| Cli::read(line.split(' ').map(OsString::from));
         let good = "turntile transpose f --raw --rows 3 --cols 4 --elem-bytes 8";
         let Command::Transpose(args) = parse(good).unwrap().command else { panic!("{good}") };
-        assert_eq!(args.raw_problem(), Problem::new(3, 4, 8).map(Some));
+        let raw = args.raw().map(|raw| raw.transpose.problem().unwrap());
+        assert_eq!(raw, Problem::new(3, 4, 8).ok());
         let Command::Transpose(args) = parse("turntile transpose f").unwrap().command else {
             panic!("not a transposition")
         };
-        assert_eq!(args.raw_problem(), Ok(None));
+        assert!(args.raw().is_none());
         for bad in [
             "turntile",
             "turntile transpose",
@@ -116,9 +182,20 @@ mod tests {
             "turntile bench --shapes 3x4x5:1-0",
             "turntile bench --shapes 3x4x5:1-0-0",
             "turntile permute f",
-            "turntile permute f --axes 1,1",
             "turntile permute f --axes 1,0 --raw",
             "turntile permute f --axes 1,0 --shape 3x4",
+            "turntile permute f --axes 1,1 --raw --shape 3x4 --elem-bytes 1",
+            "turntile rearrange f",
+            "turntile rearrange a->a",
+            "turntile rearrange f a->a b->b",
+            "turntile rearrange f a->a --size a",
+            "turntile rearrange f a->a --size a=x",
+            "turntile rearrange f ab->ba --raw --shape 3x4 --elem-bytes 1",
+            "turntile plan 3x4 --elem-bytes 4 --pattern a->a",
+            "turntile plan 3x4 --elem-bytes 4 --axes 1,0 --pattern a->a",
+            "turntile plan 3x4 --elem-bytes 4 --size a=1",
+            "turntile completions",
+            "turntile completions tcsh",
             "turntile plan 3x4x5 --elem-bytes 4 --axes 0,1,3",
             "turntile bench --elem-bytes 0",
             "turntile bench --csv --json",

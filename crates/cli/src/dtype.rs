@@ -12,6 +12,9 @@ const DEPTH: usize = 64;
 /// NumPy counts the bytes of an item in a C int.
 const MOST: usize = i32::MAX as usize;
 
+/// Of a number that is refused so many characters are shown.
+const LONGEST: usize = 48;
+
 /// Units of dates and spans of time.
 const UNITS: &str = "Y M W D h m s ms us ns ps fs as generic";
 
@@ -129,19 +132,32 @@ impl<'a> Cursor<'a> {
         bail!("'fortran_order' is not True or False")
     }
 
-    /// A whole number, those that are too large to count held at the largest.
+    /// A whole number.
     fn integer(&mut self, name: &str, axis: usize) -> Result<usize> {
         let negative = self.take(b'-');
         let rest = &self.text[self.at..];
         let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let is_number = digits > 0 && (digits == 1 || rest[0] != b'0');
-        ensure!(is_number, "'{name}' is not made of integers as Python 3 writes them");
+        if !is_number {
+            let word = rest.split(|byte| b",)".contains(byte)).next().unwrap_or_default();
+            let word = word[..word.len().min(LONGEST)].trim_ascii().escape_ascii();
+            bail!(
+                "'{name}' is not made of integers as Python 3 writes them: axis {axis} is '{word}'"
+            );
+        }
         let number = std::str::from_utf8(&rest[..digits])?;
         self.at += digits;
         // Python 2 wrote its long integers so.
         self.at += usize::from(self.text.get(self.at) == Some(&b'L'));
         ensure!(!negative, "axis {axis} has a negative length, -{number}");
-        Ok(number.parse().unwrap_or(usize::MAX))
+        let shown = if digits > LONGEST {
+            format!("{}... ({digits} digits)", &number[..8])
+        } else {
+            number.into()
+        };
+        let what =
+            format!("more bytes than can be counted: axis {axis} of '{name}' has length {shown}");
+        number.parse().map_err(|_| anyhow!(what))
     }
 
     /// A tuple of extents.

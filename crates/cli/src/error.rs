@@ -10,11 +10,6 @@ use anyhow::Context;
 
 use crate::say::shown;
 
-/// The reader of standard output has left: the command ends by SIGPIPE, as others do.
-#[derive(Debug, thiserror::Error)]
-#[error("the reader of standard output has left")]
-pub struct BrokenPipe;
-
 /// Adds to an error what was tried, and on what.
 pub trait On<T> {
     /// `cannot open a.npy`, before what refused it.

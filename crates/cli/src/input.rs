@@ -1,6 +1,5 @@
 //! Where an array is read from: a file, a member of an archive, standard input.
 
-use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Read, Seek, SeekFrom, StdinLock};
 use std::path::{Path, PathBuf};
 
@@ -8,11 +7,11 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::archive::{self, Archive};
 use crate::closed;
-use crate::copy::is_unwritten;
 use crate::error::On;
 use crate::file::{Opened, changed};
 use crate::npy::Header;
 use crate::say::shown;
+use crate::transfer::{Part, is_unwritten};
 
 /// An array's bytes, and what is before them.
 pub struct Input {
@@ -45,7 +44,7 @@ impl Input {
     pub fn stdin(path: &Path, member: Option<&str>) -> Result<Self> {
         let no_archive = "an archive does not come from standard input; name the file";
         ensure!(member.is_none(), "{}: {no_archive}", shown(path));
-        ensure!(!closed::input(), "standard input is closed");
+        closed::input()?;
         refuse_terminal(io::stdin(), "input")?;
         Ok(Input { path: path.to_path_buf(), kind: Kind::Stdin(io::stdin().lock()) })
     }
@@ -63,10 +62,13 @@ impl Input {
         }
     }
 
-    /// The file, if it holds the data as they are, at its end.
-    pub fn plain(&self) -> Option<&File> {
+    /// The last `bytes` bytes of a file that holds the data as they are.
+    pub fn part(&self, bytes: usize) -> Option<Part<'_>> {
         match &self.kind {
-            Kind::File(source) => Some(&source.file),
+            Kind::File(source) => {
+                let start = source.bytes().saturating_sub(bytes as u64);
+                Some(Part { file: &source.file, path: &self.path, start })
+            }
             _ => None,
         }
     }
@@ -137,10 +139,10 @@ impl Input {
             }
             (Kind::Member(_, archive), Err(error)) => Err(archive.unreadable(error)),
             (Kind::Stdin(_), Ok(_)) => {
-                bail!("{input} goes on after the {bytes} bytes of data that there are to be")
+                bail!("{input} continues after the {bytes} bytes of data that were expected")
             }
             (Kind::Stdin(_), Err(error)) if error.kind() == ErrorKind::UnexpectedEof => {
-                bail!("{input} ended after {have} bytes of data, there are to be {bytes}")
+                bail!("{input} ended after {have} bytes of data, {bytes} were expected")
             }
             (_, Err(error)) if error.kind() != ErrorKind::UnexpectedEof => {
                 Err(error).on("read", &self.path)

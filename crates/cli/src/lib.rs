@@ -5,21 +5,20 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `command`, `args`, `common`, [`values`] | the command line, what the commands on files share of it, and how it spells sizes, shapes and times |
+//! | `command`, `args`, [`values`] | the command line, what the commands share of it, and how it spells sizes, shapes and times |
 //! | `several` | one file after the other |
-//! | `rearrange` | what each command makes of a file: a new header and a permutation |
-//! | `plan`, `words`, `tune`, `subject` | plans, by estimate and by stopwatch, and what they are for |
+//! | `operation` | what each command makes of a file: a new header and a permutation |
+//! | `plan`, `words`, `tune` | plans, by estimate and by stopwatch |
 //! | [`mod@bench`], [`measure`] | transpositions compared and timed beside a copy, and the unit of their speed |
 //! | [`device`] | the host or a GPU by name |
-//! | [`memory`] | memory in pages of a kind |
+//! | [`memory`] | memory in pages of a kind, and how much there is |
 //! | `input`, `output`, `archive` | files, archives and streams that arrays come from and go to |
-//! | `work`, `blocks`, `copy` | read, transpose, write: the same for every command on a file, in memory or block by block |
-//! | `free` | how much memory there is |
-//! | [`settings`] | what the user may set, and how it is passed to the library |
+//! | `work`, `transfer` | read, transpose, write: the same for every command on a file, in memory or block by block |
 //! | `npy`, `dtype` | .npy headers |
 //! | `closed` | standard streams that were closed at the start |
 //! | `file`, `signals` | files replaced whole or not at all, interruptions included |
 //! | `report`, `say`, [`progress`] | what the user sees |
+//! | `pages` | completions for shells, manual pages |
 //! | [`error`] | what can go wrong |
 //!
 //! Exit codes: 0 done; 1 not done; 2 wrong usage. SIGINT (Ctrl-C), SIGTERM, SIGHUP and SIGQUIT end it as they end any
@@ -30,82 +29,102 @@
 mod archive;
 mod args;
 pub mod bench;
-mod blocks;
 mod closed;
 mod command;
-mod common;
-mod copy;
 pub mod device;
 mod dtype;
 pub mod error;
 mod file;
-mod free;
 mod input;
 pub mod measure;
 pub mod memory;
 mod npy;
+mod operation;
 mod output;
+mod pages;
 mod plan;
 pub mod progress;
-mod rearrange;
 mod report;
 mod say;
-pub mod settings;
 mod several;
 mod signals;
-mod subject;
+mod transfer;
 mod tune;
 pub mod values;
 mod words;
 mod work;
 
 use std::io::{self, IsTerminal, Write};
+use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
+use clap::CommandFactory;
+
 use crate::command::{Cli, Command};
-use crate::rearrange::Operation;
-use crate::say::{Stream, tell};
+use crate::operation::Operation;
+use crate::say::{BrokenPipe, Stream, notify};
 
 /// Runs the command line.
 pub fn main() -> ExitCode {
-    let cli = match Cli::read(std::env::args_os()) {
+    if memory::room().is_none() {
+        let what = "are needed beside the program; see ulimit -v";
+        notify(&format_args!("not enough memory to begin with: {} bytes {what}", memory::ROOM));
+        return ExitCode::FAILURE;
+    }
+    let mut cli = match Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => return wrong_usage(&error),
     };
+    let room = memory::room();
     signals::clean_up_on_signals();
-    let (json, done) = match &cli.command {
+    if cli.command.settings().is_some_and(|settings| settings.threads != NonZeroUsize::new(1)) {
+        // They are started here: what memory is free is asked afterwards.
+        turntile::threads::count();
+    }
+    drop(room);
+    let (json, done) = match &mut cli.command {
         Command::Transpose(args) => {
-            return several::run(&args.common, |asked| {
-                rearrange::run(asked, Operation::Transpose, args.raw_problem()?)
-            });
+            let raw = args.raw();
+            return several::run(&mut args.common, Operation::Transpose, raw);
         }
         Command::Permute(args) => {
-            return several::run(&args.common, |asked| {
-                rearrange::run(asked, Operation::Permute(&args.axes.0), args.raw_problem()?)
-            });
+            // The command line has been checked.
+            let raw = args.raw().unwrap_or_default();
+            return several::run(&mut args.common, Operation::Permute(&args.axes), raw);
+        }
+        Command::Rearrange(args) => {
+            let raw = args.raw().unwrap_or_default();
+            let pattern = args.sizes.of(&args.pattern);
+            return several::run(&mut args.common, Operation::Rearrange(pattern), raw);
         }
         Command::Reorder(args) => {
-            return several::run(&args.common, |asked| {
-                rearrange::run(asked, Operation::Reorder(args.to), None)
-            });
+            return several::run(&mut args.common, Operation::Reorder(args.to), None);
         }
         Command::Plan(args) => (args.json, plan::run(args).map(|text| (text, true))),
-        Command::Bench(args) => (args.json, bench::run(args).map(|text| (text, true))),
+        Command::Bench(args) => (args.json, bench::run(args).map(|()| (String::new(), true))),
         Command::Tune(args) => {
+            let done = tune::run(args);
             // What is remembered is done, whether it can be printed or not.
             let is_all = args.problem.settings.wisdom().is_none();
-            (args.json, tune::run(args).map(|text| (text, is_all)))
+            (args.json, done.map(|text| (text, is_all)))
         }
+        Command::Completions(args) => {
+            (false, Ok((pages::completions(args, &mut Cli::command()), true)))
+        }
+        Command::Man(args) => (false, pages::manual(args, Cli::command()).map(|text| (text, true))),
     };
     say::note_threads();
     match done {
-        Ok((text, is_all)) => say::print(&text, Stream::Output, is_all),
+        // All of it has been printed.
+        Ok((text, _)) if text.is_empty() => ExitCode::SUCCESS,
+        Ok((text, is_all)) => say::print(text.trim_end(), Stream::Output, is_all),
+        Err(error) if error.is::<BrokenPipe>() => signals::die_of_pipe(),
         Err(error) => {
             let what = error::line(&error);
             if json {
                 say::print_error(&serde_json::json!({ "error": what }), Stream::Output);
             }
-            tell(&what);
+            notify(&what);
             ExitCode::FAILURE
         }
     }

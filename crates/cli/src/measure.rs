@@ -1,38 +1,238 @@
 //! A transposition verified, then timed beside a copy of as many bytes in the same run: for `turntile bench`, and for the
 //! lab's benchmarks.
 
-mod figures;
-mod gpu;
-mod host;
+use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
 
-use anyhow::Result;
-use turntile::Transpose;
-use turntile::plan::Problem;
+use anyhow::{Result, bail, ensure};
+use turntile::gpu::{CudaError, Gpu, Stopwatch};
+use turntile::plan::{Plan, Problem};
+use turntile::{Bytes, Options, Planned, Transpose, Workspace};
+use turntile_plan::tuner::median;
 
 use crate::device::Device;
+use crate::memory::{Memory, Pages};
 
-pub use figures::{Figures, How};
-pub use host::{copy, fill};
+/// How it is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct How {
+    /// Threads of a host; all unless said.
+    pub threads: Option<NonZeroUsize>,
+    /// The pages of a host's memory.
+    pub pages: Pages,
+    /// Runs of each, of which the median counts: 7 on a host and 21 on a GPU unless said.
+    pub runs: Option<NonZeroUsize>,
+}
+
+impl How {
+    /// Threads that work.
+    pub fn threads(self) -> usize {
+        self.threads.map_or_else(turntile::threads::count, usize::from)
+    }
+}
+
+/// What was measured; times are medians.
+pub struct Figures {
+    /// Bytes beside the data.
+    pub workspace_bytes: usize,
+    /// Of a run.
+    pub seconds: f64,
+    /// For each byte copied.
+    pub copy_seconds_per_byte: f64,
+    /// To make the plan again once the device is known and the kernels are loaded.
+    pub planning: Duration,
+    /// The host's share of a run on a GPU: what it takes to queue it.
+    pub queueing: Option<Duration>,
+    /// What ran.
+    pub plan: Plan,
+}
 
 /// Verifies every element, then times.
 ///
 /// # Errors
 /// Elements that are not where they should be; what planning and running may end with.
-pub fn measure(
-    device: &Device,
-    transpose: &Transpose,
-    problem: &Problem,
-    how: How,
-) -> Result<Figures> {
+pub fn measure(device: &Device, transpose: &Transpose, how: How) -> Result<Figures> {
     match device {
-        Device::Host => host::measure(transpose, problem, how),
-        Device::Gpu(gpu) => gpu::measure(gpu, transpose, problem, how),
+        Device::Host => on_host(transpose, how),
+        Device::Gpu(gpu) => on_gpu(gpu, transpose, how),
     }
 }
 
 /// GB/s (10^9 bytes) of a transposition or a copy of `bytes` bytes: each is read once and written once.
 pub fn gb_per_s(bytes: f64, seconds: f64) -> f64 {
     2.0 * bytes / seconds / 1e9
+}
+
+/// How long planning takes: the median of five times.
+fn planning<T, E>(plan: impl Fn() -> Result<T, E>) -> Result<Duration, E> {
+    let time = |_| {
+        let start = Instant::now();
+        plan().map(|_| start.elapsed())
+    };
+    Ok(median(&(0..5).map(time).collect::<Result<Vec<_>, E>>()?))
+}
+
+/// Bytes that caches of one core or of several may hold.
+const CACHED: usize = 32 << 20;
+
+/// By the system's clock.
+fn on_host(transpose: &Transpose, how: How) -> Result<Figures> {
+    let planned = transpose.plan()?;
+    let planning = planning(|| transpose.plan())?;
+    let bytes = planned.plan().problem.bytes();
+    let mut matrix = Memory::touched(bytes, how.pages)?;
+    let mut other = Memory::touched(bytes, how.pages)?;
+    let mut workspace = planned.workspace()?;
+    verify(&planned, matrix.bytes(), other.bytes(), &mut workspace)?;
+
+    let (mut copies, mut turns) = (Vec::new(), Vec::new());
+    // What fits in caches may lie in those of another core: the first of two runs fetches it.
+    let times = if bytes <= CACHED { 2 } else { 1 };
+    for _ in 0..how.runs.map_or(7, usize::from) {
+        let mut took = Duration::ZERO;
+        for _ in 0..times {
+            let start = Instant::now();
+            copy(&matrix.bytes()[..bytes], other.bytes(), how.threads());
+            took = start.elapsed();
+        }
+        copies.push(took);
+        for _ in 0..times {
+            let start = Instant::now();
+            turn(&planned, matrix.bytes(), other.bytes(), &mut workspace)?;
+            took = start.elapsed();
+        }
+        turns.push(took);
+    }
+    Ok(Figures {
+        workspace_bytes: planned.workspace_bytes(),
+        seconds: median(&turns).as_secs_f64(),
+        copy_seconds_per_byte: median(&copies).as_secs_f64() / bytes as f64,
+        planning,
+        queueing: None,
+        plan: planned.plan().clone(),
+    })
+}
+
+/// Runs a plan on `data`, in place or into `other`.
+fn turn(
+    planned: &Planned,
+    data: &mut [u8],
+    other: &mut [u8],
+    workspace: &mut Workspace,
+) -> Result<()> {
+    Ok(if planned.plan().problem.is_out_of_place() {
+        planned.run_into(&Bytes(data), &mut Bytes(other))
+    } else {
+        planned.run_with(&mut Bytes(data), Options::new().workspace(workspace))
+    }?)
+}
+
+/// Transposes numbered elements and compares every one.
+fn verify(
+    planned: &Planned,
+    data: &mut [u8],
+    other: &mut [u8],
+    workspace: &mut Workspace,
+) -> Result<()> {
+    let problem = &planned.plan().problem;
+    let (elem_bytes, bytes) = (problem.elem_bytes(), problem.bytes());
+    for (number, element) in data[..bytes].chunks_exact_mut(elem_bytes).enumerate() {
+        fill(number, element);
+    }
+    turn(planned, data, other, workspace)?;
+    compare(problem, if problem.is_out_of_place() { &*other } else { &*data })
+}
+
+/// Compares every element with what the problem makes of numbered ones.
+fn compare(problem: &Problem, turned: &[u8]) -> Result<()> {
+    let elem_bytes = problem.elem_bytes();
+    // The inverse moves an element of the result to its source: along the last axis by the same distance each.
+    let order: Vec<usize> = problem.order().collect();
+    let extents: Vec<usize> = order.iter().map(|&axis| problem.extents()[axis]).collect();
+    let mut inverse = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(to, &from)| inverse[from] = to);
+    let back = Problem::permuted(&extents, &inverse, elem_bytes)?;
+    let row = extents.last().copied().unwrap_or(1).max(1);
+    let distance = if row > 1 { back.dest(1) } else { 0 };
+    let mut want = vec![0; elem_bytes];
+    for (number, elements) in turned[..problem.bytes()].chunks_exact(row * elem_bytes).enumerate() {
+        let first = back.dest(number * row);
+        for (k, element) in elements.chunks_exact(elem_bytes).enumerate() {
+            fill(first + k * distance, &mut want);
+            let place = number * row + k;
+            ensure!(element == want, "{problem}: element {place} of the result is wrong");
+        }
+    }
+    Ok(())
+}
+
+/// Fills an element with its number, or as much of it as fits.
+pub fn fill(number: usize, element: &mut [u8]) {
+    // Multiplied by an odd number whose upper bits depend on all lower ones.
+    let bytes = (number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
+    for part in element.chunks_mut(bytes.len()) {
+        part.copy_from_slice(&bytes[..part.len()]);
+    }
+}
+
+/// Bytes that a thread copies at least: to wake another for less takes longer than to copy them.
+const LEAST_SHARE: usize = 256 << 10;
+
+/// A plain copy, shared out over `threads` threads.
+pub fn copy(from: &[u8], to: &mut [u8], threads: usize) {
+    let share = from.len().div_ceil(threads).max(LEAST_SHARE);
+    if share >= from.len() {
+        return to.copy_from_slice(from);
+    }
+    let shares = from.chunks(share).zip(to.chunks_mut(share));
+    turntile::threads::each(shares, |(from, to)| to.copy_from_slice(from));
+}
+
+/// Runs on a GPU that come first and do not count.
+const WARM_UP: usize = 2;
+
+/// Memory at least, several times the second-level cache: a run does not find there what the one
+/// before it left.
+const LEAST_BYTES: usize = 1 << 30;
+
+/// By the GPU's own clock.
+fn on_gpu(gpu: &Gpu, transpose: &Transpose, how: How) -> Result<Figures> {
+    let planned = transpose.plan_on(gpu)?;
+    let planning = planning(|| transpose.plan_on(gpu))?;
+    let problem = planned.plan().problem;
+    let (mut watch, copied) = memory(gpu, problem.bytes(), planned.measured_bytes())?;
+
+    let wrong = planned.wrong_elements(&mut watch)?;
+    if wrong > 0 {
+        let (elements, plan) = (problem.bytes() / problem.elem_bytes(), planned.plan());
+        bail!("{wrong} of {elements} elements are wrong after {plan}");
+    }
+    let (mut copies, mut turns, mut queueing) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..how.runs.map_or(21, usize::from).saturating_add(WARM_UP) {
+        copies.push(watch.time_copy(copied)?);
+        turns.push(planned.time(&mut watch)?);
+        queueing.push(watch.queueing());
+    }
+    Ok(Figures {
+        workspace_bytes: planned.workspace_bytes(),
+        seconds: median(&turns[WARM_UP..]).as_secs_f64(),
+        copy_seconds_per_byte: median(&copies[WARM_UP..]).as_secs_f64() / copied as f64,
+        planning,
+        queueing: Some(median(&queueing[WARM_UP..])),
+        plan: planned.plan().clone(),
+    })
+}
+
+/// Memory for the matrices with what a run takes and a copy of them, or without the copy where
+/// there is no more: then half of them is copied onto the other half. And how many bytes are copied.
+fn memory(gpu: &Gpu, bytes: usize, least: usize) -> Result<(Stopwatch, usize), CudaError> {
+    match Stopwatch::new(gpu, LEAST_BYTES.max(2 * bytes).max(least)) {
+        Ok(watch) => Ok((watch, bytes)),
+        Err(CudaError::OutOfMemory { .. }) => {
+            Ok((Stopwatch::new(gpu, least)?, (bytes / 2) & !4095))
+        }
+        Err(other) => Err(other),
+    }
 }
 
 #[cfg(test)]
@@ -43,5 +243,15 @@ mod tests {
     fn bytes_are_read_and_written() {
         assert_eq!(gb_per_s(1.5e9, 2.0), 1.5);
         assert_eq!(gb_per_s(0.0, 1.0), 0.0);
+    }
+
+    #[test]
+    fn every_element_is_verified() {
+        let planned = |axes| Transpose::of_axes_bytes(&[3, 4, 2, 5], axes, 4).plan().unwrap();
+        let (right, of_another) = (planned(&[2, 0, 3, 1]), planned(&[2, 0, 1, 3]));
+        let (mut data, mut other) = (vec![0; 480], vec![0; 480]);
+        verify(&right, &mut data, &mut other, &mut right.workspace().unwrap()).unwrap();
+        let error = compare(&of_another.plan().problem, &data).unwrap_err().to_string();
+        assert!(error.contains("element 1 of the result is wrong"), "{error}");
     }
 }

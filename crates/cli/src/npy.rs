@@ -14,11 +14,16 @@ use clap::ValueEnum;
 use serde::Serialize;
 
 use crate::dtype::{self, Entries};
+use crate::values::joined;
 
-const MAGIC: &[u8; 6] = b"\x93NUMPY";
+/// What a .npy file begins with.
+pub const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
 /// Longest header accepted: far above NumPy's own limit for reading (10 000 characters).
 const MAX_TEXT: u64 = 1 << 20;
+
+/// Most axes of an array, in NumPy as here.
+const MOST_AXES: usize = 64;
 
 /// NumPy starts the data at a multiple of this.
 const ALIGN: usize = 64;
@@ -98,6 +103,8 @@ impl Header {
         let (item_bytes, descr_span) = descr.ok_or_else(missing("descr"))?;
         let (fortran, order_span) = fortran_order.ok_or_else(missing("fortran_order"))?;
         let (shape, shape_span) = shape.ok_or_else(missing("shape"))?;
+        let axes = shape.len();
+        ensure!(axes <= MOST_AXES, "the header has {axes} axes, at most {MOST_AXES} can be given");
         // An axis too long to count is refused, even beside one of length 0.
         let counted = shape.iter().all(|&extent| extent <= isize::MAX as usize);
         let items = volume(&shape).filter(|_| counted);
@@ -142,7 +149,7 @@ impl Header {
     pub fn rewritten(&self, shape: &[usize], order: Order) -> Result<Vec<u8>> {
         let shape = match shape {
             [one] => format!("({one},)"),
-            all => format!("({})", all.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
+            all => format!("({})", joined(all, ", ")),
         };
         let fortran = if order == Order::Fortran { "True" } else { "False" };
         let mut splices = [(&self.shape_span, &*shape), (&self.order_span, fortran)];

@@ -129,6 +129,7 @@ fn hostile_headers_are_errors() {
         (plain("(0, 99999999999999999999999)"), 0, counted),
         (dict("'|V2147483647'", false, "(4611686018427387904, 4)"), 0, counted),
         (dict("'|V9223372036854775807'", false, "(3, 4)"), 0, counted),
+        (plain(&format!("({})", "1, ".repeat(65))), 4, "65 axes, at most 64"),
         (plain("(3, -4)"), 48, "axis 1 has a negative length, -4"),
         (plain("(3, '4')"), 48, "'shape' is not made of integers"),
         (plain("(3, True)"), 48, "'shape' is not made of integers"),

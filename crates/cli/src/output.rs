@@ -6,14 +6,14 @@ use std::path::Path;
 
 use anyhow::{Error, Result, ensure};
 
+use crate::args::{DASH, Goal};
 use crate::closed;
-use crate::common::{DASH, Goal};
-use crate::copy::copy;
-use crate::error::{BrokenPipe, On};
+use crate::error::On;
 use crate::file::{self, Asking, Pending, Target};
 use crate::input::{Input, refuse_terminal};
 use crate::progress::Progress;
-use crate::say::shown;
+use crate::say::{BrokenPipe, shown};
+use crate::transfer::copy;
 
 /// Opens and locks what is read and what is replaced; without a target the result goes to standard output.
 pub fn open(
@@ -31,7 +31,7 @@ pub fn open(
     }
     if *goal == Goal::Stdout {
         // Data would be lost, or fill a terminal.
-        ensure!(!closed::output(), "standard output is closed");
+        closed::output()?;
         refuse_terminal(io::stdout(), "output")?;
     }
     let is_stdin = path == Path::new(DASH);
@@ -53,20 +53,20 @@ pub fn open(
     };
     // Made since it was looked for.
     ensure!(!matches!(goal, Goal::New(_)) || to.replaced.is_none(), exists(&to.path));
-    let is_npy = goal.path().is_some_and(|path| path.extension().is_some_and(|end| end == "npy"));
+    let ends = |with: &str| goal.path().is_some_and(|path| path.extension() == Some(with.as_ref()));
     let what = "the result is an archive of all members: name it .npz";
-    ensure!(!(is_member && is_npy), "{}: {what}", shown(&to.path));
+    ensure!(!(is_member && ends("npy")), "{}: {what}", shown(&to.path));
+    let what = "the result is a single array and no archive: name it .npy";
+    ensure!(is_member || !ends("npz"), "{}: {what}", shown(&to.path));
     Ok((input, target))
 }
 
 /// A result that is being written; dropped before it is committed it leaves nothing, except what was already written to standard output.
-pub enum Sink {
-    /// As it is.
-    File(Pending),
-    /// As a member among others.
-    Archive(Pending),
-    /// To standard output.
-    Stdout,
+pub struct Sink {
+    /// The new file; without one the result goes to standard output.
+    pending: Option<Pending>,
+    /// Whether the file holds the result as it is, and not as a member of an archive.
+    is_plain: bool,
 }
 
 impl Sink {
@@ -77,27 +77,20 @@ impl Sink {
         bytes: u64,
         quiet: bool,
     ) -> Result<Self> {
-        let Some(target) = target else { return Ok(Sink::Stdout) };
         let room = input.archive().map_or(Ok(bytes), |archive| archive.room(bytes))?;
-        let pending = file::begin(target, input.source(), room, quiet)?;
-        Ok(if input.member().is_some() { Sink::Archive(pending) } else { Sink::File(pending) })
+        let begin = |target| file::begin(target, input.source(), room, quiet);
+        let pending = target.map(begin).transpose()?;
+        Ok(Sink { pending, is_plain: input.member().is_none() })
     }
 
     /// The new file, if the data go into it as they are.
     pub fn plain(&self) -> Option<&Pending> {
-        match self {
-            Sink::File(pending) => Some(pending),
-            _ => None,
-        }
+        self.pending.as_ref().filter(|_| self.is_plain)
     }
 
     /// A file of so many bytes for what does not fit in memory.
     pub fn scratch(&self, bytes: u64) -> Result<File> {
-        let target = match self {
-            Sink::File(pending) | Sink::Archive(pending) => Some(pending.target()),
-            Sink::Stdout => None,
-        };
-        file::scratch(target, bytes)
+        file::scratch(self.pending.as_ref().map(Pending::target), bytes)
     }
 
     /// Writes all of the result, once: the header, and so many bytes of data.
@@ -113,30 +106,25 @@ impl Sink {
             to.write_all(header)?;
             copy(data, to, bytes, progress)
         };
-        match (self, input.archive()) {
-            (Sink::Archive(pending), Some(archive)) => {
+        let Some(pending) = &self.pending else {
+            let mut to = io::stdout().lock();
+            let done = put(&mut to).and_then(|()| to.flush());
+            if done.as_ref().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
+                return Err(BrokenPipe.into());
+            }
+            return done.on("write to", Path::new("standard output"));
+        };
+        match input.archive() {
+            None => put(&mut pending.file()).on("write the new", pending.path()),
+            Some(archive) => {
                 let bytes = (header.len() + bytes) as u64;
                 archive.rewrite(pending.file(), bytes, |to| Ok(put(to)?))
-            }
-            (Sink::File(pending) | Sink::Archive(pending), _) => {
-                put(&mut pending.file()).on("write the new", pending.path())
-            }
-            (Sink::Stdout, _) => {
-                let mut to = io::stdout().lock();
-                let done = put(&mut to).and_then(|()| to.flush());
-                if done.as_ref().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
-                    return Err(BrokenPipe.into());
-                }
-                done.on("write to", Path::new("standard output"))
             }
         }
     }
 
     /// Puts what was written in its place, if the input is as it was; returns what may have to be warned of.
     pub fn commit(self, input: &Input) -> Result<Option<Error>> {
-        match self {
-            Sink::File(pending) | Sink::Archive(pending) => pending.commit(input.source()),
-            Sink::Stdout => Ok(None),
-        }
+        self.pending.map_or(Ok(None), |pending| pending.commit(input.source()))
     }
 }

@@ -1,20 +1,32 @@
-//! `turntile plan`: how a matrix would be transposed, on this machine or on another.
+//! `turntile plan`: how a matrix would be transposed, on this machine or on another; and what `plan` and `tune` take, a
+//! problem by its numbers or by a file.
 
 use std::fmt::{Display, Write};
+use std::num::NonZeroUsize;
+use std::path::Path;
 
-use anyhow::{Result, bail};
-use clap::Args;
+use anyhow::{Error, Result, bail};
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::error::ErrorKind;
+use clap::{Args, ValueHint};
 use serde_json::{Value, json};
+use turntile::Transpose;
+use turntile::layout::Rearrangement;
 use turntile::plan::{Chip, Host, Plan, Planner, Problem, Refused, TileRule, Wisdom};
+use turntile_distributed::{Parts, Redistribution};
+use turntile_plan::units::{bytes, duration};
 use turntile_plan::{Advice, Declined, Survey};
 
+use crate::args::{Settings, Sizes, tiles};
 use crate::bench::routes;
 use crate::device::{Device, of_host};
-use crate::report::{bytes, duration, rate};
-use crate::say::{shown, tell};
-use crate::settings::{Settings, tiles};
-use crate::subject::ProblemArgs;
-use crate::{subject, words};
+use crate::file::{self, Asking, Locking};
+use crate::input::Input;
+use crate::operation::Operation;
+use crate::report::rate;
+use crate::say::{notify, shown};
+use crate::values::{Axes, Subject, axes, count, order_of, positive, subject};
+use crate::words;
 
 #[derive(Debug, Args)]
 pub struct PlanArgs {
@@ -27,6 +39,10 @@ pub struct PlanArgs {
     /// Which tiles of each route to consider
     #[arg(long, value_name = "RULE", default_value = "model", value_parser = tiles())]
     pub tiles: TileRule,
+    /// Over so many memories, in parts of the first axis that differ by at most one: what the first does, local stages on this host
+    #[arg(long, value_name = "P", value_parser = positive, allow_negative_numbers = true,
+          conflicts_with_all = ["device", "tiles", "all", "json", "batch", "into", "member", "pattern", "wisdom", "route", "workspace"])]
+    pub parts: Option<NonZeroUsize>,
     /// Print every candidate by estimate, wisdom aside, and why the others are not possible
     #[arg(long)]
     pub all: bool,
@@ -35,10 +51,142 @@ pub struct PlanArgs {
     pub json: bool,
 }
 
+/// A problem, by its numbers or by a file.
+#[derive(Debug, Args)]
+pub struct ProblemArgs {
+    /// Rows and columns, e.g. 7200x1800, or with --axes the extents of any array; or a .npy or .npz file that holds one (./3x5 if
+    /// its name is such)
+    #[arg(value_name = "MxN|FILE", value_hint = ValueHint::FilePath, value_parser = OsStringValueParser::new().try_map(subject))]
+    subject: Subject,
+    /// The order of the axes in the result, e.g. 2,0,1; as in NumPy -1 is the last [default: the last two change places]
+    #[arg(long, value_name = "I,J,...", value_parser = axes, allow_hyphen_values = true)]
+    axes: Option<Axes>,
+    /// A pattern in place of --axes, as of `turntile rearrange`
+    #[arg(long, value_name = "PATTERN", conflicts_with = "axes", allow_hyphen_values = true)]
+    pattern: Option<String>,
+    #[command(flatten)]
+    sizes: Sizes,
+    /// Bytes of an element, of a shape
+    #[arg(long, value_name = "B", value_parser = positive, allow_negative_numbers = true)]
+    elem_bytes: Option<NonZeroUsize>,
+    /// Matrices or arrays, one after the other [default: 1]
+    #[arg(long, value_name = "K", value_parser = count, allow_negative_numbers = true)]
+    batch: Option<usize>,
+    /// The array of a .npz archive
+    #[arg(long, value_name = "NAME")]
+    member: Option<String>,
+    /// Into another buffer instead of in place
+    #[arg(long)]
+    into: bool,
+    #[command(flatten)]
+    pub settings: Settings,
+}
+
+impl ProblemArgs {
+    /// What is wrong with the options beside a shape, or beside a file.
+    pub fn check(&self) -> Result<(), clap::Error> {
+        let (kind, what) = match &self.subject {
+            _ if self.pattern.is_none() && !self.sizes.sizes.is_empty() => (
+                ErrorKind::MissingRequiredArgument,
+                "--size is for axes of a --pattern".to_string(),
+            ),
+            Subject::Extents(_) if self.elem_bytes.is_none() => {
+                (ErrorKind::MissingRequiredArgument, "a shape needs --elem-bytes <B>".to_string())
+            }
+            Subject::Extents(_) if self.member.is_some() => (
+                ErrorKind::ArgumentConflict,
+                "--member is for a file, and cannot be used with a shape".to_string(),
+            ),
+            Subject::Extents(shape) => match self.axes(shape) {
+                Ok(_) => return Ok(()),
+                Err(what) => (ErrorKind::ValueValidation, what),
+            },
+            Subject::File(path) if self.elem_bytes.is_some() || self.batch.is_some() => (
+                ErrorKind::ArgumentConflict,
+                format!(
+                    "--elem-bytes and --batch are for a shape; {} is taken for a file, whose header has both",
+                    shown(path)
+                ),
+            ),
+            Subject::File(_) => return Ok(()),
+        };
+        Err(clap::Error::raw(kind, what))
+    }
+
+    /// What becomes of a shape's axes.
+    fn axes(&self, shape: &[usize]) -> Result<Rearrangement, String> {
+        let order = match (&self.pattern, &self.axes, shape.len()) {
+            (Some(pattern), ..) => {
+                return self.sizes.of(pattern).of(shape).map_err(|error| error.to_string());
+            }
+            (None, Some(axes), rank) => {
+                order_of(axes, rank).map_err(|what| format!("--axes {what}"))?
+            }
+            (None, None, 2) => vec![1, 0],
+            (None, None, rank) => {
+                return Err(format!("{rank} axes: name their order with --axes or --pattern"));
+            }
+        };
+        Ok(Rearrangement::of_axes(shape, &order))
+    }
+
+    /// The transposition, with the settings.
+    pub fn transpose(&self) -> Result<Transpose> {
+        let transpose = match &self.subject {
+            Subject::Extents(shape) => self.of_shape(shape)?,
+            Subject::File(path) => self.of_file(path)?,
+        };
+        let transpose = if self.into { transpose.out_of_place() } else { transpose };
+        Ok(self.settings.apply(transpose)?)
+    }
+
+    /// A shape that is cut over so many ranks.
+    fn over(&self, ranks: usize) -> Result<Redistribution> {
+        let Subject::Extents(shape) = &self.subject else {
+            bail!("--parts is for a shape: give extents and --elem-bytes in place of a file")
+        };
+        let axes = self.axes(shape).map_err(Error::msg)?;
+        let elem_bytes = self.elem_bytes.map_or(1, usize::from);
+        let part =
+            |extent: Option<&usize>| (0, Parts::balanced(extent.copied().unwrap_or(1), ranks));
+        let (before, after) = (part(shape.first()), part(axes.shape().first()));
+        let change = Redistribution::of_axes(shape, axes.order(), elem_bytes, before, after);
+        Ok(match self.settings.threads {
+            Some(threads) => change.threads(threads.get()),
+            None => change,
+        })
+    }
+
+    fn of_shape(&self, shape: &[usize]) -> Result<Transpose> {
+        let axes = self.axes(shape).map_err(Error::msg)?;
+        // The command line has been checked for it.
+        let elem_bytes = self.elem_bytes.map_or(1, usize::from);
+        Ok(Transpose::of_axes_bytes(axes.extents(), axes.order(), elem_bytes)
+            .batch(self.batch.unwrap_or(1)))
+    }
+
+    /// As `transpose` and `permute` have it in memory, be the array empty or not.
+    fn of_file(&self, path: &Path) -> Result<Transpose> {
+        let (source, _) = file::open(Some(path), None, &Asking::new(Locking::Off, true))?;
+        let Some(source) = source else { bail!("nothing was opened") };
+        let header = Input::of_file(source, self.member.as_deref(), false)?.header()?;
+        let operation = match (&self.axes, &self.pattern) {
+            (Some(axes), _) => Operation::Permute(axes),
+            (None, Some(pattern)) => Operation::Rearrange(self.sizes.of(pattern)),
+            (None, None) => Operation::Transpose,
+        };
+        operation.in_file(&header, path)
+    }
+}
+
 /// Runs the command and returns what to print.
-pub fn run(args: &PlanArgs) -> Result<String> {
+pub fn run(args: &mut PlanArgs) -> Result<String> {
+    if let Some(ranks) = args.parts {
+        return Ok(args.problem.over(ranks.get())?.plan(0)?.to_string());
+    }
+    args.problem.settings.find_wisdom(false, false)?;
     let settings = &args.problem.settings;
-    let problem = subject::problem(&args.problem)?;
+    let problem = args.problem.transpose()?.problem()?;
     let mut planner = planner(&args.device, settings)?.with_tiles(args.tiles);
     if let Some(route) = settings.route {
         planner = planner.with_route(route);
@@ -92,13 +240,12 @@ fn wisdom(
     problem: &Problem,
 ) -> Result<(Option<Plan>, Option<Refused>)> {
     let Some(path) = settings.wisdom() else { return Ok((None, None)) };
-    let note = |what: &dyn Display| tell(&format_args!("note: {}: {what}", shown(path)));
+    let note = |what: &dyn Display| notify(&format_args!("note: {}: {what}", shown(path)));
     if !is_here(device) {
         // It may come from the environment, so this is no error.
         note(&"not read, its plans are this machine's");
         return Ok((None, None));
     }
-    settings.existing_wisdom()?;
     let asked = |plan: &Plan| settings.route.is_none_or(|route| plan.route() == route);
     match Wisdom::load(path)?.advise(planner, problem) {
         Advice::Plan(plan) if asked(&plan) => return Ok((Some(*plan), None)),

@@ -1,5 +1,6 @@
 //! A bar on the terminal for work that lasts longer than a second.
 
+use std::borrow::Cow;
 use std::io::IsTerminal;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
@@ -27,13 +28,9 @@ struct Shown {
 }
 
 impl Progress {
-    /// A bar that appears after a second, if `wanted` and there is a terminal to show it on.
-    pub fn new(wanted: bool) -> Self {
-        Self::labelled(wanted, "")
-    }
-
-    /// The same, with a label before the names of its phases.
-    pub fn labelled(wanted: bool, label: &str) -> Self {
+    /// A bar that appears after a second, if `wanted` and there is a terminal to show it on, with a label before the names
+    /// of its phases.
+    pub fn new(wanted: bool, label: &str) -> Self {
         if !(wanted && std::io::stderr().is_terminal()) {
             return Progress(None);
         }
@@ -62,7 +59,7 @@ impl Progress {
         self.phase("{pos}/{len} passes {elapsed}", what, Some(total));
     }
 
-    /// Begins a phase of so many items.
+    /// Begins a phase of so many items, each with a name.
     pub fn items(&self, what: &'static str, total: usize) {
         self.phase("{pos}/{len} {msg} {elapsed}", what, Some(total));
     }
@@ -73,9 +70,17 @@ impl Progress {
     }
 
     /// Names what is being done now.
-    pub fn say(&self, what: &'static str) {
+    pub fn say(&self, what: impl Into<Cow<'static, str>>) {
         if let Progress(Some(shown)) = self {
             shown.bar.set_message(what);
+        }
+    }
+
+    /// Runs what prints, while the bar is away.
+    pub fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
+        match self {
+            Progress(Some(shown)) => shown.bar.suspend(print),
+            Progress(None) => print(),
         }
     }
 

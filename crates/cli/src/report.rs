@@ -5,14 +5,16 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::json;
 use turntile::Planned;
-use turntile::plan::{Plan, Problem};
+use turntile::plan::Plan;
 use turntile::stored::Stored;
+use turntile_plan::units::{bytes, duration};
 
-use crate::common::DASH;
+use crate::args::DASH;
 use crate::error;
 use crate::measure::gb_per_s;
 use crate::npy::{Header, Order};
-use crate::say::{shown, tell};
+use crate::say::{notify, shown};
+use crate::values::joined;
 use crate::work::Done;
 
 /// An array as a file holds it.
@@ -40,23 +42,16 @@ impl Array {
         }
     }
 
-    /// The array of a headerless file, before and after; a single matrix without the batch.
-    pub fn of_raw(problem: &Problem) -> [Self; 2] {
-        let after: Vec<usize> = problem.order().map(|axis| problem.extents()[axis]).collect();
-        let single = usize::from(problem.order().eq([0, 2, 1]) && problem.batch() == 1);
-        [problem.extents(), &after].map(|shape| Array {
-            shape: shape[single..].to_vec(),
-            type_name: None,
-            elem_bytes: problem.elem_bytes(),
-            order: None,
-        })
+    /// The array of a headerless file.
+    pub fn of_raw(shape: Vec<usize>, elem_bytes: usize) -> Self {
+        Array { shape, type_name: None, elem_bytes, order: None }
     }
 
     fn extents(&self) -> String {
         match &self.shape[..] {
             [] => "scalar".to_string(),
             [one] => format!("{one} items"),
-            all => all.iter().map(usize::to_string).collect::<Vec<_>>().join("x"),
+            all => joined(all, "x"),
         }
     }
 
@@ -117,10 +112,10 @@ impl Report {
     pub fn print_notes(&self, quiet: bool) {
         if let Some(error) = &self.done.unsynced {
             let error = error::line(error);
-            tell(&format_args!("warning: the new file is in place, but {error}"));
+            notify(&format_args!("warning: the new file is in place, but {error}"));
         }
         for refused in self.refused_wisdom().iter().filter(|_| !quiet) {
-            tell(&format_args!("note: wisdom not used for {refused}"));
+            notify(&format_args!("note: wisdom not used for {refused}"));
         }
     }
 
@@ -254,28 +249,7 @@ fn passes(blocks: &Stored) -> &'static str {
     if blocks.passes() == 1 { "1 pass" } else { "2 passes" }
 }
 
-/// Seconds in the unit that suits them.
-pub fn duration(seconds: f64) -> String {
-    if seconds >= 1.0 {
-        format!("{seconds:.1} s")
-    } else if seconds >= 1e-3 {
-        format!("{:.1} ms", seconds * 1e3)
-    } else {
-        format!("{:.0} us", seconds * 1e6)
-    }
-}
-
 /// GB/s; where nothing moved there is no number.
 pub fn rate(gb_per_s: Option<f64>) -> String {
     gb_per_s.map_or_else(|| "-".to_string(), |rate| format!("{rate:.2}"))
-}
-
-/// A number of bytes in the unit that suits it.
-pub fn bytes(count: usize) -> String {
-    match count {
-        0..1_000 => format!("{count} B"),
-        1_000..1_000_000 => format!("{:.1} KB", count as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} MB", count as f64 / 1e6),
-        _ => format!("{:.2} GB", count as f64 / 1e9),
-    }
 }

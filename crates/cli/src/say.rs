@@ -5,10 +5,17 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use anyhow::Context;
+
 use crate::closed;
 
+/// The reader of standard output has left: the command ends by SIGPIPE, as others do.
+#[derive(Debug, thiserror::Error)]
+#[error("the reader of standard output has left")]
+pub struct BrokenPipe;
+
 /// Prints a message on standard error; failures are ignored.
-pub fn tell(what: &dyn Display) {
+pub fn notify(what: &dyn Display) {
     let _ = io::stderr().write_all(format!("turntile: {}\n", Harmless(what)).as_bytes());
 }
 
@@ -17,7 +24,7 @@ pub fn note_threads() {
     if let Some(why) = turntile::threads::refused() {
         let count = turntile::threads::count();
         let what = "at work, other threads cannot be started";
-        tell(&format_args!("note: no more than {count} {what}: {why}"));
+        notify(&format_args!("note: no more than {count} {what}: {why}"));
     }
 }
 
@@ -36,13 +43,21 @@ pub fn print(text: &str, stream: Stream, is_all: bool) -> ExitCode {
     match write(text, stream) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             if is_all {
-                tell(&format_args!("cannot print the result: {error}"));
+                notify(&format_args!("cannot print the result: {error}"));
                 return ExitCode::FAILURE;
             }
-            tell(&format_args!("warning: done, but cannot print the result: {error}"));
+            notify(&format_args!("warning: done, but cannot print the result: {error}"));
             ExitCode::SUCCESS
         }
         _ => ExitCode::SUCCESS,
+    }
+}
+
+/// Prints a part of a result as soon as there is one: what is printed stays, whatever ends the process.
+pub fn put(text: &str) -> anyhow::Result<()> {
+    match write(text, Stream::Output) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(BrokenPipe.into()),
+        written => written.context("cannot print the result"),
     }
 }
 
@@ -54,8 +69,10 @@ pub fn print_error(error: &serde_json::Value, stream: Stream) {
 fn write(text: &str, stream: Stream) -> io::Result<()> {
     let line = format!("{text}\n");
     match stream {
-        Stream::Output if closed::output() => Err(io::Error::other("standard output is closed")),
-        Stream::Output => io::stdout().write_all(line.as_bytes()),
+        Stream::Output => {
+            closed::output()?;
+            io::stdout().write_all(line.as_bytes())
+        }
         Stream::Error => io::stderr().write_all(line.as_bytes()),
     }
 }
@@ -131,7 +148,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn bytes_that_are_no_text_are_told_apart() {
+    fn bytes_that_are_not_text_stay_distinct() {
         use std::ffi::OsStr;
         use std::os::unix::ffi::OsStrExt;
         let name = OsStr::from_bytes(b"a\xff\xe9.npy");

@@ -4,24 +4,23 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
-
-use crate::common::{Common, Goal};
-use crate::error::{self, BrokenPipe};
+use crate::args::{Common, Goal, Raw};
+use crate::error;
 use crate::file;
-use crate::rearrange::Asked;
+use crate::operation::{self, Operation};
 use crate::report::Report;
-use crate::say::{self, Stream, shown, tell};
+use crate::say::{self, BrokenPipe, Stream, notify, shown};
 use crate::signals;
+use anyhow::{Result, bail};
 
 /// Changes all files that are named, and reports what was done to each and all that went wrong. An error does not keep the other
 /// files from being changed.
-pub fn run(common: &Common, change: impl Fn(&Asked<'_>) -> Result<Report>) -> ExitCode {
-    // The command line has been found to make sense.
+pub fn run(common: &mut Common, operation: Operation<'_>, raw: Option<Raw>) -> ExitCode {
+    let ready = common.settings.find_wisdom(false, common.quiet);
+    let common = &*common;
+    // The command line has been checked.
     let jobs = common.jobs().unwrap_or_default();
     let first = jobs.first().map_or(Stream::Output, |(_, goal)| stream_of(goal));
-    let settings = &common.settings;
-    let ready = settings.existing_wisdom();
     if let Err(error) = ready.and_then(|_| no_twins(&jobs)) {
         return failed(&error::line(&error), None, common, first);
     }
@@ -31,7 +30,7 @@ pub fn run(common: &Common, change: impl Fn(&Asked<'_>) -> Result<Report>) -> Ex
             1 => String::new(),
             all => format!("{}/{all} {}: ", number + 1, shown(path)),
         };
-        let done = change(&Asked { file: path, goal, common, label });
+        let done = operation::run(common, (path, goal), (operation, raw.as_ref()), &label);
         if number == 0 && !common.quiet {
             say::note_threads();
         }
@@ -93,6 +92,6 @@ fn failed(what: &str, file: Option<&Path>, common: &Common, stream: Stream) -> E
         }
         say::print_error(&report, stream);
     }
-    tell(&what);
+    notify(&what);
     ExitCode::FAILURE
 }

@@ -20,15 +20,15 @@ pub fn clean_up_on_signals() {
     let caught = caught.into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
     let warn = |error| {
         let what = "cannot catch signals, an interruption may leave a temporary file";
-        crate::say::tell(&format_args!("warning: {what}: {error}"));
+        crate::say::notify(&format_args!("warning: {what}: {error}"));
     };
     // The thread comes first: signals that are caught and not handled would do nothing.
     let (hand_over, handed) = std::sync::mpsc::channel::<Signals>();
     let started = std::thread::Builder::new().spawn(move || {
         let Ok(mut signals) = handed.recv() else { return };
         for signal in signals.forever() {
-            let tell = || crate::say::tell(&"interrupted");
-            crate::file::abandon(tell, || {
+            let report = || crate::say::notify(&"interrupted");
+            crate::file::abandon(report, || {
                 let _ = emulate_default_handler(signal);
                 std::process::exit(128 + signal);
             });

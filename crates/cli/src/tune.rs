@@ -6,17 +6,18 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
-use turntile::plan::{Measured, Tile, TileRule, Wisdom};
+use turntile::plan::{Measured, Plan, Tile, TileRule};
+use turntile_plan::units::{bytes, duration};
 
+use crate::args::tiles;
 use crate::bench::routes;
 use crate::device::Device;
-use crate::plan::of_plan;
-use crate::report::{bytes, duration, rate};
-use crate::say::shown;
-use crate::settings::tiles;
-use crate::subject::ProblemArgs;
+use crate::measure;
+use crate::plan::{ProblemArgs, of_plan};
+use crate::progress::Progress;
+use crate::report::rate;
+use crate::say::{self, shown};
 use crate::values::seconds;
-use crate::{file, measure, subject};
 
 /// Candidates that the table shows; JSON has all.
 const SHOWN: usize = 12;
@@ -42,20 +43,30 @@ pub struct TuneArgs {
     pub json: bool,
 }
 
-/// Runs the command and returns what to print.
-pub fn run(args: &TuneArgs) -> Result<String> {
-    let problem = subject::problem(&args.problem)?;
-    if let Some(file) = args.problem.settings.wisdom() {
-        // Found out before the measuring, not after it.
-        file::refuse_unwritable(file)?;
-        Wisdom::load(file)?;
-    }
-    let settings = &args.problem.settings;
-    let transpose = settings.transpose(&problem).tiles(args.tiles);
-    let measured = match Device::find(&args.device, settings.threads)? {
-        Device::Host => transpose.tune(args.budget)?,
-        Device::Gpu(gpu) => transpose.tune_on(&gpu, args.budget)?,
+/// Runs the command and returns what to print at last. In the table for people each candidate is printed as soon as it has
+/// run once.
+pub fn run(args: &mut TuneArgs) -> Result<String> {
+    args.problem.settings.find_wisdom(true, false)?;
+    let transpose = args.problem.transpose()?.tiles(args.tiles);
+    let progress = Progress::new(true, "");
+    let (mut number, mut printed) = (0, Ok(()));
+    let mut seen = |plan: &Plan, time: Duration, all: usize| {
+        if number == 0 {
+            progress.items("measuring", all);
+        }
+        number += 1;
+        progress.set(number);
+        progress.say(plan.route_name());
+        if !args.csv && !args.json && printed.is_ok() {
+            printed = progress.aside(|| say::put(&row(plan, time)));
+        }
     };
+    let measured = match Device::find(&args.device, args.problem.settings.threads)? {
+        Device::Host => transpose.tune_seen(args.budget, &mut seen)?,
+        Device::Gpu(gpu) => transpose.tune_on_seen(&gpu, args.budget, &mut seen)?,
+    };
+    // Else the table cannot be printed either, and that is reported.
+    let _ = printed;
     Ok(match (args.csv, args.json) {
         (true, _) => csv(&measured),
         (_, true) => json(&measured),
@@ -64,28 +75,30 @@ pub fn run(args: &TuneArgs) -> Result<String> {
 }
 
 /// None where nothing moves: a call's time is not the speed of a move.
-fn gb_per_s(Measured { plan, time, .. }: &Measured) -> Option<f64> {
+fn gb_per_s(plan: &Plan, time: Duration) -> Option<f64> {
     let rate = measure::gb_per_s(plan.problem.bytes() as f64, time.as_secs_f64());
     Some(rate).filter(|rate| plan.passes() > 0 && rate.is_finite())
 }
 
+/// What a candidate took.
+fn row(plan: &Plan, time: Duration) -> String {
+    let Tile { m, n } = plan.tile();
+    format!(
+        "{:<22} {:>13} {:>9} {:>8} GB/s  (estimate {:>9})  workspace {:>9}",
+        plan.route_name(),
+        format!("{m}x{n}"),
+        duration(time.as_secs_f64()),
+        rate(gb_per_s(plan, time)),
+        duration(plan.seconds),
+        bytes(plan.workspace_bytes),
+    )
+}
+
 fn table(measured: &[Measured], args: &TuneArgs) -> String {
-    let mut text = String::new();
+    let mut text = String::from("\nfastest first:\n");
     // Writing to a string cannot fail.
-    for candidate in measured.iter().take(SHOWN) {
-        let plan = &candidate.plan;
-        let Tile { m, n } = plan.tile();
-        let _ = writeln!(
-            text,
-            "{:<22} {:>13} {:>9} {:>8} GB/s  (estimate {:>9})  runs {}, workspace {}",
-            plan.route_name(),
-            format!("{m}x{n}"),
-            duration(candidate.time.as_secs_f64()),
-            rate(gb_per_s(candidate)),
-            duration(plan.seconds),
-            candidate.runs,
-            bytes(plan.workspace_bytes),
-        );
+    for Measured { plan, time, runs, .. } in measured.iter().take(SHOWN) {
+        let _ = writeln!(text, "{}  runs {runs}", row(plan, *time));
     }
     let more = measured.len().saturating_sub(SHOWN);
     if more > 0 {
@@ -115,7 +128,7 @@ fn csv(measured: &[Measured]) -> String {
             plan.tile().n,
             time.as_secs_f64(),
             plan.seconds,
-            gb_per_s(candidate).map_or(String::new(), |rate| format!("{rate:.1}")),
+            gb_per_s(plan, *time).map_or(String::new(), |rate| format!("{rate:.1}")),
             plan.workspace_bytes,
         );
     }
@@ -125,7 +138,7 @@ fn csv(measured: &[Measured]) -> String {
 fn json(measured: &[Measured]) -> String {
     let row = |candidate: &Measured| {
         let Measured { plan, time, runs, .. } = candidate;
-        let mut row = of_plan(plan, gb_per_s(candidate));
+        let mut row = of_plan(plan, gb_per_s(plan, *time));
         row["seconds"] = json!(time.as_secs_f64());
         row["runs"] = json!(runs);
         row

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use turntile::layout::{PatternError, Rearrangement};
+
 /// A span of seconds.
 pub fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.trim().parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
@@ -13,8 +15,8 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 fn whole<T: FromStr>(text: &str, least: usize) -> Result<T, String> {
-    let (number, most) = (text.trim().parse().ok(), usize::MAX);
-    number.ok_or_else(|| format!("expected a whole number from {least} to {most}, as in 4"))
+    let expected = || format!("expected a whole number from {least} to {}, as in 4", usize::MAX);
+    text.trim().parse().map_err(|_| expected())
 }
 
 /// A whole number.
@@ -28,8 +30,12 @@ pub fn positive(text: &str) -> Result<NonZeroUsize, String> {
 }
 
 /// Extents of the axes of an array: of a matrix rows and columns.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Extents(pub Vec<usize>);
+pub type Extents = Vec<usize>;
+
+/// Numbers with separators between.
+pub fn joined(numbers: impl IntoIterator<Item = impl ToString>, separator: &str) -> String {
+    numbers.into_iter().map(|number| number.to_string()).collect::<Vec<_>>().join(separator)
+}
 
 /// What is to be planned: a shape, or the array of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,15 +49,23 @@ pub enum Subject {
 /// Extents, or whatever else is not made of digits and `x` alone: a file's name.
 pub fn subject(word: OsString) -> Result<Subject, String> {
     let of_shape = |c: char| c.is_ascii_digit() || matches!(c, 'x' | 'X' | ' ' | '-');
+    // As others write products.
+    let times = ['*', ',', '\u{d7}'];
     match word.to_str() {
         Some(text) if text.chars().all(of_shape) => extents(text).map(Subject::Extents),
+        Some(text)
+            if text.starts_with(|c: char| c.is_ascii_digit())
+                && text.chars().all(|c| of_shape(c) || times.contains(&c)) =>
+        {
+            let shape = text.replace(times, "x").replace(' ', "");
+            Err(format!("it is no shape: write {shape}; a file of that name is ./{text}"))
+        }
         _ => Ok(Subject::File(word.into())),
     }
 }
 
-/// An order of axes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Axes(pub Vec<usize>);
+/// An order of axes as it is written: counted from 0, or from the last backwards, which is -1.
+pub type Axes = Vec<isize>;
 
 /// Rows and columns, `MxN`, or the extents of more axes.
 pub fn extents(text: &str) -> Result<Extents, String> {
@@ -67,10 +81,10 @@ pub fn extents(text: &str) -> Result<Extents, String> {
             )
         })
     };
-    Ok(Extents(text.split(['x', 'X']).map(extent).collect::<Result<_, _>>()?))
+    text.split(['x', 'X']).map(extent).collect()
 }
 
-/// Axes counted from 0, `2,0,1`.
+/// Axes, `2,0,1`.
 pub fn axes(text: &str) -> Result<Axes, String> {
     split_axes(text, ',')
 }
@@ -83,12 +97,60 @@ pub fn split_axes(text: &str, separator: char) -> Result<Axes, String> {
             format!("'{text}' is no axis: expected their numbers, as in 2{separator}0{separator}1")
         })
     };
-    let axes = text.split(separator).map(axis).collect::<Result<Vec<usize>, String>>()?;
-    let named = |axis| axes.iter().filter(|&&other| other == axis).count() == 1;
-    if (0..axes.len()).all(named) {
-        return Ok(Axes(axes));
+    text.split(separator).map(axis).collect()
+}
+
+/// The axes of an array of so many in the order that is written, counted from 0.
+pub fn order_of(axes: &[isize], rank: usize) -> Result<Vec<usize>, String> {
+    let what = joined(axes, ",");
+    let has = match rank {
+        0 => "none".to_string(),
+        1 => "1, axis 0".to_string(),
+        _ => format!("{rank}, axes 0 to {}", rank - 1),
+    };
+    if axes.len() != rank {
+        return Err(format!("{what} names {} axes, the array has {has}", axes.len()));
     }
-    Err(format!("expected each of the axes 0 to {} once", axes.len() - 1))
+    let mut order = Vec::with_capacity(rank);
+    for &axis in axes {
+        let from_start = if axis < 0 { axis.checked_add_unsigned(rank) } else { Some(axis) };
+        let number = from_start.and_then(|axis| usize::try_from(axis).ok());
+        match number.filter(|&number| number < rank) {
+            None => return Err(format!("{what}: there is no axis {axis}, the array has {has}")),
+            Some(number) if order.contains(&number) => {
+                return Err(format!("{what} names axis {number} twice; the array has {has}"));
+            }
+            Some(number) => order.push(number),
+        }
+    }
+    Ok(order)
+}
+
+/// The size of a named axis, `p=16`.
+pub fn size(text: &str) -> Result<(String, usize), String> {
+    let (name, size) = text.split_once('=').unwrap_or_default();
+    match size.trim().parse() {
+        Ok(size) => Ok((name.trim().to_string(), size)),
+        Err(_) => Err("expected the name of an axis and its size, as in p=16".to_string()),
+    }
+}
+
+/// A pattern, with the sizes of some of its axes.
+#[derive(Clone, Copy, Debug)]
+pub struct Pattern<'a> {
+    /// As it was written.
+    pub text: &'a str,
+    /// The sizes, by name.
+    pub sizes: &'a [(String, usize)],
+}
+
+impl Pattern<'_> {
+    /// What it makes of an array of that shape.
+    pub fn of(&self, shape: &[usize]) -> Result<Rearrangement, PatternError> {
+        let sizes: Vec<(&str, usize)> =
+            self.sizes.iter().map(|(name, size)| (&**name, *size)).collect();
+        Rearrangement::new(self.text, shape, &sizes)
+    }
 }
 
 /// A number of bytes, or a share of something that is known later.
@@ -122,7 +184,7 @@ pub fn amount(text: &str) -> Result<Amount, String> {
     }
 }
 
-/// A number of bytes, with a suffix of powers of 1024 (K, M, G, T, alike KiB and so on) or 1000 (KB, MB, GB, TB), or none.
+/// A number of bytes, with a suffix of powers of 1024 (K, M, G, T, or KiB and so on) or 1000 (KB, MB, GB, TB), or none.
 pub fn byte_count(text: &str) -> Result<usize, String> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -155,8 +217,7 @@ const MOST_THREADS: usize = 65_535;
 
 /// A number of threads.
 pub fn threads(text: &str) -> Result<NonZeroUsize, String> {
-    let number =
-        text.trim().parse::<NonZeroUsize>().ok().filter(|number| number.get() <= MOST_THREADS);
+    let number = positive(text).ok().filter(|number| number.get() <= MOST_THREADS);
     number.ok_or_else(|| format!("expected a number of threads from 1 to {MOST_THREADS}"))
 }
 
@@ -203,15 +264,37 @@ mod tests {
         for text in ["99999999999GiB", "18446744073709551616", "9999999999.5G"] {
             assert!(byte_count(text).unwrap_err().contains("more bytes than"), "{text}");
         }
-        assert_eq!(extents("3x5"), Ok(Extents(vec![3, 5])));
-        assert_eq!(extents("0 X 7x2"), Ok(Extents(vec![0, 7, 2])));
+        assert_eq!(extents("3x5"), Ok(vec![3, 5]));
+        assert_eq!(extents("0 X 7x2"), Ok(vec![0, 7, 2]));
         for text in ["", "3", "x", "3x", "3xx5", "-3x5", "3*5"] {
             assert!(extents(text).is_err(), "{text}");
         }
-        assert_eq!(axes("2,0, 1"), Ok(Axes(vec![2, 0, 1])));
-        assert_eq!(axes("0"), Ok(Axes(vec![0])));
-        for text in ["", "1", "0,0", "0,2", "-1,0", "0;1", "0,1,"] {
-            assert!(axes(text).is_err(), "{text}");
+        for text in ["7200*1800", "7200, 1800", "7200\u{d7}1800"] {
+            let error = subject(text.into()).unwrap_err();
+            assert!(error.contains("write 7200x1800") && error.contains(&format!("./{text}")));
+        }
+        assert_eq!(subject("a*b".into()), Ok(Subject::File("a*b".into())));
+    }
+
+    #[test]
+    fn axes_are_named_as_in_numpy() {
+        let order = |text: &str, rank| order_of(&axes(text)?, rank);
+        assert_eq!(order("2,0, 1", 3), Ok(vec![2, 0, 1]));
+        assert_eq!(order("-1,0,-2", 3), Ok(vec![2, 0, 1]));
+        assert_eq!(order("0", 1), Ok(vec![0]));
+        for (text, rank, words) in [
+            ("2,0", 3, "2,0 names 2 axes, the array has 3, axes 0 to 2"),
+            ("0", 0, "0 names 1 axes, the array has none"),
+            ("1", 1, "1: there is no axis 1, the array has 1, axis 0"),
+            ("0,-3", 2, "0,-3: there is no axis -3, the array has 2, axes 0 to 1"),
+            ("0,-9223372036854775808", 2, "there is no axis -9"),
+        ] {
+            let error = order(text, rank).unwrap_err();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+        assert!(order("2,-1,0", 3).unwrap_err().contains("names axis 2 twice"));
+        for text in ["", "0;1", "0,1,", "a"] {
+            assert!(axes(text).unwrap_err().contains("as in 2,0,1"), "{text}");
         }
     }
 }

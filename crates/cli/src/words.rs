@@ -3,50 +3,56 @@
 use turntile::plan::{Plan, Problem};
 use turntile_plan::{Direction, StageShape};
 
-use crate::report::{bytes, duration};
+use crate::values::joined;
 
-/// What becomes of the array, stage after stage, in sentences: a line each.
+/// What it comes to, then what becomes of the array, stage after stage, in sentences: a line each.
 pub fn of_plan(plan: &Plan) -> String {
-    let mut text = of_problem(&plan.problem);
-    if plan.passes() == 0 {
-        return text + "\nNo element has to move.";
-    }
+    let mut text = format!("{}\n{}", plan.summary(), of_problem(&plan.problem));
+    let several = plan.stages().count() > 1;
     for (k, stage) in plan.stages().enumerate() {
-        let first = if k == 0 { "First" } else { "Then" };
-        text += &format!("\n{first} {}.", of_stage(&stage.shape));
+        let stage = of_stage(&stage.shape);
+        text += "\n";
+        text += &match (several, k) {
+            (false, _) => sentence(&stage),
+            (true, 0) => format!("First {stage}."),
+            (true, _) => format!("Then {stage}."),
+        };
     }
-    let times =
-        if plan.passes() == 1 { "once".to_string() } else { format!("{} times", plan.passes()) };
-    text += &format!(
-        "\nAll is read and written {times}, with {} of memory beside the data, in about {}.",
-        bytes(plan.workspace_bytes),
-        duration(plan.seconds)
-    );
     text
 }
 
+/// With a capital letter and a full stop.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters
+        .next()
+        .map(|first| first.to_ascii_uppercase())
+        .into_iter()
+        .chain(letters)
+        .collect::<String>()
+        + "."
+}
+
 fn of_problem(problem: &Problem) -> String {
+    if problem.records().is_some() {
+        return format!("The array holds {problem}.");
+    }
     let from = problem.extents();
     let to: Vec<usize> = problem.order().map(|axis| from[axis]).collect();
     let place = if problem.is_out_of_place() { "in another buffer" } else { "where it lies" };
-    let matrices = problem.order().eq([0, 2, 1]);
-    // A single matrix without the batch.
-    let single = usize::from(matrices && problem.batch() == 1);
-    let of = |extents: &[usize]| by_x(&extents[single..]);
-    let what = if single == 1 { "matrix" } else { "array" };
+    let what = if problem.order().eq([1, 0]) { "matrix" } else { "array" };
     format!(
-        "The {} {what} of elements of {} B, {} in all, becomes {} {place}.",
-        of(from),
+        "The {} {what} of {}-byte elements becomes {} {place}.",
+        by_x(from),
         problem.elem_bytes(),
-        bytes(problem.bytes()),
-        of(&to)
+        by_x(&to)
     )
 }
 
 fn by_x(extents: &[usize]) -> String {
     match extents {
         [] => "0-axis".to_string(),
-        all => all.iter().map(usize::to_string).collect::<Vec<_>>().join(" x "),
+        all => joined(all, " x "),
     }
 }
 
@@ -67,6 +73,16 @@ fn of_stage(shape: &StageShape) -> String {
         StageShape::Cut { .. } => "the columns that no tile covers are set apart".to_string(),
         StageShape::Slide(slide) if slide.is_up() => "the rows are moved apart".to_string(),
         StageShape::Slide(_) => "the rows are moved together again".to_string(),
+        StageShape::Retile(_) => "the fields of each tile of records are brought together, \
+             or its records are"
+            .to_string(),
+        StageShape::FieldGather { direction, .. } if back(direction) => {
+            "the pieces are scattered to their records".to_string()
+        }
+        StageShape::FieldGather { .. } => {
+            "some records at a time are turned into pieces of their fields".to_string()
+        }
+        StageShape::FieldMove { .. } => "the pieces are moved to their places".to_string(),
         // In its own notation.
         ref other => other.to_string(),
     }

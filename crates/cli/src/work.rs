@@ -1,30 +1,24 @@
 //! Reading, transposing and writing: the part that every command on a file shares.
 
+use std::fs::File;
 use std::io::{BufReader, Read, Seek, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Error, Result, anyhow, bail};
-use turntile::plan::Problem;
+use anyhow::{Error, Result, anyhow, bail, ensure};
 use turntile::stored::Stored;
 use turntile::{Bytes, Options, Planned, RunError, Transpose};
 
-use crate::blocks::{self, Part};
-use crate::common::Common;
-use crate::copy::copy;
+use crate::args::{Common, Settings};
 use crate::error::On;
 use crate::file::Target;
-use crate::free::{self, Free};
 use crate::input::Input;
-use crate::memory::{Memory, Pages};
+use crate::memory::{self, Free, Memory, Pages};
 use crate::output::Sink;
 use crate::progress::Progress;
 use crate::say::shown;
-use crate::settings::Settings;
+use crate::transfer::{self, CHUNK, Part, copy};
 use crate::values::Amount;
-
-/// Bytes read between two movements of the progress bar.
-const CHUNK: usize = 8 << 20;
 
 /// Bytes copied at a time from or to a temporary file.
 const COPIED: usize = 1 << 18;
@@ -34,7 +28,7 @@ const LEAST: usize = 1 << 20;
 
 /// Bytes of memory that may be used to change the data of a file.
 fn allowed(path: &Path, data: usize, asked: Option<Amount>) -> Result<usize> {
-    let free = free::memory().unwrap_or(Free { bytes: usize::MAX, limit: free::MACHINE });
+    let free = memory::free().unwrap_or(Free { bytes: usize::MAX, limit: memory::MACHINE });
     let Free { bytes: have, limit } = match asked {
         Some(amount) => Free { bytes: amount.of(free.bytes), limit: "as --memory says" },
         None => free,
@@ -53,7 +47,7 @@ fn of_memory(error: Error, path: &Path, data: usize) -> Error {
         _ => None,
     };
     let Some(asked) = error.downcast_ref().and_then(is_memory) else { return error };
-    let free = match free::memory() {
+    let free = match memory::free() {
         Some(Free { bytes, limit }) => format!("{bytes} are free ({limit})"),
         None => "--memory says how many to take at most".to_string(),
     };
@@ -62,31 +56,15 @@ fn of_memory(error: Error, path: &Path, data: usize) -> Error {
     anyhow!("not enough memory for {name}: its data take {data} bytes, {asked}; {free}")
 }
 
-/// Reads the data into memory.
-fn read(input: &mut Input, bytes: usize, progress: &Progress) -> Result<Memory> {
-    let mut memory = Memory::new(bytes, Pages::Huge)?;
-    progress.bytes("reading", bytes);
-    input.data(bytes, |from| {
-        let mut read = 0;
-        for chunk in memory.bytes()[..bytes].chunks_mut(CHUNK) {
-            from.read_exact(chunk)?;
-            read += chunk.len();
-            progress.set(read);
-        }
-        Ok(())
-    })?;
-    Ok(memory)
-}
-
 /// A change of a file: new bytes before the data, and a permutation of the data.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Change {
     /// Everything before the data in the new file.
     pub header: Vec<u8>,
     /// Bytes of the data, which end the old file and the new.
     pub data_bytes: usize,
     /// How the data are permuted, if they are.
-    pub step: Option<Problem>,
+    pub step: Option<Transpose>,
 }
 
 /// What was done.
@@ -114,84 +92,92 @@ pub struct Done {
 pub fn apply(
     (mut input, target): (Input, Option<Target>),
     change: &Change,
-    Common { settings, memory, dry_run, quiet, .. }: &Common,
+    common: &Common,
     progress: &Progress,
 ) -> Result<Done> {
     // All that can be refused is refused before the first byte of data is read.
-    let memory = allowed(input.path(), change.data_bytes, *memory)?;
-    let planned = match &change.step {
-        Some(problem) if change.data_bytes <= memory => Some(settings.transpose(problem).plan()?),
-        _ => None,
-    };
-    let extra = planned.as_ref().map_or(0, Planned::workspace_bytes);
-    let need = change.data_bytes.saturating_add(extra);
-    let fits = need <= free::less_the_command(memory) || change.data_bytes == 0;
-    if !fits && settings.route.is_some() {
-        let (name, need) = (shown(input.path()), format!("which takes {need} bytes"));
-        bail!(
-            "{name}: --route is for data in memory, {need}, and there are {memory}; see --memory"
-        );
-    }
-    let stored = if fits { None } else { Some(plan_blocks(change, settings, memory)?) };
+    let memory = allowed(input.path(), change.data_bytes, common.memory)?;
+    let (plan, blocks) = planned(input.path(), change, &common.settings, memory)?;
     let bytes = (change.header.len() + change.data_bytes) as u64;
-    let sink = Sink::begin(&mut input, target, bytes, *quiet)?;
-    let mut done = Done {
-        plan: planned.filter(|_| fits),
-        blocks: stored.clone(),
-        memory,
-        dry: *dry_run,
-        ..Done::default()
-    };
-    if *dry_run {
-        return Ok(done);
+    let sink = Sink::begin(&mut input, target, bytes, common.quiet)?;
+    let mut done = Done { memory, dry: common.dry_run, ..Done::default() };
+    if !done.dry {
+        let moved = match &blocks {
+            None => in_memory(&mut input, &sink, change, (plan.as_ref(), &mut done), progress),
+            Some(stored) => in_blocks(&mut input, &sink, change, (stored, &mut done), progress),
+        };
+        moved.map_err(|error| of_memory(error, input.path(), change.data_bytes))?;
+        progress.waiting("syncing");
+        let start = Instant::now();
+        done.unsynced = sink.commit(&input)?;
+        done.write += start.elapsed();
     }
-    let moved = match &stored {
-        None => in_memory(&mut input, &sink, change, &mut done, progress),
-        Some(stored) => in_blocks(&mut input, &sink, change, (stored, &mut done), progress),
-    };
-    moved.map_err(|error| of_memory(error, input.path(), change.data_bytes))?;
-    progress.waiting("syncing");
-    let start = Instant::now();
-    done.unsynced = sink.commit(&input)?;
-    done.write += start.elapsed();
-    Ok(done)
+    Ok(Done { plan, blocks, ..done })
 }
 
-fn plan_blocks(change: &Change, settings: &Settings, memory: usize) -> Result<Stored> {
+/// The plan for all in memory, if something has to move; where memory is too small for that, how blocks are moved.
+fn planned(
+    path: &Path,
+    change: &Change,
+    settings: &Settings,
+    memory: usize,
+) -> Result<(Option<Planned>, Option<Stored>)> {
+    let (bytes, room) = (change.data_bytes, memory::less_the_command(memory));
     let transpose = match &change.step {
-        Some(problem) => settings.transpose(problem),
-        None => Transpose::of_axes_bytes(&[change.data_bytes], &[0], 1),
+        Some(step) => settings.apply(step.clone())?,
+        None => Transpose::of_axes_bytes(&[bytes], &[0], 1),
     };
-    Ok(transpose.stored(free::less_the_command(memory))?)
+    let moves = change.step.is_some() && bytes <= memory;
+    let plan = if moves { Some(transpose.plan()?) } else { None };
+    let need = bytes.saturating_add(plan.as_ref().map_or(0, Planned::workspace_bytes));
+    if need <= room || bytes == 0 {
+        return Ok((plan, None));
+    }
+    let what = format!("--route is for data in memory, which takes {need} bytes");
+    ensure!(
+        settings.route.is_none(),
+        "{}: {what}, and there are {memory}; see --memory",
+        shown(path)
+    );
+    Ok((None, Some(transpose.stored(room)?)))
 }
 
 fn in_memory(
     input: &mut Input,
     sink: &Sink,
     change: &Change,
-    done: &mut Done,
+    (plan, done): (Option<&Planned>, &mut Done),
     progress: &Progress,
 ) -> Result<()> {
+    let bytes = change.data_bytes;
     let start = Instant::now();
-    let mut memory = read(input, change.data_bytes, progress)?;
+    let mut memory = Memory::new(bytes, Pages::Huge)?;
+    let data = &mut memory.bytes()[..bytes];
+    progress.bytes("reading", bytes);
+    input.data(bytes, |from| {
+        for (number, chunk) in data.chunks_mut(CHUNK).enumerate() {
+            progress.set(number * CHUNK);
+            from.read_exact(chunk)?;
+        }
+        Ok(())
+    })?;
     done.read = start.elapsed();
 
     let start = Instant::now();
-    let data = &mut memory.bytes()[..change.data_bytes];
-    if let Some(planned) = &done.plan {
-        progress.passes("transposing", planned.plan().passes());
-        let mut tell = |done| progress.set(done);
-        planned.run_with(&mut Bytes(&mut *data), Options::new().progress(&mut tell))?;
+    if let Some(plan) = plan {
+        progress.passes("transposing", plan.plan().passes());
+        let mut passed = |passes| progress.set(passes);
+        plan.run_with(&mut Bytes(&mut *data), Options::new().progress(&mut passed))?;
     }
     done.transpose = start.elapsed();
 
     let start = Instant::now();
-    sink.put(input, &change.header, (&mut &*data, change.data_bytes), progress)?;
+    sink.put(input, &change.header, (&mut &*data, bytes), progress)?;
     done.write = start.elapsed();
     Ok(())
 }
 
-/// What is no file, or no plain one, lies in a temporary file before or after.
+/// What is no plain file lies in a temporary file before or after.
 fn in_blocks(
     input: &mut Input,
     sink: &Sink,
@@ -201,7 +187,7 @@ fn in_blocks(
 ) -> Result<()> {
     let bytes = change.data_bytes;
     let start = Instant::now();
-    let read = match input.plain() {
+    let read = match input.part(bytes) {
         Some(_) => None,
         None => Some(spooled(input, sink, bytes, progress)?),
     };
@@ -213,23 +199,18 @@ fn in_blocks(
         None => Some(sink.scratch(bytes as u64)?),
     };
     let path = input.path();
-    let from = match (&read, input.source()) {
-        (None, Some(source)) => {
-            Part { file: &source.file, path, start: source.bytes() - bytes as u64 }
+    let temporary = |file| Part { file, path, start: 0 };
+    let from = read.as_ref().map(temporary).or_else(|| input.part(bytes));
+    let onto = match sink.plain() {
+        Some(pending) => {
+            let (mut file, path) = (pending.file(), pending.path());
+            file.write_all(&change.header).on("write the new", path)?;
+            Some(Part { file, path, start: change.header.len() as u64 })
         }
-        (read, _) => Part { file: read.as_ref().expect("no file, so it was read"), path, start: 0 },
+        None => written.as_ref().map(temporary),
     };
-    let onto = match (&written, sink.plain()) {
-        (None, Some(pending)) => {
-            pending.file().write_all(&change.header).on("write the new", pending.path())?;
-            let start = change.header.len() as u64;
-            Part { file: pending.file(), path: pending.path(), start }
-        }
-        (written, _) => {
-            Part { file: written.as_ref().expect("no file, so there is another"), path, start: 0 }
-        }
-    };
-    blocks::run(stored, (from, onto), bytes, |bytes| sink.scratch(bytes), progress)?;
+    let parts = from.zip(onto).expect("what is no part of a file has a temporary one");
+    transfer::in_blocks(stored, parts, bytes, |bytes| sink.scratch(bytes), progress)?;
     drop(read);
     done.transpose = start.elapsed();
 
@@ -244,12 +225,7 @@ fn in_blocks(
 }
 
 /// The data in a temporary file.
-fn spooled(
-    input: &mut Input,
-    sink: &Sink,
-    bytes: usize,
-    progress: &Progress,
-) -> Result<std::fs::File> {
+fn spooled(input: &mut Input, sink: &Sink, bytes: usize, progress: &Progress) -> Result<File> {
     let mut file = sink.scratch(bytes as u64)?;
     progress.bytes("reading", bytes);
     input.data(bytes, |from| {

@@ -5,9 +5,10 @@
 //! columns the slots of the others end in.
 
 use turntile_perm::{Order, Slots};
+use turntile_plan::Direction;
 use turntile_simd::LINE;
 
-use turntile_plan::Direction;
+use crate::gather::Chunks;
 
 /// How a band is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,22 +42,18 @@ const STRIP_ROW_BYTES: usize = 256;
 impl Bands {
     /// The longest bands of which a thread has room for `room` bytes; `None` when there is not enough
     /// for any, or slots are in another order, or longer than rows.
-    pub fn within(
-        slots: &Slots,
-        direction: Direction,
-        elem_bytes: usize,
-        room: usize,
-    ) -> Option<Self> {
+    pub fn within(chunks: &Chunks, direction: Direction, room: usize) -> Option<Self> {
+        let Chunks { slots, elem_bytes } = chunks;
         let step = slots.strip_step();
         let (rows, ring) = sizes(direction);
-        let fitting = (ring / (2 * slots.slot() * elem_bytes)).min(STRIP_ROW_BYTES / elem_bytes);
+        let fitting = (ring / (2 * chunks.slot_bytes())).min(STRIP_ROW_BYTES / elem_bytes);
         let width = fitting.max(1).next_multiple_of(step);
         let held = (slots.slot() - 1).max(1).next_multiple_of(step);
         let most = (rows / slots.slot()).min(Bands::most_parts(slots)).max(1);
         let bands = |chunks| Bands { chunks, width, held };
-        let fits = |chunks: &usize| bands(*chunks).scratch_bytes(slots, elem_bytes) <= room;
-        let chunks = (1..=most).rev().find(fits)?;
-        (slots.order() == Order::Rows && held <= slots.cols()).then(|| bands(chunks))
+        let fits = |number: &usize| bands(*number).scratch_bytes(chunks) <= room;
+        let number = (1..=most).rev().find(fits)?;
+        (slots.order() == Order::Rows && held <= slots.cols()).then(|| bands(number))
     }
 
     /// Columns of the strips whose lines are asked for at once.
@@ -65,13 +62,13 @@ impl Bands {
     }
 
     /// Elements from one column of a ring to the next: those of two chunks, and a line's that come after.
-    pub fn ring_column(slots: &Slots, elem_bytes: usize) -> usize {
-        2 * slots.slot() + LINE.div_ceil(elem_bytes)
+    pub fn ring_column(chunks: &Chunks) -> usize {
+        2 * chunks.slots.slot() + LINE.div_ceil(chunks.elem_bytes)
     }
 
     /// Bytes of a ring of a strip's columns, with a line before it and what aligns it.
-    pub fn ring_bytes(&self, slots: &Slots, elem_bytes: usize) -> usize {
-        2 * LINE + self.width * Bands::ring_column(slots, elem_bytes) * elem_bytes
+    fn ring_bytes(&self, chunks: &Chunks) -> usize {
+        2 * LINE + self.width * Bands::ring_column(chunks) * chunks.elem_bytes
     }
 
     /// Elements of a column of the strip that is held: those of a band and of the chunk beside it.
@@ -80,8 +77,8 @@ impl Bands {
     }
 
     /// Bytes of a thread's two buffers.
-    pub fn scratch_bytes(&self, slots: &Slots, elem_bytes: usize) -> usize {
-        self.held * self.column(slots) * elem_bytes + self.ring_bytes(slots, elem_bytes)
+    pub fn scratch_bytes(&self, chunks: &Chunks) -> usize {
+        self.held * self.column(&chunks.slots) * chunks.elem_bytes + self.ring_bytes(chunks)
     }
 
     /// Threads that the pass has work for: the last chunk is one thread's.
@@ -91,16 +88,12 @@ impl Bands {
 
     /// Bytes that `parts` threads keep beside their buffers: what each needs of rows that are another's,
     /// which the last thread does not forward, and the last chunk's new content.
-    pub fn kept_bytes(
-        slots: &Slots,
-        direction: Direction,
-        elem_bytes: usize,
-        parts: usize,
-    ) -> usize {
+    pub fn kept_bytes(chunks: &Chunks, direction: Direction, parts: usize) -> usize {
+        let slots = &chunks.slots;
         let (_, last) = slots.chunk_rows(slots.chunks() - 1);
         let keeping = if direction == Direction::Forward { parts - 1 } else { parts };
         let rows = keeping.saturating_mul(slots.slot() - 1).saturating_add(last);
-        rows.saturating_mul(slots.cols() * elem_bytes)
+        rows.saturating_mul(chunks.row_bytes())
     }
 }
 
@@ -110,22 +103,23 @@ mod tests {
 
     #[test]
     fn bands_fill_their_room_and_no_more() {
+        let chunks = |slots| Chunks { slots, elem_bytes: 4 };
         for (rows, cols, slot) in [(10_007, 9973, 64), (8191, 4093, 128), (100, 40, 8)] {
-            let slots = Slots::by_rows(rows, cols, slot).unwrap();
+            let slots = chunks(Slots::by_rows(rows, cols, slot).unwrap());
             for room in [10_000, 100_000, 1 << 20] {
                 for direction in [Direction::Forward, Direction::Backward] {
-                    let within = |room| Bands::within(&slots, direction, 4, room);
+                    let within = |room| Bands::within(&slots, direction, room);
                     let Some(bands) = within(room) else { continue };
-                    let bytes = bands.scratch_bytes(&slots, 4);
+                    let bytes = bands.scratch_bytes(&slots);
                     assert!(bytes <= room && bands.held + 1 >= slot);
                     assert_eq!(within(bytes), Some(bands));
                     assert_eq!(within(100), None);
                 }
             }
-            let by_columns = Slots::new(rows, cols, slot, slot).unwrap();
-            assert_eq!(Bands::within(&by_columns, Direction::Forward, 4, 1 << 20), None);
+            let by_columns = chunks(Slots::new(rows, cols, slot, slot).unwrap());
+            assert_eq!(Bands::within(&by_columns, Direction::Forward, 1 << 20), None);
         }
-        let slots = Slots::by_rows(100, 3, 8).unwrap();
-        assert_eq!(Bands::within(&slots, Direction::Forward, 4, 1 << 20), None);
+        let slots = chunks(Slots::by_rows(100, 3, 8).unwrap());
+        assert_eq!(Bands::within(&slots, Direction::Forward, 1 << 20), None);
     }
 }

@@ -1,56 +1,25 @@
 //! Which worker has touched which byte: kept and compared where debug assertions are on, nothing elsewhere.
 
 use std::ops::Range;
-
-#[cfg(debug_assertions)]
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-#[cfg(debug_assertions)]
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The bytes of memory, each with the last worker that touched it.
 #[derive(Debug)]
 pub struct Claims {
-    /// Numbers of workers, 0 for none; empty for memory that is too long.
-    #[cfg(debug_assertions)]
+    /// Numbers of workers, 0 for none; empty for memory that is not watched.
     owners: Box<[AtomicU32]>,
     /// Whether worker `k + 1` is at work.
-    #[cfg(debug_assertions)]
     at_work: Mutex<Vec<bool>>,
 }
 
 /// A worker's number.
 #[derive(Debug)]
-pub struct Claimant(
-    #[cfg_attr(not(debug_assertions), expect(dead_code, reason = "unlooked at"))] u32,
-);
+pub struct Claimant(u32);
 
 /// Memory up to so many bytes is watched.
-#[cfg(debug_assertions)]
-const WATCHED_BYTES: usize = 1 << 20;
+const WATCHED_BYTES: usize = if cfg!(debug_assertions) { 1 << 20 } else { 0 };
 
-#[cfg(not(debug_assertions))]
-impl Claims {
-    /// Of `len` bytes.
-    pub fn new(_len: usize) -> Self {
-        Claims {}
-    }
-
-    /// A worker begins.
-    #[inline(always)]
-    pub fn enter(&self) -> Claimant {
-        Claimant(0)
-    }
-
-    /// It touches some bytes.
-    #[inline(always)]
-    pub fn touch(&self, _worker: &Claimant, _bytes: Range<usize>) {}
-
-    /// It is done.
-    #[inline(always)]
-    pub fn leave(&self, _worker: &Claimant) {}
-}
-
-#[cfg(debug_assertions)]
 impl Claims {
     /// Of `len` bytes.
     pub fn new(len: usize) -> Self {
@@ -59,9 +28,17 @@ impl Claims {
         Claims { owners, at_work: Mutex::default() }
     }
 
+    fn at_work(&self) -> MutexGuard<'_, Vec<bool>> {
+        self.at_work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A worker begins.
+    #[inline(always)]
     pub fn enter(&self) -> Claimant {
-        let mut at_work = self.at_work.lock().unwrap_or_else(PoisonError::into_inner);
+        if !cfg!(debug_assertions) {
+            return Claimant(0);
+        }
+        let mut at_work = self.at_work();
         at_work.push(true);
         Claimant(at_work.len() as u32)
     }
@@ -78,8 +55,7 @@ impl Claims {
             }
             let before = owner.swap(worker, Relaxed);
             if ![0, done].contains(&before) {
-                let at_work = self.at_work.lock().unwrap_or_else(PoisonError::into_inner);
-                let other = before != worker && at_work[before as usize - 1];
+                let other = before != worker && self.at_work()[before as usize - 1];
                 assert!(!other, "byte {at} of workers {before} and {worker}");
                 done = before;
             }
@@ -87,9 +63,11 @@ impl Claims {
     }
 
     /// It is done.
+    #[inline(always)]
     pub fn leave(&self, &Claimant(worker): &Claimant) {
-        let mut at_work = self.at_work.lock().unwrap_or_else(PoisonError::into_inner);
-        at_work[worker as usize - 1] = false;
+        if cfg!(debug_assertions) {
+            self.at_work()[worker as usize - 1] = false;
+        }
     }
 }
 

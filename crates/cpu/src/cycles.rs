@@ -10,7 +10,8 @@
 //! next milestone on the way. A segment belongs to the worker that draws it ([`Segments`]). Then come the
 //! cycles without a milestone ([`Cycles`]): a worker looks for them in its own share of the positions, and
 //! moves those whose lowest rank lies there. Marks, of each worker's own, say which positions have been
-//! moved with a segment: every one of a cycle or none.
+//! moved with a segment: every one of a cycle or none. Of a batch with enough instances workers take whole ones, each as if
+//! it were alone.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
@@ -298,8 +299,9 @@ mod tests {
             }) as _
         });
         run(path, cycles.collect(), &mut content, &mut random);
-        for p in 0..positions {
-            assert_eq!(content[path.succ(p)], p, "{shape}, {parts} parts, {milestones} milestones");
+        for (p, &got) in content.iter().enumerate().take(positions) {
+            let want = path.pred(p);
+            assert_eq!(got, want, "{shape}, {parts} parts, {milestones} milestones");
         }
     }
 

@@ -2,214 +2,261 @@
 
 use std::cell::OnceCell;
 
+use turntile_perm::Slide;
 use turntile_perm::slide::Round;
-use turntile_perm::{Elementary, Slide};
 use turntile_plan::costs::{Names, Sample};
 use turntile_plan::{Costs, Direction, StageShape};
 
-use crate::way::{HostWay, Mover};
+use crate::way::{By, HostWay, Mover};
 
-/// What tables of processors name. The first two operations are no ways: how threads add up, a copy's speed by so many over
-/// one's, and how much faster all is where caches hold all of the data.
-pub const NAMES: Names = Names {
-    operations: &[
-        "threads",
-        "cached",
-        "swap",
-        "tiles",
-        "barrier",
-        "gather",
-        "cycles",
-        "own_cycles",
-        "rotate",
-        "rounds",
-        "shares",
-        "blocks",
-        "out_of_place",
-    ],
-    // Short cycles are found by walking: last, so that they are looked for last.
-    quantities: &[
-        "threads",
-        "elem_bytes",
-        "unit_bytes",
-        "row_bytes",
-        "slot_bytes",
-        "instance_bytes",
-        "bytes",
-        "is_word",
-        "backward",
-        "balance",
-        "short_cycles",
-    ],
-    constants: &["copy", "start", "fork", "worker", "kept", "home", "aside", "short_cycle"],
-};
-
-/// Numbers of the operations, in the order of their names.
-#[derive(Clone, Copy)]
-pub enum Operation {
-    Threads,
-    Cached,
-    Swap,
-    Tiles,
-    Barrier,
-    Gather,
-    Cycles,
-    OwnCycles,
-    Rotate,
-    Rounds,
-    Shares,
-    Blocks,
-    OutOfPlace,
+/// Numbers, each with its name in tables of processors.
+macro_rules! named {
+    ($(#[$about:meta])* $kind:ident, $names:ident { $($(#[$doc:meta])* $name:ident = $text:literal,)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, PartialEq, Eq)]
+        pub enum $kind { $($(#[$doc])* $name,)* }
+        const $names: &[&str] = &[$($text),*];
+    };
 }
 
-/// Numbers of the constants, in the order of their names.
-#[derive(Clone, Copy)]
-pub enum Constant {
-    Copy,
-    Start,
-    /// Seconds until a second thread works and is waited for, and of each further one.
-    Fork,
-    Worker,
-    /// Bytes that a core's own cache keeps from one stage to the next, and bytes a second that come back to it from the
-    /// caches of cores that had a share.
-    Kept,
-    Home,
-    /// What columns that are cut reach of a copy while they go aside and back.
-    Aside,
-    /// Super-elements of a cycle that counts as short.
-    ShortCycle,
+named! {
+    /// The first two are no ways: how threads add up, a copy's speed by so many over one's, and how much faster all is
+    /// where caches hold all of the data.
+    Operation, OPERATIONS {
+        Threads = "threads",
+        Cached = "cached",
+        Swap = "swap",
+        Tiles = "tiles",
+        AxisSwap = "axis_swap",
+        Barrier = "barrier",
+        Gather = "gather",
+        Cycles = "cycles",
+        OwnCycles = "own_cycles",
+        Rotate = "rotate",
+        Rounds = "rounds",
+        Shares = "shares",
+        Blocks = "blocks",
+        OutOfPlace = "out_of_place",
+    }
 }
 
-/// The numbers of quantities.
-const THREADS: usize = quantity_number(b"threads");
-const BYTES: usize = quantity_number(b"bytes");
-const BALANCE: usize = quantity_number(b"balance");
+named! {
+    /// What an operation's speed depends on. Short cycles are found by walking: last, so that they are looked for last.
+    Quantity, QUANTITIES {
+        Threads = "threads",
+        ElemBytes = "elem_bytes",
+        UnitBytes = "unit_bytes",
+        RowBytes = "row_bytes",
+        SlotBytes = "slot_bytes",
+        InstanceBytes = "instance_bytes",
+        Bytes = "bytes",
+        IsWord = "is_word",
+        Backward = "backward",
+        Balance = "balance",
+        ShortCycles = "short_cycles",
+    }
+}
+
+named! {
+    /// What holds for every way.
+    Constant, CONSTANTS {
+        Copy = "copy",
+        Start = "start",
+        /// Seconds until a second thread works and is waited for, and of each further one.
+        Fork = "fork",
+        Worker = "worker",
+        /// Bytes that a core's own cache keeps from one stage to the next, and bytes a second that come back to it from
+        /// the caches of cores that had a share.
+        Kept = "kept",
+        Home = "home",
+        /// What columns that are cut reach of a copy while they go aside and back.
+        Aside = "aside",
+        /// Super-elements of a cycle that counts as short.
+        ShortCycle = "short_cycle",
+    }
+}
+
+/// What tables of processors name.
+pub const NAMES: Names =
+    Names { operations: OPERATIONS, quantities: QUANTITIES, constants: CONSTANTS };
+
 /// The numbers of a copy's speed by one thread, a constant, and of what more reach of it, an operation.
 pub const COPY: usize = Constant::Copy as usize;
 pub const THREADS_COPY: usize = Operation::Threads as usize;
-/// The number of the operation that says what caches do.
-const CACHED: usize = Operation::Cached as usize;
-/// The number of the first operation that is a way.
-const WAYS: usize = Operation::Swap as usize;
-
-/// The number of the quantity of that name.
-const fn quantity_number(name: &[u8]) -> usize {
-    let mut number = 0;
-    while !NAMES.quantities[number].as_bytes().eq_ignore_ascii_case(name) {
-        number += 1;
-    }
-    number
-}
 
 /// Bytes of the longest words: a vector.
 const VECTOR_BYTES: usize = 16;
 
-/// The operation that a way is; none for a copy itself.
-fn operation(way: &HostWay, e: Option<Elementary>) -> Option<Operation> {
-    Some(match way.mover() {
-        Mover::Squares if e.is_some_and(|e| e.mid > 1) => Operation::Tiles,
-        Mover::Squares => Operation::Swap,
-        Mover::Barrier => Operation::Barrier,
-        Mover::Gather | Mover::GatherBands(_) => Operation::Gather,
-        Mover::Cycles => Operation::Cycles,
-        Mover::OwnCycles => Operation::OwnCycles,
-        Mover::Rotate => Operation::Rotate,
-        Mover::Rounds(_) => Operation::Rounds,
-        Mover::Shares => Operation::Shares,
-        Mover::Blocks(_) => Operation::Blocks,
-        Mover::OutOfPlace => Operation::OutOfPlace,
-        // What was not measured is priced as what is most like it.
-        Mover::Turn | Mover::Through => Operation::Swap,
-        Mover::Keep | Mover::Exchange => Operation::Rounds,
-        Mover::Copy => return None,
-    })
+/// What a mover's time depends on beside sizes.
+struct Profile {
+    /// None for a copy itself.
+    operation: Option<Operation>,
+    /// How often threads start, but for rounds of rows, each of which waits for the last.
+    starts: usize,
+    /// Equal pieces that threads take one at a time; 0 where shares are as equal as they can be.
+    pieces: usize,
+}
+
+impl Profile {
+    fn of(way: &HostWay) -> Self {
+        let batch = way.shape.batch();
+        let (operation, starts, pieces) = match way.mover() {
+            Mover::Squares(squares) if squares.mid > 1 => (Operation::Tiles, 1, 0),
+            Mover::AxisSwap(_) => (Operation::AxisSwap, 1, 0),
+            Mover::Squares(_) => (Operation::Swap, 1, 0),
+            Mover::Barrier => (Operation::Barrier, 1, batch),
+            Mover::Gather(chunks, _) => (Operation::Gather, batch, chunks.slots.chunks()),
+            // What every thread reads beyond its own is kept first; backward the last chunk is written before the others.
+            Mover::GatherBands(_, direction) => {
+                (Operation::Gather, (2 + usize::from(*direction == Direction::Backward)) * batch, 0)
+            }
+            Mover::Retile(retile) => {
+                let periods = retile.fields().records().div_ceil(retile.period());
+                (Operation::Barrier, 1, periods)
+            }
+            Mover::FieldGather(chunks, _) => (Operation::Gather, 1, chunks.slots.chunks()),
+            // Segments, then what is in none.
+            Mover::Cycles => (Operation::Cycles, 2, 0),
+            Mover::OwnCycles(_) => (Operation::OwnCycles, 1, batch),
+            Mover::Rotate => (Operation::Rotate, 1, 0),
+            Mover::Slide(rows, By::Shares) if rows.is_up() => (Operation::Shares, 2, 0),
+            Mover::Slide(_, by) | Mover::Cut(_, by, ..) => match by {
+                By::Rounds(_) => (Operation::Rounds, 0, 0),
+                By::Shares => (Operation::Shares, 1, 0),
+                By::Blocks(_) => (Operation::Blocks, 1, 0),
+            },
+            Mover::OutOfPlace => (Operation::OutOfPlace, 1, 0),
+            // What was not measured is priced as what is most like it.
+            Mover::Turn(_) | Mover::Through(_) => (Operation::Swap, 1, 0),
+            Mover::Keep(..) | Mover::Exchange(..) => (Operation::Rounds, 1, 0),
+            Mover::Copy => return Profile { operation: None, starts: 1, pieces: 0 },
+        };
+        Profile { operation: Some(operation), starts, pieces }
+    }
+
+    /// What shares of the pieces `parts` threads have over the largest.
+    fn balance(&self, parts: usize) -> f64 {
+        match self.pieces {
+            0 => 1.0,
+            pieces => pieces as f64 / (pieces.div_ceil(parts) * parts) as f64,
+        }
+    }
 }
 
 /// What a way's seconds are made of, by any number of threads.
 pub struct Price<'a> {
     way: &'a HostWay,
     costs: &'a Costs,
-    /// None for a copy itself.
-    operation: Option<Operation>,
-    /// Up to the first of the two that are found when they are asked for; threads come in their place.
-    quantities: [f64; BALANCE],
+    profile: Profile,
+    /// By number, but for those that are found when they are asked for.
+    quantities: [f64; QUANTITIES.len()],
     short_cycles: OnceCell<bool>,
 }
 
 impl<'a> Price<'a> {
     /// Of a way, for its own number of threads and others.
     pub fn new(way: &'a HostWay, costs: &'a Costs) -> Self {
-        let (shape, elem_bytes, parts) = (way.shape(), way.elem_bytes(), way.needs().parts);
-        let e = shape.elementary();
+        let (shape, elem_bytes) = (&way.shape, way.elem_bytes);
         let yes = |is: bool| f64::from(u8::from(is));
         let (row, slot, backward) = match shape {
             StageShape::SlotGather { slots, direction, .. } => {
                 (0, slots.slot(), *direction == Direction::Backward)
             }
+            StageShape::FieldGather { slots, direction } => {
+                (0, slots.slot(), *direction == Direction::Backward)
+            }
             StageShape::Slide(rows) => (rows.cols(), 0, false),
             StageShape::Cut { rows, .. } => (rows.cols(), 0, false),
-            _ => (e.map_or(0, |e| e.rows), 0, false),
+            _ => match way.mover() {
+                Mover::AxisSwap(together) => (together * shape.unit(), 0, false),
+                _ => (shape.elementary().map_or(0, |e| e.rows), 0, false),
+            },
         };
         let bytes_of = |elements: usize| (elements * elem_bytes).max(1) as f64;
         // Of slots, what is held at a time.
         let instance = match shape {
-            StageShape::SlotGather { .. } => way.needs().scratch_bytes as f64,
+            StageShape::SlotGather { .. }
+            | StageShape::FieldGather { .. }
+            | StageShape::Retile(_) => way.needs().scratch_bytes.max(1) as f64,
             _ => bytes_of(shape.instance_len()),
         };
-        Price {
-            way,
-            costs,
-            operation: operation(way, e),
-            // In the order of their names.
-            quantities: [
-                parts as f64,
-                elem_bytes as f64,
-                bytes_of(shape.unit()),
-                bytes_of(row),
-                bytes_of(slot),
-                instance,
-                bytes_of(shape.len()),
-                yes(elem_bytes.is_power_of_two() && elem_bytes <= VECTOR_BYTES),
-                yes(backward),
-            ],
-            short_cycles: OnceCell::new(),
+        let mut quantities = [0.0; QUANTITIES.len()];
+        for (quantity, value) in [
+            (Quantity::ElemBytes, elem_bytes as f64),
+            (Quantity::UnitBytes, bytes_of(shape.unit())),
+            (Quantity::RowBytes, bytes_of(row)),
+            (Quantity::SlotBytes, bytes_of(slot)),
+            (Quantity::InstanceBytes, instance),
+            (Quantity::Bytes, bytes_of(shape.len())),
+            (Quantity::IsWord, yes(elem_bytes.is_power_of_two() && elem_bytes <= VECTOR_BYTES)),
+            (Quantity::Backward, yes(backward)),
+        ] {
+            quantities[quantity as usize] = value;
         }
+        let (profile, short_cycles) = (Profile::of(way), OnceCell::new());
+        Price { way, costs, profile, quantities, short_cycles }
+    }
+
+    fn constant(&self, constant: Constant) -> f64 {
+        self.costs.constant(constant as usize)
     }
 
     fn quantity(&self, parts: usize, which: usize) -> f64 {
+        const THREADS: usize = Quantity::Threads as usize;
+        const BALANCE: usize = Quantity::Balance as usize;
+        const SHORT_CYCLES: usize = Quantity::ShortCycles as usize;
+        let is_short = || {
+            let most = self.constant(Constant::ShortCycle) as usize;
+            self.way.shape.has_short_cycles(most)
+        };
         match which {
-            THREADS => return parts as f64,
-            BALANCE => return balance(self.way, parts),
-            _ => {}
+            THREADS => parts as f64,
+            BALANCE => self.profile.balance(parts),
+            SHORT_CYCLES => f64::from(u8::from(*self.short_cycles.get_or_init(is_short))),
+            _ => self.quantities[which],
         }
-        let most = self.costs.constant(Constant::ShortCycle as usize) as usize;
-        let is_short = || self.way.shape().has_short_cycles(most);
-        let short = || f64::from(u8::from(*self.short_cycles.get_or_init(is_short)));
-        self.quantities.get(which).copied().unwrap_or_else(short)
+    }
+
+    fn bytes(&self) -> f64 {
+        self.quantities[Quantity::Bytes as usize]
     }
 
     /// Seconds beside those of the bytes.
     fn fixed(&self, parts: usize) -> f64 {
-        let start = self.costs.constant(Constant::Start as usize);
-        let threads = starts(self.way) * fork(self.costs, parts) + self.home(parts);
-        start + threads + waits(self.way, self.costs, parts)
+        let threads = self.profile.starts as f64 * fork(self.costs, parts) + self.home(parts);
+        self.constant(Constant::Start) + threads + self.waits(parts)
+    }
+
+    /// Seconds beside the start and those of the bytes.
+    fn waits(&self, parts: usize) -> f64 {
+        match self.way.mover() {
+            Mover::Cut(_, _, columns, _) => {
+                // Columns that are cut go aside and back by one thread, transposed.
+                let bytes = 2.0 * 2.0 * (columns.gaps() * self.way.elem_bytes) as f64;
+                bytes / (self.constant(Constant::Aside) * self.constant(Constant::Copy))
+            }
+            Mover::Slide(rows, By::Rounds(least)) if parts > 1 => {
+                rounds(rows, *least, parts, self.costs)
+            }
+            _ => 0.0,
+        }
     }
 
     /// Seconds until what one core's cache kept, and other threads had a share of, is back there.
     fn home(&self, parts: usize) -> f64 {
-        let bytes = self.quantities[BYTES];
-        if bytes > self.costs.constant(Constant::Kept as usize) {
+        let bytes = self.bytes();
+        if bytes > self.constant(Constant::Kept) {
             return 0.0;
         }
         let away = bytes * (1.0 - 1.0 / parts as f64);
-        away / self.costs.constant(Constant::Home as usize)
+        away / self.constant(Constant::Home)
     }
 
     /// Seconds of a copy of as many bytes.
     fn copy(&self, parts: usize) -> f64 {
-        let bytes = self.quantities[BYTES];
-        let cached = self.costs.fraction(CACHED, |_| bytes);
-        let passes = if self.way.mover() == Mover::Through { 2.0 } else { 1.0 };
+        let bytes = self.bytes();
+        let cached = self.costs.fraction(Operation::Cached as usize, |_| bytes);
+        let passes = if matches!(self.way.mover(), Mover::Through(_)) { 2.0 } else { 1.0 };
         2.0 * passes * bytes / (copy_speed(self.costs, parts) * cached)
     }
 
@@ -217,7 +264,8 @@ impl<'a> Price<'a> {
     /// table has for the way.
     pub fn seconds(&self, parts: usize) -> f64 {
         let quantity = |which| self.quantity(parts, which);
-        let fraction = self.operation.map_or(1.0, |o| self.costs.fraction(o as usize, quantity));
+        let speed = |o: Operation| self.costs.fraction(o as usize, quantity);
+        let fraction = self.profile.operation.map_or(1.0, speed);
         self.fixed(parts) + self.copy(parts) / fraction
     }
 }
@@ -232,19 +280,9 @@ pub fn sample(way: &HostWay, costs: &Costs, seconds: f64) -> Option<Sample> {
     }
     let fraction = price.copy(parts) / (seconds - fixed);
     let quantities = (0..NAMES.quantities.len()).map(|which| price.quantity(parts, which));
-    let sample =
-        Sample { operation: price.operation? as usize, quantities: quantities.collect(), fraction };
+    let operation = price.profile.operation? as usize;
+    let sample = Sample { operation, quantities: quantities.collect(), fraction };
     (fraction > 0.0 && fraction.is_finite()).then_some(sample)
-}
-
-/// What shares of equal pieces `parts` threads have of a way's, where they take one at a time, over the largest.
-fn balance(way: &HostWay, parts: usize) -> f64 {
-    let pieces = match (way.mover(), way.shape()) {
-        (Mover::Barrier | Mover::OwnCycles, shape) => shape.batch(),
-        (Mover::Gather, StageShape::SlotGather { slots, .. }) => slots.chunks(),
-        _ => return 1.0,
-    };
-    pieces as f64 / (pieces.div_ceil(parts).max(1) * parts) as f64
 }
 
 /// Seconds that `parts` threads take to start and to be waited for.
@@ -258,23 +296,6 @@ fn fork(costs: &Costs, parts: usize) -> f64 {
     }
 }
 
-/// How often a way's threads start, but for rounds of rows, each of which waits for the last.
-fn starts(way: &HostWay) -> f64 {
-    let each = match (way.mover(), way.shape()) {
-        // What every thread reads beyond its own is kept first; backward the last chunk is written before the others.
-        (Mover::GatherBands(_), StageShape::SlotGather { batch, direction, .. }) => {
-            (2 + usize::from(*direction == Direction::Backward)) * batch
-        }
-        (Mover::Gather, StageShape::SlotGather { batch, .. }) => *batch,
-        // Segments, then what is in none.
-        (Mover::Cycles, _) => 2,
-        (Mover::Shares, StageShape::Slide(rows)) if rows.is_up() => 2,
-        (Mover::Rounds(_), _) => 0,
-        _ => 1,
-    };
-    each as f64
-}
-
 /// Bytes a second, read and written, that `threads` threads copy.
 pub fn copy_speed(costs: &Costs, threads: usize) -> f64 {
     costs.constant(COPY) * costs.fraction(THREADS_COPY, |_| threads as f64)
@@ -282,36 +303,22 @@ pub fn copy_speed(costs: &Costs, threads: usize) -> f64 {
 
 /// Seconds that no pass over `bytes` bytes is faster than, on so many threads as `counts` has.
 pub fn least_seconds(costs: &Costs, bytes: usize, counts: impl Iterator<Item = usize>) -> f64 {
-    let most = (WAYS..NAMES.operations.len()).map(|which| costs.most(which)).fold(1.0, f64::max);
-    let most = most * costs.fraction(CACHED, |_| bytes as f64);
+    let ways = Operation::Swap as usize..OPERATIONS.len();
+    let most = ways.map(|which| costs.most(which)).fold(1.0, f64::max);
+    let most = most * costs.fraction(Operation::Cached as usize, |_| bytes as f64);
     let speed = counts.map(|threads| copy_speed(costs, threads)).fold(0.0, f64::max);
     costs.constant(Constant::Start as usize) + 2.0 * bytes as f64 / (speed * most)
 }
 
-/// Seconds that a way takes beside its start and its bytes'.
-fn waits(way: &HostWay, costs: &Costs, parts: usize) -> f64 {
-    match (way.mover(), way.shape()) {
-        (_, StageShape::Cut { rows, .. }) => {
-            // Columns that are cut go aside and back by one thread, transposed.
-            let bytes = 2.0 * 2.0 * (rows.gaps() * way.elem_bytes()) as f64;
-            bytes / (costs.constant(Constant::Aside as usize) * costs.constant(COPY))
-        }
-        (Mover::Rounds(least), StageShape::Slide(rows)) if parts > 1 => {
-            rounds((way, parts), *rows, least, costs)
-        }
-        _ => 0.0,
-    }
-}
-
-/// Seconds that rows moved in rounds take beyond those of their bytes: all threads for each round, and
+/// Seconds that rows, counted in bytes, moved in rounds take beyond those of their bytes: all threads for each round, and
 /// one alone where rows go one by one.
-fn rounds((way, parts): (&HostWay, usize), slide: Slide, least: usize, costs: &Costs) -> f64 {
+fn rounds(rows: &Slide, least: usize, parts: usize, costs: &Costs) -> f64 {
     let fork = fork(costs, parts);
-    let each = |Round { rows, together }| {
-        let bytes = 2 * rows.len() * slide.cols() * way.elem_bytes();
-        if together { fork } else { bytes as f64 / costs.constant(COPY) }
+    let each = |round: Round| {
+        let bytes = 2 * round.rows.len() * rows.cols();
+        if round.together { fork } else { bytes as f64 / costs.constant(COPY) }
     };
-    slide.rounds(least).map(each).sum()
+    rows.rounds(least).map(each).sum()
 }
 
 #[cfg(test)]
@@ -353,17 +360,5 @@ mod tests {
             }
         }
         assert!(seen >= 40, "{seen} stages");
-    }
-
-    #[test]
-    fn numbers_are_those_of_the_names() {
-        assert_eq!(NAMES.operations[Operation::Threads as usize], "threads");
-        assert_eq!(NAMES.operations[Operation::OwnCycles as usize], "own_cycles");
-        assert_eq!(NAMES.operations[Operation::OutOfPlace as usize], "out_of_place");
-        assert_eq!(NAMES.constants[Constant::ShortCycle as usize], "short_cycle");
-        assert_eq!((NAMES.operations.len(), NAMES.quantities.len()), (13, 11));
-        assert_eq!(NAMES.quantities[BYTES], "bytes");
-        assert_eq!(NAMES.operations[WAYS], "swap");
-        assert_eq!(NAMES.quantities[THREADS], "threads");
     }
 }

@@ -7,7 +7,7 @@ use turntile_perm::slide::Round;
 use turntile_perm::{Pitched, Slide};
 
 use crate::parts;
-use crate::rounds::least_rows;
+use crate::rounds::{ROUND_BYTES, least_rows};
 
 /// Rows that change places with their gaps.
 pub struct Exchange {
@@ -20,7 +20,7 @@ pub struct Exchange {
 impl Exchange {
     /// The rows of `rows`, in bytes, by `parts` threads.
     pub fn new(rows: Pitched, parts: usize) -> Self {
-        Exchange { rows, least: least_rows(rows.cols()), parts }
+        Exchange { rows, least: least_rows(rows.cols(), ROUND_BYTES), parts }
     }
 
     /// Rounds of rows, as rows that slide together go: those of a round lie behind all their places.

@@ -6,10 +6,9 @@ use turntile_plan::{Flaw, Offer, Plan, Stage, StageShape};
 use turntile_simd::{Byte, LINE};
 
 use crate::finish::Finish;
-use crate::out_of_place::OutOfPlace;
-use crate::permuted::Permuted;
-use crate::transpose_into::{permute_into, transpose_into};
-use crate::way::{self, HostWay, Mover};
+use crate::tiles::Tiles;
+use crate::transpose_into::transpose_into;
+use crate::way::{HostWay, Mover};
 use crate::{stages, views};
 
 /// Runs one plan, as often as wanted.
@@ -35,8 +34,8 @@ pub struct Workspace {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// The plan is none.
-    #[error("not a plan: {0}")]
+    /// The plan is none, or not for that.
+    #[error("the plan cannot run: {0}")]
     Plan(#[from] Flaw),
     /// The data are not as long as the problem says.
     #[error("the plan is for {expected} bytes, the data have {got}")]
@@ -85,17 +84,6 @@ fn way_of(
         None => HostWay::in_place_of(shape, elem_bytes, method, threads.max(1))
             .ok_or_else(|| Flaw::Method { number, stage: stage.to_string() }.into()),
     }
-}
-
-/// Runs a way on `data`, with as many of `words` as it needs.
-fn run_way(
-    way: &HostWay,
-    data: &mut [Byte],
-    words: &mut [MaybeUninit<u64>],
-    finish: Option<&Finish>,
-) {
-    let (flags, bytes) = views::split_flags(words, way.needs().flag_words);
-    stages::run(way, data, flags, bytes, finish);
 }
 
 impl Workspace {
@@ -160,7 +148,7 @@ impl Executor {
         let stage = &plan.legs[0].stages[0];
         stage.check()?;
         let way = way_of(stage, 1, elem_bytes, threads)?;
-        let kept_bytes = if way.mover() == Mover::Keep { way.needs().bytes() } else { 0 };
+        let kept_bytes = if way.keeps() { way.needs().bytes() } else { 0 };
         Ok(Executor { plan, ways: vec![way], kept_bytes })
     }
 
@@ -172,13 +160,18 @@ impl Executor {
     /// Bytes of workspace that a run needs: for a host's plan what the plan says, for another's the
     /// on-chip memory of the groups that run at a time besides.
     pub fn workspace_bytes(&self) -> usize {
-        let own = self.ways.iter().filter(|way| way.mover() != Mover::Keep);
+        let own = self.ways.iter().filter(|way| !way.keeps());
         self.kept_bytes + own.map(|way| way.needs().bytes()).max().unwrap_or(0)
+    }
+
+    /// The most threads that a stage runs on.
+    pub fn threads(&self) -> usize {
+        self.ways.iter().map(|way| way.needs().parts).max().unwrap_or(1)
     }
 
     /// Whether elements can be [finished](Finish) in the pass that brings them to their places.
     pub fn can_finish(&self) -> bool {
-        matches!(&self.ways[..], [way] if way.mover() == Mover::Turn)
+        matches!(&self.ways[..], [way] if matches!(way.mover(), Mover::Turn(_)))
     }
 
     /// Transposes `data` in place, with `workspace` if it is large enough.
@@ -220,14 +213,13 @@ impl Executor {
         let (kept, words) = words.split_at_mut(self.kept_bytes / size_of::<u64>());
         let mut passes = 0;
         for (way, stage) in self.ways.iter().zip(self.plan.stages()) {
-            let (read, written) = way.shape().spans();
-            let reach = read.max(written) * way.elem_bytes();
+            let (read, written) = way.shape.spans();
+            let reach = read.max(written) * way.elem_bytes;
             let reach = reach.min(data.len());
             let data = &mut data[..reach];
-            match way.mover() {
-                Mover::Keep => run_way(way, data, kept, None),
-                _ => run_way(way, data, words, finish),
-            }
+            let words = if way.keeps() { &mut *kept } else { &mut *words };
+            let (flags, bytes) = views::split_flags(words, way.needs().flag_words);
+            stages::run(way, data, flags, bytes, finish);
             if stage.passes() > 0 {
                 passes += stage.passes();
                 done(passes);
@@ -267,17 +259,9 @@ impl Executor {
             }
         }
         for way in &self.ways {
-            let (parts, elem_bytes) = (way.needs().parts, way.elem_bytes());
-            let &StageShape::Axes(axes) = way.shape() else {
-                unreachable!("{} goes nowhere else", way.shape())
-            };
             let begins = to.as_ptr().addr() % LINE;
-            match way::matrices(&axes, elem_bytes) {
-                Some(matrices) => {
-                    transpose_into(to, from, OutOfPlace { begins, ..matrices }, parts);
-                }
-                None => permute_into(to, from, &Permuted::new(&axes, elem_bytes), parts),
-            }
+            let tiles = Tiles::into_buffer(way.axes(), way.elem_bytes, begins);
+            transpose_into(to, from, &tiles, way.needs().parts);
         }
         Ok(())
     }

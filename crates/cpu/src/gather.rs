@@ -9,10 +9,10 @@ use std::ops::Range;
 use turntile_perm::{Order, Slots};
 
 use crate::parts;
-use turntile_simd::{self as simd, Block, Byte, LINE};
+use turntile_simd::{self as simd, Block, Byte};
 
 /// The chunks of a matrix, in elements of `elem_bytes` bytes.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunks {
     /// The index maps.
     pub slots: Slots,
@@ -20,7 +20,7 @@ pub struct Chunks {
     pub elem_bytes: usize,
 }
 
-/// Blocks that are transposed at a time: a 32 KiB buffer, four lines of every row.
+/// Blocks that are transposed at a time: a buffer of 32 KiB, or of an element that is longer; four lines of every row.
 const BLOCK_BYTES: usize = 32 << 10;
 const BLOCK_ROW_BYTES: usize = 256;
 /// Columns whose stretches are worked out at a time.
@@ -37,12 +37,6 @@ struct Stretch {
     len: usize,
 }
 
-/// Some columns of a chunk, side by side, with the rest of what a pass over it needs.
-struct Columns<'a> {
-    stretches: &'a [Stretch],
-    first: usize,
-}
-
 impl Chunks {
     /// Gathers every chunk's slots into its own memory. `kept` and `scratch` are shared out
     /// equally: [`kept_bytes`](Self::kept_bytes) and [`scratch_bytes`](Self::scratch_bytes) a part.
@@ -50,7 +44,7 @@ impl Chunks {
         let each_kept = self.kept_bytes();
         for part in 0..parts {
             let end = self.last_row(&parts::share(self.slots.chunks(), parts, part));
-            // Past the last row come the first ones, a column further on: see `virtual_rows`.
+            // Past the last row come the first ones, a column further on.
             let from = if end == self.slots.rows() { 0 } else { end * self.row_bytes() };
             kept[part * each_kept..][..each_kept].copy_from_slice(&data[from..][..each_kept]);
         }
@@ -91,7 +85,7 @@ impl Chunks {
                 let tails = if c == chunks.start {
                     Tails::Kept(kept)
                 } else {
-                    let from = before.len() - self.slots.chunk() * self.row_bytes();
+                    let from = before.len() - self.chunk_bytes();
                     Tails::Before(&before[from..])
                 };
                 self.scatter_chunk(c, 0..self.slots.cols(), chunk, tails, scratch);
@@ -110,7 +104,23 @@ impl Chunks {
         self.slots.longest_chunk() * self.row_bytes()
     }
 
-    fn row_bytes(&self) -> usize {
+    /// Bytes of a matrix.
+    pub fn bytes(&self) -> usize {
+        self.slots.len() * self.elem_bytes
+    }
+
+    /// Bytes of a slot.
+    pub fn slot_bytes(&self) -> usize {
+        self.slots.slot() * self.elem_bytes
+    }
+
+    /// Bytes of a full chunk.
+    pub fn chunk_bytes(&self) -> usize {
+        self.slots.chunk() * self.row_bytes()
+    }
+
+    /// Bytes of a row.
+    pub fn row_bytes(&self) -> usize {
         self.slots.cols() * self.elem_bytes
     }
 
@@ -127,18 +137,10 @@ impl Chunks {
         scratch: &mut [Byte],
         work: impl Fn(&mut [Byte], Range<usize>, &[Byte], &mut [Byte]) + Sync,
     ) {
-        let each_kept = self.kept_bytes();
-        let mut rest = data;
-        let mut shares = Vec::with_capacity(parts);
-        for part in 0..parts {
-            let chunks = parts::share(self.slots.chunks(), parts, part);
-            let rows = self.last_row(&chunks) - chunks.start * self.slots.chunk();
-            let own = rest.split_off_mut(..rows * self.row_bytes()).expect("runs add up");
-            shares.push((own, chunks, &kept[part * each_kept..][..each_kept]));
-        }
-        parts::run_on(shares, scratch, self.scratch_bytes(), |(own, chunks, kept), scratch| {
-            work(own, chunks, kept, scratch);
-        });
+        let rows = |run: &Range<usize>| self.last_row(run) - run.start * self.slots.chunk();
+        let bytes = |run: &Range<usize>| rows(run) * self.row_bytes();
+        let (kept, scratch) = ((kept, self.kept_bytes()), (scratch, self.scratch_bytes()));
+        parts::over_runs(data, [self.slots.chunks(), parts], bytes, kept, scratch, work);
     }
 
     /// The stretch of column `j` in chunk `c`, whose memory ends after `rows · cols` elements: the last
@@ -152,8 +154,13 @@ impl Chunks {
         Stretch { lead: self.slots.lead(c, j), place, len }
     }
 
-    /// Every block of some columns of a chunk with its stretches.
-    fn for_columns(&self, c: usize, columns: Range<usize>, mut work: impl FnMut(Columns)) {
+    /// Every block of some columns of a chunk: its first column, and the stretches of all.
+    fn for_columns(
+        &self,
+        c: usize,
+        columns: Range<usize>,
+        mut work: impl FnMut(usize, &[Stretch]),
+    ) {
         let (slot, chunk) = (self.slots.slot(), self.slots.chunk());
         let step = self.slots.rows() % slot;
         let regular = c + 1 < self.slots.chunks() && self.slots.order() == Order::Columns;
@@ -169,7 +176,7 @@ impl Chunks {
                 let next = Stretch { lead, place: place + chunk, len };
                 stretches[k] = if regular { next } else { self.stretch(c, first + k) };
             }
-            work(Columns { stretches, first });
+            work(first, stretches);
         }
     }
 
@@ -178,9 +185,14 @@ impl Chunks {
         (BLOCK_ROW_BYTES / self.elem_bytes).clamp(1, MOST_COLUMNS)
     }
 
-    /// Rows of a block of `width` columns, 0 when not even one element fits.
+    /// Rows of a block of `width` columns.
     fn block_rows(&self, width: usize) -> usize {
-        BLOCK_BYTES / (width * self.elem_bytes)
+        (BLOCK_BYTES / (width * self.elem_bytes)).max(1)
+    }
+
+    /// Whether an element is longer than a block's buffer: each is a block, copied from where it lies.
+    fn is_long(&self) -> bool {
+        self.elem_bytes > BLOCK_BYTES
     }
 
     /// Bytes of the slots that some columns have in chunk `c`, which lie column by column.
@@ -213,13 +225,8 @@ impl Chunks {
         let halo = &halo[(past_end * e).min(halo.len())..];
         let window = count + self.slots.slot() - 1;
         let mut turned = [Byte::uninit(); BLOCK_BYTES];
-        self.for_columns(c, columns, |Columns { stretches, first }| {
+        self.for_columns(c, columns, |first, stretches| {
             let height = self.block_rows(stretches.len()).min(window);
-            if height == 0 {
-                let out = &mut out[(stretches[0].place - start) * e..];
-                self.gather_long(chunk, halo, first, stretches[0], out);
-                return;
-            }
             // The next block's lines, 256 bytes of each row, which no hardware sees coming.
             let next = (first + stretches.len()) * e..(first + 2 * stretches.len()) * e;
             prefetch_rows(chunk, count, self.row_bytes(), next.clone());
@@ -239,17 +246,23 @@ impl Chunks {
                         &mut turned[at..],
                     );
                 };
-                if x < split {
+                if x < split && !self.is_long() {
                     part(chunk, x, x..split, &mut turned);
                 }
-                if split < end {
+                if split < end && !self.is_long() {
                     part(halo, split - count, split..end, &mut turned);
                 }
                 for (j, stretch) in stretches.iter().enumerate() {
                     let rows = stretch.lead.max(x)..(stretch.lead + stretch.len).min(end);
                     if !rows.is_empty() {
                         let to = (stretch.place - start + rows.start - stretch.lead) * e;
-                        let column = &turned[(j * height + rows.start - x) * e..][..rows.len() * e];
+                        let column = if self.is_long() {
+                            let (from, row) =
+                                if x < count { (chunk, x) } else { (halo, x - count) };
+                            &from[(row * self.slots.cols() + first) * e..][..e]
+                        } else {
+                            &turned[(j * height + rows.start - x) * e..][..rows.len() * e]
+                        };
                         out[to..][..column.len()].copy_from_slice(column);
                     }
                 }
@@ -273,24 +286,6 @@ impl Chunks {
         }
     }
 
-    /// One column of elements too long for the buffer, to the start of `out`.
-    fn gather_long(
-        &self,
-        chunk: &[Byte],
-        halo: &[Byte],
-        j: usize,
-        stretch: Stretch,
-        out: &mut [Byte],
-    ) {
-        let (e, row_bytes) = (self.elem_bytes, self.row_bytes());
-        let count = chunk.len() / row_bytes;
-        for k in 0..stretch.len {
-            let row = stretch.lead + k;
-            let (from, row) = if row < count { (chunk, row) } else { (halo, row - count) };
-            out[k * e..][..e].copy_from_slice(&from[row * row_bytes + j * e..][..e]);
-        }
-    }
-
     /// The chunk before chunk `c`, before the first one the last.
     pub fn before<'a>(&self, c: usize, data: &'a [Byte]) -> &'a [Byte] {
         let (row, count) =
@@ -298,21 +293,23 @@ impl Chunks {
         &data[row * self.row_bytes()..][..count * self.row_bytes()]
     }
 
-    /// Keeps, for every column, the elements before its first slot in chunk `c`: they lie in the chunk `before`, at the
-    /// end of a stretch, in the last one of the previous column's.
+    /// The `lead` elements of column `j` before its first slot in chunk `c`: where they lie in the chunk before, at the end
+    /// of a stretch, in the last chunk of the previous column's.
+    fn tail(&self, c: usize, j: usize, lead: usize) -> Range<usize> {
+        if lead == 0 {
+            return 0..0;
+        }
+        let last = self.slots.chunks() - 1;
+        let stretch = if c > 0 { self.stretch(c - 1, j) } else { self.stretch(last, j - 1) };
+        let end = stretch.place + stretch.len;
+        (end - lead) * self.elem_bytes..end * self.elem_bytes
+    }
+
+    /// Keeps the tail of every column in chunk `c`, which lies in the chunk `before`.
     pub fn keep_tails(&self, c: usize, before: &[Byte], kept: &mut [Byte]) {
         let stride = (self.slots.slot() - 1) * self.elem_bytes;
         let cols = self.slots.cols();
-        let last = self.slots.chunks() - 1;
-        let tail = |j: usize| {
-            let lead = self.slots.lead(c, j);
-            if lead == 0 {
-                return 0..0;
-            }
-            let stretch = if c > 0 { self.stretch(c - 1, j) } else { self.stretch(last, j - 1) };
-            let end = stretch.place + stretch.len;
-            (end - lead) * self.elem_bytes..end * self.elem_bytes
-        };
+        let tail = |j: usize| self.tail(c, j, self.slots.lead(c, j));
         // They lie anywhere in the chunk.
         let block = self.block_cols();
         for first in (0..cols).step_by(block) {
@@ -336,46 +333,39 @@ impl Chunks {
     ) {
         let (e, start, cols) = (self.elem_bytes, columns.start, columns.len());
         let (_, count) = self.slots.chunk_rows(c);
-        let stride = self.slots.slot() - 1;
+        let stride = (self.slots.slot() - 1) * e;
         let mut columns_rows = [Byte::uninit(); BLOCK_BYTES];
-        self.for_columns(c, columns.clone(), |Columns { stretches, first }| {
+        self.for_columns(c, columns.clone(), |first, stretches| {
             let width = stretches.len();
-            let side = self.block_rows(width).clamp(1, count);
+            let side = self.block_rows(width).min(count);
             // What the next block reads of the chunk before and what it fills lie anywhere and in short rows.
             let next = first + width..(first + 2 * width).min(columns.end);
             if let Tails::Before(before) = tails {
-                for j in next.clone() {
-                    let stretch = self.stretch(c - 1, j);
-                    let end = (stretch.place + stretch.len) * e;
-                    prefetch_all(&before[end - self.slots.lead(c, j) * e..end]);
-                }
+                let tail = |j: usize| self.tail(c, j, self.slots.lead(c, j));
+                next.clone().for_each(|j| prefetch_all(&before[tail(j)]));
             }
             let bytes = (next.start - columns.start) * e..(next.end - columns.start) * e;
             prefetch_rows(out, count, cols * e, bytes);
             for x in (0..count).step_by(side) {
                 let height = side.min(count - x);
                 // Rows x.. of column j: the end of the stretch before it, then its own.
-                let tail = |j: usize, row: usize, len: usize| match tails {
-                    Tails::Kept(kept) => &kept[((first + j) * stride + row) * e..][..len * e],
-                    Tails::Before(before) => {
-                        let stretch = self.stretch(c - 1, first + j);
-                        let end = stretch.place + stretch.len;
-                        &before[(end - stretches[j].lead + row) * e..][..len * e]
-                    }
+                let tail = |j: usize| match tails {
+                    Tails::Kept(kept) => &kept[(first + j) * stride..],
+                    Tails::Before(before) => &before[self.tail(c, first + j, stretches[j].lead)],
                 };
                 let piece = |j: usize| {
                     let stretch = &stretches[j];
                     let from_tail = stretch.lead.saturating_sub(x).min(height);
                     let own = stretch.place + (x + from_tail).saturating_sub(stretch.lead);
                     let own_len = (height - from_tail) * e;
-                    let before: &[Byte] = if from_tail > 0 { tail(j, x, from_tail) } else { &[] };
+                    let before =
+                        if from_tail > 0 { &tail(j)[x * e..][..from_tail * e] } else { &[][..] };
                     (before, &chunk[own * e..][..own_len])
                 };
-                if height * width * e > columns_rows.len() {
-                    // Elements longer than the buffer's rows: one row and column at a time.
+                let to = &mut out[(x * cols + first - start) * e..];
+                if self.is_long() {
                     let (before, own) = piece(0);
-                    let element = if before.is_empty() { own } else { before };
-                    out[(x * cols + first - start) * e..][..e].copy_from_slice(element);
+                    to[..e].copy_from_slice(if own.is_empty() { before } else { own });
                     continue;
                 }
                 for j in 0..width {
@@ -385,7 +375,6 @@ impl Chunks {
                     column[before.len()..].copy_from_slice(own);
                 }
                 let shape = Block { rows: width, cols: height, from_pitch: height, to_pitch: cols };
-                let to = &mut out[(x * cols + first - start) * e..];
                 simd::transpose(&columns_rows, to, shape, e);
             }
         });
@@ -403,15 +392,12 @@ pub enum Tails<'a> {
 
 /// Asks for all lines.
 fn prefetch_all(bytes: &[Byte]) {
-    prefetch_rows(bytes, 1, bytes.len().max(1), 0..bytes.len());
+    simd::prefetch_run(bytes.as_ptr(), bytes.len());
 }
 
 /// Asks for `bytes` of each of `rows` rows, as far as they are there.
 fn prefetch_rows(from: &[Byte], rows: usize, row_bytes: usize, bytes: Range<usize>) {
     for row in from.chunks(row_bytes).take(rows) {
-        let end = bytes.end.min(row.len());
-        for at in (bytes.start..end).step_by(LINE) {
-            simd::prefetch(&raw const row[at]);
-        }
+        prefetch_all(&row[bytes.start.min(row.len())..bytes.end.min(row.len())]);
     }
 }

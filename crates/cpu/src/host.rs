@@ -81,7 +81,7 @@ fn costs_of(model: &str, threads: usize) -> Arc<Costs> {
 impl Host {
     /// `threads` threads of a processor that is like those that tables are of.
     pub fn new(threads: usize) -> Self {
-        let means = Means { threads: threads.max(1), scratch: SCRATCH };
+        let means = Means::new(threads.max(1), SCRATCH);
         Host { means, model: "any".into(), costs: tables()[0].clone() }
     }
 
@@ -163,7 +163,7 @@ impl Host {
         &self,
         shape: &StageShape,
         request: &Request,
-        mut visit: impl FnMut(HostWay, f64) -> f64,
+        mut visit: impl FnMut(&HostWay, f64) -> f64,
     ) -> Result<(), Infeasible> {
         let (mut any, mut least, mut bound) = (false, None, f64::INFINITY);
         for &method in way::methods(shape, request.out_of_place) {
@@ -174,7 +174,10 @@ impl Host {
                 let means = Means { threads, ..self.means };
                 HostWay::new(*shape, request.elem_bytes, method, means)
             };
-            let Some(widest) = by(self.means.threads).filter(HostWay::is_offered) else { continue };
+            let Some(widest) = by(self.means.threads) else { continue };
+            if !widest.is_offered() {
+                continue;
+            }
             let (price, mut parts) = (Price::new(&widest, &self.costs), usize::MAX);
             for count in self.counts() {
                 // What has no work for so many has been visited.
@@ -187,7 +190,8 @@ impl Host {
                 if seconds >= bound {
                     continue;
                 }
-                let Some(way) = by(parts) else { continue };
+                let fewer = if parts == widest.needs().parts { None } else { by(parts) };
+                let way = fewer.as_ref().unwrap_or(&widest);
                 let need = way.needs().bytes();
                 least = Some(least.map_or(need, |least: usize| least.min(need)));
                 if need <= request.cap {
@@ -213,8 +217,8 @@ impl Host {
         }
     }
 
-    fn offer(&self, way: HostWay, seconds: f64) -> Offer {
-        Offer::new(way.method(), Geometry::new(way), way.needs().bytes(), seconds)
+    fn offer(&self, way: &HostWay, seconds: f64) -> Offer {
+        Offer::new(way.method, Geometry::new(*way), way.needs().bytes(), seconds)
     }
 }
 
@@ -269,11 +273,11 @@ impl Device for Host {
     fn best(&self, shape: &StageShape, request: &Request) -> Result<Offer, Infeasible> {
         let mut best: Option<(f64, HostWay)> = None;
         self.ways(shape, request, |way, seconds| {
-            best = Some((seconds, way));
+            best = Some((seconds, *way));
             seconds
         })?;
         let (seconds, way) = best.expect("no ways are an error");
-        Ok(self.offer(way, seconds))
+        Ok(self.offer(&way, seconds))
     }
 }
 

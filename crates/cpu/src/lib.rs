@@ -11,26 +11,26 @@
 //!
 //! | mover | moves |
 //! |---|---|
-//! | `follow` | super-elements along their cycles, by several workers that share nothing while they move |
-//! | `rotate` | the same by swaps, without flags or scratch |
+//! | `follow` | super-elements along their cycles: by several workers that share nothing while they move, or by swaps |
 //! | `swaps` | tiles of squares that change places |
+//! | `axis_swap` | tiles of arrays whose axes change places in pairs |
 //! | `barrier` | tiles through scratch: read all, then write all |
 //! | `gather` | the first aligned-slot pass and its inverse, chunk by chunk through scratch |
+//! | `fields` | records through scratch: whole tiles, and the gather pass of their aligned slots |
 //! | `banded`, `strips` | the same in row order: bands of chunks, cut in strips of columns, each through a ring |
-//! | `rounds` | rows slid from one pitch to another, in rounds or in shares |
+//! | `rounds` | rows slid from one pitch to another, in rounds or in shares; columns cut off and put back |
 //! | `blocks` | the same block by block |
-//! | `gaps` | columns cut off and put back: what lies in the gaps of those rows |
 //! | `pitched` | rows a pitch apart: transposed where they lie, through workspace; gaps kept |
 //! | `exchange` | rows that change places with their gaps |
 //! | `transpose_into` | tiles from one buffer to another; rows and columns alone are copied |
-//! | `small` | matrices that fit a buffer on the stack |
+//! | `small` | arrays that fit a buffer on the stack |
 //!
 //! | what movers ask | says |
 //! |---|---|
 //! | `path` | where super-elements go, with the divisions prepared |
 //! | `cycles`, `queue` | in which order they move, and by whom; moves settled and asked for ahead |
 //! | `squares` | the order of the tiles of squares |
-//! | [`out_of_place`] | the tiles of a transposition from one buffer to another |
+//! | [`tiles`] | the tiles of an array whose axes are permuted on the way to another place |
 //! | `runs` | which thread works on which chunks |
 //! | `bands` | how chunks are cut into bands and strips |
 //! | `finish` | what is done to elements in the pass that moves them |
@@ -43,17 +43,16 @@
 //! | `strided` | rows of bytes equally far apart: whether they share a byte |
 //! | `claims` | which worker has touched which byte, compared where debug assertions are on |
 //! | `pieces` | borrowed piece by piece, found free or not when asked for |
-//! | `views` | words as flags and bytes, initialised bytes as any |
-//!
-//! [`oracle`] is the naive transposition that everything is tested against.
+//! | `views` | a workspace seen as flags and bytes |
 //!
 //! `unsafe` is what `shared`, `pieces` and `views` are made of. A mover's only `unsafe` is the promise that a worker's
-//! bytes are its own (`Shared::worker`), which its index map says: to find it out while they move
+//! bytes are its own (`Shared::worker`), which follows from its index map: a check while they move
 //! would cost as much as the moves. One file more promises that plans leave no byte uninitialised.
 //!
 //! Data are bytes that may be uninitialised ([`Byte`]): elements of any type, padding included,
 //! are moved and never looked at.
 
+mod axis_swap;
 mod banded;
 mod bands;
 mod barrier;
@@ -63,22 +62,19 @@ mod cycles;
 mod estimate;
 mod exchange;
 pub mod executor;
+mod field_sections;
+mod fields;
 mod finish;
 mod follow;
-mod gaps;
 mod gather;
 pub mod host;
 mod initialised;
 mod machine;
-pub mod oracle;
-pub mod out_of_place;
 mod parts;
 mod path;
-mod permuted;
 mod pieces;
 mod pitched;
 mod queue;
-mod rotate;
 mod rounds;
 mod runs;
 mod shared;
@@ -89,6 +85,7 @@ mod strided;
 mod strips;
 mod swaps;
 pub mod threads;
+pub mod tiles;
 mod transpose_into;
 mod views;
 pub mod way;

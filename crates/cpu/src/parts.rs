@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::threads;
 
-pub use turntile_perm::shares::share;
+pub use turntile_perm::share;
 use turntile_simd::Byte;
 
 /// Runs `work(share, scratch)` for every share, each with `each` bytes of `scratch`.
@@ -58,6 +58,24 @@ impl Draws {
 pub fn cut(bytes: &mut [Byte], lens: impl Iterator<Item = usize>) -> Vec<&mut [Byte]> {
     let mut rest = bytes;
     lens.map(|len| rest.split_off_mut(..len).expect("pieces add up")).collect()
+}
+
+/// Runs `work(own, items, kept, scratch)` for every part of `items` items: their bytes of `data`, which `bytes` counts, and an
+/// equal part of what is kept and of the scratch.
+pub fn over_runs(
+    data: &mut [Byte],
+    [items, parts]: [usize; 2],
+    bytes: impl Fn(&Range<usize>) -> usize,
+    (kept, each_kept): (&[Byte], usize),
+    (scratch, each_scratch): (&mut [Byte], usize),
+    work: impl Fn(&mut [Byte], Range<usize>, &[Byte], &mut [Byte]) + Sync,
+) {
+    let runs = (0..parts).map(|part| share(items, parts, part));
+    let own = cut(data, runs.clone().map(|run| bytes(&run)));
+    let shares: Vec<_> = own.into_iter().zip(runs).enumerate().collect();
+    run_on(shares, scratch, each_scratch, |(part, (own, run)), scratch| {
+        work(own, run, &kept[part * each_kept..][..each_kept], scratch);
+    });
 }
 
 #[cfg(test)]

@@ -1,20 +1,22 @@
 //! Rows that slide from one pitch to another: in rounds, together while they lie in front of the places that they go to,
-//! else one by one (thesis section 4.1.1); or in shares, each thread's one by one.
+//! else one by one (thesis section 4.1.1); or in shares, each thread's one by one. And columns cut off a matrix, where what
+//! lies in the gaps of its rows is set aside while they slide.
 
 use std::ops::Range;
 
-use turntile_perm::Slide;
 use turntile_perm::slide::Round;
-use turntile_simd::{self as simd, Byte, LINE};
+use turntile_perm::{Pitched, Slide};
+use turntile_plan::Direction;
+use turntile_simd::{self as simd, Block, Byte};
 
 use crate::parts;
 
 /// Bytes that a round of several threads moves at least.
-const ROUND_BYTES: usize = 1 << 20;
+pub const ROUND_BYTES: usize = 1 << 20;
 
-/// Rows of so many bytes that a round of several threads moves at least.
-pub fn least_rows(row_bytes: usize) -> usize {
-    ROUND_BYTES.div_ceil(row_bytes.max(1)).max(2)
+/// Rows of so many bytes that a round of several threads moves at least, where it moves `bytes` at least.
+pub fn least_rows(row_bytes: usize, bytes: usize) -> usize {
+    bytes.div_ceil(row_bytes.max(1)).max(2)
 }
 
 /// Slides rows, counted in bytes, in rounds; one of several threads moves at least `least` of them. Rows that become
@@ -30,55 +32,74 @@ pub fn in_rounds(data: &mut [Byte], slide: Slide, least: usize, parts: usize) {
         } else if slide.is_up() {
             let (source, place) = data.split_at_mut(rows.start * to);
             let source = &source[rows.start * from..];
-            copy((source, from), (place, to), cols, rows.len(), parts);
+            copy_shared((source, from), (place, to), cols, rows.len(), parts);
         } else {
             let (place, source) = data.split_at_mut(rows.start * from);
             let place = &mut place[rows.start * to..];
-            copy((source, from), (place, to), cols, rows.len(), parts);
+            copy_shared((source, from), (place, to), cols, rows.len(), parts);
         }
     }
-}
-
-/// A thread's share of the rows.
-struct Share<'a> {
-    rows: Range<usize>,
-    /// Where they lie at the greater pitch, and at the lesser too but for the head.
-    data: &'a mut [Byte],
-    /// Memory for its head.
-    head: &'a mut [Byte],
 }
 
 /// The same in shares, a thread's each. `heads` holds the first rows of each share whose places at the lesser pitch are
 /// in front of the share: set aside while other threads still read, or write, there.
 pub fn in_shares(data: &mut [Byte], slide: Slide, parts: usize, heads: &mut [Byte]) {
     let (cols, [from, to]) = (slide.cols(), pitches(&slide));
+    let shares: Vec<_> = (0..parts).map(|part| slide.share(parts, part)).collect();
+    let head_rows = |rows: &Range<usize>| slide.head(rows);
+    let mut heads = parts::cut(heads, shares.iter().map(|rows| head_rows(rows) * cols));
     if slide.is_up() {
         let source = &*data;
-        parts::run_on(split_heads(&slide, parts, heads), &mut [], 0, |(rows, head), _| {
-            let rows = source[rows.start * from..].chunks(from);
-            head.chunks_exact_mut(cols)
-                .zip(rows)
-                .for_each(|(to, from)| to.copy_from_slice(&from[..cols]));
+        parts::run_on(shares.iter().zip(&mut heads), &mut [], 0, |(rows, head), _| {
+            copy((&source[rows.start * from..], from), (head, cols), cols);
         });
     }
-    parts::run_on(split(&slide, parts, data, heads), &mut [], 0, |share, _| {
-        let Share { rows, data, head } = share;
-        let (moved, first) = (rows.start + head.len() / cols..rows.end, rows.start);
-        let heads = head.chunks_exact_mut(cols);
+    // Where a share's rows lie at the greater pitch, and at the lesser too but for the head.
+    let end = data.len();
+    let before = |row: usize| end.min(row * from.max(to));
+    let lens = shares.iter().map(|rows| before(rows.end) - before(rows.start));
+    let pieces = parts::cut(data, lens).into_iter().zip(&mut heads);
+    parts::run_on(shares.iter().zip(pieces), &mut [], 0, |(rows, (data, head)), _| {
+        let moved = rows.start + head_rows(rows)..rows.end;
         if slide.is_up() {
-            one_by_one(data, &slide, moved, first);
-            heads.zip(data.chunks_mut(to)).for_each(|(from, to)| to[..cols].copy_from_slice(from));
+            one_by_one(data, &slide, moved, rows.start);
+            copy((head, cols), (data, to), cols);
         } else {
-            heads.zip(data.chunks(from)).for_each(|(to, from)| to.copy_from_slice(&from[..cols]));
-            one_by_one(data, &slide, moved, first);
+            copy((data, from), (head, cols), cols);
+            one_by_one(data, &slide, moved, rows.start);
         }
     });
     if !slide.is_up() {
-        for (rows, head) in split_heads(&slide, parts, heads) {
-            let places = data[rows.start * to..].chunks_mut(to);
-            head.chunks_exact(cols)
-                .zip(places)
-                .for_each(|(from, to)| to[..cols].copy_from_slice(from));
+        for (rows, head) in shares.iter().zip(&heads) {
+            copy((head, cols), (&mut data[rows.start * to..], to), cols);
+        }
+    }
+}
+
+/// Has `move_rows` move the rows of `data` together (forward) or apart, with what lies in their gaps behind them
+/// meanwhile, column after column. `kept` is as long as the gaps.
+pub fn with_gaps_kept(
+    data: &mut [Byte],
+    columns: Pitched,
+    direction: Direction,
+    elem_bytes: usize,
+    kept: &mut [Byte],
+    move_rows: impl FnOnce(&mut [Byte]),
+) {
+    let (rows, cols, pitch) = (columns.rows(), columns.cols(), columns.pitch());
+    let (first, behind) = (cols * elem_bytes, columns.len() * elem_bytes);
+    match direction {
+        Direction::Forward => {
+            let gaps = Block { rows, cols: pitch - cols, from_pitch: pitch, to_pitch: rows };
+            simd::transpose(&data[first..], kept, gaps, elem_bytes);
+            move_rows(data);
+            data[behind..].copy_from_slice(kept);
+        }
+        Direction::Backward => {
+            kept.copy_from_slice(&data[behind..]);
+            move_rows(data);
+            let gaps = Block { rows: pitch - cols, cols: rows, from_pitch: rows, to_pitch: pitch };
+            simd::transpose(kept, &mut data[first..], gaps, elem_bytes);
         }
     }
 }
@@ -86,37 +107,6 @@ pub fn in_shares(data: &mut [Byte], slide: Slide, parts: usize, heads: &mut [Byt
 /// The pitches before and after.
 fn pitches(slide: &Slide) -> [usize; 2] {
     [slide.from().pitch(), slide.to().pitch()]
-}
-
-/// The heads of all shares, each with its rows.
-fn split_heads<'a>(
-    slide: &Slide,
-    parts: usize,
-    heads: &'a mut [Byte],
-) -> Vec<(Range<usize>, &'a mut [Byte])> {
-    let rows = (0..parts).map(|part| {
-        let share = slide.share(parts, part);
-        share.start..share.start + slide.head(&share)
-    });
-    let heads = parts::cut(heads, rows.clone().map(|rows| rows.len() * slide.cols()));
-    rows.zip(heads).collect()
-}
-
-/// All shares.
-fn split<'a>(
-    slide: &Slide,
-    parts: usize,
-    data: &'a mut [Byte],
-    heads: &'a mut [Byte],
-) -> Vec<Share<'a>> {
-    let [from, to] = pitches(slide);
-    let rows = (0..parts).map(|part| slide.share(parts, part));
-    let end = data.len();
-    let before = |row: usize| end.min(row * from.max(to));
-    let data = parts::cut(data, rows.clone().map(|rows| before(rows.end) - before(rows.start)));
-    let heads = split_heads(slide, parts, heads);
-    let shares = rows.zip(data).zip(heads);
-    shares.map(|((rows, data), (_, head))| Share { rows, data, head }).collect()
 }
 
 /// Some rows one by one, where row `first` begins `data` at the greater pitch.
@@ -136,22 +126,26 @@ const PIECE: usize = 2 << 10;
 const AHEAD: usize = 16 << 10;
 
 /// Moves a row to where another one may still lie in part, and asks for what comes next in memory.
-pub fn shift(data: &mut [Byte], row: Range<usize>, to: usize) {
+fn shift(data: &mut [Byte], row: Range<usize>, to: usize) {
     let up = to > row.start;
     let pieces = row.len().div_ceil(PIECE);
     for k in 0..pieces {
         let at = PIECE * if up { pieces - 1 - k } else { k };
         let piece = row.start + at..row.end.min(row.start + at + PIECE);
         let soon = if up { piece.start.saturating_sub(AHEAD) } else { piece.start + AHEAD };
-        for line in (0..piece.len()).step_by(LINE) {
-            simd::prefetch(data.as_ptr().wrapping_add(soon + line));
-        }
+        simd::prefetch_run(data.as_ptr().wrapping_add(soon), piece.len());
         data.copy_within(piece, to + at);
     }
 }
 
-/// Copies `rows` rows of `cols` bytes from one pitch to another, shared out among threads.
-pub fn copy(
+/// Copies rows of `cols` bytes from one pitch to another, as many as there are in both.
+fn copy((from, from_pitch): (&[Byte], usize), (to, to_pitch): (&mut [Byte], usize), cols: usize) {
+    let rows = from.chunks(from_pitch).zip(to.chunks_mut(to_pitch));
+    rows.for_each(|(from, to)| to[..cols].copy_from_slice(&from[..cols]));
+}
+
+/// Copies `rows` rows in the same way, shared out among threads.
+fn copy_shared(
     (from, from_pitch): (&[Byte], usize),
     (to, to_pitch): (&mut [Byte], usize),
     cols: usize,
@@ -159,11 +153,11 @@ pub fn copy(
     parts: usize,
 ) {
     let each = rows.div_ceil(parts).max(1);
+    let end = |pitch: usize| (rows - 1) * pitch + cols;
+    let (from, to) = (&from[..end(from_pitch)], &mut to[..end(to_pitch)]);
     let shares = from.chunks(each * from_pitch).zip(to.chunks_mut(each * to_pitch));
-    let shares: Vec<_> = shares.take(rows.div_ceil(each)).enumerate().collect();
-    parts::run_on(shares, &mut [], 0, |(share, (from, to)), _| {
-        let both = from.chunks(from_pitch).zip(to.chunks_mut(to_pitch));
-        let rows = each.min(rows - share * each);
-        both.take(rows).for_each(|(from, to)| to[..cols].copy_from_slice(&from[..cols]));
+    let shares: Vec<_> = shares.collect();
+    parts::run_on(shares, &mut [], 0, |(from, to), _| {
+        copy((from, from_pitch), (to, to_pitch), cols);
     });
 }

@@ -35,6 +35,14 @@ pub struct Drawn {
     pub beside: Option<usize>,
 }
 
+/// What a band reads beside itself.
+pub enum Beside<'a, K> {
+    /// The chunk that its run comes to next.
+    Chunk(&'a [Byte]),
+    /// At the run's end, what is kept of the chunk beyond.
+    Kept(&'a mut K),
+}
+
 impl<K> Runs<K> {
     /// Each with what is kept of the chunk beyond it, in bands of at most `band` chunks. Forward they are worked
     /// on from the first chunk to the last, backward the other way round.
@@ -60,15 +68,14 @@ impl<K> Runs<K> {
     /// Works on `data`, chunks of `chunk_bytes` bytes, in the bands that every part draws; `scratch` holds `each` bytes
     /// for each part.
     ///
-    /// `work` is given a band, the chunk beside it or at the end of a run none, and what is kept; `keep` a chunk's
-    /// number and bytes.
+    /// `work` gets a band, what is beside it and scratch; `keep` a chunk's number and bytes.
     pub fn over(
         &self,
         data: &mut [Byte],
         chunk_bytes: usize,
         (scratch, each): (&mut [Byte], usize),
         keep: impl Fn(usize, &[Byte], &mut K) + Sync,
-        work: impl Fn(&mut [Byte], Option<&[Byte]>, &mut Option<K>, &mut [Byte]) + Sync,
+        work: impl Fn(&mut [Byte], Beside<K>, &mut [Byte]) + Sync,
     ) where
         K: Send,
     {
@@ -77,8 +84,12 @@ impl<K> Runs<K> {
             let mut kept = None;
             let keep = |n: usize, kept: &mut K| keep(n, &pieces.read(n), kept);
             while let Some(Drawn { chunks, beside }) = self.draw(part, &mut kept, keep) {
-                let beside = beside.map(|n| pieces.read(n));
-                work(&mut pieces.write(chunks), beside.as_deref(), &mut kept, scratch);
+                let read = beside.map(|n| pieces.read(n));
+                let beside = match &read {
+                    Some(chunk) => Beside::Chunk(chunk),
+                    None => Beside::Kept(kept.as_mut().expect("kept at the end of a run")),
+                };
+                work(&mut pieces.write(chunks), beside, scratch);
             }
         });
     }

@@ -1,9 +1,9 @@
 //! Arrays small enough for a buffer on the stack.
 
 use turntile_perm::AxisPermutation;
-
-use crate::permuted::{Moved, Permuted};
 use turntile_simd::{self as simd, Block, Byte};
+
+use crate::tiles::Tiles;
 
 /// The most bytes of a small array: half of a 32 KiB L1 cache, with its buffer all of it.
 pub const SMALL_BYTES: usize = 16 << 10;
@@ -15,14 +15,8 @@ pub const SMALL_BYTES: usize = 16 << 10;
 /// When `data` is not `rows · cols · elem_bytes` long.
 pub fn transpose_small(data: &mut [Byte], rows: usize, cols: usize, elem_bytes: usize) -> bool {
     assert_eq!(data.len(), rows * cols * elem_bytes);
-    let small = data.len() <= SMALL_BYTES;
-    if small {
-        let mut buffer = [Byte::uninit(); SMALL_BYTES];
-        let block = Block { rows, cols, from_pitch: cols, to_pitch: rows };
-        simd::transpose(data, &mut buffer, block, elem_bytes);
-        data.copy_from_slice(&buffer[..data.len()]);
-    }
-    small
+    let block = Block { rows, cols, from_pitch: cols, to_pitch: rows };
+    through_stack(data, |data, buffer| simd::transpose(data, buffer, block, elem_bytes))
 }
 
 /// Permutes the axes of an array of at most [`SMALL_BYTES`] bytes in the same way; false, with nothing touched, when it
@@ -32,13 +26,18 @@ pub fn transpose_small(data: &mut [Byte], rows: usize, cols: usize, elem_bytes: 
 /// When `data` is not as long as the array.
 pub fn permute_small(data: &mut [Byte], axes: &AxisPermutation, elem_bytes: usize) -> bool {
     assert_eq!(data.len(), axes.len() * elem_bytes);
+    if axes.is_identity() {
+        return data.len() <= SMALL_BYTES;
+    }
+    through_stack(data, |data, buffer| Tiles::of_axes(axes, elem_bytes).transpose(data, buffer))
+}
+
+#[inline(always)]
+fn through_stack(data: &mut [Byte], work: impl FnOnce(&[Byte], &mut [Byte])) -> bool {
     let small = data.len() <= SMALL_BYTES;
-    if small && !axes.is_identity() {
+    if small {
         let mut buffer = [Byte::uninit(); SMALL_BYTES];
-        let permuted = Permuted::new(axes, elem_bytes);
-        for Moved { from, to, block } in (0..permuted.blocks()).map(|n| permuted.nth(n)) {
-            simd::transpose(&data[from..], &mut buffer[to..], block, permuted.unit_bytes());
-        }
+        work(data, &mut buffer);
         data.copy_from_slice(&buffer[..data.len()]);
     }
     small

@@ -7,88 +7,68 @@
 use std::ops::Range;
 
 use crate::bands::Bands;
-use turntile_perm::Slots;
+use crate::gather::{Chunks, Tails};
 use turntile_simd::{self as simd, Block, Byte, LINE};
 
-/// What a band reads of the chunk after it (forward) or before it (backward).
-#[derive(Clone, Copy)]
-pub enum Beside<'a> {
-    /// The rows after it, whole.
-    Rows(&'a [Byte]),
-    /// The chunk before it, in slots.
-    Slots(&'a [Byte]),
-    /// The ends of the slots before it: `slot - 1` elements for each column.
-    Ends(&'a [Byte]),
-}
-
-/// Strips of chunks of those slots.
+/// Strips of those chunks.
 pub struct Strips<'a> {
-    slots: Slots,
-    elem_bytes: usize,
+    chunks: Chunks,
     /// A line, then the columns of the ring, each followed by what lies after its end.
     ring: &'a mut [Byte],
     spots: Vec<Spot>,
 }
 
-/// A column's slot in a full chunk, in bytes.
+/// A column's slot, in every full chunk the same: at the next multiple of a slot, a power of two. In bytes.
 #[derive(Clone, Copy)]
-struct Spot {
+pub struct Spot {
     /// Of the strip's.
     column: usize,
     /// From the start of the chunk.
-    place: usize,
+    pub place: usize,
     /// Of the rows before its first element.
-    lead: usize,
+    pub lead: usize,
+}
+
+impl Spot {
+    /// Of column `j` of the matrix.
+    pub fn of(Chunks { slots, elem_bytes }: &Chunks, j: usize) -> Self {
+        let lead = (j * slots.rows()).wrapping_neg() & (slots.slot() - 1);
+        let place = slots.row_place(j) * slots.slot();
+        Spot { column: 0, place: place * elem_bytes, lead: lead * elem_bytes }
+    }
 }
 
 impl<'a> Strips<'a> {
     /// Of up to `width` columns; `scratch` is as much as [`Bands::ring_bytes`].
-    pub fn new(slots: Slots, elem_bytes: usize, width: usize, scratch: &'a mut [Byte]) -> Self {
+    pub fn new(chunks: Chunks, width: usize, scratch: &'a mut [Byte]) -> Self {
         // Whole lines are written to the ring.
         let skip = scratch.as_ptr().align_offset(LINE).min(LINE);
         let (ring, spots) = (&mut scratch[skip..], Vec::with_capacity(width));
-        Strips { slots, elem_bytes, ring, spots }
-    }
-
-    fn slot_bytes(&self) -> usize {
-        self.slots.slot() * self.elem_bytes
-    }
-
-    fn row_bytes(&self) -> usize {
-        self.slots.cols() * self.elem_bytes
-    }
-
-    fn chunk_bytes(&self) -> usize {
-        self.slot_bytes() * self.slots.cols()
+        Strips { chunks, ring, spots }
     }
 
     /// Bytes from one column of the ring to the next.
     fn pitch(&self) -> usize {
-        Bands::ring_column(&self.slots, self.elem_bytes) * self.elem_bytes
+        Bands::ring_column(&self.chunks) * self.chunks.elem_bytes
     }
 
-    /// Finds the slots of `columns`, the same in every full chunk: those of each begin at the next multiple
-    /// of a slot, a power of two.
+    /// Finds the slots of `columns`.
     fn find(&mut self, columns: Range<usize>) {
-        let (slots, elem_bytes) = (self.slots, self.elem_bytes);
+        let chunks = self.chunks;
         self.spots.clear();
-        let first = columns.start;
-        self.spots.extend(columns.map(|j| {
-            let lead = (j * slots.rows()).wrapping_neg() & (slots.slot() - 1);
-            let place = slots.row_place(j) * slots.slot();
-            Spot { column: j - first, place: place * elem_bytes, lead: lead * elem_bytes }
-        }));
+        let spot = |(column, j)| Spot { column, ..Spot::of(&chunks, j) };
+        self.spots.extend(columns.enumerate().map(spot));
     }
 
     /// Rows of a strip into half of the ring.
     fn take_rows(&mut self, from: &[Byte], rows: usize, half: usize) {
-        let (e, slot_bytes) = (self.elem_bytes, self.slot_bytes());
-        let to_pitch = Bands::ring_column(&self.slots, e);
+        let (e, slot_bytes) = (self.chunks.elem_bytes, self.chunks.slot_bytes());
+        let to_pitch = Bands::ring_column(&self.chunks);
         let cols = self.spots.len();
-        let block = Block { rows, cols, from_pitch: self.slots.cols(), to_pitch };
+        let block = Block { rows, cols, from_pitch: self.chunks.slots.cols(), to_pitch };
         let to = &mut self.ring[LINE..];
         simd::transpose(from, &mut to[half * slot_bytes..], block, e);
-        let repeated = to_pitch - 2 * self.slots.slot();
+        let repeated = to_pitch - 2 * self.chunks.slots.slot();
         if half == 0 {
             // What comes after the ring's end.
             let block = Block { rows: rows.min(repeated), ..block };
@@ -105,23 +85,24 @@ impl<'a> Strips<'a> {
         far: &mut Ahead,
     ) {
         self.find(columns.clone());
-        let (slot, slot_bytes, chunk_bytes) =
-            (self.slots.slot(), self.slot_bytes(), self.chunk_bytes());
-        let (start, bytes) = (columns.start * self.elem_bytes, columns.len() * self.elem_bytes);
+        let Chunks { slots, elem_bytes } = self.chunks;
+        let (slot, slot_bytes) = (slots.slot(), self.chunks.slot_bytes());
+        let chunk_bytes = self.chunks.chunk_bytes();
+        let (start, bytes) = (columns.start * elem_bytes, columns.len() * elem_bytes);
         let (pitch, wrap) = (self.pitch(), 2 * slot_bytes);
-        let chunks = rows.len() / chunk_bytes;
+        let count = rows.len() / chunk_bytes;
         self.take_rows(&rows[start..], slot, 0);
-        for number in 0..chunks {
+        for number in 0..count {
             let (own, next) = rows[number * chunk_bytes..].split_at(chunk_bytes);
-            let (from, count) = if next.is_empty() { (after, slot - 1) } else { (next, slot) };
-            self.take_rows(&from[start.min(from.len())..], count, (number + 1) % 2);
+            let (from, taken) = if next.is_empty() { (after, slot - 1) } else { (next, slot) };
+            self.take_rows(&from[start.min(from.len())..], taken, (number + 1) % 2);
             // Of this strip, or at its end of the next one.
-            let near = match number + 1 < chunks {
+            let near = match number + 1 < count {
                 true => own.as_ptr().wrapping_add(2 * chunk_bytes + start),
                 false => rows.as_ptr().wrapping_add(start.saturating_sub(bytes)),
             };
             let own = &mut rows[number * chunk_bytes..][..chunk_bytes];
-            let mut near = Ahead::new(near, slot, self.row_bytes(), bytes, columns.len());
+            let mut near = Ahead::new(near, slot, self.chunks.row_bytes(), bytes, columns.len());
             let base = number % 2 * slot_bytes;
             for (spot, column) in self.spots.iter().zip(self.ring[LINE..].chunks(pitch)) {
                 far.ask(0);
@@ -132,37 +113,37 @@ impl<'a> Strips<'a> {
         }
     }
 
-    /// Undoes [`gather`](Self::gather); `beside` is the chunk before.
+    /// Undoes [`gather`](Self::gather), with the tails of the chunk before.
     pub fn scatter(
         &mut self,
         rows: &mut [Byte],
-        beside: Beside,
+        tails: Tails,
         columns: Range<usize>,
         far: &mut Ahead,
     ) {
         self.find(columns.clone());
-        let (e, slot, slot_bytes) = (self.elem_bytes, self.slots.slot(), self.slot_bytes());
-        let chunk_bytes = self.chunk_bytes();
-        let chunks = rows.len() / chunk_bytes;
-        let (from_pitch, to_pitch) = (Bands::ring_column(&self.slots, e), self.slots.cols());
+        let Chunks { slots, elem_bytes: e } = self.chunks;
+        let (slot, slot_bytes) = (slots.slot(), self.chunks.slot_bytes());
+        let chunk_bytes = self.chunks.chunk_bytes();
+        let count = rows.len() / chunk_bytes;
+        let (from_pitch, to_pitch) = (Bands::ring_column(&self.chunks), slots.cols());
         let block = Block { rows: columns.len(), cols: slot, from_pitch, to_pitch };
         // Those whose slots pass the end of the ring at the same line one after the other: that is a branch.
         self.spots.sort_unstable_by_key(|spot| spot.lead);
-        self.take_slots(&rows[(chunks - 1) * chunk_bytes..], chunks - 1, far);
-        for number in (0..chunks).rev() {
+        self.take_slots(&rows[(count - 1) * chunk_bytes..], count - 1, far);
+        for number in (0..count).rev() {
             let (before, own) = rows.split_at_mut(number * chunk_bytes);
-            match (number.checked_sub(1), beside) {
+            match (number.checked_sub(1), tails) {
                 (Some(other), _) => self.take_slots(&before[other * chunk_bytes..], other, far),
                 // As far from its rows as every second chunk.
-                (None, Beside::Slots(before)) => self.take_slots(before, 1, far),
-                (None, Beside::Ends(ends)) => {
+                (None, Tails::Before(before)) => self.take_slots(before, 1, far),
+                (None, Tails::Kept(ends)) => {
                     let pitch = self.pitch();
                     for &Spot { column, lead, .. } in &self.spots {
                         let end = &ends[(columns.start + column) * (slot - 1) * e..][..lead];
                         self.ring[LINE + column * pitch..][..lead].copy_from_slice(end);
                     }
                 }
-                (None, Beside::Rows(_)) => unreachable!("backward, slots come before"),
             }
             let from = &self.ring[LINE + number % 2 * slot_bytes..];
             simd::transpose(from, &mut own[columns.start * e..], block, e);
@@ -171,13 +152,13 @@ impl<'a> Strips<'a> {
 
     /// A chunk's slots into the ring.
     fn take_slots(&mut self, chunk: &[Byte], number: usize, far: &mut Ahead) {
-        let (slot_bytes, pitch) = (self.slot_bytes(), self.pitch());
+        let (slot_bytes, pitch) = (self.chunks.slot_bytes(), self.pitch());
         let (wrap, base) = (2 * slot_bytes, number % 2 * slot_bytes);
-        let next = chunk.as_ptr().wrapping_sub(self.chunk_bytes());
+        let next = chunk.as_ptr().wrapping_sub(self.chunks.chunk_bytes());
         for spot in &self.spots {
             far.ask(LINE - 1);
             let next = next.wrapping_add(spot.place);
-            (0..slot_bytes).step_by(LINE).for_each(|at| simd::prefetch(next.wrapping_add(at)));
+            simd::prefetch_run(next, slot_bytes);
             let ring = &mut self.ring[spot.column * pitch..][..wrap + 2 * LINE];
             let from = &chunk[spot.place..][..slot_bytes];
             simd::copy_into_ring(from, ring, base + spot.lead, wrap);

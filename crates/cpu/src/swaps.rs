@@ -1,4 +1,4 @@
-//! Squares transposed where they lie: tiles that change places.
+//! Tiles of squares that change places.
 #![allow(unsafe_code)]
 
 use turntile_simd::{Block, Byte, Lines, Rows};
@@ -22,13 +22,13 @@ pub fn turn_squares(data: &mut [Byte], squares: Squares, parts: usize, finish: O
                 start: worker.address(offset),
                 count: rows,
                 bytes: cols * squares.elem_bytes,
-                pitch: squares.pitch(),
+                pitch: squares.pitch,
             })
         };
-        let (pitch, elem_bytes) = (squares.pitch(), squares.elem_bytes);
+        let (pitch, elem_bytes) = (squares.pitch, squares.elem_bytes);
         // Nearly all tiles are as large as this one.
-        let side = squares.tile_side();
-        let some = side <= squares.side() && squares.pairs() > 0;
+        let side = squares.tile;
+        let some = side <= squares.side && squares.pairs() > 0;
         let whole = some.then(|| worker.squares(pitch, side, elem_bytes));
         let whole = whole.flatten();
         while let Some(pairs) = draws.draw() {
@@ -74,7 +74,7 @@ fn swap_tiles(
     lower: Option<Submatrix>,
     buffer: &mut [Byte; TILE_BYTES],
 ) {
-    let (pitch, elem_bytes) = (squares.pitch(), squares.elem_bytes);
+    let (pitch, elem_bytes) = (squares.pitch, squares.elem_bytes);
     if elem_bytes > TILE_BYTES {
         // Tiles of one element; on the diagonal it stays.
         if let Some(lower) = lower {

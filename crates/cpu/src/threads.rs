@@ -3,8 +3,15 @@
 //! They are those of the rayon pool that a call is made in, or else of the process's pool, which is made when it is first
 //! needed. rayon panics where one of its threads cannot be started: a limit on processes or on memory. Here there is a
 //! pool of those that could be started then, or none, and the calling thread does all.
+//!
+//! `RAYON_NUM_THREADS` may ask for more threads than help: rayon's idle threads look for work with each of the others, so
+//! that 8000 on two cores take minutes for a second's work.
 
+use std::collections::TryReserveError;
+use std::env;
+use std::hint::black_box;
 use std::io;
+use std::num::NonZeroUsize;
 use std::sync::OnceLock;
 use std::thread::{self, JoinHandle};
 
@@ -19,6 +26,19 @@ enum Pool {
 }
 
 static POOL: OnceLock<Pool> = OnceLock::new();
+
+/// The most threads that are started for each core.
+const MOST_PER_CORE: usize = 8;
+
+/// How many threads a pool of the process is to have: one for each core, or what `RAYON_NUM_THREADS` says, to 8 for each
+/// core.
+pub fn pool_size() -> usize {
+    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    // As rayon reads them, the second for programs of old.
+    let named = |name| env::var(name).ok()?.parse::<usize>().ok();
+    let asked = named("RAYON_NUM_THREADS").or_else(|| named("RAYON_RS_NUM_CPUS"));
+    asked.filter(|&asked| asked > 0).map_or(cores, |asked| asked.min(MOST_PER_CORE * cores))
+}
 
 /// Where this call runs.
 fn pool() -> &'static Pool {
@@ -81,9 +101,28 @@ fn spread<'scope, S: Send + 'scope>(
     work(first);
 }
 
+/// Bytes that planning and starting a thread allocate in small pieces at most: where one of those cannot be allocated,
+/// Rust ends the process.
+pub const SPARE: usize = 256 << 10;
+/// Bytes of a thread's stack.
+const STACK: usize = 2 << 20;
+
+/// Whether there is memory for `bytes` more.
+///
+/// # Errors
+/// There is none.
+pub fn spare(bytes: usize) -> Result<(), TryReserveError> {
+    let mut memory = Vec::<u8>::new();
+    let found = memory.try_reserve_exact(bytes);
+    // What is not looked at is not allocated.
+    black_box(memory.as_ptr());
+    found
+}
+
 fn make() -> Pool {
     let mut started = Vec::new();
-    let built = ThreadPoolBuilder::new().spawn_handler(starter(&mut started)).build_global();
+    let builder = ThreadPoolBuilder::new().num_threads(pool_size());
+    let built = builder.spawn_handler(starter(&mut started)).build_global();
     match built.map_err(cause) {
         // Made already, by whoever it was.
         Ok(()) | Err(None) => Pool::Process,
@@ -109,6 +148,8 @@ fn starter(
     started: &mut Vec<JoinHandle<()>>,
 ) -> impl FnMut(ThreadBuilder) -> io::Result<()> + use<'_> {
     |builder| {
+        // Its stack, and what it, the pool and those that have just been started allocate beside it.
+        spare(STACK + (started.len() + 1) * SPARE)?;
         started.push(thread::Builder::new().spawn(|| builder.run())?);
         Ok(())
     }
@@ -129,4 +170,34 @@ fn cause(error: rayon::ThreadPoolBuildError) -> Option<io::Error> {
     let why = std::error::Error::source(&error)?;
     let code = why.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error);
     Some(code.map_or_else(|| io::Error::other(error.to_string()), io::Error::from_raw_os_error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    #[ignore = "reads the environment of a process of its own"]
+    fn child_prints_how_many() {
+        print!("<{}>", count());
+    }
+
+    #[test]
+    fn the_environment_names_threads_up_to_some_for_each_core() {
+        let cores = thread::available_parallelism().unwrap().get();
+        let most = MOST_PER_CORE * cores;
+        for (asked, threads) in [("1", 1), ("3", 3), ("8000", most), ("0", cores), ("all", cores)] {
+            let mut child = Command::new(env::current_exe().unwrap());
+            child.args([
+                "--ignored",
+                "--exact",
+                "--nocapture",
+                "threads::tests::child_prints_how_many",
+            ]);
+            let output = child.env("RAYON_NUM_THREADS", asked).output().unwrap();
+            let text = String::from_utf8(output.stdout).unwrap();
+            assert!(text.contains(&format!("<{threads}>")), "{asked}: {text}");
+        }
+    }
 }

@@ -1,60 +1,40 @@
-//! Matrices transposed from one buffer to another, tile by tile, and arrays with their axes in any order; what stays in
-//! order is copied.
+//! Arrays written from one buffer to another with their axes in another order, tile by tile; what stays in order is copied.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
 
 use turntile_simd::{self as simd, Block, Byte};
 
-use crate::out_of_place::OutOfPlace;
 use crate::parts::{self, Draws};
-use crate::permuted::{Moved, Permuted};
 use crate::shared::{Shared, Worker};
+use crate::tiles::Tiles;
 
-/// Transposes `from` into `to`, tile by tile, on up to `threads` threads.
+/// Writes the tiles of `from` to `to`, on up to `threads` threads.
 ///
 /// # Panics
-/// When a buffer is not as long as the matrices.
-pub fn transpose_into(to: &mut [Byte], from: &[Byte], matrices: OutOfPlace, threads: usize) {
-    assert_eq!((to.len(), from.len()), (matrices.bytes(), matrices.bytes()));
-    let parts = matrices.parts(threads);
-    if matrices.stay() {
+/// When a buffer is not as long as all tiles.
+pub fn transpose_into(to: &mut [Byte], from: &[Byte], tiles: &Tiles, threads: usize) {
+    assert_eq!((to.len(), from.len()), (tiles.bytes(), tiles.bytes()));
+    let parts = tiles.parts(threads);
+    if tiles.stay() {
         return copy(to, from, parts);
     }
     let shared = Shared::new(to);
-    let draws = Draws::new(matrices.tiles(), parts);
+    let draws = Draws::new(tiles.count(), parts);
     parts::run_on(0..parts, &mut [], 0, |_, _| {
         // SAFETY: a tile is drawn by one part, and tiles share no element.
         let worker = unsafe { shared.worker() };
-        let buffered = if matrices.streams() { matrices.tile_bytes() } else { 0 };
+        let buffered = if tiles.streams() { tiles.tile_bytes() } else { 0 };
         let mut buffer = Box::new_uninit_slice(buffered);
-        while let Some(tiles) = draws.draw() {
-            if matrices.streams() {
-                stream_tiles(&worker, from, matrices, tiles, &mut buffer);
+        while let Some(drawn) = draws.draw() {
+            if tiles.streams() {
+                stream_tiles(&worker, from, tiles, drawn, &mut buffer);
                 continue;
             }
-            for tile in tiles.map(|n| matrices.nth(n)) {
-                let (source, elem_bytes) = (&from[tile.from..], matrices.elem_bytes);
-                worker.write_transposed(source, tile.to, tile.block, elem_bytes);
+            for tile in drawn.map(|n| tiles.nth(n)) {
+                let source = &from[tile.from..];
+                worker.write_transposed(source, tile.to, tile.block, tiles.unit_bytes());
             }
-        }
-    });
-}
-
-/// Permutes the axes of `from` into `to`, block by block, on up to `threads` threads.
-///
-/// # Panics
-/// When a buffer is not as long as the array.
-pub fn permute_into(to: &mut [Byte], from: &[Byte], permuted: &Permuted, threads: usize) {
-    assert_eq!((to.len(), from.len()), (permuted.bytes(), permuted.bytes()));
-    let (shared, parts) = (Shared::new(to), permuted.parts(threads));
-    let draws = Draws::new(permuted.blocks(), parts);
-    parts::run_on(0..parts, &mut [], 0, |_, _| {
-        // SAFETY: a block is drawn by one part, and blocks share no element.
-        let worker = unsafe { shared.worker() };
-        for n in std::iter::from_fn(|| draws.draw()).flatten() {
-            let Moved { from: source, to, block } = permuted.nth(n);
-            worker.write_transposed(&from[source..], to, block, permuted.unit_bytes());
         }
     });
 }
@@ -70,20 +50,20 @@ fn copy(to: &mut [Byte], from: &[Byte], parts: usize) {
 fn stream_tiles(
     worker: &Worker,
     from: &[Byte],
-    matrices: OutOfPlace,
-    tiles: Range<usize>,
+    tiles: &Tiles,
+    drawn: Range<usize>,
     buffer: &mut [Byte],
 ) {
-    let elem_bytes = matrices.elem_bytes;
-    for n in tiles.clone() {
-        let tile = matrices.nth(n);
+    let unit_bytes = tiles.unit_bytes();
+    for n in drawn.clone() {
+        let tile = tiles.nth(n);
         let Block { rows, cols, from_pitch, to_pitch } = tile.block;
-        if n + 1 < tiles.end {
+        if n + 1 < drawn.end {
             let ask = |at| simd::prefetch(from.as_ptr().wrapping_add(at));
-            matrices.nth(n + 1).for_lines(elem_bytes, ask);
+            tiles.nth(n + 1).for_lines(unit_bytes, ask);
         }
         let turned = Block { rows, cols, from_pitch, to_pitch: rows };
-        simd::transpose(&from[tile.from..], buffer, turned, elem_bytes);
-        worker.stream_rows(tile.to, to_pitch * elem_bytes, buffer, rows * elem_bytes, cols);
+        simd::transpose(&from[tile.from..], buffer, turned, unit_bytes);
+        worker.stream_rows(tile.to, to_pitch * unit_bytes, buffer, rows * unit_bytes, cols);
     }
 }

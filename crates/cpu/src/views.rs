@@ -1,4 +1,4 @@
-//! Views of memory: of words as flags and bytes, of initialised bytes as any.
+//! A workspace seen as flags and bytes.
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
@@ -26,15 +26,6 @@ pub fn split_flags(
         let rest = start.cast::<Byte>().add(count * 4);
         (flags, std::slice::from_raw_parts_mut(rest, bytes - count * 4))
     }
-}
-
-/// Initialised bytes as any.
-///
-/// # Safety
-/// All of them are initialised again when the borrow ends.
-pub unsafe fn any_bytes(data: &mut [u8]) -> &mut [Byte] {
-    // SAFETY: the layout is the same; the rest is the caller's.
-    unsafe { std::slice::from_raw_parts_mut(data.as_mut_ptr().cast(), data.len()) }
 }
 
 #[cfg(test)]

@@ -2,53 +2,70 @@
 
 use std::fmt;
 
-use turntile_perm::{AxisPermutation, Elementary, Order};
-use turntile_plan::{GeometryData, Method, StageShape};
+use turntile_perm::{AxisPermutation, Elementary, Form, Order, Pitched, Retile, Slide};
+use turntile_plan::{Direction, GeometryData, Method, StageShape};
 
+use crate::axis_swap::AxisSwap;
+use crate::banded::Banded;
 use crate::bands::Bands;
 use crate::cycles::Marks;
+use crate::fields;
 use crate::gather::Chunks;
-use crate::out_of_place::OutOfPlace;
-use crate::permuted::Permuted;
 use crate::pitched::Matrix;
-use crate::rounds::least_rows;
+use crate::rounds::{ROUND_BYTES, least_rows};
 use crate::squares::Squares;
+use crate::tiles::Tiles;
 
-/// Which mover, with what it needs to know beside the shape.
+/// Which mover, with all that it needs to know but where the data lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mover {
     /// Squares, tile pair by tile pair where they lie.
-    Squares,
+    Squares(Squares),
+    /// Axes that change places in pairs, tile pair by tile pair; so many super-elements of a row become a column's.
+    AxisSwap(usize),
     /// Instances through scratch.
     Barrier,
-    /// Slots gathered chunk by chunk.
-    Gather,
+    /// Slots gathered chunk by chunk, or scattered.
+    Gather(Chunks, Direction),
     /// The same in row order, cut in bands.
-    GatherBands(Bands),
+    GatherBands(Banded, Direction),
+    /// Records from tiles of one length to another, as many as both have whole tiles of, through scratch.
+    Retile(Retile),
+    /// Records' slots gathered chunk by chunk, or scattered.
+    FieldGather(fields::Chunks, Direction),
     /// Cycles of all instances at once, by workers with marks.
     Cycles,
     /// Cycles of an instance at a time, by one worker each.
-    OwnCycles,
+    OwnCycles(Elementary),
     /// Cycles by swaps, without marks.
     Rotate,
-    /// Rows in rounds of at least so many.
-    Rounds(usize),
-    /// Rows in shares.
-    Shares,
-    /// Rows in blocks of so many bytes.
-    Blocks(usize),
+    /// Rows, counted in bytes, that slide.
+    Slide(Slide, By),
+    /// The same of columns that are cut off, or put back, counted in elements.
+    Cut(Slide, By, Pitched, Direction),
     /// Tiles to another place.
     OutOfPlace,
     /// Everything to another place, in the order that it has.
     Copy,
     /// Rows of equal pitches transposed where they lie.
-    Turn,
+    Turn(Matrix),
     /// A matrix transposed into scratch and copied out row by row.
-    Through,
+    Through(Matrix),
     /// Gaps copied to the workspace, or back.
-    Keep,
-    /// Rows that change places with their gaps.
-    Exchange,
+    Keep(Matrix, Direction),
+    /// Rows, counted in bytes, that change places with their gaps.
+    Exchange(Pitched, Direction),
+}
+
+/// How rows slide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// In rounds of at least so many.
+    Rounds(usize),
+    /// In shares.
+    Shares,
+    /// In blocks of so many bytes.
+    Blocks(usize),
 }
 
 /// A way to move one shape, as a host offers it.
@@ -56,9 +73,12 @@ pub enum Mover {
 /// It knows what it was made for, so that it runs nothing else.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HostWay {
-    shape: StageShape,
-    elem_bytes: usize,
-    method: Method,
+    /// What it does to offsets.
+    pub(crate) shape: StageShape,
+    /// Bytes of an element.
+    pub(crate) elem_bytes: usize,
+    /// The method.
+    pub(crate) method: Method,
     mover: Mover,
     needs: Needs,
 }
@@ -93,12 +113,14 @@ pub struct Means {
     pub threads: usize,
     /// Bytes of scratch that suit a thread: what its caches hold well.
     pub scratch: usize,
+    /// Bytes that a round of rows moves at least, where several threads share it.
+    pub round: usize,
 }
 
 impl Means {
-    /// For a plan of any device: scratch takes the place of what that device holds on chip, however much.
-    fn for_any(threads: usize) -> Self {
-        Means { threads, scratch: usize::MAX }
+    /// Of a host's threads.
+    pub fn new(threads: usize, scratch: usize) -> Self {
+        Means { threads, scratch, round: ROUND_BYTES }
     }
 }
 
@@ -120,7 +142,9 @@ pub fn methods(shape: &StageShape, out_of_place: bool) -> &'static [Method] {
         StageShape::Axes(_) if out_of_place => &[OutOfPlace],
         StageShape::Axes(_) => &[TileSwap, BarrierSync, PttwacOnChip, PttwacGlobal, PerCycle],
         StageShape::SlotGather { .. } => &[BarrierSync],
-        StageShape::SlotMove { .. } => &[PttwacGlobal, PerCycle],
+        StageShape::FieldGather { .. } => &[BarrierSync],
+        StageShape::SlotMove { .. } | StageShape::FieldMove { .. } => &[PttwacGlobal, PerCycle],
+        StageShape::Retile(_) => &[BarrierSync, PttwacGlobal, PerCycle],
         StageShape::Slide(rows) if rows.is_alike() => &[Rounds, Blocks, Shares],
         StageShape::Slide(_) => &[Rounds],
         // Not in rounds: a few columns that are cut leave room for rounds of a few rows, and to count those for every
@@ -152,58 +176,36 @@ impl HostWay {
         method: Method,
         threads: usize,
     ) -> Option<HostWay> {
-        let by = |method, threads| HostWay::new(shape, elem_bytes, method, Means::for_any(threads));
-        let e = shape.elementary();
-        let is_squares = e.is_some_and(|e| squares(&e, elem_bytes).is_some());
-        match (method, e) {
+        // However much scratch that is.
+        let by = |method, threads| {
+            HostWay::new(shape, elem_bytes, method, Means::new(threads, usize::MAX))
+        };
+        match (method, shape.form()) {
             // Such a device holds squares that lie side by side one by one.
-            (Method::BarrierSync, Some(e)) if is_squares && e.mid > 1 => {
-                by(Method::TileSwap, threads)
-            }
-            // A host follows the short cycles of cubes.
-            (Method::TileSwap, Some(e)) if !is_squares && e.is_of_tiles() => {
-                by(Method::PerCycle, threads)
+            (Method::BarrierSync, Some(Form::Tiles(_))) => by(Method::TileSwap, threads),
+            // A host follows the short cycles of cubes, and of pairs that it does not swap by tiles.
+            (Method::TileSwap, Some(_)) => {
+                by(method, threads).or_else(|| by(Method::PerCycle, threads))
             }
             _ => {
                 let way = by(method, threads)?;
                 // Such a device works on one chunk after another.
-                if way.mover == Mover::Gather { by(method, 1) } else { Some(way) }
+                if matches!(way.mover, Mover::Gather(..) | Mover::FieldGather(..)) {
+                    by(method, 1)
+                } else {
+                    Some(way)
+                }
             }
         }
     }
 
     /// Whether a host plans it: squares side by side are swapped and not held, and chunks in row order are for bands.
     pub fn is_offered(&self) -> bool {
-        match (self.mover, self.shape) {
-            (Mover::Barrier, StageShape::Axes(axes)) => !axes
-                .elementary()
-                .is_some_and(|e| e.mid > 1 && squares(&e, self.elem_bytes).is_some()),
-            (Mover::Gather, StageShape::SlotGather { slots, .. }) => slots.order() != Order::Rows,
+        match self.mover {
+            Mover::Barrier => !matches!(self.shape.form(), Some(Form::Tiles(_))),
+            Mover::Gather(chunks, _) => chunks.slots.order() != Order::Rows,
             _ => true,
         }
-    }
-
-    /// The same rows moved in rounds of another length, in other blocks or in shares; `None` where it moves no
-    /// rows, or a round or a block would be empty.
-    pub fn with_rows_by(self, mover: Mover) -> Option<Self> {
-        let means = Means::for_any(self.needs.parts);
-        let method = match mover {
-            Mover::Rounds(1..) => Method::Rounds,
-            Mover::Shares => Method::Shares,
-            Mover::Blocks(1..) => Method::Blocks,
-            _ => return None,
-        };
-        let way = HostWay::new(self.shape, self.elem_bytes, method, means)?;
-        let rows = self.shape.slide()?;
-        let needs = match mover {
-            Mover::Blocks(block) => {
-                let blocks = (rows.len() * self.elem_bytes).div_ceil(block);
-                let parts = means.threads.clamp(1, blocks);
-                sliding(Needs { parts, ..way.needs }, blocks, block)
-            }
-            _ => way.needs,
-        };
-        Some(HostWay { mover, needs, ..way })
     }
 
     /// Whether it was made for this stage.
@@ -211,14 +213,17 @@ impl HostWay {
         (&self.shape, self.elem_bytes, self.method) == (shape, elem_bytes, method)
     }
 
-    /// The method.
-    pub fn method(&self) -> Method {
-        self.method
+    /// The axes of a shape that permutes some.
+    pub fn axes(&self) -> &AxisPermutation {
+        match &self.shape {
+            StageShape::Axes(axes) => axes,
+            other => unreachable!("{other} permutes no axes"),
+        }
     }
 
     /// The mover.
-    pub fn mover(&self) -> Mover {
-        self.mover
+    pub fn mover(&self) -> &Mover {
+        &self.mover
     }
 
     /// What it needs.
@@ -226,28 +231,10 @@ impl HostWay {
         self.needs
     }
 
-    /// What it does to offsets.
-    pub fn shape(&self) -> &StageShape {
-        &self.shape
+    /// Whether its workspace keeps what lies in gaps, from this stage to one that puts it back.
+    pub fn keeps(&self) -> bool {
+        matches!(self.mover, Mover::Keep(..))
     }
-
-    /// Bytes of an element.
-    pub fn elem_bytes(&self) -> usize {
-        self.elem_bytes
-    }
-}
-
-/// Squares of single elements, which are turned where they lie: as matrices of their own or side by side.
-pub fn squares(e: &Elementary, elem_bytes: usize) -> Option<Squares> {
-    let are = e.is_involution() && e.unit == 1;
-    are.then(|| Squares::new(e.batch, e.rows, e.mid, elem_bytes))
-}
-
-/// Axes that are matrices, of elements of any length, to go to another place.
-pub fn matrices(axes: &AxisPermutation, elem_bytes: usize) -> Option<OutOfPlace> {
-    let e = axes.elementary().filter(|e| e.mid == 1)?;
-    let elem_bytes = e.unit * elem_bytes;
-    Some(OutOfPlace { batch: e.batch, rows: e.rows, cols: e.cols, elem_bytes, begins: 0 })
 }
 
 fn choose(
@@ -257,14 +244,26 @@ fn choose(
     means: Means,
 ) -> Option<(Mover, Needs)> {
     let at_most = |work: usize| means.threads.clamp(1, work.max(1));
+    let bytes = |elements: usize| elements.saturating_mul(elem_bytes);
+    let suits = |bytes: usize| bytes <= means.scratch;
     let (batch, units) = (shape.batch(), shape.batch() * shape.instance_units());
     let unit_bytes = shape.unit() * elem_bytes;
-    let suits = |bytes: usize| bytes <= means.scratch;
     let none = Needs::default();
     match (method, *shape) {
         (Method::TileSwap, StageShape::Axes(axes)) => {
-            let pairs = squares(&axes.elementary()?, elem_bytes)?.pairs();
-            Some((Mover::Squares, Needs { parts: at_most(pairs), ..none }))
+            if let Some(e) = axes.elementary().filter(Elementary::is_squares) {
+                let squares = Squares::new(e.batch, e.rows, e.mid, elem_bytes);
+                let needs = Needs { parts: at_most(squares.pairs()), ..none };
+                return Some((Mover::Squares(squares), needs));
+            }
+            // Matrices of super-elements have short cycles of whole runs.
+            if let Form::Matrices(_) = axes.form() {
+                return None;
+            }
+            let swap = AxisSwap::new(&axes, elem_bytes)?;
+            let (parts, scratch_bytes) = (at_most(swap.pairs()), swap.scratch_bytes());
+            let needs = Needs { parts, scratch_bytes, ..none };
+            suits(scratch_bytes).then_some((Mover::AxisSwap(swap.together()), needs))
         }
         (Method::BarrierSync, StageShape::Axes(_)) => {
             let scratch_bytes = shape.instance_len() * elem_bytes;
@@ -272,28 +271,42 @@ fn choose(
             suits(scratch_bytes).then_some((Mover::Barrier, needs))
         }
         (Method::BarrierSync, StageShape::SlotGather { slots, direction, .. }) => {
-            let bands = Bands::within(&slots, direction, elem_bytes, means.scratch);
-            if let Some(bands) = bands {
-                let parts = at_most(Bands::most_parts(&slots));
-                let kept_bytes = Bands::kept_bytes(&slots, direction, elem_bytes, parts);
-                let scratch_bytes = bands.scratch_bytes(&slots, elem_bytes);
-                let needs = Needs { parts, kept_bytes, scratch_bytes, ..none };
-                return Some((Mover::GatherBands(bands), needs));
-            }
             let chunks = Chunks { slots, elem_bytes };
+            if let Some(bands) = Bands::within(&chunks, direction, means.scratch) {
+                let parts = at_most(Bands::most_parts(&slots));
+                let kept_bytes = Bands::kept_bytes(&chunks, direction, parts);
+                let scratch_bytes = bands.scratch_bytes(&chunks);
+                let needs = Needs { parts, kept_bytes, scratch_bytes, ..none };
+                return Some((Mover::GatherBands(Banded { chunks, bands }, direction), needs));
+            }
             let parts = at_most(slots.chunks());
             let kept_bytes = parts.saturating_mul(chunks.kept_bytes());
             let scratch_bytes = chunks.scratch_bytes();
-            Some((Mover::Gather, Needs { parts, kept_bytes, scratch_bytes, ..none }))
+            let needs = Needs { parts, kept_bytes, scratch_bytes, ..none };
+            Some((Mover::Gather(chunks, direction), needs))
+        }
+        (Method::BarrierSync, StageShape::Retile(retile)) => {
+            let (fields, period) = (retile.fields(), retile.period());
+            let scratch_bytes = bytes(period.saturating_mul(fields.words()));
+            let parts = at_most(fields.records().div_ceil(period));
+            let needs = Needs { parts, scratch_bytes, ..none };
+            suits(scratch_bytes).then_some((Mover::Retile(retile), needs))
+        }
+        (Method::BarrierSync, StageShape::FieldGather { slots, direction }) => {
+            let chunks = fields::Chunks { slots, word_bytes: elem_bytes };
+            let parts = at_most(slots.chunks());
+            let kept_bytes = parts.saturating_mul(chunks.kept_bytes());
+            let needs = Needs { parts, kept_bytes, scratch_bytes: chunks.scratch_bytes(), ..none };
+            Some((Mover::FieldGather(chunks, direction), needs))
         }
         (Method::PttwacOnChip, StageShape::Axes(axes)) => {
-            let e = axes.elementary().filter(|e| e.mid == 1)?;
+            let Form::Matrices(e) = axes.form() else { return None };
             let (parts, words) = (at_most(batch), Marks::words(e.instance_units()));
             let flag_words = parts.saturating_mul(words);
             let needs = Needs { parts, flag_words, scratch_bytes: unit_bytes, ..none };
-            suits(words.saturating_mul(4)).then_some((Mover::OwnCycles, needs))
+            suits(words.saturating_mul(4)).then_some((Mover::OwnCycles(e), needs))
         }
-        (Method::PttwacGlobal, StageShape::Axes(_) | StageShape::SlotMove { .. }) => {
+        (Method::PttwacGlobal, _) if moves_units(shape) => {
             let parts = at_most(units);
             let flag_words = parts.saturating_mul(Marks::words(units));
             // Several parts keep what milestones hold.
@@ -302,40 +315,51 @@ fn choose(
                 if parts > 1 { kept.saturating_mul(unit_bytes) } else { unit_bytes };
             Some((Mover::Cycles, Needs { parts, flag_words, scratch_bytes, ..none }))
         }
-        (Method::PerCycle, StageShape::Axes(_) | StageShape::SlotMove { .. }) => {
+        (Method::PerCycle, _) if moves_units(shape) => {
             Some((Mover::Rotate, Needs { parts: at_most(units), ..none }))
         }
         (Method::OutOfPlace, StageShape::Axes(axes)) => {
-            let (mover, parts) = match matrices(&axes, elem_bytes) {
-                Some(all) if all.stay() => (Mover::Copy, all.parts(means.threads)),
-                Some(all) => (Mover::OutOfPlace, all.parts(means.threads)),
-                None => (Mover::OutOfPlace, Permuted::new(&axes, elem_bytes).parts(means.threads)),
-            };
-            Some((mover, Needs { parts, ..none }))
+            let tiles = Tiles::into_buffer(&axes, elem_bytes, 0);
+            let mover = if tiles.stay() { Mover::Copy } else { Mover::OutOfPlace };
+            Some((mover, Needs { parts: tiles.parts(means.threads), ..none }))
         }
-        (_, StageShape::Slide(_) | StageShape::Cut { .. }) => {
-            rows(shape, elem_bytes, method, means)
+        (_, StageShape::Slide(slide)) => {
+            let slide = slide.scaled(elem_bytes)?;
+            let (by, needs) = slides(slide, method, means)?;
+            Some((Mover::Slide(slide, by), needs))
+        }
+        (Method::Shares | Method::Blocks, StageShape::Cut { rows, direction }) => {
+            let slide = shape.slide()?.scaled(elem_bytes)?;
+            let (by, needs) = slides(slide, method, means)?;
+            let kept_bytes = needs.kept_bytes.saturating_add(bytes(rows.gaps()));
+            Some((Mover::Cut(slide, by, rows, direction), Needs { kept_bytes, ..needs }))
         }
         (Method::TileSwap, StageShape::Turn(leading)) => {
-            let equal = leading.source().pitch() == leading.result().pitch();
-            let parts =
-                equal.then(|| Matrix { leading, elem_bytes }.turning_parts(means.threads))?;
-            Some((Mover::Turn, Needs { parts, ..none }))
+            let matrix = Matrix { leading, elem_bytes };
+            let parts = matrix.turning_parts(means.threads)?;
+            Some((Mover::Turn(matrix), Needs { parts, ..none }))
         }
         (Method::ThroughWorkspace, StageShape::Turn(leading)) => {
-            let scratch_bytes = leading.len().saturating_mul(elem_bytes);
-            suits(scratch_bytes)
-                .then_some((Mover::Through, Needs { parts: 1, scratch_bytes, ..none }))
+            let needs = Needs { parts: 1, scratch_bytes: bytes(leading.len()), ..none };
+            let mover = Mover::Through(Matrix { leading, elem_bytes });
+            suits(needs.scratch_bytes).then_some((mover, needs))
         }
-        (Method::Keep, StageShape::Gaps { leading, .. }) => {
-            let kept_bytes = leading.kept_len().saturating_mul(elem_bytes);
-            Some((Mover::Keep, Needs { parts: 1, kept_bytes, ..none }))
+        (Method::Keep, StageShape::Gaps { leading, direction }) => {
+            let needs = Needs { parts: 1, kept_bytes: bytes(leading.kept_len()), ..none };
+            Some((Mover::Keep(Matrix { leading, elem_bytes }, direction), needs))
         }
-        (Method::Exchange, StageShape::Exchange { rows, .. }) => {
-            Some((Mover::Exchange, Needs { parts: at_most(rows.rows()), ..none }))
+        (Method::Exchange, StageShape::Exchange { rows, direction }) => {
+            let needs = Needs { parts: at_most(rows.rows()), ..none };
+            Some((Mover::Exchange(rows.scaled(elem_bytes)?, direction), needs))
         }
         _ => None,
     }
+}
+
+/// Whether its super-elements move along cycles.
+fn moves_units(shape: &StageShape) -> bool {
+    use StageShape::{Axes, FieldMove, Retile, SlotMove};
+    matches!(shape, Axes(_) | SlotMove { .. } | FieldMove { .. } | Retile(_))
 }
 
 /// Segments for each of `parts` threads. Of `n` each, `n · parts` super-elements are moved twice, and at the end threads
@@ -344,49 +368,30 @@ fn segments(positions: usize, parts: usize) -> usize {
     (positions.saturating_mul(2) / parts).isqrt().clamp(1, SEGMENTS)
 }
 
-/// Rows that slide.
-fn rows(
-    shape: &StageShape,
-    elem_bytes: usize,
-    method: Method,
-    means: Means,
-) -> Option<(Mover, Needs)> {
-    let rows = shape.slide()?;
-    let at_most = |work: usize| means.threads.clamp(1, work.max(1));
-    let gaps = match shape {
-        StageShape::Cut { rows, .. } => Some(rows.gaps().saturating_mul(elem_bytes)),
-        _ => None,
-    };
-    let needs = |parts, kept: usize| Needs {
-        parts,
-        kept_bytes: gaps.unwrap_or(0).saturating_add(kept),
-        ..Needs::default()
-    };
+/// How rows slide, counted in bytes.
+fn slides(rows: Slide, method: Method, means: Means) -> Option<(By, Needs)> {
+    let parts = means.threads.clamp(1, rows.rows().max(1));
+    let none = Needs::default();
     match method {
-        Method::Rounds if gaps.is_none() => {
-            let least = least_rows(rows.cols() * elem_bytes);
-            let parts = if rows.is_alike() { at_most(rows.rows()) } else { 1 };
-            Some((Mover::Rounds(least), needs(parts, 0)))
+        Method::Rounds => {
+            let parts = if rows.is_alike() { parts } else { 1 };
+            Some((By::Rounds(least_rows(rows.cols(), means.round)), Needs { parts, ..none }))
         }
         _ if !rows.is_alike() => None,
         Method::Shares => {
-            let parts = at_most(rows.rows());
-            let heads = rows.heads(parts).saturating_mul(elem_bytes);
-            Some((Mover::Shares, needs(parts, heads)))
+            Some((By::Shares, Needs { parts, kept_bytes: rows.heads(parts), ..none }))
         }
         Method::Blocks => {
             // Whole vectors, so that blocks begin as aligned as the matrix.
             let block = SLIDE_BYTES.min(means.scratch.max(16)) / 16 * 16;
-            let blocks = (rows.len() * elem_bytes).div_ceil(block);
-            Some((Mover::Blocks(block), sliding(needs(at_most(blocks), 0), blocks, block)))
+            let blocks = rows.blocks(block);
+            let parts = means.threads.clamp(1, blocks.max(1));
+            // A flag for each block, and a count of those that have begun.
+            let needs = Needs { parts, flag_words: blocks + 1, scratch_bytes: block, ..none };
+            Some((By::Blocks(block), needs))
         }
         _ => None,
     }
-}
-
-/// With a flag for each block and a count of those that have begun.
-fn sliding(needs: Needs, blocks: usize, block: usize) -> Needs {
-    Needs { flag_words: blocks + 1, scratch_bytes: block, ..needs }
 }
 
 impl GeometryData for HostWay {
@@ -404,11 +409,13 @@ impl fmt::Display for HostWay {
         let plural = if parts == 1 { "" } else { "s" };
         write!(f, "{parts} thread{plural}")?;
         match self.mover {
-            Mover::GatherBands(bands) => {
+            Mover::GatherBands(Banded { bands, .. }, _) => {
                 write!(f, ", bands of {} chunks by {} columns", bands.chunks, bands.width)?;
             }
-            Mover::Rounds(least) => write!(f, ", at least {least} rows a round")?,
-            Mover::Blocks(block) => write!(f, ", blocks of {block} bytes")?,
+            Mover::Slide(_, By::Rounds(least)) => write!(f, ", at least {least} rows a round")?,
+            Mover::Slide(_, By::Blocks(block)) | Mover::Cut(_, By::Blocks(block), ..) => {
+                write!(f, ", blocks of {block} bytes")?;
+            }
             _ => {}
         }
         if scratch_bytes > 0 {

@@ -2,13 +2,11 @@
 //! result must be as it was.
 
 use crate::stages::Elsewhere;
+use crate::{numbered, rows};
 use proptest::prelude::*;
-use turntile_cpu::way::{HostWay, Mover};
-use turntile_cpu::{Executor, Host, RunError, Workspace, oracle};
+use turntile_cpu::{Executor, Host, RunError, Workspace};
 use turntile_perm::Leading;
-use turntile_plan::{
-    Flaw, Geometry, Method, Offer, Plan, Planner, Problem, Route, Stage, StageShape,
-};
+use turntile_plan::{Flaw, Geometry, Method, Plan, Planner, Problem, Route, Stage, StageShape};
 
 /// Bytes of matrices that are run with too little workspace too.
 const MOST_SHORT: usize = 1 << 16;
@@ -63,7 +61,7 @@ fn check_short(executor: &Executor, mut workspace: Workspace) {
     if need == 0 {
         return;
     }
-    let before = oracle::numbered(executor.plan().problem.span_bytes(), 1);
+    let before = numbered(executor.plan().problem.span_bytes(), 1);
     let mut data = before.clone();
     let refused = executor.run_bytes(&mut data, &mut workspace);
     assert_eq!(refused, Err(RunError::Workspace { need, have }), "{}", executor.plan());
@@ -72,29 +70,37 @@ fn check_short(executor: &Executor, mut workspace: Workspace) {
 
 /// Runs `plan` with exactly the workspace that it says, poisoned.
 fn check(plan: Plan, threads: usize) {
-    let (p, told) = (plan.problem, plan.workspace_bytes);
-    let e = p.elem_bytes();
-    check_map(&plan);
-    let mut data = oracle::numbered(p.span() + GUARD, e);
-    let before = data.clone();
-    let (want, of_source) = moved(&p, &data);
-    let executor = Executor::new(plan, threads).unwrap();
-    let plan = executor.plan();
-    assert!(executor.workspace_bytes() <= told, "{plan:#}: {} bytes", executor.workspace_bytes());
-    let mut workspace = Workspace::new(told).unwrap();
-    workspace.poison(0x5A);
-    executor.run_bytes(&mut data, &mut workspace).unwrap();
-    if p.span_bytes() < MOST_SHORT {
-        let short = Workspace::new(executor.workspace_bytes().saturating_sub(8)).unwrap();
-        check_short(&executor, short);
-    }
-    for (at, (got, want)) in data.chunks(e).zip(want.chunks(e)).enumerate() {
-        if of_source[at] && !is_of_result(&p, at) {
-            // Something of before, and nothing of the workspace; looked for where that takes no time.
-            let known = || before.chunks(e).any(|element| element == got);
-            assert!(data.len() > 4000 || known(), "element {at} is of nowhere: {plan:#}");
-        } else {
-            assert!(got == want, "element {at} is {got:?}, not {want:?}: {plan:#}");
+    check_all([plan], threads);
+}
+
+/// Plans of one problem.
+fn check_all(plans: impl IntoIterator<Item = Plan>, threads: usize) {
+    let mut plans = plans.into_iter().peekable();
+    let Some(Plan { problem, .. }) = plans.peek() else { return };
+    let (p, e) = (*problem, problem.elem_bytes());
+    let before = numbered(p.span() + GUARD, e);
+    let (want, of_source) = moved(&p, &before);
+    for plan in plans {
+        let told = plan.workspace_bytes;
+        check_map(&plan);
+        let executor = Executor::new(plan, threads).unwrap();
+        let (plan, need) = (executor.plan(), executor.workspace_bytes());
+        assert!(need <= told, "{plan:#}: {need} bytes");
+        let mut workspace = Workspace::new(told).unwrap();
+        workspace.poison(0x5A);
+        let mut data = before.clone();
+        executor.run_bytes(&mut data, &mut workspace).unwrap();
+        if p.span_bytes() < MOST_SHORT {
+            check_short(&executor, Workspace::new(need.saturating_sub(8)).unwrap());
+        }
+        for (at, (got, want)) in data.chunks(e).zip(want.chunks(e)).enumerate() {
+            if of_source[at] && !is_of_result(&p, at) {
+                // Something of before, and nothing of the workspace; looked for where that takes no time.
+                let known = || before.chunks(e).any(|element| element == got);
+                assert!(data.len() > 4000 || known(), "element {at} is of nowhere: {plan:#}");
+            } else {
+                assert!(got == want, "element {at} is {got:?}, not {want:?}: {plan:#}");
+            }
         }
     }
 }
@@ -136,7 +142,7 @@ fn check_every_way(p: Problem, threads: usize) {
     for p in [p, p.with_cap(0)] {
         let (best, ways) = (plan(&p, threads), ways(&p, threads));
         assert!(ways.contains(&best), "{best:#}");
-        ways.into_iter().for_each(|plan| check(plan, threads));
+        check_all(ways, threads);
     }
 }
 
@@ -170,7 +176,7 @@ fn equal_pitches_go_in_one_pass() {
 /// As large as makes tiles, blocks, rounds and several threads.
 #[test]
 fn matrices_that_threads_share() {
-    for (sides, gaps) in [
+    let cases = [
         ([700, 700], [3, 3]),
         ([700, 500], [260, 60]),
         ([300, 900], [700, 100]),
@@ -180,33 +186,22 @@ fn matrices_that_threads_share() {
         ([7, 90_000], [5, 9]),
         ([1, 200_000], [3, 1]),
         ([200_000, 1], [3, 0]),
-    ] {
-        for elem_bytes in [1, 4, 12] {
-            for threads in [2, 3, 8] {
-                check_every_way(turned(sides, gaps, elem_bytes), threads);
-                check_every_way(slid(sides, gaps, elem_bytes), threads);
-            }
+    ];
+    // Every length of elements and every number of threads with each, and all pairs of these.
+    for (k, (sides, gaps)) in cases.into_iter().enumerate() {
+        for (n, elem_bytes) in [1, 4, 12].into_iter().enumerate() {
+            let threads = [2, 3, 8][(n + k) % 3];
+            check_every_way(turned(sides, gaps, elem_bytes), threads);
+            check_every_way(slid(sides, gaps, elem_bytes), threads);
         }
     }
 }
 
 /// Rows that slide together and apart in rounds, blocks and shares, though nothing lies behind the last one.
 #[test]
-fn rows_slide_by_every_mover() {
-    let by = |stage: &Stage, mover| {
-        let way: &HostWay = stage.offer.geometry.get().unwrap();
-        let way = way.with_rows_by(mover).unwrap();
-        let (method, workspace_bytes) = (way.method(), way.needs().bytes());
-        let geometry = Geometry::new(way);
-        let mut moved = stage.clone();
-        moved.offer = Offer::new(method, geometry, workspace_bytes, stage.offer.seconds);
-        moved
-    };
-    let movers =
-        [Mover::Rounds(1), Mover::Rounds(2), Mover::Rounds(7), Mover::Blocks(1), Mover::Blocks(50)];
-    let movers = movers.into_iter().chain([Mover::Blocks(1000), Mover::Shares]);
+fn rows_slide_by_every_method() {
     let sides = [[2, 3], [5, 4], [7, 30], [41, 6], [1, 9], [9, 1]];
-    for (mover, sides) in movers.flat_map(|mover| sides.map(|sides| (mover, sides))) {
+    for (way, sides) in rows::methods(3).flat_map(|way| sides.map(|sides| (way, sides))) {
         for gaps in (0..5).flat_map(|a| (0..5).map(move |b| [a, b])) {
             let p = turned(sides, gaps, 3);
             for mut plan in ways(&p, 3) {
@@ -214,7 +209,7 @@ fn rows_slide_by_every_mover() {
                 let mut moved = 0;
                 let alike = |stage: &&mut Stage| matches!(stage.shape, StageShape::Slide(slide) if slide.is_alike());
                 for stage in stages.filter(alike) {
-                    *stage = by(stage, mover);
+                    stage.offer = rows::by(stage.shape, 3 * stage.joined, way);
                     moved += 1;
                 }
                 if moved > 0 {
@@ -282,7 +277,7 @@ fn what_is_too_short_is_refused_and_left_as_it_is() {
     let p = turned([300, 200], [7, 9], 4);
     let executor = Executor::new(plan(&p.with_cap(1000), 1), 1).unwrap();
     let expected = p.span_bytes();
-    let before = oracle::numbered(expected, 1);
+    let before = numbered(expected, 1);
     let mut data = before.clone();
     let mut workspace = Workspace::new(executor.workspace_bytes()).unwrap();
     let got = expected - 1;

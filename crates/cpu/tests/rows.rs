@@ -1,8 +1,9 @@
 //! Rows moved from one pitch to another by every method: rounds and blocks of every length, too few threads and too many.
 
+use crate::numbered;
 use proptest::prelude::*;
-use turntile_cpu::way::{HostWay, Mover};
-use turntile_cpu::{Executor, Host, RunError, Workspace, oracle};
+use turntile_cpu::way::{HostWay, Means};
+use turntile_cpu::{Executor, Host, RunError, Workspace};
 use turntile_perm::Slide;
 use turntile_plan::{Device, Flaw, Geometry, Method, Offer, Plan, Request, StageShape, Want};
 
@@ -12,18 +13,24 @@ fn offer(slide: Slide, elem_bytes: usize, threads: usize) -> Offer {
     Host::new(threads).best(&slide.into(), &request).unwrap()
 }
 
-/// The same rows moved by `mover`.
-fn by(offer: &Offer, mover: Mover) -> Offer {
-    let way: &HostWay = offer.geometry.get().unwrap();
-    let way = way.with_rows_by(mover).unwrap();
-    let (method, workspace_bytes) = (way.method(), way.needs().bytes());
-    Offer::new(method, Geometry::new(way), workspace_bytes, offer.seconds)
+/// Every method to slide rows, with blocks and rounds that are short for long rows and long for short ones.
+pub fn methods(threads: usize) -> impl Iterator<Item = (Method, Means)> {
+    let means = move |scratch, round| Means { threads, scratch, round };
+    let blocks = [16, 48, 1000].map(|block| (Method::Blocks, means(block, 0)));
+    let rounds = [0, 20, 100].map(|round| (Method::Rounds, means(0, round)));
+    blocks.into_iter().chain(rounds).chain([(Method::Shares, means(0, 0))])
+}
+
+/// A shape by that method.
+pub fn by(shape: StageShape, elem_bytes: usize, (method, means): (Method, Means)) -> Offer {
+    let way = HostWay::new(shape, elem_bytes, method, means).unwrap();
+    Offer::new(method, Geometry::new(way), way.needs().bytes(), 1.0)
 }
 
 /// Every element of the rows is where the closed form has it, and nothing else is touched; places that rows left may
 /// hold anything.
 fn check(slide: Slide, offer: Offer, elem_bytes: usize, threads: usize) {
-    let before = oracle::numbered(slide.span(), elem_bytes);
+    let before = numbered(slide.span(), elem_bytes);
     let way = offer.way();
     let executor = Executor::of_stage(slide.into(), offer, elem_bytes, threads).unwrap();
     let mut workspace = Workspace::new(executor.workspace_bytes()).unwrap();
@@ -42,32 +49,19 @@ fn check(slide: Slide, offer: Offer, elem_bytes: usize, threads: usize) {
     }
 }
 
-fn movers() -> impl Iterator<Item = Mover> {
-    let slides = [1, 3, 16, 50, 1000].map(Mover::Blocks);
-    let rows = [1, 2, 3, 7].map(Mover::Rounds);
-    slides.into_iter().chain(rows).chain([Mover::Shares])
-}
-
 #[test]
 fn all_small_slides() {
     for (rows, cols) in (1..10).flat_map(|rows| (1..7).map(move |cols| (rows, cols))) {
         for (a, b) in (0..7).flat_map(|a| (0..7).map(move |b| (a, b))) {
             let slide = Slide::new(rows, cols, cols + a, cols + b).unwrap();
             for (elem_bytes, threads) in [(1, 1), (3, 2), (4, 3)] {
-                let offer = offer(slide, elem_bytes, threads);
-                movers().for_each(|mover| check(slide, by(&offer, mover), elem_bytes, threads));
-                check(slide, offer, elem_bytes, 1);
+                for way in methods(threads) {
+                    check(slide, by(slide.into(), elem_bytes, way), elem_bytes, threads);
+                }
+                check(slide, offer(slide, elem_bytes, threads), elem_bytes, 1);
             }
         }
     }
-}
-
-#[test]
-fn empty_rounds_and_blocks_are_refused() {
-    let offer = offer(Slide::new(7, 5, 5, 7).unwrap(), 4, 1);
-    let way: &HostWay = offer.geometry.get().unwrap();
-    let wrong = [Mover::Blocks(0), Mover::Rounds(0), Mover::Barrier];
-    wrong.into_iter().for_each(|mover| assert_eq!(way.with_rows_by(mover), None));
 }
 
 proptest! {
@@ -78,13 +72,13 @@ proptest! {
     fn any_slide(
         rows in 1usize..300, cols in 1usize..300, a in 0usize..300, b in 0usize..300,
         threads in 1usize..9, elem_bytes in prop::sample::select(&[1usize, 2, 4, 8, 12][..]),
-        block in 1usize..5000, least in 1usize..40,
+        scratch in 1usize..5000, round in 1usize..20_000,
     ) {
         for (a, b) in [(0, b), (a, 0), (a, b)] {
             let slide = Slide::new(rows, cols, cols + a, cols + b).unwrap();
-            let offer = offer(slide, elem_bytes, threads);
-            for mover in [Mover::Blocks(block), Mover::Rounds(least), Mover::Shares] {
-                check(slide, by(&offer, mover), elem_bytes, threads);
+            for method in [Method::Blocks, Method::Rounds, Method::Shares] {
+                let way = (method, Means { threads, scratch, round });
+                check(slide, by(slide.into(), elem_bytes, way), elem_bytes, threads);
             }
         }
     }

@@ -1,37 +1,43 @@
 //! The device code as it is embedded: an archive of PTX, and one of machine code for each architecture.
 //!
-//! Of an archive only what a device needs is unpacked, a family at a time, once a process. `scripts/build-kernels` packs, and
-//! documents the form.
+//! Of an archive only what a device needs is unpacked, once a process. `scripts/build-kernels` packs, and documents the form.
 
+use std::io::{self, Read};
+use std::ptr;
 use std::sync::OnceLock;
 
-use ruzstd::decoding::FrameDecoder;
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-/// Bytes at a multiple of which a piece of code starts: the driver may read it by words.
-const ALIGNMENT: usize = size_of::<u128>();
+/// The empty block that ends a frame, which archives leave out.
+const END: &[u8] = &[1, 0, 0];
 
-/// Code of all families, each a compressed frame.
 pub(crate) struct Archive {
     packed: &'static [u8],
-    frames: OnceLock<Vec<Frame>>,
+    families: OnceLock<Vec<Packed>>,
 }
 
-/// Code of a family: of each word its bytes, one after the other.
-struct Frame {
+/// The codes of a family: each but the first continues the frame that the first begins.
+struct Packed {
     family: &'static str,
+    codes: Vec<Code>,
+}
+
+/// Code for words of so many bytes.
+struct Code {
+    word: usize,
+    bytes: usize,
     packed: &'static [u8],
-    /// Bytes of a word, bytes of its code.
-    pieces: Vec<(usize, usize)>,
-    code: OnceLock<Option<Vec<u128>>>,
+    /// In elements of 16 bytes, since the driver may read code by words.
+    unpacked: OnceLock<Option<Vec<u128>>>,
 }
 
 macro_rules! archive {
     ($name:literal) => {
-        Archive { packed: include_bytes!(concat!("../code/", $name)), frames: OnceLock::new() }
+        Archive { packed: include_bytes!(concat!("../code/", $name)), families: OnceLock::new() }
     };
 }
 
-/// Each piece ends in a zero.
+/// Each code ends in a zero.
 pub(crate) static PTX: Archive = archive!("ptx");
 
 /// By architecture. Each runs on those of the same major number that follow.
@@ -54,59 +60,51 @@ pub(crate) fn machine(architecture: usize) -> Option<&'static Archive> {
 impl Archive {
     /// A family's code for words of that many bytes, if there is any. One that is compiled once has the same for all.
     pub fn code(&self, family: &str, word: usize) -> Option<&[u8]> {
-        let frames = self.frames.get_or_init(|| frames(self.packed).unwrap_or_default());
-        frames.iter().find(|frame| frame.family == family)?.code(word)
+        let families = self.families.get_or_init(|| families(self.packed).unwrap_or_default());
+        let codes = &families.iter().find(|packed| packed.family == family)?.codes;
+        let first = codes.first()?;
+        let code = codes.iter().find(|code| code.word == word || codes.len() == 1)?;
+        let unpacked = code.unpacked.get_or_init(|| code.unpack(first).ok()).as_ref()?;
+        bytemuck::cast_slice(unpacked).get(..code.bytes)
     }
 }
 
 /// What the lines of text at an archive's start list.
-fn frames(archive: &'static [u8]) -> Option<Vec<Frame>> {
+fn families(archive: &'static [u8]) -> Option<Vec<Packed>> {
     let end = archive.windows(2).position(|two| two == b"\n\n")?;
     let (index, mut rest) = (str::from_utf8(&archive[..end]).ok()?, &archive[end + 2..]);
-    let frame = |line: &'static str| {
-        let mut columns = line.split(' ');
-        let (family, bytes) = (columns.next()?, columns.next()?);
-        let (packed, after) = rest.split_at_checked(bytes.parse().ok()?)?;
+    let mut code = |column: &str| {
+        let mut numbers = column.split(':').map(|number| number.parse().ok());
+        let (word, bytes) = (numbers.next()??, numbers.next()??);
+        let (packed, after) = rest.split_at_checked(numbers.next()??)?;
         rest = after;
-        let pieces = columns.map(piece).collect::<Option<_>>()?;
-        Some(Frame { family, packed, pieces, code: OnceLock::new() })
+        Some(Code { word, bytes, packed, unpacked: OnceLock::new() })
     };
-    index.lines().skip(1).map(frame).collect()
+    let family = |line: &'static str| {
+        let (family, codes) = line.split_once(' ')?;
+        Some(Packed { family, codes: codes.split(' ').map(&mut code).collect::<Option<_>>()? })
+    };
+    index.lines().skip(1).map(family).collect()
 }
 
-impl Frame {
-    fn code(&self, word: usize) -> Option<&[u8]> {
-        let code = self.code.get_or_init(|| self.unpack()).as_ref()?;
-        let mut at = 0;
-        for &(of, bytes) in &self.pieces {
-            if of == word || self.pieces.len() == 1 {
-                return bytemuck::cast_slice(code).get(at..at + bytes);
-            }
-            at += bytes.next_multiple_of(ALIGNMENT);
-        }
-        None
+impl Code {
+    fn unpack(&self, first: &Code) -> io::Result<Vec<u128>> {
+        let (before, own) =
+            if ptr::eq(self, first) { (0, &[][..]) } else { (first.bytes, self.packed) };
+        let mut frame = first.packed.chain(own).chain(END);
+        let mut decoder = FrameDecoder::new();
+        decoder.init(&mut frame).map_err(io::Error::other)?;
+        let all = BlockDecodingStrategy::All;
+        decoder.decode_blocks(&mut frame, all).map_err(io::Error::other)?;
+        io::copy(&mut decoder.by_ref().take(before as u64), &mut io::sink())?;
+        let mut code = vec![0; self.bytes.div_ceil(size_of::<u128>())];
+        decoder.read_exact(&mut bytemuck::cast_slice_mut(&mut code)[..self.bytes])?;
+        Ok(code)
     }
-
-    fn unpack(&self) -> Option<Vec<u128>> {
-        let aligned = self.pieces.iter().map(|(_, bytes)| bytes.next_multiple_of(ALIGNMENT));
-        let bytes: usize = aligned.sum();
-        let mut code = vec![0; bytes / ALIGNMENT];
-        let whole = bytemuck::cast_slice_mut(&mut code);
-        (FrameDecoder::new().decode_all(self.packed, whole).ok()? == bytes).then_some(code)
-    }
-}
-
-/// `WORD:BYTES`.
-fn piece(column: &str) -> Option<(usize, usize)> {
-    let (word, bytes) = column.split_once(':')?;
-    Some((word.parse().ok()?, bytes.parse().ok()?))
 }
 
 #[cfg(test)]
 mod tests {
-    #[cfg(backend)]
-    use std::ptr;
-
     use super::*;
     use crate::family::Family;
 
@@ -127,8 +125,9 @@ mod tests {
     fn what_is_damaged_or_absent_is_no_code() {
         let whole: &'static [u8] = PTX.packed;
         let index = whole.windows(2).position(|two| two == b"\n\n").unwrap() + 2;
-        for packed in [&whole[..0], &whole[..index], &whole[index..], b"one\nbarrier x\n\n"] {
-            let archive = Archive { packed, frames: OnceLock::new() };
+        let cut = b"one\nbarrier 4:9:5\n\n\x28\xb5\x2f\xfd\0";
+        for packed in [&whole[..0], &whole[..index], &whole[index..], b"one\nbarrier x\n\n", cut] {
+            let archive = Archive { packed, families: OnceLock::new() };
             assert_eq!(archive.code(Family::Barrier.name(), 4), None);
         }
     }
@@ -150,7 +149,7 @@ mod tests {
                         code.windows(4).any(|bytes| bytes == b"\x7fELF"),
                         "{family:?}, {title}"
                     );
-                    assert_eq!(code.as_ptr().addr() % ALIGNMENT, 0);
+                    assert_eq!(code.as_ptr().addr() % size_of::<u128>(), 0);
                 }
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! Shared memory has 32 banks of 4 bytes; a warp's access takes as many turns (*wavefronts*) as there are
 //! different words wanted from the bank that is wanted most. Lanes that want the same word share it.
-//! Words of 8 and 16 bytes are served to half and quarter warps at a time.
+//! Words of 8 and 16 bytes are moved for half and quarter warps at a time.
 
 /// Lanes of a warp.
 pub const WARP: usize = 32;
@@ -11,8 +11,8 @@ const BANKS: usize = 32;
 /// Turns that an access takes, by the byte addresses of the lanes that take part, `bytes` bytes each
 /// (1, 2, 4, 8 or 16, aligned).
 pub fn wavefronts(addresses: &[usize], bytes: usize) -> usize {
-    let served = WARP / (bytes / 4).max(1);
-    addresses.chunks(served).map(|lanes| turns(lanes, bytes)).sum()
+    let together = WARP / (bytes / 4).max(1);
+    addresses.chunks(together).map(|lanes| turns(lanes, bytes)).sum()
 }
 
 fn turns(lanes: &[usize], bytes: usize) -> usize {

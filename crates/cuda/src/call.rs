@@ -1,11 +1,13 @@
-//! A kernel launch as data, and what of a device decides it.
+//! A kernel launch as data, and the limits of a device that decide it.
+
+use std::ops::Deref;
 
 use crate::args::Args;
 use crate::driver::LaunchConfig;
 use crate::family::Family;
 use crate::waits::Waits;
 
-/// What of a device decides its launches.
+/// The limits of a device that decide its launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Streaming multiprocessors.
@@ -55,99 +57,70 @@ impl WorkspacePart {
     }
 }
 
-/// One launch, made by [`lower`](crate::lower). It can be looked at, and
-/// neither put together nor changed elsewhere: what is run on a device is what was lowered.
-///
-/// ```compile_fail,E0616
-/// fn more(call: &mut turntile_cuda::call::Call) {
-///     call.groups += 1;
-/// }
-/// ```
+/// One launch.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Call {
+pub struct Launch {
     /// The module.
-    pub(crate) family: Family,
+    pub family: Family,
     /// Bytes of an access, which picks the module's variant.
-    pub(crate) word: usize,
+    pub word: usize,
     /// The entry point.
-    pub(crate) entry: &'static str,
+    pub entry: &'static str,
     /// Blocks.
-    pub(crate) groups: u32,
+    pub groups: u32,
     /// Threads of a block.
-    pub(crate) threads: u32,
+    pub threads: u32,
     /// Dynamic shared memory of a block, in bytes.
-    pub(crate) shared_bytes: u32,
+    pub shared_bytes: u32,
     /// The parameter.
-    pub(crate) params: Args,
-    /// Workspace.
-    pub(crate) workspace: WorkspacePart,
+    pub params: Args,
+    /// The part of the workspace that it uses.
+    pub workspace: WorkspacePart,
 }
 
-impl Call {
-    /// The module.
-    pub fn family(&self) -> Family {
-        self.family
-    }
-
-    /// Bytes of an access, which picks the module's variant.
-    pub fn word(&self) -> usize {
-        self.word
-    }
-
-    /// The entry point.
-    pub fn entry(&self) -> &'static str {
-        self.entry
-    }
-
-    /// Blocks.
-    pub fn groups(&self) -> u32 {
-        self.groups
-    }
-
-    /// Threads of a block.
-    pub fn threads(&self) -> u32 {
-        self.threads
-    }
-
-    /// Dynamic shared memory of a block, in bytes.
-    pub fn shared_bytes(&self) -> u32 {
-        self.shared_bytes
-    }
-
-    /// Whom its blocks wait for.
+impl Launch {
+    /// Which blocks its blocks wait for.
     pub fn waits(&self) -> Waits {
         Waits::of(self.entry)
     }
 
-    /// The parameter.
-    pub fn params(&self) -> &Args {
-        &self.params
-    }
-
-    /// Which part of the workspace it uses.
-    pub fn workspace(&self) -> WorkspacePart {
-        self.workspace
+    /// The kernel's full name: `moves.w16/move_axes32_1`.
+    pub fn kernel(&self) -> String {
+        format!("{}.w{}/{}", self.family.name(), self.word, self.entry)
     }
 
     pub(crate) fn config(&self) -> LaunchConfig {
         let cooperative = self.waits() == Waits::Grid;
-        let (groups, threads, shared_bytes) = (self.groups, self.threads, self.shared_bytes);
+        let &Launch { groups, threads, shared_bytes, .. } = self;
         LaunchConfig { groups, threads, shared_bytes, cooperative }
     }
 
     /// Whether a device that has room for `other` has room for this: the same kernel, blocks no larger, and no more of
     /// them where they must be at work together.
-    pub(crate) fn needs_no_more_than(&self, other: &Call) -> bool {
-        let together = |call: &Call| call.waits().together(call.groups);
+    pub(crate) fn needs_no_more_than(&self, other: &Launch) -> bool {
+        let together = |launch: &Launch| launch.waits().together(launch.groups);
         (self.family, self.word, self.entry) == (other.family, other.word, other.entry)
-            && self.threads == other.threads
-            && self.shared_bytes == other.shared_bytes
+            && (self.threads, self.shared_bytes) == (other.threads, other.shared_bytes)
             && together(self) <= together(other)
     }
+}
 
-    /// The kernel's full name: `moves.w16/move_swap32_1`.
-    pub fn kernel(&self) -> String {
-        format!("{}.w{}/{}", self.family.name(), self.word, self.entry)
+/// A launch that [`lower`](crate::lower) made. It can be read, and neither put together nor changed elsewhere: what is run
+/// on a device is what was lowered.
+///
+/// ```compile_fail,E0594
+/// fn more(call: &mut turntile_cuda::call::Call) {
+///     call.groups += 1;
+/// }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Call(pub(crate) Launch);
+
+impl Deref for Call {
+    type Target = Launch;
+
+    fn deref(&self) -> &Launch {
+        &self.0
     }
 }
 

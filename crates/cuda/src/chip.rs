@@ -157,7 +157,7 @@ impl Chip {
     ) -> Option<(&'a Launches, At<'a>)> {
         let elem_bytes = elem_bytes * stage.joined;
         let launches = stage.offer.geometry.get::<Launches>()?;
-        let at = At { elem_bytes, alignment: launches.alignment(), limits: &self.limits };
+        let at = At { elem_bytes, alignment: launches.alignment, limits: &self.limits };
         launches.is_for(&stage.shape, elem_bytes).then_some((launches, at))
     }
 
@@ -195,14 +195,15 @@ impl Chip {
             if any && estimate::least(shape, way, at, costs, &short_cycles) >= bound {
                 continue;
             }
-            let lowered = match lower::lowered(shape, way, at) {
+            let (calls, cost) = match lower::lowered(shape, way, at) {
                 Ok(lowered) => lowered,
                 Err(why) => {
                     refused = refused.or(Some(why));
                     continue;
                 }
             };
-            let launches = Launches::new(*shape, at.elem_bytes, alignment, way, lowered);
+            let elem_bytes = at.elem_bytes;
+            let launches = Launches { shape: *shape, elem_bytes, alignment, way, calls, cost };
             let need = launches.workspace_bytes();
             if need > request.cap {
                 least = Some(least.map_or(need, |least: usize| least.min(need)));
@@ -230,7 +231,7 @@ impl Chip {
     }
 
     fn offer(launches: Launches, seconds: f64) -> Offer {
-        let (method, bytes) = (launches.way().method(), launches.workspace_bytes());
+        let (method, bytes) = (launches.way.method(), launches.workspace_bytes());
         Offer::new(method, Geometry::new(launches), bytes, seconds)
     }
 }
@@ -320,7 +321,7 @@ impl LowerError {
 
 /// The way that launches of a plan's stage are, if they are of this crate.
 pub fn way_of(offer: &Offer) -> Option<Way> {
-    offer.geometry.get::<Launches>().map(Launches::way)
+    offer.geometry.get::<Launches>().map(|launches| launches.way)
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ pub(crate) struct Facts {
 
 /// Device code.
 #[derive(Clone, Copy)]
-#[cfg_attr(not(backend), allow(dead_code, reason = "nobody is there to read it"))]
+#[cfg_attr(not(backend), allow(dead_code, reason = "nothing reads it"))]
 pub(crate) enum Image<'a> {
     /// Text, for any architecture from the one that it names on.
     Ptx(&'a CStr),

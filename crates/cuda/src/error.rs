@@ -18,7 +18,7 @@ pub enum CudaError {
     /// This machine has no driver, or one that cannot be loaded.
     #[error("no NVIDIA driver: {why}")]
     NoDriver {
-        /// The loader's words.
+        /// The loader's message.
         why: String,
     },
     /// The driver knows of no GPU here.
@@ -33,7 +33,7 @@ pub enum CudaError {
     DriverTooOld {
         /// The newest CUDA that the driver supports: major and minor number.
         have: (u32, u32),
-        /// The driver's release, where the system tells it.
+        /// The driver's release, where the system reports it.
         driver: Option<String>,
     },
     /// The GPU is older than the device code.
@@ -54,7 +54,7 @@ pub enum CudaError {
         call: &'static str,
         /// Its answer.
         code: u32,
-        /// The driver's words for it.
+        /// The driver's message.
         message: String,
     },
     /// A kernel could not be launched.
@@ -73,7 +73,7 @@ pub enum CudaError {
         shared_bytes: u32,
         /// The driver's answer.
         code: u32,
-        /// The driver's words for it.
+        /// The driver's message.
         message: String,
     },
     /// The thread's current context is not its device's primary one, and cannot be kept from being destroyed.

@@ -22,16 +22,15 @@ pub fn seconds(
     costs: &Costs,
     short_cycles: &OnceCell<bool>,
 ) -> f64 {
-    let Some(cost) = launches.cost() else {
+    let Some(cost) = &launches.cost else {
         // Not measured: a start for each launch, and as fast as a copy.
-        let calls = launches.calls().len().max(1) as f64;
+        let calls = launches.calls.len().max(1) as f64;
         let passes = if launches.held_bytes() > 0 { 2.0 } else { 1.0 };
-        let copies = 2.0 * passes * (shape.len() * at.elem_bytes) as f64
-            / costs.constant(Constant::Copy as usize);
-        return calls * costs.constant(Constant::Start as usize) + copies;
+        let copies = 2.0 * passes * (shape.len() * at.elem_bytes) as f64 / Constant::Copy.of(costs);
+        return calls * Constant::Start.of(costs) + copies;
     };
     let fraction = fraction(shape, cost, costs, short_cycles);
-    whole(shape, launches.way(), at, costs, fraction)
+    whole(shape, launches.way, at, costs, fraction)
 }
 
 /// What launches reached of a copy in `took` seconds; none without a launch, and where the bytes took none of them.
@@ -42,11 +41,11 @@ pub fn sample(
     costs: &Costs,
     took: f64,
 ) -> Option<Sample> {
-    launches.calls().first()?;
-    let &Cost { operation, quantities } = launches.cost()?;
-    let short = shape.has_short_cycles(costs.constant(Constant::ShortCycle as usize) as usize);
+    launches.calls.first()?;
+    let Cost { operation, quantities } = launches.cost?;
+    let short = shape.has_short_cycles(Constant::ShortCycle.of(costs) as usize);
     let quantities = quantities.is(Q::ShortCycles, short).all().to_vec();
-    let reaching = |fraction| whole(shape, launches.way(), at, costs, fraction);
+    let reaching = |fraction| whole(shape, launches.way, at, costs, fraction);
     let fixed = reaching(f64::INFINITY);
     let fraction = (reaching(1.0) - fixed) / (took - fixed);
     let sample = Sample { operation: operation as usize, quantities, fraction };
@@ -55,7 +54,7 @@ pub fn sample(
 
 /// What the table has for an operation.
 fn fraction(shape: &StageShape, cost: &Cost, costs: &Costs, short_cycles: &OnceCell<bool>) -> f64 {
-    let most = costs.constant(Constant::ShortCycle as usize) as usize;
+    let most = Constant::ShortCycle.of(costs) as usize;
     let short = || *short_cycles.get_or_init(|| shape.has_short_cycles(most));
     let quantities = cost.quantities.all();
     costs.fraction(cost.operation as usize, |which| {
@@ -70,8 +69,8 @@ fn fraction(shape: &StageShape, cost: &Cost, costs: &Costs, short_cycles: &OnceC
 /// The seconds of a stage that reaches `fraction` of a copy.
 fn whole(shape: &StageShape, way: Way, at: At, costs: &Costs, fraction: f64) -> f64 {
     let bytes = (shape.len() * at.elem_bytes) as f64;
-    let speed = costs.constant(Constant::Copy as usize) * fraction;
-    costs.constant(Constant::Start as usize) + waits(shape, way, at, costs) + 2.0 * bytes / speed
+    let speed = Constant::Copy.of(costs) * fraction;
+    Constant::Start.of(costs) + waits(shape, way, at, costs) + 2.0 * bytes / speed
 }
 
 /// Seconds that a way takes at least, before its launch is known.
@@ -94,15 +93,14 @@ pub fn least(
 /// Seconds that no pass over `bytes` bytes is faster than.
 pub fn least_seconds(costs: &Costs, bytes: usize) -> f64 {
     let most = (0..Operation::NAMES.len()).map(|which| costs.most(which)).fold(0.0, f64::max);
-    costs.constant(Constant::Start as usize)
-        + 2.0 * bytes as f64 / (costs.constant(Constant::Copy as usize) * most)
+    Constant::Start.of(costs) + 2.0 * bytes as f64 / (Constant::Copy.of(costs) * most)
 }
 
 /// Seconds beside the start and the bytes: for all blocks to wait, or for rounds of rows.
 fn waits(shape: &StageShape, way: Way, at: At, costs: &Costs) -> f64 {
     match (*shape, way) {
         // Before anything is written and after everything: 64x48 floats in 14 µs instead of 6.
-        (StageShape::SlotGather { .. }, _) => 2.0 * costs.constant(Constant::Wait as usize),
+        (StageShape::SlotGather { .. }, _) => 2.0 * Constant::Wait.of(costs),
         (StageShape::Slide(rows), Way::Rounds { least }) => rounds(rows, least, at, costs),
         _ => 0.0,
     }
@@ -111,13 +109,13 @@ fn waits(shape: &StageShape, way: Way, at: At, costs: &Costs) -> f64 {
 /// A start for each round, and what a row by itself loses to many: one block alone, and a wait between
 /// reading a row and writing it.
 fn rounds(slide: Slide, least: usize, at: At, costs: &Costs) -> f64 {
-    let alone = costs.constant(Constant::Copy as usize) / at.limits.units as f64;
+    let alone = Constant::Copy.of(costs) / at.limits.units as f64;
     let each = |Round { rows, together }| {
         let bytes = (2 * rows.len() * slide.cols() * at.elem_bytes) as f64;
         if together {
-            costs.constant(Constant::Start as usize)
+            Constant::Start.of(costs)
         } else {
-            bytes / alone + rows.len() as f64 * costs.constant(Constant::Wait as usize)
+            bytes / alone + rows.len() as f64 * Constant::Wait.of(costs)
         }
     };
     slide.rounds(least).map(each).sum()

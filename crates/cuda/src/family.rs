@@ -39,6 +39,8 @@ families! {
     Tiles = "tiles";
     /// Tiles of cubes, three at a time.
     Cube = "cube";
+    /// Tiles of arrays whose axes change places in pairs.
+    SwapAxes = "swap_axes";
     /// Barrier-sync by a block.
     Barrier = "barrier";
     /// Barrier-sync by a block, axes in any order.
@@ -55,6 +57,8 @@ families! {
     SlotRuns = "slot_runs";
     /// The same, chunk after chunk by the grid.
     SlotGather = "slot_gather";
+    /// Records between AoS and tiles.
+    Retile = "retile";
     /// PTTWAC through registers, axes in any order.
     Moves = "moves";
     /// The same for aligned slots.

@@ -23,9 +23,6 @@ const CLUSTER_ARCHITECTURE: usize = 90;
 const CLUSTER_THREADS: u32 = 1024;
 const MOST_CLUSTER: usize = 16;
 
-/// Dynamic shared memory that a kernel may use without asking.
-const FREE_SHARED_BYTES: u32 = 48 << 10;
-
 /// A GPU and its context.
 ///
 /// It holds a context: a device's primary one (the one that the CUDA runtime and PyTorch use) is retained, and
@@ -131,8 +128,13 @@ impl Gpu {
         if let Some(module) = modules.get(&(family, word)) {
             return Ok(module.clone());
         }
-        let module = load(self.context(), self.0.architecture, family, word)?;
-        Ok(modules.entry((family, word)).or_insert(module).clone())
+        let module = match machine(self.context(), self.0.architecture, family, word) {
+            Some(module) => module,
+            // The driver compiles it.
+            None => Module::load(self.context(), Image::Ptx(family.image(word)))?,
+        };
+        modules.insert((family, word), module.clone());
+        Ok(module)
     }
 
     /// An entry point; its module is loaded if it is not yet.
@@ -146,30 +148,23 @@ impl Gpu {
     }
 
     /// The kernels of launches, each with room for its blocks.
-    pub(crate) fn kernels<'a>(
-        &self,
-        calls: impl Iterator<Item = &'a Call>,
-    ) -> Result<Vec<Function>, CudaError> {
-        // Rows that are padded in rounds are many launches of the same.
-        let mut last: Option<(&Call, Function)> = None;
-        calls
-            .map(|call| {
-                let kernel = match &last {
-                    Some((before, kernel)) if call.needs_no_more_than(before) => kernel.clone(),
-                    _ => self.kernel(call)?,
-                };
-                last = Some((call, kernel.clone()));
-                Ok(kernel)
-            })
-            .collect()
+    pub(crate) fn kernels(&self, calls: &[Call]) -> Result<Vec<Function>, CudaError> {
+        let mut kernels: Vec<Function> = Vec::with_capacity(calls.len());
+        for (number, call) in calls.iter().enumerate() {
+            // Rows that slide in rounds are many launches of the same kernel, which is asked about once.
+            let known = number > 0 && call.needs_no_more_than(&calls[number - 1]);
+            kernels.push(match kernels.last() {
+                Some(last) if known => last.clone(),
+                _ => self.kernel(call)?,
+            });
+        }
+        Ok(kernels)
     }
 
     fn kernel(&self, call: &Call) -> Result<Function, CudaError> {
-        let kernel = self.function(call.family(), call.word(), call.entry())?;
+        let kernel = self.function(call.family, call.word, call.entry)?;
         let config = call.config();
-        if config.shared_bytes > FREE_SHARED_BYTES {
-            kernel.allow_shared(config.shared_bytes)?;
-        }
+        kernel.allow_shared(config.shared_bytes)?;
         let have = match call.waits() {
             Waits::Cluster(blocks) => {
                 if blocks > 8 {
@@ -191,19 +186,7 @@ impl Gpu {
     }
 }
 
-/// A family's code: machine code, loaded in milliseconds, or where GPU or driver take none of it the PTX, which the
-/// driver compiles.
-fn load(
-    context: &Arc<Context>,
-    architecture: usize,
-    family: Family,
-    word: usize,
-) -> Result<Arc<Module>, CudaError> {
-    machine(context, architecture, family, word)
-        .map_or_else(|| Module::load(context, Image::Ptx(family.image(word))), Ok)
-}
-
-/// The module of a family's machine code, if there is any that GPU and driver take.
+/// The module of a family's machine code, loaded in milliseconds, if there is any that GPU and driver take.
 fn machine(
     context: &Arc<Context>,
     architecture: usize,
@@ -236,7 +219,7 @@ fn largest_cluster(context: &Arc<Context>, facts: &Facts) -> Result<usize, CudaE
     let groups = MOST_CLUSTER as u32;
     let config =
         LaunchConfig { groups, threads: CLUSTER_THREADS, shared_bytes, cooperative: false };
-    // A driver that cannot tell has no room for any.
+    // A driver that does not know has no room for any.
     let blocks = probe.largest_cluster(config).unwrap_or(1).clamp(1, MOST_CLUSTER);
     Ok(1 << blocks.ilog2())
 }

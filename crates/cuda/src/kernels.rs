@@ -1,8 +1,8 @@
 //! The door for device code that is not this crate's: experiments and comparisons that bring kernels of their own.
 //!
-//! Nothing here is checked beyond what the driver checks, so that all of it is `unsafe`: what is launched is the
-//! caller's word, where everything else of this crate launches what it made and checked itself. Times and
-//! comparisons come from a stopwatch: [`Stopwatch::time_raw`](crate::Stopwatch::time_raw),
+//! Nothing here is checked beyond what the driver checks, so all of it is `unsafe`: the caller vouches for what is
+//! launched. Everything else of this crate launches what it made and checked itself. Times and comparisons come from a
+//! stopwatch: [`Stopwatch::time_raw`](crate::Stopwatch::time_raw),
 //! [`Stopwatch::wrong_raw`](crate::Stopwatch::wrong_raw).
 #![allow(unsafe_code)]
 
@@ -27,8 +27,8 @@ impl Gpu {
     /// [`CudaError::Driver`]: the driver refuses the code, or has no entry point of such a name in it.
     ///
     /// # Safety
-    /// `ptx` is PTX, a text: the driver tells it from machine code by its first bytes, and of that reads as much
-    /// as it says it has.
+    /// `ptx` is PTX, a text. The driver recognises machine code by its first bytes, and reads as much of it as these
+    /// say.
     pub unsafe fn load_kernels(&self, ptx: &CStr, entries: &[&str]) -> Result<Kernels, CudaError> {
         let module = Module::load(self.context(), Image::Ptx(ptx))?;
         let find = |&name: &&str| Ok((name.to_owned(), module.function(name)?));
@@ -72,9 +72,7 @@ impl Kernels {
     ) -> Result<(), CudaError> {
         let have = self.entries.len();
         let (name, kernel) = self.entries.get(entry).ok_or(CudaError::NoEntry { entry, have })?;
-        if config.shared_bytes > 48 << 10 {
-            kernel.allow_shared(config.shared_bytes)?;
-        }
+        kernel.allow_shared(config.shared_bytes)?;
         // SAFETY: the caller answers for all of it.
         unsafe { kernel.launch(config, parameters, stream, || name.clone()) }
     }

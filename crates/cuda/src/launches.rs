@@ -1,4 +1,4 @@
-//! What a plan holds of a stage on a GPU: its launches.
+//! The launches of a stage on a GPU, as a plan holds them.
 
 use std::fmt;
 
@@ -13,53 +13,28 @@ use crate::way::Way;
 /// They know what they were made for, so that they run nothing else.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Launches {
-    shape: StageShape,
-    elem_bytes: usize,
-    alignment: usize,
-    way: Way,
-    calls: Vec<Call>,
-    cost: Option<Cost>,
+    /// What they move.
+    pub(crate) shape: StageShape,
+    pub(crate) elem_bytes: usize,
+    /// Alignment of the matrix's address that they rely on, in bytes.
+    pub(crate) alignment: usize,
+    /// The way that they were made of.
+    pub(crate) way: Way,
+    /// In order.
+    pub(crate) calls: Vec<Call>,
+    /// What their cost is looked up by; none where a table has no such operation.
+    pub(crate) cost: Option<Cost>,
 }
 
 impl Launches {
-    pub(crate) fn new(
-        shape: StageShape,
-        elem_bytes: usize,
-        alignment: usize,
-        way: Way,
-        (calls, cost): (Vec<Call>, Option<Cost>),
-    ) -> Self {
-        Launches { shape, elem_bytes, alignment, way, calls, cost }
-    }
-
     /// Whether they were made for this stage.
     pub fn is_for(&self, shape: &StageShape, elem_bytes: usize) -> bool {
         (&self.shape, self.elem_bytes) == (shape, elem_bytes)
     }
 
-    /// What they move.
-    pub fn shape(&self) -> &StageShape {
-        &self.shape
-    }
-
-    /// Bytes of an element.
-    pub fn elem_bytes(&self) -> usize {
-        self.elem_bytes
-    }
-
     /// The launches, in order.
     pub fn calls(&self) -> &[Call] {
         &self.calls
-    }
-
-    /// The way that they were made of.
-    pub fn way(&self) -> Way {
-        self.way
-    }
-
-    /// What a table of costs is asked about them; none where it has no such operation.
-    pub(crate) fn cost(&self) -> Option<&Cost> {
-        self.cost.as_ref()
     }
 
     /// Alignment of the matrix's address that they rely on, in bytes.
@@ -77,7 +52,7 @@ impl Launches {
 
     /// Bytes of workspace: the largest that a launch needs, a multiple of 8.
     pub fn workspace_bytes(&self) -> usize {
-        let most = self.calls.iter().map(|call| call.workspace().bytes()).max().unwrap_or(0);
+        let most = self.calls.iter().map(|call| call.workspace.bytes()).max().unwrap_or(0);
         let most = most.max(self.held_bytes());
         most.checked_next_multiple_of(8).unwrap_or(usize::MAX)
     }
@@ -89,26 +64,26 @@ impl GeometryData for Launches {
     }
 }
 
-/// Launches that are told one by one.
-const TOLD: usize = 3;
+/// Launches that are printed one by one.
+const PRINTED: usize = 3;
 
 impl fmt::Display for Launches {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (k, call) in self.calls.iter().take(TOLD).enumerate() {
+        for (k, call) in self.calls.iter().take(PRINTED).enumerate() {
             if k > 0 {
                 writeln!(f)?;
             }
-            write!(f, "{} {} x {} threads", call.kernel(), call.groups(), call.threads())?;
-            if call.shared_bytes() > 0 {
-                write!(f, ", {} bytes on chip", call.shared_bytes())?;
+            write!(f, "{} {} x {} threads", call.kernel(), call.groups, call.threads)?;
+            if call.shared_bytes > 0 {
+                write!(f, ", {} bytes on chip", call.shared_bytes)?;
             }
-            match call.workspace() {
+            match call.workspace {
                 WorkspacePart::None => {}
                 WorkspacePart::Flags(bytes) => write!(f, ", {bytes} bytes of flags")?,
                 WorkspacePart::Kept(bytes) => write!(f, ", {bytes} bytes set aside")?,
             }
         }
-        match self.calls.len().saturating_sub(TOLD) {
+        match self.calls.len().saturating_sub(PRINTED) {
             0 => Ok(()),
             more => write!(f, "\nand {more} more launches"),
         }

@@ -48,8 +48,6 @@ mod driver;
 mod gpu;
 mod prepare;
 mod run;
-mod scale;
-mod spots;
 mod stopwatch;
 
 pub use buffers::{Buffers, Spot};

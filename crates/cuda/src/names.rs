@@ -1,5 +1,6 @@
 //! What a GPU's table of costs names: operations, what decides their speed, and constants.
 
+use turntile_plan::Costs;
 use turntile_plan::costs::Names;
 
 /// What tables of GPUs name.
@@ -29,6 +30,13 @@ named! {
         Wait = "wait",
         // Super-elements of a cycle that counts as short.
         ShortCycle = "short_cycle",
+    }
+}
+
+impl Constant {
+    /// What a table has for it.
+    pub fn of(self, costs: &Costs) -> f64 {
+        costs.constant(self as usize)
     }
 }
 
@@ -79,6 +87,7 @@ named! {
     Operation {
         Swap = "swap",
         Cube = "cube",
+        SwapAxes = "swap_axes",
         Tiles = "tiles",
         TilesAny = "tiles_any",
         Block = "block",
@@ -100,19 +109,18 @@ named! {
         IntoAxes = "into_axes",
         ClusterAxes = "cluster_axes",
         GridAxes = "grid_axes",
+        Retile = "retile",
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use turntile_plan::Costs;
-
     use super::*;
 
     #[test]
     fn tables_are_whole() {
         assert_eq!(Quantity::ShortCycles as usize + 1, Quantity::NAMES.len(), "it is the last");
-        assert_eq!(NAMES.operations[Operation::GridAxes as usize], "grid_axes");
+        assert_eq!(NAMES.operations[Operation::Retile as usize], "retile");
         Costs::parse(include_str!("../devices/h200.json"), NAMES).unwrap();
     }
 }

@@ -1,11 +1,11 @@
 //! Which ways are worth a try for a shape.
 
-use turntile_perm::Elementary;
+use turntile_perm::{Elementary, Form};
 use turntile_plan::StageShape;
 
 use crate::call::{Limits, widest_word};
 use crate::lower::moves::{carried, flag_words};
-use crate::lower::{At, LINE, cube_geometry, into, runs, slide_block, teams};
+use crate::lower::{At, LINE, cube_geometry, gather, into, slide_block};
 use crate::way::{Scope, Tiling, Way};
 
 /// Threads of a warp, and most of a block.
@@ -27,29 +27,31 @@ const LEAST_ROWS: usize = 2;
 
 /// The ways that could move `shape`, in the order in which ties are broken. Lowering may refuse any of them.
 pub fn ways(shape: &StageShape, out_of_place: bool, at: At, grid_bytes: usize) -> Vec<Way> {
-    let elementary = shape.elementary();
     if out_of_place {
         return elsewhere(shape, at);
     }
     match *shape {
-        StageShape::Axes(_) => {
-            let mut found = match elementary {
-                // Squares side by side go by tiles.
-                Some(e) if e.mid == 1 || (e.is_involution() && e.unit == 1) => {
-                    on_chip(&e, at, grid_bytes)
+        StageShape::Axes(axes) => {
+            let mut found = match axes.form() {
+                Form::Matrices(e) => on_chip(&e, at, grid_bytes),
+                // Those that a block holds are transposed where they lie.
+                Form::Tiles(e) => {
+                    let beyond = e.rows * e.cols * at.elem_bytes > at.limits.shared_bytes;
+                    let swap = if beyond { swap(&e, at) } else { None };
+                    swap.into_iter().chain([Way::Barrier(Scope::Block)]).collect()
                 }
-                _ => general_on_chip(shape, at, grid_bytes),
+                Form::Across(_) | Form::General => general_on_chip(shape, at, grid_bytes),
             };
+            // Squares of words have kernels of their own.
+            let word = widest_word(&[at.elem_bytes, at.alignment]) == at.elem_bytes;
+            let squares = word && axes.elementary().is_some_and(|e| e.is_squares());
+            let swaps = axes.is_involution() && !squares && !axes.is_identity();
+            found.extend(swaps.then_some(Way::SwapAxes));
             found.extend(along_cycles(shape, at));
             found
         }
         StageShape::SlotMove { .. } => along_cycles(shape, at),
-        StageShape::SlotGather { batch, slots, .. } => {
-            let word = widest_word(&[at.elem_bytes, at.alignment]);
-            let mut found = runs::ways(&slots, at.elem_bytes, at.limits);
-            found.extend(teams::ways(&slots, batch, at.elem_bytes, word, at.limits));
-            found
-        }
+        StageShape::SlotGather { batch, slots, .. } => gather::ways(&slots, batch, at),
         StageShape::Slide(rows) if rows.is_alike() => {
             vec![Way::Rounds { least: LEAST_ROWS }, Way::Blocks { block: slide_block(at.limits) }]
         }
@@ -62,28 +64,27 @@ pub fn ways(shape: &StageShape, out_of_place: bool, at: At, grid_bytes: usize) -
             swap.into_iter().chain([Way::ThroughWorkspace]).collect()
         }
         StageShape::Gaps { .. } => vec![Way::Keep],
+        StageShape::Retile(_) => vec![Way::Barrier(Scope::Block)],
+        // No kernel moves records' slots yet: columns of fields of equal words are axes.
+        StageShape::FieldGather { .. } | StageShape::FieldMove { .. } => Vec::new(),
         // Columns that are cut are a host's to set aside, and only hosts exchange, after which rows become others.
         StageShape::Slide(_) | StageShape::Cut { .. } | StageShape::Exchange { .. } => Vec::new(),
     }
 }
 
-/// Ways that hold tiles or flags on chip.
+/// Ways of matrices that hold tiles or flags on chip.
 fn on_chip(e: &Elementary, at: At, grid_bytes: usize) -> Vec<Way> {
     let Limits { shared_bytes, cluster, .. } = *at.limits;
     let bytes = e.instance_len() * at.elem_bytes;
-    let squares = e.is_involution() && e.unit == 1;
     let mut found = Vec::new();
-    // Squares side by side that a block holds are transposed where they lie.
-    let beyond = e.rows.saturating_mul(e.cols).saturating_mul(at.elem_bytes) > shared_bytes;
-    if squares && (e.mid == 1 || beyond) {
+    if e.is_squares() {
         found.extend(swap(e, at));
-    }
-    if e.is_of_tiles() && !e.is_involution() {
+    } else if e.is_of_tiles() {
         found.push(Way::TileSwap { tile: cube_geometry(at.elem_bytes).0 });
     }
-    if bytes <= shared_bytes || (squares && e.mid > 1) {
+    if bytes <= shared_bytes {
         found.push(Way::Barrier(Scope::Block));
-    } else if e.mid == 1 && bytes <= cluster * shared_bytes {
+    } else if bytes <= cluster * shared_bytes {
         // Two groups a multiprocessor overlap reading and writing: half of its memory each, if the
         // cluster can be so large (H200: 76-79% of copy, one group 62-70%).
         let least = bytes.div_ceil(shared_bytes).next_power_of_two();
@@ -91,16 +92,14 @@ fn on_chip(e: &Elementary, at: At, grid_bytes: usize) -> Vec<Way> {
             found.push(Way::Barrier(Scope::Cluster((2 * least).min(cluster))));
         }
     }
-    let whole_grid = e.batch == 1 && e.mid == 1 && e.unit * at.elem_bytes <= GRID_UNIT_BYTES;
+    let whole_grid = e.batch == 1 && e.unit * at.elem_bytes <= GRID_UNIT_BYTES;
     if whole_grid && bytes > shared_bytes && bytes <= grid_bytes {
         found.push(Way::Barrier(Scope::Grid));
     }
-    if e.mid == 1 {
-        let positions = e.instance_units();
-        if flag_words(positions) * 4 <= shared_bytes {
-            let threads = positions.div_ceil(4).max(1).next_multiple_of(WARP).min(MOST_THREADS);
-            found.push(Way::OnChipMoves { threads });
-        }
+    let positions = e.instance_units();
+    if flag_words(positions) * 4 <= shared_bytes {
+        let threads = positions.div_ceil(4).max(1).next_multiple_of(WARP).min(MOST_THREADS);
+        found.push(Way::OnChipMoves { threads });
     }
     found
 }
@@ -148,10 +147,10 @@ fn along_cycles(shape: &StageShape, at: At) -> Vec<Way> {
 
 /// Tilings from one place to another, those of matrices each in swaths of its own and of the others' height.
 fn elsewhere(shape: &StageShape, at: At) -> Vec<Way> {
-    let tilings = match (shape.elementary(), shape) {
-        (Some(e), _) if e.mid == 1 => into::tilings(&e, at),
-        (_, StageShape::Axes(_)) => Tiling::AXES.to_vec(),
-        _ => Vec::new(),
+    let tilings = match shape.form() {
+        Some(Form::Matrices(e)) => into::tilings(&e, at),
+        Some(_) => Tiling::AXES.to_vec(),
+        None => Vec::new(),
     };
     tilings
         .into_iter()

@@ -1,5 +1,6 @@
 //! What is checked before anything is launched.
 
+use turntile_perm::Pitched;
 use turntile_plan::{Flaw, Method, Plan, Problem, StageShape};
 
 use crate::args::Second;
@@ -7,8 +8,7 @@ use crate::buffers::{self, Buffers, Need, Spot};
 use crate::call::{Call, Limits, widest_word};
 use crate::error::{CudaError, LowerError};
 use crate::launches::Launches;
-use crate::lower::{At, lowered};
-use crate::spots;
+use crate::lower::{At, Number, Scaling, lowered, rest, scale};
 use crate::way::Way;
 
 /// Launches, and the memory that they are for, in place or from a source to a destination. It is made of plans and stages
@@ -20,9 +20,9 @@ pub struct Work {
     pub(crate) calls: Vec<Call>,
     /// Where each has its addresses.
     spots: Vec<[Spot; 2]>,
+    /// Bytes of the matrix, or of each of source and destination.
     bytes: usize,
-    /// Bytes of the source; none in place.
-    source: Option<usize>,
+    out_of_place: bool,
     alignment: usize,
     /// Bytes of workspace that launches hand on to others.
     held: usize,
@@ -45,8 +45,8 @@ impl Work {
         let alignment = widest_word(&[plan.problem.alignment()]);
         let bytes = plan.problem.span_bytes();
         let work = Self::of_launches(&launches, plan.kept_bytes(), bytes, alignment);
-        let work = Work { problem: Some(plan.problem), ..work };
-        Ok(if plan.problem.is_out_of_place() { work.out_of_place() } else { work })
+        let (problem, out_of_place) = (Some(plan.problem), plan.problem.is_out_of_place());
+        Ok(Work { problem, out_of_place, ..work })
     }
 
     /// Stages' launches on the same memory, with `kept` bytes of the workspace's start for gaps.
@@ -54,27 +54,12 @@ impl Work {
         Work {
             problem: None,
             calls: launches.iter().flat_map(|launches| launches.calls().to_vec()).collect(),
-            spots: launches.iter().flat_map(|launches| spots::of(launches, kept)).collect(),
+            spots: launches.iter().flat_map(|launches| spots_of(launches, kept)).collect(),
             bytes,
-            source: None,
+            out_of_place: false,
             alignment,
             held: launches.iter().map(|launches| launches.held_bytes()).max().unwrap_or(0),
         }
-    }
-
-    /// Launches each of which has all of the memory.
-    fn of_whole(calls: Vec<Call>, bytes: usize, alignment: usize) -> Self {
-        let second = |call: &Call| match call.params.second() {
-            Some(Second::Source) => Spot::Source(0),
-            _ => Spot::Workspace(0),
-        };
-        let spots = calls.iter().map(|call| [Spot::Data(0), second(call)]).collect();
-        Work { problem: None, calls, spots, bytes, source: None, alignment, held: 0 }
-    }
-
-    /// The same from a source as long as the destination.
-    fn out_of_place(self) -> Self {
-        Work { source: Some(self.bytes), ..self }
     }
 
     /// That `other` moves the same elements to the same places: it is of the same problem, but for the alignment.
@@ -110,20 +95,35 @@ impl Work {
         let at = At { elem_bytes, alignment, limits };
         let infeasible = |why| CudaError::Infeasible { stage: format!("{shape} {way}"), why };
         let lowered = possible(way, bytes).and_then(|()| lowered(shape, way, at));
-        let lowered = lowered.map_err(infeasible)?;
-        let launches = Launches::new(*shape, elem_bytes, alignment, way, lowered);
+        let (calls, cost) = lowered.map_err(infeasible)?;
+        let launches = Launches { shape: *shape, elem_bytes, alignment, way, calls, cost };
         let work = Self::of_launches(&[&launches], 0, bytes, alignment);
-        Ok(if way.method() == Method::OutOfPlace { work.out_of_place() } else { work })
+        Ok(Work { out_of_place: way.method() == Method::OutOfPlace, ..work })
     }
 
-    pub(crate) fn of_calls(
-        stage: &str,
-        calls: Result<Vec<Call>, LowerError>,
-        bytes: usize,
+    /// Numbers in `rows` scaled where they lie, in memory whose address is a multiple of `alignment` and of a real
+    /// number's bytes.
+    ///
+    /// # Errors
+    /// [`CudaError::Infeasible`]: they cannot be counted.
+    pub fn of_scale(
+        number: Number,
+        rows: Pitched,
+        scaling: Scaling,
         alignment: usize,
+        limits: &Limits,
     ) -> Result<Self, CudaError> {
-        let infeasible = |why| CudaError::Infeasible { stage: stage.to_owned(), why };
-        Ok(Self::of_whole(calls.map_err(infeasible)?, bytes, alignment))
+        let alignment = widest_word(&[alignment]).max(number.real_bytes());
+        let bytes = rows.span().saturating_mul(number.bytes());
+        let mut work = Self::of_launches(&[], 0, bytes, alignment);
+        if !rows.is_empty() {
+            let at = At { elem_bytes: number.bytes(), alignment, limits };
+            let infeasible = |why| CudaError::Infeasible { stage: number.entry().to_owned(), why };
+            let call = scale(number, rows, scaling, at).map_err(infeasible)?;
+            work.calls.push(call);
+            work.spots.push([Spot::Data(0), Spot::Workspace(0)]);
+        }
+        Ok(work)
     }
 
     /// This, then `next` on the same memory.
@@ -133,7 +133,7 @@ impl Work {
         self.spots.extend(next.spots);
         self.held = self.held.max(next.held);
         self.bytes = self.bytes.max(next.bytes);
-        self.source = self.source.max(next.source);
+        self.out_of_place |= next.out_of_place;
         self.alignment = self.alignment.max(next.alignment);
         self
     }
@@ -166,7 +166,7 @@ impl Work {
 
     /// Whether it is from a source to a destination.
     pub fn is_out_of_place(&self) -> bool {
-        self.source.is_some()
+        self.out_of_place
     }
 
     /// Alignment of the matrix's address that the launches rely on, or of both, in bytes: a power of two up to 16.
@@ -187,16 +187,15 @@ impl Work {
     /// The matrix from address `start` on, or the destination and at the next multiple of 256 bytes the source; and the
     /// address after the last.
     pub fn laid_out(&self, start: u64) -> (Buffers, u64) {
-        let source = start.saturating_add(padded(self.bytes));
-        let buffers = Buffers {
-            data: (start, self.bytes),
-            source: self.source.map(|bytes| (source, bytes)),
-            workspace: None,
-        };
-        let end = self.source.map_or(start.saturating_add(self.bytes as u64), |bytes| {
-            source.saturating_add(padded(bytes))
-        });
-        (buffers, end)
+        let data = (start, self.bytes);
+        if !self.out_of_place {
+            let end = start.saturating_add(self.bytes as u64);
+            return (Buffers { data, source: None, workspace: None }, end);
+        }
+        let padded = self.bytes.checked_next_multiple_of(BUFFER_ALIGNMENT).unwrap_or(usize::MAX);
+        let source = start.saturating_add(padded as u64);
+        let buffers = Buffers { data, source: Some((source, self.bytes)), workspace: None };
+        (buffers, source.saturating_add(padded as u64))
     }
 
     /// Bytes that matrix, or destination and source, take where they are laid out so.
@@ -215,7 +214,7 @@ impl Work {
     /// # Errors
     /// What is wrong with it: a source too many or too few; a buffer that is null, misaligned or short; an overlap.
     pub fn check(&self, buffers: &Buffers) -> Result<(), CudaError> {
-        let out_of_place = self.is_out_of_place();
+        let out_of_place = self.out_of_place;
         if buffers.source.is_some() != out_of_place {
             return Err(Flaw::Place { out_of_place }.into());
         }
@@ -226,7 +225,8 @@ impl Work {
         }
         let alignment = self.alignment;
         let data = if out_of_place { "destination" } else { "matrix" };
-        let (from, source) = (buffers.source.unwrap_or_default(), self.source.unwrap_or(0));
+        let (from, source) =
+            (buffers.source.unwrap_or_default(), if out_of_place { self.bytes } else { 0 });
         buffers::check(&[
             Need { what: data, place: buffers.data, bytes: self.bytes, alignment },
             Need { what: "source", place: from, bytes: source, alignment },
@@ -240,9 +240,23 @@ impl Work {
     }
 }
 
-/// Bytes from a buffer to the next.
-fn padded(bytes: usize) -> u64 {
-    bytes.checked_next_multiple_of(BUFFER_ALIGNMENT).unwrap_or(usize::MAX) as u64
+/// The first and second address of each launch: most in the whole matrix, those for leading dimensions in parts of it and in
+/// the workspace, whose first `kept` bytes hold what is kept of gaps.
+fn spots_of(launches: &Launches, kept: usize) -> impl Iterator<Item = [Spot; 2]> {
+    let (data, own) = (Spot::Data(0), Spot::Workspace(kept));
+    launches.calls().iter().enumerate().map(move |(number, call)| {
+        let reads = call.params.second() == Some(Second::Source);
+        match (launches.shape, launches.way.method()) {
+            (_, Method::Keep) => [data, Spot::Workspace(0)],
+            (_, Method::ThroughWorkspace) => [[own, data], [data, own]][number.min(1)],
+            (StageShape::Turn(leading), _) if reads => {
+                let (_, [from, to]) = rest(&leading, launches.elem_bytes);
+                [Spot::Data(to), Spot::Data(from)]
+            }
+            _ if reads => [data, Spot::Source(0)],
+            _ => [data, own],
+        }
+    })
 }
 
 /// The launches of a plan's stages, which were made for them.
@@ -255,8 +269,8 @@ fn launches_of(plan: &Plan) -> Result<Vec<&Launches>, CudaError> {
             return Err(CudaError::NotForGpu { device: plan.device.clone() });
         };
         let same = launches.is_for(&stage.shape, elem_bytes * stage.joined)
-            && launches.way().method() == stage.offer.method
-            && alignment.is_multiple_of(launches.alignment());
+            && launches.way.method() == stage.offer.method
+            && alignment.is_multiple_of(launches.alignment);
         if !same {
             return Err(Flaw::Geometry { number, stage: stage.to_string() }.into());
         }

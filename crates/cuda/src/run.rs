@@ -32,7 +32,7 @@ impl Gpu {
     }
 
     fn load(&self, work: Work) -> Result<Loaded, CudaError> {
-        let kernels = self.kernels(work.calls().iter())?;
+        let kernels = self.kernels(work.calls())?;
         Ok(Loaded { work, kernels })
     }
 }
@@ -85,7 +85,7 @@ impl Prepared {
     /// # Errors
     /// [`CudaError::OutOfMemory`].
     pub fn with_own_workspace(mut self) -> Result<Self, CudaError> {
-        self.own = Some(Memory::new(self.gpu.context(), self.workspace_bytes())?);
+        self.own = Some(Memory::allocate(self.gpu.context(), self.workspace_bytes())?);
         Ok(self)
     }
 
@@ -114,11 +114,11 @@ impl Prepared {
         let _current = self.gpu.context().enter()?;
         for ((call, spots), kernel) in work.calls().iter().zip(work.spots()).zip(kernels) {
             let [first, second] = spots.map(|spot| spot.of(&buffers));
-            if let WorkspacePart::Flags(bytes) = call.workspace() {
+            if let WorkspacePart::Flags(bytes) = call.workspace {
                 // SAFETY: `check` saw that the workspace is as long; its context is current.
                 unsafe { driver::clear(stream, second, bytes)? };
             }
-            let fields = call.params().at(first, second);
+            let fields = call.params.at(first, second);
             let parameter = [fields.bytes().as_ptr().cast()];
             // SAFETY: the kernel takes one parameter, no longer than `fields`. What it does to the addresses was decided
             // by `lower`; `check` saw lengths, alignment and overlaps, and the caller answers for the rest.

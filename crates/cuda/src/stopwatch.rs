@@ -55,7 +55,7 @@ impl Stopwatch {
         Ok(Stopwatch {
             stream: Stream::new(context)?,
             events: [Event::new(context)?, Event::new(context)?],
-            data: Memory::new(context, bytes)?,
+            data: Memory::allocate(context, bytes)?,
             workspace: None,
             next: 0,
             queueing: Duration::ZERO,
@@ -113,7 +113,7 @@ impl Stopwatch {
             return Err(CudaError::Length { what: "problem", need, have });
         };
         let (elements, axes) = (problem.len() as u64, plain_axes(&problem.fused()));
-        let mut answers = Memory::new(self.gpu.context(), 2 * size_of::<u64>())?;
+        let mut answers = Memory::allocate(self.gpu.context(), 2 * size_of::<u64>())?;
         let function = |entry| self.gpu.function(Family::Check, 4, entry);
         let (fill, compare) = (function("check_fill")?, function("check_axes")?);
         let (to, from, answer) = (to.0, from.0, answers.address());
@@ -127,7 +127,8 @@ impl Stopwatch {
             self.stream.clear(&mut answers)?;
             self.check(&compare, &comparing)
         };
-        self.waited(queued())?;
+        let (queued, ended) = (queued(), self.stream.wait());
+        queued.and(ended)?;
         self.stream.take(&answers, 0, &mut word)?;
         Ok(u64::from_ne_bytes(word))
     }
@@ -137,14 +138,8 @@ impl Stopwatch {
         let config =
             LaunchConfig { groups: 2048, threads: 256, shared_bytes: 0, cooperative: false };
         // SAFETY: the caller gives each kernel as many parameters as it takes, of its types. The kernels stay within the
-        // elements that they are told of, which the caller has compared with the memory.
+        // elements that they are given, which the caller has compared with the memory.
         unsafe { kernel.launch(config, parameters, self.stream.raw(), || "check".into()) }
-    }
-
-    /// Waits for what was queued, whether or not all of it could be; the first error counts.
-    fn waited(&self, queued: Result<(), CudaError>) -> Result<(), CudaError> {
-        let ended = self.stream.wait();
-        queued.and(ended)
     }
 
     /// Runs `prepared` on this memory, and returns how long the device took.
@@ -157,7 +152,7 @@ impl Stopwatch {
         let (stream, buffers) = (self.stream.raw(), self.buffers(prepared, at)?);
         // SAFETY: buffers and stream are this stopwatch's own, nothing else uses them, and `between_events` waits for
         // the work.
-        self.between_events(|| unsafe { prepared.run_raw(stream, buffers) })
+        self.between_events(|_, _| unsafe { prepared.run_raw(stream, buffers) })
     }
 
     /// Says how long the device took for whatever `queue` queues.
@@ -173,7 +168,7 @@ impl Stopwatch {
         queue: impl FnOnce(Ground) -> Result<(), CudaError>,
     ) -> Result<Duration, CudaError> {
         let ground = self.ground();
-        self.between_events(|| queue(ground))
+        self.between_events(|_, _| queue(ground))
     }
 
     fn ground(&self) -> Ground {
@@ -191,7 +186,7 @@ impl Stopwatch {
         if self.workspace.as_ref().is_none_or(|memory| memory.bytes() < need) {
             // The shorter one is freed first.
             self.workspace = None;
-            self.workspace = Some(Memory::new(self.gpu.context(), need)?);
+            self.workspace = Some(Memory::allocate(self.gpu.context(), need)?);
         }
         let workspace = self.workspace.as_ref().map(|memory| (memory.address(), memory.bytes()));
         Ok(Buffers { workspace, ..buffers })
@@ -224,12 +219,7 @@ impl Stopwatch {
             return Err(CudaError::Length { what: "copy and its source", need, have });
         }
         let from = self.place(need);
-        let (data, stream) = (&self.data, &self.stream);
-        let (time, queueing) = between_events(stream, &self.events, || {
-            stream.copy(data, [from + bytes, from], bytes)
-        })?;
-        self.queueing = queueing;
-        Ok(time)
+        self.between_events(|stream, data| stream.copy(data, [from + bytes, from], bytes))
     }
 
     /// How long the host took to queue what was last timed.
@@ -246,13 +236,23 @@ impl Stopwatch {
         at
     }
 
+    /// The device's time from the start of what `queue` queues to its end, which is waited for. The host's time to queue it
+    /// is kept.
     fn between_events(
         &mut self,
-        queue: impl FnOnce() -> Result<(), CudaError>,
+        queue: impl FnOnce(&Stream, &Memory) -> Result<(), CudaError>,
     ) -> Result<Duration, CudaError> {
-        let (time, queueing) = between_events(&self.stream, &self.events, queue)?;
+        let [before, after] = &self.events;
+        before.record(&self.stream)?;
+        let start = Instant::now();
+        let queued = queue(&self.stream, &self.data);
+        let queueing = start.elapsed();
+        let recorded = queued.and_then(|()| after.record(&self.stream));
+        // Whatever went wrong: a part may have been queued.
+        let ended = self.stream.wait();
+        recorded.and(ended)?;
         self.queueing = queueing;
-        Ok(time)
+        before.until(after)
     }
 }
 
@@ -265,22 +265,4 @@ impl Drop for Stopwatch {
 
 fn pointer<T>(parameter: &T) -> *const c_void {
     ptr::from_ref(parameter).cast()
-}
-
-/// The device's time from the start of what `queue` queues to its end, which is waited for, and the host's time to
-/// queue it.
-fn between_events(
-    stream: &Stream,
-    [before, after]: &[Event; 2],
-    queue: impl FnOnce() -> Result<(), CudaError>,
-) -> Result<(Duration, Duration), CudaError> {
-    before.record(stream)?;
-    let start = Instant::now();
-    let queued = queue();
-    let queueing = start.elapsed();
-    let recorded = queued.and_then(|()| after.record(stream));
-    // Whatever went wrong: a part may have been queued.
-    let ended = stream.wait();
-    recorded.and(ended)?;
-    Ok((before.until(after)?, queueing))
 }

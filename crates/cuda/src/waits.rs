@@ -6,7 +6,7 @@
 /// Whom a block waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waits {
-    /// Nobody: blocks may run in any order, one after the other.
+    /// None: blocks may run in any order, one after the other.
     Nobody,
     /// Any block of the grid: the launch is cooperative, so that all are at work together.
     Grid,
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(Waits::of("slot_gather").together(132), 132);
         assert_eq!(Waits::of("barrier_cluster_8").together(800), 8);
         assert_eq!(Waits::of("pad_slide").together(800), 1);
-        // One block, which waits for nobody.
+        // One block, which waits for none.
         assert_eq!(Waits::of("pad_rows_alone"), Waits::Nobody);
     }
 }

@@ -67,6 +67,8 @@ pub enum Way {
         /// Side of a tile.
         tile: usize,
     },
+    /// Pairs of tiles of an array whose axes change places in pairs.
+    SwapAxes,
     /// Read everything on chip, wait, write everything.
     Barrier(Scope),
     /// Slots gathered by so many blocks, each of which walks down a run of chunks.
@@ -117,7 +119,7 @@ impl Way {
     /// The method that it is one of.
     pub fn method(self) -> Method {
         match self {
-            Way::TileSwap { .. } => Method::TileSwap,
+            Way::TileSwap { .. } | Way::SwapAxes => Method::TileSwap,
             Way::Barrier(_) | Way::Runs { .. } | Way::Teams { .. } => Method::BarrierSync,
             Way::OnChipMoves { .. } => Method::PttwacOnChip,
             Way::Moves => Method::PttwacGlobal,
@@ -130,11 +132,12 @@ impl Way {
         }
     }
 
-    /// What tells it from other ways of its method.
+    /// What distinguishes it from other ways of its method.
     pub fn variant(self) -> String {
         match self {
             Way::TileSwap { tile } => format!(" {tile}"),
-            Way::Barrier(Scope::Block)
+            Way::SwapAxes
+            | Way::Barrier(Scope::Block)
             | Way::OnChipMoves { .. }
             | Way::Moves
             | Way::PerCycle

@@ -10,7 +10,7 @@ use std::{env, fs, iter};
 
 use turntile_cuda::LowerError;
 use turntile_cuda::args::{Args, Layout, PARTS};
-use turntile_cuda::call::{Call, Limits};
+use turntile_cuda::call::Call;
 use turntile_cuda::lower::{At, lower};
 use turntile_cuda::waits::Waits;
 use turntile_cuda::way::{Scope, Way};
@@ -18,7 +18,8 @@ use turntile_perm::{Pitched, Slide, Slots};
 use turntile_plan::StageShape;
 
 use crate::cases::{
-    AXES_ELSEWHERE, BLOCK, DIRECTIONS, alignments, at, axes, elsewhere, shapes, swap, turned, ways,
+    AXES_ELSEWHERE, BLOCK, DIRECTIONS, OLD, alignments, at, axes, elsewhere, shapes, swap, turned,
+    ways,
 };
 
 /// Appends the fields of a structure whose bytes these are; addresses come later and are left out, and of
@@ -34,10 +35,22 @@ fn show_fields(text: &mut String, layout: &Layout, bytes: &[u8]) {
             "Divisor<u32>" => write!(text, " {name} /{}", u32_at(at)),
             "Divisor<u64>" => write!(text, " {name} /{}", u64_at(at)),
             kind => {
+                let (kind, count) = kind.strip_suffix(']').map_or((kind, None), |kind| {
+                    let (kind, count) = kind.split_once('[').expect("an array");
+                    (kind, Some(count.parse().expect("a number")))
+                });
                 let part = PARTS.iter().find(|part| part.name == kind).expect("a part");
-                write!(text, " {name} (").unwrap();
-                show_fields(text, part, &bytes[at..at + part.bytes]);
-                write!(text, " )")
+                // Those at the end that say nothing are left out.
+                let mut said = bytes[at..].iter().take(count.unwrap_or(1) * part.bytes);
+                let said =
+                    said.rposition(|&byte| byte != 0).map_or(1, |last| last / part.bytes + 1);
+                for number in 0..count.unwrap_or(1).min(said) {
+                    let number_shown = count.map(|_: usize| number.to_string()).unwrap_or_default();
+                    write!(text, " {name}{number_shown} (").unwrap();
+                    show_fields(text, part, &bytes[at + number * part.bytes..][..part.bytes]);
+                    text.push_str(" )");
+                }
+                Ok(())
             }
         }
         .unwrap();
@@ -57,16 +70,16 @@ fn show(text: &mut String, what: &str, answer: Result<Vec<Call>, LowerError>) {
         Ok(calls) => {
             writeln!(text, "{what}:").unwrap();
             for call in calls {
-                let (kernel, groups, threads) = (call.kernel(), call.groups(), call.threads());
-                write!(text, "    {kernel} {groups} x {threads}, {} on chip", call.shared_bytes())
+                let (kernel, groups, threads) = (call.kernel(), call.groups, call.threads);
+                write!(text, "    {kernel} {groups} x {threads}, {} on chip", call.shared_bytes)
                     .unwrap();
                 match call.waits() {
                     Waits::Grid => text.push_str(", cooperative"),
                     Waits::Cluster(blocks) => write!(text, ", clusters of {blocks}").unwrap(),
                     Waits::Nobody | Waits::Earlier => {}
                 }
-                writeln!(text, ", {:?}", call.workspace()).unwrap();
-                show_args(text, call.params());
+                writeln!(text, ", {:?}", call.workspace).unwrap();
+                show_args(text, &call.params);
             }
         }
     }
@@ -267,13 +280,6 @@ fn slots_and_padding() {
 /// What another device lacks.
 #[test]
 fn a_device_of_old() {
-    let limits = Limits {
-        units: 13,
-        shared_bytes: 48 << 10,
-        cluster: 1,
-        cooperative: false,
-        ..Limits::H200
-    };
     let mut text = String::new();
     let slots = Slots::new(97, 33, 16, 32).unwrap();
     let direction = DIRECTIONS[0];
@@ -282,7 +288,7 @@ fn a_device_of_old() {
         [swap([1, 100, 1, 90, 1]), swap([1, 200, 1, 90, 1]), swap([1, 10, 1, 90, 5000]), gather]
     {
         for way in ways(&[7]) {
-            let at = At { elem_bytes: 4, alignment: 16, limits: &limits };
+            let at = At { elem_bytes: 4, alignment: 16, limits: &OLD };
             let answer = lower(&shape, way, at);
             show(&mut text, &format!("{shape} {way}, 4 bytes at 16"), answer);
         }

@@ -10,7 +10,7 @@ use turntile_cuda::{Chip, CudaError, Number, Scaling, Spot, Work};
 use turntile_perm::{Leading, Pitched};
 use turntile_plan::{Flaw, Infeasible, Method, Plan, PlanError, Planner, Problem, StageShape};
 
-use crate::replay::{self, Launch};
+use crate::replay;
 
 /// What a byte of the memory or of the workspace holds: the number of the byte that was there at first.
 const NOTHING: u32 = u32::MAX;
@@ -38,7 +38,7 @@ fn run(plan: &Plan, work: &Work, data: &mut [u32]) {
     let (dense, alignment) = (plan.problem.bytes(), work.alignment() as u64);
     let mut workspace = vec![NOTHING; work.workspace_bytes()];
     for (call, &[first, second]) in work.calls().iter().zip(work.spots()) {
-        let launch = Launch::from(call);
+        let launch = **call;
         let offset = |spot| match spot {
             Spot::Data(bytes) | Spot::Workspace(bytes) => bytes,
             Spot::Source(_) => panic!("{plan}: in place"),
@@ -53,12 +53,12 @@ fn run(plan: &Plan, work: &Work, data: &mut [u32]) {
         };
         let (before, held) = (data.to_vec(), workspace.clone());
         // Flags lie in the workspace, behind what is kept, and are overwritten.
-        if let (WorkspacePart::Flags(bytes), Spot::Workspace(start)) = (call.workspace(), second) {
+        if let (WorkspacePart::Flags(bytes), Spot::Workspace(start)) = (call.workspace, second) {
             assert!(start >= plan.kept_bytes(), "flags from {start} on: {plan}");
             assert!(start + bytes <= workspace.len(), "flags to {}: {plan}", start + bytes);
             workspace[start..start + bytes].fill(NOTHING);
         }
-        match call.params().second() {
+        match call.params.second() {
             Some(Second::Source) => {
                 let of = |spot| if matches!(spot, Spot::Data(_)) { &before } else { &held };
                 let (source, aligned) = (of(second), aligned(&[first, second]));
@@ -71,11 +71,11 @@ fn run(plan: &Plan, work: &Work, data: &mut [u32]) {
                     memory[offset(first) + to] = byte;
                 }
             }
-            Some(Second::Kept) if call.family() == Family::Pitched => {
+            Some(Second::Kept) if call.family == Family::Pitched => {
                 assert_eq!((first, second), (Spot::Data(0), Spot::Workspace(0)));
                 for at in 0..dense {
                     let Some(place) = moved(alignment, at) else { continue };
-                    match call.entry() {
+                    match call.entry {
                         "gaps_keep" => workspace[place] = before[at],
                         _ => data[at] = held[place],
                     }
@@ -83,7 +83,7 @@ fn run(plan: &Plan, work: &Work, data: &mut [u32]) {
             }
             _ => {
                 assert_eq!(first, Spot::Data(0));
-                let alone = matches!(call.family(), Family::Pad | Family::Pitched);
+                let alone = matches!(call.family, Family::Pad | Family::Pitched);
                 let alone = alone || is_turned(plan);
                 // A dense stage knows of the matrix alone.
                 let reach = if alone { before.len() } else { dense };
@@ -209,21 +209,16 @@ fn matrices_of_many_tiles() {
     assert!(met.iter().any(|kernel| kernel.starts_with("tiles.w4/square_swap_64")));
 }
 
-/// A launch's entry point exists, and its parameter is as long as what is passed.
 #[test]
 fn launches_fit_the_device_code() {
     let rows = Pitched::new(30, 20, 24).unwrap();
     let scaling = Scaling::By { alpha: Some([2.0, 0.0]), conjugated: true };
-    let scales = [Number::F32, Number::F64, Number::C32, Number::C64]
-        .map(|number| Work::of_scale(number, rows, scaling, 4, &Limits::H200).unwrap());
+    let scales =
+        Number::ALL.map(|number| Work::of_scale(number, rows, scaling, 4, &Limits::H200).unwrap());
     let ways =
         [turned([70, 50], [26, 6], 4), turned([70, 50], [0, 20], 404), slid([7, 9], [1, 2], 8)];
     let works = ways.into_iter().flat_map(check_every_way).chain(scales);
-    for call in works.flat_map(|work| work.calls().to_vec()) {
-        let declared = format!("{}_param_0[{}]", call.entry(), call.params().bytes().len());
-        let ptx = call.family().ptx(call.word());
-        assert!(ptx.contains(&declared), "{}: no {declared}", call.kernel());
-    }
+    works.for_each(|work| work.calls().iter().for_each(crate::lowering::check));
 }
 
 /// Sizes that fill a chip: which kernels, and no more workspace than the formula says.
@@ -251,7 +246,7 @@ fn large_matrices_go_by_wide_words() {
     assert!(plan.workspace_bytes >= kept * 4);
 }
 
-/// Where gaps in the way have no room, how much they need is told.
+/// Where the cap leaves no room for gaps, the error says how much they need.
 #[test]
 fn caps_are_kept_to() {
     let problem = turned([3000, 2000], [2000, 3000], 4);
@@ -321,7 +316,7 @@ fn vectors_are_as_aligned_as_every_row() {
     for (sides, pitch, elem_bytes) in [([32, 16], 33, 4), ([16, 32], 33, 4), ([4, 2], 5, 8)] {
         let work = check(&plan(&transposed(sides, [pitch; 2], elem_bytes)));
         assert_eq!(work.calls().len(), 2);
-        assert_eq!(work.calls()[1].word(), elem_bytes, "{sides:?}");
+        assert_eq!(work.calls()[1].word, elem_bytes, "{sides:?}");
     }
 }
 
@@ -332,7 +327,7 @@ fn numbers_go_by_vectors_where_they_can() {
         let rows = Pitched::new(10, cols, pitch).unwrap();
         let work = Work::of_scale(number, rows, Scaling::Zeros, alignment, &Limits::H200).unwrap();
         assert_eq!(work.bytes(), rows.span() * number.bytes());
-        let turntile_cuda::args::Args::Scale(args) = work.calls()[0].params() else { panic!() };
+        let turntile_cuda::args::Args::Scale(args) = work.calls()[0].params else { panic!() };
         let each = if args.wide == 1 { 16 } else { number.bytes() as u64 };
         assert_eq!(args.packs * each, (rows.len() * number.bytes()) as u64);
         (args.wide == 1, work.alignment())

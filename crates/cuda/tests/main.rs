@@ -10,4 +10,3 @@ mod maps;
 mod no_device;
 mod offers;
 mod replay;
-mod tiles;

@@ -8,8 +8,8 @@
 //! | `request` | arguments checked as both check them, and brought into row-major form |
 //! | `run` | the call to turntile |
 //!
-//! What is wrong with an argument is said on the standard error output, in BLAS's words, and nothing is done. A panic,
-//! which would be a defect, ends the process: `extern "C"` lets none through, and these functions cannot answer.
+//! A wrong argument is reported on the standard error output, in BLAS's words, and nothing is done. A panic, which would be a
+//! defect, ends the process: `extern "C"` lets none through, and these functions return nothing.
 
 mod mkl;
 mod openblas;

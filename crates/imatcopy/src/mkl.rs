@@ -5,8 +5,8 @@
 use std::ffi::c_char;
 
 use crate::openblas::by_reference;
-use crate::request::{Op, Order};
-use crate::run::{C32, C64, Call};
+use crate::request::{Arguments, Order, operation_of_letter};
+use crate::run::{C32, C64, run};
 
 macro_rules! by_value {
     ($($name:ident: $element:ty;)*) => {$(
@@ -25,10 +25,13 @@ macro_rules! by_value {
             lda: usize,
             ldb: usize,
         ) {
-            let (order, op) = (Order::of_letter(ordering as u8), Op::of_letter(trans as u8));
-            let numbers = [rows, cols, lda, ldb].map(|number| number as i128);
+            let arguments = Arguments {
+                order: Order::of_letter(ordering as u8),
+                operation: operation_of_letter(trans as u8),
+                numbers: [rows, cols, lda, ldb].map(|number| number as i128),
+            };
             // SAFETY: the caller's word.
-            unsafe { Call { order, op, numbers, alpha, data: ab }.run() };
+            unsafe { run(arguments, alpha, ab) };
         }
     )*};
 }

@@ -4,11 +4,11 @@
 
 use std::ffi::{c_char, c_int};
 
-use crate::request::{Op, Order};
-use crate::run::{Alpha, C32, C64, Call};
+use crate::request::{Arguments, Order, operation_of_letter, operation_of_number};
+use crate::run::{C32, C64, Element, run};
 
 macro_rules! cblas {
-    ($($name:ident: $element:ty, $alpha:ty, $int:ty;)*) => {$(
+    ($($name:ident: $element:ty, $int:ty;)*) => {$(
         /// `A := alpha · op(A)` in place, by CBLAS's numbers.
         ///
         /// # Safety
@@ -19,31 +19,34 @@ macro_rules! cblas {
             trans: c_int,
             rows: $int,
             cols: $int,
-            alpha: $alpha,
+            alpha: <$element as Element>::Alpha,
             a: *mut $element,
             lda: $int,
             ldb: $int,
         ) {
-            let (order, op) = (Order::of_number(order), Op::of_number(trans));
-            let numbers = [rows, cols, lda, ldb].map(i128::from);
+            let arguments = Arguments {
+                order: Order::of_number(order),
+                operation: operation_of_number(trans),
+                numbers: [rows, cols, lda, ldb].map(i128::from),
+            };
             // SAFETY: the caller's word.
-            unsafe { Call { order, op, numbers, alpha: alpha.value(), data: a }.run() };
+            unsafe { run(arguments, <$element>::of(alpha), a) };
         }
     )*};
 }
 
 cblas! {
-    cblas_simatcopy: f32, f32, i32;
-    cblas_dimatcopy: f64, f64, i32;
-    cblas_cimatcopy: C32, *const C32, i32;
-    cblas_zimatcopy: C64, *const C64, i32;
-    cblas_simatcopy64_: f32, f32, i64;
-    cblas_dimatcopy64_: f64, f64, i64;
-    cblas_cimatcopy64_: C32, *const C32, i64;
-    cblas_zimatcopy64_: C64, *const C64, i64;
+    cblas_simatcopy: f32, i32;
+    cblas_dimatcopy: f64, i32;
+    cblas_cimatcopy: C32, i32;
+    cblas_zimatcopy: C64, i32;
+    cblas_simatcopy64_: f32, i64;
+    cblas_dimatcopy64_: f64, i64;
+    cblas_cimatcopy64_: C32, i64;
+    cblas_zimatcopy64_: C64, i64;
 }
 
-/// Functions that take all by pointer, letters for the order and what is done.
+/// Functions that take all by pointer, and letters for the order and the operation.
 macro_rules! by_reference {
     ($($name:ident: $element:ty, $int:ty;)*) => {$(
         /// `A := alpha · op(A)` in place, all arguments by pointer.
@@ -63,9 +66,12 @@ macro_rules! by_reference {
         ) {
             // SAFETY: the caller's word.
             unsafe {
-                let (order, op) = (Order::of_letter(*order as u8), Op::of_letter(*trans as u8));
-                let numbers = [*rows, *cols, *lda, *ldb].map(i128::from);
-                Call { order, op, numbers, alpha: *alpha, data: a }.run();
+                let arguments = Arguments {
+                    order: Order::of_letter(*order as u8),
+                    operation: operation_of_letter(*trans as u8),
+                    numbers: [*rows, *cols, *lda, *ldb].map(i128::from),
+                };
+                run(arguments, *alpha, a);
             }
         }
     )*};

@@ -1,5 +1,7 @@
 //! What is asked for: arguments checked as OpenBLAS and MKL check them, and in row-major form.
 
+use turntile::Operation;
+
 /// How a matrix lies in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
@@ -29,69 +31,49 @@ impl Order {
     }
 }
 
-/// What is done to the matrix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Op {
-    /// Whether it is transposed.
-    pub transposed: bool,
-    /// Whether its elements are conjugated.
-    pub conjugated: bool,
+/// CBLAS's number of what is done to the matrix.
+pub fn operation_of_number(number: i32) -> Option<Operation> {
+    let letter = *b"NTCR".get(usize::try_from(number.checked_sub(111)?).ok()?)?;
+    operation_of_letter(letter)
 }
 
-impl Op {
-    /// CBLAS's number.
-    pub fn of_number(number: i32) -> Option<Self> {
-        let letter = *b"NTCR".get(usize::try_from(number.checked_sub(111)?).ok()?)?;
-        Self::of_letter(letter)
-    }
-
-    /// A letter, of either case: as it is, transposed, transposed and conjugated, conjugated.
-    pub fn of_letter(letter: u8) -> Option<Self> {
-        let (transposed, conjugated) = match letter.to_ascii_uppercase() {
-            b'N' => (false, false),
-            b'T' => (true, false),
-            b'C' => (true, true),
-            b'R' => (false, true),
-            _ => return None,
-        };
-        Some(Op { transposed, conjugated })
+/// A letter, of either case: as it is, transposed, transposed and conjugated, conjugated.
+pub fn operation_of_letter(letter: u8) -> Option<Operation> {
+    match letter.to_ascii_uppercase() {
+        b'N' => Some(Operation::Keep),
+        b'T' => Some(Operation::Transpose),
+        b'C' => Some(Operation::ConjugateTranspose),
+        b'R' => Some(Operation::Conjugate),
+        _ => None,
     }
 }
 
 /// Arguments as they are given, of whatever type the numbers are.
 #[derive(Clone, Copy, Debug)]
 pub struct Arguments {
-    /// None when it is none.
+    /// None when there is no such order.
     pub order: Option<Order>,
     /// The same.
-    pub op: Option<Op>,
-    /// Rows.
-    pub rows: i128,
-    /// Columns.
-    pub cols: i128,
-    /// Elements from a row (column) to the next before.
-    pub lda: i128,
-    /// The same afterwards.
-    pub ldb: i128,
-    /// Bytes of an element.
-    pub elem_bytes: usize,
-    /// Whether there is no data.
-    pub null: bool,
+    pub operation: Option<Operation>,
+    /// Rows, columns, and elements from a row (column) to the next, before (`lda`) and afterwards (`ldb`).
+    pub numbers: [i128; 4],
 }
 
 /// A row-major matrix with rows apart, and what is to be done to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
+    /// What is done.
+    pub operation: Operation,
     /// Rows before.
     pub rows: usize,
     /// Columns before.
     pub cols: usize,
     /// Elements from a row to the next, before.
-    pub from_pitch: usize,
+    pub lda: usize,
     /// The same afterwards.
-    pub to_pitch: usize,
-    /// What is done.
-    pub op: Op,
+    pub ldb: usize,
+    /// Elements from the first one on that hold the matrix, before and afterwards.
+    pub span: usize,
 }
 
 /// An argument that makes no sense: its number, counted from 1, and what was wanted.
@@ -116,62 +98,44 @@ pub enum Illegal {
 }
 
 impl Arguments {
-    /// The request, or the first argument that makes no sense, in the order of newer OpenBLAS; none when there is
-    /// nothing to do.
+    /// The request for elements of so many bytes at an address, or the first argument that makes no sense, in the order of
+    /// newer OpenBLAS; none when there is nothing to do.
     ///
     /// # Errors
     /// [`Illegal`].
-    pub fn request(&self) -> Result<Option<Request>, Illegal> {
+    pub fn request(&self, elem_bytes: usize, address: usize) -> Result<Option<Request>, Illegal> {
         let order = self.order.ok_or(Illegal::Choice { parameter: 1 })?;
-        let op = self.op.ok_or(Illegal::Choice { parameter: 2 })?;
-        let small = |parameter, what, value, least| match value < least {
+        let operation = self.operation.ok_or(Illegal::Choice { parameter: 2 })?;
+        let least = |parameter, what, value, least| match value < least {
             true => Err(Illegal::Small { parameter, what, value, least }),
             false => Ok(()),
         };
-        small(3, "rows", self.rows, 0)?;
-        small(4, "cols", self.cols, 0)?;
+        let [rows, cols, lda, ldb] = self.numbers;
+        least(3, "rows", rows, 0)?;
+        least(4, "cols", cols, 0)?;
         // A column-major matrix is a row-major one with the sides exchanged.
-        let (rows, cols) = match order {
-            Order::Row => (self.rows, self.cols),
-            Order::Column => (self.cols, self.rows),
-        };
-        let (to_rows, to_cols) = if op.transposed { (cols, rows) } else { (rows, cols) };
-        small(7, "lda", self.lda, cols.max(1))?;
-        small(8, "ldb", self.ldb, to_cols.max(1))?;
+        let (rows, cols) = if order == Order::Row { (rows, cols) } else { (cols, rows) };
+        let (to_rows, to_cols) = if operation.transposes() { (cols, rows) } else { (rows, cols) };
+        least(7, "lda", lda, cols.max(1))?;
+        least(8, "ldb", ldb, to_cols.max(1))?;
         if rows == 0 || cols == 0 {
             return Ok(None);
         }
-        let number = |parameter, what, value: i128, rows: i128| {
-            let bytes =
-                value.checked_mul(rows).and_then(|all| all.checked_mul(self.elem_bytes as i128));
+        let pitch = |parameter, what, value: i128, rows: i128| {
+            let bytes = value.checked_mul(rows).and_then(|all| all.checked_mul(elem_bytes as i128));
             let fits = bytes.is_some_and(|bytes| bytes <= isize::MAX as i128);
-            usize::try_from(value).ok().filter(|_| fits).ok_or(Illegal::Large {
-                parameter,
-                what,
-                value,
-            })
+            let pitch = usize::try_from(value).ok().filter(|_| fits);
+            pitch.ok_or(Illegal::Large { parameter, what, value })
         };
-        let from_pitch = number(7, "lda", self.lda, rows)?;
-        let to_pitch = number(8, "ldb", self.ldb, to_rows)?;
-        if self.null {
+        let (lda, ldb) = (pitch(7, "lda", lda, rows)?, pitch(8, "ldb", ldb, to_rows)?);
+        if address == 0 {
             return Err(Illegal::Null);
         }
-        // Both are no more than a pitch, which fits.
-        Ok(Some(Request { rows: rows as usize, cols: cols as usize, from_pitch, to_pitch, op }))
-    }
-}
-
-impl Request {
-    /// Rows and columns afterwards.
-    pub fn sides_after(&self) -> (usize, usize) {
-        if self.op.transposed { (self.cols, self.rows) } else { (self.rows, self.cols) }
-    }
-
-    /// Elements from the first one on that hold the matrix, before and afterwards.
-    pub fn span(&self) -> usize {
-        let (rows, cols) = self.sides_after();
-        let before = (self.rows - 1) * self.from_pitch + self.cols;
-        before.max((rows - 1) * self.to_pitch + cols)
+        // No side is more than a pitch times the other, which fits.
+        let [rows, cols, to_rows, to_cols] =
+            [rows, cols, to_rows, to_cols].map(|side| side as usize);
+        let span = ((rows - 1) * lda + cols).max((to_rows - 1) * ldb + to_cols);
+        Ok(Some(Request { operation, rows, cols, lda, ldb, span }))
     }
 }
 
@@ -179,9 +143,19 @@ impl Request {
 mod tests {
     use super::*;
 
-    fn arguments(order: u8, op: u8, [rows, cols, lda, ldb]: [i128; 4]) -> Arguments {
-        let (order, op) = (Order::of_letter(order), Op::of_letter(op));
-        Arguments { order, op, rows, cols, lda, ldb, elem_bytes: 4, null: false }
+    /// Of floats.
+    fn request(order: u8, operation: u8, numbers: [i128; 4]) -> Result<Option<Request>, Illegal> {
+        request_at(64, order, operation, numbers)
+    }
+
+    fn request_at(
+        address: usize,
+        order: u8,
+        operation: u8,
+        numbers: [i128; 4],
+    ) -> Result<Option<Request>, Illegal> {
+        let (order, operation) = (Order::of_letter(order), operation_of_letter(operation));
+        Arguments { order, operation, numbers }.request(4, address)
     }
 
     #[test]
@@ -192,20 +166,21 @@ mod tests {
                 assert!(Order::of_letter(letter).is_some());
             }
         }
-        for (number, letters, transposed, conjugated) in [
-            (111, b"Nn", false, false),
-            (112, b"Tt", true, false),
-            (113, b"Cc", true, true),
-            (114, b"Rr", false, true),
+        for (number, letters, operation) in [
+            (111, b"Nn", Operation::Keep),
+            (112, b"Tt", Operation::Transpose),
+            (113, b"Cc", Operation::ConjugateTranspose),
+            (114, b"Rr", Operation::Conjugate),
         ] {
-            let op = Some(Op { transposed, conjugated });
-            assert_eq!(Op::of_number(number), op);
-            letters.iter().for_each(|&letter| assert_eq!(Op::of_letter(letter), op));
+            assert_eq!(operation_of_number(number), Some(operation));
+            letters.iter().for_each(|&letter| {
+                assert_eq!(operation_of_letter(letter), Some(operation));
+            });
         }
         for number in [i32::MIN, 0, 100, 103, 110, 115, i32::MAX] {
-            assert_eq!((Order::of_number(number), Op::of_number(number)), (None, None));
+            assert_eq!((Order::of_number(number), operation_of_number(number)), (None, None));
         }
-        assert_eq!((Order::of_letter(b'T'), Op::of_letter(b'X')), (None, None));
+        assert_eq!((Order::of_letter(b'T'), operation_of_letter(b'X')), (None, None));
     }
 
     /// What OpenBLAS 0.3.34 answers to the same.
@@ -226,24 +201,26 @@ mod tests {
             (b'R', b'T', [3, 0, 0, 3], 7),
             (b'R', b'T', [0, 4, 3, 3], 7),
         ] {
-            let error = arguments(order, op, numbers).request().unwrap_err().to_string();
+            let error = request(order, op, numbers).unwrap_err().to_string();
             assert!(error.starts_with(&format!("parameter number  {parameter} ")), "{error}");
         }
         for numbers in [[0, 4, 4, 1], [3, 0, 1, 3]] {
-            assert_eq!(arguments(b'R', b'T', numbers).request(), Ok(None));
+            assert_eq!(request(b'R', b'T', numbers), Ok(None));
         }
     }
 
     #[test]
     fn column_major_is_row_major_with_the_sides_exchanged() {
-        let op = Op { transposed: true, conjugated: false };
-        let request = |order, numbers| arguments(order, b'T', numbers).request().unwrap().unwrap();
-        let (rows, cols, from_pitch, to_pitch) = (3, 4, 5, 6);
-        let same = Request { rows, cols, from_pitch, to_pitch, op };
-        assert_eq!(request(b'R', [3, 4, 5, 6]), same);
-        assert_eq!(request(b'C', [4, 3, 5, 6]), same);
-        assert_eq!(same.sides_after(), (4, 3));
-        assert_eq!(same.span(), 3 * 6 + 3);
+        let same = Request {
+            operation: Operation::Transpose,
+            rows: 3,
+            cols: 4,
+            lda: 5,
+            ldb: 6,
+            span: 3 * 6 + 3,
+        };
+        assert_eq!(request(b'R', b'T', [3, 4, 5, 6]), Ok(Some(same)));
+        assert_eq!(request(b'C', b'T', [4, 3, 5, 6]), Ok(Some(same)));
     }
 
     #[test]
@@ -257,15 +234,13 @@ mod tests {
             // One row becomes a great many, each as far from the next as ldb says.
             ([1, 1 << 40, 1 << 40, 1 << 40], 8),
         ] {
-            let error = arguments(b'R', b'T', numbers).request().unwrap_err();
+            let error = request(b'R', b'T', numbers).unwrap_err();
             assert!(
                 matches!(error, Illegal::Large { parameter: p, .. } if p == parameter),
                 "{error}"
             );
         }
-        let null = Arguments { null: true, ..arguments(b'R', b'T', [3, 4, 4, 3]) };
-        assert_eq!(null.request(), Err(Illegal::Null));
-        let nothing = Arguments { null: true, ..arguments(b'R', b'T', [3, 0, 4, 3]) };
-        assert_eq!(nothing.request(), Ok(None));
+        assert_eq!(request_at(0, b'R', b'T', [3, 4, 4, 3]), Err(Illegal::Null));
+        assert_eq!(request_at(0, b'R', b'T', [3, 0, 4, 3]), Ok(None));
     }
 }

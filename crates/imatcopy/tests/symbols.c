@@ -1,9 +1,12 @@
 /* Every name once, complex numbers passed as each interface has it, and what is said of wrong arguments. */
 #define _DEFAULT_SOURCE
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <turntile_imatcopy.h>
+#include <unistd.h>
 
 static int passed = 0, failed = 0;
 
@@ -127,9 +130,36 @@ static void wrong(void) {
     cblas_simatcopy(101, 112, 0, 3, 2, NULL, 3, 1);
 }
 
+/* No memory for a workspace: the matrix as it was, and a line that says so. */
+static void without_memory(void) {
+    enum { ROWS = 480, COLS = 500, LDA = 504, LDB = 484, LENGTH = LDB * COLS };
+    static float a[LENGTH];
+    /* Threads are there before the limit. */
+    cblas_simatcopy(101, 112, 90, 80, 1, a, 90, 95);
+    for (size_t k = 0; k < LENGTH; k++)
+        a[k] = (float)k;
+    unsigned long pages = 0;
+    FILE *sizes = fopen("/proc/self/statm", "r");
+    check(sizes && fscanf(sizes, "%lu", &pages) == 1, "the process's size");
+    const rlim_t bytes = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
+    check(setrlimit(RLIMIT_AS, &(struct rlimit){bytes, bytes}) == 0, "a limit");
+    /* What malloc has kept of what was freed. */
+    void *volatile taken;
+    do
+        taken = malloc(1 << 16);
+    while (taken);
+    cblas_simatcopy(101, 112, ROWS, COLS, 2, a, LDA, LDB);
+    size_t same = 0;
+    for (size_t k = 0; k < LENGTH; k++)
+        same += a[k] == (float)k;
+    check(same == LENGTH, "what is as it was");
+}
+
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "wrong") == 0)
         wrong();
+    else if (argc > 1 && strcmp(argv[1], "short") == 0)
+        without_memory();
     else
         names(), untouched();
     printf("%d passed, %d failed\n", passed, failed);

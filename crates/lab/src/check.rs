@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
+use anyhow::{Result, ensure};
 use turntile::gpu::Gpu;
 use turntile_perm::Elementary;
 use turntile_plan::Problem;
 
 use crate::command::GpuArgs;
-use crate::error::Error;
 use crate::flags::FlagLayout;
 use crate::gaussian::{self, Between};
 use crate::ladder::{self, RUNGS, Rung};
@@ -21,18 +21,19 @@ const BYTES: usize = 64 << 20;
 /// Runs every case, and says what was found.
 ///
 /// # Errors
-/// [`Error::Cuda`]; [`Error::WrongCases`] where one case or more is not as it should be.
-pub fn run(args: &GpuArgs) -> Result<String, Error> {
+/// The driver's errors; an error where one case or more is not as it should be.
+pub fn run(args: &GpuArgs) -> Result<String> {
     let mut watch = Watch::new(&Gpu::primary(args.gpu)?, BYTES)?;
     let (mut text, mut wrong) = (String::new(), 0);
     rungs(&mut watch, &mut text, &mut wrong)?;
     moves(&mut watch, &mut text, &mut wrong)?;
     filters(&mut watch, &mut text, &mut wrong)?;
-    if wrong > 0 { Err(Error::WrongCases { wrong, text }) } else { Ok(text + "all right") }
+    ensure!(wrong == 0, "{text}{wrong} cases are wrong");
+    Ok(text + "all right")
 }
 
 /// Every rung with every tile and block rows.
-fn rungs(watch: &mut Watch, text: &mut String, wrong: &mut usize) -> Result<(), Error> {
+fn rungs(watch: &mut Watch, text: &mut String, wrong: &mut usize) -> Result<()> {
     let (mut count, before) = (0, *wrong);
     for rung in &RUNGS {
         for (tile, block_rows) in rung.sizes() {
@@ -62,7 +63,7 @@ fn rungs(watch: &mut Watch, text: &mut String, wrong: &mut usize) -> Result<(), 
 }
 
 /// Super-elements along cycles: through shared memory, by blocks, and single elements with each layout of flags on chip.
-fn moves(watch: &mut Watch, text: &mut String, wrong: &mut usize) -> Result<(), Error> {
+fn moves(watch: &mut Watch, text: &mut String, wrong: &mut usize) -> Result<()> {
     let (mut count, before) = (0, *wrong);
     let limits = *watch.gpu().chip().limits();
     let layouts = [
@@ -96,7 +97,7 @@ fn moves(watch: &mut Watch, text: &mut String, wrong: &mut usize) -> Result<(), 
 }
 
 /// The filter against the host's.
-fn filters(watch: &mut Watch, text: &mut String, wrong: &mut usize) -> Result<(), Error> {
+fn filters(watch: &mut Watch, text: &mut String, wrong: &mut usize) -> Result<()> {
     let rung = |name| Between::Ladder(Rung::named(name).expect("is one"), 32, 8);
     let ways = [
         ("padded", rung("padded")),

@@ -53,7 +53,7 @@ impl Code {
 mod tests {
     use super::*;
 
-    /// As `turntile_cuda::waits` tells those that wait: nothing here is launched so that it might.
+    /// By the signs that `turntile_cuda::waits` knows: nothing here is launched so that it might.
     #[test]
     fn no_block_waits_for_another() {
         for code in Code::ALL {

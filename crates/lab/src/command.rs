@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+use turntile::plan::Route;
 use turntile_cli::memory::Pages;
 use turntile_cli::values::{Amount, amount, byte_count, seconds};
+use turntile_plan::UnknownRoute;
 
-use crate::choice::{Choice, choice};
 use crate::shapes::{self, Shapes};
 
 /// Reproduces turntile's sources: their kernels, their figures and tables.
@@ -119,6 +120,23 @@ pub struct CalibrateArgs {
     /// Seconds to measure for, about; a few stages are measured in any case
     #[arg(long, value_name = "SECONDS", default_value = "90", value_parser = seconds)]
     pub budget: Duration,
+}
+
+/// A route, or the planner's choice of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// The fastest by estimate.
+    Best,
+    /// This one.
+    Route(Route),
+}
+
+/// A route by its name, or `best`.
+///
+/// # Errors
+/// There is no such route.
+pub fn choice(text: &str) -> Result<Choice, UnknownRoute> {
+    if text == "best" { Ok(Choice::Best) } else { text.parse().map(Choice::Route) }
 }
 
 /// Options of what runs on a GPU alone.

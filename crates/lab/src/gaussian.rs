@@ -19,7 +19,7 @@
 //!     let program = program(2048, 2048, 10.0, between, gpu.chip())?;
 //!     println!("{between:?}: {:?}", watch.load(&program)?.time()?);
 //! }
-//! # Ok::<(), turntile_lab::error::Error>(())
+//! # Ok::<(), turntile_lab::error::KernelError>(())
 //! ```
 
 use turntile_cuda::args::Address;

@@ -17,11 +17,10 @@
 //!         println!("{} {tile} x {block_rows}: {:?}", rung.name, watch.load(&program)?.time()?);
 //!     }
 //! }
-//! # Ok::<(), turntile_lab::error::Error>(())
+//! # Ok::<(), turntile_lab::error::KernelError>(())
 //! ```
 
-use turntile_cuda::args::Address;
-use turntile_cuda::args::divisor::Divisor32;
+use turntile_cuda::args::{Address, Divisor32};
 use turntile_cuda::banks::{Cost, WARP};
 use turntile_cuda::{CudaError, LowerError};
 

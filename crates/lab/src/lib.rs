@@ -19,6 +19,7 @@
 //! | [`k20`] | the thesis's own GPU, to plan for |
 //! | [`check`], [`tables`] | `turntile-lab check` and `tables`: the kernels on a GPU, compared and timed |
 //! | [`samples`] | what they are compared on |
+//! | [`transposition`] | the cycles of a transposition, in closed form |
 //! | [`report`] | `turntile-lab report`: the sources' figures and tables on one page |
 //! | [`error`] | what can go wrong |
 
@@ -36,7 +37,6 @@ mod pages {
 pub mod bench;
 pub mod calibrate;
 pub mod check;
-mod choice;
 pub mod code;
 pub mod command;
 pub mod error;
@@ -52,6 +52,7 @@ pub mod samples;
 mod shapes;
 pub mod staged;
 pub mod tables;
+pub mod transposition;
 pub mod turned;
 pub mod watch;
 pub mod wider;

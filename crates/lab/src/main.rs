@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
+use turntile_cli::error::line;
 use turntile_lab::command::{Cli, Command};
 use turntile_lab::{bench, calibrate, check, report, tables};
 
@@ -22,7 +23,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            let _ = writeln!(io::stderr(), "turntile-lab: {error}");
+            let _ = writeln!(io::stderr(), "turntile-lab: {}", line(&error));
             ExitCode::FAILURE
         }
     }

@@ -1,8 +1,6 @@
 //! The sources' other movers of super-elements on a GPU, by kernels of the lab's (`kernels/moved.cu`).
 
-use turntile_cuda::args::Address;
-use turntile_cuda::args::divisor::Divisor32;
-use turntile_cuda::args::maps::SmallSwap;
+use turntile_cuda::args::{Address, Divisor32, SmallSwap};
 use turntile_cuda::call::Limits;
 use turntile_perm::Elementary;
 

@@ -5,9 +5,7 @@
 use std::mem::offset_of;
 
 use bytemuck::{Pod, Zeroable};
-use turntile_cuda::args::divisor::Divisor32;
-use turntile_cuda::args::maps::SmallSwap;
-use turntile_cuda::args::{Address, Field, Layout};
+use turntile_cuda::args::{Address, Divisor32, Field, Layout, SmallSwap};
 
 use crate::flags::FlagLayout;
 

@@ -5,49 +5,22 @@ use turntile_cuda::Work;
 use crate::code::Code;
 use crate::params::Params;
 
-/// A launch of one of the lab's kernels. It is made by [`ladder`](crate::ladder), [`gaussian`](crate::gaussian) and
-/// [`moved`](crate::moved) alone, for buffers as long as they say.
+/// A launch of one of the lab's kernels, for buffers as long as [`ladder`](crate::ladder), [`gaussian`](crate::gaussian) and
+/// [`moved`](crate::moved) say, who alone can put it into a program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Launch {
-    pub(crate) code: Code,
-    pub(crate) entry: &'static str,
-    pub(crate) groups: u32,
-    pub(crate) threads: u32,
-    /// Dynamic shared memory of a block, in bytes.
-    pub(crate) shared_bytes: u32,
-    pub(crate) params: Params,
-}
-
-impl Launch {
     /// Where its kernel is.
-    pub fn code(&self) -> Code {
-        self.code
-    }
-
+    pub code: Code,
     /// The entry point.
-    pub fn entry(&self) -> &'static str {
-        self.entry
-    }
-
+    pub entry: &'static str,
     /// Blocks.
-    pub fn groups(&self) -> u32 {
-        self.groups
-    }
-
+    pub groups: u32,
     /// Threads of a block.
-    pub fn threads(&self) -> u32 {
-        self.threads
-    }
-
+    pub threads: u32,
     /// Dynamic shared memory of a block, in bytes.
-    pub fn shared_bytes(&self) -> u32 {
-        self.shared_bytes
-    }
-
+    pub shared_bytes: u32,
     /// The parameter.
-    pub fn params(&self) -> &Params {
-        &self.params
-    }
+    pub params: Params,
 }
 
 /// What is done, with the numbers of its buffers.

@@ -1,8 +1,8 @@
 //! What the lab's programs are checked on: what each does to elements, and images.
 
+use anyhow::Result;
 use turntile_plan::{Problem, ProblemError};
 
-use crate::error::Error;
 use crate::watch::Ready;
 
 /// What a rung does to a matrix of 4-byte elements: a transposition, or nothing.
@@ -23,8 +23,8 @@ pub fn image(rows: usize, cols: usize) -> Vec<f32> {
 /// something is no number.
 ///
 /// # Errors
-/// [`Error::Cuda`].
-pub fn difference(ready: &mut Ready, image: &[f32], want: &[f32]) -> Result<f32, Error> {
+/// The driver's errors.
+pub fn difference(ready: &mut Ready, image: &[f32], want: &[f32]) -> Result<f32> {
     let mut bytes: Vec<u8> = image.iter().flat_map(|value| value.to_ne_bytes()).collect();
     // What the case before left would look right.
     ready.put(1, &vec![0xff; bytes.len()])?;

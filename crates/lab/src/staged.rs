@@ -2,7 +2,7 @@
 
 use turntile::plan::{Route, Tile};
 use turntile_perm::Elementary;
-use turntile_plan::routes::{Query, RouteRow, Step};
+use turntile_plan::routes::{Part, RouteRow, Step};
 use turntile_plan::{Infeasible, Matrices, ROUTES, StageShape, Want};
 
 use crate::turned::TurnedTiles;
@@ -23,8 +23,8 @@ pub static FOUR_STAGES: [RouteRow; 2] = [
         any_axes: false,
         ways: |_| [true, false],
         tiles,
-        steps: |query, tile| {
-            let (TurnedTiles { batch, rows, cols, m, n }, [first, last]) = stages(query, tile);
+        steps: |part, tile| {
+            let (TurnedTiles { batch, rows, cols, m, n }, [first, last]) = stages(part, tile);
             let tiles = step(batch * rows * cols, m, n, 1);
             vec![first, tiles, step(batch, rows, cols, m * n), last]
         },
@@ -39,8 +39,8 @@ pub static FOUR_STAGES: [RouteRow; 2] = [
         any_axes: false,
         ways: |_| [true, false],
         tiles,
-        steps: |query, tile| {
-            let (turned, [first, last]) = stages(query, tile);
+        steps: |part, tile| {
+            let (turned, [first, last]) = stages(part, tile);
             let turned = Step { shape: StageShape::Axes(turned.into()), want: Want::Any };
             vec![first, turned, last]
         },
@@ -49,14 +49,14 @@ pub static FOUR_STAGES: [RouteRow; 2] = [
 ];
 
 /// As of the three stages.
-fn tiles(query: &Query) -> Result<Vec<Tile>, Infeasible> {
+fn tiles(part: &Part) -> Result<Vec<Tile>, Infeasible> {
     let three = ROUTES.iter().find(|row| row.route == Route::THREE_STAGE);
-    three.expect("in the table").tiles(query, false)
+    (three.expect("in the table").tiles)(part)
 }
 
 /// The tiles in the middle, with the stages before and after.
-fn stages(query: &Query, Tile { m, n }: Tile) -> (TurnedTiles, [Step; 2]) {
-    let Matrices { batch, rows, cols } = query.matrices;
+fn stages(part: &Part, Tile { m, n }: Tile) -> (TurnedTiles, [Step; 2]) {
+    let Matrices { batch, rows, cols } = part.matrices;
     let (rows, cols) = (rows / m, cols / n);
     let ends = [step(batch * rows, m, cols, n), step(batch * cols, rows, n, m)];
     (TurnedTiles { batch, rows, cols, m, n }, ends)

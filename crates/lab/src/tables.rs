@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::time::Duration;
 
+use anyhow::{Result, bail, ensure};
 use turntile::gpu::{CudaError, Gpu};
 use turntile_cli::error::On as _;
 use turntile_cli::measure::gb_per_s;
@@ -12,14 +13,13 @@ use turntile_cli::measure::gb_per_s;
 use turntile_plan::tuner;
 
 use crate::command::TablesArgs;
-use crate::error::Error;
 use crate::gaussian::{self, Between};
 use crate::ladder::{self, RUNGS, Rung};
 use crate::samples::{difference, image, moved};
 use crate::watch::Watch;
 
 /// Makes a table as CSV; adds the cases that were wrong.
-type Table = fn(&Gpu, &mut usize) -> Result<String, Error>;
+type Table = fn(&Gpu, &mut usize) -> Result<String>;
 
 /// Every table, by the name of its file.
 pub const ALL: [(&str, Table); 2] = [("ladder", rungs), ("gaussian", filters)];
@@ -27,13 +27,13 @@ pub const ALL: [(&str, Table); 2] = [("ladder", rungs), ("gaussian", filters)];
 /// Writes the tables asked for, all of none, and says what was found.
 ///
 /// # Errors
-/// [`Error::UnknownTable`]; [`Error::Cuda`]; a file that cannot be written; [`Error::WrongCases`] where one case or more
+/// A table that is not known; the driver's errors; a file that cannot be written; an error where one case or more
 /// is not as it should be.
-pub fn run(args: &TablesArgs) -> Result<String, Error> {
+pub fn run(args: &TablesArgs) -> Result<String> {
     for name in &args.tables {
         if !ALL.iter().any(|table| table.0 == name) {
             let known = ALL.map(|table| table.0).join(", ");
-            return Err(Error::UnknownTable { name: name.clone(), known });
+            bail!("no table is named {name:?}; there are {known}");
         }
     }
     let gpu = Gpu::primary(args.on.gpu)?;
@@ -47,7 +47,8 @@ pub fn run(args: &TablesArgs) -> Result<String, Error> {
             let _ = writeln!(text, "{}: {} cases", path.display(), csv.lines().count() - 1);
         }
     }
-    if wrong > 0 { Err(Error::WrongCases { wrong, text }) } else { Ok(text + "all right") }
+    ensure!(wrong == 0, "{text}{wrong} cases are wrong");
+    Ok(text + "all right")
 }
 
 /// Runs that are timed, after two that are not.
@@ -57,7 +58,7 @@ const RUNS: usize = 9;
 const CLEARED: usize = 16 << 20;
 
 /// The median of some runs, in seconds.
-fn median(mut run: impl FnMut() -> Result<Duration, CudaError>) -> Result<f64, Error> {
+fn median(mut run: impl FnMut() -> Result<Duration, CudaError>) -> Result<f64> {
     let mut times = Vec::new();
     for _ in 0..RUNS + 2 {
         times.push(run()?);
@@ -66,7 +67,7 @@ fn median(mut run: impl FnMut() -> Result<Duration, CudaError>) -> Result<f64, E
 }
 
 /// Every rung, tile and block rows at the sources' sizes and a ragged one.
-fn rungs(gpu: &Gpu, wrong: &mut usize) -> Result<String, Error> {
+fn rungs(gpu: &Gpu, wrong: &mut usize) -> Result<String> {
     let mut csv = String::from(
         "kernel,source,rows,cols,tile,block_rows,shared_bytes,store_conflicts,load_conflicts,worst_ways,seconds,\
          gb_per_s,copy_gb_per_s,percent_of_copy,wrong_elements\n",
@@ -108,7 +109,7 @@ fn rungs(gpu: &Gpu, wrong: &mut usize) -> Result<String, Error> {
 }
 
 /// The filter with each transposition, and without.
-fn filters(gpu: &Gpu, wrong: &mut usize) -> Result<String, Error> {
+fn filters(gpu: &Gpu, wrong: &mut usize) -> Result<String> {
     let mut csv = String::from(
         "rows,cols,sigma,transposition,tile,block_rows,seconds,without_seconds,transpositions_percent,worst_difference\n",
     );

@@ -31,14 +31,14 @@ fn classes_drawn_shapes_and_routes_are_rows() {
     let output = lab(&format!("{line} --route best,three-stage --candidates 0"));
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), told.lines().count()), (Some(0), 2), "{told}");
-    assert!(told.contains("note: route three-stage cannot serve 7x5 w4"), "{told}");
+    assert!(told.contains("note: route three-stage cannot be used for 7x5 w4"), "{told}");
     let text = String::from_utf8(output.stdout).unwrap();
     let names = text.lines().next().unwrap();
     assert!(names.starts_with("class,batch,rows,cols,shape,axes,elem_bytes,device,threads,pages,"));
     assert!(names.ends_with(",plan,chosen_over_best,candidates,best_route,best_plan"), "{names}");
     assert_eq!(text.lines().count(), 1 + 4 + 2, "{text}");
     for (line, words) in [
-        ("bench --shapes 7x5 --route three-stage --runs 1", "cannot serve 7x5"),
+        ("bench --shapes 7x5 --route three-stage --runs 1", "cannot be used for 7x5"),
         ("bench --draw 2 --draw-most 100", "raise --draw-most"),
         ("bench --shapes 7x5 --costs none.json", "none.json"),
         ("bench --shapes none", "there is no such class"),

@@ -39,11 +39,11 @@ fn rungs(rows: usize, cols: usize) -> impl Iterator<Item = (&'static Rung, usize
 
 /// The entry point exists, its parameter is as long as what is passed, and the geometry is possible.
 fn check(launch: &Launch) {
-    let ptx = launch.code().ptx().to_str().unwrap();
-    let declared = format!("{}_param_0[{}]", launch.entry(), launch.params().bytes().len());
+    let ptx = launch.code.ptx().to_str().unwrap();
+    let declared = format!("{}_param_0[{}]", launch.entry, launch.params.bytes().len());
     assert!(ptx.contains(&declared), "no {declared}");
-    assert!(launch.code().entries().any(|name| name == launch.entry()), "{launch:?}");
-    assert!((1..=1024).contains(&launch.threads()) && launch.groups() > 0, "{launch:?}");
+    assert!(launch.code.entries().any(|name| name == launch.entry), "{launch:?}");
+    assert!((1..=1024).contains(&launch.threads) && launch.groups > 0, "{launch:?}");
 }
 
 /// All that there is: no entry point of the ladder is left over.
@@ -53,7 +53,7 @@ fn every_rung_is_in_the_device_code() {
     for (.., program) in rungs(1000, 777) {
         let launch = launch(&program);
         check(&launch);
-        met.push(launch.entry());
+        met.push(launch.entry);
     }
     let mut all: Vec<&str> = Code::Ladder.entries().collect();
     met.sort_unstable();
@@ -74,11 +74,11 @@ fn what_there_is_no_kernel_for_is_refused() {
 
 /// Where a launch puts the byte at an offset of its source, as `ladder.cu` says; `None` for one that it leaves.
 fn dest(launch: &Launch, offset: usize) -> Option<usize> {
-    let Params::Ladder(a) = *launch.params() else { panic!("{launch:?}") };
-    let mut numbers = launch.entry().rsplitn(3, '_');
+    let Params::Ladder(a) = &launch.params else { panic!("{launch:?}") };
+    let mut numbers = launch.entry.rsplitn(3, '_');
     let mut number = || numbers.next().expect("T and R").parse::<usize>().expect("a number");
     let (block_rows, tile) = (number(), number());
-    assert_eq!(launch.threads() as usize, tile * block_rows);
+    assert_eq!(launch.threads as usize, tile * block_rows);
     let name = numbers.next().expect("the rung");
     let (rows, cols, across) = (a.rows as usize, a.cols as usize, a.across.divisor as usize);
     let (r, c) = (offset / 4 / cols, offset / 4 % cols);
@@ -88,7 +88,7 @@ fn dest(launch: &Launch, offset: usize) -> Option<usize> {
     let n = block as u32;
     let t = ((u64::from(a.across.magic) * u64::from(n)) >> 32) as u32;
     let found = t.wrapping_add(n.wrapping_sub(t) >> a.across.pre) >> a.across.post;
-    let read = r < rows && j < across && block < launch.groups() as usize && found as usize == i;
+    let read = r < rows && j < across && block < launch.groups as usize && found as usize == i;
     let copies = ["ladder_copy", "ladder_copy_shared"].contains(&name);
     let to = if copies { offset } else { (c * rows + r) * 4 + offset % 4 };
     read.then_some(to)
@@ -117,14 +117,14 @@ fn launches_are_the_committed_ones() {
     for rung in &ladder::RUNGS {
         for (tile, block_rows) in rung.sizes().step_by(5) {
             let launch = launch(&ladder::program(rung, tile, block_rows, 100, 77).unwrap());
-            let Params::Ladder(a) = launch.params() else { panic!("{launch:?}") };
+            let Params::Ladder(a) = &launch.params else { panic!("{launch:?}") };
             writeln!(
                 text,
                 "{} {tile} {block_rows}: {} {} x {}, rows {} cols {} across /{}",
                 rung.name,
-                launch.entry(),
-                launch.groups(),
-                launch.threads(),
+                launch.entry,
+                launch.groups,
+                launch.threads,
                 a.rows,
                 a.cols,
                 a.across.divisor
@@ -180,15 +180,15 @@ fn a_filter_is_four_steps() {
 
 /// Where a launch puts the byte at an offset of its data, as `moved.cu` says; what it holds, it has room for.
 fn moved_dest(launch: &Launch, offset: usize) -> usize {
-    let word: usize = launch.entry().rsplit('_').next().unwrap().parse().unwrap_or(4);
-    let (map, units, at, start) = match *launch.params() {
+    let word: usize = launch.entry.rsplit('_').next().unwrap().parse().unwrap_or(4);
+    let (map, units, at, start) = match launch.params {
         Params::Moved(a) => {
             let (lanes, vectors) = (a.lanes as usize, a.vectors as usize);
-            let workers = launch.threads() as usize / lanes;
-            match launch.entry().starts_with("moved_shared") {
+            let workers = launch.threads as usize / lanes;
+            match launch.entry.starts_with("moved_shared") {
                 true => {
                     assert!(lanes <= 32 && lanes.is_power_of_two(), "{launch:?}");
-                    assert_eq!(launch.shared_bytes(), (workers * 2 * vectors * word) as u32);
+                    assert_eq!(launch.shared_bytes, (workers * 2 * vectors * word) as u32);
                 }
                 false => assert!(workers == 1 && vectors <= lanes, "{launch:?}"),
             }
@@ -197,8 +197,8 @@ fn moved_dest(launch: &Launch, offset: usize) -> usize {
         Params::LaidOut(a) => {
             let bytes = a.instance_bytes as usize;
             let instance = offset / bytes;
-            assert!(instance < a.instances as usize && instance < launch.groups() as usize);
-            assert_eq!(launch.shared_bytes(), 4 * a.flag_words);
+            assert!(instance < a.instances as usize && instance < launch.groups as usize);
+            assert_eq!(launch.shared_bytes, 4 * a.flag_words);
             (a.map, a.units, offset % bytes, instance * bytes)
         }
         other => panic!("{other:?}"),
@@ -208,7 +208,7 @@ fn moved_dest(launch: &Launch, offset: usize) -> usize {
     assert!(s < units as usize, "{launch:?}");
     let cols = map.cols.divisor as usize;
     let to = start + (s % cols * map.rows as usize + s / cols) * unit_bytes;
-    let Params::Moved(a) = launch.params() else { return to + within };
+    let Params::Moved(a) = &launch.params else { return to + within };
     let (rows, cols) = (a.rows as usize, a.cols as usize);
     let element = within / word;
     let turned = if rows > 1 { element % cols * rows + element / cols } else { element };
@@ -248,7 +248,7 @@ fn super_elements_go_where_they_should() {
         });
         let launches: Vec<Launch> = launches.collect();
         launches.iter().for_each(check);
-        met.extend(launches.iter().map(Launch::entry));
+        met.extend(launches.iter().map(|launch| launch.entry));
         let launch = launches.last().unwrap();
         for offset in offsets(shape.len() * 4) {
             let want = shape.dest(offset / 4) * 4 + offset % 4;

@@ -84,6 +84,21 @@ fn elementary_transpositions_are_permutations_of_axes() {
     }
 }
 
+#[test]
+fn every_order_has_one_form() {
+    let e = |batch, rows, mid, cols, unit| Elementary { batch, rows, mid, cols, unit };
+    let matrices = [e(1, 7, 1, 5, 1), e(9, 7, 1, 7, 1), e(3, 9, 1, 7, 5), e(1, 4, 1, 16, 1)];
+    let tiles = [e(2, 8, 3, 8, 1), e(1, 8, 3, 8, 1)];
+    let across = [e(2, 8, 3, 4, 1), e(2, 8, 3, 8, 2), e(1, 2, 3, 4, 5)];
+    let form = |e: Elementary| AxisPermutation::from(e).form();
+    matrices.into_iter().for_each(|e| assert_eq!(form(e), Form::Matrices(e)));
+    tiles.into_iter().for_each(|e| assert_eq!(form(e), Form::Tiles(e)));
+    across.into_iter().for_each(|e| assert_eq!(form(e), Form::Across(e)));
+    assert_eq!(form(e(2, 1, 3, 1, 5)), Form::Matrices(e(1, 1, 1, 30, 1)));
+    let general = AxisPermutation::new(&[2, 3, 4, 5], &[2, 0, 3, 1]).unwrap();
+    assert_eq!(general.form(), Form::General);
+}
+
 /// Equal maps are equal values: fused forms are canonical.
 #[test]
 fn what_moves_alike_is_equal() {
@@ -121,8 +136,9 @@ fn what_is_no_permutation_is_an_error() {
     }
     let huge = [usize::MAX, 0, 2];
     assert_eq!(error(&huge, &[0, 1, 2]), AxesError::Overflow { extents: huge.to_vec() });
-    let reversed: Vec<usize> = (0..9).rev().collect();
-    assert_eq!(error(&[2; 9], &reversed), AxesError::TooMany { axes: 9 });
+    let reversed: Vec<usize> = (0..=MOST_AXES).rev().collect();
+    let too_many = AxesError::TooMany { axes: MOST_AXES + 1 };
+    assert_eq!(error(&[2; MOST_AXES + 1], &reversed), too_many);
     let together: Vec<usize> = (0..40).collect();
     assert!(AxisPermutation::new(&[2; 40], &together).unwrap().is_identity());
 }

@@ -1,4 +1,4 @@
-//! Factorisation and what follows from it: divisors, Euler's totient, multiplicative order.
+//! Prime factors and divisors.
 
 use num_integer::Integer;
 
@@ -28,36 +28,6 @@ pub fn divisors(n: u64) -> Vec<u64> {
     }
     all.sort_unstable();
     all
-}
-
-/// Euler's totient: how many of `1..=n` are coprime to `n`.
-pub fn totient(n: u64) -> u64 {
-    factorise(n).iter().fold(n, |phi, &(prime, _)| phi / prime * (prime - 1))
-}
-
-/// The smallest `k >= 1` with `a^k = 1 (mod n)`; `None` when `a` and `n` share a factor.
-pub fn multiplicative_order(a: u64, n: u64) -> Option<u64> {
-    if n == 0 || a.gcd(&n) != 1 {
-        return None;
-    }
-    // The order divides the totient: take prime after prime out of it while the power stays 1.
-    let phi = totient(n);
-    let is_one = |k: u64| pow_mod(a, k, n) == 1 % n;
-    let mut order = phi;
-    for (prime, exponent) in factorise(phi) {
-        for _ in 0..exponent {
-            if !is_one(order / prime) {
-                break;
-            }
-            order /= prime;
-        }
-    }
-    Some(order)
-}
-
-/// The greatest common divisor; 0 only for two zeros.
-pub fn gcd(a: usize, b: usize) -> usize {
-    a.gcd(&b)
 }
 
 /// Trial division below this bound, Pollard's rho above it.
@@ -139,7 +109,8 @@ fn mul_mod(a: u64, b: u64, n: u64) -> u64 {
     (u128::from(a) * u128::from(b) % u128::from(n)) as u64
 }
 
-fn pow_mod(base: u64, mut exponent: u64, n: u64) -> u64 {
+/// `base` to the power of `exponent`, modulo `n`.
+pub fn pow_mod(base: u64, mut exponent: u64, n: u64) -> u64 {
     let (mut power, mut square) = (1 % n, base % n);
     while exponent > 0 {
         if exponent & 1 == 1 {
@@ -161,21 +132,6 @@ mod tests {
         for n in 1..2000 {
             let by_trial: Vec<u64> = (1..=n).filter(|d| n % d == 0).collect();
             assert_eq!(divisors(n), by_trial);
-        }
-    }
-
-    #[test]
-    fn totient_and_order_match_counting() {
-        for n in 1..200u64 {
-            assert_eq!(totient(n), (1..=n).filter(|k| k.gcd(&n) == 1).count() as u64);
-            for a in 0..n {
-                let mut powers = (1..=n).scan(1, |p, _| {
-                    *p = *p * a % n;
-                    Some(*p)
-                });
-                let order = powers.position(|p| p == 1 % n).map(|at| at as u64 + 1);
-                assert_eq!(multiplicative_order(a, n), order.filter(|_| a.gcd(&n) == 1));
-            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::factorial::DimPermutation;
+use crate::names::factorial_name;
 
 /// Two axes of a row-major view change places:
 ///
@@ -57,22 +57,21 @@ impl Elementary {
 
     /// Where super-element `s` of an instance goes: its successor on its cycle.
     pub fn succ(&self, s: usize) -> usize {
-        swap_outer(s, self.rows, self.mid, self.cols)
-    }
-
-    /// Where super-element `s` of an instance comes from: its predecessor on its cycle.
-    pub fn pred(&self, s: usize) -> usize {
-        swap_outer(s, self.cols, self.mid, self.rows)
+        let (rest, col) = (s / self.cols, s % self.cols);
+        // Saves a division.
+        if self.mid == 1 {
+            return col * self.rows + rest;
+        }
+        let (row, m) = (rest / self.mid, rest % self.mid);
+        (col * self.mid + m) * self.rows + row
     }
 
     /// Where the element at `offset` goes.
     pub fn dest(&self, offset: usize) -> usize {
-        self.map(offset, |s| self.succ(s))
-    }
-
-    /// Where the element that ends at `offset` comes from.
-    pub fn source(&self, offset: usize) -> usize {
-        self.map(offset, |s| self.pred(s))
+        let (position, within) = (offset / self.unit, offset % self.unit);
+        let per_instance = self.instance_units();
+        let (instance, s) = (position / per_instance, position % per_instance);
+        (instance * per_instance + self.succ(s)) * self.unit + within
     }
 
     /// The transposition that undoes this one: `rows` and `cols` swapped.
@@ -98,49 +97,49 @@ impl Elementary {
         (self.mid == 1 && side > 1 && side.checked_mul(side) == Some(other)).then_some(side)
     }
 
+    /// Whether it transposes squares of single elements where they lie: matrices on their own, or side by side.
+    pub fn is_squares(&self) -> bool {
+        self.unit == 1 && self.is_involution()
+    }
+
     /// Whether its elements go to each other's places in twos or threes, so that tiles of them can: squares and cubes of
     /// single elements.
     pub fn is_of_tiles(&self) -> bool {
-        self.unit == 1 && (self.is_involution() || self.cube_side().is_some())
+        self.is_squares() || (self.unit == 1 && self.cube_side().is_some())
     }
 
-    /// The dimension permutation, over the axes that the stage really has.
+    /// Its name as an order of the axes that it really has (thesis table 4.1).
     ///
     /// `batch` counts as an axis when it exceeds 1 or when `unit` is 1 (so that tiles are always
     /// named 010!); `mid` and `unit` count when they exceed 1.
-    pub fn dims(&self) -> DimPermutation {
+    pub fn name(&self) -> String {
         let has_batch = usize::from(self.batch > 1 || (self.unit == 1 && self.mid == 1));
         let has_mid = usize::from(self.mid > 1);
         let has_unit = usize::from(self.unit > 1);
-        let order = has_batch + 2 + has_mid + has_unit;
-        let mut axes: Vec<usize> = (0..order).collect();
+        let mut axes: Vec<usize> = (0..has_batch + 2 + has_mid + has_unit).collect();
         axes.swap(has_batch, has_batch + 1 + has_mid);
-        DimPermutation::from_axes(&axes).expect("a swap of two axes is a permutation")
-    }
-
-    fn map(&self, offset: usize, unit_map: impl Fn(usize) -> usize) -> usize {
-        let (position, within) = (offset / self.unit, offset % self.unit);
-        let per_instance = self.instance_units();
-        let (instance, s) = (position / per_instance, position % per_instance);
-        (instance * per_instance + unit_map(s)) * self.unit + within
+        factorial_name(&axes)
     }
 }
 
-/// `[outer][mid][inner]` to `[inner][mid][outer]`, on positions.
-fn swap_outer(s: usize, outer: usize, mid: usize, inner: usize) -> usize {
-    let (rest, i) = (s / inner, s % inner);
-    // Saves a division.
-    if mid == 1 {
-        return i * outer + rest;
-    }
-    let (o, m) = (rest / mid, rest % mid);
-    (i * mid + m) * outer + o
+/// What an order of axes is, which decides how it can be moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Matrices of elements or super-elements, each on its own: 010!, 100!, 0100!. `mid` is 1. An order that moves
+    /// nothing is a matrix of one row.
+    Matrices(Elementary),
+    /// Square tiles of single elements side by side, each transposed where it lies: 0210!. `mid` is more than 1.
+    Tiles(Elementary),
+    /// Any other two axes that change places across a third: 0210! of rectangles, 2100!.
+    Across(Elementary),
+    /// Any other order.
+    General,
 }
 
 impl fmt::Display for Elementary {
     /// Dimension notation: `100!(7200x50, unit 36)`, `0210!(8*64x3x64)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}(", self.dims())?;
+        write!(f, "{}(", self.name())?;
         if self.batch > 1 {
             write!(f, "{}*", self.batch)?;
         }
@@ -206,7 +205,6 @@ mod tests {
                             let dest = dest_by_loops(&e);
                             for (offset, &to) in dest.iter().enumerate() {
                                 assert_eq!(e.dest(offset), to, "{e} at {offset}");
-                                assert_eq!(e.source(to), offset, "{e} at {to}");
                                 assert_eq!(e.inverse().dest(to), offset, "{e} at {to}");
                             }
                             let moves = dest.iter().enumerate().any(|(from, &to)| from != to);
@@ -220,9 +218,8 @@ mod tests {
 
     #[test]
     fn names_are_the_thesis_names() {
-        let name = |batch, rows, mid, cols, unit| {
-            Elementary { batch, rows, mid, cols, unit }.dims().to_string()
-        };
+        let name =
+            |batch, rows, mid, cols, unit| Elementary { batch, rows, mid, cols, unit }.name();
         assert_eq!(name(4, 3, 1, 5, 1), "010!");
         assert_eq!(name(1, 3, 1, 5, 1), "010!");
         assert_eq!(name(1, 3, 1, 5, 8), "100!");

@@ -45,19 +45,6 @@ impl FastDiv {
         let t = ((u128::from(self.magic) * u128::from(n)) >> 64) as u64;
         (t + ((n - t) >> self.pre)) >> self.post
     }
-
-    /// `n % divisor`.
-    #[inline]
-    pub fn rem(&self, n: u64) -> u64 {
-        n - self.div(n) * self.divisor
-    }
-
-    /// `(n / divisor, n % divisor)`.
-    #[inline]
-    pub fn div_rem(&self, n: u64) -> (u64, u64) {
-        let q = self.div(n);
-        (q, n - q * self.divisor)
-    }
 }
 
 /// `ceil(log2(n))` for `n >= 1`.
@@ -72,8 +59,7 @@ mod tests {
 
     fn check(divisor: u64, n: u64) {
         let fast = FastDiv::new(divisor).unwrap();
-        assert_eq!(fast.div_rem(n), (n / divisor, n % divisor), "{n} / {divisor}");
-        assert_eq!(fast.rem(n), n % divisor);
+        assert_eq!(fast.div(n), n / divisor, "{n} / {divisor}");
     }
 
     #[test]

@@ -86,10 +86,46 @@ impl FusedAxes {
         AxisPermutation::new(&extents, &order.ok_or_else(|| wrong(to))?)
     }
 
+    /// Orders between `from` and `to`, at most `most`, that lie in the middle of two permutations of order two: in each
+    /// step axes of one extent change places in pairs. There are some where axes that follow each other on a cycle have one
+    /// extent: a cycle turned on is two reflections, as many ways as it is long. None where an order is none.
+    pub fn halves(&self, from: &[usize], to: &[usize], most: usize) -> Vec<Vec<usize>> {
+        let place = |axis: &usize| from.iter().position(|other| other == axis);
+        let next: Option<Vec<usize>> = to.iter().map(place).collect();
+        let Some(next) = next.filter(|next| next.len() == from.len()) else { return Vec::new() };
+        let (mut cycles, mut seen) = (Vec::new(), vec![false; next.len()]);
+        // From the last place on, whose axis matters most: ways that differ there come first.
+        for start in (0..next.len()).rev() {
+            let (mut cycle, mut at) = (Vec::new(), start);
+            while !std::mem::replace(&mut seen[at], true) {
+                cycle.push(at);
+                at = next[at];
+            }
+            let extent = |at: &usize| self.extents[from[*at]];
+            if cycle.iter().any(|at| extent(at) != extent(&start)) {
+                return Vec::new();
+            }
+            cycles.push(cycle);
+        }
+        let ways = cycles.iter().fold(1usize, |all, cycle| all.saturating_mul(cycle.len().max(1)));
+        let half = |way: usize| {
+            let (mut via, mut rest) = (from.to_vec(), way);
+            for cycle in cycles.iter().filter(|cycle| !cycle.is_empty()) {
+                let len = cycle.len();
+                for (k, &at) in cycle.iter().enumerate() {
+                    via[at] = from[cycle[(rest % len + len - k) % len]];
+                }
+                rest /= len;
+            }
+            via
+        };
+        (0..ways.min(most)).map(half).collect()
+    }
+
     /// Orders of the fused axes from the first after the source's to the result's, so that each follows from the one
-    /// before by a permutation that can be held: the result's alone, where they are few; otherwise as many axes of
-    /// the result as possible are brought to their places from the first one on.
-    pub fn waypoints(&self) -> Vec<Vec<usize>> {
+    /// before by a permutation of at most `most` axes, three or more: the result's alone, where they are few; otherwise as
+    /// many axes of the result as possible are brought to their places from the first one on.
+    pub fn waypoints(&self, most: usize) -> Vec<Vec<usize>> {
         let count = self.order.len();
         let (mut at, mut all): (Vec<usize>, _) = ((0..count).collect(), Vec::new());
         while at != self.order {
@@ -99,8 +135,11 @@ impl FusedAxes {
                 first.iter().chain(rest).copied().collect::<Vec<_>>()
             };
             // One more axis is always to be had: what is placed, the axis, what lay before and behind it.
-            let next =
-                (1..=count).rev().map(with).find(|to| *to != at && self.between(&at, to).is_ok());
+            let few = |to: &Vec<usize>| {
+                let axes = self.between(&at, to);
+                *to != at && axes.is_ok_and(|axes| axes.extents().len() <= most)
+            };
+            let next = (1..=count).rev().map(with).find(few);
             at = next.expect("one axis more can be placed");
             all.push(at.clone());
         }
@@ -112,6 +151,8 @@ impl FusedAxes {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    const FEW: usize = 8;
 
     fn dest(extents: &[usize], order: &[usize], offset: usize) -> usize {
         let mut digits = vec![0; extents.len()];
@@ -126,7 +167,7 @@ mod tests {
         let fused = FusedAxes::new(extents, order).unwrap();
         let mut steps = Vec::new();
         let mut from: Vec<usize> = (0..fused.order().len()).collect();
-        for to in fused.waypoints() {
+        for to in fused.waypoints(FEW) {
             steps.push(fused.between(&from, &to).unwrap());
             from = to;
         }
@@ -136,7 +177,8 @@ mod tests {
             let by_steps = steps.iter().fold(offset, |at, step| step.dest(at));
             assert_eq!(by_steps, to, "{extents:?} {order:?} at {offset}");
         }
-        if let Ok(whole) = AxisPermutation::new(extents, order) {
+        let whole = AxisPermutation::new(extents, order);
+        if let Some(whole) = whole.ok().filter(|whole| whole.extents().len() <= FEW) {
             assert!(steps.len() <= 1);
             assert_eq!(steps.is_empty(), whole.is_identity());
             assert!(steps.first().is_none_or(|step| *step == whole));
@@ -165,7 +207,55 @@ mod tests {
             (0..200u64).map(|k| (k.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 2) as usize),
         );
         let fused = FusedAxes::new(&extents, &order).unwrap();
-        assert!(fused.waypoints().len() < 62 / 2, "{}", fused.waypoints().len());
+        assert!(fused.waypoints(FEW).len() < 62 / 2, "{}", fused.waypoints(FEW).len());
+    }
+
+    fn orders(rank: usize) -> Vec<Vec<usize>> {
+        let Some(last) = rank.checked_sub(1) else { return vec![Vec::new()] };
+        let with = |order: Vec<usize>| {
+            (0..rank).map(move |at| [&order[..at], &[last], &order[at..]].concat())
+        };
+        orders(last).into_iter().flat_map(with).collect()
+    }
+
+    /// All orders of up to six axes of two extents: both steps through every order between change places in pairs, and
+    /// there are as many as the cycles' lengths multiply to.
+    #[test]
+    fn halves_are_of_order_two() {
+        for order in (0..=6).flat_map(orders) {
+            let rank = order.len();
+            let mut lens = vec![0; rank];
+            for (start, len) in lens.iter_mut().enumerate() {
+                let on = std::iter::successors(Some(order[start]), |&at| Some(order[at]));
+                *len = 1 + on.take_while(|&at| at != start).count();
+            }
+            let ways = (0..rank).filter(|&start| {
+                let mut on = std::iter::successors(Some(order[start]), |&at| Some(order[at]));
+                on.by_ref().take(lens[start]).all(|at| at >= start)
+            });
+            let ways: usize = ways.map(|start| lens[start]).product();
+            for code in 0..1usize << rank {
+                let extents: Vec<usize> = (0..rank).map(|axis| 2 + (code >> axis & 1)).collect();
+                let alike = (0..rank).all(|axis| extents[order[axis]] == extents[axis]);
+                let all = FusedAxes {
+                    extents: extents.clone(),
+                    order: order.clone(),
+                    given: vec![Vec::new(); rank],
+                };
+                let from: Vec<usize> = (0..rank).collect();
+                let halves = all.halves(&from, &order, usize::MAX);
+                assert_eq!(halves.len(), if alike { ways } else { 0 }, "{extents:?} {order:?}");
+                for via in halves {
+                    for [a, b] in [[&from, &via], [&via, &order]] {
+                        let step = all.between(a, b).unwrap();
+                        assert!(step.is_involution(), "{extents:?} {order:?} by {via:?}");
+                    }
+                }
+            }
+        }
+        let reversed = FusedAxes::new(&[2, 2, 2], &[2, 1, 0]).unwrap();
+        assert_eq!(reversed.halves(&[0, 1, 2], &[1, 2, 0], 2).len(), 2, "no more than asked for");
+        assert!(reversed.halves(&[0, 1], &[0, 1, 2], 9).is_empty());
     }
 
     #[test]
@@ -180,6 +270,6 @@ mod tests {
         }
         assert!(FusedAxes::new(&[2, 3], &[0, 0]).is_err());
         assert_eq!(FusedAxes::new(&[2, 0, 3], &[2, 1, 0]).unwrap().extents(), [0]);
-        assert!(FusedAxes::new(&[], &[]).unwrap().waypoints().is_empty());
+        assert!(FusedAxes::new(&[], &[]).unwrap().waypoints(FEW).is_empty());
     }
 }

@@ -3,40 +3,48 @@
 //!
 //! | module | holds | source |
 //! |---|---|---|
-//! | [`transposition`] | where an element of an `m x n` matrix goes, and comes from | thesis eq. 4.2, 4.3 |
-//! | [`cycles`] | cycles of any permutation; their number for a transposition in closed form | Cate and Twigg, TOMS 513 |
-//! | [`factorial`] | dimension permutations named by factorial numbers (010!, 100!, …) | thesis table 4.1 |
 //! | [`axes`] | the one shape of every permutation of axes | thesis section 4.3 |
 //! | [`fuse`] | the same of any number of axes, and as several where they are many | |
+//! | [`names`] | factorial numbers as names of orders of axes (010!, 100!, …) | thesis table 4.1 |
 //! | [`elementary`] | two groups of axes that change places | thesis section 4.4 |
 //! | [`slots`] | aligned slots: a transposition of any shape in two local passes | `docs/algorithm.md` |
+//! | [`fields`] | records of fields of any widths, in tiles: AoS, ASTA, SoA | thesis section 5.4.1 |
+//! | [`field_slots`] | aligned slots of such records | `docs/layouts.md` |
+//! | [`tile_pairs`] | permutations of order two as tiles that change places | `docs/algorithm.md` |
+//! | [`parts`] | an axis cut into parts, one for each of several memories | `docs/distributed.md` |
+//! | [`pattern`] | axes split, permuted and joined, in einops' notation | |
 //! | [`pitched`] | rows a pitch apart | |
 //! | [`slide`] | rows that slide from one pitch to another in place | thesis eq. 4.1 |
-//! | [`shares`] | items shared out evenly among workers | |
-//! | [`divisors`] | factorisation, divisors, totient, multiplicative order | |
+//! | [`divisors`] | prime factors, divisors | |
 //! | [`fastdiv`] | division by an invariant with a multiply and a shift | Granlund and Montgomery 1994 |
 //!
 //! Matrices are row-major and 0-based throughout; a matrix is `rows` by `cols`.
 
 pub mod axes;
-pub mod cycles;
 pub mod divisors;
 pub mod elementary;
-pub mod factorial;
 pub mod fastdiv;
+pub mod field_slots;
+pub mod fields;
 pub mod fuse;
+pub mod names;
+pub mod parts;
+pub mod pattern;
 pub mod pitched;
-pub mod shares;
 pub mod slide;
 pub mod slots;
-pub mod transposition;
+pub mod tile_pairs;
 
 pub use axes::{AxesError, AxisPermutation};
-pub use elementary::Elementary;
-pub use factorial::DimPermutation;
+pub use elementary::{Elementary, Form};
 pub use fastdiv::FastDiv;
+pub use field_slots::FieldSlots;
+pub use fields::{AOS, Fields, Retile};
 pub use fuse::{FusedAxes, MOST_GIVEN};
+pub use names::factorial_name;
+pub use parts::Parts;
+pub use pattern::{PatternError, PatternFault, Rearrangement};
 pub use pitched::{Leading, Pitched};
-pub use slide::Slide;
+pub use slide::{Slide, share};
 pub use slots::{Order, Slots};
-pub use transposition::Transposition;
+pub use tile_pairs::TilePairs;

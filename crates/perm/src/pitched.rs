@@ -296,11 +296,8 @@ fn kept_len(source: Pitched, result: Pitched) -> usize {
     }
     let (few, many) = if source.rows <= result.rows { (source, result) } else { (result, source) };
     if few.pitch == many.pitch {
-        // Where both have rows, the longer covers the other.
-        let both = Pitched { cols: few.cols.max(many.cols), ..few };
-        let alone = Pitched { rows: many.rows - few.rows, ..many };
-        let behind = len.saturating_sub(few.rows * few.pitch);
-        return len - both.before(len) - alone.before(behind);
+        // The fewer rows are the longer ones and cover the others; together they reach beyond `len`.
+        return len - few.before(len);
     }
     let both: usize = (0..few.rows)
         .map(|row| {

@@ -14,7 +14,6 @@
 use std::ops::Range;
 
 use crate::pitched::Pitched;
-use crate::shares;
 
 /// Rows of at least one element each, before and after they slide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,6 +30,13 @@ pub struct Round {
     /// Whether none of them lies where another goes. If not, they move one by one: last to first when they slide up,
     /// else first to last.
     pub together: bool,
+}
+
+/// Items `0..items` cut into `parts` runs of nearly equal length: the one of `part`.
+pub fn share(items: usize, parts: usize, part: usize) -> Range<usize> {
+    let (each, more) = (items / parts, items % parts);
+    let start = part * each + part.min(more);
+    start..start + each + usize::from(part < more)
 }
 
 impl Slide {
@@ -177,7 +183,7 @@ impl Slide {
 
     /// The rows of share `part` of `parts`, as many in each but for one.
     pub fn share(&self, parts: usize, part: usize) -> Range<usize> {
-        shares::share(self.rows(), parts, part)
+        share(self.rows(), parts, part)
     }
 
     /// How many rows of a share have one of their places in front of the share's first place at the greater pitch: all
@@ -272,6 +278,17 @@ mod tests {
                 .chain([(cols, 3 * cols + 1), (3 * cols + 1, cols)]);
             between.map(move |(from, to)| Slide::new(rows, cols, from, to).unwrap())
         })
+    }
+
+    #[test]
+    fn shares_cover_all_items_once() {
+        for items in 0..40 {
+            for parts in 1..9 {
+                let all: Vec<usize> =
+                    (0..parts).flat_map(|part| share(items, parts, part)).collect();
+                assert_eq!(all, (0..items).collect::<Vec<_>>());
+            }
+        }
     }
 
     #[test]

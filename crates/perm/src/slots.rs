@@ -185,7 +185,7 @@ impl Slots {
     }
 
     /// The first slot place of chunk `c`.
-    pub fn chunk_place(&self, c: usize) -> usize {
+    fn chunk_place(&self, c: usize) -> usize {
         c * (self.chunk / self.slot) * self.cols
     }
 
@@ -226,23 +226,21 @@ impl Slots {
         let position = self.slot_dest(place) * self.slot + within;
         position % self.rows * self.cols + position / self.rows
     }
-
-    /// Pass 2 on offsets: where the element at `offset` goes.
-    pub fn move_dest(&self, offset: usize) -> usize {
-        self.slot_dest(offset / self.slot) * self.slot + offset % self.slot
-    }
-
-    /// Pass 2 backwards on offsets.
-    pub fn move_source(&self, offset: usize) -> usize {
-        self.slot_source(offset / self.slot) * self.slot + offset % self.slot
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Transposition;
     use proptest::prelude::*;
+
+    /// An element goes along with its slot.
+    fn with_slot(slots: &Slots, offset: usize, map: impl Fn(usize) -> usize) -> usize {
+        map(offset / slots.slot()) * slots.slot() + offset % slots.slot()
+    }
+
+    fn transposed(slots: &Slots, offset: usize) -> usize {
+        offset % slots.cols() * slots.rows() + offset / slots.cols()
+    }
 
     fn all_slots(rows: usize, cols: usize) -> impl Iterator<Item = Slots> {
         let by_columns = move |slot| {
@@ -256,15 +254,15 @@ mod tests {
     fn both_passes_are_permutations_that_compose_to_the_transposition() {
         for rows in 1..22 {
             for cols in 1..16 {
-                let t = Transposition { rows, cols };
                 for slots in all_slots(rows, cols) {
                     for offset in 0..slots.len() {
                         let gathered = slots.gather_dest(offset);
                         assert!(gathered < slots.len(), "{slots:?} at {offset}");
                         assert_eq!(slots.gather_source(gathered), offset, "{slots:?}");
-                        let moved = slots.move_dest(gathered);
-                        assert_eq!(moved, t.dest(offset), "{slots:?} at {offset}");
-                        assert_eq!(slots.move_source(moved), gathered, "{slots:?}");
+                        let moved = with_slot(&slots, gathered, |t| slots.slot_dest(t));
+                        assert_eq!(moved, transposed(&slots, offset), "{slots:?} at {offset}");
+                        let back = with_slot(&slots, moved, |t| slots.slot_source(t));
+                        assert_eq!(back, gathered, "{slots:?}");
                     }
                 }
             }
@@ -369,9 +367,9 @@ mod tests {
             let offset = at % slots.len();
             let gathered = slots.gather_dest(offset);
             prop_assert_eq!(slots.gather_source(gathered), offset);
-            let moved = slots.move_dest(gathered);
-            prop_assert_eq!(moved, Transposition { rows, cols }.dest(offset));
-            prop_assert_eq!(slots.move_source(moved), gathered);
+            let moved = with_slot(&slots, gathered, |t| slots.slot_dest(t));
+            prop_assert_eq!(moved, transposed(&slots, offset));
+            prop_assert_eq!(with_slot(&slots, moved, |t| slots.slot_source(t)), gathered);
         }
     }
 }

@@ -9,7 +9,7 @@ use turntile_perm::{Leading, Slide};
 
 use crate::device::{Device, Request, Want};
 use crate::infeasible::Infeasible;
-use crate::legs::{Candidate, LegPlanner};
+use crate::legs::{Candidate, Planner};
 use crate::offer::{Offer, Stage};
 use crate::plan::{Declined, Leg};
 use crate::problem::Problem;
@@ -18,7 +18,7 @@ use crate::shape::{Direction, StageShape};
 
 /// Plans one problem with leading dimensions.
 pub struct Apart<'a> {
-    pub planner: &'a LegPlanner,
+    pub planner: &'a Planner,
     pub problem: &'a Problem,
     pub leading: &'a Leading,
     /// Plans the matrix without gaps.

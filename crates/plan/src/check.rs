@@ -60,7 +60,10 @@ pub enum Flaw {
     )]
     Copies,
     /// The plan is for another place of the result than it is run for.
-    #[error("the plan is {}", if *out_of_place { "out of place" } else { "in place" })]
+    #[error("{}", match *out_of_place {
+        true => "the plan is out of place: run it by run_into, or plan without out_of_place()",
+        false => "the plan is in place: run it by run, or plan with out_of_place()",
+    })]
     Place {
         /// Whether the plan is out of place.
         out_of_place: bool,
@@ -71,7 +74,7 @@ impl Plan {
     /// Checks that every stage covers the problem and has a method that does its shape: what a
     /// backend must know before it moves anything. Plans of the planner always pass.
     ///
-    /// Whether the stages together transpose is not checked: [`dest`](Plan::dest) tells.
+    /// Whether the stages together transpose is not checked: [`dest`](Plan::dest) shows it.
     ///
     /// # Errors
     /// The first flaw.
@@ -157,33 +160,29 @@ fn method_fits(stage: &Stage, number: usize) -> Result<(), Flaw> {
 }
 
 fn goes_together(stage: &Stage) -> bool {
-    match stage.shape {
-        StageShape::Turn(leading) => {
-            let (source, result) = (leading.source().pitch(), leading.result().pitch());
-            return match stage.offer.method {
-                Method::TileSwap => source == result,
-                method => method == Method::ThroughWorkspace,
-            };
+    use StageShape::{
+        Axes, Cut, Exchange, FieldGather, FieldMove, Gaps, Retile, Slide, SlotGather, SlotMove,
+        Turn,
+    };
+    match (stage.shape, stage.offer.method) {
+        (Axes(axes), Method::TileSwap) => {
+            axes.is_involution() || axes.elementary().is_some_and(|e| e.is_of_tiles())
         }
-        StageShape::Gaps { .. } => return stage.offer.method == Method::Keep,
-        StageShape::Exchange { .. } => return stage.offer.method == Method::Exchange,
-        _ => {}
-    }
-    let axes = matches!(stage.shape, StageShape::Axes(_));
-    let gather = matches!(stage.shape, StageShape::SlotGather { .. });
-    let moves = axes || matches!(stage.shape, StageShape::SlotMove { .. });
-    let slide = matches!(stage.shape, StageShape::Slide(_));
-    let alike = stage.shape.slide().is_some_and(|slide| slide.is_alike());
-    let elementary = stage.shape.elementary();
-    match stage.offer.method {
-        Method::TileSwap => elementary.is_some_and(|e| e.is_of_tiles()),
-        Method::BarrierSync => gather || axes,
-        Method::PttwacOnChip => elementary.is_some(),
-        Method::PttwacGlobal | Method::PerCycle => moves,
-        Method::Rounds => slide,
-        Method::Shares | Method::Blocks => alike,
-        Method::OutOfPlace => axes,
-        Method::ThroughWorkspace | Method::Keep | Method::Exchange => false,
+        (Axes(axes), Method::PttwacOnChip) => axes.elementary().is_some(),
+        (Axes(_) | SlotGather { .. } | Retile(_) | FieldGather { .. }, Method::BarrierSync) => true,
+        (
+            Axes(_) | SlotMove { .. } | Retile(_) | FieldMove { .. },
+            Method::PttwacGlobal | Method::PerCycle,
+        ) => true,
+        (Axes(_), Method::OutOfPlace) => true,
+        (Slide(_), Method::Rounds) => true,
+        (Slide(_) | Cut { .. }, Method::Shares | Method::Blocks) => {
+            stage.shape.slide().is_some_and(|slide| slide.is_alike())
+        }
+        (Turn(leading), Method::TileSwap) => leading.source().pitch() == leading.result().pitch(),
+        (Turn(_), Method::ThroughWorkspace) => true,
+        (Gaps { .. }, Method::Keep) | (Exchange { .. }, Method::Exchange) => true,
+        _ => false,
     }
 }
 

@@ -233,10 +233,18 @@ impl Value {
     }
 
     fn most(&self) -> f64 {
+        self.fold(0.0, f64::max)
+    }
+
+    fn least(&self) -> f64 {
+        self.fold(f64::INFINITY, f64::min)
+    }
+
+    fn fold(&self, first: f64, choose: fn(f64, f64) -> f64) -> f64 {
         match self {
             Value::Number(number) => *number,
             Value::Curve(Curve { points, .. }) => {
-                points.iter().fold(0.0, |most, point| point.value.max(most))
+                points.iter().map(|point| point.value).fold(first, choose)
             }
         }
     }
@@ -330,6 +338,11 @@ mod tests {
             (r#"{"set": [[4, 1]], "over": "words", "from": ""}"#, "no quantity is named words"),
             (r#"{"set": 1, "when": {"long": [0, 1]}, "from": ""}"#, "no quantity is named long"),
             (r#"{"set": 1, "form": ""}"#, "form"),
+            // Seconds would be infinite, or zero.
+            (r#"{"set": 1e-320, "from": ""}"#, "move: its factors"),
+            (r#"{"set": [[4, 1], [8, 1e-320]], "over": "bytes", "from": ""}"#, "its factors"),
+            (r#"{"times": 1e-60, "from": ""}, {"times": 1e-60, "from": ""}"#, "its factors"),
+            (r#"{"times": 1e60, "from": ""}, {"times": 1e60, "from": ""}"#, "its factors"),
         ] {
             let error = table(factor).unwrap_err().to_string();
             assert!(error.contains(told), "{factor}: {error}");
@@ -338,7 +351,7 @@ mod tests {
         let error = Costs::parse(lacking, NAMES).unwrap_err().to_string();
         assert!(error.contains("no constant copy"), "{error}");
         // Nothing is divided by a speed of 0.
-        for copy in ["0", "1e-300", "-1"] {
+        for copy in ["0", "1e-300", "-1", "1e300"] {
             let still = lacking.replacen("{}", &format!(r#"{{"copy": {copy}}}"#), 1);
             let error = Costs::parse(&still, NAMES).unwrap_err().to_string();
             assert!(error.contains("no constant copy"), "{copy}: {error}");

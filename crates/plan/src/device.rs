@@ -101,7 +101,7 @@ impl Slotting {
     }
 }
 
-/// A device as it offers to move things: plain data that can be had anywhere, so that plans for any
+/// A device as it offers to move things: plain data that can be made anywhere, so that plans for any
 /// device are made, compared and printed without it.
 ///
 /// Whoever implements it also runs what it offers. An offer is a promise: what it says is what is run, it

@@ -1,6 +1,8 @@
-//! Why something cannot be had.
+//! Why something is not possible.
 
-/// Why a route cannot serve a problem on a device, or a device cannot move a shape.
+use turntile_perm::AxesError;
+
+/// Why a route cannot be used for a problem on a device, or a device cannot move a shape.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Infeasible {
@@ -18,14 +20,9 @@ pub enum Infeasible {
     /// Only for matrices.
     #[error("it is for transpositions of matrices alone")]
     MatricesOnly,
-    /// More axes move apart than can be told of at once.
-    #[error("{axes} axes move apart, at most {most} can")]
-    TooManyAxes {
-        /// Axes there are.
-        axes: usize,
-        /// Axes there can be.
-        most: usize,
-    },
+    /// More axes move apart than one leg can permute.
+    #[error(transparent)]
+    Axes(#[from] AxesError),
     /// The last axis stays where it is: runs of it move as they are.
     #[error("the last axis stays, and moves in whole runs")]
     LastStays,
@@ -89,7 +86,10 @@ pub enum Infeasible {
         /// The shape, in dimension notation.
         shape: String,
     },
-    /// Extents or counts beyond what the device can be told.
+    /// Its seconds are no number.
+    #[error("the table of costs says no time that is a number")]
+    Unestimated,
+    /// Extents or counts beyond what the device's parameters hold.
     #[error("{what} of {count} are more than the {most} that this device can count")]
     TooMany {
         /// What is counted.

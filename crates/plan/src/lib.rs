@@ -15,14 +15,16 @@
 //! | [`device`] | what the planner knows of a device: the trait that backends implement |
 //! | [`offer`] | a way to move a shape, and a stage of a plan |
 //! | [`costs`] | how fast a device's operations are: tables in files |
+//! | [`part`] | a part of a problem, as routes see it |
 //! | [`routes`] | the table of routes, each a composition of stages |
-//! | [`infeasible`] | why something cannot be had |
+//! | [`infeasible`] | why something is not possible |
 //! | [`planner`] | ranks the candidates and picks one |
-//! | [`plan`] | the result |
+//! | [`plan`] | the result, and what makes it again |
 //! | [`check`] | whether a plan that anyone may have put together is one |
 //! | `apart` | matrices whose rows lie a pitch apart: the stages around what lies between them |
-//! | [`recipe`] | what makes a plan again |
+//! | `relayout` | records that go from one layout of AoS, ASTA and SoA to another |
 //! | [`tuner`] | ranks candidates by stopwatch |
+//! | [`units`] | numbers in the units that suit them |
 //! | [`wisdom`] | what tuning found out, remembered in a file |
 
 mod apart;
@@ -32,17 +34,19 @@ pub mod device;
 pub mod infeasible;
 mod legs;
 pub mod offer;
+pub mod part;
 pub mod plan;
 pub mod planner;
 pub mod problem;
-pub mod recipe;
 mod record;
+mod relayout;
 pub mod routes;
 mod search;
 pub mod shape;
 #[cfg(test)]
 mod testing;
 pub mod tuner;
+pub mod units;
 pub mod wisdom;
 
 pub use check::Flaw;
@@ -50,10 +54,9 @@ pub use costs::{Costs, CostsError};
 pub use device::{Device, Request, Slotting, Want};
 pub use infeasible::Infeasible;
 pub use offer::{Geometry, GeometryData, Method, Offer, Stage};
-pub use plan::{Declined, Leg, Plan};
+pub use plan::{Declined, Leg, LegRecipe, Plan, Recipe};
 pub use planner::{PlanError, Planner, Survey, TileRule};
 pub use problem::{Matrices, Problem, ProblemError};
-pub use recipe::{LegRecipe, Recipe};
 pub use routes::{ROUTES, Route, Tile, UnknownRoute};
 pub use shape::{Direction, StageShape};
 pub use tuner::{Effort, Measured};

@@ -67,7 +67,7 @@ impl fmt::Display for Method {
 ///
 /// `Display` prints it whole.
 pub trait GeometryData: Any + fmt::Debug + fmt::Display + PartialEq + Send + Sync {
-    /// What of it tells one way of a method from another, to print behind the method's name.
+    /// What distinguishes one way of a method from another, to print behind the method's name.
     fn variant(&self) -> String;
 }
 
@@ -75,10 +75,9 @@ pub trait GeometryData: Any + fmt::Debug + fmt::Display + PartialEq + Send + Syn
 #[derive(Clone)]
 pub struct Geometry(Arc<dyn Erased>);
 
-trait Erased: fmt::Debug + fmt::Display + Send + Sync {
+trait Erased: Any + fmt::Debug + fmt::Display + Send + Sync {
     fn variant(&self) -> String;
-    fn same(&self, other: &dyn Erased) -> bool;
-    fn as_any(&self) -> &dyn Any;
+    fn same(&self, other: &dyn Any) -> bool;
 }
 
 impl<G: GeometryData> Erased for G {
@@ -86,12 +85,8 @@ impl<G: GeometryData> Erased for G {
         GeometryData::variant(self)
     }
 
-    fn same(&self, other: &dyn Erased) -> bool {
-        other.as_any().downcast_ref::<G>() == Some(self)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
+    fn same(&self, other: &dyn Any) -> bool {
+        other.downcast_ref::<G>() == Some(self)
     }
 }
 
@@ -103,10 +98,11 @@ impl Geometry {
 
     /// The data, if they are of this type: of the crate that asks.
     pub fn get<G: GeometryData>(&self) -> Option<&G> {
-        self.0.as_any().downcast_ref()
+        let data: &dyn Any = &*self.0;
+        data.downcast_ref()
     }
 
-    /// What tells it from other ways of its method.
+    /// What distinguishes it from other ways of its method.
     pub fn variant(&self) -> String {
         self.0.variant()
     }

@@ -2,26 +2,20 @@
 
 use std::sync::Arc;
 
-use turntile_perm::{AxesError, Leading};
+use turntile_perm::{Leading, Retile};
 
 use crate::apart::Apart;
 use crate::device::Device;
 use crate::infeasible::Infeasible;
-pub use crate::legs::TileRule;
-use crate::legs::{Candidate, LegPlanner, Part};
+use crate::legs::Candidate;
+pub use crate::legs::{Planner, TileRule};
 use crate::offer::Method;
-use crate::plan::{Declined, Plan};
+use crate::part::Part;
+use crate::plan::{Declined, Plan, Recipe};
 use crate::problem::Problem;
-use crate::recipe::Recipe;
-use crate::routes::{Route, RouteRow, Tile};
+use crate::relayout::Relayout;
+use crate::routes::{Route, RouteRow};
 use crate::search;
-
-/// Makes plans for a device.
-#[derive(Clone, Debug)]
-#[must_use]
-pub struct Planner {
-    legs: LegPlanner,
-}
 
 /// Every route's answer to a problem.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,8 +31,8 @@ pub struct Survey {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// The route that was asked for cannot serve the problem, or none can.
-    #[error("route {route} cannot serve {problem} on {device}: {why}")]
+    /// The route that was asked for cannot be used for the problem, or none can.
+    #[error("route {route} cannot be used for {problem} on {device}: {why}")]
     Infeasible {
         /// The route asked for.
         route: Route,
@@ -60,32 +54,32 @@ impl Planner {
     /// The same for a device that others plan for too.
     pub fn on(device: Arc<dyn Device>) -> Self {
         let (rule, route, mirrored) = (TileRule::default(), None, None);
-        Planner { legs: LegPlanner { device, more: &[], rule, route, mirrored } }
+        Planner { device, more: &[], rule, route, mirrored }
     }
 
     /// With routes of one's own besides those of the table, which come first where estimates are equal.
     pub fn with_routes(self, more: &'static [RouteRow]) -> Self {
-        Planner { legs: LegPlanner { more, ..self.legs } }
+        Planner { more, ..self }
     }
 
     /// With tiles chosen by another rule.
     pub fn with_tiles(self, rule: TileRule) -> Self {
-        Planner { legs: LegPlanner { rule, ..self.legs } }
+        Planner { rule, ..self }
     }
 
     /// Over one route alone.
     pub fn with_route(self, route: Route) -> Self {
-        Planner { legs: LegPlanner { route: Some(route), ..self.legs } }
+        Planner { route: Some(route), ..self }
     }
 
     /// Over mirrored routes alone, or those that are not.
     pub fn with_mirrored(self, mirrored: bool) -> Self {
-        Planner { legs: LegPlanner { mirrored: Some(mirrored), ..self.legs } }
+        Planner { mirrored: Some(mirrored), ..self }
     }
 
     /// The device planned for.
     pub fn device(&self) -> &dyn Device {
-        &*self.legs.device
+        &*self.device
     }
 
     /// The plan of least estimated time; with leading dimensions that of fewest passes within the cap.
@@ -94,16 +88,18 @@ impl Planner {
     /// (`search.rs`); where a route was asked for, that route does the whole.
     ///
     /// # Errors
-    /// [`PlanError::Infeasible`] when one route was asked for and cannot serve the problem, its
+    /// [`PlanError::Infeasible`] when one route was asked for and cannot be used for the problem, its
     /// workspace cap included; it is for the matrix without gaps. Without such a choice there is always a plan in place:
     /// cycles of single elements need no workspace. But with leading dimensions a device that exchanges no rows needs
     /// workspace for the gaps in their way, and the error says how much.
     pub fn plan(&self, problem: &Problem) -> Result<Plan, PlanError> {
-        let found = match problem.leading() {
-            Some(leading) => self
-                .apart(problem, leading, &|apart| apart.first())
-                .map(|found| (found, Vec::new())),
-            None => self.fastest(problem),
+        let alone = |found| (found, Vec::new());
+        let found = match (problem.leading(), problem.records()) {
+            (Some(leading), _) => self.apart(problem, leading, &|apart| apart.first()).map(alone),
+            (None, Some(retile)) => {
+                self.records(problem, *retile, &|ways| ways.fastest()).map(alone)
+            }
+            (None, None) => self.fastest(problem),
         };
         match found {
             Ok((best, declined)) => Ok(Plan { declined, ..self.assemble(problem, best) }),
@@ -116,96 +112,110 @@ impl Planner {
 
     /// The legs of least estimated time, and the routes further up the table that were not feasible.
     fn fastest(&self, problem: &Problem) -> Result<(Candidate, Vec<Declined>), Declined> {
-        self.misplaced(problem).map_or(Ok(()), Err)?;
-        let (found, mut declined) = match Part::whole(problem) {
-            Ok(None) => return Ok((Candidate::default(), Vec::new())),
-            // Several legs would need a third place to lie in between.
-            Ok(Some(part))
-                if part.is_matrices() || self.legs.route.is_some() || problem.is_out_of_place() =>
-            {
-                self.legs.fastest(&part, f64::INFINITY)
-            }
-            Ok(Some(_)) => search::fastest(&self.legs, problem),
-            Err(_) if self.legs.route.is_none() && !problem.is_out_of_place() => {
-                search::fastest(&self.legs, problem)
-            }
-            Err(why) => (None, vec![self.too_many(problem, &why)]),
+        let (found, mut declined) = match self.legs_for(problem)? {
+            (_, true) => search::fastest(self, problem),
+            (Some(part), _) => self.fastest_leg(&part, f64::INFINITY),
+            (None, _) => return Ok((Candidate::default(), Vec::new())),
         };
-        let Some(best) = found else { return Err(declined.swap_remove(0)) };
-        let rank = |route| self.legs.table().position(|row| row.route == route);
+        let Some(best) = found else {
+            let unestimated = Declined { route: Route::NOTHING, why: Infeasible::Unestimated };
+            return Err(declined.into_iter().next().unwrap_or(unestimated));
+        };
+        let rank = |route| self.table().position(|row| row.route == route);
         let chosen = best.legs.first().filter(|_| best.legs.len() == 1).map(|leg| leg.route);
         declined.retain(|other| chosen.is_none_or(|route| rank(other.route) < rank(route)));
         Ok((best, declined))
     }
 
+    /// The problem as one leg, if something moves and one leg can, and whether several legs are looked for too.
+    fn legs_for(&self, problem: &Problem) -> Result<(Option<Part<'_>>, bool), Declined> {
+        let (asked, out_of_place) = (self.route, problem.is_out_of_place());
+        if let Some(route) = asked
+            && (route == Route::OUT_OF_PLACE) != out_of_place
+        {
+            let why = Infeasible::Place { out_of_place: !out_of_place };
+            return Err(Declined { route, why });
+        }
+        // Out of place several legs would need a third place to lie in between.
+        let several = asked.is_none() && !out_of_place;
+        match self.whole(problem) {
+            Ok(part) => {
+                let several = several && part.as_ref().is_some_and(|part| !part.is_matrices());
+                Ok((part, several))
+            }
+            Err(_) if several => Ok((None, true)),
+            Err(why) => {
+                let only = if out_of_place { Route::OUT_OF_PLACE } else { Route::ONE_STAGE };
+                Err(Declined { route: asked.unwrap_or(only), why: why.into() })
+            }
+        }
+    }
+
     /// Asks for the ways of a matrix with leading dimensions.
     fn apart<T>(&self, problem: &Problem, leading: &Leading, ask: &dyn Fn(&Apart) -> T) -> T {
         let dense = |dense: &Problem| self.fastest(dense).map(|(found, _)| found);
-        ask(&Apart { planner: &self.legs, problem, leading, dense: &dense })
+        ask(&Apart { planner: self, problem, leading, dense: &dense })
+    }
+
+    /// Asks for the ways from one layout of records to another.
+    fn records<T>(&self, problem: &Problem, retile: Retile, ask: &dyn Fn(&Relayout) -> T) -> T {
+        // As axes the records may go by any route; which, is asked of the whole.
+        let any = Planner { route: None, mirrored: None, ..self.clone() };
+        let dense = |axes: &Problem| any.fastest(axes).map(|(found, _)| found);
+        ask(&Relayout { planner: self, problem, retile, dense: &dense })
     }
 
     /// Every route's answer, feasible ones ranked; of axes that are no matrices also the best plan of each way to bring
     /// them into their order in several parts.
     pub fn survey(&self, problem: &Problem) -> Survey {
-        let (mut found, mut declined) = match problem.leading() {
-            Some(leading) => self.apart(problem, leading, &|apart| apart.all()),
-            None => (Vec::new(), Vec::new()),
+        let (mut found, declined) = match (problem.leading(), problem.records()) {
+            (Some(leading), _) => self.apart(problem, leading, &|apart| apart.all()),
+            (None, Some(retile)) => self.records(problem, *retile, &|ways| ways.all()),
+            (None, None) => {
+                self.all(problem).unwrap_or_else(|declined| (Vec::new(), vec![declined]))
+            }
         };
-        match Part::whole(problem) {
-            _ if problem.leading().is_some() => {}
-            _ if self.misplaced(problem).is_some() => declined.extend(self.misplaced(problem)),
-            Ok(None) => found.push(Candidate::default()),
-            Ok(Some(part)) => {
-                (found, declined) = self.legs.all(&part);
-                if !part.is_matrices() && self.legs.route.is_none() && !problem.is_out_of_place() {
-                    found.extend(search::all(&self.legs, problem));
-                }
-            }
-            Err(_) if self.legs.route.is_none() && !problem.is_out_of_place() => {
-                found = search::all(&self.legs, problem);
-            }
-            Err(why) => declined.push(self.too_many(problem, &why)),
-        }
         found.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
         let candidates = found.into_iter().map(|one| self.assemble(problem, one)).collect();
         Survey { candidates, declined }
     }
 
-    /// The plan of a route with a tile, each stage by its fastest way within the cap.
-    ///
-    /// # Errors
-    /// Why there is none.
-    pub fn with_tile(
-        &self,
-        problem: &Problem,
-        route: Route,
-        mirrored: bool,
-        tile: Tile,
-    ) -> Result<Plan, Infeasible> {
-        let part = Part::whole(problem).map_err(|why| too_many(&why))?;
-        let Some((part, row)) = part.zip(self.legs.table().find(|row| row.route == route)) else {
-            return Ok(self.assemble(problem, Candidate::default()));
-        };
-        let plan = self.legs.within(row, &part.query(&self.legs), mirrored, tile, f64::INFINITY)?;
-        Ok(self.assemble(problem, plan.expect("every plan takes less than forever")))
+    fn all(&self, problem: &Problem) -> Result<(Vec<Candidate>, Vec<Declined>), Declined> {
+        let (mut found, mut declined) = (Vec::new(), Vec::new());
+        match self.legs_for(problem)? {
+            (None, false) => found.push(Candidate::default()),
+            (part, several) => {
+                if let Some(part) = part {
+                    (found, declined) = self.all_legs(&part);
+                }
+                if several {
+                    found.extend(search::all(self, problem));
+                }
+            }
+        }
+        Ok((found, declined))
     }
 
     /// The plan that a recipe makes, of tiles that its routes propose; nothing when the recipe is of another
     /// problem, route or device.
     ///
     /// # Errors
-    /// Why its routes or its stages are not to be had.
+    /// Why its routes or its stages cannot be used.
     pub fn remake(&self, problem: &Problem, recipe: &Recipe) -> Result<Option<Plan>, Infeasible> {
         if problem.leading().is_some() {
             return Ok(None);
+        }
+        if problem.records().is_some() {
+            let all = self.survey(problem).candidates;
+            return Ok(all.into_iter().find(|plan| plan.recipe() == *recipe));
         }
         let fused = problem.fused();
         let mut at: Vec<usize> = (0..fused.order().len()).collect();
         let mut made = Candidate::default();
         for leg in &recipe.legs {
             let Ok(axes) = fused.between(&at, &leg.order) else { return Ok(None) };
-            let Some(part) = Part::of(problem, &axes, &leg.order) else { return Ok(None) };
-            let Some(done) = self.legs.remake(&part, leg)? else { return Ok(None) };
+            let Some(part) = self.part(problem, &axes, &leg.order) else { return Ok(None) };
+            let Some(done) = self.remake_leg(&part, leg)? else { return Ok(None) };
             made = made.then(done);
             at.clone_from(&leg.order);
         }
@@ -213,19 +223,6 @@ impl Planner {
             return Ok(None);
         }
         Ok(Some(self.assemble(problem, made)))
-    }
-
-    /// Why the one route asked for cannot serve any problem in that place.
-    fn misplaced(&self, problem: &Problem) -> Option<Declined> {
-        let out_of_place = self.legs.route? == Route::OUT_OF_PLACE;
-        let why = Infeasible::Place { out_of_place };
-        let wrong = out_of_place != problem.is_out_of_place();
-        self.legs.route.filter(|_| wrong).map(|route| Declined { route, why })
-    }
-
-    fn too_many(&self, problem: &Problem, why: &AxesError) -> Declined {
-        let only = if problem.is_out_of_place() { Route::OUT_OF_PLACE } else { Route::ONE_STAGE };
-        Declined { route: self.legs.route.unwrap_or(only), why: too_many(why) }
     }
 
     fn assemble(&self, problem: &Problem, Candidate { legs, seconds }: Candidate) -> Plan {
@@ -245,11 +242,27 @@ impl Planner {
     }
 }
 
-fn too_many(why: &AxesError) -> Infeasible {
-    match *why {
-        AxesError::TooMany { axes } => {
-            Infeasible::TooManyAxes { axes, most: turntile_perm::axes::MOST_AXES }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::routes::ROUTES;
+    use crate::testing::Toy;
+
+    /// Where every route takes as long, the first in the table that works is taken.
+    #[test]
+    fn ties_go_up_the_table() {
+        let mut taken = Vec::new();
+        for held in [1 << 10, 1 << 20] {
+            let planner = Planner::new(Toy { held, speed: f64::INFINITY });
+            for (rows, cols) in [(240, 240), (720, 180), (101, 205), (127, 4096), (127, 131)] {
+                let problem = Problem::new(rows, cols, 4).unwrap();
+                let works = |route| planner.clone().with_route(route).plan(&problem).is_ok();
+                let first = ROUTES.iter().map(|row| row.route).find(|&route| works(route));
+                let plan = planner.plan(&problem).unwrap();
+                assert_eq!((Some(plan.route()), plan.seconds), (first, 0.0), "{plan}");
+                taken.extend(first.filter(|route| !taken.contains(route)));
+            }
         }
-        _ => unreachable!("a problem's axes were checked"),
+        assert!(taken.len() > 3, "{taken:?}");
     }
 }

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use turntile_perm::{AxesError, AxisPermutation, FusedAxes, Leading, MOST_GIVEN, Pitched};
+use turntile_perm::{
+    AxesError, AxisPermutation, Elementary, Form, FusedAxes, Leading, MOST_GIVEN, Pitched, Retile,
+};
 
 /// A row-major array whose axes are to be permuted, most often equal matrices to be transposed: axis `i` of the result
 /// is axis `order[i]` of the source, and both are row-major. Elements are words of `elem_bytes` bytes; their type
@@ -17,6 +19,7 @@ pub struct Problem {
     alignment: usize,
     out_of_place: bool,
     leading: Option<Leading>,
+    retile: Option<Retile>,
 }
 
 /// Axes as they were given, those of one element included.
@@ -51,8 +54,14 @@ pub struct Matrices {
 impl Matrices {
     /// Axes that are a transposition of matrices of single elements.
     pub fn of(axes: &AxisPermutation) -> Option<Self> {
-        let e = axes.elementary().filter(|e| !axes.is_identity() && e.mid == 1 && e.unit == 1)?;
-        Some(Matrices { batch: e.batch, rows: e.rows, cols: e.cols })
+        match axes.form() {
+            Form::Matrices(Elementary { batch, rows, cols, unit: 1, .. })
+                if !axes.is_identity() =>
+            {
+                Some(Matrices { batch, rows, cols })
+            }
+            _ => None,
+        }
     }
 
     /// The problem that undoes this one.
@@ -72,7 +81,7 @@ pub enum ProblemError {
     /// The bytes do not fit the address space.
     #[error("{} elements of {elem_bytes} bytes exceed {} bytes", by_x(extents), isize::MAX)]
     TooLarge {
-        /// Extents of the axes; of matrices their number, rows and columns.
+        /// Extents of the axes; of matrices rows and columns, and before them how many there are if several.
         extents: Vec<usize>,
         /// Bytes of an element.
         elem_bytes: usize,
@@ -137,14 +146,10 @@ impl Problem {
         cols: usize,
         elem_bytes: usize,
     ) -> Result<Self, ProblemError> {
-        // A single matrix is told of by its two sides.
-        let told = |error| match error {
-            ProblemError::TooLarge { extents, elem_bytes } if batch == 1 => {
-                ProblemError::TooLarge { extents: extents[1..].to_vec(), elem_bytes }
-            }
-            other => other,
-        };
-        Self::permuted(&[batch, rows, cols], &MATRICES, elem_bytes).map_err(told)
+        match batch {
+            1 => Self::permuted(&[rows, cols], &[1, 0], elem_bytes),
+            _ => Self::permuted(&[batch, rows, cols], &[0, 2, 1], elem_bytes),
+        }
     }
 
     /// An array with these extents, whose axis `order[i]` is to become axis `i`: NumPy's `transpose(order)`. Total
@@ -174,10 +179,38 @@ impl Problem {
         axes.extents[..rank].copy_from_slice(extents);
         axes.order.iter_mut().zip(order).for_each(|(to, &axis)| *to = axis as u8);
         let (alignment, out_of_place) = (ALIGNMENT, false);
-        Ok(Problem { axes, elem_bytes, cap: None, alignment, out_of_place, leading: None })
+        Ok(Problem {
+            axes,
+            elem_bytes,
+            cap: None,
+            alignment,
+            out_of_place,
+            leading: None,
+            retile: None,
+        })
     }
 
-    /// Extents of the source's axes as given; of matrices their number, rows and columns.
+    /// Records of words of `word_bytes` bytes that go from tiles of one length to tiles of another: from one layout of
+    /// AoS, ASTA and SoA to another. As axes they are records by words, and these stay. Total bytes must not exceed
+    /// `isize::MAX`.
+    pub fn of_records(retile: Retile, word_bytes: usize) -> Result<Self, ProblemError> {
+        let fields = retile.fields();
+        let stays = Self::permuted(&[fields.records(), fields.words()], &[0, 1], word_bytes)?;
+        Ok(Problem { retile: Some(retile), ..stays })
+    }
+
+    /// Records and the tiles that they lie in before and after, if that is what is to change.
+    pub fn records(&self) -> Option<&Retile> {
+        self.retile.as_ref()
+    }
+
+    /// The same memory as an array with these axes, as many elements.
+    pub(crate) fn as_axes(&self, extents: &[usize], order: &[usize]) -> Option<Self> {
+        let axes = Self::permuted(extents, order, self.elem_bytes).ok()?.axes;
+        Some(Problem { axes, leading: None, retile: None, ..*self })
+    }
+
+    /// Extents of the source's axes as given; of matrices rows and columns, and before them how many there are if several.
     pub fn extents(&self) -> &[usize] {
         self.axes.extents()
     }
@@ -208,13 +241,6 @@ impl Problem {
         Matrices::of(&self.axes().ok()?)
     }
 
-    /// A part of this problem: what is said of its memory, with axes that were permuted and elements of their own.
-    pub(crate) fn part(&self, axes: &AxisPermutation, elem_bytes: usize) -> Self {
-        let order: Vec<usize> = axes.order().collect();
-        let part = Self::permuted(axes.extents(), &order, elem_bytes);
-        Problem { axes: part.expect("as many bytes as the whole").axes, elem_bytes, ..*self }
-    }
-
     /// The same problem with at most `bytes` of workspace beyond the matrix.
     #[must_use]
     pub fn with_cap(self, bytes: usize) -> Self {
@@ -241,15 +267,14 @@ impl Problem {
     /// [`ProblemError::TooSmall`]: `lda` or `ldb` is shorter than a row. [`ProblemError::TooFarApart`]: more bytes than
     /// `isize::MAX`. [`ProblemError::Leading`]: it is a batch, has other axes or is out of place.
     pub fn with_leading(self, lda: usize, ldb: usize) -> Result<Self, ProblemError> {
-        let (rows, cols, transposed) =
-            match (self.extents(), &self.axes.order[..self.extents().len()]) {
-                (&[1, rows, cols], [0, 2, 1]) | (&[rows, cols], [1, 0]) => (rows, cols, true),
-                (&[1, rows, cols], [0, 1, 2]) | (&[rows, cols], [0, 1]) => (rows, cols, false),
-                ([_, _, _], [0, 2, 1] | [0, 1, 2]) => {
-                    return Err(ProblemError::Leading { with: "a batch" });
-                }
-                _ => return Err(ProblemError::Leading { with: "other axes" }),
-            };
+        let (rows, cols, transposed) = match (self.given_matrices(), self.extents()) {
+            (Some(Matrices { batch: 1, rows, cols }), _) => (rows, cols, true),
+            (None, &[rows, cols]) => (rows, cols, false),
+            (given, _) if given.is_some() || self.order().eq(0..3) => {
+                return Err(ProblemError::Leading { with: "a batch" });
+            }
+            _ => return Err(ProblemError::Leading { with: "other axes" }),
+        };
         if self.out_of_place {
             return Err(ProblemError::Leading { with: "another place" });
         }
@@ -296,18 +321,18 @@ impl Problem {
         self.sides().cols
     }
 
-    /// Whether it was given as matrices.
-    fn given_as_matrices(&self) -> bool {
-        self.order().eq(MATRICES)
+    /// The matrices that it was given as.
+    fn given_matrices(&self) -> Option<Matrices> {
+        match (self.extents(), &self.axes.order[..self.extents().len()]) {
+            (&[rows, cols], [1, 0]) => Some(Matrices { batch: 1, rows, cols }),
+            (&[batch, rows, cols], [0, 2, 1]) => Some(Matrices { batch, rows, cols }),
+            _ => None,
+        }
     }
 
     fn sides(&self) -> Matrices {
-        if let &[batch, rows, cols] = self.extents()
-            && self.given_as_matrices()
-        {
-            return Matrices { batch, rows, cols };
-        }
-        self.matrices().unwrap_or(Matrices { batch: 1, rows: 1, cols: self.len() })
+        let one_row = || Matrices { batch: 1, rows: 1, cols: self.len() };
+        self.given_matrices().or_else(|| self.matrices()).unwrap_or_else(one_row)
     }
 
     /// Bytes of an element.
@@ -368,6 +393,9 @@ impl Problem {
         if let Some(leading) = &self.leading {
             return leading.dest(offset);
         }
+        if let Some(retile) = &self.retile {
+            return retile.dest(offset);
+        }
         let (mut digits, mut rest) = ([0; MOST_GIVEN], offset);
         for (axis, &extent) in self.extents().iter().enumerate().rev() {
             (rest, digits[axis]) = (rest / extent, rest % extent);
@@ -376,26 +404,32 @@ impl Problem {
     }
 }
 
-/// The order of the axes of matrices one after the other.
-const MATRICES: [usize; 3] = [0, 2, 1];
-
 /// `2x3x4`; a single element has no axes.
 pub(crate) fn by_x(extents: &[usize]) -> String {
     let extents: Vec<String> = extents.iter().map(usize::to_string).collect();
     if extents.is_empty() { "1".to_owned() } else { extents.join("x") }
 }
 
+/// `1000 records of 4+12+1+8, aos to asta:32`.
+fn write_records(f: &mut fmt::Formatter<'_>, retile: &Retile) -> fmt::Result {
+    let fields = retile.fields();
+    let aos = usize::from(fields.in_order());
+    let layout = |tile: usize| match tile {
+        tile if tile == aos => "aos".to_owned(),
+        all if all == fields.records() => "soa".to_owned(),
+        some => format!("asta:{some}"),
+    };
+    write!(f, "{fields}, {} to {}", layout(retile.from()), layout(retile.to()))
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.extents(), self.given_as_matrices()) {
-            ([.., rows, cols], _) if self.leading.is_some() => write!(f, "{rows}x{cols}")?,
-            (&[batch, rows, cols], true) => {
-                if batch != 1 {
-                    write!(f, "{batch} * ")?;
-                }
-                write!(f, "{rows}x{cols}")?;
-            }
-            (extents, _) => {
+        match (self.given_matrices(), self.extents()) {
+            _ if let Some(retile) = &self.retile => write_records(f, retile)?,
+            (Some(Matrices { batch: 1, rows, cols }), _) => write!(f, "{rows}x{cols}")?,
+            (Some(Matrices { batch, rows, cols }), _) => write!(f, "{batch} * {rows}x{cols}")?,
+            (None, [rows, cols]) if self.leading.is_some() => write!(f, "{rows}x{cols}")?,
+            (None, extents) => {
                 let order: Vec<String> = self.order().map(|axis| axis.to_string()).collect();
                 write!(f, "{} axes {}", by_x(extents), order.join(","))?;
             }
@@ -415,15 +449,7 @@ impl fmt::Display for Problem {
 
 impl fmt::Debug for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Problem")
-            .field("extents", &self.extents())
-            .field("order", &self.order().collect::<Vec<_>>())
-            .field("elem_bytes", &self.elem_bytes)
-            .field("cap", &self.cap)
-            .field("alignment", &self.alignment)
-            .field("out_of_place", &self.out_of_place)
-            .field("leading", &self.leading)
-            .finish()
+        write!(f, "Problem({self}, cap {:?})", self.cap)
     }
 }
 

@@ -1,6 +1,8 @@
 //! One writer of a wisdom file at a time, whose additions are there whole or not at all.
 
+use std::collections::hash_map::RandomState;
 use std::fs::{self, File, Metadata};
+use std::hash::BuildHasher;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -45,26 +47,35 @@ pub fn refuse_others(path: &Path) -> io::Result<()> {
     }
 }
 
-fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
+/// A new file beside it, of a drawn name that nothing has.
+fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
+    loop {
+        let drawn = RandomState::new().hash_one(std::process::id());
+        let new = path.with_file_name(format!(".turntile-{drawn:016x}.tmp"));
+        match File::create_new(&new) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            created => return created.map(|file| (new, file)),
+        }
+    }
 }
 
 fn replace(path: &Path, text: &[u8], old: &Metadata) -> io::Result<()> {
-    let new = beside(path, ".new");
-    let written = File::create(&new).and_then(|mut file| {
-        if cfg!(unix) {
-            file.set_permissions(old.permissions())?;
-        }
-        file.write_all(text)?;
-        file.sync_all()
-    });
+    let (new, file) = create_beside(path)?;
+    let written = fill(file, text, old);
     let replaced = written.and_then(|()| fs::rename(&new, path));
     if replaced.is_err() {
         let _ = fs::remove_file(&new);
     }
     replaced
+}
+
+/// Writes a file of the old one's permissions, and closes it.
+fn fill(mut file: File, text: &[u8], old: &Metadata) -> io::Result<()> {
+    if cfg!(unix) {
+        file.set_permissions(old.permissions())?;
+    }
+    file.write_all(text)?;
+    file.sync_all()
 }
 
 /// The file itself, locked, and whether it had to be made. Who has waited looks again: it has been replaced since.
@@ -84,10 +95,12 @@ fn hold(path: &Path) -> io::Result<(File, bool)> {
     }
 }
 
-/// A file beside it, which stays: the system does not tell whether two files are one.
+/// A file beside it, which stays: there the system does not report whether two files are one.
 #[cfg(not(unix))]
 fn hold(path: &Path) -> io::Result<(File, bool)> {
-    let file = File::create(beside(path, ".lock"))?;
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    let file = File::create(name)?;
     file.lock()?;
     Ok((file, false))
 }

@@ -4,51 +4,49 @@
 //! source's order to the result's is the plan. Of up to four axes every order may lie between two legs. Of more, one in which
 //! the result's last axis is last already, or the source's still is, so that one leg moves whole runs and the other
 //! interchanges two neighbouring groups of axes, a transposition of matrices. A leg that is no matrices is looked for in
-//! the same way, so that every leg brings one axis more to its place.
+//! the same way, so that every leg brings one axis more to its place. Or one from which axes change places in pairs on
+//! either side; of very many axes these alone, beside bringing a few at a time to their places.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 
+use turntile_perm::axes::MOST_AXES;
 use turntile_perm::{AxesError, AxisPermutation, FusedAxes};
 
-use crate::legs::{Candidate, LegPlanner, Part};
+use crate::legs::{Candidate, Planner};
+use crate::part::Part;
 use crate::plan::Declined;
 use crate::problem::Problem;
 
 /// Axes up to which all orders are looked at: 22 of four axes.
 const FEW_AXES: usize = 4;
+/// Axes up to which orders are looked at that interchange neighbours, and that every device permutes.
+const MANY_AXES: usize = 8;
+/// Orders looked at from which axes change places in pairs on either side.
+const MOST_HALVES: usize = 24;
 /// Legs that are looked for one within the other.
 const MOST_LEGS: usize = 3;
 
 /// The fastest plan, and the routes that could not do the whole.
-pub fn fastest(planner: &LegPlanner, problem: &Problem) -> (Option<Candidate>, Vec<Declined>) {
+pub fn fastest(planner: &Planner, problem: &Problem) -> (Option<Candidate>, Vec<Declined>) {
     let search = Search::new(planner, problem);
-    let (mut all, mut declined) = (Candidate::default(), Vec::new());
-    let pieces = search.pieces();
-    for [from, to] in &pieces {
-        let (found, not) = search.between(from, to, f64::INFINITY, MOST_LEGS);
-        let Some(found) = found else { return (None, not) };
-        all = all.then(found);
-        if pieces.len() == 1 {
-            declined = not;
-        }
-    }
-    (Some(all), declined)
+    let [from, to] = search.ends();
+    let (found, declined) = search.between(&from, &to, f64::INFINITY, MOST_LEGS);
+    let bound = found.as_ref().map_or(f64::INFINITY, |found| found.seconds);
+    (search.in_pieces(bound).or(found), declined)
 }
 
 /// The fastest plan through each order between, besides those of one leg.
-pub fn all(planner: &LegPlanner, problem: &Problem) -> Vec<Candidate> {
+pub fn all(planner: &Planner, problem: &Problem) -> Vec<Candidate> {
     let search = Search::new(planner, problem);
-    let pieces = search.pieces();
-    let [[from, to]] = &pieces[..] else {
-        return fastest(planner, problem).0.into_iter().collect();
-    };
-    let through = |via: Vec<usize>| search.through(from, &via, to, f64::INFINITY, MOST_LEGS);
-    vias(from, to, from.len() <= FEW_AXES).into_iter().filter_map(through).collect()
+    let [from, to] = search.ends();
+    let through = |via: Vec<usize>| search.through(&from, &via, &to, f64::INFINITY, MOST_LEGS);
+    let vias = search.orders_between(&from, &to, MOST_LEGS).into_iter();
+    vias.filter_map(through).chain(search.in_pieces(f64::INFINITY)).collect()
 }
 
 struct Search<'a> {
-    planner: &'a LegPlanner,
+    planner: &'a Planner,
     problem: &'a Problem,
     fused: FusedAxes,
     /// Legs that were looked for: the fastest, or none that takes less than so many seconds.
@@ -56,13 +54,13 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(planner: &'a LegPlanner, problem: &'a Problem) -> Self {
+    fn new(planner: &'a Planner, problem: &'a Problem) -> Self {
         Search { planner, problem, fused: problem.fused(), known: RefCell::default() }
     }
 
     /// The fastest single leg that takes less than `bound` seconds.
     fn leg(&self, part: &Part, order: &[usize], bound: f64) -> Option<Candidate> {
-        match self.known.borrow().get(&part.key()) {
+        match self.known.borrow().get(&(part.axes, part.joined)) {
             Some(Ok(found)) => {
                 let found = (found.seconds < bound).then(|| found.clone());
                 return found.map(|found| found.leading_to(order));
@@ -70,22 +68,46 @@ impl<'a> Search<'a> {
             Some(Err(least)) if *least >= bound => return None,
             _ => {}
         }
-        let found = self.planner.fastest(part, bound).0;
+        let found = self.planner.fastest_leg(part, bound).0;
         let known = found.clone().ok_or(bound);
-        self.known.borrow_mut().insert(part.key(), known);
+        self.known.borrow_mut().insert((part.axes, part.joined), known);
         found
     }
 
-    /// From the source's order to the result's, in as few pieces as can be held.
-    fn pieces(&self) -> Vec<[Vec<usize>; 2]> {
-        let mut from: Vec<usize> = (0..self.fused.order().len()).collect();
-        let step = |to: Vec<usize>| [std::mem::replace(&mut from, to.clone()), to];
-        self.fused.waypoints().into_iter().map(step).collect()
+    /// The source's order and the result's.
+    fn ends(&self) -> [Vec<usize>; 2] {
+        [(0..self.fused.order().len()).collect(), self.fused.order().to_vec()]
+    }
+
+    /// Very many axes in several pieces, of as many as can be held or as every device permutes, where that takes less than
+    /// `bound` seconds.
+    fn in_pieces(&self, mut bound: f64) -> Option<Candidate> {
+        if self.fused.order().len() <= MANY_AXES {
+            return None;
+        }
+        let pass = self.planner.device.least_seconds(self.problem.bytes());
+        let mut best = None;
+        for most in [MOST_AXES, MANY_AXES] {
+            let pieces = self.fused.waypoints(most);
+            let ([mut from, _], mut all) = (self.ends(), Candidate::default());
+            let mut add = |(done, to): (usize, &Vec<usize>)| {
+                let left = bound - all.seconds - (pieces.len() - 1 - done) as f64 * pass;
+                let found = self.between(&from, to, left, MOST_LEGS).0?;
+                from.clone_from(to);
+                all = std::mem::take(&mut all).then(found);
+                Some(())
+            };
+            if pieces.len() > 1 && pieces.iter().enumerate().all(|piece| add(piece).is_some()) {
+                bound = all.seconds;
+                best = Some(all);
+            }
+        }
+        best
     }
 
     /// What is to be done between two orders; none where nothing is.
-    fn part(&self, from: &[usize], to: &[usize]) -> Result<Option<Part>, AxesError> {
-        Ok(Part::of(self.problem, &self.fused.between(from, to)?, to))
+    fn part(&self, from: &[usize], to: &[usize]) -> Result<Option<Part<'a>>, AxesError> {
+        Ok(self.planner.part(self.problem, &self.fused.between(from, to)?, to))
     }
 
     /// The fastest way in at most `legs` legs that takes less than `bound` seconds.
@@ -101,12 +123,10 @@ impl<'a> Search<'a> {
             Ok(None) => return (Some(Candidate::default()), Vec::new()),
             Err(_) => return (None, Vec::new()),
         };
-        let (mut best, declined) = self.planner.fastest(&part, bound);
+        let (mut best, declined) = self.planner.fastest_leg(&part, bound);
         if legs > 1 && !part.is_matrices() {
             let pass = self.planner.device.least_seconds(self.problem.bytes());
-            // Within a leg only orders in which one side moves runs: each such leg puts an axis in its place.
-            let few = legs == MOST_LEGS && from.len() <= FEW_AXES;
-            for (passes, via) in self.vias(from, to, few) {
+            for (passes, via) in self.vias(from, to, legs) {
                 let bound = best.as_ref().map_or(bound, |plan| plan.seconds);
                 if passes as f64 * pass >= bound {
                     break;
@@ -118,15 +138,31 @@ impl<'a> Search<'a> {
     }
 
     /// The orders between two others, with the passes that it takes through each at least: few first.
-    fn vias(&self, from: &[usize], to: &[usize], every: bool) -> Vec<(usize, Vec<usize>)> {
+    fn vias(&self, from: &[usize], to: &[usize], legs: usize) -> Vec<(usize, Vec<usize>)> {
         let passes = |from: &[usize], to: &[usize]| {
             let part = self.part(from, to).ok()?;
-            Some(part.map_or(0, |part| part.least_passes(&*self.planner.device)))
+            Some(part.map_or(0, |part| part.least_passes()))
         };
-        let all = vias(from, to, every).into_iter();
+        let all = self.orders_between(from, to, legs).into_iter();
         let mut all: Vec<_> =
             all.filter_map(|via| Some((passes(from, &via)? + passes(&via, to)?, via))).collect();
         all.sort_by_key(|&(passes, _)| passes);
+        all
+    }
+
+    /// The same in any order. Within a leg only those in which one side moves runs: each such leg puts an axis in its
+    /// place.
+    fn orders_between(&self, from: &[usize], to: &[usize], legs: usize) -> Vec<Vec<usize>> {
+        let every = legs == MOST_LEGS && from.len() <= FEW_AXES;
+        let axes = self.fused.between(from, to).map_or(usize::MAX, |axes| axes.extents().len());
+        let mut all = if axes <= MANY_AXES { vias(from, to, every) } else { Vec::new() };
+        if legs == MOST_LEGS && !every {
+            for via in self.fused.halves(from, to, MOST_HALVES) {
+                if via != from && via != to && !all.contains(&via) {
+                    all.push(via);
+                }
+            }
+        }
         all
     }
 
@@ -143,7 +179,8 @@ impl<'a> Search<'a> {
         let sides = [self.part(from, via).ok()??, self.part(via, to).ok()??];
         // Runs first, or else matrices: it is soon known whether they leave time for the other side.
         let is_simple = |simple: fn(&Part) -> bool| sides.iter().position(simple);
-        let simple = is_simple(Part::is_runs).or(is_simple(Part::is_matrices)).unwrap_or(0);
+        let simple =
+            is_simple(|part| part.is_runs()).or(is_simple(|part| part.is_matrices())).unwrap_or(0);
         let ends = [[from, via], [via, to]];
         let one = self.leg(&sides[simple], ends[simple][1], bound - pass)?;
         let left = bound - one.seconds;
@@ -204,9 +241,8 @@ fn every_order(count: usize, first: &mut Vec<usize>, take: &mut impl FnMut(Vec<u
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Route;
     use crate::testing::Toy;
-    use crate::{Planner, Route, TileRule};
-    use std::sync::Arc;
 
     fn plan(extents: &[usize], order: &[usize]) -> crate::Plan {
         let problem = Problem::permuted(extents, order, 4).unwrap();
@@ -241,8 +277,11 @@ mod tests {
     /// Every way in up to three legs over all orders there are.
     fn brute(search: &Search, from: &[usize], to: &[usize], legs: usize) -> f64 {
         let Ok(Some(part)) = search.part(from, to) else { return 0.0 };
-        let one =
-            search.planner.fastest(&part, f64::INFINITY).0.map_or(f64::INFINITY, |one| one.seconds);
+        let one = search
+            .planner
+            .fastest_leg(&part, f64::INFINITY)
+            .0
+            .map_or(f64::INFINITY, |one| one.seconds);
         if legs == 1 {
             return one;
         }
@@ -266,17 +305,10 @@ mod tests {
                 }
                 let planner = Planner::new(Toy { held: 4096, ..Toy::default() });
                 let plan = planner.plan(&problem).unwrap();
-                if Part::whole(&problem).unwrap().unwrap().is_matrices() {
+                if planner.whole(&problem).unwrap().unwrap().is_matrices() {
                     continue;
                 }
-                let legs = LegPlanner {
-                    device: Arc::new(Toy { held: 4096, ..Toy::default() }),
-                    more: &[],
-                    rule: TileRule::CostModel,
-                    route: None,
-                    mirrored: None,
-                };
-                let search = Search::new(&legs, &problem);
+                let search = Search::new(&planner, &problem);
                 let from: Vec<usize> = (0..search.fused.order().len()).collect();
                 let best = brute(&search, &from, search.fused.order(), 2);
                 assert!(plan.seconds <= 1.001 * best, "{plan:#}: {best}");

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use turntile_perm::{AxisPermutation, Elementary, Leading, Order, Pitched, Slide, Slots};
+use turntile_perm::{
+    AxisPermutation, Elementary, FieldSlots, Form, Leading, Order, Pitched, Retile, Slide, Slots,
+};
 
 /// Which way a stage that is not its own mirror image runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,6 +45,22 @@ pub enum StageShape {
         batch: usize,
         /// The index maps of one matrix.
         slots: Slots,
+        /// Forward moves slots to final places; backward fetches them.
+        direction: Direction,
+    },
+    /// Records go from tiles of one length to tiles of another.
+    Retile(Retile),
+    /// Pass 1 of records' aligned slots: every chunk's slots gathered into its own memory.
+    FieldGather {
+        /// The index maps.
+        slots: FieldSlots,
+        /// Forward gathers; backward scatters.
+        direction: Direction,
+    },
+    /// Pass 2 of records' aligned slots: whole slots moved to their final places.
+    FieldMove {
+        /// The index maps.
+        slots: FieldSlots,
         /// Forward moves slots to final places; backward fetches them.
         direction: Direction,
     },
@@ -88,6 +106,12 @@ impl From<Elementary> for StageShape {
     }
 }
 
+impl From<Retile> for StageShape {
+    fn from(retile: Retile) -> Self {
+        StageShape::Retile(retile)
+    }
+}
+
 impl From<Slide> for StageShape {
     fn from(slide: Slide) -> Self {
         StageShape::Slide(slide)
@@ -100,6 +124,15 @@ impl StageShape {
     pub fn elementary(&self) -> Option<Elementary> {
         match self {
             StageShape::Axes(axes) => axes.elementary(),
+            _ => None,
+        }
+    }
+
+    /// What the order of its axes is, if axes are what it permutes.
+    #[inline]
+    pub fn form(&self) -> Option<Form> {
+        match self {
+            StageShape::Axes(axes) => Some(axes.form()),
             _ => None,
         }
     }
@@ -121,6 +154,10 @@ impl StageShape {
             StageShape::Axes(axes) => axes.len() / axes.batch(),
             StageShape::SlotGather { slots, .. } | StageShape::SlotMove { slots, .. } => {
                 slots.len()
+            }
+            StageShape::Retile(retile) => retile.fields().len(),
+            StageShape::FieldGather { slots, .. } | StageShape::FieldMove { slots, .. } => {
+                slots.fields().len()
             }
             StageShape::Cut { rows, .. } => rows.area(),
             StageShape::Slide(slide) => slide.len(),
@@ -168,7 +205,9 @@ impl StageShape {
         match *self {
             StageShape::Axes(axes) => axes.unit(),
             StageShape::SlotGather { .. } | StageShape::Turn(_) | StageShape::Gaps { .. } => 1,
+            StageShape::Retile(_) | StageShape::FieldGather { .. } => 1,
             StageShape::SlotMove { slots, .. } => slots.slot(),
+            StageShape::FieldMove { slots, .. } => slots.slot(),
             StageShape::Cut { rows, .. } | StageShape::Exchange { rows, .. } => rows.cols().max(1),
             StageShape::Slide(slide) => slide.cols(),
         }
@@ -199,6 +238,15 @@ impl StageShape {
             StageShape::SlotMove { slots, direction: Direction::Backward, .. } => {
                 slots.slot_source(s)
             }
+            StageShape::Retile(retile) => retile.dest(s),
+            StageShape::FieldGather { slots, direction } => match direction {
+                Direction::Forward => slots.gather_dest(s),
+                Direction::Backward => slots.gather_source(s),
+            },
+            StageShape::FieldMove { slots, direction } => match direction {
+                Direction::Forward => slots.slot_dest(s),
+                Direction::Backward => slots.slot_source(s),
+            },
             // Rows keep their order; columns that are cut off are no super-elements.
             _ => s,
         }
@@ -208,7 +256,9 @@ impl StageShape {
     pub fn has_short_cycles(&self, most: usize) -> bool {
         const SAMPLES: usize = 8;
         let units = self.instance_units().max(1);
-        let succ = self.successor();
+        // Worked out once.
+        let swapped = self.elementary();
+        let succ = |s| swapped.map_or_else(|| self.succ(s), |e| e.succ(s));
         (1..=SAMPLES).all(|k| {
             let start = (units / (SAMPLES + 1) * k + k % units) % units;
             let mut at = start;
@@ -217,12 +267,6 @@ impl StageShape {
                 at == start
             })
         })
-    }
-
-    /// [`succ`](Self::succ) with what does not change worked out beforehand.
-    fn successor(&self) -> impl Fn(usize) -> usize + '_ {
-        let swapped = self.elementary();
-        move |s| swapped.map_or_else(|| self.succ(s), |e| e.succ(s))
     }
 
     /// Where the element at `offset` goes; what lies in a gap between padded rows is none, and stays, as do
@@ -251,26 +295,21 @@ impl StageShape {
     /// The shape that undoes it.
     #[must_use]
     pub fn inverse(&self) -> Self {
-        match *self {
-            StageShape::Axes(axes) => StageShape::Axes(axes.inverse()),
-            StageShape::SlotGather { batch, slots, direction } => {
-                StageShape::SlotGather { batch, slots, direction: direction.reversed() }
-            }
-            StageShape::SlotMove { batch, slots, direction } => {
-                StageShape::SlotMove { batch, slots, direction: direction.reversed() }
-            }
-            StageShape::Cut { rows, direction } => {
-                StageShape::Cut { rows, direction: direction.reversed() }
-            }
-            StageShape::Slide(slide) => StageShape::Slide(slide.inverse()),
-            StageShape::Turn(leading) => StageShape::Turn(leading.inverse()),
-            StageShape::Gaps { leading, direction } => {
-                StageShape::Gaps { leading, direction: direction.reversed() }
-            }
-            StageShape::Exchange { rows, direction } => {
-                StageShape::Exchange { rows, direction: direction.reversed() }
-            }
+        let mut shape = *self;
+        match &mut shape {
+            StageShape::Axes(axes) => *axes = axes.inverse(),
+            StageShape::Slide(slide) => *slide = slide.inverse(),
+            StageShape::Turn(leading) => *leading = leading.inverse(),
+            StageShape::Retile(retile) => *retile = retile.inverse(),
+            StageShape::SlotGather { direction, .. }
+            | StageShape::SlotMove { direction, .. }
+            | StageShape::FieldGather { direction, .. }
+            | StageShape::FieldMove { direction, .. }
+            | StageShape::Cut { direction, .. }
+            | StageShape::Gaps { direction, .. }
+            | StageShape::Exchange { direction, .. } => *direction = direction.reversed(),
         }
+        shape
     }
 
     /// Rows that slide, whether or not what lies between them is lost.
@@ -285,16 +324,8 @@ impl StageShape {
 
     /// Whether it goes around gaps between rows that are not the problem's to move.
     pub fn has_gaps(&self) -> bool {
-        match self {
-            StageShape::Turn(_)
-            | StageShape::Slide(_)
-            | StageShape::Gaps { .. }
-            | StageShape::Exchange { .. } => true,
-            StageShape::Axes(_)
-            | StageShape::SlotGather { .. }
-            | StageShape::SlotMove { .. }
-            | StageShape::Cut { .. } => false,
-        }
+        use StageShape::{Exchange, Gaps, Slide, Turn};
+        matches!(self, Turn(_) | Slide(_) | Gaps { .. } | Exchange { .. })
     }
 
     /// Whether nothing moves.
@@ -310,6 +341,15 @@ impl StageShape {
             StageShape::SlotMove { slots, .. } => {
                 slots.rows() == 1 || slots.cols() == 1 || slots.chunks() == 1
             }
+            StageShape::Retile(retile) => retile.is_identity(),
+            // Records of one field lie in every layout as in the others.
+            StageShape::FieldGather { slots, .. } => {
+                let columns = slots.tile() == slots.fields().records();
+                slots.fields().count() == 1 || columns && slots.section().is_none()
+            }
+            StageShape::FieldMove { slots, .. } => {
+                slots.fields().count() == 1 || slots.chunks() == 1 && slots.section().is_none()
+            }
             StageShape::Cut { rows, .. } => rows.is_dense(),
             StageShape::Slide(slide) => slide.is_identity(),
             StageShape::Turn(leading) => leading.stays(),
@@ -321,23 +361,45 @@ impl StageShape {
 
 impl fmt::Display for StageShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let slots = |f: &mut fmt::Formatter<'_>, name, batch, slots: Slots, direction| {
-            let back = if direction == Direction::Backward { " back" } else { "" };
-            let many = if batch > 1 { format!("{batch}*") } else { String::new() };
-            let (rows, cols) = (slots.rows(), slots.cols());
-            write!(f, "{name}{back}({many}{rows}x{cols}, slot {}, ", slots.slot())?;
-            match slots.order() {
-                Order::Columns => write!(f, "chunk {})", slots.chunk()),
-                Order::Rows => write!(f, "by rows)"),
-            }
-        };
+        let back = |direction| if direction == Direction::Backward { " back" } else { "" };
         match *self {
             StageShape::Axes(axes) => axes.fmt(f),
-            StageShape::SlotGather { batch, slots: s, direction } => {
-                slots(f, "slot-gather", batch, s, direction)
+            StageShape::SlotGather { batch, slots, direction } => {
+                write!(f, "slot-gather{}", back(direction))?;
+                write_slots(f, batch, slots)
             }
-            StageShape::SlotMove { batch, slots: s, direction } => {
-                slots(f, "slot-move", batch, s, direction)
+            StageShape::SlotMove { batch, slots, direction } => {
+                write!(f, "slot-move{}", back(direction))?;
+                write_slots(f, batch, slots)
+            }
+            StageShape::Retile(retile) => {
+                write!(
+                    f,
+                    "retile({}, tiles of {} to {})",
+                    retile.fields(),
+                    retile.from(),
+                    retile.to()
+                )
+            }
+            StageShape::FieldGather { slots, direction } => {
+                let (fields, tile, slot) = (slots.fields(), slots.tile(), slots.slot());
+                write!(
+                    f,
+                    "field-gather{}({fields}, tiles of {tile}, slot {slot}, ",
+                    back(direction)
+                )?;
+                write!(f, "chunk {}", slots.longest_chunk())?;
+                slots.section().map_or(Ok(()), |section| write!(f, ", section {section}"))?;
+                f.write_str(")")
+            }
+            StageShape::FieldMove { slots, direction } => {
+                write!(
+                    f,
+                    "field-move{}({}, slot {})",
+                    back(direction),
+                    slots.fields(),
+                    slots.slot()
+                )
             }
             StageShape::Cut { rows, direction } => {
                 let name = if direction == Direction::Forward { "cut" } else { "join" };
@@ -358,15 +420,22 @@ impl fmt::Display for StageShape {
                 write!(f, "{})", to.pitch())
             }
             StageShape::Gaps { leading, direction } => {
-                let back = if direction == Direction::Backward { " back" } else { "" };
-                write!(f, "gaps{back}({} elements)", leading.kept_len())
+                write!(f, "gaps{}({} elements)", back(direction), leading.kept_len())
             }
             StageShape::Exchange { rows, direction } => {
-                let back = if direction == Direction::Backward { " back" } else { "" };
-                let (pitch, cols) = (rows.pitch(), rows.cols());
-                write!(f, "exchange{back}({}x{cols}, pitch {pitch})", rows.rows())
+                let (count, cols, pitch) = (rows.rows(), rows.cols(), rows.pitch());
+                write!(f, "exchange{}({count}x{cols}, pitch {pitch})", back(direction))
             }
         }
+    }
+}
+
+fn write_slots(f: &mut fmt::Formatter<'_>, batch: usize, slots: Slots) -> fmt::Result {
+    let many = if batch > 1 { format!("{batch}*") } else { String::new() };
+    write!(f, "({many}{}x{}, slot {}, ", slots.rows(), slots.cols(), slots.slot())?;
+    match slots.order() {
+        Order::Columns => write!(f, "chunk {})", slots.chunk()),
+        Order::Rows => write!(f, "by rows)"),
     }
 }
 

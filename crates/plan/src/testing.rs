@@ -28,7 +28,7 @@ struct Nothing;
 
 impl fmt::Display for Nothing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("nothing to tell")
+        f.write_str("no geometry")
     }
 }
 
@@ -79,13 +79,13 @@ impl Device for Toy {
         };
         let mut all = Vec::new();
         // Squares side by side are held one by one.
-        let squares = shape.elementary().filter(|e| e.is_involution() && e.unit == 1);
+        let squares = shape.elementary().filter(|e| e.is_squares());
         let instance = squares.map_or(shape.instance_len(), |e| e.rows * e.cols);
         let held = instance * request.elem_bytes <= self.held;
         match shape {
             StageShape::Axes(_) => {
                 if let Some(e) = shape.elementary() {
-                    if e.is_involution() && e.unit == 1 && e.mid == 1 {
+                    if e.is_squares() && e.mid == 1 {
                         all.push(offer(Method::TileSwap, 0, 1.0));
                     }
                     if held {
@@ -95,8 +95,15 @@ impl Device for Toy {
                 all.push(offer(Method::PttwacGlobal, shape.len() / 32, (unit / 1e4).min(0.8)));
                 all.push(offer(Method::PerCycle, 0, (unit / 1e6).min(0.5)));
             }
-            StageShape::SlotGather { .. } => all.push(offer(Method::BarrierSync, 64, 0.5)),
-            StageShape::SlotMove { .. } => {
+            StageShape::SlotGather { .. } | StageShape::FieldGather { .. } => {
+                all.push(offer(Method::BarrierSync, 64, 0.5));
+            }
+            StageShape::Retile(retile) => {
+                let period = retile.period() * retile.fields().words() * request.elem_bytes;
+                all.extend((period <= self.held).then(|| offer(Method::BarrierSync, 0, 0.9)));
+                all.push(offer(Method::PerCycle, 0, 0.01));
+            }
+            StageShape::SlotMove { .. } | StageShape::FieldMove { .. } => {
                 all.push(offer(Method::PttwacGlobal, 64, 0.5));
                 all.push(offer(Method::PerCycle, 0, 0.01));
             }

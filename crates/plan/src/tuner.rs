@@ -30,6 +30,9 @@ pub struct Measured {
     pub runs: usize,
 }
 
+/// What is called with each candidate's plan and first run, and with how many candidates there are.
+pub type Seen<'a> = &'a mut dyn FnMut(&Plan, Duration, usize);
+
 /// Runs that the front-runners get, if the budget lasts.
 const FULL_RUNS: usize = 5;
 /// Runs that are not counted: with a single one of 5 ms the best estimate, which runs next, still seemed half as
@@ -46,14 +49,17 @@ const HOPELESS: f64 = 1.5;
 /// least one candidate runs, whatever the budget. The first runs of all are not counted: for a tenth of the
 /// budget, or 16 runs, the machine warms up.
 ///
+/// `seen` gets the first run of each as soon as it is over.
+///
 /// # Errors
 /// The first error of `run` ends it.
 pub fn measure<E>(
     candidates: Vec<Plan>,
     budget: Duration,
     mut run: impl FnMut(&Plan) -> Result<Duration, E>,
+    seen: Seen<'_>,
 ) -> Result<Vec<Measured>, E> {
-    let start = Instant::now();
+    let (start, all) = (Instant::now(), candidates.len());
     let mut field: Vec<(Plan, Vec<Duration>)> = Vec::new();
     if let Some(first) = candidates.first() {
         for _ in 0..WARM_UPS {
@@ -68,6 +74,7 @@ pub fn measure<E>(
             break;
         }
         let time = run(&plan)?;
+        seen(&plan, time, all);
         field.push((plan, vec![time]));
     }
     for runs in 2..=FULL_RUNS {
@@ -115,13 +122,16 @@ mod tests {
         let all = candidates();
         assert!(all.len() > 50);
         let favourite = all[all.len() / 3].clone();
-        let mut noise = 0;
-        let measured = measure(all.clone(), Duration::from_secs(60), |plan| {
+        let (mut noise, mut seen) = (0, Vec::new());
+        let run = |plan: &Plan| {
             noise = (noise * 7 + 3) % 11;
             let base = if *plan == favourite { 100 } else { 140 };
             Ok::<_, ()>(Duration::from_micros(base + noise))
-        })
-        .unwrap();
+        };
+        let mut see = |plan: &Plan, _, of| seen.push((plan.clone(), of));
+        let measured = measure(all.clone(), Duration::from_secs(60), run, &mut see).unwrap();
+        // Each as it is measured, once.
+        assert_eq!(seen, all.iter().map(|plan| (plan.clone(), all.len())).collect::<Vec<_>>());
         assert_eq!(measured.len(), all.len());
         assert_eq!((&measured[0].plan, measured[0].runs), (&favourite, FULL_RUNS));
         assert!(measured.is_sorted_by_key(|m| m.time));
@@ -131,10 +141,9 @@ mod tests {
     fn the_hopeless_run_once() {
         let all = candidates();
         let slow = all[1].clone();
-        let measured = measure(all, Duration::from_secs(60), |plan| {
-            Ok::<_, ()>(Duration::from_micros(if *plan == slow { 400 } else { 100 }))
-        })
-        .unwrap();
+        let run =
+            |plan: &Plan| Ok::<_, ()>(Duration::from_micros(if *plan == slow { 400 } else { 100 }));
+        let measured = measure(all, Duration::from_secs(60), run, &mut |_, _, _| {}).unwrap();
         let last = measured.last().unwrap();
         assert_eq!((&last.plan, last.runs), (&slow, 1));
         assert!(measured[..measured.len() - 1].iter().all(|m| m.runs == FULL_RUNS));
@@ -143,15 +152,20 @@ mod tests {
     #[test]
     fn without_a_budget_the_best_estimate_runs() {
         let all = candidates();
-        let measured =
-            measure(all.clone(), Duration::ZERO, |_| Ok::<_, ()>(Duration::from_micros(1)))
-                .unwrap();
+        let run = |_: &Plan| Ok::<_, ()>(Duration::from_micros(1));
+        let measured = measure(all.clone(), Duration::ZERO, run, &mut |_, _, _| {}).unwrap();
         assert_eq!((measured.len(), &measured[0].plan), (1, &all[0]));
-        assert_eq!(measure(Vec::new(), Duration::ZERO, |_| Err(())), Ok(Vec::new()));
+        assert_eq!(
+            measure(Vec::new(), Duration::ZERO, |_| Err(()), &mut |_, _, _| {}),
+            Ok(Vec::new())
+        );
     }
 
     #[test]
     fn an_error_ends_it() {
-        assert_eq!(measure(candidates(), Duration::from_secs(1), |_| Err("no")), Err("no"));
+        assert_eq!(
+            measure(candidates(), Duration::from_secs(1), |_| Err("no"), &mut |_, _, _| {}),
+            Err("no")
+        );
     }
 }

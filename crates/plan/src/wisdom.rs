@@ -2,23 +2,21 @@
 //!
 //! An entry is a recipe, not a plan: the plan is made again from it, so that it always fits the library that
 //! runs it. Entries are keyed by the model of the device and the problem and carry the
-//! library's signature; one from another library, or whose route no longer serves the problem, is
+//! library's signature; one from another library, or whose route can no longer be used for the problem, is
 //! refused with the reason and not used.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::device::Device;
 use crate::infeasible::Infeasible;
-use crate::plan::Plan;
+use crate::plan::{Plan, Recipe};
 use crate::planner::Planner;
 use crate::problem::Problem;
-use crate::recipe::Recipe;
 use crate::record;
 use crate::routes::ROUTES;
 use crate::tuner::Measured;
@@ -77,8 +75,8 @@ pub enum Refused {
         /// The recipe.
         recipe: Recipe,
     },
-    /// Its plan does not serve the problem.
-    #[error("route {route} does not serve it: {why}")]
+    /// Its plan cannot be used for the problem.
+    #[error("route {route} cannot be used: {why}")]
     Infeasible {
         /// The route.
         route: String,
@@ -147,7 +145,7 @@ impl Wisdom {
         self.entries.is_empty()
     }
 
-    /// Reads a file; none yet when there is no file or nothing in it.
+    /// Reads a file; none yet when there is nothing in it, or no file in a folder that there is.
     ///
     /// # Errors
     /// [`WisdomError`], when there is a file that cannot be read or understood.
@@ -157,7 +155,12 @@ impl Wisdom {
             // As a file that was made to be written to.
             Ok(text) if text.is_empty() => return Ok(Wisdom::new()),
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Wisdom::new()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // One can be made in a folder alone.
+                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+                let found = folder.map_or(Ok(()), |folder| fs::metadata(folder).map(|_| ()));
+                return found.map(|()| Wisdom::new()).map_err(|error| WisdomError::io(path, error));
+            }
             Err(error) => return Err(WisdomError::io(path, error)),
         };
         let damaged = |why: serde_json::Error| WisdomError::Damaged {
@@ -169,6 +172,20 @@ impl Wisdom {
             return Err(WisdomError::Format { path: path.to_owned(), got: wisdom.format });
         }
         Ok(wisdom)
+    }
+
+    /// The same of a file that must be there.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load), and [`WisdomError::Io`] when there is no file.
+    pub fn load_existing(path: &Path) -> Result<Self, WisdomError> {
+        match fs::metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let why = "there is no such file; measuring makes one".to_owned();
+                Err(WisdomError::Io { path: path.to_owned(), kind: error.kind(), why })
+            }
+            _ => Wisdom::load(path),
+        }
     }
 
     /// What is known of `problem` on the planner's device.
@@ -220,11 +237,6 @@ impl WisdomError {
 }
 
 impl Entry {
-    /// The median of the winner's runs.
-    pub fn time(&self) -> Duration {
-        Duration::from_secs_f64(self.seconds.max(0.0))
-    }
-
     fn plan(&self, planner: &Planner, problem: &Problem) -> Result<Plan, Refused> {
         let expected = signature();
         if self.signature != expected {
@@ -239,6 +251,8 @@ impl Entry {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::TileRule;
     use crate::routes::Tile;
@@ -355,13 +369,14 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn links_stay_and_nothing_is_left_or_made_beside() {
+    fn links_and_files_beside_stay_and_nothing_is_left() {
         let folder = file("links");
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         let (path, link) = (folder.join("wisdom.json"), folder.join("link"));
         std::os::unix::fs::symlink("wisdom.json", &link).unwrap();
         fs::write(&path, "").unwrap();
+        fs::write(folder.join("wisdom.json.new"), "another's").unwrap();
         Wisdom::record(&link, &Toy::default(), &winner(0)).unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(Wisdom::load(&path).unwrap().len(), 1);
@@ -372,7 +387,8 @@ mod tests {
         let mut names: Vec<_> =
             fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
-        assert_eq!(names, ["damaged", "link", "wisdom.json"]);
+        assert_eq!(names, ["damaged", "link", "wisdom.json", "wisdom.json.new"]);
+        assert_eq!(fs::read(folder.join("wisdom.json.new")).unwrap(), b"another's");
     }
 
     #[cfg(unix)]

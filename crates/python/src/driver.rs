@@ -6,7 +6,7 @@
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
-mod present {
+mod backend {
     use std::ffi::c_void;
     use std::ptr;
 
@@ -62,7 +62,7 @@ mod present {
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 )))]
-mod absent {
+mod backend {
     use std::ffi::c_void;
 
     pub fn devices() -> usize {
@@ -78,15 +78,4 @@ mod absent {
     }
 }
 
-#[cfg(not(all(
-    feature = "cuda",
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-)))]
-pub use absent::{device_of, devices, is_capturing};
-#[cfg(all(
-    feature = "cuda",
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-pub use present::{device_of, devices, is_capturing};
+pub use backend::{device_of, devices, is_capturing};

@@ -10,11 +10,12 @@ use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
+use turntile::Error;
 use turntile::gpu::{Gpu, OnGpu};
-use turntile::{Error, Transpose};
 
 use crate::driver;
 use crate::errors::{exception, value};
+use crate::host::asked;
 use crate::memory::Span;
 
 static GPUS: Mutex<Option<HashMap<usize, Gpu>>> = Mutex::new(None);
@@ -78,13 +79,7 @@ impl CudaPlan {
         if !alignment.is_power_of_two() {
             return value(format!("alignment is {alignment}, not a power of two"));
         }
-        let mut what = Transpose::of_axes_bytes(&shape, &axes, itemsize).alignment(alignment);
-        if let Some(cap) = cap {
-            what = what.workspace_cap(cap);
-        }
-        if into {
-            what = what.out_of_place();
-        }
+        let what = asked(&shape, &axes, itemsize, cap, into).alignment(alignment);
         let ready = py.detach(|| what.plan_on(&gpu(ordinal)?)).map_err(exception)?;
         Ok(CudaPlan { ready })
     }
@@ -96,7 +91,8 @@ impl CudaPlan {
     }
 
     fn __str__(&self) -> String {
-        self.ready.plan().to_string()
+        let plan = self.ready.plan();
+        format!("{}\n{plan}", plan.summary())
     }
 
     /// Queues a run in place on the stream, with the workspace given.

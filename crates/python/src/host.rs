@@ -3,6 +3,7 @@
 
 use std::sync::{Mutex, OnceLock};
 
+use pyo3::exceptions::{PyMemoryError, PyOverflowError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use turntile::plan::Problem;
@@ -20,7 +21,20 @@ pub struct Workspace(Mutex<turntile::Workspace>, usize);
 #[pymethods]
 impl Workspace {
     #[new]
-    fn new(nbytes: usize) -> PyResult<Self> {
+    fn new(nbytes: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let number = match nbytes.extract::<i128>() {
+            Err(error) if error.is_instance_of::<PyOverflowError>(nbytes.py()) => {
+                return Err(PyMemoryError::new_err(format!(
+                    "there is no memory of {nbytes} bytes"
+                )));
+            }
+            number => number?,
+        };
+        if number < 0 {
+            return value(format!("nbytes is {number}: no memory has fewer than 0 bytes"));
+        }
+        // More than there can be is more than there is.
+        let nbytes = usize::try_from(number).unwrap_or(usize::MAX);
         let memory = turntile::Workspace::new(nbytes).map_err(|error| exception(error.into()))?;
         Ok(Workspace(Mutex::new(memory), nbytes))
     }
@@ -46,7 +60,7 @@ pub fn permute_if_small<'py>(
     shape: Vec<usize>,
     strides: Option<Vec<isize>>,
     itemsize: usize,
-    axes: Vec<usize>,
+    axes: &Bound<'py, PyAny>,
 ) -> PyResult<Option<Bound<'py, PyTuple>>> {
     let arranged = Arranged::new(shape, strides, itemsize, axes)?;
     let problem = Problem::permuted(&arranged.extents, &arranged.places, itemsize)
@@ -67,6 +81,21 @@ fn permute_span(span: Span, problem: &Problem) -> PyResult<()> {
     let order: Vec<usize> = problem.order().collect();
     let done = bytes::permute_in_place(data, problem.extents(), &order, problem.elem_bytes());
     done.map_err(exception)
+}
+
+/// What a plan is asked for, on any device.
+pub fn asked(
+    shape: &[usize],
+    axes: &[usize],
+    itemsize: usize,
+    cap: Option<usize>,
+    into: bool,
+) -> Transpose {
+    let mut what = Transpose::of_axes_bytes(shape, axes, itemsize);
+    if let Some(cap) = cap {
+        what = what.workspace_cap(cap);
+    }
+    if into { what.out_of_place() } else { what }
 }
 
 /// An order of axes planned for the host; planned when first needed, since small arrays need no plan.
@@ -96,13 +125,7 @@ impl HostPlan {
         if threads == Some(0) {
             return value("threads is 0: at least one thread runs");
         }
-        let mut what = Transpose::of_axes_bytes(&shape, &axes, itemsize);
-        if let Some(cap) = cap {
-            what = what.workspace_cap(cap);
-        }
-        if into {
-            what = what.out_of_place();
-        }
+        let what = asked(&shape, &axes, itemsize, cap, into);
         let problem = what.problem().map_err(exception)?;
         let small = bytes::is_small(&problem);
         Ok(HostPlan { what, problem, threads, small, planned: OnceLock::new() })
@@ -115,7 +138,8 @@ impl HostPlan {
     }
 
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(self.planned(py)?.to_string())
+        let planned = self.planned(py)?;
+        Ok(format!("{}\n{planned}", planned.plan().summary()))
     }
 
     /// Plans now. Raises when no plan is feasible.
@@ -137,7 +161,6 @@ impl HostPlan {
             return permute_span(span, &self.problem);
         }
         let planned = self.planned(py)?;
-        let threads = self.threads();
         let mut held = match workspace.map(|workspace| workspace.0.try_lock()) {
             Some(Err(_)) => return value("the workspace is in use by another run"),
             Some(Ok(held)) => Some(held),
@@ -150,7 +173,7 @@ impl HostPlan {
             Some(memory) => planned.run_with(&mut data, Options::new().workspace(memory)),
             None => planned.run(&mut data),
         };
-        py.detach(|| pool::run(threads, run)).map_err(exception)
+        py.detach(|| pool::run(planned.threads(), run)).map_err(exception)
     }
 
     /// Runs from the bytes at one address to those at another; both are `nbytes` long.
@@ -160,27 +183,22 @@ impl HostPlan {
             return value("the arrays overlap in memory");
         }
         let planned = self.planned(py)?;
-        let threads = self.threads();
         let run = || {
             // SAFETY: as of `permute_span`; the two do not overlap.
             let (mut to, from) = unsafe { (Bytes(to.write()), Bytes(from.read())) };
             planned.run_into(&from, &mut to)
         };
-        py.detach(|| pool::run(threads, run)).map_err(exception)
+        py.detach(|| pool::run(planned.threads(), run)).map_err(exception)
     }
 }
 
 impl HostPlan {
-    fn threads(&self) -> usize {
-        pool::threads(self.threads)
-    }
-
     /// The plan, made now if it is not yet.
     fn planned(&self, py: Python<'_>) -> PyResult<&Planned> {
         if let Some(planned) = self.planned.get() {
             return Ok(planned);
         }
-        let what = self.what.clone().threads(self.threads());
+        let what = self.what.clone().threads(pool::threads(self.threads));
         let planned = py.detach(|| what.plan()).map_err(exception)?;
         Ok(self.planned.get_or_init(|| planned))
     }

@@ -5,61 +5,71 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use turntile::layout::Rearrangement;
 
-use crate::errors::value;
+use crate::errors::{exception, value};
 
-/// What is to be done to the memory of an array that is to become C-contiguous with axis `i` the array's axis `axes[i]`.
+/// What a pattern makes of arrays of one shape.
+#[pyclass(frozen, module = "turntile._core")]
+pub struct Pattern {
+    shape: Vec<usize>,
+    all: Rearrangement,
+}
+
+#[pymethods]
+impl Pattern {
+    #[new]
+    fn new(pattern: &str, shape: Vec<usize>, sizes: Vec<(String, usize)>) -> PyResult<Self> {
+        let sizes: Vec<(&str, usize)> = sizes.iter().map(|(name, size)| (&**name, *size)).collect();
+        let all = Rearrangement::new(pattern, &shape, &sizes);
+        Ok(Pattern { shape, all: all.map_err(|error| exception(error.into()))? })
+    }
+}
+
+/// What is to be done to the memory of an array that is to become C-contiguous with other axes.
 pub struct Arranged {
     /// The array's axes in the order in which memory has them; none when that is C's.
     pub order: Option<Vec<usize>>,
-    /// The extents of memory's axes.
+    /// The extents of memory's axes, split.
     pub extents: Vec<usize>,
-    /// Which of memory's axes each of the result is.
+    /// Which of those each is afterwards.
     pub places: Vec<usize>,
     /// The shape of the result.
     pub shape: Vec<usize>,
 }
 
 impl Arranged {
-    /// `strides` are in bytes, none of a C-contiguous array.
+    /// `strides` are in bytes, none of a C-contiguous array. `axes` are a [`Pattern`], or which of the array's axes each of
+    /// the result is.
     ///
     /// # Errors
-    /// `axes` do not name each axis once, or the array does not fill its memory.
+    /// `axes` do not name each axis once, or are a pattern of another shape; or the array does not fill its memory.
     pub fn new(
         shape: Vec<usize>,
         strides: Option<Vec<isize>>,
         itemsize: usize,
-        axes: Vec<usize>,
+        axes: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
-        let rank = shape.len();
-        if axes.len() != rank {
-            return value(format!("{} axes are given, the array has {rank}", axes.len()));
-        }
-        let mut named = vec![false; rank];
-        for &axis in &axes {
-            match named.get_mut(axis) {
-                Some(named) if !*named => *named = true,
-                _ => return value(format!("axes {axes:?} do not name each of {rank} axes once")),
+        let all = match axes.cast::<Pattern>().map(Bound::get) {
+            Ok(pattern) if pattern.shape == shape => pattern.all.clone(),
+            Ok(_) => return value("the pattern was read for another shape"),
+            Err(_) => {
+                let axes: Vec<usize> = axes.extract()?;
+                check(&axes, shape.len())?;
+                Rearrangement::of_axes(&shape, &axes)
             }
-        }
+        };
         let order = match strides {
             Some(strides) => order(&shape, &strides, itemsize)?,
             None => None,
         };
-        let wanted = axes.iter().map(|&axis| shape[axis]).collect();
-        let Some(order) = order else {
-            return Ok(Arranged { order: None, extents: shape, places: axes, shape: wanted });
+        let shape = all.shape();
+        let all = match &order {
+            Some(order) => all.in_memory(order, &Vec::from_iter(0..shape.len())),
+            None => all,
         };
-        let mut place = vec![0; rank];
-        for (at, &axis) in order.iter().enumerate() {
-            place[axis] = at;
-        }
-        Ok(Arranged {
-            extents: order.iter().map(|&axis| shape[axis]).collect(),
-            places: axes.iter().map(|&axis| place[axis]).collect(),
-            order: Some(order),
-            shape: wanted,
-        })
+        let (extents, places) = (all.extents().to_vec(), all.order().to_vec());
+        Ok(Arranged { order, extents, places, shape })
     }
 
     /// The order as Python has it.
@@ -76,13 +86,28 @@ pub fn arrange<'py>(
     shape: Vec<usize>,
     strides: Option<Vec<isize>>,
     itemsize: usize,
-    axes: Vec<usize>,
+    axes: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let arranged = Arranged::new(shape, strides, itemsize, axes)?;
     let order = arranged.order(py)?;
     let tuple = |values: Vec<usize>| PyTuple::new(py, values);
     (order, tuple(arranged.extents)?, tuple(arranged.places)?, tuple(arranged.shape)?)
         .into_pyobject(py)
+}
+
+/// Whether `axes` name each of `rank` axes once.
+fn check(axes: &[usize], rank: usize) -> PyResult<()> {
+    if axes.len() != rank {
+        return value(format!("{} axes are given, the array has {rank}", axes.len()));
+    }
+    let mut named = vec![false; rank];
+    for &axis in axes {
+        match named.get_mut(axis) {
+            Some(named) if !*named => *named = true,
+            _ => return value(format!("axes {axes:?} do not name each of {rank} axes once")),
+        }
+    }
+    Ok(())
 }
 
 /// The axes in the order in which memory has them; none when that is C's, or nothing is there.

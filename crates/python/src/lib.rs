@@ -5,7 +5,10 @@
 //! | `layout` | which axes an array's memory has, in which order |
 //! | `array_struct` | where a NumPy array is |
 //! | `host` | plans of the host, and a workspace for them |
+//! | `file` | arrays in files |
+//! | `records` | records from layout to layout |
 //! | `gpu` | plans of a GPU |
+//! | `distributed` | arrays over ranks that objects of Python connect |
 //! | `driver` | what the driver is asked beside plans |
 //! | `memory` | addresses as memory |
 //! | `pool` | the threads, one pool a process, forked ones too |
@@ -15,13 +18,16 @@
 //! with objects; shapes, sizes and lengths are checked here again. Addresses are believed.
 
 mod array_struct;
+mod distributed;
 mod driver;
 mod errors;
+mod file;
 mod gpu;
 mod host;
 mod layout;
 mod memory;
 mod pool;
+mod records;
 
 use pyo3::prelude::*;
 
@@ -31,13 +37,19 @@ mod _core {
     #[pymodule_export]
     use crate::array_struct::address_of;
     #[pymodule_export]
+    use crate::distributed::{LostError, RefusedError, redistribute};
+    #[pymodule_export]
     use crate::errors::{CaptureError, CudaError, PlanError};
+    #[pymodule_export]
+    use crate::file::permute_file;
     #[pymodule_export]
     use crate::gpu::{CudaPlan, cuda_devices, device_of, is_capturing};
     #[pymodule_export]
     use crate::host::{HostPlan, Workspace, permute_if_small};
     #[pymodule_export]
-    use crate::layout::arrange;
+    use crate::layout::{Pattern, arrange};
+    #[pymodule_export]
+    use crate::records::relayout;
 
     use super::*;
 

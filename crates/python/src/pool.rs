@@ -10,6 +10,12 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
+/// Bytes of address space that a thread takes: the stack that the standard library gives it, and its first allocations.
+const THREAD: usize = (2 << 20) + (256 << 10);
+
+/// Bytes that the pool itself takes, with much to spare.
+const SPARE: usize = 1 << 20;
+
 /// A pool and the process that made it.
 struct Pool {
     process: u32,
@@ -30,8 +36,10 @@ fn pool() -> Option<&'static ThreadPool> {
     {
         return pool.threads.as_ref();
     }
-    let named = ThreadPoolBuilder::new().thread_name(|number| format!("turntile-{number}"));
-    let threads = named.build().ok();
+    let size = turntile::threads::pool_size();
+    let sized = ThreadPoolBuilder::new().num_threads(size);
+    let named = sized.thread_name(|number| format!("turntile-{number}"));
+    let threads = if has_room(size) { named.build().ok() } else { None };
     let made = Box::into_raw(Box::new(Pool { process, threads }));
     match LAST.compare_exchange(last, made, Ordering::AcqRel, Ordering::Acquire) {
         // SAFETY: made above, and never dropped from now on.
@@ -43,6 +51,15 @@ fn pool() -> Option<&'static ThreadPool> {
             pool()
         }
     }
+}
+
+/// Whether there is memory for so many threads: one that starts and finds none for its first steps ends the process.
+fn has_room(threads: usize) -> bool {
+    let mut room = Vec::<u8>::new();
+    let is_there = room.try_reserve_exact(threads * THREAD + SPARE).is_ok();
+    // Otherwise the compiler may leave out the allocation.
+    std::hint::black_box(room);
+    is_there
 }
 
 /// How many threads there are to run on, at most as many as asked for.

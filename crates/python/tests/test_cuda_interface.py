@@ -43,9 +43,24 @@ def test_refused():
         ({"read_only": True}, ValueError, "read-only"),
         ({"mask": Says()}, TypeError, "masked"),
         ({"typestr": "|O"}, TypeError, "references"),
+        ({"typestr": "zz"}, TypeError, "of Says is not as its protocol says: .*zz"),
+        ({"typestr": ""}, TypeError, "of Says is not as its protocol says"),
+        ({"shape": (2, 2.5)}, TypeError, "of Says is not as its protocol says"),
+        ({"shape": (2, -3)}, ValueError, "no array's"),
+        ({"shape": (2**70, 2)}, ValueError, "no memory has address"),
+        ({"data": (2**70, False)}, ValueError, "no memory has address"),
+        ({"address": -1}, ValueError, "no memory has address -1"),
+        ({"strides": (2**70, 4)}, ValueError, "no memory has address"),
+        ({"strides": "ab"}, TypeError, "of Says is not as its protocol says"),
+        ({"data": 5}, TypeError, "of Says is not as its protocol says"),
     ]:
         with pytest.raises(error, match=words):
             turntile.transpose(Says(**said))
+    for name in ["data", "shape", "typestr"]:
+        lacking = Says()
+        del lacking.__cuda_array_interface__[name]
+        with pytest.raises(TypeError, match=f"the __cuda_array_interface__ of Says has no '{name}'"):
+            turntile.transpose(lacking)
 
 
 def test_memory_of_no_device():

@@ -4,6 +4,7 @@ import ast
 import doctest
 import importlib
 import importlib.metadata
+import importlib.util
 import inspect
 import pathlib
 import re
@@ -16,7 +17,7 @@ import turntile
 PACKAGE = pathlib.Path(turntile.__file__).parent
 
 
-@pytest.mark.parametrize("module", ["turntile", "turntile._api", "turntile._plan"])
+@pytest.mark.parametrize("module", ["turntile", "turntile._api", "turntile._npy", "turntile._plan"])
 def test_examples_in_docstrings(module):
     result = doctest.testmod(importlib.import_module(module))
     assert result.attempted > 0
@@ -24,7 +25,7 @@ def test_examples_in_docstrings(module):
 
 
 def test_documents():
-    """Every block of Python in both READMEs, docs/python.md and docs/tutorial.md runs, those for a GPU where there is one."""
+    """Every block of Python in both READMEs, docs/python.md and docs/tutorial.md runs, those for a GPU or PyTorch where there is one."""
     package = pathlib.Path(__file__).parents[1]
     # scripts/check-python puts the repository's beside the tests.
     project = package / "project"
@@ -35,12 +36,14 @@ def test_documents():
         blocks = re.findall(r"```python\n(.*?)```", file.read_text(), re.S)
         assert blocks
         for block in blocks:
-            if "cuda" not in block or turntile.cuda_available() or "cuda_available" in block:
+            on_gpu = "cuda" in block and "cuda_available" not in block
+            has_torch = "torch" not in block or importlib.util.find_spec("torch")
+            if has_torch and (not on_gpu or turntile.cuda_available()):
                 exec(block, {})
 
 
 def test_docstrings_say_first_that_the_object_is_stale():
-    for call in [turntile.transpose, turntile.asfortranarray, turntile.ascontiguousarray, turntile.Plan.run]:
+    for call in [turntile.transpose, turntile.rearrange, turntile.columns, turntile.asfortranarray, turntile.ascontiguousarray, turntile.Plan.run]:
         first = call.__doc__.splitlines()[0]
         assert "in place" in first and "stale" in first, call
 
@@ -54,6 +57,7 @@ def test_types_name_what_there_is():
         if isinstance(node, ast.FunctionDef):
             signature = inspect.signature(getattr(turntile, name))
             given = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
+            given += [node.args.kwarg] if node.args.kwarg else []
             assert [argument.arg for argument in given] == list(signature.parameters), name
     assert (PACKAGE / "py.typed").exists()
 

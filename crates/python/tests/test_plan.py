@@ -22,8 +22,9 @@ def test_plan():
     plan = turntile.Plan((7, 301, 211), (0, -1, 1), itemsize=4)
     assert (plan.shape, plan.axes, plan.itemsize, plan.device) == ((7, 301, 211), (0, 2, 1), 4, "cpu")
     assert plan.workspace_bytes <= 2 * plan.itemsize * 7 * 301 * 211 // 100 + (os.cpu_count() << 20)
-    assert "->" in str(plan) or "!" in str(plan)
-    assert str(plan) in repr(plan)
+    people, stages = str(plan).splitlines()
+    assert people.startswith("Moves 1.8 MB in ") and people.endswith(" extra memory.")
+    assert "!" in stages and stages in repr(plan)
     workspace = turntile.Workspace(plan.workspace_bytes)
     assert workspace.nbytes == plan.workspace_bytes
     for given in [None, workspace, workspace]:
@@ -72,11 +73,14 @@ def test_no_plans():
         ((2, -3), None, 4, {}, ValueError),
         ((2, 3), None, 0, {}, ValueError),
         ((2, 3), None, 4, {"threads": 0}, ValueError),
-        ((2, 3), None, 4, {"workspace_cap": -1}, OverflowError),
+        ((2, 3), None, 4, {"workspace_cap": -1}, ValueError),
+        ((2, 3), None, "f8", {}, TypeError),
         ((2, 3), None, 4, {"device": "tpu"}, ValueError),
         ((2, 3), None, 4, {"device": "cuda:x"}, ValueError),
         ((2, 3), None, 4, {"device": "cuda", "threads": 2}, ValueError),
+        ((2, 3), None, 4, {"device": "cuda:9999999999"}, ValueError),
         ((2.5, 3), None, 4, {}, TypeError),
+        (5, None, 4, {}, TypeError),
         ((1,) * 65, None, 4, {}, ValueError),
     ]:
         with pytest.raises(error):
@@ -90,6 +94,14 @@ def test_exceptions():
     assert issubclass(turntile.CaptureError, turntile.CudaError)
     with pytest.raises(MemoryError, match="bytes"):
         turntile.Workspace(2**60)
+    with pytest.raises(MemoryError, match="bytes"):
+        turntile.Workspace(2**70)
+    with pytest.raises(MemoryError, match=f"no memory of {10**40} bytes"):
+        turntile.Workspace(10**40)
+    with pytest.raises(ValueError, match=r"shape \(2, 1180591620717411303424\) is no array's"):
+        turntile.Plan((2, 2**70), None, 4)
+    with pytest.raises(ValueError, match="nbytes is -1"):
+        turntile.Workspace(-1)
 
 
 def test_the_last_plans_are_kept(monkeypatch):
@@ -161,9 +173,11 @@ def test_from_many_threads():
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="threads are listed by Linux alone")
-@pytest.mark.parametrize("asked, names", [(None, 3), (2, 3), (1, 0)])
-def test_the_pools_threads_help(asked, names):
-    """A run that is to have help starts the process's pool, and one on a single thread does not."""
+@pytest.mark.parametrize(
+    "variable, asked, names", [(3, None, 3), (3, 2, 3), (3, 1, 0), (8000, None, 8 * len(os.sched_getaffinity(0)))]
+)
+def test_the_pools_threads_help(variable, asked, names):
+    """A run that is to have help starts the process's pool, of at most 8 threads a core; one on a single thread does not."""
     code = f"""
 import pathlib, numpy as np, turntile
 a = np.arange(3001 * 701.).reshape(3001, 701)
@@ -173,7 +187,7 @@ tasks = pathlib.Path("/proc/self/task").iterdir()
 names = [(task / "comm").read_text().strip() for task in tasks]
 print(sum(name.startswith("turntile-") for name in names))
 """
-    environment = {**os.environ, "RAYON_NUM_THREADS": "3"}
+    environment = {**os.environ, "RAYON_NUM_THREADS": str(variable)}
     run = [sys.executable, "-c", code]
     answer = subprocess.run(run, check=True, timeout=60, env=environment, capture_output=True, text=True)
     assert int(answer.stdout) == names
@@ -192,6 +206,32 @@ for _ in range(3):
         os._exit(0 if check() else 1)
     assert os.waitpid(child, 0)[1] == 0
 assert check()
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="address space is listed by Linux alone")
+def test_a_forked_process_without_memory():
+    """With 256 KiB of address space more, or room for some threads and not for what they begin with, no child is ended."""
+    code = """
+import os, resource, numpy as np, turntile
+a = np.arange(301 * 701.).reshape(301, 701)
+ended = []
+for more in [*range(64, 128, 4), *range(500, 600, 4), *range(1020, 1100, 4)]:
+    child = os.fork()
+    if child == 0:
+        pages = int(open("/proc/self/statm").read().split()[0]) + more
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_AS, (pages * 4096, pages * 4096))
+        try:
+            b = turntile.transpose(a.copy() if more > 1000 else a)
+        except MemoryError:
+            os._exit(0)
+        os._exit(0 if b[1, 0] == 1 and b[700, 300] == 301 * 701 - 1 else 1)
+    status = os.waitpid(child, 0)[1]
+    if status:
+        ended.append((more, status))
+assert not ended, ended
 """
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=60)
 

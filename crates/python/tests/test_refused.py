@@ -1,5 +1,8 @@
 """What is refused: with which exception, in which words, and with the elements as they were."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import turntile
@@ -24,8 +27,9 @@ CALLS = [turntile.transpose, turntile.asfortranarray]
 def test_arrays_that_cannot_be_changed_in_place(call):
     fixed = some()
     fixed.flags.writeable = False
-    refused(fixed, ValueError, "read-only", call=call)
-    refused(b"abc", ValueError, "read-only", call=call)
+    refused(fixed, ValueError, r"read-only: take a copy, a.copy\(\)", call=call)
+    refused(b"abc", ValueError, r"bytes lends is read-only: take a copy, bytearray\(a\)", call=call)
+    refused(memoryview(b"abc"), ValueError, r"read-only: take a copy, numpy.array\(a\)", call=call)
     refused(some()[:, ::2], ValueError, "not contiguous: there are gaps", call=call)
     refused(some()[:, 1:], ValueError, "not contiguous: there are gaps", call=call)
     refused(some()[::-1], ValueError, "goes backwards", call=call)
@@ -36,14 +40,34 @@ def test_arrays_that_cannot_be_changed_in_place(call):
     refused(stride(some(), (3, 4), (24, 8)), ValueError, "overlap", call=call)
     refused(np.array([[1, "a"]], object), TypeError, "references to objects", call=call)
     refused(np.array([["a", "b"]], np.dtypes.StringDType()), TypeError, "references to objects", call=call)
-    refused(np.ma.masked_array(some(), some() > 3), TypeError, "MaskedArray is a subclass", call=call)
+    refused(np.ma.masked_array(some(), some() > 3), TypeError, "has a mask, .* a.data and numpy.ma.getmaskarray", call=call)
     refused(some().view(type("Own", (np.ndarray,), {})), TypeError, "Own is a subclass", call=call)
     refused(np.rec.array(some()), TypeError, "recarray is a subclass", call=call)
+    refused(some().view(np.matrix), TypeError, r"matrix is a subclass .* a.view\(numpy.ndarray\)", call=call)
 
 
-@pytest.mark.parametrize("what", [[[1, 2]], None, 3, 2.5, "abc", {}, object(), np.int64(3)])
-def test_no_arrays(what):
-    with pytest.raises(TypeError, match="no array in memory|does not lend"):
+def of(module, name):
+    """An object of a class of that name, as a library has one."""
+    return type(name, (), {"__module__": module})()
+
+
+@pytest.mark.parametrize(
+    "what, words",
+    [(what, "no array in memory that can be permuted in place$") for what in [None, 3, 2.5, "abc", {}, object()]]
+    + [
+        ([[1, 2]], r"no array in memory .*: numpy.array\(a\) makes one"),
+        (np.float64(5), "float64 is a single value, no array in memory"),
+        (of("pandas", "DataFrame"), r"pass a.to_numpy\(copy=True\)"),
+        (of("pandas.core.series", "Series"), r"pass a.to_numpy\(copy=True\)"),
+        (of("xarray.core.dataarray", "DataArray"), "pass a.values"),
+        (of("numpy.lib.npyio", "NpzFile"), r"pass one of its arrays, a\[name\]"),
+        (type("Says", (), {"__array_interface__": {"shape": (2**70,), "typestr": "<f4", "version": 3}})(), "does not lend"),
+        (of("h5py._hl.dataset", "Dataset"), r"pass a\[:\]"),
+        (of("zarr.core.array", "Array"), r"pass a\[:\]"),
+    ],
+)
+def test_no_arrays(what, words):
+    with pytest.raises(TypeError, match=words):
         turntile.transpose(what)
 
 
@@ -60,11 +84,13 @@ def test_axes():
 
 
 def test_options():
-    refused(some(), ValueError, "at least one thread", threads=0)
-    refused(some(), OverflowError, "negative", threads=-1)
-    refused(some(), TypeError, "integer", threads="two")
+    refused(some(), ValueError, "threads is 0: at least 1", threads=0)
+    refused(some(), ValueError, "threads is -1: at least 1", threads=-1)
+    refused(some(), TypeError, "threads is an integer, not 'two'", threads="two")
+    assert turntile.transpose(some(), threads=2**70).shape == (6, 4)
     refused(some(), ValueError, "stream is given, and the array is on the host", stream=0)
     refused(some((300, 200)), TypeError, "a turntile.Workspace, not ndarray", workspace=np.zeros(100, "u1"))
+    refused(some((300, 200)), TypeError, "workspace: int is no array", workspace=5)
     refused(some((301, 211)), ValueError, "bytes of workspace, there are 8", workspace=turntile.Workspace(8))
     with pytest.raises(TypeError):
         turntile.transpose(a=some())
@@ -85,6 +111,63 @@ def test_into():
     with pytest.raises(ValueError, match="gaps"):
         into(np.zeros((3, 4), int), a[:, ::2])
     assert np.array_equal(a, some())
+
+
+RESIZED = """
+import numpy as np, turntile
+b = np.ones((3000, 2000))
+def shrink():
+    b.resize((1, 1), refcheck=False)
+class R:
+    def __index__(self):
+        shrink()
+        return 1
+class T:
+    def __bool__(self):
+        shrink()
+        return False
+class P(str):
+    def __hash__(self):
+        shrink()
+        return 1
+class Lender:
+    memory = np.zeros((2000, 3000))
+    @property
+    def __array_interface__(self):
+        shrink()
+        return self.memory.__array_interface__
+class Elsewhere(Lender):
+    @property
+    def __cuda_stream__(self):
+        shrink()
+        return lambda: (0, 0)
+"""
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        ("transpose(b, (R(), 0))", "(1, 1)"),
+        ("transpose(b, threads=R())", "(1, 1)"),
+        ("transpose(b, ignore_header=T())", "(1, 1)"),
+        ("asfortranarray(b, ignore_header=T())", "(1, 1)"),
+        ("rearrange(b, P('a b -> b a'))", "(2000, 3000)"),
+        ("rearrange(b, 'a b -> b a', a=R())", "(1, 1)"),
+        ("rearrange(b, 'a b -> b a', **{P('b'): 2000})", "axis 1 has extent 1"),
+        ("rearrange(b, 'a b -> b a', ignore_header=T())", "(1, 1)"),
+        ("asfortranarray(b, threads=R())", "(1, 1)"),
+        ("transpose(b, workspace=Lender())", "a turntile.Workspace, not ndarray"),
+        ("transpose(b, stream=Elsewhere())", "stream is given"),
+        ("permute_into(np.zeros((2000, 3000)), b, (R(), 0))", "(1, 1) is needed"),
+        ("permute_into(Lender(), b)", "(1, 1) is needed"),
+        ("Plan((3000, 2000), None, 8).run(b, workspace=Lender())", "the array has (1, 1)"),
+    ],
+)
+def test_arguments_that_resize_the_array(call, words):
+    """They are asked for their numbers before the array is looked at. (Otherwise these end the process.)"""
+    code = f"{RESIZED}\ntry:\n    print(turntile.{call}.shape)\nexcept (TypeError, ValueError) as error:\n    print(error)"
+    done = subprocess.run([sys.executable, "-c", code], check=True, timeout=60, capture_output=True, text=True)
+    assert any(word in done.stdout for word in words.split("|")), done.stdout
 
 
 def test_no_lender():

@@ -79,6 +79,9 @@ def test_channels_last():
     wanted = t.clone(memory_format=torch.contiguous_format)
     result = turntile.ascontiguousarray(t)
     assert torch.equal(result, wanted) and result.is_contiguous() and result.data_ptr() == t.data_ptr()
+    back = turntile.transpose(result, (0, 2, 3, 1)).permute(0, 3, 1, 2)
+    assert torch.equal(back, wanted) and back.is_contiguous(memory_format=torch.channels_last)
+    assert back.data_ptr() == t.data_ptr()
 
 
 def test_parameters_and_parts():
@@ -135,7 +138,8 @@ def test_refused(call):
     refused(t[0].expand(5, 6), ValueError, "overlap")
     refused(t.to_sparse(), TypeError, "layout torch.sparse_coo")
     refused(torch.quantize_per_tensor(t, 0.1, 0, torch.qint8), TypeError, "quantized")
-    refused(torch.nested.nested_tensor([t, t[:2]]), TypeError, "in order|over others")
+    for layout in [torch.strided, torch.jagged]:
+        refused(torch.nested.nested_tensor([t, t[:2]], layout=layout), TypeError, "several tensors: .*unbind")
     with torch._subclasses.FakeTensorMode():
         fake = torch.rand(3, 4)
     with pytest.raises(TypeError, match="FakeTensor is a tensor over others"):
@@ -155,3 +159,20 @@ def test_jax():
     with pytest.raises(TypeError, match="JAX arrays are immutable"):
         jax.jit(turntile.transpose)(a)
     assert a.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_patterns():
+    einops = pytest.importorskip("einops")
+    for shape, pattern, sizes in [
+        ((2, 3, 8, 6), "b c (h p) (w q) -> b (h w) (p q c)", {"p": 2, "q": 3}),
+        ((2, 3, 8, 6), "b ... w -> (w b) ... 1", {}),
+        ((40, 30, 50), "a (b c) d -> c (d a) b", {"b": 5}),
+    ]:
+        for memory in ["contiguous_format", "channels_last"]:
+            t = numbered(shape)
+            t = t.contiguous(memory_format=torch.channels_last) if memory == "channels_last" and len(shape) == 4 else t
+            wanted = einops.rearrange(t, pattern, **sizes).clone()
+            result = turntile.rearrange(t, pattern, **sizes)
+            assert result.is_contiguous() and result.data_ptr() == t.data_ptr()
+            assert result.shape == wanted.shape and raw(result) == raw(wanted)
+    assert turntile.rearrange(torch.empty(2, 6, device="meta"), "a (b c) -> c b a", b=2).shape == (3, 2, 2)

@@ -30,19 +30,15 @@ impl Block {
     /// Units from the first to the last of the source, both included; the most that there can be when more cannot be
     /// counted.
     pub fn from_len(&self) -> usize {
-        if self.is_empty() {
-            0
-        } else {
-            (self.rows - 1).saturating_mul(self.from_pitch).saturating_add(self.cols)
-        }
+        self.span(self.rows, self.from_pitch, self.cols)
     }
 
     /// Units from the first to the last of the destination, both included; else as above.
     pub fn to_len(&self) -> usize {
-        if self.is_empty() {
-            0
-        } else {
-            (self.cols - 1).saturating_mul(self.to_pitch).saturating_add(self.rows)
-        }
+        self.span(self.cols, self.to_pitch, self.rows)
+    }
+
+    fn span(&self, rows: usize, pitch: usize, cols: usize) -> usize {
+        if self.is_empty() { 0 } else { (rows - 1).saturating_mul(pitch).saturating_add(cols) }
     }
 }

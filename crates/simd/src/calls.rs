@@ -5,9 +5,8 @@ use crate::block::{Block, Byte, LINE};
 use crate::copy::Transfer;
 use crate::exchange::Exchange;
 use crate::lines::Lines;
-use crate::portable;
 use crate::table::kernel;
-use crate::taken::tell;
+use crate::taken::took;
 
 /// `to[j][i] = from[i][j]` for units of `unit_bytes` bytes; both buffers start at unit (0, 0).
 ///
@@ -16,12 +15,8 @@ use crate::taken::tell;
 pub fn transpose(from: &[Byte], to: &mut [Byte], block: Block, unit_bytes: usize) {
     assert!(unit_bytes > 0 && block.from_len() <= from.len() / unit_bytes);
     assert!(block.to_len() <= to.len() / unit_bytes);
-    match kernel().of(unit_bytes) {
-        // SAFETY: the row was found to be available; the lengths were compared above, and the borrows are
-        // exclusive of each other.
-        Some(words) => unsafe { words(from.as_ptr(), to.as_mut_ptr(), block) },
-        None => portable::transpose(from, to, block, unit_bytes),
-    }
+    // SAFETY: the lengths were compared above, and the borrows are exclusive of each other.
+    unsafe { transpose_raw(from.as_ptr(), to.as_mut_ptr(), block, unit_bytes) };
 }
 
 /// `to[j][i] = from[i][j]` for units of `unit_bytes` bytes, between parts of arrays that other
@@ -36,7 +31,7 @@ pub unsafe fn transpose_raw(from: *const Byte, to: *mut Byte, block: Block, unit
         // SAFETY: the row was found to be available; the rest is the caller's.
         Some(words) => unsafe { words(from, to, block) },
         None => {
-            tell("units", unit_bytes);
+            took("units", unit_bytes);
             // SAFETY: the caller's.
             unsafe {
                 match unit_bytes {
@@ -44,6 +39,8 @@ pub unsafe fn transpose_raw(from: *const Byte, to: *mut Byte, block: Block, unit
                     6 => units::<6>(from, to, block),
                     12 => units::<12>(from, to, block),
                     24 => units::<24>(from, to, block),
+                    32 => units::<32>(from, to, block),
+                    64 => units::<64>(from, to, block),
                     _ => runs(from, to, block, unit_bytes),
                 }
             }
@@ -54,7 +51,7 @@ pub unsafe fn transpose_raw(from: *const Byte, to: *mut Byte, block: Block, unit
 /// Rows of units that are read for a run of the other buffer.
 const RUN: usize = 16;
 
-/// The same for units whose length the compiler knows.
+/// The same for units of a length that is common, known to the compiler.
 unsafe fn units<const W: usize>(from: *const Byte, to: *mut Byte, block: Block) {
     let Block { rows, cols, from_pitch, to_pitch } = block;
     let (from, to) = (from.cast::<[Byte; W]>(), to.cast::<[Byte; W]>());

@@ -1,12 +1,11 @@
-//! Runs of bytes copied while the lines of the next ones are asked for.
+//! Runs of bytes copied while the lines of the next ones are asked for; and to and from a ring whose end runs on at its
+//! start, a line at a time wherever the end falls.
 #![allow(unsafe_code)]
 
 use crate::block::{Byte, LINE};
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-use crate::lanes::Lane;
 use crate::lanes::Vector;
-use crate::prefetch::prefetch;
-use crate::taken::tell;
+use crate::prefetch::{prefetch, prefetch_run};
+use crate::taken::took;
 
 /// Bytes to be copied, and where as many lie that will be read soon: any address will do.
 #[derive(Clone, Copy, Debug)]
@@ -33,49 +32,21 @@ impl Default for Transfer {
 ///   the one or touches the other meanwhile.
 pub type Copy = unsafe fn(transfers: &[Transfer], len: usize);
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx2")]
-pub unsafe fn copy_avx512(transfers: &[Transfer], len: usize) {
-    // SAFETY: the caller's.
-    unsafe {
-        if len >= 64 {
-            copy_vectors::<std::arch::x86_64::__m512i>(transfers, len);
-        } else {
-            copy_avx2(transfers, len);
-        }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-pub unsafe fn copy_avx2(transfers: &[Transfer], len: usize) {
-    // SAFETY: the caller's.
-    unsafe { copy_vectors::<std::arch::x86_64::__m256i>(transfers, len) };
-}
-
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-pub unsafe fn copy_lane(transfers: &[Transfer], len: usize) {
-    // SAFETY: the caller's.
-    unsafe { copy_vectors::<Lane>(transfers, len) };
-}
-
+/// Without vectors.
 pub unsafe fn copy_plain(transfers: &[Transfer], len: usize) {
-    tell("bytes", len);
+    took("bytes", len);
     for &Transfer { from, to, ahead } in transfers {
-        (0..len).step_by(LINE).for_each(|at| prefetch(ahead.wrapping_add(at)));
+        prefetch_run(ahead, len);
         // SAFETY: the caller's.
         unsafe { to.copy_from_nonoverlapping(from, len) };
     }
 }
 
-/// Vector by vector, those of `to` aligned; the first and the last may cover bytes of their neighbours.
+/// Vector by vector, those of `to` aligned; the first and the last may cover bytes of their neighbours. `len` is that of
+/// a vector or more.
 #[inline(always)]
-unsafe fn copy_vectors<V: Vector>(transfers: &[Transfer], len: usize) {
+pub unsafe fn copy_vectors<V: Vector>(transfers: &[Transfer], len: usize) {
     let size = 16 * V::LANES;
-    if len < size {
-        // SAFETY: the caller's.
-        return unsafe { copy_plain(transfers, len) };
-    }
     for &Transfer { from, to, ahead } in transfers {
         let start = to.align_offset(size);
         let lines = (len - start) / LINE;
@@ -83,11 +54,11 @@ unsafe fn copy_vectors<V: Vector>(transfers: &[Transfer], len: usize) {
         unsafe {
             // Nothing before them and nothing after.
             if lines * LINE == len {
-                tell("whole lines", lines);
+                took("whole lines", lines);
                 copy_lines::<V>(from, to, ahead, lines);
                 continue;
             }
-            tell("lines", lines);
+            took("lines", lines);
             V::load_all(from).store(to);
             copy_lines::<V>(from.add(start), to.add(start), ahead, lines);
             // The lines there may lie otherwise than those here.
@@ -121,5 +92,94 @@ unsafe fn copy_lines<V: Vector>(
                 V::load_all(from.add(at + k)).store(to.add(at + k));
             }
         }
+    }
+}
+
+/// Lines between a ring of `wrap` bytes, from its place `start` on, and `len` bytes elsewhere.
+///
+/// # Safety
+/// - The machine can run the kernel that it belongs to; `len` is a multiple of [`LINE`].
+/// - As [`copy_from_ring`] or [`copy_into_ring`] checks.
+pub type FromRing =
+    unsafe fn(ring: *const Byte, start: usize, wrap: usize, to: *mut Byte, len: usize);
+/// The same the other way.
+pub type IntoRing =
+    unsafe fn(from: *const Byte, ring: *mut Byte, start: usize, wrap: usize, len: usize);
+
+#[inline(always)]
+unsafe fn copy_line<V: Vector>(from: *const Byte, to: *mut Byte) {
+    for at in (0..LINE).step_by(16 * V::LANES) {
+        // SAFETY: the caller's lines and machine.
+        unsafe { V::load_all(from.add(at)).store(to.add(at)) };
+    }
+}
+
+#[inline(always)]
+pub unsafe fn from_ring<V: Vector>(
+    ring: *const Byte,
+    start: usize,
+    wrap: usize,
+    to: *mut Byte,
+    len: usize,
+) {
+    took("from ring", V::LANES);
+    let mut at = start;
+    for k in (0..len).step_by(LINE) {
+        // SAFETY: `at` is below `wrap`; the rest is the caller's.
+        unsafe { copy_line::<V>(ring.add(at), to.add(k)) };
+        at += LINE;
+        at = if at >= wrap { at - wrap } else { at };
+    }
+}
+
+#[inline(always)]
+pub unsafe fn into_ring<V: Vector>(
+    from: *const Byte,
+    ring: *mut Byte,
+    start: usize,
+    wrap: usize,
+    len: usize,
+) {
+    took("into ring", V::LANES);
+    let mut at = start;
+    for k in (0..len).step_by(LINE) {
+        // SAFETY: `at` is below `wrap`, a line before which the ring's bytes begin, and a line's end that
+        // passes `wrap` is also put, with what comes before it, up to a line before the first byte.
+        unsafe {
+            copy_line::<V>(from.add(k), ring.add(LINE + at));
+            at += LINE;
+            if at >= wrap {
+                at -= wrap;
+                copy_line::<V>(from.add(k), ring.add(at));
+            }
+        }
+    }
+}
+
+/// Without vectors: in two parts.
+pub unsafe fn from_plain(ring: *const Byte, start: usize, wrap: usize, to: *mut Byte, len: usize) {
+    took("from ring", 0);
+    let before = len.min(wrap - start);
+    // SAFETY: the caller's, in two parts.
+    unsafe {
+        to.copy_from_nonoverlapping(ring.add(start), before);
+        to.add(before).copy_from_nonoverlapping(ring, len - before);
+    }
+}
+
+/// The same.
+pub unsafe fn into_plain(
+    from: *const Byte,
+    ring: *mut Byte,
+    start: usize,
+    wrap: usize,
+    len: usize,
+) {
+    took("into ring", 0);
+    let before = len.min(wrap - start);
+    // SAFETY: as above.
+    unsafe {
+        ring.add(LINE + start).copy_from_nonoverlapping(from, before);
+        ring.add(LINE).copy_from_nonoverlapping(from.add(before), len - before);
     }
 }

@@ -164,64 +164,53 @@ mod x86 {
         [_mm512_unpackhi_epi8, _mm512_unpackhi_epi16, _mm512_unpackhi_epi32, _mm512_unpackhi_epi64]
     );
 
-    // SAFETY: plain shuffles and stores.
-    unsafe impl Shuffle for __m256i {
-        #[inline(always)]
-        unsafe fn splat(lane: &[u8; 16]) -> Self {
-            // SAFETY: the caller's machine; 16 bytes are read.
-            unsafe { _mm256_broadcastsi128_si256(_mm_loadu_si128(lane.as_ptr().cast())) }
-        }
-        #[inline(always)]
-        unsafe fn shuffle(self, mask: Self) -> Self {
-            // SAFETY: the caller's machine.
-            unsafe { _mm256_shuffle_epi8(self, mask) }
-        }
-        #[inline(always)]
-        unsafe fn or(self, other: Self) -> Self {
-            // SAFETY: the caller's machine.
-            unsafe { _mm256_or_si256(self, other) }
-        }
-        #[inline(always)]
-        unsafe fn store_lanes(self, to: *mut Byte, stride: usize) {
-            // SAFETY: the caller's bytes and machine.
-            unsafe {
-                _mm_storeu_si128(to.cast(), _mm256_castsi256_si128(self));
-                _mm_storeu_si128(to.add(stride).cast(), _mm256_extracti128_si256::<1>(self));
+    macro_rules! shuffle {
+        ($vector:ty, $splat:ident, $shuffle:ident, $or:ident, $first:ident, $lane:ident: $($q:literal)+) => {
+            // SAFETY: plain shuffles and stores.
+            unsafe impl Shuffle for $vector {
+                #[inline(always)]
+                unsafe fn splat(lane: &[u8; 16]) -> Self {
+                    // SAFETY: the caller's machine; 16 bytes are read.
+                    unsafe { $splat(_mm_loadu_si128(lane.as_ptr().cast())) }
+                }
+                #[inline(always)]
+                unsafe fn shuffle(self, mask: Self) -> Self {
+                    // SAFETY: the caller's machine.
+                    unsafe { $shuffle(self, mask) }
+                }
+                #[inline(always)]
+                unsafe fn or(self, other: Self) -> Self {
+                    // SAFETY: the caller's machine.
+                    unsafe { $or(self, other) }
+                }
+                #[inline(always)]
+                unsafe fn store_lanes(self, to: *mut Byte, stride: usize) {
+                    // SAFETY: the caller's bytes and machine.
+                    unsafe {
+                        _mm_storeu_si128(to.cast(), $first(self));
+                        $(_mm_storeu_si128(to.add($q * stride).cast(), $lane::<$q>(self));)+
+                    }
+                }
             }
-        }
+        };
     }
 
-    // SAFETY: plain shuffles and stores.
-    unsafe impl Shuffle for __m512i {
-        #[inline(always)]
-        unsafe fn splat(lane: &[u8; 16]) -> Self {
-            // SAFETY: the caller's machine; 16 bytes are read.
-            unsafe { _mm512_broadcast_i32x4(_mm_loadu_si128(lane.as_ptr().cast())) }
-        }
-        #[inline(always)]
-        unsafe fn shuffle(self, mask: Self) -> Self {
-            // SAFETY: the caller's machine.
-            unsafe { _mm512_shuffle_epi8(self, mask) }
-        }
-        #[inline(always)]
-        unsafe fn or(self, other: Self) -> Self {
-            // SAFETY: the caller's machine.
-            unsafe { _mm512_or_si512(self, other) }
-        }
-        #[inline(always)]
-        unsafe fn store_lanes(self, to: *mut Byte, stride: usize) {
-            // SAFETY: the caller's bytes and machine.
-            unsafe {
-                _mm_storeu_si128(to.cast(), _mm512_castsi512_si128(self));
-                let second = _mm512_extracti32x4_epi32::<1>(self);
-                _mm_storeu_si128(to.add(stride).cast(), second);
-                let third = _mm512_extracti32x4_epi32::<2>(self);
-                _mm_storeu_si128(to.add(2 * stride).cast(), third);
-                let fourth = _mm512_extracti32x4_epi32::<3>(self);
-                _mm_storeu_si128(to.add(3 * stride).cast(), fourth);
-            }
-        }
-    }
+    shuffle!(
+        __m256i,
+        _mm256_broadcastsi128_si256,
+        _mm256_shuffle_epi8,
+        _mm256_or_si256,
+        _mm256_castsi256_si128,
+        _mm256_extracti128_si256: 1
+    );
+    shuffle!(
+        __m512i,
+        _mm512_broadcast_i32x4,
+        _mm512_shuffle_epi8,
+        _mm512_or_si512,
+        _mm512_castsi512_si128,
+        _mm512_extracti32x4_epi32: 1 2 3
+    );
 }
 
 #[cfg(target_arch = "aarch64")]

@@ -2,15 +2,14 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `calls` | what others call |
+//! | `calls` | what others call; units of any other length |
 //! | `table` | the kernels, a row for each instruction set, and the row in use |
-//! | `vector` | kernels: words of 1, 2, 4, 8 and 16 bytes |
+//! | `sets` | what each instruction set runs |
+//! | `vector` | words of 1, 2, 4, 8 and 16 bytes |
 //! | `structures` | structures of at most 8 bytes, by shuffles |
 //! | `exchange` | squares that change places |
-//! | `copy` | runs copied while others are asked for |
-//! | `ring` | lines to and from a ring, across its end |
+//! | `copy` | runs copied while others are asked for; lines to and from a ring |
 //! | `lanes` | what kernels are made of, for each instruction set |
-//! | `portable` | units of any other length |
 //! | `stream` | runs written past the caches |
 //! | `prefetch`, `lines` | a line asked for, and many one after the other |
 //! | `block` | bytes, lines, blocks |
@@ -25,9 +24,8 @@ mod copy;
 mod exchange;
 mod lanes;
 mod lines;
-mod portable;
 mod prefetch;
-mod ring;
+mod sets;
 mod stream;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod structures;
@@ -43,6 +41,6 @@ pub use calls::{
 };
 pub use copy::Transfer;
 pub use lines::{Lines, Rows};
-pub use prefetch::prefetch;
+pub use prefetch::{prefetch, prefetch_run};
 pub use stream::{fence, stream_raw};
 pub use table::{KERNELS, Kernel, force, kernel};

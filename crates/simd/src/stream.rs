@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::block::Byte;
-use crate::taken::tell;
+use crate::taken::took;
 
 /// Copies `from` to `to`: whole 64-byte lines past the caches, where the machine has stores for that, the
 /// bytes before the first and after the last through them. [`fence`] before another thread is told.
@@ -19,7 +19,7 @@ pub unsafe fn stream_raw(from: &[Byte], to: *mut Byte) {
         let lines = (from.len() - head) / LINE;
         let (first, rest) = from.split_at(head);
         let (middle, last) = rest.split_at(lines * LINE);
-        tell("streamed", lines);
+        took("streamed", lines);
         // SAFETY: the three parts of `from` go to the three parts of `to`, in bounds; `to + head` is a
         // multiple of 64 where there are lines.
         unsafe {
@@ -36,7 +36,7 @@ pub unsafe fn stream_raw(from: &[Byte], to: *mut Byte) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
-        tell("streamed", 0);
+        took("streamed", 0);
         // SAFETY: the caller's.
         unsafe { to.copy_from_nonoverlapping(from.as_ptr(), from.len()) };
     }

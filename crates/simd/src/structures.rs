@@ -7,30 +7,21 @@
 
 use crate::block::{Block, Byte};
 use crate::lanes::Shuffle;
-use crate::taken::tell;
+use crate::taken::took;
 
 /// A byte that a shuffle leaves zero.
 const NONE: u8 = 0x80;
 
-/// `masks[j][k]` takes from register `k` of a group of structures what belongs to its column `j`.
-const fn masks<const W: usize, const C: usize>() -> [[[u8; 16]; C]; C] {
+/// `masks[j][k]` takes from register `k` of a group of structures what belongs to its column `j`; when `JOIN`, from column
+/// `k` what belongs to register `j`.
+const fn masks<const W: usize, const C: usize, const JOIN: bool>() -> [[[u8; 16]; C]; C] {
     let mut masks = [[[NONE; 16]; C]; C];
     let mut at = 0;
     while at < 16 * C {
         let (structure, word, byte) = (at / W / C, at / W % C, at % W);
-        masks[word][at / 16][structure * W + byte] = (at % 16) as u8;
-        at += 1;
-    }
-    masks
-}
-
-/// Their inverse: `masks[k][j]` takes from column `j` what belongs to register `k`.
-const fn joining_masks<const W: usize, const C: usize>() -> [[[u8; 16]; C]; C] {
-    let mut masks = [[[NONE; 16]; C]; C];
-    let mut at = 0;
-    while at < 16 * C {
-        let (structure, word, byte) = (at / W / C, at / W % C, at % W);
-        masks[at / 16][word][at % 16] = (structure * W + byte) as u8;
+        let (register, column) = ((at / 16, at % 16), (word, structure * W + byte));
+        let (from, to) = if JOIN { (column, register) } else { (register, column) };
+        masks[to.0][from.0][to.1] = from.1 as u8;
         at += 1;
     }
     masks
@@ -55,15 +46,15 @@ pub unsafe fn transpose<V: Shuffle, const W: usize>(
     let structures = from_pitch == cols && cols * W <= STRUCTURE_BYTES && rows >= group;
     let columns = to_pitch == rows && rows * W <= STRUCTURE_BYTES && cols >= group;
     macro_rules! of {
-        ($way:ident, $words:expr, $count:expr, $pitch:expr) => {
+        ($join:literal, $words:expr, $count:expr, $pitch:expr) => {
             match $words {
-                2 if W <= 4 => $way::<V, W, 2>(from, to, $count, $pitch),
-                3 if W <= 2 => $way::<V, W, 3>(from, to, $count, $pitch),
-                4 if W <= 2 => $way::<V, W, 4>(from, to, $count, $pitch),
-                5 if W == 1 => $way::<V, 1, 5>(from, to, $count, $pitch),
-                6 if W == 1 => $way::<V, 1, 6>(from, to, $count, $pitch),
-                7 if W == 1 => $way::<V, 1, 7>(from, to, $count, $pitch),
-                8 if W == 1 => $way::<V, 1, 8>(from, to, $count, $pitch),
+                2 if W <= 4 => shuffled::<V, W, 2, $join>(from, to, $count, $pitch),
+                3 if W <= 2 => shuffled::<V, W, 3, $join>(from, to, $count, $pitch),
+                4 if W <= 2 => shuffled::<V, W, 4, $join>(from, to, $count, $pitch),
+                5 if W == 1 => shuffled::<V, 1, 5, $join>(from, to, $count, $pitch),
+                6 if W == 1 => shuffled::<V, 1, 6, $join>(from, to, $count, $pitch),
+                7 if W == 1 => shuffled::<V, 1, 7, $join>(from, to, $count, $pitch),
+                8 if W == 1 => shuffled::<V, 1, 8, $join>(from, to, $count, $pitch),
                 _ => return false,
             }
         };
@@ -71,60 +62,42 @@ pub unsafe fn transpose<V: Shuffle, const W: usize>(
     // SAFETY: the caller's.
     unsafe {
         match (structures, columns) {
-            (true, _) => of!(split, cols, rows, to_pitch),
-            (_, true) => of!(join, rows, cols, from_pitch),
+            (true, _) => of!(false, cols, rows, to_pitch),
+            (_, true) => of!(true, rows, cols, from_pitch),
             _ => return false,
         }
     }
     true
 }
 
-/// `count` structures of `C` words into columns `pitch` words apart.
+/// `count` structures of `C` words into columns `pitch` words apart, or when `JOIN` the other way.
 #[inline(always)]
-unsafe fn split<V: Shuffle, const W: usize, const C: usize>(
+unsafe fn shuffled<V: Shuffle, const W: usize, const C: usize, const JOIN: bool>(
     from: *const Byte,
     to: *mut Byte,
     count: usize,
     pitch: usize,
 ) {
-    tell("split", C);
+    took(if JOIN { "join" } else { "split" }, C);
     // SAFETY: a group of structures, and of words of each column, of those that the caller has.
     unsafe {
         let masks: [[V; C]; C] = std::array::from_fn(|j| {
-            std::array::from_fn(|k| V::splat(&const { masks::<W, C>() }[j][k]))
+            std::array::from_fn(|k| V::splat(&const { masks::<W, C, JOIN>() }[j][k]))
         });
+        let register = |i: usize, k: usize| i * C * W + 16 * k;
+        let column = |i: usize, j: usize| (j * pitch + i) * W;
         let mut group = Some(0);
         while let Some(i) = group {
-            let lanes: [V; C] =
-                std::array::from_fn(|k| V::load(from.add(i * C * W + 16 * k), 16 * C));
+            let all: [V; C] = std::array::from_fn(|k| match JOIN {
+                true => V::load_all(from.add(column(i, k))),
+                false => V::load(from.add(register(i, k)), 16 * C),
+            });
             for (j, masks) in masks.iter().enumerate() {
-                gathered(&lanes, masks).store(to.add((j * pitch + i) * W));
-            }
-            group = next(i, 16 / W * V::LANES, count);
-        }
-    }
-}
-
-/// Columns `pitch` words apart into `count` structures of `C` words.
-#[inline(always)]
-unsafe fn join<V: Shuffle, const W: usize, const C: usize>(
-    from: *const Byte,
-    to: *mut Byte,
-    count: usize,
-    pitch: usize,
-) {
-    tell("join", C);
-    // SAFETY: as above.
-    unsafe {
-        let masks: [[V; C]; C] = std::array::from_fn(|k| {
-            std::array::from_fn(|j| V::splat(&const { joining_masks::<W, C>() }[k][j]))
-        });
-        let mut group = Some(0);
-        while let Some(i) = group {
-            let columns: [V; C] =
-                std::array::from_fn(|j| V::load_all(from.add((j * pitch + i) * W)));
-            for (k, masks) in masks.iter().enumerate() {
-                gathered(&columns, masks).store_lanes(to.add(i * C * W + 16 * k), 16 * C);
+                let one = gathered(&all, masks);
+                match JOIN {
+                    true => one.store_lanes(to.add(register(i, j)), 16 * C),
+                    false => one.store(to.add(column(i, j))),
+                }
             }
             group = next(i, 16 / W * V::LANES, count);
         }

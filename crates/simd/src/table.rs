@@ -2,26 +2,10 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-use crate::copy::copy_lane;
-use crate::copy::{Copy, copy_plain};
-#[cfg(target_arch = "x86_64")]
-use crate::copy::{copy_avx2, copy_avx512};
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-use crate::exchange::squares_lane;
-use crate::exchange::{Exchange, no_squares};
-#[cfg(target_arch = "x86_64")]
-use crate::exchange::{squares_avx2, squares_avx512};
-use crate::ring::{FromRing, IntoRing, from_plain, into_plain};
-#[cfg(target_arch = "x86_64")]
-use crate::ring::{from_avx2, from_avx512, into_avx2, into_avx512};
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-use crate::ring::{from_lane, into_lane};
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-use crate::vector::narrow;
-use crate::vector::{Words, plain};
-#[cfg(target_arch = "x86_64")]
-use crate::vector::{avx2, avx512};
+use crate::copy::{Copy, FromRing, IntoRing};
+use crate::exchange::Exchange;
+use crate::sets::*;
+use crate::vector::Words;
 
 /// A micro-kernel: one way to transpose blocks of words.
 #[derive(Clone, Copy, Debug)]
@@ -64,78 +48,46 @@ fn word_log(unit_bytes: usize) -> Option<usize> {
     (unit_bytes.is_power_of_two() && log < 5).then_some(log)
 }
 
-macro_rules! rows {
-    ($kernel:ident) => {
-        [$kernel::<1>, $kernel::<2>, $kernel::<4>, $kernel::<8>, $kernel::<16>]
+macro_rules! kernel {
+    ($name:literal, $set:ident, $available:expr) => {
+        Kernel {
+            name: $name,
+            available: || $available,
+            words: kernel!(@words $set::words),
+            copy: $set::copy,
+            from_ring: $set::from_ring,
+            into_ring: $set::into_ring,
+            vector_bytes: $set::BYTES,
+            squares: kernel!(@words $set::squares),
+        }
+    };
+    (@words $set:ident::$function:ident) => {
+        [
+            $set::$function::<1>,
+            $set::$function::<2>,
+            $set::$function::<4>,
+            $set::$function::<8>,
+            $set::$function::<16>,
+        ]
     };
 }
 
 /// Every micro-kernel that this build has, widest first; the last runs anywhere.
-#[cfg(target_arch = "x86_64")]
 pub static KERNELS: &[Kernel] = &[
-    Kernel {
-        name: "avx512",
-        available: || is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx2"),
-        words: rows!(avx512),
-        copy: copy_avx512,
-        from_ring: from_avx512,
-        into_ring: into_avx512,
-        vector_bytes: 64,
-        squares: rows!(squares_avx512),
-    },
-    Kernel {
-        name: "avx2",
-        available: || is_x86_feature_detected!("avx2"),
-        words: rows!(avx2),
-        copy: copy_avx2,
-        from_ring: from_avx2,
-        into_ring: into_avx2,
-        vector_bytes: 32,
-        squares: rows!(squares_avx2),
-    },
-    Kernel {
-        name: "sse2",
-        available: || true,
-        words: rows!(narrow),
-        copy: copy_lane,
-        from_ring: from_lane,
-        into_ring: into_lane,
-        vector_bytes: 16,
-        squares: rows!(squares_lane),
-    },
-    PORTABLE,
+    #[cfg(target_arch = "x86_64")]
+    kernel!(
+        "avx512",
+        avx512,
+        is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx2")
+    ),
+    #[cfg(target_arch = "x86_64")]
+    kernel!("avx2", avx2, is_x86_feature_detected!("avx2")),
+    #[cfg(target_arch = "x86_64")]
+    kernel!("sse2", lane, true),
+    #[cfg(target_arch = "aarch64")]
+    kernel!("neon", lane, true),
+    kernel!("portable", portable, true),
 ];
-
-/// Every micro-kernel that this build has, widest first; the last runs anywhere.
-#[cfg(target_arch = "aarch64")]
-pub static KERNELS: &[Kernel] = &[
-    Kernel {
-        name: "neon",
-        available: || true,
-        words: rows!(narrow),
-        copy: copy_lane,
-        from_ring: from_lane,
-        into_ring: into_lane,
-        vector_bytes: 16,
-        squares: rows!(squares_lane),
-    },
-    PORTABLE,
-];
-
-/// Every micro-kernel that this build has: the one that runs anywhere.
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub static KERNELS: &[Kernel] = &[PORTABLE];
-
-const PORTABLE: Kernel = Kernel {
-    name: "portable",
-    available: || true,
-    words: rows!(plain),
-    copy: copy_plain,
-    from_ring: from_plain,
-    into_ring: into_plain,
-    vector_bytes: 0,
-    squares: rows!(no_squares),
-};
 
 /// One more than the row in use, 0 before anybody asked.
 static IN_USE: AtomicUsize = AtomicUsize::new(0);

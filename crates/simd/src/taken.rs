@@ -1,15 +1,15 @@
-//! Which way through a kernel was taken: told in tests, nothing elsewhere.
+//! Which way through a kernel was taken: recorded in tests alone.
 
 /// A way was taken; `count` is of its vectors' lanes, or of its steps, as the way is.
 #[cfg(not(test))]
 #[inline(always)]
-pub fn tell(_way: &'static str, _count: usize) {}
+pub fn took(_way: &'static str, _count: usize) {}
 
 #[cfg(test)]
-pub use told::{Taken, tell, told};
+pub use recorded::{Taken, taken, took};
 
 #[cfg(test)]
-mod told {
+mod recorded {
     use std::cell::RefCell;
 
     /// Its name and a count.
@@ -20,12 +20,12 @@ mod told {
     }
 
     /// A way was taken.
-    pub fn tell(way: &'static str, count: usize) {
+    pub fn took(way: &'static str, count: usize) {
         WAYS.with_borrow_mut(|ways| ways.push((way, count)));
     }
 
     /// The ways that this thread takes in `work`, in order.
-    pub fn told(work: impl FnOnce()) -> Vec<Taken> {
+    pub fn taken(work: impl FnOnce()) -> Vec<Taken> {
         WAYS.take();
         work();
         WAYS.take()

@@ -79,7 +79,10 @@ fn squares_change_places() {
     with_each_kernel(|_| {
         for unit in [1, 2, 4, 8, 16] {
             for side in [64 / unit, 128 / unit, 17] {
-                check_squares(side, unit);
+                // Two squares side by side, then a gap; rows that share the caches' sets.
+                for cols in [2 * side + 1, 4096 / unit] {
+                    check_squares(side, cols, unit);
+                }
             }
         }
         assert!(SquareSwap::of(64, 3).is_none(), "units of three bytes have no squares");
@@ -87,9 +90,7 @@ fn squares_change_places() {
 }
 
 #[expect(unsafe_code, reason = "the call is unsafe")]
-fn check_squares(side: usize, unit: usize) {
-    // Two squares side by side, then a gap.
-    let cols = 2 * side + 1;
+fn check_squares(side: usize, cols: usize, unit: usize) {
     let was = bytes(&filled(side * cols, unit));
     for other in [0, side] {
         let mut data = filled(side * cols, unit);

@@ -17,12 +17,8 @@
 #![allow(unsafe_code)]
 
 use crate::block::{Block, Byte};
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-use crate::lanes::Lane;
 use crate::lanes::Vector;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-use crate::structures;
-use crate::taken::tell;
+use crate::taken::took;
 
 /// `to[j][i] = from[i][j]` for a block of words.
 ///
@@ -37,7 +33,7 @@ const SUB: usize = 16;
 
 /// Without vectors: sub-block by sub-block, column by column.
 pub unsafe fn plain<const W: usize>(from: *const Byte, to: *mut Byte, block: Block) {
-    tell("plain", W);
+    took("plain", W);
     let Block { rows, cols, from_pitch, to_pitch } = block;
     for i0 in (0..rows).step_by(SUB) {
         for j0 in (0..cols).step_by(SUB) {
@@ -63,69 +59,9 @@ unsafe fn word<const W: usize>(from: *const Byte, to: *mut Byte) {
     unsafe { to.cast::<[Byte; W]>().write(from.cast::<[Byte; W]>().read()) };
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx2")]
-pub unsafe fn avx512<const W: usize>(from: *const Byte, to: *mut Byte, block: Block) {
-    use std::arch::x86_64::{__m256i, __m512i};
-    // SAFETY: the caller's; the features are this function's.
-    unsafe {
-        if structures::transpose::<__m512i, W>(from, to, block) {
-            return;
-        }
-        if fits::<__m512i, W>(block) {
-            tiles::<__m512i, W>(from, to, block);
-        } else if fits::<__m256i, W>(block) {
-            tiles::<__m256i, W>(from, to, block);
-        } else if narrow_columns::<__m512i, W>(block) {
-            few_columns::<__m512i, W>(from, to, block);
-        } else {
-            narrow::<W>(from, to, block);
-        }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-pub unsafe fn avx2<const W: usize>(from: *const Byte, to: *mut Byte, block: Block) {
-    use std::arch::x86_64::__m256i;
-    // SAFETY: as above.
-    unsafe {
-        if structures::transpose::<__m256i, W>(from, to, block) {
-            return;
-        }
-        if fits::<__m256i, W>(block) {
-            tiles::<__m256i, W>(from, to, block);
-        } else {
-            narrow::<W>(from, to, block);
-        }
-    }
-}
-
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-pub unsafe fn narrow<const W: usize>(from: *const Byte, to: *mut Byte, block: Block) {
-    let b = 16 / W;
-    // SAFETY: the caller's.
-    unsafe {
-        // Every machine of the architecture can shuffle.
-        #[cfg(target_arch = "aarch64")]
-        if structures::transpose::<Lane, W>(from, to, block) {
-            return;
-        }
-        if fits::<Lane, W>(block) {
-            tiles::<Lane, W>(from, to, block);
-        } else if narrow_columns::<Lane, W>(block) {
-            few_columns::<Lane, W>(from, to, block);
-        } else if block.cols >= 2 * b && block.to_pitch == block.rows && block.rows > 1 {
-            few_rows::<Lane, W>(from, to, block);
-        } else {
-            plain::<W>(from, to, block);
-        }
-    }
-}
-
 /// Whether a block has fewer columns than a lane has words, and rows enough without gaps.
 #[inline(always)]
-fn narrow_columns<V: Vector, const W: usize>(block: Block) -> bool {
+pub fn narrow_columns<V: Vector, const W: usize>(block: Block) -> bool {
     let b = 16 / W;
     block.cols > 1
         && block.cols < b
@@ -135,16 +71,16 @@ fn narrow_columns<V: Vector, const W: usize>(block: Block) -> bool {
 
 /// Whether a block holds a micro-tile.
 #[inline(always)]
-fn fits<V: Vector, const W: usize>(block: Block) -> bool {
+pub fn fits<V: Vector, const W: usize>(block: Block) -> bool {
     let b = 16 / W;
     block.rows >= b * V::LANES && block.cols >= b
 }
 
 /// A block of at least one micro-tile.
 #[inline(always)]
-unsafe fn tiles<V: Vector, const W: usize>(from: *const Byte, to: *mut Byte, block: Block) {
+pub unsafe fn tiles<V: Vector, const W: usize>(from: *const Byte, to: *mut Byte, block: Block) {
     let Block { rows, cols, from_pitch, to_pitch } = block;
-    tell("tiles", V::LANES);
+    took("tiles", V::LANES);
     let (wide, high) = (16 / W, 16 / W * V::LANES);
     let mut i = 0;
     loop {
@@ -172,7 +108,11 @@ unsafe fn tiles<V: Vector, const W: usize>(from: *const Byte, to: *mut Byte, blo
 /// Fewer columns than a vector's words, rows without gaps: loads run on into the next rows, and
 /// what does not belong to the block is not stored.
 #[inline(always)]
-unsafe fn few_columns<V: Vector, const W: usize>(from: *const Byte, to: *mut Byte, block: Block) {
+pub unsafe fn few_columns<V: Vector, const W: usize>(
+    from: *const Byte,
+    to: *mut Byte,
+    block: Block,
+) {
     let Block { rows, cols, to_pitch, .. } = block;
     let (wide, high) = (16 / W, 16 / W * V::LANES);
     let mut i = 0;
@@ -194,7 +134,7 @@ unsafe fn few_columns<V: Vector, const W: usize>(from: *const Byte, to: *mut Byt
         }
         i += high;
     }
-    tell("few columns", i / high);
+    took("few columns", i / high);
     for i in i..rows {
         for j in 0..cols {
             // SAFETY: word (i, j) of the source and (j, i) of the destination.
@@ -206,7 +146,7 @@ unsafe fn few_columns<V: Vector, const W: usize>(from: *const Byte, to: *mut Byt
 /// Fewer rows than a lane's words, and columns stored without gaps: stores run on into the next
 /// columns, which come after and put that right.
 #[inline(always)]
-unsafe fn few_rows<V: Vector, const W: usize>(from: *const Byte, to: *mut Byte, block: Block) {
+pub unsafe fn few_rows<V: Vector, const W: usize>(from: *const Byte, to: *mut Byte, block: Block) {
     const { assert!(V::LANES == 1) };
     let Block { rows, cols, from_pitch, .. } = block;
     let wide = 16 / W;
@@ -223,7 +163,7 @@ unsafe fn few_rows<V: Vector, const W: usize>(from: *const Byte, to: *mut Byte, 
         }
         j += wide;
     }
-    tell("few rows", j / wide);
+    took("few rows", j / wide);
     for j in j..cols {
         for i in 0..rows {
             // SAFETY: word (i, j) of the source and (j, i) of the destination.

@@ -2,7 +2,10 @@
 
 use turntile_cpu::RunError;
 use turntile_cuda::CudaError;
+use turntile_perm::PatternError;
 use turntile_plan::{PlanError, ProblemError, WisdomError};
+
+use crate::relayout::LayoutError;
 
 /// Why a transposition did not happen; the data are always as they were.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -35,16 +38,35 @@ pub enum Error {
         got: usize,
     },
     /// The elements are not as large as those planned for.
-    #[error("the plan is for elements of {expected} bytes, these have {got}")]
+    #[error(
+        "the plan is for elements of {expected} bytes, these have {got} (bytes of any type: `Bytes`)"
+    )]
     ElementSize {
         /// Bytes planned for.
         expected: usize,
         /// Bytes of the elements given.
         got: usize,
     },
+    /// A number of [`Transpose`](crate::Transpose) that is at least 1.
+    #[error("{what}(0): give 1 or more, or leave it out")]
+    Zero {
+        /// What was given: `batch` or `threads`.
+        what: &'static str,
+    },
+    /// The elements of an array do not lie one beside the other in memory, in any order of its axes.
+    #[error(
+        "the array has gaps between its elements, or a negative stride: copy it, by as_standard_layout().into_owned()"
+    )]
+    Gaps,
     /// The shape makes no problem.
     #[error(transparent)]
     Problem(#[from] ProblemError),
+    /// The pattern rearranges no such array.
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
+    /// The records have no such layout.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
     /// There is no such plan.
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -69,15 +91,11 @@ pub enum Error {
 
 /// Whether `got` elements are an array of this shape.
 pub(crate) fn check_length(got: usize, shape: &[usize]) -> Result<(), Error> {
-    let shape_of = || match shape {
-        [1, rows, cols] => vec![*rows, *cols],
-        _ => shape.to_vec(),
-    };
     let count = |all: usize, &extent: &usize| all.checked_mul(extent);
     match shape.iter().try_fold(1, count) {
         Some(expected) if expected == got => Ok(()),
-        Some(expected) => Err(Error::Length { shape: shape_of(), expected, got }),
-        None => Err(Error::Overflow { shape: shape_of() }),
+        Some(expected) => Err(Error::Length { shape: shape.to_vec(), expected, got }),
+        None => Err(Error::Overflow { shape: shape.to_vec() }),
     }
 }
 

@@ -36,7 +36,6 @@
 #![allow(unsafe_code)]
 
 mod leading;
-mod scales;
 
 use std::ffi::c_void;
 use std::time::Duration;
@@ -44,11 +43,13 @@ use std::time::Duration;
 pub use leading::imatcopy;
 use turntile_cuda::buffers::Place;
 use turntile_cuda::call::widest_word;
-use turntile_cuda::{Buffers, Prepared, Work};
+use turntile_cuda::{Buffers, Number, Prepared, Scaling, Work};
 pub use turntile_cuda::{CudaError, Gpu, Stopwatch};
+use turntile_plan::tuner::{self, Seen};
 use turntile_plan::wisdom::Refused;
-use turntile_plan::{Measured, Plan, Planner, Problem, ProblemError, tuner};
+use turntile_plan::{Measured, Plan, Planner, Problem, ProblemError};
 
+use crate::planned::scaled_rows;
 use crate::tune::candidates;
 use crate::{Error, Transpose};
 
@@ -114,28 +115,20 @@ mod of_cust {
         (slice.as_device_ptr().as_raw(), slice.len() * size_of::<T>())
     }
 
-    impl<T: DeviceCopy> From<&mut DeviceSlice<T>> for DeviceMemory {
-        fn from(slice: &mut DeviceSlice<T>) -> Self {
-            place(slice).into()
-        }
+    macro_rules! from_memory {
+        ($($memory:ty => $made:ident;)*) => {
+            $(impl<T: DeviceCopy> From<$memory> for $made {
+                fn from(memory: $memory) -> Self {
+                    place(memory).into()
+                }
+            })*
+        };
     }
-
-    impl<T: DeviceCopy> From<&mut DeviceBuffer<T>> for DeviceMemory {
-        fn from(buffer: &mut DeviceBuffer<T>) -> Self {
-            place(buffer).into()
-        }
-    }
-
-    impl<T: DeviceCopy> From<&DeviceSlice<T>> for DeviceSource {
-        fn from(slice: &DeviceSlice<T>) -> Self {
-            place(slice).into()
-        }
-    }
-
-    impl<T: DeviceCopy> From<&DeviceBuffer<T>> for DeviceSource {
-        fn from(buffer: &DeviceBuffer<T>) -> Self {
-            place(buffer).into()
-        }
+    from_memory! {
+        &mut DeviceSlice<T> => DeviceMemory;
+        &mut DeviceBuffer<T> => DeviceMemory;
+        &DeviceSlice<T> => DeviceSource;
+        &DeviceBuffer<T> => DeviceSource;
     }
 
     impl From<&Stream> for StreamHandle {
@@ -173,7 +166,8 @@ impl Transpose {
         let share = problems.len() as u32;
         let mut plans = Vec::new();
         for problem in &problems {
-            let tune = |budget| self.tuned_on(gpu, &planner, problem, budget / share);
+            let tune =
+                |budget| self.tuned_on(gpu, &planner, problem, budget / share, &mut |_, _, _| {});
             plans.push(self.choose(&planner, problem, tune)?);
         }
         let mut plans = plans.into_iter();
@@ -184,7 +178,7 @@ impl Transpose {
             prepared = prepared.or(other)?;
         }
         let unaligned = unaligned.filter(|other| !same_launches(other, &plan));
-        scales::load_scales(gpu, &problem)?;
+        load_scales(gpu, &problem)?;
         Ok(OnGpu { plan, unaligned, refused, prepared })
     }
 
@@ -196,13 +190,26 @@ impl Transpose {
     /// # Errors
     /// As [`plan_on`](Self::plan_on); out of memory is [`CudaError::OutOfMemory`].
     pub fn tune_on(&self, gpu: &Gpu, budget: Duration) -> Result<Vec<Measured>, Error> {
+        self.tune_on_seen(gpu, budget, &mut |_, _, _| {})
+    }
+
+    /// The same; `seen` is called as [`tune_seen`](Self::tune_seen) calls it.
+    ///
+    /// # Errors
+    /// As [`tune_on`](Self::tune_on).
+    pub fn tune_on_seen(
+        &self,
+        gpu: &Gpu,
+        budget: Duration,
+        seen: &mut dyn FnMut(&Plan, Duration, usize),
+    ) -> Result<Vec<Measured>, Error> {
         let planner = self.planner_on(gpu.chip())?;
         let problem = self.dense_problem("measuring")?;
         let problems = alignments(&problem);
         let budget = budget / problems.len() as u32;
-        let measured = self.tuned_on(gpu, &planner, &problem, budget)?;
+        let measured = self.tuned_on(gpu, &planner, &problem, budget, seen)?;
         for problem in &problems[1..] {
-            self.tuned_on(gpu, &planner, problem, budget)?;
+            self.tuned_on(gpu, &planner, problem, budget, &mut |_, _, _| {})?;
         }
         Ok(measured)
     }
@@ -213,8 +220,10 @@ impl Transpose {
         planner: &Planner,
         problem: &Problem,
         budget: Duration,
+        seen: Seen<'_>,
     ) -> Result<Vec<Measured>, Error> {
-        let measured = measure_on(gpu, candidates(planner, problem)?, budget)?;
+        self.check_wisdom()?;
+        let measured = measure_on_seen(gpu, candidates(planner, problem)?, budget, seen)?;
         self.remember(planner, &measured)?;
         Ok(measured)
     }
@@ -226,13 +235,22 @@ impl Transpose {
 /// # Errors
 /// [`Error::Cuda`] when a plan was put together wrongly or for another device, or there is no memory for it.
 pub fn measure_on(gpu: &Gpu, plans: Vec<Plan>, budget: Duration) -> Result<Vec<Measured>, Error> {
+    measure_on_seen(gpu, plans, budget, &mut |_, _, _| {})
+}
+
+fn measure_on_seen(
+    gpu: &Gpu,
+    plans: Vec<Plan>,
+    budget: Duration,
+    seen: Seen<'_>,
+) -> Result<Vec<Measured>, Error> {
     let mut bytes = 0;
     for plan in &plans {
         bytes = bytes.max(Work::of_plan(plan)?.measured_bytes());
     }
     let mut watch = Stopwatch::new(gpu, bytes)?;
     let run = |plan: &Plan| watch.time(&gpu.prepare(plan)?);
-    Ok(tuner::measure(plans, budget, run)?)
+    Ok(tuner::measure(plans, budget, run, seen)?)
 }
 
 /// The problem, and out of place the same at addresses that have an element's alignment only, where that is less.
@@ -247,6 +265,27 @@ fn alignments(problem: &Problem) -> Vec<Problem> {
 fn same_launches(one: &Plan, other: &Plan) -> bool {
     let calls = |plan: &Plan| Work::of_plan(plan).map(|work| work.calls().to_vec());
     calls(one) == calls(other)
+}
+
+/// Loads what scales a matrix with leading dimensions: which numbers these are is only known when they are scaled, perhaps
+/// within a capture, where nothing can be loaded.
+fn load_scales(gpu: &Gpu, problem: &Problem) -> Result<(), CudaError> {
+    let numbers = Number::ALL.into_iter().filter(|number| number.bytes() == problem.elem_bytes());
+    for number in numbers.filter(|_| problem.leading().is_some()) {
+        gpu.prepare_work(scaling(gpu, problem, number, Scaling::Zeros)?)?;
+    }
+    Ok(())
+}
+
+/// The pass over the result.
+fn scaling(
+    gpu: &Gpu,
+    problem: &Problem,
+    number: Number,
+    scaling: Scaling,
+) -> Result<Work, CudaError> {
+    let (rows, limits) = (scaled_rows(problem), gpu.chip().limits());
+    Work::of_scale(number, rows, scaling, problem.alignment(), limits)
 }
 
 impl OnGpu {

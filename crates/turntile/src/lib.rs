@@ -27,8 +27,10 @@
 //! | to | call |
 //! |---|---|
 //! | transpose in place, or into another buffer, once | [`transpose_in_place`], [`transpose_into`] |
-//! | permute the axes of an array in place, once | [`permute_in_place`] |
+//! | permute the axes of an array in place, once | [`permute_in_place`]; of ndarray's `Array`, with feature `ndarray`, `ndarray::permute` |
+//! | split, permute and join axes by a pattern, once | [`rearrange`]; of ndarray's `Array`, `ndarray::rearrange` |
 //! | transpose rows that lie a leading dimension apart, scaled and conjugated, as BLAS extensions have it, once | [`imatcopy`] |
+//! | bring records from one layout to another: AoS, SoA, ASTA | [`layout::Relayout`] |
 //! | say what is to be transposed or permuted, and how | [`Transpose`] |
 //! | plan it | [`Transpose::plan`], on a GPU [`plan_on`](Transpose::plan_on) |
 //! | run it in place | [`Planned::run`], on a GPU [`OnGpu::run`](gpu::OnGpu::run) |
@@ -67,11 +69,17 @@ pub mod bytes;
 mod error;
 pub mod gpu;
 mod imatcopy;
+pub mod layout;
+#[cfg(feature = "ndarray")]
+pub mod ndarray;
+mod pattern;
 pub mod plan;
 mod planned;
 mod recent;
+mod relayout;
 mod scale;
 pub mod stored;
+mod tracked;
 mod transpose;
 mod tune;
 mod view;
@@ -79,6 +87,7 @@ mod view;
 pub use error::Error;
 pub use imatcopy::{Operation, imatcopy};
 pub use num_complex::Complex;
+pub use pattern::rearrange;
 pub use planned::{Options, Planned};
 pub use scale::{Scalar, Scale};
 pub use transpose::{Transpose, permute_in_place, transpose_in_place, transpose_into};

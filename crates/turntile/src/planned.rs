@@ -11,7 +11,7 @@ use turntile_plan::{Flaw, Plan, Problem};
 use crate::Error;
 use crate::error::check_length;
 use crate::scale::{Scalar, Scale};
-use crate::view::{self, Data, Elements, Source};
+use crate::view::{self, Data, Source};
 
 /// A permutation of axes planned for the host, most often a transposition, to be run as often as wanted, from any thread.
 ///
@@ -104,6 +104,11 @@ impl Planned {
         self.executor.workspace_bytes()
     }
 
+    /// The most threads that a run works on, the calling one included. One alone touches no thread pool.
+    pub fn threads(&self) -> usize {
+        self.executor.threads()
+    }
+
     /// A workspace of that size, to be used for many runs, one at a time.
     ///
     /// # Errors
@@ -147,7 +152,7 @@ impl Planned {
         data: &mut (impl Data + ?Sized),
         options: Options<'_>,
     ) -> Result<(), Error> {
-        self.check(data.extent())?;
+        self.check(view::extent(data))?;
         self.in_workspace(options, |workspace, done| {
             Ok(view::run(&self.executor, data, workspace, done)?)
         })
@@ -168,7 +173,7 @@ impl Planned {
         data: &mut (impl Data + Source + ?Sized),
         options: Options<'_>,
     ) -> Result<(), Error> {
-        self.check(Elements::extent(data))?;
+        self.check(view::extent(data))?;
         self.in_workspace(options, |workspace, done| {
             Ok(view::run_within(&self.executor, data, workspace, done)?)
         })
@@ -202,7 +207,7 @@ impl Planned {
         if scale.is_nothing() {
             return self.run_within(data, options);
         }
-        self.check(Elements::extent(data))?;
+        self.check(view::extent(data))?;
         if self.plan().problem.is_out_of_place() {
             return Err(RunError::from(Flaw::Place { out_of_place: true }).into());
         }
@@ -271,8 +276,8 @@ impl Planned {
         S: Source<Element = D::Element> + ?Sized,
         D: Data + ?Sized,
     {
-        self.check(src.extent())?;
-        self.check(dst.extent())?;
+        self.check(view::source_extent(src))?;
+        self.check(view::extent(dst))?;
         Ok(view::run_into(&self.executor, src, dst)?)
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use turntile_cpu::Host;
+use turntile_cpu::{Host, RunError, threads};
 use turntile_plan::{Planner, Problem};
 
 use crate::{Error, Planned};
@@ -19,12 +19,18 @@ struct Recent {
 /// The last used is the last.
 static RECENT: Mutex<Vec<Recent>> = Mutex::new(Vec::new());
 
+/// That there is memory for what is allocated in small pieces; without, the first that fails would end the process.
+pub fn spare_memory() -> Result<(), Error> {
+    let bytes = threads::SPARE;
+    threads::spare(bytes).map_err(|_| RunError::OutOfMemory { bytes }.into())
+}
+
 /// The plan by estimate for the threads of the pool that the call is made in.
 ///
 /// # Errors
 /// As [`Transpose::plan`](crate::Transpose::plan).
 pub fn planned(problem: Problem) -> Result<Arc<Planned>, Error> {
-    let threads = turntile_cpu::threads::count();
+    let threads = threads::count();
     // A panic leaves the list whole: nothing but moves of its entries happens under the lock.
     let lock = || RECENT.lock().unwrap_or_else(PoisonError::into_inner);
     let mut recent = lock();
@@ -34,6 +40,7 @@ pub fn planned(problem: Problem) -> Result<Arc<Planned>, Error> {
         return Ok(recent[recent.len() - 1].planned.clone());
     }
     drop(recent);
+    spare_memory()?;
     let plan = Planner::new(Host::here(threads)).plan(&problem)?;
     let planned = Arc::new(Planned::new(plan, threads)?);
     let mut recent = lock();

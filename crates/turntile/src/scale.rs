@@ -14,14 +14,16 @@ impl<S: number::Number> Scalar for S {}
 /// What is asked of numbers; out of reach, so that none but these are.
 mod number {
     use std::fmt;
+    use std::ops::Mul;
 
-    /// Without padding, and of which all bytes make one.
-    pub trait Number: Copy + PartialEq + Send + Sync + fmt::Debug + 'static {
+    /// Without padding, and of which all bytes make one. Products are as [`Scale`](super::Scale) says.
+    pub trait Number:
+        Copy + PartialEq + Mul<Output = Self> + Send + Sync + fmt::Debug + 'static
+    {
         const ZERO: Self;
         const ONE: Self;
         /// Whether its conjugate is another number.
         const IS_COMPLEX: bool;
-        fn times(self, other: Self) -> Self;
         fn conjugate(self) -> Self;
         /// Its real and its imaginary part.
         fn parts(self) -> [f64; 2];
@@ -77,15 +79,11 @@ impl<S: Scalar> Scale<S> {
             (true, _) => gpu::Number::C64,
         };
         let alpha = (self.alpha != S::ONE).then(|| self.alpha.parts());
-        let conjugated = self.conjugates();
-        (
-            number,
-            if self.is_zero() {
-                gpu::Scaling::Zeros
-            } else {
-                gpu::Scaling::By { alpha, conjugated }
-            },
-        )
+        let scaling = match self.is_zero() {
+            true => gpu::Scaling::Zeros,
+            false => gpu::Scaling::By { alpha, conjugated: self.conjugates() },
+        };
+        (number, scaling)
     }
 
     fn conjugates(&self) -> bool {
@@ -96,7 +94,7 @@ impl<S: Scalar> Scale<S> {
     #[inline(always)]
     pub(crate) fn apply(&self, element: S) -> S {
         let element = if self.conjugates() { element.conjugate() } else { element };
-        if self.alpha == S::ONE { element } else { element.times(self.alpha) }
+        if self.alpha == S::ONE { element } else { element * self.alpha }
     }
 
     /// Scales `rows` rows of `cols` elements that lie `pitch` apart, in place, on up to `threads` threads.
@@ -143,11 +141,6 @@ macro_rules! numbers {
             const IS_COMPLEX: bool = false;
 
             #[inline(always)]
-            fn times(self, other: Self) -> Self {
-                self * other
-            }
-
-            #[inline(always)]
             fn conjugate(self) -> Self {
                 self
             }
@@ -163,14 +156,8 @@ macro_rules! numbers {
             const IS_COMPLEX: bool = true;
 
             #[inline(always)]
-            fn times(self, other: Self) -> Self {
-                let (Complex { re: a, im: b }, Complex { re: c, im: d }) = (self, other);
-                Complex { re: a * c - b * d, im: a * d + b * c }
-            }
-
-            #[inline(always)]
             fn conjugate(self) -> Self {
-                Complex { re: self.re, im: -self.im }
+                self.conj()
             }
 
             fn parts(self) -> [f64; 2] {

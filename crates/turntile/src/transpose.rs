@@ -7,6 +7,7 @@ use std::time::Duration;
 use turntile_cpu::{Host, threads};
 use turntile_cuda::Chip;
 use turntile_perm::AxesError;
+use turntile_plan::tuner::Seen;
 use turntile_plan::wisdom::Refused;
 use turntile_plan::{
     Advice, Costs, Device, Effort, Measured, Plan, Planner, Problem, ProblemError, Route, TileRule,
@@ -15,7 +16,8 @@ use turntile_plan::{
 
 use crate::error::check_length;
 use crate::planned::Planned;
-use crate::tune::{candidates, measure};
+use crate::relayout::{Layout, LayoutError, Relayout};
+use crate::tune::{candidates, measure_seen};
 use crate::{Error, recent, view};
 
 /// Transposes a row-major matrix of `rows` by `cols` elements in place.
@@ -120,11 +122,22 @@ pub struct Transpose {
     pub(crate) alignment: Option<usize>,
     pub(crate) out_of_place: bool,
     leading: Option<[usize; 2]>,
+    /// In place of shape, axes and element.
+    records: Option<Relayout>,
     route: Option<Route>,
     tiles: TileRule,
     pub(crate) effort: Effort,
     pub(crate) wisdom: Option<PathBuf>,
     costs: Option<Arc<Costs>>,
+}
+
+impl Relayout {
+    /// To records that lie so: what is to be planned. It runs on [`Bytes`](crate::Bytes), or on elements of as many bytes
+    /// as the greatest common divisor of all fields and gaps.
+    pub fn to(self, to: Layout) -> Transpose {
+        let records = Some(self.towards(to));
+        Transpose { records, ..Transpose::of_axes_bytes(&[], &[], 1) }
+    }
 }
 
 impl Transpose {
@@ -163,6 +176,7 @@ impl Transpose {
             alignment: None,
             out_of_place: false,
             leading: None,
+            records: None,
             route: None,
             tiles: TileRule::default(),
             effort: Effort::default(),
@@ -171,12 +185,12 @@ impl Transpose {
         }
     }
 
-    /// Of so many equal matrices or arrays, one after the other in memory.
+    /// Of so many equal matrices or arrays, one after the other in memory; 1 or more. None at all are an extent of 0.
     pub fn batch(self, batch: usize) -> Self {
         Transpose { batch, ..self }
     }
 
-    /// On at most so many threads of the host; otherwise as many as the rayon pool that plans has.
+    /// On at most so many threads of the host, 1 or more; otherwise as many as the rayon pool that plans has.
     pub fn threads(self, threads: usize) -> Self {
         Transpose { threads: Some(threads), ..self }
     }
@@ -252,7 +266,8 @@ impl Transpose {
     }
 
     /// With a file of earlier measurements: what it knows is used before anything is estimated or
-    /// measured, and what is measured is added to it.
+    /// measured, and what is measured is added to it. Measuring makes a file that is not there yet, in a folder that is;
+    /// without measuring it is an error.
     pub fn wisdom(self, file: impl Into<PathBuf>) -> Self {
         Transpose { wisdom: Some(file.into()), ..self }
     }
@@ -267,13 +282,15 @@ impl Transpose {
     ///
     /// # Errors
     /// [`Error::Problem`] when the array exceeds the address space, elements have no bytes or the axes do not name each
-    /// of the shape's once; [`Error::Plan`] when the route asked for is not feasible within the cap; [`Error::Wisdom`] when there
-    /// is a wisdom file that cannot be used; [`Error::Costs`] when the table of costs is of another device; [`Error::Run`] when
-    /// there is no memory to measure on.
+    /// of the shape's once; [`Error::Zero`] of no threads or no matrices; [`Error::Plan`] when the route asked for is not
+    /// feasible within the cap; [`Error::Wisdom`] when the wisdom file cannot be used; [`Error::Costs`] when the table of
+    /// costs is of another device; [`Error::Run`] when there is no memory to measure on.
     pub fn plan(&self) -> Result<Planned, Error> {
+        recent::spare_memory()?;
         let (problem, planner) = (self.problem()?, self.host_planner()?);
-        let (plan, refused) =
-            self.choose(&planner, &problem, |budget| self.tuned(&planner, &problem, budget))?;
+        let (plan, refused) = self.choose(&planner, &problem, |budget| {
+            self.tuned(&planner, &problem, budget, &mut |_, _, _| {})
+        })?;
         Ok(Planned::new(plan, self.host_threads())?.with_refused(refused))
     }
 
@@ -283,7 +300,20 @@ impl Transpose {
     /// # Errors
     /// As [`plan`](Self::plan).
     pub fn tune(&self, budget: Duration) -> Result<Vec<Measured>, Error> {
-        self.tuned(&self.host_planner()?, &self.dense_problem("measuring")?, budget)
+        self.tune_seen(budget, &mut |_, _, _| {})
+    }
+
+    /// The same; `seen` is called with each candidate's plan and first run as soon as that is over, and with how many
+    /// candidates there are.
+    ///
+    /// # Errors
+    /// As [`plan`](Self::plan).
+    pub fn tune_seen(
+        &self,
+        budget: Duration,
+        seen: &mut dyn FnMut(&Plan, Duration, usize),
+    ) -> Result<Vec<Measured>, Error> {
+        self.tuned(&self.host_planner()?, &self.dense_problem("measuring")?, budget, seen)
     }
 
     fn tuned(
@@ -291,8 +321,11 @@ impl Transpose {
         planner: &Planner,
         problem: &Problem,
         budget: Duration,
+        seen: Seen<'_>,
     ) -> Result<Vec<Measured>, Error> {
-        let measured = measure(candidates(planner, problem)?, self.host_threads(), budget)?;
+        self.check_wisdom()?;
+        let plans = candidates(planner, problem)?;
+        let measured = measure_seen(plans, self.host_threads(), budget, seen)?;
         self.remember(planner, &measured)?;
         Ok(measured)
     }
@@ -300,23 +333,17 @@ impl Transpose {
     /// What is to be transposed, as planners are asked.
     ///
     /// # Errors
-    /// [`Error::Problem`] when the matrices exceed the address space or elements have no bytes.
+    /// [`Error::Problem`] when the matrices exceed the address space or elements have no bytes; [`Error::Zero`] of no
+    /// threads or no matrices.
     pub fn problem(&self) -> Result<Problem, Error> {
-        let one = self.batch == 1 && self.shape.len() != 2;
-        let extents: Vec<usize> =
-            (!one).then_some(self.batch).into_iter().chain(self.shape.iter().copied()).collect();
-        let later = |&axis: &usize| axis.saturating_add(usize::from(!one));
-        let order: Vec<usize> =
-            (!one).then_some(0).into_iter().chain(self.axes.iter().map(later)).collect();
-        // Reported as they were given, without the batch.
-        let as_given = |error| match error {
-            ProblemError::Axes(AxesError::Order { .. }) => {
-                let order = self.axes.clone();
-                ProblemError::Axes(AxesError::Order { axes: self.shape.len(), order })
-            }
-            other => other,
+        let numbers = [("batch", self.batch), ("threads", self.threads.unwrap_or(1))];
+        if let Some(&(what, _)) = numbers.iter().find(|(_, number)| *number == 0) {
+            return Err(Error::Zero { what });
+        }
+        let problem = match &self.records {
+            Some(records) => self.records_problem(records)?,
+            None => self.axes_problem()?,
         };
-        let problem = Problem::permuted(&extents, &order, self.elem_bytes).map_err(as_given)?;
         let problem = self.cap.map_or(problem, |cap| problem.with_cap(cap));
         let problem = self.alignment.map_or(problem, |bytes| problem.with_alignment(bytes));
         let problem = if self.out_of_place { problem.out_of_place() } else { problem };
@@ -329,6 +356,35 @@ impl Transpose {
             return Err(ProblemError::Leading { with }.into());
         }
         Ok(problem.with_leading(lda, ldb)?)
+    }
+
+    fn records_problem(&self, records: &Relayout) -> Result<Problem, LayoutError> {
+        let excluded = [
+            (self.batch != 1, "a batch"),
+            (self.leading.is_some(), "leading dimensions"),
+            (self.out_of_place, "another place"),
+        ];
+        match excluded.iter().find(|(asked, _)| *asked) {
+            Some(&(_, with)) => Err(LayoutError::With { with }),
+            None => records.problem(),
+        }
+    }
+
+    fn axes_problem(&self) -> Result<Problem, Error> {
+        // A batch of one is no axis.
+        let batch = usize::from(self.batch != 1);
+        let extents = [&[self.batch][..batch], &self.shape].concat();
+        let later = |&axis: &usize| axis.saturating_add(batch);
+        let order: Vec<usize> = (0..batch).chain(self.axes.iter().map(later)).collect();
+        // Reported as they were given, without the batch.
+        let as_given = |error| match error {
+            ProblemError::Axes(AxesError::Order { .. }) => {
+                let order = self.axes.clone();
+                ProblemError::Axes(AxesError::Order { axes: self.shape.len(), order })
+            }
+            other => other,
+        };
+        Ok(Problem::permuted(&extents, &order, self.elem_bytes).map_err(as_given)?)
     }
 
     /// The same for what goes with no leading dimensions.
@@ -403,11 +459,21 @@ impl Transpose {
         problem: &Problem,
     ) -> Result<(Option<Plan>, Option<Refused>), Error> {
         let Some(file) = &self.wisdom else { return Ok((None, None)) };
-        Ok(match Wisdom::load(file)?.advise(planner, problem) {
+        let wisdom = match self.effort {
+            Effort::Estimate => Wisdom::load_existing(file)?,
+            Effort::Measure(_) => Wisdom::load(file)?,
+        };
+        Ok(match wisdom.advise(planner, problem) {
             Advice::Plan(plan) => (Some(*plan).filter(|plan| self.allows(plan)), None),
             Advice::Unknown => (None, None),
             Advice::Refused(why) => (None, Some(why)),
         })
+    }
+
+    /// Before something is measured: that the wisdom file, if there is one, can take it.
+    pub(crate) fn check_wisdom(&self) -> Result<(), Error> {
+        self.wisdom.iter().try_for_each(|file| Wisdom::load(file).map(drop))?;
+        Ok(())
     }
 
     /// Writes the first of those measured to the wisdom file, if there is one.

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use turntile_cpu::{RunError, Workspace};
-use turntile_plan::{Measured, Plan, Planner, Problem, tuner};
+use turntile_plan::tuner::{self, Seen};
+use turntile_plan::{Measured, Plan, Planner, Problem};
 
 use crate::Error;
 use crate::planned::{Options, Planned};
@@ -37,6 +38,15 @@ pub fn candidates(planner: &Planner, problem: &Problem) -> Result<Vec<Plan>, Err
 /// # Errors
 /// [`Error::Run`] when a plan was put together wrongly, or there is no memory for it.
 pub fn measure(plans: Vec<Plan>, threads: usize, budget: Duration) -> Result<Vec<Measured>, Error> {
+    measure_seen(plans, threads, budget, &mut |_, _, _| {})
+}
+
+pub(crate) fn measure_seen(
+    plans: Vec<Plan>,
+    threads: usize,
+    budget: Duration,
+    seen: Seen<'_>,
+) -> Result<Vec<Measured>, Error> {
     let most = |bytes: fn(&Plan) -> usize| plans.iter().map(bytes).max().unwrap_or(0);
     let mut data = filled(most(|plan| plan.problem.bytes()))?;
     let copied =
@@ -55,7 +65,7 @@ pub fn measure(plans: Vec<Plan>, threads: usize, budget: Duration) -> Result<Vec
         }
         Ok(start.elapsed())
     };
-    tuner::measure(plans, budget, run)
+    tuner::measure(plans, budget, run, seen)
 }
 
 /// Memory that has been written to.

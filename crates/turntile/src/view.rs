@@ -9,7 +9,7 @@ use std::any::Any;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use turntile_cpu::out_of_place::OutOfPlace;
+use turntile_cpu::tiles::Tiles;
 use turntile_cpu::{
     Byte, Executor, Finish, RunError, permute_small, transpose_into, transpose_small,
 };
@@ -22,7 +22,7 @@ use crate::scale::{Scalar, Scale};
 #[derive(Clone, Copy, Debug)]
 pub struct Bytes<B>(pub B);
 
-/// What a plan runs on: a slice, an array, a vector or [`Bytes`].
+/// What a plan runs on: a slice, boxed or not, an array, a vector or [`Bytes`].
 ///
 /// Nothing else can be.
 #[diagnostic::on_unimplemented(
@@ -31,8 +31,8 @@ pub struct Bytes<B>(pub B);
 )]
 pub trait Data: elements::Data {}
 
-/// What is read while a plan writes another buffer: a slice, an array or a vector of elements that are `Copy`, since
-/// they exist twice afterwards, or [`Bytes`].
+/// What is read while a plan writes another buffer: a slice, boxed or not, an array or a vector of elements that are
+/// `Copy`, since they exist twice afterwards, or [`Bytes`].
 ///
 /// Nothing else can be.
 #[diagnostic::on_unimplemented(
@@ -44,141 +44,139 @@ pub trait Source: elements::Source {}
 impl<D: elements::Data + ?Sized> Data for D {}
 impl<S: elements::Source + ?Sized> Source for S {}
 
-/// The methods of data. Private, so that no other file implements them.
+/// The elements of data. Private, so that no other file implements it.
 mod elements {
-    use turntile_cpu::Byte;
-
     pub trait Data {
         /// The elements' type; `u8` where they are given as bytes.
         type Element;
+        /// Whether they are given as bytes.
+        const AS_BYTES: bool = false;
 
-        /// Elements, and bytes of each; none where they are given as bytes.
-        fn extent(&self) -> Option<(usize, usize)>;
-
-        /// The bytes of the elements.
-        ///
-        /// # Safety
-        /// When the borrow ends, the elements' bytes are a permutation of the elements of before, or elements of this
-        /// type that are `Copy`.
-        unsafe fn bytes_mut(&mut self) -> &mut [Byte];
+        fn elements_mut(&mut self) -> &mut [Self::Element];
     }
 
     pub trait Source {
         /// As of [`Data`].
-        type Element;
-
+        type Element: Copy;
         /// As of [`Data`].
-        fn extent(&self) -> Option<(usize, usize)>;
+        const AS_BYTES: bool = false;
 
-        /// The bytes of the elements.
-        fn bytes(&self) -> &[Byte];
+        fn elements(&self) -> &[Self::Element];
     }
 }
 
-pub use elements::{Data as Elements, Source as Copies};
-
-impl<T> Elements for [T] {
+impl<T> elements::Data for [T] {
     type Element = T;
 
-    fn extent(&self) -> Option<(usize, usize)> {
-        Some((self.len(), size_of::<T>()))
-    }
-
-    unsafe fn bytes_mut(&mut self) -> &mut [Byte] {
-        let bytes = size_of_val(self);
-        // SAFETY: the pointer is valid for `bytes` bytes and exclusively borrowed; any byte, padding
-        // included, is a valid MaybeUninit<u8>; that elements stay valid is the caller's.
-        unsafe { std::slice::from_raw_parts_mut(self.as_mut_ptr().cast(), bytes) }
+    fn elements_mut(&mut self) -> &mut [T] {
+        self
     }
 }
 
-impl<T, const N: usize> Elements for [T; N] {
+impl<T, const N: usize> elements::Data for [T; N] {
     type Element = T;
 
-    fn extent(&self) -> Option<(usize, usize)> {
-        Some((N, size_of::<T>()))
-    }
-
-    unsafe fn bytes_mut(&mut self) -> &mut [Byte] {
-        // SAFETY: the same promise of the caller's.
-        unsafe { self.as_mut_slice().bytes_mut() }
+    fn elements_mut(&mut self) -> &mut [T] {
+        self
     }
 }
 
-impl<T> Elements for Vec<T> {
+impl<T> elements::Data for Vec<T> {
     type Element = T;
 
-    fn extent(&self) -> Option<(usize, usize)> {
-        Some((self.len(), size_of::<T>()))
-    }
-
-    unsafe fn bytes_mut(&mut self) -> &mut [Byte] {
-        // SAFETY: the same promise of the caller's.
-        unsafe { self.as_mut_slice().bytes_mut() }
+    fn elements_mut(&mut self) -> &mut [T] {
+        self
     }
 }
 
-impl<B: AsMut<[u8]>> Elements for Bytes<B> {
+impl<T> elements::Data for Box<[T]> {
+    type Element = T;
+
+    fn elements_mut(&mut self) -> &mut [T] {
+        self
+    }
+}
+
+impl<B: AsMut<[u8]>> elements::Data for Bytes<B> {
     type Element = u8;
+    const AS_BYTES: bool = true;
 
-    fn extent(&self) -> Option<(usize, usize)> {
-        None
-    }
-
-    unsafe fn bytes_mut(&mut self) -> &mut [Byte] {
-        // SAFETY: plans permute bytes, or put bytes that others have in their place: initialised ones.
-        unsafe { self.0.as_mut().bytes_mut() }
+    fn elements_mut(&mut self) -> &mut [u8] {
+        self.0.as_mut()
     }
 }
 
-impl<T: Copy> Copies for [T] {
+impl<T: Copy> elements::Source for [T] {
     type Element = T;
 
-    fn extent(&self) -> Option<(usize, usize)> {
-        Some((self.len(), size_of::<T>()))
-    }
-
-    fn bytes(&self) -> &[Byte] {
-        // SAFETY: the pointer is valid for these bytes and borrowed; what is `Copy` has no cell in it, so that
-        // nothing writes them meanwhile; any byte is a valid MaybeUninit<u8>.
-        unsafe { std::slice::from_raw_parts(self.as_ptr().cast(), size_of_val(self)) }
+    fn elements(&self) -> &[T] {
+        self
     }
 }
 
-impl<T: Copy, const N: usize> Copies for [T; N] {
+impl<T: Copy, const N: usize> elements::Source for [T; N] {
     type Element = T;
 
-    fn extent(&self) -> Option<(usize, usize)> {
-        Some((N, size_of::<T>()))
-    }
-
-    fn bytes(&self) -> &[Byte] {
-        self.as_slice().bytes()
+    fn elements(&self) -> &[T] {
+        self
     }
 }
 
-impl<T: Copy> Copies for Vec<T> {
+impl<T: Copy> elements::Source for Vec<T> {
     type Element = T;
 
-    fn extent(&self) -> Option<(usize, usize)> {
-        Some((self.len(), size_of::<T>()))
-    }
-
-    fn bytes(&self) -> &[Byte] {
-        self.as_slice().bytes()
+    fn elements(&self) -> &[T] {
+        self
     }
 }
 
-impl<B: AsRef<[u8]>> Copies for Bytes<B> {
+impl<T: Copy> elements::Source for Box<[T]> {
+    type Element = T;
+
+    fn elements(&self) -> &[T] {
+        self
+    }
+}
+
+impl<B: AsRef<[u8]>> elements::Source for Bytes<B> {
     type Element = u8;
+    const AS_BYTES: bool = true;
 
-    fn extent(&self) -> Option<(usize, usize)> {
-        None
+    fn elements(&self) -> &[u8] {
+        self.0.as_ref()
     }
+}
 
-    fn bytes(&self) -> &[Byte] {
-        self.0.as_ref().bytes()
-    }
+/// Elements of the data, and bytes of each; none where they are given as bytes.
+pub fn extent<D: Data + ?Sized>(data: &mut D) -> Option<(usize, usize)> {
+    (!D::AS_BYTES).then(|| (data.elements_mut().len(), size_of::<D::Element>()))
+}
+
+/// The same of a source.
+pub fn source_extent<S: Source + ?Sized>(source: &S) -> Option<(usize, usize)> {
+    (!S::AS_BYTES).then(|| (source.elements().len(), size_of::<S::Element>()))
+}
+
+/// The bytes of elements.
+///
+/// # Safety
+/// When the borrow ends, the elements' bytes are a permutation of the elements of before, or elements of this type that
+/// are `Copy`.
+unsafe fn bytes_mut<T>(elements: &mut [T]) -> &mut [Byte] {
+    let bytes = size_of_val(elements);
+    // SAFETY: the pointer is valid for `bytes` bytes and exclusively borrowed; any byte, padding included, is a valid
+    // MaybeUninit<u8>; that elements stay valid is the caller's promise.
+    unsafe { std::slice::from_raw_parts_mut(elements.as_mut_ptr().cast(), bytes) }
+}
+
+fn source_bytes<S: Source + ?Sized>(source: &S) -> &[Byte] {
+    bytes(source.elements())
+}
+
+fn bytes<T: Copy>(elements: &[T]) -> &[Byte] {
+    // SAFETY: the pointer is valid for these bytes and borrowed; what is `Copy` has no cell in it, so that nothing writes
+    // them meanwhile; any byte is a valid MaybeUninit<u8>.
+    unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) }
 }
 
 /// Runs `executor` on data of the size of elements that it was planned for, calling `done` after each stage with the
@@ -190,15 +188,15 @@ pub fn run(
     executor: &Executor,
     data: &mut (impl Data + ?Sized),
     workspace: &mut [MaybeUninit<u64>],
-    mut done: impl FnMut(usize),
+    done: &mut dyn FnMut(usize),
 ) -> Result<(), RunError> {
     if executor.plan().problem.leading().is_some() {
         return Err(Flaw::Copies.into());
     }
     // SAFETY: an executor of a plan without leading dimensions permutes whole elements of the size that it was planned
     // for, which the caller has compared, and leaves the bytes as they are when it fails.
-    let bytes = unsafe { data.bytes_mut() };
-    reporting(&mut done, |done| executor.run_in(bytes, workspace, None, done))
+    let bytes = unsafe { bytes_mut(data.elements_mut()) };
+    reporting(done, |done| executor.run_in(bytes, workspace, None, done))
 }
 
 /// Lets `run` report to `done`, whose panic goes on when everything has been moved.
@@ -207,13 +205,13 @@ fn reporting(
     run: impl FnOnce(&mut dyn FnMut(usize)) -> Result<(), RunError>,
 ) -> Result<(), RunError> {
     let mut panic: Option<Box<dyn Any + Send>> = None;
-    let guard = AbortOnUnwind;
-    let result = run(&mut |stages| {
-        if panic.is_none() {
-            panic = catch_unwind(AssertUnwindSafe(|| done(stages))).err();
-        }
+    let result = aborting(|| {
+        run(&mut |stages| {
+            if panic.is_none() {
+                panic = catch_unwind(AssertUnwindSafe(|| done(stages))).err();
+            }
+        })
     });
-    std::mem::forget(guard);
     if let Some(panic) = panic {
         resume_unwind(panic);
     }
@@ -230,7 +228,7 @@ pub fn run_within<D: Data + Source + ?Sized>(
 ) -> Result<(), RunError> {
     // SAFETY: whole elements, which are `Copy` since they are a source, are put in the place of others of the same data,
     // or nothing is touched.
-    let bytes = unsafe { data.bytes_mut() };
+    let bytes = unsafe { bytes_mut(data.elements_mut()) };
     reporting(done, |done| executor.run_in(bytes, workspace, None, done))
 }
 
@@ -253,7 +251,7 @@ pub fn run_scaled<S: Scalar>(
     };
     let finish = Finish::new(size_of::<S>(), &work);
     // SAFETY: as above; scalars are `Copy`, and what is written to their places are scalars.
-    let bytes = unsafe { data.bytes_mut() };
+    let bytes = unsafe { bytes_mut(data) };
     reporting(done, |done| executor.run_in(bytes, workspace, finish.as_ref(), done))
 }
 
@@ -265,11 +263,8 @@ pub fn run_into<S: Source<Element = D::Element> + ?Sized, D: Data + ?Sized>(
 ) -> Result<(), RunError> {
     // SAFETY: whole elements of `from`, of the same type and `Copy`, are put in the place of others, or nothing is
     // touched.
-    let to = unsafe { to.bytes_mut() };
-    let guard = AbortOnUnwind;
-    let result = executor.run_into(to, from.bytes());
-    std::mem::forget(guard);
-    result
+    let to = unsafe { bytes_mut(to.elements_mut()) };
+    aborting(|| executor.run_into(to, source_bytes(from)))
 }
 
 /// Transposes a small matrix of elements of any type, or of `elem_bytes` bytes that lie in several of `data`; false when it
@@ -281,11 +276,8 @@ pub fn run_small<T>(data: &mut [T], rows: usize, cols: usize, elem_bytes: usize)
     assert_eq!(size_of_val(data), rows * cols * elem_bytes);
     assert!(elem_bytes.is_multiple_of(size_of::<T>().max(1)));
     // SAFETY: whole elements are permuted, or nothing is touched.
-    let bytes = unsafe { data.bytes_mut() };
-    let guard = AbortOnUnwind;
-    let done = transpose_small(bytes, rows, cols, elem_bytes);
-    std::mem::forget(guard);
-    done
+    let bytes = unsafe { bytes_mut(data) };
+    aborting(|| transpose_small(bytes, rows, cols, elem_bytes))
 }
 
 /// Permutes the axes of a small array of elements of any type, as `problem` says; false when it is not small, or has
@@ -298,11 +290,8 @@ pub fn run_small_axes<T>(data: &mut [T], problem: &Problem) -> bool {
     assert!(problem.elem_bytes().is_multiple_of(size_of::<T>().max(1)));
     let Ok(axes) = problem.axes() else { return false };
     // SAFETY: whole elements are permuted, or nothing is touched.
-    let bytes = unsafe { data.bytes_mut() };
-    let guard = AbortOnUnwind;
-    let done = permute_small(bytes, &axes, problem.elem_bytes());
-    std::mem::forget(guard);
-    done
+    let bytes = unsafe { bytes_mut(data) };
+    aborting(|| permute_small(bytes, &axes, problem.elem_bytes()))
 }
 
 /// Transposes a matrix of elements of any type that can be copied from one slice to another, on up to `threads` threads.
@@ -318,12 +307,18 @@ pub fn run_through<T: Copy>(
 ) {
     let begins = to.as_ptr().addr() % 64;
     assert!(elem_bytes.is_multiple_of(size_of::<T>().max(1)));
-    let matrices = OutOfPlace { batch: 1, rows, cols, elem_bytes, begins };
+    let tiles = Tiles::of_matrices(1, rows, cols, elem_bytes, begins);
     // SAFETY: whole elements of `from`, which are `Copy`, are put in the place of others.
-    let to = unsafe { to.bytes_mut() };
+    let to = unsafe { bytes_mut(to) };
+    aborting(|| transpose_into(to, bytes(from), &tiles, threads));
+}
+
+/// Moves elements; the process is aborted if that panics.
+fn aborting<R>(moves: impl FnOnce() -> R) -> R {
     let guard = AbortOnUnwind;
-    transpose_into(to, from.bytes(), matrices, threads);
+    let result = moves();
     std::mem::forget(guard);
+    result
 }
 
 struct AbortOnUnwind;
@@ -331,5 +326,26 @@ struct AbortOnUnwind;
 impl Drop for AbortOnUnwind {
     fn drop(&mut self) {
         std::process::abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::env;
+    use std::process::Command;
+
+    #[test]
+    #[ignore = "ends the process"]
+    fn child_panics_while_elements_move() {
+        super::run_through(&[1u8; 6], &mut [0u8; 5], [2, 3], 1, 1);
+    }
+
+    /// A test that fails ends with a code of its own, 101, and a process that is aborted with another or none.
+    #[test]
+    fn a_panic_while_elements_move_ends_the_process() {
+        let mut command = Command::new(env::current_exe().unwrap());
+        command.args(["--ignored", "--exact", "view::tests::child_panics_while_elements_move"]);
+        let output = command.output().unwrap();
+        assert!(!output.status.success() && output.status.code() != Some(101), "{output:?}");
     }
 }

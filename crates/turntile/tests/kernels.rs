@@ -3,10 +3,9 @@
 #[allow(dead_code, reason = "a part of it")]
 mod common;
 
-use common::check_all;
+use common::{check_all, oracle};
 use turntile::Transpose;
 use turntile::plan::{Host, Planner, Problem, Route};
-use turntile_cpu::oracle;
 
 /// Sides below, at and above the extents of every vector's tiles, and larger than a block; a process
 /// of its own, since the choice holds for all of it.

@@ -2,17 +2,17 @@
 
 use proptest::prelude::*;
 use std::time::Duration;
+use turntile::layout::{PatternError, PatternFault};
 use turntile::plan::{
-    Chip, Flaw, Host, Infeasible, PlanError, Planner, Problem, ProblemError, Refused, Route,
-    TileRule,
+    Chip, Flaw, Host, Infeasible, PlanError, Planner, Problem, ProblemError, Route,
 };
 use turntile::{
-    Bytes, Effort, Error, Options, Planned, RunError, Transpose, bytes, transpose_in_place,
+    Bytes, Error, Options, Planned, RunError, Transpose, bytes, rearrange, transpose_in_place,
 };
 use turntile_cpu::way::HostWay;
 use turntile_plan::{Geometry, Method};
 
-fn naive<T: Clone>(data: &[T], rows: usize, cols: usize) -> Vec<T> {
+pub fn naive<T: Clone>(data: &[T], rows: usize, cols: usize) -> Vec<T> {
     (0..cols).flat_map(|j| (0..rows).map(move |i| data[i * cols + j].clone())).collect()
 }
 
@@ -78,7 +78,7 @@ fn wrong_calls_are_typed_errors_and_leave_the_data() {
     assert_eq!(
         Transpose::of::<u32>(usize::MAX / 4, 2).plan().unwrap_err(),
         Error::Problem(ProblemError::TooLarge {
-            extents: vec![1, usize::MAX / 4, cols],
+            extents: vec![usize::MAX / 4, cols],
             elem_bytes: 4
         })
     );
@@ -86,6 +86,14 @@ fn wrong_calls_are_typed_errors_and_leave_the_data() {
         Transpose::of::<()>(2, 2).plan().unwrap_err(),
         Error::Problem(ProblemError::ZeroSizedElement)
     );
+    for (wrong, what) in [
+        (Transpose::of::<u32>(3, 4).threads(0), "threads"),
+        (Transpose::of::<u32>(3, 4).batch(0), "batch"),
+    ] {
+        for error in [wrong.plan().unwrap_err(), wrong.tune(Duration::ZERO).unwrap_err()] {
+            assert_eq!(error, Error::Zero { what });
+        }
+    }
     let planned = Transpose::of::<u32>(3, 4).plan().unwrap();
     assert_eq!(
         planned.run(&mut data[..11]),
@@ -107,8 +115,6 @@ fn wrong_calls_are_typed_errors_and_leave_the_data() {
 
 #[test]
 fn routes_are_chosen() {
-    let mut data: Vec<u32> = (0..60 * 84).collect();
-    let want = naive(&data, 60, 84);
     for route in [
         Route::THREE_STAGE,
         Route::PANEL,
@@ -118,9 +124,6 @@ fn routes_are_chosen() {
     ] {
         let planned = Transpose::of::<u32>(60, 84).route(route).plan().unwrap();
         assert_eq!(planned.plan().route(), route);
-        let mut data = data.clone();
-        planned.run(&mut data).unwrap();
-        assert_eq!(data, want, "{planned}");
     }
     let unknown = "sideways".parse::<Route>().unwrap_err();
     assert!(unknown.to_string().contains("aligned-slots"), "{unknown}");
@@ -140,7 +143,6 @@ fn routes_are_chosen() {
         panic!("100 bytes are too few")
     };
     assert!(need > 100 && cap == 100);
-    transpose_in_place(&mut data, 60, 84).unwrap();
 }
 
 #[test]
@@ -214,6 +216,12 @@ fn data_of_every_kind() {
     let mut bytes: Vec<u8> = array.iter().flat_map(|x| x.to_ne_bytes()).collect();
     planned.run(&mut array).unwrap();
     planned.run(&mut vector).unwrap();
+    let mut boxed: Box<[u16]> = (1..7).collect();
+    planned.run(&mut boxed).unwrap();
+    assert_eq!(*boxed, want);
+    let into = Transpose::of::<u16>(3, 2).out_of_place().plan().unwrap();
+    into.run_into(&boxed.clone(), &mut boxed).unwrap();
+    assert_eq!(*boxed, [1, 2, 3, 4, 5, 6]);
     planned.run(&mut Bytes(&mut bytes)).unwrap();
     assert_eq!(array, want);
     assert_eq!(vector, want);
@@ -247,17 +255,6 @@ fn threads_are_those_of_the_pool() {
             assert_eq!(data, want);
         });
     }
-}
-
-#[test]
-fn a_plan_for_a_gpu_runs_on_the_host() {
-    let problem = Problem::new(720, 180, 4).unwrap();
-    let planner = Planner::new(Chip::h200()).with_route(Route::THREE_STAGE);
-    let plan = planner.plan(&problem).unwrap();
-    let mut data: Vec<u32> = (0..720 * 180).collect();
-    let want = naive(&data, 720, 180);
-    Planned::new(plan, 2).unwrap().run(&mut data).unwrap();
-    assert_eq!(data, want);
 }
 
 /// Whatever a plan says that somebody changed, nothing is read or written outside the data and the workspace: a stage's
@@ -321,13 +318,11 @@ fn plans_put_together_by_hand_are_safe() {
 
 #[test]
 fn absurd_wishes_are_served() {
-    for threads in [0, usize::MAX] {
-        let planned = Transpose::of::<u32>(30, 20).threads(threads).plan().unwrap();
-        let mut data: Vec<u32> = (0..600).collect();
-        let want = naive(&data, 30, 20);
-        planned.run(&mut data).unwrap();
-        assert_eq!(data, want);
-    }
+    let planned = Transpose::of::<u32>(30, 20).threads(usize::MAX).plan().unwrap();
+    let mut data: Vec<u32> = (0..600).collect();
+    let want = naive(&data, 30, 20);
+    planned.run(&mut data).unwrap();
+    assert_eq!(data, want);
     let side = 1 << 31;
     let planners =
         Chip::presets().into_iter().map(Planner::new).chain([Planner::new(Host::new(2))]);
@@ -359,98 +354,13 @@ fn without_a_gpu_there_is_a_typed_error() {
     }
 }
 
-#[test]
-fn tuning_measures_remembers_and_is_used() {
-    let budget = Duration::from_millis(500);
-    let folder = std::env::temp_dir().join(format!("turntile-library-{}", std::process::id()));
-    let file = folder.join("wisdom.json");
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir(&folder).unwrap();
-    let transpose = Transpose::of::<u32>(240, 180).threads(1).wisdom(&file);
-    let tuned = transpose.clone().tiles(TileRule::Exhaustive);
-    let measured = tuned.tune(budget).unwrap();
-    assert!(measured.len() > 1 && measured.is_sorted_by_key(|m| m.time));
-    let planned = transpose.plan().unwrap();
-    // A plan from the file does not say which routes were declined.
-    let (used, winner) = (planned.plan(), &measured[0].plan);
-    assert_eq!((used.route(), &used.legs), (winner.route(), &winner.legs), "not the best estimate");
-    assert_eq!(planned.refused_wisdom(), None);
-    let mut data: Vec<u32> = (0..240 * 180).collect();
-    let want = naive(&data, 240, 180);
-    planned.run(&mut data).unwrap();
-    assert_eq!(data, want);
-    // Measuring while planning does the same, and another library's entry is refused and replaced.
-    let stale = std::fs::read_to_string(&file).unwrap().replace("turntile 0", "turntile 99");
-    std::fs::write(&file, stale).unwrap();
-    let again = transpose.effort(Effort::Measure(budget)).plan().unwrap();
-    assert!(again.refused_wisdom().unwrap().to_string().contains("turntile 99"));
-    std::fs::write(&file, "not wisdom").unwrap();
-    let damaged = Transpose::of::<u32>(240, 180).wisdom(&file).plan().unwrap_err();
-    assert!(matches!(damaged, Error::Wisdom(_)), "{damaged}");
-    std::fs::remove_dir_all(&folder).unwrap();
-}
-
-/// Entries of former versions, which had other routes, ways and room behind the data, are ignored one by one.
-#[test]
-fn wisdom_of_what_there_is_no_more_is_ignored() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("wisdom.json");
-    let transpose = Transpose::of::<u32>(240, 180).threads(1).wisdom(&file);
-    let winner = transpose.tune(Duration::ZERO).unwrap().swap_remove(0).plan;
-    let text = std::fs::read_to_string(&file).unwrap();
-    let whole: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let (key, entry) = whole["entries"].as_object().unwrap().iter().next().unwrap();
-    let planned_with = |change: &dyn Fn(&mut serde_json::Value)| {
-        let mut old = whole.clone();
-        change(&mut old);
-        std::fs::write(&file, old.to_string()).unwrap();
-        transpose.plan().unwrap()
-    };
-    for (field, value) in [
-        ("route", serde_json::json!("a-route-that-was")),
-        ("ways", serde_json::json!(["a way that was"])),
-        ("tile", serde_json::json!({"m": 7, "n": 11})),
-    ] {
-        let planned = planned_with(&|old| old["entries"][key]["recipe"][0][field] = value.clone());
-        assert!(matches!(planned.refused_wisdom(), Some(Refused::Unknown { .. })), "{field}");
-        let mut matrix: Vec<u32> = (0..240 * 180).collect();
-        let want = naive(&matrix, 240, 180);
-        planned.run(&mut matrix).unwrap();
-        assert!(matrix == want, "{field}");
-        // What is measured anew takes its place.
-        transpose.tune(Duration::ZERO).unwrap();
-        assert_eq!(transpose.plan().unwrap().refused_wisdom(), None);
-    }
-    let planned = planned_with(&|old| old["entries"][format!("{key} room 57600")] = entry.clone());
-    assert_eq!((planned.plan(), planned.refused_wisdom()), (&winner, None), "other entries count");
-}
-
-/// A table of costs is data: it is planned by, on the device that it is of.
-#[test]
-fn costs_of_another_device_are_refused() {
-    let here = Host::here(1);
-    let own = || Transpose::of::<u32>(2000, 1500).threads(1);
-    let slow = |device: &str| here.costs().clone().with_constant(0, 1e6).named(device, "");
-    let plan = own().costs(slow(here.processor())).plan().unwrap();
-    assert!(plan.plan().seconds > 10.0 * own().plan().unwrap().plan().seconds);
-    for (costs, of) in [
-        (slow("an abacus"), "an abacus"),
-        (Chip::h200().costs().clone().named(here.processor(), ""), here.processor()),
-    ] {
-        let error = own().costs(costs).plan().unwrap_err();
-        assert_eq!(error, Error::Costs { of: of.into(), here: here.processor().into() });
-    }
-}
-
 proptest! {
     #[test]
-    fn twice_is_the_identity(rows in 1usize..300, cols in 1usize..300, cap in 0usize..50_000) {
+    fn any_shape_within_any_cap(rows in 1usize..300, cols in 1usize..300, cap in 0usize..50_000) {
         let before: Vec<u32> = (0..(rows * cols) as u32).collect();
         let mut data = before.clone();
         Transpose::of::<u32>(rows, cols).workspace_cap(cap).plan().unwrap().run(&mut data).unwrap();
-        prop_assert_eq!(&data, &naive(&before, rows, cols));
-        transpose_in_place(&mut data, cols, rows).unwrap();
-        prop_assert_eq!(data, before);
+        prop_assert_eq!(data, naive(&before, rows, cols));
     }
 }
 
@@ -491,4 +401,48 @@ fn bytes_of_any_size() {
     assert!(matches!(none, Err(Error::Problem(ProblemError::ZeroSizedElement))), "{none:?}");
     let small = |rows, cols| bytes::is_small(&Problem::new(rows, cols, 4).unwrap());
     assert!(small(64, 64) && !small(64, 65));
+}
+
+/// Of patches, small and large, in a call and in a plan, against index arithmetic; of elements that can be moved alone.
+#[test]
+fn patterns_split_permute_and_join() {
+    let pattern = "b c (h p) (w q) -> b (h w) (p q c)";
+    for (b, c, h, w, p, q) in [(2, 3, 2, 5, 4, 2), (3, 4, 20, 30, 8, 4), (2, 0, 3, 3, 2, 2)] {
+        let shape = [b, c, h * p, w * q];
+        let count = shape.iter().product();
+        let before: Vec<Box<usize>> = (0..count).map(Box::new).collect();
+        let mut want = Vec::new();
+        for (b, h, w) in (0..b * h * w).map(|k| (k / (h * w), k / w % h, k % w)) {
+            for (i, j, c) in (0..p * q * c).map(|k| (k / (q * c), k / c % q, k % c)) {
+                let at = ((b * shape[1] + c) * shape[2] + h * p + i) * shape[3] + w * q + j;
+                want.push(Box::new(at));
+            }
+        }
+        let sizes = [("q", q), ("p", p)];
+        let mut data = before.clone();
+        let after = rearrange(&mut data, &shape, pattern, &sizes).unwrap();
+        assert!(after == [b, h * w, p * q * c] && data == want, "{shape:?}");
+        let mut data = before.clone();
+        let planned = Transpose::of_pattern::<Box<usize>>(&shape, pattern, &sizes).unwrap().plan();
+        planned.unwrap().run(&mut data).unwrap();
+        assert!(data == want, "{shape:?}");
+    }
+    assert_eq!(rearrange(&mut [(); 6], &[6], "(a b) -> b a", &[("a", 2)]), Ok(vec![3, 2]));
+
+    let mut data = [1, 2, 3, 4, 5, 6];
+    let mut refused = |shape: &[usize], pattern, sizes: &[(&str, usize)]| {
+        let error = rearrange(&mut data, shape, pattern, sizes).unwrap_err();
+        assert_eq!(data, [1, 2, 3, 4, 5, 6]);
+        error
+    };
+    let Error::Pattern(PatternError { pattern, fault }) = refused(&[2, 3], "a b -> a", &[]) else {
+        panic!("another error")
+    };
+    assert!(pattern == "a b -> a" && matches!(fault, PatternFault::OneSided { .. }));
+    let length = Error::Length { shape: vec![2, 4], expected: 8, got: 6 };
+    assert_eq!(refused(&[2, 4], "a (b c) -> c b a", &[("b", 2)]), length);
+    let huge = refused(&[1 << 40, 1 << 40, 0], "a b c -> (a b) c", &[]);
+    assert!(matches!(huge, Error::Length { .. } | Error::Overflow { .. }), "{huge:?}");
+    let refused = Transpose::of_pattern_bytes(&[2], "a -> a a", &[], 4);
+    assert!(matches!(refused, Err(Error::Pattern(_))));
 }

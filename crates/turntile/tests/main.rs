@@ -4,11 +4,14 @@ use std::env;
 
 mod common;
 mod decisions;
+mod layouts;
 mod leading;
 mod library;
 mod out_of_place;
 mod permutations;
 mod routes;
+mod tracked;
+mod tuned;
 
 /// The largest side of matrices of which every shape is tried: 36 with `TURNTILE_EXHAUSTIVE` in the environment, as CI has it.
 fn largest_side() -> usize {

@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 use turntile::plan::{Chip, Flaw, Host, Infeasible, PlanError, Planner, Problem, Route, TileRule};
 use turntile::{Bytes, Error, RunError, Transpose, transpose_into};
-use turntile_cpu::oracle;
 use turntile_plan::Declined;
 
+use crate::common::oracle;
 use crate::largest_side;
 
 /// Elements of `N` bytes.
@@ -59,11 +59,9 @@ fn shapes_that_threads_share() {
         (50, 130, 90),
         (1, 1, 1_000_000),
     ] {
-        for threads in [2, 3, 8] {
-            check::<4>(batch, rows, cols, threads);
-            check::<1>(batch, rows, cols, threads);
-            check::<16>(batch, rows, cols, threads);
-        }
+        check::<4>(batch, rows, cols, 2);
+        check::<1>(batch, rows, cols, 3);
+        check::<16>(batch, rows, cols, 8);
     }
 }
 
@@ -94,6 +92,10 @@ fn plans_run_where_they_are_for() {
     let flaw = |out_of_place| Err(Error::Run(RunError::Plan(Flaw::Place { out_of_place })));
     assert_eq!(into.run(&mut dst), flaw(true));
     assert_eq!(inside.run_into(&src, &mut dst), flaw(false));
+    let error = inside.run_into(&src, &mut dst).unwrap_err().to_string();
+    let says =
+        "the plan cannot run: the plan is in place: run it by run, or plan with out_of_place()";
+    assert_eq!(error, says);
     let wider = into.run_into(&[0; 6], &mut [0u32; 6]);
     assert_eq!(wider, Err(Error::ElementSize { expected: 2, got: 4 }));
     let short = into.run_into(&Bytes(&[0; 11]), &mut Bytes(&mut [0; 12]));
@@ -132,14 +134,14 @@ fn plans_for_every_device_run_on_the_host() {
         for (batch, rows, cols) in
             [(1, 37, 64), (3, 100, 7), (1, 640, 384), (50, 4, 4), (1, 3, 5000)]
         {
-            for elem_bytes in [1, 2, 4, 8, 12, 16, 100] {
-                for alignment in [16, 1] {
-                    let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
-                    let problem = problem.out_of_place().with_alignment(alignment);
-                    let candidates = planner.survey(&problem).candidates;
-                    assert!(!candidates.is_empty(), "{problem}");
-                    crate::common::check_all(candidates, 2);
-                }
+            for (elem_bytes, alignment) in
+                [(1, 16), (2, 1), (4, 16), (8, 1), (12, 16), (16, 1), (100, 16)]
+            {
+                let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
+                let problem = problem.out_of_place().with_alignment(alignment);
+                let candidates = planner.survey(&problem).candidates;
+                assert!(!candidates.is_empty(), "{problem}");
+                crate::common::check_all(candidates, 2);
             }
         }
     }
@@ -194,6 +196,8 @@ fn tuning_remembers_them() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if largest_side() > 20 { 256 } else { 64 }))]
+
     #[test]
     fn any_shape(batch in 1usize..4, rows in 0usize..400, cols in 0usize..400, threads in 1usize..5) {
         check::<2>(batch, rows, cols, threads);

@@ -4,10 +4,9 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 use turntile::plan::{Chip, Host, Planner, Problem, Route, TileRule};
-use turntile_cpu::oracle;
 use turntile_cuda::call::Limits;
 
-use crate::common::{check, check_against, check_all};
+use crate::common::{check, check_against, check_all, oracle};
 use crate::largest_side;
 
 const ELEM_BYTES: [usize; 8] = [1, 2, 3, 4, 8, 12, 16, 24];

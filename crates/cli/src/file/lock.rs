@@ -9,7 +9,7 @@ use clap::ValueEnum;
 
 use crate::error::On;
 use crate::file::is_unsupported;
-use crate::say::{shown, tell};
+use crate::say::{notify, shown};
 
 /// What to do about a file that another program has locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -36,9 +36,9 @@ impl Asking {
         Asking { locking, quiet: Cell::new(quiet) }
     }
 
-    fn tell(&self, what: &str) {
+    fn notify(&self, what: &str) {
         if !self.quiet.replace(true) {
-            tell(&what);
+            notify(&what);
         }
     }
 
@@ -55,7 +55,7 @@ impl Asking {
             }
             Err(TryLockError::WouldBlock) => {
                 let name = shown(path);
-                self.tell(&format!("waiting for {name}, which another program has locked"));
+                self.notify(&format!("waiting for {name}, which another program has locked"));
                 if shared { file.lock_shared() } else { file.lock() }
             }
             Err(TryLockError::Error(error)) => Err(error),
@@ -63,7 +63,7 @@ impl Asking {
         if locked.as_ref().is_err_and(is_unsupported) {
             let what =
                 "this file system has no locks: no other program may change the file meanwhile";
-            self.tell(&format!("note: {}: {what}", shown(path)));
+            self.notify(&format!("note: {}: {what}", shown(path)));
             return Ok(());
         }
         locked.on("lock", path)

@@ -127,6 +127,17 @@ impl Target {
         directory_of(&self.path)
     }
 
+    /// Whether the file that is there now has other names: hard links.
+    pub fn has_other_names(&self) -> bool {
+        #[cfg(unix)]
+        return self
+            .replaced
+            .as_ref()
+            .is_some_and(|old| std::os::unix::fs::MetadataExt::nlink(&old.metadata) > 1);
+        #[cfg(not(unix))]
+        false
+    }
+
     /// Whether its name still leads to what it led to, in the same state.
     pub fn is_unchanged(&self) -> bool {
         match &self.replaced {
@@ -234,15 +245,15 @@ mod tests {
         let first = open(&path, &path, Locking::Wait).unwrap();
         let refused = open(&path, &path, Locking::Refuse).unwrap_err();
         assert!(refused.to_string().contains("is locked"), "{refused}");
-        let (tell, told) = mpsc::channel();
+        let (started, start) = mpsc::channel();
         let second = thread::spawn({
             let path = path.clone();
             move || {
-                tell.send(()).unwrap();
+                started.send(()).unwrap();
                 open(&path, &path, Locking::Wait).unwrap().0.bytes()
             }
         });
-        told.recv().unwrap();
+        start.recv().unwrap();
         fs::write(directory.path().join("new"), b"the new one").unwrap();
         fs::rename(directory.path().join("new"), &path).unwrap();
         drop(first);

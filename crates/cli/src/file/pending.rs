@@ -10,7 +10,7 @@ use anyhow::{Error, Result, anyhow};
 use crate::error::On;
 use crate::file::open::{Opened, Target, changed};
 use crate::file::{is_unsupported, keep, temporary};
-use crate::say::shown;
+use crate::say::{notify, shown};
 
 /// How far the process's replacement has come.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,22 +33,22 @@ fn stage() -> MutexGuard<'static, Stage> {
     STAGE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Says that the work is given up, removes the temporary file, if there is one with a name, and ends the process as `end` does.
+/// Reports that the work is given up, removes the temporary file, if there is one with a name, and ends the process as `end` does.
 ///
 /// Once the last new file is in place there is nothing to give up: this waits, and prints nothing, for a file that follows, or
 /// for the end of the process. The lock is held to the end: a rename that has begun is finished first, none begins after, and
 /// no new temporary file appears.
 #[cfg(unix)]
-pub fn abandon(tell: impl FnOnce(), end: impl FnOnce()) {
+pub fn abandon(report: impl FnOnce(), end: impl FnOnce()) {
     let stage = BEGUN.wait_while(stage(), |stage| *stage == Stage::Replaced);
     if let Stage::Writing(path) = &*stage.unwrap_or_else(PoisonError::into_inner) {
         let _ = fs::remove_file(path);
     }
-    tell();
+    report();
     end();
 }
 
-/// Has it known that another file follows: a signal that came while the last one took its place ends the process before that.
+/// Announces that another file follows: a signal that came while the last one took its place ends the process before that.
 pub fn proceed() {
     *stage() = Stage::Clear;
     BEGUN.notify_all();
@@ -68,6 +68,10 @@ pub struct Pending {
 /// unless `quiet`.
 pub fn begin(target: Target, source: Option<&Opened>, bytes: u64, quiet: bool) -> Result<Pending> {
     temporary::remove_leftovers(&target, quiet);
+    if target.has_other_names() && !quiet {
+        let what = "has other names (hard links), under which the old data stay";
+        notify(&format_args!("note: {} {what}", shown(&target.path)));
+    }
     let mode = match (&target.replaced, source) {
         (Some(_), _) => 0o600,
         (None, None) => 0o666,
@@ -305,11 +309,11 @@ mod tests {
     fn an_interruption_waits_for_the_next_file() {
         let _one = ONE_AT_A_TIME.lock();
         *stage() = Stage::Replaced;
-        let (tell, told) = std::sync::mpsc::channel();
-        let signals = thread::spawn(move || abandon(|| tell.send(()).unwrap(), || ()));
-        assert!(told.recv_timeout(Duration::from_millis(50)).is_err());
+        let (reported, report) = std::sync::mpsc::channel();
+        let signals = thread::spawn(move || abandon(|| reported.send(()).unwrap(), || ()));
+        assert!(report.recv_timeout(Duration::from_millis(50)).is_err());
         proceed();
-        told.recv().unwrap();
+        report.recv().unwrap();
         signals.join().unwrap();
         assert_eq!(*stage(), Stage::Clear);
     }

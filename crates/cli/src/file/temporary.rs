@@ -11,7 +11,7 @@ use anyhow::Result;
 
 use crate::error::On;
 use crate::file::open::Target;
-use crate::say::{shown, tell};
+use crate::say::{notify, shown};
 
 const SUFFIX: &str = ".tmp";
 
@@ -133,7 +133,7 @@ pub fn remove_leftovers(target: &Target, quiet: bool) {
             && fs::remove_file(&path).is_ok()
             && !quiet
         {
-            tell(&format_args!("note: removed {}, which a killed run left", shown(&path)));
+            notify(&format_args!("note: removed {}, which a killed run left", shown(&path)));
         }
     }
 }

@@ -2,25 +2,15 @@
 
 use std::fs;
 
-use crate::{bad, directory, good, near, noise, npy, turntile};
+use crate::{directory, ended, near, noise, npy, small};
 
 #[test]
 fn wrong_usage_is_exit_code_2() {
     let directory = directory();
-    fs::write(directory.path().join("a.npy"), npy("'|u1'", false, "(2, 3)", &noise(6))).unwrap();
-    for line in [
-        "",
-        "turn a.npy",
-        "transpose",
-        "transpose a.npy --sideways",
-        "transpose a.npy --rows 3",
-        "transpose a.npy --raw --rows 3",
-        "transpose a.npy --threads none",
-        "reorder a.npy",
-        "plan 3x --elem-bytes 4",
-        "plan 3x5",
-    ] {
-        bad(&directory, line, 2, &[]);
+    directory.write("a.npy", npy("'|u1'", false, "(2, 3)", &noise(6)));
+    // More of them: `raw_options_come_together`.
+    for line in ["", "turn a.npy", "transpose a.npy --sideways", "transpose a.npy --raw --rows 3"] {
+        directory.bad(line, 2, &[]);
     }
 }
 
@@ -34,7 +24,7 @@ const WITHOUT_A_GPU: &[&str] = if cfg!(all(feature = "cuda", target_os = "linux"
 #[test]
 fn what_cannot_be_done_is_exit_code_1_and_changes_nothing() {
     let directory = directory();
-    let write = |name: &str, bytes: &[u8]| fs::write(directory.path().join(name), bytes).unwrap();
+    let write = |name: &str, bytes: &[u8]| fs::write(directory.at(name), bytes).unwrap();
     let whole = npy("'<f4'", false, "(3, 5)", &noise(60));
     write("good.npy", &whole);
     write("short.npy", &whole[..whole.len() - 1]);
@@ -52,7 +42,9 @@ fn what_cannot_be_done_is_exit_code_1_and_changes_nothing() {
     write("line.npy", &npy("'<f4'", false, "(15,)", &noise(60)));
     write("point.npy", &npy("'<f4'", false, "()", &noise(4)));
     write("raw.bin", &noise(60));
-    fs::create_dir(directory.path().join("folder")).unwrap();
+    write("nan.npy", &npy("'<f4'", false, "(nan, 5)", b""));
+    write("long-axis.npy", &npy("'<f4'", false, &format!("(5, 1{})", "0".repeat(59)), b""));
+    fs::create_dir(directory.at("folder")).unwrap();
     for (line, words) in [
         ("transpose nothing.npy", &["nothing.npy", "No such file"][..]),
         ("transpose folder", &["not a regular file"]),
@@ -69,10 +61,27 @@ fn what_cannot_be_done_is_exit_code_1_and_changes_nothing() {
         ("reorder fields.npy --to c", &["malformed"]),
         ("transpose line.npy", &["at least 2 axes", "has 1"]),
         ("transpose point.npy", &["at least 2 axes", "has 0"]),
-        ("plan 3x4x5 --elem-bytes 4 --batch 2 --axes 1,0", &["[1, 0] is no order of 3 axes"]),
         ("permute good.npy --axes 0,2,1", &["names 3 axes", "has 2"]),
-        ("permute point.npy --axes 0", &["names 1 axes", "has 0"]),
-        ("permute line.npy --axes 1,0", &["names 2 axes", "has 1"]),
+        ("permute point.npy --axes 0", &["names 1 axes", "has none"]),
+        (
+            "permute line.npy --axes 1,0",
+            &["line.npy: --axes 1,0 names 2 axes, the array has 1, axis 0"],
+        ),
+        ("permute good.npy --axes 1,-1", &["--axes 1,-1 names axis 1 twice", "has 2, axes 0 to 1"]),
+        (
+            "rearrange good.npy 'a b -> a'",
+            &["good.npy: pattern \"a b -> a\": b is on the left alone: turntile rearranges only"],
+        ),
+        ("rearrange line.npy 'a b -> b a'", &["its left has 2 axes, the array 1"]),
+        ("rearrange good.npy '(a b) c -> a b c' --size a=2", &["axis 0 has extent 3, which a=2"]),
+        ("rearrange good.npy 'a b -> b a' --size c=2", &["a size is given for c"]),
+        ("transpose nan.npy", &["axis 0 is 'nan'"]),
+        (
+            "transpose long-axis.npy",
+            &["more bytes than", "axis 1 of 'shape' has length 1000", "0... (60 digits)"],
+        ),
+        ("transpose good.npy -o new.npz", &["a single array and no archive: name it .npy"]),
+        ("transpose good.npy new.npz", &["name it .npy"]),
         ("bench --device h200", &["h200 is a preset", "cuda"]),
         ("tune 3x5 --elem-bytes 4 --device gtx480", &["gtx480", "cuda"]),
         ("plan 3x5 --elem-bytes 4 --into --route square", &["route square", "in place alone"]),
@@ -94,22 +103,20 @@ fn what_cannot_be_done_is_exit_code_1_and_changes_nothing() {
         ("plan 3x5 --elem-bytes 4 --device abacus", &["abacus", "h200"]),
         ("plan 3x5 --elem-bytes 4 --device h200 --threads 2", &["--threads", "h200"]),
     ] {
-        bad(&directory, line, 1, words);
+        directory.bad(line, 1, words);
     }
     let unknown: &[&str] = &["aligned-slots", "three-stage", "out-of-place"];
     for line in ["transpose good.npy --route sideways", "bench --route best,four-stage"] {
-        bad(&directory, line, 2, unknown);
+        directory.bad(line, 2, unknown);
     }
 }
 
 #[test]
 fn quiet_is_quiet_and_json_is_json() {
     let directory = directory();
-    fs::write(directory.path().join("a.npy"), npy("'|u1'", false, "(30, 50)", &noise(1500)))
-        .unwrap();
-    assert_eq!(good(&directory, "transpose a.npy --quiet"), "");
-    let text = good(&directory, "transpose a.npy --json --threads 1 --workspace 1MiB");
-    let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+    directory.write("a.npy", npy("'|u1'", false, "(30, 50)", &noise(1500)));
+    assert_eq!(directory.good("transpose a.npy --quiet"), "");
+    let report = directory.json("transpose a.npy --json --threads 1 --workspace 1MiB");
     assert_eq!(report["before"]["shape"], serde_json::json!([50, 30]));
     assert_eq!(report["after"]["shape"], serde_json::json!([30, 50]));
     assert_eq!(report["bytes"], 1500);
@@ -119,51 +126,48 @@ fn quiet_is_quiet_and_json_is_json() {
     assert_eq!(report["routes"].as_array().unwrap().len(), 1);
     let seconds = report["seconds"]["transpose"].as_f64().unwrap();
     near(report["gb_per_s"].as_f64().unwrap() * seconds * 1e9, 2.0 * 1500.0, 1e-9);
-    let failed = turntile(&directory, "transpose none.npy --json");
+    let failed = directory.turntile("transpose none.npy --json");
     let failed: serde_json::Value = serde_json::from_slice(&failed.stdout).unwrap();
     assert!(failed["error"].as_str().unwrap().contains("none.npy"));
 }
 
 #[test]
-fn wrong_usage_is_told_to_machines_too() {
+fn wrong_usage_is_reported_as_json_too() {
     let directory = directory();
     for line in [
         "transpose --json",
         "plan 3x5 --elem-bytes 4 --json --device",
         "transpose a --threads 0 --json",
     ] {
-        let output = turntile(&directory, line);
+        let output = directory.turntile(line);
         assert_eq!(output.status.code(), Some(2), "{line}");
-        let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert!(!told["error"].as_str().unwrap().is_empty() && !output.stderr.is_empty(), "{line}");
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(
+            !report["error"].as_str().unwrap().is_empty() && !output.stderr.is_empty(),
+            "{line}"
+        );
     }
-    assert!(good(&directory, "transpose --help --json").contains("Usage"));
+    assert!(directory.good("transpose --help --json").contains("Usage"));
 }
 
 #[test]
 fn values_are_as_people_write_them() {
     let directory = directory();
-    fs::write(directory.path().join("a.npy"), npy("'|u1'", false, "(30, 50)", &noise(1500)))
-        .unwrap();
+    directory.write("a.npy", npy("'|u1'", false, "(30, 50)", &noise(1500)));
     for amount in ["64M", "1.5MiB", "10%"] {
-        good(&directory, &format!("transpose a.npy --workspace {amount}"));
+        directory.good(&format!("transpose a.npy --workspace {amount}"));
     }
     for number in ["0", "-1", "many"] {
         for line in ["transpose a.npy", "bench --shapes 3x5", "plan 3x5 --elem-bytes 4"] {
-            bad(
-                &directory,
-                &format!("{line} --threads {number}"),
-                2,
-                &["number of threads from 1"],
-            );
+            directory.bad(&format!("{line} --threads {number}"), 2, &["number of threads from 1"]);
         }
     }
-    bad(&directory, "bench --shapes foo", 2, &["7200x1800"]);
+    directory.bad("bench --shapes foo", 2, &["7200x1800"]);
 }
 
 /// In the command's words and not in those of what it is made of.
 #[test]
-fn values_that_are_wrong_are_told_what_is_expected() {
+fn wrong_values_are_answered_with_what_is_expected() {
     let directory = directory();
     let raw = "transpose a --raw --rows 3 --cols 5 --elem-bytes 4";
     for (line, words) in [
@@ -177,7 +181,28 @@ fn values_that_are_wrong_are_told_what_is_expected() {
         ("plan 3x5 --elem-bytes 99999999999999999999", &["--elem-bytes", "from 1"]),
         ("plan 3x-5 --elem-bytes 4", &["'-5'", "as in 7200x1800"]),
         ("permute a --axes 1,zero", &["'zero'", "as in 2,0,1"]),
-        ("permute a --axes -1,0", &["'-1'", "as in 2,0,1"]),
+        ("permute a --axes 1;0", &["'1;0'", "as in 2,0,1"]),
+        (
+            "permute a --axes 0,1,1 --raw --shape 3x4x5 --elem-bytes 1",
+            &["--axes 0,1,1 names axis 1 twice"],
+        ),
+        (
+            "plan 3x4x5 --elem-bytes 4 --batch 2 --axes 1,0",
+            &["--axes 1,0 names 2 axes, the array has 3, axes 0 to 2"],
+        ),
+        ("rearrange a", &["a pattern is needed", "b c h w -> b h w c"]),
+        ("rearrange 'a b -> b a'", &["a file is needed"]),
+        ("rearrange a->b 'a b -> b a'", &["one pattern is needed", "./a b -> b a"]),
+        ("rearrange a 'a b -> b a' --size a=x", &["--size", "as in p=16"]),
+        (
+            "rearrange f 'a b->b' --raw --shape 3x4 --elem-bytes 1",
+            &["a is on the left alone: turntile rearranges only"],
+        ),
+        ("plan 3x4 --elem-bytes 4 --pattern a->a", &["its left has 1 axes, the array 2"]),
+        ("plan 3x4 --elem-bytes 4 --size a=1", &["--size is for axes of a --pattern"]),
+        ("plan 3x4x5 --elem-bytes 4", &["name their order with --axes"]),
+        ("plan 7200*1800 --elem-bytes 4", &["write 7200x1800", "./7200*1800"]),
+        ("plan a.npy --elem-bytes 4", &["a.npy is taken for a file"]),
         ("transpose a --memory -5M", &["-5M", "--memory", "as in 64M"]),
         ("transpose a --workspace -5%", &["-5%", "--workspace", "as in 10%"]),
         ("permute a --axes 1,0 --raw --elem-bytes 4 --shape -3x5", &["'-3'", "as in 7200x1800"]),
@@ -187,14 +212,9 @@ fn values_that_are_wrong_are_told_what_is_expected() {
         ("plan 3x4 --elem-bytes 4 --rates f", &["unexpected argument '--rates'"]),
         ("calibrate", &["unrecognized subcommand 'calibrate'"]),
     ] {
-        let output = turntile(&directory, line);
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{line}: {told}");
-        for word in words {
-            assert!(told.contains(word), "{line}: {told:?} does not tell {word:?}");
-        }
+        let errors = ended(line, &directory.turntile(line), 2, words);
         for word in ["invalid digit", "in string", "literal", "Duration", "usize"] {
-            assert!(!told.contains(word), "{line}: {told}");
+            assert!(!errors.contains(word), "{line}: {errors}");
         }
     }
     // Of the command that was called, and not of all.
@@ -202,58 +222,48 @@ fn values_that_are_wrong_are_told_what_is_expected() {
         ("transpose a b c", "turntile transpose [OPTIONS] FILE OUT"),
         ("plan 3x5", "turntile plan [OPTIONS]"),
     ] {
-        bad(&directory, line, 2, &[usage]);
+        directory.bad(line, 2, &[usage]);
     }
 }
 
 #[cfg(unix)]
 #[test]
 fn names_do_no_harm_to_a_terminal() {
-    use std::process::Command;
     let directory = directory();
     let name = "\x1b[31mred\n.npy";
-    let run = |name: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_turntile"));
-        command.args(["transpose", name]).current_dir(&directory).output().unwrap()
-    };
-    let told = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    let missing = told(run(name).stderr);
+    let run = |name: &str| directory.command("transpose").arg(name).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    let missing = text(run(name).stderr);
     assert!(missing.contains("\\u{1b}[31mred\\n.npy") && !missing.contains('\x1b'), "{missing}");
-    fs::write(directory.path().join(name), npy("'|u1'", false, "(3, 5)", &noise(15))).unwrap();
-    let done = told(run(name).stdout);
+    fs::write(directory.at(name), small()).unwrap();
+    let done = text(run(name).stdout);
     assert!(done.contains("\\u{1b}[31mred\\n.npy: 3x5") && !done.contains('\x1b'), "{done}");
 }
 
 #[test]
 fn no_wisdom_file_is_no_fault() {
     let directory = directory();
-    fs::write(directory.path().join("a.npy"), npy("'|u1'", false, "(3, 5)", &noise(15))).unwrap();
-    let run = |line: &str| {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_turntile"));
-        command
-            .args(line.split(' '))
-            .env("TURNTILE_WISDOM", "")
-            .current_dir(&directory)
-            .output()
-            .unwrap()
-    };
+    directory.write("a.npy", small());
+    let run = |line: &str| directory.command(line).env("TURNTILE_WISDOM", "").output().unwrap();
     assert!(run("transpose a.npy").status.success());
     let tuned = run("tune 30x50 --elem-bytes 4 --budget 0");
     assert!(String::from_utf8(tuned.stdout).unwrap().contains("not remembered"));
     let line = "tune 30x50 --elem-bytes 4 --budget 0 --wisdom no/where.json";
-    bad(&directory, line, 1, &["no directory no"]);
-    assert!(!directory.path().join("no").exists());
+    directory.bad(line, 1, &["no directory no"]);
+    assert!(!directory.at("no").exists());
 }
 
 #[test]
 fn plans_begin_with_words() {
     let directory = directory();
-    let text = good(&directory, "plan 7200x1800 --elem-bytes 4 --threads 2");
+    let text = directory.good("plan 19968x12032 --elem-bytes 4 --device h200");
     let first = text.lines().next().unwrap();
-    assert_eq!(
-        first,
-        "The 7200 x 1800 matrix of elements of 4 B, 51.8 MB in all, becomes 1800 x 7200 where it lies."
-    );
-    assert!(text.contains("All is read and written 2 times"), "{text}");
-    assert!(good(&directory, "plan 1x99 --elem-bytes 4").contains("No element has to move."));
+    assert_eq!(first, "Moves 961.0 MB in 2 passes, about 993 us, 234.6 KB of extra memory.");
+    let becomes = "\nThe 19968 x 12032 matrix of 4-byte elements becomes 12032 x 19968 where it lies.\nFirst ";
+    assert!(text.contains(becomes) && text.contains("\nThen "), "{text}");
+    assert!(directory.good("plan 1x99 --elem-bytes 4").starts_with("Moves nothing.\n"));
+    // A single stage is not the first of several.
+    let single = directory.good("plan 1000000x1000 --elem-bytes 8000 --route one-stage");
+    assert!(single.starts_with("Moves 8.00 TB in 1 pass, about "), "{single}");
+    assert!(single.contains("\nAll elements are moved") && !single.contains("First"), "{single}");
 }

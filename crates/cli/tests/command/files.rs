@@ -2,32 +2,32 @@
 
 use std::fs;
 
-use crate::{directory, files, good, noise, npy, transposed};
+use crate::{directory, noise, npy, transposed};
 
 #[test]
 fn npy_files_are_transposed_in_place_and_elsewhere() {
     let directory = directory();
-    let path = directory.path().join("a.npy");
+    let path = directory.at("a.npy");
     for (rows, cols) in [(1797, 64), (61, 67), (1, 9), (9, 1), (1, 1), (0, 5), (5, 0), (64, 64)] {
         for (descr, elem) in [("'<f4'", 4), ("'|V7'", 7), ("[('a', '<f8'), ('b', '|u1')]", 9)] {
             let data = noise(rows * cols * elem);
             fs::write(&path, npy(descr, false, &format!("({rows}, {cols})"), &data)).unwrap();
-            let text = good(&directory, "transpose a.npy -o b.npy");
+            let text = directory.good("transpose a.npy -o b.npy");
             assert!(text.contains(&format!("{rows}x{cols}")) && text.contains("b.npy"), "{text}");
             let want = transposed(&data, rows, cols, elem);
             let want = npy(descr, false, &format!("({cols}, {rows})"), &want);
-            assert!(fs::read(directory.path().join("b.npy")).unwrap() == want, "{rows}x{cols}");
-            good(&directory, "transpose a.npy");
+            assert!(directory.read("b.npy") == want, "{rows}x{cols}");
+            directory.good("transpose a.npy");
             assert!(fs::read(&path).unwrap() == want, "{rows}x{cols}");
         }
     }
-    assert_eq!(files(directory.path()).len(), 2);
+    assert_eq!(directory.files().len(), 2);
 }
 
 #[test]
 fn raw_files_are_transposed() {
     let directory = directory();
-    let path = directory.path().join("a.bin");
+    let path = directory.at("a.bin");
     for (batch, rows, cols, elem) in
         [(1, 13, 29, 1), (3, 10, 4, 12), (2, 7, 7, 100), (1, 0, 3, 8), (5, 1, 6, 3)]
     {
@@ -36,15 +36,15 @@ fn raw_files_are_transposed() {
         let line = format!(
             "transpose a.bin --raw --rows {rows} --cols {cols} --elem-bytes {elem} --batch {batch}"
         );
-        good(&directory, &line);
+        directory.good(&line);
         assert!(fs::read(&path).unwrap() == transposed(&data, rows, cols, elem), "{line}");
     }
 }
 
 #[test]
-fn raw_arrays_are_told_of_by_their_extents() {
+fn raw_arrays_are_reported_by_their_extents() {
     let directory = directory();
-    fs::write(directory.path().join("a.bin"), noise(3 * 10 * 4 * 12)).unwrap();
+    directory.write("a.bin", noise(3 * 10 * 4 * 12));
     // A batch of one is no axis.
     for (extents, before, after, text) in [
         (
@@ -57,19 +57,18 @@ fn raw_arrays_are_told_of_by_their_extents() {
         ("--rows 1 --cols 120", vec![1, 120], vec![120, 1], "1x120 elements of 12 bytes -> 120x1;"),
     ] {
         let line = format!("transpose a.bin -o b.bin --raw {extents} --elem-bytes 12");
-        let report = good(&directory, &format!("{line} --json"));
-        let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+        let report = directory.json(&format!("{line} --json"));
         let array = |shape| serde_json::json!({ "shape": shape, "type": null, "elem_bytes": 12, "order": null });
         assert_eq!(report["before"], array(before), "{line}");
         assert_eq!(report["after"], array(after), "{line}");
-        assert!(good(&directory, &line).contains(text), "{line}");
+        assert!(directory.good(&line).contains(text), "{line}");
     }
 }
 
 #[test]
 fn reordering_turns_the_axes_round() {
     let directory = directory();
-    let path = directory.path().join("a.npy");
+    let path = directory.at("a.npy");
     let data = noise(2 * 3 * 5 * 4);
     let c_file = npy("'<i4'", false, "(2, 3, 5)", &data);
     let (mut want, mut at) = (vec![0; data.len()], 0);
@@ -83,24 +82,24 @@ fn reordering_turns_the_axes_round() {
         }
     }
     fs::write(&path, &c_file).unwrap();
-    assert!(good(&directory, "reorder a.npy --to c").contains("nothing to do"));
-    assert!(good(&directory, "reorder a.npy --to fortran").contains("c order -> fortran order"));
+    assert!(directory.good("reorder a.npy --to c").contains("nothing to do"));
+    assert!(directory.good("reorder a.npy --to fortran").contains("c order -> fortran order"));
     assert!(fs::read(&path).unwrap() == npy("'<i4'", true, "(2, 3, 5)", &want));
-    good(&directory, "reorder a.npy --to c");
+    directory.good("reorder a.npy --to c");
     assert!(fs::read(&path).unwrap() == c_file);
     // The same order elsewhere is a copy.
-    good(&directory, "reorder a.npy --to c --output b.npy");
-    assert!(fs::read(directory.path().join("b.npy")).unwrap() == c_file);
+    directory.good("reorder a.npy --to c --output b.npy");
+    assert!(directory.read("b.npy") == c_file);
     // One axis has both orders: the header alone changes.
     fs::write(&path, npy("'<i4'", false, "(30,)", &data)).unwrap();
-    assert!(good(&directory, "reorder a.npy --to fortran").contains("no element had to move"));
+    assert!(directory.good("reorder a.npy --to fortran").contains("no element had to move"));
     assert!(fs::read(&path).unwrap() == npy("'<i4'", true, "(30,)", &data));
 }
 
 #[test]
 fn axes_are_permuted() {
     let directory = directory();
-    let path = directory.path().join("a.npy");
+    let path = directory.at("a.npy");
     let (extents, axes) = ([4, 3, 5, 2], [2, 0, 3, 1]);
     let data = noise(4 * 3 * 5 * 2 * 6);
     let mut want = Vec::new();
@@ -110,19 +109,18 @@ fn axes_are_permuted() {
     }
     let named = axes.map(|axis| axis.to_string()).join(",");
     fs::write(&path, npy("'|V6'", false, "(4, 3, 5, 2)", &data)).unwrap();
-    let text = good(&directory, &format!("permute a.npy --axes {named}"));
+    let text = directory.good(&format!("permute a.npy --axes {named}"));
     assert!(text.contains("4x3x5x2") && text.contains("5x4x2x3"), "{text}");
     assert!(fs::read(&path).unwrap() == npy("'|V6'", false, "(5, 4, 2, 3)", &want));
     // Back again, headerless.
-    fs::write(directory.path().join("b.bin"), &want).unwrap();
+    directory.write("b.bin", &want);
     let raw = "permute b.bin -o c.bin --raw --shape 5x4x2x3 --elem-bytes 6 --axes 1,3,0,2";
-    let report: serde_json::Value =
-        serde_json::from_str(&good(&directory, &format!("{raw} --json"))).unwrap();
+    let report = directory.json(&format!("{raw} --json"));
     assert_eq!(report["after"]["shape"], serde_json::json!([4, 3, 5, 2]));
-    assert!(fs::read(directory.path().join("c.bin")).unwrap() == data);
+    assert!(directory.read("c.bin") == data);
     // In Fortran order the axes lie the other way round: transpose().transpose(axes) of what was written.
     fs::write(&path, npy("'|V6'", true, "(2, 5, 3, 4)", &data)).unwrap();
-    good(&directory, "permute a.npy --axes 2,0,3,1");
+    directory.good("permute a.npy --axes 2,0,3,1");
     assert!(
         fs::read(&path).unwrap()
             == npy("'|V6'", true, "(3, 2, 4, 5)", &{
@@ -138,11 +136,63 @@ fn axes_are_permuted() {
 }
 
 #[test]
+fn patterns_split_permute_and_join() {
+    let directory = directory();
+    let data = noise(4 * 6 * 5 * 6);
+    // a (b c) d -> (d b) c a, of b = 2 and c = 3.
+    let mut want = Vec::new();
+    for (d, b, c, a) in (0..120).map(|k| (k / 24, k / 12 % 2, k / 4 % 3, k % 4)) {
+        let at = ((a * 6 + b * 3 + c) * 5 + d) * 6;
+        want.extend_from_slice(&data[at..at + 6]);
+    }
+    let before = npy("'|V6'", false, "(4, 6, 5)", &data);
+    let after = npy("'|V6'", false, "(10, 3, 4)", &want);
+    let pattern = "'a (b c) d -> (d b) c a' --size c=3";
+    for line in [
+        format!("rearrange a.npy {pattern}"),
+        format!("rearrange {pattern} a.npy --memory 1M"),
+        format!("rearrange -i {pattern},b=2 a.npy"),
+    ] {
+        directory.write("a.npy", &before);
+        let text = directory.good(&line);
+        assert!(text.contains("4x6x5") && text.contains("10x3x4"), "{text}");
+        assert!(directory.read("a.npy") == after, "{line}");
+    }
+    // Back again, into another file.
+    let back = "'(d b) c a -> a (b c) d' --size d=5";
+    directory.good(&format!("rearrange a.npy {back} b.npy"));
+    assert!(directory.read("b.npy") == before);
+    // Headerless, where the shape is an option.
+    directory.write("b.bin", &want);
+    let raw = format!("rearrange b.bin {back} -o c.bin --raw --shape 10x3x4 --elem-bytes 6");
+    let report = directory.json(&format!("{raw} --json"));
+    assert_eq!(report["before"]["shape"], serde_json::json!([10, 3, 4]));
+    assert_eq!(report["after"]["shape"], serde_json::json!([4, 6, 5]));
+    assert!(directory.read("c.bin") == data);
+    directory.bad(&raw.replace("10x3x4", "10x3x8"), 1, &["expected 1440 bytes (10 x 3 x 8 x 6)"]);
+    // One axis, and none; and axes of 1 alone, which move nothing.
+    for (pattern, shape) in [("'... -> (...)'", "(120,)"), ("'a b c -> a 1 (b c)'", "(4, 1, 30)")] {
+        directory.write("a.npy", &before);
+        directory.good(&format!("rearrange a.npy {pattern}"));
+        assert!(directory.read("a.npy") == npy("'|V6'", false, shape, &data), "{pattern}");
+    }
+    // In Fortran order the array of that shape is rearranged, and the result is in that order too: here [d][bc][a].
+    directory.write("a.npy", npy("'|V6'", true, "(5, 6, 4)", &data));
+    directory.good("rearrange a.npy 'd (b c) a -> a (c b) d' --size c=3");
+    let mut want = Vec::new();
+    for (d, c, b, a) in (0..120).map(|k| (k / 24, k / 8 % 3, k / 4 % 2, k % 4)) {
+        let at = ((a * 6 + b * 3 + c) * 5 + d) * 6;
+        want.extend_from_slice(&data[at..at + 6]);
+    }
+    assert!(directory.read("a.npy") == npy("'|V6'", true, "(4, 6, 5)", &want));
+}
+
+#[test]
 fn output_may_be_the_input() {
     let directory = directory();
     let data = noise(15);
-    fs::write(directory.path().join("a.npy"), npy("'|u1'", false, "(3, 5)", &data)).unwrap();
-    good(&directory, "transpose a.npy --output ./a.npy");
+    directory.write("a.npy", npy("'|u1'", false, "(3, 5)", &data));
+    directory.good("transpose a.npy --output ./a.npy");
     let want = npy("'|u1'", false, "(5, 3)", &transposed(&data, 3, 5, 1));
-    assert!(files(directory.path()) == [("a.npy".to_string(), want)]);
+    assert!(directory.files() == [("a.npy".to_string(), want)]);
 }

@@ -1,9 +1,10 @@
 //! The command as a user runs it: results, errors, exit codes, and files that stay whole.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 mod archives;
@@ -24,46 +25,105 @@ mod streams;
 #[cfg(unix)]
 mod system;
 
-fn turntile(directory: &TempDir, line: &str) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_turntile"))
-        .args(line.split_whitespace())
-        .env_remove("TURNTILE_WISDOM")
-        .current_dir(directory)
-        .output()
-        .expect("the command starts")
+/// A directory of a test's own, and the command run in it.
+struct Directory(TempDir);
+
+fn directory() -> Directory {
+    Directory(tempfile::tempdir().expect("a temporary directory"))
 }
 
-/// Runs the command, which must succeed, and returns what it printed.
-fn good(directory: &TempDir, line: &str) -> String {
-    let output = turntile(directory, line);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!((output.status.code(), &*errors), (Some(0), ""), "{line}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
-/// Runs the command, which must exit with `code`, print nothing, and complain with `words`. Every file
-/// must be as it was, and no other be there.
-fn bad(directory: &TempDir, line: &str, code: i32, words: &[&str]) {
-    let before = files(directory.path());
-    let output = turntile(directory, line);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{line}: {errors}");
-    assert!(output.stdout.is_empty(), "{line}");
-    for word in words {
-        assert!(errors.contains(word), "{line}: {errors:?} does not tell {word:?}");
+impl AsRef<Path> for Directory {
+    fn as_ref(&self) -> &Path {
+        self.0.path()
     }
-    assert!(files(directory.path()) == before, "{line}: files changed");
 }
 
-fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
-    let mut files: Vec<_> = fs::read_dir(directory)
-        .unwrap()
-        .map(|entry| entry.unwrap())
-        .filter(|entry| entry.path().is_file())
-        .map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap()))
-        .collect();
-    files.sort();
-    files
+impl Directory {
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+
+    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        fs::write(self.at(name), bytes).unwrap();
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.at(name)).unwrap()
+    }
+
+    /// Names and contents of all files.
+    fn files(&self) -> Vec<(String, Vec<u8>)> {
+        let mut files: Vec<_> = fs::read_dir(self)
+            .unwrap()
+            .map(|entry| entry.unwrap())
+            .filter(|entry| entry.path().is_file())
+            .map(|entry| {
+                (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap())
+            })
+            .collect();
+        files.sort();
+        files
+    }
+
+    /// The command with these words, some in single quotes, not yet started.
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_turntile"));
+        for (number, part) in line.split('\'').enumerate() {
+            if number % 2 == 1 {
+                command.arg(part);
+            } else {
+                command.args(part.split_whitespace());
+            }
+        }
+        command.env_remove("TURNTILE_WISDOM").current_dir(self);
+        command
+    }
+
+    fn turntile(&self, line: &str) -> Output {
+        self.command(line).output().expect("the command starts")
+    }
+
+    /// Runs the command, which must succeed without a word on standard error, and returns what it printed.
+    fn good(&self, line: &str) -> String {
+        let output = self.turntile(line);
+        assert_eq!((output.status.code(), &*errors(&output)), (Some(0), ""), "{line}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// The same of what it prints for machines.
+    fn json(&self, line: &str) -> Value {
+        serde_json::from_str(&self.good(line)).unwrap()
+    }
+
+    /// Runs the command, which must exit with `code`, print nothing, and complain with `words`. Every file
+    /// must be as it was, and no other be there.
+    fn bad(&self, line: &str, code: i32, words: &[&str]) {
+        let before = self.files();
+        let output = self.turntile(line);
+        ended(line, &output, code, words);
+        assert!(output.stdout.is_empty(), "{line}");
+        assert!(self.files() == before, "{line}: files changed");
+    }
+}
+
+/// What was printed on standard error.
+fn errors(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// What ended so: with this exit code, and these words on standard error, which it returns.
+#[track_caller]
+fn ended(line: &str, output: &Output, code: i32, words: &[&str]) -> String {
+    let errors = errors(output);
+    assert_eq!(output.status.code(), Some(code), "{line}: {errors}");
+    for word in words {
+        assert!(errors.contains(word), "{line}: {errors:?} does not contain {word:?}");
+    }
+    errors
 }
 
 /// A version 1.0 file padded as NumPy pads.
@@ -110,12 +170,13 @@ fn pair(rows: usize, cols: usize) -> [Vec<u8>; 2] {
     ]
 }
 
+/// A file with a matrix of bytes.
+fn small() -> Vec<u8> {
+    npy("'|u1'", false, "(3, 5)", &noise(15))
+}
+
 /// `got` is `want` but for a share of `within` of it.
 #[track_caller]
 fn near(got: f64, want: f64, within: f64) {
     assert!((got - want).abs() <= within * want.abs(), "{got} is not {want}");
-}
-
-fn directory() -> TempDir {
-    tempfile::tempdir().expect("a temporary directory")
 }

@@ -9,10 +9,8 @@ use std::process::{Command, Output};
 use std::thread;
 use std::time::Duration;
 
+use crate::{Directory, directory, ended, small};
 use rustix::fs::{XattrFlags, fgetxattr, setxattr};
-use tempfile::TempDir;
-
-use crate::{bad, directory, files, good, noise, npy};
 
 /// The user whom nothing belongs to.
 const NOBODY: u32 = 65534;
@@ -25,9 +23,9 @@ fn superuser() -> bool {
     superuser
 }
 
-fn write(directory: &TempDir, name: &str, mode: u32) {
-    let path = directory.path().join(name);
-    fs::write(&path, npy("'|u1'", false, "(3, 5)", &noise(15))).unwrap();
+fn write(directory: &Directory, name: &str, mode: u32) {
+    let path = directory.at(name);
+    fs::write(&path, small()).unwrap();
     fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
 }
 
@@ -64,7 +62,7 @@ const LIST: &str = "system.posix_acl_access";
 #[test]
 fn access_lists_and_attributes_stay() {
     let directory = directory();
-    let path = directory.path().join("a.npy");
+    let path = directory.at("a.npy");
     write(&directory, "a.npy", 0o600);
     let set = |name: &str, value: &[u8]| setxattr(&path, name, value, XattrFlags::empty());
     if set(LIST, &access_list()).is_err() || set("user.note", b"mine").is_err() {
@@ -72,11 +70,11 @@ fn access_lists_and_attributes_stay() {
     }
     let before = (mode(&path), attribute(&path, LIST), attribute(&path, "user.note"));
     assert_eq!((before.0, before.1.is_some()), (0o660, true));
-    good(&directory, "transpose a.npy");
+    directory.good("transpose a.npy");
     assert_eq!((mode(&path), attribute(&path, LIST), attribute(&path, "user.note")), before);
     // The group's bits are the list's mask; without the list they would let the group in.
-    good(&directory, "transpose a.npy --output b.npy");
-    assert_eq!(mode(&directory.path().join("b.npy")), 0o600);
+    directory.good("transpose a.npy --output b.npy");
+    assert_eq!(mode(&directory.at("b.npy")), 0o600);
 }
 
 #[test]
@@ -87,8 +85,8 @@ fn what_a_directory_gives_to_new_files_is_not_given_to_old_ones() {
     if setxattr(directory.path(), default, &access_list(), XattrFlags::empty()).is_err() {
         return eprintln!("not tested: this file system has no access lists");
     }
-    good(&directory, "transpose a.npy");
-    let path = directory.path().join("a.npy");
+    directory.good("transpose a.npy");
+    let path = directory.at("a.npy");
     assert_eq!((mode(&path), attribute(&path, LIST)), (0o640, None));
 }
 
@@ -97,18 +95,18 @@ fn new_files_are_no_wider_than_their_source() {
     let directory = directory();
     for bits in [0o600, 0o640, 0o400] {
         write(&directory, "a.npy", bits);
-        let _ = fs::remove_file(directory.path().join("b.npy"));
-        good(&directory, "transpose a.npy --output b.npy");
-        assert_eq!(mode(&directory.path().join("b.npy")) & !bits, 0);
-        fs::remove_file(directory.path().join("a.npy")).unwrap();
+        let _ = fs::remove_file(directory.at("b.npy"));
+        directory.good("transpose a.npy --output b.npy");
+        assert_eq!(mode(&directory.at("b.npy")) & !bits, 0);
+        fs::remove_file(directory.at("a.npy")).unwrap();
     }
 }
 
 /// Runs the command as NOBODY.
-fn as_nobody(directory: &TempDir, line: &str) -> Output {
-    let binary = directory.path().join("bin/turntile");
+fn as_nobody(directory: &Directory, line: &str) -> Output {
+    let binary = directory.at("bin/turntile");
     if !binary.exists() {
-        fs::create_dir(directory.path().join("bin")).unwrap();
+        fs::create_dir(directory.at("bin")).unwrap();
         fs::copy(env!("CARGO_BIN_EXE_turntile"), &binary).unwrap();
     }
     let mut command = Command::new(binary);
@@ -132,36 +130,33 @@ fn files_of_others_are_refused_before_any_work() {
     }
     let directory = directory();
     write(&directory, "a.npy", 0o666);
-    let before = files(directory.path());
-    let words = "belongs to user 0, group 0";
+    let before = directory.files();
     for bits in [0o777, 0o1777] {
         fs::set_permissions(directory.path(), Permissions::from_mode(bits)).unwrap();
-        let output = as_nobody(&directory, "transpose a.npy");
-        let errors = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{errors}");
-        assert!(errors.contains(words) && errors.contains("--output"), "{errors}");
-        assert!(files(directory.path()) == before);
-        assert_eq!(fs::metadata(directory.path().join("a.npy")).unwrap().uid(), 0);
+        let line = "transpose a.npy";
+        ended(line, &as_nobody(&directory, line), 1, &["belongs to user 0, group 0", "--output"]);
+        assert!(directory.files() == before);
+        assert_eq!(fs::metadata(directory.at("a.npy")).unwrap().uid(), 0);
     }
     let output = as_nobody(&directory, "transpose a.npy --output b.npy");
     assert!(output.status.success(), "{output:?}");
     // The superuser may, and the file stays its owner's.
-    good(&directory, "transpose b.npy");
-    let metadata = fs::metadata(directory.path().join("b.npy")).unwrap();
+    directory.good("transpose b.npy");
+    let metadata = fs::metadata(directory.at("b.npy")).unwrap();
     assert_eq!((metadata.uid(), metadata.gid()), (NOBODY, NOBODY));
 }
 
-/// What is measured is to be kept, so that is found out first: else each of these would take years.
+/// Checked before the measuring: each of these would take years.
 #[test]
-fn where_measures_cannot_be_kept_is_told_before_they_are_made() {
+fn measures_that_cannot_be_kept_are_refused_before_they_are_made() {
     if !superuser() {
         return;
     }
     let directory = directory();
     fs::set_permissions(directory.path(), Permissions::from_mode(0o755)).unwrap();
-    fs::create_dir(directory.path().join("theirs")).unwrap();
-    good(&directory, "tune 3x4 --elem-bytes 4 --budget 0 --wisdom theirs/fixed");
-    fs::set_permissions(directory.path().join("theirs"), Permissions::from_mode(0o777)).unwrap();
+    fs::create_dir(directory.at("theirs")).unwrap();
+    directory.good("tune 3x4 --elem-bytes 4 --budget 0 --wisdom theirs/fixed");
+    fs::set_permissions(directory.at("theirs"), Permissions::from_mode(0o777)).unwrap();
     for (line, words) in [
         ("tune 30x40 --elem-bytes 4 --budget 1e9 --wisdom w", "cannot make a temporary file in "),
         (
@@ -169,12 +164,9 @@ fn where_measures_cannot_be_kept_is_told_before_they_are_made() {
             "fixed is write-protected",
         ),
     ] {
-        let before = files(directory.path());
-        let output = as_nobody(&directory, line);
-        let errors = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{line}: {errors}");
-        assert!(errors.contains(words), "{line}: {errors}");
-        assert!(files(directory.path()) == before, "{line}");
+        let before = directory.files();
+        ended(line, &as_nobody(&directory, line), 1, &[words]);
+        assert!(directory.files() == before, "{line}");
     }
 }
 
@@ -185,9 +177,9 @@ fn a_new_file_of_another_group_is_not_for_that_group() {
     }
     let directory = directory();
     write(&directory, "a.npy", 0o640);
-    chown(directory.path().join("a.npy"), Some(0), Some(NOBODY)).unwrap();
-    good(&directory, "transpose a.npy --output b.npy");
-    assert_eq!(mode(&directory.path().join("b.npy")), 0o600);
+    chown(directory.at("a.npy"), Some(0), Some(NOBODY)).unwrap();
+    directory.good("transpose a.npy --output b.npy");
+    assert_eq!(mode(&directory.at("b.npy")), 0o600);
 }
 
 #[test]
@@ -202,8 +194,8 @@ fn what_is_fixed_is_refused_before_any_work() {
         if !chattr(&format!("+{flag}"), "a.npy") {
             return eprintln!("not tested: chattr +{flag} is not possible here");
         }
-        bad(&directory, "transpose a.npy", 1, &["a.npy is write-protected", "--output"]);
+        directory.bad("transpose a.npy", 1, &["a.npy is write-protected", "--output"]);
         assert!(chattr(&format!("-{flag}"), "a.npy"));
     }
-    good(&directory, "transpose a.npy");
+    directory.good("transpose a.npy");
 }

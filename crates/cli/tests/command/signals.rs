@@ -1,13 +1,14 @@
 //! Interruptions: the old file stays whole, and nothing else is left.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::{directory, files, noise, transposed};
+use crate::{directory, errors, noise, transposed};
 
 /// The command, to be started with this signal ignored and no other, whatever the tests were started
 /// with: background jobs of scripts begin with some ignored, and children inherit that.
@@ -70,7 +71,7 @@ fn an_interruption_leaves_the_old_file_and_nothing_else() {
             continue;
         }
         let directory = directory();
-        fs::write(directory.path().join("a.bin"), &data).unwrap();
+        directory.write("a.bin", &data);
         let child = command_ignoring(ignored)
             .args(line.split(' '))
             .current_dir(&directory)
@@ -91,7 +92,7 @@ fn an_interruption_leaves_the_old_file_and_nothing_else() {
         }
         let output = child.wait_with_output().unwrap();
         let case = format!("{sent:?}, ignored {ignored:?}, at {written} bytes");
-        let left = files(directory.path());
+        let left = directory.files();
         assert_eq!(left.len(), 1, "{case}: a temporary file was left");
         match output.status.code() {
             // Done, where the signal is ignored or comes after the end of the writing.
@@ -106,16 +107,37 @@ fn an_interruption_leaves_the_old_file_and_nothing_else() {
     }
 }
 
+/// What is measured is printed at once, and stays.
+#[test]
+fn an_interruption_leaves_the_rows_that_were_measured() {
+    let directory = directory();
+    for (line, rows) in [
+        ("bench --shapes 30x50,4000x3000 --runs 1000", 2),
+        ("bench --shapes 30x50,4000x3000 --runs 1000 --csv", 2),
+        ("bench --shapes 30x50,4000x3000 --runs 1000 --json", 1),
+        ("tune 2000x1500 --elem-bytes 4 --budget 1000", 1),
+    ] {
+        let mut command = command_ignoring(None);
+        command.args(line.split(' ')).current_dir(&directory).env_remove("TURNTILE_WISDOM");
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let printed = BufReader::new(child.stdout.take().unwrap()).lines();
+        let printed: Vec<_> = printed.map(Result::unwrap).take(rows).collect();
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(2), "{line}");
+        assert_eq!(printed.len(), rows, "{line}: {printed:?}");
+    }
+}
+
 #[test]
 fn a_limit_on_files_is_an_error() {
     let directory = directory();
     let data = noise(1 << 20);
-    fs::write(directory.path().join("a.bin"), &data).unwrap();
+    directory.write("a.bin", &data);
     let line = "transpose a.bin --raw --rows 1024 --cols 256 --elem-bytes 4";
     let script = format!("ulimit -f 600; exec {} {line}", env!("CARGO_BIN_EXE_turntile"));
     let output = Command::new("sh").args(["-c", &script]).current_dir(&directory).output().unwrap();
-    let errors = String::from_utf8(output.stderr).unwrap();
+    let errors = errors(&output);
     assert_eq!(output.status.code(), Some(1), "{errors}");
     assert!(errors.contains("a.bin: File too large") && !errors.contains(".turntile-"), "{errors}");
-    assert!(files(directory.path()) == [("a.bin".to_string(), data)]);
+    assert!(directory.files() == [("a.bin".to_string(), data)]);
 }

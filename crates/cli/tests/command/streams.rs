@@ -4,19 +4,16 @@ use std::fs;
 use std::io::{Read, Write};
 use std::process::{Command, Output, Stdio};
 
-use tempfile::TempDir;
+use crate::{Directory, directory, ended, errors, noise, npy, transposed};
 
-use crate::{bad, directory, files, good, noise, npy, transposed};
-
-fn command(directory: &TempDir, line: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_turntile"));
-    command.args(line.split_whitespace()).env_remove("TURNTILE_WISDOM").current_dir(directory);
+fn command(directory: &Directory, line: &str) -> Command {
+    let mut command = directory.command(line);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
 /// Runs the command with these bytes on standard input.
-fn fed(directory: &TempDir, line: &str, bytes: &[u8]) -> Output {
+fn fed(directory: &Directory, line: &str, bytes: &[u8]) -> Output {
     let mut child = command(directory, line).spawn().expect("the command starts");
     let mut input = child.stdin.take().unwrap();
     std::thread::scope(|scope| {
@@ -41,15 +38,21 @@ fn example() -> (Vec<u8>, Vec<u8>, Vec<u8>) {
 fn arrays_come_from_and_go_to_pipes() {
     let directory = directory();
     let (before, after, _) = example();
-    fs::write(directory.path().join("a.npy"), &before).unwrap();
+    directory.write("a.npy", &before);
     // In memory, and through temporary files of which none stays.
     for memory in ["", "--memory 1M"] {
-        for line in ["transpose -", "transpose - -", "transpose - -o -", "permute --axes 1,0 -"] {
+        for line in [
+            "transpose -",
+            "transpose - -",
+            "transpose - -o -",
+            "permute --axes 1,0 -",
+            "rearrange 'a b -> b a' -",
+        ] {
             let output = fed(&directory, &format!("{line} {memory}"), &before);
-            let told = String::from_utf8(output.stderr).unwrap();
-            assert_eq!(output.status.code(), Some(0), "{line} {memory}: {told}");
+            let errors = errors(&output);
+            assert_eq!(output.status.code(), Some(0), "{line} {memory}: {errors}");
             assert!(output.stdout == after, "{line} {memory}");
-            assert!(told.contains("standard input: 601x403 f4 -> 403x601"), "{told}");
+            assert!(errors.contains("standard input: 601x403 f4 -> 403x601"), "{errors}");
         }
         for line in ["transpose a.npy -", "transpose a.npy --output - --quiet"] {
             let output = fed(&directory, &format!("{line} {memory}"), b"");
@@ -59,10 +62,10 @@ fn arrays_come_from_and_go_to_pipes() {
         let output = fed(&directory, &format!("transpose - b.npy {memory} --json"), &before);
         let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!((&report["file"], &report["output"]), (&"-".into(), &"b.npy".into()));
-        assert!(fs::read(directory.path().join("b.npy")).unwrap() == after);
-        fs::remove_file(directory.path().join("b.npy")).unwrap();
+        assert!(directory.read("b.npy") == after);
+        fs::remove_file(directory.at("b.npy")).unwrap();
     }
-    assert!(files(directory.path()) == [("a.npy".to_string(), before)]);
+    assert!(directory.files() == [("a.npy".to_string(), before)]);
 }
 
 /// As a shell opens it for `> out.npy`: written where it is, by whatever names it has.
@@ -70,7 +73,7 @@ fn arrays_come_from_and_go_to_pipes() {
 fn a_file_that_a_shell_opened_is_written_and_not_replaced() {
     let directory = directory();
     let (before, after, _) = example();
-    let at = |name: &str| directory.path().join(name);
+    let at = |name: &str| directory.at(name);
     fs::write(at("a.npy"), &before).unwrap();
     fs::write(at("out.npy"), b"old").unwrap();
     fs::hard_link(at("out.npy"), at("other.npy")).unwrap();
@@ -98,29 +101,28 @@ fn streams_that_are_too_short_or_too_long_are_errors() {
     let directory = directory();
     let (before, _, data) = example();
     let raw = format!("transpose - --raw --rows {ROWS} --cols {COLS} --elem-bytes 4");
-    fs::write(directory.path().join("old.npy"), b"old").unwrap();
+    directory.write("old.npy", b"old");
     let all = data.len();
     let more = |bytes: &[u8]| [bytes, b"x"].concat();
     for (line, bytes, words) in [
         (
             "transpose -",
             before[..before.len() - 1].to_vec(),
-            format!("{} bytes of data, there are to be {all}", all - 1),
+            format!("{} bytes of data, {all} were expected", all - 1),
         ),
-        ("transpose -", more(&before), format!("goes on after the {all} bytes")),
+        ("transpose -", more(&before), format!("continues after the {all} bytes")),
         ("transpose -", before[..40].to_vec(), "truncated".to_string()),
         ("transpose -", b"rows and columns".to_vec(), "not a .npy file".to_string()),
         ("transpose -", Vec::new(), "not a .npy file".to_string()),
         ("transpose -", npy("'<f8'", false, "(1000000000000, 1000000)", b""), String::new()),
         (&raw, data[..all - 3].to_vec(), format!("{} bytes of data", all - 3)),
-        (&raw, more(&data), "goes on after".to_string()),
+        (&raw, more(&data), "continues after".to_string()),
     ] {
         for rest in ["", " --memory 1M", " -o old.npy", " --memory 1M -o old.npy", " new.npy"] {
             let output = fed(&directory, &format!("{line}{rest}"), &bytes);
-            let errors = String::from_utf8(output.stderr).unwrap();
-            assert_eq!(output.status.code(), Some(1), "{line}{rest}: {errors}");
-            assert!(output.stdout.is_empty() && errors.contains(&words), "{line}{rest}: {errors}");
-            assert!(files(directory.path()) == [("old.npy".to_string(), b"old".to_vec())]);
+            ended(&format!("{line}{rest}"), &output, 1, &[&words]);
+            assert!(output.stdout.is_empty(), "{line}{rest}");
+            assert!(directory.files() == [("old.npy".to_string(), b"old".to_vec())]);
         }
     }
 }
@@ -128,23 +130,22 @@ fn streams_that_are_too_short_or_too_long_are_errors() {
 #[test]
 fn what_makes_no_sense_with_streams_is_refused() {
     let directory = directory();
-    fs::write(directory.path().join("a.npy"), &example().0).unwrap();
-    bad(&directory, "transpose -i - a.npy", 2, &["standard input", "./-"]);
-    bad(&directory, "transpose - a.npy", 1, &["a.npy is there already"]);
+    directory.write("a.npy", &example().0);
+    directory.bad("transpose -i - a.npy", 2, &["standard input", "./-"]);
+    directory.bad("transpose - a.npy", 1, &["a.npy is there already"]);
     let output = fed(&directory, "transpose - --member a", &example().0);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("name the file"));
+    ended("--member", &output, 1, &["name the file"]);
     // Errors for machines do not go among the data either.
     let output = fed(&directory, "transpose none.npy - --json", b"");
     assert!(output.stdout.is_empty());
-    assert!(String::from_utf8_lossy(&output.stderr).contains("{\"error\":"));
+    assert!(errors(&output).contains("{\"error\":"));
     let output = fed(&directory, "transpose - --dry-run", &example().0);
     assert!(output.stdout.is_empty());
-    assert!(String::from_utf8_lossy(&output.stderr).contains("would become 403x601"));
+    assert!(errors(&output).contains("would become 403x601"));
     // A file of that name is one like others.
-    fs::write(directory.path().join("-"), &example().0).unwrap();
-    good(&directory, "transpose ./-");
-    assert!(fs::read(directory.path().join("-")).unwrap() == example().1);
+    directory.write("-", &example().0);
+    directory.good("transpose ./-");
+    assert!(directory.read("-") == example().1);
 }
 
 /// As `cat` and others do.
@@ -153,7 +154,7 @@ fn what_makes_no_sense_with_streams_is_refused() {
 fn who_writes_to_nobody_dies_of_it() {
     use std::os::unix::process::ExitStatusExt;
     let directory = directory();
-    fs::write(directory.path().join("a.npy"), &example().0).unwrap();
+    directory.write("a.npy", &example().0);
     for memory in ["", "--memory 1M"] {
         let mut child =
             command(&directory, &format!("transpose a.npy - {memory}")).spawn().unwrap();
@@ -165,5 +166,5 @@ fn who_writes_to_nobody_dies_of_it() {
         assert_eq!(output.status.signal(), Some(13), "{:?}", output.status);
         assert!(output.stderr.is_empty());
     }
-    assert_eq!(files(directory.path()).len(), 1);
+    assert_eq!(directory.files().len(), 1);
 }

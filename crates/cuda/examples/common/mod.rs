@@ -1,6 +1,7 @@
 //! What the GPU executables share: a context, device memory, filling and comparing on the device.
 #![allow(dead_code)]
 
+use std::error::Error;
 use std::ffi::c_void;
 
 use cust::context::Context;
@@ -13,7 +14,7 @@ use turntile_cuda::buffers::Place;
 use turntile_cuda::check::{PlainAxes, plain_axes};
 use turntile_cuda::family::Family;
 use turntile_cuda::{Buffers, CudaError, Gpu, Prepared, Work};
-use turntile_perm::{Elementary, FusedAxes, Leading, Slots};
+use turntile_perm::{Elementary, FusedAxes, Leading, Retile, Slots};
 
 /// Extents of aligned slots as the checking kernel takes them.
 #[derive(Clone, Copy, DeviceCopy)]
@@ -24,6 +25,11 @@ struct Extents([u64; 4]);
 #[derive(Clone, Copy, DeviceCopy)]
 #[repr(C)]
 struct Pitches([u64; 5]);
+
+/// Records as the checking kernel takes them: their numbers, widths of fields and places.
+#[derive(Clone, Copy, DeviceCopy)]
+#[repr(C)]
+struct Records([u64; 5], [[u32; 64]; 2]);
 
 /// Axes as the checking kernel takes them.
 #[derive(Clone, Copy, DeviceCopy)]
@@ -121,6 +127,25 @@ impl Bench {
         })
     }
 
+    /// The same of records that go from one tiling to another, by words.
+    pub fn wrong_records(&mut self, data: u64, retile: &Retile, bytes: usize) -> (u64, u64) {
+        let fields = retile.fields();
+        let numbers =
+            [fields.records(), fields.words(), fields.count(), retile.from(), retile.to()];
+        let of_each = |of: &dyn Fn(usize) -> usize| {
+            std::array::from_fn(|f| if f < fields.count() { of(f) as u32 } else { 0 })
+        };
+        let place = |f| fields.begin_in(turntile_perm::AOS, f);
+        let lists = [of_each(&|f| fields.width(f)), of_each(&place)];
+        let records = Records(numbers.map(|number| number as u64), lists);
+        self.count(|bench, answer| {
+            let (check, stream) = (bench.function("check_records"), &bench.stream);
+            let bytes = bytes as u32;
+            // SAFETY: as above.
+            unsafe { launch!(check<<<2048, 256, 0, stream>>>(data, records, bytes, answer)) }
+        })
+    }
+
     /// What a checking kernel counts, and the first.
     fn count(
         &mut self,
@@ -167,6 +192,87 @@ pub fn run_into(
     let buffers = Buffers { data, source: Some(source), workspace: None };
     // SAFETY: the places are live allocations of the bench's context that nothing else uses.
     unsafe { prepared.run_raw(bench.raw_stream(), buffers) }
+}
+
+/// Runs `work` on numbered elements `times` times, `skew` bytes from an aligned address, and returns after how many runs
+/// `wrong` found elements at the wrong place: how many, and the first.
+pub fn repeat(
+    bench: &mut Bench,
+    work: Work,
+    (elements, elem): (usize, usize),
+    skew: usize,
+    times: usize,
+    what: &str,
+    wrong: impl Fn(&mut Bench, u64) -> (u64, u64),
+) -> usize {
+    let (need, room) = (work.workspace_bytes(), work.bytes());
+    let prepared = match bench.prepare(work) {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            println!("  FAILED {what}: {error}");
+            return 1;
+        }
+    };
+    let (data, workspace) = (memory(room + skew), memory(need.max(16)));
+    let data_address = address(&data) + skew as u64;
+    let mut failures = 0;
+    for _ in 0..times {
+        bench.fill(data_address, elements, elem);
+        if let Err(error) = run(&prepared, bench, data_address, room, &workspace) {
+            println!("  FAILED {what}: {error}");
+            return failures + 1;
+        }
+        let (wrong, first) = wrong(bench, data_address);
+        if wrong > 0 {
+            println!("  WRONG {what}: {wrong} elements, the first at {first}");
+            failures += 1;
+        }
+    }
+    failures
+}
+
+/// What a run left in memory.
+pub type Left = Result<Vec<u8>, Box<dyn Error>>;
+
+/// Puts `before` at the start of `data`, runs on the `bytes` bytes that begin `at` bytes from there, and returns what is there
+/// afterwards.
+pub fn run_on(
+    prepared: &Prepared,
+    bench: &Bench,
+    (data, before): (&DeviceBuffer<u8>, &[u8]),
+    (at, bytes): (usize, usize),
+    workspace: &DeviceBuffer<u8>,
+) -> Left {
+    data.index(0..before.len()).copy_from(before)?;
+    run(prepared, bench, address(data) + at as u64, bytes, workspace)?;
+    left(bench, data, before.len())
+}
+
+/// The first bytes of `data`, once all that was queued has ended.
+pub fn left(bench: &Bench, data: &DeviceBuffer<u8>, bytes: usize) -> Left {
+    bench.stream.synchronize()?;
+    let mut left = vec![0; bytes];
+    data.index(0..bytes).copy_to(&mut left)?;
+    Ok(left)
+}
+
+/// What is wrong with bytes that a run left, of those that are `known`; none if nothing is.
+pub fn fault(left: Left, want: &[u8], known: impl Fn(usize) -> bool) -> Option<String> {
+    let left = match left {
+        Ok(left) => left,
+        Err(error) => return Some(error.to_string()),
+    };
+    let wrong = (0..want.len()).filter(|&k| known(k) && left[k] != want[k]).count();
+    (wrong > 0).then(|| format!("{wrong} bytes"))
+}
+
+/// Bytes of which few are alike where a mistake would exchange them.
+pub fn pattern(bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|k| (k * 131 + k / 251 + k / 65521) as u8).collect()
+}
+
+pub fn address(buffer: &DeviceBuffer<u8>) -> u64 {
+    buffer.as_device_ptr().as_raw()
 }
 
 /// Device memory, not initialised.

@@ -1,6 +1,5 @@
 //! Leading dimensions: what the planner chooses, compared before it is timed, beside a copy of the elements alone.
 
-use turntile_cuda::call::Call;
 use turntile_cuda::{Number, Scaling, Work};
 use turntile_plan::{Plan, Planner, Problem};
 
@@ -70,7 +69,7 @@ fn row(timer: &mut Timer, bad: &mut usize, problem: &Problem, scaled: Option<Num
     let plan = plan.expect("there is a way");
     let limits = *timer.bench.gpu.chip().limits();
     let work = Work::of_plan(&plan).expect("has kernels");
-    let kernel = work.calls().first().map_or(String::new(), Call::kernel);
+    let kernel = work.calls().first().map_or(String::new(), |call| call.kernel());
     let (launches, workspace_bytes) = (work.calls().len(), work.workspace_bytes());
     let (leading, elem) = (*problem.leading().expect("has some"), problem.elem_bytes());
     let prepared = timer.bench.prepare(work).expect("loads");

@@ -8,6 +8,7 @@
 mod common;
 mod leading;
 mod out_of_place;
+mod records;
 mod tables;
 mod timing;
 
@@ -35,7 +36,7 @@ fn main() {
         }
         fs::write(folder.join(format!("{name}.csv")), csv).expect("the folder is writable");
     }
-    for (name, table) in out_of_place::ALL.into_iter().chain(leading::ALL) {
+    for (name, table) in out_of_place::ALL.into_iter().chain(leading::ALL).chain(records::ALL) {
         if asked.is_empty() || asked.iter().any(|a| a == name) {
             println!("{name}");
             let csv = table(&mut timer, &mut wrong);

@@ -8,7 +8,6 @@ use cust::launch;
 use cust::memory::DeviceBuffer;
 use cust::module::Module;
 use cust::sys;
-use turntile_cuda::call::Call;
 use turntile_cuda::family::Family;
 use turntile_cuda::way::Way;
 use turntile_cuda::{CudaError, LowerError, Work};
@@ -202,7 +201,8 @@ impl Timer {
                         );
                     }
                 };
-                let kernel = work.calls().iter().map(Call::kernel).collect::<Vec<_>>().join(" ");
+                let kernel =
+                    work.calls().iter().map(|call| call.kernel()).collect::<Vec<_>>().join(" ");
                 let prepared = self.bench.prepare(work).expect("loads");
                 let data = self.addresses().0;
                 self.bench.fill(data, case.shape.len(), word);

@@ -1,18 +1,19 @@
 //! Axes in any order: each kernel alone, small and with every multiprocessor busy, and every candidate of the planner's.
 
 use turntile_cuda::Work;
+use turntile_cuda::call::widest_word;
 use turntile_cuda::way::{Scope, Way};
 use turntile_perm::{AxisPermutation, Elementary};
 use turntile_plan::{Plan, Planner, Problem, StageShape};
 
 use crate::cases::Suite;
-use crate::common::{Bench, memory, run};
+use crate::common::{self, Bench};
 
 const BLOCK: Way = Way::Barrier(Scope::Block);
 /// Several blocks to an instance.
 const TOGETHER: [Way; 3] =
     [Way::Barrier(Scope::Cluster(8)), Way::Barrier(Scope::Cluster(16)), Way::Barrier(Scope::Grid)];
-/// Candidates that are said to take longer are left out: cycles of single elements.
+/// Candidates that are estimated to take longer are left out: cycles of single elements.
 const MOST_SECONDS: f64 = 0.1;
 
 /// All of it; the planner's choices and the kernels that fill the chip so many times.
@@ -30,6 +31,30 @@ impl Draw {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((u128::from(self.0) * n as u128) >> 64) as usize
+    }
+
+    /// Axes that change places in pairs, or stay.
+    fn pairs(&mut self) -> AxisPermutation {
+        loop {
+            let rank = 2 + self.below(5);
+            let most = [150, 70, 14, 10, 6][rank - 2];
+            let (mut extents, mut order) = (vec![0; rank], vec![rank; rank]);
+            for axis in 0..rank {
+                if order[axis] < rank {
+                    continue;
+                }
+                let left: Vec<usize> = (axis..rank).filter(|&other| order[other] == rank).collect();
+                let other = left[self.below(left.len())];
+                // Whole vectors now and then.
+                let extent = (1 + self.below(most)).next_multiple_of([1, 1, 8][self.below(3)]);
+                (order[axis], order[other]) = (other, axis);
+                (extents[axis], extents[other]) = (extent, extent);
+            }
+            let drawn = AxisPermutation::new(&extents, &order).expect("few axes");
+            if drawn.len() <= 60_000 {
+                return drawn;
+            }
+        }
     }
 
     pub fn axes(&mut self) -> AxisPermutation {
@@ -60,6 +85,10 @@ fn small(bench: &mut Bench) -> usize {
         if shape.elementary().is_none() {
             suite.way(shape, elem, TOGETHER[turn % 3]);
         }
+    }
+    for turn in 0..3000 {
+        let elem = [1, 2, 4, 8, 16, 3, 6, 12, 24, 40][turn % 10];
+        suite.way(StageShape::Axes(draw.pairs()), elem, Way::SwapAxes);
     }
     // Instances that leave a block no room to pad, or next to none, and many small ones.
     for elem in [1, 2, 4, 8, 16, 3, 12] {
@@ -102,8 +131,7 @@ fn small(bench: &mut Bench) -> usize {
     suite.failures
 }
 
-/// Runs `work` on numbered elements `times` times at `skew` bytes from an aligned address, and says how many runs left any
-/// of `problem`'s wrong.
+/// Runs `work`, and returns how many runs left any of `problem`'s elements wrong.
 fn repeat(
     bench: &mut Bench,
     problem: &Problem,
@@ -112,31 +140,9 @@ fn repeat(
     times: usize,
     what: &str,
 ) -> usize {
-    let (need, room) = (work.workspace_bytes(), work.bytes());
-    let prepared = match bench.prepare(work) {
-        Ok(prepared) => prepared,
-        Err(error) => {
-            println!("  FAILED {what}: {error}");
-            return 1;
-        }
-    };
-    let (data, workspace) = (memory(room + skew), memory(need.max(16)));
-    let address = data.as_device_ptr().as_raw() + skew as u64;
     let (fused, elem) = (problem.fused(), problem.elem_bytes());
-    let mut failures = 0;
-    for _ in 0..times {
-        bench.fill(address, problem.len(), elem);
-        if let Err(error) = run(&prepared, bench, address, room, &workspace) {
-            println!("  FAILED {what}: {error}");
-            return failures + 1;
-        }
-        let (wrong, first) = bench.wrong_axes(address, &fused, elem);
-        if wrong > 0 {
-            println!("  WRONG {what}: {wrong} elements, the first at {first}");
-            failures += 1;
-        }
-    }
-    failures
+    let wrong = |bench: &mut Bench, data| bench.wrong_axes(data, &fused, elem);
+    common::repeat(bench, work, (problem.len(), elem), skew, times, what, wrong)
 }
 
 /// Extents, order, bytes of an element and ways.
@@ -146,7 +152,19 @@ type Stage<'a> = (&'a [usize], &'a [usize], usize, &'a [Way]);
 fn full(bench: &mut Bench, times: usize) -> usize {
     let moves: &[Way] = &[Way::Moves];
     let [swap64, swap128] = [64, 128].map(|tile| Way::TileSwap { tile });
+    let swap: &[Way] = &[Way::SwapAxes];
     let stages: &[Stage] = &[
+        // Tiles in vectors and in granules, split evenly and not, with axes that stay or change places within a row.
+        (&[20, 20, 20, 20, 20, 20], &[5, 4, 3, 2, 1, 0], 4, swap),
+        (&[23, 23, 23, 23, 23, 23], &[5, 4, 3, 2, 1, 0], 4, swap),
+        (&[128, 128, 128, 128], &[3, 2, 1, 0], 4, swap),
+        (&[113, 113, 113, 113], &[2, 3, 0, 1], 2, swap),
+        (&[16, 101, 53, 101, 53], &[0, 3, 4, 1, 2], 8, swap),
+        (&[17, 101, 53, 101, 53], &[0, 3, 4, 1, 2], 1, swap),
+        (&[21, 300, 5, 300, 9], &[0, 3, 2, 1, 4], 12, swap),
+        (&[40, 40, 40, 30, 30], &[2, 1, 0, 4, 3], 16, swap),
+        (&[64, 48, 64, 48, 12], &[2, 3, 0, 1, 4], 3, swap),
+        (&[8, 8, 8, 8, 8, 8, 8, 8], &[7, 6, 5, 4, 3, 2, 1, 0], 4, swap),
         // Runs of 16 bytes to 24 KB, of whole lines and not, held in one, two and four vectors a lane or on chip.
         (&[32, 64, 24, 48, 3, 32], &[4, 3, 2, 1, 0, 5], 4, moves),
         (&[8, 16, 96, 160, 9, 16], &[4, 1, 2, 3, 0, 5], 4, moves),
@@ -295,7 +313,7 @@ fn plans(bench: &mut Bench, times: usize) -> usize {
     }
     for &(extents, order, elem) in UNALIGNED {
         let problem = Problem::permuted(extents, order, elem).expect("fits");
-        let own = (elem & elem.wrapping_neg()).min(16);
+        let own = widest_word(&[elem]);
         failures += candidates(bench, &problem.with_alignment(own), elem, times);
     }
     failures

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use cust::memory::{CopyDestination, DeviceBuffer};
+use cust::memory::DeviceBuffer;
 use turntile_cuda::args::Args;
+use turntile_cuda::call::widest_word;
 use turntile_cuda::way::{Scope, Way};
 use turntile_cuda::{CudaError, Work};
 use turntile_perm::{Elementary, Slots};
 use turntile_plan::{Direction, StageShape};
 
-use crate::common::{Bench, memory, run};
+use crate::common::{Bench, fault, memory, pattern, run_on};
 
 const WORKSPACE: usize = 1 << 20;
 /// Room before the matrix, so that it can lie off alignment.
@@ -60,30 +61,19 @@ impl<'a> Suite<'a> {
         let kernel = work.calls()[0].kernel();
         *self.runs.entry(kernel.clone()).or_default() += 1;
         let bytes = shape.len() * elem;
-        let before: Vec<u8> =
-            (0..bytes + 2 * SKEW).map(|k| (k * 131 + k / 251 + k / 65521) as u8).collect();
+        let (before, at) = (pattern(bytes + 2 * SKEW), SKEW + skew);
         let mut after = before.clone();
         for k in 0..shape.len() {
-            let (from, to) = (SKEW + skew + k * elem, SKEW + skew + shape.dest(k) * elem);
+            let (from, to) = (at + k * elem, at + shape.dest(k) * elem);
             after[to..to + elem].copy_from_slice(&before[from..from + elem]);
         }
-        self.data.index(0..before.len()).copy_from(&before).expect("fits");
         let prepared = self.bench.prepare(work).expect("loads");
-        let address = self.data.as_device_ptr().as_raw() + (SKEW + skew) as u64;
-        let ran = run(&prepared, self.bench, address, bytes, &self.workspace);
-        let mut got = vec![0; before.len()];
-        let ended = self.bench.stream.synchronize();
-        if let Err(error) = self.data.index(0..before.len()).copy_to(&mut got) {
-            // No further case can be run.
-            panic!("{shape} w{elem} skew {skew} {what} {kernel}: {error}");
-        }
-        if ran.is_err() || ended.is_err() || got != after {
+        let memory = (&self.data, &before[..]);
+        let left = run_on(&prepared, self.bench, memory, (at, bytes), &self.workspace);
+        if let Some(fault) = fault(left, &after, |_| true) {
             self.failures += 1;
             if self.failures < 20 {
-                let wrong = (0..got.len()).filter(|&k| got[k] != after[k]).count();
-                println!(
-                    "WRONG {shape} w{elem} skew {skew} {what} {kernel}: {wrong} bytes, {ran:?} {ended:?}"
-                );
+                println!("WRONG {shape} w{elem} skew {skew} {what} {kernel}: {fault}");
             }
         }
     }
@@ -91,8 +81,8 @@ impl<'a> Suite<'a> {
     pub fn way(&mut self, shape: StageShape, elem: usize, way: Way) {
         // Skewed by an element: the alignment is the element's own, and no wide access may be used.
         for skew in [0, elem] {
-            let alignment = if skew == 0 { 16 } else { elem & elem.wrapping_neg() };
-            if skew > 0 && alignment >= 16 {
+            let alignment = if skew == 0 { 16 } else { widest_word(&[elem]) };
+            if skew > 0 && alignment == 16 {
                 continue;
             }
             let limits = self.bench.gpu.chip().limits();
@@ -188,9 +178,9 @@ fn in_teams(suite: &mut Suite, shape: StageShape, elem: usize, cols: usize) {
         for teams in 1..=3 {
             let way = Way::Teams { groups: teams * blocks, blocks };
             let limits = suite.bench.gpu.chip().limits();
-            let least = (elem & elem.wrapping_neg()).min(16);
+            let least = widest_word(&[elem]);
             if let Ok(work) = Work::of_stage(&shape, way, elem, least, limits)
-                && let Args::Gather(strips) = work.calls()[0].params()
+                && let Args::Gather(strips) = work.calls()[0].params
             {
                 let chunks = format!("gathers by teams with {} chunks on chip", strips.depth);
                 *suite.runs.entry(chunks).or_default() += 1;

@@ -1,17 +1,14 @@
 //! Axes in any order from one place to another: small ones byte by byte, sizes that fill the chip, and what the planner takes.
 
-use std::collections::BTreeMap;
-
-use cust::memory::{CopyDestination, DeviceBuffer};
 use turntile_cuda::Work;
-use turntile_cuda::call::Limits;
+use turntile_cuda::call::{Limits, widest_word};
 use turntile_cuda::way::{Tiling, Way};
 use turntile_perm::AxisPermutation;
 use turntile_plan::{Planner, Problem, StageShape};
 
 use crate::axes::Draw;
-use crate::common::{Bench, memory, run_into};
-use crate::out_of_place::address;
+use crate::common::{Bench, address, memory, run_into};
+use crate::out_of_place::Suite;
 
 /// Every way to cut tiles.
 fn ways() -> impl Iterator<Item = Way> {
@@ -20,75 +17,19 @@ fn ways() -> impl Iterator<Item = Way> {
 
 /// All of it; sizes that fill the chip so many times.
 pub fn into_axes(bench: &mut Bench, times: usize) -> usize {
-    let failures = small(bench, 1200, &mut BTreeMap::new());
+    let failures = small(bench, 1200, &mut Vec::new());
     failures + full(bench, times)
 }
 
 /// A few, for tools that slow everything down; what ran is added to `met`.
 pub fn few(bench: &mut Bench, met: &mut Vec<String>) -> usize {
-    let mut runs = BTreeMap::new();
-    let failures = small(bench, 60, &mut runs);
-    met.extend(runs.into_keys());
-    failures
-}
-
-/// Room around arrays, so that they can lie off alignment and what is written beside them shows.
-const SKEW: usize = 64;
-
-/// A small array by one way, at one place of each of two buffers.
-struct Small<'a> {
-    bench: &'a mut Bench,
-    buffers: [DeviceBuffer<u8>; 2],
-    runs: &'a mut BTreeMap<String, usize>,
-    failures: usize,
-}
-
-impl Small<'_> {
-    fn case(&mut self, axes: &AxisPermutation, elem: usize, way: Way, skews: [usize; 2]) {
-        let bytes = axes.len() * elem;
-        let before: Vec<u8> =
-            (0..bytes + 2 * SKEW).map(|k| (k * 131 + k / 251 + k / 65521) as u8).collect();
-        let mut want: Vec<u8> = before.iter().map(|byte| byte ^ 0x5A).collect();
-        let [to, from] = &mut self.buffers;
-        to.index(0..want.len()).copy_from(&want).expect("fits");
-        from.index(0..before.len()).copy_from(&before).expect("fits");
-        let [to_skew, from_skew] = skews;
-        for k in 0..axes.len() {
-            let at = SKEW + from_skew + k * elem;
-            let put = SKEW + to_skew + axes.dest(k) * elem;
-            want[put..put + elem].copy_from_slice(&before[at..at + elem]);
-        }
-        let least = (elem & elem.wrapping_neg()).min(16);
-        let alignment = if skews == [0, 0] { 16 } else { least };
-        let (shape, limits) = (StageShape::Axes(*axes), *self.bench.gpu.chip().limits());
-        let work = Work::of_stage(&shape, way, elem, alignment, &limits).expect("has a kernel");
-        let kernel = work.calls()[0].kernel();
-        *self.runs.entry(kernel.clone()).or_default() += 1;
-        let prepared = self.bench.prepare(work).expect("loads");
-        let places = [
-            (address(to) + (SKEW + to_skew) as u64, bytes),
-            (address(from) + (SKEW + from_skew) as u64, bytes),
-        ];
-        let ran = run_into(&prepared, self.bench, places);
-        let ended = self.bench.stream.synchronize();
-        let mut got = vec![0; want.len()];
-        self.buffers[0].index(0..got.len()).copy_to(&mut got).expect("fits");
-        if ran.is_err() || ended.is_err() || got != want {
-            self.failures += 1;
-            if self.failures < 20 {
-                let wrong = (0..got.len()).filter(|&k| got[k] != want[k]).count();
-                println!(
-                    "WRONG {shape} w{elem} skews {skews:?} {way} {kernel}: {wrong} bytes, {ran:?} {ended:?}"
-                );
-            }
-        }
-    }
+    small(bench, 60, met)
 }
 
 /// Drawn axes, elements of every kind, aligned and off alignment in either buffer.
-fn small(bench: &mut Bench, count: usize, runs: &mut BTreeMap<String, usize>) -> usize {
-    let buffers = [memory(4 << 20), memory(4 << 20)];
-    let (mut suite, mut draw) = (Small { bench, buffers, runs, failures: 0 }, Draw(3));
+fn small(bench: &mut Bench, count: usize, met: &mut Vec<String>) -> usize {
+    let (mut suite, mut draw) = (Suite::new(bench), Draw(3));
+    let ways: Vec<Way> = ways().collect();
     let mut all: Vec<AxisPermutation> = (0..count).map(|_| draw.axes()).collect();
     // Several tiles, ragged ones, long rows and columns, matrices too.
     for (extents, order) in [
@@ -107,22 +48,14 @@ fn small(bench: &mut Bench, count: usize, runs: &mut BTreeMap<String, usize>) ->
         all.push(AxisPermutation::new(extents, order).expect("few axes"));
     }
     for (turn, axes) in all.into_iter().enumerate() {
-        let elem: usize = [1, 2, 4, 8, 16, 3, 6, 12, 24, 40][turn % 10];
-        let least = (elem & elem.wrapping_neg()).min(16);
-        for way in ways() {
-            suite.case(&axes, elem, way, [0, 0]);
-            if least < 16 {
-                for skews in [[least, 0], [0, least], [least, 3 * least]] {
-                    suite.case(&axes, elem, way, skews);
-                }
-            }
-        }
+        suite.everywhere(&axes, [1, 2, 4, 8, 16, 3, 6, 12, 24, 40][turn % 10], &ways);
     }
-    for (what, count) in suite.runs.iter() {
-        println!("  {count:8} {what}");
-    }
-    println!("  axes to another place, small: {} wrong", suite.failures);
-    suite.failures
+    suite.print_runs();
+    // These ways have a kernel for everything.
+    let declined = suite.runs.keys().filter(|what| what.starts_with("declined")).count();
+    println!("  axes to another place, small: {} wrong, {declined} declined", suite.failures);
+    met.extend(suite.runs.into_keys());
+    suite.failures + declined
 }
 
 /// Extents, order, bytes of an element.
@@ -170,7 +103,7 @@ fn full(bench: &mut Bench, times: usize) -> usize {
         let problem = Problem::permuted(extents, order, elem).expect("fits");
         let (shape, bytes) = (StageShape::Axes(problem.axes().expect("few")), problem.bytes());
         let (to, from) = (memory(bytes + 64), memory(bytes + 64));
-        let least = (elem & elem.wrapping_neg()).min(16);
+        let least = widest_word(&[elem]);
         let planner = Planner::new(bench.gpu.chip().clone());
         for (skew, alignment) in [(0, 16), (least, least)] {
             if skew >= 16 {

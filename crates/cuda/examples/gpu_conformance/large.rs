@@ -6,7 +6,7 @@ use turntile_cuda::way::{Scope, Way};
 use turntile_perm::{Elementary, Slide};
 use turntile_plan::{Plan, Planner, Problem, StageShape};
 
-use crate::common::{Bench, memory, run};
+use crate::common::{self, Bench};
 use crate::out_of_place;
 
 const BLOCK: Way = Way::Barrier(Scope::Block);
@@ -20,30 +20,8 @@ fn repeat(
     times: usize,
     what: &str,
 ) -> usize {
-    let need = work.workspace_bytes();
-    let prepared = match bench.prepare(work) {
-        Ok(prepared) => prepared,
-        Err(error) => {
-            println!("  FAILED {what}: {error}");
-            return 1;
-        }
-    };
-    let room = prepared.work().bytes();
-    let (data, workspace) = (memory(room), memory(need.max(16)));
-    let address = data.as_device_ptr().as_raw();
-    let mut failures = 0;
-    for _ in 0..times {
-        bench.fill(address, e.len(), elem);
-        if let Err(error) = run(&prepared, bench, address, room, &workspace) {
-            println!("  FAILED {what}: {error}");
-            return failures + 1;
-        }
-        let (wrong, first) = bench.wrong(address, e, elem);
-        if wrong > 0 {
-            println!("  WRONG {what}: {wrong} elements, the first at {first}");
-            failures += 1;
-        }
-    }
+    let wrong = |bench: &mut Bench, data| bench.wrong(data, e, elem);
+    let failures = common::repeat(bench, work, (e.len(), elem), 0, times, what, wrong);
     println!("  {what}: {times} times, {failures} wrong");
     failures
 }

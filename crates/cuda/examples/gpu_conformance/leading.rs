@@ -2,12 +2,13 @@
 //! scaled; what is refused.
 
 use cust::memory::{CopyDestination, DeviceBuffer};
-use turntile_cuda::{CudaError, Number, Scaling, Work};
+use turntile_cuda::call::widest_word;
+use turntile_cuda::{Number, Scaling, Work};
 use turntile_perm::{Leading, Pitched};
 use turntile_plan::{Plan, PlanError, Planner, Problem, ProblemError};
 
-use crate::common::{Bench, memory, run};
-use crate::errors::{expect, replayed};
+use crate::common::{Bench, address, fault, memory, pattern, repeat, run, run_on};
+use crate::errors::{expect, refused, replayed};
 
 /// Bytes before and behind the matrix that must stay as they are.
 const GUARD: usize = 64;
@@ -36,11 +37,7 @@ fn leading(problem: &Problem) -> &Leading {
     problem.leading().expect("has some")
 }
 
-fn address(buffer: &DeviceBuffer<u8>) -> u64 {
-    buffer.as_device_ptr().as_raw()
-}
-
-/// Bytes as they ought to be, of `before` with the matrix `at` bytes from its start; and of which something is said.
+/// Bytes as they ought to be, of `before` with the matrix `at` bytes from its start; and which of them are promised.
 fn moved(leading: &Leading, elem: usize, before: &[u8], at: usize) -> (Vec<u8>, Vec<bool>) {
     let (source, result) = (leading.source(), leading.result());
     let (mut want, mut known) = (before.to_vec(), vec![true; before.len()]);
@@ -58,13 +55,11 @@ fn moved(leading: &Leading, elem: usize, before: &[u8], at: usize) -> (Vec<u8>, 
     (want, known)
 }
 
-/// Runs a plan `skew` bytes off alignment; whether all of which something is said is right.
+/// Runs a plan `skew` bytes off alignment; whether all that is promised is right.
 fn one(bench: &Bench, plan: &Plan, data: &DeviceBuffer<u8>, skew: usize) -> bool {
     let problem = &plan.problem;
     let (leading, elem, span) = (leading(problem), problem.elem_bytes(), problem.span_bytes());
-    let before: Vec<u8> =
-        (0..span + 2 * GUARD + skew).map(|k| (k * 131 + k / 251 + k / 65521) as u8).collect();
-    let at = GUARD + skew;
+    let (before, at) = (pattern(span + 2 * GUARD + skew), GUARD + skew);
     let (want, mut known) = moved(leading, elem, &before, at);
     // Only the planner's own choice for equal pitches keeps to the result's places.
     if plan.passes() > 1 {
@@ -79,24 +74,19 @@ fn one(bench: &Bench, plan: &Plan, data: &DeviceBuffer<u8>, skew: usize) -> bool
     let work = Work::of_plan(plan).expect("has kernels");
     let workspace = memory(work.workspace_bytes().max(1));
     let prepared = bench.prepare(work).expect("loads");
-    data.index(0..before.len()).copy_from(&before).expect("fits");
-    let ran = run(&prepared, bench, address(data) + at as u64, span, &workspace);
-    let ended = bench.stream.synchronize();
-    let mut got = vec![0; before.len()];
-    data.index(0..got.len()).copy_to(&mut got).expect("fits");
-    let wrong = (0..got.len()).filter(|&k| known[k] && got[k] != want[k]).count();
-    let right = ran.is_ok() && ended.is_ok() && wrong == 0;
-    if !right {
-        println!("  WRONG {plan} skew {skew}: {wrong} bytes, {ran:?} {ended:?}");
+    let left = run_on(&prepared, bench, (data, &before), (at, span), &workspace);
+    let fault = fault(left, &want, |k| known[k]);
+    if let Some(fault) = &fault {
+        println!("  WRONG {plan} skew {skew}: {fault}");
     }
-    right
+    fault.is_none()
 }
 
 /// Every way that a planner has, as it is and with room for the matrix itself; off alignment the ways it chooses.
 fn every_way(bench: &Bench, problem: Problem, data: &DeviceBuffer<u8>) -> [usize; 2] {
     let planner = Planner::new(bench.gpu.chip().clone());
     let elem = problem.elem_bytes();
-    let least = (elem & elem.wrapping_neg()).min(16);
+    let least = widest_word(&[elem]);
     let mut plans: Vec<(Plan, usize)> =
         planner.survey(&problem).candidates.into_iter().map(|plan| (plan, 0)).collect();
     if least < 16 {
@@ -282,17 +272,13 @@ fn refusals(bench: &mut Bench) -> usize {
     let at = address(&data);
     let bench_ref = &*bench;
     let answer = |at, bytes, workspace| run(&prepared, bench_ref, at, bytes, workspace);
-    let right = [
-        ("short", matches!(answer(at, bytes - 1, &workspace), Err(CudaError::Length { .. }))),
-        ("null", matches!(answer(0, bytes, &workspace), Err(CudaError::Null { .. }))),
-        (
-            "misaligned",
-            matches!(answer(at + 4, bytes, &workspace), Err(CudaError::Misaligned { .. })),
-        ),
-        ("no workspace", matches!(answer(at, bytes, &short), Err(CudaError::Workspace { .. }))),
-    ];
-    for (what, right) in right {
-        failures += expect(what, right);
+    for (what, answer, why) in [
+        ("short", answer(at, bytes - 1, &workspace), "Length"),
+        ("null", answer(0, bytes, &workspace), "Null"),
+        ("misaligned", answer(at + 4, bytes, &workspace), "Misaligned"),
+        ("no workspace", answer(at, bytes, &short), "Workspace"),
+    ] {
+        failures += expect(what, refused(&answer, why));
     }
     let stays = Leading::slid(1, bytes / 4, bytes / 4, bytes / 4).expect("a row");
     failures += expect("data untouched", bench.wrong_leading(at, &stays, 4).0 == 0);
@@ -345,18 +331,12 @@ pub fn full_chip(bench: &mut Bench) -> usize {
         if through.route_name() != plans[0].route_name() {
             plans.push(through);
         }
-        let data = memory(problem.span_bytes());
         for plan in plans {
-            let prepared = bench.gpu.prepare(&plan).expect("loads");
-            let workspace = memory(prepared.work().workspace_bytes().max(1));
-            let mut wrong = 0;
-            for _ in 0..20 {
-                bench.fill(address(&data), leading.span(), elem);
-                run(&prepared, bench, address(&data), problem.span_bytes(), &workspace)
-                    .expect("launches");
-                wrong += bench.wrong_leading(address(&data), &leading, elem).0;
-            }
-            println!("  {plan}: {wrong} wrong");
+            let work = Work::of_plan(&plan).expect("has kernels");
+            let wrong = |bench: &mut Bench, data| bench.wrong_leading(data, &leading, elem);
+            let (all, what) = ((leading.span(), elem), plan.to_string());
+            let wrong = repeat(bench, work, all, 0, 20, &what, wrong);
+            println!("  {plan}: {wrong} runs wrong");
             failures += usize::from(wrong > 0);
         }
     }

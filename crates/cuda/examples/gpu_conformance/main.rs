@@ -1,7 +1,7 @@
 //! Every kernel against the index maps, element by element, on a GPU.
 //!
-//! `gpu_conformance [SIDE] [small | padding | plans | full | huge | errors | graph | into | into_full | axes | into_axes | leading |
-//! leading_full | racecheck | racecheck_axes]...`, all without arguments. `axes 5` and `into_axes 5` run kernels that fill the chip and the planner's choices five times.
+//! `gpu_conformance [SIDE] [small | padding | plans | full | huge | errors | graph | into | into_full | axes | into_axes | records | leading |
+//! leading_full | racecheck | racecheck_axes]...`, all without arguments. `axes 5`, `into_axes 5` and `records 5` run kernels that fill the chip and the planner's choices five times.
 //!
 //! `racecheck` is what to run under the tools that slow everything down, in a few minutes:
 //! `compute-sanitizer --tool racecheck gpu_conformance racecheck` (or `racecheck_axes`, a part of it), and the same with
@@ -19,6 +19,7 @@ mod leading;
 mod out_of_place;
 mod padding;
 mod racecheck;
+mod records;
 
 use common::Bench;
 
@@ -33,7 +34,7 @@ fn main() {
     let mut bench = Bench::new();
     println!("device {}", turntile_plan::Device::name(bench.gpu.chip()));
     let mut failures = 0;
-    let sections: [(&str, Section); 16] = [
+    let sections: [(&str, Section); 17] = [
         ("small", &|bench| cases::small(bench, side)),
         ("padding", &|bench| padding::padding(bench, side)),
         ("plans", &large::plans),
@@ -45,6 +46,7 @@ fn main() {
         ("into_full", &out_of_place::full_chip),
         ("axes", &|bench| axes::axes(bench, times)),
         ("into_axes", &|bench| into_axes::into_axes(bench, times)),
+        ("records", &|bench| records::records(bench, times)),
         ("leading", &|bench| leading::small(bench, side)),
         ("leading_full", &leading::full_chip),
         ("racecheck", &racecheck::racecheck),

@@ -4,17 +4,15 @@
 use std::collections::BTreeMap;
 
 use cust::memory::{CopyDestination, DeviceBuffer};
+use turntile_cuda::call::widest_word;
 use turntile_cuda::chip::way_of;
 use turntile_cuda::way::{Tiling, Way};
 use turntile_cuda::{CudaError, Prepared, Work};
-use turntile_perm::Elementary;
+use turntile_perm::{AxisPermutation, Elementary};
 use turntile_plan::{Plan, Planner, Problem, StageShape, TileRule};
 
-use crate::common::{Bench, memory, run_into};
-
-pub fn address(buffer: &DeviceBuffer<u8>) -> u64 {
-    buffer.as_device_ptr().as_raw()
-}
+use crate::common::{Bench, address, fault, left, memory, pattern, run_into};
+use crate::errors::refused;
 
 fn whole(problem: &Problem) -> Elementary {
     let (batch, rows, cols) = (problem.batch(), problem.rows(), problem.cols());
@@ -35,7 +33,7 @@ fn work(bench: &Bench, problem: &Problem, way: Way, alignment: usize) -> Result<
 fn of_every_alignment(bench: &Bench, problem: &Problem) -> Vec<Plan> {
     let planner = Planner::new(bench.gpu.chip().clone());
     let alignments = [16, 8, 4, 2, 1].into_iter();
-    let least = (problem.elem_bytes() & problem.elem_bytes().wrapping_neg()).min(16);
+    let least = widest_word(&[problem.elem_bytes()]);
     let plan = |alignment| planner.plan(&problem.out_of_place().with_alignment(alignment));
     alignments.filter(|&a| a >= least).map(|a| plan(a).expect("has kernels")).collect()
 }
@@ -71,14 +69,94 @@ pub fn plans(bench: &mut Bench, problem: &Problem) -> usize {
     failures
 }
 
-/// Room around matrices, so that they can lie off alignment and what is written beside them shows.
+/// Room around arrays, so that they can lie off alignment and what is written beside them shows.
 const SKEW: usize = 64;
+
+/// Small arrays, from one place in a buffer to one in another.
+pub struct Suite<'a> {
+    bench: &'a mut Bench,
+    to: DeviceBuffer<u8>,
+    from: DeviceBuffer<u8>,
+    /// Runs and declines by kernel or reason.
+    pub runs: BTreeMap<String, usize>,
+    pub failures: usize,
+}
+
+impl<'a> Suite<'a> {
+    pub fn new(bench: &'a mut Bench) -> Self {
+        let (to, from) = (memory(4 << 20), memory(4 << 20));
+        Suite { bench, to, from, runs: BTreeMap::new(), failures: 0 }
+    }
+
+    pub fn print_runs(&self) {
+        for (what, count) in &self.runs {
+            println!("  {count:8} {what}");
+        }
+    }
+
+    /// Aligned, and by an element's alignment alone: the destination, the source, both.
+    pub fn everywhere(&mut self, axes: &AxisPermutation, elem: usize, ways: &[Way]) {
+        let least = widest_word(&[elem]);
+        self.at(axes, elem, ways, (16, [0, 0]));
+        if least < 16 {
+            for skews in [[least, 0], [0, least], [least, 3 * least]] {
+                self.at(axes, elem, ways, (least, skews));
+            }
+        }
+    }
+
+    /// By each way, every byte of the destination compared and those around.
+    fn at(
+        &mut self,
+        axes: &AxisPermutation,
+        elem: usize,
+        ways: &[Way],
+        (alignment, skews): (usize, [usize; 2]),
+    ) {
+        let bytes = axes.len() * elem;
+        let before = pattern(bytes + 2 * SKEW);
+        let room: Vec<u8> = before.iter().map(|byte| byte ^ 0x5A).collect();
+        let mut want = room.clone();
+        let [to_skew, from_skew] = skews.map(|skew| SKEW + skew);
+        for k in 0..axes.len() {
+            let (at, put) = (from_skew + k * elem, to_skew + axes.dest(k) * elem);
+            want[put..put + elem].copy_from_slice(&before[at..at + elem]);
+        }
+        self.from.index(0..before.len()).copy_from(&before).expect("fits");
+        let (shape, limits) = (StageShape::Axes(*axes), *self.bench.gpu.chip().limits());
+        for &way in ways {
+            let work = match Work::of_stage(&shape, way, elem, alignment, &limits) {
+                Ok(work) => work,
+                Err(CudaError::Infeasible { why, .. }) => {
+                    *self.runs.entry(format!("declined {way}: {why}")).or_default() += 1;
+                    continue;
+                }
+                Err(error) => panic!("{shape} {way}: {error}"),
+            };
+            let kernel = work.calls()[0].kernel();
+            *self.runs.entry(kernel.clone()).or_default() += 1;
+            self.to.index(0..room.len()).copy_from(&room).expect("fits");
+            let prepared = self.bench.prepare(work).expect("loads");
+            let places = [
+                (address(&self.to) + to_skew as u64, bytes),
+                (address(&self.from) + from_skew as u64, bytes),
+            ];
+            let ran = run_into(&prepared, self.bench, places);
+            let left =
+                ran.map_err(Into::into).and_then(|()| left(self.bench, &self.to, want.len()));
+            if let Some(fault) = fault(left, &want, |_| true) {
+                self.failures += 1;
+                if self.failures < 20 {
+                    println!("WRONG {shape} w{elem} skews {skews:?} {way} {kernel}: {fault}");
+                }
+            }
+        }
+    }
+}
 
 /// All shapes up to `side` by `side`, and some with one longer side, every way, every byte compared.
 pub fn small(bench: &mut Bench, side: usize) -> usize {
-    let (to, from) = (memory(4 << 20), memory(4 << 20));
-    let mut runs: BTreeMap<String, usize> = BTreeMap::new();
-    let mut failures = 0;
+    let mut suite = Suite::new(bench);
     let mut shapes: Vec<[usize; 2]> =
         (1..=side).flat_map(|rows| (1..=side).map(move |cols| [rows, cols])).collect();
     // With small sides asked for, fewer of these: for the tools that slow everything down.
@@ -90,70 +168,17 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
     }
     shapes.extend([[128, 128], [127, 129], [131, 257], [256, 192], [130, 260], [300, 301]]);
     for (turn, [rows, cols]) in shapes.into_iter().enumerate() {
+        let ways = TILINGS.map(|tiling| Way::OutOfPlace { tiling, swath: 1 + turn % 3 });
         for elem in [1, 2, 4, 8, 16, 12, 6, 40] {
             let batch = [1, 2, 5][(turn + elem) % 3];
             let problem = Problem::with_batch(batch, rows, cols, elem).expect("fits");
-            let bytes = problem.bytes();
-            if bytes > 2 << 20 {
-                continue;
-            }
-            let before: Vec<u8> =
-                (0..bytes + 2 * SKEW).map(|k| (k * 131 + k / 251 + k / 65521) as u8).collect();
-            let room: Vec<u8> = before.iter().map(|byte| byte ^ 0x5A).collect();
-            let least = (elem & elem.wrapping_neg()).min(16);
-            // Aligned, and by an element's alignment alone: the destination, the source.
-            for (to_skew, from_skew) in [(0, 0), (least, 0), (0, least), (least, 3 * least)] {
-                let alignment = if to_skew + from_skew == 0 { 16 } else { least };
-                if alignment == 16 && to_skew > 0 {
-                    continue;
-                }
-                let mut want = room.clone();
-                for k in 0..problem.len() {
-                    let (at, put) =
-                        (SKEW + from_skew + k * elem, SKEW + to_skew + problem.dest(k) * elem);
-                    want[put..put + elem].copy_from_slice(&before[at..at + elem]);
-                }
-                from.index(0..before.len()).copy_from(&before).expect("fits");
-                for tiling in TILINGS {
-                    let way = Way::OutOfPlace { tiling, swath: 1 + turn % 3 };
-                    let work = match work(bench, &problem, way, alignment) {
-                        Ok(work) => work,
-                        Err(CudaError::Infeasible { why, .. }) => {
-                            *runs.entry(format!("declined {tiling}: {why}")).or_default() += 1;
-                            continue;
-                        }
-                        Err(error) => panic!("{problem} {way}: {error}"),
-                    };
-                    let kernel = work.calls()[0].kernel();
-                    *runs.entry(kernel.clone()).or_default() += 1;
-                    to.index(0..room.len()).copy_from(&room).expect("fits");
-                    let prepared = bench.prepare(work).expect("loads");
-                    let places = [
-                        (address(&to) + (SKEW + to_skew) as u64, bytes),
-                        (address(&from) + (SKEW + from_skew) as u64, bytes),
-                    ];
-                    let ran = run_into(&prepared, bench, places);
-                    let ended = bench.stream.synchronize();
-                    let mut got = vec![0; room.len()];
-                    to.index(0..got.len()).copy_to(&mut got).expect("fits");
-                    if ran.is_err() || ended.is_err() || got != want {
-                        failures += 1;
-                        if failures < 20 {
-                            let wrong = (0..got.len()).filter(|&k| got[k] != want[k]).count();
-                            println!(
-                                "WRONG {batch} x {rows} x {cols} w{elem} skews {to_skew} {from_skew} \
-                                 {kernel}: {wrong} bytes, {ran:?} {ended:?}"
-                            );
-                        }
-                    }
-                }
+            if problem.bytes() <= 2 << 20 {
+                suite.everywhere(&problem.axes().expect("matrices"), elem, &ways);
             }
         }
     }
-    for (what, count) in &runs {
-        println!("  {count:8} {what}");
-    }
-    failures + refusals(bench)
+    suite.print_runs();
+    suite.failures + refusals(bench)
 }
 
 /// Fills `from`, runs, and counts elements of `to` that `e` does not put there.
@@ -185,11 +210,11 @@ fn refusals(bench: &mut Bench) -> usize {
     bench.fill(start, identity.cols, 4);
     let answer = |places: [(u64, usize); 2]| run_into(&prepared, bench, places);
     let right = [
-        matches!(answer([(start, bytes), (end - 4, bytes)]), Err(CudaError::Overlap { .. })),
-        matches!(answer([(start, bytes), (start, bytes)]), Err(CudaError::Overlap { .. })),
-        matches!(answer([(start, bytes - 1), (end, bytes)]), Err(CudaError::Length { .. })),
-        matches!(answer([(start, bytes), (end + 2, bytes)]), Err(CudaError::Misaligned { .. })),
-        matches!(answer([(0, bytes), (end, bytes)]), Err(CudaError::Null { .. })),
+        refused(&answer([(start, bytes), (end - 4, bytes)]), "Overlap"),
+        refused(&answer([(start, bytes), (start, bytes)]), "Overlap"),
+        refused(&answer([(start, bytes - 1), (end, bytes)]), "Length"),
+        refused(&answer([(start, bytes), (end + 2, bytes)]), "Misaligned"),
+        refused(&answer([(0, bytes), (end, bytes)]), "Null"),
     ];
     let untouched = bench.wrong(start, identity, 4).0 == 0;
     println!("  refused: {right:?}, data untouched: {untouched}");

@@ -7,10 +7,8 @@ macro_rules! by_width {
         mirror! {
             /// Divides numbers of its width.
             $divisor = concat!("Divisor<", stringify!($int), ">"), in "index.cuh" {
-                divisor: $int, "The divisor.";
-                magic: $int, "The multiplier.";
-                pre: u32, "The shift before the sum.";
-                post: u32, "The shift after it.";
+                $int: divisor, magic;
+                u32: pre, post;
             }
         }
     };

@@ -3,13 +3,6 @@
 //! Every structure is declared twice, here and in the device code. `tests/args.rs` compares the two by names, types and order
 //! of their fields, and by the size that the device's compiler asserts. `Pod` proves that there is no padding here, so equal sizes
 //! leave none there: every field lies at the sum of those before it, on both sides.
-//!
-//! | module | structures |
-//! |---|---|
-//! | [`divisor`] | division by a number that the host knows |
-//! | [`maps`] | where super-elements go |
-//! | [`flags`] | where PTTWAC's flags lie |
-//! | [`tiles`], [`barrier`], [`gather`], [`moves`], [`pad`], [`out_of_place`], [`axes_tile`], [`pitched`], [`scale`] | the parameters by family |
 
 use bytemuck::{Pod, Zeroable};
 
@@ -18,7 +11,7 @@ use bytemuck::{Pod, Zeroable};
 pub struct Field {
     /// Its name.
     pub name: &'static str,
-    /// Its type as the device code spells it; `*` for an address of anything.
+    /// Its type as the device code spells it; `*` for an address of anything. An array `d` is `d0`, `d1`, and so on there.
     pub kind: &'static str,
     /// Bytes from the structure's start.
     pub offset: usize,
@@ -50,6 +43,11 @@ impl Mirrored for u64 {
     const KIND: &'static str = "u64";
 }
 
+/// The fields of a parameter that lowering leaves alone: addresses, and what only fills the structure.
+pub(crate) fn zeroed<T: Pod>() -> T {
+    T::zeroed()
+}
+
 /// A device address; 0 until the launch is queued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(transparent)]
@@ -59,33 +57,35 @@ impl Mirrored for Address {
     const KIND: &'static str = "*";
 }
 
-/// Declares `NAME` as the device code's `"NAME" in "FILE"`: `field: type, "what it is";`.
+/// Declares `NAME` as a structure that the device code has in `"FILE"`, under that name or as `"KIND"`; its fields are listed
+/// as there, `TYPE: FIELD, FIELD;`. What they mean stands there alone.
 macro_rules! mirror {
-    ($($(#[$meta:meta])* $name:ident = $kind:expr, in $file:literal {
-        $($field:ident: $type:ty, $doc:literal;)*
+    ($($(#[$meta:meta])* $name:ident $(= $kind:expr)?, in $file:literal {
+        $($type:ty: $($field:ident),+;)*
     })*) => {$(
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
         #[repr(C)]
+        #[allow(missing_docs)]
         pub struct $name {
-            $(#[doc = $doc] pub $field: $type,)*
+            $($(pub $field: $type,)+)*
         }
 
         impl $crate::args::Mirrored for $name {
-            const KIND: &'static str = $kind;
+            const KIND: &'static str = [$($kind,)? stringify!($name)][0];
         }
 
         impl $name {
             /// As both sides have it.
             pub const LAYOUT: $crate::args::Layout = $crate::args::Layout {
-                name: $kind,
+                name: <$name as $crate::args::Mirrored>::KIND,
                 file: $file,
                 bytes: size_of::<$name>(),
-                fields: &[$($crate::args::Field {
+                fields: &[$($($crate::args::Field {
                     name: stringify!($field),
                     kind: <$type as $crate::args::Mirrored>::KIND,
                     offset: std::mem::offset_of!($name, $field),
-                },)*],
+                },)+)*],
             };
         }
     )*};
@@ -102,18 +102,11 @@ pub enum Second {
     Source,
 }
 
-pub mod axes_tile;
-pub mod barrier;
-pub mod divisor;
-pub mod flags;
-pub mod gather;
-pub mod maps;
-pub mod moves;
-pub mod out_of_place;
-pub mod pad;
-pub mod pitched;
-pub mod scale;
-pub mod tiles;
+mod divisor;
+mod structures;
+
+pub use divisor::*;
+pub use structures::*;
 
 macro_rules! args {
     ($($(#[$meta:meta])* $variant:ident($type:ty) $(with $second:ident)?;)*) => {
@@ -180,76 +173,82 @@ macro_rules! args {
 
 args! {
     /// `square_swap_*`.
-    Square(tiles::SquareArgs);
+    Square(SquareArgs);
     /// `cube_forward`, `cube_back`.
-    Cube(tiles::CubeArgs);
+    Cube(CubeArgs);
     /// `tiles_*`.
-    Tiles(tiles::TilesArgs);
+    Tiles(TilesArgs);
+    /// `swap_axes_*`.
+    SwapAxes(SwapAxesArgs);
     /// `barrier_block`, `barrier_band`, `barrier_micro`.
-    Barrier(barrier::BarrierArgs);
+    Barrier(BarrierArgs);
     /// `barrier_axes`.
-    Axes(barrier::AxesArgs);
+    Axes(AxesArgs);
     /// `barrier_cluster_*`, `barrier_grid*`.
-    Wide(barrier::WideArgs);
+    Wide(WideArgs);
     /// `slot_runs`, `slot_runs_back`.
-    Runs(gather::RunArgs) with Kept;
+    Runs(RunArgs) with Kept;
     /// `slot_gather`, `slot_scatter`.
-    Gather(gather::GatherArgs) with Kept;
+    Gather(GatherArgs) with Kept;
     /// `move_slots32_*`.
-    MoveSlots32(moves::MoveSlots32) with Flags;
+    MoveSlots32(MoveSlots32) with Flags;
     /// `move_slots64_*`, `move_shared_slots`, `per_cycle_slots`.
-    MoveSlots64(moves::MoveSlots64) with Flags;
+    MoveSlots64(MoveSlots64) with Flags;
     /// `move_axes32_*`, `per_cycle_axes32`.
-    MoveAxes32(moves::MoveAxes32) with Flags;
+    MoveAxes32(MoveAxes32) with Flags;
     /// `move_axes64_*`, `move_shared_axes`, `per_cycle_axes64`.
-    MoveAxes64(moves::MoveAxes64) with Flags;
+    MoveAxes64(MoveAxes64) with Flags;
     /// `move_on_chip_*`.
-    OnChip(moves::OnChipArgs);
+    OnChip(OnChipArgs);
     /// `pad_slide`.
-    Slide(pad::SlideArgs) with Flags;
+    Slide(SlideArgs) with Flags;
     /// `pad_spread`.
-    Spread(pad::SpreadArgs) with Source;
+    Spread(SpreadArgs) with Source;
     /// `pad_rows_*`.
-    Rows(pad::RowsArgs);
+    Rows(RowsArgs);
     /// `into_micro_*`, `into_lines_*`.
-    Into(out_of_place::IntoArgs) with Source;
+    Into(IntoArgs) with Source;
     /// `into_band`.
-    Band(out_of_place::BandArgs) with Source;
+    Band(BandArgs) with Source;
     /// `into_stack`.
-    Stack(out_of_place::StackArgs) with Source;
+    Stack(StackArgs) with Source;
     /// `into_units`.
-    Units(out_of_place::UnitArgs) with Source;
+    Units(UnitArgs) with Source;
     /// `barrier_cluster_axes_*`, `barrier_grid_axes`.
-    WideAxes(axes_tile::WideAxesArgs);
+    WideAxes(WideAxesArgs);
     /// `into_axes`.
-    IntoAxes(axes_tile::IntoAxesArgs) with Source;
+    IntoAxes(IntoAxesArgs) with Source;
     /// `pitched_swap`.
-    UnitSwap(pitched::UnitSwapArgs);
+    UnitSwap(UnitSwapArgs);
     /// `pitched_turn`.
-    UnitTurn(pitched::UnitTurnArgs) with Source;
+    UnitTurn(UnitTurnArgs) with Source;
+    /// `retile_*`.
+    Retile(RetileArgs);
     /// `gaps_keep`, `gaps_restore`.
-    Gaps(pitched::GapArgs) with Kept;
+    Gaps(GapArgs) with Kept;
     /// `scale_*`.
-    Scale(scale::ScaleArgs);
+    Scale(ScaleArgs);
 }
 
 /// The structures within those that kernels take.
 pub const PARTS: &[Layout] = &[
-    divisor::Divisor32::LAYOUT,
-    divisor::Divisor64::LAYOUT,
-    pad::Rows::LAYOUT,
-    flags::GlobalFlags::LAYOUT,
-    maps::SmallSwap::LAYOUT,
-    maps::Digit32::LAYOUT,
-    maps::Digit64::LAYOUT,
-    maps::Axes32::LAYOUT,
-    maps::Axes64::LAYOUT,
-    maps::SlotMap32::LAYOUT,
-    maps::SlotMap64::LAYOUT,
-    barrier::Stack::LAYOUT,
-    out_of_place::TileOrder::LAYOUT,
-    axes_tile::TileAxis::LAYOUT,
-    axes_tile::TileMap::LAYOUT,
+    Divisor32::LAYOUT,
+    Divisor64::LAYOUT,
+    Rows::LAYOUT,
+    GlobalFlags::LAYOUT,
+    SmallSwap::LAYOUT,
+    Digit32::LAYOUT,
+    Digit64::LAYOUT,
+    Axes32::LAYOUT,
+    Axes64::LAYOUT,
+    SlotMap32::LAYOUT,
+    SlotMap64::LAYOUT,
+    Stack::LAYOUT,
+    TileOrder::LAYOUT,
+    TileAxis::LAYOUT,
+    TileDigit::LAYOUT,
+    TileMap::LAYOUT,
+    FieldGroup::LAYOUT,
 ];
 
 #[cfg(test)]
@@ -261,7 +260,7 @@ mod tests {
         for (layout, second) in Args::LAYOUTS.iter().zip(Args::SECONDS) {
             let address = |number: usize| {
                 let field = layout.fields[number];
-                let of_address = field.kind == "*" || field.kind == flags::GlobalFlags::KIND;
+                let of_address = field.kind == "*" || field.kind == GlobalFlags::KIND;
                 of_address && field.offset == number * size_of::<Address>()
             };
             assert!(address(0), "{}", layout.name);
@@ -275,16 +274,16 @@ mod tests {
             let bytes = args.at(7, second);
             bytes.bytes().chunks(8).map(bytemuck::pod_read_unaligned).collect()
         };
-        let slide = Args::from(pad::SlideArgs::zeroed());
+        let slide = Args::from(SlideArgs::zeroed());
         assert_eq!(slide.second(), Some(Second::Flags));
         assert_eq!(words(slide, 8)[..3], [7, 8, 0]);
-        let rows = Args::from(pad::RowsArgs::zeroed());
+        let rows = Args::from(RowsArgs::zeroed());
         assert_eq!(rows.second(), None);
         assert_eq!(words(rows, 8)[..3], [7, 0, 0], "has one address alone");
-        let moves = Args::from(moves::MoveAxes32::zeroed());
+        let moves = Args::from(MoveAxes32::zeroed());
         assert_eq!(moves.second(), Some(Second::Flags));
         assert_eq!(words(moves, 8)[..3], [7, 8, 0]);
-        let into = Args::from(out_of_place::IntoArgs::zeroed());
+        let into = Args::from(IntoArgs::zeroed());
         assert_eq!(into.second(), Some(Second::Source));
         assert_eq!(words(into, 8)[..3], [7, 8, 0]);
     }
@@ -292,7 +291,7 @@ mod tests {
     /// The other fields are left alone, in memory order.
     #[test]
     fn bytes_are_the_structure() {
-        let args = pad::RowsArgs { cols: 3, held: 5, pad: 6, ..pad::RowsArgs::zeroed() };
+        let args = RowsArgs { cols: 3, held: 5, pad: 6, ..RowsArgs::zeroed() };
         let args = Args::from(args);
         let words: Vec<u32> = args.bytes().chunks(4).map(bytemuck::pod_read_unaligned).collect();
         let low_first = if cfg!(target_endian = "big") { [0, 3] } else { [3, 0] };

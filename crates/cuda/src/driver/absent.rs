@@ -1,4 +1,4 @@
-//! The same types where the driver is not built in: they have no values.
+//! The same types where the driver is not built in. None has a value, so that one type without values stands for all.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
@@ -10,31 +10,17 @@ use crate::error::CudaError;
 
 type Answer<T> = Result<T, CudaError>;
 
-#[derive(Clone, Copy, Debug)]
-enum Never {}
-
-#[derive(Debug)]
-pub(crate) struct Context(Never);
-
-/// Nothing is ever current.
-pub(crate) struct Current;
-
-#[derive(Debug)]
-pub(crate) struct Module(Never);
-
 #[derive(Clone, Debug)]
-pub(crate) struct Function(Never);
+pub(crate) enum Absent {}
 
-#[derive(Debug)]
-pub(crate) struct Memory(Never);
+pub(crate) type Context = Absent;
+pub(crate) type Event = Absent;
+pub(crate) type Function = Absent;
+pub(crate) type Memory = Absent;
+pub(crate) type Module = Absent;
+pub(crate) type Stream = Absent;
 
-#[derive(Debug)]
-pub(crate) struct Stream(Never);
-
-#[derive(Debug)]
-pub(crate) struct Event(Never);
-
-/// No memory to clear: not reached, since whoever calls has a [`Function`].
+/// Not reached, since whoever calls has a [`Function`]; the same holds of [`wait`].
 pub(crate) unsafe fn clear(_: *mut c_void, _: u64, _: usize) -> Answer<()> {
     Err(CudaError::NoBackend)
 }
@@ -43,81 +29,19 @@ pub(crate) unsafe fn wait(_: *mut c_void) -> Answer<()> {
     Err(CudaError::NoBackend)
 }
 
-impl Context {
+impl Absent {
     pub fn primary(_: usize) -> Answer<Arc<Self>> {
         Err(CudaError::NoBackend)
     }
+
     pub fn current() -> Answer<Arc<Self>> {
         Err(CudaError::NoBackend)
     }
+
     pub unsafe fn given(_: *mut c_void) -> Answer<Arc<Self>> {
         Err(CudaError::NoBackend)
     }
-}
 
-/// What is made of a context, of which there is none.
-macro_rules! made {
-    ($($type:ident($($more:ty)?) by $name:ident, $made:ty;)*) => {
-        $(impl $type {
-            pub fn $name(context: &Arc<Context> $(, _: $more)?) -> Answer<$made> {
-                match context.0 {}
-            }
-        })*
-    };
-}
-made! {
-    Module(Image<'_>) by load, Arc<Self>;
-    Memory(usize) by new, Self;
-    Stream() by new, Self;
-    Event() by new, Self;
-}
-
-/// Methods, by the types of their arguments: without a value none is ever called.
-macro_rules! methods {
-    ($($type:ident { $($name:ident($($argument:ty),*) -> $answer:ty;)* })*) => {
-        $(impl $type {
-            $(pub fn $name(&self $(, _: $argument)*) -> $answer {
-                match self.0 {}
-            })*
-        })*
-    };
-}
-methods! {
-    Context {
-        enter() -> Answer<Current>;
-        is(&Context) -> bool;
-        facts() -> Answer<Facts>;
-    }
-    Module {
-        function(&str) -> Answer<Function>;
-    }
-    Function {
-        allow_shared(u32) -> Answer<()>;
-        allow_large_clusters() -> Answer<()>;
-        blocks_per_unit(u32, u32) -> Answer<usize>;
-        clusters(LaunchConfig) -> Answer<usize>;
-        largest_cluster(LaunchConfig) -> Answer<usize>;
-    }
-    Memory {
-        address() -> u64;
-        bytes() -> usize;
-        span(usize, usize) -> Answer<u64>;
-    }
-    Stream {
-        raw() -> *mut c_void;
-        wait() -> Answer<()>;
-        clear(&mut Memory) -> Answer<()>;
-        copy(&Memory, [usize; 2], usize) -> Answer<()>;
-        put(&Memory, usize, &[u8]) -> Answer<()>;
-        take(&Memory, usize, &mut [u8]) -> Answer<()>;
-    }
-    Event {
-        record(&Stream) -> Answer<()>;
-        until(&Event) -> Answer<Duration>;
-    }
-}
-
-impl Function {
     pub unsafe fn launch(
         &self,
         _: LaunchConfig,
@@ -125,6 +49,49 @@ impl Function {
         _: *mut c_void,
         _: impl FnOnce() -> String,
     ) -> Answer<()> {
-        match self.0 {}
+        match *self {}
     }
+}
+
+/// Methods of all of them, by the types of their arguments. What is made of a context takes one, too.
+macro_rules! methods {
+    ($($name:ident($($argument:ty),*) -> $answer:ty;)*) => {
+        impl Absent {
+            $(#[allow(clippy::wrong_self_convention)]
+            pub fn $name(&self $(, _: $argument)*) -> $answer {
+                match *self {}
+            })*
+        }
+    };
+}
+methods! {
+    // A context's.
+    enter() -> Answer<Absent>;
+    is(&Absent) -> bool;
+    facts() -> Answer<Facts>;
+    // Made of one.
+    load(Image<'_>) -> Answer<Arc<Absent>>;
+    allocate(usize) -> Answer<Absent>;
+    new() -> Answer<Absent>;
+    // Code's.
+    function(&str) -> Answer<Absent>;
+    allow_shared(u32) -> Answer<()>;
+    allow_large_clusters() -> Answer<()>;
+    blocks_per_unit(u32, u32) -> Answer<usize>;
+    clusters(LaunchConfig) -> Answer<usize>;
+    largest_cluster(LaunchConfig) -> Answer<usize>;
+    // Memory's.
+    address() -> u64;
+    bytes() -> usize;
+    span(usize, usize) -> Answer<u64>;
+    // A stream's.
+    raw() -> *mut c_void;
+    wait() -> Answer<()>;
+    clear(&mut Absent) -> Answer<()>;
+    copy(&Absent, [usize; 2], usize) -> Answer<()>;
+    put(&Absent, usize, &[u8]) -> Answer<()>;
+    take(&Absent, usize, &mut [u8]) -> Answer<()>;
+    // An event's.
+    record(&Absent) -> Answer<()>;
+    until(&Absent) -> Answer<Duration>;
 }

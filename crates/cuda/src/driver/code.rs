@@ -7,31 +7,11 @@ use std::sync::Arc;
 use cust::sys::{self, CUfunction, CUmodule, CUresult, CUstream};
 
 use super::super::{Image, LaunchConfig};
-use super::{Context, answer, message, number};
+use super::{Context, Owned, answer, message, number};
 use crate::error::CudaError;
 
 /// Device code, loaded.
-#[derive(Debug)]
-pub(crate) struct Module {
-    handle: CUmodule,
-    context: Arc<Context>,
-}
-
-// SAFETY: the handle names an object of the driver, which any thread may use while its context is current there (`enter`); it
-// is unloaded once, when the only owner is dropped.
-unsafe impl Send for Module {}
-// SAFETY: as above; the driver does its own locking.
-unsafe impl Sync for Module {}
-
-impl Drop for Module {
-    fn drop(&mut self) {
-        // A context that cannot be entered has taken the module with it.
-        if let Ok(_current) = self.context.enter() {
-            // SAFETY: the handle came from cuModuleLoadData, and every function of it holds this module.
-            unsafe { sys::cuModuleUnload(self.handle) };
-        }
-    }
-}
+pub(crate) type Module = Owned<CUmodule>;
 
 impl Module {
     pub fn load(context: &Arc<Context>, image: Image<'_>) -> Result<Arc<Self>, CudaError> {
@@ -43,7 +23,7 @@ impl Module {
         let mut handle = ptr::null_mut();
         // SAFETY: a place for the answer, and a whole image.
         number("cuModuleLoadData", unsafe { load_data(&mut handle, start) })?;
-        Ok(Arc::new(Module { handle, context: context.clone() }))
+        Ok(Arc::new(Owned { handle, context: context.clone() }))
     }
 
     /// The entry point of that name.
@@ -107,6 +87,10 @@ impl Function {
     /// Allows so many bytes of dynamic shared memory, where that is more than is allowed already.
     pub fn allow_shared(&self, bytes: u32) -> Result<(), CudaError> {
         use sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES as WHICH;
+        // So many every kernel may use.
+        if bytes <= 48 << 10 {
+            return Ok(());
+        }
         let _current = self.module.context.enter()?;
         let bytes = c_int::try_from(bytes).unwrap_or(c_int::MAX);
         let mut now = 0;

@@ -1,16 +1,15 @@
 //! The driver's functions by their own names, each found in the driver's library when it is first called.
 //!
-//! The bindings declare them as functions that the linker finds. It finds these: each jumps to where its place in a
-//! table says. At first that is `first`, which keeps the arguments, asks [`resolve`] and jumps on; from then on it is the
-//! driver's function. The names are hidden: no program or library that has them exports them.
+//! The bindings declare them as functions that the linker finds. It finds these (`names.s` lists them): each jumps to where its
+//! row of a table says. At first that is `first`, which keeps the arguments, asks [`resolve`] and jumps on; from then on it is
+//! the driver's function. The names are hidden: no program or library that has them exports them.
 #![allow(unsafe_code)]
 
 use std::arch::global_asm;
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::library::library;
-use super::names::with_driver_functions;
 
 /// `CUDA_ERROR_NO_DEVICE`: what each answers where there is no driver.
 const NO_DEVICE: c_int = 100;
@@ -25,54 +24,30 @@ extern "C" fn not_found() -> c_int {
     NOT_FOUND
 }
 
-/// From an entry to where its place in the table says; the place stays in a register that holds no argument.
+/// From an entry to where its row of the table says; the row stays in a register that holds no argument.
 #[cfg(target_arch = "x86_64")]
 macro_rules! jump {
-    ($name:ident) => {
-        concat!("lea r11, [rip + .Lplace_", stringify!($name), "]\n", "jmp qword ptr [r11]\n")
+    () => {
+        r"
+        lea r11, [rip + .Lrow_\name]
+        jmp qword ptr [r11]
+        "
     };
 }
+/// The acquiring load makes what another thread's look-up wrote visible before what it found is called.
 #[cfg(target_arch = "aarch64")]
 macro_rules! jump {
-    ($name:ident) => {
-        concat!(
-            "adrp x16, .Lplace_",
-            stringify!($name),
-            "\n",
-            "add x16, x16, :lo12:.Lplace_",
-            stringify!($name),
-            "\n",
-            // What another thread's look-up wrote is seen before what it found is called.
-            "ldar x17, [x16]\n",
-            "br x17\n",
-        )
+    () => {
+        r"
+        adrp x16, .Lrow_\name
+        add x16, x16, :lo12:.Lrow_\name
+        ldar x17, [x16]
+        br x17
+        "
     };
 }
 
-/// The entry of one name.
-macro_rules! entry {
-    ($name:ident) => {
-        concat!(
-            ".globl ",
-            stringify!($name),
-            "\n.hidden ",
-            stringify!($name),
-            "\n.type ",
-            stringify!($name),
-            ", @function\n",
-            stringify!($name),
-            ":\n",
-            jump!($name),
-            ".size ",
-            stringify!($name),
-            ", . - ",
-            stringify!($name),
-            "\n",
-        )
-    };
-}
-
-/// Registers that hold arguments are kept around the call; the place in the table comes in one that holds none.
+/// Registers that hold arguments are kept around the call; the row of the table comes in one that holds none.
 #[cfg(target_arch = "x86_64")]
 macro_rules! first {
     () => {
@@ -167,47 +142,60 @@ macro_rules! first {
     };
 }
 
-macro_rules! define {
-    ($($name:ident)*) => {
-        /// Their names, each with a final zero, in the table's order.
-        const NAMES: &[&str] = &[$(concat!(stringify!($name), "\0")),*];
+global_asm!(
+    r#"
+    .macro driver_function name
+        .pushsection .data.rel.turntile_cuda_driver_table, "aw", @progbits
+        .balign 8
+        .Lrow_\name:
+            .quad .Lfirst
+            .asciz "\name"
+        .popsection
+        .globl \name
+        .hidden \name
+        .type \name, @function
+        \name:
+    "#,
+    jump!(),
+    r#"
+        .size \name, . - \name
+    .endm
 
-        global_asm!(
-            ".pushsection .data.rel.turntile_cuda_driver_table, \"aw\", @progbits",
-            ".balign 8",
-            ".globl turntile_cuda_driver_table",
-            ".hidden turntile_cuda_driver_table",
-            "turntile_cuda_driver_table:",
-            $(concat!(".Lplace_", stringify!($name), ": .quad .Lfirst"),)*
-            ".popsection",
-            ".pushsection .text.turntile_cuda_driver, \"ax\", @progbits",
-            ".balign 16",
-            $(entry!($name),)*
-            first!(),
-            ".popsection",
-            resolve = sym resolve,
-        );
-    };
-}
-with_driver_functions!(define);
+    .pushsection .data.rel.turntile_cuda_driver_table, "aw", @progbits
+    .balign 8
+    .globl turntile_cuda_driver_table
+    .hidden turntile_cuda_driver_table
+    turntile_cuda_driver_table:
+    .popsection
+    .pushsection .text.turntile_cuda_driver, "ax", @progbits
+    .balign 16
+    "#,
+    include_str!("names.s"),
+    first!(),
+    ".popsection",
+    resolve = sym resolve,
+);
+
+/// Where a row of the table says to go. Its function's name follows in memory, ended by a zero.
+type Row = AtomicPtr<c_void>;
 
 unsafe extern "C" {
     #[link_name = "turntile_cuda_driver_table"]
-    static TABLE: [AtomicPtr<c_void>; NAMES.len()];
+    static FIRST_ROW: Row;
 }
 
 /// Keeps them in whatever is linked with this crate, so that the bindings alone can be used too.
 #[used]
-static KEPT: &[AtomicPtr<c_void>; NAMES.len()] = {
-    // SAFETY: the assembly defines it, of so many places that nothing but atomic stores and loads touches.
-    unsafe { &TABLE }
+static KEPT: &Row = {
+    // SAFETY: the assembly defines it, and nothing but atomic stores and loads touches it.
+    unsafe { &FIRST_ROW }
 };
 
-/// Where the function goes whose place in the table this is. It calls nothing that unwinds, and a panic would end the
-/// process, as in every `extern "C"` function.
-extern "C" fn resolve(place: &AtomicPtr<c_void>) -> *mut c_void {
-    let at = (&raw const *place).addr() - KEPT.as_ptr().addr();
-    let name = NAMES[at / size_of::<AtomicPtr<c_void>>()];
+/// Where the function goes that this row is of. It calls nothing that unwinds, and a panic would end the process, as in
+/// every `extern "C"` function.
+extern "C" fn resolve(row: *const Row) -> *mut c_void {
+    // SAFETY: the assembly passes a row of its table, which its name follows.
+    let (place, name) = unsafe { (&*row, CStr::from_ptr(row.add(1).cast())) };
     let found = match library() {
         Err(_) => no_device as *mut c_void,
         Ok(library) => {

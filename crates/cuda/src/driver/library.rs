@@ -29,7 +29,7 @@ pub(super) fn library() -> Result<&'static Library, &'static str> {
         .map_err(String::as_str)
 }
 
-/// The driver's release (`550.54.15`), where the system tells it.
+/// The driver's release (`550.54.15`), where the system reports it.
 pub(super) fn driver_release() -> Option<String> {
     release(&fs::read_to_string(MODULE).ok()?)
 }

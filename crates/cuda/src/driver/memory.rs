@@ -5,9 +5,9 @@ use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cust::sys::{self, CUevent, CUresult, CUstream};
+use cust::sys::{self, CUdeviceptr, CUevent, CUresult, CUstream};
 
-use super::{Context, answer};
+use super::{Context, Owned, answer};
 use crate::error::CudaError;
 
 /// Queues zeroes for `bytes` bytes from `address` on.
@@ -37,29 +37,25 @@ pub(crate) unsafe fn wait(stream: *mut c_void) -> Result<(), CudaError> {
 /// Device memory, freed with this.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    address: u64,
+    start: Owned<CUdeviceptr>,
     bytes: usize,
-    context: Arc<Context>,
 }
 
 impl Memory {
     /// `bytes` bytes, not initialised; one where that is none.
-    pub fn new(context: &Arc<Context>, bytes: usize) -> Result<Self, CudaError> {
+    pub fn allocate(context: &Arc<Context>, bytes: usize) -> Result<Self, CudaError> {
         let _current = context.enter()?;
-        let mut address = 0;
-        // SAFETY: `address` is a place for the answer.
-        match unsafe { sys::cuMemAlloc_v2(&mut address, bytes.max(1)) } {
-            CUresult::CUDA_ERROR_OUT_OF_MEMORY => Err(CudaError::OutOfMemory { bytes }),
-            code => answer("cuMemAlloc", code).map(|()| Memory {
-                address,
-                bytes,
-                context: context.clone(),
-            }),
+        let mut handle = 0;
+        // SAFETY: `handle` is a place for the answer.
+        match unsafe { sys::cuMemAlloc_v2(&mut handle, bytes.max(1)) } {
+            CUresult::CUDA_ERROR_OUT_OF_MEMORY => return Err(CudaError::OutOfMemory { bytes }),
+            code => answer("cuMemAlloc", code)?,
         }
+        Ok(Memory { start: Owned { handle, context: context.clone() }, bytes })
     }
 
     pub fn address(&self) -> u64 {
-        self.address
+        self.start.handle
     }
 
     pub fn bytes(&self) -> usize {
@@ -70,7 +66,7 @@ impl Memory {
     pub fn span(&self, at: usize, bytes: usize) -> Result<u64, CudaError> {
         let (need, have) = (at.saturating_add(bytes), self.bytes);
         let inside = need <= have;
-        inside.then_some(self.address + at as u64).ok_or(CudaError::Length {
+        inside.then_some(self.address() + at as u64).ok_or(CudaError::Length {
             what: "data",
             need,
             have,
@@ -78,28 +74,8 @@ impl Memory {
     }
 }
 
-impl Drop for Memory {
-    fn drop(&mut self) {
-        // A context that cannot be entered has taken the memory with it.
-        if let Ok(_current) = self.context.enter() {
-            // SAFETY: the address came from cuMemAlloc and is freed once.
-            unsafe { sys::cuMemFree_v2(self.address) };
-        }
-    }
-}
-
 /// A stream that does not wait for the default one.
-#[derive(Debug)]
-pub(crate) struct Stream {
-    handle: CUstream,
-    context: Arc<Context>,
-}
-
-// SAFETY: the handle names an object of the driver, which any thread may use while its context is current there (`enter`); it
-// is destroyed once, when the only owner is dropped.
-unsafe impl Send for Stream {}
-// SAFETY: as above; the driver does its own locking.
-unsafe impl Sync for Stream {}
+pub(crate) type Stream = Owned<CUstream>;
 
 impl Stream {
     pub fn new(context: &Arc<Context>) -> Result<Self, CudaError> {
@@ -107,7 +83,7 @@ impl Stream {
         let mut handle = ptr::null_mut();
         // SAFETY: a place for the handle; 1 is CU_STREAM_NON_BLOCKING.
         answer("cuStreamCreate", unsafe { sys::cuStreamCreate(&mut handle, 1) })?;
-        Ok(Stream { handle, context: context.clone() })
+        Ok(Owned { handle, context: context.clone() })
     }
 
     pub fn raw(&self) -> *mut c_void {
@@ -125,7 +101,7 @@ impl Stream {
     pub fn clear(&self, memory: &mut Memory) -> Result<(), CudaError> {
         let _current = self.context.enter()?;
         // SAFETY: the memory is exclusively borrowed by a caller that waits for this stream before it lets go.
-        unsafe { clear(self.raw(), memory.address, memory.bytes) }
+        unsafe { clear(self.raw(), memory.address(), memory.bytes) }
     }
 
     /// Queues a copy of `bytes` bytes from one place of `memory` to another.
@@ -167,26 +143,8 @@ impl Stream {
     }
 }
 
-impl Drop for Stream {
-    fn drop(&mut self) {
-        if let Ok(_current) = self.context.enter() {
-            // SAFETY: the handle came from cuStreamCreate and is destroyed once.
-            unsafe { sys::cuStreamDestroy_v2(self.handle) };
-        }
-    }
-}
-
 /// A moment in a stream, by the device's clock.
-#[derive(Debug)]
-pub(crate) struct Event {
-    handle: CUevent,
-    context: Arc<Context>,
-}
-
-// SAFETY: as for `Stream`.
-unsafe impl Send for Event {}
-// SAFETY: as for `Stream`.
-unsafe impl Sync for Event {}
+pub(crate) type Event = Owned<CUevent>;
 
 impl Event {
     pub fn new(context: &Arc<Context>) -> Result<Self, CudaError> {
@@ -194,7 +152,7 @@ impl Event {
         let mut handle = ptr::null_mut();
         // SAFETY: a place for the handle.
         answer("cuEventCreate", unsafe { sys::cuEventCreate(&mut handle, 0) })?;
-        Ok(Event { handle, context: context.clone() })
+        Ok(Owned { handle, context: context.clone() })
     }
 
     pub fn record(&self, stream: &Stream) -> Result<(), CudaError> {
@@ -211,14 +169,5 @@ impl Event {
         let code = unsafe { sys::cuEventElapsedTime(&mut milliseconds, self.handle, later.handle) };
         answer("cuEventElapsedTime", code)?;
         Ok(Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) / 1e3))
-    }
-}
-
-impl Drop for Event {
-    fn drop(&mut self) {
-        if let Ok(_current) = self.context.enter() {
-            // SAFETY: the handle came from cuEventCreate and is destroyed once.
-            unsafe { sys::cuEventDestroy_v2(self.handle) };
-        }
     }
 }

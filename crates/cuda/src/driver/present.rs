@@ -9,8 +9,6 @@ mod entries;
 mod library;
 #[path = "memory.rs"]
 mod memory;
-#[path = "names.rs"]
-mod names;
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::marker::PhantomData;
@@ -18,6 +16,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use cust::sys::{self, CUcontext, CUdevice, CUdevice_attribute, CUresult};
+use cust::sys::{CUdeviceptr, CUevent, CUmodule, CUstream};
 
 use super::Facts;
 use crate::error::CudaError;
@@ -32,7 +31,7 @@ unsafe extern "C" {
     fn words(code: c_int, text: *mut *const c_char) -> c_int;
 }
 
-/// The driver's words for an answer.
+/// The driver's message for an answer.
 fn message(code: c_int) -> String {
     let mut text = ptr::null();
     // SAFETY: `text` is a place for a pointer to a static string, null for an unknown code.
@@ -70,8 +69,8 @@ fn ready() -> Result<(), CudaError> {
     Ok(())
 }
 
-/// A context that stays as long as this does: a device's primary one, retained, or one that somebody
-/// else answers for.
+/// A context that stays as long as this does: a device's primary one, retained, or one that
+/// somebody else keeps alive.
 #[derive(Debug)]
 pub(crate) struct Context {
     handle: CUcontext,
@@ -191,7 +190,7 @@ impl Context {
             unit_shared_bytes: get(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?,
             registers: get(A::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK)?,
             cooperative: get(A::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH)? == 1,
-            // Both edges of a clock in kilohertz, over a bus that is told in bits.
+            // Both edges of a clock in kilohertz, over a bus whose width is in bits.
             peak_bandwidth: 2e3
                 * get(A::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)? as f64
                 * get(A::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)? as f64
@@ -221,6 +220,53 @@ impl Drop for Current<'_> {
             let mut popped = ptr::null_mut();
             // SAFETY: a place for the answer; what `enter` pushed is on top, since whatever was pushed later was popped.
             unsafe { sys::cuCtxPopCurrent_v2(&mut popped) };
+        }
+    }
+}
+
+/// What names an object of a context, and is destroyed once.
+pub(crate) trait Handle: Copy {
+    /// # Safety
+    /// The object lives, its context is current, and it is used no more.
+    unsafe fn destroy(self);
+}
+
+macro_rules! handles {
+    ($($handle:ty, $destroy:ident;)*) => {
+        $(impl Handle for $handle {
+            unsafe fn destroy(self) {
+                // SAFETY: the caller's word. An error leaves nothing to do.
+                unsafe { sys::$destroy(self) };
+            }
+        })*
+    };
+}
+handles! {
+    CUdeviceptr, cuMemFree_v2;
+    CUevent, cuEventDestroy_v2;
+    CUmodule, cuModuleUnload;
+    CUstream, cuStreamDestroy_v2;
+}
+
+/// An object of a context, destroyed with this.
+#[derive(Debug)]
+pub(crate) struct Owned<H: Handle> {
+    handle: H,
+    context: Arc<Context>,
+}
+
+// SAFETY: the handle names an object of the driver, which any thread may use while its context is current there (`enter`); it
+// is destroyed once, when the only owner is dropped.
+unsafe impl<H: Handle> Send for Owned<H> {}
+// SAFETY: as above; the driver does its own locking.
+unsafe impl<H: Handle> Sync for Owned<H> {}
+
+impl<H: Handle> Drop for Owned<H> {
+    fn drop(&mut self) {
+        // A context that cannot be entered has taken the object with it.
+        if let Ok(_current) = self.context.enter() {
+            // SAFETY: the driver made it in this context, and whatever uses it borrows or holds this.
+            unsafe { self.handle.destroy() };
         }
     }
 }

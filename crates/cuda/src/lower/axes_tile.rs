@@ -2,11 +2,9 @@
 
 use turntile_perm::AxisPermutation;
 
-use super::fit::{At, field, groups};
-use crate::args::axes_tile::{TILE_AXES, TileAxis, TileMap};
-use crate::args::divisor::Divisor32;
+use super::fit::{At, Lowered, field};
+use crate::args::{Divisor32, TILE_AXES, TileAxis, TileMap};
 use crate::banks::WARP;
-use crate::call::widest_word;
 use crate::error::LowerError;
 
 /// Bytes that are read and written at a time.
@@ -58,11 +56,9 @@ pub struct Tile {
 
 impl Words {
     /// Of all of it, a batch as one axis more.
-    pub fn of(axes: &AxisPermutation, at: At) -> Result<Self, LowerError> {
-        let unit_bytes = axes.unit() * at.elem_bytes;
-        let word = widest_word(&[unit_bytes, at.alignment]);
+    pub fn of(axes: &AxisPermutation, at: At) -> Lowered<Self> {
+        let (word, unit) = at.words(axes.unit());
         let bare = axes.without_unit();
-        let unit = unit_bytes / word;
         let mut extents = bare.extents().to_vec();
         let mut order: Vec<usize> = bare.order().collect();
         if unit > 1 {
@@ -194,7 +190,7 @@ impl Words {
     }
 
     /// The tile that moves fewest bytes, each row counted as `row` bytes more, each column as `column` and each tile as
-    /// `alone`, of those that `fits` lets be; rows and columns of up to `most` bytes are looked for.
+    /// `alone`, of those that `fits` accepts, with rows and columns of up to `most` bytes.
     pub fn best(
         &self,
         [row, column, alone]: [usize; 3],
@@ -222,7 +218,7 @@ impl Words {
     }
 
     /// The tile that moves fewest bytes, rows and columns counted as in [`best`](Self::best), of those that cut the array into
-    /// at most `blocks` and that `fits` lets be. Of two axes a part, all of what lies behind one in the source and of what
+    /// at most `blocks` and that `fits` accepts. Of two axes a part, all of what lies behind one in the source and of what
     /// lies behind the other in the result.
     pub fn split(
         &self,
@@ -272,23 +268,23 @@ impl Words {
     }
 
     /// The tiles as the device has them.
-    pub fn map(&self, tile: &Tile) -> Result<TileMap, LowerError> {
+    pub fn map(&self, tile: &Tile) -> Lowered<TileMap> {
         let lines = &self.by_source[..tile.line_axes];
-        let mut axes = [none(); TILE_AXES];
+        let mut a = [none(); TILE_AXES];
         let (mut along, mut rows) = (self.word, 1);
         for &k in lines {
-            axes[k].along = field(along)?;
+            a[k].along = field(along)?;
             along *= tile.parts[k];
         }
         for (k, axis) in self.axes.iter().enumerate() {
             let part = tile.parts[k];
             let tiles = axis.extent.div_ceil(part);
-            axes[k].tiles = Divisor32::new(field(tiles)?);
-            (axes[k].from, axes[k].to) = (axis.from as u64, axis.to as u64);
-            axes[k].extent = field(part)?;
-            axes[k].last = field(axis.extent - (tiles - 1) * part)?;
+            a[k].tiles = Divisor32::new(field(tiles)?);
+            (a[k].from, a[k].to) = (axis.from as u64, axis.to as u64);
+            a[k].extent = field(part)?;
+            a[k].last = field(axis.extent - (tiles - 1) * part)?;
             if part > 1 && !lines.contains(&k) {
-                axes[k].rows = field(rows)?;
+                a[k].rows = field(rows)?;
                 rows *= part;
             }
         }
@@ -301,17 +297,8 @@ impl Words {
         }
         let wide = tile.packs.next_power_of_two().min(WIDE);
         let across = (WARP / wide).min(tile.columns.next_power_of_two());
-        let [a0, a1, a2, a3, a4, a5, a6, a7, a8] = axes;
         Ok(TileMap {
-            a0,
-            a1,
-            a2,
-            a3,
-            a4,
-            a5,
-            a6,
-            a7,
-            a8,
+            a,
             column_axes,
             axes: self.axes.len() as u32,
             run_axes: tile.run_axes as u32,
@@ -328,13 +315,6 @@ impl Words {
             held: field(tile.held)?,
             across: across.ilog2(),
         })
-    }
-}
-
-impl Tile {
-    /// Blocks, a tile each.
-    pub fn blocks(&self) -> Result<u32, LowerError> {
-        groups(self.tiles)
     }
 }
 

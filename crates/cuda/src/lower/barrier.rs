@@ -2,13 +2,11 @@
 
 use turntile_perm::Elementary;
 
-use super::fit::{At, STACK_BYTES, field, groups, pitch, shared, threads_for, vector_bytes};
+use super::fit::{
+    At, Lowered, STACK_BYTES, Size, field, pitch, region_flags, threads_for, vector_bytes,
+};
 use super::tiles;
-use crate::args::Address;
-use crate::args::barrier::{BarrierArgs, Stack};
-use crate::args::divisor::Divisor32;
-use crate::call::{Call, WorkspacePart, widest_word};
-use crate::error::LowerError;
+use crate::args::{BarrierArgs, Divisor32, Stack, zeroed};
 use crate::family::Family;
 
 /// Bytes that small instances are stacked to in a block by micro-blocks: 100000 of 64x48 floats at 73% of copy with
@@ -19,13 +17,11 @@ const MICRO_STACK_BYTES: usize = 48 << 10;
 const BESIDE_BYTES: usize = 56 << 10;
 
 /// A block holds a whole instance, or several small ones: matrices, or squares side by side.
-pub fn block(e: Elementary, at: At) -> Result<Call, LowerError> {
+pub fn block(e: Elementary, at: At) -> Lowered {
     // A super-element of a word's size is a word.
-    let unit_bytes = e.unit * at.elem_bytes;
-    let word = widest_word(&[unit_bytes, at.alignment]);
-    let e = Elementary { unit: unit_bytes / word, ..e };
-    if let Some(call) = tiles::in_place(e, word, at) {
-        return call;
+    let (e, word) = at.in_words(e);
+    if let Some(call) = tiles::in_place(e, word, at)? {
+        return Ok(call);
     }
     let instances = e.batch * e.mid;
     let unit_bytes = e.unit * word;
@@ -48,34 +44,26 @@ pub fn block(e: Elementary, at: At) -> Result<Call, LowerError> {
     };
     let blocks =
         if side_by_side { e.batch * e.mid.div_ceil(stacked) } else { instances.div_ceil(stacked) };
-    Ok(Call {
-        family: Family::Barrier,
-        word,
-        entry: held.entry,
-        groups: groups(blocks)?,
-        threads: held.threads as u32,
-        shared_bytes: shared(held.shared_bytes, at.limits)?,
-        params: BarrierArgs {
-            data: Address::default(),
-            instances: instances as u64,
-            rows: field(e.rows)?,
-            cols: field(e.cols)?,
-            stacked: stacked as u32,
-            pitch: held.pitch as u32,
-            mid: field(e.mid)?,
-            wide: held.wide,
-            down: held.down,
-            pad: 0,
-            row_bytes: row_bytes as u64,
-            column_bytes: column_bytes as u64,
-            panel_bytes: (e.mid * bytes) as u64,
-            instance_bytes: instance_bytes as u64,
-            unit: Divisor32::new(field(e.unit)?),
-            stack: Stack::of(field(e.rows)?, field(e.rows * e.cols)?),
-        }
-        .into(),
-        workspace: WorkspacePart::None,
-    })
+    let Held { entry, threads, shared_bytes, .. } = held;
+    let launch =
+        at.launch((Family::Barrier, word, entry), Size { blocks, threads, shared_bytes })?;
+    Ok(launch.with(BarrierArgs {
+        instances: instances as u64,
+        rows: field(e.rows)?,
+        cols: field(e.cols)?,
+        stacked: stacked as u32,
+        pitch: held.pitch as u32,
+        mid: field(e.mid)?,
+        wide: held.wide,
+        down: held.down,
+        row_bytes: row_bytes as u64,
+        column_bytes: column_bytes as u64,
+        panel_bytes: (e.mid * bytes) as u64,
+        instance_bytes: instance_bytes as u64,
+        unit: Divisor32::new(field(e.unit)?),
+        stack: Stack::of(field(e.rows)?, field(e.rows * e.cols)?),
+        ..zeroed()
+    }))
 }
 
 /// Instances as a block holds them.
@@ -89,7 +77,7 @@ struct OnChip {
     column_bytes: usize,
 }
 
-/// A way to hold them: the kernel, and what it must be told.
+/// A way to hold them: the kernel, and its parameters.
 struct Held {
     entry: &'static str,
     threads: usize,
@@ -160,16 +148,12 @@ impl OnChip {
         let pitch = if fits && !run_loads { padded } else { row };
         // The run begins where its address stands to 16.
         let skew = if run_loads { 16 } else { 0 };
-        let wide = u32::from(wide_loads)
-            | u32::from(wide_stores) << 1
-            | u32::from(runs) << 2
-            | u32::from(run_loads) << 3;
         Held {
             entry: if self.side_by_side { "barrier_band" } else { "barrier_block" },
             threads: self.threads(),
             shared_bytes: lines * pitch + skew,
             pitch,
-            wide,
+            wide: region_flags([wide_loads, wide_stores, runs, run_loads]),
             down: 0,
         }
     }

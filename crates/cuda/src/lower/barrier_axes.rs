@@ -2,53 +2,45 @@
 
 use turntile_perm::AxisPermutation;
 
-use super::fit::{At, STACK_BYTES, field, groups, pitch, shared, threads_for};
+use super::fit::{At, Lowered, STACK_BYTES, Size, field, pitch, shared, threads_for};
 use super::maps::{self, AxisDigit};
-use crate::args::Address;
-use crate::args::barrier::AxesArgs;
-use crate::call::{Call, WorkspacePart, widest_word};
-use crate::error::LowerError;
+use crate::args::{AxesArgs, zeroed};
 use crate::family::Family;
 
 /// Bytes that addresses within runs of whole words stray from a multiple of.
 const SKEW: usize = 16;
 
 /// A block holds a whole instance, or several small ones.
-pub fn block(axes: &AxisPermutation, at: At) -> Result<Call, LowerError> {
-    let unit_bytes = axes.unit() * at.elem_bytes;
-    let word = widest_word(&[unit_bytes, at.alignment]);
+pub fn block(axes: &AxisPermutation, at: At) -> Lowered {
+    let (word, unit) = at.words(axes.unit());
     let instances = axes.batch();
     let bytes = axes.len() / instances.max(1) * at.elem_bytes;
     // More than a block holds need not be counted in words.
     shared(bytes, at.limits)?;
     let stacked = (STACK_BYTES / bytes.max(1)).clamp(1, instances.max(1));
-    let digits = of_words(axes, unit_bytes / word);
-    let held = Held::new(row_of(&digits, word, unit_bytes), stacked * bytes, word, at);
+    let digits = of_words(axes, unit);
+    let held = Held::new(row_of(&digits, word, unit), stacked * bytes, word, at);
     let on_chip = |(extent, words): AxisDigit| (extent, held.place(words * word));
     let digits: Vec<AxisDigit> = digits.into_iter().map(on_chip).collect();
     let source = maps::axes32(&digits, 1, word)?;
-    Ok(Call {
-        family: Family::BarrierAxes,
-        word,
-        entry: "barrier_axes",
-        groups: groups(instances.div_ceil(stacked))?,
-        threads: threads_for(stacked * bytes, 1024) as u32,
-        shared_bytes: shared(held.shared_bytes, at.limits)?,
-        params: AxesArgs {
-            data: Address::default(),
-            instances: instances as u64,
-            instance_bytes: bytes as u64,
-            words: field(bytes / word)?,
-            stacked: field(stacked)?,
-            row: field(held.row)?,
-            pitch: field(held.pitch)?,
-            granule: held.granule as u32,
-            pack: pack(&digits, word) as u32,
-            source,
-        }
-        .into(),
-        workspace: WorkspacePart::None,
-    })
+    let size = Size {
+        blocks: instances.div_ceil(stacked),
+        threads: threads_for(stacked * bytes, 1024),
+        shared_bytes: held.shared_bytes,
+    };
+    let launch = at.launch((Family::BarrierAxes, word, "barrier_axes"), size)?;
+    Ok(launch.with(AxesArgs {
+        instances: instances as u64,
+        instance_bytes: bytes as u64,
+        words: field(bytes / word)?,
+        stacked: field(stacked)?,
+        row: field(held.row)?,
+        pitch: field(held.pitch)?,
+        granule: held.granule as u32,
+        pack: pack(&digits, word) as u32,
+        source,
+        ..zeroed()
+    }))
 }
 
 /// The axes of the result from the last one on, words of a super-element before all, each with the words that it counts
@@ -67,9 +59,9 @@ fn pack(digits: &[AxisDigit], word: usize) -> usize {
 }
 
 /// Bytes that the result's last axis steps over, beside a super-element's words.
-fn row_of(digits: &[AxisDigit], word: usize, unit_bytes: usize) -> usize {
-    let last = digits.get(usize::from(unit_bytes > word));
-    last.map_or(unit_bytes, |&(_, words)| words * word)
+fn row_of(digits: &[AxisDigit], word: usize, unit: usize) -> usize {
+    let last = digits.get(usize::from(unit > 1));
+    last.map_or(unit, |&(_, words)| words) * word
 }
 
 /// How instances lie on chip.

@@ -1,4 +1,4 @@
-//! What a table of costs is asked about launches: an operation, and what decides its speed.
+//! What the cost of a launch is looked up by: an operation, and the quantities that decide its speed.
 
 use turntile_perm::{Elementary, Slots};
 use turntile_plan::{Direction, StageShape};
@@ -6,8 +6,7 @@ use turntile_plan::{Direction, StageShape};
 use super::fit::At;
 use super::teams;
 use super::tiles::{LINE, any_tile};
-use crate::args::Args;
-use crate::args::axes_tile::{IntoAxesArgs, WideAxesArgs};
+use crate::args::{Args, IntoAxesArgs, WideAxesArgs};
 use crate::call::{Call, widest_word};
 use crate::names::{Operation, Quantity as Q};
 use crate::way::{Scope, Tiling};
@@ -17,7 +16,7 @@ const SECTOR_BYTES: usize = 32;
 const VECTOR_BYTES: usize = 16;
 const BANK_BYTES: usize = 4;
 
-/// What a table is asked.
+/// What is looked up in a table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
     pub operation: Operation,
@@ -37,11 +36,11 @@ impl Default for Quantities {
 impl Quantities {
     /// Those that every launch has.
     pub fn new(shape: &StageShape, call: &Call, at: At) -> Self {
-        let busy = (f64::from(call.groups()) / at.limits.units as f64).min(1.0);
+        let busy = (f64::from(call.groups) / at.limits.units as f64).min(1.0);
         let unit_bytes = shape.unit() * at.elem_bytes;
         Self::default()
             .bytes(Q::ElemBytes, at.elem_bytes)
-            .bytes(Q::Word, call.word())
+            .bytes(Q::Word, call.word)
             .bytes(Q::UnitBytes, unit_bytes)
             .bytes(Q::UnitWord, widest_word(&[unit_bytes]))
             .with(Q::Busy, busy)
@@ -77,7 +76,7 @@ impl Quantities {
 
     /// A block takes as long for a tile beyond the edge, and longer where it moves no vectors.
     pub fn swap(self, e: &Elementary, call: &Call, at: At) -> Cost {
-        let across = match call.params() {
+        let across = match call.params {
             Args::Square(args) => args.across.max(1) as usize,
             _ => 1,
         };
@@ -97,6 +96,15 @@ impl Quantities {
         let side = e.rows.min(e.cols);
         let used = side as f64 / side.next_multiple_of(tile) as f64;
         self.with(Q::Used, used).of(Operation::Cube)
+    }
+
+    /// Rows of a tile, and whether they are whole vectors.
+    pub fn swap_axes(self, call: &Call) -> Cost {
+        let Args::SwapAxes(args) = call.params else { return self.of(Operation::SwapAxes) };
+        self.is(Q::Vectors, call.entry == "swap_axes_vectors")
+            .with(Q::Depth, f64::from(args.rows))
+            .bytes(Q::RowBytes, args.cols as usize * call.word)
+            .of(Operation::SwapAxes)
     }
 
     /// Tiles side by side.
@@ -130,8 +138,8 @@ impl Quantities {
 
     /// Even shares of chunks, a block's part of a chunk, what both ends of a strip's rows waste, and what slows
     /// lanes down.
-    pub fn teams(self, batch: usize, slots: &Slots, args: &Args, at: At) -> Self {
-        let Args::Gather(args) = args else { return self };
+    pub fn teams(self, batch: usize, slots: &Slots, call: &Call, at: At) -> Self {
+        let Args::Gather(args) = call.params else { return self };
         let (runs, teams, cols) =
             (args.runs as usize, args.teams as usize, args.block_cols as usize);
         let word = widest_word(&[at.elem_bytes, at.alignment]);
@@ -190,11 +198,11 @@ impl Quantities {
     /// How long a tile's rows and columns are, and whether they begin and end with whole vectors.
     pub fn tiled_axes(self, call: &Call) -> Self {
         let (Args::IntoAxes(IntoAxesArgs { map, .. }) | Args::WideAxes(WideAxesArgs { map, .. })) =
-            call.params()
+            call.params
         else {
             return self;
         };
-        let (line, run) = (map.line_bytes(), map.run as usize * call.word());
+        let (line, run) = (map.line_bytes(), map.run as usize * call.word);
         let vectors = map.granules as usize * VECTOR_BYTES == line
             && map.packs as usize * VECTOR_BYTES == run;
         self.bytes(Q::RowBytes, line).bytes(Q::ColumnBytes, run).is(Q::Vectors, vectors)

@@ -1,7 +1,15 @@
-//! What a launch depends on, and numbers as a launch takes them.
+//! What a launch depends on, and how launches are put together.
 
-use crate::call::{Limits, widest_word};
+use turntile_perm::Elementary;
+
+use crate::args::Args;
+use crate::call::{Call, Launch, Limits, WorkspacePart, widest_word};
 use crate::error::LowerError;
+use crate::family::Family;
+use crate::way::Scope;
+
+/// What lowering returns.
+pub type Lowered<T = Call> = Result<T, LowerError>;
 
 /// What a launch depends on beside the stage's shape and its way.
 #[derive(Clone, Copy, Debug)]
@@ -19,13 +27,81 @@ impl At<'_> {
     pub fn and(self, quantities: &[usize]) -> Self {
         At { alignment: widest_word(quantities).min(self.alignment), ..self }
     }
+
+    /// The widest word that super-elements of `unit` elements are moved by, in bytes, and how many of them they have.
+    pub(super) fn words(self, unit: usize) -> (usize, usize) {
+        let bytes = unit * self.elem_bytes;
+        let word = widest_word(&[bytes, self.alignment]);
+        (word, bytes / word)
+    }
+
+    /// The same transposition of words, and their bytes.
+    pub(super) fn in_words(self, e: Elementary) -> (Elementary, usize) {
+        let (word, unit) = self.words(e.unit);
+        (Elementary { unit, ..e }, word)
+    }
+
+    /// Whether the device has a barrier over so many blocks.
+    pub(super) fn barrier(self, scope: Scope) -> Lowered<()> {
+        match scope {
+            Scope::Grid if !self.limits.cooperative => {
+                Err(LowerError::NoBarrier { scope: "the grid" })
+            }
+            Scope::Cluster(blocks) if blocks > self.limits.cluster => {
+                Err(LowerError::NoBarrier { scope: "a cluster" })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// `blocks` blocks of a kernel, if the device can launch so many and has as much shared memory.
+    pub(super) fn launch(
+        self,
+        (family, word, entry): (Family, usize, &'static str),
+        Size { blocks, threads, shared_bytes }: Size,
+    ) -> Lowered<Unfilled> {
+        let (groups, threads) = (groups(blocks)?, threads as u32);
+        let shared_bytes = shared(shared_bytes, self.limits)?;
+        Ok(Unfilled { family, word, entry, groups, threads, shared_bytes })
+    }
+}
+
+/// Blocks of a launch, threads of each, and bytes that each has on chip.
+pub struct Size {
+    pub blocks: usize,
+    pub threads: usize,
+    pub shared_bytes: usize,
+}
+
+/// A launch without its parameter.
+pub struct Unfilled {
+    family: Family,
+    word: usize,
+    entry: &'static str,
+    groups: u32,
+    threads: u32,
+    shared_bytes: u32,
+}
+
+impl Unfilled {
+    /// With this parameter, and no workspace.
+    pub fn with(self, params: impl Into<Args>) -> Call {
+        self.using(WorkspacePart::None, params)
+    }
+
+    /// With this parameter and a part of the workspace.
+    pub fn using(self, workspace: WorkspacePart, params: impl Into<Args>) -> Call {
+        let Unfilled { family, word, entry, groups, threads, shared_bytes } = self;
+        let params = params.into();
+        Call(Launch { family, word, entry, groups, threads, shared_bytes, params, workspace })
+    }
 }
 
 /// Bytes that small instances are stacked to in a block, word by word: 16 to 64 KB measured alike on an H200.
 pub const STACK_BYTES: usize = 24 << 10;
 
 /// `blocks` as a launch takes them.
-pub fn groups(blocks: usize) -> Result<u32, LowerError> {
+pub fn groups(blocks: usize) -> Lowered<u32> {
     if blocks <= i32::MAX as usize {
         Ok(blocks as u32)
     } else {
@@ -34,7 +110,7 @@ pub fn groups(blocks: usize) -> Result<u32, LowerError> {
 }
 
 /// `bytes` of shared memory as a launch takes them.
-pub fn shared(bytes: usize, limits: &Limits) -> Result<u32, LowerError> {
+pub fn shared(bytes: usize, limits: &Limits) -> Lowered<u32> {
     if bytes <= limits.shared_bytes {
         Ok(bytes as u32)
     } else {
@@ -43,7 +119,7 @@ pub fn shared(bytes: usize, limits: &Limits) -> Result<u32, LowerError> {
 }
 
 /// An extent as a 32-bit field.
-pub fn field(extent: usize) -> Result<u32, LowerError> {
+pub fn field(extent: usize) -> Lowered<u32> {
     u32::try_from(extent).map_err(|_| LowerError::NoKernel)
 }
 
@@ -53,6 +129,14 @@ pub fn pitch(row_bytes: usize, granule: usize) -> usize {
     let granule = granule.max(4);
     let granules = row_bytes.div_ceil(granule);
     (granules | 1) * granule
+}
+
+/// The flags of `kernels/region.cuh`: whether narrow words are loaded and stored by 4 bytes, and whether everything is stored
+/// and loaded as one run.
+pub fn region_flags([wide_loads, wide_stores, runs, run_loads]: [bool; 4]) -> u32 {
+    let [wide_loads, wide_stores, runs, run_loads] =
+        [wide_loads, wide_stores, runs, run_loads].map(u32::from);
+    wide_loads | wide_stores << 1 | runs << 2 | run_loads << 3
 }
 
 /// Vectors of a micro-block's row are this long; see `kernels/micro.cuh`.

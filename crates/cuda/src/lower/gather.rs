@@ -3,66 +3,62 @@
 use turntile_perm::{Order, Slots};
 use turntile_plan::Direction;
 
-use super::fit::{At, field, groups, shared};
+use super::fit::{At, Lowered, Size, field};
 use super::teams::{self, Teams};
 use super::{maps, runs};
-use crate::args::Address;
-use crate::args::divisor::Divisor32;
-use crate::args::gather::{GatherArgs, RunArgs};
-use crate::call::{Call, WorkspacePart, widest_word};
+use crate::args::{Divisor32, GatherArgs, RunArgs, zeroed};
+use crate::call::{WorkspacePart, widest_word};
 use crate::error::LowerError;
 use crate::family::Family;
+use crate::way::{Scope, Way};
 
 /// The kernels' blocks wait for each other, and know slots column by column.
-fn check(slots: &Slots, at: At) -> Result<(), LowerError> {
-    match (at.limits.cooperative, slots.order()) {
-        (false, _) => Err(LowerError::NoBarrier { scope: "the grid" }),
-        (true, Order::Rows) => Err(LowerError::NoKernel),
-        (true, Order::Columns) => Ok(()),
+fn check(slots: &Slots, at: At) -> Lowered<()> {
+    at.barrier(Scope::Grid)?;
+    if slots.order() == Order::Rows { Err(LowerError::NoKernel) } else { Ok(()) }
+}
+
+/// The ways to share out the pass; none without a barrier over the grid.
+pub fn ways(slots: &Slots, batch: usize, at: At) -> Vec<Way> {
+    if check(slots, at).is_err() {
+        return Vec::new();
     }
+    let (word, _) = at.words(1);
+    let mut found = runs::ways(slots, at.elem_bytes, at.limits);
+    found.extend(teams::ways(slots, batch, at.elem_bytes, word, at.limits));
+    found
 }
 
 /// A run of chunks for each of `count` blocks.
-pub fn by_runs(
-    batch: usize,
-    slots: Slots,
-    direction: Direction,
-    count: usize,
-    at: At,
-) -> Result<Call, LowerError> {
+pub fn by_runs(batch: usize, slots: Slots, direction: Direction, count: usize, at: At) -> Lowered {
     check(&slots, at)?;
-    let word = widest_word(&[at.elem_bytes, at.alignment]);
+    let (word, grain) = at.words(1);
     let pitch = runs::pitch(&slots, at.elem_bytes);
     let as_in_memory = pitch == slots.cols() * at.elem_bytes;
     let matrices = if batch > 1 { slots.len() * at.elem_bytes } else { 0 };
     let vectors =
         as_in_memory && widest_word(&[slots.chunk() * pitch, at.alignment, matrices]) == 16;
-    Ok(Call {
-        family: Family::SlotRuns,
-        word,
-        entry: match direction {
-            Direction::Forward => "slot_runs",
-            Direction::Backward => "slot_runs_back",
-        },
-        groups: groups(count)?,
-        threads: runs::THREADS as u32,
-        shared_bytes: shared(runs::on_chip_bytes(&slots, at.elem_bytes), at.limits)?,
-        params: RunArgs {
-            data: Address::default(),
-            kept: Address::default(),
-            slots: maps::slots64(batch, slots, direction, at.elem_bytes),
-            batch: batch as u64,
-            matrix_bytes: (slots.len() * at.elem_bytes) as u64,
-            runs: field(count)?,
-            pitch: field(pitch)?,
-            table: field(runs::table_bytes(&slots))?,
-            vectors: u32::from(vectors),
-            grain: Divisor32::new(field(at.elem_bytes / word)?),
-            per_column: Divisor32::new(field(slots.chunk() / slots.slot())?),
-        }
-        .into(),
-        workspace: WorkspacePart::Kept(runs::kept_bytes(&slots, at.elem_bytes, count)),
-    })
+    let entry = match direction {
+        Direction::Forward => "slot_runs",
+        Direction::Backward => "slot_runs_back",
+    };
+    let shared_bytes = runs::on_chip_bytes(&slots, at.elem_bytes);
+    let size = Size { blocks: count, threads: runs::THREADS, shared_bytes };
+    let kept = WorkspacePart::Kept(runs::kept_bytes(&slots, at.elem_bytes, count));
+    let launch = at.launch((Family::SlotRuns, word, entry), size)?;
+    let params = RunArgs {
+        slots: maps::slots64(batch, slots, direction, at.elem_bytes),
+        batch: batch as u64,
+        matrix_bytes: (slots.len() * at.elem_bytes) as u64,
+        runs: field(count)?,
+        pitch: field(pitch)?,
+        table: field(runs::table_bytes(&slots))?,
+        vectors: u32::from(vectors),
+        grain: Divisor32::new(field(grain)?),
+        per_column: Divisor32::new(field(slots.chunk() / slots.slot())?),
+        ..zeroed()
+    };
+    Ok(launch.using(kept, params))
 }
 
 /// A team of `blocks` blocks for each run, `count` blocks in all.
@@ -72,9 +68,9 @@ pub fn by_teams(
     direction: Direction,
     (count, blocks): (usize, usize),
     at: At,
-) -> Result<Call, LowerError> {
+) -> Lowered {
     check(&slots, at)?;
-    let word = widest_word(&[at.elem_bytes, at.alignment]);
+    let (word, grain) = at.words(1);
     let teams = (count / blocks.max(1)).max(1);
     let have = at.limits.shared_bytes;
     let fit = |blocks| Teams::new(&slots, batch, (at.elem_bytes, word), (teams, blocks), have);
@@ -84,36 +80,48 @@ pub fn by_teams(
             * at.elem_bytes,
         have,
     })?;
-    Ok(Call {
-        family: Family::SlotGather,
-        word,
-        entry: match direction {
-            Direction::Forward => "slot_gather",
-            Direction::Backward => "slot_scatter",
-        },
-        groups: groups(these.count * blocks)?,
-        threads: teams::THREADS as u32,
-        shared_bytes: shared(these.on_chip_bytes(), at.limits)?,
-        params: GatherArgs {
-            data: Address::default(),
-            kept: Address::default(),
-            slots: maps::slots64(batch, slots, direction, at.elem_bytes),
-            batch: batch as u64,
-            matrix_bytes: (slots.len() * at.elem_bytes) as u64,
-            kept_bytes: Teams::run_bytes(&slots, at.elem_bytes, direction) as u64,
-            runs: field(these.runs)?,
-            teams: field(these.count)?,
-            blocks: field(blocks)?,
-            block_cols: field(these.cols)?,
-            depth: field(these.depth)?,
-            readers: field(these.readers(&slots, (at.elem_bytes, word), direction))?,
-            ring_rows: field(these.ring_rows)?,
-            pitch: field(these.layout.pitch)?,
-            period: these.layout.period,
-            granule: field(these.layout.granule)?,
-            grain: Divisor32::new(field(at.elem_bytes / word)?),
+    let entry = match direction {
+        Direction::Forward => "slot_gather",
+        Direction::Backward => "slot_scatter",
+    };
+    let (threads, shared_bytes) = (teams::THREADS, these.on_chip_bytes());
+    let size = Size { blocks: these.count * blocks, threads, shared_bytes };
+    let kept = WorkspacePart::Kept(these.kept_bytes(&slots, at.elem_bytes, direction));
+    let launch = at.launch((Family::SlotGather, word, entry), size)?;
+    let params = GatherArgs {
+        slots: maps::slots64(batch, slots, direction, at.elem_bytes),
+        batch: batch as u64,
+        matrix_bytes: (slots.len() * at.elem_bytes) as u64,
+        kept_bytes: Teams::run_bytes(&slots, at.elem_bytes, direction) as u64,
+        runs: field(these.runs)?,
+        teams: field(these.count)?,
+        blocks: field(blocks)?,
+        block_cols: field(these.cols)?,
+        depth: field(these.depth)?,
+        readers: field(these.readers(&slots, (at.elem_bytes, word), direction))?,
+        ring_rows: field(these.ring_rows)?,
+        pitch: field(these.layout.pitch)?,
+        period: these.layout.period,
+        granule: field(these.layout.granule)?,
+        grain: Divisor32::new(field(grain)?),
+        ..zeroed()
+    };
+    Ok(launch.using(kept, params))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::Limits;
+
+    #[test]
+    fn a_gpu_without_a_grid_barrier_has_none() {
+        let old = Limits { cooperative: false, ..Limits::H200 };
+        for (rows, cols, chunk) in [(1009, 997, 64), (9_999_991, 7, 512)] {
+            let slots = Slots::new(rows, cols, 64, chunk).unwrap();
+            let at = |limits| At { elem_bytes: 4, alignment: 4, limits };
+            assert!(!ways(&slots, 1, at(&Limits::H200)).is_empty());
+            assert_eq!(ways(&slots, 1, at(&old)), []);
         }
-        .into(),
-        workspace: WorkspacePart::Kept(these.kept_bytes(&slots, at.elem_bytes, direction)),
-    })
+    }
 }

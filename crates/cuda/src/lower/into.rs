@@ -2,13 +2,13 @@
 
 use turntile_perm::Elementary;
 
-use super::fit::{At, field, groups, shared, threads_for, vector_bytes};
-use crate::args::barrier::Stack;
-use crate::args::divisor::{Divisor32, Divisor64};
-use crate::args::out_of_place::{BandArgs, IntoArgs, StackArgs, TileOrder, UnitArgs};
-use crate::args::{Address, Args};
+use super::fit::{
+    At, Lowered, Size, Unfilled, field, groups, region_flags, threads_for, vector_bytes,
+};
+use crate::args::{
+    BandArgs, Divisor32, Divisor64, IntoArgs, Stack, StackArgs, TileOrder, UnitArgs, zeroed,
+};
 use crate::banks::{Cost, WARP};
-use crate::call::{Call, Limits, WorkspacePart, widest_word};
 use crate::error::LowerError;
 use crate::family::Family;
 use crate::way::Tiling;
@@ -54,24 +54,22 @@ fn micro(word: usize) -> Option<(usize, &'static str)> {
 
 /// What to move, in words.
 #[derive(Clone, Copy, Debug)]
-struct Words {
+struct Words<'a> {
     batch: usize,
     rows: usize,
     cols: usize,
     /// Words of an element.
     unit: usize,
     word: usize,
-    alignment: usize,
+    at: At<'a>,
     /// Bytes from row to row before and after, where rows do not lie together.
     pitches: Option<[usize; 2]>,
 }
 
-impl Words {
-    fn of(e: &Elementary, at: At) -> Self {
-        let (elem, alignment) = (e.unit * at.elem_bytes, at.alignment);
-        let word = widest_word(&[elem, alignment]);
-        let (unit, pitches) = (elem / word, None);
-        Words { batch: e.batch, rows: e.rows, cols: e.cols, unit, word, alignment, pitches }
+impl<'a> Words<'a> {
+    fn of(e: &Elementary, at: At<'a>) -> Self {
+        let (word, unit) = at.words(e.unit);
+        Words { batch: e.batch, rows: e.rows, cols: e.cols, unit, word, at, pitches: None }
     }
 
     fn unit_bytes(&self) -> usize {
@@ -101,17 +99,17 @@ impl Words {
         let vector = vector_bytes(self.word);
         self.unit == 1
             && micro(self.word).is_some()
-            && [self.alignment, self.row_bytes(), self.column_bytes()]
+            && [self.at.alignment, self.row_bytes(), self.column_bytes()]
                 .iter()
                 .all(|bytes| bytes.is_multiple_of(vector))
     }
 }
 
-/// All tilings that serve an elementary transposition.
+/// All tilings that there are kernels of for an elementary transposition.
 pub fn tilings(e: &Elementary, at: At) -> Vec<Tiling> {
     let words = Words::of(e, at);
     let all = [Tiling::Micro, Tiling::Lines, Tiling::Band, Tiling::Stack, Tiling::Units];
-    all.into_iter().filter(|&tiling| e.mid == 1 && words.serves(tiling)).collect()
+    all.into_iter().filter(|&tiling| words.has(tiling)).collect()
 }
 
 impl Tiling {
@@ -129,7 +127,7 @@ impl Tiling {
             Tiling::Band => "into_band",
             Tiling::Stack => "into_stack",
             Tiling::Units => "into_units",
-            // Of `into_axes.rs`.
+            // Of `axes.rs`.
             Tiling::Axes { .. } => "into_axes",
         }
     }
@@ -139,12 +137,12 @@ impl Tiling {
 ///
 /// # Errors
 /// [`LowerError`], where that tiling cannot.
-pub fn call(tiling: Tiling, swath: usize, e: &Elementary, at: At) -> Result<Call, LowerError> {
+pub fn call(tiling: Tiling, swath: usize, e: &Elementary, at: At) -> Lowered {
     let words = Words::of(e, at);
-    if e.mid != 1 || !words.serves(tiling) {
+    if !words.has(tiling) {
         return Err(LowerError::NoKernel);
     }
-    words.call(tiling, swath, at.limits)
+    words.call(tiling, swath)
 }
 
 /// The launch that transposes a matrix whose rows lie `pitches` bytes apart before and after. Both places, and both
@@ -152,7 +150,7 @@ pub fn call(tiling: Tiling, swath: usize, e: &Elementary, at: At) -> Result<Call
 ///
 /// # Errors
 /// [`LowerError`]: more blocks or more on chip than there can be.
-pub fn pitched([rows, cols]: [usize; 2], pitches: [usize; 2], at: At) -> Result<Call, LowerError> {
+pub fn pitched([rows, cols]: [usize; 2], pitches: [usize; 2], at: At) -> Lowered {
     let e = Elementary { batch: 1, rows, mid: 1, cols, unit: 1 };
     let words = Words { pitches: Some(pitches), ..Words::of(&e, at) };
     let tiling = match words.unit {
@@ -160,40 +158,30 @@ pub fn pitched([rows, cols]: [usize; 2], pitches: [usize; 2], at: At) -> Result<
         1 => Tiling::Lines,
         _ => Tiling::Band,
     };
-    words.call(tiling, tiling.swath(), at.limits)
+    words.call(tiling, tiling.swath())
 }
 
-/// What a way comes to.
-struct Launch {
-    blocks: usize,
-    threads: usize,
-    shared_bytes: usize,
-    params: Args,
-}
-
-impl Words {
-    fn call(&self, tiling: Tiling, swath: usize, limits: &Limits) -> Result<Call, LowerError> {
-        let launch = match tiling {
-            Tiling::Micro => self.micro(swath)?,
-            Tiling::Lines => self.lines(swath)?,
-            Tiling::Band => self.band(swath, limits)?,
-            Tiling::Stack => self.stack(limits)?,
-            Tiling::Units => self.units(limits),
-            Tiling::Axes { .. } => return Err(LowerError::NoKernel),
-        };
-        Ok(Call {
-            family: Family::OutOfPlace,
-            word: self.word,
-            entry: tiling.entry(self.word),
-            groups: groups(launch.blocks)?,
-            threads: launch.threads as u32,
-            shared_bytes: shared(launch.shared_bytes, limits)?,
-            params: launch.params,
-            workspace: WorkspacePart::None,
-        })
+impl Words<'_> {
+    fn call(&self, tiling: Tiling, swath: usize) -> Lowered {
+        match tiling {
+            Tiling::Micro => {
+                let (tile, _) = micro(self.word).ok_or(LowerError::NoKernel)?;
+                let tiles = [self.rows, self.cols].map(|side| side.div_ceil(tile));
+                self.one_form(tiling, tiles, swath, tile * tile * self.word)
+            }
+            Tiling::Lines => self.lines(swath),
+            Tiling::Band => self.band(swath),
+            Tiling::Stack => self.stack(),
+            Tiling::Units => self.units(),
+            Tiling::Axes { .. } => Err(LowerError::NoKernel),
+        }
     }
 
-    fn serves(&self, tiling: Tiling) -> bool {
+    fn launch(&self, tiling: Tiling, size: Size) -> Lowered<Unfilled> {
+        self.at.launch((Family::OutOfPlace, self.word, tiling.entry(self.word)), size)
+    }
+
+    fn has(&self, tiling: Tiling) -> bool {
         match tiling {
             Tiling::Micro => self.vectors(),
             Tiling::Lines => self.unit == 1,
@@ -204,11 +192,7 @@ impl Words {
     }
 
     /// Which block takes which of `down` by `across` tiles a matrix, and how many blocks there are.
-    fn order(
-        &self,
-        [down, across]: [usize; 2],
-        swath: usize,
-    ) -> Result<(TileOrder, usize), LowerError> {
+    fn order(&self, [down, across]: [usize; 2], swath: usize) -> Lowered<(TileOrder, usize)> {
         let swath = swath.clamp(1, down.max(1));
         let tiles = down.checked_mul(across).ok_or(LowerError::NoKernel)?;
         let blocks = tiles
@@ -224,20 +208,24 @@ impl Words {
         Ok((order, blocks))
     }
 
-    /// What kernels that take tiles are told of the matrices: rows, columns, bytes from row to row of the source and
-    /// of the destination, bytes of a matrix.
+    /// Rows, columns, bytes from row to row of the source and of the destination, bytes of a matrix.
     fn extents(&self) -> [u64; 5] {
         let [from, to] = self.pitches.unwrap_or([self.row_bytes(), self.column_bytes()]);
         [self.rows, self.cols, from, to, self.matrix_bytes()].map(|extent| extent as u64)
     }
 
-    /// The parameter of tiles of one form.
-    fn one_form(&self, order: TileOrder) -> Args {
-        let (to, from) = (Address::default(), Address::default());
+    /// Tiles of one form, so many down and across a matrix.
+    fn one_form(
+        &self,
+        tiling: Tiling,
+        tiles: [usize; 2],
+        swath: usize,
+        shared_bytes: usize,
+    ) -> Lowered {
+        let (order, blocks) = self.order(tiles, swath)?;
         let [rows, cols, from_pitch, to_pitch, matrix_bytes] = self.extents();
-        let args = IntoArgs {
-            to,
-            from,
+        let launch = self.launch(tiling, Size { blocks, threads: 256, shared_bytes })?;
+        Ok(launch.with(IntoArgs {
             rows,
             cols,
             from_pitch,
@@ -245,31 +233,20 @@ impl Words {
             matrix_bytes,
             bytes: self.source_bytes() as u64,
             order,
-        };
-        args.into()
+            ..zeroed()
+        }))
     }
 
-    fn micro(&self, swath: usize) -> Result<Launch, LowerError> {
-        let (tile, _) = micro(self.word).ok_or(LowerError::NoKernel)?;
-        let tiles = [self.rows.div_ceil(tile), self.cols.div_ceil(tile)];
-        let (order, blocks) = self.order(tiles, swath)?;
-        let params = self.one_form(order);
-        Ok(Launch { blocks, threads: 256, shared_bytes: tile * tile * self.word, params })
-    }
-
-    fn lines(&self, swath: usize) -> Result<Launch, LowerError> {
+    fn lines(&self, swath: usize) -> Lowered {
         let (_, [column, row], _) = LINES[self.word.ilog2() as usize];
         let [rows, cols, sector] = [column, row, SECTOR].map(|bytes| bytes / self.word);
         // The last sector of a column may begin `sector - 1` words above the tile's first row.
         let tiles = [(self.rows + sector - 1).div_ceil(rows), self.cols.div_ceil(cols)];
-        let (order, blocks) = self.order(tiles, swath)?;
-        let params = self.one_form(order);
         // As `into_lines` has them: words of a lane's pack, and rows and their pitch on chip.
         let (pack, high) = (rows / WARP, rows + sector - 1);
         let (granule, lead) = if self.word < 4 { (4, 1) } else { (self.word, 0) };
         let pitch = ((row / granule + lead) | 1) * granule;
-        let shared_bytes = high.div_ceil(pack) * pack * pitch;
-        Ok(Launch { blocks, threads: 256, shared_bytes, params })
+        self.one_form(Tiling::Lines, tiles, swath, high.div_ceil(pack) * pack * pitch)
     }
 
     /// Elements of a tile of [`Tiling::Band`] down and across: a short side is whole.
@@ -294,16 +271,16 @@ impl Words {
         }
     }
 
-    fn band(&self, swath: usize, limits: &Limits) -> Result<Launch, LowerError> {
+    fn band(&self, swath: usize) -> Lowered {
         let tile @ [tile_rows, tile_cols] = self.band_tile();
-        let held = self.held(tile, [tile_cols == self.cols, tile_rows == self.rows], limits);
+        let held = self.held(tile, [tile_cols == self.cols, tile_rows == self.rows]);
         let tiles = [self.rows.div_ceil(tile_rows), self.cols.div_ceil(tile_cols)];
         let (order, blocks) = self.order(tiles, swath)?;
-        let (to, from) = (Address::default(), Address::default());
         let [rows, cols, from_pitch, to_pitch, matrix_bytes] = self.extents();
-        let params = Args::from(BandArgs {
-            to,
-            from,
+        let unit = Divisor32::new(field(self.unit)?);
+        let threads = threads_for(tile_rows * tile_cols * self.unit_bytes(), 512);
+        let size = Size { blocks, threads, shared_bytes: held.shared_bytes };
+        Ok(self.launch(Tiling::Band, size)?.with(BandArgs {
             rows,
             cols,
             from_pitch,
@@ -314,88 +291,73 @@ impl Words {
             tile_cols: tile_cols as u32,
             pitch: held.pitch as u32,
             wide: held.wide,
-            unit: Divisor32::new(field(self.unit)?),
+            unit,
             stack: Stack::of(tile_rows as u32, u32::MAX),
-        });
-        let threads = threads_for(tile_rows * tile_cols * self.unit_bytes(), 512);
-        Ok(Launch { blocks, threads, shared_bytes: held.shared_bytes, params })
+            ..zeroed()
+        }))
     }
 
-    fn stack(&self, limits: &Limits) -> Result<Launch, LowerError> {
+    fn stack(&self) -> Lowered {
         let stacked = (TILE_BYTES / self.matrix_bytes().max(1)).clamp(1, self.batch.max(1));
-        let lines = stacked * self.rows;
-        let held = self.held([lines, self.cols], [true, true], limits);
-        let (to, from) = (Address::default(), Address::default());
-        let params = Args::from(StackArgs {
-            to,
-            from,
+        let held = self.held([stacked * self.rows, self.cols], [true, true]);
+        let size = Size {
+            blocks: self.batch.div_ceil(stacked),
+            threads: threads_for(stacked * self.matrix_bytes(), 512),
+            shared_bytes: held.shared_bytes,
+        };
+        Ok(self.launch(Tiling::Stack, size)?.with(StackArgs {
             matrices: self.batch as u64,
             rows: field(self.rows)?,
             cols: field(self.cols)?,
             stacked: field(stacked)?,
             pitch: held.pitch as u32,
             wide: held.wide,
-            pad: 0,
             stack: Stack::of(field(self.rows)?, field(self.rows * self.cols)?),
-        });
-        let threads = threads_for(stacked * self.matrix_bytes(), 512);
-        let blocks = self.batch.div_ceil(stacked);
-        Ok(Launch { blocks, threads, shared_bytes: held.shared_bytes, params })
+            ..zeroed()
+        }))
     }
 
-    fn units(&self, limits: &Limits) -> Launch {
+    fn units(&self) -> Lowered {
         let words = self.batch * self.rows * self.cols * self.unit;
-        let (to, from) = (Address::default(), Address::default());
-        let params = Args::from(UnitArgs {
-            to,
-            from,
+        let blocks = words.div_ceil(256).min(self.at.limits.units * 8);
+        let launch = self.launch(Tiling::Units, Size { blocks, threads: 256, shared_bytes: 0 })?;
+        Ok(launch.with(UnitArgs {
             words: words as u64,
             cols: self.cols as u64,
             unit: Divisor64::new(self.unit as u64),
             rows: Divisor64::new(self.rows as u64),
             matrix: Divisor64::new((self.rows * self.cols) as u64),
-        });
-        let blocks = words.div_ceil(256).min(limits.units * 8);
-        Launch { blocks, threads: 256, shared_bytes: 0, params }
+            ..zeroed()
+        }))
     }
 
     /// How a tile lies on chip: its rows follow one another in memory where it is as wide as the
     /// matrix (`together`, first), its columns where it is as high (second).
-    fn held(
-        &self,
-        [rows, cols]: [usize; 2],
-        [rows_together, columns_together]: [bool; 2],
-        limits: &Limits,
-    ) -> Held {
+    fn held(&self, [rows, cols]: [usize; 2], [rows_together, columns_together]: [bool; 2]) -> Held {
         let narrow = self.word < 4 && self.unit == 1;
         let granules = |tile: usize, side: usize| {
             let whole = |words: usize| (words * self.word).is_multiple_of(4);
-            narrow && self.alignment >= 4 && whole(tile) && whole(side)
+            narrow && self.at.alignment >= 4 && whole(tile) && whole(side)
         };
-        let wide_loads = granules(cols, self.cols);
-        let wide_stores = granules(rows, self.rows);
+        let [wide_loads, wide_stores] = [granules(cols, self.cols), granules(rows, self.rows)];
         let runs = narrow && columns_together && !wide_stores;
         let row = cols * self.unit_bytes();
         let flat = self.bank_cost([rows, cols], row, 0);
         let run_loads = self.unit == 1
             && rows_together
             && if narrow { !wide_loads } else { flat.conflicts() * 4 <= flat.accesses };
+        let wide = region_flags([wide_loads, wide_stores, runs, run_loads]);
         if run_loads {
-            let wide =
-                RUN_LOADS | if runs { RUNS } else { 0 } | if wide_stores { WIDE_STORES } else { 0 };
             return Held { pitch: row, shared_bytes: rows * row + 16, wide };
         }
         let granule = if wide_loads { 4 } else { self.word };
         let first = row.next_multiple_of(granule.max(4));
-        let room = limits.shared_bytes / rows.max(1);
+        let room = self.at.limits.shared_bytes / rows.max(1);
         let pitch = (0..=WARP)
             .map(|more| first + more * granule.max(4))
             .filter(|&pitch| pitch <= room)
             .min_by_key(|&pitch| self.bank_cost([rows, cols], pitch, granule).wavefronts)
             .unwrap_or(row);
-        let wide = if wide_loads { WIDE_LOADS } else { 0 }
-            | if wide_stores { WIDE_STORES } else { 0 }
-            | if runs { RUNS } else { 0 };
         Held { pitch, shared_bytes: rows * pitch, wide }
     }
 
@@ -418,12 +380,6 @@ impl Words {
         cost
     }
 }
-
-/// The flags of `kernels/region.cuh`.
-const WIDE_LOADS: u32 = 1;
-const WIDE_STORES: u32 = 2;
-const RUNS: u32 = 4;
-const RUN_LOADS: u32 = 8;
 
 struct Held {
     pitch: usize,

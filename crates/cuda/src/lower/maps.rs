@@ -1,12 +1,14 @@
 //! Index maps as the device has them.
 
-use turntile_perm::axes::MOST_AXES;
 use turntile_perm::{AxisPermutation, Slots};
 use turntile_plan::Direction;
 
-use crate::args::divisor::{Divisor32, Divisor64};
-use crate::args::maps::{Axes32, Axes64, Digit32, Digit64, SlotMap32, SlotMap64};
+use super::fit::Lowered;
+use crate::args::{Axes32, Axes64, Digit32, Digit64, Divisor32, Divisor64, SlotMap32, SlotMap64};
 use crate::error::LowerError;
+
+/// Axes that kernels take.
+const MOST_AXES: usize = 8;
 
 /// An axis: its extent, and what each of it counts elsewhere.
 pub type AxisDigit = (usize, usize);
@@ -24,29 +26,19 @@ pub fn digits(axes: &AxisPermutation) -> Vec<AxisDigit> {
 /// Axes as digits by numbers of either width, the last axis first; one that stands first is not divided off.
 macro_rules! axes_map {
     ($name:ident, $map:ident, $digit:ident, $number:ty, $divisor:ident) => {
-        pub fn $name(
-            digits: &[AxisDigit],
-            batch: usize,
-            unit_bytes: usize,
-        ) -> Result<$map, LowerError> {
+        pub fn $name(digits: &[AxisDigit], batch: usize, unit_bytes: usize) -> Lowered<$map> {
             let fits = |n: usize| <$number>::try_from(n).map_err(|_| LowerError::NoKernel);
             if digits.len() > MOST_AXES {
                 return Err(LowerError::NoKernel);
             }
             let units: usize = digits.iter().map(|&(extent, _)| extent).product();
             let (first, others) = digits.split_last().unwrap_or((&(1, 1), &[]));
-            let digit = |k: usize| {
-                let &(extent, stride) = others.get(k).unwrap_or(&(1, 0));
-                Ok($digit { by: $divisor::new(fits(extent)?), stride: fits(stride)? })
-            };
+            let mut d = [$digit { by: $divisor::new(1), stride: 0 }; MOST_AXES - 1];
+            for (digit, &(extent, stride)) in d.iter_mut().zip(others) {
+                *digit = $digit { by: $divisor::new(fits(extent)?), stride: fits(stride)? };
+            }
             Ok($map {
-                d0: digit(0)?,
-                d1: digit(1)?,
-                d2: digit(2)?,
-                d3: digit(3)?,
-                d4: digit(4)?,
-                d5: digit(5)?,
-                d6: digit(6)?,
+                d,
                 first: fits(first.1)?,
                 digits: others.len().max(1) as u32,
                 batched: u32::from(batch > 1),

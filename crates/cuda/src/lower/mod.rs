@@ -1,13 +1,15 @@
-//! From a stage, as data, to a launch, as data: which kernel, which geometry, which parameters.
+//! From a stage, as data, to a launch, as data: its kernel, its geometry, its parameters.
 //!
 //! | stage and method | kernels |
 //! |---|---|
 //! | square, squares side by side, tile-swap | `tiles`: `square_swap_*` |
+//! | axes that change places in pairs, tile-swap | `swap_axes` |
 //! | cubes, tile-swap | `cube`: `cube_forward`, `cube_back` |
 //! | 010!, 0210! of squares, barrier | `tiles`, `barrier` |
 //! | any axes that fit a block, barrier | `barrier_axes` |
 //! | 010!, barrier over a cluster or the grid | `cluster_barrier`, `grid_barrier` |
 //! | any other axes, the same | `cluster_axes`, `grid_axes` |
+//! | records between AoS and tiles, barrier | `retile` |
 //! | slot gather, a block a run; a team a run | `slot_runs`; `slot_gather` |
 //! | PTTWAC, flags in memory: axes; slots | `moves`; `moves_slots`; either `moves_shared` |
 //! | PTTWAC, flags on chip | `moves_on_chip` |
@@ -16,26 +18,27 @@
 //! | out of place, matrices; any axes | `out_of_place`; `into_axes` |
 //! | leading dimensions, gaps kept; scaled | `tiles`, `out_of_place`, `pitched`, `pad`; `scale` |
 
+mod axes;
 mod axes_tile;
 mod barrier;
 mod barrier_axes;
 pub(crate) mod cost;
-mod cube;
 mod fit;
-mod gather;
+pub(crate) mod gather;
 pub(crate) mod into;
-mod into_axes;
 mod maps;
 pub(crate) mod moves;
 mod pad;
 mod pitched;
+mod retile;
 pub(crate) mod runs;
 mod scale;
-pub(crate) mod teams;
+mod swap_axes;
+mod teams;
 mod tiles;
 mod wide;
-mod wide_axes;
 
+use turntile_perm::Form;
 use turntile_plan::StageShape;
 
 use crate::call::Call;
@@ -46,126 +49,118 @@ use crate::way::{Scope, Tiling, Way};
 
 pub(crate) use cost::Cost;
 use cost::Quantities;
-pub(crate) use cube::geometry as cube_geometry;
-pub use fit::At;
+pub use fit::{At, Lowered};
 pub(crate) use pad::slide_block;
 pub(crate) use pitched::rest;
 pub(crate) use scale::scale;
 pub use scale::{Number, Scaling};
-pub(crate) use tiles::LINE;
+pub(crate) use tiles::{LINE, cube_geometry};
 pub(crate) use wide::grid_register_bytes;
 
 /// The launches that move `shape` in `way`: one, or for rows that are padded in rounds one for each.
 ///
 /// # Errors
 /// [`LowerError`], when no kernel does it on the device.
-pub fn lower(shape: &StageShape, way: Way, at: At) -> Result<Vec<Call>, LowerError> {
+pub fn lower(shape: &StageShape, way: Way, at: At) -> Lowered<Vec<Call>> {
     lowered(shape, way, at).map(|(calls, _)| calls)
 }
 
-/// The same, and what a table of costs is asked about them; nothing where it has no such operation.
-pub(crate) fn lowered(
-    shape: &StageShape,
-    way: Way,
-    at: At,
-) -> Result<(Vec<Call>, Option<Cost>), LowerError> {
-    match (*shape, way) {
+/// The same, with what their cost is looked up by; none where a table has no such operation.
+pub(crate) fn lowered(shape: &StageShape, way: Way, at: At) -> Lowered<(Vec<Call>, Option<Cost>)> {
+    let calls = match (*shape, way) {
         (StageShape::Slide(rows), Way::Rounds { least }) if least > 0 => {
             let calls = pad::rows(rows, least, at)?;
             let first = calls.first().map(|call| Quantities::new(shape, call, at));
-            Ok((calls, Some(first.unwrap_or_default().of(Operation::Rounds))))
+            return Ok((calls, Some(first.unwrap_or_default().of(Operation::Rounds))));
         }
         (StageShape::Turn(leading), Way::TileSwap { tile }) => {
-            Ok((pitched::turn_in_place(&leading, tile, at)?, None))
+            pitched::turn_in_place(&leading, tile, at)?
         }
-        (StageShape::Turn(leading), Way::ThroughWorkspace) => {
-            Ok((pitched::through(&leading, at)?, None))
-        }
+        (StageShape::Turn(leading), Way::ThroughWorkspace) => pitched::through(&leading, at)?,
         (StageShape::Gaps { leading, direction }, Way::Keep) => {
-            Ok((vec![pitched::gaps(&leading, direction, at)?], None))
+            vec![pitched::gaps(&leading, direction, at)?]
         }
-        _ => lower_one(shape, way, at).map(|(call, cost)| (vec![call], Some(cost))),
-    }
+        _ => {
+            let (call, cost) = lower_one(shape, way, at)?;
+            return Ok((vec![call], Some(cost)));
+        }
+    };
+    Ok((calls, None))
 }
 
-fn lower_one(shape: &StageShape, way: Way, at: At) -> Result<(Call, Cost), LowerError> {
-    let e = shape.elementary();
+fn lower_one(shape: &StageShape, way: Way, at: At) -> Lowered<(Call, Cost)> {
     let of = |call: &Call| Quantities::new(shape, call, at);
-    let held = |call: &Call| of(call).hold(call.shared_bytes() as usize, at);
-    Ok(match (*shape, way, e) {
-        (_, Way::TileSwap { tile }, Some(e)) if e.is_involution() => {
+    let held = |call: &Call| of(call).hold(call.shared_bytes as usize, at);
+    let along_cycles = |call, operation| (call, of(&call).cycles(shape, at).of(operation));
+    Ok(match (*shape, way, shape.form()) {
+        (_, Way::TileSwap { tile }, Some(Form::Matrices(e) | Form::Tiles(e))) if e.is_squares() => {
             let call = tiles::swap(e, tile, at)?;
             (call, of(&call).swap(&e, &call, at))
         }
-        (_, Way::TileSwap { tile }, Some(e)) => {
-            let call = cube::rotate(e, tile, at)?;
+        (_, Way::TileSwap { tile }, Some(Form::Matrices(e))) => {
+            let call = tiles::rotate(e, tile, at)?;
             (call, of(&call).cube(&e, tile))
         }
-        (StageShape::Axes(axes), Way::Barrier(Scope::Block), e) => {
-            match e.filter(|e| e.mid == 1 || e.rows == e.cols) {
-                Some(e) => {
-                    let call = barrier::block(e, at)?;
-                    let cost = match call.family() {
-                        _ if e.mid == 1 || e.unit > 1 => of(&call).barrier(&e, Scope::Block, at),
-                        Family::Tiles => of(&call).tiles(&e, Operation::Tiles, at),
-                        _ => of(&call).tiles(&e, Operation::TilesAny, at),
-                    };
-                    (call, cost)
-                }
-                None => {
-                    let call = barrier_axes::block(&axes, at)?;
-                    (call, held(&call).of(Operation::BlockAxes))
-                }
-            }
+        (StageShape::Axes(axes), Way::SwapAxes, _) => {
+            let call = swap_axes::swap(&axes, at)?;
+            (call, of(&call).swap_axes(&call))
         }
-        (_, Way::Barrier(scope @ Scope::Cluster(groups)), Some(e)) if e.mid == 1 => {
-            let call = wide::cluster(e, groups, at)?;
+        (_, Way::Barrier(Scope::Block), Some(Form::Tiles(e))) => {
+            let call = barrier::block(e, at)?;
+            let in_place = call.family == Family::Tiles;
+            let operation = if in_place { Operation::Tiles } else { Operation::TilesAny };
+            (call, of(&call).tiles(&e, operation, at))
+        }
+        (_, Way::Barrier(Scope::Block), Some(Form::Matrices(e) | Form::Across(e)))
+            if e.mid == 1 || e.is_involution() =>
+        {
+            let call = barrier::block(e, at)?;
+            (call, of(&call).barrier(&e, Scope::Block, at))
+        }
+        (StageShape::Axes(axes), Way::Barrier(Scope::Block), _) => {
+            let call = barrier_axes::block(&axes, at)?;
+            (call, held(&call).of(Operation::BlockAxes))
+        }
+        (_, Way::Barrier(scope), Some(Form::Matrices(e))) => {
+            let call = wide::call(e, scope, at)?;
             (call, of(&call).barrier(&e, scope, at))
         }
-        (_, Way::Barrier(Scope::Grid), Some(e)) if e.mid == 1 => {
-            let call = wide::grid(e, at)?;
-            (call, of(&call).barrier(&e, Scope::Grid, at))
+        (StageShape::Axes(axes), Way::Barrier(scope), _) => {
+            let call = axes::wide(&axes, scope, at)?;
+            let grid = scope == Scope::Grid;
+            let operation = if grid { Operation::GridAxes } else { Operation::ClusterAxes };
+            (call, held(&call).tiled_axes(&call).of(operation))
         }
-        (StageShape::Axes(axes), Way::Barrier(Scope::Cluster(groups)), _) => {
-            let call = wide_axes::cluster(&axes, groups, at)?;
-            (call, held(&call).tiled_axes(&call).of(Operation::ClusterAxes))
-        }
-        (StageShape::Axes(axes), Way::Barrier(Scope::Grid), _) => {
-            let call = wide_axes::grid(&axes, at)?;
-            (call, held(&call).tiled_axes(&call).of(Operation::GridAxes))
+        (StageShape::Retile(retile), Way::Barrier(Scope::Block), _) => {
+            let call = retile::block(&retile, at)?;
+            (call, held(&call).of(Operation::Retile))
         }
         (StageShape::SlotGather { batch, slots, direction }, Way::Teams { groups, blocks }, _) => {
             let call = gather::by_teams(batch, slots, direction, (groups, blocks), at)?;
             let quantities = of(&call).slots(&slots, direction, at);
-            (call, quantities.teams(batch, &slots, call.params(), at).of(Operation::Teams))
+            (call, quantities.teams(batch, &slots, &call, at).of(Operation::Teams))
         }
         (StageShape::SlotGather { batch, slots, direction }, Way::Runs { groups }, _) => {
             let call = gather::by_runs(batch, slots, direction, groups, at)?;
             (call, held(&call).slots(&slots, direction, at).of(Operation::Runs))
         }
-        (_, Way::OnChipMoves { threads }, Some(e)) => {
+        (_, Way::OnChipMoves { threads }, Some(Form::Matrices(e))) => {
             let call = moves::on_chip(e, threads, at)?;
             (call, of(&call).of(Operation::OnChipMoves))
         }
-        (_, Way::Moves, _) => {
-            let call = moves::global(shape, at)?;
-            (call, of(&call).cycles(shape, at).of(Operation::Moves))
-        }
-        (_, Way::PerCycle, _) => {
-            let call = moves::per_cycle(shape, at)?;
-            (call, of(&call).cycles(shape, at).of(Operation::PerCycle))
-        }
+        (_, Way::Moves, _) => along_cycles(moves::global(shape, at)?, Operation::Moves),
+        (_, Way::PerCycle, _) => along_cycles(moves::per_cycle(shape, at)?, Operation::PerCycle),
         (StageShape::Slide(rows), Way::Blocks { block }, _) if block > 0 => {
             let call = pad::slide(rows, block, at)?;
             (call, of(&call).of(Operation::Blocks))
         }
         (StageShape::Axes(axes), Way::OutOfPlace { tiling: Tiling::Axes { held }, .. }, _) => {
-            let call = into_axes::call(&axes, held, at)?;
+            let call = axes::into(&axes, held, at)?;
             (call, of(&call).tiled_axes(&call).of(Operation::IntoAxes))
         }
-        (_, Way::OutOfPlace { tiling, swath }, Some(e)) => {
+        (_, Way::OutOfPlace { tiling, swath }, Some(Form::Matrices(e))) => {
             let call = into::call(tiling, swath, &e, at)?;
-            (call, of(&call).into(&e, tiling, swath, call.word(), at))
+            (call, of(&call).into(&e, tiling, swath, call.word, at))
         }
         _ => return Err(LowerError::NoKernel),
     })

@@ -3,14 +3,13 @@
 use turntile_perm::{AxisPermutation, Elementary, Order, Slots};
 use turntile_plan::{Direction, StageShape};
 
-use super::fit::{At, field, groups, shared};
+use super::fit::{At, Lowered, Size, field};
 use super::maps;
-use crate::args::divisor::Divisor32;
-use crate::args::flags::GlobalFlags;
-use crate::args::maps::SmallSwap;
-use crate::args::moves::{MoveAxes32, MoveAxes64, MoveSlots32, MoveSlots64, OnChipArgs};
-use crate::args::{Address, Args};
-use crate::call::{Call, WorkspacePart, widest_word};
+use crate::args::{
+    Args, Divisor32, MoveAxes32, MoveAxes64, MoveSlots32, MoveSlots64, OnChipArgs, SmallSwap,
+    zeroed,
+};
+use crate::call::{WorkspacePart, widest_word};
 use crate::error::LowerError;
 use crate::family::Family;
 
@@ -19,15 +18,16 @@ const THREADS: usize = 256;
 /// Super-elements below which 32 bits number them, with room for the search for candidates.
 const FEW: usize = 1 << 31;
 
-/// A kernel of the movers that hold super-elements in registers: vectors a lane, and blocks that fit a multiprocessor.
-type Held = (usize, usize, &'static str);
+/// Kernels that hold super-elements in registers: vectors a lane, blocks that fit a multiprocessor, for slots and for axes.
+type Held = (usize, usize, [&'static str; 2]);
 
-const SLOTS32: [Held; 3] =
-    [(1, 8, "move_slots32_1"), (2, 6, "move_slots32_2"), (4, 4, "move_slots32_4")];
-const SLOTS64: [Held; 2] = [(1, 6, "move_slots64_1"), (4, 3, "move_slots64_4")];
-const AXES32: [Held; 3] =
-    [(1, 8, "move_axes32_1"), (2, 6, "move_axes32_2"), (4, 4, "move_axes32_4")];
-const AXES64: [Held; 2] = [(1, 6, "move_axes64_1"), (4, 3, "move_axes64_4")];
+const NARROW: [Held; 3] = [
+    (1, 8, ["move_slots32_1", "move_axes32_1"]),
+    (2, 6, ["move_slots32_2", "move_axes32_2"]),
+    (4, 4, ["move_slots32_4", "move_axes32_4"]),
+];
+const WIDE: [Held; 2] =
+    [(1, 6, ["move_slots64_1", "move_axes64_1"]), (4, 3, ["move_slots64_4", "move_axes64_4"])];
 
 /// A shape as the movers see it.
 struct Moved {
@@ -55,13 +55,23 @@ pub fn carried(unit: usize, at: At) -> bool {
     at.limits.shared_bytes / (unit * at.elem_bytes) >= 2
 }
 
+impl Map {
+    /// The first of these for slots, the second for axes.
+    fn either<T>(&self, [slots, axes]: [T; 2]) -> T {
+        match self {
+            Map::Slots(..) => slots,
+            Map::Axes(_) => axes,
+        }
+    }
+}
+
 impl Moved {
-    fn new(shape: &StageShape, at: At) -> Result<Self, LowerError> {
+    fn new(shape: &StageShape, at: At) -> Lowered<Self> {
         let unit_bytes = shape.unit() * at.elem_bytes;
         let units = shape.batch() * shape.instance_units();
         match *shape {
             StageShape::Axes(axes) => {
-                let word = widest_word(&[unit_bytes, at.alignment]);
+                let (word, _) = at.words(shape.unit());
                 Ok(Moved { units, unit_bytes, word, map: Map::Axes(axes.without_unit()) })
             }
             // The kernels know slots column by column.
@@ -93,24 +103,13 @@ impl Moved {
             }
     }
 
-    /// The kernels that hold it in registers.
-    fn registers(&self) -> (Family, &'static [Held]) {
-        match (&self.map, self.narrow()) {
-            (Map::Slots(..), true) => (Family::MovesSlots, &SLOTS32),
-            (Map::Slots(..), false) => (Family::MovesSlots, &SLOTS64),
-            (Map::Axes(_), true) => (Family::Moves, &AXES32),
-            (Map::Axes(_), false) => (Family::Moves, &AXES64),
-        }
-    }
-
     /// The parameter, numbers in 32 bits if `narrow`.
-    fn params(&self, narrow: bool) -> Result<Args, LowerError> {
-        let (data, flags) = (Address::default(), GlobalFlags { words: Address::default() });
+    fn params(&self, narrow: bool) -> Lowered<Args> {
         let (units, lanes) = (self.units as u64, self.lanes() as u32);
         let vectors = field(self.vectors())?;
         macro_rules! moved {
             ($type:ident, $map:expr) => {
-                $type { data, flags, units, lanes, vectors, map: $map }.into()
+                $type { units, lanes, vectors, map: $map, ..zeroed() }.into()
             };
         }
         Ok(match &self.map {
@@ -135,13 +134,16 @@ impl Moved {
 }
 
 /// PTTWAC with flags in memory: in registers where a super-element fits them, else in shared memory.
-pub fn global(shape: &StageShape, at: At) -> Result<Call, LowerError> {
+pub fn global(shape: &StageShape, at: At) -> Lowered {
     let moved = Moved::new(shape, at)?;
     let (lanes, vectors) = (moved.lanes(), moved.vectors());
-    let (family, table) = moved.registers();
+    let table = if moved.narrow() { &NARROW[..] } else { &WIDE };
     let in_registers = table.iter().find(|(each, ..)| each * lanes >= vectors);
     let (family, entry, narrow, blocks, threads, shared_bytes) = match in_registers {
-        Some(&(_, blocks, entry)) => (family, entry, moved.narrow(), blocks, THREADS, 0),
+        Some(&(_, blocks, entries)) => {
+            let family = moved.map.either([Family::MovesSlots, Family::Moves]);
+            (family, moved.map.either(entries), moved.narrow(), blocks, THREADS, 0)
+        }
         None => {
             // As many warps as hold two super-elements each in half the shared memory, one at least.
             let each = 2 * moved.unit_bytes;
@@ -150,34 +152,22 @@ pub fn global(shape: &StageShape, at: At) -> Result<Call, LowerError> {
             let shared_bytes = threads / lanes * each;
             let blocks =
                 (at.limits.shared_bytes / (shared_bytes + 1024)).clamp(1, 2048 / threads).min(32);
-            let entry = match moved.map {
-                Map::Slots(..) => "move_shared_slots",
-                Map::Axes(_) => "move_shared_axes",
-            };
+            let entry = moved.map.either(["move_shared_slots", "move_shared_axes"]);
             (Family::MovesShared, entry, false, blocks, threads, shared_bytes)
         }
     };
     let most = moved.units.div_ceil(threads / lanes).max(1);
-    Ok(Call {
-        family,
-        word: moved.word,
-        entry,
-        groups: groups(most.min(at.limits.units * blocks))?,
-        threads: threads as u32,
-        shared_bytes: shared(shared_bytes, at.limits)?,
-        params: moved.params(narrow)?,
-        workspace: WorkspacePart::Flags(flag_words(moved.units) * 4),
-    })
+    let size = Size { blocks: most.min(at.limits.units * blocks), threads, shared_bytes };
+    let flags = WorkspacePart::Flags(flag_words(moved.units) * 4);
+    Ok(at.launch((family, moved.word, entry), size)?.using(flags, moved.params(narrow)?))
 }
 
 /// PTTWAC with flags on chip, a block an instance.
-pub fn on_chip(e: Elementary, threads: usize, at: At) -> Result<Call, LowerError> {
-    let instance_bytes = e.instance_len() * at.elem_bytes;
-    let unit_bytes = e.unit * at.elem_bytes;
-    let word = widest_word(&[unit_bytes, at.alignment]);
-    let vectors = unit_bytes / word;
+pub fn on_chip(e: Elementary, threads: usize, at: At) -> Lowered {
+    let (instance_bytes, unit_bytes) = (e.instance_len() * at.elem_bytes, e.unit * at.elem_bytes);
+    let (word, vectors) = at.words(e.unit);
     let lanes = vectors.next_power_of_two().min(32);
-    if e.mid != 1 || instance_bytes > u32::MAX as usize {
+    if instance_bytes > u32::MAX as usize {
         return Err(LowerError::NoKernel);
     }
     let entry = match vectors.div_ceil(lanes) {
@@ -187,34 +177,27 @@ pub fn on_chip(e: Elementary, threads: usize, at: At) -> Result<Call, LowerError
         _ => return Err(LowerError::NoKernel),
     };
     let words = flag_words(e.instance_units());
-    Ok(Call {
-        family: Family::MovesOnChip,
-        word,
-        entry,
-        groups: groups(e.batch)?,
-        threads: threads.next_multiple_of(32).clamp(32, 1024) as u32,
-        shared_bytes: shared(words * 4, at.limits)?,
-        params: OnChipArgs {
-            data: Address::default(),
-            instances: e.batch as u64,
-            instance_bytes: instance_bytes as u64,
-            flag_words: field(words)?,
-            units: field(e.instance_units())?,
-            lanes: lanes as u32,
-            vectors: vectors as u32,
-            map: SmallSwap {
-                cols: Divisor32::new(field(e.cols)?),
-                rows: field(e.rows)?,
-                unit_bytes: field(unit_bytes)?,
-            },
-        }
-        .into(),
-        workspace: WorkspacePart::None,
-    })
+    let threads = threads.next_multiple_of(32).clamp(32, 1024);
+    let size = Size { blocks: e.batch, threads, shared_bytes: words * 4 };
+    let launch = at.launch((Family::MovesOnChip, word, entry), size)?;
+    Ok(launch.with(OnChipArgs {
+        instances: e.batch as u64,
+        instance_bytes: instance_bytes as u64,
+        flag_words: field(words)?,
+        units: field(e.instance_units())?,
+        lanes: lanes as u32,
+        vectors: vectors as u32,
+        map: SmallSwap {
+            cols: Divisor32::new(field(e.cols)?),
+            rows: field(e.rows)?,
+            unit_bytes: field(unit_bytes)?,
+        },
+        ..zeroed()
+    }))
 }
 
 /// P-IPT.
-pub fn per_cycle(shape: &StageShape, at: At) -> Result<Call, LowerError> {
+pub fn per_cycle(shape: &StageShape, at: At) -> Lowered {
     let moved = Moved::new(shape, at)?;
     let (entry, narrow) = match moved.map {
         Map::Slots(..) => ("per_cycle_slots", false),
@@ -222,14 +205,6 @@ pub fn per_cycle(shape: &StageShape, at: At) -> Result<Call, LowerError> {
         Map::Axes(_) => ("per_cycle_axes64", false),
     };
     let blocks = moved.units.div_ceil(THREADS / moved.lanes()).clamp(1, at.limits.units * 32);
-    Ok(Call {
-        family: Family::PerCycle,
-        word: moved.word,
-        entry,
-        groups: groups(blocks)?,
-        threads: THREADS as u32,
-        shared_bytes: 0,
-        params: moved.params(narrow)?,
-        workspace: WorkspacePart::None,
-    })
+    let size = Size { blocks, threads: THREADS, shared_bytes: 0 };
+    Ok(at.launch((Family::PerCycle, moved.word, entry), size)?.with(moved.params(narrow)?))
 }

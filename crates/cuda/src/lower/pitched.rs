@@ -1,15 +1,13 @@
-//! Rows a pitch apart: squares of any elements, long elements transposed, what is kept of gaps.
+//! Rows a pitch apart: squares of any elements, long elements transposed, gaps kept and restored.
 
 use turntile_perm::{Elementary, Leading, Pitched};
 use turntile_plan::Direction;
 
-use super::fit::{At, field, groups, pitch as on_chip_pitch, shared};
+use super::fit::{At, Lowered, Size, Unfilled, field, pitch as on_chip_pitch};
 use super::pad::spread;
 use super::{into, tiles};
-use crate::args::divisor::{Divisor32, Divisor64};
-use crate::args::pitched::{GapArgs, UnitSwapArgs, UnitTurnArgs};
-use crate::args::{Address, Args};
-use crate::call::{Call, WorkspacePart, widest_word};
+use crate::args::{Divisor32, Divisor64, GapArgs, UnitSwapArgs, UnitTurnArgs, zeroed};
+use crate::call::{Call, WorkspacePart};
 use crate::error::LowerError;
 use crate::family::Family;
 
@@ -30,35 +28,14 @@ const GAP_THREADS: usize = 512;
 /// Words of kept gaps that are worth a block.
 const GAP_SHARE: usize = 16 << 10;
 
-fn call(
-    word: usize,
-    entry: &'static str,
-    blocks: usize,
-    threads: usize,
-    params: impl Into<Args>,
-) -> Result<Call, LowerError> {
-    Ok(Call {
-        family: Family::Pitched,
-        word,
-        entry,
-        groups: groups(blocks)?,
-        threads: threads as u32,
-        shared_bytes: 0,
-        params: params.into(),
-        workspace: WorkspacePart::None,
-    })
-}
-
-/// Bytes of a word, and words of an element.
-fn words(at: At) -> (usize, usize) {
-    let word = widest_word(&[at.elem_bytes, at.alignment]);
-    (word, at.elem_bytes / word)
+fn launch(word: usize, entry: &'static str, size: Size, at: At) -> Lowered<Unfilled> {
+    at.launch((Family::Pitched, word, entry), size)
 }
 
 /// A square of `side` by `side` elements whose rows lie `pitch` bytes apart, transposed where it lies by pairs of tiles;
 /// of words by tiles of `tile` a side.
-fn swap(side: usize, pitch: usize, tile: usize, at: At) -> Result<Call, LowerError> {
-    let (word, unit) = words(at);
+fn swap(side: usize, pitch: usize, tile: usize, at: At) -> Lowered {
+    let (word, unit) = at.words(1);
     if unit == 1 {
         let e = Elementary { batch: 1, rows: side, mid: 1, cols: side, unit: 1 };
         return tiles::pitched_swap(e, pitch, tile, at);
@@ -73,44 +50,41 @@ fn swap(side: usize, pitch: usize, tile: usize, at: At) -> Result<Call, LowerErr
     field(tile.saturating_mul(unit).saturating_add(THREADS))?;
     let across = side.div_ceil(tile);
     let pairs = across.checked_mul(across + 1).ok_or(LowerError::NoKernel)? / 2;
-    let params = UnitSwapArgs {
-        data: Address::default(),
+    let size = Size { blocks: pairs, threads: THREADS, shared_bytes: 2 * tile * row };
+    Ok(launch(word, "pitched_swap", size, at)?.with(UnitSwapArgs {
         pitch: pitch as u64,
         side: field(side)?,
         across: field(across)?,
         pairs: field(pairs)?,
         tile: field(tile)?,
         row: field(row)?,
-        pad: 0,
         unit: Divisor32::new(field(unit)?),
-    };
-    let call = call(word, "pitched_swap", pairs, THREADS, params)?;
-    Ok(Call { shared_bytes: shared(2 * tile * row, at.limits)?, ..call })
+        ..zeroed()
+    }))
 }
 
 /// A matrix transposed from one place to another, its rows `pitches` bytes apart before and after. Both places, and both
 /// pitches, are as aligned as `at` says.
-fn turn([rows, cols]: [usize; 2], pitches: [usize; 2], at: At) -> Result<Call, LowerError> {
-    let (word, unit) = words(at);
+fn turn([rows, cols]: [usize; 2], pitches: [usize; 2], at: At) -> Lowered {
+    let (word, unit) = at.words(1);
     if unit == 1 || at.elem_bytes < LONG_BYTES {
         return into::pitched([rows, cols], pitches, at);
     }
     let words = rows * cols * unit;
-    let params = UnitTurnArgs {
-        to: Address::default(),
-        from: Address::default(),
+    let blocks = words.div_ceil(THREADS).min(at.limits.units * 8);
+    let size = Size { blocks, threads: THREADS, shared_bytes: 0 };
+    Ok(launch(word, "pitched_turn", size, at)?.with(UnitTurnArgs {
         words: words as u64,
         from_pitch: pitches[0] as u64,
         to_pitch: pitches[1] as u64,
         row: Divisor64::new((rows * unit) as u64),
         unit: Divisor64::new(unit as u64),
-    };
-    let blocks = words.div_ceil(THREADS).min(at.limits.units * 8);
-    call(word, "pitched_turn", blocks, THREADS, params)
+        ..zeroed()
+    }))
 }
 
-/// What of a matrix of equal pitches is not in the square that source and result share: its sides, and how many bytes from
-/// the matrix's start it lies and goes. The two places have nothing in common.
+/// The part of a matrix of equal pitches that lies outside the square shared by source and result: its sides, and how many
+/// bytes from the matrix's start it lies before and after. The two places do not overlap.
 pub fn rest(leading: &Leading, elem_bytes: usize) -> ([usize; 2], [usize; 2]) {
     let source = leading.source();
     let (rows, cols) = (source.rows(), source.cols());
@@ -123,7 +97,7 @@ pub fn rest(leading: &Leading, elem_bytes: usize) -> ([usize; 2], [usize; 2]) {
 }
 
 /// Equal pitches: the square that source and result share where it lies, then the [`rest`].
-pub fn turn_in_place(leading: &Leading, tile: usize, at: At) -> Result<Vec<Call>, LowerError> {
+pub fn turn_in_place(leading: &Leading, tile: usize, at: At) -> Lowered<Vec<Call>> {
     let source = leading.source();
     if source.pitch() != leading.result().pitch() {
         return Err(LowerError::NoKernel);
@@ -137,17 +111,17 @@ pub fn turn_in_place(leading: &Leading, tile: usize, at: At) -> Result<Vec<Call>
 }
 
 /// Transposed into the workspace, and copied out row by row.
-pub fn through(leading: &Leading, at: At) -> Result<Vec<Call>, LowerError> {
+pub fn through(leading: &Leading, at: At) -> Lowered<Vec<Call>> {
     let (source, result) = (leading.source(), leading.result());
     let pitches = [source.pitch(), result.cols()].map(|pitch| pitch * at.elem_bytes);
     let turn = turn([source.rows(), source.cols()], pitches, at.and(&pitches))?;
     let out = result.scaled(at.elem_bytes).ok_or(LowerError::NoKernel)?;
-    Ok(vec![turn, spread(out, at.limits)?])
+    Ok(vec![turn, spread(out, at)?])
 }
 
 /// What is kept of a matrix's gaps, taken out of them or put back.
-pub fn gaps(leading: &Leading, direction: Direction, at: At) -> Result<Call, LowerError> {
-    let (word, unit) = words(at);
+pub fn gaps(leading: &Leading, direction: Direction, at: At) -> Lowered {
+    let (word, unit) = at.words(1);
     let total = leading.kept_len() * unit;
     if total == 0 {
         return Err(LowerError::NoKernel);
@@ -158,8 +132,6 @@ pub fn gaps(leading: &Leading, direction: Direction, at: At) -> Result<Call, Low
         if source.rows() <= result.rows() { (source, result) } else { (result, source) };
     let len = source.len();
     let params = GapArgs {
-        data: Address::default(),
-        kept: Address::default(),
         len: len as u64,
         windows: len.saturating_sub(few.cols()).div_ceil(few.pitch()) as u64,
         cols: few.cols() as u64,
@@ -168,12 +140,13 @@ pub fn gaps(leading: &Leading, direction: Direction, at: At) -> Result<Call, Low
         total: total as u64,
         other: Divisor64::new(other.pitch() as u64),
         other_gap: Divisor64::new((other.pitch() - other.cols()) as u64),
+        ..zeroed()
     };
-    let blocks = total.div_ceil(GAP_SHARE).min(at.limits.units * 4);
     let entry = match direction {
         Direction::Forward => "gaps_keep",
         Direction::Backward => "gaps_restore",
     };
-    let call = call(word, entry, blocks, GAP_THREADS, params)?;
-    Ok(Call { workspace: WorkspacePart::Kept(total * word), ..call })
+    let blocks = total.div_ceil(GAP_SHARE).min(at.limits.units * 4);
+    let size = Size { blocks, threads: GAP_THREADS, shared_bytes: 0 };
+    Ok(launch(word, entry, size, at)?.using(WorkspacePart::Kept(total * word), params))
 }

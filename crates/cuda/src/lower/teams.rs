@@ -1,7 +1,7 @@
 //! How the groups of a GPU share out a gather pass of aligned slots (`kernels/slot_gather.cu`): teams of
 //! groups side by side walk down runs of chunks, every group with its strip of columns.
 
-use turntile_perm::{Order, Slots};
+use turntile_perm::Slots;
 use turntile_plan::Direction;
 
 use crate::call::Limits;
@@ -178,9 +178,6 @@ pub fn ways(
     word: usize,
     limits: &Limits,
 ) -> Vec<Way> {
-    if !limits.cooperative || slots.order() == Order::Rows {
-        return Vec::new();
-    }
     let with = |teams: usize, blocks: usize| {
         Teams::new(slots, batch, (elem_bytes, word), (teams, blocks), limits.shared_bytes)
     };
@@ -317,12 +314,5 @@ mod tests {
             (0..32).for_each(|lane| turns[bank(lane)] += 1);
             assert_eq!(turns.into_iter().max(), Some(most), "{cols} words of {word}: {layout:?}");
         }
-    }
-
-    #[test]
-    fn a_gpu_without_a_grid_barrier_has_none() {
-        let slots = Slots::new(1009, 997, 64, 64).unwrap();
-        let old = Limits { cooperative: false, ..Limits::H200 };
-        assert!(ways(&slots, 1, 4, 4, &old).is_empty());
     }
 }

@@ -1,46 +1,29 @@
-//! Square tiles.
+//! Square tiles, and tiles of cubes.
 
 use turntile_perm::Elementary;
 
-use super::fit::{At, field, groups, vector_bytes};
-use crate::args::Address;
-use crate::args::tiles::{SquareArgs, TilesArgs};
-use crate::call::{Call, WorkspacePart, widest_word};
+use super::fit::{At, Lowered, Size, field, vector_bytes};
+use crate::args::{CubeArgs, SquareArgs, TilesArgs, zeroed};
+use crate::call::{Call, widest_word};
 use crate::error::LowerError;
 use crate::family::Family;
 
-/// Entry points by side of a tile, for words of so many bytes.
-const SWAPS: [(usize, usize, &str); 11] = [
-    (1, 64, "square_swap_64"),
-    (1, 128, "square_swap_128"),
-    (2, 64, "square_swap_64"),
-    (2, 128, "square_swap_128"),
-    (4, 32, "square_swap_32"),
-    (4, 64, "square_swap_64"),
-    (4, 128, "square_swap_128"),
-    (8, 32, "square_swap_32"),
-    (8, 64, "square_swap_64"),
-    (16, 16, "square_swap_16"),
-    (16, 32, "square_swap_32"),
-];
-const IN_PLACE: [(usize, usize, &str); 13] = [
-    (1, 64, "tiles_64"),
-    (1, 128, "tiles_128"),
-    (2, 64, "tiles_64"),
-    (2, 128, "tiles_128"),
-    (4, 32, "tiles_32"),
-    (4, 64, "tiles_64"),
-    (4, 128, "tiles_128"),
-    (8, 32, "tiles_32"),
-    (8, 64, "tiles_64"),
-    (8, 128, "tiles_128"),
-    (16, 16, "tiles_16"),
-    (16, 32, "tiles_32"),
-    (16, 64, "tiles_64"),
+/// A kernel, and the words that it is compiled for, in bytes.
+type Compiled = (&'static str, &'static [usize]);
+
+/// Sides of tiles, what swaps two of them, and what transposes one where it lies.
+const SIDES: [(usize, Compiled, Compiled); 4] = [
+    (16, ("square_swap_16", &[16]), ("tiles_16", &[16])),
+    (32, ("square_swap_32", &[4, 8, 16]), ("tiles_32", &[4, 8, 16])),
+    (64, ("square_swap_64", &[1, 2, 4, 8]), ("tiles_64", &[1, 2, 4, 8, 16])),
+    (128, ("square_swap_128", &[1, 2, 4]), ("tiles_128", &[1, 2, 4, 8])),
 ];
 
-fn entry(table: &[(usize, usize, &'static str)], word: usize, tile: usize) -> Option<&'static str> {
-    table.iter().find(|row| (row.0, row.1) == (word, tile)).map(|row| row.2)
+/// What swaps two tiles of that side, and what transposes one, where there are such kernels for the word.
+fn entries(word: usize, tile: usize) -> [Option<&'static str>; 2] {
+    let compiled = |(entry, words): Compiled| words.contains(&word).then_some(entry);
+    let row = SIDES.iter().find(|row| row.0 == tile);
+    row.map_or([None; 2], |&(_, swap, in_place)| [swap, in_place].map(compiled))
 }
 
 /// Sides and threads of tiles that are moved in granules, as `kernels/granules.cuh` has them, for words of so many bytes.
@@ -83,19 +66,16 @@ pub const fn any_tile(word: usize) -> usize {
 }
 
 /// Pairs of tiles across the diagonal, of matrices that lie side by side or one after the other.
-pub fn swap(e: Elementary, tile: usize, at: At) -> Result<Call, LowerError> {
+pub fn swap(e: Elementary, tile: usize, at: At) -> Lowered {
     pitched_swap(e, e.mid * e.cols * at.elem_bytes, tile, at)
 }
 
 /// The same of matrices whose rows lie `pitch` bytes apart.
-pub fn pitched_swap(e: Elementary, pitch: usize, tile: usize, at: At) -> Result<Call, LowerError> {
+pub fn pitched_swap(e: Elementary, pitch: usize, tile: usize, at: At) -> Lowered {
     if e.rows != e.cols || e.unit != 1 {
         return Err(LowerError::NoKernel);
     }
-    let word = widest_word(&[at.elem_bytes, at.alignment]);
-    if word != at.elem_bytes {
-        return Err(LowerError::NoKernel);
-    }
+    let (word, 1) = at.words(1) else { return Err(LowerError::NoKernel) };
     let row = e.cols * word;
     let aligned = widest_word(&[at.alignment, row, pitch]) >= vector_bytes(word);
     let in_granules = granules(word).filter(|&(tile, _, shared)| {
@@ -104,7 +84,7 @@ pub fn pitched_swap(e: Elementary, pitch: usize, tile: usize, at: At) -> Result<
     let lines = pitch.is_multiple_of(LINE) && (e.mid == 1 || row.is_multiple_of(LINE));
     // Tiles of 32 words of 8 bytes have short rows: where lines are shared, those in granules are longer.
     let vectors = aligned && (word != 8 || lines || in_granules.is_none());
-    let (entry, tile, threads, shared) = match (entry(&SWAPS, word, tile), in_granules) {
+    let (entry, tile, threads, shared_bytes) = match (entries(word, tile)[0], in_granules) {
         (Some(entry), _) if vectors => {
             (entry, tile, swap_threads(word, tile), 2 * tile * tile * word)
         }
@@ -117,55 +97,80 @@ pub fn pitched_swap(e: Elementary, pitch: usize, tile: usize, at: At) -> Result<
     let group = if grouped { GROUP } else { 1 };
     let groups_across = across.div_ceil(group);
     let pairs = groups_across * (groups_across + 1) / 2 * group * group;
-    Ok(Call {
-        family: Family::Tiles,
-        word,
-        entry,
-        groups: groups(e.batch * e.mid * pairs)?,
-        threads: threads as u32,
-        shared_bytes: shared as u32,
-        params: SquareArgs {
-            data: Address::default(),
-            pitch: pitch as u64,
-            batch_bytes: (e.rows * pitch) as u64,
-            side: field(e.rows)?,
-            across: field(across)?,
-            pairs: field(pairs)?,
-            mid: field(e.mid)?,
-            group: field(group)?,
-            pad: 0,
-        }
-        .into(),
-        workspace: WorkspacePart::None,
-    })
+    let blocks = e.batch * e.mid * pairs;
+    let launch = at.launch((Family::Tiles, word, entry), Size { blocks, threads, shared_bytes })?;
+    Ok(launch.with(SquareArgs {
+        pitch: pitch as u64,
+        batch_bytes: (e.rows * pitch) as u64,
+        side: field(e.rows)?,
+        across: field(across)?,
+        pairs: field(pairs)?,
+        mid: field(e.mid)?,
+        group: field(group)?,
+        ..zeroed()
+    }))
 }
 
 /// 0210!: every tile where it lies; `None` where the tile or the alignment has no kernel of its own.
-pub fn in_place(e: Elementary, word: usize, at: At) -> Option<Result<Call, LowerError>> {
+pub fn in_place(e: Elementary, word: usize, at: At) -> Lowered<Option<Call>> {
     let (side, mid) = (e.rows, e.mid);
-    let entry = entry(&IN_PLACE, word, side).filter(|_| e.rows == e.cols && e.unit == 1)?;
-    (at.alignment >= vector_bytes(word)).then_some(())?;
+    let [_, entry] = entries(word, side);
+    let is_own = e.rows == e.cols && e.unit == 1 && at.alignment >= vector_bytes(word);
+    let Some(entry) = entry.filter(|_| is_own) else { return Ok(None) };
     let (threads, per_block) = geometry(word, side);
     let tiles = e.batch * mid;
-    let call = || {
-        Ok(Call {
-            family: Family::Tiles,
-            word,
-            entry,
-            groups: groups(tiles.div_ceil(per_block))?,
-            threads: (threads * per_block) as u32,
-            shared_bytes: (per_block * side * side * word) as u32,
-            params: TilesArgs {
-                data: Address::default(),
-                pitch: (mid * side * word) as u64,
-                panel_bytes: (side * mid * side * word) as u64,
-                mid: field(mid)?,
-                pad: 0,
-                tiles: tiles as u64,
-            }
-            .into(),
-            workspace: WorkspacePart::None,
-        })
+    let size = Size {
+        blocks: tiles.div_ceil(per_block),
+        threads: threads * per_block,
+        shared_bytes: per_block * side * side * word,
     };
-    Some(call())
+    let launch = at.launch((Family::Tiles, word, entry), size)?;
+    Ok(Some(launch.with(TilesArgs {
+        pitch: (mid * side * word) as u64,
+        panel_bytes: (side * mid * side * word) as u64,
+        mid: field(mid)?,
+        tiles: tiles as u64,
+        ..zeroed()
+    })))
+}
+
+/// Tiles across a group of those of a cube.
+const CUBE_GROUP: usize = 4;
+
+/// Side of a tile of a cube and threads of a block, as `kernels/cube.cu` has them.
+pub fn cube_geometry(word: usize) -> (usize, usize) {
+    let side = match word {
+        1 | 2 => 32,
+        4 | 8 => 16,
+        _ => 8,
+    };
+    let across = side * word / vector_bytes(word);
+    (side, across * side * across)
+}
+
+/// Three tiles of a cube change places: `n x n²` or `n² x n` matrices of single words whose rows of `n` are whole vectors.
+pub fn rotate(e: Elementary, tile: usize, at: At) -> Lowered {
+    let side = e.cube_side().filter(|_| e.unit == 1).ok_or(LowerError::NoKernel)?;
+    let (word, words) = at.words(1);
+    let (own, threads) = cube_geometry(word);
+    let vectors = widest_word(&[at.alignment, side * word]) >= vector_bytes(word);
+    if words != 1 || tile != own || !vectors {
+        return Err(LowerError::NoKernel);
+    }
+    let across = side.div_ceil(tile);
+    let group = if across >= 2 * CUBE_GROUP { CUBE_GROUP } else { 1 };
+    // Of the groups of an orbit the one whose first number is least stands for it: squares of 1 to those across.
+    let most = across.div_ceil(group);
+    let orbits = most * (most + 1) * (2 * most + 1) / 6 * group.pow(3);
+    let entry = if e.rows == side { "cube_forward" } else { "cube_back" };
+    let size = Size { blocks: e.batch * orbits, threads, shared_bytes: 0 };
+    let launch = at.launch((Family::Cube, word, entry), size)?;
+    Ok(launch.with(CubeArgs {
+        batch_bytes: (e.rows * e.cols * word) as u64,
+        side: field(side)?,
+        across: field(across)?,
+        orbits: field(orbits)?,
+        group: field(group)?,
+        ..zeroed()
+    }))
 }

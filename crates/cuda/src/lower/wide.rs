@@ -2,13 +2,23 @@
 
 use turntile_perm::Elementary;
 
-use super::fit::{At, field, groups, pitch, threads_for};
-use crate::args::barrier::WideArgs;
-use crate::args::divisor::Divisor32;
-use crate::args::{Address, Args};
-use crate::call::{Call, Limits, WorkspacePart, widest_word};
+use super::fit::{At, Lowered, Size, field, pitch, region_flags, threads_for};
+use crate::args::{Divisor32, WideArgs, zeroed};
+use crate::call::Limits;
 use crate::error::LowerError;
 use crate::family::Family;
+use crate::way::Scope;
+
+/// Kernels of clusters of so many blocks, and those that load narrow words by 4 bytes.
+const CLUSTERS: [(usize, [&str; 2]); 4] = [
+    (2, ["barrier_cluster_2", "barrier_cluster_wide_2"]),
+    (4, ["barrier_cluster_4", "barrier_cluster_wide_4"]),
+    (8, ["barrier_cluster_8", "barrier_cluster_wide_8"]),
+    (16, ["barrier_cluster_16", "barrier_cluster_wide_16"]),
+];
+
+/// The same of the grid.
+const GRID: [&str; 2] = ["barrier_grid", "barrier_grid_wide"];
 
 /// Threads of a block of the grid and registers of 4 bytes that each holds data in; see
 /// `kernels/grid_barrier.cu`.
@@ -35,83 +45,71 @@ struct Split {
     shared_rows: usize,
 }
 
-/// What the rectangles of a split must fit.
-struct Bounds {
-    /// Blocks at most, or exactly for a cluster.
-    blocks: usize,
-    shared_bytes: usize,
-    /// Granules that the registers of a block hold.
-    granules_held: usize,
-    granule: usize,
-    /// Rectangles begin at multiples of so many rows and columns.
-    row_step: usize,
-    col_step: usize,
-}
-
-impl Bounds {
-    /// The split that moves fewest bytes, each run of a row or a column counted as 64 bytes more.
-    fn split(&self, rows: usize, cols: usize, word: usize) -> Option<Split> {
-        (1..=self.blocks).filter_map(|down| self.rectangles(rows, cols, word, down)).min_by_key(
-            |s| 2 * s.block_rows * s.block_cols * word + 64 * (s.block_rows + s.block_cols),
-        )
-    }
-
-    fn rectangles(&self, rows: usize, cols: usize, word: usize, down: usize) -> Option<Split> {
-        let across = self.blocks / down;
-        let block_rows = rows.div_ceil(down).next_multiple_of(self.row_step);
-        let block_cols = cols.div_ceil(across).next_multiple_of(self.col_step);
-        let pitch = pitch(block_cols * word, self.granule);
-        let most = (self.shared_bytes / pitch) / self.row_step * self.row_step;
-        let shared_rows = block_rows.min(most);
-        let rest = block_rows - shared_rows;
-        let granules = rest * (block_cols * word).div_ceil(self.granule);
-        let fits = granules <= self.granules_held && rest <= most;
-        fits.then_some(Split { down, across, block_rows, block_cols, pitch, shared_rows })
-    }
-}
-
-/// Words of a super-element, and their size.
-fn as_words(e: Elementary, at: At) -> Result<(Elementary, usize), LowerError> {
-    let unit_bytes = e.unit * at.elem_bytes;
-    let word = widest_word(&[unit_bytes, at.alignment]);
-    let e = Elementary { unit: unit_bytes / word, ..e };
-    if e.mid == 1 { Ok((e, word)) } else { Err(LowerError::NoKernel) }
-}
-
-/// The rectangles, with narrow words in granules of 4 bytes where rows and columns align to them.
+/// The split that moves fewest bytes, each run of a row or a column counted as 64 bytes more: into at most `blocks` rectangles,
+/// of which rows beyond those in shared memory lie in `register_bytes` bytes of registers. And whether narrow words are loaded
+/// and stored by 4 bytes: where rows and columns align to them, rectangles begin at multiples of them too.
 fn rectangles(
     e: Elementary,
     word: usize,
     at: At,
     blocks: usize,
-    threads: usize,
-    registers: usize,
-) -> Result<(Split, u32), LowerError> {
+    register_bytes: usize,
+) -> Lowered<(Split, [bool; 2])> {
     let aligned = |extent: usize| {
         word < 4 && e.unit == 1 && at.alignment >= 4 && (extent * word).is_multiple_of(4)
     };
-    let (wide_loads, wide_stores) = (aligned(e.cols), aligned(e.rows));
+    let wide @ [wide_loads, _] = [e.cols, e.rows].map(aligned);
     let granule = if wide_loads { 4 } else { word };
-    let step = |wide: bool| if wide { 4 / word } else { 1 };
-    let bounds = Bounds {
-        blocks,
-        shared_bytes: at.limits.shared_bytes,
-        granules_held: threads * registers * 4 / granule,
-        granule,
-        row_step: step(wide_stores),
-        col_step: step(wide_loads),
+    let [col_step, row_step] = wide.map(|wide| if wide { 4 / word } else { 1 });
+    let (unit_bytes, shared_bytes) = (e.unit * word, at.limits.shared_bytes);
+    let cut = |down: usize| {
+        let across = blocks / down;
+        let block_rows = e.rows.div_ceil(down).next_multiple_of(row_step);
+        let block_cols = e.cols.div_ceil(across).next_multiple_of(col_step);
+        let row_bytes = block_cols * unit_bytes;
+        let pitch = pitch(row_bytes, granule);
+        let most = shared_bytes / pitch / row_step * row_step;
+        let shared_rows = block_rows.min(most);
+        let rest = block_rows - shared_rows;
+        let held = rest * row_bytes.div_ceil(granule) <= register_bytes / granule;
+        let split = Split { down, across, block_rows, block_cols, pitch, shared_rows };
+        (held && rest <= most).then_some(split)
     };
-    let have = blocks * (bounds.shared_bytes + threads * registers * 4);
-    let unit_bytes = e.unit * word;
-    let need = e.rows * e.cols * unit_bytes;
-    let split =
-        bounds.split(e.rows, e.cols, unit_bytes).ok_or(LowerError::OnChip { need, have })?;
-    Ok((split, u32::from(wide_loads) | u32::from(wide_stores) << 1))
+    let cost = |s: &Split| {
+        2 * s.block_rows * s.block_cols * unit_bytes + 64 * (s.block_rows + s.block_cols)
+    };
+    let (need, have) = (e.rows * e.cols * unit_bytes, blocks * (shared_bytes + register_bytes));
+    let split = (1..=blocks).filter_map(cut).min_by_key(cost);
+    Ok((split.ok_or(LowerError::OnChip { need, have })?, wide))
 }
 
-fn params(e: Elementary, word: usize, split: Split, wide: u32) -> Result<Args, LowerError> {
-    let args = WideArgs {
-        data: Address::default(),
+/// An instance across the shared memories of a cluster, or all of a matrix across those of the grid and its registers.
+pub fn call(e: Elementary, scope: Scope, at: At) -> Lowered {
+    at.barrier(scope)?;
+    let (e, word) = at.in_words(e);
+    let cluster = |most: usize| CLUSTERS.iter().find(|row| row.0 == most);
+    let (family, entries, most, register_bytes) = match scope {
+        Scope::Cluster(most) => {
+            let (_, entries) = cluster(most).ok_or(LowerError::NoKernel)?;
+            (Family::ClusterBarrier, *entries, most, 0)
+        }
+        Scope::Grid if e.batch == 1 => {
+            (Family::GridBarrier, GRID, at.limits.units, GRID_THREADS * GRID_REGISTERS * 4)
+        }
+        _ => return Err(LowerError::NoKernel),
+    };
+    let (split, [wide_loads, wide_stores]) = rectangles(e, word, at, most, register_bytes)?;
+    let (blocks, threads) = match scope {
+        Scope::Grid => (split.down * split.across, GRID_THREADS),
+        _ => {
+            let bytes = split.block_rows * split.block_cols * e.unit * word;
+            (e.batch * most, threads_for(bytes, 1024))
+        }
+    };
+    let entry = entries[usize::from(wide_loads)];
+    let shared_bytes = split.shared_rows * split.pitch;
+    let launch = at.launch((family, word, entry), Size { blocks, threads, shared_bytes })?;
+    Ok(launch.with(WideArgs {
         instance_bytes: (e.rows * e.cols * e.unit * word) as u64,
         rows: field(e.rows)?,
         cols: field(e.cols)?,
@@ -120,62 +118,10 @@ fn params(e: Elementary, word: usize, split: Split, wide: u32) -> Result<Args, L
         across: field(split.across)?,
         pitch: field(split.pitch)?,
         shared_rows: field(split.shared_rows)?,
-        wide,
+        wide: region_flags([wide_loads, wide_stores, false, false]),
         unit: Divisor32::new(field(e.unit)?),
-    };
-    Ok(args.into())
-}
-
-/// An instance across the shared memories of a cluster.
-pub fn cluster(e: Elementary, blocks: usize, at: At) -> Result<Call, LowerError> {
-    if at.limits.cluster < blocks {
-        return Err(LowerError::NoBarrier { scope: "a cluster" });
-    }
-    let (e, word) = as_words(e, at)?;
-    let (split, wide) = rectangles(e, word, at, blocks, 1024, 0)?;
-    let entry = match (blocks, wide & 1) {
-        (2, 0) => "barrier_cluster_2",
-        (4, 0) => "barrier_cluster_4",
-        (8, 0) => "barrier_cluster_8",
-        (16, 0) => "barrier_cluster_16",
-        (2, _) => "barrier_cluster_wide_2",
-        (4, _) => "barrier_cluster_wide_4",
-        (8, _) => "barrier_cluster_wide_8",
-        (16, _) => "barrier_cluster_wide_16",
-        _ => return Err(LowerError::NoKernel),
-    };
-    Ok(Call {
-        family: Family::ClusterBarrier,
-        word,
-        entry,
-        groups: groups(e.batch * blocks)?,
-        threads: threads_for(split.block_rows * split.block_cols * e.unit * word, 1024) as u32,
-        shared_bytes: (split.shared_rows * split.pitch) as u32,
-        params: params(e, word, split, wide)?,
-        workspace: WorkspacePart::None,
-    })
-}
-
-/// The whole matrix on chip.
-pub fn grid(e: Elementary, at: At) -> Result<Call, LowerError> {
-    if !at.limits.cooperative {
-        return Err(LowerError::NoBarrier { scope: "the grid" });
-    }
-    if e.batch != 1 {
-        return Err(LowerError::NoKernel);
-    }
-    let (e, word) = as_words(e, at)?;
-    let (split, wide) = rectangles(e, word, at, at.limits.units, GRID_THREADS, GRID_REGISTERS)?;
-    Ok(Call {
-        family: Family::GridBarrier,
-        word,
-        entry: if wide & 1 == 1 { "barrier_grid_wide" } else { "barrier_grid" },
-        groups: groups(split.down * split.across)?,
-        threads: GRID_THREADS as u32,
-        shared_bytes: (split.shared_rows * split.pitch) as u32,
-        params: params(e, word, split, wide)?,
-        workspace: WorkspacePart::None,
-    })
+        ..zeroed()
+    }))
 }
 
 #[cfg(test)]
@@ -203,12 +149,12 @@ mod tests {
         ] {
             let e = Elementary { batch: 1, rows, mid: 1, cols, unit: 1 };
             let at = At { elem_bytes: 4, alignment: 16, limits: &Limits::H200 };
-            let call = grid(e, at).unwrap();
+            let call = call(e, Scope::Grid, at).unwrap();
             assert!(call.groups <= 132 && call.groups > 120, "{rows}x{cols}: {call:?}");
         }
         let e = Elementary { batch: 1, rows: 8000, mid: 1, cols: 8000, unit: 1 };
         let at = At { elem_bytes: 4, alignment: 16, limits: &Limits::H200 };
-        assert!(matches!(grid(e, at), Err(LowerError::OnChip { .. })));
+        assert!(matches!(call(e, Scope::Grid, at), Err(LowerError::OnChip { .. })));
     }
 
     #[test]
@@ -218,7 +164,7 @@ mod tests {
         {
             let e = Elementary { batch: 1, rows, mid: 1, cols, unit: 1 };
             let at = At { elem_bytes: word, alignment: 16, limits: &Limits::H200 };
-            let (s, _) = rectangles(e, word, at, 132, GRID_THREADS, GRID_REGISTERS).unwrap();
+            let (s, _) = rectangles(e, word, at, 132, GRID_THREADS * GRID_REGISTERS * 4).unwrap();
             assert!(s.down * s.block_rows >= rows && s.across * s.block_cols >= cols);
             assert!(s.down * s.across <= 132);
             assert!(s.shared_rows * s.pitch <= Limits::H200.shared_bytes);

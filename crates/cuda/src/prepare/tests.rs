@@ -15,7 +15,7 @@ fn plan() -> Plan {
 /// Of a plan in place that takes 100 bytes of workspace at least.
 fn with_flags() -> Work {
     let mut work = Work::of_plan(&plan()).unwrap();
-    work.calls[0].workspace = crate::call::WorkspacePart::Flags(100);
+    work.calls[0].0.workspace = crate::call::WorkspacePart::Flags(100);
     work
 }
 
@@ -68,7 +68,7 @@ fn out_of_place_there_is_a_source() {
     assert!(work.is_aligned(&laid_out) && !work.is_aligned(&unaligned));
     let answer = work.check(&unaligned);
     assert!(matches!(answer, Err(CudaError::Misaligned { what: "source", .. })), "{answer:?}");
-    let endless = Work { bytes: usize::MAX, source: Some(usize::MAX), ..work };
+    let endless = Work { bytes: usize::MAX, ..work };
     assert_eq!(endless.laid_out(512).1, u64::MAX);
 }
 
@@ -159,6 +159,31 @@ fn ways_of_no_device_are_refused() {
     assert!(matches!(answer, Err(CudaError::Flawed(Flaw::Uncounted { .. }))), "{answer:?}");
 }
 
+/// Of aligned slots, `T - 1` rows for each team, backwards none, with a few bytes; for each block that runs alone as many, and
+/// the rows of the last chunk.
+#[test]
+fn slots_take_workspace_by_the_documented_formulas() {
+    let (slot, cols) = (64, 150);
+    let slots = Slots::new(1000, cols, slot, 64).unwrap();
+    let (_, last) = slots.chunk_rows(slots.chunks() - 1);
+    for direction in [Direction::Forward, Direction::Backward] {
+        let shape = StageShape::SlotGather { batch: 1, slots, direction };
+        let bytes = |way| {
+            let work = Work::of_stage(&shape, way, 4, 16, &Limits::H200).unwrap();
+            work.workspace_bytes()
+        };
+        for groups in [1, 3] {
+            let rows = groups * (slot - 1) + last;
+            assert_eq!(bytes(Way::Runs { groups }), rows * cols * 4, "{groups} {direction:?}");
+        }
+        for (groups, blocks, teams) in [(6, 3, 2), (4, 1, 4)] {
+            let rows = if direction == Direction::Forward { teams * (slot - 1) } else { 0 };
+            let few = bytes(Way::Teams { groups, blocks }) - rows * cols * 4;
+            assert!((1..=teams * 160).contains(&few), "{groups} {blocks} {direction:?}: {few}");
+        }
+    }
+}
+
 /// Of an alignment, the power of two counts: a multiple of 24 is one of 8.
 #[test]
 fn alignments_are_powers_of_two() {
@@ -207,7 +232,7 @@ fn offers_say_what_is_launched() {
                 assert_eq!(chip.best(&stage.shape, &request).unwrap().seconds, least, "{stage}");
                 for offer in offers {
                     let launches: &Launches = offer.geometry.get().unwrap();
-                    let way = launches.way();
+                    let way = launches.way;
                     let again = Work::of_stage(&stage.shape, way, 4, 16, chip.limits());
                     assert_eq!(again.unwrap().calls, launches.calls(), "{way}");
                     assert_eq!(launches.workspace_bytes(), offer.workspace_bytes);

@@ -3,7 +3,7 @@
 use turntile_cuda::call::Limits;
 use turntile_cuda::lower::At;
 use turntile_cuda::way::{Scope, Tiling, Way};
-use turntile_perm::{AxisPermutation, Elementary, Slide, Slots};
+use turntile_perm::{AxisPermutation, Elementary, Fields, Retile, Slide, Slots};
 use turntile_plan::{Direction, StageShape};
 
 /// Both directions.
@@ -34,23 +34,14 @@ pub const MATRICES: [(usize, usize, usize); 15] = [
     (1, 160_000, 160_000),
 ];
 
-/// What is planned in place, by every route: rows, columns, bytes of an element.
-pub const PLANNED: [(usize, usize, usize); 9] = [
-    (4096, 6144, 4),
-    (1000, 777, 2),
-    (5000, 5000, 8),
-    (30, 40, 1),
-    (9_999_991, 7, 4),
-    (61, 1_000_003, 4),
-    (16381, 20011, 4),
-    (158_003, 158_017, 4),
-    (101, 89, 12),
-];
-
 /// The least alignment that elements of so many bytes have, and the best.
 pub fn alignments(elem: usize) -> [usize; 2] {
     [(elem & elem.wrapping_neg()).min(16), 16]
 }
+
+/// A device that has no barriers beyond a block, and little memory on chip.
+pub const OLD: Limits =
+    Limits { units: 13, shared_bytes: 48 << 10, cluster: 1, cooperative: false, ..Limits::H200 };
 
 /// On an H200.
 pub fn at(elem_bytes: usize, alignment: usize) -> At<'static> {
@@ -87,8 +78,10 @@ pub fn drawn(count: usize, rank: usize, elements: usize) -> Vec<(Vec<usize>, Vec
         let extents: Vec<usize> = (0..rank).map(|_| 1 + below(most)).collect();
         let mut order: Vec<usize> = Vec::new();
         (0..rank).for_each(|axis| order.insert(below(axis + 1), axis));
-        let moves_apart = AxisPermutation::new(&extents, &order).is_ok();
-        if moves_apart && extents.iter().product::<usize>() <= elements {
+        let axes = AxisPermutation::new(&extents, &order);
+        // As many as kernels take.
+        let few = axes.is_ok_and(|axes| axes.extents().len() <= 8);
+        if few && extents.iter().product::<usize>() <= elements {
             found.push((extents, order));
         }
     }
@@ -105,6 +98,7 @@ pub fn ways(groups: &[usize]) -> Vec<Way> {
         Way::Moves,
         Way::PerCycle,
         BLOCK,
+        Way::SwapAxes,
         Way::Barrier(Scope::Grid),
     ];
     ways.extend([Way::Rounds { least: 2 }, Way::Blocks { block: 48_896 }]);
@@ -176,6 +170,9 @@ pub fn shapes() -> Vec<StageShape> {
         axes(&[5, 3, 4, 6, 3000], &[3, 1, 0, 2, 4]),
         axes(&[1 << 9, 300, 1 << 10, 50], &[3, 1, 0, 2]),
         axes(&[1 << 9, 300, 1 << 10, 50, 99], &[3, 1, 0, 2, 4]),
+        // Axes that change places in pairs, in vectors and in granules.
+        axes(&[64, 48, 64, 48], &[2, 3, 0, 1]),
+        axes(&[9, 7, 70, 7, 70], &[0, 3, 4, 1, 2]),
         // Cubes, both ways.
         swap([1, 40, 1, 1600, 1]),
         swap([2, 2304, 1, 48, 1]),
@@ -185,6 +182,15 @@ pub fn shapes() -> Vec<StageShape> {
     ]);
     for (from, to) in [(4900, 5000), (5000, 4900)] {
         shapes.push(Slide::new(5000, 4900, from, to).unwrap().into());
+    }
+    // Records of equal fields and of others, with a short last tile, and in tiles that a block does not hold.
+    for (records, widths, tile) in
+        [(1009, &[4, 12, 1, 8][..], 32), (1009, &[1; 5], 64), (80_000, &[1, 2], 70_000)]
+    {
+        let fields = Fields::new(records, widths).unwrap();
+        for (from, to) in [(1, tile), (tile, 1)] {
+            shapes.push(Retile::new(fields, from, to).into());
+        }
     }
     for (rows, cols, slot, chunk) in [
         (1000, 300, 64, 256),

@@ -3,17 +3,17 @@
 mod offsets;
 
 pub use offsets::offsets;
-use turntile_cuda::call::Call;
+use turntile_cuda::call::{Call, Launch};
 use turntile_cuda::lower::lower;
 use turntile_cuda::way::Way;
 use turntile_plan::StageShape;
 
 use crate::cases::{ELEMENTS, alignments, at};
-use crate::replay::{self, Launch};
+use crate::replay;
 
 /// `calls`, in order, put every byte of `shape` where it says.
 pub fn agrees(calls: &[Call], shape: &StageShape, elem: usize, alignment: usize) {
-    let launches: Vec<Launch> = calls.iter().map(Launch::from).collect();
+    let launches: Vec<Launch> = calls.iter().map(|call| **call).collect();
     for offset in offsets(shape.spans().0 * elem) {
         let want = shape.dest(offset / elem) * elem + offset % elem;
         let mut at = offset as u64;

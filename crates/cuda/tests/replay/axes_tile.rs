@@ -1,6 +1,6 @@
 //! `axes_tile.cuh`: a block reads rows of its tile, and writes its columns.
 
-use turntile_cuda::args::axes_tile::{IntoAxesArgs, TileAxis, TileMap, WideAxesArgs};
+use turntile_cuda::args::{IntoAxesArgs, TileAxis, TileMap, WideAxesArgs};
 use turntile_cuda::waits::Waits;
 
 use super::device::div32;
@@ -138,7 +138,7 @@ pub fn wide(call: &Launch, a: &WideAxesArgs, alignment: u64, offset: u64) -> Mov
     let grid = call.entry == "barrier_grid_axes";
     assert!(grid || call.entry.starts_with("barrier_cluster_axes_"), "{}", call.entry);
     let blocks = if grid { u64::from(call.groups) } else { last_number(call.entry) };
-    need(grid || call.waits == Waits::Cluster(blocks as u32), || format!("{call:?}"))?;
+    need(grid || call.waits() == Waits::Cluster(blocks as u32), || format!("{call:?}"))?;
     let instance = offset / a.instance_bytes;
     if offset >= a.bytes || (instance + 1) * blocks > u64::from(call.groups) {
         return Ok(None);

@@ -1,6 +1,6 @@
 //! `barrier.cu`: a block reads whole instances, waits, and writes them transposed.
 
-use turntile_cuda::args::barrier::BarrierArgs;
+use turntile_cuda::args::BarrierArgs;
 
 use super::device::div32;
 use super::tiles::vector;

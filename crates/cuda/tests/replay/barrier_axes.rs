@@ -1,16 +1,14 @@
 //! `barrier_axes.cu`: a block reads instances as they lie, waits, and writes the words of the result in order.
 
-use turntile_cuda::args::barrier::AxesArgs;
-use turntile_cuda::args::maps::Axes32;
+use turntile_cuda::args::{Axes32, AxesArgs};
 
 use super::maps::Map;
 use super::{Answer, Launch, Moved, aligned, need, on_chip, threads};
 
 /// The number whose digits count so much in all: the one word that is read from there.
 fn read_by(source: &Axes32, place: u64) -> Option<u64> {
-    let all = [source.d0, source.d1, source.d2, source.d3, source.d4, source.d5, source.d6];
     let (mut weight, mut digits) = (1, Vec::new());
-    for d in &all[..source.digits as usize] {
+    for d in &source.d[..source.digits as usize] {
         let extent = u64::from(d.by.divisor);
         digits.push((u64::from(d.stride), extent, weight));
         weight *= extent;
@@ -54,7 +52,7 @@ pub fn axes(call: &Launch, a: &AxesArgs, alignment: u64, offset: u64) -> Moved {
     threads(call, 1024)?;
     let (word, words, stacked) = (call.word as u64, u64::from(a.words), u64::from(a.stacked));
     need(stacked > 0 && a.instance_bytes == words * word, || format!("instances overlap: {a:?}"))?;
-    aligned(word, &[a.source.d0.stride.into(), a.pitch.into(), a.row.into()])?;
+    aligned(word, &[a.source.d[0].stride.into(), a.pitch.into(), a.row.into()])?;
     let packs = u64::from(a.pack) * word;
     need(packs == 16 || packs == word.max(4), || format!("{packs} bytes at a time"))?;
     let full = stacked.min(a.instances) * words;

@@ -1,6 +1,6 @@
 //! `cube.cu`: three tiles of a cube change places.
 
-use turntile_cuda::args::tiles::CubeArgs;
+use turntile_cuda::args::CubeArgs;
 
 use super::tiles::vector;
 use super::{Launch, Moved, aligned, exactly, need};

@@ -1,6 +1,6 @@
 //! Division as the device does it.
 
-use turntile_cuda::args::divisor::{Divisor32, Divisor64};
+use turntile_cuda::args::{Divisor32, Divisor64};
 
 pub fn div32(by: &Divisor32, n: u32) -> u32 {
     let t = ((u64::from(by.magic) * u64::from(n)) >> 32) as u32;

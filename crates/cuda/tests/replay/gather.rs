@@ -1,7 +1,6 @@
 //! `slot_runs.cu` and `slot_gather.cu`: elements gathered into the slots of their chunks, and put back.
 
-use turntile_cuda::args::gather::{GatherArgs, RunArgs};
-use turntile_cuda::args::maps::SlotMap64;
+use turntile_cuda::args::{GatherArgs, RunArgs, SlotMap64};
 
 use super::maps::SlotsOf;
 use super::{Answer, Launch, Moved, aligned, exactly, need, on_chip};

@@ -1,6 +1,6 @@
 //! `index.cuh`: which super-element goes where. Numbers that a kernel has 32 bits for must fit them.
 
-use turntile_cuda::args::maps::{Axes32, Axes64, SlotMap32, SlotMap64, SmallSwap};
+use turntile_cuda::args::{Axes32, Axes64, SlotMap32, SlotMap64, SmallSwap};
 
 use super::device::{div32, div64};
 use super::{Answer, Broken, aligned, need};
@@ -62,10 +62,9 @@ macro_rules! axes {
             }
             fn succ(&self, s: u64) -> Answer<u64> {
                 let w = self.width();
-                let all = [self.d0, self.d1, self.d2, self.d3, self.d4, self.d5, self.d6];
                 need(self.digits <= 7, || format!("{} digits", self.digits))?;
                 let (mut s, mut to) = (s, 0);
-                for d in &all[..self.digits.max(1) as usize] {
+                for d in &self.d[..self.digits.max(1) as usize] {
                     let rest = u64::from($div(&d.by, s as $number));
                     let digit = w.sub(s, w.mul(rest, u64::from(d.by.divisor))?)?;
                     to = w.add(to, w.mul(digit, u64::from(d.stride))?)?;

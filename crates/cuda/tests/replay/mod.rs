@@ -16,49 +16,14 @@ mod moves;
 mod out_of_place;
 mod pad;
 mod pitched;
+mod retile;
+mod swap_axes;
 mod tiles;
 mod wide;
 
 use turntile_cuda::args::{Args, Second};
-use turntile_cuda::call::{Call, WorkspacePart};
-use turntile_cuda::family::Family;
+use turntile_cuda::call::{Launch, WorkspacePart};
 use turntile_cuda::waits::Waits;
-
-/// A [`Call`] laid open, so that a test can take something away from it.
-#[derive(Clone, Copy, Debug)]
-pub struct Launch {
-    pub family: Family,
-    pub word: usize,
-    pub entry: &'static str,
-    pub groups: u32,
-    pub threads: u32,
-    pub shared_bytes: u32,
-    pub waits: Waits,
-    pub params: Args,
-    pub workspace: WorkspacePart,
-}
-
-impl From<&Call> for Launch {
-    fn from(call: &Call) -> Self {
-        Launch {
-            family: call.family(),
-            word: call.word(),
-            entry: call.entry(),
-            groups: call.groups(),
-            threads: call.threads(),
-            shared_bytes: call.shared_bytes(),
-            waits: call.waits(),
-            params: *call.params(),
-            workspace: call.workspace(),
-        }
-    }
-}
-
-impl Launch {
-    fn kernel(&self) -> String {
-        format!("{}.w{}/{}", self.family.name(), self.word, self.entry)
-    }
-}
 
 /// Why a launch cannot do what its kernel promises.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,15 +76,16 @@ pub fn moved(call: &Launch, alignment: u64, offset: u64) -> Moved {
     workspace(call)?;
     let waits = matches!(call.params, Args::Runs(_) | Args::Gather(_))
         || call.entry.starts_with("barrier_grid");
-    need((call.waits == Waits::Grid) == waits, || {
+    need((call.waits() == Waits::Grid) == waits, || {
         format!("{}: cooperative or not", call.kernel())
     })?;
     let clusters = call.entry.starts_with("barrier_cluster");
-    let in_clusters = matches!(call.waits, Waits::Cluster(_));
+    let in_clusters = matches!(call.waits(), Waits::Cluster(_));
     need(clusters == in_clusters, || format!("{}: a cluster", call.kernel()))?;
     match &call.params {
         Args::Square(args) => tiles::square(call, args, alignment, offset),
         Args::Cube(args) => cube::cube(call, args, alignment, offset),
+        Args::SwapAxes(args) => swap_axes::swap(call, args, alignment, offset),
         Args::Tiles(args) => tiles::in_place(call, args, alignment, offset),
         Args::Barrier(args) => barrier::barrier(call, args, alignment, offset),
         Args::Axes(args) => barrier_axes::axes(call, args, alignment, offset),
@@ -142,6 +108,7 @@ pub fn moved(call: &Launch, alignment: u64, offset: u64) -> Moved {
         Args::Spread(args) => pad::spread(call, args, offset),
         Args::UnitSwap(args) => pitched::swap(call, args, offset),
         Args::UnitTurn(args) => pitched::turn(call, args, offset),
+        Args::Retile(args) => retile::retile(call, args, alignment, offset),
         Args::Gaps(args) => pitched::gaps(call, args, offset),
         Args::Scale(_) => Ok(None),
     }

@@ -5,7 +5,7 @@ use turntile_cuda::args::Args;
 use super::maps::{Map, NARROW, SlotsOf};
 use super::{Answer, Launch, Moved, aligned, last_number, need, on_chip, threads};
 
-/// What a mover is told, whatever its map.
+/// The parameters of a mover, whatever its map.
 struct Mover {
     units: u64,
     lanes: u64,

@@ -1,7 +1,6 @@
 //! `out_of_place.cu`: from a byte of the source to the byte of the destination.
 
-use turntile_cuda::args::barrier::Stack;
-use turntile_cuda::args::out_of_place::{BandArgs, IntoArgs, StackArgs, TileOrder, UnitArgs};
+use turntile_cuda::args::{BandArgs, IntoArgs, Stack, StackArgs, TileOrder, UnitArgs};
 
 use super::barrier::{RUN_LOADS, RUNS, WIDE_LOADS, WIDE_STORES, rows_on_chip};
 use super::device::{div32, div64};

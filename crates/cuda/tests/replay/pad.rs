@@ -1,6 +1,6 @@
 //! `pad.cu`: rows moved from one pitch to another, in bytes.
 
-use turntile_cuda::args::pad::{Rows, RowsArgs, SlideArgs, SpreadArgs};
+use turntile_cuda::args::{Rows, RowsArgs, SlideArgs, SpreadArgs};
 
 use super::{Launch, Moved, exactly, need, on_chip};
 

@@ -1,6 +1,6 @@
 //! `pitched.cu`: squares of any elements whose rows lie a pitch apart, long elements, and what is kept of gaps.
 
-use turntile_cuda::args::pitched::{GapArgs, UnitSwapArgs, UnitTurnArgs};
+use turntile_cuda::args::{GapArgs, UnitSwapArgs, UnitTurnArgs};
 
 use super::device::{div32, div64};
 use super::tiles::number_of;
@@ -65,7 +65,7 @@ pub fn gaps(call: &Launch, a: &GapArgs, offset: u64) -> Moved {
     let ends = |window: u64| before(((window + 1) * a.pitch).min(a.len));
     let counts: Vec<u64> = (0..a.windows).map(|w| ends(w) - before(start(w))).collect();
     let all: u64 = counts.iter().sum();
-    need(all == a.total, || format!("{all} words, {} told", a.total))?;
+    need(all == a.total, || format!("{all} words, {} given", a.total))?;
     let (at, byte) = (offset / word, offset % word);
     let window = at.saturating_sub(a.cols) / a.pitch;
     if at < a.cols || window >= a.windows {

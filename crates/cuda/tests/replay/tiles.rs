@@ -1,6 +1,6 @@
 //! `tiles.cu`: pairs of square tiles across the diagonal change places, or every tile is transposed where it lies.
 
-use turntile_cuda::args::tiles::{SquareArgs, TilesArgs};
+use turntile_cuda::args::{SquareArgs, TilesArgs};
 
 use super::{Launch, Moved, aligned, exactly, last_number, need, on_chip};
 

@@ -1,6 +1,6 @@
 //! `wide_barrier.cuh`: several blocks hold an instance, a rectangle each, in shared memory and registers.
 
-use turntile_cuda::args::barrier::WideArgs;
+use turntile_cuda::args::WideArgs;
 use turntile_cuda::waits::Waits;
 
 use super::barrier::{WIDE_STORES, rows_on_chip};
@@ -14,7 +14,7 @@ pub fn wide(call: &Launch, a: &WideArgs, alignment: u64, offset: u64) -> Moved {
     assert!(grid || call.entry.starts_with("barrier_cluster"), "{}", call.entry);
     threads(call, if grid { 512 } else { 1024 })?;
     let blocks = if grid { u64::from(call.groups) } else { last_number(call.entry) };
-    need(grid || call.waits == Waits::Cluster(blocks as u32), || format!("{call:?}"))?;
+    need(grid || call.waits() == Waits::Cluster(blocks as u32), || format!("{call:?}"))?;
     let granule = if call.entry.contains("_wide") { 4 } else { word };
     let registers = if grid { 88 } else { 0 };
 

@@ -1,8 +1,8 @@
 //! Problems drawn at random, the same for the same seed.
 
+use anyhow::{Result, bail};
 use turntile::plan::Problem;
 
-use crate::error::Error;
 use crate::shapes::Task;
 
 /// Sides of a drawn matrix, short and long sides of a drawn skinny one.
@@ -55,7 +55,7 @@ pub fn draw_axes(count: usize, seed: u64, most: usize, words: &[usize]) -> Vec<T
 /// `count` problems of at most `most` bytes, the same for the same seed: every third skinny, in
 /// either direction; sides uniform in their logarithm, words uniform. Refused where next to none drawn
 /// is as small.
-pub fn draw(count: usize, seed: u64, most: usize) -> Result<Vec<Task>, Error> {
+pub fn draw(count: usize, seed: u64, most: usize) -> Result<Vec<Task>> {
     let mut random = random(seed);
     let mut tasks = Vec::new();
     let mut too_large = 0;
@@ -76,7 +76,7 @@ pub fn draw(count: usize, seed: u64, most: usize) -> Result<Vec<Task>, Error> {
             tasks.push(Task { class, problem });
             too_large = 0;
         } else if too_large == DRAWS {
-            return Err(Error::DrawMost { most, draws: DRAWS });
+            bail!("none of {DRAWS} problems drawn is of {most} bytes at most; raise --draw-most");
         } else {
             too_large += 1;
         }
@@ -118,7 +118,8 @@ mod tests {
         let directions = drawn.iter().filter(|t| t.class == "skinny" && t.problem.rows() > 64);
         assert!((20..80).contains(&directions.count()));
         for most in [0, 1, 199_999] {
-            assert!(matches!(draw(3, 7, most), Err(Error::DrawMost { .. })), "{most}");
+            let error = draw(3, 7, most).unwrap_err().to_string();
+            assert!(error.contains(&format!("is of {most} bytes at most")), "{error}");
         }
         assert_eq!(draw(30, 7, 2 << 20).unwrap().len(), 30);
     }

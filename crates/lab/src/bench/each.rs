@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use anyhow::Result;
 use serde::Serialize;
 use turntile::gpu;
 use turntile::plan::{Measured, Plan, Planner, Problem, Tile, TileRule};
-use turntile_cli::bench::{joined, routes, short};
+use turntile_cli::bench::{routes, short};
 use turntile_cli::device::Device;
 use turntile_cli::measure::gb_per_s;
-
-use crate::error::Error;
+use turntile_cli::values::joined;
 
 /// A candidate's figures; the time is the median of its runs.
 #[derive(Clone, Debug, Serialize)]
@@ -79,7 +79,7 @@ pub fn measure(
     planner: &Planner,
     chosen: &Plan,
     (tiles, budget): (usize, Duration),
-) -> Result<Vec<Measured>, Error> {
+) -> Result<Vec<Measured>> {
     let plans = candidates(planner, &chosen.problem, chosen, tiles);
     Ok(match device {
         Device::Host => turntile::plan::measure(plans, threads, budget)?,
@@ -101,7 +101,7 @@ pub fn rows(
             batch: problem.batch(),
             rows: problem.rows(),
             cols: problem.cols(),
-            shape: joined(problem.extents().iter().copied(), "x"),
+            shape: joined(problem.extents(), "x"),
             axes: joined(problem.order(), "-"),
             elem_bytes: problem.elem_bytes(),
             out_of_place: u8::from(problem.is_out_of_place()),

@@ -4,6 +4,7 @@
 mod draws;
 mod each;
 
+use anyhow::Result;
 use serde::Serialize;
 use turntile::Transpose;
 use turntile::plan::{Chip, Costs, Host, Measured, PlanError, Planner, Problem, TileRule};
@@ -11,11 +12,8 @@ use turntile_cli::bench::{Row, csv, short};
 use turntile_cli::device::Device;
 use turntile_cli::error::On as _;
 use turntile_cli::measure::{How, measure};
-use turntile_cli::settings::transpose_of;
 
-use crate::choice::Choice;
-use crate::command::BenchArgs;
-use crate::error::Error;
+use crate::command::{BenchArgs, Choice};
 use crate::shapes::{self, Task};
 
 #[derive(Serialize)]
@@ -36,8 +34,8 @@ struct Best {
 /// Runs the command and returns what to print: CSV.
 ///
 /// # Errors
-/// [`Error::Engine`], [`Error::Cuda`]; where no route asked for can do any of the problems, why.
-pub fn run(args: &BenchArgs) -> Result<String, Error> {
+/// What the engine cannot do, the driver's errors; where no route asked for can do any of the problems, why.
+pub fn run(args: &BenchArgs) -> Result<String> {
     let device = Device::find(&args.device, args.threads)?;
     let (tasks, costs) = (tasks(args, &device)?, costs(args, &device)?);
     let routes = if args.route.is_empty() { &[Choice::Best][..] } else { &args.route };
@@ -51,7 +49,7 @@ pub fn run(args: &BenchArgs) -> Result<String, Error> {
                 each.extend(candidates);
             }
             // Of several routes some may not be possible for every shape.
-            Err(Error::Shared(error)) if is_infeasible(&error) => {
+            Err(error) if is_infeasible(&error) => {
                 eprintln!("turntile-lab: note: {error}");
                 last = Some(error);
             }
@@ -59,7 +57,7 @@ pub fn run(args: &BenchArgs) -> Result<String, Error> {
         }
     }
     match last {
-        Some(why) if rows.is_empty() => Err(why.into()),
+        Some(why) if rows.is_empty() => Err(why),
         _ if args.each => Ok(csv(&each)),
         _ => Ok(csv(&rows)),
     }
@@ -70,15 +68,14 @@ fn is_infeasible(error: &anyhow::Error) -> bool {
     matches!(error, Some(turntile::Error::Plan(PlanError::Infeasible { .. })))
 }
 
-fn tasks(args: &BenchArgs, device: &Device) -> Result<Vec<Task>, Error> {
+fn tasks(args: &BenchArgs, device: &Device) -> Result<Vec<Task>> {
     let every = match device {
         Device::Host => &shapes::HOST[..],
         Device::Gpu(_) => &shapes::GPU,
     };
     let mut tasks = match (args.draw, &args.shapes[..]) {
         (Some(_), []) => Vec::new(),
-        (_, asked) => shapes::tasks(asked, every, &args.elem_bytes, args.batch)
-            .map_err(turntile::Error::from)?,
+        (_, asked) => shapes::tasks(asked, every, &args.elem_bytes, args.batch)?,
     };
     if let Some(count) = args.draw {
         tasks.extend(match args.draw_axes {
@@ -90,7 +87,7 @@ fn tasks(args: &BenchArgs, device: &Device) -> Result<Vec<Task>, Error> {
 }
 
 /// The table to plan by, where one is named; that it is of the device is checked when it is used.
-fn costs(args: &BenchArgs, device: &Device) -> Result<Option<Costs>, Error> {
+fn costs(args: &BenchArgs, device: &Device) -> Result<Option<Costs>> {
     let Some(file) = &args.costs else { return Ok(None) };
     let text = std::fs::read_to_string(file).on("read", file)?;
     let costs = match device {
@@ -107,7 +104,10 @@ fn transpose(
     route: Choice,
     costs: Option<&Costs>,
 ) -> Transpose {
-    let mut transpose = transpose_of(problem).tiles(rule(args));
+    let axes: Vec<usize> = problem.order().collect();
+    let transpose = Transpose::of_axes_bytes(problem.extents(), &axes, problem.elem_bytes());
+    let transpose = if problem.is_out_of_place() { transpose.out_of_place() } else { transpose };
+    let mut transpose = transpose.tiles(rule(args));
     if let Some(costs) = costs {
         transpose = transpose.costs(costs.clone());
     }
@@ -149,11 +149,11 @@ fn one(
     (device, costs): (&Device, Option<&Costs>),
     task: &Task,
     route: Choice,
-) -> Result<(Line, Vec<each::Row>), Error> {
+) -> Result<(Line, Vec<each::Row>)> {
     let problem = if args.into { task.problem.out_of_place() } else { task.problem };
     let transpose = transpose(args, &problem, route, costs);
     let how = How { threads: args.threads, pages: args.pages, runs: args.runs };
-    let figures = measure(device, &transpose, &problem, how)?;
+    let figures = measure(device, &transpose, how)?;
     let (plan, threads) = (&figures.plan, how.threads());
     let named = matches!(device, Device::Host).then_some(threads);
     let (best, each) = match args.candidates {
@@ -184,5 +184,5 @@ fn one(
         best_route: best.first().map(|best| best.plan.route_name()),
         best_plan: best.first().map(|best| best.plan.to_string()),
     };
-    Ok(((Class { class: task.class }, Row::new(&problem, device, how, figures), beside), each))
+    Ok(((Class { class: task.class }, Row::new(device, how, figures), beside), each))
 }

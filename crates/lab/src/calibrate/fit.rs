@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use turntile_plan::Costs;
 use turntile_plan::costs::{Curve, Factor, How, Sample, Value};
 
-/// What measures are told apart by, beside what decides: a curve that scales an operation.
+/// What distinguishes measures, beside what decides: a curve that scales an operation.
 #[derive(Clone, Debug)]
 pub struct Correction {
     /// The number of the quantity that it is over.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use anyhow::Result;
 use turntile::gpu::{CudaError, Gpu, Stopwatch, measure_on};
 use turntile::plan::{Chip, Costs, Plan, Problem};
 use turntile_plan::Device as _;
@@ -10,7 +11,6 @@ use turntile_plan::tuner::median;
 use super::calibration::{Calibration, GPU_BYTES};
 use super::samples::{Budget, Tried, Watch};
 use super::{fit, problems};
-use crate::error::Error;
 
 /// Bytes of the problems at least; where more are free, more than any second-level cache holds.
 const LEAST_BYTES: usize = 16 << 20;
@@ -27,12 +27,12 @@ const EACH: Duration = Duration::from_millis(30);
 /// each by itself. `progress` is called with shares of the work, up to 1.
 ///
 /// # Errors
-/// [`Error::Cuda`]: there is no memory to measure on, or the driver refuses.
+/// The driver's errors: there is no memory to measure on, or the driver refuses.
 pub fn calibrate(
     gpu: &Gpu,
     budget: Duration,
     progress: &mut dyn FnMut(f64),
-) -> Result<Calibration, Error> {
+) -> Result<Calibration> {
     let (mut bytes, budget) = (GPU_BYTES, Budget::new(budget));
     let mut watch = loop {
         match Stopwatch::new(gpu, ROOM * bytes + ASIDE) {
@@ -65,7 +65,7 @@ pub(super) fn fitted(
     watch: &mut dyn Watch,
     timed: &Timed,
     progress: &mut dyn FnMut(f64),
-) -> Result<Calibration, Error> {
+) -> Result<Calibration> {
     let Timed { budget, problems, speed } = timed;
     let from = format!("turntile-lab calibrate, {}", chip.name());
     let base = chip.clone().copying(*speed);
@@ -89,7 +89,7 @@ pub(super) fn fitted(
 struct OnGpu(Gpu);
 
 impl Watch for OnGpu {
-    fn seconds(&mut self, plan: &Plan) -> Result<f64, Error> {
+    fn seconds(&mut self, plan: &Plan) -> Result<f64> {
         let measured = measure_on(&self.0, vec![plan.clone()], EACH)?;
         Ok(measured[0].time.as_secs_f64())
     }

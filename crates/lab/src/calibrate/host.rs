@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use anyhow::Result;
 use turntile::plan::{Costs, Host, Plan, Planner, Problem};
 use turntile::{Bytes, Options, Planned, Workspace, threads as pool};
 use turntile_plan::tuner::median;
@@ -10,7 +11,6 @@ use super::calibration::{Calibration, FEW_BYTES, HOST_BYTES};
 use super::problems;
 use super::processor::{copying, fitted, starting, using_all};
 use super::samples::{Budget, Tried, Watch};
-use crate::error::Error;
 
 /// What parts of the bytes are tried too, which caches may hold some of.
 const SMALL: [usize; 5] = [192, 96, 48, 12, 4];
@@ -29,12 +29,12 @@ const AGAIN: usize = 3;
 /// what was measured. `progress` is called with shares of the work, up to 1.
 ///
 /// # Errors
-/// [`Error::Engine`]: there is no memory to measure on.
+/// What the engine cannot do: there is no memory to measure on.
 pub fn calibrate(
     threads: usize,
     budget: Duration,
     progress: &mut dyn FnMut(f64),
-) -> Result<Calibration, Error> {
+) -> Result<Calibration> {
     calibrate_on(HOST_BYTES, threads, budget, progress)
 }
 
@@ -43,15 +43,15 @@ pub(super) fn calibrate_on(
     threads: usize,
     budget: Duration,
     progress: &mut dyn FnMut(f64),
-) -> Result<Calibration, Error> {
+) -> Result<Calibration> {
     let (budget, threads) = (Budget::new(budget), threads.max(1));
     let here = Host::here(threads);
     let from = format!("turntile-lab calibrate, {threads} threads");
-    let workspace = Workspace::new(0).map_err(turntile::Error::from)?;
+    let workspace = Workspace::new(0)?;
     let mut bench = HostBench { data: vec![0xA5; bytes], other: vec![0xA5; bytes], workspace };
     let counts = doubling(threads);
     let copies = counts.iter().map(|&count| Ok((count, bench.copy(count)?)));
-    let copies: Result<Vec<_>, Error> = copies.collect();
+    let copies: Result<Vec<_>> = copies.collect();
     let starts: Vec<_> = counts
         .iter()
         .filter(|&&count| count > 1)
@@ -130,20 +130,19 @@ struct HostBench {
 
 impl HostBench {
     /// Bytes a second, read and written, of a copy by so many threads.
-    fn copy(&mut self, threads: usize) -> Result<f64, Error> {
+    fn copy(&mut self, threads: usize) -> Result<f64> {
         let bytes = self.data.len();
         // A row out of place is a copy.
-        let problem = Problem::new(1, bytes, 1).map_err(turntile::Error::from)?.out_of_place();
+        let problem = Problem::new(1, bytes, 1)?.out_of_place();
         let here = Host::here(threads);
         let by = here.clone().with_costs(using_all(here.costs(), threads));
-        let plan = Planner::new(by).plan(&problem).map_err(turntile::Error::from)?;
+        let plan = Planner::new(by).plan(&problem)?;
         let planned = Planned::new(plan, threads)?;
-        let runs: Result<Vec<_>, Error> =
-            (0..2 * RUNS).map(|_| self.run(&planned, bytes)).collect();
+        let runs: Result<Vec<_>> = (0..2 * RUNS).map(|_| self.run(&planned, bytes)).collect();
         Ok(2.0 * bytes as f64 / median(&runs?).as_secs_f64())
     }
 
-    fn run(&mut self, planned: &Planned, bytes: usize) -> Result<Duration, Error> {
+    fn run(&mut self, planned: &Planned, bytes: usize) -> Result<Duration> {
         let (data, out_of_place) =
             (&mut self.data[..bytes], planned.plan().problem.is_out_of_place());
         let start = Instant::now();
@@ -157,7 +156,7 @@ impl HostBench {
 }
 
 impl Watch for HostBench {
-    fn seconds(&mut self, plan: &Plan) -> Result<f64, Error> {
+    fn seconds(&mut self, plan: &Plan) -> Result<f64> {
         let threads = plan.stages().map(Host::threads_of).max().unwrap_or(1);
         let planned = Planned::new(plan.clone(), threads)?;
         let bytes = plan.problem.bytes();
@@ -168,7 +167,7 @@ impl Watch for HostBench {
             self.workspace = planned.workspace()?;
         }
         self.run(&planned, bytes)?;
-        let runs: Result<Vec<_>, Error> = (0..RUNS).map(|_| self.run(&planned, bytes)).collect();
+        let runs: Result<Vec<_>> = (0..RUNS).map(|_| self.run(&planned, bytes)).collect();
         Ok(median(&runs?).as_secs_f64())
     }
 }

@@ -27,12 +27,12 @@ use std::fmt::Write as _;
 use std::fs;
 use std::time::Instant;
 
+use anyhow::Result;
 use turntile_cli::device::Device;
 use turntile_cli::error::On as _;
 use turntile_cli::progress::Progress;
 
 use crate::command::CalibrateArgs;
-use crate::error::Error;
 use calibration::Calibration;
 use samples::Change;
 
@@ -44,13 +44,13 @@ const SHOWN: usize = 12;
 /// Runs the command and returns what to print.
 ///
 /// # Errors
-/// [`Error::Engine`], [`Error::Cuda`]; the file that cannot be written.
-pub fn run(args: &CalibrateArgs) -> Result<String, Error> {
+/// What the engine cannot do, the driver's errors; the file that cannot be written.
+pub fn run(args: &CalibrateArgs) -> Result<String> {
     // Found out before the measuring, not after it.
     let file = fs::File::options().append(true).create(true).open(&args.output);
     file.on("write", &args.output)?;
     let start = Instant::now();
-    let bar = Progress::new(true);
+    let bar = Progress::new(true, "");
     bar.items("calibrating", MARKS);
     let mut progress = |share: f64| bar.set((share * MARKS as f64) as usize);
     let made = match Device::find(&args.device, args.threads)? {

@@ -101,10 +101,10 @@ pub fn fitted(costs: &Costs, samples: &[Sample], from: &str) -> Costs {
     fit::limited(moved, samples, from)
 }
 
-/// Samples of less than an eighth of the largest tell of caches.
+/// Samples of less than an eighth of the largest show what caches do.
 const LARGE: f64 = 2.0 * 2.0 * 2.0;
 
-/// What operations are told apart by beside what their curves are over: how much caches do for each, which is less where the
+/// What distinguishes operations beside what their curves are over: how much caches do for each, which is less where the
 /// processor is what bounds it, as for short runs; how long instances are; and how long elements
 /// are, those that are words and those that are none.
 fn corrections(costs: &Costs) -> Vec<Correction> {
@@ -128,7 +128,7 @@ fn corrections(costs: &Costs) -> Vec<Correction> {
     all
 }
 
-/// What operations of several threads are told apart by beside that: how many there are, how large all is, how long elements
+/// What distinguishes operations of several threads beside that: how many there are, how large all is, how long elements
 /// and instances are, and how even the threads' shares.
 fn shared_corrections(costs: &Costs) -> Vec<Correction> {
     let [threads, bytes, elem_bytes, instance_bytes, balance] =
@@ -151,7 +151,7 @@ fn power(bytes: f64) -> f64 {
 
 /// More than anything has, bytes or threads.
 const MOST: f64 = 1e18;
-/// Bytes at which kinds of elements begin, and kinds of runs: up to the next one they are told apart by no length.
+/// Bytes at which kinds of elements begin, and kinds of runs: up to the next one length makes no difference.
 const ELEMENTS: [f64; 5] = [0.0, 2.0, 3.0, 8.0, MOST];
 const RUNS: [f64; 7] = [0.0, 4.0, 64.0, 256.0, 1024.0, 8192.0, MOST];
 

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
+use anyhow::Result;
 use turntile_plan::costs::Sample;
 use turntile_plan::{Costs, Device, Plan, Planner, Problem, Stage};
 
 use crate::calibrate::fit;
-use crate::error::Error;
 
 /// A device with a table of costs that can be moved to what was measured.
 pub trait Tabled: Device + Clone + 'static {
@@ -30,7 +30,7 @@ impl Tabled for turntile_cuda::Chip {
 /// What runs plans of one stage and says how long they took.
 pub trait Watch {
     /// The median of several runs, on memory of its own, after some that are not counted.
-    fn seconds(&mut self, plan: &Plan) -> Result<f64, Error>;
+    fn seconds(&mut self, plan: &Plan) -> Result<f64>;
 }
 
 /// A problem whose plan is another under the new table.
@@ -80,7 +80,7 @@ const BEST_REACH: f64 = 1.4;
 const BEST_PLANS: usize = 4;
 /// Stages that are timed however little time there is.
 const LEAST: usize = 8;
-/// Quantities in steps of a square root of two are told apart.
+/// Quantities are distinguished in steps of a square root of two.
 const STEPS: f64 = 2.0;
 
 /// What decides how fast a stage is: its operation, and the quantities in steps.
@@ -144,7 +144,7 @@ impl Tried {
         watch: &mut dyn Watch,
         until: Instant,
         done: &mut dyn FnMut(),
-    ) -> Result<Vec<Sample>, Error> {
+    ) -> Result<Vec<Sample>> {
         let mut all = Vec::new();
         let queue = |(stages, weight): (Stages, f64)| Queue {
             stages: stages.0.into_iter(),

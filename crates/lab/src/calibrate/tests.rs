@@ -3,19 +3,19 @@
 use std::iter;
 use std::time::{Duration, Instant};
 
+use anyhow::Result;
 use turntile::plan::{Chip, Costs, Host, Plan, Stage};
 
 use super::gpu::{self, Timed};
 use super::host::calibrate_on;
 use super::samples::{Budget, Change, Tried, Watch};
 use super::{problems, processor, table};
-use crate::error::Error;
 
 /// Says of a plan's stages what a device's table does.
 struct Clock<F: Fn(&Stage, usize) -> Option<f64>>(F);
 
 impl<F: Fn(&Stage, usize) -> Option<f64>> Watch for Clock<F> {
-    fn seconds(&mut self, plan: &Plan) -> Result<f64, Error> {
+    fn seconds(&mut self, plan: &Plan) -> Result<f64> {
         let elem_bytes = plan.problem.elem_bytes();
         Ok(plan.stages().map(|stage| (self.0)(stage, elem_bytes).expect("its own")).sum())
     }

@@ -1,10 +1,10 @@
 //! Tables 5.2 and 5.3, figure 5.7: arrays of structures to tiled arrays and on.
 
+use anyhow::Result;
 use turntile_cuda::way::{Scope, Way};
 use turntile_perm::Elementary;
 
 use super::bench::{Bench, cells};
-use super::failure::Failure;
 use super::table::Table;
 use crate::flags::FlagLayout;
 use crate::ladder::{self, Rung};
@@ -53,7 +53,7 @@ enum Method {
 }
 
 /// Tiles by one of them, PTTWAC with its best layout of flags.
-fn tiles_by(bench: &mut Bench, tiles: Elementary, method: Method) -> Result<[String; 3], Failure> {
+fn tiles_by(bench: &mut Bench, tiles: Elementary, method: Method) -> Result<[String; 3]> {
     let threads = threads(bench, tiles.instance_len());
     cells(match method {
         Method::Barrier => bench.stage(tiles.into(), Way::Barrier(Scope::Block), 4, threads),
@@ -76,7 +76,7 @@ pub fn threads(bench: &Bench, elements: usize) -> usize {
 }
 
 /// e40r0000 in tiles of 16 (17281 x 64).
-pub fn table_5_2(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+pub fn table_5_2(bench: &mut Bench, table: &mut Table) -> Result<()> {
     let tiles = shape(bench.side(17_281) / 16, 16, 64, 1);
     for (kernel, thesis, method) in [
         ("AoS to ASTA, barrier-sync, in place", "82.23", Method::Barrier),
@@ -94,7 +94,7 @@ pub fn table_5_2(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
             ("padded tiles of 32 x 32", bench.program(program, &moved(true, rows, cols)?))
         }
         false => {
-            let into = |to: &mut [f32], from: &[f32]| -> Result<(), Failure> {
+            let into = |to: &mut [f32], from: &[f32]| -> Result<()> {
                 Ok(turntile::transpose_into(from, to, rows, cols)?)
             };
             ("turntile's transpose_into", bench.host_into(rows, cols, into))
@@ -106,7 +106,7 @@ pub fn table_5_2(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
 }
 
 /// Every matrix in tiles of 64, 32 and 16.
-pub fn table_5_3(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+pub fn table_5_3(bench: &mut Bench, table: &mut Table) -> Result<()> {
     for ((name, rows, width), thesis) in PROBLEMS.into_iter().zip(TABLE_5_3) {
         let methods = [("PTTWAC", Method::OnChip), ("BS", Method::Barrier)];
         let columns = methods.iter().flat_map(|method| [64, 32, 16].map(|tile| (*method, tile)));
@@ -122,7 +122,7 @@ pub fn table_5_3(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
 }
 
 /// SoA to ASTA: super-elements of a tile moved across the matrix.
-pub fn figure_5_7(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+pub fn figure_5_7(bench: &mut Bench, table: &mut Table) -> Result<()> {
     for (name, rows, width) in PROBLEMS {
         for tile in [16, 32, 64] {
             let across = shape(1, width, (bench.side(rows) / tile).max(2), tile);

@@ -2,24 +2,26 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use turntile::gpu::Gpu;
+use anyhow::{Result, bail, ensure};
+use turntile::gpu::{CudaError, Gpu};
 use turntile::plan::{Host, Plan, Planner, Problem};
 use turntile_cli::device::Device;
 use turntile_cli::measure::{copy, gb_per_s};
-use turntile_cuda::Work;
 use turntile_cuda::chip::way_of;
 use turntile_cuda::way::Way;
+use turntile_cuda::{Prepared, Work};
 use turntile_perm::Elementary;
 use turntile_plan::{Device as _, Method, Offer, StageShape};
 
-use super::failure::Failure;
 use super::host::{self, request};
 use super::timing::{Timing, right};
+use crate::error::{Refused, is_infeasible};
 use crate::flags::FlagLayout;
 use crate::moved::{self, Held};
 use crate::program::{Program, Step};
+use crate::samples::difference;
 use crate::staged::FOUR_STAGES;
 use crate::turned::OnGpu;
 use crate::watch::Watch;
@@ -31,13 +33,13 @@ pub use super::timing::Speed;
 pub const SPEED: [&str; 3] = ["gb_per_s", "copy_gb_per_s", "percent_of_copy"];
 
 /// A speed as cells; empty ones for what the device cannot do, and why is no failure.
-pub fn cells(speed: Result<Speed, Failure>) -> Result<[String; 3], Failure> {
+pub fn cells(speed: Result<Speed>) -> Result<[String; 3]> {
     match speed {
         Ok(Speed { gb_per_s, copy_gb_per_s }) => {
             let percent = 100.0 * gb_per_s / copy_gb_per_s;
             Ok([number(gb_per_s), number(copy_gb_per_s), format!("{percent:.1}")])
         }
-        Err(failure) if failure.is_infeasible() => Ok([const { String::new() }; 3]),
+        Err(error) if is_infeasible(&error) => Ok([const { String::new() }; 3]),
         Err(other) => Err(other),
     }
 }
@@ -57,7 +59,7 @@ enum Place {
 }
 
 /// Super-elements of words of 4 bytes that are moved in place.
-fn problem(e: Elementary) -> Result<Problem, Failure> {
+fn problem(e: Elementary) -> Result<Problem> {
     let extents = [e.batch, e.rows, e.mid, e.cols, e.unit];
     Ok(Problem::permuted(&extents, &[0, 3, 2, 1, 4], 4)?)
 }
@@ -177,10 +179,6 @@ impl Bench {
         }
     }
 
-    fn median(&self, run: impl FnMut() -> Result<Duration, Failure>) -> Result<f64, Failure> {
-        self.timing().median(run)
-    }
-
     fn timing(&self) -> Timing {
         Timing { quick: self.quick }
     }
@@ -192,7 +190,7 @@ impl Bench {
         threads: usize,
         dest: impl Fn(usize) -> usize,
         only: Option<usize>,
-    ) -> Result<Speed, Failure> {
+    ) -> Result<Speed> {
         host::plan(self.timing(), plan, threads, dest, only)
     }
 
@@ -202,17 +200,13 @@ impl Bench {
         &self,
         rows: usize,
         cols: usize,
-        run: impl FnMut(&mut [f32], &[f32]) -> Result<(), Failure>,
-    ) -> Result<Speed, Failure> {
+        run: impl FnMut(&mut [f32], &[f32]) -> Result<()>,
+    ) -> Result<Speed> {
         host::into(self.timing(), rows, cols, run)
     }
 
     /// A matrix by stages that no plan has, every element of its transpose compared.
-    pub fn stages(
-        &mut self,
-        stages: &[(StageShape, Offer)],
-        problem: &Problem,
-    ) -> Result<Speed, Failure> {
+    pub fn stages(&mut self, stages: &[(StageShape, Offer)], problem: &Problem) -> Result<Speed> {
         let Some(gpu) = self.gpu() else {
             let dest = |k| problem.dest(k);
             return host::stages(self.timing(), stages, problem, self.threads(), dest, None);
@@ -235,45 +229,38 @@ impl Bench {
         stages: &[(StageShape, Offer)],
         problem: &Problem,
         only: usize,
-    ) -> Result<Speed, Failure> {
+    ) -> Result<Speed> {
         let dest = |k| problem.dest(k);
         host::stages(self.timing(), stages, problem, self.threads(), dest, Some(only))
     }
 
-    fn watch(&mut self) -> Result<(Gpu, Watch), Failure> {
+    /// What `run` makes of a GPU and its memory.
+    fn on_gpu<T>(&mut self, run: impl FnOnce(&Gpu, &mut Watch) -> Result<T>) -> Result<T> {
         let Place::Gpu { gpu, watch } = &mut self.place else { unreachable!("called on a GPU") };
-        let watch = match watch.take() {
+        let watch = match watch {
             Some(watch) => watch,
-            None => Watch::new(gpu, GPU_BYTES)?,
+            None => watch.insert(Watch::new(gpu, GPU_BYTES)?),
         };
-        Ok(((**gpu).clone(), watch))
-    }
-
-    fn put_back(&mut self, used: Watch) {
-        if let Place::Gpu { watch, .. } = &mut self.place {
-            *watch = Some(used);
-        }
+        run(gpu, watch)
     }
 
     /// A copy of so many bytes by the whole device.
-    pub fn copy(&mut self, bytes: usize) -> Result<f64, Failure> {
+    pub fn copy(&mut self, bytes: usize) -> Result<f64> {
         if let Some(&rate) = self.copies.get(&bytes) {
             return Ok(rate);
         }
+        let timing = self.timing();
         let seconds = match self.place {
             Place::Host { threads } => {
                 let (mut from, mut to) = (host::memory(bytes)?, host::memory(bytes)?);
-                self.median(|| {
+                timing.median(|| {
                     let start = Instant::now();
                     copy(from.bytes(), to.bytes(), threads);
                     Ok(start.elapsed())
                 })?
             }
             Place::Gpu { .. } => {
-                let (_, mut watch) = self.watch()?;
-                let seconds = self.median(|| Ok(watch.time_copy(bytes)?));
-                self.put_back(watch);
-                seconds?
+                self.on_gpu(|_, watch| timing.median(|| Ok(watch.time_copy(bytes)?)))?
             }
         };
         let rate = gb_per_s(bytes as f64, seconds);
@@ -282,32 +269,21 @@ impl Bench {
     }
 
     /// Of a GPU, whose copies are alike throughout a run.
-    fn speed(&mut self, bytes: usize, seconds: f64) -> Result<Speed, Failure> {
+    fn speed(&mut self, bytes: usize, seconds: f64) -> Result<Speed> {
         let copy_gb_per_s = self.copy(bytes)?;
         Ok(Speed { gb_per_s: gb_per_s(bytes as f64, seconds), copy_gb_per_s })
     }
 
     /// A plan for this device, verified.
-    pub fn plan(&mut self, plan: &Plan) -> Result<Speed, Failure> {
+    pub fn plan(&mut self, plan: &Plan) -> Result<Speed> {
         let problem = plan.problem;
         if self.is_gpu() && plan.stages().any(|stage| way_of(&stage.offer).is_none()) {
             return self.plan_with_others(plan);
         }
-        let seconds = match self.place {
-            Place::Host { threads } => {
-                return self.host(plan.clone(), threads, |k| problem.dest(k), None);
-            }
-            Place::Gpu { .. } => {
-                let (gpu, mut watch) = self.watch()?;
-                let seconds = gpu.prepare(plan).map_err(Failure::from).and_then(|prepared| {
-                    let wrong = watch.wrong_elements(&problem, &prepared)?;
-                    right(&plan, wrong)?;
-                    self.median(|| Ok(watch.time(&prepared)?))
-                });
-                self.put_back(watch);
-                seconds?
-            }
-        };
+        if let Place::Host { threads } = self.place {
+            return self.host(plan.clone(), threads, |k| problem.dest(k), None);
+        }
+        let seconds = self.prepared(|gpu| gpu.prepare(plan), plan, Some(&problem))?;
         self.speed(problem.bytes(), seconds)
     }
 
@@ -319,7 +295,7 @@ impl Bench {
         way: Way,
         elem_bytes: usize,
         threads: usize,
-    ) -> Result<Speed, Failure> {
+    ) -> Result<Speed> {
         let bytes = shape.len() * elem_bytes;
         let seconds = match &self.place {
             Place::Host { .. } => {
@@ -335,7 +311,7 @@ impl Bench {
     }
 
     /// A plan of which the lab's own kernels move some stages, on a GPU.
-    fn plan_with_others(&mut self, plan: &Plan) -> Result<Speed, Failure> {
+    fn plan_with_others(&mut self, plan: &Plan) -> Result<Speed> {
         let problem = plan.problem;
         let limits = *self.gpu().expect("asked of a GPU").chip().limits();
         let mut program = Program::new(&[problem.bytes(), plan.workspace_bytes]);
@@ -348,96 +324,85 @@ impl Bench {
                 }
                 (None, Some(turned)) => {
                     let steps = moved::turned(turned.tiles, &limits);
-                    let none = || Failure::Refused(format!("no kernel for {stage}"));
+                    let none = || Refused(format!("no kernel for {stage}"));
                     steps.ok_or_else(none)?.into_iter().fold(program, Program::then)
                 }
-                (None, None) => return Err(Failure::Refused(format!("{stage} is not a GPU's"))),
+                (None, None) => bail!(Refused(format!("{stage} is not a GPU's"))),
             };
         }
         self.program(program, &problem)
     }
 
     /// 010! by PTTWAC with flags on chip, elements of 4 bytes; on a host by its threads, whatever the layout.
-    pub fn on_chip(
-        &mut self,
-        e: Elementary,
-        flags: FlagLayout,
-        threads: usize,
-    ) -> Result<Speed, Failure> {
+    pub fn on_chip(&mut self, e: Elementary, flags: FlagLayout, threads: usize) -> Result<Speed> {
         let Some(gpu) = self.gpu() else {
             return self.stage(e.into(), Way::OnChipMoves { threads }, 4, threads);
         };
         let program = moved::on_chip(e, flags, threads, gpu.chip().limits());
-        let none = || Failure::Refused(format!("no kernel for {e}"));
+        let none = || Refused(format!("no kernel for {e}"));
         self.program(program.ok_or_else(none)?, &problem(e)?)
     }
 
     /// Super-elements moved by a GPU's kernels that hold them in one way or another.
-    pub fn held(&mut self, e: Elementary, held: Held) -> Result<Speed, Failure> {
+    pub fn held(&mut self, e: Elementary, held: Held) -> Result<Speed> {
         let gpu = self.gpu().expect("an item of GPUs");
         let program = moved::program(e, 4, held, gpu.chip().limits());
-        let none = || Failure::Refused(format!("no kernel for {e}"));
+        let none = || Refused(format!("no kernel for {e}"));
         self.program(program.ok_or_else(none)?, &problem(e)?)
     }
 
     /// Launches on a GPU: the elements compared where a stage's shape says what they do.
-    pub fn calls(
+    pub fn calls(&mut self, work: Work, shape: StageShape, elem_bytes: usize) -> Result<f64> {
+        let problem = |Elementary { batch, rows, mid, cols, unit }| {
+            Problem::permuted(&[batch, rows, mid, cols, unit], &[0, 3, 2, 1, 4], elem_bytes)
+        };
+        let problem = shape.elementary().map(problem).transpose()?;
+        self.prepared(|gpu| gpu.prepare_work(work), &shape, problem.as_ref())
+    }
+
+    /// Seconds of what was prepared on a GPU, the elements compared with `problem` where there is one.
+    fn prepared(
         &mut self,
-        work: Work,
-        shape: StageShape,
-        elem_bytes: usize,
-    ) -> Result<f64, Failure> {
-        let (gpu, mut watch) = self.watch()?;
-        let seconds = gpu.prepare_work(work).map_err(Failure::from).and_then(|prepared| {
-            if let Some(Elementary { batch, rows, mid, cols, unit }) = shape.elementary() {
-                let extents = [batch, rows, mid, cols, unit];
-                let problem = Problem::permuted(&extents, &[0, 3, 2, 1, 4], elem_bytes)?;
-                right(&shape, watch.wrong_elements(&problem, &prepared)?)?;
+        prepare: impl FnOnce(&Gpu) -> Result<Prepared, CudaError>,
+        what: &impl ToString,
+        problem: Option<&Problem>,
+    ) -> Result<f64> {
+        let timing = self.timing();
+        self.on_gpu(|gpu, watch| {
+            let prepared = prepare(gpu)?;
+            if let Some(problem) = problem {
+                right(what, watch.wrong_elements(problem, &prepared)?)?;
             }
-            self.median(|| Ok(watch.time(&prepared)?))
-        });
-        self.put_back(watch);
-        seconds
+            timing.median(|| Ok(watch.time(&prepared)?))
+        })
     }
 
     /// A GPU's program from one place to another, buffers `[destination, source]`, or in place of the
     /// first, compared with what `problem` asks for.
-    pub fn program(&mut self, program: Program, problem: &Problem) -> Result<Speed, Failure> {
-        let (_, mut watch) = self.watch()?;
-        let seconds = watch.load(&program).map_err(Failure::from).and_then(|mut ready| {
+    pub fn program(&mut self, program: Program, problem: &Problem) -> Result<Speed> {
+        let timing = self.timing();
+        let seconds = self.on_gpu(|_, watch| {
+            let mut ready = watch.load(&program)?;
             right(problem, ready.wrong(problem)?)?;
-            self.median(|| Ok(ready.time_in_turn()?))
-        });
-        self.put_back(watch);
-        self.speed(problem.bytes(), seconds?)
+            timing.median(|| Ok(ready.time_in_turn()?))
+        })?;
+        self.speed(problem.bytes(), seconds)
     }
 
     /// Seconds of a filter's program, buffers `[image, filtered, ..]`, compared with `want` where given.
-    pub fn filter(
-        &mut self,
-        program: Program,
-        image: &[f32],
-        want: Option<&[f32]>,
-    ) -> Result<f64, Failure> {
-        let (_, mut watch) = self.watch()?;
-        let seconds = watch.load(&program).map_err(Failure::from).and_then(|mut ready| {
-            let bytes: Vec<u8> = image.iter().flat_map(|value| value.to_ne_bytes()).collect();
-            ready.put(0, &bytes)?;
-            ready.time()?;
-            if let Some(want) = want {
-                let mut bytes = bytes;
-                ready.take(1, &mut bytes)?;
-                let got =
-                    bytes.chunks_exact(4).map(|b| f32::from_ne_bytes([b[0], b[1], b[2], b[3]]));
-                // Single precision, summed in another order; never right when not a number.
-                let close =
-                    |(got, want): (f32, &f32)| (got - want).abs() <= 1e-3 * want.abs().max(1.0);
-                let wrong = got.zip(want).filter(|&pair| !close(pair)).count();
-                right(&"recursive filter", wrong as u64)?;
+    pub fn filter(&mut self, program: Program, image: &[f32], want: Option<&[f32]>) -> Result<f64> {
+        let timing = self.timing();
+        self.on_gpu(|_, watch| {
+            let mut ready = watch.load(&program)?;
+            match want {
+                // Single precision, summed in another order.
+                Some(want) => {
+                    let worst = difference(&mut ready, image, want)?;
+                    ensure!(worst <= 1e-3, "recursive filter: differs by {worst:e}");
+                }
+                None => ready.put(0, bytemuck::cast_slice(image))?,
             }
-            self.median(|| Ok(ready.time()?))
-        });
-        self.put_back(watch);
-        seconds
+            timing.median(|| Ok(ready.time()?))
+        })
     }
 }

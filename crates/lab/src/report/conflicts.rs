@@ -1,12 +1,12 @@
 //! Figures 4.11 to 4.13: what spreading and padding do to the flags' accesses, counted.
 
-use turntile_perm::Transposition;
+use anyhow::Result;
 
 use super::asta::PROBLEMS;
 use super::bench::{Bench, number};
-use super::failure::Failure;
 use super::table::Table;
 use crate::flags::FlagLayout;
+use crate::transposition::Transposition;
 
 pub const COLUMNS: &[&str] = &[
     "problem",
@@ -75,7 +75,7 @@ fn most_alike(sorted: &[usize]) -> f64 {
 }
 
 /// Every layout of the thesis's tests, by arithmetic alone.
-pub fn figures_4_11_to_4_13(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+pub fn figures_4_11_to_4_13(bench: &mut Bench, table: &mut Table) -> Result<()> {
     for (name, _, width) in PROBLEMS {
         let tiles: &[usize] = if bench.quick() { &[16] } else { &[16, 32, 64] };
         for &tile in tiles {

@@ -1,15 +1,15 @@
 //! Figure 4.6: how many cycles a transposition has.
 
-use turntile_perm::Transposition;
+use anyhow::Result;
 
 use super::bench::Bench;
-use super::failure::Failure;
 use super::table::Table;
+use crate::transposition::Transposition;
 
 pub const COLUMNS: &[&str] = &["rows", "cols", "cycles", "longest"];
 
 /// Cycles of more than one element, of every matrix below 30 by 30 (in closed form: no device).
-pub fn figure_4_6(_: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+pub fn figure_4_6(_: &mut Bench, table: &mut Table) -> Result<()> {
     for rows in 1..30 {
         for cols in 1..30 {
             let map = Transposition { rows, cols };

@@ -1,8 +1,9 @@
 //! Pictures of tables: a line for every row, a mark for every series, hollow marks for what the source reports.
 
-use super::failure::Failure;
+use anyhow::{Result, bail};
+
 use super::scale::{Axis, Span, short};
-use super::svg::{Anchor, Key, SERIES, Svg};
+use super::svg::{Anchor, Key, NO_POINTS, SERIES, Svg};
 use super::table::Table;
 
 /// A picture of a table.
@@ -18,7 +19,7 @@ pub struct Dots {
     pub named: [&'static str; 2],
     /// Columns that name a line.
     pub rows: &'static [&'static str],
-    /// Column that tells series apart.
+    /// Column that distinguishes series.
     pub series: &'static str,
     /// The numbers.
     pub value: Axis,
@@ -96,17 +97,17 @@ impl Dots {
     /// The picture.
     ///
     /// # Errors
-    /// Nothing to draw, or more series than are told apart.
-    pub fn svg(&self, table: &Table) -> Result<String, Failure> {
+    /// Nothing to draw, or more series than can be distinguished.
+    pub fn svg(&self, table: &Table) -> Result<String> {
         let (lines, names) = self.lines(table);
         if names.len() > SERIES {
-            return Err(Failure::Picture(format!("{} series are too many", names.len())));
+            bail!("picture: {} series are too many", names.len());
         }
         let marks = || lines.iter().flat_map(|line| &line.marks);
         let copies = || lines.iter().flat_map(|line| &line.copies).copied();
         let span = Span::of(self.value.scale, marks().map(|mark| mark.1).chain(copies()));
         let Some(span) = span.filter(|_| marks().any(|mark| !mark.2)) else {
-            return Err(Failure::NoPoints);
+            bail!(NO_POINTS);
         };
         let mut svg = Svg::new(
             self.title,
@@ -191,6 +192,6 @@ mod tests {
             svg.contains(">matrix a<") && svg.contains(">matrix b<") && svg.contains(">64</text>")
         );
         table.rows.clear();
-        assert!(matches!(dots.svg(&table), Err(Failure::NoPoints)));
+        assert!(dots.svg(&table).unwrap_err().to_string().contains("no row has numbers"));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use anyhow::Result;
 use turntile::plan::{Flaw, Plan, Problem, Stage};
 use turntile::{Bytes, Options, Planned, RunError};
 use turntile_cli::measure::{copy, fill, gb_per_s};
@@ -12,7 +13,6 @@ use turntile_cuda::way::Way;
 use turntile_plan::tuner::median;
 use turntile_plan::{Device as _, Geometry, Method, Offer, Request, StageShape, Want};
 
-use super::failure::Failure;
 use super::timing::{Speed, Timing, right};
 use crate::turned::OnHost;
 use crate::wider::Wider;
@@ -28,7 +28,7 @@ pub fn plan(
     threads: usize,
     dest: impl Fn(usize) -> usize,
     only: Option<usize>,
-) -> Result<Speed, Failure> {
+) -> Result<Speed> {
     let problem = plan.problem;
     let its_own = |stage: &Stage| stage.offer.geometry.get::<OnHost>().is_some();
     if plan.stages().any(its_own) {
@@ -53,7 +53,7 @@ pub fn stages(
     threads: usize,
     dest: impl Fn(usize) -> usize,
     only: Option<usize>,
-) -> Result<Speed, Failure> {
+) -> Result<Speed> {
     enum Run {
         Turned(OnHost),
         Stage(Box<Executor>),
@@ -64,14 +64,13 @@ pub fn stages(
         None => Executor::of_stage(*shape, offer.clone(), elem_bytes, threads)
             .map(|executor| Run::Stage(Box::new(executor))),
     };
-    let runs: Vec<Run> =
-        stages.iter().map(run).collect::<Result<_, _>>().map_err(turntile::Error::from)?;
+    let runs: Vec<Run> = stages.iter().map(run).collect::<Result<_, _>>()?;
     let workspace = |run: &Run| match run {
         Run::Turned(_) => 0,
         Run::Stage(executor) => executor.workspace_bytes(),
     };
     let workspace = runs.iter().map(workspace).max().unwrap_or(0);
-    let mut workspace = Workspace::new(workspace).map_err(turntile::Error::from)?;
+    let mut workspace = Workspace::new(workspace)?;
     let spans = |(shape, _): &(StageShape, Offer)| shape.spans().0.max(shape.spans().1);
     let bytes = stages.iter().map(spans).max().unwrap_or(0) * elem_bytes;
     let names: Vec<String> = stages.iter().map(|(shape, _)| shape.to_string()).collect();
@@ -82,7 +81,7 @@ pub fn stages(
                 Run::Turned(turned) => turned.run(&mut data[..problem.bytes()], elem_bytes)?,
                 Run::Stage(executor) => {
                     let data = &mut data[..executor.plan().problem.bytes()];
-                    executor.run_bytes(data, &mut workspace).map_err(turntile::Error::from)?;
+                    executor.run_bytes(data, &mut workspace)?;
                 }
             }
             ended();
@@ -98,8 +97,8 @@ fn timed(
     (name, problem, bytes, threads): (&String, &Problem, usize, usize),
     dest: impl Fn(usize) -> usize,
     only: Option<usize>,
-    mut run: impl FnMut(&mut [u8], &mut dyn FnMut()) -> Result<(), Failure>,
-) -> Result<Speed, Failure> {
+    mut run: impl FnMut(&mut [u8], &mut dyn FnMut()) -> Result<()>,
+) -> Result<Speed> {
     let mut own = memory(bytes)?;
     let data = &mut own.bytes()[..bytes];
     let elem_bytes = problem.elem_bytes();
@@ -132,13 +131,13 @@ pub fn into(
     timing: Timing,
     rows: usize,
     cols: usize,
-    mut run: impl FnMut(&mut [f32], &[f32]) -> Result<(), Failure>,
-) -> Result<Speed, Failure> {
+    mut run: impl FnMut(&mut [f32], &[f32]) -> Result<()>,
+) -> Result<Speed> {
     let bytes = rows * cols * 4;
     let (mut from, mut to) = (memory(bytes)?, memory(bytes)?);
     let (from, to) = (&mut from.bytes()[..bytes], &mut to.bytes()[..bytes]);
     from.chunks_exact_mut(4).enumerate().for_each(|(k, element)| fill(k, element));
-    let mut turn = |from: &mut [u8], to: &mut [u8]| -> Result<Duration, Failure> {
+    let mut turn = |from: &mut [u8], to: &mut [u8]| -> Result<Duration> {
         let start = Instant::now();
         run(bytemuck::cast_slice_mut(to), bytemuck::cast_slice(from))?;
         Ok(start.elapsed())
@@ -159,8 +158,8 @@ fn between_copies(
     other: &mut [u8],
     bytes: usize,
     threads: usize,
-    mut work: impl FnMut(&mut [u8], &mut [u8]) -> Result<Duration, Failure>,
-) -> Result<Speed, Failure> {
+    mut work: impl FnMut(&mut [u8], &mut [u8]) -> Result<Duration>,
+) -> Result<Speed> {
     let times = if timing.quick { 1 } else { LEAST_BYTES.div_ceil(bytes.max(1)).min(256) };
     let mut copies = Vec::new();
     let seconds = timing.median(|| {
@@ -185,8 +184,8 @@ fn between_copies(
 }
 
 /// Touched memory, in huge pages where there are some.
-pub fn memory(bytes: usize) -> Result<Memory, Failure> {
-    Memory::touched(bytes, Pages::Huge).map_err(|error| Failure::Io(std::io::Error::other(error)))
+pub fn memory(bytes: usize) -> Result<Memory> {
+    Ok(Memory::touched(bytes, Pages::Huge)?)
 }
 
 /// A stage by itself, with as much workspace as it likes.
@@ -201,7 +200,7 @@ pub fn offered(
     method: Method,
     elem_bytes: usize,
     threads: usize,
-) -> Result<Offer, Failure> {
+) -> Result<Offer> {
     let offers = Wider::host(threads).offers(&shape, &request(elem_bytes)).unwrap_or_default();
     if let Some(offer) = offers.into_iter().find(|offer| offer.method == method) {
         return Ok(offer);
@@ -209,18 +208,13 @@ pub fn offered(
     let way = HostWay::in_place_of(shape, elem_bytes, method, threads);
     let stage = format!("{shape} {method}");
     let way = way.ok_or(RunError::Plan(Flaw::Method { number: 1, stage }));
-    let way = way.map_err(turntile::Error::from)?;
+    let way = way?;
     let workspace_bytes = way.needs().bytes();
     Ok(Offer::new(method, Geometry::new(way), workspace_bytes, 1.0))
 }
 
 /// A host's plan of one stage, over elements in a row.
-pub fn alone(
-    shape: StageShape,
-    way: Way,
-    elem_bytes: usize,
-    threads: usize,
-) -> Result<Plan, Failure> {
+pub fn alone(shape: StageShape, way: Way, elem_bytes: usize, threads: usize) -> Result<Plan> {
     let offer = offered(shape, way.method(), elem_bytes, threads)?;
     Ok(Plan::of_stage("host", shape, offer, elem_bytes)?)
 }

@@ -1,7 +1,8 @@
 //! What an item is: a figure or a table of a source.
 
+use anyhow::Result;
+
 use super::bench::Bench;
-use super::failure::Failure;
 use super::table::Table;
 use super::views::View;
 
@@ -31,7 +32,7 @@ pub struct Item {
     /// Columns of its table.
     pub columns: &'static [&'static str],
     /// Fills the table.
-    pub measure: fn(&mut Bench, &mut Table) -> Result<(), Failure>,
+    pub measure: fn(&mut Bench, &mut Table) -> Result<()>,
     /// What its table says of the source, in a sentence.
     pub verdict: fn(&Table) -> String,
     /// How it is shown.

@@ -1,11 +1,11 @@
 //! The literature's out-of-place transpositions: every kernel, tile and block, and a filter between whose
 //! passes they stand.
 
+use anyhow::Result;
 use turntile::plan::Problem;
 use turntile_cuda::Work;
 
 use super::bench::{Bench, cells, number};
-use super::failure::Failure;
 use super::table::Table;
 use crate::gaussian::{self, Between};
 use crate::ladder::{self, RUNGS, Rung};
@@ -43,13 +43,13 @@ fn measure(
     rung: &Rung,
     (tile, block_rows): (usize, usize),
     (rows, cols): (usize, usize),
-) -> Result<[String; 3], Failure> {
+) -> Result<[String; 3]> {
     let program = ladder::program(rung, tile, block_rows, rows, cols)?;
     cells(bench.program(program, &moved(rung.transposes(), rows, cols)?))
 }
 
 /// Every kernel with every tile and block, on a square.
-pub fn sizes(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+pub fn sizes(bench: &mut Bench, table: &mut Table) -> Result<()> {
     let side = if bench.quick() { 512 } else { 12_288 };
     for rung in &RUNGS {
         for (tile, block_rows) in rung.sizes() {
@@ -62,7 +62,7 @@ pub fn sizes(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
 }
 
 /// Khan's kernels by the side of the matrix, tile and block of the same sides.
-pub fn by_side(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+pub fn by_side(bench: &mut Bench, table: &mut Table) -> Result<()> {
     let sides: &[usize] =
         if bench.quick() { &[256] } else { &[512, 1024, 1536, 2048, 3072, 4096, 6144, 8192] };
     for (tile, name) in [(16, "16 x 16"), (32, "32 x 32")] {
@@ -80,7 +80,7 @@ pub fn by_side(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
 
 /// Every kernel in its best tile and block, and turntile's own: Harris's square, Khan's, a large one, and a shape
 /// that no tile divides.
-pub fn best(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+pub fn best(bench: &mut Bench, table: &mut Table) -> Result<()> {
     for (rows, cols) in [(1024, 1024), (3072, 3072), (16_384, 16_384), (16_381, 20_011)] {
         let (rows, cols) = (bench.side(rows), bench.side(cols));
         let shape = format!("{rows}x{cols}");
@@ -111,7 +111,7 @@ const TABLE_3: [(usize, &str, &str); 3] =
     [(16, "1088", "1024"), (32, "4224", "4096"), (48, "9408", "9216")];
 
 /// Shared memory and bank conflicts of every kernel that uses some, computed.
-pub fn shared_memory(_: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+pub fn shared_memory(_: &mut Bench, table: &mut Table) -> Result<()> {
     for rung in RUNGS.iter().filter(|rung| rung.shared_bytes(16) > 0) {
         for (tile, block_rows) in rung.sizes() {
             let (stores, loads) = rung.bank_cost(tile, block_rows);
@@ -139,7 +139,7 @@ pub fn shared_memory(_: &mut Bench, table: &mut Table) -> Result<(), Failure> {
 const SIGMA: f32 = 10.0;
 
 /// The recursive Gaussian filter with different transpositions between its passes.
-pub fn filter(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+pub fn filter(bench: &mut Bench, table: &mut Table) -> Result<()> {
     let sides: &[usize] = if bench.quick() { &[256] } else { &[512, 1024, 2048, 4096, 8192] };
     let rung = |name: &str| Rung::named(name).expect("on the ladder");
     for &side in sides {

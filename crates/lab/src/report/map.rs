@@ -1,8 +1,9 @@
 //! Pictures of a number for every pair of two others, in colours.
 
-use super::failure::Failure;
+use anyhow::{Result, bail};
+
 use super::scale::short;
-use super::svg::{Anchor, Key, Svg};
+use super::svg::{Anchor, Key, NO_POINTS, Svg};
 use super::table::Table;
 
 /// A column, and what it is in words.
@@ -38,7 +39,7 @@ pub enum Shades {
     Doublings,
 }
 
-/// From low to high, told apart on light pages and dark ones.
+/// From low to high, distinct on light pages and dark ones.
 const COLOURS: [&str; 8] =
     ["#5b4a8a", "#46659b", "#2f7f95", "#249689", "#37ad74", "#72c25a", "#b5d13c", "#f4dd3a"];
 
@@ -117,7 +118,7 @@ impl Map {
     ///
     /// # Errors
     /// Nothing to draw.
-    pub fn svg(&self, table: &Table) -> Result<String, Failure> {
+    pub fn svg(&self, table: &Table) -> Result<String> {
         let columns = [self.x.0, self.y.0, self.value].map(|name| table.column(name));
         let numbers = |row: &Vec<String>| -> Option<[f64; 3]> {
             let [x, y, v] = columns.map(|column| row[column].parse::<f64>().ok());
@@ -125,7 +126,7 @@ impl Map {
         };
         let points: Vec<[f64; 3]> = self.rows(table).filter_map(numbers).collect();
         if points.is_empty() {
-            return Err(Failure::NoPoints);
+            bail!(NO_POINTS);
         }
         let [xs, ys] = [0, 1].map(|k| Ranks::of(points.iter().map(|point| point[k])));
         let most = points.iter().fold(f64::MIN, |most, point| most.max(point[2]));
@@ -249,6 +250,6 @@ mod tests {
             [0, 0, 1, 1, 2, 7]
         );
         table.rows.clear();
-        assert!(matches!(map.svg(&table), Err(Failure::NoPoints)));
+        assert!(map.svg(&table).unwrap_err().to_string().contains("no row has numbers"));
     }
 }

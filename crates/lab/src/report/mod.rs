@@ -13,7 +13,6 @@
 //! | `charts` | what each picture shows, in words |
 //! | `scale`, `svg`, `style.css` | axes; shapes; their look |
 //! | `page` | the page |
-//! | `failure` | why an item has no result |
 
 mod asta;
 mod bench;
@@ -23,7 +22,6 @@ mod charts;
 mod conflicts;
 mod cycles;
 mod dots;
-mod failure;
 mod host;
 mod item;
 mod items;
@@ -54,14 +52,13 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
+use anyhow::{Result, bail};
 use turntile_cli::device::Device;
 use turntile_cli::error::On as _;
 use turntile_cli::progress::Progress;
 
 use crate::command::ReportArgs;
-use crate::error::Error;
 use bench::Bench;
-use failure::Failure;
 use item::{Item, On};
 use page::Entry;
 use table::Table;
@@ -72,39 +69,42 @@ const COMPUTED: &str = "computed";
 /// Runs the command and returns what to print.
 ///
 /// # Errors
-/// [`Error`]: an item that is not known or cannot be measured, files that cannot be written, somebody else's page.
-pub fn run(args: &ReportArgs) -> Result<String, Error> {
+/// An item that is not known or cannot be measured, files that cannot be written, somebody else's page.
+pub fn run(args: &ReportArgs) -> Result<String> {
     for id in &args.items {
         if !items::all().any(|item| item.id == id) {
-            return Err(Error::UnknownItem { id: id.clone(), known: items::ids() });
+            bail!("no item is named {id:?}; there are {}", items::ids());
         }
     }
     let path = args.out.join("README.md");
     // Found out before hours of measuring, not after.
     if fs::read(&path).is_ok_and(|bytes| !page::is_page(&bytes)) {
-        return Err(Error::ForeignPage { path });
+        bail!(
+            "{} was not made by `turntile-lab report` and would be lost; name another folder with --out",
+            path.display()
+        );
     }
     let (entries, about) = if args.draw { drawn(args) } else { measured(args)? };
     fs::write(&path, page::page(&entries, &about)).on("write", &path)?;
     let summary = summary(&entries, &path);
     if entries.iter().any(|entry| entry.result.is_err()) {
-        return Err(Error::FailedItems { summary });
+        bail!(summary);
     }
     Ok(summary)
 }
 
 /// Every item that is wanted, measured or kept, and of the others what is there; and the device's name.
-fn measured(args: &ReportArgs) -> Result<(Vec<Entry>, String), Error> {
+fn measured(args: &ReportArgs) -> Result<(Vec<Entry>, String)> {
     let device = Device::find(&args.device, args.threads)?;
     let on_gpu = matches!(device, Device::Gpu(_));
     let asked = |item: &&Item| args.items.iter().any(|id| id == item.id);
     if let Some(item) = items::all().filter(asked).find(|item| !item.runs_on(on_gpu)) {
-        return Err(Error::GpuOnly { id: item.id.to_owned() });
+        bail!("{} is measured on a GPU alone (--device cuda)", item.id);
     }
     fs::create_dir_all(&args.out).on("make the folder", &args.out)?;
     let mut bench = Bench::new(device, args.threads, args.quick);
     let items: Vec<&Item> = items::all().filter(|item| item.runs_on(on_gpu)).collect();
-    let progress = Progress::new(!args.quiet);
+    let progress = Progress::new(!args.quiet, "");
     progress.items("measuring", items.len());
     let mut entries = Vec::new();
     for (number, item) in items.into_iter().enumerate() {
@@ -132,11 +132,11 @@ fn drawn(args: &ReportArgs) -> (Vec<Entry>, String) {
 fn entry(
     item: &'static Item,
     args: &ReportArgs,
-    measure: impl FnOnce(&mut Table) -> Result<(), Failure>,
+    measure: impl FnOnce(&mut Table) -> Result<()>,
 ) -> Entry {
     let start = Instant::now();
     let path = args.out.join(format!("{}.csv", item.id));
-    let table = || -> Result<(Table, bool), Failure> {
+    let table = || -> Result<(Table, bool)> {
         if !args.again
             && let Some(table) = Table::load(&path, item.columns)?
             // What was measured to try the command out is no result.
@@ -167,12 +167,7 @@ fn kept(item: &'static Item, args: &ReportArgs) -> Option<Entry> {
     Some(Entry { item, result, took: Duration::ZERO })
 }
 
-fn measure(
-    item: &Item,
-    bench: &mut Bench,
-    args: &ReportArgs,
-    table: &mut Table,
-) -> Result<(), Failure> {
+fn measure(item: &Item, bench: &mut Bench, args: &ReportArgs, table: &mut Table) -> Result<()> {
     (item.measure)(bench, table)?;
     let date = humantime::format_rfc3339_seconds(SystemTime::now());
     let quick = if args.quick { " --quick" } else { "" };
@@ -183,7 +178,7 @@ fn measure(
     Ok(())
 }
 
-fn draw(item: &Item, table: &Table, out: &Path) -> Result<(), Failure> {
+fn draw(item: &Item, table: &Table, out: &Path) -> Result<()> {
     for view in item.views {
         if let (Some(name), Some(svg)) = (view.picture(), view.svg(table)?) {
             #[cfg(feature = "png")]

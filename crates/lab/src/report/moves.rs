@@ -1,10 +1,10 @@
 //! Figures 4.19 and 4.20: transposition 100!, super-elements moved across a matrix.
 
+use anyhow::Result;
 use turntile_cuda::way::Way;
 use turntile_perm::Elementary;
 
 use super::bench::{Bench, cells};
-use super::failure::Failure;
 use super::table::Table;
 use crate::moved::Held;
 
@@ -51,7 +51,7 @@ fn measure(
     rows: usize,
     unit: usize,
     version: Version,
-) -> Result<[String; 3], Failure> {
+) -> Result<[String; 3]> {
     let cols = (elements / unit / rows).max(2);
     let e = Elementary { batch: 1, rows, mid: 1, cols, unit };
     cells(match version {
@@ -63,7 +63,7 @@ fn measure(
 }
 
 /// Versions of PTTWAC over the width, for super-elements of 16, 32 and 64 floats.
-pub fn figure_4_19(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+pub fn figure_4_19(bench: &mut Bench, table: &mut Table) -> Result<()> {
     let widths: &[usize] = if bench.quick() { &[16] } else { &[16, 31, 64, 100, 127, 200, 256] };
     for unit in [16, 32, 64] {
         for &width in widths {
@@ -81,7 +81,7 @@ pub fn figure_4_19(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> 
 const THESIS: [(usize, &str); 4] = [(8, "12.5"), (16, "24.5"), (32, "47.6"), (64, "69")];
 
 /// The best versions over the length of a super-element.
-pub fn figure_4_20(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+pub fn figure_4_20(bench: &mut Bench, table: &mut Table) -> Result<()> {
     let units: &[usize] =
         if bench.quick() { &[8, 64] } else { &[8, 16, 32, 64, 128, 256, 512, 1024, 4096] };
     for &unit in units {

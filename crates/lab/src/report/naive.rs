@@ -1,7 +1,8 @@
 //! The course reports' transposition on a CPU: two loops, one thread, out of place.
 
+use anyhow::Result;
+
 use super::bench::{Bench, cells};
-use super::failure::Failure;
 use super::table::Table;
 
 pub const COLUMNS: &[&str] = &[
@@ -24,7 +25,7 @@ fn two_loops(to: &mut [f32], from: &[f32], rows: usize, cols: usize) {
 }
 
 /// Both reports' squares by two loops and by the library, on the host whatever the device.
-pub fn cpu(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+pub fn cpu(bench: &mut Bench, table: &mut Table) -> Result<()> {
     for (side, source, processor) in [
         (4000, "2.54", "beside an A800"),
         (4096, "0.55", "beside a K80"),

@@ -1,5 +1,6 @@
 //! Figure 4.4: rows padded in place; and near-square matrices padded to squares against the default.
 
+use anyhow::Result;
 use turntile::plan::{Problem, Stage};
 use turntile_cli::measure::gb_per_s;
 use turntile_cuda::Work;
@@ -11,7 +12,6 @@ use turntile_plan::{Method, Offer, StageShape};
 use turntile::gpu::Gpu;
 
 use super::bench::{Bench, SPEED, Speed, cells, number};
-use super::failure::Failure;
 use super::table::Table;
 
 pub const STEPS: &[&str] = &["step", "rows_moved", "async_movable_rows", "gb_per_s"];
@@ -23,7 +23,7 @@ pub const NEAR_SQUARE: &[&str] =
 /// Rows that fit a step by equation 4.1, and on a GPU how fast each step is by itself.
 ///
 /// 5000 x 4900 and not the caption's 5000 x 4000: it is this one that ends with the text's 99 rows.
-pub fn figure_4_4(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+pub fn figure_4_4(bench: &mut Bench, table: &mut Table) -> Result<()> {
     let (rows, cols) = (bench.side(5000), bench.side(4900));
     let pad = Slide::new(rows, cols, cols, rows).expect("rows with gaps");
     let shape = StageShape::Slide(pad);
@@ -92,7 +92,7 @@ fn pads(stages: &[StageShape]) -> usize {
 }
 
 /// Padding or unpadding alone: the way that the thesis has it, by data sliding and, on a host, in shares.
-pub fn passes(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+pub fn passes(bench: &mut Bench, table: &mut Table) -> Result<()> {
     for (rows, cols) in SHAPES {
         let problem = Problem::new(bench.side(rows), bench.side(cols), 4)?;
         if problem.rows() == problem.cols() {
@@ -121,7 +121,7 @@ pub fn passes(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
 }
 
 /// Padded squares, both ways, and the route that is taken without room behind the matrix.
-pub fn near_square(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+pub fn near_square(bench: &mut Bench, table: &mut Table) -> Result<()> {
     for (rows, cols) in SHAPES {
         let problem = Problem::new(bench.side(rows), bench.side(cols), 4)?;
         if problem.rows() == problem.cols() {

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use super::failure::Failure;
+use anyhow::Result;
+
 use super::item::Item;
 use super::table::Table;
 
@@ -12,7 +13,7 @@ pub struct Entry {
     /// The item.
     pub item: &'static Item,
     /// Its table, and whether it was measured by this run.
-    pub result: Result<(Table, bool), Failure>,
+    pub result: Result<(Table, bool)>,
     /// How long that took.
     pub took: Duration,
 }
@@ -115,7 +116,7 @@ mod tests {
     fn failed_items_are_on_the_page_with_their_reason() {
         let failed = Entry {
             item: items::all().next().unwrap(),
-            result: Err(Failure::Wrong { what: "a stage".into(), wrong: 3 }),
+            result: Err(anyhow::anyhow!("a stage: 3 elements are wrong")),
             took: Duration::from_secs(1),
         };
         let mut table = Table::new(items::all().nth(1).unwrap().columns);

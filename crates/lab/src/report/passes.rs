@@ -1,16 +1,16 @@
 //! Permutations of axes: how the axes lie in memory after each pass of a plan.
 
+use anyhow::Result;
 use turntile::plan::{Plan, Problem, Stage};
 use turntile_plan::StageShape;
 
 use super::bench::{Bench, cells};
-use super::failure::Failure;
 use super::table::Table;
 
 pub const COLUMNS: &[&str] =
     &["problem", "pass", "stage", "memory", "gb_per_s", "copy_gb_per_s", "percent_of_copy"];
 
-/// Extents, the order of the axes, bytes of an element: one of each kind that `docs/algorithm.md` tells apart.
+/// Extents, the order of the axes, bytes of an element: one of each kind in `docs/algorithm.md`.
 pub const EXAMPLES: [(&str, &[usize], &[usize], usize); 8] = [
     ("heads", &[4096, 16, 32, 128], &[0, 2, 1, 3], 2),
     ("blocks", &[16384, 200, 128], &[1, 0, 2], 1),
@@ -23,7 +23,7 @@ pub const EXAMPLES: [(&str, &[usize], &[usize], usize); 8] = [
 ];
 
 /// The plan of each example, how its axes lie before and after every pass, and the speed of the whole.
-pub fn permutations(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+pub fn permutations(bench: &mut Bench, table: &mut Table) -> Result<()> {
     for (name, extents, axes, elem_bytes) in EXAMPLES {
         let extents: Vec<usize> = match bench.quick() {
             true => extents.iter().map(|&extent| extent.div_ceil(8)).collect(),

@@ -1,11 +1,12 @@
 //! Tables 4.2 and 4.3, figure 4.21: whole transpositions of the thesis's six matrices.
 
+use anyhow::Result;
 use turntile::plan::{Plan, Problem, Route, Tile, TileRule};
 
 use super::bench::{Bench, Speed, cells, number};
-use super::failure::Failure;
 use super::stages::pttwac;
 use super::table::Table;
+use crate::error::is_infeasible;
 use crate::staged::{FOUR_STAGE, FOUR_STAGE_FUSED};
 
 /// The six matrices, and what three stages, four, and four with two of them fused reach on a K20 (table
@@ -61,7 +62,7 @@ fn best(
     problem: &Problem,
     route: Route,
     methods: Methods,
-) -> Result<Option<(Tile, Speed)>, Failure> {
+) -> Result<Option<(Tile, Speed)>> {
     let planner = bench.wider().with_tiles(TileRule::Exhaustive);
     let plans = planner.with_route(route).with_mirrored(false).survey(problem).candidates;
     let swept = |plan: &Plan| SWEPT.contains(&plan.tile().m) && SWEPT.contains(&plan.tile().n);
@@ -85,7 +86,7 @@ fn best(
                 best = Some((plan.tile(), speed));
             }
             Ok(_) => {}
-            Err(failure) if failure.is_infeasible() => {}
+            Err(error) if is_infeasible(&error) => {}
             Err(other) => return Err(other),
         }
     }
@@ -93,7 +94,7 @@ fn best(
 }
 
 /// The thesis's three routes, each in its fastest tile, by the thesis's method and by any; and turntile's own choice.
-pub fn table_4_2(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+pub fn table_4_2(bench: &mut Bench, table: &mut Table) -> Result<()> {
     for (rows, cols, thesis) in SIX {
         let problem = Problem::new(bench.side(rows), bench.side(cols), 4)?;
         let shape = format!("{rows}x{cols}");
@@ -128,7 +129,7 @@ fn tile(Tile { m, n }: Tile) -> String {
 const SUSTAINED: &str = "sustained in-place load and store";
 
 /// Means over the six matrices, beside what others reported.
-pub fn table_4_3(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+pub fn table_4_3(bench: &mut Bench, table: &mut Table) -> Result<()> {
     for (processor, route, rate, percent, by) in [
         (
             "2x Intel Xeon L5420 (8 cores)",
@@ -182,7 +183,7 @@ pub fn table_4_3(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
 const SIDES: std::ops::RangeInclusive<usize> = 8..=300;
 
 /// Three stages on 7200 x 1800 with every tile whose sides are from 8 to 300, by any method and, on a GPU, by PTTWAC.
-pub fn figure_4_21(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+pub fn figure_4_21(bench: &mut Bench, table: &mut Table) -> Result<()> {
     let problem = Problem::new(bench.side(7200), bench.side(1800), 4)?;
     let planner = bench.planner().with_tiles(TileRule::Exhaustive);
     let planner = planner.with_route(Route::THREE_STAGE).with_mirrored(false);
@@ -210,7 +211,7 @@ pub fn figure_4_21(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> 
             let Some(plan) = methods.of(bench, plan) else { continue };
             match bench.plan(&plan) {
                 Ok(speed) => rates.push((tile, speed.gb_per_s)),
-                Err(failure) if failure.is_infeasible() => {}
+                Err(error) if is_infeasible(&error) => {}
                 Err(other) => return Err(other),
             }
         }

@@ -1,8 +1,9 @@
 //! Pictures of numbers over numbers: marks, joined where what lies between them means something.
 
-use super::failure::Failure;
+use anyhow::{Result, bail};
+
 use super::scale::{Axis, Span, short};
-use super::svg::{Anchor, Key, SERIES, Svg};
+use super::svg::{Anchor, Key, NO_POINTS, SERIES, Svg};
 use super::table::Table;
 
 /// A picture of marks over an axis.
@@ -16,7 +17,7 @@ pub struct Chart {
     pub x: Axis,
     /// Upwards.
     pub y: Axis,
-    /// Columns that tell series apart.
+    /// Columns that distinguish series.
     pub series: &'static [&'static str],
     /// Words before their cells.
     pub named: &'static str,
@@ -65,8 +66,8 @@ impl Chart {
     /// The picture.
     ///
     /// # Errors
-    /// Nothing to draw, or more series than are told apart.
-    pub fn svg(&self, table: &Table) -> Result<String, Failure> {
+    /// Nothing to draw, or more series than can be distinguished.
+    pub fn svg(&self, table: &Table) -> Result<String> {
         let number = |row: &[String], column: &str| row[table.column(column)].parse::<f64>().ok();
         let (mut names, mut panels) = (Vec::<String>::new(), Vec::<String>::new());
         let (mut marks, mut copies) = (Vec::new(), Vec::new());
@@ -95,13 +96,13 @@ impl Chart {
             }
         }
         if names.len() > SERIES {
-            return Err(Failure::Picture(format!("{} series are too many", names.len())));
+            bail!("picture: {} series are too many", names.len());
         }
         let all = || marks.iter().map(|mark| mark.at).chain(copies.iter().map(|copy| copy.1));
         let spans = Span::of(self.x.scale, all().map(|at| at[0]))
             .zip(Span::of(self.y.scale, all().map(|at| at[1])));
         let Some((xs, ys)) = spans.filter(|_| marks.iter().any(|mark| !mark.hollow)) else {
-            return Err(Failure::NoPoints);
+            bail!(NO_POINTS);
         };
 
         let about = format!("{} over {}. {}.", self.y.label, self.x.label, table.device());
@@ -280,14 +281,14 @@ mod tests {
         assert!(svg.contains(">method a<") && svg.contains(">method b<") && svg.contains(">ours<"));
         let mut empty = table();
         empty.rows.clear();
-        assert!(matches!(CHART.svg(&empty), Err(Failure::NoPoints)));
+        assert!(CHART.svg(&empty).unwrap_err().to_string().contains("no row has numbers"));
     }
 
     #[test]
     fn nine_series_are_too_many() {
         let mut table = table();
         (0..9).for_each(|k| table.push(["16", &format!("m{k}"), "1", "2"].map(String::from)));
-        assert!(matches!(CHART.svg(&table), Err(Failure::Picture(_))));
+        assert!(CHART.svg(&table).unwrap_err().to_string().contains("too many"));
         assert!(Chart { only: &[("method", "m3")], ..CHART }.svg(&table).is_ok());
     }
 }

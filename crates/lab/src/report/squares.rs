@@ -1,15 +1,15 @@
 //! Figure 4.1: square matrices.
 
+use anyhow::Result;
 use turntile::plan::{Problem, Route};
 
 use super::bench::{Bench, cells};
-use super::failure::Failure;
 use super::table::Table;
 
 pub const COLUMNS: &[&str] = &["side", "gb_per_s", "copy_gb_per_s", "percent_of_copy"];
 
 /// Squares of f32 by tile-pair swap, side after side.
-pub fn figure_4_1(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+pub fn figure_4_1(bench: &mut Bench, table: &mut Table) -> Result<()> {
     let most = match (bench.quick(), bench.is_gpu()) {
         (true, _) => 256,
         (_, true) => 16_384,

@@ -1,14 +1,15 @@
 //! What the thesis says of its stages in passing (sections 4.4 to 4.7), and the thesis's own method.
 
-use turntile::plan::{Plan, Problem, Route, Tile};
+use anyhow::Result;
+use turntile::plan::{Plan, Planner, Problem, Route, Tile, TileRule};
 use turntile_cuda::way::{Scope, Way};
 use turntile_perm::Elementary;
 use turntile_plan::{Method, Offer, StageShape};
 
 use super::asta::{PROBLEMS, threads};
 use super::bench::{Bench, Speed, cells};
-use super::failure::Failure;
 use super::table::Table;
+use crate::error::Refused;
 use crate::staged::FOUR_STAGE;
 
 pub const SAID: &[&str] = &[
@@ -42,18 +43,22 @@ fn moved_by_pttwac(
     Some(plan)
 }
 
-/// The thesis's own matrix by a route in a tile that it names, by PTTWAC.
-fn in_tile(bench: &mut Bench, route: Route, m: usize, n: usize) -> Result<Speed, Failure> {
-    let problem = Problem::new(7200, 1800, 4)?;
-    let tile = Tile { m, n };
-    let plan = bench.wider().with_tile(&problem, route, false, tile);
-    let plan = plan.map_err(|why| Failure::Refused(why.to_string()))?;
-    let plan = pttwac(bench, &plan).ok_or_else(|| Failure::Refused("no PTTWAC".to_owned()))?;
-    bench.plan(&plan)
+/// The thesis's own matrix by a route in a tile that it names.
+fn with_tile(planner: Planner, route: Route, m: usize, n: usize) -> Option<Plan> {
+    let planner = planner.with_tiles(TileRule::Exhaustive).with_route(route).with_mirrored(false);
+    let problem = Problem::new(7200, 1800, 4).expect("small");
+    planner.survey(&problem).candidates.into_iter().find(|plan| plan.tile() == Tile { m, n })
+}
+
+/// The same by PTTWAC.
+fn in_tile(bench: &mut Bench, route: Route, m: usize, n: usize) -> Result<Speed> {
+    let plan = with_tile(bench.wider(), route, m, n);
+    let plan = plan.and_then(|plan| pttwac(bench, &plan));
+    bench.plan(&plan.ok_or_else(|| Refused(format!("{route} in {m} x {n} by PTTWAC")))?)
 }
 
 /// Speeds that the thesis names in its text.
-pub fn said(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+pub fn said(bench: &mut Bench, table: &mut Table) -> Result<()> {
     let global = Way::Moves;
     let shape = |batch, rows, cols, unit| -> StageShape {
         Elementary { batch, rows, mid: 1, cols, unit }.into()
@@ -89,7 +94,7 @@ pub fn said(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use turntile::plan::{Chip, Planner};
+    use turntile::plan::Chip;
     use turntile_plan::Device as _;
 
     use super::super::host::request;
@@ -105,12 +110,11 @@ mod tests {
             let offers = wider.offers(shape, &request(elem_bytes)).unwrap_or_default();
             offers.into_iter().find(|offer| offer.method == method)
         };
-        let problem = Problem::new(7200, 1800, 4).unwrap();
         let planner = Planner::new(Wider::gpu(chip.clone())).with_routes(&FOUR_STAGES);
         for (route, m, n) in
             [(Route::THREE_STAGE, 32, 72), (FOUR_STAGE, 16, 20), (FOUR_STAGE_FUSED, 16, 20)]
         {
-            let plan = planner.with_tile(&problem, route, false, Tile { m, n }).unwrap();
+            let plan = with_tile(planner.clone(), route, m, n).unwrap();
             let plan = moved_by_pttwac(&plan, offer).unwrap();
             plan.check().unwrap();
             for stage in plan.stages() {

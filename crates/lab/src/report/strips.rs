@@ -1,7 +1,8 @@
 //! Pictures of passes: a strip of memory for each, the axes as boxes from the outermost to the innermost.
 
-use super::failure::Failure;
-use super::svg::{Anchor, SERIES, Svg};
+use anyhow::{Result, bail};
+
+use super::svg::{Anchor, NO_POINTS, SERIES, Svg};
 use super::table::Table;
 
 const LEFT: f64 = 20.0;
@@ -43,12 +44,12 @@ impl Part {
 }
 
 /// The passes of one problem: rows of `table` whose cell of `problem` starts with its name.
-pub fn passes(table: &Table, name: &str) -> Result<String, Failure> {
+pub fn passes(table: &Table, name: &str) -> Result<String> {
     let [problem, stage, memory, percent] =
         ["problem", "stage", "memory", "percent_of_copy"].map(|name| table.column(name));
     let start = format!("{name}: ");
     let rows: Vec<_> = table.rows.iter().filter(|row| row[problem].starts_with(&start)).collect();
-    let Some(first) = rows.first() else { return Err(Failure::NoPoints) };
+    let Some(first) = rows.first() else { bail!(NO_POINTS) };
     let strips: Vec<Vec<Part>> = rows.iter().map(|row| parts(&row[memory])).collect();
     let speed = match &*first[percent] {
         "" => String::new(),
@@ -155,6 +156,6 @@ mod tests {
                 && svg.contains("(40% of a copy)")
         );
         assert!(!svg.contains("axis 0: 3"), "another problem");
-        assert!(matches!(passes(&table, "c"), Err(Failure::NoPoints)));
+        assert!(passes(&table, "c").unwrap_err().to_string().contains("no row has numbers"));
     }
 }

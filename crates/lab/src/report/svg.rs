@@ -2,10 +2,13 @@
 
 use std::fmt::{Display, Write};
 
+/// Why there is no picture, though nothing is wrong with the table.
+pub const NO_POINTS: &str = "picture: no row has numbers to draw";
+
 /// The look of every picture; `scripts/draw-pictures` has the same.
 const STYLE: &str = include_str!("style.css");
 
-/// Colours and marks of series; more are not told apart.
+/// Colours and marks of series; more cannot be distinguished.
 pub const SERIES: usize = 8;
 
 /// Where a text stands to its point.
@@ -180,11 +183,11 @@ fn escaped(words: &str) -> String {
 
 /// A picture as PNG, in twice as many points each way, its text in the system's fonts.
 #[cfg(feature = "png")]
-pub fn png(svg: &str) -> Result<Vec<u8>, super::failure::Failure> {
+pub fn png(svg: &str) -> anyhow::Result<Vec<u8>> {
     use resvg::{tiny_skia, usvg};
     const SCALE: f32 = 2.0;
     let mut options = usvg::Options::default();
-    let wrong = |error: &dyn std::fmt::Display| super::failure::Failure::Picture(error.to_string());
+    let wrong = |error: &dyn std::fmt::Display| anyhow::anyhow!("picture: {error}");
     let fonts = options.fontdb_mut();
     fonts.load_system_fonts();
     // Text in a font that is not there would be left out without a word.

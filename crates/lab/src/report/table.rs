@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind};
 use std::path::Path;
 
-use super::failure::Failure;
+use anyhow::Result;
 
 /// Rows under names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl Table {
     }
 
     /// Writes it, whole or not at all: a line of origin, a line of names, the rows.
-    pub fn save(&self, path: &Path) -> Result<(), Failure> {
+    pub fn save(&self, path: &Path) -> Result<()> {
         let mut bytes = format!("# {}\n", self.origin).into_bytes();
         {
             let mut writer = csv::Writer::from_writer(&mut bytes);
@@ -84,7 +84,7 @@ impl Table {
 
     /// What an earlier run left: nothing where there is no file, one that is damaged, or one with other
     /// columns than `columns`, which the item has to be measured for again.
-    pub fn load(path: &Path, columns: &[&str]) -> Result<Option<Table>, Failure> {
+    pub fn load(path: &Path, columns: &[&str]) -> Result<Option<Table>> {
         let file = match fs::File::open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),

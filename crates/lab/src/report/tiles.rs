@@ -1,12 +1,12 @@
 //! Figures 4.16 to 4.18: transposition 010!, tiles on their own.
 
+use anyhow::Result;
 use turntile_cuda::way::{Scope, Way};
 use turntile_perm::Elementary;
 
 use super::asta::{PROBLEMS, threads};
 use super::bench::{Bench, cells};
 use super::conflicts::layouts;
-use super::failure::Failure;
 use super::table::Table;
 use crate::flags::FlagLayout;
 
@@ -35,7 +35,7 @@ fn tiles(bench: &Bench, tile: usize, width: usize) -> Elementary {
 }
 
 /// PTTWAC with flags on chip in every layout (and with it the bandwidths of figures 4.11 and 4.13).
-pub fn figure_4_16(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+pub fn figure_4_16(bench: &mut Bench, table: &mut Table) -> Result<()> {
     for (name, _, width) in PROBLEMS {
         for tile in [16, 32, 64] {
             for (label, spreading, flags) in layouts() {
@@ -51,7 +51,7 @@ pub fn figure_4_16(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> 
 }
 
 /// PTTWAC with flags on chip by work-groups of every size; on a host, by its threads.
-pub fn figure_4_17(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+pub fn figure_4_17(bench: &mut Bench, table: &mut Table) -> Result<()> {
     let workers: Vec<usize> = match bench.is_gpu() {
         true => vec![32, 64, 128, 256, 512, 1024],
         false => (1..=bench.threads()).collect(),
@@ -77,7 +77,7 @@ fn widths(bench: &Bench) -> Vec<usize> {
 }
 
 /// P-IPT, PTTWAC as it was and as improved, and barrier-sync; tiles of 32.
-pub fn figure_4_18(bench: &mut Bench, table: &mut Table) -> Result<(), Failure> {
+pub fn figure_4_18(bench: &mut Bench, table: &mut Table) -> Result<()> {
     for width in widths(bench) {
         for (label, way) in [
             ("P-IPT", Ok(Way::PerCycle)),

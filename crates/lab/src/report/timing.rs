@@ -2,9 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use anyhow::Result;
 use turntile_plan::tuner::median;
-
-use super::failure::Failure;
 
 /// What was measured, and a copy of as many bytes.
 #[derive(Clone, Copy, Debug)]
@@ -35,10 +34,7 @@ impl Timing {
     }
 
     /// Seconds of the middle one of several runs.
-    pub fn median(
-        self,
-        mut run: impl FnMut() -> Result<Duration, Failure>,
-    ) -> Result<f64, Failure> {
+    pub fn median(self, mut run: impl FnMut() -> Result<Duration>) -> Result<f64> {
         let (timed, before) = self.runs();
         let mut times = Vec::new();
         let start = Instant::now();
@@ -55,6 +51,7 @@ impl Timing {
 }
 
 /// Refuses what left elements where they should not be.
-pub fn right(what: &impl ToString, wrong: u64) -> Result<(), Failure> {
-    if wrong == 0 { Ok(()) } else { Err(Failure::Wrong { what: what.to_string(), wrong }) }
+pub fn right(what: &impl ToString, wrong: u64) -> Result<()> {
+    anyhow::ensure!(wrong == 0, "{}: {wrong} elements are wrong", what.to_string());
+    Ok(())
 }

@@ -3,8 +3,9 @@
 use std::cmp::Ordering;
 use std::fmt::Write;
 
+use anyhow::Result;
+
 use super::dots::Dots;
-use super::failure::Failure;
 use super::map::Map;
 use super::plot::Chart;
 use super::strips;
@@ -80,7 +81,7 @@ impl View {
     }
 
     /// Its picture as SVG.
-    pub fn svg(&self, table: &Table) -> Result<Option<String>, Failure> {
+    pub fn svg(&self, table: &Table) -> Result<Option<String>> {
         Ok(match *self {
             _ if !self.has_points(table) => None,
             View::Rows | View::Pivot { .. } => None,

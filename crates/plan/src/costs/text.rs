@@ -6,6 +6,9 @@ use serde::Deserialize;
 
 use super::{Costs, CostsError, Curve, Factor, How, Names, Value, most};
 
+/// No constant is more, and no product of factors more, or less than its inverse: seconds stay numbers.
+const MOST: f64 = 1e100;
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -49,8 +52,10 @@ impl Costs {
         let constant = |name: &&str| {
             // All is divided by the first, bytes a second.
             let least = if Some(name) == names.constants.first() { 1.0 } else { 0.0 };
-            let value = file.constants.get(*name).copied().filter(|v| v.is_finite() && *v >= least);
-            value.ok_or_else(|| wrong(format!("no constant {name}, or one that is too small")))
+            let value = file.constants.get(*name).copied().filter(|v| (least..=MOST).contains(v));
+            value.ok_or_else(|| {
+                wrong(format!("no constant {name}, or one that is not from {least} to {MOST:e}"))
+            })
         };
         let constants = names.constants.iter().map(constant).collect::<Result<_, _>>()?;
         for name in file.constants.keys() {
@@ -67,12 +72,23 @@ impl Costs {
                 let factors = factors.ok_or_else(|| wrong(format!("no operation {name}")))?;
                 let read = |factor| Factor::read(factor, names);
                 let factors: Result<Vec<_>, _> = factors.iter().map(read).collect();
-                factors.map_err(|what| wrong(format!("{name}: {what}")))
+                factors.and_then(bounded).map_err(|what| wrong(format!("{name}: {what}")))
             })
             .collect::<Result<Vec<_>, _>>()?;
         let most = operations.iter().map(|factors| most(factors)).collect();
         Ok(Costs { names, device, about: file.about, constants, operations, most })
     }
+}
+
+fn bounded(factors: Vec<Factor>) -> Result<Vec<Factor>, String> {
+    let least: f64 = factors.iter().map(|factor| factor.value.least().min(1.0)).product();
+    if least < 1.0 / MOST || most(&factors) > MOST {
+        return Err(format!(
+            "its factors come to less than {:e} or to more than {MOST:e}",
+            1.0 / MOST
+        ));
+    }
+    Ok(factors)
 }
 
 fn known(what: &str, all: &[&str], name: &str) -> Result<usize, String> {

@@ -3,9 +3,10 @@
 use turntile_perm::Pitched;
 
 use super::panels::on_square_tiles;
-use super::route::{BOTH, Query, Route, RouteRow, Step, Tile};
+use super::route::{BOTH, Route, RouteRow, Step, Tile};
 use crate::device::Want;
 use crate::infeasible::Infeasible;
+use crate::part::Part;
 use crate::problem::Matrices;
 use crate::shape::{Direction, StageShape};
 
@@ -24,31 +25,31 @@ pub const CUT: RouteRow = RouteRow {
     any_axes: false,
     ways: BOTH,
     tiles,
-    steps: |query, Tile { m, n }| {
-        let rows = query.matrices.rows;
-        let mut steps = vec![cut(query, n, Direction::Forward)];
+    steps: |part, Tile { m, n }| {
+        let rows = part.matrices.rows;
+        let mut steps = vec![cut(part, n, Direction::Forward)];
         steps.extend(on_square_tiles(Matrices { batch: 1, rows, cols: n }, m));
         steps
     },
-    mirrored_steps: Some(|query, Tile { m, n }| {
+    mirrored_steps: Some(|part, Tile { m, n }| {
         // Tiles before moves here too: they lie one after the other.
-        let cols = query.matrices.rows;
+        let cols = part.matrices.rows;
         let mut steps = on_square_tiles(Matrices { batch: 1, rows: n, cols }, m);
-        steps.push(cut(query, n, Direction::Backward));
+        steps.push(cut(part, n, Direction::Backward));
         steps
     }),
 };
 
 /// Tiles of every side that divides the rows and leaves some columns over.
-fn tiles(query: &Query) -> Result<Vec<Tile>, Infeasible> {
-    let Matrices { batch, rows, cols } = query.matrices;
+fn tiles(part: &Part) -> Result<Vec<Tile>, Infeasible> {
+    let Matrices { batch, rows, cols } = part.matrices;
     if batch > 1 {
         return Err(Infeasible::Batch { batch });
     }
-    let cap = query.device.cap(query.problem);
-    let bytes = |m: usize| cols % m * rows * query.elem_bytes();
+    let cap = part.request.cap;
+    let bytes = |m: usize| cols % m * rows * part.elem_bytes();
     let leaves_some = |&m: &usize| m > 1 && m < cols && bytes(m) > 0;
-    let sides = query.row_divisors.iter().copied().filter(leaves_some);
+    let sides = part.row_divisors().iter().copied().filter(leaves_some);
     let Some(need) = sides.clone().map(bytes).min() else {
         return Err(Infeasible::NothingCut { tiled: rows, cut: cols });
     };
@@ -59,8 +60,8 @@ fn tiles(query: &Query) -> Result<Vec<Tile>, Infeasible> {
 }
 
 /// The first `packed` columns packed, or the others put back.
-fn cut(query: &Query, packed: usize, direction: Direction) -> Step {
-    let Matrices { rows, cols, .. } = query.matrices;
+fn cut(part: &Part, packed: usize, direction: Direction) -> Step {
+    let Matrices { rows, cols, .. } = part.matrices;
     let rows = Pitched::new(rows, packed, cols).expect("fewer columns than there are");
     Step { shape: StageShape::Cut { rows, direction }, want: Want::Any }
 }

@@ -7,7 +7,6 @@
 //! A route *mirrored* is the route of the transposed problem run backwards, every stage undone in turn.
 
 mod cut;
-mod into;
 mod panels;
 mod route;
 mod slots;
@@ -17,7 +16,9 @@ mod whole;
 
 use std::str::FromStr;
 
-pub use route::{Query, Route, RouteRow, Sides, Step, Tile};
+pub use route::{Route, RouteRow, Step, Tile};
+
+pub use crate::part::Part;
 
 /// The rows: routes that are fast where they are feasible first, the last resort last.
 pub static ROUTES: [RouteRow; 9] = [
@@ -29,7 +30,7 @@ pub static ROUTES: [RouteRow; 9] = [
     cut::CUT,
     staged::THREE_STAGE,
     whole::ONE_STAGE,
-    into::OUT_OF_PLACE,
+    whole::OUT_OF_PLACE,
 ];
 
 /// No route of the table has that name.

@@ -1,7 +1,6 @@
 //! Two stages: one on chip, one moving long super-elements.
 
-use turntile_perm::AxisPermutation;
-use turntile_perm::axes::MOST_AXES;
+use turntile_perm::{AxesError, AxisPermutation};
 
 use super::route::{BOTH, Route, RouteRow, Step, Tile, step};
 use super::tiles::{between, holdable};
@@ -22,27 +21,27 @@ pub const SQUARE_TILE: RouteRow = RouteRow {
     passes: 2,
     any_axes: true,
     // Of matrices the mirror image is the same in another order.
-    ways: |query| [true, query.is_general()],
-    tiles: |query| {
-        let (rows, cols) = (query.matrices.rows, query.matrices.cols);
-        if query.axes.unit() > 1 {
+    ways: |part| [true, !part.is_matrices()],
+    tiles: |part| {
+        let (rows, cols) = (part.matrices.rows, part.matrices.cols);
+        if part.axes.unit() > 1 {
             return Err(Infeasible::LastStays);
         }
-        let mut common = query.row_divisors.iter().filter(|&&side| side > 1 && cols % side == 0);
-        if query.is_general()
-            && common.clone().next().is_some_and(|&t| on_any_axes(&query.axes, t).is_none())
+        let mut common = part.row_divisors().iter().filter(|&&side| side > 1 && cols % side == 0);
+        if !part.is_matrices()
+            && common.clone().next().is_some_and(|&t| on_any_axes(&part.axes, t).is_none())
         {
-            let axes = query.axes.extents().len() + 2;
-            return Err(Infeasible::TooManyAxes { axes, most: MOST_AXES });
+            let axes = part.axes.extents().len() + 2;
+            return Err(AxesError::TooMany { axes }.into());
         }
         let tiles: Vec<Tile> = common.by_ref().map(|&t| Tile { m: t, n: t }).collect();
         if tiles.is_empty() { Err(Infeasible::Coprime { rows, cols }) } else { Ok(tiles) }
     },
-    steps: |query, tile| {
-        if query.is_general() {
-            on_any_axes(&query.axes, tile.m).unwrap_or_default()
+    steps: |part, tile| {
+        if !part.is_matrices() {
+            on_any_axes(&part.axes, tile.m).unwrap_or_default()
         } else {
-            on_square_tiles(query.matrices, tile.m)
+            on_square_tiles(part.matrices, tile.m)
         }
     },
     mirrored_steps: None,
@@ -97,13 +96,13 @@ pub const PANEL: RouteRow = RouteRow {
     passes: 2,
     any_axes: false,
     ways: BOTH,
-    tiles: |query| {
-        let Matrices { rows, cols, .. } = query.matrices;
-        let sides = between(query.col_divisors, 2, cols - 1)?;
-        holdable(query, sides.map(|n| Tile { m: rows, n }))
+    tiles: |part| {
+        let Matrices { rows, cols, .. } = part.matrices;
+        let sides = between(part.col_divisors(), 2, cols - 1)?;
+        holdable(part, sides.map(|n| Tile { m: rows, n }))
     },
-    steps: |query, Tile { n, .. }| {
-        let Matrices { batch, rows, cols } = query.matrices;
+    steps: |part, Tile { n, .. }| {
+        let Matrices { batch, rows, cols } = part.matrices;
         let across = cols / n;
         vec![
             step(batch, rows, 1, across, n, Want::Any),

@@ -2,12 +2,11 @@
 
 use std::fmt;
 
-use turntile_perm::divisors::divisors;
-use turntile_perm::{AxisPermutation, Elementary};
+use turntile_perm::Elementary;
 
-use crate::device::{Device, Want};
+use crate::device::Want;
 use crate::infeasible::Infeasible;
-use crate::problem::{Matrices, Problem};
+use crate::part::Part;
 use crate::shape::StageShape;
 
 /// A way to compose a transposition, by its name. Those of the table are constants; a program that brings
@@ -88,97 +87,6 @@ impl Step {
     }
 }
 
-/// The divisors of both sides of matrices, ascending: found once for all routes.
-#[derive(Clone, Debug)]
-pub struct Sides {
-    rows: Vec<usize>,
-    cols: Vec<usize>,
-}
-
-impl Sides {
-    /// Factorises the sides.
-    pub fn new(matrices: &Matrices) -> Self {
-        Sides { rows: divisors_of(matrices.rows), cols: divisors_of(matrices.cols) }
-    }
-}
-
-/// What routes are asked: matrices, a device, and what all routes need of them.
-#[derive(Clone, Copy, Debug)]
-pub struct Query<'a> {
-    /// The axes that are permuted.
-    pub axes: AxisPermutation,
-    /// The same as matrices. Where it is no transposition of matrices, the last axis of the result as rows and that of
-    /// the source as columns, which is all that routes for any axes look at.
-    pub matrices: Matrices,
-    /// The problem that they are of.
-    pub problem: &'a Problem,
-    /// The device.
-    pub device: &'a dyn Device,
-    /// Whether every tile is asked for, not only those that could be best by estimate.
-    pub every: bool,
-    /// Divisors of the rows, ascending.
-    pub row_divisors: &'a [usize],
-    /// Divisors of the columns.
-    pub col_divisors: &'a [usize],
-    /// Elements of the whole problem that are one of these, where this is a part of it.
-    pub joined: usize,
-    /// The order in which the whole problem's fused axes lie afterwards.
-    pub order: &'a [usize],
-}
-
-impl<'a> Query<'a> {
-    /// Of axes that are these matrices, with these sides.
-    pub fn new(
-        axes: AxisPermutation,
-        matrices: Matrices,
-        sides: &'a Sides,
-        problem: &'a Problem,
-        device: &'a dyn Device,
-        every: bool,
-    ) -> Self {
-        let (row_divisors, col_divisors) = (&sides.rows, &sides.cols);
-        Query {
-            axes,
-            matrices,
-            problem,
-            device,
-            every,
-            row_divisors,
-            col_divisors,
-            joined: 1,
-            order: &[],
-        }
-    }
-
-    /// As a part of a larger problem.
-    #[must_use]
-    pub fn as_part(self, joined: usize, order: &'a [usize]) -> Self {
-        Query { joined, order, ..self }
-    }
-
-    /// The same of the inverse, of matrices their transposes.
-    #[must_use]
-    pub fn mirrored(&self) -> Self {
-        Query {
-            axes: self.axes.inverse(),
-            matrices: self.matrices.transposed(),
-            row_divisors: self.col_divisors,
-            col_divisors: self.row_divisors,
-            ..*self
-        }
-    }
-
-    /// Bytes of an element.
-    pub fn elem_bytes(&self) -> usize {
-        self.problem.elem_bytes()
-    }
-
-    /// Whether the axes are no matrices.
-    pub fn is_general(&self) -> bool {
-        Matrices::of(&self.axes).is_none()
-    }
-}
-
 /// A route of the table.
 #[derive(Clone, Copy)]
 pub struct RouteRow {
@@ -195,14 +103,13 @@ pub struct RouteRow {
     /// Whether it does any permutation of axes, and not matrices alone.
     pub any_axes: bool,
     /// Whether it is worth a try as it is, and mirrored.
-    pub ways: fn(&Query) -> [bool; 2],
+    pub ways: fn(&Part) -> [bool; 2],
     /// The tiles that it could use.
-    pub tiles: fn(&Query) -> Result<Vec<Tile>, Infeasible>,
+    pub tiles: fn(&Part) -> Result<Vec<Tile>, Infeasible>,
     /// Its steps with one of those tiles; steps that move nothing may be among them.
-    pub steps: fn(&Query, Tile) -> Vec<Step>,
-    /// The same for the matrices that the query is the mirror image of, where that is not the steps
-    /// backwards.
-    pub mirrored_steps: Option<fn(&Query, Tile) -> Vec<Step>>,
+    pub steps: fn(&Part, Tile) -> Vec<Step>,
+    /// The same for the part that a mirrored one is the inverse of, where that is not the steps backwards.
+    pub mirrored_steps: Option<fn(&Part, Tile) -> Vec<Step>>,
 }
 
 impl fmt::Debug for RouteRow {
@@ -212,31 +119,22 @@ impl fmt::Debug for RouteRow {
 }
 
 impl RouteRow {
-    /// The steps on `query`'s matrices; `mirrored`, with a tile of the query mirrored.
-    pub fn steps(&self, query: &Query, mirrored: bool, tile: Tile) -> Vec<Step> {
-        if !mirrored {
-            return (self.steps)(query, tile);
-        }
-        let query = query.mirrored();
-        match self.mirrored_steps {
-            Some(steps) => steps(&query, tile),
-            None => (self.steps)(&query, tile).into_iter().rev().map(Step::undone).collect(),
-        }
-    }
-
-    /// The tiles that it could use, mirrored or not.
-    ///
-    /// # Errors
-    /// Why there is none.
-    pub fn tiles(&self, query: &Query, mirrored: bool) -> Result<Vec<Tile>, Infeasible> {
-        if mirrored { (self.tiles)(&query.mirrored()) } else { (self.tiles)(query) }
+    /// The steps with one of the part's tiles that move something; out of place all do.
+    pub fn moving(&self, part: &Part, tile: Tile) -> Vec<Step> {
+        let mut steps = match (part.mirrored, self.mirrored_steps) {
+            (false, _) => (self.steps)(part, tile),
+            (true, Some(steps)) => steps(part, tile),
+            (true, None) => (self.steps)(part, tile).into_iter().rev().map(Step::undone).collect(),
+        };
+        steps.retain(|step| part.request.out_of_place || !step.shape.is_identity());
+        steps
     }
 }
 
 /// Not mirrored.
-pub(super) const AS_IT_IS: fn(&Query) -> [bool; 2] = |_| [true, false];
+pub(super) const AS_IT_IS: fn(&Part) -> [bool; 2] = |_| [true, false];
 /// Mirrored too.
-pub(super) const BOTH: fn(&Query) -> [bool; 2] = |_| [true, true];
+pub(super) const BOTH: fn(&Part) -> [bool; 2] = |_| [true, true];
 
 /// Two groups of axes that change places.
 pub(super) fn step(
@@ -251,14 +149,9 @@ pub(super) fn step(
 }
 
 /// The matrices as their own tile; of other axes a super-element.
-pub(super) fn whole_tile(query: &Query) -> Vec<Tile> {
-    if query.is_general() && !query.axes.is_identity() {
-        return vec![Tile { m: 1, n: query.axes.unit() }];
+pub(super) fn whole_tile(part: &Part) -> Tile {
+    if part.is_matrices() {
+        return Tile { m: part.matrices.rows, n: part.matrices.cols };
     }
-    vec![Tile { m: query.matrices.rows, n: query.matrices.cols }]
-}
-
-/// All divisors of `side`, ascending.
-fn divisors_of(side: usize) -> Vec<usize> {
-    divisors(side as u64).into_iter().map(|d| d as usize).collect()
+    Tile { m: 1, n: part.axes.unit() }
 }

@@ -1,8 +1,9 @@
 //! Aligned slots: two passes for any shape.
 
-use super::route::{Query, Route, RouteRow, Step, Tile};
+use super::route::{Route, RouteRow, Step, Tile};
 use crate::device::{Slotting, Want};
 use crate::infeasible::Infeasible;
+use crate::part::Part;
 use crate::problem::Matrices;
 use crate::shape::{Direction, StageShape};
 
@@ -17,14 +18,14 @@ pub const ALIGNED_SLOTS: RouteRow = RouteRow {
     // One, when a single chunk holds the matrix.
     passes: 1,
     any_axes: false,
-    ways: |query| {
-        let tall = query.matrices.rows >= query.matrices.cols;
+    ways: |part| {
+        let tall = part.matrices.rows >= part.matrices.cols;
         [tall, !tall]
     },
     tiles,
-    steps: |query, Tile { m, n }| {
-        let batch = query.matrices.batch;
-        let Some(slots) = query.device.slots(&slotting(query, m), n) else { return Vec::new() };
+    steps: |part, Tile { m, n }| {
+        let batch = part.matrices.batch;
+        let Some(slots) = part.device.slots(&slotting(part, m), n) else { return Vec::new() };
         let direction = Direction::Forward;
         vec![
             Step { shape: StageShape::SlotGather { batch, slots, direction }, want: Want::Any },
@@ -35,9 +36,9 @@ pub const ALIGNED_SLOTS: RouteRow = RouteRow {
 };
 
 /// The matrices with slots of `slot` elements.
-fn slotting(query: &Query, slot: usize) -> Slotting {
-    let Matrices { rows, cols, .. } = query.matrices;
-    Slotting { rows, cols, slot, elem_bytes: query.elem_bytes() }
+fn slotting(part: &Part, slot: usize) -> Slotting {
+    let Matrices { rows, cols, .. } = part.matrices;
+    Slotting { rows, cols, slot, elem_bytes: part.elem_bytes() }
 }
 
 /// Longest slot worth trying: moves are as fast as a copy from here on.
@@ -45,11 +46,11 @@ const LONGEST_SLOT_BYTES: usize = 4096;
 
 /// Slots of a power of two of elements (every length for sides up to 64 where all are asked for; a single
 /// element would be the one-stage route), with the chunks that suit the device.
-fn tiles(query: &Query) -> Result<Vec<Tile>, Infeasible> {
-    let Matrices { rows, cols, .. } = query.matrices;
-    let elem_bytes = query.elem_bytes();
+fn tiles(part: &Part) -> Result<Vec<Tile>, Infeasible> {
+    let Matrices { rows, cols, .. } = part.matrices;
+    let elem_bytes = part.elem_bytes();
     let longest = (LONGEST_SLOT_BYTES / elem_bytes).clamp(2, rows);
-    let lengths: Vec<usize> = if query.every && rows <= 64 {
+    let lengths: Vec<usize> = if part.every && rows <= 64 {
         (2..=rows).collect()
     } else {
         std::iter::successors(Some(2), |slot| Some(slot * 2))
@@ -57,8 +58,8 @@ fn tiles(query: &Query) -> Result<Vec<Tile>, Infeasible> {
             .collect()
     };
     let with = |m| {
-        let (slotting, device) = (slotting(query, m), query.device);
-        let mut chunks = device.chunks(&slotting, query.every);
+        let (slotting, device) = (slotting(part, m), part.device);
+        let mut chunks = device.chunks(&slotting, part.every);
         chunks.sort_unstable();
         chunks.dedup();
         chunks.retain(|&n| device.slots(&slotting, n).is_some());
@@ -68,7 +69,7 @@ fn tiles(query: &Query) -> Result<Vec<Tile>, Infeasible> {
     if tiles.is_empty() {
         return Err(Infeasible::OnChip {
             need: 2 * cols * elem_bytes,
-            have: query.device.holds()[1],
+            have: part.device.holds()[1],
         });
     }
     Ok(tiles)

@@ -15,8 +15,8 @@ pub const THREE_STAGE: RouteRow = RouteRow {
     any_axes: false,
     ways: BOTH,
     tiles: pairs,
-    steps: |query, Tile { m, n }| {
-        let Matrices { batch, rows, cols } = query.matrices;
+    steps: |part, Tile { m, n }| {
+        let Matrices { batch, rows, cols } = part.matrices;
         let (down, across) = (rows / m, cols / n);
         vec![
             step(batch, rows, 1, across, n, Want::Any),

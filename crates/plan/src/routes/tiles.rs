@@ -1,7 +1,8 @@
 //! Which tiles a route looks at.
 
-use super::route::{Query, Tile};
+use super::route::Tile;
 use crate::infeasible::Infeasible;
+use crate::part::Part;
 
 /// Those of a side's `divisors` that lie from `least` to `most`.
 pub(super) fn between(
@@ -19,11 +20,11 @@ pub(super) fn between(
 
 /// The tiles among `tiles` that a barrier of any scope can hold.
 pub(super) fn holdable(
-    query: &Query,
+    part: &Part,
     tiles: impl Iterator<Item = Tile>,
 ) -> Result<Vec<Tile>, Infeasible> {
-    let [_, have] = query.device.holds();
-    let bytes = |tile: Tile| tile.m * tile.n * query.elem_bytes();
+    let [_, have] = part.device.holds();
+    let bytes = |tile: Tile| tile.m * tile.n * part.elem_bytes();
     let (fitting, over): (Vec<Tile>, Vec<Tile>) = tiles.partition(|&tile| bytes(tile) <= have);
     if fitting.is_empty() {
         let need = over.into_iter().map(bytes).min().unwrap_or(0);
@@ -40,16 +41,16 @@ const WORD_BYTES: usize = 16;
 /// Unless every pair is asked for, for each `n` only the largest `m` whose tile fits once and the
 /// largest whose tile fits twice, as moving it takes, of all and of those that wide words divide: longer
 /// super-elements of as wide words never cost more.
-pub(super) fn pairs(query: &Query) -> Result<Vec<Tile>, Infeasible> {
-    let elem_bytes = query.elem_bytes();
-    let down = between(query.row_divisors, 2, query.matrices.rows - 1)?;
-    let across = between(query.col_divisors, 2, query.matrices.cols - 1)?;
-    let [have, _] = query.device.holds();
+pub(super) fn pairs(part: &Part) -> Result<Vec<Tile>, Infeasible> {
+    let elem_bytes = part.elem_bytes();
+    let down = between(part.row_divisors(), 2, part.matrices.rows - 1)?;
+    let across = between(part.col_divisors(), 2, part.matrices.cols - 1)?;
+    let [have, _] = part.device.holds();
     let fitting = |n: usize, copies: usize| {
         let most = have / (copies * n * elem_bytes);
         down.clone().take_while(move |&m| m <= most)
     };
-    let tiles: Vec<Tile> = if query.every {
+    let tiles: Vec<Tile> = if part.every {
         across.flat_map(|n| fitting(n, 1).map(move |m| Tile { m, n })).collect()
     } else {
         let wide = |m: &usize| (m * elem_bytes).is_multiple_of(WORD_BYTES);

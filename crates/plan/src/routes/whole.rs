@@ -6,27 +6,28 @@ use crate::infeasible::Infeasible;
 use crate::problem::Matrices;
 use crate::shape::StageShape;
 
-/// Tile pairs across the diagonal, and threes of a cube.
+/// Tile pairs across the diagonal, or of axes that change places in pairs, and threes of a cube.
 pub const SQUARE: RouteRow = RouteRow {
     route: Route::SQUARE,
-    about: "010! by tiles that change places: pairs across a square's diagonal, threes of a cube",
+    about: "tiles that change places: pairs across a square's diagonal, or where axes change places in pairs; threes of a cube",
     source: "thesis section 4.1",
     of_thesis: true,
     passes: 1,
     any_axes: true,
     ways: AS_IT_IS,
-    tiles: |query| {
-        let Matrices { rows, cols, .. } = query.matrices;
-        match query.axes.elementary() {
+    tiles: |part| {
+        let Matrices { rows, cols, .. } = part.matrices;
+        match part.axes.elementary() {
             Some(e) if e.is_of_tiles() => Ok(vec![Tile { m: e.rows, n: e.cols }]),
-            _ if query.is_general() => Err(Infeasible::NotSwapped),
+            _ if part.axes.is_involution() => Ok(vec![whole_tile(part)]),
+            _ if !part.is_matrices() => Err(Infeasible::NotSwapped),
             _ => Err(Infeasible::NotSquare { rows, cols }),
         }
     },
     // What lies between the two axes that change places makes them squares side by side.
-    steps: |query, _| {
-        let want = if query.is_general() { Want::Tiles } else { Want::Swap };
-        vec![Step { shape: StageShape::Axes(query.axes), want }]
+    steps: |part, _| {
+        let want = if !part.is_matrices() { Want::Tiles } else { Want::Swap };
+        vec![Step { shape: StageShape::Axes(part.axes), want }]
     },
     mirrored_steps: None,
 };
@@ -40,8 +41,8 @@ pub const ON_CHIP: RouteRow = RouteRow {
     passes: 1,
     any_axes: true,
     ways: AS_IT_IS,
-    tiles: |query| Ok(whole_tile(query)),
-    steps: |query, _| vec![Step { shape: StageShape::Axes(query.axes), want: Want::Barrier }],
+    tiles: |part| Ok(vec![whole_tile(part)]),
+    steps: |part, _| vec![Step { shape: StageShape::Axes(part.axes), want: Want::Barrier }],
     mirrored_steps: None,
 };
 
@@ -54,7 +55,21 @@ pub const ONE_STAGE: RouteRow = RouteRow {
     passes: 1,
     any_axes: true,
     ways: AS_IT_IS,
-    tiles: |query| Ok(whole_tile(query)),
-    steps: |query, _| vec![Step { shape: StageShape::Axes(query.axes), want: Want::Cycles }],
+    tiles: |part| Ok(vec![whole_tile(part)]),
+    steps: |part, _| vec![Step { shape: StageShape::Axes(part.axes), want: Want::Cycles }],
+    mirrored_steps: None,
+};
+
+/// From one place to another, with tiles of the device's own.
+pub const OUT_OF_PLACE: RouteRow = RouteRow {
+    route: Route::OUT_OF_PLACE,
+    about: "010! read in one place and written in another",
+    source: "docs/algorithm.md",
+    of_thesis: false,
+    passes: 1,
+    any_axes: true,
+    ways: AS_IT_IS,
+    tiles: |part| Ok(vec![whole_tile(part)]),
+    steps: |part, _| vec![Step { shape: StageShape::Axes(part.axes), want: Want::Any }],
     mirrored_steps: None,
 };

@@ -12,12 +12,15 @@ Every function but `permute_into` destroys the order of what it is given: write 
 other view of that memory.
 """
 
-from ._api import ascontiguousarray, asfortranarray, cuda_available, permute_into, transpose
+from ._api import ascontiguousarray, asfortranarray, cuda_available, permute_into, rearrange, transpose
 from ._core import CaptureError, CudaError, PlanError, Workspace, __version__
+from ._npy import transpose_file
 from ._plan import Plan
+from ._records import Columns, columns, relayout
 
 __all__ = [
     "CaptureError",
+    "Columns",
     "CudaError",
     "Plan",
     "PlanError",
@@ -25,7 +28,11 @@ __all__ = [
     "__version__",
     "ascontiguousarray",
     "asfortranarray",
+    "columns",
     "cuda_available",
     "permute_into",
+    "rearrange",
+    "relayout",
     "transpose",
+    "transpose_file",
 ]

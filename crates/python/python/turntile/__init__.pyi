@@ -1,4 +1,5 @@
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, SupportsIndex, TypeVar, final, overload
 
 import numpy as np
@@ -40,17 +41,17 @@ class Plan:
     @property
     def workspace_bytes(self) -> int: ...
     @overload
-    def run(self, a: _Lender, /, *, workspace: Any = None, stream: Any = None) -> np.ndarray[Any, Any]: ...
+    def run(self, a: _Lender, /, *, workspace: Any = None, stream: Any = None, ignore_header: bool = False) -> np.ndarray[Any, Any]: ...
     @overload
     def run(
-        self, a: np.ndarray[Any, _Type], /, *, workspace: Any = None, stream: Any = None
+        self, a: np.ndarray[Any, _Type], /, *, workspace: Any = None, stream: Any = None, ignore_header: bool = False
     ) -> np.ndarray[Any, _Type]: ...
     @overload
-    def run(self, a: _Array, /, *, workspace: Any = None, stream: Any = None) -> _Array: ...
+    def run(self, a: _Array, /, *, workspace: Any = None, stream: Any = None, ignore_header: bool = False) -> _Array: ...
 
 @overload
 def transpose(
-    a: _Lender, /, axes: _Axes = None, *, threads: int | None = None, workspace: Any = None, stream: Any = None
+    a: _Lender, /, axes: _Axes = None, *, threads: int | None = None, workspace: Any = None, stream: Any = None, ignore_header: bool = False
 ) -> np.ndarray[Any, Any]: ...
 @overload
 def transpose(
@@ -61,28 +62,87 @@ def transpose(
     threads: int | None = None,
     workspace: Any = None,
     stream: Any = None,
+    ignore_header: bool = False,
 ) -> np.ndarray[Any, _Type]: ...
 @overload
 def transpose(
-    a: _Array, /, axes: _Axes = None, *, threads: int | None = None, workspace: Any = None, stream: Any = None
+    a: _Array, /, axes: _Axes = None, *, threads: int | None = None, workspace: Any = None, stream: Any = None, ignore_header: bool = False
+) -> _Array: ...
+@overload
+def rearrange(
+    a: _Lender,
+    pattern: str,
+    /,
+    *,
+    threads: int | None = None,
+    workspace: Any = None,
+    stream: Any = None,
+    ignore_header: bool = False,
+    **sizes: SupportsIndex,
+) -> np.ndarray[Any, Any]: ...
+@overload
+def rearrange(
+    a: np.ndarray[Any, _Type],
+    pattern: str,
+    /,
+    *,
+    threads: int | None = None,
+    workspace: Any = None,
+    stream: Any = None,
+    ignore_header: bool = False,
+    **sizes: SupportsIndex,
+) -> np.ndarray[Any, _Type]: ...
+@overload
+def rearrange(
+    a: _Array,
+    pattern: str,
+    /,
+    *,
+    threads: int | None = None,
+    workspace: Any = None,
+    stream: Any = None,
+    ignore_header: bool = False,
+    **sizes: SupportsIndex,
 ) -> _Array: ...
 @overload
 def ascontiguousarray(
-    a: _Lender, /, *, threads: int | None = None, workspace: Any = None, stream: Any = None
+    a: _Lender, /, *, threads: int | None = None, workspace: Any = None, stream: Any = None, ignore_header: bool = False
 ) -> np.ndarray[Any, Any]: ...
 @overload
 def ascontiguousarray(
-    a: _Array, /, *, threads: int | None = None, workspace: Any = None, stream: Any = None
+    a: _Array, /, *, threads: int | None = None, workspace: Any = None, stream: Any = None, ignore_header: bool = False
 ) -> _Array: ...
 @overload
 def asfortranarray(
-    a: _Lender, /, *, threads: int | None = None, workspace: Any = None, stream: Any = None
+    a: _Lender, /, *, threads: int | None = None, workspace: Any = None, stream: Any = None, ignore_header: bool = False
 ) -> np.ndarray[Any, Any]: ...
 @overload
 def asfortranarray(
-    a: _Array, /, *, threads: int | None = None, workspace: Any = None, stream: Any = None
+    a: _Array, /, *, threads: int | None = None, workspace: Any = None, stream: Any = None, ignore_header: bool = False
 ) -> _Array: ...
 def permute_into(
     out: _Array, a: Any, /, axes: _Axes = None, *, threads: int | None = None, stream: Any = None
 ) -> _Array: ...
+def transpose_file(
+    path: str | bytes | os.PathLike[Any], axes: _Axes = None, *, threads: int | None = None, memory: int = 1 << 30
+) -> tuple[int, ...]: ...
 def cuda_available() -> bool: ...
+
+class Columns(Mapping[str, np.ndarray[Any, Any]]):
+    def __setitem__(self, name: str, values: Any) -> None: ...
+    def records(self, *, threads: int | None = None) -> np.ndarray[Any, Any]: ...
+
+def columns(
+    a: np.ndarray[Any, Any], /, *, aligned: bool = True, threads: int | None = None, ignore_header: bool = False
+) -> Columns: ...
+def relayout(
+    a: _Array,
+    /,
+    record_bytes: int,
+    fields: Iterable[tuple[int, int]],
+    to: str,
+    *,
+    source: str = "aos",
+    threads: int | None = None,
+    ignore_header: bool = False,
+) -> _Array: ...

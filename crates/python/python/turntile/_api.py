@@ -1,13 +1,16 @@
 """What is called."""
 
+from functools import lru_cache
+
 from . import _core
-from ._arrays import adapt
-from ._axes import normal
-from ._run import permute
+from ._arguments import count, integers, normal
+from ._arrays import adapt, found
+from ._npy import refuse_map
+from ._run import permute, settled
 from ._run import permute_into as _permute_into
 
 
-def transpose(a, /, axes=None, *, threads=None, workspace=None, stream=None):
+def transpose(a, /, axes=None, *, threads=None, workspace=None, stream=None, ignore_header=False):
     """Permutes the axes of `a` in place; `a` itself is stale afterwards, use what is returned.
 
     Axis `i` of the result is axis ``axes[i]`` of `a`, as ``numpy.transpose(a, axes)`` has it; None reverses them. The
@@ -34,13 +37,49 @@ def transpose(a, /, axes=None, *, threads=None, workspace=None, stream=None):
     on `stream` (a stream, or its handle), by default the library's current one, and not waited for; `workspace` is an array
     on the device, by default of the library's allocator.
 
+    The memory map of a .npy file is refused, because the file's header would keep the old shape: `transpose_file` changes
+    both, and `ignore_header` allows it.
+
     Raises ValueError, TypeError, MemoryError or CudaError; `a` is then as it was.
     """
+    axes, more, ignore_header = integers(axes), settled(threads, workspace, stream), bool(ignore_header)
     array = adapt(a)
-    return permute(array, normal(axes, len(array.shape)), threads, workspace, stream)
+    ignore_header or refuse_map(array)
+    return permute(array, normal(axes, len(array.shape)), *more)
 
 
-def ascontiguousarray(a, /, *, threads=None, workspace=None, stream=None):
+#: Patterns as they were read last.
+_pattern = lru_cache(256)(_core.Pattern)
+
+
+def rearrange(a, pattern, /, *, threads=None, workspace=None, stream=None, ignore_header=False, **sizes):
+    """Splits, permutes and joins the axes of `a` in place; `a` itself is stale afterwards, use what is returned.
+
+    The result is that of ``einops.rearrange(a, pattern, **sizes)``, C-contiguous and in the memory of `a`. A pattern names
+    the axes, an arrow, and the axes of the result. Parentheses split an axis on the left, and join axes on the right; ``1``
+    and ``()`` are axes of one element; ``...`` stands for all axes that have no name. Of the parts of an axis that is split
+    `sizes` are needed for all but one. The other options have no axes of their names. For the rest see `transpose`.
+
+    >>> import numpy as np, turntile
+    >>> images = np.zeros((8, 3, 64, 48), np.uint8)
+    >>> patches = turntile.rearrange(images, "b c (h p) (w q) -> b (h w) (p q c)", p=16, q=16)
+    >>> patches.shape
+    (8, 12, 768)
+
+    Raises ValueError too for patterns that repeat or reduce, or do not fit; `a` is then as it was.
+    """
+    if not isinstance(pattern, str):
+        raise TypeError(f"a pattern is a str, not {pattern!r}")
+    # Not of a subclass, which may be hashed by code of its own; nor are the names.
+    pattern = str.__str__(pattern)
+    sizes = tuple([(str.__str__(name), count(name, size, 0)) for name, size in sizes.items()])
+    more, ignore_header = settled(threads, workspace, stream), bool(ignore_header)
+    array = adapt(a)
+    ignore_header or refuse_map(array)
+    return permute(array, _pattern(pattern, array.shape, sizes), *more)
+
+
+def ascontiguousarray(a, /, *, threads=None, workspace=None, stream=None, ignore_header=False):
     """Makes `a` C-contiguous in place; `a` itself is stale afterwards, use what is returned.
 
     The result has the shape of `a` and equals it as it was, in the same memory: ``numpy.ascontiguousarray`` and
@@ -52,13 +91,15 @@ def ascontiguousarray(a, /, *, threads=None, workspace=None, stream=None):
     >>> weight.shape, weight.flags.c_contiguous
     ((8, 30, 50), True)
     """
+    more, ignore_header = settled(threads, workspace, stream), bool(ignore_header)
     array = adapt(a)
     if array.strides is None:
         return array.array
-    return permute(array, tuple(range(len(array.shape))), threads, workspace, stream)
+    ignore_header or refuse_map(array)
+    return permute(array, tuple(range(len(array.shape))), *more)
 
 
-def asfortranarray(a, /, *, threads=None, workspace=None, stream=None):
+def asfortranarray(a, /, *, threads=None, workspace=None, stream=None, ignore_header=False):
     """Makes `a` Fortran-contiguous in place; `a` itself is stale afterwards, use what is returned.
 
     The result has the shape of `a` and equals it as it was, in the same memory: ``numpy.asfortranarray`` without the copy.
@@ -72,9 +113,11 @@ def asfortranarray(a, /, *, threads=None, workspace=None, stream=None):
     >>> a.flags.f_contiguous
     True
     """
+    more, ignore_header = settled(threads, workspace, stream), bool(ignore_header)
     array = adapt(a)
+    ignore_header or refuse_map(array)
     axes = tuple(range(len(array.shape) - 1, -1, -1))
-    return array.reversed(permute(array, axes, threads, workspace, stream))
+    return array.reversed(permute(array, axes, *more))
 
 
 def permute_into(out, a, /, axes=None, *, threads=None, stream=None):
@@ -90,8 +133,10 @@ def permute_into(out, a, /, axes=None, *, threads=None, stream=None):
            [2, 5],
            [3, 6]])
     """
-    array = adapt(a, write=False)
-    _permute_into(adapt(out), array, normal(axes, len(array.shape)), threads, stream)
+    axes, (threads, _, stream) = integers(axes), settled(threads, None, stream)
+    source, dest = found(a, write=False), found(out)
+    array = source()
+    _permute_into(dest(), array, normal(axes, len(array.shape)), threads, stream)
     return out
 
 

@@ -16,6 +16,7 @@ Each library's module answers an object of the same few members:
 """
 
 import sys
+from functools import partial
 
 import numpy as np
 
@@ -24,23 +25,33 @@ from . import _host
 
 def adapt(a, write=True):
     """What is known of `a`; raises when its elements cannot be moved in place, or not read unless `write`."""
+    return found(a, write)()
+
+
+def found(a, write=True):
+    """What answers as `adapt` does, once it is called: whatever code `a` has of its own has run before."""
     kind = type(a)
     if kind is np.ndarray or kind is np.memmap:
-        return _host.Array(a, write)
+        return partial(_host.Array, a, write)
     torch = _loaded("torch", "Tensor", a)
     if torch:
         from . import _torch
 
-        return _torch.adapt(a, write)
+        return partial(_torch.adapt, a, write)
     cupy = _loaded("cupy", "ndarray", a)
     if cupy:
         from . import _cupy
 
-        return _cupy.Array(a, write)
+        return partial(_cupy.Array, a, write)
     if _loaded("jax", "Array", a):
         raise TypeError(
             "JAX arrays are immutable: nothing can be permuted in place. Use jax.numpy.transpose, or move the elements to NumPy, "
             "PyTorch or CuPy"
+        )
+    if isinstance(a, np.ma.MaskedArray):
+        raise TypeError(
+            f"{kind.__name__} has a mask, which would not move with the elements: permute a.data and numpy.ma.getmaskarray(a), "
+            "each by itself"
         )
     if isinstance(a, np.ndarray):
         raise TypeError(
@@ -50,8 +61,8 @@ def adapt(a, write=True):
     if hasattr(kind, "__cuda_array_interface__") or hasattr(a, "__cuda_array_interface__"):
         from . import _cuda_interface
 
-        return _cuda_interface.Array(a, write)
-    return _host.of_protocol(a, write)
+        return partial(_cuda_interface.Array, a, write)
+    return partial(_host.Array, _host.lent(a, write), write)
 
 
 def _loaded(module, name, a):

@@ -1,10 +1,12 @@
 """Other arrays on CUDA devices, by `__cuda_array_interface__` (Numba's, for one)."""
 
 import contextlib
+import operator
 
 import numpy as np
 
 from . import _core, _streams
+from ._arguments import MOST
 
 #: The default stream, as the interface's third version numbers it.
 LEGACY = 1
@@ -17,20 +19,31 @@ class Array:
 
     def __init__(self, a, write):
         said = a.__cuda_array_interface__
-        if said.get("mask") is not None:
+        try:
+            address, read_only = said["data"]
+            self.address = operator.index(address)
+            self.shape = tuple(map(operator.index, said["shape"]))
+            self.dtype = said["typestr"]
+            dtype = np.dtype(self.dtype)
+            mask, strides, self._stream = map(said.get, ("mask", "strides", "stream"))
+            self.strides = None if strides is None else tuple(map(operator.index, strides))
+        except KeyError as key:
+            raise TypeError(f"the __cuda_array_interface__ of {type(a).__name__} has no {key}") from None
+        except (AttributeError, TypeError, ValueError) as error:
+            raise TypeError(f"the __cuda_array_interface__ of {type(a).__name__} is not as its protocol says: {error}") from None
+        if mask is not None:
             raise TypeError("a masked array is more than its elements")
-        self.address, read_only = said["data"]
         if write and read_only:
-            raise ValueError("the array is read-only")
-        self.array = a
-        self.shape = tuple(said["shape"])
-        self.dtype = said["typestr"]
-        if self.dtype[1] == "O":
+            raise ValueError("the array is read-only: take a copy")
+        if dtype.hasobject:
             raise TypeError("elements of dtype object are references, not values")
-        self.itemsize = np.dtype(self.dtype).itemsize
+        if min(self.shape, default=0) < 0:
+            raise ValueError(f"shape {self.shape} is no array's")
+        if self.address < 0 or any(abs(number) > MOST for number in (self.address, *self.shape, *(self.strides or ()))):
+            raise ValueError(f"no memory has address {self.address}, shape {self.shape}, strides {self.strides}")
+        self.array = a
+        self.itemsize = dtype.itemsize
         self.nbytes = self.itemsize * int(np.prod(self.shape, dtype=object))
-        self.strides = said.get("strides")
-        self._stream = said.get("stream")
         self.device = _core.device_of(self.address) if self.nbytes else 0
         if self.device is None:
             raise _core.CudaError(f"the driver knows of no device's memory at {self.address:#x}, or there is no driver")

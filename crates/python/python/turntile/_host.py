@@ -17,7 +17,8 @@ class Array:
     def __init__(self, a, write):
         flags = a.flags
         if write and not flags.writeable:
-            raise ValueError("the array is read-only")
+            how = "open it with mode 'r+', or take" if isinstance(a, np.memmap) else "take"
+            raise ValueError(f"the array is read-only: {how} a copy, a.copy()")
         dtype = a.dtype
         if dtype.hasobject:
             raise TypeError(f"elements of dtype {dtype} hold references to objects, not values")
@@ -49,13 +50,34 @@ class Array:
         yield
 
 
-def of_protocol(a, write):
+#: What to pass in place of objects that hold an array, by library and class.
+HELD = {
+    ("numpy", "NpzFile"): "one of its arrays, a[name]",
+    ("pandas", "DataFrame"): "a.to_numpy(copy=True)",
+    ("pandas", "Series"): "a.to_numpy(copy=True)",
+    ("xarray", "DataArray"): "a.values",
+    ("xarray", "Dataset"): "a variable's, a[name].values",
+    ("h5py", "Dataset"): "a[:], which reads it",
+    ("zarr", "Array"): "a[:], which reads it",
+}
+
+
+def lent(a, write):
     """Memory lent by the buffer protocol, `__array_interface__` or DLPack, as a NumPy array."""
+    kind = type(a)
+    if isinstance(a, np.generic):
+        raise TypeError(f"{kind.__name__} is a single value, no array in memory: it has no axes")
+    held = HELD.get((kind.__module__.partition(".")[0], kind.__name__))
+    if held:
+        raise TypeError(f"{kind.__name__} is no array in memory: pass {held}")
     try:
-        lent = _lent(a)
-    except (BufferError, RuntimeError, ValueError) as error:
-        raise TypeError(f"{type(a).__name__} does not lend its memory: {error}") from error
-    return Array(lent, write)
+        array = _lent(a)
+    except (BufferError, OverflowError, RuntimeError, ValueError) as error:
+        raise TypeError(f"{kind.__name__} does not lend its memory: {error}") from error
+    if write and not array.flags.writeable:
+        copy = "bytearray(a)" if kind is bytes else "numpy.array(a)"
+        raise ValueError(f"the memory that {kind.__name__} lends is read-only: take a copy, {copy}")
+    return array
 
 
 def _lent(a):
@@ -73,5 +95,10 @@ def _lent(a):
     try:
         view = memoryview(a)
     except TypeError:
-        raise TypeError(f"{type(a).__name__} is no array in memory that can be permuted in place") from None
+        raise TypeError(f"{type(a).__name__} is no array in memory that can be permuted in place{_copied(a)}") from None
     return np.asarray(view)
+
+
+def _copied(a):
+    """How to make an array of what holds elements elsewhere."""
+    return ": numpy.array(a) makes one" if isinstance(a, (list, tuple)) or hasattr(type(a), "__array__") else ""

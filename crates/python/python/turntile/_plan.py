@@ -1,12 +1,12 @@
 """An order of axes planned once, to be run on many arrays."""
 
-import operator
 import re
 
 from . import _core
+from ._arguments import count, extents, integers, normal
 from ._arrays import adapt
-from ._axes import normal
-from ._run import ALIGNMENT, on_device, on_host
+from ._npy import refuse_map
+from ._run import ALIGNMENT, on_device, on_host, settled
 
 
 class Plan:
@@ -28,11 +28,10 @@ class Plan:
     """
 
     def __init__(self, shape, axes, itemsize, *, device="cpu", threads=None, workspace_cap=None):
-        self.shape = tuple(map(operator.index, shape))
-        self.axes = normal(axes, len(self.shape))
-        self.itemsize = operator.index(itemsize)
-        if min(self.shape, default=1) < 0 or self.itemsize < 1:
-            raise ValueError(f"shape {self.shape} and itemsize {self.itemsize} are no array's")
+        self.shape = extents(shape)
+        self.axes = normal(integers(axes), len(self.shape))
+        self.itemsize = count("itemsize", itemsize, 1)
+        threads, workspace_cap = count("threads", threads, 1), count("workspace_cap", workspace_cap, 0)
         self._result = tuple([self.shape[axis] for axis in self.axes])
         self._device = _number(device)
         if self._device is None:
@@ -53,10 +52,10 @@ class Plan:
         """Bytes that a run needs beside the array."""
         return self._plan.workspace_bytes
 
-    def run(self, a, /, *, workspace=None, stream=None):
+    def run(self, a, /, *, workspace=None, stream=None, ignore_header=False):
         """Permutes the axes of `a` in place; `a` itself is stale afterwards, use what is returned.
 
-        `a` is C-contiguous, of the plan's shape, itemsize and device. `workspace` and `stream` as for `transpose`.
+        `a` is C-contiguous, of the plan's shape, itemsize and device. The rest is as for `transpose`.
 
         >>> import numpy as np, turntile
         >>> turntile.Plan((2, 3), None, itemsize=8).run(np.arange(6.0).reshape(2, 3))
@@ -64,7 +63,9 @@ class Plan:
                [1., 4.],
                [2., 5.]])
         """
+        (_, workspace, stream), ignore_header = settled(None, workspace, stream), bool(ignore_header)
         array = adapt(a)
+        ignore_header or refuse_map(array)
         if array.device != self._device:
             raise ValueError(f"the plan is for {self.device}, the array is elsewhere")
         if array.shape != self.shape or array.itemsize != self.itemsize:
@@ -86,7 +87,8 @@ class Plan:
         return str(self._plan)
 
     def __repr__(self):
-        return f"<turntile.Plan {self.shape} by {self.axes}, {self.itemsize} bytes, on {self.device}: {self}>"
+        line = str(self._plan).splitlines()[-1]
+        return f"<turntile.Plan {self.shape} by {self.axes}, {self.itemsize} bytes, on {self.device}: {line}>"
 
 
 def _number(device):
@@ -94,7 +96,7 @@ def _number(device):
     name = str(device)
     if name == "cpu":
         return None
-    cuda = re.fullmatch(r"cuda(?::(\d+))?", name)
+    cuda = re.fullmatch(r"cuda(?::(\d{1,9}))?", name)
     if not cuda:
         raise ValueError(f"device {name!r} is neither cpu nor cuda nor cuda:N")
     return int(cuda[1] or 0)

@@ -3,7 +3,8 @@
 import contextlib
 import os
 
-from . import _core
+from . import _core, _streams
+from ._arguments import count
 from ._arrays import adapt
 from ._cache import Plans
 from ._device import NOWHERE
@@ -19,8 +20,20 @@ SMALL = 16 << 10
 ALIGNMENT = 16
 
 
+def settled(threads, workspace, stream):
+    """Arguments whose own code, if there is any, has run: then only is the array looked at."""
+    if threads is workspace is stream is None:
+        return None, None, None
+    if workspace is not None and not isinstance(workspace, _core.Workspace):
+        try:
+            workspace = adapt(workspace)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"workspace: {error}") from None
+    return count("threads", threads, 1), workspace, _streams.settled(stream)
+
+
 def permute(array, axes, threads=None, workspace=None, stream=None):
-    """Moves the elements so that axis `i` is axis `axes[i]`, and answers the result."""
+    """Moves the elements so that axis `i` is axis `axes[i]`, or as the pattern `axes` says, and answers the result."""
     device = array.device
     if device is None and 0 < array.nbytes <= SMALL and threads is workspace is stream is None:
         done = _core.permute_if_small(array.address, array.shape, array.strides, array.itemsize, axes)
@@ -47,7 +60,7 @@ def permute(array, axes, threads=None, workspace=None, stream=None):
 def on_host(array, plan, workspace):
     """Runs in place."""
     if not isinstance(workspace, (_core.Workspace, type(None))):
-        raise TypeError(f"the host's workspace is a turntile.Workspace, not {type(workspace).__name__}")
+        raise TypeError(f"the host's workspace is a turntile.Workspace, not {type(workspace.array).__name__}")
     plan.run(array.address, array.nbytes, workspace)
     array.changed()
 
@@ -87,11 +100,10 @@ def on_device(array, make, workspace, stream):
     array.changed()
 
 
-def beside_of(workspace, device):
+def beside_of(memory, device):
     """Address and bytes of a workspace on a device."""
-    if isinstance(workspace, _core.Workspace):
+    if isinstance(memory, _core.Workspace):
         raise TypeError("a turntile.Workspace is the host's memory; pass an array on the device")
-    memory = adapt(workspace)
     if memory.device != device:
         raise ValueError("the workspace is not on the array's device")
     if memory.strides is not None:

@@ -3,6 +3,13 @@
 import operator
 
 
+def settled(stream):
+    """A stream that has no code of its own left to run: None, one of PyTorch's or CuPy's, or a handle."""
+    if stream is None or type(stream).__module__.partition(".")[0] in ("torch", "cupy"):
+        return stream
+    return handle(stream)
+
+
 def handle(stream):
     """The `CUstream` of an integer, of `__cuda_stream__`, or of a stream of PyTorch's, CuPy's or Numba's."""
     protocol = getattr(stream, "__cuda_stream__", None)

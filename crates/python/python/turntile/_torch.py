@@ -11,9 +11,11 @@ from ._device import NOWHERE
 def adapt(tensor, write):
     """A tensor whose elements can be moved in place; see `_arrays`."""
     kind = type(tensor).__name__
+    if tensor.is_nested:
+        raise TypeError("a nested tensor is several tensors: permute each of tensor.unbind()")
     if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
         raise TypeError(f"{kind} is a tensor over others: permute those")
-    if tensor.layout is not torch.strided or tensor.is_nested:
+    if tensor.layout is not torch.strided:
         raise TypeError(f"a tensor of layout {tensor.layout} is not elements in order")
     if tensor.is_quantized:
         raise TypeError("a quantized tensor is more than its elements: use int_repr()")

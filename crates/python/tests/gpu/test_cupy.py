@@ -41,6 +41,13 @@ def test_orders_of_memory():
     assert c.flags.c_contiguous and equal(c, before)
 
 
+def test_patterns():
+    a = numbered((8, 3, 64, 48))
+    wanted = a.reshape(8, 3, 4, 16, 3, 16).transpose(0, 2, 4, 3, 5, 1).reshape(8, 12, 768)
+    result = turntile.rearrange(a, "b c (h p) (w q) -> b (h w) (p q c)", p=16, q=16)
+    assert result.shape == (8, 12, 768) and result.data.ptr == a.data.ptr and equal(result, wanted)
+
+
 def test_into():
     for shape, axes in [((1009, 499), (1, 0)), ((31, 67, 129), (2, 1, 0))]:
         a = numbered(shape)

@@ -32,6 +32,13 @@ def check(t, axes=None, **how):
     assert torch.equal(raw(result), wanted)
 
 
+def test_patterns():
+    t = numbered((8, 3, 64, 48))
+    wanted = t.reshape(8, 3, 4, 16, 3, 16).permute(0, 2, 4, 3, 5, 1).reshape(8, 12, 768)
+    result = turntile.rearrange(t, "b c (h p) (w q) -> b (h w) (p q c)", p=16, q=16)
+    assert result.shape == (8, 12, 768) and result.data_ptr() == t.data_ptr() and torch.equal(result, wanted)
+
+
 @pytest.mark.parametrize("number", range(60))
 def test_drawn(number):
     draw = random.Random(number)

@@ -1,7 +1,7 @@
 //! Which way each kernel takes: a right result says nothing about it.
 
 use super::{filled, with_each_kernel};
-use crate::taken::{Taken, told};
+use crate::taken::{Taken, taken};
 use crate::*;
 
 /// The ways of one `rows x cols` block of words of `word` bytes, in rows and columns without gaps or with.
@@ -9,8 +9,8 @@ fn ways(word: usize, rows: usize, cols: usize, gap: usize) -> Vec<Taken> {
     let block = Block { rows, cols, from_pitch: cols + gap, to_pitch: rows + gap };
     let from = filled(block.from_len(), word);
     let mut to = vec![Byte::new(0); block.to_len() * word];
-    let safe = told(|| transpose(&from, &mut to, block, word));
-    let raw = told(|| transpose_in(&from, &mut to, block, word));
+    let safe = taken(|| transpose(&from, &mut to, block, word));
+    let raw = taken(|| transpose_in(&from, &mut to, block, word));
     assert_eq!(safe, raw);
     safe
 }
@@ -167,7 +167,7 @@ fn runs_are_copied_line_by_line() {
         let (from, mut to) = (filled(2000, 1), filled(2000, 1));
         let mut copied = |len: usize, skip: usize| {
             let to = on_line(&mut to, skip).as_mut_ptr();
-            told(|| copy_one(&from[..len], to))
+            taken(|| copy_one(&from[..len], to))
         };
         if row.name == "portable" {
             assert_eq!(copied(640, 0), [("bytes", 640)]);
@@ -196,7 +196,7 @@ fn squares_go_through_vectors() {
         for unit in [1, 2, 4, 8, 16] {
             let side = 64 / unit;
             let mut data = filled(side * side, unit);
-            let took = told(|| turn(&mut data, side, unit));
+            let took = taken(|| turn(&mut data, side, unit));
             let want = [("squares", lanes(row))];
             let want = if row.name == "portable" { &[][..] } else { &want[..] };
             assert_eq!(took, want, "{} {unit}", row.name);
@@ -218,19 +218,19 @@ fn rings_and_streams_move_lines() {
     with_each_kernel(|row| {
         let mut ring = filled(256 + 2 * LINE, 1);
         let mut run = filled(128, 1);
-        let into = told(|| copy_into_ring(&run, &mut ring, 200, 256));
+        let into = taken(|| copy_into_ring(&run, &mut ring, 200, 256));
         assert_eq!(into, [("into ring", lanes(row))]);
-        let from = told(|| copy_from_ring(&ring[LINE..], 200, 256, &mut run));
+        let from = taken(|| copy_from_ring(&ring[LINE..], 200, 256, &mut run));
         assert_eq!(from, [("from ring", lanes(row))]);
         // Without the lines that repeat, and parts of lines.
-        assert_eq!(told(|| copy_from_ring(&ring[LINE..][..256], 200, 256, &mut run)), []);
-        assert_eq!(told(|| copy_into_ring(&run[..100], &mut ring, 200, 256)), []);
+        assert_eq!(taken(|| copy_from_ring(&ring[LINE..][..256], 200, 256, &mut run)), []);
+        assert_eq!(taken(|| copy_into_ring(&run[..100], &mut ring, 200, 256)), []);
     });
     let (from, mut to) = (filled(300, 1), filled(500, 1));
     for (skip, lines) in [(0, 4), (1, 3), (20, 4), (63, 4)] {
         let lines = if cfg!(target_arch = "x86_64") { lines } else { 0 };
         let to = on_line(&mut to, skip).as_mut_ptr();
-        assert_eq!(told(|| stream_one(&from, to)), [("streamed", lines)]);
+        assert_eq!(taken(|| stream_one(&from, to)), [("streamed", lines)]);
     }
 }
 

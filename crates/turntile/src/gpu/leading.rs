@@ -3,8 +3,7 @@
 use turntile_cuda::{Buffers, CudaError, Gpu};
 use turntile_plan::Flaw;
 
-use super::scales::scaling;
-use super::{DeviceMemory, OnGpu, StreamHandle};
+use super::{DeviceMemory, OnGpu, StreamHandle, scaling};
 use crate::Error;
 use crate::imatcopy::{Operation, matrix};
 use crate::scale::{Scalar, Scale};

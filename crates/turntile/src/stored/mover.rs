@@ -26,7 +26,7 @@ pub struct Tools<'a> {
     pub workspace: usize,
     /// Room for a block, and for the next one where there are several.
     pub buffer: &'a mut [u8],
-    /// Told how many bytes more are read or written.
+    /// Called with how many bytes more are read or written.
     pub progress: &'a mut dyn FnMut(u64),
 }
 
@@ -39,23 +39,6 @@ struct Runs {
 }
 
 impl Runs {
-    /// Of a block on the side whose axes lie in this order with these pitches.
-    fn new(job: &Job, size: &[u64], order: &[usize], start: u64, pitch: fn(&Axis) -> u64) -> Self {
-        let (mut outer, mut bytes) = (Vec::new(), job.elem_bytes);
-        let mut joined = true;
-        for &k in order.iter().rev() {
-            let axis = &job.axes[k];
-            joined &= pitch(axis) == bytes || size[k] == 1;
-            if !joined {
-                outer.push((size[k], pitch(axis)));
-            } else if size[k] > 1 {
-                bytes *= size[k];
-            }
-        }
-        outer.reverse();
-        Runs { outer, start, bytes: bytes as usize }
-    }
-
     fn offset(&self, number: u64) -> u64 {
         let mut rest = number;
         self.outer.iter().rev().fold(self.start, |at, &(extent, pitch)| {
@@ -79,8 +62,21 @@ struct Side<'a> {
 
 impl Side<'_> {
     fn runs(&self, (first, size): &Block) -> Runs {
-        let steps = self.job.axes.iter().zip(first).map(|(axis, &at)| at * (self.pitch)(axis));
-        Runs::new(self.job, size, &self.order, self.base + steps.sum::<u64>(), self.pitch)
+        let Side { job, order, base, pitch } = self;
+        let steps = job.axes.iter().zip(first).map(|(axis, &at)| at * pitch(axis));
+        let start = base + steps.sum::<u64>();
+        let (mut outer, mut bytes, mut joined) = (Vec::new(), job.elem_bytes, true);
+        for &k in order.iter().rev() {
+            let axis = &job.axes[k];
+            joined &= pitch(axis) == bytes || size[k] == 1;
+            if !joined {
+                outer.push((size[k], pitch(axis)));
+            } else if size[k] > 1 {
+                bytes *= size[k];
+            }
+        }
+        outer.reverse();
+        Runs { outer, start, bytes: bytes as usize }
     }
 }
 
@@ -143,7 +139,7 @@ fn both(
     read: impl FnOnce() -> io::Result<()> + Send,
     put: impl FnOnce() -> Result<(), StoredError>,
 ) -> Result<(), StoredError> {
-    // Whoever reads takes it out.
+    // Taken by whichever thread reads.
     let read = Mutex::new(Some(read));
     let taken = || {
         let read = read.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -156,7 +152,7 @@ fn both(
     })
 }
 
-/// What a thread came to; its panic goes on here.
+/// A thread's result; its panic continues here.
 fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

@@ -1,8 +1,10 @@
 //! One checker for everything that runs plans.
 
+pub mod oracle;
+
 use turntile::plan::{Host, Plan, Problem};
 use turntile::{Bytes, Planned};
-use turntile_cpu::{Executor, Workspace, oracle};
+use turntile_cpu::{Executor, Workspace};
 use turntile_plan::Device;
 
 /// Runs `plan` on numbered elements with exactly the workspace it asks for, poisoned, and compares

@@ -1,0 +1,83 @@
+//! The header of layouts for kernels beside the library's offsets, by a C++ compiler of the host.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+use turntile::layout::{Layout, Relayout};
+
+/// Fields in the order of their columns, each with its place in a structure and its bytes.
+const RECORDS: [&[(usize, usize)]; 4] = [
+    &[(0, 4), (4, 12), (16, 1), (17, 8)],
+    // A structure of the same by its compiler, its gap last.
+    &[(0, 4), (4, 12), (16, 1), (24, 8), (17, 7)],
+    // Columns by falling alignment.
+    &[(8, 8), (0, 4), (16, 2), (4, 1), (5, 3), (18, 6)],
+    &[(0, 1)],
+];
+const COUNTS: [usize; 6] = [1, 2, 31, 32, 33, 97];
+const LAYOUTS: [Layout; 5] =
+    [Layout::Aos, Layout::Soa, Layout::Asta(1), Layout::Asta(8), Layout::Asta(32)];
+
+fn listed(numbers: impl Iterator<Item = usize>) -> String {
+    numbers.map(|number| number.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// A program that prints every offset, a line for each record of each case, and what it is to print.
+fn program() -> (String, String) {
+    let mut code = String::from(
+        "#include <turntile/layout.cuh>\n#include <cstdio>\nusing namespace turntile;\n\
+         template <class Layout> void print(Layout layout, size_t count) {\n\
+         for (size_t i = 0; i < layout.n; i++) {\n\
+         for (size_t f = 0; f < count; f++) std::printf(\"%zu \", layout.at(i, f));\n\
+         std::puts(\"\"); } }\n\
+         static_assert(asta<5, 32>{33}.at(32, 4) == 164 && soa<5>{33}.at(1, 4) == 133);\n\
+         int main() {\n",
+    );
+    let mut wanted = String::new();
+    let mut case = |records: &Relayout, name: &str, n: usize, count: usize, layout, unit| {
+        writeln!(code, "print({name}{{{n}}}, {count});").unwrap();
+        for i in 0..n {
+            for f in 0..count {
+                write!(wanted, "{} ", records.offset(layout, i, f) / unit).unwrap();
+            }
+            wanted.push('\n');
+        }
+    };
+    for (n, layout) in COUNTS.into_iter().flat_map(|n| LAYOUTS.map(|layout| (n, layout))) {
+        for fields in RECORDS {
+            let sizes = listed(fields.iter().map(|field| field.1));
+            let places = listed(fields.iter().map(|field| field.0));
+            let name = match layout {
+                Layout::Aos => format!("aos_of<fields<{sizes}>, places<{places}>>"),
+                Layout::Soa => format!("soa_of<fields<{sizes}>>"),
+                Layout::Asta(tile) => format!("asta_of<fields<{sizes}>, {tile}>"),
+            };
+            let bytes = fields.iter().map(|field| field.1).sum();
+            let records = Relayout::by_offsets(n, bytes, fields).unwrap();
+            case(&records, &name, n, fields.len(), layout, 1);
+        }
+        let name = match layout {
+            Layout::Aos => "aos<5>".to_string(),
+            Layout::Soa => "soa<5>".to_string(),
+            Layout::Asta(tile) => format!("asta<5, {tile}>"),
+        };
+        case(&Relayout::new(n, &[4; 5]), &name, n, 5, layout, 4);
+    }
+    (code + "}\n", wanted)
+}
+
+#[test]
+fn offsets_are_those_of_the_library() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, made) = (folder.path().join("offsets.cpp"), folder.path().join("offsets"));
+    let (code, wanted) = program();
+    std::fs::write(&file, code).unwrap();
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
+    let mut command = Command::new(std::env::var("CXX").unwrap_or_else(|_| "c++".into()));
+    command.args(["-std=c++17", "-Wall", "-Wextra", "-Werror", "-pedantic", "-I"]).arg(include);
+    let said = command.arg("-o").arg(&made).arg(&file).output().expect("a C++ compiler");
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    let printed = Command::new(made).output().unwrap();
+    assert!(String::from_utf8_lossy(&printed.stdout) == wanted, "offsets differ");
+}

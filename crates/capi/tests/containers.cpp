@@ -1,0 +1,65 @@
+// Vectors, arrays and spans by turntile.hpp, and what is wrong with them.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <turntile.hpp>
+#if __cplusplus >= 202002L
+#include <span>
+#endif
+
+static int failures = 0;
+
+static void check(bool right, const char *what) {
+    if (!right)
+        failures++, std::printf("failed: %s\n", what);
+}
+
+template <class Call> static void refused(Call call, turntile_status status, const char *what) {
+    try {
+        call();
+        check(false, what);
+    } catch (const turntile::error &error) {
+        check(error.status() == status, error.what());
+    }
+}
+
+/// By every call, on six floats in a container of any kind.
+template <class C> static void calls(C data, const char *what) {
+    const std::array<float, 6> turned = {1, 4, 2, 5, 3, 6};
+    const auto is = [&](const auto &want) { return std::equal(std::begin(data), std::end(data), want.begin()); };
+    const std::array<float, 6> before = {1, 2, 3, 4, 5, 6};
+    check(is(before), what);
+    turntile::transpose(data, 2, 3);
+    check(is(turned), what);
+    turntile::permute(data, {3, 2}, {1, 0});
+    check(is(before), what);
+    turntile::plan::transposing<float>(2, 3).execute(data);
+    check(is(turned), what);
+    turntile::transpose_into(data, before, 2, 3);
+    check(is(turned), what);
+    turntile::plan::transposing<float>(2, 3, turntile::options().out_of_place()).execute_into(data, before);
+    check(is(turned), what);
+    turntile::transpose(std::data(data), 3, 2); // by a pointer
+    check(is(before), what);
+    refused([&] { turntile::transpose(data, 2, 4); }, TURNTILE_ERROR_LENGTH, "too short");
+    refused([&] { turntile::transpose_into(data, std::vector<float>(5), 2, 3); }, TURNTILE_ERROR_LENGTH, "a short source");
+    check(is(before), what);
+}
+
+int main() {
+    calls(std::vector<float>{1, 2, 3, 4, 5, 6}, "a vector");
+    calls(std::array<float, 6>{1, 2, 3, 4, 5, 6}, "an array");
+#if __cplusplus >= 202002L
+    std::vector<float> longer = {9, 1, 2, 3, 4, 5, 6, 9};
+    calls(std::span(longer).subspan(1, 6), "a span");
+    check(longer.front() == 9 && longer.back() == 9, "what lies around a span");
+    turntile::transpose(std::span(longer).subspan(1, 6), 2, 3); // a temporary
+    check(longer[2] == 4, "a temporary span");
+#endif
+    float plain[2][3] = {{1, 2, 3}, {4, 5, 6}};
+    turntile::transpose(&plain[0][0], 2, 3);
+    check(plain[0][1] == 4, "an array of C's");
+    const turntile::plan in_place = turntile::plan::transposing<float>(2, 3);
+    refused([&] { in_place.execute_into(plain, plain, sizeof plain); }, TURNTILE_ERROR_ARGUMENT, "a plan in place");
+    return failures > 0;
+}

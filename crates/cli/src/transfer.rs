@@ -1,0 +1,131 @@
+//! Data on their way: bytes one after the other, and files larger than memory block by block.
+
+use std::fs::File;
+use std::io::{self, BufRead, ErrorKind, Write};
+use std::path::Path;
+
+use anyhow::Result;
+use turntile::stored::{ReadAt, Stored, StoredError, WriteAt};
+
+use crate::error::On;
+use crate::file::changed;
+use crate::memory::{Memory, Pages};
+use crate::progress::Progress;
+
+/// Bytes moved between two movements of the progress bar.
+pub const CHUNK: usize = 8 << 20;
+
+/// An error of what is written, and not of what is read.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+struct Unwritten(io::Error);
+
+/// Whether [`copy`] could not write.
+pub fn is_unwritten(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|error| error.is::<Unwritten>())
+}
+
+/// Copies so many bytes, and shows how many.
+pub fn copy(
+    from: &mut dyn BufRead,
+    to: &mut dyn Write,
+    bytes: usize,
+    progress: &Progress,
+) -> io::Result<()> {
+    let mut copied = 0;
+    while copied < bytes {
+        let part = from.fill_buf()?;
+        let part = &part[..part.len().min(CHUNK).min(bytes - copied)];
+        if part.is_empty() {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        to.write_all(part).map_err(|error| io::Error::new(error.kind(), Unwritten(error)))?;
+        copied += part.len();
+        let count = part.len();
+        from.consume(count);
+        progress.set(copied);
+    }
+    Ok(())
+}
+
+/// Runs that are shorter than this end before what the system reads ahead of its own accord.
+const AHEAD: u64 = 1 << 20;
+
+/// A file's bytes from some offset on.
+pub struct Part<'a> {
+    pub file: &'a File,
+    /// The file's name, or that of what it stands for.
+    pub path: &'a Path,
+    pub start: u64,
+}
+
+impl ReadAt for Part<'_> {
+    fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        self.file.read_exact_at(bytes, self.start + offset)
+    }
+
+    fn fetch(&self, offset: u64, bytes: usize) -> bool {
+        advise(self.file, self.start + offset, bytes, true)
+    }
+}
+
+impl WriteAt for Part<'_> {
+    fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let mut file = self.file;
+        file.write_all_at(bytes, self.start + offset)
+    }
+}
+
+/// Asks the system to fetch so many bytes at once, or to read ahead nowhere: what follows a run is not the next to be read.
+fn advise(file: &File, offset: u64, bytes: usize, fetch: bool) -> bool {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    {
+        use rustix::fs::{Advice, fadvise};
+        let advice = if fetch { Advice::WillNeed } else { Advice::Random };
+        fadvise(file, offset, std::num::NonZeroU64::new(bytes as u64), advice).is_ok()
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    {
+        let _ = (file, offset, bytes, fetch);
+        false
+    }
+}
+
+/// Moves `bytes` bytes from one part to the other; `scratch` makes a file for two passes.
+pub fn in_blocks(
+    stored: &Stored,
+    (from, mut onto): (Part<'_>, Part<'_>),
+    bytes: usize,
+    scratch: impl FnOnce(u64) -> Result<File>,
+    progress: &Progress,
+) -> Result<()> {
+    let need = stored.buffer_bytes();
+    let mut buffer = Memory::new(need, Pages::Huge)?;
+    let scratch = match stored.scratch_bytes() {
+        0 => None,
+        bytes => Some(scratch(bytes)?),
+    };
+    let mut between = scratch.as_ref().map(|file| Part { file, path: onto.path, start: 0 });
+    if stored.shortest_run() < AHEAD {
+        for file in std::iter::once(from.file).chain(&scratch) {
+            // Without it some is read in vain.
+            advise(file, 0, 0, false);
+        }
+    }
+    progress.bytes("moving", bytes.saturating_mul(2 * stored.passes()));
+    let mut moved = 0;
+    let buffer = &mut buffer.bytes()[..need];
+    let done = stored.run_in(buffer, &from, &mut onto, between.as_mut(), |more| {
+        moved += more;
+        progress.set(usize::try_from(moved).unwrap_or(usize::MAX));
+    });
+    match done {
+        Err(StoredError::Read(error)) if error.kind() == ErrorKind::UnexpectedEof => {
+            Err(changed(from.path))
+        }
+        Err(StoredError::Read(error)) => Err(error).on("read", from.path),
+        Err(StoredError::Write(error)) => Err(error).on("write the new", onto.path),
+        Err(StoredError::Engine(error)) => Err(error.into()),
+        done => Ok(done?),
+    }
+}

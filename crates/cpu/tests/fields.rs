@@ -1,0 +1,138 @@
+//! Records from layout to layout: every stage by every method, and every plan, against the words as they are listed.
+
+use turntile_cpu::{Executor, Host, Workspace};
+use turntile_perm::{AOS, FieldSlots, Fields, Retile};
+use turntile_plan::{Direction, Planner, Problem, StageShape};
+
+use crate::numbered;
+use crate::stages::check_all_methods;
+
+const RECORDS: [&[usize]; 7] =
+    [&[1, 1, 1], &[1, 3], &[4, 12, 1, 8], &[5], &[2, 2, 3, 1, 1, 6], &[16, 1], &[1; 9]];
+
+/// The fields of every record of these, in the order of their columns and back to front.
+fn placed(records: usize, widths: &[usize]) -> [Fields; 2] {
+    let fields = Fields::new(records, widths).unwrap();
+    let places: Vec<usize> = (0..widths.len()).map(|f| widths[f + 1..].iter().sum()).collect();
+    [fields, fields.with_places(&places).unwrap()]
+}
+
+#[test]
+fn tiles_of_any_length() {
+    for widths in RECORDS {
+        for records in [1, 2, 7, 16, 33] {
+            for fields in placed(records, widths) {
+                for (from, to) in
+                    [(AOS, 4), (4, AOS), (1, 33), (33, AOS), (AOS, 1), (2, 6), (4, 16), (5, 3)]
+                {
+                    let shape = Retile::new(fields, from, to).into();
+                    [1, 3, 4].into_iter().for_each(|bytes| check_all_methods(shape, bytes));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn slots_of_any_length() {
+    for widths in RECORDS {
+        for records in [1, 8, 13, 40] {
+            let cuts = [
+                (1, 1, 1),
+                (1, 2, 4),
+                (1, 1, 13),
+                (1, 2, 20),
+                (2, 2, 20),
+                (AOS, 3, 36),
+                (4, 2, 8),
+                (3, 5, 15),
+                (AOS, 8, 8),
+                (AOS, 2, 6),
+            ];
+            let all = placed(records, widths).into_iter();
+            for (fields, (tile, slot, chunk)) in all.flat_map(|f| cuts.map(|cut| (f, cut))) {
+                let Some(slots) = FieldSlots::new(fields, tile, slot, chunk) else { continue };
+                for direction in [Direction::Forward, Direction::Backward] {
+                    let sections = (1..chunk).filter_map(|section| slots.in_sections(section));
+                    for slots in sections.filter(|slots| slots.section().is_some()) {
+                        check_all_methods(StageShape::FieldGather { slots, direction }, 3);
+                        check_all_methods(StageShape::FieldMove { slots, direction }, 3);
+                    }
+                    for bytes in [1, 4, 8] {
+                        check_all_methods(StageShape::FieldGather { slots, direction }, bytes);
+                        check_all_methods(StageShape::FieldMove { slots, direction }, bytes);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Tile by tile, field by field, record by record.
+fn listed(records: usize, widths: &[usize], tile: usize) -> Vec<(usize, usize)> {
+    let mut words = Vec::new();
+    for first in (0..records).step_by(tile) {
+        let mut begin = 0;
+        for width in widths {
+            for i in first..records.min(first + tile) {
+                words.extend((begin..begin + width).map(|c| (i, c)));
+            }
+            begin += width;
+        }
+    }
+    words
+}
+
+fn check_plans(records: usize, widths: &[usize], from: usize, to: usize, word_bytes: usize) {
+    let fields = Fields::new(records, widths).unwrap();
+    let problem = Problem::of_records(Retile::new(fields, from, to), word_bytes).unwrap();
+    let record = widths.iter().sum::<usize>();
+    let aos = numbered(records * record, word_bytes);
+    let in_tiles = |tile| -> Vec<u8> {
+        let word = |(i, c): (usize, usize)| &aos[(i * record + c) * word_bytes..][..word_bytes];
+        listed(records, widths, tile).into_iter().flat_map(word).copied().collect()
+    };
+    let (before, after) = (in_tiles(from), in_tiles(to));
+    for threads in [1, 3] {
+        // Little scratch, so that small arrays have many chunks.
+        let host = Host::new(threads).with_scratch(2048);
+        let survey = Planner::new(host).survey(&problem);
+        assert!(!survey.candidates.is_empty(), "{problem}: {:?}", survey.declined);
+        for plan in survey.candidates {
+            let (name, executor) = (plan.to_string(), Executor::new(plan, threads).unwrap());
+            let mut workspace = Workspace::new(executor.workspace_bytes()).unwrap();
+            workspace.poison(0xC3);
+            let mut data = before.clone();
+            executor.run_bytes(&mut data, &mut workspace).unwrap();
+            assert!(data == after, "{name}");
+        }
+    }
+}
+
+#[test]
+fn every_plan_of_small_records() {
+    for widths in RECORDS {
+        for records in [1, 2, 31, 64, 70] {
+            for tile in [1, 2, 7, 32, 64] {
+                for (from, to) in
+                    [(1, tile), (tile, 1), (records, tile), (tile, records), (tile, 3)]
+                {
+                    check_plans(records, widths, from, to, 4);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_plan_of_many_records() {
+    for (records, word_bytes) in [(10_007, 1), (4099, 4), (8192, 8)] {
+        for widths in [&[4, 12, 1, 8][..], &[1; 19], &[3, 3, 1]] {
+            for (from, to) in
+                [(1, 32), (32, 1), (1, records), (records, 1), (32, records), (records, 32)]
+            {
+                check_plans(records, widths, from, to, word_bytes);
+            }
+        }
+    }
+}

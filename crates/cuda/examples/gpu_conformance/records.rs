@@ -1,0 +1,108 @@
+//! Records between AoS and tiles: small ones bytewise, and others that fill the chip, every word compared each time.
+
+use turntile_cuda::Work;
+use turntile_cuda::call::widest_word;
+use turntile_cuda::way::{Scope, Way};
+use turntile_perm::{AOS, Fields, Retile};
+use turntile_plan::{Planner, Problem};
+
+use crate::cases::Suite;
+use crate::common::{self, Bench};
+
+/// Fields of one width and of others, packed, and a structure with its gaps.
+const WIDTHS: [&[usize]; 8] = [
+    &[1; 5],
+    &[4, 12, 1, 8],
+    &[4, 12, 1, 7, 8],
+    &[1, 1, 2, 2, 3],
+    &[2, 4],
+    &[1; 32],
+    &[8, 8, 4, 4],
+    &[3, 3, 5, 1, 1, 1, 7],
+];
+
+/// All of it; what fills the chip so many times.
+pub fn records(bench: &mut Bench, times: usize) -> usize {
+    small(bench) + full(bench, times)
+}
+
+fn small(bench: &mut Bench) -> usize {
+    let mut suite = Suite::new(bench);
+    let mut meet = |fields: Fields, aos: usize, tile: usize, elem: usize| {
+        for (from, to) in [(aos, tile), (tile, aos)] {
+            let retile = Retile::new(fields, from, to);
+            if !retile.is_identity() {
+                suite.way(retile.into(), elem, Way::Barrier(Scope::Block));
+            }
+        }
+    };
+    for widths in WIDTHS {
+        for records in [2, 33, 97, 1009] {
+            let fields = Fields::new(records, widths).expect("counted");
+            for tile in [1, 2, 7, 8, 32, 128, 1009] {
+                for elem in [1, 2, 4, 8, 16, 12] {
+                    meet(fields, 1, tile, elem);
+                }
+            }
+        }
+    }
+    for records in [7, 1009] {
+        let fields = Fields::new(records, &[8, 4, 4, 1, 3]).expect("counted");
+        let fields = fields.with_places(&[4, 0, 12, 19, 16]).expect("they fill a record");
+        for (tile, elem) in [1, 8, 32].into_iter().flat_map(|t| [1, 2, 4].map(|e| (t, e))) {
+            meet(fields, AOS, tile, elem);
+        }
+    }
+    suite.print_runs();
+    suite.failures
+}
+
+/// Widths, bytes of a word of them, records (a prime, and whole tiles), and a tile: what else fills the chip.
+pub const FULL: [(&[usize], usize, usize, usize); 10] = [
+    (&[1; 5], 4, 9_999_991, 32),
+    (&[1; 8], 4, 8_388_593, 32),
+    (&[1; 19], 4, 2_999_999, 32),
+    (&[1; 6], 8, 4_999_999, 32),
+    (&[3, 1, 2], 4, 9_999_991, 32),
+    (&[4, 12, 1, 8], 1, 9_999_991, 32),
+    (&[4, 12, 1, 8], 1, 9_999_992, 128),
+    (&[4, 12, 1, 7, 8], 1, 9_999_991, 32),
+    (&[8, 2, 2, 4], 1, 14_999_981, 64),
+    (&[2, 4], 2, 19_999_999, 32),
+];
+
+/// Both ways, as the planner chooses, at aligned addresses and others.
+fn full(bench: &mut Bench, times: usize) -> usize {
+    let mut failures = 0;
+    for (widths, elem, records, tile) in FULL {
+        let fields = Fields::new(records, widths).expect("counted");
+        for (from, to) in [(1, tile), (tile, 1)] {
+            let retile = Retile::new(fields, from, to);
+            for skew in [0, elem] {
+                let alignment = if skew == 0 { 16 } else { widest_word(&[elem]) };
+                let problem = Problem::of_records(retile, elem).expect("counted");
+                let problem = problem.with_alignment(alignment);
+                let plan = Planner::new(bench.gpu.chip().clone()).plan(&problem);
+                let work = plan.map_err(|why| why.to_string()).and_then(|plan| {
+                    let what = format!("{plan} skew {skew}");
+                    Work::of_plan(&plan).map(|work| (work, what)).map_err(|why| why.to_string())
+                });
+                match work {
+                    Ok((work, what)) => {
+                        let runs = if skew == 0 { times } else { 2 };
+                        let size = (fields.len(), elem);
+                        failures +=
+                            common::repeat(bench, work, size, skew, runs, &what, |bench, data| {
+                                bench.wrong_records(data, &retile, elem)
+                            });
+                    }
+                    Err(why) => {
+                        println!("  FAILED {problem}: {why}");
+                        failures += 1;
+                    }
+                }
+            }
+        }
+    }
+    failures
+}

@@ -1,0 +1,75 @@
+//! Axes in any order by tiles: across a cluster or the grid with a barrier, or from one place to another.
+
+use turntile_perm::AxisPermutation;
+
+use super::axes_tile::{Tile, Words};
+use super::fit::{At, Lowered, Size, threads_for};
+use crate::args::{IntoAxesArgs, WideAxesArgs, zeroed};
+use crate::error::LowerError;
+use crate::family::Family;
+use crate::way::Scope;
+
+/// Bytes that a row of a tile and a column count more than they have, for sectors in part. (A guess.)
+const BESIDE: [usize; 2] = [32, 64];
+
+/// The same of a tile that is one of many, for what every block computes first. (A guess.)
+const ALONE: usize = 1024;
+
+/// Places on chip are numbers of 16 bits.
+const MOST_HELD: usize = 64 << 10;
+
+/// Longest rows and columns that are tried.
+const LONGEST: usize = 16 << 10;
+
+/// An instance across the shared memories of a cluster, or all across those of the grid.
+pub fn wide(axes: &AxisPermutation, scope: Scope, at: At) -> Lowered {
+    at.barrier(scope)?;
+    let (family, entry, most) = match scope {
+        Scope::Cluster(8) => (Family::ClusterAxes, "barrier_cluster_axes_8", 8),
+        Scope::Cluster(16) => (Family::ClusterAxes, "barrier_cluster_axes_16", 16),
+        Scope::Grid if axes.batch() == 1 => {
+            (Family::GridAxes, "barrier_grid_axes", at.limits.units)
+        }
+        _ => return Err(LowerError::NoKernel),
+    };
+    let (one, instances) = (axes.without_batch(), axes.batch());
+    let (need, shared_bytes) = (one.len() * at.elem_bytes, at.limits.shared_bytes);
+    let too_long = LowerError::OnChip { need, have: most * shared_bytes };
+    if need > most * shared_bytes {
+        return Err(too_long);
+    }
+    // Instances begin where their length lets them.
+    let words = Words::of(&one, if instances > 1 { at.and(&[need]) } else { at })?;
+    let fits = |tile: &Tile| tile.shared_bytes <= shared_bytes;
+    let tile = words.split(BESIDE, most, shared_bytes, fits).ok_or(too_long)?;
+    let blocks = match scope {
+        Scope::Grid => tile.tiles,
+        _ => instances.checked_mul(most).ok_or(LowerError::TooManyBlocks { blocks: usize::MAX })?,
+    };
+    let shared_bytes = tile.shared_bytes;
+    let size = Size { blocks, threads: threads_for(shared_bytes, 1024), shared_bytes };
+    let launch = at.launch((family, words.word, entry), size)?;
+    Ok(launch.with(WideAxesArgs {
+        bytes: (instances * need) as u64,
+        instance_bytes: need as u64,
+        tiles: tile.tiles as u32,
+        map: words.map(&tile)?,
+        ..zeroed()
+    }))
+}
+
+/// From one place to another, a tile of at most `held` bytes to a block.
+pub fn into(axes: &AxisPermutation, held: usize, at: At) -> Lowered {
+    let words = Words::of(axes, at)?;
+    let most = held.min(MOST_HELD).min(at.limits.shared_bytes);
+    let [row, column] = BESIDE;
+    let tile = words.best([row, column, ALONE], LONGEST, |tile| tile.shared_bytes <= most);
+    let tile = tile.ok_or(LowerError::NoKernel)?;
+    let size = Size { blocks: tile.tiles, threads: 256, shared_bytes: tile.shared_bytes };
+    let launch = at.launch((Family::IntoAxes, words.word, "into_axes"), size)?;
+    Ok(launch.with(IntoAxesArgs {
+        bytes: (axes.len() * at.elem_bytes) as u64,
+        map: words.map(&tile)?,
+        ..zeroed()
+    }))
+}

@@ -1,0 +1,100 @@
+//! Records between AoS and tiles by barrier-sync at block scope.
+
+use turntile_perm::{Fields, Retile};
+
+use super::fit::{At, Lowered, Size, field, shared, threads_for};
+use crate::args::{Divisor32, FieldGroup, MOST_FIELD_GROUPS, RetileArgs, zeroed};
+use crate::call::{Call, widest_word};
+use crate::error::LowerError;
+use crate::family::Family;
+
+/// Bytes that small tiles are stacked to in a block: several blocks share a multiprocessor.
+const BLOCK_BYTES: usize = 24 << 10;
+/// Bytes of the widest access.
+const PACK: usize = 16;
+
+/// A block holds a tile, or several small ones.
+pub fn block(retile: &Retile, at: At) -> Lowered<Call> {
+    let (fields, [aos, tile]) = (retile.fields(), sides(retile));
+    if aos > 1 {
+        return Err(LowerError::NoKernel);
+    }
+    let (records, record_bytes) = (fields.records(), fields.words() * at.elem_bytes);
+    let tile = tile.max(1).min(records.max(1));
+    // More than a block holds need not be counted in words.
+    let tile_bytes = tile.saturating_mul(record_bytes);
+    shared(tile_bytes, at.limits)?;
+    let word = word(&fields, at);
+    let group = groups(&fields, aos, at.elem_bytes, word)?;
+    let tiles = records.div_ceil(tile);
+    // As many tiles as make whole packs, if they are few: blocks then begin where packs do.
+    let whole = PACK / widest_word(&[tile_bytes]);
+    let most = (BLOCK_BYTES / tile_bytes).clamp(1, tiles.max(1));
+    let stacked = if most >= whole { most / whole * whole } else { most };
+    let (block, words) = (stacked * tile, record_bytes / word);
+    let bytes = block.min(records) * record_bytes;
+    let aligned =
+        at.alignment >= PACK && (tiles <= stacked || (stacked * tile_bytes).is_multiple_of(PACK));
+    // Packs of a field step over rows of records, which are to be an odd number of packs apart.
+    let padding = block * word / PACK * PACK;
+    let table = (group.len() * size_of::<FieldGroup>()).next_multiple_of(PACK);
+    let held = table + bytes + if aligned { 0 } else { PACK };
+    // Narrow words are read by four bytes, which may end behind the last.
+    let held = held + if word < 4 { 4 } else { 0 };
+    let pads = aligned && words.is_multiple_of(2) && held + padding <= at.limits.shared_bytes;
+    let size = Size {
+        blocks: records.div_ceil(block),
+        threads: threads_for(bytes, 1024),
+        shared_bytes: held + if pads { padding } else { 0 },
+    };
+    let entry = match (retile.from() == aos, word) {
+        (true, 1) => "retile_split_1",
+        (true, _) => "retile_split_4",
+        (false, 1) => "retile_join_1",
+        (false, _) => "retile_join_4",
+    };
+    let launch = at.launch((Family::Retile, word, entry), size)?;
+    let last = records - records.saturating_sub(1) / tile * tile;
+    let mut params = RetileArgs {
+        records: records as u64,
+        block: field(block)?,
+        pad: if pads { PACK as u32 } else { 0 },
+        groups: group.len() as u32,
+        words: Divisor32::new(field(words)?),
+        tile: Divisor32::new(field(tile)?),
+        last: Divisor32::new(field(last.max(1))?),
+        tile_words: Divisor32::new(field(tile * words)?),
+        ..zeroed()
+    };
+    params.group[..group.len()].copy_from_slice(&group);
+    Ok(launch.with(params))
+}
+
+/// Records of the shorter tiles and of the longer; of those of one, AoS is the shorter.
+fn sides(retile: &Retile) -> [usize; 2] {
+    [retile.from().min(retile.to()), retile.from().max(retile.to())]
+}
+
+/// Bytes of the words that there are kernels for and every field is made of.
+fn word(fields: &Fields, at: At) -> usize {
+    let widths = fields.widths().fold(0, |all, width| all | width);
+    if widest_word(&[widths * at.elem_bytes, at.alignment]) < 4 { 1 } else { 4 }
+}
+
+/// The fields in groups of one width that follow one another in both layouts, counted in words.
+fn groups(fields: &Fields, aos: usize, elem_bytes: usize, word: usize) -> Lowered<Vec<FieldGroup>> {
+    let mut groups: Vec<FieldGroup> = Vec::new();
+    for (f, width) in fields.widths().enumerate() {
+        let [width, begin, place] = [width, fields.begin(f), fields.begin_in(aos, f)]
+            .map(|elements| elements * elem_bytes / word);
+        let follows = groups.last().is_some_and(|last| {
+            let before = last.width.divisor as usize;
+            before == width && last.place as usize + begin - last.begin as usize == place
+        });
+        if !follows {
+            let width = Divisor32::new(field(width)?);
+            groups.push(FieldGroup { width, begin: field(begin)?, place: field(place)? });
+        }
+    }
+    if groups.len() > MOST_FIELD_GROUPS { Err(LowerError::NoKernel) } else { Ok(groups) }
+}

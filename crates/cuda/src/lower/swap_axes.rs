@@ -1,0 +1,114 @@
+//! Permutations of axes of order two: tiles that change places in pairs.
+
+use turntile_perm::AxisPermutation;
+use turntile_perm::tile_pairs::{Digit, TilePairs};
+
+use super::fit::{At, Lowered, Size, field, vector_bytes};
+use crate::args::{MOST_TILE_DIGITS, SwapAxesArgs, TileDigit, zeroed};
+use crate::error::LowerError;
+use crate::family::Family;
+
+/// Bytes of a tile by those of a word: where rows and columns are whole vectors, and where not. Best of 12 to 40 KB for axes
+/// of 20, 22, 23, 37, 53, 64, 113 and 128, on an H200 (`benches/records/h200/swap_axes.csv`).
+const TILE_BYTES: [(usize, [usize; 2]); 5] = [
+    (1, [40_000, 40_000]),
+    (2, [33_000, 33_000]),
+    (4, [26_000, 22_500]),
+    (8, [29_000, 29_000]),
+    (16, [26_000, 26_000]),
+];
+/// Threads by the bytes that a block holds at most, from the same measurements: some 1500 to a multiprocessor.
+const THREADS: [(usize, usize); 3] = [(28 << 10, 256), (45 << 10, 384), (usize::MAX, 512)];
+/// Bytes of a granule.
+const GRANULE: usize = 16;
+/// Tiles across a group, and across a square from which groups are worth it (six axes of 20 floats: 68% and in groups 76).
+const GROUP: usize = 4;
+const GROUPED_FROM: usize = 32;
+
+/// An array whose axes change places in pairs, or stay.
+pub fn swap(axes: &AxisPermutation, at: At) -> Lowered {
+    let (word, words) = at.words(axes.unit());
+    let axes = in_words(axes, words)?;
+    let row = TILE_BYTES.iter().find(|row| row.0 == word).ok_or(LowerError::NoKernel)?;
+    let [vectors, granules] = row.1.map(|bytes| bytes / word);
+    let whole = vector_bytes(word) / word;
+    let in_vectors = || {
+        let tiles = TilePairs::new(&axes, vectors, whole)?;
+        let aligned = at.alignment >= vector_bytes(word) && tiles.is_multiple_of(whole);
+        (aligned && tiles.are_transposed()).then_some((tiles, true))
+    };
+    let in_granules = || TilePairs::new(&axes, granules, 1).map(|tiles| (tiles, false));
+    let (tiles, in_vectors) = in_vectors().or_else(in_granules).ok_or(LowerError::NoKernel)?;
+    let (rows, cols) = (tiles.rows(), tiles.cols());
+    let (entry, row, shared_bytes) = if in_vectors {
+        let row = cols / whole;
+        let tile = (cols * row + row) * vector_bytes(word);
+        ("swap_axes_vectors", row, rows.next_multiple_of(2) * 8 + 2 * tile)
+    } else {
+        let row = (GRANULE - word + cols * word).div_ceil(GRANULE);
+        let tile = rows * row + rows / (GRANULE / word) + 1;
+        let tables = (rows * 12 + 2 * cols * 4).div_ceil(GRANULE);
+        ("swap_axes_granules", row, (tables + 2 * tile) * GRANULE)
+    };
+    let (across, squares) = (tiles.across(), tiles.squares());
+    let group = if across >= GROUPED_FROM { GROUP } else { 1 };
+    let groups = across.div_ceil(group);
+    let blocks = groups.checked_mul(groups + 1).map_or(usize::MAX, |twice| twice / 2);
+    let blocks = blocks.saturating_mul(group * group);
+    let threads = THREADS.iter().find(|row| shared_bytes <= row.0).map_or(512, |row| row.1);
+    let size = Size { blocks: squares.saturating_mul(blocks), threads, shared_bytes };
+    let launch = at.launch((Family::SwapAxes, word, entry), size)?;
+    let split = tiles.split();
+    let kinds = tiles.digits();
+    let digits: Vec<TileDigit> =
+        kinds.iter().flat_map(|digits| numbered(digits)).collect::<Result<_, _>>()?;
+    let mut all = [zeroed(); MOST_TILE_DIGITS];
+    all.get_mut(..digits.len()).ok_or(LowerError::NoKernel)?.copy_from_slice(&digits);
+    let [turned, within, pairs, fixed] = kinds.map(|digits| digits.len() as u32);
+    Ok(launch.with(SwapAxesArgs {
+        bytes: (axes.len() * word) as u64,
+        rows: field(rows)?,
+        cols: field(cols)?,
+        piece: field(tiles.piece())?,
+        extent: field(split.extent)?,
+        parts: field(split.extent.div_ceil(tiles.piece()))?,
+        stays: u32::from(split.stays()),
+        across: field(across)?,
+        blocks: field(blocks)?,
+        group: field(group)?,
+        row: field(row)?,
+        turned,
+        within,
+        pairs,
+        fixed,
+        digits: all,
+        ..zeroed()
+    }))
+}
+
+/// The same permutation of words, of which a super-element has so many.
+fn in_words(axes: &AxisPermutation, words: usize) -> Lowered<AxisPermutation> {
+    let units = axes.without_unit();
+    let mut extents = units.extents().to_vec();
+    let mut order: Vec<usize> = units.order().collect();
+    order.push(extents.len());
+    extents.push(words);
+    AxisPermutation::new(&extents, &order).map_err(|_| LowerError::NoKernel)
+}
+
+/// The digits as the device has them.
+fn numbered(digits: &[Digit]) -> impl Iterator<Item = Lowered<TileDigit>> + '_ {
+    digits.iter().scan(1, |before, digit| {
+        let tile = || {
+            Ok(TileDigit {
+                extent: field(digit.extent)?,
+                before: field(*before)?,
+                stride: digit.stride as u64,
+                partner: digit.partner as u64,
+            })
+        };
+        let tile = tile();
+        *before *= digit.extent;
+        Some(tile)
+    })
+}

@@ -1,0 +1,92 @@
+//! `retile.cu`: a block holds the records of whole tiles, and reads or writes the tiles by packs of 16 bytes.
+
+use turntile_cuda::args::{FieldGroup, RetileArgs};
+
+use super::device::div32;
+use super::{Launch, Moved, aligned, need, on_chip, threads};
+
+/// Words of the block's records: where a word lies in tiles, and in AoS.
+struct Block<'a> {
+    a: &'a RetileArgs,
+    records: u32,
+}
+
+impl Block<'_> {
+    fn groups(&self) -> &[FieldGroup] {
+        &self.a.group[..self.a.groups as usize]
+    }
+
+    /// In AoS, of the word that lies at `w` in tiles.
+    fn record_by_record(&self, w: u32) -> u32 {
+        let a = self.a;
+        let t = div32(&a.tile_words, w);
+        let (first, rest) = (t * a.tile.divisor, w - t * a.tile_words.divisor);
+        let whole = self.records - first >= a.tile.divisor;
+        let by = if whole { &a.tile } else { &a.last };
+        let c = div32(by, rest);
+        let g = self.groups().iter().rfind(|g| g.begin <= c).expect("the first begins at 0");
+        let within = rest - by.divisor * g.begin;
+        let field = div32(by, div32(&g.width, within)) * g.width.divisor;
+        let of_field = within - by.divisor * field;
+        let record = div32(&g.width, of_field);
+        let word = of_field - record * g.width.divisor;
+        (first + record) * a.words.divisor + g.place + field + word
+    }
+
+    /// In tiles, of the word that lies at `w` in AoS.
+    fn in_tiles(&self, w: u32) -> u32 {
+        let a = self.a;
+        let (record, c) = (w / a.words.divisor, w % a.words.divisor);
+        let first = record / a.tile.divisor * a.tile.divisor;
+        let whole = self.records - first >= a.tile.divisor;
+        let held = if whole { a.tile.divisor } else { a.last.divisor };
+        let g = self.groups().iter().filter(|g| g.place <= c).max_by_key(|g| g.place);
+        let g = g.expect("one lies at 0");
+        let (field, word) = ((c - g.place) / g.width.divisor, (c - g.place) % g.width.divisor);
+        let begin = g.begin + field * g.width.divisor;
+        first * a.words.divisor + held * begin + (record - first) * g.width.divisor + word
+    }
+}
+
+pub fn retile(call: &Launch, a: &RetileArgs, alignment: u64, offset: u64) -> Moved {
+    threads(call, 1024)?;
+    let (word, block, words) = (call.word as u64, u64::from(a.block), u64::from(a.words.divisor));
+    need(word == super::last_number(call.entry), || format!("words of {word}: {}", call.entry))?;
+    let tile = u64::from(a.tile.divisor);
+    need((1..=64).contains(&a.groups), || format!("{} groups", a.groups))?;
+    need(block > 0 && block.is_multiple_of(tile), || format!("{block} records, tiles of {tile}"))?;
+    need(u64::from(a.tile_words.divisor) == tile * words, || format!("words of a tile: {a:?}"))?;
+    let held = block.min(a.records);
+    let last = a.records - (a.records.max(1) - 1) / tile * tile;
+    need(u64::from(a.last.divisor) == last.max(1), || format!("the last tile: {a:?}"))?;
+    // Rows of as many records as a pack has words, padded only where every block begins at a pack.
+    let (bytes, rows) = (held * words * word, held * word / 16);
+    let all = (u64::from(a.groups) * 24).next_multiple_of(16) + bytes;
+    let known = alignment >= 16 && (held == a.records || (block * words * word).is_multiple_of(16));
+    need(a.pad == 0 || known, || format!("padded, wherever blocks begin: {a:?}"))?;
+    aligned(16, &[a.pad.into()])?;
+    let skew = if known { 0 } else { 16 };
+    on_chip(call, all + skew + rows * u64::from(a.pad) + if word < 4 { 4 } else { 0 })?;
+
+    let (record_bytes, number) = (words * word, offset / (block * words * word));
+    if offset >= a.records * record_bytes || number >= u64::from(call.groups) {
+        return Ok(None);
+    }
+    let first = number * block;
+    let records = block.min(a.records - first) as u32;
+    let (within, byte) = ((offset - first * record_bytes) / word, offset % word);
+    let of = Block { a, records };
+    let (to, back) = match call.entry {
+        "retile_split_1" | "retile_split_4" => {
+            let to = of.in_tiles(within as u32);
+            (to, of.record_by_record(to))
+        }
+        "retile_join_1" | "retile_join_4" => {
+            let to = of.record_by_record(within as u32);
+            (to, of.in_tiles(to))
+        }
+        other => panic!("{other}"),
+    };
+    need(u64::from(back) == within, || format!("word {to} comes from {back}: {a:?}"))?;
+    Ok(Some(first * record_bytes + u64::from(to) * word + byte))
+}

@@ -1,0 +1,64 @@
+//! A matrix of doubles over threads as ranks, transposed in place: seconds beside those of a copy of the same bytes, and of
+//! transposing it whole.
+//!
+//!     cargo run --release -p turntile-distributed --example threads [rows cols ranks]
+
+use std::time::{Duration, Instant};
+
+use turntile_distributed::{Error, Exchange, Parts, Redistribution, threads};
+
+const REPEATS: usize = 9;
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+fn timed(mut run: impl FnMut()) -> Duration {
+    let time = |_| {
+        let start = Instant::now();
+        run();
+        start.elapsed()
+    };
+    median((0..REPEATS).map(time).collect())
+}
+
+fn main() -> Result<(), Error> {
+    let given: Vec<usize> = std::env::args().skip(1).filter_map(|n| n.parse().ok()).collect();
+    let [rows, cols, ranks] = given.try_into().unwrap_or([8192, 8192, 2]);
+    let parts = [Parts::balanced(rows, ranks), Parts::balanced(cols, ranks)];
+    let [there, back] = [[0, 1], [1, 0]].map(|[before, after]| {
+        let [before, after] = [&parts[before], &parts[after]].map(Clone::clone);
+        Redistribution::transpose(before, after, size_of::<f64>()).threads(1)
+    });
+    println!("{}", there.plan(0)?);
+    let slowest = threads::run(ranks, |mut rank| {
+        let plans = (there.plan(rank.rank())?, back.plan(rank.rank())?);
+        let first = parts[0].begin(rank.rank()) * cols;
+        let mut data: Vec<f64> = (first..).take(plans.0.capacity() / 8).map(|k| k as f64).collect();
+        let before = data.clone();
+        let mut times = Vec::new();
+        for _ in 0..REPEATS {
+            rank.gather(0).map_err(Error::Unreachable)?;
+            let start = Instant::now();
+            plans.0.run(&mut rank, &mut data)?;
+            times.push(start.elapsed());
+            plans.1.run(&mut rank, &mut data)?;
+        }
+        let part = plans.0.len_before() / 8;
+        assert!(data[..part] == before[..part], "not as it was");
+        Ok(median(times))
+    });
+    let slowest = slowest.into_iter().collect::<Result<Vec<_>, Error>>()?.into_iter().max();
+
+    let mut whole = vec![1.0f64; rows * cols];
+    let planned = turntile::Transpose::of::<f64>(rows, cols).threads(ranks).plan()?;
+    let in_one = timed(|| planned.run(&mut whole).expect("it is as long as planned"));
+    let mut other = vec![2.0f64; rows * cols];
+    let copy = timed(|| other.copy_from_slice(std::hint::black_box(&whole)));
+    let share = |time: Duration| 100.0 * copy.as_secs_f64() / time.as_secs_f64();
+    for (what, time) in [("over ranks", slowest.unwrap_or_default()), ("in one memory", in_one)] {
+        println!("{what}: {time:.1?}, {:.0}% of a copy by one thread", share(time));
+    }
+    Ok(())
+}

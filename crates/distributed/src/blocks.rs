@@ -1,0 +1,134 @@
+//! The exchange: every rank's memory is a row of blocks, one for each rank; block `j` of rank `r` and block `r` of rank `j`
+//! change places, of whatever sizes, in place.
+//!
+//! Rank `r` has `b_r` indices of the axis that is cut before and `t_r` of the one after, so that with `U` bytes for each pair
+//! block `j` has `b_r·t_j·U` bytes before and `b_j·t_r·U` after.
+//!
+//! 1. As many bytes as both blocks of a pair have change places, pairs in rounds: in round `k` the partners add up to `k`
+//!    modulo `P`.
+//! 2. What a block has more goes from ranks of high `b/t` to those of low. They receive one after the other in rising `b/t`: a
+//!    rank has then sent all that it had too much, slides what it has to its place, and has room.
+
+use std::cmp::Ordering;
+
+use turntile_perm::Parts;
+
+use crate::exchange::{Exchange, TransportError};
+
+/// The blocks of all ranks before and after.
+#[derive(Clone, Debug)]
+pub struct Blocks {
+    before: Parts,
+    after: Parts,
+    /// Bytes of a pair of indices.
+    pair: usize,
+    /// Most bytes of a message.
+    chunk: usize,
+}
+
+impl Blocks {
+    pub fn new(before: Parts, after: Parts, pair: usize, chunk: usize) -> Self {
+        Blocks { before, after, pair, chunk: chunk.max(1) }
+    }
+
+    pub fn ranks(&self) -> usize {
+        self.before.ranks()
+    }
+
+    /// Bytes that rank `r` has for rank `j`.
+    fn bytes(&self, r: usize, j: usize) -> usize {
+        self.before.len(r) * self.after.len(j) * self.pair
+    }
+
+    /// Where those begin in rank `r`.
+    fn begin(&self, r: usize, j: usize) -> usize {
+        self.before.len(r) * self.after.begin(j) * self.pair
+    }
+
+    /// Where those from rank `j` begin in rank `r` at the end.
+    fn begin_after(&self, r: usize, j: usize) -> usize {
+        self.after.len(r) * self.before.begin(j) * self.pair
+    }
+
+    /// Bytes that change places between ranks `r` and `j`.
+    fn mutual(&self, r: usize, j: usize) -> usize {
+        self.bytes(r, j).min(self.bytes(j, r))
+    }
+
+    /// Bytes that rank `r` sends to others.
+    pub fn crossing(&self, r: usize) -> usize {
+        (self.after.extent() - self.after.len(r)) * self.before.len(r) * self.pair
+    }
+
+    /// Bytes of the largest message that changes places with another: what is sent is copied to a buffer of as many.
+    pub fn bounce_bytes(&self, r: usize) -> usize {
+        let others = (0..self.ranks()).filter(|&j| j != r);
+        others.map(|j| self.mutual(r, j)).max().unwrap_or(0).min(self.chunk)
+    }
+
+    /// Ranks in rising `b/t`; those that end with nothing come last.
+    fn receivers(&self) -> Vec<usize> {
+        let parts = |r| (self.before.len(r) as u128, self.after.len(r) as u128);
+        let rising = |&a: &usize, &b: &usize| match (parts(a), parts(b)) {
+            ((_, 0), (_, 0)) => Ordering::Equal,
+            ((b, t), (c, u)) => (b * u).cmp(&(c * t)),
+        };
+        let mut order: Vec<usize> = (0..self.ranks()).collect();
+        // Those with nothing after compare as infinite with all others: of two alike either may be first.
+        order.sort_by_key(|&r| self.after.len(r) == 0);
+        let ends = order.partition_point(|&r| self.after.len(r) > 0);
+        order[..ends].sort_by(rising);
+        order
+    }
+
+    /// Exchanges the blocks of this rank; `bounce` has [`bounce_bytes`](Self::bounce_bytes).
+    pub fn exchange(
+        &self,
+        exchange: &mut impl Exchange,
+        data: &mut [u8],
+        bounce: &mut [u8],
+    ) -> Result<(), TransportError> {
+        let (r, ranks) = (exchange.rank(), self.ranks());
+        for round in 0..ranks {
+            let partner = (round + ranks - r) % ranks;
+            if partner != r {
+                let own = &mut data[self.begin(r, partner)..][..self.mutual(r, partner)];
+                for own in own.chunks_mut(self.chunk) {
+                    let sent = &mut bounce[..own.len()];
+                    sent.copy_from_slice(own);
+                    exchange.exchange(partner, sent, own)?;
+                }
+            }
+        }
+        for receiver in self.receivers() {
+            if receiver != r {
+                let (mutual, all) = (self.mutual(r, receiver), self.bytes(r, receiver));
+                let rest = &data[self.begin(r, receiver)..][mutual..all];
+                for rest in rest.chunks(self.chunk) {
+                    exchange.exchange(receiver, rest, &mut [])?;
+                }
+                continue;
+            }
+            self.slide(r, data);
+            for sender in (0..ranks).filter(|&sender| sender != r) {
+                let (mutual, all) = (self.mutual(r, sender), self.bytes(sender, r));
+                let rest = &mut data[self.begin_after(r, sender)..][mutual..all];
+                for rest in rest.chunks_mut(self.chunk) {
+                    exchange.exchange(sender, &[], rest)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Slides every block from where it was to where it will be. Both are in the order of ranks, so those that go down, from the
+    /// first, and then those that go up, from the last, are in nobody's way.
+    fn slide(&self, r: usize, data: &mut [u8]) {
+        let moves = |j| (self.begin(r, j), self.begin_after(r, j), self.mutual(r, j));
+        let mut slide = |(from, to, bytes): (usize, usize, usize)| {
+            data.copy_within(from..from + bytes, to);
+        };
+        (0..self.ranks()).map(moves).filter(|(from, to, _)| to < from).for_each(&mut slide);
+        (0..self.ranks()).rev().map(moves).filter(|(from, to, _)| to > from).for_each(&mut slide);
+    }
+}

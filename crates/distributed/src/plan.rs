@@ -1,0 +1,168 @@
+//! What one rank does.
+
+use std::fmt;
+
+use turntile::{Bytes, Options, Workspace};
+
+use crate::blocks::Blocks;
+use crate::error::Error;
+use crate::exchange::Exchange;
+
+/// One rank's part of a [`Redistribution`](crate::Redistribution), to be run as often as wanted.
+///
+/// `Display` prints its stages, a line each.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    words: Vec<usize>,
+    rank: usize,
+    bytes: [usize; 2],
+    /// Local stages before the exchange and after it.
+    first: Vec<turntile::Planned>,
+    last: Vec<turntile::Planned>,
+    blocks: Option<Blocks>,
+}
+
+impl Planned {
+    pub(crate) fn new(
+        words: Vec<usize>,
+        rank: usize,
+        bytes: [usize; 2],
+        [first, last]: [Vec<turntile::Planned>; 2],
+        blocks: Option<Blocks>,
+    ) -> Self {
+        Planned { words, rank, bytes, first, last, blocks }
+    }
+
+    /// Bytes of this rank's part before.
+    pub fn len_before(&self) -> usize {
+        self.bytes[0]
+    }
+
+    /// Bytes of this rank's part after.
+    pub fn len_after(&self) -> usize {
+        self.bytes[1]
+    }
+
+    /// Bytes that this rank's buffer needs: the larger of its parts before and after.
+    pub fn capacity(&self) -> usize {
+        self.bytes[0].max(self.bytes[1])
+    }
+
+    /// Bytes of workspace that this rank takes beside its buffer: the most that a local stage needs, and a message.
+    pub fn workspace_bytes(&self) -> usize {
+        self.local_workspace_bytes() + self.bounce_bytes()
+    }
+
+    fn local_workspace_bytes(&self) -> usize {
+        let stages = self.first.iter().chain(&self.last);
+        stages.map(turntile::Planned::workspace_bytes).max().unwrap_or(0)
+    }
+
+    fn bounce_bytes(&self) -> usize {
+        self.blocks.as_ref().map_or(0, |blocks| blocks.bounce_bytes(self.rank))
+    }
+
+    /// Runs it; all ranks call it, each with its own plan. `data` begin with this rank's part, and end with it: they have
+    /// [`capacity`](Self::capacity) bytes or more, those behind the part hold anything.
+    ///
+    /// # Errors
+    /// Of one rank is one of every rank, and nothing has moved: a buffer is too short, ranks were asked for different things,
+    /// or have no memory for the workspace. After [`Error::Lost`] the data are incomplete.
+    pub fn run<T: bytemuck::Pod>(
+        &self,
+        exchange: &mut impl Exchange,
+        data: &mut [T],
+    ) -> Result<(), Error> {
+        run(exchange, self.words.clone(), Ok(self), bytemuck::cast_slice_mut(data))
+    }
+
+    fn workspace(&self) -> Result<(Workspace, Vec<u8>), Error> {
+        let mut bounce = Vec::new();
+        let bytes = self.bounce_bytes();
+        let refused = |_| turntile::Error::from(turntile::RunError::OutOfMemory { bytes });
+        bounce.try_reserve_exact(bytes).map_err(refused)?;
+        bounce.resize(bytes, 0);
+        Ok((Workspace::new(self.local_workspace_bytes()).map_err(turntile::Error::from)?, bounce))
+    }
+}
+
+/// Runs what this rank has planned, or tells the others that it could not.
+pub(crate) fn run(
+    exchange: &mut impl Exchange,
+    words: Vec<usize>,
+    planned: Result<&Planned, &Error>,
+    data: &mut [u8],
+) -> Result<(), Error> {
+    let hashes = exchange.gather(hash(&words)).map_err(Error::Unreachable)?;
+    if let Some(rank) = hashes.iter().position(|hash| *hash != hashes[0]) {
+        return Err(Error::Disagree { rank });
+    }
+    let workspace = planned.map_err(Clone::clone).and_then(|planned| {
+        let ([rank, got], ranks) = ([planned.rank, exchange.rank()], exchange.ranks());
+        match &planned.blocks {
+            _ if rank != got => Err(Error::OtherRank { planned: rank, got }),
+            Some(blocks) if blocks.ranks() != ranks => {
+                Err(Error::Communicator { planned: blocks.ranks(), got: ranks })
+            }
+            _ => planned.workspace(),
+        }
+    });
+    // What each needs is found by itself and told, so that all say the same.
+    let need = planned.map_or(0, Planned::capacity);
+    let needs = exchange.gather(need as u64).map_err(Error::Unreachable)?;
+    let haves = exchange.gather(data.len() as u64).map_err(Error::Unreachable)?;
+    let ready = exchange.gather(workspace.is_ok().into()).map_err(Error::Unreachable)?;
+    let (mut workspace, mut bounce) = workspace?;
+    if let Some(rank) = ready.iter().position(|&ready| ready == 0) {
+        return Err(Error::Refused { rank });
+    }
+    let short = needs.iter().zip(&haves).position(|(need, have)| have < need);
+    if let Some(rank) = short {
+        let [need, have] = [needs[rank], haves[rank]].map(|bytes| bytes as usize);
+        return Err(Error::Short { rank, need, have });
+    }
+    let planned = planned.map_err(Clone::clone)?;
+    let [before, after] = planned.bytes;
+    let mut local = |exchange: &dyn Exchange, stages: &[turntile::Planned], part: &mut [u8]| {
+        let mut done = Ok(());
+        exchange.local(&mut || {
+            let mut run = |stage: &turntile::Planned| {
+                stage.run_with(&mut Bytes(&mut *part), Options::new().workspace(&mut workspace))
+            };
+            done = stages.iter().try_for_each(&mut run);
+        });
+        done
+    };
+    local(exchange, &planned.first, &mut data[..before])?;
+    if let Some(blocks) = &planned.blocks {
+        let capacity = planned.capacity();
+        blocks.exchange(exchange, &mut data[..capacity], &mut bounce).map_err(Error::Lost)?;
+    }
+    local(exchange, &planned.last, &mut data[..after])?;
+    Ok(())
+}
+
+/// FNV-1a: the same on every machine.
+fn hash(words: &[usize]) -> u64 {
+    let bytes = words.iter().flat_map(|&word| (word as u64).to_le_bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+impl fmt::Display for Planned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [before, after] = self.bytes;
+        write!(f, "rank {}: {before} bytes before, {after} after", self.rank)?;
+        self.first.iter().try_for_each(|stage| write!(f, "\n  local: {stage}"))?;
+        if let Some(blocks) = &self.blocks {
+            let (sent, bounce) = (blocks.crossing(self.rank), self.bounce_bytes());
+            write!(
+                f,
+                "\n  exchange: {sent} bytes to {} others, {bounce} at a time",
+                blocks.ranks() - 1
+            )?;
+        }
+        self.last.iter().try_for_each(|stage| write!(f, "\n  local: {stage}"))
+    }
+}

@@ -1,0 +1,283 @@
+//! What is to be done: an array, the axis that is cut before, the order of axes, the axis that is cut after.
+
+use turntile::Transpose;
+use turntile::layout::{Layout, Relayout};
+use turntile_perm::Parts;
+
+use crate::blocks::Blocks;
+use crate::error::Error;
+use crate::exchange::Exchange;
+use crate::plan::{self, Planned};
+
+/// In which order the local stages and the exchange come. `i` is the axis that is cut before, `k` the one after.
+///
+/// | way | before the exchange | after it |
+/// |---|---|---|
+/// | axes first | axes permuted, `k` in front | blocks joined to rows, `k` to its place |
+/// | panels first | `i` brought in front, rows cut into panels | axes permuted |
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Way {
+    /// Axes are permuted before.
+    AxesFirst,
+    /// Axes are permuted after.
+    PanelsFirst,
+}
+
+/// A row-major array that is cut along an axis over ranks, and is to have its axes in another order and be cut along
+/// another: its transposition, if it is a matrix. All ranks say the same.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Redistribution {
+    shape: Vec<usize>,
+    axes: Vec<usize>,
+    elem_bytes: usize,
+    /// The axis that is cut, and its parts; after as an axis of the result.
+    before: (usize, Parts),
+    after: (usize, Parts),
+    way: Option<Way>,
+    threads: Option<usize>,
+    cap: Option<usize>,
+    chunk: usize,
+}
+
+/// Bytes of a message: from 1 MiB on links are as fast as they get, and two such buffers are 2% of 400 MiB.
+const CHUNK_BYTES: usize = 4 << 20;
+
+/// A local stage.
+pub(crate) enum Local {
+    /// Axes of a shape in an order.
+    Axes(Vec<usize>, Vec<usize>),
+    /// Records of fields of so many bytes.
+    Fields { records: usize, sizes: Vec<usize>, from: Layout, to: Layout },
+}
+
+impl Redistribution {
+    /// Of a matrix that is cut along its rows, and its transpose along its own: rank `r` has part `r` of `rows` before, and of
+    /// `cols` after.
+    pub fn transpose(rows: Parts, cols: Parts, elem_bytes: usize) -> Self {
+        Self::of_axes(&[rows.extent(), cols.extent()], &[1, 0], elem_bytes, (0, rows), (0, cols))
+    }
+
+    /// Of an array of this shape, cut along axis `before.0` in those parts; axis `q` of the result is axis `axes[q]` of the
+    /// array, and the result is cut along its axis `after.0`.
+    ///
+    /// `DTensor`'s `Shard(0)` to `Shard(1)` of a matrix is `axes` `[0, 1]` with `(0, blocks)` and `(1, blocks)`.
+    pub fn of_axes(
+        shape: &[usize],
+        axes: &[usize],
+        elem_bytes: usize,
+        before: (usize, Parts),
+        after: (usize, Parts),
+    ) -> Self {
+        let (shape, axes, way) = (shape.to_vec(), axes.to_vec(), None);
+        let (threads, cap, chunk) = (None, None, CHUNK_BYTES);
+        Redistribution { shape, axes, elem_bytes, before, after, way, threads, cap, chunk }
+    }
+
+    /// By that way; otherwise by the one with fewer local stages, of two alike the one with longer runs.
+    pub fn way(self, way: Way) -> Self {
+        Redistribution { way: Some(way), ..self }
+    }
+
+    /// The local stages on at most so many threads a rank; otherwise as [`Transpose::threads`].
+    pub fn threads(self, threads: usize) -> Self {
+        Redistribution { threads: Some(threads), ..self }
+    }
+
+    /// The local stages with at most so many bytes of workspace; otherwise as [`Transpose::workspace_cap`].
+    pub fn workspace_cap(self, bytes: usize) -> Self {
+        Redistribution { cap: Some(bytes), ..self }
+    }
+
+    /// With messages of at most so many bytes, 1 or more; otherwise 4 MiB. The same on all ranks.
+    pub fn chunk(self, bytes: usize) -> Self {
+        Redistribution { chunk: bytes.max(1), ..self }
+    }
+
+    /// Plans it for one rank.
+    ///
+    /// # Errors
+    /// The axes and parts are not those of an array, or its local stages cannot be planned.
+    pub fn plan(&self, rank: usize) -> Result<Planned, Error> {
+        let k = self.check()?;
+        let (i, ranks) = (self.before.0, self.before.1.ranks());
+        if rank >= ranks {
+            return Err(Error::NoRank { rank, ranks });
+        }
+        let [cut, result] = [self.local(rank, true), self.local(rank, false)];
+        let bytes = [self.bytes(&cut)?, self.bytes(&result)?];
+        let (stages, blocks) = if i == k {
+            ([vec![Local::Axes(cut, self.axes.clone())], Vec::new()], None)
+        } else {
+            let others: Vec<usize> = (0..self.shape.len()).filter(|&a| a != i && a != k).collect();
+            let pair = self.bytes(&self.extents(&others))?;
+            let parts = [self.before.1.clone(), self.after.1.clone()];
+            let [b, t] = [parts[0].len(rank), parts[1].len(rank)];
+            let stages = match self.chosen(k) {
+                Way::AxesFirst => self.axes_first(k, &cut, [b, t]),
+                Way::PanelsFirst => self.panels_first(k, &cut, [b, t]),
+            };
+            let [before, after] = parts;
+            (stages, Some(Blocks::new(before, after, pair, self.chunk)))
+        };
+        let [first, last] = stages.map(|stages| {
+            let planned = stages.iter().filter_map(|stage| self.planned(stage).transpose());
+            planned.collect::<Result<Vec<_>, Error>>()
+        });
+        Ok(Planned::new(self.words(), rank, bytes, [first?, last?], blocks))
+    }
+
+    /// Plans it for this rank and runs it; all ranks call it. Data are what [`Planned::run`] takes.
+    ///
+    /// # Errors
+    /// As [`plan`](Self::plan) and [`Planned::run`]. An error of one rank is one of every rank, and nothing has moved.
+    pub fn run<T: bytemuck::Pod>(
+        &self,
+        exchange: &mut impl Exchange,
+        data: &mut [T],
+    ) -> Result<(), Error> {
+        let planned = self.plan(exchange.rank());
+        plan::run(exchange, self.words(), planned.as_ref(), bytemuck::cast_slice_mut(data))
+    }
+
+    /// The axis of the array that is cut after.
+    fn check(&self) -> Result<usize, Error> {
+        let axes = self.shape.len();
+        let ((i, before), (q, after)) = (&self.before, &self.after);
+        if let Some(&axis) = [i, q].into_iter().find(|&&axis| axis >= axes) {
+            return Err(Error::Axis { axis, axes });
+        }
+        Transpose::of_axes_bytes(&self.shape, &self.axes, self.elem_bytes).problem()?;
+        let k = self.axes[*q];
+        for (axis, parts) in [(*i, before), (k, after)] {
+            let (expected, got) = (self.shape[axis], parts.extent());
+            if expected != got {
+                return Err(Error::Parts { axis, expected, got });
+            }
+        }
+        if before.ranks() != after.ranks() {
+            return Err(Error::Ranks { before: before.ranks(), after: after.ranks() });
+        }
+        if *i == k && before != after {
+            return Err(Error::SameAxis { axis: k });
+        }
+        Ok(k)
+    }
+
+    /// What all ranks must agree on.
+    fn words(&self) -> Vec<usize> {
+        let ((i, before), (q, after)) = (&self.before, &self.after);
+        let numbers =
+            [self.elem_bytes, *i, *q, self.chunk, self.way.map_or(0, |way| way as usize + 1)];
+        let lists = [&self.shape, &self.axes].map(|list| [&[list.len()], &list[..]].concat());
+        let parts = [before, after].map(|parts| parts.sizes().collect::<Vec<_>>());
+        [&numbers[..], &lists.concat(), &parts.concat()].concat()
+    }
+
+    /// The shape of a rank's part, before or after.
+    fn local(&self, rank: usize, before: bool) -> Vec<usize> {
+        let (axis, parts) = if before { &self.before } else { &self.after };
+        let mut shape = if before { self.shape.clone() } else { self.extents(&self.axes) };
+        shape[*axis] = parts.len(rank);
+        shape
+    }
+
+    fn extents(&self, axes: &[usize]) -> Vec<usize> {
+        axes.iter().map(|&axis| self.shape[axis]).collect()
+    }
+
+    fn bytes(&self, shape: &[usize]) -> Result<usize, Error> {
+        let order: Vec<usize> = (0..shape.len()).collect();
+        let problem = Transpose::of_axes_bytes(shape, &order, self.elem_bytes).problem()?;
+        Ok(problem.len() * self.elem_bytes)
+    }
+
+    fn chosen(&self, k: usize) -> Way {
+        let i = self.before.0;
+        let (front, source) = (in_front(k, &self.axes), in_front(i, &self.in_order()));
+        let stages = |moves: [bool; 2]| moves.into_iter().filter(|&moves| moves).count();
+        let axes_first = stages([front != self.in_order(), front != self.axes]);
+        let panels_first = stages([source != self.in_order(), source != self.axes]);
+        let run = |axis: usize, order: &[usize]| {
+            let behind = order.iter().skip_while(|&&a| a != axis).map(|&a| self.shape[a]);
+            behind.fold(1, usize::saturating_mul)
+        };
+        let axes = match axes_first.cmp(&panels_first) {
+            std::cmp::Ordering::Equal => run(i, &front) >= run(k, &source),
+            order => order.is_lt(),
+        };
+        self.way.unwrap_or(if axes { Way::AxesFirst } else { Way::PanelsFirst })
+    }
+
+    fn in_order(&self) -> Vec<usize> {
+        (0..self.shape.len()).collect()
+    }
+
+    /// `[k, X, i, Y]`, the blocks' panels of `i` side by side in each record, then all axes in their places.
+    fn axes_first(&self, k: usize, cut: &[usize], [_, t]: [usize; 2]) -> [Vec<Local>; 2] {
+        let front = in_front(k, &self.axes);
+        let (records, run) = self.around(self.before.0, &front);
+        let sizes = self.before.1.sizes().map(|b| b * run * self.elem_bytes).collect();
+        let joined =
+            Local::Fields { records: t * records, sizes, from: Layout::Soa, to: Layout::Aos };
+        let mut shape = self.extents(&front);
+        shape[0] = t;
+        let last = Local::Axes(shape, places(&self.axes, &front));
+        [vec![Local::Axes(cut.to_vec(), front)], vec![joined, last]]
+    }
+
+    /// `[i, X, k, Y]`, rows cut into panels of `k`; then `i` is whole, and all axes go to their places.
+    fn panels_first(&self, k: usize, cut: &[usize], [b, t]: [usize; 2]) -> [Vec<Local>; 2] {
+        let source = in_front(self.before.0, &self.in_order());
+        let (records, run) = self.around(k, &source);
+        let sizes = self.after.1.sizes().map(|t| t * run * self.elem_bytes).collect();
+        let panels =
+            Local::Fields { records: b * records, sizes, from: Layout::Aos, to: Layout::Soa };
+        let mut shape = self.extents(&source);
+        let place = source.iter().position(|&axis| axis == k).unwrap_or(0);
+        shape[place] = t;
+        let last = Local::Axes(shape, places(&self.axes, &source));
+        [vec![Local::Axes(cut.to_vec(), source), panels], vec![last]]
+    }
+
+    /// Elements between the first axis and `axis`, and behind it.
+    fn around(&self, axis: usize, order: &[usize]) -> (usize, usize) {
+        let place = order.iter().position(|&a| a == axis).unwrap_or(0);
+        let of = |axes: &[usize]| self.extents(axes).iter().product();
+        (of(&order[1..place]), of(&order[place + 1..]))
+    }
+
+    fn planned(&self, stage: &Local) -> Result<Option<turntile::Planned>, Error> {
+        let transpose = match stage {
+            Local::Axes(shape, order) => {
+                if order.is_sorted() || shape.contains(&0) {
+                    return Ok(None);
+                }
+                Transpose::of_axes_bytes(shape, order, self.elem_bytes)
+            }
+            Local::Fields { records, sizes, from, to } => {
+                let sizes: Vec<usize> = sizes.iter().copied().filter(|&size| size > 0).collect();
+                if *records <= 1 || sizes.len() <= 1 {
+                    return Ok(None);
+                }
+                Relayout::new(*records, &sizes).from(*from).to(*to)
+            }
+        };
+        let transpose =
+            self.threads.map_or(transpose.clone(), |threads| transpose.threads(threads));
+        let transpose = self.cap.map_or(transpose.clone(), |cap| transpose.workspace_cap(cap));
+        Ok(Some(transpose.plan()?))
+    }
+}
+
+/// The axes in this order, `axis` before all others.
+fn in_front(axis: usize, order: &[usize]) -> Vec<usize> {
+    let others = order.iter().copied().filter(|&a| a != axis);
+    std::iter::once(axis).chain(others).collect()
+}
+
+/// Where each of these axes is in that order.
+fn places(axes: &[usize], order: &[usize]) -> Vec<usize> {
+    let place = |axis: &usize| order.iter().position(|a| a == axis).unwrap_or(0);
+    axes.iter().map(place).collect()
+}

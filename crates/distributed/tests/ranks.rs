@@ -1,0 +1,258 @@
+//! Arrays over threads as ranks: every element where the whole array's permutation has it.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use proptest::prelude::*;
+use turntile_distributed::threads::{self, Rank};
+use turntile_distributed::{Error, Exchange, Parts, Redistribution, TransportError};
+
+mod common;
+use common::{Case, cases};
+
+/// Every way of cutting an extent into so many parts, empty ones included.
+fn all_parts(extent: usize, ranks: usize) -> Vec<Vec<usize>> {
+    match ranks {
+        1 => vec![vec![extent]],
+        _ => (0..=extent)
+            .flat_map(|first| {
+                let rest = all_parts(extent - first, ranks - 1);
+                rest.into_iter().map(move |rest| [&[first], &rest[..]].concat())
+            })
+            .collect(),
+    }
+}
+
+#[test]
+fn every_small_matrix_in_balanced_parts_and_in_blocks() {
+    for ranks in 1..=9 {
+        threads::run(ranks, |mut rank| {
+            for (m, n) in (1..=24).flat_map(|m| (1..=24).map(move |n| (m, n))) {
+                // All for few ranks, a third for many.
+                if ranks > 4 && (m + n) % 3 != ranks % 3 {
+                    continue;
+                }
+                for cut in [Parts::balanced, Parts::blocks] {
+                    Case::matrix(cut(m, ranks), cut(n, ranks), 4).check(&mut rank);
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn all_parts_of_the_smallest_matrices() {
+    for ranks in 1..=4 {
+        threads::run(ranks, |mut rank| {
+            for (m, n) in (0..=4).flat_map(|m| (0..=4).map(move |n| (m, n))) {
+                for rows in all_parts(m, ranks) {
+                    for cols in all_parts(n, ranks) {
+                        let [rows, cols] = [&rows, &cols].map(|sizes| Parts::new(sizes).unwrap());
+                        Case::matrix(rows, cols, 1).check(&mut rank);
+                    }
+                }
+            }
+        });
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+    #[test]
+    fn any_axes_in_any_parts((ranks, case) in (1usize..7).prop_flat_map(|ranks| (Just(ranks), cases(ranks)))) {
+        threads::run(ranks, |mut rank| case.check(&mut rank));
+    }
+}
+
+#[test]
+fn an_axis_that_stays_cut_needs_no_exchange() {
+    let parts = Parts::new(&[3, 0, 2]).unwrap();
+    let (before, after) = ((1, parts.clone()), (0, parts));
+    let case = Case { shape: vec![4, 5, 6], axes: vec![1, 2, 0], elem_bytes: 2, before, after };
+    threads::run(3, |mut rank| case.check(&mut rank));
+}
+
+#[test]
+fn large_matrices_in_messages_of_their_own_size() {
+    let case = Case::matrix(Parts::balanced(701, 3), Parts::blocks(1003, 3), 8);
+    threads::run(3, |mut rank| {
+        let r = rank.rank();
+        let mut data = case.part(&[0, 1], &case.before, r);
+        let change = case.change().chunk(1 << 20);
+        data.resize(change.plan(r).unwrap().capacity(), 0);
+        change.run(&mut rank, &mut data).unwrap();
+        let after = case.part(&case.axes, &case.after, r);
+        assert!(data[..after.len()] == after[..]);
+    });
+}
+
+/// A rank whose calls take longer now and then.
+struct Delayed(Rank, AtomicUsize);
+
+impl Delayed {
+    fn wait(&self) {
+        let turn =
+            self.1.fetch_add(1, Ordering::Relaxed).wrapping_mul(2_654_435_761 + self.0.rank());
+        match (turn >> 7) % 16 {
+            0 => std::thread::sleep(Duration::from_micros(50)),
+            1..8 => std::thread::yield_now(),
+            _ => {}
+        }
+    }
+}
+
+impl Exchange for Delayed {
+    fn rank(&self) -> usize {
+        self.0.rank()
+    }
+
+    fn ranks(&self) -> usize {
+        self.0.ranks()
+    }
+
+    fn exchange(
+        &mut self,
+        partner: usize,
+        send: &[u8],
+        receive: &mut [u8],
+    ) -> Result<(), TransportError> {
+        self.wait();
+        self.0.exchange(partner, send, receive)
+    }
+
+    fn gather(&mut self, own: u64) -> Result<Vec<u64>, TransportError> {
+        self.wait();
+        self.0.gather(own)
+    }
+}
+
+#[test]
+fn whatever_the_ranks_wait_for() {
+    threads::run(5, |rank| {
+        let mut rank = Delayed(rank, AtomicUsize::new(0));
+        for turn in 0..350 {
+            let (m, n) = (1 + turn % 13, 1 + turn % 7);
+            Case::matrix(Parts::balanced(m, 5), Parts::blocks(n, 5), 4).check(&mut rank);
+        }
+    });
+}
+
+/// What every rank ends with, of `asked` for each.
+fn ended(
+    ranks: usize,
+    run: impl Fn(&mut Rank, &mut [u8]) -> Result<(), Error> + Sync,
+) -> Vec<Error> {
+    threads::run(ranks, |mut rank| {
+        let mut data = [7u8; 64];
+        let error = run(&mut rank, &mut data).unwrap_err();
+        assert_eq!(data, [7; 64], "{error}");
+        error
+    })
+}
+
+#[test]
+fn ranks_that_disagree_move_nothing() {
+    let parts = || Parts::balanced(6, 3);
+    let other = |rank: &Rank, odd: Redistribution| match rank.rank() {
+        1 => odd,
+        _ => Redistribution::transpose(parts(), parts(), 1),
+    };
+    for odd in [
+        Redistribution::transpose(parts(), parts(), 2),
+        Redistribution::transpose(Parts::new(&[1, 2, 3]).unwrap(), parts(), 1),
+        Redistribution::transpose(parts(), Parts::balanced(7, 3), 1),
+        Redistribution::of_axes(&[6, 6], &[0, 1], 1, (0, parts()), (1, parts())),
+        Redistribution::transpose(Parts::balanced(6, 2), Parts::balanced(6, 2), 1),
+        Redistribution::of_axes(&[6, 6], &[1, 0], 1, (3, parts()), (0, parts())),
+        Redistribution::transpose(parts(), parts(), 1).chunk(5),
+    ] {
+        let ended = ended(3, |rank, data| other(rank, odd.clone()).run(rank, data));
+        assert_eq!(ended, vec![Error::Disagree { rank: 1 }; 3]);
+    }
+}
+
+#[test]
+fn what_cannot_be_is_the_same_error_on_every_rank() {
+    let parts = || Parts::balanced(6, 3);
+    let axes = |before, after| Redistribution::of_axes(&[6, 7], &[1, 0], 1, before, after);
+    for (change, error) in [
+        (axes((2, parts()), (0, parts())), Error::Axis { axis: 2, axes: 2 }),
+        (axes((0, parts()), (0, parts())), Error::Parts { axis: 1, expected: 7, got: 6 }),
+        (axes((0, parts()), (0, Parts::balanced(7, 2))), Error::Ranks { before: 3, after: 2 }),
+        (axes((0, parts()), (1, Parts::new(&[6, 0, 0]).unwrap())), Error::SameAxis { axis: 0 }),
+        (
+            Redistribution::transpose(Parts::balanced(6, 2), Parts::balanced(6, 2), 1),
+            Error::Communicator { planned: 2, got: 3 },
+        ),
+    ] {
+        let ended = ended(3, |rank, data| change.run(rank, data));
+        // A rank of no part has no plan.
+        let same =
+            |other: &Error| *other == error || matches!(other, Error::NoRank { rank: 2, .. });
+        assert!(ended.iter().all(same), "{ended:?}");
+    }
+    let wrong = Redistribution::of_axes(&[6, 7], &[1, 1], 1, (0, parts()), (0, parts()));
+    assert!(
+        ended(3, |rank, data| wrong.run(rank, data)).iter().all(|e| matches!(e, Error::Local(_)))
+    );
+}
+
+#[test]
+fn short_buffers_and_others_plans_move_nothing() {
+    let change = Redistribution::transpose(Parts::balanced(6, 3), Parts::balanced(9, 3), 1);
+    let run = |rank: &mut Rank, data: &mut [u8]| {
+        let bytes = if rank.rank() == 2 { 17 } else { 18 };
+        change.run(rank, &mut data[..bytes])
+    };
+    assert_eq!(ended(3, run), vec![Error::Short { rank: 2, need: 18, have: 17 }; 3]);
+    let run =
+        |rank: &mut Rank, data: &mut [u8]| change.plan(rank.rank().min(1)).unwrap().run(rank, data);
+    let refused = Error::Refused { rank: 2 };
+    let want = [refused.clone(), refused, Error::OtherRank { planned: 1, got: 2 }];
+    assert_eq!(ended(3, run), want);
+    assert_eq!(change.plan(3).map(drop), Err(Error::NoRank { rank: 3, ranks: 3 }));
+}
+
+#[test]
+fn a_rank_that_ends_is_an_error_of_the_others() {
+    struct Ends(Rank, usize);
+    impl Exchange for Ends {
+        fn rank(&self) -> usize {
+            self.0.rank()
+        }
+
+        fn ranks(&self) -> usize {
+            self.0.ranks()
+        }
+
+        fn exchange(
+            &mut self,
+            partner: usize,
+            send: &[u8],
+            receive: &mut [u8],
+        ) -> Result<(), TransportError> {
+            self.1 += 1;
+            if self.0.rank() == 1 && self.1 == 3 {
+                let why = "told to end".to_owned();
+                return Err(TransportError { rank: 1, partner, why });
+            }
+            self.0.exchange(partner, send, receive)
+        }
+
+        fn gather(&mut self, own: u64) -> Result<Vec<u64>, TransportError> {
+            self.0.gather(own)
+        }
+    }
+    let change =
+        Redistribution::transpose(Parts::balanced(40, 4), Parts::balanced(40, 4), 1).chunk(8);
+    let ended = threads::run(4, |rank| change.run(&mut Ends(rank, 0), &mut [0u8; 400]));
+    assert!(ended.iter().all(|end| matches!(end, Err(Error::Lost(_)))), "{ended:?}");
+}
+
+#[test]
+fn plans_are_printed() {
+    let change = Redistribution::transpose(Parts::balanced(8, 2), Parts::balanced(6, 2), 4);
+    let text = change.plan(1).unwrap().to_string();
+    assert!(text.starts_with("rank 1: 96 bytes before, 96 after\n  "), "{text}");
+    assert!(text.contains("exchange: 48 bytes to 1 others, 48 at a time"), "{text}");
+}

@@ -1,0 +1,94 @@
+//! A matrix of doubles over processes, transposed in place, and with a second buffer by `MPI_Alltoallv` between two local passes:
+//! `mpirun -n P measure ROWS COLS RUNS`, seconds of the slowest process, median. Every element is compared.
+
+use std::error::Error;
+use std::time::Instant;
+
+use mpi::collective::SystemOperation;
+use mpi::datatype::{Partition, PartitionMut};
+use mpi::topology::SimpleCommunicator;
+use mpi::traits::{Communicator as _, CommunicatorCollectives as _};
+use turntile_distributed::{Parts, Redistribution};
+use turntile_mpi::Process;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let (universe, _) =
+        mpi::initialize_with_threading(mpi::Threading::Funneled).ok_or("no MPI here")?;
+    let world = universe.world();
+    let (r, ranks) = (world.rank() as usize, world.size() as usize);
+    let numbers = std::env::args().skip(1).filter_map(|word| word.parse().ok());
+    let [m, n, runs] = numbers.collect::<Vec<usize>>()[..] else {
+        return Err("ROWS COLS RUNS".into());
+    };
+    let (rows, cols) = (Parts::balanced(m, ranks), Parts::balanced(n, ranks));
+    let before = |k: usize| ((rows.begin(r) + k / n) * n + k % n) as f64;
+    let after = |k: usize| ((k % m) * n + cols.begin(r) + k / m) as f64;
+    let (own, end) = (rows.len(r) * n, cols.len(r) * m);
+
+    let mut process = Process::new(&world)?;
+    let planned = Redistribution::transpose(rows.clone(), cols.clone(), 8).plan(r)?;
+    let mut data = vec![0f64; planned.capacity() / 8];
+    let (mut in_place, mut out) = (Vec::new(), Vec::new());
+    for _ in 0..runs {
+        data[..own].iter_mut().enumerate().for_each(|(k, value)| *value = before(k));
+        in_place.push(timed(&world, || Ok(planned.run(&mut process, &mut data)?))?);
+        assert!(data[..end].iter().enumerate().all(|(k, value)| *value == after(k)));
+    }
+
+    let size = own.max(end);
+    let (mut data, mut other) = (vec![0f64; size], vec![0f64; size]);
+    for _ in 0..runs {
+        data[..own].iter_mut().enumerate().for_each(|(k, value)| *value = before(k));
+        let seconds = timed(&world, || {
+            turntile::transpose_into(&data[..own], &mut other[..own], rows.len(r), n)?;
+            let counts = |of: &Parts, by: usize| {
+                of.sizes().map(|size| (size * by) as i32).collect::<Vec<_>>()
+            };
+            let begins = |of: &Parts, by: usize| {
+                (0..ranks).map(|j| (of.begin(j) * by) as i32).collect::<Vec<_>>()
+            };
+            let sent = Partition::new(
+                &other[..own],
+                counts(&cols, rows.len(r)),
+                begins(&cols, rows.len(r)),
+            );
+            let (count, begin) = (counts(&rows, cols.len(r)), begins(&rows, cols.len(r)));
+            world.all_to_all_varcount_into(
+                &sent,
+                &mut PartitionMut::new(&mut data[..end], count, begin),
+            );
+            // From [process][row of the result][panel] to whole rows.
+            for j in 0..ranks {
+                let (width, block) = (rows.len(j), &data[rows.begin(j) * cols.len(r)..]);
+                for k in 0..cols.len(r) {
+                    other[k * m + rows.begin(j)..][..width]
+                        .copy_from_slice(&block[k * width..][..width]);
+                }
+            }
+            Ok(())
+        })?;
+        out.push(seconds);
+        assert!(other[..end].iter().enumerate().all(|(k, value)| *value == after(k)));
+    }
+    let median = |mut all: Vec<f64>| {
+        all.sort_by(f64::total_cmp);
+        all[all.len() / 2]
+    };
+    let (in_place, out) = (median(in_place), median(out));
+    if r == 0 {
+        println!("{m} x {n} over {ranks}: in place {in_place:.3} s, out of place {out:.3} s");
+    }
+    Ok(())
+}
+
+fn timed(
+    world: &SimpleCommunicator,
+    run: impl FnOnce() -> Result<(), Box<dyn Error>>,
+) -> Result<f64, Box<dyn Error>> {
+    world.barrier();
+    let start = Instant::now();
+    run()?;
+    let (own, mut most) = (start.elapsed().as_secs_f64(), 0.0);
+    world.all_reduce_into(&own, &mut most, SystemOperation::max());
+    Ok(most)
+}

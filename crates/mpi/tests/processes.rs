@@ -1,0 +1,131 @@
+//! Arrays over processes of MPI: `mpirun -n P processes [few]`. All draw the same arrays, and each compares its part.
+
+use mpi::Threading;
+use mpi::traits::{Communicator, Destination as _, Source as _};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::TestRunner;
+use turntile_distributed::{Error, Exchange, Parts, Redistribution};
+use turntile_mpi::Process;
+
+#[path = "../../distributed/tests/common/mod.rs"]
+mod common;
+use common::{Case, cases};
+
+fn main() {
+    let (universe, threading) = mpi::initialize_with_threading(Threading::Funneled).unwrap();
+    assert!(threading >= Threading::Funneled);
+    let world = universe.world();
+    // Others would wait for one that has failed.
+    let said = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        said(panic);
+        mpi::topology::SimpleCommunicator::world().abort(1)
+    }));
+    let mut process = Process::new(&world).unwrap();
+    assert_eq!(
+        [process.rank(), process.ranks()],
+        [world.rank(), world.size()].map(|number| number as usize)
+    );
+    let few = std::env::args().any(|word| word == "few");
+    let arrays = drawn(&mut process, if few { 4 } else { 60 });
+    small(&mut process, if few { 5 } else { 1 });
+    large(&mut process);
+    errors(&mut process);
+    messages_of_other_sizes(&mut process);
+    among_messages_of_the_program(&world, &mut process);
+    if process.rank() == 0 {
+        println!("{} processes, {arrays} arrays drawn: every element in its place", world.size());
+    }
+}
+
+fn drawn(process: &mut Process, count: usize) -> usize {
+    let (mut runner, cases) = (TestRunner::deterministic(), cases(process.ranks()));
+    let arrays = (0..count).map(|_| cases.new_tree(&mut runner).unwrap().current());
+    arrays.map(|case| case.check(process)).count()
+}
+
+/// Sides below, at and above the number of processes.
+fn small(process: &mut Process, step: usize) {
+    let ranks = process.ranks();
+    for (m, n) in (0..12).step_by(step).flat_map(|m| (0..12).step_by(3).map(move |n| (m, n))) {
+        Case::matrix(Parts::balanced(m, ranks), Parts::blocks(n, ranks), 4).check(process);
+    }
+}
+
+/// Messages that MPI does not send before they are waited for; ever more rows for ranks that get fewer.
+fn large(process: &mut Process) {
+    let (ranks, rank) = (process.ranks(), process.rank());
+    let falling = Parts::new(&(0..ranks).map(|r| 60 * (ranks - r)).collect::<Vec<_>>()).unwrap();
+    let rising = Parts::new(&(0..ranks).map(|r| 30 * r * r).collect::<Vec<_>>()).unwrap();
+    for (rows, cols) in
+        [(Parts::blocks(701, ranks), Parts::balanced(1003, ranks)), (falling, rising)]
+    {
+        let case = Case::matrix(rows, cols, 8);
+        let change = case.change().chunk(1 << 20);
+        let mut data = case.part(&[0, 1], &case.before, rank);
+        data.resize(change.plan(rank).unwrap().capacity(), 0);
+        change.run(process, &mut data).unwrap();
+        let after = case.part(&case.axes, &case.after, rank);
+        assert!(data[..after.len()] == after[..]);
+    }
+}
+
+/// One process asks for something else, or has too little memory: all say so, and nothing moves.
+fn errors(process: &mut Process) {
+    let (ranks, rank) = (process.ranks(), process.rank());
+    let parts = || Parts::balanced(6 * ranks, ranks);
+    let odd = ranks - 1;
+    let elem_bytes = if rank == odd { 2 } else { 1 };
+    let short = usize::from(rank == odd);
+    let mut data = vec![7u8; 72 * ranks];
+    let before = data.clone();
+    if ranks > 1 {
+        let change = Redistribution::transpose(parts(), parts(), elem_bytes);
+        assert_eq!(change.run(process, &mut data), Err(Error::Disagree { rank: odd }));
+    }
+    let need = 36 * ranks;
+    let change = Redistribution::transpose(parts(), parts(), 1);
+    let ended = change.run(process, &mut data[..need - short]);
+    assert_eq!(ended, Err(Error::Short { rank: odd, need, have: need - 1 }));
+    let fewer = Parts::balanced(6, ranks + 1);
+    let ended = Redistribution::transpose(fewer.clone(), fewer, 1).run(process, &mut data);
+    assert_eq!(ended, Err(Error::Communicator { planned: ranks + 1, got: ranks }));
+    assert_eq!(data, before);
+}
+
+/// MPI's errors are returned, and end no job.
+fn messages_of_other_sizes(process: &mut Process) {
+    let (ranks, rank) = (process.ranks(), process.rank());
+    if ranks == 1 {
+        return;
+    }
+    for (sent, wanted, why) in [(8, 4, "trunc"), (4, 8, "4 bytes came in place of 8")] {
+        match rank {
+            0 => process.exchange(1, &vec![1; sent], &mut []).unwrap(),
+            1 => {
+                let error = process.exchange(0, &[], &mut vec![0; wanted]).unwrap_err();
+                assert_eq!([error.rank, error.partner], [1, 0]);
+                assert!(error.why.contains(why), "{error}");
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(process.gather(rank as u64), Ok((0..ranks as u64).collect()));
+    // No such partner.
+    assert!(process.exchange(ranks, &[1], &mut []).is_err());
+}
+
+/// A message that the program has on its way, of the same tag, stays its own.
+fn among_messages_of_the_program(world: &impl Communicator, process: &mut Process) {
+    let (rank, ranks) = (world.rank(), world.size());
+    let [next, previous] = [(rank + 1) % ranks, (rank + ranks - 1) % ranks];
+    mpi::request::scope(|scope| {
+        let sending = world.process_at_rank(next).immediate_send_with_tag(scope, &rank, 0);
+        Case::matrix(Parts::balanced(9, ranks as usize), Parts::balanced(7, ranks as usize), 4)
+            .check(process);
+        let (received, _) = world.process_at_rank(previous).receive_with_tag::<i32>(0);
+        assert_eq!(received, previous);
+        sending.wait();
+    });
+}

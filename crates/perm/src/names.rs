@@ -1,0 +1,36 @@
+//! The names of orders of axes: factorial numbers (thesis section 4.3, table 4.1).
+
+/// The name of an order of axes in which axis `order[i]` becomes axis `i`: its Lehmer code with a `!`.
+///
+/// The axes wait in a queue, and each digit says how far down the queue the next one is taken from: (A, B, C) to
+/// (A, C, B) is 010!, which takes A, then the second of (B, C), then B.
+pub fn factorial_name(order: &[usize]) -> String {
+    let smaller_after =
+        |k: usize| order[k + 1..].iter().filter(|&&later| later < order[k]).count().to_string();
+    (0..order.len()).map(smaller_after).chain(["!".to_owned()]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn table_4_1() {
+        for (name, from, to) in [
+            ("010!", "ABC", "ACB"),
+            ("100!", "ABC", "BAC"),
+            ("1000!", "ABCD", "BACD"),
+            ("0100!", "ABCD", "ACBD"),
+            ("0010!", "ABCD", "ABDC"),
+        ] {
+            let order: Vec<usize> = to.chars().map(|axis| from.find(axis).unwrap()).collect();
+            assert_eq!(factorial_name(&order), name);
+            // Taken from the queue as the digits say.
+            let (mut queue, digits): (Vec<char>, _) =
+                (from.chars().collect(), name.trim_end_matches('!'));
+            let taken =
+                digits.chars().map(|digit| queue.remove(digit.to_digit(10).unwrap() as usize));
+            assert_eq!(taken.collect::<String>(), to);
+        }
+    }
+}

@@ -1,0 +1,449 @@
+//! Patterns in einops' notation: axes split, permuted and joined, which is one permutation of axes.
+//!
+//! `b c (h p) (w q) -> b (h w) (p q c)` names the axes of an array and of what it becomes. Parentheses split an axis on
+//! the left and join some on the right, `1` and `()` are axes of one element, `...` stands for all axes that have no name.
+
+use std::fmt;
+
+use crate::fuse::MOST_GIVEN;
+
+/// An array's axes split into *parts*, the parts permuted, and joined to the axes of the result.
+///
+/// ```
+/// use turntile_perm::Rearrangement;
+///
+/// // Blocks of 32 channels.
+/// let blocked = Rearrangement::new("b (c k) h w -> b c h w k", &[8, 64, 7, 5], &[("k", 32)])?;
+/// assert_eq!((blocked.extents(), blocked.order()), (&[8, 2, 32, 7, 5][..], &[0, 1, 3, 4, 2][..]));
+/// assert_eq!(blocked.shape(), [8, 2, 7, 5, 32]);
+/// # Ok::<(), turntile_perm::PatternError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rearrangement {
+    extents: Vec<usize>,
+    order: Vec<usize>,
+    /// How many parts each axis of the array has, and each of the result.
+    split: Vec<usize>,
+    joined: Vec<usize>,
+}
+
+/// One side of a pattern's arrow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The array as it is.
+    Left,
+    /// The result.
+    Right,
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if *self == Side::Left { "left" } else { "right" })
+    }
+}
+
+/// A pattern that cannot be read, or that does not fit the array.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("pattern \"{pattern}\": {fault}")]
+pub struct PatternError {
+    /// The pattern.
+    pub pattern: String,
+    /// What is wrong with it.
+    pub fault: PatternFault,
+}
+
+/// What is wrong with a pattern.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PatternFault {
+    /// It has no two sides.
+    #[error("one -> is needed, it has {found}")]
+    Arrows {
+        /// How many it has.
+        found: usize,
+    },
+    /// A character that no pattern has.
+    #[error(
+        "unknown character {character:?}: a pattern has names, 1, ... and parentheses, apart by spaces"
+    )]
+    Character {
+        /// The first such.
+        character: char,
+    },
+    /// A word that is no name.
+    #[error(
+        "{word} is no name: a name is letters, digits and _, starts with a letter and does not end with _"
+    )]
+    Name {
+        /// The word.
+        word: String,
+    },
+    /// Dots that are no ellipsis.
+    #[error("{word}: dots are three, ..., with nothing beside them")]
+    Dots {
+        /// The word that they are in.
+        word: String,
+    },
+    /// A number other than 1.
+    #[error(
+        "{number} is on the {side}: the only number is 1, since turntile rearranges only and neither repeats nor reduces. Name the axis, and give its size"
+    )]
+    Number {
+        /// The number.
+        number: String,
+        /// Where it is.
+        side: Side,
+    },
+    /// Parentheses in parentheses.
+    #[error("there are parentheses in parentheses on the {side}")]
+    Nested {
+        /// Where.
+        side: Side,
+    },
+    /// A parenthesis without the other one.
+    #[error("a {parenthesis} on the {side} has no counterpart")]
+    Unbalanced {
+        /// Which of the two.
+        parenthesis: char,
+        /// Where it is.
+        side: Side,
+    },
+    /// A name, or `...`, that a side has twice.
+    #[error("{name} is twice on the {side}")]
+    Twice {
+        /// The name.
+        name: String,
+        /// The side.
+        side: Side,
+    },
+    /// `...` in parentheses on the left.
+    #[error("... is in parentheses on the left: one axis cannot be split into an unknown number")]
+    SplitEllipsis,
+    /// Names, or `...`, that one side alone has.
+    #[error("{}: turntile rearranges only, and neither repeats nor reduces", each(names, |(name, side)| format!("{name} is on the {side} alone")))]
+    OneSided {
+        /// The names, with their sides.
+        names: Vec<(String, Side)>,
+    },
+    /// A size of an axis that is not there.
+    #[error("a size is given for {name}, and no axis has that name")]
+    Unused {
+        /// The name.
+        name: String,
+    },
+    /// Two sizes of one axis.
+    #[error("two sizes are given for {name}")]
+    Resized {
+        /// The name.
+        name: String,
+    },
+    /// The array has another number of axes.
+    #[error("its left has {axes} axes{}, the array {}: {shape:?}", if *or_more { " or more" } else { "" }, shape.len())]
+    Rank {
+        /// Axes on the left, `...` aside.
+        axes: usize,
+        /// Whether `...` is there too.
+        or_more: bool,
+        /// The array's shape.
+        shape: Vec<usize>,
+    },
+    /// More axes than an array can have.
+    #[error("{axes} axes after the split or in the result, at most {MOST_GIVEN} are possible")]
+    TooMany {
+        /// How many.
+        axes: usize,
+    },
+    /// Several sizes that are not given, in one axis.
+    #[error(
+        "axis {axis}, of extent {extent}, is split into {} of unknown sizes: give all but one",
+        each(names, String::clone)
+    )]
+    Unknown {
+        /// The array's axis.
+        axis: usize,
+        /// Its extent.
+        extent: usize,
+        /// Those of unknown sizes.
+        names: Vec<String>,
+    },
+    /// An axis that the sizes given do not divide.
+    #[error("axis {axis} has extent {extent}, which {} does not divide", product_of(given, *product))]
+    Division {
+        /// The array's axis.
+        axis: usize,
+        /// Its extent.
+        extent: usize,
+        /// The product of the sizes given.
+        product: usize,
+        /// Those.
+        given: Vec<(String, usize)>,
+    },
+    /// An axis of another extent than the pattern says.
+    #[error("axis {axis} has extent {extent}, and {} by the pattern", product_of(given, *product))]
+    Extent {
+        /// The array's axis.
+        axis: usize,
+        /// Its extent.
+        extent: usize,
+        /// The product of the sizes given.
+        product: usize,
+        /// Those; none for `1` and `()`.
+        given: Vec<(String, usize)>,
+    },
+}
+
+fn each<T>(all: &[T], text: impl Fn(&T) -> String) -> String {
+    all.iter().map(text).collect::<Vec<_>>().join(", ")
+}
+
+/// `p=16`, `p=16 * q=4 = 64`.
+fn product_of(given: &[(String, usize)], product: usize) -> String {
+    let factors: Vec<String> = given.iter().map(|(name, size)| format!("{name}={size}")).collect();
+    match &factors[..] {
+        [] => product.to_string(),
+        [one] => one.clone(),
+        all => format!("{} = {product}", all.join(" * ")),
+    }
+}
+
+const ELLIPSIS: &str = "...";
+
+/// An axis as a side names it.
+enum Axis<'a> {
+    /// All that have no name.
+    Ellipsis,
+    /// One of these parts; of one name, itself.
+    Parts(Vec<&'a str>),
+}
+
+impl<'a> Axis<'a> {
+    fn names(&self) -> &[&'a str] {
+        match self {
+            Axis::Ellipsis => &[ELLIPSIS],
+            Axis::Parts(names) => names,
+        }
+    }
+}
+
+/// The axes of a side.
+fn axes(text: &str, side: Side) -> Result<Vec<Axis<'_>>, PatternFault> {
+    let (mut axes, mut named) = (Vec::new(), Vec::new());
+    let mut joined: Option<Vec<&str>> = None;
+    for piece in text.split_inclusive([' ', '(', ')']) {
+        let word = piece.trim_end_matches([' ', '(', ')']);
+        if !word.is_empty() {
+            let name = name(word, side)?;
+            if name.is_some_and(|name| named.contains(&name)) {
+                return Err(PatternFault::Twice { name: word.to_owned(), side });
+            }
+            named.extend(name);
+            match &mut joined {
+                Some(parts) => parts.extend(name),
+                None if word == ELLIPSIS => axes.push(Axis::Ellipsis),
+                None => axes.push(Axis::Parts(name.into_iter().collect())),
+            }
+        }
+        match (&piece[word.len()..], joined.take()) {
+            ("(", None) => joined = Some(Vec::new()),
+            ("(", Some(_)) => return Err(PatternFault::Nested { side }),
+            (")", Some(parts)) => axes.push(Axis::Parts(parts)),
+            (")", None) => return Err(PatternFault::Unbalanced { parenthesis: ')', side }),
+            (_, open) => joined = open,
+        }
+    }
+    match joined {
+        Some(_) => Err(PatternFault::Unbalanced { parenthesis: '(', side }),
+        None => Ok(axes),
+    }
+}
+
+/// The name that a word is; none of a 1.
+fn name(word: &str, side: Side) -> Result<Option<&str>, PatternFault> {
+    let is_known = |c: char| c.is_ascii_alphanumeric() || c.is_alphabetic() || "_.".contains(c);
+    if word == ELLIPSIS {
+        return Ok(Some(word));
+    }
+    if let Some(character) = word.chars().find(|&c| !is_known(c)) {
+        return Err(PatternFault::Character { character });
+    }
+    if word.contains('.') {
+        return Err(PatternFault::Dots { word: word.to_owned() });
+    }
+    if word.bytes().all(|byte| byte.is_ascii_digit()) {
+        let is_one = word.trim_start_matches('0') == "1";
+        let number = || PatternFault::Number { number: word.to_owned(), side };
+        return if is_one { Ok(None) } else { Err(number()) };
+    }
+    if !word.starts_with(char::is_alphabetic) || word.ends_with('_') {
+        return Err(PatternFault::Name { word: word.to_owned() });
+    }
+    Ok(Some(word))
+}
+
+/// The extents of the parts of an axis: as given, and at most one that follows.
+fn parts(
+    (axis, extent): (usize, usize),
+    names: &[&str],
+    sizes: &[(&str, usize)],
+) -> Result<Vec<usize>, PatternFault> {
+    let size = |name: &str| sizes.iter().find(|size| size.0 == name).map(|size| size.1);
+    let known = names.iter().filter_map(|&name| Some((name.to_owned(), size(name)?)));
+    let given: Vec<(String, usize)> = known.collect();
+    let product = given.iter().fold(1usize, |all, (_, size)| all.saturating_mul(*size));
+    match names.len() - given.len() {
+        0 if product != extent => {
+            return Err(PatternFault::Extent { axis, extent, product, given });
+        }
+        1 if product == 0 || extent % product != 0 => {
+            return Err(PatternFault::Division { axis, extent, product, given });
+        }
+        0 | 1 => {}
+        _ => {
+            let unknown = names.iter().filter(|name| size(name).is_none());
+            let names = unknown.map(|&name| name.to_owned()).collect();
+            return Err(PatternFault::Unknown { axis, extent, names });
+        }
+    }
+    Ok(names.iter().map(|name| size(name).unwrap_or_else(|| extent / product)).collect())
+}
+
+impl Rearrangement {
+    /// Of an array of that shape by a pattern, with the sizes of named axes that are to be split or checked.
+    ///
+    /// # Errors
+    /// [`PatternError`]: the pattern cannot be read, repeats or reduces, or does not fit the shape and sizes.
+    pub fn new(
+        pattern: &str,
+        shape: &[usize],
+        sizes: &[(&str, usize)],
+    ) -> Result<Self, PatternError> {
+        let in_pattern = |fault| PatternError { pattern: pattern.to_owned(), fault };
+        Self::read(pattern, shape, sizes).map_err(in_pattern)
+    }
+
+    /// Of whole axes: axis `i` of the result is axis `axes[i]`, which name each axis of the shape once.
+    pub fn of_axes(shape: &[usize], axes: &[usize]) -> Self {
+        let whole = vec![1; shape.len()];
+        let (extents, order) = (shape.to_vec(), axes.to_vec());
+        Rearrangement { extents, order, split: whole.clone(), joined: whole }
+    }
+
+    fn read(pattern: &str, shape: &[usize], sizes: &[(&str, usize)]) -> Result<Self, PatternFault> {
+        let sides: Vec<&str> = pattern.split("->").collect();
+        let [left, right] = sides[..] else {
+            return Err(PatternFault::Arrows { found: sides.len() - 1 });
+        };
+        let (left, right) = (axes(left, Side::Left)?, axes(right, Side::Right)?);
+        let is_bare = |axis: &Axis<'_>| matches!(axis, Axis::Ellipsis);
+        if left.iter().any(|axis| !is_bare(axis) && axis.names().contains(&ELLIPSIS)) {
+            return Err(PatternFault::SplitEllipsis);
+        }
+        let [before, after] = [&left, &right]
+            .map(|side| side.iter().flat_map(Axis::names).copied().collect::<Vec<&str>>());
+        let alone = |names: &[&str], others: &[&str], side| {
+            let alone = names.iter().filter(|name| !others.contains(name));
+            alone.map(|&name| (name.to_owned(), side)).collect::<Vec<_>>()
+        };
+        let names =
+            [alone(&before, &after, Side::Left), alone(&after, &before, Side::Right)].concat();
+        if !names.is_empty() {
+            return Err(PatternFault::OneSided { names });
+        }
+        for (k, &(name, _)) in sizes.iter().enumerate() {
+            let named = || name.to_owned();
+            if name == ELLIPSIS || !before.contains(&name) {
+                return Err(PatternFault::Unused { name: named() });
+            }
+            if sizes[..k].iter().any(|size| size.0 == name) {
+                return Err(PatternFault::Resized { name: named() });
+            }
+        }
+        let or_more = left.iter().any(is_bare);
+        let axes = left.len() - usize::from(or_more);
+        if shape.len() < axes || shape.len() > axes && !or_more {
+            return Err(PatternFault::Rank { axes, or_more, shape: shape.to_vec() });
+        }
+
+        let mut all =
+            Rearrangement { extents: vec![], order: vec![], split: vec![], joined: vec![] };
+        // The first part that each name stands for.
+        let mut starts = Vec::new();
+        for axis in &left {
+            let at = all.split.len();
+            starts.extend((0..axis.names().len()).map(|k| all.extents.len() + k));
+            match axis {
+                Axis::Ellipsis => {
+                    all.extents.extend(&shape[at..at + shape.len() - axes]);
+                    all.split.resize(at + shape.len() - axes, 1);
+                }
+                Axis::Parts(names) => {
+                    all.extents.extend(parts((at, shape[at]), names, sizes)?);
+                    all.split.push(names.len());
+                }
+            }
+        }
+        for axis in &right {
+            let from = all.order.len();
+            for name in axis.names() {
+                let place = before.iter().position(|other| other == name).unwrap_or_default();
+                let many = if *name == ELLIPSIS { shape.len() - axes } else { 1 };
+                all.order.extend(starts[place]..starts[place] + many);
+            }
+            let parts = all.order.len() - from;
+            match axis {
+                Axis::Ellipsis => all.joined.resize(all.joined.len() + parts, 1),
+                Axis::Parts(_) => all.joined.push(parts),
+            }
+        }
+        let axes = all.extents.len().max(all.joined.len());
+        if axes > MOST_GIVEN { Err(PatternFault::TooMany { axes }) } else { Ok(all) }
+    }
+
+    /// The same in memory that has the array's axes in the order `source` and is to have the result's in the order
+    /// `result`, slowest first.
+    #[must_use]
+    pub fn in_memory(&self, source: &[usize], result: &[usize]) -> Self {
+        let places = |counts: &[usize], axes: &[usize]| -> Vec<usize> {
+            let place = |&axis: &usize| {
+                let start: usize = counts[..axis].iter().sum();
+                start..start + counts[axis]
+            };
+            axes.iter().flat_map(place).collect()
+        };
+        let from = places(&self.split, source);
+        let mut now = vec![0; from.len()];
+        from.iter().enumerate().for_each(|(to, &part)| now[part] = to);
+        let order = places(&self.joined, result).into_iter().map(|to| now[self.order[to]]);
+        Rearrangement {
+            extents: from.iter().map(|&part| self.extents[part]).collect(),
+            order: order.collect(),
+            split: source.iter().map(|&axis| self.split[axis]).collect(),
+            joined: result.iter().map(|&axis| self.joined[axis]).collect(),
+        }
+    }
+
+    /// Extents of the array after the split.
+    pub fn extents(&self) -> &[usize] {
+        &self.extents
+    }
+
+    /// Which of those axes each is after the permutation.
+    pub fn order(&self) -> &[usize] {
+        &self.order
+    }
+
+    /// Shape of the result.
+    pub fn shape(&self) -> Vec<usize> {
+        let mut order = self.order.iter();
+        let extent = |&parts: &usize| {
+            let parts = order.by_ref().take(parts);
+            // What cannot be counted is no array, as its planner says.
+            parts.fold(1usize, |all, &part| all.saturating_mul(self.extents[part]))
+        };
+        self.joined.iter().map(extent).collect()
+    }
+}
+
+#[cfg(test)]
+#[path = "pattern_tests.rs"]
+mod tests;

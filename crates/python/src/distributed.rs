@@ -1,0 +1,180 @@
+//! Arrays that are cut over ranks, which an object of Python connects.
+#![allow(unsafe_code)]
+
+use std::os::raw::c_char;
+
+use pyo3::exceptions::{PyBufferError, PyException, PyMemoryError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyMemoryView;
+use pyo3::{create_exception, ffi};
+use turntile::RunError;
+use turntile_distributed::{Error, Exchange, Parts, Redistribution, TransportError};
+
+use crate::errors::{PlanError, value};
+use crate::memory::Span;
+use crate::pool;
+
+create_exception!(
+    turntile.distributed,
+    RefusedError,
+    PyValueError,
+    "Nothing has moved, on no rank: ranks disagree, or one of them could not begin."
+);
+create_exception!(
+    turntile.distributed,
+    LostError,
+    PyRuntimeError,
+    "The transport failed in the middle: the data are incomplete."
+);
+
+/// An object with `rank`, `ranks`, `exchange(partner, send, receive)` and `gather(number)`.
+struct Ranks {
+    object: Py<PyAny>,
+    rank: usize,
+    ranks: usize,
+    threads: usize,
+    /// What the object raised.
+    raised: Option<PyErr>,
+}
+
+impl Ranks {
+    fn call<T>(
+        &mut self,
+        partner: usize,
+        call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,
+    ) -> Result<T, TransportError> {
+        Python::attach(|py| call(self.object.bind(py))).map_err(|error| {
+            let why = error.to_string();
+            self.raised = Some(error);
+            TransportError { rank: self.rank, partner, why }
+        })
+    }
+}
+
+impl Exchange for Ranks {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    fn exchange(
+        &mut self,
+        partner: usize,
+        send: &[u8],
+        receive: &mut [u8],
+    ) -> Result<(), TransportError> {
+        self.call(partner, |object| {
+            let py = object.py();
+            let sent = view(py, send.as_ptr().cast_mut(), send.len(), READ)?;
+            let got = view(py, receive.as_mut_ptr(), receive.len(), WRITE)?;
+            let done = object.call_method1("exchange", (partner, &sent, &got));
+            let released = [sent, got].map(|view| view.call_method0("release"));
+            done?;
+            let kept = |_| PyBufferError::new_err("the transport keeps what it was lent");
+            released.into_iter().try_for_each(|end| end.map(|_| ()).map_err(kept))
+        })
+    }
+
+    fn gather(&mut self, own: u64) -> Result<Vec<u64>, TransportError> {
+        let (rank, ranks) = (self.rank, self.ranks);
+        self.call(rank, |object| {
+            let all: Vec<u64> = object.call_method1("gather", (own,))?.extract()?;
+            if all.len() == ranks {
+                Ok(all)
+            } else {
+                value(format!("gather() answered {} numbers for {ranks} ranks", all.len()))
+            }
+        })
+    }
+
+    fn local(&self, stage: &mut (dyn FnMut() + Send)) {
+        pool::run(self.threads, stage);
+    }
+}
+
+/// `PyBUF_READ` and `PyBUF_WRITE`, which `pyo3` names from Python 3.11 on.
+const READ: i32 = 0x100;
+const WRITE: i32 = 0x200;
+
+/// Memory as a `memoryview`, to be released before the memory is used otherwise.
+fn view(
+    py: Python<'_>,
+    start: *mut u8,
+    bytes: usize,
+    access: i32,
+) -> PyResult<Bound<'_, PyMemoryView>> {
+    // A slice has at most `isize::MAX` bytes.
+    let (start, bytes) = (start.cast::<c_char>(), bytes as isize);
+    // SAFETY: the memory is there until the view is released, and is written to by the view alone, if `access` lets it; a
+    // transport that keeps the view, or what it made of it, breaks its contract, and its call is refused.
+    let view = unsafe {
+        Bound::from_owned_ptr_or_err(py, ffi::PyMemoryView_FromMemory(start, bytes, access))
+    }?;
+    Ok(view.cast_into()?)
+}
+
+/// Changes the layout of the array of which this rank's part begins at that address, in a buffer of so many bytes; all ranks
+/// call it. `cut` and parts are those of `Redistribution::of_axes`.
+#[pyfunction]
+#[pyo3(signature = (exchange, shape, axes, itemsize, cut, before, after, address, nbytes, threads, cap, message, /))]
+#[expect(clippy::too_many_arguments, reason = "called by the package alone")]
+pub fn redistribute(
+    exchange: Bound<'_, PyAny>,
+    shape: Vec<usize>,
+    axes: Vec<usize>,
+    itemsize: usize,
+    cut: (usize, usize),
+    before: Vec<usize>,
+    after: Vec<usize>,
+    address: usize,
+    nbytes: usize,
+    threads: Option<usize>,
+    cap: Option<usize>,
+    message: Option<usize>,
+) -> PyResult<()> {
+    let py = exchange.py();
+    let (Some(before), Some(after)) = (Parts::new(&before), Parts::new(&after)) else {
+        return value("the parts have more indices than there can be");
+    };
+    let threads = pool::threads(threads);
+    let mut change =
+        Redistribution::of_axes(&shape, &axes, itemsize, (cut.0, before), (cut.1, after))
+            .threads(threads);
+    if let Some(cap) = cap {
+        change = change.workspace_cap(cap);
+    }
+    if let Some(message) = message {
+        change = change.chunk(message);
+    }
+    let rank = exchange.getattr("rank")?.extract()?;
+    let ranks = exchange.getattr("ranks")?.extract()?;
+    let mut ranks = Ranks { object: exchange.unbind(), rank, ranks, threads, raised: None };
+    let span = Span::new(address, nbytes)?;
+    // SAFETY: the package holds the array for the time of the call; what other threads of Python do with it is the caller's
+    // business, as of everything that changes arrays in place.
+    let data = unsafe { span.write() };
+    let done = py.detach(|| change.run(&mut ranks, data));
+    done.map_err(|error| exception(py, error, ranks.raised))
+}
+
+/// The exception for an error; what the transport raised is its cause, or itself what ends a program (`KeyboardInterrupt`).
+fn exception(py: Python<'_>, error: Error, raised: Option<PyErr>) -> PyErr {
+    if let Some(raised) = raised.as_ref().filter(|raised| !raised.is_instance_of::<PyException>(py))
+    {
+        return raised.clone_ref(py);
+    }
+    let text = error.to_string();
+    let exception = match error {
+        Error::Lost(_) => LostError::new_err(text),
+        Error::Local(turntile::Error::Run(RunError::OutOfMemory { .. })) => {
+            PyMemoryError::new_err(text)
+        }
+        Error::Local(turntile::Error::Plan(_)) => PlanError::new_err(text),
+        _ => RefusedError::new_err(text),
+    };
+    exception.set_cause(py, raised);
+    exception
+}

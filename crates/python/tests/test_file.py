@@ -1,0 +1,241 @@
+"""Arrays in .npy files: maps that are refused, and the call that changes header and data."""
+
+import errno
+import fcntl
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+import turntile
+
+
+def saved(path, shape=(30, 20), dtype="i4", order="C"):
+    a = np.arange(np.prod(shape, dtype=int)).astype(dtype).reshape(shape)
+    np.save(path, np.asarray(a, order=order))
+    return a
+
+
+def left(folder):
+    return sorted(os.listdir(folder))
+
+
+@pytest.mark.parametrize("fields", [None, 300], ids=["short header", "header of more than a page"])
+def test_maps_of_npy_files_are_refused(tmp_path, fields):
+    path = tmp_path / "a.npy"
+    dtype = np.dtype("i4" if fields is None else [(f"field{k}", "i4") for k in range(fields)])
+    np.save(path, np.zeros((4, 6), dtype))
+    before = path.read_bytes()
+    mapped = np.load(path, mmap_mode="r+", max_header_size=1 << 20)
+    assert (mapped.offset > 4096) == (fields is not None)
+    plan = turntile.Plan((4, 6), None, dtype.itemsize)
+    views = [mapped, np.asarray(mapped), mapped[1:3].T, mapped.view(np.ndarray)[2:]]
+    calls = [turntile.transpose, turntile.asfortranarray]
+    if fields is None:
+        views.append(memoryview(mapped))
+    else:
+        calls = calls[:1]
+    for call in calls:
+        for view in views:
+            with pytest.raises(ValueError, match="a.npy, whose header would keep the old shape: use turntile.transpose_file"):
+                call(view)
+    with pytest.raises(ValueError, match="whose header"):
+        turntile.ascontiguousarray(mapped.T)
+    with pytest.raises(ValueError, match="whose header"):
+        plan.run(mapped)
+    assert turntile.ascontiguousarray(mapped) is mapped
+    mapped.flush()
+    assert path.read_bytes() == before
+
+
+def test_maps_that_have_no_header_to_keep(tmp_path):
+    path = tmp_path / "a.npy"
+    a = saved(path)
+    assert np.array_equal(turntile.transpose(np.load(path, mmap_mode="r+"), ignore_header=True), a.T)
+    assert np.load(path).shape == (30, 20)
+    a = saved(path)
+    assert np.array_equal(turntile.transpose(np.load(path, mmap_mode="c")), a.T)
+    assert np.array_equal(turntile.transpose(np.load(path, mmap_mode="r") + 0), a.T)
+    assert np.array_equal(np.load(path), a)
+    # As the array that is written the header is right.
+    target = np.lib.format.open_memmap(tmp_path / "b.npy", "w+", a.dtype, (20, 30))
+    turntile.permute_into(target, a)
+    target.flush()
+    assert np.array_equal(np.load(tmp_path / "b.npy"), a.T)
+    raw = tmp_path / "raw"
+    raw.write_bytes(bytes(128) + a.tobytes())
+    assert np.array_equal(turntile.transpose(np.memmap(raw, a.dtype, "r+", 128, a.shape)), a.T)
+    with pytest.raises(ValueError, match="read-only: open it with mode 'r\\+'"):
+        turntile.transpose(np.load(path, mmap_mode="r"))
+
+
+FILES = [
+    ((30, 20), None),
+    ((5, 7, 11, 3), (0, 3, 1, 2)),
+    ((5, 7, 11), (-1, 0, 1)),
+    ((301, 703), (0, 1)),
+    ((1, 5), None),
+    ((0, 3), None),
+    ((7,), None),
+    ((), None),
+    ((3, 2, 70001), None),
+]
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", ["u1", ">f8", [("a", "u1"), ("b", "<f8")]], ids=str)
+def test_files(tmp_path, dtype, order):
+    for shape, axes in FILES:
+        for memory in [1 << 30, 1 << 16]:
+            path = tmp_path / "a.npy"
+            a = saved(path, shape, dtype, order)
+            path.chmod(0o640)
+            assert turntile.transpose_file(path, axes, memory=memory, threads=2) == a.transpose(axes).shape
+            result = np.load(path)
+            assert result.dtype == a.dtype and result.flags.c_contiguous
+            assert np.array_equal(result, a.transpose(axes))
+            assert path.stat().st_mode & 0o777 == 0o640
+            assert left(tmp_path) == ["a.npy"]
+
+
+def test_two_passes(tmp_path):
+    """In so little memory that parts go through a scratch."""
+    path = tmp_path / "a.npy"
+    a = saved(path, (3001, 2003), "u2")
+    turntile.transpose_file(path, memory=100_000)
+    assert np.array_equal(np.load(path), a.T)
+    assert left(tmp_path) == ["a.npy"]
+
+
+def test_links_are_followed(tmp_path):
+    a = saved(tmp_path / "a.npy")
+    (tmp_path / "link").symlink_to("a.npy")
+    old = np.load(tmp_path / "a.npy", mmap_mode="r")
+    turntile.transpose_file(str(tmp_path / "link"))
+    assert (tmp_path / "link").is_symlink()
+    assert np.array_equal(np.load(tmp_path / "a.npy"), a.T)
+    assert np.array_equal(old, a)
+
+
+def test_refused_files_stay(tmp_path):
+    path = tmp_path / "a.npy"
+
+    def refused(error, words, contents=None, axes=None, **how):
+        saved(path)
+        if contents is not None:
+            path.write_bytes(contents(path.read_bytes()))
+        before = path.read_bytes()
+        with pytest.raises(error, match=words):
+            turntile.transpose_file(path, axes, **how)
+        assert path.read_bytes() == before and left(tmp_path) == ["a.npy"]
+
+    refused(ValueError, "magic", lambda old: b"not an array")
+    refused(ValueError, "mmap length|header and array", lambda old: old[:-1])
+    refused(ValueError, "has 2529 bytes, its header and array 2528", lambda old: old + b"x")
+    refused(ValueError, "is a .npz archive: .* --member", lambda old: b"PK\3\4" + old)
+    refused(np.exceptions.AxisError, "axis 2 is out of bounds", axes=(0, 2))
+    refused(ValueError, "are 3, the array has 2", axes=(0, 1, 2))
+    refused(ValueError, "threads is 0", threads=0)
+    refused(TypeError, "memory is an integer, not 'all'", memory="all")
+    with pytest.raises(FileNotFoundError):
+        turntile.transpose_file(tmp_path / "none.npy")
+    path.chmod(0o444)
+    with pytest.raises(PermissionError, match="write-protected"):
+        turntile.transpose_file(path)
+    path.chmod(0o644)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="not a regular file"):
+        turntile.transpose_file(tmp_path / "pipe")
+    np.save(path, np.array([[1, "a"]], object), allow_pickle=True)
+    with pytest.raises(ValueError, match="objects"):
+        turntile.transpose_file(path)
+
+
+def test_calls_on_one_file_take_turns(tmp_path):
+    """Who waited for the lock has the file that is there then."""
+    path = tmp_path / "a.npy"
+    a, turned = saved(path), saved(tmp_path / "b.npy", (3, 4))
+    done = []
+    with open(path, "r+b") as holder:
+        fcntl.flock(holder, fcntl.LOCK_EX)
+        waiting = threading.Thread(target=lambda: done.append(turntile.transpose_file(path)))
+        waiting.start()
+        waiting.join(0.2)
+        assert not done and np.array_equal(np.load(path), a)
+        os.replace(tmp_path / "b.npy", path)
+    waiting.join(60)
+    assert done == [(4, 3)] and np.array_equal(np.load(path), turned.T)
+
+
+def test_what_fails_on_the_way_leaves_the_file(tmp_path, monkeypatch):
+    path = tmp_path / "a.npy"
+    a = saved(path)
+
+    def changed(*_):
+        saved(path, (3, 4))
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(turntile._core, "permute_file", full)
+        with pytest.raises(OSError, match="No space"):
+            turntile.transpose_file(path)
+        assert np.array_equal(np.load(path), a)
+        patch.setattr(turntile._core, "permute_file", changed)
+        with pytest.raises(ValueError, match="changed by another program"):
+            turntile.transpose_file(path)
+        assert np.load(path).shape == (3, 4)
+    assert left(tmp_path) == ["a.npy"]
+
+
+def test_errors_of_the_system_have_their_numbers(tmp_path):
+    """A limit on the size of files stops the result half-way."""
+    path = tmp_path / "a.npy"
+    code = f"""
+import errno, os, resource, signal, numpy as np, turntile
+a = np.arange(1000 * 3000.).reshape(1000, 3000)
+np.save({str(path)!r}, a)
+# What is written behind the header's place must fail, not the map's length.
+core, real = turntile._core, turntile._core.permute_file
+def limited(*what):
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+    return real(*what)
+core.permute_file = limited
+try:
+    turntile.transpose_file({str(path)!r})
+except OSError as error:
+    assert error.errno == errno.EFBIG, error
+else:
+    raise SystemExit("written")
+assert np.array_equal(np.load({str(path)!r}), a)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    assert left(tmp_path) == ["a.npy"]
+
+
+def test_an_interrupt_leaves_the_file(tmp_path):
+    """While blocks are moved, in little memory so that it takes long."""
+    path = tmp_path / "a.npy"
+    a = saved(path, (4000, 6000), "f4")
+    code = f"""
+import os, signal, sys, threading, time, turntile
+signal.signal(signal.SIGINT, signal.default_int_handler)
+def interrupt():
+    while not any(name.startswith(".turntile-") for name in os.listdir({str(tmp_path)!r})):
+        pass
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=interrupt, daemon=True).start()
+try:
+    turntile.transpose_file({str(path)!r}, memory=200_000, threads=1)
+except KeyboardInterrupt:
+    sys.exit(7)
+"""
+    done = subprocess.run([sys.executable, "-c", code], timeout=120)
+    assert done.returncode in (0, 7)
+    assert np.array_equal(np.load(path), a if done.returncode == 7 else a.T)
+    assert left(tmp_path) == ["a.npy"]
+    assert done.returncode == 7

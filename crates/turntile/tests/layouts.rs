@@ -1,0 +1,240 @@
+//! Records from layout to layout through the library's calls.
+
+use proptest::prelude::*;
+use turntile::layout::{Layout, LayoutError, Relayout};
+use turntile::plan::{Chip, PlanError, Planner};
+use turntile::{Bytes, Error, Transpose};
+
+/// The bytes of each field of each record, where the layout has them.
+fn lie(layout: Layout, records: usize, fields: &[Vec<Vec<u8>>]) -> Vec<u8> {
+    let tile = match layout {
+        Layout::Aos => 1,
+        Layout::Soa => records.max(1),
+        Layout::Asta(tile) => tile,
+    };
+    let mut all = Vec::new();
+    for first in (0..records).step_by(tile) {
+        for field in fields {
+            field[first..records.min(first + tile)].iter().for_each(|bytes| all.extend(bytes));
+        }
+    }
+    all
+}
+
+fn fields(records: usize, sizes: &[usize]) -> Vec<Vec<Vec<u8>>> {
+    let mut next = 0u32;
+    let mut byte = || {
+        next = next.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (next >> 24) as u8
+    };
+    let mut bytes = |size: usize| (0..size).map(|_| byte()).collect::<Vec<u8>>();
+    sizes.iter().map(|&size| (0..records).map(|_| bytes(size)).collect()).collect()
+}
+
+fn check(
+    records: usize,
+    sizes: &[usize],
+    from: Layout,
+    to: Layout,
+    change: impl Fn(Transpose) -> Transpose,
+) {
+    let (fields, relayout) = (fields(records, sizes), Relayout::new(records, sizes));
+    let mut data = lie(from, records, &fields);
+    let planned = change(relayout.clone().from(from).to(to)).plan().unwrap();
+    planned.run(&mut Bytes(&mut data[..])).unwrap();
+    assert!(data == lie(to, records, &fields), "{planned}");
+    for (f, field) in fields.iter().enumerate() {
+        if to == Layout::Soa {
+            assert_eq!(data[relayout.column(f)], field.concat(), "{planned}: field {f}");
+        }
+        for (i, bytes) in field.iter().enumerate().step_by(1 + records / 64) {
+            assert_eq!(&data[relayout.offset(to, i, f)..][..bytes.len()], bytes, "{planned}");
+        }
+    }
+}
+
+fn layouts() -> impl Iterator<Item = (Layout, Layout)> {
+    let all = [1, 2, 5, 32, 64].map(Layout::Asta).into_iter().chain([Layout::Aos, Layout::Soa]);
+    let all: Vec<Layout> = all.collect();
+    all.clone().into_iter().flat_map(move |from| all.clone().into_iter().map(move |to| (from, to)))
+}
+
+#[test]
+fn every_small_record() {
+    let sizes: [&[usize]; 8] = [
+        &[1],
+        &[4, 4],
+        &[1, 16],
+        &[4, 12, 1, 8],
+        &[2, 3],
+        &[8, 8, 8, 8, 8, 8],
+        &[16, 1, 2, 4, 8, 1],
+        &[6, 9],
+    ];
+    for sizes in sizes {
+        for records in [0, 1, 2, 31, 32, 33, 70] {
+            layouts().for_each(|(from, to)| check(records, sizes, from, to, |plan| plan));
+        }
+    }
+}
+
+#[test]
+fn any_workspace_and_threads() {
+    for sizes in [&[4, 12, 1, 8][..], &[4; 7], &[3, 3, 2]] {
+        for (from, to) in layouts() {
+            for (threads, cap) in [(1, 0), (2, 0), (3, 1 << 20)] {
+                check(10_007, sizes, from, to, |plan| plan.threads(threads).workspace_cap(cap));
+            }
+        }
+    }
+}
+
+#[test]
+fn fields_by_offsets_keep_what_lies_between() {
+    // A byte, three of padding, four, one, seven.
+    let layout = Relayout::by_offsets(3, 16, &[(4, 4), (0, 1), (8, 1)]).unwrap();
+    assert_eq!(layout.record_bytes(), 16);
+    assert_eq!([0, 1, 2].map(|f| layout.column(f)), [0..12, 12..15, 15..18]);
+    let before: Vec<u8> = (0..48).collect();
+    let mut data = before.clone();
+    layout.clone().to(Layout::Soa).plan().unwrap().run(&mut Bytes(&mut data[..])).unwrap();
+    assert_eq!(data[layout.column(0)], [4, 5, 6, 7, 20, 21, 22, 23, 36, 37, 38, 39]);
+    assert_eq!(data[layout.column(2)], [8, 24, 40]);
+    let back = layout.from(Layout::Soa).to(Layout::Aos);
+    back.plan().unwrap().run(&mut Bytes(&mut data[..])).unwrap();
+    assert_eq!(data, before);
+}
+
+/// Records of some shapes, their fields in any order, in every layout: each byte where [`Relayout::offset`] says, every column
+/// in the order that was given.
+#[test]
+fn columns_lie_as_the_fields_are_given() {
+    for (record_bytes, given) in [
+        (16, &[(8, 8), (0, 4), (4, 1)][..]),
+        (25, &[(17, 8), (4, 12), (0, 4), (16, 1)]),
+        (12, &[(8, 4), (4, 4), (0, 4)]),
+        (6, &[(5, 1), (0, 2)]),
+        (3, &[]),
+    ] {
+        for records in [0, 1, 2, 33, 70] {
+            let aos: Vec<u8> =
+                (0..records * record_bytes).map(|k| (k * 7 + k / 256) as u8).collect();
+            let layout = Relayout::by_offsets(records, record_bytes, given).unwrap();
+            let in_layout = |lies: Layout| {
+                let mut data = aos.clone();
+                let planned = layout.clone().to(lies).plan().unwrap();
+                planned.run(&mut Bytes(&mut data[..])).unwrap();
+                data
+            };
+            for (from, to) in layouts() {
+                let (mut data, want) = (in_layout(from), in_layout(to));
+                for (i, (f, &(at, bytes))) in
+                    (0..records).flat_map(|i| given.iter().enumerate().map(move |g| (i, g)))
+                {
+                    let lies = layout.offset(to, i, f);
+                    assert_eq!(want[lies..][..bytes], aos[i * record_bytes + at..][..bytes]);
+                }
+                let planned = layout.clone().from(from).to(to).plan().unwrap();
+                planned.run(&mut Bytes(&mut data[..])).unwrap();
+                assert!(data == want, "{planned}");
+            }
+        }
+    }
+    let layout = Relayout::by_offsets(10, 16, &[(8, 8), (0, 4), (4, 1)]).unwrap();
+    assert_eq!([0, 1, 2].map(|f| layout.column(f)), [0..80, 80..120, 120..130]);
+}
+
+#[test]
+fn what_is_no_layout_is_refused() {
+    let planned = |layout: Relayout, to| layout.to(to).plan().map(|planned| planned.to_string());
+    let refused = |layout: Relayout, to| match planned(layout, to) {
+        Err(Error::Layout(error)) => error,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(refused(Relayout::new(3, &[]), Layout::Soa), LayoutError::NoFields);
+    assert_eq!(
+        refused(Relayout::new(3, &[1, 0]), Layout::Soa),
+        LayoutError::EmptyField { field: 1 }
+    );
+    assert_eq!(refused(Relayout::new(3, &[1, 2]), Layout::Asta(0)), LayoutError::EmptyTile);
+    let from = Relayout::new(3, &[1, 2]).from(Layout::Asta(0));
+    assert_eq!(refused(from, Layout::Soa), LayoutError::EmptyTile);
+    let many = Relayout::new(usize::MAX / 2, &[1, 2]);
+    assert_eq!(refused(many, Layout::Soa), LayoutError::TooLarge { records: usize::MAX / 2 });
+    let by_offsets = |fields: &[(usize, usize)]| Relayout::by_offsets(3, 8, fields);
+    for (fields, why) in [
+        (&[(0, 4), (2, 2)][..], LayoutError::Overlap { first: 0, second: 1, begins: 2, ends: 4 }),
+        (&[(4, 4), (0, 0)], LayoutError::EmptyField { field: 1 }),
+        (&[(4, 5)], LayoutError::Beyond { field: 0, ends: 9, record_bytes: 8 }),
+        (&[(usize::MAX, 2)], LayoutError::Beyond { field: 0, ends: usize::MAX, record_bytes: 8 }),
+    ] {
+        assert_eq!(by_offsets(fields), Err(why));
+    }
+    for (change, with) in [
+        ((|plan| plan.batch(2)) as fn(Transpose) -> Transpose, "a batch"),
+        (|plan| plan.out_of_place(), "another place"),
+        (|plan| plan.leading(9, 9), "leading dimensions"),
+    ] {
+        let plan = change(Relayout::new(3, &[1, 2]).to(Layout::Soa)).plan();
+        assert_eq!(plan.map(drop).unwrap_err(), Error::Layout(LayoutError::With { with }));
+    }
+    for (text, layout) in [
+        ("aos", Ok(Layout::Aos)),
+        ("soa", Ok(Layout::Soa)),
+        ("asta:32", Ok(Layout::Asta(32))),
+        ("asta:0", Err(LayoutError::EmptyTile)),
+        ("asta", Err(LayoutError::Unknown { text: "asta".into() })),
+        ("AoS", Err(LayoutError::Unknown { text: "AoS".into() })),
+    ] {
+        assert_eq!(text.parse::<Layout>(), layout);
+    }
+    for layout in [Layout::Aos, Layout::Soa, Layout::Asta(7)] {
+        assert_eq!(layout.to_string().parse(), Ok(layout));
+    }
+}
+
+/// Columns of fields of one size are axes; no kernel moves others yet.
+#[test]
+fn a_gpu_takes_any_records_to_tiles() {
+    let planner = Planner::new(Chip::h200());
+    let plan = |records, sizes: &[usize], to| {
+        planner.plan(&Relayout::new(records, sizes).to(to).problem().unwrap())
+    };
+    for (records, sizes, to) in [
+        (4096, &[4; 5][..], Layout::Asta(32)),
+        (4096, &[4; 5], Layout::Soa),
+        (4099, &[4; 5], Layout::Soa),
+        (4099, &[4; 5], Layout::Asta(32)),
+        (4099, &[4, 12, 1, 8], Layout::Asta(32)),
+    ] {
+        let plan = plan(records, sizes, to).unwrap();
+        assert_eq!(plan.check(), Ok(()));
+        for offset in 0..plan.problem.len() {
+            assert_eq!(plan.dest(offset), plan.problem.dest(offset), "{plan} at {offset}");
+        }
+    }
+    let refused = plan(400_096, &[4, 1], Layout::Soa);
+    assert!(matches!(refused, Err(PlanError::Infeasible { .. })));
+}
+
+#[test]
+fn data_of_another_length_stay_as_they_are() {
+    let planned = Relayout::new(5, &[1, 2]).to(Layout::Soa).plan().unwrap();
+    let mut short = *b"aA1bB2cC3dD4eE";
+    assert!(matches!(planned.run(&mut Bytes(&mut short[..])), Err(Error::Run(_))));
+    assert_eq!(&short, b"aA1bB2cC3dD4eE");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn any_records(records in 0usize..5000, sizes in prop::collection::vec(1usize..24, 1..8),
+                   from in 0usize..70, to in 0usize..70) {
+        let layout = |tile| match tile {
+            0 => Layout::Soa,
+            1 => Layout::Aos,
+            _ => Layout::Asta(tile),
+        };
+        check(records, &sizes, layout(from), layout(to), |plan| plan);
+    }
+}

@@ -1,0 +1,113 @@
+//! Tuning, wisdom files and tables of costs: what is planned by beside the built-in tables.
+
+use std::time::Duration;
+
+use turntile::plan::{Chip, Host, PlanError, Refused, TileRule, WisdomError};
+use turntile::{Effort, Error, Transpose};
+
+use crate::library::naive;
+
+#[test]
+fn tuning_measures_remembers_and_is_used() {
+    let budget = Duration::from_millis(500);
+    let folder = std::env::temp_dir().join(format!("turntile-library-{}", std::process::id()));
+    let file = folder.join("wisdom.json");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir(&folder).unwrap();
+    let transpose = Transpose::of::<u32>(240, 180).threads(1).wisdom(&file);
+    // A file that is not there is made by measuring alone, and never its folder.
+    let missing = |file: std::path::PathBuf| Transpose::of::<u32>(240, 180).wisdom(file);
+    let nowhere = missing(folder.join("mistyped").join("wisdom.json"));
+    for error in [
+        missing(file.clone()).plan().unwrap_err(),
+        nowhere.plan().unwrap_err(),
+        nowhere.tune(Duration::ZERO).unwrap_err(),
+        nowhere.clone().effort(Effort::Measure(Duration::ZERO)).plan().unwrap_err(),
+    ] {
+        let Error::Wisdom(WisdomError::Io { kind, .. }) = error else { panic!("{error}") };
+        assert_eq!(kind, std::io::ErrorKind::NotFound);
+    }
+    let tuned = transpose.clone().tiles(TileRule::Exhaustive);
+    let measured = tuned.tune(budget).unwrap();
+    assert!(measured.len() > 1 && measured.is_sorted_by_key(|m| m.time));
+    let planned = transpose.plan().unwrap();
+    // A plan from the file does not say which routes were declined.
+    let (used, winner) = (planned.plan(), &measured[0].plan);
+    assert_eq!((used.route(), &used.legs), (winner.route(), &winner.legs), "not the best estimate");
+    assert_eq!(planned.refused_wisdom(), None);
+    let mut data: Vec<u32> = (0..240 * 180).collect();
+    let want = naive(&data, 240, 180);
+    planned.run(&mut data).unwrap();
+    assert_eq!(data, want);
+    // Measuring while planning does the same, and another library's entry is refused and replaced.
+    let stale = std::fs::read_to_string(&file).unwrap().replace("turntile 0", "turntile 99");
+    std::fs::write(&file, stale).unwrap();
+    let again = transpose.effort(Effort::Measure(budget)).plan().unwrap();
+    assert!(again.refused_wisdom().unwrap().to_string().contains("turntile 99"));
+    std::fs::write(&file, "not wisdom").unwrap();
+    let damaged = Transpose::of::<u32>(240, 180).wisdom(&file);
+    for damaged in [damaged.plan().unwrap_err(), damaged.tune(budget).unwrap_err()] {
+        assert!(matches!(damaged, Error::Wisdom(WisdomError::Damaged { .. })), "{damaged}");
+    }
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "not wisdom");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Entries of former versions, which had other routes, ways and room behind the data, are ignored one by one.
+#[test]
+fn wisdom_of_what_there_is_no_more_is_ignored() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("wisdom.json");
+    let transpose = Transpose::of::<u32>(240, 180).threads(1).wisdom(&file);
+    let winner = transpose.tune(Duration::ZERO).unwrap().swap_remove(0).plan;
+    let text = std::fs::read_to_string(&file).unwrap();
+    let whole: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let (key, entry) = whole["entries"].as_object().unwrap().iter().next().unwrap();
+    let planned_with = |change: &dyn Fn(&mut serde_json::Value)| {
+        let mut old = whole.clone();
+        change(&mut old);
+        std::fs::write(&file, old.to_string()).unwrap();
+        transpose.plan().unwrap()
+    };
+    for (field, value) in [
+        ("route", serde_json::json!("a-route-that-was")),
+        ("ways", serde_json::json!(["a way that was"])),
+        ("tile", serde_json::json!({"m": 7, "n": 11})),
+    ] {
+        let planned = planned_with(&|old| old["entries"][key]["recipe"][0][field] = value.clone());
+        assert!(matches!(planned.refused_wisdom(), Some(Refused::Unknown { .. })), "{field}");
+        let mut matrix: Vec<u32> = (0..240 * 180).collect();
+        let want = naive(&matrix, 240, 180);
+        planned.run(&mut matrix).unwrap();
+        assert!(matrix == want, "{field}");
+        // What is measured anew takes its place.
+        transpose.tune(Duration::ZERO).unwrap();
+        assert_eq!(transpose.plan().unwrap().refused_wisdom(), None);
+    }
+    let planned = planned_with(&|old| old["entries"][format!("{key} room 57600")] = entry.clone());
+    assert_eq!((planned.plan(), planned.refused_wisdom()), (&winner, None), "other entries count");
+}
+
+/// A table of costs is data: it is planned by, on the device that it is of.
+#[test]
+fn costs_of_another_device_are_refused() {
+    let here = Host::here(1);
+    let own = || Transpose::of::<u32>(2000, 1500).threads(1);
+    let slow = |device: &str| here.costs().clone().with_constant(0, 1e6).named(device, "");
+    // A table changed by hand, so that no time is a number: no plan, and no panic.
+    for speed in [0.0, f64::NAN] {
+        let still = slow(here.processor()).with_constant(0, speed);
+        let error = own().costs(still).plan().unwrap_err();
+        let none = matches!(error, Error::Plan(PlanError::Infeasible { .. }));
+        assert!(none, "{speed}: {error}");
+    }
+    let plan = own().costs(slow(here.processor())).plan().unwrap();
+    assert!(plan.plan().seconds > 10.0 * own().plan().unwrap().plan().seconds);
+    for (costs, of) in [
+        (slow("an abacus"), "an abacus"),
+        (Chip::h200().costs().clone().named(here.processor(), ""), here.processor()),
+    ] {
+        let error = own().costs(costs).plan().unwrap_err();
+        assert_eq!(error, Error::Costs { of: of.into(), here: here.processor().into() });
+    }
+}
