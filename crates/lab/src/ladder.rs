@@ -2,8 +2,8 @@
 //!
 //! Words of 4 bytes, any shape. A tile has `tile` x `tile` elements, a block `tile` x `block_rows`
 //! threads, each of which moves `tile / block_rows` elements. Sources: *Harris*, "An Efficient Matrix
-//! Transpose in CUDA C/C++" (2013); *Khan*, "Padding free bank conflict resolution for CUDA-based matrix
-//! transpose algorithm" (2014), its algorithms 1 and 2 and its section 4.3.
+//! Transpose in CUDA C/C++"; *Khan*, "Padding free bank conflict resolution for CUDA-based matrix
+//! transpose algorithm", its algorithms 1 and 2 and its section 4.3.
 //!
 //! ```no_run
 //! use turntile::gpu::Gpu;

@@ -18,6 +18,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
+    use super::super::page::opening;
     use super::super::table::Table;
     use super::super::views::View;
     use super::*;
@@ -61,6 +62,23 @@ mod tests {
         }
         for table in ["4.1", "4.2", "4.3", "5.2", "5.3"] {
             assert!(all().any(|item| item.source == format!("thesis table {table}")), "{table}");
+        }
+    }
+
+    /// The page of sources links every item once, beside how its verdict on an H200 begins.
+    #[test]
+    fn the_page_of_sources_agrees_with_the_verdicts() {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        let page = fs::read_to_string(docs.join("sources.md")).unwrap();
+        for item in all() {
+            let link = format!("[{}](report/h200/README.md#", item.id);
+            let rows: Vec<&str> = page.lines().filter(|line| line.contains(&link)).collect();
+            assert!(rows.len() == 1, "{} stands in {} rows", item.id, rows.len());
+            let said = rows[0].rsplit(" | ").next().unwrap();
+            let csv = docs.join(format!("report/h200/{}.csv", item.id));
+            let verdict = (item.verdict)(&Table::load(&csv, item.columns).unwrap().unwrap());
+            let want = opening(&verdict).to_lowercase();
+            assert!(said.to_lowercase().starts_with(&want), "{}: {said:?}, but {want:?}", item.id);
         }
     }
 

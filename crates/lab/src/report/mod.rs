@@ -4,7 +4,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `item`, `items` | what an item is; the table of them: what each shows, and from where (`chapter4`, `chapter5`, `literature`) |
-//! | `verdicts`, `verdicts_more` | what each item says of its source, in a sentence |
+//! | `claims`, `verdicts`, `verdicts_more` | what each item says of its source, from its numbers |
 //! | `bench`, `host`, `timing` | a device to verify and to time on: the host or a GPU |
 //! | `squares`, `padding`, `cycles`, `conflicts`, `tiles`, `moves`, `plans`, `stages`, `asta`, `names`, `ladder`, `naive`, `passes` | what the items measure |
 //! | `table` | a CSV file, which is also the record that an item is done |
@@ -19,6 +19,7 @@ mod bench;
 mod chapter4;
 mod chapter5;
 mod charts;
+mod claims;
 mod conflicts;
 mod cycles;
 mod dots;
@@ -44,6 +45,8 @@ mod svg;
 mod table;
 mod tiles;
 mod timing;
+#[cfg(test)]
+mod verdict_tests;
 mod verdicts;
 mod verdicts_more;
 mod views;

@@ -20,11 +20,13 @@ pub const PASSES: &[&str] =
 pub const NEAR_SQUARE: &[&str] =
     &["shape", "route", "plan", "extra_megabytes", "gb_per_s", "copy_gb_per_s", "percent_of_copy"];
 
+/// Rows and columns that are padded to a square: not the caption's 5000 x 4000, since these end with the text's 99 rows.
+pub const FIGURE_4_4: (usize, usize) = (5000, 4900);
+
 /// Rows that fit a step by equation 4.1, and on a GPU how fast each step is by itself.
-///
-/// 5000 x 4900 and not the caption's 5000 x 4000: it is this one that ends with the text's 99 rows.
 pub fn figure_4_4(bench: &mut Bench, table: &mut Table) -> Result<()> {
-    let (rows, cols) = (bench.side(5000), bench.side(4900));
+    let (rows, cols) = FIGURE_4_4;
+    let (rows, cols) = (bench.side(rows), bench.side(cols));
     let pad = Slide::new(rows, cols, cols, rows).expect("rows with gaps");
     let shape = StageShape::Slide(pad);
     let by_rows =

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
+use super::claims::{Rows, few};
 use super::item::Item;
 use super::table::Table;
 
@@ -53,15 +54,9 @@ pub fn page(entries: &[Entry], about: &str) -> String {
             Err(_) => " **failed**",
         };
         let anchor = format!("{}-{}", item.id, item.source);
-        let verdict = result.as_ref().map_or(String::new(), |(table, _)| {
-            let whole = (item.verdict)(table);
-            whole.split([':', ';', '(']).next().unwrap_or_default().trim().to_owned()
-        });
-        let short = if verdict.len() < 60 && !verdict.is_empty() {
-            format!(" *{verdict}.*")
-        } else {
-            String::new()
-        };
+        let short = result
+            .as_ref()
+            .map_or(String::new(), |(table, _)| format!(" *{}.*", opening(&(item.verdict)(table))));
         let _ =
             writeln!(text, "- [{}](#{}): {}.{short}{state}", item.id, slug(&anchor), item.shows);
     }
@@ -69,6 +64,33 @@ pub fn page(entries: &[Entry], about: &str) -> String {
         section(&mut text, entry);
     }
     text
+}
+
+/// How a verdict begins, without its numbers.
+pub fn opening(verdict: &str) -> &str {
+    verdict.split([':', '.']).next().unwrap_or_default()
+}
+
+/// Most that a share of a copy can be because a copy touches twice as much memory, in percent, and some more.
+const MOST_SHARE: f64 = 150.0;
+
+/// What is to be said of shares of a copy that no better reason explains than a copy that was disturbed.
+fn caution(table: &Table) -> String {
+    if !table.columns.iter().any(|column| column == "percent_of_copy") {
+        return String::new();
+    }
+    let rows = Rows::of(table);
+    let above = rows.all("percent_of_copy").iter().filter(|share| **share > MOST_SHARE).count();
+    match above {
+        0 => String::new(),
+        some => format!(
+            "*With care:* {some} of {} shares are above {MOST_SHARE}%, to {}%: their copies were slow ({} GB/s over all rows), so \
+             compare GB/s.\n\n",
+            table.rows.len(),
+            few(rows.most("percent_of_copy")),
+            rows.range("copy_gb_per_s")
+        ),
+    }
 }
 
 /// A heading's anchor as Markdown pages make it.
@@ -91,6 +113,7 @@ fn section(text: &mut String, Entry { item, result, took }: &Entry) {
         }
     };
     let _ = write!(text, "**Verdict:** {}\n\n", (item.verdict)(table));
+    text.push_str(&caution(table));
     for view in *views {
         if let Some(name) = view.picture().filter(|_| view.has_points(table)) {
             let _ = write!(text, "![{id}]({id}{name}.svg)\n\n");
@@ -135,6 +158,20 @@ mod tests {
         );
         assert!(text.contains(" **failed**") && text.contains("there and then"));
         assert!(!text.contains("No result") && is_page(text.as_bytes()) && !is_page(b"# A page"));
+    }
+
+    #[test]
+    fn shares_that_no_copy_explains_are_told() {
+        let mut table = Table::new(&["percent_of_copy", "copy_gb_per_s"]);
+        table.push(["94.0", "20"].map(String::from));
+        assert_eq!(caution(&table), "");
+        table.push(["232", "9"].map(String::from));
+        assert!(
+            caution(&table).contains("1 of 2 shares are above 150%, to 232%"),
+            "{}",
+            caution(&table)
+        );
+        assert_eq!(caution(&Table::new(&["cycles"])), "");
     }
 
     #[test]
