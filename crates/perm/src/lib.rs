@@ -14,6 +14,7 @@
 //! | [`parts`] | an axis cut into parts, one for each of several memories | `docs/distributed.md` |
 //! | [`pattern`] | axes split, permuted and joined, in einops' notation | |
 //! | [`pitched`] | rows a pitch apart | |
+//! | [`grid`] | layouts of grids: dimensions strip-mined and permuted | thesis section 6.2 |
 //! | [`slide`] | rows that slide from one pitch to another in place | thesis eq. 4.1 |
 //! | [`divisors`] | prime factors, divisors | |
 //! | [`fastdiv`] | division by an invariant with a multiply and a shift | Granlund and Montgomery 1994 |
@@ -27,6 +28,7 @@ pub mod fastdiv;
 pub mod field_slots;
 pub mod fields;
 pub mod fuse;
+pub mod grid;
 pub mod names;
 pub mod parts;
 pub mod pattern;
@@ -41,6 +43,7 @@ pub use fastdiv::FastDiv;
 pub use field_slots::FieldSlots;
 pub use fields::{AOS, Fields, Retile};
 pub use fuse::{FusedAxes, MOST_GIVEN};
+pub use grid::{Flattening, GridError, GridStep, Part};
 pub use names::factorial_name;
 pub use parts::Parts;
 pub use pattern::{PatternError, PatternFault, Rearrangement};

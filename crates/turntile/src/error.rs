@@ -2,7 +2,7 @@
 
 use turntile_cpu::RunError;
 use turntile_cuda::CudaError;
-use turntile_perm::PatternError;
+use turntile_perm::{GridError, PatternError};
 use turntile_plan::{PlanError, ProblemError, WisdomError};
 
 use crate::relayout::LayoutError;
@@ -67,6 +67,9 @@ pub enum Error {
     /// The records have no such layout.
     #[error(transparent)]
     Layout(#[from] LayoutError),
+    /// The grid has no such layout.
+    #[error(transparent)]
+    Grid(#[from] GridError),
     /// There is no such plan.
     #[error(transparent)]
     Plan(#[from] PlanError),

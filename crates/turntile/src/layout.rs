@@ -32,9 +32,16 @@
 //! On a GPU any records go between AoS and tiles; to and from SoA fields are of one size, and tiles divide the records. Anything
 //! else is refused as a plan that there is not.
 //!
+//! A [`Grid`]'s layout is any [`Flattening`] of its dimensions; [`parallel`] chooses one for a device's memory.
+//!
 //! [`Tracked`] memory knows how its records lie, and is converted when a use wants them otherwise.
 
-pub use turntile_perm::{PatternError, PatternFault, Rearrangement};
+pub mod parallel;
 
+pub use turntile_perm::{
+    Flattening, GridError, GridStep, Part, PatternError, PatternFault, Rearrangement,
+};
+
+pub use crate::grid::{Grid, conversion};
 pub use crate::relayout::{Layout, LayoutError, Relayout};
 pub use crate::tracked::{Marshal, Tracked};

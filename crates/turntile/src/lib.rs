@@ -31,6 +31,7 @@
 //! | split, permute and join axes by a pattern, once | [`rearrange`]; of ndarray's `Array`, `ndarray::rearrange` |
 //! | transpose rows that lie a leading dimension apart, scaled and conjugated, as BLAS extensions have it, once | [`imatcopy`] |
 //! | bring records from one layout to another: AoS, SoA, ASTA | [`layout::Relayout`] |
+//! | choose a grid's layout, bring it there | [`layout::parallel`], [`layout::Grid`] |
 //! | say what is to be transposed or permuted, and how | [`Transpose`] |
 //! | plan it | [`Transpose::plan`], on a GPU [`plan_on`](Transpose::plan_on) |
 //! | run it in place | [`Planned::run`], on a GPU [`OnGpu::run`](gpu::OnGpu::run) |
@@ -68,6 +69,7 @@
 pub mod bytes;
 mod error;
 pub mod gpu;
+mod grid;
 mod imatcopy;
 pub mod layout;
 #[cfg(feature = "ndarray")]

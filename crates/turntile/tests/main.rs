@@ -4,6 +4,7 @@ use std::env;
 
 mod common;
 mod decisions;
+mod grids;
 mod layouts;
 mod leading;
 mod library;
