@@ -12,6 +12,7 @@ import ast
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -195,6 +196,46 @@ def archives(command, folder):
     return wrong
 
 
+def layouts(command, folder):
+    """What is wrong with records in other layouts, as NumPy reads them."""
+    wrong, path, split = [], folder / "records.npy", folder / "fields"
+    for number, dtype in enumerate(map(np.dtype, TYPES)):
+        for count in (0, 96) if dtype.names else ():
+            case = f"{dtype} {count}"
+            write(path, dtype, (count,), False, (3, 0) if not encodable(dtype, (1, 0)) else (1, 0), example(dtype, (count,), number))
+            holds = lambda: (lambda file: (file.descr, file.shape, file.data))(File(path.read_bytes()))
+            before = holds()
+            array = np.load(path)
+            same = lambda got, name: got.tobytes() == np.ascontiguousarray(array[name]).tobytes()
+
+            def run(*words):
+                done = subprocess.run([command, "layout", str(path), *words, "--quiet"], capture_output=True, text=True)
+                if done.returncode != 0:
+                    wrong.append(f"{case} {words}: {done.stderr}")
+                return done.returncode == 0
+
+            for to, shape, tile in [("asta:32", (count // 32,), 32), ("soa", (1,), count)]:
+                if not run("--to", to):
+                    continue
+                made = np.load(path)
+                for name in array.dtype.names:
+                    inner = made.dtype[name].shape
+                    if made.shape != shape or inner[:1] != (tile,) or not same(made[name], name):
+                        wrong.append(f"{case}: {name} in {to} is {inner}, {made.shape}")
+                if run("--from", to, "--to", "aos") and holds() != before:
+                    wrong.append(f"{case}: from {to} comes another file")
+            if run("--split", str(split)):
+                for name in array.dtype.names:
+                    column = np.load(split / f"{name}.npy")
+                    kind = array.dtype[name]
+                    if column.dtype != kind.base or column.shape != (count, *kind.shape) or not same(column, name):
+                        wrong.append(f"{case}: {name}.npy is {column.dtype} {column.shape}")
+                if len(list(split.iterdir())) != len(array.dtype.names) or holds() != before:
+                    wrong.append(f"{case}: more than the fields was written")
+                shutil.rmtree(split)
+    return wrong
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("command", help="path to the turntile binary")
@@ -245,11 +286,12 @@ def main():
                     failures.append(name)
                 if wrong or options.verbose:
                     print(f"{'FAILED' if wrong else 'passed'} {name}{': ' if wrong else ''}{wrong or ''}")
-        wrong = archives(command, Path(directory))
-        failures += wrong
-        for what in wrong:
-            print(f"FAILED {what}")
-        passed += not wrong
+        for compared in (archives, layouts):
+            wrong = compared(command, Path(directory))
+            failures += wrong
+            for what in wrong:
+                print(f"FAILED {what}")
+            passed += not wrong
     print(f"{passed} passed, {len(failures)} failed")
     sys.exit(1 if failures else 0)
 

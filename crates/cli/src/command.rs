@@ -11,6 +11,7 @@ use crate::args::{
 use crate::bench::BenchArgs;
 use crate::pages::{CompletionsArgs, ManArgs};
 use crate::plan::PlanArgs;
+use crate::records::LayoutArgs;
 use crate::tune::TuneArgs;
 
 /// Transposes matrices and permutes axes of arrays in files (.npy, .npz, headerless), in place: no second copy in memory, no
@@ -44,6 +45,7 @@ impl Cli {
                 .and_then(|_| args.common.jobs())
                 .map(drop),
             Command::Reorder(args) => args.common.jobs().map(drop),
+            Command::Layout(args) => args.check(),
         };
         // With the usage of this command, not that of all of them.
         let name = matches.subcommand_name().unwrap_or_default();
@@ -70,6 +72,9 @@ pub enum Command {
     /// Store the same array in the other memory order
     #[command(override_usage = usage("reorder --to ORDER"), after_help = TEMPORARY)]
     Reorder(ReorderArgs),
+    /// Bring the records of a structured array, or of a headerless file, to another layout: AoS, SoA, or ASTA in tiles
+    #[command(override_usage = usage("layout --to LAYOUT"), after_help = TEMPORARY)]
+    Layout(LayoutArgs),
     /// Print how a matrix or a file's array would be transposed, or the axes of an array permuted
     Plan(PlanArgs),
     /// Measure candidate plans on this machine, and remember the fastest
@@ -90,6 +95,7 @@ impl Command {
             Command::Permute(args) => &args.common.settings,
             Command::Rearrange(args) => &args.common.settings,
             Command::Reorder(args) => &args.common.settings,
+            Command::Layout(args) => &args.common.settings,
             Command::Plan(args) => &args.problem.settings,
             Command::Tune(args) => &args.problem.settings,
             Command::Bench(args) => &args.settings,
@@ -194,6 +200,20 @@ mod tests {
             "turntile plan 3x4 --elem-bytes 4 --pattern a->a",
             "turntile plan 3x4 --elem-bytes 4 --axes 1,0 --pattern a->a",
             "turntile plan 3x4 --elem-bytes 4 --size a=1",
+            "turntile layout f",
+            "turntile layout f --to rows",
+            "turntile layout f --to asta:0",
+            "turntile layout f --to aos",
+            "turntile layout f --from soa --to soa",
+            "turntile layout f --to soa --raw",
+            "turntile layout f --to soa --fields 4,8",
+            "turntile layout f --to soa --raw --fields 4,0",
+            "turntile layout f --to soa --records 3",
+            "turntile layout - --to soa --raw --fields 4,8",
+            "turntile layout f --to asta:4 --split d",
+            "turntile layout f g --split d",
+            "turntile layout f --split d -o g",
+            "turntile layout f --split d --raw --fields 4",
             "turntile completions",
             "turntile completions tcsh",
             "turntile plan 3x4x5 --elem-bytes 4 --axes 0,1,3",

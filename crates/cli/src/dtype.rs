@@ -29,6 +29,34 @@ pub struct Entries {
     pub shape: Option<(Vec<usize>, Range<usize>)>,
 }
 
+/// A field of records, by its description.
+#[derive(Debug)]
+pub struct Field {
+    /// The place of its name, with a title if it has one.
+    pub name: Range<usize>,
+    /// The place of the name's characters alone.
+    pub label: Range<usize>,
+    /// The place of its type, without the shape.
+    pub kind: Range<usize>,
+    /// Bytes of that.
+    pub kind_bytes: usize,
+    /// Its extents, of arrays within a record.
+    pub shape: Vec<usize>,
+}
+
+impl Field {
+    /// Bytes of all of it, as far as they can be counted.
+    pub fn bytes(&self) -> usize {
+        self.shape.iter().fold(self.kind_bytes, |bytes, &extent| bytes.saturating_mul(extent))
+    }
+}
+
+/// The fields that the description of a type lists; none of a plain type.
+pub fn fields(descr: &[u8]) -> Result<Option<Vec<Field>>> {
+    let mut cursor = Cursor { text: descr, at: 0 };
+    Ok(if cursor.peek() == Some(b'[') { Some(cursor.fields(0)?) } else { None })
+}
+
 /// Reads the dictionary that `text` holds.
 pub fn entries(text: &[u8]) -> Result<Entries> {
     let mut entries = Entries::default();
@@ -177,12 +205,8 @@ impl<'a> Cursor<'a> {
         ensure!(depth < DEPTH, "the header nests records more than {DEPTH} deep");
         let bytes = match self.peek() {
             Some(b'[') => {
-                let mut sum = 0_usize;
-                self.list(b'[', b']', |cursor| {
-                    sum = sum.saturating_add(cursor.field(depth)?);
-                    Ok(())
-                })?;
-                sum
+                let fields = self.fields(depth)?;
+                fields.iter().fold(0, |sum: usize, field| sum.saturating_add(field.bytes()))
             }
             Some(b'\'' | b'"') => plain(self.string()?)?,
             _ => bail!("'descr' is malformed: neither a type string nor a list of fields"),
@@ -191,23 +215,36 @@ impl<'a> Cursor<'a> {
         Ok(bytes)
     }
 
-    fn field(&mut self, depth: usize) -> Result<usize> {
+    fn fields(&mut self, depth: usize) -> Result<Vec<Field>> {
+        let mut fields = Vec::new();
+        self.list(b'[', b']', |cursor| {
+            fields.push(cursor.field(depth)?);
+            Ok(())
+        })?;
+        Ok(fields)
+    }
+
+    fn field(&mut self, depth: usize) -> Result<Field> {
         ensure!(self.take(b'('), "'descr' is malformed: a field is a tuple");
-        if self.peek() == Some(b'(') {
-            // A title and a name.
-            self.list(b'(', b')', |cursor| cursor.string().map(drop))?;
-        } else {
-            self.string()?;
-        }
-        self.want(b',')?;
-        let mut bytes = self.item_bytes(depth + 1)?;
-        if self.take(b',') && self.peek() == Some(b'(') {
-            for extent in self.shape()? {
-                bytes = bytes.saturating_mul(extent);
+        let mut label = 0..0;
+        let ((), name) = self.spanned(|cursor| {
+            let mut string = |cursor: &mut Self| {
+                let length = cursor.string()?.len();
+                label = cursor.at - 1 - length..cursor.at - 1;
+                Ok(())
+            };
+            if cursor.peek() != Some(b'(') {
+                return string(cursor);
             }
-        }
+            // A title and a name.
+            cursor.list(b'(', b')', string).map(drop)
+        })?;
+        self.want(b',')?;
+        let (kind_bytes, kind) = self.spanned(|cursor| cursor.item_bytes(depth + 1))?;
+        let is_array = self.take(b',') && self.peek() == Some(b'(');
+        let shape = if is_array { self.shape()? } else { Vec::new() };
         self.want(b')')?;
-        Ok(bytes)
+        Ok(Field { name, label, kind, kind_bytes, shape })
     }
 }
 

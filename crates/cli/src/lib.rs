@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `command`, `args`, [`values`] | the command line, what the commands share of it, and how it spells sizes, shapes and times |
 //! | `several` | one file after the other |
+//! | `records`, `split` | `turntile layout`: records in a file, each field in one of its own |
 //! | `operation` | what each command makes of a file: a new header and a permutation |
 //! | `plan`, `words`, `tune` | plans, by estimate and by stopwatch |
 //! | [`mod@bench`], [`measure`] | transpositions compared and timed beside a copy, and the unit of their speed |
@@ -44,10 +45,12 @@ mod output;
 mod pages;
 mod plan;
 pub mod progress;
+mod records;
 mod report;
 mod say;
 mod several;
 mod signals;
+mod split;
 mod transfer;
 mod tune;
 pub mod values;
@@ -99,6 +102,9 @@ pub fn main() -> ExitCode {
         }
         Command::Reorder(args) => {
             return several::run(&mut args.common, Operation::Reorder(args.to), None);
+        }
+        Command::Layout(args) => {
+            return several::run(&mut args.common, Operation::Layout(&args.change), None);
         }
         Command::Plan(args) => (args.json, plan::run(args).map(|text| (text, true))),
         Command::Bench(args) => (args.json, bench::run(args).map(|()| (String::new(), true))),

@@ -132,8 +132,7 @@ impl Header {
 
     /// The type in a few characters: `f8`, `>f8`, `record of 24 bytes`.
     pub fn type_name(&self) -> String {
-        let descr = &self.text[self.descr_span.clone()];
-        match descr {
+        match self.descr() {
             [b'\'' | b'"', name @ .., _] if name.len() <= 16 => String::from_utf8_lossy(name)
                 .trim_start_matches(if cfg!(target_endian = "big") {
                     ['|', '>']
@@ -147,10 +146,7 @@ impl Header {
 
     /// The bytes of this header with another shape and order, up to where the data begin.
     pub fn rewritten(&self, shape: &[usize], order: Order) -> Result<Vec<u8>> {
-        let shape = match shape {
-            [one] => format!("({one},)"),
-            all => format!("({})", joined(all, ", ")),
-        };
+        let shape = tuple(shape);
         let fortran = if order == Order::Fortran { "True" } else { "False" };
         let mut splices = [(&self.shape_span, &*shape), (&self.order_span, fortran)];
         splices.sort_by_key(|(span, _)| span.start);
@@ -162,15 +158,31 @@ impl Header {
             from = span.end;
         }
         text.extend_from_slice(&self.text[from..]);
-        self.padded(text)
+        self.padded(text, self.text_len)
     }
 
-    /// The whole header around `text`: of the old length if that has room, else aligned anew, in
+    /// The text that describes the type.
+    pub fn descr(&self) -> &[u8] {
+        &self.text[self.descr_span.clone()]
+    }
+
+    /// The bytes of a header in C order with another type, that is described in the words of this one's.
+    pub fn of_type(&self, descr: &[u8], shape: &[usize]) -> Result<Vec<u8>> {
+        let shape = tuple(shape);
+        let rest = format!(", 'fortran_order': False, 'shape': {shape}, }}");
+        self.padded([b"{'descr': ", descr, rest.as_bytes()].concat(), 0)
+    }
+
+    /// Whether the text is UTF-8, and not Latin 1.
+    pub fn is_utf8(&self) -> bool {
+        self.version.0 == 3
+    }
+
+    /// The whole header around `text`: of length `len` if that has room, else aligned anew, in
     /// version 2.0 if a version 1.0 header can no longer hold it.
-    fn padded(&self, mut text: Vec<u8>) -> Result<Vec<u8>> {
+    fn padded(&self, mut text: Vec<u8>, mut len: usize) -> Result<Vec<u8>> {
         let mut version = self.version;
         let needed = text.len() + 1;
-        let mut len = self.text_len;
         if needed > len {
             let aligned = |start: usize| (start + needed).next_multiple_of(ALIGN) - start;
             len = aligned(prefix_bytes(version));
@@ -190,6 +202,14 @@ impl Header {
         bytes.extend_from_slice(&(len as u32).to_le_bytes()[..prefix_bytes(version) - 8]);
         bytes.extend_from_slice(&text);
         Ok(bytes)
+    }
+}
+
+/// Extents as Python writes them.
+pub fn tuple(shape: &[usize]) -> String {
+    match shape {
+        [one] => format!("({one},)"),
+        all => format!("({})", joined(all, ", ")),
     }
 }
 

@@ -11,8 +11,10 @@ use crate::file::Asking;
 use crate::npy::{self, Header, Order};
 use crate::output;
 use crate::progress::Progress;
+use crate::records::Layouts;
 use crate::report::{Array, Report};
 use crate::say::shown;
+use crate::split;
 use crate::values::{Pattern, joined, order_of};
 use crate::work::{self, Change, Done};
 
@@ -27,6 +29,8 @@ pub enum Operation<'a> {
     Rearrange(Pattern<'a>),
     /// It is stored in this order.
     Reorder(Order),
+    /// Its records are brought into another layout.
+    Layout(&'a Layouts),
 }
 
 impl Operation<'_> {
@@ -36,6 +40,7 @@ impl Operation<'_> {
             Operation::Permute(_) => "permute",
             Operation::Rearrange(_) => "rearrange",
             Operation::Reorder(_) => "reorder",
+            Operation::Layout(_) => "layout",
         }
     }
 
@@ -44,7 +49,7 @@ impl Operation<'_> {
         let rank = shape.len();
         let mut all: Vec<usize> = (0..rank).collect();
         match self {
-            Operation::Reorder(_) => {}
+            Operation::Reorder(_) | Operation::Layout(_) => {}
             Operation::Transpose => {
                 ensure!(rank >= 2, "a transposition needs at least 2 axes, the array has {rank}");
                 all.swap(rank - 2, rank - 1);
@@ -110,12 +115,20 @@ pub fn run(
     label: &str,
 ) -> Result<Report> {
     let asking = Asking::new(common.lock, common.quiet);
-    let from = (common.member.as_deref(), raw.is_some());
+    let mut is_raw = raw.is_some();
+    if let Operation::Layout(args) = operation {
+        if let Some(folder) = &args.split {
+            return split::run(common, (path, folder), args.from, label);
+        }
+        is_raw = args.raw;
+    }
+    let from = (common.member.as_deref(), is_raw);
     let (mut input, target) = output::open(path, goal, from, &asking)?;
     let in_file = || shown(path).to_string();
-    let (change, before, after) = match raw {
-        Some(raw) => of_raw(raw, input.bytes()?).with_context(in_file)?,
-        None => of_npy(&input.header()?, operation).with_context(in_file)?,
+    let (change, before, after) = match (operation, raw) {
+        (Operation::Layout(args), _) => args.change(&mut input).with_context(in_file)?,
+        (_, Some(raw)) => of_raw(raw, input.bytes()?).with_context(in_file)?,
+        (_, None) => of_npy(&input.header()?, operation).with_context(in_file)?,
     };
     let member = input.member().map(String::from);
     let is_done = before.order == after.order && matches!(operation, Operation::Reorder(_));

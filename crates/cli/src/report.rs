@@ -29,6 +29,9 @@ pub struct Array {
     pub elem_bytes: usize,
     /// Its memory order; none for a headerless file.
     pub order: Option<Order>,
+    /// The layout of its records, where that changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layout: Option<String>,
 }
 
 impl Array {
@@ -39,12 +42,13 @@ impl Array {
             type_name: Some(header.type_name()),
             elem_bytes: header.item_bytes,
             order: Some(header.order),
+            layout: None,
         }
     }
 
     /// The array of a headerless file.
     pub fn of_raw(shape: Vec<usize>, elem_bytes: usize) -> Self {
-        Array { shape, type_name: None, elem_bytes, order: None }
+        Array { shape, type_name: None, elem_bytes, order: None, layout: None }
     }
 
     fn extents(&self) -> String {
@@ -136,6 +140,7 @@ impl Report {
     pub fn text(&self) -> String {
         let Report { before, after, done, .. } = self;
         let order = |array: &Array| array.order.map_or("", Order::name);
+        let layout = |array: &Array| array.layout.clone().unwrap_or_default();
         let mut text = format!("{}: {} {}", self.named(), before.extents(), before.element());
         if done.dry {
             let how = match (&done.blocks, self.plan()) {
@@ -160,6 +165,7 @@ impl Report {
                 format!(" is in {} order already; copied", order(after))
             }
             "reorder" => format!(", {} order -> {} order", order(before), order(after)),
+            "layout" => format!(", {} -> {}", layout(before), layout(after)),
             _ => format!(" -> {}", after.extents()),
         };
         match self.gb_per_s() {

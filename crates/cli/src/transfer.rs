@@ -20,6 +20,11 @@ pub const CHUNK: usize = 8 << 20;
 #[error(transparent)]
 struct Unwritten(io::Error);
 
+/// An error of writing, in the midst of reading.
+pub fn unwritten(error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), Unwritten(error))
+}
+
 /// Whether [`copy`] could not write.
 pub fn is_unwritten(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|error| error.is::<Unwritten>())
@@ -39,7 +44,7 @@ pub fn copy(
         if part.is_empty() {
             return Err(ErrorKind::UnexpectedEof.into());
         }
-        to.write_all(part).map_err(|error| io::Error::new(error.kind(), Unwritten(error)))?;
+        to.write_all(part).map_err(unwritten)?;
         copied += part.len();
         let count = part.len();
         from.consume(count);

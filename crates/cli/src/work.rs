@@ -139,6 +139,13 @@ fn planned(
         "{}: {what}, and there are {memory}; see --memory",
         shown(path)
     );
+    let records = transpose.problem()?.records().is_some();
+    let what = "records change their layout in memory";
+    ensure!(
+        !records,
+        "{}: {what}, of {need} bytes, and there are {memory}; see --split",
+        shown(path)
+    );
     Ok((None, Some(transpose.stored(room)?)))
 }
 

@@ -11,6 +11,7 @@
 //! | [`code`], [`params`] | their device code, and its parameters |
 //! | [`watch`] | a GPU and memory that it runs on, by a stopwatch |
 //! | [`command`] | the command line |
+//! | [`applications`] | kernels written once over where fields of records lie |
 //! | [`staged`] | the routes of four stages |
 //! | [`turned`], [`wider`] | 1010!, and a device that offers it beside what is the product's |
 //! | [`mod@bench`] | `turntile-lab bench`: candidates, classes of shapes, drawn ones |
@@ -34,6 +35,7 @@ mod pages {
     struct Planning;
 }
 
+pub mod applications;
 pub mod bench;
 pub mod calibrate;
 pub mod check;

@@ -100,6 +100,10 @@ def test_exceptions():
         turntile.Workspace(10**40)
     with pytest.raises(ValueError, match=r"shape \(2, 1180591620717411303424\) is no array's"):
         turntile.Plan((2, 2**70), None, 4)
+    with pytest.raises(ValueError, match=f"itemsize is {2**70}: nothing has more"):
+        turntile.Plan((2, 3), None, itemsize=2**70)
+    with pytest.raises(TypeError, match="itemsize is an integer, not None"):
+        turntile.Plan((2, 3), None, itemsize=None)
     with pytest.raises(ValueError, match="nbytes is -1"):
         turntile.Workspace(-1)
 

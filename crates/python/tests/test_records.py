@@ -135,7 +135,12 @@ def test_relayout_refuses():
         ((12, [(0, 4)], "sao"), {}, ValueError, "no layout is named"),
         ((12, [(0, 4)], "soa"), {"source": "asta:0"}, ValueError, "at least one record"),
         ((12, [(0, 4)], None), {}, TypeError, "layout's name"),
-        ((2**70, [(0, 4)], "soa"), {}, ValueError, "no whole number"),
+        ((2**70, [(0, 4)], "soa"), {}, ValueError, f"record_bytes is {2**70}: nothing has more"),
+        ((None, [(0, 4)], "soa"), {}, TypeError, "record_bytes is an integer, not None"),
+        ((12, [(None, 4)], "soa"), {}, TypeError, "first byte is an integer, not None"),
+        ((12, [(0, 2**70)], "soa"), {}, ValueError, f"a field's bytes is {2**70}"),
+        ((12, None, "soa"), {}, TypeError, "pairs of integers"),
+        ((12, [], "soa"), {}, ValueError, "at least one field"),
     ]:
         with pytest.raises(error, match=what):
             turntile.relayout(a, *arguments, **options)

@@ -157,12 +157,15 @@ impl Relayout {
     /// ```
     ///
     /// # Errors
-    /// [`LayoutError`]: fields overlap, are empty, or end after the record.
+    /// [`LayoutError`]: there are no fields; they overlap, are empty, or end after the record.
     pub fn by_offsets(
         records: usize,
         record_bytes: usize,
         fields: &[(usize, usize)],
     ) -> Result<Self, LayoutError> {
+        if fields.is_empty() {
+            return Err(LayoutError::NoFields);
+        }
         let mut order: Vec<usize> = (0..fields.len()).collect();
         order.sort_by_key(|&f| fields[f]);
         let (mut gaps, mut at, mut last) = (Vec::new(), 0, 0);

@@ -164,6 +164,7 @@ fn what_is_no_layout_is_refused() {
     let by_offsets = |fields: &[(usize, usize)]| Relayout::by_offsets(3, 8, fields);
     for (fields, why) in [
         (&[(0, 4), (2, 2)][..], LayoutError::Overlap { first: 0, second: 1, begins: 2, ends: 4 }),
+        (&[], LayoutError::NoFields),
         (&[(4, 4), (0, 0)], LayoutError::EmptyField { field: 1 }),
         (&[(4, 5)], LayoutError::Beyond { field: 0, ends: 9, record_bytes: 8 }),
         (&[(usize::MAX, 2)], LayoutError::Beyond { field: 0, ends: usize::MAX, record_bytes: 8 }),
@@ -178,6 +179,9 @@ fn what_is_no_layout_is_refused() {
         let plan = change(Relayout::new(3, &[1, 2]).to(Layout::Soa)).plan();
         assert_eq!(plan.map(drop).unwrap_err(), Error::Layout(LayoutError::With { with }));
     }
+    let stored = Relayout::new(3, &[1, 2]).to(Layout::Soa).stored(1 << 20);
+    let with = "stored arrays";
+    assert_eq!(stored.unwrap_err(), Error::Layout(LayoutError::With { with }));
     for (text, layout) in [
         ("aos", Ok(Layout::Aos)),
         ("soa", Ok(Layout::Soa)),

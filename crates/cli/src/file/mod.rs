@@ -7,7 +7,9 @@
 //! | `keep` | owner, permissions, access lists and attributes of the file that is replaced |
 //! | `temporary` | temporary files, with a name or without, and room for them |
 //! | `pending` | a result until it is in place, interruptions included |
+//! | `folder` | the same of a directory of new files |
 
+mod folder;
 mod keep;
 mod lock;
 mod open;
@@ -16,6 +18,7 @@ mod temporary;
 
 use std::io;
 
+pub use folder::{Folder, refuse_existing};
 pub use lock::{Asking, Locking};
 pub use open::{Opened, Target, changed, open};
 #[cfg(unix)]

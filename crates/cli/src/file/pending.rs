@@ -14,10 +14,10 @@ use crate::say::{notify, shown};
 
 /// How far the process's replacement has come.
 #[derive(Debug, PartialEq, Eq)]
-enum Stage {
+pub(super) enum Stage {
     /// Nothing is there that would have to be removed.
     Clear,
-    /// This temporary file is.
+    /// This temporary file or directory is.
     Writing(PathBuf),
     /// The new file is in place, and no other has begun.
     Replaced,
@@ -29,7 +29,7 @@ static STAGE: Mutex<Stage> = Mutex::new(Stage::Clear);
 /// Notified when the stage is no longer that of a file in place.
 static BEGUN: Condvar = Condvar::new();
 
-fn stage() -> MutexGuard<'static, Stage> {
+pub(super) fn stage() -> MutexGuard<'static, Stage> {
     STAGE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -42,7 +42,7 @@ fn stage() -> MutexGuard<'static, Stage> {
 pub fn abandon(report: impl FnOnce(), end: impl FnOnce()) {
     let stage = BEGUN.wait_while(stage(), |stage| *stage == Stage::Replaced);
     if let Stage::Writing(path) = &*stage.unwrap_or_else(PoisonError::into_inner) {
-        let _ = fs::remove_file(path);
+        let _ = fs::remove_file(path).or_else(|_| fs::remove_dir_all(path));
     }
     report();
     end();
@@ -175,7 +175,7 @@ impl Drop for Pending {
 }
 
 /// Makes the new name itself outlast a power cut.
-fn sync_directory(directory: &Path) -> Result<()> {
+pub(super) fn sync_directory(directory: &Path) -> Result<()> {
     if cfg!(not(unix)) {
         return Ok(());
     }

@@ -128,9 +128,9 @@ pub fn remove_leftovers(target: &Target, quiet: bool) {
         });
         // No link is followed and no pipe opened: anything may have that name.
         if is_ours
-            && entry.file_type().is_ok_and(|kind| kind.is_file())
+            && entry.file_type().is_ok_and(|kind| kind.is_file() || kind.is_dir())
             && File::open(&path).is_ok_and(|file| file.try_lock().is_ok())
-            && fs::remove_file(&path).is_ok()
+            && fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path)).is_ok()
             && !quiet
         {
             notify(&format_args!("note: removed {}, which a killed run left", shown(&path)));

@@ -12,6 +12,7 @@ mod books;
 mod errors;
 mod files;
 mod large;
+mod layouts;
 #[cfg(unix)]
 mod limits;
 #[cfg(target_os = "linux")]

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail, ensure};
 use turntile::gpu::{CudaError, Gpu};
+use turntile::layout::Layout;
 use turntile::plan::{Host, Plan, Planner, Problem};
 use turntile_cli::device::Device;
 use turntile_cli::measure::{copy, gb_per_s};
@@ -17,6 +18,7 @@ use turntile_plan::{Device as _, Method, Offer, StageShape};
 
 use super::host::{self, request};
 use super::timing::{Timing, right};
+use crate::applications::{Application, State};
 use crate::error::{Refused, is_infeasible};
 use crate::flags::FlagLayout;
 use crate::moved::{self, Held};
@@ -349,6 +351,31 @@ impl Bench {
         let program = moved::program(e, 4, held, gpu.chip().limits());
         let none = || Refused(format!("no kernel for {e}"));
         self.program(program.ok_or_else(none)?, &problem(e)?)
+    }
+
+    /// Seconds of a step of an application, a host's by one thread; `state`, which lies so, is then what it ends with.
+    pub fn application(
+        &mut self,
+        application: Application,
+        layout: Layout,
+        state: &mut State,
+    ) -> Result<f64> {
+        self.timing().median(|| {
+            let start = Instant::now();
+            application.step(state, layout);
+            Ok(start.elapsed())
+        })
+    }
+
+    /// Seconds to bring records to another layout, a host's by one thread; every word compared with the same problem as axes.
+    pub fn relayout(&mut self, records: &Problem, axes: &Problem) -> Result<f64> {
+        if self.is_gpu() {
+            let plan = self.planner().plan(records)?;
+            return self.prepared(|gpu| gpu.prepare(&plan), &plan, Some(axes));
+        }
+        let plan = Planner::new(Host::here(1)).plan(records)?;
+        let speed = self.host(plan, 1, |k| records.dest(k), None)?;
+        Ok(2.0 * records.bytes() as f64 / (1e9 * speed.gb_per_s))
     }
 
     /// Launches on a GPU: the elements compared where a stage's shape says what they do.

@@ -2,10 +2,43 @@
 
 use super::item::{Item, On};
 use super::views::View;
-use super::{asta, charts, verdicts_more};
+use super::{applications, asta, charts, verdicts_layouts, verdicts_more};
 
 /// In the order of the page.
-pub static ITEMS: [Item; 3] = [
+pub static ITEMS: [Item; 5] = [
+    Item {
+        id: "figure-3.7",
+        source: "thesis figure 3.7",
+        shows: "the sum of a structure's members written to every member of another, 10^6 structures of floats, on AoS, ASTA of 32 and SoA; a host by one thread",
+        source_says: "on NVIDIA's cards the time on AoS grows nearly linearly; on ATI's AoS is the faster below 14 floats.",
+        on: On::Any,
+        columns: applications::FIGURE_3_7,
+        measure: applications::figure_3_7,
+        verdict: verdicts_layouts::figure_3_7,
+        views: &[
+            View::Chart(&charts::FIGURE_3_7),
+            View::Pivot { down: &["layout"], across: "floats", cell: "milliseconds" },
+        ],
+    },
+    Item {
+        id: "figure-5.2",
+        source: "thesis figures 5.2, 5.4 to 5.6",
+        shows: "LBM (D3Q19, 19 floats a cell, a periodic cube), Black-Scholes (5 floats) and SpMV-ELL (matrices of table 5.1's sizes, generated, all rows as long as the longest) on three layouts, results equal bit for bit, with and without converting in place; a host by one thread",
+        source_says: "on a GTX 480 LBM gains above 4 and ASTA more than SoA, Black-Scholes little; with its conversion ASTA breaks even by iteration 4, SoA can stay below 1 at 30.",
+        on: On::Any,
+        columns: applications::FIGURE_5_2,
+        measure: applications::figure_5_2,
+        verdict: verdicts_layouts::figure_5_2,
+        views: &[
+            View::Dots(&charts::FIGURE_5_2),
+            View::Chart(&charts::FIGURES_5_4),
+            View::Pivot {
+                down: &["application", "iterations"],
+                across: "layout",
+                cell: "net_speedup",
+            },
+        ],
+    },
     Item {
         id: "table-5.2",
         source: "thesis table 5.2",

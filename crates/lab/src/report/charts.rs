@@ -168,6 +168,36 @@ pub const FIGURE_5_7: Dots = Dots {
     ..PADDING
 };
 
+pub const FIGURE_3_7: Chart = Chart {
+    title: "A sum over the members of 10^6 structures, written to all members of others",
+    x: Axis::new("floats", "floats of a structure", Scale::Doubling),
+    y: Axis::new("milliseconds", "ms", Scale::Log),
+    series: &["layout"],
+    joined: true,
+    ..PLAIN
+};
+
+pub const FIGURE_5_2: Dots = Dots {
+    title: "Kernels on AoS, ASTA and SoA: speed over AoS, without converting",
+    rows: &["application"],
+    series: "layout",
+    value: Axis::new("speedup", "time of a step on AoS / time; above 1 is faster", Scale::Linear),
+    beside: None,
+    copy: None,
+    ..PADDING
+};
+
+pub const FIGURES_5_4: Chart = Chart {
+    name: "-net",
+    title: "The same with the cost of converting in place, by iterations",
+    x: Axis::new("iterations", "iterations", Scale::Doubling),
+    y: Axis::new("net_speedup", "speed over AoS, net", Scale::Linear),
+    series: &["layout"],
+    panels: Some(("application", "")),
+    joined: true,
+    ..PLAIN
+};
+
 pub const STAGES: Dots = Dots {
     title: "What the thesis says in its text (sections 4.4 to 4.7)",
     rows: &["what"],

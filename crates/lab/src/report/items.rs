@@ -55,8 +55,8 @@ mod tests {
     fn every_figure_that_the_page_promises_is_there() {
         let sources: String = all().map(|item| item.source).collect::<Vec<_>>().join("; ");
         for figure in [
-            "4.1", "4.4", "4.6", "4.11", "4.13", "4.16", "4.17", "4.18", "4.19", "4.20", "4.21",
-            "5.7",
+            "3.7", "4.1", "4.4", "4.6", "4.11", "4.13", "4.16", "4.17", "4.18", "4.19", "4.20",
+            "4.21", "5.2", "5.4", "5.7",
         ] {
             assert!(sources.contains(figure), "figure {figure}");
         }
@@ -71,11 +71,18 @@ mod tests {
         let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
         let page = fs::read_to_string(docs.join("sources.md")).unwrap();
         for item in all() {
-            let link = format!("[{}](report/h200/README.md#", item.id);
+            let csv = docs.join(format!("report/h200/{}.csv", item.id));
+            let (link, to_be) = match csv.exists() {
+                true => (format!("[{}](report/h200/README.md#", item.id), ""),
+                false => (format!("*{}*", item.id), "to be measured"),
+            };
             let rows: Vec<&str> = page.lines().filter(|line| line.contains(&link)).collect();
             assert!(rows.len() == 1, "{} stands in {} rows", item.id, rows.len());
             let said = rows[0].rsplit(" | ").next().unwrap();
-            let csv = docs.join(format!("report/h200/{}.csv", item.id));
+            if !to_be.is_empty() {
+                assert!(said.starts_with(to_be), "{}: {said:?}", item.id);
+                continue;
+            }
             let verdict = (item.verdict)(&Table::load(&csv, item.columns).unwrap().unwrap());
             let want = opening(&verdict).to_lowercase();
             assert!(said.to_lowercase().starts_with(&want), "{}: {said:?}, but {want:?}", item.id);

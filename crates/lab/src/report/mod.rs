@@ -4,9 +4,9 @@
 //! | module | holds |
 //! |---|---|
 //! | `item`, `items` | what an item is; the table of them: what each shows, and from where (`chapter4`, `chapter5`, `literature`) |
-//! | `claims`, `verdicts`, `verdicts_more` | what each item says of its source, from its numbers |
+//! | `claims`, `verdicts`, `verdicts_more`, `verdicts_layouts` | what each item says of its source, from its numbers |
 //! | `bench`, `host`, `timing` | a device to verify and to time on: the host or a GPU |
-//! | `squares`, `padding`, `cycles`, `conflicts`, `tiles`, `moves`, `plans`, `stages`, `asta`, `names`, `ladder`, `naive`, `passes` | what the items measure |
+//! | `squares`, `padding`, `cycles`, `conflicts`, `tiles`, `moves`, `plans`, `stages`, `asta`, `applications`, `names`, `ladder`, `naive`, `passes` | what the items measure |
 //! | `table` | a CSV file, which is also the record that an item is done |
 //! | `views` | tables of it, and which pictures |
 //! | `plot`, `dots`, `map`, `strips` | pictures of it: marks over an axis, tables, numbers of pairs, passes |
@@ -14,6 +14,7 @@
 //! | `scale`, `svg`, `style.css` | axes; shapes; their look |
 //! | `page` | the page |
 
+mod applications;
 mod asta;
 mod bench;
 mod chapter4;
@@ -48,6 +49,7 @@ mod timing;
 #[cfg(test)]
 mod verdict_tests;
 mod verdicts;
+mod verdicts_layouts;
 mod verdicts_more;
 mod views;
 

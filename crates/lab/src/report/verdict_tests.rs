@@ -217,6 +217,42 @@ const CASES: &[Case] = &[
         ],
     ),
     (
+        "figure-3.7",
+        "floats|layout|milliseconds",
+        [
+            (HOLDS, &["8|AoS|1", "8|SoA|1", "32|AoS|4", "32|ASTA|2", "32|SoA|2"]),
+            (NOT, &["8|AoS|1", "8|SoA|1", "32|AoS|1", "32|ASTA|1", "32|SoA|1"]),
+        ],
+    ),
+    (
+        "figure-5.2",
+        "application|layout|iterations|speedup|net_speedup",
+        [
+            (
+                HOLDS,
+                &[
+                    "LBM|ASTA|4|5|1.5",
+                    "LBM|SoA|30|4|0.9",
+                    "Black-Scholes|ASTA|4|1.2|1.1",
+                    "Black-Scholes|SoA|30|1.2|1.1",
+                    "SpMV, a|ASTA|4|1.5|1.1",
+                    "SpMV, a|SoA|30|1.4|1.1",
+                ],
+            ),
+            (
+                NOT,
+                &[
+                    "LBM|ASTA|4|1.5|0.9",
+                    "LBM|SoA|30|2|1.2",
+                    "Black-Scholes|ASTA|4|0.9|0.8",
+                    "Black-Scholes|SoA|30|1|1",
+                    "SpMV, a|ASTA|4|0.9|0.8",
+                    "SpMV, a|SoA|30|1|1",
+                ],
+            ),
+        ],
+    ),
+    (
         "table-5.2",
         "kernel|gb_per_s",
         [

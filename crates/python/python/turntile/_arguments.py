@@ -13,16 +13,26 @@ MOST = 2**63 - 1
 
 
 def count(name, value, least):
-    """`value` as an integer of at least `least`; None stays."""
-    if value is None:
-        return None
+    """`value` as an integer of at least `least`, and more than there are anywhere as that; None stays."""
+    return None if value is None else min(_integer(name, value, least), MOST)
+
+
+def size(name, value, least):
+    """`value` as bytes that something may have, at least `least`."""
+    number = _integer(name, value, least)
+    if number > MOST:
+        raise ValueError(f"{name} is {number}: nothing has more than {MOST} bytes")
+    return number
+
+
+def _integer(name, value, least):
     try:
         number = operator.index(value)
     except TypeError:
         raise TypeError(f"{name} is an integer, not {value!r}") from None
     if number < least:
         raise ValueError(f"{name} is {number}: at least {least} is needed")
-    return min(number, MOST)
+    return number
 
 
 def integers(axes):

@@ -3,7 +3,7 @@
 import re
 
 from . import _core
-from ._arguments import count, extents, integers, normal
+from ._arguments import count, extents, integers, normal, size
 from ._arrays import adapt
 from ._npy import refuse_map
 from ._run import ALIGNMENT, on_device, on_host, settled
@@ -30,7 +30,7 @@ class Plan:
     def __init__(self, shape, axes, itemsize, *, device="cpu", threads=None, workspace_cap=None):
         self.shape = extents(shape)
         self.axes = normal(integers(axes), len(self.shape))
-        self.itemsize = count("itemsize", itemsize, 1)
+        self.itemsize = size("itemsize", itemsize, 1)
         threads, workspace_cap = count("threads", threads, 1), count("workspace_cap", workspace_cap, 0)
         self._result = tuple([self.shape[axis] for axis in self.axes])
         self._device = _number(device)

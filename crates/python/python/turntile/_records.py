@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from . import _core
-from ._arguments import MOST, count
+from ._arguments import count, size
 from ._arrays import adapt
 from ._npy import refuse_map
 
@@ -115,12 +115,12 @@ def relayout(a, /, record_bytes, fields, to, *, source="aos", threads=None, igno
 
     Raises ValueError, TypeError or MemoryError; `a` is then as it was.
     """
-    record_bytes, threads = count("record_bytes", record_bytes, 1), count("threads", threads, 1)
+    record_bytes, threads = size("record_bytes", record_bytes, 1), count("threads", threads, 1)
     try:
         pairs = [(at, nbytes) for at, nbytes in fields]
     except (TypeError, ValueError) as error:
         raise TypeError(f"fields are pairs of integers, first byte and bytes: {error}") from None
-    fields = [(count("a field's first byte", at, 0), count("a field's bytes", nbytes, 0)) for at, nbytes in pairs]
+    fields = [(size("a field's first byte", at, 0), size("a field's bytes", nbytes, 0)) for at, nbytes in pairs]
     for name, layout in (("to", to), ("source", source)):
         if not isinstance(layout, str):
             raise TypeError(f"{name} is a layout's name, 'aos', 'soa' or 'asta:T', not {layout!r}")
@@ -130,7 +130,7 @@ def relayout(a, /, record_bytes, fields, to, *, source="aos", threads=None, igno
         raise TypeError("records are brought from layout to layout in the host's memory, not on a device")
     if array.strides is not None:
         raise ValueError("the records are not C-contiguous")
-    if record_bytes > MOST or array.nbytes % record_bytes:
+    if array.nbytes % record_bytes:
         raise ValueError(f"{array.nbytes} bytes are no whole number of records of {record_bytes}")
     _core.relayout((array.address, array.nbytes), record_bytes, fields, (source, to), threads)
     array.changed()

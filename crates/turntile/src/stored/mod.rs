@@ -25,6 +25,7 @@ mod passes;
 pub use at::{ReadAt, WriteAt};
 pub use error::StoredError;
 
+use crate::relayout::LayoutError;
 use crate::stored::job::Job;
 use crate::stored::mover::Tools;
 use crate::stored::passes::{Leg, Pass};
@@ -49,9 +50,12 @@ impl Transpose {
     /// [`threads`](Self::threads) says; cap, route and wisdom are ignored.
     ///
     /// # Errors
-    /// [`Error::Problem`] as [`plan`](Self::plan).
+    /// [`Error::Problem`] as [`plan`](Self::plan), [`Error::Layout`] of records.
     pub fn stored(&self, memory: usize) -> Result<Stored, Error> {
         let problem = self.dense_problem("stored arrays")?;
+        if problem.records().is_some() {
+            return Err(LayoutError::With { with: "stored arrays" }.into());
+        }
         let (workspace, threads) = (memory.min(MOST) / WORKSPACE, self.host_threads());
         if problem.is_empty() {
             return Ok(Stored { passes: Vec::new(), threads, workspace });

@@ -1,0 +1,159 @@
+//! `turntile layout --split`: a file for each field, some records at a time.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use turntile::layout::Layout;
+use turntile::{Bytes, Planned};
+
+use crate::args::{Common, DASH};
+use crate::dtype::Field;
+use crate::error::On;
+use crate::file::{self, Asking, Folder};
+use crate::input::Input;
+use crate::memory::{Memory, Pages};
+use crate::npy::Header;
+use crate::progress::Progress;
+use crate::records::Records;
+use crate::report::{Array, Report};
+use crate::say::shown;
+use crate::transfer::{CHUNK, unwritten};
+use crate::work::Done;
+
+/// Makes the folder, with the fields of the file's records in it.
+pub fn run(
+    common: &Common,
+    (path, folder): (&Path, &Path),
+    from: Layout,
+    label: &str,
+) -> Result<Report> {
+    let asking = Asking::new(common.lock, common.quiet);
+    let (source, _) =
+        file::open(Some(path).filter(|path| *path != Path::new(DASH)), None, &asking)?;
+    let member = common.member.as_deref();
+    let mut input = match source {
+        Some(source) => Input::of_file(source, member, false)?,
+        None => Input::stdin(path, member)?,
+    };
+    let header = input.header()?;
+    let in_file = || shown(path).to_string();
+    let records = Records::of(&header, from).with_context(in_file)?;
+    let names = records.fields.iter().map(|field| name_of(&header, field));
+    let names = names.collect::<Result<Vec<_>>>().with_context(in_file)?;
+    let mut columns = Vec::new();
+    for (field, name) in records.fields.iter().zip(&names) {
+        let shape = [&[records.count], &field.shape[..]].concat();
+        let kind = &header.descr()[field.kind.clone()];
+        columns.push((field.bytes(), name.as_deref(), header.of_type(kind, &shape)?));
+    }
+    let mut done = Done { dry: common.dry_run, ..Done::default() };
+    file::refuse_existing(folder)?;
+    let start = Instant::now();
+    let chunk = chunk_of(&records, &header, from);
+    let plan = |count: usize| -> Result<Option<Planned>> {
+        let moves = count > 0 && header.data_bytes > 0;
+        let step = || common.settings.apply(records.step(count, Layout::Soa))?.plan();
+        Ok(if moves { Some(step()?) } else { None })
+    };
+    done.plan = plan(chunk)?;
+    if !done.dry {
+        let progress = Progress::new(!common.quiet, label);
+        let made = Folder::begin(folder, common.quiet)?;
+        let mut files = Vec::new();
+        for (bytes, name, header) in &columns {
+            let length = (header.len() + bytes * records.count) as u64;
+            let make = |name: &str| -> Result<_> {
+                let mut file = made.file(name, input.source(), length)?;
+                file.write_all(header).on("write", &folder.join(name))?;
+                Ok(file)
+            };
+            files.push(name.map(make).transpose()?);
+        }
+        let (whole, rest) = (done.plan.as_ref(), plan(records.count % chunk.max(1))?);
+        let record_bytes: usize = columns.iter().map(|column| column.0).sum();
+        let mut memory = Memory::new(chunk * record_bytes, Pages::Huge)?;
+        progress.bytes("writing", header.data_bytes);
+        let mut failed = None;
+        let taken = input.data(header.data_bytes, |data| {
+            for first in (0..records.count).step_by(chunk.max(1)) {
+                let count = chunk.min(records.count - first);
+                let part = &mut memory.bytes()[..count * record_bytes];
+                data.read_exact(part)?;
+                let plan = if count == chunk { whole } else { rest.as_ref() };
+                if let Some(Err(error)) = plan.map(|plan| plan.run(&mut Bytes(&mut *part))) {
+                    failed = Some(error);
+                    return Err(io::ErrorKind::OutOfMemory.into());
+                }
+                let mut column = &*part;
+                for ((bytes, ..), file) in columns.iter().zip(&mut files) {
+                    let (own, others) = column.split_at(bytes * count);
+                    column = others;
+                    file.as_mut().map_or(Ok(()), |file| file.write_all(own)).map_err(unwritten)?;
+                }
+                progress.set(first * record_bytes);
+            }
+            Ok(())
+        });
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        taken?;
+        progress.waiting("syncing");
+        for file in files.iter().flatten() {
+            file.sync_all().on("sync a file of", folder)?;
+        }
+        done.unsynced = made.commit(input.source())?;
+    }
+    done.transpose = start.elapsed();
+    let array = Array { layout: Some(from.to_string()), ..Array::of(&header) };
+    let kind = format!("{} files", files_of(&columns));
+    let after = Array {
+        shape: vec![records.count],
+        type_name: Some(kind),
+        layout: Some(Layout::Soa.to_string()),
+        ..array.clone()
+    };
+    Ok(Report {
+        operation: "layout",
+        file: path.to_path_buf(),
+        member: input.member().map(String::from),
+        output: folder.to_path_buf(),
+        unchanged: false,
+        before: array,
+        after,
+        bytes: header.data_bytes,
+        done,
+    })
+}
+
+fn files_of(columns: &[(usize, Option<&str>, Vec<u8>)]) -> usize {
+    columns.iter().filter(|column| column.1.is_some()).count()
+}
+
+/// Records that are moved at a time: whole tiles, of soa all.
+fn chunk_of(records: &Records, header: &Header, from: Layout) -> usize {
+    let held = CHUNK * records.count / header.data_bytes.max(1);
+    match from {
+        Layout::Aos => held.clamp(1, records.count.max(1)),
+        Layout::Asta(tile) => (held / tile * tile).clamp(tile, records.count.max(tile)),
+        Layout::Soa => records.count,
+    }
+}
+
+/// The name of a field's file; none of a gap.
+fn name_of(header: &Header, field: &Field) -> Result<Option<String>> {
+    let bytes = &header.descr()[field.label.clone()];
+    let kind = &header.descr()[field.kind.clone()];
+    if bytes.is_empty() && kind.get(1..3) == Some(b"|V") {
+        return Ok(None);
+    }
+    let name = match std::str::from_utf8(bytes) {
+        Ok(name) if header.is_utf8() => name.to_string(),
+        _ => bytes.iter().copied().map(char::from).collect(),
+    };
+    let is_name = !name.is_empty() && !name.contains(['/', '\\', '\0']);
+    ensure!(is_name, anyhow!("a field named '{}' has no file's name", bytes.escape_ascii()));
+    Ok(Some(format!("{name}.npy")))
+}

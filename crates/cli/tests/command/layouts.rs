@@ -1,0 +1,224 @@
+//! Records from one layout to another, against places computed one by one.
+
+use std::fs;
+use std::io::Write;
+use std::process::Stdio;
+
+use crate::{Directory, directory, ended, errors, noise, npy};
+
+/// A record with gaps, an array, a title and a record within; bytes of its fields.
+const RECORD: &str = "[(('a title', 'rho'), '<f4'), ('u', '<f4', (3,)), ('flag', '|u1'), ('', '|V3'), \
+                      ('in', [('x', '<f8'), ('y', '|u1')])]";
+const SIZES: [usize; 5] = [4, 12, 1, 3, 9];
+
+/// The same description with fields of so many records.
+fn tiled(tile: usize) -> String {
+    format!(
+        "[(('a title', 'rho'), '<f4', ({tile},)), ('u', '<f4', ({tile}, 3)), ('flag', '|u1', ({tile},)), \
+         ('', '|V3', ({tile},)), ('in', [('x', '<f8'), ('y', '|u1')], ({tile},))]"
+    )
+}
+
+/// Records in tiles, the last of which may be shorter.
+fn relaid(records: &[u8], sizes: &[usize], tile: usize) -> Vec<u8> {
+    let bytes = sizes.iter().sum::<usize>();
+    let mut all = Vec::new();
+    for tile in records.chunks(tile.max(1) * bytes) {
+        let mut begin = 0;
+        for size in sizes {
+            tile.chunks(bytes).for_each(|record| all.extend(&record[begin..][..*size]));
+            begin += size;
+        }
+    }
+    all
+}
+
+fn records(count: usize) -> (Vec<u8>, Vec<u8>) {
+    let data = noise(count * SIZES.iter().sum::<usize>());
+    (npy(RECORD, false, &format!("({count},)"), &data), data)
+}
+
+#[test]
+fn files_say_what_lies_in_them() {
+    let directory = directory();
+    for (count, tile) in [(96, 32), (96, 1), (96, 96), (0, 8), (35, 7), (100_000, 32)] {
+        let (before, data) = records(count);
+        directory.write("a.npy", &before);
+        let text = directory.good(&format!("layout a.npy --to asta:{tile}"));
+        assert!(text.contains(&format!("aos -> asta:{tile}")), "{text}");
+        let tiles =
+            npy(&tiled(tile), false, &format!("({},)", count / tile), &relaid(&data, &SIZES, tile));
+        assert!(directory.read("a.npy") == tiles, "{count} in {tile}");
+        directory.good(&format!("layout a.npy --from asta:{tile} --to soa"));
+        let columns = npy(&tiled(count), false, "(1,)", &relaid(&data, &SIZES, count));
+        assert!(directory.read("a.npy") == columns, "{count} from {tile}");
+        directory.good("layout a.npy b.npy --from soa --to aos");
+        assert!(directory.read("b.npy")[..] == before[..] && directory.read("a.npy") == columns);
+        fs::remove_file(directory.at("b.npy")).unwrap();
+    }
+    let report = directory.json("layout a.npy -o b.npy --from soa --to asta:4 --json");
+    assert_eq!(report["before"]["layout"], "soa");
+    assert_eq!(report["after"]["layout"], "asta:4");
+    assert_eq!(report["after"]["shape"], serde_json::json!([25_000]));
+}
+
+#[test]
+fn headerless_files_have_a_shorter_tile_at_their_end() {
+    let directory = directory();
+    let data = noise(25 * 1003);
+    let sizes = [4, 12, 1, 8];
+    directory.write("a.bin", &data);
+    directory.good("layout a.bin --raw --fields 4,12,1,8 --to asta:32");
+    assert!(directory.read("a.bin") == relaid(&data, &sizes, 32));
+    directory.good("layout a.bin --raw --fields 4,12,1,8 --from asta:32 --to soa");
+    assert!(directory.read("a.bin") == relaid(&data, &sizes, 1003));
+    directory.good("layout a.bin --raw --fields 4,12,1,8 --from soa --to aos --records 1003");
+    assert!(directory.read("a.bin") == data);
+    directory.write("none.bin", b"");
+    directory.good("layout none.bin --raw --fields 4,12 --to soa");
+    let line = "layout - --raw --fields 4,12,1,8 --records 1003 --to soa";
+    let mut child =
+        directory.command(line).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(&data).unwrap();
+    assert!(child.wait_with_output().unwrap().stdout == relaid(&data, &sizes, 1003));
+    directory.bad(
+        "layout a.bin --raw --fields 4,12,2 --to soa",
+        1,
+        &["expected 25074 bytes (1393 records of 4 + 12 + 2 = 18), got 25075"],
+    );
+}
+
+/// The data of the files that are in a directory.
+fn columns(directory: &Directory, name: &str) -> Vec<(String, Vec<u8>)> {
+    let entries = fs::read_dir(directory.at(name)).unwrap().map(Result::unwrap);
+    let mut all: Vec<_> = entries
+        .map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap()))
+        .collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn fields_have_files_of_their_own() {
+    let directory = directory();
+    // Of several chunks, the last of which is shorter.
+    for count in [0, 1, 70_001, 300_032] {
+        let (before, data) = records(count);
+        let soa = relaid(&data, &SIZES, count);
+        let column = |skip: usize, size: usize| &soa[skip * count..][..size * count];
+        let want = [
+            ("flag.npy", npy("'|u1'", false, &format!("({count},)"), column(16, 1))),
+            (
+                "in.npy",
+                npy("[('x', '<f8'), ('y', '|u1')]", false, &format!("({count},)"), column(20, 9)),
+            ),
+            ("rho.npy", npy("'<f4'", false, &format!("({count},)"), column(0, 4))),
+            ("u.npy", npy("'<f4'", false, &format!("({count}, 3)"), column(4, 12))),
+        ];
+        let mut sources = vec![(before, "--to soa")];
+        if count == 300_032 {
+            let text = format!("({},)", count / 32);
+            sources.push((
+                npy(&tiled(32), false, &text, &relaid(&data, &SIZES, 32)),
+                "--from asta:32",
+            ));
+        }
+        if count > 0 {
+            sources.push((npy(&tiled(count), false, "(1,)", &soa), "--from soa --to soa"));
+        }
+        for (source, how) in sources {
+            directory.write("a.npy", &source);
+            let text = directory.good(&format!("layout a.npy {how} --split fields"));
+            assert!(text.contains("soa") && text.contains("written to fields"), "{text}");
+            let made = columns(&directory, "fields");
+            assert_eq!(made.len(), want.len());
+            for ((name, bytes), (known, want)) in made.iter().zip(&want) {
+                assert!(name == known && bytes == want, "{name} of {count}, {how}");
+            }
+            assert!(directory.read("a.npy") == source);
+            fs::remove_dir_all(directory.at("fields")).unwrap();
+        }
+    }
+    assert_eq!(fs::read_dir(&directory).unwrap().count(), 1, "nothing else stays");
+}
+
+#[test]
+fn what_has_no_such_layout_is_refused() {
+    let directory = directory();
+    let (file, data) = records(96);
+    directory.write("a.npy", &file);
+    directory.write("plain.npy", npy("'<f4'", false, "(24,)", &data[..96]));
+    directory.write("grid.npy", npy(RECORD, false, "(8, 12)", &data));
+    directory.write("object.npy", npy("[('a', '|O'), ('b', '<f8')]", false, "(2,)", &data[..32]));
+    directory.write(
+        "mixed.npy",
+        npy("[('a', '<f4', (4,)), ('b', '<f8', (2,))]", false, "(3,)", &data[..96]),
+    );
+    directory.write("path.npy", npy("[('../a', '<f4'), ('b', '<f8')]", false, "(4,)", &data[..48]));
+    directory.write("none.npy", npy("[]", false, "(4,)", b""));
+    directory.write("x.bin", &data);
+    fs::create_dir(directory.at("folder")).unwrap();
+    for (line, words) in [
+        (
+            "layout a.npy --to asta:36",
+            &["a.npy: tiles of 36 do not divide 96 records", "--raw"][..],
+        ),
+        (
+            "layout a.npy --from asta:32 --to aos",
+            &["every field is an array of as many records: 'rho' is no array"],
+        ),
+        ("layout a.npy --from soa --to aos", &["all fields are of one record, the array has 96"]),
+        ("layout plain.npy --to soa", &["records have fields, the array's items are f4"]),
+        ("layout grid.npy --to soa", &["one axis, the array has 2", "rearrange"]),
+        ("layout object.npy --to soa", &["pickle"]),
+        ("layout mixed.npy --from asta:4 --to aos", &["'b' has 2"]),
+        ("layout path.npy --split new", &["'../a'", "no file's name"]),
+        ("layout none.npy --to soa", &["no fields"]),
+        ("layout a.npy --split folder", &["folder is there already"]),
+        ("layout a.npy --split no/where", &["cannot make a directory in no"]),
+        ("layout a.npy --split a.npy", &["is there already"]),
+        ("layout missing.npy --split new", &["No such file"]),
+    ] {
+        directory.bad(line, 1, words);
+    }
+    assert!(directory.good("layout a.npy --split new --dry-run").contains("would become"));
+    assert!(!directory.at("new").exists());
+    // Before a byte of the data is read.
+    let text = npy("[('a', '|u1'), ('b', '|V32767')]", false, "(65536,)", b"");
+    directory.write("long.npy", &text);
+    let file = fs::File::options().write(true).open(directory.at("long.npy")).unwrap();
+    file.set_len(text.len() as u64 + (1 << 31)).unwrap();
+    for (line, words) in [
+        ("layout long.npy --to soa", &["more bytes than can be counted"][..]),
+        ("layout long.npy --to asta:32 --memory 64M", &["in memory", "--split"]),
+    ] {
+        ended(line, &directory.turntile(line), 1, words);
+        assert!(
+            fs::metadata(directory.at("long.npy")).unwrap().len() == text.len() as u64 + (1 << 31)
+        );
+    }
+}
+
+/// Nothing stays of a directory whose files could not be written.
+#[cfg(unix)]
+#[test]
+fn a_directory_is_there_whole_or_not_at_all() {
+    let directory = directory();
+    let (file, _) = records(100_000);
+    directory.write("a.npy", &file);
+    let line = "layout a.npy --split new";
+    let script = format!("ulimit -f 600; exec {} {line}", env!("CARGO_BIN_EXE_turntile"));
+    let mut command = std::process::Command::new("sh");
+    let output = command.args(["-c", &script]).current_dir(&directory).output().unwrap();
+    let errors = errors(&output);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(errors.contains("File too large") && !errors.contains(".turntile-"), "{errors}");
+    assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
+    // What a killed run left.
+    let left = directory.at(".turntile-new-0123456789abcdef.tmp");
+    fs::create_dir(&left).unwrap();
+    fs::write(left.join("rho.npy"), b"x").unwrap();
+    let output = directory.turntile(line);
+    assert!(output.status.success() && crate::errors(&output).contains("which a killed run left"));
+    assert!(!left.exists() && directory.at("new").join("rho.npy").exists());
+}
