@@ -47,6 +47,8 @@ mod table;
 mod tiles;
 mod timing;
 #[cfg(test)]
+mod verdict_cases;
+#[cfg(test)]
 mod verdict_tests;
 mod verdicts;
 mod verdicts_layouts;
