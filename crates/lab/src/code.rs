@@ -11,15 +11,18 @@ pub enum Code {
     Gaussian,
     /// Super-elements along cycles.
     Moved,
+    /// A SAXPY of elements some words apart.
+    Saxpy,
 }
 
 const LADDER: &str = concat!(include_str!("../kernels/ptx/ladder.w4.ptx"), "\0");
 const GAUSSIAN: &str = concat!(include_str!("../kernels/ptx/gaussian.w4.ptx"), "\0");
 const MOVED: &str = concat!(include_str!("../kernels/ptx/moved.w4.ptx"), "\0");
+const SAXPY: &str = concat!(include_str!("../kernels/ptx/saxpy.w4.ptx"), "\0");
 
 impl Code {
     /// Every file.
-    pub const ALL: [Code; 3] = [Code::Ladder, Code::Gaussian, Code::Moved];
+    pub const ALL: [Code; 4] = [Code::Ladder, Code::Gaussian, Code::Moved, Code::Saxpy];
 
     /// The file's name without its ending.
     pub fn name(self) -> &'static str {
@@ -27,6 +30,7 @@ impl Code {
             Code::Ladder => "ladder",
             Code::Gaussian => "gaussian",
             Code::Moved => "moved",
+            Code::Saxpy => "saxpy",
         }
     }
 
@@ -36,6 +40,7 @@ impl Code {
             Code::Ladder => LADDER,
             Code::Gaussian => GAUSSIAN,
             Code::Moved => MOVED,
+            Code::Saxpy => SAXPY,
         };
         CStr::from_bytes_until_nul(text.as_bytes()).expect("ends in a zero")
     }

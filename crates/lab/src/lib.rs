@@ -6,6 +6,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`ladder`] | the literature's out-of-place transpositions, by name, tile and block rows |
+//! | [`saxpy`] | a SAXPY of elements some words apart |
 //! | [`gaussian`] | a separable recursive filter with transpositions between its passes |
 //! | [`program`] | what these two launch, as data |
 //! | [`code`], [`params`] | their device code, and its parameters |
@@ -51,6 +52,7 @@ pub mod params;
 pub mod program;
 pub mod report;
 pub mod samples;
+pub mod saxpy;
 mod shapes;
 pub mod staged;
 pub mod tables;

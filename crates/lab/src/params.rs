@@ -42,6 +42,15 @@ mirror! {
         cols: u32 = "u32", "Columns.";
         across: Divisor32 = "Divisor<u32>", "Tiles across.";
     }
+    /// A SAXPY of elements some words apart.
+    SaxpyArgs in "saxpy.cu" {
+        to: Address = "*", "The vector that is added to.";
+        from: Address = "*", "The vector that is scaled.";
+        elements: u32 = "u32", "Elements.";
+        stride: u32 = "u32", "Words from one to the next.";
+        factor: f32 = "float", "What scales.";
+        pad: u32 = "u32", "Not used.";
+    }
     /// A filter of an image's columns.
     GaussianArgs in "gaussian.cu" {
         to: Address = "*", "The filtered image.";
@@ -117,12 +126,19 @@ pub enum Params {
     Moved(MovedArgs),
     /// `moved_on_chip`.
     LaidOut(LaidOutArgs),
+    /// `saxpy_strided`.
+    Saxpy(SaxpyArgs),
 }
 
 impl Params {
     /// Every structure that a kernel takes.
-    pub const LAYOUTS: [Layout; 4] =
-        [LadderArgs::LAYOUT, GaussianArgs::LAYOUT, MovedArgs::LAYOUT, LaidOutArgs::LAYOUT];
+    pub const LAYOUTS: [Layout; 5] = [
+        LadderArgs::LAYOUT,
+        GaussianArgs::LAYOUT,
+        MovedArgs::LAYOUT,
+        LaidOutArgs::LAYOUT,
+        SaxpyArgs::LAYOUT,
+    ];
 
     /// The same from one address to another; in place, at the first, with flags at the second.
     #[must_use]
@@ -130,6 +146,7 @@ impl Params {
         let (first, second) = match &mut self {
             Params::Ladder(args) => (&mut args.to, &mut args.from),
             Params::Gaussian(args) => (&mut args.to, &mut args.from),
+            Params::Saxpy(args) => (&mut args.to, &mut args.from),
             Params::Moved(args) => (&mut args.data, &mut args.flags),
             Params::LaidOut(args) => {
                 args.data = Address(to);
@@ -147,6 +164,7 @@ impl Params {
             Params::Gaussian(args) => bytemuck::bytes_of(args),
             Params::Moved(args) => bytemuck::bytes_of(args),
             Params::LaidOut(args) => bytemuck::bytes_of(args),
+            Params::Saxpy(args) => bytemuck::bytes_of(args),
         }
     }
 }

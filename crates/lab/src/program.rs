@@ -5,8 +5,8 @@ use turntile_cuda::Work;
 use crate::code::Code;
 use crate::params::Params;
 
-/// A launch of one of the lab's kernels, for buffers as long as [`ladder`](crate::ladder), [`gaussian`](crate::gaussian) and
-/// [`moved`](crate::moved) say, who alone can put it into a program.
+/// A launch of one of the lab's kernels, for buffers as long as [`ladder`](crate::ladder), [`gaussian`](crate::gaussian),
+/// [`moved`](crate::moved) and [`saxpy`](crate::saxpy) say, who alone can put it into a program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Launch {
     /// Where its kernel is.

@@ -182,6 +182,52 @@ mod tests {
         assert_eq!(cycle_of(t(2, 5), 3), [3, 6]);
     }
 
+    /// Section 4.5's trace of PTTWAC on 2 x 5 with nine work-items, of which four run at a time: which flags each step sets and
+    /// which work-items it ends. (The text ends 3 with the last step; its flag is set in the one before. It leaves out 8.)
+    #[test]
+    fn trace_of_pttwac() {
+        let (map, mut memory) = (t(2, 5), (0..10).collect::<Vec<usize>>());
+        let mut done = [false; 10];
+        // Work-items that run: their number, the element in hand, and the place that it goes to.
+        let mut running: Vec<(usize, usize, usize)> = Vec::new();
+        for (scheduled, flags, ended) in [
+            (vec![0, 1, 2, 3], vec![2, 4, 6], vec![0]),
+            (vec![4], vec![8, 3], vec![4, 1]),
+            (vec![5, 6, 7], vec![7, 1, 5], vec![6, 3]),
+            (vec![8], vec![], vec![8, 2, 5, 7]),
+        ] {
+            let (mut set, mut gone) = (Vec::new(), Vec::new());
+            for i in scheduled {
+                match done[i] || map.dest(i) == i {
+                    true => gone.push(i),
+                    false => running.push((i, memory[i], map.dest(i))),
+                }
+            }
+            assert!(running.len() <= 4);
+            // Together: all load, then all set flags, then those store that found none.
+            let loaded: Vec<usize> = running.iter().map(|&(.., to)| memory[to]).collect();
+            let mut left = Vec::new();
+            for ((i, element, to), next) in running.into_iter().zip(loaded) {
+                if std::mem::replace(&mut done[to], true) {
+                    gone.push(i);
+                } else {
+                    set.push(to);
+                    memory[to] = element;
+                    left.push((i, next, map.dest(to)));
+                }
+            }
+            running = left;
+            set.sort_unstable();
+            let sorted = |mut all: Vec<usize>| {
+                all.sort_unstable();
+                all
+            };
+            assert_eq!((set, sorted(gone)), (sorted(flags), sorted(ended)));
+        }
+        assert!(running.is_empty());
+        assert!((0..10).all(|k| memory[map.dest(k)] == k), "{memory:?}");
+    }
+
     #[test]
     fn closed_forms_match_enumeration() {
         let mut mark = vec![0u32; 200 * 200];

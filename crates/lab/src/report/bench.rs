@@ -23,7 +23,8 @@ use crate::error::{Refused, is_infeasible};
 use crate::flags::FlagLayout;
 use crate::moved::{self, Held};
 use crate::program::{Program, Step};
-use crate::samples::difference;
+use crate::samples::{difference, image};
+use crate::saxpy;
 use crate::staged::FOUR_STAGES;
 use crate::turned::OnGpu;
 use crate::watch::Watch;
@@ -414,6 +415,29 @@ impl Bench {
             timing.median(|| Ok(ready.time_in_turn()?))
         })?;
         self.speed(problem.bytes(), seconds)
+    }
+
+    /// A SAXPY of so many elements `stride` words apart on a GPU, compared with the host's; GB/s of the three words of each.
+    pub fn saxpy(&mut self, elements: usize, stride: usize) -> Result<Speed> {
+        let timing = self.timing();
+        let seconds = self.on_gpu(|_, watch| {
+            let none = || Refused(format!("no SAXPY of stride {stride}"));
+            let few = elements.min(10_007);
+            let (x, mut y) = (image(few, stride), image(stride, few));
+            y.reverse();
+            let mut ready = watch.load(&saxpy::program(few, stride).ok_or_else(none)?)?;
+            ready.put(0, bytemuck::cast_slice(&y))?;
+            ready.put(1, bytemuck::cast_slice(&x))?;
+            ready.time()?;
+            let mut got = vec![0f32; y.len()];
+            ready.take(0, bytemuck::cast_slice_mut(&mut got))?;
+            saxpy::on_host(&mut y, &x, stride);
+            ensure!(got == y, "SAXPY of stride {stride}: other elements than the host's");
+            let mut ready = watch.load(&saxpy::program(elements, stride).ok_or_else(none)?)?;
+            timing.median(|| Ok(ready.time_in_turn()?))
+        })?;
+        // A speed is of bytes that are read and written once: half of these.
+        self.speed(3 * 4 * elements / 2, seconds)
     }
 
     /// Seconds of a filter's program, buffers `[image, filtered, ..]`, compared with `want` where given.

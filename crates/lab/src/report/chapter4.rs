@@ -1,14 +1,25 @@
-//! The items of the thesis's chapter 4: matrices.
+//! The items of the thesis's chapter 4, matrices, and the one of chapter 2.
 
 use super::item::{Item, On};
 use super::views::View;
 use super::{
-    charts, conflicts, cycles, moves, names, padding, passes, plans, squares, stages, tiles,
-    verdicts, verdicts_more,
+    charts, conflicts, cycles, moves, names, padding, passes, plans, squares, stages, strides,
+    tiles, verdicts, verdicts_more,
 };
 
 /// In the order of the page.
-pub static ITEMS: [Item; 17] = [
+pub static ITEMS: [Item; 18] = [
+    Item {
+        id: "figure-2.2",
+        source: "thesis figure 2.2",
+        shows: "A SAXPY of 2^23 elements by the stride of its elements, GB/s of the three words of each (10007 elements compared with the host's)",
+        source_says: "speed falls fast for small strides and no more from 15 elements on, after Bell and Garland (2008).",
+        on: On::Gpu,
+        columns: strides::SAXPY,
+        measure: strides::saxpy,
+        verdict: verdicts::figure_2_2,
+        views: &[View::Chart(&charts::SAXPY), View::Rows],
+    },
     Item {
         id: "figure-4.1",
         source: "thesis figure 4.1",
@@ -120,7 +131,7 @@ pub static ITEMS: [Item; 17] = [
         id: "figures-4.11-4.13",
         source: "thesis figures 4.11 to 4.13",
         shows: "Conflicts of flag accesses, counted: the most work-items of a warp at one word, in one of 32 \
-                banks, under one of 1024 locks, averaged over the first four steps of all cycles. The bandwidths are in figure-4.16",
+                banks, under one of 1024 locks, averaged over the first four steps of all cycles; and the share of divergent branches of a loop that takes locks, as Fermi's. The bandwidths are in figure-4.16",
         source_says: "spreading removes position conflicts and brings bank and lock conflicts where the tile is a power of \
                       two, which padding removes: up to 10% more bandwidth on a C2050.",
         on: On::Nowhere,
@@ -128,6 +139,8 @@ pub static ITEMS: [Item; 17] = [
         measure: conflicts::figures_4_11_to_4_13,
         verdict: verdicts::conflicts,
         views: &[
+            View::Chart(&charts::DIVERGENCE),
+            View::Chart(&charts::BANKS),
             View::Pivot {
                 down: &["problem", "tile", "layout"],
                 across: "spreading",
@@ -151,6 +164,7 @@ pub static ITEMS: [Item; 17] = [
         verdict: verdicts::figure_4_16,
         views: &[
             View::Chart(&charts::FIGURE_4_16),
+            View::Chart(&charts::FIGURE_4_16_SPREAD),
             View::Pivot {
                 down: &["problem", "tile", "layout"],
                 across: "spreading",
@@ -215,7 +229,7 @@ pub static ITEMS: [Item; 17] = [
     Item {
         id: "table-4.2",
         source: "thesis table 4.2",
-        shows: "Six f32 matrices by three stages, four, and four with two fused, each in its fastest tile (sides from 8 to 128; a host: some of them) by PTTWAC alone and by any method, and by turntile's choice",
+        shows: "Six f32 matrices by three stages, four, and four with two fused, each in its fastest tile (sides from 8 to 128; a host: some of them) with super-elements moved by PTTWAC and tiles by barrier-sync, by PTTWAC alone and by any method, and by turntile's choice",
         source_says: "17.3 to 20.7 GB/s by three stages on a K20, 6.9 to 7.2 by four, 7.4 to 7.8 fused, in their best tiles: for 7200 x 1800 (32, 72) and (20, 16), of which 16 does not divide 1800, so that it must be m = 16 and n = 20.",
         on: On::Any,
         columns: plans::TABLE_4_2,
@@ -223,7 +237,7 @@ pub static ITEMS: [Item; 17] = [
         verdict: verdicts_more::table_4_2,
         views: &[
             View::Dots(&charts::TABLE_4_2),
-            View::Pivot { down: &["route"], across: "shape", cell: "gb_per_s" },
+            View::Pivot { down: &["route", "methods"], across: "shape", cell: "gb_per_s" },
             View::Rows,
         ],
     },
@@ -241,13 +255,17 @@ pub static ITEMS: [Item; 17] = [
     Item {
         id: "figure-4.21",
         source: "thesis figure 4.21",
-        shows: "7200 x 1800 by three stages with every tile that fits, sides from 8 to 300 (a host: every second side), by any method and, on a GPU, by PTTWAC",
+        shows: "7200 x 1800 by three stages with every tile that fits, sides from 8 to 300 (a host: every second side), by any method and, on a GPU, by PTTWAC, with barrier-sync and without",
         source_says: "the best, 20.59 GB/s on a K20, lie along m · n < 3600 with sides about 60; sides from 50 to 100 give at \
                       least 80% of the best.",
         on: On::Any,
         columns: plans::FIGURE_4_21,
         measure: plans::figure_4_21,
         verdict: verdicts_more::figure_4_21,
-        views: &[View::Map(&charts::FIGURE_4_21), View::Map(&charts::FIGURE_4_21_PTTWAC)],
+        views: &[
+            View::Map(&charts::FIGURE_4_21),
+            View::Map(&charts::FIGURE_4_21_THESIS),
+            View::Map(&charts::FIGURE_4_21_PTTWAC),
+        ],
     },
 ];

@@ -85,6 +85,13 @@ pub const FIGURE_4_16: Chart = Chart {
     ..PLAIN
 };
 
+pub const FIGURE_4_16_SPREAD: Chart = Chart {
+    name: "-spread",
+    title: "010! by PTTWAC, flags on chip, not padded: spreading the flag bits over words",
+    only: &[("layout", "spread")],
+    ..FIGURE_4_16
+};
+
 pub const FIGURE_4_17: Chart = Chart {
     title: "010! by PTTWAC: work-items of a group (a host: threads)",
     x: Axis::new("width", "width of a tile, in floats", Scale::Between),
@@ -124,8 +131,9 @@ pub const FIGURE_4_20: Chart = Chart {
 
 pub const TABLE_4_2: Dots = Dots {
     title: "Six matrices by three stages, by four, and by turntile's choice",
-    rows: &["shape"],
-    series: "route",
+    group: Some("shape"),
+    rows: &["route"],
+    series: "methods",
     beside: Some(("thesis_gb_per_s", "hollow: the thesis, on a K20")),
     ..PADDING
 };
@@ -139,6 +147,13 @@ pub const FIGURE_4_21: Map = Map {
     shades: Shades::Sixths,
     rules: true,
     only: &[("methods", "any method")],
+};
+
+pub const FIGURE_4_21_THESIS: Map = Map {
+    name: "-thesis",
+    title: "7200 x 1800 by three stages, of PTTWAC and of barrier-sync in tiles, with every tile of sides 8 to 300",
+    only: &[("methods", "PTTWAC and barrier-sync")],
+    ..FIGURE_4_21
 };
 
 pub const FIGURE_4_21_PTTWAC: Map = Map {
@@ -220,12 +235,58 @@ pub const LADDER: Dots = Dots {
 
 pub const LADDER_SIZES: Chart = Chart {
     title: "Out of place, 12288 x 12288: every kernel with every tile and block rows",
+    only: &[("side", "12288")],
     x: Axis::new("block_rows", "rows of a block of threads", Scale::Doubling),
     series: &["tile"],
     named: "tile ",
     panels: Some(("kernel", "")),
     joined: true,
     ..PLAIN
+};
+
+pub const LADDER_SIZES_KHAN: Chart = Chart {
+    name: "-3072",
+    title: "Out of place, 3072 x 3072 (Khan's): every kernel with every tile and block rows",
+    only: &[("side", "3072")],
+    ..LADDER_SIZES
+};
+
+pub const BLOCKS: Dots = Dots {
+    title: "Out of place, 4000 x 4000: report A's kernels by tile and block rows",
+    rows: &["tile", "block_rows"],
+    series: "source",
+    ..PADDING
+};
+
+pub const SAXPY: Chart = Chart {
+    title: "SAXPY of elements some words apart",
+    x: Axis::new("stride", "words from one element to the next", Scale::Between),
+    joined: true,
+    what: "y[i * stride] = a * x[i * stride] + y[i * stride]",
+    ..PLAIN
+};
+
+pub const DIVERGENCE: Chart = Chart {
+    name: "-divergence",
+    title: "Flags on chip, spread: divergent branches of a loop that takes locks (figure 4.11)",
+    x: Axis::new("spreading", "spreading factor", Scale::Doubling),
+    y: Axis::new("divergent_percent", "% of the branches", Scale::Linear),
+    series: &["tile"],
+    named: "tile of rows: ",
+    panels: Some(("problem", "")),
+    only: &[("layout", "spread")],
+    joined: true,
+    ..PLAIN
+};
+
+pub const BANKS: Chart = Chart {
+    name: "-banks",
+    title: "Flags on chip, tiles of 32 rows: bank conflicts (figure 4.13)",
+    y: Axis::new("bank_conflicts", "accesses for one", Scale::Linear),
+    series: &["layout"],
+    named: "",
+    only: &[("tile", "32")],
+    ..DIVERGENCE
 };
 
 pub const BY_SIDE: Chart = Chart {

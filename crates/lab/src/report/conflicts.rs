@@ -17,6 +17,7 @@ pub const COLUMNS: &[&str] = &[
     "position_conflicts",
     "bank_conflicts",
     "lock_conflicts",
+    "divergent_percent",
 ];
 
 /// Work-items that access flags together, banks of the memory, and locks of the thesis's GPU (Fermi).
@@ -35,6 +36,8 @@ pub struct Degrees {
     pub bank: f64,
     /// Most different words under one lock.
     pub lock: f64,
+    /// Of the branches of a loop in which those go on that took no lock: the share where some did and some did not.
+    pub divergent: f64,
 }
 
 /// Degrees of the flag words that the warps of a `tile x width` tile's work-items access, averaged over
@@ -42,13 +45,17 @@ pub struct Degrees {
 pub fn degrees(tile: usize, width: usize, layout: FlagLayout) -> Degrees {
     let (map, len) = (Transposition { rows: tile, cols: width }, tile * width);
     let mut sum = Degrees::default();
-    let mut accesses = 0.0;
+    let (mut accesses, mut rounds) = (0.0, 0.0);
     for first in (0..len).step_by(WARP) {
         let mut at: Vec<usize> = (first..len.min(first + WARP)).collect();
         for _ in 0..STEPS {
             let mut words: Vec<usize> = at.iter().map(|&p| layout.place(p, len).0).collect();
             words.sort_unstable();
             sum.position += most_alike(&words);
+            // One work-item of a lock gets it in a round; only in the last round all that are left do.
+            let waits = most_alike(&sorted(&words, LOCKS));
+            rounds += waits;
+            sum.divergent += waits - 1.0;
             words.dedup();
             sum.bank += most_alike(&sorted(&words, BANKS));
             sum.lock += most_alike(&sorted(&words, LOCKS));
@@ -60,6 +67,7 @@ pub fn degrees(tile: usize, width: usize, layout: FlagLayout) -> Degrees {
         position: sum.position / accesses,
         bank: sum.bank / accesses,
         lock: sum.lock / accesses,
+        divergent: 100.0 * sum.divergent / rounds,
     }
 }
 
@@ -80,7 +88,7 @@ pub fn figures_4_11_to_4_13(bench: &mut Bench, table: &mut Table) -> Result<()> 
         let tiles: &[usize] = if bench.quick() { &[16] } else { &[16, 32, 64] };
         for &tile in tiles {
             for (label, spreading, layout) in layouts() {
-                let Degrees { position, bank, lock } = degrees(tile, width, layout);
+                let Degrees { position, bank, lock, divergent } = degrees(tile, width, layout);
                 table.push([
                     name.to_owned(),
                     width.to_string(),
@@ -90,6 +98,7 @@ pub fn figures_4_11_to_4_13(bench: &mut Bench, table: &mut Table) -> Result<()> 
                     number(position),
                     number(bank),
                     number(lock),
+                    number(divergent),
                 ]);
             }
         }
@@ -120,6 +129,11 @@ mod tests {
         let wide = degrees(16, 215, spread(32, false));
         assert!(packed.position > 8.0, "{packed:?}");
         assert_eq!(wide.position, 1.0);
+        // Packed, a warp's flags lie in few words: nearly every branch has work-items that go on and some that do not.
+        assert!(
+            packed.divergent > 80.0 && wide.divergent < packed.divergent / 2.0,
+            "{packed:?} {wide:?}"
+        );
         let unpadded = degrees(32, 64, spread(32, false));
         let padded = degrees(32, 64, spread(32, true));
         assert!(unpadded.bank > 4.0 * padded.bank, "{unpadded:?} {padded:?}");

@@ -55,8 +55,8 @@ mod tests {
     fn every_figure_that_the_page_promises_is_there() {
         let sources: String = all().map(|item| item.source).collect::<Vec<_>>().join("; ");
         for figure in [
-            "3.7", "4.1", "4.4", "4.6", "4.11", "4.13", "4.16", "4.17", "4.18", "4.19", "4.20",
-            "4.21", "5.2", "5.4", "5.7",
+            "2.2", "3.7", "4.1", "4.4", "4.6", "4.11", "4.13", "4.16", "4.17", "4.18", "4.19",
+            "4.20", "4.21", "5.2", "5.4", "5.7",
         ] {
             assert!(sources.contains(figure), "figure {figure}");
         }

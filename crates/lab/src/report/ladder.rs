@@ -38,7 +38,7 @@ pub const FILTER: &[&str] =
     &["side", "transposition", "milliseconds", "of_it_transposing", "over_padded"];
 
 /// What is timed runs from one half of the memory to the other.
-fn measure(
+pub fn measure(
     bench: &mut Bench,
     rung: &Rung,
     (tile, block_rows): (usize, usize),
@@ -50,12 +50,14 @@ fn measure(
 
 /// Every kernel with every tile and block, on a square.
 pub fn sizes(bench: &mut Bench, table: &mut Table) -> Result<()> {
-    let side = if bench.quick() { 512 } else { 12_288 };
-    for rung in &RUNGS {
-        for (tile, block_rows) in rung.sizes() {
-            let speed = measure(bench, rung, (tile, block_rows), (side, side))?;
-            let sizes = [tile, block_rows, side].map(|n| n.to_string());
-            table.push([&[rung.name.to_owned()], &sizes[..], &speed].concat());
+    // Khan's side, and one that fills the chip.
+    for side in if bench.quick() { vec![512] } else { vec![3072, 12_288] } {
+        for rung in &RUNGS {
+            for (tile, block_rows) in rung.sizes() {
+                let speed = measure(bench, rung, (tile, block_rows), (side, side))?;
+                let sizes = [tile, block_rows, side].map(|n| n.to_string());
+                table.push([&[rung.name.to_owned()], &sizes[..], &speed].concat());
+            }
         }
     }
     Ok(())
@@ -78,10 +80,11 @@ pub fn by_side(bench: &mut Bench, table: &mut Table) -> Result<()> {
     Ok(())
 }
 
-/// Every kernel in its best tile and block, and turntile's own: Harris's square, Khan's, a large one, and a shape
-/// that no tile divides.
+/// Every kernel in its best tile and block, and turntile's own: the squares of Harris, Khan, and reports A and K, a large
+/// one, and a shape that no tile divides.
 pub fn best(bench: &mut Bench, table: &mut Table) -> Result<()> {
-    for (rows, cols) in [(1024, 1024), (3072, 3072), (16_384, 16_384), (16_381, 20_011)] {
+    let squares = [1024, 3072, 4000, 4096, 16_384].map(|side| (side, side));
+    for (rows, cols) in squares.into_iter().chain([(16_381, 20_011)]) {
         let (rows, cols) = (bench.side(rows), bench.side(cols));
         let shape = format!("{rows}x{cols}");
         for rung in &RUNGS {

@@ -2,10 +2,10 @@
 
 use super::item::{Item, On};
 use super::views::View;
-use super::{charts, ladder, naive, verdicts_more};
+use super::{charts, ladder, naive, strides, verdicts_more};
 
 /// In the order of the page.
-pub static ITEMS: [Item; 6] = [
+pub static ITEMS: [Item; 7] = [
     Item {
         id: "ladder",
         source: "Khan, section 5; Harris; two course reports",
@@ -24,7 +24,7 @@ pub static ITEMS: [Item; 6] = [
     Item {
         id: "ladder-sizes",
         source: "Khan, table 2 and figures 4 to 6",
-        shows: "Out of place: every kernel with every tile and block rows, f32, 12288 x 12288",
+        shows: "Out of place: every kernel with every tile and block rows, f32, 12288 x 12288 and Khan's 3072 x 3072",
         source_says: "blocks of one row are slowest, Selective Copying slowest of them; the rest are about the same.",
         on: On::Gpu,
         columns: ladder::SIZES,
@@ -32,8 +32,24 @@ pub static ITEMS: [Item; 6] = [
         verdict: verdicts_more::ladder_sizes,
         views: &[
             View::Chart(&charts::LADDER_SIZES),
-            View::Pivot { down: &["kernel", "tile"], across: "block_rows", cell: "gb_per_s" },
+            View::Chart(&charts::LADDER_SIZES_KHAN),
+            View::Pivot {
+                down: &["side", "kernel", "tile"],
+                across: "block_rows",
+                cell: "gb_per_s",
+            },
         ],
+    },
+    Item {
+        id: "ladder-blocks",
+        source: "two course reports: the first's blocks",
+        shows: "Out of place: the kernels of the report on an A800 in its tiles and blocks, f32, 4000 x 4000",
+        source_says: "16 x 16 is the best of 8, 16 and 32 with shared memory, with conflicts and without; at 32 x 32 conflicts cost much; of the unrolled ones 32 x 16 is the best.",
+        on: On::Gpu,
+        columns: strides::BLOCKS,
+        measure: strides::blocks,
+        verdict: verdicts_more::blocks,
+        views: &[View::Dots(&charts::BLOCKS), View::Rows],
     },
     Item {
         id: "ladder-by-side",

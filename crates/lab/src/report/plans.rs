@@ -2,9 +2,10 @@
 
 use anyhow::Result;
 use turntile::plan::{Plan, Problem, Route, Tile, TileRule};
+use turntile_plan::Method;
 
 use super::bench::{Bench, Speed, cells, number};
-use super::stages::pttwac;
+use super::stages::by_pttwac;
 use super::table::Table;
 use crate::error::is_infeasible;
 use crate::staged::{FOUR_STAGE, FOUR_STAGE_FUSED};
@@ -20,8 +21,16 @@ const SIX: [(usize, usize, [&str; 3]); 6] = [
     (1800, 7200, ["18.70", "7.07", "7.60"]),
 ];
 
-pub const TABLE_4_2: &[&str] =
-    &["route", "shape", "tile", "thesis_gb_per_s", "gb_per_s", "copy_gb_per_s", "percent_of_copy"];
+pub const TABLE_4_2: &[&str] = &[
+    "shape",
+    "route",
+    "methods",
+    "tile",
+    "thesis_gb_per_s",
+    "gb_per_s",
+    "copy_gb_per_s",
+    "percent_of_copy",
+];
 pub const TABLE_4_3: &[&str] = &["processor", "route", "gb_per_s", "percent", "of", "reported_by"];
 pub const FIGURE_4_21: &[&str] = &["methods", "m", "n", "gb_per_s", "percent_of_best"];
 
@@ -33,15 +42,20 @@ const HOST_TILES: usize = 6;
 /// How the stages of a plan are moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Methods {
-    /// By the thesis's PTTWAC, all of them.
+    /// Super-elements by PTTWAC, tiles by barriers: what the thesis's numbers suggest that it did.
+    Thesis,
+    /// By PTTWAC, all of them.
     Pttwac,
     /// By whichever is estimated to be fastest.
     Any,
 }
 
 impl Methods {
+    const ALL: [Methods; 3] = [Methods::Thesis, Methods::Pttwac, Methods::Any];
+
     fn name(self) -> &'static str {
         match self {
+            Methods::Thesis => "PTTWAC and barrier-sync",
             Methods::Pttwac => "PTTWAC",
             Methods::Any => "any method",
         }
@@ -50,7 +64,8 @@ impl Methods {
     /// A plan's stages by these methods; none where the device cannot.
     fn of(self, bench: &Bench, plan: &Plan) -> Option<Plan> {
         match self {
-            Methods::Pttwac => pttwac(bench, plan),
+            Methods::Thesis => by_pttwac(bench, plan, Method::BarrierSync),
+            Methods::Pttwac => by_pttwac(bench, plan, Method::PttwacOnChip),
             Methods::Any => Some(plan.clone()),
         }
     }
@@ -100,22 +115,21 @@ pub fn table_4_2(bench: &mut Bench, table: &mut Table) -> Result<()> {
         let shape = format!("{rows}x{cols}");
         let routes = [Route::THREE_STAGE, FOUR_STAGE, FOUR_STAGE_FUSED];
         for (route, thesis) in routes.into_iter().zip(thesis) {
-            for methods in [Methods::Pttwac, Methods::Any] {
+            for methods in Methods::ALL {
                 let (tile, speed) = match best(bench, &problem, route, methods)? {
                     Some((tile, speed)) => (self::tile(tile), cells(Ok(speed))?),
                     None => <(String, [String; 3])>::default(),
                 };
-                // The thesis has no other method.
-                let thesis = if methods == Methods::Pttwac { thesis } else { "" };
-                let name = format!("{route}, {}", methods.name());
-                let names = [name, shape.clone(), tile, thesis.to_owned()];
+                let thesis = if methods == Methods::Thesis { thesis } else { "" };
+                let names = [&shape, &*route.to_string(), methods.name(), &tile, thesis];
+                let names = names.map(str::to_owned);
                 table.push([names.to_vec(), speed.to_vec()].concat());
             }
         }
         let chosen = bench.planner().plan(&problem)?;
         let tile = format!("{} {}", chosen.route_name(), tile(chosen.tile()));
         let speed = cells(bench.plan(&chosen))?;
-        let names = ["turntile's choice".to_owned(), shape, tile, String::new()];
+        let names = [&shape, "turntile's choice", "its own", &tile, ""].map(str::to_owned);
         table.push([names.to_vec(), speed.to_vec()].concat());
     }
     Ok(())
@@ -151,7 +165,7 @@ pub fn table_4_3(bench: &mut Bench, table: &mut Table) -> Result<()> {
     }
     let about = bench.about();
     let processor = about.split(';').next().unwrap_or_default().to_owned();
-    for methods in [Some(Methods::Pttwac), Some(Methods::Any), None] {
+    for methods in Methods::ALL.into_iter().map(Some).chain([None]) {
         let (mut rates, mut shares) = (Vec::new(), Vec::new());
         for (rows, cols, _) in SIX {
             let problem = Problem::new(bench.side(rows), bench.side(cols), 4)?;
@@ -182,7 +196,7 @@ pub fn table_4_3(bench: &mut Bench, table: &mut Table) -> Result<()> {
 /// Sides of tiles that are tried.
 const SIDES: std::ops::RangeInclusive<usize> = 8..=300;
 
-/// Three stages on 7200 x 1800 with every tile whose sides are from 8 to 300, by any method and, on a GPU, by PTTWAC.
+/// Three stages on 7200 x 1800 with every tile whose sides are from 8 to 300, by any method and, on a GPU, by the others.
 pub fn figure_4_21(bench: &mut Bench, table: &mut Table) -> Result<()> {
     let problem = Problem::new(bench.side(7200), bench.side(1800), 4)?;
     let planner = bench.planner().with_tiles(TileRule::Exhaustive);
@@ -199,8 +213,7 @@ pub fn figure_4_21(bench: &mut Bench, table: &mut Table) -> Result<()> {
         sides.into_iter().step_by(every).collect::<Vec<_>>()
     };
     let (downs, acrosses) = (thin(|tile| tile.m), thin(|tile| tile.n));
-    let all: &[Methods] =
-        if bench.is_gpu() { &[Methods::Any, Methods::Pttwac] } else { &[Methods::Any] };
+    let all: &[Methods] = if bench.is_gpu() { &Methods::ALL } else { &[Methods::Any] };
     for &methods in all {
         let mut rates = Vec::new();
         for plan in &plans {

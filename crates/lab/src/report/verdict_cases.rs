@@ -9,6 +9,42 @@ pub const NOT: &str = "Does not hold";
 
 pub const CASES: &[Case] = &[
     (
+        "figure-2.2",
+        "stride|gb_per_s",
+        [
+            (HOLDS, &["1|4000", "2|2000", "15|300", "32|280"]),
+            (PART, &["1|4000", "2|300", "15|290", "32|280"]),
+        ],
+    ),
+    (
+        "ladder-blocks",
+        "source|tile|block_rows|gb_per_s",
+        [
+            (
+                HOLDS,
+                &[
+                    "Shared|16|16|9",
+                    "Shared|32|32|5",
+                    "SharedwBC|16|16|10",
+                    "SharedwBC|32|32|9",
+                    "Unrolled|32|8|10",
+                    "Unrolled|32|16|11",
+                ],
+            ),
+            (
+                NOT,
+                &[
+                    "Shared|16|16|4",
+                    "Shared|32|32|5",
+                    "SharedwBC|16|16|4",
+                    "SharedwBC|32|32|5",
+                    "Unrolled|32|8|12",
+                    "Unrolled|32|16|11",
+                ],
+            ),
+        ],
+    ),
+    (
         "figure-4.1",
         "side|percent_of_copy",
         [(HOLDS, &["128|20", "256|94"]), (NOT, &["128|94", "256|12"])],
@@ -77,10 +113,10 @@ pub const CASES: &[Case] = &[
     ),
     (
         "figures-4.11-4.13",
-        "layout|spreading|position_conflicts|bank_conflicts|lock_conflicts",
+        "layout|spreading|position_conflicts|bank_conflicts|lock_conflicts|divergent_percent",
         [
-            (HOLDS, &["spread|1|9|1.8|1", "spread|32|1|7.8|1.5", "padded|32|1|2|1"]),
-            (PART, &["spread|1|9|1.8|1", "spread|32|1|7.8|1.5", "padded|32|1|7|1"]),
+            (HOLDS, &["spread|1|9|1.8|1|90", "spread|32|1|7.8|1.5|30", "padded|32|1|2|1|1"]),
+            (PART, &["spread|1|9|1.8|1|90", "spread|32|1|7.8|1.5|30", "padded|32|1|7|1|1"]),
         ],
     ),
     (
@@ -160,24 +196,24 @@ pub const CASES: &[Case] = &[
     ),
     (
         "table-4.2",
-        "route|shape|gb_per_s",
+        "shape|route|methods|gb_per_s",
         [
             (
                 HOLDS,
                 &[
-                    "three-stage, PTTWAC|3x4|20",
-                    "four-stage, PTTWAC|3x4|7",
-                    "four-stage-fused, PTTWAC|3x4|8",
-                    "turntile's choice|3x4|90",
+                    "3x4|three-stage|PTTWAC|20",
+                    "3x4|four-stage|PTTWAC|7",
+                    "3x4|four-stage-fused|PTTWAC|8",
+                    "3x4|turntile's choice|its own|90",
                 ],
             ),
             (
                 PART,
                 &[
-                    "three-stage, PTTWAC|3x4|20",
-                    "four-stage, PTTWAC|3x4|7",
-                    "four-stage-fused, PTTWAC|3x4|30",
-                    "turntile's choice|3x4|90",
+                    "3x4|three-stage|PTTWAC|20",
+                    "3x4|four-stage|PTTWAC|7",
+                    "3x4|four-stage-fused|PTTWAC|30",
+                    "3x4|turntile's choice|its own|90",
                 ],
             ),
         ],

@@ -4,6 +4,30 @@ use super::claims::{Rows, few, is_gpu, mean, verdict};
 use super::padding;
 use super::table::Table;
 
+pub fn figure_2_2(table: &Table) -> String {
+    let rows = Rows::of(table);
+    let [unit, fifteen, longest] =
+        ["1", "15", "32"].map(|stride| rows.with("stride", stride).mean("gb_per_s"));
+    let speeds = rows.pairs("stride", "gb_per_s");
+    // The first stride from which on nothing falls by more than a fifth.
+    let level = speeds.iter().find(|at| at.1 * 0.8 <= longest).map_or(f64::NAN, |at| at.0);
+    verdict(&[
+        (
+            fifteen < unit / 4.0,
+            format!(
+                "{} GB/s at stride 1, {} at 15 and {} at 32",
+                few(unit),
+                few(fifteen),
+                few(longest)
+            ),
+        ),
+        (
+            (12.0..=18.0).contains(&level),
+            format!("from stride {level} on it falls by less than a fifth (from 15 there)"),
+        ),
+    ])
+}
+
 pub fn figure_4_1(table: &Table) -> String {
     let rows = Rows::of(table);
     let largest = rows.with("side", &format!("{:.0}", rows.most("side")));
@@ -185,6 +209,12 @@ pub fn conflicts(table: &Table) -> String {
         spread < 1.1 && packed > spread,
         format!("spreading by 32 takes position conflicts from {} to {}", few(packed), few(spread)),
     )];
+    let [packed, spread] =
+        ["1", "32"].map(|spreading| at("spread", spreading, "divergent_percent"));
+    claims.push((
+        spread < packed / 2.0,
+        format!("it takes divergent branches from {packed:.0}% to {spread:.0}%"),
+    ));
     for (name, column) in [("bank", "bank_conflicts"), ("lock", "lock_conflicts")] {
         let [packed, spread] = ["1", "32"].map(|spreading| at("spread", spreading, column));
         let padded = at("padded", "32", column);

@@ -6,12 +6,9 @@ use super::table::Table;
 pub fn table_4_2(table: &Table) -> String {
     let rows = Rows::of(table);
     let mut claims = Vec::new();
-    let three = "three-stage, ";
-    for methods in rows.cells("route").iter().filter_map(|route| route.strip_prefix(three)) {
-        let times = |of: &str, over: &str| {
-            let names = [of, over].map(|route| format!("{route}, {methods}"));
-            rows.speedup(&["shape"], "route", &names[0], &names[1])
-        };
+    let chosen = rows.those("route", |route| route.starts_with("turntile"));
+    for methods in rows.with("route", "three-stage").cells("methods") {
+        let rows = rows.with("methods", methods);
         for (of, over, words, there) in [
             (
                 "three-stage",
@@ -22,12 +19,11 @@ pub fn table_4_2(table: &Table) -> String {
             ("three-stage", "four-stage", "three stages {} times that of four", "2.5 to 2.9"),
             ("four-stage-fused", "four-stage", "fusion brings {} times", "1.08"),
         ] {
-            let times = times(of, over);
+            let times = rows.speedup(&["shape"], "route", of, over);
             let words = words.replace("{}", &format!("{times:.2}"));
             claims.push((times > 1.0, format!("by {methods} {words} ({there} there)")));
         }
     }
-    let chosen = rows.those("route", |route| route.starts_with("turntile"));
     verdict(&claims)
         + &format!(" Turntile's own choice has {} GB/s in the mean.", few(chosen.mean("gb_per_s")))
 }
@@ -245,6 +241,41 @@ pub fn ladder_sizes(table: &Table) -> String {
         ),
         (last_of_square, format!("of blocks of 32 x 32: {speeds_of_square}")),
     ])
+}
+
+pub fn blocks(table: &Table) -> String {
+    let rows = Rows::of(table);
+    let best = |source: &str| {
+        let of = rows.with("source", source);
+        let most = of.most("gb_per_s");
+        let rows = of.each(["tile", "block_rows", "gb_per_s"]).into_iter();
+        let mut best = rows.filter(|row| row[2].parse() == Ok(most));
+        (best.next().map(|row| [row[0], row[1]]).unwrap_or_default(), most)
+    };
+    let mut claims: Vec<Claim> = Vec::new();
+    for (source, [tile, block_rows]) in
+        [("Shared", ["16", "16"]), ("SharedwBC", ["16", "16"]), ("Unrolled", ["32", "16"])]
+    {
+        let (ours, speed) = best(source);
+        claims.push((
+            ours == [tile, block_rows],
+            format!(
+                "{source} is best at {} x {}, {} GB/s ({tile} x {block_rows} there)",
+                ours[0],
+                ours[1],
+                few(speed)
+            ),
+        ));
+    }
+    let times =
+        rows.with("tile", "32").speedup(&["tile", "block_rows"], "source", "SharedwBC", "Shared");
+    claims.push((
+        times > 1.2,
+        format!(
+            "without conflicts a block of 32 x 32 is {times:.2} times as fast (much faster there)"
+        ),
+    ));
+    verdict(&claims)
 }
 
 pub fn by_side(table: &Table) -> String {
