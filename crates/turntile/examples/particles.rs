@@ -3,43 +3,53 @@
 //!
 //!     cargo run --release -p turntile --example particles [particles]
 //!
-//! A particle has eight floats: place, velocity, mass, charge. A step moves every place by its velocity and reads neither mass
-//! nor charge, which an array of structures brings into the caches all the same.
+//! A step moves every place by its velocity and reads neither mass nor charge, which an array of structures brings into the
+//! caches all the same.
 
 use std::time::{Duration, Instant};
 
 use turntile::Error;
-use turntile::layout::{Layout, Relayout};
+use turntile::layout::{Aos, Asta, Record, RecordLayout, Records, Refused, Soa, Tile};
 
-/// Floats of a particle, and the first of its place and of its velocity.
-const FLOATS: usize = 8;
-const PLACE: usize = 0;
-const VELOCITY: usize = 3;
+#[derive(Record, Clone, Copy, PartialEq)]
+#[repr(C)]
+struct Particle {
+    place: [f32; 3],
+    velocity: [f32; 3],
+    mass: f32,
+    charge: f32,
+}
+
+type Converted<L> = Result<Records<Particle, L>, Refused<Particle, Aos>>;
+
 /// Particles of a tile: a float of each is four lines.
 const TILE: usize = 64;
 const SECONDS: f32 = 1e-3;
 const REPEATS: usize = 9;
 
-fn step_aos(particles: &mut [f32]) {
-    for particle in particles.chunks_exact_mut(FLOATS) {
-        for axis in 0..3 {
-            particle[PLACE + axis] += SECONDS * particle[VELOCITY + axis];
+fn step_aos(particles: &mut Records<Particle, Aos>) {
+    for Particle { place, velocity, .. } in particles.iter_mut() {
+        for (place, velocity) in place.iter_mut().zip(velocity) {
+            *place += SECONDS * *velocity;
         }
     }
 }
 
-/// Of particles that lie field after field.
-fn step_columns(particles: &mut [f32]) {
-    let n = particles.len() / FLOATS;
-    let (places, velocities) = particles.split_at_mut(VELOCITY * n);
-    for (place, velocity) in places[..3 * n].iter_mut().zip(&velocities[..3 * n]) {
+fn step_tile(particles: &mut Tile<Particle>) {
+    let (place, velocity) = particles.columns_mut((Particle::PLACE, Particle::VELOCITY));
+    // Three floats of every particle, one after the other.
+    for (place, velocity) in place.as_flattened_mut().iter_mut().zip(velocity.as_flattened()) {
         *place += SECONDS * velocity;
     }
 }
 
-fn step_asta(particles: &mut [f32]) {
-    // The last tile may be shorter; it is field after field too.
-    particles.chunks_mut(TILE * FLOATS).for_each(step_columns);
+fn step_asta(particles: &mut Records<Particle, Asta<TILE>>) {
+    particles.tiles_mut().for_each(step_tile);
+}
+
+fn step_soa(particles: &mut Records<Particle, Soa>) {
+    // All of them are one tile.
+    step_tile(particles);
 }
 
 fn median(mut run: impl FnMut()) -> Duration {
@@ -54,42 +64,57 @@ fn median(mut run: impl FnMut()) -> Duration {
     times[REPEATS / 2]
 }
 
+/// Steps particles in a layout, which end as `wanted`.
+fn compare<L: RecordLayout + Clone>(
+    start: &[Particle],
+    wanted: &[Particle],
+    aos: Duration,
+    into: fn(Records<Particle, Aos>) -> Converted<L>,
+    step: fn(&mut Records<Particle, L>),
+) -> Result<(), Error> {
+    let mut particles = into(Records::from(start.to_vec()))?;
+    step(&mut particles);
+    let mut particles = Some(particles.into_aos()?);
+    assert!(**particles.as_ref().expect("there") == *wanted, "{} ends elsewhere", L::LAYOUT);
+
+    // Both ways, as a program that others hand an array of structures needs them.
+    let converting = median(|| {
+        let there = into(particles.take().expect("there")).expect("it ran before");
+        particles = Some(there.into_aos().expect("it ran before"));
+    });
+    let mut particles = into(particles.expect("there"))?;
+    let each = median(|| step(&mut particles));
+    let pays = match aos.checked_sub(each).filter(|saved| !saved.is_zero()) {
+        Some(saved) => {
+            let steps = (converting.as_secs_f64() / saved.as_secs_f64()).ceil();
+            format!("converting pays after {steps} steps")
+        }
+        None => "converting does not pay".to_owned(),
+    };
+    println!("a step as {}: {each:.1?}, there and back {converting:.1?}: {pays}", L::LAYOUT);
+    Ok(())
+}
+
 fn main() -> Result<(), Error> {
     let n = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(1_000_003);
-    let start: Vec<f32> = (0..n * FLOATS).map(|k| (k % 251) as f32).collect();
-    let convert = |from, to| Relayout::new(n, &[4; FLOATS]).from(from).to(to).plan();
+    let float = |k: usize| (k % 251) as f32;
+    let three = |k| [float(k), float(k + 1), float(k + 2)];
+    let particle = |i: usize| {
+        let k = 8 * i;
+        Particle {
+            place: three(k),
+            velocity: three(k + 3),
+            mass: float(k + 6),
+            charge: float(k + 7),
+        }
+    };
+    let start: Vec<Particle> = (0..n).map(particle).collect();
 
-    let mut wanted = start.clone();
-    step_aos(&mut wanted);
-    let mut particles = start.clone();
+    let mut particles = Records::from(start.clone());
+    step_aos(&mut particles);
+    let wanted: Vec<Particle> = particles.clone().into();
     let aos = median(|| step_aos(&mut particles));
-    println!("{n} particles of {FLOATS} floats, a step as aos: {aos:.1?}");
-
-    for (layout, step) in
-        [(Layout::Asta(TILE), step_asta as fn(&mut [f32])), (Layout::Soa, step_columns)]
-    {
-        let (there, back) = (convert(Layout::Aos, layout)?, convert(layout, Layout::Aos)?);
-        let mut particles = start.clone();
-        there.run(&mut particles)?;
-        step(&mut particles);
-        back.run(&mut particles)?;
-        assert!(particles == wanted, "{layout} ends elsewhere than aos");
-
-        // Both ways, as a program that others hand an array of structures needs them.
-        let converting = median(|| {
-            there.run(&mut particles).expect("it ran before");
-            back.run(&mut particles).expect("it ran before");
-        });
-        there.run(&mut particles)?;
-        let each = median(|| step(&mut particles));
-        let pays = match aos.checked_sub(each).filter(|saved| !saved.is_zero()) {
-            Some(saved) => {
-                let steps = (converting.as_secs_f64() / saved.as_secs_f64()).ceil();
-                format!("converting pays after {steps} steps")
-            }
-            None => "converting does not pay".to_owned(),
-        };
-        println!("a step as {layout}: {each:.1?}, there and back {converting:.1?}: {pays}");
-    }
-    Ok(())
+    println!("{n} particles of {} bytes, a step as aos: {aos:.1?}", size_of::<Particle>());
+    compare(&start, &wanted, aos, Records::into_asta::<TILE>, step_asta)?;
+    compare(&start, &wanted, aos, Records::into_soa, step_soa)
 }

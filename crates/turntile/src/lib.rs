@@ -30,7 +30,7 @@
 //! | permute the axes of an array in place, once | [`permute_in_place`]; of ndarray's `Array`, with feature `ndarray`, `ndarray::permute` |
 //! | split, permute and join axes by a pattern, once | [`rearrange`]; of ndarray's `Array`, `ndarray::rearrange` |
 //! | transpose rows that lie a leading dimension apart, scaled and conjugated, as BLAS extensions have it, once | [`imatcopy`] |
-//! | bring records from one layout to another: AoS, SoA, ASTA | [`layout::Relayout`] |
+//! | bring records from one layout to another: AoS, SoA, ASTA | of a type [`layout::Records`], of bytes [`layout::Relayout`] |
 //! | choose a grid's layout, bring it there | [`layout::parallel`], [`layout::Grid`] |
 //! | say what is to be transposed or permuted, and how | [`Transpose`] |
 //! | plan it | [`Transpose::plan`], on a GPU [`plan_on`](Transpose::plan_on) |
@@ -67,6 +67,7 @@
 //! GB/s is always `2 · rows · cols · bytes of an element / time`, so that it compares with a copy.
 
 pub mod bytes;
+mod columns;
 mod error;
 pub mod gpu;
 mod grid;
@@ -78,6 +79,7 @@ mod pattern;
 pub mod plan;
 mod planned;
 mod recent;
+mod records;
 mod relayout;
 mod scale;
 pub mod stored;

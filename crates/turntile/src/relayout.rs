@@ -8,6 +8,8 @@ use std::str::FromStr;
 use turntile_perm::{AOS, Fields, Retile};
 use turntile_plan::Problem;
 
+use crate::columns::Record;
+
 /// How records lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Layout {
@@ -188,6 +190,15 @@ impl Relayout {
         gaps.retain(|&(_, bytes)| bytes > 0);
         let (places, sizes) = fields.iter().chain(&gaps).copied().unzip();
         Ok(Relayout { records, sizes, places, from: Layout::Aos, to: Layout::Aos })
+    }
+
+    /// `records` records of a type: its fields in the order of their columns, by falling alignment. For memory that is not a
+    /// [`Records`](crate::layout::Records): a GPU's, by [`plan_on`](crate::Transpose::plan_on), a map of a file's.
+    pub fn of_record<R: Record>(records: usize) -> Self {
+        let mut fields = R::FIELDS.to_vec();
+        fields.sort_by_key(|field| field.before);
+        let (places, sizes) = fields.iter().map(|field| (field.offset, field.bytes)).unzip();
+        Relayout { records, sizes, places, from: Layout::Aos, to: Layout::Aos }
     }
 
     /// From records that lie so.

@@ -10,6 +10,7 @@ mod leading;
 mod library;
 mod out_of_place;
 mod permutations;
+mod records;
 mod routes;
 mod tracked;
 mod tuned;

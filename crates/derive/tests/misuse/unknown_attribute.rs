@@ -1,0 +1,10 @@
+use turntile::layout::Record;
+
+#[derive(Record, Clone, Copy)]
+#[record(packed)]
+#[repr(C)]
+struct Cell {
+    rho: f32,
+}
+
+fn main() {}

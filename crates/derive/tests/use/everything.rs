@@ -1,0 +1,46 @@
+//! In a crate that has no unsafe and takes no warning.
+#![forbid(unsafe_code)]
+#![deny(warnings, missing_docs)]
+
+use turntile::layout::{Record, Records};
+
+/// A point, which may be a field.
+#[derive(Record, Clone, Copy, Debug)]
+#[repr(C, align(4))]
+pub struct Point {
+    x: f32,
+    /// Public.
+    pub r#type: i32,
+}
+
+impl Point {
+    /// A method may be called as a field is.
+    pub fn x(&self) -> f32 {
+        self.x
+    }
+}
+
+#[derive(Record, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[record(pod)]
+#[repr(C)]
+struct Body {
+    place: Point,
+    near: [Point; 3],
+    id: u64,
+}
+
+#[derive(Record, Clone, Copy)]
+#[repr(transparent)]
+struct One {
+    only: u8,
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let place = Point { x: 1.0, r#type: 2 };
+    let bodies = Records::from(vec![Body { place, near: [place; 3], id: 7 }; 9]).into_soa()?;
+    assert_eq!(bodies.column(Body::PLACE)[8].x(), 1.0);
+    assert_eq!(bodies.column(Body::NEAR)[8][2].r#type, 2);
+    assert_eq!(bodies.column(Body::ID), [7; 9]);
+    let _ = (Point::X, Point::TYPE, One::ONLY, One { only: 1 }.only);
+    Ok(())
+}
