@@ -15,6 +15,7 @@
 //! | [`family`] | the embedded device code |
 //! | [`args`] | a kernel's parameter: the structures of the device code |
 //! | [`check`] | permutations as the checking kernels take them |
+//! | [`peers`] | streams, events and memory for work of several GPUs |
 //! | [`kernels`] | the door for device code that is not this crate's |
 //! | [`error`] | what can go wrong |
 //!
@@ -41,6 +42,7 @@ pub mod launches;
 pub mod lower;
 mod names;
 mod offers;
+pub mod peers;
 pub mod waits;
 pub mod way;
 

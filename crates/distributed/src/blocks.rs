@@ -22,13 +22,11 @@ pub struct Blocks {
     after: Parts,
     /// Bytes of a pair of indices.
     pair: usize,
-    /// Most bytes of a message.
-    chunk: usize,
 }
 
 impl Blocks {
-    pub fn new(before: Parts, after: Parts, pair: usize, chunk: usize) -> Self {
-        Blocks { before, after, pair, chunk: chunk.max(1) }
+    pub fn new(before: Parts, after: Parts, pair: usize) -> Self {
+        Blocks { before, after, pair }
     }
 
     pub fn ranks(&self) -> usize {
@@ -36,22 +34,22 @@ impl Blocks {
     }
 
     /// Bytes that rank `r` has for rank `j`.
-    fn bytes(&self, r: usize, j: usize) -> usize {
+    pub fn bytes(&self, r: usize, j: usize) -> usize {
         self.before.len(r) * self.after.len(j) * self.pair
     }
 
     /// Where those begin in rank `r`.
-    fn begin(&self, r: usize, j: usize) -> usize {
+    pub fn begin(&self, r: usize, j: usize) -> usize {
         self.before.len(r) * self.after.begin(j) * self.pair
     }
 
     /// Where those from rank `j` begin in rank `r` at the end.
-    fn begin_after(&self, r: usize, j: usize) -> usize {
+    pub fn begin_after(&self, r: usize, j: usize) -> usize {
         self.after.len(r) * self.before.begin(j) * self.pair
     }
 
     /// Bytes that change places between ranks `r` and `j`.
-    fn mutual(&self, r: usize, j: usize) -> usize {
+    pub fn mutual(&self, r: usize, j: usize) -> usize {
         self.bytes(r, j).min(self.bytes(j, r))
     }
 
@@ -60,14 +58,15 @@ impl Blocks {
         (self.after.extent() - self.after.len(r)) * self.before.len(r) * self.pair
     }
 
-    /// Bytes of the largest message that changes places with another: what is sent is copied to a buffer of as many.
-    pub fn bounce_bytes(&self, r: usize) -> usize {
+    /// Bytes of the largest message of at most `chunk` that changes places with another: what is sent is copied to a buffer of
+    /// as many.
+    pub fn bounce_bytes(&self, r: usize, chunk: usize) -> usize {
         let others = (0..self.ranks()).filter(|&j| j != r);
-        others.map(|j| self.mutual(r, j)).max().unwrap_or(0).min(self.chunk)
+        others.map(|j| self.mutual(r, j)).max().unwrap_or(0).min(chunk)
     }
 
     /// Ranks in rising `b/t`; those that end with nothing come last.
-    fn receivers(&self) -> Vec<usize> {
+    pub fn receivers(&self) -> Vec<usize> {
         let parts = |r| (self.before.len(r) as u128, self.after.len(r) as u128);
         let rising = |&a: &usize, &b: &usize| match (parts(a), parts(b)) {
             ((_, 0), (_, 0)) => Ordering::Equal,
@@ -81,19 +80,26 @@ impl Blocks {
         order
     }
 
-    /// Exchanges the blocks of this rank; `bounce` has [`bounce_bytes`](Self::bounce_bytes).
+    /// Who changes blocks with `r` in a round, of as many as there are ranks; perhaps `r` itself.
+    pub fn partner(&self, r: usize, round: usize) -> usize {
+        (round + self.ranks() - r) % self.ranks()
+    }
+
+    /// Exchanges the blocks of this rank in messages of at most `chunk` bytes; `bounce` has
+    /// [`bounce_bytes`](Self::bounce_bytes).
     pub fn exchange(
         &self,
         exchange: &mut impl Exchange,
         data: &mut [u8],
         bounce: &mut [u8],
+        chunk: usize,
     ) -> Result<(), TransportError> {
         let (r, ranks) = (exchange.rank(), self.ranks());
         for round in 0..ranks {
-            let partner = (round + ranks - r) % ranks;
+            let partner = self.partner(r, round);
             if partner != r {
                 let own = &mut data[self.begin(r, partner)..][..self.mutual(r, partner)];
-                for own in own.chunks_mut(self.chunk) {
+                for own in own.chunks_mut(chunk) {
                     let sent = &mut bounce[..own.len()];
                     sent.copy_from_slice(own);
                     exchange.exchange(partner, sent, own)?;
@@ -104,16 +110,18 @@ impl Blocks {
             if receiver != r {
                 let (mutual, all) = (self.mutual(r, receiver), self.bytes(r, receiver));
                 let rest = &data[self.begin(r, receiver)..][mutual..all];
-                for rest in rest.chunks(self.chunk) {
+                for rest in rest.chunks(chunk) {
                     exchange.exchange(receiver, rest, &mut [])?;
                 }
                 continue;
             }
-            self.slide(r, data);
+            for (from, to, bytes) in self.slides(r) {
+                data.copy_within(from..from + bytes, to);
+            }
             for sender in (0..ranks).filter(|&sender| sender != r) {
                 let (mutual, all) = (self.mutual(r, sender), self.bytes(sender, r));
                 let rest = &mut data[self.begin_after(r, sender)..][mutual..all];
-                for rest in rest.chunks_mut(self.chunk) {
+                for rest in rest.chunks_mut(chunk) {
                     exchange.exchange(sender, &[], rest)?;
                 }
             }
@@ -121,14 +129,13 @@ impl Blocks {
         Ok(())
     }
 
-    /// Slides every block from where it was to where it will be. Both are in the order of ranks, so those that go down, from the
-    /// first, and then those that go up, from the last, are in nobody's way.
-    fn slide(&self, r: usize, data: &mut [u8]) {
-        let moves = |j| (self.begin(r, j), self.begin_after(r, j), self.mutual(r, j));
-        let mut slide = |(from, to, bytes): (usize, usize, usize)| {
-            data.copy_within(from..from + bytes, to);
-        };
-        (0..self.ranks()).map(moves).filter(|(from, to, _)| to < from).for_each(&mut slide);
-        (0..self.ranks()).rev().map(moves).filter(|(from, to, _)| to > from).for_each(&mut slide);
+    /// How blocks of rank `r` slide from where they were to where they will be: from, to, bytes, one after the other. Both are in
+    /// the order of ranks, so those that go down, from the first, and then those that go up, from the last, are in nobody's way.
+    pub fn slides(&self, r: usize) -> impl Iterator<Item = (usize, usize, usize)> {
+        let slide = move |j| (self.begin(r, j), self.begin_after(r, j), self.mutual(r, j));
+        let some = |slide: &(usize, usize, usize)| slide.2 > 0;
+        let down = (0..self.ranks()).map(slide).filter(|(from, to, _)| to < from);
+        let up = (0..self.ranks()).rev().map(slide).filter(|(from, to, _)| to > from);
+        down.chain(up).filter(some)
     }
 }

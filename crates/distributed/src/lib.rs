@@ -24,18 +24,23 @@
 //! # use turntile_distributed::Exchange;
 //! ```
 //!
-//! The ranks talk by an [`Exchange`], of two calls; [`threads`] has one for the threads of a process. [`docs/distributed.md`](https://github.com/turntile/turntile/blob/main/docs/distributed.md) says how
+//! The ranks talk by an [`Exchange`], of two calls; [`threads`] has one for the threads of a process. GPUs of a process
+//! need none: [`Redistribution::plan_on`]. [`docs/distributed.md`](https://github.com/turntile/turntile/blob/main/docs/distributed.md) says how
 //! it works.
 
 mod blocks;
 mod error;
 mod exchange;
+mod gpus;
+mod local;
 mod plan;
+mod queues;
 mod redistribution;
 pub mod threads;
 
 pub use error::Error;
 pub use exchange::{Exchange, TransportError};
+pub use gpus::OnGpus;
 pub use plan::Planned;
 pub use redistribution::{Redistribution, Way};
 pub use turntile_perm::Parts;

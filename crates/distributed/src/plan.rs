@@ -7,6 +7,7 @@ use turntile::{Bytes, Options, Workspace};
 use crate::blocks::Blocks;
 use crate::error::Error;
 use crate::exchange::Exchange;
+use crate::local::OfBytes;
 
 /// One rank's part of a [`Redistribution`](crate::Redistribution), to be run as often as wanted.
 ///
@@ -17,9 +18,10 @@ pub struct Planned {
     rank: usize,
     bytes: [usize; 2],
     /// Local stages before the exchange and after it.
-    first: Vec<turntile::Planned>,
-    last: Vec<turntile::Planned>,
-    blocks: Option<Blocks>,
+    first: Vec<OfBytes<turntile::Planned>>,
+    last: Vec<OfBytes<turntile::Planned>>,
+    /// With the most bytes of a message.
+    blocks: Option<(Blocks, usize)>,
 }
 
 impl Planned {
@@ -27,8 +29,8 @@ impl Planned {
         words: Vec<usize>,
         rank: usize,
         bytes: [usize; 2],
-        [first, last]: [Vec<turntile::Planned>; 2],
-        blocks: Option<Blocks>,
+        [first, last]: [Vec<OfBytes<turntile::Planned>>; 2],
+        blocks: Option<(Blocks, usize)>,
     ) -> Self {
         Planned { words, rank, bytes, first, last, blocks }
     }
@@ -55,11 +57,11 @@ impl Planned {
 
     fn local_workspace_bytes(&self) -> usize {
         let stages = self.first.iter().chain(&self.last);
-        stages.map(turntile::Planned::workspace_bytes).max().unwrap_or(0)
+        stages.map(|(_, stage)| stage.workspace_bytes()).max().unwrap_or(0)
     }
 
     fn bounce_bytes(&self) -> usize {
-        self.blocks.as_ref().map_or(0, |blocks| blocks.bounce_bytes(self.rank))
+        self.blocks.as_ref().map_or(0, |(blocks, chunk)| blocks.bounce_bytes(self.rank, *chunk))
     }
 
     /// Runs it; all ranks call it, each with its own plan. `data` begin with this rank's part, and end with it: they have
@@ -101,7 +103,7 @@ pub(crate) fn run(
         let ([rank, got], ranks) = ([planned.rank, exchange.rank()], exchange.ranks());
         match &planned.blocks {
             _ if rank != got => Err(Error::OtherRank { planned: rank, got }),
-            Some(blocks) if blocks.ranks() != ranks => {
+            Some((blocks, _)) if blocks.ranks() != ranks => {
                 Err(Error::Communicator { planned: blocks.ranks(), got: ranks })
             }
             _ => planned.workspace(),
@@ -123,20 +125,23 @@ pub(crate) fn run(
     }
     let planned = planned.map_err(Clone::clone)?;
     let [before, after] = planned.bytes;
-    let mut local = |exchange: &dyn Exchange, stages: &[turntile::Planned], part: &mut [u8]| {
-        let mut done = Ok(());
-        exchange.local(&mut || {
-            let mut run = |stage: &turntile::Planned| {
-                stage.run_with(&mut Bytes(&mut *part), Options::new().workspace(&mut workspace))
-            };
-            done = stages.iter().try_for_each(&mut run);
-        });
-        done
-    };
+    let mut local =
+        |exchange: &dyn Exchange, stages: &[OfBytes<turntile::Planned>], part: &mut [u8]| {
+            let mut done = Ok(());
+            exchange.local(&mut || {
+                let mut run = |(range, stage): &OfBytes<turntile::Planned>| {
+                    let part = &mut part[range.clone()];
+                    stage.run_with(&mut Bytes(part), Options::new().workspace(&mut workspace))
+                };
+                done = stages.iter().try_for_each(&mut run);
+            });
+            done
+        };
     local(exchange, &planned.first, &mut data[..before])?;
-    if let Some(blocks) = &planned.blocks {
+    if let Some((blocks, chunk)) = &planned.blocks {
         let capacity = planned.capacity();
-        blocks.exchange(exchange, &mut data[..capacity], &mut bounce).map_err(Error::Lost)?;
+        let data = &mut data[..capacity];
+        blocks.exchange(exchange, data, &mut bounce, *chunk).map_err(Error::Lost)?;
     }
     local(exchange, &planned.last, &mut data[..after])?;
     Ok(())
@@ -154,8 +159,8 @@ impl fmt::Display for Planned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [before, after] = self.bytes;
         write!(f, "rank {}: {before} bytes before, {after} after", self.rank)?;
-        self.first.iter().try_for_each(|stage| write!(f, "\n  local: {stage}"))?;
-        if let Some(blocks) = &self.blocks {
+        self.first.iter().try_for_each(|(_, stage)| write!(f, "\n  local: {stage}"))?;
+        if let Some((blocks, _)) = &self.blocks {
             let (sent, bounce) = (blocks.crossing(self.rank), self.bounce_bytes());
             write!(
                 f,
@@ -163,6 +168,6 @@ impl fmt::Display for Planned {
                 blocks.ranks() - 1
             )?;
         }
-        self.last.iter().try_for_each(|stage| write!(f, "\n  local: {stage}"))
+        self.last.iter().try_for_each(|(_, stage)| write!(f, "\n  local: {stage}"))
     }
 }

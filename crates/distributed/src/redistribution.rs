@@ -7,6 +7,7 @@ use turntile_perm::Parts;
 use crate::blocks::Blocks;
 use crate::error::Error;
 use crate::exchange::Exchange;
+use crate::local::{OfBytes, Ways, planned};
 use crate::plan::{self, Planned};
 
 /// In which order the local stages and the exchange come. `i` is the axis that is cut before, `k` the one after.
@@ -37,18 +38,26 @@ pub struct Redistribution {
     way: Option<Way>,
     threads: Option<usize>,
     cap: Option<usize>,
-    chunk: usize,
+    chunk: Option<usize>,
 }
 
 /// Bytes of a message: from 1 MiB on links are as fast as they get, and two such buffers are 2% of 400 MiB.
 const CHUNK_BYTES: usize = 4 << 20;
 
+/// What a rank does: local stages before and after, between them the exchange if there is one.
+pub(crate) struct Steps {
+    /// Of its part before and after.
+    pub bytes: [usize; 2],
+    pub local: [Vec<Ways>; 2],
+    pub blocks: Option<Blocks>,
+}
+
 /// A local stage.
-pub(crate) enum Local {
+enum Local {
     /// Axes of a shape in an order.
     Axes(Vec<usize>, Vec<usize>),
-    /// Records of fields of so many bytes.
-    Fields { records: usize, sizes: Vec<usize>, from: Layout, to: Layout },
+    /// Records of fields of so many bytes, all of them units of so many.
+    Fields { records: usize, sizes: Vec<usize>, unit: usize, from: Layout, to: Layout },
 }
 
 impl Redistribution {
@@ -70,7 +79,7 @@ impl Redistribution {
         after: (usize, Parts),
     ) -> Self {
         let (shape, axes, way) = (shape.to_vec(), axes.to_vec(), None);
-        let (threads, cap, chunk) = (None, None, CHUNK_BYTES);
+        let (threads, cap, chunk) = (None, None, None);
         Redistribution { shape, axes, elem_bytes, before, after, way, threads, cap, chunk }
     }
 
@@ -89,9 +98,9 @@ impl Redistribution {
         Redistribution { cap: Some(bytes), ..self }
     }
 
-    /// With messages of at most so many bytes, 1 or more; otherwise 4 MiB. The same on all ranks.
+    /// With messages of at most so many bytes, 1 or more; otherwise 4 MiB, between GPUs 16 MiB. The same on all ranks.
     pub fn chunk(self, bytes: usize) -> Self {
-        Redistribution { chunk: bytes.max(1), ..self }
+        Redistribution { chunk: Some(bytes.max(1)), ..self }
     }
 
     /// Plans it for one rank.
@@ -99,6 +108,14 @@ impl Redistribution {
     /// # Errors
     /// The axes and parts are not those of an array, or its local stages cannot be planned.
     pub fn plan(&self, rank: usize) -> Result<Planned, Error> {
+        let Steps { bytes, local, blocks } = self.steps(rank)?;
+        let [first, last] = local.map(|stages| planned(&stages, Transpose::plan));
+        let blocks = blocks.map(|blocks| (blocks, self.chunk.unwrap_or(CHUNK_BYTES)));
+        Ok(Planned::new(self.words(), rank, bytes, [first?, last?], blocks))
+    }
+
+    /// What a rank does, with nothing planned.
+    pub(crate) fn steps(&self, rank: usize) -> Result<Steps, Error> {
         let k = self.check()?;
         let (i, ranks) = (self.before.0, self.before.1.ranks());
         if rank >= ranks {
@@ -118,13 +135,19 @@ impl Redistribution {
                 Way::PanelsFirst => self.panels_first(k, &cut, [b, t]),
             };
             let [before, after] = parts;
-            (stages, Some(Blocks::new(before, after, pair, self.chunk)))
+            (stages, Some(Blocks::new(before, after, pair)))
         };
-        let [first, last] = stages.map(|stages| {
-            let planned = stages.iter().filter_map(|stage| self.planned(stage).transpose());
-            planned.collect::<Result<Vec<_>, Error>>()
-        });
-        Ok(Planned::new(self.words(), rank, bytes, [first?, last?], blocks))
+        let local = stages.map(|stages| stages.iter().map(|stage| self.ways(stage)).collect());
+        Ok(Steps { bytes, local, blocks })
+    }
+
+    /// Ranks before and after, and most bytes of a message where it was said.
+    pub(crate) fn ranks(&self) -> usize {
+        self.before.1.ranks()
+    }
+
+    pub(crate) fn asked_chunk(&self) -> Option<usize> {
+        self.chunk
     }
 
     /// Plans it for this rank and runs it; all ranks call it. Data are what [`Planned::run`] takes.
@@ -167,8 +190,8 @@ impl Redistribution {
     /// What all ranks must agree on.
     fn words(&self) -> Vec<usize> {
         let ((i, before), (q, after)) = (&self.before, &self.after);
-        let numbers =
-            [self.elem_bytes, *i, *q, self.chunk, self.way.map_or(0, |way| way as usize + 1)];
+        let chunk = self.chunk.unwrap_or(CHUNK_BYTES);
+        let numbers = [self.elem_bytes, *i, *q, chunk, self.way.map_or(0, |way| way as usize + 1)];
         let lists = [&self.shape, &self.axes].map(|list| [&[list.len()], &list[..]].concat());
         let parts = [before, after].map(|parts| parts.sizes().collect::<Vec<_>>());
         [&numbers[..], &lists.concat(), &parts.concat()].concat()
@@ -217,9 +240,10 @@ impl Redistribution {
     fn axes_first(&self, k: usize, cut: &[usize], [_, t]: [usize; 2]) -> [Vec<Local>; 2] {
         let front = in_front(k, &self.axes);
         let (records, run) = self.around(self.before.0, &front);
-        let sizes = self.before.1.sizes().map(|b| b * run * self.elem_bytes).collect();
-        let joined =
-            Local::Fields { records: t * records, sizes, from: Layout::Soa, to: Layout::Aos };
+        let unit = run * self.elem_bytes;
+        let sizes = self.before.1.sizes().map(|b| b * unit).collect();
+        let (records, from, to) = (t * records, Layout::Soa, Layout::Aos);
+        let joined = Local::Fields { records, sizes, unit, from, to };
         let mut shape = self.extents(&front);
         shape[0] = t;
         let last = Local::Axes(shape, places(&self.axes, &front));
@@ -230,9 +254,10 @@ impl Redistribution {
     fn panels_first(&self, k: usize, cut: &[usize], [b, t]: [usize; 2]) -> [Vec<Local>; 2] {
         let source = in_front(self.before.0, &self.in_order());
         let (records, run) = self.around(k, &source);
-        let sizes = self.after.1.sizes().map(|t| t * run * self.elem_bytes).collect();
-        let panels =
-            Local::Fields { records: b * records, sizes, from: Layout::Aos, to: Layout::Soa };
+        let unit = run * self.elem_bytes;
+        let sizes = self.after.1.sizes().map(|t| t * unit).collect();
+        let (records, from, to) = (b * records, Layout::Aos, Layout::Soa);
+        let panels = Local::Fields { records, sizes, unit, from, to };
         let mut shape = self.extents(&source);
         let place = source.iter().position(|&axis| axis == k).unwrap_or(0);
         shape[place] = t;
@@ -247,26 +272,57 @@ impl Redistribution {
         (of(&order[1..place]), of(&order[place + 1..]))
     }
 
-    fn planned(&self, stage: &Local) -> Result<Option<turntile::Planned>, Error> {
-        let transpose = match stage {
-            Local::Axes(shape, order) => {
-                if order.is_sorted() || shape.contains(&0) {
-                    return Ok(None);
-                }
-                Transpose::of_axes_bytes(shape, order, self.elem_bytes)
+    /// How a stage can be done; none where nothing moves.
+    fn ways(&self, stage: &Local) -> Ways {
+        match stage {
+            Local::Axes(shape, order) if !order.is_sorted() && !shape.contains(&0) => {
+                let bytes = shape.iter().product::<usize>() * self.elem_bytes;
+                let asked = Transpose::of_axes_bytes(shape, order, self.elem_bytes);
+                vec![vec![(0..bytes, self.limited(asked))]]
             }
-            Local::Fields { records, sizes, from, to } => {
+            Local::Fields { records, sizes, unit, from, to } if *records > 1 => {
                 let sizes: Vec<usize> = sizes.iter().copied().filter(|&size| size > 0).collect();
-                if *records <= 1 || sizes.len() <= 1 {
-                    return Ok(None);
+                if sizes.len() <= 1 {
+                    return Vec::new();
                 }
-                Relayout::new(*records, &sizes).from(*from).to(*to)
+                let bytes = records * sizes.iter().sum::<usize>();
+                let at_once = Relayout::new(*records, &sizes).from(*from).to(*to);
+                let turned = self.turned(*records, &sizes, *unit, *from == Layout::Aos);
+                vec![vec![(0..bytes, self.limited(at_once))], turned]
             }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Records to fields as transpositions alone, which every device has: of all records, then of each field; or back.
+    fn turned(
+        &self,
+        records: usize,
+        sizes: &[usize],
+        unit: usize,
+        apart: bool,
+    ) -> Vec<OfBytes<Transpose>> {
+        let turn = |begin: usize, bytes: usize, apart: bool| {
+            let (range, words) = (begin * records..(begin + bytes) * records, bytes / unit);
+            let [rows, cols] = if apart { [records, words] } else { [words, records] };
+            // The largest power of two, up to what is promised of the whole part.
+            let alignment = 1 << range.start.trailing_zeros().min(4);
+            (range, self.limited(Transpose::of_bytes(rows, cols, unit).alignment(alignment)))
         };
-        let transpose =
-            self.threads.map_or(transpose.clone(), |threads| transpose.threads(threads));
-        let transpose = self.cap.map_or(transpose.clone(), |cap| transpose.workspace_cap(cap));
-        Ok(Some(transpose.plan()?))
+        let begins = sizes.iter().scan(0, |end, size| {
+            *end += size;
+            Some(*end - size)
+        });
+        let mut all: Vec<_> =
+            begins.zip(sizes).map(|(begin, &size)| turn(begin, size, !apart)).collect();
+        let whole = turn(0, sizes.iter().sum(), apart);
+        all.insert(if apart { 0 } else { all.len() }, whole);
+        all
+    }
+
+    fn limited(&self, asked: Transpose) -> Transpose {
+        let asked = self.threads.map_or(asked.clone(), |threads| asked.threads(threads));
+        self.cap.map_or(asked.clone(), |cap| asked.workspace_cap(cap))
     }
 }
 

@@ -7,6 +7,7 @@ import os
 import pathlib
 import pickle
 import queue
+import runpy
 import shutil
 import subprocess
 import sys
@@ -103,6 +104,14 @@ def test_threads_against_numpy(ranks):
             check(queues.rank, ranks, *case, comm=queues)
 
     assert on_ranks(ranks, work) == [None] * ranks
+
+
+@pytest.mark.parametrize("ranks", [1, 3, 4])
+def test_the_example_of_fft_against_numpy(ranks):
+    folder = pathlib.Path(__file__).parent.parent / "examples"
+    example = runpy.run_path(str(folder / "fft_slabs.py"))["main"]
+    for shape in [(6, 5, 4), (3, 8, 2), (2, 2, 7)]:
+        assert on_ranks(ranks, lambda queues: example(queues, queues.rank, ranks, shape)) == [True] * ranks
 
 
 @pytest.mark.parametrize("dtype", ["u1", "c16", "M8[s]", ">f8", [("a", "u1"), ("b", "f8")]])

@@ -78,7 +78,8 @@ pub struct DeviceSource(DeviceMemory);
 pub struct StreamHandle(*mut c_void);
 
 impl DeviceMemory {
-    fn place(self) -> Place {
+    /// Its address and its bytes.
+    pub fn place(self) -> Place {
         (self.address, self.bytes)
     }
 }

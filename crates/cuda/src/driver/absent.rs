@@ -51,6 +51,10 @@ impl Absent {
     ) -> Answer<()> {
         match *self {}
     }
+
+    pub unsafe fn copy_between(&self, _: (&Self, u64), _: (&Self, u64), _: usize) -> Answer<()> {
+        match *self {}
+    }
 }
 
 /// Methods of all of them, by the types of their arguments. What is made of a context takes one, too.
@@ -68,6 +72,7 @@ methods! {
     // A context's.
     enter() -> Answer<Absent>;
     is(&Absent) -> bool;
+    reach(&Absent) -> Answer<bool>;
     facts() -> Answer<Facts>;
     // Made of one.
     load(Image<'_>) -> Answer<Arc<Absent>>;
@@ -88,6 +93,7 @@ methods! {
     raw() -> *mut c_void;
     wait() -> Answer<()>;
     clear(&mut Absent) -> Answer<()>;
+    wait_for(&Absent) -> Answer<()>;
     copy(&Absent, [usize; 2], usize) -> Answer<()>;
     put(&Absent, usize, &[u8]) -> Answer<()>;
     take(&Absent, usize, &mut [u8]) -> Answer<()>;

@@ -118,6 +118,36 @@ impl Stream {
         answer("cuMemcpyDtoDAsync", code)
     }
 
+    /// What is queued from now on waits for what was queued when `event` was last recorded, wherever that was.
+    pub fn wait_for(&self, event: &Event) -> Result<(), CudaError> {
+        let _current = self.context.enter()?;
+        // SAFETY: stream and event are live; 0 is the only flag there is.
+        let code = unsafe { sys::cuStreamWaitEvent(self.handle, event.handle, 0) };
+        answer("cuStreamWaitEvent", code)
+    }
+
+    /// Queues a copy of `bytes` bytes to an address of one context from one of another, or of the same.
+    ///
+    /// # Safety
+    /// They are memory of those contexts, and nothing else uses what is written, or writes what is read, until that is done.
+    pub unsafe fn copy_between(
+        &self,
+        (to, there): (&Context, u64),
+        (from, here): (&Context, u64),
+        bytes: usize,
+    ) -> Result<(), CudaError> {
+        let _current = self.context.enter()?;
+        if to.is(from) {
+            // SAFETY: the caller answers for the memory.
+            let code = unsafe { sys::cuMemcpyDtoDAsync_v2(there, here, bytes, self.handle) };
+            return answer("cuMemcpyDtoDAsync", code);
+        }
+        let (to, from) = (to.handle, from.handle);
+        // SAFETY: as above; both contexts are live.
+        let code = unsafe { sys::cuMemcpyPeerAsync(there, to, here, from, bytes, self.handle) };
+        answer("cuMemcpyPeerAsync", code)
+    }
+
     /// Copies `bytes` into `memory`, `at` bytes from its start, and waits.
     pub fn put(&self, memory: &Memory, at: usize, bytes: &[u8]) -> Result<(), CudaError> {
         let to = memory.span(at, bytes.len())?;

@@ -171,6 +171,29 @@ impl Context {
         self.handle == other.handle
     }
 
+    /// Lets copies and kernels of this context reach the other's memory, and says whether they can.
+    pub fn reach(&self, other: &Context) -> Result<bool, CudaError> {
+        if self.is(other) {
+            return Ok(true);
+        }
+        let mut can = 0;
+        // SAFETY: a place for the answer, and devices that the driver named.
+        let code = unsafe { sys::cuDeviceCanAccessPeer(&mut can, self.device, other.device) };
+        answer("cuDeviceCanAccessPeer", code)?;
+        if can == 0 {
+            return Ok(false);
+        }
+        let _current = self.enter()?;
+        // SAFETY: both contexts are live; 0 is the only flag there is.
+        match unsafe { sys::cuCtxEnablePeerAccess(other.handle, 0) } {
+            CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED => Ok(true),
+            CUresult::CUDA_ERROR_TOO_MANY_PEERS | CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED => {
+                Ok(false)
+            }
+            code => answer("cuCtxEnablePeerAccess", code).map(|()| true),
+        }
+    }
+
     /// What its device says of itself.
     pub fn facts(&self) -> Result<Facts, CudaError> {
         use CUdevice_attribute as A;
