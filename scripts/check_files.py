@@ -164,6 +164,35 @@ class Tries:
             self.only(path.name)
         return f"{self.kills} signals, {ended} of which ended it"
 
+    def split(self):
+        """A directory of fields is there whole or not at all, whatever ends the run, and the next one removes what was left."""
+        path, out, ended = self.folder / "a.npy", self.folder / "out", 0
+        text = "{'descr': [('a', '|u1'), ('b', '<f8'), ('c', '<f4')], 'fortran_order': False, 'shape': (400000,), }"
+        path.write_bytes(padded(text) + os.urandom(13 * 400000))
+        before, start = digest(path), time.monotonic()
+        assert self.run("layout", path, "--split", out)[0] == 0
+        took = time.monotonic() - start
+        want = {name.name: digest(name) for name in out.iterdir()}
+        assert sorted(want) == ["a.npy", "b.npy", "c.npy"]
+        shutil.rmtree(out)
+        for _ in range(max(self.kills // 4, 1)):
+            how = self.draw.choice([signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGKILL])
+            child = self.start("layout", path, "--split", out)
+            time.sleep(self.draw.random() * took * 1.2)
+            child.send_signal(how)
+            child.communicate()
+            assert child.returncode in (0, -how) and digest(path) == before
+            made = {name.name: digest(name) for name in out.iterdir()} if out.exists() else None
+            assert made in (None, want) and (made or child.returncode != 0), f"{how.name}: {child.returncode}, {made}"
+            ended += made is None
+            if made:
+                shutil.rmtree(out)
+            if how == signal.SIGKILL:
+                assert self.run("layout", path, "--split", out)[0] == 0
+                shutil.rmtree(out)
+            self.only(path.name)
+        return f"{ended} runs were ended"
+
     def several(self):
         """Signals while three files are changed: those before the interruption are done, none after it, and each is whole."""
         names = ["a.npy", "b.npy", "c.npy"]
@@ -435,7 +464,7 @@ def main():
     parser.add_argument("--sampled", type=int, default=0, help="rows of the large result to compare, drawn; 0 are all")
     parser.add_argument("--turns", type=int, default=3, help="how often each is timed; the shortest time counts")
     options = parser.parse_intermixed_args()
-    every = ["signals", "several", "streams", "synced", "refused", "late", "loop", "full", "memory"]
+    every = ["signals", "split", "several", "streams", "synced", "refused", "late", "loop", "full", "memory"]
     failed = 0
     for name in options.names or every:
         with tempfile.TemporaryDirectory(dir=options.folder) as folder:

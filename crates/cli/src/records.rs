@@ -145,7 +145,8 @@ impl Records {
                 field.shape.remove(0);
             }
         }
-        let count = items.saturating_mul(tile.unwrap_or(1));
+        let count = items.checked_mul(tile.unwrap_or(1));
+        let count = count.context("more records than can be counted")?;
         Ok(Records { fields, count, from })
     }
 

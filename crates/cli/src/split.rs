@@ -134,7 +134,10 @@ fn files_of(columns: &[(usize, Option<&str>, Vec<u8>)]) -> usize {
 
 /// Records that are moved at a time: whole tiles, of soa all.
 fn chunk_of(records: &Records, header: &Header, from: Layout) -> usize {
-    let held = CHUNK * records.count / header.data_bytes.max(1);
+    let held = match header.data_bytes.checked_div(records.count) {
+        None | Some(0) => return records.count,
+        Some(bytes) => CHUNK / bytes,
+    };
     match from {
         Layout::Aos => held.clamp(1, records.count.max(1)),
         Layout::Asta(tile) => (held / tile * tile).clamp(tile, records.count.max(tile)),

@@ -11,6 +11,11 @@
 use turntile::layout::{Layout, Relayout};
 use turntile::plan::Problem;
 use turntile::{Error, Planned, Transpose};
+use turntile_cuda::args::Address;
+
+use crate::code::Code;
+use crate::params::{ApplicationArgs, Params};
+use crate::program::{Launch, Program, Step};
 
 /// Records of a tile of ASTA: a line of 128 bytes.
 pub const TILE: usize = 32;
@@ -57,6 +62,8 @@ pub struct State {
     pub from: Vec<f32>,
 }
 
+/// Threads of a block.
+const THREADS: usize = 256;
 /// Floats of an option: three are read, two written.
 const OPTION: usize = 5;
 
@@ -179,6 +186,56 @@ impl Application {
             Layout::Aos => self.step_on(state, Aos { fields }),
             Layout::Soa => self.step_on(state, Soa { records }),
             Layout::Asta(_) => self.step_on(state, Asta { records, fields }),
+        }
+    }
+
+    /// A step on a GPU, a thread a record: buffers `[to, from]` as a [`State`] has them. None where there is no kernel for
+    /// so many words.
+    pub fn program(self, layout: Layout) -> Option<Program> {
+        let (records, words) = self.records();
+        let (name, side) = match self {
+            Application::Members { .. } => (format!("members_{words}"), 0),
+            Application::Lbm { side } => ("lbm".to_owned(), side),
+            Application::Options { .. } => ("options".to_owned(), 0),
+            Application::Ell { .. } => (format!("ell_{words}"), 0),
+        };
+        let layout = match layout {
+            Layout::Aos => "aos",
+            Layout::Soa => "soa",
+            Layout::Asta(tile) => {
+                if tile == TILE {
+                    "asta"
+                } else {
+                    return None;
+                }
+            }
+        };
+        let wanted = format!("{name}_{layout}");
+        let launch = Launch {
+            code: Code::Applications,
+            entry: Code::Applications.entries().find(|entry| *entry == wanted)?,
+            groups: i32::try_from(records.div_ceil(THREADS)).ok()?.try_into().ok()?,
+            threads: THREADS as u32,
+            shared_bytes: 0,
+            params: Params::Application(ApplicationArgs {
+                to: Address::default(),
+                from: Address::default(),
+                records: records as u64,
+                side: u32::try_from(side).ok()?,
+                pad: 0,
+            }),
+        };
+        let bytes = self.words().map(|words| words * 4);
+        Some(Program::new(&bytes).then(Step::Kernel(launch, [0, 1])))
+    }
+
+    /// Words of what a step writes, and of what it reads.
+    fn words(self) -> [usize; 2] {
+        let (records, words) = self.records();
+        match self {
+            Application::Options { .. } => [records * words, 0],
+            Application::Ell { .. } => [records, 2 * records * words + records],
+            _ => [records * words; 2],
         }
     }
 

@@ -2,17 +2,19 @@
 
 use std::fmt::Write as _;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use turntile::gpu::Gpu;
+use turntile::layout::Layout;
 use turntile_perm::Elementary;
 use turntile_plan::Problem;
 
+use crate::applications::{Application, LAYOUTS};
 use crate::command::GpuArgs;
 use crate::flags::FlagLayout;
 use crate::gaussian::{self, Between};
 use crate::ladder::{self, RUNGS, Rung};
 use crate::moved::{self as movers, Held};
-use crate::samples::{difference, image, moved};
+use crate::samples::{difference, image, load, moved};
 use crate::watch::Watch;
 
 /// Device memory that the cases take.
@@ -28,6 +30,7 @@ pub fn run(args: &GpuArgs) -> Result<String> {
     rungs(&mut watch, &mut text, &mut wrong)?;
     moves(&mut watch, &mut text, &mut wrong)?;
     filters(&mut watch, &mut text, &mut wrong)?;
+    applications(&mut watch, &mut text, &mut wrong)?;
     ensure!(wrong == 0, "{text}{wrong} cases are wrong");
     Ok(text + "all right")
 }
@@ -93,6 +96,40 @@ fn moves(watch: &mut Watch, text: &mut String, wrong: &mut usize) -> Result<()> 
         }
     }
     let _ = writeln!(text, "moved: {count} runs, {} wrong", *wrong - before);
+    Ok(())
+}
+
+/// Applications on every layout: near what the host has, which rounds otherwise, and equal bit by bit.
+fn applications(watch: &mut Watch, text: &mut String, wrong: &mut usize) -> Result<()> {
+    for application in [
+        Application::Members { records: 1001, floats: 8 },
+        Application::Lbm { side: 13 },
+        Application::Options { records: 999 },
+        Application::Ell { rows: 1003, width: 39 },
+    ] {
+        let mut host = application.start();
+        application.step(&mut host, Layout::Aos);
+        let (mut first, mut worst, mut same) = (None, 0f32, true);
+        for (_, layout) in LAYOUTS {
+            let mut state = application.start();
+            application.arrange(&mut state, layout)?;
+            let program = application.program(layout).context("a kernel")?;
+            let mut ready = load(watch, &program, &state)?;
+            ready.time()?;
+            ready.take(0, bytemuck::cast_slice_mut(&mut state.to))?;
+            application.gather(&mut state.to, layout)?;
+            let apart = |(a, b): (&f32, &f32)| (a - b).abs() / b.abs().max(1.0);
+            worst = state.to.iter().zip(&host.to).map(apart).fold(worst, f32::max);
+            let bits: Vec<u32> = state.to.iter().map(|value| value.to_bits()).collect();
+            same &= *first.get_or_insert_with(|| bits.clone()) == bits;
+        }
+        let alike = if same { "alike" } else { "not alike" };
+        let _ = writeln!(
+            text,
+            "{application:?}: {alike} on all layouts, differs from a host's by {worst:e}"
+        );
+        *wrong += usize::from(!same || !worst.is_finite() || worst >= 1e-4);
+    }
     Ok(())
 }
 

@@ -13,16 +13,20 @@ pub enum Code {
     Moved,
     /// A SAXPY of elements some words apart.
     Saxpy,
+    /// Kernels on records in several layouts.
+    Applications,
 }
 
 const LADDER: &str = concat!(include_str!("../kernels/ptx/ladder.w4.ptx"), "\0");
 const GAUSSIAN: &str = concat!(include_str!("../kernels/ptx/gaussian.w4.ptx"), "\0");
+const APPLICATIONS: &str = concat!(include_str!("../kernels/ptx/applications.w4.ptx"), "\0");
 const MOVED: &str = concat!(include_str!("../kernels/ptx/moved.w4.ptx"), "\0");
 const SAXPY: &str = concat!(include_str!("../kernels/ptx/saxpy.w4.ptx"), "\0");
 
 impl Code {
     /// Every file.
-    pub const ALL: [Code; 4] = [Code::Ladder, Code::Gaussian, Code::Moved, Code::Saxpy];
+    pub const ALL: [Code; 5] =
+        [Code::Ladder, Code::Gaussian, Code::Moved, Code::Saxpy, Code::Applications];
 
     /// The file's name without its ending.
     pub fn name(self) -> &'static str {
@@ -31,6 +35,7 @@ impl Code {
             Code::Gaussian => "gaussian",
             Code::Moved => "moved",
             Code::Saxpy => "saxpy",
+            Code::Applications => "applications",
         }
     }
 
@@ -41,6 +46,7 @@ impl Code {
             Code::Gaussian => GAUSSIAN,
             Code::Moved => MOVED,
             Code::Saxpy => SAXPY,
+            Code::Applications => APPLICATIONS,
         };
         CStr::from_bytes_until_nul(text.as_bytes()).expect("ends in a zero")
     }

@@ -69,6 +69,17 @@ mirror! {
 }
 
 mirror! {
+    /// A step of an application.
+    ApplicationArgs in "applications.cu" {
+        to: Address = "*", "What it writes.";
+        from: Address = "*", "What it reads.";
+        records: u64 = "u64", "All of them.";
+        side: u32 = "u32", "Of the cube of cells, else 0.";
+        pad: u32 = "u32", "Not used.";
+    }
+}
+
+mirror! {
     /// Super-elements along cycles.
     MovedArgs in "moved.cu" {
         data: Address = "*", "The super-elements.";
@@ -122,6 +133,8 @@ pub enum Params {
     Ladder(LadderArgs),
     /// `gaussian_columns`.
     Gaussian(GaussianArgs),
+    /// `members_*`, `lbm_*`, `options_*`, `ell_*`.
+    Application(ApplicationArgs),
     /// `moved_clear`, `moved_shared_*`, `moved_block_*`.
     Moved(MovedArgs),
     /// `moved_on_chip`.
@@ -132,12 +145,13 @@ pub enum Params {
 
 impl Params {
     /// Every structure that a kernel takes.
-    pub const LAYOUTS: [Layout; 5] = [
+    pub const LAYOUTS: [Layout; 6] = [
         LadderArgs::LAYOUT,
         GaussianArgs::LAYOUT,
         MovedArgs::LAYOUT,
         LaidOutArgs::LAYOUT,
         SaxpyArgs::LAYOUT,
+        ApplicationArgs::LAYOUT,
     ];
 
     /// The same from one address to another; in place, at the first, with flags at the second.
@@ -147,6 +161,7 @@ impl Params {
             Params::Ladder(args) => (&mut args.to, &mut args.from),
             Params::Gaussian(args) => (&mut args.to, &mut args.from),
             Params::Saxpy(args) => (&mut args.to, &mut args.from),
+            Params::Application(args) => (&mut args.to, &mut args.from),
             Params::Moved(args) => (&mut args.data, &mut args.flags),
             Params::LaidOut(args) => {
                 args.data = Address(to);
@@ -162,6 +177,7 @@ impl Params {
         match self {
             Params::Ladder(args) => bytemuck::bytes_of(args),
             Params::Gaussian(args) => bytemuck::bytes_of(args),
+            Params::Application(args) => bytemuck::bytes_of(args),
             Params::Moved(args) => bytemuck::bytes_of(args),
             Params::LaidOut(args) => bytemuck::bytes_of(args),
             Params::Saxpy(args) => bytemuck::bytes_of(args),

@@ -1,9 +1,27 @@
 //! What the lab's programs are checked on: what each does to elements, and images.
 
 use anyhow::Result;
+use turntile::gpu::CudaError;
 use turntile_plan::{Problem, ProblemError};
 
-use crate::watch::Ready;
+use crate::applications::State;
+use crate::program::Program;
+use crate::watch::{Ready, Watch};
+
+/// An application on a GPU, with what it begins with.
+///
+/// # Errors
+/// The driver's errors.
+pub fn load<'a>(
+    watch: &'a mut Watch,
+    program: &Program,
+    state: &State,
+) -> Result<Ready<'a>, CudaError> {
+    let mut ready = watch.load(program)?;
+    ready.put(0, bytemuck::cast_slice(&state.to))?;
+    ready.put(1, bytemuck::cast_slice(&state.from))?;
+    Ok(ready)
+}
 
 /// What a rung does to a matrix of 4-byte elements: a transposition, or nothing.
 ///

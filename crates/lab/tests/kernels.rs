@@ -9,7 +9,9 @@ use std::path::Path;
 use std::{env, fs};
 
 use offsets::offsets;
+use turntile::layout::Layout;
 use turntile_cuda::Chip;
+use turntile_lab::applications::{Application, LAYOUTS};
 use turntile_lab::code::Code;
 use turntile_lab::error::KernelError;
 use turntile_lab::flags::FlagLayout;
@@ -137,6 +139,29 @@ fn launches_are_the_committed_ones() {
         return fs::write(path, text).unwrap();
     }
     assert_eq!(text, fs::read_to_string(path).unwrap(), "TURNTILE_BLESS=1 writes it anew");
+}
+
+/// Every application of the report on every layout: no entry point is left over, and buffers are as long as what is read.
+#[test]
+fn every_application_is_in_the_device_code() {
+    let members = [1, 2, 4, 8, 16, 32].map(|floats| Application::Members { records: 1000, floats });
+    let rows = [39, 40, 59, 62, 197, 215].map(|width| Application::Ell { rows: 97, width });
+    let others = [Application::Lbm { side: 9 }, Application::Options { records: 300 }];
+    let mut met = BTreeSet::new();
+    for application in members.into_iter().chain(rows).chain(others) {
+        let state = application.start();
+        for (_, layout) in LAYOUTS {
+            let program = application.program(layout).unwrap();
+            assert_eq!(program.buffers(), [4 * state.to.len(), 4 * state.from.len()]);
+            let launch = launch(&program);
+            check(&launch);
+            assert!(launch.groups as usize * launch.threads as usize >= application.records().0);
+            met.insert(launch.entry);
+        }
+    }
+    assert_eq!(met, Code::Applications.entries().collect());
+    assert_eq!(Application::Ell { rows: 5, width: 7 }.program(Layout::Aos), None);
+    assert_eq!(Application::Lbm { side: 5 }.program(Layout::Asta(16)), None);
 }
 
 /// Each pass begins where the last one ended; the image is not written, and what comes out is in the second buffer.

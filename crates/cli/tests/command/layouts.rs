@@ -155,6 +155,8 @@ fn what_has_no_such_layout_is_refused() {
         npy("[('a', '<f4', (4,)), ('b', '<f8', (2,))]", false, "(3,)", &data[..96]),
     );
     directory.write("path.npy", npy("[('../a', '<f4'), ('b', '<f8')]", false, "(4,)", &data[..48]));
+    let many = "[('a', '|S0', (4611686018427387904,))]";
+    directory.write("many.npy", npy(many, false, "(4,)", b""));
     directory.write("none.npy", npy("[]", false, "(4,)", b""));
     directory.write("x.bin", &data);
     fs::create_dir(directory.at("folder")).unwrap();
@@ -173,6 +175,7 @@ fn what_has_no_such_layout_is_refused() {
         ("layout object.npy --to soa", &["pickle"]),
         ("layout mixed.npy --from asta:4 --to aos", &["'b' has 2"]),
         ("layout path.npy --split new", &["'../a'", "no file's name"]),
+        ("layout many.npy --from asta:4611686018427387904 --split new", &["more records than"]),
         ("layout none.npy --to soa", &["no fields"]),
         ("layout a.npy --split folder", &["folder is there already"]),
         ("layout a.npy --split no/where", &["cannot make a directory in no"]),
