@@ -4,6 +4,7 @@ import csv
 import itertools
 import json
 import math
+import statistics
 
 # The share of a copy, in percent, that a class is built to reach, by bytes of an element.
 GOALS = {
@@ -395,6 +396,21 @@ def imatcopy(base):
     return peers_table(base / "cpu-epyc-genoa", "imatcopy.csv", "library", ["turntile", "turntile, 2 threads", "OpenBLAS", "MKL"])
 
 
+def host_steering(base):
+    """Rows a pitch apart: an access to a column's lines, beside rows a line further apart and other lines of the same pages."""
+    folder, times = base / "cpu-epyc-milan", {}
+    for row in read(folder, "steering.csv"):
+        key = int(row["pitch"]), f"{row['form']} {row['places']}", row["walk"]
+        times.setdefault(key, []).append(float(row["ns"]))
+    forms = sorted({form for _, form, _ in times}, key=lambda form: (form.split()[0], int(form.split()[1])))
+    def told(pitch, form):
+        of = (times.get((pitch, form, walk)) for walk in ("pitch", "plus-line", "same-pages"))
+        return " / ".join(speed(statistics.median(found)) if found else "" for found in of)
+    pitches = [pitch for pitch in sorted({pitch for pitch, _, _ in times}) if pitch >= 1024]
+    rows = [(pitch, *(told(pitch, form) for form in forms)) for pitch in pitches]
+    return machine(folder) + "\n" + table(["pitch, bytes", *(f"{form}, ns" for form in forms)], rows) + source(folder, "steering.csv")
+
+
 def h200_on_chip_axes(base):
     """The chosen plan of each problem in words, beside the best of two passes."""
     folder, by = base / "h200", {}
@@ -426,7 +442,7 @@ def h200_leading(base):
 TABLES = {
     name.replace("_", "-"): value
     for name, value in list(globals().items())
-    if name in ("readme", "host", "host_planner", "host_axes", "host_peers", "imatcopy") or name.startswith("h200_")
+    if name in ("readme", "host", "host_planner", "host_axes", "host_peers", "host_steering", "imatcopy") or name.startswith("h200_")
 }
 
 

@@ -15,6 +15,7 @@ use crate::gaussian::{self, Between};
 use crate::ladder::{self, RUNGS, Rung};
 use crate::moved::{self as movers, Held};
 use crate::samples::{difference, image, load, moved};
+use crate::steering::Field;
 use crate::watch::Watch;
 
 /// Device memory that the cases take.
@@ -31,6 +32,7 @@ pub fn run(args: &GpuArgs) -> Result<String> {
     moves(&mut watch, &mut text, &mut wrong)?;
     filters(&mut watch, &mut text, &mut wrong)?;
     applications(&mut watch, &mut text, &mut wrong)?;
+    chases(&mut watch, &mut text, &mut wrong)?;
     ensure!(wrong == 0, "{text}{wrong} cases are wrong");
     Ok(text + "all right")
 }
@@ -130,6 +132,30 @@ fn applications(watch: &mut Watch, text: &mut String, wrong: &mut usize) -> Resu
         );
         *wrong += usize::from(!same || !worst.is_finite() || worst >= 1e-4);
     }
+    Ok(())
+}
+
+/// Places linked and chased: where every block ends.
+fn chases(watch: &mut Watch, text: &mut String, wrong: &mut usize) -> Result<()> {
+    let (field, blocks) = (Field { span: 1 << 20, places: 1000, blocks: 7 }, 7);
+    // Each word once, in an order of no pattern.
+    let places: Vec<u32> = (0..1000).map(|k| k * 7919 % (1 << 18)).collect();
+    let before = *wrong;
+    for (count, ahead, steps) in [(1000, 1, 50), (994, 7, 142), (7, 0, 3), (1000, 7, 0)] {
+        let programs = field.linked(count, ahead).zip(field.chased(steps));
+        let (linked, chased) = programs.context("places that 32 bits count")?;
+        let mut ready = watch.load(&linked)?;
+        ready.put(1, bytemuck::cast_slice(&places))?;
+        ready.time()?;
+        let mut ready = watch.load(&chased)?;
+        ready.put(2, bytemuck::cast_slice(&places[..blocks]))?;
+        ready.time()?;
+        let mut ends = vec![0u32; blocks];
+        ready.take(2, bytemuck::cast_slice_mut(&mut ends))?;
+        let right = (0..blocks).all(|k| ends[k] == places[(k + ahead * steps) % count]);
+        *wrong += usize::from(!right);
+    }
+    let _ = writeln!(text, "steering: 4 runs, {} wrong", *wrong - before);
     Ok(())
 }
 

@@ -15,6 +15,8 @@ pub enum Code {
     Saxpy,
     /// Kernels on records in several layouts.
     Applications,
+    /// Chases of places.
+    Steering,
 }
 
 const LADDER: &str = concat!(include_str!("../kernels/ptx/ladder.w4.ptx"), "\0");
@@ -22,11 +24,18 @@ const GAUSSIAN: &str = concat!(include_str!("../kernels/ptx/gaussian.w4.ptx"), "
 const APPLICATIONS: &str = concat!(include_str!("../kernels/ptx/applications.w4.ptx"), "\0");
 const MOVED: &str = concat!(include_str!("../kernels/ptx/moved.w4.ptx"), "\0");
 const SAXPY: &str = concat!(include_str!("../kernels/ptx/saxpy.w4.ptx"), "\0");
+const STEERING: &str = concat!(include_str!("../kernels/ptx/steering.w4.ptx"), "\0");
 
 impl Code {
     /// Every file.
-    pub const ALL: [Code; 5] =
-        [Code::Ladder, Code::Gaussian, Code::Moved, Code::Saxpy, Code::Applications];
+    pub const ALL: [Code; 6] = [
+        Code::Ladder,
+        Code::Gaussian,
+        Code::Moved,
+        Code::Saxpy,
+        Code::Applications,
+        Code::Steering,
+    ];
 
     /// The file's name without its ending.
     pub fn name(self) -> &'static str {
@@ -36,6 +45,7 @@ impl Code {
             Code::Moved => "moved",
             Code::Saxpy => "saxpy",
             Code::Applications => "applications",
+            Code::Steering => "steering",
         }
     }
 
@@ -47,6 +57,7 @@ impl Code {
             Code::Moved => MOVED,
             Code::Saxpy => SAXPY,
             Code::Applications => APPLICATIONS,
+            Code::Steering => STEERING,
         };
         CStr::from_bytes_until_nul(text.as_bytes()).expect("ends in a zero")
     }

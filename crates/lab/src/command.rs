@@ -36,6 +36,9 @@ pub enum Command {
     Check(GpuArgs),
     /// Time the ladder and the filter on a GPU at the sources' sizes, as CSV
     Tables(TablesArgs),
+    /// Does a pitch of a power of two hurt here? Lines down columns of rows that lie a pitch apart, a line more apart, and in the
+    /// same pages; as CSV, with a verdict on each pitch
+    Steering(SteeringArgs),
 }
 
 /// Options of `turntile-lab bench`.
@@ -157,6 +160,32 @@ pub struct TablesArgs {
     /// Which GPU
     #[command(flatten)]
     pub on: GpuArgs,
+}
+
+/// Options of `turntile-lab steering`.
+#[derive(Debug, Args)]
+pub struct SteeringArgs {
+    /// Where to measure: host, cuda (the first GPU) or cuda:N
+    #[arg(long, value_name = "NAME", default_value = "host")]
+    pub device: String,
+    /// The table to write
+    #[arg(value_name = "OUT.csv")]
+    pub file: PathBuf,
+    /// Bytes from row to row [default: powers of two and three halves of them, 256 to 3 MiB]
+    #[arg(long, value_name = "BYTES,...", value_delimiter = ',', value_parser = byte_count)]
+    pub pitches: Vec<usize>,
+    /// Walks of each kind, each of another seed
+    #[arg(long, value_name = "N", default_value = "3")]
+    pub seeds: u64,
+    /// Runs of each, of which the median counts, on a host of pieces of about a millisecond
+    #[arg(long, value_name = "N", default_value = "5")]
+    pub runs: usize,
+    /// The last cache, of which lines of four times as much are walked over [default: 32 MiB, on a GPU 50 MiB]
+    #[arg(long, value_name = "BYTES", value_parser = byte_count)]
+    pub cache: Option<usize>,
+    /// The pages that the rows lie in, on the host
+    #[arg(long, value_name = "KIND", default_value = "huge")]
+    pub pages: Pages,
 }
 
 /// Options of `turntile-lab report`.

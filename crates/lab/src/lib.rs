@@ -20,6 +20,7 @@
 //! | [`moved`], [`flags`] | movers of super-elements that the product does not launch; where their flags lie |
 //! | [`k20`] | the thesis's own GPU, to plan for |
 //! | [`check`], [`tables`] | `turntile-lab check` and `tables`: the kernels on a GPU, compared and timed |
+//! | [`steering`] | `turntile-lab steering`: what memory does with pitches |
 //! | [`samples`] | what they are compared on |
 //! | [`transposition`] | the cycles of a transposition, in closed form |
 //! | [`report`] | `turntile-lab report`: the sources' figures and tables on one page |
@@ -55,6 +56,7 @@ pub mod samples;
 pub mod saxpy;
 mod shapes;
 pub mod staged;
+pub mod steering;
 pub mod tables;
 pub mod transposition;
 pub mod turned;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use turntile_cli::error::line;
 use turntile_lab::command::{Cli, Command};
-use turntile_lab::{bench, calibrate, check, report, tables};
+use turntile_lab::{bench, calibrate, check, report, steering, tables};
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
@@ -15,6 +15,7 @@ fn main() -> ExitCode {
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Tables(args) => tables::run(&args),
+        Command::Steering(args) => steering::run(&args),
     };
     match done {
         Ok(text) => {

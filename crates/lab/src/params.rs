@@ -112,6 +112,18 @@ mirror! {
     }
 }
 
+mirror! {
+    /// Places chased.
+    SteeringArgs in "steering.cu" {
+        to: Address = "*", "The memory; where blocks begin and end.";
+        from: Address = "*", "The places; the memory.";
+        words: u32 = "u32", "Of the memory.";
+        count: u32 = "u32", "Places, or blocks.";
+        ahead: u32 = "u32", "How many places on the next one is.";
+        steps: u32 = "u32", "Of a block.";
+    }
+}
+
 impl Flags {
     /// `layout` of `positions` flags.
     pub fn new(layout: FlagLayout, positions: usize) -> Self {
@@ -141,17 +153,20 @@ pub enum Params {
     LaidOut(LaidOutArgs),
     /// `saxpy_strided`.
     Saxpy(SaxpyArgs),
+    /// `steering_*`.
+    Steering(SteeringArgs),
 }
 
 impl Params {
     /// Every structure that a kernel takes.
-    pub const LAYOUTS: [Layout; 6] = [
+    pub const LAYOUTS: [Layout; 7] = [
         LadderArgs::LAYOUT,
         GaussianArgs::LAYOUT,
         MovedArgs::LAYOUT,
         LaidOutArgs::LAYOUT,
         SaxpyArgs::LAYOUT,
         ApplicationArgs::LAYOUT,
+        SteeringArgs::LAYOUT,
     ];
 
     /// The same from one address to another; in place, at the first, with flags at the second.
@@ -162,6 +177,7 @@ impl Params {
             Params::Gaussian(args) => (&mut args.to, &mut args.from),
             Params::Saxpy(args) => (&mut args.to, &mut args.from),
             Params::Application(args) => (&mut args.to, &mut args.from),
+            Params::Steering(args) => (&mut args.to, &mut args.from),
             Params::Moved(args) => (&mut args.data, &mut args.flags),
             Params::LaidOut(args) => {
                 args.data = Address(to);
@@ -181,6 +197,7 @@ impl Params {
             Params::Moved(args) => bytemuck::bytes_of(args),
             Params::LaidOut(args) => bytemuck::bytes_of(args),
             Params::Saxpy(args) => bytemuck::bytes_of(args),
+            Params::Steering(args) => bytemuck::bytes_of(args),
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::code::Code;
 use crate::params::Params;
 
 /// A launch of one of the lab's kernels, for buffers as long as [`ladder`](crate::ladder), [`gaussian`](crate::gaussian),
-/// [`moved`](crate::moved) and [`saxpy`](crate::saxpy) say, who alone can put it into a program.
+/// [`moved`](crate::moved), [`saxpy`](crate::saxpy) and [`steering`](crate::steering) say, who alone can put it into a program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Launch {
     /// Where its kernel is.

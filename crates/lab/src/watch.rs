@@ -218,7 +218,7 @@ unsafe fn queue(
                 // SAFETY: the entry point takes one parameter, of this structure (`tests/args.rs`, `tests/kernels.rs`).
                 // It reads the second buffer and writes the first, or moves what is in the first, as far as its
                 // extents say, which are the buffers' (`tests/kernels.rs` follows it); no block waits for another
-                // (`code.rs`). The rest is the caller's.
+                // (`code.rs`). A chase's places are data, and kept within the memory by the kernel. The rest is the caller's.
                 unsafe {
                     kernels.launch(*entry, config, &[params.bytes().as_ptr().cast()], stream)?;
                 }

@@ -20,6 +20,7 @@ use turntile_lab::ladder::{self, Rung};
 use turntile_lab::moved::{self, Held};
 use turntile_lab::params::Params;
 use turntile_lab::program::{Launch, Program, Step};
+use turntile_lab::steering::Field;
 use turntile_lab::turned::TurnedTiles;
 use turntile_perm::Elementary;
 use turntile_plan::StageShape;
@@ -238,6 +239,29 @@ fn moved_dest(launch: &Launch, offset: usize) -> usize {
     let element = within / word;
     let turned = if rows > 1 { element % cols * rows + element / cols } else { element };
     to + turned * word + within % word
+}
+
+/// Chases stay within what they are given, by all entry points that there are.
+#[test]
+fn chases_have_room() {
+    let field = Field { span: 1 << 33, places: 10_000, blocks: 2112 };
+    let mut met = BTreeSet::new();
+    for (program, buffers) in [(field.linked(9999, 2112), [0, 1]), (field.chased(4096), [2, 0])] {
+        let program = program.unwrap();
+        let [Step::Kernel(launch, on)] = program.steps() else { panic!("{program:?}") };
+        check(launch);
+        assert_eq!((*on, program.buffers()), (buffers, &[1 << 33, 40_000, 8448][..]));
+        let Params::Steering(a) = launch.params else { panic!("{launch:?}") };
+        // The kernel leaves what is behind `count`, and goes to no word from `words` on.
+        assert_eq!(a.words, 1 << 31);
+        assert!(
+            launch.groups * launch.threads >= a.count
+                && a.count as usize * 4 <= program.buffers()[buffers[0].max(1)]
+        );
+        met.insert(launch.entry);
+    }
+    assert_eq!(met, Code::Steering.entries().collect());
+    assert_eq!(Field { span: 1 << 34, ..field }.chased(1), None);
 }
 
 /// Super-elements in every way that the product has none for, by all entry points that there are.

@@ -46,6 +46,20 @@ fn bad(directory: &TempDir, line: &str, code: i32, words: &[&str]) {
 }
 
 #[test]
+fn pitches_are_measured() {
+    let directory = directory();
+    let line = "steering --pitches 4096,6144 --seeds 2 --runs 1 --cache 64KiB out.csv";
+    let told = good(&directory, line);
+    assert!(told.contains("memory      4096 places, pitch     6144"), "{told}");
+    let csv = fs::read_to_string(directory.path().join("out.csv")).unwrap();
+    // Four forms, two pitches, three walks, two seeds.
+    assert_eq!(csv.lines().count(), 1 + 4 * 2 * 3 * 2);
+    bad(&directory, "steering --pitches 100 other.csv", 1, &["100", "256"]);
+    bad(&directory, "steering --cache 1KiB other.csv", 1, &["1024", "65536"]);
+    bad(&directory, "steering --device h200 other.csv", 1, &["preset"]);
+}
+
+#[test]
 fn a_report_is_made_resumed_and_measured_again() {
     let directory = directory();
     let out = directory.path().join("page");

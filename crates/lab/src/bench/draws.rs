@@ -14,7 +14,7 @@ const WORDS: [usize; 5] = [1, 2, 4, 8, 16];
 const DRAWS: usize = 1_000_000;
 
 /// Numbers from 0 to 1, the same for the same seed: Steele, Lea and Flood's SplitMix64.
-fn random(seed: u64) -> impl FnMut() -> f64 {
+pub fn random(seed: u64) -> impl FnMut() -> f64 {
     let mut state = seed;
     move || {
         state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);

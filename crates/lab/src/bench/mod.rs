@@ -4,6 +4,8 @@
 mod draws;
 mod each;
 
+pub(crate) use draws::random;
+
 use anyhow::Result;
 use serde::Serialize;
 use turntile::Transpose;
