@@ -1,5 +1,5 @@
-// P-IPT: one worker a cycle, no flags, no workspace. A worker walks the cycle of every candidate and
-// moves it only if the candidate is the cycle's least; where the extents are equal that is a swap.
+// P-IPT: one worker a cycle, no flags, no workspace. The cycle of every candidate is walked, and moved only if the candidate
+// is its least; where the extents are equal that is a swap.
 #include "moves.cuh"
 
 constexpr int kAhead = 4;
@@ -11,38 +11,46 @@ template <class Map> static __device__ bool leads(const Map &map, typename Map::
     return p == s;
 }
 
+// Moves the cycle of `s`, a vector at a time, kAhead fetched before the first is put down: nothing but these is held, whatever
+// the lengths.
+template <class Map> static __device__ void move_cycle(const MoveArgs<Map> &a, u32 sub, typename Map::Index s) {
+    for (u32 v = sub; v < a.vectors; v += a.lanes) {
+        char *base = a.data + u64(v) * WORD;
+        Word<WORD> carried = *(Word<WORD> *)(base + a.map.offset(s));
+        auto p = s;
+        do {
+            Word<WORD> fetched[kAhead];
+            u64 place[kAhead];
+            int count = 0;
+#pragma unroll
+            for (int k = 0; k < kAhead; k++) {
+                if (k > 0 && p == s) continue;
+                p = a.map.succ(p);
+                place[k] = a.map.offset(p);
+                fetched[k] = *(Word<WORD> *)(base + place[k]);
+                count = k + 1;
+            }
+#pragma unroll
+            for (int k = 0; k < kAhead; k++) {
+                if (k >= count) continue;
+                *(Word<WORD> *)(base + place[k]) = carried;
+                carried = fetched[k];
+            }
+        } while (p != s);
+    }
+}
+
+// A worker's lanes look at candidates of their own, as far apart as there are workers, and move together those that lead.
 template <class Map> static __device__ void per_cycle(const MoveArgs<Map> &a) {
     using I = typename Map::Index;
-    const u32 sub = threadIdx.x & (a.lanes - 1);
-    const I workers = I(gridDim.x) * (blockDim.x / a.lanes);
-    for (I s = I(blockIdx.x) * (blockDim.x / a.lanes) + threadIdx.x / a.lanes; s < I(a.units); s += workers) {
-        if (!leads(a.map, s)) continue;
-        // A vector at a time around the cycle, kAhead fetched before the first is put down: nothing but
-        // these is held, whatever the lengths.
-        for (u32 v = sub; v < a.vectors; v += a.lanes) {
-            char *base = a.data + u64(v) * WORD;
-            Word<WORD> carried = *(Word<WORD> *)(base + a.map.offset(s));
-            I p = s;
-            do {
-                Word<WORD> fetched[kAhead];
-                u64 place[kAhead];
-                int count = 0;
-#pragma unroll
-                for (int k = 0; k < kAhead; k++) {
-                    if (k > 0 && p == s) continue;
-                    p = a.map.succ(p);
-                    place[k] = a.map.offset(p);
-                    fetched[k] = *(Word<WORD> *)(base + place[k]);
-                    count = k + 1;
-                }
-#pragma unroll
-                for (int k = 0; k < kAhead; k++) {
-                    if (k >= count) continue;
-                    *(Word<WORD> *)(base + place[k]) = carried;
-                    carried = fetched[k];
-                }
-            } while (p != s);
-        }
+    const u32 sub = threadIdx.x & (a.lanes - 1), lead = threadIdx.x % kWarp - sub;
+    const u32 group = a.lanes == kWarp ? kWholeWarp : (1u << a.lanes) - 1;
+    const I each = blockDim.x / a.lanes, workers = I(gridDim.x) * each;
+    const I worker = I(blockIdx.x) * each + threadIdx.x / a.lanes;
+    for (I base = 0; base < I(a.units); base += workers * a.lanes) {
+        const I mine = base + sub * workers + worker;
+        u32 found = __ballot_sync(kWholeWarp, mine < I(a.units) && leads(a.map, mine)) >> lead & group;
+        for (; found; found &= found - 1) move_cycle(a, sub, I(base + (__ffs(found) - 1) * workers + worker));
     }
 }
 

@@ -46,13 +46,15 @@ struct Tiles {
     }
 };
 
-// Records one after the other on chip. So many of them make a row that packs of 16 bytes of a field's words step over, so rows
-// are an odd number of packs apart where there is room: neighbouring packs then meet other banks.
+// Records one after the other on chip. Rows of as many as packs of 16 bytes of a field's words step over, or of a tile, are an
+// odd number of packs apart where there is room: neighbouring packs then meet other banks.
 template <int W> struct Aos {
     char *chip;
-    u32 bytes, pad; // of a record; behind every row
+    u32 bytes, pad, step;    // of a record; behind every row; and behind rows that end within a tile
+    const Divisor<u32> &row; // packs of one
 
     __device__ char *at(const FieldWord &w) const {
-        return chip + w.record * bytes + w.record / (16 / W) * pad + (w.place + w.word) * W;
+        const u32 begin = w.record * bytes;
+        return chip + begin + row.div(begin / 16) * pad + (w.place + w.word) * W;
     }
 };

@@ -5,18 +5,32 @@
 struct RetileArgs {
     char *data;
     u64 records;
-    u32 block, pad, groups, none;         // records of a block; bytes behind every row on chip, where blocks begin at packs; groups of fields
-    Divisor<u32> words, tile, last;       // words of a record, records of a tile, and of the last one
-    Divisor<u32> tile_words;
+    u32 block, pad, groups, slab;         // records of a block; bytes behind every row on chip, where blocks begin at packs;
+                                          // groups of fields; packs of a word of a tile's records, 0 where those are not whole
+    u32 words, none;                      // of a record
+    Divisor<u32> row, tile, last;         // packs of a row, records of a tile, and of the last one
+    Divisor<u32> tile_words, tiles;       // and tiles of a block
     FieldGroup group[64];
 };
-static_assert(sizeof(RetileArgs) == 1632);
+static_assert(sizeof(RetileArgs) == 1656);
+
+// Packs of a block of whole tiles, in the order of the words of a record before that of the tiles: the lanes of a warp then
+// have words of one field. Of fields of several widths some take many times as long as others.
+struct PackOrder {
+    u32 slab, packs; // 0: as they lie
+    const Divisor<u32> &tiles;
+
+    __device__ u32 operator()(u32 number) const {
+        if (slab == 0) return number;
+        const u32 run = number / slab, word = tiles.div(run), tile = run - word * tiles.divisor;
+        return tile * packs + word * slab + number % slab;
+    }
+};
 
 // All records, one after the other in memory as on chip, with rows apart: from memory or to it.
 template <int W, bool Load> static __device__ void move_records(const RetileArgs &a, char *chip, char *data, u32 bytes) {
     const u32 head = min(bytes, (0 - u32(u64(data))) & 15u), vectors = (bytes - head) / 16, rest = bytes - vectors * 16;
-    // Rows are as many packs as a record has words.
-    const auto held = [&](u32 b) { return chip + b + a.words.div(b / 16) * a.pad; };
+    const auto held = [&](u32 b) { return chip + b + a.row.div(b / 16) * a.pad; };
     for (u32 v = threadIdx.x; v < vectors; v += blockDim.x) {
         const u32 b = head + v * 16;
         if (Load)
@@ -33,9 +47,9 @@ template <int W, bool Load> static __device__ void move_records(const RetileArgs
     }
 }
 
-// Four bytes from the chip, or to it; words of one byte lie anywhere.
-template <int W, bool Split> __device__ __forceinline__ void move_four(char *held, u32 *four) {
-    if (W == 4) {
+// Four bytes from the chip, or to it; words of one byte lie anywhere, or all of them where words of four do.
+template <int W, bool Split> __device__ __forceinline__ void move_four(char *held, u32 *four, bool aligned) {
+    if (W == 4 || aligned) {
         if (Split)
             *four = *(const u32 *)held;
         else
@@ -50,32 +64,50 @@ template <int W, bool Split> __device__ __forceinline__ void move_four(char *hel
 }
 
 // Tiles to memory, or from it, in packs of 16 bytes; words of the first and last pack alone where these are not whole.
-template <int W, bool Split> static __device__ void move_tiles(const Tiles &tiles, const Aos<W> &aos, char *data, u32 words) {
+template <int W, bool Split>
+static __device__ void move_tiles(const Tiles &tiles, const Aos<W> &aos, const PackOrder &order, char *data, u32 words) {
     enum : u32 { kWords = 16 / W, kFour = 4 / W };
     const u32 lead = u32(u64(data) & 15) / W, all = lead + words, step = blockDim.x;
     char *packs = data - lead * W;
     const auto whole = [&](u32 p) { return (p > 0 || lead == 0) && (p + 1) * kWords <= all; };
     // The next pack is on its way.
     const auto fetch = [&](u32 p) { return !Split && whole(p) ? *(const uint4 *)(packs + u64(p) * 16) : uint4{}; };
-    uint4 next = fetch(threadIdx.x);
-    for (u32 p = threadIdx.x; p * kWords < all; p += step) {
+    uint4 next = fetch(order(threadIdx.x));
+    for (u32 number = threadIdx.x; number * kWords < all; number += step) {
+        const u32 p = order(number);
         uint4 pack = next;
-        next = fetch(p + step);
+        next = fetch(order(number + step));
         const bool by_pack = whole(p);
         const u32 begin = p == 0 ? lead : 0, end = min(u32(kWords), all - p * kWords);
         char *place = packs + u64(p) * 16;
         FieldWord w = tiles.at(p * kWords + begin - lead);
-        if (by_pack && (w.word | w.width) % kFour == 0 && (w.end - w.record) * w.width >= w.word + kWords) {
-            // All of one field and its tile, in four bytes each, wherever they lie.
+        if (by_pack && (w.end - w.record) * w.width >= w.word + kWords) {
+            // All of one field and its tile, in four bytes each or in one, wherever they lie.
             char *held = aos.at(w);
             u32 *fours = &pack.x;
-#pragma unroll
-            for (u32 k = 0; k < 4; k++) {
-                move_four<W, Split>(held, fours + k);
-                w.word += kFour, held += 4;
+            const auto pass = [&](u32 count) {
+                w.word += count, held += count * W;
                 if (w.word == w.width) {
                     w.word = 0, w.record++;
-                    held += aos.bytes - w.width * W + (w.record % kWords ? 0 : aos.pad);
+                    held += aos.bytes - w.width * W + (w.record % kWords ? 0 : aos.step);
+                }
+            };
+            if ((w.word | w.width) % kFour == 0) {
+                const bool aligned = (u32(u64(held)) | aos.bytes) % 4 == 0;
+#pragma unroll
+                for (u32 k = 0; k < 4; k++) {
+                    move_four<W, Split>(held, fours + k, aligned);
+                    pass(kFour);
+                }
+            } else {
+#pragma unroll
+                for (u32 k = 0; k < kWords; k++) {
+                    const u32 shift = k % kFour * W * 8;
+                    if (Split)
+                        fours[k / kFour] |= u32(*(const Word<W> *)held) << shift;
+                    else
+                        *(Word<W> *)held = Word<W>(fours[k / kFour] >> shift);
+                    pass(1);
                 }
             }
             if (Split) *(uint4 *)place = pack;
@@ -116,8 +148,8 @@ template <int W, bool Split> static __device__ void retile(const RetileArgs &a) 
     const u32 table = a.groups * u32(sizeof(FieldGroup));
     for (u32 e = threadIdx.x * 4; e < table; e += blockDim.x * 4) *(u32 *)((char *)groups + e) = *(const u32 *)((const char *)a.group + e);
     const u64 first = u64(blockIdx.x) * a.block;
-    const u32 records = u32(min(u64(a.block), a.records - first)), words = records * a.words.divisor;
-    char *data = a.data + first * a.words.divisor * W;
+    const u32 records = u32(min(u64(a.block), a.records - first)), words = records * a.words;
+    char *data = a.data + first * a.words * W;
     // Records lie on chip as they stand to 16 bytes in memory.
     char *chip = (char *)shared + (table + 15) / 16 * 16 + (u64(data) & 15);
     if (Split) {
@@ -125,7 +157,9 @@ template <int W, bool Split> static __device__ void retile(const RetileArgs &a) 
         copy_async_wait();
     }
     __syncthreads();
-    move_tiles<W, Split>({groups, a.groups, records, a.tile, a.last, a.tile_words}, {chip, a.words.divisor * W, a.pad}, data, words);
+    const bool even = W == 1 && records == a.tiles.divisor * a.tile.divisor && u64(data) % 16 == 0;
+    move_tiles<W, Split>({groups, a.groups, records, a.tile, a.last, a.tile_words}, {chip, a.words * W, a.pad, W == 1 && a.slab ? 0 : a.pad, a.row},
+                         {even ? a.slab : 0, a.tile_words.divisor * W / 16, a.tiles}, data, words);
     if (Split) return;
     __syncthreads();
     move_records<W, false>(a, chip, data, words * W);

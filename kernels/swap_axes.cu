@@ -18,9 +18,9 @@ struct SwapAxesArgs {
     u32 across, blocks, group;         // tiles across a square of them, its blocks, tiles across a group
     u32 row;                           // granules or vectors of a tile's row on chip
     u32 turned, within, pairs, fixed;  // digits of each kind, which follow each other
-    TileDigit digits[12];
+    TileDigit digits[16];
 };
-static_assert(sizeof(SwapAxesArgs) == 360);
+static_assert(sizeof(SwapAxesArgs) == 456);
 
 struct Tile {
     char *at;

@@ -109,6 +109,13 @@ def span(values, digits=0):
     return low if low == high else f"{low}-{high}"
 
 
+def ratio(row, peer, name, digits=2):
+    """How many times as fast as a peer; nothing where it was not measured."""
+    other = (peer or {}).get(f"{name}_gb_per_s", "")
+    own = row.get("gb_per_s") or row.get("turntile_gb_per_s")
+    return f"{float(own) / float(other):.{digits}f}" if other not in ("", "-") else ""
+
+
 def key(row):
     return row["batch"], row["rows"], row["cols"], row["elem_bytes"]
 
@@ -132,14 +139,19 @@ def readme(base):
         rows.append((
             what, wanted.replace("x", " x ") + (f", axes {axes(row)}" if order else ""), route(row), row["passes"],
             number(row["gb_per_s"]), number(row["percent_of_copy"]),
-            number(peer["turntile_over_torch"], 1) if peer else "no memory for it",
+            *([ratio(row, peer, name, 1) for name in ("torch", "compile", "xla")] if peer else ("no memory for it", "", "")),
         ))  # fmt: skip
     data = about(folder)
     used = {data["files"][ours + ".csv"]["date"] for _, ours, *_ in FIRST}
     when = f"{data['device']}, {data['system']}; {' and '.join(sorted(used))}.\n\n"
-    beside = [float(row["turntile_over_torch"]) for row in read(folder, "peers.csv")]
-    slower = f"\nOf all {len(beside)} matrices measured beside PyTorch, {sum(ratio < 1 for ratio in beside)} take longer than PyTorch's.\n"
-    return when + table(["what", "shape", "route", "passes", "GB/s", "% of a copy", "× PyTorch"], rows) + slower
+    beside = read(folder, "peers.csv")
+    than = lambda names: sum(any(float(ratio(row, row, name, 9) or 2) < 1 for name in names) for row in beside)
+    slower = (
+        f"\nOf all {len(beside)} matrices measured, {than(['torch'])} take longer than PyTorch out of place, "
+        f"{than(['torch', 'compile', 'xla'])} longer than the fastest of the three.\n"
+    )
+    head = ["what", "shape", "route", "passes", "GB/s", "% of a copy", "× PyTorch", "× torch.compile", "× XLA"]
+    return when + table(head, rows) + slower
 
 
 def h200_device(base):
@@ -153,34 +165,34 @@ def h200_classes(base):
         # Tiny matrices time the launch alone.
         if row["class"] == "tiny":
             continue
-        peer = peers.get(key(row), {"turntile_over_torch": "", "turntile_over_geam": ""})
+        beside = [ratio(row, peers.get(key(row)), name) for name in ("torch", "compile", "xla", "geam")]
         goal = GOALS.get(row["class"], {}).get(int(row["elem_bytes"]), "")
         rows.append((
             row["class"], row["elem_bytes"], shape(row), route(row), number(row["gb_per_s"]), number(row["percent_of_copy"]),
-            goal, peer["turntile_over_torch"], peer["turntile_over_geam"],
+            goal, *beside,
         ))  # fmt: skip
-    head = ["class", "bytes", "shape", "route", "GB/s", "% of copy", "goal", "× PyTorch", "× geam"]
+    head = ["class", "bytes", "shape", "route", "GB/s", "% of copy", "goal", "× PyTorch", "× torch.compile", "× XLA", "× geam"]
     return table(head, rows) + source(folder, "transpositions.csv", "peers.csv")
 
 
-def axes_rows(folder, ours, peers):
+def axes_rows(folder, ours, peers, names):
     beside = {(row["shape"], row["axes"], row["elem_bytes"]): row for row in read(folder, peers)}
     for row in read(folder, ours):
         peer = beside.get((row["shape"], row["axes"], row["elem_bytes"]))
         yield (
             row["shape"].replace("x", " x "), axes(row), row["elem_bytes"], route(row), row["passes"],
-            speed(row["gb_per_s"]), number(row["percent_of_copy"]),
-            number(peer["turntile_over_torch"], 2) if peer else "", number(peer["turntile_over_numpy"], 1) if peer else "",
+            speed(row["gb_per_s"]), number(row["percent_of_copy"]), *(ratio(row, peer, name) for name in names),
         )  # fmt: skip
 
 
-AXES = ["shape", "axes", "bytes", "route", "passes", "GB/s", "% of copy", "× PyTorch", "× NumPy"]
+AXES = ["shape", "axes", "bytes", "route", "passes", "GB/s", "% of copy"]
+ON_GPU, GPU_PEERS = ("torch", "compile", "xla"), ["× PyTorch", "× torch.compile", "× XLA"]
 
 
 def h200_axes(base):
     folder = base / "h200"
-    rows = [row[:-1] for row in axes_rows(folder, "permutations.csv", "permutation_peers.csv")]
-    return table(AXES[:-1], rows) + source(folder, "permutations.csv", "permutation_peers.csv")
+    rows = axes_rows(folder, "permutations.csv", "permutation_peers.csv", ON_GPU)
+    return table(AXES + GPU_PEERS, rows) + source(folder, "permutations.csv", "permutation_peers.csv")
 
 
 def h200_axes_words(base):
@@ -195,9 +207,40 @@ def h200_axes_words(base):
 
 def h200_into_axes(base):
     folder = base / "h200"
-    rows = [row[:3] + row[5:-1] for row in axes_rows(folder, "into_permuted.csv", "into_permuted_peers.csv")]
-    head = AXES[:3] + AXES[5:-1]
-    return table(head, rows) + source(folder, "into_permuted.csv", "into_permuted_peers.csv")
+    rows = [row[:3] + row[5:] for row in axes_rows(folder, "into_permuted.csv", "permutation_peers.csv", ON_GPU)]
+    return table(AXES[:3] + AXES[5:] + GPU_PEERS, rows) + source(folder, "into_permuted.csv", "permutation_peers.csv")
+
+
+def h200_corners(base):
+    folder, by = base / "h200", {}
+    for row in read(folder, "corner_axes.csv"):
+        by.setdefault((row["shape"], axes(row)), {})[row["elem_bytes"]] = f"{number(row['percent_of_copy'])} ({row['passes']})"
+    name = lambda text: f"{text.count('x') + 1} axes of 2" if set(text) == {"2", "x"} else text.replace("x", " x ")
+    order = lambda text: "reversed" if text.count(",") > 8 else text
+    rows = [(name(s), order(a), *(found.get(word, "") for word in "421")) for (s, a), found in by.items()]
+    return table(["shape", "axes", *(f"{word} B" for word in "421")], rows) + source(folder, "corner_axes.csv")
+
+
+def h200_records(base):
+    folder, rows = base / "h200", []
+    for row in read(folder, "records.csv"):
+        widths = row["fields"].split("+")
+        fields = f"{len(widths)} of {int(widths[0]) * int(row['word_bytes'])}" if len(set(widths)) == 1 else " + ".join(
+            str(int(width) * int(row["word_bytes"])) for width in widths)
+        names = ["AoS" if row[side] == "1" else f"ASTA({row[side]})" for side in ("from", "to")]
+        rows.append((fields, row["records"], *names, number(row["gb_per_s"]), number(row["percent_of_copy"])))
+    return table(["fields, bytes", "records", "from", "to", "GB/s", "% of copy"], rows) + source(folder, "records.csv")
+
+
+def h200_steering(base):
+    folder, by = base / "h200", {}
+    for row in read(folder, "steering.csv"):
+        by.setdefault((row["form"], row["places"], row["walk"]), {}).setdefault(int(row["pitch"]), []).append(float(row["ns"]))
+    rows = []
+    for (form, places, walk), found in by.items():
+        times = [statistics.median(of) for of in found.values()]
+        rows.append((f"{form} {places}", walk, len(found), f"{min(times):.3f}", f"{max(times):.3f}"))
+    return table(["chase", "lines", "pitches", "quickest, ns", "slowest, ns"], rows) + source(folder, "steering.csv")
 
 
 def h200_into(base):
@@ -361,7 +404,8 @@ def h200_more(base):
 def host_axes(base):
     folder = base / "cpu-xeon-16-cores"
     counts = ["1_thread", "8_threads", "16_threads"]
-    of = [list(axes_rows(folder, f"permuted_{count}.csv", f"permuted_peers_{count}.csv")) for count in counts]
+    names = ("torch", "numpy")
+    of = [list(axes_rows(folder, f"permuted_{count}.csv", f"permuted_peers_{count}.csv", names)) for count in counts]
     rows = []
     for one, eight, sixteen in zip(*of):
         assert one[:3] == eight[:3] == sixteen[:3]

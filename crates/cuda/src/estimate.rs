@@ -85,7 +85,7 @@ pub fn least(
         return 0.0;
     }
     // A worker a cycle, as many as there are: a launch decides nothing.
-    let cost = Quantities::default().cycles(shape, at).of(Operation::PerCycle);
+    let cost = Quantities::default().cycles(shape, usize::MAX, at).of(Operation::PerCycle);
     let fraction = fraction(shape, &cost, costs, short_cycles);
     whole(shape, way, at, costs, fraction)
 }

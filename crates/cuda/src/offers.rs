@@ -84,7 +84,9 @@ fn on_chip(e: &Elementary, at: At, grid_bytes: usize) -> Vec<Way> {
     }
     if bytes <= shared_bytes {
         found.push(Way::Barrier(Scope::Block));
-    } else if bytes <= cluster * shared_bytes {
+    }
+    // A block that has a multiprocessor to itself does not overlap reading and writing either.
+    if 2 * bytes > shared_bytes && bytes <= cluster * shared_bytes {
         // Two groups a multiprocessor overlap reading and writing: half of its memory each, if the
         // cluster can be so large (H200: 76-79% of copy, one group 62-70%).
         let least = bytes.div_ceil(shared_bytes).next_power_of_two();
@@ -108,14 +110,18 @@ fn on_chip(e: &Elementary, at: At, grid_bytes: usize) -> Vec<Way> {
 fn general_on_chip(shape: &StageShape, at: At, grid_bytes: usize) -> Vec<Way> {
     let Limits { shared_bytes, cluster, units, .. } = *at.limits;
     let bytes = shape.instance_len() * at.elem_bytes;
-    if bytes <= shared_bytes {
-        return vec![Way::Barrier(Scope::Block)];
+    let block = (bytes <= shared_bytes).then_some(Scope::Block);
+    if 2 * bytes <= shared_bytes {
+        return block.map(Way::Barrier).into_iter().collect();
     }
     let fits = |&blocks: &usize| blocks <= cluster && bytes <= blocks * shared_bytes;
     let clusters = CLUSTERS.into_iter().filter(fits).map(Scope::Cluster);
     // Nothing is held in registers.
-    let grid = grid_bytes > 0 && shape.batch() == 1 && bytes <= units * shared_bytes;
-    clusters.chain(grid.then_some(Scope::Grid)).map(Way::Barrier).collect()
+    let grid = grid_bytes > 0
+        && shape.batch() == 1
+        && bytes > shared_bytes
+        && bytes <= units * shared_bytes;
+    block.into_iter().chain(clusters).chain(grid.then_some(Scope::Grid)).map(Way::Barrier).collect()
 }
 
 /// Tile pairs across the diagonal.

@@ -17,7 +17,7 @@ use crate::replay;
 #[test]
 fn every_shape_by_every_way() {
     let lowered: usize = shapes().iter().map(|&shape| follow(shape, &ways(&[1, 132]))).sum();
-    assert_eq!(lowered, 4955);
+    assert_eq!(lowered, 4956);
 }
 
 /// The replay keeps to the geometry: with a block less something is not moved, with less memory on chip or
@@ -117,7 +117,7 @@ fn axes_over_clusters_and_the_grid() {
     ] {
         lowered += follow(axes(extents, order), &by);
     }
-    assert_eq!(lowered, 4572);
+    assert_eq!(lowered, 4580);
 }
 
 /// Axes of which no two stay together, drawn with a seed: every order of numbers of digits, batches and last axes that
@@ -376,7 +376,7 @@ fn axes_from_one_place_to_another() {
     ] {
         meet(axes(extents, order));
     }
-    assert_eq!(lowered, 13_721);
+    assert_eq!(lowered, 13_729);
 }
 
 /// Every order of so many axes.

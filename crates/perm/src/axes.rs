@@ -6,9 +6,9 @@ use std::hash::{Hash, Hasher};
 use crate::elementary::{Elementary, Form};
 use crate::names::factorial_name;
 
-/// Axes that a permutation has at most, once those that stay together are fused: the bits of 2^24 places, reversed. Planning
-/// copies many permutations: it takes a tenth longer than with 8, and with 32 a quarter.
-pub const MOST_AXES: usize = 24;
+/// Axes that a permutation has at most, once those that stay together are fused: the bits of 2^28 places, reversed. Planning
+/// copies many permutations: with 24 it takes a tenth longer than with 8, with 32 a quarter.
+pub const MOST_AXES: usize = 28;
 
 /// The axes of a row-major array, permuted: axis `i` of the result is axis `order[i]` of the source, both row-major.
 ///

@@ -37,6 +37,7 @@ pub struct Flattening {
 
 /// A step from a row-major grid to another layout, in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::large_enum_variant, reason = "steps are few, and are copied")]
 pub enum GridStep {
     /// Rows that lay together are moved this pitch apart: the last strip of a dimension is padded.
     Pad(Pitched),

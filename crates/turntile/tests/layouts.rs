@@ -114,7 +114,6 @@ fn columns_lie_as_the_fields_are_given() {
         (25, &[(17, 8), (4, 12), (0, 4), (16, 1)]),
         (12, &[(8, 4), (4, 4), (0, 4)]),
         (6, &[(5, 1), (0, 2)]),
-        (3, &[]),
     ] {
         for records in [0, 1, 2, 33, 70] {
             let aos: Vec<u8> =
@@ -152,6 +151,7 @@ fn what_is_no_layout_is_refused() {
         other => panic!("{other:?}"),
     };
     assert_eq!(refused(Relayout::new(3, &[]), Layout::Soa), LayoutError::NoFields);
+    assert!(matches!(Relayout::by_offsets(3, 3, &[]), Err(LayoutError::NoFields)));
     assert_eq!(
         refused(Relayout::new(3, &[1, 0]), Layout::Soa),
         LayoutError::EmptyField { field: 1 }

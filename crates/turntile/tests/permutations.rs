@@ -215,10 +215,10 @@ fn routes_by_name() {
             Err(other) => panic!("{other}"),
         }
     }
-    let many = Problem::permuted(&[2; 25], &(0..25).rev().collect::<Vec<_>>(), 4).unwrap();
+    let many = Problem::permuted(&[2; 29], &(0..29).rev().collect::<Vec<_>>(), 4).unwrap();
     let planner = Planner::new(Host::new(2)).with_route(Route::ONE_STAGE);
-    let Err(PlanError::Infeasible { why, .. }) = planner.plan(&many) else { panic!("25 axes") };
-    assert_eq!(why, Infeasible::Axes(AxesError::TooMany { axes: 25 }));
+    let Err(PlanError::Infeasible { why, .. }) = planner.plan(&many) else { panic!("29 axes") };
+    assert_eq!(why, Infeasible::Axes(AxesError::TooMany { axes: 29 }));
     assert!(Planner::new(Host::new(2)).plan(&many.out_of_place()).is_err());
 }
 

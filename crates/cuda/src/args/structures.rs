@@ -116,7 +116,7 @@ mirror! {
 }
 
 /// Digits of a [`SwapAxesArgs`]: the axes of a permutation, the words of an element, and of two axes that are split their parts.
-pub const MOST_TILE_DIGITS: usize = 12;
+pub const MOST_TILE_DIGITS: usize = 16;
 
 mirror! {
     /// A digit of a tile's rows, columns or number.
@@ -134,7 +134,7 @@ mirror! {
 }
 
 impl Mirrored for [TileDigit; MOST_TILE_DIGITS] {
-    const KIND: &'static str = "TileDigit[12]";
+    const KIND: &'static str = "TileDigit[16]";
 }
 
 // Barrier-sync by a block, a cluster or the grid.
@@ -218,6 +218,15 @@ impl TileMap {
     /// The axes, from the result's last one on.
     pub fn axes(&self) -> Vec<TileAxis> {
         self.a[..self.axes as usize].to_vec()
+    }
+
+    /// Words of a tile that lie together in the result: a column, and the next ones where those follow it.
+    pub fn stretch_words(&self) -> usize {
+        let (axes, run_axes) = (self.axes(), self.run_axes as usize);
+        let whole = |axis: &TileAxis| axis.tiles.divisor == 1;
+        let follow = axes.iter().zip(&axes[1..]).skip(run_axes.saturating_sub(1));
+        let follow = follow.take_while(|(before, _)| whole(before));
+        follow.fold(self.run as usize, |words, (_, axis)| words * axis.extent as usize)
     }
 
     /// Bytes of a row of a tile.
@@ -352,8 +361,8 @@ mirror! {
     RetileArgs, in "retile.cu" {
         Address: data;
         u64: records;
-        u32: block, pad, groups, none;
-        Divisor32: words, tile, last, tile_words;
+        u32: block, pad, groups, slab, words, none;
+        Divisor32: row, tile, last, tile_words, tiles;
         [FieldGroup; MOST_FIELD_GROUPS]: group;
     }
 }

@@ -107,6 +107,14 @@ impl Quantities {
             .of(Operation::SwapAxes)
     }
 
+    /// Whether threads write whole vectors, all of a vector's words as far apart.
+    pub fn block_axes(self, call: &Call) -> Cost {
+        let Args::Axes(args) = call.params else { return self.of(Operation::BlockAxes) };
+        let (last, pack) = (args.source.d[0].by.divisor, args.pack.max(1));
+        let vectors = args.pack as usize * call.word == VECTOR_BYTES && last.is_multiple_of(pack);
+        self.is(Q::Vectors, vectors).of(Operation::BlockAxes)
+    }
+
     /// Tiles side by side.
     pub fn tiles(self, e: &Elementary, operation: Operation, at: At) -> Cost {
         let row_bytes = e.rows * at.elem_bytes;
@@ -157,8 +165,8 @@ impl Quantities {
             .is(Q::Alike, whole_rows)
     }
 
-    /// Of super-elements along cycles.
-    pub fn cycles(self, shape: &StageShape, at: At) -> Self {
+    /// Of super-elements along cycles, by words of at most so many bytes.
+    pub fn cycles(self, shape: &StageShape, most: usize, at: At) -> Self {
         let unit = shape.unit();
         let unit_bytes = unit * at.elem_bytes;
         // Short runs share their lines with others'.
@@ -168,7 +176,7 @@ impl Quantities {
             _ => 2,
         };
         self.bytes(Q::UnitBytes, unit_bytes)
-            .bytes(Q::UnitWord, widest_word(&[unit_bytes]))
+            .bytes(Q::UnitWord, widest_word(&[unit_bytes]).min(most))
             .with(Q::Straddle, straddle)
             .bytes(Q::Units, shape.batch() * shape.instance_len().div_ceil(unit))
     }
@@ -203,8 +211,9 @@ impl Quantities {
             return self;
         };
         let (line, run) = (map.line_bytes(), map.run as usize * call.word);
+        let stretch = map.stretch_words() * call.word;
         let vectors = map.granules as usize * VECTOR_BYTES == line
             && map.packs as usize * VECTOR_BYTES == run;
-        self.bytes(Q::RowBytes, line).bytes(Q::ColumnBytes, run).is(Q::Vectors, vectors)
+        self.bytes(Q::RowBytes, line).bytes(Q::ColumnBytes, stretch).is(Q::Vectors, vectors)
     }
 }

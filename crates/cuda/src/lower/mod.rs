@@ -91,7 +91,8 @@ pub(crate) fn lowered(shape: &StageShape, way: Way, at: At) -> Lowered<(Vec<Call
 fn lower_one(shape: &StageShape, way: Way, at: At) -> Lowered<(Call, Cost)> {
     let of = |call: &Call| Quantities::new(shape, call, at);
     let held = |call: &Call| of(call).hold(call.shared_bytes as usize, at);
-    let along_cycles = |call, operation| (call, of(&call).cycles(shape, at).of(operation));
+    let along_cycles =
+        |call: Call, operation| (call, of(&call).cycles(shape, call.word, at).of(operation));
     Ok(match (*shape, way, shape.form()) {
         (_, Way::TileSwap { tile }, Some(Form::Matrices(e) | Form::Tiles(e))) if e.is_squares() => {
             let call = tiles::swap(e, tile, at)?;
@@ -119,7 +120,7 @@ fn lower_one(shape: &StageShape, way: Way, at: At) -> Lowered<(Call, Cost)> {
         }
         (StageShape::Axes(axes), Way::Barrier(Scope::Block), _) => {
             let call = barrier_axes::block(&axes, at)?;
-            (call, held(&call).of(Operation::BlockAxes))
+            (call, held(&call).block_axes(&call))
         }
         (_, Way::Barrier(scope), Some(Form::Matrices(e))) => {
             let call = wide::call(e, scope, at)?;

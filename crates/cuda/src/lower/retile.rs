@@ -35,13 +35,16 @@ pub fn block(retile: &Retile, at: At) -> Lowered<Call> {
     let bytes = block.min(records) * record_bytes;
     let aligned =
         at.alignment >= PACK && (tiles <= stacked || (stacked * tile_bytes).is_multiple_of(PACK));
-    // Packs of a field step over rows of records, which are to be an odd number of packs apart.
-    let padding = block * word / PACK * PACK;
+    // Bytes of fields of other widths take other times: lanes have packs of one field and several tiles. Else the packs of a
+    // field step over rows of records. Rows are to be an odd number of packs apart.
+    let slabs = word == 1 && group.len() > 1 && tile.is_multiple_of(PACK);
+    let row_packs = if slabs { tile * record_bytes / PACK } else { words };
+    let padding = bytes / (row_packs * PACK) * PACK;
     let table = (group.len() * size_of::<FieldGroup>()).next_multiple_of(PACK);
     let held = table + bytes + if aligned { 0 } else { PACK };
     // Narrow words are read by four bytes, which may end behind the last.
     let held = held + if word < 4 { 4 } else { 0 };
-    let pads = aligned && words.is_multiple_of(2) && held + padding <= at.limits.shared_bytes;
+    let pads = aligned && row_packs.is_multiple_of(2) && held + padding <= at.limits.shared_bytes;
     let size = Size {
         blocks: records.div_ceil(block),
         threads: threads_for(bytes, 1024),
@@ -60,10 +63,13 @@ pub fn block(retile: &Retile, at: At) -> Lowered<Call> {
         block: field(block)?,
         pad: if pads { PACK as u32 } else { 0 },
         groups: group.len() as u32,
-        words: Divisor32::new(field(words)?),
+        slab: if slabs { field(tile * word / PACK)? } else { 0 },
+        words: field(words)?,
+        row: Divisor32::new(field(row_packs)?),
         tile: Divisor32::new(field(tile)?),
         last: Divisor32::new(field(last.max(1))?),
         tile_words: Divisor32::new(field(tile * words)?),
+        tiles: Divisor32::new(field(stacked)?),
         ..zeroed()
     };
     params.group[..group.len()].copy_from_slice(&group);

@@ -30,13 +30,13 @@ impl Block<'_> {
         let of_field = within - by.divisor * field;
         let record = div32(&g.width, of_field);
         let word = of_field - record * g.width.divisor;
-        (first + record) * a.words.divisor + g.place + field + word
+        (first + record) * a.words + g.place + field + word
     }
 
     /// In tiles, of the word that lies at `w` in AoS.
     fn in_tiles(&self, w: u32) -> u32 {
         let a = self.a;
-        let (record, c) = (w / a.words.divisor, w % a.words.divisor);
+        let (record, c) = (w / a.words, w % a.words);
         let first = record / a.tile.divisor * a.tile.divisor;
         let whole = self.records - first >= a.tile.divisor;
         let held = if whole { a.tile.divisor } else { a.last.divisor };
@@ -44,13 +44,13 @@ impl Block<'_> {
         let g = g.expect("one lies at 0");
         let (field, word) = ((c - g.place) / g.width.divisor, (c - g.place) % g.width.divisor);
         let begin = g.begin + field * g.width.divisor;
-        first * a.words.divisor + held * begin + (record - first) * g.width.divisor + word
+        first * a.words + held * begin + (record - first) * g.width.divisor + word
     }
 }
 
 pub fn retile(call: &Launch, a: &RetileArgs, alignment: u64, offset: u64) -> Moved {
     threads(call, 1024)?;
-    let (word, block, words) = (call.word as u64, u64::from(a.block), u64::from(a.words.divisor));
+    let (word, block, words) = (call.word as u64, u64::from(a.block), u64::from(a.words));
     need(word == super::last_number(call.entry), || format!("words of {word}: {}", call.entry))?;
     let tile = u64::from(a.tile.divisor);
     need((1..=64).contains(&a.groups), || format!("{} groups", a.groups))?;
@@ -59,10 +59,16 @@ pub fn retile(call: &Launch, a: &RetileArgs, alignment: u64, offset: u64) -> Mov
     let held = block.min(a.records);
     let last = a.records - (a.records.max(1) - 1) / tile * tile;
     need(u64::from(a.last.divisor) == last.max(1), || format!("the last tile: {a:?}"))?;
-    // Rows of as many records as a pack has words, padded only where every block begins at a pack.
-    let (bytes, rows) = (held * words * word, held * word / 16);
+    // Rows of as many records as a pack has words, or of a tile, padded only where every block begins at a pack.
+    let row = if a.slab > 0 { tile * words * word / 16 } else { words };
+    need(u64::from(a.row.divisor) == row, || format!("packs of a row: {a:?}"))?;
+    let (bytes, rows) = (held * words * word, held * words * word / (16 * row));
     let all = (u64::from(a.groups) * 24).next_multiple_of(16) + bytes;
     let known = alignment >= 16 && (held == a.records || (block * words * word).is_multiple_of(16));
+    // Packs are counted in another order only where they are whole: word, tile, pack of them.
+    let slab = u64::from(a.slab);
+    need(slab == 0 || slab * 16 == tile * word, || format!("{slab} packs of a word: {a:?}"))?;
+    need(u64::from(a.tiles.divisor) * tile == block, || format!("tiles of a block: {a:?}"))?;
     need(a.pad == 0 || known, || format!("padded, wherever blocks begin: {a:?}"))?;
     aligned(16, &[a.pad.into()])?;
     let skew = if known { 0 } else { 16 };
