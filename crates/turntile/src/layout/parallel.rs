@@ -14,7 +14,7 @@ pub struct Memory {
 impl Memory {
     /// A Tesla T10, as the thesis measured it.
     pub const T10: Memory = Memory { coalescing: 0x3c, steering: 0x3fc0 };
-    /// An H200: lines of 128 bytes. Its addresses are hashed, so that none is known to be a steering bit.
+    /// An H200: lines of 128 bytes. No pitch from 256 bytes to 3 MiB is slower than another, so no bit steers.
     pub const H200: Memory = Memory { coalescing: 0x7c, steering: 0 };
 
     /// How many of its bits tell elements apart.
