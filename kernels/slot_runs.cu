@@ -81,10 +81,6 @@ template <bool Backward> static __device__ void make_tail(const RunArgs &a, W *m
     }
 }
 
-__device__ __forceinline__ void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-// Waits for all groups but the last one.
-__device__ __forceinline__ void copy_async_wait_but_last() { asm volatile("cp.async.wait_group 1;" ::: "memory"); }
-
 struct Chunks {
     const RunArgs &a;
     const u32 *leads; // of every column, the rows of a chunk before its first slot

@@ -1,8 +1,8 @@
 // Square matrices and square tiles: no cycles, every tile meets its mirror image once.
 #include "granules.cuh"
 #include "index.cuh"
+#include "scale.cuh"
 #include "tiles.cuh"
-
 
 struct SquareArgs {
     char *data;
@@ -14,8 +14,9 @@ struct SquareArgs {
     u32 mid;         // matrices side by side (0210!)
     u32 group;       // tiles across a group
     u32 pad;
+    Factor factor;   // what becomes of numbers on the way
 };
-static_assert(sizeof(SquareArgs) == 48);
+static_assert(sizeof(SquareArgs) == 72);
 
 // The pair of tiles i <= j that a block swaps, if it has one. Groups of tiles are folded, and tiles within a group
 // go row by row: where tile rows share lines, both neighbours of a tile, in the upper triangle and the lower, are moved soon
@@ -61,6 +62,7 @@ template <int W, int T, int Threads> static __device__ void swap_pairs(const Squ
         }
     }
     __syncthreads();
+    scale_on_chip<W>(shared, 2 * Tiles::bytes, a.factor);
     Tiles::store(upper, at_ji, a.pitch, threadIdx.x, rows_j, rows_i);
     if (i != j) Tiles::store(lower, at_ij, a.pitch, threadIdx.x, rows_i, rows_j);
 }
@@ -83,12 +85,13 @@ extern "C" __global__ void __launch_bounds__(GranuleTile<WORD>::N) square_swap_g
     if (i != j) Tiles::load(lower, at_ji, a.pitch, rows_j, rows_i, to_i, row_bytes - to_i);
     copy_async_wait();
     __syncthreads();
+    scale_on_chip<WORD>(shared, 2 * Tiles::bytes, a.factor);
     Tiles::store(upper, u64(at_ij) % 16, at_ji, a.pitch, rows_j, rows_i);
     if (i != j) Tiles::store(lower, u64(at_ji) % 16, at_ij, a.pitch, rows_i, rows_j);
 }
 #endif
 
-// The same word by word: any side, any alignment. 256 threads.
+// Word by word: any side, any alignment; nothing is scaled. 256 threads.
 extern "C" __global__ void __launch_bounds__(256) square_swap_any(const __grid_constant__ SquareArgs a) {
     constexpr u32 T = WORD <= 4 ? 64 : 32;
     using W = Word<WORD>;
@@ -108,6 +111,80 @@ extern "C" __global__ void __launch_bounds__(256) square_swap_any(const __grid_c
         if (i != j && j * T + r < a.side && i * T + c < a.side) *at(j * T + r, i * T + c) = upper[c][r];
     }
 }
+
+#if WORD >= 4
+struct ApartArgs {
+    char *square, *mirror;
+    u64 pitch;   // bytes from row to row of both
+    u32 side;    // in words; rows are whole granules of 16 bytes
+    u32 across;  // tiles across
+    u32 first, end; // tiles of the square that this launch takes
+};
+static_assert(sizeof(ApartArgs) == 40);
+
+// A tile whose rows are 16 granules. Those of a row are permuted, so that lanes that read down a column meet different banks.
+struct ApartTile {
+    enum : u32 { row = 16, T = row * 16 / WORD, E = 16 / WORD, bytes = T * row * 16, threads = 256 };
+
+    static __device__ u32 place(u32 r, u32 g) { return (r * row + (g ^ (r / E))) * 16; }
+
+    static __device__ void load(char *tile, const char *at, u64 pitch, u32 rows, u32 cols) {
+        const u32 r0 = threadIdx.x / row, g = threadIdx.x % row;
+        if (g * E >= cols) return;
+#pragma unroll 1
+        for (u32 r = r0; r < min(u32(T), rows); r += threads / row)
+            copy_async<16, kOnce>(tile + place(r, g), at + u64(r) * pitch + g * 16);
+    }
+    // Its transpose: a warp has 4 rows of 8 granules.
+    static __device__ void store(const char *tile, char *at, u64 pitch, u32 rows, u32 cols) {
+        const u32 g = threadIdx.x % 8 + threadIdx.x / (threads / 2) * 8;
+        if (g * E >= cols) return;
+#pragma unroll 1
+        for (u32 r = threadIdx.x / 8 % row; r < min(u32(T), rows); r += row) {
+            union {
+                Word<WORD> words[E];
+                uint4 whole;
+            } x;
+#pragma unroll
+            for (u32 e = 0; e < E; e++) x.words[e] = *(const Word<WORD> *)(tile + place(g * E + e, r / E) + r % E * WORD);
+            *(uint4 *)(at + u64(r) * pitch + g * 16) = x.whole;
+        }
+    }
+};
+
+// A square and its mirror image elsewhere, perhaps in another GPU's memory, change places. The next pair of tiles is on its
+// way while one is stored: a link's two directions are then both busy.
+extern "C" __global__ void __launch_bounds__(ApartTile::threads) square_swap_apart(const __grid_constant__ ApartArgs a) {
+    using Tiles = ApartTile;
+    extern __shared__ uint4 shared[]; // two pairs of tiles
+    char *const held = (char *)shared;
+    const auto place = [&](u32 n, u32 k, u32 &rows, u32 &cols) {
+        const u32 i = n / a.across * Tiles::T, j = n % a.across * Tiles::T, r = k ? j : i, c = k ? i : j;
+        rows = a.side - r, cols = a.side - c;
+        return (k ? a.mirror : a.square) + r * a.pitch + u64(c) * WORD;
+    };
+    u32 rows, cols, now = 0;
+    for (u32 n = a.first + blockIdx.x, held_n = a.end;; held_n = n, n += gridDim.x, now ^= 2 * Tiles::bytes) {
+#pragma unroll 1
+        for (u32 k = 0; k < 2 && n < a.end; k++) {
+            const char *from = place(n, k, rows, cols);
+            Tiles::load(held + now + k * Tiles::bytes, from, a.pitch, rows, cols);
+        }
+        copy_async_commit();
+        if (held_n < a.end) {
+            copy_async_wait_but_last();
+            __syncthreads();
+#pragma unroll 1
+            for (u32 k = 0; k < 2; k++) {
+                char *to = place(held_n, 1 - k, rows, cols);
+                Tiles::store(held + (now ^ 2 * Tiles::bytes) + k * Tiles::bytes, to, a.pitch, rows, cols);
+            }
+            __syncthreads();
+        }
+        if (n >= a.end) return;
+    }
+}
+#endif
 
 struct TilesArgs {
     char *data;

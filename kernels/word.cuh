@@ -123,3 +123,6 @@ template <int Bytes, bool Load> __device__ __forceinline__ void move_word(void *
         *(Word<Bytes> *)global = *(const Word<Bytes> *)shared;
 }
 __device__ __forceinline__ void copy_async_wait() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+__device__ __forceinline__ void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// Waits for all groups but the last one.
+__device__ __forceinline__ void copy_async_wait_but_last() { asm volatile("cp.async.wait_group 1;" ::: "memory"); }

@@ -293,10 +293,13 @@ class Tries:
             time.sleep(0.02)
             child = self.start("transpose", path)
             time.sleep(self.draw.random() * 0.15)
-            with open(path, "r+b") as file:
-                file.seek(begin + 4 * place)
-                file.write(words)
+            with open(path, "r+b", buffering=0) as file:
+                os.pwrite(file.fileno(), words, begin + 4 * place)
+                # A file that another has taken the place of since it was opened is nobody's any more.
+                replaced = not os.path.samestat(os.fstat(file.fileno()), os.stat(path))
             child.communicate()
+            if replaced:
+                continue
             data = path.read_bytes()[begin:]
             moved = [(j % cols * rows + j // cols) * 4 for j in range(place, place + 4)]
             as_written = data[4 * place :][:16] == words

@@ -222,14 +222,14 @@ def h200_corners(base):
 
 
 def h200_records(base):
-    folder, rows = base / "h200", []
+    folder, rows = base / "h200", {}
     for row in read(folder, "records.csv"):
         widths = row["fields"].split("+")
         fields = f"{len(widths)} of {int(widths[0]) * int(row['word_bytes'])}" if len(set(widths)) == 1 else " + ".join(
             str(int(width) * int(row["word_bytes"])) for width in widths)
-        names = ["AoS" if row[side] == "1" else f"ASTA({row[side]})" for side in ("from", "to")]
-        rows.append((fields, row["records"], *names, number(row["gb_per_s"]), number(row["percent_of_copy"])))
-    return table(["fields, bytes", "records", "from", "to", "GB/s", "% of copy"], rows) + source(folder, "records.csv")
+        names = [{"1": "AoS", row["records"]: "SoA"}.get(row[side], f"ASTA({row[side]})") for side in ("from", "to")]
+        rows[fields, row["records"], *names] = number(row["gb_per_s"]), number(row["percent_of_copy"])
+    return table(["fields, bytes", "records", "from", "to", "GB/s", "% of copy"], [key + speeds for key, speeds in rows.items()]) + source(folder, "records.csv")
 
 
 def h200_steering(base):

@@ -143,7 +143,10 @@ mod tests {
                 let oldest = family.architecture();
                 for word in WORDS {
                     let code = archive.code(family.name(), word);
-                    assert_eq!(code.is_some(), *architecture >= oldest, "{family:?}, {title}");
+                    // Drivers compile it where the package would grow too large.
+                    let as_ptx = family == Family::Fields && matches!(architecture, 86 | 100 | 120);
+                    let there = *architecture >= oldest && !as_ptx;
+                    assert_eq!(code.is_some(), there, "{family:?}, {title}");
                     let Some(code) = code else { continue };
                     assert!(
                         code.windows(4).any(|bytes| bytes == b"\x7fELF"),

@@ -14,7 +14,7 @@ use crate::call::{Limits, widest_word};
 use crate::error::LowerError;
 use crate::estimate;
 use crate::launches::Launches;
-use crate::lower::{self, At, grid_register_bytes, runs};
+use crate::lower::{self, At, fields, grid_register_bytes, runs};
 use crate::names::{Constant, NAMES};
 use crate::offers;
 use crate::way::Way;
@@ -282,6 +282,10 @@ impl Device for Chip {
             chunks.extend(Some(held.min(rows / slot) * slot).filter(|&chunk| chunk > slot));
         }
         chunks
+    }
+
+    fn chunks_of_records(&self) -> Option<[usize; 2]> {
+        Some([fields::chunk_bytes(self.limits.shared_bytes), fields::SLOT_BYTES])
     }
 
     fn offers(&self, shape: &StageShape, request: &Request) -> Result<Vec<Offer>, Infeasible> {

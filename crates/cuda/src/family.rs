@@ -59,6 +59,8 @@ families! {
     SlotGather = "slot_gather";
     /// Records between AoS and tiles.
     Retile = "retile";
+    /// Records to columns by aligned slots.
+    Fields = "fields";
     /// PTTWAC through registers, axes in any order.
     Moves = "moves";
     /// The same for aligned slots.

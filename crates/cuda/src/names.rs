@@ -110,6 +110,7 @@ named! {
         ClusterAxes = "cluster_axes",
         GridAxes = "grid_axes",
         Retile = "retile",
+        FieldGather = "field_gather",
     }
 }
 

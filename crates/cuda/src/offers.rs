@@ -5,7 +5,7 @@ use turntile_plan::StageShape;
 
 use crate::call::{Limits, widest_word};
 use crate::lower::moves::{carried, flag_words};
-use crate::lower::{At, LINE, cube_geometry, gather, into, slide_block};
+use crate::lower::{At, LINE, cube_geometry, fields, gather, into, slide_block};
 use crate::way::{Scope, Tiling, Way};
 
 /// Threads of a warp, and most of a block.
@@ -65,8 +65,8 @@ pub fn ways(shape: &StageShape, out_of_place: bool, at: At, grid_bytes: usize) -
         }
         StageShape::Gaps { .. } => vec![Way::Keep],
         StageShape::Retile(_) => vec![Way::Barrier(Scope::Block)],
-        // No kernel moves records' slots yet: columns of fields of equal words are axes.
-        StageShape::FieldGather { .. } | StageShape::FieldMove { .. } => Vec::new(),
+        StageShape::FieldGather { slots, direction } => fields::ways(&slots, direction, at),
+        StageShape::FieldMove { .. } => vec![Way::Moves],
         // Columns that are cut are a host's to set aside, and only hosts exchange, after which rows become others.
         StageShape::Slide(_) | StageShape::Cut { .. } | StageShape::Exchange { .. } => Vec::new(),
     }

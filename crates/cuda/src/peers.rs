@@ -1,11 +1,15 @@
-//! Streams, events and memory of several GPUs, for work that passes from one to another.
+//! Streams, events and memory of several GPUs, for work that passes from one to another, and squares that change places
+//! between them.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
+use std::fmt;
 
-use crate::driver::{Event, Memory, Stream};
-use crate::error::CudaError;
+use crate::call::{Call, Limits};
+use crate::driver::{Event, Function, Memory, Stream};
+use crate::error::{CudaError, LowerError};
 use crate::gpu::Gpu;
+use crate::lower::{self, At};
 
 impl Gpu {
     /// Lets what runs here reach the memory of `other`, and says whether it can: otherwise copies between the two go through
@@ -34,6 +38,49 @@ pub struct Mark(Event);
 pub struct Buffer {
     memory: Memory,
     gpu: Gpu,
+}
+
+/// Two squares that change places, each transposed, in the memory of any GPUs that reach it: in one pass, without workspace.
+#[derive(Debug)]
+pub struct Swap {
+    halves: [Call; 2],
+    kernels: Vec<Function>,
+}
+
+impl Swap {
+    /// The launches of both halves of the work, on squares of `side` by `side` elements whose rows lie `pitch` bytes apart, and
+    /// which begin at multiples of 16.
+    ///
+    /// # Errors
+    /// [`LowerError`]: elements are not of 4, 8 or 16 bytes, or rows no multiple of 16, or there are too many.
+    pub fn lower(
+        side: usize,
+        pitch: usize,
+        elem_bytes: usize,
+        limits: &Limits,
+    ) -> Result<[Call; 2], LowerError> {
+        lower::apart(side, pitch, At { elem_bytes, alignment: 16, limits })
+    }
+
+    /// Those of [`lower`](Self::lower), loaded on a GPU.
+    ///
+    /// # Errors
+    /// [`CudaError::Infeasible`]: of `lower`. [`CudaError::Driver`].
+    pub fn new(gpu: &Gpu, side: usize, pitch: usize, elem_bytes: usize) -> Result<Self, CudaError> {
+        let stage = || format!("squares of {side}, {elem_bytes} bytes an element");
+        let infeasible = |why| CudaError::Infeasible { stage: stage(), why };
+        let limits = gpu.chip().limits();
+        let halves = Self::lower(side, pitch, elem_bytes, limits).map_err(infeasible)?;
+        Ok(Swap { halves, kernels: gpu.kernels(&halves)? })
+    }
+}
+
+impl fmt::Display for Swap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [Call(first), Call(second)] = &self.halves;
+        let blocks = [first, second].map(|half| half.groups);
+        write!(f, "{} {blocks:?} x {} threads", first.kernel(), first.threads)
+    }
 }
 
 impl Buffer {
@@ -144,5 +191,28 @@ impl Queue {
         let (to, from) = (to.context(), from.context());
         // SAFETY: the caller answers for the memory.
         unsafe { self.stream.copy_between((to, there), (from, here), bytes) }
+    }
+
+    /// Queues a half, 0 or 1, of what makes the squares at two addresses change places.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`].
+    ///
+    /// # Safety
+    /// `swap` was made on the queue's GPU. Both squares are memory that it reaches, at multiples of 16, and do not overlap; until
+    /// this has ended nothing else uses them but the other half, and `swap` is not dropped.
+    pub unsafe fn swap(
+        &self,
+        swap: &Swap,
+        half: usize,
+        [first, second]: [u64; 2],
+    ) -> Result<(), CudaError> {
+        let call = &swap.halves[half];
+        let fields = call.params.at(first, second);
+        let parameter = [fields.bytes().as_ptr().cast()];
+        // SAFETY: the kernel takes one parameter, these fields; the caller answers for the memory.
+        unsafe {
+            swap.kernels[half].launch(call.config(), &parameter, self.raw(), || call.kernel())
+        }
     }
 }

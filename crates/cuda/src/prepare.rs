@@ -8,7 +8,7 @@ use crate::buffers::{self, Buffers, Need, Spot};
 use crate::call::{Call, Limits, widest_word};
 use crate::error::{CudaError, LowerError};
 use crate::launches::Launches;
-use crate::lower::{At, Number, Scaling, lowered, rest, scale};
+use crate::lower::{At, Number, Scaling, lowered, rest, scale, scaled_square};
 use crate::way::Way;
 
 /// Launches, and the memory that they are for, in place or from a source to a destination. It is made of plans and stages
@@ -124,6 +124,38 @@ impl Work {
             work.spots.push([Spot::Data(0), Spot::Workspace(0)]);
         }
         Ok(work)
+    }
+
+    /// The same, the result's numbers scaled in the pass that moves them; of a matrix that goes where it lies, what is not
+    /// of a square in a pass over that. `None` where launches are others, or would have to put down zeros.
+    ///
+    /// # Errors
+    /// As [`of_scale`](Self::of_scale).
+    pub fn scaled(
+        &self,
+        number: Number,
+        scaling: Scaling,
+        limits: &Limits,
+    ) -> Result<Option<Self>, CudaError> {
+        let Some((first, others)) = self.calls.split_first() else { return Ok(None) };
+        let Some(square) = scaled_square(first, number, scaling) else { return Ok(None) };
+        let mut work = self.clone();
+        work.calls[0] = square;
+        let leading = self.problem.as_ref().and_then(Problem::leading);
+        match (others, leading) {
+            ([], _) => Ok(Some(work)),
+            ([_], Some(leading)) if leading.source().pitch() == leading.result().pitch() => {
+                let ([rows, cols], [_, to]) = rest(leading, number.bytes());
+                let rows =
+                    Pitched::new(cols, rows, leading.result().pitch()).expect("a part of rows");
+                let alignment = widest_word(&[self.alignment, to]);
+                let mut rest = Self::of_scale(number, rows, scaling, alignment, limits)?;
+                rest.spots.iter_mut().for_each(|spots| spots[0] = Spot::Data(to));
+                rest.bytes = self.bytes;
+                Ok(Some(work.then(rest)))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// This, then `next` on the same memory.

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::{env, fs, iter};
 
 use turntile_cuda::LowerError;
-use turntile_cuda::args::{Args, Layout, PARTS};
+use turntile_cuda::args::{Args, Factor, Layout, PARTS};
 use turntile_cuda::call::Call;
 use turntile_cuda::lower::{At, lower};
 use turntile_cuda::waits::Waits;
@@ -34,6 +34,9 @@ fn show_fields(text: &mut String, layout: &Layout, bytes: &[u8]) {
             "u64" => write!(text, " {name} {}", u64_at(at)),
             "Divisor<u32>" => write!(text, " {name} /{}", u32_at(at)),
             "Divisor<u64>" => write!(text, " {name} /{}", u64_at(at)),
+            "Factor" if bytes[at..at + Factor::LAYOUT.bytes].iter().all(|&byte| byte == 0) => {
+                Ok(())
+            }
             kind => {
                 let (kind, count) = kind.strip_suffix(']').map_or((kind, None), |kind| {
                     let (kind, count) = kind.split_once('[').expect("an array");

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use bytemuck::Zeroable;
 use proptest::prelude::*;
-use turntile_cuda::args::Second;
+use turntile_cuda::args::{Args, Factor, Second, SquareArgs};
 use turntile_cuda::call::{Limits, WorkspacePart, widest_word};
 use turntile_cuda::family::Family;
 use turntile_cuda::{Chip, CudaError, Number, Scaling, Spot, Work};
@@ -219,6 +220,51 @@ fn launches_fit_the_device_code() {
         [turned([70, 50], [26, 6], 4), turned([70, 50], [0, 20], 404), slid([7, 9], [1, 2], 8)];
     let works = ways.into_iter().flat_map(check_every_way).chain(scales);
     works.for_each(|work| work.calls().iter().for_each(crate::lowering::check));
+}
+
+/// Numbers of a square are scaled as they change places, and what is beside a square where it was put; all else has a pass of
+/// its own.
+#[test]
+fn squares_are_scaled_on_the_way() {
+    let by = Scaling::By { alpha: Some([2.0, 0.5]), conjugated: true };
+    let scaled = |problem: Problem, number, scaling| {
+        let work = Work::of_plan(&plan(&problem)).unwrap();
+        let scaled = work.scaled(number, scaling, &Limits::H200).unwrap();
+        scaled.inspect(|scaled| {
+            assert_eq!((scaled.bytes(), scaled.alignment()), (work.bytes(), work.alignment()));
+            let args = SquareArgs { factor: Factor::zeroed(), ..square_of(scaled) };
+            assert_eq!(Args::Square(args), work.calls()[0].params);
+            assert_eq!(work.calls()[1..], scaled.calls()[1..work.calls().len()]);
+        })
+    };
+    for number in Number::ALL {
+        let of = |sides, ld, bytes| transposed(sides, [ld; 2], bytes);
+        let bytes = number.bytes();
+        let whole = scaled(of([4000, 4000], 4016, bytes), number, by).unwrap();
+        let factor = square_of(&whole).factor;
+        assert_eq!((whole.calls().len(), factor.re), (1, 2f64.to_bits()));
+        assert_eq!(factor.does, if number.is_complex() { 1 | 2 | 8 } else { 1 });
+        for sides in [[4000, 3000], [3000, 4000]] {
+            let most = scaled(of(sides, 4016, bytes), number, by).unwrap();
+            assert_eq!(most.calls().len(), 3);
+            // The part behind the square, or below it.
+            let to = if sides[0] > sides[1] { 3000 } else { 3000 * 4016 } * bytes;
+            assert_eq!(most.spots()[2][0], Spot::Data(to));
+            assert!(most.calls()[2].kernel().starts_with("scale."));
+        }
+        assert!(scaled(of([4000, 4000], 4016, bytes), number, Scaling::Zeros).is_none());
+        assert!(scaled(transposed([4000, 3000], [3008, 4016], bytes), number, by).is_none());
+        let unaligned =
+            |side| of([side, side], side + 1, bytes).with_alignment(number.real_bytes());
+        let in_granules = number.bytes() < 16 && !number.is_complex();
+        assert_eq!(scaled(unaligned(4001), number, by).is_some(), in_granules, "words are reals");
+        assert!(scaled(unaligned(40), number, by).is_none(), "word by word");
+    }
+}
+
+fn square_of(work: &Work) -> SquareArgs {
+    let Args::Square(args) = work.calls()[0].params else { panic!("{work:?}") };
+    args
 }
 
 /// Sizes that fill a chip: which kernels, and no more workspace than the formula says.

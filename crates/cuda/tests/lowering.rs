@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use turntile_cuda::args::Args;
 use turntile_cuda::call::{Call, Limits, WorkspacePart};
 use turntile_cuda::family::Family;
 use turntile_cuda::lower::{At, lower};
+use turntile_cuda::peers::Swap;
 use turntile_cuda::waits::Waits;
 use turntile_cuda::way::{Scope, Way};
 use turntile_cuda::{Chip, LowerError, Work};
@@ -63,6 +65,9 @@ fn launches_fit_the_device_code() {
             }
         }
     }
+    for elem in [4, 8, 16] {
+        Swap::lower(64, 64 * elem, elem, &Limits::H200).unwrap().iter().for_each(&mut meet);
+    }
     // Rows a pitch apart are those of `leading.rs`.
     let elsewhere =
         [Family::OutOfPlace, Family::IntoAxes, Family::Pitched, Family::Scale, Family::Check];
@@ -78,7 +83,41 @@ fn launches_fit_the_device_code() {
             .any(|w| kernel.starts_with(&format!("retile.{w}/")) && kernel.ends_with(&w[1..]))
     };
     all.retain(|kernel| !kernel.starts_with("retile.") || is_own(kernel));
+    // In bytes too, by the widest access.
+    all.retain(|kernel| !kernel.starts_with("fields.") || kernel.starts_with("fields.w16/"));
     assert_eq!(kernels, all);
+}
+
+/// Of two squares apart, every element and its mirror image is in a tile of one half.
+#[test]
+fn squares_apart() {
+    for elem in [4, 8, 16] {
+        for side in (0..400).chain([65_536]) {
+            let pitch = 3 * side * elem;
+            let halves = Swap::lower(side, pitch, elem, &Limits::H200);
+            if side == 0 || side * elem % 16 != 0 {
+                assert_eq!(halves, Err(LowerError::NoKernel));
+                continue;
+            }
+            let mut numbers = 0;
+            for call in halves.unwrap() {
+                let Args::Apart(a) = call.params else { panic!("{call:?}") };
+                // A row of a tile is 256 bytes, two pairs are held, and blocks go on from tile to tile.
+                assert_eq!((a.pitch, a.side), (pitch as u64, side as u32));
+                assert_eq!(a.across as usize, side.div_ceil(256 / elem));
+                assert_eq!(
+                    (call.threads, call.shared_bytes as usize),
+                    (256, 4 * 256 * (256 / elem))
+                );
+                assert!(a.first == numbers && a.end >= a.first && call.groups <= 264);
+                numbers = a.end;
+            }
+            assert_eq!(numbers as usize, side.div_ceil(256 / elem).pow(2));
+        }
+    }
+    for (side, elem) in [(64, 1), (64, 2), (64, 12), (64, 32), (1 << 22, 4)] {
+        assert!(Swap::lower(side, side * elem, elem, &Limits::H200).is_err(), "{side} {elem}");
+    }
 }
 
 /// Sliding a cut as if it were padding would lose the columns cut off. (What a host's threads share out, padding

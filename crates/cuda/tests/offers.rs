@@ -140,7 +140,7 @@ fn every_offer_does_what_it_says() {
             }
         }
     }
-    assert_eq!((offers, refused), ([10055, 6852], 1848));
+    assert_eq!((offers, refused), ([10487, 6852], 2376));
 }
 
 /// What a cap allows is what is offered without it, less what needs more.

@@ -1,9 +1,9 @@
 //! Arrays over GPUs of this process, every element compared with the host, then timed beside peer copies of what must cross.
 //!
-//!     gpus [small | errors | large | time]... [ROWSxCOLSxRANKS]...
+//!     gpus [small | squares | errors | large | time]... [ROWSxCOLSxRANKS]...
 //!
 //! All parts without arguments. Ranks take the GPUs that there are in turn: with one GPU all are on it. `time` takes floats, of
-//! 65536 x 65536 and of odd sides over 2 ranks, or of the given sizes.
+//! 65536 x 65536 and of odd sides over 2 ranks, or of the given sizes; squares that change places tile by tile also by copies.
 #![allow(unsafe_code)]
 
 use std::error::Error;
@@ -13,7 +13,7 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use turntile::gpu::{CudaError, DeviceMemory, Gpu};
 use turntile_cuda::peers::{Buffer, Queue};
-use turntile_distributed::{OnGpus, Parts, Redistribution};
+use turntile_distributed::{OnGpus, Parts, Redistribution, Way};
 
 #[path = "../tests/common/mod.rs"]
 #[allow(dead_code, reason = "ranks of threads and processes need more of it")]
@@ -72,26 +72,42 @@ fn small(gpus: &[Gpu]) -> Answer<usize> {
     for turn in 0..200 {
         let ranks = 1 + turn % 4;
         let tree = cases(ranks).new_tree(&mut runner).map_err(|why| why.to_string())?;
-        let case: Case = tree.current();
-        let in_order: Vec<usize> = (0..case.shape.len()).collect();
-        let gpus = in_turn(gpus, ranks);
         for chunk in [64, 1 << 20] {
-            let mut planned = case.change().chunk(chunk).plan_on(&gpus)?;
-            // What is behind the part must stay.
-            let mut locals = Local::all(&gpus, |rank| planned.capacity(rank) + 3)?;
-            for (rank, local) in locals.iter_mut().enumerate() {
-                local.put(0, &case.part(&in_order, &case.before, rank))?;
-                local.put(planned.capacity(rank), &[0xA5; 3])?;
-            }
-            run(&mut planned, &locals)?;
-            for (rank, local) in locals.iter().enumerate() {
-                let want = case.part(&case.axes, &case.after, rank);
-                let behind = local.take(planned.capacity(rank), 3)?;
-                if local.take(0, want.len())? != want || behind != [0xA5; 3] {
-                    println!("WRONG on rank {rank}: {case:?}\n{planned}");
-                    failures += 1;
-                }
-            }
+            failures += check(&tree.current(), ranks, chunk, gpus)?;
+        }
+    }
+    Ok(failures)
+}
+
+/// Squares in equal parts, of whole tiles and of others, over 2 to 5 ranks.
+fn squares(gpus: &[Gpu]) -> Answer<usize> {
+    let mut failures = 0;
+    for (ranks, side) in (2..=5).flat_map(|ranks| [4, 52, 64, 132, 260].map(|side| (ranks, side))) {
+        let parts = Parts::balanced(ranks * side, ranks);
+        for elem_bytes in [4, 8, 16] {
+            let case = Case::matrix(parts.clone(), parts.clone(), elem_bytes);
+            failures += check(&case, ranks, 1 << 20, gpus)?;
+        }
+    }
+    Ok(failures)
+}
+
+fn check(case: &Case, ranks: usize, chunk: usize, gpus: &[Gpu]) -> Answer<usize> {
+    let (in_order, gpus): (Vec<usize>, _) = ((0..case.shape.len()).collect(), in_turn(gpus, ranks));
+    let (mut planned, mut failures) = (case.change().chunk(chunk).plan_on(&gpus)?, 0);
+    // What is behind the part must stay.
+    let mut locals = Local::all(&gpus, |rank| planned.capacity(rank) + 3)?;
+    for (rank, local) in locals.iter_mut().enumerate() {
+        local.put(0, &case.part(&in_order, &case.before, rank))?;
+        local.put(planned.capacity(rank), &[0xA5; 3])?;
+    }
+    run(&mut planned, &locals)?;
+    for (rank, local) in locals.iter().enumerate() {
+        let want = case.part(&case.axes, &case.after, rank);
+        let behind = local.take(planned.capacity(rank), 3)?;
+        if local.take(0, want.len())? != want || behind != [0xA5; 3] {
+            println!("WRONG on rank {rank}: {case:?}\n{planned}");
+            failures += 1;
         }
     }
     Ok(failures)
@@ -158,10 +174,15 @@ struct Sized {
 }
 
 impl Sized {
-    fn new(gpus: &[Gpu], sides: [usize; 2], ranks: usize) -> Answer<Self> {
+    fn new(
+        gpus: &[Gpu],
+        sides: [usize; 2],
+        ranks: usize,
+        asked: impl FnOnce(Redistribution) -> Redistribution,
+    ) -> Answer<Self> {
         let (gpus, parts) = (in_turn(gpus, ranks), sides.map(|side| Parts::balanced(side, ranks)));
         let [rows, cols] = parts.clone();
-        let planned = Redistribution::transpose(rows, cols, 4).plan_on(&gpus)?;
+        let planned = asked(Redistribution::transpose(rows, cols, 4)).plan_on(&gpus)?;
         let locals = Local::all(&gpus, |rank| planned.capacity(rank))?;
         Ok(Sized { sides, parts, planned, locals, gpus })
     }
@@ -220,11 +241,11 @@ impl Sized {
 /// Sides that fill the chip.
 fn large(gpus: &[Gpu]) -> Answer<usize> {
     let sides =
-        [[8192, 8192], [8191, 8209], [30_000, 20_000], [10_007, 40_009], [65_536, 3], [5, 999_983]];
+        [[8208, 8208], [8191, 8209], [30_000, 20_000], [10_007, 40_009], [65_536, 3], [5, 999_983]];
     let mut failures = 0;
     for (sides, ranks) in sides.into_iter().flat_map(|sides| [2, 3, 4].map(|ranks| (sides, ranks)))
     {
-        failures += Sized::new(gpus, sides, ranks)?.check()?.min(1);
+        failures += Sized::new(gpus, sides, ranks, |change| change)?.check()?.min(1);
     }
     Ok(failures)
 }
@@ -243,30 +264,39 @@ fn median(mut run: impl FnMut() -> Answer<()>) -> Answer<Duration> {
 fn time(gpus: &[Gpu], asked: &[[usize; 3]]) -> Answer<usize> {
     let (mut failures, mut rows) = (0, Vec::new());
     for &[m, n, ranks] in asked {
-        let mut sized = Sized::new(gpus, [m, n], ranks)?;
-        failures += sized.check()?.min(1);
-        println!("{}", sized.planned);
-        // The plan can run on what it left, whatever the sides are.
-        let Sized { planned, locals, .. } = &mut sized;
-        let run = median(|| Ok(run(planned, locals)?))?;
-        let copies = median(|| Ok(sized.copies()?))?;
-        let crossing = sized.crossing() as f64;
-        let rate = |time: Duration| crossing / time.as_secs_f64() / 1e9;
-        let [run_ms, copies_ms] = [run, copies].map(|time| time.as_secs_f64() * 1e3);
-        let way = if sized.planned.is_direct() { "direct" } else { "through the host" };
-        let beside = sized.planned.workspace_bytes(0) as f64 / f64::from(1 << 20);
-        rows.push(format!(
-            "| {m} x {n} | {ranks} | {} | {way} | {:.2} | {run_ms:.2} | {:.0} | {copies_ms:.2} | {:.0} | {beside:.0} |",
-            gpus.len().min(ranks),
-            crossing / 1e9,
-            rate(run),
-            rate(copies),
-        ));
+        for way in [None, Some(Way::AxesFirst)] {
+            if way.is_some() && (m != n || m % ranks != 0) {
+                continue;
+            }
+            let by = |change: Redistribution| match way {
+                Some(way) => change.way(way),
+                None => change,
+            };
+            let mut sized = Sized::new(gpus, [m, n], ranks, by)?;
+            failures += sized.check()?.min(1);
+            println!("{}", sized.planned);
+            // The plan can run on what it left, whatever the sides are.
+            let Sized { planned, locals, .. } = &mut sized;
+            let run = median(|| Ok(run(planned, locals)?))?;
+            let copies = median(|| Ok(sized.copies()?))?;
+            let crossing = sized.crossing() as f64;
+            let [rate, copied] = [run, copies].map(|time| crossing / time.as_secs_f64() / 1e9);
+            let [run_ms, copies_ms] = [run, copies].map(|time| time.as_secs_f64() * 1e3);
+            let reached = if sized.planned.is_direct() { "direct" } else { "through the host" };
+            let way = way.map_or(String::new(), |way| format!(", {way:?}"));
+            let beside = sized.planned.workspace_bytes(0) as f64 / f64::from(1 << 20);
+            rows.push(format!(
+                "| {m} x {n}{way} | {ranks} | {} | {reached} | {:.2} | {run_ms:.2} | {rate:.0} | {copies_ms:.2} | {copied:.0} | {:.2} | {beside:.0} |",
+                gpus.len().min(ranks),
+                crossing / 1e9,
+                copies_ms / run_ms,
+            ));
+        }
     }
     println!(
-        "| floats | ranks | GPUs | copies | GB that rank 0 sends | ms | GB/s | copies of these bytes: ms | GB/s | MiB beside the data |"
+        "| floats | ranks | GPUs | copies | GB that rank 0 sends | ms | GB/s | copies of these bytes: ms | GB/s | of these copies | MiB beside the data |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|---|---|");
     rows.iter().for_each(|row| println!("{row}"));
     Ok(failures)
 }
@@ -295,8 +325,9 @@ fn main() -> Answer<()> {
         let none = arguments.iter().all(|argument| argument.contains('x'));
         none || arguments.iter().any(|argument| argument == name)
     };
-    let parts: [(&str, &dyn Fn() -> Answer<usize>); 4] = [
+    let parts: [(&str, &dyn Fn() -> Answer<usize>); 5] = [
         ("small", &|| small(&gpus)),
+        ("squares", &|| squares(&gpus)),
         ("errors", &|| errors(&gpus)),
         ("large", &|| large(&gpus)),
         ("time", &|| time(&gpus, &sizes)),

@@ -85,6 +85,12 @@ impl Blocks {
         (round + self.ranks() - r) % self.ranks()
     }
 
+    /// Who change blocks with each other in a round.
+    pub fn pairs(&self, round: usize) -> impl Iterator<Item = (usize, usize)> {
+        let pairs = (0..self.ranks()).map(move |a| (a, self.partner(a, round)));
+        pairs.filter(|(a, b)| a < b)
+    }
+
     /// Exchanges the blocks of this rank in messages of at most `chunk` bytes; `bounce` has
     /// [`bounce_bytes`](Self::bounce_bytes).
     pub fn exchange(

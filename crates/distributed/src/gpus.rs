@@ -4,14 +4,14 @@
 use std::fmt;
 
 use turntile::gpu::{CudaError, DeviceMemory, Gpu, OnGpu};
-use turntile_cuda::peers::{self, Buffer};
+use turntile_cuda::peers::{self, Buffer, Swap};
 
 use crate::blocks::Blocks;
 use crate::error::Error;
 use crate::exchange::TransportError;
 use crate::local::{OfBytes, Ways, planned};
 use crate::queues::{self, BOUNCES, Command, MARKS, Mark, Queue, Spot};
-use crate::redistribution::Redistribution;
+use crate::redistribution::{Redistribution, Steps};
 
 /// Most bytes of a message: what crosses in it takes longer than queueing it.
 const CHUNK_BYTES: usize = 16 << 20;
@@ -37,8 +37,17 @@ struct OnRank {
     local: [Vec<OfBytes<OnGpu>>; 2],
     workspace: Buffer,
     bounce: Buffer,
-    bounce_bytes: usize,
     bytes: [usize; 2],
+    exchange: Exchanged,
+}
+
+/// How a rank exchanges with others.
+#[derive(Debug)]
+struct Exchanged {
+    /// Squares change places tile by tile.
+    swap: Option<Swap>,
+    /// Bytes of a buffer that copies go through.
+    bounce_bytes: usize,
     /// Ranks whose memory can only be reached through the host.
     far: Vec<usize>,
 }
@@ -47,6 +56,9 @@ impl Redistribution {
     /// Plans it for GPUs of this process: rank `r` is on `gpus[r]`; several ranks may be on one. Loads the kernels, lets the
     /// GPUs reach each other's memory where they can (it stays so), and allocates the workspace of each rank: the most that a
     /// local stage needs, at most 2% or 16 MiB unless a cap says else, and three buffers of a message. Threads are not used.
+    ///
+    /// A square in equal parts changes places tile by tile, in one pass and without workspace, where all GPUs reach each other:
+    /// its elements have 4, 8 or 16 bytes, a row of a rank's square is a multiple of 16, and no [`way`](Self::way) was asked for.
     ///
     /// # Errors
     /// As [`plan`](Self::plan); [`Error::Communicator`] where there are not as many GPUs as ranks; [`Error::Local`] where a
@@ -57,36 +69,56 @@ impl Redistribution {
             return Err(Error::Communicator { planned: ranks, got });
         }
         let chunk = self.asked_chunk().unwrap_or(CHUNK_BYTES);
+        let far = gpus.iter().map(|gpu| unreached(gpu, gpus)).collect::<Result<Vec<_>, _>>();
+        let far = far.map_err(cuda)?;
+        let [elem_bytes, row] = self.row_bytes();
+        let squares = self.squares().filter(|&side| {
+            let lowers =
+                |gpu: &Gpu| Swap::lower(side, row, elem_bytes, gpu.chip().limits()).is_ok();
+            far.iter().all(Vec::is_empty) && gpus.iter().all(lowers)
+        });
         let (mut ranks, mut all) = (Vec::new(), None);
-        for (rank, gpu) in gpus.iter().enumerate() {
-            let steps = self.steps(rank)?;
+        for (rank, (gpu, far)) in gpus.iter().zip(far).enumerate() {
+            let Steps { bytes, mut local, blocks } = self.steps(rank)?;
+            if let Some(side) = squares {
+                local = [vec![self.own_square(rank, side)], Vec::new()];
+            }
+            let swap = squares.map(|side| Swap::new(gpu, side, row, elem_bytes));
             let plan = |stages: Vec<Ways>| planned(&stages, |stage| stage.plan_on(gpu));
-            let [first, last] = steps.local.map(plan);
-            let local = [first?, last?];
+            let [first, last] = local.map(plan);
+            let bounced = blocks.as_ref().filter(|_| squares.is_none());
             let bounce_bytes =
-                steps.blocks.as_ref().map_or(0, |blocks| queues::bounce_bytes(blocks, rank, chunk));
-            ranks.push(OnRank::new(gpu, gpus, local, steps.bytes, bounce_bytes).map_err(cuda)?);
-            all = steps.blocks;
+                bounced.map_or(0, |blocks| queues::bounce_bytes(blocks, rank, chunk));
+            let exchange = Exchanged { swap: swap.transpose().map_err(cuda)?, bounce_bytes, far };
+            ranks.push(OnRank::new(gpu, [first?, last?], bytes, exchange).map_err(cuda)?);
+            all = blocks;
         }
-        let commands = queues::commands(got, all.as_ref(), chunk);
+        let commands = match (&all, squares) {
+            (Some(blocks), Some(side)) => queues::swaps(blocks, side * elem_bytes),
+            (blocks, _) => queues::commands(got, blocks.as_ref(), chunk),
+        };
         Ok(OnGpus { ranks, blocks: all, commands })
     }
+}
+
+/// Ranks whose memory `gpu` can only reach through the host.
+fn unreached(gpu: &Gpu, gpus: &[Gpu]) -> Result<Vec<usize>, CudaError> {
+    let mut far = Vec::new();
+    for (rank, other) in gpus.iter().enumerate() {
+        if !gpu.reach(other)? {
+            far.push(rank);
+        }
+    }
+    Ok(far)
 }
 
 impl OnRank {
     fn new(
         gpu: &Gpu,
-        gpus: &[Gpu],
         local: [Vec<OfBytes<OnGpu>>; 2],
         bytes: [usize; 2],
-        bounce_bytes: usize,
+        exchange: Exchanged,
     ) -> Result<Self, CudaError> {
-        let mut far = Vec::new();
-        for (rank, other) in gpus.iter().enumerate() {
-            if !gpu.reach(other)? {
-                far.push(rank);
-            }
-        }
         let marks = || (0..MARKS).map(|_| peers::Mark::new(gpu)).collect::<Result<Vec<_>, _>>();
         let need =
             local.iter().flatten().map(|(_, stage)| stage.workspace_bytes()).max().unwrap_or(0);
@@ -95,10 +127,9 @@ impl OnRank {
             marks: [marks()?, marks()?],
             local,
             workspace: Buffer::new(gpu, need)?,
-            bounce: Buffer::new(gpu, BOUNCES * bounce_bytes)?,
-            bounce_bytes,
+            bounce: Buffer::new(gpu, BOUNCES * exchange.bounce_bytes)?,
             bytes,
-            far,
+            exchange,
         })
     }
 
@@ -128,7 +159,7 @@ impl OnGpus {
 
     /// Whether every rank reaches all others' memory without the host.
     pub fn is_direct(&self) -> bool {
-        self.ranks.iter().all(|rank| rank.far.is_empty())
+        self.ranks.iter().all(|rank| rank.exchange.far.is_empty())
     }
 
     /// Runs it, and waits until it is done. `data[r]` begins with the part of rank `r`, and ends with it: it has
@@ -212,22 +243,35 @@ impl OnGpus {
             }
             Command::Copy { on, to, from, bytes } => {
                 let [to, from] = [to, from].map(|spot| {
-                    let (rank, address) = match spot {
-                        Spot::Data { rank, at } => (rank, data[rank].0 + at as u64),
-                        Spot::Bounce { rank, bounce } => {
-                            let on = &self.ranks[rank];
-                            (rank, on.bounce.address() + (bounce * on.bounce_bytes) as u64)
-                        }
-                    };
+                    let (rank, address) = self.place(spot, data);
                     (self.ranks[rank].bounce.gpu(), address)
                 });
                 // SAFETY: the commands keep to the bytes of parts and buffers, in the order of the marks (`queues` tests both).
                 unsafe { self.on(on).copy(to, from, bytes)? };
             }
+            Command::Swap { on, squares, half } => {
+                let squares = squares.map(|spot| self.place(spot, data).1);
+                if let Some(swap) = &self.ranks[on.0].exchange.swap {
+                    // SAFETY: squares of parts, which all GPUs reach, at multiples of 16; the commands give every byte to one
+                    // launch (`queues` tests it), and `run` waits for all.
+                    unsafe { self.on(on).swap(swap, half, squares)? };
+                }
+            }
             Command::Record(mark) => self.on(mark.0).record(self.mark(mark))?,
             Command::Wait { on, mark } => self.on(on).wait_for(self.mark(mark))?,
         }
         Ok(())
+    }
+
+    /// A spot's rank, and its address.
+    fn place(&self, spot: Spot, data: &[(u64, usize)]) -> (usize, u64) {
+        match spot {
+            Spot::Data { rank, at } => (rank, data[rank].0 + at as u64),
+            Spot::Bounce { rank, bounce } => {
+                let on = &self.ranks[rank];
+                (rank, on.bounce.address() + (bounce * on.exchange.bounce_bytes) as u64)
+            }
+        }
     }
 
     fn on(&self, (rank, side): Queue) -> &peers::Queue {
@@ -246,7 +290,10 @@ fn cuda(error: CudaError) -> Error {
 fn lost(command: &Command, why: &turntile::Error) -> (usize, String) {
     let rank = match *command {
         Command::Local { rank, .. } => rank,
-        Command::Copy { on, .. } | Command::Wait { on, .. } | Command::Record((on, _)) => on.0,
+        Command::Copy { on, .. }
+        | Command::Swap { on, .. }
+        | Command::Wait { on, .. }
+        | Command::Record((on, _)) => on.0,
     };
     (rank, why.to_string())
 }
@@ -260,11 +307,15 @@ impl fmt::Display for OnGpus {
                 .iter()
                 .try_for_each(|(_, stage)| write!(f, "\n  local: {}", stage.plan()))?;
             if let Some(blocks) = &self.blocks {
-                let (sent, bytes) = (blocks.crossing(rank), on.bounce_bytes);
-                let others = blocks.ranks() - 1;
-                write!(f, "\n  exchange: {sent} bytes to {others} others, {bytes} at a time")?;
-                if !on.far.is_empty() {
-                    write!(f, ", through the host to ranks {:?}", on.far)?;
+                let (sent, others) = (blocks.crossing(rank), blocks.ranks() - 1);
+                let Exchanged { swap, bounce_bytes, far } = &on.exchange;
+                write!(f, "\n  exchange: {sent} bytes to {others} others, ")?;
+                match swap {
+                    Some(swap) => write!(f, "tiles change places: {swap}")?,
+                    None => write!(f, "{bounce_bytes} at a time")?,
+                }
+                if !far.is_empty() {
+                    write!(f, ", through the host to ranks {far:?}")?;
                 }
             }
             on.local[1]

@@ -47,6 +47,12 @@ pub enum Command {
         from: Spot,
         bytes: usize,
     },
+    /// A half, 0 or 1, of what makes two ranks' squares change places, each transposed.
+    Swap {
+        on: Queue,
+        squares: [Spot; 2],
+        half: usize,
+    },
     /// The mark is now the moment at the end of its queue.
     Record(Mark),
     /// What the queue gets from here on waits for what the mark is now.
@@ -59,6 +65,18 @@ pub enum Command {
 /// Bytes of each bounce of rank `r`: of the largest message, and of what slides through one.
 pub fn bounce_bytes(blocks: &Blocks, r: usize, chunk: usize) -> usize {
     (0..blocks.ranks()).map(|j| blocks.mutual(r, j)).max().unwrap_or(0).min(chunk)
+}
+
+/// All that is queued where squares change places, each pair of ranks a half each; a square's row has `row` bytes. All commands
+/// have bytes of their own: none waits for another.
+pub fn swaps(blocks: &Blocks, row: usize) -> Vec<Command> {
+    let local = (0..blocks.ranks()).map(|rank| Command::Local { rank, step: 0 });
+    let halves = |(a, b)| {
+        let squares = [(a, b), (b, a)].map(|(rank, other)| Spot::Data { rank, at: other * row });
+        let half = move |(half, rank)| Command::Swap { on: (rank, Side::Out), squares, half };
+        [(0, a), (1, b)].map(half)
+    };
+    local.chain((0..blocks.ranks()).flat_map(|k| blocks.pairs(k)).flat_map(halves)).collect()
 }
 
 /// All that is queued for `ranks` ranks, in messages of at most `chunk` bytes.
@@ -100,8 +118,7 @@ impl Queued {
 
     /// Messages of all pairs of a round in turn, so that no pair waits until others are queued.
     fn round(&mut self, blocks: &Blocks, round: usize) {
-        let pairs = (0..blocks.ranks()).map(|a| (a, blocks.partner(a, round)));
-        let pairs: Vec<_> = pairs.filter(|(a, b)| a < b).collect();
+        let pairs: Vec<_> = blocks.pairs(round).collect();
         let most = pairs.iter().map(|&(a, b)| blocks.mutual(a, b)).max().unwrap_or(0);
         for done in (0..most).step_by(self.chunk) {
             for &(a, b) in &pairs {

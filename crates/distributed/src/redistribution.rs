@@ -141,6 +141,28 @@ impl Redistribution {
         Ok(Steps { bytes, local, blocks })
     }
 
+    /// A rank's rows of a square in equal parts, of which squares of as many rows change places between ranks, and one stays,
+    /// each transposed; `None` if it is no such thing, or is to be done another way.
+    pub(crate) fn squares(&self) -> Option<usize> {
+        let (cut, parts) = &self.before;
+        let is_square = self.axes == [1, 0] && *cut == 0 && self.before == self.after;
+        let side = Some(parts.len(0)).filter(|&side| side > 0 && parts.are_equal());
+        side.filter(|_| is_square && parts.ranks() > 1 && self.way.is_none())
+    }
+
+    /// The square that stays on a rank, where it lies.
+    pub(crate) fn own_square(&self, rank: usize, side: usize) -> Ways {
+        let (row, begin) = (self.shape[1], rank * side * self.elem_bytes);
+        let end = begin + ((side - 1) * row + side) * self.elem_bytes;
+        let asked = Transpose::of_bytes(side, side, self.elem_bytes).leading(row, row);
+        vec![vec![(begin..end, self.limited(asked))]]
+    }
+
+    /// Bytes of an element, and of a row of the array.
+    pub(crate) fn row_bytes(&self) -> [usize; 2] {
+        [self.elem_bytes, self.elem_bytes * self.shape.last().copied().unwrap_or(0)]
+    }
+
     /// Ranks before and after, and most bytes of a message where it was said.
     pub(crate) fn ranks(&self) -> usize {
         self.before.1.ranks()

@@ -8,8 +8,8 @@ struct ApplicationArgs {
     float *to;
     const float *from;
     u64 records;
-    u32 side; // of the cube of cells
-    u32 pad;
+    u32 side;  // of the cube of cells
+    u32 pitch; // cells from row to row, where a block has one
 };
 static_assert(sizeof(ApplicationArgs) == 32);
 
@@ -35,13 +35,12 @@ static __device__ u32 shifted(u32 at, int by, u32 side) {
     return at + 1 == side ? 0 : at + 1;
 }
 
-// Cells pull from their neighbours and relax.
-template <int N, class Layout> static __device__ void lbm(Layout at, const ApplicationArgs &a, u64 i) {
-    const u32 side = a.side, cell_number = u32(i);
-    const u32 x = cell_number % side, y = cell_number / side % side, z = cell_number / side / side;
-    float cell[N], rho = 0.f, fx = 0.f, fy = 0.f, fz = 0.f;
+// A cell pulls from its neighbours and relaxes.
+template <class Cells> static __device__ void relax(Cells at, const ApplicationArgs &a, u32 z, u32 y, u32 x) {
+    const u32 side = a.side;
+    float cell[19], rho = 0.f, fx = 0.f, fy = 0.f, fz = 0.f;
 #define PULL(Q, X, Y, Z, W)                                                                                            \
-    cell[Q] = a.from[at.at((u64(shifted(z, Z, side)) * side + shifted(y, Y, side)) * side + shifted(x, X, side), Q)];  \
+    cell[Q] = a.from[at.at(shifted(z, Z, side), shifted(y, Y, side), shifted(x, X, side), Q)];                         \
     rho += cell[Q];                                                                                                    \
     fx += float(X) * cell[Q];                                                                                          \
     fy += float(Y) * cell[Q];                                                                                          \
@@ -53,9 +52,41 @@ template <int N, class Layout> static __device__ void lbm(Layout at, const Appli
     {                                                                                                                  \
         const float along = float(X) * ux + float(Y) * uy + float(Z) * uz;                                             \
         const float settled = W * rho * (1.f + 3.f * along + 4.5f * along * along - square);                           \
-        a.to[at.at(i, Q)] = cell[Q] + 1.2f * (settled - cell[Q]);                                                      \
+        a.to[at.at(z, y, x, Q)] = cell[Q] + 1.2f * (settled - cell[Q]);                                                \
     }
     VELOCITIES(RELAX)
+}
+
+// Cells as records, one row after the other.
+template <class Layout> struct Records {
+    Layout layout;
+    u32 side;
+    __device__ u64 at(u32 z, u32 y, u32 x, u32 q) const { return layout.at((u64(z) * side + y) * side + x, q); }
+};
+
+template <int N, class Layout> static __device__ void lbm(Layout at, const ApplicationArgs &a, u64 i) {
+    const u32 side = a.side, cell = u32(i);
+    relax(Records<Layout>{at, side}, a, cell / side / side, cell / side % side, cell % side);
+}
+
+// Of the six neighbours, around the edges.
+template <class Cells>
+static __device__ float around(Cells at, const float *from, u32 side, u32 z, u32 y, u32 x) {
+    return from[at.at(shifted(z, 1, side), y, x, 0)] + from[at.at(shifted(z, -1, side), y, x, 0)] +
+           from[at.at(z, shifted(y, 1, side), x, 0)] + from[at.at(z, shifted(y, -1, side), x, 0)] +
+           from[at.at(z, y, shifted(x, 1, side), 0)] + from[at.at(z, y, shifted(x, -1, side), 0)];
+}
+
+template <class Cells> static __device__ void heat(Cells at, const ApplicationArgs &a, u32 z, u32 y, u32 x) {
+    const float own = a.from[at.at(z, y, x, 0)];
+    a.to[at.at(z, y, x, 0)] = own + 0.125f * (around(at, a.from, a.side, z, y, x) - 6.f * own);
+}
+
+// Half of the cells, by the parity of their place.
+template <int COLOUR, class Cells>
+static __device__ void sweep(Cells at, const ApplicationArgs &a, u32 z, u32 y, u32 pair) {
+    const u32 x = 2 * pair + (z + y + COLOUR) % 2;
+    a.to[at.at(z, y, x, 0)] = around(at, a.from, a.side, z, y, x) * (1.f / 6);
 }
 
 // The share of a normal distribution below d (Abramowitz and Stegun 26.2.17).
@@ -111,3 +142,37 @@ EACH(ell_59, ell, 59)
 EACH(ell_62, ell, 62)
 EACH(ell_197, ell, 197)
 EACH(ell_215, ell, 215)
+
+// Cubes in the layouts of crates/lab/src/grids.rs: plane, row, place in it, value. A block has a row.
+using turntile::strip_of;
+using in_rows = turntile::flattening<strip_of<0>, strip_of<1>, strip_of<2>, strip_of<3>>;
+using in_columns = turntile::flattening<strip_of<3>, strip_of<0>, strip_of<1>, strip_of<2>>;
+using in_tiles = turntile::flattening<strip_of<0>, strip_of<1>, strip_of<2, 32>, strip_of<3>, strip_of<2, 1, 32>>;
+using in_strips = turntile::flattening<strip_of<0>, strip_of<1, 32>, strip_of<2, 128>, strip_of<3>, strip_of<1, 1, 32>,
+                                       strip_of<2, 1, 128>>;
+using in_halves = turntile::flattening<strip_of<0>, strip_of<1>, strip_of<2, 64>, strip_of<2, 1, 2>, strip_of<3>,
+                                       strip_of<2, 2, 32>>;
+using in_half_strips = turntile::flattening<strip_of<0>, strip_of<1, 32>, strip_of<2, 256>, strip_of<2, 1, 2>,
+                                            strip_of<3>, strip_of<1, 1, 32>, strip_of<2, 2, 128>>;
+
+#define CUBE(NAME, KERNEL, VALUES, STEP, LAYOUT)                                                                       \
+    extern "C" __global__ void __launch_bounds__(128, 8) NAME##_##LAYOUT(const __grid_constant__ ApplicationArgs a) {  \
+        const LAYOUT grid{{a.side, a.side, a.pitch, VALUES}};                                                          \
+        for (u32 x = threadIdx.x; STEP * x < a.side; x += 128) {                                                       \
+            u32 row = blockIdx.x;                                                                                      \
+            /* New in every turn to the compiler, which would keep places from turn to turn in registers. */           \
+            asm volatile("" : "+r"(row));                                                                              \
+            KERNEL(grid, a, row / a.side, row % a.side, x);                                                            \
+        }                                                                                                              \
+    }
+#define RED_BLACK(LAYOUT) CUBE(red, sweep<0>, 1, 2, LAYOUT) CUBE(black, sweep<1>, 1, 2, LAYOUT)
+
+CUBE(cells, relax, 19, 1, in_rows)
+CUBE(cells, relax, 19, 1, in_columns)
+CUBE(cells, relax, 19, 1, in_tiles)
+CUBE(cells, relax, 19, 1, in_strips)
+CUBE(heat, heat, 1, 1, in_rows)
+CUBE(heat, heat, 1, 1, in_strips)
+RED_BLACK(in_rows)
+RED_BLACK(in_halves)
+RED_BLACK(in_half_strips)

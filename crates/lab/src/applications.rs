@@ -16,6 +16,7 @@ use turntile_cuda::args::Address;
 use crate::code::Code;
 use crate::params::{ApplicationArgs, Params};
 use crate::program::{Launch, Program, Step};
+use crate::stencils::{self, VELOCITIES};
 
 /// Records of a tile of ASTA: a line of 128 bytes.
 pub const TILE: usize = 32;
@@ -60,6 +61,11 @@ pub struct State {
     pub to: Vec<f32>,
     /// What it reads.
     pub from: Vec<f32>,
+}
+
+/// Numbers from 0 to 1.
+pub(crate) fn noise(k: usize) -> f32 {
+    (k.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as f32 / 16_777_216.0
 }
 
 /// Threads of a block.
@@ -114,7 +120,6 @@ impl Application {
     /// What it begins with, as structures.
     pub fn start(self) -> State {
         let (records, words) = self.records();
-        let noise = |k: usize| (k.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as f32 / 16_777_216.0;
         let zeros = vec![0.0; records * words];
         match self {
             Application::Members { .. } => {
@@ -210,23 +215,15 @@ impl Application {
                 }
             }
         };
-        let wanted = format!("{name}_{layout}");
-        let launch = Launch {
-            code: Code::Applications,
-            entry: Code::Applications.entries().find(|entry| *entry == wanted)?,
-            groups: i32::try_from(records.div_ceil(THREADS)).ok()?.try_into().ok()?,
-            threads: THREADS as u32,
-            shared_bytes: 0,
-            params: Params::Application(ApplicationArgs {
-                to: Address::default(),
-                from: Address::default(),
-                records: records as u64,
-                side: u32::try_from(side).ok()?,
-                pad: 0,
-            }),
-        };
+        let kernel = launch(
+            &format!("{name}_{layout}"),
+            records.div_ceil(THREADS),
+            THREADS,
+            records,
+            [side, 0],
+        )?;
         let bytes = self.words().map(|words| words * 4);
-        Some(Program::new(&bytes).then(Step::Kernel(launch, [0, 1])))
+        Some(Program::new(&bytes).then(Step::Kernel(kernel, [0, 1])))
     }
 
     /// Words of what a step writes, and of what it reads.
@@ -247,7 +244,11 @@ impl Application {
                     (0..floats).for_each(|f| to[place.at(i, f)] = sum);
                 }
             }
-            Application::Lbm { side } => relax_all(to, from, side, place),
+            Application::Lbm { side } => {
+                stencils::relax(to, from, side, |[z, y, x], q| {
+                    place.at((z * side + y) * side + x, q)
+                });
+            }
             Application::Options { records } => {
                 for i in 0..records {
                     let [price, strike, years] = [0, 1, 2].map(|f| to[place.at(i, f)]);
@@ -268,6 +269,30 @@ impl Application {
             }
         }
     }
+}
+
+/// A kernel of `applications.cu` by its name, of so many blocks and threads. None where there is none, or 32 bits do not count.
+pub(crate) fn launch(
+    name: &str,
+    groups: usize,
+    threads: usize,
+    records: usize,
+    [side, pitch]: [usize; 2],
+) -> Option<Launch> {
+    Some(Launch {
+        code: Code::Applications,
+        entry: Code::Applications.entries().find(|entry| *entry == name)?,
+        groups: i32::try_from(groups).ok()?.try_into().ok()?,
+        threads: threads as u32,
+        shared_bytes: 0,
+        params: Params::Application(ApplicationArgs {
+            to: Address::default(),
+            from: Address::default(),
+            records: records as u64,
+            side: u32::try_from(side).ok()?,
+            pitch: u32::try_from(pitch).ok()?,
+        }),
+    })
 }
 
 /// Where field `f` of record `i` lies, in words.
@@ -308,86 +333,6 @@ impl Place for Asta {
         let within = i % TILE;
         let first = i - within;
         first * self.fields + (self.records - first).min(TILE) * f + within
-    }
-}
-
-/// A direction in which a share of a cell moves.
-struct Velocity {
-    by: [i8; 3],
-    weight: f32,
-}
-
-const fn velocity(x: i8, y: i8, z: i8) -> Velocity {
-    let weight = match x.abs() + y.abs() + z.abs() {
-        0 => 1.0 / 3.0,
-        1 => 1.0 / 18.0,
-        _ => 1.0 / 36.0,
-    };
-    Velocity { by: [x, y, z], weight }
-}
-
-/// D3Q19, in the order of the columns.
-const VELOCITIES: [Velocity; 19] = [
-    velocity(0, 0, 0),
-    velocity(1, 0, 0),
-    velocity(-1, 0, 0),
-    velocity(0, 1, 0),
-    velocity(0, -1, 0),
-    velocity(0, 0, 1),
-    velocity(0, 0, -1),
-    velocity(1, 1, 0),
-    velocity(-1, -1, 0),
-    velocity(1, -1, 0),
-    velocity(-1, 1, 0),
-    velocity(1, 0, 1),
-    velocity(-1, 0, -1),
-    velocity(1, 0, -1),
-    velocity(-1, 0, 1),
-    velocity(0, 1, 1),
-    velocity(0, -1, -1),
-    velocity(0, 1, -1),
-    velocity(0, -1, 1),
-];
-
-/// How fast cells relax.
-const OMEGA: f32 = 1.2;
-
-fn relax_all(to: &mut [f32], from: &[f32], side: usize, place: impl Place) {
-    let shifted = |at: usize, by: i8| match by {
-        0 => at,
-        1 => {
-            if at == 0 {
-                side - 1
-            } else {
-                at - 1
-            }
-        }
-        _ => {
-            if at + 1 == side {
-                0
-            } else {
-                at + 1
-            }
-        }
-    };
-    for (i, [x, y, z]) in
-        (0..side.pow(3)).map(|i| (i, [i % side, i / side % side, i / side / side]))
-    {
-        let mut cell = [0.0; VELOCITIES.len()];
-        let (mut rho, mut flow) = (0.0, [0.0f32; 3]);
-        for (q, Velocity { by, .. }) in VELOCITIES.iter().enumerate() {
-            let [x, y, z] = [shifted(x, by[0]), shifted(y, by[1]), shifted(z, by[2])];
-            cell[q] = from[place.at((z * side + y) * side + x, q)];
-            rho += cell[q];
-            (0..3).for_each(|axis| flow[axis] += f32::from(by[axis]) * cell[q]);
-        }
-        let u = flow.map(|flow| flow / rho);
-        let square = 1.5 * (u[0] * u[0] + u[1] * u[1] + u[2] * u[2]);
-        for (q, Velocity { by, weight }) in VELOCITIES.iter().enumerate() {
-            let along = f32::from(by[0]) * u[0] + f32::from(by[1]) * u[1] + f32::from(by[2]) * u[2];
-            let settled = weight * rho * (1.0 + 3.0 * along + 4.5 * along * along - square);
-            to[place.at(i, q)] = cell[q] + OMEGA * (settled - cell[q]);
-        }
     }
 }
 

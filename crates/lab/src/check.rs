@@ -8,18 +8,20 @@ use turntile::layout::Layout;
 use turntile_perm::Elementary;
 use turntile_plan::Problem;
 
-use crate::applications::{Application, LAYOUTS};
+use crate::applications::{Application, LAYOUTS, State};
 use crate::command::GpuArgs;
 use crate::flags::FlagLayout;
 use crate::gaussian::{self, Between};
+use crate::grids::{Cube, Stencil, convert};
 use crate::ladder::{self, RUNGS, Rung};
 use crate::moved::{self as movers, Held};
+use crate::program::Program;
 use crate::samples::{difference, image, load, moved};
 use crate::steering::Field;
 use crate::watch::Watch;
 
 /// Device memory that the cases take.
-const BYTES: usize = 64 << 20;
+const BYTES: usize = 256 << 20;
 
 /// Runs every case, and says what was found.
 ///
@@ -101,7 +103,7 @@ fn moves(watch: &mut Watch, text: &mut String, wrong: &mut usize) -> Result<()> 
     Ok(())
 }
 
-/// Applications on every layout: near what the host has, which rounds otherwise, and equal bit by bit.
+/// Applications on every layout, and grids.
 fn applications(watch: &mut Watch, text: &mut String, wrong: &mut usize) -> Result<()> {
     for application in [
         Application::Members { records: 1001, floats: 8 },
@@ -111,28 +113,60 @@ fn applications(watch: &mut Watch, text: &mut String, wrong: &mut usize) -> Resu
     ] {
         let mut host = application.start();
         application.step(&mut host, Layout::Aos);
-        let (mut first, mut worst, mut same) = (None, 0f32, true);
+        let mut all = Vec::new();
         for (_, layout) in LAYOUTS {
             let mut state = application.start();
             application.arrange(&mut state, layout)?;
             let program = application.program(layout).context("a kernel")?;
-            let mut ready = load(watch, &program, &state)?;
-            ready.time()?;
-            ready.take(0, bytemuck::cast_slice_mut(&mut state.to))?;
+            stepped(watch, &program, &mut state)?;
             application.gather(&mut state.to, layout)?;
-            let apart = |(a, b): (&f32, &f32)| (a - b).abs() / b.abs().max(1.0);
-            worst = state.to.iter().zip(&host.to).map(apart).fold(worst, f32::max);
-            let bits: Vec<u32> = state.to.iter().map(|value| value.to_bits()).collect();
-            same &= *first.get_or_insert_with(|| bits.clone()) == bits;
+            all.push(state.to);
         }
-        let alike = if same { "alike" } else { "not alike" };
-        let _ = writeln!(
-            text,
-            "{application:?}: {alike} on all layouts, differs from a host's by {worst:e}"
-        );
-        *wrong += usize::from(!same || !worst.is_finite() || worst >= 1e-4);
+        *wrong += alike(text, &format!("{application:?}"), &host.to, &all);
+    }
+    for (stencil, side) in [
+        (Stencil::Lbm, 72),
+        (Stencil::Heat, 72),
+        (Stencil::Heat, 130),
+        (Stencil::RedBlack, 130),
+        (Stencil::RedBlack, 194),
+    ] {
+        let cube = Cube { stencil, side };
+        let layouts = cube.layouts(32)?;
+        let (rows, span) = (&layouts[0], layouts.iter().map(|lies| lies.at.span()).max());
+        let mut host = cube.start(cube.len());
+        cube.step(&mut host, rows);
+        let mut all = Vec::new();
+        for lies in &layouts {
+            let mut state = cube.start(span.unwrap_or(0));
+            convert(&mut state.from, &rows.at, &lies.at, 1)?;
+            let program = cube.program(lies, state.to.len()).context("a kernel")?;
+            stepped(watch, &program, &mut state)?;
+            convert(&mut state.to, &lies.at, &rows.at, 1)?;
+            state.to.truncate(cube.len());
+            all.push(state.to);
+        }
+        *wrong += alike(text, &format!("{cube:?}"), &host.to, &all);
     }
     Ok(())
+}
+
+fn stepped(watch: &mut Watch, program: &Program, state: &mut State) -> Result<()> {
+    let mut ready = load(watch, program, state)?;
+    ready.time()?;
+    Ok(ready.take(0, bytemuck::cast_slice_mut(&mut state.to))?)
+}
+
+/// Near what the host has, which rounds otherwise, and equal bit by bit on all layouts; else 1.
+fn alike(text: &mut String, what: &str, host: &[f32], all: &[Vec<f32>]) -> usize {
+    let bits = |one: &[f32]| one.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+    let same = all.iter().all(|one| bits(one) == bits(&all[0]));
+    let apart = |(a, b): (&f32, &f32)| (a - b).abs() / b.abs().max(1.0);
+    let near = |worst, one: &Vec<f32>| one.iter().zip(host).map(apart).fold(worst, f32::max);
+    let worst = all.iter().fold(0.0, near);
+    let words = if same { "alike" } else { "not alike" };
+    let _ = writeln!(text, "{what}: {words} on all layouts, differs from a host's by {worst:e}");
+    usize::from(!same || !worst.is_finite() || worst >= 1e-4)
 }
 
 /// Places linked and chased: where every block ends.

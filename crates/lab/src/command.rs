@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -176,10 +176,10 @@ pub struct SteeringArgs {
     pub pitches: Vec<usize>,
     /// Walks of each kind, each of another seed
     #[arg(long, value_name = "N", default_value = "3")]
-    pub seeds: u64,
+    pub seeds: NonZeroU64,
     /// Runs of each, of which the median counts, on a host of pieces of about a millisecond
     #[arg(long, value_name = "N", default_value = "5")]
-    pub runs: usize,
+    pub runs: NonZeroUsize,
     /// The last cache, of which lines of four times as much are walked over [default: 32 MiB, on a GPU 50 MiB]
     #[arg(long, value_name = "BYTES", value_parser = byte_count)]
     pub cache: Option<usize>,

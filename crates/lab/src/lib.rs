@@ -13,6 +13,7 @@
 //! | [`watch`] | a GPU and memory that it runs on, by a stopwatch |
 //! | [`command`] | the command line |
 //! | [`applications`] | kernels written once over where fields of records lie |
+//! | [`grids`], `stencils` | the thesis's programs on grids, over layouts of a cube |
 //! | [`staged`] | the routes of four stages |
 //! | [`turned`], [`wider`] | 1010!, and a device that offers it beside what is the product's |
 //! | [`mod@bench`] | `turntile-lab bench`: candidates, classes of shapes, drawn ones |
@@ -46,6 +47,7 @@ pub mod command;
 pub mod error;
 pub mod flags;
 pub mod gaussian;
+pub mod grids;
 pub mod k20;
 pub mod ladder;
 pub mod moved;
@@ -57,6 +59,7 @@ pub mod saxpy;
 mod shapes;
 pub mod staged;
 pub mod steering;
+mod stencils;
 pub mod tables;
 pub mod transposition;
 pub mod turned;

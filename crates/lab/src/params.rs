@@ -75,7 +75,7 @@ mirror! {
         from: Address = "*", "What it reads.";
         records: u64 = "u64", "All of them.";
         side: u32 = "u32", "Of the cube of cells, else 0.";
-        pad: u32 = "u32", "Not used.";
+        pitch: u32 = "u32", "Cells from row to row, where a block has one, else 0.";
     }
 }
 
@@ -145,7 +145,7 @@ pub enum Params {
     Ladder(LadderArgs),
     /// `gaussian_columns`.
     Gaussian(GaussianArgs),
-    /// `members_*`, `lbm_*`, `options_*`, `ell_*`.
+    /// `members_*`, `lbm_*`, `options_*`, `ell_*`; by rows `cells_*`, `heat_*`, `red_*`, `black_*`.
     Application(ApplicationArgs),
     /// `moved_clear`, `moved_shared_*`, `moved_block_*`.
     Moved(MovedArgs),

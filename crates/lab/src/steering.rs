@@ -23,7 +23,8 @@ use turntile_cli::memory::Memory;
 use crate::command::SteeringArgs;
 
 pub use gpu::Field;
-use walk::{Ground, Row, Walk, middle, walks};
+pub(crate) use walk::middle;
+use walk::{Ground, Row, Walk, walks};
 
 /// Caches that there is a walk for.
 const CACHE_LEAST: usize = 64 << 10;
@@ -83,14 +84,14 @@ fn on_host(args: &SteeringArgs, ground: Ground, pitches: &[usize]) -> Result<Vec
     let mut rows = Vec::new();
     for &pitch in pitches {
         for (form, count) in forms {
-            for (walk, seed) in walks(args.seeds) {
+            for (walk, seed) in walks(args.seeds.get()) {
                 let places = ground.places(walk, pitch, count, form != "stream", seed);
                 let ns = if form == "stream" {
-                    median(args.runs, count, |slice| streamed(words, &places[slice]))
+                    median(args.runs.get(), count, |slice| streamed(words, &places[slice]))
                 } else {
                     link(words, &places, 1);
                     let mut at = places[0];
-                    median(args.runs, count.max(1 << 18), |slice| {
+                    median(args.runs.get(), count.max(1 << 18), |slice| {
                         at = chased(words, at, slice.len());
                         at
                     })

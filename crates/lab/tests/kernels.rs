@@ -16,6 +16,7 @@ use turntile_lab::code::Code;
 use turntile_lab::error::KernelError;
 use turntile_lab::flags::FlagLayout;
 use turntile_lab::gaussian::{self, Between};
+use turntile_lab::grids::{Cube, Stencil};
 use turntile_lab::ladder::{self, Rung};
 use turntile_lab::moved::{self, Held};
 use turntile_lab::params::Params;
@@ -158,6 +159,19 @@ fn every_application_is_in_the_device_code() {
             check(&launch);
             assert!(launch.groups as usize * launch.threads as usize >= application.records().0);
             met.insert(launch.entry);
+        }
+    }
+    for (stencil, side) in [Stencil::Lbm, Stencil::Heat, Stencil::RedBlack].map(|s| (s, 130)) {
+        let cube = Cube { stencil, side };
+        for lies in cube.layouts(32).unwrap() {
+            let program = cube.program(&lies, lies.at.span()).unwrap();
+            assert_eq!(program.buffers(), [4 * lies.at.span(); 2]);
+            for step in program.steps() {
+                let Step::Kernel(launch, [0, _]) = step else { panic!("{step:?}") };
+                check(launch);
+                assert_eq!(launch.groups as usize, side * side);
+                met.insert(launch.entry);
+            }
         }
     }
     assert_eq!(met, Code::Applications.entries().collect());

@@ -57,6 +57,8 @@ fn pitches_are_measured() {
     bad(&directory, "steering --pitches 100 other.csv", 1, &["100", "256"]);
     bad(&directory, "steering --cache 1KiB other.csv", 1, &["1024", "65536"]);
     bad(&directory, "steering --device h200 other.csv", 1, &["preset"]);
+    bad(&directory, "steering --runs 0 other.csv", 2, &["--runs", "zero"]);
+    bad(&directory, "steering --seeds 0 other.csv", 2, &["--seeds", "zero"]);
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! A matrix of doubles over processes, transposed in place, and with a second buffer by `MPI_Alltoallv` between two local passes:
-//! `mpirun -n P measure ROWS COLS RUNS`, seconds of the slowest process, median. Every element is compared.
+//! `mpirun -n P measure ROWS COLS RUNS`, seconds of the slowest process, median, and of the first process's local stages in place.
+//! Every element is compared.
 
+use std::cell::RefCell;
 use std::error::Error;
 use std::time::Instant;
 
@@ -8,8 +10,36 @@ use mpi::collective::SystemOperation;
 use mpi::datatype::{Partition, PartitionMut};
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator as _, CommunicatorCollectives as _};
-use turntile_distributed::{Parts, Redistribution};
+use turntile_distributed::{Exchange, Parts, Redistribution, TransportError};
 use turntile_mpi::Process;
+
+/// A process that notes what its local stages before and after the exchange take.
+struct Noted(Process, RefCell<Vec<f64>>);
+
+impl Exchange for Noted {
+    fn rank(&self) -> usize {
+        self.0.rank()
+    }
+    fn ranks(&self) -> usize {
+        self.0.ranks()
+    }
+    fn exchange(
+        &mut self,
+        partner: usize,
+        send: &[u8],
+        receive: &mut [u8],
+    ) -> Result<(), TransportError> {
+        self.0.exchange(partner, send, receive)
+    }
+    fn gather(&mut self, own: u64) -> Result<Vec<u64>, TransportError> {
+        self.0.gather(own)
+    }
+    fn local(&self, stage: &mut (dyn FnMut() + Send)) {
+        let start = Instant::now();
+        self.0.local(stage);
+        self.1.borrow_mut().push(start.elapsed().as_secs_f64());
+    }
+}
 
 fn main() -> Result<(), Box<dyn Error>> {
     let (universe, _) =
@@ -25,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let after = |k: usize| ((k % m) * n + cols.begin(r) + k / m) as f64;
     let (own, end) = (rows.len(r) * n, cols.len(r) * m);
 
-    let mut process = Process::new(&world)?;
+    let mut process = Noted(Process::new(&world)?, RefCell::default());
     let planned = Redistribution::transpose(rows.clone(), cols.clone(), 8).plan(r)?;
     let mut data = vec![0f64; planned.capacity() / 8];
     let (mut in_place, mut out) = (Vec::new(), Vec::new());
@@ -70,13 +100,19 @@ fn main() -> Result<(), Box<dyn Error>> {
         out.push(seconds);
         assert!(other[..end].iter().enumerate().all(|(k, value)| *value == after(k)));
     }
-    let median = |mut all: Vec<f64>| {
+    let median = |mut all: Vec<f64>| -> f64 {
         all.sort_by(f64::total_cmp);
         all[all.len() / 2]
     };
     let (in_place, out) = (median(in_place), median(out));
     if r == 0 {
-        println!("{m} x {n} over {ranks}: in place {in_place:.3} s, out of place {out:.3} s");
+        let noted = process.1.take();
+        let [first, last] =
+            [0, 1].map(|k| median(noted.iter().skip(k).step_by(2).copied().collect()));
+        println!(
+            "{m} x {n} over {ranks}: in place {in_place:.3} s (local {first:.3} and {last:.3}), out of place {out:.3} s"
+        );
+        println!("{planned}");
     }
     Ok(())
 }

@@ -147,6 +147,11 @@ impl FieldSlots {
         self.tile
     }
 
+    /// Records of every chunk but the last.
+    pub fn chunk(&self) -> usize {
+        self.chunk
+    }
+
     /// Words of a slot.
     pub fn slot(&self) -> usize {
         self.slot

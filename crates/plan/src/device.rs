@@ -135,6 +135,12 @@ pub trait Device: fmt::Debug + Send + Sync {
     /// all that could be.
     fn chunks(&self, slotting: &Slotting, every: bool) -> Vec<usize>;
 
+    /// Bytes of a chunk of records, and of the longest slots that it is cut into, on a device that gathers chunks in runs: every
+    /// length of slots is worth a try, and longer chunks are worth nothing.
+    fn chunks_of_records(&self) -> Option<[usize; 2]> {
+        None
+    }
+
     /// All ways to move `shape`, in the order in which ties are broken; at least one.
     ///
     /// # Errors

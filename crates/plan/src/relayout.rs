@@ -161,8 +161,12 @@ impl Relayout<'_> {
     /// its own is then little. All that there are, where every tile is asked for.
     fn slots(&self, fields: Fields, tile: usize) -> Vec<FieldSlots> {
         let word_bytes = self.problem.elem_bytes();
-        let held = self.device().holds()[0] / (fields.words() * word_bytes);
-        let [least, most] = SLOT_BYTES.map(|bytes| (bytes / word_bytes).max(2).next_power_of_two());
+        let in_runs = self.device().chunks_of_records();
+        let held = in_runs.map_or(self.device().holds()[0], |[bytes, _]| bytes);
+        let held = held / (fields.words() * word_bytes);
+        let [least, most] = [SLOT_BYTES[0], in_runs.map_or(SLOT_BYTES[1], |[_, slot]| slot)];
+        let [least, most] =
+            [least, most].map(|bytes| (bytes / word_bytes).max(2).next_power_of_two());
         let of_slot = |slot: usize| {
             let step = FieldSlots::least_chunk(tile, slot)?;
             let chunk = held.min(fields.records()) / step * step;
@@ -170,7 +174,7 @@ impl Relayout<'_> {
         };
         let lengths = std::iter::successors(Some(least), |slot| Some(slot * 2));
         let all = lengths.take_while(|&slot| slot <= most).filter_map(of_slot);
-        if self.planner.rule == TileRule::Exhaustive {
+        if in_runs.is_some() || self.planner.rule == TileRule::Exhaustive {
             return all.map(|(slots, _)| slots).collect();
         }
         let [first, longest] = all.fold([None; 2], |[first, longest], (slots, times)| {

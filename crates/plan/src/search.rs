@@ -336,6 +336,21 @@ mod tests {
         );
     }
 
+    /// Both ways: runs go to places that are no matrix transposed.
+    #[test]
+    fn few_elements_behind_an_axis_make_panels() {
+        for (extents, order, mirrored) in
+            [([96, 48, 7, 5], [3, 2, 0, 1], true), ([7, 5, 96, 48], [2, 3, 1, 0], false)]
+        {
+            let problem = Problem::permuted(&extents, &order, 4).unwrap();
+            let plan =
+                Planner::new(Toy::default()).with_route(Route::PANEL).plan(&problem).unwrap();
+            let found = (plan.route(), plan.mirrored(), plan.passes());
+            assert_eq!(found, (Route::PANEL, mirrored, 2), "{plan:#}");
+            assert!((0..plan.problem.len()).all(|k| plan.dest(k) == plan.problem.dest(k)));
+        }
+    }
+
     #[test]
     fn as_many_axes_as_there_can_be() {
         let order: Vec<usize> = (0..20).rev().collect();

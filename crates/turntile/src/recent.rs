@@ -17,7 +17,9 @@ struct Recent {
 }
 
 /// The last used is the last.
-static RECENT: Mutex<Vec<Recent>> = Mutex::new(Vec::new());
+struct Kept(Mutex<Vec<Recent>>);
+
+static RECENT: Kept = Kept(Mutex::new(Vec::new()));
 
 /// That there is memory for what is allocated in small pieces; without, the first that fails would end the process.
 pub fn spare_memory() -> Result<(), Error> {
@@ -30,37 +32,42 @@ pub fn spare_memory() -> Result<(), Error> {
 /// # Errors
 /// As [`Transpose::plan`](crate::Transpose::plan).
 pub fn planned(problem: Problem) -> Result<Arc<Planned>, Error> {
-    let threads = threads::count();
-    // A panic leaves the list whole: nothing but moves of its entries happens under the lock.
-    let lock = || RECENT.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut recent = lock();
-    let same = |kept: &Recent| kept.threads == threads && kept.problem == problem;
-    if let Some(at) = recent.iter().rposition(same) {
-        recent[at..].rotate_left(1);
-        return Ok(recent[recent.len() - 1].planned.clone());
+    RECENT.planned(problem)
+}
+
+impl Kept {
+    fn planned(&self, problem: Problem) -> Result<Arc<Planned>, Error> {
+        let threads = threads::count();
+        // A panic leaves the list whole: nothing but moves of its entries happens under the lock.
+        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recent = lock();
+        let same = |kept: &Recent| kept.threads == threads && kept.problem == problem;
+        if let Some(at) = recent.iter().rposition(same) {
+            recent[at..].rotate_left(1);
+            return Ok(recent[recent.len() - 1].planned.clone());
+        }
+        drop(recent);
+        spare_memory()?;
+        let plan = Planner::new(Host::here(threads)).plan(&problem)?;
+        let planned = Arc::new(Planned::new(plan, threads)?);
+        let mut recent = lock();
+        if recent.len() == MOST {
+            recent.remove(0);
+        }
+        recent.push(Recent { problem, threads, planned: planned.clone() });
+        Ok(planned)
     }
-    drop(recent);
-    spare_memory()?;
-    let plan = Planner::new(Host::here(threads)).plan(&problem)?;
-    let planned = Arc::new(Planned::new(plan, threads)?);
-    let mut recent = lock();
-    if recent.len() == MOST {
-        recent.remove(0);
-    }
-    recent.push(Recent { problem, threads, planned: planned.clone() });
-    Ok(planned)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn of(rows: usize, cols: usize) -> Arc<Planned> {
-        planned(Problem::new(rows, cols, 4).unwrap()).unwrap()
-    }
-
     #[test]
     fn the_last_plans_are_kept_each_for_its_problem_and_threads() {
+        // Other tests of this process plan too, so not the list that callers share.
+        let kept = Kept(Mutex::default());
+        let of = |rows, cols| kept.planned(Problem::new(rows, cols, 4).unwrap()).unwrap();
         let first = of(200, 300);
         assert_eq!(first.plan(), crate::Transpose::of::<u32>(200, 300).plan().unwrap().plan());
         assert!(Arc::ptr_eq(&first, &of(200, 300)));

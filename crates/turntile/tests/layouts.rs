@@ -197,9 +197,9 @@ fn what_is_no_layout_is_refused() {
     }
 }
 
-/// Columns of fields of one size are axes; no kernel moves others yet.
+/// Columns of fields of one size are axes, others go by slots: as many records as you like, in two passes.
 #[test]
-fn a_gpu_takes_any_records_to_tiles() {
+fn a_gpu_takes_any_records_to_tiles_and_columns() {
     let planner = Planner::new(Chip::h200());
     let plan = |records, sizes: &[usize], to| {
         planner.plan(&Relayout::new(records, sizes).to(to).problem().unwrap())
@@ -210,14 +210,21 @@ fn a_gpu_takes_any_records_to_tiles() {
         (4099, &[4; 5], Layout::Soa),
         (4099, &[4; 5], Layout::Asta(32)),
         (4099, &[4, 12, 1, 8], Layout::Asta(32)),
+        (4099, &[4, 12, 1, 8], Layout::Soa),
+        (40_009, &[4, 12, 1, 8], Layout::Soa),
+        (40_000, &[4, 12, 8], Layout::Soa),
+        (50_021, &[200, 4, 96], Layout::Soa),
     ] {
         let plan = plan(records, sizes, to).unwrap();
         assert_eq!(plan.check(), Ok(()));
+        assert!(plan.stages().count() <= 2, "{plan}");
         for offset in 0..plan.problem.len() {
             assert_eq!(plan.dest(offset), plan.problem.dest(offset), "{plan} at {offset}");
         }
     }
-    let refused = plan(400_096, &[4, 1], Layout::Soa);
+    // More fields than the kernels have room for.
+    let sizes: Vec<usize> = (0..65).map(|f| 1 + f % 2).collect();
+    let refused = plan(400_096, &sizes, Layout::Soa);
     assert!(matches!(refused, Err(PlanError::Infeasible { .. })));
 }
 

@@ -210,6 +210,10 @@ fn routes_by_name() {
             Err(PlanError::Infeasible { why, .. }) => match route {
                 Route::SQUARE => assert_eq!(why, Infeasible::NotSwapped),
                 Route::OUT_OF_PLACE => assert_eq!(why, Infeasible::Place { out_of_place: true }),
+                // Runs of 64 bytes at least.
+                Route::PANEL => {
+                    assert_eq!(why, Infeasible::NoDivisor { side: 18, least: 16, most: 17 });
+                }
                 _ => assert_eq!(why, Infeasible::MatricesOnly, "{route}"),
             },
             Err(other) => panic!("{other}"),

@@ -72,13 +72,17 @@ fn row(timer: &mut Timer, bad: &mut usize, problem: &Problem, scaled: Option<Num
     let kernel = work.calls().first().map_or(String::new(), |call| call.kernel());
     let (launches, workspace_bytes) = (work.calls().len(), work.workspace_bytes());
     let (leading, elem) = (*problem.leading().expect("has some"), problem.elem_bytes());
-    let prepared = timer.bench.prepare(work).expect("loads");
     let scaling = Scaling::By { alpha: Some([2.0, 0.0]), conjugated: true };
-    let scale = scaled.map(|number| {
+    let scaled_work = scaled.map(|number| {
         let alignment = problem.alignment();
-        let work = Work::of_scale(number, leading.result(), scaling, alignment, &limits);
-        timer.bench.prepare(work.expect("counted")).expect("loads")
+        let on_the_way = work.scaled(number, scaling, &limits).expect("counted");
+        on_the_way.unwrap_or_else(|| {
+            let pass = Work::of_scale(number, leading.result(), scaling, alignment, &limits);
+            work.clone().then(pass.expect("counted"))
+        })
     });
+    let prepared = timer.bench.prepare(work).expect("loads");
+    let timed = scaled_work.map(|work| timer.bench.prepare(work).expect("loads"));
     let copy = timer.copy(problem.bytes());
     let (workspace, data) = (memory(workspace_bytes.max(1)), timer.addresses().0);
     let bytes = problem.span_bytes();
@@ -87,10 +91,8 @@ fn row(timer: &mut Timer, bad: &mut usize, problem: &Problem, scaled: Option<Num
     let wrong = timer.bench.wrong_leading(data, &leading, elem).0;
     *bad += usize::from(wrong > 0);
     let seconds = timer.median(|bench| {
-        run(&prepared, bench, data, bytes, &workspace).expect("launches");
-        if let Some(scale) = &scale {
-            run(scale, bench, data, bytes, &workspace).expect("launches");
-        }
+        let timed = timed.as_ref().unwrap_or(&prepared);
+        run(timed, bench, data, bytes, &workspace).expect("launches");
     });
     let rate = |seconds: f64| 2.0 * problem.bytes() as f64 / seconds / 1e9;
     let (source, result) = (leading.source(), leading.result());

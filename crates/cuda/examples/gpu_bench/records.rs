@@ -1,4 +1,4 @@
-//! Records between AoS and tiles, as the planner chooses, compared before they are timed.
+//! Records between AoS, tiles and columns, as the planner chooses, compared before they are timed.
 
 use turntile_cuda::Work;
 use turntile_perm::{Fields, Retile};
@@ -35,7 +35,7 @@ fn records(timer: &mut Timer, bad: &mut usize) -> String {
     let mut csv = String::from(HEADER);
     for (widths, elem, records, tile) in SHAPES {
         let fields = Fields::new(records, widths).expect("counted");
-        for (from, to) in [(1, tile), (tile, 1)] {
+        for (from, to) in [(1, tile), (tile, 1), (1, records), (records, 1)] {
             csv += &row(timer, bad, Retile::new(fields, from, to), elem);
         }
     }

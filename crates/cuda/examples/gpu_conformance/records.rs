@@ -1,10 +1,10 @@
-//! Records between AoS and tiles: small ones bytewise, and others that fill the chip, every word compared each time.
+//! Records between AoS, tiles and columns: small ones bytewise, and others that fill the chip, every word compared each time.
 
 use turntile_cuda::Work;
 use turntile_cuda::call::widest_word;
 use turntile_cuda::way::{Scope, Way};
-use turntile_perm::{AOS, Fields, Retile};
-use turntile_plan::{Planner, Problem};
+use turntile_perm::{AOS, FieldSlots, Fields, Retile};
+use turntile_plan::{Direction, Planner, Problem, StageShape};
 
 use crate::cases::Suite;
 use crate::common::{self, Bench};
@@ -53,6 +53,28 @@ fn small(bench: &mut Bench) -> usize {
             meet(fields, AOS, tile, elem);
         }
     }
+    for (widths, tile, slot, chunk) in [
+        (&[4, 12, 1, 8][..], 1, 32, 64),
+        (&[4, 12, 1, 8], 8, 16, 32),
+        (&[1, 1, 2, 2, 3], 1, 64, 64),
+        (&[3, 1, 2], 32, 128, 128),
+        (&[1; 64], 1, 16, 48),
+        (&[8, 8, 4, 4], 1, 16, 16),
+    ] {
+        for records in [128, 131, 250, 1009, 5003] {
+            let fields = Fields::new(records, widths).expect("counted");
+            let slots = FieldSlots::new(fields, tile, slot, chunk).expect("there are so many");
+            for direction in [Direction::Forward, Direction::Backward] {
+                for elem in [1, 2, 4, 8, 16, 12] {
+                    for groups in [1, 5, 40] {
+                        let way = Way::Runs { groups };
+                        suite.way(StageShape::FieldGather { slots, direction }, elem, way);
+                    }
+                    suite.way(StageShape::FieldMove { slots, direction }, elem, Way::Moves);
+                }
+            }
+        }
+    }
     suite.print_runs();
     suite.failures
 }
@@ -76,9 +98,13 @@ fn full(bench: &mut Bench, times: usize) -> usize {
     let mut failures = 0;
     for (widths, elem, records, tile) in FULL {
         let fields = Fields::new(records, widths).expect("counted");
-        for (from, to) in [(1, tile), (tile, 1)] {
+        let ends =
+            [(1, tile), (tile, 1), (1, records), (records, 1), (tile, records), (records, tile)];
+        for (from, to) in ends {
             let retile = Retile::new(fields, from, to);
-            for skew in [0, elem] {
+            // To columns and back from places of packs alone.
+            let skews = if from.max(to) == records { vec![0] } else { vec![0, elem] };
+            for skew in skews {
                 let alignment = if skew == 0 { 16 } else { widest_word(&[elem]) };
                 let problem = Problem::of_records(retile, elem).expect("counted");
                 let problem = problem.with_alignment(alignment);

@@ -100,6 +100,8 @@ pub enum Second {
     Kept,
     /// What is transposed to the first address.
     Source,
+    /// What changes places with what is at the first.
+    Mirror,
 }
 
 mod divisor;
@@ -174,6 +176,8 @@ macro_rules! args {
 args! {
     /// `square_swap_*`.
     Square(SquareArgs);
+    /// `square_swap_apart`.
+    Apart(ApartArgs) with Mirror;
     /// `cube_forward`, `cube_back`.
     Cube(CubeArgs);
     /// `tiles_*`.
@@ -224,6 +228,10 @@ args! {
     UnitTurn(UnitTurnArgs) with Source;
     /// `retile_*`.
     Retile(RetileArgs);
+    /// `field_keep`, `field_gather`.
+    FieldGather(FieldGatherArgs) with Kept;
+    /// `move_fields_1`.
+    FieldMove(FieldMoveArgs) with Flags;
     /// `gaps_keep`, `gaps_restore`.
     Gaps(GapArgs) with Kept;
     /// `scale_*`.
@@ -236,6 +244,7 @@ pub const PARTS: &[Layout] = &[
     Divisor64::LAYOUT,
     Rows::LAYOUT,
     GlobalFlags::LAYOUT,
+    Factor::LAYOUT,
     SmallSwap::LAYOUT,
     Digit32::LAYOUT,
     Digit64::LAYOUT,
@@ -249,6 +258,9 @@ pub const PARTS: &[Layout] = &[
     TileDigit::LAYOUT,
     TileMap::LAYOUT,
     FieldGroup::LAYOUT,
+    FieldColumn::LAYOUT,
+    FieldSlot::LAYOUT,
+    FieldMap::LAYOUT,
 ];
 
 #[cfg(test)]

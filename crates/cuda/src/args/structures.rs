@@ -99,6 +99,13 @@ mirror! {
         Address: data;
         u64: pitch, batch_bytes;
         u32: side, across, pairs, mid, group, pad;
+        Factor: factor;
+    }
+    /// A square and its mirror image elsewhere.
+    ApartArgs, in "tiles.cu" {
+        Address: square, mirror;
+        u64: pitch;
+        u32: side, across, first, end;
     }
     /// Tiles of cubes, three at a time.
     CubeArgs, in "cube.cu" {
@@ -371,14 +378,64 @@ impl Mirrored for [FieldGroup; MOST_FIELD_GROUPS] {
     const KIND: &'static str = "FieldGroup[64]";
 }
 
+/// Fields that kernels of aligned slots take.
+pub const MOST_FIELD_COLUMNS: usize = 64;
+
+mirror! {
+    /// A field of aligned slots, in bytes.
+    FieldColumn, in "fields.cu" {
+        Divisor32: width;
+        u32: begin, place, lead, last;
+    }
+    /// The gather pass of fields' slots.
+    FieldGatherArgs, in "fields.cu" {
+        Address: data, kept;
+        u32: chunks, last_records, each, more, fields, backward, record, chunk, tiles, slot, table, held, pad, runs;
+        Divisor32: row, tile, tile_bytes;
+        [FieldColumn; MOST_FIELD_COLUMNS]: field;
+    }
+    /// A field's slots.
+    FieldSlot, in "fields.cu" {
+        u32: first, place, last;
+    }
+    /// The slot pass of fields.
+    FieldMap, in "fields.cu" {
+        u32: fields, chunks, backward, unit_bytes;
+        Divisor32: per_chunk;
+        [FieldSlot; MOST_FIELD_COLUMNS]: field;
+    }
+    /// The same along cycles.
+    FieldMoveArgs, in "fields.cu" {
+        Address: data;
+        GlobalFlags: flags;
+        u64: units;
+        u32: lanes, vectors;
+        FieldMap: map;
+    }
+}
+
+impl Mirrored for [FieldColumn; MOST_FIELD_COLUMNS] {
+    const KIND: &'static str = "FieldColumn[64]";
+}
+
+impl Mirrored for [FieldSlot; MOST_FIELD_COLUMNS] {
+    const KIND: &'static str = "FieldSlot[64]";
+}
+
 // Numbers multiplied and conjugated.
 
 mirror! {
     /// Numbers in rows a pitch apart.
     ScaleArgs, in "scale.cu" {
         Address: data;
-        u64: packs, pitch, re, im;
+        u64: packs, pitch;
         Divisor64: row;
-        u32: does, wide;
+        Factor: factor;
+        u32: wide, pad;
+    }
+    /// What becomes of numbers; zeros where they stay as they are.
+    Factor, in "scale.cuh" {
+        u64: re, im;
+        u32: does, pad;
     }
 }

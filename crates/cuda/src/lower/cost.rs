@@ -181,6 +181,11 @@ impl Quantities {
             .bytes(Q::Units, shape.batch() * shape.instance_len().div_ceil(unit))
     }
 
+    /// Bytes of a field on an average.
+    pub fn fields(self, bytes: usize) -> Self {
+        self.bytes(Q::UnitBytes, bytes)
+    }
+
     /// Matrices from one place to another.
     pub fn into(self, e: &Elementary, tiling: Tiling, swath: usize, word: usize, at: At) -> Cost {
         let elem_bytes = e.unit * at.elem_bytes;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | square, squares side by side, tile-swap | `tiles`: `square_swap_*` |
 //! | axes that change places in pairs, tile-swap | `swap_axes` |
+//! | squares apart, between GPUs | `tiles`: `square_swap_apart` |
 //! | cubes, tile-swap | `cube`: `cube_forward`, `cube_back` |
 //! | 010!, 0210! of squares, barrier | `tiles`, `barrier` |
 //! | any axes that fit a block, barrier | `barrier_axes` |
@@ -11,6 +12,7 @@
 //! | any other axes, the same | `cluster_axes`, `grid_axes` |
 //! | records between AoS and tiles, barrier | `retile` |
 //! | slot gather, a block a run; a team a run | `slot_runs`; `slot_gather` |
+//! | fields' slots gathered, a block a run, and PTTWAC | `fields` |
 //! | PTTWAC, flags in memory: axes; slots | `moves`; `moves_slots`; either `moves_shared` |
 //! | PTTWAC, flags on chip | `moves_on_chip` |
 //! | P-IPT | `per_cycle` |
@@ -23,6 +25,7 @@ mod axes_tile;
 mod barrier;
 mod barrier_axes;
 pub(crate) mod cost;
+pub(crate) mod fields;
 mod fit;
 pub(crate) mod gather;
 pub(crate) mod into;
@@ -52,9 +55,9 @@ use cost::Quantities;
 pub use fit::{At, Lowered};
 pub(crate) use pad::slide_block;
 pub(crate) use pitched::rest;
-pub(crate) use scale::scale;
 pub use scale::{Number, Scaling};
-pub(crate) use tiles::{LINE, cube_geometry};
+pub(crate) use scale::{scale, scaled_square};
+pub(crate) use tiles::{LINE, apart, cube_geometry};
 pub(crate) use wide::grid_register_bytes;
 
 /// The launches that move `shape` in `way`: one, or for rows that are padded in rounds one for each.
@@ -72,6 +75,14 @@ pub(crate) fn lowered(shape: &StageShape, way: Way, at: At) -> Lowered<(Vec<Call
             let calls = pad::rows(rows, least, at)?;
             let first = calls.first().map(|call| Quantities::new(shape, call, at));
             return Ok((calls, Some(first.unwrap_or_default().of(Operation::Rounds))));
+        }
+        (StageShape::FieldGather { slots, direction }, Way::Runs { groups }) if groups > 0 => {
+            let calls = fields::gather(&slots, direction, groups, at)?;
+            let [_, call] = &calls[..] else { return Err(LowerError::NoKernel) };
+            let held = Quantities::new(shape, call, at).hold(call.shared_bytes as usize, at);
+            let fields = slots.fields();
+            let cost = held.fields(fields.words() * at.elem_bytes / fields.count());
+            return Ok((calls, Some(cost.of(Operation::FieldGather))));
         }
         (StageShape::Turn(leading), Way::TileSwap { tile }) => {
             pitched::turn_in_place(&leading, tile, at)?
@@ -144,6 +155,9 @@ fn lower_one(shape: &StageShape, way: Way, at: At) -> Lowered<(Call, Cost)> {
         (StageShape::SlotGather { batch, slots, direction }, Way::Runs { groups }, _) => {
             let call = gather::by_runs(batch, slots, direction, groups, at)?;
             (call, held(&call).slots(&slots, direction, at).of(Operation::Runs))
+        }
+        (StageShape::FieldMove { slots, direction }, Way::Moves, _) => {
+            along_cycles(fields::moves(&slots, direction, at)?, Operation::Moves)
         }
         (_, Way::OnChipMoves { threads }, Some(Form::Matrices(e))) => {
             let call = moves::on_chip(e, threads, at)?;

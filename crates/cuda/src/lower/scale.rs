@@ -3,8 +3,8 @@
 use turntile_perm::Pitched;
 
 use super::fit::{At, Lowered, Size};
-use crate::args::{Divisor64, ScaleArgs, zeroed};
-use crate::call::widest_word;
+use crate::args::{Args, Divisor64, Factor, ScaleArgs, SquareArgs, zeroed};
+use crate::call::{Call, Launch, widest_word};
 use crate::error::LowerError;
 use crate::family::Family;
 
@@ -73,17 +73,13 @@ const VECTOR: usize = 16;
 const THREADS: usize = 256;
 const EACH: usize = 2;
 
-/// What the kernel does, as `kernels/scale.cu` has it.
+/// What is done, as `kernels/scale.cuh` has it.
 const MULTIPLIES: u32 = 1;
 const CONJUGATES: u32 = 2;
 const ZEROS: u32 = 4;
+const COMPLEX: u32 = 8;
 
-/// All of some rows of numbers.
-pub fn scale(number: Number, rows: Pitched, scaling: Scaling, at: At) -> Lowered {
-    let bytes = rows.scaled(number.bytes()).ok_or(LowerError::NoKernel)?;
-    let wide = widest_word(&[at.alignment, bytes.pitch(), bytes.cols()]) >= VECTOR;
-    let across = bytes.cols() / if wide { VECTOR } else { number.bytes() };
-    let packs = rows.rows() * across;
+fn factor(number: Number, scaling: Scaling) -> Factor {
     let (does, [re, im]) = match scaling {
         Scaling::Zeros => (ZEROS, [0.0; 2]),
         Scaling::By { alpha, conjugated } => {
@@ -92,16 +88,33 @@ pub fn scale(number: Number, rows: Pitched, scaling: Scaling, at: At) -> Lowered
             (conjugates | multiplies, alpha.unwrap_or_default())
         }
     };
+    let complex = if does != 0 && number.is_complex() { COMPLEX } else { 0 };
+    Factor { re: re.to_bits(), im: im.to_bits(), does: does | complex, ..zeroed() }
+}
+
+/// Where `call` makes words that are whole numbers change places in a square, the same with these scaled on the way.
+pub fn scaled_square(call: &Call, number: Number, scaling: Scaling) -> Option<Call> {
+    let Args::Square(args) = call.params else { return None };
+    let whole = call.word == number.bytes() && scaling != Scaling::Zeros;
+    let whole = whole && call.entry != "square_swap_any";
+    let params = Args::Square(SquareArgs { factor: factor(number, scaling), ..args });
+    whole.then_some(Call(Launch { params, ..call.0 }))
+}
+
+/// All of some rows of numbers.
+pub fn scale(number: Number, rows: Pitched, scaling: Scaling, at: At) -> Lowered {
+    let bytes = rows.scaled(number.bytes()).ok_or(LowerError::NoKernel)?;
+    let wide = widest_word(&[at.alignment, bytes.pitch(), bytes.cols()]) >= VECTOR;
+    let across = bytes.cols() / if wide { VECTOR } else { number.bytes() };
+    let packs = rows.rows() * across;
     let blocks = packs.div_ceil(THREADS * EACH).min(at.limits.units * 16);
     let size = Size { blocks, threads: THREADS, shared_bytes: 0 };
     let launch = at.launch((Family::Scale, number.real_bytes(), number.entry()), size)?;
     Ok(launch.with(ScaleArgs {
         packs: packs as u64,
         pitch: bytes.pitch() as u64,
-        re: re.to_bits(),
-        im: im.to_bits(),
         row: Divisor64::new(across as u64),
-        does,
+        factor: factor(number, scaling),
         wide: u32::from(wide),
         ..zeroed()
     }))

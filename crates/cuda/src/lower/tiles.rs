@@ -2,8 +2,8 @@
 
 use turntile_perm::Elementary;
 
-use super::fit::{At, Lowered, Size, field, vector_bytes};
-use crate::args::{CubeArgs, SquareArgs, TilesArgs, zeroed};
+use super::fit::{At, Lowered, Size, field, groups, vector_bytes};
+use crate::args::{ApartArgs, CubeArgs, SquareArgs, TilesArgs, zeroed};
 use crate::call::{Call, widest_word};
 use crate::error::LowerError;
 use crate::family::Family;
@@ -109,6 +109,41 @@ pub fn pitched_swap(e: Elementary, pitch: usize, tile: usize, at: At) -> Lowered
         group: field(group)?,
         ..zeroed()
     }))
+}
+
+/// Granules of a tile's row, tiles on chip (two pairs), and blocks a multiprocessor, of squares that lie apart.
+const APART_ROW: usize = 16;
+const APART_HELD: usize = 4;
+const APART_BLOCKS: usize = 2;
+
+/// A square of `side` a side and its mirror image elsewhere, rows of both `pitch` bytes apart: the first half of the tiles, and
+/// the second. Rows must be whole granules, and both places as aligned.
+pub fn apart(side: usize, pitch: usize, at: At) -> Lowered<[Call; 2]> {
+    let (word, unit) = at.words(1);
+    let row = side.checked_mul(word).ok_or(LowerError::NoKernel)?;
+    if unit != 1 || word < 4 || side == 0 || widest_word(&[at.alignment, row, pitch]) < GRANULE {
+        return Err(LowerError::NoKernel);
+    }
+    let tile = APART_ROW * GRANULE / word;
+    let across = side.div_ceil(tile);
+    let tiles = across.checked_mul(across).ok_or(LowerError::NoKernel)?;
+    // Numbers of tiles are counted on by all blocks, beyond the last.
+    groups(tiles)?;
+    let shared_bytes = APART_HELD * APART_ROW * GRANULE * tile;
+    let part = |first: usize, end: usize| {
+        let blocks = (end - first).clamp(1, at.limits.units * APART_BLOCKS);
+        let size = Size { blocks, threads: 256, shared_bytes };
+        let params = ApartArgs {
+            pitch: pitch as u64,
+            side: field(side)?,
+            across: field(across)?,
+            first: field(first)?,
+            end: field(end)?,
+            ..zeroed()
+        };
+        Ok(at.launch((Family::Tiles, word, "square_swap_apart"), size)?.with(params))
+    };
+    Ok([part(0, tiles / 2)?, part(tiles / 2, tiles)?])
 }
 
 /// 0210!: every tile where it lies; `None` where the tile or the alignment has no kernel of its own.

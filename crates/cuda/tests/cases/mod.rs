@@ -3,7 +3,7 @@
 use turntile_cuda::call::Limits;
 use turntile_cuda::lower::At;
 use turntile_cuda::way::{Scope, Tiling, Way};
-use turntile_perm::{AxisPermutation, Elementary, Fields, Retile, Slide, Slots};
+use turntile_perm::{AxisPermutation, Elementary, FieldSlots, Fields, Retile, Slide, Slots};
 use turntile_plan::{Direction, StageShape};
 
 /// Both directions.
@@ -190,6 +190,17 @@ pub fn shapes() -> Vec<StageShape> {
         let fields = Fields::new(records, widths).unwrap();
         for (from, to) in [(1, tile), (tile, 1)] {
             shapes.push(Retile::new(fields, from, to).into());
+        }
+    }
+    // Their slots, of AoS and of tiles.
+    for (records, widths, tile, slot, chunk) in
+        [(1009, &[4, 12, 1, 8][..], 1, 16, 64), (9973, &[3, 1, 2], 32, 64, 128)]
+    {
+        let fields = Fields::new(records, widths).unwrap();
+        let slots = FieldSlots::new(fields, tile, slot, chunk).unwrap();
+        for direction in DIRECTIONS {
+            shapes.push(StageShape::FieldGather { slots, direction });
+            shapes.push(StageShape::FieldMove { slots, direction });
         }
     }
     for (rows, cols, slot, chunk) in [

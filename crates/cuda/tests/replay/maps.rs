@@ -18,7 +18,7 @@ impl Width {
     fn add(self, a: u64, b: u64) -> Answer<u64> {
         self.fit(u128::from(a) + u128::from(b))
     }
-    fn mul(self, a: u64, b: u64) -> Answer<u64> {
+    pub fn mul(self, a: u64, b: u64) -> Answer<u64> {
         self.fit(u128::from(a) * u128::from(b))
     }
     fn sub(self, a: u64, b: u64) -> Answer<u64> {

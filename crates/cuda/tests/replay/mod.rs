@@ -10,6 +10,7 @@ mod barrier;
 mod barrier_axes;
 mod cube;
 mod device;
+mod fields;
 mod gather;
 mod maps;
 mod moves;
@@ -96,6 +97,7 @@ pub fn moved(call: &Launch, alignment: u64, offset: u64) -> Moved {
         | Args::MoveSlots64(_)
         | Args::MoveAxes32(_)
         | Args::MoveAxes64(_)
+        | Args::FieldMove(_)
         | Args::OnChip(_) => moves::moves(call, offset),
         Args::Slide(args) => pad::slide(call, args, offset),
         Args::Rows(args) => pad::rows(call, args, offset),
@@ -109,8 +111,10 @@ pub fn moved(call: &Launch, alignment: u64, offset: u64) -> Moved {
         Args::UnitSwap(args) => pitched::swap(call, args, offset),
         Args::UnitTurn(args) => pitched::turn(call, args, offset),
         Args::Retile(args) => retile::retile(call, args, alignment, offset),
+        Args::FieldGather(args) => fields::gather(call, args, alignment, offset),
         Args::Gaps(args) => pitched::gaps(call, args, offset),
-        Args::Scale(_) => Ok(None),
+        // Of two places: `apart.rs`.
+        Args::Scale(_) | Args::Apart(_) => Ok(None),
     }
 }
 

@@ -34,6 +34,7 @@ pub fn moves(call: &Launch, offset: u64) -> Moved {
         {
             moved!(a, a.map)
         }
+        Args::FieldMove(a) if one_of("move_fields_", &[]) => moved!(a, a.map),
         Args::OnChip(a) => {
             threads(call, 1024)?;
             let held = match entry {

@@ -7,6 +7,9 @@ use std::ops::Range;
 use proptest::prelude::*;
 use turntile::{Bytes, Transpose};
 use turntile_cuda::Chip;
+use turntile_cuda::args::Args;
+use turntile_cuda::call::Limits;
+use turntile_cuda::peers::Swap;
 use turntile_perm::Parts;
 
 use super::*;
@@ -58,6 +61,7 @@ fn unordered(commands: &[Command]) -> Option<[Command; 2]> {
                 continue;
             }
             Command::Copy { on, to, from, bytes } => (on, touched(to, bytes), touched(from, bytes)),
+            Command::Swap { .. } => unreachable!("squares are followed by themselves"),
             Command::Local { rank, .. } => {
                 let all = ((rank, None), 0..usize::MAX);
                 ((rank, Side::Own), all.clone(), all)
@@ -114,9 +118,64 @@ fn follow(change: &Redistribution, chunk: usize, last: bool, data: &mut [Vec<u8>
                     }
                 }
             }
-            Command::Record(_) | Command::Wait { .. } => {}
+            Command::Swap { .. } | Command::Record(_) | Command::Wait { .. } => {}
         }
     }
+}
+
+/// Squares change places by what their launches say, tile by tile; no element is in two.
+fn follow_squares(change: &Redistribution, data: &mut [Vec<u8>]) {
+    let (side, [elem, row]) = (change.squares().unwrap(), change.row_bytes());
+    let halves = Swap::lower(side, row, elem, &Limits::H200).unwrap();
+    let blocks = change.steps(0).unwrap().blocks.unwrap();
+    let planner = turntile::plan::Planner::new(Chip::h200());
+    let mut moved: Vec<Vec<bool>> = data.iter().map(|part| vec![false; part.len()]).collect();
+    let mut queues = Vec::new();
+    for command in swaps(&blocks, side * elem) {
+        match command {
+            Command::Local { rank, step: 0 } => {
+                let plan =
+                    |stage: &Transpose| turntile::Planned::new(planner.plan(&stage.problem()?)?, 1);
+                let stages = [change.own_square(rank, side)];
+                for (range, stage) in planned(&stages, plan).unwrap() {
+                    for at in range.clone().filter(|at| (at - range.start) % row < side * elem) {
+                        assert!(!std::mem::replace(&mut moved[rank][at], true));
+                    }
+                    let part = &mut Bytes(&mut data[rank][range]);
+                    stage.run_within(part, turntile::Options::new()).unwrap();
+                }
+            }
+            Command::Swap { on, squares, half } => {
+                let ranks = squares.map(|spot| match spot {
+                    Spot::Data { rank, at } => (rank, at),
+                    Spot::Bounce { .. } => panic!("{command:?}"),
+                });
+                assert_eq!(on, (ranks[half].0, Side::Out));
+                let Args::Apart(a) = halves[half].params else { panic!("{halves:?}") };
+                let tile = 256 / elem;
+                for (r, c) in (0..side * side).map(|k| (k / side, k % side)) {
+                    let number = (r / tile) as u32 * a.across + (c / tile) as u32;
+                    if !(a.first..a.end).contains(&number) {
+                        continue;
+                    }
+                    let [(x, upper), (y, lower)] = ranks;
+                    let [upper, lower] = [upper + r * row + c * elem, lower + c * row + r * elem];
+                    for byte in 0..elem {
+                        for (rank, at) in [(x, upper + byte), (y, lower + byte)] {
+                            assert!(!std::mem::replace(&mut moved[rank][at], true));
+                        }
+                        let held = data[x][upper + byte];
+                        data[x][upper + byte] = data[y][lower + byte];
+                        data[y][lower + byte] = held;
+                    }
+                }
+                queues.push((on, squares));
+            }
+            _ => panic!("{command:?}"),
+        }
+    }
+    assert!(moved.iter().flatten().all(|&moved| moved));
+    assert_eq!(queues.len(), blocks.ranks() * (blocks.ranks() - 1));
 }
 
 fn check(change: &Redistribution, ranks: usize, chunk: usize) {
@@ -132,9 +191,14 @@ fn check(change: &Redistribution, ranks: usize, chunk: usize) {
         data.truncate(planned[r].len_after());
         data
     });
-    for last in [false, true] {
+    let squares = change.squares().is_some_and(|side| side % 4 == 0);
+    for way in [Some(false), Some(true), None] {
         let mut data = data.clone();
-        follow(change, chunk, last, &mut data);
+        match way {
+            Some(last) => follow(change, chunk, last, &mut data),
+            None if squares => follow_squares(change, &mut data),
+            None => continue,
+        }
         for (r, want) in want.iter().enumerate() {
             assert!(data[r][..want.len()] == want[..], "rank {r} of {change:?}");
         }
@@ -154,6 +218,39 @@ fn balanced_parts_and_blocks() {
             }
         }
     }
+}
+
+#[test]
+fn squares_in_equal_parts() {
+    for (ranks, side) in (2..=5).flat_map(|ranks| [4, 60, 68, 132].map(|side| (ranks, side))) {
+        let parts = Parts::balanced(ranks * side, ranks);
+        for elem in [4, 8, 16] {
+            let change = Redistribution::transpose(parts.clone(), parts.clone(), elem).threads(1);
+            assert_eq!(change.squares(), Some(side));
+            check(&change, ranks, 1 << 16);
+        }
+    }
+}
+
+#[test]
+fn what_is_no_square_in_equal_parts() {
+    let parts = |extent, ranks| Parts::balanced(extent, ranks);
+    for (rows, cols) in [
+        (parts(8, 1), parts(8, 1)),
+        (parts(9, 2), parts(9, 2)),
+        (parts(8, 2), parts(12, 2)),
+        (parts(0, 2), parts(0, 2)),
+    ] {
+        assert_eq!(Redistribution::transpose(rows, cols, 4).squares(), None);
+    }
+    let square = Redistribution::transpose(parts(8, 2), parts(8, 2), 4);
+    assert_eq!(square.clone().squares(), Some(4));
+    assert_eq!(square.way(crate::Way::AxesFirst).squares(), None);
+    let cut = |before, after| {
+        let [before, after] = [before, after].map(|axis| (axis, parts(8, 2)));
+        Redistribution::of_axes(&[8, 8], &[1, 0], 4, before, after).squares()
+    };
+    assert_eq!([cut(0, 1), cut(1, 0), cut(1, 1)], [None; 3]);
 }
 
 #[test]

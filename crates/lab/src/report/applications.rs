@@ -6,7 +6,8 @@ use turntile::layout::Layout;
 use super::asta::PROBLEMS;
 use super::bench::{Bench, number};
 use super::table::Table;
-use crate::applications::{Application, LAYOUTS, TILE};
+use crate::applications::{Application, LAYOUTS, State, TILE};
+use crate::error::Refused;
 
 pub const FIGURE_3_7: &[&str] = &["floats", "layout", "milliseconds"];
 pub const FIGURE_5_2: &[&str] =
@@ -25,7 +26,10 @@ fn steps(bench: &mut Bench, application: Application) -> Result<Vec<f64>> {
     for (name, layout) in LAYOUTS {
         let mut state = application.start();
         application.arrange(&mut state, layout)?;
-        seconds.push(bench.application(application, layout, &mut state)?);
+        let none = || Refused(format!("no kernel for {application:?}"));
+        let program = || Ok(application.program(layout).ok_or_else(none)?);
+        let step = |state: &mut State| application.step(state, layout);
+        seconds.push(bench.application(program, &mut state, step)?);
         application.gather(&mut state.to, layout)?;
         let got: Vec<u32> = state.to.iter().map(|value| value.to_bits()).collect();
         let same = wanted.get_or_insert_with(|| got.clone()) == &got;

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail, ensure};
 use turntile::gpu::{CudaError, Gpu};
-use turntile::layout::Layout;
+use turntile::layout::{Flattening, conversion};
 use turntile::plan::{Host, Plan, Planner, Problem};
 use turntile_cli::device::Device;
 use turntile_cli::measure::{copy, gb_per_s};
@@ -18,7 +18,7 @@ use turntile_plan::{Device as _, Method, Offer, StageShape};
 
 use super::host::{self, request};
 use super::timing::{Timing, right};
-use crate::applications::{Application, State};
+use crate::applications::State;
 use crate::error::{Refused, is_infeasible};
 use crate::flags::FlagLayout;
 use crate::moved::{self, Held};
@@ -354,17 +354,16 @@ impl Bench {
         self.program(program.ok_or_else(none)?, &problem(e)?)
     }
 
-    /// Seconds of a step of an application, a host's by one thread; `state`, which lies so, is then what it ends with.
+    /// Seconds of a step, on a GPU of `program`, on a host of `step`; `state` is then what it ends with.
     pub fn application(
         &mut self,
-        application: Application,
-        layout: Layout,
+        program: impl FnOnce() -> Result<Program>,
         state: &mut State,
+        step: impl Fn(&mut State),
     ) -> Result<f64> {
         let timing = self.timing();
         if self.is_gpu() {
-            let none = || Refused(format!("no kernel for {application:?}"));
-            let program = application.program(layout).ok_or_else(none)?;
+            let program = program()?;
             return self.on_gpu(|_, watch| {
                 let mut ready = load(watch, &program, state)?;
                 let seconds = timing.median(|| Ok(ready.time()?))?;
@@ -373,7 +372,7 @@ impl Bench {
         }
         timing.median(|| {
             let start = Instant::now();
-            application.step(state, layout);
+            step(state);
             Ok(start.elapsed())
         })
     }
@@ -387,6 +386,19 @@ impl Bench {
         let plan = Planner::new(Host::here(1)).plan(records)?;
         let speed = self.host(plan, 1, |k| records.dest(k), None)?;
         Ok(2.0 * records.bytes() as f64 / (1e9 * speed.gb_per_s))
+    }
+
+    /// Seconds to bring a grid of floats from layout to layout on a GPU, step by step; elements compared, but of rows that
+    /// move apart.
+    pub fn converting(&mut self, from: &Flattening, to: &Flattening) -> Result<f64> {
+        let mut seconds = 0.0;
+        for (step, _) in conversion(from, to, 4)? {
+            let problem = step.problem()?;
+            let plan = self.planner().plan(&problem)?;
+            let compared = problem.leading().is_none().then_some(&problem);
+            seconds += self.prepared(|gpu| gpu.prepare(&plan), &plan, compared)?;
+        }
+        Ok(seconds)
     }
 
     /// Launches on a GPU: the elements compared where a stage's shape says what they do.

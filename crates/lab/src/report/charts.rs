@@ -202,6 +202,15 @@ pub const FIGURE_5_2: Dots = Dots {
     ..PADDING
 };
 
+pub const CHAPTER_6: Dots = Dots {
+    title: "Stencils on cubes: speed over row-major, without converting",
+    group: Some("application"),
+    named: ["", "side "],
+    rows: &["side"],
+    value: Axis::new("speedup", "time of a step row-major / time; above 1 is faster", Scale::Log),
+    ..FIGURE_5_2
+};
+
 pub const FIGURES_5_4: Chart = Chart {
     name: "-net",
     title: "The same with the cost of converting in place, by iterations",

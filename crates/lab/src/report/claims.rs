@@ -12,6 +12,7 @@ pub fn verdict(claims: &[Claim]) -> String {
         texts.collect::<Vec<_>>().join("; ")
     };
     match (all(false), all(true)) {
+        (against, held) if against.is_empty() && held.is_empty() => "Nothing to judge.".into(),
         (against, held) if held.is_empty() => format!("Does not hold: {against}."),
         (against, held) if against.is_empty() => format!("Holds: {held}."),
         (against, held) => format!("Holds in part. Against it: {against}. For it: {held}."),

@@ -6,7 +6,7 @@
 //! | `item`, `items` | what an item is; the table of them: what each shows, and from where (`chapter4`, `chapter5`, `literature`) |
 //! | `claims`, `verdicts`, `verdicts_more`, `verdicts_layouts` | what each item says of its source, from its numbers |
 //! | `bench`, `host`, `timing` | a device to verify and to time on: the host or a GPU |
-//! | `squares`, `padding`, `cycles`, `conflicts`, `tiles`, `moves`, `plans`, `stages`, `asta`, `applications`, `names`, `ladder`, `strides`, `naive`, `passes` | what the items measure |
+//! | `squares`, `padding`, `cycles`, `conflicts`, `tiles`, `moves`, `plans`, `stages`, `asta`, `applications`, `grids`, `names`, `ladder`, `strides`, `naive`, `passes` | what the items measure |
 //! | `table` | a CSV file, which is also the record that an item is done |
 //! | `views` | tables of it, and which pictures |
 //! | `plot`, `dots`, `map`, `strips` | pictures of it: marks over an axis, tables, numbers of pairs, passes |
@@ -24,6 +24,7 @@ mod claims;
 mod conflicts;
 mod cycles;
 mod dots;
+mod grids;
 mod host;
 mod item;
 mod items;

@@ -73,3 +73,55 @@ pub fn figure_5_2(table: &Table) -> String {
         ),
     ])
 }
+
+pub fn chapter_6(table: &Table) -> String {
+    let rows = Rows::of(table);
+    let of = |application: &str, layout: &str| {
+        rows.with("application", application).those("layout", |name| name.ends_with(layout))
+    };
+    const SELECTED: [&str; 2] = ["selected for a T10", "selected for an H200"];
+    let mut claims = Vec::new();
+    let mut gain = |what: &str, application: &str, over: &str, there: f64, all: &[&str]| {
+        let first = of(application, over).mean("speedup");
+        let mut best = f64::NEG_INFINITY;
+        let mut texts = Vec::new();
+        for layout in all {
+            let those = of(application, layout);
+            if !those.is_empty() {
+                let times = those.mean("speedup") / first;
+                let more = layout.ends_with("more");
+                let as_good = if more && times >= 0.95 * best { ", as good" } else { "" };
+                if !more {
+                    best = best.max(times);
+                }
+                let net = few(those.mean("net_speedup") / first);
+                texts.push(format!("{} {layout}{as_good} (net {net})", few(times)));
+            }
+        }
+        let held = best - 1.0 >= (there - 1.0) / 2.0;
+        claims.push((held, format!("{what}: {} times, {there} there", texts.join(", "))));
+    };
+    gain("LBM over row-major", "LBM", "row-major", 7.2, &["SoA"]);
+    let [t10, h200] = SELECTED;
+    gain("LBM over SoA", "LBM", "SoA", 1.52, &[t10, h200, "SoA, a line more"]);
+    let more = "row-major, a line more";
+    gain("heat over row-major", "heat", "row-major", 2.74, &[t10, more]);
+    gain("red-black over row-major", "red-black", "row-major", 1.16, &[t10, h200, more]);
+    // The longest time of a cell over the shortest.
+    let varies = |layout: &str| {
+        let cells = of("LBM", layout).pairs("step_us", "side");
+        let times = cells.into_iter().map(|(step, side)| step / side.powi(3));
+        let [least, most] = times.fold([f64::INFINITY, 0.0], |[a, b], t| [a.min(t), b.max(t)]);
+        most / least
+    };
+    let [soa, strips] = ["SoA", t10].map(varies);
+    claims.push((
+        strips <= soa,
+        format!(
+            "over sizes LBM's time a cell varies by {} {t10}, by {} on SoA",
+            few(strips),
+            few(soa)
+        ),
+    ));
+    verdict(&claims)
+}

@@ -88,7 +88,7 @@ pub(super) fn rows(
     {
         let programs = field.linked(count, ahead).zip(field.chased(steps));
         let (linked, chased) = programs.context("places that 32 bits do not count")?;
-        for (walk, seed) in walks(args.seeds) {
+        for (walk, seed) in walks(args.seeds.get()) {
             let places = ground.places(walk, pitch, count, true, seed);
             let mut ready = watch.load(&linked)?;
             ready.put(1, bytemuck::cast_slice(&places))?;
@@ -96,7 +96,7 @@ pub(super) fn rows(
             let mut ready = watch.load(&chased)?;
             ready.put(2, bytemuck::cast_slice(&places[..blocks]))?;
             let mut times = Vec::new();
-            for _ in 0..=args.runs {
+            for _ in 0..=args.runs.get() {
                 times.push(ready.time()?.as_secs_f64() * 1e9 / (blocks * steps) as f64);
             }
             let ns = middle(&mut times[1..]);

@@ -86,28 +86,52 @@ pub(super) fn on_square_tiles(matrices: Matrices, side: usize) -> Vec<Step> {
     ]
 }
 
+/// Bytes of a run that goes anywhere, at least, unless all are asked for: of 33 bytes three legs were twice as fast (H200, 483x45x271x165 bytes).
+const RUN_BYTES: usize = 64;
+
 /// Super-elements of `n` into panels, then every panel on chip. Mirrored: every panel of `n` rows on
 /// chip, then super-elements out of them.
+///
+/// Of any axes a panel has `n` columns of the source's last axis, and for rows all axes behind that one in the result.
+/// Super-elements go to their panels whatever the order of the other axes.
 pub const PANEL: RouteRow = RouteRow {
     route: Route::PANEL,
-    about: "100! into panels of n columns, then 010! on every panel; mirrored 010!, then 100!",
+    about: "runs of n into panels of n columns, then 010! on every panel; mirrored 010!, then runs",
     source: "thesis section 4.7, two of its stages done by one barrier; chapter 5 (AoS, ASTA, SoA) where a side is short",
     of_thesis: true,
     passes: 2,
-    any_axes: false,
+    any_axes: true,
     ways: BOTH,
     tiles: |part| {
-        let Matrices { rows, cols, .. } = part.matrices;
-        let sides = between(part.col_divisors(), 2, cols - 1)?;
+        if part.axes.unit() > 1 {
+            return Err(Infeasible::LastStays);
+        }
+        let (rows, cols) = (panel_rows(&part.axes), part.matrices.cols);
+        let short = part.every || part.is_matrices();
+        let least = if short { 2 } else { RUN_BYTES.div_ceil(part.elem_bytes()).max(2) };
+        let sides = between(part.col_divisors(), least, cols - 1)?;
         holdable(part, sides.map(|n| Tile { m: rows, n }))
     },
-    steps: |part, Tile { n, .. }| {
-        let Matrices { batch, rows, cols } = part.matrices;
-        let across = cols / n;
-        vec![
-            step(batch, rows, 1, across, n, Want::Any),
-            step(batch * across, rows, 1, n, 1, Want::Barrier),
-        ]
+    steps: |part, Tile { m, n }| {
+        let panels = part.axes.len() / (m * n);
+        let tiles = step(panels, m, 1, n, 1, Want::Barrier);
+        let runs = runs_into_panels(&part.axes, n).into_iter();
+        runs.map(|shape| Step { shape, want: Want::Any }).chain([tiles]).collect()
     },
     mirrored_steps: None,
 };
+
+/// Elements of the axes that lie behind the source's last one in the result.
+fn panel_rows(axes: &AxisPermutation) -> usize {
+    let (extents, last) = (axes.extents(), axes.extents().len() - 1);
+    axes.order().skip_while(|&axis| axis != last).skip(1).map(|axis| extents[axis]).product()
+}
+
+/// Runs of `n` elements of the source's last axis to where the panels that hold them lie in the result.
+fn runs_into_panels(axes: &AxisPermutation, n: usize) -> Option<StageShape> {
+    let (mut extents, last) = (axes.extents().to_vec(), axes.extents().len() - 1);
+    extents[last] /= n;
+    extents.push(n);
+    let order: Vec<usize> = axes.order().chain([last + 1]).collect();
+    AxisPermutation::new(&extents, &order).ok().map(StageShape::Axes)
+}

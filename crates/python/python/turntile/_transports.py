@@ -33,18 +33,18 @@ class Group:
         backend = distributed.get_backend(group)
         if backend == "nccl":
             raise TypeError("the backend is nccl, which moves memory of GPUs alone: take a group of gloo, or of 'cpu:gloo,cuda:nccl'")
-        self.library, self.group = distributed, group
+        self.torch_distributed, self.group = distributed, group
         self.rank, self.ranks = distributed.get_rank(group), distributed.get_world_size(group)
         if self.rank < 0:
             raise ValueError("this process is not of the group")
 
     def exchange(self, partner, send, receive):
-        partner = self.library.get_global_rank(self.group, partner)
+        partner = self.torch_distributed.get_global_rank(self.group, partner)
         begun = []
         if send.nbytes:
-            begun.append(self.library.isend(_tensor(send), partner, self.group))
+            begun.append(self.torch_distributed.isend(_tensor(send), partner, self.group))
         if receive.nbytes:
-            begun.append(self.library.irecv(_tensor(receive), partner, self.group))
+            begun.append(self.torch_distributed.irecv(_tensor(receive), partner, self.group))
         for work in begun:
             work.wait()
 
@@ -54,7 +54,7 @@ class Group:
         # There are no unsigned tensors everywhere.
         own = torch.tensor([number - (number >> 63 << 64)])
         all = [torch.empty_like(own) for _ in range(self.ranks)]
-        self.library.all_gather(all, own, self.group)
+        self.torch_distributed.all_gather(all, own, self.group)
         return [value.item() % (1 << 64) for value in all]
 
 

@@ -9,8 +9,8 @@ use crate::imatcopy::{Operation, matrix};
 use crate::scale::{Scalar, Scale};
 
 impl OnGpu {
-    /// As [`run`](Self::run), every element of the result scaled, in a pass of its own; where `scale` is nothing it costs
-    /// nothing, and where it is zero nothing is moved. Numbers are those of the host, bit by bit, but which NaN
+    /// As [`run`](Self::run), every element of the result scaled: squares that change places with their mirror images on the
+    /// way, others in a pass of its own. Where `scale` is nothing it costs nothing, and where it is zero nothing is moved. Numbers are those of the host, bit by bit, but which NaN
     /// a product or a sum makes is not specified.
     ///
     /// # Errors
@@ -66,6 +66,12 @@ impl OnGpu {
             return Err(CudaError::from(Flaw::Place { out_of_place: true }).into());
         }
         let (number, scaling_of) = scale.on_gpu();
+        let on_the_way = self.prepared.work().scaled(number, scaling_of, gpu.chip().limits())?;
+        if let Some(work) = on_the_way {
+            let buffers = Buffers { data: data.place(), ..Buffers::default() };
+            // SAFETY: the caller of this function's caller answers for all of it. The kernels' code is kept by the GPU.
+            return Ok(unsafe { gpu.prepare_work(work)?.run_raw(stream.0, buffers) }?);
+        }
         let scaled = gpu.prepare_work(scaling(gpu, problem, number, scaling_of)?)?;
         // Both are known to be right before either is queued: the matrix's memory holds the result's.
         let buffers = Buffers { data: data.place(), ..Buffers::default() };

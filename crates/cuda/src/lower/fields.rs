@@ -1,0 +1,192 @@
+//! Records to columns and back by aligned slots, both passes. Kernels count in bytes.
+
+use turntile_perm::FieldSlots;
+use turntile_plan::Direction;
+
+use super::fit::{At, Lowered, Size, field};
+use super::moves::flag_words;
+use crate::args::{
+    Divisor32, FieldColumn, FieldGatherArgs, FieldMap, FieldMoveArgs, FieldSlot,
+    MOST_FIELD_COLUMNS, zeroed,
+};
+use crate::call::{Call, WorkspacePart};
+use crate::error::LowerError;
+use crate::family::Family;
+use crate::way::Way;
+
+/// Bytes of the widest access.
+const PACK: usize = 16;
+/// Longest slot, in bytes: an access for each lane of a warp. Longer ones move no faster by much (`moves.csv`).
+pub const SLOT_BYTES: usize = 512;
+/// Chunks on chip: one is read while another is written, which needs the one beside it.
+const HELD: usize = 3;
+const THREADS: usize = 256;
+/// Blocks of movers that share a multiprocessor.
+const MOVERS: usize = 8;
+/// Groups that share a multiprocessor at most, as the kernels' registers are counted.
+const MOST_GROUPS: usize = 4;
+/// Shared memory of a multiprocessor that each group takes for the system.
+const RESERVED_BYTES: usize = 1 << 10;
+
+/// Bytes of a chunk of which as many groups as can share a multiprocessor hold all that they need, padded rows too.
+pub const fn chunk_bytes(shared_bytes: usize) -> usize {
+    shared_bytes / MOST_GROUPS / HELD / 9 * 8 - 512
+}
+
+/// How chunks lie on chip.
+struct OnChip {
+    /// Bytes of the table, of a chunk, and behind every row of it.
+    table: usize,
+    held: usize,
+    pad: usize,
+    /// Packs of a row.
+    row: usize,
+}
+
+impl OnChip {
+    fn new(slots: &FieldSlots, direction: Direction, at: At) -> Self {
+        let fields = slots.fields();
+        let (record, bytes) =
+            (fields.words() * at.elem_bytes, slots.chunk() * fields.words() * at.elem_bytes);
+        // Neighbouring packs of a column of records step over rows of at least four records, of whole packs. Odd numbers of
+        // packs meet other banks. Slots, and fields of tiles, are read as they lie.
+        let least = PACK >> record.trailing_zeros().min(2);
+        let packs = record * least / PACK;
+        let by_record = direction == Direction::Forward && slots.tile() <= 1;
+        let pads = by_record && packs.is_multiple_of(2);
+        let (row, pad) = if pads { (packs, PACK) } else { (1, 0) };
+        let held = bytes + bytes.div_ceil(row * PACK) * pad;
+        OnChip { table: fields.count() * size_of::<FieldColumn>(), held, pad, row }
+    }
+
+    /// With what a read of four bytes may reach behind the last.
+    fn bytes(&self) -> usize {
+        self.table + HELD * self.held + PACK
+    }
+}
+
+/// Records of the last chunk.
+fn last_records(slots: &FieldSlots) -> usize {
+    slots.chunk_records(slots.chunks() - 1).1
+}
+
+/// Bytes kept of every field where a run begins, and the last chunk.
+fn kept_bytes(slots: &FieldSlots, runs: usize, at: At) -> usize {
+    let fields = slots.fields();
+    let words = (runs + 1) * fields.count() * slots.slot() + last_records(slots) * fields.words();
+    words.saturating_mul(at.elem_bytes)
+}
+
+/// Slots and the memory's place are whole packs, and chunks are gathered at once.
+fn check(slots: &FieldSlots, at: At) -> Lowered<()> {
+    let slot_bytes = slots.slot() * at.elem_bytes;
+    let suits = slot_bytes.is_multiple_of(PACK)
+        && slot_bytes <= SLOT_BYTES
+        && at.alignment >= PACK
+        && slots.fields().count() <= MOST_FIELD_COLUMNS
+        && slots.section().is_none();
+    if suits { Ok(()) } else { Err(LowerError::NoKernel) }
+}
+
+/// A way that fills the device, and others of half as many runs each, which keep less.
+pub fn ways(slots: &FieldSlots, direction: Direction, at: At) -> Vec<Way> {
+    let bytes = OnChip::new(slots, direction, at).bytes();
+    let each = at.limits.unit_shared_bytes / (bytes + RESERVED_BYTES);
+    let most = at.limits.units * each.clamp(1, MOST_GROUPS);
+    let most = most.min(slots.chunks() - 1).max(1);
+    std::iter::successors(Some(most), |runs| Some(runs / 2).filter(|&runs| runs > 0))
+        .map(|groups| Way::Runs { groups })
+        .collect()
+}
+
+/// The gather pass: what runs share is kept, then a block goes down each of `runs` runs of chunks.
+pub fn gather(slots: &FieldSlots, direction: Direction, runs: usize, at: At) -> Lowered<Vec<Call>> {
+    check(slots, at)?;
+    let (fields, tile, last) = (slots.fields(), slots.tile().max(1), slots.chunks() - 1);
+    let on_chip = OnChip::new(slots, direction, at);
+    let bytes = |words: usize| field(words.saturating_mul(at.elem_bytes));
+    // The last chunk is counted in 32 bits, too.
+    bytes(last_records(slots).saturating_mul(fields.words()))?;
+    let mut params = FieldGatherArgs {
+        chunks: field(last)?,
+        last_records: field(last_records(slots))?,
+        each: field(last / runs)?,
+        more: field(last % runs)?,
+        fields: fields.count() as u32,
+        backward: u32::from(direction == Direction::Backward),
+        record: bytes(fields.words())?,
+        chunk: field(slots.chunk())?,
+        tiles: field(slots.chunk() / tile)?,
+        slot: bytes(slots.slot())?,
+        table: field(on_chip.table)?,
+        held: field(on_chip.held)?,
+        pad: on_chip.pad as u32,
+        runs: field(runs)?,
+        row: Divisor32::new(field(on_chip.row)?),
+        tile: Divisor32::new(field(tile)?),
+        tile_bytes: Divisor32::new(bytes(tile * fields.words())?),
+        ..zeroed()
+    };
+    // As the kernels search them.
+    let mut order: Vec<usize> = (0..fields.count()).collect();
+    if direction == Direction::Backward {
+        order.sort_by_key(|&f| fields.begin_in(slots.tile(), f));
+    }
+    for (column, &f) in params.field.iter_mut().zip(&order) {
+        *column = FieldColumn {
+            width: Divisor32::new(bytes(tile * fields.width(f))?),
+            begin: bytes(slots.chunk() * fields.begin(f))?,
+            place: bytes(tile * fields.begin_in(slots.tile(), f))?,
+            lead: bytes(slots.lead(0, f))?,
+            last: field(slots.column(last, f).2)?,
+        };
+    }
+    let kept = WorkspacePart::Kept(kept_bytes(slots, runs, at));
+    let launch = |entry, blocks, shared_bytes| {
+        let size = Size { blocks, threads: THREADS, shared_bytes };
+        let launch = at.launch((Family::Fields, PACK, entry), size)?;
+        Ok(launch.using(kept, params))
+    };
+    Ok(vec![
+        launch("field_keep", runs + 1, on_chip.table)?,
+        launch("field_gather", runs, on_chip.bytes())?,
+    ])
+}
+
+/// The slot pass, by PTTWAC with flags in memory.
+pub fn moves(slots: &FieldSlots, direction: Direction, at: At) -> Lowered<Call> {
+    check(slots, at)?;
+    let unit_bytes = slots.slot() * at.elem_bytes;
+    let vectors = unit_bytes / PACK;
+    let lanes = vectors.next_power_of_two();
+    let most = slots.count().div_ceil(THREADS / lanes).max(1);
+    let blocks = most.min(at.limits.units * MOVERS);
+    let size = Size { blocks, threads: THREADS, shared_bytes: 0 };
+    // Numbers of 32 bits leave room for the search for candidates.
+    if slots.count() > 1 << 31 {
+        return Err(LowerError::NoKernel);
+    }
+    let (fields, last) = (slots.fields(), slots.chunks() - 1);
+    let place = |f: usize| slots.chunk() / slots.slot() * fields.begin(f);
+    let mut map = FieldMap {
+        fields: fields.count() as u32,
+        chunks: field(last)?,
+        backward: u32::from(direction == Direction::Backward),
+        unit_bytes: field(unit_bytes)?,
+        per_chunk: Divisor32::new(field(place(fields.count()))?),
+        ..zeroed()
+    };
+    for (f, entry) in (0..fields.count()).zip(&mut map.field) {
+        let (number, _, last_place) = slots.column(last, f);
+        let of_chunk = place(f + 1) - place(f);
+        *entry = FieldSlot {
+            first: field(number - last * of_chunk)?,
+            place: field(place(f))?,
+            last: field(last_place)?,
+        };
+    }
+    let flags = WorkspacePart::Flags(flag_words(slots.count()) * 4);
+    let launch = at.launch((Family::Fields, PACK, "move_fields_1"), size)?;
+    let (units, lanes, vectors) = (slots.count() as u64, lanes as u32, vectors as u32);
+    Ok(launch.using(flags, FieldMoveArgs { units, lanes, vectors, map, ..zeroed() }))
+}

@@ -1,0 +1,88 @@
+//! Records on a GPU from layout to layout, compared byte by byte with the same on the host; then the thesis's trace of section
+//! 5.5: memory that knows how its records lie, two kernels that want tiles, and a host that reads records.
+//!
+//! `cargo run --release --example gpu_layouts --features cuda -- [RECORDS]`
+#![allow(unsafe_code)]
+
+use turntile::Bytes;
+use turntile::gpu::cust::{self, prelude::*};
+use turntile::gpu::{Gpu, OnStream};
+use turntile::layout::{Layout, Relayout, Tracked};
+
+type Failed = Box<dyn std::error::Error>;
+
+fn main() -> Result<(), Failed> {
+    let records = std::env::args().nth(1).map_or(Ok(1_000_003), |text| text.parse())?;
+    let _context = cust::quick_init()?;
+    let gpu = Gpu::current()?;
+    let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
+    let mut wrong = 0;
+    let packed = Relayout::new(records, &[4, 12, 1, 8]);
+    let with_gaps = Relayout::by_offsets(records, 32, &[(24, 8), (0, 4), (4, 12), (16, 1)])?;
+    for record in [packed, with_gaps] {
+        wrong += between(&gpu, &stream, &record, records)?;
+    }
+    wrong += trace(&gpu, &stream)?;
+    println!("{wrong} wrong");
+    std::process::exit(i32::from(wrong > 0));
+}
+
+fn bytes(count: usize) -> Vec<u8> {
+    (0..count).map(|k| (k.wrapping_mul(2_654_435_761) >> 7) as u8).collect()
+}
+
+/// The records as they lie in a layout, by the host.
+fn in_layout(record: &Relayout, layout: Layout, aos: &[u8]) -> Result<Vec<u8>, Failed> {
+    let mut data = aos.to_vec();
+    let plan = record.clone().from(Layout::Aos).to(layout).plan()?;
+    plan.run(&mut Bytes(&mut data[..]))?;
+    Ok(data)
+}
+
+/// From every layout to every other.
+fn between(gpu: &Gpu, stream: &Stream, record: &Relayout, records: usize) -> Result<usize, Failed> {
+    let host = bytes(records * record.record_bytes());
+    let layouts = [Layout::Aos, Layout::Soa, Layout::Asta(32), Layout::Asta(128)];
+    let mut wrong = 0;
+    let all = layouts.into_iter().flat_map(|from| layouts.map(|to| (from, to)));
+    for (from, to) in all.filter(|(from, to)| from != to) {
+        let mut memory = DeviceBuffer::from_slice(&in_layout(record, from, &host)?)?;
+        let ready = record.clone().from(from).to(to).plan_on(gpu)?.with_own_workspace()?;
+        // SAFETY: memory and stream are of the GPU's context and live until the stream is done, as does `ready`.
+        unsafe { ready.run(&mut memory, stream)? };
+        stream.synchronize()?;
+        let differs = memory.as_host_vec()? != in_layout(record, to, &host)?;
+        println!("{} {}", if differs { "WRONG" } else { "right" }, ready.plan());
+        wrong += usize::from(differs);
+    }
+    Ok(wrong)
+}
+
+/// 1024 items: a launch that wants tiles, another that wants the same, one that wants columns, a read.
+fn trace(gpu: &Gpu, stream: &Stream) -> Result<usize, Failed> {
+    let items = Relayout::new(1024, &[4, 4, 4]);
+    let host = bytes(1024 * items.record_bytes());
+    let mut memory = DeviceBuffer::from_slice(&host)?;
+    let asta = Layout::Asta(32);
+    // SAFETY: memory and stream are of the GPU's context; the memory is looked at when the stream is done, and both live
+    // longer than what tracks them.
+    let mut f = Tracked::new(unsafe { OnStream::new(gpu, &mut memory, stream) });
+    let mut wrong = 0;
+    let events = [(asta, 1), (asta, 1), (Layout::Soa, 2), (Layout::Aos, 3), (asta, 4)];
+    for (layout, marshals) in events {
+        f.bind(&items, layout)?;
+        stream.synchronize()?;
+        let lies = memory.as_host_vec()?;
+        let right = lies == in_layout(&items, layout, &host)? && f.marshals() == marshals;
+        println!(
+            "{} bound as {layout}, {marshals} conversions",
+            if right { "right" } else { "WRONG" }
+        );
+        wrong += usize::from(!right);
+    }
+    f.read()?;
+    stream.synchronize()?;
+    let right = memory.as_host_vec()? == host && f.marshals() == 5 && f.layout().is_none();
+    println!("{} read, 5 conversions", if right { "right" } else { "WRONG" });
+    Ok(wrong + usize::from(!right))
+}

@@ -1,0 +1,278 @@
+// Records of any fields to columns and back by aligned slots, both passes: the same closed forms as `field_slots.rs` of the
+// crate `turntile-perm`, in bytes, of memory at a multiple of 16.
+//
+// The gather pass: a block walks down a run of chunks with three of them on chip, as they lie in memory. Forward, the slots of
+// a chunk are made of its records and of the first ones of the next; backward, the records of a chunk of its slots and of the
+// last ones of the chunk before. Of every field, `lead` bytes lie across: those of the first chunk of every run, and of the last
+// chunk, are copied to `kept` by a launch before. The last chunk, whose fields have slots of no one number,
+// is copied too, and made of that.
+#include "chain.cuh"
+
+// A field, listed in the order of slots (forward) or of records (backward).
+struct FieldColumn {
+    Divisor<u32> width;            // bytes that lie together: a field's of the records of a tile
+    u32 begin, place, lead, last;  // bytes before it in a chunk's slots, and in a tile; of a chunk before its first slot; and
+                                   // slots before it in the last chunk
+};
+static_assert(sizeof(FieldColumn) == 32);
+
+enum : u32 { kHeld = 3, kThreads = 256 };
+
+struct FieldGatherArgs {
+    char *data, *kept;
+    u32 chunks, last_records;       // chunks but the last; records of the last
+    u32 each, more;                 // chunks of a run; runs that have one more
+    u32 fields, backward;
+    u32 record, chunk, tiles, slot; // bytes of a record; records of a chunk, and its tiles; bytes of a slot
+    u32 table, held, pad, runs;     // bytes of the table on chip, between chunks there, and behind rows of these
+    Divisor<u32> row, tile;         // packs of a row; records of a tile
+    Divisor<u32> tile_bytes;
+    FieldColumn field[64];
+};
+static_assert(sizeof(FieldGatherArgs) == 2168);
+
+// The last entry of a table of `step` numbers each whose first is at or below this one; the first entry's is 0.
+static __device__ u32 last_below(const u32 *table, u32 step, u32 count, u32 value) {
+    u32 low = 0;
+#pragma unroll 1
+    for (u32 left = count; left > 1;) {
+        const u32 half = left / 2;
+        low += table[(low + half) * step] <= value ? half : 0;
+        left -= half;
+    }
+    return low;
+}
+
+static __device__ u32 first_chunk(const FieldGatherArgs &a, u32 run) { return run * a.each + min(run, a.more); }
+static __device__ u32 chunk_bytes(const FieldGatherArgs &a) { return a.chunk * a.record; }
+
+// Four bytes from the chip, wherever they lie: those that a shift brings in from behind are another's.
+static __device__ u32 four_at(const char *from) {
+    const u32 skew = u32(u64(from) & 3), *lies = (const u32 *)(from - skew);
+    return skew ? __funnelshift_r(lies[0], lies[1], skew * 8) : lies[0];
+}
+// The first of them.
+static __device__ u32 first_of(u32 four, u32 count) { return four & (0xffffffffu >> (32 - 8 * count)); }
+
+struct FieldChunks {
+    const FieldGatherArgs &a;
+    const FieldColumn *fields; // on chip
+    char *chip;
+
+    // The last field whose number is at or below this one.
+    __device__ u32 field(const u32 &number, u32 value) const { return last_below(&number, sizeof(FieldColumn) / 4, a.fields, value); }
+
+    __device__ char *image(u32 n) const { return chip + n % kHeld * a.held; }
+    // Where byte b of a chunk lies on chip.
+    __device__ u32 at(u32 b) const { return a.pad ? b + a.row.div(b / 16) * a.pad : b; }
+
+    __device__ void load(u32 n, const char *from) const {
+        char *to = image(n);
+#pragma unroll 1
+        for (u32 b = threadIdx.x * 16; b < chunk_bytes(a); b += kThreads * 16) copy_async<16, kOnce>(to + at(b), from + b);
+    }
+
+    // Sixteen bytes that chunk n becomes, from byte b on, put together of pieces that lie together: forward those of a field
+    // in one tile after the other, backward those of one field after the other.
+    __device__ uint4 becomes(u32 n, u32 b) const {
+        u32 number, t, u, left = 0;
+        const char *from = nullptr;
+        if (a.backward) {
+            t = a.tile_bytes.div(b), u = b - t * a.tile_bytes.divisor;
+            number = field(fields->place, u);
+            u -= fields[number].place;
+        } else {
+            number = field(fields->begin, b);
+            u = b - fields[number].begin + fields[number].lead, t = fields[number].width.div(u);
+            u -= t * fields[number].width.divisor;
+        }
+        uint4 pack{};
+#pragma unroll 1
+        for (u32 have = 0; have < 16;) {
+            if (left == 0) {
+                if (u == fields[number].width.divisor) {
+                    u = 0;
+                    number += a.backward;
+                    const bool next = !a.backward || number == a.fields;
+                    t += next;
+                    number = number == a.fields ? 0 : number;
+                }
+                const FieldColumn &f = fields[number];
+                const u32 width = f.width.divisor, q = t * width + u;
+                left = width - u;
+                if (a.backward) {
+                    const bool own = q >= f.lead;
+                    from = (own ? image(n) : image(n + kHeld - 1) + a.tiles * width) + f.begin + q - f.lead;
+                    if (!own) left = min(left, f.lead - q);
+                } else {
+                    const bool own = t < a.tiles;
+                    from = image(own ? n : n + 1) + at((own ? t : t - a.tiles) * a.tile_bytes.divisor) + f.place + u;
+                }
+                u += left;
+            }
+            const u32 take = min(left, 4 - have % 4);
+            pack.w |= first_of(four_at(from), take) << have % 4 * 8;
+            have += take, from += take, left -= take;
+            if (have % 4 == 0 && have < 16) pack.x = pack.y, pack.y = pack.z, pack.z = pack.w, pack.w = 0;
+        }
+        return pack;
+    }
+
+    __device__ void store(u32 n, char *to) const {
+#pragma unroll 1
+        for (u32 b = threadIdx.x * 16; b < chunk_bytes(a); b += kThreads * 16) *(uint4 *)(to + b) = becomes(n, b);
+    }
+
+    // What is kept of a field where a run begins.
+    __device__ char *kept(u32 run, u32 f) const { return a.kept + (u64(run) * a.fields + f) * a.slot; }
+    __device__ char *tail() const { return kept(a.runs + 1, 0); }
+
+    // Where byte q of a field lies in a chunk of so many records.
+    __device__ u32 in_tiles(const FieldColumn &f, u32 q, u32 records) const {
+        const u32 tile = a.tile.divisor, width = a.tile.div(f.width.divisor), first = a.tile.div(q / width) * tile;
+        return first * a.record + a.tile.div(f.place) * min(tile, records - first) + q - first * width;
+    }
+
+    // Each byte that lies across where chunk c begins, with its number and its field.
+    template <class Does> __device__ void across(Does does) const {
+#pragma unroll 1
+        for (u32 f = 0; f < a.fields; f++)
+#pragma unroll 1
+            for (u32 q = threadIdx.x; q < fields[f].lead; q += kThreads) does(fields[f], f, q);
+    }
+
+    // Of a run, and behind the last.
+    __device__ void keep(u32 run) const {
+        const u32 c = first_chunk(a, run), records = c == a.chunks ? a.last_records : a.chunk;
+        const u64 bytes = chunk_bytes(a);
+        across([&](const FieldColumn &f, u32 number, u32 q) {
+            u64 from;
+            if (!a.backward)
+                from = c * bytes + in_tiles(f, q, records);
+            else if (c == 0) // The end of the field before.
+                from = u64(a.chunks) * bytes + u64(f.last) * a.slot - f.lead + q;
+            else
+                from = (c - 1) * bytes + f.begin + a.tiles * f.width.divisor - f.lead + q;
+            kept(run, number)[q] = a.data[from];
+        });
+    }
+
+    // The last chunk, a share for each block.
+    __device__ void make_tail() const {
+        const u32 records = a.last_records, tile = a.tile.divisor;
+        char *to = a.data + u64(a.chunks) * chunk_bytes(a);
+#pragma unroll 1
+        for (u32 b = blockIdx.x * kThreads + threadIdx.x; b < records * a.record; b += gridDim.x * kThreads) {
+            const char *from;
+            if (a.backward) {
+                const u32 first = a.tile_bytes.div(b) * tile, count = min(tile, records - first), rest = b - first * a.record;
+                const u32 number = field(fields->place, rest / count * tile);
+                const FieldColumn &f = fields[number];
+                const u32 q = first * a.tile.div(f.width.divisor) + rest - a.tile.div(f.place) * count;
+                from = q < f.lead ? kept(a.runs, number) + q : tail() + f.last * a.slot + q - f.lead;
+            } else {
+                const u32 slot = b / a.slot, number = field(fields->last, slot);
+                const FieldColumn &f = fields[number];
+                const u32 q = f.lead + b - f.last * a.slot, own = records * a.tile.div(f.width.divisor);
+                from = q < own ? tail() + in_tiles(f, q, records) : kept(0, number + 1) + (q - own);
+            }
+            to[b] = *from;
+        }
+    }
+
+    __device__ void walk() const {
+        const u32 first = first_chunk(a, blockIdx.x), chunks = first_chunk(a, blockIdx.x + 1) - first, bytes = chunk_bytes(a);
+        if (chunks == 0) return;
+        char *top = a.data + u64(first) * bytes;
+        // The image of chunk n of the run has number n + 1.
+        const auto next = [&](u32 n) {
+            if (n < chunks)
+                load(n + 1, top + u64(n) * bytes);
+            else if (!a.backward && n == chunks)
+                across([&](const FieldColumn &f, u32 number, u32 q) {
+                    const u32 t = f.width.div(q);
+                    image(n + 1)[at(t * a.tile_bytes.divisor) + f.place + q - t * f.width.divisor] = kept(blockIdx.x + 1, number)[q];
+                });
+            copy_async_commit();
+        };
+        const u32 ahead = a.backward ? 1 : 2;
+        if (a.backward)
+            across([&](const FieldColumn &f, u32 number, u32 q) {
+                image(0)[f.begin + a.tiles * f.width.divisor - f.lead + q] = kept(blockIdx.x, number)[q];
+            });
+#pragma unroll 1
+        for (i32 n = -i32(ahead); n < i32(chunks); n++) {
+            next(u32(n) + ahead);
+            if (n < 0) continue;
+            copy_async_wait_but_last();
+            __syncthreads();
+            store(u32(n) + 1, top + u64(n) * bytes);
+            __syncthreads();
+        }
+    }
+};
+
+extern __shared__ uint4 shared[];
+static __device__ FieldChunks with_table(const FieldGatherArgs &a) {
+#pragma unroll 1
+    for (u32 e = threadIdx.x; e < a.fields * 8; e += kThreads) ((u32 *)shared)[e] = ((const u32 *)a.field)[e];
+    __syncthreads();
+    return {a, (const FieldColumn *)shared, (char *)shared + a.table};
+}
+
+// A block for each run, and one more.
+extern "C" __global__ void __launch_bounds__(kThreads) field_keep(const __grid_constant__ FieldGatherArgs a) {
+    const FieldChunks chunks = with_table(a);
+    chunks.keep(blockIdx.x);
+    const u32 bytes = a.last_records * a.record;
+    const char *last = a.data + u64(a.chunks) * chunk_bytes(a);
+#pragma unroll 1
+    for (u32 b = blockIdx.x * kThreads + threadIdx.x; b < bytes; b += gridDim.x * kThreads) chunks.tail()[b] = last[b];
+}
+extern "C" __global__ void __launch_bounds__(kThreads, 4) field_gather(const __grid_constant__ FieldGatherArgs a) {
+    const FieldChunks chunks = with_table(a);
+    chunks.make_tail();
+    chunks.walk();
+}
+
+// The slot pass: which slot goes where.
+struct FieldSlot {
+    u32 first, place, last; // the final number of a field's first slot; slots before it in a chunk, and in the last one
+};
+static_assert(sizeof(FieldSlot) == 12);
+
+struct FieldMap {
+    using Index = u32;
+    u32 fields, chunks;      // chunks but the last
+    u32 backward, unit_bytes;
+    Divisor<u32> per_chunk;  // slots
+    FieldSlot field[64];
+
+    __device__ u32 of_chunk(u32 f) const { return (f + 1 < fields ? field[f + 1].place : per_chunk.divisor) - field[f].place; }
+    __device__ u32 succ(u32 s) const {
+        u32 c = min(per_chunk.div(s), chunks), before = c * per_chunk.divisor;
+        const u32 which = backward ? 0 : c == chunks ? 2 : 1;
+        const u32 f = last_below(&field[0].first + which, 3, fields, backward ? s : s - before), of_field = field[f].first;
+        if (backward) c = min((s - of_field) / of_chunk(f), chunks), before = c * per_chunk.divisor;
+        const u32 slot = of_field + c * of_chunk(f), place = before + (c == chunks ? field[f].last : field[f].place);
+        return backward ? s - slot + place : s - place + slot;
+    }
+    __device__ u64 offset(u32 s) const { return u64(s) * unit_bytes; }
+    __device__ u32 pick(u32 k) const { return k; }
+};
+static_assert(sizeof(FieldMap) == 800);
+
+struct FieldMoveArgs {
+    char *data;
+    GlobalFlags flags;
+    u64 units;          // slots
+    u32 lanes, vectors; // threads of a worker, a power of two; accesses that make a slot
+    FieldMap map;
+};
+static_assert(sizeof(FieldMoveArgs) == 832);
+
+extern "C" __global__ void __launch_bounds__(256, 8) move_fields_1(const __grid_constant__ FieldMoveArgs a) {
+    InRegisters<DeviceScope, 16, 1> carrier(a.vectors, threadIdx.x & (a.lanes - 1), a.lanes);
+    const u32 each = blockDim.x / a.lanes;
+    follow_chains(a.map, a.flags, carrier, a.data, u32(a.units), blockIdx.x * each + threadIdx.x / a.lanes, gridDim.x * each, a.lanes);
+}
