@@ -3,7 +3,6 @@
 import csv
 import itertools
 import json
-import math
 import statistics
 
 # The share of a copy, in percent, that a class is built to reach, by bytes of an element.
@@ -221,15 +220,23 @@ def h200_corners(base):
     return table(["shape", "axes", *(f"{word} B" for word in "421")], rows) + source(folder, "corner_axes.csv")
 
 
+def conversions(folder, files):
+    """Records between layouts, a column for each of `files`: its heading and its name."""
+    by = {}
+    for head, name in files:
+        for row in read(folder, name):
+            widths = [int(width) * int(row["word_bytes"]) for width in row["fields"].split("+")]
+            fields = f"{len(widths)} of {widths[0]}" if len(set(widths)) == 1 else " + ".join(map(str, widths))
+            names = [{"1": "AoS", row["records"]: "SoA"}.get(row[side], f"ASTA({row[side]})") for side in ("from", "to")]
+            speeds = by.setdefault((fields, row["records"], *names), {})
+            speeds[head] = f"{speed(row['gb_per_s'])} ({number(row['percent_of_copy'])})"
+    heads = [head for head, _ in files]
+    rows = [(*key, *(found.get(head, "") for head in heads)) for key, found in by.items()]
+    return table(["fields, bytes", "records", "from", "to", *heads], rows) + source(folder, *(name for _, name in files))
+
+
 def h200_records(base):
-    folder, rows = base / "h200", {}
-    for row in read(folder, "records.csv"):
-        widths = row["fields"].split("+")
-        fields = f"{len(widths)} of {int(widths[0]) * int(row['word_bytes'])}" if len(set(widths)) == 1 else " + ".join(
-            str(int(width) * int(row["word_bytes"])) for width in widths)
-        names = [{"1": "AoS", row["records"]: "SoA"}.get(row[side], f"ASTA({row[side]})") for side in ("from", "to")]
-        rows[fields, row["records"], *names] = number(row["gb_per_s"]), number(row["percent_of_copy"])
-    return table(["fields, bytes", "records", "from", "to", "GB/s", "% of copy"], [key + speeds for key, speeds in rows.items()]) + source(folder, "records.csv")
+    return conversions(base / "h200", [("GB/s (% of copy)", "records.csv")])
 
 
 def h200_steering(base):
@@ -301,33 +308,6 @@ def h200_small(base):
     return table(head, rows) + source(folder, *names)
 
 
-def choices(folder, name):
-    """Of a draw: choices within 10% of the best measured, of how many, their mean over it and the worst."""
-    of = [float(row["chosen_over_best"]) for row in read(folder, name) if row["chosen_over_best"]]
-    mean = math.exp(sum(map(math.log, of)) / len(of))
-    return f"{sum(over <= 1.1 for over in of)} of {len(of)}", f"{mean:.3f}", f"{max(of):.2f}"
-
-
-def host_planner(base):
-    """Draws on processors, by the table that turntile has for any and by the one that was made there."""
-    rows, sources = [], []
-    for name, count, before, after in (
-        ("cpu-xeon-16-cores", "1", "planner_1_thread_before.csv", "planner_1_thread.csv"),
-        ("cpu-xeon-16-cores", "2", "planner_2_threads_before.csv", "planner_2_threads.csv"),
-        ("cpu-xeon-16-cores", "8", "planner_8_threads_before.csv", "planner_8_threads.csv"),
-        ("cpu-xeon-16-cores", "16", "planner_16_threads_before.csv", "planner_16_threads.csv"),
-        ("cpu-epyc-genoa", "1", "planner_1_thread.csv", "planner_1_thread_calibrated.csv"),
-        ("cpu-epyc-genoa", "2", "planner_2_threads.csv", "planner_2_threads_calibrated.csv"),
-    ):
-        folder = base / name
-        what = about(folder)["device"].split(" (")[0]
-        rows.append((what, count, *choices(folder, before), *choices(folder, after)))
-        sources += [source(folder, before, after)] if count in ("1", "16") else []
-    near, mean, worst = "within 10% of the best", "mean, × the best", "worst"
-    head = ["processor", "threads", near, mean, worst, f"by its own table: {near}", mean, worst]
-    return table(head, rows) + "".join(sources)
-
-
 def h200_planner(base):
     folder, rows = base / "h200", []
     for name in ("planner.csv", "planner_7.csv", "planner_2028.csv", "planner_2028_calibrated.csv"):
@@ -382,77 +362,11 @@ def bench_table(folder, name):
     return f"#### {about(folder)['files'][name]['what']}\n\n" + table(head, rows) + source(folder, name)
 
 
-def host(base):
-    """Matrices on processors: every record of `turntile-lab bench` that has no axes and no candidates."""
-    def of_matrices(folder, name):
-        columns = read(folder, name)[0]
-        return "route" in columns and "workspace_bytes" in columns and not name.startswith(("candidates", "permuted", "planner"))
-    text = []
-    for folder in folders(base):
-        shown = [name for name in about(folder)["files"] if of_matrices(folder, name)] if folder.name.startswith("cpu-") else []
-        text += [machine(folder)] * bool(shown) + [bench_table(folder, name) for name in shown]
-    return "\n" + "\n".join(text) + "\n"
-
-
 def h200_more(base):
     """Records that no other table shows and whose entry says `"show": true`."""
     folder = base / "h200"
     text = [bench_table(folder, name) for name, entry in about(folder)["files"].items() if entry.get("show")]
     return "\n" + "\n".join(text) + "\n" if text else ""
-
-
-def host_axes(base):
-    folder = base / "cpu-xeon-16-cores"
-    counts = ["1_thread", "8_threads", "16_threads"]
-    names = ("torch", "numpy")
-    of = [list(axes_rows(folder, f"permuted_{count}.csv", f"permuted_peers_{count}.csv", names)) for count in counts]
-    rows = []
-    for one, eight, sixteen in zip(*of):
-        assert one[:3] == eight[:3] == sixteen[:3]
-        speeds = [f"{row[5]} ({row[6]})" for row in (one, eight, sixteen)]
-        rows.append((*one[:4], *speeds, one[7], sixteen[7], one[8]))
-    head = [*AXES[:4], "1 thread", "8", "16", "× PyTorch, 1", "× PyTorch, 16", "× NumPy, 1"]
-    names = [f"permuted_{peers}{count}.csv" for count in counts for peers in ("", "peers_")]
-    return machine(folder) + "\n" + table(head, rows) + source(folder, *names)
-
-
-def peers_table(folder, name, column, others):
-    by = {}
-    for row in read(folder, name):
-        many = f", {row['threads']} threads" if int(row.get("threads", 1)) > 1 else ""
-        by.setdefault((f"{row['rows']}x{row['cols']}", row["elem_bytes"]), {})[row[column] + many] = row
-    def told(row):
-        if row is None:
-            return ""
-        return f"{float(row['gb_per_s']):.3g} ({number(row['percent_of_copy'])})" if row["gb_per_s"] else "ends the process"
-    rows = [(*group, *(told(found.get(other)) for other in others)) for group, found in by.items()]
-    return machine(folder) + "\n" + table(["shape", "bytes", *others], rows) + source(folder, name)
-
-
-def host_peers(base):
-    others = ["turntile", "FFTW estimate", "FFTW measure", "OpenBLAS", "MKL", "transpose crate"]
-    alone = peers_table(base / "cpu-sapphire-rapids", "peers.csv", "peer", others)
-    several = [f"{peer}{count}" for count in ("", ", 8 threads", ", 16 threads") for peer in ("turntile", "FFTW measure")]
-    return alone + "\n" + peers_table(base / "cpu-xeon-16-cores", "peers_threads.csv", "peer", several)
-
-
-def imatcopy(base):
-    return peers_table(base / "cpu-epyc-genoa", "imatcopy.csv", "library", ["turntile", "turntile, 2 threads", "OpenBLAS", "MKL"])
-
-
-def host_steering(base):
-    """Rows a pitch apart: an access to a column's lines, beside rows a line further apart and other lines of the same pages."""
-    folder, times = base / "cpu-epyc-milan", {}
-    for row in read(folder, "steering.csv"):
-        key = int(row["pitch"]), f"{row['form']} {row['places']}", row["walk"]
-        times.setdefault(key, []).append(float(row["ns"]))
-    forms = sorted({form for _, form, _ in times}, key=lambda form: (form.split()[0], int(form.split()[1])))
-    def told(pitch, form):
-        of = (times.get((pitch, form, walk)) for walk in ("pitch", "plus-line", "same-pages"))
-        return " / ".join(speed(statistics.median(found)) if found else "" for found in of)
-    pitches = [pitch for pitch in sorted({pitch for pitch, _, _ in times}) if pitch >= 1024]
-    rows = [(pitch, *(told(pitch, form) for form in forms)) for pitch in pitches]
-    return machine(folder) + "\n" + table(["pitch, bytes", *(f"{form}, ns" for form in forms)], rows) + source(folder, "steering.csv")
 
 
 def h200_on_chip_axes(base):
@@ -486,7 +400,7 @@ def h200_leading(base):
 TABLES = {
     name.replace("_", "-"): value
     for name, value in list(globals().items())
-    if name in ("readme", "host", "host_planner", "host_axes", "host_peers", "host_steering", "imatcopy") or name.startswith("h200_")
+    if name == "readme" or name.startswith("h200_")
 }
 
 

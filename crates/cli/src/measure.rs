@@ -146,6 +146,15 @@ fn verify(
 /// Compares every element with what the problem makes of numbered ones.
 fn compare(problem: &Problem, turned: &[u8]) -> Result<()> {
     let elem_bytes = problem.elem_bytes();
+    if let Some(retile) = problem.records() {
+        let back = retile.inverse();
+        let mut want = vec![0; elem_bytes];
+        for (place, word) in turned[..problem.bytes()].chunks_exact(elem_bytes).enumerate() {
+            fill(back.dest(place), &mut want);
+            ensure!(word == want, "{problem}: word {place} of the result is wrong");
+        }
+        return Ok(());
+    }
     // The inverse moves an element of the result to its source: along the last axis by the same distance each.
     let order: Vec<usize> = problem.order().collect();
     let extents: Vec<usize> = order.iter().map(|&axis| problem.extents()[axis]).collect();
@@ -238,6 +247,7 @@ fn memory(gpu: &Gpu, bytes: usize, least: usize) -> Result<(Stopwatch, usize), C
 #[cfg(test)]
 mod tests {
     use super::*;
+    use turntile::layout::{Layout, Relayout};
 
     #[test]
     fn bytes_are_read_and_written() {
@@ -253,5 +263,12 @@ mod tests {
         verify(&right, &mut data, &mut other, &mut right.workspace().unwrap()).unwrap();
         let error = compare(&of_another.plan().problem, &data).unwrap_err().to_string();
         assert!(error.contains("element 1 of the result is wrong"), "{error}");
+
+        let records = |to| Relayout::new(40, &[4, 12, 1]).to(to).plan().unwrap();
+        let (right, of_another) = (records(Layout::Soa), records(Layout::Asta(8)));
+        let mut data = vec![0; 40 * 17];
+        verify(&right, &mut data, &mut [], &mut right.workspace().unwrap()).unwrap();
+        let error = compare(&of_another.plan().problem, &data).unwrap_err().to_string();
+        assert!(error.contains("of the result is wrong"), "{error}");
     }
 }

@@ -1,5 +1,6 @@
 //! CPU threads as a device: what they offer.
 
+use std::cmp::Reverse;
 use std::sync::{Arc, OnceLock};
 
 use turntile_perm::Slots;
@@ -25,31 +26,53 @@ pub struct Host {
 struct Preset {
     /// How models of its vendor begin, as systems name them.
     vendor: &'static str,
+    /// The micro-kernel that it was measured with.
+    kernel: &'static str,
     /// The most threads that were measured.
     threads: usize,
     table: &'static str,
 }
 
 /// The tables there are, the one for unknown processors first.
-const PRESETS: [Preset; 2] = [
+const PRESETS: [Preset; 3] = [
     Preset {
         vendor: "Intel",
+        kernel: "avx512",
         threads: 16,
         table: include_str!("../devices/xeon-sapphire-rapids.json"),
     },
-    Preset { vendor: "Intel", threads: 16, table: include_str!("../devices/xeon-16-cores.json") },
+    Preset {
+        vendor: "Intel",
+        kernel: "avx512",
+        threads: 16,
+        table: include_str!("../devices/xeon-16-cores.json"),
+    },
+    Preset {
+        vendor: "AMD",
+        kernel: "avx2",
+        threads: 2,
+        table: include_str!("../devices/epyc-milan.json"),
+    },
 ];
 
-/// The number of the table for a processor: of its model, of its vendor, or the first; of several one that as many threads
-/// were measured for, or the most.
-fn nearest<'a>(
-    presets: impl Iterator<Item = (&'a str, &'a str, usize)>,
-    model: &str,
+/// What a table was made on.
+#[derive(Clone, Copy)]
+struct Kind<'a> {
+    model: &'a str,
+    vendor: &'a str,
+    kernel: &'a str,
     threads: usize,
+}
+
+/// The number of the table for a processor: of several one that as many threads were measured for, or the most; of these one of
+/// its micro-kernel, on which costs depend more than on who made it; then of its model, of its vendor, or the first.
+fn nearest<'a>(
+    presets: impl Iterator<Item = Kind<'a>>,
+    (model, kernel, threads): (&str, &str, usize),
 ) -> usize {
-    let rank = |&(number, (device, vendor, most)): &(usize, (&str, &str, usize))| {
-        let like = usize::from(model == device) + usize::from(model.starts_with(vendor));
-        (like, most.min(threads), std::cmp::Reverse(number))
+    let rank = |&(number, of): &(usize, Kind<'_>)| {
+        let like = usize::from(model == of.model) + usize::from(model.starts_with(of.vendor));
+        (of.threads.min(threads), kernel == of.kernel, like, Reverse(number))
     };
     presets.enumerate().max_by_key(rank).map_or(0, |(number, _)| number)
 }
@@ -73,9 +96,12 @@ fn tables() -> &'static [Arc<Costs>] {
 
 /// The table for a processor.
 fn costs_of(model: &str, threads: usize) -> Arc<Costs> {
-    let presets = tables().iter().zip(&PRESETS);
-    let presets = presets.map(|(costs, preset)| (costs.device(), preset.vendor, preset.threads));
-    tables()[nearest(presets, model, threads)].clone()
+    let of = |(costs, preset): (&'static Arc<Costs>, &Preset)| {
+        let Preset { vendor, kernel, threads, .. } = *preset;
+        Kind { model: costs.device(), vendor, kernel, threads }
+    };
+    let presets = tables().iter().zip(&PRESETS).map(of);
+    tables()[nearest(presets, (model, turntile_simd::kernel().name, threads))].clone()
 }
 
 impl Host {
@@ -86,7 +112,8 @@ impl Host {
     }
 
     /// `threads` threads of this machine: scratch is half of the second-level cache that it says it has, from
-    /// 256 KiB to 1 MiB. The table is of the model, or of its vendor, or the one there is.
+    /// 256 KiB to 1 MiB. The table is the nearest there is:
+    /// measured with as many threads, the same micro-kernel, on this model or one of its vendor.
     pub fn here(threads: usize) -> Self {
         let half = machine::second_level_cache().map(|bytes| bytes / 2);
         let scratch = half.map_or(SCRATCH, |half| half.clamp(LEAST_SCRATCH, SCRATCH));
@@ -297,16 +324,23 @@ mod tests {
 
     #[test]
     fn the_nearest_table_is_of_the_model_or_the_vendor() {
-        let presets = [("xeon", "Intel", 16), ("AMD EPYC 9", "AMD", 2), ("AMD EPYC 7", "AMD", 32)];
-        for (model, threads, number) in [
-            ("Intel(R) Xeon(R) Platinum", 4, 0),
-            ("0x41 0xd4f", 4, 0),
-            ("AMD EPYC 9", 64, 1),
-            ("AMD EPYC 7", 1, 2),
-            ("AMD Ryzen", 2, 1),
-            ("AMD Ryzen", 16, 2),
+        let kind = |(model, vendor, kernel, threads)| Kind { model, vendor, kernel, threads };
+        let presets = [
+            ("xeon", "Intel", "avx512", 16),
+            ("AMD EPYC 9", "AMD", "avx512", 2),
+            ("AMD EPYC 7", "AMD", "avx2", 32),
+        ];
+        for (model, kernel, threads, number) in [
+            ("Intel(R) Xeon(R) Platinum", "avx512", 4, 0),
+            ("0x41 0xd4f", "neon", 2, 0),
+            ("AMD EPYC 9", "avx512", 2, 1),
+            ("AMD EPYC 9", "avx512", 64, 2),
+            ("AMD EPYC 7", "avx2", 1, 2),
+            ("AMD Ryzen", "avx512", 2, 1),
+            ("Intel(R) Core(TM)", "avx2", 2, 2),
         ] {
-            assert_eq!(nearest(presets.into_iter(), model, threads), number, "{model} {threads}");
+            let got = nearest(presets.into_iter().map(kind), (model, kernel, threads));
+            assert_eq!(got, number, "{model} {threads}");
         }
         let [slow, fast] = [1e10, 2e10].map(|speed| {
             let costs = tables()[0].as_ref().clone().with_constant(estimate::COPY, speed);

@@ -30,6 +30,8 @@ pub enum Command {
     /// Verify and time transpositions as `turntile bench` does, of classes of shapes and drawn ones, with candidates beside
     /// the planner's choice; as CSV
     Bench(BenchArgs),
+    /// Verify and time records between AoS, ASTA and SoA in place on this machine, as CSV
+    Records(RecordsArgs),
     /// Make a table of costs of this machine's processor or GPU: turntile plans by such tables
     Calibrate(CalibrateArgs),
     /// Compare every kernel of the lab's on a GPU, element by element
@@ -106,6 +108,26 @@ pub struct BenchArgs {
     /// Print as CSV, which is all that there is
     #[arg(long, hide = true)]
     pub csv: bool,
+}
+
+/// Options of `turntile-lab records`.
+#[derive(Debug, Args)]
+pub struct RecordsArgs {
+    /// Bytes of the fields of records of one's own [default: shapes of each kind]
+    #[arg(long, value_name = "B,...", value_delimiter = ',', requires = "records")]
+    pub fields: Vec<usize>,
+    /// How many records
+    #[arg(long, value_name = "N", requires = "fields")]
+    pub records: Option<usize>,
+    /// Threads to use [default: all]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
+    /// Runs of each, of which the median counts [default: 7]
+    #[arg(long, value_name = "N")]
+    pub runs: Option<NonZeroUsize>,
+    /// The pages that the records lie in
+    #[arg(long, value_name = "KIND", default_value = "huge")]
+    pub pages: Pages,
 }
 
 /// Options of `turntile-lab calibrate`.

@@ -17,6 +17,7 @@
 //! | [`staged`] | the routes of four stages |
 //! | [`turned`], [`wider`] | 1010!, and a device that offers it beside what is the product's |
 //! | [`mod@bench`] | `turntile-lab bench`: candidates, classes of shapes, drawn ones |
+//! | [`records`] | `turntile-lab records`: conversions of records on a host |
 //! | [`calibrate`] | `turntile-lab calibrate`: tables of costs made and fitted |
 //! | [`moved`], [`flags`] | movers of super-elements that the product does not launch; where their flags lie |
 //! | [`k20`] | the thesis's own GPU, to plan for |
@@ -53,6 +54,7 @@ pub mod ladder;
 pub mod moved;
 pub mod params;
 pub mod program;
+pub mod records;
 pub mod report;
 pub mod samples;
 pub mod saxpy;

@@ -6,12 +6,13 @@ use std::process::ExitCode;
 use clap::Parser;
 use turntile_cli::error::line;
 use turntile_lab::command::{Cli, Command};
-use turntile_lab::{bench, calibrate, check, report, steering, tables};
+use turntile_lab::{bench, calibrate, check, records, report, steering, tables};
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Report(args) => report::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Records(args) => records::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Tables(args) => tables::run(&args),

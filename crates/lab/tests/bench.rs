@@ -50,6 +50,25 @@ fn classes_drawn_shapes_and_routes_are_rows() {
 }
 
 #[test]
+fn records_are_rows_one_for_each_way() {
+    let line = "records --fields 4,12,1 --records 1001 --runs 1 --threads 1";
+    let text = good(line);
+    let ways = ["1,32", "32,1", "1,1001", "1001,1", "1001,32", "32,1001"];
+    let begins = |way| format!("4+12+1,1,1001,{way},1,");
+    assert_eq!(text.lines().count(), 1 + ways.len(), "{text}");
+    for (row, way) in text.lines().skip(1).zip(ways) {
+        assert!(row.starts_with(&begins(way)), "{row}");
+    }
+    for (line, words) in
+        [("records --fields 4,0 --records 9", "no bytes"), ("records --fields 4", "--records")]
+    {
+        let output = lab(line);
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && errors.contains(words), "{line}: {errors}");
+    }
+}
+
+#[test]
 fn a_table_that_is_made_here_is_planned_by() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("table.json");
