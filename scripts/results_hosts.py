@@ -33,11 +33,13 @@ def host_planner(base):
         ("cpu-xeon-16-cores", "2", "planner_2_threads_before.csv", "planner_2_threads.csv"),
         ("cpu-xeon-16-cores", "8", "planner_8_threads_before.csv", "planner_8_threads.csv"),
         ("cpu-xeon-16-cores", "16", "planner_16_threads_before.csv", "planner_16_threads.csv"),
+        ("cpu-epyc-milan", "1", "planner_1_thread_before.csv", "planner_1_thread.csv"),
+        ("cpu-epyc-milan", "2", "planner_2_threads_before.csv", "planner_2_threads.csv"),
         ("cpu-epyc-genoa", "1", "planner_1_thread.csv", "planner_1_thread_calibrated.csv"),
         ("cpu-epyc-genoa", "2", "planner_2_threads.csv", "planner_2_threads_calibrated.csv"),
     ):
         folder = base / name
-        what = about(folder)["device"].split(" (")[0]
+        what = about(folder)["device"].split(",")[0]
         rows.append((what, count, *choices(folder, before), *choices(folder, after)))
         sources += [source(folder, before, after)] if count in ("1", "16") else []
     near, mean, worst = "within 10% of the best", "mean, × the best", "worst"

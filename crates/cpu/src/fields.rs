@@ -44,14 +44,13 @@ impl Tiled {
     /// are, both in words.
     fn runs(&self, f: usize, words: Range<usize>, mut visit: impl FnMut(usize, Range<usize>)) {
         let (width, begin) = (self.fields.width(f), self.fields.begin_in(self.tile, f));
-        let mut at = words.start;
+        let (mut at, mut first) = (words.start, words.start / width / self.step() * self.step());
         while at < words.end {
-            let first = at / width / self.step() * self.step();
             let records = self.step().min(self.records - first);
             let end = words.end.min((first + records) * width);
             let lies = first * self.fields.words() + records * begin + (at - first * width);
             visit(lies, at - words.start..end - words.start);
-            at = end;
+            (at, first) = (end, first + self.step());
         }
     }
 
@@ -118,8 +117,14 @@ macro_rules! by_width {
 /// Copies a run of `width` bytes of each of some rows, `pitch` bytes apart, to one place, as many as fill it.
 fn pack(from: &[Byte], pitch: usize, to: &mut [Byte], width: usize) {
     fn of<const WIDTH: usize>(from: &[Byte], pitch: usize, to: &mut [Byte]) {
-        for (to, row) in to.as_chunks_mut::<WIDTH>().0.iter_mut().zip(from.chunks(pitch)) {
+        // Rows of a known length need no check each; the last may be shorter.
+        let (rows, rest) = from.split_at(from.len() / pitch * pitch);
+        let mut runs = to.as_chunks_mut::<WIDTH>().0.iter_mut();
+        for (row, to) in rows.chunks_exact(pitch).zip(&mut runs) {
             to.copy_from_slice(&row[..WIDTH]);
+        }
+        if let Some(to) = runs.next() {
+            to.copy_from_slice(&rest[..WIDTH]);
         }
     }
     let any = |to: &mut [Byte]| {
@@ -133,8 +138,13 @@ fn pack(from: &[Byte], pitch: usize, to: &mut [Byte], width: usize) {
 /// The other way round.
 fn unpack(from: &[Byte], to: &mut [Byte], pitch: usize, width: usize) {
     fn of<const WIDTH: usize>(from: &[Byte], to: &mut [Byte], pitch: usize) {
-        for (from, row) in from.as_chunks::<WIDTH>().0.iter().zip(to.chunks_mut(pitch)) {
+        let (rows, rest) = to.split_at_mut(to.len() / pitch * pitch);
+        let mut runs = from.as_chunks::<WIDTH>().0.iter();
+        for (row, from) in rows.chunks_exact_mut(pitch).zip(&mut runs) {
             row[..WIDTH].copy_from_slice(from);
+        }
+        if let Some(from) = runs.next() {
+            rest[..WIDTH].copy_from_slice(from);
         }
     }
     let any = |to: &mut [Byte]| {
@@ -193,7 +203,17 @@ fn retile_period(from: &[Byte], retile: Retile, word_bytes: usize, to: &mut [Byt
             let words = first * width..(first + count) * width;
             let lies = tile.start + count * runs.before(f);
             let run = lies..lies + runs.bytes(words.len());
+            // Whole records, which lie one by one, need no search for where words are.
+            let records = first * runs.record_bytes();
             match into_records {
+                false if before.step() == 1 => {
+                    let rows = &from[records + before.before(f)..];
+                    pack(rows, runs.record_bytes(), &mut to[run], runs.bytes(width));
+                }
+                true if after.step() == 1 => {
+                    let rows = &mut to[records + after.before(f)..];
+                    unpack(&from[run], rows, runs.record_bytes(), runs.bytes(width));
+                }
                 false => before.read(from, f, words, &mut to[run]),
                 true => after.write(to, f, words, &from[run]),
             }

@@ -10,10 +10,46 @@
 //!    rank has then sent all that it had too much, slides what it has to its place, and has room.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use turntile_perm::Parts;
 
 use crate::exchange::{Exchange, TransportError};
+
+/// A step of a rank in the exchange; bytes are counted in its buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Transfer {
+    /// These bytes go to the partner, and as many of it come in their place.
+    Swap {
+        /// The other rank.
+        partner: usize,
+        /// The bytes.
+        at: Range<usize>,
+    },
+    /// Bytes go to another place of the same buffer, which may overlap with this one.
+    Slide {
+        /// Where they begin.
+        from: usize,
+        /// Where they will.
+        to: usize,
+        /// How many.
+        bytes: usize,
+    },
+    /// These bytes go to the partner.
+    Send {
+        /// The other rank.
+        partner: usize,
+        /// The bytes.
+        at: Range<usize>,
+    },
+    /// The partner's come here.
+    Receive {
+        /// The other rank.
+        partner: usize,
+        /// The bytes.
+        at: Range<usize>,
+    },
+}
 
 /// The blocks of all ranks before and after.
 #[derive(Clone, Debug)]
@@ -91,6 +127,33 @@ impl Blocks {
         pairs.filter(|(a, b)| a < b)
     }
 
+    /// What rank `r` does in the exchange, in messages of at most `chunk` bytes.
+    pub fn transfers(&self, r: usize, chunk: usize) -> Vec<Transfer> {
+        let (mut all, ranks) = (Vec::new(), self.ranks());
+        let pieces = move |begin: usize, bytes: usize| {
+            (0..bytes).step_by(chunk).map(move |done| begin + done..begin + bytes.min(done + chunk))
+        };
+        for partner in (0..ranks).map(|round| self.partner(r, round)).filter(|&j| j != r) {
+            let own = pieces(self.begin(r, partner), self.mutual(r, partner));
+            all.extend(own.map(|at| Transfer::Swap { partner, at }));
+        }
+        for partner in self.receivers() {
+            if partner != r {
+                let mutual = self.mutual(r, partner);
+                let rest = pieces(self.begin(r, partner) + mutual, self.bytes(r, partner) - mutual);
+                all.extend(rest.map(|at| Transfer::Send { partner, at }));
+                continue;
+            }
+            all.extend(self.slides(r).map(|(from, to, bytes)| Transfer::Slide { from, to, bytes }));
+            for partner in (0..ranks).filter(|&sender| sender != r) {
+                let (mutual, begin) = (self.mutual(r, partner), self.begin_after(r, partner));
+                let rest = pieces(begin + mutual, self.bytes(partner, r) - mutual);
+                all.extend(rest.map(|at| Transfer::Receive { partner, at }));
+            }
+        }
+        all
+    }
+
     /// Exchanges the blocks of this rank in messages of at most `chunk` bytes; `bounce` has
     /// [`bounce_bytes`](Self::bounce_bytes).
     pub fn exchange(
@@ -100,35 +163,18 @@ impl Blocks {
         bounce: &mut [u8],
         chunk: usize,
     ) -> Result<(), TransportError> {
-        let (r, ranks) = (exchange.rank(), self.ranks());
-        for round in 0..ranks {
-            let partner = self.partner(r, round);
-            if partner != r {
-                let own = &mut data[self.begin(r, partner)..][..self.mutual(r, partner)];
-                for own in own.chunks_mut(chunk) {
+        for transfer in self.transfers(exchange.rank(), chunk) {
+            match transfer {
+                Transfer::Swap { partner, at } => {
+                    let own = &mut data[at];
                     let sent = &mut bounce[..own.len()];
                     sent.copy_from_slice(own);
                     exchange.exchange(partner, sent, own)?;
                 }
-            }
-        }
-        for receiver in self.receivers() {
-            if receiver != r {
-                let (mutual, all) = (self.mutual(r, receiver), self.bytes(r, receiver));
-                let rest = &data[self.begin(r, receiver)..][mutual..all];
-                for rest in rest.chunks(chunk) {
-                    exchange.exchange(receiver, rest, &mut [])?;
-                }
-                continue;
-            }
-            for (from, to, bytes) in self.slides(r) {
-                data.copy_within(from..from + bytes, to);
-            }
-            for sender in (0..ranks).filter(|&sender| sender != r) {
-                let (mutual, all) = (self.mutual(r, sender), self.bytes(sender, r));
-                let rest = &mut data[self.begin_after(r, sender)..][mutual..all];
-                for rest in rest.chunks_mut(chunk) {
-                    exchange.exchange(sender, &[], rest)?;
+                Transfer::Slide { from, to, bytes } => data.copy_within(from..from + bytes, to),
+                Transfer::Send { partner, at } => exchange.exchange(partner, &data[at], &mut [])?,
+                Transfer::Receive { partner, at } => {
+                    exchange.exchange(partner, &[], &mut data[at])?;
                 }
             }
         }

@@ -38,9 +38,10 @@ mod queues;
 mod redistribution;
 pub mod threads;
 
+pub use blocks::Transfer;
 pub use error::Error;
 pub use exchange::{Exchange, TransportError};
 pub use gpus::OnGpus;
 pub use plan::Planned;
-pub use redistribution::{Redistribution, Way};
+pub use redistribution::{Redistribution, Stages, Way};
 pub use turntile_perm::Parts;

@@ -95,34 +95,18 @@ pub(crate) fn run(
     planned: Result<&Planned, &Error>,
     data: &mut [u8],
 ) -> Result<(), Error> {
-    let hashes = exchange.gather(hash(&words)).map_err(Error::Unreachable)?;
-    if let Some(rank) = hashes.iter().position(|hash| *hash != hashes[0]) {
-        return Err(Error::Disagree { rank });
-    }
-    let workspace = planned.map_err(Clone::clone).and_then(|planned| {
-        let ([rank, got], ranks) = ([planned.rank, exchange.rank()], exchange.ranks());
+    let need = planned.map_or(0, Planned::capacity);
+    let workspace = |rank, ranks| {
+        let planned = planned.map_err(Clone::clone)?;
         match &planned.blocks {
-            _ if rank != got => Err(Error::OtherRank { planned: rank, got }),
+            _ if rank != planned.rank => Err(Error::OtherRank { planned: planned.rank, got: rank }),
             Some((blocks, _)) if blocks.ranks() != ranks => {
                 Err(Error::Communicator { planned: blocks.ranks(), got: ranks })
             }
             _ => planned.workspace(),
         }
-    });
-    // What each needs is found by itself and told, so that all say the same.
-    let need = planned.map_or(0, Planned::capacity);
-    let needs = exchange.gather(need as u64).map_err(Error::Unreachable)?;
-    let haves = exchange.gather(data.len() as u64).map_err(Error::Unreachable)?;
-    let ready = exchange.gather(workspace.is_ok().into()).map_err(Error::Unreachable)?;
-    let (mut workspace, mut bounce) = workspace?;
-    if let Some(rank) = ready.iter().position(|&ready| ready == 0) {
-        return Err(Error::Refused { rank });
-    }
-    let short = needs.iter().zip(&haves).position(|(need, have)| have < need);
-    if let Some(rank) = short {
-        let [need, have] = [needs[rank], haves[rank]].map(|bytes| bytes as usize);
-        return Err(Error::Short { rank, need, have });
-    }
+    };
+    let (mut workspace, mut bounce) = agree(exchange, &words, [need, data.len()], workspace)?;
     let planned = planned.map_err(Clone::clone)?;
     let [before, after] = planned.bytes;
     let mut local =
@@ -145,6 +129,34 @@ pub(crate) fn run(
     }
     local(exchange, &planned.last, &mut data[..after])?;
     Ok(())
+}
+
+/// What `begin(rank, ranks)` answers, on all ranks or none: once all are known to be asked for the same, and to have buffers of
+/// `have` bytes where `need` are needed.
+pub(crate) fn agree<W>(
+    exchange: &mut impl Exchange,
+    words: &[usize],
+    [need, have]: [usize; 2],
+    begin: impl FnOnce(usize, usize) -> Result<W, Error>,
+) -> Result<W, Error> {
+    let hashes = exchange.gather(hash(words)).map_err(Error::Unreachable)?;
+    if let Some(rank) = hashes.iter().position(|hash| *hash != hashes[0]) {
+        return Err(Error::Disagree { rank });
+    }
+    let begun = begin(exchange.rank(), exchange.ranks());
+    // What each needs is found by itself and told, so that all say the same.
+    let needs = exchange.gather(need as u64).map_err(Error::Unreachable)?;
+    let haves = exchange.gather(have as u64).map_err(Error::Unreachable)?;
+    let ready = exchange.gather(begun.is_ok().into()).map_err(Error::Unreachable)?;
+    let begun = begun?;
+    if let Some(rank) = ready.iter().position(|&ready| ready == 0) {
+        return Err(Error::Refused { rank });
+    }
+    let short = needs.iter().zip(&haves).position(|(need, have)| have < need);
+    match short.map(|rank| [rank, needs[rank] as usize, haves[rank] as usize]) {
+        Some([rank, need, have]) => Err(Error::Short { rank, need, have }),
+        None => Ok(begun),
+    }
 }
 
 /// FNV-1a: the same on every machine.

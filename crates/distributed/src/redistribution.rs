@@ -1,14 +1,17 @@
 //! What is to be done: an array, the axis that is cut before, the order of axes, the axis that is cut after.
 
+use std::ops::Range;
+
 use turntile::Transpose;
 use turntile::layout::{Layout, Relayout};
 use turntile_perm::Parts;
 
-use crate::blocks::Blocks;
+use crate::blocks::{Blocks, Transfer};
 use crate::error::Error;
 use crate::exchange::Exchange;
 use crate::local::{OfBytes, Ways, planned};
 use crate::plan::{self, Planned};
+use crate::queues;
 
 /// In which order the local stages and the exchange come. `i` is the axis that is cut before, `k` the one after.
 ///
@@ -44,7 +47,20 @@ pub struct Redistribution {
 /// Bytes of a message: from 1 MiB on links are as fast as they get, and two such buffers are 2% of 400 MiB.
 const CHUNK_BYTES: usize = 4 << 20;
 
-/// What a rank does: local stages before and after, between them the exchange if there is one.
+/// What a rank does: local stages before the exchange and after it, each of bytes of its part, and its transfers between.
+#[derive(Clone, Debug)]
+pub struct Stages<P> {
+    /// Bytes of its part before and after.
+    pub bytes: [usize; 2],
+    /// Local stages before the exchange, and after it.
+    pub local: [Vec<(Range<usize>, P)>; 2],
+    /// The exchange.
+    pub transfers: Vec<Transfer>,
+    /// Bytes of a buffer that takes any message, and what slides in pieces.
+    pub bounce_bytes: usize,
+}
+
+/// What a rank does, not planned yet: local stages before and after, between them the exchange if there is one.
 pub(crate) struct Steps {
     /// Of its part before and after.
     pub bytes: [usize; 2],
@@ -112,6 +128,39 @@ impl Redistribution {
         let [first, last] = local.map(|stages| planned(&stages, Transpose::plan));
         let blocks = blocks.map(|blocks| (blocks, self.chunk.unwrap_or(CHUNK_BYTES)));
         Ok(Planned::new(self.words(), rank, bytes, [first?, last?], blocks))
+    }
+
+    /// What a rank does on memory that is not in slices, a GPU's: its local stages by `plan`, each of some bytes of its part, and
+    /// what it exchanges between them. Of [`run`](Self::run) it leaves out that ranks [agree](Self::agree).
+    ///
+    /// # Errors
+    /// As [`plan`](Self::plan).
+    pub fn stages<P>(
+        &self,
+        rank: usize,
+        plan: impl Fn(&Transpose) -> Result<P, turntile::Error>,
+    ) -> Result<Stages<P>, Error> {
+        let Steps { bytes, local, blocks } = self.steps(rank)?;
+        let [first, last] = local.map(|stages| planned(&stages, &plan));
+        let chunk = self.chunk.unwrap_or(CHUNK_BYTES);
+        let (transfers, bounce_bytes) = blocks.map_or((Vec::new(), 0), |blocks| {
+            (blocks.transfers(rank, chunk), queues::bounce_bytes(&blocks, rank, chunk))
+        });
+        Ok(Stages { bytes, local: [first?, last?], transfers, bounce_bytes })
+    }
+
+    /// What `begin(rank, ranks)` answers, on all ranks or none: all call it, are asked for the same, and have buffers of `have`
+    /// bytes where `need` are needed.
+    ///
+    /// # Errors
+    /// The same on every rank, but for the one whose `begin` failed.
+    pub fn agree<W>(
+        &self,
+        exchange: &mut impl Exchange,
+        [need, have]: [usize; 2],
+        begin: impl FnOnce(usize, usize) -> Result<W, Error>,
+    ) -> Result<W, Error> {
+        plan::agree(exchange, &self.words(), [need, have], begin)
     }
 
     /// What a rank does, with nothing planned.

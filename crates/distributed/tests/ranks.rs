@@ -1,11 +1,13 @@
 //! Arrays over threads as ranks: every element where the whole array's permutation has it.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use proptest::prelude::*;
+use turntile::{Bytes, Planned, Transpose};
 use turntile_distributed::threads::{self, Rank};
-use turntile_distributed::{Error, Exchange, Parts, Redistribution, TransportError};
+use turntile_distributed::{Error, Exchange, Parts, Redistribution, Transfer, TransportError};
 
 mod common;
 use common::{Case, cases};
@@ -62,6 +64,50 @@ proptest! {
     fn any_axes_in_any_parts((ranks, case) in (1usize..7).prop_flat_map(|ranks| (Just(ranks), cases(ranks)))) {
         threads::run(ranks, |mut rank| case.check(&mut rank));
     }
+}
+
+/// As memory that is in no slice is worked on: stage by stage, what slides in pieces of the buffer.
+#[test]
+fn stages_one_by_one() {
+    let (rows, cols) = (Parts::new(&[5, 0, 9]).unwrap(), Parts::new(&[2, 7, 4]).unwrap());
+    let case = Case::matrix(rows, cols, 4);
+    threads::run(3, |mut rank| {
+        let (r, change) = (rank.rank(), case.change().chunk(24));
+        let stages = change.stages(r, Transpose::plan).unwrap();
+        let [before, after] = stages.bytes;
+        let mut data = case.part(&[0, 1], &case.before, r);
+        data.resize(before.max(after), 0);
+        let begun = change.agree(&mut rank, [data.len(); 2], |rank, ranks| Ok((rank, ranks)));
+        assert_eq!(begun, Ok((r, 3)));
+        let run = |stages: &[(Range<usize>, Planned)], data: &mut [u8]| {
+            for (range, stage) in stages {
+                stage.run(&mut Bytes(&mut data[range.clone()])).unwrap();
+            }
+        };
+        run(&stages.local[0], &mut data);
+        let mut bounce = vec![0; stages.bounce_bytes];
+        for transfer in &stages.transfers {
+            match transfer.clone() {
+                Transfer::Swap { partner, at } => {
+                    let sent = &mut bounce[..at.len()];
+                    sent.copy_from_slice(&data[at.clone()]);
+                    rank.exchange(partner, sent, &mut data[at]).unwrap();
+                }
+                Transfer::Send { partner, at } => {
+                    rank.exchange(partner, &data[at], &mut []).unwrap();
+                }
+                Transfer::Receive { partner, at } => {
+                    rank.exchange(partner, &[], &mut data[at]).unwrap();
+                }
+                Transfer::Slide { from, to, bytes } => {
+                    assert!(!bounce.is_empty());
+                    data.copy_within(from..from + bytes, to);
+                }
+            }
+        }
+        run(&stages.local[1], &mut data);
+        assert!(data[..after] == case.part(&case.axes, &case.after, r)[..]);
+    });
 }
 
 #[test]

@@ -28,16 +28,23 @@ create_exception!(
 );
 
 /// An object with `rank`, `ranks`, `exchange(partner, send, receive)` and `gather(number)`.
-struct Ranks {
+pub struct Ranks {
     object: Py<PyAny>,
-    rank: usize,
+    pub rank: usize,
     ranks: usize,
     threads: usize,
     /// What the object raised.
-    raised: Option<PyErr>,
+    pub raised: Option<PyErr>,
 }
 
 impl Ranks {
+    /// Of the object, which is asked who it is; local stages on so many threads.
+    pub fn new(object: Bound<'_, PyAny>, threads: usize) -> PyResult<Self> {
+        let rank = object.getattr("rank")?.extract()?;
+        let ranks = object.getattr("ranks")?.extract()?;
+        Ok(Ranks { object: object.unbind(), rank, ranks, threads, raised: None })
+    }
+
     fn call<T>(
         &mut self,
         partner: usize,
@@ -116,19 +123,36 @@ fn view(
     Ok(view.cast_into()?)
 }
 
+/// What is asked for: shape, axes, bytes of an element, the axes that are cut, and the parts before and after.
+pub type Asked = (Vec<usize>, Vec<usize>, usize, (usize, usize), Vec<usize>, Vec<usize>);
+
+/// That, with a workspace and messages of at most so many bytes.
+pub fn asked(
+    (shape, axes, itemsize, cut, before, after): Asked,
+    cap: Option<usize>,
+    message: Option<usize>,
+) -> PyResult<Redistribution> {
+    let (Some(before), Some(after)) = (Parts::new(&before), Parts::new(&after)) else {
+        return value("the parts have more indices than there can be");
+    };
+    let mut change =
+        Redistribution::of_axes(&shape, &axes, itemsize, (cut.0, before), (cut.1, after));
+    if let Some(cap) = cap {
+        change = change.workspace_cap(cap);
+    }
+    if let Some(message) = message {
+        change = change.chunk(message);
+    }
+    Ok(change)
+}
+
 /// Changes the layout of the array of which this rank's part begins at that address, in a buffer of so many bytes; all ranks
-/// call it. `cut` and parts are those of `Redistribution::of_axes`.
+/// call it. `what` is that of `Redistribution::of_axes`.
 #[pyfunction]
-#[pyo3(signature = (exchange, shape, axes, itemsize, cut, before, after, address, nbytes, threads, cap, message, /))]
-#[expect(clippy::too_many_arguments, reason = "called by the package alone")]
+#[pyo3(signature = (exchange, what, address, nbytes, threads, cap, message, /))]
 pub fn redistribute(
     exchange: Bound<'_, PyAny>,
-    shape: Vec<usize>,
-    axes: Vec<usize>,
-    itemsize: usize,
-    cut: (usize, usize),
-    before: Vec<usize>,
-    after: Vec<usize>,
+    what: Asked,
     address: usize,
     nbytes: usize,
     threads: Option<usize>,
@@ -136,22 +160,9 @@ pub fn redistribute(
     message: Option<usize>,
 ) -> PyResult<()> {
     let py = exchange.py();
-    let (Some(before), Some(after)) = (Parts::new(&before), Parts::new(&after)) else {
-        return value("the parts have more indices than there can be");
-    };
     let threads = pool::threads(threads);
-    let mut change =
-        Redistribution::of_axes(&shape, &axes, itemsize, (cut.0, before), (cut.1, after))
-            .threads(threads);
-    if let Some(cap) = cap {
-        change = change.workspace_cap(cap);
-    }
-    if let Some(message) = message {
-        change = change.chunk(message);
-    }
-    let rank = exchange.getattr("rank")?.extract()?;
-    let ranks = exchange.getattr("ranks")?.extract()?;
-    let mut ranks = Ranks { object: exchange.unbind(), rank, ranks, threads, raised: None };
+    let change = asked(what, cap, message)?.threads(threads);
+    let mut ranks = Ranks::new(exchange, threads)?;
     let span = Span::new(address, nbytes)?;
     // SAFETY: the package holds the array for the time of the call; what other threads of Python do with it is the caller's
     // business, as of everything that changes arrays in place.
@@ -161,7 +172,7 @@ pub fn redistribute(
 }
 
 /// The exception for an error; what the transport raised is its cause, or itself what ends a program (`KeyboardInterrupt`).
-fn exception(py: Python<'_>, error: Error, raised: Option<PyErr>) -> PyErr {
+pub fn exception(py: Python<'_>, error: Error, raised: Option<PyErr>) -> PyErr {
     if let Some(raised) = raised.as_ref().filter(|raised| !raised.is_instance_of::<PyException>(py))
     {
         return raised.clone_ref(py);

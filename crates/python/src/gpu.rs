@@ -21,7 +21,7 @@ use crate::memory::Span;
 static GPUS: Mutex<Option<HashMap<usize, Gpu>>> = Mutex::new(None);
 
 /// The device of that number, made once a process.
-fn gpu(ordinal: usize) -> Result<Gpu, Error> {
+pub fn gpu(ordinal: usize) -> Result<Gpu, Error> {
     let mut gpus = GPUS.lock().unwrap_or_else(PoisonError::into_inner);
     let gpus = gpus.get_or_insert_default();
     if let Some(gpu) = gpus.get(&ordinal) {
@@ -32,7 +32,8 @@ fn gpu(ordinal: usize) -> Result<Gpu, Error> {
     Ok(gpu)
 }
 
-fn handle(stream: usize) -> *mut c_void {
+/// A stream by its address.
+pub fn handle(stream: usize) -> *mut c_void {
     ptr::with_exposed_provenance_mut(stream)
 }
 

@@ -19,6 +19,7 @@
 
 mod array_struct;
 mod distributed;
+mod distributed_gpu;
 mod driver;
 mod errors;
 mod file;
@@ -38,6 +39,8 @@ mod _core {
     use crate::array_struct::address_of;
     #[pymodule_export]
     use crate::distributed::{LostError, RefusedError, redistribute};
+    #[pymodule_export]
+    use crate::distributed_gpu::redistribute_on_gpu;
     #[pymodule_export]
     use crate::errors::{CaptureError, CudaError, PlanError};
     #[pymodule_export]

@@ -15,6 +15,7 @@ import threading
 
 import numpy as np
 import pytest
+import turntile
 from turntile import distributed
 
 
@@ -68,8 +69,8 @@ def split(array, axis, parts, ranks):
     return np.split(array, ends, axis)
 
 
-def check(rank, ranks, shape, axes=None, cut=(0, 0), parts="balanced", dtype="i4", tensor=False, **how):
-    """One rank's part against NumPy's."""
+def check(rank, ranks, shape, axes=None, cut=(0, 0), parts="balanced", dtype="i4", tensor=False, device=None, message=64, **how):
+    """One rank's part against NumPy's; on a device, and as a tensor, if those are asked for."""
     whole = np.arange(math.prod(shape)).astype(dtype).reshape(shape)
     before = split(whole, cut[0], parts, ranks)[rank]
     after = split(whole.transpose(axes), cut[1], parts, ranks)[rank]
@@ -78,12 +79,12 @@ def check(rank, ranks, shape, axes=None, cut=(0, 0), parts="balanced", dtype="i4
         import torch
 
         before, kind = torch.from_numpy(before.copy()), torch.from_numpy(whole).dtype
-    local = distributed.empty(shape, kind, axes, cut=cut, parts=parts, **how)
+    local = distributed.empty(shape, kind, axes, cut=cut, parts=parts, device=device, **how)
     assert distributed.capacity(shape, axes, cut=cut, parts=parts, **how) == max(math.prod(before.shape), after.size)
     local[...] = before
-    moved = distributed.transpose(local, shape, axes, cut=cut, parts=parts, message=64, **how)
+    moved = distributed.transpose(local, shape, axes, cut=cut, parts=parts, message=message, **how)
     assert type(moved) is type(local) and moved.dtype == local.dtype
-    assert tuple(moved.shape) == after.shape and np.array_equal(np.asarray(moved), after)
+    assert tuple(moved.shape) == after.shape and np.array_equal(np.asarray(moved.cpu() if device else moved), after)
     if moved.nbytes and local.nbytes:
         at = (lambda a: a.data_ptr()) if tensor else (lambda a: a.ctypes.data)
         assert at(moved) == at(local)
@@ -254,6 +255,87 @@ def test_transports_that_break_their_word():
         assert type(error) is distributed.RefusedError and "1 numbers for 2 ranks" in str(error)
 
 
+class Direct(Queues):
+    """Tensors of a GPU as they are; all threads queue on one stream."""
+
+    def exchange_tensors(self, partner, send, receive):
+        assert send.is_cuda and receive.is_cuda
+        if send.nbytes:
+            self.lines[self.rank][partner].put(send.clone())
+        if receive.nbytes:
+            receive.copy_(self.lines[partner][self.rank].get(timeout=self.patience))
+
+
+def a_gpu():
+    torch = pytest.importorskip("torch")
+    if not (torch.cuda.is_available() and turntile.cuda_available()):
+        pytest.skip("no GPU")
+    return torch
+
+
+@pytest.mark.parametrize("kind", [Queues, Direct])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5])
+def test_threads_on_a_gpu_against_numpy(ranks, kind):
+    a_gpu()
+
+    def work(queues):
+        queues.__class__ = kind
+        on_gpu = dict(tensor=True, device="cuda", comm=queues)
+        for case in CASES:
+            check(queues.rank, ranks, *case, **on_gpu)
+        for shape, dtype in [((3001, 2003), "f4"), ((4096, 2048), "f8"), ((999, 1001), "c16"), ((5003, 1009), "i2")]:
+            for message in [None, 1 << 20]:
+                check(queues.rank, ranks, shape, dtype=dtype, message=message, **on_gpu)
+
+    assert on_ranks(ranks, work) == [None] * ranks
+
+
+def test_errors_on_a_gpu():
+    torch = a_gpu()
+    whole = torch.arange(81.0, device="cuda").view(9, 9)
+    kept = whole.clone()
+    for rows, options, says in [
+        (lambda: whole[1:4], {}, "multiple of 16"),
+        (lambda: whole[:3], {"threads": 2}, "on no host"),
+        (lambda: whole[:3].clone(), {"parts": ([3, 6], [9, 0])}, "needs a buffer of 324 bytes, and has 108"),
+    ]:
+        def work(queues):
+            part = whole[:6].clone() if queues.rank else rows()
+            distributed.transpose(part, (9, 9), comm=queues, **{"parts": ([3, 6], [5, 4])} | options)
+
+        answers = on_ranks(2, work)
+        assert says in str(answers[0]) and all(isinstance(error, ValueError) for error in answers), answers
+        assert torch.equal(whole, kept)
+
+    def broken(queues):
+        queues.left, queues.patience = 1, 1
+        local = distributed.empty((30, 20), torch.float64, comm=queues, device="cuda")
+        distributed.transpose(local, (30, 20), message=64, comm=queues)
+
+    assert [type(error) for error in on_ranks(2, broken)] == [distributed.LostError] * 2
+
+
+def nccl(file):
+    import torch
+    import torch.distributed as dist
+
+    dist.init_process_group("nccl", f"file://{file}", rank=0, world_size=1)
+    for case in CASES:
+        check(0, 1, *case, tensor=True, device="cuda")
+    with pytest.raises(TypeError, match="nccl alone"):
+        distributed.transpose(torch.zeros(2, 2), (2, 2))
+    dist.destroy_process_group()
+
+
+def test_one_process_of_nccl(tmp_path):
+    a_gpu()
+    process = multiprocessing.get_context("spawn").Process(target=nccl, args=(tmp_path / "file",))
+    process.start()
+    process.join(100)
+    process.kill()
+    assert process.exitcode == 0
+
+
 def test_nothing_connects():
     with pytest.raises(TypeError, match="nothing connects"):
         distributed.transpose(np.zeros((2, 2)), (2, 2))
@@ -273,6 +355,10 @@ def gloo(rank, ranks, file):
     for case in CASES:
         check(rank, ranks, *case)
         check(rank, ranks, *case, dtype="f8", tensor=True)
+    if torch.cuda.is_available() and turntile.cuda_available():
+        # Through the host's memory.
+        for case in [*CASES, ((3001, 2003),)]:
+            check(rank, ranks, *case, tensor=True, device="cuda", message=None)
     backwards = list(range(ranks))[::-1]
     pair = dist.new_group(backwards[:2])
     if rank in backwards[:2]:

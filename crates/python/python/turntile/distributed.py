@@ -20,9 +20,14 @@ import numpy as np
 
 from . import _arguments, _arrays, _core
 from ._core import LostError, RefusedError
-from ._transports import transport
+from ._device import NOWHERE
+from ._run import ALIGNMENT
+from ._transports import OnGpu, transport
 
 __all__ = ["LostError", "RefusedError", "capacity", "empty", "redistribute", "transpose"]
+
+#: Bytes of a message between GPUs.
+_MESSAGE = 16 << 20
 
 _Parts = str | tuple[Sequence[int], Sequence[int]]
 _Axes = Sequence[int] | None
@@ -44,8 +49,9 @@ def transpose(
     """Permutes the axes of an array cut over ranks in place, each rank's `local` then stale: use what is returned.
 
     The array has that shape and is cut along axis `cut[0]`; the result, `array.transpose(axes)`, is cut along its axis
-    `cut[1]`. `local` is this rank's part, a C-contiguous NumPy array or tensor of the host. What its storage has behind it is
-    used too, and must have room for the part of the result (see `empty`).
+    `cut[1]`. `local` is this rank's part, a C-contiguous NumPy array, or a tensor of the host or of this process's GPU. What its
+    storage has behind it is used too, and must have room for the part of the result (see `empty`). On a GPU all is queued on
+    PyTorch's current stream.
 
     parts: "balanced" (`numpy.array_split`), "blocks" (`torch.chunk`), or the extents of all parts before and after
     group: a process group of torch.distributed, whose default is taken when `comm` is None too
@@ -62,11 +68,20 @@ def transpose(
         limits = [_arguments.count(*limit) for limit in limits]
         # Last, since what has run before may change the array.
         part = _part(local, change.local(ranks.rank, before=True))
+        if part.device is None and not getattr(ranks, "serves_host", True):
+            raise TypeError("the part is on the host, and the group of nccl alone: take one of gloo, or of 'cpu:gloo,cuda:nccl'")
+        if part.device is not None and threads is not None:
+            raise ValueError("threads are given, and the part is on no host")
         return part, change, limits
 
     part, change, limits = _agreed(ranks, prepare)
     what = (change.shape, change.axes, part.itemsize, change.cut, *change.parts)
-    _core.redistribute(ranks, *what, part.address, part.room, *limits)
+    if part.device is None:
+        _core.redistribute(ranks, what, part.address, part.room, *limits)
+    else:
+        with part.found.stream(None) as stream:
+            limits = limits[1], limits[2] or _MESSAGE
+            _core.redistribute_on_gpu(OnGpu(ranks, part.flat()), what, part.device, part.address, part.room, stream, *limits)
     return part.result(change.local(ranks.rank, before=False))
 
 
@@ -117,15 +132,19 @@ def empty(
     cut: tuple[int, int] = (0, 0),
     group: Any = None,
     comm: Any = None,
+    device: Any = None,
 ) -> Any:
-    """This rank's part before, in a buffer of `capacity`: a tensor if `dtype` is PyTorch's, otherwise a NumPy array."""
+    """This rank's part before, in a buffer of `capacity`: a tensor if `dtype` is PyTorch's, there on `device`, otherwise a NumPy
+    array."""
     ranks = transport(group, comm)
     change = _Change(shape, axes, parts, cut, ranks.ranks)
     before, after = (change.local(ranks.rank, before) for before in (True, False))
     room = max(prod(before), prod(after))
     torch = sys.modules.get("torch")
     is_tensor = torch is not None and isinstance(dtype, torch.dtype)
-    flat = torch.empty(room, dtype=dtype) if is_tensor else np.empty(room, dtype)
+    if device is not None and not is_tensor:
+        raise TypeError("device is given, and dtype is not PyTorch's")
+    flat = torch.empty(room, dtype=dtype, device=device) if is_tensor else np.empty(room, dtype)
     return flat[: prod(before)].reshape(before)
 
 
@@ -196,19 +215,23 @@ def _agreed(ranks, prepare):
 def _part(local, shape):
     """The part that `local` holds, and what its storage has room for."""
     found = _arrays.adapt(local)
-    if found.device is not None:
-        raise TypeError("the part is on a device: turntile.distributed moves the host's memory, by gloo or MPI")
+    torch = sys.modules.get("torch")
+    is_tensor = torch is not None and isinstance(found.array, torch.Tensor)
+    if found.device is not None and (found.device == NOWHERE or not is_tensor):
+        raise TypeError("the part is on a device, and no tensor of a GPU")
     if found.shape != shape:
         raise ValueError(f"this rank's part has the shape {shape}, `local` has {found.shape}")
     if found.strides is not None:
         raise ValueError(f"the part is not C-contiguous: its strides are {found.strides} bytes")
-    torch = sys.modules.get("torch")
-    is_tensor = torch is not None and isinstance(found.array, torch.Tensor)
+    if found.device is not None and found.address % ALIGNMENT:
+        raise ValueError(f"the part begins at {found.address:#x}: on a GPU only at a multiple of {ALIGNMENT}")
     return (_Tensor if is_tensor else _Array)(found)
 
 
 class _Array:
     """A part in a NumPy array."""
+
+    device = None
 
     def __init__(self, found):
         array = found.array
@@ -227,14 +250,21 @@ class _Array:
 
 
 class _Tensor:
-    """A part in a tensor of the host."""
+    """A part in a tensor."""
 
     def __init__(self, found):
-        self.found, self.tensor, self.itemsize = found, found.array, found.itemsize
+        self.found, self.tensor, self.itemsize, self.device = found, found.array, found.itemsize, found.device
         self.kind = str(self.tensor.dtype).removeprefix("torch.")
         storage, self.start = self.tensor.untyped_storage(), self.tensor.storage_offset()
         self.room = max(0, storage.nbytes() - self.start * self.itemsize)
         self.address = storage.data_ptr() + self.start * self.itemsize if self.room else 0
+
+    def flat(self):
+        """All that there is room for, as bytes."""
+        import torch
+
+        bytes = torch.empty(0, dtype=torch.uint8, device=self.tensor.device)
+        return bytes.set_(self.tensor.untyped_storage(), self.start * self.itemsize, (self.room,), (1,))
 
     def result(self, shape):
         steps = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
