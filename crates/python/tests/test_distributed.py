@@ -115,6 +115,24 @@ def test_the_example_of_fft_against_numpy(ranks):
         assert on_ranks(ranks, lambda queues: example(queues, queues.rank, ranks, shape)) == [True] * ranks
 
 
+@pytest.mark.parametrize("rows, columns", [(1, 1), (2, 3), (3, 2), (1, 4)])
+def test_the_example_of_pencils_against_numpy(rows, columns):
+    folder = pathlib.Path(__file__).parent.parent / "examples"
+    example = runpy.run_path(str(folder / "fft_pencils.py"))["main"]
+
+    def some(queues, group):
+        lines = [[queues.lines[a][b] for b in group] for a in group]
+        return Queues(group.index(queues.rank), lines)
+
+    def work(queues):
+        p, q = divmod(queues.rank, columns)
+        over_0 = some(queues, range(q, rows * columns, columns))
+        return example(over_0, some(queues, range(p * columns, (p + 1) * columns)), shape)
+
+    for shape in [(6, 5, 4), (3, 8, 2), (2, 2, 7)]:
+        assert on_ranks(rows * columns, work) == [True] * (rows * columns)
+
+
 @pytest.mark.parametrize("dtype", ["u1", "c16", "M8[s]", ">f8", [("a", "u1"), ("b", "f8")]])
 def test_elements(dtype):
     def work(queues):
