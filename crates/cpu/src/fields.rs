@@ -210,12 +210,11 @@ fn retile_period(from: &[Byte], retile: Retile, word_bytes: usize, to: &mut [Byt
                     let rows = &from[records + before.before(f)..];
                     pack(rows, runs.record_bytes(), &mut to[run], runs.bytes(width));
                 }
-                true if after.step() == 1 => {
+                false => before.read(from, f, words, &mut to[run]),
+                true => {
                     let rows = &mut to[records + after.before(f)..];
                     unpack(&from[run], rows, runs.record_bytes(), runs.bytes(width));
                 }
-                false => before.read(from, f, words, &mut to[run]),
-                true => after.write(to, f, words, &from[run]),
             }
         }
     }

@@ -101,6 +101,11 @@ impl Blocks {
         others.map(|j| self.mutual(r, j)).max().unwrap_or(0).min(chunk)
     }
 
+    /// Of a buffer that also takes, piece by piece, what slides to where it overlaps with itself.
+    pub fn bounce_bytes_with_slides(&self, r: usize, chunk: usize) -> usize {
+        (0..self.ranks()).map(|j| self.mutual(r, j)).max().unwrap_or(0).min(chunk)
+    }
+
     /// Ranks in rising `b/t`; those that end with nothing come last.
     pub fn receivers(&self) -> Vec<usize> {
         let parts = |r| (self.before.len(r) as u128, self.after.len(r) as u128);
@@ -128,30 +133,34 @@ impl Blocks {
     }
 
     /// What rank `r` does in the exchange, in messages of at most `chunk` bytes.
-    pub fn transfers(&self, r: usize, chunk: usize) -> Vec<Transfer> {
-        let (mut all, ranks) = (Vec::new(), self.ranks());
+    pub fn transfers(&self, r: usize, chunk: usize) -> impl Iterator<Item = Transfer> + '_ {
+        let others = move || (0..self.ranks()).filter(move |&j| j != r);
         let pieces = move |begin: usize, bytes: usize| {
             (0..bytes).step_by(chunk).map(move |done| begin + done..begin + bytes.min(done + chunk))
         };
-        for partner in (0..ranks).map(|round| self.partner(r, round)).filter(|&j| j != r) {
+        let partners = (0..self.ranks()).map(move |round| self.partner(r, round));
+        let swaps = partners.filter(move |&partner| partner != r).flat_map(move |partner| {
             let own = pieces(self.begin(r, partner), self.mutual(r, partner));
-            all.extend(own.map(|at| Transfer::Swap { partner, at }));
-        }
-        for partner in self.receivers() {
-            if partner != r {
-                let mutual = self.mutual(r, partner);
-                let rest = pieces(self.begin(r, partner) + mutual, self.bytes(r, partner) - mutual);
-                all.extend(rest.map(|at| Transfer::Send { partner, at }));
-                continue;
-            }
-            all.extend(self.slides(r).map(|(from, to, bytes)| Transfer::Slide { from, to, bytes }));
-            for partner in (0..ranks).filter(|&sender| sender != r) {
-                let (mutual, begin) = (self.mutual(r, partner), self.begin_after(r, partner));
-                let rest = pieces(begin + mutual, self.bytes(partner, r) - mutual);
-                all.extend(rest.map(|at| Transfer::Receive { partner, at }));
-            }
-        }
-        all
+            own.map(move |at| Transfer::Swap { partner, at })
+        });
+        let sends = move |partner: usize| {
+            let mutual = self.mutual(r, partner);
+            let rest = pieces(self.begin(r, partner) + mutual, self.bytes(r, partner) - mutual);
+            rest.map(move |at| Transfer::Send { partner, at })
+        };
+        let slides =
+            move || self.slides(r).map(|(from, to, bytes)| Transfer::Slide { from, to, bytes });
+        let receives = move |partner: usize| {
+            let (mutual, begin) = (self.mutual(r, partner), self.begin_after(r, partner));
+            let rest = pieces(begin + mutual, self.bytes(partner, r) - mutual);
+            rest.map(move |at| Transfer::Receive { partner, at })
+        };
+        let turns = self.receivers().into_iter().flat_map(move |receiver| {
+            let sent = (receiver != r).then(|| sends(receiver));
+            let received = (receiver == r).then(|| slides().chain(others().flat_map(receives)));
+            sent.into_iter().flatten().chain(received.into_iter().flatten())
+        });
+        swaps.chain(turns)
     }
 
     /// Exchanges the blocks of this rank in messages of at most `chunk` bytes; `bounce` has

@@ -69,7 +69,7 @@ pub enum Error {
     },
     /// Ranks were asked for different things.
     #[error(
-        "rank {rank} was asked for something else than rank 0: shape, axes, parts or element differ"
+        "rank {rank} was asked for something else than rank 0: shape, axes, parts, element or message differ"
     )]
     Disagree {
         /// The first that differs.

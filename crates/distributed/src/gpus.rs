@@ -88,7 +88,7 @@ impl Redistribution {
             let [first, last] = local.map(plan);
             let bounced = blocks.as_ref().filter(|_| squares.is_none());
             let bounce_bytes =
-                bounced.map_or(0, |blocks| queues::bounce_bytes(blocks, rank, chunk));
+                bounced.map_or(0, |blocks| blocks.bounce_bytes_with_slides(rank, chunk));
             let exchange = Exchanged { swap: swap.transpose().map_err(cuda)?, bounce_bytes, far };
             ranks.push(OnRank::new(gpu, [first?, last?], bytes, exchange).map_err(cuda)?);
             all = blocks;

@@ -62,11 +62,6 @@ pub enum Command {
     },
 }
 
-/// Bytes of each bounce of rank `r`: of the largest message, and of what slides through one.
-pub fn bounce_bytes(blocks: &Blocks, r: usize, chunk: usize) -> usize {
-    (0..blocks.ranks()).map(|j| blocks.mutual(r, j)).max().unwrap_or(0).min(chunk)
-}
-
 /// All that is queued where squares change places, each pair of ranks a half each; a square's row has `row` bytes. All commands
 /// have bytes of their own: none waits for another.
 pub fn swaps(blocks: &Blocks, row: usize) -> Vec<Command> {

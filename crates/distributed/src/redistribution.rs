@@ -11,7 +11,6 @@ use crate::error::Error;
 use crate::exchange::Exchange;
 use crate::local::{OfBytes, Ways, planned};
 use crate::plan::{self, Planned};
-use crate::queues;
 
 /// In which order the local stages and the exchange come. `i` is the axis that is cut before, `k` the one after.
 ///
@@ -54,10 +53,21 @@ pub struct Stages<P> {
     pub bytes: [usize; 2],
     /// Local stages before the exchange, and after it.
     pub local: [Vec<(Range<usize>, P)>; 2],
-    /// The exchange.
-    pub transfers: Vec<Transfer>,
+    exchange: Option<(Blocks, usize, usize)>,
+}
+
+impl<P> Stages<P> {
+    /// What is exchanged between them, in this order.
+    pub fn transfers(&self) -> impl Iterator<Item = Transfer> + '_ {
+        let some = self.exchange.iter();
+        some.flat_map(|(blocks, rank, chunk)| blocks.transfers(*rank, *chunk))
+    }
+
     /// Bytes of a buffer that takes any message, and what slides in pieces.
-    pub bounce_bytes: usize,
+    pub fn bounce_bytes(&self) -> usize {
+        let some = self.exchange.as_ref();
+        some.map_or(0, |(blocks, rank, chunk)| blocks.bounce_bytes_with_slides(*rank, *chunk))
+    }
 }
 
 /// What a rank does, not planned yet: local stages before and after, between them the exchange if there is one.
@@ -114,7 +124,8 @@ impl Redistribution {
         Redistribution { cap: Some(bytes), ..self }
     }
 
-    /// With messages of at most so many bytes, 1 or more; otherwise 4 MiB, between GPUs 16 MiB. The same on all ranks.
+    /// With messages of at most so many bytes, 1 or more; otherwise 4 MiB, for [`plan_on`](Self::plan_on) 16 MiB. The same on all
+    /// ranks.
     pub fn chunk(self, bytes: usize) -> Self {
         Redistribution { chunk: Some(bytes.max(1)), ..self }
     }
@@ -143,23 +154,26 @@ impl Redistribution {
         let Steps { bytes, local, blocks } = self.steps(rank)?;
         let [first, last] = local.map(|stages| planned(&stages, &plan));
         let chunk = self.chunk.unwrap_or(CHUNK_BYTES);
-        let (transfers, bounce_bytes) = blocks.map_or((Vec::new(), 0), |blocks| {
-            (blocks.transfers(rank, chunk), queues::bounce_bytes(&blocks, rank, chunk))
-        });
-        Ok(Stages { bytes, local: [first?, last?], transfers, bounce_bytes })
+        let exchange = blocks.map(|blocks| (blocks, rank, chunk));
+        Ok(Stages { bytes, local: [first?, last?], exchange })
     }
 
     /// What `begin(rank, ranks)` answers, on all ranks or none: all call it, are asked for the same, and have buffers of `have`
     /// bytes where `need` are needed.
     ///
     /// # Errors
-    /// The same on every rank, but for the one whose `begin` failed.
+    /// The same on every rank, but for the one whose `begin` failed, or that others could not reach.
     pub fn agree<W>(
         &self,
         exchange: &mut impl Exchange,
         [need, have]: [usize; 2],
         begin: impl FnOnce(usize, usize) -> Result<W, Error>,
     ) -> Result<W, Error> {
+        let planned = self.ranks();
+        let begin = |rank, ranks| match ranks == planned {
+            true => begin(rank, ranks),
+            false => Err(Error::Communicator { planned, got: ranks }),
+        };
         plan::agree(exchange, &self.words(), [need, have], begin)
     }
 

@@ -66,7 +66,7 @@ proptest! {
     }
 }
 
-/// As memory that is in no slice is worked on: stage by stage, what slides in pieces of the buffer.
+/// As memory that is in no slice is worked on: stage by stage.
 #[test]
 fn stages_one_by_one() {
     let (rows, cols) = (Parts::new(&[5, 0, 9]).unwrap(), Parts::new(&[2, 7, 4]).unwrap());
@@ -79,15 +79,18 @@ fn stages_one_by_one() {
         data.resize(before.max(after), 0);
         let begun = change.agree(&mut rank, [data.len(); 2], |rank, ranks| Ok((rank, ranks)));
         assert_eq!(begun, Ok((r, 3)));
+        let fewer = Redistribution::transpose(Parts::balanced(1, 2), Parts::balanced(1, 2), 1);
+        let refused = fewer.agree(&mut rank, [0, 0], |_, _| Ok(()));
+        assert_eq!(refused, Err(Error::Communicator { planned: 2, got: 3 }));
         let run = |stages: &[(Range<usize>, Planned)], data: &mut [u8]| {
             for (range, stage) in stages {
                 stage.run(&mut Bytes(&mut data[range.clone()])).unwrap();
             }
         };
         run(&stages.local[0], &mut data);
-        let mut bounce = vec![0; stages.bounce_bytes];
-        for transfer in &stages.transfers {
-            match transfer.clone() {
+        let mut bounce = vec![0; stages.bounce_bytes()];
+        for transfer in stages.transfers() {
+            match transfer {
                 Transfer::Swap { partner, at } => {
                     let sent = &mut bounce[..at.len()];
                     sent.copy_from_slice(&data[at.clone()]);

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use turntile::gpu::OnGpu;
 use turntile::{Error as LocalError, RunError};
-use turntile_distributed::{Stages, Transfer};
+use turntile_distributed::Transfer;
 
 use crate::distributed::{Asked, LostError, Ranks, asked, exception};
 use crate::gpu::{gpu, handle};
@@ -44,16 +44,16 @@ pub fn redistribute_on_gpu(
         };
         let bytes = of(&stages.local[0]).max(of(&stages.local[1]));
         let workspace = Python::attach(|py| {
-            object.call_method1(py, "begin", (bytes, stages.bounce_bytes))?.extract::<usize>(py)
+            object.call_method1(py, "begin", (bytes, stages.bounce_bytes()))?.extract::<usize>(py)
         });
         let workspace = workspace.map_err(|error| {
             refused = Some(error);
-            LocalError::from(RunError::OutOfMemory { bytes: bytes + stages.bounce_bytes })
+            LocalError::from(RunError::OutOfMemory { bytes: bytes + stages.bounce_bytes() })
         })?;
         Ok((stages, (workspace as u64, bytes)))
     };
     let agreed = py.detach(|| change.agree(&mut ranks, [need, nbytes], begin));
-    let (Stages { local: [first, last], transfers, .. }, workspace) =
+    let (stages, workspace) =
         agreed.map_err(|error| exception(py, error, ranks.raised.or(refused)))?;
 
     let run = |stages: &[(Range<usize>, OnGpu)]| {
@@ -65,8 +65,8 @@ pub fn redistribute_on_gpu(
         })
     };
     let lost = |text: String| LostError::new_err(format!("the data are incomplete: {text}"));
-    py.detach(|| run(&first)).map_err(|error| lost(error.to_string()))?;
-    for transfer in transfers {
+    py.detach(|| run(&stages.local[0])).map_err(|error| lost(error.to_string()))?;
+    for transfer in stages.transfers() {
         let object = object.bind(py);
         let done = match transfer {
             Transfer::Swap { partner, at } => {
@@ -89,5 +89,5 @@ pub fn redistribute_on_gpu(
             error
         })?;
     }
-    py.detach(|| run(&last)).map_err(|error| lost(error.to_string()))
+    py.detach(|| run(&stages.local[1])).map_err(|error| lost(error.to_string()))
 }

@@ -333,6 +333,38 @@ def test_errors_on_a_gpu():
     assert [type(error) for error in on_ranks(2, broken)] == [distributed.LostError] * 2
 
 
+def test_messages_of_nccl_are_one_batch_of_what_is_not_empty():
+    """Both at once, or two ranks wait for each other; without NCCL, by what is asked of it."""
+    from turntile._transports import Group
+
+    class Torch:
+        isend, irecv = "isend", "irecv"
+
+        def __init__(self):
+            self.batches = []
+
+        def get_global_rank(self, group, rank):
+            return 10 * rank
+
+        def P2POp(self, *op):
+            return op
+
+        def batch_isend_irecv(self, ops):
+            self.batches.append(ops)
+            return []
+
+    class Bytes:
+        def __init__(self, count):
+            self.numel = lambda: count
+
+    group, some, none = Group.__new__(Group), Bytes(3), Bytes(0)
+    group.torch_distributed, group.group = Torch(), "group"
+    for send, receive in [(some, some), (some, none), (none, some), (none, none)]:
+        group._exchange_by_nccl(2, send, receive)
+    sent, got = ("isend", some, 20, "group"), ("irecv", some, 20, "group")
+    assert group.torch_distributed.batches == [[sent, got], [sent], [got]]
+
+
 def nccl(file):
     import torch
     import torch.distributed as dist

@@ -89,7 +89,7 @@ fn follow(change: &Redistribution, chunk: usize, last: bool, data: &mut [Vec<u8>
     let planner = turntile::plan::Planner::new(Chip::h200());
     let steps: Vec<_> = (0..ranks).map(|rank| change.steps(rank).unwrap()).collect();
     let blocks = steps[0].blocks.as_ref();
-    let bounce = |r| blocks.map_or(0, |blocks| bounce_bytes(blocks, r, chunk));
+    let bounce = |r| blocks.map_or(0, |blocks| blocks.bounce_bytes_with_slides(r, chunk));
     let mut bounces: Vec<_> = (0..ranks).map(|r| vec![vec![0u8; bounce(r)]; BOUNCES]).collect();
     let commands = commands(ranks, blocks, chunk);
     assert_eq!(unordered(&commands), None);

@@ -5,7 +5,7 @@ then neither sent nor received. It keeps neither: the memory may be gone once it
 2**64, that every rank gives.
 
 Parts on GPUs go through the host's memory, unless there is `exchange_tensors(partner, send, receive)`: it takes flat tensors of
-bytes on the GPU, and works in the order of the current stream.
+bytes on the GPU, either perhaps empty, and works in the order of the current stream, on which they are used again at once.
 """
 
 import ctypes
@@ -40,7 +40,7 @@ class Group:
         backends = str(distributed.get_backend_config(group))
         self.serves_host = "cpu:" in backends
         if "cuda:nccl" in backends:
-            self.exchange_tensors = self._exchange_by_nccl
+            self.exchange_tensors, self.gather_on = self._exchange_by_nccl, self._gather
 
     def _exchange_by_nccl(self, partner, send, receive):
         distributed, partner = self.torch_distributed, self.torch_distributed.get_global_rank(self.group, partner)
@@ -60,13 +60,16 @@ class Group:
             work.wait()
 
     def gather(self, number):
+        return self._gather("cpu" if self.serves_host else "cuda", number)
+
+    def _gather(self, device, number):
         import torch
 
         # There are no unsigned tensors everywhere.
-        own = torch.tensor([number - (number >> 63 << 64)], device="cpu" if self.serves_host else "cuda")
+        own = torch.tensor([number - (number >> 63 << 64)], device=device)
         all = [torch.empty_like(own) for _ in range(self.ranks)]
         self.torch_distributed.all_gather(all, own, self.group)
-        return [value.item() % (1 << 64) for value in all]
+        return [value % (1 << 64) for value in torch.cat(all).tolist()]
 
 
 def _tensor(view):
@@ -94,9 +97,14 @@ class OnGpu:
     """A rank whose part is on a GPU: its messages are tensors of bytes there."""
 
     def __init__(self, ranks, part):
-        self.rank, self.ranks, self.gather = ranks.rank, ranks.ranks, ranks.gather
+        self.rank, self.ranks, self._ranks = ranks.rank, ranks.ranks, ranks
         self._exchange = getattr(ranks, "exchange_tensors", None) or through_host(ranks.exchange)
         self._part = part
+
+    def gather(self, number):
+        # The first that NCCL does must be done by all ranks: messages are not, where some have none.
+        gather_on = getattr(self._ranks, "gather_on", None)
+        return gather_on(self._part.device, number) if gather_on else self._ranks.gather(number)
 
     def begin(self, workspace, bounce):
         self._workspace, self._bounce = self._part.new_empty(workspace), self._part.new_empty(bounce)

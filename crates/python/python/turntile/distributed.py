@@ -50,13 +50,15 @@ def transpose(
 
     The array has that shape and is cut along axis `cut[0]`; the result, `array.transpose(axes)`, is cut along its axis
     `cut[1]`. `local` is this rank's part, a C-contiguous NumPy array, or a tensor of the host or of this process's GPU. What its
-    storage has behind it is used too, and must have room for the part of the result (see `empty`). On a GPU all is queued on
-    PyTorch's current stream.
+    storage has behind it is used too, and must have room for the part of the result (see `empty`).
+
+    On a GPU the part begins at a multiple of 16 bytes. All is queued on PyTorch's current stream, which messages by way of the host
+    wait for. By NCCL, for which `torch.cuda.set_device` says which GPU a process has, what is lost shows as NCCL reports it.
 
     parts: "balanced" (`numpy.array_split`), "blocks" (`torch.chunk`), or the extents of all parts before and after
     group: a process group of torch.distributed, whose default is taken when `comm` is None too
     comm: a communicator of mpi4py, or an object with rank, ranks, exchange(partner, send, receive) and gather(number)
-    message: most bytes of a message
+    message: most bytes of a message, otherwise 4 MiB, on GPUs 16 MiB; the same on all ranks
 
     RefusedError: nothing has moved, on no rank. LostError: the transport failed, the data are incomplete.
     """
@@ -70,8 +72,12 @@ def transpose(
         part = _part(local, change.local(ranks.rank, before=True))
         if part.device is None and not getattr(ranks, "serves_host", True):
             raise TypeError("the part is on the host, and the group of nccl alone: take one of gloo, or of 'cpu:gloo,cuda:nccl'")
-        if part.device is not None and threads is not None:
-            raise ValueError("threads are given, and the part is on no host")
+        if part.device is not None:
+            if threads is not None:
+                raise ValueError("threads are given, and the part is on no host")
+            with part.found.stream(None) as stream:
+                if _core.is_capturing(stream):
+                    raise _core.CaptureError("a CUDA graph is being captured, and ranks must agree first")
         return part, change, limits
 
     part, change, limits = _agreed(ranks, prepare)
@@ -195,7 +201,8 @@ def _agreed(ranks, prepare):
     try:
         prepared = prepare()
         # Elements of one size and another kind would move, and mean something else.
-        word = 1 + zlib.crc32(prepared[0].kind.encode())
+        part = prepared[0]
+        word = 1 + zlib.crc32(f"{part.kind} {part.device is None}".encode())
     except Exception as raised:
         error = raised
     try:
@@ -208,7 +215,7 @@ def _agreed(ranks, prepare):
         if other == 0:
             raise RefusedError(f"rank {rank} could not begin; its own error says why")
         if other != words[0]:
-            raise RefusedError(f"rank {rank} has elements of another dtype than rank 0")
+            raise RefusedError(f"rank {rank} has elements of another dtype than rank 0, or in another kind of memory")
     return prepared
 
 
@@ -223,9 +230,10 @@ def _part(local, shape):
         raise ValueError(f"this rank's part has the shape {shape}, `local` has {found.shape}")
     if found.strides is not None:
         raise ValueError(f"the part is not C-contiguous: its strides are {found.strides} bytes")
-    if found.device is not None and found.address % ALIGNMENT:
-        raise ValueError(f"the part begins at {found.address:#x}: on a GPU only at a multiple of {ALIGNMENT}")
-    return (_Tensor if is_tensor else _Array)(found)
+    part = (_Tensor if is_tensor else _Array)(found)
+    if part.device is not None and part.address % ALIGNMENT:
+        raise ValueError(f"the part begins at {part.address:#x}: on a GPU only at a multiple of {ALIGNMENT}")
+    return part
 
 
 class _Array:
