@@ -112,8 +112,8 @@ impl Host {
     }
 
     /// `threads` threads of this machine: scratch is half of the second-level cache that it says it has, from
-    /// 256 KiB to 1 MiB. The table is the nearest there is:
-    /// measured with as many threads, the same micro-kernel, on this model or one of its vendor.
+    /// 256 KiB to 1 MiB. The table is the nearest there is: measured with as many threads, the same micro-kernel, on this model
+    /// or one of its vendor.
     pub fn here(threads: usize) -> Self {
         let half = machine::second_level_cache().map(|bytes| bytes / 2);
         let scratch = half.map_or(SCRATCH, |half| half.clamp(LEAST_SCRATCH, SCRATCH));
