@@ -92,16 +92,30 @@ __device__ void store_columns(const char *tile, u32 pitch, char *to, u64 stride,
     }
 }
 
-// The same for super-elements of `unit` words, which stay whole.
-template <int W>
+// The same for super-elements of `unit` words, which stay whole. P divides a column's words.
+template <int W, int P>
 __device__ void store_unit_columns(const char *tile, u32 pitch, char *to, u64 stride, u32 rows, u32 cols,
                                    const Divisor<u32> &unit) {
-    const u32 total = cols * rows * unit.divisor, step = blockDim.x;
-    Walk w(threadIdx.x, step, rows * unit.divisor, unit.divisor * W, 0, stride, W);
+    const u32 packs = rows * unit.divisor / P, total = cols * packs, step = blockDim.x;
+    Walk w(threadIdx.x, step, packs, unit.divisor * W, 0, stride, P * W);
 #pragma unroll 4
     for (u32 e = threadIdx.x; e < total; e += step) {
-        const u32 r = unit.div(w.inner), k = w.inner - r * unit.divisor;
-        *(Word<W> *)(to + w.b) = *(const Word<W> *)(tile + w.a + r * pitch + k * W);
+        const u32 r = unit.div(w.inner * P);
+        u32 k = w.inner * P - r * unit.divisor;
+        const char *at = tile + w.a + r * pitch + k * W;
+        if constexpr (P == 1) {
+            *(Word<W> *)(to + w.b) = *(const Word<W> *)at;
+        } else {
+            u32 pack = 0;
+#pragma unroll
+            for (int i = 0; i < P; i++) {
+                pack |= u32(*(const Word<W> *)at) << (8 * W * i);
+                const bool last = ++k == unit.divisor;
+                at += W + (last ? pitch - unit.divisor * W : 0);
+                k = last ? 0 : k;
+            }
+            *(u32 *)(to + w.b) = pack;
+        }
         w.advance();
     }
 }
@@ -207,9 +221,12 @@ __device__ void load_region(char *tile, u32 pitch, const char *from, u64 stride,
 template <int W>
 __device__ void store_region(const char *tile, u32 pitch, char *to, u64 stride, u32 rows, u32 cols,
                              const Divisor<u32> &unit, u32 wide) {
-    if (unit.divisor > 1)
-        store_unit_columns<W>(tile, pitch, to, stride, rows, cols, unit);
-    else if (W < 4 && (wide & kWideStores))
+    const bool packs = W < 4 && (wide & kWideStores);
+    if (unit.divisor > 1 && packs)
+        store_unit_columns<W, kPack<W>>(tile, pitch, to, stride, rows, cols, unit);
+    else if (unit.divisor > 1)
+        store_unit_columns<W, 1>(tile, pitch, to, stride, rows, cols, unit);
+    else if (packs)
         store_columns<W, kPack<W>>(tile, pitch, to, stride, rows, cols);
     else
         store_columns<W, 1>(tile, pitch, to, stride, rows, cols);

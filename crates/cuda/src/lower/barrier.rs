@@ -132,10 +132,10 @@ impl OnChip {
         let Elementary { rows, cols, unit, .. } = self.e;
         let aligned = |quantities: [usize; 2]| {
             let whole = quantities.iter().all(|quantity| quantity.is_multiple_of(4));
-            self.word < 4 && unit == 1 && at.alignment >= 4 && whole
+            self.word < 4 && at.alignment >= 4 && whole
         };
-        let wide_loads = aligned([cols * self.word, self.row_bytes]);
-        let wide_stores = aligned([rows * self.word, self.column_bytes]);
+        let wide_loads = aligned([cols * unit * self.word, self.row_bytes]);
+        let wide_stores = aligned([rows * unit * self.word, self.column_bytes]);
         let (across, down) = if self.side_by_side { (self.stacked, 1) } else { (1, self.stacked) };
         let row = across * cols * unit * self.word;
         let lines = down * rows;

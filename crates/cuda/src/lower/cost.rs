@@ -126,7 +126,7 @@ impl Quantities {
         let word = widest_word(&[unit_bytes]);
         let narrow = word < BANK_BYTES && !(e.cols * unit_bytes).is_multiple_of(BANK_BYTES);
         let bytes = e.instance_len() * at.elem_bytes;
-        let each = self.is(Q::Narrow, narrow);
+        let each = self.is(Q::Narrow, narrow).is(Q::SeveralWords, unit_bytes != word);
         match scope {
             Scope::Block => each.hold(bytes, at).of(Operation::Block),
             Scope::Cluster(blocks) => each.hold(bytes / blocks, at).of(Operation::Cluster),
@@ -139,8 +139,10 @@ impl Quantities {
 
     /// Runs of slots: a matrix's row, and a column of a chunk.
     pub fn slots(self, slots: &Slots, direction: Direction, at: At) -> Self {
+        let word = widest_word(&[at.elem_bytes, at.alignment]);
         self.bytes(Q::RowBytes, slots.cols() * at.elem_bytes)
             .bytes(Q::ColumnBytes, slots.chunk() * at.elem_bytes)
+            .is(Q::SeveralWords, at.elem_bytes != word)
             .is(Q::Backward, direction == Direction::Backward)
     }
 
@@ -160,7 +162,6 @@ impl Quantities {
             .bytes(Q::ColumnBytes, slots.chunk() * at.elem_bytes)
             .with(Q::Depth, args.depth)
             .is(Q::Fills, teams::fills_warps(slots, word))
-            .is(Q::SeveralWords, at.elem_bytes != word)
             .with(Q::Granule, args.granule)
             .is(Q::Alike, whole_rows)
     }

@@ -56,7 +56,7 @@ fn rectangles(
     register_bytes: usize,
 ) -> Lowered<(Split, [bool; 2])> {
     let aligned = |extent: usize| {
-        word < 4 && e.unit == 1 && at.alignment >= 4 && (extent * word).is_multiple_of(4)
+        word < 4 && at.alignment >= 4 && (extent * e.unit * word).is_multiple_of(4)
     };
     let wide @ [wide_loads, _] = [e.cols, e.rows].map(aligned);
     let granule = if wide_loads { 4 } else { word };

@@ -62,7 +62,7 @@ fn block(call: &Launch, a: &BarrierArgs, alignment: u64, offset: u64) -> Moved {
     let (narrow, row) = (word < 4, cols * unit * word);
     let (runs, run_loads) = (a.wide & RUNS != 0, a.wide & RUN_LOADS != 0);
     let wide_loads = narrow && !run_loads && a.wide & WIDE_LOADS != 0;
-    let wide_stores = narrow && !runs && unit == 1 && a.wide & WIDE_STORES != 0;
+    let wide_stores = narrow && !runs && a.wide & WIDE_STORES != 0;
     let strides = [a.row_bytes, a.column_bytes, a.panel_bytes, a.instance_bytes];
     aligned(word, &strides)?;
     let lines = stacked * rows;
@@ -78,7 +78,8 @@ fn block(call: &Launch, a: &BarrierArgs, alignment: u64, offset: u64) -> Moved {
         aligned(4, &[alignment, row, a.row_bytes, a.panel_bytes, a.instance_bytes])?;
     }
     if wide_stores {
-        aligned(4, &[alignment, rows * word, a.column_bytes, a.panel_bytes, a.instance_bytes])?;
+        let column = rows * unit * word;
+        aligned(4, &[alignment, column, a.column_bytes, a.panel_bytes, a.instance_bytes])?;
     }
     let Some(At { instance, row, along, byte }) = find(a, word, offset) else { return Ok(None) };
     let (number, first) = (instance / stacked, instance / stacked * stacked);

@@ -27,8 +27,8 @@ pub fn wide(call: &Launch, a: &WideArgs, alignment: u64, offset: u64) -> Moved {
     rows_on_chip(pitch, block_cols * unit, granule)?;
     on_chip(call, low * pitch)?;
     aligned(granule, &[alignment, row, block_cols * unit, a.instance_bytes])?;
-    if word < 4 && unit == word && a.wide & WIDE_STORES != 0 {
-        aligned(4, &[alignment, column, block_rows * word, low * word, a.instance_bytes])?;
+    if word < 4 && a.wide & WIDE_STORES != 0 {
+        aligned(4, &[alignment, column, block_rows * unit, low * unit, a.instance_bytes])?;
     }
 
     let instance = if grid { 0 } else { offset / a.instance_bytes };
