@@ -174,7 +174,8 @@ pub struct Leading {
     source: Pitched,
     result: Pitched,
     transposed: bool,
-    /// Elements that are kept, which takes a while to count.
+    /// Elements from the first one on among which gaps are kept, and how many are, which takes a while to count.
+    covered: usize,
     kept: usize,
 }
 
@@ -183,13 +184,23 @@ impl Leading {
     /// `lda < cols` or `ldb < rows`, and where the elements cannot be counted.
     pub fn transposed(rows: usize, cols: usize, lda: usize, ldb: usize) -> Option<Self> {
         let (source, result) = (Pitched::new(rows, cols, lda)?, Pitched::new(cols, rows, ldb)?);
-        Some(Leading { source, result, transposed: true, kept: kept_len(source, result) })
+        let (covered, kept) = (source.len(), kept_len(source, result, source.len()));
+        Some(Leading { source, result, transposed: true, covered, kept })
     }
 
     /// The same to stay as it is but for its pitch; `None` where `lda < cols` or `ldb < cols` and so on.
     pub fn slid(rows: usize, cols: usize, lda: usize, ldb: usize) -> Option<Self> {
         let (source, result) = (Pitched::new(rows, cols, lda)?, Pitched::new(rows, cols, ldb)?);
-        Some(Leading { source, result, transposed: false, kept: 0 })
+        Some(Leading { source, result, transposed: false, covered: 0, kept: 0 })
+    }
+
+    /// The same of which the first `covered` elements are moved as if they had no gaps: as many as it has, or more where
+    /// gaps travel as elements. `None` where these reach beyond the span, or beyond a side's last gap.
+    pub fn covering(&self, covered: usize) -> Option<Self> {
+        let Leading { source, result, .. } = *self;
+        let most = source.area().min(result.area()).min(self.span());
+        let kept = (covered <= most).then(|| kept_len(source, result, covered))?;
+        self.transposed.then_some(Leading { covered, kept, ..*self })
     }
 
     /// What undoes it.
@@ -259,11 +270,17 @@ impl Leading {
         self.len() <= 1 || if transposed { turned } else { slid }
     }
 
-    /// Offsets among the first [`len`](Self::len), where the matrix lies while its rows are together, that are in a
-    /// gap of the source and of the result both: run by run. None where rows slide, which never lie together.
+    /// Elements that lie where the matrix has no gaps for a while: its own, or [more](Self::covering). None where rows
+    /// slide, which never lie together.
+    pub fn covered(&self) -> usize {
+        self.covered
+    }
+
+    /// Offsets among the first [`covered`](Self::covered) that are in a gap of the source and of the result both: run by
+    /// run.
     pub fn kept(&self) -> impl Iterator<Item = Range<usize>> + use<> {
-        let Leading { source, result, transposed, .. } = *self;
-        let (mut offset, len) = (0, if transposed { source.len() } else { 0 });
+        let Leading { source, result, covered: len, .. } = *self;
+        let mut offset = 0;
         std::iter::from_fn(move || {
             while offset < len {
                 let ((a, in_source), (b, in_result)) = (source.at(offset), result.at(offset));
@@ -288,15 +305,15 @@ impl Leading {
     }
 }
 
-/// Elements that are [kept](Leading::kept) while a transposition's rows lie together, counted by the fewer rows.
-fn kept_len(source: Pitched, result: Pitched) -> usize {
-    let len = source.len();
-    if source.is_dense() || result.is_dense() {
+/// Elements that are [kept](Leading::kept) of the first `len`, which end with a side's last gap at most, counted by the
+/// fewer rows.
+fn kept_len(source: Pitched, result: Pitched, len: usize) -> usize {
+    if [source, result].iter().any(|rows| rows.is_dense() && len <= rows.span()) {
         return 0;
     }
     let (few, many) = if source.rows <= result.rows { (source, result) } else { (result, source) };
     if few.pitch == many.pitch {
-        // The fewer rows are the longer ones and cover the others; together they reach beyond `len`.
+        // The fewer rows are the longer ones and cover the others, which reach beyond `len`.
         return len - few.before(len);
     }
     let both: usize = (0..few.rows)
@@ -370,11 +387,20 @@ mod tests {
         for leading in small() {
             let [source, result] = [leading.source(), leading.result()].map(offsets);
             let together = if leading.is_transposed() { leading.len() } else { 0 };
-            let want: Vec<usize> =
-                (0..together).filter(|at| !source.contains(at) && !result.contains(at)).collect();
-            let kept: Vec<usize> = leading.kept().flatten().collect();
-            assert_eq!((leading.kept_len(), &kept), (want.len(), &want), "{leading:?}");
-            assert!(leading.kept().all(|run| !run.is_empty()));
+            assert_eq!(leading.covered(), together);
+            let areas = [leading.source().area(), leading.result().area()];
+            let most = leading.span().min(areas[0]).min(areas[1]);
+            assert!(leading.covering(most + 1).is_none(), "{leading:?}");
+            for covered in [together].into_iter().chain(together..=most) {
+                let covering = leading.covering(covered);
+                assert_eq!(covering.is_some(), leading.is_transposed());
+                let leading = covering.unwrap_or(leading);
+                let free = |at: &usize| !source.contains(at) && !result.contains(at);
+                let want: Vec<usize> = (0..leading.covered()).filter(free).collect();
+                let kept: Vec<usize> = leading.kept().flatten().collect();
+                assert_eq!((leading.kept_len(), &kept), (want.len(), &want), "{leading:?}");
+                assert!(leading.kept().all(|run| !run.is_empty()));
+            }
         }
     }
 

@@ -19,7 +19,7 @@ pub enum Flaw {
         number: usize,
         /// The stage.
         stage: String,
-        /// Elements of the problem.
+        /// Elements of the problem, with those gaps that travel as elements.
         expected: usize,
     },
     /// A stage's elements cannot be counted.
@@ -82,7 +82,7 @@ impl Plan {
         if let Some(leading) = self.problem.leading() {
             return self.check_apart(leading);
         }
-        self.check_stages(self.stages())
+        self.check_stages(self.stages(), self.problem.len())
     }
 
     /// With leading dimensions, stages that move the matrix without gaps stand between such as bring it there and back,
@@ -90,7 +90,7 @@ impl Plan {
     fn check_apart(&self, leading: &Leading) -> Result<(), Flaw> {
         let shapes: Vec<StageShape> = self.stages().map(|stage| stage.shape).collect();
         let flaw = || Flaw::Leading { problem: Box::new(self.problem), stages: self.route_name() };
-        let dense = apart::dense_stages(leading, &shapes).ok_or_else(flaw)?;
+        let (dense, len) = apart::dense_stages(leading, &shapes).ok_or_else(flaw)?;
         for (number, stage) in (1..).zip(self.stages()) {
             if !dense.contains(&(number - 1)) {
                 method_fits(stage, number)?;
@@ -99,14 +99,14 @@ impl Plan {
                 }
             }
         }
-        self.check_stages(self.stages().skip(dense.start).take(dense.len()))
+        self.check_stages(self.stages().skip(dense.start).take(dense.len()), len)
     }
 
     fn check_stages<'a>(
         &self,
         stages: impl Iterator<Item = &'a Stage> + Clone,
+        expected: usize,
     ) -> Result<(), Flaw> {
-        let expected = self.problem.len();
         if let Some(stage) = stages.clone().find(|stage| stage.shape.has_gaps()) {
             // What lies in a gap must not become an element.
             let (problem, stages) = (Box::new(self.problem), stage.to_string());

@@ -5,7 +5,7 @@ use std::fmt;
 use turntile_perm::FusedAxes;
 
 use crate::infeasible::Infeasible;
-use crate::offer::{Method, Offer, Stage};
+use crate::offer::{Offer, Stage};
 use crate::problem::{Problem, ProblemError};
 use crate::routes::{Route, Tile};
 use crate::shape::StageShape;
@@ -143,8 +143,11 @@ impl Plan {
 
     /// Bytes at the workspace's start that hold what is kept of gaps: the stages' own workspace begins behind them.
     pub fn kept_bytes(&self) -> usize {
-        let keeps = self.stages().any(|stage| stage.offer.method == Method::Keep);
-        if keeps { self.problem.kept_bytes() } else { 0 }
+        let kept = |stage: &Stage| match stage.shape {
+            StageShape::Gaps { leading, .. } => self.problem.kept_bytes_of(&leading),
+            _ => 0,
+        };
+        self.stages().map(kept).max().unwrap_or(0)
     }
 
     /// The route, where there is one leg; `nothing` where there is none, `several` otherwise.

@@ -301,11 +301,6 @@ impl Problem {
         self.leading.as_ref()
     }
 
-    /// The matrix as it is while its rows lie together.
-    pub(crate) fn dense(&self) -> Self {
-        Problem { leading: None, ..*self }
-    }
-
     /// Number of matrices; of a permutation that is no transposition of matrices, 1.
     pub fn batch(&self) -> usize {
         self.sides().batch
@@ -384,8 +379,12 @@ impl Problem {
     /// Bytes at the start of a workspace that hold what lies in the gaps of both leading dimensions where the rows lie
     /// while they are together: a multiple of 16.
     pub fn kept_bytes(&self) -> usize {
-        let kept = self.leading.map_or(0, |leading| leading.kept_len());
-        (kept * self.elem_bytes).next_multiple_of(ALIGNMENT)
+        self.leading.map_or(0, |leading| self.kept_bytes_of(&leading))
+    }
+
+    /// The same of rows that cover as many elements as `leading` says.
+    pub(crate) fn kept_bytes_of(&self, leading: &Leading) -> usize {
+        (leading.kept_len() * self.elem_bytes).next_multiple_of(ALIGNMENT)
     }
 
     /// Where what lies at `offset` must end; of leading dimensions, what lies in a gap stays.

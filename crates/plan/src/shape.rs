@@ -173,7 +173,7 @@ impl StageShape {
         match *self {
             StageShape::Turn(leading) => (leading.source().span(), leading.result().span()),
             StageShape::Slide(slide) => (slide.from().span(), slide.to().span()),
-            StageShape::Gaps { leading, .. } => (leading.len(), leading.len()),
+            StageShape::Gaps { leading, .. } => (leading.covered(), leading.covered()),
             StageShape::Exchange { rows, .. } => (rows.span(), rows.span()),
             _ => (self.len(), self.len()),
         }
