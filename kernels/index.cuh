@@ -98,6 +98,27 @@ struct SmallSwap {
 };
 static_assert(sizeof(SmallSwap) == 24);
 
+// Rows of square tiles that go from rows of `from` runs to rows of `to`: only those in the first `rows` rows, and only to the
+// first `cols`. The others' places are gaps, as if their content had been taken.
+struct TileRuns {
+    using Index = u32;
+    Divisor<u32> from, side;
+    u32 to, rows, cols, pad;
+    u64 unit_bytes;
+
+    __device__ bool moves(u32 s) const {
+        const u32 x = from.div(s);
+        return x < rows && u64(s - x * from.divisor) * side.divisor + (x - side.div(x) * side.divisor) < cols;
+    }
+    __device__ u32 succ(u32 s) const {
+        const u32 x = from.div(s), tile = side.div(x);
+        return ((s - x * from.divisor) * side.divisor + (x - tile * side.divisor)) * to + tile;
+    }
+    __device__ u64 offset(u32 s) const { return s * unit_bytes; }
+    __device__ u32 pick(u32 k) const { return k; }
+};
+static_assert(sizeof(TileRuns) == 56);
+
 // The slot pass of the aligned-slot route: which slot goes where. Slots are numbered through the
 // batch, `count` a matrix; the last of a matrix, perhaps partial, is a fixed point. I = u32 suffices
 // for matrices whose elements it can count.

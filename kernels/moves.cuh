@@ -13,6 +13,7 @@ template <class Map> struct MoveArgs {
 };
 static_assert(sizeof(MoveArgs<SlotMap<u32>>) == 176);
 static_assert(sizeof(MoveArgs<SlotMap<u64>>) == 248);
+static_assert(sizeof(MoveArgs<TileRuns>) == 88);
 static_assert(sizeof(MoveArgs<Axes<u32>>) == 224);
 static_assert(sizeof(MoveArgs<Axes<u64>>) == 328);
 

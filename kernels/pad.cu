@@ -6,7 +6,7 @@
 template <bool ToShared>
 static __device__ __forceinline__ void copy_run(char *to, const char *from, u64 bytes, u32 lane, u32 lanes) {
     const u64 head = min(bytes, u64(-i64(to) & 15));
-    if (lane < head) to[lane] = from[lane];
+    for (u64 k = lane; k < head; k += lanes) to[k] = from[k];
     to += head, from += head, bytes -= head;
     const u64 vectors = bytes / 16;
     const u32 skew = u64(from) & 3;
@@ -40,11 +40,13 @@ static __device__ __forceinline__ void copy_run(char *to, const char *from, u64 
             }
         }
     }
-    const u64 done = vectors * 16;
-    if (lane < bytes - done) to[done + lane] = from[done + lane];
+    for (u64 k = vectors * 16 + lane; k < bytes; k += lanes) to[k] = from[k];
 }
 
-// Rows; one of everything where there are no gaps.
+// Rows of so many bytes are moved one after the other by all threads.
+enum : u64 { kLongRow = 4096 };
+
+// Rows; short ones are one of everything where there are no gaps.
 struct Rows {
     u64 cols, pitch;
 
@@ -63,15 +65,22 @@ struct SlideArgs {
 };
 static_assert(sizeof(SlideArgs) == 72);
 
-// Copies the part of every row that lies in start .. end between its place in memory and `held`.
+// Copies the part of every row that lies in start .. end between its place in memory and `held`. There long rows are as
+// aligned as in memory before they slide, so that whole vectors are read: each takes up to two vectors more.
 template <bool ToShared>
-static __device__ void copy_rows(char *data, const Rows &a, char *held, u64 start, u64 end) {
-    // Long rows one after the other by all threads, short ones by a warp each.
-    const u32 lanes = a.cols >= 4096 ? blockDim.x : kWarp;
+static __device__ void copy_rows(const SlideArgs &all, const Rows &a, char *held, u64 start, u64 end) {
+    const bool apart = a.cols >= kLongRow && all.from.cols == all.to.cols;
+    // Short rows by as many threads as they have vectors.
+    u32 lanes = 4;
+    while (lanes < kWarp && lanes * 16 < a.cols) lanes *= 2;
+    if (a.cols >= kLongRow) lanes = blockDim.x;
     const u32 lane = threadIdx.x % lanes, worker = threadIdx.x / lanes, workers = blockDim.x / lanes;
-    for (u64 r = start / a.cols + worker; r * a.cols < end; r += workers) {
-        const u64 low = max(start, r * a.cols), high = min(end, (r + 1) * a.cols);
-        char *place = data + r * a.pitch + (low - r * a.cols), *shared = held + (low - start);
+    const u64 first = start / a.cols;
+    for (u64 r = first + worker; r * a.cols < end; r += workers) {
+        const u64 low = max(start, r * a.cols), high = min(end, (r + 1) * a.cols), along = low - r * a.cols;
+        char *place = all.data + r * a.pitch + along, *shared = held + (low - start);
+        if (apart)
+            shared = held + (low - start + 15) / 16 * 16 + 32 * (r - first) + (u64(all.data + r * all.from.pitch + along) & 15);
         copy_run<ToShared>(ToShared ? shared : place, ToShared ? place : shared, high - low, lane, lanes);
     }
 }
@@ -91,7 +100,7 @@ extern "C" __global__ void __launch_bounds__(512) pad_slide(const __grid_constan
     __syncthreads();
     const u32 b = a.up ? a.blocks - 1 - number : number;
     const u64 start = u64(b) * a.block, end = min(a.len, start + a.block);
-    copy_rows<true>(a.data, a.from, held, start, end);
+    copy_rows<true>(a, a.from, held, start, end);
     copy_async_wait();
     __syncthreads();
     u32 *read = a.flags + 1;
@@ -110,7 +119,7 @@ extern "C" __global__ void __launch_bounds__(512) pad_slide(const __grid_constan
         } while (!seen);
     }
     __syncthreads();
-    copy_rows<false>(a.data, a.to, held, start, end);
+    copy_rows<false>(a, a.to, held, start, end);
 }
 
 struct SpreadArgs {

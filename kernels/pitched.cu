@@ -96,7 +96,7 @@ extern "C" __global__ void __launch_bounds__(256) pitched_turn(const __grid_cons
 struct GapArgs {
     char *data;
     char *kept;
-    u64 len;                      // of the matrix while its rows lie together
+    u64 len;                      // where the matrix has no gaps for a while
     u64 windows, cols, pitch;     // of the side with fewer rows
     u64 other_cols;
     u64 total;                    // kept in all

@@ -69,8 +69,15 @@ impl Marks<'_> {
         positions.div_ceil(32)
     }
 
+    /// Whether a position has its mark.
     #[inline]
-    fn set(&self, p: usize) {
+    pub fn has(&self, p: usize) -> bool {
+        self.0[p / 32].load(Relaxed) & 1 << (p % 32) != 0
+    }
+
+    /// Gives it its mark.
+    #[inline]
+    pub fn set(&self, p: usize) {
         let word = &self.0[p / 32];
         word.store(word.load(Relaxed) | 1 << (p % 32), Relaxed);
     }

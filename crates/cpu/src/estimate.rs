@@ -117,6 +117,7 @@ impl Profile {
             Mover::FieldGather(chunks, _) => (Operation::Gather, 1, chunks.slots.chunks()),
             // Segments, then what is in none.
             Mover::Cycles => (Operation::Cycles, 2, 0),
+            Mover::TileRuns(_) => (Operation::Cycles, 1, 0),
             Mover::OwnCycles(_) => (Operation::OwnCycles, 1, batch),
             Mover::Rotate => (Operation::Rotate, 1, 0),
             Mover::Slide(rows, By::Shares) if rows.is_up() => (Operation::Shares, 2, 0),

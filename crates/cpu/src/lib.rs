@@ -85,6 +85,7 @@ mod strided;
 mod strips;
 mod swaps;
 pub mod threads;
+mod tile_runs;
 pub mod tiles;
 mod transpose_into;
 mod views;

@@ -18,6 +18,7 @@ use crate::parts;
 use crate::path::Path;
 use crate::rounds::{in_rounds, in_shares, with_gaps_kept};
 use crate::swaps::turn_squares;
+use crate::tile_runs::move_runs;
 use crate::way::{By, HostWay, Mover, Needs};
 
 /// Runs `way` over `data`, as long as what it reads or writes. `flags` are zero and, like `bytes` (kept rows, then
@@ -74,6 +75,7 @@ pub fn run(
                 slide(data, rows, by, parts, flags, heads, scratch);
             });
         }
+        Mover::TileRuns(runs) => move_runs(data, &runs, elem_bytes, Marks(flags), scratch),
         Mover::Turn(matrix) => matrix.turn(data, parts, finish),
         Mover::Through(matrix) => matrix.turn_through(data, scratch),
         Mover::Keep(matrix, Forward) => matrix.keep(data, kept),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use turntile_perm::{AxisPermutation, Elementary, Form, Order, Pitched, Retile, Slide};
+use turntile_perm::{AxisPermutation, Elementary, Form, Order, Pitched, Retile, Slide, TileRuns};
 use turntile_plan::{Direction, GeometryData, Method, StageShape};
 
 use crate::axis_swap::AxisSwap;
@@ -47,6 +47,8 @@ pub enum Mover {
     OutOfPlace,
     /// Everything to another place, in the order that it has.
     Copy,
+    /// Rows of tiles along chains, by one worker with marks.
+    TileRuns(TileRuns),
     /// Rows of equal pitches transposed where they lie.
     Turn(Matrix),
     /// A matrix transposed into scratch and copied out row by row.
@@ -150,6 +152,7 @@ pub fn methods(shape: &StageShape, out_of_place: bool) -> &'static [Method] {
         // Not in rounds: a few columns that are cut leave room for rounds of a few rows, and to count those for every
         // side of tiles took longer than the rest of planning.
         StageShape::Cut { .. } => &[Blocks, Shares],
+        StageShape::TileRuns(_) => &[PttwacGlobal],
         StageShape::Turn(_) => &[TileSwap, ThroughWorkspace],
         StageShape::Gaps { .. } => &[Keep],
         StageShape::Exchange { .. } => &[Exchange],
@@ -333,6 +336,11 @@ fn choose(
             let (by, needs) = slides(slide, method, means)?;
             let kept_bytes = needs.kept_bytes.saturating_add(bytes(rows.gaps()));
             Some((Mover::Cut(slide, by, rows, direction), Needs { kept_bytes, ..needs }))
+        }
+        (Method::PttwacGlobal, StageShape::TileRuns(runs)) => {
+            let (flag_words, scratch_bytes) = (Marks::words(runs.places()), 2 * unit_bytes);
+            let needs = Needs { parts: 1, flag_words, scratch_bytes, ..none };
+            suits(scratch_bytes).then_some((Mover::TileRuns(runs), needs))
         }
         (Method::TileSwap, StageShape::Turn(leading)) => {
             let matrix = Matrix { leading, elem_bytes };

@@ -6,7 +6,9 @@ use crate::{numbered, rows};
 use proptest::prelude::*;
 use turntile_cpu::{Executor, Host, RunError, Workspace};
 use turntile_perm::Leading;
-use turntile_plan::{Flaw, Geometry, Method, Plan, Planner, Problem, Route, Stage, StageShape};
+use turntile_plan::{
+    Flaw, Geometry, Method, Plan, Planner, Problem, Route, Stage, StageShape, TileRule,
+};
 
 /// Bytes of matrices that are run with too little workspace too.
 const MOST_SHORT: usize = 1 << 16;
@@ -123,6 +125,13 @@ fn ways(p: &Problem, threads: usize) -> Vec<Plan> {
     Planner::new(Host::new(threads)).survey(p).candidates
 }
 
+/// Those by tiles, of all sides.
+fn tiled(p: &Problem, threads: usize) -> Vec<Plan> {
+    let planner = Planner::new(Host::new(threads)).with_tiles(TileRule::Exhaustive);
+    let runs = |stage: &Stage| matches!(stage.shape, StageShape::TileRuns(_));
+    planner.survey(p).candidates.into_iter().filter(|plan| plan.stages().any(runs)).collect()
+}
+
 /// Its methods, those of the transposition in the middle left out.
 fn methods(plan: &Plan) -> Vec<Method> {
     let frame = |route| matches!(route, Route::TOGETHER | Route::APART | Route::ONE_STAGE);
@@ -157,6 +166,67 @@ fn all_small_matrices() {
                 }
             }
         }
+    }
+}
+
+/// Where there is room, the gaps of a side travel as elements, and rows slide once.
+#[test]
+fn gaps_travel_where_there_is_room() {
+    let slides = |plan: &Plan| -> Vec<String> {
+        let alike =
+            |stage: &&Stage| matches!(stage.shape, StageShape::Slide(slide) if slide.is_alike());
+        plan.stages().filter(alike).map(|stage| stage.shape.to_string()).collect()
+    };
+    let [before, after] = ["slide(40x30, pitch 39 to 30)", "slide(30x40, pitch 40 to 49)"];
+    for (gaps, once) in [([2, 9], Some(after)), ([9, 3], Some(before)), ([3, 4], None)] {
+        let p = turned([40, 30], gaps, 4);
+        let around: Vec<Plan> =
+            ways(&p, 2).into_iter().filter(|plan| methods(plan).contains(&Method::Keep)).collect();
+        let found: Vec<Vec<String>> = around.iter().map(slides).collect();
+        assert_eq!(found.len(), 1 + once.iter().len(), "{found:?}");
+        assert!(found.iter().any(|slides| slides.len() == 2), "{found:?}");
+        assert!(once.is_none_or(|once| found.contains(&vec![once.to_owned()])), "{found:?}");
+        // Each has room for what it keeps itself.
+        for plan in &around {
+            let capped = ways(&p.with_cap(plan.kept_bytes()), 2);
+            assert!(capped.iter().all(|other| other.kept_bytes() <= plan.kept_bytes()));
+            assert!(capped.iter().any(|other| slides(other) == slides(plan)), "{plan:#}");
+        }
+    }
+}
+
+/// Tiles of every side that divides both pitches, and runs of their rows.
+#[test]
+fn tiles_go_between_pitches() {
+    let mut met = [0; 2];
+    let sides = (1..9).flat_map(|rows| (1..9).map(move |cols| [rows, cols]));
+    for (sides, gaps) in sides.flat_map(|sides| (0..25).map(move |k| (sides, [k / 5, k % 5]))) {
+        for elem_bytes in [1, 4, 12] {
+            let p = turned(sides, gaps, elem_bytes);
+            let all = tiled(&p, 2);
+            for plan in &all {
+                // Runs go first, or tiles do.
+                let last = plan
+                    .stages()
+                    .filter(|stage| !matches!(stage.shape, StageShape::Gaps { .. }))
+                    .last();
+                met[usize::from(matches!(last.unwrap().shape, StageShape::TileRuns(_)))] += 1;
+                assert_eq!(plan.passes(), 2, "{plan:#}");
+            }
+            check_all(all, 2);
+        }
+    }
+    assert!(met.iter().all(|&met| met > 300), "{met:?}");
+    let larger = [
+        ([800, 500], [10, 10], 3),
+        ([500, 800], [10, 10], 3),
+        ([512, 300], [20, 64], 6),
+        ([96, 64], [0, 8], 3),
+    ];
+    for (sides, gaps, least) in larger {
+        let all = tiled(&turned(sides, gaps, 4), 2);
+        assert!(all.len() >= least, "{sides:?}: {}", all.len());
+        check_all(all, 2);
     }
 }
 
@@ -251,13 +321,13 @@ fn the_way_is_of_fewest_passes_within_the_cap() {
     use Method::{Exchange, Keep, Rounds, Shares, ThroughWorkspace};
     let dense = plan(&turned([2000, 3000], [0, 0], 4), 1);
     assert_eq!(methods(&dense), [], "a matrix without gaps is transposed as it is");
-    let p = turned([2000, 3000], [8, 16], 4);
+    let p = turned([2000, 3000], [7, 17], 4);
     let around = plan(&p, 1);
     let frame = methods(&around);
     assert_eq!((frame.first(), frame.last(), frame.len()), (Some(&Keep), Some(&Keep), 4));
     let shapes: Vec<String> = around.stages().map(|stage| stage.shape.to_string()).collect();
-    assert_eq!(shapes[1], "slide(2000x3000, pitch 3008 to 3000)");
-    assert_eq!(shapes[shapes.len() - 2], "slide(3000x2000, pitch 2000 to 2016)");
+    assert_eq!(shapes[1], "slide(2000x3000, pitch 3007 to 3000)");
+    assert_eq!(shapes[shapes.len() - 2], "slide(3000x2000, pitch 2000 to 2017)");
     let least = around.kept_bytes();
     assert_eq!(least, (leading(&p).kept_len() * 4).next_multiple_of(16));
     let most = p.bytes() / 50 + (1 << 20);

@@ -65,6 +65,8 @@ families! {
     Moves = "moves";
     /// The same for aligned slots.
     MovesSlots = "moves_slots";
+    /// The same for rows of tiles between pitches.
+    MovesRuns = "moves_runs";
     /// PTTWAC through shared memory.
     MovesShared = "moves_shared";
     /// PTTWAC with flags on chip.

@@ -51,6 +51,7 @@ pub fn ways(shape: &StageShape, out_of_place: bool, at: At, grid_bytes: usize) -
             found
         }
         StageShape::SlotMove { .. } => along_cycles(shape, at),
+        StageShape::TileRuns(_) => vec![Way::Moves],
         StageShape::SlotGather { batch, slots, .. } => gather::ways(&slots, batch, at),
         StageShape::Slide(rows) if rows.is_alike() => {
             vec![Way::Rounds { least: LEAST_ROWS }, Way::Blocks { block: slide_block(at.limits) }]

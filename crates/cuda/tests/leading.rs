@@ -9,7 +9,9 @@ use turntile_cuda::call::{Limits, WorkspacePart, widest_word};
 use turntile_cuda::family::Family;
 use turntile_cuda::{Chip, CudaError, Number, Scaling, Spot, Work};
 use turntile_perm::{Leading, Pitched};
-use turntile_plan::{Flaw, Infeasible, Method, Plan, PlanError, Planner, Problem, StageShape};
+use turntile_plan::{
+    Flaw, Infeasible, Method, Plan, PlanError, Planner, Problem, Stage, StageShape, TileRule,
+};
 
 use crate::replay;
 
@@ -36,7 +38,11 @@ fn is_turned(plan: &Plan) -> bool {
 
 /// Runs launches on numbered bytes, one after the other.
 fn run(plan: &Plan, work: &Work, data: &mut [u32]) {
-    let (dense, alignment) = (plan.problem.bytes(), work.alignment() as u64);
+    let alignment = work.alignment() as u64;
+    // Gaps that travel as elements are moved too.
+    let covered = plan.stages().filter(|stage| !stage.shape.has_gaps());
+    let covered = covered.map(|stage| stage.shape.len() * stage.joined).max().unwrap_or(0);
+    let dense = covered * plan.problem.elem_bytes();
     let mut workspace = vec![NOTHING; work.workspace_bytes()];
     for (call, &[first, second]) in work.calls().iter().zip(work.spots()) {
         let launch = **call;
@@ -74,7 +80,7 @@ fn run(plan: &Plan, work: &Work, data: &mut [u32]) {
             }
             Some(Second::Kept) if call.family == Family::Pitched => {
                 assert_eq!((first, second), (Spot::Data(0), Spot::Workspace(0)));
-                for at in 0..dense {
+                for at in 0..before.len() {
                     let Some(place) = moved(alignment, at) else { continue };
                     match call.entry {
                         "gaps_keep" => workspace[place] = before[at],
@@ -84,7 +90,8 @@ fn run(plan: &Plan, work: &Work, data: &mut [u32]) {
             }
             _ => {
                 assert_eq!(first, Spot::Data(0));
-                let alone = matches!(call.family, Family::Pad | Family::Pitched);
+                let alone =
+                    matches!(call.family, Family::Pad | Family::Pitched | Family::MovesRuns);
                 let alone = alone || is_turned(plan);
                 // A dense stage knows of the matrix alone.
                 let reach = if alone { before.len() } else { dense };
@@ -142,6 +149,13 @@ fn slid(sides: [usize; 2], gaps: [usize; 2], elem_bytes: usize) -> Problem {
     problem.with_leading(sides[1] + gaps[0], sides[1] + gaps[1]).unwrap()
 }
 
+/// Those by tiles, of all sides.
+fn tiled(problem: &Problem) -> Vec<Plan> {
+    let planner = planner().with_tiles(TileRule::Exhaustive);
+    let runs = |stage: &Stage| matches!(stage.shape, StageShape::TileRuns(_));
+    planner.survey(problem).candidates.into_iter().filter(|plan| plan.stages().any(runs)).collect()
+}
+
 /// Every way within the default cap, at an address as aligned as elements are and at a multiple of 16.
 fn check_every_way(problem: Problem) -> Vec<Work> {
     let elem = problem.elem_bytes();
@@ -151,6 +165,7 @@ fn check_every_way(problem: Problem) -> Vec<Work> {
         let ways = planner().survey(&problem).candidates;
         assert!(ways.contains(&plan(&problem)), "{problem}");
         works.extend(ways.iter().map(check));
+        works.extend(tiled(&problem).iter().map(check));
     }
     works
 }
@@ -181,6 +196,8 @@ fn matrices_of_many_tiles() {
         ([130, 9], [5, 3]),
         ([9, 130], [2, 40]),
         ([60, 80], [16, 50]),
+        ([64, 96], [32, 64]),
+        ([96, 64], [32, 0]),
     ] {
         for elem_bytes in [1, 2, 3, 4, 6, 8, 12, 16, 24] {
             let works = [turned(sides, gaps, elem_bytes), slid(sides, gaps, elem_bytes)];
@@ -198,8 +215,13 @@ fn matrices_of_many_tiles() {
         )));
         met.extend(works.flat_map(|work| work.calls().to_vec()).map(|call| call.kernel()));
     }
-    let mut want = BTreeSet::from(["pad.w1/pad_slide".into(), "pad.w1/pad_spread".into()]);
+    let mut want = BTreeSet::from([
+        "moves_runs.w4/move_runs_4".into(),
+        "pad.w1/pad_slide".into(),
+        "pad.w1/pad_spread".into(),
+    ]);
     for word in [1, 2, 4, 8, 16] {
+        want.insert(format!("moves_runs.w{word}/move_runs_1"));
         for entry in ["pitched_swap", "pitched_turn", "gaps_keep", "gaps_restore"] {
             want.insert(format!("pitched.w{word}/{entry}"));
         }
@@ -290,6 +312,40 @@ fn large_matrices_go_by_wide_words() {
     assert!(kept > 0 && all[0] == "pitched.w4/gaps_keep", "{all:?}");
     assert_eq!(all.last().map(String::as_str), Some("pitched.w4/gaps_restore"));
     assert!(plan.workspace_bytes >= kept * 4);
+}
+
+/// Gaps that travel as elements save passes where there is room; of all frames the fastest is taken.
+#[test]
+fn the_fastest_frame_is_taken() {
+    let around =
+        |plan: &&Plan| plan.stages().all(|stage| !matches!(stage.shape, StageShape::Turn(_)));
+    for (sides, lds, frames, passes) in [
+        // By tiles that divide both pitches, and by one slide or two.
+        ([8000, 5000], [5100, 8100], 3, 2),
+        ([5000, 8000], [8100, 5100], 3, 2),
+        ([20000, 12000], [12032, 20032], 3, 2),
+        ([20011, 16381], [16400, 20100], 2, 3),
+        // Twice as many elements are not worth a slide; and no side has room for the other's last gap.
+        ([8000, 5000], [10_000, 16_003], 2, 4),
+        ([8000, 5000], [10_000, 16_000], 1, 4),
+    ] {
+        let problem = transposed(sides, lds, 4);
+        let all = planner().survey(&problem).candidates;
+        let all: Vec<&Plan> = all.iter().filter(around).collect();
+        let best = plan(&problem);
+        assert_eq!((all.len(), best.passes()), (frames, passes), "{all:#?}");
+        assert!(all.iter().all(|other| best.seconds <= other.seconds), "{best:#}");
+    }
+    // What travels may leave more to be kept than there is room for.
+    let problem = transposed([8000, 5000], [5100, 8100], 4);
+    let [more, least] = [plan(&problem).kept_bytes(), problem.kept_bytes()];
+    assert!(more > least);
+    let tight = |cap| {
+        let plan = plan(&problem.with_cap(cap));
+        (plan.passes(), plan.kept_bytes())
+    };
+    assert_eq!(tight(more + (1 << 20)), (2, more));
+    assert_eq!(tight(more - 1), (4, least));
 }
 
 /// Where the cap leaves no room for gaps, the error says how much they need.

@@ -11,6 +11,7 @@
 //! | [`fields`] | records of fields of any widths, in tiles: AoS, ASTA, SoA | thesis section 5.4.1 |
 //! | [`field_slots`] | aligned slots of such records | `docs/layouts.md` |
 //! | [`tile_pairs`] | permutations of order two as tiles that change places | `docs/algorithm.md` |
+//! | [`tile_runs`] | rows of tiles from one pitch to another | `docs/algorithm.md` |
 //! | [`parts`] | an axis cut into parts, one for each of several memories | `docs/distributed.md` |
 //! | [`pattern`] | axes split, permuted and joined, in einops' notation | |
 //! | [`pitched`] | rows a pitch apart | |
@@ -36,6 +37,7 @@ pub mod pitched;
 pub mod slide;
 pub mod slots;
 pub mod tile_pairs;
+pub mod tile_runs;
 
 pub use axes::{AxesError, AxisPermutation};
 pub use elementary::{Elementary, Form};
@@ -51,3 +53,4 @@ pub use pitched::{Leading, Pitched};
 pub use slide::{Slide, share};
 pub use slots::{Order, Slots};
 pub use tile_pairs::TilePairs;
+pub use tile_runs::TileRuns;

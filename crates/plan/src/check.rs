@@ -162,7 +162,7 @@ fn method_fits(stage: &Stage, number: usize) -> Result<(), Flaw> {
 fn goes_together(stage: &Stage) -> bool {
     use StageShape::{
         Axes, Cut, Exchange, FieldGather, FieldMove, Gaps, Retile, Slide, SlotGather, SlotMove,
-        Turn,
+        TileRuns, Turn,
     };
     match (stage.shape, stage.offer.method) {
         (Axes(axes), Method::TileSwap) => {
@@ -174,6 +174,7 @@ fn goes_together(stage: &Stage) -> bool {
             Axes(_) | SlotMove { .. } | Retile(_) | FieldMove { .. },
             Method::PttwacGlobal | Method::PerCycle,
         ) => true,
+        (TileRuns(_), Method::PttwacGlobal) => true,
         (Axes(_), Method::OutOfPlace) => true,
         (Slide(_), Method::Rounds) => true,
         (Slide(_) | Cut { .. }, Method::Shares | Method::Blocks) => {

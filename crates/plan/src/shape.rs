@@ -4,6 +4,7 @@ use std::fmt;
 
 use turntile_perm::{
     AxisPermutation, Elementary, FieldSlots, Form, Leading, Order, Pitched, Retile, Slide, Slots,
+    TileRuns,
 };
 
 /// Which way a stage that is not its own mirror image runs.
@@ -77,6 +78,8 @@ pub enum StageShape {
     Slide(Slide),
     /// A whole matrix transposed from one leading dimension to another, gaps left as they are.
     Turn(Leading),
+    /// Rows of square tiles moved from one leading dimension to another, gaps left as they are.
+    TileRuns(TileRuns),
     /// What lies in the gaps of both leading dimensions and in the way while rows lie together, kept in the workspace.
     /// Offsets behind the matrix's span are the workspace's.
     Gaps {
@@ -162,6 +165,7 @@ impl StageShape {
             StageShape::Cut { rows, .. } => rows.area(),
             StageShape::Slide(slide) => slide.len(),
             StageShape::Turn(leading) => leading.len(),
+            StageShape::TileRuns(runs) => runs.len(),
             StageShape::Gaps { leading, .. } => leading.kept_len(),
             StageShape::Exchange { rows, .. } => rows.len(),
         }
@@ -173,6 +177,7 @@ impl StageShape {
         match *self {
             StageShape::Turn(leading) => (leading.source().span(), leading.result().span()),
             StageShape::Slide(slide) => (slide.from().span(), slide.to().span()),
+            StageShape::TileRuns(runs) => runs.spans().into(),
             StageShape::Gaps { leading, .. } => (leading.covered(), leading.covered()),
             StageShape::Exchange { rows, .. } => (rows.span(), rows.span()),
             _ => (self.len(), self.len()),
@@ -210,6 +215,7 @@ impl StageShape {
             StageShape::FieldMove { slots, .. } => slots.slot(),
             StageShape::Cut { rows, .. } | StageShape::Exchange { rows, .. } => rows.cols().max(1),
             StageShape::Slide(slide) => slide.cols(),
+            StageShape::TileRuns(runs) => runs.side(),
         }
     }
 
@@ -255,6 +261,10 @@ impl StageShape {
     /// Whether every one of a few cycles, from places all over an instance, closes within `most` steps.
     pub fn has_short_cycles(&self, most: usize) -> bool {
         const SAMPLES: usize = 8;
+        // Most of its chains end in a gap.
+        if matches!(self, StageShape::TileRuns(_)) {
+            return false;
+        }
         let units = self.instance_units().max(1);
         // Worked out once.
         let swapped = self.elementary();
@@ -275,6 +285,7 @@ impl StageShape {
         match *self {
             StageShape::Turn(leading) => return leading.dest(offset),
             StageShape::Slide(slide) => return slide.dest(offset),
+            StageShape::TileRuns(runs) => return runs.dest(offset),
             StageShape::Gaps { leading, direction } => {
                 return leading.kept_dest(offset, direction == Direction::Backward);
             }
@@ -300,6 +311,7 @@ impl StageShape {
             StageShape::Axes(axes) => *axes = axes.inverse(),
             StageShape::Slide(slide) => *slide = slide.inverse(),
             StageShape::Turn(leading) => *leading = leading.inverse(),
+            StageShape::TileRuns(runs) => *runs = runs.inverse(),
             StageShape::Retile(retile) => *retile = retile.inverse(),
             StageShape::SlotGather { direction, .. }
             | StageShape::SlotMove { direction, .. }
@@ -324,8 +336,8 @@ impl StageShape {
 
     /// Whether it goes around gaps between rows that are not the problem's to move.
     pub fn has_gaps(&self) -> bool {
-        use StageShape::{Exchange, Gaps, Slide, Turn};
-        matches!(self, Turn(_) | Slide(_) | Gaps { .. } | Exchange { .. })
+        use StageShape::{Exchange, Gaps, Slide, TileRuns, Turn};
+        matches!(self, Turn(_) | Slide(_) | TileRuns(_) | Gaps { .. } | Exchange { .. })
     }
 
     /// Whether nothing moves.
@@ -352,6 +364,7 @@ impl StageShape {
             }
             StageShape::Cut { rows, .. } => rows.is_dense(),
             StageShape::Slide(slide) => slide.is_identity(),
+            StageShape::TileRuns(runs) => runs.is_empty(),
             StageShape::Turn(leading) => leading.stays(),
             StageShape::Gaps { leading, .. } => leading.kept_len() == 0,
             StageShape::Exchange { rows, .. } => rows.is_dense(),
@@ -418,6 +431,12 @@ impl fmt::Display for StageShape {
                     write!(f, "{}x{}, pitch ", to.rows(), to.cols())?;
                 }
                 write!(f, "{})", to.pitch())
+            }
+            StageShape::TileRuns(runs) => {
+                let (rows, cols, side, [from, to]) =
+                    (runs.rows(), runs.cols(), runs.side(), runs.pitches());
+                write!(f, "tile-runs({rows}x{cols}, pitch {} to {}, ", from * side, to * side)?;
+                write!(f, "tile {side})")
             }
             StageShape::Gaps { leading, direction } => {
                 write!(f, "gaps{}({} elements)", back(direction), leading.kept_len())

@@ -116,6 +116,7 @@ impl Device for Toy {
                 all.extend(equal.then(|| offer(Method::TileSwap, 0, 1.0)));
                 all.push(offer(Method::ThroughWorkspace, bytes, 0.5));
             }
+            StageShape::TileRuns(_) => all.push(offer(Method::PttwacGlobal, 64, 0.5)),
             StageShape::Slide(_) => all.push(offer(Method::Rounds, 0, 0.7)),
             StageShape::Gaps { .. } => all.push(offer(Method::Keep, 0, 1.0)),
             StageShape::Exchange { .. } => all.push(offer(Method::Exchange, 0, 1.0)),

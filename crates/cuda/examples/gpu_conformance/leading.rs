@@ -5,7 +5,7 @@ use cust::memory::{CopyDestination, DeviceBuffer};
 use turntile_cuda::call::widest_word;
 use turntile_cuda::{Number, Scaling, Work};
 use turntile_perm::{Leading, Pitched};
-use turntile_plan::{Plan, PlanError, Planner, Problem, ProblemError};
+use turntile_plan::{Plan, PlanError, Planner, Problem, ProblemError, Stage, StageShape, TileRule};
 
 use crate::common::{Bench, address, fault, memory, pattern, repeat, run, run_on};
 use crate::errors::{expect, refused, replayed};
@@ -89,6 +89,11 @@ fn every_way(bench: &Bench, problem: Problem, data: &DeviceBuffer<u8>) -> [usize
     let least = widest_word(&[elem]);
     let mut plans: Vec<(Plan, usize)> =
         planner.survey(&problem).candidates.into_iter().map(|plan| (plan, 0)).collect();
+    // Tiles of every side that divides both pitches.
+    let tiles = Planner::new(bench.gpu.chip().clone()).with_tiles(TileRule::Exhaustive);
+    let runs = |stage: &Stage| matches!(stage.shape, StageShape::TileRuns(_));
+    let tiles = tiles.survey(&problem).candidates.into_iter();
+    plans.extend(tiles.filter(|plan| plan.stages().any(runs)).map(|plan| (plan, 0)));
     if least < 16 {
         let off = problem.with_alignment(least);
         plans.push((planner.plan(&off).expect("there is a way"), least));
@@ -152,6 +157,8 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
         ([640, 512], [544, 672]),
         ([333, 444], [888, 666]),
         ([1, 5000], [5001, 3]),
+        ([640, 480], [512, 672]),
+        ([480, 640], [672, 512]),
     ] {
         for elem in [1, 2, 3, 4, 6, 8, 12, 16, 24, 40, 400].into_iter().step_by(step) {
             let problem = transposed(sides, lds, elem).expect("fits");
@@ -313,6 +320,10 @@ pub fn full_chip(bench: &mut Bench) -> usize {
         turned([9000, 5000], [9100; 2], 16),
         turned([8192, 4096], [4096, 8200], 4),
         turned([8000, 5000], [5100, 8100], 4),
+        turned([5000, 8000], [8100, 5100], 4),
+        turned([20_000, 12_000], [12_032, 20_032], 4),
+        turned([12_000, 20_000], [20_032, 12_032], 1),
+        turned([9984, 6016], [6080, 10_048], 12),
         turned([8000, 5000], [10_000, 16_000], 4),
         turned([10_007, 9973], [10_010, 10_020], 12),
         turned([20_011, 16_381], [16_400, 20_100], 1),
@@ -326,9 +337,9 @@ pub fn full_chip(bench: &mut Bench) -> usize {
         let problem = problem.expect("fits");
         let (leading, elem) = (*leading(&problem), problem.elem_bytes());
         let planner = Planner::new(bench.gpu.chip().clone());
-        let mut plans = vec![planner.plan(&problem).expect("there is a way")];
+        let mut plans = planner.survey(&problem).candidates;
         let through = planner.plan(&problem.with_cap(usize::MAX)).expect("there is a way");
-        if through.route_name() != plans[0].route_name() {
+        if plans.iter().all(|plan| plan.route_name() != through.route_name()) {
             plans.push(through);
         }
         for plan in plans {

@@ -198,6 +198,8 @@ args! {
     MoveSlots32(MoveSlots32) with Flags;
     /// `move_slots64_*`, `move_shared_slots`, `per_cycle_slots`.
     MoveSlots64(MoveSlots64) with Flags;
+    /// `move_runs_*`.
+    MoveRuns(MoveRuns) with Flags;
     /// `move_axes32_*`, `per_cycle_axes32`.
     MoveAxes32(MoveAxes32) with Flags;
     /// `move_axes64_*`, `move_shared_axes`, `per_cycle_axes64`.
@@ -246,6 +248,7 @@ pub const PARTS: &[Layout] = &[
     GlobalFlags::LAYOUT,
     Factor::LAYOUT,
     SmallSwap::LAYOUT,
+    TileRunMap::LAYOUT,
     Digit32::LAYOUT,
     Digit64::LAYOUT,
     Axes32::LAYOUT,

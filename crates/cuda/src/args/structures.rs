@@ -46,6 +46,15 @@ mirror! {
     }
 }
 
+mirror! {
+    /// Rows of square tiles, from one pitch to another.
+    TileRunMap = "TileRuns", in "index.cuh" {
+        Divisor32: from, side;
+        u32: to, rows, cols, pad;
+        u64: unit_bytes;
+    }
+}
+
 // Super-elements along cycles.
 
 mirror! {
@@ -75,6 +84,8 @@ by_map! {
     MoveSlots32, SlotMap32, "MoveArgs<SlotMap<u32>>";
     /// The same by wide numbers.
     MoveSlots64, SlotMap64, "MoveArgs<SlotMap<u64>>";
+    /// Rows of tiles.
+    MoveRuns, TileRunMap, "MoveArgs<TileRuns>";
     /// Axes in any order.
     MoveAxes32, Axes32, "MoveArgs<Axes<u32>>";
     /// The same by wide numbers.

@@ -14,6 +14,7 @@
 //! | slot gather, a block a run; a team a run | `slot_runs`; `slot_gather` |
 //! | fields' slots gathered, a block a run, and PTTWAC | `fields` |
 //! | PTTWAC, flags in memory: axes; slots | `moves`; `moves_slots`; either `moves_shared` |
+//! | rows of tiles between pitches, PTTWAC | `moves_runs` |
 //! | PTTWAC, flags on chip | `moves_on_chip` |
 //! | P-IPT | `per_cycle` |
 //! | rows, slide | `pad` |
@@ -158,6 +159,9 @@ fn lower_one(shape: &StageShape, way: Way, at: At) -> Lowered<(Call, Cost)> {
         }
         (StageShape::FieldMove { slots, direction }, Way::Moves, _) => {
             along_cycles(fields::moves(&slots, direction, at)?, Operation::Moves)
+        }
+        (StageShape::TileRuns(runs), Way::Moves, _) => {
+            along_cycles(moves::runs(&runs, at)?, Operation::Moves)
         }
         (_, Way::OnChipMoves { threads }, Some(Form::Matrices(e))) => {
             let call = moves::on_chip(e, threads, at)?;

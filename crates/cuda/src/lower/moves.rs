@@ -1,13 +1,13 @@
 //! Super-elements along cycles.
 
-use turntile_perm::{AxisPermutation, Elementary, Order, Slots};
+use turntile_perm::{AxisPermutation, Elementary, Order, Slots, TileRuns};
 use turntile_plan::{Direction, StageShape};
 
 use super::fit::{At, Lowered, Size, field};
 use super::maps;
 use crate::args::{
-    Args, Divisor32, MoveAxes32, MoveAxes64, MoveSlots32, MoveSlots64, OnChipArgs, SmallSwap,
-    zeroed,
+    Args, Divisor32, MoveAxes32, MoveAxes64, MoveRuns, MoveSlots32, MoveSlots64, OnChipArgs,
+    SmallSwap, TileRunMap, zeroed,
 };
 use crate::call::{WorkspacePart, widest_word};
 use crate::error::LowerError;
@@ -160,6 +160,44 @@ pub fn global(shape: &StageShape, at: At) -> Lowered {
     let size = Size { blocks: most.min(at.limits.units * blocks), threads, shared_bytes };
     let flags = WorkspacePart::Flags(flag_words(moved.units) * 4);
     Ok(at.launch((family, moved.word, entry), size)?.using(flags, moved.params(narrow)?))
+}
+
+/// Kernels of rows of tiles: vectors a lane, blocks that fit a multiprocessor.
+const RUNS: [(usize, usize, &str); 2] = [(1, 8, "move_runs_1"), (4, 4, "move_runs_4")];
+
+/// Rows of tiles by PTTWAC, flags in memory.
+pub fn runs(runs: &TileRuns, at: At) -> Lowered {
+    let [from, to] = runs.pitches();
+    let places = [runs.rows().checked_mul(from), runs.cols().checked_mul(to)];
+    if places.iter().any(|places| places.is_none_or(|places| places >= FEW)) {
+        return Err(LowerError::NoKernel);
+    }
+    let (word, vectors) = at.words(runs.side());
+    let lanes = vectors.next_power_of_two().min(32);
+    let held = RUNS.into_iter().find(|(each, ..)| each * lanes >= vectors);
+    let (_, blocks, entry) = held.ok_or(LowerError::NoKernel)?;
+    let most = runs.places().div_ceil(THREADS / lanes).max(1);
+    let blocks = most.min(at.limits.units * blocks);
+    let size = Size { blocks, threads: THREADS, shared_bytes: 0 };
+    let flags = WorkspacePart::Flags(flag_words(runs.places()) * 4);
+    Ok(at.launch((Family::MovesRuns, word, entry), size)?.using(
+        flags,
+        MoveRuns {
+            units: runs.places() as u64,
+            lanes: lanes as u32,
+            vectors: field(vectors)?,
+            map: TileRunMap {
+                from: Divisor32::new(field(from)?),
+                side: Divisor32::new(field(runs.side())?),
+                to: field(to)?,
+                rows: field(runs.rows())?,
+                cols: field(runs.cols())?,
+                unit_bytes: (runs.side() * at.elem_bytes) as u64,
+                ..zeroed()
+            },
+            ..zeroed()
+        },
+    ))
 }
 
 /// PTTWAC with flags on chip, a block an instance.

@@ -17,8 +17,9 @@ pub fn slide_block(limits: &Limits) -> usize {
     SLIDE_BYTES.min(limits.shared_bytes.max(16)) / 16 * 16
 }
 
-/// Threads of a block, as `kernels/pad.cu` has them.
+/// Threads of a block, and bytes of rows that all of them move, as `kernels/pad.cu` has them.
 const THREADS: usize = 512;
+const LONG_ROW: usize = 4096;
 
 fn launch(entry: &'static str, blocks: usize, shared_bytes: usize, at: At) -> Lowered<Unfilled> {
     at.launch((Family::Pad, 1, entry), Size { blocks, threads: THREADS, shared_bytes })
@@ -33,8 +34,10 @@ fn in_bytes(slide: Slide, at: At) -> Lowered<Slide> {
 pub fn slide(slide: Slide, block: usize, at: At) -> Lowered {
     let slide = in_bytes(slide, at)?;
     let blocks = slide.blocks(block);
-    // Rows without gaps are one.
-    let rows = |rows: Pitched| match rows.is_dense() {
+    let long = slide.cols() >= LONG_ROW;
+    // Short rows without gaps are one; long ones lie on chip with room to be as aligned as before.
+    let held = if long { block + 32 * (block / slide.cols() + 2) } else { block };
+    let rows = |rows: Pitched| match rows.is_dense() && !long {
         true => Rows { cols: rows.len() as u64, pitch: rows.len() as u64 },
         false => Rows { cols: rows.cols() as u64, pitch: rows.pitch() as u64 },
     };
@@ -48,13 +51,13 @@ pub fn slide(slide: Slide, block: usize, at: At) -> Lowered {
         ..zeroed()
     };
     let flags = WorkspacePart::Flags(4 * (blocks + 1));
-    Ok(launch("pad_slide", blocks, block, at)?.using(flags, params))
+    Ok(launch("pad_slide", blocks, held, at)?.using(flags, params))
 }
 
 /// Rows, in bytes, that lie together elsewhere copied to their places.
 pub fn spread(to: Pitched, at: At) -> Lowered {
     // A warp a row, or a block: see the kernel.
-    let each = if to.cols() >= 4096 { 1 } else { THREADS / 32 };
+    let each = if to.cols() >= LONG_ROW { 1 } else { THREADS / 32 };
     let blocks = to.rows().div_ceil(each).min(at.limits.units * 8);
     Ok(launch("pad_spread", blocks, 0, at)?.with(SpreadArgs {
         rows: to.rows() as u64,

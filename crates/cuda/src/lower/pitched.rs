@@ -130,7 +130,7 @@ pub fn gaps(leading: &Leading, direction: Direction, at: At) -> Lowered {
     let (source, result) = (in_words(leading.source())?, in_words(leading.result())?);
     let (few, other) =
         if source.rows() <= result.rows() { (source, result) } else { (result, source) };
-    let len = source.len();
+    let len = leading.covered() * unit;
     let params = GapArgs {
         len: len as u64,
         windows: len.saturating_sub(few.cols()).div_ceil(few.pitch()) as u64,

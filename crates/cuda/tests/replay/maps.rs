@@ -1,6 +1,6 @@
 //! `index.cuh`: which super-element goes where. Numbers that a kernel has 32 bits for must fit them.
 
-use turntile_cuda::args::{Axes32, Axes64, SlotMap32, SlotMap64, SmallSwap};
+use turntile_cuda::args::{Axes32, Axes64, SlotMap32, SlotMap64, SmallSwap, TileRunMap};
 
 use super::device::{div32, div64};
 use super::{Answer, Broken, aligned, need};
@@ -52,6 +52,30 @@ pub trait Map {
     fn offset(&self, s: u64) -> u64;
     /// Every one of `units` super-elements is started from, and strides are multiples of `word`.
     fn check(&self, units: u64, word: u64) -> Answer<()>;
+}
+
+impl Map for TileRunMap {
+    fn width(&self) -> Width {
+        NARROW
+    }
+    fn succ(&self, s: u64) -> Answer<u64> {
+        let x = div32(&self.from, s as u32);
+        let tile = div32(&self.side, x);
+        let y = s - u64::from(x) * u64::from(self.from.divisor);
+        let row = y * u64::from(self.side.divisor) + u64::from(x - tile * self.side.divisor);
+        NARROW.fit(u128::from(row) * u128::from(self.to) + u128::from(tile))
+    }
+    fn find(&self, offset: u64) -> (u64, u64) {
+        (offset / self.unit_bytes, offset % self.unit_bytes)
+    }
+    fn offset(&self, s: u64) -> u64 {
+        s * self.unit_bytes
+    }
+    fn check(&self, units: u64, word: u64) -> Answer<()> {
+        aligned(word, &[self.unit_bytes])?;
+        let places = u64::from(self.rows) * u64::from(self.from.divisor);
+        need(places == units, || format!("{units} of {places} places"))
+    }
 }
 
 macro_rules! axes {

@@ -97,6 +97,7 @@ pub fn moved(call: &Launch, alignment: u64, offset: u64) -> Moved {
         | Args::MoveSlots64(_)
         | Args::MoveAxes32(_)
         | Args::MoveAxes64(_)
+        | Args::MoveRuns(_)
         | Args::FieldMove(_)
         | Args::OnChip(_) => moves::moves(call, offset),
         Args::Slide(args) => pad::slide(call, args, offset),

@@ -34,6 +34,18 @@ pub fn moves(call: &Launch, offset: u64) -> Moved {
         {
             moved!(a, a.map)
         }
+        Args::MoveRuns(a) if one_of("move_runs_", &[]) => {
+            // What is no place of a run that moves is not started from.
+            let (x, y) = (
+                offset / a.map.unit_bytes / u64::from(a.map.from.divisor),
+                offset / a.map.unit_bytes % u64::from(a.map.from.divisor),
+            );
+            let side = u64::from(a.map.side.divisor);
+            if x >= a.map.rows.into() || y * side + x % side >= a.map.cols.into() {
+                return Ok(None);
+            }
+            moved!(a, a.map)
+        }
         Args::FieldMove(a) if one_of("move_fields_", &[]) => moved!(a, a.map),
         Args::OnChip(a) => {
             threads(call, 1024)?;
