@@ -2,6 +2,9 @@
 
 use crate::error::CudaError;
 
+/// Alignment of the workspace's address.
+pub(crate) const WORKSPACE_ALIGNMENT: usize = 16;
+
 /// An address, and the bytes that can be used from there.
 pub type Place = (u64, usize);
 

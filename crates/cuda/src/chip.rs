@@ -220,7 +220,7 @@ impl Chip {
             (false, None, None) => {
                 let need = shape.instance_len().saturating_mul(request.elem_bytes);
                 let have = self.limits.shared_bytes.max(grid_bytes).max(self.gather_bytes());
-                let held = !matches!(shape, StageShape::Cut { .. }) && !shape.has_gaps();
+                let held = !shape.has_gaps();
                 Err(if held && need > have {
                     Infeasible::OnChip { need, have }
                 } else {

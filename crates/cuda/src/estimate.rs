@@ -68,7 +68,9 @@ fn fraction(shape: &StageShape, cost: &Cost, costs: &Costs, short_cycles: &OnceC
 
 /// The seconds of a stage that reaches `fraction` of a copy.
 fn whole(shape: &StageShape, way: Way, at: At, costs: &Costs, fraction: f64) -> f64 {
-    let bytes = (shape.len() * at.elem_bytes) as f64;
+    // Columns that are cut off move twice.
+    let twice = if let StageShape::Cut { rows, .. } = shape { rows.gaps() } else { 0 };
+    let bytes = ((shape.len() + twice) * at.elem_bytes) as f64;
     let speed = Constant::Copy.of(costs) * fraction;
     Constant::Start.of(costs) + waits(shape, way, at, costs) + 2.0 * bytes / speed
 }
@@ -96,12 +98,14 @@ pub fn least_seconds(costs: &Costs, bytes: usize) -> f64 {
     Constant::Start.of(costs) + 2.0 * bytes as f64 / (Constant::Copy.of(costs) * most)
 }
 
-/// Seconds beside the start and the bytes: for all blocks to wait, or for rounds of rows.
+/// Seconds beside the start and the bytes: for all blocks to wait, for rounds of rows, or for launches beside the first.
 fn waits(shape: &StageShape, way: Way, at: At, costs: &Costs) -> f64 {
     match (*shape, way) {
         // Before anything is written and after everything: 64x48 floats in 14 µs instead of 6.
         (StageShape::SlotGather { .. }, _) => 2.0 * Constant::Wait.of(costs),
         (StageShape::Slide(rows), Way::Rounds { least }) => rounds(rows, least, at, costs),
+        // Out of the way, and behind or between the others.
+        (StageShape::Cut { .. }, _) => 2.0 * Constant::Start.of(costs),
         _ => 0.0,
     }
 }

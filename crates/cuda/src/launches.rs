@@ -4,6 +4,7 @@ use std::fmt;
 
 use turntile_plan::{GeometryData, StageShape};
 
+use crate::buffers::WORKSPACE_ALIGNMENT;
 use crate::call::{Call, WorkspacePart};
 use crate::lower::Cost;
 use crate::way::Way;
@@ -42,19 +43,24 @@ impl Launches {
         self.alignment
     }
 
-    /// Bytes of workspace that launches hand on to others.
+    /// Bytes of workspace that launches hand on to others; flags lie behind them, as aligned as the workspace.
     pub fn held_bytes(&self) -> usize {
-        match self.way {
-            Way::ThroughWorkspace => self.shape.len().saturating_mul(self.elem_bytes),
+        let bytes = |elements: usize| elements.saturating_mul(self.elem_bytes);
+        match (self.shape, self.way) {
+            (_, Way::ThroughWorkspace) => bytes(self.shape.len()),
+            (StageShape::Cut { rows, .. }, _) => {
+                let held = bytes(rows.gaps()).checked_next_multiple_of(WORKSPACE_ALIGNMENT);
+                held.unwrap_or(usize::MAX)
+            }
             _ => 0,
         }
     }
 
-    /// Bytes of workspace: the largest that a launch needs, a multiple of 8.
+    /// Bytes of workspace: the largest that a launch needs, behind what is handed on, a multiple of 8.
     pub fn workspace_bytes(&self) -> usize {
         let most = self.calls.iter().map(|call| call.workspace.bytes()).max().unwrap_or(0);
-        let most = most.max(self.held_bytes());
-        most.checked_next_multiple_of(8).unwrap_or(usize::MAX)
+        let all = most.saturating_add(self.held_bytes());
+        all.checked_next_multiple_of(8).unwrap_or(usize::MAX)
     }
 }
 

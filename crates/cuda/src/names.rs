@@ -59,6 +59,7 @@ named! {
         Narrow = "narrow",
         Backward = "backward",
         // Super-elements, or a square's rows, are whole lines of 128 bytes (0), whole sectors of 32 (1) or neither (2).
+        // Of rows that slide: for how many of source and result they begin within vectors.
         Straddle = "straddle",
         Units = "units",
         // Share of tiles' sides that lies within the matrix.

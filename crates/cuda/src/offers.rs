@@ -56,6 +56,7 @@ pub fn ways(shape: &StageShape, out_of_place: bool, at: At, grid_bytes: usize) -
         StageShape::Slide(rows) if rows.is_alike() => {
             vec![Way::Rounds { least: LEAST_ROWS }, Way::Blocks { block: slide_block(at.limits) }]
         }
+        StageShape::Cut { .. } => vec![Way::Blocks { block: slide_block(at.limits) }],
         StageShape::Turn(leading) => {
             let (source, result) = (leading.source(), leading.result());
             let side = source.rows().min(source.cols());
@@ -68,8 +69,8 @@ pub fn ways(shape: &StageShape, out_of_place: bool, at: At, grid_bytes: usize) -
         StageShape::Retile(_) => vec![Way::Barrier(Scope::Block)],
         StageShape::FieldGather { slots, direction } => fields::ways(&slots, direction, at),
         StageShape::FieldMove { .. } => vec![Way::Moves],
-        // Columns that are cut are a host's to set aside, and only hosts exchange, after which rows become others.
-        StageShape::Slide(_) | StageShape::Cut { .. } | StageShape::Exchange { .. } => Vec::new(),
+        // Only hosts exchange, after which rows become others.
+        StageShape::Slide(_) | StageShape::Exchange { .. } => Vec::new(),
     }
 }
 

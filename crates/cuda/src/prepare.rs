@@ -1,14 +1,14 @@
 //! What is checked before anything is launched.
 
 use turntile_perm::Pitched;
-use turntile_plan::{Flaw, Method, Plan, Problem, StageShape};
+use turntile_plan::{Direction, Flaw, Method, Plan, Problem, StageShape};
 
 use crate::args::Second;
-use crate::buffers::{self, Buffers, Need, Spot};
+use crate::buffers::{self, Buffers, Need, Spot, WORKSPACE_ALIGNMENT};
 use crate::call::{Call, Limits, widest_word};
 use crate::error::{CudaError, LowerError};
 use crate::launches::Launches;
-use crate::lower::{At, Number, Scaling, lowered, rest, scale, scaled_square};
+use crate::lower::{At, Number, Scaling, cut_places, lowered, rest, scale, scaled_square};
 use crate::way::Way;
 
 /// Launches, and the memory that they are for, in place or from a source to a destination. It is made of plans and stages
@@ -28,8 +28,7 @@ pub struct Work {
     held: usize,
 }
 
-/// Alignment of the workspace's address, and of buffers that are laid out one after the other.
-const WORKSPACE_ALIGNMENT: usize = 16;
+/// Alignment of buffers that are laid out one after the other.
 const BUFFER_ALIGNMENT: usize = 256;
 
 /// Most threads of a block that a way may ask for.
@@ -58,7 +57,7 @@ impl Work {
             bytes,
             out_of_place: false,
             alignment,
-            held: launches.iter().map(|launches| launches.held_bytes()).max().unwrap_or(0),
+            held: launches.iter().map(|launches| held(launches, kept)).max().unwrap_or(0),
         }
     }
 
@@ -272,8 +271,16 @@ impl Work {
     }
 }
 
-/// The first and second address of each launch: most in the whole matrix, those for leading dimensions in parts of it and in
-/// the workspace, whose first `kept` bytes hold what is kept of gaps.
+/// Bytes of the workspace up to the end of what launches hand on to others.
+fn held(launches: &Launches, kept: usize) -> usize {
+    match launches.held_bytes() {
+        0 => 0,
+        bytes => kept.saturating_add(bytes),
+    }
+}
+
+/// The first and second address of each launch: most in the whole matrix, those for leading dimensions and cut columns in
+/// parts of it and in the workspace, whose first `kept` bytes hold what is kept of gaps.
 fn spots_of(launches: &Launches, kept: usize) -> impl Iterator<Item = [Spot; 2]> {
     let (data, own) = (Spot::Data(0), Spot::Workspace(kept));
     launches.calls().iter().enumerate().map(move |(number, call)| {
@@ -284,6 +291,17 @@ fn spots_of(launches: &Launches, kept: usize) -> impl Iterator<Item = [Spot; 2]>
             (StageShape::Turn(leading), _) if reads => {
                 let (_, [from, to]) = rest(&leading, launches.elem_bytes);
                 [Spot::Data(to), Spot::Data(from)]
+            }
+            (StageShape::Cut { rows, direction }, _) => {
+                let mut places = cut_places(rows, launches.elem_bytes).map(Spot::Data);
+                if direction == Direction::Backward {
+                    places.reverse();
+                }
+                match number {
+                    0 => [own, places[0]],
+                    1 => [data, Spot::Workspace(kept + launches.held_bytes())],
+                    _ => [places[1], own],
+                }
             }
             _ if reads => [data, Spot::Source(0)],
             _ => [data, own],

@@ -13,10 +13,11 @@ use turntile_plan::{
     Flaw, Infeasible, Method, Plan, PlanError, Planner, Problem, Stage, StageShape, TileRule,
 };
 
+use crate::follow::reaches;
 use crate::replay;
 
 /// What a byte of the memory or of the workspace holds: the number of the byte that was there at first.
-const NOTHING: u32 = u32::MAX;
+pub const NOTHING: u32 = u32::MAX;
 
 fn planner() -> Planner {
     Planner::new(Chip::h200())
@@ -37,14 +38,11 @@ fn is_turned(plan: &Plan) -> bool {
 }
 
 /// Runs launches on numbered bytes, one after the other.
-fn run(plan: &Plan, work: &Work, data: &mut [u32]) {
+pub fn run(plan: &Plan, work: &Work, data: &mut [u32]) {
     let alignment = work.alignment() as u64;
-    // Gaps that travel as elements are moved too.
-    let covered = plan.stages().filter(|stage| !stage.shape.has_gaps());
-    let covered = covered.map(|stage| stage.shape.len() * stage.joined).max().unwrap_or(0);
-    let dense = covered * plan.problem.elem_bytes();
     let mut workspace = vec![NOTHING; work.workspace_bytes()];
-    for (call, &[first, second]) in work.calls().iter().zip(work.spots()) {
+    let steps = work.calls().iter().zip(work.spots()).zip(reaches(plan));
+    for ((call, &[first, second]), reach) in steps {
         let launch = **call;
         let offset = |spot| match spot {
             Spot::Data(bytes) | Spot::Workspace(bytes) => bytes,
@@ -90,11 +88,6 @@ fn run(plan: &Plan, work: &Work, data: &mut [u32]) {
             }
             _ => {
                 assert_eq!(first, Spot::Data(0));
-                let alone =
-                    matches!(call.family, Family::Pad | Family::Pitched | Family::MovesRuns);
-                let alone = alone || is_turned(plan);
-                // A dense stage knows of the matrix alone.
-                let reach = if alone { before.len() } else { dense };
                 for (at, &byte) in before[..reach].iter().enumerate() {
                     if let Some(to) = moved(alignment, at) {
                         data[to] = byte;

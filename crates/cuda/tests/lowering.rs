@@ -120,16 +120,18 @@ fn squares_apart() {
     }
 }
 
-/// Sliding a cut as if it were padding would lose the columns cut off. (What a host's threads share out, padding
-/// included, is no way of a GPU's at all.)
+/// Rows that exchange are a host's alone; rows cut in rounds, as if they were padded, would lose the columns cut off.
 #[test]
 fn what_only_a_host_does_has_no_kernel() {
     let rows = Pitched::new(500, 490, 500).unwrap();
     for direction in [Direction::Forward, Direction::Backward] {
-        let shape = StageShape::Cut { rows, direction };
+        let (cut, shape) =
+            (StageShape::Cut { rows, direction }, StageShape::Exchange { rows, direction });
         for way in ways(&[1]).into_iter().chain(elsewhere(1)) {
             let calls = lower(&shape, way, at(4, 16));
             assert_eq!(calls, Err(LowerError::NoKernel), "{shape} {way}");
+            let blocks = matches!(way, Way::Blocks { .. });
+            assert_eq!(lower(&cut, way, at(4, 16)).is_ok(), blocks, "{cut} {way}");
         }
         for chip in Chip::presets() {
             let problem = Problem::new(500, 500, 4).unwrap().with_cap(usize::MAX);

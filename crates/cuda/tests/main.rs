@@ -1,6 +1,7 @@
 //! The integration tests, one program: each is linked anew.
 
 mod cases;
+mod cut;
 mod driver_library;
 mod follow;
 mod golden;

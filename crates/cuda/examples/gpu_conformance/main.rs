@@ -1,6 +1,6 @@
 //! Every kernel against the index maps, element by element, on a GPU.
 //!
-//! `gpu_conformance [SIDE] [small | padding | plans | full | huge | errors | graph | into | into_full | axes | into_axes | records | leading |
+//! `gpu_conformance [SIDE] [small | padding | cut | cut_full | plans | full | huge | errors | graph | into | into_full | axes | into_axes | records | leading |
 //! leading_full | racecheck | racecheck_axes]...`, all without arguments. `axes 5`, `into_axes 5` and `records 5` run kernels that fill the chip and the planner's choices five times.
 //!
 //! `racecheck` is what to run under the tools that slow everything down, in a few minutes:
@@ -12,6 +12,7 @@ mod axes;
 mod cases;
 #[path = "../common/mod.rs"]
 mod common;
+mod cut;
 mod errors;
 mod into_axes;
 mod large;
@@ -34,9 +35,11 @@ fn main() {
     let mut bench = Bench::new();
     println!("device {}", turntile_plan::Device::name(bench.gpu.chip()));
     let mut failures = 0;
-    let sections: [(&str, Section); 17] = [
+    let sections: [(&str, Section); 19] = [
         ("small", &|bench| cases::small(bench, side)),
         ("padding", &|bench| padding::padding(bench, side)),
+        ("cut", &|bench| cut::small(bench, side)),
+        ("cut_full", &cut::full_chip),
         ("plans", &large::plans),
         ("full", &large::full_chip),
         ("huge", &large::huge),

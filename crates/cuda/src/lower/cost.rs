@@ -1,6 +1,6 @@
 //! What the cost of a launch is looked up by: an operation, and the quantities that decide its speed.
 
-use turntile_perm::{Elementary, Slots};
+use turntile_perm::{Elementary, Pitched, Slots};
 use turntile_plan::{Direction, StageShape};
 
 use super::fit::At;
@@ -180,6 +180,19 @@ impl Quantities {
             .bytes(Q::UnitWord, widest_word(&[unit_bytes]).min(most))
             .with(Q::Straddle, straddle)
             .bytes(Q::Units, shape.batch() * shape.instance_len().div_ceil(unit))
+    }
+
+    /// Whether rows that slide begin with whole vectors: for how many of source and result they do not, and what they
+    /// begin with instead.
+    pub fn slide(self, shape: &StageShape, at: At) -> Self {
+        let Some(slide) = shape.slide() else { return self };
+        let granule = |rows: Pitched| {
+            let pitch = if rows.is_dense() { 0 } else { rows.pitch() * at.elem_bytes };
+            widest_word(&[pitch, at.alignment])
+        };
+        let granules = [slide.from(), slide.to()].map(granule);
+        let between = granules.iter().filter(|&&granule| granule < VECTOR_BYTES).count();
+        self.with(Q::Straddle, between as u8).bytes(Q::Granule, granules[0].min(granules[1]))
     }
 
     /// Bytes of a field on an average.

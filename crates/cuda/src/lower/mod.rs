@@ -18,6 +18,7 @@
 //! | PTTWAC, flags on chip | `moves_on_chip` |
 //! | P-IPT | `per_cycle` |
 //! | rows, slide | `pad` |
+//! | columns cut off | `out_of_place` or `pitched`, `pad` |
 //! | out of place, matrices; any axes | `out_of_place`; `into_axes` |
 //! | leading dimensions, gaps kept; scaled | `tiles`, `out_of_place`, `pitched`, `pad`; `scale` |
 
@@ -55,7 +56,7 @@ pub(crate) use cost::Cost;
 use cost::Quantities;
 pub use fit::{At, Lowered};
 pub(crate) use pad::slide_block;
-pub(crate) use pitched::rest;
+pub(crate) use pitched::{cut_places, rest};
 pub use scale::{Number, Scaling};
 pub(crate) use scale::{scale, scaled_square};
 pub(crate) use tiles::{LINE, apart, cube_geometry};
@@ -76,6 +77,11 @@ pub(crate) fn lowered(shape: &StageShape, way: Way, at: At) -> Lowered<(Vec<Call
             let calls = pad::rows(rows, least, at)?;
             let first = calls.first().map(|call| Quantities::new(shape, call, at));
             return Ok((calls, Some(first.unwrap_or_default().of(Operation::Rounds))));
+        }
+        (StageShape::Cut { rows, direction }, Way::Blocks { block }) if block > 0 => {
+            let calls = pitched::cut(rows, direction, block, at)?;
+            let cost = Quantities::new(shape, &calls[1], at).slide(shape, at);
+            return Ok((calls, Some(cost.of(Operation::Blocks))));
         }
         (StageShape::FieldGather { slots, direction }, Way::Runs { groups }) if groups > 0 => {
             let calls = fields::gather(&slots, direction, groups, at)?;
@@ -171,7 +177,7 @@ fn lower_one(shape: &StageShape, way: Way, at: At) -> Lowered<(Call, Cost)> {
         (_, Way::PerCycle, _) => along_cycles(moves::per_cycle(shape, at)?, Operation::PerCycle),
         (StageShape::Slide(rows), Way::Blocks { block }, _) if block > 0 => {
             let call = pad::slide(rows, block, at)?;
-            (call, of(&call).of(Operation::Blocks))
+            (call, of(&call).slide(shape, at).of(Operation::Blocks))
         }
         (StageShape::Axes(axes), Way::OutOfPlace { tiling: Tiling::Axes { held }, .. }, _) => {
             let call = axes::into(&axes, held, at)?;

@@ -1,10 +1,10 @@
-//! Rows a pitch apart: squares of any elements, long elements transposed, gaps kept and restored.
+//! Rows a pitch apart: squares of any elements, long elements transposed, columns cut off, gaps kept and restored.
 
 use turntile_perm::{Elementary, Leading, Pitched};
-use turntile_plan::Direction;
+use turntile_plan::{Direction, StageShape};
 
 use super::fit::{At, Lowered, Size, Unfilled, field, pitch as on_chip_pitch};
-use super::pad::spread;
+use super::pad::{slide, spread};
 use super::{into, tiles};
 use crate::args::{Divisor32, Divisor64, GapArgs, UnitSwapArgs, UnitTurnArgs, zeroed};
 use crate::call::{Call, WorkspacePart};
@@ -27,6 +27,9 @@ const GAP_THREADS: usize = 512;
 
 /// Words of kept gaps that are worth a block.
 const GAP_SHARE: usize = 16 << 10;
+
+/// Bytes of a piece that is worth a block, where columns are copied.
+const PIECE_BYTES: usize = 4096;
 
 fn launch(word: usize, entry: &'static str, size: Size, at: At) -> Lowered<Unfilled> {
     at.launch((Family::Pitched, word, entry), size)
@@ -117,6 +120,36 @@ pub fn through(leading: &Leading, at: At) -> Lowered<Vec<Call>> {
     let turn = turn([source.rows(), source.cols()], pitches, at.and(&pitches))?;
     let out = result.scaled(at.elem_bytes).ok_or(LowerError::NoKernel)?;
     Ok(vec![turn, spread(out, at)?])
+}
+
+/// Where columns that are cut off lie, so many bytes from the matrix's start: before, and after.
+pub fn cut_places(rows: Pitched, elem_bytes: usize) -> [usize; 2] {
+    [rows.cols() * elem_bytes, rows.len() * elem_bytes]
+}
+
+/// Columns cut off, or put back: they are in the workspace while the others slide, by blocks of `block` bytes.
+pub fn cut(rows: Pitched, direction: Direction, block: usize, at: At) -> Lowered<Vec<Call>> {
+    let in_bytes = rows.scaled(at.elem_bytes).filter(|rows| !rows.is_dense());
+    let in_bytes = in_bytes.ok_or(LowerError::NoKernel)?;
+    let sliding = StageShape::Cut { rows, direction }.slide().ok_or(LowerError::NoKernel)?;
+    let (columns, column) = (rows.pitch() - rows.cols(), rows.rows() * at.elem_bytes);
+    let (mut sides, mut pitches) = ([rows.rows(), columns], [in_bytes.pitch(), column]);
+    let backward = direction == Direction::Backward;
+    if backward {
+        sides.reverse();
+        pitches.reverse();
+    }
+    let turned = turn(sides, pitches, at.and(&[pitches[0], pitches[1], in_bytes.cols()]))?;
+    // Columns in equal pieces, one for every multiprocessor where that can be.
+    let most = (at.limits.units / columns).min(column / PIECE_BYTES).max(1);
+    let parts = (1..=most).rev().find(|&parts| column.is_multiple_of(parts)).unwrap_or(1);
+    let pieces = Pitched::new(columns * parts, column / parts, column / parts);
+    let copied = spread(pieces.ok_or(LowerError::NoKernel)?, at)?;
+    let mut calls = vec![turned, slide(sliding, block, at)?, copied];
+    if backward {
+        calls.reverse();
+    }
+    Ok(calls)
 }
 
 /// What is kept of a matrix's gaps, taken out of them or put back.

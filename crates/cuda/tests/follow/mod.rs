@@ -3,10 +3,12 @@
 mod offsets;
 
 pub use offsets::offsets;
-use turntile_cuda::call::{Call, Launch};
+use turntile_cuda::args::Second;
+use turntile_cuda::call::{Call, Launch, widest_word};
 use turntile_cuda::lower::lower;
 use turntile_cuda::way::Way;
-use turntile_plan::StageShape;
+use turntile_cuda::{Launches, Spot, Work};
+use turntile_plan::{Plan, StageShape};
 
 use crate::cases::{ELEMENTS, alignments, at};
 use crate::replay;
@@ -43,4 +45,43 @@ pub fn follow(shape: StageShape, ways: &[Way]) -> usize {
         }
     }
     lowered
+}
+
+/// The memory that an address lies in, and how far from its start.
+fn memory(spot: Spot) -> (fn(usize) -> Spot, usize) {
+    match spot {
+        Spot::Data(bytes) => (Spot::Data, bytes),
+        Spot::Source(bytes) => (Spot::Source, bytes),
+        Spot::Workspace(bytes) => (Spot::Workspace, bytes),
+    }
+}
+
+/// Of each launch of a plan how many bytes of the memory its stage knows of.
+pub fn reaches(plan: &Plan) -> impl Iterator<Item = usize> {
+    plan.stages().flat_map(|stage| {
+        let launches: &Launches = stage.offer.geometry.get().expect("a GPU's");
+        let (read, written) = stage.shape.spans();
+        let reach = read.max(written) * stage.joined * plan.problem.elem_bytes();
+        launches.calls().iter().map(move |_| reach)
+    })
+}
+
+/// Where a plan's launches put the byte at `offset` of the matrix, or of the source, each at the addresses that it has.
+pub fn through(plan: &Plan, work: &Work, offset: usize) -> replay::Answer<Spot> {
+    let mut at = if work.is_out_of_place() { Spot::Source(offset) } else { Spot::Data(offset) };
+    let steps = work.calls().iter().zip(work.spots()).zip(reaches(plan));
+    for ((call, &[first, second]), reach) in steps {
+        let elsewhere = call.params.second() == Some(Second::Source);
+        let from = if elsewhere { second } else { first };
+        let ((to_memory, to), (from_memory, from)) = (memory(first), memory(from));
+        let (lies_in, place) = memory(at);
+        // In other memory, or not in what it reads.
+        let read = |place: &usize| lies_in(0) == from_memory(0) && (elsewhere || *place < reach);
+        let Some(place) = place.checked_sub(from).filter(read) else { continue };
+        let aligned = widest_word(&[work.alignment(), from, to]) as u64;
+        if let Some(moved) = replay::moved(call, aligned, place as u64)? {
+            at = to_memory(to + moved as usize);
+        }
+    }
+    Ok(at)
 }
