@@ -114,13 +114,15 @@ extern "C" __global__ void __launch_bounds__(256) square_swap_any(const __grid_c
 
 #if WORD >= 4
 struct ApartArgs {
-    char *square, *mirror;
+    char *block, *mirror;
     u64 pitch;   // bytes from row to row of both
-    u32 side;    // in words; rows are whole granules of 16 bytes
-    u32 across;  // tiles across
-    u32 first, end; // tiles of the square that this launch takes
+    u32 side;    // of a square, in words; rows are whole granules of 16 bytes
+    u32 across;  // tiles across a square
+    u32 squares; // side by side in a block
+    u32 pairs;   // of a square and its mirror image
+    u32 first, end; // pairs of the block that this launch takes
 };
-static_assert(sizeof(ApartArgs) == 40);
+static_assert(sizeof(ApartArgs) == 48);
 
 // A tile whose rows are 16 granules. Those of a row are permuted, so that lanes that read down a column meet different banks.
 struct ApartTile {
@@ -152,36 +154,51 @@ struct ApartTile {
     }
 };
 
-// A square and its mirror image elsewhere, perhaps in another GPU's memory, change places. The next pair of tiles is on its
-// way while one is stored: a link's two directions are then both busy.
+// Squares of a block change places with those of its mirror image, perhaps in another GPU's memory; or those of a block that is
+// its own are transposed. The next pair of tiles is on its way while one is stored: a link's two directions are then both busy.
 extern "C" __global__ void __launch_bounds__(ApartTile::threads) square_swap_apart(const __grid_constant__ ApartArgs a) {
     using Tiles = ApartTile;
     extern __shared__ uint4 shared[]; // two pairs of tiles
     char *const held = (char *)shared;
-    const auto place = [&](u32 n, u32 k, u32 &rows, u32 &cols) {
-        const u32 i = n / a.across * Tiles::T, j = n % a.across * Tiles::T, r = k ? j : i, c = k ? i : j;
+    const bool own = a.block == a.mirror;
+    struct Pair {
+        u64 square; // bytes into a block
+        u32 i, j;   // the tile's first row and column there
+        u32 tiles;  // one, if it is its own mirror image
+    } next, last = {};
+    const auto place = [&](const Pair &pair, u32 k, u32 &rows, u32 &cols) {
+        const u32 r = k ? pair.j : pair.i, c = k ? pair.i : pair.j;
         rows = a.side - r, cols = a.side - c;
-        return (k ? a.mirror : a.square) + r * a.pitch + u64(c) * WORD;
+        return (k ? a.mirror : a.block) + pair.square + r * a.pitch + u64(c) * WORD;
     };
     u32 rows, cols, now = 0;
-    for (u32 n = a.first + blockIdx.x, held_n = a.end;; held_n = n, n += gridDim.x, now ^= 2 * Tiles::bytes) {
+    for (u32 n = a.first + blockIdx.x;; n += gridDim.x, now ^= 2 * Tiles::bytes, last = next) {
+        next.tiles = 0;
+        if (n < a.end) {
+            const u32 square = n / a.pairs, number = n % a.pairs;
+            next.i = number / a.across, next.j = number % a.across;
+            if (own) folded(number, a.across, next.i, next.j);
+            next.tiles = own && next.i == next.j ? 1 : 2;
+            next.i *= Tiles::T, next.j *= Tiles::T;
+            next.square = square / a.squares * a.side * a.pitch + u64(square % a.squares) * a.side * WORD;
+        }
 #pragma unroll 1
-        for (u32 k = 0; k < 2 && n < a.end; k++) {
-            const char *from = place(n, k, rows, cols);
+        for (u32 k = 0; k < next.tiles; k++) {
+            const char *from = place(next, k, rows, cols);
             Tiles::load(held + now + k * Tiles::bytes, from, a.pitch, rows, cols);
         }
         copy_async_commit();
-        if (held_n < a.end) {
+        if (last.tiles) {
             copy_async_wait_but_last();
             __syncthreads();
 #pragma unroll 1
-            for (u32 k = 0; k < 2; k++) {
-                char *to = place(held_n, 1 - k, rows, cols);
+            for (u32 k = 0; k < last.tiles; k++) {
+                char *to = place(last, 1 - k, rows, cols);
                 Tiles::store(held + (now ^ 2 * Tiles::bytes) + k * Tiles::bytes, to, a.pitch, rows, cols);
             }
             __syncthreads();
         }
-        if (n >= a.end) return;
+        if (!next.tiles) return;
     }
 }
 #endif

@@ -1,9 +1,11 @@
-//! Streams, events and memory of several GPUs, for work that passes from one to another, and squares that change places
+//! Streams, events and memory of several GPUs, for work that passes from one to another, and blocks that change places
 //! between them.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
 use std::fmt;
+
+use turntile_perm::Squares;
 
 use crate::call::{Call, Limits};
 use crate::driver::{Event, Function, Memory, Stream};
@@ -40,46 +42,60 @@ pub struct Buffer {
     gpu: Gpu,
 }
 
-/// Two squares that change places, each transposed, in the memory of any GPUs that reach it: in one pass, without workspace.
+/// Blocks of [squares](Squares) that change places, each square transposed, in the memory of any GPUs that reach it: in one pass,
+/// without workspace.
 #[derive(Debug)]
 pub struct Swap {
-    halves: [Call; 2],
+    squares: Squares,
+    launches: [Call; 3],
     kernels: Vec<Function>,
 }
 
+/// A launch of a [`Swap`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Launch {
+    /// A half of what makes two blocks change places.
+    First,
+    /// The other.
+    Second,
+    /// Squares of one block are transposed where they lie.
+    Own,
+}
+
 impl Swap {
-    /// The launches of both halves of the work, on squares of `side` by `side` elements whose rows lie `pitch` bytes apart, and
-    /// which begin at multiples of 16.
+    /// The launches of each [`Launch`], on blocks that begin at multiples of 16.
     ///
     /// # Errors
-    /// [`LowerError`]: elements are not of 4, 8 or 16 bytes, or rows no multiple of 16, or there are too many.
+    /// [`LowerError`]: elements are not of 4, 8 or 16 bytes, or rows of squares no multiple of 16, or several squares have rows of
+    /// less than 256, or there are too many.
     pub fn lower(
-        side: usize,
-        pitch: usize,
+        squares: &Squares,
         elem_bytes: usize,
         limits: &Limits,
-    ) -> Result<[Call; 2], LowerError> {
-        lower::apart(side, pitch, At { elem_bytes, alignment: 16, limits })
+    ) -> Result<[Call; 3], LowerError> {
+        lower::apart(squares, At { elem_bytes, alignment: 16, limits })
     }
 
     /// Those of [`lower`](Self::lower), loaded on a GPU.
     ///
     /// # Errors
     /// [`CudaError::Infeasible`]: of `lower`. [`CudaError::Driver`].
-    pub fn new(gpu: &Gpu, side: usize, pitch: usize, elem_bytes: usize) -> Result<Self, CudaError> {
-        let stage = || format!("squares of {side}, {elem_bytes} bytes an element");
+    pub fn new(gpu: &Gpu, squares: Squares, elem_bytes: usize) -> Result<Self, CudaError> {
+        let stage = || format!("squares of {}, {elem_bytes} bytes an element", squares.side());
         let infeasible = |why| CudaError::Infeasible { stage: stage(), why };
         let limits = gpu.chip().limits();
-        let halves = Self::lower(side, pitch, elem_bytes, limits).map_err(infeasible)?;
-        Ok(Swap { halves, kernels: gpu.kernels(&halves)? })
+        let launches = Self::lower(&squares, elem_bytes, limits).map_err(infeasible)?;
+        Ok(Swap { squares, kernels: gpu.kernels(&launches)?, launches })
     }
 }
 
 impl fmt::Display for Swap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [Call(first), Call(second)] = &self.halves;
-        let blocks = [first, second].map(|half| half.groups);
-        write!(f, "{} {blocks:?} x {} threads", first.kernel(), first.threads)
+        let ([rows, cols], side) = (self.squares.across(), self.squares.side());
+        let [Call(first), ..] = &self.launches;
+        let blocks = self.launches.each_ref().map(|Call(launch)| launch.groups);
+        let (kernel, threads) = (first.kernel(), first.threads);
+        write!(f, "{rows} x {cols} squares of {side}: {kernel} {blocks:?} x {threads} threads")
     }
 }
 
@@ -193,26 +209,27 @@ impl Queue {
         unsafe { self.stream.copy_between((to, there), (from, here), bytes) }
     }
 
-    /// Queues a half, 0 or 1, of what makes the squares at two addresses change places.
+    /// Queues a launch of what makes the blocks at two addresses change places; both are one of a block's own.
     ///
     /// # Errors
     /// [`CudaError::Driver`].
     ///
     /// # Safety
-    /// `swap` was made on the queue's GPU. Both squares are memory that it reaches, at multiples of 16, and do not overlap; until
-    /// this has ended nothing else uses them but the other half, and `swap` is not dropped.
+    /// `swap` was made on the queue's GPU. Blocks are memory that it reaches, at multiples of 16, and do not overlap, or are one
+    /// for [`Launch::Own`]; until this has ended nothing else uses them but the other half, and `swap` is not dropped.
     pub unsafe fn swap(
         &self,
         swap: &Swap,
-        half: usize,
-        [first, second]: [u64; 2],
+        launch: Launch,
+        [block, mirror]: [u64; 2],
     ) -> Result<(), CudaError> {
-        let call = &swap.halves[half];
-        let fields = call.params.at(first, second);
+        let call = &swap.launches[launch as usize];
+        let fields = call.params.at(block, mirror);
         let parameter = [fields.bytes().as_ptr().cast()];
         // SAFETY: the kernel takes one parameter, these fields; the caller answers for the memory.
         unsafe {
-            swap.kernels[half].launch(call.config(), &parameter, self.raw(), || call.kernel())
+            swap.kernels[launch as usize]
+                .launch(call.config(), &parameter, self.raw(), || call.kernel())
         }
     }
 }

@@ -10,7 +10,7 @@ use turntile_cuda::peers::Swap;
 use turntile_cuda::waits::Waits;
 use turntile_cuda::way::{Scope, Way};
 use turntile_cuda::{Chip, LowerError, Work};
-use turntile_perm::Pitched;
+use turntile_perm::{Parts, Pitched, Squares};
 use turntile_plan::{Device, Direction, Planner, Problem, Request, StageShape, Want};
 
 use crate::cases::{
@@ -88,35 +88,43 @@ fn launches_fit_the_device_code() {
     assert_eq!(kernels, all);
 }
 
-/// Of two squares apart, every element and its mirror image is in a tile of one half.
+/// Of squares of blocks apart, every pair of tiles is in one half, and in the launch of a block that is its own.
 #[test]
 fn squares_apart() {
+    let squares = |m: usize, n: usize| {
+        let [rows, cols] = [m, n].map(|part| Parts::balanced(3 * part, 3));
+        Squares::all(&rows, &cols)
+    };
     for elem in [4, 8, 16] {
-        for side in (0..400).chain([65_536]) {
-            let pitch = 3 * side * elem;
-            let halves = Swap::lower(side, pitch, elem, &Limits::H200);
-            if side == 0 || side * elem % 16 != 0 {
-                assert_eq!(halves, Err(LowerError::NoKernel));
+        let (tile, word) = (256 / elem, elem as u64);
+        let blocks = [[64, 128], [384, 256], [204, 68], [65_536, 32_768]];
+        for squares in (1..400).map(|m| [m, m]).chain(blocks).flat_map(|[m, n]| squares(m, n)) {
+            let launches = Swap::lower(&squares, elem, &Limits::H200);
+            let ([down, beside], side) = (squares.across(), squares.side());
+            if side * elem % 16 != 0 || side < tile && down * beside > 1 {
+                assert_eq!(launches, Err(LowerError::NoKernel), "{squares:?}");
                 continue;
             }
-            let mut numbers = 0;
-            for call in halves.unwrap() {
+            let (mut numbers, across) = (0, side.div_ceil(tile));
+            for (call, own) in launches.unwrap().into_iter().zip([false, false, true]) {
                 let Args::Apart(a) = call.params else { panic!("{call:?}") };
                 // A row of a tile is 256 bytes, two pairs are held, and blocks go on from tile to tile.
-                assert_eq!((a.pitch, a.side), (pitch as u64, side as u32));
-                assert_eq!(a.across as usize, side.div_ceil(256 / elem));
-                assert_eq!(
-                    (call.threads, call.shared_bytes as usize),
-                    (256, 4 * 256 * (256 / elem))
-                );
-                assert!(a.first == numbers && a.end >= a.first && call.groups <= 264);
+                assert_eq!((a.pitch, a.side), (squares.pitch() as u64 * word, side as u32));
+                let pairs = if own { across * (across + 1) / 2 } else { across * across };
+                let fields = [a.across, a.squares, a.pairs].map(|field| field as usize);
+                assert_eq!(fields, [across, beside, pairs]);
+                assert_eq!((call.threads, call.shared_bytes as usize), (256, 4 * 256 * tile));
+                let first = if own { 0 } else { numbers };
+                assert!(a.first == first && a.end >= a.first && call.groups <= 264);
                 numbers = a.end;
+                let all = (down * beside * pairs) as u32;
+                assert_eq!(numbers == all, own || a.first > 0 || all == 1, "{squares:?}");
             }
-            assert_eq!(numbers as usize, side.div_ceil(256 / elem).pow(2));
         }
     }
     for (side, elem) in [(64, 1), (64, 2), (64, 12), (64, 32), (1 << 22, 4)] {
-        assert!(Swap::lower(side, side * elem, elem, &Limits::H200).is_err(), "{side} {elem}");
+        let squares = squares(side, side).next().unwrap();
+        assert!(Swap::lower(&squares, elem, &Limits::H200).is_err(), "{side} {elem}");
     }
 }
 

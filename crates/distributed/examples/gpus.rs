@@ -3,7 +3,7 @@
 //!     gpus [small | squares | errors | large | time]... [ROWSxCOLSxRANKS]...
 //!
 //! All parts without arguments. Ranks take the GPUs that there are in turn: with one GPU all are on it. `time` takes floats, of
-//! 65536 x 65536 and of odd sides over 2 ranks, or of the given sizes; squares that change places tile by tile also by copies.
+//! the given sizes or of its own; what changes places tile by tile also by copies.
 #![allow(unsafe_code)]
 
 use std::error::Error;
@@ -79,13 +79,16 @@ fn small(gpus: &[Gpu]) -> Answer<usize> {
     Ok(failures)
 }
 
-/// Squares in equal parts, of whole tiles and of others, over 2 to 5 ranks.
+/// Squares in equal parts over 2 to 5 ranks, and rectangles, of whole tiles and of others.
 fn squares(gpus: &[Gpu]) -> Answer<usize> {
     let mut failures = 0;
-    for (ranks, side) in (2..=5).flat_map(|ranks| [4, 52, 64, 132, 260].map(|side| (ranks, side))) {
-        let parts = Parts::balanced(ranks * side, ranks);
+    let equal = [4, 52, 64, 132, 260].map(|side| (side, side));
+    let sides = [&equal[..], &[(64, 128), (192, 128), (68, 204)]].concat();
+    for (ranks, (m, n)) in (2..=5).flat_map(|ranks| sides.iter().map(move |sides| (ranks, *sides)))
+    {
+        let [rows, cols] = [m, n].map(|part| Parts::balanced(ranks * part, ranks));
         for elem_bytes in [4, 8, 16] {
-            let case = Case::matrix(parts.clone(), parts.clone(), elem_bytes);
+            let case = Case::matrix(rows.clone(), cols.clone(), elem_bytes);
             failures += check(&case, ranks, 1 << 20, gpus)?;
         }
     }
@@ -113,27 +116,29 @@ fn check(case: &Case, ranks: usize, chunk: usize, gpus: &[Gpu]) -> Answer<usize>
     Ok(failures)
 }
 
-/// What is refused leaves the data as they were.
+/// What is refused leaves the data as they were: a square, a rectangle, and parts that are copied.
 fn errors(gpus: &[Gpu]) -> Answer<usize> {
-    let gpus = in_turn(gpus, 2);
-    let change = Redistribution::transpose(Parts::balanced(64, 2), Parts::balanced(64, 2), 4);
-    let mut planned = change.plan_on(&gpus)?;
-    let mut locals = Local::all(&gpus, |rank| planned.capacity(rank) + 16)?;
-    let before: Vec<u8> = (0..planned.capacity(0)).map(|k| k as u8).collect();
-    locals.iter_mut().try_for_each(|local| local.put(0, &before))?;
-    let place = |rank: usize| locals[rank].memory().place();
-    let [first, (address, bytes)] = [place(0), place(1)];
-    let mut failures = 0;
-    for second in [(address, before.len() - 1), (address + 4, bytes - 4), first] {
-        // SAFETY: memory of the ranks' GPUs, or refused.
-        let refused = unsafe { planned.run(&[first.into(), second.into()]) };
-        failures += usize::from(refused.is_ok());
-        println!("  refused: {}", refused.err().map_or("no".into(), |why| why.to_string()));
-        for local in &locals {
-            failures += usize::from(local.take(0, before.len())? != before);
+    let (gpus, mut failures) = (in_turn(gpus, 2), 0);
+    for sides in [[64, 64], [128, 256], [60, 68]] {
+        let [rows, cols] = sides.map(|side| Parts::balanced(side, 2));
+        let change = Redistribution::transpose(rows, cols, 4);
+        let mut planned = change.plan_on(&gpus)?;
+        let mut locals = Local::all(&gpus, |rank| planned.capacity(rank) + 16)?;
+        let before: Vec<u8> = (0..planned.capacity(0)).map(|k| k as u8).collect();
+        locals.iter_mut().try_for_each(|local| local.put(0, &before))?;
+        let place = |rank: usize| locals[rank].memory().place();
+        let [first, (address, bytes)] = [place(0), place(1)];
+        for second in [(address, before.len() - 1), (address + 4, bytes - 4), first] {
+            // SAFETY: memory of the ranks' GPUs, or refused.
+            let refused = unsafe { planned.run(&[first.into(), second.into()]) };
+            failures += usize::from(refused.is_ok());
+            println!("  refused: {}", refused.err().map_or("no".into(), |why| why.to_string()));
+            for local in &locals {
+                failures += usize::from(local.take(0, before.len())? != before);
+            }
         }
+        failures += usize::from(change.plan_on(&gpus[..1]).is_ok());
     }
-    failures += usize::from(change.plan_on(&gpus[..1]).is_ok());
     Ok(failures)
 }
 
@@ -141,8 +146,8 @@ fn errors(gpus: &[Gpu]) -> Answer<usize> {
 fn fill(local: &mut Local, first: usize, bytes: usize) -> Result<(), CudaError> {
     for at in (0..bytes).step_by(PIECE) {
         let numbers = at / 4..(at + PIECE).min(bytes) / 4;
-        let piece: Vec<u8> = numbers.flat_map(|k| ((first + k) as u32).to_le_bytes()).collect();
-        local.put(at, &piece)?;
+        let piece: Vec<u32> = numbers.map(|k| (first + k) as u32).collect();
+        local.put(at, bytemuck::cast_slice(&piece))?;
     }
     Ok(())
 }
@@ -155,12 +160,20 @@ fn wrong(
     r: usize,
 ) -> Result<usize, CudaError> {
     let (bytes, mut wrong) = (4 * rows * parts.len(r), 0);
+    let mut piece = vec![0u32; PIECE.min(bytes) / 4];
     for at in (0..bytes).step_by(PIECE) {
-        let taken = local.take(at, PIECE.min(bytes - at))?;
-        let first = parts.begin(r) * rows + at / 4;
-        let want = |k: usize| (k % rows * cols + k / rows) as u32;
-        let wants = (first..).map(want);
-        wrong += taken.chunks_exact(4).zip(wants).filter(|(t, w)| *t != w.to_le_bytes()).count();
+        let piece = &mut piece[..PIECE.min(bytes - at) / 4];
+        local.queue.take(&local.buffer, at, bytemuck::cast_slice_mut(piece))?;
+        let mut first = parts.begin(r) * rows + at / 4;
+        let mut rest = &*piece;
+        while !rest.is_empty() {
+            // What there is of a row.
+            let (row, col) = (first / rows, first % rows);
+            let (some, others) = rest.split_at(rest.len().min(rows - col));
+            let want = |k: usize| ((col + k) * cols + row) as u32;
+            wrong += some.iter().enumerate().filter(|&(k, &value)| value != want(k)).count();
+            (first, rest) = (first + some.len(), others);
+        }
     }
     Ok(wrong)
 }
@@ -264,8 +277,9 @@ fn median(mut run: impl FnMut() -> Answer<()>) -> Answer<Duration> {
 fn time(gpus: &[Gpu], asked: &[[usize; 3]]) -> Answer<usize> {
     let (mut failures, mut rows) = (0, Vec::new());
     for &[m, n, ranks] in asked {
-        for way in [None, Some(Way::AxesFirst)] {
-            if way.is_some() && (m != n || m % ranks != 0) {
+        let copied = if m < n { Way::PanelsFirst } else { Way::AxesFirst };
+        for way in [None, Some(copied)] {
+            if way.is_some() && (m % ranks, n % ranks) != (0, 0) {
                 continue;
             }
             let by = |change: Redistribution| match way {
@@ -311,6 +325,7 @@ fn main() -> Answer<()> {
     if sizes.is_empty() {
         sizes = vec![
             [65_536, 65_536, 2],
+            [65_536, 32_768, 2],
             [65_521, 65_537, 2],
             [30_000, 20_000, 2],
             [49_152, 49_152, 4],

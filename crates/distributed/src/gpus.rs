@@ -12,6 +12,7 @@ use crate::exchange::TransportError;
 use crate::local::{OfBytes, Ways, planned};
 use crate::queues::{self, BOUNCES, Command, MARKS, Mark, Queue, Spot};
 use crate::redistribution::{Redistribution, Steps};
+use crate::squares::fastest;
 
 /// Most bytes of a message: what crosses in it takes longer than queueing it.
 const CHUNK_BYTES: usize = 16 << 20;
@@ -44,7 +45,7 @@ struct OnRank {
 /// How a rank exchanges with others.
 #[derive(Debug)]
 struct Exchanged {
-    /// Squares change places tile by tile.
+    /// Blocks change places tile by tile.
     swap: Option<Swap>,
     /// Bytes of a buffer that copies go through.
     bounce_bytes: usize,
@@ -57,8 +58,9 @@ impl Redistribution {
     /// GPUs reach each other's memory where they can (it stays so), and allocates the workspace of each rank: the most that a
     /// local stage needs, at most 2% or 16 MiB unless a cap says else, and three buffers of a message. Threads are not used.
     ///
-    /// A square in equal parts changes places tile by tile, in one pass and without workspace, where all GPUs reach each other:
-    /// its elements have 4, 8 or 16 bytes, a row of a rank's square is a multiple of 16, and no [`way`](Self::way) was asked for.
+    /// Blocks of a matrix in equal parts change places tile by tile, in one pass and without workspace, where all GPUs reach each
+    /// other: elements have 4, 8 or 16 bytes, a side of a square that divides all parts is a multiple of 16 bytes, and of 256 at
+    /// least unless parts are squares themselves, and no [`way`](Self::way) was asked for.
     ///
     /// # Errors
     /// As [`plan`](Self::plan); [`Error::Communicator`] where there are not as many GPUs as ranks; [`Error::Local`] where a
@@ -71,19 +73,16 @@ impl Redistribution {
         let chunk = self.asked_chunk().unwrap_or(CHUNK_BYTES);
         let far = gpus.iter().map(|gpu| unreached(gpu, gpus)).collect::<Result<Vec<_>, _>>();
         let far = far.map_err(cuda)?;
-        let [elem_bytes, row] = self.row_bytes();
-        let squares = self.squares().filter(|&side| {
-            let lowers =
-                |gpu: &Gpu| Swap::lower(side, row, elem_bytes, gpu.chip().limits()).is_ok();
-            far.iter().all(Vec::is_empty) && gpus.iter().all(lowers)
-        });
+        let chips: Vec<_> = gpus.iter().map(Gpu::chip).collect();
+        let near = far.iter().all(Vec::is_empty);
+        let squares = if near { fastest(self, &chips) } else { None };
         let (mut ranks, mut all) = (Vec::new(), None);
         for (rank, (gpu, far)) in gpus.iter().zip(far).enumerate() {
             let Steps { bytes, mut local, blocks } = self.steps(rank)?;
-            if let Some(side) = squares {
-                local = [vec![self.own_square(rank, side)], Vec::new()];
+            if let Some(squares) = &squares {
+                local = [Vec::new(), self.after_squares(squares)];
             }
-            let swap = squares.map(|side| Swap::new(gpu, side, row, elem_bytes));
+            let swap = squares.map(|squares| Swap::new(gpu, squares, self.elem_bytes()));
             let plan = |stages: Vec<Ways>| planned(&stages, |stage| stage.plan_on(gpu));
             let [first, last] = local.map(plan);
             let bounced = blocks.as_ref().filter(|_| squares.is_none());
@@ -93,8 +92,8 @@ impl Redistribution {
             ranks.push(OnRank::new(gpu, [first?, last?], bytes, exchange).map_err(cuda)?);
             all = blocks;
         }
-        let commands = match (&all, squares) {
-            (Some(blocks), Some(side)) => queues::swaps(blocks, side * elem_bytes),
+        let commands = match (&all, &squares) {
+            (Some(blocks), Some(squares)) => queues::swaps(blocks, squares, self.elem_bytes()),
             (blocks, _) => queues::commands(got, blocks.as_ref(), chunk),
         };
         Ok(OnGpus { ranks, blocks: all, commands })
@@ -249,12 +248,12 @@ impl OnGpus {
                 // SAFETY: the commands keep to the bytes of parts and buffers, in the order of the marks (`queues` tests both).
                 unsafe { self.on(on).copy(to, from, bytes)? };
             }
-            Command::Swap { on, squares, half } => {
-                let squares = squares.map(|spot| self.place(spot, data).1);
+            Command::Swap { on, blocks, launch } => {
+                let blocks = blocks.map(|spot| self.place(spot, data).1);
                 if let Some(swap) = &self.ranks[on.0].exchange.swap {
-                    // SAFETY: squares of parts, which all GPUs reach, at multiples of 16; the commands give every byte to one
+                    // SAFETY: blocks of parts, which all GPUs reach, at multiples of 16; the commands give every byte to one
                     // launch (`queues` tests it), and `run` waits for all.
-                    unsafe { self.on(on).swap(swap, half, squares)? };
+                    unsafe { self.on(on).swap(swap, launch, blocks)? };
                 }
             }
             Command::Record(mark) => self.on(mark.0).record(self.mark(mark))?,
@@ -311,7 +310,7 @@ impl fmt::Display for OnGpus {
                 let Exchanged { swap, bounce_bytes, far } = &on.exchange;
                 write!(f, "\n  exchange: {sent} bytes to {others} others, ")?;
                 match swap {
-                    Some(swap) => write!(f, "tiles change places: {swap}")?,
+                    Some(swap) => write!(f, "tiles change places in {swap}")?,
                     None => write!(f, "{bounce_bytes} at a time")?,
                 }
                 if !far.is_empty() {

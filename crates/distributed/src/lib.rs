@@ -36,6 +36,7 @@ mod local;
 mod plan;
 mod queues;
 mod redistribution;
+mod squares;
 pub mod threads;
 
 pub use blocks::Transfer;

@@ -5,6 +5,9 @@
 //! changes places is sent to one of the partner's buffers, `BOUNCES` in turn; from there the partner's own queue copies it to
 //! where the partner's message was, once that has been sent.
 
+use turntile_cuda::peers::Launch;
+use turntile_perm::Squares;
+
 use crate::blocks::Blocks;
 
 /// Buffers of a rank for what it receives.
@@ -47,11 +50,11 @@ pub enum Command {
         from: Spot,
         bytes: usize,
     },
-    /// A half, 0 or 1, of what makes two ranks' squares change places, each transposed.
+    /// What makes squares of two blocks change places, each transposed.
     Swap {
         on: Queue,
-        squares: [Spot; 2],
-        half: usize,
+        blocks: [Spot; 2],
+        launch: Launch,
     },
     /// The mark is now the moment at the end of its queue.
     Record(Mark),
@@ -62,16 +65,29 @@ pub enum Command {
     },
 }
 
-/// All that is queued where squares change places, each pair of ranks a half each; a square's row has `row` bytes. All commands
-/// have bytes of their own: none waits for another.
-pub fn swaps(blocks: &Blocks, row: usize) -> Vec<Command> {
-    let local = (0..blocks.ranks()).map(|rank| Command::Local { rank, step: 0 });
-    let halves = |(a, b)| {
-        let squares = [(a, b), (b, a)].map(|(rank, other)| Spot::Data { rank, at: other * row });
-        let half = move |(half, rank)| Command::Swap { on: (rank, Side::Out), squares, half };
-        [(0, a), (1, b)].map(half)
-    };
-    local.chain((0..blocks.ranks()).flat_map(|k| blocks.pairs(k)).flat_map(halves)).collect()
+/// All that is queued where these squares change places, of elements of so many bytes, each pair of ranks a half each; then,
+/// where something is left to do, each rank does it once nobody else uses its memory.
+pub fn swaps(blocks: &Blocks, squares: &Squares, elem_bytes: usize) -> Vec<Command> {
+    let ranks = blocks.ranks();
+    let mut queued = Queued { commands: Vec::new(), chunk: 0, filled: Vec::new() };
+    let block = |rank, other| Spot::Data { rank, at: squares.begin(other) * elem_bytes };
+    for rank in 0..ranks {
+        let (on, blocks) = ((rank, Side::Own), [block(rank, rank); 2]);
+        queued.push(Command::Swap { on, blocks, launch: Launch::Own });
+    }
+    for (a, b) in (0..ranks).flat_map(|round| blocks.pairs(round)) {
+        for (rank, launch) in [(a, Launch::First), (b, Launch::Second)] {
+            let (on, blocks) = ((rank, Side::Out), [block(a, b), block(b, a)]);
+            queued.push(Command::Swap { on, blocks, launch });
+        }
+    }
+    if squares.after().is_some() {
+        for rank in 0..ranks {
+            (0..ranks).for_each(|other| queued.order((rank, Side::Own), (other, Side::Out)));
+            queued.push(Command::Local { rank, step: 1 });
+        }
+    }
+    queued.commands
 }
 
 /// All that is queued for `ranks` ranks, in messages of at most `chunk` bytes.

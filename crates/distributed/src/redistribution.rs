@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use turntile::Transpose;
 use turntile::layout::{Layout, Relayout};
-use turntile_perm::Parts;
+use turntile_perm::{AxisPermutation, Parts, Squares};
 
 use crate::blocks::{Blocks, Transfer};
 use crate::error::Error;
@@ -204,26 +204,32 @@ impl Redistribution {
         Ok(Steps { bytes, local, blocks })
     }
 
-    /// A rank's rows of a square in equal parts, of which squares of as many rows change places between ranks, and one stays,
-    /// each transposed; `None` if it is no such thing, or is to be done another way.
-    pub(crate) fn squares(&self) -> Option<usize> {
-        let (cut, parts) = &self.before;
-        let is_square = self.axes == [1, 0] && *cut == 0 && self.before == self.after;
-        let side = Some(parts.len(0)).filter(|&side| side > 0 && parts.are_equal());
-        side.filter(|_| is_square && parts.ranks() > 1 && self.way.is_none())
+    /// Squares in which blocks could change places between ranks: of a matrix in equal parts that is transposed, unless it is to
+    /// be done another way.
+    pub(crate) fn squares(&self) -> impl Iterator<Item = Squares> + use<> {
+        let ((cut, rows), (result, cols)) = (&self.before, &self.after);
+        let is_matrix = self.axes == [1, 0] && [*cut, *result] == [0, 0];
+        let some = is_matrix && rows.ranks() > 1 && self.way.is_none();
+        some.then(|| Squares::all(rows, cols)).into_iter().flatten()
     }
 
-    /// The square that stays on a rank, where it lies.
-    pub(crate) fn own_square(&self, rank: usize, side: usize) -> Ways {
-        let (row, begin) = (self.shape[1], rank * side * self.elem_bytes);
-        let end = begin + ((side - 1) * row + side) * self.elem_bytes;
-        let asked = Transpose::of_bytes(side, side, self.elem_bytes).leading(row, row);
-        vec![vec![(begin..end, self.limited(asked))]]
+    /// What a rank does after its squares have changed places.
+    pub(crate) fn after_squares(&self, squares: &Squares) -> Vec<Ways> {
+        let after = squares.after();
+        let axes =
+            |axes: AxisPermutation| Local::Axes(axes.extents().to_vec(), axes.order().collect());
+        after.map(axes).iter().map(|stage| self.ways(stage)).collect()
     }
 
-    /// Bytes of an element, and of a row of the array.
-    pub(crate) fn row_bytes(&self) -> [usize; 2] {
-        [self.elem_bytes, self.elem_bytes * self.shape.last().copied().unwrap_or(0)]
+    /// The turning of all squares of a rank, side by side.
+    pub(crate) fn turning(&self, squares: &Squares) -> Vec<Ways> {
+        let ([rows, _], side) = (squares.across(), squares.side());
+        let shape = vec![rows, side, squares.pitch() / side, side];
+        vec![self.ways(&Local::Axes(shape, vec![0, 3, 2, 1]))]
+    }
+
+    pub(crate) fn elem_bytes(&self) -> usize {
+        self.elem_bytes
     }
 
     /// Ranks before and after, and most bytes of a message where it was said.

@@ -112,11 +112,11 @@ mirror! {
         u32: side, across, pairs, mid, group, pad;
         Factor: factor;
     }
-    /// A square and its mirror image elsewhere.
+    /// Squares of a block, and of its mirror image elsewhere.
     ApartArgs, in "tiles.cu" {
-        Address: square, mirror;
+        Address: block, mirror;
         u64: pitch;
-        u32: side, across, first, end;
+        u32: side, across, squares, pairs, first, end;
     }
     /// Tiles of cubes, three at a time.
     CubeArgs, in "cube.cu" {

@@ -1,6 +1,8 @@
 //! Square tiles, and tiles of cubes.
 
-use turntile_perm::Elementary;
+use std::ops::Range;
+
+use turntile_perm::{Elementary, Squares};
 
 use super::fit::{At, Lowered, Size, field, groups, vector_bytes};
 use crate::args::{ApartArgs, CubeArgs, SquareArgs, TilesArgs, zeroed};
@@ -111,39 +113,48 @@ pub fn pitched_swap(e: Elementary, pitch: usize, tile: usize, at: At) -> Lowered
     }))
 }
 
-/// Granules of a tile's row, tiles on chip (two pairs), and blocks a multiprocessor, of squares that lie apart.
+/// Granules of a tile's row, tiles on chip (two pairs), and blocks a multiprocessor, of blocks that lie apart.
 const APART_ROW: usize = 16;
 const APART_HELD: usize = 4;
 const APART_BLOCKS: usize = 2;
 
-/// A square of `side` a side and its mirror image elsewhere, rows of both `pitch` bytes apart: the first half of the tiles, and
-/// the second. Rows must be whole granules, and both places as aligned.
-pub fn apart(side: usize, pitch: usize, at: At) -> Lowered<[Call; 2]> {
-    let (word, unit) = at.words(1);
-    let row = side.checked_mul(word).ok_or(LowerError::NoKernel)?;
-    if unit != 1 || word < 4 || side == 0 || widest_word(&[at.alignment, row, pitch]) < GRANULE {
+/// Blocks of these squares of words, and their mirror images elsewhere: the first half of the pairs of tiles, the second, and all
+/// of a block that is its own. Rows must be whole granules, both places as aligned, and of several squares each as large as a tile.
+pub fn apart(squares: &Squares, at: At) -> Lowered<[Call; 3]> {
+    let ((word, unit), side) = (at.words(1), squares.side());
+    let bytes = |words: usize| words.checked_mul(word).ok_or(LowerError::NoKernel);
+    let (row, pitch) = (bytes(side)?, bytes(squares.pitch())?);
+    if unit != 1 || word < 4 || widest_word(&[at.alignment, row, pitch]) < GRANULE {
         return Err(LowerError::NoKernel);
     }
-    let tile = APART_ROW * GRANULE / word;
+    let (tile, [down, beside]) = (APART_ROW * GRANULE / word, squares.across());
+    if side < tile && down * beside > 1 {
+        return Err(LowerError::NoKernel);
+    }
     let across = side.div_ceil(tile);
-    let tiles = across.checked_mul(across).ok_or(LowerError::NoKernel)?;
-    // Numbers of tiles are counted on by all blocks, beyond the last.
-    groups(tiles)?;
     let shared_bytes = APART_HELD * APART_ROW * GRANULE * tile;
-    let part = |first: usize, end: usize| {
-        let blocks = (end - first).clamp(1, at.limits.units * APART_BLOCKS);
+    let part = |pairs: usize, part: fn(usize) -> Range<usize>| {
+        let all = (down * beside).checked_mul(pairs).ok_or(LowerError::NoKernel)?;
+        // Numbers of pairs are counted on by all blocks, beyond the last.
+        groups(all)?;
+        let Range { start, end } = part(all);
+        let blocks = (end - start).clamp(1, at.limits.units * APART_BLOCKS);
         let size = Size { blocks, threads: 256, shared_bytes };
         let params = ApartArgs {
             pitch: pitch as u64,
             side: field(side)?,
             across: field(across)?,
-            first: field(first)?,
+            squares: field(beside)?,
+            pairs: field(pairs)?,
+            first: field(start)?,
             end: field(end)?,
             ..zeroed()
         };
         Ok(at.launch((Family::Tiles, word, "square_swap_apart"), size)?.with(params))
     };
-    Ok([part(0, tiles / 2)?, part(tiles / 2, tiles)?])
+    let [all, own] = [across.checked_mul(across), across.checked_mul(across + 1)];
+    let [all, own] = [all.ok_or(LowerError::NoKernel)?, own.ok_or(LowerError::NoKernel)? / 2];
+    Ok([part(all, |all| 0..all / 2)?, part(all, |all| all / 2..all)?, part(own, |all| 0..all)?])
 }
 
 /// 0210!: every tile where it lies; `None` where the tile or the alignment has no kernel of its own.

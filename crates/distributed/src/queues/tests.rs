@@ -7,13 +7,14 @@ use std::ops::Range;
 use proptest::prelude::*;
 use turntile::{Bytes, Transpose};
 use turntile_cuda::Chip;
-use turntile_cuda::args::Args;
+use turntile_cuda::args::{ApartArgs, Args};
 use turntile_cuda::call::Limits;
 use turntile_cuda::peers::Swap;
-use turntile_perm::Parts;
+use turntile_perm::{Parts, Squares};
 
 use super::*;
 use crate::local::planned;
+use crate::squares::fastest;
 use crate::{Redistribution, threads};
 
 /// How many commands of each queue are known to be done.
@@ -61,7 +62,11 @@ fn unordered(commands: &[Command]) -> Option<[Command; 2]> {
                 continue;
             }
             Command::Copy { on, to, from, bytes } => (on, touched(to, bytes), touched(from, bytes)),
-            Command::Swap { .. } => unreachable!("squares are followed by themselves"),
+            // Of swaps, which bytes they touch is compared where they are followed.
+            Command::Swap { on, blocks, .. } => {
+                let [block, mirror] = blocks.map(|spot| (touched(spot, 0).0, 0..usize::MAX));
+                (on, block, mirror)
+            }
             Command::Local { rank, .. } => {
                 let all = ((rank, None), 0..usize::MAX);
                 ((rank, Side::Own), all.clone(), all)
@@ -69,6 +74,10 @@ fn unordered(commands: &[Command]) -> Option<[Command; 2]> {
         };
         let known = known.entry(key(on)).or_default();
         for (other, queue, number, others, read_there) in &before {
+            let swaps = [other, &command].map(|command| matches!(command, Command::Swap { .. }));
+            if swaps == [true; 2] {
+                continue;
+            }
             let meet = overlap(&written, others)
                 || overlap(&written, read_there)
                 || overlap(&read, others);
@@ -123,59 +132,83 @@ fn follow(change: &Redistribution, chunk: usize, last: bool, data: &mut [Vec<u8>
     }
 }
 
-/// Squares change places by what their launches say, tile by tile; no element is in two.
-fn follow_squares(change: &Redistribution, data: &mut [Vec<u8>]) {
-    let (side, [elem, row]) = (change.squares().unwrap(), change.row_bytes());
-    let halves = Swap::lower(side, row, elem, &Limits::H200).unwrap();
-    let blocks = change.steps(0).unwrap().blocks.unwrap();
+/// Blocks change places by what their launches say, pair of tiles by pair; no element is in two. Then what is left to do.
+fn follow_squares(change: &Redistribution, squares: &Squares, data: &mut [Vec<u8>]) {
+    let (ranks, elem) = (data.len(), change.elem_bytes());
+    let launches = Swap::lower(squares, elem, &Limits::H200).unwrap();
     let planner = turntile::plan::Planner::new(Chip::h200());
     let mut moved: Vec<Vec<bool>> = data.iter().map(|part| vec![false; part.len()]).collect();
-    let mut queues = Vec::new();
-    for command in swaps(&blocks, side * elem) {
+    let blocks = change.steps(0).unwrap().blocks.unwrap();
+    let commands = swaps(&blocks, squares, elem);
+    assert_eq!(unordered(&commands), None);
+    let mut queued = 0;
+    for command in commands {
         match command {
-            Command::Local { rank, step: 0 } => {
-                let plan =
-                    |stage: &Transpose| turntile::Planned::new(planner.plan(&stage.problem()?)?, 1);
-                let stages = [change.own_square(rank, side)];
-                for (range, stage) in planned(&stages, plan).unwrap() {
-                    for at in range.clone().filter(|at| (at - range.start) % row < side * elem) {
-                        assert!(!std::mem::replace(&mut moved[rank][at], true));
-                    }
-                    let part = &mut Bytes(&mut data[rank][range]);
-                    stage.run_within(part, turntile::Options::new()).unwrap();
-                }
-            }
-            Command::Swap { on, squares, half } => {
-                let ranks = squares.map(|spot| match spot {
+            Command::Swap { on, blocks, launch } => {
+                let blocks = blocks.map(|spot| match spot {
                     Spot::Data { rank, at } => (rank, at),
                     Spot::Bounce { .. } => panic!("{command:?}"),
                 });
-                assert_eq!(on, (ranks[half].0, Side::Out));
-                let Args::Apart(a) = halves[half].params else { panic!("{halves:?}") };
-                let tile = 256 / elem;
-                for (r, c) in (0..side * side).map(|k| (k / side, k % side)) {
-                    let number = (r / tile) as u32 * a.across + (c / tile) as u32;
-                    if !(a.first..a.end).contains(&number) {
-                        continue;
-                    }
-                    let [(x, upper), (y, lower)] = ranks;
-                    let [upper, lower] = [upper + r * row + c * elem, lower + c * row + r * elem];
-                    for byte in 0..elem {
-                        for (rank, at) in [(x, upper + byte), (y, lower + byte)] {
-                            assert!(!std::mem::replace(&mut moved[rank][at], true));
-                        }
-                        let held = data[x][upper + byte];
-                        data[x][upper + byte] = data[y][lower + byte];
-                        data[y][lower + byte] = held;
-                    }
-                }
-                queues.push((on, squares));
+                let Args::Apart(a) = launches[launch as usize].params else {
+                    panic!("{launches:?}")
+                };
+                let on_it = blocks[usize::from(launch == Launch::Second)].0;
+                let side = if launch == Launch::Own { Side::Own } else { Side::Out };
+                assert_eq!((on, blocks[0] == blocks[1]), ((on_it, side), launch == Launch::Own));
+                follow_swap(&a, elem, blocks, data, &mut moved);
+                queued += 1;
             }
+            Command::Local { rank, step: 1 } => {
+                assert!(moved.iter().flatten().all(|&moved| moved));
+                let plan =
+                    |stage: &Transpose| turntile::Planned::new(planner.plan(&stage.problem()?)?, 1);
+                for (range, stage) in planned(&change.after_squares(squares), plan).unwrap() {
+                    stage.run(&mut Bytes(&mut data[rank][range])).unwrap();
+                }
+            }
+            Command::Record(_) | Command::Wait { .. } => {}
             _ => panic!("{command:?}"),
         }
     }
     assert!(moved.iter().flatten().all(|&moved| moved));
-    assert_eq!(queues.len(), blocks.ranks() * (blocks.ranks() - 1));
+    assert_eq!(queued, ranks * ranks);
+}
+
+/// As `square_swap_apart`, whose order of pairs of a block's own does not matter here.
+fn follow_swap(
+    a: &ApartArgs,
+    elem: usize,
+    [block, mirror]: [(usize, usize); 2],
+    data: &mut [Vec<u8>],
+    moved: &mut [Vec<bool>],
+) {
+    let (own, tile, side, pitch) = (block == mirror, 256 / elem, a.side as usize, a.pitch as usize);
+    let pairs: Vec<(usize, usize)> = {
+        let across = a.across as usize;
+        let all = (0..across).flat_map(|i| (0..across).map(move |j| (i, j)));
+        all.filter(|(i, j)| !own || i <= j).collect()
+    };
+    assert_eq!(pairs.len(), a.pairs as usize);
+    for n in (a.first..a.end).map(|n| n as usize) {
+        let (square, (i, j)) = (n / pairs.len(), pairs[n % pairs.len()]);
+        let [down, beside] = [square / a.squares as usize, square % a.squares as usize];
+        let at = |r: usize, c: usize| (down * side + r) * pitch + (beside * side + c) * elem;
+        let tile = |k: usize| k * tile..side.min((k + 1) * tile);
+        for (r, c) in tile(i).flat_map(|r| tile(j).map(move |c| (r, c))) {
+            if own && i == j && r > c {
+                continue;
+            }
+            let [(x, upper), (y, lower)] = [(block, at(r, c)), (mirror, at(c, r))]
+                .map(|((rank, begin), at)| (rank, begin + at));
+            for byte in 0..elem {
+                let [here, there] = [upper + byte, lower + byte];
+                assert!(!std::mem::replace(&mut moved[x][here], true));
+                assert!((x, here) == (y, there) || !std::mem::replace(&mut moved[y][there], true));
+                let held = data[x][here];
+                data[x][here] = std::mem::replace(&mut data[y][there], held);
+            }
+        }
+    }
 }
 
 fn check(change: &Redistribution, ranks: usize, chunk: usize) {
@@ -191,13 +224,14 @@ fn check(change: &Redistribution, ranks: usize, chunk: usize) {
         data.truncate(planned[r].len_after());
         data
     });
-    let squares = change.squares().is_some_and(|side| side % 4 == 0);
-    for way in [Some(false), Some(true), None] {
+    let lowers =
+        |squares: &Squares| Swap::lower(squares, change.elem_bytes(), &Limits::H200).is_ok();
+    let squares = change.squares().filter(lowers).map(Ok);
+    for way in [false, true].into_iter().map(Err).chain(squares) {
         let mut data = data.clone();
         match way {
-            Some(last) => follow(change, chunk, last, &mut data),
-            None if squares => follow_squares(change, &mut data),
-            None => continue,
+            Err(last) => follow(change, chunk, last, &mut data),
+            Ok(squares) => follow_squares(change, &squares, &mut data),
         }
         for (r, want) in want.iter().enumerate() {
             assert!(data[r][..want.len()] == want[..], "rank {r} of {change:?}");
@@ -226,31 +260,63 @@ fn squares_in_equal_parts() {
         let parts = Parts::balanced(ranks * side, ranks);
         for elem in [4, 8, 16] {
             let change = Redistribution::transpose(parts.clone(), parts.clone(), elem).threads(1);
-            assert_eq!(change.squares(), Some(side));
+            assert_eq!(
+                fastest(&change, &[&Chip::h200()]).map(|squares| squares.side()),
+                Some(side)
+            );
             check(&change, ranks, 1 << 16);
         }
     }
 }
 
+/// Of every side that divides both, whole tiles and others.
 #[test]
-fn what_is_no_square_in_equal_parts() {
+fn rectangles_in_equal_parts() {
+    for ranks in 2..=4 {
+        for (m, n) in [(64, 128), (192, 128), (68, 204)] {
+            let [rows, cols] = [m, n].map(|part| Parts::balanced(ranks * part, ranks));
+            for elem in [4, 8, 16] {
+                let change = Redistribution::transpose(rows.clone(), cols.clone(), elem).threads(1);
+                assert!(fastest(&change, &[&Chip::h200()]).is_some(), "{m} {n} {elem}");
+                check(&change, ranks, 1 << 16);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_has_no_squares_to_swap() {
     let parts = |extent, ranks| Parts::balanced(extent, ranks);
+    let side = |change: &Redistribution| Some(fastest(change, &[&Chip::h200()])?.side());
     for (rows, cols) in [
         (parts(8, 1), parts(8, 1)),
         (parts(9, 2), parts(9, 2)),
-        (parts(8, 2), parts(12, 2)),
         (parts(0, 2), parts(0, 2)),
+        // Less than a tile each.
+        (parts(8, 2), parts(16, 2)),
+        (parts(120, 2), parts(240, 2)),
     ] {
-        assert_eq!(Redistribution::transpose(rows, cols, 4).squares(), None);
+        assert_eq!(side(&Redistribution::transpose(rows, cols, 4)), None);
     }
     let square = Redistribution::transpose(parts(8, 2), parts(8, 2), 4);
-    assert_eq!(square.clone().squares(), Some(4));
-    assert_eq!(square.way(crate::Way::AxesFirst).squares(), None);
+    assert_eq!(side(&square), Some(4));
+    assert_eq!(side(&square.way(crate::Way::AxesFirst)), None);
     let cut = |before, after| {
         let [before, after] = [before, after].map(|axis| (axis, parts(8, 2)));
-        Redistribution::of_axes(&[8, 8], &[1, 0], 4, before, after).squares()
+        side(&Redistribution::of_axes(&[8, 8], &[1, 0], 4, before, after))
     };
     assert_eq!([cut(0, 1), cut(1, 0), cut(1, 1)], [None; 3]);
+}
+
+/// One block of squares below the other would make few long cycles of a matrix and its half.
+#[test]
+fn sides_are_chosen_by_what_is_left_to_do() {
+    let parts = |extent| Parts::balanced(extent, 2);
+    for (m, n, least, most) in [(65_536, 32_768, 64, 8192), (49_152, 40_960, 64, 4096)] {
+        let change = Redistribution::transpose(parts(m), parts(n), 4);
+        let side = fastest(&change, &[&Chip::h200()]).unwrap().side();
+        assert!((least..=most).contains(&side), "{m} x {n}: {side}");
+    }
 }
 
 #[test]
