@@ -13,6 +13,7 @@
 //! | [`tile_pairs`] | permutations of order two as tiles that change places | `docs/algorithm.md` |
 //! | [`tile_runs`] | rows of tiles from one pitch to another | `docs/algorithm.md` |
 //! | [`parts`] | an axis cut into parts, one for each of several memories | `docs/distributed.md` |
+//! | [`squares`] | a matrix in such parts as squares that change places | `docs/distributed.md` |
 //! | [`pattern`] | axes split, permuted and joined, in einops' notation | |
 //! | [`pitched`] | rows a pitch apart | |
 //! | [`grid`] | layouts of grids: dimensions strip-mined and permuted | thesis section 6.2 |
@@ -36,6 +37,7 @@ pub mod pattern;
 pub mod pitched;
 pub mod slide;
 pub mod slots;
+pub mod squares;
 pub mod tile_pairs;
 pub mod tile_runs;
 
@@ -52,5 +54,6 @@ pub use pattern::{PatternError, PatternFault, Rearrangement};
 pub use pitched::{Leading, Pitched};
 pub use slide::{Slide, share};
 pub use slots::{Order, Slots};
+pub use squares::Squares;
 pub use tile_pairs::TilePairs;
 pub use tile_runs::TileRuns;
