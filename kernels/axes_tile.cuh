@@ -8,15 +8,19 @@
 
 // An axis, and a tile's part of it.
 struct TileAxis {
-    Divisor<u32> tiles;     // along it
-    u64 from, to;           // bytes from each of it to the next, in the source and in the result
-    u32 extent, last;       // of a tile, and of the last one
-    u32 along, rows;        // bytes along a row, or rows, that each of it counts on chip; the other is 0
+    Divisor<u32> group, groups; // tiles of a group along it, and groups, of which the last may be less
+    u64 from, to;               // bytes from each of it to the next, in the source and in the result
+    u32 tiles;                  // along it
+    u32 extent, last;           // of a tile, and of the last one
+    u32 along, rows;            // bytes along a row, or rows, that each of it counts on chip; the other is 0
+    u32 pad;
 };
-static_assert(sizeof(TileAxis) == 48);
+static_assert(sizeof(TileAxis) == 72);
 
+// Blocks take tiles group by group, so that those at work lie near each other in the source and in the result.
 struct TileMap {
-    TileAxis a0, a1, a2, a3, a4, a5, a6, a7, a8; // from the result's last axis on; blocks count tiles so
+    TileAxis a0, a1, a2, a3, a4, a5, a6, a7, a8; // from the result's last axis on; blocks count tiles, and groups, so
+    Divisor<u32> group;                          // tiles of a group
     u64 column_axes;                             // those that a column does not have, 4 bits each
     u32 axes;                                    // all of them
     u32 run_axes;                                // the first so many are a column
@@ -32,7 +36,7 @@ struct TileMap {
 
     __device__ const TileAxis &axis(u32 k) const { return (&a0)[k]; }
 };
-static_assert(sizeof(TileMap) == 496);
+static_assert(sizeof(TileMap) == 728);
 
 enum : u32 { kGranule = 16 };
 
@@ -201,16 +205,20 @@ template <int W, class Place> struct AxesTile {
     template <class Wait>
     __device__ void move(u32 number, bool any, const char *from, char *to, const char *first, const char *past, Wait all_wait) {
         u64 source = u64(from), dest = u64(to);
-        if (any) {
+        u32 which = m.group.div(number), within = number - which * m.group.divisor;
 #pragma unroll 1
-            for (u32 k = 0, rest = number; k < m.axes; k++) {
-                const TileAxis &a = m.axis(k);
-                const u32 others = a.tiles.div(rest), at = rest - others * a.tiles.divisor;
-                rest = others;
-                source += u64(at) * a.extent * a.from;
-                dest += u64(at) * a.extent * a.to;
-                if (threadIdx.x == 0) limits[k] = at + 1 == a.tiles.divisor ? a.last : a.extent;
-            }
+        for (u32 k = 0; k < m.axes; k++) {
+            const TileAxis &a = m.axis(k);
+            const u32 groups = a.groups.div(which), tiles = a.group.div(within);
+            const u32 at = (which - groups * a.groups.divisor) * a.group.divisor + within - tiles * a.group.divisor;
+            which = groups;
+            within = tiles;
+            any = any && at < a.tiles;
+            source += u64(at) * a.extent * a.from;
+            dest += u64(at) * a.extent * a.to;
+            if (threadIdx.x == 0) limits[k] = at + 1 == a.tiles ? a.last : a.extent;
+        }
+        if (any) {
             __syncthreads();
             find_rows(source);
             __syncthreads();

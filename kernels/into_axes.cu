@@ -8,7 +8,7 @@ struct IntoAxesArgs {
     u64 bytes; // of all
     TileMap map;
 };
-static_assert(sizeof(IntoAxesArgs) == 520);
+static_assert(sizeof(IntoAxesArgs) == 752);
 
 extern "C" __global__ void __launch_bounds__(256) into_axes(const __grid_constant__ IntoAxesArgs a) {
     extern __shared__ uint4 shared[];

@@ -6,7 +6,6 @@
 // | into_lines | any sides and any alignment that a word has: writes begin on sectors |
 // | into_band | matrices with a short side, super-elements of several words |
 // | into_stack | many small matrices |
-// | into_units | long super-elements |
 #include "region.cuh"
 #include "tiles.cuh"
 
@@ -250,27 +249,6 @@ extern "C" __global__ void __launch_bounds__(512) into_stack(const __grid_consta
     copy_async_wait();
     __syncthreads();
     store_run<WORD>(tile, a.pitch, a.to + offset, lines * a.cols, a.cols, a.stack);
-}
-
-struct UnitArgs {
-    char *to;
-    const char *from;
-    u64 words;
-    u64 cols;
-    Divisor<u64> unit, rows, matrix; // words; rows of a matrix; super-elements of a matrix
-};
-static_assert(sizeof(UnitArgs) == 104);
-
-// Super-elements of several words, straight across.
-extern "C" __global__ void __launch_bounds__(256) into_units(const __grid_constant__ UnitArgs a) {
-    const u64 step = u64(gridDim.x) * blockDim.x;
-#pragma unroll 4
-    for (u64 w = u64(blockIdx.x) * blockDim.x + threadIdx.x; w < a.words; w += step) {
-        const u64 s = a.unit.div(w), b = a.matrix.div(s), within = s - b * a.matrix.divisor;
-        const u64 j = a.rows.div(within), i = within - j * a.rows.divisor;
-        const u64 source = (b * a.matrix.divisor + i * a.cols + j) * a.unit.divisor + (w - s * a.unit.divisor);
-        *(Word<WORD> *)(a.to + w * WORD) = *(const Word<WORD> *)(a.from + source * WORD);
-    }
 }
 
 #define MICRO(T)                                                                                       \

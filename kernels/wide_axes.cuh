@@ -10,7 +10,7 @@ struct WideAxesArgs {
     u32 pad;
     TileMap map;
 };
-static_assert(sizeof(WideAxesArgs) == 528);
+static_assert(sizeof(WideAxesArgs) == 760);
 
 // `block` is this block's number within instance `instance`. What a tile holds may be more than 16 bits count.
 template <int W, class Wait>

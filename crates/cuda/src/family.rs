@@ -79,6 +79,8 @@ families! {
     OutOfPlace = "out_of_place";
     /// The same, axes in any order.
     IntoAxes = "into_axes";
+    /// The same of long super-elements.
+    IntoUnits = "into_units";
     /// Rows a pitch apart: squares of any elements, what lies in gaps.
     Pitched = "pitched";
     /// Numbers multiplied and conjugated.

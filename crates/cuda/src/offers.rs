@@ -4,6 +4,7 @@ use turntile_perm::{Elementary, Form};
 use turntile_plan::StageShape;
 
 use crate::call::{Limits, widest_word};
+use crate::lower::axes::LEAST_UNIT;
 use crate::lower::moves::{carried, flag_words};
 use crate::lower::{At, LINE, cube_geometry, fields, gather, into, slide_block};
 use crate::way::{Scope, Tiling, Way};
@@ -155,11 +156,18 @@ fn along_cycles(shape: &StageShape, at: At) -> Vec<Way> {
 
 /// Tilings from one place to another, those of matrices each in swaths of its own and of the others' height.
 fn elsewhere(shape: &StageShape, at: At) -> Vec<Way> {
-    let tilings = match shape.form() {
+    let mut tilings = match shape.form() {
         Some(Form::Matrices(e)) => into::tilings(&e, at),
-        Some(_) => Tiling::AXES.to_vec(),
-        None => Vec::new(),
+        Some(_) => Vec::new(),
+        None => return Vec::new(),
     };
+    if shape.unit() * at.elem_bytes >= LEAST_UNIT {
+        tilings.push(Tiling::Units);
+    }
+    // Where vectors pass through registers there is nothing faster.
+    if tilings.first() != Some(&Tiling::Micro) {
+        tilings.extend(Tiling::AXES);
+    }
     tilings
         .into_iter()
         .flat_map(|tiling| {

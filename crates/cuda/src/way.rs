@@ -15,7 +15,7 @@ pub enum Scope {
     Grid,
 }
 
-/// A kernel of `kernels/out_of_place.cu`, or `into_axes.cu`, with its tiles.
+/// A kernel of `kernels/out_of_place.cu`, `into_axes.cu` or `into_units.cu`, with its tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tiling {
     /// Micro-blocks through registers, 16 bytes an access.
@@ -26,19 +26,23 @@ pub enum Tiling {
     Band,
     /// Several small matrices to a block.
     Stack,
-    /// Long elements, straight across.
+    /// Long super-elements, straight across.
     Units,
     /// Axes in any order: tiles of as many of them as rows and columns need to be long.
     Axes {
         /// Bytes on chip that a tile takes at most.
         held: usize,
+        /// Tiles within so many bytes, in the source and in the result, are taken one after the other.
+        near: usize,
     },
 }
 
 impl Tiling {
     /// Tiles of axes in any order: five blocks of the larger ones share a multiprocessor of an H200, eight of the others.
-    pub const AXES: [Tiling; 2] =
-        [Tiling::Axes { held: 44 << 10 }, Tiling::Axes { held: 27 << 10 }];
+    pub const AXES: [Tiling; 2] = [
+        Tiling::Axes { held: 44 << 10, near: 8 << 10 },
+        Tiling::Axes { held: 27 << 10, near: 8 << 10 },
+    ];
 
     /// Whether tiles are many in both directions, so that their order can be chosen.
     pub fn has_swaths(self) -> bool {
@@ -54,7 +58,7 @@ impl fmt::Display for Tiling {
             Tiling::Band => "band",
             Tiling::Stack => "stack",
             Tiling::Units => "units",
-            Tiling::Axes { held } => return write!(f, "axes {held}"),
+            Tiling::Axes { held, near } => return write!(f, "axes {held} {near}"),
         })
     }
 }

@@ -70,8 +70,14 @@ fn launches_fit_the_device_code() {
         Swap::lower(&squares, elem, &Limits::H200).unwrap().iter().for_each(&mut meet);
     }
     // Rows a pitch apart are those of `leading.rs`.
-    let elsewhere =
-        [Family::OutOfPlace, Family::IntoAxes, Family::Pitched, Family::Scale, Family::Check];
+    let elsewhere = [
+        Family::OutOfPlace,
+        Family::IntoAxes,
+        Family::IntoUnits,
+        Family::Pitched,
+        Family::Scale,
+        Family::Check,
+    ];
     let families = Family::ALL.into_iter().filter(|family| !elsewhere.contains(family));
     let mut all: BTreeSet<String> = families.flat_map(entries).collect();
     // These count in bytes: one variant serves all words.
@@ -201,6 +207,10 @@ fn every_way_out_of_place_fits_the_device_code() {
     for (batch, rows, cols) in MATRICES {
         for elem in ELEMENTS_ELSEWHERE {
             let Ok(problem) = Problem::with_batch(batch, rows, cols, elem) else { continue };
+            // More than any memory has.
+            if problem.bytes() > 1 << 44 {
+                continue;
+            }
             let shape = swap([batch, rows, 1, cols, 1]);
             for alignment in alignments(elem) {
                 for way in elsewhere(8) {
@@ -217,7 +227,7 @@ fn every_way_out_of_place_fits_the_device_code() {
             }
         }
     }
-    assert_eq!(kernels.len(), 23, "all of them are met: {kernels:?}");
+    assert_eq!(kernels.len(), 20, "all of them are met: {kernels:?}");
     // Axes in any order: a kernel for each word.
     for (elem, alignment) in [(1, 1), (2, 16), (4, 16), (8, 8), (16, 16), (12, 16), (40, 4)] {
         let problem = Problem::permuted(&[30, 40, 50, 60], &[3, 1, 0, 2], elem).unwrap();

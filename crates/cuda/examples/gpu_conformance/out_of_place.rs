@@ -20,8 +20,8 @@ fn whole(problem: &Problem) -> Elementary {
 }
 
 /// Every way of cutting tiles.
-const TILINGS: [Tiling; 5] =
-    [Tiling::Micro, Tiling::Lines, Tiling::Band, Tiling::Stack, Tiling::Units];
+const TILINGS: [Tiling; 6] =
+    [Tiling::Micro, Tiling::Lines, Tiling::Band, Tiling::Stack, Tiling::Units, Tiling::AXES[0]];
 
 fn work(bench: &Bench, problem: &Problem, way: Way, alignment: usize) -> Result<Work, CudaError> {
     let (shape, limits) =

@@ -202,13 +202,14 @@ pub const TILE_AXES: usize = 9;
 mirror! {
     /// An axis, and a tile's part of it.
     TileAxis, in "axes_tile.cuh" {
-        Divisor32: tiles;
+        Divisor32: group, groups;
         u64: from, to;
-        u32: extent, last, along, rows;
+        u32: tiles, extent, last, along, rows, pad;
     }
     /// How an array is cut into tiles, and how these lie on chip.
     TileMap, in "axes_tile.cuh" {
         [TileAxis; TILE_AXES]: a;
+        Divisor32: group;
         u64: column_axes;
         u32: axes, run_axes, across_axes, line_axis, line_step, run_step, rows, columns, run, pitch,
             granules, packs, held, across;
@@ -241,7 +242,7 @@ impl TileMap {
     /// Words of a tile that lie together in the result: a column, and the next ones where those follow it.
     pub fn stretch_words(&self) -> usize {
         let (axes, run_axes) = (self.axes(), self.run_axes as usize);
-        let whole = |axis: &TileAxis| axis.tiles.divisor == 1;
+        let whole = |axis: &TileAxis| axis.tiles == 1;
         let follow = axes.iter().zip(&axes[1..]).skip(run_axes.saturating_sub(1));
         let follow = follow.take_while(|(before, _)| whole(before));
         follow.fold(self.run as usize, |words, (_, axis)| words * axis.extent as usize)
@@ -305,11 +306,14 @@ mirror! {
         u32: rows, cols, stacked, pitch, wide, pad;
         Stack: stack;
     }
-    /// Word by word, straight across.
-    UnitArgs, in "out_of_place.cu" {
+    /// Long super-elements, straight across.
+    UnitArgs, in "into_units.cu" {
         Address: to, from;
-        u64: words, cols;
-        Divisor64: unit, rows, matrix;
+        u64: bytes;
+        Divisor64: unit;
+        Divisor32: of_part;
+        Axes32: source;
+        u32: word, pad;
     }
 }
 

@@ -1,10 +1,13 @@
-//! Axes in any order by tiles: across a cluster or the grid with a barrier, or from one place to another.
+//! Axes in any order by tiles: across a cluster or the grid with a barrier, or from one place to another; long super-elements
+//! straight to another place.
 
 use turntile_perm::AxisPermutation;
 
 use super::axes_tile::{Tile, Words};
-use super::fit::{At, Lowered, Size, threads_for};
-use crate::args::{IntoAxesArgs, WideAxesArgs, zeroed};
+use super::fit::{At, Lowered, Size, field, threads_for};
+use super::maps::{axes32, digits};
+use crate::args::{Divisor32, Divisor64, IntoAxesArgs, UnitArgs, WideAxesArgs, zeroed};
+use crate::call::widest_word;
 use crate::error::LowerError;
 use crate::family::Family;
 use crate::way::Scope;
@@ -17,6 +20,13 @@ const ALONE: usize = 1024;
 
 /// Places on chip are numbers of 16 bits.
 const MOST_HELD: usize = 64 << 10;
+
+/// Bytes of a super-element that goes straight to its place, at least.
+pub const LEAST_UNIT: usize = 32;
+
+/// Bytes of the result that a block of `into_units` writes, and of a granule.
+const UNITS_PART: usize = 16 << 10;
+const GRANULE: usize = 16;
 
 /// Longest rows and columns that are tried.
 const LONGEST: usize = 16 << 10;
@@ -53,23 +63,42 @@ pub fn wide(axes: &AxisPermutation, scope: Scope, at: At) -> Lowered {
         bytes: (instances * need) as u64,
         instance_bytes: need as u64,
         tiles: tile.tiles as u32,
-        map: words.map(&tile)?,
+        map: words.map(&tile, 0)?.0,
         ..zeroed()
     }))
 }
 
-/// From one place to another, a tile of at most `held` bytes to a block.
-pub fn into(axes: &AxisPermutation, held: usize, at: At) -> Lowered {
+/// From one place to another, a tile of at most `held` bytes to a block, in groups within `near` bytes.
+pub fn into(axes: &AxisPermutation, [held, near]: [usize; 2], at: At) -> Lowered {
     let words = Words::of(axes, at)?;
     let most = held.min(MOST_HELD).min(at.limits.shared_bytes);
     let [row, column] = BESIDE;
     let tile = words.best([row, column, ALONE], LONGEST, |tile| tile.shared_bytes <= most);
     let tile = tile.ok_or(LowerError::NoKernel)?;
-    let size = Size { blocks: tile.tiles, threads: 256, shared_bytes: tile.shared_bytes };
+    let (map, blocks) = words.map(&tile, near)?;
+    let size = Size { blocks, threads: 256, shared_bytes: tile.shared_bytes };
     let launch = at.launch((Family::IntoAxes, words.word, "into_axes"), size)?;
-    Ok(launch.with(IntoAxesArgs {
-        bytes: (axes.len() * at.elem_bytes) as u64,
-        map: words.map(&tile)?,
+    let bytes = (axes.len() * at.elem_bytes) as u64;
+    Ok(launch.with(IntoAxesArgs { bytes, map, ..zeroed() }))
+}
+
+/// Super-elements from one place to another, in the result's order.
+pub fn units(axes: &AxisPermutation, at: At) -> Lowered {
+    let (unit_bytes, bytes) = (axes.unit() * at.elem_bytes, axes.len() * at.elem_bytes);
+    if unit_bytes < LEAST_UNIT {
+        return Err(LowerError::NoKernel);
+    }
+    let word = widest_word(&[unit_bytes, at.alignment]);
+    let source = axes32(&digits(&axes.without_unit().inverse()), 1, unit_bytes)?;
+    // The first granule may begin before the result.
+    let blocks = (bytes + GRANULE - word).div_ceil(UNITS_PART);
+    let size = Size { blocks, threads: 256, shared_bytes: 0 };
+    Ok(at.launch((Family::IntoUnits, word, "into_units"), size)?.with(UnitArgs {
+        bytes: bytes as u64,
+        unit: Divisor64::new(unit_bytes as u64),
+        of_part: Divisor32::new(field(unit_bytes.min(2 * UNITS_PART))?),
+        source,
+        word: word as u32,
         ..zeroed()
     }))
 }

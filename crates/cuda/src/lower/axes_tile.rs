@@ -295,8 +295,30 @@ impl Words {
             .min_by_key(cost)
     }
 
-    /// The tiles as the device has them.
-    pub fn map(&self, tile: &Tile) -> Lowered<TileMap> {
+    /// Tiles of a group along each axis: of those that lie within `near` bytes, in the source and in the result.
+    fn group(&self, tile: &Tile, near: usize) -> Vec<usize> {
+        let mut group = vec![1; self.axes.len()];
+        let mut grow = |order: &mut dyn Iterator<Item = usize>, stride: fn(&Axis) -> usize| {
+            for k in order {
+                let (axis, part) = (&self.axes[k], tile.parts[k]);
+                let tiles = axis.extent.div_ceil(part);
+                let want = near.div_ceil(part * stride(axis)).clamp(1, tiles);
+                // Groups of even length.
+                group[k] = group[k].max(tiles.div_ceil(tiles.div_ceil(want)));
+                if want < tiles {
+                    return;
+                }
+            }
+        };
+        grow(&mut self.by_source.iter().copied(), |axis| axis.from);
+        grow(&mut (0..self.axes.len()), |axis| axis.to);
+        group
+    }
+
+    /// The tiles as the device has them, in groups within `near` bytes, and how many blocks those are.
+    pub fn map(&self, tile: &Tile, near: usize) -> Lowered<(TileMap, usize)> {
+        let group = self.group(tile, near);
+        let (mut of_group, mut blocks) = (1usize, 1usize);
         let lines = &self.by_source[..tile.line_axes];
         let mut a = [none(); TILE_AXES];
         let (mut along, mut rows) = (self.word, 1);
@@ -307,7 +329,11 @@ impl Words {
         for (k, axis) in self.axes.iter().enumerate() {
             let part = tile.parts[k];
             let tiles = axis.extent.div_ceil(part);
-            a[k].tiles = Divisor32::new(field(tiles)?);
+            let groups = tiles.div_ceil(group[k]);
+            (of_group, blocks) = (of_group * group[k], blocks.saturating_mul(group[k] * groups));
+            a[k].tiles = field(tiles)?;
+            a[k].group = Divisor32::new(field(group[k])?);
+            a[k].groups = Divisor32::new(field(groups)?);
             (a[k].from, a[k].to) = (axis.from as u64, axis.to as u64);
             a[k].extent = field(part)?;
             a[k].last = field(axis.extent - (tiles - 1) * part)?;
@@ -325,8 +351,9 @@ impl Words {
         }
         let wide = tile.packs.next_power_of_two().min(WIDE);
         let across = (WARP / wide).min(tile.columns.next_power_of_two());
-        Ok(TileMap {
+        let map = TileMap {
             a,
+            group: Divisor32::new(field(of_group)?),
             column_axes,
             axes: self.axes.len() as u32,
             run_axes: tile.run_axes as u32,
@@ -342,7 +369,8 @@ impl Words {
             packs: field(tile.packs)?,
             held: field(tile.held)?,
             across: across.ilog2(),
-        })
+        };
+        Ok((map, blocks))
     }
 }
 
@@ -352,6 +380,18 @@ fn row_at(row: usize, pitch: usize, pack: usize) -> usize {
 }
 
 fn none() -> TileAxis {
-    let tiles = Divisor32::new(1);
-    TileAxis { tiles, from: 0, to: 0, extent: 1, last: 1, along: 0, rows: 0 }
+    let one = Divisor32::new(1);
+    let (group, groups) = (one, one);
+    TileAxis {
+        group,
+        groups,
+        from: 0,
+        to: 0,
+        tiles: 1,
+        extent: 1,
+        last: 1,
+        along: 0,
+        rows: 0,
+        pad: 0,
+    }
 }

@@ -5,9 +5,7 @@ use turntile_perm::Elementary;
 use super::fit::{
     At, Lowered, Size, Unfilled, field, groups, region_flags, threads_for, vector_bytes,
 };
-use crate::args::{
-    BandArgs, Divisor32, Divisor64, IntoArgs, Stack, StackArgs, TileOrder, UnitArgs, zeroed,
-};
+use crate::args::{BandArgs, Divisor32, IntoArgs, Stack, StackArgs, TileOrder, zeroed};
 use crate::banks::{Cost, WARP};
 use crate::error::LowerError;
 use crate::family::Family;
@@ -108,7 +106,7 @@ impl<'a> Words<'a> {
 /// All tilings that there are kernels of for an elementary transposition.
 pub fn tilings(e: &Elementary, at: At) -> Vec<Tiling> {
     let words = Words::of(e, at);
-    let all = [Tiling::Micro, Tiling::Lines, Tiling::Band, Tiling::Stack, Tiling::Units];
+    let all = [Tiling::Micro, Tiling::Lines, Tiling::Band, Tiling::Stack];
     all.into_iter().filter(|&tiling| words.has(tiling)).collect()
 }
 
@@ -126,9 +124,8 @@ impl Tiling {
             Tiling::Lines => LINES[word.ilog2() as usize].2,
             Tiling::Band => "into_band",
             Tiling::Stack => "into_stack",
-            Tiling::Units => "into_units",
             // Of `axes.rs`.
-            Tiling::Axes { .. } => "into_axes",
+            Tiling::Units | Tiling::Axes { .. } => "",
         }
     }
 }
@@ -172,8 +169,7 @@ impl Words<'_> {
             Tiling::Lines => self.lines(swath),
             Tiling::Band => self.band(swath),
             Tiling::Stack => self.stack(),
-            Tiling::Units => self.units(),
-            Tiling::Axes { .. } => Err(LowerError::NoKernel),
+            Tiling::Units | Tiling::Axes { .. } => Err(LowerError::NoKernel),
         }
     }
 
@@ -185,9 +181,9 @@ impl Words<'_> {
         match tiling {
             Tiling::Micro => self.vectors(),
             Tiling::Lines => self.unit == 1,
-            Tiling::Band | Tiling::Units => true,
+            Tiling::Band => true,
             Tiling::Stack => self.unit == 1 && self.matrix_bytes() <= TILE_BYTES,
-            Tiling::Axes { .. } => false,
+            Tiling::Units | Tiling::Axes { .. } => false,
         }
     }
 
@@ -313,20 +309,6 @@ impl Words<'_> {
             pitch: held.pitch as u32,
             wide: held.wide,
             stack: Stack::of(field(self.rows)?, field(self.rows * self.cols)?),
-            ..zeroed()
-        }))
-    }
-
-    fn units(&self) -> Lowered {
-        let words = self.batch * self.rows * self.cols * self.unit;
-        let blocks = words.div_ceil(256).min(self.at.limits.units * 8);
-        let launch = self.launch(Tiling::Units, Size { blocks, threads: 256, shared_bytes: 0 })?;
-        Ok(launch.with(UnitArgs {
-            words: words as u64,
-            cols: self.cols as u64,
-            unit: Divisor64::new(self.unit as u64),
-            rows: Divisor64::new(self.rows as u64),
-            matrix: Divisor64::new((self.rows * self.cols) as u64),
             ..zeroed()
         }))
     }

@@ -19,10 +19,10 @@
 //! | P-IPT | `per_cycle` |
 //! | rows, slide | `pad` |
 //! | columns cut off | `out_of_place` or `pitched`, `pad` |
-//! | out of place, matrices; any axes | `out_of_place`; `into_axes` |
+//! | out of place, matrices; any axes; long super-elements | `out_of_place`; `into_axes`; `into_units` |
 //! | leading dimensions, gaps kept; scaled | `tiles`, `out_of_place`, `pitched`, `pad`; `scale` |
 
-mod axes;
+pub(crate) mod axes;
 mod axes_tile;
 mod barrier;
 mod barrier_axes;
@@ -179,9 +179,17 @@ fn lower_one(shape: &StageShape, way: Way, at: At) -> Lowered<(Call, Cost)> {
             let call = pad::slide(rows, block, at)?;
             (call, of(&call).slide(shape, at).of(Operation::Blocks))
         }
-        (StageShape::Axes(axes), Way::OutOfPlace { tiling: Tiling::Axes { held }, .. }, _) => {
-            let call = axes::into(&axes, held, at)?;
+        (
+            StageShape::Axes(axes),
+            Way::OutOfPlace { tiling: Tiling::Axes { held, near }, .. },
+            _,
+        ) => {
+            let call = axes::into(&axes, [held, near], at)?;
             (call, of(&call).tiled_axes(&call).of(Operation::IntoAxes))
+        }
+        (StageShape::Axes(axes), Way::OutOfPlace { tiling: Tiling::Units, .. }, _) => {
+            let call = axes::units(&axes, at)?;
+            (call, of(&call).of(Operation::IntoUnits))
         }
         (_, Way::OutOfPlace { tiling, swath }, Some(Form::Matrices(e))) => {
             let call = into::call(tiling, swath, &e, at)?;

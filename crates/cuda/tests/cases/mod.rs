@@ -117,10 +117,11 @@ pub fn elsewhere(swath: usize) -> [Way; 5] {
         .map(|tiling| Way::OutOfPlace { tiling, swath })
 }
 
-/// Axes in any order, from one place to another, by large tiles and by small ones.
-pub const AXES_ELSEWHERE: [Way; 2] = [
+/// Axes in any order, from one place to another, by large tiles and by small ones, and long super-elements.
+pub const AXES_ELSEWHERE: [Way; 3] = [
     Way::OutOfPlace { tiling: Tiling::AXES[0], swath: 1 },
-    Way::OutOfPlace { tiling: Tiling::Axes { held: 4 << 10 }, swath: 1 },
+    Way::OutOfPlace { tiling: Tiling::Axes { held: 4 << 10, near: 1 << 10 }, swath: 1 },
+    Way::OutOfPlace { tiling: Tiling::Units, swath: 1 },
 ];
 
 /// Shapes of every form, of a few elements to more than 2^32.

@@ -26,6 +26,17 @@ fn sum(axes: &[&TileAxis], digits: &[u64], each: impl Fn(&TileAxis) -> u64) -> u
     axes.iter().zip(digits).map(|(axis, digit)| digit * each(axis)).sum()
 }
 
+/// The block that takes the tile at these places along the axes: groups one after the other, each axis by axis.
+fn number_of(axes: &[&TileAxis], tiles: &[u64], group: u64) -> u64 {
+    let (mut which, mut within) = (0, 0);
+    for (axis, at) in axes.iter().zip(tiles).rev() {
+        let [size, groups] = [axis.group, axis.groups].map(|by| u64::from(by.divisor));
+        which = which * groups + at / size;
+        within = within * size + at % size;
+    }
+    which * group + within
+}
+
 /// A byte's tile, and where of the result it comes to.
 pub struct Place {
     pub tile: u64,
@@ -57,24 +68,24 @@ pub fn place(
         all.iter().zip(&whole).map(|(axis, digit)| digit % u64::from(axis.extent)).collect();
     let limit = |k: usize| {
         let axis = &axes[k];
-        let last = tiles[k] + 1 == u64::from(axis.tiles.divisor);
+        let last = tiles[k] + 1 == u64::from(axis.tiles);
         u64::from(if last { axis.last } else { axis.extent })
     };
-    let beyond = |k: usize| tiles[k] >= u64::from(axes[k].tiles.divisor) || low[k] >= limit(k);
+    let beyond = |k: usize| tiles[k] >= u64::from(axes[k].tiles) || low[k] >= limit(k);
     if (0..axes.len()).any(beyond) {
         return Ok(None);
     }
-    let tile = all
-        .iter()
-        .zip(&tiles)
-        .rev()
-        .fold(0, |all, (axis, at)| all * u64::from(axis.tiles.divisor) + at);
+    let tile = number_of(&all, &tiles, u64::from(map.group.divisor));
     // The kernel finds the same tile.
-    let mut left = u32::try_from(tile).expect("few blocks");
+    let left = u32::try_from(tile).expect("few blocks");
+    let mut which = div32(&map.group, left);
+    let mut within = left - which * map.group.divisor;
     for (axis, &at) in all.iter().zip(&tiles) {
-        let others = div32(&axis.tiles, left);
-        need(u64::from(left - others * axis.tiles.divisor) == at, || format!("tile {tile}"))?;
-        left = others;
+        let (groups, others) = (div32(&axis.groups, which), div32(&axis.group, within));
+        let group = (which - groups * axis.groups.divisor) * axis.group.divisor;
+        let found = group + within - others * axis.group.divisor;
+        need(u64::from(found) == at, || format!("tile {tile}"))?;
+        (which, within) = (groups, others);
     }
     let base = |stride: fn(&TileAxis) -> u64| {
         sum(&all, &tiles, |axis| u64::from(axis.extent) * stride(axis))

@@ -105,7 +105,7 @@ pub fn moved(call: &Launch, alignment: u64, offset: u64) -> Moved {
         Args::Into(args) => out_of_place::into(call, args, alignment, offset),
         Args::Band(args) => out_of_place::band(call, args, alignment, offset),
         Args::Stack(args) => out_of_place::stack(call, args, alignment, offset),
-        Args::Units(args) => out_of_place::units(call, args, offset),
+        Args::Units(args) => out_of_place::units(call, args, alignment, offset),
         Args::WideAxes(args) => axes_tile::wide(call, args, alignment, offset),
         Args::IntoAxes(args) => axes_tile::into(call, args, alignment, offset),
         Args::Spread(args) => pad::spread(call, args, offset),

@@ -1,9 +1,10 @@
 //! `out_of_place.cu`: from a byte of the source to the byte of the destination.
 
-use turntile_cuda::args::{BandArgs, IntoArgs, Stack, StackArgs, TileOrder, UnitArgs};
+use turntile_cuda::args::{Axes32, BandArgs, IntoArgs, Stack, StackArgs, TileOrder, UnitArgs};
 
 use super::barrier::{RUN_LOADS, RUNS, WIDE_LOADS, WIDE_STORES, rows_on_chip};
 use super::device::{div32, div64};
+use super::maps::Map;
 use super::tiles::{tile_threads, vector};
 use super::{Answer, Launch, Moved, aligned, exactly, last_number, need, on_chip, threads};
 
@@ -176,20 +177,52 @@ pub fn stack(call: &Launch, a: &StackArgs, alignment: u64, offset: u64) -> Moved
     Ok(g.map(|g| first * matrix + g * word + offset % word))
 }
 
-pub fn units(call: &Launch, a: &UnitArgs, offset: u64) -> Moved {
+pub fn units(call: &Launch, a: &UnitArgs, alignment: u64, offset: u64) -> Moved {
+    const PART: u64 = 16 << 10;
     assert_eq!(call.entry, "into_units");
-    threads(call, 256)?;
-    let word = call.word as u64;
-    need(call.groups > 0, || "no block".into())?;
-    let (w, byte) = (offset / word, offset % word);
-    let (unit, rows, matrix) = (a.unit.divisor, a.rows.divisor, a.matrix.divisor);
-    let (s, part) = (w / unit, w % unit);
-    let (b, i, j) = (s / matrix, s % matrix / a.cols, s % matrix % a.cols);
-    let to = (b * matrix + j * rows + i) * unit + part;
-    // The kernel goes from the destination to the source.
-    let (s, b) = (div64(&a.unit, to), div64(&a.matrix, div64(&a.unit, to)));
-    let within = s - b * matrix;
-    let (column, row) = (div64(&a.rows, within), within - div64(&a.rows, within) * rows);
-    let source = (b * matrix + row * a.cols + column) * unit + (to - s * unit);
-    Ok((to < a.words && source == w).then_some(to * word + byte))
+    exactly(call, 256)?;
+    let (word, unit) = (u64::from(a.word), a.unit.divisor);
+    need(word == call.word as u64, || format!("words of {word} bytes: {call:?}"))?;
+    aligned(word, &[unit, a.bytes])?;
+    a.source.check(a.bytes / unit, word)?;
+    // Numbers of the result to those of the source: its inverse is not what the kernel has, so all are tried, or the few
+    // that digits make.
+    let number = found(&a.source, offset / unit)?;
+    let to = number * unit + offset % unit;
+    // A block finds it from its first byte on, wherever the result begins within a granule.
+    let skews = if alignment >= 16 { vec![0] } else { (0..16 / word).map(|n| n * word).collect() };
+    for skew in skews {
+        let block = (to + skew) / PART;
+        let begin = (block * PART).saturating_sub(skew);
+        let (first, k) = (div64(&a.unit, begin), to - begin);
+        let left = (first + 1) * unit - begin;
+        let beyond = || u32::try_from(k - left).expect("within a part");
+        let again =
+            if k < left { first } else { first + 1 + u64::from(div32(&a.of_part, beyond())) };
+        need(again == number, || format!("byte {to} from {begin}: {again}, not {number}"))?;
+        if to >= a.bytes || block >= u64::from(call.groups) {
+            return Ok(None);
+        }
+    }
+    Ok(Some(to))
+}
+
+/// The number that `map` takes to `wanted`: each digit is what is left of that by the strides, largest first.
+fn found(map: &Axes32, wanted: u64) -> Answer<u64> {
+    let digits = &map.d[..map.digits as usize];
+    let mut weights = vec![];
+    let mut weight = 1;
+    for digit in digits {
+        weights.push((u64::from(digit.stride), weight));
+        weight *= u64::from(digit.by.divisor);
+    }
+    weights.push((u64::from(map.first), weight));
+    weights.sort_unstable_by_key(|&(stride, _)| std::cmp::Reverse(stride));
+    let (mut rest, mut number) = (wanted, 0);
+    for (stride, weight) in weights.into_iter().filter(|&(stride, _)| stride > 0) {
+        number += rest / stride * weight;
+        rest %= stride;
+    }
+    need(map.succ(number)? == wanted, || format!("number {number}, not of {wanted}"))?;
+    Ok(number)
 }
