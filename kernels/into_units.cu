@@ -85,10 +85,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, 4) into_units(const __gri
 #pragma unroll 1
     for (u32 k = 0; torn >> k; k++) {
         if (!(torn >> k & 1)) continue;
+        // Of one super-element, then of the next.
+        const i64 last = min(i64(granule(k)) + kGranule, end);
 #pragma unroll 1
-        for (i32 at = granule(k), last = at + i32(kGranule); at < last; at += a.word) {
+        for (i64 at = max(granule(k), 0); at < last;) {
             u64 room;
-            if (at >= 0 && at < end) copy_word(to + at, find(at, room), a.word);
+            const char *source = find(u32(at), room);
+#pragma unroll 1
+            for (const i64 stop = min(last, at + i64(room)); at < stop; at += a.word, source += a.word)
+                copy_word(to + at, source, a.word);
         }
     }
 }
