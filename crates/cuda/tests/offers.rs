@@ -2,7 +2,7 @@
 
 use turntile_cuda::call::{Call, Launch, WorkspacePart};
 use turntile_cuda::{Chip, Launches, Spot, Work};
-use turntile_perm::Slots;
+use turntile_perm::{Fields, Retile, Slots};
 use turntile_plan::{
     Device, Offer, Plan, Planner, Problem, Request, Route, StageShape, TileRule, Want,
 };
@@ -282,4 +282,33 @@ fn large_permutations_of_axes_take_few_passes() {
     // More than 2^32 elements, and rounds of orders between.
     assert_eq!(plan(&[2048, 1024, 4096], &[2, 1, 0], 4), (Route::SQUARE_TILE, 2, 128));
     assert_eq!(plan(&[509, 641, 1021], &[2, 1, 0], 4).0, Route::SEVERAL);
+}
+
+/// Records of any fields and number go from any layout to any other, at addresses of packs.
+#[test]
+fn every_conversion_of_records_has_launches() {
+    let planner = Planner::new(Chip::h200());
+    let fields: [(&[usize], usize); 7] = [
+        (&[1; 3], 4),
+        (&[1; 4], 1),
+        (&[4, 12, 1, 8], 1),
+        (&[4, 12, 1, 8, 7], 1),
+        (&[8, 2, 2], 1),
+        (&[3, 3, 5], 1),
+        (&[1; 64], 4),
+    ];
+    for (widths, word_bytes) in fields {
+        for records in [0, 1, 2, 33, 1009, 16_384, 20_011, 2_000_003] {
+            let fields = Fields::new(records, widths).unwrap();
+            for from in [1, 7, 8, 32, 128, records] {
+                for to in [1, 7, 8, 32, 128, records] {
+                    let retile = Retile::new(fields, from, to);
+                    let problem = Problem::of_records(retile, word_bytes).unwrap();
+                    let plan = planner.plan(&problem);
+                    let plan = plan.unwrap_or_else(|why| panic!("{problem}: {why}"));
+                    Work::of_plan(&plan).unwrap_or_else(|why| panic!("{plan}: {why}"));
+                }
+            }
+        }
+    }
 }

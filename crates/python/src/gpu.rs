@@ -10,13 +10,14 @@ use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use turntile::Error;
 use turntile::gpu::{Gpu, OnGpu};
+use turntile::{Error, Transpose};
 
 use crate::driver;
 use crate::errors::{exception, value};
 use crate::host::asked;
 use crate::memory::Span;
+use crate::records;
 
 static GPUS: Mutex<Option<HashMap<usize, Gpu>>> = Mutex::new(None);
 
@@ -55,7 +56,7 @@ pub fn is_capturing(stream: usize) -> bool {
     driver::is_capturing(handle(stream))
 }
 
-/// An order of axes planned for a GPU, its kernels loaded.
+/// An order of axes, or a layout of records, planned for a GPU, its kernels loaded.
 #[pyclass(frozen, module = "turntile._core")]
 pub struct CudaPlan {
     ready: OnGpu,
@@ -65,7 +66,7 @@ pub struct CudaPlan {
 impl CudaPlan {
     /// As `HostPlan`, for the device of that number and memory at multiples of `alignment` bytes.
     #[new]
-    #[pyo3(signature = (ordinal, shape, axes, itemsize, cap=None, alignment=16, into=false))]
+    #[pyo3(signature = (ordinal, shape, axes, itemsize, alignment, cap=None, into=false))]
     #[allow(clippy::too_many_arguments, reason = "each is one of Python's")]
     fn new(
         py: Python<'_>,
@@ -73,16 +74,28 @@ impl CudaPlan {
         shape: Vec<usize>,
         axes: Vec<usize>,
         itemsize: usize,
-        cap: Option<usize>,
         alignment: usize,
+        cap: Option<usize>,
         into: bool,
     ) -> PyResult<Self> {
-        if !alignment.is_power_of_two() {
-            return value(format!("alignment is {alignment}, not a power of two"));
-        }
-        let what = asked(&shape, &axes, itemsize, cap, into).alignment(alignment);
-        let ready = py.detach(|| what.plan_on(&gpu(ordinal)?)).map_err(exception)?;
-        Ok(CudaPlan { ready })
+        CudaPlan::of(py, ordinal, asked(&shape, &axes, itemsize, cap, into), alignment)
+    }
+
+    /// Of records, as [`records::asked`] has them.
+    #[staticmethod]
+    #[allow(clippy::too_many_arguments, reason = "each is one of Python's")]
+    fn of_records(
+        py: Python<'_>,
+        ordinal: usize,
+        records: usize,
+        record_bytes: usize,
+        fields: Vec<(usize, usize)>,
+        from: &str,
+        to: &str,
+        alignment: usize,
+    ) -> PyResult<Self> {
+        let what = records::asked(records, record_bytes, &fields, from, to)?;
+        CudaPlan::of(py, ordinal, what, alignment)
     }
 
     /// Bytes of device memory that a run needs beside the array.
@@ -137,5 +150,21 @@ impl CudaPlan {
             unsafe { self.ready.run_into(from, to, handle(stream)) }
         };
         py.detach(run).map_err(exception)
+    }
+}
+
+impl CudaPlan {
+    fn of(
+        py: Python<'_>,
+        ordinal: usize,
+        what: Transpose,
+        alignment: usize,
+    ) -> PyResult<CudaPlan> {
+        if !alignment.is_power_of_two() {
+            return value(format!("alignment is {alignment}, not a power of two"));
+        }
+        let what = what.alignment(alignment);
+        let ready = py.detach(|| what.plan_on(&gpu(ordinal)?)).map_err(exception)?;
+        Ok(CudaPlan { ready })
     }
 }

@@ -13,6 +13,7 @@ use crate::errors::{exception, value};
 use crate::layout::Arranged;
 use crate::memory::Span;
 use crate::pool;
+use crate::records;
 
 /// Host memory that runs use beside an array, allocated once and used as often as wanted, by one run at a time.
 #[pyclass(frozen, module = "turntile")]
@@ -125,10 +126,20 @@ impl HostPlan {
         if threads == Some(0) {
             return value("threads is 0: at least one thread runs");
         }
-        let what = asked(&shape, &axes, itemsize, cap, into);
-        let problem = what.problem().map_err(exception)?;
-        let small = bytes::is_small(&problem);
-        Ok(HostPlan { what, problem, threads, small, planned: OnceLock::new() })
+        HostPlan::of(asked(&shape, &axes, itemsize, cap, into), threads)
+    }
+
+    /// Of records, as [`records::asked`] has them.
+    #[staticmethod]
+    fn of_records(
+        records: usize,
+        record_bytes: usize,
+        fields: Vec<(usize, usize)>,
+        from: &str,
+        to: &str,
+        threads: Option<usize>,
+    ) -> PyResult<Self> {
+        HostPlan::of(records::asked(records, record_bytes, &fields, from, to)?, threads)
     }
 
     /// Bytes of a run's workspace.
@@ -193,6 +204,12 @@ impl HostPlan {
 }
 
 impl HostPlan {
+    fn of(what: Transpose, threads: Option<usize>) -> PyResult<Self> {
+        let problem = what.problem().map_err(exception)?;
+        let small = bytes::is_small(&problem);
+        Ok(HostPlan { what, problem, threads, small, planned: OnceLock::new() })
+    }
+
     /// The plan, made now if it is not yet.
     fn planned(&self, py: Python<'_>) -> PyResult<&Planned> {
         if let Some(planned) = self.planned.get() {

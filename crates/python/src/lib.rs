@@ -51,8 +51,6 @@ mod _core {
     use crate::host::{HostPlan, Workspace, permute_if_small};
     #[pymodule_export]
     use crate::layout::{Pattern, arrange};
-    #[pymodule_export]
-    use crate::records::relayout;
 
     use super::*;
 

@@ -30,6 +30,10 @@ def device(monkeypatch):
         def run_into(self, *on):
             runs.append((self.what, on))
 
+        @classmethod
+        def of_records(cls, *what):
+            return cls(what[0], what[1:])
+
     monkeypatch.setattr(_core, "device_of", lambda address: 0)
     monkeypatch.setattr(_core, "is_capturing", lambda stream: False)
     monkeypatch.setattr(_core, "CudaPlan", CudaPlan)
@@ -72,7 +76,7 @@ def test_memory_of_no_device():
 
 def test_a_run(device):
     result = turntile.transpose(Says((2, 300, 200)), (0, 2, 1), stream=77)
-    assert device == [((0, (2, 300, 200), (0, 2, 1), 4, None, 16), (1 << 20, 480_000, 77, (0, 0)))]
+    assert device == [((0, (2, 300, 200), (0, 2, 1), 4, 16), (1 << 20, 480_000, 77, (0, 0)))]
     said = result.__cuda_array_interface__
     assert (said["shape"], said["strides"], said["data"]) == ((2, 200, 300), None, (1 << 20, False))
     assert isinstance(result.base, Says)
@@ -92,7 +96,7 @@ def test_layouts(device):
 def test_alignment(device):
     for address, alignment in [(1 << 20, 16), ((1 << 20) + 8, 8), ((1 << 20) + 4, 4), ((1 << 20) + 1, 1)]:
         turntile.transpose(Says(address=address))
-        assert device[-1][0][5] == alignment
+        assert device[-1][0][4] == alignment
 
 
 def test_streams(device):
@@ -159,14 +163,39 @@ def test_capture(device, monkeypatch):
 def test_into(device):
     out, a = Says((6, 4)), Says((4, 6), read_only=True, address=1 << 22)
     assert turntile.permute_into(out, a, stream=3) is out
-    assert device == [((0, (4, 6), (1, 0), 4, None, 16, True), (1 << 20, 1 << 22, 96, 3))]
+    assert device == [((0, (4, 6), (1, 0), 4, 16, None, True), (1 << 20, 1 << 22, 96, 3))]
     with pytest.raises(ValueError, match="overlap"):
         turntile.permute_into(out, Says((4, 6), address=(1 << 20) + 40))
 
 
+def test_records(device):
+    a, fields = Says((50, 6), address=(1 << 20) + 8), [(4, 8), (0, 2)]
+    assert turntile.relayout(a, 12, fields, "asta:32", stream=3) is a
+    assert device == [((0, (100, 12, ((4, 8), (0, 2)), "aos", "asta:32", 8)), ((1 << 20) + 8, 1200, 3, (0, 0)))]
+    turntile.relayout(Says((3, 4), strides=(16, 4)), 12, fields, "soa")
+    turntile.relayout(Says((1000, 12), "|u1"), 12, fields, "soa", workspace=Says((64,), "|u1", address=1 << 30))
+    assert device[-1][1] == (1 << 20, 12000, 1, (1 << 30, 64))
+    turntile.relayout(Says((0, 3)), 12, fields, "soa")
+    assert len(device) == 3
+    for said, options, error, words in [
+        ({"shape": (1000, 3)}, {}, ValueError, "64 bytes of device memory are needed"),
+        ({"shape": (4, 5)}, {}, ValueError, "80 bytes are no whole number of records of 12"),
+        ({"shape": (4, 3), "strides": (4, 16)}, {}, ValueError, "C-contiguous"),
+        ({"read_only": True}, {}, ValueError, "read-only"),
+        ({}, {"threads": 2}, ValueError, "threads are given"),
+        ({}, {"stream": "default"}, TypeError, "no CUDA stream"),
+        ({}, {"workspace": turntile.Workspace(64)}, TypeError, "the host's memory"),
+    ]:
+        with pytest.raises(error, match=words):
+            turntile.relayout(Says(**said), 12, fields, "soa", **options)
+    with pytest.raises(ValueError, match="overlap"):
+        turntile.relayout(Says((0, 3)), 12, [(0, 4), (2, 4)], "soa")
+    assert len(device) == 3
+
+
 def test_plan(device):
     plan = turntile.Plan((4, 6), None, 4, device="cuda:0", workspace_cap=1000)
-    assert plan.device == "cuda:0" and plan._plan.what == (0, (4, 6), (1, 0), 4, 1000, 16)
+    assert plan.device == "cuda:0" and plan._plan.what == (0, (4, 6), (1, 0), 4, 16, 1000)
     plan.run(Says())
     other = turntile.Plan((4, 6), None, 4, device="cuda:1")
     with pytest.raises(ValueError, match="the plan is for cuda:1"):

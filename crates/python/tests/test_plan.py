@@ -118,7 +118,7 @@ def test_the_last_plans_are_kept(monkeypatch):
 
     monkeypatch.setattr(turntile._core, "HostPlan", plan)
     _run._plans.forget()
-    ask = lambda side: _run.host_plan((side, 300), (1, 0), 4, None)
+    ask = lambda side: _run.host_plan(turntile._core.HostPlan, (side, 300), (1, 0), 4, None)
     first = ask(1)
     for side in range(2, 257):
         ask(side)

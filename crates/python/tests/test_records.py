@@ -122,6 +122,21 @@ def test_relayout_by_offsets():
     assert a.tobytes() == records.tobytes()
 
 
+def test_relayout_with_a_workspace():
+    a, fields = np.arange(30000, dtype=np.uint8), [(4, 8), (0, 2)]
+    want = turntile.relayout(a.copy(), 12, fields, "soa")
+    assert turntile.relayout(a.copy(), 12, fields, "soa", workspace=turntile.Workspace(1 << 20)).tobytes() == want.tobytes()
+    before = a.tobytes()
+    for options, error, what in [
+        ({"workspace": turntile.Workspace(1), "threads": 1}, ValueError, "workspace"),
+        ({"workspace": bytearray(100)}, TypeError, "turntile.Workspace"),
+        ({"stream": 5}, ValueError, "on the host"),
+    ]:
+        with pytest.raises(error, match=what):
+            turntile.relayout(a, 12, fields, "soa", **options)
+        assert a.tobytes() == before
+
+
 def test_relayout_refuses():
     a = np.arange(24, dtype=np.uint8)
     for arguments, options, error, what in [

@@ -10,7 +10,8 @@ use crate::{Bytes, Error, recent, view};
 /// Whether [`permute_in_place`] does this through a buffer on the stack, in the calling thread, without a plan or workspace:
 /// up to 16 KiB, of axes few of which move apart.
 pub fn is_small(problem: &Problem) -> bool {
-    problem.bytes() <= SMALL_BYTES && !problem.is_out_of_place() && problem.axes().is_ok()
+    let in_place = !problem.is_out_of_place() && problem.records().is_none();
+    problem.bytes() <= SMALL_BYTES && in_place && problem.axes().is_ok()
 }
 
 /// Transposes a row-major matrix in place, as [`transpose_in_place`](crate::transpose_in_place).

@@ -144,5 +144,7 @@ def relayout(
     *,
     source: str = "aos",
     threads: int | None = None,
+    workspace: Any = None,
+    stream: Any = None,
     ignore_header: bool = False,
 ) -> _Array: ...

@@ -40,7 +40,7 @@ class Plan:
         elif threads is not None:
             raise ValueError(f"threads are given, and the plan is for {device}")
         else:
-            self._plan = _core.CudaPlan(self._device, self.shape, self.axes, self.itemsize, workspace_cap, ALIGNMENT)
+            self._plan = _core.CudaPlan(self._device, self.shape, self.axes, self.itemsize, ALIGNMENT, workspace_cap)
 
     @property
     def device(self):

@@ -7,7 +7,9 @@ import numpy as np
 from . import _core
 from ._arguments import count, size
 from ._arrays import adapt
+from ._device import NOWHERE
 from ._npy import refuse_map
+from ._run import host_plan, in_place, settled
 
 
 class Columns(Mapping):
@@ -101,46 +103,51 @@ def columns(a, /, *, aligned=True, threads=None, ignore_header=False):
     return Columns(arrays, memory, dtype, a.shape, fields)
 
 
-def relayout(a, /, record_bytes, fields, to, *, source="aos", threads=None, ignore_header=False):
+def relayout(a, /, record_bytes, fields, to, *, source="aos", threads=None, workspace=None, stream=None, ignore_header=False):
     """Brings the bytes of `a`, records of `record_bytes` bytes, from one layout to another in place, and returns `a`.
 
-    For records that have no dtype, in a NumPy array or a PyTorch tensor on the host. Each of `fields` is a field's first byte in
-    a record and its bytes; columns lie in the order given, what is between fields behind them. A layout is "aos", records one
-    by one; "soa", field after field; or "asta:T", in tiles of T records that are field after field in themselves.
+    For records that have no dtype, in any array that `transpose` takes, on a CUDA device too if it begins at a multiple of 16
+    bytes; options are as there. Each of `fields` is a field's first byte in a record and its bytes; columns lie in the order
+    given, what is between fields behind them. A layout is "aos", records one by one; "soa", field after field; or "asta:T",
+    in tiles of T records that are field after field in themselves.
 
     >>> import numpy as np, turntile
     >>> a = np.frombuffer(bytearray(b"aA1bB2cC3"), np.uint8)
     >>> bytes(turntile.relayout(a, 3, [(1, 2), (0, 1)], "soa"))
     b'A1B2C3abc'
 
-    Raises ValueError, TypeError or MemoryError; `a` is then as it was.
+    Raises ValueError, TypeError, MemoryError or CudaError; `a` is then as it was.
     """
-    record_bytes, threads = size("record_bytes", record_bytes, 1), count("threads", threads, 1)
+    record_bytes, more, ignore_header = size("record_bytes", record_bytes, 1), settled(threads, workspace, stream), bool(ignore_header)
     try:
         pairs = [(at, nbytes) for at, nbytes in fields]
     except (TypeError, ValueError) as error:
         raise TypeError(f"fields are pairs of integers, first byte and bytes: {error}") from None
-    fields = [(size("a field's first byte", at, 0), size("a field's bytes", nbytes, 0)) for at, nbytes in pairs]
+    fields = tuple([(size("a field's first byte", at, 0), size("a field's bytes", nbytes, 0)) for at, nbytes in pairs])
     for name, layout in (("to", to), ("source", source)):
         if not isinstance(layout, str):
             raise TypeError(f"{name} is a layout's name, 'aos', 'soa' or 'asta:T', not {layout!r}")
+    source, to = str.__str__(source), str.__str__(to)
     array = adapt(a)
     ignore_header or refuse_map(array)
-    if array.device is not None:
-        raise TypeError("records are brought from layout to layout in the host's memory, not on a device")
-    if array.strides is not None:
+    in_order = range(len(array.shape))
+    if array.strides is not None and _core.arrange(array.shape, array.strides, array.itemsize, in_order)[0]:
         raise ValueError("the records are not C-contiguous")
     if array.nbytes % record_bytes:
         raise ValueError(f"{array.nbytes} bytes are no whole number of records of {record_bytes}")
-    _core.relayout((array.address, array.nbytes), record_bytes, fields, (source, to), threads)
-    array.changed()
+    asked = (array.nbytes // record_bytes, record_bytes, fields, source, to)
+    if not array.nbytes or array.device == NOWHERE:
+        # Nothing will be planned.
+        _core.HostPlan.of_records(*asked, None)
+    in_place(array, asked, (_core.HostPlan.of_records, _core.CudaPlan.of_records), *more)
     return a
 
 
 def _relayout(memory, record_bytes, fields, source, to, threads):
     if memory.nbytes:
-        address = _core.address_of(memory.__array_struct__)
-        _core.relayout((address, memory.nbytes), record_bytes, fields, (source, to), threads)
+        records = memory.nbytes // record_bytes
+        plan = host_plan(_core.HostPlan.of_records, records, record_bytes, tuple(fields), source, to, threads)
+        plan.run(_core.address_of(memory.__array_struct__), memory.nbytes)
 
 
 def _refuse_overlaps(dtype):

@@ -41,20 +41,25 @@ def permute(array, axes, threads=None, workspace=None, stream=None):
             array.changed()
             return array.contiguous(*done)
     order, extents, places, shape = _core.arrange(array.shape, array.strides, array.itemsize, axes)
-    if device is None:
+    asked = (extents, places, array.itemsize)
+    in_place(array, asked, (_core.HostPlan, _core.CudaPlan), threads, workspace, stream)
+    return array.contiguous(order, shape)
+
+
+def in_place(array, asked, makers, threads, workspace, stream):
+    """Does in place what is asked, by a plan of what makes those of the host, or of a device."""
+    of_host, of_device = makers
+    if array.device is None:
         if stream is not None:
             raise ValueError("stream is given, and the array is on the host")
         if array.nbytes:
-            plan = host_plan(extents, places, array.itemsize, threads)
-            on_host(array, plan, workspace)
+            on_host(array, host_plan(of_host, *asked, threads), workspace)
     else:
         if threads is not None:
             raise ValueError("threads are given, and the array is on no host")
-        if device != NOWHERE and array.nbytes:
+        if array.device != NOWHERE and array.nbytes:
             aligned = array.address & -array.address
-            make = (device, extents, places, array.itemsize, None, min(aligned, ALIGNMENT))
-            on_device(array, make, workspace, stream)
-    return array.contiguous(order, shape)
+            on_device(array, (of_device, array.device, *asked, min(aligned, ALIGNMENT)), workspace, stream)
 
 
 def on_host(array, plan, workspace):
@@ -65,10 +70,9 @@ def on_host(array, plan, workspace):
     array.changed()
 
 
-def host_plan(extents, places, itemsize, threads, cap=None, into=False):
-    """A plan of the host, made or found."""
-    key = (None, extents, places, itemsize, threads, cap, into)
-    return _plans.get(key) or _plans.put(key, _core.HostPlan(*key[1:]))
+def host_plan(*make):
+    """A plan of the host, made or found; `make`: what makes it, and of what."""
+    return _plans.get(make) or _plans.put(make, make[0](*make[1:]))
 
 
 def device_plan(make, stream):
@@ -80,7 +84,7 @@ def device_plan(make, stream):
                 "a CUDA graph is being captured and this shape's kernels are not loaded: run it once, or make a "
                 "turntile.Plan, before the capture"
             )
-        plan = _plans.put(make, _core.CudaPlan(*make))
+        plan = _plans.put(make, make[0](*make[1:]))
     return plan
 
 
@@ -134,11 +138,11 @@ def permute_into(to, array, axes, threads=None, stream=None):
         return
     try:
         if device is None:
-            plan = host_plan(extents, places, to.itemsize, threads, None, True)
+            plan = host_plan(_core.HostPlan, extents, places, to.itemsize, threads, None, True)
             plan.run_into(to.address, array.address, to.nbytes)
         else:
             # Any element's alignment will do: two kernels are planned where that matters.
-            make = (device, extents, places, to.itemsize, None, ALIGNMENT, True)
+            make = (_core.CudaPlan, device, extents, places, to.itemsize, ALIGNMENT, None, True)
             with array.stream(stream), to.stream(stream) as handle:
                 device_plan(make, handle).run_into(to.address, array.address, to.nbytes, handle)
         to.changed()
