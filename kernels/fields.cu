@@ -46,23 +46,25 @@ static __device__ u32 last_below(const u32 *table, u32 step, u32 count, u32 valu
 static __device__ u32 first_chunk(const FieldGatherArgs &a, u32 run) { return run * a.each + min(run, a.more); }
 static __device__ u32 chunk_bytes(const FieldGatherArgs &a) { return a.chunk * a.record; }
 
+extern __shared__ uint4 shared[];
 // Four bytes from the chip, wherever they lie: those that a shift brings in from behind are another's.
-static __device__ u32 four_at(const char *from) {
-    const u32 skew = u32(u64(from) & 3), *lies = (const u32 *)(from - skew);
-    return skew ? __funnelshift_r(lies[0], lies[1], skew * 8) : lies[0];
+static __device__ u32 four_at(u32 at) {
+    const u32 *lies = (const u32 *)((const char *)shared + (at & ~3u));
+    return __funnelshift_r(lies[0], lies[1], at * 8);
 }
-// The first of them.
-static __device__ u32 first_of(u32 four, u32 count) { return four & (0xffffffffu >> (32 - 8 * count)); }
 
 struct FieldChunks {
     const FieldGatherArgs &a;
-    const FieldColumn *fields; // on chip
-    char *chip;
+    const FieldColumn *fields; // on chip, at its start
+    u32 in_row;                // tiles of a row there
+    bool pixels;               // records of four single bytes
 
     // The last field whose number is at or below this one.
     __device__ u32 field(const u32 &number, u32 value) const { return last_below(&number, sizeof(FieldColumn) / 4, a.fields, value); }
 
-    __device__ char *image(u32 n) const { return chip + n % kHeld * a.held; }
+    // Places on chip are bytes from its start.
+    __device__ u32 place(u32 n) const { return a.table + n % kHeld * a.held; }
+    __device__ char *image(u32 n) const { return (char *)shared + place(n); }
     // Where byte b of a chunk lies on chip.
     __device__ u32 at(u32 b) const { return a.pad ? b + a.row.div(b / 16) * a.pad : b; }
 
@@ -72,55 +74,126 @@ struct FieldChunks {
         for (u32 b = threadIdx.x * 16; b < chunk_bytes(a); b += kThreads * 16) copy_async<16, kOnce>(to + at(b), from + b);
     }
 
-    // Sixteen bytes that chunk n becomes, from byte b on, put together of pieces that lie together: forward those of a field
-    // in one tile after the other, backward those of one field after the other.
-    __device__ uint4 becomes(u32 n, u32 b) const {
-        u32 number, t, u, left = 0;
-        const char *from = nullptr;
-        if (a.backward) {
-            t = a.tile_bytes.div(b), u = b - t * a.tile_bytes.divisor;
-            number = field(fields->place, u);
-            u -= fields[number].place;
-        } else {
-            number = field(fields->begin, b);
-            u = b - fields[number].begin + fields[number].lead, t = fields[number].width.div(u);
-            u -= t * fields[number].width.divisor;
-        }
+    // Sixteen bytes of a field, from byte b of chunk n: what of it lies together in one tile after the other.
+    __device__ uint4 of_records(u32 n, u32 b) const {
+        const FieldColumn &f = fields[field(fields->begin, b)];
+        const u32 width = f.width.divisor, bytes = a.tile_bytes.divisor, q = b - f.begin + f.lead, begin = f.place;
+        u32 t = f.width.div(q), from, stop;
+        // Up to the tile `stop` each lies as far behind the one before.
+        const auto enter = [&] {
+            const bool own = t < a.tiles;
+            const u32 local = own ? t : t - a.tiles, row = a.pad ? a.row.div(local * bytes / 16) : 0;
+            from = place(own ? n : n + 1) + begin + local * bytes + row * a.pad;
+            stop = min(a.pad ? t - local + (row + 1) * in_row : 0xffffffffu, own ? a.tiles : 0xffffffffu);
+        };
+        const auto next = [&] {
+            if (++t == stop)
+                enter();
+            else
+                from += bytes - width;
+        };
         uint4 pack{};
-#pragma unroll 1
-        for (u32 have = 0; have < 16;) {
-            if (left == 0) {
-                if (u == fields[number].width.divisor) {
-                    u = 0;
-                    number += a.backward;
-                    const bool next = !a.backward || number == a.fields;
-                    t += next;
-                    number = number == a.fields ? 0 : number;
-                }
-                const FieldColumn &f = fields[number];
-                const u32 width = f.width.divisor, q = t * width + u;
-                left = width - u;
-                if (a.backward) {
-                    const bool own = q >= f.lead;
-                    from = (own ? image(n) : image(n + kHeld - 1) + a.tiles * width) + f.begin + q - f.lead;
-                    if (!own) left = min(left, f.lead - q);
-                } else {
-                    const bool own = t < a.tiles;
-                    from = image(own ? n : n + 1) + at((own ? t : t - a.tiles) * a.tile_bytes.divisor) + f.place + u;
-                }
-                u += left;
+        // Of pixels sixteen in rows of 128 bytes.
+        if (pixels && t + 16 <= a.tiles) {
+            const u32 first = place(n) + begin;
+            u32 *fours = &pack.x;
+#pragma unroll
+            for (u32 k = 0; k < 16; k++) {
+                const u32 at = (t + k) * 4;
+                fours[k / 4] |= u32(((const u8 *)shared)[first + at + (at / 128) * 16]) << k % 4 * 8;
             }
-            const u32 take = min(left, 4 - have % 4);
-            pack.w |= first_of(four_at(from), take) << have % 4 * 8;
-            have += take, from += take, left -= take;
-            if (have % 4 == 0 && have < 16) pack.x = pack.y, pack.y = pack.z, pack.z = pack.w, pack.w = 0;
+            return pack;
+        }
+        enter();
+        u32 left = width - (q - t * width);
+        from += width - left;
+#pragma unroll 1
+        for (u32 k = 0; k < 4; k++) {
+            u32 four = 0;
+            if (width >= 4) {
+                four = four_at(from);
+                const u32 over = 4 - min(left, 4u);
+                from += 4 - over, left -= 4 - over;
+                if (over > 0) {
+                    next();
+                    four = __funnelshift_rc(__funnelshift_lc(0, four, over * 8), four_at(from), over * 8);
+                    from += over, left = width - over;
+                }
+            } else {
+#pragma unroll
+                for (u32 j = 0; j < 4; j++) {
+                    if (left == 0) next(), left = width;
+                    four = __funnelshift_r(four, ((const u8 *)shared)[from], 8);
+                    from++, left--;
+                }
+            }
+            pack.x = pack.y, pack.y = pack.z, pack.z = pack.w, pack.w = four;
         }
         return pack;
     }
 
-    __device__ void store(u32 n, char *to) const {
+    // Sixteen bytes of records, from byte b of chunk n: one field after the other.
+    __device__ uint4 of_slots(u32 n, u32 b) const {
+        const u32 own = place(n), before = place(n + kHeld - 1);
+        u32 t = a.tile_bytes.div(b), u = b - t * a.tile_bytes.divisor;
+        uint4 pack;
+        u32 *fours = &pack.x;
+        if (pixels) {
+            bool all = true;
+#pragma unroll
+            for (u32 f = 0; f < 4; f++) {
+                const u32 lead = fields[f].lead;
+                all = all && t >= lead;
+                fours[f] = four_at(own + fields[f].begin + max(t, lead) - lead);
+            }
+            if (all) {
+                const u32 low = __byte_perm(pack.x, pack.y, 0x5140), high = __byte_perm(pack.z, pack.w, 0x5140);
+                const u32 last = __byte_perm(pack.x, pack.y, 0x7362), end = __byte_perm(pack.z, pack.w, 0x7362);
+                return {__byte_perm(low, high, 0x5410), __byte_perm(low, high, 0x7632), __byte_perm(last, end, 0x5410), __byte_perm(last, end, 0x7632)};
+            }
+        }
+        // Where the field is in the table, in packs.
+        u32 f = 2 * field(fields->place, u), from, left;
+        u -= fields[f / 2].place;
+        const auto enter = [&] {
+            const uint4 column = shared[f + 1]; // what is behind the width
+            const u32 width = shared[f].x, q = t * width + u, lead = column.z;
+            const bool is_own = q >= lead;
+            left = min(width - u, is_own ? width : lead - q);
+            from = (is_own ? own : before + a.tiles * width) + column.x + q - lead;
+            u += left;
+        };
+        enter();
 #pragma unroll 1
-        for (u32 b = threadIdx.x * 16; b < chunk_bytes(a); b += kThreads * 16) *(uint4 *)(to + b) = becomes(n, b);
+        for (u32 k = 0; k < 4; k++) {
+            u32 four = 0;
+#pragma unroll 1
+            for (u32 room = 4;;) {
+                const u32 take = min(left, room);
+                four = __funnelshift_rc(four, four_at(from), take * 8);
+                from += take, left -= take, room -= take;
+                if (room == 0) break;
+                if (left == 0) {
+                    if (u == shared[f].x) {
+                        u = 0, f += 2;
+                        if (f == 2 * a.fields) f = 0, t++;
+                    }
+                    enter();
+                }
+            }
+            pack.x = pack.y, pack.y = pack.z, pack.z = pack.w, pack.w = four;
+        }
+        return pack;
+    }
+
+    // A chunk as it becomes. Packs of records of single bytes in the order of the fields, so that the lanes of a warp read few records.
+    __device__ void store(u32 n, char *to) const {
+        const bool turns = !a.backward && a.record == a.fields && a.tiles == a.chunk;
+#pragma unroll 1
+        for (u32 p = threadIdx.x; p * 16 < chunk_bytes(a); p += kThreads) {
+            const u32 b = turns ? p % a.fields * a.chunk + p / a.fields * 16 : p * 16;
+            *(uint4 *)(to + b) = a.backward ? of_slots(n, b) : of_records(n, b);
+        }
     }
 
     // What is kept of a field where a run begins.
@@ -212,12 +285,11 @@ struct FieldChunks {
     }
 };
 
-extern __shared__ uint4 shared[];
 static __device__ FieldChunks with_table(const FieldGatherArgs &a) {
 #pragma unroll 1
     for (u32 e = threadIdx.x; e < a.fields * 8; e += kThreads) ((u32 *)shared)[e] = ((const u32 *)a.field)[e];
     __syncthreads();
-    return {a, (const FieldColumn *)shared, (char *)shared + a.table};
+    return {a, (const FieldColumn *)shared, a.row.divisor * 16 / a.tile_bytes.divisor, a.record == 4 && a.fields == 4 && a.tiles == a.chunk};
 }
 
 // A block for each run, and one more.

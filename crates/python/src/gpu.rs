@@ -154,12 +154,7 @@ impl CudaPlan {
 }
 
 impl CudaPlan {
-    fn of(
-        py: Python<'_>,
-        ordinal: usize,
-        what: Transpose,
-        alignment: usize,
-    ) -> PyResult<CudaPlan> {
+    fn of(py: Python<'_>, ordinal: usize, what: Transpose, alignment: usize) -> PyResult<CudaPlan> {
         if !alignment.is_power_of_two() {
             return value(format!("alignment is {alignment}, not a power of two"));
         }

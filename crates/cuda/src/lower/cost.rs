@@ -1,6 +1,6 @@
 //! What the cost of a launch is looked up by: an operation, and the quantities that decide its speed.
 
-use turntile_perm::{Elementary, Pitched, Slots};
+use turntile_perm::{Elementary, FieldSlots, Pitched, Slots};
 use turntile_plan::{Direction, StageShape};
 
 use super::fit::At;
@@ -195,9 +195,13 @@ impl Quantities {
         self.with(Q::Straddle, between as u8).bytes(Q::Granule, granules[0].min(granules[1]))
     }
 
-    /// Bytes of a field on an average.
-    pub fn fields(self, bytes: usize) -> Self {
-        self.bytes(Q::UnitBytes, bytes)
+    /// Bytes of a tile, and of a field of it on an average, which lie together.
+    pub fn fields(self, slots: &FieldSlots, direction: Direction, at: At) -> Self {
+        let (fields, tile) = (slots.fields().count(), slots.tile().max(1));
+        let bytes = tile * slots.fields().words() * at.elem_bytes;
+        self.bytes(Q::RowBytes, bytes)
+            .bytes(Q::UnitBytes, bytes / fields)
+            .is(Q::Backward, direction == Direction::Backward)
     }
 
     /// Matrices from one place to another.

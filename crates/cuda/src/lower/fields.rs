@@ -49,9 +49,11 @@ impl OnChip {
         let (record, bytes) =
             (fields.words() * at.elem_bytes, slots.chunk() * fields.words() * at.elem_bytes);
         // Neighbouring packs of a column of records step over rows of at least four records, of whole packs. Odd numbers of
-        // packs meet other banks. Slots, and fields of tiles, are read as they lie.
+        // packs meet other banks. Of single bytes lanes take all fields in turn, sixteen records on in each: rows of eight packs
+        // and more are enough. Slots, and fields of tiles, are read as they lie.
         let least = PACK >> record.trailing_zeros().min(2);
-        let packs = record * least / PACK;
+        let single = record == fields.count() && record.is_multiple_of(2);
+        let packs = if single { 8usize.next_multiple_of(record) } else { record * least / PACK };
         let by_record = direction == Direction::Forward && slots.tile() <= 1;
         let pads = by_record && packs.is_multiple_of(2);
         let (row, pad) = if pads { (packs, PACK) } else { (1, 0) };

@@ -87,8 +87,7 @@ pub(crate) fn lowered(shape: &StageShape, way: Way, at: At) -> Lowered<(Vec<Call
             let calls = fields::gather(&slots, direction, groups, at)?;
             let [_, call] = &calls[..] else { return Err(LowerError::NoKernel) };
             let held = Quantities::new(shape, call, at).hold(call.shared_bytes as usize, at);
-            let fields = slots.fields();
-            let cost = held.fields(fields.words() * at.elem_bytes / fields.count());
+            let cost = held.fields(&slots, direction, at);
             return Ok((calls, Some(cost.of(Operation::FieldGather))));
         }
         (StageShape::Turn(leading), Way::TileSwap { tile }) => {
