@@ -63,6 +63,19 @@ template <int W, bool Split> __device__ __forceinline__ void move_four(char *hel
     }
 }
 
+// A pack in parts of so many single bytes each; `pass` goes on by them.
+template <int Part, bool Split, class Pass> static __device__ __forceinline__ void move_parts(char *&held, uint4 &pack, const Pass &pass) {
+    Word<Part> *parts = (Word<Part> *)&pack;
+#pragma unroll
+    for (u32 k = 0; k < 16 / Part; k++) {
+        if (Split)
+            parts[k] = *(const Word<Part> *)held;
+        else
+            *(Word<Part> *)held = parts[k];
+        pass(Part);
+    }
+}
+
 // Tiles to memory, or from it, in packs of 16 bytes; words of the first and last pack alone where these are not whole.
 template <int W, bool Split>
 static __device__ void move_tiles(const Tiles &tiles, const Aos<W> &aos, const PackOrder &order, char *data, u32 words) {
@@ -82,7 +95,7 @@ static __device__ void move_tiles(const Tiles &tiles, const Aos<W> &aos, const P
         char *place = packs + u64(p) * 16;
         FieldWord w = tiles.at(p * kWords + begin - lead);
         if (by_pack && (w.end - w.record) * w.width >= w.word + kWords) {
-            // All of one field and its tile, in four bytes each or in one, wherever they lie.
+            // All of one field and its tile: in eight bytes each or in two where they lie so, otherwise in four or in one.
             char *held = aos.at(w);
             u32 *fours = &pack.x;
             const auto pass = [&](u32 count) {
@@ -92,13 +105,18 @@ static __device__ void move_tiles(const Tiles &tiles, const Aos<W> &aos, const P
                     held += aos.bytes - w.width * W + (w.record % kWords ? 0 : aos.step);
                 }
             };
-            if ((w.word | w.width) % kFour == 0) {
-                const bool aligned = (u32(u64(held)) | aos.bytes) % 4 == 0;
+            const u32 apart = w.word | w.width, lies = u32(u64(held)) | aos.bytes;
+            if (W == 1 && (apart | lies) % 8 == 0) {
+                move_parts<8, Split>(held, pack, pass);
+            } else if (apart % kFour == 0) {
+                const bool aligned = lies % 4 == 0;
 #pragma unroll
                 for (u32 k = 0; k < 4; k++) {
                     move_four<W, Split>(held, fours + k, aligned);
                     pass(kFour);
                 }
+            } else if (W == 1 && (apart | lies) % 2 == 0) {
+                move_parts<2, Split>(held, pack, pass);
             } else {
 #pragma unroll
                 for (u32 k = 0; k < kWords; k++) {
