@@ -76,7 +76,7 @@ named! {
         Granule = "granule",
         Alike = "alike",
         Even = "even",
-        // Words of the shorter side, and of the rows.
+        // Super-elements of the shorter side, and of the rows: tiles have short ones whole.
         ShortWords = "short_words",
         ColumnWords = "column_words",
         // Found by walking: last, so that it is looked for last.

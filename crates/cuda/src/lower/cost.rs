@@ -207,13 +207,12 @@ impl Quantities {
     /// Matrices from one place to another.
     pub fn into(self, e: &Elementary, tiling: Tiling, swath: usize, word: usize, at: At) -> Cost {
         let elem_bytes = e.unit * at.elem_bytes;
-        let words = |elements: usize| (elements * elem_bytes / word).max(1) as f64;
         // Small matrices, of which several share a block.
         let part = if e.batch > 1 { e.rows * e.cols * elem_bytes } else { usize::MAX };
         self.bytes(Q::ElemBytes, elem_bytes)
             .is(Q::SeveralWords, elem_bytes != word)
-            .with(Q::ShortWords, words(e.rows.min(e.cols)))
-            .with(Q::ColumnWords, words(e.rows))
+            .bytes(Q::ShortWords, e.rows.min(e.cols))
+            .bytes(Q::ColumnWords, e.rows)
             .bytes(Q::PartBytes, part)
             .with(Q::Depth, swath as f64)
             .of(match tiling {
