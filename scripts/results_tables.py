@@ -353,6 +353,16 @@ def h200_python(base):
     return table(head, rows) + source(folder, "python_compare.csv")
 
 
+def h200_rearrange(base):
+    folder = base / "h200"
+    rows = [(
+        row["place"], row["shape"].replace("x", " x "), f"`{row['pattern']}`",
+        *(number(row[what]) for what in ("transpose_us", "rearrange_us", "more_us", "bar_us")),
+    ) for row in read(folder, "python_rearrange.csv")]  # fmt: skip
+    head = ["in", "array", "pattern", "`transpose`, µs", "`rearrange`, µs", "more", "at most"]
+    return table(head, rows) + source(folder, "python_rearrange.csv")
+
+
 def bench_table(folder, name):
     """A record of `turntile-lab bench` as it is."""
     rows = [(

@@ -59,6 +59,9 @@ fn small(bench: &mut Bench) -> usize {
         (&[1, 1, 2, 2, 3], 1, 64, 64),
         (&[3, 1, 2], 32, 128, 128),
         (&[1; 64], 1, 16, 48),
+        (&[1; 3], 1, 32, 64),
+        (&[1; 4], 1, 64, 64),
+        (&[1; 6], 1, 16, 48),
         (&[8, 8, 4, 4], 1, 16, 16),
     ] {
         for records in [128, 131, 250, 1009, 5003] {
@@ -80,7 +83,7 @@ fn small(bench: &mut Bench) -> usize {
 }
 
 /// Widths, bytes of a word of them, records (a prime, and whole tiles), and a tile: what else fills the chip.
-pub const FULL: [(&[usize], usize, usize, usize); 10] = [
+pub const FULL: [(&[usize], usize, usize, usize); 12] = [
     (&[1; 5], 4, 9_999_991, 32),
     (&[1; 8], 4, 8_388_593, 32),
     (&[1; 19], 4, 2_999_999, 32),
@@ -91,6 +94,8 @@ pub const FULL: [(&[usize], usize, usize, usize); 10] = [
     (&[4, 12, 1, 7, 8], 1, 9_999_991, 32),
     (&[8, 2, 2, 4], 1, 14_999_981, 64),
     (&[2, 4], 2, 19_999_999, 32),
+    (&[1; 4], 1, 29_999_999, 128),
+    (&[1; 6], 1, 19_999_999, 32),
 ];
 
 /// Both ways, as the planner chooses, at aligned addresses and others.

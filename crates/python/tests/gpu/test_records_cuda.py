@@ -102,7 +102,7 @@ def test_elements_of_any_type_and_shape(library):
 def test_memory_that_begins_anywhere(library):
     """Tiles from there; columns from multiples of 16 alone, which the error says, and nothing has moved."""
     record_bytes, fields = KINDS["packed"]
-    records = numbered(5003, record_bytes)
+    records = numbered(20011, record_bytes)
     for skipped in [1, 4, 8, 16]:
         whole = library.on_device(np.concatenate([np.zeros(skipped, np.uint8), records.reshape(-1)]))
         a = whole[skipped:]
