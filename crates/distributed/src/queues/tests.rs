@@ -328,15 +328,21 @@ fn an_axis_that_stays_cut() {
 
 #[test]
 fn what_lacks_a_wait_is_found() {
-    let blocks = Blocks::new(Parts::balanced(9, 3), Parts::balanced(10, 3), 4);
-    let all = commands(3, Some(&blocks), 8);
-    assert_eq!(unordered(&all), None);
-    let waits = (0..all.len()).filter(|&k| matches!(all[k], Command::Wait { .. }));
-    let needed = waits.filter(|&k| {
-        let without: Vec<_> = all.iter().enumerate().filter(|(other, _)| *other != k).collect();
-        unordered(&without.into_iter().map(|(_, command)| *command).collect::<Vec<_>>()).is_some()
-    });
-    assert!(needed.count() > 10);
+    let parts = |extent| Parts::balanced(extent, 3);
+    let blocks = Blocks::new(parts(9), parts(10), 4);
+    let squares = Squares::all(&parts(192), &parts(384)).next().unwrap();
+    let copied = (commands(3, Some(&blocks), 8), 11);
+    // Every rank waits for all, itself included.
+    let swapped = (swaps(&blocks, &squares, 4), 9);
+    for (all, least) in [copied, swapped] {
+        assert_eq!(unordered(&all), None);
+        let waits = (0..all.len()).filter(|&k| matches!(all[k], Command::Wait { .. }));
+        let needed = waits.filter(|&k| {
+            let without = all.iter().enumerate().filter(|(other, _)| *other != k);
+            unordered(&without.map(|(_, command)| *command).collect::<Vec<_>>()).is_some()
+        });
+        assert!(needed.count() >= least);
+    }
 }
 
 proptest! {
