@@ -1,12 +1,7 @@
 // Axes in any order by barrier-sync at cluster scope: an instance lies across the shared memories of a cluster.
+#include "cluster.cuh"
 #include "wide_axes.cuh"
 
-
-static __device__ void cluster_wait() {
-    // Lanes come from loops of their own lengths.
-    __syncwarp();
-    asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
 
 #define CLUSTER(N)                                                                                     \
     extern "C" __global__ void __cluster_dims__(N, 1, 1) __launch_bounds__(1024, 1)                    \

@@ -1,16 +1,6 @@
-// Cubes: an axis goes round, and three tiles, each the next one's place, change places in one pass.
-#include "micro.cuh"
+// Cubes by blocks that hold three tiles in registers.
+#include "cube.cuh"
 
-
-struct CubeArgs {
-    char *data;
-    u64 batch_bytes; // from one cube to the next
-    u32 side;        // of a cube, in elements: rows are whole vectors
-    u32 across;      // tiles across a cube
-    u32 orbits;      // blocks of a cube
-    u32 group;       // tiles across a group
-};
-static_assert(sizeof(CubeArgs) == 32);
 
 // Tiles of T x T x T words, E x E of which are a thread's micro-block: as large as the registers of a block hold three.
 template <int W> struct CubeTile {
@@ -19,40 +9,14 @@ template <int W> struct CubeTile {
     static_assert(threads <= 1024, "a block has so many");
 };
 
-// Sum of the first m squares: orbits of a cube of m tiles a side, and those counted twice.
-static __device__ u64 squares_to(u64 m) { return m * (m + 1) * (2 * m + 1) / 6; }
-
-struct Place {
-    u32 a, b, c;
-};
-
-// Of the three in an orbit the one that stands for it: its first number is least, and its second if the last is so too.
-static __device__ bool stands(const Place &p) { return p.a <= p.b && (p.c > p.a || p.b == p.a); }
-
-// The place that stands for an orbit, if the number has one. Counted by their first number, m^2 places have
-// the m-th from the end.
-static __device__ bool orbit_of(u32 number, u32 across, Place &p) {
-    const u64 behind = squares_to(across) - 1 - number;
-    u32 m = u32(cbrtf(3.0f * float(behind)));
-    while (squares_to(m) > behind) m--;
-    while (squares_to(m + 1) <= behind) m++;
-    // squares_to(m) <= behind < squares_to(m + 1)
-    const u32 wide = m + 1, q = u32(squares_to(wide) - 1 - behind);
-    p.a = across - wide;
-    p.b = p.a + q / wide;
-    p.c = p.a + q % wide;
-    return stands(p);
+// Rows are no whole lines: tiles side by side, of a group, soon want what else the line has.
+static __device__ __forceinline__ void load_line(uint4 &x, const char *at) {
+    asm volatile("ld.global.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w) : "l"(__cvta_generic_to_global(at)) : "memory");
 }
-
-// The tile that a block moves with the two others of its orbit, if it has one. Groups of tiles stand for their orbits, and
-// a group's tiles go one soon after the other: then neighbours along each axis do, in all three groups.
-static __device__ bool tile_of(const CubeArgs &a, u32 number, Place &p) {
-    const u32 g = a.group, each = g * g * g, within = number % each;
-    Place group;
-    if (!orbit_of(number / each, (a.across + g - 1) / g, group)) return false;
-    p = {group.a * g + within / (g * g), group.b * g + within / g % g, group.c * g + within % g};
-    const bool diagonal = group.a == group.b && group.b == group.c;
-    return p.a < a.across && p.b < a.across && p.c < a.across && (!diagonal || (p.a <= p.c && stands(p)));
+static __device__ __forceinline__ void load_line(uint2 &x, const char *at) {
+    asm volatile("ld.global.L2::128B.v2.u32 {%0, %1}, [%2];"
+                 : "=r"(x.x), "=r"(x.y) : "l"(__cvta_generic_to_global(at)) : "memory");
 }
 
 // The thread's part of the tile at `p`: E words of the first axis, or of the second (`kBack`), by a vector of the last.
@@ -69,14 +33,11 @@ template <bool kBack> struct Part {
         first = {p.a * T + (kBack ? y : e * E), p.b * T + (kBack ? e * E : y), p.c * T + q * E};
         within = first.a < a.side && first.b < a.side && first.c < a.side;
     }
-    static __device__ char *at(const CubeArgs &a, char *cube, u32 i, u32 j, u32 k) {
-        return cube + ((u64(i) * a.side + j) * a.side + k) * WORD;
-    }
     __device__ void load(Micro<WORD> &x, const CubeArgs &a, char *cube) const {
         if (!within) return;
 #pragma unroll
         for (u32 r = 0; r < E; r++)
-            x.row[r] = *(const Vec *)at(a, cube, first.a + (kBack ? 0 : r), first.b + (kBack ? r : 0), first.c);
+            load_line(x.row[r], element(a, cube, first.a + (kBack ? 0 : r), first.b + (kBack ? r : 0), first.c));
     }
     // Element (a, b, c) goes to (b, c, a), back to (c, a, b).
     __device__ void store(Micro<WORD> &x, const CubeArgs &a, char *cube) const {
@@ -84,8 +45,8 @@ template <bool kBack> struct Part {
         x.transpose();
 #pragma unroll
         for (u32 r = 0; r < E; r++)
-            *(Vec *)(kBack ? at(a, cube, first.c + r, first.a, first.b) : at(a, cube, first.b, first.c + r, first.a)) =
-                x.row[r];
+            *(Vec *)(kBack ? element(a, cube, first.c + r, first.a, first.b)
+                           : element(a, cube, first.b, first.c + r, first.a)) = x.row[r];
     }
 };
 
@@ -93,9 +54,8 @@ template <bool kBack> static __device__ void rotate(const CubeArgs &a) {
     Place p;
     if (!tile_of(a, blockIdx.x % a.orbits, p)) return;
     char *cube = a.data + blockIdx.x / a.orbits * a.batch_bytes;
-    const Part<kBack> one(a, p), two(a, {p.b, p.c, p.a}), three(a, {p.c, p.a, p.b});
-    // A tile on the diagonal stays where it is.
-    const bool others = p.a != p.b || p.b != p.c;
+    const Part<kBack> one(a, p), two(a, next(p)), three(a, next(next(p)));
+    const bool others = has_others(p);
     Micro<WORD> x, y, z;
     one.load(x, a, cube);
     if (others) {

@@ -80,14 +80,18 @@ RELAXED_SCOPE(DeviceScope, "gpu")
 RELAXED_SCOPE(BlockScope, "cta")
 
 // Who else wants a line of 128 bytes: `kParts`, neighbours on this multiprocessor, who find it in the first-level cache;
-// `kWholeLines`, others elsewhere too, so that all of it is asked for; `kOnce`, none: it bypasses that cache.
-enum Reuse { kParts, kWholeLines, kOnce };
+// `kWholeLines`, others elsewhere too, so that all of it is asked for; `kOnce`, none: it bypasses that cache; `kTwoLines`, none, and the
+// second-level cache is to have the line beside it as well.
+enum Reuse { kParts, kWholeLines, kOnce, kTwoLines };
 // Global to shared memory without passing through registers; 4, 8 or 16 bytes, aligned to that.
 template <int Bytes, Reuse Line = kParts> __device__ __forceinline__ void copy_async(void *shared, const void *global) {
-    static_assert(Bytes == 16 || (Line != kOnce && (Bytes == 4 || Bytes == 8)), "sizes of cp.async");
+    static_assert(Bytes == 16 || (Line < kOnce && (Bytes == 4 || Bytes == 8)), "sizes of cp.async");
     const u32 to = u32(__cvta_generic_to_shared(shared));
     if constexpr (Line == kWholeLines)
         asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], %2;"
+                     ::"r"(to), "l"(__cvta_generic_to_global(global)), "n"(Bytes) : "memory");
+    else if constexpr (Line == kTwoLines)
+        asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], %2;"
                      ::"r"(to), "l"(__cvta_generic_to_global(global)), "n"(Bytes) : "memory");
     else if constexpr (Line == kOnce)
         asm volatile("cp.async.cg.shared.global [%0], [%1], %2;"

@@ -39,6 +39,8 @@ families! {
     Tiles = "tiles";
     /// Tiles of cubes, three at a time.
     Cube = "cube";
+    /// The same, a cluster to three.
+    CubeCluster = "cube_cluster";
     /// Tiles of arrays whose axes change places in pairs.
     SwapAxes = "swap_axes";
     /// Barrier-sync by a block.
@@ -124,7 +126,8 @@ impl Family {
     /// The oldest architecture that it is compiled for.
     #[cfg(test)]
     pub(crate) fn architecture(self) -> usize {
-        let in_clusters = matches!(self, Family::ClusterBarrier | Family::ClusterAxes);
+        use Family::{ClusterAxes, ClusterBarrier, CubeCluster};
+        let in_clusters = matches!(self, ClusterBarrier | ClusterAxes | CubeCluster);
         if in_clusters { 90 } else { NEEDED_ARCHITECTURE }
     }
 }

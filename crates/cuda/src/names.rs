@@ -88,6 +88,7 @@ named! {
     Operation {
         Swap = "swap",
         Cube = "cube",
+        CubeCluster = "cube_cluster",
         SwapAxes = "swap_axes",
         Tiles = "tiles",
         TilesAny = "tiles_any",

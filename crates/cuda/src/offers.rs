@@ -6,7 +6,7 @@ use turntile_plan::StageShape;
 use crate::call::{Limits, widest_word};
 use crate::lower::axes::LEAST_UNIT;
 use crate::lower::moves::{carried, flag_words};
-use crate::lower::{At, LINE, cube_geometry, fields, gather, into, slide_block};
+use crate::lower::{At, LINE, cube_tiles, fields, gather, into, slide_block};
 use crate::way::{Scope, Tiling, Way};
 
 /// Threads of a warp, and most of a block.
@@ -83,7 +83,8 @@ fn on_chip(e: &Elementary, at: At, grid_bytes: usize) -> Vec<Way> {
     if e.is_squares() {
         found.extend(swap(e, at));
     } else if e.is_of_tiles() {
-        found.push(Way::TileSwap { tile: cube_geometry(at.elem_bytes).0 });
+        let fit = cube_tiles(at.elem_bytes).filter(|tiles| tiles.blocks <= cluster);
+        found.extend(fit.map(|tiles| Way::TileSwap { tile: tiles.side }));
     }
     if bytes <= shared_bytes {
         found.push(Way::Barrier(Scope::Block));

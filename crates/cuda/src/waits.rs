@@ -17,7 +17,7 @@ pub enum Waits {
 }
 
 /// Every kernel whose blocks wait.
-pub const WAITING: [(&str, Waits); 18] = [
+pub const WAITING: [(&str, Waits); 24] = [
     ("barrier_grid", Waits::Grid),
     ("barrier_grid_wide", Waits::Grid),
     ("barrier_grid_axes", Waits::Grid),
@@ -35,6 +35,12 @@ pub const WAITING: [(&str, Waits); 18] = [
     ("barrier_cluster_wide_16", Waits::Cluster(16)),
     ("barrier_cluster_axes_8", Waits::Cluster(8)),
     ("barrier_cluster_axes_16", Waits::Cluster(16)),
+    ("cube_cluster_forward_2", Waits::Cluster(2)),
+    ("cube_cluster_forward_8", Waits::Cluster(8)),
+    ("cube_cluster_forward_16", Waits::Cluster(16)),
+    ("cube_cluster_back_2", Waits::Cluster(2)),
+    ("cube_cluster_back_8", Waits::Cluster(8)),
+    ("cube_cluster_back_16", Waits::Cluster(16)),
     ("pad_slide", Waits::Earlier),
 ];
 

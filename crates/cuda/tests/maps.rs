@@ -17,7 +17,7 @@ use crate::replay;
 #[test]
 fn every_shape_by_every_way() {
     let lowered: usize = shapes().iter().map(|&shape| follow(shape, &ways(&[1, 132]))).sum();
-    assert_eq!(lowered, 5028);
+    assert_eq!(lowered, 5040);
 }
 
 /// The replay keeps to the geometry: with a block less something is not moved, with less memory on chip or
@@ -59,7 +59,7 @@ fn less_is_not_enough() {
             }
         }
     }
-    assert_eq!((blocks, on_chip, flags), (60, 186, 68));
+    assert_eq!((blocks, on_chip, flags), (60, 188, 68));
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn small_shapes_by_every_way() {
             }
         }
     }
-    assert_eq!(lowered, 48_172);
+    assert_eq!(lowered, 48_186);
 }
 
 #[test]
@@ -466,12 +466,12 @@ fn cubes() {
     for side in [8, 16, 24, 40, 64, 104, 320] {
         for (rows, cols) in [(side, side * side), (side * side, side)] {
             for batch in [1, 3] {
-                let by = [8, 16, 32].map(|tile| Way::TileSwap { tile });
+                let by = [8, 16, 32, 64].map(|tile| Way::TileSwap { tile });
                 lowered += follow(swap([batch, rows, 1, cols, 1]), &by);
             }
         }
     }
-    assert_eq!(lowered, 168);
+    assert_eq!(lowered, 336);
 }
 
 /// Axes that change places in pairs: small ones, an axis split evenly and not, axes that stay and that change places

@@ -159,9 +159,9 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
     }
     // Cubes, of whole tiles and not.
     for elem in [1, 2, 4, 8, 16] {
-        for side in [8, 16, 24, 40, 48, 72, 96] {
+        for side in [8, 16, 24, 40, 48, 72, 96, 136, 200] {
             for (rows, cols) in [(side, side * side), (side * side, side)] {
-                for tile in [8, 16, 32] {
+                for tile in [8, 16, 32, 64] {
                     let e = Elementary { batch: 1 + side / 8 % 2, rows, mid: 1, cols, unit: 1 };
                     suite.way(e.into(), elem, Way::TileSwap { tile });
                 }

@@ -146,8 +146,6 @@ fn stages() -> Vec<(StageShape, Way, usize)> {
         (shape(1, 16384, 1, 16384, 1), Way::TileSwap { tile: 64 }, 4),
         (shape(1, 23000, 1, 23000, 1), Way::TileSwap { tile: 128 }, 4),
         (shape(1, 12345, 1, 12345, 1), Way::TileSwap { tile: 64 }, 4),
-        (shape(1, 600, 1, 360_000, 1), Way::TileSwap { tile: 16 }, 4),
-        (shape(1, 160_000, 1, 400, 1), Way::TileSwap { tile: 16 }, 8),
         (shape(1, 20011, 1, 20011, 1), Way::TileSwap { tile: 64 }, 1),
         (shape(1, 16001, 1, 16001, 1), Way::TileSwap { tile: 64 }, 2),
         (shape(3, 7001, 1, 7001, 1), Way::TileSwap { tile: 64 }, 8),
@@ -188,6 +186,33 @@ pub fn full_chip(bench: &mut Bench) -> usize {
         for plan in planner.survey(&problem).candidates {
             if by_slots(&plan) {
                 failures += plan_times(bench, &plan, 50);
+            }
+        }
+    }
+    failures
+}
+
+/// Cubes of every word, of whole tiles and not, both ways, 50 times each.
+pub fn cubes(bench: &mut Bench) -> usize {
+    let limits = *bench.gpu.chip().limits();
+    let mut failures = 0;
+    for (batch, side, words) in [
+        (1, 704, &[1, 2, 4, 8, 16][..]),
+        (1, 640, &[2, 4]),
+        (1, 700, &[4, 8, 16]),
+        (1, 1000, &[1, 2, 4]),
+        (40, 136, &[1, 2, 4, 8, 16]),
+    ] {
+        let both = [(side, side * side), (side * side, side)];
+        for ((rows, cols), &elem) in
+            both.into_iter().flat_map(|e| words.iter().map(move |w| (e, w)))
+        {
+            let e = Elementary { batch, rows, mid: 1, cols, unit: 1 };
+            for way in [8, 16, 32, 64].map(|tile| Way::TileSwap { tile }) {
+                if let Ok(work) = Work::of_stage(&e.into(), way, elem, 16, &limits) {
+                    let what = format!("{} of {elem} bytes {way}", StageShape::from(e));
+                    failures += repeat(bench, work, e, elem, 50, &what);
+                }
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Every kernel against the index maps, element by element, on a GPU.
 //!
-//! `gpu_conformance [SIDE] [small | padding | cut | cut_full | plans | full | huge | errors | graph | into | into_full | axes | into_axes | records | leading |
+//! `gpu_conformance [SIDE] [small | padding | cut | cut_full | plans | full | cubes | huge | errors | graph | into | into_full | axes | into_axes | records | leading |
 //! leading_full | racecheck | racecheck_axes]...`, all without arguments. `axes 5`, `into_axes 5` and `records 5` run kernels that fill the chip and the planner's choices five times.
 //!
 //! `racecheck` is what to run under the tools that slow everything down, in a few minutes:
@@ -35,13 +35,14 @@ fn main() {
     let mut bench = Bench::new();
     println!("device {}", turntile_plan::Device::name(bench.gpu.chip()));
     let mut failures = 0;
-    let sections: [(&str, Section); 19] = [
+    let sections: [(&str, Section); 20] = [
         ("small", &|bench| cases::small(bench, side)),
         ("padding", &|bench| padding::padding(bench, side)),
         ("cut", &|bench| cut::small(bench, side)),
         ("cut_full", &cut::full_chip),
         ("plans", &large::plans),
         ("full", &large::full_chip),
+        ("cubes", &large::cubes),
         ("huge", &large::huge),
         ("errors", &errors::errors),
         ("graph", &errors::graph),

@@ -93,7 +93,7 @@ fn selection() -> Vec<(StageShape, usize, Way)> {
         add([1, side, 1, side, 1], &[elem], &[Way::TileSwap { tile: 64 }]);
     }
     for (rows, cols) in [(72, 5184), (5184, 72)] {
-        let tiles = [8, 16, 32].map(|tile| Way::TileSwap { tile });
+        let tiles = [8, 16, 32, 64].map(|tile| Way::TileSwap { tile });
         add([1, rows, 1, cols, 1], &words, &tiles);
     }
     for side in [16, 32, 64, 128] {

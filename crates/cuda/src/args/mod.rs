@@ -178,7 +178,7 @@ args! {
     Square(SquareArgs);
     /// `square_swap_apart`.
     Apart(ApartArgs) with Mirror;
-    /// `cube_forward`, `cube_back`.
+    /// `cube_forward`, `cube_back`, `cube_cluster_*`.
     Cube(CubeArgs);
     /// `tiles_*`.
     Tiles(TilesArgs);

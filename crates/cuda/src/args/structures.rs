@@ -119,7 +119,7 @@ mirror! {
         u32: side, across, squares, pairs, first, end;
     }
     /// Tiles of cubes, three at a time.
-    CubeArgs, in "cube.cu" {
+    CubeArgs, in "cube.cuh" {
         Address: data;
         u64: batch_bytes;
         u32: side, across, orbits, group;

@@ -8,6 +8,7 @@ use super::teams;
 use super::tiles::{LINE, any_tile};
 use crate::args::{Args, IntoAxesArgs, WideAxesArgs};
 use crate::call::{Call, widest_word};
+use crate::family::Family;
 use crate::names::{Operation, Quantity as Q};
 use crate::way::{Scope, Tiling};
 
@@ -91,11 +92,19 @@ impl Quantities {
             .of(Operation::Swap)
     }
 
-    /// The share of tiles' sides that lies within a cube.
-    pub fn cube(self, e: &Elementary, tile: usize) -> Cost {
+    /// The share of tiles' sides that lies within a cube, and how its rows lie.
+    pub fn cube(self, e: &Elementary, tile: usize, call: &Call) -> Cost {
         let side = e.rows.min(e.cols);
         let used = side as f64 / side.next_multiple_of(tile) as f64;
-        self.with(Q::Used, used).of(Operation::Cube)
+        let cluster = call.family == Family::CubeCluster;
+        let operation = if cluster { Operation::CubeCluster } else { Operation::Cube };
+        self.with(Q::Used, used).straddle(side * call.word).of(operation)
+    }
+
+    /// How runs of so many bytes lie in lines.
+    fn straddle(self, bytes: usize) -> Self {
+        let straddles = |parts: usize| u8::from(!bytes.is_multiple_of(parts));
+        self.with(Q::Straddle, straddles(LINE) + straddles(SECTOR_BYTES))
     }
 
     /// Rows of a tile, and whether they are whole vectors.
@@ -171,14 +180,10 @@ impl Quantities {
         let unit = shape.unit();
         let unit_bytes = unit * at.elem_bytes;
         // Short runs share their lines with others'.
-        let straddle: u8 = match unit_bytes {
-            _ if unit_bytes <= LINE / 2 || unit_bytes.is_multiple_of(LINE) => 0,
-            _ if unit_bytes.is_multiple_of(SECTOR_BYTES) => 1,
-            _ => 2,
-        };
+        let run_bytes = if unit_bytes <= LINE / 2 { 0 } else { unit_bytes };
         self.bytes(Q::UnitBytes, unit_bytes)
             .bytes(Q::UnitWord, widest_word(&[unit_bytes]).min(most))
-            .with(Q::Straddle, straddle)
+            .straddle(run_bytes)
             .bytes(Q::Units, shape.batch() * shape.instance_len().div_ceil(unit))
     }
 

@@ -5,7 +5,7 @@
 //! | square, squares side by side, tile-swap | `tiles`: `square_swap_*` |
 //! | axes that change places in pairs, tile-swap | `swap_axes` |
 //! | squares apart, between GPUs | `tiles`: `square_swap_apart` |
-//! | cubes, tile-swap | `cube`: `cube_forward`, `cube_back` |
+//! | cubes, tile-swap | `cube`; by clusters `cube_cluster` |
 //! | 010!, 0210! of squares, barrier | `tiles`, `barrier` |
 //! | any axes that fit a block, barrier | `barrier_axes` |
 //! | 010!, barrier over a cluster or the grid | `cluster_barrier`, `grid_barrier` |
@@ -59,7 +59,7 @@ pub(crate) use pad::slide_block;
 pub(crate) use pitched::{cut_places, rest};
 pub use scale::{Number, Scaling};
 pub(crate) use scale::{scale, scaled_square};
-pub(crate) use tiles::{LINE, apart, cube_geometry};
+pub(crate) use tiles::{LINE, apart, cube_tiles};
 pub(crate) use wide::grid_register_bytes;
 
 /// The launches that move `shape` in `way`: one, or for rows that are padded in rounds one for each.
@@ -117,7 +117,7 @@ fn lower_one(shape: &StageShape, way: Way, at: At) -> Lowered<(Call, Cost)> {
         }
         (_, Way::TileSwap { tile }, Some(Form::Matrices(e))) => {
             let call = tiles::rotate(e, tile, at)?;
-            (call, of(&call).cube(&e, tile))
+            (call, of(&call).cube(&e, tile, &call))
         }
         (StageShape::Axes(axes), Way::SwapAxes, _) => {
             let call = swap_axes::swap(&axes, at)?;

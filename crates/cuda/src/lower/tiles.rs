@@ -9,6 +9,7 @@ use crate::args::{ApartArgs, CubeArgs, SquareArgs, TilesArgs, zeroed};
 use crate::call::{Call, widest_word};
 use crate::error::LowerError;
 use crate::family::Family;
+use crate::way::Scope;
 
 /// A kernel, and the words that it is compiled for, in bytes.
 type Compiled = (&'static str, &'static [usize]);
@@ -180,37 +181,74 @@ pub fn in_place(e: Elementary, word: usize, at: At) -> Lowered<Option<Call>> {
     })))
 }
 
-/// Tiles across a group of those of a cube.
-const CUBE_GROUP: usize = 4;
+/// Tiles of cubes, and what moves three of them, as `kernels/cube.cu` and `kernels/cube_cluster.cu` have it.
+pub struct CubeTiles {
+    pub side: usize,
+    /// Blocks that share them: a cluster, or one that has them in registers.
+    pub blocks: usize,
+    threads: usize,
+    shared_bytes: usize,
+    /// Tiles across a group.
+    group: usize,
+    /// The first axis becomes the last, and back.
+    entries: [&'static str; 2],
+}
 
-/// Side of a tile of a cube and threads of a block, as `kernels/cube.cu` has them.
-pub fn cube_geometry(word: usize) -> (usize, usize) {
-    let side = match word {
-        1 | 2 => 32,
-        4 | 8 => 16,
-        _ => 8,
+/// For words of so many bytes, first those that are held in registers (docs/lab/gpu.md, cubes over clusters).
+pub fn cube_tiles(word: usize) -> impl Iterator<Item = CubeTiles> {
+    let [alone, side] = match word {
+        1 | 2 => [32, 64],
+        4 | 8 => [16, 32],
+        _ => [8, 16],
     };
-    let across = side * word / vector_bytes(word);
-    (side, across * side * across)
+    let (blocks, entries) = match word {
+        1 | 2 => (16, ["cube_cluster_forward_16", "cube_cluster_back_16"]),
+        4 | 8 => (8, ["cube_cluster_forward_8", "cube_cluster_back_8"]),
+        _ => (2, ["cube_cluster_forward_2", "cube_cluster_back_2"]),
+    };
+    let across = alone * word / vector_bytes(word);
+    let in_registers = CubeTiles {
+        side: alone,
+        blocks: 1,
+        threads: across * alone * across,
+        shared_bytes: 0,
+        group: 4,
+        entries: ["cube_forward", "cube_back"],
+    };
+    let by_clusters = CubeTiles {
+        side,
+        blocks,
+        threads: if word <= 4 { 256 } else { 512 },
+        shared_bytes: 3 * side.pow(3) / blocks * word,
+        group: 2,
+        entries,
+    };
+    [in_registers, by_clusters].into_iter()
 }
 
 /// Three tiles of a cube change places: `n x n²` or `n² x n` matrices of single words whose rows of `n` are whole vectors.
 pub fn rotate(e: Elementary, tile: usize, at: At) -> Lowered {
     let side = e.cube_side().filter(|_| e.unit == 1).ok_or(LowerError::NoKernel)?;
     let (word, words) = at.words(1);
-    let (own, threads) = cube_geometry(word);
+    let tiles = cube_tiles(word).find(|tiles| tiles.side == tile);
     let vectors = widest_word(&[at.alignment, side * word]) >= vector_bytes(word);
-    if words != 1 || tile != own || !vectors {
-        return Err(LowerError::NoKernel);
-    }
+    let tiles = tiles.filter(|_| words == 1 && vectors).ok_or(LowerError::NoKernel)?;
+    let family = if tiles.blocks > 1 {
+        at.barrier(Scope::Cluster(tiles.blocks))?;
+        Family::CubeCluster
+    } else {
+        Family::Cube
+    };
     let across = side.div_ceil(tile);
-    let group = if across >= 2 * CUBE_GROUP { CUBE_GROUP } else { 1 };
+    let group = if across >= 2 * tiles.group { tiles.group } else { 1 };
     // Of the groups of an orbit the one whose first number is least stands for it: squares of 1 to those across.
     let most = across.div_ceil(group);
     let orbits = most * (most + 1) * (2 * most + 1) / 6 * group.pow(3);
-    let entry = if e.rows == side { "cube_forward" } else { "cube_back" };
-    let size = Size { blocks: e.batch * orbits, threads, shared_bytes: 0 };
-    let launch = at.launch((Family::Cube, word, entry), size)?;
+    let [forward, back] = tiles.entries;
+    let entry = if e.rows == side { forward } else { back };
+    let CubeTiles { threads, shared_bytes, .. } = tiles;
+    let size = Size { blocks: e.batch * orbits * tiles.blocks, threads, shared_bytes };
+    let launch = at.launch((family, word, entry), size)?;
     Ok(launch.with(CubeArgs {
         batch_bytes: (e.rows * e.cols * word) as u64,
         side: field(side)?,

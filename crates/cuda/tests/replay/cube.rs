@@ -1,9 +1,10 @@
-//! `cube.cu`: three tiles of a cube change places.
+//! `cube.cu`, `cube_cluster.cu`: three tiles of a cube change places.
 
 use turntile_cuda::args::CubeArgs;
+use turntile_cuda::waits::Waits;
 
 use super::tiles::vector;
-use super::{Launch, Moved, aligned, exactly, need};
+use super::{Launch, Moved, aligned, exactly, need, on_chip};
 
 /// The place that stands for the orbit of `place`: rotated until its first number is least, and of two such the one
 /// whose second number is that too. How often it was rotated.
@@ -30,16 +31,32 @@ fn number_of(place: [u64; 3], across: u64, group: u64) -> u64 {
     number * group.pow(3) + (x * group + y) * group + z
 }
 
+/// Blocks of a cluster, side of a tile, threads and bytes on chip.
+fn geometry(call: &Launch) -> (u64, u64, u64, u64) {
+    let word = call.word as u64;
+    let (blocks, tile) = match (call.waits(), word) {
+        (Waits::Nobody, 1 | 2) => (1, 32),
+        (Waits::Nobody, 4 | 8) => (1, 16),
+        (Waits::Nobody, 16) => (1, 8),
+        (Waits::Cluster(16), 1 | 2) => (16, 64),
+        (Waits::Cluster(8), 4 | 8) => (8, 32),
+        (Waits::Cluster(2), 16) => (2, 16),
+        other => panic!("{other:?}"),
+    };
+    let micro = tile * word / vector(word);
+    if blocks == 1 {
+        return (1, tile, micro * tile * micro, 0);
+    }
+    (blocks, tile, if word <= 4 { 256 } else { 512 }, 3 * tile * tile * (tile / blocks) * word)
+}
+
 pub fn cube(call: &Launch, a: &CubeArgs, alignment: u64, offset: u64) -> Moved {
     let word = call.word as u64;
     let [side, across, orbits] = [a.side, a.across, a.orbits].map(u64::from);
-    let tile = match word {
-        1 | 2 => 32,
-        4 | 8 => 16,
-        _ => 8,
-    };
-    let micro = tile * word / vector(word);
-    exactly(call, micro * tile * micro)?;
+    let (blocks, tile, threads, held) = geometry(call);
+    exactly(call, threads)?;
+    on_chip(call, held)?;
+    need(u64::from(call.groups).is_multiple_of(blocks), || format!("half a cluster: {call:?}"))?;
     aligned(vector(word), &[alignment, side * word, a.batch_bytes])?;
     need(a.batch_bytes >= side.pow(3) * word, || format!("overlaps: {a:?}"))?;
     need(a.group > 0, || format!("no group: {a:?}"))?;
@@ -50,13 +67,15 @@ pub fn cube(call: &Launch, a: &CubeArgs, alignment: u64, offset: u64) -> Moved {
     if i >= side {
         return Ok(None);
     }
-    let number = number_of([i, j, k].map(|at| at / tile), across, u64::from(a.group));
-    let read = number < orbits && batch * orbits + number < u64::from(call.groups);
-    let [x, y, z] = match call.entry {
-        "cube_forward" => [j, k, i],
-        "cube_back" => [k, i, j],
+    // A cluster's tile is cut along the axis that is last neither before nor after.
+    let ([x, y, z], cut) = match call.entry {
+        entry if entry.contains("_forward") => ([j, k, i], j),
+        entry if entry.contains("_back") => ([k, i, j], i),
         other => panic!("{other}"),
     };
+    let number = number_of([i, j, k].map(|at| at / tile), across, u64::from(a.group));
+    let block = (batch * orbits + number) * blocks + cut % tile / (tile / blocks);
+    let read = number < orbits && block < u64::from(call.groups);
     let to = ((x * side + y) * side + z) * word + byte;
     Ok(read.then(|| batch * a.batch_bytes + to))
 }

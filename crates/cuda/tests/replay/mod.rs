@@ -80,7 +80,7 @@ pub fn moved(call: &Launch, alignment: u64, offset: u64) -> Moved {
     need((call.waits() == Waits::Grid) == waits, || {
         format!("{}: cooperative or not", call.kernel())
     })?;
-    let clusters = call.entry.starts_with("barrier_cluster");
+    let clusters = call.entry.contains("_cluster_");
     let in_clusters = matches!(call.waits(), Waits::Cluster(_));
     need(clusters == in_clusters, || format!("{}: a cluster", call.kernel()))?;
     match &call.params {
