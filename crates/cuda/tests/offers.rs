@@ -1,6 +1,6 @@
 //! What chips offer, what plans print and hold, and what is launched are one thing.
 
-use turntile_cuda::call::{Call, Launch, WorkspacePart};
+use turntile_cuda::call::{Call, Launch, Limits, WorkspacePart};
 use turntile_cuda::{Chip, Launches, Spot, Work};
 use turntile_perm::{Fields, Retile, Slots};
 use turntile_plan::{
@@ -311,4 +311,33 @@ fn every_conversion_of_records_has_launches() {
             }
         }
     }
+}
+
+/// Clusters share the tiles of cubes where a device's have as many blocks and rows are whole lines.
+#[test]
+fn cubes_are_shared_by_clusters_that_there_are() {
+    let kernel = |chip: &Chip, side: usize, order: &[usize; 3], elem| {
+        let problem = Problem::permuted(&[side; 3], order, elem).unwrap();
+        let plan = Planner::new(chip.clone()).plan(&problem).unwrap();
+        let work = Work::of_plan(&plan).unwrap();
+        run(&plan, &work);
+        let [call] = work.calls() else { panic!("{plan}") };
+        call.entry
+    };
+    let with = |cluster| {
+        let h200 = Chip::h200();
+        let limits = Limits { cluster, ..*h200.limits() };
+        h200.with_limits(limits)
+    };
+    let forward = |chip: &Chip| [1, 2, 4, 8, 16].map(|elem| kernel(chip, 640, &[1, 2, 0], elem));
+    let ([all, eight, two], none) = (
+        ["cube_cluster_forward_16", "cube_cluster_forward_8", "cube_cluster_forward_2"],
+        "cube_forward",
+    );
+    assert_eq!(forward(&with(16)), [all, all, eight, eight, two]);
+    assert_eq!(forward(&with(8)), [none, none, eight, eight, two]);
+    assert_eq!(forward(&with(1)), [none; 5]);
+    assert_eq!(forward(&Chip::a100()), [none; 5]);
+    assert_eq!(kernel(&with(16), 640, &[2, 0, 1], 4), "cube_cluster_back_8");
+    assert_eq!(kernel(&with(16), 700, &[2, 0, 1], 4), "cube_back");
 }
