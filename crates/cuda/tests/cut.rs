@@ -72,7 +72,7 @@ fn matrices_of_many_blocks() {
         "pad.w1/pad_slide",
         "pad.w1/pad_spread",
         "out_of_place.w1/into_lines_256_128",
-        "out_of_place.w4/into_band",
+        "pitched.w4/pitched_turn",
         "out_of_place.w4/into_micro_64",
         "out_of_place.w4/into_lines_512_128",
         "out_of_place.w16/into_lines_512_256",

@@ -239,6 +239,9 @@ impl Planner {
         // What steps take, and at least take while they are not looked at. Super-elements that are too short take
         // longest, and are looked at first.
         let (mut seconds, mut left) = (0.0, steps.iter().map(least).sum::<f64>());
+        if left >= bound {
+            return Ok(None);
+        }
         let mut offers = vec![None; steps.len()];
         let runs = |(_, step): &(usize, &Step)| step.shape.unit() > 1;
         let first = steps.iter().enumerate().filter(runs);

@@ -69,10 +69,16 @@ fn swap(side: usize, pitch: usize, tile: usize, at: At) -> Lowered {
 /// A matrix transposed from one place to another, its rows `pitches` bytes apart before and after. Both places, and both
 /// pitches, are as aligned as `at` says.
 fn turn([rows, cols]: [usize; 2], pitches: [usize; 2], at: At) -> Lowered {
-    let (word, unit) = at.words(1);
+    let (_, unit) = at.words(1);
     if unit == 1 || at.elem_bytes < LONG_BYTES {
         return into::pitched([rows, cols], pitches, at);
     }
+    turn_words([rows, cols], pitches, at)
+}
+
+/// The same straight across, word by word.
+fn turn_words([rows, cols]: [usize; 2], pitches: [usize; 2], at: At) -> Lowered {
+    let (word, unit) = at.words(1);
     let words = rows * cols * unit;
     let blocks = words.div_ceil(THREADS).min(at.limits.units * 8);
     let size = Size { blocks, threads: THREADS, shared_bytes: 0 };
@@ -139,7 +145,12 @@ pub fn cut(rows: Pitched, direction: Direction, block: usize, at: At) -> Lowered
         sides.reverse();
         pitches.reverse();
     }
-    let turned = turn(sides, pitches, at.and(&[pitches[0], pitches[1], in_bytes.cols()]))?;
+    let all = at.and(&[pitches[0], pitches[1], in_bytes.cols()]);
+    // How tiles of several words lie best on chip takes longer to find than it saves.
+    let turned = match all.words(1) {
+        (_, 1) => into::pitched(sides, pitches, all)?,
+        _ => turn_words(sides, pitches, all)?,
+    };
     // Columns in equal pieces, one for every multiprocessor where that can be.
     let most = (at.limits.units / columns).min(column / PIECE_BYTES).max(1);
     let parts = (1..=most).rev().find(|&parts| column.is_multiple_of(parts)).unwrap_or(1);
