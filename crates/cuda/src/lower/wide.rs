@@ -55,9 +55,8 @@ fn rectangles(
     blocks: usize,
     register_bytes: usize,
 ) -> Lowered<(Split, [bool; 2])> {
-    let aligned = |extent: usize| {
-        word < 4 && at.alignment >= 4 && (extent * e.unit * word).is_multiple_of(4)
-    };
+    let aligned =
+        |extent: usize| word < 4 && at.alignment >= 4 && (extent * e.unit * word).is_multiple_of(4);
     let wide @ [wide_loads, _] = [e.cols, e.rows].map(aligned);
     let granule = if wide_loads { 4 } else { word };
     let [col_step, row_step] = wide.map(|wide| if wide { 4 / word } else { 1 });
