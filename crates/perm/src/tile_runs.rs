@@ -5,6 +5,8 @@
 //! `y·side + x mod side` of the transpose, from column `⌊x/side⌋·side` on. Or runs go there first, and tiles are
 //! transposed in their places. Pitches are whole runs; gaps are not touched.
 
+use std::fmt;
+
 use crate::pitched::Leading;
 
 /// The runs of a matrix's tiles.
@@ -92,6 +94,13 @@ impl TileRuns {
     pub fn dest(&self, offset: usize) -> usize {
         let (s, within) = (offset / self.side, offset % self.side);
         self.succ(s).map_or(offset, |to| to * self.side + within)
+    }
+}
+
+impl fmt::Display for TileRuns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TileRuns { rows, cols, side, from, to } = *self;
+        write!(f, "{rows}x{cols}, pitch {} to {}, tile {side}", from * side, to * side)
     }
 }
 

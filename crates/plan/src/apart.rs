@@ -54,10 +54,15 @@ impl Apart<'_> {
     /// All that can be taken.
     pub fn all(&self) -> (Vec<Candidate>, Vec<Declined>) {
         let (mut all, mut declined) = (Vec::new(), Vec::new());
+        let equal = self.leading.source().pitch() == self.leading.result().pitch();
         for found in self.ways(true) {
             match found {
                 Ok(found) => all.extend(found),
                 Err(why) => declined.push(why),
+            }
+            // In one stage it leaves the source's other elements as they were, where pitches are equal; no other way does.
+            if equal && !all.is_empty() {
+                break;
             }
         }
         (all, declined)

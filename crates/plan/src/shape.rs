@@ -253,6 +253,7 @@ impl StageShape {
                 Direction::Forward => slots.slot_dest(s),
                 Direction::Backward => slots.slot_source(s),
             },
+            StageShape::TileRuns(runs) => runs.succ(s).unwrap_or(usize::MAX),
             // Rows keep their order; columns that are cut off are no super-elements.
             _ => s,
         }
@@ -261,10 +262,6 @@ impl StageShape {
     /// Whether every one of a few cycles, from places all over an instance, closes within `most` steps.
     pub fn has_short_cycles(&self, most: usize) -> bool {
         const SAMPLES: usize = 8;
-        // Most of its chains end in a gap.
-        if matches!(self, StageShape::TileRuns(_)) {
-            return false;
-        }
         let units = self.instance_units().max(1);
         // Worked out once.
         let swapped = self.elementary();
@@ -432,12 +429,7 @@ impl fmt::Display for StageShape {
                 }
                 write!(f, "{})", to.pitch())
             }
-            StageShape::TileRuns(runs) => {
-                let (rows, cols, side, [from, to]) =
-                    (runs.rows(), runs.cols(), runs.side(), runs.pitches());
-                write!(f, "tile-runs({rows}x{cols}, pitch {} to {}, ", from * side, to * side)?;
-                write!(f, "tile {side})")
-            }
+            StageShape::TileRuns(runs) => write!(f, "tile-runs({runs})"),
             StageShape::Gaps { leading, direction } => {
                 write!(f, "gaps{}({} elements)", back(direction), leading.kept_len())
             }
