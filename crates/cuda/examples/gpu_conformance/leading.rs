@@ -89,16 +89,21 @@ fn every_way(bench: &Bench, problem: Problem, data: &DeviceBuffer<u8>) -> [usize
     let least = widest_word(&[elem]);
     let mut plans: Vec<(Plan, usize)> =
         planner.survey(&problem).candidates.into_iter().map(|plan| (plan, 0)).collect();
-    // Tiles of every side that divides both pitches.
-    let tiles = Planner::new(bench.gpu.chip().clone()).with_tiles(TileRule::Exhaustive);
-    let runs = |stage: &Stage| matches!(stage.shape, StageShape::TileRuns(_));
-    let tiles = tiles.survey(&problem).candidates.into_iter();
-    plans.extend(tiles.filter(|plan| plan.stages().any(runs)).map(|plan| (plan, 0)));
     if least < 16 {
         let off = problem.with_alignment(least);
         plans.push((planner.plan(&off).expect("there is a way"), least));
     }
     let wrong = plans.iter().filter(|(plan, skew)| !one(bench, plan, data, *skew)).count();
+    [plans.len(), wrong]
+}
+
+/// Tiles of every side that divides both pitches.
+fn every_tile(bench: &Bench, problem: Problem, data: &DeviceBuffer<u8>) -> [usize; 2] {
+    let planner = Planner::new(bench.gpu.chip().clone()).with_tiles(TileRule::Exhaustive);
+    let runs = |stage: &Stage| matches!(stage.shape, StageShape::TileRuns(_));
+    let mut plans = planner.survey(&problem).candidates;
+    plans.retain(|plan| plan.stages().any(runs));
+    let wrong = plans.iter().filter(|plan| !one(bench, plan, data, 0)).count();
     [plans.len(), wrong]
 }
 
@@ -168,6 +173,7 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
             // Without room for the matrix it goes around its gaps.
             let kept = (leading(&problem).kept_len() * elem).next_multiple_of(16);
             count(every_way(bench, problem, &data));
+            count(every_tile(bench, problem, &data));
             count(every_way(bench, problem.with_cap(kept + (64 << 10)), &data));
         }
     }

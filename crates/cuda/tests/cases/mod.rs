@@ -3,7 +3,9 @@
 use turntile_cuda::call::Limits;
 use turntile_cuda::lower::At;
 use turntile_cuda::way::{Scope, Tiling, Way};
-use turntile_perm::{AxisPermutation, Elementary, FieldSlots, Fields, Retile, Slide, Slots};
+use turntile_perm::{
+    AxisPermutation, Elementary, FieldSlots, Fields, Leading, Retile, Slide, Slots, TileRuns,
+};
 use turntile_plan::{Direction, StageShape};
 
 /// Both directions.
@@ -192,6 +194,12 @@ pub fn shapes() -> Vec<StageShape> {
         for (from, to) in [(1, tile), (tile, 1)] {
             shapes.push(Retile::new(fields, from, to).into());
         }
+    }
+    // Rows of tiles between two pitches: few words, and more than a warp has lanes.
+    for (sides, lds, side) in [([6, 5], [6, 9], 3), ([198, 100], [198, 297], 99)] {
+        let leading = Leading::transposed(sides[0], sides[1], lds[0], lds[1]).unwrap();
+        let runs = TileRuns::new(&leading, side).unwrap();
+        shapes.extend([runs, runs.inverse()].map(StageShape::TileRuns));
     }
     // Their slots, of AoS and of tiles.
     for (records, widths, tile, slot, chunk) in
