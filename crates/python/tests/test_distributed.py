@@ -401,7 +401,7 @@ def gloo(rank, ranks, file):
     from torch.distributed.device_mesh import DeviceMesh
     from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 
-    dist.init_process_group("gloo", f"file://{file}", rank=rank, world_size=ranks, timeout=datetime.timedelta(seconds=30))
+    dist.init_process_group("gloo", f"file://{file}", rank=rank, world_size=ranks, timeout=datetime.timedelta(seconds=120))
     for case in CASES:
         check(rank, ranks, *case)
         check(rank, ranks, *case, dtype="f8", tensor=True)
@@ -447,7 +447,7 @@ def test_processes_of_torch(ranks, tmp_path):
     for process in all:
         process.start()
     for process in all:
-        process.join(100)
+        process.join(200)
         process.kill()
     assert [process.exitcode for process in all] == [0] * ranks
 

@@ -42,6 +42,7 @@ impl Quantities {
         Self::default()
             .bytes(Q::ElemBytes, at.elem_bytes)
             .bytes(Q::Word, call.word)
+            .is(Q::SeveralWords, unit_bytes != call.word)
             .bytes(Q::UnitBytes, unit_bytes)
             .bytes(Q::UnitWord, widest_word(&[unit_bytes]))
             .with(Q::Busy, busy)
@@ -135,7 +136,7 @@ impl Quantities {
         let word = widest_word(&[unit_bytes]);
         let narrow = word < BANK_BYTES && !(e.cols * unit_bytes).is_multiple_of(BANK_BYTES);
         let bytes = e.instance_len() * at.elem_bytes;
-        let each = self.is(Q::Narrow, narrow).is(Q::SeveralWords, unit_bytes != word);
+        let each = self.is(Q::Narrow, narrow);
         match scope {
             Scope::Block => each.hold(bytes, at).of(Operation::Block),
             Scope::Cluster(blocks) => each.hold(bytes / blocks, at).of(Operation::Cluster),
