@@ -261,7 +261,7 @@ def h200_into(base):
 def h200_kernels(base):
     folder, rows = base / "h200", []
     gone = about(folder)["gone"]
-    names = ["square.csv", "tiles.csv", "barrier.csv", "on_chip.csv", "moves.csv", "slots.csv", "slot_runs.csv"]
+    names = ["square.csv", "cube.csv", "tiles.csv", "barrier.csv", "on_chip.csv", "moves.csv", "slots.csv", "slot_runs.csv"]
     for name in names:
         by = {}
         for row in read(folder, name):
