@@ -249,21 +249,12 @@ impl TilePairs {
 
     /// Pairs of tiles of a square, those that are their own partners counted once.
     pub fn pairs(&self) -> usize {
-        let across = self.across();
-        if across.is_multiple_of(2) {
-            across / 2 * (across + 1)
-        } else {
-            across.div_ceil(2) * across
-        }
+        pairs(self.across())
     }
 
-    /// Row and column of the tile of pair `number` whose row is not below its column: the triangle folded into a
-    /// rectangle, so that neighbouring numbers are neighbours in a row.
+    /// Row and column of the tile of pair `number` whose row is not below its column.
     pub fn pair(&self, number: usize) -> (usize, usize) {
-        let across = self.across();
-        let odd = across % 2;
-        let (y, x) = (number / (across | 1), number % (across | 1));
-        if x + odd > y { (y, x + odd - 1) } else { (across - 1 + odd - y, across - 1 - x) }
+        pair(self.across(), number)
     }
 
     /// Rows of a tile that lie equally far apart, from every multiple of their count on, and how far.
@@ -290,6 +281,19 @@ impl TilePairs {
         let col = self.within.iter().map(|digit| digit.of(col) * digit.partner).sum();
         Origin { row, col }
     }
+}
+
+/// Pairs of `across` things, those of a thing and itself among them.
+pub fn pairs(across: usize) -> usize {
+    if across.is_multiple_of(2) { across / 2 * (across + 1) } else { across.div_ceil(2) * across }
+}
+
+/// Pair `number` of those, the smaller first: the triangle folded into a rectangle, so that neighbouring numbers are
+/// neighbours in a row.
+pub fn pair(across: usize, number: usize) -> (usize, usize) {
+    let odd = across % 2;
+    let (y, x) = (number / (across | 1), number % (across | 1));
+    if x + odd > y { (y, x + odd - 1) } else { (across - 1 + odd - y, across - 1 - x) }
 }
 
 /// What a number's digits add up to, the fastest first.
