@@ -1,5 +1,6 @@
 // 010!, 0010!, 0210! by barrier-sync at block scope: a block reads whole instances, waits, and writes
 // them transposed (thesis section 4.5).
+#include "few.cuh"
 #include "micro_region.cuh"
 #include "region.cuh"
 
@@ -91,6 +92,27 @@ extern "C" __global__ void __launch_bounds__(512, 2) barrier_micro(const __grid_
         Micro<WORD> m;
         Slots::take((char *)shared, number, m);
         Slots::store(g, m, data, p, q);
+    }
+}
+#endif
+
+#if WORD < 4
+// Two to four rows of whole vectors, or as many columns: `stack.rows` divides by the vectors of one. Everything begins on
+// a vector.
+extern "C" __global__ void __launch_bounds__(512, 2) barrier_few(const __grid_constant__ BarrierArgs a) {
+    extern __shared__ uint4 shared[];
+    char *tile = (char *)shared;
+    const u64 first = u64(blockIdx.x) * a.stacked;
+    const u32 stacked = u32(min(u64(a.stacked), a.instances - first));
+    char *at = a.data + first * a.instance_bytes;
+    load_run<WORD>(tile, at, stacked * u32(a.instance_bytes));
+    copy_async_wait();
+    __syncthreads();
+    const bool apart = a.cols < a.rows;
+    switch (min(a.rows, a.cols)) {
+    case 2: return store_few<WORD, 2>(apart, tile, at, stacked, a.stack.rows);
+    case 3: return store_few<WORD, 3>(apart, tile, at, stacked, a.stack.rows);
+    default: return store_few<WORD, 4>(apart, tile, at, stacked, a.stack.rows);
     }
 }
 #endif

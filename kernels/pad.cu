@@ -1,46 +1,66 @@
 // Rows moved from one pitch to another where they lie (thesis section 4.1.1); everything is counted in bytes.
 #include "word.cuh"
 
-// Copies bytes between memories that may both be aligned to nothing; `lane` of `lanes` threads.
+enum Side { kMemory, kShared };
+
+// The 16 bytes that begin `skew` bytes into two vectors.
+static __device__ __forceinline__ uint4 across(uint4 a, uint4 b, u32 skew) {
+    const bool two = skew & 8, one = skew & 4;
+    const u32 w[6] = {two ? a.z : a.x, two ? a.w : a.y, two ? b.x : a.z, two ? b.y : a.w, two ? b.z : b.x, two ? b.w : b.y};
+    u32 x[5];
+#pragma unroll
+    for (int k = 0; k < 5; k++) x[k] = one ? w[k + 1] : w[k];
+#pragma unroll
+    for (int k = 0; k < 4; k++) x[k] = __funnelshift_r(x[k], x[k + 1], skew % 4 * 8);
+    return make_uint4(x[0], x[1], x[2], x[3]);
+}
+
+// Copies bytes to memory or shared memory from either, both perhaps aligned to nothing; `lane` of `lanes` threads.
 // Vectors are written whole; read whole too where the two are aligned alike, else pieced together.
-template <bool ToShared>
-static __device__ __forceinline__ void copy_run(char *to, const char *from, u64 bytes, u32 lane, u32 lanes) {
-    const u64 head = min(bytes, u64(-i64(to) & 15));
-    for (u64 k = lane; k < head; k += lanes) to[k] = from[k];
-    to += head, from += head, bytes -= head;
-    const u64 vectors = bytes / 16;
-    const u32 skew = u64(from) & 3;
-    if ((u64(from) & 15) == 0) {
+// What fits on chip is counted by an N of 32 bits.
+template <Side To, Side From, class N = u32>
+static __device__ __forceinline__ void copy_run(char *to, const char *from, N bytes, u32 lane, u32 lanes) {
+    const N head = min(bytes, N(-i64(to) & 15));
+    for (N k = lane; k < head; k += lanes) to[k] = from[k];
+    to += head, from += head;
+    const N left = bytes - head, vectors = left / 16;
+    const u32 skew = u64(from) & 15;
+    if (skew == 0) {
 #pragma unroll 4
-        for (u64 v = lane; v < vectors; v += lanes) {
-            if constexpr (ToShared)
+        for (N v = lane; v < vectors; v += lanes) {
+            if constexpr (To == kShared)
                 copy_async<16>(to + v * 16, from + v * 16);
             else
                 ((uint4 *)to)[v] = ((const uint4 *)from)[v];
         }
-    } else if (skew == 0) {
+    } else if (From == kShared) {
+        // Single words would meet banks four times. Both vectors hold bytes of this run, and so are on chip.
+        const uint4 *whole = (const uint4 *)(from - skew);
+#pragma unroll 2
+        for (N v = lane; v < vectors; v += lanes) ((uint4 *)to)[v] = across(whole[v], whole[v + 1], skew);
+    } else if (skew % 4 == 0) {
 #pragma unroll 4
-        for (u64 v = lane; v < vectors; v += lanes) {
+        for (N v = lane; v < vectors; v += lanes) {
             const u32 *w = (const u32 *)(from + v * 16);
             ((uint4 *)to)[v] = make_uint4(w[0], w[1], w[2], w[3]);
         }
     } else {
         // The words at both ends hold bytes that are others' to write: those are not touched.
-        for (u64 v = lane; v < vectors; v += lanes) {
+        for (N v = lane; v < vectors; v += lanes) {
             if (v == 0 || v + 1 == vectors) {
                 for (u32 k = 0; k < 16; k++) to[v * 16 + k] = from[v * 16 + k];
             } else {
-                const u32 *w = (const u32 *)(from + v * 16 - skew);
+                const u32 *w = (const u32 *)(from + v * 16 - skew % 4);
                 u32 x[5];
 #pragma unroll
                 for (int k = 0; k < 5; k++) x[k] = w[k];
 #pragma unroll
-                for (int k = 0; k < 4; k++) x[k] = __funnelshift_r(x[k], x[k + 1], skew * 8);
+                for (int k = 0; k < 4; k++) x[k] = __funnelshift_r(x[k], x[k + 1], skew % 4 * 8);
                 ((uint4 *)to)[v] = make_uint4(x[0], x[1], x[2], x[3]);
             }
         }
     }
-    for (u64 k = vectors * 16 + lane; k < bytes; k += lanes) to[k] = from[k];
+    for (N k = vectors * 16 + lane; k < left; k += lanes) to[k] = from[k];
 }
 
 // Rows of so many bytes are moved one after the other by all threads.
@@ -61,15 +81,14 @@ struct SlideArgs {
     u64 len;
     Rows from, to;
     u32 block, blocks;
-    u32 up, pad;
+    u32 up;
+    u32 apart; // rows on chip are as aligned as in memory before they slide, each with up to two vectors more
 };
 static_assert(sizeof(SlideArgs) == 72);
 
-// Copies the part of every row that lies in start .. end between its place in memory and `held`. There long rows are as
-// aligned as in memory before they slide, so that whole vectors are read: each takes up to two vectors more.
-template <bool ToShared>
+// Copies the part of every row that lies in start .. end between its place in memory and `held`.
+template <Side To, Side From>
 static __device__ void copy_rows(const SlideArgs &all, const Rows &a, char *held, u64 start, u64 end) {
-    const bool apart = a.cols >= kLongRow && all.from.cols == all.to.cols;
     // Short rows by as many threads as they have vectors.
     u32 lanes = 4;
     while (lanes < kWarp && lanes * 16 < a.cols) lanes *= 2;
@@ -79,9 +98,9 @@ static __device__ void copy_rows(const SlideArgs &all, const Rows &a, char *held
     for (u64 r = first + worker; r * a.cols < end; r += workers) {
         const u64 low = max(start, r * a.cols), high = min(end, (r + 1) * a.cols), along = low - r * a.cols;
         char *place = all.data + r * a.pitch + along, *shared = held + (low - start);
-        if (apart)
+        if (all.apart)
             shared = held + (low - start + 15) / 16 * 16 + 32 * (r - first) + (u64(all.data + r * all.from.pitch + along) & 15);
-        copy_run<ToShared>(ToShared ? shared : place, ToShared ? place : shared, high - low, lane, lanes);
+        copy_run<To, From>(To == kShared ? shared : place, From == kShared ? shared : place, u32(high - low), lane, lanes);
     }
 }
 
@@ -100,7 +119,7 @@ extern "C" __global__ void __launch_bounds__(512) pad_slide(const __grid_constan
     __syncthreads();
     const u32 b = a.up ? a.blocks - 1 - number : number;
     const u64 start = u64(b) * a.block, end = min(a.len, start + a.block);
-    copy_rows<true>(a, a.from, held, start, end);
+    copy_rows<kShared, kMemory>(a, a.from, held, start, end);
     copy_async_wait();
     __syncthreads();
     u32 *read = a.flags + 1;
@@ -119,7 +138,7 @@ extern "C" __global__ void __launch_bounds__(512) pad_slide(const __grid_constan
         } while (!seen);
     }
     __syncthreads();
-    copy_rows<false>(a, a.to, held, start, end);
+    copy_rows<kMemory, kShared>(a, a.to, held, start, end);
 }
 
 struct SpreadArgs {
@@ -134,7 +153,7 @@ extern "C" __global__ void __launch_bounds__(512) pad_spread(const __grid_consta
     const u32 lanes = a.cols >= 4096 ? blockDim.x : kWarp;
     const u32 lane = threadIdx.x % lanes, each = blockDim.x / lanes;
     for (u64 r = u64(blockIdx.x) * each + threadIdx.x / lanes; r < a.rows; r += u64(gridDim.x) * each)
-        copy_run<false>(a.to + r * a.pitch, a.from + r * a.cols, a.cols, lane, lanes);
+        copy_run<kMemory, kMemory, u64>(a.to + r * a.pitch, a.from + r * a.cols, a.cols, lane, lanes);
 }
 
 struct RowsArgs {
@@ -149,7 +168,7 @@ static_assert(sizeof(RowsArgs) == 56);
 // Rows that lie in front of the places that they go to, a block each.
 extern "C" __global__ void __launch_bounds__(512) pad_rows_together(const __grid_constant__ RowsArgs a) {
     const u64 r = a.first + blockIdx.x;
-    copy_run<false>(a.data + r * a.to, a.data + r * a.from, a.cols, threadIdx.x, blockDim.x);
+    copy_run<kMemory, kMemory, u64>(a.data + r * a.to, a.data + r * a.from, a.cols, threadIdx.x, blockDim.x);
 }
 
 // Rows one after the other by one block: every piece on chip before it is written, in the order in
@@ -161,10 +180,10 @@ extern "C" __global__ void __launch_bounds__(512) pad_rows_alone(const __grid_co
     for (u64 k = 0; k < a.count * pieces; k++) {
         const u64 turn = a.to < a.from ? k : a.count * pieces - 1 - k;
         const u64 r = a.first + turn / pieces, at = turn % pieces * a.held, bytes = min(u64(a.held), a.cols - at);
-        copy_run<true>(held, a.data + r * a.from + at, bytes, threadIdx.x, blockDim.x);
+        copy_run<kShared, kMemory>(held, a.data + r * a.from + at, u32(bytes), threadIdx.x, blockDim.x);
         copy_async_wait();
         __syncthreads();
-        copy_run<false>(a.data + r * a.to + at, held, bytes, threadIdx.x, blockDim.x);
+        copy_run<kMemory, kShared>(a.data + r * a.to + at, held, u32(bytes), threadIdx.x, blockDim.x);
         __syncthreads();
     }
 }

@@ -114,7 +114,7 @@ fn large_matrices() {
             _ => None,
         });
         let (need, cut) = cut.unwrap();
-        let flags = 4 * ((cut.len() * elem).div_ceil(48_896) + 1);
+        let flags = 4 * ((cut.len() * elem).div_ceil(48_384) + 1);
         let need_not = need.checked_sub((cut.gaps() * elem).next_multiple_of(16) + flags);
         assert!(need_not.is_some_and(|bytes| bytes < 8), "{need} bytes: {plan}");
     }

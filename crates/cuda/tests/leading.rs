@@ -370,7 +370,7 @@ fn caps_are_kept_to() {
     let method = |plan: &Plan| plan.stages().map(|stage| stage.offer.method).collect::<Vec<_>>();
     let [blocks, rounds] = [plan(&slide), plan(&slide.with_cap(0))];
     assert_eq!((method(&blocks), method(&rounds)), (vec![Method::Blocks], vec![Method::Rounds]));
-    let flags = (3000 * 2000 * 4usize).div_ceil(48_896) + 1;
+    let flags = (3000 * 2000 * 4usize).div_ceil(48_384) + 1;
     let bytes = [blocks.workspace_bytes, rounds.workspace_bytes];
     assert_eq!(bytes, [(4 * flags).next_multiple_of(8), 0]);
     // Equal pitches need nothing.

@@ -79,10 +79,10 @@ impl<'a> Suite<'a> {
     }
 
     pub fn way(&mut self, shape: StageShape, elem: usize, way: Way) {
-        // Skewed by an element: the alignment is the element's own, and no wide access may be used.
-        for skew in [0, elem] {
-            let alignment = if skew == 0 { 16 } else { widest_word(&[elem]) };
-            if skew > 0 && alignment == 16 {
+        // Skewed by as much as an element aligns to: no wider access may be used.
+        let own = widest_word(&[elem]);
+        for (skew, alignment) in [(0, 16), (own, own)] {
+            if skew == 16 {
                 continue;
             }
             let limits = self.bench.gpu.chip().limits();
@@ -145,6 +145,23 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
             for direction in [Direction::Forward, Direction::Backward] {
                 let shape = StageShape::SlotGather { batch, slots, direction };
                 in_teams(&mut suite, shape, elem, cols);
+            }
+        }
+    }
+    // Pixels and planes: a few rows or columns of narrow words, whole vectors of them or not.
+    for (batch, few, many) in [
+        (1, 3, 50176),
+        (400, 3, 50176),
+        (1000, 4, 784),
+        (3, 2, 90_000),
+        (70_000, 3, 16),
+        (50, 4, 1001),
+        (9, 3, 8),
+    ] {
+        for (rows, cols) in [(few, many), (many, few)] {
+            for elem in [1, 2] {
+                let e = Elementary { batch, rows, mid: 1, cols, unit: 1 };
+                suite.way(e.into(), elem, Way::Barrier(Scope::Block));
             }
         }
     }

@@ -18,10 +18,11 @@ const BLOCK: Way = Way::Barrier(Scope::Block);
 const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
 /// Kernels beside [`WAITING`] whose threads wait for each other, within a block or by flags.
-const WITHIN: [&str; 32] = [
+const WITHIN: [&str; 33] = [
     "barrier_block",
     "barrier_band",
     "barrier_micro",
+    "barrier_few",
     "barrier_axes",
     "square_swap_any",
     "square_swap_granules",
@@ -72,6 +73,8 @@ fn selection() -> Vec<(StageShape, usize, Way)> {
         [40, 64, 1, 48, 1],
         [5, 60, 1, 90, 1],
         [2, 61, 9, 61, 1],
+        [40, 3, 1, 48, 1],
+        [3, 4000, 1, 2, 1],
         [3, 6, 2, 10, 1],
         [6, 20, 1, 12, 5],
     ] {

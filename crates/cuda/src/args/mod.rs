@@ -184,7 +184,7 @@ args! {
     Tiles(TilesArgs);
     /// `swap_axes_*`.
     SwapAxes(SwapAxesArgs);
-    /// `barrier_block`, `barrier_band`, `barrier_micro`.
+    /// `barrier_block`, `barrier_band`, `barrier_micro`, `barrier_few`.
     Barrier(BarrierArgs);
     /// `barrier_axes`.
     Axes(AxesArgs);

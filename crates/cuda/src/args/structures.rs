@@ -329,7 +329,7 @@ mirror! {
         Address: data, flags;
         u64: len;
         Rows: from, to;
-        u32: block, blocks, up, pad;
+        u32: block, blocks, up, apart;
     }
     /// From rows that lie together to others elsewhere.
     SpreadArgs, in "pad.cu" {

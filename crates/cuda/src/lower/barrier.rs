@@ -2,6 +2,7 @@
 
 use turntile_perm::Elementary;
 
+use super::cost::VECTOR_BYTES;
 use super::fit::{
     At, Lowered, STACK_BYTES, Size, field, pitch, region_flags, threads_for, vector_bytes,
 };
@@ -15,6 +16,16 @@ const MICRO_STACK_BYTES: usize = 48 << 10;
 
 /// Bytes of the tiles side by side that a block holds (0210!): longer runs of memory than one tile's.
 const BESIDE_BYTES: usize = 56 << 10;
+
+/// The kernel of two to four rows.
+pub const FEW: &str = "barrier_few";
+
+/// Whether an instance is two to four rows of whole vectors of narrow words, or as many columns.
+fn few(e: &Elementary, word: usize) -> bool {
+    let [least, most] = [e.rows.min(e.cols), e.rows.max(e.cols)];
+    let vectors = (most * word).is_multiple_of(VECTOR_BYTES);
+    word < 4 && e.mid == 1 && e.unit == 1 && (2..=4).contains(&least) && vectors
+}
 
 /// A block holds a whole instance, or several small ones: matrices, or squares side by side.
 pub fn block(e: Elementary, at: At) -> Lowered {
@@ -40,7 +51,7 @@ pub fn block(e: Elementary, at: At) -> Lowered {
     let (held, stacked) = match one(micro).micro(at).filter(fits) {
         Some(held) if side_by_side => (held, 1),
         Some(held) => (held, micro),
-        None => (one(words).by_words(at), words),
+        None => (one(words).few(at).filter(fits).unwrap_or_else(|| one(words).by_words(at)), words),
     };
     let blocks =
         if side_by_side { e.batch * e.mid.div_ceil(stacked) } else { instances.div_ceil(stacked) };
@@ -61,7 +72,10 @@ pub fn block(e: Elementary, at: At) -> Lowered {
         panel_bytes: (e.mid * bytes) as u64,
         instance_bytes: instance_bytes as u64,
         unit: Divisor32::new(field(e.unit)?),
-        stack: Stack::of(field(e.rows)?, field(e.rows * e.cols)?),
+        stack: match entry {
+            FEW => Stack::of(field(e.rows.max(e.cols) * word / VECTOR_BYTES)?, 1),
+            _ => Stack::of(field(e.rows)?, field(e.rows * e.cols)?),
+        },
         ..zeroed()
     }))
 }
@@ -125,6 +139,17 @@ impl OnChip {
         let slots = places.div_ceil(threads) * threads;
         let shared_bytes = slots * micro * vector;
         Some(Held { entry: "barrier_micro", threads, shared_bytes, pitch: 0, wide: 0, down })
+    }
+
+    /// By vectors, where narrow words lie in two to four rows of whole vectors, or in as many columns. What rows become
+    /// passes through as many vectors a thread.
+    fn few(&self, at: At) -> Option<Held> {
+        let threads = threads_for(self.bytes(), 512);
+        let turned =
+            if self.e.rows < self.e.cols { threads * self.e.rows * VECTOR_BYTES } else { 0 };
+        let shared_bytes = self.bytes() + turned;
+        let is_few = few(&self.e, self.word) && at.alignment >= VECTOR_BYTES;
+        is_few.then_some(Held { entry: FEW, threads, shared_bytes, pitch: 0, wide: 0, down: 0 })
     }
 
     /// Word by word, rows padded against bank conflicts where there is room.

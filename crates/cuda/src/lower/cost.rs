@@ -4,8 +4,8 @@ use turntile_perm::{Elementary, FieldSlots, Pitched, Slots};
 use turntile_plan::{Direction, StageShape};
 
 use super::fit::At;
-use super::teams;
 use super::tiles::{LINE, any_tile};
+use super::{barrier, teams};
 use crate::args::{Args, IntoAxesArgs, WideAxesArgs};
 use crate::call::{Call, widest_word};
 use crate::family::Family;
@@ -14,7 +14,7 @@ use crate::way::{Scope, Tiling};
 
 /// Bytes of a sector of a cache's line, of the widest access and of a bank of shared memory.
 const SECTOR_BYTES: usize = 32;
-const VECTOR_BYTES: usize = 16;
+pub const VECTOR_BYTES: usize = 16;
 const BANK_BYTES: usize = 4;
 
 /// What is looked up in a table.
@@ -131,12 +131,13 @@ impl Quantities {
         self.hold(e.cols * row_bytes, at).bytes(Q::RowBytes, row_bytes).of(operation)
     }
 
-    pub fn barrier(self, e: &Elementary, scope: Scope, at: At) -> Cost {
+    pub fn barrier(self, e: &Elementary, scope: Scope, call: &Call, at: At) -> Cost {
         let unit_bytes = e.unit * at.elem_bytes;
         let word = widest_word(&[unit_bytes]);
         let narrow = word < BANK_BYTES && !(e.cols * unit_bytes).is_multiple_of(BANK_BYTES);
         let bytes = e.instance_len() * at.elem_bytes;
-        let each = self.is(Q::Narrow, narrow);
+        let few = call.entry == barrier::FEW;
+        let each = self.is(Q::Narrow, narrow && !few).is(Q::Vectors, few);
         match scope {
             Scope::Block => each.hold(bytes, at).of(Operation::Block),
             Scope::Cluster(blocks) => each.hold(bytes / blocks, at).of(Operation::Cluster),

@@ -133,7 +133,8 @@ fn lower_one(shape: &StageShape, way: Way, at: At) -> Lowered<(Call, Cost)> {
             if e.mid == 1 || e.is_involution() =>
         {
             let call = barrier::block(e, at)?;
-            (call, of(&call).barrier(&e, Scope::Block, at))
+            let cost = of(&call).barrier(&e, Scope::Block, &call, at);
+            (call, cost)
         }
         (StageShape::Axes(axes), Way::Barrier(Scope::Block), _) => {
             let call = barrier_axes::block(&axes, at)?;
@@ -141,7 +142,8 @@ fn lower_one(shape: &StageShape, way: Way, at: At) -> Lowered<(Call, Cost)> {
         }
         (_, Way::Barrier(scope), Some(Form::Matrices(e))) => {
             let call = wide::call(e, scope, at)?;
-            (call, of(&call).barrier(&e, scope, at))
+            let cost = of(&call).barrier(&e, scope, &call, at);
+            (call, cost)
         }
         (StageShape::Axes(axes), Way::Barrier(scope), _) => {
             let call = axes::wide(&axes, scope, at)?;

@@ -9,8 +9,8 @@ use crate::call::{Call, Limits, WorkspacePart};
 use crate::error::LowerError;
 use crate::family::Family;
 
-/// Bytes of a block that slides: with what a kernel has besides they fit 48 KiB.
-const SLIDE_BYTES: usize = (48 << 10) - 256;
+/// Bytes of a block that slides: with what a kernel has besides, and rows that lie apart, they fit 48 KiB.
+const SLIDE_BYTES: usize = (48 << 10) - 768;
 
 /// Bytes of a block that suits the device: whole vectors, so that blocks begin as aligned as the matrix.
 pub fn slide_block(limits: &Limits) -> usize {
@@ -34,10 +34,13 @@ fn in_bytes(slide: Slide, at: At) -> Lowered<Slide> {
 pub fn slide(slide: Slide, block: usize, at: At) -> Lowered {
     let slide = in_bytes(slide, at)?;
     let blocks = slide.blocks(block);
-    let long = slide.cols() >= LONG_ROW;
-    // Short rows without gaps are one; long ones lie on chip with room to be as aligned as before.
-    let held = if long { block + 32 * (block / slide.cols() + 2) } else { block };
-    let rows = |rows: Pitched| match rows.is_dense() && !long {
+    // Rows without gaps are one, but long ones that begin anywhere lie apart on chip: whole vectors are then read.
+    let whole = [slide.cols(), slide.from().pitch(), slide.to().pitch()]
+        .iter()
+        .all(|bytes| bytes % 16 == 0);
+    let apart = slide.cols() >= LONG_ROW && !whole;
+    let held = if apart { block + 32 * (block / slide.cols() + 2) } else { block };
+    let rows = |rows: Pitched| match rows.is_dense() && !apart {
         true => Rows { cols: rows.len() as u64, pitch: rows.len() as u64 },
         false => Rows { cols: rows.cols() as u64, pitch: rows.pitch() as u64 },
     };
@@ -48,6 +51,7 @@ pub fn slide(slide: Slide, block: usize, at: At) -> Lowered {
         block: field(block)?,
         blocks: field(blocks)?,
         up: u32::from(slide.is_up()),
+        apart: u32::from(apart),
         ..zeroed()
     };
     let flags = WorkspacePart::Flags(4 * (blocks + 1));

@@ -103,7 +103,7 @@ pub fn ways(groups: &[usize]) -> Vec<Way> {
         Way::SwapAxes,
         Way::Barrier(Scope::Grid),
     ];
-    ways.extend([Way::Rounds { least: 2 }, Way::Blocks { block: 48_896 }]);
+    ways.extend([Way::Rounds { least: 2 }, Way::Blocks { block: 48_384 }]);
     ways.extend([2, 4, 8, 16].map(|n| Way::Barrier(Scope::Cluster(n))));
     for &groups in groups {
         ways.push(Way::Runs { groups });
@@ -140,6 +140,9 @@ pub fn shapes() -> Vec<StageShape> {
         [4, 10, 1, 30, 2048],
         [1, 4000, 1, 3000, 1],
         [1, 1 << 17, 1, 1 << 16, 1],
+        // Planes and pixels.
+        [50, 3, 1, 784, 1],
+        [5, 4096, 1, 4, 1],
         // An instance of any extents, and small ones by micro-blocks.
         [3, 6, 2, 10, 1],
         [50, 64, 1, 48, 1],

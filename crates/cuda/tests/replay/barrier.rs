@@ -44,6 +44,7 @@ pub fn barrier(call: &Launch, a: &BarrierArgs, alignment: u64, offset: u64) -> M
     match call.entry {
         "barrier_block" => block(call, a, alignment, offset),
         "barrier_band" => band(call, a, alignment, offset),
+        "barrier_few" => few(call, a, alignment, offset),
         "barrier_micro" => micro(call, a, alignment, offset),
         other => panic!("{other}"),
     }
@@ -163,4 +164,37 @@ fn micro(call: &Launch, a: &BarrierArgs, alignment: u64, offset: u64) -> Moved {
     let read = at + row * a.row_bytes + along * word + byte;
     need(read == offset, || format!("stacked instances do not follow one another: {a:?}"))?;
     Ok(Some(at + along * a.column_bytes + row * word + byte))
+}
+
+fn few(call: &Launch, a: &BarrierArgs, alignment: u64, offset: u64) -> Moved {
+    threads(call, 512)?;
+    let word = call.word as u64;
+    let [rows, cols, stacked] = [a.rows, a.cols, a.stacked].map(u64::from);
+    let (few, many) = (rows.min(cols), rows.max(cols));
+    need((2..=4).contains(&few) && word < 4, || format!("not few: {a:?}"))?;
+    need(a.unit.divisor == 1 && a.mid == 1, || format!("not one after the other: {a:?}"))?;
+    aligned(16, &[alignment, many * word])?;
+    let bytes = rows * cols * word;
+    need(a.instance_bytes == bytes, || format!("instances of {bytes} bytes: {a:?}"))?;
+    let turned = if rows < cols { u64::from(call.threads) * few * 16 } else { 0 };
+    on_chip(call, stacked * bytes + turned)?;
+    let (instance, within) = (offset / bytes, offset % bytes);
+    if instance >= a.instances.min(u64::from(call.groups) * stacked) {
+        return Ok(None);
+    }
+    // A thread's vectors: word `j` of vector `d` apart, word `j * few + d` where they lie together.
+    let (vectors, side) = (u64::from(a.stack.rows.divisor), many * word);
+    let together = |k: u64, j: u64, d: u64| (k * 16 + j * word) * few + d * word;
+    let apart = |k: u64, j: u64, d: u64| d * side + k * 16 + j * word;
+    let per = 16 / word;
+    let (e, byte) = (within / word, within % word);
+    let (k, to) = if cols < rows {
+        let (k, j, d) = (e / few / per, e / few % per, e % few);
+        (k, apart(k, j, d))
+    } else {
+        let (k, j, d) = (e % many / per, e % many % per, e / many);
+        (k, together(k, j, d))
+    };
+    need(k < vectors, || format!("more than {vectors} vectors: {a:?}"))?;
+    Ok(Some(instance * bytes + to + byte))
 }

@@ -1,0 +1,63 @@
+// Instances of a few rows, or columns, of narrow words: pixels and planes. A thread turns as many vectors as there are of
+// those in registers: what they hold lies together in one of the two orders, and a vector from each in the other.
+#pragma once
+#include "index.cuh"
+
+// D vectors of words of W bytes; `Apart`: from words that lie together to a vector of each kind.
+template <int W, int D, bool Apart> struct Few {
+    static constexpr int P = 16 / W;
+
+    // The byte that becomes byte b.
+    static __device__ constexpr int origin(int b) {
+        const int e = b / W;
+        return (Apart ? e % P * D + e / P : e % D * P + e / D) * W + b % W;
+    }
+    // Bytes b and b + 1 of the result in the lower half.
+    static __device__ __forceinline__ u32 two(const u32 (&x)[4 * D], int b) {
+        const int low = origin(b), high = origin(b + 1);
+        return __byte_perm(x[low / 4], x[high / 4], low % 4 | (4 + high % 4) << 4);
+    }
+    // From the chip to memory: `per` vectors of each row, or column, of an instance. What lies together afterwards passes
+    // through D vectors a thread behind the instances: a warp then writes whole lines.
+    static __device__ void store(char *tile, char *to, u32 instances, const Divisor<u32> &per) {
+        const u32 side = per.divisor * 16, total = instances * per.divisor, lane = threadIdx.x % kWarp;
+        char *own = tile + (total + threadIdx.x) * D * 16, *warps = own - lane * D * 16;
+        for (u32 first = threadIdx.x - lane; first < total; first += blockDim.x) {
+            const u32 e = first + lane;
+            if (e < total) {
+                const u32 i = per.div(e), apart = i * D * side + (e - i * per.divisor) * 16;
+                const char *from = tile + (Apart ? e * D * 16 : apart);
+                char *place = Apart ? to + apart : own;
+                const u32 from_step = Apart ? 16 : side, step = Apart ? side : 16;
+                u32 x[4 * D];
+#pragma unroll
+                for (int d = 0; d < D; d++) {
+                    const uint4 v = *(const uint4 *)(from + d * from_step);
+                    x[4 * d] = v.x, x[4 * d + 1] = v.y, x[4 * d + 2] = v.z, x[4 * d + 3] = v.w;
+                }
+#pragma unroll
+                for (int d = 0; d < D; d++) {
+                    u32 y[4];
+#pragma unroll
+                    for (int n = 0; n < 4; n++)
+                        y[n] = __byte_perm(two(x, 16 * d + 4 * n), two(x, 16 * d + 4 * n + 2), 0x5410);
+                    *(uint4 *)(place + d * step) = make_uint4(y[0], y[1], y[2], y[3]);
+                }
+            }
+            if (Apart) continue;
+            __syncwarp();
+            const u32 vectors = min(kWarp, total - first) * D;
+            for (u32 v = lane; v < vectors; v += kWarp)
+                ((uint4 *)to)[first * D + v] = ((const uint4 *)warps)[v];
+            __syncwarp();
+        }
+    }
+};
+
+template <int W, int D>
+static __device__ void store_few(bool apart, char *tile, char *to, u32 instances, const Divisor<u32> &per) {
+    if (apart)
+        Few<W, D, true>::store(tile, to, instances, per);
+    else
+        Few<W, D, false>::store(tile, to, instances, per);
+}
