@@ -134,7 +134,8 @@ mod tests {
 
     /// Drivers compile these where the package would grow too large, as `scripts/build-kernels` has it.
     #[cfg(backend)]
-    const AS_PTX: [Family; 3] = [Family::Fields, Family::MovesRuns, Family::CubeCluster];
+    const AS_PTX: [Family; 4] =
+        [Family::Check, Family::Fields, Family::MovesRuns, Family::CubeCluster];
 
     /// Machine code is for the architecture of its archive, in ELF's form within the fat binary.
     #[test]

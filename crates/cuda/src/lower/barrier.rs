@@ -2,9 +2,9 @@
 
 use turntile_perm::Elementary;
 
-use super::cost::VECTOR_BYTES;
 use super::fit::{
-    At, Lowered, STACK_BYTES, Size, field, pitch, region_flags, threads_for, vector_bytes,
+    At, Lowered, STACK_BYTES, Size, VECTOR_BYTES, field, pitch, region_flags, threads_for,
+    vector_bytes,
 };
 use super::tiles;
 use crate::args::{BarrierArgs, Divisor32, Stack, zeroed};

@@ -3,7 +3,7 @@
 use turntile_perm::{Elementary, FieldSlots, Pitched, Slots};
 use turntile_plan::{Direction, StageShape};
 
-use super::fit::At;
+use super::fit::{At, VECTOR_BYTES};
 use super::tiles::{LINE, any_tile};
 use super::{barrier, teams};
 use crate::args::{Args, IntoAxesArgs, WideAxesArgs};
@@ -12,9 +12,8 @@ use crate::family::Family;
 use crate::names::{Operation, Quantity as Q};
 use crate::way::{Scope, Tiling};
 
-/// Bytes of a sector of a cache's line, of the widest access and of a bank of shared memory.
+/// Bytes of a sector of a cache's line, and of a bank of shared memory.
 const SECTOR_BYTES: usize = 32;
-pub const VECTOR_BYTES: usize = 16;
 const BANK_BYTES: usize = 4;
 
 /// What is looked up in a table.

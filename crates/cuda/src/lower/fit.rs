@@ -139,6 +139,9 @@ pub fn region_flags([wide_loads, wide_stores, runs, run_loads]: [bool; 4]) -> u3
     wide_loads | wide_stores << 1 | runs << 2 | run_loads << 3
 }
 
+/// Bytes of the widest access.
+pub const VECTOR_BYTES: usize = 16;
+
 /// Vectors of a micro-block's row are this long; see `kernels/micro.cuh`.
 pub fn vector_bytes(word: usize) -> usize {
     if word == 1 { 8 } else { 16 }
