@@ -62,6 +62,8 @@ const PAGE: usize = 4096;
 /// 4096 columns: 10000 x 10000 floats 50-57; 64-69, 70-71, 74, 70-73; 5000 x 5000 79-87; 76-114, 104-108, 104-110, 104-106;
 /// 16000 x 16000 of 2 bytes 38-42; 48-54, 53-56, 55-60, 46-53; sides of powers of two 37-79, the same with any.
 const STRIP: usize = 2048;
+/// Columns up to which a square is one strip: 3000 x 3000 of 8 bytes on two threads lost a tenth, one thread gained nothing.
+const ONE_STRIP: usize = 4096;
 /// Bytes of a square that is a single block.
 const WHOLE_BYTES: usize = 256 << 10;
 
@@ -86,7 +88,8 @@ impl Squares {
         let blocks = side.div_ceil(most.max(tile)).max(1);
         let block_rows = side.div_ceil(blocks).next_multiple_of(tile).max(1);
         let block_cols = (upper / elem_bytes).max(1).next_multiple_of(tile);
-        let strip = STRIP.max(block_cols).next_multiple_of(block_rows);
+        let strip = if side > ONE_STRIP { STRIP } else { side };
+        let strip = strip.max(block_cols).next_multiple_of(block_rows);
         let beside = |i: usize| 1 + side.saturating_sub(i + block_rows).div_ceil(block_cols);
         let pairs = (0..side).step_by(block_rows).map(beside).sum();
         Squares { batch, side, mid, elem_bytes, tile, block_rows, block_cols, strip, pairs, pitch }
