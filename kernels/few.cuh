@@ -1,9 +1,9 @@
-// Instances of a few rows, or columns, of narrow words: pixels and planes. A thread turns as many vectors as there are of
-// those in registers: what they hold lies together in one of the two orders, and a vector from each in the other.
+// Instances of a few rows, or columns, of narrow words: pixels and planes. A thread turns a vector of each in registers; in
+// the other order their words lie together.
 #pragma once
 #include "index.cuh"
 
-// D vectors of words of W bytes; `Apart`: from words that lie together to a vector of each kind.
+// D vectors of words of W bytes; `Apart`: from words that lie together to a vector of each row.
 template <int W, int D, bool Apart> struct Few {
     static constexpr int P = 16 / W;
 
@@ -25,9 +25,9 @@ template <int W, int D, bool Apart> struct Few {
         for (u32 first = threadIdx.x - lane; first < total; first += blockDim.x) {
             const u32 e = first + lane;
             if (e < total) {
-                const u32 i = per.div(e), apart = i * D * side + (e - i * per.divisor) * 16;
-                const char *from = tile + (Apart ? e * D * 16 : apart);
-                char *place = Apart ? to + apart : own;
+                const u32 i = per.div(e), row = i * D * side + (e - i * per.divisor) * 16;
+                const char *from = tile + (Apart ? e * D * 16 : row);
+                char *place = Apart ? to + row : own;
                 const u32 from_step = Apart ? 16 : side, step = Apart ? side : 16;
                 u32 x[4 * D];
 #pragma unroll

@@ -16,7 +16,7 @@ static __device__ __forceinline__ uint4 across(uint4 a, uint4 b, u32 skew) {
 }
 
 // Copies bytes to memory or shared memory from either, both perhaps aligned to nothing; `lane` of `lanes` threads.
-// Vectors are written whole; read whole too where the two are aligned alike, else pieced together.
+// Vectors are written whole, and pieced together where the two are not aligned alike.
 // What fits on chip is counted by an N of 32 bits.
 template <Side To, Side From, class N = u32>
 static __device__ __forceinline__ void copy_run(char *to, const char *from, N bytes, u32 lane, u32 lanes) {
@@ -66,7 +66,7 @@ static __device__ __forceinline__ void copy_run(char *to, const char *from, N by
 // Rows of so many bytes are moved one after the other by all threads.
 enum : u64 { kLongRow = 4096 };
 
-// Rows; short ones are one of everything where there are no gaps.
+// Rows; those without gaps are one of everything, unless they lie `apart`.
 struct Rows {
     u64 cols, pitch;
 

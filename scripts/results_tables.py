@@ -22,7 +22,7 @@ FIRST = [
     ("held on chip", "transpositions", "peers", "7200x1800", "", 4),
     ("sides with common divisors", "transpositions", "peers", "19968x12032", "", 4),
     ("prime sides", "transpositions", "peers", "16381x20011", "", 4),
-    ("structures of 8 to 8 arrays", "transpositions", "peers", "10000000x8", "", 4),
+    ("structures of 8 to arrays", "transpositions", "peers", "10000000x8", "", 4),
     ("3 arrays to structures", "transpositions", "peers", "3x10000000", "", 4),
     ("256 matrices of 2-byte elements", "transpositions", "peers", "256 of 2048x1408", "", 2),
     ("axes reversed", "permutations", "permutation_peers", "512x640x1024", "2-1-0", 4),

@@ -1,7 +1,7 @@
 //! Arrays whose axes change places in pairs: pairs of tiles that take each other's places.
 //!
 //! Both tiles of a pair are transposed into scratch before either is written, and the rows of the next pair are asked for
-//! meanwhile. Pairs go by pairs of *groups* of tiles, so that pages and lines that a tile has part of are met again soon. Where few rows lie equally far apart, or digits of a row are no rows, some rows are first copied to a strip.
+//! meanwhile. Pairs go by pairs of *groups* of tiles, so that pages and lines that tiles share are met again soon. Where few rows lie equally far apart, or digits of a row are no rows, some rows are first copied to a strip.
 #![allow(unsafe_code)]
 
 use turntile_perm::tile_pairs::{self, Tile};
@@ -16,7 +16,7 @@ const TILE_BYTES: usize = 64 << 10;
 /// Tiles of a group, along a row and down a column. One thread of an EPYC (Milan), floats, % of a copy with groups of 1, 2, 4 and
 /// 8: six axes of 20 31-34, 36-38, 40-44, 41-44; of 16 62-65, 59-72, 73-75, 74; 40 x 50 x 50 x 40 x 12 by pairs 63-65, 60-72, 68-73, 72-81.
 const GROUP: usize = 4;
-/// Pairs of groups from which threads find enough to share; tiles of fewer go one by one.
+/// With fewer pairs of groups, threads have too little to share: groups are smaller, then single tiles.
 const LEAST_PAIRS: usize = 128;
 /// Rows of a strip.
 const STRIP: usize = 32;
@@ -44,9 +44,9 @@ impl AxisSwap {
         let tiles = TilePairs::new(&axes.without_unit(), TILE_BYTES / unit_bytes, 1)?;
         let together = tiles.together();
         let rows = (0..tiles.rows()).map(|row| tiles.row_offset(row) * unit_bytes).collect();
-        let all = AxisSwap { tiles, group: GROUP, unit_bytes, together, rows };
-        let group = if all.pairs() < LEAST_PAIRS { 1 } else { GROUP };
-        (together > 1).then_some(AxisSwap { group, ..all })
+        let pairs = |group| tiles.squares() * tile_pairs::pairs(tiles.across().div_ceil(group));
+        let group = [GROUP, 2].into_iter().find(|&group| pairs(group) >= LEAST_PAIRS).unwrap_or(1);
+        (together > 1).then_some(AxisSwap { tiles, group, unit_bytes, together, rows })
     }
 
     /// Super-elements of a row that become neighbours of a column.
@@ -197,10 +197,9 @@ mod tests {
             for group in [1, 2, 3, 4, 50] {
                 let swap =
                     AxisSwap { group, tiles: swap.tiles.clone(), rows: swap.rows.clone(), ..swap };
-                let mut met: Vec<_> =
-                    (0..swap.pairs()).flat_map(|number| swap.pair(number)).collect();
-                met.sort_unstable_by_key(|[upper, _]| upper.offset);
-                assert_eq!(met.len(), swap.tiles.squares() * swap.tiles.pairs(), "{axes} {group}");
+                let met = (0..swap.pairs()).flat_map(|number| swap.pair(number)).count();
+                let all = swap.tiles.squares() * tile_pairs::pairs(swap.tiles.across());
+                assert_eq!(met, all, "{axes} {group}");
                 let mut data: Vec<Byte> = from.iter().map(|&byte| Byte::new(byte)).collect();
                 let mut scratch = vec![Byte::new(0); 2 * swap.scratch_bytes()];
                 swap.run(&mut data, 2, &mut scratch);

@@ -62,7 +62,7 @@ const PAGE: usize = 4096;
 /// 4096 columns: 10000 x 10000 floats 50-57; 64-69, 70-71, 74, 70-73; 5000 x 5000 79-87; 76-114, 104-108, 104-110, 104-106;
 /// 16000 x 16000 of 2 bytes 38-42; 48-54, 53-56, 55-60, 46-53; sides of powers of two 37-79, the same with any.
 const STRIP: usize = 2048;
-/// Columns up to which a square is one strip: 3000 x 3000 of 8 bytes on two threads lost a tenth, one thread gained nothing.
+/// Squares up to this side are one strip: strips of 3000 x 3000, 8 bytes, lost a tenth on two threads, gained nothing on one.
 const ONE_STRIP: usize = 4096;
 /// Bytes of a square that is a single block.
 const WHOLE_BYTES: usize = 256 << 10;

@@ -267,7 +267,7 @@ fn slots_and_padding() {
         let by = [
             Way::Rounds { least: 2 },
             Way::Rounds { least: 1000 },
-            Way::Blocks { block: 48_896 },
+            Way::Blocks { block: 48_384 },
             Way::Blocks { block: 400_000 },
             Way::Blocks { block: 16 },
         ];

@@ -247,16 +247,6 @@ impl TilePairs {
         }
     }
 
-    /// Pairs of tiles of a square, those that are their own partners counted once.
-    pub fn pairs(&self) -> usize {
-        pairs(self.across())
-    }
-
-    /// Row and column of the tile of pair `number` whose row is not below its column.
-    pub fn pair(&self, number: usize) -> (usize, usize) {
-        pair(self.across(), number)
-    }
-
     /// Rows of a tile that lie equally far apart, from every multiple of their count on, and how far.
     pub fn run(&self) -> (usize, usize) {
         self.turned.first().map_or((1, 0), |digit| (digit.extent, digit.partner))
@@ -339,7 +329,8 @@ mod tests {
         let mut from = vec![usize::MAX; axes.len()];
         let area = tiles.rows() * tiles.cols();
         assert!(area <= most.max(1), "{axes}: {area} elements of {most}");
-        let mut pairs: Vec<_> = (0..tiles.pairs()).map(|number| tiles.pair(number)).collect();
+        let mut pairs: Vec<_> =
+            (0..super::pairs(tiles.across())).map(|number| pair(tiles.across(), number)).collect();
         pairs.sort_unstable();
         let across = tiles.across();
         assert!(pairs.into_iter().eq((0..across).flat_map(|y| (y..across).map(move |x| (y, x)))));

@@ -19,12 +19,7 @@ create_exception!(
     "A CUDA graph is being captured and the kernels are not loaded: run once, or make a Plan, before."
 );
 
-create_exception!(
-    turntile,
-    PlanError,
-    PyValueError,
-    "No plan is feasible within the workspace allowed."
-);
+create_exception!(turntile, PlanError, PyValueError, "No kernel serves the problem.");
 
 /// The driver's answers about captures, which lie together: 900 (not allowed while capturing) to 908.
 pub const OF_CAPTURES: std::ops::RangeInclusive<u32> = 900..=908;

@@ -29,7 +29,7 @@
 //! AoS and ASTA are one pass apart; two suffice from either to SoA. A plan is a plan like any other:
 //! printed, capped, tuned and run by the calls of [`Transpose`](crate::Transpose).
 //!
-//! On a GPU any records go between AoS and tiles; to and from SoA fields are of one size, and tiles divide the records. Anything
+//! On a GPU any records go between AoS and tiles; to and from SoA fields of unequal widths number 64 at most. Anything
 //! else is refused as a plan that there is not.
 //!
 //! # Records of a type

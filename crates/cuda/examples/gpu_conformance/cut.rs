@@ -15,7 +15,7 @@ const ELEMENTS: [usize; 8] = [1, 2, 4, 8, 16, 3, 6, 12];
 /// One cut and its inverse, in blocks of several sizes.
 fn stages(suite: &mut Suite, rows: Pitched, elem: usize) {
     for direction in [Direction::Forward, Direction::Backward] {
-        for block in [16, 1008, 48_896] {
+        for block in [16, 1008, 48_384] {
             suite.way(StageShape::Cut { rows, direction }, elem, Way::Blocks { block });
         }
     }

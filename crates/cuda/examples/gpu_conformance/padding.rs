@@ -82,7 +82,7 @@ pub fn padding(bench: &mut Bench, side: usize) -> usize {
         for elem in [1, 2, 3, 4, 8, 16] {
             let slide = Slide::new(rows, cols, other, pitch).expect("rows with gaps");
             for shape in [slide, slide.inverse()].map(StageShape::Slide) {
-                let slides = [16, 48, 1008, 4096, 48_896].map(|block| Way::Blocks { block });
+                let slides = [16, 48, 1008, 4096, 48_384].map(|block| Way::Blocks { block });
                 let rows = [1, 2, 5].map(|least| Way::Rounds { least });
                 for way in slides.into_iter().chain(rows) {
                     for skew in [0, 1, 2, 4, 7].into_iter().step_by(step) {
@@ -111,7 +111,7 @@ pub fn padding(bench: &mut Bench, side: usize) -> usize {
         (1003, 997, 4),
     ] {
         let problem = Problem::new(rows, cols, elem).expect("fits");
-        for way in [Way::Blocks { block: 48_896 }, Way::Rounds { least: 2 }] {
+        for way in [Way::Blocks { block: 48_384 }, Way::Rounds { least: 2 }] {
             failures += large::square_times(bench, &problem, way, 20);
         }
     }

@@ -324,7 +324,7 @@ mirror! {
     Rows, in "pad.cu" {
         u64: cols, pitch;
     }
-    /// By data sliding. Where there are no gaps, one row is all.
+    /// By data sliding. Rows without gaps are one unless they lie `apart`.
     SlideArgs, in "pad.cu" {
         Address: data, flags;
         u64: len;

@@ -87,7 +87,7 @@ impl Function {
     /// Allows so many bytes of dynamic shared memory, where that is more than is allowed already.
     pub fn allow_shared(&self, bytes: u32) -> Result<(), CudaError> {
         use sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES as WHICH;
-        // So many every kernel may use, with what it has of fixed size.
+        // Every kernel may use this much beside what has a fixed size.
         if bytes <= 47 << 10 {
             return Ok(());
         }

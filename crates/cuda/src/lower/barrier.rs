@@ -141,8 +141,8 @@ impl OnChip {
         Some(Held { entry: "barrier_micro", threads, shared_bytes, pitch: 0, wide: 0, down })
     }
 
-    /// By vectors, where narrow words lie in two to four rows of whole vectors, or in as many columns. What rows become
-    /// passes through as many vectors a thread.
+    /// By vectors, where narrow words lie in two to four rows of whole vectors, or in as many columns. Rows, once turned,
+    /// pass through as many vectors a thread.
     fn few(&self, at: At) -> Option<Held> {
         let threads = threads_for(self.bytes(), 512);
         let turned =

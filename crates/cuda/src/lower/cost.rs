@@ -188,8 +188,7 @@ impl Quantities {
             .bytes(Q::Units, shape.batch() * shape.instance_len().div_ceil(unit))
     }
 
-    /// Whether rows that slide begin with whole vectors: for how many of source and result they do not, and what they
-    /// begin with instead.
+    /// Whether rows that slide begin with whole vectors: for how many of source and result they do not.
     pub fn slide(self, shape: &StageShape, at: At) -> Self {
         let Some(slide) = shape.slide() else { return self };
         let granule = |rows: Pitched| {
@@ -198,7 +197,7 @@ impl Quantities {
         };
         let granules = [slide.from(), slide.to()].map(granule);
         let between = granules.iter().filter(|&&granule| granule < VECTOR_BYTES).count();
-        self.with(Q::Straddle, between as u8).bytes(Q::Granule, granules[0].min(granules[1]))
+        self.with(Q::Straddle, between as u8)
     }
 
     /// Bytes of a tile, and of a field of it on an average, which lie together.

@@ -3,9 +3,9 @@
 use turntile_perm::slide::Round;
 use turntile_perm::{Pitched, Slide};
 
-use super::fit::{At, Lowered, Size, Unfilled, field};
+use super::fit::{At, Lowered, Size, Unfilled, VECTOR_BYTES, field};
 use crate::args::{Rows, RowsArgs, SlideArgs, SpreadArgs, zeroed};
-use crate::call::{Call, Limits, WorkspacePart};
+use crate::call::{Call, Limits, WorkspacePart, widest_word};
 use crate::error::LowerError;
 use crate::family::Family;
 
@@ -35,9 +35,8 @@ pub fn slide(slide: Slide, block: usize, at: At) -> Lowered {
     let slide = in_bytes(slide, at)?;
     let blocks = slide.blocks(block);
     // Rows without gaps are one, but long ones that begin anywhere lie apart on chip: whole vectors are then read.
-    let whole = [slide.cols(), slide.from().pitch(), slide.to().pitch()]
-        .iter()
-        .all(|bytes| bytes % 16 == 0);
+    let bytes = [slide.cols(), slide.from().pitch(), slide.to().pitch(), at.alignment];
+    let whole = widest_word(&bytes) == VECTOR_BYTES;
     let apart = slide.cols() >= LONG_ROW && !whole;
     let held = if apart { block + 32 * (block / slide.cols() + 2) } else { block };
     let rows = |rows: Pitched| match rows.is_dense() && !apart {

@@ -15,9 +15,9 @@ pub fn slide(call: &Launch, a: &SlideArgs, offset: u64) -> Moved {
     let (block, blocks) = (u64::from(a.block), u64::from(a.blocks));
     exactly(call, 512)?;
     need(a.blocks == call.groups, || format!("{blocks} blocks, {} launched", call.groups))?;
-    // Long rows lie on chip as aligned as before they slide.
-    let long = a.from.cols == a.to.cols && a.from.cols >= 4096;
-    on_chip(call, block + if long { 32 * (block / a.from.cols + 2) } else { 0 })?;
+    // Rows that lie apart take up to two vectors more each.
+    need(a.apart == 0 || a.from.cols == a.to.cols, || format!("other rows: {a:?}"))?;
+    on_chip(call, block + if a.apart != 0 { 32 * (block / a.from.cols + 2) } else { 0 })?;
     // The count of blocks begun, then a flag a block.
     let (words, room) = (1 + blocks, call.workspace.bytes() as u64 / 4);
     need(words <= room, || format!("{words} flags in {room} words"))?;
