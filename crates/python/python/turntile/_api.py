@@ -124,8 +124,8 @@ def permute_into(out, a, /, axes=None, *, threads=None, stream=None):
     """Writes `a` with its axes permuted to `out`, for when there is memory for both; `a` stays as it is.
 
     `out` is C-contiguous, of the permuted shape, with the dtype, library and device of `a`, and overlaps it nowhere; it is
-    returned. `a` may be read-only. No workspace is needed, but on a GPU for orders other than a batch of transpositions, and
-    for more than eight axes that move apart: those are copied, then permuted in place.
+    returned. `a` may be read-only. No workspace is needed, but for more than 28 axes that move apart, on a GPU
+    eight: those are copied, then permuted in place.
 
     >>> import numpy as np, turntile
     >>> turntile.permute_into(np.empty((3, 2), int), np.array([[1, 2, 3], [4, 5, 6]]))

@@ -17,7 +17,7 @@ class Plan:
     that runs can be captured in a graph. `workspace_cap` is how many bytes of workspace a run may use; otherwise
     2% of the array and 1 MiB for each thread, on a GPU 2% or 16 MiB where that is more. `threads` are the host's.
 
-    Raises PlanError when no plan keeps to the cap, CudaError when there is no such GPU.
+    Raises PlanError when no kernel serves the problem, CudaError when there is no such GPU.
 
     >>> import numpy as np, turntile
     >>> plan = turntile.Plan((300, 200), (1, 0), itemsize=4)
