@@ -1,7 +1,8 @@
 //! Arrays whose axes change places in pairs: pairs of tiles that take each other's places.
 //!
 //! Both tiles of a pair are transposed into scratch before either is written, and the rows of the next pair are asked for
-//! meanwhile. Pairs go by pairs of *groups* of tiles, so that pages and lines that tiles share are met again soon. Where few rows lie equally far apart, or digits of a row are no rows, some rows are first copied to a strip.
+//! meanwhile. Pairs go by pairs of *groups* of tiles, so that pages and lines that tiles share are met again soon.
+//! Where few rows lie equally far apart, or digits of a row are no rows, some rows are first copied to a strip.
 #![allow(unsafe_code)]
 
 use turntile_perm::tile_pairs::{self, Tile};
