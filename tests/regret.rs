@@ -73,7 +73,7 @@ fn problem(row: &Row) -> Problem {
         _ => Problem::with_batch(n("batch"), n("rows"), n("cols"), n("elem_bytes")),
     };
     let problem = problem.unwrap();
-    if row["out_of_place"] == "1" { problem.out_of_place() } else { problem }
+    if row["out_of_place"] == "1" { problem.out_of_place().unwrap() } else { problem }
 }
 
 /// The device that the record is of, as it is known without being there.

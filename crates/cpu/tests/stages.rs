@@ -336,7 +336,7 @@ fn what_stays_in_order_is_copied() {
     for (rows, cols, elem_bytes) in
         [(1, 3_000_000, 4), (3_000_000, 1, 4), (1, 5_000_001, 2), (1, 1, 40 << 20)]
     {
-        let problem = Problem::new(rows, cols, elem_bytes).unwrap().out_of_place();
+        let problem = Problem::new(rows, cols, elem_bytes).unwrap().out_of_place().unwrap();
         let plan = planner.plan(&problem).unwrap();
         let [stage] = &plan.legs[0].stages[..] else { panic!("{plan}") };
         let way: &HostWay = stage.offer.geometry.get().unwrap();

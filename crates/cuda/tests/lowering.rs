@@ -220,7 +220,7 @@ fn every_way_out_of_place_fits_the_device_code() {
                     }
                 }
                 // The planner has a program for memory of any alignment, and it relies on no more.
-                let problem = problem.out_of_place().with_alignment(alignment);
+                let problem = problem.out_of_place().unwrap().with_alignment(alignment);
                 let work = Work::of_plan(&planner.plan(&problem).unwrap()).unwrap();
                 work.calls().iter().for_each(check);
                 assert_eq!((work.calls().len(), work.alignment()), (1, alignment));
@@ -231,7 +231,7 @@ fn every_way_out_of_place_fits_the_device_code() {
     // Axes in any order: a kernel for each word.
     for (elem, alignment) in [(1, 1), (2, 16), (4, 16), (8, 8), (16, 16), (12, 16), (40, 4)] {
         let problem = Problem::permuted(&[30, 40, 50, 60], &[3, 1, 0, 2], elem).unwrap();
-        let problem = problem.out_of_place().with_alignment(alignment);
+        let problem = problem.out_of_place().unwrap().with_alignment(alignment);
         let work = Work::of_plan(&planner.plan(&problem).unwrap()).unwrap();
         work.calls().iter().for_each(check);
         assert_eq!((work.calls().len(), work.alignment()), (1, alignment));
@@ -239,7 +239,7 @@ fn every_way_out_of_place_fits_the_device_code() {
     }
     let axes = kernels.iter().filter(|kernel| kernel.ends_with("/into_axes"));
     assert_eq!(axes.count(), 5, "{kernels:?}");
-    let empty = Problem::new(0, 5, 4).unwrap().out_of_place();
+    let empty = Problem::new(0, 5, 4).unwrap().out_of_place().unwrap();
     let nothing = Work::of_plan(&planner.plan(&empty).unwrap()).unwrap();
     assert_eq!(nothing.calls(), []);
 }

@@ -226,7 +226,7 @@ fn plans_launch_what_they_print() {
                 }
             }
             let planner = Planner::new(chip.clone()).with_tiles(TileRule::Exhaustive);
-            for plan in planner.survey(&problem.out_of_place()).candidates {
+            for plan in planner.survey(&problem.out_of_place().unwrap()).candidates {
                 let work = Work::of_plan(&plan).unwrap();
                 run(&plan, &work);
                 assert_eq!(work.bytes(), problem.bytes(), "{plan}");
@@ -254,7 +254,7 @@ fn permutations_of_axes_launch_what_they_print() {
                 plans += 1;
             }
         }
-        let problem = problem.with_alignment(alignment).out_of_place();
+        let problem = problem.with_alignment(alignment).out_of_place().unwrap();
         for plan in planner.survey(&problem).candidates {
             run(&plan, &Work::of_plan(&plan).unwrap());
             elsewhere += 1;

@@ -206,7 +206,8 @@ fn transposition(
         return Ok(Step::Kernel(ladder::launch(rung, tile, block_rows, rows, cols)?, buffers));
     }
     let planner = Planner::new(chip.clone());
-    let plan = planner.plan(&problem(rows, cols).out_of_place());
+    let image = problem(rows, cols).out_of_place().expect("axes");
+    let plan = planner.plan(&image);
     let plan = plan.expect("every image has a way");
     Ok(Step::Work(Work::of_plan(&plan)?.into(), buffers))
 }

@@ -29,7 +29,7 @@ pub fn load<'a>(
 /// [`ProblemError::TooLarge`].
 pub fn moved(transposes: bool, rows: usize, cols: usize) -> Result<Problem, ProblemError> {
     let order = if transposes { [1, 0] } else { [0, 1] };
-    Ok(Problem::permuted(&[rows, cols], &order, 4)?.out_of_place())
+    Problem::permuted(&[rows, cols], &order, 4)?.out_of_place()
 }
 
 /// An image of values from 0 to 1.

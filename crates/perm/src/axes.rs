@@ -239,13 +239,20 @@ impl AxisPermutation {
         [along(&mut (0..rank).rev()), along(&mut result)]
     }
 
-    /// Where the element at `offset` goes.
+    /// Where the element at `offset` goes; offsets behind the end stay.
     #[inline]
     pub fn dest(&self, offset: usize) -> usize {
         let rank = usize::from(self.rank);
         let (mut digits, mut rest) = ([0; MOST_AXES], offset);
+        // Nothing is to be divided by the one extent of an empty array.
+        if self.extents[0] == 0 {
+            return offset;
+        }
         for axis in (0..rank).rev() {
             (rest, digits[axis]) = (rest / self.extents[axis], rest % self.extents[axis]);
+        }
+        if rest != 0 {
+            return offset;
         }
         self.order().fold(0, |at, axis| at * self.extents[axis] + digits[axis])
     }

@@ -66,8 +66,11 @@ impl Elementary {
         (col * self.mid + m) * self.rows + row
     }
 
-    /// Where the element at `offset` goes.
+    /// Where the element at `offset` goes; offsets behind the end stay.
     pub fn dest(&self, offset: usize) -> usize {
+        if offset >= self.len() {
+            return offset;
+        }
         let (position, within) = (offset / self.unit, offset % self.unit);
         let per_instance = self.instance_units();
         let (instance, s) = (position / per_instance, position % per_instance);
@@ -85,9 +88,11 @@ impl Elementary {
         self.is_empty() || (self.rows == 1 && self.cols == 1) || moving < 2
     }
 
-    /// Whether it is its own inverse (square), so that every cycle is a swap or a fixed point.
+    /// Whether it is its own inverse, so that every cycle is a swap or a fixed point.
     pub fn is_involution(&self) -> bool {
-        self.rows == self.cols
+        let Elementary { rows, mid, cols, .. } = *self;
+        // An axis of extent 1 leaves the two others to swap.
+        rows == cols || rows == 1 && mid == cols || cols == 1 && mid == rows || self.is_identity()
     }
 
     /// Side of the cubes `[side][side][side]` whose first axis it makes the last, or the last the first: matrices of
@@ -99,7 +104,7 @@ impl Elementary {
 
     /// Whether it transposes squares of single elements where they lie: matrices on their own, or side by side.
     pub fn is_squares(&self) -> bool {
-        self.unit == 1 && self.is_involution()
+        self.unit == 1 && self.rows == self.cols
     }
 
     /// Whether its elements go to each other's places in twos or threes, so that tiles of them can: squares and cubes of

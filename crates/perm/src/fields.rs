@@ -277,9 +277,12 @@ impl Retile {
         usize::try_from(least).unwrap_or(most).min(most)
     }
 
-    /// Where the word at `offset` goes.
+    /// Where the word at `offset` goes; offsets behind the end stay.
     #[inline]
     pub fn dest(&self, offset: usize) -> usize {
+        if offset >= self.fields.len() {
+            return offset;
+        }
         let (i, c) = self.fields.at(self.from, offset);
         self.fields.offset(self.to, i, c)
     }

@@ -90,9 +90,11 @@ impl FusedAxes {
     /// step axes of one extent change places in pairs. There are some where axes that follow each other on a cycle have one
     /// extent: a cycle turned on is two reflections, as many ways as it is long. None where an order is none.
     pub fn halves(&self, from: &[usize], to: &[usize], most: usize) -> Vec<Vec<usize>> {
+        if self.between(from, to).is_err_and(|why| matches!(why, AxesError::Order { .. })) {
+            return Vec::new();
+        }
         let place = |axis: &usize| from.iter().position(|other| other == axis);
-        let next: Option<Vec<usize>> = to.iter().map(place).collect();
-        let Some(next) = next.filter(|next| next.len() == from.len()) else { return Vec::new() };
+        let next: Vec<usize> = to.iter().filter_map(place).collect();
         let (mut cycles, mut seen) = (Vec::new(), vec![false; next.len()]);
         // From the last place on, whose axis matters most: ways that differ there come first.
         for start in (0..next.len()).rev() {
@@ -123,10 +125,10 @@ impl FusedAxes {
     }
 
     /// Orders of the fused axes from the first after the source's to the result's, so that each follows from the one
-    /// before by a permutation of at most `most` axes, three or more: the result's alone, where they are few; otherwise as
-    /// many axes of the result as possible are brought to their places from the first one on.
+    /// before by a permutation of at most `most` axes, or of four where `most` is less: the result's alone, where they are
+    /// few; otherwise as many axes of the result as possible are brought to their places from the first one on.
     pub fn waypoints(&self, most: usize) -> Vec<Vec<usize>> {
-        let count = self.order.len();
+        let (count, most) = (self.order.len(), most.max(4));
         let (mut at, mut all): (Vec<usize>, _) = ((0..count).collect(), Vec::new());
         while at != self.order {
             let with = |placed: usize| {
@@ -134,7 +136,7 @@ impl FusedAxes {
                 let rest = at.iter().filter(|&axis| !first.contains(axis));
                 first.iter().chain(rest).copied().collect::<Vec<_>>()
             };
-            // One more axis is always to be had: what is placed, the axis, what lay before and behind it.
+            // One more axis can always be placed, by four: what is placed, the axis, what lies before and behind it.
             let few = |to: &Vec<usize>| {
                 let axes = self.between(&at, to);
                 *to != at && axes.is_ok_and(|axes| axes.extents().len() <= most)

@@ -3,16 +3,28 @@
 /// The name of an order of axes in which axis `order[i]` becomes axis `i`: its Lehmer code with a `!`.
 ///
 /// The axes wait in a queue, and each digit says how far down the queue the next one is taken from: (A, B, C) to
-/// (A, C, B) is 010!, which takes A, then the second of (B, C), then B.
+/// (A, C, B) is 010!, which takes A, then the second of (B, C), then B. Where a digit is 10 or more, points stand
+/// between digits: `10.0.1.0!`.
 pub fn factorial_name(order: &[usize]) -> String {
-    let smaller_after =
-        |k: usize| order[k + 1..].iter().filter(|&&later| later < order[k]).count().to_string();
-    (0..order.len()).map(smaller_after).chain(["!".to_owned()]).collect()
+    let smaller_after = |k: usize| order[k + 1..].iter().filter(|&&later| later < order[k]).count();
+    let digits: Vec<usize> = (0..order.len()).map(smaller_after).collect();
+    let between = if digits.iter().any(|&digit| digit > 9) { "." } else { "" };
+    digits.iter().map(usize::to_string).collect::<Vec<_>>().join(between) + "!"
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Orders of 12 axes that had one name when digits of two figures stood without points.
+    #[test]
+    fn names_differ_where_orders_do() {
+        let orders =
+            [[1, 11, 5, 2, 4, 10, 8, 0, 9, 6, 3, 7], [11, 0, 5, 2, 4, 10, 8, 1, 9, 6, 3, 7]];
+        let [first, second] = orders.map(|order| factorial_name(&order));
+        assert_eq!(first, "1.10.4.1.2.6.4.0.3.1.0.0!");
+        assert_ne!(first, second);
+    }
 
     #[test]
     fn table_4_1() {

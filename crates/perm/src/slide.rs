@@ -32,8 +32,9 @@ pub struct Round {
     pub together: bool,
 }
 
-/// Items `0..items` cut into `parts` runs of nearly equal length: the one of `part`.
+/// Items `0..items` cut into `parts` runs of nearly equal length, one where `parts` is 0: the one of `part`.
 pub fn share(items: usize, parts: usize, part: usize) -> Range<usize> {
+    let parts = parts.max(1);
     let (each, more) = (items / parts, items % parts);
     let start = part * each + part.min(more);
     start..start + each + usize::from(part < more)
@@ -48,7 +49,8 @@ impl Slide {
     }
 
     /// As many elements in other rows, in their order; `None` where there are none. Where rows are not
-    /// [alike](Self::is_alike), no rounds, shares or blocks move them, but [`run_by_run`](Self::run_by_run).
+    /// [alike](Self::is_alike), no rounds, shares or blocks move them, but [`run_by_run`](Self::run_by_run); the methods
+    /// that schedule those panic.
     pub fn between(from: Pitched, to: Pitched) -> Option<Self> {
         (from.len() == to.len() && !from.is_empty()).then_some(Slide { from, to })
     }
@@ -131,8 +133,12 @@ impl Slide {
         self.from.index(offset).map_or(offset, |k| self.to.offset(k))
     }
 
-    /// The lesser and the greater pitch.
+    /// The lesser and the greater pitch of rows that are scheduled.
+    ///
+    /// # Panics
+    /// When rows are not alike: no schedule of whole rows moves them.
     fn pitches(&self) -> [usize; 2] {
+        assert!(self.is_alike(), "rows of {:?} and {:?} differ", self.from, self.to);
         let (from, to) = (self.from.pitch(), self.to.pitch());
         [from.min(to), from.max(to)]
     }
@@ -141,9 +147,13 @@ impl Slide {
     ///
     /// Equation 4.1 of the thesis, `((TotalRows − RowsMoved) · C) / (RowSize + C)`, is the same of rows that lie
     /// together and are padded by `C`.
+    ///
+    /// # Panics
+    /// When rows are not [alike](Self::is_alike).
     pub fn movable(&self, moved: usize) -> usize {
-        let (cols, from, to) = (self.cols(), self.from.pitch(), self.to.pitch());
-        let left = self.rows() - moved;
+        let (cols, [low, high]) = (self.cols(), self.pitches());
+        let (from, to) = if self.is_up() { (low, high) } else { (high, low) };
+        let left = self.rows().saturating_sub(moved);
         if left == 0 || from == to {
             0
         } else if self.is_up() {
@@ -158,6 +168,9 @@ impl Slide {
     }
 
     /// Rounds in which rows slide: at least `least` rows at a time while, or once, there is room; the rest one by one.
+    ///
+    /// # Panics
+    /// When rows are not [alike](Self::is_alike).
     pub fn rounds(&self, least: usize) -> impl Iterator<Item = Round> + use<> {
         let (slide, least, mut moved) = (*self, least.clamp(1, self.rows().max(1)), 0);
         std::iter::from_fn(move || {
@@ -188,12 +201,18 @@ impl Slide {
 
     /// How many rows of a share have one of their places in front of the share's first place at the greater pitch: all
     /// the others are, before and after, between the ends of the share at that pitch.
+    ///
+    /// # Panics
+    /// When rows are not [alike](Self::is_alike).
     pub fn head(&self, share: &Range<usize>) -> usize {
         let [low, high] = self.pitches();
         (share.start * (high - low)).div_ceil(low).min(share.len())
     }
 
     /// Elements of the heads of all shares.
+    ///
+    /// # Panics
+    /// When rows are not [alike](Self::is_alike).
     pub fn heads(&self, parts: usize) -> usize {
         let rows: usize = (0..parts).map(|part| self.head(&self.share(parts, part))).sum();
         rows * self.cols()
@@ -242,9 +261,9 @@ impl Slide {
         }
     }
 
-    /// Blocks of `block` elements, the last one's perhaps less.
+    /// Blocks of `block` elements, at least one, the last one's perhaps less.
     pub fn blocks(&self, block: usize) -> usize {
-        self.len().div_ceil(block)
+        self.len().div_ceil(block.max(1))
     }
 
     /// Elements of block `b`, counted row by row.
@@ -254,7 +273,11 @@ impl Slide {
 
     /// The other blocks that must have been read before block `b` is written: all of them later in memory when rows
     /// slide up, else earlier.
+    ///
+    /// # Panics
+    /// When rows are not [alike](Self::is_alike), or there is no such block.
     pub fn waits(&self, block: usize, b: usize) -> Range<usize> {
+        assert!(self.is_alike(), "rows of {:?} and {:?} differ", self.from, self.to);
         let Range { start, end } = self.block(block, b);
         let first = self.from.before(self.to.offset(start)) / block;
         let end = self.from.before(self.to.offset(end - 1) + 1).div_ceil(block);

@@ -25,12 +25,14 @@ pub struct Squares {
 }
 
 impl Squares {
-    /// Those of every side that divides all parts, the largest first; none where parts are not equal, or empty.
+    /// Those of every side that divides all parts, the largest first; none where parts are not equal, are empty, or have
+    /// more elements than can be counted.
     pub fn all(rows: &Parts, cols: &Parts) -> impl Iterator<Item = Self> + use<> {
         let ranks = rows.ranks();
         let equal = ranks == cols.ranks() && rows.are_equal() && cols.are_equal();
         let [m, n] = if equal && ranks > 0 { [rows.len(0), cols.len(0)] } else { [0, 0] };
-        let sides = divisors(if m * n > 0 { m.gcd(&n) as u64 } else { 0 });
+        let counted = m.checked_mul(n).and_then(|area| area.checked_mul(ranks));
+        let sides = divisors(if counted.is_some_and(|all| all > 0) { m.gcd(&n) as u64 } else { 0 });
         let of_side = move |side| Squares { ranks, side, rows: m / side, cols: n / side };
         sides.into_iter().rev().map(move |side| of_side(side as usize))
     }
@@ -59,7 +61,7 @@ impl Squares {
     pub fn after(&self) -> Option<AxisPermutation> {
         let shape = [self.rows, self.side * self.ranks, self.cols, self.side];
         let moves = self.rows * self.cols > 1;
-        moves.then(|| AxisPermutation::new(&shape, &[2, 1, 0, 3]).ok()).flatten()
+        moves.then(|| AxisPermutation::new(&shape, &[2, 1, 0, 3]).expect("a counted part"))
     }
 }
 

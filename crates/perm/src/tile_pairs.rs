@@ -93,6 +93,7 @@ impl TilePairs {
         if axes.is_identity() || axes.is_empty() || !axes.is_involution() {
             return None;
         }
+        let whole = whole.max(1);
         let mut strides = vec![1; rank];
         for axis in (1..rank).rev() {
             strides[axis - 1] = strides[axis] * extents[axis];

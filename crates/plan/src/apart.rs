@@ -69,11 +69,18 @@ impl Apart<'_> {
     }
 
     fn ways(&self, all: bool) -> impl Iterator<Item = Found> {
-        let stays = self.leading.stays().then(|| Ok(vec![Candidate::default()]));
-        // Rows that slide are never in each other's way.
-        let many = if self.leading.is_transposed() { WAYS.len() } else { 1 };
-        let many = if stays.is_some() { 0 } else { many };
-        stays.into_iter().chain(WAYS[..many].iter().map(move |way| way(self, all)))
+        let equal = self.leading.source().pitch() == self.leading.result().pitch();
+        // Rows that slide are never in each other's way; at equal pitches gaps stay untouched, which one stage alone does.
+        let one = !self.leading.is_transposed() || equal;
+        let asked = self.planner.route.filter(|&route| route != Route::ONE_STAGE);
+        let (alone, ways) = match asked {
+            _ if self.leading.stays() => (Some(Ok(vec![Candidate::default()])), 0..0),
+            Some(route) if one => (Some(Err(Declined { route, why: Infeasible::OneStage })), 0..0),
+            Some(_) => (None, 1..WAYS.len()),
+            None if self.leading.is_transposed() => (None, 0..WAYS.len()),
+            None => (None, 0..1),
+        };
+        alone.into_iter().chain(WAYS[ways].iter().map(move |way| way(self, all)))
     }
 
     fn device(&self) -> &dyn Device {
@@ -88,6 +95,10 @@ impl Apart<'_> {
         let mut offers =
             self.device().offers(&shape, &request).map_err(|why| Declined { route, why })?;
         offers.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        if self.planner.mirrored == Some(true) {
+            let shape = format!("{shape} mirrored");
+            return Err(Declined { route, why: Infeasible::NoWay { shape } });
+        }
         let mut methods = Vec::new();
         offers.retain(|offer| {
             let new = !methods.contains(&offer.method);

@@ -114,8 +114,9 @@ impl Plan {
         }
         // What was cut off lies still behind the packed columns while these are transposed.
         let packed = |stage: &Stage| match stage.shape {
-            StageShape::Cut { rows, .. } if rows.area() * stage.joined == expected => {
-                Some(rows.len() * stage.joined)
+            StageShape::Cut { rows, .. } => {
+                let whole = stage.shape.counted_len()?.checked_mul(stage.joined)?;
+                (whole == expected).then(|| rows.len() * stage.joined)
             }
             _ => None,
         };
@@ -234,7 +235,7 @@ mod tests {
     #[test]
     fn methods_are_for_as_many_places_as_there_are() {
         let mut turned = plan();
-        turned.problem = turned.problem.out_of_place();
+        turned.problem = turned.problem.out_of_place().unwrap();
         assert!(matches!(turned.check(), Err(Flaw::Method { number: 1, .. })));
         let mut into = plan();
         into.legs[0].stages[0].offer.method = Method::OutOfPlace;

@@ -251,12 +251,15 @@ impl Value {
 }
 
 impl Curve {
-    /// Of quantities and the values there, ascending, at least one.
+    /// Of quantities and the values there, ascending. Without points it is 1 everywhere: a factor that changes nothing.
     pub fn new(over: usize, linear: bool, points: impl Iterator<Item = (f64, f64)>) -> Self {
         let mut curve = Curve { over, linear, points: Vec::new() };
         curve.points = points
             .map(|(quantity, value)| Point { quantity, place: curve.place(quantity), value })
             .collect();
+        if curve.points.is_empty() {
+            curve.points.push(Point { quantity: 1.0, place: curve.place(1.0), value: 1.0 });
+        }
         curve
     }
 
@@ -274,7 +277,7 @@ impl Curve {
             }
             (Some(last), None) => last.value,
             (None, Some(first)) => first.value,
-            (None, None) => unreachable!("a curve has points"),
+            (None, None) => 1.0,
         }
     }
 }

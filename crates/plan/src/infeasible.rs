@@ -80,6 +80,12 @@ pub enum Infeasible {
         /// Whether the route is for those out of place.
         out_of_place: bool,
     },
+    /// The planner's table has no route of that name.
+    #[error("no route has that name")]
+    UnknownRoute,
+    /// A matrix with equal leading dimensions is transposed in one stage, which leaves gaps untouched.
+    #[error("equal leading dimensions, and rows that slide, take one-stage alone")]
+    OneStage,
     /// The device has no way to move the shape.
     #[error("this device has no way to do {shape}")]
     NoWay {

@@ -92,7 +92,8 @@ impl Planner {
                 continue;
             }
             match self.on_route(row, part, bound) {
-                Ok(plans) => best = plans.into_iter().next().or(best),
+                // With every tile asked for there are plans beyond the bound too.
+                Ok(plans) => best = plans.into_iter().find(|plan| plan.seconds < bound).or(best),
                 Err(why) => declined.push(Declined { route: row.route, why }),
             }
         }

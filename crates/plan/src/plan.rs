@@ -114,6 +114,12 @@ impl Plan {
         offer: Offer,
         elem_bytes: usize,
     ) -> Result<Self, ProblemError> {
+        // Counted before spans are multiplied out.
+        let too_large = || ProblemError::TooLarge {
+            extents: vec![shape.batch(), shape.instance_len()],
+            elem_bytes,
+        };
+        shape.counted_len().ok_or_else(too_large)?;
         let (read, written) = shape.spans();
         let problem = Problem::new(1, read.max(written), elem_bytes)?;
         let (workspace_bytes, seconds) = (offer.workspace_bytes, offer.seconds);

@@ -77,30 +77,44 @@ impl Planner {
         Planner { mirrored: Some(mirrored), ..self }
     }
 
+    /// What the planner is restricted to, for a key of wisdom: nothing, or ` by ROUTE`, ` mirrored`.
+    pub(crate) fn asked(&self) -> String {
+        let route = self.route.map_or(String::new(), |route| format!(" by {route}"));
+        match self.mirrored {
+            Some(true) => route + " mirrored",
+            Some(false) => route + " not mirrored",
+            None => route,
+        }
+    }
+
     /// The device planned for.
     pub fn device(&self) -> &dyn Device {
         &*self.device
     }
 
-    /// The plan of least estimated time; with leading dimensions that of fewest passes within the cap.
+    /// The plan of least estimated time; with leading dimensions the fastest of the first way that fits the cap: one stage,
+    /// around the gaps, by exchanging rows.
     ///
     /// Of axes that are no matrices, it is looked for among ways to bring them into their order one after the other
     /// (`search.rs`); where a route was asked for, that route does the whole.
     ///
     /// # Errors
     /// [`PlanError::Infeasible`] when one route was asked for and cannot be used for the problem, its
-    /// workspace cap included; it is for the matrix without gaps. Without such a choice there is always a plan in place:
+    /// workspace cap included; with leading dimensions it is for the matrix without gaps. Without such a choice there is always a plan in place:
     /// cycles of single elements need no workspace. But with leading dimensions a device that exchanges no rows needs
     /// workspace for the gaps in their way, and the error says how much.
     pub fn plan(&self, problem: &Problem) -> Result<Plan, PlanError> {
         let alone = |found| (found, Vec::new());
-        let found = match (problem.leading(), problem.records()) {
-            (Some(leading), _) => self.apart(problem, leading, &|apart| apart.first()).map(alone),
-            (None, Some(retile)) => {
-                self.records(problem, *retile, &|ways| ways.fastest()).map(alone)
-            }
-            (None, None) => self.fastest(problem),
-        };
+        let found =
+            self.known_route().and_then(|()| match (problem.leading(), problem.records()) {
+                (Some(leading), _) => {
+                    self.apart(problem, leading, &|apart| apart.first()).map(alone)
+                }
+                (None, Some(retile)) => {
+                    self.records(problem, *retile, &|ways| ways.fastest()).map(alone)
+                }
+                (None, None) => self.fastest(problem),
+            });
         match found {
             Ok((best, declined)) => Ok(Plan { declined, ..self.assemble(problem, best) }),
             Err(Declined { route, why }) => {
@@ -108,6 +122,13 @@ impl Planner {
                 Err(PlanError::Infeasible { route, problem: Box::new(*problem), device, why })
             }
         }
+    }
+
+    /// Checks that the route asked for, if there is one, is of the table.
+    fn known_route(&self) -> Result<(), Declined> {
+        let unknown = |route: &Route| self.table().all(|row| row.route != *route);
+        let why = Infeasible::UnknownRoute;
+        self.route.filter(unknown).map_or(Ok(()), |route| Err(Declined { route, why }))
     }
 
     /// The legs of least estimated time, and the routes further up the table that were not feasible.
@@ -168,13 +189,12 @@ impl Planner {
     /// Every route's answer, feasible ones ranked; of axes that are no matrices also the best plan of each way to bring
     /// them into their order in several parts.
     pub fn survey(&self, problem: &Problem) -> Survey {
-        let (mut found, declined) = match (problem.leading(), problem.records()) {
-            (Some(leading), _) => self.apart(problem, leading, &|apart| apart.all()),
-            (None, Some(retile)) => self.records(problem, *retile, &|ways| ways.all()),
-            (None, None) => {
-                self.all(problem).unwrap_or_else(|declined| (Vec::new(), vec![declined]))
-            }
-        };
+        let ways = self.known_route().and_then(|()| match (problem.leading(), problem.records()) {
+            (Some(leading), _) => Ok(self.apart(problem, leading, &|apart| apart.all())),
+            (None, Some(retile)) => Ok(self.records(problem, *retile, &|ways| ways.all())),
+            (None, None) => self.all(problem),
+        });
+        let (mut found, declined) = ways.unwrap_or_else(|why| (Vec::new(), vec![why]));
         found.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
         let candidates = found.into_iter().map(|one| self.assemble(problem, one)).collect();
         Survey { candidates, declined }

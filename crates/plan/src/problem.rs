@@ -17,9 +17,20 @@ pub struct Problem {
     elem_bytes: usize,
     cap: Option<usize>,
     alignment: usize,
-    out_of_place: bool,
-    leading: Option<Leading>,
-    retile: Option<Retile>,
+    kind: Kind,
+}
+
+/// What moves, and to where; each kind is planned in its own way.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    /// Axes, inside their memory.
+    InPlace,
+    /// Axes, to memory that does not overlap the source.
+    OutOfPlace,
+    /// One matrix with leading dimensions, inside its memory.
+    Leading(Leading),
+    /// Records, from one layout to another, inside their memory.
+    Records(Retile),
 }
 
 /// Axes as they were given, those of one element included.
@@ -131,6 +142,12 @@ pub enum ProblemError {
         /// What they cannot go with.
         with: &'static str,
     },
+    /// Only axes of an array without gaps are permuted into other memory.
+    #[error("only axes of an array without gaps can be permuted out of place, not {what}")]
+    OutOfPlace {
+        /// What was to be moved out of place.
+        what: &'static str,
+    },
 }
 
 impl Problem {
@@ -178,16 +195,8 @@ impl Problem {
             GivenAxes { rank: rank as u8, order: [0; MOST_GIVEN], extents: [0; MOST_GIVEN] };
         axes.extents[..rank].copy_from_slice(extents);
         axes.order.iter_mut().zip(order).for_each(|(to, &axis)| *to = axis as u8);
-        let (alignment, out_of_place) = (ALIGNMENT, false);
-        Ok(Problem {
-            axes,
-            elem_bytes,
-            cap: None,
-            alignment,
-            out_of_place,
-            leading: None,
-            retile: None,
-        })
+        let (alignment, kind) = (ALIGNMENT, Kind::InPlace);
+        Ok(Problem { axes, elem_bytes, cap: None, alignment, kind })
     }
 
     /// Records of words of `word_bytes` bytes that go from tiles of one length to tiles of another: from one layout of
@@ -196,18 +205,21 @@ impl Problem {
     pub fn of_records(retile: Retile, word_bytes: usize) -> Result<Self, ProblemError> {
         let fields = retile.fields();
         let stays = Self::permuted(&[fields.records(), fields.words()], &[0, 1], word_bytes)?;
-        Ok(Problem { retile: Some(retile), ..stays })
+        Ok(Problem { kind: Kind::Records(retile), ..stays })
     }
 
     /// Records and the tiles that they lie in before and after, if that is what is to change.
     pub fn records(&self) -> Option<&Retile> {
-        self.retile.as_ref()
+        match &self.kind {
+            Kind::Records(retile) => Some(retile),
+            _ => None,
+        }
     }
 
-    /// The same memory as an array with these axes, as many elements.
+    /// The same memory as an array with these axes, to be permuted in place.
     pub(crate) fn as_axes(&self, extents: &[usize], order: &[usize]) -> Option<Self> {
         let axes = Self::permuted(extents, order, self.elem_bytes).ok()?.axes;
-        Some(Problem { axes, leading: None, retile: None, ..*self })
+        Some(Problem { axes, kind: Kind::InPlace, ..*self })
     }
 
     /// Extents of the source's axes as given; of matrices rows and columns, and before them how many there are if several.
@@ -236,6 +248,18 @@ impl Problem {
         FusedAxes::new(self.extents(), &order).expect("they were checked")
     }
 
+    /// The same problem in terms of its fused axes. Leading dimensions and records have none to fuse.
+    pub(crate) fn with_fused_axes(&self) -> Self {
+        let fused = self.fused();
+        let axes = match self.kind {
+            Kind::InPlace | Kind::OutOfPlace => {
+                Self::permuted(fused.extents(), fused.order(), self.elem_bytes)
+            }
+            Kind::Leading(_) | Kind::Records(_) => Ok(*self),
+        };
+        Problem { axes: axes.expect("no more than there were").axes, ..*self }
+    }
+
     /// The problem as matrices, if that is what it is; none when nothing moves.
     pub fn matrices(&self) -> Option<Matrices> {
         Matrices::of(&self.axes().ok()?)
@@ -247,17 +271,23 @@ impl Problem {
         Problem { cap: Some(bytes), ..self }
     }
 
-    /// The same problem in memory whose address is a multiple of `bytes` bytes, a power of two: of
-    /// [`ALIGNMENT`] where nothing is said.
+    /// Sets what the memory's address is a multiple of, in bytes; [`ALIGNMENT`] by default. The largest power of two that
+    /// divides `bytes` is what counts: 24 is planned as 8. 0 is taken as 1.
     #[must_use]
     pub fn with_alignment(self, bytes: usize) -> Self {
-        Problem { alignment: bytes.max(1), ..self }
+        Problem { alignment: 1 << bytes.max(1).trailing_zeros(), ..self }
     }
 
-    /// The same problem with the result in another place, the source left as it is.
-    #[must_use]
-    pub fn out_of_place(self) -> Self {
-        Problem { out_of_place: true, ..self }
+    /// Asks for the result in other memory, with the source unchanged.
+    ///
+    /// # Errors
+    /// [`ProblemError::OutOfPlace`]: the problem has leading dimensions or is of records, which move in place only.
+    pub fn out_of_place(self) -> Result<Self, ProblemError> {
+        match self.kind {
+            Kind::InPlace | Kind::OutOfPlace => Ok(Problem { kind: Kind::OutOfPlace, ..self }),
+            Kind::Leading(_) => Err(ProblemError::OutOfPlace { what: "leading dimensions" }),
+            Kind::Records(_) => Err(ProblemError::OutOfPlace { what: "records" }),
+        }
     }
 
     /// The same matrix with rows `lda` elements apart before and `ldb` after. Elements between rows are not part of it.
@@ -265,8 +295,13 @@ impl Problem {
     ///
     /// # Errors
     /// [`ProblemError::TooSmall`]: `lda` or `ldb` is shorter than a row. [`ProblemError::TooFarApart`]: more bytes than
-    /// `isize::MAX`. [`ProblemError::Leading`]: it is a batch, has other axes or is out of place.
+    /// `isize::MAX`. [`ProblemError::Leading`]: it is a batch, has other axes, is out of place or of records.
     pub fn with_leading(self, lda: usize, ldb: usize) -> Result<Self, ProblemError> {
+        match self.kind {
+            Kind::InPlace | Kind::Leading(_) => {}
+            Kind::OutOfPlace => return Err(ProblemError::Leading { with: "another place" }),
+            Kind::Records(_) => return Err(ProblemError::Leading { with: "records" }),
+        }
         let (rows, cols, transposed) = match (self.given_matrices(), self.extents()) {
             (Some(Matrices { batch: 1, rows, cols }), _) => (rows, cols, true),
             (None, &[rows, cols]) => (rows, cols, false),
@@ -275,9 +310,6 @@ impl Problem {
             }
             _ => return Err(ProblemError::Leading { with: "other axes" }),
         };
-        if self.out_of_place {
-            return Err(ProblemError::Leading { with: "another place" });
-        }
         let after = if transposed { rows } else { cols };
         for (name, least, got) in [("lda", cols, lda), ("ldb", after, ldb)] {
             if got < least {
@@ -293,12 +325,15 @@ impl Problem {
         let leading = make(rows, cols, lda, ldb)
             .filter(|leading| fits(leading.source()) && fits(leading.result()))
             .ok_or(ProblemError::TooFarApart { rows, cols, lda, ldb, elem_bytes })?;
-        Ok(Problem { leading: Some(leading), ..self })
+        Ok(Problem { kind: Kind::Leading(leading), ..self })
     }
 
     /// Where its rows lie before and after, if they have leading dimensions.
     pub fn leading(&self) -> Option<&Leading> {
-        self.leading.as_ref()
+        match &self.kind {
+            Kind::Leading(leading) => Some(leading),
+            _ => None,
+        }
     }
 
     /// Number of matrices; of a permutation that is no transposition of matrices, 1.
@@ -342,7 +377,7 @@ impl Problem {
 
     /// Whether the result goes to another place.
     pub fn is_out_of_place(&self) -> bool {
-        self.out_of_place
+        self.kind == Kind::OutOfPlace
     }
 
     /// The workspace cap in bytes, if one was asked for.
@@ -368,7 +403,7 @@ impl Problem {
     /// Elements from the first one on that hold it before and after: all, or with leading dimensions
     /// `max((rows − 1) · lda + cols, (cols − 1) · ldb + rows)`.
     pub fn span(&self) -> usize {
-        self.leading.map_or(self.len(), |leading| leading.span())
+        self.leading().map_or(self.len(), Leading::span)
     }
 
     /// Bytes of those.
@@ -379,7 +414,7 @@ impl Problem {
     /// Bytes at the start of a workspace that hold what lies in the gaps of both leading dimensions where the rows lie
     /// while they are together: a multiple of 16.
     pub fn kept_bytes(&self) -> usize {
-        self.leading.map_or(0, |leading| self.kept_bytes_of(&leading))
+        self.leading().map_or(0, |leading| self.kept_bytes_of(leading))
     }
 
     /// The same of rows that cover as many elements as `leading` says.
@@ -387,17 +422,22 @@ impl Problem {
         (leading.kept_len() * self.elem_bytes).next_multiple_of(ALIGNMENT)
     }
 
-    /// Where what lies at `offset` must end; of leading dimensions, what lies in a gap stays.
+    /// Where what lies at `offset` must end; offsets in gaps of leading dimensions and behind the end stay.
     pub fn dest(&self, offset: usize) -> usize {
-        if let Some(leading) = &self.leading {
-            return leading.dest(offset);
-        }
-        if let Some(retile) = &self.retile {
-            return retile.dest(offset);
+        match &self.kind {
+            Kind::Leading(leading) => return leading.dest(offset),
+            Kind::Records(retile) => return retile.dest(offset),
+            Kind::InPlace | Kind::OutOfPlace => {}
         }
         let (mut digits, mut rest) = ([0; MOST_GIVEN], offset);
+        if self.is_empty() {
+            return offset;
+        }
         for (axis, &extent) in self.extents().iter().enumerate().rev() {
             (rest, digits[axis]) = (rest / extent, rest % extent);
+        }
+        if rest != 0 {
+            return offset;
         }
         self.order().fold(0, |at, axis| at * self.extents()[axis] + digits[axis])
     }
@@ -424,17 +464,17 @@ fn write_records(f: &mut fmt::Formatter<'_>, retile: &Retile) -> fmt::Result {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.given_matrices(), self.extents()) {
-            _ if let Some(retile) = &self.retile => write_records(f, retile)?,
+            _ if let Some(retile) = self.records() => write_records(f, retile)?,
             (Some(Matrices { batch: 1, rows, cols }), _) => write!(f, "{rows}x{cols}")?,
             (Some(Matrices { batch, rows, cols }), _) => write!(f, "{batch} * {rows}x{cols}")?,
-            (None, [rows, cols]) if self.leading.is_some() => write!(f, "{rows}x{cols}")?,
+            (None, [rows, cols]) if self.leading().is_some() => write!(f, "{rows}x{cols}")?,
             (None, extents) => {
                 let order: Vec<String> = self.order().map(|axis| axis.to_string()).collect();
                 write!(f, "{} axes {}", by_x(extents), order.join(","))?;
             }
         }
         write!(f, " w{}", self.elem_bytes)?;
-        if let Some(leading) = &self.leading {
+        if let Some(leading) = self.leading() {
             let stays = if leading.is_transposed() { "" } else { " not transposed" };
             let (lda, ldb) = (leading.source().pitch(), leading.result().pitch());
             write!(f, ", lda {lda}, ldb {ldb}{stays}")?;
@@ -442,7 +482,7 @@ impl fmt::Display for Problem {
         if self.alignment != ALIGNMENT {
             write!(f, " aligned {}", self.alignment)?;
         }
-        if self.out_of_place { write!(f, " out of place") } else { Ok(()) }
+        if self.is_out_of_place() { write!(f, " out of place") } else { Ok(()) }
     }
 }
 
@@ -453,47 +493,5 @@ impl fmt::Debug for Problem {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn extents_are_checked() {
-        assert_eq!(Problem::new(3, 4, 8).unwrap().bytes(), 96);
-        assert_eq!(Problem::new(3, 4, 0), Err(ProblemError::ZeroSizedElement));
-        let huge = usize::MAX / 2;
-        for (batch, rows, cols, elem_bytes) in
-            [(1, huge, 3, 1), (1, huge, 1, 2), (0, huge, huge, 1), (huge, 2, 2, 1)]
-        {
-            let extents = [batch, rows, cols];
-            let extents = if batch == 1 { &extents[1..] } else { &extents }.to_vec();
-            assert_eq!(
-                Problem::with_batch(batch, rows, cols, elem_bytes),
-                Err(ProblemError::TooLarge { extents, elem_bytes })
-            );
-        }
-        assert!(Problem::with_batch(0, 5, 5, 1).unwrap().is_empty());
-    }
-    #[test]
-    fn axes_are_checked() {
-        let problem = Problem::permuted(&[2, 3, 4], &[2, 0, 1], 8).unwrap();
-        assert_eq!((problem.len(), problem.bytes()), (24, 192));
-        assert_eq!(problem.matrices(), Some(Matrices { batch: 1, rows: 6, cols: 4 }));
-        assert_eq!(problem.to_string(), "2x3x4 axes 2,0,1 w8");
-        for order in [&[0, 1][..], &[0, 1, 1], &[1, 2, 3], &[0, 1, 2, 3]] {
-            assert!(matches!(Problem::permuted(&[2, 3, 4], order, 8), Err(ProblemError::Axes(_))));
-        }
-        let many = Problem::permuted(&[1; 65], &(0..65).collect::<Vec<_>>(), 1);
-        assert_eq!(many, Err(ProblemError::TooManyAxes { axes: 65 }));
-        let one = Problem::permuted(&[], &[], 3).unwrap();
-        assert_eq!((one.len(), one.dest(0), one.axes().unwrap().is_identity()), (1, 0, true));
-    }
-
-    #[test]
-    fn elements_end_where_numpy_puts_them() {
-        // np.arange(24).reshape(2, 3, 4).transpose(2, 0, 1).ravel()
-        let moved =
-            [0, 4, 8, 12, 16, 20, 1, 5, 9, 13, 17, 21, 2, 6, 10, 14, 18, 22, 3, 7, 11, 15, 19, 23];
-        let problem = Problem::permuted(&[2, 3, 4], &[2, 0, 1], 1).unwrap();
-        (0..24).for_each(|k| assert_eq!(moved[problem.dest(k)], k));
-    }
-}
+#[path = "problem_tests.rs"]
+mod tests;

@@ -26,7 +26,7 @@ impl Direction {
     }
 }
 
-/// What a stage does to offsets: always a closed form, always a permutation.
+/// What a stage does to the offsets of elements. Without gaps it is a permutation; with gaps, of what is in no gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StageShape {
     /// The axes of an array permuted: 010!, 100!, 0100!, 0210!, 2100! and any other.
@@ -225,7 +225,7 @@ impl StageShape {
         self.instance_len().div_ceil(self.unit())
     }
 
-    /// Where super-element `s` of an instance goes: its successor on its cycle.
+    /// Where super-element `s` of an instance goes: its successor on its cycle. `s` itself where whole rows move, in order.
     #[inline]
     pub fn succ(&self, s: usize) -> usize {
         match *self {

@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::device::Device;
 use crate::infeasible::Infeasible;
 use crate::plan::{Plan, Recipe};
 use crate::planner::Planner;
@@ -123,10 +122,12 @@ pub fn signature() -> String {
     format!("turntile {} ({})", env!("CARGO_PKG_VERSION"), names.join(" "))
 }
 
-/// The key of a problem on a device: everything that a plan depends on but how fast things are.
-pub fn key(device: &dyn Device, problem: &Problem) -> String {
-    let cap = device.cap(problem);
-    format!("{}: {problem} cap {cap}", device.model())
+/// The key of a problem for a planner: everything that its choice depends on except how fast things are. Problems whose
+/// axes fuse to the same have one key; what was measured of one route alone has a key of its own.
+pub fn key(planner: &Planner, problem: &Problem) -> String {
+    let (device, fused) = (planner.device(), problem.with_fused_axes());
+    let asked = planner.asked();
+    format!("{}: {fused} cap {}{asked}", device.model(), device.cap(problem))
 }
 
 impl Wisdom {
@@ -167,11 +168,16 @@ impl Wisdom {
             path: path.to_owned(),
             why: why.to_string(),
         };
-        let wisdom: Wisdom = serde_json::from_slice(&text).map_err(damaged)?;
-        if wisdom.format != FORMAT {
-            return Err(WisdomError::Format { path: path.to_owned(), got: wisdom.format });
+        /// What files of every format have.
+        #[derive(Deserialize)]
+        struct Header {
+            format: u32,
         }
-        Ok(wisdom)
+        let Header { format } = serde_json::from_slice(&text).map_err(damaged)?;
+        if format != FORMAT {
+            return Err(WisdomError::Format { path: path.to_owned(), got: format });
+        }
+        serde_json::from_slice(&text).map_err(damaged)
     }
 
     /// The same of a file that must be there.
@@ -190,7 +196,7 @@ impl Wisdom {
 
     /// What is known of `problem` on the planner's device.
     pub fn advise(&self, planner: &Planner, problem: &Problem) -> Advice {
-        let Some(entry) = self.entries.get(&key(planner.device(), problem)) else {
+        let Some(entry) = self.entries.get(&key(planner, problem)) else {
             return Advice::Unknown;
         };
         match entry.plan(planner, problem) {
@@ -199,15 +205,15 @@ impl Wisdom {
         }
     }
 
-    /// Remembers the winner of a problem, in place of what was known of it.
-    pub fn remember(&mut self, device: &dyn Device, winner: &Measured) {
+    /// Remembers the winner of a problem among a planner's candidates, in place of what was known of it.
+    pub fn remember(&mut self, planner: &Planner, winner: &Measured) {
         let entry = Entry {
             recipe: winner.plan.recipe(),
             seconds: winner.time.as_secs_f64(),
             runs: winner.runs,
             signature: signature(),
         };
-        self.entries.insert(key(device, &winner.plan.problem), entry);
+        self.entries.insert(key(planner, &winner.plan.problem), entry);
     }
 
     /// Adds the winner of a problem to a file, and keeps what others have written there meanwhile.
@@ -217,13 +223,13 @@ impl Wisdom {
     ///
     /// # Errors
     /// [`WisdomError`]; the file is then as it was.
-    pub fn record(path: &Path, device: &dyn Device, winner: &Measured) -> Result<(), WisdomError> {
+    pub fn record(path: &Path, planner: &Planner, winner: &Measured) -> Result<(), WisdomError> {
         record::rewrite(
             path,
             |error| WisdomError::io(path, error),
             |path| {
                 let mut wisdom = Wisdom::load(path)?;
-                wisdom.remember(device, winner);
+                wisdom.remember(planner, winner);
                 Ok(serde_json::to_vec_pretty(&wisdom).expect("strings and numbers serialise"))
             },
         )
@@ -282,7 +288,7 @@ mod tests {
         let path = file("found-again.json");
         assert!(Wisdom::load(&path).unwrap().is_empty());
         let winner = winner(7);
-        Wisdom::record(&path, &Toy::default(), &winner).unwrap();
+        Wisdom::record(&path, &planner(), &winner).unwrap();
         let wisdom = Wisdom::load(&path).unwrap();
         assert_eq!(wisdom.len(), 1);
         let Advice::Plan(plan) = wisdom.advise(&planner(), &problem()) else { panic!("no plan") };
@@ -299,7 +305,7 @@ mod tests {
     fn stale_entries_are_refused_with_the_reason() {
         let refused = |change: &dyn Fn(&mut Entry)| {
             let mut wisdom = Wisdom::new();
-            wisdom.remember(&Toy::default(), &winner(0));
+            wisdom.remember(&planner(), &winner(0));
             wisdom.entries.values_mut().for_each(change);
             match wisdom.advise(&planner(), &problem()) {
                 Advice::Refused(why) => why,
@@ -342,7 +348,7 @@ mod tests {
             let path = file("damaged.json");
             fs::write(&path, text).unwrap();
             assert!(Wisdom::load(&path).is_err(), "{text:?}");
-            assert!(Wisdom::record(&path, &Toy::default(), &winner(0)).is_err(), "{text:?}");
+            assert!(Wisdom::record(&path, &planner(), &winner(0)).is_err(), "{text:?}");
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
     }
@@ -352,7 +358,7 @@ mod tests {
         let path = file("empty.json");
         fs::write(&path, "").unwrap();
         assert!(Wisdom::load(&path).unwrap().is_empty());
-        Wisdom::record(&path, &Toy::default(), &winner(0)).unwrap();
+        Wisdom::record(&path, &planner(), &winner(0)).unwrap();
         assert_eq!(Wisdom::load(&path).unwrap().len(), 1);
     }
 
@@ -377,13 +383,13 @@ mod tests {
         std::os::unix::fs::symlink("wisdom.json", &link).unwrap();
         fs::write(&path, "").unwrap();
         fs::write(folder.join("wisdom.json.new"), "another's").unwrap();
-        Wisdom::record(&link, &Toy::default(), &winner(0)).unwrap();
+        Wisdom::record(&link, &planner(), &winner(0)).unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(Wisdom::load(&path).unwrap().len(), 1);
         let missing = folder.join("mistyped").join("wisdom.json");
-        assert!(Wisdom::record(&missing, &Toy::default(), &winner(0)).is_err());
+        assert!(Wisdom::record(&missing, &planner(), &winner(0)).is_err());
         fs::write(folder.join("damaged"), "{").unwrap();
-        assert!(Wisdom::record(&folder.join("damaged"), &Toy::default(), &winner(0)).is_err());
+        assert!(Wisdom::record(&folder.join("damaged"), &planner(), &winner(0)).is_err());
         let mut names: Vec<_> =
             fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
@@ -399,7 +405,7 @@ mod tests {
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         for error in [
             Wisdom::load(&pipe).unwrap_err(),
-            Wisdom::record(&pipe, &Toy::default(), &winner(0)).unwrap_err(),
+            Wisdom::record(&pipe, &planner(), &winner(0)).unwrap_err(),
         ] {
             assert!(error.to_string().contains("not a regular file"), "{error}");
         }
@@ -417,7 +423,7 @@ mod tests {
                         let problem = Problem::new(side, 180, 4).unwrap();
                         let plan = planner().survey(&problem).candidates.swap_remove(0);
                         let winner = Measured { plan, time: Duration::from_millis(1), runs: 1 };
-                        Wisdom::record(path, &Toy::default(), &winner).unwrap();
+                        Wisdom::record(path, &planner(), &winner).unwrap();
                     }
                 });
             }

@@ -449,7 +449,7 @@ mod tests {
     fn launches_are_compared() {
         let planner = Planner::new(Chip::h200());
         let plan = |rows, elem_bytes, alignment| {
-            let problem = Problem::new(rows, 4096, elem_bytes).unwrap().out_of_place();
+            let problem = Problem::new(rows, 4096, elem_bytes).unwrap().out_of_place().unwrap();
             planner.plan(&problem.with_alignment(alignment)).unwrap()
         };
         assert!(!same_launches(&plan(4096, 4, 16), &plan(4096, 4, 4)));

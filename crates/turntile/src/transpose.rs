@@ -346,11 +346,12 @@ impl Transpose {
         };
         let problem = self.cap.map_or(problem, |cap| problem.with_cap(cap));
         let problem = self.alignment.map_or(problem, |bytes| problem.with_alignment(bytes));
-        let problem = if self.out_of_place { problem.out_of_place() } else { problem };
+        let problem = if self.out_of_place { problem.out_of_place()? } else { problem };
         let Some([lda, ldb]) = self.leading else { return Ok(problem) };
         let excluded = [
             (self.effort != Effort::Estimate, "measuring"),
             (self.wisdom.is_some(), "a wisdom file"),
+            (self.batch != 1, "a batch"),
         ];
         if let Some(&(_, with)) = excluded.iter().find(|(asked, _)| *asked) {
             return Err(ProblemError::Leading { with }.into());
@@ -399,7 +400,9 @@ impl Transpose {
 
     /// The table of costs that was given, for the device of that name, whose own is `own`.
     fn costs_for(&self, device: &str, own: &Costs) -> Result<Option<Arc<Costs>>, Error> {
-        let fits = |costs: &Costs| costs.names() == own.names() && costs.device() == device;
+        // The device's own table may have been measured on another model.
+        let of = |costs: &Costs| costs.device() == device || costs.device() == own.device();
+        let fits = |costs: &Costs| costs.names() == own.names() && of(costs);
         match &self.costs {
             Some(costs) if !fits(costs) => {
                 Err(Error::Costs { of: costs.device().into(), here: device.into() })
@@ -479,7 +482,7 @@ impl Transpose {
     /// Writes the first of those measured to the wisdom file, if there is one.
     pub(crate) fn remember(&self, planner: &Planner, measured: &[Measured]) -> Result<(), Error> {
         if let (Some(file), Some(winner)) = (&self.wisdom, measured.first()) {
-            Wisdom::record(file, planner.device(), winner)?;
+            Wisdom::record(file, planner, winner)?;
         }
         Ok(())
     }

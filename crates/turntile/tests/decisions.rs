@@ -224,6 +224,20 @@ fn the_plan_is_the_survey_s_first() {
     }
 }
 
+/// With every tile asked for, plans beyond the best so far are looked at too, and must not replace it.
+#[test]
+fn every_tile_takes_the_fastest_too() {
+    for planner in planners(&[1]) {
+        let planner = planner.with_tiles(TileRule::Exhaustive);
+        for (rows, cols) in [(300, 200), (2048, 2048), (1440, 720)] {
+            let problem = Problem::new(rows, cols, 4).unwrap();
+            let mut plan = planner.plan(&problem).unwrap();
+            plan.declined.clear();
+            assert_eq!(plan, planner.survey(&problem).candidates.swap_remove(0));
+        }
+    }
+}
+
 /// A cap that all threads together would exceed is kept by fewer of them, or by shorter slots.
 #[test]
 fn fewer_threads_share_a_small_cap() {

@@ -138,7 +138,7 @@ fn plans_for_every_device_run_on_the_host() {
                 [(1, 16), (2, 1), (4, 16), (8, 1), (12, 16), (16, 1), (100, 16)]
             {
                 let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
-                let problem = problem.out_of_place().with_alignment(alignment);
+                let problem = problem.out_of_place().unwrap().with_alignment(alignment);
                 let candidates = planner.survey(&problem).candidates;
                 assert!(!candidates.is_empty(), "{problem}");
                 crate::common::check_all(candidates, 2);
@@ -151,7 +151,7 @@ fn plans_for_every_device_run_on_the_host() {
 fn routes_are_for_one_place() {
     let problem = Problem::new(64, 64, 4).unwrap();
     for (problem, route) in
-        [(problem, Route::OUT_OF_PLACE), (problem.out_of_place(), Route::SQUARE)]
+        [(problem, Route::OUT_OF_PLACE), (problem.out_of_place().unwrap(), Route::SQUARE)]
     {
         let planner = Planner::new(Host::new(1)).with_route(route);
         let refused = planner.plan(&problem).unwrap_err();

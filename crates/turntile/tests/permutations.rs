@@ -126,7 +126,7 @@ fn plans_for_every_device() {
 fn out_of_place() {
     for extents in drawn(4, 12, 11, 10_000).into_iter().chain([vec![3, 300, 5, 290]]) {
         for order in orders(4) {
-            let problem = Problem::permuted(&extents, &order, 4).unwrap().out_of_place();
+            let problem = Problem::permuted(&extents, &order, 4).unwrap().out_of_place().unwrap();
             let plan = Planner::new(Host::new(3)).plan(&problem).unwrap();
             check(plan, 3);
         }
@@ -223,7 +223,7 @@ fn routes_by_name() {
     let planner = Planner::new(Host::new(2)).with_route(Route::ONE_STAGE);
     let Err(PlanError::Infeasible { why, .. }) = planner.plan(&many) else { panic!("29 axes") };
     assert_eq!(why, Infeasible::Axes(AxesError::TooMany { axes: 29 }));
-    assert!(Planner::new(Host::new(2)).plan(&many.out_of_place()).is_err());
+    assert!(Planner::new(Host::new(2)).plan(&many.out_of_place().unwrap()).is_err());
 }
 
 #[test]

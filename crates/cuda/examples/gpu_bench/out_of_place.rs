@@ -143,7 +143,8 @@ fn defaults(timer: &mut Timer, bad: &mut usize) -> String {
     let mut csv = String::from(HEADER);
     let planner = Planner::new(timer.bench.gpu.chip().clone());
     for problem in problems() {
-        let (work, swath) = planned(&planner.plan(&problem.out_of_place()).expect("has one"));
+        let (work, swath) =
+            planned(&planner.plan(&problem.out_of_place().unwrap()).expect("has one"));
         csv += &row(timer, bad, &problem, work, swath);
     }
     csv
@@ -154,7 +155,7 @@ fn every_way(timer: &mut Timer, bad: &mut usize) -> String {
     let mut csv = String::from(HEADER);
     let planner = Planner::new(timer.bench.gpu.chip().clone()).with_tiles(TileRule::Exhaustive);
     for problem in problems() {
-        for plan in planner.survey(&problem.out_of_place()).candidates {
+        for plan in planner.survey(&problem.out_of_place().unwrap()).candidates {
             let (work, swath) = planned(&plan);
             csv += &row(timer, bad, &problem, work, swath);
         }

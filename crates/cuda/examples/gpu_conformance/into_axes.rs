@@ -117,7 +117,7 @@ fn full(bench: &mut Bench, times: usize) -> usize {
             if skew >= 16 {
                 continue;
             }
-            let of = problem.out_of_place().with_alignment(alignment);
+            let of = problem.out_of_place().unwrap().with_alignment(alignment);
             let planned = Work::of_plan(&planner.plan(&of).expect("has a kernel"));
             let by = ways().map(|way| Work::of_stage(&shape, way, elem, alignment, &limits));
             for (nth, work) in std::iter::once(planned).chain(by).enumerate() {

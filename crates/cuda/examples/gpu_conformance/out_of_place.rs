@@ -34,7 +34,7 @@ fn of_every_alignment(bench: &Bench, problem: &Problem) -> Vec<Plan> {
     let planner = Planner::new(bench.gpu.chip().clone());
     let alignments = [16, 8, 4, 2, 1].into_iter();
     let least = widest_word(&[problem.elem_bytes()]);
-    let plan = |alignment| planner.plan(&problem.out_of_place().with_alignment(alignment));
+    let plan = |alignment| planner.plan(&problem.out_of_place().unwrap().with_alignment(alignment));
     alignments.filter(|&a| a >= least).map(|a| plan(a).expect("has kernels")).collect()
 }
 
@@ -252,7 +252,7 @@ pub fn full_chip(bench: &mut Bench) -> usize {
         let (to, from) = (memory(problem.bytes()), memory(problem.bytes()));
         // What the planner takes, more often than the others.
         let planner = Planner::new(bench.gpu.chip().clone());
-        let best = planner.plan(&problem.out_of_place()).expect("has a kernel");
+        let best = planner.plan(&problem.out_of_place().unwrap()).expect("has a kernel");
         let best = way_of(&best.legs[0].stages[0].offer).expect("a GPU's");
         let others = TILINGS.map(|tiling| Way::OutOfPlace { tiling, swath: tiling.swath() });
         let others = others.into_iter().filter(|&way| way != best);

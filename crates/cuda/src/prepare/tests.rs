@@ -49,7 +49,7 @@ fn memory_is_checked_before_anything_runs() {
 
 #[test]
 fn out_of_place_there_is_a_source() {
-    let problem = Problem::new(200, 300, 4).unwrap().out_of_place().with_alignment(4);
+    let problem = Problem::new(200, 300, 4).unwrap().out_of_place().unwrap().with_alignment(4);
     let work = Work::of_plan(&Planner::new(Chip::h200()).plan(&problem).unwrap()).unwrap();
     assert_eq!(work.spots(), [[Spot::Data(0), Spot::Source(0)]]);
     assert_eq!((work.bytes(), work.alignment(), work.workspace_bytes()), (240_000, 4, 0));
@@ -126,7 +126,7 @@ fn plans_put_together_by_hand_are_checked() {
     wide.problem = Problem::new(4096, 1024, 8).unwrap();
     geometry(&wide);
     let mut elsewhere = good.clone();
-    elsewhere.problem = elsewhere.problem.out_of_place();
+    elsewhere.problem = elsewhere.problem.out_of_place().unwrap();
     assert!(matches!(refused(&elsewhere), CudaError::Flawed(Flaw::Method { number: 1, .. })));
     let mut unaligned = good;
     unaligned.problem = unaligned.problem.with_alignment(4);
@@ -247,7 +247,7 @@ fn offers_say_what_is_launched() {
 fn a_second_plan_is_of_the_same_problem() {
     let planner = Planner::new(Chip::h200());
     let work = |rows, alignment| {
-        let problem = Problem::new(rows, 300, 4).unwrap().out_of_place();
+        let problem = Problem::new(rows, 300, 4).unwrap().out_of_place().unwrap();
         Work::of_plan(&planner.plan(&problem.with_alignment(alignment)).unwrap()).unwrap()
     };
     let first = work(200, 16);

@@ -133,7 +133,7 @@ impl HostBench {
     fn copy(&mut self, threads: usize) -> Result<f64> {
         let bytes = self.data.len();
         // A row out of place is a copy.
-        let problem = Problem::new(1, bytes, 1)?.out_of_place();
+        let problem = Problem::new(1, bytes, 1)?.out_of_place()?;
         let here = Host::here(threads);
         let by = here.clone().with_costs(using_all(here.costs(), threads));
         let plan = Planner::new(by).plan(&problem)?;

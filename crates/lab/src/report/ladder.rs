@@ -100,7 +100,7 @@ pub fn best(bench: &mut Bench, table: &mut Table) -> Result<()> {
             let names = [rung.name, rung.source, &shape, &size].map(String::from);
             table.push([&names[..], &speed].concat());
         }
-        let plan = bench.planner().plan(&Problem::new(rows, cols, 4)?.out_of_place())?;
+        let plan = bench.planner().plan(&Problem::new(rows, cols, 4)?.out_of_place()?)?;
         let program = Program::of(Work::of_plan(&plan)?);
         let speed = cells(bench.program(program, &moved(true, rows, cols)?))?;
         let names = ["transpose_into", "turntile's default", &shape, ""].map(String::from);

@@ -1,0 +1,71 @@
+//! Tests of the checked problem.
+
+use super::*;
+use turntile_perm::Fields;
+
+#[test]
+fn extents_are_checked() {
+    assert_eq!(Problem::new(3, 4, 8).unwrap().bytes(), 96);
+    assert_eq!(Problem::new(3, 4, 0), Err(ProblemError::ZeroSizedElement));
+    let huge = usize::MAX / 2;
+    for (batch, rows, cols, elem_bytes) in
+        [(1, huge, 3, 1), (1, huge, 1, 2), (0, huge, huge, 1), (huge, 2, 2, 1)]
+    {
+        let extents = [batch, rows, cols];
+        let extents = if batch == 1 { &extents[1..] } else { &extents }.to_vec();
+        assert_eq!(
+            Problem::with_batch(batch, rows, cols, elem_bytes),
+            Err(ProblemError::TooLarge { extents, elem_bytes })
+        );
+    }
+    assert!(Problem::with_batch(0, 5, 5, 1).unwrap().is_empty());
+}
+
+#[test]
+fn axes_are_checked() {
+    let problem = Problem::permuted(&[2, 3, 4], &[2, 0, 1], 8).unwrap();
+    assert_eq!((problem.len(), problem.bytes()), (24, 192));
+    assert_eq!(problem.matrices(), Some(Matrices { batch: 1, rows: 6, cols: 4 }));
+    assert_eq!(problem.to_string(), "2x3x4 axes 2,0,1 w8");
+    for order in [&[0, 1][..], &[0, 1, 1], &[1, 2, 3], &[0, 1, 2, 3]] {
+        assert!(matches!(Problem::permuted(&[2, 3, 4], order, 8), Err(ProblemError::Axes(_))));
+    }
+    let many = Problem::permuted(&[1; 65], &(0..65).collect::<Vec<_>>(), 1);
+    assert_eq!(many, Err(ProblemError::TooManyAxes { axes: 65 }));
+    let one = Problem::permuted(&[], &[], 3).unwrap();
+    assert_eq!((one.len(), one.dest(0), one.axes().unwrap().is_identity()), (1, 0, true));
+}
+
+#[test]
+fn elements_end_where_numpy_puts_them() {
+    // np.arange(24).reshape(2, 3, 4).transpose(2, 0, 1).ravel()
+    let moved =
+        [0, 4, 8, 12, 16, 20, 1, 5, 9, 13, 17, 21, 2, 6, 10, 14, 18, 22, 3, 7, 11, 15, 19, 23];
+    let problem = Problem::permuted(&[2, 3, 4], &[2, 0, 1], 1).unwrap();
+    (0..24).for_each(|k| assert_eq!(moved[problem.dest(k)], k));
+}
+
+#[test]
+fn kinds_exclude_each_other() {
+    let words = Retile::new(Fields::new(7, &[1, 2]).unwrap(), 1, 7);
+    let records = Problem::of_records(words, 4).unwrap();
+    assert_eq!(records.with_leading(3, 3), Err(ProblemError::Leading { with: "records" }));
+    assert_eq!(records.out_of_place(), Err(ProblemError::OutOfPlace { what: "records" }));
+    let dense = Problem::new(3, 5, 4).unwrap();
+    let leading = dense.with_leading(5, 3).unwrap();
+    assert_eq!(
+        leading.out_of_place(),
+        Err(ProblemError::OutOfPlace { what: "leading dimensions" })
+    );
+    let elsewhere = dense.out_of_place().unwrap();
+    assert_eq!(elsewhere.with_leading(5, 3), Err(ProblemError::Leading { with: "another place" }));
+    assert_eq!(elsewhere.out_of_place(), Ok(elsewhere));
+    assert_eq!(leading.with_leading(5, 3), Ok(leading));
+}
+
+#[test]
+fn an_alignment_counts_by_its_largest_power_of_two() {
+    for (given, counts) in [(0, 1), (1, 1), (3, 1), (24, 8), (64, 64), (usize::MAX, 1)] {
+        assert_eq!(Problem::new(3, 5, 4).unwrap().with_alignment(given).alignment(), counts);
+    }
+}
