@@ -62,10 +62,8 @@ pub fn tiles() -> impl TypedValueParser<Value = TileRule> {
 
 impl Settings {
     /// The same transposition with these settings.
-    pub fn apply(&self, mut transpose: Transpose) -> Result<Transpose, turntile::Error> {
-        if let Some(threads) = self.threads {
-            transpose = transpose.threads(threads.get());
-        }
+    pub fn apply(&self, transpose: Transpose) -> Result<Transpose, turntile::Error> {
+        let mut transpose = self.on_threads(transpose);
         if let Some(route) = self.route {
             transpose = transpose.route(route);
         }
@@ -77,6 +75,14 @@ impl Settings {
             transpose = transpose.wisdom(file);
         }
         Ok(transpose)
+    }
+
+    /// On the threads that were asked for.
+    pub fn on_threads(&self, transpose: Transpose) -> Transpose {
+        match self.threads {
+            Some(threads) => transpose.threads(threads.get()),
+            None => transpose,
+        }
     }
 
     /// The wisdom file, if there is one.

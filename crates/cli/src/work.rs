@@ -123,10 +123,9 @@ fn planned(
     memory: usize,
 ) -> Result<(Option<Planned>, Option<Stored>)> {
     let (bytes, room) = (change.data_bytes, memory::less_the_command(memory));
-    let transpose = match &change.step {
-        Some(step) => settings.apply(step.clone())?,
-        None => Transpose::of_axes_bytes(&[bytes], &[0], 1),
-    };
+    let unmoved = || Transpose::of_axes_bytes(&[bytes], &[0], 1);
+    let transpose =
+        change.step.clone().map_or_else(|| Ok(unmoved()), |step| settings.apply(step))?;
     let moves = change.step.is_some() && bytes <= memory;
     let plan = if moves { Some(transpose.plan()?) } else { None };
     let need = bytes.saturating_add(plan.as_ref().map_or(0, Planned::workspace_bytes));
@@ -146,7 +145,9 @@ fn planned(
         "{}: {what}, of {need} bytes, and there are {memory}; see --split",
         shown(path)
     );
-    Ok((None, Some(transpose.stored(room)?)))
+    let step = change.step.clone();
+    let through_files = step.unwrap_or_else(unmoved);
+    Ok((None, Some(settings.on_threads(through_files).stored(room)?)))
 }
 
 fn in_memory(

@@ -105,9 +105,9 @@ fn costs_of(model: &str, threads: usize) -> Arc<Costs> {
 }
 
 impl Host {
-    /// `threads` threads of a processor that is like those that tables are of.
+    /// `threads` threads, from 1 to [`MOST`](crate::threads::MOST), of a processor that is like those that tables are of.
     pub fn new(threads: usize) -> Self {
-        let means = Means::new(threads.max(1), SCRATCH);
+        let means = Means::new(threads.clamp(1, crate::threads::MOST), SCRATCH);
         Host { means, model: "any".into(), costs: tables()[0].clone() }
     }
 

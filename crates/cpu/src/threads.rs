@@ -51,6 +51,9 @@ fn pool() -> &'static Pool {
     }
 }
 
+/// Threads that a plan is made for at most: as many as a pool can have.
+pub const MOST: usize = 65_535;
+
 /// How many threads a call that is made here runs on, the calling one included.
 pub fn count() -> usize {
     match pool() {

@@ -260,6 +260,10 @@ impl Device for Chip {
         [shared_bytes, shared_bytes * cluster]
     }
 
+    fn holds_whole(&self) -> usize {
+        self.grid_bytes()
+    }
+
     fn least_seconds(&self, bytes: usize) -> f64 {
         estimate::least_seconds(&self.costs, bytes)
     }

@@ -73,6 +73,10 @@ impl Device for Wider {
         self.inner.holds()
     }
 
+    fn holds_whole(&self) -> usize {
+        self.inner.holds_whole()
+    }
+
     fn least_seconds(&self, bytes: usize) -> f64 {
         self.inner.least_seconds(bytes)
     }

@@ -165,3 +165,49 @@ proptest! {
         prop_assert_eq!(to, by_strides);
     }
 }
+
+/// Two definitions of one question agree on every small shape.
+#[test]
+fn involutions_are_the_same_by_either_type() {
+    let small = 0..4 * 4 * 4 * 4 * 3;
+    for n in small {
+        let [batch, rows, mid, cols] = [n % 4, n / 4 % 4, n / 16 % 4, n / 64 % 4];
+        let e = Elementary { batch, rows, mid, cols, unit: n / 256 + 1 };
+        assert_eq!(e.is_involution(), AxisPermutation::from(e).is_involution(), "{e:?}");
+    }
+}
+
+#[test]
+fn offsets_behind_the_end_stay() {
+    for (extents, order) in [(&[3, 5][..], &[1, 0][..]), (&[0, 3], &[1, 0]), (&[], &[])] {
+        let axes = AxisPermutation::new(extents, order).unwrap();
+        (axes.len()..axes.len() + 40).for_each(|k| assert_eq!(axes.dest(k), k));
+    }
+    let e = Elementary { batch: 1, rows: 3, mid: 1, cols: 5, unit: 1 };
+    assert_eq!([e.dest(15), Elementary { rows: 0, ..e }.dest(0)], [15, 0]);
+    let retile = crate::Retile::new(crate::Fields::new(5, &[1, 2]).unwrap(), 1, 5);
+    assert_eq!([15, 99].map(|k| retile.dest(k)), [15, 99]);
+}
+
+/// Arguments that no caller of the planner gives: tiles, shares and blocks of nothing, too few waypoints.
+#[test]
+fn degenerate_arguments_do_not_panic() {
+    let square = AxisPermutation::new(&[400, 400], &[1, 0]).unwrap();
+    assert_eq!(crate::TilePairs::new(&square, 400, 0), crate::TilePairs::new(&square, 400, 1));
+    let fused = crate::FusedAxes::new(&[2, 3], &[1, 0]).unwrap();
+    assert!(fused.halves(&[7], &[7], 1).is_empty());
+    let four = crate::FusedAxes::new(&[2, 3, 5, 7], &[0, 2, 1, 3]).unwrap();
+    assert_eq!(four.waypoints(3), four.waypoints(4));
+    assert_eq!(crate::slide::share(5, 0, 0), 0..5);
+    assert_eq!(crate::Slide::new(3, 2, 2, 4).unwrap().blocks(0), 6);
+    let huge = crate::Parts::balanced(8 << 31, 8);
+    assert_eq!(crate::Squares::all(&huge, &huge).count(), 0);
+}
+
+#[test]
+#[should_panic = "differ"]
+fn rows_that_are_not_alike_have_no_rounds() {
+    let [from, to] =
+        [crate::Pitched::new(2, 3, 5), crate::Pitched::new(3, 2, 4)].map(Option::unwrap);
+    let _ = crate::Slide::between(from, to).unwrap().rounds(1).next();
+}

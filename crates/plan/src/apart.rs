@@ -72,13 +72,13 @@ impl Apart<'_> {
         let equal = self.leading.source().pitch() == self.leading.result().pitch();
         // Rows that slide are never in each other's way; at equal pitches gaps stay untouched, which one stage alone does.
         let one = !self.leading.is_transposed() || equal;
-        let asked = self.planner.route.filter(|&route| route != Route::ONE_STAGE);
-        let (alone, ways) = match asked {
+        let (route, why) = (self.planner.route.unwrap_or(Route::ONE_STAGE), Infeasible::OneStage);
+        let others = route != Route::ONE_STAGE || self.planner.mirrored == Some(true);
+        let (alone, ways) = match (others, one) {
             _ if self.leading.stays() => (Some(Ok(vec![Candidate::default()])), 0..0),
-            Some(route) if one => (Some(Err(Declined { route, why: Infeasible::OneStage })), 0..0),
-            Some(_) => (None, 1..WAYS.len()),
-            None if self.leading.is_transposed() => (None, 0..WAYS.len()),
-            None => (None, 0..1),
+            (true, true) => (Some(Err(Declined { route, why })), 0..0),
+            (true, false) => (None, 1..WAYS.len()),
+            (false, _) => (None, 0..if self.leading.is_transposed() { WAYS.len() } else { 1 }),
         };
         alone.into_iter().chain(WAYS[ways].iter().map(move |way| way(self, all)))
     }
@@ -95,10 +95,6 @@ impl Apart<'_> {
         let mut offers =
             self.device().offers(&shape, &request).map_err(|why| Declined { route, why })?;
         offers.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
-        if self.planner.mirrored == Some(true) {
-            let shape = format!("{shape} mirrored");
-            return Err(Declined { route, why: Infeasible::NoWay { shape } });
-        }
         let mut methods = Vec::new();
         offers.retain(|offer| {
             let new = !methods.contains(&offer.method);
@@ -334,11 +330,14 @@ pub fn dense_stages(leading: &Leading, shapes: &[StageShape]) -> Option<(Range<u
     if shapes.is_empty() {
         return leading.stays().then_some(nothing);
     }
+    // A matrix without elements has no rows to move.
+    if leading.is_empty() {
+        return None;
+    }
     if whole(leading).is_some_and(|whole| shapes == [whole]) {
         return Some(nothing);
     }
-    // A matrix without elements has no rows to move.
-    if !leading.is_transposed() || leading.is_empty() {
+    if !leading.is_transposed() {
         return None;
     }
     let side = shapes.iter().find_map(|shape| match shape {

@@ -104,7 +104,8 @@ impl Slotting {
 /// A device as it offers to move things: plain data that can be made anywhere, so that plans for any
 /// device are made, compared and printed without it.
 ///
-/// Whoever implements it also runs what it offers. An offer is a promise: what it says is what is run, it
+/// Whoever implements it also runs what it offers, and permutes eight axes at least: plans of more bring eight at a time
+/// to their places. An offer is a promise: what it says is what is run, it
 /// keeps to the request's cap, and it is of a method that the request wants.
 pub trait Device: fmt::Debug + Send + Sync {
     /// Short name, for plans and messages.
@@ -124,6 +125,11 @@ pub trait Device: fmt::Debug + Send + Sync {
     /// Bytes that can be held on chip before any is written: by one worker, and by as many as can wait
     /// for each other while others do the same.
     fn holds(&self) -> [usize; 2];
+
+    /// Bytes of the largest array that is held on chip whole, by all workers that wait for each other.
+    fn holds_whole(&self) -> usize {
+        self.holds()[1]
+    }
 
     /// Seconds that no pass over `bytes` bytes can be faster than.
     fn least_seconds(&self, bytes: usize) -> f64;

@@ -84,7 +84,7 @@ pub enum Infeasible {
     #[error("no route has that name")]
     UnknownRoute,
     /// A matrix with equal leading dimensions is transposed in one stage, which leaves gaps untouched.
-    #[error("equal leading dimensions, and rows that slide, take one-stage alone")]
+    #[error("equal leading dimensions, and rows that slide, take one-stage only, not mirrored")]
     OneStage,
     /// The device has no way to move the shape.
     #[error("this device has no way to do {shape}")]

@@ -19,6 +19,7 @@
 //! | [`routes`] | the table of routes, each a composition of stages |
 //! | [`infeasible`] | why something is not possible |
 //! | [`planner`] | ranks the candidates and picks one |
+//! | `legs`, `search` | the routes of one part, and the ways to compose several parts |
 //! | [`plan`] | the result, and what makes it again |
 //! | [`check`] | whether a plan that anyone may have put together is one |
 //! | `apart` | matrices whose rows lie a pitch apart: the stages around what lies between them |
@@ -26,6 +27,7 @@
 //! | [`tuner`] | ranks candidates by stopwatch |
 //! | [`units`] | numbers in the units that suit them |
 //! | [`wisdom`] | what tuning found out, remembered in a file |
+//! | `record` | one writer of that file at a time |
 
 mod apart;
 pub mod check;

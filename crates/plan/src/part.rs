@@ -108,6 +108,7 @@ impl<'a> Part<'a> {
         let instance = self.axes.len() / self.axes.batch() * elem_bytes;
         let one = self.axes.unit() > 1
             || instance <= self.device.holds()[1]
+            || self.axes.len() * elem_bytes <= self.device.holds_whole()
             || elem_bytes >= RUN_BYTES
             || self.axes.is_involution()
             || self.axes.elementary().is_some_and(|e| e.is_of_tiles());

@@ -69,3 +69,29 @@ fn an_alignment_counts_by_its_largest_power_of_two() {
         assert_eq!(Problem::new(3, 5, 4).unwrap().with_alignment(given).alignment(), counts);
     }
 }
+
+/// What no plan of the planner has: counts that overflow are errors, offsets behind the end stay.
+#[test]
+fn counts_and_offsets_beyond_the_end() {
+    use crate::{Direction, Plan, StageShape};
+    let slots = turntile_perm::Slots::new(720, 180, 4, 4).unwrap();
+    let shape =
+        StageShape::SlotMove { batch: usize::MAX / 2, slots, direction: Direction::Forward };
+    let planner = crate::Planner::new(crate::testing::Toy::default());
+    let plan = planner.plan(&Problem::new(3, 5, 4).unwrap()).unwrap();
+    let offer = plan.stages().next().unwrap().offer.clone();
+    assert!(matches!(Plan::of_stage("toy", shape, offer, 4), Err(ProblemError::TooLarge { .. })));
+    let problem = Problem::permuted(&[2, 3, 4], &[2, 0, 1], 1).unwrap();
+    assert_eq!([24, 25, 99].map(|k| problem.dest(k)), [24, 25, 99]);
+    assert_eq!(Problem::new(0, 3, 1).unwrap().dest(5), 5);
+}
+
+#[test]
+fn a_cut_of_elements_beyond_counting_is_a_flaw() {
+    use crate::testing::Toy;
+    let planner = crate::Planner::new(Toy { held: 1 << 20, ..Toy::default() });
+    let cut = planner.with_route(crate::Route::CUT).with_mirrored(false);
+    let mut plan = cut.plan(&Problem::new(101, 205, 4).unwrap()).unwrap();
+    plan.legs[0].stages[0].joined = usize::MAX;
+    assert!(matches!(plan.check(), Err(crate::Flaw::Length { number: 1, .. })));
+}

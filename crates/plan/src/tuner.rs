@@ -10,7 +10,7 @@ use crate::plan::Plan;
 /// How much planning may cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effort {
-    /// The cost model alone: under a millisecond, nothing runs.
+    /// The cost model alone: nothing runs. Takes microseconds for matrices, some milliseconds for many axes.
     #[default]
     Estimate,
     /// The best candidates and their tiles run for about this long, on memory of the planner's own

@@ -53,6 +53,12 @@ pub enum Error {
         /// What was given: `batch` or `threads`.
         what: &'static str,
     },
+    /// Something was asked for that plans in memory have, and arrays in files do not.
+    #[error("arrays in files are planned by memory and threads, not with {with}")]
+    Stored {
+        /// What was asked for.
+        with: &'static str,
+    },
     /// The elements of an array do not lie one beside the other in memory, in any order of its axes.
     #[error(
         "the array has gaps between its elements, or a negative stride: copy it, by as_standard_layout().into_owned()"

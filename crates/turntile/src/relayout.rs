@@ -211,18 +211,18 @@ impl Relayout {
         Relayout { to, ..self }
     }
 
-    /// Bytes of a record.
+    /// Bytes of a record; `usize::MAX` where they are more, of records that no memory holds.
     pub fn record_bytes(&self) -> usize {
-        self.sizes.iter().sum()
+        saturating_sum(&self.sizes)
     }
 
-    /// The bytes of field `field` of all records in SoA.
+    /// The bytes of field `field` of all records in SoA. An end that exceeds `usize::MAX` is given as that.
     ///
     /// # Panics
     /// When there is no such field.
     pub fn column(&self, field: usize) -> Range<usize> {
-        let begin = self.sizes[..field].iter().sum::<usize>() * self.records;
-        begin..begin + self.sizes[field] * self.records
+        let end = |fields| saturating_sum(&self.sizes[..fields]).saturating_mul(self.records);
+        end(field)..end(field + 1)
     }
 
     /// The first byte of field `field` of record `record`, in a layout.
@@ -257,4 +257,9 @@ impl Relayout {
         let retile = Retile::new(fields, tile(self.from)?, tile(self.to)?);
         Problem::of_records(retile, word).map_err(|_| too_large())
     }
+}
+
+/// The sum, or `usize::MAX` where that is less.
+fn saturating_sum(sizes: &[usize]) -> usize {
+    sizes.iter().fold(0, |sum, &bytes| sum.saturating_add(bytes))
 }

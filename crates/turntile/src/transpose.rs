@@ -124,11 +124,11 @@ pub struct Transpose {
     leading: Option<[usize; 2]>,
     /// In place of shape, axes and element.
     records: Option<Relayout>,
-    route: Option<Route>,
-    tiles: TileRule,
+    pub(crate) route: Option<Route>,
+    pub(crate) tiles: TileRule,
     pub(crate) effort: Effort,
     pub(crate) wisdom: Option<PathBuf>,
-    costs: Option<Arc<Costs>>,
+    pub(crate) costs: Option<Arc<Costs>>,
 }
 
 impl Relayout {
@@ -435,7 +435,7 @@ impl Transpose {
     }
 
     pub(crate) fn host_threads(&self) -> usize {
-        self.threads.unwrap_or_else(threads::count)
+        self.threads.unwrap_or_else(threads::count).min(threads::MOST)
     }
 
     /// The plan that is remembered, or that `tune` finds, or of the best estimate; and why what is remembered is not

@@ -269,3 +269,35 @@ fn threads_and_tiles_are_the_caller_s() {
     // Sides that divide 24 and 36, all of them and the best by estimate.
     assert!(measured(TileRule::Exhaustive) > measured(TileRule::CostModel));
 }
+
+/// Axes that are no matrices, on devices of which the whole holds far more on chip than a group: what is left out of the
+/// search is slower.
+#[test]
+fn drawn_axes_take_the_fastest_of_the_survey() {
+    let mut state = 12345_u64;
+    let mut below = |most: usize| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % most
+    };
+    let extents = [2, 3, 4, 5, 7, 8, 16, 24, 33, 64, 100, 128, 360, 1000];
+    let mut draw = || {
+        let rank = 3 + below(3);
+        let shape: Vec<usize> = (0..rank).map(|_| extents[below(extents.len())]).collect();
+        let mut order: Vec<usize> = (0..rank).collect();
+        (1..rank).rev().for_each(|i| order.swap(i, below(i + 1)));
+        (shape, order, 1 << below(5))
+    };
+    let named = (vec![3, 2, 100, 1000], vec![1, 0, 2, 3], 16);
+    let drawn =
+        (0..120).map(|_| draw()).filter(|(shape, ..)| shape.iter().product::<usize>() < 1 << 24);
+    for (shape, order, elem_bytes) in drawn.chain([named]) {
+        let problem = Problem::permuted(&shape, &order, elem_bytes).unwrap();
+        for device in [Chip::h200(), Chip::a100()] {
+            let planner = Planner::new(device);
+            let (plan, survey) = (planner.plan(&problem).unwrap(), planner.survey(&problem));
+            let best = &survey.candidates[0];
+            assert!(plan.seconds <= 1.001 * best.seconds, "{plan}\n{best}");
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use turntile::layout::{Layout, LayoutError, Relayout};
-use turntile::plan::{Chip, PlanError, Planner};
+use turntile::plan::{Chip, PlanError, Planner, Route};
 use turntile::{Bytes, Error, Transpose};
 
 /// The bytes of each field of each record, where the layout has them.
@@ -248,4 +248,20 @@ proptest! {
         };
         check(records, &sizes, layout(from), layout(to), |plan| plan);
     }
+}
+
+/// Sizes that cannot be counted end at the greatest number, and are refused by the plan.
+#[test]
+fn sizes_beyond_counting_saturate() {
+    let huge = Relayout::new(usize::MAX, &[2]);
+    assert_eq!(huge.column(0), 0..usize::MAX);
+    assert_eq!(Relayout::new(5, &[usize::MAX, 2]).record_bytes(), usize::MAX);
+    assert!(huge.to(Layout::Soa).plan().is_err());
+}
+
+/// Records that stay go by any route of the table, as axes do.
+#[test]
+fn records_that_stay_take_any_route() {
+    let stays = Relayout::new(64, &[4]).to(Layout::Soa).route(Route::ON_CHIP).plan().unwrap();
+    assert_eq!(stays.plan().passes(), 0);
 }

@@ -228,6 +228,7 @@ fn what_is_wrong_is_told_with_the_numbers_and_nothing_is_touched() {
         (of().effort(Effort::Measure(std::time::Duration::ZERO)), "measuring"),
         (of().wisdom("nowhere"), "a wisdom file"),
         (Transpose::of_axes::<u32>(&[2, 3, 4], &[0, 2, 1]), "a batch"),
+        (Transpose::of_axes::<u32>(&[50], &[0]).batch(3), "a batch"),
         (Transpose::of_axes::<u32>(&[2, 3, 4], &[2, 0, 1]), "other axes"),
         (Transpose::of_axes::<u32>(&[3], &[0]), "other axes"),
     ] {
@@ -346,4 +347,49 @@ fn plans_are_explained() {
     let line = "30x30 w4, lda 40, ldb 40 on host: one-stage: turn(30x30, pitch 40 to 40) tile-swap; \
                 1 pass, workspace 0 bytes";
     assert_eq!(square.to_string(), line);
+}
+
+/// A route is for the matrix without gaps; where none is made it is one-stage or an error, and never dropped.
+#[test]
+fn routes_act_or_are_errors() {
+    let by = |[rows, cols, lda, ldb]: [usize; 4], axes: [usize; 2], route| {
+        let transpose = Transpose::of_axes::<u32>(&[rows, cols], &axes).leading(lda, ldb);
+        match transpose.route(route).plan() {
+            Ok(planned) => Ok(planned.plan().legs.iter().any(|leg| leg.route == route)),
+            Err(Error::Plan(PlanError::Infeasible { why, .. })) => Err(why),
+            Err(other) => panic!("{other}"),
+        }
+    };
+    let gaps = [100, 70, 71, 103];
+    assert_eq!(by(gaps, [1, 0], Route::named("x")), Err(Infeasible::UnknownRoute));
+    assert_eq!(by(gaps, [1, 0], Route::SEVERAL), Err(Infeasible::UnknownRoute));
+    assert_eq!(by(gaps, [1, 0], Route::SQUARE_TILE), Ok(true));
+    assert_eq!(by(gaps, [1, 0], Route::ONE_STAGE), Ok(true));
+    assert!(by(gaps, [1, 0], Route::OUT_OF_PLACE).is_err());
+    for (equal, axes) in [([70, 70, 90, 90], [1, 0]), ([100, 70, 90, 95], [0, 1])] {
+        assert_eq!(by(equal, axes, Route::SQUARE_TILE), Err(Infeasible::OneStage));
+        assert_eq!(by(equal, axes, Route::ONE_STAGE), Ok(true));
+    }
+    let dense = |route| Transpose::of::<u32>(30, 50).route(route).plan().map(drop);
+    let Err(Error::Plan(PlanError::Infeasible { why, .. })) = dense(Route::APART) else { panic!() };
+    assert_eq!(why, Infeasible::UnknownRoute);
+    // Nothing is mirrored in a single stage.
+    let problem = Problem::new(100, 70, 4).unwrap().with_leading(71, 71);
+    assert!(problem.is_err(), "ldb is less than the rows");
+    let problem = Problem::new(70, 70, 4).unwrap().with_leading(71, 71).unwrap();
+    let planner = Planner::new(Chip::h200());
+    assert!(planner.clone().with_mirrored(true).plan(&problem).is_err());
+    assert!(planner.with_mirrored(false).plan(&problem).is_ok());
+}
+
+/// A plan put together for a matrix without elements has no stages.
+#[test]
+fn an_empty_matrix_takes_no_stage() {
+    let planner = Planner::new(turntile::plan::Host::new(1));
+    let full = Problem::new(3, 5, 4).unwrap().with_leading(5, 3).unwrap();
+    let mut plan = planner.plan(&full).unwrap();
+    plan.problem = Problem::new(0, 5, 4).unwrap().with_leading(5, 3).unwrap();
+    let leading = *plan.problem.leading().unwrap();
+    plan.legs[0].stages[0].shape = turntile_plan::StageShape::Turn(leading);
+    assert!(matches!(plan.check(), Err(Flaw::Leading { .. })));
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use turntile::plan::{Chip, Host, PlanError, Refused, TileRule, WisdomError};
+use turntile::plan::{Chip, Host, PlanError, Refused, Route, TileRule, WisdomError};
 use turntile::{Effort, Error, Transpose};
 
 use crate::library::naive;
@@ -110,4 +110,54 @@ fn costs_of_another_device_are_refused() {
         let error = own().costs(costs).plan().unwrap_err();
         assert_eq!(error, Error::Costs { of: of.into(), here: here.processor().into() });
     }
+}
+
+/// What was measured of one route alone is used by calls that ask for that route, and by no others.
+#[test]
+fn wisdom_of_one_route_does_not_replace_the_winner_of_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let transpose = Transpose::of::<u32>(1440, 720).threads(1).wisdom(folder.path().join("w.json"));
+    let measure = Effort::Measure(Duration::from_millis(50));
+    let all = transpose.clone().effort(measure).plan().unwrap();
+    assert_ne!(all.plan().route(), Route::ONE_STAGE);
+    let single = transpose.clone().route(Route::ONE_STAGE);
+    single.clone().effort(measure).plan().unwrap();
+    assert_eq!(transpose.plan().unwrap().plan().route(), all.plan().route());
+    assert_eq!(single.plan().unwrap().plan().route(), Route::ONE_STAGE);
+}
+
+/// Axes that fuse to the same are one problem.
+#[test]
+fn wisdom_knows_axes_that_fuse_to_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("w.json");
+    let of = |shape: &[usize], axes: &[usize]| {
+        Transpose::of_axes::<u32>(shape, axes).threads(1).wisdom(&file)
+    };
+    let measured = of(&[60, 40], &[1, 0]).tune(Duration::ZERO).unwrap();
+    let planned = of(&[20, 3, 40], &[2, 0, 1]).plan().unwrap();
+    assert_eq!(planned.plan().legs, measured[0].plan.legs);
+    let text = std::fs::read_to_string(&file).unwrap();
+    of(&[20, 3, 40], &[2, 0, 1]).tune(Duration::ZERO).unwrap();
+    assert_eq!(
+        text.matches("recipe").count(),
+        std::fs::read_to_string(&file).unwrap().matches("recipe").count()
+    );
+}
+
+/// A file of a later format is told by its format, whatever else is in it.
+#[test]
+fn wisdom_of_a_later_format_is_not_called_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("w.json");
+    std::fs::write(&file, r#"{"format": 99, "entries": {"k": {"v": 1}}}"#).unwrap();
+    let error = Transpose::of::<u32>(240, 180).wisdom(&file).plan().unwrap_err();
+    assert!(matches!(error, Error::Wisdom(WisdomError::Format { got: 99, .. })), "{error}");
+}
+
+/// The table that this machine is planned by is no other device's, on a processor without a table of its own too.
+#[test]
+fn the_table_of_this_machine_is_accepted() {
+    let own = Host::here(2).costs().clone();
+    Transpose::of::<f32>(300, 200).threads(2).costs(own).plan().unwrap();
 }

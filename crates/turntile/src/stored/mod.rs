@@ -25,11 +25,13 @@ mod passes;
 pub use at::{ReadAt, WriteAt};
 pub use error::StoredError;
 
+use turntile_plan::TileRule;
+
 use crate::relayout::LayoutError;
 use crate::stored::job::Job;
 use crate::stored::mover::Tools;
 use crate::stored::passes::{Leg, Pass};
-use crate::{Error, Transpose};
+use crate::{Effort, Error, Transpose};
 
 /// A permutation of stored data, planned for so much memory.
 #[derive(Clone, Debug)]
@@ -47,12 +49,17 @@ const MOST: usize = if usize::BITS > 32 { (1_u64 << 32) as usize } else { 1 << 3
 
 impl Transpose {
     /// Plans it from one file or memory map into another, in at most `memory` bytes: two blocks and a workspace. Threads are as
-    /// [`threads`](Self::threads) says; cap, route and wisdom are ignored.
+    /// [`threads`](Self::threads) says. However little memory there is, a block has one element at least, and one that is
+    /// larger takes as much as it has.
     ///
     /// # Errors
-    /// [`Error::Problem`] as [`plan`](Self::plan), [`Error::Layout`] of records.
+    /// [`Error::Problem`] as [`plan`](Self::plan), [`Error::Layout`] of records, [`Error::Stored`] with a cap, route, rule for
+    /// tiles, table of costs, wisdom, measuring, alignment or other place: they are for plans in memory.
     pub fn stored(&self, memory: usize) -> Result<Stored, Error> {
         let problem = self.dense_problem("stored arrays")?;
+        if let Some(with) = self.in_memory_only() {
+            return Err(Error::Stored { with });
+        }
         if problem.records().is_some() {
             return Err(LayoutError::With { with: "stored arrays" }.into());
         }
@@ -65,6 +72,21 @@ impl Transpose {
         let job = Job::permuting(&extents, &order, problem.elem_bytes() as u64);
         let passes = passes::passes(job, (memory.min(MOST) - workspace) as u64);
         Ok(Stored { passes, threads, workspace })
+    }
+
+    /// The first option that was given and acts on plans in memory only.
+    fn in_memory_only(&self) -> Option<&'static str> {
+        let given = [
+            (self.cap.is_some(), "a workspace cap"),
+            (self.alignment.is_some(), "an alignment"),
+            (self.out_of_place, "another place"),
+            (self.route.is_some(), "a route"),
+            (self.tiles != TileRule::default(), "a rule for tiles"),
+            (self.effort != Effort::Estimate, "measuring"),
+            (self.wisdom.is_some(), "a wisdom file"),
+            (self.costs.is_some(), "a table of costs"),
+        ];
+        given.iter().find(|(given, _)| *given).map(|&(_, with)| with)
     }
 }
 

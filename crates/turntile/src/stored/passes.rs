@@ -15,6 +15,10 @@ const ALONE: u64 = 1 << 23;
 /// second pass has read the next part is written over.
 const SCRATCH: u64 = 1 << 28;
 
+/// Parts that go through the scratch one after the other at most, since each is listed: of more than 34 TB, parts are larger
+/// than [`SCRATCH`].
+const MOST_PARTS: u64 = 1 << 17;
+
 /// From where to where a job moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leg {
@@ -100,6 +104,7 @@ pub fn by_panels(job: &Job, width: u64, memory: u64, scratch: u64) -> Vec<Pass> 
     } else {
         1
     };
+    let each = each.max(whole.div_ceil(MOST_PARTS));
     let panels = (0..whole).step_by(each as usize);
     let parts = panels.map(|first| (first * width, each.min(whole - first), width));
     let rest = (whole * width, 1, last.extent % width);
@@ -156,6 +161,9 @@ mod tests {
                 assert!(pass.buffer_bytes() <= memory);
             }
         }
+        // Passes can be listed, whatever the size.
+        let huge = passes(Job::permuting(&[2_147_483_647, 548_101_761], &[1, 0], 1), 0);
+        assert!(huge.len() <= 2 * MOST_PARTS as usize + 2, "{}", huge.len());
         // What fits is moved at once, however short it is.
         assert_eq!(passes(Job::permuting(&[3, 5], &[1, 0], 4), 60).len(), 1);
     }

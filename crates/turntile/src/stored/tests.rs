@@ -199,3 +199,24 @@ fn data_that_are_missing_are_an_error() {
         stored.run_in(&mut buffer, &[0; 6000][..], &mut result[1..], Some(&mut scratch), |_| ());
     assert!(matches!(error, Err(StoredError::Write(_))), "{error:?}");
 }
+
+/// Options of plans in memory are refused, not dropped.
+#[test]
+fn options_of_plans_in_memory_are_errors() {
+    use crate::plan::{Chip, Route, TileRule};
+    use crate::{Effort, Error};
+    let of = || Transpose::of::<u32>(30, 50);
+    for (transpose, with) in [
+        (of().workspace_cap(9), "a workspace cap"),
+        (of().alignment(64), "an alignment"),
+        (of().out_of_place(), "another place"),
+        (of().route(Route::CUT), "a route"),
+        (of().tiles(TileRule::Exhaustive), "a rule for tiles"),
+        (of().effort(Effort::Measure(std::time::Duration::ZERO)), "measuring"),
+        (of().wisdom("w.json"), "a wisdom file"),
+        (of().costs(Chip::h200().costs().clone()), "a table of costs"),
+    ] {
+        assert_eq!(transpose.stored(1 << 20).err(), Some(Error::Stored { with }));
+    }
+    of().threads(2).stored(1 << 20).unwrap();
+}
