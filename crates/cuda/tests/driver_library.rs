@@ -25,9 +25,9 @@ fn folder(case: &str) -> PathBuf {
     folder
 }
 
-/// Runs the test `child_CASE` with the driver in that folder.
-fn runs(case: &str, folder: &Path) {
-    let (this, test) = (env::current_exe().unwrap(), format!("driver_library::child_{case}"));
+/// Runs the test `child_CASE` of a module with the driver in that folder.
+fn runs(module: &str, case: &str, folder: &Path) {
+    let (this, test) = (env::current_exe().unwrap(), format!("{module}::child_{case}"));
     let path = format!("LD_LIBRARY_PATH={}", folder.display());
     let mut command = match env::var_os("TURNTILE_EMULATOR") {
         Some(emulator) => {
@@ -46,19 +46,24 @@ fn runs(case: &str, folder: &Path) {
     assert!(output.status.success() && text.contains("1 passed"), "{case}: {output:?}");
 }
 
-/// The same, with a driver that is compiled so.
+/// Runs the test `child_CASE` of this module with the driver `fake.c`, compiled with these options.
 fn runs_with(case: &str, options: &[&str]) {
+    runs_on("driver_library", case, "fake.c", options);
+}
+
+/// Runs the test `child_CASE` of a module with the driver of that source, compiled with these options.
+pub fn runs_on(module: &str, case: &str, source: &str, options: &[&str]) {
     let folder = folder(case);
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/driver_library/fake.c");
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/driver_library");
     let compiler = env::var("CC").unwrap_or_else(|_| "cc".into());
     let compiled = Command::new(compiler)
         .args(["-shared", "-nostdlib", "-fPIC", "-O1", "-fno-omit-frame-pointer"])
         .args(options)
         .arg("-o")
-        .args([folder.join("libcuda.so.1"), source])
+        .args([folder.join("libcuda.so.1"), sources.join(source)])
         .status();
     assert!(compiled.unwrap().success());
-    runs(case, &folder);
+    runs(module, case, &folder);
 }
 
 fn refusal() -> CudaError {
@@ -70,7 +75,7 @@ fn without_a_driver() {
     // Of all that a loader may find, what is no library.
     let folder = folder("no_driver");
     fs::write(folder.join("libcuda.so.1"), "none").unwrap();
-    runs("no_driver", &folder);
+    runs("driver_library", "no_driver", &folder);
 }
 
 #[test]

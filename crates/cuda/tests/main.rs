@@ -1,5 +1,6 @@
 //! The integration tests, one program: each is linked anew.
 
+mod card;
 mod cases;
 mod cut;
 mod driver_library;

@@ -194,6 +194,12 @@ impl Context {
         }
     }
 
+    /// Most shared memory of a block, in bytes.
+    pub fn block_shared_bytes(&self) -> Result<usize, CudaError> {
+        let which = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
+        attribute(self.device, which)
+    }
+
     /// What its device says of itself.
     pub fn facts(&self) -> Result<Facts, CudaError> {
         use CUdevice_attribute as A;
@@ -209,7 +215,7 @@ impl Context {
             architecture: 10 * get(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?
                 + get(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
             units: get(A::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
-            shared_bytes: get(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+            shared_bytes: self.block_shared_bytes()?,
             unit_shared_bytes: get(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?,
             registers: get(A::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK)?,
             cooperative: get(A::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH)? == 1,
