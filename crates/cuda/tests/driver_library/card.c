@@ -4,10 +4,14 @@
    UNITS=n      the context has n of the card's 132 multiprocessors
    AFFINITY=n   the context's execution affinity is n multiprocessors
    STALE        a function's limit of shared memory is answered as it was at first, as to a thread that asks before others set it
+   FIXED=n      every function has n bytes of shared memory of a fixed size
    REFUSED=n    launch number n, from 1, is refused */
 
 enum { INVALID = 1, NO_RESOURCES = 701, TOO_LARGE = 720, UNSUPPORTED = 801, CAPTURED = 900, NO_AFFINITY = 224 };
-enum { ALL_UNITS = 132, SHARED = 232448, FIXED = 1024, DEFAULT_SHARED = 49152 };
+enum { ALL_UNITS = 132, SHARED = 232448, DEFAULT_SHARED = 49152 };
+#ifndef FIXED
+#define FIXED 0
+#endif
 
 static int context, module, capturing, launches;
 static unsigned long next_address = 1ul << 32;
@@ -106,10 +110,14 @@ int cuFuncSetAttribute(struct function *function, int which, int value) {
     function->shared = value;
     return 0;
 }
+/* Blocks of a multiprocessor: by shared memory and threads. */
+static unsigned blocks_of(unsigned threads, unsigned shared) {
+    unsigned bytes = FIXED + shared, by_shared = bytes ? SHARED / bytes : 32, by_threads = 2048 / threads;
+    return by_shared < by_threads ? by_shared : by_threads;
+}
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, struct function *function, int threads, unsigned long shared) {
     if (capturing) return CAPTURED;
-    int by_shared = SHARED / (FIXED + (int)shared), by_threads = 2048 / threads;
-    *blocks = by_shared < by_threads ? by_shared : by_threads;
+    *blocks = (int)blocks_of((unsigned)threads, (unsigned)shared);
     return shared <= (unsigned long)function->shared ? 0 : INVALID;
 }
 
@@ -127,9 +135,7 @@ int cuLaunchKernel(struct function *function, unsigned groups, unsigned b, unsig
 int cuLaunchCooperativeKernel(struct function *function, unsigned groups, unsigned b, unsigned c, unsigned threads, unsigned e,
                               unsigned f, unsigned shared, void *stream, void **parameters) {
     (void)b, (void)c, (void)e, (void)f, (void)stream, (void)parameters;
-    unsigned each = 2048 / threads, by_shared = SHARED / (FIXED + shared);
-    each = by_shared < each ? by_shared : each;
-    return groups > each * UNITS ? TOO_LARGE : launched(function, shared);
+    return groups > blocks_of(threads, shared) * UNITS ? TOO_LARGE : launched(function, shared);
 }
 
 int cuMemAlloc_v2(unsigned long *address, unsigned long bytes) {
