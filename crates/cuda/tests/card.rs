@@ -11,7 +11,7 @@ use std::ptr;
 
 use turntile_cuda::cust::sys;
 use turntile_cuda::way::{Scope, Way};
-use turntile_cuda::{Buffers, CudaError, Gpu, Number, Prepared, Scaling, Work};
+use turntile_cuda::{Buffers, CudaError, Gpu, LowerError, Number, Prepared, Scaling, Work};
 use turntile_perm::Elementary;
 use turntile_plan::{Planner, Problem};
 
@@ -149,4 +149,63 @@ fn child_captured() {
         assert_eq!([begun, ended], [sys::CUresult::CUDA_SUCCESS; 2]);
         assert_eq!((ran, plain), ([Ok(()), Ok(())], Ok(())), "{problem}");
     }
+}
+
+/// Blocks that wait for each other have room in the context's part of the device, or are refused before anything runs.
+#[test]
+fn a_context_with_a_part_of_the_device_gets_plans_for_it() {
+    runs("part", &["-DUNITS=24"]);
+    runs("affinity", &["-DUNITS=24", "-DAFFINITY=16"]);
+    runs("whole", &[]);
+}
+
+fn units_of_plans() -> usize {
+    let gpu = Gpu::primary(0).unwrap();
+    let units = gpu.chip().limits().units;
+    let problems = [(2000, 1000), (7200, 1800), (3001, 3989), (8191, 9000), (9973, 10007)];
+    for (rows, cols) in problems {
+        let problem = Problem::new(rows, cols, 4).unwrap();
+        let plans = Planner::new(gpu.chip().clone()).survey(&problem).candidates;
+        assert!(!plans.is_empty());
+        for plan in plans {
+            let prepared = gpu.prepare(&plan).unwrap_or_else(|error| panic!("{plan}: {error}"));
+            assert_eq!(queue(&prepared), Ok(()), "{plan}");
+        }
+    }
+    // A plan that was made for the whole device.
+    let grid = Elementary { batch: 1, rows: 7200, mid: 1, cols: 1800, unit: 1 };
+    let limits = turntile_cuda::call::Limits { units: 132, ..*gpu.chip().limits() };
+    let work = Work::of_stage(&grid.into(), Way::Barrier(Scope::Grid), 4, 16, &limits).unwrap();
+    let need = work.calls()[0].groups as usize;
+    let refused = gpu.prepare_work(work).map(drop);
+    match units {
+        132 => assert_eq!(refused, Ok(())),
+        _ => assert!(
+            matches!(
+                refused,
+                Err(CudaError::Infeasible { why: LowerError::Together { need: n, have }, .. })
+                    if n == need && have == units
+            ),
+            "{refused:?}"
+        ),
+    }
+    units
+}
+
+#[test]
+#[ignore = "run by `a_context_with_a_part_of_the_device_gets_plans_for_it`"]
+fn child_part() {
+    assert_eq!(units_of_plans(), 24);
+}
+
+#[test]
+#[ignore = "run by `a_context_with_a_part_of_the_device_gets_plans_for_it`"]
+fn child_affinity() {
+    assert_eq!(units_of_plans(), 16);
+}
+
+#[test]
+#[ignore = "run by `a_context_with_a_part_of_the_device_gets_plans_for_it`"]
+fn child_whole() {
+    assert_eq!(units_of_plans(), 132);
 }

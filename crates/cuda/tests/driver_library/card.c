@@ -50,6 +50,11 @@ int cuCtxGetDevice(int *device) { *device = 0; return 0; }
 #ifndef UNITS
 #define UNITS ALL_UNITS
 #endif
+#ifdef AFFINITY
+enum { OWN_UNITS = AFFINITY };
+#else
+enum { OWN_UNITS = UNITS };
+#endif
 struct resource { int type; char padding[92]; unsigned units; };
 struct affinity { int type; unsigned units; };
 int cuCtxGetDevResource(void *of, struct resource *resource, int type) {
@@ -135,7 +140,7 @@ int cuLaunchKernel(struct function *function, unsigned groups, unsigned b, unsig
 int cuLaunchCooperativeKernel(struct function *function, unsigned groups, unsigned b, unsigned c, unsigned threads, unsigned e,
                               unsigned f, unsigned shared, void *stream, void **parameters) {
     (void)b, (void)c, (void)e, (void)f, (void)stream, (void)parameters;
-    return groups > blocks_of(threads, shared) * UNITS ? TOO_LARGE : launched(function, shared);
+    return groups > blocks_of(threads, shared) * OWN_UNITS ? TOO_LARGE : launched(function, shared);
 }
 
 int cuMemAlloc_v2(unsigned long *address, unsigned long bytes) {
