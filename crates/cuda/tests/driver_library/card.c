@@ -1,5 +1,5 @@
 /* The library of a driver with a card whose launches do nothing: it keeps what a driver knows of functions, and refuses what
-   a driver refuses. How it differs from a whole card is set when it is compiled. It needs no other library.
+   a driver refuses. Memory that is freed before what was queued has been waited for ends the process. How it differs from a whole card is set when it is compiled. It needs no other library.
 
    UNITS=n      the context has n of the card's 132 multiprocessors
    AFFINITY=n   the context's execution affinity is n multiprocessors
@@ -13,7 +13,10 @@ enum { ALL_UNITS = 132, SHARED = 232448, DEFAULT_SHARED = 49152 };
 #define FIXED 0
 #endif
 
-static int context, module, capturing, launches;
+static int context, module, capturing, queued;
+#ifdef REFUSED
+static int launches;
+#endif
 static unsigned long next_address = 1ul << 32;
 static struct function { char name[64]; int shared; } functions[256];
 
@@ -130,7 +133,9 @@ static int launched(struct function *function, unsigned shared) {
 #ifdef REFUSED
     if (++launches == REFUSED) return NO_RESOURCES;
 #endif
-    return shared <= (unsigned)function->shared ? 0 : INVALID;
+    if (shared > (unsigned)function->shared) return INVALID;
+    queued = !capturing;
+    return 0;
 }
 int cuLaunchKernel(struct function *function, unsigned groups, unsigned b, unsigned c, unsigned threads, unsigned e, unsigned f,
                    unsigned shared, void *stream, void **parameters, void **extra) {
@@ -149,11 +154,20 @@ int cuMemAlloc_v2(unsigned long *address, unsigned long bytes) {
     next_address += (bytes + 511) & ~511ul;
     return 0;
 }
-int cuMemFree_v2(unsigned long address) { (void)address; return 0; }
+int cuMemFree_v2(unsigned long address) {
+    (void)address;
+    if (queued) __builtin_trap();
+    return 0;
+}
 int cuMemsetD8Async(unsigned long address, unsigned char value, unsigned long bytes, void *stream) {
     (void)address, (void)value, (void)bytes, (void)stream;
     return 0;
 }
 int cuStreamBeginCapture_v2(void *stream, int mode) { (void)stream, (void)mode; capturing = 1; return 0; }
 int cuStreamEndCapture(void *stream, void **graph) { (void)stream; *graph = &module; capturing = 0; return 0; }
-int cuStreamSynchronize(void *stream) { (void)stream; return capturing ? CAPTURED : 0; }
+int cuStreamSynchronize(void *stream) {
+    (void)stream;
+    if (capturing) return CAPTURED;
+    queued = 0;
+    return 0;
+}
