@@ -8,7 +8,7 @@ use std::{env, fs};
 
 /// A folder of that case alone.
 pub fn folder(case: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("driver-{case}"));
+    let folder = env::current_exe().unwrap().with_extension(format!("driver-{case}"));
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
     folder

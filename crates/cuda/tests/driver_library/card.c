@@ -13,7 +13,9 @@ enum { ALL_UNITS = 132, SHARED = 232448, DEFAULT_SHARED = 49152 };
 #define FIXED 0
 #endif
 
-static int context, module, capturing, queued;
+static int context, module, capturing, event;
+/* Streams, the null one first: whether something was queued since it was waited for. */
+static char queued[64];
 #ifdef REFUSED
 static int launches;
 #endif
@@ -129,23 +131,26 @@ int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, struct function *fu
     return shared <= (unsigned long)function->shared ? 0 : INVALID;
 }
 
-static int launched(struct function *function, unsigned shared) {
+static void queue(void *stream) {
+    if (!capturing) queued[stream ? (char *)stream - queued : 0] = 1;
+}
+static int launched(struct function *function, unsigned shared, void *stream) {
 #ifdef REFUSED
     if (++launches == REFUSED) return NO_RESOURCES;
 #endif
     if (shared > (unsigned)function->shared) return INVALID;
-    queued = !capturing;
+    queue(stream);
     return 0;
 }
 int cuLaunchKernel(struct function *function, unsigned groups, unsigned b, unsigned c, unsigned threads, unsigned e, unsigned f,
                    unsigned shared, void *stream, void **parameters, void **extra) {
-    (void)groups, (void)b, (void)c, (void)threads, (void)e, (void)f, (void)stream, (void)parameters, (void)extra;
-    return launched(function, shared);
+    (void)groups, (void)b, (void)c, (void)threads, (void)e, (void)f, (void)parameters, (void)extra;
+    return launched(function, shared, stream);
 }
 int cuLaunchCooperativeKernel(struct function *function, unsigned groups, unsigned b, unsigned c, unsigned threads, unsigned e,
                               unsigned f, unsigned shared, void *stream, void **parameters) {
-    (void)b, (void)c, (void)e, (void)f, (void)stream, (void)parameters;
-    return groups > blocks_of(threads, shared) * OWN_UNITS ? TOO_LARGE : launched(function, shared);
+    (void)b, (void)c, (void)e, (void)f, (void)parameters;
+    return groups > blocks_of(threads, shared) * OWN_UNITS ? TOO_LARGE : launched(function, shared, stream);
 }
 
 int cuMemAlloc_v2(unsigned long *address, unsigned long bytes) {
@@ -156,18 +161,37 @@ int cuMemAlloc_v2(unsigned long *address, unsigned long bytes) {
 }
 int cuMemFree_v2(unsigned long address) {
     (void)address;
-    if (queued) __builtin_trap();
+    for (char *stream = queued; stream < queued + sizeof queued; stream++) {
+        if (*stream) __builtin_trap();
+    }
     return 0;
 }
 int cuMemsetD8Async(unsigned long address, unsigned char value, unsigned long bytes, void *stream) {
-    (void)address, (void)value, (void)bytes, (void)stream;
+    (void)address, (void)value, (void)bytes;
+    queue(stream);
+    return 0;
+}
+int cuMemcpyDtoDAsync_v2(unsigned long to, unsigned long from, unsigned long bytes, void *stream) {
+    (void)to, (void)from, (void)bytes;
+    queue(stream);
+    return 0;
+}
+int cuStreamCreate(void **stream, unsigned flags) {
+    static unsigned long streams;
+    (void)flags;
+    if (++streams == sizeof queued) return NO_RESOURCES;
+    *stream = queued + streams;
+    return 0;
+}
+int cuStreamDestroy_v2(void *stream) { (void)stream; return 0; }
+int cuStreamSynchronize(void *stream) {
+    if (capturing) return CAPTURED;
+    queued[stream ? (char *)stream - queued : 0] = 0;
     return 0;
 }
 int cuStreamBeginCapture_v2(void *stream, int mode) { (void)stream, (void)mode; capturing = 1; return 0; }
 int cuStreamEndCapture(void *stream, void **graph) { (void)stream; *graph = &module; capturing = 0; return 0; }
-int cuStreamSynchronize(void *stream) {
-    (void)stream;
-    if (capturing) return CAPTURED;
-    queued = 0;
-    return 0;
-}
+int cuStreamWaitEvent(void *stream, void *of, unsigned flags) { (void)stream, (void)flags; return of == &event ? 0 : INVALID; }
+int cuEventCreate(void **made, unsigned flags) { (void)flags; *made = &event; return 0; }
+int cuEventDestroy_v2(void *of) { return of == &event ? 0 : INVALID; }
+int cuEventRecord(void *of, void *stream) { (void)stream; return of == &event ? 0 : INVALID; }
