@@ -125,16 +125,19 @@ impl Drop for Part {
 }
 
 pub fn parts(bench: &mut Bench) -> usize {
-    let mut failed = 0;
+    let (mut ran, mut failed) = (0, 0);
     for units in [8, 16, 24, 48, 64, 96] {
         for (kind, part) in [("green", Part::green(units)), ("affine", Part::affine(units))] {
             match part {
-                Ok(part) => failed += of_part(bench, kind, &part),
+                Ok(part) => {
+                    failed += of_part(bench, kind, &part);
+                    ran += 1;
+                }
                 Err(why) => println!("  {kind} {units}: skipped, {why}"),
             }
         }
     }
-    failed
+    failed + expect(&format!("{ran} parts were had"), ran > 0)
 }
 
 fn of_part(bench: &Bench, kind: &str, part: &Part) -> usize {
