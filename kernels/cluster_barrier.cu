@@ -1,10 +1,7 @@
 // 010! by barrier-sync at cluster scope: an instance lies across the shared memories of a cluster.
+#include "cluster.cuh"
 #include "wide_barrier.cuh"
 
-
-static __device__ void cluster_wait() {
-    asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
 
 #define CLUSTER(N, NAME, GRANULE)                                                                      \
     extern "C" __global__ void __cluster_dims__(N, 1, 1) __launch_bounds__(1024, 1)                    \

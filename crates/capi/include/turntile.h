@@ -53,7 +53,7 @@ typedef enum turntile_status {
     TURNTILE_ERROR_VERSION = 10,  /* the library is older than the header */
     TURNTILE_ERROR_INTERNAL = 11, /* a defect of the library; please report it */
     TURNTILE_ERROR_RANKS = 12,    /* of turntile_mpi.h: processes ask for different things, or cannot be reached */
-    TURNTILE_ERROR_LOST = 13      /* of turntile_mpi.h: data did not arrive, what is there is incomplete */
+    TURNTILE_ERROR_LOST = 13      /* the data are incomplete: of turntile_mpi.h, some did not arrive; a GPU refused half of a run */
 } turntile_status;
 
 /* What went wrong in the last call of the calling thread that failed, in words; "" if none did. It stays until the

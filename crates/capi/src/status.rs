@@ -50,11 +50,11 @@ statuses! {
     Internal = 11, c"TURNTILE_ERROR_INTERNAL";
     /// Processes that were asked for different things, could not begin, or cannot be reached.
     Ranks = 12, c"TURNTILE_ERROR_RANKS";
-    /// Data did not arrive: they are incomplete.
+    /// The data are incomplete: some did not arrive, or a GPU refused a launch after others.
     Lost = 13, c"TURNTILE_ERROR_LOST";
 }
 
-/// Why a call did not do what it was asked; memory is as it was.
+/// Why a call did not do what it was asked. Memory is unchanged, except after [`Status::Lost`].
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// A pointer that must not be.
@@ -167,7 +167,24 @@ fn of_cuda(error: &CudaError) -> Status {
         CudaError::Workspace { .. } => Status::Workspace,
         CudaError::Overlap { .. } => Status::Overlap,
         CudaError::OutOfMemory { .. } => Status::Memory,
+        CudaError::Partial { .. } => Status::Lost,
         // Whatever else there is or will be is between the driver and the device.
         _ => Status::Device,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of all that a GPU answers, one status alone says that the data are incomplete.
+    #[test]
+    fn half_a_run_of_a_gpu_has_a_status_of_its_own() {
+        let refused = CudaError::OutOfMemory { bytes: 1 };
+        let status = |error: &CudaError| Failure::from(Error::from(error.clone())).status();
+        assert_eq!(status(&refused), Status::Memory);
+        assert_eq!(status(&CudaError::NoDevice), Status::Device);
+        let half = CudaError::Partial { launch: 2, launches: 3, why: refused.into() };
+        assert_eq!(status(&half), Status::Lost);
     }
 }

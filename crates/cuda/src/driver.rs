@@ -23,7 +23,7 @@ pub(crate) struct Facts {
     pub name: String,
     /// 10 times the major number of the compute capability, and the minor one: 90 is 9.0, 103 is 10.3.
     pub architecture: usize,
-    /// Streaming multiprocessors.
+    /// Streaming multiprocessors that the context's kernels run on.
     pub units: usize,
     /// Opt-in shared memory of a block.
     pub shared_bytes: usize,

@@ -6,7 +6,7 @@ use crate::family::{NEEDED_ARCHITECTURE, NEEDED_CUDA, NEEDED_DRIVER};
 
 /// Why a GPU did not, or could not, run something.
 ///
-/// An error that says so before any kernel is launched leaves the data untouched.
+/// The data are untouched, but for [`Partial`](Self::Partial) and for what the driver says of work that was queued.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CudaError {
@@ -75,6 +75,25 @@ pub enum CudaError {
         code: u32,
         /// The driver's message.
         message: String,
+    },
+    /// A launch was refused when others of the same run were queued already: the data are incomplete.
+    #[error(
+        "the data are incomplete: launch {launch} of {launches} failed when those before it were queued: {why}"
+    )]
+    Partial {
+        /// The launch that was refused, from 2.
+        launch: usize,
+        /// Launches of the whole run.
+        launches: usize,
+        /// Why it was refused.
+        #[source]
+        why: Box<CudaError>,
+    },
+    /// A run needs a kernel that was not prepared.
+    #[error("{kernel} was not prepared")]
+    NotPrepared {
+        /// The kernel's name, with its family and word.
+        kernel: String,
     },
     /// The thread's current context is not its device's primary one, and cannot be kept from being destroyed.
     #[error("the current context is not its device's primary one; Gpu::given takes others")]

@@ -60,14 +60,16 @@ impl Gpu {
         Self::of(Context::current()?)
     }
 
-    /// The GPU of a context (`CUcontext`) that somebody else made.
+    /// The GPU of a context (`CUcontext`) that somebody else made. Of one that has a part of the multiprocessors (a green
+    /// context, an execution affinity), [`chip`](Self::chip) has as many, and plans are for these.
     ///
     /// # Errors
     /// As [`primary`](Self::primary).
     ///
     /// # Safety
     /// `context` is a context, and is not destroyed before this `Gpu`, its clones and all that is made of
-    /// them are dropped. (Nothing can retain such a context; a primary one is retained.)
+    /// them are dropped. (Nothing can retain such a context; a primary one is retained.) Where the driver lets only one thread
+    /// at a time use it, as it does of a green context, so do these.
     pub unsafe fn given(context: *mut c_void) -> Result<Self, CudaError> {
         // SAFETY: the caller answers for the context.
         Self::of(unsafe { Context::given(context) }?)
@@ -220,6 +222,6 @@ fn largest_cluster(context: &Arc<Context>, facts: &Facts) -> Result<usize, CudaE
     let config =
         LaunchConfig { groups, threads: CLUSTER_THREADS, shared_bytes, cooperative: false };
     // A driver that does not know has no room for any.
-    let blocks = probe.largest_cluster(config).unwrap_or(1).clamp(1, MOST_CLUSTER);
+    let blocks = probe.largest_cluster(config).unwrap_or(1).min(facts.units).clamp(1, MOST_CLUSTER);
     Ok(1 << blocks.ilog2())
 }

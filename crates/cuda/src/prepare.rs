@@ -157,6 +157,36 @@ impl Work {
         }
     }
 
+    /// The same, and the result's numbers scaled: on the way where [`scaled`](Self::scaled) has them so, else in a pass of its
+    /// own. Zeros are put down, and nothing is moved.
+    ///
+    /// # Errors
+    /// As [`of_scale`](Self::of_scale).
+    pub fn and_scaled(
+        &self,
+        number: Number,
+        scaling: Scaling,
+        limits: &Limits,
+    ) -> Result<Self, CudaError> {
+        if let Some(on_the_way) = self.scaled(number, scaling, limits)? {
+            return Ok(on_the_way);
+        }
+        let count = self.bytes / number.bytes();
+        let leading = self.problem.as_ref().and_then(Problem::leading);
+        let rows = leading.map(|leading| leading.result()).or(Pitched::new(1, count, count));
+        let rows = rows.expect("as long a row as there are numbers");
+        let pass = Self::of_scale(number, rows, scaling, self.alignment, limits)?;
+        Ok(match scaling {
+            Scaling::Zeros => Work { bytes: self.bytes, ..pass },
+            Scaling::By { .. } => self.clone().then(pass),
+        })
+    }
+
+    /// Whether it is a plan's whose elements are as large as these numbers.
+    pub(crate) fn is_of(&self, number: Number) -> bool {
+        self.problem.is_some_and(|problem| problem.elem_bytes() == number.bytes())
+    }
+
     /// This, then `next` on the same memory.
     #[must_use]
     pub fn then(mut self, next: Work) -> Self {

@@ -114,6 +114,30 @@ mod tests {
         assert_eq!(waiting, WAITING.iter().map(|row| row.0).collect(), "kernels that there are");
     }
 
+    /// The barrier of a cluster takes whole warps: lanes that come from loops of their own lengths are brought together first.
+    #[test]
+    fn warps_are_whole_where_they_wait_for_a_cluster() {
+        let mut barriers = 0;
+        for (family, word) in Family::ALL.into_iter().flat_map(|f| [1, 2, 4, 8, 16].map(|w| (f, w)))
+        {
+            for (entry, code) in entries(family.ptx(word)) {
+                let mut before = "";
+                for line in code.lines().map(str::trim).filter(|line| line.ends_with(';')) {
+                    if line.starts_with("barrier.cluster.arrive.") {
+                        assert!(
+                            before.starts_with("bar.warp.sync"),
+                            "{}.w{word} {entry}",
+                            family.name()
+                        );
+                        barriers += 1;
+                    }
+                    before = line;
+                }
+            }
+        }
+        assert!(barriers > 0);
+    }
+
     #[test]
     fn blocks_that_wait_are_at_work_together() {
         assert_eq!(Waits::of("slot_gather").together(132), 132);

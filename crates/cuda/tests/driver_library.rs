@@ -1,7 +1,5 @@
 //! The driver is looked for when the program runs: what is said where there is none or an old one, and that its functions
 //! get their arguments. Each case runs in a process of its own, which finds a driver made for it.
-//!
-//! `CC` names the C compiler, `TURNTILE_EMULATOR` what runs programs of this architecture where the machine cannot.
 #![cfg(all(
     feature = "cuda",
     target_os = "linux",
@@ -9,56 +7,17 @@
 ))]
 #![allow(unsafe_code)]
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::{env, fs, ptr, thread};
+use std::{fs, ptr, thread};
 
 use turntile_cuda::cust::sys::{self, CUresult};
 use turntile_cuda::family::Family;
 use turntile_cuda::{CudaError, Gpu};
 
-/// A folder of that case alone.
-fn folder(case: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("driver-{case}"));
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
-    folder
-}
+use crate::children::{folder, runs, runs_on};
 
-/// Runs the test `child_CASE` with the driver in that folder.
-fn runs(case: &str, folder: &Path) {
-    let (this, test) = (env::current_exe().unwrap(), format!("driver_library::child_{case}"));
-    let path = format!("LD_LIBRARY_PATH={}", folder.display());
-    let mut command = match env::var_os("TURNTILE_EMULATOR") {
-        Some(emulator) => {
-            let mut command = Command::new(emulator);
-            command.args(["-E", &path]).arg(this);
-            command
-        }
-        None => {
-            let mut command = Command::new("env");
-            command.arg(path).arg(this);
-            command
-        }
-    };
-    let output = command.args(["--ignored", "--exact", &test]).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && text.contains("1 passed"), "{case}: {output:?}");
-}
-
-/// The same, with a driver that is compiled so.
+/// Runs the test `child_CASE` with the driver `fake.c`, compiled with these options.
 fn runs_with(case: &str, options: &[&str]) {
-    let folder = folder(case);
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/driver_library/fake.c");
-    let compiler = env::var("CC").unwrap_or_else(|_| "cc".into());
-    let compiled = Command::new(compiler)
-        .args(["-shared", "-nostdlib", "-fPIC", "-O1", "-fno-omit-frame-pointer"])
-        .args(options)
-        .arg("-o")
-        .args([folder.join("libcuda.so.1"), source])
-        .status();
-    assert!(compiled.unwrap().success());
-    runs(case, &folder);
+    runs_on("driver_library", case, "fake.c", options);
 }
 
 fn refusal() -> CudaError {
@@ -70,7 +29,7 @@ fn without_a_driver() {
     // Of all that a loader may find, what is no library.
     let folder = folder("no_driver");
     fs::write(folder.join("libcuda.so.1"), "none").unwrap();
-    runs("no_driver", &folder);
+    runs("driver_library", "no_driver", &folder);
 }
 
 #[test]

@@ -48,7 +48,7 @@ pub enum Error {
         /// How many there are.
         ranks: usize,
     },
-    /// The local stages cannot be planned, or run out of memory before anything moved.
+    /// The local stages cannot be planned, or there is no memory for them; nothing has moved.
     #[error(transparent)]
     Local(#[from] turntile::Error),
     /// There are not as many ranks as parts.
@@ -94,7 +94,7 @@ pub enum Error {
     /// Ranks could not be reached before anything moved.
     #[error("nothing has moved: {0}")]
     Unreachable(#[source] TransportError),
-    /// What ranks were moving did not arrive: the data are incomplete.
+    /// What ranks were moving did not arrive, or was left where it was: the data are incomplete.
     #[error("the data are incomplete: {0}")]
     Lost(#[source] TransportError),
 }

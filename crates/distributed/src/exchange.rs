@@ -38,8 +38,9 @@ pub trait Exchange {
     /// A rank is gone.
     fn gather(&mut self, own: u64) -> Result<Vec<u64>, TransportError>;
 
-    /// Runs a local stage, which may use threads: those of the calling thread's pool, unless a transport has others.
-    fn local(&self, stage: &mut (dyn FnMut() + Send)) {
+    /// Runs a local stage, which may use threads: those of the calling thread's pool, unless a transport has others. It has run
+    /// when this returns.
+    fn local(&self, stage: Box<dyn FnOnce() + Send + '_>) {
         stage();
     }
 }

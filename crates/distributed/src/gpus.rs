@@ -137,6 +137,30 @@ impl OnRank {
     }
 }
 
+/// What is queued on these ranks: it is waited for whatever happens, a panic included, since the memory may be freed then.
+struct UnderWay<'a>(&'a [OnRank]);
+
+impl UnderWay<'_> {
+    /// Waits for all queues. The first that ended badly, with its rank.
+    fn wait(&self) -> Result<(), (usize, String)> {
+        let mut ended = Ok(());
+        for (rank, on) in self.0.iter().enumerate() {
+            for queue in &on.queues {
+                let why = |why: CudaError| (rank, why.to_string());
+                ended = ended.and(queue.wait().map_err(why));
+            }
+        }
+        ended
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        // Where `run` has waited, nothing is left.
+        let _ = self.wait();
+    }
+}
+
 impl OnGpus {
     /// Bytes that a rank's memory needs: the larger of its parts before and after.
     ///
@@ -174,18 +198,13 @@ impl OnGpus {
     pub unsafe fn run(&mut self, data: &[DeviceMemory]) -> Result<(), Error> {
         let data: Vec<(u64, usize)> = data.iter().map(|memory| memory.place()).collect();
         self.check(&data)?;
+        let under_way = UnderWay(&self.ranks);
         // SAFETY: the caller answers for the memory, which was compared with what is needed.
         let queued = self.commands.iter().try_for_each(|command| unsafe {
             self.queue(*command, &data).map_err(|why| lost(command, &why))
         });
         // Whatever went wrong: a part may be under way.
-        let mut ended = Ok(());
-        for (rank, on) in self.ranks.iter().enumerate() {
-            for queue in &on.queues {
-                let why = |why: CudaError| (rank, why.to_string());
-                ended = ended.and(queue.wait().map_err(why));
-            }
-        }
+        let ended = under_way.wait();
         let lost = |(rank, why)| Error::Lost(TransportError { rank, partner: rank, why });
         queued.and(ended).map_err(lost)
     }
@@ -296,6 +315,14 @@ fn lost(command: &Command, why: &turntile::Error) -> (usize, String) {
     };
     (rank, why.to_string())
 }
+
+#[cfg(all(
+    test,
+    feature = "cuda",
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod tests;
 
 impl fmt::Display for OnGpus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,12 +1,14 @@
 //! What one rank does.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::panic::{self, AssertUnwindSafe};
 
 use turntile::{Bytes, Options, Workspace};
 
 use crate::blocks::Blocks;
 use crate::error::Error;
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, TransportError};
 use crate::local::OfBytes;
 
 /// One rank's part of a [`Redistribution`](crate::Redistribution), to be run as often as wanted.
@@ -75,7 +77,7 @@ impl Planned {
         exchange: &mut impl Exchange,
         data: &mut [T],
     ) -> Result<(), Error> {
-        run(exchange, self.words.clone(), Ok(self), bytemuck::cast_slice_mut(data))
+        run(exchange, &self.words, || Ok(Cow::Borrowed(self)), bytemuck::cast_slice_mut(data))
     }
 
     fn workspace(&self) -> Result<(Workspace, Vec<u8>), Error> {
@@ -88,67 +90,75 @@ impl Planned {
     }
 }
 
-/// Runs what this rank has planned, or tells the others that it could not.
-pub(crate) fn run(
+/// Runs what `plan` plans for this rank, or tells the others that it could not.
+pub(crate) fn run<'a>(
     exchange: &mut impl Exchange,
-    words: Vec<usize>,
-    planned: Result<&Planned, &Error>,
+    words: &[usize],
+    plan: impl FnOnce() -> Result<Cow<'a, Planned>, Error>,
     data: &mut [u8],
 ) -> Result<(), Error> {
-    let need = planned.map_or(0, Planned::capacity);
-    let workspace = |rank, ranks| {
-        let planned = planned.map_err(Clone::clone)?;
+    let begin = |rank, ranks| {
+        let planned = plan()?;
         match &planned.blocks {
             _ if rank != planned.rank => Err(Error::OtherRank { planned: planned.rank, got: rank }),
             Some((blocks, _)) if blocks.ranks() != ranks => {
                 Err(Error::Communicator { planned: blocks.ranks(), got: ranks })
             }
-            _ => planned.workspace(),
+            _ => Ok((planned.capacity(), (planned.workspace()?, planned))),
         }
     };
-    let (mut workspace, mut bounce) = agree(exchange, &words, [need, data.len()], workspace)?;
-    let planned = planned.map_err(Clone::clone)?;
+    let ((mut workspace, mut bounce), planned) = agree(exchange, words, data.len(), begin)?;
     let [before, after] = planned.bytes;
     let mut local =
         |exchange: &dyn Exchange, stages: &[OfBytes<turntile::Planned>], part: &mut [u8]| {
-            let mut done = Ok(());
-            exchange.local(&mut || {
-                let mut run = |(range, stage): &OfBytes<turntile::Planned>| {
+            let mut done = Err("the transport left out a local stage".to_owned());
+            exchange.local(Box::new(|| {
+                let run = |(range, stage): &OfBytes<turntile::Planned>| {
                     let part = &mut part[range.clone()];
                     stage.run_with(&mut Bytes(part), Options::new().workspace(&mut workspace))
                 };
-                done = stages.iter().try_for_each(&mut run);
-            });
-            done
+                done = stages.iter().try_for_each(run).map_err(|why| why.to_string());
+            }));
+            // Others move their parts by now.
+            let rank = planned.rank;
+            done.map_err(|why| Error::Lost(TransportError { rank, partner: rank, why }))
         };
     local(exchange, &planned.first, &mut data[..before])?;
     if let Some((blocks, chunk)) = &planned.blocks {
-        let capacity = planned.capacity();
-        let data = &mut data[..capacity];
+        let data = &mut data[..planned.capacity()];
         blocks.exchange(exchange, data, &mut bounce, *chunk).map_err(Error::Lost)?;
     }
-    local(exchange, &planned.last, &mut data[..after])?;
-    Ok(())
+    local(exchange, &planned.last, &mut data[..after])
 }
 
-/// What `begin(rank, ranks)` answers, on all ranks or none: once all are known to be asked for the same, and to have buffers of
-/// `have` bytes where `need` are needed.
+/// What `begin(rank, ranks)` answers besides how many bytes this rank needs, on all ranks or none: once all are known to be asked
+/// for the same, and to have buffers of `have` bytes where as many are needed.
+///
+/// # Panics
+/// When `begin` does, after the other ranks have been told that this one could not.
 pub(crate) fn agree<W>(
     exchange: &mut impl Exchange,
     words: &[usize],
-    [need, have]: [usize; 2],
-    begin: impl FnOnce(usize, usize) -> Result<W, Error>,
+    have: usize,
+    begin: impl FnOnce(usize, usize) -> Result<(usize, W), Error>,
 ) -> Result<W, Error> {
-    let hashes = exchange.gather(hash(words)).map_err(Error::Unreachable)?;
+    let hashes = gather(exchange, hash(words))?;
     if let Some(rank) = hashes.iter().position(|hash| *hash != hashes[0]) {
         return Err(Error::Disagree { rank });
     }
-    let begun = begin(exchange.rank(), exchange.ranks());
+    let (rank, ranks) = (exchange.rank(), exchange.ranks());
+    // Others wait for what this one says, whatever becomes of it: nothing of what panicked is looked at.
+    let begun = panic::catch_unwind(AssertUnwindSafe(|| begin(rank, ranks)));
+    let own = begun.as_ref().ok().and_then(|begun| begun.as_ref().ok());
     // What each needs is found by itself and told, so that all say the same.
-    let needs = exchange.gather(need as u64).map_err(Error::Unreachable)?;
-    let haves = exchange.gather(have as u64).map_err(Error::Unreachable)?;
-    let ready = exchange.gather(begun.is_ok().into()).map_err(Error::Unreachable)?;
-    let begun = begun?;
+    let (need, ready) = (own.map_or(0, |own| own.0 as u64), own.is_some().into());
+    let mut tell = || -> Result<_, Error> {
+        Ok([gather(exchange, need)?, gather(exchange, have as u64)?, gather(exchange, ready)?])
+    };
+    let told = tell();
+    let begun = begun.unwrap_or_else(|panic| panic::resume_unwind(panic));
+    let [needs, haves, ready] = told?;
+    let (_, begun) = begun?;
     if let Some(rank) = ready.iter().position(|&ready| ready == 0) {
         return Err(Error::Refused { rank });
     }
@@ -157,6 +167,17 @@ pub(crate) fn agree<W>(
         Some([rank, need, have]) => Err(Error::Short { rank, need, have }),
         None => Ok(begun),
     }
+}
+
+/// A number of each rank.
+fn gather(exchange: &mut impl Exchange, own: u64) -> Result<Vec<u64>, Error> {
+    let (rank, ranks) = (exchange.rank(), exchange.ranks());
+    let all = exchange.gather(own).map_err(Error::Unreachable)?;
+    if all.len() == ranks {
+        return Ok(all);
+    }
+    let why = format!("the transport gathered {} numbers of {ranks} ranks", all.len());
+    Err(Error::Unreachable(TransportError { rank, partner: rank, why }))
 }
 
 /// FNV-1a: the same on every machine.

@@ -1,5 +1,6 @@
 //! What is to be done: an array, the axis that is cut before, the order of axes, the axis that is cut after.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use turntile::Transpose;
@@ -174,7 +175,7 @@ impl Redistribution {
             true => begin(rank, ranks),
             false => Err(Error::Communicator { planned, got: ranks }),
         };
-        plan::agree(exchange, &self.words(), [need, have], begin)
+        plan::agree(exchange, &self.words(), have, |rank, ranks| Ok((need, begin(rank, ranks)?)))
     }
 
     /// What a rank does, with nothing planned.
@@ -250,8 +251,9 @@ impl Redistribution {
         exchange: &mut impl Exchange,
         data: &mut [T],
     ) -> Result<(), Error> {
-        let planned = self.plan(exchange.rank());
-        plan::run(exchange, self.words(), planned.as_ref(), bytemuck::cast_slice_mut(data))
+        let rank = exchange.rank();
+        let plan = || self.plan(rank).map(Cow::Owned);
+        plan::run(exchange, &self.words(), plan, bytemuck::cast_slice_mut(data))
     }
 
     /// The axis of the array that is cut after.

@@ -1,6 +1,7 @@
 //! Arrays over threads as ranks: every element where the whole array's permutation has it.
 
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -296,6 +297,88 @@ fn a_rank_that_ends_is_an_error_of_the_others() {
         Redistribution::transpose(Parts::balanced(40, 4), Parts::balanced(40, 4), 1).chunk(8);
     let ended = threads::run(4, |rank| change.run(&mut Ends(rank, 0), &mut [0u8; 400]));
     assert!(ended.iter().all(|end| matches!(end, Err(Error::Lost(_)))), "{ended:?}");
+}
+
+/// A rank whose transport answers a wrong count of numbers, or leaves out local stages.
+struct Careless(Rank, Fault);
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fault {
+    Numbers(usize),
+    LeavesOut,
+}
+
+impl Exchange for Careless {
+    fn rank(&self) -> usize {
+        self.0.rank()
+    }
+
+    fn ranks(&self) -> usize {
+        self.0.ranks()
+    }
+
+    fn exchange(
+        &mut self,
+        partner: usize,
+        send: &[u8],
+        receive: &mut [u8],
+    ) -> Result<(), TransportError> {
+        self.0.exchange(partner, send, receive)
+    }
+
+    fn gather(&mut self, own: u64) -> Result<Vec<u64>, TransportError> {
+        let mut all = self.0.gather(own)?;
+        if let Fault::Numbers(count) = self.1 {
+            all.resize(count, own);
+        }
+        Ok(all)
+    }
+
+    fn local(&self, stage: Box<dyn FnOnce() + Send + '_>) {
+        if self.1 != Fault::LeavesOut {
+            stage();
+        }
+    }
+}
+
+#[test]
+fn a_careless_transport_is_an_error() {
+    let change = Redistribution::transpose(Parts::balanced(6, 3), Parts::balanced(9, 3), 1);
+    for count in [0, 2, 4] {
+        let run = |rank: &mut Rank, data: &mut [u8]| {
+            let rank = std::mem::replace(rank, threads::ranks(1).remove(0));
+            change.run(&mut Careless(rank, Fault::Numbers(count)), data)
+        };
+        let ended = ended(3, run);
+        assert!(ended.iter().all(|end| matches!(end, Error::Unreachable(_))), "{ended:?}");
+    }
+    let ended = threads::run(3, |rank| {
+        let fault = if rank.rank() == 1 { Fault::LeavesOut } else { Fault::Numbers(3) };
+        change.run(&mut Careless(rank, fault), &mut [7u8; 64])
+    });
+    assert!(matches!(&ended[1], Err(Error::Lost(error)) if error.rank == 1), "{ended:?}");
+}
+
+/// A panic of one rank before anything moved is told to the others, which wait for it.
+#[test]
+fn a_rank_that_panics_is_an_error_of_the_others() {
+    let change = Redistribution::transpose(Parts::balanced(6, 3), Parts::balanced(9, 3), 1);
+    let ended = threads::run(3, |mut rank| {
+        let number = rank.rank();
+        let begin = |_, _| {
+            assert!(number != 1, "a defect");
+            Ok(())
+        };
+        // In place of what ends with the thread, the rank stays: only what it is told ends the others.
+        let agreed = catch_unwind(AssertUnwindSafe(|| change.agree(&mut rank, [1, 1], begin)));
+        (agreed, rank)
+    });
+    for (number, (end, _)) in ended.into_iter().enumerate() {
+        match number {
+            1 => assert!(end.is_err(), "the panic goes on"),
+            _ => assert_eq!(end.unwrap(), Err(Error::Refused { rank: 1 })),
+        }
+    }
 }
 
 #[test]

@@ -34,7 +34,7 @@ impl Exchange for Noted {
     fn gather(&mut self, own: u64) -> Result<Vec<u64>, TransportError> {
         self.0.gather(own)
     }
-    fn local(&self, stage: &mut (dyn FnMut() + Send)) {
+    fn local(&self, stage: Box<dyn FnOnce() + Send + '_>) {
         let start = Instant::now();
         self.0.local(stage);
         self.1.borrow_mut().push(start.elapsed().as_secs_f64());

@@ -12,8 +12,9 @@
  *
  * turntile_mpi_transpose() and turntile_mpi_permute() are called by all processes of `comm`, with the same arguments but for
  * the buffer; they talk in a duplicate of `comm`. MPI is initialised, with MPI_THREAD_FUNNELED or more: their own threads call no
- * MPI. What is wrong on one process is an error of all, with everything as it was, but for TURNTILE_ERROR_LOST. What MPI finds
- * wrong with `comm` itself goes to the error handler of `comm`, which ends the job unless the program has set another.
+ * MPI. What is wrong on one process is an error of all, with everything as it was, but for TURNTILE_ERROR_LOST. After
+ * TURNTILE_ERROR_INTERNAL, a defect, other processes may wait for this one: end the job. What MPI finds wrong with `comm` itself
+ * goes to the error handler of `comm`, which ends the job unless the program has set another.
  *
  * Licensed under MIT or Apache-2.0, as you like. */
 #ifndef TURNTILE_MPI_H

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_void};
+use std::panic::{self, AssertUnwindSafe};
 
 use mpi::ffi::{self, MPI_Comm};
 use turntile_capi::answer::{answer, last};
@@ -165,14 +166,19 @@ unsafe fn run(
     answer(|| {
         // SAFETY: as the caller says.
         let mut process = unsafe { Process::of_raw(comm) }.map_err(unreachable)?;
-        let ready = change(process.ranks()).and_then(|change| {
+        let ranks = process.ranks();
+        let begin = || -> Result<_, Failure> {
+            let change = change(ranks)?;
             // No buffer needs more than a slice can have.
             let data = Memory::new("data", data, data_bytes.min(isize::MAX as usize))?;
             // SAFETY: as the caller says.
             Ok((change, unsafe { data.to_write() }))
-        });
-        let all = process.gather(ready.is_ok().into()).map_err(unreachable)?;
-        let (change, data) = ready?;
+        };
+        // Others wait for what this one says, whatever becomes of it: nothing of what panicked is looked at.
+        let ready = panic::catch_unwind(AssertUnwindSafe(begin));
+        let all = process.gather(matches!(ready, Ok(Ok(_))).into());
+        let ready = ready.unwrap_or_else(|panic| panic::resume_unwind(panic));
+        let (all, (change, data)) = (all.map_err(unreachable)?, ready?);
         match all.iter().position(|&ready| ready == 0) {
             Some(rank) => Err(failure(Error::Refused { rank })),
             None => change.run(&mut process, data).map_err(failure),

@@ -1,5 +1,7 @@
 //! Arrays over processes of MPI: `mpirun -n P processes [few]`. All draw the same arrays, and each compares its part.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
 use mpi::Threading;
 use mpi::traits::{Communicator, Destination as _, Source as _};
 use proptest::prelude::*;
@@ -91,6 +93,17 @@ fn errors(process: &mut Process) {
     let fewer = Parts::balanced(6, ranks + 1);
     let ended = Redistribution::transpose(fewer.clone(), fewer, 1).run(process, &mut data);
     assert_eq!(ended, Err(Error::Communicator { planned: ranks + 1, got: ranks }));
+    // A panic is told to the others, which wait for it, and goes on.
+    let begin = |_, _| match rank == odd {
+        // Not by the hook, which ends the job.
+        true => resume_unwind(Box::new("a defect")),
+        false => Ok(()),
+    };
+    let ended = catch_unwind(AssertUnwindSafe(|| change.agree(process, [need, need], begin)));
+    match ended {
+        Ok(ended) => assert_eq!(ended, Err(Error::Refused { rank: odd })),
+        Err(_) => assert_eq!(rank, odd),
+    }
     assert_eq!(data, before);
 }
 

@@ -101,10 +101,9 @@ impl Pitched {
     }
 
     /// Where what lies at an offset goes when rows [change places](#method.exchanges) with their gaps until they lie
-    /// together, or back.
+    /// together, or back. Takes time in proportion to the rows.
     pub fn exchanged(&self, offset: usize, back: bool) -> usize {
-        let all: Vec<_> = (0..self.rows).flat_map(|row| self.exchanges(row)).collect();
-        let step = |at: usize, &(first, second, run): &(usize, usize, usize)| match at {
+        let step = |at: usize, (first, second, run): (usize, usize, usize)| match at {
             _ if (first..first + run).contains(&at) => at - first + second,
             _ if (second..second + run).contains(&at) => at - second + first,
             _ => at,
@@ -112,9 +111,9 @@ impl Pitched {
         if offset >= self.span() {
             offset
         } else if back {
-            all.iter().rev().fold(offset, step)
+            (0..self.rows).rev().flat_map(|row| self.exchanges(row).rev()).fold(offset, step)
         } else {
-            all.iter().fold(offset, step)
+            (0..self.rows).flat_map(|row| self.exchanges(row)).fold(offset, step)
         }
     }
 

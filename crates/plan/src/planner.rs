@@ -239,7 +239,9 @@ impl Planner {
             made = made.then(done);
             at.clone_from(&leg.order);
         }
-        if at != fused.order() || made.legs.is_empty() {
+        // No leg is a plan where nothing moves.
+        let lacks_legs = made.legs.is_empty() && !matches!(self.whole(problem), Ok(None));
+        if at != fused.order() || lacks_legs {
             return Ok(None);
         }
         Ok(Some(self.assemble(problem, made)))

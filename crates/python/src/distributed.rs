@@ -97,7 +97,7 @@ impl Exchange for Ranks {
         })
     }
 
-    fn local(&self, stage: &mut (dyn FnMut() + Send)) {
+    fn local(&self, stage: Box<dyn FnOnce() + Send + '_>) {
         pool::run(self.threads, stage);
     }
 }

@@ -10,7 +10,7 @@ create_exception!(
     turntile,
     CudaError,
     PyRuntimeError,
-    "There is no NVIDIA GPU or driver, or the driver refused."
+    "There is no NVIDIA GPU or driver, or the driver refused. If it refused half of a run, the message says that the data are incomplete."
 );
 create_exception!(
     turntile,
@@ -24,7 +24,7 @@ create_exception!(turntile, PlanError, PyValueError, "No kernel serves the probl
 /// The driver's answers about captures, which lie together: 900 (not allowed while capturing) to 908.
 pub const OF_CAPTURES: std::ops::RangeInclusive<u32> = 900..=908;
 
-/// The exception for an error. The data are as they were.
+/// The exception for an error. The data are unchanged, except after `Cuda::Partial`, whose text says so.
 pub fn exception(error: Error) -> PyErr {
     let text = error.to_string();
     match error {

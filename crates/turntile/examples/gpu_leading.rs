@@ -139,8 +139,10 @@ fn replayed(
     let mut want = before.clone();
     imatcopy(&mut want, Operation::Transpose, rows, cols, -2.5, lda, ldb)?;
     let mut memory = DeviceBuffer::from_slice(&before)?;
-    let planned = Transpose::of::<f32>(rows, cols).leading(lda, ldb).plan_on(&device.gpu)?;
-    let planned = planned.with_own_workspace()?;
+    let dense = Transpose::of::<f32>(rows, cols);
+    let has_gaps = [lda, ldb] != [cols, rows];
+    let transpose = if has_gaps { dense.leading(lda, ldb) } else { dense };
+    let planned = transpose.plan_on(&device.gpu)?.with_own_workspace()?;
     let (mut graph, mut replay) = (std::ptr::null_mut(), std::ptr::null_mut());
     let (stream, none) = (device.stream.as_inner(), std::ptr::null_mut());
     let mut wrong = 0;
@@ -174,7 +176,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let gpu = Gpu::current()?;
     let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
     let device = Device { gpu, stream };
-    let mut wrong = device.all::<f32>([1.0, 0.0, -2.3])?;
+    // First, when nothing that scales was loaded by another.
+    let mut wrong = replayed(&device, [4096, 6000, 6000, 4096])?;
+    wrong += device.all::<f32>([1.0, 0.0, -2.3])?;
     wrong += device.all::<f64>([1.0, 0.0, 0.1])?;
     let complex = |re, im| Complex::<f32> { re, im };
     let complex64 = |re, im| Complex::<f64> { re, im };

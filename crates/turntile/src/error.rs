@@ -7,7 +7,7 @@ use turntile_plan::{PlanError, ProblemError, WisdomError};
 
 use crate::relayout::LayoutError;
 
-/// Why a transposition did not happen; the data are always as they were.
+/// Why a transposition did not happen. The data are unchanged, except after [`CudaError::Partial`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

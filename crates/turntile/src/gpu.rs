@@ -45,13 +45,12 @@ pub use leading::imatcopy;
 pub use tracked::OnStream;
 use turntile_cuda::buffers::Place;
 use turntile_cuda::call::widest_word;
-use turntile_cuda::{Buffers, Number, Prepared, Scaling, Work};
+use turntile_cuda::{Buffers, Prepared, Work};
 pub use turntile_cuda::{CudaError, Gpu, Stopwatch};
 use turntile_plan::tuner::{self, Seen};
 use turntile_plan::wisdom::Refused;
 use turntile_plan::{Measured, Plan, Planner, Problem, ProblemError};
 
-use crate::planned::scaled_rows;
 use crate::tune::candidates;
 use crate::{Error, Transpose};
 
@@ -181,7 +180,10 @@ impl Transpose {
             prepared = prepared.or(other)?;
         }
         let unaligned = unaligned.filter(|other| !same_launches(other, &plan));
-        load_scales(gpu, &problem)?;
+        // Which numbers are scaled is only known when they are, perhaps within a capture, where nothing can be loaded.
+        if !problem.is_out_of_place() {
+            prepared = prepared.with_scaling()?;
+        }
         Ok(OnGpu { plan, unaligned, refused, prepared })
     }
 
@@ -270,27 +272,6 @@ fn same_launches(one: &Plan, other: &Plan) -> bool {
     calls(one) == calls(other)
 }
 
-/// Loads what scales a matrix with leading dimensions: which numbers these are is only known when they are scaled, perhaps
-/// within a capture, where nothing can be loaded.
-fn load_scales(gpu: &Gpu, problem: &Problem) -> Result<(), CudaError> {
-    let numbers = Number::ALL.into_iter().filter(|number| number.bytes() == problem.elem_bytes());
-    for number in numbers.filter(|_| problem.leading().is_some()) {
-        gpu.prepare_work(scaling(gpu, problem, number, Scaling::Zeros)?)?;
-    }
-    Ok(())
-}
-
-/// The pass over the result.
-fn scaling(
-    gpu: &Gpu,
-    problem: &Problem,
-    number: Number,
-    scaling: Scaling,
-) -> Result<Work, CudaError> {
-    let (rows, limits) = (scaled_rows(problem), gpu.chip().limits());
-    Work::of_scale(number, rows, scaling, problem.alignment(), limits)
-}
-
 impl OnGpu {
     /// The plan.
     pub fn plan(&self) -> &Plan {
@@ -328,7 +309,8 @@ impl OnGpu {
     /// # Errors
     /// [`Error::Cuda`]: `data` is too short or not as aligned as was said, otherwise to 16 bytes
     /// ([`Transpose::alignment`]); a workspace is needed and there is none of its own ([`CudaError::Workspace`]); the plan
-    /// is out of place. Whatever is wrong with the arguments is found before anything is queued.
+    /// is out of place. Whatever is wrong with the arguments is found before anything is queued. After [`CudaError::Partial`]
+    /// the data are incomplete.
     ///
     /// # Safety
     /// Memory and stream are of the GPU's context; until the queued work has ended, nothing else uses the memory from the
@@ -365,7 +347,7 @@ impl OnGpu {
     ///
     /// # Errors
     /// [`Error::Cuda`]: a buffer is too short, not aligned to its elements, or the two overlap; the plan is in place.
-    /// All that is found before anything is queued.
+    /// All that is found before anything is queued. After [`CudaError::Partial`] `dst` is incomplete.
     ///
     /// # Safety
     /// Memory and stream are of the GPU's context; until the queued work has ended, nothing else uses `dst` or writes

@@ -298,7 +298,7 @@ impl Planned {
 }
 
 /// Where the result's elements lie, to be scaled.
-pub(crate) fn scaled_rows(problem: &Problem) -> Pitched {
+fn scaled_rows(problem: &Problem) -> Pitched {
     let dense = Pitched::new(1, problem.len(), problem.len());
     problem.leading().map_or(dense.expect("a row"), |leading| leading.result())
 }

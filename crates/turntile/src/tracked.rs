@@ -27,7 +27,7 @@ pub trait Marshal {
     ///
     /// # Errors
     /// There is no such plan.
-    fn plan(&self, conversion: &Transpose) -> Result<Self::Plan, Error>;
+    fn plan(&mut self, conversion: &Transpose) -> Result<Self::Plan, Error>;
 
     /// Converts the memory, or queues that.
     ///
@@ -42,7 +42,7 @@ where
 {
     type Plan = Planned;
 
-    fn plan(&self, conversion: &Transpose) -> Result<Planned, Error> {
+    fn plan(&mut self, conversion: &Transpose) -> Result<Planned, Error> {
         conversion.plan()
     }
 

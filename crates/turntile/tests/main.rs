@@ -2,8 +2,21 @@
 
 use std::env;
 
+#[cfg(all(
+    feature = "cuda",
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+#[path = "../../cuda/tests/children.rs"]
+mod children;
 mod common;
 mod decisions;
+#[cfg(all(
+    feature = "cuda",
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod gpu;
 mod grids;
 mod layouts;
 mod leading;

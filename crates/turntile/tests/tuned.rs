@@ -161,3 +161,13 @@ fn the_table_of_this_machine_is_accepted() {
     let own = Host::here(2).costs().clone();
     Transpose::of::<f32>(300, 200).threads(2).costs(own).plan().unwrap();
 }
+
+/// What does not move is remembered, and used, as a plan without passes.
+#[test]
+fn wisdom_of_what_stays_is_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let stays = Transpose::of::<u32>(1, 900).threads(1).wisdom(folder.path().join("w.json"));
+    stays.tune(Duration::ZERO).unwrap();
+    let planned = stays.plan().unwrap();
+    assert_eq!((planned.plan().passes(), planned.refused_wisdom()), (0, None));
+}

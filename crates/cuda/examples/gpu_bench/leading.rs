@@ -73,14 +73,8 @@ fn row(timer: &mut Timer, bad: &mut usize, problem: &Problem, scaled: Option<Num
     let (launches, workspace_bytes) = (work.calls().len(), work.workspace_bytes());
     let (leading, elem) = (*problem.leading().expect("has some"), problem.elem_bytes());
     let scaling = Scaling::By { alpha: Some([2.0, 0.0]), conjugated: true };
-    let scaled_work = scaled.map(|number| {
-        let alignment = problem.alignment();
-        let on_the_way = work.scaled(number, scaling, &limits).expect("counted");
-        on_the_way.unwrap_or_else(|| {
-            let pass = Work::of_scale(number, leading.result(), scaling, alignment, &limits);
-            work.clone().then(pass.expect("counted"))
-        })
-    });
+    let scaled_work =
+        scaled.map(|number| work.and_scaled(number, scaling, &limits).expect("counted"));
     let prepared = timer.bench.prepare(work).expect("loads");
     let timed = scaled_work.map(|work| timer.bench.prepare(work).expect("loads"));
     let copy = timer.copy(problem.bytes());

@@ -1,5 +1,7 @@
 //! What is refused, and how; and running inside a CUDA graph.
 
+use std::ffi::c_void;
+
 use cust::memory::CopyDestination;
 use cust::sys;
 use turntile_cuda::kernels::LaunchConfig;
@@ -110,28 +112,45 @@ pub fn replayed(
     let bytes = elements * elem_bytes;
     let data = memory(bytes);
     let address = data.as_device_ptr().as_raw();
+    // SAFETY: the memory lives until the last replay has ended, and nothing else uses it.
+    let queue = |stream| unsafe { prepared.run_raw(stream, in_place((address, bytes), None)) };
+    let before = |bench: &Bench| bench.fill(address, elements, elem_bytes);
+    captured(bench, queue, before, |bench| wrong(bench, address) == 0)
+}
+
+/// Whether what `queue` queues, captured once, leaves what is `right` in either of two replays, `before` each of which memory is
+/// filled.
+pub fn captured(
+    bench: &mut Bench,
+    queue: impl FnOnce(*mut c_void) -> Result<(), CudaError>,
+    before: impl Fn(&Bench),
+    right: impl Fn(&mut Bench) -> bool,
+) -> bool {
     let stream = bench.stream.as_inner();
     let (mut graph, mut replay) = (std::ptr::null_mut(), std::ptr::null_mut());
-    // SAFETY: the stream is the bench's own, the graph is instantiated from its capture, launched while the memory lives,
-    // and destroyed once.
+    // SAFETY: the stream is the bench's own, the graph is instantiated from its capture, launched before this returns, and
+    // destroyed once.
     unsafe {
         let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
         let begin = sys::cuStreamBeginCapture_v2(stream, mode);
-        let ran = prepared.run_raw(stream.cast(), in_place((address, bytes), None));
+        let ran = queue(stream.cast());
         let end = sys::cuStreamEndCapture(stream, &mut graph);
+        if let Err(error) = &ran {
+            println!("  captured: {error}");
+        }
         let none = std::ptr::null_mut();
         let made = sys::cuGraphInstantiate_v2(&mut replay, graph, none, none.cast(), 0);
-        let mut right = ran.is_ok() && [begin, end, made] == [sys::CUresult::CUDA_SUCCESS; 3];
+        let mut well = ran.is_ok() && [begin, end, made] == [sys::CUresult::CUDA_SUCCESS; 3];
         for _ in 0..2 {
-            if right {
-                bench.fill(address, elements, elem_bytes);
-                right &= sys::cuGraphLaunch(replay, stream) == sys::CUresult::CUDA_SUCCESS;
-                right &= wrong(bench, address) == 0;
+            if well {
+                before(bench);
+                well &= sys::cuGraphLaunch(replay, stream) == sys::CUresult::CUDA_SUCCESS;
+                well &= right(bench);
             }
         }
         sys::cuGraphExecDestroy(replay);
         sys::cuGraphDestroy(graph);
-        right
+        well
     }
 }
 

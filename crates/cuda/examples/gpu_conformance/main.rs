@@ -1,7 +1,7 @@
 //! Every kernel against the index maps, element by element, on a GPU.
 //!
 //! `gpu_conformance [SIDE] [small | padding | cut | cut_full | plans | full | cubes | huge | errors | graph | into | into_full | axes | into_axes | records | leading |
-//! leading_full | racecheck | racecheck_axes]...`, all without arguments. `axes 5`, `into_axes 5` and `records 5` run kernels that fill the chip and the planner's choices five times.
+//! leading_full | sound | parts | racecheck | racecheck_axes]...`, all without arguments. `axes 5`, `into_axes 5` and `records 5` run kernels that fill the chip and the planner's choices five times.
 //!
 //! `racecheck` is what to run under the tools that slow everything down, in a few minutes:
 //! `compute-sanitizer --tool racecheck gpu_conformance racecheck` (or `racecheck_axes`, a part of it), and the same with
@@ -19,8 +19,10 @@ mod large;
 mod leading;
 mod out_of_place;
 mod padding;
+mod parts;
 mod racecheck;
 mod records;
+mod sound;
 
 use common::Bench;
 
@@ -29,13 +31,16 @@ type Section<'a> = &'a dyn Fn(&mut Bench) -> usize;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments == [sound::FAULT] {
+        std::process::exit(sound::fault());
+    }
     let asked = |name: &str| arguments.is_empty() || arguments.iter().any(|a| a == name);
     let side = arguments.iter().find_map(|a| a.parse().ok()).unwrap_or(36);
     let times = arguments.iter().find_map(|a| a.parse().ok()).unwrap_or(3);
     let mut bench = Bench::new();
     println!("device {}", turntile_plan::Device::name(bench.gpu.chip()));
     let mut failures = 0;
-    let sections: [(&str, Section); 20] = [
+    let sections: [(&str, Section); 22] = [
         ("small", &|bench| cases::small(bench, side)),
         ("padding", &|bench| padding::padding(bench, side)),
         ("cut", &|bench| cut::small(bench, side)),
@@ -53,6 +58,8 @@ fn main() {
         ("records", &|bench| records::records(bench, times)),
         ("leading", &|bench| leading::small(bench, side)),
         ("leading_full", &leading::full_chip),
+        ("sound", &sound::sound),
+        ("parts", &parts::parts),
         ("racecheck", &racecheck::racecheck),
         ("racecheck_axes", &racecheck::of_axes),
         ("racecheck_leading", &|bench| leading::few(bench, &mut Vec::new())),

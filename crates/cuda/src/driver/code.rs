@@ -4,7 +4,7 @@ use std::ffi::{CString, c_int, c_uint, c_void};
 use std::ptr;
 use std::sync::Arc;
 
-use cust::sys::{self, CUfunction, CUmodule, CUresult, CUstream};
+use cust::sys::{self, CUfunction, CUfunction_attribute, CUmodule, CUresult, CUstream};
 
 use super::super::{Image, LaunchConfig};
 use super::{Context, Owned, answer, message, number};
@@ -84,24 +84,26 @@ type ClusterQuery =
     unsafe extern "C" fn(*mut c_int, CUfunction, *const RawLaunchConfig) -> CUresult;
 
 impl Function {
-    /// Allows so many bytes of dynamic shared memory, where that is more than is allowed already.
+    /// Allows blocks with `bytes` bytes of dynamic shared memory, and with any more that the device has. It depends on the
+    /// function and the device alone: threads that prepare different launches of one function write the same.
     pub fn allow_shared(&self, bytes: u32) -> Result<(), CudaError> {
-        use sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES as WHICH;
+        use CUfunction_attribute as F;
         // Every kernel may use this much beside what has a fixed size.
         if bytes <= 47 << 10 {
             return Ok(());
         }
-        let _current = self.module.context.enter()?;
-        let bytes = c_int::try_from(bytes).unwrap_or(c_int::MAX);
-        let mut now = 0;
+        let context = &self.module.context;
+        let _current = context.enter()?;
+        let mut fixed = 0;
         // SAFETY: a place for the answer, and a loaded function.
-        let code = unsafe { sys::cuFuncGetAttribute(&mut now, WHICH, self.handle) };
+        let code = unsafe {
+            sys::cuFuncGetAttribute(&mut fixed, F::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, self.handle)
+        };
         answer("cuFuncGetAttribute", code)?;
-        if now >= bytes {
-            return Ok(());
-        }
+        let most = c_int::try_from(context.block_shared_bytes()?).unwrap_or(c_int::MAX) - fixed;
+        let which = F::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         // SAFETY: the function is loaded.
-        answer("cuFuncSetAttribute", unsafe { sys::cuFuncSetAttribute(self.handle, WHICH, bytes) })
+        answer("cuFuncSetAttribute", unsafe { sys::cuFuncSetAttribute(self.handle, which, most) })
     }
 
     /// Allows clusters of more than 8 blocks.

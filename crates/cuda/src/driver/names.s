@@ -16,6 +16,7 @@ driver_function cuCtxEnablePeerAccess
 driver_function cuCtxGetApiVersion
 driver_function cuCtxGetCacheConfig
 driver_function cuCtxGetCurrent
+driver_function cuCtxGetDevResource
 driver_function cuCtxGetDevice
 driver_function cuCtxGetExecAffinity
 driver_function cuCtxGetFlags

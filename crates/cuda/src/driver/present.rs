@@ -10,13 +10,14 @@ mod library;
 #[path = "memory.rs"]
 mod memory;
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::marker::PhantomData;
 use std::ptr;
 use std::sync::Arc;
 
 use cust::sys::{self, CUcontext, CUdevice, CUdevice_attribute, CUresult};
 use cust::sys::{CUdeviceptr, CUevent, CUmodule, CUstream};
+use cust::sys::{CUexecAffinityParam, CUexecAffinityType};
 
 use super::Facts;
 use crate::error::CudaError;
@@ -25,7 +26,21 @@ use crate::family::NEEDED_CUDA;
 pub(crate) use code::{Function, Module};
 pub(crate) use memory::{Event, Memory, Stream, clear, wait};
 
+/// `CUdevResource` of multiprocessors, younger than the bindings.
+#[repr(C)]
+struct Resource {
+    kind: c_int,
+    padding: [u8; 92],
+    units: c_uint,
+    rest: [u8; 44],
+}
+
+/// `CU_DEV_RESOURCE_TYPE_SM`.
+const MULTIPROCESSORS: c_int = 1;
+
 unsafe extern "C" {
+    /// From CUDA 12.4 on.
+    fn cuCtxGetDevResource(context: CUcontext, resource: *mut Resource, kind: c_int) -> c_int;
     /// As in the bindings, for answers too that are younger than they: a C enumerator is a plain number.
     #[link_name = "cuGetErrorString"]
     fn words(code: c_int, text: *mut *const c_char) -> c_int;
@@ -194,6 +209,36 @@ impl Context {
         }
     }
 
+    /// Most shared memory of a block, in bytes.
+    pub fn block_shared_bytes(&self) -> Result<usize, CudaError> {
+        let which = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
+        attribute(self.device, which)
+    }
+
+    /// Multiprocessors that its kernels run on: its part of the device's, where it was made for a part (a green context, or one
+    /// with an execution affinity).
+    fn units(&self) -> Result<usize, CudaError> {
+        let all =
+            attribute(self.device, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
+        let _current = self.enter()?;
+        let mut resource = Resource { kind: 0, padding: [0; 92], units: 0, rest: [0; 44] };
+        let mut affinity = CUexecAffinityParam::default();
+        // SAFETY: places for the answers, and a live context, which is current. The only kind of affinity is a count.
+        let answers = unsafe {
+            let kind = CUexecAffinityType::CU_EXEC_AFFINITY_TYPE_SM_COUNT;
+            [
+                (cuCtxGetDevResource(self.handle, &mut resource, MULTIPROCESSORS), resource.units),
+                (
+                    sys::cuCtxGetExecAffinity(&mut affinity, kind) as c_int,
+                    affinity.param.smCount.val,
+                ),
+            ]
+        };
+        // What a driver refuses to say, it has no parts of.
+        let parts = answers.into_iter().filter(|&(code, units)| code == 0 && units > 0);
+        Ok(parts.fold(all, |least, (_, units)| least.min(units as usize)))
+    }
+
     /// What its device says of itself.
     pub fn facts(&self) -> Result<Facts, CudaError> {
         use CUdevice_attribute as A;
@@ -208,8 +253,8 @@ impl Context {
             name,
             architecture: 10 * get(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?
                 + get(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
-            units: get(A::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
-            shared_bytes: get(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+            units: self.units()?,
+            shared_bytes: self.block_shared_bytes()?,
             unit_shared_bytes: get(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?,
             registers: get(A::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK)?,
             cooperative: get(A::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH)? == 1,

@@ -40,7 +40,8 @@ def transpose(a, /, axes=None, *, threads=None, workspace=None, stream=None, ign
     The memory map of a .npy file is refused, because the file's header would keep the old shape: `transpose_file` changes
     both, and `ignore_header` allows it.
 
-    Raises ValueError, TypeError, MemoryError or CudaError; `a` is then as it was.
+    Raises ValueError, TypeError, MemoryError or CudaError; `a` is then unchanged, unless the
+    message says that the data are incomplete.
     """
     axes, more, ignore_header = integers(axes), settled(threads, workspace, stream), bool(ignore_header)
     array = adapt(a)

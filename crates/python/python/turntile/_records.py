@@ -116,7 +116,8 @@ def relayout(a, /, record_bytes, fields, to, *, source="aos", threads=None, work
     >>> bytes(turntile.relayout(a, 3, [(1, 2), (0, 1)], "soa"))
     b'A1B2C3abc'
 
-    Raises ValueError, TypeError, MemoryError or CudaError; `a` is then as it was.
+    Raises ValueError, TypeError, MemoryError or CudaError; `a` is then unchanged, unless the
+    message says that the data are incomplete.
     """
     record_bytes, more, ignore_header = size("record_bytes", record_bytes, 1), settled(threads, workspace, stream), bool(ignore_header)
     try:

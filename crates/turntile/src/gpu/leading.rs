@@ -3,7 +3,7 @@
 use turntile_cuda::{Buffers, CudaError, Gpu};
 use turntile_plan::Flaw;
 
-use super::{DeviceMemory, OnGpu, StreamHandle, scaling};
+use super::{DeviceMemory, OnGpu, StreamHandle};
 use crate::Error;
 use crate::imatcopy::{Operation, matrix};
 use crate::scale::{Scalar, Scale};
@@ -61,32 +61,13 @@ impl OnGpu {
             // SAFETY: the caller of this function's caller answers for all of it.
             return unsafe { self.queue(stream, data, None, workspace) };
         }
-        let (gpu, problem) = (self.prepared.gpu(), &self.plan.problem);
-        if problem.is_out_of_place() {
+        if self.plan.problem.is_out_of_place() {
             return Err(CudaError::from(Flaw::Place { out_of_place: true }).into());
         }
-        let (number, scaling_of) = scale.on_gpu();
-        let on_the_way = self.prepared.work().scaled(number, scaling_of, gpu.chip().limits())?;
-        if let Some(work) = on_the_way {
-            let buffers = Buffers { data: data.place(), ..Buffers::default() };
-            // SAFETY: the caller of this function's caller answers for all of it. The kernels' code is kept by the GPU.
-            return Ok(unsafe { gpu.prepare_work(work)?.run_raw(stream.0, buffers) }?);
-        }
-        let scaled = gpu.prepare_work(scaling(gpu, problem, number, scaling_of)?)?;
-        // Both are known to be right before either is queued: the matrix's memory holds the result's.
-        let buffers = Buffers { data: data.place(), ..Buffers::default() };
-        scaled.work().check(&buffers)?;
-        if scale.is_zero() {
-            let need = self.plan.problem.span_bytes();
-            if data.bytes < need {
-                return Err(CudaError::Length { what: "matrix", need, have: data.bytes }.into());
-            }
-        } else {
-            // SAFETY: as above.
-            unsafe { self.queue(stream, data, None, workspace) }?;
-        }
-        // SAFETY: as above. The kernel's code is kept by the GPU that this has.
-        Ok(unsafe { scaled.run_raw(stream.0, buffers) }?)
+        let ((number, scaling), workspace) = (scale.on_gpu(), workspace.map(DeviceMemory::place));
+        let buffers = Buffers { data: data.place(), source: None, workspace };
+        // SAFETY: the caller of this function's caller answers for all of it.
+        Ok(unsafe { self.prepared.run_scaled_raw(stream.0, buffers, number, scaling) }?)
     }
 }
 
@@ -97,7 +78,8 @@ impl OnGpu {
 /// The address is aligned to real numbers, or as far as it happens to be.
 ///
 /// # Errors
-/// As [`Transpose::plan_on`](crate::Transpose::plan_on) and [`OnGpu::run_scaled`]; the memory is then as it was, unless the device failed.
+/// As [`Transpose::plan_on`](crate::Transpose::plan_on) and [`OnGpu::run_scaled`]; the memory is then unchanged, unless the device failed
+/// or it is [`CudaError::Partial`].
 ///
 /// # Safety
 /// Memory and stream are of the GPU's context, and nothing else uses the memory meanwhile.

@@ -1,0 +1,275 @@
+//! Contexts that have a part of the multiprocessors: plans are for the part, and run in it.
+
+use std::ffi::{CString, c_int, c_uint, c_void};
+use std::io::Write;
+use std::ptr;
+
+use cust::sys::{self, CUcontext, CUresult};
+use turntile_cuda::kernels::LaunchConfig;
+use turntile_cuda::waits::Waits;
+use turntile_cuda::way::{Scope, Way};
+use turntile_cuda::{CudaError, Gpu, LowerError, Stopwatch, Work};
+use turntile_perm::Elementary;
+use turntile_plan::{Planner, Problem};
+
+use crate::common::{Bench, address, in_place, memory};
+use crate::errors::expect;
+
+/// `CUdevResource`: 144 bytes, of which the 25th word is the count of multiprocessors.
+type Resource = [c_uint; 36];
+const UNITS: usize = 24;
+/// `CU_DEV_RESOURCE_TYPE_SM`, `CU_GREEN_CTX_DEFAULT_STREAM`.
+const MULTIPROCESSORS: c_int = 1;
+const DEFAULT_STREAM: c_uint = 1;
+
+/// A context with a part of the multiprocessors.
+struct Part {
+    context: CUcontext,
+    units: usize,
+    /// A green context is destroyed by a function of its own.
+    green: Option<*mut c_void>,
+}
+
+/// A function of CUDA 12.4.
+///
+/// # Safety
+/// `F` is the type of a pointer to it.
+unsafe fn function<F: Copy>(name: &str) -> Result<F, String> {
+    let (text, mut found) = (CString::new(name).expect("no zero in it"), ptr::null_mut());
+    // SAFETY: a string, and a place for the answer.
+    let code = unsafe { sys::cuGetProcAddress(text.as_ptr(), &mut found, 12040, 0) };
+    if code != CUresult::CUDA_SUCCESS || found.is_null() {
+        return Err(format!("{name}: {code:?}"));
+    }
+    // SAFETY: the caller answers for the type, which is as large as a pointer.
+    Ok(unsafe { std::mem::transmute_copy(&found) })
+}
+
+fn right(call: &str, code: c_int) -> Result<(), String> {
+    if code == 0 { Ok(()) } else { Err(format!("{call}: driver code {code}")) }
+}
+
+impl Part {
+    /// A green context of at least so many multiprocessors of the first device.
+    fn green(units: c_uint) -> Result<Self, String> {
+        type Get = unsafe extern "C" fn(c_int, *mut Resource, c_int) -> c_int;
+        type Split = unsafe extern "C" fn(
+            *mut Resource,
+            *mut c_uint,
+            *const Resource,
+            *mut Resource,
+            c_uint,
+            c_uint,
+        ) -> c_int;
+        type Describe = unsafe extern "C" fn(*mut *mut c_void, *mut Resource, c_uint) -> c_int;
+        type Create = unsafe extern "C" fn(*mut *mut c_void, *mut c_void, c_int, c_uint) -> c_int;
+        type Convert = unsafe extern "C" fn(*mut CUcontext, *mut c_void) -> c_int;
+        let (mut all, mut part, mut groups) = ([0; 36], [0; 36], 1);
+        let (mut description, mut green, mut context) =
+            (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+        // SAFETY: the functions have these types since CUDA 12.4, and get places for their answers.
+        unsafe {
+            let get: Get = function("cuDeviceGetDevResource")?;
+            let split: Split = function("cuDevSmResourceSplitByCount")?;
+            let describe: Describe = function("cuDevResourceGenerateDesc")?;
+            let create: Create = function("cuGreenCtxCreate")?;
+            let convert: Convert = function("cuCtxFromGreenCtx")?;
+            right("cuDeviceGetDevResource", get(0, &mut all, MULTIPROCESSORS))?;
+            let code = split(&mut part, &mut groups, &all, ptr::null_mut(), 0, units);
+            right("cuDevSmResourceSplitByCount", code)?;
+            right("cuDevResourceGenerateDesc", describe(&mut description, &mut part, 1))?;
+            right("cuGreenCtxCreate", create(&mut green, description, 0, DEFAULT_STREAM))?;
+            right("cuCtxFromGreenCtx", convert(&mut context, green))?;
+        }
+        Ok(Part { context, units: part[UNITS] as usize, green: Some(green) })
+    }
+
+    /// A context with an execution affinity, which only MPS has.
+    fn affine(units: c_uint) -> Result<Self, String> {
+        let mut wanted = sys::CUexecAffinityParam {
+            type_: sys::CUexecAffinityType::CU_EXEC_AFFINITY_TYPE_SM_COUNT,
+            param: sys::CUexecAffinityParam_st__bindgen_ty_1 {
+                smCount: sys::CUexecAffinitySmCount { val: units },
+            },
+        };
+        let (mut context, mut old) = (ptr::null_mut(), ptr::null_mut());
+        // SAFETY: places for the answers; the new context, which is current then, is taken away again.
+        unsafe {
+            let code = sys::cuCtxCreate_v3(&mut context, &mut wanted, 1, 0, 0);
+            right("cuCtxCreate", code as c_int)?;
+            let code = sys::cuCtxGetExecAffinity(&mut wanted, wanted.type_);
+            sys::cuCtxPopCurrent_v2(&mut old);
+            right("cuCtxGetExecAffinity", code as c_int)?;
+            Ok(Part { context, units: wanted.param.smCount.val as usize, green: None })
+        }
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        type Destroy = unsafe extern "C" fn(*mut c_void) -> c_int;
+        // SAFETY: made by the function that this belongs to, and used no more.
+        unsafe {
+            match self.green {
+                Some(green) => {
+                    if let Ok(destroy) = function::<Destroy>("cuGreenCtxDestroy") {
+                        destroy(green);
+                    }
+                }
+                None => {
+                    sys::cuCtxDestroy_v2(self.context);
+                }
+            }
+        }
+    }
+}
+
+pub fn parts(bench: &mut Bench) -> usize {
+    let (mut ran, mut failed) = (0, 0);
+    for units in [8, 16, 24, 48, 64, 96] {
+        for (kind, part) in [("green", Part::green(units)), ("affine", Part::affine(units))] {
+            match part {
+                Ok(part) => {
+                    failed += of_part(bench, kind, &part);
+                    ran += 1;
+                }
+                Err(why) => println!("  {kind} {units}: skipped, {why}"),
+            }
+        }
+    }
+    failed + expect(&format!("{ran} parts were had"), ran > 0)
+}
+
+fn of_part(bench: &Bench, kind: &str, part: &Part) -> usize {
+    // SAFETY: the context outlives what is made here.
+    let gpu = unsafe { Gpu::given(part.context.cast()) }.expect("a context");
+    let limits = *gpu.chip().limits();
+    println!(
+        "  {kind} context of {}: {} multiprocessors, clusters of {}",
+        part.units, limits.units, limits.cluster
+    );
+    let mut failed = expect("multiprocessors are counted", limits.units == part.units);
+    // Without that, blocks may wait for others for ever.
+    if failed == 0 {
+        failed += plans(&gpu);
+        failed += of_all(bench, &gpu);
+        failed += halfway(bench, &gpu, part);
+    }
+    failed
+}
+
+/// Candidates of all routes: in one pass on chip, by aligned slots, over clusters.
+fn plans(gpu: &Gpu) -> usize {
+    let units = gpu.chip().limits().units;
+    let problems = [
+        Problem::new(units * 100, 400, 4),
+        Problem::new(units * 90 + 1, 397, 4),
+        Problem::new(units * 90 + 1, 397, 2),
+        Problem::with_batch(6, 480, 640, 4),
+        Problem::with_batch(40, 300, 500, 4),
+        Problem::new(3001, 3989, 4),
+        Problem::new(4093, 4099, 8),
+    ];
+    let (mut failed, mut grids, mut clusters) = (0, 0, 0);
+    for problem in problems.map(|problem| problem.expect("fits")) {
+        let mut watch = Stopwatch::new(gpu, 2 * problem.bytes()).expect("memory");
+        for plan in Planner::new(gpu.chip().clone()).survey(&problem).candidates {
+            if plan.seconds > 0.5 {
+                continue;
+            }
+            // What waits for ever has said what it is.
+            print!("    {plan}: ");
+            std::io::stdout().flush().expect("written");
+            let waits = |of: fn(&Waits) -> bool| {
+                let work = Work::of_plan(&plan).expect("has kernels");
+                usize::from(work.calls().iter().any(|call| of(&call.waits())))
+            };
+            grids += waits(|waits| matches!(waits, Waits::Grid));
+            clusters += waits(|waits| matches!(waits, Waits::Cluster(_)));
+            let wrong = gpu.prepare(&plan).and_then(|ready| watch.wrong_elements(&problem, &ready));
+            println!("{wrong:?}");
+            failed += usize::from(wrong != Ok(0));
+        }
+    }
+    println!("    {grids} over the grid, {clusters} over clusters");
+    expect("plans run in the part", failed == 0) + expect("some wait for the whole grid", grids > 0)
+}
+
+/// What was planned for the whole device is refused before it runs.
+fn of_all(bench: &Bench, gpu: &Gpu) -> usize {
+    let work = over_grid(bench).expect("fits the device");
+    let refused = gpu.prepare_work(work).map(drop);
+    let together =
+        matches!(&refused, Err(CudaError::Infeasible { why: LowerError::Together { .. }, .. }));
+    if let Err(error) = refused {
+        println!("    {error}");
+    }
+    expect("a plan for the whole device is refused", together)
+}
+
+const SIDES: [usize; 2] = [7200, 1800];
+
+/// A launch of which all multiprocessors of the device have a block.
+fn over_grid(bench: &Bench) -> Result<Work, CudaError> {
+    of_stage(bench, Way::Barrier(Scope::Grid))
+}
+
+fn of_stage(bench: &Bench, way: Way) -> Result<Work, CudaError> {
+    let e = Elementary { batch: 1, rows: SIDES[0], mid: 1, cols: SIDES[1], unit: 1 };
+    Work::of_stage(&e.into(), way, 4, 16, bench.gpu.chip().limits())
+}
+
+/// Plans of the whole device on a stream of the part: the driver takes the first launch, and refuses the second, which has more
+/// blocks than the part has room for. Where it would take that, nothing is run.
+fn halfway(bench: &Bench, gpu: &Gpu, part: &Part) -> usize {
+    let (units, all) = (part.units, bench.gpu.chip().limits().units);
+    let code = c".version 8.4\n.target sm_80\n.address_size 64\n.visible .entry none() { ret; }\n";
+    let mut stream = ptr::null_mut();
+    let bytes = SIDES[0] * SIDES[1] * 4;
+    // SAFETY: the part's context is live, the stream is its own, and destroyed when what was queued on it has ended. The kernel does
+    // nothing. The memory is the device's, and nothing else uses it.
+    unsafe {
+        let mut old = ptr::null_mut();
+        sys::cuCtxPushCurrent_v2(part.context);
+        let made = sys::cuStreamCreate(&mut stream, 1);
+        sys::cuCtxPopCurrent_v2(&mut old);
+        if made != CUresult::CUDA_SUCCESS {
+            return expect("a stream of the part", false);
+        }
+        let shared_bytes = gpu.chip().limits().shared_bytes as u32;
+        let probe = |groups: usize| {
+            let config = LaunchConfig {
+                groups: groups as u32,
+                threads: 512,
+                shared_bytes,
+                cooperative: true,
+            };
+            let kernels = gpu.load_kernels(code, &["none"])?;
+            let launched = kernels.launch(0, config, &[], stream.cast());
+            sys::cuStreamSynchronize(stream);
+            launched
+        };
+        let (own, more) = (probe(units), probe(units + 1));
+        println!("    cooperative launches of {units}: {own:?}, of {}: {more:?}", units + 1);
+        let mut failed = expect("the part's multiprocessors are at work together", own.is_ok());
+        if units < all && more.is_ok() {
+            println!("    the driver takes launches that the part has no room for: not run");
+        } else if units < all {
+            let (data, workspace) = (memory(bytes), memory(16 << 20));
+            let work =
+                of_stage(bench, Way::Moves).map(|work| work.then(over_grid(bench).expect("fits")));
+            let prepared = work.and_then(|work| bench.prepare(work)).expect("loads");
+            let room = Some((address(&workspace), workspace.len()));
+            let ran = prepared.run_raw(stream.cast(), in_place((address(&data), bytes), room));
+            sys::cuStreamSynchronize(stream);
+            println!(
+                "    on a stream of the part: {}",
+                ran.as_ref().map_or_else(ToString::to_string, |()| "no error".into())
+            );
+            let half = matches!(&ran, Err(CudaError::Partial { launch: 2, launches: 2, .. }));
+            failed += expect("a launch refused after another is an error of its own", half);
+        }
+        sys::cuStreamDestroy_v2(stream);
+        failed
+    }
+}

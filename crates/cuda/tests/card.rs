@@ -1,0 +1,211 @@
+//! Preparing and running on a card whose launches do nothing (`driver_library/card.c`): what is asked of the driver, and what
+//! becomes of what it refuses. Each case runs in a process of its own.
+#![cfg(all(
+    feature = "cuda",
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+#![allow(unsafe_code)]
+
+use std::ptr;
+
+use turntile_cuda::cust::sys;
+use turntile_cuda::way::{Scope, Way};
+use turntile_cuda::{Buffers, CudaError, Gpu, LowerError, Number, Prepared, Scaling, Work};
+use turntile_perm::Elementary;
+use turntile_plan::{Planner, Problem};
+
+use crate::children::runs_on;
+
+fn runs(case: &str, options: &[&str]) {
+    runs_on("card", case, "card.c", options);
+}
+
+/// Memory for a run, with the workspace behind it.
+fn memory(prepared: &Prepared) -> Buffers {
+    let (buffers, end) = prepared.work().laid_out(1 << 20);
+    let workspace = Some((end.next_multiple_of(256), prepared.workspace_bytes()));
+    Buffers { workspace, ..buffers }
+}
+
+fn queue(prepared: &Prepared) -> Result<(), CudaError> {
+    // SAFETY: no launch of this card touches memory, and its streams are no more than numbers.
+    unsafe { prepared.run_raw(ptr::null_mut(), memory(prepared)) }
+}
+
+fn queue_scaled(prepared: &Prepared, number: Number, scaling: Scaling) -> Result<(), CudaError> {
+    // SAFETY: as above.
+    unsafe { prepared.run_scaled_raw(ptr::null_mut(), memory(prepared), number, scaling) }
+}
+
+const TWICE: Scaling = Scaling::By { alpha: Some([2.0, 0.0]), conjugated: false };
+
+/// A matrix that takes several launches.
+fn prepared() -> Prepared {
+    let gpu = Gpu::primary(0).unwrap();
+    let problem = Problem::new(4096, 6000, 4).unwrap();
+    let plan = Planner::new(gpu.chip().clone()).plan(&problem).unwrap();
+    gpu.prepare(&plan).unwrap()
+}
+
+/// Plans that share a kernel never take shared memory from each other, in whatever order threads prepare them.
+#[test]
+fn shared_memory_once_allowed_stays_allowed() {
+    runs("allowed", &["-DSTALE", "-DFIXED=1024"]);
+}
+
+#[test]
+#[ignore = "run by `shared_memory_once_allowed_stays_allowed`"]
+fn child_allowed() {
+    let gpu = Gpu::primary(0).unwrap();
+    let of = |rows| {
+        let shape = Elementary { batch: 100, rows, mid: 1, cols: 100, unit: 1 };
+        let way = Way::Barrier(Scope::Block);
+        let work = Work::of_stage(&shape.into(), way, 4, 16, gpu.chip().limits()).unwrap();
+        (work.calls()[0].kernel(), work.calls()[0].shared_bytes, gpu.prepare_work(work).unwrap())
+    };
+    let (large, small) = (of(499), of(149));
+    assert_eq!(large.0, small.0, "one kernel");
+    assert!(large.1 > small.1 && small.1 > 49152, "both need to be allowed");
+    assert_eq!([queue(&large.2), queue(&small.2)], [Ok(()), Ok(())]);
+}
+
+/// Before the first launch nothing has changed; after it the data are incomplete, and the error says so.
+#[test]
+fn a_launch_refused_after_others_leaves_the_data_incomplete() {
+    runs("refused_first", &["-DREFUSED=1"]);
+    runs("refused_second", &["-DREFUSED=2"]);
+}
+
+#[test]
+#[ignore = "run by `a_launch_refused_after_others_leaves_the_data_incomplete`"]
+fn child_refused_first() {
+    let error = queue(&prepared()).unwrap_err();
+    assert!(matches!(error, CudaError::Launch { code: 701, .. }), "{error:?}");
+}
+
+#[test]
+#[ignore = "run by `a_launch_refused_after_others_leaves_the_data_incomplete`"]
+fn child_refused_second() {
+    let prepared = prepared();
+    let launches = prepared.work().calls().len();
+    assert!(launches > 1);
+    let error = queue(&prepared).unwrap_err();
+    let kernel = prepared.work().calls()[1].kernel();
+    let CudaError::Partial { launch: 2, launches: all, why } = &error else { panic!("{error:?}") };
+    assert_eq!(*all, launches);
+    assert!(matches!(&**why, CudaError::Launch { kernel: of, code: 701, .. } if *of == kernel));
+    let text = error.to_string();
+    assert!(text.starts_with("the data are incomplete: launch 2 of "), "{text}");
+}
+
+/// The pass that scales is one of the run's launches.
+#[test]
+fn a_refused_pass_that_scales_leaves_the_data_incomplete() {
+    let launches = 3;
+    runs("refused_scale", &[&format!("-DREFUSED={launches}")]);
+}
+
+#[test]
+#[ignore = "run by `a_refused_pass_that_scales_leaves_the_data_incomplete`"]
+fn child_refused_scale() {
+    let prepared = prepared().with_scaling().unwrap();
+    assert_eq!(prepared.work().calls().len(), 2);
+    let error = queue_scaled(&prepared, Number::F32, TWICE).unwrap_err();
+    let CudaError::Partial { launch: 3, launches: 3, why } = &error else { panic!("{error:?}") };
+    assert!(matches!(&**why, CudaError::Launch { kernel, .. } if kernel == "scale.w4/scale_f32"));
+}
+
+/// Nothing is loaded, asked for or allocated by a run: it can be captured in a graph.
+#[test]
+fn runs_are_captured_scaled_or_not() {
+    runs("captured", &[]);
+}
+
+#[test]
+#[ignore = "run by `runs_are_captured_scaled_or_not`"]
+fn child_captured() {
+    let gpu = Gpu::primary(0).unwrap();
+    let planner = Planner::new(gpu.chip().clone());
+    let dense = |bytes| Problem::new(4096, 6000, bytes).unwrap();
+    let numbers = Number::ALL.map(|number| (number, dense(number.bytes())));
+    let square = Problem::new(4096, 4096, 4).unwrap();
+    let equal = Problem::new(4096, 3000, 4).unwrap().with_leading(4096, 4096).unwrap();
+    let unequal = Problem::new(4096, 3000, 4).unwrap().with_leading(3008, 4100).unwrap();
+    let of_floats = [square, equal, unequal].map(|problem| (Number::F32, problem));
+    let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
+    for (number, problem) in numbers.into_iter().chain(of_floats) {
+        let prepared = gpu.prepare(&planner.plan(&problem).unwrap()).unwrap();
+        let not = queue_scaled(&prepared, number, Scaling::Zeros);
+        assert!(matches!(not, Err(CudaError::NotPrepared { .. })), "{not:?}");
+        let prepared = prepared.with_scaling().unwrap();
+        // SAFETY: this card's streams are no more than numbers.
+        let begun = unsafe { sys::cuStreamBeginCapture_v2(ptr::null_mut(), mode) };
+        let ran = [Scaling::Zeros, TWICE].map(|by| queue_scaled(&prepared, number, by));
+        let plain = queue(&prepared);
+        let mut graph = ptr::null_mut();
+        // SAFETY: a place for the answer.
+        let ended = unsafe { sys::cuStreamEndCapture(ptr::null_mut(), &mut graph) };
+        assert_eq!([begun, ended], [sys::CUresult::CUDA_SUCCESS; 2]);
+        assert_eq!((ran, plain), ([Ok(()), Ok(())], Ok(())), "{problem}");
+    }
+}
+
+/// Blocks that wait for each other have room in the context's part of the device, or are refused before anything runs.
+#[test]
+fn a_context_with_a_part_of_the_device_gets_plans_for_it() {
+    runs("part", &["-DUNITS=24"]);
+    runs("affinity", &["-DUNITS=24", "-DAFFINITY=16"]);
+    runs("whole", &[]);
+}
+
+fn units_of_plans() -> usize {
+    let gpu = Gpu::primary(0).unwrap();
+    let units = gpu.chip().limits().units;
+    let problems = [(2000, 1000), (7200, 1800), (3001, 3989), (8191, 9000), (9973, 10007)];
+    for (rows, cols) in problems {
+        let problem = Problem::new(rows, cols, 4).unwrap();
+        let plans = Planner::new(gpu.chip().clone()).survey(&problem).candidates;
+        assert!(!plans.is_empty());
+        for plan in plans {
+            let prepared = gpu.prepare(&plan).unwrap_or_else(|error| panic!("{plan}: {error}"));
+            assert_eq!(queue(&prepared), Ok(()), "{plan}");
+        }
+    }
+    // A plan that was made for the whole device.
+    let grid = Elementary { batch: 1, rows: 7200, mid: 1, cols: 1800, unit: 1 };
+    let limits = turntile_cuda::call::Limits { units: 132, ..*gpu.chip().limits() };
+    let work = Work::of_stage(&grid.into(), Way::Barrier(Scope::Grid), 4, 16, &limits).unwrap();
+    let need = work.calls()[0].groups as usize;
+    let refused = gpu.prepare_work(work).map(drop);
+    match units {
+        132 => assert_eq!(refused, Ok(())),
+        _ => assert!(
+            matches!(
+                refused,
+                Err(CudaError::Infeasible { why: LowerError::Together { need: n, have }, .. })
+                    if n == need && have == units
+            ),
+            "{refused:?}"
+        ),
+    }
+    units
+}
+
+#[test]
+#[ignore = "run by `a_context_with_a_part_of_the_device_gets_plans_for_it`"]
+fn child_part() {
+    assert_eq!(units_of_plans(), 24);
+}
+
+#[test]
+#[ignore = "run by `a_context_with_a_part_of_the_device_gets_plans_for_it`"]
+fn child_affinity() {
+    assert_eq!(units_of_plans(), 16);
+}
+
+#[test]
+#[ignore = "run by `a_context_with_a_part_of_the_device_gets_plans_for_it`"]
+fn child_whole() {
+    assert_eq!(units_of_plans(), 132);
+}

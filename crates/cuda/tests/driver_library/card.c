@@ -1,0 +1,197 @@
+/* The library of a driver with a card whose launches do nothing: it keeps what a driver knows of functions, and refuses what
+   a driver refuses. Memory that is freed before what was queued has been waited for ends the process. How it differs from a whole card is set when it is compiled. It needs no other library.
+
+   UNITS=n      the context has n of the card's 132 multiprocessors
+   AFFINITY=n   the context's execution affinity is n multiprocessors
+   STALE        a function's limit of shared memory is answered as it was at first, as to a thread that asks before others set it
+   FIXED=n      every function has n bytes of shared memory of a fixed size
+   REFUSED=n    launch number n, from 1, is refused */
+
+enum { INVALID = 1, NO_RESOURCES = 701, TOO_LARGE = 720, UNSUPPORTED = 801, CAPTURED = 900, NO_AFFINITY = 224 };
+enum { ALL_UNITS = 132, SHARED = 232448, DEFAULT_SHARED = 49152 };
+#ifndef FIXED
+#define FIXED 0
+#endif
+
+static int context, module, capturing, event;
+/* Streams, the null one first: whether something was queued since it was waited for. */
+static char queued[64];
+#ifdef REFUSED
+static int launches;
+#endif
+static unsigned long next_address = 1ul << 32;
+static struct function { char name[64]; int shared; } functions[256];
+
+int cuInit(unsigned flags) { return flags == 0 ? 0 : INVALID; }
+int cuDriverGetVersion(int *version) { *version = 12040; return 0; }
+int cuGetErrorString(int code, const char **text) { *text = code ? "refused by the card of the tests" : "no error"; return 0; }
+int cuDeviceGet(int *device, int ordinal) { *device = ordinal; return ordinal == 0 ? 0 : 101; }
+int cuDeviceGetName(char *name, int places, int device) {
+    const char *from = "Card of the tests";
+    (void)device;
+    while (places-- > 0 && (*name++ = *from++)) {
+    }
+    return 0;
+}
+int cuDeviceGetAttribute(int *value, int which, int device) {
+    (void)device;
+    switch (which) {
+    case 12: *value = 65536; return 0;      /* registers of a block */
+    case 16: *value = ALL_UNITS; return 0;
+    case 75: *value = 8; return 0;          /* compute capability 8.0: without clusters */
+    case 76: *value = 0; return 0;
+    case 81: *value = SHARED + 1024; return 0;
+    case 95: *value = 1; return 0;          /* cooperative launches */
+    case 97: *value = SHARED; return 0;
+    default: *value = 1; return 0;
+    }
+}
+
+int cuDevicePrimaryCtxRetain(void **handle, int device) { (void)device; *handle = &context; return 0; }
+int cuDevicePrimaryCtxRelease_v2(int device) { (void)device; return 0; }
+int cuCtxGetCurrent(void **handle) { *handle = &context; return 0; }
+int cuCtxGetDevice(int *device) { *device = 0; return 0; }
+
+#ifndef UNITS
+#define UNITS ALL_UNITS
+#endif
+#ifdef AFFINITY
+enum { OWN_UNITS = AFFINITY };
+#else
+enum { OWN_UNITS = UNITS };
+#endif
+struct resource { int type; char padding[92]; unsigned units; };
+struct affinity { int type; unsigned units; };
+int cuCtxGetDevResource(void *of, struct resource *resource, int type) {
+    if (of != &context || type != 1) return INVALID;
+    resource->units = UNITS;
+    return 0;
+}
+int cuCtxGetExecAffinity(struct affinity *affinity, int type) {
+#ifdef AFFINITY
+    if (type != 0) return INVALID;
+    affinity->units = AFFINITY;
+    return 0;
+#else
+    (void)affinity, (void)type;
+    return NO_AFFINITY;
+#endif
+}
+
+int cuModuleLoadData(void **handle, const void *image) {
+    (void)image;
+    if (capturing) return CAPTURED;
+    *handle = &module;
+    return 0;
+}
+int cuModuleUnload(void *handle) { return handle == &module ? 0 : INVALID; }
+int cuModuleGetFunction(struct function **function, void *of, const char *name) {
+    if (of != &module) return INVALID;
+    if (capturing) return CAPTURED;
+    for (struct function *known = functions; known < functions + 256; known++) {
+        const char *a = known->name, *b = name;
+        if (!*a) {
+            for (char *to = known->name; (*to = *b); to++, b++) {
+            }
+            known->shared = DEFAULT_SHARED;
+            b = name;
+        }
+        while (*a && *a == *b) a++, b++;
+        if (*a == *b) {
+            *function = known;
+            return 0;
+        }
+    }
+    return INVALID;
+}
+
+int cuFuncGetAttribute(int *value, int which, struct function *function) {
+    if (which == 1) *value = FIXED;
+#ifdef STALE
+    else if (which == 8) *value = DEFAULT_SHARED;
+#else
+    else if (which == 8) *value = function->shared;
+#endif
+    else return INVALID;
+    return 0;
+}
+int cuFuncSetAttribute(struct function *function, int which, int value) {
+    if (which != 8 || value + FIXED > SHARED) return INVALID;
+    function->shared = value;
+    return 0;
+}
+/* Blocks of a multiprocessor: by shared memory and threads. */
+static unsigned blocks_of(unsigned threads, unsigned shared) {
+    unsigned bytes = FIXED + shared, by_shared = bytes ? SHARED / bytes : 32, by_threads = 2048 / threads;
+    return by_shared < by_threads ? by_shared : by_threads;
+}
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, struct function *function, int threads, unsigned long shared) {
+    if (capturing) return CAPTURED;
+    *blocks = (int)blocks_of((unsigned)threads, (unsigned)shared);
+    return shared <= (unsigned long)function->shared ? 0 : INVALID;
+}
+
+static void queue(void *stream) {
+    if (!capturing) queued[stream ? (char *)stream - queued : 0] = 1;
+}
+static int launched(struct function *function, unsigned shared, void *stream) {
+#ifdef REFUSED
+    if (++launches == REFUSED) return NO_RESOURCES;
+#endif
+    if (shared > (unsigned)function->shared) return INVALID;
+    queue(stream);
+    return 0;
+}
+int cuLaunchKernel(struct function *function, unsigned groups, unsigned b, unsigned c, unsigned threads, unsigned e, unsigned f,
+                   unsigned shared, void *stream, void **parameters, void **extra) {
+    (void)groups, (void)b, (void)c, (void)threads, (void)e, (void)f, (void)parameters, (void)extra;
+    return launched(function, shared, stream);
+}
+int cuLaunchCooperativeKernel(struct function *function, unsigned groups, unsigned b, unsigned c, unsigned threads, unsigned e,
+                              unsigned f, unsigned shared, void *stream, void **parameters) {
+    (void)b, (void)c, (void)e, (void)f, (void)parameters;
+    return groups > blocks_of(threads, shared) * OWN_UNITS ? TOO_LARGE : launched(function, shared, stream);
+}
+
+int cuMemAlloc_v2(unsigned long *address, unsigned long bytes) {
+    if (capturing) return CAPTURED;
+    *address = next_address;
+    next_address += (bytes + 511) & ~511ul;
+    return 0;
+}
+int cuMemFree_v2(unsigned long address) {
+    (void)address;
+    for (char *stream = queued; stream < queued + sizeof queued; stream++) {
+        if (*stream) __builtin_trap();
+    }
+    return 0;
+}
+int cuMemsetD8Async(unsigned long address, unsigned char value, unsigned long bytes, void *stream) {
+    (void)address, (void)value, (void)bytes;
+    queue(stream);
+    return 0;
+}
+int cuMemcpyDtoDAsync_v2(unsigned long to, unsigned long from, unsigned long bytes, void *stream) {
+    (void)to, (void)from, (void)bytes;
+    queue(stream);
+    return 0;
+}
+int cuStreamCreate(void **stream, unsigned flags) {
+    static unsigned long streams;
+    (void)flags;
+    if (++streams == sizeof queued) return NO_RESOURCES;
+    *stream = queued + streams;
+    return 0;
+}
+int cuStreamDestroy_v2(void *stream) { (void)stream; return 0; }
+int cuStreamSynchronize(void *stream) {
+    if (capturing) return CAPTURED;
+    queued[stream ? (char *)stream - queued : 0] = 0;
+    return 0;
+}
+int cuStreamBeginCapture_v2(void *stream, int mode) { (void)stream, (void)mode; capturing = 1; return 0; }
+int cuStreamEndCapture(void *stream, void **graph) { (void)stream; *graph = &module; capturing = 0; return 0; }
+int cuStreamWaitEvent(void *stream, void *of, unsigned flags) { (void)stream, (void)flags; return of == &event ? 0 : INVALID; }
+int cuEventCreate(void **made, unsigned flags) { (void)flags; *made = &event; return 0; }
+int cuEventDestroy_v2(void *of) { return of == &event ? 0 : INVALID; }
+int cuEventRecord(void *of, void *stream) { (void)stream; return of == &event ? 0 : INVALID; }
