@@ -338,12 +338,12 @@ fn choose(
         }
         (_, StageShape::Slide(slide)) => {
             let slide = slide.scaled(elem_bytes)?;
-            let (by, needs) = slides(slide, method, means)?;
+            let (by, needs) = slides(slide, elem_bytes, method, means)?;
             Some((Mover::Slide(slide, by), needs))
         }
         (Method::Shares | Method::Blocks, StageShape::Cut { rows, direction }) => {
             let slide = shape.slide()?.scaled(elem_bytes)?;
-            let (by, needs) = slides(slide, method, means)?;
+            let (by, needs) = slides(slide, elem_bytes, method, means)?;
             let kept_bytes = needs.kept_bytes.saturating_add(bytes(rows.gaps()));
             Some((Mover::Cut(slide, by, rows, direction), Needs { kept_bytes, ..needs }))
         }
@@ -386,8 +386,8 @@ fn segments(positions: usize, parts: usize) -> usize {
     (positions.saturating_mul(2) / parts).isqrt().clamp(1, SEGMENTS)
 }
 
-/// How rows slide, counted in bytes.
-fn slides(rows: Slide, method: Method, means: Means) -> Option<(By, Needs)> {
+/// How rows of elements of `elem_bytes` bytes slide, counted in bytes.
+fn slides(rows: Slide, elem_bytes: usize, method: Method, means: Means) -> Option<(By, Needs)> {
     let parts = means.threads.clamp(1, rows.rows().max(1));
     let none = Needs::default();
     match method {
@@ -400,8 +400,15 @@ fn slides(rows: Slide, method: Method, means: Means) -> Option<(By, Needs)> {
             Some((By::Shares, Needs { parts, kept_bytes: rows.heads(parts), ..none }))
         }
         Method::Blocks => {
-            // Whole vectors, so that blocks begin as aligned as the matrix.
-            let block = SLIDE_BYTES.min(means.scratch.max(16)) / 16 * 16;
+            // Whole elements, which a panic between two blocks then leaves whole; and whole vectors where they can be, so
+            // that blocks begin as aligned as the matrix.
+            let most = SLIDE_BYTES.min(means.scratch.max(16));
+            let vectors = elem_bytes.checked_mul(16 >> elem_bytes.trailing_zeros().min(4));
+            let whole = vectors.filter(|&bytes| bytes <= most).unwrap_or(elem_bytes);
+            let block = (most / whole).max(1) * whole;
+            if block > means.scratch.max(16) {
+                return None;
+            }
             let blocks = rows.blocks(block);
             let parts = means.threads.clamp(1, blocks.max(1));
             // A flag for each block, and a count of those that have begun.
