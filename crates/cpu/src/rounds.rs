@@ -127,6 +127,8 @@ const AHEAD: usize = 16 << 10;
 
 /// Moves a row to where another one may still lie in part, and asks for what comes next in memory.
 fn shift(data: &mut [Byte], row: Range<usize>, to: usize) {
+    // Checked for all pieces, so that nothing panics between two that have parts of an element.
+    let data = &mut data[..row.end.max(to + row.len())];
     let up = to > row.start;
     let pieces = row.len().div_ceil(PIECE);
     for k in 0..pieces {

@@ -160,13 +160,15 @@ pub fn methods(shape: &StageShape, out_of_place: bool) -> &'static [Method] {
 }
 
 impl HostWay {
-    /// The way of `method`; `None` where a host has none, or scratch for it would not suit its caches.
+    /// Creates the way of `method`. Returns `None` if a host has none, if its scratch would not suit the caches, and if the
+    /// shape has no elements or more bytes than can be counted.
     pub fn new(
         shape: StageShape,
         elem_bytes: usize,
         method: Method,
         means: Means,
     ) -> Option<HostWay> {
+        shape.counted_len()?.checked_mul(elem_bytes).filter(|&bytes| bytes > 0)?;
         let (mover, needs) = choose(&shape, elem_bytes, method, means)?;
         Some(HostWay { shape, elem_bytes, method, mover, needs })
     }
@@ -214,6 +216,14 @@ impl HostWay {
     /// Whether it was made for this stage.
     pub fn is_for(&self, shape: &StageShape, elem_bytes: usize, method: Method) -> bool {
         (&self.shape, self.elem_bytes, self.method) == (shape, elem_bytes, method)
+    }
+
+    /// Bytes of the threads' buffers that are no workspace: a run allocates them before it touches data.
+    pub(crate) fn buffer_bytes(&self) -> usize {
+        match self.mover {
+            Mover::Turn(matrix) => matrix.buffer_bytes(self.needs.parts),
+            _ => 0,
+        }
     }
 
     /// The axes of a shape that permutes some.
@@ -328,12 +338,12 @@ fn choose(
         }
         (_, StageShape::Slide(slide)) => {
             let slide = slide.scaled(elem_bytes)?;
-            let (by, needs) = slides(slide, method, means)?;
+            let (by, needs) = slides(slide, elem_bytes, method, means)?;
             Some((Mover::Slide(slide, by), needs))
         }
         (Method::Shares | Method::Blocks, StageShape::Cut { rows, direction }) => {
             let slide = shape.slide()?.scaled(elem_bytes)?;
-            let (by, needs) = slides(slide, method, means)?;
+            let (by, needs) = slides(slide, elem_bytes, method, means)?;
             let kept_bytes = needs.kept_bytes.saturating_add(bytes(rows.gaps()));
             Some((Mover::Cut(slide, by, rows, direction), Needs { kept_bytes, ..needs }))
         }
@@ -347,7 +357,7 @@ fn choose(
             let parts = matrix.turning_parts(means.threads)?;
             Some((Mover::Turn(matrix), Needs { parts, ..none }))
         }
-        (Method::ThroughWorkspace, StageShape::Turn(leading)) => {
+        (Method::ThroughWorkspace, StageShape::Turn(leading)) if leading.is_transposed() => {
             let needs = Needs { parts: 1, scratch_bytes: bytes(leading.len()), ..none };
             let mover = Mover::Through(Matrix { leading, elem_bytes });
             suits(needs.scratch_bytes).then_some((mover, needs))
@@ -376,8 +386,8 @@ fn segments(positions: usize, parts: usize) -> usize {
     (positions.saturating_mul(2) / parts).isqrt().clamp(1, SEGMENTS)
 }
 
-/// How rows slide, counted in bytes.
-fn slides(rows: Slide, method: Method, means: Means) -> Option<(By, Needs)> {
+/// How rows of elements of `elem_bytes` bytes slide, counted in bytes.
+fn slides(rows: Slide, elem_bytes: usize, method: Method, means: Means) -> Option<(By, Needs)> {
     let parts = means.threads.clamp(1, rows.rows().max(1));
     let none = Needs::default();
     match method {
@@ -390,8 +400,15 @@ fn slides(rows: Slide, method: Method, means: Means) -> Option<(By, Needs)> {
             Some((By::Shares, Needs { parts, kept_bytes: rows.heads(parts), ..none }))
         }
         Method::Blocks => {
-            // Whole vectors, so that blocks begin as aligned as the matrix.
-            let block = SLIDE_BYTES.min(means.scratch.max(16)) / 16 * 16;
+            // Whole elements, which a panic between two blocks then leaves whole; and whole vectors where they can be, so
+            // that blocks begin as aligned as the matrix.
+            let most = SLIDE_BYTES.min(means.scratch.max(16));
+            let vectors = elem_bytes.checked_mul(16 >> elem_bytes.trailing_zeros().min(4));
+            let whole = vectors.filter(|&bytes| bytes <= most).unwrap_or(elem_bytes);
+            let block = (most / whole).max(1) * whole;
+            if block > means.scratch.max(16) {
+                return None;
+            }
             let blocks = rows.blocks(block);
             let parts = means.threads.clamp(1, blocks.max(1));
             // A flag for each block, and a count of those that have begun.

@@ -2,7 +2,7 @@
 
 use crate::numbered;
 use proptest::prelude::*;
-use turntile_cpu::way::{HostWay, Means};
+use turntile_cpu::way::{By, HostWay, Means, Mover};
 use turntile_cpu::{Executor, Host, RunError, Workspace};
 use turntile_perm::Slide;
 use turntile_plan::{Device, Flaw, Geometry, Method, Offer, Plan, Request, StageShape, Want};
@@ -62,6 +62,29 @@ fn all_small_slides() {
             }
         }
     }
+}
+
+/// A panic between two blocks leaves elements whole.
+#[test]
+fn blocks_are_of_whole_elements() {
+    let slide = Slide::new(9, 5, 6, 8).unwrap();
+    for (elem_bytes, scratch, block) in [
+        (1, 1 << 20, 256 << 10),
+        (4, 1000, 992),
+        (12, 1000, 960),
+        (3, 16, 15),
+        (7, 1 << 20, 112 * 2340),
+        (100_001, 1 << 20, 200_002),
+        (300_000, 1 << 20, 300_000),
+    ] {
+        let by = |scratch| {
+            HostWay::new(slide.into(), elem_bytes, Method::Blocks, Means::new(2, scratch))
+        };
+        let way = by(scratch).unwrap();
+        assert!(matches!(way.mover(), Mover::Slide(_, By::Blocks(got)) if *got == block), "{way}");
+        assert!(elem_bytes <= 16 || by(elem_bytes - 1).is_none(), "{elem_bytes}");
+    }
+    check(slide, by(slide.into(), 300_000, (Method::Blocks, Means::new(2, 1 << 20))), 300_000, 2);
 }
 
 proptest! {

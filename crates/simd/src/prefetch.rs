@@ -23,7 +23,7 @@ pub fn prefetch(at: *const Byte) {
     unsafe {
         std::arch::asm!(
             "prfm pldl2keep, [{}]",
-            in(reg) at,
+            in(reg) at.addr(),
             options(nomem, nostack, preserves_flags)
         );
     }

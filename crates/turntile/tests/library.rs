@@ -145,6 +145,19 @@ fn routes_are_chosen() {
     assert!(need > 100 && cap == 100);
 }
 
+/// Miri sees whether pointers keep what they point to, and bytes that nobody initialised.
+#[test]
+fn elements_with_pointers_and_padding() {
+    let mut boxes: Vec<Box<usize>> = (0..64).map(Box::new).collect();
+    transpose_in_place(&mut boxes, 8, 8).unwrap();
+    assert!(boxes.iter().enumerate().all(|(k, element)| **element == k % 8 * 8 + k / 8));
+    let mut padded: Vec<(u8, u32)> = (0..64).map(|k| (k as u8, k)).collect();
+    transpose_in_place(&mut padded, 8, 8).unwrap();
+    assert_eq!((padded[1], padded[62]), ((8, 8), (55, 55)));
+    let mut none = [std::mem::MaybeUninit::<u64>::uninit(); 64];
+    transpose_in_place(&mut none, 8, 8).unwrap();
+}
+
 #[test]
 fn plan_once_run_many() {
     let planned = Transpose::of::<u64>(150, 70).batch(3).threads(2).plan().unwrap();

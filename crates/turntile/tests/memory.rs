@@ -1,5 +1,9 @@
 //! What calls allocate, counted: a workspace is no more than was said, and with one of the caller's there is none.
 
+#![expect(unsafe_code, reason = "an allocator that refuses")]
+
+use std::alloc::{GlobalAlloc, Layout};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use peak_alloc::PeakAlloc;
@@ -9,8 +13,31 @@ use turntile::{
     transpose_in_place, transpose_into,
 };
 
-#[global_allocator]
 static COUNTED: PeakAlloc = PeakAlloc;
+
+/// Allocates less than so many bytes at a time.
+static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+#[global_allocator]
+static LIMITED: Limited = Limited;
+
+struct Limited;
+
+// SAFETY: another allocator's answers, or none.
+unsafe impl GlobalAlloc for Limited {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if layout.size() >= LIMIT.load(Ordering::Relaxed) {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: as the caller asks.
+        unsafe { COUNTED.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: that allocator's.
+        unsafe { COUNTED.dealloc(at, layout) }
+    }
+}
 
 /// What runs allocate beside workspaces: lists of shares, and jobs of the pool.
 const LITTLE: usize = 32 << 10;
@@ -37,6 +64,7 @@ fn calls_allocate_their_workspace_and_no_more() {
         leading_dimensions();
         stored();
         what_cannot_be_had_is_a_typed_error();
+        buffers_that_cannot_be_had_are_a_typed_error();
     });
 }
 
@@ -146,4 +174,35 @@ fn what_cannot_be_had_is_a_typed_error() {
     let mut data = [7u8; 9];
     out_of_memory(planned.run(&mut Bytes(&mut data[..])), need);
     assert_eq!(data, [7; 9]);
+}
+
+/// Where no workspace is needed, tiles have buffers: they are allocated before anything moves.
+fn buffers_that_cannot_be_had_are_a_typed_error() {
+    let (rows, cols) = (1500, 1000);
+    let from: Vec<u32> = (0..1_500_000).collect();
+    let limited = |run: &mut dyn FnMut() -> Result<(), Error>| {
+        LIMIT.store(8 << 10, Ordering::Relaxed);
+        let answer = run();
+        LIMIT.store(usize::MAX, Ordering::Relaxed);
+        let refused = matches!(answer, Err(Error::Run(RunError::OutOfMemory { bytes: 8192.. })));
+        assert!(refused, "{answer:?}");
+    };
+    for threads in [1, 3] {
+        let transpose = Transpose::of::<u32>(rows, cols).threads(threads);
+        let mut to = vec![7; from.len()];
+        let into = transpose.clone().out_of_place().plan().unwrap();
+        assert_eq!(into.workspace_bytes(), 0);
+        limited(&mut || into.run_into(&from, &mut to));
+        limited(&mut || transpose_into(&from, &mut to, rows, cols));
+        assert!(to.iter().all(|&element| element == 7));
+        into.run_into(&from, &mut to).unwrap();
+        let within = transpose.leading(1500, 1500).plan().unwrap();
+        assert_eq!(within.workspace_bytes(), 0);
+        let mut data = vec![7; 1500 * 1500];
+        data[..from.len()].copy_from_slice(&from);
+        let before = data.clone();
+        limited(&mut || within.run_within(&mut data, Options::new()));
+        assert!(data == before);
+        within.run_within(&mut data, Options::new()).unwrap();
+    }
 }

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 
 /// Bytes that can be read at any offset, by several threads at once.
 pub trait ReadAt: Sync {
-    /// Fills `bytes` from `offset` on.
+    /// Fills `bytes` from `offset` on. Called by up to 16 threads at once, whose stacks are 512 KiB.
     ///
     /// # Errors
     /// The system's, and [`ErrorKind::UnexpectedEof`] where there are not as many bytes.

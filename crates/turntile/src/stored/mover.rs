@@ -15,6 +15,10 @@ use crate::{Bytes, Planned, Transpose};
 /// Reads that are under way at once: storage answers many as soon as one.
 const READERS: usize = 16;
 
+/// Bytes of a reader's stack: what it runs is a [`ReadAt`] of the caller's, which may decompress, decrypt or talk to a network.
+/// Less than the system's, since there are many.
+const READER_STACK: usize = 512 << 10;
+
 /// Bytes that a reader takes at a time, in whole runs: few of a small block, so that there is work for many readers.
 const SHARE: std::ops::RangeInclusive<usize> = 1 << 14..=1 << 18;
 
@@ -211,7 +215,7 @@ fn read(source: &(impl ReadAt + ?Sized), block: &mut [u8], runs: &Runs) -> io::R
     };
     thread::scope(|scope| {
         let start =
-            |_| thread::Builder::new().stack_size(64 << 10).spawn_scoped(scope, reader).ok();
+            |_| thread::Builder::new().stack_size(READER_STACK).spawn_scoped(scope, reader).ok();
         let others: Vec<_> = (1..READERS.min(shares)).filter_map(start).collect();
         others.into_iter().fold(reader(), |read, other| read.and(joined(other)))
     })

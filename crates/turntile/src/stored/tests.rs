@@ -220,3 +220,24 @@ fn options_of_plans_in_memory_are_errors() {
     }
     of().threads(2).stored(1 << 20).unwrap();
 }
+
+/// Reads as programs that decompress do: with room for a window on the stack.
+struct Windowed<'a>(&'a [u8]);
+
+impl ReadAt for Windowed<'_> {
+    fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        let window = std::hint::black_box([0_u8; 256 << 10]);
+        assert_eq!(window[offset as usize % window.len()], 0);
+        self.0.read_exact_at(bytes, offset)
+    }
+}
+
+#[test]
+fn readers_have_a_stack_to_work_on() {
+    let (rows, cols) = (2048, 2048);
+    let data: Vec<u8> = (0..rows * cols * 4).map(|k| (k ^ k >> 9) as u8).collect();
+    let mut result = vec![0; data.len()];
+    let stored = Transpose::of::<u32>(rows, cols).stored(9 << 20).unwrap();
+    stored.run(&Windowed(&data), &mut result[..]).unwrap();
+    assert!(result == permuted(&data, &[rows, cols], &[1, 0], 4));
+}
