@@ -12,6 +12,7 @@ use turntile::{Bytes, Options, Planned, RunError, Transpose, bytes};
 use crate::errors::{exception, value};
 use crate::layout::Arranged;
 use crate::memory::Span;
+use crate::moved::{Moved, once};
 use crate::pool;
 use crate::records;
 
@@ -54,7 +55,7 @@ impl Workspace {
 /// Permutes the axes of a small array, which needs no plan: answers the order of its axes in memory and the shape of the
 /// result. None when the array is not small, or too many of its axes move apart; nothing is done then.
 #[pyfunction]
-#[pyo3(signature = (address, shape, strides, itemsize, axes, /))]
+#[pyo3(signature = (address, shape, strides, itemsize, axes, moved=None, /))]
 pub fn permute_if_small<'py>(
     py: Python<'py>,
     address: usize,
@@ -62,6 +63,7 @@ pub fn permute_if_small<'py>(
     strides: Option<Vec<isize>>,
     itemsize: usize,
     axes: &Bound<'py, PyAny>,
+    moved: Option<&Moved>,
 ) -> PyResult<Option<Bound<'py, PyTuple>>> {
     let arranged = Arranged::new(shape, strides, itemsize, axes)?;
     let problem = Problem::permuted(&arranged.extents, &arranged.places, itemsize)
@@ -69,9 +71,11 @@ pub fn permute_if_small<'py>(
     if !bytes::is_small(&problem) {
         return Ok(None);
     }
-    permute_span(Span::new(address, problem.bytes())?, &problem)?;
     let order = arranged.order(py)?;
-    Ok(Some((order, PyTuple::new(py, arranged.shape)?).into_pyobject(py)?))
+    let answer = (order, PyTuple::new(py, arranged.shape)?).into_pyobject(py)?;
+    let span = Span::new(address, problem.bytes())?;
+    once(moved, || permute_span(span, &problem))?;
+    Ok(Some(answer))
 }
 
 /// Permutes the axes of a small array there.
@@ -158,18 +162,19 @@ impl HostPlan {
         self.planned(py).map(|_| ())
     }
 
-    /// Runs in place on the bytes at that address.
-    #[pyo3(signature = (address, nbytes, workspace=None, /))]
+    /// Runs in place on the bytes at that address, once for each `moved`.
+    #[pyo3(signature = (address, nbytes, workspace=None, moved=None, /))]
     fn run(
         &self,
         py: Python<'_>,
         address: usize,
         nbytes: usize,
         workspace: Option<&Workspace>,
+        moved: Option<&Moved>,
     ) -> PyResult<()> {
         let span = self.span(address, nbytes)?;
         if self.small {
-            return permute_span(span, &self.problem);
+            return once(moved, || permute_span(span, &self.problem));
         }
         let planned = self.planned(py)?;
         let mut held = match workspace.map(|workspace| workspace.0.try_lock()) {
@@ -184,7 +189,7 @@ impl HostPlan {
             Some(memory) => planned.run_with(&mut data, Options::new().workspace(memory)),
             None => planned.run(&mut data),
         };
-        py.detach(|| pool::run(planned.threads(), run)).map_err(exception)
+        once(moved, || py.detach(|| pool::run(planned.threads(), run)).map_err(exception))
     }
 
     /// Runs from the bytes at one address to those at another; both are `nbytes` long.

@@ -11,6 +11,7 @@
 //! | `distributed` | arrays over ranks that objects of Python connect |
 //! | `driver` | what the driver is asked beside plans |
 //! | `memory` | addresses as memory |
+//! | `moved` | whether an array's elements have moved |
 //! | `pool` | the threads, one pool a process, forked ones too |
 //! | `errors` | errors as Python's exceptions |
 //!
@@ -27,6 +28,7 @@ mod gpu;
 mod host;
 mod layout;
 mod memory;
+mod moved;
 mod pool;
 mod records;
 
@@ -51,6 +53,8 @@ mod _core {
     use crate::host::{HostPlan, Workspace, permute_if_small};
     #[pymodule_export]
     use crate::layout::{Pattern, arrange};
+    #[pymodule_export]
+    use crate::moved::Moved;
 
     use super::*;
 
