@@ -2,19 +2,20 @@
 
 use std::mem::MaybeUninit;
 
-use turntile_plan::{Flaw, Offer, Plan, Stage, StageShape};
+use turntile_plan::{Flaw, Method, Offer, Plan, Stage, StageShape};
 use turntile_simd::{Byte, LINE};
 
 use crate::finish::Finish;
 use crate::tiles::Tiles;
-use crate::transpose_into::transpose_into;
+use crate::transpose_into::tiles_into;
 use crate::way::{HostWay, Mover};
+use crate::workspace::{RunError, Workspace, buffer};
 use crate::{stages, views};
 
 /// Runs one plan, as often as wanted.
 ///
 /// Stages run one after the other, each over as many threads as the plan says (for another device's
-/// plan, as many as given here), in the rayon pool that the call is made in; one thread runs
+/// plan, as many as given here), where [`threads`](crate::threads) says; one thread runs
 /// in the caller and touches no pool.
 #[derive(Clone, Debug)]
 pub struct Executor {
@@ -22,51 +23,6 @@ pub struct Executor {
     ways: Vec<HostWay>,
     /// Of the workspace's start, for gaps.
     kept_bytes: usize,
-}
-
-/// Memory that a plan needs beyond the matrix, allocated once.
-#[derive(Debug)]
-pub struct Workspace {
-    words: Vec<MaybeUninit<u64>>,
-}
-
-/// Why a plan did not run; the data are as they were.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RunError {
-    /// The plan is none, or not for that.
-    #[error("the plan cannot run: {0}")]
-    Plan(#[from] Flaw),
-    /// The data are not as long as the problem says.
-    #[error("the plan is for {expected} bytes, the data have {got}")]
-    Length {
-        /// Bytes of the problem.
-        expected: usize,
-        /// Bytes given.
-        got: usize,
-    },
-    /// The data end before the matrix does, where its rows lie apart.
-    #[error("the plan is for a matrix that ends {expected} bytes on, the data have {got}")]
-    Span {
-        /// Bytes from the first element on that hold the matrix before and after.
-        expected: usize,
-        /// Bytes given.
-        got: usize,
-    },
-    /// The workspace is too small.
-    #[error("the plan needs {need} bytes of workspace, there are {have}")]
-    Workspace {
-        /// Bytes needed.
-        need: usize,
-        /// Bytes given.
-        have: usize,
-    },
-    /// The workspace, or data to measure on, could not be allocated.
-    #[error("no memory for {bytes} bytes")]
-    OutOfMemory {
-        /// Bytes asked for.
-        bytes: usize,
-    },
 }
 
 /// The way that runs stage `number` of a plan for elements of `elem_bytes` bytes: its own, or one in place of another
@@ -86,35 +42,6 @@ fn way_of(
     }
 }
 
-impl Workspace {
-    /// Room for `bytes` bytes.
-    ///
-    /// # Errors
-    /// [`RunError::OutOfMemory`].
-    pub fn new(bytes: usize) -> Result<Self, RunError> {
-        let count = bytes.div_ceil(8);
-        let mut words = Vec::new();
-        words.try_reserve_exact(count).map_err(|_| RunError::OutOfMemory { bytes })?;
-        words.resize(count, MaybeUninit::uninit());
-        Ok(Workspace { words })
-    }
-
-    /// Bytes there.
-    pub fn bytes(&self) -> usize {
-        size_of_val(self.words.as_slice())
-    }
-
-    /// Its memory, as [`Executor::run_in`] takes it.
-    pub fn words_mut(&mut self) -> &mut [MaybeUninit<u64>] {
-        &mut self.words
-    }
-
-    /// Fills it with a pattern: no plan may depend on what a workspace held before.
-    pub fn poison(&mut self, byte: u8) {
-        self.words.fill(MaybeUninit::new(u64::from_ne_bytes([byte; 8])));
-    }
-}
-
 impl Executor {
     /// For `plan`; a plan made for another device runs as its shapes say, over at most `threads` threads, with
     /// scratch in place of what that device holds on chip.
@@ -131,11 +58,15 @@ impl Executor {
         Ok(Executor { plan, ways, kept_bytes })
     }
 
-    /// For a stage by itself, over as many elements as it reads or writes. Where it moves rows apart, no plan may have
-    /// it: it runs on bytes alone, and leaves anything in the gaps.
+    /// Creates an executor of one stage, over as many elements as it reads or writes. A stage that moves rows apart leaves
+    /// other bytes of the data in the gaps.
+    ///
+    /// An out-of-place stage runs by [`run_into`](Self::run_into).
     ///
     /// # Errors
-    /// [`RunError::Plan`]: the method does not do the shape.
+    /// [`RunError::Plan`] if the method does not do the shape, if the shape has no elements, and if the stage saves or
+    /// restores gaps: what a stage restores, another stage of the same run has saved.
+    #[doc(hidden)]
     pub fn of_stage(
         shape: StageShape,
         offer: Offer,
@@ -144,12 +75,18 @@ impl Executor {
     ) -> Result<Self, RunError> {
         let uncounted = || Flaw::Uncounted { number: 1, stage: format!("{shape:?}") };
         shape.counted_len().ok_or_else(uncounted)?;
-        let plan = Plan::of_stage("host", shape, offer, elem_bytes).map_err(|_| uncounted())?;
+        let mut plan = Plan::of_stage("host", shape, offer, elem_bytes).map_err(|_| uncounted())?;
         let stage = &plan.legs[0].stages[0];
         stage.check()?;
         let way = way_of(stage, 1, elem_bytes, threads)?;
-        let kept_bytes = if way.keeps() { way.needs().bytes() } else { 0 };
-        Ok(Executor { plan, ways: vec![way], kept_bytes })
+        if way.keeps() {
+            let (problem, stages) = (Box::new(plan.problem), stage.to_string());
+            return Err(Flaw::Leading { problem, stages }.into());
+        }
+        if stage.offer.method == Method::OutOfPlace {
+            plan.problem = plan.problem.out_of_place();
+        }
+        Ok(Executor { plan, ways: vec![way], kept_bytes: 0 })
     }
 
     /// The plan.
@@ -183,7 +120,8 @@ impl Executor {
     /// `done` is called after each stage with the passes done, of [`Plan::passes`].
     ///
     /// # Errors
-    /// [`RunError::Length`], [`RunError::Span`] and [`RunError::Workspace`], before anything is touched.
+    /// [`RunError::Length`], [`RunError::Span`], [`RunError::Workspace`], and [`RunError::OutOfMemory`] if a stage's buffers
+    /// of some KB per thread cannot be allocated; before anything is touched.
     pub fn run(
         &self,
         data: &mut [Byte],
@@ -210,6 +148,7 @@ impl Executor {
         if need > have {
             return Err(RunError::Workspace { need, have });
         }
+        let mut own = buffer(self.ways.iter().map(HostWay::buffer_bytes).max().unwrap_or(0))?;
         let (kept, words) = words.split_at_mut(self.kept_bytes / size_of::<u64>());
         let mut passes = 0;
         for (way, stage) in self.ways.iter().zip(self.plan.stages()) {
@@ -219,6 +158,7 @@ impl Executor {
             let data = &mut data[..reach];
             let words = if way.keeps() { &mut *kept } else { &mut *words };
             let (flags, bytes) = views::split_flags(words, way.needs().flag_words);
+            let bytes = if way.buffer_bytes() > 0 { &mut own } else { bytes };
             stages::run(way, data, flags, bytes, finish);
             if stage.passes() > 0 {
                 passes += stage.passes();
@@ -243,11 +183,11 @@ impl Executor {
         Ok(())
     }
 
-    /// Writes what lies in `from` to `to`, moved as the plan says, which is out of place.
+    /// Writes the elements of `from` to `to`, moved as the plan says, which is out of place.
     ///
     /// # Errors
-    /// [`RunError::Length`] when either is not as long as the problem, [`RunError::Plan`] when the plan is in
-    /// place; before anything is touched.
+    /// [`RunError::Length`] if either is not as long as the problem, [`RunError::Plan`] if the plan is in place or has
+    /// stages in place, [`RunError::OutOfMemory`] if the threads' buffers cannot be allocated; before `to` is touched.
     pub fn run_into(&self, to: &mut [Byte], from: &[Byte]) -> Result<(), RunError> {
         let problem = &self.plan.problem;
         if !problem.is_out_of_place() {
@@ -258,11 +198,13 @@ impl Executor {
                 return Err(RunError::Length { expected: problem.bytes(), got });
             }
         }
-        for way in &self.ways {
-            let begins = to.as_ptr().addr() % LINE;
+        let is_into = |way: &HostWay| matches!(way.mover(), Mover::OutOfPlace | Mover::Copy);
+        let place = Flaw::Place { out_of_place: false };
+        self.ways.iter().all(is_into).then_some(()).ok_or(place)?;
+        let begins = to.as_ptr().addr() % LINE;
+        self.ways.iter().try_for_each(|way| {
             let tiles = Tiles::into_buffer(way.axes(), way.elem_bytes, begins);
-            transpose_into(to, from, &tiles, way.needs().parts);
-        }
-        Ok(())
+            tiles_into(to, from, &tiles, way.needs().parts)
+        })
     }
 }

@@ -105,13 +105,16 @@ fn costs_of(model: &str, threads: usize) -> Arc<Costs> {
 }
 
 impl Host {
-    /// `threads` threads of a processor that is like those that tables are of.
+    /// Creates a host of `threads` threads of a processor that is like those that tables are of.
+    ///
+    /// The tables end at 16 threads, and more are estimated to be no faster: plans use the fewest of `threads`, halved any
+    /// number of times, that are 16 or more. A table of your own ([`with_costs`](Self::with_costs)) may go on.
     pub fn new(threads: usize) -> Self {
         let means = Means::new(threads.max(1), SCRATCH);
         Host { means, model: "any".into(), costs: tables()[0].clone() }
     }
 
-    /// `threads` threads of this machine: scratch is half of the second-level cache that it says it has, from
+    /// Creates a host of `threads` threads of this machine; of more than 16 as [`new`](Self::new) says. Scratch is half of the second-level cache that it says it has, from
     /// 256 KiB to 1 MiB. The table is the nearest there is: measured with as many threads, the same micro-kernel, on this model
     /// or one of its vendor.
     pub fn here(threads: usize) -> Self {

@@ -2,9 +2,9 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`executor`], `initialised` | a plan and its threads: workspace, then stage after stage |
-//! | [`host`] | CPU threads as a device: what they offer |
-//! | [`way`] | a way to move a shape: which mover, with what memory |
+//! | `executor`, `initialised` | a plan and its threads: workspace, then stage after stage |
+//! | `host` | CPU threads as a device: what they offer |
+//! | `way` | a way to move a shape: which mover, with what memory |
 //! | `estimate` | how long a way takes |
 //! | `machine` | what this machine says of its processor |
 //! | `stages` | which mover runs which stage |
@@ -30,12 +30,12 @@
 //! | `path` | where super-elements go, with the divisions prepared |
 //! | `cycles`, `queue` | in which order they move, and by whom; moves settled and asked for ahead |
 //! | `squares` | the order of the tiles of squares |
-//! | [`tiles`] | the tiles of an array whose axes are permuted on the way to another place |
+//! | `tiles` | the tiles of an array whose axes are permuted on the way to another place |
 //! | `runs` | which thread works on which chunks |
 //! | `bands` | how chunks are cut into bands and strips |
 //! | `finish` | what is done to elements in the pass that moves them |
 //! | `parts` | how work is split over threads |
-//! | [`threads`] | those of a rayon pool, or as many as can be started |
+//! | [`threads`] | those of the rayon pool that a call is made in, or of a pool that calls made in none share |
 //!
 //! | memory | is |
 //! |---|---|
@@ -44,6 +44,7 @@
 //! | `claims` | which worker has touched which byte, compared where debug assertions are on |
 //! | `pieces` | borrowed piece by piece, found free or not when asked for |
 //! | `views` | a workspace seen as flags and bytes |
+//! | `workspace` | allocated for a run, or an error |
 //!
 //! `unsafe` is what `shared`, `pieces` and `views` are made of. A mover's only `unsafe` is the promise that a worker's
 //! bytes are its own (`Shared::worker`), which follows from its index map: a check while they move
@@ -61,13 +62,13 @@ mod claims;
 mod cycles;
 mod estimate;
 mod exchange;
-pub mod executor;
+mod executor;
 mod field_sections;
 mod fields;
 mod finish;
 mod follow;
 mod gather;
-pub mod host;
+mod host;
 mod initialised;
 mod machine;
 mod parts;
@@ -86,15 +87,18 @@ mod strips;
 mod swaps;
 pub mod threads;
 mod tile_runs;
-pub mod tiles;
+mod tiles;
 mod transpose_into;
 mod views;
+#[doc(hidden)]
 pub mod way;
+mod workspace;
 
-pub use executor::{Executor, RunError, Workspace};
+pub use executor::Executor;
 pub use finish::Finish;
 pub use host::Host;
 pub use small::{SMALL_BYTES, permute_small, transpose_small};
 pub use transpose_into::transpose_into;
+pub use workspace::{RunError, Workspace};
 
 pub use turntile_simd::Byte;

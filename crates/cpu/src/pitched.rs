@@ -28,11 +28,16 @@ impl Matrix {
         self.leading.source()
     }
 
+    /// Bytes from one row to the next. The pitch of a single row may be any number: no byte depends on it.
+    fn pitch_bytes(&self, rows: Pitched) -> usize {
+        rows.pitch().saturating_mul(self.elem_bytes)
+    }
+
     /// The square that source and result share where their pitches are equal.
     fn square(&self) -> Squares {
         let (source, elem_bytes) = (self.source(), self.elem_bytes);
         let side = source.rows().min(source.cols());
-        Squares::pitched(side, source.pitch() * elem_bytes, elem_bytes)
+        Squares::pitched(side, self.pitch_bytes(source), elem_bytes)
     }
 
     /// What is left of the longer side beside the square, and goes from below the square to its right, or the other way:
@@ -41,7 +46,8 @@ impl Matrix {
         let (source, elem_bytes) = (self.source(), self.elem_bytes);
         let (rows, cols, pitch) = (source.rows(), source.cols(), source.pitch());
         let side = rows.min(cols);
-        let (below, right) = (side * pitch * elem_bytes, side * elem_bytes);
+        let below = self.pitch_bytes(source).saturating_mul(side);
+        let right = side * elem_bytes;
         let tall = rows > cols;
         let (rows, cols) = if tall { (rows - side, cols) } else { (rows, cols - side) };
         let plane = Block { rows, cols, from_pitch: pitch, to_pitch: pitch };
@@ -50,14 +56,33 @@ impl Matrix {
 
     /// Threads that transposing it where it lies pays, of at most `threads`; none where its pitches differ.
     pub fn turning_parts(&self, threads: usize) -> Option<usize> {
+        let work = || self.square().pairs().max(self.rest().count());
+        self.is_turned_in_place().then(|| threads.clamp(1, work().max(1)))
+    }
+
+    /// Whether rows become columns at the same pitch, which has room for either.
+    fn is_turned_in_place(&self) -> bool {
         let equal = self.source().pitch() == self.leading.result().pitch();
-        equal.then(|| threads.clamp(1, self.square().pairs().max(self.rest().count()).max(1)))
+        equal && self.leading.is_transposed()
+    }
+
+    /// Bytes of the buffers through which at most `threads` threads move what is left beside the square.
+    pub fn buffer_bytes(&self, threads: usize) -> usize {
+        let rest = self.rest();
+        if rest.count() == 0 { 0 } else { rest.parts(threads).saturating_mul(rest.tile_bytes()) }
     }
 
     /// Transposes it where it lies, its pitches being equal: the square that source and result share, then the rest.
-    /// What was the rest's place stays as it is. Elements are finished where they arrive.
-    pub fn turn(&self, data: &mut [Byte], parts: usize, finish: Option<&Finish>) {
-        assert_eq!(self.source().pitch(), self.leading.result().pitch(), "pitches are equal");
+    /// What was the rest's place stays as it is. Elements are finished where they arrive. `buffers` holds
+    /// [`buffer_bytes`](Self::buffer_bytes).
+    pub fn turn(
+        &self,
+        data: &mut [Byte],
+        parts: usize,
+        finish: Option<&Finish>,
+        buffers: &mut [Byte],
+    ) {
+        assert!(self.is_turned_in_place(), "rows become columns at the same pitch");
         turn_squares(data, self.square(), parts, finish);
         let rest = self.rest();
         if rest.count() == 0 {
@@ -65,11 +90,11 @@ impl Matrix {
         }
         let parts = rest.parts(parts);
         let shared = Shared::new(data);
-        parts::run_on(0..parts, &mut [], 0, |part, _| {
+        parts::run_on(0..parts, buffers, rest.tile_bytes(), |part, buffer| {
             // SAFETY: a tile belongs to one part, and neither the places that tiles leave nor those that they go to
-            // share an element with another's.
+            // share an element with another's: the pitch is no less than the rows and columns.
             let worker = unsafe { shared.worker() };
-            turn_tiles(&worker, &rest, parts::share(rest.count(), parts, part), finish);
+            turn_tiles(&worker, &rest, parts::share(rest.count(), parts, part), finish, buffer);
         });
     }
 
@@ -79,7 +104,7 @@ impl Matrix {
         let (rows, cols) = (source.rows(), source.cols());
         let block = Block { rows, cols, from_pitch: source.pitch(), to_pitch: rows };
         simd::transpose(data, buffer, block, elem_bytes);
-        let pitch = self.leading.result().pitch() * elem_bytes;
+        let pitch = self.pitch_bytes(self.leading.result());
         let (row, places) = (rows * elem_bytes, data.chunks_mut(pitch));
         for (from, to) in buffer.chunks_exact(row).zip(places).take(cols) {
             to[..row].copy_from_slice(from);
@@ -111,23 +136,28 @@ impl Matrix {
 }
 
 /// Transposes tiles through a buffer, in which they are finished.
-fn turn_tiles(worker: &Worker, tiles: &Tiles, numbers: Range<usize>, finish: Option<&Finish>) {
+fn turn_tiles(
+    worker: &Worker,
+    tiles: &Tiles,
+    numbers: Range<usize>,
+    finish: Option<&Finish>,
+    buffer: &mut [Byte],
+) {
     let unit_bytes = tiles.unit_bytes();
-    let mut buffer = Box::new_uninit_slice(tiles.tile_bytes());
     for n in numbers.clone() {
         let Tile { from, to, block } = tiles.nth(n);
         if n + 1 < numbers.end {
             tiles.nth(n + 1).for_lines(unit_bytes, |at| simd::prefetch(worker.address(at)));
         }
         let turned = Block { to_pitch: block.rows, ..block };
-        worker.read_transposed(from, &mut buffer, turned, unit_bytes);
+        worker.read_transposed(from, buffer, turned, unit_bytes);
         let (row, pitch) = (block.rows * unit_bytes, block.to_pitch * unit_bytes);
         if let Some(finish) = finish {
             finish.bytes(&mut buffer[..block.cols * row]);
         }
         match tiles.streams() {
-            true => worker.stream_rows(to, pitch, &buffer, row, block.cols),
-            false => worker.write_rows(to, pitch, &buffer, row, block.cols),
+            true => worker.stream_rows(to, pitch, buffer, row, block.cols),
+            false => worker.write_rows(to, pitch, buffer, row, block.cols),
         }
     }
 }

@@ -37,7 +37,7 @@ pub fn run(
     let (elem_bytes, needs) = (way.elem_bytes, way.needs());
     let parts = needs.parts;
     let (kept, scratch) = bytes.split_at_mut(needs.kept_bytes);
-    let scratch = &mut scratch[..parts * needs.scratch_bytes];
+    let scratch = &mut scratch[..(parts * needs.scratch_bytes).max(way.buffer_bytes())];
     let path = || Path::new(way.shape, elem_bytes);
     match *way.mover() {
         Mover::Squares(squares) => turn_squares(data, squares, parts, None),
@@ -76,7 +76,7 @@ pub fn run(
             });
         }
         Mover::TileRuns(runs) => move_runs(data, &runs, elem_bytes, Marks(flags), scratch),
-        Mover::Turn(matrix) => matrix.turn(data, parts, finish),
+        Mover::Turn(matrix) => matrix.turn(data, parts, finish, scratch),
         Mover::Through(matrix) => matrix.turn_through(data, scratch),
         Mover::Keep(matrix, Forward) => matrix.keep(data, kept),
         Mover::Keep(matrix, Backward) => matrix.restore(data, kept),

@@ -1,8 +1,8 @@
 //! The threads that calls run on.
 //!
-//! They are those of the rayon pool that a call is made in, or else of the process's pool, which is made when it is first
-//! needed. rayon panics where one of its threads cannot be started: a limit on processes or on memory. Here there is a
-//! pool of those that could be started then, or none, and the calling thread does all.
+//! A call made in a rayon pool runs on that pool. All other calls share a pool of their own, which the first of them starts:
+//! rayon's global pool is left to the application. rayon panics if a thread cannot be started, by a limit on processes or on
+//! memory; this pool has as many threads as could be started, or none, and the calling thread does all.
 //!
 //! `RAYON_NUM_THREADS` may ask for more threads than help: rayon's idle threads look for work with each of the others, so
 //! that 8000 on two cores take minutes for a second's work.
@@ -17,21 +17,21 @@ use std::thread::{self, JoinHandle};
 
 use rayon::{Scope, ThreadBuilder, ThreadPool, ThreadPoolBuilder};
 
-/// Where calls run that are made in no pool.
-enum Pool {
-    /// The one that rayon has for the process.
-    Process,
-    /// One of fewer threads, or none, and why.
-    Fewer(Option<ThreadPool>, io::Error),
+/// The pool of calls that are made in no rayon pool.
+struct Own {
+    /// As many threads as could be started; none if none could.
+    threads: Option<ThreadPool>,
+    /// Why there are fewer than there were to be, if so.
+    refused: Option<io::Error>,
 }
 
-static POOL: OnceLock<Pool> = OnceLock::new();
+static OWN: OnceLock<Own> = OnceLock::new();
 
 /// The most threads that are started for each core.
 const MOST_PER_CORE: usize = 8;
 
-/// How many threads a pool of the process is to have: one for each core, or what `RAYON_NUM_THREADS` says, to 8 for each
-/// core.
+/// Returns how many threads the pool of calls that are made in no rayon pool is to have: one per core, or what
+/// `RAYON_NUM_THREADS` says, at most 8 per core.
 pub fn pool_size() -> usize {
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     // As rayon reads them, the second for programs of old.
@@ -40,35 +40,24 @@ pub fn pool_size() -> usize {
     asked.filter(|&asked| asked > 0).map_or(cores, |asked| asked.min(MOST_PER_CORE * cores))
 }
 
-/// Where this call runs.
-fn pool() -> &'static Pool {
-    match POOL.get() {
-        Some(Pool::Process) => &Pool::Process,
-        // A pool that the call is made in comes first.
-        _ if rayon::current_thread_index().is_some() => &Pool::Process,
-        Some(fewer) => fewer,
-        None => POOL.get_or_init(make),
-    }
-}
-
-/// How many threads a call that is made here runs on, the calling one included.
+/// Returns how many threads a call that is made here runs on, the calling one included.
 pub fn count() -> usize {
-    match pool() {
-        Pool::Process => rayon::current_num_threads(),
-        Pool::Fewer(threads, _) => threads.as_ref().map_or(1, ThreadPool::current_num_threads),
+    match rayon::current_thread_index() {
+        Some(_) => rayon::current_num_threads(),
+        None => OWN.get_or_init(make).threads.as_ref().map_or(1, ThreadPool::current_num_threads),
     }
 }
 
-/// Why there are fewer threads than there were to be, if that is so.
+/// Returns why fewer threads were started than [`pool_size`] says, if so.
 pub fn refused() -> Option<&'static io::Error> {
-    match POOL.get() {
-        Some(Pool::Fewer(_, why)) => Some(why),
-        _ => None,
-    }
+    OWN.get()?.refused.as_ref()
 }
 
 /// Runs `work` for each share: the first in the calling thread, the others where [`count`] says. Shares may wait for
 /// those that began before them, and for no others.
+///
+/// While the calling thread waits for the others it runs other tasks of the rayon pool that it belongs to.
+#[doc(hidden)]
 pub fn each<S: Send>(
     shares: impl IntoIterator<Item = S, IntoIter: ExactSizeIterator>,
     work: impl Fn(S) + Sync,
@@ -79,12 +68,12 @@ pub fn each<S: Send>(
         return work(first);
     }
     let work = &work;
-    match pool() {
-        Pool::Process => rayon::in_place_scope(|scope| spread(scope, first, shares, work)),
-        Pool::Fewer(Some(threads), _) => {
-            threads.in_place_scope(|scope| spread(scope, first, shares, work));
-        }
-        Pool::Fewer(None, _) => {
+    if rayon::current_thread_index().is_some() {
+        return rayon::in_place_scope(|scope| spread(scope, first, shares, work));
+    }
+    match &OWN.get_or_init(make).threads {
+        Some(threads) => threads.in_place_scope(|scope| spread(scope, first, shares, work)),
+        None => {
             work(first);
             shares.for_each(work);
         }
@@ -103,6 +92,7 @@ fn spread<'scope, S: Send + 'scope>(
 
 /// Bytes that planning and starting a thread allocate in small pieces at most: where one of those cannot be allocated,
 /// Rust ends the process.
+#[doc(hidden)]
 pub const SPARE: usize = 256 << 10;
 /// Bytes of a thread's stack.
 const STACK: usize = 2 << 20;
@@ -111,6 +101,7 @@ const STACK: usize = 2 << 20;
 ///
 /// # Errors
 /// There is none.
+#[doc(hidden)]
 pub fn spare(bytes: usize) -> Result<(), TryReserveError> {
     let mut memory = Vec::<u8>::new();
     let found = memory.try_reserve_exact(bytes);
@@ -119,28 +110,21 @@ pub fn spare(bytes: usize) -> Result<(), TryReserveError> {
     found
 }
 
-fn make() -> Pool {
-    let mut started = Vec::new();
-    let builder = ThreadPoolBuilder::new().num_threads(pool_size());
-    let built = builder.spawn_handler(starter(&mut started)).build_global();
-    match built.map_err(cause) {
-        // Made already, by whoever it was.
-        Ok(()) | Err(None) => Pool::Process,
-        Err(Some(why)) => Pool::Fewer(fewer(ended(started)), why),
-    }
-}
-
-/// A pool of as many threads as can be started, `most` at most; none if none can.
-fn fewer(mut most: usize) -> Option<ThreadPool> {
+/// Starts as many threads as there are to be, or as can be started.
+fn make() -> Own {
+    let (mut most, mut refused) = (pool_size(), None);
     while most > 0 {
         let mut started = Vec::new();
         let builder = ThreadPoolBuilder::new().num_threads(most);
         match builder.spawn_handler(starter(&mut started)).build() {
-            Ok(pool) => return Some(pool),
-            Err(_) => most = ended(started).min(most - 1),
+            Ok(threads) => return Own { threads: Some(threads), refused },
+            Err(error) => {
+                refused.get_or_insert(cause(&error));
+                most = ended(started).min(most - 1);
+            }
         }
     }
-    None
+    Own { threads: None, refused }
 }
 
 /// Starts threads as rayon does, and keeps their handles.
@@ -165,11 +149,11 @@ fn ended(started: Vec<JoinHandle<()>>) -> usize {
     count
 }
 
-/// What the system said, if it was asked.
-fn cause(error: rayon::ThreadPoolBuildError) -> Option<io::Error> {
-    let why = std::error::Error::source(&error)?;
-    let code = why.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error);
-    Some(code.map_or_else(|| io::Error::other(error.to_string()), io::Error::from_raw_os_error))
+/// What the system said, without rayon's words where it gave a number.
+fn cause(error: &rayon::ThreadPoolBuildError) -> io::Error {
+    let why = std::error::Error::source(error).and_then(|why| why.downcast_ref::<io::Error>());
+    let code = why.and_then(io::Error::raw_os_error);
+    code.map_or_else(|| io::Error::other(error.to_string()), io::Error::from_raw_os_error)
 }
 
 #[cfg(test)]
@@ -181,6 +165,26 @@ mod tests {
     #[ignore = "reads the environment of a process of its own"]
     fn child_prints_how_many() {
         print!("<{}>", count());
+    }
+
+    #[test]
+    #[ignore = "makes the global pool of a process of its own"]
+    fn child_makes_the_global_pool() {
+        each(0..3, |_| ());
+        assert!(count() > 0);
+        ThreadPoolBuilder::new().num_threads(5).build_global().unwrap();
+        assert_eq!(rayon::current_num_threads(), 5);
+        let (here, there) = (count(), rayon::scope(|_| count()));
+        assert_eq!((here, there), (pool_size(), 5));
+    }
+
+    #[test]
+    fn the_global_pool_is_left_to_the_application() {
+        let mut child = Command::new(env::current_exe().unwrap());
+        child.args(["--ignored", "--exact", "threads::tests::child_makes_the_global_pool"]);
+        let output = child.output().unwrap();
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && told.contains("1 passed"), "{output:?}");
     }
 
     #[test]

@@ -105,8 +105,13 @@ impl Tiles {
         all
     }
 
-    /// Of a matrix in rows a pitch apart, in elements, from byte `from` of some memory to byte `to`.
+    /// Creates the tiles of a matrix whose rows are a pitch apart, in elements, from byte `from` of some memory to byte `to`.
+    ///
+    /// # Panics
+    /// If rows of the source or of the destination overlap: tiles of different threads would then share bytes.
     pub fn of_pitched(plane: Block, elem_bytes: usize, [from, to]: [usize; 2]) -> Self {
+        let Block { rows, cols, from_pitch, to_pitch } = plane;
+        assert!(from_pitch >= cols && to_pitch >= rows, "rows do not overlap: {plane:?}");
         let mut all = Tiles::of_plane(plane, 1, elem_bytes);
         if all.bytes > 0 {
             all.cut_matrix(0);
@@ -329,6 +334,16 @@ mod tests {
         }
         assert_eq!(Tiles::of_matrices(0, 3, 3, 4, 0).count(), 0);
         assert_eq!(Tiles::of_matrices(1, usize::MAX, 0, 4, 0).parts(3), 1);
+    }
+
+    /// Threads would write the same bytes.
+    #[test]
+    fn rows_that_overlap_have_no_tiles() {
+        for [from_pitch, to_pitch] in [[1024, 0], [1024, 2047], [1023, 2048]] {
+            let plane = Block { rows: 2048, cols: 1024, from_pitch, to_pitch };
+            let tiles = || Tiles::of_pitched(plane, 1, [0, 0]);
+            assert!(std::panic::catch_unwind(tiles).is_err(), "{plane:?}");
+        }
     }
 
     #[test]

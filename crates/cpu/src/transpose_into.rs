@@ -3,32 +3,65 @@
 
 use std::ops::Range;
 
-use turntile_simd::{self as simd, Block, Byte};
+use turntile_simd::{self as simd, Block, Byte, LINE};
 
 use crate::parts::{self, Draws};
 use crate::shared::{Shared, Worker};
 use crate::tiles::Tiles;
+use crate::workspace::{RunError, buffer};
+
+/// Transposes a row-major matrix of `rows` by `cols` elements of `elem_bytes` bytes from `from` into `to`, on up to
+/// `threads` threads.
+///
+/// # Errors
+/// [`RunError::Length`] if a buffer is not as long as the matrix, [`RunError::OutOfMemory`] if the threads' buffers
+/// cannot be allocated; before `to` is touched.
+pub fn transpose_into(
+    to: &mut [Byte],
+    from: &[Byte],
+    [rows, cols]: [usize; 2],
+    elem_bytes: usize,
+    threads: usize,
+) -> Result<(), RunError> {
+    let bytes = rows.checked_mul(cols).and_then(|len| len.checked_mul(elem_bytes));
+    for got in [to.len(), from.len()] {
+        if bytes != Some(got) {
+            return Err(RunError::Length { expected: bytes.unwrap_or(usize::MAX), got });
+        }
+    }
+    let begins = to.as_ptr().addr() % LINE;
+    tiles_into(to, from, &Tiles::of_matrices(1, rows, cols, elem_bytes, begins), threads)
+}
 
 /// Writes the tiles of `from` to `to`, on up to `threads` threads.
 ///
+/// # Errors
+/// [`RunError::OutOfMemory`], before `to` is touched.
+///
 /// # Panics
-/// When a buffer is not as long as all tiles.
-pub fn transpose_into(to: &mut [Byte], from: &[Byte], tiles: &Tiles, threads: usize) {
+/// If a buffer is not as long as all tiles.
+pub fn tiles_into(
+    to: &mut [Byte],
+    from: &[Byte],
+    tiles: &Tiles,
+    threads: usize,
+) -> Result<(), RunError> {
     assert_eq!((to.len(), from.len()), (tiles.bytes(), tiles.bytes()));
     let parts = tiles.parts(threads);
     if tiles.stay() {
-        return copy(to, from, parts);
+        copy(to, from, parts);
+        return Ok(());
     }
+    let each = if tiles.streams() { tiles.tile_bytes() } else { 0 };
+    let mut buffers = buffer(parts.saturating_mul(each))?;
     let shared = Shared::new(to);
     let draws = Draws::new(tiles.count(), parts);
-    parts::run_on(0..parts, &mut [], 0, |_, _| {
+    parts::run_on(0..parts, &mut buffers, each, |_, buffer| {
         // SAFETY: a tile is drawn by one part, and tiles share no element.
         let worker = unsafe { shared.worker() };
-        let buffered = if tiles.streams() { tiles.tile_bytes() } else { 0 };
-        let mut buffer = Box::new_uninit_slice(buffered);
         while let Some(drawn) = draws.draw() {
             if tiles.streams() {
-                stream_tiles(&worker, from, tiles, drawn, &mut buffer);
+                stream_tiles(&worker, from, tiles, drawn, buffer);
                 continue;
             }
             for tile in drawn.map(|n| tiles.nth(n)) {
@@ -37,6 +70,7 @@ pub fn transpose_into(to: &mut [Byte], from: &[Byte], tiles: &Tiles, threads: us
             }
         }
     });
+    Ok(())
 }
 
 /// Copies `from` to `to`, as long, on `parts` threads.

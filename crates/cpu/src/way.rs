@@ -160,13 +160,15 @@ pub fn methods(shape: &StageShape, out_of_place: bool) -> &'static [Method] {
 }
 
 impl HostWay {
-    /// The way of `method`; `None` where a host has none, or scratch for it would not suit its caches.
+    /// Creates the way of `method`. Returns `None` if a host has none, if its scratch would not suit the caches, and if the
+    /// shape has no elements or more bytes than can be counted.
     pub fn new(
         shape: StageShape,
         elem_bytes: usize,
         method: Method,
         means: Means,
     ) -> Option<HostWay> {
+        shape.counted_len()?.checked_mul(elem_bytes).filter(|&bytes| bytes > 0)?;
         let (mover, needs) = choose(&shape, elem_bytes, method, means)?;
         Some(HostWay { shape, elem_bytes, method, mover, needs })
     }
@@ -214,6 +216,14 @@ impl HostWay {
     /// Whether it was made for this stage.
     pub fn is_for(&self, shape: &StageShape, elem_bytes: usize, method: Method) -> bool {
         (&self.shape, self.elem_bytes, self.method) == (shape, elem_bytes, method)
+    }
+
+    /// Bytes of the threads' buffers that are no workspace: a run allocates them before it touches data.
+    pub(crate) fn buffer_bytes(&self) -> usize {
+        match self.mover {
+            Mover::Turn(matrix) => matrix.buffer_bytes(self.needs.parts),
+            _ => 0,
+        }
     }
 
     /// The axes of a shape that permutes some.
@@ -347,7 +357,7 @@ fn choose(
             let parts = matrix.turning_parts(means.threads)?;
             Some((Mover::Turn(matrix), Needs { parts, ..none }))
         }
-        (Method::ThroughWorkspace, StageShape::Turn(leading)) => {
+        (Method::ThroughWorkspace, StageShape::Turn(leading)) if leading.is_transposed() => {
             let needs = Needs { parts: 1, scratch_bytes: bytes(leading.len()), ..none };
             let mover = Mover::Through(Matrix { leading, elem_bytes });
             suits(needs.scratch_bytes).then_some((mover, needs))

@@ -1,5 +1,6 @@
 //! The integration tests, one program: each is linked anew.
 
+mod alone;
 mod fields;
 mod leading;
 mod rows;

@@ -180,8 +180,10 @@ fn goes_together(stage: &Stage) -> bool {
         (Slide(_) | Cut { .. }, Method::Shares | Method::Blocks) => {
             stage.shape.slide().is_some_and(|slide| slide.is_alike())
         }
-        (Turn(leading), Method::TileSwap) => leading.source().pitch() == leading.result().pitch(),
-        (Turn(_), Method::ThroughWorkspace) => true,
+        (Turn(leading), Method::TileSwap) => {
+            leading.is_transposed() && leading.source().pitch() == leading.result().pitch()
+        }
+        (Turn(leading), Method::ThroughWorkspace) => leading.is_transposed(),
         (Gaps { .. }, Method::Keep) | (Exchange { .. }, Method::Exchange) => true,
         _ => false,
     }

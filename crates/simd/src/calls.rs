@@ -27,6 +27,10 @@ pub fn transpose(from: &[Byte], to: &mut [Byte], block: Block, unit_bytes: usize
 ///   transposed block, and the bytes between their first and last units are in bounds.
 /// - The two do not overlap; nobody else writes what is read or touches what is written.
 pub unsafe fn transpose_raw(from: *const Byte, to: *mut Byte, block: Block, unit_bytes: usize) {
+    // Its extents and pitches may be any numbers, which kernels do not expect.
+    if block.is_empty() {
+        return;
+    }
     match kernel().of(unit_bytes) {
         // SAFETY: the row was found to be available; the rest is the caller's.
         Some(words) => unsafe { words(from, to, block) },

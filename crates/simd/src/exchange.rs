@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::block::{Block, Byte, LINE};
+use crate::copy::{copy_line, copy_vector};
 use crate::lanes::Vector;
 use crate::lines::Lines;
 use crate::taken::took;
@@ -85,28 +86,17 @@ unsafe fn by_lines<V: Vector, const W: usize>(
     unsafe {
         for (square, to) in [a, b].into_iter().zip(&mut turned).take(if a == b { 1 } else { 2 }) {
             for k in 0..side {
-                line::<V>(square.add(k * pitch), from.as_mut_ptr().add(k * LINE));
+                copy_line::<V>(square.add(k * pitch), from.as_mut_ptr().add(k * LINE));
                 lines.ask(1);
             }
             tiles::<V, W>(from.as_ptr(), to.as_mut_ptr(), block);
         }
         for k in 0..side {
-            line::<V>(turned[0].as_ptr().add(k * LINE), b.add(k * pitch));
+            copy_line::<V>(turned[0].as_ptr().add(k * LINE), b.add(k * pitch));
         }
         for k in 0..if a == b { 0 } else { side } {
-            line::<V>(turned[1].as_ptr().add(k * LINE), a.add(k * pitch));
+            copy_line::<V>(turned[1].as_ptr().add(k * LINE), a.add(k * pitch));
         }
-    }
-}
-
-/// A line from one place to another.
-#[inline(always)]
-unsafe fn line<V: Vector>(from: *const Byte, to: *mut Byte) {
-    // SAFETY: the caller's lines.
-    unsafe {
-        let all: [V; LINE / 16] =
-            std::array::from_fn(|k| V::load_all(from.add(k * 16 * V::LANES % LINE)));
-        (0..LINE / 16 / V::LANES).for_each(|k| all[k].store(to.add(k * 16 * V::LANES)));
     }
 }
 
@@ -142,7 +132,7 @@ unsafe fn square<V: Vector, const W: usize>(
             ask();
         }
         for k in 0..lane * V::LANES {
-            V::load_all(buffer.as_ptr().add(k * bytes)).store(b.add(k * pitch));
+            copy_vector::<V>(buffer.as_ptr().add(k * bytes), b.add(k * pitch));
         }
     }
 }

@@ -15,6 +15,17 @@
 //! | `block` | bytes, lines, blocks |
 //! | `taken` | which way was taken, for tests |
 //!
+//! # Bytes that are not numbers
+//!
+//! Units may have padding, be uninitialised, or hold pointers. Copies, rings, streamed runs and units of other lengths than
+//! words move such bytes as [`MaybeUninit<u8>`](Byte), which Rust defines. The kernels that interleave or shuffle words hold
+//! them in vectors of integers, for which Rust has no uninitialised bytes and no provenance. These kernels rely on what all
+//! compilers of Rust do: bytes go through loads, shuffles and stores unchanged, no value is computed from them and no branch
+//! depends on them, and a pointer that is stored is the one that was loaded. Under Miri, which checks that, the portable
+//! kernel is used, which does not rely on it; [`force`] takes the others there too, for integers.
+//!
+//! # Kernels
+//!
 //! A [`Kernel`] is a row of the table [`KERNELS`]; the first that the machine can run is used,
 //! found out once. [`force`] takes another, for tests and comparisons.
 

@@ -5,16 +5,17 @@ use crate::block::Byte;
 use crate::taken::took;
 
 /// Copies `from` to `to`: whole 64-byte lines past the caches, where the machine has stores for that, the
-/// bytes before the first and after the last through them. [`fence`] before another thread is told.
+/// bytes before the first and after the last through them.
 ///
 /// # Safety
-/// `to` is valid for writes of `from.len()` bytes, which are not those of `from`, and nobody else touches
-/// them meanwhile.
+/// - `to` is valid for writes of `from.len()` bytes, which are not those of `from`, and nobody else touches
+///   them meanwhile.
+/// - This thread calls [`fence`] before it accesses these bytes again, and before it lets another thread do so.
 pub unsafe fn stream_raw(from: &[Byte], to: *mut Byte) {
-    #[cfg(target_arch = "x86_64")]
+    // Miri knows no assembly.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         use crate::block::LINE;
-        use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
         let head = (to.align_offset(LINE)).min(from.len());
         let lines = (from.len() - head) / LINE;
         let (first, rest) = from.split_at(head);
@@ -26,15 +27,14 @@ pub unsafe fn stream_raw(from: &[Byte], to: *mut Byte) {
             to.copy_from_nonoverlapping(first.as_ptr(), first.len());
             let (source, place) = (middle.as_ptr(), to.add(head));
             for k in (0..middle.len()).step_by(LINE) {
-                for part in (0..LINE).step_by(size_of::<__m128i>()) {
-                    let vector = _mm_loadu_si128(source.add(k + part).cast());
-                    _mm_stream_si128(place.add(k + part).cast(), vector);
-                }
+                (0..LINE).step_by(16).for_each(|part| {
+                    stream_lane(source.add(k + part), place.add(k + part));
+                });
             }
             to.add(head + middle.len()).copy_from_nonoverlapping(last.as_ptr(), last.len());
         }
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(any(not(target_arch = "x86_64"), miri))]
     {
         took("streamed", 0);
         // SAFETY: the caller's.
@@ -42,9 +42,36 @@ pub unsafe fn stream_raw(from: &[Byte], to: *mut Byte) {
     }
 }
 
-/// Orders what was streamed before whatever this thread writes next.
+/// Copies 16 bytes, initialised or not, past the caches; `to` is a multiple of 16. In assembly, since the standard library's
+/// store takes initialised bytes.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(always)]
+unsafe fn stream_lane(from: *const Byte, to: *mut Byte) {
+    use std::mem::MaybeUninit;
+    type Lane = MaybeUninit<std::arch::x86_64::__m128i>;
+    // SAFETY: the caller's bytes.
+    unsafe {
+        let lane = from.cast::<Lane>().read_unaligned();
+        #[cfg(target_feature = "avx")]
+        std::arch::asm!(
+            "vmovntdq [{}], {}",
+            in(reg) to,
+            in(xmm_reg) lane,
+            options(nostack, preserves_flags)
+        );
+        #[cfg(not(target_feature = "avx"))]
+        std::arch::asm!(
+            "movntdq [{}], {}",
+            in(reg) to,
+            in(xmm_reg) lane,
+            options(nostack, preserves_flags)
+        );
+    }
+}
+
+/// Orders what this thread has streamed before whatever it accesses next.
 pub fn fence() {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: every x86-64 machine has it.
     unsafe {
         std::arch::x86_64::_mm_sfence()

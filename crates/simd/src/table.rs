@@ -108,8 +108,12 @@ fn detect() -> &'static Kernel {
     &KERNELS[best]
 }
 
-/// The number of the first row that this machine can run.
+/// Returns the number of the first row that this machine can run; under Miri of the last, whose words need not be
+/// initialised.
 pub(crate) fn best() -> usize {
+    if cfg!(miri) {
+        return KERNELS.len() - 1;
+    }
     let best = KERNELS.iter().position(|kernel| (kernel.available)());
     best.expect("the last row runs anywhere")
 }

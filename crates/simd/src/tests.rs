@@ -197,9 +197,87 @@ fn buffers_too_short_are_refused() {
 
 #[test]
 fn nothing_to_move_touches_nothing() {
-    for (rows, cols) in [(0, 0), (0, 5), (5, 0)] {
-        transpose(&[], &mut [], Block { rows, cols, from_pitch: cols, to_pitch: rows }, 4);
-    }
+    with_each_kernel(|_| {
+        for (rows, cols) in [(0, 0), (0, 5), (5, 0), (0, usize::MAX), (usize::MAX, 0)] {
+            for unit in [1, 2, 3, 4, 8, 16] {
+                transpose(
+                    &[],
+                    &mut [],
+                    Block { rows, cols, from_pitch: cols, to_pitch: rows },
+                    unit,
+                );
+            }
+        }
+    });
+}
+
+/// The pitch of a single row, or column, is only a bound.
+#[test]
+fn a_single_row_may_have_any_pitch() {
+    with_each_kernel(|row| {
+        for unit in [1, 2, 3, 4, 8, 16] {
+            for pitch in [usize::MAX / 2, usize::MAX] {
+                for (rows, cols) in [(1, 1), (1, 5), (5, 1), (1, 40), (40, 1)] {
+                    let from_pitch = if rows == 1 { pitch } else { cols };
+                    let to_pitch = if cols == 1 { pitch } else { rows };
+                    let from = filled(rows * cols, unit);
+                    let mut to = vec![Byte::new(0); from.len()];
+                    transpose(&from, &mut to, Block { rows, cols, from_pitch, to_pitch }, unit);
+                    assert_eq!(bytes(&from), bytes(&to), "{} {rows}x{cols} of {unit}", row.name);
+                }
+            }
+        }
+    });
+}
+
+/// Bytes that are not numbers are copied as they are: Miri reports an uninitialised one, and a pointer that has lost what
+/// it points to.
+#[test]
+#[expect(unsafe_code, reason = "pointers are seen as bytes, and calls are unsafe")]
+fn copies_keep_pointers_and_bytes_that_are_not_initialised() {
+    use std::mem::MaybeUninit;
+    const COUNT: usize = 40;
+    type Pointers<'a> = [MaybeUninit<&'a u64>; COUNT];
+    let numbers: Vec<u64> = (0..COUNT as u64).collect();
+    // Every third one is none.
+    let is_there = |k: usize| k % 3 != 2;
+    let none = || [MaybeUninit::uninit(); COUNT];
+    let mut from: Pointers = none();
+    (0..COUNT).filter(|&k| is_there(k)).for_each(|k| from[k] = MaybeUninit::new(&numbers[k]));
+    let check = |to: &Pointers, count: usize, what: &str| {
+        for k in (0..count).filter(|&k| is_there(k)) {
+            // SAFETY: the copy of a reference.
+            assert_eq!(unsafe { *to[k].assume_init() }, k as u64, "{what} {k}");
+        }
+    };
+    let bytes_of = |pointers: &mut Pointers<'_>| {
+        let (start, len) = (pointers.as_mut_ptr(), size_of_val(pointers));
+        // SAFETY: bytes of an exclusive borrow, used before the pointers are seen again.
+        unsafe { std::slice::from_raw_parts_mut(start.cast::<Byte>(), len) }
+    };
+    with_each_kernel(|row| {
+        for len in [8, 64, 128, 200, 8 * COUNT] {
+            let mut to = none();
+            let mut source = from;
+            let source = bytes_of(&mut source);
+            let (start, dest) = (source.as_ptr(), bytes_of(&mut to).as_mut_ptr());
+            let transfer = Transfer { from: start, to: dest, ahead: start };
+            // SAFETY: as many bytes of either.
+            unsafe { copy_transfers_raw(&[transfer], len) };
+            check(&to, len / 8, row.name);
+            let mut to = none();
+            // SAFETY: as many bytes of a buffer of its own.
+            unsafe { stream_raw(&source[..len], bytes_of(&mut to).as_mut_ptr()) };
+            fence();
+            check(&to, len / 8, "streamed");
+        }
+        let (mut source, mut ring, mut back) = (from, none(), none());
+        let (source, ring) = (bytes_of(&mut source), bytes_of(&mut ring));
+        copy_into_ring(&source[..128], ring, 128, 192);
+        let out = bytes_of(&mut back);
+        copy_from_ring(&ring[LINE..][..192], 128, 192, &mut out[..128]);
+        check(&back, 16, row.name);
+    });
 }
 
 /// Every row of the table: runs of lines and others, from every start of a ring, there and back.

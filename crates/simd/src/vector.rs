@@ -13,7 +13,7 @@
 //! are written twice, with the same value.
 //!
 //! Vectors may hold padding bytes that nobody initialised: they are interleaved and stored like any
-//! other, and no value is ever computed from them.
+//! other, and no value is ever computed from them. The crate's page says what this relies on.
 #![allow(unsafe_code)]
 
 use crate::block::{Block, Byte};
@@ -88,7 +88,9 @@ pub unsafe fn tiles<V: Vector, const W: usize>(from: *const Byte, to: *mut Byte,
         loop {
             // SAFETY: rows i.. and columns j.. of a whole micro-tile lie in the block.
             unsafe {
-                let columns = V::columns::<W>(from.add((i * from_pitch + j) * W), from_pitch * W);
+                // A single row's pitch may be any number, and is not used.
+                let pitch = from_pitch.wrapping_mul(W);
+                let columns = V::columns::<W>(from.add((i * from_pitch + j) * W), pitch);
                 for (k, column) in columns.iter().enumerate().take(wide) {
                     column.store(to.add(((j + k) * to_pitch + i) * W));
                 }

@@ -1,6 +1,7 @@
 //! The calls that need no plan, for elements whose size a program knows only when it runs.
 //!
-//! Elements are `elem_bytes` bytes each, at any address. All else is as for [slices of elements](crate#functions).
+//! Elements are `elem_bytes` bytes each, at any address. All else is as for [slices of elements](crate#functions), but for
+//! [aborts](crate#aborts): bytes unwind.
 
 use turntile_cpu::{RunError, SMALL_BYTES, threads};
 use turntile_plan::Problem;
@@ -26,7 +27,7 @@ pub fn transpose_in_place(
     elem_bytes: usize,
 ) -> Result<(), Error> {
     let problem = checked(Problem::new(rows, cols, elem_bytes)?, data)?;
-    if rows <= 1 || cols <= 1 || view::run_small(data, rows, cols, elem_bytes) {
+    if rows <= 1 || cols <= 1 || view::run_small(&mut Bytes(&mut *data), rows, cols, elem_bytes) {
         return Ok(());
     }
     recent::planned(problem)?.run(&mut Bytes(data))
@@ -50,7 +51,7 @@ pub fn permute_in_place(
     elem_bytes: usize,
 ) -> Result<(), Error> {
     let problem = checked(Problem::permuted(shape, axes, elem_bytes)?, data)?;
-    if view::run_small_axes(data, &problem) {
+    if view::run_small_axes(&mut Bytes(&mut *data), &problem) {
         return Ok(());
     }
     recent::planned(problem)?.run(&mut Bytes(data))
@@ -59,7 +60,8 @@ pub fn permute_in_place(
 /// Transposes a row-major matrix from `src` into `dst`, as [`transpose_into`](crate::transpose_into).
 ///
 /// # Errors
-/// As [`transpose_in_place`], of either; `dst` is then as it was.
+/// As [`transpose_in_place`], of either; [`Error::Run`] when there is no memory for buffers of at most 128 KiB, or an element,
+/// per thread. `dst` is then as it was.
 pub fn transpose_into(
     src: &[u8],
     dst: &mut [u8],
@@ -69,8 +71,7 @@ pub fn transpose_into(
 ) -> Result<(), Error> {
     let problem = checked(Problem::new(rows, cols, elem_bytes)?, dst)?;
     checked(problem, src)?;
-    view::run_through(src, dst, [rows, cols], elem_bytes, threads::count());
-    Ok(())
+    Ok(view::run_through(src, dst, [rows, cols], elem_bytes, threads::count())?)
 }
 
 fn checked(problem: Problem, data: &[u8]) -> Result<Problem, Error> {

@@ -57,8 +57,20 @@
 //!
 //! # Threads
 //! A call uses the rayon pool that it is made in; with `threads(1)`, or in a pool of one thread, it
-//! runs in the calling thread alone. Where the system starts fewer threads than the process's pool is to have, calls made
-//! in no pool run on those that there are, down to the calling one ([`threads`]).
+//! runs in the calling thread alone. Calls made in no rayon pool share a pool of this library, which the first of them starts
+//! ([`threads`]); rayon's global pool is left to the application. To run in yours, call from within it
+//! (`pool.install`). Where the system starts fewer threads than there are to be, calls run on those that there are.
+//!
+//! # Locks
+//! In a task of a rayon pool, hold no lock during a call that other tasks of that pool may wait for. While the calling thread
+//! waits for those that help it, rayon has it run other tasks of the pool: one that wants the lock waits for it for ever.
+//! With `threads(1)`, or in no rayon pool, any lock may be held.
+//!
+//! # Aborts
+//! Errors leave data unchanged, and no input makes a call panic. Should a fault of this library make it panic while elements
+//! move, some of them exist twice. The process is then aborted, after a line on standard error, by calls that take elements of
+//! any type: they might be dropped twice. Calls that take [`Bytes`], or elements that are known to be `Copy`
+//! ([`transpose_into`], [`Planned::run_within`], [`Planned::run_into`], [`imatcopy`]), unwind, with data in any order.
 //!
 //! # GPUs
 //! With feature `cuda` the same plans run on NVIDIA GPUs: see [`gpu`].

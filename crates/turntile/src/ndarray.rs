@@ -17,6 +17,9 @@
 //! # Ok::<(), turntile::Error>(())
 //! ```
 //!
+//! Elements move as by [`permute_in_place`], which says when a call [aborts](crate#aborts) and which [locks](crate#locks) may
+//! be held.
+//!
 //! An array comes in by value, since its shape changes. A view does not compile: whoever owns what it views would keep the
 //! old shape. `to_owned()` makes an array of it.
 //!

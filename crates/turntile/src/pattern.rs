@@ -30,6 +30,9 @@ use crate::{Error, Transpose, permute_in_place};
 /// # Errors
 /// [`Error::Pattern`] when the pattern cannot be read, repeats or reduces, or does not fit the shape and the sizes; as
 /// [`permute_in_place`]. `data` are then as they were.
+///
+/// # Aborts
+/// As [`permute_in_place`].
 pub fn rearrange<T>(
     data: &mut [T],
     shape: &[usize],

@@ -99,7 +99,8 @@ impl Planned {
         self.executor.plan()
     }
 
-    /// Bytes of workspace that a run needs; it never allocates more.
+    /// Bytes of workspace that a run needs. Besides it a run allocates lists and jobs of some KB, and with equal leading
+    /// dimensions a buffer of at most 128 KiB, or an element, per thread.
     pub fn workspace_bytes(&self) -> usize {
         self.executor.workspace_bytes()
     }
@@ -124,6 +125,9 @@ impl Planned {
     /// [`Error::Length`] and [`Error::ElementSize`] when the data are not what was planned for, [`Error::Run`]
     /// when there is no memory for the workspace, or when the plan is out of place or has leading dimensions
     /// ([`run_within`](Self::run_within)); `data` are then as they were.
+    ///
+    /// # Aborts
+    /// If a fault of this library makes it panic while elements move: [aborts](crate#aborts). In a rayon pool: [locks](crate#locks).
     pub fn run(&self, data: &mut (impl Data + ?Sized)) -> Result<(), Error> {
         self.run_with(data, Options::new())
     }
@@ -147,6 +151,9 @@ impl Planned {
     ///
     /// # Panics
     /// When [`Options::progress`] does; the data are transposed then.
+    ///
+    /// # Aborts
+    /// As [`run`](Self::run).
     pub fn run_with(
         &self,
         data: &mut (impl Data + ?Sized),
@@ -258,7 +265,8 @@ impl Planned {
     }
 
     /// Transposes what lies in `src` into `dst`, by a plan that is out of place
-    /// ([`Transpose::out_of_place`](crate::Transpose::out_of_place)). No workspace is needed.
+    /// ([`Transpose::out_of_place`](crate::Transpose::out_of_place)). No workspace is needed; large tiles go through a buffer of at
+    /// most 128 KiB, or an element, per thread.
     ///
     /// ```
     /// let planned = turntile::Transpose::of::<i32>(2, 3).out_of_place().plan()?;
@@ -270,7 +278,7 @@ impl Planned {
     ///
     /// # Errors
     /// [`Error::Length`] and [`Error::ElementSize`] when either is not what was planned for, [`Error::Run`] when the
-    /// plan is in place; `dst` is then as it was.
+    /// plan is in place, or there is no memory for the buffers; `dst` is then as it was.
     pub fn run_into<S, D>(&self, src: &S, dst: &mut D) -> Result<(), Error>
     where
         S: Source<Element = D::Element> + ?Sized,

@@ -30,6 +30,9 @@ use crate::{Error, recent, view};
 /// [`Error::Length`] when `data` does not have `rows · cols` elements, [`Error::Overflow`] when that
 /// product overflows, [`Error::Run`] when there is no memory for the workspace. `data` is then as it
 /// was.
+///
+/// # Aborts
+/// If a fault of this library makes it panic while elements move: [aborts](crate#aborts). In a rayon pool: [locks](crate#locks).
 pub fn transpose_in_place<T>(data: &mut [T], rows: usize, cols: usize) -> Result<(), Error> {
     check_length(data.len(), &[rows, cols])?;
     if size_of::<T>() == 0 || rows <= 1 || cols <= 1 {
@@ -59,6 +62,9 @@ pub fn transpose_in_place<T>(data: &mut [T], rows: usize, cols: usize) -> Result
 /// [`Error::Problem`] when `axes` does not name each axis once or there are more than 64; [`Error::Length`] when `data`
 /// are not as long as the shape says, [`Error::Overflow`] when that cannot be counted; [`Error::Run`] when there is no
 /// memory for the workspace. `data` are then as they were.
+///
+/// # Aborts
+/// As [`transpose_in_place`].
 pub fn permute_in_place<T>(data: &mut [T], shape: &[usize], axes: &[usize]) -> Result<(), Error> {
     let problem = Problem::permuted(shape, axes, size_of::<T>().max(1));
     // What cannot be counted is no length.
@@ -90,7 +96,8 @@ pub fn permute_in_place<T>(data: &mut [T], shape: &[usize], axes: &[usize]) -> R
 ///
 /// # Errors
 /// [`Error::Length`] when `src` or `dst` does not have `rows · cols` elements, [`Error::Overflow`] when that
-/// product overflows; `dst` is then as it was.
+/// product overflows, [`Error::Run`] when there is no memory for buffers of at most 128 KiB, or an element, per thread; `dst`
+/// is then as it was. In a rayon pool: [locks](crate#locks).
 pub fn transpose_into<T: Copy>(
     src: &[T],
     dst: &mut [T],
@@ -101,7 +108,7 @@ pub fn transpose_into<T: Copy>(
         check_length(got, &[rows, cols])?;
     }
     if size_of::<T>() > 0 {
-        view::run_through(src, dst, [rows, cols], size_of::<T>(), threads::count());
+        view::run_through(src, dst, [rows, cols], size_of::<T>(), threads::count())?;
     }
     Ok(())
 }
@@ -190,7 +197,7 @@ impl Transpose {
         Transpose { batch, ..self }
     }
 
-    /// On at most so many threads of the host, 1 or more; otherwise as many as the rayon pool that plans has.
+    /// On at most so many threads of the host, 1 or more; otherwise as many as calls [made there](crate#threads) run on.
     pub fn threads(self, threads: usize) -> Self {
         Transpose { threads: Some(threads), ..self }
     }

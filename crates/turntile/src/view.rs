@@ -1,15 +1,16 @@
 //! Elements of any type as bytes: the crate's only `unsafe` on a host.
 //!
-//! Elements are moved as bytes, and a move is a copy of bytes. Should a mover panic half-way, an
-//! element could exist twice and be dropped twice, so the process is aborted instead. A panic in the
-//! caller's progress callback is held back until everything has been moved.
+//! Elements are moved as bytes, and a move is a copy of whole elements. If a mover panics half-way, which is a fault of this
+//! library, elements exist twice: where they might be dropped twice, or be exclusive references, the process is aborted;
+//! elements that are known to be `Copy` and bytes unwind. A panic in the caller's progress callback is held back until
+//! everything has been moved.
 #![allow(unsafe_code)]
 
 use std::any::Any;
+use std::io::{self, Write as _};
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use turntile_cpu::tiles::Tiles;
 use turntile_cpu::{
     Byte, Executor, Finish, RunError, permute_small, transpose_into, transpose_small,
 };
@@ -174,8 +175,9 @@ fn source_bytes<S: Source + ?Sized>(source: &S) -> &[Byte] {
 }
 
 fn bytes<T: Copy>(elements: &[T]) -> &[Byte] {
-    // SAFETY: the pointer is valid for these bytes and borrowed; what is `Copy` has no cell in it, so that nothing writes
-    // them meanwhile; any byte is a valid MaybeUninit<u8>.
+    // SAFETY: the pointer is valid for these bytes and borrowed; any byte is a valid MaybeUninit<u8>. Nothing writes them
+    // meanwhile: `UnsafeCell` is not `Copy`, so that no type that is can have one in it. The language does not promise
+    // that this will always be so.
     unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) }
 }
 
@@ -184,9 +186,9 @@ fn bytes<T: Copy>(elements: &[T]) -> &[Byte] {
 ///
 /// # Errors
 /// As [`Executor::run`]; and [`Flaw::Copies`] for a plan with leading dimensions, which leaves some elements twice.
-pub fn run(
+pub fn run<D: Data + ?Sized>(
     executor: &Executor,
-    data: &mut (impl Data + ?Sized),
+    data: &mut D,
     workspace: &mut [MaybeUninit<u64>],
     done: &mut dyn FnMut(usize),
 ) -> Result<(), RunError> {
@@ -194,9 +196,9 @@ pub fn run(
         return Err(Flaw::Copies.into());
     }
     // SAFETY: an executor of a plan without leading dimensions permutes whole elements of the size that it was planned
-    // for, which the caller has compared, and leaves the bytes as they are when it fails.
+    // for, which the caller has compared, and leaves the bytes as they are when it fails. In a panic bytes unwind alone.
     let bytes = unsafe { bytes_mut(data.elements_mut()) };
-    reporting(done, |done| executor.run_in(bytes, workspace, None, done))
+    reporting(done, |done| moving::<D, _>(|| executor.run_in(bytes, workspace, None, done)))
 }
 
 /// Lets `run` report to `done`, whose panic goes on when everything has been moved.
@@ -205,12 +207,10 @@ fn reporting(
     run: impl FnOnce(&mut dyn FnMut(usize)) -> Result<(), RunError>,
 ) -> Result<(), RunError> {
     let mut panic: Option<Box<dyn Any + Send>> = None;
-    let result = aborting(|| {
-        run(&mut |stages| {
-            if panic.is_none() {
-                panic = catch_unwind(AssertUnwindSafe(|| done(stages))).err();
-            }
-        })
+    let result = run(&mut |stages| {
+        if panic.is_none() {
+            panic = catch_unwind(AssertUnwindSafe(|| done(stages))).err();
+        }
     });
     if let Some(panic) = panic {
         resume_unwind(panic);
@@ -218,8 +218,8 @@ fn reporting(
     result
 }
 
-/// The same of elements that are `Copy`: with leading dimensions, those that lose their place to others may then exist
-/// twice.
+/// Runs `executor` as [`run`] does on elements that are `Copy`: with leading dimensions, those that lose their place to
+/// others may then exist twice.
 pub fn run_within<D: Data + Source + ?Sized>(
     executor: &Executor,
     data: &mut D,
@@ -227,13 +227,13 @@ pub fn run_within<D: Data + Source + ?Sized>(
     done: &mut dyn FnMut(usize),
 ) -> Result<(), RunError> {
     // SAFETY: whole elements, which are `Copy` since they are a source, are put in the place of others of the same data,
-    // or nothing is touched.
+    // in a panic too, or nothing is touched.
     let bytes = unsafe { bytes_mut(data.elements_mut()) };
     reporting(done, |done| executor.run_in(bytes, workspace, None, done))
 }
 
-/// The same with every element of the result scaled in the pass that brings it to its place, where that can be
-/// ([`Executor::can_finish`]).
+/// Runs `executor` as [`run_within`] does, and scales every element of the result in the pass that brings it to its place,
+/// where that can be ([`Executor::can_finish`]).
 pub fn run_scaled<S: Scalar>(
     executor: &Executor,
     data: &mut [S],
@@ -261,23 +261,29 @@ pub fn run_into<S: Source<Element = D::Element> + ?Sized, D: Data + ?Sized>(
     from: &S,
     to: &mut D,
 ) -> Result<(), RunError> {
-    // SAFETY: whole elements of `from`, of the same type and `Copy`, are put in the place of others, or nothing is
-    // touched.
+    // SAFETY: whole elements of `from`, of the same type and `Copy`, are put in the place of others, in a panic too, or
+    // nothing is touched.
     let to = unsafe { bytes_mut(to.elements_mut()) };
-    aborting(|| executor.run_into(to, source_bytes(from)))
+    executor.run_into(to, source_bytes(from))
 }
 
-/// Transposes a small matrix of elements of any type, or of `elem_bytes` bytes that lie in several of `data`; false when it
+/// Transposes a small matrix of elements of any type, or of `elem_bytes` bytes where they are given as bytes; false when it
 /// is not small.
 ///
 /// # Panics
 /// When `data` is not as long as the matrix.
-pub fn run_small<T>(data: &mut [T], rows: usize, cols: usize, elem_bytes: usize) -> bool {
+pub fn run_small<D: Data + ?Sized>(
+    data: &mut D,
+    rows: usize,
+    cols: usize,
+    elem_bytes: usize,
+) -> bool {
+    let data = data.elements_mut();
     assert_eq!(size_of_val(data), rows * cols * elem_bytes);
-    assert!(elem_bytes.is_multiple_of(size_of::<T>().max(1)));
-    // SAFETY: whole elements are permuted, or nothing is touched.
+    assert!(elem_bytes.is_multiple_of(size_of::<D::Element>().max(1)));
+    // SAFETY: whole elements are permuted, or nothing is touched. In a panic bytes unwind alone.
     let bytes = unsafe { bytes_mut(data) };
-    aborting(|| transpose_small(bytes, rows, cols, elem_bytes))
+    moving::<D, _>(|| transpose_small(bytes, rows, cols, elem_bytes))
 }
 
 /// Permutes the axes of a small array of elements of any type, as `problem` says; false when it is not small, or has
@@ -285,36 +291,40 @@ pub fn run_small<T>(data: &mut [T], rows: usize, cols: usize, elem_bytes: usize)
 ///
 /// # Panics
 /// When `data` is not as long as the problem.
-pub fn run_small_axes<T>(data: &mut [T], problem: &Problem) -> bool {
+pub fn run_small_axes<D: Data + ?Sized>(data: &mut D, problem: &Problem) -> bool {
+    let data = data.elements_mut();
     assert_eq!(size_of_val(data), problem.bytes());
-    assert!(problem.elem_bytes().is_multiple_of(size_of::<T>().max(1)));
+    assert!(problem.elem_bytes().is_multiple_of(size_of::<D::Element>().max(1)));
     let Ok(axes) = problem.axes() else { return false };
-    // SAFETY: whole elements are permuted, or nothing is touched.
+    // SAFETY: as in `run_small`.
     let bytes = unsafe { bytes_mut(data) };
-    aborting(|| permute_small(bytes, &axes, problem.elem_bytes()))
+    moving::<D, _>(|| permute_small(bytes, &axes, problem.elem_bytes()))
 }
 
 /// Transposes a matrix of elements of any type that can be copied from one slice to another, on up to `threads` threads.
 ///
-/// # Panics
-/// When a slice is not as long as the matrix.
+/// # Errors
+/// As [`transpose_into`].
 pub fn run_through<T: Copy>(
     from: &[T],
     to: &mut [T],
-    [rows, cols]: [usize; 2],
+    sides: [usize; 2],
     elem_bytes: usize,
     threads: usize,
-) {
-    let begins = to.as_ptr().addr() % 64;
+) -> Result<(), RunError> {
     assert!(elem_bytes.is_multiple_of(size_of::<T>().max(1)));
-    let tiles = Tiles::of_matrices(1, rows, cols, elem_bytes, begins);
-    // SAFETY: whole elements of `from`, which are `Copy`, are put in the place of others.
+    // SAFETY: whole elements of `from`, which are `Copy`, are put in the place of others, in a panic too, or nothing is
+    // touched.
     let to = unsafe { bytes_mut(to) };
-    aborting(|| transpose_into(to, bytes(from), &tiles, threads));
+    transpose_into(to, bytes(from), sides, elem_bytes, threads)
 }
 
-/// Moves elements; the process is aborted if that panics.
-fn aborting<R>(moves: impl FnOnce() -> R) -> R {
+/// Moves the elements of data `D`. If `moves` panics, the process is aborted unless they are bytes: elements of another
+/// type may exist twice by then.
+fn moving<D: Data + ?Sized, R>(moves: impl FnOnce() -> R) -> R {
+    if D::AS_BYTES {
+        return moves();
+    }
     let guard = AbortOnUnwind;
     let result = moves();
     std::mem::forget(guard);
@@ -325,6 +335,9 @@ struct AbortOnUnwind;
 
 impl Drop for AbortOnUnwind {
     fn drop(&mut self) {
+        let why = "turntile: a panic while elements were being moved: some exist twice, so the process is aborted";
+        // Where nobody can be told, it ends all the same.
+        let _ = writeln!(io::stderr(), "{why}");
         std::process::abort();
     }
 }
@@ -332,20 +345,32 @@ impl Drop for AbortOnUnwind {
 #[cfg(test)]
 mod tests {
     use std::env;
+    use std::panic::catch_unwind;
     use std::process::Command;
+
+    use super::{Bytes, moving};
 
     #[test]
     #[ignore = "ends the process"]
     fn child_panics_while_elements_move() {
-        super::run_through(&[1u8; 6], &mut [0u8; 5], [2, 3], 1, 1);
+        moving::<[u8], ()>(|| panic!("half-way"));
     }
 
     /// A test that fails ends with a code of its own, 101, and a process that is aborted with another or none.
     #[test]
-    fn a_panic_while_elements_move_ends_the_process() {
+    fn a_panic_while_elements_move_ends_the_process_and_says_why() {
         let mut command = Command::new(env::current_exe().unwrap());
-        command.args(["--ignored", "--exact", "view::tests::child_panics_while_elements_move"]);
+        command.args(["--ignored", "--exact", "--nocapture"]);
+        command.arg("view::tests::child_panics_while_elements_move");
         let output = command.output().unwrap();
         assert!(!output.status.success() && output.status.code() != Some(101), "{output:?}");
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(told.contains("half-way") && told.contains("the process is aborted"), "{told}");
+    }
+
+    #[test]
+    fn a_panic_while_bytes_move_unwinds() {
+        let unwound = catch_unwind(|| moving::<Bytes<&mut [u8]>, ()>(|| panic!("half-way")));
+        assert_eq!(unwound.unwrap_err().downcast_ref(), Some(&"half-way"));
     }
 }

@@ -1,0 +1,143 @@
+//! Stages by themselves, put together by hand: each is run as its shape says, or rejected with the data unchanged.
+
+use crate::numbered;
+use crate::stages::Elsewhere;
+use turntile_cpu::way::{HostWay, Means};
+use turntile_cpu::{Byte, Executor, RunError, Workspace, transpose_into};
+use turntile_perm::{AxisPermutation, Elementary, Fields, Leading, Pitched, Retile, Slide, Slots};
+use turntile_plan::{Direction, Flaw, Geometry, Method, Offer, StageShape};
+
+fn elsewhere(method: Method) -> Offer {
+    Offer::new(method, Geometry::new(Elsewhere), 0, 0.0)
+}
+
+/// All methods, whichever shape they are for.
+const METHODS: [Method; 12] = [
+    Method::TileSwap,
+    Method::BarrierSync,
+    Method::PttwacOnChip,
+    Method::PttwacGlobal,
+    Method::PerCycle,
+    Method::Rounds,
+    Method::Shares,
+    Method::Blocks,
+    Method::OutOfPlace,
+    Method::ThroughWorkspace,
+    Method::Keep,
+    Method::Exchange,
+];
+
+/// A matrix whose rows slide has no room for its transpose: threads would write where others read.
+#[test]
+fn rows_that_slide_are_not_transposed() {
+    for (rows, cols, lda, ldb) in [(3, 5, 5, 5), (1 << 20, 2, 3, 3), (4, 4, 6, 8)] {
+        let shape = StageShape::Turn(Leading::slid(rows, cols, lda, ldb).unwrap());
+        for method in [Method::TileSwap, Method::ThroughWorkspace] {
+            assert!(HostWay::new(shape, 1, method, Means::new(2, 1 << 30)).is_none());
+            let error = Executor::of_stage(shape, elsewhere(method), 1, 2).unwrap_err();
+            assert!(matches!(error, RunError::Plan(Flaw::Method { number: 1, .. })), "{error}");
+        }
+    }
+}
+
+/// What a stage alone would put back into gaps, nothing has taken out of them.
+#[test]
+fn gaps_are_not_restored_from_a_workspace_that_saved_none() {
+    let leading = Leading::transposed(3, 2, 4, 5).unwrap();
+    for direction in [Direction::Forward, Direction::Backward] {
+        let shape = StageShape::Gaps { leading, direction };
+        let of_host = HostWay::new(shape, 4, Method::Keep, Means::new(1, 1 << 20)).unwrap();
+        for geometry in [Geometry::new(of_host), Geometry::new(Elsewhere)] {
+            let offer = Offer::new(Method::Keep, geometry, 0, 0.0);
+            let error = Executor::of_stage(shape, offer, 4, 1).unwrap_err();
+            assert!(matches!(error, RunError::Plan(Flaw::Leading { .. })), "{error}");
+        }
+    }
+}
+
+#[test]
+fn shapes_without_elements_have_no_way() {
+    let slots = Slots::new(12, 7, 4, 4).unwrap();
+    let empty_rows = Pitched::new(3, 0, 2).unwrap();
+    let direction = Direction::Forward;
+    let retile = Retile::new(Fields::new(0, &[1, 2]).unwrap(), 1, 7);
+    let axes = |extents: &[usize], order| AxisPermutation::new(extents, order).unwrap();
+    for shape in [
+        StageShape::Axes(axes(&[0], &[0])),
+        StageShape::Axes(axes(&[0, 7], &[1, 0])),
+        StageShape::SlotMove { batch: 0, slots, direction },
+        StageShape::SlotGather { batch: 0, slots, direction },
+        StageShape::Retile(retile),
+        StageShape::Turn(Leading::transposed(0, 1, 2, 2).unwrap()),
+        StageShape::Turn(Leading::transposed(1, 0, 2, 2).unwrap()),
+        StageShape::Exchange { rows: empty_rows, direction },
+        StageShape::Cut { rows: Pitched::new(0, 3, 5).unwrap(), direction },
+        StageShape::Slide(Slide::new(0, 3, 5, 4).unwrap()),
+    ] {
+        for method in METHODS {
+            assert!(HostWay::new(shape, 4, method, Means::new(2, 1 << 20)).is_none(), "{shape}");
+            let error = Executor::of_stage(shape, elsewhere(method), 4, 2);
+            assert!(matches!(error, Err(RunError::Plan(_))), "{shape} {method}");
+        }
+    }
+    let shape = StageShape::from(Elementary { batch: 1, rows: 5, mid: 1, cols: 7, unit: 1 });
+    for method in METHODS {
+        assert!(HostWay::new(shape, 0, method, Means::new(1, 1 << 20)).is_none(), "{method}");
+    }
+}
+
+#[test]
+fn out_of_place_stages_run_from_one_buffer_into_another() {
+    let shape = StageShape::Axes(AxisPermutation::new(&[3, 5], &[1, 0]).unwrap());
+    let way = HostWay::new(shape, 1, Method::OutOfPlace, Means::new(1, 1 << 20)).unwrap();
+    let offer = Offer::new(Method::OutOfPlace, Geometry::new(way), 0, 0.0);
+    let executor = Executor::of_stage(shape, offer, 1, 1).unwrap();
+    let mut data = numbered(15, 1);
+    let error = executor.run_bytes(&mut data, &mut Workspace::new(0).unwrap());
+    assert_eq!(error, Err(RunError::Plan(Flaw::Place { out_of_place: true })));
+    assert_eq!(data, numbered(15, 1));
+    let from: Vec<Byte> = data.iter().copied().map(Byte::new).collect();
+    let mut to = vec![Byte::new(0); 15];
+    executor.run_into(&mut to, &from).unwrap();
+}
+
+/// The pitch of a single row is only a bound: no byte depends on it.
+#[test]
+fn a_single_row_may_have_any_pitch() {
+    for (rows, cols, pitch) in [(3, 1, [2, 1 << 61]), (1, 3, [1 << 61, 2]), (1, 1, [1 << 61; 2])] {
+        let leading = Leading::transposed(rows, cols, pitch[0], pitch[1]).unwrap();
+        let shape = StageShape::Turn(leading);
+        let mut ran = 0;
+        for method in [Method::ThroughWorkspace, Method::TileSwap] {
+            let Some(way) = HostWay::new(shape, 8, method, Means::new(1, 1 << 20)) else {
+                continue;
+            };
+            let offer = Offer::new(method, Geometry::new(way), way.needs().bytes(), 0.0);
+            let executor = Executor::of_stage(shape, offer, 8, 1).unwrap();
+            let mut workspace = Workspace::new(executor.workspace_bytes()).unwrap();
+            let before = numbered(leading.span(), 8);
+            let mut data = before.clone();
+            executor.run_bytes(&mut data, &mut workspace).unwrap();
+            for at in (0..leading.span()).filter(|&at| leading.source().index(at).is_some()) {
+                let to = leading.dest(at);
+                assert_eq!(data[to * 8..][..8], before[at * 8..][..8], "{shape} {method}: {at}");
+            }
+            ran += 1;
+        }
+        assert!(ran > 0, "{shape}");
+    }
+}
+
+#[test]
+fn buffers_of_another_length_than_the_matrix_are_a_typed_error() {
+    let from = [Byte::new(1); 6];
+    let mut to = [Byte::new(0); 6];
+    for (sides, expected) in [([2, 4], 8), ([usize::MAX, 2], usize::MAX), ([0, 3], 0)] {
+        let error = transpose_into(&mut to, &from, sides, 1, 1);
+        assert_eq!(error, Err(RunError::Length { expected, got: 6 }));
+    }
+    let error = transpose_into(&mut to[..5], &from, [2, 3], 1, 1);
+    assert_eq!(error, Err(RunError::Length { expected: 6, got: 5 }));
+    assert_eq!(transpose_into(&mut to, &from, [2, 3], 1, 1), Ok(()));
+    assert_eq!(transpose_into(&mut [], &[], [usize::MAX, 0], 4, 3), Ok(()));
+}
