@@ -14,7 +14,7 @@ use turntile::stored::{ReadAt, Stored, StoredError, WriteAt};
 use turntile::{RunError, Transpose};
 
 use crate::errors::exception;
-use crate::pool;
+use crate::host;
 
 /// How often signals are looked for.
 const SIGNALS: Duration = Duration::from_millis(50);
@@ -56,7 +56,7 @@ pub fn permute_file(
     memory: usize,
     threads: Option<usize>,
 ) -> PyResult<()> {
-    let threads = pool::threads(threads);
+    let threads = host::threads(threads);
     let what = Transpose::of_axes_bytes(&extents, &places, itemsize).threads(threads);
     let stored = what.stored(memory).map_err(exception)?;
     let stop = AtomicBool::new(false);
@@ -71,7 +71,7 @@ pub fn permute_file(
         thread::scope(|scope| {
             let (done, is_done) = mpsc::channel::<()>();
             let work = move || {
-                let result = pool::run(threads, || run(&stored, parts));
+                let result = run(&stored, parts);
                 drop(done);
                 result
             };

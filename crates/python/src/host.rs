@@ -13,7 +13,6 @@ use crate::errors::{exception, value};
 use crate::layout::Arranged;
 use crate::memory::Span;
 use crate::moved::{Moved, once};
-use crate::pool;
 use crate::records;
 
 /// Host memory that runs use beside an array, allocated once and used as often as wanted, by one run at a time.
@@ -103,6 +102,15 @@ pub fn asked(
     if into { what.out_of_place() } else { what }
 }
 
+/// How many threads there are to run on, at most as many as asked for.
+pub fn threads(asked: Option<usize>) -> usize {
+    match asked {
+        Some(1) => 1,
+        Some(asked) => asked.min(turntile::threads::count()),
+        None => turntile::threads::count(),
+    }
+}
+
 /// An order of axes planned for the host; planned when first needed, since small arrays need no plan.
 #[pyclass(frozen, module = "turntile._core")]
 pub struct HostPlan {
@@ -189,7 +197,7 @@ impl HostPlan {
             Some(memory) => planned.run_with(&mut data, Options::new().workspace(memory)),
             None => planned.run(&mut data),
         };
-        once(moved, || py.detach(|| pool::run(planned.threads(), run)).map_err(exception))
+        once(moved, || py.detach(run).map_err(exception))
     }
 
     /// Runs from the bytes at one address to those at another; both are `nbytes` long.
@@ -204,7 +212,7 @@ impl HostPlan {
             let (mut to, from) = unsafe { (Bytes(to.write()), Bytes(from.read())) };
             planned.run_into(&from, &mut to)
         };
-        py.detach(|| pool::run(planned.threads(), run)).map_err(exception)
+        py.detach(run).map_err(exception)
     }
 }
 
@@ -220,7 +228,7 @@ impl HostPlan {
         if let Some(planned) = self.planned.get() {
             return Ok(planned);
         }
-        let what = self.what.clone().threads(pool::threads(self.threads));
+        let what = self.what.clone().threads(threads(self.threads));
         let planned = py.detach(|| what.plan()).map_err(exception)?;
         Ok(self.planned.get_or_init(|| planned))
     }

@@ -12,7 +12,6 @@
 //! | `driver` | what the driver is asked beside plans |
 //! | `memory` | addresses as memory |
 //! | `moved` | whether an array's elements have moved |
-//! | `pool` | the threads, one pool a process, forked ones too |
 //! | `errors` | errors as Python's exceptions |
 //!
 //! The package's own modules (`python/turntile`) ask arrays where and what they are. They check everything that has to do
@@ -29,7 +28,6 @@ mod host;
 mod layout;
 mod memory;
 mod moved;
-mod pool;
 mod records;
 
 use pyo3::prelude::*;
