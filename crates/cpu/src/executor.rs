@@ -75,16 +75,13 @@ impl Executor {
     ) -> Result<Self, RunError> {
         let uncounted = || Flaw::Uncounted { number: 1, stage: format!("{shape:?}") };
         shape.counted_len().ok_or_else(uncounted)?;
-        let mut plan = Plan::of_stage("host", shape, offer, elem_bytes).map_err(|_| uncounted())?;
+        let plan = Plan::of_stage("host", shape, offer, elem_bytes).map_err(|_| uncounted())?;
         let stage = &plan.legs[0].stages[0];
         stage.check()?;
         let way = way_of(stage, 1, elem_bytes, threads)?;
         if way.keeps() {
             let (problem, stages) = (Box::new(plan.problem), stage.to_string());
             return Err(Flaw::Leading { problem, stages }.into());
-        }
-        if stage.offer.method == Method::OutOfPlace {
-            plan.problem = plan.problem.out_of_place();
         }
         Ok(Executor { plan, ways: vec![way], kept_bytes: 0 })
     }

@@ -2,7 +2,8 @@
 //!
 //! A call made in a rayon pool runs on that pool. All other calls share a pool of their own, which the first of them starts:
 //! rayon's global pool is left to the application. rayon panics if a thread cannot be started, by a limit on processes or on
-//! memory; this pool has as many threads as could be started, or none, and the calling thread does all.
+//! memory; this pool has as many threads as could be started, or none, and the calling thread does all. A forked process has
+//! none of its parent's threads, and starts its own.
 //!
 //! `RAYON_NUM_THREADS` may ask for more threads than help: rayon's idle threads look for work with each of the others, so
 //! that 8000 on two cores take minutes for a second's work.
@@ -19,13 +20,27 @@ use rayon::{Scope, ThreadBuilder, ThreadPool, ThreadPoolBuilder};
 
 /// The pool of calls that are made in no rayon pool.
 struct Own {
+    /// Number of the process that started it.
+    process: u32,
     /// As many threads as could be started; none if none could.
     threads: Option<ThreadPool>,
     /// Why there are fewer than there were to be, if so.
     refused: Option<io::Error>,
+    /// The pool of a process that was forked from that one, in that process.
+    forked: OnceLock<Box<Own>>,
 }
 
 static OWN: OnceLock<Own> = OnceLock::new();
+
+/// Returns this process's pool, started if it has none yet.
+fn own() -> &'static Own {
+    let process = std::process::id();
+    let mut own = OWN.get_or_init(make);
+    while own.process != process {
+        own = own.forked.get_or_init(|| Box::new(make()));
+    }
+    own
+}
 
 /// The most threads that are started for each core.
 const MOST_PER_CORE: usize = 8;
@@ -47,7 +62,7 @@ pub const MOST: usize = 65_535;
 pub fn count() -> usize {
     match rayon::current_thread_index() {
         Some(_) => rayon::current_num_threads(),
-        None => OWN.get_or_init(make).threads.as_ref().map_or(1, ThreadPool::current_num_threads),
+        None => own().threads.as_ref().map_or(1, ThreadPool::current_num_threads),
     }
 }
 
@@ -74,7 +89,7 @@ pub fn each<S: Send>(
     if rayon::current_thread_index().is_some() {
         return rayon::in_place_scope(|scope| spread(scope, first, shares, work));
     }
-    match &OWN.get_or_init(make).threads {
+    match &own().threads {
         Some(threads) => threads.in_place_scope(|scope| spread(scope, first, shares, work)),
         None => {
             work(first);
@@ -93,19 +108,39 @@ fn spread<'scope, S: Send + 'scope>(
     work(first);
 }
 
-/// Bytes that planning and starting a thread allocate in small pieces at most: where one of those cannot be allocated,
-/// Rust ends the process.
-#[doc(hidden)]
-pub const SPARE: usize = 256 << 10;
+/// Bytes that starting a thread allocates in small pieces at most. If one of those cannot be allocated, Rust ends the process.
+const SPARE: usize = 256 << 10;
 /// Bytes of a thread's stack.
 const STACK: usize = 2 << 20;
+
+/// Bytes that making a plan or a pool allocates in small pieces at most: 0.7 MB were counted for 35 axes without workspace, 0.3 MB
+/// to read a table of costs.
+#[doc(hidden)]
+pub const PLANNING: usize = 1 << 20;
+/// Bytes of each part of that. Allocators map larger ones apart, and take memory for small ones in steps (glibc: 132 KiB), so one
+/// large part could be there where many small ones are not.
+const PART: usize = 64 << 10;
+
+/// Checks that there is memory to make a plan or a pool.
+///
+/// # Errors
+/// There is none.
+#[doc(hidden)]
+pub fn spare_to_plan() -> Result<(), TryReserveError> {
+    let mut parts = [const { Vec::<u8>::new() }; PLANNING / PART];
+    parts.iter_mut().try_for_each(|part| {
+        let found = part.try_reserve_exact(PART);
+        // What is not looked at is not allocated.
+        black_box(part.as_ptr());
+        found
+    })
+}
 
 /// Whether there is memory for `bytes` more.
 ///
 /// # Errors
 /// There is none.
-#[doc(hidden)]
-pub fn spare(bytes: usize) -> Result<(), TryReserveError> {
+fn spare(bytes: usize) -> Result<(), TryReserveError> {
     let mut memory = Vec::<u8>::new();
     let found = memory.try_reserve_exact(bytes);
     // What is not looked at is not allocated.
@@ -115,19 +150,26 @@ pub fn spare(bytes: usize) -> Result<(), TryReserveError> {
 
 /// Starts as many threads as there are to be, or as can be started.
 fn make() -> Own {
+    let (process, forked) = (std::process::id(), OnceLock::new());
     let (mut most, mut refused) = (pool_size(), None);
     while most > 0 {
+        // For all of them before the first is started: none finds too little for its first steps.
+        if let Err(why) = spare_to_plan().and_then(|()| spare(most * (STACK + SPARE) + PLANNING)) {
+            refused.get_or_insert(why.into());
+            most -= 1;
+            continue;
+        }
         let mut started = Vec::new();
         let builder = ThreadPoolBuilder::new().num_threads(most);
         match builder.spawn_handler(starter(&mut started)).build() {
-            Ok(threads) => return Own { threads: Some(threads), refused },
+            Ok(threads) => return Own { process, threads: Some(threads), refused, forked },
             Err(error) => {
                 refused.get_or_insert(cause(&error));
                 most = ended(started).min(most - 1);
             }
         }
     }
-    Own { threads: None, refused }
+    Own { process, threads: None, refused, forked }
 }
 
 /// Starts threads as rayon does, and keeps their handles.
@@ -137,7 +179,8 @@ fn starter(
     |builder| {
         // Its stack, and what it, the pool and those that have just been started allocate beside it.
         spare(STACK + (started.len() + 1) * SPARE)?;
-        started.push(thread::Builder::new().spawn(|| builder.run())?);
+        let named = thread::Builder::new().name(format!("turntile-{}", builder.index()));
+        started.push(named.spawn(|| builder.run())?);
         Ok(())
     }
 }

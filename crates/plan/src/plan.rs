@@ -122,6 +122,10 @@ impl Plan {
         shape.counted_len().ok_or_else(too_large)?;
         let (read, written) = shape.spans();
         let problem = Problem::new(1, read.max(written), elem_bytes)?;
+        let problem = match offer.method {
+            Method::OutOfPlace => problem.out_of_place()?,
+            _ => problem,
+        };
         let (workspace_bytes, seconds) = (offer.workspace_bytes, offer.seconds);
         let tile = Tile { m: 1, n: 1 };
         let stages = vec![Stage::new(shape, offer)];

@@ -11,8 +11,8 @@ use turntile::RunError;
 use turntile_distributed::{Error, Exchange, Parts, Redistribution, TransportError};
 
 use crate::errors::{PlanError, value};
+use crate::host;
 use crate::memory::Span;
-use crate::pool;
 
 create_exception!(
     turntile.distributed,
@@ -32,17 +32,16 @@ pub struct Ranks {
     object: Py<PyAny>,
     pub rank: usize,
     ranks: usize,
-    threads: usize,
     /// What the object raised.
     pub raised: Option<PyErr>,
 }
 
 impl Ranks {
-    /// Of the object, which is asked who it is; local stages on so many threads.
-    pub fn new(object: Bound<'_, PyAny>, threads: usize) -> PyResult<Self> {
+    /// Of the object, which is asked who it is.
+    pub fn new(object: Bound<'_, PyAny>) -> PyResult<Self> {
         let rank = object.getattr("rank")?.extract()?;
         let ranks = object.getattr("ranks")?.extract()?;
-        Ok(Ranks { object: object.unbind(), rank, ranks, threads, raised: None })
+        Ok(Ranks { object: object.unbind(), rank, ranks, raised: None })
     }
 
     fn call<T>(
@@ -95,10 +94,6 @@ impl Exchange for Ranks {
                 value(format!("gather() answered {} numbers for {ranks} ranks", all.len()))
             }
         })
-    }
-
-    fn local(&self, stage: Box<dyn FnOnce() + Send + '_>) {
-        pool::run(self.threads, stage);
     }
 }
 
@@ -160,9 +155,8 @@ pub fn redistribute(
     message: Option<usize>,
 ) -> PyResult<()> {
     let py = exchange.py();
-    let threads = pool::threads(threads);
-    let change = asked(what, cap, message)?.threads(threads);
-    let mut ranks = Ranks::new(exchange, threads)?;
+    let change = asked(what, cap, message)?.threads(host::threads(threads));
+    let mut ranks = Ranks::new(exchange)?;
     let span = Span::new(address, nbytes)?;
     // SAFETY: the package holds the array for the time of the call; what other threads of Python do with it is the caller's
     // business, as of everything that changes arrays in place.

@@ -31,7 +31,7 @@ pub fn redistribute_on_gpu(
 ) -> PyResult<()> {
     let (py, object) = (exchange.py(), exchange.clone().unbind());
     let change = asked(what, cap, message)?;
-    let mut ranks = Ranks::new(exchange, 1)?;
+    let mut ranks = Ranks::new(exchange)?;
     Span::new(address, nbytes)?;
     let rank = ranks.rank;
     let stages = py.detach(|| change.stages(rank, |stage| stage.plan_on(&gpu(device)?)));

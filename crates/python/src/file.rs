@@ -1,6 +1,6 @@
 //! The array in a file, its axes permuted into another file.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use turntile::stored::{ReadAt, Stored, StoredError, WriteAt};
 use turntile::{RunError, Transpose};
 
 use crate::errors::exception;
-use crate::pool;
+use crate::host;
 
 /// How often signals are looked for.
 const SIGNALS: Duration = Duration::from_millis(50);
@@ -41,42 +41,37 @@ impl WriteAt for Part<'_> {
     }
 }
 
-/// Permutes the axes of the data that begin at a byte of one file, into another from a byte on, in `memory` bytes. The
-/// second file's name, with "scratch" at its end, is that of a file that a small memory needs.
+/// Permutes the axes of the data that begin at a byte of one file, into another from a byte on, in `memory` bytes. A small
+/// memory needs the file `scratch`.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "each is one of Python's")]
 pub fn permute_file(
     py: Python<'_>,
     source: (PathBuf, u64),
     dest: (PathBuf, u64),
+    scratch: PathBuf,
     extents: Vec<usize>,
     places: Vec<usize>,
     itemsize: usize,
     memory: usize,
     threads: Option<usize>,
 ) -> PyResult<()> {
-    let threads = pool::threads(threads);
+    let threads = host::threads(threads);
     let what = Transpose::of_axes_bytes(&extents, &places, itemsize).threads(threads);
     let stored = what.stored(memory).map_err(exception)?;
     let stop = AtomicBool::new(false);
     let mut write = File::options();
     let write = write.read(true).write(true);
     let source = Part { file: File::open(source.0)?, start: source.1, stop: &stop };
-    let mut scratch = None;
-    if stored.scratch_bytes() > 0 {
-        let path = dest.0.with_extension("scratch");
-        let file = write.clone().create_new(true).open(&path)?;
-        fs::remove_file(path)?;
-        scratch = Some(Part { file, start: 0, stop: &stop });
-    }
     let dest = Part { file: write.open(dest.0)?, start: dest.1, stop: &stop };
+    let scratch = Part { file: write.open(scratch)?, start: 0, stop: &stop };
     let parts = (source, dest, scratch);
     // Signals come to the thread that Python calls from alone, so another one works.
     py.detach(|| {
         thread::scope(|scope| {
             let (done, is_done) = mpsc::channel::<()>();
             let work = move || {
-                let result = pool::run(threads, || run(&stored, parts));
+                let result = run(&stored, parts);
                 drop(done);
                 result
             };
@@ -96,14 +91,14 @@ pub fn permute_file(
 
 fn run(
     stored: &Stored,
-    (source, mut dest, mut scratch): (Part<'_>, Part<'_>, Option<Part<'_>>),
+    (source, mut dest, mut scratch): (Part<'_>, Part<'_>, Part<'_>),
 ) -> Result<(), StoredError> {
     let bytes = stored.buffer_bytes();
     let mut buffer = Vec::new();
     let no_memory = |_| turntile::Error::from(RunError::OutOfMemory { bytes });
     buffer.try_reserve_exact(bytes).map_err(no_memory)?;
     buffer.resize(bytes, 0);
-    stored.run_in(&mut buffer, &source, &mut dest, scratch.as_mut(), |_| ())
+    stored.run_in(&mut buffer, &source, &mut dest, Some(&mut scratch), |_| ())
 }
 
 fn as_python(error: StoredError) -> PyErr {

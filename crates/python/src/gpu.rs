@@ -17,6 +17,7 @@ use crate::driver;
 use crate::errors::{exception, value};
 use crate::host::asked;
 use crate::memory::Span;
+use crate::moved::{Moved, once};
 use crate::records;
 
 static GPUS: Mutex<Option<HashMap<usize, Gpu>>> = Mutex::new(None);
@@ -109,7 +110,8 @@ impl CudaPlan {
         format!("{}\n{plan}", plan.summary())
     }
 
-    /// Queues a run in place on the stream, with the workspace given.
+    /// Queues a run in place on the stream, with the workspace given, once for each `moved`.
+    #[pyo3(signature = (address, nbytes, stream, workspace, moved=None, /))]
     fn run(
         &self,
         py: Python<'_>,
@@ -117,6 +119,7 @@ impl CudaPlan {
         nbytes: usize,
         stream: usize,
         workspace: (usize, usize),
+        moved: Option<&Moved>,
     ) -> PyResult<()> {
         let (data, beside) = (Span::new(address, nbytes)?, Span::new(workspace.0, workspace.1)?);
         if data.overlaps(beside) {
@@ -130,7 +133,7 @@ impl CudaPlan {
             // loaded is ever dropped.
             unsafe { self.ready.run_with(place(data), handle(stream), place(beside)) }
         };
-        py.detach(run).map_err(exception)
+        once(moved, || py.detach(run).map_err(exception))
     }
 
     /// Queues a run from one address to another; both are `nbytes` long.

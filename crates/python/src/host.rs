@@ -12,7 +12,7 @@ use turntile::{Bytes, Options, Planned, RunError, Transpose, bytes};
 use crate::errors::{exception, value};
 use crate::layout::Arranged;
 use crate::memory::Span;
-use crate::pool;
+use crate::moved::{Moved, once};
 use crate::records;
 
 /// Host memory that runs use beside an array, allocated once and used as often as wanted, by one run at a time.
@@ -54,7 +54,7 @@ impl Workspace {
 /// Permutes the axes of a small array, which needs no plan: answers the order of its axes in memory and the shape of the
 /// result. None when the array is not small, or too many of its axes move apart; nothing is done then.
 #[pyfunction]
-#[pyo3(signature = (address, shape, strides, itemsize, axes, /))]
+#[pyo3(signature = (address, shape, strides, itemsize, axes, moved=None, /))]
 pub fn permute_if_small<'py>(
     py: Python<'py>,
     address: usize,
@@ -62,6 +62,7 @@ pub fn permute_if_small<'py>(
     strides: Option<Vec<isize>>,
     itemsize: usize,
     axes: &Bound<'py, PyAny>,
+    moved: Option<&Moved>,
 ) -> PyResult<Option<Bound<'py, PyTuple>>> {
     let arranged = Arranged::new(shape, strides, itemsize, axes)?;
     let problem = Problem::permuted(&arranged.extents, &arranged.places, itemsize)
@@ -69,9 +70,11 @@ pub fn permute_if_small<'py>(
     if !bytes::is_small(&problem) {
         return Ok(None);
     }
-    permute_span(Span::new(address, problem.bytes())?, &problem)?;
     let order = arranged.order(py)?;
-    Ok(Some((order, PyTuple::new(py, arranged.shape)?).into_pyobject(py)?))
+    let answer = (order, PyTuple::new(py, arranged.shape)?).into_pyobject(py)?;
+    let span = Span::new(address, problem.bytes())?;
+    once(moved, || permute_span(span, &problem))?;
+    Ok(Some(answer))
 }
 
 /// Permutes the axes of a small array there.
@@ -97,6 +100,15 @@ pub fn asked(
         what = what.workspace_cap(cap);
     }
     if into { what.out_of_place() } else { what }
+}
+
+/// How many threads there are to run on, at most as many as asked for.
+pub fn threads(asked: Option<usize>) -> usize {
+    match asked {
+        Some(1) => 1,
+        Some(asked) => asked.min(turntile::threads::count()),
+        None => turntile::threads::count(),
+    }
 }
 
 /// An order of axes planned for the host; planned when first needed, since small arrays need no plan.
@@ -158,18 +170,19 @@ impl HostPlan {
         self.planned(py).map(|_| ())
     }
 
-    /// Runs in place on the bytes at that address.
-    #[pyo3(signature = (address, nbytes, workspace=None, /))]
+    /// Runs in place on the bytes at that address, once for each `moved`.
+    #[pyo3(signature = (address, nbytes, workspace=None, moved=None, /))]
     fn run(
         &self,
         py: Python<'_>,
         address: usize,
         nbytes: usize,
         workspace: Option<&Workspace>,
+        moved: Option<&Moved>,
     ) -> PyResult<()> {
         let span = self.span(address, nbytes)?;
         if self.small {
-            return permute_span(span, &self.problem);
+            return once(moved, || permute_span(span, &self.problem));
         }
         let planned = self.planned(py)?;
         let mut held = match workspace.map(|workspace| workspace.0.try_lock()) {
@@ -184,7 +197,7 @@ impl HostPlan {
             Some(memory) => planned.run_with(&mut data, Options::new().workspace(memory)),
             None => planned.run(&mut data),
         };
-        py.detach(|| pool::run(planned.threads(), run)).map_err(exception)
+        once(moved, || py.detach(run).map_err(exception))
     }
 
     /// Runs from the bytes at one address to those at another; both are `nbytes` long.
@@ -199,7 +212,7 @@ impl HostPlan {
             let (mut to, from) = unsafe { (Bytes(to.write()), Bytes(from.read())) };
             planned.run_into(&from, &mut to)
         };
-        py.detach(|| pool::run(planned.threads(), run)).map_err(exception)
+        py.detach(run).map_err(exception)
     }
 }
 
@@ -215,7 +228,7 @@ impl HostPlan {
         if let Some(planned) = self.planned.get() {
             return Ok(planned);
         }
-        let what = self.what.clone().threads(pool::threads(self.threads));
+        let what = self.what.clone().threads(threads(self.threads));
         let planned = py.detach(|| what.plan()).map_err(exception)?;
         Ok(self.planned.get_or_init(|| planned))
     }

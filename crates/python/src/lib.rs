@@ -11,7 +11,7 @@
 //! | `distributed` | arrays over ranks that objects of Python connect |
 //! | `driver` | what the driver is asked beside plans |
 //! | `memory` | addresses as memory |
-//! | `pool` | the threads, one pool a process, forked ones too |
+//! | `moved` | whether an array's elements have moved |
 //! | `errors` | errors as Python's exceptions |
 //!
 //! The package's own modules (`python/turntile`) ask arrays where and what they are. They check everything that has to do
@@ -27,7 +27,7 @@ mod gpu;
 mod host;
 mod layout;
 mod memory;
-mod pool;
+mod moved;
 mod records;
 
 use pyo3::prelude::*;
@@ -51,6 +51,8 @@ mod _core {
     use crate::host::{HostPlan, Workspace, permute_if_small};
     #[pymodule_export]
     use crate::layout::{Pattern, arrange};
+    #[pymodule_export]
+    use crate::moved::Moved;
 
     use super::*;
 

@@ -25,7 +25,9 @@ def device(monkeypatch):
             self.what, self.workspace_bytes = what, 64 if what[1][0] == 1000 else 0
 
         def run(self, *on):
-            runs.append((self.what, on))
+            *on, moved = on
+            assert not moved
+            runs.append((self.what, tuple(on)))
 
         def run_into(self, *on):
             runs.append((self.what, on))

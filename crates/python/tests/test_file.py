@@ -3,8 +3,12 @@
 import errno
 import fcntl
 import os
+import shutil
+import signal
+import struct
 import subprocess
 import sys
+import tempfile
 import threading
 
 import numpy as np
@@ -131,14 +135,18 @@ def test_refused_files_stay(tmp_path):
             turntile.transpose_file(path, axes, **how)
         assert path.read_bytes() == before and left(tmp_path) == ["a.npy"]
 
-    refused(ValueError, "magic", lambda old: b"not an array")
-    refused(ValueError, "mmap length|header and array", lambda old: old[:-1])
+    refused(ValueError, "a.npy is not a whole .npy file: .*magic", lambda old: b"not an array")
+    refused(ValueError, "a.npy is not a whole .npy file: .*mmap length", lambda old: old[:-1])
+    refused(ValueError, "a.npy is not a whole .npy file: EOF", lambda old: old[:5])
+    refused(ValueError, "a.npy is not a whole .npy file: .*'<f1'", lambda old: old.replace(b"<i4", b"<f1"))
+    refused(ValueError, "a.npy is not a whole .npy file", lambda old: old.replace(b"{'descr'", b"(((((((("))
     refused(ValueError, "has 2529 bytes, its header and array 2528", lambda old: old + b"x")
     refused(ValueError, "is a .npz archive: .* --member", lambda old: b"PK\3\4" + old)
     refused(np.exceptions.AxisError, "axis 2 is out of bounds", axes=(0, 2))
     refused(ValueError, "are 3, the array has 2", axes=(0, 1, 2))
     refused(ValueError, "threads is 0", threads=0)
     refused(TypeError, "memory is an integer, not 'all'", memory="all")
+    refused(TypeError, "memory is an integer, not None", memory=None)
     with pytest.raises(FileNotFoundError):
         turntile.transpose_file(tmp_path / "none.npy")
     path.chmod(0o444)
@@ -217,25 +225,189 @@ assert np.array_equal(np.load({str(path)!r}), a)
     assert left(tmp_path) == ["a.npy"]
 
 
-def test_an_interrupt_leaves_the_file(tmp_path):
-    """While blocks are moved, in little memory so that it takes long."""
-    path = tmp_path / "a.npy"
-    a = saved(path, (4000, 6000), "f4")
+def ended(path, ends):
+    """How a process ends that gets a signal while it transposes the file, in little memory so that it takes long, into one without
+    a name."""
     code = f"""
-import os, signal, sys, threading, time, turntile
-signal.signal(signal.SIGINT, signal.default_int_handler)
-def interrupt():
-    while not any(name.startswith(".turntile-") for name in os.listdir({str(tmp_path)!r})):
-        pass
-    os.kill(os.getpid(), signal.SIGINT)
-threading.Thread(target=interrupt, daemon=True).start()
+import signal, sys, turntile
+signal.signal(signal.SIGINT, signal.default_int_handler)   # ignored in a job in the background
 try:
     turntile.transpose_file({str(path)!r}, memory=200_000, threads=1)
-except KeyboardInterrupt:
-    sys.exit(7)
+except KeyboardInterrupt as raised:
+    sys.exit(8 if isinstance(raised, turntile.Interrupted) else 7)
 """
-    done = subprocess.run([sys.executable, "-c", code], timeout=120)
-    assert done.returncode in (0, 7)
-    assert np.array_equal(np.load(path), a if done.returncode == 7 else a.T)
+    process = subprocess.Popen([sys.executable, "-c", code])
+    descriptors = f"/proc/{process.pid}/fd"
+    while process.poll() is None:
+        for number in os.listdir(descriptors) if os.path.isdir(descriptors) else ():
+            try:
+                name = os.readlink(f"{descriptors}/{number}")
+            except OSError:
+                continue
+            if name.startswith(str(path.parent)) and name.endswith(" (deleted)"):
+                process.send_signal(ends)
+                return process.wait(120)
+    return process.returncode
+
+
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="needs files without names")
+@pytest.mark.parametrize("ends", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL], ids=lambda ends: ends.name)
+def test_signals_leave_the_file_and_nothing_else(tmp_path, ends):
+    path = tmp_path / "a.npy"
+    for _ in range(5):
+        a = saved(path, (4000, 6000), "f4")
+        how = ended(path, ends)
+        # Otherwise it was done before the signal came.
+        if how:
+            break
+    assert how == (7 if ends is signal.SIGINT else -ends)
+    assert np.array_equal(np.load(path), a)
     assert left(tmp_path) == ["a.npy"]
-    assert done.returncode == 7
+
+
+def test_an_interrupt_that_comes_late_has_the_shape(tmp_path, monkeypatch):
+    path = tmp_path / "a.npy"
+    a, real = saved(path), os.replace
+
+    def replaced(*names, **folders):
+        real(*names, **folders)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", replaced)
+    with pytest.raises(turntile.Interrupted) as found:
+        turntile.transpose_file(path)
+    assert found.value.result == (20, 30)
+    assert np.array_equal(np.load(path), a.T) and left(tmp_path) == ["a.npy"]
+
+
+@pytest.mark.parametrize("has_names", [False, True], ids=["without a name", "with a name"])
+@pytest.mark.parametrize("at", ["open_memmap", "permute_file", "replace"])
+def test_temporary_names_that_others_exchange_are_not_opened(tmp_path, monkeypatch, has_names, at):
+    """Whoever may write in the directory puts a link to another file in place of every temporary name, before each step."""
+    victim, folder = tmp_path / "victim", tmp_path / "folder"
+    folder.mkdir()
+    victim.write_bytes(b"keep me")
+    path = folder / "a.npy"
+    a, exchanged = saved(path, (3000, 500)), []
+
+    def exchanging(module, name):
+        real = getattr(module, name)
+
+        def call(*arguments, **options):
+            for other in folder.glob(".turntile-*"):
+                other.unlink()
+                other.symlink_to(victim)
+                exchanged.append(other)
+            return real(*arguments, **options)
+
+        monkeypatch.setattr(module, name, call)
+
+    exchanging({"open_memmap": np.lib.format, "permute_file": turntile._core, "replace": os}[at], at)
+    if has_names:
+        opened = os.open
+
+        def refused(name, flags, *more, **options):
+            if flags & os.O_TMPFILE == os.O_TMPFILE:
+                raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+            return opened(name, flags, *more, **options)
+
+        monkeypatch.setattr(os, "open", refused)
+    for memory in [1 << 30, 50_000]:
+        try:
+            turntile.transpose_file(path, memory=memory)
+        except ValueError as error:
+            assert "was replaced by another program" in str(error)
+            assert exchanged and path.is_symlink()
+            path.unlink()
+        else:
+            assert not exchanged and np.array_equal(np.load(path), a.T)
+        assert victim.read_bytes() == b"keep me"
+        assert left(folder) == ([] if exchanged else ["a.npy"])
+        saved(path, (3000, 500))
+        exchanged.clear()
+
+
+def test_directories_that_others_exchange_are_not_entered(tmp_path, monkeypatch):
+    """The directory is renamed in the midst, and a link to another put in its place."""
+    folder, elsewhere, real = tmp_path / "folder", tmp_path / "elsewhere", turntile._core.permute_file
+    folder.mkdir()
+    elsewhere.mkdir()
+    a = saved(folder / "a.npy")
+    saved(elsewhere / "a.npy", (3, 4))
+    before = (elsewhere / "a.npy").read_bytes()
+
+    def exchanged(*arguments):
+        folder.rename(tmp_path / "moved")
+        folder.symlink_to(elsewhere)
+        return real(*arguments)
+
+    monkeypatch.setattr(turntile._core, "permute_file", exchanged)
+    turntile.transpose_file(folder / "a.npy")
+    assert np.array_equal(np.load(tmp_path / "moved" / "a.npy"), a.T)
+    assert (elsewhere / "a.npy").read_bytes() == before and left(elsewhere) == ["a.npy"]
+
+
+def test_attributes_are_kept(tmp_path):
+    path = tmp_path / "a.npy"
+    saved(path)
+    try:
+        os.setxattr(path, "user.note", b"kept")
+    except OSError:
+        pytest.skip("no attributes on this file system")
+    # An access list of user 1 and group 2: version, then tag, permissions, number of each entry.
+    entries = [(0x01, 6, -1), (0x02, 4, 1), (0x04, 4, -1), (0x08, 4, 2), (0x10, 4, -1), (0x20, 0, -1)]
+    access = struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *entry) for entry in entries)
+    try:
+        os.setxattr(path, "system.posix_acl_access", access)
+    except OSError:
+        access = None
+    before = {name: os.getxattr(path, name) for name in os.listxattr(path)}
+    turntile.transpose_file(path)
+    assert {name: os.getxattr(path, name) for name in os.listxattr(path)} == before
+    assert np.load(path).shape == (20, 30)
+    if access:
+        # What the directory gives to new files, a file without a list of its own does not get.
+        os.removexattr(path, "system.posix_acl_access")
+        os.setxattr(tmp_path, "system.posix_acl_default", access)
+        path.chmod(0o640)
+        turntile.transpose_file(path)
+        assert os.listxattr(path) == ["user.note"] and path.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+def test_owners_are_kept_or_set_id_bits_cleared():
+    folder = tempfile.mkdtemp()
+    path = os.path.join(folder, "a.npy")
+    try:
+        saved(path)
+        os.chown(path, 65534, 65534)
+        os.chmod(path, 0o4755)
+        turntile.transpose_file(path)
+        found = os.stat(path)
+        assert (found.st_uid, found.st_gid, found.st_mode & 0o7777) == (65534, 65534, 0o4755)
+        os.chown(path, 0, 0)
+        os.chmod(path, 0o6666)
+        os.chmod(folder, 0o777)
+        # Without root's rights the owner becomes another, who may not have what the bits give.
+        code = f"""
+import os, turntile, numpy
+numpy.save({path!r} + "2", numpy.zeros((2, 3)))
+turntile.transpose_file({path!r} + "2.npy")
+os.setgroups([])
+os.setgid(65534)
+os.setuid(65534)
+turntile.transpose_file({path!r})
+"""
+        subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+        found = os.stat(path)
+        assert (found.st_uid, found.st_gid, found.st_mode & 0o7777) == (65534, 65534, 0o666)
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_long_headers(tmp_path):
+    """Longer than the 10 000 characters that NumPy reads unless it is told to read more."""
+    path = tmp_path / "a.npy"
+    saved(path, (3, 4), [(f"field{k}", "i4") for k in range(600)])
+    assert turntile.transpose_file(path) == (4, 3)
+    assert np.load(path, max_header_size=1 << 20).shape == (4, 3)

@@ -183,13 +183,18 @@ def test_from_many_threads():
 def test_the_pools_threads_help(variable, asked, names):
     """A run that is to have help starts the process's pool, of at most 8 threads a core; one on a single thread does not."""
     code = f"""
-import pathlib, numpy as np, turntile
+import pathlib, time, numpy as np, turntile
 a = np.arange(3001 * 701.).reshape(3001, 701)
 want = a.T.copy()
 assert np.array_equal(turntile.transpose(a, threads={asked}), want)
-tasks = pathlib.Path("/proc/self/task").iterdir()
-names = [(task / "comm").read_text().strip() for task in tasks]
-print(sum(name.startswith("turntile-") for name in names))
+def named():
+    tasks = pathlib.Path("/proc/self/task").iterdir()
+    return sum((task / "comm").read_text().startswith("turntile-") for task in tasks)
+# A thread names itself, once it is given time.
+end = time.monotonic() + 20
+while named() < {names} and time.monotonic() < end:
+    time.sleep(0.01)
+print(named())
 """
     environment = {**os.environ, "RAYON_NUM_THREADS": str(variable)}
     run = [sys.executable, "-c", code]

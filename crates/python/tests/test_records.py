@@ -1,5 +1,9 @@
 """Structured arrays to columns and back, against what NumPy reads from the records."""
 
+import copy
+import pickle
+import threading
+
 import numpy as np
 import pytest
 import turntile
@@ -73,6 +77,75 @@ def test_columns_are_written_through():
         c["other"] = 1
     a = c.records()
     assert a.tolist() == [(6, float(k)) for k in range(5)]
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda c: pickle.loads(pickle.dumps(c))], ids=["copy", "deepcopy", "pickle"])
+def test_copies_have_memory_of_their_own_and_are_written_through(copied, tmp_path):
+    a = filled([("tag", "u1"), ("value", ">f8"), ("pair", "<i2", (2,))], (3, 4))
+    mapped = np.memmap(tmp_path / "raw", a.dtype, "w+", 0, a.shape)
+    mapped[...] = a
+    for memory in [a, mapped]:
+        before = np.array(memory)
+        c = turntile.columns(memory)
+        d = copied(c)
+        d["tag"] += 100
+        d["pair"][..., 1] = 7
+        want = before.copy()
+        want["tag"] += 100
+        want["pair"][..., 1] = 7
+        assert np.array_equal(c["tag"], before["tag"])
+        assert d.records().tobytes() == want.tobytes()
+        assert c.records().tobytes() == before.tobytes()
+        with pytest.raises(ValueError, match="records again"):
+            copied(c)
+
+
+def test_columns_are_gone_when_they_are_records_again():
+    c = turntile.columns(filled([("a", "u1"), ("b", "f8")], (5,)))
+    assert c == c and c != turntile.columns(filled([("a", "u1"), ("b", "f8")], (5,))) and c in {c}
+    c.records()
+    for use in [lambda: c["a"], lambda: list(c), lambda: len(c), lambda: c.__setitem__("a", 1), lambda: "a" in c, c.records]:
+        with pytest.raises(ValueError, match="records again"):
+            use()
+    assert "records again" in repr(c)
+
+
+def test_one_of_many_threads_gets_the_records():
+    """All the others get an error, and the records are whole."""
+    before = filled([("tag", "u1"), ("value", "f8"), ("id", "u4")], (300_007,))
+    for _ in range(5):
+        c = turntile.columns(before.copy())
+        start, got, errors = threading.Barrier(6), [], []
+
+        def back():
+            start.wait()
+            try:
+                got.append(c.records())
+            except ValueError as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=back) for _ in range(6)]
+        [thread.start() for thread in threads]
+        [thread.join(60) for thread in threads]
+        assert len(got) == 1 and len(errors) == 5
+        assert got[0].tobytes() == before.tobytes()
+
+
+def test_columns_that_cannot_be_made_records_stay(monkeypatch):
+    a = filled([("tag", "u1"), ("value", "f8")], (1001,))
+    before = a.tobytes()
+    c = turntile.columns(a)
+    with monkeypatch.context() as patch:
+
+        def none(*_):
+            raise MemoryError
+
+        patch.setattr("turntile._records.host_plan", none)
+        with pytest.raises(MemoryError):
+            c.records()
+    with pytest.raises(ValueError, match="threads"):
+        c.records(threads=0)
+    assert c.records().tobytes() == before
 
 
 def test_unaligned_columns_are_refused_or_asked_for():

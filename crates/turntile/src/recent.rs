@@ -23,8 +23,8 @@ static RECENT: Kept = Kept(Mutex::new(Vec::new()));
 
 /// That there is memory for what is allocated in small pieces; without, the first that fails would end the process.
 pub fn spare_memory() -> Result<(), Error> {
-    let bytes = threads::SPARE;
-    threads::spare(bytes).map_err(|_| RunError::OutOfMemory { bytes }.into())
+    let bytes = threads::PLANNING;
+    threads::spare_to_plan().map_err(|_| RunError::OutOfMemory { bytes }.into())
 }
 
 /// The plan by estimate for the threads of the pool that the call is made in.

@@ -17,11 +17,13 @@ from ._core import CaptureError, CudaError, PlanError, Workspace, __version__
 from ._npy import transpose_file
 from ._plan import Plan
 from ._records import Columns, columns, relayout
+from ._run import Interrupted
 
 __all__ = [
     "CaptureError",
     "Columns",
     "CudaError",
+    "Interrupted",
     "Plan",
     "PlanError",
     "Workspace",

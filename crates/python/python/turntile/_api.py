@@ -43,10 +43,11 @@ def transpose(a, /, axes=None, *, threads=None, workspace=None, stream=None, ign
     Raises ValueError, TypeError, MemoryError or CudaError; `a` is then unchanged, unless the
     message says that the data are incomplete.
     """
-    axes, more, ignore_header = integers(axes), settled(threads, workspace, stream), bool(ignore_header)
+    axes, ignore_header = integers(axes), bool(ignore_header)
+    threads, workspace, stream = settled(threads, workspace, stream)
     array = adapt(a)
     ignore_header or refuse_map(array)
-    return permute(array, normal(axes, len(array.shape)), *more)
+    return permute(array, normal(axes, len(array.shape)), threads, workspace, stream)
 
 
 #: Patterns as they were read last.
@@ -74,10 +75,10 @@ def rearrange(a, pattern, /, *, threads=None, workspace=None, stream=None, ignor
     # Not of a subclass, which may be hashed by code of its own; nor are the names.
     pattern = str.__str__(pattern)
     sizes = tuple([(str.__str__(name), count(name, size, 0)) for name, size in sizes.items()])
-    more, ignore_header = settled(threads, workspace, stream), bool(ignore_header)
+    (threads, workspace, stream), ignore_header = settled(threads, workspace, stream), bool(ignore_header)
     array = adapt(a)
     ignore_header or refuse_map(array)
-    return permute(array, _pattern(pattern, array.shape, sizes), *more)
+    return permute(array, _pattern(pattern, array.shape, sizes), threads, workspace, stream)
 
 
 def ascontiguousarray(a, /, *, threads=None, workspace=None, stream=None, ignore_header=False):
@@ -92,12 +93,12 @@ def ascontiguousarray(a, /, *, threads=None, workspace=None, stream=None, ignore
     >>> weight.shape, weight.flags.c_contiguous
     ((8, 30, 50), True)
     """
-    more, ignore_header = settled(threads, workspace, stream), bool(ignore_header)
+    (threads, workspace, stream), ignore_header = settled(threads, workspace, stream), bool(ignore_header)
     array = adapt(a)
     if array.strides is None:
         return array.array
     ignore_header or refuse_map(array)
-    return permute(array, tuple(range(len(array.shape))), *more)
+    return permute(array, tuple(range(len(array.shape))), threads, workspace, stream)
 
 
 def asfortranarray(a, /, *, threads=None, workspace=None, stream=None, ignore_header=False):
@@ -114,11 +115,11 @@ def asfortranarray(a, /, *, threads=None, workspace=None, stream=None, ignore_he
     >>> a.flags.f_contiguous
     True
     """
-    more, ignore_header = settled(threads, workspace, stream), bool(ignore_header)
+    (threads, workspace, stream), ignore_header = settled(threads, workspace, stream), bool(ignore_header)
     array = adapt(a)
     ignore_header or refuse_map(array)
     axes = tuple(range(len(array.shape) - 1, -1, -1))
-    return array.reversed(permute(array, axes, *more))
+    return permute(array, axes, threads, workspace, stream, True)
 
 
 def permute_into(out, a, /, axes=None, *, threads=None, stream=None):

@@ -14,7 +14,12 @@ MOST = 2**63 - 1
 
 def count(name, value, least):
     """`value` as an integer of at least `least`, and more than there are anywhere as that; None stays."""
-    return None if value is None else min(_integer(name, value, least), MOST)
+    return None if value is None else needed(name, value, least)
+
+
+def needed(name, value, least):
+    """As `count`, of what cannot be None."""
+    return min(_integer(name, value, least), MOST)
 
 
 def size(name, value, least):

@@ -1,16 +1,22 @@
 """Files of NumPy's format .npy: maps of them, and the call that changes one with its header."""
 
+import contextlib
 import errno
 import mmap
 import os
+import secrets
 import stat
 import tempfile
 
 import numpy as np
 
 from . import _core
-from ._arguments import count, integers, normal
+from ._arguments import count, integers, needed, normal
 from ._host import Array
+from ._run import interrupted
+
+#: Longest header accepted, in bytes, as by the command; NumPy's own limit is 10 000.
+MOST_HEADER = 1 << 20
 
 MAGIC = b"\x93NUMPY"
 
@@ -55,13 +61,16 @@ def transpose_file(path, axes=None, *, threads=None, memory=1 << 30):
 
     The file is then what ``numpy.save(path, numpy.load(path).transpose(axes))`` would write, in C order, but it may be larger
     than memory: at most `memory` bytes are used beside 1 MiB for each thread. On the disk there must be room for a second
-    file: the result is written beside the first and takes its name when it is complete. An error, a signal or a crash
-    leaves the old file; a crash also a file ``.turntile-*.tmp``. Who has the old file open or mapped keeps the old data.
+    file, which has no name until it is complete and then replaces the first. So an error, a signal or a crash leaves the old
+    file and nothing else; on a file system without ``O_TMPFILE`` the second file is ``.turntile-*.tmp``, which a signal that
+    ends the process, or a crash, leaves. Who has the old file open or mapped keeps the old data.
 
-    Symbolic links are followed; permissions stay, the owner is the process's, and another hard link keeps the old data. The
+    Symbolic links are followed; another hard link keeps the old data. Permissions, access lists and extended attributes are
+    kept. Owner and group are kept if the process may set them; the owner is the process's otherwise, without set-id bits. The
     file is locked as the command `turntile` locks it (``flock``): calls on one file take turns.
 
-    Raises ValueError or TypeError for other files and wrong axes, OSError, MemoryError; the file is then as it was.
+    Raises ValueError or TypeError for other files and wrong axes, OSError, MemoryError; the file is then as it was. `Interrupted`
+    is raised when it is already the new one.
 
     >>> import numpy as np, os, tempfile, turntile
     >>> path = os.path.join(tempfile.mkdtemp(), "images.npy")
@@ -71,85 +80,163 @@ def transpose_file(path, axes=None, *, threads=None, memory=1 << 30):
     >>> np.load(path, mmap_mode="r").shape
     (20, 3, 48, 64)
     """
-    axes, threads, memory = integers(axes), count("threads", threads, 1), count("memory", memory, 1)
+    axes, threads, memory = integers(axes), count("threads", threads, 1), needed("memory", memory, 1)
     path = os.path.realpath(os.fsdecode(path))
-    with _locked(path) as file:
-        return _changed(file, path, axes, threads, memory)
+    # All names are looked up in this directory, whatever has its name meanwhile.
+    folder = os.open(os.path.dirname(path), os.O_RDONLY)
+    try:
+        with _locked(folder, path) as file:
+            return _changed(file, folder, path, axes, threads, memory)
+    finally:
+        os.close(folder)
 
 
-def _changed(file, path, axes, threads, memory):
-    before = _state(path)
+def _changed(file, folder, path, axes, threads, memory):
+    before, name = os.fstat(file.fileno()), os.path.basename(path)
     if file.read(len(ARCHIVE)) == ARCHIVE:
         raise ValueError(f"{path} is a .npz archive: `turntile permute FILE.npz --member NAME --axes I,J,...` changes one")
-    source = np.lib.format.open_memmap(path, mode="r")
+    try:
+        source = np.lib.format.open_memmap(_opened(file.fileno()), mode="r", max_header_size=MOST_HEADER)
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:
+        raise ValueError(f"{path} is not a whole .npy file: {error}") from error
     array = Array(source, write=False)
     order, extents, places, shape = _core.arrange(
         array.shape, array.strides, array.itemsize, normal(axes, len(array.shape))
     )
     end = source.offset + array.nbytes
-    if before[2] != end:
-        raise ValueError(f"{path} has {before[2]} bytes, its header and array {end}")
+    if before.st_size != end:
+        raise ValueError(f"{path} has {before.st_size} bytes, its header and array {end}")
     if order is None and places == tuple(range(len(places))):
         return shape
-    folder = os.path.dirname(path)
-    number, beside = tempfile.mkstemp(prefix=".turntile-", suffix=".tmp", dir=folder)
+    number, beside = _created(folder)
     try:
-        dest = np.lib.format.open_memmap(beside, mode="w+", dtype=array.dtype, shape=shape).offset
+        dest = np.lib.format.open_memmap(_opened(number), mode="w+", dtype=array.dtype, shape=shape).offset
         if array.nbytes:
-            _core.permute_file(
-                (path, source.offset), (beside, dest), extents, places, array.itemsize, memory, threads
-            )
-        os.fchmod(number, os.stat(path).st_mode & 0o7777)
+            with open("scratch", "w+b", opener=lambda *_: _scratch(folder)) as scratch:
+                files = (_opened(file.fileno()), source.offset), (_opened(number), dest), _opened(scratch.fileno())
+                _core.permute_file(*files, extents, places, array.itemsize, memory, threads)
+        _keep(number, file.fileno(), before)
         os.fsync(number)
-        if _state(path) != before:
+        if _state(os.stat(name, dir_fd=folder, follow_symlinks=False)) != _state(before):
             raise ValueError(f"{path} was changed by another program meanwhile, and is as that left it")
-        os.replace(beside, path)
-    except BaseException:
-        os.unlink(beside)
+        if beside is None:
+            beside = f".turntile-{secrets.token_hex(8)}.tmp"
+            # With a directory it follows the link.
+            os.link(_opened(number), beside, dst_dir_fd=folder)
+        os.replace(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
+        if not _has_replaced(number, folder, name):
+            raise ValueError(f"{path} was replaced by another program meanwhile")
+        # Makes the new name outlast a power cut, where directories can be synced.
+        with contextlib.suppress(OSError):
+            os.fsync(folder)
+        return shape
+    except BaseException as raised:
+        if _has_replaced(number, folder, name):
+            raise interrupted(raised, shape) from None
+        if beside is not None:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(beside, dir_fd=folder)
         raise
     finally:
         os.close(number)
-    _sync(folder)
-    return shape
 
 
-def _locked(path):
+def _opened(number):
+    """What opens the file of a descriptor anew, whatever has its name meanwhile, if it has one."""
+    return f"/proc/self/fd/{number}"
+
+
+def _created(folder):
+    """A new file in a directory, which only its owner may read or write: its descriptor, and its name if it needs one."""
+    try:
+        return os.open(".", os.O_TMPFILE | os.O_RDWR, 0o600, dir_fd=folder), None
+    except (AttributeError, OSError):
+        number, path = tempfile.mkstemp(prefix=".turntile-", suffix=".tmp", dir=_opened(folder))
+        return number, os.path.basename(path)
+
+
+def _scratch(folder):
+    """The descriptor of a file in a directory that has no name."""
+    number, name = _created(folder)
+    if name is not None:
+        os.unlink(name, dir_fd=folder)
+    return number
+
+
+def _has_replaced(number, folder, name):
+    """Whether that name in the directory is the open file's."""
+    with contextlib.suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(number), os.stat(name, dir_fd=folder, follow_symlinks=False))
+    return False
+
+
+#: Attributes of the contents, which become others, or of programs: they are not kept.
+OF_CONTENTS = {"security.ima", "security.evm", "security.capability"}
+
+
+def _keep(new, old, before):
+    """Gives the file `new` the owner, if the process may, and the attributes and permissions of the file `old`."""
+    for owner in (before.st_uid, -1):
+        with contextlib.suppress(OSError):
+            os.fchown(new, owner, before.st_gid)
+            break
+    wanted, made = _attributes(old), _attributes(new)
+    # As the directory gives them to new files.
+    for name in made.keys() - wanted.keys():
+        if not name.startswith("security."):
+            os.removexattr(new, name)
+    for name in wanted.keys() - OF_CONTENTS:
+        if made.get(name) != wanted[name]:
+            os.setxattr(new, name, wanted[name])
+    mode, found = before.st_mode & 0o7777, os.fstat(new)
+    if (found.st_uid, found.st_gid) != (before.st_uid, before.st_gid):
+        mode &= 0o1777
+    if found.st_gid != before.st_gid:
+        # The new group gets no more than others have.
+        mode &= 0o1707 | (mode & 0o007) << 3
+    os.fchmod(new, mode)
+
+
+def _attributes(number):
+    """The extended attributes of an open file, access lists among them; none where there are no such."""
+    try:
+        return {name: os.getxattr(number, name) for name in os.listxattr(number)}
+    except AttributeError:
+        return {}
+    except OSError as error:
+        if error.errno not in (errno.ENOTSUP, errno.ENOSYS):
+            raise
+        return {}
+
+
+def _locked(folder, path):
     """The file, open, and locked where there are locks; who has waited looks again, for it has been replaced since."""
     try:
         import fcntl
     except ImportError:
         fcntl = None
+    name = os.path.basename(path)
     while True:
-        mode = os.stat(path).st_mode
+        found = os.stat(name, dir_fd=folder)
         # A pipe would be waited for.
-        if not stat.S_ISREG(mode):
+        if not stat.S_ISREG(found.st_mode):
             raise ValueError(f"{path} is not a regular file")
-        if not mode & 0o222:
+        if not found.st_mode & 0o222:
             raise PermissionError(errno.EACCES, "write-protected", path)
-        file = open(path, "r+b")
+        file = open(name, "r+b", opener=lambda name, flags: os.open(name, flags, dir_fd=folder))
         try:
             if fcntl:
                 fcntl.flock(file, fcntl.LOCK_EX)
         except OSError as error:
             if error.errno not in (errno.EOPNOTSUPP, errno.ENOLCK, errno.ENOSYS, errno.EINVAL):
                 raise
-        if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
+        if os.path.samestat(os.fstat(file.fileno()), os.stat(name, dir_fd=folder)):
             return file
         file.close()
 
 
-def _state(path):
-    """What changes when a file is written or replaced; its length is the third."""
-    found = os.stat(path)
+def _state(found):
+    """What changes when a file is written or replaced."""
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
-
-
-def _sync(folder):
-    """Makes a new name outlast a power cut, where directories can be synced."""
-    number = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    except OSError:
-        pass
-    finally:
-        os.close(number)

@@ -6,7 +6,7 @@ from . import _core
 from ._arguments import count, extents, integers, normal, size
 from ._arrays import adapt
 from ._npy import refuse_map
-from ._run import ALIGNMENT, on_device, on_host, settled
+from ._run import ALIGNMENT, move, settled
 
 
 class Plan:
@@ -75,13 +75,7 @@ class Plan:
             )
         if array.strides is not None and _core.arrange(array.shape, array.strides, array.itemsize, self.axes)[0]:
             raise ValueError("the plan is for C-contiguous arrays; transpose takes others")
-        if self._device is None:
-            if stream is not None:
-                raise ValueError("stream is given, and the array is on the host")
-            on_host(array, self._plan, workspace)
-        elif array.nbytes:
-            on_device(array, self._plan, workspace, stream)
-        return array.contiguous(None, self._result)
+        return move(array, array.contiguous(None, self._result), self._plan, workspace, stream, _core.Moved())
 
     def __str__(self):
         return str(self._plan)

@@ -1,6 +1,7 @@
 """Records in place from one layout to another."""
 
 from collections.abc import Mapping
+from math import prod
 
 import numpy as np
 
@@ -8,43 +9,75 @@ from . import _core
 from ._arguments import count, size
 from ._arrays import adapt
 from ._device import NOWHERE
+from ._host import Array
 from ._npy import refuse_map
-from ._run import host_plan, in_place, settled
+from ._run import host_plan, in_place, move, settled
 
 
 class Columns(Mapping):
-    """The columns of records: ``{name: array}``, all in the memory that the records had, in the order of the dtype."""
+    """The columns of records: ``{name: array}``, all in the memory that the records had, in the order of the dtype.
 
-    __slots__ = ("_arrays", "_memory", "_dtype", "_shape", "_fields")
+    Copies have memory of their own. Two are equal only if they are the same object.
+    """
 
-    def __init__(self, arrays, memory, dtype, shape, fields):
-        self._arrays, self._memory, self._dtype, self._shape, self._fields = arrays, memory, dtype, shape, fields
+    __slots__ = ("_arrays", "_memory", "_dtype", "_shape", "_moved")
+
+    def __init__(self, memory, dtype, shape):
+        self._memory, self._dtype, self._shape, self._moved = memory, dtype, shape, _core.Moved()
+        begins, count = {}, prod(shape)
+        begin = 0
+        for name, (_, nbytes) in zip(_names(dtype), _fields(dtype), strict=True):
+            begins[name] = begin
+            begin += nbytes * count
+        self._arrays = {}
+        for name in dtype.names:
+            kind = dtype.fields[name][0]
+            base, inner = kind.subdtype or (kind, ())
+            self._arrays[name] = np.ndarray(shape + inner, base, memory, begins[name])
+
+    def _columns(self):
+        if self._moved:
+            raise ValueError("the columns are records again, and are returned once")
+        return self._arrays
 
     def __getitem__(self, name):
-        return self._arrays[name]
+        return self._columns()[name]
 
     def __setitem__(self, name, values):
         """Values into a column, as of a structured array: it stays where it is."""
-        if values is not self._arrays[name]:
-            self._arrays[name][...] = values
+        column = self._columns()[name]
+        if values is not column:
+            column[...] = values
 
     def __iter__(self):
-        return iter(self._arrays)
+        return iter(self._columns())
 
     def __len__(self):
-        return len(self._arrays)
+        return len(self._columns())
 
     def __repr__(self):
-        return f"turntile.Columns({self._arrays})"
+        return f"turntile.Columns({'records again' if self._moved else self._arrays})"
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    def __copy__(self):
+        self._columns()
+        return Columns(np.array(self._memory), self._dtype, self._shape)
+
+    def __deepcopy__(self, memo):
+        return self.__copy__()
+
+    def __reduce__(self):
+        self._columns()
+        return Columns, (self._memory.view(np.ndarray), self._dtype, self._shape)
 
     def records(self, *, threads=None):
         """Brings the columns back to records, in the same memory; the columns are stale afterwards, use what is returned."""
-        if self._memory is None:
-            raise ValueError("the columns are records again, and are returned once")
-        memory = self._memory
-        _relayout(memory, self._dtype.itemsize, self._fields, "soa", "aos", count("threads", threads, 1))
-        self._memory = None
-        return memory.view(self._dtype).reshape(self._shape)
+        threads = count("threads", threads, 1)
+        self._columns()
+        records = self._memory.view(self._dtype).reshape(self._shape)
+        return _relayout(self._memory, records, self._dtype, "soa", "aos", threads, self._moved)
 
 
 def columns(a, /, *, aligned=True, threads=None, ignore_header=False):
@@ -79,28 +112,17 @@ def columns(a, /, *, aligned=True, threads=None, ignore_header=False):
     if array.strides is not None:
         raise ValueError("the records are not C-contiguous: take a copy, a.copy(), or turntile.ascontiguousarray(a)")
     ignore_header or refuse_map(array)
-    # Of fields of one alignment the order stays.
-    names = sorted(dtype.names, key=lambda name: -dtype.fields[name][0].alignment)
-    fields = [(dtype.fields[name][1], dtype.fields[name][0].itemsize) for name in names]
     _refuse_overlaps(dtype)
-    begins, begin = {}, 0
-    for name, (_, nbytes) in zip(names, fields, strict=True):
-        begins[name] = begin
-        place, alignment = array.address + begin, dtype.fields[name][0].alignment
-        if aligned and a.size and place % alignment:
-            raise ValueError(
-                f"column {name!r} would begin at address {place:#x}, which is no multiple of {alignment}: the array begins at "
-                f"{array.address:#x}. With aligned=False the column is unaligned"
-            )
-        begin += nbytes * a.size
     memory = a.reshape(-1).view(np.uint8) if a.size else np.empty(0, np.uint8)
-    _relayout(memory, dtype.itemsize, fields, "aos", "soa", threads)
-    arrays = {}
-    for name in dtype.names:
-        kind = dtype.fields[name][0]
-        base, inner = kind.subdtype or (kind, ())
-        arrays[name] = np.ndarray(a.shape + inner, base, memory, begins[name] if a.size else 0)
-    return Columns(arrays, memory, dtype, a.shape, fields)
+    made = Columns(memory, dtype, a.shape)
+    for name, column in made.items() if aligned and a.size else ():
+        if not column.flags.aligned:
+            place = column.ctypes.data
+            raise ValueError(
+                f"column {name!r} would begin at address {place:#x}, which is no multiple of {column.dtype.alignment}: the array "
+                f"begins at {array.address:#x}. With aligned=False the column is unaligned"
+            )
+    return _relayout(memory, made, dtype, "aos", "soa", threads, _core.Moved())
 
 
 def relayout(a, /, record_bytes, fields, to, *, source="aos", threads=None, workspace=None, stream=None, ignore_header=False):
@@ -119,7 +141,8 @@ def relayout(a, /, record_bytes, fields, to, *, source="aos", threads=None, work
     Raises ValueError, TypeError, MemoryError or CudaError; `a` is then unchanged, unless the
     message says that the data are incomplete.
     """
-    record_bytes, more, ignore_header = size("record_bytes", record_bytes, 1), settled(threads, workspace, stream), bool(ignore_header)
+    record_bytes, ignore_header = size("record_bytes", record_bytes, 1), bool(ignore_header)
+    threads, workspace, stream = settled(threads, workspace, stream)
     try:
         pairs = [(at, nbytes) for at, nbytes in fields]
     except (TypeError, ValueError) as error:
@@ -140,15 +163,25 @@ def relayout(a, /, record_bytes, fields, to, *, source="aos", threads=None, work
     if not array.nbytes or array.device == NOWHERE:
         # Nothing will be planned.
         _core.HostPlan.of_records(*asked, None)
-    in_place(array, asked, (_core.HostPlan.of_records, _core.CudaPlan.of_records), *more)
-    return a
+    makers = (_core.HostPlan.of_records, _core.CudaPlan.of_records)
+    return in_place(array, a, asked, makers, threads, workspace, stream)
 
 
-def _relayout(memory, record_bytes, fields, source, to, threads):
-    if memory.nbytes:
-        records = memory.nbytes // record_bytes
-        plan = host_plan(_core.HostPlan.of_records, records, record_bytes, tuple(fields), source, to, threads)
-        plan.run(_core.address_of(memory.__array_struct__), memory.nbytes)
+def _names(dtype):
+    """The fields' names in the order of their columns: by falling alignment, those of one alignment as they are."""
+    return sorted(dtype.names, key=lambda name: -dtype.fields[name][0].alignment)
+
+
+def _fields(dtype):
+    """First byte and bytes of each field, in the order of the columns."""
+    return tuple([(dtype.fields[name][1], dtype.fields[name][0].itemsize) for name in _names(dtype)])
+
+
+def _relayout(memory, result, dtype, source, to, threads, moved):
+    """Brings the records in `memory` from one layout to another, once for each `moved`, and answers `result`."""
+    records = memory.nbytes // dtype.itemsize
+    plan = host_plan(_core.HostPlan.of_records, records, dtype.itemsize, _fields(dtype), source, to, threads)
+    return move(Array(memory, True), result, plan, None, None, moved)
 
 
 def _refuse_overlaps(dtype):

@@ -32,42 +32,82 @@ def settled(threads, workspace, stream):
     return count("threads", threads, 1), workspace, _streams.settled(stream)
 
 
-def permute(array, axes, threads=None, workspace=None, stream=None):
-    """Moves the elements so that axis `i` is axis `axes[i]`, or as the pattern `axes` says, and answers the result."""
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C came while elements were being moved, which was completed: `result` is what the call would have returned."""
+
+    result = None
+
+
+def interrupted(raised, result):
+    """What to raise in place of `raised`, which came after the elements had moved, so that the result is not lost."""
+    error = Interrupted(*raised.args).with_traceback(raised.__traceback__) if type(raised) is KeyboardInterrupt else raised
+    error.result = result
+    return error
+
+
+def permute(array, axes, threads=None, workspace=None, stream=None, reverse=False):
+    """Moves the elements so that axis `i` is axis `axes[i]`, or as the pattern `axes` says, and answers the result, with all
+    its axes reversed if that is asked."""
     device = array.device
     if device is None and 0 < array.nbytes <= SMALL and threads is workspace is stream is None:
-        done = _core.permute_if_small(array.address, array.shape, array.strides, array.itemsize, axes)
-        if done:
-            array.changed()
-            return array.contiguous(*done)
+        moved = _core.Moved()
+        try:
+            done = _core.permute_if_small(array.address, array.shape, array.strides, array.itemsize, axes, moved)
+            if done:
+                array.changed()
+                return _result(array, *done, reverse)
+        except BaseException as raised:
+            if not moved:
+                raise
+            order, _, _, shape = _core.arrange(array.shape, array.strides, array.itemsize, axes)
+            raise interrupted(raised, _result(array, order, shape, reverse)) from None
     order, extents, places, shape = _core.arrange(array.shape, array.strides, array.itemsize, axes)
+    result = _result(array, order, shape, reverse)
     asked = (extents, places, array.itemsize)
-    in_place(array, asked, (_core.HostPlan, _core.CudaPlan), threads, workspace, stream)
-    return array.contiguous(order, shape)
+    return in_place(array, result, asked, (_core.HostPlan, _core.CudaPlan), threads, workspace, stream)
 
 
-def in_place(array, asked, makers, threads, workspace, stream):
-    """Does in place what is asked, by a plan of what makes those of the host, or of a device."""
+def _result(array, order, shape, reverse):
+    result = array.contiguous(order, shape)
+    return array.reversed(result) if reverse else result
+
+
+def in_place(array, result, asked, makers, threads, workspace, stream):
+    """Does in place what is asked, by a plan of what makes those of the host, or of a device, and answers the result."""
     of_host, of_device = makers
-    if array.device is None:
-        if stream is not None:
+    if array.device is not None and threads is not None:
+        raise ValueError("threads are given, and the array is on no host")
+    plan = None
+    if array.device is None and array.nbytes:
+        plan = host_plan(of_host, *asked, threads)
+    elif array.device != NOWHERE and array.nbytes:
+        plan = (of_device, array.device, *asked, min(array.address & -array.address, ALIGNMENT))
+    return move(array, result, plan, workspace, stream, _core.Moved())
+
+
+def move(array, result, plan, workspace, stream, moved):
+    """Runs a plan, or on a device what to make it of, in place, once for each `moved`, and answers the result; None moves nothing.
+
+    The result was made before: nothing that could be interrupted is called once the elements have moved.
+    """
+    device = array.device
+    try:
+        if device is None and stream is not None:
             raise ValueError("stream is given, and the array is on the host")
-        if array.nbytes:
-            on_host(array, host_plan(of_host, *asked, threads), workspace)
-    else:
-        if threads is not None:
-            raise ValueError("threads are given, and the array is on no host")
-        if array.device != NOWHERE and array.nbytes:
-            aligned = array.address & -array.address
-            on_device(array, (of_device, array.device, *asked, min(aligned, ALIGNMENT)), workspace, stream)
-
-
-def on_host(array, plan, workspace):
-    """Runs in place."""
-    if not isinstance(workspace, (_core.Workspace, type(None))):
-        raise TypeError(f"the host's workspace is a turntile.Workspace, not {type(workspace.array).__name__}")
-    plan.run(array.address, array.nbytes, workspace)
-    array.changed()
+        if plan is None or device is not None and not array.nbytes:
+            return result
+        if device is None:
+            if not isinstance(workspace, (_core.Workspace, type(None))):
+                raise TypeError(f"the host's workspace is a turntile.Workspace, not {type(workspace.array).__name__}")
+            plan.run(array.address, array.nbytes, workspace, moved)
+        else:
+            on_device(array, plan, workspace, stream, moved)
+        array.changed()
+        return result
+    except BaseException as raised:
+        if not moved:
+            raise
+        raise interrupted(raised, result) from None
 
 
 def host_plan(*make):
@@ -88,7 +128,7 @@ def device_plan(make, stream):
     return plan
 
 
-def on_device(array, make, workspace, stream):
+def on_device(array, make, workspace, stream, moved):
     """Queues a run in place; `make`: a plan, or what to make it of."""
     with array.stream(stream) as handle:
         plan = device_plan(make, handle) if isinstance(make, tuple) else make
@@ -99,9 +139,8 @@ def on_device(array, make, workspace, stream):
         else:
             address, held = array.allocate(need) if need else (0, None)
             beside = (address, need)
-        plan.run(array.address, array.nbytes, handle, beside)
+        plan.run(array.address, array.nbytes, handle, beside, moved)
         del held
-    array.changed()
 
 
 def beside_of(memory, device):
@@ -160,7 +199,7 @@ class _Copied:
         self._to, self.shape, self.strides = to, extents, None
 
     def contiguous(self, order, shape):
-        return None
+        return self._to.array
 
     def __getattr__(self, name):
         return getattr(self._to, name)

@@ -1,0 +1,47 @@
+//! Elements that move once.
+
+use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pyo3::prelude::*;
+
+use crate::errors::value;
+
+/// Whether a run has moved the elements of an array. True from the moment a run begins; false again if the run fails, which
+/// leaves the elements unchanged. A second run is rejected, from another thread too.
+#[pyclass(frozen, module = "turntile._core")]
+#[derive(Default)]
+pub struct Moved(AtomicBool);
+
+#[pymethods]
+impl Moved {
+    #[new]
+    fn new() -> Self {
+        Moved::default()
+    }
+
+    fn __bool__(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// Calls `run`, which moves the elements or fails, and records in `moved` that they have moved.
+pub fn once<T>(moved: Option<&Moved>, run: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    let Some(moved) = moved else { return run() };
+    if moved.0.swap(true, Ordering::AcqRel) {
+        return value("the elements have moved already, or are being moved by another thread");
+    }
+    let begun = Begun(&moved.0);
+    let done = run()?;
+    mem::forget(begun);
+    Ok(done)
+}
+
+/// A run that has not ended: dropped by an error or a panic, it has moved nothing.
+struct Begun<'a>(&'a AtomicBool);
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
