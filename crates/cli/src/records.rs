@@ -176,6 +176,9 @@ impl Records {
         let mut descr = b"[".to_vec();
         for (number, field) in self.fields.iter().enumerate() {
             let [name, kind] = [&field.name, &field.kind].map(|span| &of.descr()[span.clone()]);
+            if tile.is_some() {
+                refuse_unreadable(of.descr(), field)?;
+            }
             let shape: Vec<usize> = tile.iter().chain(&field.shape).copied().collect();
             descr.extend_from_slice(if number > 0 { b", (" } else { b"(" });
             descr.extend_from_slice(&[name, b", ", kind].concat());
@@ -187,6 +190,18 @@ impl Records {
         descr.push(b']');
         of.of_type(&descr, &[items])
     }
+}
+
+/// Refuses a field that is no field to NumPy once it is an array: text of length 0, or one without a name.
+fn refuse_unreadable(descr: &[u8], field: &Field) -> Result<()> {
+    let [label, base] = [&field.label, &field.base.span].map(|span| &descr[span.clone()]);
+    let (name, kind) = (label.escape_ascii(), String::from_utf8_lossy(base));
+    let is_record = base.starts_with(b"[");
+    let what = "NumPy reads no arrays of it; --split writes a file of each field";
+    ensure!(field.base.bytes > 0 || is_record, "field '{name}' is of type {kind}: {what}");
+    let what = "as an array NumPy would take it for a gap";
+    ensure!(!label.is_empty() || field.is_gap(descr), "a field of type {kind} has no name: {what}");
+    Ok(())
 }
 
 fn of_npy(header: &Header, from: Layout, to: Layout) -> Result<(Change, Array, Array)> {

@@ -44,8 +44,8 @@ pub fn run(
     let names = names.collect::<Result<Vec<_>>>().with_context(in_file)?;
     let mut columns = Vec::new();
     for (field, name) in records.fields.iter().zip(&names) {
-        let shape = [&[records.count], &field.shape[..]].concat();
-        let kind = &header.descr()[field.kind.clone()];
+        let shape = [&[records.count], &field.shape[..], &field.base.shape].concat();
+        let kind = &header.descr()[field.base.span.clone()];
         columns.push((field.bytes(), name.as_deref(), header.of_type(kind, &shape)?));
     }
     let mut done = Done { dry: common.dry_run, ..Done::default() };
@@ -148,8 +148,7 @@ fn chunk_of(records: &Records, header: &Header, from: Layout) -> usize {
 /// The name of a field's file; none of a gap.
 fn name_of(header: &Header, field: &Field) -> Result<Option<String>> {
     let bytes = &header.descr()[field.label.clone()];
-    let kind = &header.descr()[field.kind.clone()];
-    if bytes.is_empty() && kind.get(1..3) == Some(b"|V") {
+    if field.is_gap(header.descr()) {
         return Ok(None);
     }
     let name = match std::str::from_utf8(bytes) {

@@ -88,6 +88,70 @@ fn headerless_files_have_a_shorter_tile_at_their_end() {
     );
 }
 
+/// As NumPy writes them: an array of arrays, and 8-bit floats of another package.
+#[test]
+fn arrays_of_arrays_and_small_floats_are_read() {
+    let directory = directory();
+    let data = noise(17 * 6);
+    let of = |first: &str, second: &str, shape: &str, data: &[u8]| {
+        let descr = format!("[('a', ('<u4', (2,)), {first}), ('b', '<f1'{second})]");
+        npy(&descr, false, shape, data)
+    };
+    let before = of("(2,)", "", "(6,)", &data);
+    let tiles = of("(3, 2)", ", (3,)", "(2,)", &relaid(&data, &[16, 1], 3));
+    directory.write("a.npy", &before);
+    directory.good("layout a.npy --to asta:3");
+    assert!(directory.read("a.npy") == tiles);
+    directory.good("layout a.npy --from asta:3 --to aos");
+    assert!(directory.read("a.npy") == before);
+    directory.good("layout a.npy --split fields");
+    let soa = relaid(&data, &[16, 1], 6);
+    let want = [
+        ("a.npy".to_string(), npy("'<u4'", false, "(6, 2, 2)", &soa[..96])),
+        ("b.npy".to_string(), npy("'<f1'", false, "(6,)", &soa[96..])),
+    ];
+    assert!(columns(&directory, "fields") == want);
+    for line in [
+        "permute a.npy --axes 0",
+        "reorder a.npy --to fortran",
+        "rearrange a.npy '(a b) -> b a' --size a=2",
+    ] {
+        directory.good(line);
+    }
+    directory.write("m.npy", npy("'<f1'", false, "(2, 3)", b"abcdef"));
+    directory.good("transpose m.npy");
+    assert!(directory.read("m.npy") == npy("'<f1'", false, "(3, 2)", b"adbecf"));
+}
+
+/// What NumPy could not load, or would load without the field, is not written.
+#[test]
+fn fields_that_numpy_reads_no_arrays_of_are_refused() {
+    let directory = directory();
+    directory.write("text.npy", npy("[('NAME', '|S0'), ('RA', '>f8')]", false, "(4,)", &noise(32)));
+    directory.write("unnamed.npy", npy("[('', '<f4'), ('b', '<u4')]", false, "(4,)", &noise(32)));
+    directory.write(
+        "within.npy",
+        npy("[('a', [('b', '|S0')]), ('c', '<u4')]", false, "(4,)", &noise(16)),
+    );
+    for to in ["soa", "asta:2"] {
+        for (file, words) in [
+            (
+                "text",
+                "text.npy: field 'NAME' is of type '|S0': NumPy reads no arrays of it; --split",
+            ),
+            (
+                "unnamed",
+                "unnamed.npy: a field of type '<f4' has no name: as an array NumPy would take it for a gap",
+            ),
+        ] {
+            directory.bad(&format!("layout {file}.npy --to {to}"), 1, &[words]);
+        }
+    }
+    directory.good("layout text.npy --split fields");
+    assert!(directory.at("fields/NAME.npy").exists());
+    directory.good("layout within.npy --to soa");
+}
+
 /// The data of the files that are in a directory.
 fn columns(directory: &Directory, name: &str) -> Vec<(String, Vec<u8>)> {
     let entries = fs::read_dir(directory.at(name)).unwrap().map(Result::unwrap);
