@@ -49,7 +49,7 @@ pub fn run(
         columns.push((field.bytes(), name.as_deref(), header.of_type(kind, &shape)?));
     }
     let mut done = Done { dry: common.dry_run, ..Done::default() };
-    file::refuse_existing(folder)?;
+    file::refuse_existing(folder, folder)?;
     let start = Instant::now();
     let chunk = chunk_of(&records, &header, from);
     let plan = |count: usize| -> Result<Option<Planned>> {
@@ -60,16 +60,16 @@ pub fn run(
     done.plan = plan(chunk)?;
     if !done.dry {
         let progress = Progress::new(!common.quiet, label);
-        let made = Folder::begin(folder, common.quiet)?;
+        let mut made = Folder::begin(folder, common.quiet)?;
         let mut files = Vec::new();
         for (bytes, name, header) in &columns {
             let length = (header.len() + bytes * records.count) as u64;
-            let make = |name: &str| -> Result<_> {
-                let mut file = made.file(name, input.source(), length)?;
-                file.write_all(header).on("write", &folder.join(name))?;
-                Ok(file)
+            let mut make = |name: &str| -> Result<_> {
+                let number = made.add(name, input.source(), length)?;
+                made.file(number).write_all(header).on("write", &folder.join(name))?;
+                Ok(number)
             };
-            files.push(name.map(make).transpose()?);
+            files.push(name.map(&mut make).transpose()?);
         }
         let (whole, rest) = (done.plan.as_ref(), plan(records.count % chunk.max(1))?);
         let record_bytes: usize = columns.iter().map(|column| column.0).sum();
@@ -87,10 +87,11 @@ pub fn run(
                     return Err(io::ErrorKind::OutOfMemory.into());
                 }
                 let mut column = &*part;
-                for ((bytes, ..), file) in columns.iter().zip(&mut files) {
+                for ((bytes, ..), file) in columns.iter().zip(&files) {
                     let (own, others) = column.split_at(bytes * count);
                     column = others;
-                    file.as_mut().map_or(Ok(()), |file| file.write_all(own)).map_err(unwritten)?;
+                    let write = |file| made.file(file).write_all(own);
+                    file.map_or(Ok(()), write).map_err(unwritten)?;
                 }
                 progress.set(first * record_bytes);
             }
@@ -101,9 +102,6 @@ pub fn run(
         }
         taken?;
         progress.waiting("syncing");
-        for file in files.iter().flatten() {
-            file.sync_all().on("sync a file of", folder)?;
-        }
         done.unsynced = made.commit(input.source())?;
     }
     done.transpose = start.elapsed();
