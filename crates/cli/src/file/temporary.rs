@@ -95,15 +95,21 @@ pub fn name(_: &File, _: &Path) -> io::Result<()> {
 
 /// A file of so many bytes beside the target, or where temporary files lie if there is none; gone when it is closed.
 pub fn scratch(target: Option<&Target>, bytes: u64) -> Result<File> {
-    let of_streams = || Target::new(&std::env::temp_dir().join("-"));
-    let of_streams = target.is_none().then(of_streams).transpose()?;
-    let Some(target) = target.or(of_streams.as_ref()) else { unreachable!("one of them is there") };
+    let of_streams;
+    let (target, shown) = match target {
+        Some(target) => (target, target.path.clone()),
+        None => {
+            let directory = std::env::temp_dir();
+            of_streams = Target::new(&directory.join("-"))?;
+            (&of_streams, format!("a temporary file in {} (TMPDIR)", shown(&directory)).into())
+        }
+    };
     let (file, name) = make(target, 0o600)?;
     if let Some(name) = name {
         // Systems that keep open files from being removed have it removed by the next run.
         let _ = fs::remove_file(name);
     }
-    reserve(&file, bytes, &target.path)?;
+    reserve(&file, bytes, &shown)?;
     Ok(file)
 }
 
