@@ -17,7 +17,7 @@ use turntile_plan::ROUTES;
 use crate::error;
 use crate::file::{self, Locking};
 use crate::npy::Order;
-use crate::say::{notify, shown};
+use crate::say::{escaped, notify, shown};
 use crate::values::{
     Amount, Axes, Extents, Pattern, amount, axes, count, extents, joined, order_of, positive,
     share, size, threads,
@@ -204,15 +204,11 @@ pub struct PermuteArgs {
 impl PermuteArgs {
     /// What is wrong if axes were given as words of their own, which are files then.
     pub fn check(&self) -> Result<(), clap::Error> {
-        let is_axis = |word: &&PathBuf| {
-            !word.exists() && word.to_str().is_some_and(|word| word.parse::<isize>().is_ok())
-        };
-        let others: Vec<_> =
-            self.common.files.iter().filter(is_axis).map(|word| shown(word)).collect();
+        let others = self.common.no_files(|word| word.parse::<isize>().is_ok());
         if self.axes.len() > 1 || others.is_empty() {
             return self.common.jobs().map(drop);
         }
-        let all = format!("{},{}", joined(&self.axes, ","), joined(others, ","));
+        let all = format!("{},{}", joined(&self.axes, ","), others.join(","));
         let what = format!("axes are joined by commas, as in --axes {all}");
         Err(clap::Error::raw(ErrorKind::ValueValidation, what))
     }
@@ -246,11 +242,8 @@ impl RearrangeArgs {
         let is_pattern = |word: &Path| {
             word.to_str().is_some_and(|word| word.contains("->") && !word.contains('/'))
         };
-        let is_size = |word: &&PathBuf| {
-            !word.exists() && word.to_str().is_some_and(|word| size(word).is_ok())
-        };
-        if let Some(word) = self.common.files.iter().find(is_size) {
-            let word = shown(word);
+        if let [word, ..] = self.common.no_files(|word| size(word).is_ok())[..] {
+            let word = escaped(word);
             let what = format!("{word} is no file; the size of an axis is --size {word}");
             return Err(clap::Error::raw(ErrorKind::ValueValidation, what));
         }
@@ -404,6 +397,12 @@ impl Goal {
 pub const DASH: &str = "-";
 
 impl Common {
+    /// Words among the files that something else is meant by, and that are no files.
+    fn no_files(&self, is_other: impl Fn(&str) -> bool) -> Vec<&str> {
+        let words = self.files.iter().filter(|word| !word.exists());
+        words.filter_map(|word| word.to_str()).filter(|word| is_other(word)).collect()
+    }
+
     /// What goes where, or what is wrong with that.
     pub fn jobs(&self) -> Result<Vec<(&Path, Goal)>, clap::Error> {
         let wrong = |kind, what: &str| Err(clap::Error::raw(kind, what));

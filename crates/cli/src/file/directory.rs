@@ -35,7 +35,7 @@ impl Directory {
     pub fn make(path: &Path) -> io::Result<Self> {
         fs::create_dir(path)?;
         let made = Self::open(path, false)?;
-        let is_new = made.is_of_user() && fs::read_dir(made.at("."))?.next().is_none();
+        let is_new = made.is_of_user(false) && fs::read_dir(made.at("."))?.next().is_none();
         is_new.then_some(made).ok_or_else(|| io::Error::other("another program replaced it"))
     }
 
@@ -44,29 +44,20 @@ impl Directory {
         self.link.join(name)
     }
 
-    /// Whether it belongs to the user who runs the command.
-    fn is_of_user(&self) -> bool {
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::MetadataExt;
-            let user = rustix::process::geteuid().as_raw();
-            fs::metadata(self.at(".")).is_ok_and(|found| found.uid() == user)
-        }
-        #[cfg(not(unix))]
-        true
+    /// Whether it belongs to the user who runs the command. If `alone`, whether only that user and the superuser can rename what
+    /// the user has in it.
+    #[cfg(unix)]
+    pub fn is_of_user(&self, alone: bool) -> bool {
+        use std::os::unix::fs::MetadataExt;
+        let user = rustix::process::geteuid().as_raw();
+        fs::metadata(self.at(".")).is_ok_and(|found| {
+            let is_kept = found.mode() & 0o022 == 0 || found.mode() & 0o1000 != 0;
+            found.uid() == user && (is_kept || !alone) || alone && found.uid() == 0 && is_kept
+        })
     }
 
-    /// Whether none but the user who runs the command, and the superuser, can rename what that user has in it.
-    pub fn keeps_names(&self) -> bool {
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::MetadataExt;
-            fs::metadata(self.at(".")).is_ok_and(|found| {
-                let is_kept = found.mode() & 0o022 == 0 || found.mode() & 0o1000 != 0;
-                is_kept && (found.uid() == 0 || self.is_of_user())
-            })
-        }
-        #[cfg(not(unix))]
+    #[cfg(not(unix))]
+    pub fn is_of_user(&self, _: bool) -> bool {
         true
     }
 }

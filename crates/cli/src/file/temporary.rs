@@ -11,6 +11,8 @@ use anyhow::Result;
 
 use crate::error::On;
 use crate::file::directory::Directory;
+#[cfg(target_os = "linux")]
+use crate::file::directory::link_of;
 use crate::file::open::Target;
 use crate::say::{notify, shown};
 
@@ -62,9 +64,6 @@ pub fn create(path: &Path, mode: u32) -> io::Result<File> {
     let _ = mode;
     options.open(path)
 }
-
-#[cfg(target_os = "linux")]
-use crate::file::directory::link_of;
 
 /// A file that has no name yet; none where the system cannot make one or not name it later.
 #[cfg(target_os = "linux")]
@@ -135,7 +134,7 @@ pub fn remove_leftovers(target: &Target, quiet: bool) {
             Ok(kind) if is_ours && kind.is_file() => {
                 is_unlocked(&path) && fs::remove_file(&path).is_ok()
             }
-            Ok(kind) if is_ours && kind.is_dir() && target.directory.keeps_names() => {
+            Ok(kind) if is_ours && kind.is_dir() && target.directory.is_of_user(true) => {
                 Directory::open(&path, false)
                     .is_ok_and(|made| is_unlocked(&made.at(".")) && remove_made(&made, &path))
             }
