@@ -12,6 +12,7 @@ says so and is skipped where they are missing; numpy makes it faster. Exits 1 if
   streams   nothing is written to a terminal or read from one
   synced    the new file is synced before it takes its name, the directory after; a wisdom file too is synced before (strace)
   refused   what a quota, a full disk or a file system without attributes refuses is refused before any work (strace)
+  attacked  another user who may write where results go puts links in the place of directories: nothing of theirs is touched (superuser)
   late      16 bytes written into the file at random moments: never lost with exit code 0
   loop      a shell's loop ends with the command that was interrupted
   full      a full disk is refused before any work, and nothing is left (superuser)
@@ -21,9 +22,7 @@ says so and is skipped where they are missing; numpy makes it faster. Exits 1 if
 """
 
 import argparse
-import array
 import hashlib
-import io
 import os
 import random
 import shutil
@@ -35,6 +34,9 @@ import time
 import zipfile
 from pathlib import Path
 
+from files_made import COL, ROW, Holes, digest, header, line, np, padded, write
+
+
 class Skipped(Exception):
     pass
 
@@ -42,68 +44,6 @@ class Skipped(Exception):
 def need(what, there):
     if not there:
         raise Skipped(f"needs {what}")
-
-
-def padded(text):
-    text += " " * (-(10 + len(text) + 1) % 64) + "\n"
-    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
-
-
-def header(rows, cols):
-    return padded(f"{{'descr': '<u4', 'fortran_order': False, 'shape': ({rows}, {cols}), }}")
-
-
-try:
-    import numpy as np
-except ImportError:
-    np = None
-
-
-def line(start, count, first, step):
-    """So many elements from one on, each of which encodes its place: multiples of `step`, mixed with those of the other axis."""
-    if np is not None:
-        places = np.arange(count, dtype=np.uint64) * np.uint64(step)
-        return ((places ^ np.uint64(start * first)) & np.uint64(0xFFFFFFFF)).astype("<u4").tobytes()
-    return array.array("I", ((start * first ^ k * step) & 0xFFFFFFFF for k in range(count))).tobytes()
-
-
-ROW, COL = 2654435761, 40503
-
-
-def write(path, rows, cols, turned=False, every=1):
-    """An array each of whose elements encodes its place, or the same transposed; one row in `every`, holes between."""
-    with open(path, "wb") as file:
-        file.write(header(cols, rows) if turned else header(rows, cols))
-        begin = file.tell()
-        for k in range(0, cols if turned else rows, every):
-            file.seek(begin + k * 4 * (rows if turned else cols))
-            file.write(line(k, rows, COL, ROW) if turned else line(k, cols, ROW, COL))
-        file.truncate(begin + 4 * rows * cols)
-
-
-def digest(path):
-    sums = hashlib.blake2b()
-    with open(path, "rb") as file:
-        while chunk := file.read(1 << 22):
-            sums.update(chunk)
-    return sums.digest()
-
-
-class Holes(io.BufferedIOBase):
-    """A file in which zeros are not written, but left out."""
-
-    def __init__(self, file):
-        self.file = file
-        self.tell, self.seek, self.flush = file.tell, file.seek, file.flush
-
-    def seekable(self):
-        return True
-
-    def write(self, data):
-        if len(data) >= 1 << 20 and not any(memoryview(data)[:: 1 << 12]) and not bytes(data).strip(b"\0"):
-            self.file.seek(len(data), os.SEEK_CUR)
-            return len(data)
-        return self.file.write(data)
 
 
 class Tries:
@@ -282,6 +222,32 @@ class Tries:
             assert digest(path) == before
             self.only(path.name)
 
+    def attacked(self):
+        need("the superuser", os.geteuid() == 0)
+        shared, victim, fields = self.folder / "shared", self.folder / "victim", 60
+        path, runs, done = self.folder / "a.npy", self.kills, 0
+        path.write_bytes(padded(f"{{'descr': {[(f'f{k}', '<u4') for k in range(fields)]}, 'fortran_order': False, 'shape': (100,), }}") + bytes(400 * fields))
+        victim.mkdir(0o700)
+        (victim / "f1.npy").write_bytes(b"not theirs")
+        shared.mkdir()
+        os.chown(shared, 65534, 65534)
+        os.chmod(self.folder, 0o755)
+        other = os.fork()
+        if other == 0:
+            attack(shared, victim)
+        try:
+            for k in range(runs):
+                code, errors = self.run("layout", path, "--split", shared / f"new{k}")
+                assert code in (0, 1), errors
+                done += code == 0
+                assert code == 1 or len(os.listdir(shared / f"new{k}")) == fields, f"run {k}: exit 0 and another directory"
+                assert os.listdir(victim) == ["f1.npy"] and (victim / "f1.npy").read_bytes() == b"not theirs", f"run {k}: {sorted(os.listdir(victim))}"
+            assert os.waitpid(other, os.WNOHANG)[0] == 0, "the other user gave up"
+        finally:
+            os.kill(other, signal.SIGKILL)
+            os.waitpid(other, 0)
+        return f"{runs} runs, {done} of which came through"
+
     def late(self):
         """Written over four elements; their place afterwards shows whether they were written before the work or after it."""
         rows, cols, words = 1201, 901, b"sixteen bytes..."
@@ -426,6 +392,22 @@ class Tries:
         return f"none of {len(drawn)} rows ({got.hexdigest()})"
 
 
+def attack(shared, victim):
+    """What another user does for ever: whatever has a temporary name is moved away, and a link put in its place."""
+    os.setgroups([]), os.setgid(65534), os.setuid(65534)
+    os.chdir(shared)
+    moved = 0
+    while True:
+        for name in os.listdir("."):
+            if name.startswith(".turntile-"):
+                try:
+                    os.rename(name, f"moved{moved}")
+                    os.symlink(victim, name)
+                except OSError:
+                    pass
+                moved += 1
+
+
 def forget(path):
     """Writes back what is to be written, and has the system forget the file's pages."""
     os.sync()
@@ -467,7 +449,7 @@ def main():
     parser.add_argument("--sampled", type=int, default=0, help="rows of the large result to compare, drawn; 0 are all")
     parser.add_argument("--turns", type=int, default=3, help="how often each is timed; the shortest time counts")
     options = parser.parse_intermixed_args()
-    every = ["signals", "split", "several", "streams", "synced", "refused", "late", "loop", "full", "memory"]
+    every = ["signals", "split", "several", "streams", "synced", "refused", "attacked", "late", "loop", "full", "memory"]
     failed = 0
     for name in options.names or every:
         with tempfile.TemporaryDirectory(dir=options.folder) as folder:

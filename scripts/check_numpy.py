@@ -45,6 +45,7 @@ TYPES = [
     np.dtype([("caf\u00e9", "<i4"), ("it's", "u1")]),
     np.dtype([("\u03bb", "<f4"), ("shape", "<i2")]),
     np.dtype([(f"field_{k}", "u1") for k in range(64)]),
+    np.dtype([("a", ("<u4", (2,)), (2,)), ("b", ((("<i2", (3,)), (1,))), (2,)), ("c", "u1")]),
 ]  # fmt: skip
 
 SHAPES = [(7, 5), (1, 9), (9, 1), (1, 1), (0, 4), (4, 0), (16, 16), (61, 67), (64, 48)]
@@ -196,6 +197,34 @@ def archives(command, folder):
     return wrong
 
 
+def unreadable(command, folder):
+    """What is wrong with records of which NumPy reads no arrays: they are refused, split, or read by NumPy."""
+    wrong, path, split = [], folder / "records.npy", folder / "fields"
+    text = lambda descr: f"{{'descr': {descr}, 'fortran_order': False, 'shape': (6,), }}"
+    for descr, size, is_refused in [
+        ([("NAME", "|S0"), ("RA", ">f8")], 8, True),
+        ([("NAME", "<U0"), ("RA", ">f8")], 8, True),
+        ([("NAME", "|V0"), ("RA", ">f8")], 8, True),
+        ([("NAME", "|S0", (2,)), ("RA", ">f8")], 8, True),
+        ([("", "<f4"), ("b", "<u2")], 6, True),
+        ([("", [("x", "<f4")]), ("b", "<u2")], 6, True),
+        ([("a", [("NAME", "|S0")]), ("b", "<u2")], 2, False),
+        ([("a", "|S3", (0, 2)), ("b", "<u2")], 2, False),
+        ([("", "|V3"), ("b", "<u2")], 5, False),
+    ]:
+        for to in ("soa", "asta:2", "asta:6"):
+            header = text(descr).encode()
+            header += b" " * (-(11 + len(header)) % 64) + b"\n"
+            before = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(range(6 * size))
+            path.write_bytes(before)
+            run = subprocess.run([command, "layout", str(path), "--to", to, "--quiet"], capture_output=True, text=True)
+            if is_refused != (run.returncode != 0) or is_refused and path.read_bytes() != before:
+                wrong.append(f"{descr} {to}: exit {run.returncode} {run.stderr}")
+            elif not is_refused and set(np.load(path).dtype.names) != {name for name, *_ in descr if name}:
+                wrong.append(f"{descr} {to}: NumPy reads {np.load(path).dtype}")
+    return wrong
+
+
 def layouts(command, folder):
     """What is wrong with records in other layouts, as NumPy reads them."""
     wrong, path, split = [], folder / "records.npy", folder / "fields"
@@ -227,8 +256,7 @@ def layouts(command, folder):
             if run("--split", str(split)):
                 for name in array.dtype.names:
                     column = np.load(split / f"{name}.npy")
-                    kind = array.dtype[name]
-                    if column.dtype != kind.base or column.shape != (count, *kind.shape) or not same(column, name):
+                    if (column.dtype, column.shape) != (array[name].dtype, array[name].shape) or not same(column, name):
                         wrong.append(f"{case}: {name}.npy is {column.dtype} {column.shape}")
                 if len(list(split.iterdir())) != len(array.dtype.names) or holds() != before:
                     wrong.append(f"{case}: more than the fields was written")
@@ -286,7 +314,7 @@ def main():
                     failures.append(name)
                 if wrong or options.verbose:
                     print(f"{'FAILED' if wrong else 'passed'} {name}{': ' if wrong else ''}{wrong or ''}")
-        for compared in (archives, layouts):
+        for compared in (archives, layouts, unreadable):
             wrong = compared(command, Path(directory))
             failures += wrong
             for what in wrong:

@@ -17,9 +17,10 @@ use turntile_plan::ROUTES;
 use crate::error;
 use crate::file::{self, Locking};
 use crate::npy::Order;
-use crate::say::{notify, shown};
+use crate::say::{escaped, notify, shown};
 use crate::values::{
-    Amount, Axes, Extents, Pattern, amount, axes, count, extents, order_of, positive, size, threads,
+    Amount, Axes, Extents, Pattern, amount, axes, count, extents, joined, order_of, positive,
+    share, size, threads,
 };
 
 /// How the work is done; what is not set is the library's choice.
@@ -39,6 +40,9 @@ pub struct Settings {
     /// TURNTILE_WISDOM names]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, value_parser = OsStringValueParser::new())]
     wisdom: Option<OsString>,
+    /// Why the wisdom file that the environment names is ignored.
+    #[arg(skip)]
+    pub ignored: Option<String>,
 }
 
 /// Names a wisdom file where no option does.
@@ -99,11 +103,13 @@ impl Settings {
         match is_of_use(Path::new(&name), written) {
             Ok(()) => self.wisdom = Some(name),
             Err(error) if is_named => return Err(error),
-            Err(error) if !quiet => {
+            Err(error) => {
                 let error = error::line(&error);
-                notify(&format_args!("note: the file that {WISDOM} names is ignored: {error}"));
+                if !quiet {
+                    notify(&format_args!("note: the file that {WISDOM} names is ignored: {error}"));
+                }
+                self.ignored = Some(error);
             }
-            Err(_) => {}
         }
         Ok(())
     }
@@ -137,7 +143,11 @@ pub fn usage(command: &str) -> String {
         "-i FILE...       each in place",
         "- [OUT]          from standard input, to standard output or into a new file",
     ];
-    lines.map(line).join("\n       ")
+    let mut lines = lines.map(line).to_vec();
+    if command.starts_with("layout") {
+        lines.push("turntile layout [OPTIONS] FILE --split DIR".to_string());
+    }
+    lines.join("\n       ")
 }
 
 #[derive(Debug, Args)]
@@ -198,6 +208,17 @@ pub struct PermuteArgs {
 }
 
 impl PermuteArgs {
+    /// What is wrong if axes were given as words of their own, which are files then.
+    pub fn check(&self) -> Result<(), clap::Error> {
+        let others = self.common.no_files(|word| word.parse::<isize>().is_ok());
+        if self.axes.len() > 1 || others.is_empty() {
+            return self.common.jobs().map(drop);
+        }
+        let all = format!("{},{}", joined(&self.axes, ","), others.join(","));
+        let what = format!("axes are joined by commas, as in --axes {all}");
+        Err(clap::Error::raw(ErrorKind::ValueValidation, what))
+    }
+
     /// What was given with `--raw`, `None` for a .npy file; or what is wrong with the axes.
     pub fn raw(&self) -> Result<Option<Raw>, String> {
         self.headerless.raw(|shape| {
@@ -227,6 +248,11 @@ impl RearrangeArgs {
         let is_pattern = |word: &Path| {
             word.to_str().is_some_and(|word| word.contains("->") && !word.contains('/'))
         };
+        if let [word, ..] = self.common.no_files(|word| size(word).is_ok())[..] {
+            let word = escaped(word);
+            let what = format!("{word} is no file; the size of an axis is --size {word}");
+            return Err(clap::Error::raw(ErrorKind::ValueValidation, what));
+        }
         let (found, files) = self.common.files.drain(..).partition(|word| is_pattern(word));
         self.common.files = files;
         let found: Vec<PathBuf> = found;
@@ -335,7 +361,7 @@ pub struct Common {
     pub settings: Settings,
     /// Most memory, e.g. 2GiB or 50% of what is free: larger files are moved block by block, through temporary files if it is
     /// very little [default: what is free, less an eighth]
-    #[arg(long, value_name = "BYTES", value_parser = amount, allow_hyphen_values = true)]
+    #[arg(long, value_name = "BYTES", value_parser = share, allow_hyphen_values = true)]
     pub memory: Option<Amount>,
     /// What to do about a file that another program has locked. The lock is advisory: programs that do not ask for it are
     /// noticed, but for the instant in which the new file takes the old one's name
@@ -377,6 +403,12 @@ impl Goal {
 pub const DASH: &str = "-";
 
 impl Common {
+    /// Words among the files that something else is meant by, and that are no files.
+    fn no_files(&self, is_other: impl Fn(&str) -> bool) -> Vec<&str> {
+        let words = self.files.iter().filter(|word| !word.exists());
+        words.filter_map(|word| word.to_str()).filter(|word| is_other(word)).collect()
+    }
+
     /// What goes where, or what is wrong with that.
     pub fn jobs(&self) -> Result<Vec<(&Path, Goal)>, clap::Error> {
         let wrong = |kind, what: &str| Err(clap::Error::raw(kind, what));

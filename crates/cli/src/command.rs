@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::args::{
@@ -17,7 +17,7 @@ use crate::tune::TuneArgs;
 /// Transposes matrices and permutes axes of arrays in files (.npy, .npz, headerless), in place: no second copy in memory, no
 /// half-written file on disk.
 #[derive(Debug, Parser)]
-#[command(name = "turntile", version, about, max_term_width = 100)]
+#[command(name = "turntile", version, max_term_width = 100)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
@@ -27,7 +27,8 @@ impl Cli {
     /// Reads a command line, the command's name first.
     pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let mut definition = Cli::command();
-        let matches = definition.try_get_matches_from_mut(words)?;
+        let matches = definition.try_get_matches_from_mut(words);
+        let matches = matches.map_err(|error| of_another(error, &definition))?;
         let mut cli =
             Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut definition))?;
         let wrong = |what| clap::Error::raw(ErrorKind::ValueValidation, what);
@@ -36,9 +37,7 @@ impl Cli {
             Command::Tune(args) => args.problem.check(),
             Command::Bench(_) | Command::Completions(_) | Command::Man(_) => Ok(()),
             Command::Transpose(args) => args.common.jobs().map(drop),
-            Command::Permute(args) => {
-                args.raw().map_err(wrong).and_then(|_| args.common.jobs()).map(drop)
-            }
+            Command::Permute(args) => args.raw().map_err(wrong).and_then(|_| args.check()),
             Command::Rearrange(args) => args
                 .find_pattern()
                 .and_then(|()| args.raw().map_err(wrong))
@@ -56,6 +55,24 @@ impl Cli {
         })?;
         Ok(cli)
     }
+}
+
+/// Says of an unknown option which other commands have it.
+fn of_another(mut error: clap::Error, definition: &clap::Command) -> clap::Error {
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
+        return error;
+    };
+    let option = option.trim_start_matches('-');
+    let has = |command: &&clap::Command| {
+        command.get_arguments().any(|arg| arg.get_long() == Some(option))
+    };
+    let names: Vec<_> =
+        definition.get_subcommands().filter(has).map(clap::Command::get_name).collect();
+    if error.kind() == ErrorKind::UnknownArgument && !names.is_empty() {
+        let what = format!("--{option} is an option of: {}", names.join(", "));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![what.into()]));
+    }
+    error
 }
 
 #[derive(Debug, Subcommand)]
@@ -183,6 +200,7 @@ mod tests {
             "turntile bench --route sideways",
             "turntile tune 3x4",
             "turntile bench --shapes 3",
+            "turntile layout f --split -",
             "turntile bench --shapes 0x4",
             "turntile bench --shapes 3x4x5",
             "turntile bench --shapes 3x4x5:1-0",

@@ -31,7 +31,10 @@ impl Device {
             (None, _) => {
                 let presets = Chip::presets();
                 let names: Vec<&str> = presets.iter().map(Chip::name).collect();
-                bail!("no device is named {name:?}; there are host, cuda, {}", names.join(", "))
+                let names = names.join(", ");
+                bail!(
+                    "no device is named {name:?}; there are host, cuda, cuda:N; for plans also {names}"
+                )
             }
             (Some(_), Some(_)) => bail!(of_host(name)),
             (Some(number), None) => Ok(Device::Gpu(Gpu::primary(number)?)),

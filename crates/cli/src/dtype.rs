@@ -38,16 +38,35 @@ pub struct Field {
     pub label: Range<usize>,
     /// The place of its type, without the shape.
     pub kind: Range<usize>,
-    /// Bytes of that.
-    pub kind_bytes: usize,
+    /// Innermost element type of `kind`, which differs from it if that is an array: `('<u4', (2,))`.
+    pub base: Base,
     /// Its extents, of arrays within a record.
+    pub shape: Vec<usize>,
+}
+
+/// Element type of an array within records, or any other type with no extents.
+#[derive(Debug)]
+pub struct Base {
+    /// Bytes of an element.
+    pub bytes: usize,
+    /// The place of its description.
+    pub span: Range<usize>,
+    /// Extents of the array.
     pub shape: Vec<usize>,
 }
 
 impl Field {
     /// Bytes of all of it, as far as they can be counted.
     pub fn bytes(&self) -> usize {
-        self.shape.iter().fold(self.kind_bytes, |bytes, &extent| bytes.saturating_mul(extent))
+        let extents = self.shape.iter().chain(&self.base.shape);
+        extents.fold(self.base.bytes, |bytes, &extent| bytes.saturating_mul(extent))
+    }
+
+    /// Whether NumPy takes it for bytes between fields.
+    pub fn is_gap(&self, descr: &[u8]) -> bool {
+        let base = descr[self.base.span.clone()].trim_ascii_start();
+        self.label.is_empty()
+            && matches!(base, [b'\'' | b'"', b'V', ..] | [_, b'<' | b'>' | b'|' | b'=', b'V', ..])
     }
 }
 
@@ -240,11 +259,27 @@ impl<'a> Cursor<'a> {
             cursor.list(b'(', b')', string).map(drop)
         })?;
         self.want(b',')?;
-        let (kind_bytes, kind) = self.spanned(|cursor| cursor.item_bytes(depth + 1))?;
+        let (base, kind) = self.spanned(|cursor| cursor.base(depth + 1))?;
         let is_array = self.take(b',') && self.peek() == Some(b'(');
         let shape = if is_array { self.shape()? } else { Vec::new() };
         self.want(b')')?;
-        Ok(Field { name, label, kind, kind_bytes, shape })
+        Ok(Field { name, label, kind, base, shape })
+    }
+
+    /// Reads the type of a field: an item, or an array `(type, shape)` of such types.
+    fn base(&mut self, depth: usize) -> Result<Base> {
+        if self.peek() != Some(b'(') {
+            let (bytes, span) = self.spanned(|cursor| cursor.item_bytes(depth))?;
+            return Ok(Base { bytes, span, shape: Vec::new() });
+        }
+        ensure!(depth < DEPTH, "the header nests records more than {DEPTH} deep");
+        self.want(b'(')?;
+        let mut base = self.base(depth + 1)?;
+        self.want(b',')?;
+        let outer = self.shape()?;
+        base.shape.splice(0..0, outer);
+        self.want(b')')?;
+        Ok(base)
     }
 }
 
@@ -270,8 +305,8 @@ fn plain(text: &[u8]) -> Result<usize> {
     let is_known = match kind {
         "b" => size == 1,
         "i" | "u" => matches!(size, 1 | 2 | 4 | 8),
-        // Of long doubles some systems have 12, some 16 bytes.
-        "f" => matches!(size, 2 | 4 | 8 | 12 | 16),
+        // 1 byte is how NumPy writes an 8-bit float of another package. Long doubles have 12 or 16, by the system.
+        "f" => matches!(size, 1 | 2 | 4 | 8 | 12 | 16),
         "c" => matches!(size, 8 | 16 | 24 | 32),
         "m" | "M" => size == 8,
         "S" | "U" | "V" => !digits.is_empty(),
@@ -279,7 +314,7 @@ fn plain(text: &[u8]) -> Result<usize> {
     };
     ensure!(
         is_known && (unit.is_empty() || is_date && is_unit),
-        "'{name}' is not a fixed-size type"
+        "'{name}' is not a type that is read here: NumPy writes byte order, kind and bytes, as in '<f8'"
     );
     Ok(if kind == "U" { size.saturating_mul(4) } else { size })
 }
@@ -300,6 +335,7 @@ mod tests {
     fn sizes() {
         for (descr, want) in [
             ("'|b1'", 1),
+            ("'<f1'", 1),
             ("'<f2'", 2),
             ("'>i4'", 4),
             ("'<f16'", 16),
@@ -316,6 +352,8 @@ mod tests {
             ("[('a', '|u1'), ('', '|V7'), ('b', '<f8')]", 16),
             ("[(('title', 'a'), '|u1'), ('b', '<f8', (2, 3))]", 49),
             ("[('p', [('x', '<f4'), ('y', '>i2')], (2,)), ('q', '|S3')]", 15),
+            ("[('a', ('<u4', (2,)), (2,)), ('b', '|u1')]", 17),
+            ("[('a', (([('x', '<u4'), ('y', '|S0')], (2, 1)), (3,)))]", 24),
             ("[(\"it's\", '<f4'), ('a\\\\', '<f4', ())]", 8),
         ] {
             assert_eq!(bytes(descr), Ok(want), "{descr}");
@@ -326,17 +364,32 @@ mod tests {
     fn faults() {
         for (what, descrs) in [
             (
-                "not a fixed-size type",
-                &["'<f3'", "'<i16'", "''", "'<'", "'<x'", "'<f4x'", "'<f4[s]'", "'<M8[s'", "'<q8'"]
-                    [..],
+                "not a type that is read here",
+                &[
+                    "'<f3'",
+                    "'bfloat16'",
+                    "'<i16'",
+                    "''",
+                    "'<'",
+                    "'<x'",
+                    "'<f4x'",
+                    "'<f4[s]'",
+                    "'<M8[s'",
+                    "'<q8'",
+                ][..],
             ),
-            ("not a fixed-size type", &["'<M8[foo]'", "'float32'", "'f4,f8'", "'<S'", "'|T16'"]),
+            (
+                "not a type that is read here",
+                &["'<M8[foo]'", "'float32'", "'f4,f8'", "'<S'", "'|T16'"],
+            ),
             (
                 "malformed",
                 &["3", "True", "{}", "['<f4']", "[1]", "('<f4', (2,))", "[('a', 3)]", "[('a',)]"],
             ),
             ("expected", &["[(1, '<f4')]", "[('a', '<f4', 2)]", "[('a', '<f4', (1,), 2)]"]),
             ("expected", &["[(('t', 1), '<f4')]", "'<f4", "[('a', '<f4') ('b', '<f4')]"]),
+            ("expected", &["[('a', ('<u4', (2,), (2,)))]", "[('a', ('<u4'))]"]),
+            ("integers", &["[('a', ('<u4', 2))]", "[('a', ('<u4',))]"]),
             ("negative", &["[('a', '<f4', (-1,))]"]),
             ("integers", &["[('a', '<f4', (x,))]", "[('a', '<f4', (016,))]"]),
             ("pickle", &["'|O'", "'|O8'", "[('a', '<f4'), ('b', [('c', '|O')])]"]),
@@ -356,7 +409,11 @@ mod tests {
                 assert!(error.contains(what), "{descr}: {error}");
             }
         }
-        let deep = format!("{}'<f4'{}", "[('a', ".repeat(9999), ")]".repeat(9999));
-        assert!(bytes(&deep).unwrap_err().contains("more than 64 deep"));
+        let nested = |open: &str, close: &str| {
+            bytes(&format!("[('a', {}'<f4'{})]", open.repeat(9999), close.repeat(9999)))
+        };
+        for deep in [nested("[('a', ", ")]"), nested("(", ", (2,))")] {
+            assert!(deep.unwrap_err().contains("more than 64 deep"));
+        }
     }
 }

@@ -92,6 +92,11 @@ pub(crate) fn less_the_command(memory: usize) -> usize {
     memory - (16 << 20).min(memory / 4)
 }
 
+/// The least memory of which so much is left when the command has taken its own.
+pub(crate) fn with_the_command(need: usize) -> usize {
+    need.saturating_add((16 << 20).min(need.saturating_sub(1) / 3))
+}
+
 fn read(path: impl AsRef<Path>) -> Option<String> {
     std::fs::read_to_string(path).ok()
 }
@@ -173,6 +178,15 @@ mod tests {
         let folders: Vec<_> = groups.iter().map(|(folder, _)| folder.to_str().unwrap()).collect();
         assert_eq!(folders, ["/sys/fs/cgroup/memory/a/b", "/sys/fs/cgroup/c"]);
         assert!(free().is_some_and(|free| free.bytes > 1 << 20));
+    }
+
+    #[test]
+    fn what_the_command_takes_is_counted() {
+        for need in (0..50).chain((0..90).map(|k| (k << 20) + k * 7919)) {
+            let all = with_the_command(need);
+            assert!(less_the_command(all) >= need, "{need}");
+            assert!(all == 0 || less_the_command(all - 1) < need, "{need}");
+        }
     }
 
     #[test]

@@ -229,9 +229,9 @@ fn prefix_bytes(version: (u8, u8)) -> usize {
 /// Version, bytes before the dictionary, bytes of the dictionary and its padding.
 fn prefix(bytes: &[u8]) -> Result<((u8, u8), usize, u64)> {
     if !bytes.starts_with(MAGIC) {
-        let begins = &bytes[..bytes.len().min(MAGIC.len())];
-        let expected = "expected [93, 4e, 55, 4d, 50, 59] (see --raw for headerless files)";
-        bail!("not a .npy file: it begins with {begins:02x?}, {expected}");
+        let begins = bytes[..bytes.len().min(MAGIC.len())].escape_ascii();
+        let expected = format!("'{}' (see --raw for headerless files)", MAGIC.escape_ascii());
+        bail!("not a .npy file: it begins with '{begins}', and not with {expected}");
     }
     let have = bytes.len() as u64;
     let &[major, minor] = bytes.get(6..8).ok_or_else(|| anyhow!(truncated(8, have)))? else {

@@ -124,7 +124,8 @@ impl ProblemArgs {
             }
             (None, None, 2) => vec![1, 0],
             (None, None, rank) => {
-                return Err(format!("{rank} axes: name their order with --axes or --pattern"));
+                let axes = if rank == 1 { "axis" } else { "axes" };
+                return Err(format!("a shape of {rank} {axes} needs --axes or --pattern"));
             }
         };
         Ok(Rearrangement::of_axes(shape, &order))

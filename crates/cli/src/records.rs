@@ -10,10 +10,10 @@ use clap::error::ErrorKind;
 use turntile::Transpose;
 use turntile::layout::{Layout, Relayout};
 
-use crate::args::Common;
+use crate::args::{Common, DASH};
 use crate::dtype::{self, Field};
 use crate::input::Input;
-use crate::npy::{Header, tuple};
+use crate::npy::{Header, Order, tuple, volume};
 use crate::report::Array;
 use crate::values::{count, joined, positive};
 use crate::work::Change;
@@ -37,7 +37,7 @@ pub struct Layouts {
     #[arg(long, value_name = "LAYOUT", required_unless_present = "split")]
     to: Option<Layout>,
     /// Write each field into a .npy file of its own, DIR/FIELD.npy, and leave FILE as it is; DIR is made. In little memory
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "in_place", "raw", "memory"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "in_place", "raw"])]
     pub split: Option<PathBuf>,
     /// The file has no header: records without gaps and nothing else
     #[arg(long, requires = "fields", conflicts_with = "member", help_heading = "Headerless files")]
@@ -55,6 +55,9 @@ impl LayoutArgs {
     pub fn check(&self) -> Result<(), clap::Error> {
         let Layouts { from, to, split, .. } = &self.change;
         let what = match (split, &self.common.files[..]) {
+            (Some(folder), _) if folder.as_os_str() == DASH => {
+                "--split makes a directory, which is no stream; one of that name is ./-".to_string()
+            }
             (Some(_), [_]) if to.is_none_or(|to| to == Layout::Soa) => return Ok(()),
             (Some(_), [_]) => "each field in a file of its own is --to soa".to_string(),
             (Some(_), _) => "--split is for one file".to_string(),
@@ -91,7 +94,11 @@ impl Layouts {
         let step = Relayout::new(records, &sizes).from(self.from).to(to);
         let data_bytes = step.problem()?.bytes();
         if let Some(got) = got.filter(|&got| got != data_bytes as u64) {
-            let what = format!("{records} records of {} = {record}", joined(&sizes, " + "));
+            let sum = match sizes.len() {
+                0..=8 => joined(&sizes, " + "),
+                fields => format!("{fields} fields"),
+            };
+            let what = format!("{records} records of {sum} = {record}");
             bail!("expected {data_bytes} bytes ({what}), got {got}");
         }
         let [before, after] = [self.from, to].map(|layout| Array {
@@ -107,12 +114,14 @@ impl Layouts {
 pub struct Records {
     pub fields: Vec<Field>,
     pub count: usize,
+    /// Extents of the array of records.
+    pub shape: Vec<usize>,
     from: Layout,
 }
 
 impl Records {
-    /// Of an array whose records lie so.
-    pub fn of(header: &Header, from: Layout) -> Result<Self> {
+    /// Of an array whose records lie so. Records along several axes, or none, only if `any_axes`.
+    pub fn of(header: &Header, from: Layout, any_axes: bool) -> Result<Self> {
         let Some(mut fields) = dtype::fields(header.descr())? else {
             bail!(
                 "records have fields, the array's items are {}; `turntile rearrange '(n t) f -> n f t'` makes tiles of a matrix",
@@ -120,12 +129,16 @@ impl Records {
             );
         };
         ensure!(!fields.is_empty(), "the records have no fields");
-        let [items] = header.shape[..] else {
-            let axes = header.shape.len();
-            bail!(
-                "records lie along one axis, the array has {axes}; `turntile rearrange 'a b -> (a b)'` joins two"
-            )
-        };
+        let axes = header.shape.len();
+        if !any_axes || from != Layout::Aos {
+            let what = "join them by `turntile rearrange '... -> (...)'`, or see --split";
+            ensure!(axes == 1, "records lie along one axis, the array has {axes}; {what}");
+        }
+        let is_ordered = axes < 2 || header.order == Order::C;
+        let what =
+            "the records are in Fortran order; `turntile reorder --to c` brings them into C's";
+        ensure!(is_ordered, "{what}");
+        let items = volume(&header.shape).context("more records than can be counted")?;
         let first = fields.first().and_then(|field| field.shape.first().copied());
         let tile = match from {
             Layout::Aos => None,
@@ -147,7 +160,8 @@ impl Records {
         }
         let count = items.checked_mul(tile.unwrap_or(1));
         let count = count.context("more records than can be counted")?;
-        Ok(Records { fields, count, from })
+        let shape = if from == Layout::Aos { header.shape.clone() } else { vec![count] };
+        Ok(Records { fields, count, shape, from })
     }
 
     /// So many of them to another layout; fields without bytes move nowhere.
@@ -176,6 +190,9 @@ impl Records {
         let mut descr = b"[".to_vec();
         for (number, field) in self.fields.iter().enumerate() {
             let [name, kind] = [&field.name, &field.kind].map(|span| &of.descr()[span.clone()]);
+            if tile.is_some() {
+                refuse_unreadable(of.descr(), field)?;
+            }
             let shape: Vec<usize> = tile.iter().chain(&field.shape).copied().collect();
             descr.extend_from_slice(if number > 0 { b", (" } else { b"(" });
             descr.extend_from_slice(&[name, b", ", kind].concat());
@@ -189,8 +206,20 @@ impl Records {
     }
 }
 
+/// Refuses a field that is no field to NumPy once it is an array: text of length 0, or one without a name.
+fn refuse_unreadable(descr: &[u8], field: &Field) -> Result<()> {
+    let [label, base] = [&field.label, &field.base.span].map(|span| &descr[span.clone()]);
+    let (name, kind) = (label.escape_ascii(), String::from_utf8_lossy(base));
+    let is_record = base.starts_with(b"[");
+    let what = "NumPy reads no arrays of it; --split writes a file of each field";
+    ensure!(field.base.bytes > 0 || is_record, "field '{name}' is of type {kind}: {what}");
+    let what = "as an array NumPy would take it for a gap";
+    ensure!(!label.is_empty() || field.is_gap(descr), "a field of type {kind} has no name: {what}");
+    Ok(())
+}
+
 fn of_npy(header: &Header, from: Layout, to: Layout) -> Result<(Change, Array, Array)> {
-    let records = Records::of(header, from)?;
+    let records = Records::of(header, from, false)?;
     let new = records.header(header, to)?;
     // What could not be read again is not written, as one record of more bytes than NumPy counts.
     let made =

@@ -147,6 +147,7 @@ impl Report {
                 (Some(blocks), _) => {
                     format!("in {}, by blocks of {}", passes(blocks), bytes(blocks.buffer_bytes()))
                 }
+                _ if done.split => "some records at a time".to_string(),
                 (None, Some(plan)) => format!("in memory, {plan}"),
                 (None, None) => "as they lie".to_string(),
             };
@@ -169,6 +170,10 @@ impl Report {
             _ => format!(" -> {}", after.extents()),
         };
         match self.gb_per_s() {
+            _ if done.split => {
+                let time = duration(done.transpose.as_secs_f64());
+                text += &format!(" in {time}, with reading and writing");
+            }
             Some(rate) => {
                 let by = match &done.blocks {
                     Some(blocks) => format!("blocks of {}", bytes(blocks.buffer_bytes())),
@@ -182,6 +187,9 @@ impl Report {
         }
         if self.output != self.file {
             text += &format!(", written to {}", self.to());
+        }
+        if done.split {
+            return text + &format!(", {}", after.element());
         }
         if let Some(blocks) = &done.blocks {
             let passes = passes(blocks);
@@ -213,7 +221,7 @@ impl Report {
     }
 
     /// The same for machines, on one line. `blocks` is how it was moved where it did not fit in memory; `seconds.transpose` is
-    /// then of reading and writing too. Names that are not UTF-8 are shown as far as they can be.
+    /// then of reading and writing too, as it is of `--split`. Names that are not UTF-8 are shown as far as they can be.
     pub fn json(&self) -> String {
         let blocks = |blocks: &Stored| {
             json!({

@@ -1,6 +1,6 @@
 //! `turntile layout --split`: a file for each field, some records at a time.
 
-use std::io::{self, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 use std::time::Instant;
 
@@ -13,14 +13,14 @@ use crate::dtype::Field;
 use crate::error::On;
 use crate::file::{self, Asking, Folder};
 use crate::input::Input;
-use crate::memory::{Memory, Pages};
+use crate::memory::{self, Memory, Pages};
 use crate::npy::Header;
 use crate::progress::Progress;
 use crate::records::Records;
 use crate::report::{Array, Report};
 use crate::say::shown;
-use crate::transfer::{CHUNK, unwritten};
-use crate::work::Done;
+use crate::transfer::{CHUNK, copy, unwritten};
+use crate::work::{self, COPIED, Done};
 
 /// Makes the folder, with the fields of the file's records in it.
 pub fn run(
@@ -39,44 +39,66 @@ pub fn run(
     };
     let header = input.header()?;
     let in_file = || shown(path).to_string();
-    let records = Records::of(&header, from).with_context(in_file)?;
+    let records = Records::of(&header, from, true).with_context(in_file)?;
     let names = records.fields.iter().map(|field| name_of(&header, field));
     let names = names.collect::<Result<Vec<_>>>().with_context(in_file)?;
     let mut columns = Vec::new();
     for (field, name) in records.fields.iter().zip(&names) {
-        let shape = [&[records.count], &field.shape[..]].concat();
-        let kind = &header.descr()[field.kind.clone()];
+        let shape = [&records.shape[..], &field.shape, &field.base.shape].concat();
+        let kind = &header.descr()[field.base.span.clone()];
         columns.push((field.bytes(), name.as_deref(), header.of_type(kind, &shape)?));
     }
-    let mut done = Done { dry: common.dry_run, ..Done::default() };
-    file::refuse_existing(folder)?;
+    let most = work::allowed(path, header.data_bytes, common.memory)?;
+    let mut done = Done { dry: common.dry_run, split: true, memory: most, ..Done::default() };
+    file::refuse_existing(folder, folder)?;
     let start = Instant::now();
-    let chunk = chunk_of(&records, &header, from);
+    let record_bytes: usize = columns.iter().map(|column| column.0).sum();
+    let room = memory::less_the_command(most);
+    let chunk = chunk_of(&records, record_bytes, from, room);
     let plan = |count: usize| -> Result<Option<Planned>> {
-        let moves = count > 0 && header.data_bytes > 0;
+        let moves = count > 0 && header.data_bytes > 0 && from != Layout::Soa;
         let step = || common.settings.apply(records.step(count, Layout::Soa))?.plan();
         Ok(if moves { Some(step()?) } else { None })
     };
     done.plan = plan(chunk)?;
+    if let Some(plan) = &done.plan {
+        let (bytes, workspace) = (chunk * record_bytes, plan.workspace_bytes());
+        if bytes + workspace > room {
+            let what = ("some records are moved", "");
+            return Err(work::too_large(path, what, (bytes, workspace), most));
+        }
+    }
     if !done.dry {
         let progress = Progress::new(!common.quiet, label);
-        let made = Folder::begin(folder, common.quiet)?;
+        let mut made = Folder::begin(folder, common.quiet)?;
         let mut files = Vec::new();
         for (bytes, name, header) in &columns {
             let length = (header.len() + bytes * records.count) as u64;
-            let make = |name: &str| -> Result<_> {
-                let mut file = made.file(name, input.source(), length)?;
-                file.write_all(header).on("write", &folder.join(name))?;
-                Ok(file)
+            let mut make = |name: &str| -> Result<_> {
+                let number = made.add(name, input.source(), length)?;
+                made.file(number).write_all(header).on("write", &folder.join(name))?;
+                Ok(number)
             };
-            files.push(name.map(make).transpose()?);
+            files.push(name.map(&mut make).transpose()?);
         }
         let (whole, rest) = (done.plan.as_ref(), plan(records.count % chunk.max(1))?);
-        let record_bytes: usize = columns.iter().map(|column| column.0).sum();
         let mut memory = Memory::new(chunk * record_bytes, Pages::Huge)?;
         progress.bytes("writing", header.data_bytes);
         let mut failed = None;
         let taken = input.data(header.data_bytes, |data| {
+            if from == Layout::Soa {
+                // Column after column, as they are to be.
+                for ((bytes, ..), file) in columns.iter().zip(&files) {
+                    let bytes = bytes * records.count;
+                    progress.bytes("writing", bytes);
+                    let mut own = BufReader::with_capacity(COPIED, data.take(bytes as u64));
+                    match file {
+                        Some(file) => copy(&mut own, &mut made.file(*file), bytes, &progress)?,
+                        None => copy(&mut own, &mut io::sink(), bytes, &progress)?,
+                    }
+                }
+                return Ok(());
+            }
             for first in (0..records.count).step_by(chunk.max(1)) {
                 let count = chunk.min(records.count - first);
                 let part = &mut memory.bytes()[..count * record_bytes];
@@ -87,10 +109,11 @@ pub fn run(
                     return Err(io::ErrorKind::OutOfMemory.into());
                 }
                 let mut column = &*part;
-                for ((bytes, ..), file) in columns.iter().zip(&mut files) {
+                for ((bytes, ..), file) in columns.iter().zip(&files) {
                     let (own, others) = column.split_at(bytes * count);
                     column = others;
-                    file.as_mut().map_or(Ok(()), |file| file.write_all(own)).map_err(unwritten)?;
+                    let write = |file| made.file(file).write_all(own);
+                    file.map_or(Ok(()), write).map_err(unwritten)?;
                 }
                 progress.set(first * record_bytes);
             }
@@ -101,16 +124,13 @@ pub fn run(
         }
         taken?;
         progress.waiting("syncing");
-        for file in files.iter().flatten() {
-            file.sync_all().on("sync a file of", folder)?;
-        }
         done.unsynced = made.commit(input.source())?;
     }
     done.transpose = start.elapsed();
     let array = Array { layout: Some(from.to_string()), ..Array::of(&header) };
     let kind = format!("{} files", files_of(&columns));
     let after = Array {
-        shape: vec![records.count],
+        shape: records.shape.clone(),
         type_name: Some(kind),
         layout: Some(Layout::Soa.to_string()),
         ..array.clone()
@@ -132,24 +152,21 @@ fn files_of(columns: &[(usize, Option<&str>, Vec<u8>)]) -> usize {
     columns.iter().filter(|column| column.1.is_some()).count()
 }
 
-/// Records that are moved at a time: whole tiles, of soa all.
-fn chunk_of(records: &Records, header: &Header, from: Layout) -> usize {
-    let held = match header.data_bytes.checked_div(records.count) {
-        None | Some(0) => return records.count,
-        Some(bytes) => CHUNK / bytes,
-    };
+/// Records that are moved at a time: whole tiles, and none where no more is to be done than to copy.
+fn chunk_of(records: &Records, bytes: usize, from: Layout, room: usize) -> usize {
+    // As much is left for the workspace.
+    let held = CHUNK.min(room / 2).checked_div(bytes).unwrap_or(records.count);
     match from {
         Layout::Aos => held.clamp(1, records.count.max(1)),
         Layout::Asta(tile) => (held / tile * tile).clamp(tile, records.count.max(tile)),
-        Layout::Soa => records.count,
+        Layout::Soa => 0,
     }
 }
 
 /// The name of a field's file; none of a gap.
 fn name_of(header: &Header, field: &Field) -> Result<Option<String>> {
     let bytes = &header.descr()[field.label.clone()];
-    let kind = &header.descr()[field.kind.clone()];
-    if bytes.is_empty() && kind.get(1..3) == Some(b"|V") {
+    if field.is_gap(header.descr()) {
         return Ok(None);
     }
     let name = match std::str::from_utf8(bytes) {

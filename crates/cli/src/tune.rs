@@ -107,7 +107,10 @@ fn table(measured: &[Measured], args: &TuneArgs) -> String {
     let _ = write!(text, "{}", measured[0].plan);
     let _ = match args.problem.settings.wisdom() {
         Some(file) => write!(text, "\nremembered in {}", shown(file)),
-        None => write!(text, "\nnot remembered: name a file with --wisdom"),
+        None => match &args.problem.settings.ignored {
+            Some(why) => write!(text, "\nnot remembered: {why}"),
+            None => write!(text, "\nnot remembered: name a file with --wisdom"),
+        },
     };
     text
 }

@@ -67,11 +67,8 @@ pub fn subject(word: OsString) -> Result<Subject, String> {
 /// An order of axes as it is written: counted from 0, or from the last backwards, which is -1.
 pub type Axes = Vec<isize>;
 
-/// Rows and columns, `MxN`, or the extents of more axes.
+/// Rows and columns, `MxN`, or the extents of any number of axes.
 pub fn extents(text: &str) -> Result<Extents, String> {
-    if !text.contains(['x', 'X']) {
-        return Err("expected rows and columns, as in 7200x1800, or more extents".to_string());
-    }
     let extent = |text: &str| {
         let extent = text.trim().parse().ok();
         extent.ok_or_else(|| {
@@ -184,6 +181,16 @@ pub fn amount(text: &str) -> Result<Amount, String> {
     }
 }
 
+/// A number of bytes or a share of what is free.
+pub fn share(text: &str) -> Result<Amount, String> {
+    match amount(text)? {
+        Amount::Percent(percent) if percent > 100.0 => {
+            Err("expected at most 100%, which is all that is free".to_string())
+        }
+        amount => Ok(amount),
+    }
+}
+
 /// A number of bytes, with a suffix of powers of 1024 (K, M, G, T, or KiB and so on) or 1000 (KB, MB, GB, TB), or none.
 pub fn byte_count(text: &str) -> Result<usize, String> {
     let text = text.trim();
@@ -264,9 +271,12 @@ mod tests {
         for text in ["99999999999GiB", "18446744073709551616", "9999999999.5G"] {
             assert!(byte_count(text).unwrap_err().contains("more bytes than"), "{text}");
         }
+        assert_eq!(share("100%"), Ok(Amount::Percent(100.0)));
+        assert!(share("100.1%").unwrap_err().contains("at most 100%"));
         assert_eq!(extents("3x5"), Ok(vec![3, 5]));
+        assert_eq!(extents("20"), Ok(vec![20]));
         assert_eq!(extents("0 X 7x2"), Ok(vec![0, 7, 2]));
-        for text in ["", "3", "x", "3x", "3xx5", "-3x5", "3*5"] {
+        for text in ["", "x", "3x", "3xx5", "-3x5", "3*5"] {
             assert!(extents(text).is_err(), "{text}");
         }
         for text in ["7200*1800", "7200, 1800", "7200\u{d7}1800"] {

@@ -5,7 +5,7 @@ use std::io::{BufReader, Read, Seek, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Error, Result, anyhow, bail, ensure};
+use anyhow::{Error, Result, anyhow, bail};
 use turntile::stored::Stored;
 use turntile::{Bytes, Options, Planned, RunError, Transpose};
 
@@ -21,13 +21,13 @@ use crate::transfer::{self, CHUNK, Part, copy};
 use crate::values::Amount;
 
 /// Bytes copied at a time from or to a temporary file.
-const COPIED: usize = 1 << 18;
+pub const COPIED: usize = 1 << 18;
 
 /// Memory that nothing is moved in less of: the command alone takes more, and runs would be of a few bytes.
 const LEAST: usize = 1 << 20;
 
 /// Bytes of memory that may be used to change the data of a file.
-fn allowed(path: &Path, data: usize, asked: Option<Amount>) -> Result<usize> {
+pub fn allowed(path: &Path, data: usize, asked: Option<Amount>) -> Result<usize> {
     let free = memory::free().unwrap_or(Free { bytes: usize::MAX, limit: memory::MACHINE });
     let Free { bytes: have, limit } = match asked {
         Some(amount) => Free { bytes: amount.of(free.bytes), limit: "as --memory says" },
@@ -72,7 +72,7 @@ pub struct Change {
 pub struct Done {
     /// Time to read the data.
     pub read: Duration,
-    /// Time to run the plan; to read, permute and write all blocks where it did not fit in memory.
+    /// Time to run the plan; to read, move and write all blocks or records where they are moved some at a time.
     pub transpose: Duration,
     /// Time to write and sync the new file and rename it.
     pub write: Duration,
@@ -80,6 +80,8 @@ pub struct Done {
     pub plan: Option<Planned>,
     /// How it was moved where it did not fit.
     pub blocks: Option<Stored>,
+    /// Whether records are written to a file of each field, some at a time.
+    pub split: bool,
     /// The most bytes of memory that it might take.
     pub memory: usize,
     /// Whether nothing was to be done yet.
@@ -124,30 +126,43 @@ fn planned(
 ) -> Result<(Option<Planned>, Option<Stored>)> {
     let (bytes, room) = (change.data_bytes, memory::less_the_command(memory));
     let unmoved = || Transpose::of_axes_bytes(&[bytes], &[0], 1);
-    let transpose =
-        change.step.clone().map_or_else(|| Ok(unmoved()), |step| settings.apply(step))?;
-    let moves = change.step.is_some() && bytes <= memory;
+    let transpose = match &change.step {
+        Some(step) => settings.apply(step.clone())?,
+        None => unmoved(),
+    };
+    let by_blocks = settings.route.is_none() && transpose.problem()?.records().is_none();
+    let moves = change.step.is_some() && (bytes <= memory || !by_blocks);
     let plan = if moves { Some(transpose.plan()?) } else { None };
-    let need = bytes.saturating_add(plan.as_ref().map_or(0, Planned::workspace_bytes));
-    if need <= room || bytes == 0 {
+    let workspace = plan.as_ref().map_or(0, Planned::workspace_bytes);
+    if bytes.saturating_add(workspace) <= room || bytes == 0 {
         return Ok((plan, None));
     }
-    let what = format!("--route is for data in memory, which takes {need} bytes");
-    ensure!(
-        settings.route.is_none(),
-        "{}: {what}, and there are {memory}; see --memory",
-        shown(path)
-    );
-    let records = transpose.problem()?.records().is_some();
-    let what = "records change their layout in memory";
-    ensure!(
-        !records,
-        "{}: {what}, of {need} bytes, and there are {memory}; see --split",
-        shown(path)
-    );
-    let step = change.step.clone();
-    let through_files = step.unwrap_or_else(unmoved);
+    if !by_blocks {
+        let what = match settings.route {
+            Some(_) => ("--route is for data", "; see --memory"),
+            // A headerless file is not split into its fields.
+            None if change.header.is_empty() => ("records are moved", ""),
+            None => ("records are moved", "; --split writes a file of each field in less"),
+        };
+        return Err(too_large(path, what, (bytes, workspace), memory));
+    }
+    let through_files = change.step.clone().unwrap_or_else(unmoved);
     Ok((None, Some(settings.on_threads(through_files).stored(room)?)))
+}
+
+/// What is to be in memory, and is more than may be used.
+pub fn too_large(
+    path: &Path,
+    (what, hint): (&str, &str),
+    (bytes, workspace): (usize, usize),
+    memory: usize,
+) -> Error {
+    let all = bytes.saturating_add(workspace);
+    let need = memory::with_the_command(all);
+    let own = need - all;
+    let parts = format!("{bytes} bytes of data, {workspace} of workspace and {own} of the command");
+    let name = shown(path);
+    anyhow!("{name}: {what} in memory: {parts} are {need}, and {memory} may be used{hint}")
 }
 
 fn in_memory(

@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use turntile_plan::{Flaw, Method, Offer, Plan, Stage, StageShape};
+use turntile_plan::{Flaw, Offer, Plan, Stage, StageShape};
 use turntile_simd::{Byte, LINE};
 
 use crate::finish::Finish;

@@ -138,7 +138,12 @@ pub enum PatternFault {
         name: String,
     },
     /// The array has another number of axes.
-    #[error("its left has {axes} axes{}, the array {}: {shape:?}", if *or_more { " or more" } else { "" }, shape.len())]
+    #[error(
+        "its left has {axes} {}{}, the array {}",
+        if *axes == 1 { "axis" } else { "axes" },
+        if *or_more { " or more" } else { "" },
+        if shape.is_empty() { "has none".into() } else { format!("{}: {shape:?}", shape.len()) },
+    )]
     Rank {
         /// Axes on the left, `...` aside.
         axes: usize,

@@ -240,6 +240,7 @@ fn what_is_wrong_is_said() {
         ("a b -> b a", &[2, 3, 4], &[], "its left has 2 axes, the array 3: [2, 3, 4]"),
         ("a b c -> b a c", &[2], &[], "its left has 3 axes, the array 1: [2]"),
         ("a b ... -> b a ...", &[2], &[], "its left has 2 axes or more, the array 1: [2]"),
+        ("a ... -> ... a", &[], &[], "its left has 1 axis or more, the array has none"),
         ("-> 1", &[2], &[], "its left has 0 axes, the array 1: [2]"),
         (&format!("->{}", " 1".repeat(65)), &[], &[], "65 axes after the split or in the result"),
         ("(a b) c -> a b c", &[6, 2], &[], "axis 0, of extent 6, is split into a, b of unknown"),

@@ -5,7 +5,7 @@ use std::fmt;
 use turntile_perm::FusedAxes;
 
 use crate::infeasible::Infeasible;
-use crate::offer::{Offer, Stage};
+use crate::offer::{Method, Offer, Stage};
 use crate::problem::{Problem, ProblemError};
 use crate::routes::{Route, Tile};
 use crate::shape::StageShape;

@@ -6,9 +6,11 @@
 //! | `lock` | one change of a file at a time |
 //! | `keep` | owner, permissions, access lists and attributes of the file that is replaced |
 //! | `temporary` | temporary files, with a name or without, and room for them |
+//! | `directory` | an open directory, in which all of this is made and renamed |
 //! | `pending` | a result until it is in place, interruptions included |
 //! | `folder` | the same of a directory of new files |
 
+mod directory;
 mod folder;
 mod keep;
 mod lock;

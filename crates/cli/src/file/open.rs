@@ -1,12 +1,14 @@
 //! Source and target of a change, opened, locked and known again; what cannot be replaced is refused before any work.
 
+use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 
 use crate::error::On;
+use crate::file::directory::Directory;
 use crate::file::lock::Asking;
 use crate::say::shown;
 
@@ -29,6 +31,10 @@ pub struct Opened {
 pub struct Target {
     /// With symbolic links followed: their target is replaced, they stay.
     pub path: PathBuf,
+    /// Where it lies, looked up once: what leads there may be replaced meanwhile.
+    pub directory: Directory,
+    /// Its name there.
+    pub name: OsString,
     /// The file that is there now.
     pub replaced: Option<Opened>,
 }
@@ -47,6 +53,11 @@ fn stamp(metadata: &Metadata) -> (Option<(u64, u64)>, u64, [i64; 4]) {
 #[cfg(not(unix))]
 fn stamp(metadata: &Metadata) -> (Option<(u64, u64)>, u64, Option<std::time::SystemTime>) {
     (None, metadata.len(), metadata.modified().ok())
+}
+
+/// Which file it is; `None` where the system does not report it.
+pub(super) fn id(metadata: &Metadata) -> Option<(u64, u64)> {
+    stamp(metadata).0
 }
 
 impl Opened {
@@ -69,7 +80,7 @@ impl Opened {
 
     /// Which file it is; none where the system does not report it.
     fn id(&self) -> Option<(u64, u64)> {
-        stamp(&self.metadata).0
+        id(&self.metadata)
     }
 
     /// Whether its name leads to this file, and its length and times are as they were.
@@ -94,8 +105,8 @@ fn refuse_irregular(path: &Path, metadata: &Metadata) -> Result<()> {
 }
 
 impl Target {
-    /// Finds out what `path` is, and whether it may be replaced or made.
-    pub fn resolve(path: &Path) -> Result<Self> {
+    /// Finds out what `path` is, and whether it may be replaced or made. `option` names another.
+    pub fn resolve(path: &Path, option: &str) -> Result<Self> {
         refuse_special(path)?;
         if fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
             let directory = directory_of(path);
@@ -103,27 +114,36 @@ impl Target {
                 let directory = shown(&directory);
                 bail!("cannot write {}: there is no directory {directory}", shown(path));
             }
-            let is_name = path.file_name().is_some();
-            let is_name = is_name && !path.as_os_str().as_encoded_bytes().ends_with(b"/");
+            let is_name = !path.as_os_str().as_encoded_bytes().ends_with(b"/");
             ensure!(is_name, "{} is not a regular file", shown(path));
-            return Ok(Target { path: path.to_path_buf(), replaced: None });
+            return Self::new(path);
         }
         let path = fs::canonicalize(path).on("follow", path)?;
-        let metadata = fs::metadata(&path).on("look at", &path)?;
+        let mut target = Self::new(&path)?;
+        let at = target.directory.at(&target.name);
+        let metadata = fs::symlink_metadata(&at).on("look at", &path)?;
         refuse_irregular(&path, &metadata)?;
-        let with = |read| OpenOptions::new().read(read).write(true).open(&path);
+        let with = |read| OpenOptions::new().read(read).write(true).open(&at);
         let opened = with(true).or_else(|_| with(false));
         let is_kept = |error: &io::Error| error.kind() == ErrorKind::PermissionDenied;
         if metadata.permissions().readonly() || opened.as_ref().is_err_and(is_kept) {
-            let what = "write-protected; make it writable or name another file with --output";
-            bail!("{} is {what}", shown(&path));
+            let what = "write-protected; make it writable or name another file with";
+            bail!("{} is {what} {option}", shown(&path));
         }
-        let replaced = Some(Opened::new(&path, opened)?);
-        Ok(Target { path, replaced })
+        target.replaced = Some(Opened::new(&path, opened)?);
+        Ok(target)
     }
 
-    /// Where it lies.
-    pub fn directory(&self) -> PathBuf {
+    /// A name in a directory, whatever has it.
+    pub fn new(path: &Path) -> Result<Self> {
+        let (directory, name) = (directory_of(path), path.file_name());
+        let name = name.with_context(|| format!("{} is not a regular file", shown(path)))?;
+        let directory = Directory::open(&directory, true).on("open", &directory)?;
+        Ok(Target { path: path.to_path_buf(), directory, name: name.to_owned(), replaced: None })
+    }
+
+    /// The path of the directory.
+    pub fn parent(&self) -> PathBuf {
         directory_of(&self.path)
     }
 
@@ -140,10 +160,10 @@ impl Target {
 
     /// Whether its name still leads to what it led to, in the same state.
     pub fn is_unchanged(&self) -> bool {
-        match &self.replaced {
-            Some(replaced) => replaced.is_current(),
-            None => fs::symlink_metadata(&self.path)
-                .is_err_and(|error| error.kind() == ErrorKind::NotFound),
+        match (&self.replaced, fs::symlink_metadata(self.directory.at(&self.name))) {
+            (Some(replaced), Ok(now)) => stamp(&now) == stamp(&replaced.metadata),
+            (None, Err(error)) => error.kind() == ErrorKind::NotFound,
+            _ => false,
         }
     }
 }
@@ -183,13 +203,17 @@ pub fn open(
     target: Option<&Path>,
     asking: &Asking,
 ) -> Result<(Option<Opened>, Option<Target>)> {
+    let is_in_place = source.is_some() && source == target;
     loop {
         // The source first: that it is missing or no file is the better word.
         let mut source = source.map(Opened::source).transpose()?;
-        let target = target.map(Target::resolve).transpose()?;
+        let target = target.map(|path| Target::resolve(path, "--output")).transpose()?;
         lock(source.as_mut(), target.as_ref(), asking)?;
+        let replaced = target.as_ref().and_then(|target| target.replaced.as_ref());
+        let is_one = source.as_ref().zip(replaced).is_some_and(|(one, other)| is_same(one, other));
         let is_current = source.as_ref().is_none_or(Opened::is_current);
-        if is_current && target.as_ref().is_none_or(Target::is_unchanged) {
+        let is_current = is_current && target.as_ref().is_none_or(Target::is_unchanged);
+        if is_current && is_one >= is_in_place {
             return Ok((source, target));
         }
     }
@@ -294,7 +318,7 @@ mod tests {
     #[test]
     fn what_cannot_be_a_target_is_refused() {
         let directory = tempfile::tempdir().unwrap();
-        let refused = |path: &Path| Target::resolve(path).unwrap_err().to_string();
+        let refused = |path: &Path| Target::resolve(path, "--output").unwrap_err().to_string();
         assert!(refused(&directory.path().join("no").join("new")).contains("no directory"));
         assert!(refused(directory.path()).contains("not a regular file"));
         for path in [Path::new("/"), Path::new(""), &directory.path().join("x/")] {
@@ -310,12 +334,17 @@ mod tests {
         let path = directory.path().join("data");
         fs::write(&path, b"old").unwrap();
         symlink("data", directory.path().join("link")).unwrap();
-        let target = Target::resolve(&directory.path().join("link")).unwrap();
+        let target = Target::resolve(&directory.path().join("link"), "--output").unwrap();
         assert_eq!(target.path, fs::canonicalize(&path).unwrap());
         fs::set_permissions(&path, fs::Permissions::from_mode(0o440)).unwrap();
-        assert!(Target::resolve(&path).unwrap_err().to_string().contains("write-protected"));
+        assert!(
+            Target::resolve(&path, "--wisdom")
+                .unwrap_err()
+                .to_string()
+                .contains("another file with --wisdom")
+        );
         let dangling = directory.path().join("dangling");
         symlink("nothing", &dangling).unwrap();
-        assert!(Target::resolve(&dangling).is_err());
+        assert!(Target::resolve(&dangling, "--output").is_err());
     }
 }

@@ -8,6 +8,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use anyhow::{Error, Result, anyhow};
 
 use crate::error::On;
+use crate::file::directory::Directory;
 use crate::file::open::{Opened, Target, changed};
 use crate::file::{is_unsupported, keep, temporary};
 use crate::say::{notify, shown};
@@ -17,8 +18,8 @@ use crate::say::{notify, shown};
 pub(super) enum Stage {
     /// Nothing is there that would have to be removed.
     Clear,
-    /// This temporary file or directory is.
-    Writing(PathBuf),
+    /// These temporary files are.
+    Writing(Vec<PathBuf>),
     /// The new file is in place, and no other has begun.
     Replaced,
 }
@@ -41,8 +42,8 @@ pub(super) fn stage() -> MutexGuard<'static, Stage> {
 #[cfg(unix)]
 pub fn abandon(report: impl FnOnce(), end: impl FnOnce()) {
     let stage = BEGUN.wait_while(stage(), |stage| *stage == Stage::Replaced);
-    if let Stage::Writing(path) = &*stage.unwrap_or_else(PoisonError::into_inner) {
-        let _ = fs::remove_file(path).or_else(|_| fs::remove_dir_all(path));
+    if let Stage::Writing(paths) = &*stage.unwrap_or_else(PoisonError::into_inner) {
+        paths.iter().for_each(|path| drop(fs::remove_file(path)));
     }
     report();
     end();
@@ -79,7 +80,7 @@ pub fn begin(target: Target, source: Option<&Opened>, bytes: u64, quiet: bool) -
     };
     let mut stage = stage();
     let (file, name) = temporary::make(&target, mode)?;
-    *stage = name.clone().map_or(Stage::Clear, Stage::Writing);
+    *stage = name.clone().map_or(Stage::Clear, |name| Stage::Writing(vec![name]));
     drop(stage);
     // A sign to others that it is in use; no other program can have locked it.
     let _ = file.try_lock();
@@ -137,29 +138,28 @@ impl Pending {
             }
             placed => placed.on(if is_new { "make" } else { "replace" }, &path)?,
         }
-        Ok(sync_directory(&self.target.directory()).err())
+        Ok(sync(&self.target.directory, &self.target.parent()).err())
     }
 
     /// Over the file that is there: nothing but a rename replaces a file, and that takes a name.
     fn replace(&mut self) -> io::Result<()> {
         let name = match self.name.take() {
             Some(name) => name,
-            None => {
-                temporary::named(&self.target.path, |path| temporary::name(&self.file, path))?.1
-            }
+            None => temporary::named(&self.target, |path| temporary::name(&self.file, path))?.1,
         };
         let name = self.name.insert(name);
-        fs::rename(name, &self.target.path)
+        fs::rename(name, self.target.directory.at(&self.target.name))
     }
 
     /// Where nothing is: what has come there meanwhile stays.
     fn make(&mut self) -> io::Result<()> {
-        let Some(name) = &self.name else { return temporary::name(&self.file, &self.target.path) };
+        let path = self.target.directory.at(&self.target.name);
+        let Some(name) = &self.name else { return temporary::name(&self.file, &path) };
         // Two names for a moment, where there can be: a rename would replace what came meanwhile.
-        match fs::hard_link(name, &self.target.path) {
+        match fs::hard_link(name, &path) {
             Ok(()) => fs::remove_file(name),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(error),
-            Err(_) => fs::rename(name, &self.target.path),
+            Err(_) => fs::rename(name, &path),
         }
     }
 }
@@ -175,19 +175,19 @@ impl Drop for Pending {
 }
 
 /// Makes the new name itself outlast a power cut.
-pub(super) fn sync_directory(directory: &Path) -> Result<()> {
+pub(super) fn sync(directory: &Directory, path: &Path) -> Result<()> {
     if cfg!(not(unix)) {
         return Ok(());
     }
-    match File::open(directory).and_then(|directory| directory.sync_all()) {
+    match File::open(directory.at(".")).and_then(|directory| directory.sync_all()) {
         // Some file systems cannot sync a directory; the rename is done all the same.
         Err(error) if is_unsupported(&error) => Ok(()),
-        synced => synced.on("sync the directory", directory),
+        synced => synced.on("sync the directory", path),
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::file::{Asking, Locking, open};
     use std::io::Write;
@@ -195,7 +195,7 @@ mod tests {
     use std::time::Duration;
 
     /// The registry of the temporary file is one for the process: so are the tests that use it.
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    pub static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
     fn names(directory: &Path) -> Vec<String> {
         let mut names: Vec<_> = fs::read_dir(directory)
@@ -252,7 +252,7 @@ mod tests {
             let output = output.map(|name| directory.path().join(name));
             let (source, target) = opened(&path, output.as_deref());
             let create = |path: &Path| temporary::create(path, 0o600);
-            let (file, name) = temporary::named(&target.path, create).unwrap();
+            let (file, name) = temporary::named(&target, create).unwrap();
             (&file).write_all(b"new").unwrap();
             let pending = Pending { file, name: Some(name), target };
             let before = names(directory.path()).len();
@@ -265,6 +265,37 @@ mod tests {
             }
         }
         assert_eq!(names(directory.path()), ["data", "other"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_is_replaced_where_it_was_found() {
+        let _one = ONE_AT_A_TIME.lock();
+        let directory = tempfile::tempdir().unwrap();
+        let [shared, moved, victim] =
+            ["shared", "moved", "victim"].map(|name| directory.path().join(name));
+        for output in [None, Some("output")] {
+            for path in [&shared, &victim] {
+                fs::create_dir(path).unwrap();
+            }
+            for path in [&shared, &victim] {
+                fs::write(path.join("data"), b"old").unwrap();
+            }
+            let output = output.map(|name| shared.join(name));
+            let (_, pending) = begun(&shared.join("data"), output.as_deref());
+            // As another user does who may write where the directory lies.
+            fs::rename(&shared, &moved).unwrap();
+            std::os::unix::fs::symlink(&victim, &shared).unwrap();
+            pending.commit(None).unwrap();
+            assert_eq!(names(&victim), ["data"]);
+            assert_eq!(fs::read(victim.join("data")).unwrap(), b"old");
+            let made = if output.is_some() { "output" } else { "data" };
+            assert_eq!(fs::read(moved.join(made)).unwrap(), b"new");
+            fs::remove_file(&shared).unwrap();
+            for path in [&moved, &victim] {
+                fs::remove_dir_all(path).unwrap();
+            }
+        }
     }
 
     #[test]

@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use crate::error::On;
+use crate::file::directory::Directory;
+#[cfg(target_os = "linux")]
+use crate::file::directory::link_of;
 use crate::file::open::Target;
 use crate::say::{notify, shown};
 
@@ -21,20 +24,20 @@ const DIGITS: usize = 16;
 /// Bytes of the target's name that fit beside the rest into the 255 of a name.
 const NAME: usize = 180;
 
-fn prefix(target: &Path) -> String {
-    let name = target.file_name().unwrap_or_default().to_string_lossy();
+fn prefix(target: &Target) -> String {
+    let name = target.name.to_string_lossy();
     let end = (0..=name.len().min(NAME)).rev().find(|&end| name.is_char_boundary(end));
     format!(".turntile-{}-", &name[..end.unwrap_or(0)])
 }
 
 /// Has `make` make something of a name beside the target that nothing has.
 pub fn named<T>(
-    target: &Path,
+    target: &Target,
     mut make: impl FnMut(&Path) -> io::Result<T>,
 ) -> io::Result<(T, PathBuf)> {
     loop {
         let drawn = RandomState::new().hash_one(std::process::id());
-        let path = target.with_file_name(format!("{}{drawn:0DIGITS$x}{SUFFIX}", prefix(target)));
+        let path = target.directory.at(format!("{}{drawn:0DIGITS$x}{SUFFIX}", prefix(target)));
         match make(&path) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             made => return made.map(|made| (made, path)),
@@ -44,12 +47,11 @@ pub fn named<T>(
 
 /// A temporary file of these permissions, less the process's umask, and its name if it has one.
 pub fn make(target: &Target, mode: u32) -> Result<(File, Option<PathBuf>)> {
-    let directory = target.directory();
-    if let Some(file) = unnamed(&directory, mode) {
+    if let Some(file) = unnamed(&target.directory.at("."), mode) {
         return Ok((file, None));
     }
-    let made = named(&target.path, |path| create(path, mode));
-    made.map(|(file, name)| (file, Some(name))).on("make a temporary file in", &directory)
+    let made = named(target, |path| create(path, mode));
+    made.map(|(file, name)| (file, Some(name))).on("make a temporary file in", &target.parent())
 }
 
 /// A new file of that name and these permissions.
@@ -80,13 +82,6 @@ pub fn name(file: &File, path: &Path) -> io::Result<()> {
     Ok(linkat(CWD, link_of(file), CWD, path, AtFlags::SYMLINK_FOLLOW)?)
 }
 
-/// To link by number needs a privilege, by this name none.
-#[cfg(target_os = "linux")]
-fn link_of(file: &File) -> PathBuf {
-    use std::os::fd::AsRawFd;
-    format!("/proc/self/fd/{}", file.as_raw_fd()).into()
-}
-
 #[cfg(not(target_os = "linux"))]
 fn unnamed(_: &Path, _: u32) -> Option<File> {
     None
@@ -99,43 +94,68 @@ pub fn name(_: &File, _: &Path) -> io::Result<()> {
 
 /// A file of so many bytes beside the target, or where temporary files lie if there is none; gone when it is closed.
 pub fn scratch(target: Option<&Target>, bytes: u64) -> Result<File> {
-    let of_streams = Target { path: std::env::temp_dir().join("-"), replaced: None };
-    let target = target.unwrap_or(&of_streams);
+    let of_streams;
+    let (target, shown) = match target {
+        Some(target) => (target, target.path.clone()),
+        None => {
+            let directory = std::env::temp_dir();
+            of_streams = Target::new(&directory.join("-"))?;
+            (&of_streams, format!("a temporary file in {} (TMPDIR)", shown(&directory)).into())
+        }
+    };
     let (file, name) = make(target, 0o600)?;
     if let Some(name) = name {
         // Systems that keep open files from being removed have it removed by the next run.
         let _ = fs::remove_file(name);
     }
-    reserve(&file, bytes, &target.path)?;
+    reserve(&file, bytes, &shown)?;
     Ok(file)
 }
 
 /// Refuses names that no file of measurements can be written to, before they are made: as where it is written.
 pub fn refuse_unwritable(path: &Path) -> Result<()> {
-    scratch(Some(&Target::resolve(path)?), 0).map(drop)
+    scratch(Some(&Target::resolve(path, "--wisdom")?), 0).map(drop)
 }
 
 /// Removes what runs on this target left that were killed, with a note unless `quiet`.
 pub fn remove_leftovers(target: &Target, quiet: bool) {
     // A directory that cannot be read is reported where it matters.
-    let Ok(entries) = fs::read_dir(target.directory()) else { return };
-    let prefix = prefix(&target.path);
+    let Ok(entries) = fs::read_dir(target.directory.at(".")) else { return };
+    let prefix = prefix(target);
     for entry in entries.filter_map(Result::ok) {
         let (name, path) = (entry.file_name(), entry.path());
         let drawn = name.to_str().and_then(|name| name.strip_prefix(&prefix)?.strip_suffix(SUFFIX));
         let is_ours = drawn.is_some_and(|drawn| {
             drawn.len() == DIGITS && drawn.bytes().all(|digit| digit.is_ascii_hexdigit())
         });
-        // No link is followed and no pipe opened: anything may have that name.
-        if is_ours
-            && entry.file_type().is_ok_and(|kind| kind.is_file() || kind.is_dir())
-            && File::open(&path).is_ok_and(|file| file.try_lock().is_ok())
-            && fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path)).is_ok()
-            && !quiet
-        {
+        // No link is followed and no pipe opened: anything may have that name. Others may have given it to a directory
+        // whose files they cannot remove.
+        let is_removed = match entry.file_type() {
+            Ok(kind) if is_ours && kind.is_file() => {
+                is_unlocked(&path) && fs::remove_file(&path).is_ok()
+            }
+            Ok(kind) if is_ours && kind.is_dir() && target.directory.is_of_user(true) => {
+                Directory::open(&path, false)
+                    .is_ok_and(|made| is_unlocked(&made.at(".")) && remove_made(&made, &path))
+            }
+            _ => false,
+        };
+        if is_removed && !quiet {
+            let path = target.path.with_file_name(&name);
             notify(&format_args!("note: removed {}, which a killed run left", shown(&path)));
         }
     }
+}
+
+fn is_unlocked(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| file.try_lock().is_ok())
+}
+
+/// Removes a directory that was made for files, and these. Returns whether that was all.
+pub fn remove_made(made: &Directory, path: &Path) -> bool {
+    let files = fs::read_dir(made.at(".")).into_iter().flatten().filter_map(Result::ok);
+    files.for_each(|file| drop(fs::remove_file(file.path())));
+    fs::remove_dir(path).is_ok()
 }
 
 /// Reserves so many bytes for a file, or at least checks that they are free.
@@ -177,11 +197,11 @@ mod tests {
         let long = "\u{e9}".repeat(127);
         let at = |name: &str| directory.path().join(name);
         for target in ["data", "a.npy", &long] {
-            let target = Target { path: at(target), replaced: None };
-            let make = || named(&target.path, |path| create(path, 0o600)).unwrap();
+            let target = Target::new(&at(target)).unwrap();
+            let make = || named(&target, |path| create(path, 0o600)).unwrap();
             let (((_, left), (user, used)), (_, other)) = ((make(), make()), make());
             user.try_lock().unwrap();
-            let known = prefix(&target.path);
+            let known = prefix(&target);
             let kept = [
                 format!("{known}0123456789abcde.tmp"),
                 format!("{known}0123456789abcdeg.tmp"),
@@ -193,6 +213,33 @@ mod tests {
             remove_leftovers(&target, true);
             assert!(!left.exists() && !other.exists() && used.exists());
             assert!(kept.iter().all(|name| at(name).exists()));
+        }
+    }
+
+    /// Of a directory no more is removed than a run puts there, and nothing where others can give names to directories.
+    #[cfg(unix)]
+    #[test]
+    fn directories_that_are_none_of_a_run_stay() {
+        use std::os::unix::fs::PermissionsExt;
+        for (mode, deep, removed) in [
+            (0o755, false, true),
+            (0o755, true, false),
+            (0o1777, false, true),
+            (0o777, false, false),
+            (0o770, false, false),
+        ] {
+            let directory = tempfile::tempdir().unwrap();
+            fs::set_permissions(&directory, fs::Permissions::from_mode(mode)).unwrap();
+            let left = directory.path().join(".turntile-new-0123456789abcdef.tmp");
+            let within = if deep { left.join("deep") } else { left.clone() };
+            fs::create_dir_all(&within).unwrap();
+            fs::write(within.join("a.npy"), b"x").unwrap();
+            remove_leftovers(&Target::new(&directory.path().join("new")).unwrap(), true);
+            assert_eq!(
+                (left.exists(), within.join("a.npy").exists()),
+                (!removed, !removed),
+                "{mode:o}"
+            );
         }
     }
 }

@@ -31,6 +31,7 @@ fn what_cannot_be_done_is_exit_code_1_and_changes_nothing() {
     write("long.npy", &[&whole[..], b"x"].concat());
     write("stub.npy", &whole[..40]);
     write("empty.npy", b"");
+    write("named.npy", &npy("'bfloat16'", false, "(2, 3)", &noise(12)));
     write("text.npy", b"rows and columns");
     write("huge.npy", &npy("'<f8'", false, "(4611686018427387904, 4611686018427387904)", b""));
     write("big.npy", &npy("'<f8'", false, "(1000000, 1000000)", b""));
@@ -51,8 +52,14 @@ fn what_cannot_be_done_is_exit_code_1_and_changes_nothing() {
         ("transpose short.npy", &["60 bytes", "has 59"]),
         ("transpose long.npy", &["60 bytes", "has 61"]),
         ("transpose stub.npy", &["truncated", "128", "40"]),
-        ("transpose empty.npy", &["not a .npy file"]),
-        ("transpose text.npy", &["not a .npy file", "--raw"]),
+        ("transpose empty.npy", &["not a .npy file: it begins with '', and not"]),
+        ("transpose text.npy", &["it begins with 'rows a', and not with '\\x93NUMPY'", "--raw"]),
+        ("transpose named.npy", &["'bfloat16' is not a type that is read here: NumPy writes"]),
+        ("permute good.npy --axes 0,1,2 nothing.npy", &["names 3 axes"]),
+        (
+            "rearrange point.npy 'a ... -> ... a'",
+            &["its left has 1 axis or more, the array has none"],
+        ),
         ("transpose huge.npy", &["more bytes than can be counted"]),
         ("transpose big.npy", &["8000000000000 bytes", "has 0"]),
         ("reorder negative.npy --to c", &["axis 0", "-3"]),
@@ -87,7 +94,10 @@ fn what_cannot_be_done_is_exit_code_1_and_changes_nothing() {
         ("plan 3x5 --elem-bytes 4 --into --route square", &["route square", "in place alone"]),
         ("tune 3x5 --elem-bytes 4 --route out-of-place", &["out-of-place", "out of place alone"]),
         ("bench --device cuda --threads 2", &["--threads", "cuda"]),
-        ("bench --device cuda:x", &["cuda:x"]),
+        (
+            "bench --device cuda:x",
+            &["\"cuda:x\"; there are host, cuda, cuda:N; for plans also h200, h100, a100"],
+        ),
         ("bench --device cuda", WITHOUT_A_GPU),
         ("tune 3x5 --elem-bytes 4 --device cuda", WITHOUT_A_GPU),
         ("plan 3x5 --elem-bytes 4 --device cuda:7", WITHOUT_A_GPU),
@@ -100,7 +110,7 @@ fn what_cannot_be_done_is_exit_code_1_and_changes_nothing() {
         ("transpose good.npy --wisdom none.json", &["no wisdom file none.json", "tune"]),
         ("reorder good.npy --to c --wisdom none.json", &["no wisdom file none.json"]),
         ("plan 3x5 --elem-bytes 4 --wisdom none.json", &["no wisdom file none.json"]),
-        ("plan 3x5 --elem-bytes 4 --device abacus", &["abacus", "h200"]),
+        ("plan 3x5 --elem-bytes 4 --device abacus", &["abacus", "for plans also h200"]),
         ("plan 3x5 --elem-bytes 4 --device h200 --threads 2", &["--threads", "h200"]),
     ] {
         directory.bad(line, 1, words);
@@ -165,6 +175,29 @@ fn values_are_as_people_write_them() {
     directory.bad("bench --shapes foo", 2, &["7200x1800"]);
 }
 
+/// As wide as the terminal, and no wider than is read with ease.
+#[test]
+fn help_is_wrapped() {
+    let directory = directory();
+    let help = |line: &str, columns: &str| {
+        let output = directory.command(line).env("COLUMNS", columns).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(
+        help("--help", "100")
+            .starts_with("Transposes matrices and permutes axes of arrays in files")
+    );
+    for command in ["transpose", "layout", "plan", "tune", "bench"] {
+        for (columns, most) in [("80", 80), ("300", 100)] {
+            let text = help(&format!("{command} -h"), columns);
+            let (_, text) = text.split_once("\n\n").unwrap();
+            let (_, text) = text.split_once("\n\n").unwrap();
+            let longest = text.lines().max_by_key(|line| line.len()).unwrap();
+            assert!(longest.len() <= most, "{command} in {columns}: {longest}");
+        }
+    }
+}
+
 /// In the command's words and not in those of what it is made of.
 #[test]
 fn wrong_values_are_answered_with_what_is_expected() {
@@ -181,6 +214,13 @@ fn wrong_values_are_answered_with_what_is_expected() {
         ("plan 3x5 --elem-bytes 99999999999999999999", &["--elem-bytes", "from 1"]),
         ("plan 3x-5 --elem-bytes 4", &["'-5'", "as in 7200x1800"]),
         ("permute a --axes 1,zero", &["'zero'", "as in 2,0,1"]),
+        ("transpose a --memory 101%", &["101%", "--memory", "at most 100%"]),
+        ("permute --axes 0 2 1 3 a", &["joined by commas, as in --axes 0,2,1,3"]),
+        ("permute a --axes 1 0", &["joined by commas, as in --axes 1,0"]),
+        ("rearrange 'a (b k) -> k a b' k=32 a", &["k=32 is no file", "--size k=32"]),
+        ("transpose a --axes 1,0", &["tip: --axes is an option of: permute, plan, tune"]),
+        ("plan 6 --elem-bytes 4", &["a shape of 1 axis needs --axes or --pattern"]),
+        ("bench --shapes 6", &["the array has 1"]),
         ("permute a --axes 1;0", &["'1;0'", "as in 2,0,1"]),
         (
             "permute a --axes 0,1,1 --raw --shape 3x4x5 --elem-bytes 1",
@@ -198,9 +238,9 @@ fn wrong_values_are_answered_with_what_is_expected() {
             "rearrange f 'a b->b' --raw --shape 3x4 --elem-bytes 1",
             &["a is on the left alone: turntile rearranges only"],
         ),
-        ("plan 3x4 --elem-bytes 4 --pattern a->a", &["its left has 1 axes, the array 2"]),
+        ("plan 3x4 --elem-bytes 4 --pattern a->a", &["its left has 1 axis, the array 2"]),
         ("plan 3x4 --elem-bytes 4 --size a=1", &["--size is for axes of a --pattern"]),
-        ("plan 3x4x5 --elem-bytes 4", &["name their order with --axes"]),
+        ("plan 3x4x5 --elem-bytes 4", &["a shape of 3 axes needs --axes"]),
         ("plan 7200*1800 --elem-bytes 4", &["write 7200x1800", "./7200*1800"]),
         ("plan a.npy --elem-bytes 4", &["a.npy is taken for a file"]),
         ("transpose a --memory -5M", &["-5M", "--memory", "as in 64M"]),
@@ -251,6 +291,17 @@ fn no_wisdom_file_is_no_fault() {
     let line = "tune 30x50 --elem-bytes 4 --budget 0 --wisdom no/where.json";
     directory.bad(line, 1, &["no directory no"]);
     assert!(!directory.at("no").exists());
+    let (bad, line) = ("bad.json", "tune 30x50 --elem-bytes 4 --budget 0");
+    directory.write(bad, b"bad");
+    let run = directory.command(line).env("TURNTILE_WISDOM", bad).output().unwrap();
+    let text = String::from_utf8(run.stdout).unwrap();
+    assert!(text.contains("\nnot remembered: wisdom file bad.json is damaged: "), "{text}");
+    // What is named is not written over where it may not be.
+    let mut permissions = fs::metadata(directory.at(bad)).unwrap().permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(directory.at(bad), permissions).unwrap();
+    let words = ["is write-protected; make it writable or name another file with --wisdom"];
+    directory.bad(&format!("{line} --wisdom {bad}"), 1, &words);
 }
 
 #[test]

@@ -196,3 +196,23 @@ fn output_may_be_the_input() {
     let want = npy("'|u1'", false, "(5, 3)", &transposed(&data, 3, 5, 1));
     assert!(directory.files() == [("a.npy".to_string(), want)]);
 }
+
+/// Flat data are an array of one axis.
+#[test]
+fn one_axis_is_a_shape() {
+    let directory = directory();
+    directory.write("flat", b"abcdef");
+    let raw = "--raw --shape 6 --elem-bytes 1 flat";
+    directory.good(&format!("rearrange '(n c) -> c n' --size c=2 {raw}"));
+    assert_eq!(directory.read("flat"), b"acebdf");
+    directory.good(&format!("permute --axes 0 {raw}"));
+    assert_eq!(directory.read("flat"), b"acebdf");
+    let pattern = "6 --elem-bytes 1 --pattern '(a b) -> b a' --size a=2";
+    assert!(directory.good(&format!("plan {pattern}")).contains("The 2 x 3 matrix"));
+    directory.good(&format!("tune {pattern} --budget 0"));
+    directory.bad(
+        &raw.replace("--raw", "rearrange 'a -> a' --raw").replace('6', "5"),
+        1,
+        &["got 6"],
+    );
+}

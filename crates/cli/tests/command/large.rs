@@ -33,7 +33,11 @@ fn files_are_moved_block_by_block() {
         assert!(directory.read("b.npy") == turned, "{memory}");
     }
     assert_eq!(directory.files().len(), 2);
-    directory.bad("transpose b.npy --memory 4MB --route panel", 1, &["--route", "--memory"]);
+    directory.bad(
+        "transpose b.npy --memory 4MB --route aligned-slots",
+        1,
+        &["--route", "--memory"],
+    );
 }
 
 #[test]

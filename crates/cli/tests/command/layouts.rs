@@ -86,6 +86,76 @@ fn headerless_files_have_a_shorter_tile_at_their_end() {
         1,
         &["expected 25074 bytes (1393 records of 4 + 12 + 2 = 18), got 25075"],
     );
+    let fields = vec!["2"; 385].join(",");
+    directory.bad(
+        &format!("layout a.bin --raw --fields {fields} --to soa"),
+        1,
+        &["expected 24640 bytes (32 records of 385 fields = 770), got 25075"],
+    );
+}
+
+/// As NumPy writes them: an array of arrays, and 8-bit floats of another package.
+#[test]
+fn arrays_of_arrays_and_small_floats_are_read() {
+    let directory = directory();
+    let data = noise(17 * 6);
+    let of = |first: &str, second: &str, shape: &str, data: &[u8]| {
+        let descr = format!("[('a', ('<u4', (2,)), {first}), ('b', '<f1'{second})]");
+        npy(&descr, false, shape, data)
+    };
+    let before = of("(2,)", "", "(6,)", &data);
+    let tiles = of("(3, 2)", ", (3,)", "(2,)", &relaid(&data, &[16, 1], 3));
+    directory.write("a.npy", &before);
+    directory.good("layout a.npy --to asta:3");
+    assert!(directory.read("a.npy") == tiles);
+    directory.good("layout a.npy --from asta:3 --to aos");
+    assert!(directory.read("a.npy") == before);
+    directory.good("layout a.npy --split fields");
+    let soa = relaid(&data, &[16, 1], 6);
+    let want = [
+        ("a.npy".to_string(), npy("'<u4'", false, "(6, 2, 2)", &soa[..96])),
+        ("b.npy".to_string(), npy("'<f1'", false, "(6,)", &soa[96..])),
+    ];
+    assert!(columns(&directory, "fields") == want);
+    for line in [
+        "permute a.npy --axes 0",
+        "reorder a.npy --to fortran",
+        "rearrange a.npy '(a b) -> b a' --size a=2",
+    ] {
+        directory.good(line);
+    }
+    directory.write("m.npy", npy("'<f1'", false, "(2, 3)", b"abcdef"));
+    directory.good("transpose m.npy");
+    assert!(directory.read("m.npy") == npy("'<f1'", false, "(3, 2)", b"adbecf"));
+}
+
+/// What NumPy could not load, or would load without the field, is not written.
+#[test]
+fn fields_that_numpy_reads_no_arrays_of_are_refused() {
+    let directory = directory();
+    directory.write("text.npy", npy("[('NAME', '|S0'), ('RA', '>f8')]", false, "(4,)", &noise(32)));
+    directory.write("unnamed.npy", npy("[('', '<f4'), ('b', '<u4')]", false, "(4,)", &noise(32)));
+    directory.write(
+        "within.npy",
+        npy("[('a', [('b', '|S0')]), ('c', '<u4')]", false, "(4,)", &noise(16)),
+    );
+    for to in ["soa", "asta:2"] {
+        for (file, words) in [
+            (
+                "text",
+                "text.npy: field 'NAME' is of type '|S0': NumPy reads no arrays of it; --split",
+            ),
+            (
+                "unnamed",
+                "unnamed.npy: a field of type '<f4' has no name: as an array NumPy would take it for a gap",
+            ),
+        ] {
+            directory.bad(&format!("layout {file}.npy --to {to}"), 1, &[words]);
+        }
+    }
+    directory.good("layout text.npy --split fields");
+    assert!(directory.at("fields/NAME.npy").exists());
+    directory.good("layout within.npy --to soa");
 }
 
 /// The data of the files that are in a directory.
@@ -125,6 +195,8 @@ fn fields_have_files_of_their_own() {
         }
         if count > 0 {
             sources.push((npy(&tiled(count), false, "(1,)", &soa), "--from soa --to soa"));
+            sources.push((npy(&tiled(count), false, "(1,)", &soa), "--from soa --memory 1MiB"));
+            sources.push((sources[0].0.clone(), "--memory 1MiB"));
         }
         for (source, how) in sources {
             directory.write("a.npy", &source);
@@ -140,6 +212,89 @@ fn fields_have_files_of_their_own() {
         }
     }
     assert_eq!(fs::read_dir(&directory).unwrap().count(), 1, "nothing else stays");
+}
+
+/// Their shape stays in the file of each field.
+#[test]
+fn records_along_any_axes_are_split() {
+    let directory = directory();
+    let data = noise(24 * 5);
+    let kind = "[('a', '<f4'), ('b', '|u1')]";
+    for (shape, count, axes) in [("(2, 3, 4)", 24, 3), ("(3, 5)", 15, 2), ("()", 1, 0)] {
+        let data = &data[..5 * count];
+        directory.write("a.npy", npy(kind, false, shape, data));
+        let soa = relaid(data, &[4, 1], count);
+        directory.good("layout a.npy --split fields");
+        let want = [
+            ("a.npy".to_string(), npy("'<f4'", false, shape, &soa[..4 * count])),
+            ("b.npy".to_string(), npy("'|u1'", false, shape, &soa[4 * count..])),
+        ];
+        assert!(columns(&directory, "fields") == want, "{shape}");
+        fs::remove_dir_all(directory.at("fields")).unwrap();
+        let words = format!(
+            "one axis, the array has {axes}; join them by `turntile rearrange '... -> (...)'`"
+        );
+        directory.bad("layout a.npy --to soa", 1, &[&words, "--split"]);
+        directory.good("rearrange '... -> (...)' a.npy");
+        directory.good("layout a.npy --to soa");
+        let one = npy(
+            &format!("[('a', '<f4', ({count},)), ('b', '|u1', ({count},))]"),
+            false,
+            "(1,)",
+            &soa,
+        );
+        assert!(directory.read("a.npy") == one, "{shape}");
+    }
+    directory.write("a.npy", npy(kind, true, "(3, 5)", &data[..75]));
+    directory.bad(
+        "layout a.npy --split fields",
+        1,
+        &["Fortran order", "`turntile reorder --to c`"],
+    );
+    directory.good("reorder a.npy --to c");
+    directory.good("layout a.npy --split fields");
+}
+
+/// The memory that is said to be needed is enough, and what is advised works.
+#[test]
+fn too_little_memory_is_reported_with_all_that_is_needed() {
+    let directory = directory();
+    let (file, data) = records(40_000);
+    directory.write("a.npy", &file);
+    directory.write("a.bin", &data);
+    let bytes = data.len();
+    for (line, hint) in [
+        ("layout a.npy --to soa", "; --split writes a file of each field in less\n"),
+        ("layout a.bin --to soa --raw --fields 4,12,1,3,9", "\n"),
+    ] {
+        let line = format!("{line} -o new --threads 1");
+        let output = directory.turntile(&format!("{line} --memory 1160000"));
+        let said =
+            ended(&line, &output, 1, &[&format!("{bytes} bytes of data, "), " of workspace and "]);
+        assert!(said.ends_with(&format!(", and 1160000 may be used{hint}")), "{said}");
+        let need = said.split(" command are ").nth(1).unwrap().split(',').next().unwrap();
+        let need: usize = need.parse().unwrap();
+        assert!(need > 1_160_000, "{said}");
+        directory.good(&format!("{line} --memory {need}"));
+        directory.bad(&format!("{line} --memory {}", need - 1), 1, &["of the command are"]);
+    }
+    directory.good("layout a.npy --split fields --memory 1160000");
+    assert_eq!(columns(&directory, "fields").len(), 4);
+    directory.bad("layout a.npy --split -", 2, &["--split makes a directory", "./-"]);
+    directory.good("layout a.npy --split ./-");
+}
+
+/// Nothing is said of a split that is not so.
+#[test]
+fn the_report_of_a_split_says_what_was_done() {
+    let directory = directory();
+    let (file, _) = records(700_000);
+    directory.write("a.npy", &file);
+    let text = directory.good("layout a.npy --split new");
+    assert!(text.starts_with("a.npy: 700000 items record of 29 bytes, aos -> soa in "), "{text}");
+    assert!(text.ends_with(", with reading and writing, written to new, 4 files\n"), "{text}");
+    let text = directory.good("layout a.npy --split other --dry-run");
+    assert!(text.ends_with("in other: 20.3 MB moved some records at a time\n"), "{text}");
 }
 
 #[test]
@@ -178,7 +333,7 @@ fn what_has_no_such_layout_is_refused() {
         ("layout many.npy --from asta:4611686018427387904 --split new", &["more records than"]),
         ("layout none.npy --to soa", &["no fields"]),
         ("layout a.npy --split folder", &["folder is there already"]),
-        ("layout a.npy --split no/where", &["cannot make a directory in no"]),
+        ("layout a.npy --split no/where", &["cannot make no/where: cannot open no: No such file"]),
         ("layout a.npy --split a.npy", &["is there already"]),
         ("layout missing.npy --split new", &["No such file"]),
     ] {

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::{directory, errors, noise, transposed};
+use crate::{directory, errors, noise, npy, transposed};
 
 /// The command, to be started with this signal ignored and no other, whatever the tests were started
 /// with: background jobs of scripts begin with some ignored, and children inherit that.
@@ -42,8 +42,9 @@ fn has_temporary(pid: u32, directory: &Path, written: u64) -> bool {
         let to = fs::read_link(path).unwrap_or_default();
         to.starts_with(directory) && to.to_string_lossy().ends_with(" (deleted)")
     };
-    named.any(|entry| entry.file_name() != "a.bin" && large(&entry.path()))
-        || open.into_iter().any(|entry| unnamed(&entry.path()) && large(&entry.path()))
+    named.any(|entry| {
+        !["a.bin", "a.npy"].iter().any(|name| entry.file_name() == *name) && large(&entry.path())
+    }) || open.into_iter().any(|entry| unnamed(&entry.path()) && large(&entry.path()))
 }
 
 #[test]
@@ -104,6 +105,37 @@ fn an_interruption_leaves_the_old_file_and_nothing_else() {
                 assert!(left[0].1 == data, "{case}: interrupted, and yet not the old file");
             }
         }
+    }
+}
+
+/// Not even SIGKILL leaves anything of a directory that is not done, where temporary files need no names.
+#[test]
+fn an_interruption_leaves_nothing_of_a_directory() {
+    let data = noise(13 * 2_000_000);
+    let text = "[('a', '|u1'), ('b', '<f8'), ('c', '<f4')]";
+    for (sent, signal) in [("KILL", 9), ("INT", 2), ("TERM", 15), ("HUP", 1)] {
+        if cfg!(not(target_os = "linux")) && sent == "KILL" {
+            continue;
+        }
+        let directory = directory();
+        directory.write("a.npy", npy(text, false, "(2000000,)", &data));
+        let mut child = command_ignoring(None)
+            .args(["layout", "a.npy", "--split", "new", "-q"])
+            .current_dir(&directory)
+            .env_remove("TURNTILE_WISDOM")
+            .spawn()
+            .unwrap();
+        let path = directory.path().canonicalize().unwrap();
+        while !has_temporary(child.id(), &path, 1) && child.try_wait().unwrap().is_none() {
+            thread::sleep(Duration::from_micros(200));
+        }
+        Command::new("kill").args([&format!("-{sent}"), &child.id().to_string()]).status().unwrap();
+        let status = child.wait().unwrap();
+        let left: Vec<_> =
+            fs::read_dir(&directory).unwrap().map(|one| one.unwrap().file_name()).collect();
+        let is_done = status.success() && left.len() == 2 && directory.at("new").exists();
+        let is_ended = status.signal() == Some(signal) && left == ["a.npy"];
+        assert!(is_done || is_ended, "{sent}: {status:?}, {left:?}");
     }
 }
 

@@ -168,3 +168,20 @@ fn who_writes_to_nobody_dies_of_it() {
     }
     assert_eq!(directory.files().len(), 1);
 }
+
+/// Temporary files of streams have no target whose name could be told.
+#[cfg(unix)]
+#[test]
+fn where_a_stream_finds_no_room_is_said() {
+    let directory = directory();
+    directory.write("a.npy", npy("'|u1'", false, "(2048, 1024)", &noise(2 << 20)));
+    let script = format!(
+        "ulimit -f 600; exec {} transpose - --memory 1M < a.npy | cat > out",
+        env!("CARGO_BIN_EXE_turntile")
+    );
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", &script]).env("TMPDIR", directory.path()).current_dir(&directory);
+    let errors = errors(&command.output().unwrap());
+    let words = format!("a temporary file in {} (TMPDIR): ", directory.path().display());
+    assert!(errors.contains(&words), "{errors}");
+}
