@@ -34,6 +34,8 @@ pub enum Known {
     WisdomOfOneRoute,
     /// Measuring what does not move remembers a recipe without legs, and `plan` then reports it as refused.
     WisdomOfNothing,
+    /// `Plan::dest` where rows are exchanged lists all rows each time: slow, and no memory where they are very many.
+    DestListsRows,
 }
 
 /// The faults that are left out.
@@ -52,6 +54,7 @@ const OPEN: &[Known] = &[
     Known::StoredIgnoresOptions,
     Known::WisdomOfOneRoute,
     Known::WisdomOfNothing,
+    Known::DestListsRows,
 ];
 
 /// Returns whether the fault is left out.

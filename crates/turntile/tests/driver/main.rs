@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `TURNTILE_DRAWS` | number of draws, or a range of draws: `100000`, `17..18` |
 //! | `TURNTILE_SEED` | seed of the draws, 1 if unset |
+//! | `TURNTILE_TELL` | a file in which each draw is described before it is made: for processes that are killed |
 //! | `TURNTILE_KERNEL` | the only micro-kernel; if unset, draws alternate between all that this machine can run |
 //!
 //! A failure prints the command that repeats its draw. The process prints it even if the draw aborts it.
@@ -63,7 +64,11 @@ static ON_PURPOSE: AtomicBool = AtomicBool::new(false);
 
 /// Says what the draw is about to do.
 fn about(what: impl Display) {
-    AT.lock().unwrap_or_else(PoisonError::into_inner).2 = what.to_string();
+    let mut at = AT.lock().unwrap_or_else(PoisonError::into_inner);
+    at.2 = what.to_string();
+    if let Some(file) = env::var_os("TURNTILE_TELL") {
+        std::fs::write(file, format!("draw {} of seed {}: {}\n", at.1, at.0, at.2)).unwrap();
+    }
 }
 
 /// Runs `work`, which panics on purpose.

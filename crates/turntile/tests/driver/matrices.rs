@@ -95,6 +95,9 @@ fn of<S: Number>(draw: &mut Draw) -> &'static str {
         _ => (rows - 1) * pitch + cols,
     };
     let span = end(rows, cols, lda).max(end(after, wide, ldb));
+    if span > 4 * most + 100_000 {
+        return "too large";
+    }
     let short = span > 0 && draw.one_in(12);
     let len = if short { span - 1 } else { span + draw.below(4) };
     let too_small = lda < cols || ldb < wide;
