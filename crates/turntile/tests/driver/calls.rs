@@ -207,7 +207,11 @@ fn patterns(draw: &mut Draw) -> &'static str {
     let mut sizes: Vec<(String, usize)> = Vec::new();
     let wrong = draw.one_in(20);
     for group in &before {
-        let left = if group.iter().any(|&axis| shape[axis] == 0) { group.len() } else { draw.below(group.len()) };
+        let left = if group.iter().any(|&axis| shape[axis] == 0) {
+            group.len()
+        } else {
+            draw.below(group.len())
+        };
         let given = group.iter().enumerate().filter(|(at, _)| *at != left);
         sizes.extend(given.map(|(_, &axis)| (name(axis), shape[axis] + usize::from(wrong))));
     }

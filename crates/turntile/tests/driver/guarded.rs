@@ -48,7 +48,10 @@ impl Guarded {
         let end = self.start + self.len;
         let mut guards = (0..self.start).chain(end..self.bytes.len());
         if let Some(at) = guards.find(|&at| self.bytes[at] != guard(at)) {
-            panic!("{what}: byte {} beside the data was written", at as isize - self.start as isize);
+            panic!(
+                "{what}: byte {} beside the data was written",
+                at as isize - self.start as isize
+            );
         }
     }
 

@@ -148,7 +148,9 @@ fn drawn_requests_do_what_they_say_or_are_errors() {
     seen.iter().for_each(|(what, count)| println!("{count:8} {what}"));
     // What is never drawn is not tested.
     if draws.end - draws.start >= DRAWS && !cfg!(miri) {
-        for what in ["request: ran", "request: refused", "planner: ran", "call: ran", "call: refused"] {
+        for what in
+            ["request: ran", "request: refused", "planner: ran", "call: ran", "call: refused"]
+        {
             assert!(seen.contains_key(what), "never {what}: {seen:?}");
         }
         for (name, ..) in KINDS {

@@ -13,7 +13,10 @@ use crate::{about, runs};
 /// What a plan is asked of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Device {
-    Host { threads: usize, scratch: Option<usize> },
+    Host {
+        threads: usize,
+        scratch: Option<usize>,
+    },
     H200,
     A100,
     /// Little memory on chip, no clusters and no launches whose blocks all wait for each other.
@@ -71,8 +74,8 @@ pub fn draw(draw: &mut Draw) -> &'static str {
     let route = draw.maybe(5, |draw| draw.of(&ROUTES));
     let mirrored = draw.maybe(10, |draw| draw.one_in(2));
     about(format_args!("{wish:?} {device:?} {tiles:?} {route:?} mirrored {mirrored:?}"));
-    if wish.is_known() {
-        return "known";
+    if wish.is_batch_of_rows() {
+        return "a matrix as well";
     }
     if draw.one_in(30) {
         return combine(draw, &wish, device);
@@ -114,7 +117,8 @@ pub fn draw(draw: &mut Draw) -> &'static str {
             assert_eq!(remade, chosen);
         }
     }
-    let plan = if small && draw.one_in(4) {
+    let few = small || tiles == TileRule::CostModel && wish.is_runnable();
+    let plan = if few && draw.one_in(4) {
         surveyed(draw, &planner, &problem, &chosen, (&wish, device, tiles))
     } else {
         chosen
@@ -186,12 +190,9 @@ fn combine(draw: &mut Draw, wish: &Wish, device: Device) -> &'static str {
 /// Plans what no memory holds.
 pub fn draw_huge(draw: &mut Draw) -> &'static str {
     let elem_bytes = draw.of(&[1, 2, 3, 4, 8, 16, 1000]);
-    let axes = draw.within(2..=4);
-    let mut order = (0..axes).rev().collect::<Vec<_>>();
-    if draw.one_in(2) {
-        order.swap(0, axes - 1);
-        order.rotate_left(1);
-    }
+    let axes = draw.within(2..=5);
+    let mut order: Vec<usize> = (0..axes).collect();
+    (1..axes).for_each(|at| order.swap(at, draw.below(at + 1)));
     // Half of the sides have divisors that routes can use.
     let bits = 60 / axes;
     let side = |draw: &mut Draw| {
@@ -215,10 +216,14 @@ pub fn draw_huge(draw: &mut Draw) -> &'static str {
         }
         Ok(problem) => problem,
     };
-    let plan = match device.planner().plan(&problem) {
+    let planner = device.planner();
+    let plan = match planner.plan(&problem) {
         Err(error) => {
             assert!(!device.is_host() && wish.out_of_place, "{error}");
             return "no route";
+        }
+        Ok(plan) if draw.one_in(4) => {
+            surveyed(draw, &planner, &problem, &plan, (&wish, device, TileRule::CostModel))
         }
         Ok(plan) => plan,
     };

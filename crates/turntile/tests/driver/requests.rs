@@ -109,7 +109,7 @@ pub fn draw(draw: &mut Draw) -> &'static str {
     let small = reasons.is_empty() && wish.span_bytes() < 20_000;
     let how = How::draw(draw, small);
     about(format_args!("{wish:?} {how:?}"));
-    if wish.is_known() {
+    if wish.is_batch_of_rows() && open(Known::BatchOfOneAxisWithLeading) {
         return "known";
     }
     let mut reasons = reasons;
@@ -153,7 +153,8 @@ fn check_error(error: &Error, reasons: &[&str], wish: &Wish, how: &How) {
     // A route that cannot be used; several legs, which there are in place alone.
     let many_axes = matches!(&wish.what, What::Axes { shape, .. } if shape.len() > 7);
     let may = how.route.is_some() || wish.out_of_place && many_axes;
-    assert!(kind == "no plan" && may, "{kind}: {error}");
+    let stays = wish.is_of_records_that_stay() && !open(Known::RecordsThatStayByRoute);
+    assert!(kind == "no plan" && may && !stays, "{kind}: {error}");
     if let (Error::Plan(turntile::plan::PlanError::Infeasible { route, .. }), Some(asked)) =
         (error, how.route)
         && !open(Known::UnknownRouteNamedNothing)

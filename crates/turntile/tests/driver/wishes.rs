@@ -205,7 +205,10 @@ impl Wish {
         }
         if let Some([lda, ldb]) = self.leading {
             because("with leading", self.out_of_place || self.batch > 1);
-            because("with leading", self.is_matrix().is_none());
+            // Rows of something else are too short, or not: the one error or the other.
+            for reason in ["with leading", "leading too small", "too far apart"] {
+                because(reason, self.is_matrix().is_none());
+            }
             if let (Some(turns), What::Axes { shape, .. }) = (self.is_matrix(), &self.what) {
                 let [rows, cols] = [shape[shape.len() - 2], shape[shape.len() - 1]];
                 let (after, wide) = if turns { (cols, rows) } else { (rows, cols) };
@@ -217,12 +220,15 @@ impl Wish {
         reasons
     }
 
-    /// Returns whether the driver must not ask for it.
-    pub fn is_known(&self) -> bool {
-        let batched_row = self.leading.is_some()
-            && self.batch > 1
-            && matches!(&self.what, What::Axes { shape, .. } if shape.len() == 1);
-        batched_row && open(Known::BatchOfOneAxisWithLeading)
+    /// Returns whether it is a batch of arrays of one axis with leading dimensions: [`Problem`] sees a matrix.
+    pub fn is_batch_of_rows(&self) -> bool {
+        let rows = matches!(&self.what, What::Axes { shape, .. } if shape.len() == 1);
+        rows && self.leading.is_some() && self.batch > 1
+    }
+
+    /// Returns whether records stay as they are.
+    pub fn is_of_records_that_stay(&self) -> bool {
+        matches!(&self.what, What::Records(records) if records.from == records.to)
     }
 
     /// Returns bytes of a valid problem's elements, gaps included.
@@ -308,7 +314,7 @@ fn draw_leading(draw: &mut Draw, shape: &[usize], axes: &[usize]) -> [usize; 2] 
     match draw.below(30) {
         0 => [lda.saturating_sub(a + 1), ldb],
         1 => [lda, ldb.saturating_sub(b + 1)],
-        2 => [draw.huge_side(), ldb],
+        2 if rows > 0 && cols > 0 => [draw.huge_side(), ldb],
         3..12 => [lda.max(ldb); 2],
         _ => [lda, ldb],
     }
@@ -336,9 +342,8 @@ impl Records {
         let width = draw.of(&[1, 1, 1, 2, 4, 4, 8]);
         let alike = draw.one_in(4);
         let first = width * draw.within(1..=5);
-        let mut sizes: Vec<usize> = (0..fields)
-            .map(|_| if alike { first } else { width * draw.within(1..=5) })
-            .collect();
+        let mut sizes: Vec<usize> =
+            (0..fields).map(|_| if alike { first } else { width * draw.within(1..=5) }).collect();
         if draw.one_in(60) {
             sizes.iter_mut().take(1).for_each(|bytes| *bytes = draw.of(&[0, 3000, usize::MAX]));
         }
