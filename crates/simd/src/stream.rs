@@ -12,7 +12,7 @@ use crate::taken::took;
 ///   them meanwhile.
 /// - This thread calls [`fence`] before it accesses these bytes again, and before it lets another thread do so.
 pub unsafe fn stream_raw(from: &[Byte], to: *mut Byte) {
-    // Miri knows no assembly.
+    // Miri has no such stores: it knows no assembly.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         use crate::block::LINE;
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn every_length_at_every_alignment() {
         let from: Vec<Byte> = (0..400).map(|k| Byte::new(k as u8)).collect();
-        for start in 0..70 {
+        for start in (0..70).step_by(if cfg!(miri) { 23 } else { 1 }) {
             for len in [0, 1, 15, 63, 64, 65, 127, 128, 129, 200, 300] {
                 let mut to = vec![0xEEu8; 400];
                 // SAFETY: `start + len` bytes are in bounds of both.

@@ -1,0 +1,160 @@
+//! Random driver: draws problems, options and calls, valid and invalid, and compares what the library does with a naive
+//! oracle. A request either does what it says, or is an error that touches nothing.
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `TURNTILE_DRAWS` | number of draws, or a range of draws: `100000`, `17..18` |
+//! | `TURNTILE_SEED` | seed of the draws, 1 if unset |
+//! | `TURNTILE_TELL` | a file in which each draw is described before it is made: for processes that are killed |
+//! | `TURNTILE_KERNEL` | the only micro-kernel; if unset, draws alternate between all that this machine can run |
+//!
+//! A failure prints the command that repeats its draw. The process prints it even if the draw aborts it.
+
+#[path = "../common/oracle.rs"]
+#[allow(dead_code, reason = "only a part is used")]
+mod naive;
+
+mod calls;
+mod draw;
+mod grids;
+mod guarded;
+mod known;
+mod matrices;
+mod planners;
+mod records;
+mod requests;
+mod runs;
+mod stored;
+mod wisdom;
+mod wishes;
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fmt::Display;
+use std::io::Write;
+use std::ops::Range;
+use std::panic;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use draw::Draw;
+
+/// Number of draws when nothing else is asked for: some seconds.
+const DRAWS: u64 = if cfg!(miri) { 60 } else { 4000 };
+
+/// A kind of draws: its name, its weight, and what it does. Returns what became of the draw.
+type Kind = (&'static str, usize, fn(&mut Draw) -> &'static str);
+
+const KINDS: [Kind; 9] = [
+    ("request", 40, requests::draw),
+    ("planner", 30, planners::draw),
+    ("call", 14, calls::draw),
+    ("imatcopy", 8, matrices::draw),
+    ("records of a type", 3, records::draw),
+    ("stored", 2, stored::draw),
+    ("grid", 2, grids::draw),
+    ("huge", 3, planners::draw_huge),
+    ("wisdom", 1, wisdom::draw),
+];
+
+/// The draw that is being made, for whoever reports a panic.
+static AT: Mutex<(u64, u64, String)> = Mutex::new((0, 0, String::new()));
+/// Whether the draw panics on purpose.
+static ON_PURPOSE: AtomicBool = AtomicBool::new(false);
+
+/// Says what the draw is about to do.
+fn about(what: impl Display) {
+    let mut at = AT.lock().unwrap_or_else(PoisonError::into_inner);
+    at.2 = what.to_string();
+    if let Some(file) = env::var_os("TURNTILE_TELL") {
+        std::fs::write(file, format!("draw {} of seed {}: {}\n", at.1, at.0, at.2)).unwrap();
+    }
+}
+
+/// Runs `work`, which panics on purpose.
+fn panicking<R>(work: impl FnOnce() -> R) -> std::thread::Result<R> {
+    ON_PURPOSE.store(true, Ordering::Relaxed);
+    let result = panic::catch_unwind(panic::AssertUnwindSafe(work));
+    ON_PURPOSE.store(false, Ordering::Relaxed);
+    result
+}
+
+/// Reports panics with the draw, past the capture of output: a panic while elements move ends the process.
+fn report_panics() {
+    let report = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        if ON_PURPOSE.load(Ordering::Relaxed) {
+            return;
+        }
+        let (seed, number, what) = &*AT.lock().unwrap_or_else(PoisonError::into_inner);
+        let command = format!(
+            "TURNTILE_SEED={seed} TURNTILE_DRAWS={number}..{} cargo test -p turntile --test driver",
+            number + 1
+        );
+        let _ = writeln!(std::io::stderr(), "draw {number}: {what}\nagain by {command}\n{info}");
+        report(info);
+    }));
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    let read = |text: String| text.parse().unwrap_or_else(|_| panic!("{name}={text:?}: a number"));
+    env::var(name).map_or(default, read)
+}
+
+fn draws() -> Range<u64> {
+    let text = env::var("TURNTILE_DRAWS").unwrap_or_else(|_| DRAWS.to_string());
+    let read = |text: &str| text.parse().ok();
+    let range = match text.split_once("..") {
+        Some((from, to)) => read(from).zip(read(to)).map(|(from, to)| from..to),
+        None => read(&text).map(|to| 0..to),
+    };
+    range.unwrap_or_else(|| panic!("TURNTILE_DRAWS={text:?}: a number or a range"))
+}
+
+/// Uses one of the micro-kernels, since what they do differs.
+fn force_kernel(draw: &mut Draw, only: Option<&str>) {
+    let name = only.unwrap_or_else(|| {
+        let here: Vec<_> =
+            turntile_simd::KERNELS.iter().filter(|kernel| (kernel.available)()).collect();
+        // Under Miri elements with uninitialised bytes may not pass through vectors.
+        if cfg!(miri) { "portable" } else { draw.of(&here).name }
+    });
+    assert!(turntile_simd::force(name), "TURNTILE_KERNEL={name:?}: not here");
+}
+
+#[test]
+fn drawn_requests_do_what_they_say_or_are_errors() {
+    let (seed, draws) = (number("TURNTILE_SEED", 1), draws());
+    let only = env::var("TURNTILE_KERNEL").ok();
+    report_panics();
+    let weights: usize = KINDS.iter().map(|(_, weight, _)| weight).sum();
+    let mut seen: BTreeMap<String, u64> = BTreeMap::new();
+    for number in draws.clone() {
+        *AT.lock().unwrap_or_else(PoisonError::into_inner) = (seed, number, String::new());
+        let mut draw = Draw::new(seed, number);
+        force_kernel(&mut draw, only.as_deref());
+        let mut at = draw.below(weights);
+        let kind = KINDS.iter().find(|(_, weight, _)| {
+            let here = at < *weight;
+            at = at.saturating_sub(*weight);
+            here
+        });
+        let (name, _, kind) = kind.expect("below the sum");
+        about(name);
+        let became = kind(&mut draw);
+        *seen.entry(format!("{name}: {became}")).or_default() += 1;
+    }
+    let _ = panic::take_hook();
+    seen.iter().for_each(|(what, count)| println!("{count:8} {what}"));
+    // What is never drawn is not tested.
+    if draws.end - draws.start >= DRAWS && !cfg!(miri) {
+        for what in
+            ["request: ran", "request: refused", "planner: ran", "call: ran", "call: refused"]
+        {
+            assert!(seen.contains_key(what), "never {what}: {seen:?}");
+        }
+        for (name, ..) in KINDS {
+            assert!(seen.keys().any(|what| what.starts_with(name)), "never {name}: {seen:?}");
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Plans for hosts and GPUs, run on this host.
+
+use turntile::Planned;
+use turntile::plan::{Chip, Host, Plan, PlanError, Planner, Problem, TileRule};
+use turntile_cuda::call::Limits;
+
+use crate::draw::Draw;
+use crate::known::{Known, open};
+use crate::requests::ROUTES;
+use crate::wishes::{What, Wish, kind};
+use crate::{about, runs};
+
+/// What a plan is asked of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Device {
+    Host {
+        threads: usize,
+        scratch: Option<usize>,
+    },
+    H200,
+    A100,
+    /// Little memory on chip, no clusters and no launches whose blocks all wait for each other.
+    Old,
+}
+
+impl Device {
+    fn draw(draw: &mut Draw) -> Self {
+        match draw.below(7) {
+            0 => Device::H200,
+            1 => Device::A100,
+            2 => Device::Old,
+            _ => {
+                let scratch = draw.maybe(3, |draw| 1 << draw.within(4..=16));
+                Device::Host { threads: draw.threads(), scratch }
+            }
+        }
+    }
+
+    fn planner(self) -> Planner {
+        match self {
+            Device::Host { threads, scratch: None } => Planner::new(Host::new(threads)),
+            Device::Host { threads, scratch: Some(bytes) } => {
+                Planner::new(Host::new(threads).with_scratch(bytes))
+            }
+            Device::H200 => Planner::new(Chip::h200()),
+            Device::A100 => Planner::new(Chip::a100()),
+            Device::Old => {
+                let limits = Limits {
+                    units: 13,
+                    shared_bytes: 48 << 10,
+                    unit_shared_bytes: 48 << 10,
+                    cluster: 1,
+                    cooperative: false,
+                    ..Limits::H200
+                };
+                Planner::new(Chip::like_h200("old", limits, 2.08e11))
+            }
+        }
+    }
+
+    fn is_host(self) -> bool {
+        matches!(self, Device::Host { .. })
+    }
+}
+
+pub fn draw(draw: &mut Draw) -> &'static str {
+    // A batch of none is refused by the builder alone.
+    let wish = Wish::draw(draw);
+    let wish = Wish { batch: wish.batch.max(1), ..wish };
+    let device = Device::draw(draw);
+    let reasons = wish.reasons();
+    let small = reasons.is_empty() && wish.span_bytes() < 10_000;
+    let tiles = if small && draw.one_in(10) { TileRule::Exhaustive } else { TileRule::CostModel };
+    let route = draw.maybe(5, |draw| draw.of(&ROUTES));
+    let mirrored = draw.maybe(10, |draw| draw.one_in(2));
+    about(format_args!("{wish:?} {device:?} {tiles:?} {route:?} mirrored {mirrored:?}"));
+    if wish.is_batch_of_rows() {
+        return "a matrix as well";
+    }
+    if draw.one_in(30) {
+        return combine(draw, &wish, device);
+    }
+    let problem = match wish.problem() {
+        Err(error) => {
+            let kind = kind(&error);
+            assert!(reasons.contains(&kind), "{kind}: {error}, not for {reasons:?}");
+            return "refused";
+        }
+        Ok(problem) => problem,
+    };
+    assert!(reasons.is_empty(), "made, not refused for {reasons:?}: {problem:?}");
+    assert_eq!(wish.transpose().and_then(|transpose| transpose.problem()), Ok(problem));
+    let planner = device.planner().with_tiles(tiles);
+    let planner = route.map_or(planner.clone(), |route| planner.with_route(route));
+    let planner = mirrored.map_or(planner.clone(), |mirrored| planner.with_mirrored(mirrored));
+    let chosen = match planner.plan(&problem) {
+        Ok(plan) => plan,
+        Err(PlanError::Infeasible { why, .. }) => {
+            // Without such a choice there is a plan in place on hosts, and without leading dimensions on GPUs too.
+            let many_axes = matches!(&wish.what, What::Axes { shape, .. } if shape.len() > 7);
+            let records = matches!(wish.what, What::Records(_));
+            let may = route.is_some()
+                || mirrored.is_some()
+                || wish.out_of_place && many_axes
+                || !device.is_host() && (wish.leading.is_some() || records || wish.out_of_place);
+            assert!(may, "{why}");
+            return "no route";
+        }
+        Err(error) => panic!("{error}"),
+    };
+    check_mirrored(&chosen, &wish, mirrored);
+    if route.is_none() && mirrored.is_none() && draw.one_in(3) {
+        let remade = planner.remake(&problem, &chosen.recipe());
+        if wish.leading.is_none() && !chosen.legs.is_empty() {
+            let mut remade = remade.unwrap().unwrap_or_else(|| panic!("not remade: {chosen:#}"));
+            remade.declined.clone_from(&chosen.declined);
+            assert_eq!(remade, chosen);
+        }
+    }
+    let few = small || tiles == TileRule::CostModel && wish.is_runnable();
+    let plan = if few && draw.one_in(4) {
+        surveyed(draw, &planner, &problem, &chosen, (&wish, device, tiles))
+    } else {
+        chosen
+    };
+    let threads = draw.threads();
+    let planned = Planned::new(plan, threads).unwrap();
+    runs::check_plan(&planned, &wish, device.is_host());
+    if let Some(route) = route.filter(|_| runs::moves(&planned)) {
+        let legs = planned.plan().legs.iter().any(|leg| leg.route == route);
+        let ignored = wish.leading.is_some() && open(Known::RouteIgnoredWithLeading);
+        assert!(legs || ignored, "not {route}: {planned:#}");
+    }
+    runs::check_dest(draw, &planned, &wish);
+    if !wish.is_runnable() {
+        return "planned";
+    }
+    runs::run(draw, &planned, &wish);
+    "ran"
+}
+
+fn check_mirrored(plan: &Plan, wish: &Wish, mirrored: Option<bool>) {
+    let ignored = wish.leading.is_some() || matches!(wish.what, What::Records(_));
+    if ignored && open(Known::MirroredIgnored) {
+        return;
+    }
+    if let (Some(mirrored), [leg]) = (mirrored, &plan.legs[..]) {
+        assert_eq!(leg.mirrored, mirrored, "{plan:#}");
+    }
+}
+
+/// Returns one of all candidates, after the chosen plan was compared with the first.
+fn surveyed(
+    draw: &mut Draw,
+    planner: &Planner,
+    problem: &Problem,
+    chosen: &Plan,
+    (wish, device, tiles): (&Wish, Device, TileRule),
+) -> Plan {
+    let all = planner.survey(problem).candidates;
+    assert!(all.is_sorted_by(|a, b| a.seconds <= b.seconds));
+    let Some(best) = all.first() else { panic!("planned and not surveyed: {chosen:#}") };
+    let exhaustive = tiles == TileRule::Exhaustive && open(Known::ExhaustiveTakesTheLast);
+    let gpu = !device.is_host() && open(Known::SurveyFindsBetterOnGpus);
+    // With leading dimensions the plan is that of fewest passes.
+    if wish.leading.is_none() && !exhaustive && !gpu {
+        let least = best.seconds * (1.0 + 1e-9);
+        assert!(chosen.seconds <= least, "{chosen:#}\nslower than {best:#}");
+    }
+    draw.of(&all)
+}
+
+/// Calls a problem's methods in an order or on a problem that they do not go with: an error, sooner or later.
+fn combine(draw: &mut Draw, wish: &Wish, device: Device) -> &'static str {
+    let Ok(problem) = wish.problem() else { return "refused" };
+    let problem = match (problem.leading(), problem.records()) {
+        (Some(_), _) if !open(Known::LeadingThenOutOfPlace) => problem.out_of_place(),
+        (_, Some(_)) if !open(Known::RecordsWithLeading) => {
+            let [lda, ldb] = [problem.cols() + draw.below(5), problem.cols() + draw.below(5)];
+            let Ok(problem) = problem.with_leading(lda, ldb) else { return "refused" };
+            problem
+        }
+        _ => return "nothing to combine",
+    };
+    let plan = device.planner().plan(&problem);
+    assert!(plan.is_err(), "planned: {:#}", plan.unwrap());
+    "refused"
+}
+
+/// Plans what no memory holds.
+pub fn draw_huge(draw: &mut Draw) -> &'static str {
+    let elem_bytes = draw.of(&[1, 2, 3, 4, 8, 16, 1000]);
+    let axes = draw.within(2..=5);
+    let mut order: Vec<usize> = (0..axes).collect();
+    (1..axes).for_each(|at| order.swap(at, draw.below(at + 1)));
+    // Half of the sides have divisors that routes can use.
+    let bits = 60 / axes;
+    let side = |draw: &mut Draw| {
+        let side = 1 + (draw.next() as usize & ((1 << draw.within(1..=bits)) - 1));
+        if draw.one_in(2) { side } else { side.next_multiple_of(48) }
+    };
+    let shape: Vec<usize> = (0..axes).map(|_| side(draw)).collect();
+    let what = What::Axes { shape, axes: order };
+    let cap = draw.maybe(4, Draw::cap);
+    let (batch, alignment, out_of_place, leading) = (1, None, draw.one_in(6), None);
+    let wish = Wish { what, elem_bytes, batch, cap, alignment, out_of_place, leading };
+    let device = match Device::draw(draw) {
+        Device::Host { scratch, .. } => Device::Host { threads: draw.within(1..=300), scratch },
+        other => other,
+    };
+    about(format_args!("{wish:?} {device:?}"));
+    let problem = match wish.problem() {
+        Err(error) => {
+            assert_eq!(kind(&error), "too large", "{error}");
+            return "refused";
+        }
+        Ok(problem) => problem,
+    };
+    let planner = device.planner();
+    let plan = match planner.plan(&problem) {
+        Err(error) => {
+            assert!(!device.is_host() && wish.out_of_place, "{error}");
+            return "no route";
+        }
+        Ok(plan) if draw.one_in(4) => {
+            surveyed(draw, &planner, &problem, &plan, (&wish, device, TileRule::CostModel))
+        }
+        Ok(plan) => plan,
+    };
+    let planned = Planned::new(plan, 3).unwrap();
+    runs::check_plan(&planned, &wish, device.is_host());
+    runs::check_dest(draw, &planned, &wish);
+    "planned"
+}

@@ -1,0 +1,203 @@
+//! Requests by `Transpose`, planned for this host.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use turntile::plan::{Chip, Costs, Host, Planner, Route, TileRule};
+use turntile::{Effort, Error, Planned, Transpose};
+
+use crate::draw::Draw;
+use crate::known::{Known, open};
+use crate::wishes::{What, Wish, kind};
+use crate::{about, runs};
+
+/// Every route of the table, and names that it does not have.
+pub const ROUTES: [Route; 13] = [
+    Route::SQUARE,
+    Route::ON_CHIP,
+    Route::SQUARE_TILE,
+    Route::PANEL,
+    Route::ALIGNED_SLOTS,
+    Route::CUT,
+    Route::THREE_STAGE,
+    Route::ONE_STAGE,
+    Route::OUT_OF_PLACE,
+    Route::NOTHING,
+    Route::SEVERAL,
+    Route::TOGETHER,
+    Route::named("x"),
+];
+
+/// Options of a plan.
+#[derive(Clone, Debug)]
+struct How {
+    threads: Option<usize>,
+    route: Option<Route>,
+    tiles: TileRule,
+    effort: Effort,
+    table: Option<Table>,
+}
+
+/// A table of costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Table {
+    /// As `Host::here` has it.
+    Own,
+    /// Another, of this processor.
+    Slow,
+    OtherProcessor,
+    Gpu,
+}
+
+impl Table {
+    fn costs(self, here: &Host) -> Costs {
+        let own = here.costs().clone();
+        match self {
+            Table::Own if open(Known::OwnCostsRefused) => own.named(here.processor(), ""),
+            Table::Own => own,
+            Table::Slow => own.named(here.processor(), "").with_constant(0, 1e6),
+            Table::OtherProcessor => own.named("an abacus", ""),
+            Table::Gpu => Chip::h200().costs().clone().named(here.processor(), ""),
+        }
+    }
+
+    fn is_refused(self) -> bool {
+        matches!(self, Table::OtherProcessor | Table::Gpu)
+    }
+}
+
+impl How {
+    fn draw(draw: &mut Draw, small: bool) -> Self {
+        let exhaustive = small && draw.one_in(8);
+        How {
+            threads: draw.maybe(2, |draw| match draw.below(60) {
+                0 => 0,
+                1 => 17,
+                _ => draw.threads(),
+            }),
+            route: draw.maybe(4, |draw| draw.of(&ROUTES)),
+            tiles: if exhaustive { TileRule::Exhaustive } else { TileRule::CostModel },
+            effort: match small && draw.one_in(40) {
+                true => Effort::Measure(Duration::ZERO),
+                false => Effort::Estimate,
+            },
+            table: draw.maybe(12, |draw| {
+                draw.of(&[Table::Own, Table::Slow, Table::OtherProcessor, Table::Gpu])
+            }),
+        }
+    }
+
+    fn put_on(&self, transpose: Transpose) -> Transpose {
+        let How { threads, route, tiles, effort, table } = self;
+        let transpose = threads.map_or(transpose.clone(), |threads| transpose.threads(threads));
+        let transpose = route.map_or(transpose.clone(), |route| transpose.route(route));
+        let transpose = transpose.tiles(*tiles).effort(*effort);
+        match table {
+            Some(table) => transpose.costs(table.costs(&Host::here(self.count().max(1)))),
+            None => transpose,
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.threads.unwrap_or_else(turntile::threads::count)
+    }
+}
+
+pub fn draw(draw: &mut Draw) -> &'static str {
+    let wish = Wish::draw(draw);
+    let reasons = wish.reasons();
+    let small = reasons.is_empty() && wish.span_bytes() < 20_000;
+    let how = How::draw(draw, small);
+    about(format_args!("{wish:?} {how:?}"));
+    if wish.is_batch_of_rows() && open(Known::BatchOfOneAxisWithLeading) {
+        return "known";
+    }
+    let mut reasons = reasons;
+    let mut because = |reason, holds: bool| reasons.extend(holds.then_some(reason));
+    because("zero", how.threads == Some(0));
+    because("costs", how.table.is_some_and(Table::is_refused));
+    because("with leading", wish.leading.is_some() && how.effort != Effort::Estimate);
+    let planned = match wish.transpose().map(|transpose| how.put_on(transpose)) {
+        Err(error) => Err(error),
+        Ok(transpose) => {
+            let planned = transpose.plan();
+            if let (Ok(planned), true) = (&planned, draw.one_in(6)) {
+                check_alike(&transpose, &how, planned);
+            }
+            planned
+        }
+    };
+    let planned = match planned {
+        Err(error) => {
+            check_error(&error, &reasons, &wish, &how);
+            return if reasons.is_empty() { "no route" } else { "refused" };
+        }
+        Ok(planned) => planned,
+    };
+    assert!(reasons.is_empty(), "planned, not refused for {reasons:?}: {planned:#}");
+    runs::check_plan(&planned, &wish, true);
+    check_options(&planned, &wish, &how);
+    runs::check_dest(draw, &planned, &wish);
+    if !wish.is_runnable() {
+        return "planned";
+    }
+    runs::run(draw, &planned, &wish);
+    "ran"
+}
+
+fn check_error(error: &Error, reasons: &[&str], wish: &Wish, how: &How) {
+    let kind = kind(error);
+    if !reasons.is_empty() {
+        return assert!(reasons.contains(&kind), "{kind}: {error}, not for {reasons:?}");
+    }
+    // A route that cannot be used; several legs, which there are in place alone.
+    let many_axes = matches!(&wish.what, What::Axes { shape, .. } if shape.len() > 7);
+    let may = how.route.is_some() || wish.out_of_place && many_axes;
+    let stays = wish.is_of_records_that_stay() && !open(Known::RecordsThatStayByRoute);
+    assert!(kind == "no plan" && may && !stays, "{kind}: {error}");
+    if let (Error::Plan(turntile::plan::PlanError::Infeasible { route, .. }), Some(asked)) =
+        (error, how.route)
+        && !open(Known::UnknownRouteNamedNothing)
+    {
+        assert_eq!(*route, asked, "{error}");
+    }
+}
+
+/// Each option acts.
+fn check_options(planned: &Planned, wish: &Wish, how: &How) {
+    let (plan, threads) = (planned.plan(), how.count());
+    assert!(planned.threads() <= threads, "{} of {threads}: {planned:#}", planned.threads());
+    if wish.cap.is_none() {
+        let most = wish.span_bytes() / 50 + threads.min(32) * (1 << 20);
+        let most = most + plan.problem.kept_bytes();
+        assert!(planned.workspace_bytes() <= most, "more than {most}: {planned:#}");
+    }
+    if let Some(alignment) = wish.alignment {
+        assert_eq!(plan.problem.alignment(), alignment.max(1));
+    }
+    let Some(route) = how.route.filter(|_| runs::moves(planned)) else { return };
+    if wish.leading.is_some() && open(Known::RouteIgnoredWithLeading) {
+        return;
+    }
+    // With leading dimensions the route is that of a leg.
+    let legs = plan.legs.iter().any(|leg| leg.route == route);
+    let records = matches!(wish.what, What::Records(_));
+    let honoured = if wish.leading.is_some() || records { legs } else { plan.route() == route };
+    assert!(honoured, "not {route}: {planned:#}");
+}
+
+/// The planner that others can make too plans the same.
+fn check_alike(transpose: &Transpose, how: &How, planned: &Planned) {
+    if how.effort != Effort::Estimate {
+        return;
+    }
+    let here = Host::here(how.count());
+    let host = match how.table {
+        Some(table) => here.clone().with_costs(Arc::new(table.costs(&here))),
+        None => here,
+    };
+    let planner = Planner::new(host).with_tiles(how.tiles);
+    let planner = how.route.map_or(planner.clone(), |route| planner.with_route(route));
+    let plan = planner.plan(&transpose.problem().unwrap()).unwrap();
+    assert_eq!(plan, *planned.plan());
+}

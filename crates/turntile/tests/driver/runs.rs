@@ -1,0 +1,297 @@
+//! Plans compared with what was asked, and run: first wrongly, which must touch nothing, then rightly.
+
+use std::collections::HashSet;
+use std::mem::MaybeUninit;
+
+use turntile::plan::{Route, Stage};
+use turntile::{Bytes, Error, Options, Planned};
+use turntile_plan::StageShape;
+
+use crate::draw::Draw;
+use crate::guarded::{Guarded, Words};
+use crate::known::{Known, open};
+use crate::panicking;
+use crate::wishes::{Moved, Wish, kind};
+
+/// Calls `$act` with `$data` as elements of `$elem_bytes` bytes; where there is no type for them here, as [`Bytes`].
+macro_rules! as_elements {
+    ($elem_bytes:expr, $bytes:expr, $data:ident => $act:expr) => {{
+        let bytes: &mut [u8] = $bytes;
+        match $elem_bytes {
+            1 => as_elements!(@of 1, bytes, $data => $act),
+            2 => as_elements!(@of 2, bytes, $data => $act),
+            3 => as_elements!(@of 3, bytes, $data => $act),
+            4 => as_elements!(@of 4, bytes, $data => $act),
+            8 => as_elements!(@of 8, bytes, $data => $act),
+            12 => as_elements!(@of 12, bytes, $data => $act),
+            16 => as_elements!(@of 16, bytes, $data => $act),
+            _ => {
+                let $data = &mut Bytes(bytes);
+                $act
+            }
+        }
+    }};
+    (@of $n:literal, $bytes:ident, $data:ident => $act:expr) => {{
+        let $data = $bytes.as_chunks_mut::<$n>().0;
+        $act
+    }};
+}
+
+/// Compares a plan with what it is for.
+pub fn check_plan(planned: &Planned, wish: &Wish, host: bool) {
+    let plan = planned.plan();
+    let problem = &plan.problem;
+    assert_eq!(plan.check(), Ok(()), "{plan:#}");
+    assert_eq!(problem.is_out_of_place(), wish.out_of_place, "{plan:#}");
+    assert_eq!((problem.cap(), problem.elem_bytes()), (wish.cap, wish.elem_bytes), "{plan:#}");
+    assert_eq!(problem.span_bytes(), wish.span_bytes(), "{plan:#}");
+    let need = planned.workspace_bytes();
+    if let Some(cap) = wish.cap {
+        assert!(plan.workspace_bytes <= cap, "{cap}: {plan:#}");
+        assert!(!host || need <= cap, "{need} of {cap} bytes: {plan:#}");
+    }
+    if wish.out_of_place {
+        assert_eq!((plan.workspace_bytes, need), (0, 0), "{plan:#}");
+    }
+}
+
+/// Compares destinations, of all elements or of some.
+pub fn check_dest(draw: &mut Draw, planned: &Planned, wish: &Wish) {
+    let plan = planned.plan();
+    let exchanges = |stage: &Stage| matches!(stage.shape, StageShape::Exchange { .. });
+    if plan.stages().any(exchanges) && plan.problem.rows() > 100 && open(Known::DestListsRows) {
+        return;
+    }
+    let span = plan.problem.span();
+    let most = if wish.is_runnable() { 300 } else { 40 };
+    for k in 0..span.min(most) {
+        let offset = if span <= most { k } else { draw.below(span) };
+        let want = wish.dest(offset);
+        let got = plan.problem.dest(offset);
+        assert!(want.is_none_or(|want| got == want), "{offset} to {got}, not {want:?}: {plan:#}");
+        let got = plan.dest(offset);
+        // Of gaps that travel, the stages' maps say more than the problem's.
+        assert!(want.is_none_or(|want| got == want), "{offset} to {got}, not {want:?}: {plan:#}");
+    }
+}
+
+/// Runs a plan.
+pub fn run(draw: &mut Draw, planned: &Planned, wish: &Wish) {
+    let moved = wish.moved();
+    for _ in 0..draw.below(3) {
+        run_wrongly(draw, planned, wish, &moved);
+    }
+    if wish.out_of_place {
+        return run_into(draw, planned, &moved);
+    }
+    run_in_place(draw, planned, wish, &moved);
+}
+
+fn run_in_place(draw: &mut Draw, planned: &Planned, wish: &Wish, moved: &Moved) {
+    // A matrix with leading dimensions may be the start of a larger array.
+    let more = if wish.leading.is_some() { draw.below(3) * moved.elem_bytes } else { 0 };
+    let skip = draw.below(64);
+    let mut before = moved.before.clone();
+    before.extend((0..more).map(|k| k as u8));
+    let mut data = Guarded::new(&before, skip);
+    let passes = planned.plan().passes();
+    let mut reported = Vec::new();
+    let panics_at = draw.maybe(30, |draw| draw.within(1..=passes.max(1)));
+    let mut tell = |stages| {
+        reported.push(stages);
+        assert!(panics_at.is_none_or(|at| stages < at), "on purpose");
+    };
+    let mut guarded = Words::new(planned.workspace_bytes(), draw.below(256) as u8);
+    let mut workspace;
+    let mut options = Options::new();
+    match draw.below(3) {
+        0 => {}
+        1 => {
+            workspace = planned.workspace().unwrap();
+            workspace.poison(draw.below(256) as u8);
+            options = options.workspace(&mut workspace);
+        }
+        _ => options = options.workspace_in(guarded.words()),
+    }
+    let tells = draw.one_in(3) || panics_at.is_some();
+    if tells {
+        options = options.progress(&mut tell);
+    }
+    let leading = wish.leading.is_some();
+    let typed = if draw.one_in(2) { moved.elem_bytes } else { 0 };
+    let bytes = data.data();
+    let run = || {
+        as_elements!(typed, bytes, data => {
+            if leading { planned.run_within(data, options) } else { planned.run_with(data, options) }
+        })
+    };
+    match panics_at.filter(|_| passes > 0) {
+        Some(_) => drop(panicking(run).expect_err("it panicked")),
+        None => run().unwrap_or_else(|error| panic!("{error}: {planned:#}")),
+    }
+    if tells {
+        // Passes that are done after each stage; none after a panic.
+        let rises = reported.is_sorted_by(|a, b| a < b);
+        let last = reported.last().copied().unwrap_or(0);
+        let stopped = reported.iter().position(|&at| panics_at.is_some_and(|end| at >= end));
+        let ended = stopped.map_or(last == passes, |at| at + 1 == reported.len());
+        assert!(rises && ended, "{reported:?} of {passes}: {planned:#}");
+    }
+    guarded.check();
+    check_moved(planned, &mut data, moved, &before[moved.before.len()..]);
+}
+
+/// Compares what was moved; elements that may be anything are set to what they should not matter to be.
+fn check_moved(planned: &Planned, data: &mut Guarded, moved: &Moved, behind: &[u8]) {
+    let e = moved.elem_bytes;
+    if !moved.free.is_empty() {
+        let all: HashSet<&[u8]> = moved.before.chunks(e).collect();
+        for &at in &moved.free {
+            let element = &mut data.data()[at * e..][..e];
+            assert!(all.contains(&*element), "{at} holds no element of before: {planned:#}");
+            element.copy_from_slice(&moved.after[at * e..][..e]);
+        }
+    }
+    let want = [&moved.after, behind].concat();
+    if data.bytes() != want {
+        data.check(&want, &format!("{planned:#}"));
+    }
+    data.check_guards(&format!("{planned:#}"));
+}
+
+fn run_into(draw: &mut Draw, planned: &Planned, moved: &Moved) {
+    let [skip, other] = [draw.below(64), draw.below(64)];
+    let mut from = Guarded::new(&moved.before, skip);
+    let mut to = Guarded::new(&vec![0x5A; moved.before.len()], other);
+    let typed = if draw.one_in(2) { moved.elem_bytes } else { 0 };
+    let source = from.data();
+    let target = to.data();
+    let done = as_elements!(typed, target, target => run_from(planned, source, target));
+    done.unwrap_or_else(|error| panic!("{error}: {planned:#}"));
+    from.check(&moved.before, "the source");
+    to.check(&moved.after, &format!("{planned:#}"));
+}
+
+/// Reads elements of the type that a target has.
+trait Target {
+    fn run_into(&mut self, planned: &Planned, source: &[u8]) -> Result<(), Error>;
+}
+
+impl<const N: usize> Target for [[u8; N]] {
+    fn run_into(&mut self, planned: &Planned, source: &[u8]) -> Result<(), Error> {
+        planned.run_into(source.as_chunks::<N>().0, self)
+    }
+}
+
+impl Target for Bytes<&mut [u8]> {
+    fn run_into(&mut self, planned: &Planned, source: &[u8]) -> Result<(), Error> {
+        planned.run_into(&Bytes(source), self)
+    }
+}
+
+fn run_from(
+    planned: &Planned,
+    source: &[u8],
+    target: &mut (impl Target + ?Sized),
+) -> Result<(), Error> {
+    target.run_into(planned, source)
+}
+
+/// Makes a wrong call: it must be an error and touch nothing.
+fn run_wrongly(draw: &mut Draw, planned: &Planned, wish: &Wish, moved: &Moved) {
+    let e = moved.elem_bytes;
+    let leading = wish.leading.is_some();
+    let other = vec![0x33; moved.before.len()];
+    let mut longer = moved.before.clone();
+    longer.extend(vec![0x77; 2 * e + 2]);
+    let skip = draw.below(64);
+    let mut data = Guarded::new(&longer, skip);
+    let whole = moved.before.len();
+    let (name, wanted, result): (_, &[&str], _) = match draw.below(6) {
+        // Too short, by an element or a byte, or too long: all of which is an error but for what follows a matrix.
+        0 | 1 => {
+            let by = if draw.one_in(2) { e } else { 1 };
+            let len = match draw.one_in(2) && !leading {
+                true => whole + by,
+                false if whole >= by => whole - by,
+                false => return,
+            };
+            let typed = if by == e { e } else { 0 };
+            let bytes = &mut data.data()[..len];
+            let result = match wish.out_of_place {
+                true if draw.one_in(2) => {
+                    let source = &other;
+                    as_elements!(typed, bytes, data => run_from(planned, source, data))
+                }
+                true => {
+                    // The source is wrong, and the target right.
+                    let source = &vec![0x33; len];
+                    let bytes = &mut data.data()[..whole];
+                    as_elements!(typed, bytes, data => run_from(planned, source, data))
+                }
+                false if leading => {
+                    as_elements!(typed, bytes, data => planned.run_within(data, Options::new()))
+                }
+                false => as_elements!(typed, bytes, data => planned.run(data)),
+            };
+            ("length", &["length", "run"], result)
+        }
+        2 => {
+            let bytes = &mut data.data()[..whole];
+            let source = &other;
+            // Of 3 bytes, or where these are right of 2.
+            let result = as_elements!(if e == 3 { 2 } else { 3 }, bytes, data => {
+                if wish.out_of_place {
+                    run_from(planned, source, data)
+                } else if leading {
+                    planned.run_within(data, Options::new())
+                } else {
+                    planned.run(data)
+                }
+            });
+            ("elements of another size", &["element"], result)
+        }
+        3 => {
+            let bytes = &mut data.data()[..whole];
+            // The other place.
+            let result = match wish.out_of_place {
+                true if draw.one_in(2) => planned.run(&mut Bytes(bytes)),
+                true => planned.run_within(&mut Bytes(bytes), Options::new()),
+                false => planned.run_into(&Bytes(&other[..]), &mut Bytes(bytes)),
+            };
+            ("the other place", &["run"], result)
+        }
+        4 => {
+            let words = planned.workspace_bytes().div_ceil(8);
+            if words == 0 || wish.out_of_place {
+                return;
+            }
+            let mut few = vec![MaybeUninit::new(0x99); words - 1 - draw.below(words)];
+            let options = Options::new().workspace_in(&mut few);
+            let bytes = &mut data.data()[..whole];
+            let result = match leading {
+                true => planned.run_within(&mut Bytes(bytes), options),
+                false => planned.run_with(&mut Bytes(bytes), options),
+            };
+            ("too little workspace", &["run"], result)
+        }
+        _ => {
+            if !leading {
+                return;
+            }
+            let bytes = &mut data.data()[..whole];
+            ("elements that may not be copied", &["run"], planned.run(&mut Bytes(bytes)))
+        }
+    };
+    let error = match result {
+        Ok(()) => panic!("{name}: no error: {planned:#}"),
+        Err(error) => kind(&error),
+    };
+    assert!(wanted.contains(&error), "{name}: {error}: {planned:#}");
+    data.check(&longer, name);
+}
+
+/// Returns whether something moves, so that there is a route.
+pub fn moves(planned: &Planned) -> bool {
+    planned.plan().route() != Route::NOTHING
+}

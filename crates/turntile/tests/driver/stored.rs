@@ -1,0 +1,81 @@
+//! Arrays from one memory into another in little memory at a time.
+
+use std::io;
+
+use turntile::stored::{ReadAt, StoredError, WriteAt};
+
+use crate::about;
+use crate::draw::Draw;
+use crate::guarded::Guarded;
+use crate::known::{Known, open};
+use crate::wishes::{What, Wish, kind};
+
+/// A scratch in memory.
+struct Scratch(Vec<u8>);
+
+impl ReadAt for Scratch {
+    fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        self.0[..].read_exact_at(bytes, offset)
+    }
+}
+
+impl WriteAt for Scratch {
+    fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.0[..].write_all_at(bytes, offset)
+    }
+}
+
+pub fn draw(draw: &mut Draw) -> &'static str {
+    let wish = Wish::draw(draw);
+    let memory = draw.of(&[0, 100, 3000, 60_000, 1 << 20, 20 << 20]);
+    let threads = draw.threads();
+    about(format_args!("stored in {memory} on {threads} threads: {wish:?}"));
+    if wish.is_batch_of_rows() && open(Known::BatchOfOneAxisWithLeading) {
+        return "known";
+    }
+    let mut reasons = wish.reasons();
+    let mut because = |reason, holds: bool| reasons.extend(holds.then_some(reason));
+    because("with leading", wish.leading.is_some());
+    because("with records", matches!(wish.what, What::Records(_)));
+    let dropped = wish.out_of_place || wish.alignment.is_some();
+    if dropped && reasons.is_empty() && !open(Known::StoredIgnoresOptions) {
+        let stored = wish.transpose().and_then(|transpose| transpose.stored(memory));
+        assert!(stored.is_err(), "planned, and an option dropped");
+        return "refused";
+    }
+    // Passes are listed one by one: not of what no memory holds.
+    if reasons.is_empty() && !wish.is_runnable() {
+        return "too large";
+    }
+    let stored = wish.transpose().and_then(|transpose| transpose.threads(threads).stored(memory));
+    let stored = match stored {
+        Ok(stored) => stored,
+        Err(error) => {
+            let kind = kind(&error);
+            assert!(reasons.contains(&kind), "{kind}: {error}, not for {reasons:?}");
+            return "refused";
+        }
+    };
+    assert!(reasons.is_empty(), "planned, not refused for {reasons:?}");
+    let moved = wish.moved();
+    let mut to = Guarded::new(&vec![0x5A; moved.before.len()], 0);
+    let scratch = stored.scratch_bytes() as usize;
+    let need = stored.buffer_bytes();
+    let mut buffer = vec![0xEE; need];
+    if need > 0 && draw.one_in(3) {
+        let few = &mut buffer[..need - 1];
+        let error = stored.run_in(few, &moved.before[..], to.data(), None::<&mut Scratch>, |_| ());
+        assert!(matches!(error, Err(StoredError::Memory { have, .. }) if have == need - 1));
+        to.check(&vec![0x5A; moved.before.len()], "refused");
+    }
+    if scratch > 0 {
+        let error = stored.run(&moved.before[..], to.data());
+        assert!(matches!(error, Err(StoredError::NoScratch { .. })), "{error:?}");
+    }
+    let (mut scratch, mut done) = (Scratch(vec![0xDD; scratch]), 0);
+    let told = |bytes| done += bytes;
+    stored.run_in(&mut buffer, &moved.before[..], to.data(), Some(&mut scratch), told).unwrap();
+    assert_eq!(done, 2 * (stored.passes() * moved.before.len()) as u64, "bytes told");
+    to.check(&moved.after, "stored");
+    "ran"
+}

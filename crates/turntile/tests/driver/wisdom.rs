@@ -1,0 +1,56 @@
+//! Measured plans, remembered in a file and used again.
+
+use std::fs;
+use std::time::Duration;
+
+use turntile::plan::{Route, WisdomError};
+use turntile::{Bytes, Effort, Error, Transpose};
+
+use crate::about;
+use crate::draw::Draw;
+use crate::known::{Known, open};
+use crate::naive;
+
+pub fn draw(draw: &mut Draw) -> &'static str {
+    let [rows, cols] = draw.sides(if cfg!(miri) { 40 } else { 4000 });
+    let elem_bytes = draw.of(&[1, 2, 4, 8, 12]);
+    let route = draw.maybe(2, |draw| draw.of(&[Route::ONE_STAGE, Route::ALIGNED_SLOTS]));
+    about(format_args!("wisdom of {rows} x {cols} of {elem_bytes} by {route:?}"));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("wisdom.json");
+    let of = || Transpose::of_bytes(rows, cols, elem_bytes).threads(1).wisdom(&file);
+    let by = |route: Option<Route>| match route {
+        Some(route) => of().route(route),
+        None => of(),
+    };
+    let nothing = matches!(of().plan(), Err(Error::Wisdom(WisdomError::Io { .. })));
+    assert!(nothing && !file.exists(), "a file that is not there");
+    let measured = match by(route).effort(Effort::Measure(Duration::ZERO)).plan() {
+        Ok(measured) => measured,
+        Err(error) => {
+            assert!(matches!(error, Error::Plan(_)) && route.is_some(), "{error}");
+            return "no route";
+        }
+    };
+    let remembered = fs::read(&file).unwrap();
+    let again = by(route).plan().unwrap();
+    assert_eq!(again.plan().legs, measured.plan().legs, "not what was measured");
+    let nothing = again.plan().legs.is_empty() && open(Known::WisdomOfNothing);
+    assert!(again.refused_wisdom().is_none() || nothing, "{:?}", again.refused_wisdom());
+    if route.is_some() && !open(Known::WisdomOfOneRoute) {
+        // What was measured by one route is not the best of all.
+        let best = Transpose::of_bytes(rows, cols, elem_bytes).threads(1).plan().unwrap();
+        assert_eq!(of().plan().unwrap().plan().legs, best.plan().legs);
+    }
+    let before = naive::numbered(rows * cols, elem_bytes);
+    let mut data = before.clone();
+    again.run(&mut Bytes(&mut data)).unwrap();
+    assert!(data == naive::transposed(&before, 1, rows, cols, elem_bytes), "{again:#}");
+    // A file that is damaged is an error, and stays.
+    let cut = draw.below(remembered.len().max(2) - 1) + 1;
+    fs::write(&file, &remembered[..cut]).unwrap();
+    let damaged = by(route).plan();
+    assert!(matches!(damaged, Err(Error::Wisdom(_))), "{cut} bytes of wisdom");
+    assert_eq!(fs::read(&file).unwrap(), &remembered[..cut]);
+    "ran"
+}

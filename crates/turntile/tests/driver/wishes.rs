@@ -1,0 +1,481 @@
+//! What is to be moved, where each element must end, and why a request must be refused.
+
+use turntile::layout::{Layout, LayoutError, Relayout};
+use turntile::plan::{Problem, ProblemError};
+use turntile::{Error, Transpose};
+
+use crate::draw::Draw;
+use crate::known::{Known, open};
+use crate::naive;
+
+/// Bytes that are moved at most; what is larger is planned alone.
+const RUNS: usize = 64 << 20;
+
+/// A problem as it is asked for, valid or not.
+#[derive(Clone, Debug)]
+pub struct Wish {
+    pub what: What,
+    /// Bytes of an element; of records those of a word, once they are known to have fields.
+    pub elem_bytes: usize,
+    pub batch: usize,
+    pub cap: Option<usize>,
+    pub alignment: Option<usize>,
+    pub out_of_place: bool,
+    pub leading: Option<[usize; 2]>,
+}
+
+#[derive(Clone, Debug)]
+pub enum What {
+    Axes { shape: Vec<usize>, axes: Vec<usize> },
+    Records(Records),
+}
+
+/// Records that change their layout.
+#[derive(Clone, Debug)]
+pub struct Records {
+    pub count: usize,
+    /// Bytes of a record that is given by the offsets of its fields.
+    pub bytes: Option<usize>,
+    /// First byte and bytes of each field.
+    pub fields: Vec<(usize, usize)>,
+    pub from: Layout,
+    pub to: Layout,
+}
+
+/// A problem's elements before and after.
+pub struct Moved {
+    pub elem_bytes: usize,
+    pub before: Vec<u8>,
+    pub after: Vec<u8>,
+    /// Offsets that may hold any element of before.
+    pub free: Vec<usize>,
+}
+
+impl Wish {
+    pub fn draw(draw: &mut Draw) -> Self {
+        let (what, elem_bytes) = match draw.below(10) {
+            0 | 1 => (What::Records(Records::draw(draw)), 1),
+            _ => Self::draw_axes(draw),
+        };
+        let mut wish = Wish {
+            what,
+            elem_bytes,
+            batch: 1,
+            cap: draw.maybe(4, Draw::cap),
+            alignment: draw.maybe(10, |draw| {
+                let odd = !open(Known::OddAlignment) && draw.one_in(8);
+                if odd { draw.of(&[0, 3, 24]) } else { 1 << draw.below(10) }
+            }),
+            out_of_place: draw.one_in(6),
+            leading: None,
+        };
+        if let What::Axes { shape, axes } = &mut wish.what {
+            if draw.one_in(6) {
+                wish.batch = if draw.one_in(40) { 0 } else { draw.within(2..=9) };
+                shape.iter_mut().take(1).for_each(|extent| *extent /= wish.batch.max(1));
+            }
+            if draw.one_in(5) {
+                wish.leading = Some(draw_leading(draw, shape, axes));
+                // Seldom what does not go together.
+                let alone = !draw.one_in(10);
+                wish.out_of_place &= !alone;
+                wish.batch = if alone { 1 } else { wish.batch };
+            }
+        } else if draw.one_in(20) {
+            wish.batch = draw.below(4);
+            wish.leading = draw.maybe(2, |draw| [draw.below(50), draw.below(50)]);
+        } else {
+            wish.out_of_place &= draw.one_in(10);
+        }
+        wish.elem_bytes = wish.word();
+        wish
+    }
+
+    fn draw_axes(draw: &mut Draw) -> (What, usize) {
+        let (elem_bytes, most) = (draw.elem_bytes(), draw.most());
+        let most = (most * 8 / elem_bytes.max(8)).max(4);
+        let (mut shape, axes) = match draw.below(5) {
+            0 | 1 => {
+                let shape = draw.extents(most);
+                let axes = draw.order(shape.len());
+                (shape, axes)
+            }
+            2 => (draw.sides(most).to_vec(), vec![0, 1]),
+            _ => (draw.sides(most).to_vec(), vec![1, 0]),
+        };
+        if draw.one_in(60) {
+            let axis = draw.below(shape.len());
+            if let Some(extent) = shape.get_mut(axis) {
+                *extent = draw.huge_side();
+            }
+        }
+        (What::Axes { shape, axes }, elem_bytes)
+    }
+
+    /// Returns the builder of the same, without options of the plan.
+    ///
+    /// # Errors
+    /// Records whose fields lie nowhere.
+    pub fn transpose(&self) -> Result<Transpose, Error> {
+        let transpose = match &self.what {
+            What::Axes { shape, axes } if *axes == [1, 0] && shape.len() == 2 => {
+                Transpose::of_bytes(shape[0], shape[1], self.elem_bytes)
+            }
+            What::Axes { shape, axes } => Transpose::of_axes_bytes(shape, axes, self.elem_bytes),
+            What::Records(records) => records.relayout()?.from(records.from).to(records.to),
+        };
+        let transpose = if self.batch == 1 { transpose } else { transpose.batch(self.batch) };
+        let transpose = self.cap.map_or(transpose.clone(), |cap| transpose.workspace_cap(cap));
+        let transpose = self.alignment.map_or(transpose.clone(), |to| transpose.alignment(to));
+        let transpose = if self.out_of_place { transpose.out_of_place() } else { transpose };
+        Ok(match self.leading {
+            Some([lda, ldb]) => transpose.leading(lda, ldb),
+            None => transpose,
+        })
+    }
+
+    /// Returns the same problem by [`Problem`]'s own constructors, records by their builder.
+    ///
+    /// # Errors
+    /// As of [`transpose`](Self::transpose), and what makes no problem.
+    pub fn problem(&self) -> Result<Problem, Error> {
+        let What::Axes { shape, axes } = &self.what else { return self.transpose()?.problem() };
+        let problem = match (&shape[..], &axes[..]) {
+            (&[rows, cols], [1, 0]) if self.batch == 1 => Problem::new(rows, cols, self.elem_bytes),
+            (&[rows, cols], [1, 0]) => Problem::with_batch(self.batch, rows, cols, self.elem_bytes),
+            _ => {
+                let (shape, axes) = self.with_batch();
+                Problem::permuted(&shape, &axes, self.elem_bytes)
+            }
+        }?;
+        let problem = self.cap.map_or(problem, |cap| problem.with_cap(cap));
+        let problem = self.alignment.map_or(problem, |bytes| problem.with_alignment(bytes));
+        let problem = if self.out_of_place { problem.out_of_place() } else { problem };
+        match self.leading {
+            Some([lda, ldb]) => Ok(problem.with_leading(lda, ldb)?),
+            None => Ok(problem),
+        }
+    }
+
+    /// Returns shape and axes with the batch as the first axis.
+    fn with_batch(&self) -> (Vec<usize>, Vec<usize>) {
+        let What::Axes { shape, axes } = &self.what else { return (Vec::new(), Vec::new()) };
+        if self.batch == 1 {
+            return (shape.clone(), axes.clone());
+        }
+        let later = axes.iter().map(|axis| axis.saturating_add(1));
+        ([&[self.batch], &shape[..]].concat(), [0].into_iter().chain(later).collect())
+    }
+
+    /// Returns whether it has the axes that leading dimensions are for, and if so whether rows become columns.
+    fn is_matrix(&self) -> Option<bool> {
+        match &self.what {
+            What::Axes { shape, axes } => match (&shape[..], &axes[..]) {
+                ([_, _], [1, 0]) | ([1, _, _], [0, 2, 1]) => Some(true),
+                ([_, _], [0, 1]) => Some(false),
+                _ => None,
+            },
+            What::Records(_) => None,
+        }
+    }
+
+    /// Returns all kinds of errors that planning it may return, as [`kind`] names them: none where it must be planned.
+    pub fn reasons(&self) -> Vec<&'static str> {
+        let mut reasons = Vec::new();
+        let mut because = |reason, holds: bool| reasons.extend(holds.then_some(reason));
+        because("zero", self.batch == 0);
+        because("alignment", self.alignment.is_some_and(|bytes| !bytes.is_power_of_two()));
+        match &self.what {
+            What::Records(records) => {
+                because("layout", records.is_refused());
+                because("too large", records.is_too_large());
+                let with = self.batch != 1 || self.leading.is_some() || self.out_of_place;
+                because("with records", with);
+                return reasons;
+            }
+            What::Axes { axes, shape } => {
+                let mut sorted = axes.clone();
+                sorted.sort();
+                because("axes", !sorted.iter().copied().eq(0..shape.len()));
+                because("axes", shape.len() + usize::from(self.batch != 1) > 64);
+                because("no bytes", self.elem_bytes == 0);
+                let all = shape.iter().chain([&self.batch, &self.elem_bytes]);
+                because("too large", product(all.copied()).is_none());
+            }
+        }
+        if let Some([lda, ldb]) = self.leading {
+            because("with leading", self.out_of_place || self.batch > 1);
+            // Rows of something else are too short, or not: the one error or the other.
+            for reason in ["with leading", "leading too small", "too far apart"] {
+                because(reason, self.is_matrix().is_none());
+            }
+            if let (Some(turns), What::Axes { shape, .. }) = (self.is_matrix(), &self.what) {
+                let [rows, cols] = [shape[shape.len() - 2], shape[shape.len() - 1]];
+                let (after, wide) = if turns { (cols, rows) } else { (rows, cols) };
+                because("leading too small", lda < cols || ldb < wide);
+                let far = |rows, pitch| product([rows, pitch, self.elem_bytes]).is_none();
+                because("too far apart", far(rows, lda) || far(after, ldb));
+            }
+        }
+        reasons
+    }
+
+    /// Returns whether it is a batch of arrays of one axis with leading dimensions: [`Problem`] sees a matrix.
+    pub fn is_batch_of_rows(&self) -> bool {
+        let rows = matches!(&self.what, What::Axes { shape, .. } if shape.len() == 1);
+        rows && self.leading.is_some() && self.batch > 1
+    }
+
+    /// Returns whether records stay as they are.
+    pub fn is_of_records_that_stay(&self) -> bool {
+        matches!(&self.what, What::Records(records) if records.from == records.to)
+    }
+
+    /// Returns bytes of a valid problem's elements, gaps included.
+    pub fn span_bytes(&self) -> usize {
+        match (&self.what, self.leading) {
+            (What::Records(records), _) => records.count * records.record_bytes(),
+            (What::Axes { shape, .. }, Some([lda, ldb])) => {
+                let [rows, cols] = [shape[shape.len() - 2], shape[shape.len() - 1]];
+                if rows == 0 || cols == 0 {
+                    return 0;
+                }
+                let turns = self.is_matrix() == Some(true);
+                let (after, wide) = if turns { (cols, rows) } else { (rows, cols) };
+                ((rows - 1) * lda + cols).max((after - 1) * ldb + wide) * self.elem_bytes
+            }
+            (What::Axes { shape, .. }, None) => {
+                shape.iter().product::<usize>() * self.batch * self.elem_bytes
+            }
+        }
+    }
+
+    /// Returns whether there is memory to run it in.
+    pub fn is_runnable(&self) -> bool {
+        self.span_bytes() <= RUNS
+    }
+
+    /// Returns where the element at an offset of a valid problem ends; `None` in a gap.
+    pub fn dest(&self, offset: usize) -> Option<usize> {
+        match (&self.what, self.leading) {
+            (What::Records(records), _) => {
+                Some(records.dest(offset * self.elem_bytes) / self.elem_bytes)
+            }
+            (What::Axes { shape, .. }, Some([lda, ldb])) => {
+                let [rows, cols] = [shape[shape.len() - 2], shape[shape.len() - 1]];
+                let (i, j) = (offset / lda.max(1), offset % lda.max(1));
+                let turns = self.is_matrix() == Some(true);
+                let to = if turns { j * ldb + i } else { i * ldb + j };
+                (i < rows && j < cols).then_some(to)
+            }
+            (What::Axes { .. }, None) => {
+                let (shape, axes) = self.with_batch();
+                Some(axes_dest(&shape, &axes, offset))
+            }
+        }
+    }
+
+    /// Returns a valid problem's elements before and after.
+    pub fn moved(&self) -> Moved {
+        let (bytes, e) = (self.span_bytes(), self.elem_bytes);
+        let before = naive::numbered(bytes / e, e);
+        let mut after = before.clone();
+        let dest: Vec<Option<usize>> = (0..bytes / e).map(|offset| self.dest(offset)).collect();
+        let mut written = vec![false; bytes / e];
+        for (from, to) in dest.iter().enumerate() {
+            if let Some(to) = *to {
+                after[to * e..][..e].copy_from_slice(&before[from * e..][..e]);
+                assert!(!std::mem::replace(&mut written[to], true), "the oracle is wrong");
+            }
+        }
+        let stays = self.leading.is_none_or(|[lda, ldb]| lda == ldb);
+        let lost = |&at: &usize| dest[at].is_some() && !written[at] && !stays;
+        let free = (0..bytes / e).filter(lost).collect();
+        Moved { elem_bytes: e, before, after, free }
+    }
+
+    fn word(&self) -> usize {
+        match &self.what {
+            What::Axes { .. } => self.elem_bytes,
+            What::Records(records) => {
+                let gcd = |a, b| num_integer::gcd(a, b);
+                records.parts().iter().map(|part| part.1).fold(0, gcd).max(1)
+            }
+        }
+    }
+}
+
+/// Returns leading dimensions of a matrix, seldom too small.
+fn draw_leading(draw: &mut Draw, shape: &[usize], axes: &[usize]) -> [usize; 2] {
+    let &[rows, cols] = shape else { return [draw.below(50), draw.below(50)] };
+    let wide = if axes == [1, 0] { rows } else { cols };
+    let [a, b] = [(); 2].map(|()| if draw.one_in(3) { 0 } else { draw.within(1..=20) });
+    let (lda, ldb) = (cols.saturating_add(a), wide.saturating_add(b));
+    match draw.below(30) {
+        0 => [lda.saturating_sub(a + 1), ldb],
+        1 => [lda, ldb.saturating_sub(b + 1)],
+        2 if rows > 0 && cols > 0 => [draw.huge_side(), ldb],
+        3..12 => [lda.max(ldb); 2],
+        _ => [lda, ldb],
+    }
+}
+
+/// Returns the product if it is at most `isize::MAX`; factors of 0 count as 1.
+fn product(factors: impl IntoIterator<Item = usize>) -> Option<usize> {
+    let all = factors.into_iter().try_fold(1usize, |all, factor| all.checked_mul(factor.max(1)));
+    all.filter(|&all| all <= isize::MAX as usize)
+}
+
+/// Returns where the element at `offset` ends when axis `i` of the result is axis `axes[i]`.
+pub fn axes_dest(shape: &[usize], axes: &[usize], offset: usize) -> usize {
+    let (mut index, mut rest) = (vec![0; shape.len()], offset);
+    for axis in (0..shape.len()).rev() {
+        (index[axis], rest) = (rest % shape[axis], rest / shape[axis]);
+    }
+    axes.iter().fold(0, |at, &axis| at * shape[axis] + index[axis])
+}
+
+impl Records {
+    fn draw(draw: &mut Draw) -> Self {
+        let count = if draw.one_in(8) { draw.within(0..=9) } else { draw.within(1..=900) };
+        let fields = if draw.one_in(40) { draw.within(0..=2) } else { draw.within(1..=7) };
+        let width = draw.of(&[1, 1, 1, 2, 4, 4, 8]);
+        let alike = draw.one_in(4);
+        let first = width * draw.within(1..=5);
+        let mut sizes: Vec<usize> =
+            (0..fields).map(|_| if alike { first } else { width * draw.within(1..=5) }).collect();
+        if draw.one_in(60) {
+            sizes.iter_mut().take(1).for_each(|bytes| *bytes = draw.of(&[0, 3000, usize::MAX]));
+        }
+        let ends = |at: &mut usize, &bytes: &usize| {
+            let begins = *at;
+            *at = begins.saturating_add(bytes);
+            Some((begins, bytes))
+        };
+        let mut fields: Vec<(usize, usize)> = sizes.iter().scan(0, ends).collect();
+        let by_offsets = draw.one_in(3);
+        let mut bytes = sizes.iter().fold(0usize, |all, &bytes| all.saturating_add(bytes));
+        if by_offsets {
+            // Gaps between fields and behind them, in another order; seldom an overlap.
+            let mut gap = 0;
+            for field in &mut fields {
+                gap += width * draw.of(&[0, 0, 1, 3]);
+                field.0 = field.0.saturating_add(gap);
+            }
+            bytes = bytes.saturating_add(gap + width * draw.below(3));
+            if draw.one_in(25) {
+                bytes = bytes.saturating_sub(draw.within(1..=20));
+            }
+            (1..fields.len()).rev().for_each(|at| fields.swap(at, draw.below(at + 1)));
+        }
+        let layout = |draw: &mut Draw| match draw.below(4) {
+            0 => Layout::Aos,
+            1 => Layout::Soa,
+            2 => Layout::Asta(draw.of(&[1, 2, 8, 32, 64])),
+            _ if draw.one_in(20) => Layout::Asta(draw.of(&[0, usize::MAX])),
+            _ => Layout::Asta(draw.within(1..=100)),
+        };
+        let [from, to] = [layout(draw), layout(draw)];
+        Records { count, bytes: by_offsets.then_some(bytes), fields, from, to }
+    }
+
+    fn relayout(&self) -> Result<Relayout, Error> {
+        let sizes: Vec<usize> = self.fields.iter().map(|field| field.1).collect();
+        Ok(match self.bytes {
+            Some(bytes) => Relayout::by_offsets(self.count, bytes, &self.fields)?,
+            None => Relayout::new(self.count, &sizes),
+        })
+    }
+
+    /// Returns first byte and bytes of each column: the fields as given, then the gaps.
+    fn parts(&self) -> Vec<(usize, usize)> {
+        let mut sorted = self.fields.clone();
+        sorted.sort();
+        let (mut parts, mut at) = (self.fields.clone(), 0);
+        for (begins, bytes) in sorted.into_iter().chain([(self.record_bytes(), 0)]) {
+            parts.extend((begins > at).then(|| (at, begins - at)));
+            at = begins.saturating_add(bytes);
+        }
+        parts
+    }
+
+    fn record_bytes(&self) -> usize {
+        let all = self.fields.iter().map(|field| field.1);
+        self.bytes.unwrap_or_else(|| all.fold(0, usize::saturating_add))
+    }
+
+    fn is_refused(&self) -> bool {
+        let mut sorted = self.fields.clone();
+        sorted.sort();
+        let ends = |field: &(usize, usize)| field.0.checked_add(field.1);
+        let overlap = sorted.windows(2).any(|two| ends(&two[0]).is_none_or(|end| end > two[1].0));
+        let beyond = sorted.last().and_then(ends).is_none_or(|end| end > self.record_bytes());
+        let empty = self.fields.iter().any(|field| field.1 == 0);
+        let tiles = [self.from, self.to].contains(&Layout::Asta(0));
+        let by_offsets = self.bytes.is_some() && (overlap || beyond);
+        self.fields.is_empty() || empty || tiles || by_offsets
+    }
+
+    fn is_too_large(&self) -> bool {
+        product([self.count, self.record_bytes()]).is_none()
+    }
+
+    /// Returns where the byte at `offset` ends.
+    fn dest(&self, offset: usize) -> usize {
+        let (all, parts) = (self.record_bytes(), self.parts());
+        // Records of a tile and of the tile that the byte lies in.
+        let tile = |layout: Layout| match layout {
+            Layout::Aos => 1,
+            Layout::Soa => self.count,
+            Layout::Asta(tile) => tile.min(self.count),
+        };
+        let here = tile(self.from);
+        let (first, within) = (offset / (here * all) * here, offset % (here * all));
+        let len = here.min(self.count - first);
+        let (mut found, mut column) = (None, 0);
+        for &(place, bytes) in &parts {
+            if self.from == Layout::Aos && (place..place + bytes).contains(&within) {
+                found = Some((first, place, within - place));
+            }
+            if self.from != Layout::Aos && (column..column + len * bytes).contains(&within) {
+                let at = within - column;
+                found = Some((first + at / bytes, place, at % bytes));
+            }
+            column += len * bytes;
+        }
+        let (record, place, byte) = found.expect("each byte is of a field or a gap");
+        if self.to == Layout::Aos {
+            return record * all + place + byte;
+        }
+        let there = tile(self.to);
+        let first = record / there * there;
+        let len = there.min(self.count - first);
+        let before = parts.iter().take_while(|part| part.0 != place).map(|part| part.1);
+        let bytes = parts.iter().find(|part| part.0 == place).expect("its part").1;
+        first * all + before.sum::<usize>() * len + (record - first) * bytes + byte
+    }
+}
+
+/// Returns the kind of an error, in words that [`Wish::reasons`] uses too.
+pub fn kind(error: &Error) -> &'static str {
+    match error {
+        Error::Zero { .. } => "zero",
+        Error::Problem(ProblemError::TooLarge { .. }) => "too large",
+        Error::Layout(LayoutError::TooLarge { .. }) => "too large",
+        Error::Problem(ProblemError::Axes(_) | ProblemError::TooManyAxes { .. }) => "axes",
+        Error::Problem(ProblemError::ZeroSizedElement) => "no bytes",
+        Error::Problem(ProblemError::TooSmall { .. }) => "leading too small",
+        Error::Problem(ProblemError::TooFarApart { .. }) => "too far apart",
+        Error::Problem(ProblemError::Leading { .. }) => "with leading",
+        Error::Layout(LayoutError::With { .. }) => "with records",
+        Error::Layout(_) => "layout",
+        Error::Plan(_) => "no plan",
+        Error::Wisdom(_) => "wisdom",
+        Error::Costs { .. } => "costs",
+        Error::Run(_) => "run",
+        Error::Length { .. } | Error::Overflow { .. } | Error::Short { .. } => "length",
+        Error::ElementSize { .. } => "element",
+        Error::Pattern(_) => "pattern",
+        _ => "other",
+    }
+}
