@@ -3,7 +3,7 @@
 #pragma once
 #include "index.cuh"
 
-// D vectors of words of W bytes; `Apart`: from words that lie together to a vector of each row.
+// D vectors of words of W bytes; `LeadingPlanner`: from words that lie together to a vector of each row.
 template <int W, int D, bool Apart> struct Few {
     static constexpr int P = 16 / W;
 

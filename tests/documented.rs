@@ -1,6 +1,6 @@
 //! What the repository's documents say of the planner.
 
-use turntile_plan::routes::{ROUTES, RouteRow};
+use turntile_plan::routes::{ROUTES, RouteSpec};
 
 /// The table of the documentation has every route, in the planner's order, the thesis's with a star.
 #[test]
@@ -9,6 +9,6 @@ fn routes_are_documented() {
         include_str!("../docs/algorithm.md").split_once("|---|---|---|---|\n").unwrap();
     let rows = table.lines().map_while(|line| line.strip_prefix("| "));
     let documented: Vec<_> = rows.filter_map(|row| row.split(" |").next()).collect();
-    let name = |row: &RouteRow| format!("{}{}", row.route, if row.of_thesis { "*" } else { "" });
+    let name = |row: &RouteSpec| format!("{}{}", row.route, if row.of_thesis { "*" } else { "" });
     assert_eq!(documented, ROUTES.each_ref().map(name));
 }

@@ -8,8 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use turntile::plan::{Chip, Host, Planner, Problem, Tile};
-use turntile_plan::{Device, LegRecipe, Recipe};
+use turntile::plan::{Chip, CpuDevice, Planner, Problem, TileSize};
+use turntile_plan::{Device, PhaseRecipe, Recipe};
 
 /// A choice this much slower than the best is a miss, and so many of all may be.
 const REGRET: f64 = 1.10;
@@ -85,15 +85,15 @@ fn device(row: &Row) -> Arc<dyn Device> {
         return Arc::new(chip.unwrap_or_else(|| panic!("no preset is {}", row["device"])));
     }
     let scratch = row["model"].rsplit(' ').next().and_then(|bytes| bytes.parse().ok());
-    Arc::new(Host::new(number(row, "threads")).with_scratch(scratch.expect("a host's scratch")))
+    Arc::new(CpuDevice::new(number(row, "threads")).with_scratch(scratch.expect("a host's scratch")))
 }
 
 fn recipe(row: &Row) -> Recipe {
-    let leg = LegRecipe {
+    let leg = PhaseRecipe {
         order: problem(row).fused().order().to_vec(),
         route: row["route"].clone(),
         mirrored: row["mirrored"] == "1",
-        tile: Tile { m: number(row, "tile_m"), n: number(row, "tile_n") },
+        tile: TileSize { m: number(row, "tile_m"), n: number(row, "tile_n") },
         ways: row["ways"].split(" -> ").filter(|way| !way.is_empty()).map(String::from).collect(),
     };
     Recipe { legs: vec![leg] }

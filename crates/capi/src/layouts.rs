@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use turntile::layout::{Flattening, Layout, Part, Relayout};
+use turntile::layout::{Flattening, LayoutAxis, RecordConversion, RecordOrder};
 
 /// Fields in the order of their columns, each with its place in a structure and its bytes.
 const RECORDS: [&[(usize, usize)]; 4] = [
@@ -16,8 +16,13 @@ const RECORDS: [&[(usize, usize)]; 4] = [
     &[(0, 1)],
 ];
 const COUNTS: [usize; 6] = [1, 2, 31, 32, 33, 97];
-const LAYOUTS: [Layout; 5] =
-    [Layout::Aos, Layout::Soa, Layout::Asta(1), Layout::Asta(8), Layout::Asta(32)];
+const LAYOUTS: [RecordOrder; 5] = [
+    RecordOrder::Aos,
+    RecordOrder::Soa,
+    RecordOrder::Asta(1),
+    RecordOrder::Asta(8),
+    RecordOrder::Asta(32),
+];
 
 fn listed(numbers: impl Iterator<Item = usize>) -> String {
     numbers.map(|number| number.to_string()).collect::<Vec<_>>().join(", ")
@@ -35,34 +40,35 @@ fn program() -> (String, String) {
          int main() {\n",
     );
     let mut wanted = String::new();
-    let mut case = |records: &Relayout, name: &str, n: usize, count: usize, layout, unit| {
-        writeln!(code, "print({name}{{{n}}}, {count});").unwrap();
-        for i in 0..n {
-            for f in 0..count {
-                write!(wanted, "{} ", records.offset(layout, i, f) / unit).unwrap();
+    let mut case =
+        |records: &RecordConversion, name: &str, n: usize, count: usize, layout, unit| {
+            writeln!(code, "print({name}{{{n}}}, {count});").unwrap();
+            for i in 0..n {
+                for f in 0..count {
+                    write!(wanted, "{} ", records.offset(layout, i, f) / unit).unwrap();
+                }
+                wanted.push('\n');
             }
-            wanted.push('\n');
-        }
-    };
+        };
     for (n, layout) in COUNTS.into_iter().flat_map(|n| LAYOUTS.map(|layout| (n, layout))) {
         for fields in RECORDS {
             let sizes = listed(fields.iter().map(|field| field.1));
             let places = listed(fields.iter().map(|field| field.0));
             let name = match layout {
-                Layout::Aos => format!("aos_of<fields<{sizes}>, places<{places}>>"),
-                Layout::Soa => format!("soa_of<fields<{sizes}>>"),
-                Layout::Asta(tile) => format!("asta_of<fields<{sizes}>, {tile}>"),
+                RecordOrder::Aos => format!("aos_of<fields<{sizes}>, places<{places}>>"),
+                RecordOrder::Soa => format!("soa_of<fields<{sizes}>>"),
+                RecordOrder::Asta(tile) => format!("asta_of<fields<{sizes}>, {tile}>"),
             };
             let bytes = fields.iter().map(|field| field.1).sum();
-            let records = Relayout::by_offsets(n, bytes, fields).unwrap();
+            let records = RecordConversion::by_offsets(n, bytes, fields).unwrap();
             case(&records, &name, n, fields.len(), layout, 1);
         }
         let name = match layout {
-            Layout::Aos => "aos<5>".to_string(),
-            Layout::Soa => "soa<5>".to_string(),
-            Layout::Asta(tile) => format!("asta<5, {tile}>"),
+            RecordOrder::Aos => "aos<5>".to_string(),
+            RecordOrder::Soa => "soa<5>".to_string(),
+            RecordOrder::Asta(tile) => format!("asta<5, {tile}>"),
         };
-        case(&Relayout::new(n, &[4; 5]), &name, n, 5, layout, 4);
+        case(&RecordConversion::new(n, &[4; 5]), &name, n, 5, layout, 4);
     }
     (code + "}\n", wanted)
 }
@@ -82,7 +88,7 @@ fn grids() -> Vec<Flattening> {
 
 /// A flattening as C++ names it.
 fn in_cpp(grid: &Flattening) -> String {
-    let part = |part: &Part| {
+    let part = |part: &LayoutAxis| {
         // The outermost part of a dimension is what is left of the index.
         let outer =
             grid.parts().iter().all(|other| other.dim != part.dim || other.over <= part.over);

@@ -3,8 +3,8 @@
 
 use std::ffi::{c_char, c_void};
 
-use turntile::gpu::{DeviceMemory, DeviceSource, OnGpu};
-use turntile::{Bytes, Options, Planned};
+use turntile::gpu::{DeviceMemory, DeviceSource, GpuTransposer};
+use turntile::{RawElements, RunOptions, Transposer};
 
 use crate::answer::answer;
 use crate::desc::{Desc, WORKSPACE_UNIT};
@@ -15,9 +15,9 @@ use crate::status::{Failure, Status};
 #[derive(Debug)]
 pub enum Plan {
     /// Runs on the host's threads.
-    Host(Box<Planned>),
+    Host(Box<Transposer>),
     /// Runs on a GPU.
-    Gpu(Box<OnGpu>),
+    Gpu(Box<GpuTransposer>),
 }
 
 impl Plan {
@@ -177,9 +177,9 @@ pub unsafe extern "C" fn turntile_execute(
                 on_host(stream)?;
                 // SAFETY: as the caller says; the plan's bytes fit the address space, and the two are apart.
                 let (data, words) = unsafe { (data.to_write(), memory.words()?) };
-                let options = Options::new();
+                let options = RunOptions::new();
                 let options = if own { options } else { options.workspace_in(words) };
-                planned.run_within(&mut Bytes(data), options)?;
+                planned.run_within(&mut RawElements(data), options)?;
             }
             Plan::Gpu(planned) => {
                 // SAFETY: as the caller says.
@@ -216,7 +216,7 @@ pub unsafe extern "C" fn turntile_execute_into(
                 let to = to.first(bytes)?.apart_from(from)?;
                 // SAFETY: as the caller says; the plan's bytes fit the address space, and the two are apart.
                 let (to, from) = unsafe { (to.to_write(), from.to_read()) };
-                planned.run_into(&Bytes(from), &mut Bytes(to))?;
+                planned.run_into(&RawElements(from), &mut RawElements(to))?;
             }
             Plan::Gpu(planned) => {
                 let source = DeviceSource::from((from.address(), data_bytes));

@@ -82,7 +82,7 @@ pub fn main() -> ExitCode {
     signals::clean_up_on_signals();
     if cli.command.settings().is_some_and(|settings| settings.threads != NonZeroUsize::new(1)) {
         // They are started here: what memory is free is asked afterwards.
-        turntile::threads::count();
+        turntile::pool::count();
     }
     drop(room);
     let (json, done) = match &mut cli.command {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail, ensure};
 use turntile::gpu::{CudaError, Gpu, Stopwatch};
 use turntile::plan::{Plan, Problem};
-use turntile::{Bytes, Options, Planned, Transpose, Workspace};
+use turntile::{RawElements, RunOptions, Transpose, Transposer, Workspace};
 use turntile_plan::tuner::median;
 
 use crate::device::Device;
@@ -27,7 +27,7 @@ pub struct How {
 impl How {
     /// Threads that work.
     pub fn threads(self) -> usize {
-        self.threads.map_or_else(turntile::threads::count, usize::from)
+        self.threads.map_or_else(turntile::pool::count, usize::from)
     }
 }
 
@@ -115,21 +115,21 @@ fn on_host(transpose: &Transpose, how: How) -> Result<Figures> {
 
 /// Runs a plan on `data`, in place or into `other`.
 fn turn(
-    planned: &Planned,
+    planned: &Transposer,
     data: &mut [u8],
     other: &mut [u8],
     workspace: &mut Workspace,
 ) -> Result<()> {
     Ok(if planned.plan().problem.is_out_of_place() {
-        planned.run_into(&Bytes(data), &mut Bytes(other))
+        planned.run_into(&RawElements(data), &mut RawElements(other))
     } else {
-        planned.run_with(&mut Bytes(data), Options::new().workspace(workspace))
+        planned.run_with(&mut RawElements(data), RunOptions::new().workspace(workspace))
     }?)
 }
 
 /// Transposes numbered elements and compares every one.
 fn verify(
-    planned: &Planned,
+    planned: &Transposer,
     data: &mut [u8],
     other: &mut [u8],
     workspace: &mut Workspace,
@@ -194,7 +194,7 @@ pub fn copy(from: &[u8], to: &mut [u8], threads: usize) {
         return to.copy_from_slice(from);
     }
     let shares = from.chunks(share).zip(to.chunks_mut(share));
-    turntile::threads::each(shares, |(from, to)| to.copy_from_slice(from));
+    turntile::pool::each(shares, |(from, to)| to.copy_from_slice(from));
 }
 
 /// Runs on a GPU that come first and do not count.
@@ -247,7 +247,7 @@ fn memory(gpu: &Gpu, bytes: usize, least: usize) -> Result<(Stopwatch, usize), C
 #[cfg(test)]
 mod tests {
     use super::*;
-    use turntile::layout::{Layout, Relayout};
+    use turntile::layout::{RecordConversion, RecordOrder};
 
     #[test]
     fn bytes_are_read_and_written() {
@@ -264,8 +264,8 @@ mod tests {
         let error = compare(&of_another.plan().problem, &data).unwrap_err().to_string();
         assert!(error.contains("element 1 of the result is wrong"), "{error}");
 
-        let records = |to| Relayout::new(40, &[4, 12, 1]).to(to).plan().unwrap();
-        let (right, of_another) = (records(Layout::Soa), records(Layout::Asta(8)));
+        let records = |to| RecordConversion::new(40, &[4, 12, 1]).to(to).plan().unwrap();
+        let (right, of_another) = (records(RecordOrder::Soa), records(RecordOrder::Asta(8)));
         let mut data = vec![0; 40 * 17];
         verify(&right, &mut data, &mut [], &mut right.workspace().unwrap()).unwrap();
         let error = compare(&of_another.plan().problem, &data).unwrap_err().to_string();

@@ -12,10 +12,10 @@ use clap::{Args, ValueHint};
 use serde_json::{Value, json};
 use turntile::Transpose;
 use turntile::layout::Rearrangement;
-use turntile::plan::{Chip, Host, Plan, Planner, Problem, Refused, TileRule, Wisdom};
-use turntile_distributed::{Parts, Redistribution};
+use turntile::plan::{Chip, CpuDevice, Plan, Planner, Problem, StaleWisdom, TileRule, Wisdom};
+use turntile_distributed::{Partition, Redistribution};
 use turntile_plan::units::{bytes, duration};
-use turntile_plan::{Advice, Declined, Survey};
+use turntile_plan::{Candidates, RejectedRoute, WisdomLookup};
 
 use crate::args::{Settings, Sizes, tiles};
 use crate::bench::routes;
@@ -149,7 +149,7 @@ impl ProblemArgs {
         let axes = self.axes(shape).map_err(Error::msg)?;
         let elem_bytes = self.elem_bytes.map_or(1, usize::from);
         let part =
-            |extent: Option<&usize>| (0, Parts::balanced(extent.copied().unwrap_or(1), ranks));
+            |extent: Option<&usize>| (0, Partition::balanced(extent.copied().unwrap_or(1), ranks));
         let (before, after) = (part(shape.first()), part(axes.shape().first()));
         let change = Redistribution::of_axes(shape, axes.order(), elem_bytes, before, after);
         Ok(match self.settings.threads {
@@ -219,8 +219,8 @@ fn planner(name: &str, settings: &Settings) -> Result<Planner> {
         (None, _) => Ok(match Device::find(name, threads)? {
             // As many as a run would have.
             Device::Host => {
-                let threads = threads.map_or_else(turntile::threads::count, usize::from);
-                Planner::new(Host::here(threads))
+                let threads = threads.map_or_else(turntile::pool::count, usize::from);
+                Planner::new(CpuDevice::here(threads))
             }
             Device::Gpu(gpu) => Planner::new(gpu.chip().clone()),
         }),
@@ -239,7 +239,7 @@ fn wisdom(
     device: &str,
     planner: &Planner,
     problem: &Problem,
-) -> Result<(Option<Plan>, Option<Refused>)> {
+) -> Result<(Option<Plan>, Option<StaleWisdom>)> {
     let Some(path) = settings.wisdom() else { return Ok((None, None)) };
     let note = |what: &dyn Display| notify(&format_args!("note: {}: {what}", shown(path)));
     if !is_here(device) {
@@ -249,10 +249,10 @@ fn wisdom(
     }
     let asked = |plan: &Plan| settings.route.is_none_or(|route| plan.route() == route);
     match Wisdom::load(path)?.advise(planner, problem) {
-        Advice::Plan(plan) if asked(&plan) => return Ok((Some(*plan), None)),
-        Advice::Plan(plan) => note(&format_args!("its plan is of route {}", plan.route())),
-        Advice::Unknown => note(&"nothing is known of this problem"),
-        Advice::Refused(why) => {
+        WisdomLookup::Plan(plan) if asked(&plan) => return Ok((Some(*plan), None)),
+        WisdomLookup::Plan(plan) => note(&format_args!("its plan is of route {}", plan.route())),
+        WisdomLookup::Unknown => note(&"nothing is known of this problem"),
+        WisdomLookup::Refused(why) => {
             note(&format_args!("not used: {why}"));
             return Ok((None, Some(why)));
         }
@@ -267,7 +267,7 @@ fn gb_per_s(plan: &Plan) -> Option<f64> {
 
 /// Every candidate, fastest first, a line of figures and the plan below it; then the routes that
 /// are not possible.
-fn table(survey: &Survey) -> String {
+fn table(survey: &Candidates) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     for plan in &survey.candidates {
@@ -281,7 +281,7 @@ fn table(survey: &Survey) -> String {
             bytes(plan.workspace_bytes),
         );
     }
-    for Declined { route, why, .. } in &survey.declined {
+    for RejectedRoute { route, why, .. } in &survey.declined {
         let _ = writeln!(text, "{route:<22} not possible: {why}");
     }
     text.truncate(text.trim_end().len());
@@ -307,9 +307,9 @@ pub fn of_plan(plan: &Plan, gb_per_s: Option<f64>) -> Value {
 /// Speeds are estimates, even of plans from wisdom, and null where nothing moves.
 fn json(
     candidates: &[Plan],
-    declined: &[Declined],
+    declined: &[RejectedRoute],
     chosen_by: &str,
-    refused: Option<Refused>,
+    refused: Option<StaleWisdom>,
 ) -> String {
     let declined =
         declined.iter().map(|one| json!({ "route": one.route.name(), "why": one.why.to_string() }));

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use clap::error::ErrorKind;
 use turntile::Transpose;
-use turntile::layout::{Layout, Relayout};
+use turntile::layout::{RecordConversion, RecordOrder};
 
 use crate::args::{Common, DASH};
 use crate::dtype::{self, Field};
@@ -31,11 +31,11 @@ pub struct LayoutArgs {
 pub struct Layouts {
     /// How the records lie: aos, soa or asta:T, in tiles of T records
     #[arg(long, value_name = "LAYOUT", default_value = "aos")]
-    pub from: Layout,
+    pub from: RecordOrder,
     /// How they are to lie. In a .npy file fields of asta:T become arrays of T, of which T divides the number of records; those
     /// of soa arrays of all, in one record. NumPy reads both
     #[arg(long, value_name = "LAYOUT", required_unless_present = "split")]
-    to: Option<Layout>,
+    to: Option<RecordOrder>,
     /// Write each field into a .npy file of its own, DIR/FIELD.npy, and leave FILE as it is; DIR is made. In little memory
     #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "in_place", "raw"])]
     pub split: Option<PathBuf>,
@@ -58,7 +58,7 @@ impl LayoutArgs {
             (Some(folder), _) if folder.as_os_str() == DASH => {
                 "--split makes a directory, which is no stream; one of that name is ./-".to_string()
             }
-            (Some(_), [_]) if to.is_none_or(|to| to == Layout::Soa) => return Ok(()),
+            (Some(_), [_]) if to.is_none_or(|to| to == RecordOrder::Soa) => return Ok(()),
             (Some(_), [_]) => "each field in a file of its own is --to soa".to_string(),
             (Some(_), _) => "--split is for one file".to_string(),
             (None, _) if *to == Some(*from) => format!("--from and --to are both {from}"),
@@ -77,7 +77,7 @@ impl LayoutArgs {
 impl Layouts {
     /// What becomes of the file.
     pub fn change(&self, input: &mut Input) -> Result<(Change, Array, Array)> {
-        let to = self.to.unwrap_or(Layout::Soa);
+        let to = self.to.unwrap_or(RecordOrder::Soa);
         if self.raw {
             self.of_raw(input.bytes()?, to)
         } else {
@@ -85,13 +85,13 @@ impl Layouts {
         }
     }
 
-    fn of_raw(&self, got: Option<u64>, to: Layout) -> Result<(Change, Array, Array)> {
+    fn of_raw(&self, got: Option<u64>, to: RecordOrder) -> Result<(Change, Array, Array)> {
         let sizes: Vec<usize> = self.fields.iter().map(|bytes| bytes.get()).collect();
         let record = sizes.iter().fold(0, |sum: usize, &bytes| sum.saturating_add(bytes));
         let held =
             || got.map_or(0, |got| usize::try_from(got / record as u64).unwrap_or(usize::MAX));
         let records = self.records.unwrap_or_else(held);
-        let step = Relayout::new(records, &sizes).from(self.from).to(to);
+        let step = RecordConversion::new(records, &sizes).from(self.from).to(to);
         let data_bytes = step.problem()?.bytes();
         if let Some(got) = got.filter(|&got| got != data_bytes as u64) {
             let sum = match sizes.len() {
@@ -116,12 +116,12 @@ pub struct Records {
     pub count: usize,
     /// Extents of the array of records.
     pub shape: Vec<usize>,
-    from: Layout,
+    from: RecordOrder,
 }
 
 impl Records {
     /// Of an array whose records lie so. Records along several axes, or none, only if `any_axes`.
-    pub fn of(header: &Header, from: Layout, any_axes: bool) -> Result<Self> {
+    pub fn of(header: &Header, from: RecordOrder, any_axes: bool) -> Result<Self> {
         let Some(mut fields) = dtype::fields(header.descr())? else {
             bail!(
                 "records have fields, the array's items are {}; `turntile rearrange '(n t) f -> n f t'` makes tiles of a matrix",
@@ -130,7 +130,7 @@ impl Records {
         };
         ensure!(!fields.is_empty(), "the records have no fields");
         let axes = header.shape.len();
-        if !any_axes || from != Layout::Aos {
+        if !any_axes || from != RecordOrder::Aos {
             let what = "join them by `turntile rearrange '... -> (...)'`, or see --split";
             ensure!(axes == 1, "records lie along one axis, the array has {axes}; {what}");
         }
@@ -141,14 +141,14 @@ impl Records {
         let items = volume(&header.shape).context("more records than can be counted")?;
         let first = fields.first().and_then(|field| field.shape.first().copied());
         let tile = match from {
-            Layout::Aos => None,
-            Layout::Asta(tile) => Some(tile),
-            Layout::Soa => {
+            RecordOrder::Aos => None,
+            RecordOrder::Asta(tile) => Some(tile),
+            RecordOrder::Soa => {
                 ensure!(items == 1, "in soa all fields are of one record, the array has {items}");
                 first
             }
         };
-        if from != Layout::Aos {
+        if from != RecordOrder::Aos {
             for field in &mut fields {
                 let name = header.descr()[field.label.clone()].escape_ascii().to_string();
                 let own = field.shape.first().copied();
@@ -160,23 +160,23 @@ impl Records {
         }
         let count = items.checked_mul(tile.unwrap_or(1));
         let count = count.context("more records than can be counted")?;
-        let shape = if from == Layout::Aos { header.shape.clone() } else { vec![count] };
+        let shape = if from == RecordOrder::Aos { header.shape.clone() } else { vec![count] };
         Ok(Records { fields, count, shape, from })
     }
 
     /// So many of them to another layout; fields without bytes move nowhere.
-    pub fn step(&self, count: usize, to: Layout) -> Transpose {
+    pub fn step(&self, count: usize, to: RecordOrder) -> Transpose {
         let sizes: Vec<usize> =
             self.fields.iter().map(Field::bytes).filter(|&bytes| bytes > 0).collect();
-        Relayout::new(count, &sizes).from(self.from).to(to)
+        RecordConversion::new(count, &sizes).from(self.from).to(to)
     }
 
     /// The header of an array in which they lie so.
-    fn header(&self, of: &Header, to: Layout) -> Result<Vec<u8>> {
+    fn header(&self, of: &Header, to: RecordOrder) -> Result<Vec<u8>> {
         let (items, tile) = match to {
-            Layout::Aos => (self.count, None),
-            Layout::Soa => (1, Some(self.count)),
-            Layout::Asta(tile) => {
+            RecordOrder::Aos => (self.count, None),
+            RecordOrder::Soa => (1, Some(self.count)),
+            RecordOrder::Asta(tile) => {
                 let of = self.count;
                 let what =
                     "a .npy file has no shorter tile at its end; choose another, or use --raw";
@@ -218,7 +218,7 @@ fn refuse_unreadable(descr: &[u8], field: &Field) -> Result<()> {
     Ok(())
 }
 
-fn of_npy(header: &Header, from: Layout, to: Layout) -> Result<(Change, Array, Array)> {
+fn of_npy(header: &Header, from: RecordOrder, to: RecordOrder) -> Result<(Change, Array, Array)> {
     let records = Records::of(header, from, false)?;
     let new = records.header(header, to)?;
     // What could not be read again is not written, as one record of more bytes than NumPy counts.

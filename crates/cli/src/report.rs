@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::json;
-use turntile::Planned;
+use turntile::Transposer;
 use turntile::plan::Plan;
-use turntile::stored::Stored;
+use turntile::stored::OutOfCore;
 use turntile_plan::units::{bytes, duration};
 
 use crate::args::DASH;
@@ -92,7 +92,7 @@ pub struct Report {
 
 impl Report {
     fn plan(&self) -> Option<&Plan> {
-        self.done.plan.as_ref().map(Planned::plan)
+        self.done.plan.as_ref().map(Transposer::plan)
     }
 
     /// 2 x bytes / seconds of the transposition / 1e9; none when nothing had to move.
@@ -103,7 +103,7 @@ impl Report {
     }
 
     fn workspace_bytes(&self) -> usize {
-        self.done.plan.as_ref().map_or(0, Planned::workspace_bytes)
+        self.done.plan.as_ref().map_or(0, Transposer::workspace_bytes)
     }
 
     /// What the wisdom file has for the transposition, and why it was not used.
@@ -223,7 +223,7 @@ impl Report {
     /// The same for machines, on one line. `blocks` is how it was moved where it did not fit in memory; `seconds.transpose` is
     /// then of reading and writing too, as it is of `--split`. Names that are not UTF-8 are shown as far as they can be.
     pub fn json(&self) -> String {
-        let blocks = |blocks: &Stored| {
+        let blocks = |blocks: &OutOfCore| {
             json!({
                 "memory": self.done.memory,
                 "block_bytes": blocks.buffer_bytes(),
@@ -259,7 +259,7 @@ impl Report {
     }
 }
 
-fn passes(blocks: &Stored) -> &'static str {
+fn passes(blocks: &OutOfCore) -> &'static str {
     if blocks.passes() == 1 { "1 pass" } else { "2 passes" }
 }
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use turntile::layout::Layout;
-use turntile::{Bytes, Planned};
+use turntile::layout::RecordOrder;
+use turntile::{RawElements, Transposer};
 
 use crate::args::{Common, DASH};
 use crate::dtype::Field;
@@ -26,7 +26,7 @@ use crate::work::{self, COPIED, Done};
 pub fn run(
     common: &Common,
     (path, folder): (&Path, &Path),
-    from: Layout,
+    from: RecordOrder,
     label: &str,
 ) -> Result<Report> {
     let asking = Asking::new(common.lock, common.quiet);
@@ -55,9 +55,9 @@ pub fn run(
     let record_bytes: usize = columns.iter().map(|column| column.0).sum();
     let room = memory::less_the_command(most);
     let chunk = chunk_of(&records, record_bytes, from, room);
-    let plan = |count: usize| -> Result<Option<Planned>> {
-        let moves = count > 0 && header.data_bytes > 0 && from != Layout::Soa;
-        let step = || common.settings.apply(records.step(count, Layout::Soa))?.plan();
+    let plan = |count: usize| -> Result<Option<Transposer>> {
+        let moves = count > 0 && header.data_bytes > 0 && from != RecordOrder::Soa;
+        let step = || common.settings.apply(records.step(count, RecordOrder::Soa))?.plan();
         Ok(if moves { Some(step()?) } else { None })
     };
     done.plan = plan(chunk)?;
@@ -86,7 +86,7 @@ pub fn run(
         progress.bytes("writing", header.data_bytes);
         let mut failed = None;
         let taken = input.data(header.data_bytes, |data| {
-            if from == Layout::Soa {
+            if from == RecordOrder::Soa {
                 // Column after column, as they are to be.
                 for ((bytes, ..), file) in columns.iter().zip(&files) {
                     let bytes = bytes * records.count;
@@ -104,7 +104,7 @@ pub fn run(
                 let part = &mut memory.bytes()[..count * record_bytes];
                 data.read_exact(part)?;
                 let plan = if count == chunk { whole } else { rest.as_ref() };
-                if let Some(Err(error)) = plan.map(|plan| plan.run(&mut Bytes(&mut *part))) {
+                if let Some(Err(error)) = plan.map(|plan| plan.run(&mut RawElements(&mut *part))) {
                     failed = Some(error);
                     return Err(io::ErrorKind::OutOfMemory.into());
                 }
@@ -132,7 +132,7 @@ pub fn run(
     let after = Array {
         shape: records.shape.clone(),
         type_name: Some(kind),
-        layout: Some(Layout::Soa.to_string()),
+        layout: Some(RecordOrder::Soa.to_string()),
         ..array.clone()
     };
     Ok(Report {
@@ -153,13 +153,13 @@ fn files_of(columns: &[(usize, Option<&str>, Vec<u8>)]) -> usize {
 }
 
 /// Records that are moved at a time: whole tiles, and none where no more is to be done than to copy.
-fn chunk_of(records: &Records, bytes: usize, from: Layout, room: usize) -> usize {
+fn chunk_of(records: &Records, bytes: usize, from: RecordOrder, room: usize) -> usize {
     // As much is left for the workspace.
     let held = CHUNK.min(room / 2).checked_div(bytes).unwrap_or(records.count);
     match from {
-        Layout::Aos => held.clamp(1, records.count.max(1)),
-        Layout::Asta(tile) => (held / tile * tile).clamp(tile, records.count.max(tile)),
-        Layout::Soa => 0,
+        RecordOrder::Aos => held.clamp(1, records.count.max(1)),
+        RecordOrder::Asta(tile) => (held / tile * tile).clamp(tile, records.count.max(tile)),
+        RecordOrder::Soa => 0,
     }
 }
 

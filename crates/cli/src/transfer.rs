@@ -5,7 +5,7 @@ use std::io::{self, BufRead, ErrorKind, Write};
 use std::path::Path;
 
 use anyhow::Result;
-use turntile::stored::{ReadAt, Stored, StoredError, WriteAt};
+use turntile::stored::{OutOfCore, ReadAt, StoredError, WriteAt};
 
 use crate::error::On;
 use crate::file::changed;
@@ -98,7 +98,7 @@ fn advise(file: &File, offset: u64, bytes: usize, fetch: bool) -> bool {
 
 /// Moves `bytes` bytes from one part to the other; `scratch` makes a file for two passes.
 pub fn in_blocks(
-    stored: &Stored,
+    stored: &OutOfCore,
     (from, mut onto): (Part<'_>, Part<'_>),
     bytes: usize,
     scratch: impl FnOnce(u64) -> Result<File>,

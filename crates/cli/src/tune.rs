@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
-use turntile::plan::{Measured, Plan, Tile, TileRule};
+use turntile::plan::{Measurement, Plan, TileRule, TileSize};
 use turntile_plan::units::{bytes, duration};
 
 use crate::args::tiles;
@@ -82,7 +82,7 @@ fn gb_per_s(plan: &Plan, time: Duration) -> Option<f64> {
 
 /// What a candidate took.
 fn row(plan: &Plan, time: Duration) -> String {
-    let Tile { m, n } = plan.tile();
+    let TileSize { m, n } = plan.tile();
     format!(
         "{:<22} {:>13} {:>9} {:>8} GB/s  (estimate {:>9})  workspace {:>9}",
         plan.route_name(),
@@ -94,10 +94,10 @@ fn row(plan: &Plan, time: Duration) -> String {
     )
 }
 
-fn table(measured: &[Measured], args: &TuneArgs) -> String {
+fn table(measured: &[Measurement], args: &TuneArgs) -> String {
     let mut text = String::from("\nfastest first:\n");
     // Writing to a string cannot fail.
-    for Measured { plan, time, runs, .. } in measured.iter().take(SHOWN) {
+    for Measurement { plan, time, runs, .. } in measured.iter().take(SHOWN) {
         let _ = writeln!(text, "{}  runs {runs}", row(plan, *time));
     }
     let more = measured.len().saturating_sub(SHOWN);
@@ -116,12 +116,12 @@ fn table(measured: &[Measured], args: &TuneArgs) -> String {
 }
 
 /// A line of names, then a line for each candidate.
-fn csv(measured: &[Measured]) -> String {
+fn csv(measured: &[Measurement]) -> String {
     let mut text =
         "route,mirrored,m,n,seconds,estimated_seconds,gb_per_s,runs,workspace_bytes,plan"
             .to_string();
     for candidate in measured {
-        let Measured { plan, time, runs, .. } = candidate;
+        let Measurement { plan, time, runs, .. } = candidate;
         let _ = write!(
             text,
             "\n{},{},{},{},{:.3e},{:.3e},{},{runs},{},\"{plan}\"",
@@ -138,9 +138,9 @@ fn csv(measured: &[Measured]) -> String {
     text
 }
 
-fn json(measured: &[Measured]) -> String {
-    let row = |candidate: &Measured| {
-        let Measured { plan, time, runs, .. } = candidate;
+fn json(measured: &[Measurement]) -> String {
+    let row = |candidate: &Measurement| {
+        let Measurement { plan, time, runs, .. } = candidate;
         let mut row = of_plan(plan, gb_per_s(plan, *time));
         row["seconds"] = json!(time.as_secs_f64());
         row["runs"] = json!(runs);

@@ -1,7 +1,7 @@
 //! What a plan does to the data, for people.
 
 use turntile::plan::{Plan, Problem};
-use turntile_plan::{Direction, StageShape};
+use turntile_plan::{Direction, StageMap};
 
 use crate::values::joined;
 
@@ -56,39 +56,39 @@ fn by_x(extents: &[usize]) -> String {
     }
 }
 
-fn of_stage(shape: &StageShape) -> String {
+fn of_stage(shape: &StageMap) -> String {
     let back = |direction| direction == Direction::Backward;
     match *shape {
-        StageShape::Axes(_) => of_axes(shape),
-        StageShape::SlotGather { direction, .. } if back(direction) => {
+        StageMap::Axes(_) => of_axes(shape),
+        StageMap::SlotGather { direction, .. } if back(direction) => {
             "the pieces are scattered to their rows".to_string()
         }
-        StageShape::SlotGather { .. } => {
+        StageMap::SlotGather { .. } => {
             "some rows at a time are turned into pieces of columns".to_string()
         }
-        StageShape::SlotMove { .. } => "the pieces are moved to their places".to_string(),
-        StageShape::Cut { direction, .. } if back(direction) => {
+        StageMap::SlotMove { .. } => "the pieces are moved to their places".to_string(),
+        StageMap::Cut { direction, .. } if back(direction) => {
             "the rows and columns that were set apart are put back".to_string()
         }
-        StageShape::Cut { .. } => "the columns that no tile covers are set apart".to_string(),
-        StageShape::Slide(slide) if slide.is_up() => "the rows are moved apart".to_string(),
-        StageShape::Slide(_) => "the rows are moved together again".to_string(),
-        StageShape::Retile(_) => "the fields of each tile of records are brought together, \
+        StageMap::Cut { .. } => "the columns that no tile covers are set apart".to_string(),
+        StageMap::Slide(slide) if slide.is_up() => "the rows are moved apart".to_string(),
+        StageMap::Slide(_) => "the rows are moved together again".to_string(),
+        StageMap::Retile(_) => "the fields of each tile of records are brought together, \
              or its records are"
             .to_string(),
-        StageShape::FieldGather { direction, .. } if back(direction) => {
+        StageMap::FieldGather { direction, .. } if back(direction) => {
             "the pieces are scattered to their records".to_string()
         }
-        StageShape::FieldGather { .. } => {
+        StageMap::FieldGather { .. } => {
             "some records at a time are turned into pieces of their fields".to_string()
         }
-        StageShape::FieldMove { .. } => "the pieces are moved to their places".to_string(),
+        StageMap::FieldMove { .. } => "the pieces are moved to their places".to_string(),
         // In its own notation.
         ref other => other.to_string(),
     }
 }
 
-fn of_axes(shape: &StageShape) -> String {
+fn of_axes(shape: &StageMap) -> String {
     let Some(axes) = shape.elementary() else {
         return "the axes are brought into their order at once".to_string();
     };

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Error, Result, anyhow, bail};
-use turntile::stored::Stored;
-use turntile::{Bytes, Options, Planned, RunError, Transpose};
+use turntile::stored::OutOfCore;
+use turntile::{RawElements, RunError, RunOptions, Transpose, Transposer};
 
 use crate::args::{Common, Settings};
 use crate::error::On;
@@ -77,9 +77,9 @@ pub struct Done {
     /// Time to write and sync the new file and rename it.
     pub write: Duration,
     /// The plan, where it ran in memory.
-    pub plan: Option<Planned>,
+    pub plan: Option<Transposer>,
     /// How it was moved where it did not fit.
-    pub blocks: Option<Stored>,
+    pub blocks: Option<OutOfCore>,
     /// Whether records are written to a file of each field, some at a time.
     pub split: bool,
     /// The most bytes of memory that it might take.
@@ -123,7 +123,7 @@ fn planned(
     change: &Change,
     settings: &Settings,
     memory: usize,
-) -> Result<(Option<Planned>, Option<Stored>)> {
+) -> Result<(Option<Transposer>, Option<OutOfCore>)> {
     let (bytes, room) = (change.data_bytes, memory::less_the_command(memory));
     let unmoved = || Transpose::of_axes_bytes(&[bytes], &[0], 1);
     let transpose = match &change.step {
@@ -133,7 +133,7 @@ fn planned(
     let by_blocks = settings.route.is_none() && transpose.problem()?.records().is_none();
     let moves = change.step.is_some() && (bytes <= memory || !by_blocks);
     let plan = if moves { Some(transpose.plan()?) } else { None };
-    let workspace = plan.as_ref().map_or(0, Planned::workspace_bytes);
+    let workspace = plan.as_ref().map_or(0, Transposer::workspace_bytes);
     if bytes.saturating_add(workspace) <= room || bytes == 0 {
         return Ok((plan, None));
     }
@@ -169,7 +169,7 @@ fn in_memory(
     input: &mut Input,
     sink: &Sink,
     change: &Change,
-    (plan, done): (Option<&Planned>, &mut Done),
+    (plan, done): (Option<&Transposer>, &mut Done),
     progress: &Progress,
 ) -> Result<()> {
     let bytes = change.data_bytes;
@@ -190,7 +190,7 @@ fn in_memory(
     if let Some(plan) = plan {
         progress.passes("transposing", plan.plan().passes());
         let mut passed = |passes| progress.set(passes);
-        plan.run_with(&mut Bytes(&mut *data), Options::new().progress(&mut passed))?;
+        plan.run_with(&mut RawElements(&mut *data), RunOptions::new().progress(&mut passed))?;
     }
     done.transpose = start.elapsed();
 
@@ -205,7 +205,7 @@ fn in_blocks(
     input: &mut Input,
     sink: &Sink,
     change: &Change,
-    (stored, done): (&Stored, &mut Done),
+    (stored, done): (&OutOfCore, &mut Done),
     progress: &Progress,
 ) -> Result<()> {
     let bytes = change.data_bytes;

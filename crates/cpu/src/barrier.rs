@@ -4,8 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use turntile_perm::AxisPermutation;
 
-use crate::parts;
-use crate::tiles::Tiles;
+use crate::parallel;
+use crate::plane_tiling::PlaneTiling;
 use turntile_simd::Byte;
 
 /// Every instance of `axes` through scratch of its own size; `parts` threads draw instances. Scratch for each part: the
@@ -19,11 +19,11 @@ pub fn run(
 ) {
     let batch = axes.batch();
     let instance_bytes = data.len() / batch.max(1);
-    let planes = Tiles::of_axes(&axes.without_batch(), elem_bytes).whole_planes();
-    let turn = parts::turn(batch, parts) * instance_bytes;
+    let planes = PlaneTiling::of_axes(&axes.without_batch(), elem_bytes).whole_planes();
+    let turn = parallel::grain(batch, parts) * instance_bytes;
     let turns = Mutex::new(data.chunks_mut(turn.max(1)));
     let each = scratch.len() / parts.max(1);
-    parts::run_on(0..parts, scratch, each.min(instance_bytes), |_, scratch| {
+    parallel::run_on(0..parts, scratch, each.min(instance_bytes), |_, scratch| {
         // The lock is let go before the work.
         let draw = || turns.lock().unwrap_or_else(PoisonError::into_inner).next();
         while let Some(instances) = draw() {

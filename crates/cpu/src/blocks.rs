@@ -3,11 +3,11 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use turntile_perm::Slide;
+use turntile_perm::RowSlide;
 use turntile_simd::Byte;
 
-use crate::parts;
-use crate::shared::Shared;
+use crate::parallel;
+use crate::shared::SharedBytes;
 
 /// Slides rows, counted in bytes, block by block. A block goes to whichever part asks first, in the order in which they free each other's places; it is
 /// written once the blocks that lie there have been read.
@@ -17,16 +17,16 @@ use crate::shared::Shared;
 /// all waits for none. `scratch` holds a block for each part.
 pub fn in_blocks(
     data: &mut [Byte],
-    rows: Slide,
+    rows: RowSlide,
     block: usize,
     flags: &[AtomicU32],
     parts: usize,
     scratch: &mut [Byte],
 ) {
-    let shared = Shared::new(data);
+    let shared = SharedBytes::new(data);
     let blocks = rows.blocks(block);
     let Some((begun, read)) = flags.split_first() else { return };
-    parts::run_on(0..parts, scratch, block, |_, scratch| {
+    parallel::run_on(0..parts, scratch, block, |_, scratch| {
         loop {
             let number = begun.fetch_add(1, Ordering::Relaxed) as usize;
             if number >= blocks {
@@ -89,7 +89,7 @@ mod tests {
     fn a_panic_ends_the_others() {
         let (sender, receiver) = mpsc::channel();
         std::thread::spawn(move || {
-            let (rows, block) = (Slide::new(8, 64, 64, 72).unwrap(), 32);
+            let (rows, block) = (RowSlide::new(8, 64, 64, 72).unwrap(), 32);
             let mut data = vec![Byte::new(0); rows.len() - 1];
             let flags: Vec<_> = (0..=rows.blocks(block)).map(|_| AtomicU32::new(0)).collect();
             let mut scratch = vec![Byte::new(0); 2 * block];

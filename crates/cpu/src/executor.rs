@@ -2,15 +2,15 @@
 
 use std::mem::MaybeUninit;
 
-use turntile_plan::{Flaw, Offer, Plan, Stage, StageShape};
-use turntile_simd::{Byte, LINE};
+use turntile_plan::{Implementation, InvalidPlan, Plan, Stage, StageMap};
+use turntile_simd::{Byte, CACHE_LINE};
 
-use crate::finish::Finish;
-use crate::tiles::Tiles;
-use crate::transpose_into::tiles_into;
-use crate::way::{HostWay, Mover};
+use crate::epilogue::Epilogue;
+use crate::kernel_config::{CpuKernel, CpuKernelConfig};
+use crate::out_of_place::tiles_into;
+use crate::plane_tiling::PlaneTiling;
 use crate::workspace::{RunError, Workspace, buffer};
-use crate::{stages, views};
+use crate::{dispatch, views};
 
 /// Runs one plan, as often as wanted.
 ///
@@ -20,7 +20,7 @@ use crate::{stages, views};
 #[derive(Clone, Debug)]
 pub struct Executor {
     plan: Plan,
-    ways: Vec<HostWay>,
+    ways: Vec<CpuKernelConfig>,
     /// Of the workspace's start, for gaps.
     kept_bytes: usize,
 }
@@ -32,13 +32,13 @@ fn way_of(
     number: usize,
     elem_bytes: usize,
     threads: usize,
-) -> Result<HostWay, RunError> {
+) -> Result<CpuKernelConfig, RunError> {
     let (shape, method, elem_bytes) = (stage.shape, stage.offer.method, elem_bytes * stage.joined);
-    match stage.offer.geometry.get::<HostWay>() {
+    match stage.offer.geometry.get::<CpuKernelConfig>() {
         Some(way) if way.is_for(&shape, elem_bytes, method) => Ok(*way),
-        Some(_) => Err(Flaw::Geometry { number, stage: stage.to_string() }.into()),
-        None => HostWay::in_place_of(shape, elem_bytes, method, threads.max(1))
-            .ok_or_else(|| Flaw::Method { number, stage: stage.to_string() }.into()),
+        Some(_) => Err(InvalidPlan::Geometry { number, stage: stage.to_string() }.into()),
+        None => CpuKernelConfig::in_place_of(shape, elem_bytes, method, threads.max(1))
+            .ok_or_else(|| InvalidPlan::Method { number, stage: stage.to_string() }.into()),
     }
 }
 
@@ -68,12 +68,12 @@ impl Executor {
     /// restores gaps: what a stage restores, another stage of the same run has saved.
     #[doc(hidden)]
     pub fn of_stage(
-        shape: StageShape,
-        offer: Offer,
+        shape: StageMap,
+        offer: Implementation,
         elem_bytes: usize,
         threads: usize,
     ) -> Result<Self, RunError> {
-        let uncounted = || Flaw::Uncounted { number: 1, stage: format!("{shape:?}") };
+        let uncounted = || InvalidPlan::Uncounted { number: 1, stage: format!("{shape:?}") };
         shape.counted_len().ok_or_else(uncounted)?;
         let plan = Plan::of_stage("host", shape, offer, elem_bytes).map_err(|_| uncounted())?;
         let stage = &plan.legs[0].stages[0];
@@ -81,7 +81,7 @@ impl Executor {
         let way = way_of(stage, 1, elem_bytes, threads)?;
         if way.keeps() {
             let (problem, stages) = (Box::new(plan.problem), stage.to_string());
-            return Err(Flaw::Leading { problem, stages }.into());
+            return Err(InvalidPlan::Leading { problem, stages }.into());
         }
         Ok(Executor { plan, ways: vec![way], kept_bytes: 0 })
     }
@@ -103,9 +103,9 @@ impl Executor {
         self.ways.iter().map(|way| way.needs().parts).max().unwrap_or(1)
     }
 
-    /// Whether elements can be [finished](Finish) in the pass that brings them to their places.
+    /// Whether elements can be [finished](Epilogue) in the pass that brings them to their places.
     pub fn can_finish(&self) -> bool {
-        matches!(&self.ways[..], [way] if matches!(way.mover(), Mover::Turn(_)))
+        matches!(&self.ways[..], [way] if matches!(way.mover(), CpuKernel::Turn(_)))
     }
 
     /// Transposes `data` in place, with `workspace` if it is large enough.
@@ -137,7 +137,7 @@ impl Executor {
         &self,
         data: &mut [Byte],
         words: &mut [MaybeUninit<u64>],
-        finish: Option<&Finish>,
+        finish: Option<&Epilogue>,
         mut done: impl FnMut(usize),
     ) -> Result<(), RunError> {
         self.check_data(data.len())?;
@@ -145,7 +145,8 @@ impl Executor {
         if need > have {
             return Err(RunError::Workspace { need, have });
         }
-        let mut own = buffer(self.ways.iter().map(HostWay::buffer_bytes).max().unwrap_or(0))?;
+        let mut own =
+            buffer(self.ways.iter().map(CpuKernelConfig::buffer_bytes).max().unwrap_or(0))?;
         let (kept, words) = words.split_at_mut(self.kept_bytes / size_of::<u64>());
         let mut passes = 0;
         for (way, stage) in self.ways.iter().zip(self.plan.stages()) {
@@ -156,7 +157,7 @@ impl Executor {
             let words = if way.keeps() { &mut *kept } else { &mut *words };
             let (flags, bytes) = views::split_flags(words, way.needs().flag_words);
             let bytes = if way.buffer_bytes() > 0 { &mut own } else { bytes };
-            stages::run(way, data, flags, bytes, finish);
+            dispatch::run(way, data, flags, bytes, finish);
             if stage.passes() > 0 {
                 passes += stage.passes();
                 done(passes);
@@ -168,7 +169,7 @@ impl Executor {
     fn check_data(&self, got: usize) -> Result<(), RunError> {
         let problem = &self.plan.problem;
         if problem.is_out_of_place() {
-            return Err(Flaw::Place { out_of_place: true }.into());
+            return Err(InvalidPlan::Place { out_of_place: true }.into());
         }
         let expected = problem.span_bytes();
         if problem.leading().is_some() && got < expected {
@@ -188,19 +189,20 @@ impl Executor {
     pub fn run_into(&self, to: &mut [Byte], from: &[Byte]) -> Result<(), RunError> {
         let problem = &self.plan.problem;
         if !problem.is_out_of_place() {
-            return Err(Flaw::Place { out_of_place: false }.into());
+            return Err(InvalidPlan::Place { out_of_place: false }.into());
         }
         for got in [to.len(), from.len()] {
             if got != problem.bytes() {
                 return Err(RunError::Length { expected: problem.bytes(), got });
             }
         }
-        let is_into = |way: &HostWay| matches!(way.mover(), Mover::OutOfPlace | Mover::Copy);
-        let place = Flaw::Place { out_of_place: false };
+        let is_into =
+            |way: &CpuKernelConfig| matches!(way.mover(), CpuKernel::OutOfPlace | CpuKernel::Copy);
+        let place = InvalidPlan::Place { out_of_place: false };
         self.ways.iter().all(is_into).then_some(()).ok_or(place)?;
-        let begins = to.as_ptr().addr() % LINE;
+        let begins = to.as_ptr().addr() % CACHE_LINE;
         self.ways.iter().try_for_each(|way| {
-            let tiles = Tiles::into_buffer(way.axes(), way.elem_bytes, begins);
+            let tiles = PlaneTiling::into_buffer(way.axes(), way.elem_bytes, begins);
             tiles_into(to, from, &tiles, way.needs().parts)
         })
     }

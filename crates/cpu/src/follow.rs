@@ -5,13 +5,15 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicUsize};
 
-use turntile_simd::{self as simd, Byte, Transfer};
+use turntile_simd::{self as simd, Byte, CopyJob};
 
-use crate::cycles::{Cycles, Marks, Move, Ranks, Segments, kept, milestone};
-use crate::parts;
-use crate::path::Path;
-use crate::queue::{BURST, Queue};
-use crate::shared::{Shared, Worker};
+use crate::cycle_walk::{
+    CycleWalk, ScatterOrder, SegmentWalk, UnitMove, VisitedBits, kept, milestone,
+};
+use crate::lookahead::{BURST, Lookahead};
+use crate::parallel;
+use crate::shared::{SharedBytes, Worker};
+use crate::source_map::SourceMap;
 
 /// Bytes of milestones that are worth several threads.
 const KEPT_BYTES: usize = 512 << 10;
@@ -25,17 +27,17 @@ const MANY_INSTANCES: usize = 4;
 /// least as many again when there are several.
 pub fn follow_cycles(
     data: &mut [Byte],
-    path: &Path,
+    path: &SourceMap,
     flags: &[AtomicU32],
     parts: usize,
     scratch: &mut [Byte],
 ) {
     let positions = path.positions();
-    let words = Marks::words(positions);
-    let planes: Vec<Marks> = flags.chunks_exact(words).take(parts).map(Marks).collect();
-    let ranks = Ranks::new(positions);
+    let words = VisitedBits::words(positions);
+    let planes: Vec<VisitedBits> = flags.chunks_exact(words).take(parts).map(VisitedBits).collect();
+    let ranks = ScatterOrder::new(positions);
     let room = scratch.len() / path.unit_bytes();
-    let shared = Shared::with_kept(data, scratch);
+    let shared = SharedBytes::with_kept(data, scratch);
     // No cycle leaves its instance: where all get as many, or nearly, threads take whole ones.
     let instances = path.instances();
     let own = instances.is_multiple_of(parts) || instances / parts >= MANY_INSTANCES;
@@ -43,10 +45,10 @@ pub fn follow_cycles(
         // The parts' own super-elements come after those of the milestones.
         let milestones = room - parts;
         let keepers = if milestones * path.unit_bytes() < KEPT_BYTES { 1 } else { parts };
-        parts::run_on(0..keepers, &mut [], 0, |part, _| {
-            let starts = parts::share(milestones, keepers, part).filter_map(|rank| {
+        parallel::run_on(0..keepers, &mut [], 0, |part, _| {
+            let starts = parallel::share(milestones, keepers, part).filter_map(|rank| {
                 let from = path.offset(milestone(path, ranks, rank)?);
-                Some(Move { from, to: kept(path, rank) })
+                Some(UnitMove { from, to: kept(path, rank) })
             });
             // SAFETY: each milestone is read, and kept in a place of its own, by the one in whose share its rank lies. The
             // scope's end is before the next workers.
@@ -54,24 +56,24 @@ pub fn follow_cycles(
             run(&worker, path, starts);
         });
         let drawn = AtomicUsize::new(0);
-        parts::run_on(planes.iter(), &mut [], 0, |&marks, _| {
+        parallel::run_on(planes.iter(), &mut [], 0, |&marks, _| {
             let drawn = &drawn;
             // SAFETY: a segment is drawn by one worker, which alone reads what is kept of its last milestone and the
             // positions between, and fills them. The scope's end is before the next workers.
             let worker = unsafe { shared.worker() };
-            let segments = Segments { path, ranks, milestones, drawn, marks, hole: None };
+            let segments = SegmentWalk { path, ranks, milestones, drawn, marks, hole: None };
             run(&worker, path, segments);
         });
     }
-    parts::run_on(0..parts, &mut [], 0, |part, _| {
+    parallel::run_on(0..parts, &mut [], 0, |part, _| {
         // Of instances, or of positions.
         let each = if own { positions / instances } else { 1 };
-        let Range { start, end } = parts::share(positions / each, parts, part);
+        let Range { start, end } = parallel::share(positions / each, parts, part);
         let share = start * each..end * each;
         // SAFETY: a cycle without a milestone belongs to the one worker in whose share its first position lies, or all
         // of its positions, and the last super-elements that are kept are each a worker's own.
         let worker = unsafe { shared.worker() };
-        let cycles = Cycles {
+        let cycles = CycleWalk {
             path,
             ranks: (!own).then_some(ranks),
             all_marks: if own { &planes[part..=part] } else { &planes },
@@ -86,33 +88,33 @@ pub fn follow_cycles(
 }
 
 /// Makes moves.
-fn run(worker: &Worker, path: &Path, moves: impl Iterator<Item = Move>) {
+fn run(worker: &Worker, path: &SourceMap, moves: impl Iterator<Item = UnitMove>) {
     let bytes = path.unit_bytes();
-    let mut queue = Queue::new(moves, bytes);
+    let mut queue = Lookahead::new(moves, bytes);
     queue.first().for_each(|from| ask(worker, path, from));
-    let mut transfers = [Transfer::default(); BURST];
+    let mut transfers = [CopyJob::default(); BURST];
     loop {
         let burst = queue.burst();
         if burst.is_empty() {
             return;
         }
-        let moves = burst.iter().map(|&(Move { from, to }, ahead)| [from, to, ahead]);
+        let moves = burst.iter().map(|&(UnitMove { from, to }, ahead)| [from, to, ahead]);
         worker.copy(moves, bytes, &mut transfers);
     }
 }
 
 /// Asks for the lines of a super-element that will be read soon.
-fn ask(worker: &Worker, path: &Path, place: usize) {
+fn ask(worker: &Worker, path: &SourceMap, place: usize) {
     simd::prefetch_run(worker.address(place), path.unit_bytes());
 }
 
 /// Every cycle is moved by the thread whose share its leader lies in: contents are swapped from hole to hole.
-pub fn rotate_cycles(data: &mut [Byte], path: &Path, parts: usize) {
-    let shared = Shared::new(data);
-    parts::run_on(0..parts, &mut [], 0, |part, _| {
+pub fn rotate_cycles(data: &mut [Byte], path: &SourceMap, parts: usize) {
+    let shared = SharedBytes::new(data);
+    parallel::run_on(0..parts, &mut [], 0, |part, _| {
         // SAFETY: a cycle has one leader, and that lies in one share.
         let worker = unsafe { shared.worker() };
-        for leader in parts::share(path.positions(), parts, part) {
+        for leader in parallel::share(path.positions(), parts, part) {
             if !is_leader(leader, path) {
                 continue;
             }
@@ -129,7 +131,7 @@ pub fn rotate_cycles(data: &mut [Byte], path: &Path, parts: usize) {
 ///
 /// Walks until a smaller position turns up or the cycle closes: no memory, up to a cycle's length
 /// of steps (thesis section 4.5).
-fn is_leader(k: usize, path: &Path) -> bool {
+fn is_leader(k: usize, path: &SourceMap) -> bool {
     let mut at = path.pred(k);
     while at > k {
         at = path.pred(at);

@@ -47,58 +47,58 @@
 //! | `workspace` | allocated for a run, or an error |
 //!
 //! `unsafe` is what `shared`, `pieces` and `views` are made of. A mover's only `unsafe` is the promise that a worker's
-//! bytes are its own (`Shared::worker`), which follows from its index map: a check while they move
+//! bytes are its own (`SharedBytes::worker`), which follows from its index map: a check while they move
 //! would cost as much as the moves. One file more promises that plans leave no byte uninitialised.
 //!
 //! Data are bytes that may be uninitialised ([`Byte`]): elements of any type, padding included,
 //! are moved and never looked at.
 
-mod axis_swap;
-mod banded;
-mod bands;
+mod band_tiling;
+mod banded_gather;
 mod barrier;
 mod blocks;
-mod claims;
-mod cycles;
-mod estimate;
-mod exchange;
+mod cells;
+mod chunk_gather;
+mod chunk_queue;
+mod cost_model;
+mod cpuinfo;
+mod cycle_walk;
+mod device;
+mod dispatch;
+mod epilogue;
 mod executor;
-mod field_sections;
-mod fields;
-mod finish;
 mod follow;
-mod gather;
-mod host;
+mod gap_swap;
 mod initialised;
-mod machine;
-mod parts;
-mod path;
-mod pieces;
-mod pitched;
-mod queue;
+mod involution;
+#[doc(hidden)]
+pub mod kernel_config;
+mod leading;
+mod lookahead;
+mod out_of_place;
+mod parallel;
+mod plane_tiling;
+pub mod pool;
+mod race_check;
+mod record_gather;
+mod record_sections;
 mod rounds;
-mod runs;
 mod shared;
 mod small;
-mod squares;
-mod stages;
+mod source_map;
+mod square;
 mod strided;
-mod strips;
+mod strip_ring;
 mod swaps;
-pub mod threads;
 mod tile_runs;
-mod tiles;
-mod transpose_into;
 mod views;
-#[doc(hidden)]
-pub mod way;
 mod workspace;
 
+pub use device::CpuDevice;
+pub use epilogue::Epilogue;
 pub use executor::Executor;
-pub use finish::Finish;
-pub use host::Host;
+pub use out_of_place::transpose_into;
 pub use small::{SMALL_BYTES, permute_small, transpose_small};
-pub use transpose_into::transpose_into;
 pub use workspace::{RunError, Workspace};
 
 pub use turntile_simd::Byte;

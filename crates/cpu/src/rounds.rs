@@ -4,12 +4,12 @@
 
 use std::ops::Range;
 
-use turntile_perm::slide::Round;
-use turntile_perm::{Pitched, Slide};
+use turntile_perm::row_slide::SlideRound;
+use turntile_perm::{PitchedRows, RowSlide};
 use turntile_plan::Direction;
-use turntile_simd::{self as simd, Block, Byte};
+use turntile_simd::{self as simd, BlockShape, Byte};
 
-use crate::parts;
+use crate::parallel;
 
 /// Bytes that a round of several threads moves at least.
 pub const ROUND_BYTES: usize = 1 << 20;
@@ -21,12 +21,12 @@ pub fn least_rows(row_bytes: usize, bytes: usize) -> usize {
 
 /// Slides rows, counted in bytes, in rounds; one of several threads moves at least `least` of them. Rows that become
 /// others than they were go run by run. `data` are as long as the rows before and after.
-pub fn in_rounds(data: &mut [Byte], slide: Slide, least: usize, parts: usize) {
+pub fn in_rounds(data: &mut [Byte], slide: RowSlide, least: usize, parts: usize) {
     if !slide.is_alike() {
         return slide.run_by_run(|from, to, run| shift(data, from..from + run, to));
     }
     let (cols, [from, to]) = (slide.cols(), pitches(&slide));
-    for Round { rows, together } in slide.rounds(least) {
+    for SlideRound { rows, together } in slide.rounds(least) {
         if !together || parts == 1 {
             one_by_one(data, &slide, rows, 0);
         } else if slide.is_up() {
@@ -43,14 +43,14 @@ pub fn in_rounds(data: &mut [Byte], slide: Slide, least: usize, parts: usize) {
 
 /// The same in shares, a thread's each. `heads` holds the first rows of each share whose places at the lesser pitch are
 /// in front of the share: set aside while other threads still read, or write, there.
-pub fn in_shares(data: &mut [Byte], slide: Slide, parts: usize, heads: &mut [Byte]) {
+pub fn in_shares(data: &mut [Byte], slide: RowSlide, parts: usize, heads: &mut [Byte]) {
     let (cols, [from, to]) = (slide.cols(), pitches(&slide));
     let shares: Vec<_> = (0..parts).map(|part| slide.share(parts, part)).collect();
     let head_rows = |rows: &Range<usize>| slide.head(rows);
-    let mut heads = parts::cut(heads, shares.iter().map(|rows| head_rows(rows) * cols));
+    let mut heads = parallel::cut(heads, shares.iter().map(|rows| head_rows(rows) * cols));
     if slide.is_up() {
         let source = &*data;
-        parts::run_on(shares.iter().zip(&mut heads), &mut [], 0, |(rows, head), _| {
+        parallel::run_on(shares.iter().zip(&mut heads), &mut [], 0, |(rows, head), _| {
             copy((&source[rows.start * from..], from), (head, cols), cols);
         });
     }
@@ -58,8 +58,8 @@ pub fn in_shares(data: &mut [Byte], slide: Slide, parts: usize, heads: &mut [Byt
     let end = data.len();
     let before = |row: usize| end.min(row * from.max(to));
     let lens = shares.iter().map(|rows| before(rows.end) - before(rows.start));
-    let pieces = parts::cut(data, lens).into_iter().zip(&mut heads);
-    parts::run_on(shares.iter().zip(pieces), &mut [], 0, |(rows, (data, head)), _| {
+    let pieces = parallel::cut(data, lens).into_iter().zip(&mut heads);
+    parallel::run_on(shares.iter().zip(pieces), &mut [], 0, |(rows, (data, head)), _| {
         let moved = rows.start + head_rows(rows)..rows.end;
         if slide.is_up() {
             one_by_one(data, &slide, moved, rows.start);
@@ -80,7 +80,7 @@ pub fn in_shares(data: &mut [Byte], slide: Slide, parts: usize, heads: &mut [Byt
 /// meanwhile, column after column. `kept` is as long as the gaps.
 pub fn with_gaps_kept(
     data: &mut [Byte],
-    columns: Pitched,
+    columns: PitchedRows,
     direction: Direction,
     elem_bytes: usize,
     kept: &mut [Byte],
@@ -90,7 +90,7 @@ pub fn with_gaps_kept(
     let (first, behind) = (cols * elem_bytes, columns.len() * elem_bytes);
     match direction {
         Direction::Forward => {
-            let gaps = Block { rows, cols: pitch - cols, from_pitch: pitch, to_pitch: rows };
+            let gaps = BlockShape { rows, cols: pitch - cols, from_pitch: pitch, to_pitch: rows };
             simd::transpose(&data[first..], kept, gaps, elem_bytes);
             move_rows(data);
             data[behind..].copy_from_slice(kept);
@@ -98,19 +98,20 @@ pub fn with_gaps_kept(
         Direction::Backward => {
             kept.copy_from_slice(&data[behind..]);
             move_rows(data);
-            let gaps = Block { rows: pitch - cols, cols: rows, from_pitch: rows, to_pitch: pitch };
+            let gaps =
+                BlockShape { rows: pitch - cols, cols: rows, from_pitch: rows, to_pitch: pitch };
             simd::transpose(kept, &mut data[first..], gaps, elem_bytes);
         }
     }
 }
 
 /// The pitches before and after.
-fn pitches(slide: &Slide) -> [usize; 2] {
+fn pitches(slide: &RowSlide) -> [usize; 2] {
     [slide.from().pitch(), slide.to().pitch()]
 }
 
 /// Some rows one by one, where row `first` begins `data` at the greater pitch.
-fn one_by_one(data: &mut [Byte], slide: &Slide, rows: Range<usize>, first: usize) {
+fn one_by_one(data: &mut [Byte], slide: &RowSlide, rows: Range<usize>, first: usize) {
     let (cols, [from, to]) = (slide.cols(), pitches(slide));
     let start = first * from.max(to);
     let mut slide_row = |r: usize| {
@@ -159,7 +160,7 @@ fn copy_shared(
     let (from, to) = (&from[..end(from_pitch)], &mut to[..end(to_pitch)]);
     let shares = from.chunks(each * from_pitch).zip(to.chunks_mut(each * to_pitch));
     let shares: Vec<_> = shares.collect();
-    parts::run_on(shares, &mut [], 0, |(from, to), _| {
+    parallel::run_on(shares, &mut [], 0, |(from, to), _| {
         copy((from, from_pitch), (to, to_pitch), cols);
     });
 }

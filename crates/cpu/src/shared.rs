@@ -2,28 +2,28 @@
 //!
 //! What a worker does is checked but for one thing, which index maps say and no count of threads changes: that the
 //! bytes it touches are its own. Whoever makes it promises that, once and for all its calls
-//! ([`Shared::worker`]); debug assertions compare what workers touch ([`Claims`]). Every span is checked
+//! ([`SharedBytes::worker`]); debug assertions compare what workers touch ([`RaceCheck`]). Every span is checked
 //! against the memory's length before its pointer is made, and no reference to shared bytes leaves this file.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
 use std::marker::PhantomData;
 
-use turntile_simd::{self as simd, Block, Byte, Lines, SquareSwap, Transfer};
+use turntile_simd::{self as simd, BlockShape, Byte, CopyJob, PrefetchCursor, SquareSwap};
 
-use crate::claims::{Claimant, Claims};
+use crate::race_check::{RaceCheck, WorkerId};
 use crate::strided::{Strided, count};
 
 /// Bytes that workers share. Places are byte offsets: in the matrix, or beyond its end in what is kept beside it.
-pub struct Shared<'a> {
+pub struct SharedBytes<'a> {
     memory: Memory,
-    claims: Claims,
+    claims: RaceCheck,
     life: PhantomData<&'a mut [Byte]>,
 }
 
 // SAFETY: it is a `&mut [Byte]` or two in parts; bytes have no thread affinity, and which worker touches which of
 // them is settled by the promise of `worker`.
-unsafe impl Sync for Shared<'_> {}
+unsafe impl Sync for SharedBytes<'_> {}
 
 /// The matrix, and what is kept.
 #[derive(Clone, Copy)]
@@ -38,14 +38,14 @@ struct Memory {
 pub struct Worker<'a> {
     memory: Memory,
     /// None when it is alone.
-    claim: Option<(&'a Claims, Claimant)>,
+    claim: Option<(&'a RaceCheck, WorkerId)>,
     streamed: Cell<bool>,
 }
 
-impl<'a> Shared<'a> {
+impl<'a> SharedBytes<'a> {
     /// A matrix.
     pub fn new(data: &'a mut [Byte]) -> Self {
-        Shared::with_kept(data, &mut [])
+        SharedBytes::with_kept(data, &mut [])
     }
 
     /// A matrix, with what is kept beside it.
@@ -56,7 +56,7 @@ impl<'a> Shared<'a> {
             kept: kept.as_mut_ptr(),
             kept_len: kept.len(),
         };
-        Shared { memory, claims: Claims::new(data.len() + kept.len()), life: PhantomData }
+        SharedBytes { memory, claims: RaceCheck::new(data.len() + kept.len()), life: PhantomData }
     }
 
     /// The one worker there is.
@@ -187,7 +187,7 @@ impl Worker<'_> {
         self.streamed.set(true);
         for k in 0..rows {
             // SAFETY: as above; there is a fence before another thread can know that this worker is dropped.
-            unsafe { simd::stream_raw(&from[k * bytes..][..bytes], to.add(k * pitch)) };
+            unsafe { simd::copy_nontemporal(&from[k * bytes..][..bytes], to.add(k * pitch)) };
         }
     }
 
@@ -215,13 +215,13 @@ impl Worker<'_> {
         &self,
         moves: impl ExactSizeIterator<Item = [usize; 3]>,
         bytes: usize,
-        transfers: &mut [Transfer],
+        transfers: &mut [CopyJob],
     ) {
         let transfers = &mut transfers[..moves.len()];
         for (transfer, [from, to, ahead]) in transfers.iter_mut().zip(moves) {
             assert!(from.abs_diff(to) >= bytes, "spans do not overlap");
             let ahead = self.address(ahead);
-            *transfer = Transfer { from: self.span(from, bytes), to: self.span(to, bytes), ahead };
+            *transfer = CopyJob { from: self.span(from, bytes), to: self.span(to, bytes), ahead };
             self.touch(from, bytes);
             self.touch(to, bytes);
         }
@@ -232,7 +232,7 @@ impl Worker<'_> {
 
     /// Transposes a block of elements of `elem_bytes` bytes from one place to another.
     #[inline]
-    pub fn transpose(&self, from: usize, to: usize, block: Block, elem_bytes: usize) {
+    pub fn transpose(&self, from: usize, to: usize, block: BlockShape, elem_bytes: usize) {
         let (source, dest) = Strided::of(from, to, block, elem_bytes);
         assert!(source.apart(&dest), "blocks do not overlap");
         let (from, to) = (self.span(from, source.len()), self.span(to, dest.len()));
@@ -244,7 +244,13 @@ impl Worker<'_> {
 
     /// The same to a buffer.
     #[inline]
-    pub fn read_transposed(&self, from: usize, to: &mut [Byte], block: Block, elem_bytes: usize) {
+    pub fn read_transposed(
+        &self,
+        from: usize,
+        to: &mut [Byte],
+        block: BlockShape,
+        elem_bytes: usize,
+    ) {
         let (source, dest) = Strided::of(from, 0, block, elem_bytes);
         assert!(dest.len() <= to.len(), "a block fits its buffer");
         let from = self.span(from, source.len());
@@ -255,7 +261,7 @@ impl Worker<'_> {
 
     /// The same from a buffer.
     #[inline]
-    pub fn write_transposed(&self, from: &[Byte], to: usize, block: Block, elem_bytes: usize) {
+    pub fn write_transposed(&self, from: &[Byte], to: usize, block: BlockShape, elem_bytes: usize) {
         let (source, dest) = Strided::of(0, to, block, elem_bytes);
         assert!(source.len() <= from.len(), "a block lies in its buffer");
         let to = self.span(to, dest.len());
@@ -266,17 +272,22 @@ impl Worker<'_> {
 
     /// A way to have squares of `side` elements of `elem_bytes` bytes change places, in rows `pitch` bytes apart, if a
     /// kernel has one.
-    pub fn squares(&self, pitch: usize, side: usize, elem_bytes: usize) -> Option<SquareSwaps<'_>> {
+    pub fn squares(
+        &self,
+        pitch: usize,
+        side: usize,
+        elem_bytes: usize,
+    ) -> Option<SquareSwapper<'_>> {
         let swap = SquareSwap::of(side, elem_bytes)?;
         let square = Strided { at: 0, rows: side, bytes: count(side, elem_bytes), pitch };
         let len = square.len();
         let last = self.memory.len.checked_sub(len).expect("a square fits the matrix");
-        Some(SquareSwaps { worker: self, swap, square, len, last })
+        Some(SquareSwapper { worker: self, swap, square, len, last })
     }
 }
 
 /// Squares of a matrix that change places; what is the same for all of them is checked once.
-pub struct SquareSwaps<'a> {
+pub struct SquareSwapper<'a> {
     worker: &'a Worker<'a>,
     swap: SquareSwap,
     /// One that begins at 0.
@@ -286,7 +297,7 @@ pub struct SquareSwaps<'a> {
     last: usize,
 }
 
-impl SquareSwaps<'_> {
+impl SquareSwapper<'_> {
     /// Elements of a side.
     #[inline(always)]
     pub fn side(&self) -> usize {
@@ -299,7 +310,7 @@ impl SquareSwaps<'_> {
     /// # Panics
     /// When one is not within the matrix, or they overlap.
     #[inline(always)]
-    pub fn swap(&self, [a, b]: [usize; 2], lines: &mut Lines) {
+    pub fn swap(&self, [a, b]: [usize; 2], lines: &mut PrefetchCursor) {
         assert!(a <= self.last && b <= self.last, "squares lie in the matrix");
         let (upper, lower) = (Strided { at: a, ..self.square }, Strided { at: b, ..self.square });
         let apart = a == b || a.abs_diff(b) >= self.len || upper.apart(&lower);
@@ -326,14 +337,14 @@ mod tests {
     fn no_call_reaches_out_of_the_memory() {
         let refused = |call: &dyn Fn(&Worker)| {
             let (mut data, mut kept) = (numbered(), numbered());
-            let mut shared = Shared::with_kept(&mut data, &mut kept[..10]);
+            let mut shared = SharedBytes::with_kept(&mut data, &mut kept[..10]);
             let worker = shared.alone();
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| call(&worker))).is_err()
         };
-        let block = |rows, from_pitch| Block { rows, cols: 2, from_pitch, to_pitch: rows };
+        let block = |rows, from_pitch| BlockShape { rows, cols: 2, from_pitch, to_pitch: rows };
         let buffer = || [Byte::new(0); 16];
         let copy = |w: &Worker, from, to| {
-            w.copy([[from, to, 0]].into_iter(), 8, &mut [Transfer::default()])
+            w.copy([[from, to, 0]].into_iter(), 8, &mut [CopyJob::default()])
         };
         let fine: &[&dyn Fn(&Worker)] = &[
             &|w| w.swap(0, 56, 8),
@@ -389,10 +400,11 @@ mod tests {
     fn squares_lie_in_the_matrix_and_apart() {
         let swaps = |places: [usize; 2], pitch: usize| {
             let mut data = vec![Byte::new(0); 33 * 128];
-            let mut shared = Shared::new(&mut data);
+            let mut shared = SharedBytes::new(&mut data);
             let worker = shared.alone();
             let swap = || {
-                let mut lines = Lines::new(simd::Rows::NONE, simd::Rows::NONE);
+                let mut lines =
+                    PrefetchCursor::new(simd::StridedRegion::NONE, simd::StridedRegion::NONE);
                 let squares = worker.squares(pitch, 16, 4);
                 squares.expect("a kernel").swap(places, &mut lines);
             };
@@ -416,7 +428,7 @@ mod tests {
     #[should_panic(expected = "byte 8 of workers")]
     fn workers_that_share_a_byte_are_found() {
         let mut data = numbered();
-        let shared = Shared::new(&mut data);
+        let shared = SharedBytes::new(&mut data);
         // SAFETY: of this thread both.
         let [one, two] = unsafe { [shared.worker(), shared.worker()] };
         one.swap(0, 8, 8);

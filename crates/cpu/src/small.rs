@@ -1,9 +1,9 @@
 //! Arrays small enough for a buffer on the stack.
 
 use turntile_perm::AxisPermutation;
-use turntile_simd::{self as simd, Block, Byte};
+use turntile_simd::{self as simd, BlockShape, Byte};
 
-use crate::tiles::Tiles;
+use crate::plane_tiling::PlaneTiling;
 
 /// The most bytes of a small array: half of a 32 KiB L1 cache, with its buffer all of it.
 pub const SMALL_BYTES: usize = 16 << 10;
@@ -15,7 +15,7 @@ pub const SMALL_BYTES: usize = 16 << 10;
 /// When `data` is not `rows · cols · elem_bytes` long.
 pub fn transpose_small(data: &mut [Byte], rows: usize, cols: usize, elem_bytes: usize) -> bool {
     assert_eq!(data.len(), rows * cols * elem_bytes);
-    let block = Block { rows, cols, from_pitch: cols, to_pitch: rows };
+    let block = BlockShape { rows, cols, from_pitch: cols, to_pitch: rows };
     through_stack(data, |data, buffer| simd::transpose(data, buffer, block, elem_bytes))
 }
 
@@ -29,7 +29,9 @@ pub fn permute_small(data: &mut [Byte], axes: &AxisPermutation, elem_bytes: usiz
     if axes.is_identity() {
         return data.len() <= SMALL_BYTES;
     }
-    through_stack(data, |data, buffer| Tiles::of_axes(axes, elem_bytes).transpose(data, buffer))
+    through_stack(data, |data, buffer| {
+        PlaneTiling::of_axes(axes, elem_bytes).transpose(data, buffer)
+    })
 }
 
 #[inline(always)]

@@ -1,6 +1,6 @@
 //! Rows of bytes equally far apart: how long they are, and whether two lots of them share a byte.
 
-use turntile_simd::Block;
+use turntile_simd::BlockShape;
 
 /// A product that has to be counted.
 #[inline(always)]
@@ -24,8 +24,8 @@ pub struct Strided {
 impl Strided {
     /// Those of a block, before and after it is transposed.
     #[inline(always)]
-    pub fn of(from: usize, to: usize, block: Block, elem_bytes: usize) -> (Strided, Strided) {
-        let Block { rows, cols, from_pitch, to_pitch } = block;
+    pub fn of(from: usize, to: usize, block: BlockShape, elem_bytes: usize) -> (Strided, Strided) {
+        let BlockShape { rows, cols, from_pitch, to_pitch } = block;
         let bytes = |elements: usize| count(elements, elem_bytes);
         let source = Strided { at: from, rows, bytes: bytes(cols), pitch: bytes(from_pitch) };
         (source, Strided { at: to, rows: cols, bytes: bytes(rows), pitch: bytes(to_pitch) })

@@ -1,24 +1,29 @@
 //! Tiles of squares that change places.
 #![allow(unsafe_code)]
 
-use turntile_simd::{Block, Byte, Lines, Rows};
+use turntile_simd::{BlockShape, Byte, PrefetchCursor, StridedRegion};
 
-use crate::finish::Finish;
-use crate::parts::{self, Draws};
-use crate::shared::{Shared, Worker};
-use crate::squares::{Squares, Submatrix, TILE_BYTES};
+use crate::epilogue::Epilogue;
+use crate::parallel::{self, WorkCounter};
+use crate::shared::{SharedBytes, Worker};
+use crate::square::{SquareTiling, Submatrix, TILE_BYTES};
 
 /// Transposes all squares, block pair by block pair; each is finished, if something is to be done, while it is in the
 /// caches.
-pub fn turn_squares(data: &mut [Byte], squares: Squares, parts: usize, finish: Option<&Finish>) {
-    let shared = Shared::new(data);
-    let draws = Draws::new(squares.pairs(), parts);
-    parts::run_on(0..parts, &mut [], 0, |_, _| {
+pub fn turn_squares(
+    data: &mut [Byte],
+    squares: SquareTiling,
+    parts: usize,
+    finish: Option<&Epilogue>,
+) {
+    let shared = SharedBytes::new(data);
+    let draws = WorkCounter::new(squares.pairs(), parts);
+    parallel::run_on(0..parts, &mut [], 0, |_, _| {
         // SAFETY: a pair of blocks is drawn by one part, and blocks of different pairs share no element.
         let worker = unsafe { shared.worker() };
         let mut buffer = [Byte::uninit(); TILE_BYTES];
         let rows = |block: Option<Submatrix>| {
-            block.map_or(Rows::NONE, |Submatrix { offset, rows, cols }| Rows {
+            block.map_or(StridedRegion::NONE, |Submatrix { offset, rows, cols }| StridedRegion {
                 start: worker.address(offset),
                 count: rows,
                 bytes: cols * squares.elem_bytes,
@@ -37,7 +42,7 @@ pub fn turn_squares(data: &mut [Byte], squares: Squares, parts: usize, finish: O
                 let here = next;
                 next = here.next();
                 let [upper, lower] = next.blocks().map(rows);
-                let mut lines = Lines::new(upper, lower);
+                let mut lines = PrefetchCursor::new(upper, lower);
                 here.for_tile_pairs(|upper, lower| {
                     let places = [upper.offset, lower.unwrap_or(upper).offset];
                     let side = (upper.rows == upper.cols).then_some(upper.rows);
@@ -69,7 +74,7 @@ pub fn turn_squares(data: &mut [Byte], squares: Squares, parts: usize, finish: O
 /// Puts each of two tiles, transposed, in the other's place; `upper` in its own when it is alone.
 fn swap_tiles(
     worker: &Worker,
-    squares: Squares,
+    squares: SquareTiling,
     upper: Submatrix,
     lower: Option<Submatrix>,
     buffer: &mut [Byte; TILE_BYTES],
@@ -83,7 +88,7 @@ fn swap_tiles(
         return;
     }
     let from_pitch = pitch / elem_bytes;
-    let block = |from: Submatrix, to_pitch| Block {
+    let block = |from: Submatrix, to_pitch| BlockShape {
         rows: from.rows,
         cols: from.cols,
         from_pitch,

@@ -1,16 +1,16 @@
 //! Rows of tiles from one pitch to another: along chains, most of which end in a gap.
 
-use turntile_perm::TileRuns;
+use turntile_perm::TileRows;
 use turntile_simd::Byte;
 
-use crate::cycles::Marks;
+use crate::cycle_walk::VisitedBits;
 
 /// Moves all runs, with room for two in `scratch`. `marks` are of their places before.
 pub fn move_runs(
     data: &mut [Byte],
-    runs: &TileRuns,
+    runs: &TileRows,
     elem_bytes: usize,
-    marks: Marks,
+    marks: VisitedBits,
     scratch: &mut [Byte],
 ) {
     let bytes = runs.side() * elem_bytes;

@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use turntile_plan::Flaw;
+use turntile_plan::InvalidPlan;
 use turntile_simd::Byte;
 
 /// Memory that a plan needs beyond the matrix, allocated once.
@@ -17,7 +17,7 @@ pub struct Workspace {
 pub enum RunError {
     /// The plan is none, or not for that.
     #[error("the plan cannot run: {0}")]
-    Plan(#[from] Flaw),
+    Plan(#[from] InvalidPlan),
     /// The data are not as long as the problem says.
     #[error("the plan is for {expected} bytes, the data have {got}")]
     Length {

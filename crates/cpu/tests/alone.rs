@@ -2,13 +2,16 @@
 
 use crate::numbered;
 use crate::stages::Elsewhere;
-use turntile_cpu::way::{HostWay, Means};
+use turntile_cpu::kernel_config::{CpuKernelConfig, Limits};
 use turntile_cpu::{Byte, Executor, RunError, Workspace, transpose_into};
-use turntile_perm::{AxisPermutation, Elementary, Fields, Leading, Pitched, Retile, Slide, Slots};
-use turntile_plan::{Direction, Flaw, Geometry, Method, Offer, StageShape};
+use turntile_perm::{
+    AlignedSlots, AxisPermutation, Elementary, LayoutChange, LeadingDims, PitchedRows,
+    RecordSchema, RowSlide,
+};
+use turntile_plan::{Direction, Implementation, InvalidPlan, LaunchConfig, Method, StageMap};
 
-fn elsewhere(method: Method) -> Offer {
-    Offer::new(method, Geometry::new(Elsewhere), 0, 0.0)
+fn elsewhere(method: Method) -> Implementation {
+    Implementation::new(method, LaunchConfig::new(Elsewhere), 0, 0.0)
 }
 
 /// All methods, whichever shape they are for.
@@ -31,11 +34,14 @@ const METHODS: [Method; 12] = [
 #[test]
 fn rows_that_slide_are_not_transposed() {
     for (rows, cols, lda, ldb) in [(3, 5, 5, 5), (1 << 20, 2, 3, 3), (4, 4, 6, 8)] {
-        let shape = StageShape::Turn(Leading::slid(rows, cols, lda, ldb).unwrap());
+        let shape = StageMap::Turn(LeadingDims::slid(rows, cols, lda, ldb).unwrap());
         for method in [Method::TileSwap, Method::ThroughWorkspace] {
-            assert!(HostWay::new(shape, 1, method, Means::new(2, 1 << 30)).is_none());
+            assert!(CpuKernelConfig::new(shape, 1, method, Limits::new(2, 1 << 30)).is_none());
             let error = Executor::of_stage(shape, elsewhere(method), 1, 2).unwrap_err();
-            assert!(matches!(error, RunError::Plan(Flaw::Method { number: 1, .. })), "{error}");
+            assert!(
+                matches!(error, RunError::Plan(InvalidPlan::Method { number: 1, .. })),
+                "{error}"
+            );
         }
     }
 }
@@ -43,58 +49,65 @@ fn rows_that_slide_are_not_transposed() {
 /// What a stage alone would put back into gaps, nothing has taken out of them.
 #[test]
 fn gaps_are_not_restored_from_a_workspace_that_saved_none() {
-    let leading = Leading::transposed(3, 2, 4, 5).unwrap();
+    let leading = LeadingDims::transposed(3, 2, 4, 5).unwrap();
     for direction in [Direction::Forward, Direction::Backward] {
-        let shape = StageShape::Gaps { leading, direction };
-        let of_host = HostWay::new(shape, 4, Method::Keep, Means::new(1, 1 << 20)).unwrap();
-        for geometry in [Geometry::new(of_host), Geometry::new(Elsewhere)] {
-            let offer = Offer::new(Method::Keep, geometry, 0, 0.0);
+        let shape = StageMap::Gaps { leading, direction };
+        let of_host =
+            CpuKernelConfig::new(shape, 4, Method::Keep, Limits::new(1, 1 << 20)).unwrap();
+        for geometry in [LaunchConfig::new(of_host), LaunchConfig::new(Elsewhere)] {
+            let offer = Implementation::new(Method::Keep, geometry, 0, 0.0);
             let error = Executor::of_stage(shape, offer, 4, 1).unwrap_err();
-            assert!(matches!(error, RunError::Plan(Flaw::Leading { .. })), "{error}");
+            assert!(matches!(error, RunError::Plan(InvalidPlan::Leading { .. })), "{error}");
         }
     }
 }
 
 #[test]
 fn shapes_without_elements_have_no_way() {
-    let slots = Slots::new(12, 7, 4, 4).unwrap();
-    let empty_rows = Pitched::new(3, 0, 2).unwrap();
+    let slots = AlignedSlots::new(12, 7, 4, 4).unwrap();
+    let empty_rows = PitchedRows::new(3, 0, 2).unwrap();
     let direction = Direction::Forward;
-    let retile = Retile::new(Fields::new(0, &[1, 2]).unwrap(), 1, 7);
+    let retile = LayoutChange::new(RecordSchema::new(0, &[1, 2]).unwrap(), 1, 7);
     let axes = |extents: &[usize], order| AxisPermutation::new(extents, order).unwrap();
     for shape in [
-        StageShape::Axes(axes(&[0], &[0])),
-        StageShape::Axes(axes(&[0, 7], &[1, 0])),
-        StageShape::SlotMove { batch: 0, slots, direction },
-        StageShape::SlotGather { batch: 0, slots, direction },
-        StageShape::Retile(retile),
-        StageShape::Turn(Leading::transposed(0, 1, 2, 2).unwrap()),
-        StageShape::Turn(Leading::transposed(1, 0, 2, 2).unwrap()),
-        StageShape::Exchange { rows: empty_rows, direction },
-        StageShape::Cut { rows: Pitched::new(0, 3, 5).unwrap(), direction },
-        StageShape::Slide(Slide::new(0, 3, 5, 4).unwrap()),
+        StageMap::Axes(axes(&[0], &[0])),
+        StageMap::Axes(axes(&[0, 7], &[1, 0])),
+        StageMap::SlotMove { batch: 0, slots, direction },
+        StageMap::SlotGather { batch: 0, slots, direction },
+        StageMap::Retile(retile),
+        StageMap::Turn(LeadingDims::transposed(0, 1, 2, 2).unwrap()),
+        StageMap::Turn(LeadingDims::transposed(1, 0, 2, 2).unwrap()),
+        StageMap::Exchange { rows: empty_rows, direction },
+        StageMap::Cut { rows: PitchedRows::new(0, 3, 5).unwrap(), direction },
+        StageMap::Slide(RowSlide::new(0, 3, 5, 4).unwrap()),
     ] {
         for method in METHODS {
-            assert!(HostWay::new(shape, 4, method, Means::new(2, 1 << 20)).is_none(), "{shape}");
+            assert!(
+                CpuKernelConfig::new(shape, 4, method, Limits::new(2, 1 << 20)).is_none(),
+                "{shape}"
+            );
             let error = Executor::of_stage(shape, elsewhere(method), 4, 2);
             assert!(matches!(error, Err(RunError::Plan(_))), "{shape} {method}");
         }
     }
-    let shape = StageShape::from(Elementary { batch: 1, rows: 5, mid: 1, cols: 7, unit: 1 });
+    let shape = StageMap::from(Elementary { batch: 1, rows: 5, mid: 1, cols: 7, unit: 1 });
     for method in METHODS {
-        assert!(HostWay::new(shape, 0, method, Means::new(1, 1 << 20)).is_none(), "{method}");
+        assert!(
+            CpuKernelConfig::new(shape, 0, method, Limits::new(1, 1 << 20)).is_none(),
+            "{method}"
+        );
     }
 }
 
 #[test]
 fn out_of_place_stages_run_from_one_buffer_into_another() {
-    let shape = StageShape::Axes(AxisPermutation::new(&[3, 5], &[1, 0]).unwrap());
-    let way = HostWay::new(shape, 1, Method::OutOfPlace, Means::new(1, 1 << 20)).unwrap();
-    let offer = Offer::new(Method::OutOfPlace, Geometry::new(way), 0, 0.0);
+    let shape = StageMap::Axes(AxisPermutation::new(&[3, 5], &[1, 0]).unwrap());
+    let way = CpuKernelConfig::new(shape, 1, Method::OutOfPlace, Limits::new(1, 1 << 20)).unwrap();
+    let offer = Implementation::new(Method::OutOfPlace, LaunchConfig::new(way), 0, 0.0);
     let executor = Executor::of_stage(shape, offer, 1, 1).unwrap();
     let mut data = numbered(15, 1);
     let error = executor.run_bytes(&mut data, &mut Workspace::new(0).unwrap());
-    assert_eq!(error, Err(RunError::Plan(Flaw::Place { out_of_place: true })));
+    assert_eq!(error, Err(RunError::Plan(InvalidPlan::Place { out_of_place: true })));
     assert_eq!(data, numbered(15, 1));
     let from: Vec<Byte> = data.iter().copied().map(Byte::new).collect();
     let mut to = vec![Byte::new(0); 15];
@@ -105,14 +118,15 @@ fn out_of_place_stages_run_from_one_buffer_into_another() {
 #[test]
 fn a_single_row_may_have_any_pitch() {
     for (rows, cols, pitch) in [(3, 1, [2, 1 << 61]), (1, 3, [1 << 61, 2]), (1, 1, [1 << 61; 2])] {
-        let leading = Leading::transposed(rows, cols, pitch[0], pitch[1]).unwrap();
-        let shape = StageShape::Turn(leading);
+        let leading = LeadingDims::transposed(rows, cols, pitch[0], pitch[1]).unwrap();
+        let shape = StageMap::Turn(leading);
         let mut ran = 0;
         for method in [Method::ThroughWorkspace, Method::TileSwap] {
-            let Some(way) = HostWay::new(shape, 8, method, Means::new(1, 1 << 20)) else {
+            let Some(way) = CpuKernelConfig::new(shape, 8, method, Limits::new(1, 1 << 20)) else {
                 continue;
             };
-            let offer = Offer::new(method, Geometry::new(way), way.needs().bytes(), 0.0);
+            let offer =
+                Implementation::new(method, LaunchConfig::new(way), way.needs().bytes(), 0.0);
             let executor = Executor::of_stage(shape, offer, 8, 1).unwrap();
             let mut workspace = Workspace::new(executor.workspace_bytes()).unwrap();
             let before = numbered(leading.span(), 8);

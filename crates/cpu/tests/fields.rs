@@ -1,8 +1,8 @@
 //! Records from layout to layout: every stage by every method, and every plan, against the words as they are listed.
 
-use turntile_cpu::{Executor, Host, Workspace};
-use turntile_perm::{AOS, FieldSlots, Fields, Retile};
-use turntile_plan::{Direction, Planner, Problem, StageShape};
+use turntile_cpu::{CpuDevice, Executor, Workspace};
+use turntile_perm::{AOS, FieldSlots, LayoutChange, RecordSchema};
+use turntile_plan::{Direction, Planner, Problem, StageMap};
 
 use crate::numbered;
 use crate::stages::check_all_methods;
@@ -11,8 +11,8 @@ const RECORDS: [&[usize]; 7] =
     [&[1, 1, 1], &[1, 3], &[4, 12, 1, 8], &[5], &[2, 2, 3, 1, 1, 6], &[16, 1], &[1; 9]];
 
 /// The fields of every record of these, in the order of their columns and back to front.
-fn placed(records: usize, widths: &[usize]) -> [Fields; 2] {
-    let fields = Fields::new(records, widths).unwrap();
+fn placed(records: usize, widths: &[usize]) -> [RecordSchema; 2] {
+    let fields = RecordSchema::new(records, widths).unwrap();
     let places: Vec<usize> = (0..widths.len()).map(|f| widths[f + 1..].iter().sum()).collect();
     [fields, fields.with_places(&places).unwrap()]
 }
@@ -25,7 +25,7 @@ fn tiles_of_any_length() {
                 for (from, to) in
                     [(AOS, 4), (4, AOS), (1, 33), (33, AOS), (AOS, 1), (2, 6), (4, 16), (5, 3)]
                 {
-                    let shape = Retile::new(fields, from, to).into();
+                    let shape = LayoutChange::new(fields, from, to).into();
                     [1, 3, 4].into_iter().for_each(|bytes| check_all_methods(shape, bytes));
                 }
             }
@@ -55,12 +55,12 @@ fn slots_of_any_length() {
                 for direction in [Direction::Forward, Direction::Backward] {
                     let sections = (1..chunk).filter_map(|section| slots.in_sections(section));
                     for slots in sections.filter(|slots| slots.section().is_some()) {
-                        check_all_methods(StageShape::FieldGather { slots, direction }, 3);
-                        check_all_methods(StageShape::FieldMove { slots, direction }, 3);
+                        check_all_methods(StageMap::FieldGather { slots, direction }, 3);
+                        check_all_methods(StageMap::FieldMove { slots, direction }, 3);
                     }
                     for bytes in [1, 4, 8] {
-                        check_all_methods(StageShape::FieldGather { slots, direction }, bytes);
-                        check_all_methods(StageShape::FieldMove { slots, direction }, bytes);
+                        check_all_methods(StageMap::FieldGather { slots, direction }, bytes);
+                        check_all_methods(StageMap::FieldMove { slots, direction }, bytes);
                     }
                 }
             }
@@ -84,8 +84,8 @@ fn listed(records: usize, widths: &[usize], tile: usize) -> Vec<(usize, usize)> 
 }
 
 fn check_plans(records: usize, widths: &[usize], from: usize, to: usize, word_bytes: usize) {
-    let fields = Fields::new(records, widths).unwrap();
-    let problem = Problem::of_records(Retile::new(fields, from, to), word_bytes).unwrap();
+    let fields = RecordSchema::new(records, widths).unwrap();
+    let problem = Problem::of_records(LayoutChange::new(fields, from, to), word_bytes).unwrap();
     let record = widths.iter().sum::<usize>();
     let aos = numbered(records * record, word_bytes);
     let in_tiles = |tile| -> Vec<u8> {
@@ -95,7 +95,7 @@ fn check_plans(records: usize, widths: &[usize], from: usize, to: usize, word_by
     let (before, after) = (in_tiles(from), in_tiles(to));
     for threads in [1, 3] {
         // Little scratch, so that small arrays have many chunks.
-        let host = Host::new(threads).with_scratch(2048);
+        let host = CpuDevice::new(threads).with_scratch(2048);
         let survey = Planner::new(host).survey(&problem);
         assert!(!survey.candidates.is_empty(), "{problem}: {:?}", survey.declined);
         for plan in survey.candidates {

@@ -4,10 +4,10 @@
 use crate::stages::Elsewhere;
 use crate::{numbered, rows};
 use proptest::prelude::*;
-use turntile_cpu::{Executor, Host, RunError, Workspace};
-use turntile_perm::Leading;
+use turntile_cpu::{CpuDevice, Executor, RunError, Workspace};
+use turntile_perm::LeadingDims;
 use turntile_plan::{
-    Flaw, Geometry, Method, Plan, Planner, Problem, Route, Stage, StageShape, TileRule,
+    InvalidPlan, LaunchConfig, Method, Plan, Planner, Problem, Route, Stage, StageMap, TileRule,
 };
 
 /// Bytes of matrices that are run with too little workspace too.
@@ -33,7 +33,7 @@ fn moved(p: &Problem, data: &[u8]) -> (Vec<u8>, Vec<bool>) {
     (want, of_source)
 }
 
-fn leading(p: &Problem) -> Leading {
+fn leading(p: &Problem) -> LeadingDims {
     *p.leading().unwrap()
 }
 
@@ -118,17 +118,17 @@ fn slid(sides: [usize; 2], gaps: [usize; 2], elem_bytes: usize) -> Problem {
 }
 
 fn plan(p: &Problem, threads: usize) -> Plan {
-    Planner::new(Host::new(threads)).plan(p).unwrap()
+    Planner::new(CpuDevice::new(threads)).plan(p).unwrap()
 }
 
 fn ways(p: &Problem, threads: usize) -> Vec<Plan> {
-    Planner::new(Host::new(threads)).survey(p).candidates
+    Planner::new(CpuDevice::new(threads)).survey(p).candidates
 }
 
 /// Those by tiles, of all sides.
 fn tiled(p: &Problem, threads: usize) -> Vec<Plan> {
-    let planner = Planner::new(Host::new(threads)).with_tiles(TileRule::Exhaustive);
-    let runs = |stage: &Stage| matches!(stage.shape, StageShape::TileRuns(_));
+    let planner = Planner::new(CpuDevice::new(threads)).with_tiles(TileRule::Exhaustive);
+    let runs = |stage: &Stage| matches!(stage.shape, StageMap::TileRuns(_));
     planner.survey(p).candidates.into_iter().filter(|plan| plan.stages().any(runs)).collect()
 }
 
@@ -174,7 +174,7 @@ fn all_small_matrices() {
 fn gaps_travel_where_there_is_room() {
     let slides = |plan: &Plan| -> Vec<String> {
         let alike =
-            |stage: &&Stage| matches!(stage.shape, StageShape::Slide(slide) if slide.is_alike());
+            |stage: &&Stage| matches!(stage.shape, StageMap::Slide(slide) if slide.is_alike());
         plan.stages().filter(alike).map(|stage| stage.shape.to_string()).collect()
     };
     let [before, after] = ["slide(40x30, pitch 39 to 30)", "slide(30x40, pitch 40 to 49)"];
@@ -208,9 +208,9 @@ fn tiles_go_between_pitches() {
                 // Runs go first, or tiles do.
                 let last = plan
                     .stages()
-                    .filter(|stage| !matches!(stage.shape, StageShape::Gaps { .. }))
+                    .filter(|stage| !matches!(stage.shape, StageMap::Gaps { .. }))
                     .last();
-                met[usize::from(matches!(last.unwrap().shape, StageShape::TileRuns(_)))] += 1;
+                met[usize::from(matches!(last.unwrap().shape, StageMap::TileRuns(_)))] += 1;
                 assert_eq!(plan.passes(), 2, "{plan:#}");
             }
             check_all(all, 2);
@@ -277,7 +277,7 @@ fn rows_slide_by_every_method() {
             for mut plan in ways(&p, 3) {
                 let stages = plan.legs.iter_mut().flat_map(|leg| &mut leg.stages);
                 let mut moved = 0;
-                let alike = |stage: &&mut Stage| matches!(stage.shape, StageShape::Slide(slide) if slide.is_alike());
+                let alike = |stage: &&mut Stage| matches!(stage.shape, StageMap::Slide(slide) if slide.is_alike());
                 for stage in stages.filter(alike) {
                     stage.offer = rows::by(stage.shape, 3 * stage.joined, way);
                     moved += 1;
@@ -373,7 +373,10 @@ fn stages_of_other_problems_are_refused() {
     };
     let leading_refused = |plan: Plan| {
         let flaw = Executor::new(plan.clone(), 1).err();
-        assert!(matches!(flaw, Some(RunError::Plan(Flaw::Leading { .. }))), "{flaw:?}: {plan:#}");
+        assert!(
+            matches!(flaw, Some(RunError::Plan(InvalidPlan::Leading { .. }))),
+            "{flaw:?}: {plan:#}"
+        );
     };
     let dense = Problem::new(300, 200, 4).unwrap();
     let of = |problem: Problem, mut plan: Plan| {
@@ -418,17 +421,15 @@ fn stages_of_other_problems_are_refused() {
                 let changed = |change: &dyn Fn(&mut Stage)| {
                     let mut plan = plan.clone();
                     let stage = &mut plan.legs[leg].stages[number];
-                    stage.offer.geometry = Geometry::new(Elsewhere);
+                    stage.offer.geometry = LaunchConfig::new(Elsewhere);
                     change(stage);
                     plan
                 };
                 refused(changed(&|stage| stage.joined = 2));
                 let wrong: &[Method] = match plan.legs[leg].stages[number].shape {
-                    StageShape::Turn(_) => &[Method::TileSwap, Method::Keep, Method::Rounds],
-                    StageShape::Gaps { .. } => {
-                        &[Method::TileSwap, Method::Exchange, Method::Rounds]
-                    }
-                    StageShape::Exchange { .. } => &[Method::Keep, Method::Rounds],
+                    StageMap::Turn(_) => &[Method::TileSwap, Method::Keep, Method::Rounds],
+                    StageMap::Gaps { .. } => &[Method::TileSwap, Method::Exchange, Method::Rounds],
+                    StageMap::Exchange { .. } => &[Method::Keep, Method::Rounds],
                     _ => &[Method::Keep, Method::Exchange, Method::ThroughWorkspace],
                 };
                 for &method in wrong {

@@ -2,34 +2,38 @@
 
 use crate::numbered;
 use proptest::prelude::*;
-use turntile_cpu::way::{By, HostWay, Means, Mover};
-use turntile_cpu::{Executor, Host, RunError, Workspace};
-use turntile_perm::Slide;
-use turntile_plan::{Device, Flaw, Geometry, Method, Offer, Plan, Request, StageShape, Want};
+use turntile_cpu::kernel_config::{CpuKernel, CpuKernelConfig, Limits, SlideMethod};
+use turntile_cpu::{CpuDevice, Executor, RunError, Workspace};
+use turntile_perm::RowSlide;
+use turntile_plan::{
+    Device, Implementation, InvalidPlan, LaunchConfig, Method, MethodFilter, Plan, StageMap,
+    StageRequest,
+};
 
-fn offer(slide: Slide, elem_bytes: usize, threads: usize) -> Offer {
+fn offer(slide: RowSlide, elem_bytes: usize, threads: usize) -> Implementation {
     let (alignment, cap) = (16, usize::MAX);
-    let request = Request { elem_bytes, alignment, out_of_place: false, cap, want: Want::Any };
-    Host::new(threads).best(&slide.into(), &request).unwrap()
+    let request =
+        StageRequest { elem_bytes, alignment, out_of_place: false, cap, want: MethodFilter::Any };
+    CpuDevice::new(threads).best(&slide.into(), &request).unwrap()
 }
 
 /// Every method to slide rows, with blocks and rounds that are short for long rows and long for short ones.
-pub fn methods(threads: usize) -> impl Iterator<Item = (Method, Means)> {
-    let means = move |scratch, round| Means { threads, scratch, round };
+pub fn methods(threads: usize) -> impl Iterator<Item = (Method, Limits)> {
+    let means = move |scratch, round| Limits { threads, scratch, round };
     let blocks = [16, 48, 1000].map(|block| (Method::Blocks, means(block, 0)));
     let rounds = [0, 20, 100].map(|round| (Method::Rounds, means(0, round)));
     blocks.into_iter().chain(rounds).chain([(Method::Shares, means(0, 0))])
 }
 
 /// A shape by that method.
-pub fn by(shape: StageShape, elem_bytes: usize, (method, means): (Method, Means)) -> Offer {
-    let way = HostWay::new(shape, elem_bytes, method, means).unwrap();
-    Offer::new(method, Geometry::new(way), way.needs().bytes(), 1.0)
+pub fn by(shape: StageMap, elem_bytes: usize, (method, means): (Method, Limits)) -> Implementation {
+    let way = CpuKernelConfig::new(shape, elem_bytes, method, means).unwrap();
+    Implementation::new(method, LaunchConfig::new(way), way.needs().bytes(), 1.0)
 }
 
 /// Every element of the rows is where the closed form has it, and nothing else is touched; places that rows left may
 /// hold anything.
-fn check(slide: Slide, offer: Offer, elem_bytes: usize, threads: usize) {
+fn check(slide: RowSlide, offer: Implementation, elem_bytes: usize, threads: usize) {
     let before = numbered(slide.span(), elem_bytes);
     let way = offer.way();
     let executor = Executor::of_stage(slide.into(), offer, elem_bytes, threads).unwrap();
@@ -53,7 +57,7 @@ fn check(slide: Slide, offer: Offer, elem_bytes: usize, threads: usize) {
 fn all_small_slides() {
     for (rows, cols) in (1..10).flat_map(|rows| (1..7).map(move |cols| (rows, cols))) {
         for (a, b) in (0..7).flat_map(|a| (0..7).map(move |b| (a, b))) {
-            let slide = Slide::new(rows, cols, cols + a, cols + b).unwrap();
+            let slide = RowSlide::new(rows, cols, cols + a, cols + b).unwrap();
             for (elem_bytes, threads) in [(1, 1), (3, 2), (4, 3)] {
                 for way in methods(threads) {
                     check(slide, by(slide.into(), elem_bytes, way), elem_bytes, threads);
@@ -67,7 +71,7 @@ fn all_small_slides() {
 /// A panic between two blocks leaves elements whole.
 #[test]
 fn blocks_are_of_whole_elements() {
-    let slide = Slide::new(9, 5, 6, 8).unwrap();
+    let slide = RowSlide::new(9, 5, 6, 8).unwrap();
     for (elem_bytes, scratch, block) in [
         (1, 1 << 20, 256 << 10),
         (4, 1000, 992),
@@ -78,13 +82,16 @@ fn blocks_are_of_whole_elements() {
         (300_000, 1 << 20, 300_000),
     ] {
         let by = |scratch| {
-            HostWay::new(slide.into(), elem_bytes, Method::Blocks, Means::new(2, scratch))
+            CpuKernelConfig::new(slide.into(), elem_bytes, Method::Blocks, Limits::new(2, scratch))
         };
         let way = by(scratch).unwrap();
-        assert!(matches!(way.mover(), Mover::Slide(_, By::Blocks(got)) if *got == block), "{way}");
+        assert!(
+            matches!(way.mover(), CpuKernel::Slide(_, SlideMethod::Blocks(got)) if *got == block),
+            "{way}"
+        );
         assert!(elem_bytes <= 16 || by(elem_bytes - 1).is_none(), "{elem_bytes}");
     }
-    check(slide, by(slide.into(), 300_000, (Method::Blocks, Means::new(2, 1 << 20))), 300_000, 2);
+    check(slide, by(slide.into(), 300_000, (Method::Blocks, Limits::new(2, 1 << 20))), 300_000, 2);
 }
 
 proptest! {
@@ -98,9 +105,9 @@ proptest! {
         scratch in 1usize..5000, round in 1usize..20_000,
     ) {
         for (a, b) in [(0, b), (a, 0), (a, b)] {
-            let slide = Slide::new(rows, cols, cols + a, cols + b).unwrap();
+            let slide = RowSlide::new(rows, cols, cols + a, cols + b).unwrap();
             for method in [Method::Blocks, Method::Rounds, Method::Shares] {
-                let way = (method, Means { threads, scratch, round });
+                let way = (method, Limits { threads, scratch, round });
                 check(slide, by(slide.into(), elem_bytes, way), elem_bytes, threads);
             }
         }
@@ -110,11 +117,11 @@ proptest! {
 /// What lies in the gaps must never become part of a matrix, whoever put the stages together.
 #[test]
 fn plans_have_no_rows_with_gaps() {
-    let apart = Slide::new(7, 5, 5, 7).unwrap();
+    let apart = RowSlide::new(7, 5, 5, 7).unwrap();
     for slide in [apart, apart.inverse()] {
-        let shape = StageShape::Slide(slide);
+        let shape = StageMap::Slide(slide);
         let plan = Plan::of_stage("any", shape, offer(slide, 4, 1), 4).unwrap();
-        assert!(matches!(plan.check(), Err(Flaw::Leading { .. })), "{plan:#}");
+        assert!(matches!(plan.check(), Err(InvalidPlan::Leading { .. })), "{plan:#}");
         let executor = Executor::of_stage(shape, offer(slide, 4, 1), 4, 1).unwrap();
         let mut workspace = Workspace::new(executor.workspace_bytes()).unwrap();
         // Rows and gaps but for the last one.

@@ -1,12 +1,12 @@
 //! Every method that can move a shape, on its own, against the shape's closed form.
 
 use crate::numbered;
-use turntile_cpu::way::{self, HostWay, Mover};
-use turntile_cpu::{Executor, Host, Workspace};
-use turntile_perm::{AxisPermutation, Elementary, Order, Pitched, Slide, Slots};
+use turntile_cpu::kernel_config::{self, CpuKernel, CpuKernelConfig};
+use turntile_cpu::{CpuDevice, Executor, Workspace};
+use turntile_perm::{AlignedSlots, AxisPermutation, Elementary, PitchedRows, RowSlide, SlotOrder};
 use turntile_plan::{
-    Device, Direction, Flaw, Geometry, GeometryData, Method, Offer, Plan, Planner, Problem,
-    Request, StageShape, Want,
+    Device, Direction, Implementation, InvalidPlan, LaunchConfig, LaunchConfigData, Method,
+    MethodFilter, Plan, Planner, Problem, StageMap, StageRequest,
 };
 
 /// The geometry of a device that is not here.
@@ -19,26 +19,26 @@ impl std::fmt::Display for Elsewhere {
     }
 }
 
-impl GeometryData for Elsewhere {
+impl LaunchConfigData for Elsewhere {
     fn variant(&self) -> String {
         String::new()
     }
 }
 
-fn alone(shape: StageShape, offer: Offer, elem_bytes: usize) -> Plan {
+fn alone(shape: StageMap, offer: Implementation, elem_bytes: usize) -> Plan {
     Plan::of_stage("any", shape, offer, elem_bytes).unwrap()
 }
 
 /// A shape's elements before and after.
 struct Case {
-    shape: StageShape,
+    shape: StageMap,
     elem_bytes: usize,
     from: Vec<u8>,
     want: Vec<u8>,
 }
 
 impl Case {
-    fn new(shape: StageShape, elem_bytes: usize) -> Self {
+    fn new(shape: StageMap, elem_bytes: usize) -> Self {
         let from = numbered(shape.len(), elem_bytes);
         let mut want = vec![0; from.len()];
         for (k, element) in from.chunks(elem_bytes).enumerate() {
@@ -47,7 +47,7 @@ impl Case {
         Case { shape, elem_bytes, from, want }
     }
 
-    fn check(&self, offer: Offer, threads: usize) {
+    fn check(&self, offer: Implementation, threads: usize) {
         let (mut data, way) = (self.from.clone(), offer.way());
         let plan = alone(self.shape, offer, self.elem_bytes);
         let executor = Executor::new(plan, threads).unwrap();
@@ -62,23 +62,23 @@ impl Case {
     }
 }
 
-fn request(elem_bytes: usize) -> Request {
+fn request(elem_bytes: usize) -> StageRequest {
     let cap = usize::MAX;
-    Request { elem_bytes, alignment: 16, out_of_place: false, cap, want: Want::Any }
+    StageRequest { elem_bytes, alignment: 16, out_of_place: false, cap, want: MethodFilter::Any }
 }
 
 /// Every way that hosts offer, and every method that another device may have planned.
-pub fn check_all_methods(shape: StageShape, elem_bytes: usize) {
+pub fn check_all_methods(shape: StageMap, elem_bytes: usize) {
     let (case, mut checked) = (Case::new(shape, elem_bytes), 0);
-    for host in [Host::new(1), Host::new(3)] {
+    for host in [CpuDevice::new(1), CpuDevice::new(3)] {
         for offer in host.offers(&shape, &request(elem_bytes)).unwrap_or_default() {
             case.check(offer, 2);
             checked += 1;
         }
     }
-    for &method in way::methods(&shape, false) {
-        let geometry = Geometry::new(Elsewhere);
-        let offer = Offer::new(method, geometry, 0, 0.0);
+    for &method in kernel_config::methods(&shape, false) {
+        let geometry = LaunchConfig::new(Elsewhere);
+        let offer = Implementation::new(method, geometry, 0, 0.0);
         match Executor::new(alone(shape, offer.clone(), elem_bytes), 2) {
             Ok(_) => case.check(offer, 2),
             // Squares alone are swapped, matrices alone have instances of their own.
@@ -90,8 +90,8 @@ pub fn check_all_methods(shape: StageShape, elem_bytes: usize) {
         }
     }
     // Slots longer than rows are in no band, and a host has no other way to gather in row order.
-    let long = matches!(shape, StageShape::SlotGather { slots, .. }
-        if slots.order() == Order::Rows && slots.slot() > slots.cols());
+    let long = matches!(shape, StageMap::SlotGather { slots, .. }
+        if slots.order() == SlotOrder::Rows && slots.slot() > slots.cols());
     assert!(checked > 0 || long, "{shape} of {elem_bytes} bytes has no way");
 }
 
@@ -132,14 +132,14 @@ fn axes_in_any_order() {
 fn slot_passes() {
     for (rows, cols) in [(1, 5), (7, 3), (13, 13), (29, 10), (40, 7), (12, 1)] {
         for slot in 1..=rows.min(9) {
-            let by_columns = |chunk| Slots::new(rows, cols, slot, chunk);
-            let by_rows = Slots::by_rows(rows, cols, slot);
+            let by_columns = |chunk| AlignedSlots::new(rows, cols, slot, chunk);
+            let by_rows = AlignedSlots::by_rows(rows, cols, slot);
             for slots in (slot..=rows).step_by(slot).filter_map(by_columns).chain(by_rows) {
                 for direction in [Direction::Forward, Direction::Backward] {
                     for (batch, elem_bytes) in [(2, 1), (1, 8), (2, 8), (1, 300)] {
-                        let gather = StageShape::SlotGather { batch, slots, direction };
+                        let gather = StageMap::SlotGather { batch, slots, direction };
                         check_all_methods(gather, elem_bytes);
-                        let moves = StageShape::SlotMove { batch, slots, direction };
+                        let moves = StageMap::SlotMove { batch, slots, direction };
                         check_all_methods(moves, elem_bytes);
                     }
                 }
@@ -154,11 +154,11 @@ fn cut_columns() {
     for (rows, cols, packed) in
         [(1, 5, 3), (2, 3, 2), (7, 9, 8), (9, 12, 3), (300, 11, 7), (40, 700, 697)]
     {
-        let columns = Pitched::new(rows, packed, cols).unwrap();
+        let columns = PitchedRows::new(rows, packed, cols).unwrap();
         for (direction, elem_bytes) in
             directions.into_iter().flat_map(|d| [1, 4, 12].map(|e| (d, e)))
         {
-            check_all_methods(StageShape::Cut { rows: columns, direction }, elem_bytes);
+            check_all_methods(StageMap::Cut { rows: columns, direction }, elem_bytes);
         }
     }
 }
@@ -166,9 +166,8 @@ fn cut_columns() {
 /// Larger than every internal block: tiles of 64, blocks of 256 bytes, several chains a thread.
 #[test]
 fn shapes_beyond_the_block_sizes() {
-    let e = |batch, rows, mid, cols, unit| {
-        StageShape::from(Elementary { batch, rows, mid, cols, unit })
-    };
+    let e =
+        |batch, rows, mid, cols, unit| StageMap::from(Elementary { batch, rows, mid, cols, unit });
     for (shape, elem_bytes) in [
         (e(1, 333, 1, 333, 1), 4),
         (e(1, 200, 1, 200, 1), 1),
@@ -184,19 +183,19 @@ fn shapes_beyond_the_block_sizes() {
     for (rows, cols, slot, chunk) in
         [(1009, 251, 16, 64), (997, 300, 128, 128), (4001, 3, 512, 1536)]
     {
-        let by_columns = Slots::new(rows, cols, slot, chunk);
-        for slots in by_columns.into_iter().chain(Slots::by_rows(rows, cols, slot)) {
+        let by_columns = AlignedSlots::new(rows, cols, slot, chunk);
+        for slots in by_columns.into_iter().chain(AlignedSlots::by_rows(rows, cols, slot)) {
             for direction in [Direction::Forward, Direction::Backward] {
-                check_all_methods(StageShape::SlotGather { batch: 1, slots, direction }, 4);
-                check_all_methods(StageShape::SlotMove { batch: 1, slots, direction }, 4);
+                check_all_methods(StageMap::SlotGather { batch: 1, slots, direction }, 4);
+                check_all_methods(StageMap::SlotMove { batch: 1, slots, direction }, 4);
             }
         }
     }
     // Elements longer than the 32 KiB in which shorter ones are gathered.
     for (rows, cols, slot, chunk) in [(11, 5, 4, 8), (14, 3, 4, 4)] {
-        let slots = Slots::new(rows, cols, slot, chunk).unwrap();
+        let slots = AlignedSlots::new(rows, cols, slot, chunk).unwrap();
         for direction in [Direction::Forward, Direction::Backward] {
-            check_all_methods(StageShape::SlotGather { batch: 1, slots, direction }, 33_000);
+            check_all_methods(StageMap::SlotGather { batch: 1, slots, direction }, 33_000);
         }
     }
 }
@@ -205,10 +204,10 @@ fn shapes_beyond_the_block_sizes() {
 /// The formulas of docs/planning.md: flags and runs in hand, and rows that chunks share.
 #[test]
 fn workspace_follows_the_documented_formulas() {
-    let needs = |shape: StageShape, method, threads, elem_bytes| {
-        let offers = Host::new(threads).offers(&shape, &request(elem_bytes)).unwrap();
+    let needs = |shape: StageMap, method, threads, elem_bytes| {
+        let offers = CpuDevice::new(threads).offers(&shape, &request(elem_bytes)).unwrap();
         let offer = offers.into_iter().find(|offer| offer.method == method).unwrap();
-        let way: HostWay = *offer.geometry.get().unwrap();
+        let way: CpuKernelConfig = *offer.geometry.get().unwrap();
         (way.needs(), offer.workspace_bytes)
     };
     // As many runs as 512 KiB hold, 2 to 65.
@@ -221,7 +220,7 @@ fn workspace_follows_the_documented_formulas() {
             assert_eq!(bytes, want.next_multiple_of(8), "{shape} on {threads} threads");
         }
     }
-    let slots = Slots::by_rows(10_007, 997, 64).unwrap();
+    let slots = AlignedSlots::by_rows(10_007, 997, 64).unwrap();
     let (_, last) = slots.chunk_rows(slots.chunks() - 1);
     for (threads, direction, further) in [
         (1, Direction::Forward, 0),
@@ -229,7 +228,7 @@ fn workspace_follows_the_documented_formulas() {
         (1, Direction::Backward, 1),
         (4, Direction::Backward, 4),
     ] {
-        let shape = StageShape::SlotGather { batch: 1, slots, direction };
+        let shape = StageMap::SlotGather { batch: 1, slots, direction };
         let (needs, _) = needs(shape, Method::BarrierSync, threads, 4);
         assert_eq!(needs.parts, threads);
         assert_eq!(needs.kept_bytes, (last + further * 63) * 997 * 4, "{shape} on {threads}");
@@ -238,38 +237,39 @@ fn workspace_follows_the_documented_formulas() {
 
 #[test]
 fn workspace_is_what_the_offer_says() {
-    let slots = Slots::new(1009, 251, 16, 64).unwrap();
-    let by_rows = Slots::by_rows(1009, 251, 16).unwrap();
-    let rows = Pitched::new(500, 490, 500).unwrap();
+    let slots = AlignedSlots::new(1009, 251, 16, 64).unwrap();
+    let by_rows = AlignedSlots::by_rows(1009, 251, 16).unwrap();
+    let rows = PitchedRows::new(500, 490, 500).unwrap();
     let slides = [(490, 500), (500, 490), (510, 495)];
-    let mut shapes: Vec<StageShape> = vec![
+    let mut shapes: Vec<StageMap> = vec![
         Elementary { batch: 4, rows: 50, mid: 1, cols: 30, unit: 1 }.into(),
         Elementary { batch: 4, rows: 50, mid: 3, cols: 50, unit: 1 }.into(),
         Elementary { batch: 1, rows: 500, mid: 3, cols: 70, unit: 100 }.into(),
     ];
     for direction in [Direction::Forward, Direction::Backward] {
         for slots in [slots, by_rows] {
-            shapes.push(StageShape::SlotGather { batch: 2, slots, direction });
-            shapes.push(StageShape::SlotMove { batch: 2, slots, direction });
+            shapes.push(StageMap::SlotGather { batch: 2, slots, direction });
+            shapes.push(StageMap::SlotMove { batch: 2, slots, direction });
         }
-        shapes.push(StageShape::Cut { rows, direction });
+        shapes.push(StageMap::Cut { rows, direction });
     }
-    let slides = slides.map(|(from, to)| Slide::new(500, 490, from, to).unwrap());
-    shapes.extend(slides.map(StageShape::Slide));
+    let slides = slides.map(|(from, to)| RowSlide::new(500, 490, from, to).unwrap());
+    shapes.extend(slides.map(StageMap::Slide));
     for threads in [1, 2, 7] {
-        let host = Host::new(threads);
+        let host = CpuDevice::new(threads);
         for &shape in &shapes {
             let offers = host.offers(&shape, &request(4)).unwrap();
             for offer in &offers {
                 let told = offer.workspace_bytes;
                 let executor = Executor::of_stage(shape, offer.clone(), 4, 1).unwrap();
                 assert_eq!(executor.workspace_bytes(), told, "{shape} {}", offer.way());
-                let way: &way::HostWay = offer.geometry.get().unwrap();
+                let way: &kernel_config::CpuKernelConfig = offer.geometry.get().unwrap();
                 assert_eq!(way.needs().bytes(), told, "{shape} {}", offer.way());
                 assert!(way.needs().parts <= threads);
             }
             for cap in [0, 1000, 100_000, 1 << 20] {
-                for offer in host.offers(&shape, &Request { cap, ..request(4) }).unwrap_or_default()
+                for offer in
+                    host.offers(&shape, &StageRequest { cap, ..request(4) }).unwrap_or_default()
                 {
                     assert!(offer.workspace_bytes <= cap, "{shape} {}", offer.way());
                 }
@@ -284,9 +284,9 @@ fn workspace_is_what_the_offer_says() {
 /// A geometry runs the stage that it was made for, and no other.
 #[test]
 fn geometry_of_another_stage_is_refused() {
-    let host = Host::new(2);
-    let small = StageShape::from(Elementary { batch: 1, rows: 4, mid: 1, cols: 6, unit: 1 });
-    let other = StageShape::from(Elementary { batch: 1, rows: 6, mid: 1, cols: 4, unit: 1 });
+    let host = CpuDevice::new(2);
+    let small = StageMap::from(Elementary { batch: 1, rows: 4, mid: 1, cols: 6, unit: 1 });
+    let other = StageMap::from(Elementary { batch: 1, rows: 6, mid: 1, cols: 4, unit: 1 });
     let offer = host.best(&small, &request(4)).unwrap();
     let refused = |shape, elem_bytes, method| {
         let mut offer = offer.clone();
@@ -303,8 +303,8 @@ fn geometry_of_another_stage_is_refused() {
     rows.method = Method::Rounds;
     let flaw = Executor::new(alone(small, rows, 4), 1);
     let error: Box<dyn std::error::Error> = flaw.unwrap_err().into();
-    let flaw = error.source().and_then(|source| source.downcast_ref::<Flaw>());
-    assert!(matches!(flaw, Some(Flaw::Method { number: 1, .. })), "{error}");
+    let flaw = error.source().and_then(|source| source.downcast_ref::<InvalidPlan>());
+    assert!(matches!(flaw, Some(InvalidPlan::Method { number: 1, .. })), "{error}");
 }
 
 /// Matrices as large as the address space: no plan of them, and nothing that it needs, is miscounted.
@@ -319,7 +319,7 @@ fn nothing_overflows() {
         let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
         let problem = problem.with_cap(usize::MAX);
         for threads in [1, 300] {
-            for plan in Planner::new(Host::new(threads)).survey(&problem).candidates {
+            for plan in Planner::new(CpuDevice::new(threads)).survey(&problem).candidates {
                 let executor = Executor::new(plan, 300).unwrap();
                 let (plan, bytes) = (executor.plan(), executor.workspace_bytes());
                 assert_eq!(bytes, plan.workspace_bytes, "{plan:#}");
@@ -332,14 +332,14 @@ fn nothing_overflows() {
 /// Rows and columns out of place are copied, on all threads where they are long.
 #[test]
 fn what_stays_in_order_is_copied() {
-    let planner = Planner::new(Host::new(3));
+    let planner = Planner::new(CpuDevice::new(3));
     for (rows, cols, elem_bytes) in
         [(1, 3_000_000, 4), (3_000_000, 1, 4), (1, 5_000_001, 2), (1, 1, 40 << 20)]
     {
         let problem = Problem::new(rows, cols, elem_bytes).unwrap().out_of_place().unwrap();
         let plan = planner.plan(&problem).unwrap();
         let [stage] = &plan.legs[0].stages[..] else { panic!("{plan}") };
-        let way: &HostWay = stage.offer.geometry.get().unwrap();
-        assert!(matches!(way.mover(), Mover::Copy) && way.needs().parts == 3, "{plan}");
+        let way: &CpuKernelConfig = stage.offer.geometry.get().unwrap();
+        assert!(matches!(way.mover(), CpuKernel::Copy) && way.needs().parts == 3, "{plan}");
     }
 }

@@ -3,11 +3,11 @@
 use std::cell::OnceCell;
 use std::sync::{Arc, OnceLock};
 
-use turntile_perm::Slots;
-use turntile_plan::costs::Sample;
+use turntile_perm::AlignedSlots;
+use turntile_plan::cost_table::Sample;
 use turntile_plan::{
-    Costs, CostsError, Device, Geometry, Infeasible, Offer, Problem, Request, Slotting, Stage,
-    StageShape,
+    CostTable, CostTableError, Device, Implementation, Infeasible, LaunchConfig, Problem,
+    SlotParams, Stage, StageMap, StageRequest,
 };
 
 use crate::call::{Limits, widest_word};
@@ -24,17 +24,17 @@ use crate::way::Way;
 pub struct Chip {
     name: String,
     limits: Limits,
-    costs: Arc<Costs>,
+    costs: Arc<CostTable>,
 }
 
 /// Workspace that a plan may use where 2% of the matrix are less.
 const LEAST_CAP: usize = 16 << 20;
 
 /// The cost table of the H200, of which those of others are made.
-fn h200_costs() -> Arc<Costs> {
-    static COSTS: OnceLock<Arc<Costs>> = OnceLock::new();
+fn h200_costs() -> Arc<CostTable> {
+    static COSTS: OnceLock<Arc<CostTable>> = OnceLock::new();
     let text = include_str!("../devices/h200.json");
-    let parse = || Costs::parse(text, NAMES).expect("tested");
+    let parse = || CostTable::parse(text, NAMES).expect("tested");
     COSTS.get_or_init(|| Arc::new(parse())).clone()
 }
 
@@ -48,7 +48,7 @@ impl Chip {
     pub const COPY: usize = Constant::Copy as usize;
 
     /// A chip with these limits that moves things as `costs` say.
-    pub fn new(name: impl Into<String>, limits: Limits, costs: Costs) -> Self {
+    pub fn new(name: impl Into<String>, limits: Limits, costs: CostTable) -> Self {
         Chip { name: name.into(), limits, costs: Arc::new(costs) }
     }
 
@@ -77,7 +77,7 @@ impl Chip {
     /// A chip that no table was made for: as the H200, of which it has the operations, at the speed of its own
     /// memory, `peak` bytes a second, or where that is not known of as many multiprocessors.
     pub fn like_h200(name: impl Into<String>, limits: Limits, peak: f64) -> Self {
-        let costs = Costs::clone(&h200_costs());
+        let costs = CostTable::clone(&h200_costs());
         let of_units = H200_PEAK * limits.units as f64 / Limits::H200.units as f64;
         let peak = if peak > 0.0 { peak } else { of_units };
         let costs = costs.with_constant(Self::COPY, peak * COPY_OF_PEAK);
@@ -113,20 +113,20 @@ impl Chip {
 
     /// With costs of one's own.
     #[must_use]
-    pub fn with_costs(self, costs: impl Into<Arc<Costs>>) -> Self {
+    pub fn with_costs(self, costs: impl Into<Arc<CostTable>>) -> Self {
         Chip { costs: costs.into(), ..self }
     }
 
     /// Reads a table of a GPU's costs.
     ///
     /// # Errors
-    /// [`CostsError`]: it is no table of a GPU.
-    pub fn costs_from(text: &str) -> Result<Costs, CostsError> {
-        Costs::parse(text, NAMES)
+    /// [`CostTableError`]: it is no table of a GPU.
+    pub fn costs_from(text: &str) -> Result<CostTable, CostTableError> {
+        CostTable::parse(text, NAMES)
     }
 
     /// Its costs.
-    pub fn costs(&self) -> &Costs {
+    pub fn costs(&self) -> &CostTable {
         &self.costs
     }
 
@@ -178,8 +178,8 @@ impl Chip {
     /// are worth another one: ways that are known to take more before they are lowered are passed over.
     fn launches(
         &self,
-        shape: &StageShape,
-        request: &Request,
+        shape: &StageMap,
+        request: &StageRequest,
         mut visit: impl FnMut(Launches, f64) -> f64,
     ) -> Result<(), Infeasible> {
         let alignment = widest_word(&[request.alignment]);
@@ -230,9 +230,9 @@ impl Chip {
         }
     }
 
-    fn offer(launches: Launches, seconds: f64) -> Offer {
+    fn offer(launches: Launches, seconds: f64) -> Implementation {
         let (method, bytes) = (launches.way.method(), launches.workspace_bytes());
-        Offer::new(method, Geometry::new(launches), bytes, seconds)
+        Implementation::new(method, LaunchConfig::new(launches), bytes, seconds)
     }
 }
 
@@ -269,13 +269,13 @@ impl Device for Chip {
     }
 
     /// Column by column.
-    fn slots(&self, s: &Slotting, chunk: usize) -> Option<Slots> {
-        Slots::new(s.rows, s.cols, s.slot, chunk)
+    fn slots(&self, s: &SlotParams, chunk: usize) -> Option<AlignedSlots> {
+        AlignedSlots::new(s.rows, s.cols, s.slot, chunk)
     }
 
     /// Of one slot and of two, and what a block holds of matrices with few columns.
-    fn chunks(&self, slotting: &Slotting, every: bool) -> Vec<usize> {
-        let &Slotting { rows, cols, slot, elem_bytes } = slotting;
+    fn chunks(&self, slotting: &SlotParams, every: bool) -> Vec<usize> {
+        let &SlotParams { rows, cols, slot, elem_bytes } = slotting;
         let mut chunks: Vec<usize> = if every {
             slotting.doubling(self.limits.shared_bytes.max(self.gather_bytes())).collect()
         } else {
@@ -292,7 +292,11 @@ impl Device for Chip {
         Some([fields::chunk_bytes(self.limits.shared_bytes), fields::SLOT_BYTES])
     }
 
-    fn offers(&self, shape: &StageShape, request: &Request) -> Result<Vec<Offer>, Infeasible> {
+    fn offers(
+        &self,
+        shape: &StageMap,
+        request: &StageRequest,
+    ) -> Result<Vec<Implementation>, Infeasible> {
         let mut offers = Vec::new();
         self.launches(shape, request, |launches, seconds| {
             offers.push(Self::offer(launches, seconds));
@@ -301,7 +305,7 @@ impl Device for Chip {
         Ok(offers)
     }
 
-    fn best(&self, shape: &StageShape, request: &Request) -> Result<Offer, Infeasible> {
+    fn best(&self, shape: &StageMap, request: &StageRequest) -> Result<Implementation, Infeasible> {
         let mut best: Option<(Launches, f64)> = None;
         self.launches(shape, request, |launches, seconds| {
             if best.as_ref().is_none_or(|(_, least)| seconds < *least) {
@@ -316,7 +320,7 @@ impl Device for Chip {
 
 impl LowerError {
     /// The same as the planner knows it.
-    fn of(self, shape: &StageShape) -> Infeasible {
+    fn of(self, shape: &StageMap) -> Infeasible {
         match self {
             LowerError::OnChip { need, have } => Infeasible::OnChip { need, have },
             LowerError::TooManyBlocks { blocks } => {
@@ -328,7 +332,7 @@ impl LowerError {
 }
 
 /// The way that launches of a plan's stage are, if they are of this crate.
-pub fn way_of(offer: &Offer) -> Option<Way> {
+pub fn way_of(offer: &Implementation) -> Option<Way> {
     offer.geometry.get::<Launches>().map(|launches| launches.way)
 }
 

@@ -1,6 +1,6 @@
 //! What can go wrong.
 
-use turntile_plan::Flaw;
+use turntile_plan::InvalidPlan;
 
 use crate::family::{NEEDED_ARCHITECTURE, NEEDED_CUDA, NEEDED_DRIVER};
 
@@ -103,7 +103,7 @@ pub enum CudaError {
     OtherGpu,
     /// The plan is none.
     #[error("the plan is flawed: {0}")]
-    Flawed(#[from] Flaw),
+    Flawed(#[from] InvalidPlan),
     /// The plan is for a host.
     #[error("the plan was made for {device}, which is not a GPU")]
     NotForGpu {

@@ -2,10 +2,10 @@
 
 use std::cell::OnceCell;
 
-use turntile_perm::Slide;
-use turntile_perm::slide::Round;
-use turntile_plan::costs::Sample;
-use turntile_plan::{Costs, StageShape};
+use turntile_perm::RowSlide;
+use turntile_perm::row_slide::SlideRound;
+use turntile_plan::cost_table::Sample;
+use turntile_plan::{CostTable, StageMap};
 
 use crate::launches::Launches;
 use crate::lower::At;
@@ -16,10 +16,10 @@ use crate::way::Way;
 /// Estimated seconds: a start, what waits, and every byte read and written at the speed that the table has.
 /// `short_cycles` says whether the shape has any, once it is known.
 pub fn seconds(
-    shape: &StageShape,
+    shape: &StageMap,
     launches: &Launches,
     at: At,
-    costs: &Costs,
+    costs: &CostTable,
     short_cycles: &OnceCell<bool>,
 ) -> f64 {
     let Some(cost) = &launches.cost else {
@@ -35,10 +35,10 @@ pub fn seconds(
 
 /// What launches reached of a copy in `took` seconds; none without a launch, and where the bytes took none of them.
 pub fn sample(
-    shape: &StageShape,
+    shape: &StageMap,
     launches: &Launches,
     at: At,
-    costs: &Costs,
+    costs: &CostTable,
     took: f64,
 ) -> Option<Sample> {
     launches.calls.first()?;
@@ -53,7 +53,12 @@ pub fn sample(
 }
 
 /// What the table has for an operation.
-fn fraction(shape: &StageShape, cost: &Cost, costs: &Costs, short_cycles: &OnceCell<bool>) -> f64 {
+fn fraction(
+    shape: &StageMap,
+    cost: &Cost,
+    costs: &CostTable,
+    short_cycles: &OnceCell<bool>,
+) -> f64 {
     let most = Constant::ShortCycle.of(costs) as usize;
     let short = || *short_cycles.get_or_init(|| shape.has_short_cycles(most));
     let quantities = cost.quantities.all();
@@ -67,9 +72,9 @@ fn fraction(shape: &StageShape, cost: &Cost, costs: &Costs, short_cycles: &OnceC
 }
 
 /// The seconds of a stage that reaches `fraction` of a copy.
-fn whole(shape: &StageShape, way: Way, at: At, costs: &Costs, fraction: f64) -> f64 {
+fn whole(shape: &StageMap, way: Way, at: At, costs: &CostTable, fraction: f64) -> f64 {
     // Columns that are cut off move twice.
-    let twice = if let StageShape::Cut { rows, .. } = shape { rows.gaps() } else { 0 };
+    let twice = if let StageMap::Cut { rows, .. } = shape { rows.gaps() } else { 0 };
     let bytes = ((shape.len() + twice) * at.elem_bytes) as f64;
     let speed = Constant::Copy.of(costs) * fraction;
     Constant::Start.of(costs) + waits(shape, way, at, costs) + 2.0 * bytes / speed
@@ -77,10 +82,10 @@ fn whole(shape: &StageShape, way: Way, at: At, costs: &Costs, fraction: f64) -> 
 
 /// Seconds that a way takes at least, before its launch is known.
 pub fn least(
-    shape: &StageShape,
+    shape: &StageMap,
     way: Way,
     at: At,
-    costs: &Costs,
+    costs: &CostTable,
     short_cycles: &OnceCell<bool>,
 ) -> f64 {
     if way != Way::PerCycle {
@@ -93,28 +98,28 @@ pub fn least(
 }
 
 /// Seconds that no pass over `bytes` bytes is faster than.
-pub fn least_seconds(costs: &Costs, bytes: usize) -> f64 {
+pub fn least_seconds(costs: &CostTable, bytes: usize) -> f64 {
     let most = (0..Operation::NAMES.len()).map(|which| costs.most(which)).fold(0.0, f64::max);
     Constant::Start.of(costs) + 2.0 * bytes as f64 / (Constant::Copy.of(costs) * most)
 }
 
 /// Seconds beside the start and the bytes: for all blocks to wait, for rounds of rows, or for launches beside the first.
-fn waits(shape: &StageShape, way: Way, at: At, costs: &Costs) -> f64 {
+fn waits(shape: &StageMap, way: Way, at: At, costs: &CostTable) -> f64 {
     match (*shape, way) {
         // Before anything is written and after everything: 64x48 floats in 14 µs instead of 6.
-        (StageShape::SlotGather { .. }, _) => 2.0 * Constant::Wait.of(costs),
-        (StageShape::Slide(rows), Way::Rounds { least }) => rounds(rows, least, at, costs),
+        (StageMap::SlotGather { .. }, _) => 2.0 * Constant::Wait.of(costs),
+        (StageMap::Slide(rows), Way::Rounds { least }) => rounds(rows, least, at, costs),
         // Out of the way, and behind or between the others.
-        (StageShape::Cut { .. }, _) => 2.0 * Constant::Start.of(costs),
+        (StageMap::Cut { .. }, _) => 2.0 * Constant::Start.of(costs),
         _ => 0.0,
     }
 }
 
 /// A start for each round, and what a row by itself loses to many: one block alone, and a wait between
 /// reading a row and writing it.
-fn rounds(slide: Slide, least: usize, at: At, costs: &Costs) -> f64 {
+fn rounds(slide: RowSlide, least: usize, at: At, costs: &CostTable) -> f64 {
     let alone = Constant::Copy.of(costs) / at.limits.units as f64;
-    let each = |Round { rows, together }| {
+    let each = |SlideRound { rows, together }| {
         let bytes = (2 * rows.len() * slide.cols() * at.elem_bytes) as f64;
         if together {
             Constant::Start.of(costs)

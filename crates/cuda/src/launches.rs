@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use turntile_plan::{GeometryData, StageShape};
+use turntile_plan::{LaunchConfigData, StageMap};
 
 use crate::buffers::WORKSPACE_ALIGNMENT;
 use crate::call::{Call, WorkspacePart};
@@ -15,7 +15,7 @@ use crate::way::Way;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Launches {
     /// What they move.
-    pub(crate) shape: StageShape,
+    pub(crate) shape: StageMap,
     pub(crate) elem_bytes: usize,
     /// Alignment of the matrix's address that they rely on, in bytes.
     pub(crate) alignment: usize,
@@ -29,7 +29,7 @@ pub struct Launches {
 
 impl Launches {
     /// Whether they were made for this stage.
-    pub fn is_for(&self, shape: &StageShape, elem_bytes: usize) -> bool {
+    pub fn is_for(&self, shape: &StageMap, elem_bytes: usize) -> bool {
         (&self.shape, self.elem_bytes) == (shape, elem_bytes)
     }
 
@@ -48,7 +48,7 @@ impl Launches {
         let bytes = |elements: usize| elements.saturating_mul(self.elem_bytes);
         match (self.shape, self.way) {
             (_, Way::ThroughWorkspace) => bytes(self.shape.len()),
-            (StageShape::Cut { rows, .. }, _) => {
+            (StageMap::Cut { rows, .. }, _) => {
                 let held = bytes(rows.gaps()).checked_next_multiple_of(WORKSPACE_ALIGNMENT);
                 held.unwrap_or(usize::MAX)
             }
@@ -64,7 +64,7 @@ impl Launches {
     }
 }
 
-impl GeometryData for Launches {
+impl LaunchConfigData for Launches {
     fn variant(&self) -> String {
         self.way.variant()
     }

@@ -1,11 +1,14 @@
 //! What a GPU's table of costs names: operations, what decides their speed, and constants.
 
-use turntile_plan::Costs;
-use turntile_plan::costs::Names;
+use turntile_plan::CostTable;
+use turntile_plan::cost_table::CostSchema;
 
 /// What tables of GPUs name.
-pub const NAMES: Names =
-    Names { operations: Operation::NAMES, quantities: Quantity::NAMES, constants: Constant::NAMES };
+pub const NAMES: CostSchema = CostSchema {
+    operations: Operation::NAMES,
+    quantities: Quantity::NAMES,
+    constants: Constant::NAMES,
+};
 
 /// An enumeration, and its names in tables in the same order.
 macro_rules! named {
@@ -35,7 +38,7 @@ named! {
 
 impl Constant {
     /// What a table has for it.
-    pub fn of(self, costs: &Costs) -> f64 {
+    pub fn of(self, costs: &CostTable) -> f64 {
         costs.constant(self as usize)
     }
 }
@@ -124,6 +127,6 @@ mod tests {
     fn tables_are_whole() {
         assert_eq!(Quantity::ShortCycles as usize + 1, Quantity::NAMES.len(), "it is the last");
         assert_eq!(NAMES.operations[Operation::Retile as usize], "retile");
-        Costs::parse(include_str!("../devices/h200.json"), NAMES).unwrap();
+        CostTable::parse(include_str!("../devices/h200.json"), NAMES).unwrap();
     }
 }

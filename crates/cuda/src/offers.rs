@@ -1,7 +1,7 @@
 //! Which ways are worth a try for a shape.
 
-use turntile_perm::{Elementary, Form};
-use turntile_plan::StageShape;
+use turntile_perm::{Elementary, SwapKind};
+use turntile_plan::StageMap;
 
 use crate::call::{Limits, widest_word};
 use crate::lower::axes::LEAST_UNIT;
@@ -27,21 +27,21 @@ const LARGER: (usize, usize, usize) = (4, 128, 8192);
 const LEAST_ROWS: usize = 2;
 
 /// The ways that could move `shape`, in the order in which ties are broken. Lowering may refuse any of them.
-pub fn ways(shape: &StageShape, out_of_place: bool, at: At, grid_bytes: usize) -> Vec<Way> {
+pub fn ways(shape: &StageMap, out_of_place: bool, at: At, grid_bytes: usize) -> Vec<Way> {
     if out_of_place {
         return elsewhere(shape, at);
     }
     match *shape {
-        StageShape::Axes(axes) => {
+        StageMap::Axes(axes) => {
             let mut found = match axes.form() {
-                Form::Matrices(e) => on_chip(&e, at, grid_bytes),
+                SwapKind::Transpose(e) => on_chip(&e, at, grid_bytes),
                 // Those that a block holds are transposed where they lie.
-                Form::Tiles(e) => {
+                SwapKind::SquareTiles(e) => {
                     let beyond = e.rows * e.cols * at.elem_bytes > at.limits.shared_bytes;
                     let swap = if beyond { swap(&e, at) } else { None };
                     swap.into_iter().chain([Way::Barrier(Scope::Block)]).collect()
                 }
-                Form::Across(_) | Form::General => general_on_chip(shape, at, grid_bytes),
+                SwapKind::Strided(_) | SwapKind::General => general_on_chip(shape, at, grid_bytes),
             };
             // Squares of words have kernels of their own.
             let word = widest_word(&[at.elem_bytes, at.alignment]) == at.elem_bytes;
@@ -51,14 +51,14 @@ pub fn ways(shape: &StageShape, out_of_place: bool, at: At, grid_bytes: usize) -
             found.extend(along_cycles(shape, at));
             found
         }
-        StageShape::SlotMove { .. } => along_cycles(shape, at),
-        StageShape::TileRuns(_) => vec![Way::Moves],
-        StageShape::SlotGather { batch, slots, .. } => gather::ways(&slots, batch, at),
-        StageShape::Slide(rows) if rows.is_alike() => {
+        StageMap::SlotMove { .. } => along_cycles(shape, at),
+        StageMap::TileRuns(_) => vec![Way::Moves],
+        StageMap::SlotGather { batch, slots, .. } => gather::ways(&slots, batch, at),
+        StageMap::Slide(rows) if rows.is_alike() => {
             vec![Way::Rounds { least: LEAST_ROWS }, Way::Blocks { block: slide_block(at.limits) }]
         }
-        StageShape::Cut { .. } => vec![Way::Blocks { block: slide_block(at.limits) }],
-        StageShape::Turn(leading) => {
+        StageMap::Cut { .. } => vec![Way::Blocks { block: slide_block(at.limits) }],
+        StageMap::Turn(leading) => {
             let (source, result) = (leading.source(), leading.result());
             let side = source.rows().min(source.cols());
             let tile = || swap_tile(side, source.pitch() * at.elem_bytes, at).unwrap_or(1);
@@ -66,12 +66,12 @@ pub fn ways(shape: &StageShape, out_of_place: bool, at: At, grid_bytes: usize) -
             let swap = equal.then(|| Way::TileSwap { tile: tile() });
             swap.into_iter().chain([Way::ThroughWorkspace]).collect()
         }
-        StageShape::Gaps { .. } => vec![Way::Keep],
-        StageShape::Retile(_) => vec![Way::Barrier(Scope::Block)],
-        StageShape::FieldGather { slots, direction } => fields::ways(&slots, direction, at),
-        StageShape::FieldMove { .. } => vec![Way::Moves],
+        StageMap::Gaps { .. } => vec![Way::Keep],
+        StageMap::Retile(_) => vec![Way::Barrier(Scope::Block)],
+        StageMap::FieldGather { slots, direction } => fields::ways(&slots, direction, at),
+        StageMap::FieldMove { .. } => vec![Way::Moves],
         // Only hosts exchange, after which rows become others.
-        StageShape::Slide(_) | StageShape::Exchange { .. } => Vec::new(),
+        StageMap::Slide(_) | StageMap::Exchange { .. } => Vec::new(),
     }
 }
 
@@ -111,7 +111,7 @@ fn on_chip(e: &Elementary, at: At, grid_bytes: usize) -> Vec<Way> {
 }
 
 /// The same for axes of no simpler form.
-fn general_on_chip(shape: &StageShape, at: At, grid_bytes: usize) -> Vec<Way> {
+fn general_on_chip(shape: &StageMap, at: At, grid_bytes: usize) -> Vec<Way> {
     let Limits { shared_bytes, cluster, units, .. } = *at.limits;
     let bytes = shape.instance_len() * at.elem_bytes;
     let block = (bytes <= shared_bytes).then_some(Scope::Block);
@@ -149,16 +149,16 @@ fn swap_tile(rows: usize, pitch: usize, at: At) -> Option<usize> {
 }
 
 /// Ways that follow cycles of super-elements.
-fn along_cycles(shape: &StageShape, at: At) -> Vec<Way> {
+fn along_cycles(shape: &StageMap, at: At) -> Vec<Way> {
     // A super-element that does not fit on chip twice cannot be carried.
     let flagged = carried(shape.unit(), at).then_some(Way::Moves);
     flagged.into_iter().chain([Way::PerCycle]).collect()
 }
 
 /// Tilings from one place to another, those of matrices each in swaths of its own and of the others' height.
-fn elsewhere(shape: &StageShape, at: At) -> Vec<Way> {
+fn elsewhere(shape: &StageMap, at: At) -> Vec<Way> {
     let mut tilings = match shape.form() {
-        Some(Form::Matrices(e)) => into::tilings(&e, at),
+        Some(SwapKind::Transpose(e)) => into::tilings(&e, at),
         Some(_) => Vec::new(),
         None => return Vec::new(),
     };

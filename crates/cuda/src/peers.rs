@@ -5,7 +5,7 @@
 use std::ffi::c_void;
 use std::fmt;
 
-use turntile_perm::Squares;
+use turntile_perm::PeerSquares;
 
 use crate::call::{Call, Limits};
 use crate::driver::{Event, Function, Memory, Stream};
@@ -46,7 +46,7 @@ pub struct Buffer {
 /// without workspace.
 #[derive(Debug)]
 pub struct Swap {
-    squares: Squares,
+    squares: PeerSquares,
     launches: [Call; 3],
     kernels: Vec<Function>,
 }
@@ -69,7 +69,7 @@ impl Swap {
     /// [`LowerError`]: elements are not of 4, 8 or 16 bytes, or rows of squares no multiple of 16, or several squares have rows of
     /// less than 256, or there are too many.
     pub fn lower(
-        squares: &Squares,
+        squares: &PeerSquares,
         elem_bytes: usize,
         limits: &Limits,
     ) -> Result<[Call; 3], LowerError> {
@@ -80,7 +80,7 @@ impl Swap {
     ///
     /// # Errors
     /// [`CudaError::Infeasible`]: of `lower`. [`CudaError::Driver`].
-    pub fn new(gpu: &Gpu, squares: Squares, elem_bytes: usize) -> Result<Self, CudaError> {
+    pub fn new(gpu: &Gpu, squares: PeerSquares, elem_bytes: usize) -> Result<Self, CudaError> {
         let stage = || format!("squares of {}, {elem_bytes} bytes an element", squares.side());
         let infeasible = |why| CudaError::Infeasible { stage: stage(), why };
         let limits = gpu.chip().limits();

@@ -1,7 +1,7 @@
 //! What is checked before anything is launched.
 
-use turntile_perm::Pitched;
-use turntile_plan::{Direction, Flaw, Method, Plan, Problem, StageShape};
+use turntile_perm::PitchedRows;
+use turntile_plan::{Direction, InvalidPlan, Method, Plan, Problem, StageMap};
 
 use crate::args::Second;
 use crate::buffers::{self, Buffers, Need, Spot, WORKSPACE_ALIGNMENT};
@@ -82,7 +82,7 @@ impl Work {
     /// # Errors
     /// [`CudaError::Flawed`], or [`CudaError::Infeasible`] where it has no kernel.
     pub fn of_stage(
-        shape: &StageShape,
+        shape: &StageMap,
         way: Way,
         elem_bytes: usize,
         alignment: usize,
@@ -107,7 +107,7 @@ impl Work {
     /// [`CudaError::Infeasible`]: they cannot be counted.
     pub fn of_scale(
         number: Number,
-        rows: Pitched,
+        rows: PitchedRows,
         scaling: Scaling,
         alignment: usize,
         limits: &Limits,
@@ -146,7 +146,7 @@ impl Work {
             ([_], Some(leading)) if leading.source().pitch() == leading.result().pitch() => {
                 let ([rows, cols], [_, to]) = rest(leading, number.bytes());
                 let rows =
-                    Pitched::new(cols, rows, leading.result().pitch()).expect("a part of rows");
+                    PitchedRows::new(cols, rows, leading.result().pitch()).expect("a part of rows");
                 let alignment = widest_word(&[self.alignment, to]);
                 let mut rest = Self::of_scale(number, rows, scaling, alignment, limits)?;
                 rest.spots.iter_mut().for_each(|spots| spots[0] = Spot::Data(to));
@@ -173,7 +173,7 @@ impl Work {
         }
         let count = self.bytes / number.bytes();
         let leading = self.problem.as_ref().and_then(Problem::leading);
-        let rows = leading.map(|leading| leading.result()).or(Pitched::new(1, count, count));
+        let rows = leading.map(|leading| leading.result()).or(PitchedRows::new(1, count, count));
         let rows = rows.expect("as long a row as there are numbers");
         let pass = Self::of_scale(number, rows, scaling, self.alignment, limits)?;
         Ok(match scaling {
@@ -277,7 +277,7 @@ impl Work {
     pub fn check(&self, buffers: &Buffers) -> Result<(), CudaError> {
         let out_of_place = self.out_of_place;
         if buffers.source.is_some() != out_of_place {
-            return Err(Flaw::Place { out_of_place }.into());
+            return Err(InvalidPlan::Place { out_of_place }.into());
         }
         let workspace = buffers.workspace.unwrap_or_default();
         let need = self.workspace_bytes();
@@ -318,11 +318,11 @@ fn spots_of(launches: &Launches, kept: usize) -> impl Iterator<Item = [Spot; 2]>
         match (launches.shape, launches.way.method()) {
             (_, Method::Keep) => [data, Spot::Workspace(0)],
             (_, Method::ThroughWorkspace) => [[own, data], [data, own]][number.min(1)],
-            (StageShape::Turn(leading), _) if reads => {
+            (StageMap::Turn(leading), _) if reads => {
                 let (_, [from, to]) = rest(&leading, launches.elem_bytes);
                 [Spot::Data(to), Spot::Data(from)]
             }
-            (StageShape::Cut { rows, direction }, _) => {
+            (StageMap::Cut { rows, direction }, _) => {
                 let mut places = cut_places(rows, launches.elem_bytes).map(Spot::Data);
                 if direction == Direction::Backward {
                     places.reverse();
@@ -352,7 +352,7 @@ fn launches_of(plan: &Plan) -> Result<Vec<&Launches>, CudaError> {
             && launches.way.method() == stage.offer.method
             && alignment.is_multiple_of(launches.alignment);
         if !same {
-            return Err(Flaw::Geometry { number, stage: stage.to_string() }.into());
+            return Err(InvalidPlan::Geometry { number, stage: stage.to_string() }.into());
         }
         all.push(launches);
     }
@@ -360,8 +360,8 @@ fn launches_of(plan: &Plan) -> Result<Vec<&Launches>, CudaError> {
 }
 
 /// Bytes from the first element to the last that a stage reads or writes.
-pub(crate) fn bytes_of(shape: &StageShape, elem_bytes: usize) -> Result<usize, CudaError> {
-    let uncounted = || Flaw::Uncounted { number: 1, stage: format!("{shape:?}") };
+pub(crate) fn bytes_of(shape: &StageMap, elem_bytes: usize) -> Result<usize, CudaError> {
+    let uncounted = || InvalidPlan::Uncounted { number: 1, stage: format!("{shape:?}") };
     shape.counted_len().ok_or_else(uncounted)?;
     let (read, written) = shape.spans();
     let bytes = read.max(written).checked_mul(elem_bytes).filter(|_| elem_bytes > 0);

@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use turntile_cuda::{Chip, Spot, Work};
-use turntile_perm::Pitched;
-use turntile_plan::{Device, Planner, Problem, Request, Route, StageShape, TileRule, Want};
+use turntile_perm::PitchedRows;
+use turntile_plan::{
+    Device, MethodFilter, Planner, Problem, Route, StageMap, StageRequest, TileRule,
+};
 
 use crate::cases::{DIRECTIONS, ELEMENTS, alignments};
 use crate::follow::{offsets, through};
@@ -110,7 +112,7 @@ fn large_matrices() {
             );
         }
         let cut = plan.stages().find_map(|stage| match stage.shape {
-            StageShape::Cut { rows, .. } => Some((stage.offer.workspace_bytes, rows)),
+            StageMap::Cut { rows, .. } => Some((stage.offer.workspace_bytes, rows)),
             _ => None,
         });
         let (need, cut) = cut.unwrap();
@@ -124,16 +126,21 @@ fn large_matrices() {
 #[test]
 fn what_cannot_be_cut_is_refused() {
     let chip = Chip::h200();
-    let offers = |rows: Pitched, cap| {
-        let shape = StageShape::Cut { rows, direction: DIRECTIONS[0] };
-        let request =
-            Request { elem_bytes: 4, alignment: 16, out_of_place: false, cap, want: Want::Any };
+    let offers = |rows: PitchedRows, cap| {
+        let shape = StageMap::Cut { rows, direction: DIRECTIONS[0] };
+        let request = StageRequest {
+            elem_bytes: 4,
+            alignment: 16,
+            out_of_place: false,
+            cap,
+            want: MethodFilter::Any,
+        };
         chip.offers(&shape, &request)
     };
     for (rows, cols, pitch) in [(5, 7, 7), (1, 3, 7), (5, 0, 7)] {
-        assert!(offers(Pitched::new(rows, cols, pitch).unwrap(), usize::MAX).is_err());
+        assert!(offers(PitchedRows::new(rows, cols, pitch).unwrap(), usize::MAX).is_err());
     }
-    let rows = Pitched::new(50, 40, 43).unwrap();
+    let rows = PitchedRows::new(50, 40, 43).unwrap();
     let need = (600 + 8usize).next_multiple_of(16) + 8;
     assert_eq!(offers(rows, need).unwrap()[0].workspace_bytes, 616);
     let why = turntile_plan::Infeasible::Workspace { need: 616, cap: 615 };

@@ -14,8 +14,8 @@ use turntile_cuda::call::Call;
 use turntile_cuda::lower::{At, lower};
 use turntile_cuda::waits::Waits;
 use turntile_cuda::way::{Scope, Way};
-use turntile_perm::{Pitched, Slide, Slots};
-use turntile_plan::StageShape;
+use turntile_perm::{AlignedSlots, PitchedRows, RowSlide};
+use turntile_plan::StageMap;
 
 use crate::cases::{
     AXES_ELSEWHERE, BLOCK, DIRECTIONS, OLD, alignments, at, axes, elsewhere, shapes, swap, turned,
@@ -127,7 +127,7 @@ fn golden(name: &str, text: &str) {
 }
 
 /// A shape by all `ways`, of elements of `elem` bytes with their own alignment and with 16.
-fn stages(text: &mut String, shape: StageShape, ways: &[Way], elems: &[usize]) {
+fn stages(text: &mut String, shape: StageMap, ways: &[Way], elems: &[usize]) {
     for &way in ways {
         for &elem in elems {
             let mut before = None;
@@ -150,7 +150,7 @@ fn every_way_of_every_shape() {
     let step_by_step = |way: &Way| matches!(way, Way::Rounds { .. });
     for shape in shapes() {
         // Hundreds of launches a stage: `slots_and_padding` has smaller ones.
-        let slide = matches!(shape, StageShape::Slide(_));
+        let slide = matches!(shape, StageMap::Slide(_));
         let by = ways(&[7]).into_iter().filter(|way| !(slide && step_by_step(way)));
         stages(&mut text, shape, &by.collect::<Vec<_>>(), &[4]);
     }
@@ -206,9 +206,9 @@ fn boundaries() {
     stages(&mut text, swap([2, 10, 1, 30, 3]), &[Way::OnChipMoves { threads: 128 }], &[2, 4]);
     // 2^32 elements of a matrix less twice its rows, and 2^31 slots.
     for (rows, cols, slot) in [(1 << 16, 65_533, 64), (1 << 16, 65_534, 64), (70_000, 70_000, 2)] {
-        let slots = Slots::new(rows, cols, slot, slot).unwrap();
+        let slots = AlignedSlots::new(rows, cols, slot, slot).unwrap();
         for direction in DIRECTIONS {
-            let shape = StageShape::SlotMove { batch: 2, slots, direction };
+            let shape = StageMap::SlotMove { batch: 2, slots, direction };
             let by = [Way::Moves, Way::PerCycle];
             stages(&mut text, shape, &by, &[4]);
         }
@@ -256,13 +256,13 @@ fn slots_and_padding() {
     let mut text = String::new();
     let teams = [1, 3].map(|blocks| Way::Teams { groups: 7, blocks });
     for direction in DIRECTIONS {
-        let slots = Slots::new(97, 33, 16, 32).unwrap();
-        let by_rows = Slots::by_rows(97, 33, 16).unwrap();
+        let slots = AlignedSlots::new(97, 33, 16, 32).unwrap();
+        let by_rows = AlignedSlots::by_rows(97, 33, 16).unwrap();
         for slots in [slots, by_rows] {
-            let shape = StageShape::SlotGather { batch: 2, slots, direction };
+            let shape = StageMap::SlotGather { batch: 2, slots, direction };
             stages(&mut text, shape, &[Way::Runs { groups: 7 }, teams[0], teams[1]], &[1, 4, 12]);
         }
-        let shape = StageShape::SlotMove { batch: 2, slots, direction };
+        let shape = StageMap::SlotMove { batch: 2, slots, direction };
         stages(&mut text, shape, &[Way::PerCycle], &[1, 12]);
         let by = [
             Way::Rounds { least: 2 },
@@ -272,10 +272,10 @@ fn slots_and_padding() {
             Way::Blocks { block: 16 },
         ];
         let [from, to] = if direction == DIRECTIONS[0] { [100, 103] } else { [103, 100] };
-        let slide = Slide::new(37, 100, from, to).unwrap();
-        stages(&mut text, StageShape::Slide(slide), &by, &[4]);
-        let rows = Pitched::new(37, 100, 103).unwrap();
-        stages(&mut text, StageShape::Cut { rows, direction }, &by, &[4]);
+        let slide = RowSlide::new(37, 100, from, to).unwrap();
+        stages(&mut text, StageMap::Slide(slide), &by, &[4]);
+        let rows = PitchedRows::new(37, 100, 103).unwrap();
+        stages(&mut text, StageMap::Cut { rows, direction }, &by, &[4]);
     }
     golden("slots.txt", &text);
 }
@@ -284,9 +284,9 @@ fn slots_and_padding() {
 #[test]
 fn a_device_of_old() {
     let mut text = String::new();
-    let slots = Slots::new(97, 33, 16, 32).unwrap();
+    let slots = AlignedSlots::new(97, 33, 16, 32).unwrap();
     let direction = DIRECTIONS[0];
-    let gather = StageShape::SlotGather { batch: 2, slots, direction };
+    let gather = StageMap::SlotGather { batch: 2, slots, direction };
     for shape in
         [swap([1, 100, 1, 90, 1]), swap([1, 200, 1, 90, 1]), swap([1, 10, 1, 90, 5000]), gather]
     {

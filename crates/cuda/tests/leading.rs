@@ -8,9 +8,9 @@ use turntile_cuda::args::{Args, Factor, Second, SquareArgs};
 use turntile_cuda::call::{Limits, WorkspacePart, widest_word};
 use turntile_cuda::family::Family;
 use turntile_cuda::{Chip, CudaError, Number, Scaling, Spot, Work};
-use turntile_perm::{Leading, Pitched};
+use turntile_perm::{LeadingDims, PitchedRows};
 use turntile_plan::{
-    Flaw, Infeasible, Method, Plan, PlanError, Planner, Problem, Stage, StageShape, TileRule,
+    Infeasible, InvalidPlan, Method, Plan, PlanError, Planner, Problem, Stage, StageMap, TileRule,
 };
 
 use crate::follow::reaches;
@@ -27,14 +27,14 @@ fn plan(problem: &Problem) -> Plan {
     planner().plan(problem).unwrap()
 }
 
-fn leading(problem: &Problem) -> Leading {
+fn leading(problem: &Problem) -> LeadingDims {
     *problem.leading().unwrap()
 }
 
 /// Whether it moves the matrix in one pass where it lies.
 fn is_turned(plan: &Plan) -> bool {
     let methods: Vec<_> = plan.stages().map(|stage| (stage.shape, stage.offer.method)).collect();
-    matches!(methods[..], [(StageShape::Turn(_), Method::TileSwap)])
+    matches!(methods[..], [(StageMap::Turn(_), Method::TileSwap)])
 }
 
 /// Runs launches on numbered bytes, one after the other.
@@ -151,7 +151,7 @@ fn tiled(problem: &Problem) -> Vec<Plan> {
         return Vec::new();
     }
     let planner = planner().with_tiles(TileRule::Exhaustive);
-    let runs = |stage: &Stage| matches!(stage.shape, StageShape::TileRuns(_));
+    let runs = |stage: &Stage| matches!(stage.shape, StageMap::TileRuns(_));
     planner.survey(problem).candidates.into_iter().filter(|plan| plan.stages().any(runs)).collect()
 }
 
@@ -233,7 +233,7 @@ fn matrices_of_many_tiles() {
 
 #[test]
 fn launches_fit_the_device_code() {
-    let rows = Pitched::new(30, 20, 24).unwrap();
+    let rows = PitchedRows::new(30, 20, 24).unwrap();
     let scaling = Scaling::By { alpha: Some([2.0, 0.0]), conjugated: true };
     let scales =
         Number::ALL.map(|number| Work::of_scale(number, rows, scaling, 4, &Limits::H200).unwrap());
@@ -317,7 +317,7 @@ fn large_matrices_go_by_wide_words() {
 #[test]
 fn the_fastest_frame_is_taken() {
     let around =
-        |plan: &&Plan| plan.stages().all(|stage| !matches!(stage.shape, StageShape::Turn(_)));
+        |plan: &&Plan| plan.stages().all(|stage| !matches!(stage.shape, StageMap::Turn(_)));
     for (sides, lds, frames, passes) in [
         // By tiles that divide both pitches, and by one slide or two.
         ([8000, 5000], [5100, 8100], 3, 2),
@@ -384,7 +384,7 @@ fn plans_put_together_by_hand_are_refused() {
     let refused = |plan: &Plan| Work::of_plan(plan).unwrap_err();
     let is_leading = |plan: &Plan| {
         let error = refused(plan);
-        assert!(matches!(error, CudaError::Flawed(Flaw::Leading { .. })), "{error}: {plan}");
+        assert!(matches!(error, CudaError::Flawed(InvalidPlan::Leading { .. })), "{error}: {plan}");
     };
     let equal = plan(&turned([8000, 5000], [3100, 100], 4));
     assert!(is_turned(&equal));
@@ -426,7 +426,7 @@ fn vectors_are_as_aligned_as_every_row() {
 #[test]
 fn numbers_go_by_vectors_where_they_can() {
     let wide = |number, cols, pitch, alignment| {
-        let rows = Pitched::new(10, cols, pitch).unwrap();
+        let rows = PitchedRows::new(10, cols, pitch).unwrap();
         let work = Work::of_scale(number, rows, Scaling::Zeros, alignment, &Limits::H200).unwrap();
         assert_eq!(work.bytes(), rows.span() * number.bytes());
         let turntile_cuda::args::Args::Scale(args) = work.calls()[0].params else { panic!() };
@@ -440,7 +440,7 @@ fn numbers_go_by_vectors_where_they_can() {
     assert_eq!(wide(Number::C64, 7, 9, 16), (true, 16));
     assert_eq!(wide(Number::C64, 7, 9, 8), (false, 8));
     assert_eq!(wide(Number::F64, 7, 9, 1), (false, 8), "as aligned as numbers must be");
-    let none = Pitched::new(0, 5, 7).unwrap();
+    let none = PitchedRows::new(0, 5, 7).unwrap();
     let work = Work::of_scale(Number::F32, none, Scaling::Zeros, 16, &Limits::H200).unwrap();
     assert_eq!((work.calls().len(), work.bytes()), (0, 0));
 }

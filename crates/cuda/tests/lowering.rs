@@ -10,8 +10,8 @@ use turntile_cuda::peers::Swap;
 use turntile_cuda::waits::Waits;
 use turntile_cuda::way::{Scope, Way};
 use turntile_cuda::{Chip, LowerError, Work};
-use turntile_perm::{Parts, Pitched, Squares};
-use turntile_plan::{Device, Direction, Planner, Problem, Request, StageShape, Want};
+use turntile_perm::{Partition, PeerSquares, PitchedRows};
+use turntile_plan::{Device, Direction, MethodFilter, Planner, Problem, StageMap, StageRequest};
 
 use crate::cases::{
     BLOCK, ELEMENTS, ELEMENTS_ELSEWHERE, MATRICES, OLD, alignments, at, elsewhere, shapes, swap,
@@ -96,9 +96,9 @@ fn launches_fit_the_device_code() {
 }
 
 /// Squares of parts of so many rows before and after, over three ranks.
-fn squares(m: usize, n: usize) -> impl Iterator<Item = Squares> {
-    let [rows, cols] = [m, n].map(|part| Parts::balanced(3 * part, 3));
-    Squares::all(&rows, &cols)
+fn squares(m: usize, n: usize) -> impl Iterator<Item = PeerSquares> {
+    let [rows, cols] = [m, n].map(|part| Partition::balanced(3 * part, 3));
+    PeerSquares::all(&rows, &cols)
 }
 
 /// Of squares of blocks apart, every pair of tiles is in one half, and in the launch of a block that is its own.
@@ -142,10 +142,10 @@ fn squares_apart() {
 /// Rows that exchange are a host's alone; rows cut in rounds, as if they were padded, would lose the columns cut off.
 #[test]
 fn what_only_a_host_does_has_no_kernel() {
-    let rows = Pitched::new(500, 490, 500).unwrap();
+    let rows = PitchedRows::new(500, 490, 500).unwrap();
     for direction in [Direction::Forward, Direction::Backward] {
         let (cut, shape) =
-            (StageShape::Cut { rows, direction }, StageShape::Exchange { rows, direction });
+            (StageMap::Cut { rows, direction }, StageMap::Exchange { rows, direction });
         for way in ways(&[1]).into_iter().chain(elsewhere(1)) {
             let calls = lower(&shape, way, at(4, 16));
             assert_eq!(calls, Err(LowerError::NoKernel), "{shape} {way}");
@@ -154,7 +154,8 @@ fn what_only_a_host_does_has_no_kernel() {
         }
         for chip in Chip::presets() {
             let problem = Problem::new(500, 500, 4).unwrap().with_cap(usize::MAX);
-            let offers = chip.offers(&shape, &Request::new(&problem, &chip, Want::Any));
+            let offers =
+                chip.offers(&shape, &StageRequest::new(&problem, &chip, MethodFilter::Any));
             let none = turntile_plan::Infeasible::NoWay { shape: shape.to_string() };
             assert_eq!(offers, Err(none));
         }

@@ -4,8 +4,8 @@ use turntile_cuda::call::{Call, Launch, WorkspacePart};
 use turntile_cuda::family::Family;
 use turntile_cuda::lower::lower;
 use turntile_cuda::way::{Scope, Way};
-use turntile_perm::{AOS, FieldSlots, Fields, Retile, Slide, Slots};
-use turntile_plan::{Problem, StageShape};
+use turntile_perm::{AOS, AlignedSlots, FieldSlots, LayoutChange, RecordSchema, RowSlide};
+use turntile_plan::{Problem, StageMap};
 
 use crate::cases::{
     AXES_ELSEWHERE, BLOCK, DIRECTIONS, ELEMENTS_ELSEWHERE, MATRICES, alignments, at, axes, drawn,
@@ -170,13 +170,13 @@ fn around_two_to_the_31_super_elements() {
             lowered += follow(shape, &by);
         }
     }
-    let slots = |rows, cols, slot| Slots::new(rows, cols, slot, slot).unwrap();
+    let slots = |rows, cols, slot| AlignedSlots::new(rows, cols, slot, slot).unwrap();
     for direction in DIRECTIONS {
         for batch in [1, 2] {
             for slots in
                 [slots(70_000, 70_000, 2), slots(1 << 16, 65_535, 64), slots(92_683, 46_341, 3)]
             {
-                let shape = StageShape::SlotMove { batch, slots, direction };
+                let shape = StageMap::SlotMove { batch, slots, direction };
                 lowered += follow(shape, &by);
             }
         }
@@ -204,14 +204,14 @@ fn slots_both_ways() {
             (97, 33, 16, 32),
             (40, 6, 1, 1),
         ] {
-            let slots = Slots::new(rows, cols, slot, chunk).unwrap();
-            let by_rows = Slots::by_rows(rows, cols, slot);
+            let slots = AlignedSlots::new(rows, cols, slot, chunk).unwrap();
+            let by_rows = AlignedSlots::by_rows(rows, cols, slot);
             for batch in [1, 2, 5] {
-                let gather = StageShape::SlotGather { batch, slots, direction };
+                let gather = StageMap::SlotGather { batch, slots, direction };
                 lowered += follow(gather, &gathers);
-                lowered += follow(StageShape::SlotMove { batch, slots, direction }, &moves);
+                lowered += follow(StageMap::SlotMove { batch, slots, direction }, &moves);
                 if let Some(slots) = by_rows {
-                    let gather = StageShape::SlotGather { batch, slots, direction };
+                    let gather = StageMap::SlotGather { batch, slots, direction };
                     assert_eq!(follow(gather, &gathers), 0, "{gather}");
                 }
             }
@@ -225,9 +225,9 @@ fn slots_both_ways() {
 #[test]
 fn records_between_aos_and_tiles() {
     let mut lowered = 0;
-    let mut meet = |fields: Fields, aos: usize, tile: usize| {
+    let mut meet = |fields: RecordSchema, aos: usize, tile: usize| {
         for (from, to) in [(aos, tile), (tile, aos)] {
-            let retile = Retile::new(fields, from, to);
+            let retile = LayoutChange::new(fields, from, to);
             if !retile.is_identity() {
                 lowered += follow(retile.into(), &[BLOCK]);
             }
@@ -235,14 +235,14 @@ fn records_between_aos_and_tiles() {
     };
     for widths in [&[1; 5][..], &[4, 12, 1, 8], &[1, 1, 2, 2, 3], &[2, 4], &[1; 300]] {
         for records in [2, 31, 97, 1009, 99_991] {
-            let fields = Fields::new(records, widths).unwrap();
+            let fields = RecordSchema::new(records, widths).unwrap();
             for tile in [1, 2, 7, 8, 32, 128, 1009] {
                 meet(fields, 1, tile);
             }
         }
     }
     for records in [7, 1009] {
-        let fields = Fields::new(records, &[8, 4, 4, 1, 3]).unwrap();
+        let fields = RecordSchema::new(records, &[8, 4, 4, 1, 3]).unwrap();
         let fields = fields.with_places(&[4, 0, 12, 19, 16]).unwrap();
         for tile in [1, 8, 32] {
             meet(fields, AOS, tile);
@@ -256,18 +256,18 @@ fn records_between_aos_and_tiles() {
 fn slots_of_records() {
     let mut lowered = 0;
     let runs = [1, 3, 132].map(|groups| Way::Runs { groups });
-    let mut meet = |fields: Fields, tile, slot, chunk| {
+    let mut meet = |fields: RecordSchema, tile, slot, chunk| {
         let Some(slots) = FieldSlots::new(fields, tile, slot, chunk) else { return };
         for direction in DIRECTIONS {
-            lowered += follow(StageShape::FieldGather { slots, direction }, &runs);
-            lowered += follow(StageShape::FieldMove { slots, direction }, &[Way::Moves]);
+            lowered += follow(StageMap::FieldGather { slots, direction }, &runs);
+            lowered += follow(StageMap::FieldMove { slots, direction }, &[Way::Moves]);
         }
     };
     for widths in
         [&[4, 12, 1, 8][..], &[1; 5], &[1; 4], &[1; 6], &[1, 1, 2, 2, 3], &[2, 4], &[1; 64], &[7]]
     {
         for records in [16, 31, 97, 101, 1009] {
-            let fields = Fields::new(records, widths).unwrap();
+            let fields = RecordSchema::new(records, widths).unwrap();
             for (slot, chunk) in [(16, 16), (16, 48), (4, 8), (32, 32)] {
                 for tile in [1, 4, 16, 32] {
                     meet(fields, tile, slot, chunk);
@@ -276,12 +276,12 @@ fn slots_of_records() {
         }
     }
     for records in [31, 1009] {
-        let fields = Fields::new(records, &[8, 4, 4, 1, 3]).unwrap();
+        let fields = RecordSchema::new(records, &[8, 4, 4, 1, 3]).unwrap();
         let fields = fields.with_places(&[4, 0, 12, 19, 16]).unwrap();
         meet(fields, AOS, 16, 16);
         meet(fields, AOS, 8, 24);
     }
-    meet(Fields::new(100, &[1; 65]).unwrap(), 1, 16, 16); // more than kernels have room for
+    meet(RecordSchema::new(100, &[1; 65]).unwrap(), 1, 16, 16); // more than kernels have room for
     assert_eq!(lowered, 22_256);
 }
 
@@ -291,8 +291,8 @@ fn super_elements_of_every_length() {
     let mut lowered = 0;
     let mut shapes = vec![swap([1, 9, 2, 5, 3]), swap([3, 6, 1, 7, 48]), swap([2, 5, 1, 3, 1000])];
     shapes.extend([turned(2, [3, 4], [5, 2]), turned(1, [5, 6], [16, 16])]);
-    let slots = Slots::new(61, 7, 4, 8).unwrap();
-    shapes.extend(DIRECTIONS.map(|direction| StageShape::SlotMove { batch: 2, slots, direction }));
+    let slots = AlignedSlots::new(61, 7, 4, 8).unwrap();
+    shapes.extend(DIRECTIONS.map(|direction| StageMap::SlotMove { batch: 2, slots, direction }));
     for shape in shapes {
         lowered += follow(shape, &[Way::OnChipMoves { threads: 128 }, Way::Moves]);
     }
@@ -315,8 +315,8 @@ fn rows_slide_both_ways() {
         (0, 2, 3, 2),
     ] {
         for (from, to) in [(pitch, other), (other, pitch)] {
-            let slide = Slide::new(rows, cols, from, to).unwrap();
-            let shape = StageShape::Slide(slide);
+            let slide = RowSlide::new(rows, cols, from, to).unwrap();
+            let shape = StageMap::Slide(slide);
             for way in [
                 Way::Rounds { least: 1 },
                 Way::Rounds { least: 2 },
@@ -380,7 +380,7 @@ fn from_one_place_to_another() {
 #[test]
 fn axes_from_one_place_to_another() {
     let mut lowered = 0;
-    let mut meet = |shape: StageShape| {
+    let mut meet = |shape: StageMap| {
         if !shape.is_empty() {
             lowered += follow(shape, &AXES_ELSEWHERE);
         }

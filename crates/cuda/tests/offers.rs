@@ -2,9 +2,10 @@
 
 use turntile_cuda::call::{Call, Launch, Limits, WorkspacePart};
 use turntile_cuda::{Chip, Launches, Spot, Work};
-use turntile_perm::{Fields, Retile, Slots};
+use turntile_perm::{AlignedSlots, LayoutChange, RecordSchema};
 use turntile_plan::{
-    Device, Offer, Plan, Planner, Problem, Request, Route, StageShape, TileRule, Want,
+    Device, Implementation, MethodFilter, Plan, Planner, Problem, Route, StageMap, StageRequest,
+    TileRule,
 };
 
 use crate::cases::{DIRECTIONS, ELEMENTS, alignments, drawn, shapes, swap, turned};
@@ -77,7 +78,7 @@ fn breaks(calls: &[Call], alignment: usize, bytes: usize) -> bool {
 }
 
 /// The launches of an offer do what its shape says, with the workspace that it names and no less.
-fn check(offer: &Offer, shape: &StageShape, request: &Request) {
+fn check(offer: &Implementation, shape: &StageMap, request: &StageRequest) {
     let launches: &Launches = offer.geometry.get().expect("a GPU's");
     let (elem, calls) = (request.elem_bytes, launches.calls());
     assert!(request.alignment.is_multiple_of(launches.alignment()));
@@ -92,7 +93,7 @@ fn check(offer: &Offer, shape: &StageShape, request: &Request) {
 }
 
 /// Every form of shape: those that have kernels, and those that a GPU has none for.
-fn forms() -> Vec<StageShape> {
+fn forms() -> Vec<StageMap> {
     let mut forms = shapes();
     // Routes' whole matrices, squares, tiles turned in instances, a copy.
     forms.extend(
@@ -108,8 +109,8 @@ fn forms() -> Vec<StageShape> {
     );
     forms.extend([turned(1, [300, 211], [50, 36]), turned(3, [2, 2], [3, 2])]);
     // No kernel: slots row by row. (What goes through the workspace: `cut.rs`, `leading.rs`.)
-    let slots = Slots::by_rows(97, 33, 16).unwrap();
-    forms.extend(DIRECTIONS.map(|direction| StageShape::SlotGather { batch: 2, slots, direction }));
+    let slots = AlignedSlots::by_rows(97, 33, 16).unwrap();
+    forms.extend(DIRECTIONS.map(|direction| StageMap::SlotGather { batch: 2, slots, direction }));
     forms
 }
 
@@ -122,12 +123,13 @@ fn every_offer_does_what_it_says() {
             for elem_bytes in ELEMENTS {
                 for alignment in alignments(elem_bytes) {
                     for out_of_place in [false, true] {
-                        let (cap, want) = (usize::MAX, Want::Any);
-                        let request = Request { elem_bytes, alignment, out_of_place, cap, want };
+                        let (cap, want) = (usize::MAX, MethodFilter::Any);
+                        let request =
+                            StageRequest { elem_bytes, alignment, out_of_place, cap, want };
                         let found = chip.offers(&shape, &request);
                         refused += usize::from(found.is_err());
                         // Axes can be moved in any order, in place and from one place to another.
-                        let none = !matches!(shape, StageShape::Axes(_));
+                        let none = !matches!(shape, StageMap::Axes(_));
                         assert!(none || found.is_ok(), "{shape} {elem_bytes}: {found:?}");
                         for offer in found.unwrap_or_default() {
                             check(&offer, &shape, &request);
@@ -146,12 +148,12 @@ fn every_offer_does_what_it_says() {
 fn caps_leave_out_what_needs_more() {
     let chip = Chip::h200();
     for shape in forms() {
-        let request = |cap| Request {
+        let request = |cap| StageRequest {
             elem_bytes: 4,
             alignment: 16,
             out_of_place: false,
             cap,
-            want: Want::Any,
+            want: MethodFilter::Any,
         };
         let all = chip.offers(&shape, &request(usize::MAX)).unwrap_or_default();
         for cap in all.iter().flat_map(|o| [o.workspace_bytes, o.workspace_bytes.saturating_sub(1)])
@@ -299,10 +301,10 @@ fn every_conversion_of_records_has_launches() {
     ];
     for (widths, word_bytes) in fields {
         for records in [0, 1, 2, 33, 1009, 16_384, 20_011, 2_000_003] {
-            let fields = Fields::new(records, widths).unwrap();
+            let fields = RecordSchema::new(records, widths).unwrap();
             for from in [1, 7, 8, 32, 128, records] {
                 for to in [1, 7, 8, 32, 128, records] {
-                    let retile = Retile::new(fields, from, to);
+                    let retile = LayoutChange::new(fields, from, to);
                     let problem = Problem::of_records(retile, word_bytes).unwrap();
                     let plan = planner.plan(&problem);
                     let plan = plan.unwrap_or_else(|why| panic!("{problem}: {why}"));

@@ -13,7 +13,7 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use turntile::gpu::{CudaError, DeviceMemory, Gpu};
 use turntile_cuda::peers::{Buffer, Queue};
-use turntile_distributed::{OnGpus, Parts, Redistribution, Way};
+use turntile_distributed::{MultiGpu, Partition, Redistribution, Schedule};
 
 #[path = "../tests/common/mod.rs"]
 #[allow(dead_code, reason = "ranks of threads and processes need more of it")]
@@ -55,7 +55,7 @@ impl Local {
     }
 }
 
-fn run(planned: &mut OnGpus, locals: &[Local]) -> Result<(), turntile_distributed::Error> {
+fn run(planned: &mut MultiGpu, locals: &[Local]) -> Result<(), turntile_distributed::Error> {
     let data: Vec<DeviceMemory> = locals.iter().map(Local::memory).collect();
     // SAFETY: the buffers were made on the plan's GPUs, filled by calls that waited, and nothing else uses them.
     unsafe { planned.run(&data) }
@@ -86,7 +86,7 @@ fn squares(gpus: &[Gpu]) -> Answer<usize> {
     let sides = [&equal[..], &[(64, 128), (192, 128), (68, 204)]].concat();
     for (ranks, (m, n)) in (2..=5).flat_map(|ranks| sides.iter().map(move |sides| (ranks, *sides)))
     {
-        let [rows, cols] = [m, n].map(|part| Parts::balanced(ranks * part, ranks));
+        let [rows, cols] = [m, n].map(|part| Partition::balanced(ranks * part, ranks));
         for elem_bytes in [4, 8, 16] {
             let case = Case::matrix(rows.clone(), cols.clone(), elem_bytes);
             failures += check(&case, ranks, 1 << 20, gpus)?;
@@ -120,7 +120,7 @@ fn check(case: &Case, ranks: usize, chunk: usize, gpus: &[Gpu]) -> Answer<usize>
 fn errors(gpus: &[Gpu]) -> Answer<usize> {
     let (gpus, mut failures) = (in_turn(gpus, 2), 0);
     for sides in [[64, 64], [128, 256], [60, 68]] {
-        let [rows, cols] = sides.map(|side| Parts::balanced(side, 2));
+        let [rows, cols] = sides.map(|side| Partition::balanced(side, 2));
         let change = Redistribution::transpose(rows, cols, 4);
         let mut planned = change.plan_on(&gpus)?;
         let mut locals = Local::all(&gpus, |rank| planned.capacity(rank) + 16)?;
@@ -156,7 +156,7 @@ fn fill(local: &mut Local, first: usize, bytes: usize) -> Result<(), CudaError> 
 fn wrong(
     local: &Local,
     [rows, cols]: [usize; 2],
-    parts: &Parts,
+    parts: &Partition,
     r: usize,
 ) -> Result<usize, CudaError> {
     let (bytes, mut wrong) = (4 * rows * parts.len(r), 0);
@@ -180,8 +180,8 @@ fn wrong(
 
 struct Sized {
     sides: [usize; 2],
-    parts: [Parts; 2],
-    planned: OnGpus,
+    parts: [Partition; 2],
+    planned: MultiGpu,
     locals: Vec<Local>,
     gpus: Vec<Gpu>,
 }
@@ -193,7 +193,8 @@ impl Sized {
         ranks: usize,
         asked: impl FnOnce(Redistribution) -> Redistribution,
     ) -> Answer<Self> {
-        let (gpus, parts) = (in_turn(gpus, ranks), sides.map(|side| Parts::balanced(side, ranks)));
+        let (gpus, parts) =
+            (in_turn(gpus, ranks), sides.map(|side| Partition::balanced(side, ranks)));
         let [rows, cols] = parts.clone();
         let planned = asked(Redistribution::transpose(rows, cols, 4)).plan_on(&gpus)?;
         let locals = Local::all(&gpus, |rank| planned.capacity(rank))?;
@@ -277,7 +278,7 @@ fn median(mut run: impl FnMut() -> Answer<()>) -> Answer<Duration> {
 fn time(gpus: &[Gpu], asked: &[[usize; 3]]) -> Answer<usize> {
     let (mut failures, mut rows) = (0, Vec::new());
     for &[m, n, ranks] in asked {
-        let copied = if m < n { Way::PanelsFirst } else { Way::AxesFirst };
+        let copied = if m < n { Schedule::PanelsFirst } else { Schedule::AxesFirst };
         for way in [None, Some(copied)] {
             if way.is_some() && (m % ranks, n % ranks) != (0, 0) {
                 continue;

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use turntile_distributed::{Error, Exchange, Parts, Redistribution, threads};
+use turntile_distributed::{Communicator, Error, Partition, Redistribution, thread_comm};
 
 const REPEATS: usize = 9;
 
@@ -26,13 +26,13 @@ fn timed(mut run: impl FnMut()) -> Duration {
 fn main() -> Result<(), Error> {
     let given: Vec<usize> = std::env::args().skip(1).filter_map(|n| n.parse().ok()).collect();
     let [rows, cols, ranks] = given.try_into().unwrap_or([8192, 8192, 2]);
-    let parts = [Parts::balanced(rows, ranks), Parts::balanced(cols, ranks)];
+    let parts = [Partition::balanced(rows, ranks), Partition::balanced(cols, ranks)];
     let [there, back] = [[0, 1], [1, 0]].map(|[before, after]| {
         let [before, after] = [&parts[before], &parts[after]].map(Clone::clone);
         Redistribution::transpose(before, after, size_of::<f64>()).threads(1)
     });
     println!("{}", there.plan(0)?);
-    let slowest = threads::run(ranks, |mut rank| {
+    let slowest = thread_comm::run(ranks, |mut rank| {
         let plans = (there.plan(rank.rank())?, back.plan(rank.rank())?);
         let first = parts[0].begin(rank.rank()) * cols;
         let mut data: Vec<f64> = (first..).take(plans.0.capacity() / 8).map(|k| k as f64).collect();

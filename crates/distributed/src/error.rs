@@ -1,6 +1,6 @@
 //! What can go wrong.
 
-use crate::exchange::TransportError;
+use crate::communicator::CommError;
 
 /// Why data did not change their layout. They are as they were, after [`Lost`](Self::Lost) alone they are not.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -93,8 +93,8 @@ pub enum Error {
     },
     /// Ranks could not be reached before anything moved.
     #[error("nothing has moved: {0}")]
-    Unreachable(#[source] TransportError),
+    Unreachable(#[source] CommError),
     /// What ranks were moving did not arrive, or was left where it was: the data are incomplete.
     #[error("the data are incomplete: {0}")]
-    Lost(#[source] TransportError),
+    Lost(#[source] CommError),
 }

@@ -3,16 +3,16 @@
 
 use std::fmt;
 
-use turntile::gpu::{CudaError, DeviceMemory, Gpu, OnGpu};
+use turntile::gpu::{CudaError, DeviceMemory, Gpu, GpuTransposer};
 use turntile_cuda::peers::{self, Buffer, Swap};
 
-use crate::blocks::Blocks;
+use crate::block_exchange::BlockExchange;
+use crate::communicator::CommError;
 use crate::error::Error;
-use crate::exchange::TransportError;
+use crate::gpu_schedule::{self, BOUNCES, Command, EventId, Location, MARKS, StreamId};
 use crate::local::{OfBytes, Ways, planned};
-use crate::queues::{self, BOUNCES, Command, MARKS, Mark, Queue, Spot};
 use crate::redistribution::{Redistribution, Steps};
-use crate::squares::fastest;
+use crate::tile_choice::fastest;
 
 /// Most bytes of a message: what crosses in it takes longer than queueing it.
 const CHUNK_BYTES: usize = 16 << 20;
@@ -24,9 +24,9 @@ const ALIGNMENT: u64 = 16;
 ///
 /// `Display` prints each rank's stages, and whether what it sends goes straight to the others' memory.
 #[derive(Debug)]
-pub struct OnGpus {
+pub struct MultiGpu {
     ranks: Vec<OnRank>,
-    blocks: Option<Blocks>,
+    blocks: Option<BlockExchange>,
     commands: Vec<Command>,
 }
 
@@ -35,7 +35,7 @@ struct OnRank {
     // Queues first: what is dropped before the memory that they use waits for nothing, and `run` has waited.
     queues: [peers::Queue; 2],
     marks: [Vec<peers::Mark>; 2],
-    local: [Vec<OfBytes<OnGpu>>; 2],
+    local: [Vec<OfBytes<GpuTransposer>>; 2],
     workspace: Buffer,
     bounce: Buffer,
     bytes: [usize; 2],
@@ -65,7 +65,7 @@ impl Redistribution {
     /// # Errors
     /// As [`plan`](Self::plan); [`Error::Communicator`] where there are not as many GPUs as ranks; [`Error::Local`] where a
     /// driver refuses or there is no memory.
-    pub fn plan_on(&self, gpus: &[Gpu]) -> Result<OnGpus, Error> {
+    pub fn plan_on(&self, gpus: &[Gpu]) -> Result<MultiGpu, Error> {
         let (ranks, got) = (self.ranks(), gpus.len());
         if ranks != got {
             return Err(Error::Communicator { planned: ranks, got });
@@ -93,10 +93,12 @@ impl Redistribution {
             all = blocks;
         }
         let commands = match (&all, &squares) {
-            (Some(blocks), Some(squares)) => queues::swaps(blocks, squares, self.elem_bytes()),
-            (blocks, _) => queues::commands(got, blocks.as_ref(), chunk),
+            (Some(blocks), Some(squares)) => {
+                gpu_schedule::swaps(blocks, squares, self.elem_bytes())
+            }
+            (blocks, _) => gpu_schedule::commands(got, blocks.as_ref(), chunk),
         };
-        Ok(OnGpus { ranks, blocks: all, commands })
+        Ok(MultiGpu { ranks, blocks: all, commands })
     }
 }
 
@@ -114,7 +116,7 @@ fn unreached(gpu: &Gpu, gpus: &[Gpu]) -> Result<Vec<usize>, CudaError> {
 impl OnRank {
     fn new(
         gpu: &Gpu,
-        local: [Vec<OfBytes<OnGpu>>; 2],
+        local: [Vec<OfBytes<GpuTransposer>>; 2],
         bytes: [usize; 2],
         exchange: Exchanged,
     ) -> Result<Self, CudaError> {
@@ -161,7 +163,7 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-impl OnGpus {
+impl MultiGpu {
     /// Bytes that a rank's memory needs: the larger of its parts before and after.
     ///
     /// # Panics
@@ -205,7 +207,7 @@ impl OnGpus {
         });
         // Whatever went wrong: a part may be under way.
         let ended = under_way.wait();
-        let lost = |(rank, why)| Error::Lost(TransportError { rank, partner: rank, why });
+        let lost = |(rank, why)| Error::Lost(CommError { rank, partner: rank, why });
         queued.and(ended).map_err(lost)
     }
 
@@ -282,21 +284,21 @@ impl OnGpus {
     }
 
     /// A spot's rank, and its address.
-    fn place(&self, spot: Spot, data: &[(u64, usize)]) -> (usize, u64) {
+    fn place(&self, spot: Location, data: &[(u64, usize)]) -> (usize, u64) {
         match spot {
-            Spot::Data { rank, at } => (rank, data[rank].0 + at as u64),
-            Spot::Bounce { rank, bounce } => {
+            Location::Data { rank, at } => (rank, data[rank].0 + at as u64),
+            Location::Bounce { rank, bounce } => {
                 let on = &self.ranks[rank];
                 (rank, on.bounce.address() + (bounce * on.exchange.bounce_bytes) as u64)
             }
         }
     }
 
-    fn on(&self, (rank, side): Queue) -> &peers::Queue {
+    fn on(&self, (rank, side): StreamId) -> &peers::Queue {
         &self.ranks[rank].queues[side as usize]
     }
 
-    fn mark(&self, ((rank, side), number): Mark) -> &peers::Mark {
+    fn mark(&self, ((rank, side), number): EventId) -> &peers::Mark {
         &self.ranks[rank].marks[side as usize][number]
     }
 }
@@ -324,7 +326,7 @@ fn lost(command: &Command, why: &turntile::Error) -> (usize, String) {
 ))]
 mod tests;
 
-impl fmt::Display for OnGpus {
+impl fmt::Display for MultiGpu {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (rank, on) in self.ranks.iter().enumerate() {
             let ([before, after], end) = (on.bytes, if rank == 0 { "" } else { "\n" });

@@ -1,7 +1,7 @@
 //! Arrays that are cut over several memories, and change their layout in place.
 //!
 //! Each of `P` *ranks* (threads, processes of MPI, GPUs) has a part of one axis of a row-major array in its own buffer. After
-//! [`Planned::run`] it has a part of the result's axis, in the same buffer, with a workspace that grows neither with `P` nor
+//! [`RankPlan::run`] it has a part of the result's axis, in the same buffer, with a workspace that grows neither with `P` nor
 //! with the array beyond the planner's 2%:
 //!
 //! ```
@@ -24,25 +24,25 @@
 //! # use turntile_distributed::Exchange;
 //! ```
 //!
-//! The ranks talk by an [`Exchange`], of two calls; [`threads`] has one for the threads of a process. GPUs of a process
+//! The ranks talk by an [`Communicator`], of two calls; [`threads`] has one for the threads of a process. GPUs of a process
 //! need none: [`Redistribution::plan_on`]. [`docs/distributed.md`](https://github.com/turntile/turntile/blob/main/docs/distributed.md) says how
 //! it works.
 
-mod blocks;
+mod block_exchange;
+mod communicator;
 mod error;
-mod exchange;
+mod gpu_schedule;
 mod gpus;
 mod local;
-mod plan;
-mod queues;
+mod rank_plan;
 mod redistribution;
-mod squares;
-pub mod threads;
+pub mod thread_comm;
+mod tile_choice;
 
-pub use blocks::Transfer;
+pub use block_exchange::Message;
+pub use communicator::{CommError, Communicator};
 pub use error::Error;
-pub use exchange::{Exchange, TransportError};
-pub use gpus::OnGpus;
-pub use plan::Planned;
-pub use redistribution::{Redistribution, Stages, Way};
-pub use turntile_perm::Parts;
+pub use gpus::MultiGpu;
+pub use rank_plan::RankPlan;
+pub use redistribution::{Redistribution, Schedule, Stages};
+pub use turntile_perm::Partition;

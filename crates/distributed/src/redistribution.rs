@@ -4,14 +4,14 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use turntile::Transpose;
-use turntile::layout::{Layout, Relayout};
-use turntile_perm::{AxisPermutation, Parts, Squares};
+use turntile::layout::{RecordConversion, RecordOrder};
+use turntile_perm::{AxisPermutation, Partition, PeerSquares};
 
-use crate::blocks::{Blocks, Transfer};
+use crate::block_exchange::{BlockExchange, Message};
+use crate::communicator::Communicator;
 use crate::error::Error;
-use crate::exchange::Exchange;
 use crate::local::{OfBytes, Ways, planned};
-use crate::plan::{self, Planned};
+use crate::rank_plan::{self, RankPlan};
 
 /// In which order the local stages and the exchange come. `i` is the axis that is cut before, `k` the one after.
 ///
@@ -20,7 +20,7 @@ use crate::plan::{self, Planned};
 /// | axes first | axes permuted, `k` in front | blocks joined to rows, `k` to its place |
 /// | panels first | `i` brought in front, rows cut into panels | axes permuted |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Way {
+pub enum Schedule {
     /// Axes are permuted before.
     AxesFirst,
     /// Axes are permuted after.
@@ -36,9 +36,9 @@ pub struct Redistribution {
     axes: Vec<usize>,
     elem_bytes: usize,
     /// The axis that is cut, and its parts; after as an axis of the result.
-    before: (usize, Parts),
-    after: (usize, Parts),
-    way: Option<Way>,
+    before: (usize, Partition),
+    after: (usize, Partition),
+    way: Option<Schedule>,
     threads: Option<usize>,
     cap: Option<usize>,
     chunk: Option<usize>,
@@ -54,12 +54,12 @@ pub struct Stages<P> {
     pub bytes: [usize; 2],
     /// Local stages before the exchange, and after it.
     pub local: [Vec<(Range<usize>, P)>; 2],
-    exchange: Option<(Blocks, usize, usize)>,
+    exchange: Option<(BlockExchange, usize, usize)>,
 }
 
 impl<P> Stages<P> {
     /// What is exchanged between them, in this order.
-    pub fn transfers(&self) -> impl Iterator<Item = Transfer> + '_ {
+    pub fn transfers(&self) -> impl Iterator<Item = Message> + '_ {
         let some = self.exchange.iter();
         some.flat_map(|(blocks, rank, chunk)| blocks.transfers(*rank, *chunk))
     }
@@ -76,7 +76,7 @@ pub(crate) struct Steps {
     /// Of its part before and after.
     pub bytes: [usize; 2],
     pub local: [Vec<Ways>; 2],
-    pub blocks: Option<Blocks>,
+    pub blocks: Option<BlockExchange>,
 }
 
 /// A local stage.
@@ -84,13 +84,13 @@ enum Local {
     /// Axes of a shape in an order.
     Axes(Vec<usize>, Vec<usize>),
     /// Records of fields of so many bytes, all of them units of so many.
-    Fields { records: usize, sizes: Vec<usize>, unit: usize, from: Layout, to: Layout },
+    Fields { records: usize, sizes: Vec<usize>, unit: usize, from: RecordOrder, to: RecordOrder },
 }
 
 impl Redistribution {
     /// Of a matrix that is cut along its rows, and its transpose along its own: rank `r` has part `r` of `rows` before, and of
     /// `cols` after.
-    pub fn transpose(rows: Parts, cols: Parts, elem_bytes: usize) -> Self {
+    pub fn transpose(rows: Partition, cols: Partition, elem_bytes: usize) -> Self {
         Self::of_axes(&[rows.extent(), cols.extent()], &[1, 0], elem_bytes, (0, rows), (0, cols))
     }
 
@@ -102,8 +102,8 @@ impl Redistribution {
         shape: &[usize],
         axes: &[usize],
         elem_bytes: usize,
-        before: (usize, Parts),
-        after: (usize, Parts),
+        before: (usize, Partition),
+        after: (usize, Partition),
     ) -> Self {
         let (shape, axes, way) = (shape.to_vec(), axes.to_vec(), None);
         let (threads, cap, chunk) = (None, None, None);
@@ -111,7 +111,7 @@ impl Redistribution {
     }
 
     /// By that way; otherwise by the one with fewer local stages, of two alike the one with longer runs.
-    pub fn way(self, way: Way) -> Self {
+    pub fn way(self, way: Schedule) -> Self {
         Redistribution { way: Some(way), ..self }
     }
 
@@ -135,11 +135,11 @@ impl Redistribution {
     ///
     /// # Errors
     /// The axes and parts are not those of an array, or its local stages cannot be planned.
-    pub fn plan(&self, rank: usize) -> Result<Planned, Error> {
+    pub fn plan(&self, rank: usize) -> Result<RankPlan, Error> {
         let Steps { bytes, local, blocks } = self.steps(rank)?;
         let [first, last] = local.map(|stages| planned(&stages, Transpose::plan));
         let blocks = blocks.map(|blocks| (blocks, self.chunk.unwrap_or(CHUNK_BYTES)));
-        Ok(Planned::new(self.words(), rank, bytes, [first?, last?], blocks))
+        Ok(RankPlan::new(self.words(), rank, bytes, [first?, last?], blocks))
     }
 
     /// What a rank does on memory that is not in slices, a GPU's: its local stages by `plan`, each of some bytes of its part, and
@@ -166,7 +166,7 @@ impl Redistribution {
     /// The same on every rank, but for the one whose `begin` failed, or that others could not reach.
     pub fn agree<W>(
         &self,
-        exchange: &mut impl Exchange,
+        exchange: &mut impl Communicator,
         [need, have]: [usize; 2],
         begin: impl FnOnce(usize, usize) -> Result<W, Error>,
     ) -> Result<W, Error> {
@@ -175,7 +175,9 @@ impl Redistribution {
             true => begin(rank, ranks),
             false => Err(Error::Communicator { planned, got: ranks }),
         };
-        plan::agree(exchange, &self.words(), have, |rank, ranks| Ok((need, begin(rank, ranks)?)))
+        rank_plan::agree(exchange, &self.words(), have, |rank, ranks| {
+            Ok((need, begin(rank, ranks)?))
+        })
     }
 
     /// What a rank does, with nothing planned.
@@ -195,11 +197,11 @@ impl Redistribution {
             let parts = [self.before.1.clone(), self.after.1.clone()];
             let [b, t] = [parts[0].len(rank), parts[1].len(rank)];
             let stages = match self.chosen(k) {
-                Way::AxesFirst => self.axes_first(k, &cut, [b, t]),
-                Way::PanelsFirst => self.panels_first(k, &cut, [b, t]),
+                Schedule::AxesFirst => self.axes_first(k, &cut, [b, t]),
+                Schedule::PanelsFirst => self.panels_first(k, &cut, [b, t]),
             };
             let [before, after] = parts;
-            (stages, Some(Blocks::new(before, after, pair)))
+            (stages, Some(BlockExchange::new(before, after, pair)))
         };
         let local = stages.map(|stages| stages.iter().map(|stage| self.ways(stage)).collect());
         Ok(Steps { bytes, local, blocks })
@@ -207,15 +209,15 @@ impl Redistribution {
 
     /// Squares in which blocks could change places between ranks: of a matrix in equal parts that is transposed, unless it is to
     /// be done another way.
-    pub(crate) fn squares(&self) -> impl Iterator<Item = Squares> + use<> {
+    pub(crate) fn squares(&self) -> impl Iterator<Item = PeerSquares> + use<> {
         let ((cut, rows), (result, cols)) = (&self.before, &self.after);
         let is_matrix = self.axes == [1, 0] && [*cut, *result] == [0, 0];
         let some = is_matrix && rows.ranks() > 1 && self.way.is_none();
-        some.then(|| Squares::all(rows, cols)).into_iter().flatten()
+        some.then(|| PeerSquares::all(rows, cols)).into_iter().flatten()
     }
 
     /// What a rank does after its squares have changed places.
-    pub(crate) fn after_squares(&self, squares: &Squares) -> Vec<Ways> {
+    pub(crate) fn after_squares(&self, squares: &PeerSquares) -> Vec<Ways> {
         let after = squares.after();
         let axes =
             |axes: AxisPermutation| Local::Axes(axes.extents().to_vec(), axes.order().collect());
@@ -223,7 +225,7 @@ impl Redistribution {
     }
 
     /// The turning of all squares of a rank, side by side.
-    pub(crate) fn turning(&self, squares: &Squares) -> Vec<Ways> {
+    pub(crate) fn turning(&self, squares: &PeerSquares) -> Vec<Ways> {
         let ([rows, _], side) = (squares.across(), squares.side());
         let shape = vec![rows, side, squares.pitch() / side, side];
         vec![self.ways(&Local::Axes(shape, vec![0, 3, 2, 1]))]
@@ -242,18 +244,18 @@ impl Redistribution {
         self.chunk
     }
 
-    /// Plans it for this rank and runs it; all ranks call it. Data are what [`Planned::run`] takes.
+    /// Plans it for this rank and runs it; all ranks call it. Data are what [`RankPlan::run`] takes.
     ///
     /// # Errors
-    /// As [`plan`](Self::plan) and [`Planned::run`]. An error of one rank is one of every rank, and nothing has moved.
+    /// As [`plan`](Self::plan) and [`RankPlan::run`]. An error of one rank is one of every rank, and nothing has moved.
     pub fn run<T: bytemuck::Pod>(
         &self,
-        exchange: &mut impl Exchange,
+        exchange: &mut impl Communicator,
         data: &mut [T],
     ) -> Result<(), Error> {
         let rank = exchange.rank();
         let plan = || self.plan(rank).map(Cow::Owned);
-        plan::run(exchange, &self.words(), plan, bytemuck::cast_slice_mut(data))
+        rank_plan::run(exchange, &self.words(), plan, bytemuck::cast_slice_mut(data))
     }
 
     /// The axis of the array that is cut after.
@@ -308,7 +310,7 @@ impl Redistribution {
         Ok(problem.len() * self.elem_bytes)
     }
 
-    fn chosen(&self, k: usize) -> Way {
+    fn chosen(&self, k: usize) -> Schedule {
         let i = self.before.0;
         let (front, source) = (in_front(k, &self.axes), in_front(i, &self.in_order()));
         let stages = |moves: [bool; 2]| moves.into_iter().filter(|&moves| moves).count();
@@ -322,7 +324,7 @@ impl Redistribution {
             std::cmp::Ordering::Equal => run(i, &front) >= run(k, &source),
             order => order.is_lt(),
         };
-        self.way.unwrap_or(if axes { Way::AxesFirst } else { Way::PanelsFirst })
+        self.way.unwrap_or(if axes { Schedule::AxesFirst } else { Schedule::PanelsFirst })
     }
 
     fn in_order(&self) -> Vec<usize> {
@@ -335,7 +337,7 @@ impl Redistribution {
         let (records, run) = self.around(self.before.0, &front);
         let unit = run * self.elem_bytes;
         let sizes = self.before.1.sizes().map(|b| b * unit).collect();
-        let (records, from, to) = (t * records, Layout::Soa, Layout::Aos);
+        let (records, from, to) = (t * records, RecordOrder::Soa, RecordOrder::Aos);
         let joined = Local::Fields { records, sizes, unit, from, to };
         let mut shape = self.extents(&front);
         shape[0] = t;
@@ -349,7 +351,7 @@ impl Redistribution {
         let (records, run) = self.around(k, &source);
         let unit = run * self.elem_bytes;
         let sizes = self.after.1.sizes().map(|t| t * unit).collect();
-        let (records, from, to) = (b * records, Layout::Aos, Layout::Soa);
+        let (records, from, to) = (b * records, RecordOrder::Aos, RecordOrder::Soa);
         let panels = Local::Fields { records, sizes, unit, from, to };
         let mut shape = self.extents(&source);
         let place = source.iter().position(|&axis| axis == k).unwrap_or(0);
@@ -379,8 +381,8 @@ impl Redistribution {
                     return Vec::new();
                 }
                 let bytes = records * sizes.iter().sum::<usize>();
-                let at_once = Relayout::new(*records, &sizes).from(*from).to(*to);
-                let turned = self.turned(*records, &sizes, *unit, *from == Layout::Aos);
+                let at_once = RecordConversion::new(*records, &sizes).from(*from).to(*to);
+                let turned = self.turned(*records, &sizes, *unit, *from == RecordOrder::Aos);
                 vec![vec![(0..bytes, self.limited(at_once))], turned]
             }
             _ => Vec::new(),

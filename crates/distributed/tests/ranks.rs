@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use turntile::{Bytes, Planned, Transpose};
-use turntile_distributed::threads::{self, Rank};
-use turntile_distributed::{Error, Exchange, Parts, Redistribution, Transfer, TransportError};
+use turntile::{RawElements, Transpose, Transposer};
+use turntile_distributed::thread_comm::{self, ThreadComm};
+use turntile_distributed::{CommError, Communicator, Error, Message, Partition, Redistribution};
 
 mod common;
 use common::{Case, cases};
@@ -29,13 +29,13 @@ fn all_parts(extent: usize, ranks: usize) -> Vec<Vec<usize>> {
 #[test]
 fn every_small_matrix_in_balanced_parts_and_in_blocks() {
     for ranks in 1..=9 {
-        threads::run(ranks, |mut rank| {
+        thread_comm::run(ranks, |mut rank| {
             for (m, n) in (1..=24).flat_map(|m| (1..=24).map(move |n| (m, n))) {
                 // All for few ranks, a third for many.
                 if ranks > 4 && (m + n) % 3 != ranks % 3 {
                     continue;
                 }
-                for cut in [Parts::balanced, Parts::blocks] {
+                for cut in [Partition::balanced, Partition::blocks] {
                     Case::matrix(cut(m, ranks), cut(n, ranks), 4).check(&mut rank);
                 }
             }
@@ -46,11 +46,12 @@ fn every_small_matrix_in_balanced_parts_and_in_blocks() {
 #[test]
 fn all_parts_of_the_smallest_matrices() {
     for ranks in 1..=4 {
-        threads::run(ranks, |mut rank| {
+        thread_comm::run(ranks, |mut rank| {
             for (m, n) in (0..=4).flat_map(|m| (0..=4).map(move |n| (m, n))) {
                 for rows in all_parts(m, ranks) {
                     for cols in all_parts(n, ranks) {
-                        let [rows, cols] = [&rows, &cols].map(|sizes| Parts::new(sizes).unwrap());
+                        let [rows, cols] =
+                            [&rows, &cols].map(|sizes| Partition::new(sizes).unwrap());
                         Case::matrix(rows, cols, 1).check(&mut rank);
                     }
                 }
@@ -63,16 +64,16 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
     #[test]
     fn any_axes_in_any_parts((ranks, case) in (1usize..7).prop_flat_map(|ranks| (Just(ranks), cases(ranks)))) {
-        threads::run(ranks, |mut rank| case.check(&mut rank));
+        thread_comm::run(ranks, |mut rank| case.check(&mut rank));
     }
 }
 
 /// As memory that is in no slice is worked on: stage by stage.
 #[test]
 fn stages_one_by_one() {
-    let (rows, cols) = (Parts::new(&[5, 0, 9]).unwrap(), Parts::new(&[2, 7, 4]).unwrap());
+    let (rows, cols) = (Partition::new(&[5, 0, 9]).unwrap(), Partition::new(&[2, 7, 4]).unwrap());
     let case = Case::matrix(rows, cols, 4);
-    threads::run(3, |mut rank| {
+    thread_comm::run(3, |mut rank| {
         let (r, change) = (rank.rank(), case.change().chunk(24));
         let stages = change.stages(r, Transpose::plan).unwrap();
         let [before, after] = stages.bytes;
@@ -80,30 +81,31 @@ fn stages_one_by_one() {
         data.resize(before.max(after), 0);
         let begun = change.agree(&mut rank, [data.len(); 2], |rank, ranks| Ok((rank, ranks)));
         assert_eq!(begun, Ok((r, 3)));
-        let fewer = Redistribution::transpose(Parts::balanced(1, 2), Parts::balanced(1, 2), 1);
+        let fewer =
+            Redistribution::transpose(Partition::balanced(1, 2), Partition::balanced(1, 2), 1);
         let refused = fewer.agree(&mut rank, [0, 0], |_, _| Ok(()));
         assert_eq!(refused, Err(Error::Communicator { planned: 2, got: 3 }));
-        let run = |stages: &[(Range<usize>, Planned)], data: &mut [u8]| {
+        let run = |stages: &[(Range<usize>, Transposer)], data: &mut [u8]| {
             for (range, stage) in stages {
-                stage.run(&mut Bytes(&mut data[range.clone()])).unwrap();
+                stage.run(&mut RawElements(&mut data[range.clone()])).unwrap();
             }
         };
         run(&stages.local[0], &mut data);
         let mut bounce = vec![0; stages.bounce_bytes()];
         for transfer in stages.transfers() {
             match transfer {
-                Transfer::Swap { partner, at } => {
+                Message::Swap { partner, at } => {
                     let sent = &mut bounce[..at.len()];
                     sent.copy_from_slice(&data[at.clone()]);
                     rank.exchange(partner, sent, &mut data[at]).unwrap();
                 }
-                Transfer::Send { partner, at } => {
+                Message::Send { partner, at } => {
                     rank.exchange(partner, &data[at], &mut []).unwrap();
                 }
-                Transfer::Receive { partner, at } => {
+                Message::Receive { partner, at } => {
                     rank.exchange(partner, &[], &mut data[at]).unwrap();
                 }
-                Transfer::Slide { from, to, bytes } => {
+                Message::Slide { from, to, bytes } => {
                     assert!(!bounce.is_empty());
                     data.copy_within(from..from + bytes, to);
                 }
@@ -116,16 +118,16 @@ fn stages_one_by_one() {
 
 #[test]
 fn an_axis_that_stays_cut_needs_no_exchange() {
-    let parts = Parts::new(&[3, 0, 2]).unwrap();
+    let parts = Partition::new(&[3, 0, 2]).unwrap();
     let (before, after) = ((1, parts.clone()), (0, parts));
     let case = Case { shape: vec![4, 5, 6], axes: vec![1, 2, 0], elem_bytes: 2, before, after };
-    threads::run(3, |mut rank| case.check(&mut rank));
+    thread_comm::run(3, |mut rank| case.check(&mut rank));
 }
 
 #[test]
 fn large_matrices_in_messages_of_their_own_size() {
-    let case = Case::matrix(Parts::balanced(701, 3), Parts::blocks(1003, 3), 8);
-    threads::run(3, |mut rank| {
+    let case = Case::matrix(Partition::balanced(701, 3), Partition::blocks(1003, 3), 8);
+    thread_comm::run(3, |mut rank| {
         let r = rank.rank();
         let mut data = case.part(&[0, 1], &case.before, r);
         let change = case.change().chunk(1 << 20);
@@ -137,7 +139,7 @@ fn large_matrices_in_messages_of_their_own_size() {
 }
 
 /// A rank whose calls take longer now and then.
-struct Delayed(Rank, AtomicUsize);
+struct Delayed(ThreadComm, AtomicUsize);
 
 impl Delayed {
     fn wait(&self) {
@@ -151,7 +153,7 @@ impl Delayed {
     }
 }
 
-impl Exchange for Delayed {
+impl Communicator for Delayed {
     fn rank(&self) -> usize {
         self.0.rank()
     }
@@ -165,12 +167,12 @@ impl Exchange for Delayed {
         partner: usize,
         send: &[u8],
         receive: &mut [u8],
-    ) -> Result<(), TransportError> {
+    ) -> Result<(), CommError> {
         self.wait();
         self.0.exchange(partner, send, receive)
     }
 
-    fn gather(&mut self, own: u64) -> Result<Vec<u64>, TransportError> {
+    fn gather(&mut self, own: u64) -> Result<Vec<u64>, CommError> {
         self.wait();
         self.0.gather(own)
     }
@@ -178,11 +180,11 @@ impl Exchange for Delayed {
 
 #[test]
 fn whatever_the_ranks_wait_for() {
-    threads::run(5, |rank| {
+    thread_comm::run(5, |rank| {
         let mut rank = Delayed(rank, AtomicUsize::new(0));
         for turn in 0..350 {
             let (m, n) = (1 + turn % 13, 1 + turn % 7);
-            Case::matrix(Parts::balanced(m, 5), Parts::blocks(n, 5), 4).check(&mut rank);
+            Case::matrix(Partition::balanced(m, 5), Partition::blocks(n, 5), 4).check(&mut rank);
         }
     });
 }
@@ -190,9 +192,9 @@ fn whatever_the_ranks_wait_for() {
 /// What every rank ends with, of `asked` for each.
 fn ended(
     ranks: usize,
-    run: impl Fn(&mut Rank, &mut [u8]) -> Result<(), Error> + Sync,
+    run: impl Fn(&mut ThreadComm, &mut [u8]) -> Result<(), Error> + Sync,
 ) -> Vec<Error> {
-    threads::run(ranks, |mut rank| {
+    thread_comm::run(ranks, |mut rank| {
         let mut data = [7u8; 64];
         let error = run(&mut rank, &mut data).unwrap_err();
         assert_eq!(data, [7; 64], "{error}");
@@ -202,17 +204,17 @@ fn ended(
 
 #[test]
 fn ranks_that_disagree_move_nothing() {
-    let parts = || Parts::balanced(6, 3);
-    let other = |rank: &Rank, odd: Redistribution| match rank.rank() {
+    let parts = || Partition::balanced(6, 3);
+    let other = |rank: &ThreadComm, odd: Redistribution| match rank.rank() {
         1 => odd,
         _ => Redistribution::transpose(parts(), parts(), 1),
     };
     for odd in [
         Redistribution::transpose(parts(), parts(), 2),
-        Redistribution::transpose(Parts::new(&[1, 2, 3]).unwrap(), parts(), 1),
-        Redistribution::transpose(parts(), Parts::balanced(7, 3), 1),
+        Redistribution::transpose(Partition::new(&[1, 2, 3]).unwrap(), parts(), 1),
+        Redistribution::transpose(parts(), Partition::balanced(7, 3), 1),
         Redistribution::of_axes(&[6, 6], &[0, 1], 1, (0, parts()), (1, parts())),
-        Redistribution::transpose(Parts::balanced(6, 2), Parts::balanced(6, 2), 1),
+        Redistribution::transpose(Partition::balanced(6, 2), Partition::balanced(6, 2), 1),
         Redistribution::of_axes(&[6, 6], &[1, 0], 1, (3, parts()), (0, parts())),
         Redistribution::transpose(parts(), parts(), 1).chunk(5),
     ] {
@@ -223,15 +225,15 @@ fn ranks_that_disagree_move_nothing() {
 
 #[test]
 fn what_cannot_be_is_the_same_error_on_every_rank() {
-    let parts = || Parts::balanced(6, 3);
+    let parts = || Partition::balanced(6, 3);
     let axes = |before, after| Redistribution::of_axes(&[6, 7], &[1, 0], 1, before, after);
     for (change, error) in [
         (axes((2, parts()), (0, parts())), Error::Axis { axis: 2, axes: 2 }),
         (axes((0, parts()), (0, parts())), Error::Parts { axis: 1, expected: 7, got: 6 }),
-        (axes((0, parts()), (0, Parts::balanced(7, 2))), Error::Ranks { before: 3, after: 2 }),
-        (axes((0, parts()), (1, Parts::new(&[6, 0, 0]).unwrap())), Error::SameAxis { axis: 0 }),
+        (axes((0, parts()), (0, Partition::balanced(7, 2))), Error::Ranks { before: 3, after: 2 }),
+        (axes((0, parts()), (1, Partition::new(&[6, 0, 0]).unwrap())), Error::SameAxis { axis: 0 }),
         (
-            Redistribution::transpose(Parts::balanced(6, 2), Parts::balanced(6, 2), 1),
+            Redistribution::transpose(Partition::balanced(6, 2), Partition::balanced(6, 2), 1),
             Error::Communicator { planned: 2, got: 3 },
         ),
     ] {
@@ -249,14 +251,15 @@ fn what_cannot_be_is_the_same_error_on_every_rank() {
 
 #[test]
 fn short_buffers_and_others_plans_move_nothing() {
-    let change = Redistribution::transpose(Parts::balanced(6, 3), Parts::balanced(9, 3), 1);
-    let run = |rank: &mut Rank, data: &mut [u8]| {
+    let change = Redistribution::transpose(Partition::balanced(6, 3), Partition::balanced(9, 3), 1);
+    let run = |rank: &mut ThreadComm, data: &mut [u8]| {
         let bytes = if rank.rank() == 2 { 17 } else { 18 };
         change.run(rank, &mut data[..bytes])
     };
     assert_eq!(ended(3, run), vec![Error::Short { rank: 2, need: 18, have: 17 }; 3]);
-    let run =
-        |rank: &mut Rank, data: &mut [u8]| change.plan(rank.rank().min(1)).unwrap().run(rank, data);
+    let run = |rank: &mut ThreadComm, data: &mut [u8]| {
+        change.plan(rank.rank().min(1)).unwrap().run(rank, data)
+    };
     let refused = Error::Refused { rank: 2 };
     let want = [refused.clone(), refused, Error::OtherRank { planned: 1, got: 2 }];
     assert_eq!(ended(3, run), want);
@@ -265,8 +268,8 @@ fn short_buffers_and_others_plans_move_nothing() {
 
 #[test]
 fn a_rank_that_ends_is_an_error_of_the_others() {
-    struct Ends(Rank, usize);
-    impl Exchange for Ends {
+    struct Ends(ThreadComm, usize);
+    impl Communicator for Ends {
         fn rank(&self) -> usize {
             self.0.rank()
         }
@@ -280,27 +283,28 @@ fn a_rank_that_ends_is_an_error_of_the_others() {
             partner: usize,
             send: &[u8],
             receive: &mut [u8],
-        ) -> Result<(), TransportError> {
+        ) -> Result<(), CommError> {
             self.1 += 1;
             if self.0.rank() == 1 && self.1 == 3 {
                 let why = "told to end".to_owned();
-                return Err(TransportError { rank: 1, partner, why });
+                return Err(CommError { rank: 1, partner, why });
             }
             self.0.exchange(partner, send, receive)
         }
 
-        fn gather(&mut self, own: u64) -> Result<Vec<u64>, TransportError> {
+        fn gather(&mut self, own: u64) -> Result<Vec<u64>, CommError> {
             self.0.gather(own)
         }
     }
     let change =
-        Redistribution::transpose(Parts::balanced(40, 4), Parts::balanced(40, 4), 1).chunk(8);
-    let ended = threads::run(4, |rank| change.run(&mut Ends(rank, 0), &mut [0u8; 400]));
+        Redistribution::transpose(Partition::balanced(40, 4), Partition::balanced(40, 4), 1)
+            .chunk(8);
+    let ended = thread_comm::run(4, |rank| change.run(&mut Ends(rank, 0), &mut [0u8; 400]));
     assert!(ended.iter().all(|end| matches!(end, Err(Error::Lost(_)))), "{ended:?}");
 }
 
 /// A rank whose transport answers a wrong count of numbers, or leaves out local stages.
-struct Careless(Rank, Fault);
+struct Careless(ThreadComm, Fault);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
@@ -308,7 +312,7 @@ enum Fault {
     LeavesOut,
 }
 
-impl Exchange for Careless {
+impl Communicator for Careless {
     fn rank(&self) -> usize {
         self.0.rank()
     }
@@ -322,11 +326,11 @@ impl Exchange for Careless {
         partner: usize,
         send: &[u8],
         receive: &mut [u8],
-    ) -> Result<(), TransportError> {
+    ) -> Result<(), CommError> {
         self.0.exchange(partner, send, receive)
     }
 
-    fn gather(&mut self, own: u64) -> Result<Vec<u64>, TransportError> {
+    fn gather(&mut self, own: u64) -> Result<Vec<u64>, CommError> {
         let mut all = self.0.gather(own)?;
         if let Fault::Numbers(count) = self.1 {
             all.resize(count, own);
@@ -343,16 +347,16 @@ impl Exchange for Careless {
 
 #[test]
 fn a_careless_transport_is_an_error() {
-    let change = Redistribution::transpose(Parts::balanced(6, 3), Parts::balanced(9, 3), 1);
+    let change = Redistribution::transpose(Partition::balanced(6, 3), Partition::balanced(9, 3), 1);
     for count in [0, 2, 4] {
-        let run = |rank: &mut Rank, data: &mut [u8]| {
-            let rank = std::mem::replace(rank, threads::ranks(1).remove(0));
+        let run = |rank: &mut ThreadComm, data: &mut [u8]| {
+            let rank = std::mem::replace(rank, thread_comm::ranks(1).remove(0));
             change.run(&mut Careless(rank, Fault::Numbers(count)), data)
         };
         let ended = ended(3, run);
         assert!(ended.iter().all(|end| matches!(end, Error::Unreachable(_))), "{ended:?}");
     }
-    let ended = threads::run(3, |rank| {
+    let ended = thread_comm::run(3, |rank| {
         let fault = if rank.rank() == 1 { Fault::LeavesOut } else { Fault::Numbers(3) };
         change.run(&mut Careless(rank, fault), &mut [7u8; 64])
     });
@@ -362,8 +366,8 @@ fn a_careless_transport_is_an_error() {
 /// A panic of one rank before anything moved is told to the others, which wait for it.
 #[test]
 fn a_rank_that_panics_is_an_error_of_the_others() {
-    let change = Redistribution::transpose(Parts::balanced(6, 3), Parts::balanced(9, 3), 1);
-    let ended = threads::run(3, |mut rank| {
+    let change = Redistribution::transpose(Partition::balanced(6, 3), Partition::balanced(9, 3), 1);
+    let ended = thread_comm::run(3, |mut rank| {
         let number = rank.rank();
         let begin = |_, _| {
             assert!(number != 1, "a defect");
@@ -383,7 +387,7 @@ fn a_rank_that_panics_is_an_error_of_the_others() {
 
 #[test]
 fn plans_are_printed() {
-    let change = Redistribution::transpose(Parts::balanced(8, 2), Parts::balanced(6, 2), 4);
+    let change = Redistribution::transpose(Partition::balanced(8, 2), Partition::balanced(6, 2), 4);
     let text = change.plan(1).unwrap().to_string();
     assert!(text.starts_with("rank 1: 96 bytes before, 96 after\n  "), "{text}");
     assert!(text.contains("exchange: 48 bytes to 1 others, 48 at a time"), "{text}");

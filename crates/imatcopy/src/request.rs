@@ -1,6 +1,6 @@
 //! What is asked for: arguments checked as OpenBLAS and MKL check them, and in row-major form.
 
-use turntile::Operation;
+use turntile::MatrixOp;
 
 /// How a matrix lies in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,18 +32,18 @@ impl Order {
 }
 
 /// CBLAS's number of what is done to the matrix.
-pub fn operation_of_number(number: i32) -> Option<Operation> {
+pub fn operation_of_number(number: i32) -> Option<MatrixOp> {
     let letter = *b"NTCR".get(usize::try_from(number.checked_sub(111)?).ok()?)?;
     operation_of_letter(letter)
 }
 
 /// A letter, of either case: as it is, transposed, transposed and conjugated, conjugated.
-pub fn operation_of_letter(letter: u8) -> Option<Operation> {
+pub fn operation_of_letter(letter: u8) -> Option<MatrixOp> {
     match letter.to_ascii_uppercase() {
-        b'N' => Some(Operation::Keep),
-        b'T' => Some(Operation::Transpose),
-        b'C' => Some(Operation::ConjugateTranspose),
-        b'R' => Some(Operation::Conjugate),
+        b'N' => Some(MatrixOp::Keep),
+        b'T' => Some(MatrixOp::Transpose),
+        b'C' => Some(MatrixOp::ConjugateTranspose),
+        b'R' => Some(MatrixOp::Conjugate),
         _ => None,
     }
 }
@@ -54,7 +54,7 @@ pub struct Arguments {
     /// None when there is no such order.
     pub order: Option<Order>,
     /// The same.
-    pub operation: Option<Operation>,
+    pub operation: Option<MatrixOp>,
     /// Rows, columns, and elements from a row (column) to the next, before (`lda`) and afterwards (`ldb`).
     pub numbers: [i128; 4],
 }
@@ -63,7 +63,7 @@ pub struct Arguments {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// What is done.
-    pub operation: Operation,
+    pub operation: MatrixOp,
     /// Rows before.
     pub rows: usize,
     /// Columns before.
@@ -167,10 +167,10 @@ mod tests {
             }
         }
         for (number, letters, operation) in [
-            (111, b"Nn", Operation::Keep),
-            (112, b"Tt", Operation::Transpose),
-            (113, b"Cc", Operation::ConjugateTranspose),
-            (114, b"Rr", Operation::Conjugate),
+            (111, b"Nn", MatrixOp::Keep),
+            (112, b"Tt", MatrixOp::Transpose),
+            (113, b"Cc", MatrixOp::ConjugateTranspose),
+            (114, b"Rr", MatrixOp::Conjugate),
         ] {
             assert_eq!(operation_of_number(number), Some(operation));
             letters.iter().for_each(|&letter| {
@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn column_major_is_row_major_with_the_sides_exchanged() {
         let same = Request {
-            operation: Operation::Transpose,
+            operation: MatrixOp::Transpose,
             rows: 3,
             cols: 4,
             lda: 5,

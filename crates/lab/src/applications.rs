@@ -8,9 +8,9 @@
 //! | Black-Scholes | price, strike, years; call, put | both options are priced |
 //! | SpMV-ELL | a row's values, and in another array its columns | a vector is multiplied |
 
-use turntile::layout::{Layout, Relayout};
+use turntile::layout::{RecordConversion, RecordOrder};
 use turntile::plan::Problem;
-use turntile::{Error, Planned, Transpose};
+use turntile::{Error, Transpose, Transposer};
 use turntile_cuda::args::Address;
 
 use crate::code::Code;
@@ -22,8 +22,8 @@ use crate::stencils::{self, VELOCITIES};
 pub const TILE: usize = 32;
 
 /// The layouts, by name.
-pub const LAYOUTS: [(&str, Layout); 3] =
-    [("AoS", Layout::Aos), ("ASTA", Layout::Asta(TILE)), ("SoA", Layout::Soa)];
+pub const LAYOUTS: [(&str, RecordOrder); 3] =
+    [("AoS", RecordOrder::Aos), ("ASTA", RecordOrder::Asta(TILE)), ("SoA", RecordOrder::Soa)];
 
 /// A program over records of words of 4 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,22 +95,22 @@ impl Application {
     }
 
     /// Brings its records from a layout to another.
-    pub fn relayout(self, from: Layout, to: Layout) -> Transpose {
+    pub fn relayout(self, from: RecordOrder, to: RecordOrder) -> Transpose {
         let (records, words) = self.records();
-        Relayout::new(records, &vec![4; words]).from(from).to(to)
+        RecordConversion::new(records, &vec![4; words]).from(from).to(to)
     }
 
     /// The same as a permutation of axes: tiles divide the records.
-    pub fn axes(self, from: Layout, to: Layout) -> Option<Problem> {
+    pub fn axes(self, from: RecordOrder, to: RecordOrder) -> Option<Problem> {
         let (records, words) = self.records();
         let tile = |layout| match layout {
-            Layout::Aos => 1,
-            Layout::Soa => records,
-            Layout::Asta(tile) => tile,
+            RecordOrder::Aos => 1,
+            RecordOrder::Soa => records,
+            RecordOrder::Asta(tile) => tile,
         };
         let (long, extents) = match (from, to) {
-            (Layout::Aos, other) => (tile(other), [tile(other), words]),
-            (other, Layout::Aos) => (tile(other), [words, tile(other)]),
+            (RecordOrder::Aos, other) => (tile(other), [tile(other), words]),
+            (other, RecordOrder::Aos) => (tile(other), [words, tile(other)]),
             _ => return None,
         };
         let extents = [records / long.max(1), extents[0], extents[1]];
@@ -158,11 +158,11 @@ impl Application {
     ///
     /// # Errors
     /// The planner's and the run's.
-    pub fn arrange(self, state: &mut State, layout: Layout) -> Result<(), Error> {
-        if layout == Layout::Aos {
+    pub fn arrange(self, state: &mut State, layout: RecordOrder) -> Result<(), Error> {
+        if layout == RecordOrder::Aos {
             return Ok(());
         }
-        let planned = self.relayout(Layout::Aos, layout).plan()?;
+        let planned = self.relayout(RecordOrder::Aos, layout).plan()?;
         let (records, words) = self.records();
         let all = match self {
             Application::Options { .. } => &mut state.to,
@@ -176,27 +176,27 @@ impl Application {
     ///
     /// # Errors
     /// The planner's and the run's.
-    pub fn gather(self, to: &mut [f32], layout: Layout) -> Result<(), Error> {
-        if layout == Layout::Aos || matches!(self, Application::Ell { .. }) {
+    pub fn gather(self, to: &mut [f32], layout: RecordOrder) -> Result<(), Error> {
+        if layout == RecordOrder::Aos || matches!(self, Application::Ell { .. }) {
             return Ok(());
         }
-        let planned: Planned = self.relayout(layout, Layout::Aos).plan()?;
+        let planned: Transposer = self.relayout(layout, RecordOrder::Aos).plan()?;
         planned.run(to)
     }
 
     /// A step on the host, by one thread.
-    pub fn step(self, state: &mut State, layout: Layout) {
+    pub fn step(self, state: &mut State, layout: RecordOrder) {
         let (records, fields) = self.records();
         match layout {
-            Layout::Aos => self.step_on(state, Aos { fields }),
-            Layout::Soa => self.step_on(state, Soa { records }),
-            Layout::Asta(_) => self.step_on(state, Asta { records, fields }),
+            RecordOrder::Aos => self.step_on(state, Aos { fields }),
+            RecordOrder::Soa => self.step_on(state, Soa { records }),
+            RecordOrder::Asta(_) => self.step_on(state, Asta { records, fields }),
         }
     }
 
     /// A step on a GPU, a thread a record: buffers `[to, from]` as a [`State`] has them. None where there is no kernel for
     /// so many words.
-    pub fn program(self, layout: Layout) -> Option<Program> {
+    pub fn program(self, layout: RecordOrder) -> Option<Program> {
         let (records, words) = self.records();
         let (name, side) = match self {
             Application::Members { .. } => (format!("members_{words}"), 0),
@@ -205,9 +205,9 @@ impl Application {
             Application::Ell { .. } => (format!("ell_{words}"), 0),
         };
         let layout = match layout {
-            Layout::Aos => "aos",
-            Layout::Soa => "soa",
-            Layout::Asta(tile) => {
+            RecordOrder::Aos => "aos",
+            RecordOrder::Soa => "soa",
+            RecordOrder::Asta(tile) => {
                 if tile == TILE {
                     "asta"
                 } else {
@@ -381,7 +381,7 @@ mod tests {
                 application.gather(&mut state.to, layout).unwrap();
                 state.to.iter().map(|value| value.to_bits()).collect::<Vec<_>>()
             };
-            let wanted = run(Layout::Aos);
+            let wanted = run(RecordOrder::Aos);
             assert_ne!(wanted.iter().max(), wanted.iter().min(), "{application:?}");
             for (name, layout) in LAYOUTS {
                 assert!(run(layout) == wanted, "{application:?} on {name}");
@@ -393,7 +393,7 @@ mod tests {
     #[test]
     fn places_are_the_librarys() {
         for (records, fields) in [(77, 14), (64, 19), (3, 2)] {
-            let layout = Relayout::new(records, &vec![4; fields]);
+            let layout = RecordConversion::new(records, &vec![4; fields]);
             for (i, f) in (0..records).flat_map(|i| (0..fields).map(move |f| (i, f))) {
                 let ours = [
                     Aos { fields }.at(i, f),
@@ -410,7 +410,7 @@ mod tests {
     fn conversions_are_permutations_of_axes() {
         let application = Application::Members { records: 96, floats: 5 };
         for (_, layout) in &LAYOUTS[1..] {
-            for (from, to) in [(Layout::Aos, *layout), (*layout, Layout::Aos)] {
+            for (from, to) in [(RecordOrder::Aos, *layout), (*layout, RecordOrder::Aos)] {
                 let records = application.relayout(from, to).problem().unwrap();
                 let axes = application.axes(from, to).unwrap();
                 assert!((0..records.len()).all(|k| records.dest(k) == axes.dest(k)), "{records}");
@@ -423,12 +423,12 @@ mod tests {
     fn kernels_do_what_they_say() {
         let lbm = Application::Lbm { side: 6 };
         let mut state = lbm.start();
-        lbm.step(&mut state, Layout::Aos);
+        lbm.step(&mut state, RecordOrder::Aos);
         let mass = |all: &[f32]| all.iter().map(|&share| f64::from(share)).sum::<f64>();
         assert!((mass(&state.to) - mass(&state.from)).abs() < 1e-3);
         let still: Vec<f32> = (0..6 * 6 * 6 * 19).map(|k| VELOCITIES[k % 19].weight).collect();
         let mut state = State { to: vec![0.0; still.len()], from: still.clone() };
-        lbm.step(&mut state, Layout::Aos);
+        lbm.step(&mut state, RecordOrder::Aos);
         assert!(state.to.iter().zip(&still).all(|(a, b)| (a - b).abs() < 1e-6));
         let [call, put] = priced(20.0, 18.0, 2.0);
         assert!((call - put - (20.0 - 18.0 * (-0.04f32).exp())).abs() < 1e-4);
@@ -436,7 +436,7 @@ mod tests {
         assert!((normal(0.0) - 0.5).abs() < 1e-6 && (normal(1.96) - 0.975).abs() < 1e-4);
         let ell = Application::Ell { rows: 50, width: 4 };
         let mut state = ell.start();
-        ell.step(&mut state, Layout::Aos);
+        ell.step(&mut state, RecordOrder::Aos);
         let of =
             |k: usize| state.from[k] * state.from[400 + state.from[200 + k].to_bits() as usize];
         assert_eq!(state.to[7], of(28) + of(29) + of(30) + of(31));

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result, ensure};
 use turntile::gpu::Gpu;
-use turntile::layout::Layout;
+use turntile::layout::RecordOrder;
 use turntile_perm::Elementary;
 use turntile_plan::Problem;
 
@@ -112,7 +112,7 @@ fn applications(watch: &mut Watch, text: &mut String, wrong: &mut usize) -> Resu
         Application::Ell { rows: 1003, width: 39 },
     ] {
         let mut host = application.start();
-        application.step(&mut host, Layout::Aos);
+        application.step(&mut host, RecordOrder::Aos);
         let mut all = Vec::new();
         for (_, layout) in LAYOUTS {
             let mut state = application.start();

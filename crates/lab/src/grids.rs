@@ -4,8 +4,8 @@
 use std::time::Instant;
 
 use turntile::layout::parallel::{Index, Memory, SelectError, select};
-use turntile::layout::{Flattening, GridError, conversion};
-use turntile::{Error, Options, Planned};
+use turntile::layout::{Flattening, FlatteningError, conversion};
+use turntile::{Error, RunOptions, Transposer};
 
 use crate::applications::{State, launch, noise};
 use crate::program::{Program, Step};
@@ -171,7 +171,7 @@ impl Cube {
 /// left out.
 ///
 /// # Errors
-/// [`GridError::Short`], the planner's and the run's.
+/// [`FlatteningError::Short`], the planner's and the run's.
 pub fn convert(
     data: &mut [f32],
     from: &Flattening,
@@ -180,15 +180,16 @@ pub fn convert(
 ) -> Result<f64, Error> {
     let (need, got) = (from.span().max(to.span()), data.len());
     if got < need {
-        return Err(GridError::Short { need, got }.into());
+        return Err(FlatteningError::Short { need, got }.into());
     }
-    let plans: Vec<(Planned, usize)> = conversion(from, to, 4)?
+    let plans: Vec<(Transposer, usize)> = conversion(from, to, 4)?
         .into_iter()
         .map(|(step, words)| Ok((step.threads(threads).plan()?, words)))
         .collect::<Result<_, Error>>()?;
     let start = Instant::now();
-    let run =
-        |(plan, words): &(Planned, usize)| plan.run_within(&mut data[..*words], Options::new());
+    let run = |(plan, words): &(Transposer, usize)| {
+        plan.run_within(&mut data[..*words], RunOptions::new())
+    };
     plans.iter().try_for_each(run)?;
     Ok(start.elapsed().as_secs_f64())
 }
@@ -302,7 +303,7 @@ mod tests {
         let cube = Cube { stencil: Stencil::Heat, side: 40 };
         let all = cube.layouts(16).unwrap();
         let mut data = cube.start(0).from;
-        let short = GridError::Short { need: 40 * 40 * 56, got: 64000 };
+        let short = FlatteningError::Short { need: 40 * 40 * 56, got: 64000 };
         assert_eq!(convert(&mut data, &all[0].at, &all[1].at, 1), Err(Error::Grid(short)));
         let cube = Cube { side: 80, ..cube };
         let all = cube.layouts(16).unwrap();

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use turntile::layout::{Layout, Relayout};
+use turntile::layout::{RecordConversion, RecordOrder};
 use turntile_cli::bench::{csv, short};
 use turntile_cli::device::Device;
 use turntile_cli::measure::{Figures, How, gb_per_s, measure};
@@ -54,7 +54,7 @@ struct Row {
 /// Words that are not where they should be; what planning and running may end with.
 pub fn run(args: &RecordsArgs) -> Result<String> {
     let how = How { threads: args.threads, pages: args.pages, runs: args.runs };
-    let (aos, asta, soa) = (Layout::Aos, Layout::Asta(TILE), Layout::Soa);
+    let (aos, asta, soa) = (RecordOrder::Aos, RecordOrder::Asta(TILE), RecordOrder::Soa);
     let ways = [(aos, asta), (asta, aos), (aos, soa), (soa, aos), (soa, asta), (asta, soa)];
     let own = args.records.map(|records| (records, &args.fields[..]));
     let shapes = if own.is_none() { &SHAPES[..] } else { &[] };
@@ -70,16 +70,16 @@ pub fn run(args: &RecordsArgs) -> Result<String> {
 fn row(
     how: How,
     (records, fields): (usize, &[usize]),
-    (from, to): (Layout, Layout),
+    (from, to): (RecordOrder, RecordOrder),
 ) -> Result<Row> {
-    let transpose = Relayout::new(records, fields).from(from).to(to).threads(how.threads());
+    let transpose = RecordConversion::new(records, fields).from(from).to(to).threads(how.threads());
     let Figures { plan, workspace_bytes, seconds, copy_seconds_per_byte, .. } =
         measure(&Device::Host, &transpose, how)?;
     let bytes = plan.problem.bytes() as f64;
     let tile = |layout| match layout {
-        Layout::Aos => 1,
-        Layout::Asta(tile) => tile,
-        Layout::Soa => records,
+        RecordOrder::Aos => 1,
+        RecordOrder::Asta(tile) => tile,
+        RecordOrder::Soa => records,
     };
     Ok(Row {
         fields: joined(fields, "+"),

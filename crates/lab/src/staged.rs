@@ -1,9 +1,9 @@
 //! The four-stage routes of Karlsson and Gustavson, rows beside the planner's own table.
 
-use turntile::plan::{Route, Tile};
+use turntile::plan::{Route, TileSize};
 use turntile_perm::Elementary;
-use turntile_plan::routes::{Part, RouteRow, Step};
-use turntile_plan::{Infeasible, Matrices, ROUTES, StageShape, Want};
+use turntile_plan::routes::{PhaseProblem, RouteSpec, StageSpec};
+use turntile_plan::{Infeasible, MatrixBatch, MethodFilter, ROUTES, StageMap};
 
 use crate::turned::TurnedTiles;
 
@@ -13,8 +13,8 @@ pub const FOUR_STAGE: Route = Route::named("four-stage");
 pub const FOUR_STAGE_FUSED: Route = Route::named("four-stage-fused");
 
 /// Both, for [`Planner::with_routes`](turntile::plan::Planner::with_routes).
-pub static FOUR_STAGES: [RouteRow; 2] = [
-    RouteRow {
+pub static FOUR_STAGES: [RouteSpec; 2] = [
+    RouteSpec {
         route: FOUR_STAGE,
         about: "0100! on n, 0010! on m x n tiles, 1000! on m·n, 0100! on m",
         source: "thesis section 4.4; Gustavson 2012, Karlsson 2009",
@@ -30,7 +30,7 @@ pub static FOUR_STAGES: [RouteRow; 2] = [
         },
         mirrored_steps: None,
     },
-    RouteRow {
+    RouteSpec {
         route: FOUR_STAGE_FUSED,
         about: "0100! on n, 1010! moving and transposing m x n tiles, 0100! on m",
         source: "thesis section 4.8.3 (+fusion)",
@@ -41,7 +41,8 @@ pub static FOUR_STAGES: [RouteRow; 2] = [
         tiles,
         steps: |part, tile| {
             let (turned, [first, last]) = stages(part, tile);
-            let turned = Step { shape: StageShape::Axes(turned.into()), want: Want::Any };
+            let turned =
+                StageSpec { shape: StageMap::Axes(turned.into()), want: MethodFilter::Any };
             vec![first, turned, last]
         },
         mirrored_steps: None,
@@ -49,19 +50,22 @@ pub static FOUR_STAGES: [RouteRow; 2] = [
 ];
 
 /// As of the three stages.
-fn tiles(part: &Part) -> Result<Vec<Tile>, Infeasible> {
+fn tiles(part: &PhaseProblem) -> Result<Vec<TileSize>, Infeasible> {
     let three = ROUTES.iter().find(|row| row.route == Route::THREE_STAGE);
     (three.expect("in the table").tiles)(part)
 }
 
 /// The tiles in the middle, with the stages before and after.
-fn stages(part: &Part, Tile { m, n }: Tile) -> (TurnedTiles, [Step; 2]) {
-    let Matrices { batch, rows, cols } = part.matrices;
+fn stages(part: &PhaseProblem, TileSize { m, n }: TileSize) -> (TurnedTiles, [StageSpec; 2]) {
+    let MatrixBatch { batch, rows, cols } = part.matrices;
     let (rows, cols) = (rows / m, cols / n);
     let ends = [step(batch * rows, m, cols, n), step(batch * cols, rows, n, m)];
     (TurnedTiles { batch, rows, cols, m, n }, ends)
 }
 
-fn step(batch: usize, rows: usize, cols: usize, unit: usize) -> Step {
-    Step { shape: Elementary { batch, rows, mid: 1, cols, unit }.into(), want: Want::Any }
+fn step(batch: usize, rows: usize, cols: usize, unit: usize) -> StageSpec {
+    StageSpec {
+        shape: Elementary { batch, rows, mid: 1, cols, unit }.into(),
+        want: MethodFilter::Any,
+    }
 }

@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use anyhow::{Result, bail, ensure};
-use turntile::plan::Host;
+use turntile::plan::CpuDevice;
 use turntile_cli::device::Device;
 use turntile_cli::error::On as _;
 use turntile_cli::memory::Memory;
@@ -53,7 +53,7 @@ pub fn run(args: &SteeringArgs) -> Result<String> {
         Device::Host => {
             let cache = cache(32 << 20)?;
             let ground = Ground { line: 64, span: 32 * cache, cache };
-            (Host::here(1).processor().to_owned(), ground, on_host(args, ground, pitches)?)
+            (CpuDevice::here(1).processor().to_owned(), ground, on_host(args, ground, pitches)?)
         }
         Device::Gpu(gpu) => gpu::rows(args, &gpu, cache(50 << 20)?, pitches)?,
     };

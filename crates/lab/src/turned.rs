@@ -4,9 +4,9 @@
 use std::fmt;
 
 use rayon::prelude::*;
-use turntile::{Bytes, Error, Transpose};
+use turntile::{Error, RawElements, Transpose};
 use turntile_perm::AxisPermutation;
-use turntile_plan::{GeometryData, StageShape};
+use turntile_plan::{LaunchConfigData, StageMap};
 
 /// `[batch][rows][cols][m][n]` to `[batch][cols][rows][n][m]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +34,8 @@ impl From<TurnedTiles> for AxisPermutation {
 
 impl TurnedTiles {
     /// The shape as such tiles, if it is that and nothing simpler.
-    pub fn of(shape: &StageShape) -> Option<Self> {
-        let StageShape::Axes(axes) = shape else { return None };
+    pub fn of(shape: &StageMap) -> Option<Self> {
+        let StageMap::Axes(axes) = shape else { return None };
         let order: Vec<usize> = axes.order().collect();
         match (axes.extents(), &order[..]) {
             (&[rows, cols, m, n], [1, 0, 3, 2]) => Some(Self { batch: 1, rows, cols, m, n }),
@@ -70,7 +70,8 @@ impl OnHost {
         let (units, tile_bytes) = (rows * cols, m * n * elem_bytes);
         assert_eq!(data.len(), batch * units * tile_bytes);
         let turn = Transpose::of_bytes(m, n, elem_bytes).threads(1).out_of_place().plan()?;
-        let turn = |from: &[u8], to: &mut [u8]| turn.run_into(&Bytes(from), &mut Bytes(to));
+        let turn =
+            |from: &[u8], to: &mut [u8]| turn.run_into(&RawElements(from), &mut RawElements(to));
         for instance in data.chunks_exact_mut(units * tile_bytes) {
             let mut tiles: Vec<_> = instance.chunks_exact_mut(tile_bytes).map(Some).collect();
             let mut cycles: Vec<Vec<&mut [u8]>> = Vec::new();
@@ -107,7 +108,7 @@ impl OnHost {
     }
 }
 
-impl GeometryData for OnHost {
+impl LaunchConfigData for OnHost {
     fn variant(&self) -> String {
         format!(" turned x{}", self.threads)
     }
@@ -134,7 +135,7 @@ impl OnGpu {
     }
 }
 
-impl GeometryData for OnGpu {
+impl LaunchConfigData for OnGpu {
     fn variant(&self) -> String {
         " turned".to_owned()
     }
@@ -156,7 +157,7 @@ mod tests {
             for (rows, cols) in [(2, 2), (2, 3), (5, 4), (4, 4), (9, 7)] {
                 for (m, n, threads) in [(2, 3, 1), (4, 4, 2), (5, 2, 3)] {
                     let tiles = TurnedTiles { batch, rows, cols, m, n };
-                    let shape = StageShape::Axes(tiles.into());
+                    let shape = StageMap::Axes(tiles.into());
                     assert_eq!(TurnedTiles::of(&shape), Some(tiles));
                     for elem_bytes in [1, 4, 12] {
                         let number = |k: usize| (0..elem_bytes).map(move |b| (3 * k + b) as u8);
@@ -171,6 +172,6 @@ mod tests {
             }
         }
         let simpler = TurnedTiles { batch: 1, rows: 1, cols: 4, m: 2, n: 3 };
-        assert_eq!(TurnedTiles::of(&StageShape::Axes(simpler.into())), None);
+        assert_eq!(TurnedTiles::of(&StageMap::Axes(simpler.into())), None);
     }
 }

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use turntile::plan::{Chip, Host, Infeasible, Problem};
-use turntile_perm::{Elementary, Slots};
-use turntile_plan::{Device, Geometry, Method, Offer, Request, Slotting, StageShape, Want};
+use turntile::plan::{Chip, CpuDevice, Infeasible, Problem};
+use turntile_perm::{AlignedSlots, Elementary};
+use turntile_plan::{
+    Device, Implementation, LaunchConfig, Method, MethodFilter, SlotParams, StageMap, StageRequest,
+};
 
 use crate::turned::{OnGpu, OnHost, TurnedTiles};
 
@@ -24,7 +26,7 @@ enum Place {
 impl Wider {
     /// This host, with up to so many threads.
     pub fn host(threads: usize) -> Self {
-        let inner = Arc::new(Host::here(threads));
+        let inner = Arc::new(CpuDevice::here(threads));
         Wider { inner, place: Place::Host { threads: threads.max(1) } }
     }
 
@@ -35,24 +37,24 @@ impl Wider {
     }
 
     /// What moves tiles and transposes them on the way, as fast as tiles move.
-    fn turned(&self, shape: &StageShape, request: &Request) -> Option<Offer> {
+    fn turned(&self, shape: &StageMap, request: &StageRequest) -> Option<Implementation> {
         let tiles = TurnedTiles::of(shape).filter(|_| !request.out_of_place)?;
         let method = Method::PttwacGlobal;
         let TurnedTiles { batch, rows, cols, m, n } = tiles;
         let moves = Elementary { batch, rows, mid: 1, cols, unit: m * n };
-        let cycles = Request { want: Want::Cycles, ..*request };
+        let cycles = StageRequest { want: MethodFilter::Cycles, ..*request };
         let seconds = self.inner.best(&moves.into(), &cycles).ok()?.seconds;
         let (geometry, workspace_bytes) = match self.place {
-            Place::Host { threads } => (Geometry::new(OnHost { tiles, threads }), 0),
+            Place::Host { threads } => (LaunchConfig::new(OnHost { tiles, threads }), 0),
             Place::Gpu { shared_bytes } => {
                 // A tile is held while the next one is fetched.
                 let held = 2 * m * n * request.elem_bytes;
                 let way = (held <= shared_bytes).then_some(OnGpu { tiles })?;
-                (Geometry::new(way), way.flag_bytes())
+                (LaunchConfig::new(way), way.flag_bytes())
             }
         };
         let allowed = request.want.accepts(method) && workspace_bytes <= request.cap;
-        allowed.then_some(Offer::new(method, geometry, workspace_bytes, seconds))
+        allowed.then_some(Implementation::new(method, geometry, workspace_bytes, seconds))
     }
 }
 
@@ -81,15 +83,19 @@ impl Device for Wider {
         self.inner.least_seconds(bytes)
     }
 
-    fn slots(&self, slotting: &Slotting, chunk: usize) -> Option<Slots> {
+    fn slots(&self, slotting: &SlotParams, chunk: usize) -> Option<AlignedSlots> {
         self.inner.slots(slotting, chunk)
     }
 
-    fn chunks(&self, slotting: &Slotting, every: bool) -> Vec<usize> {
+    fn chunks(&self, slotting: &SlotParams, every: bool) -> Vec<usize> {
         self.inner.chunks(slotting, every)
     }
 
-    fn offers(&self, shape: &StageShape, request: &Request) -> Result<Vec<Offer>, Infeasible> {
+    fn offers(
+        &self,
+        shape: &StageMap,
+        request: &StageRequest,
+    ) -> Result<Vec<Implementation>, Infeasible> {
         let own = self.inner.offers(shape, request);
         match self.turned(shape, request) {
             Some(turned) => Ok([vec![turned], own.unwrap_or_default()].concat()),
@@ -97,7 +103,7 @@ impl Device for Wider {
         }
     }
 
-    fn best(&self, shape: &StageShape, request: &Request) -> Result<Offer, Infeasible> {
+    fn best(&self, shape: &StageMap, request: &StageRequest) -> Result<Implementation, Infeasible> {
         match self.turned(shape, request) {
             Some(turned) => Ok(turned),
             None => self.inner.best(shape, request),

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::{env, fs};
 
 use offsets::offsets;
-use turntile::layout::Layout;
+use turntile::layout::RecordOrder;
 use turntile_cuda::Chip;
 use turntile_lab::applications::{Application, LAYOUTS};
 use turntile_lab::code::Code;
@@ -24,7 +24,7 @@ use turntile_lab::program::{Launch, Program, Step};
 use turntile_lab::steering::Field;
 use turntile_lab::turned::TurnedTiles;
 use turntile_perm::Elementary;
-use turntile_plan::StageShape;
+use turntile_plan::StageMap;
 
 /// The one launch of a program on buffers `[destination, source]`.
 fn launch(program: &Program) -> Launch {
@@ -175,8 +175,8 @@ fn every_application_is_in_the_device_code() {
         }
     }
     assert_eq!(met, Code::Applications.entries().collect());
-    assert_eq!(Application::Ell { rows: 5, width: 7 }.program(Layout::Aos), None);
-    assert_eq!(Application::Lbm { side: 5 }.program(Layout::Asta(16)), None);
+    assert_eq!(Application::Ell { rows: 5, width: 7 }.program(RecordOrder::Aos), None);
+    assert_eq!(Application::Lbm { side: 5 }.program(RecordOrder::Asta(16)), None);
 }
 
 /// Each pass begins where the last one ended; the image is not written, and what comes out is in the second buffer.
@@ -283,7 +283,7 @@ fn chases_have_room() {
 fn super_elements_go_where_they_should() {
     let limits = Chip::h200().limits().to_owned();
     let e = |batch, rows, cols, unit| Elementary { batch, rows, mid: 1, cols, unit };
-    let mut cases: Vec<(StageShape, Vec<Step>)> = Vec::new();
+    let mut cases: Vec<(StageMap, Vec<Step>)> = Vec::new();
     for e in [e(1, 31, 40, 3), e(1, 64, 16, 64), e(1, 5, 3, 1000), e(1, 509, 32, 8)] {
         for held in [Held::Shared, Held::Block] {
             let program = moved::program(e, 4, held, &limits).unwrap();
@@ -295,7 +295,7 @@ fn super_elements_go_where_they_should() {
     for (rows, cols, m, n) in [(3, 4, 5, 2), (9, 7, 1, 8), (4, 4, 16, 20), (450, 90, 16, 20)] {
         let tiles = TurnedTiles { batch: 1, rows, cols, m, n };
         let steps = moved::turned(tiles, &limits).unwrap();
-        cases.push((StageShape::Axes(tiles.into()), steps.to_vec()));
+        cases.push((StageMap::Axes(tiles.into()), steps.to_vec()));
     }
     let spread = FlagLayout::Spread { spreading: 32, padded: true };
     for flags in [FlagLayout::PACKED, spread, FlagLayout::Remapped] {

@@ -10,13 +10,13 @@ use mpi::collective::SystemOperation;
 use mpi::datatype::{Partition, PartitionMut};
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator as _, CommunicatorCollectives as _};
-use turntile_distributed::{Exchange, Parts, Redistribution, TransportError};
+use turntile_distributed::{CommError, Communicator, Partition, Redistribution};
 use turntile_mpi::Process;
 
 /// A process that notes what its local stages before and after the exchange take.
 struct Noted(Process, RefCell<Vec<f64>>);
 
-impl Exchange for Noted {
+impl Communicator for Noted {
     fn rank(&self) -> usize {
         self.0.rank()
     }
@@ -28,10 +28,10 @@ impl Exchange for Noted {
         partner: usize,
         send: &[u8],
         receive: &mut [u8],
-    ) -> Result<(), TransportError> {
+    ) -> Result<(), CommError> {
         self.0.exchange(partner, send, receive)
     }
-    fn gather(&mut self, own: u64) -> Result<Vec<u64>, TransportError> {
+    fn gather(&mut self, own: u64) -> Result<Vec<u64>, CommError> {
         self.0.gather(own)
     }
     fn local(&self, stage: Box<dyn FnOnce() + Send + '_>) {
@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [m, n, runs] = numbers.collect::<Vec<usize>>()[..] else {
         return Err("ROWS COLS RUNS".into());
     };
-    let (rows, cols) = (Parts::balanced(m, ranks), Parts::balanced(n, ranks));
+    let (rows, cols) = (Partition::balanced(m, ranks), Partition::balanced(n, ranks));
     let before = |k: usize| ((rows.begin(r) + k / n) * n + k % n) as f64;
     let after = |k: usize| ((k % m) * n + cols.begin(r) + k / m) as f64;
     let (own, end) = (rows.len(r) * n, cols.len(r) * m);
@@ -71,10 +71,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         data[..own].iter_mut().enumerate().for_each(|(k, value)| *value = before(k));
         let seconds = timed(&world, || {
             turntile::transpose_into(&data[..own], &mut other[..own], rows.len(r), n)?;
-            let counts = |of: &Parts, by: usize| {
+            let counts = |of: &Partition, by: usize| {
                 of.sizes().map(|size| (size * by) as i32).collect::<Vec<_>>()
             };
-            let begins = |of: &Parts, by: usize| {
+            let begins = |of: &Partition, by: usize| {
                 (0..ranks).map(|j| (of.begin(j) * by) as i32).collect::<Vec<_>>()
             };
             let sent = Partition::new(

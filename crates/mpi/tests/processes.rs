@@ -7,8 +7,8 @@ use mpi::traits::{Communicator, Destination as _, Source as _};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
-use turntile_distributed::{Error, Exchange, Parts, Redistribution};
-use turntile_mpi::Process;
+use turntile_distributed::{Communicator, Error, Partition, Redistribution};
+use turntile_mpi::MpiComm;
 
 #[path = "../../distributed/tests/common/mod.rs"]
 mod common;
@@ -24,7 +24,7 @@ fn main() {
         said(panic);
         mpi::topology::SimpleCommunicator::world().abort(1)
     }));
-    let mut process = Process::new(&world).unwrap();
+    let mut process = MpiComm::new(&world).unwrap();
     assert_eq!(
         [process.rank(), process.ranks()],
         [world.rank(), world.size()].map(|number| number as usize)
@@ -41,27 +41,28 @@ fn main() {
     }
 }
 
-fn drawn(process: &mut Process, count: usize) -> usize {
+fn drawn(process: &mut MpiComm, count: usize) -> usize {
     let (mut runner, cases) = (TestRunner::deterministic(), cases(process.ranks()));
     let arrays = (0..count).map(|_| cases.new_tree(&mut runner).unwrap().current());
     arrays.map(|case| case.check(process)).count()
 }
 
 /// Sides below, at and above the number of processes.
-fn small(process: &mut Process, step: usize) {
+fn small(process: &mut MpiComm, step: usize) {
     let ranks = process.ranks();
     for (m, n) in (0..12).step_by(step).flat_map(|m| (0..12).step_by(3).map(move |n| (m, n))) {
-        Case::matrix(Parts::balanced(m, ranks), Parts::blocks(n, ranks), 4).check(process);
+        Case::matrix(Partition::balanced(m, ranks), Partition::blocks(n, ranks), 4).check(process);
     }
 }
 
 /// Messages that MPI does not send before they are waited for; ever more rows for ranks that get fewer.
-fn large(process: &mut Process) {
+fn large(process: &mut MpiComm) {
     let (ranks, rank) = (process.ranks(), process.rank());
-    let falling = Parts::new(&(0..ranks).map(|r| 60 * (ranks - r)).collect::<Vec<_>>()).unwrap();
-    let rising = Parts::new(&(0..ranks).map(|r| 30 * r * r).collect::<Vec<_>>()).unwrap();
+    let falling =
+        Partition::new(&(0..ranks).map(|r| 60 * (ranks - r)).collect::<Vec<_>>()).unwrap();
+    let rising = Partition::new(&(0..ranks).map(|r| 30 * r * r).collect::<Vec<_>>()).unwrap();
     for (rows, cols) in
-        [(Parts::blocks(701, ranks), Parts::balanced(1003, ranks)), (falling, rising)]
+        [(Partition::blocks(701, ranks), Partition::balanced(1003, ranks)), (falling, rising)]
     {
         let case = Case::matrix(rows, cols, 8);
         let change = case.change().chunk(1 << 20);
@@ -74,9 +75,9 @@ fn large(process: &mut Process) {
 }
 
 /// One process asks for something else, or has too little memory: all say so, and nothing moves.
-fn errors(process: &mut Process) {
+fn errors(process: &mut MpiComm) {
     let (ranks, rank) = (process.ranks(), process.rank());
-    let parts = || Parts::balanced(6 * ranks, ranks);
+    let parts = || Partition::balanced(6 * ranks, ranks);
     let odd = ranks - 1;
     let elem_bytes = if rank == odd { 2 } else { 1 };
     let short = usize::from(rank == odd);
@@ -90,7 +91,7 @@ fn errors(process: &mut Process) {
     let change = Redistribution::transpose(parts(), parts(), 1);
     let ended = change.run(process, &mut data[..need - short]);
     assert_eq!(ended, Err(Error::Short { rank: odd, need, have: need - 1 }));
-    let fewer = Parts::balanced(6, ranks + 1);
+    let fewer = Partition::balanced(6, ranks + 1);
     let ended = Redistribution::transpose(fewer.clone(), fewer, 1).run(process, &mut data);
     assert_eq!(ended, Err(Error::Communicator { planned: ranks + 1, got: ranks }));
     // A panic is told to the others, which wait for it, and goes on.
@@ -108,7 +109,7 @@ fn errors(process: &mut Process) {
 }
 
 /// MPI's errors are returned, and end no job.
-fn messages_of_other_sizes(process: &mut Process) {
+fn messages_of_other_sizes(process: &mut MpiComm) {
     let (ranks, rank) = (process.ranks(), process.rank());
     if ranks == 1 {
         return;
@@ -130,13 +131,17 @@ fn messages_of_other_sizes(process: &mut Process) {
 }
 
 /// A message that the program has on its way, of the same tag, stays its own.
-fn among_messages_of_the_program(world: &impl Communicator, process: &mut Process) {
+fn among_messages_of_the_program(world: &impl Communicator, process: &mut MpiComm) {
     let (rank, ranks) = (world.rank(), world.size());
     let [next, previous] = [(rank + 1) % ranks, (rank + ranks - 1) % ranks];
     mpi::request::scope(|scope| {
         let sending = world.process_at_rank(next).immediate_send_with_tag(scope, &rank, 0);
-        Case::matrix(Parts::balanced(9, ranks as usize), Parts::balanced(7, ranks as usize), 4)
-            .check(process);
+        Case::matrix(
+            Partition::balanced(9, ranks as usize),
+            Partition::balanced(7, ranks as usize),
+            4,
+        )
+        .check(process);
         let (received, _) = world.process_at_rank(previous).receive_with_tag::<i32>(0);
         assert_eq!(received, previous);
         sending.wait();

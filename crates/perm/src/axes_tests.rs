@@ -91,12 +91,12 @@ fn every_order_has_one_form() {
     let tiles = [e(2, 8, 3, 8, 1), e(1, 8, 3, 8, 1)];
     let across = [e(2, 8, 3, 4, 1), e(2, 8, 3, 8, 2), e(1, 2, 3, 4, 5)];
     let form = |e: Elementary| AxisPermutation::from(e).form();
-    matrices.into_iter().for_each(|e| assert_eq!(form(e), Form::Matrices(e)));
-    tiles.into_iter().for_each(|e| assert_eq!(form(e), Form::Tiles(e)));
-    across.into_iter().for_each(|e| assert_eq!(form(e), Form::Across(e)));
-    assert_eq!(form(e(2, 1, 3, 1, 5)), Form::Matrices(e(1, 1, 1, 30, 1)));
+    matrices.into_iter().for_each(|e| assert_eq!(form(e), SwapKind::Transpose(e)));
+    tiles.into_iter().for_each(|e| assert_eq!(form(e), SwapKind::SquareTiles(e)));
+    across.into_iter().for_each(|e| assert_eq!(form(e), SwapKind::Strided(e)));
+    assert_eq!(form(e(2, 1, 3, 1, 5)), SwapKind::Transpose(e(1, 1, 1, 30, 1)));
     let general = AxisPermutation::new(&[2, 3, 4, 5], &[2, 0, 3, 1]).unwrap();
-    assert_eq!(general.form(), Form::General);
+    assert_eq!(general.form(), SwapKind::General);
 }
 
 /// Equal maps are equal values: fused forms are canonical.
@@ -132,13 +132,16 @@ fn what_is_no_permutation_is_an_error() {
     let error =
         |extents: &[usize], order: &[usize]| AxisPermutation::new(extents, order).unwrap_err();
     for order in [&[0][..], &[0, 0], &[0, 2], &[0, 1, 2]] {
-        assert_eq!(error(&[2, 3], order), AxesError::Order { axes: 2, order: order.to_vec() });
+        assert_eq!(
+            error(&[2, 3], order),
+            PermutationError::Order { axes: 2, order: order.to_vec() }
+        );
     }
     let huge = [usize::MAX, 0, 2];
-    assert_eq!(error(&huge, &[0, 1, 2]), AxesError::Overflow { extents: huge.to_vec() });
-    let reversed: Vec<usize> = (0..=MOST_AXES).rev().collect();
-    let too_many = AxesError::TooMany { axes: MOST_AXES + 1 };
-    assert_eq!(error(&[2; MOST_AXES + 1], &reversed), too_many);
+    assert_eq!(error(&huge, &[0, 1, 2]), PermutationError::Overflow { extents: huge.to_vec() });
+    let reversed: Vec<usize> = (0..=MAX_FUSED_RANK).rev().collect();
+    let too_many = PermutationError::TooMany { axes: MAX_FUSED_RANK + 1 };
+    assert_eq!(error(&[2; MAX_FUSED_RANK + 1], &reversed), too_many);
     let together: Vec<usize> = (0..40).collect();
     assert!(AxisPermutation::new(&[2; 40], &together).unwrap().is_identity());
 }
@@ -185,7 +188,7 @@ fn offsets_behind_the_end_stay() {
     }
     let e = Elementary { batch: 1, rows: 3, mid: 1, cols: 5, unit: 1 };
     assert_eq!([e.dest(15), Elementary { rows: 0, ..e }.dest(0)], [15, 0]);
-    let retile = crate::Retile::new(crate::Fields::new(5, &[1, 2]).unwrap(), 1, 5);
+    let retile = crate::LayoutChange::new(crate::RecordSchema::new(5, &[1, 2]).unwrap(), 1, 5);
     assert_eq!([15, 99].map(|k| retile.dest(k)), [15, 99]);
 }
 
@@ -198,16 +201,16 @@ fn degenerate_arguments_do_not_panic() {
     assert!(fused.halves(&[7], &[7], 1).is_empty());
     let four = crate::FusedAxes::new(&[2, 3, 5, 7], &[0, 2, 1, 3]).unwrap();
     assert_eq!(four.waypoints(3), four.waypoints(4));
-    assert_eq!(crate::slide::share(5, 0, 0), 0..5);
-    assert_eq!(crate::Slide::new(3, 2, 2, 4).unwrap().blocks(0), 6);
-    let huge = crate::Parts::balanced(8 << 31, 8);
-    assert_eq!(crate::Squares::all(&huge, &huge).count(), 0);
+    assert_eq!(crate::row_slide::share(5, 0, 0), 0..5);
+    assert_eq!(crate::RowSlide::new(3, 2, 2, 4).unwrap().blocks(0), 6);
+    let huge = crate::Partition::balanced(8 << 31, 8);
+    assert_eq!(crate::PeerSquares::all(&huge, &huge).count(), 0);
 }
 
 #[test]
 #[should_panic = "differ"]
 fn rows_that_are_not_alike_have_no_rounds() {
     let [from, to] =
-        [crate::Pitched::new(2, 3, 5), crate::Pitched::new(3, 2, 4)].map(Option::unwrap);
-    let _ = crate::Slide::between(from, to).unwrap().rounds(1).next();
+        [crate::PitchedRows::new(2, 3, 5), crate::PitchedRows::new(3, 2, 4)].map(Option::unwrap);
+    let _ = crate::RowSlide::between(from, to).unwrap().rounds(1).next();
 }

@@ -129,14 +129,14 @@ impl Elementary {
 
 /// What an order of axes is, which decides how it can be moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum SwapKind {
     /// Matrices of elements or super-elements, each on its own: 010!, 100!, 0100!. `mid` is 1. An order that moves
     /// nothing is a matrix of one row.
-    Matrices(Elementary),
+    Transpose(Elementary),
     /// Square tiles of single elements side by side, each transposed where it lies: 0210!. `mid` is more than 1.
-    Tiles(Elementary),
+    SquareTiles(Elementary),
     /// Any other two axes that change places across a third: 0210! of rectangles, 2100!.
-    Across(Elementary),
+    Strided(Elementary),
     /// Any other order.
     General,
 }

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use crate::axes::{AxesError, AxisPermutation};
-use crate::pitched::Pitched;
+use crate::leading::PitchedRows;
+use crate::permutation::{AxisPermutation, PermutationError};
 
 /// An axis of a layout: of index `i` of a dimension, `⌊i / over⌋ mod extent`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Part {
+pub struct LayoutAxis {
     /// The dimension.
     pub dim: usize,
     /// Indices that one step goes over.
@@ -32,7 +32,7 @@ pub struct Part {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Flattening {
     dims: Vec<usize>,
-    parts: Vec<Part>,
+    parts: Vec<LayoutAxis>,
 }
 
 /// A step from a row-major grid to another layout, in place.
@@ -40,7 +40,7 @@ pub struct Flattening {
 #[expect(clippy::large_enum_variant, reason = "steps are few, and are copied")]
 pub enum GridStep {
     /// Rows that lay together are moved this pitch apart: the last strip of a dimension is padded.
-    Pad(Pitched),
+    Pad(PitchedRows),
     /// Axes are permuted.
     Permute(AxisPermutation),
 }
@@ -48,7 +48,7 @@ pub enum GridStep {
 /// Why a grid has no such layout.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum GridError {
+pub enum FlatteningError {
     /// There is no such axis.
     #[error("axis {axis} of {axes}")]
     Axis {
@@ -69,7 +69,7 @@ pub enum GridError {
     },
     /// The order is none of the axes, or more of them move apart than can.
     #[error(transparent)]
-    Axes(#[from] AxesError),
+    Axes(#[from] PermutationError),
     /// The elements cannot be counted.
     #[error("a grid of {dims:?} has a span that cannot be counted")]
     TooLarge {
@@ -98,18 +98,18 @@ impl Flattening {
     /// The dimensions one inside the other, the last one innermost.
     ///
     /// # Errors
-    /// [`GridError::TooLarge`].
-    pub fn row_major(dims: &[usize]) -> Result<Self, GridError> {
-        let part = |(dim, &extent)| Part { dim, over: 1, extent };
+    /// [`FlatteningError::TooLarge`].
+    pub fn row_major(dims: &[usize]) -> Result<Self, FlatteningError> {
+        let part = |(dim, &extent)| LayoutAxis { dim, over: 1, extent };
         let parts = dims.iter().enumerate().map(part).collect();
         Flattening { dims: dims.to_vec(), parts }.counted()
     }
 
-    fn counted(self) -> Result<Self, GridError> {
-        let all = |all: usize, part: &Part| all.checked_mul(part.extent.max(1));
+    fn counted(self) -> Result<Self, FlatteningError> {
+        let all = |all: usize, part: &LayoutAxis| all.checked_mul(part.extent.max(1));
         match self.parts.iter().try_fold(1, all) {
             Some(_) => Ok(self),
-            None => Err(GridError::TooLarge { dims: self.dims }),
+            None => Err(FlatteningError::TooLarge { dims: self.dims }),
         }
     }
 
@@ -117,29 +117,29 @@ impl Flattening {
     /// padded.
     ///
     /// # Errors
-    /// [`GridError`].
-    pub fn strip_mined(mut self, axis: usize, strip: usize) -> Result<Self, GridError> {
+    /// [`FlatteningError`].
+    pub fn strip_mined(mut self, axis: usize, strip: usize) -> Result<Self, FlatteningError> {
         let axes = self.parts.len();
-        let part = *self.parts.get(axis).ok_or(GridError::Axis { axis, axes })?;
-        let Part { dim, over, extent } = part;
+        let part = *self.parts.get(axis).ok_or(FlatteningError::Axis { axis, axes })?;
+        let LayoutAxis { dim, over, extent } = part;
         // Below an outer axis indices wrap around, and a last strip that is shorter would be met again and again.
         let whole = extent.checked_mul(over).is_none_or(|all| all >= self.dims[dim]);
         if strip == 0 || !(whole || extent.is_multiple_of(strip)) {
-            return Err(GridError::Strip { strip, extent });
+            return Err(FlatteningError::Strip { strip, extent });
         }
         let Some(outer) = over.checked_mul(strip) else {
-            return Err(GridError::TooLarge { dims: self.dims });
+            return Err(FlatteningError::TooLarge { dims: self.dims });
         };
-        self.parts[axis] = Part { dim, over: outer, extent: extent.div_ceil(strip) };
-        self.parts.insert(axis + 1, Part { dim, over, extent: strip });
+        self.parts[axis] = LayoutAxis { dim, over: outer, extent: extent.div_ceil(strip) };
+        self.parts.insert(axis + 1, LayoutAxis { dim, over, extent: strip });
         self.counted()
     }
 
     /// The axes in another order: axis `k` is axis `order[k]` of before.
     ///
     /// # Errors
-    /// [`GridError::Axes`].
-    pub fn permuted(self, order: &[usize]) -> Result<Self, GridError> {
+    /// [`FlatteningError::Axes`].
+    pub fn permuted(self, order: &[usize]) -> Result<Self, FlatteningError> {
         AxisPermutation::check_order(self.parts.len(), order)?;
         let parts = order.iter().map(|&axis| self.parts[axis]).collect();
         Ok(Flattening { parts, ..self })
@@ -151,7 +151,7 @@ impl Flattening {
     }
 
     /// The axes, the last one innermost; their extents are the layout's vector of dimensions.
-    pub fn parts(&self) -> &[Part] {
+    pub fn parts(&self) -> &[LayoutAxis] {
         &self.parts
     }
 
@@ -172,7 +172,7 @@ impl Flattening {
 
     /// Whether it is [`row_major`](Self::row_major).
     pub fn is_row_major(&self) -> bool {
-        let plain = |(k, part): (usize, &Part)| (part.dim, part.over) == (k, 1);
+        let plain = |(k, part): (usize, &LayoutAxis)| (part.dim, part.over) == (k, 1);
         self.parts.len() == self.dims.len() && self.parts.iter().enumerate().all(plain)
     }
 
@@ -181,7 +181,8 @@ impl Flattening {
     pub fn offset(&self, index: &[usize]) -> Option<usize> {
         let inside =
             index.len() == self.dims.len() && index.iter().zip(&self.dims).all(|(i, d)| i < d);
-        let fold = |at, part: &Part| at * part.extent + index[part.dim] / part.over % part.extent;
+        let fold =
+            |at, part: &LayoutAxis| at * part.extent + index[part.dim] / part.over % part.extent;
         inside.then(|| self.parts.iter().fold(0, fold))
     }
 
@@ -206,14 +207,14 @@ impl Flattening {
     /// dimension outwards, then axes permuted two groups at a time, from the innermost place outwards.
     ///
     /// # Errors
-    /// [`GridError::Axes`] where more axes move apart than can.
-    pub fn steps(&self) -> Result<Vec<GridStep>, GridError> {
+    /// [`FlatteningError::Axes`] where more axes move apart than can.
+    pub fn steps(&self) -> Result<Vec<GridStep>, FlatteningError> {
         if self.is_empty() {
             return Ok(Vec::new());
         }
         // The axes as they lie in a row-major grid, each dimension's from the outermost inwards.
         let mut source: Vec<usize> = (0..self.parts.len()).collect();
-        let inwards = |part: &Part| (part.dim, usize::MAX - part.over);
+        let inwards = |part: &LayoutAxis| (part.dim, usize::MAX - part.over);
         source.sort_by_key(|&axis| inwards(&self.parts[axis]));
         let mut steps = self.padding();
         let extents: Vec<usize> = source.iter().map(|&axis| self.parts[axis].extent).collect();
@@ -235,7 +236,7 @@ impl Flattening {
         let (mut steps, mut inner) = (Vec::new(), 1);
         for (dim, &extent) in self.dims.iter().enumerate().rev() {
             let rows = self.dims[..dim].iter().product();
-            let pitched = Pitched::new(rows, extent * inner, padded(dim) * inner);
+            let pitched = PitchedRows::new(rows, extent * inner, padded(dim) * inner);
             inner *= padded(dim);
             steps.extend(pitched.filter(|rows| !rows.is_dense()).map(GridStep::Pad));
         }
@@ -246,7 +247,7 @@ impl Flattening {
 /// The step that puts the axis of the innermost place that is not right there, and what is left to do.
 fn innermost(
     all: &AxisPermutation,
-) -> Result<Option<(AxisPermutation, AxisPermutation)>, AxesError> {
+) -> Result<Option<(AxisPermutation, AxisPermutation)>, PermutationError> {
     let (extents, order): (_, Vec<usize>) = (all.extents(), all.order().collect());
     let Some(place) = (0..order.len()).rfind(|&place| order[place] != place) else {
         return Ok(None);

@@ -86,7 +86,7 @@ fn figure_6_5() {
         // A single column is where it was.
         assert_eq!(told(&layout), wanted[usize::from(di == 1)..]);
         // The high part of j has the bits from 4 to log2 of j's own dimension, not i's.
-        assert_eq!(layout.parts()[0], Part { dim: 0, over: 16, extent: dj / 16 });
+        assert_eq!(layout.parts()[0], LayoutAxis { dim: 0, over: 16, extent: dj / 16 });
         follow(&layout);
     }
 }
@@ -96,7 +96,7 @@ fn strips_have_an_index_at_least() {
     let plain = Flattening::row_major(&[6, 10]).unwrap();
     assert_eq!(
         plain.clone().strip_mined(0, 0),
-        Err(GridError::Strip { strip: 0, extent: 6 }),
+        Err(FlatteningError::Strip { strip: 0, extent: 6 }),
         "the thesis says 0 <= T"
     );
     // Longer than the dimension: one strip, mostly padding.
@@ -105,15 +105,15 @@ fn strips_have_an_index_at_least() {
     follow(&long);
     // A strip is cut evenly, the outermost part anyhow.
     let cut = plain.clone().strip_mined(1, 4).unwrap();
-    assert_eq!(cut.clone().strip_mined(2, 3), Err(GridError::Strip { strip: 3, extent: 4 }));
+    assert_eq!(cut.clone().strip_mined(2, 3), Err(FlatteningError::Strip { strip: 3, extent: 4 }));
     follow(&cut.clone().strip_mined(2, 2).unwrap());
     follow(&cut.clone().strip_mined(1, 2).unwrap());
-    assert_eq!(cut.strip_mined(3, 2), Err(GridError::Axis { axis: 3, axes: 3 }));
-    assert!(matches!(plain.permuted(&[1, 1]), Err(GridError::Axes(_))));
+    assert_eq!(cut.strip_mined(3, 2), Err(FlatteningError::Axis { axis: 3, axes: 3 }));
+    assert!(matches!(plain.permuted(&[1, 1]), Err(FlatteningError::Axes(_))));
     let long = Flattening::row_major(&[3, 2]).unwrap();
     for (axis, strip) in [(0, usize::MAX), (1, usize::MAX / 2)] {
         let cut = long.clone().strip_mined(axis, strip);
-        assert_eq!(cut, Err(GridError::TooLarge { dims: vec![3, 2] }));
+        assert_eq!(cut, Err(FlatteningError::TooLarge { dims: vec![3, 2] }));
     }
     assert!(Flattening::row_major(&[usize::MAX, 0, 2]).is_err());
 }

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::fuse::MOST_GIVEN;
+use crate::fusion::MOST_GIVEN;
 
 /// An array's axes split into *parts*, the parts permuted, and joined to the axes of the result.
 ///

@@ -14,11 +14,11 @@ use std::cmp::Ordering;
 
 use num_integer::Integer;
 
-use crate::axes::AxisPermutation;
+use crate::permutation::AxisPermutation;
 
 /// A digit of offsets: so many values, so many elements apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Digit {
+pub struct StridedAxis {
     /// Values.
     pub extent: usize,
     /// Elements from one value to the next.
@@ -27,7 +27,7 @@ pub struct Digit {
     pub partner: usize,
 }
 
-impl Digit {
+impl StridedAxis {
     /// The value in a number of which this is a digit.
     fn of(&self, number: usize) -> usize {
         number / self.stride % self.extent
@@ -41,7 +41,7 @@ impl Digit {
 
 /// A tile: where its first element lies, and its extents, all in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tile {
+pub struct TileSpan {
     /// Its first element.
     pub offset: usize,
     /// Its rows.
@@ -53,7 +53,7 @@ pub struct Tile {
 /// Where a tile's elements of one column come from: a row of its partner, and a column there, to which the
 /// [shift](TilePairs::shift) of their row is added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Origin {
+pub struct ColumnSource {
     /// The partner's row.
     pub row: usize,
     /// The column, of row 0.
@@ -73,15 +73,15 @@ pub struct Origin {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TilePairs {
     /// The axis that is split, and its values in a tile: all, where none is split.
-    split: Digit,
+    split: StridedAxis,
     piece: usize,
     /// The digits of a row whose partners are a tile's rows, the innermost first: strides in the row, and of the rows.
-    turned: Vec<Digit>,
+    turned: Vec<StridedAxis>,
     /// The other digits of a row: each changes places with another, or stays.
-    within: Vec<Digit>,
+    within: Vec<StridedAxis>,
     /// Digits that number tiles, the innermost of those that change places, the split one first; and those that stay.
-    pairs: Vec<Digit>,
-    fixed: Vec<Digit>,
+    pairs: Vec<StridedAxis>,
+    fixed: Vec<StridedAxis>,
 }
 
 impl TilePairs {
@@ -110,7 +110,7 @@ impl TilePairs {
         };
         let first = (0..rank).find(fits).unwrap_or(rank);
         let (rows, below) = sides(first);
-        let digit = |axis: usize, extent: usize, part: usize| Digit {
+        let digit = |axis: usize, extent: usize, part: usize| StridedAxis {
             extent,
             stride: strides[axis] * part,
             partner: strides[order[axis]] * part,
@@ -131,7 +131,7 @@ impl TilePairs {
         });
         let split = split.filter(|_| piece > 1);
         let mut tiles = TilePairs {
-            split: Digit { extent: 1, stride: below, partner: below },
+            split: StridedAxis { extent: 1, stride: below, partner: below },
             piece: 1,
             turned: Vec::new(),
             within: Vec::new(),
@@ -191,7 +191,7 @@ impl TilePairs {
 
     /// The axis that is split: its digit in all, of extent 1 where none is; of a tile that is not the last one
     /// [`piece`](Self::piece) values.
-    pub fn split(&self) -> Digit {
+    pub fn split(&self) -> StridedAxis {
         self.split
     }
 
@@ -202,7 +202,7 @@ impl TilePairs {
 
     /// The digits of a row whose partners are a tile's rows; the others of a row; those that number tiles and change
     /// places; and that stay. The fastest come first.
-    pub fn digits(&self) -> [&[Digit]; 4] {
+    pub fn digits(&self) -> [&[StridedAxis]; 4] {
         [&self.turned, &self.within, &self.pairs, &self.fixed]
     }
 
@@ -227,12 +227,13 @@ impl TilePairs {
     /// Columns from every multiple of their count on that come from neighbouring rows, and as many rows that come from
     /// neighbouring columns; all where tiles are transposed.
     pub fn together(&self) -> usize {
-        let next = |all, digit: &Digit| if digit.stride == all { all * digit.extent } else { all };
+        let next =
+            |all, digit: &StridedAxis| if digit.stride == all { all * digit.extent } else { all };
         self.turned.iter().fold(1, next)
     }
 
     /// The tile in row `y` and column `x` of a square. Its partner is that in row `x` and column `y`.
-    pub fn tile(&self, square: usize, y: usize, x: usize) -> Tile {
+    pub fn tile(&self, square: usize, y: usize, x: usize) -> TileSpan {
         let offset = offset(&self.fixed, square, |digit| digit.stride)
             + offset(&self.pairs, x, |digit| digit.stride)
             + offset(&self.pairs, y, |digit| digit.partner);
@@ -241,7 +242,7 @@ impl TilePairs {
         let left = |number: usize| self.piece.min(self.split.extent - number % parts * self.piece);
         let (tall, wide) =
             if self.split.stays() { (self.piece, left(square)) } else { (left(y), left(x)) };
-        Tile {
+        TileSpan {
             offset,
             rows: self.rows() * tall / self.piece,
             cols: self.cols() * wide / self.piece,
@@ -258,19 +259,19 @@ impl TilePairs {
         offset(&self.turned, row, |digit| digit.partner)
     }
 
-    /// Columns by which elements of row `row` are shifted in their [`Origin`].
+    /// Columns by which elements of row `row` are shifted in their [`ColumnSource`].
     pub fn shift(&self, row: usize) -> usize {
         offset(&self.turned, row, |digit| digit.stride)
     }
 
     /// Where column `col` of a tile comes from.
-    pub fn origin(&self, col: usize) -> Origin {
-        let next = |(weight, row): (usize, usize), digit: &Digit| {
+    pub fn origin(&self, col: usize) -> ColumnSource {
+        let next = |(weight, row): (usize, usize), digit: &StridedAxis| {
             (weight * digit.extent, row + digit.of(col) * weight)
         };
         let row = self.turned.iter().fold((1, 0), next).1;
         let col = self.within.iter().map(|digit| digit.of(col) * digit.partner).sum();
-        Origin { row, col }
+        ColumnSource { row, col }
     }
 }
 
@@ -288,14 +289,14 @@ pub fn pair(across: usize, number: usize) -> (usize, usize) {
 }
 
 /// What a number's digits add up to, the fastest first.
-fn offset(digits: &[Digit], number: usize, stride: fn(&Digit) -> usize) -> usize {
-    let add = |(rest, sum): (usize, usize), digit: &Digit| {
+fn offset(digits: &[StridedAxis], number: usize, stride: fn(&StridedAxis) -> usize) -> usize {
+    let add = |(rest, sum): (usize, usize), digit: &StridedAxis| {
         (rest / digit.extent, sum + rest % digit.extent * stride(digit))
     };
     digits.iter().fold((number, 0), add).1
 }
 
-fn product(digits: &[Digit]) -> usize {
+fn product(digits: &[StridedAxis]) -> usize {
     digits.iter().map(|digit| digit.extent).product()
 }
 
@@ -341,7 +342,7 @@ mod tests {
                 let (tile, partner) = (tiles.tile(square, y, x), tiles.tile(square, x, y));
                 for (row, col) in (0..tile.rows).flat_map(|r| (0..tile.cols).map(move |c| (r, c))) {
                     let to = tile.offset + tiles.row_offset(row) + col;
-                    let Origin { row: other, col: first } = tiles.origin(col);
+                    let ColumnSource { row: other, col: first } = tiles.origin(col);
                     let column = first + tiles.shift(row);
                     assert!(
                         other < partner.rows && column < partner.cols,

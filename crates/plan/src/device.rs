@@ -2,16 +2,16 @@
 
 use std::fmt;
 
-use turntile_perm::Slots;
+use turntile_perm::AlignedSlots;
 
+use crate::implementation::{Implementation, Method};
 use crate::infeasible::Infeasible;
-use crate::offer::{Method, Offer};
 use crate::problem::Problem;
-use crate::shape::StageShape;
+use crate::stage_map::StageMap;
 
 /// Which methods a route takes for one of its stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Want {
+pub enum MethodFilter {
     /// Any.
     Any,
     /// Barrier-sync.
@@ -24,22 +24,22 @@ pub enum Want {
     Swap,
 }
 
-impl Want {
+impl MethodFilter {
     /// Whether `method` will do.
     pub fn accepts(self, method: Method) -> bool {
         match self {
-            Want::Any => true,
-            Want::Barrier => method == Method::BarrierSync,
-            Want::Tiles => matches!(method, Method::BarrierSync | Method::TileSwap),
-            Want::Cycles => matches!(method, Method::PttwacGlobal | Method::PerCycle),
-            Want::Swap => method == Method::TileSwap,
+            MethodFilter::Any => true,
+            MethodFilter::Barrier => method == Method::BarrierSync,
+            MethodFilter::Tiles => matches!(method, Method::BarrierSync | Method::TileSwap),
+            MethodFilter::Cycles => matches!(method, Method::PttwacGlobal | Method::PerCycle),
+            MethodFilter::Swap => method == Method::TileSwap,
         }
     }
 }
 
 /// What a device is asked for beside a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct StageRequest {
     /// Bytes of an element.
     pub elem_bytes: usize,
     /// What the memory's address is a multiple of, in bytes.
@@ -49,13 +49,13 @@ pub struct Request {
     /// Bytes of workspace at most.
     pub cap: usize,
     /// The methods that will do.
-    pub want: Want,
+    pub want: MethodFilter,
 }
 
-impl Request {
+impl StageRequest {
     /// For a stage of `problem`, with as much workspace as `device` grants it.
-    pub fn new(problem: &Problem, device: &dyn Device, want: Want) -> Self {
-        Request {
+    pub fn new(problem: &Problem, device: &dyn Device, want: MethodFilter) -> Self {
+        StageRequest {
             elem_bytes: problem.elem_bytes(),
             alignment: problem.alignment(),
             out_of_place: problem.is_out_of_place(),
@@ -67,7 +67,7 @@ impl Request {
 
 /// A matrix that is to be cut into aligned slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slotting {
+pub struct SlotParams {
     /// Rows of the matrix.
     pub rows: usize,
     /// Its columns.
@@ -78,7 +78,7 @@ pub struct Slotting {
     pub elem_bytes: usize,
 }
 
-impl Slotting {
+impl SlotParams {
     /// Rows of the longest chunk: whole slots.
     pub fn longest(&self) -> usize {
         self.rows / self.slot * self.slot
@@ -135,11 +135,11 @@ pub trait Device: fmt::Debug + Send + Sync {
     fn least_seconds(&self, bytes: usize) -> f64;
 
     /// Those slots with chunks of `chunk` rows, in the order that suits the device; `None` where there are none.
-    fn slots(&self, slotting: &Slotting, chunk: usize) -> Option<Slots>;
+    fn slots(&self, slotting: &SlotParams, chunk: usize) -> Option<AlignedSlots>;
 
     /// Rows of the chunks that are worth a try with those slots, in any order, some perhaps twice; with `every`, of
     /// all that could be.
-    fn chunks(&self, slotting: &Slotting, every: bool) -> Vec<usize>;
+    fn chunks(&self, slotting: &SlotParams, every: bool) -> Vec<usize>;
 
     /// Bytes of a chunk of records, and of the longest slots that it is cut into, on a device that gathers chunks in runs: every
     /// length of slots is worth a try, and longer chunks are worth nothing.
@@ -151,13 +151,17 @@ pub trait Device: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// Why there is none, or none within the cap.
-    fn offers(&self, shape: &StageShape, request: &Request) -> Result<Vec<Offer>, Infeasible>;
+    fn offers(
+        &self,
+        shape: &StageMap,
+        request: &StageRequest,
+    ) -> Result<Vec<Implementation>, Infeasible>;
 
     /// The fastest of them.
     ///
     /// # Errors
     /// As [`offers`](Self::offers).
-    fn best(&self, shape: &StageShape, request: &Request) -> Result<Offer, Infeasible> {
+    fn best(&self, shape: &StageMap, request: &StageRequest) -> Result<Implementation, Infeasible> {
         let offers = self.offers(shape, request)?;
         let best = offers.into_iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds));
         Ok(best.expect("a device that offers nothing says why"))
@@ -170,12 +174,12 @@ mod tests {
 
     #[test]
     fn chunks_fit_what_holds_them() {
-        let slotting = Slotting { rows: 1000, cols: 10, slot: 8, elem_bytes: 4 };
+        let slotting = SlotParams { rows: 1000, cols: 10, slot: 8, elem_bytes: 4 };
         // 100 rows of 40 bytes: twelve slots, ten with the rows beyond.
         assert_eq!(slotting.fitting(4039), [80, 96]);
         assert_eq!(slotting.doubling(4039).collect::<Vec<_>>(), [8, 16, 32, 64, 80, 96]);
         assert_eq!(slotting.fitting(0), [8, 8], "one slot at least");
         assert_eq!(slotting.fitting(1 << 30), [984, 1000], "no more than there are");
-        assert_eq!(Slotting { rows: 1007, ..slotting }.longest(), 1000);
+        assert_eq!(SlotParams { rows: 1007, ..slotting }.longest(), 1000);
     }
 }

@@ -1,6 +1,6 @@
 //! Why something is not possible.
 
-use turntile_perm::AxesError;
+use turntile_perm::PermutationError;
 
 /// Why a route cannot be used for a problem on a device, or a device cannot move a shape.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -22,7 +22,7 @@ pub enum Infeasible {
     MatricesOnly,
     /// More axes move apart than one leg can permute.
     #[error(transparent)]
-    Axes(#[from] AxesError),
+    Axes(#[from] PermutationError),
     /// The last axis stays where it is: runs of it move as they are.
     #[error("the last axis stays, and moves in whole runs")]
     LastStays,

@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use turntile_perm::{AxesError, AxisPermutation};
+use turntile_perm::{AxisPermutation, PermutationError};
 
-use crate::device::{Device, Request};
+use crate::device::{Device, StageRequest};
+use crate::implementation::{Implementation, Stage};
 use crate::infeasible::{Infeasible, least_short};
-use crate::offer::{Offer, Stage};
-use crate::part::Part;
-use crate::plan::{Declined, Leg, LegRecipe};
+use crate::phase_problem::PhaseProblem;
+use crate::plan::{Phase, PhaseRecipe, RejectedRoute};
 use crate::problem::Problem;
-use crate::routes::{ROUTES, Route, RouteRow, Step, Tile};
+use crate::routes::{ROUTES, Route, RouteSpec, StageSpec, TileSize};
 
 /// Legs, one after the other, and what they take.
 #[derive(Clone, Debug, Default)]
 pub struct Candidate {
-    pub legs: Vec<Leg>,
+    pub legs: Vec<Phase>,
     pub seconds: f64,
 }
 
@@ -50,7 +50,7 @@ pub enum TileRule {
 pub struct Planner {
     pub(crate) device: Arc<dyn Device>,
     /// Routes besides those of the table.
-    pub(crate) more: &'static [RouteRow],
+    pub(crate) more: &'static [RouteSpec],
     pub(crate) rule: TileRule,
     /// The only route that is asked for.
     pub(crate) route: Option<Route>,
@@ -63,8 +63,11 @@ impl Planner {
     /// The whole problem as one leg; none when nothing moves.
     ///
     /// # Errors
-    /// [`AxesError::TooMany`]: more axes move apart than one leg can permute.
-    pub(crate) fn whole(&self, problem: &Problem) -> Result<Option<Part<'_>>, AxesError> {
+    /// [`PermutationError::TooMany`]: more axes move apart than one leg can permute.
+    pub(crate) fn whole(
+        &self,
+        problem: &Problem,
+    ) -> Result<Option<PhaseProblem<'_>>, PermutationError> {
         let axes = problem.axes()?;
         Ok(self.part(problem, &axes, &axes.order().collect::<Vec<_>>()))
     }
@@ -75,16 +78,16 @@ impl Planner {
         problem: &Problem,
         axes: &AxisPermutation,
         order: &[usize],
-    ) -> Option<Part<'_>> {
-        Part::new(problem, axes, order, &*self.device, self.rule == TileRule::Exhaustive)
+    ) -> Option<PhaseProblem<'_>> {
+        PhaseProblem::new(problem, axes, order, &*self.device, self.rule == TileRule::Exhaustive)
     }
 
     /// The fastest route of a leg that takes less than `bound` seconds, if there is one; and those that are not feasible.
     pub(crate) fn fastest_leg(
         &self,
-        part: &Part,
+        part: &PhaseProblem,
         bound: f64,
-    ) -> (Option<Candidate>, Vec<Declined>) {
+    ) -> (Option<Candidate>, Vec<RejectedRoute>) {
         let (mut best, mut declined): (Option<Candidate>, _) = (None, Vec::new());
         for row in self.rows(part) {
             let bound = best.as_ref().map_or(bound, |plan| plan.seconds);
@@ -94,31 +97,31 @@ impl Planner {
             match self.on_route(row, part, bound) {
                 // With every tile asked for there are plans beyond the bound too.
                 Ok(plans) => best = plans.into_iter().find(|plan| plan.seconds < bound).or(best),
-                Err(why) => declined.push(Declined { route: row.route, why }),
+                Err(why) => declined.push(RejectedRoute { route: row.route, why }),
             }
         }
         (best, declined)
     }
 
     /// Every route's answer to a leg.
-    pub(crate) fn all_legs(&self, part: &Part) -> (Vec<Candidate>, Vec<Declined>) {
+    pub(crate) fn all_legs(&self, part: &PhaseProblem) -> (Vec<Candidate>, Vec<RejectedRoute>) {
         let (mut found, mut declined) = (Vec::new(), Vec::new());
         for row in self.rows(part) {
             match self.on_route(row, part, f64::INFINITY) {
                 Ok(plans) => found.extend(plans),
-                Err(why) => declined.push(Declined { route: row.route, why }),
+                Err(why) => declined.push(RejectedRoute { route: row.route, why }),
             }
         }
         (found, declined)
     }
 
     /// The table of routes, then those that it was given besides.
-    pub(crate) fn table(&self) -> impl Iterator<Item = &'static RouteRow> + use<> {
+    pub(crate) fn table(&self) -> impl Iterator<Item = &'static RouteSpec> + use<> {
         ROUTES.iter().chain(self.more)
     }
 
     /// The rows of the table that are considered.
-    fn rows(&self, part: &Part) -> impl Iterator<Item = &'static RouteRow> {
+    fn rows(&self, part: &PhaseProblem) -> impl Iterator<Item = &'static RouteSpec> {
         let (out_of_place, matrices) = (part.request.out_of_place, part.is_matrices());
         let asked = self.route;
         self.table().filter(move |row| {
@@ -131,8 +134,8 @@ impl Planner {
     /// The leg that a recipe makes.
     pub(crate) fn remake_leg(
         &self,
-        part: &Part,
-        recipe: &LegRecipe,
+        part: &PhaseProblem,
+        recipe: &PhaseRecipe,
     ) -> Result<Option<Candidate>, Infeasible> {
         let Some(row) = self.table().find(|row| row.route.name() == recipe.route) else {
             return Ok(None);
@@ -165,8 +168,8 @@ impl Planner {
     /// within the bound.
     fn on_route(
         &self,
-        row: &RouteRow,
-        part: &Part,
+        row: &RouteSpec,
+        part: &PhaseProblem,
         bound: f64,
     ) -> Result<Vec<Candidate>, Infeasible> {
         if !row.any_axes && !part.is_matrices() {
@@ -199,8 +202,8 @@ impl Planner {
     /// The same for a part as it is seen, mirrored or not.
     fn one_way(
         &self,
-        row: &RouteRow,
-        part: &Part,
+        row: &RouteSpec,
+        part: &PhaseProblem,
         mut bound: f64,
     ) -> Result<Vec<Candidate>, Infeasible> {
         let (mut plans, mut reason, mut feasible) = (Vec::new(), None, false);
@@ -230,13 +233,14 @@ impl Planner {
     /// The plan with `tile`, or nothing as soon as it is sure to take `bound` seconds or more.
     fn within(
         &self,
-        row: &RouteRow,
-        part: &Part,
-        tile: Tile,
+        row: &RouteSpec,
+        part: &PhaseProblem,
+        tile: TileSize,
         bound: f64,
     ) -> Result<Option<Candidate>, Infeasible> {
         let steps = row.moving(part, tile);
-        let least = |step: &Step| self.device.least_seconds(step.shape.len() * part.elem_bytes());
+        let least =
+            |step: &StageSpec| self.device.least_seconds(step.shape.len() * part.elem_bytes());
         // What steps take, and at least take while they are not looked at. Super-elements that are too short take
         // longest, and are looked at first.
         let (mut seconds, mut left) = (0.0, steps.iter().map(least).sum::<f64>());
@@ -244,7 +248,7 @@ impl Planner {
             return Ok(None);
         }
         let mut offers = vec![None; steps.len()];
-        let runs = |(_, step): &(usize, &Step)| step.shape.unit() > 1;
+        let runs = |(_, step): &(usize, &StageSpec)| step.shape.unit() > 1;
         let first = steps.iter().enumerate().filter(runs);
         let then = steps.iter().enumerate().filter(|step| !runs(step));
         for (k, step) in first.chain(then) {
@@ -262,9 +266,9 @@ impl Planner {
     /// The plans with `tile`: where it has one stage, one by each way of moving it.
     fn every_way(
         &self,
-        row: &RouteRow,
-        part: &Part,
-        tile: Tile,
+        row: &RouteSpec,
+        part: &PhaseProblem,
+        tile: TileSize,
     ) -> Result<Vec<Candidate>, Infeasible> {
         if let [step] = row.moving(part, tile)[..] {
             let offers = self.device.offers(&step.shape, &request(part, &step))?;
@@ -276,21 +280,22 @@ impl Planner {
 }
 
 /// What a device is asked for a step.
-fn request(part: &Part, step: &Step) -> Request {
-    Request { want: step.want, ..part.request }
+fn request(part: &PhaseProblem, step: &StageSpec) -> StageRequest {
+    StageRequest { want: step.want, ..part.request }
 }
 
 /// The leg of these steps, each by its offer.
 fn leg(
-    part: &Part,
+    part: &PhaseProblem,
     route: Route,
-    tile: Tile,
-    steps: &[Step],
-    offers: impl IntoIterator<Item = Offer>,
+    tile: TileSize,
+    steps: &[StageSpec],
+    offers: impl IntoIterator<Item = Implementation>,
 ) -> Candidate {
-    let stage = |(step, offer): (&Step, _)| Stage { shape: step.shape, joined: part.joined, offer };
+    let stage =
+        |(step, offer): (&StageSpec, _)| Stage { shape: step.shape, joined: part.joined, offer };
     let stages: Vec<Stage> = steps.iter().zip(offers).map(stage).collect();
     let seconds = stages.iter().map(|stage| stage.offer.seconds).sum();
     let (order, mirrored) = (part.order.clone(), part.mirrored);
-    Candidate { legs: vec![Leg { order, route, mirrored, tile, stages }], seconds }
+    Candidate { legs: vec![Phase { order, route, mirrored, tile, stages }], seconds }
 }

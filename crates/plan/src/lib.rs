@@ -29,37 +29,37 @@
 //! | [`wisdom`] | what tuning found out, remembered in a file |
 //! | `record` | one writer of that file at a time |
 
-mod apart;
-pub mod check;
-pub mod costs;
+mod atomic_file;
+pub mod cost_table;
 pub mod device;
+pub mod implementation;
 pub mod infeasible;
+mod leading;
 mod legs;
-pub mod offer;
-pub mod part;
+pub mod phase_problem;
 pub mod plan;
 pub mod planner;
 pub mod problem;
-mod record;
-mod relayout;
+mod records;
 pub mod routes;
 mod search;
-pub mod shape;
+pub mod stage_map;
 #[cfg(test)]
 mod testing;
 pub mod tuner;
 pub mod units;
+pub mod validate;
 pub mod wisdom;
 
-pub use check::Flaw;
-pub use costs::{Costs, CostsError};
-pub use device::{Device, Request, Slotting, Want};
+pub use cost_table::{CostTable, CostTableError};
+pub use device::{Device, MethodFilter, SlotParams, StageRequest};
+pub use implementation::{Implementation, LaunchConfig, LaunchConfigData, Method, Stage};
 pub use infeasible::Infeasible;
-pub use offer::{Geometry, GeometryData, Method, Offer, Stage};
-pub use plan::{Declined, Leg, LegRecipe, Plan, Recipe};
-pub use planner::{PlanError, Planner, Survey, TileRule};
-pub use problem::{Matrices, Problem, ProblemError};
-pub use routes::{ROUTES, Route, Tile, UnknownRoute};
-pub use shape::{Direction, StageShape};
-pub use tuner::{Effort, Measured};
-pub use wisdom::{Advice, Wisdom, WisdomError};
+pub use plan::{Phase, PhaseRecipe, Plan, Recipe, RejectedRoute};
+pub use planner::{Candidates, PlanError, Planner, TileRule};
+pub use problem::{MatrixBatch, Problem, ProblemError};
+pub use routes::{ROUTES, Route, TileSize, UnknownRoute};
+pub use stage_map::{Direction, StageMap};
+pub use tuner::{Effort, Measurement};
+pub use validate::InvalidPlan;
+pub use wisdom::{Wisdom, WisdomError, WisdomLookup};

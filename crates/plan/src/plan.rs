@@ -4,17 +4,17 @@ use std::fmt;
 
 use turntile_perm::FusedAxes;
 
+use crate::implementation::{Implementation, Method, Stage};
 use crate::infeasible::Infeasible;
-use crate::offer::{Method, Offer, Stage};
 use crate::problem::{Problem, ProblemError};
-use crate::routes::{Route, Tile};
-use crate::shape::StageShape;
+use crate::routes::{Route, TileSize};
+use crate::stage_map::StageMap;
 use crate::units;
 
 /// A route that the planner would have preferred, and why it is not possible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Declined {
+pub struct RejectedRoute {
     /// The route.
     pub route: Route,
     /// What stood in the way.
@@ -32,20 +32,20 @@ pub struct Plan {
     /// The device it was made for.
     pub device: String,
     /// The parts that it is done in, in order: of matrices one; none when nothing moves.
-    pub legs: Vec<Leg>,
+    pub legs: Vec<Phase>,
     /// Bytes beyond the data while it runs: what is [kept](Self::kept_bytes) of gaps, and the largest of the stages'
     /// workspaces, which share one allocation.
     pub workspace_bytes: usize,
     /// Estimated seconds.
     pub seconds: f64,
     /// Routes further up the table that were not feasible for the whole.
-    pub declined: Vec<Declined>,
+    pub declined: Vec<RejectedRoute>,
 }
 
 /// A part of a plan: the axes brought into another order by one route.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Leg {
+pub struct Phase {
     /// The order in which the problem's fused axes lie after it.
     pub order: Vec<usize>,
     /// The route.
@@ -53,12 +53,12 @@ pub struct Leg {
     /// Whether that is the route of the inverse, run backwards.
     pub mirrored: bool,
     /// The route's tile; of a mirrored route, for the inverse.
-    pub tile: Tile,
+    pub tile: TileSize,
     /// The stages, in order.
     pub stages: Vec<Stage>,
 }
 
-impl Leg {
+impl Phase {
     /// The route as it is printed: `panel`, `panel mirrored`.
     pub fn route_name(&self) -> String {
         format!("{}{}", self.route, if self.mirrored { " mirrored" } else { "" })
@@ -70,12 +70,12 @@ impl Leg {
 #[serde(transparent)]
 pub struct Recipe {
     /// The legs, in order.
-    pub legs: Vec<LegRecipe>,
+    pub legs: Vec<PhaseRecipe>,
 }
 
 /// The choices of a leg.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct LegRecipe {
+pub struct PhaseRecipe {
     /// The order in which the problem's fused axes lie after it.
     pub order: Vec<usize>,
     /// The route's name.
@@ -83,8 +83,8 @@ pub struct LegRecipe {
     /// Whether it is mirrored.
     pub mirrored: bool,
     /// Its tile.
-    pub tile: Tile,
-    /// The way of each stage, as [`Offer::way`] has it.
+    pub tile: TileSize,
+    /// The way of each stage, as [`Implementation::way`] has it.
     pub ways: Vec<String>,
 }
 
@@ -110,8 +110,8 @@ impl Plan {
     /// [`ProblemError`]: the shape's bytes do not fit the address space.
     pub fn of_stage(
         device: impl Into<String>,
-        shape: StageShape,
-        offer: Offer,
+        shape: StageMap,
+        offer: Implementation,
         elem_bytes: usize,
     ) -> Result<Self, ProblemError> {
         // Counted before spans are multiplied out.
@@ -127,9 +127,9 @@ impl Plan {
             _ => problem,
         };
         let (workspace_bytes, seconds) = (offer.workspace_bytes, offer.seconds);
-        let tile = Tile { m: 1, n: 1 };
+        let tile = TileSize { m: 1, n: 1 };
         let stages = vec![Stage::new(shape, offer)];
-        let leg = Leg { order: Vec::new(), route: Route::NOTHING, mirrored: false, tile, stages };
+        let leg = Phase { order: Vec::new(), route: Route::NOTHING, mirrored: false, tile, stages };
         let device = device.into();
         Ok(Plan {
             problem,
@@ -154,7 +154,7 @@ impl Plan {
     /// Bytes at the workspace's start that hold what is kept of gaps: the stages' own workspace begins behind them.
     pub fn kept_bytes(&self) -> usize {
         let kept = |stage: &Stage| match stage.shape {
-            StageShape::Gaps { leading, .. } => self.problem.kept_bytes_of(&leading),
+            StageMap::Gaps { leading, .. } => self.problem.kept_bytes_of(&leading),
             _ => 0,
         };
         self.stages().map(kept).max().unwrap_or(0)
@@ -175,14 +175,14 @@ impl Plan {
     }
 
     /// The first leg's tile; the whole as one row where nothing moves.
-    pub fn tile(&self) -> Tile {
-        let whole = Tile { m: self.problem.rows(), n: self.problem.cols() };
+    pub fn tile(&self) -> TileSize {
+        let whole = TileSize { m: self.problem.rows(), n: self.problem.cols() };
         self.legs.first().map_or(whole, |leg| leg.tile)
     }
 
     /// What makes it again.
     pub fn recipe(&self) -> Recipe {
-        let recipe = |leg: &Leg| LegRecipe {
+        let recipe = |leg: &Phase| PhaseRecipe {
             order: leg.order.clone(),
             route: leg.route.name().to_owned(),
             mirrored: leg.mirrored,
@@ -208,7 +208,7 @@ impl Plan {
         if self.legs.is_empty() {
             return Route::NOTHING.to_string();
         }
-        let names: Vec<String> = self.legs.iter().map(Leg::route_name).collect();
+        let names: Vec<String> = self.legs.iter().map(Phase::route_name).collect();
         names.join(" + ")
     }
 
@@ -244,7 +244,7 @@ impl Plan {
         writeln!(f, "device     {}", self.device)?;
         match &self.legs[..] {
             [] => writeln!(f, "route      nothing")?,
-            [Leg { tile, .. }] => {
+            [Phase { tile, .. }] => {
                 writeln!(f, "route      {} (tile {} x {})", self.route_name(), tile.m, tile.n)?;
             }
             _ => writeln!(f, "routes     {}", self.route_name())?,
@@ -258,7 +258,7 @@ impl Plan {
         let (fused, mut number) = (self.problem.fused(), 0);
         for (k, leg) in self.legs.iter().enumerate() {
             if self.legs.len() > 1 {
-                let Tile { m, n } = leg.tile;
+                let TileSize { m, n } = leg.tile;
                 write!(f, "\nleg {:<7}", k + 1)?;
                 // Records lie in tiles, not in axes.
                 if self.problem.records().is_none() {
@@ -274,7 +274,7 @@ impl Plan {
                 }
             }
         }
-        for Declined { route, why } in &self.declined {
+        for RejectedRoute { route, why } in &self.declined {
             write!(f, "\nnot        {route}: {why}")?;
         }
         Ok(())

@@ -2,29 +2,29 @@
 
 use std::sync::Arc;
 
-use turntile_perm::{Leading, Retile};
+use turntile_perm::{LayoutChange, LeadingDims};
 
-use crate::apart::Apart;
 use crate::device::Device;
+use crate::implementation::Method;
 use crate::infeasible::Infeasible;
+use crate::leading::LeadingPlanner;
 use crate::legs::Candidate;
 pub use crate::legs::{Planner, TileRule};
-use crate::offer::Method;
-use crate::part::Part;
-use crate::plan::{Declined, Plan, Recipe};
+use crate::phase_problem::PhaseProblem;
+use crate::plan::{Plan, Recipe, RejectedRoute};
 use crate::problem::Problem;
-use crate::relayout::Relayout;
-use crate::routes::{Route, RouteRow};
+use crate::records::RecordPlanner;
+use crate::routes::{Route, RouteSpec};
 use crate::search;
 
 /// Every route's answer to a problem.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Survey {
+pub struct Candidates {
     /// The best plan of each feasible route, mirrored and not, or under [`TileRule::Exhaustive`] all of them,
     /// fastest first by estimate.
     pub candidates: Vec<Plan>,
     /// The routes that were not feasible, in the order of the table.
-    pub declined: Vec<Declined>,
+    pub declined: Vec<RejectedRoute>,
 }
 
 /// Why there is no plan.
@@ -58,7 +58,7 @@ impl Planner {
     }
 
     /// With routes of one's own besides those of the table, which come first where estimates are equal.
-    pub fn with_routes(self, more: &'static [RouteRow]) -> Self {
+    pub fn with_routes(self, more: &'static [RouteSpec]) -> Self {
         Planner { more, ..self }
     }
 
@@ -117,7 +117,7 @@ impl Planner {
             });
         match found {
             Ok((best, declined)) => Ok(Plan { declined, ..self.assemble(problem, best) }),
-            Err(Declined { route, why }) => {
+            Err(RejectedRoute { route, why }) => {
                 let device = self.device().name().to_owned();
                 Err(PlanError::Infeasible { route, problem: Box::new(*problem), device, why })
             }
@@ -125,21 +125,21 @@ impl Planner {
     }
 
     /// Checks that the route asked for, if there is one, is of the table.
-    fn known_route(&self) -> Result<(), Declined> {
+    fn known_route(&self) -> Result<(), RejectedRoute> {
         let unknown = |route: &Route| self.table().all(|row| row.route != *route);
         let why = Infeasible::UnknownRoute;
-        self.route.filter(unknown).map_or(Ok(()), |route| Err(Declined { route, why }))
+        self.route.filter(unknown).map_or(Ok(()), |route| Err(RejectedRoute { route, why }))
     }
 
     /// The legs of least estimated time, and the routes further up the table that were not feasible.
-    fn fastest(&self, problem: &Problem) -> Result<(Candidate, Vec<Declined>), Declined> {
+    fn fastest(&self, problem: &Problem) -> Result<(Candidate, Vec<RejectedRoute>), RejectedRoute> {
         let (found, mut declined) = match self.legs_for(problem)? {
             (_, true) => search::fastest(self, problem),
             (Some(part), _) => self.fastest_leg(&part, f64::INFINITY),
             (None, _) => return Ok((Candidate::default(), Vec::new())),
         };
         let Some(best) = found else {
-            let unestimated = Declined { route: Route::NOTHING, why: Infeasible::Unestimated };
+            let unestimated = RejectedRoute { route: Route::NOTHING, why: Infeasible::Unestimated };
             return Err(declined.into_iter().next().unwrap_or(unestimated));
         };
         let rank = |route| self.table().position(|row| row.route == route);
@@ -149,13 +149,16 @@ impl Planner {
     }
 
     /// The problem as one leg, if something moves and one leg can, and whether several legs are looked for too.
-    fn legs_for(&self, problem: &Problem) -> Result<(Option<Part<'_>>, bool), Declined> {
+    fn legs_for(
+        &self,
+        problem: &Problem,
+    ) -> Result<(Option<PhaseProblem<'_>>, bool), RejectedRoute> {
         let (asked, out_of_place) = (self.route, problem.is_out_of_place());
         if let Some(route) = asked
             && (route == Route::OUT_OF_PLACE) != out_of_place
         {
             let why = Infeasible::Place { out_of_place: !out_of_place };
-            return Err(Declined { route, why });
+            return Err(RejectedRoute { route, why });
         }
         // Out of place several legs would need a third place to lie in between.
         let several = asked.is_none() && !out_of_place;
@@ -167,28 +170,38 @@ impl Planner {
             Err(_) if several => Ok((None, true)),
             Err(why) => {
                 let only = if out_of_place { Route::OUT_OF_PLACE } else { Route::ONE_STAGE };
-                Err(Declined { route: asked.unwrap_or(only), why: why.into() })
+                Err(RejectedRoute { route: asked.unwrap_or(only), why: why.into() })
             }
         }
     }
 
     /// Asks for the ways of a matrix with leading dimensions.
-    fn apart<T>(&self, problem: &Problem, leading: &Leading, ask: &dyn Fn(&Apart) -> T) -> T {
+    fn apart<T>(
+        &self,
+        problem: &Problem,
+        leading: &LeadingDims,
+        ask: &dyn Fn(&LeadingPlanner) -> T,
+    ) -> T {
         let dense = |dense: &Problem| self.fastest(dense).map(|(found, _)| found);
-        ask(&Apart { planner: self, problem, leading, dense: &dense })
+        ask(&LeadingPlanner { planner: self, problem, leading, dense: &dense })
     }
 
     /// Asks for the ways from one layout of records to another.
-    fn records<T>(&self, problem: &Problem, retile: Retile, ask: &dyn Fn(&Relayout) -> T) -> T {
+    fn records<T>(
+        &self,
+        problem: &Problem,
+        retile: LayoutChange,
+        ask: &dyn Fn(&RecordPlanner) -> T,
+    ) -> T {
         // As axes the records may go by any route; which, is asked of the whole.
         let any = Planner { route: None, mirrored: None, ..self.clone() };
         let dense = |axes: &Problem| any.fastest(axes).map(|(found, _)| found);
-        ask(&Relayout { planner: self, problem, retile, dense: &dense })
+        ask(&RecordPlanner { planner: self, problem, retile, dense: &dense })
     }
 
     /// Every route's answer, feasible ones ranked; of axes that are no matrices also the best plan of each way to bring
     /// them into their order in several parts.
-    pub fn survey(&self, problem: &Problem) -> Survey {
+    pub fn survey(&self, problem: &Problem) -> Candidates {
         let ways = self.known_route().and_then(|()| match (problem.leading(), problem.records()) {
             (Some(leading), _) => Ok(self.apart(problem, leading, &|apart| apart.all())),
             (None, Some(retile)) => Ok(self.records(problem, *retile, &|ways| ways.all())),
@@ -197,10 +210,13 @@ impl Planner {
         let (mut found, declined) = ways.unwrap_or_else(|why| (Vec::new(), vec![why]));
         found.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
         let candidates = found.into_iter().map(|one| self.assemble(problem, one)).collect();
-        Survey { candidates, declined }
+        Candidates { candidates, declined }
     }
 
-    fn all(&self, problem: &Problem) -> Result<(Vec<Candidate>, Vec<Declined>), Declined> {
+    fn all(
+        &self,
+        problem: &Problem,
+    ) -> Result<(Vec<Candidate>, Vec<RejectedRoute>), RejectedRoute> {
         let (mut found, mut declined) = (Vec::new(), Vec::new());
         match self.legs_for(problem)? {
             (None, false) => found.push(Candidate::default()),

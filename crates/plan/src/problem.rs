@@ -3,7 +3,8 @@
 use std::fmt;
 
 use turntile_perm::{
-    AxesError, AxisPermutation, Elementary, Form, FusedAxes, Leading, MOST_GIVEN, Pitched, Retile,
+    AxisPermutation, Elementary, FusedAxes, LayoutChange, LeadingDims, MOST_GIVEN,
+    PermutationError, PitchedRows, SwapKind,
 };
 
 /// A row-major array whose axes are to be permuted, most often equal matrices to be transposed: axis `i` of the result
@@ -28,9 +29,9 @@ enum Kind {
     /// Axes, to memory that does not overlap the source.
     OutOfPlace,
     /// One matrix with leading dimensions, inside its memory.
-    Leading(Leading),
+    Leading(LeadingDims),
     /// Records, from one layout to another, inside their memory.
-    Records(Retile),
+    Records(LayoutChange),
 }
 
 /// Axes as they were given, those of one element included.
@@ -53,7 +54,7 @@ impl GivenAxes {
 
 /// `batch` equal matrices of `rows` x `cols` elements, as routes see a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Matrices {
+pub struct MatrixBatch {
     /// Matrices.
     pub batch: usize,
     /// Rows of each.
@@ -62,14 +63,14 @@ pub struct Matrices {
     pub cols: usize,
 }
 
-impl Matrices {
+impl MatrixBatch {
     /// Axes that are a transposition of matrices of single elements.
     pub fn of(axes: &AxisPermutation) -> Option<Self> {
         match axes.form() {
-            Form::Matrices(Elementary { batch, rows, cols, unit: 1, .. })
+            SwapKind::Transpose(Elementary { batch, rows, cols, unit: 1, .. })
                 if !axes.is_identity() =>
             {
-                Some(Matrices { batch, rows, cols })
+                Some(MatrixBatch { batch, rows, cols })
             }
             _ => None,
         }
@@ -78,12 +79,12 @@ impl Matrices {
     /// The problem that undoes this one.
     #[must_use]
     pub fn transposed(self) -> Self {
-        Matrices { rows: self.cols, cols: self.rows, ..self }
+        MatrixBatch { rows: self.cols, cols: self.rows, ..self }
     }
 }
 
 /// What memory's addresses are multiples of unless something else is said: those of every allocator here.
-pub const ALIGNMENT: usize = 16;
+pub const DEFAULT_ALIGNMENT: usize = 16;
 
 /// Why extents do not make a problem.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -99,7 +100,7 @@ pub enum ProblemError {
     },
     /// The axes cannot be permuted so.
     #[error(transparent)]
-    Axes(#[from] AxesError),
+    Axes(#[from] PermutationError),
     /// More axes than an array can have.
     #[error("{axes} axes, at most {MOST_GIVEN} can be given")]
     TooManyAxes {
@@ -195,21 +196,21 @@ impl Problem {
             GivenAxes { rank: rank as u8, order: [0; MOST_GIVEN], extents: [0; MOST_GIVEN] };
         axes.extents[..rank].copy_from_slice(extents);
         axes.order.iter_mut().zip(order).for_each(|(to, &axis)| *to = axis as u8);
-        let (alignment, kind) = (ALIGNMENT, Kind::InPlace);
+        let (alignment, kind) = (DEFAULT_ALIGNMENT, Kind::InPlace);
         Ok(Problem { axes, elem_bytes, cap: None, alignment, kind })
     }
 
     /// Records of words of `word_bytes` bytes that go from tiles of one length to tiles of another: from one layout of
     /// AoS, ASTA and SoA to another. As axes they are records by words, and these stay. Total bytes must not exceed
     /// `isize::MAX`.
-    pub fn of_records(retile: Retile, word_bytes: usize) -> Result<Self, ProblemError> {
+    pub fn of_records(retile: LayoutChange, word_bytes: usize) -> Result<Self, ProblemError> {
         let fields = retile.fields();
         let stays = Self::permuted(&[fields.records(), fields.words()], &[0, 1], word_bytes)?;
         Ok(Problem { kind: Kind::Records(retile), ..stays })
     }
 
     /// Records and the tiles that they lie in before and after, if that is what is to change.
-    pub fn records(&self) -> Option<&Retile> {
+    pub fn records(&self) -> Option<&LayoutChange> {
         match &self.kind {
             Kind::Records(retile) => Some(retile),
             _ => None,
@@ -235,8 +236,8 @@ impl Problem {
     /// The axes that it permutes, fused.
     ///
     /// # Errors
-    /// [`AxesError::TooMany`]: more move apart than can be held at once.
-    pub fn axes(&self) -> Result<AxisPermutation, AxesError> {
+    /// [`PermutationError::TooMany`]: more move apart than can be held at once.
+    pub fn axes(&self) -> Result<AxisPermutation, PermutationError> {
         let mut order = [0; MOST_GIVEN];
         order.iter_mut().zip(self.order()).for_each(|(to, axis)| *to = axis);
         AxisPermutation::new(self.extents(), &order[..self.extents().len()])
@@ -261,8 +262,8 @@ impl Problem {
     }
 
     /// The problem as matrices, if that is what it is; none when nothing moves.
-    pub fn matrices(&self) -> Option<Matrices> {
-        Matrices::of(&self.axes().ok()?)
+    pub fn matrices(&self) -> Option<MatrixBatch> {
+        MatrixBatch::of(&self.axes().ok()?)
     }
 
     /// The same problem with at most `bytes` of workspace beyond the matrix.
@@ -271,7 +272,7 @@ impl Problem {
         Problem { cap: Some(bytes), ..self }
     }
 
-    /// Sets what the memory's address is a multiple of, in bytes; [`ALIGNMENT`] by default. The largest power of two that
+    /// Sets what the memory's address is a multiple of, in bytes; [`DEFAULT_ALIGNMENT`] by default. The largest power of two that
     /// divides `bytes` is what counts: 24 is planned as 8. 0 is taken as 1.
     #[must_use]
     pub fn with_alignment(self, bytes: usize) -> Self {
@@ -303,7 +304,7 @@ impl Problem {
             Kind::Records(_) => return Err(ProblemError::Leading { with: "records" }),
         }
         let (rows, cols, transposed) = match (self.given_matrices(), self.extents()) {
-            (Some(Matrices { batch: 1, rows, cols }), _) => (rows, cols, true),
+            (Some(MatrixBatch { batch: 1, rows, cols }), _) => (rows, cols, true),
             (None, &[rows, cols]) => (rows, cols, false),
             (given, _) if given.is_some() || self.order().eq(0..3) => {
                 return Err(ProblemError::Leading { with: "a batch" });
@@ -317,11 +318,11 @@ impl Problem {
             }
         }
         let elem_bytes = self.elem_bytes;
-        let fits = |rows: Pitched| {
+        let fits = |rows: PitchedRows| {
             let whole = rows.scaled(elem_bytes).and_then(|r| r.rows().checked_mul(r.pitch()));
             whole.is_some_and(|bytes| bytes <= isize::MAX as usize)
         };
-        let make = if transposed { Leading::transposed } else { Leading::slid };
+        let make = if transposed { LeadingDims::transposed } else { LeadingDims::slid };
         let leading = make(rows, cols, lda, ldb)
             .filter(|leading| fits(leading.source()) && fits(leading.result()))
             .ok_or(ProblemError::TooFarApart { rows, cols, lda, ldb, elem_bytes })?;
@@ -329,7 +330,7 @@ impl Problem {
     }
 
     /// Where its rows lie before and after, if they have leading dimensions.
-    pub fn leading(&self) -> Option<&Leading> {
+    pub fn leading(&self) -> Option<&LeadingDims> {
         match &self.kind {
             Kind::Leading(leading) => Some(leading),
             _ => None,
@@ -352,16 +353,16 @@ impl Problem {
     }
 
     /// The matrices that it was given as.
-    fn given_matrices(&self) -> Option<Matrices> {
+    fn given_matrices(&self) -> Option<MatrixBatch> {
         match (self.extents(), &self.axes.order[..self.extents().len()]) {
-            (&[rows, cols], [1, 0]) => Some(Matrices { batch: 1, rows, cols }),
-            (&[batch, rows, cols], [0, 2, 1]) => Some(Matrices { batch, rows, cols }),
+            (&[rows, cols], [1, 0]) => Some(MatrixBatch { batch: 1, rows, cols }),
+            (&[batch, rows, cols], [0, 2, 1]) => Some(MatrixBatch { batch, rows, cols }),
             _ => None,
         }
     }
 
-    fn sides(&self) -> Matrices {
-        let one_row = || Matrices { batch: 1, rows: 1, cols: self.len() };
+    fn sides(&self) -> MatrixBatch {
+        let one_row = || MatrixBatch { batch: 1, rows: 1, cols: self.len() };
         self.given_matrices().or_else(|| self.matrices()).unwrap_or_else(one_row)
     }
 
@@ -403,7 +404,7 @@ impl Problem {
     /// Elements from the first one on that hold it before and after: all, or with leading dimensions
     /// `max((rows − 1) · lda + cols, (cols − 1) · ldb + rows)`.
     pub fn span(&self) -> usize {
-        self.leading().map_or(self.len(), Leading::span)
+        self.leading().map_or(self.len(), LeadingDims::span)
     }
 
     /// Bytes of those.
@@ -418,8 +419,8 @@ impl Problem {
     }
 
     /// The same of rows that cover as many elements as `leading` says.
-    pub(crate) fn kept_bytes_of(&self, leading: &Leading) -> usize {
-        (leading.kept_len() * self.elem_bytes).next_multiple_of(ALIGNMENT)
+    pub(crate) fn kept_bytes_of(&self, leading: &LeadingDims) -> usize {
+        (leading.kept_len() * self.elem_bytes).next_multiple_of(DEFAULT_ALIGNMENT)
     }
 
     /// Where what lies at `offset` must end; offsets in gaps of leading dimensions and behind the end stay.
@@ -450,7 +451,7 @@ pub(crate) fn by_x(extents: &[usize]) -> String {
 }
 
 /// `1000 records of 4+12+1+8, aos to asta:32`.
-fn write_records(f: &mut fmt::Formatter<'_>, retile: &Retile) -> fmt::Result {
+fn write_records(f: &mut fmt::Formatter<'_>, retile: &LayoutChange) -> fmt::Result {
     let fields = retile.fields();
     let aos = usize::from(fields.in_order());
     let layout = |tile: usize| match tile {
@@ -465,8 +466,8 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.given_matrices(), self.extents()) {
             _ if let Some(retile) = self.records() => write_records(f, retile)?,
-            (Some(Matrices { batch: 1, rows, cols }), _) => write!(f, "{rows}x{cols}")?,
-            (Some(Matrices { batch, rows, cols }), _) => write!(f, "{batch} * {rows}x{cols}")?,
+            (Some(MatrixBatch { batch: 1, rows, cols }), _) => write!(f, "{rows}x{cols}")?,
+            (Some(MatrixBatch { batch, rows, cols }), _) => write!(f, "{batch} * {rows}x{cols}")?,
             (None, [rows, cols]) if self.leading().is_some() => write!(f, "{rows}x{cols}")?,
             (None, extents) => {
                 let order: Vec<String> = self.order().map(|axis| axis.to_string()).collect();
@@ -479,7 +480,7 @@ impl fmt::Display for Problem {
             let (lda, ldb) = (leading.source().pitch(), leading.result().pitch());
             write!(f, ", lda {lda}, ldb {ldb}{stays}")?;
         }
-        if self.alignment != ALIGNMENT {
+        if self.alignment != DEFAULT_ALIGNMENT {
             write!(f, " aligned {}", self.alignment)?;
         }
         if self.is_out_of_place() { write!(f, " out of place") } else { Ok(()) }

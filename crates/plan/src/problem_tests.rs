@@ -1,7 +1,7 @@
 //! Tests of the checked problem.
 
 use super::*;
-use turntile_perm::Fields;
+use turntile_perm::RecordSchema;
 
 #[test]
 fn extents_are_checked() {
@@ -25,7 +25,7 @@ fn extents_are_checked() {
 fn axes_are_checked() {
     let problem = Problem::permuted(&[2, 3, 4], &[2, 0, 1], 8).unwrap();
     assert_eq!((problem.len(), problem.bytes()), (24, 192));
-    assert_eq!(problem.matrices(), Some(Matrices { batch: 1, rows: 6, cols: 4 }));
+    assert_eq!(problem.matrices(), Some(MatrixBatch { batch: 1, rows: 6, cols: 4 }));
     assert_eq!(problem.to_string(), "2x3x4 axes 2,0,1 w8");
     for order in [&[0, 1][..], &[0, 1, 1], &[1, 2, 3], &[0, 1, 2, 3]] {
         assert!(matches!(Problem::permuted(&[2, 3, 4], order, 8), Err(ProblemError::Axes(_))));
@@ -47,7 +47,7 @@ fn elements_end_where_numpy_puts_them() {
 
 #[test]
 fn kinds_exclude_each_other() {
-    let words = Retile::new(Fields::new(7, &[1, 2]).unwrap(), 1, 7);
+    let words = LayoutChange::new(RecordSchema::new(7, &[1, 2]).unwrap(), 1, 7);
     let records = Problem::of_records(words, 4).unwrap();
     assert_eq!(records.with_leading(3, 3), Err(ProblemError::Leading { with: "records" }));
     assert_eq!(records.out_of_place(), Err(ProblemError::OutOfPlace { what: "records" }));
@@ -73,10 +73,9 @@ fn an_alignment_counts_by_its_largest_power_of_two() {
 /// What no plan of the planner has: counts that overflow are errors, offsets behind the end stay.
 #[test]
 fn counts_and_offsets_beyond_the_end() {
-    use crate::{Direction, Plan, StageShape};
-    let slots = turntile_perm::Slots::new(720, 180, 4, 4).unwrap();
-    let shape =
-        StageShape::SlotMove { batch: usize::MAX / 2, slots, direction: Direction::Forward };
+    use crate::{Direction, Plan, StageMap};
+    let slots = turntile_perm::AlignedSlots::new(720, 180, 4, 4).unwrap();
+    let shape = StageMap::SlotMove { batch: usize::MAX / 2, slots, direction: Direction::Forward };
     let planner = crate::Planner::new(crate::testing::Toy::default());
     let plan = planner.plan(&Problem::new(3, 5, 4).unwrap()).unwrap();
     let offer = plan.stages().next().unwrap().offer.clone();
@@ -93,5 +92,5 @@ fn a_cut_of_elements_beyond_counting_is_a_flaw() {
     let cut = planner.with_route(crate::Route::CUT).with_mirrored(false);
     let mut plan = cut.plan(&Problem::new(101, 205, 4).unwrap()).unwrap();
     plan.legs[0].stages[0].joined = usize::MAX;
-    assert!(matches!(plan.check(), Err(crate::Flaw::Length { number: 1, .. })));
+    assert!(matches!(plan.check(), Err(crate::InvalidPlan::Length { number: 1, .. })));
 }

@@ -10,12 +10,12 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use turntile_perm::axes::MOST_AXES;
-use turntile_perm::{AxesError, AxisPermutation, FusedAxes};
+use turntile_perm::permutation::MAX_FUSED_RANK;
+use turntile_perm::{AxisPermutation, FusedAxes, PermutationError};
 
 use crate::legs::{Candidate, Planner};
-use crate::part::Part;
-use crate::plan::Declined;
+use crate::phase_problem::PhaseProblem;
+use crate::plan::RejectedRoute;
 use crate::problem::Problem;
 
 /// Axes up to which all orders are looked at: 22 of four axes.
@@ -28,7 +28,7 @@ const MOST_HALVES: usize = 24;
 const MOST_LEGS: usize = 3;
 
 /// The fastest plan, and the routes that could not do the whole.
-pub fn fastest(planner: &Planner, problem: &Problem) -> (Option<Candidate>, Vec<Declined>) {
+pub fn fastest(planner: &Planner, problem: &Problem) -> (Option<Candidate>, Vec<RejectedRoute>) {
     let search = Search::new(planner, problem);
     let [from, to] = search.ends();
     let (found, declined) = search.between(&from, &to, f64::INFINITY, MOST_LEGS);
@@ -59,7 +59,7 @@ impl<'a> Search<'a> {
     }
 
     /// The fastest single leg that takes less than `bound` seconds.
-    fn leg(&self, part: &Part, order: &[usize], bound: f64) -> Option<Candidate> {
+    fn leg(&self, part: &PhaseProblem, order: &[usize], bound: f64) -> Option<Candidate> {
         match self.known.borrow().get(&(part.axes, part.joined)) {
             Some(Ok(found)) => {
                 let found = (found.seconds < bound).then(|| found.clone());
@@ -87,7 +87,7 @@ impl<'a> Search<'a> {
         }
         let pass = self.planner.device.least_seconds(self.problem.bytes());
         let mut best = None;
-        for most in [MOST_AXES, MANY_AXES] {
+        for most in [MAX_FUSED_RANK, MANY_AXES] {
             let pieces = self.fused.waypoints(most);
             let ([mut from, _], mut all) = (self.ends(), Candidate::default());
             let mut add = |(done, to): (usize, &Vec<usize>)| {
@@ -106,7 +106,11 @@ impl<'a> Search<'a> {
     }
 
     /// What is to be done between two orders; none where nothing is.
-    fn part(&self, from: &[usize], to: &[usize]) -> Result<Option<Part<'a>>, AxesError> {
+    fn part(
+        &self,
+        from: &[usize],
+        to: &[usize],
+    ) -> Result<Option<PhaseProblem<'a>>, PermutationError> {
         Ok(self.planner.part(self.problem, &self.fused.between(from, to)?, to))
     }
 
@@ -117,7 +121,7 @@ impl<'a> Search<'a> {
         to: &[usize],
         bound: f64,
         legs: usize,
-    ) -> (Option<Candidate>, Vec<Declined>) {
+    ) -> (Option<Candidate>, Vec<RejectedRoute>) {
         let part = match self.part(from, to) {
             Ok(Some(part)) => part,
             Ok(None) => return (Some(Candidate::default()), Vec::new()),
@@ -178,7 +182,7 @@ impl<'a> Search<'a> {
         let pass = self.planner.device.least_seconds(self.problem.bytes());
         let sides = [self.part(from, via).ok()??, self.part(via, to).ok()??];
         // Runs first, or else matrices: it is soon known whether they leave time for the other side.
-        let is_simple = |simple: fn(&Part) -> bool| sides.iter().position(simple);
+        let is_simple = |simple: fn(&PhaseProblem) -> bool| sides.iter().position(simple);
         let simple =
             is_simple(|part| part.is_runs()).or(is_simple(|part| part.is_matrices())).unwrap_or(0);
         let ends = [[from, via], [via, to]];

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use turntile_perm::Slots;
+use turntile_perm::AlignedSlots;
 
-use crate::device::{Device, Request, Slotting};
+use crate::device::{Device, SlotParams, StageRequest};
+use crate::implementation::{Implementation, LaunchConfig, LaunchConfigData, Method};
 use crate::infeasible::Infeasible;
-use crate::offer::{Geometry, GeometryData, Method, Offer};
 use crate::problem::Problem;
-use crate::shape::StageShape;
+use crate::stage_map::StageMap;
 
 /// Holds `held` bytes on chip, and moves `speed` bytes a second where super-elements are long.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ impl fmt::Display for Nothing {
     }
 }
 
-impl GeometryData for Nothing {
+impl LaunchConfigData for Nothing {
     fn variant(&self) -> String {
         String::new()
     }
@@ -59,23 +59,32 @@ impl Device for Toy {
         bytes as f64 / self.speed
     }
 
-    fn slots(&self, s: &Slotting, chunk: usize) -> Option<Slots> {
-        Slots::new(s.rows, s.cols, s.slot, chunk)
+    fn slots(&self, s: &SlotParams, chunk: usize) -> Option<AlignedSlots> {
+        AlignedSlots::new(s.rows, s.cols, s.slot, chunk)
     }
 
-    fn chunks(&self, s: &Slotting, every: bool) -> Vec<usize> {
+    fn chunks(&self, s: &SlotParams, every: bool) -> Vec<usize> {
         let most = if every { 4 } else { 1 };
         // One chunk is all of the matrix on chip.
         let held = |chunk: usize| chunk < s.rows || chunk * s.cols * s.elem_bytes <= self.held;
         (1..=most).map(|k| k * s.slot).filter(|&chunk| chunk <= s.rows && held(chunk)).collect()
     }
 
-    fn offers(&self, shape: &StageShape, request: &Request) -> Result<Vec<Offer>, Infeasible> {
+    fn offers(
+        &self,
+        shape: &StageMap,
+        request: &StageRequest,
+    ) -> Result<Vec<Implementation>, Infeasible> {
         let unit = (shape.unit() * request.elem_bytes) as f64;
         let bytes = shape.len() * request.elem_bytes;
         let offer = |method, workspace_bytes, fraction: f64| {
             let seconds = bytes as f64 / (self.speed * fraction);
-            Offer { method, geometry: Geometry::new(Nothing), workspace_bytes, seconds }
+            Implementation {
+                method,
+                geometry: LaunchConfig::new(Nothing),
+                workspace_bytes,
+                seconds,
+            }
         };
         let mut all = Vec::new();
         // Squares side by side are held one by one.
@@ -83,7 +92,7 @@ impl Device for Toy {
         let instance = squares.map_or(shape.instance_len(), |e| e.rows * e.cols);
         let held = instance * request.elem_bytes <= self.held;
         match shape {
-            StageShape::Axes(_) => {
+            StageMap::Axes(_) => {
                 if let Some(e) = shape.elementary() {
                     if e.is_squares() && e.mid == 1 {
                         all.push(offer(Method::TileSwap, 0, 1.0));
@@ -95,31 +104,31 @@ impl Device for Toy {
                 all.push(offer(Method::PttwacGlobal, shape.len() / 32, (unit / 1e4).min(0.8)));
                 all.push(offer(Method::PerCycle, 0, (unit / 1e6).min(0.5)));
             }
-            StageShape::SlotGather { .. } | StageShape::FieldGather { .. } => {
+            StageMap::SlotGather { .. } | StageMap::FieldGather { .. } => {
                 all.push(offer(Method::BarrierSync, 64, 0.5));
             }
-            StageShape::Retile(retile) => {
+            StageMap::Retile(retile) => {
                 let period = retile.period() * retile.fields().words() * request.elem_bytes;
                 all.extend((period <= self.held).then(|| offer(Method::BarrierSync, 0, 0.9)));
                 all.push(offer(Method::PerCycle, 0, 0.01));
             }
-            StageShape::SlotMove { .. } | StageShape::FieldMove { .. } => {
+            StageMap::SlotMove { .. } | StageMap::FieldMove { .. } => {
                 all.push(offer(Method::PttwacGlobal, 64, 0.5));
                 all.push(offer(Method::PerCycle, 0, 0.01));
             }
-            StageShape::Cut { rows, .. } => {
+            StageMap::Cut { rows, .. } => {
                 let gaps = rows.gaps() * request.elem_bytes;
                 all.push(offer(Method::Shares, gaps, 0.5));
             }
-            StageShape::Turn(leading) => {
+            StageMap::Turn(leading) => {
                 let equal = leading.source().pitch() == leading.result().pitch();
                 all.extend(equal.then(|| offer(Method::TileSwap, 0, 1.0)));
                 all.push(offer(Method::ThroughWorkspace, bytes, 0.5));
             }
-            StageShape::TileRuns(_) => all.push(offer(Method::PttwacGlobal, 64, 0.5)),
-            StageShape::Slide(_) => all.push(offer(Method::Rounds, 0, 0.7)),
-            StageShape::Gaps { .. } => all.push(offer(Method::Keep, 0, 1.0)),
-            StageShape::Exchange { .. } => all.push(offer(Method::Exchange, 0, 1.0)),
+            StageMap::TileRuns(_) => all.push(offer(Method::PttwacGlobal, 64, 0.5)),
+            StageMap::Slide(_) => all.push(offer(Method::Rounds, 0, 0.7)),
+            StageMap::Gaps { .. } => all.push(offer(Method::Keep, 0, 1.0)),
+            StageMap::Exchange { .. } => all.push(offer(Method::Exchange, 0, 1.0)),
         }
         all.retain(|offer| request.want.accepts(offer.method));
         let Some(need) = all.iter().map(|offer| offer.workspace_bytes).min() else {

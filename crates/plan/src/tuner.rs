@@ -21,7 +21,7 @@ pub enum Effort {
 /// A candidate and how long it took.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Measured {
+pub struct Measurement {
     /// The plan.
     pub plan: Plan,
     /// The median of its runs.
@@ -31,7 +31,7 @@ pub struct Measured {
 }
 
 /// What is called with each candidate's plan and first run, and with how many candidates there are.
-pub type Seen<'a> = &'a mut dyn FnMut(&Plan, Duration, usize);
+pub type OnMeasured<'a> = &'a mut dyn FnMut(&Plan, Duration, usize);
 
 /// Runs that the front-runners get, if the budget lasts.
 const FULL_RUNS: usize = 5;
@@ -39,7 +39,7 @@ const FULL_RUNS: usize = 5;
 /// fast as the rest and was dropped.
 const WARM_UPS: usize = 16;
 /// A candidate this much slower than the best so far is not run again.
-const HOPELESS: f64 = 1.5;
+const GIVE_UP_RATIO: f64 = 1.5;
 
 /// Runs `candidates`, given best estimate first, for about `budget`, and ranks those that ran.
 ///
@@ -57,8 +57,8 @@ pub fn measure<E>(
     candidates: Vec<Plan>,
     budget: Duration,
     mut run: impl FnMut(&Plan) -> Result<Duration, E>,
-    seen: Seen<'_>,
-) -> Result<Vec<Measured>, E> {
+    seen: OnMeasured<'_>,
+) -> Result<Vec<Measurement>, E> {
     let (start, all) = (Instant::now(), candidates.len());
     let mut field: Vec<(Plan, Vec<Duration>)> = Vec::new();
     if let Some(first) = candidates.first() {
@@ -81,7 +81,8 @@ pub fn measure<E>(
         field.sort_by_key(|(_, times)| median(times));
         let Some(best) = field.first().map(|(_, times)| median(times)) else { break };
         let in_reach = |times: &[Duration]| {
-            times.len() + 1 == runs && median(times).as_secs_f64() <= HOPELESS * best.as_secs_f64()
+            times.len() + 1 == runs
+                && median(times).as_secs_f64() <= GIVE_UP_RATIO * best.as_secs_f64()
         };
         for (plan, times) in field.iter_mut().filter(|(_, times)| in_reach(times)) {
             if start.elapsed() > budget {
@@ -91,8 +92,11 @@ pub fn measure<E>(
         }
     }
     field.sort_by_key(|(_, times)| median(times));
-    let measured =
-        |(plan, times): (Plan, Vec<_>)| Measured { plan, time: median(&times), runs: times.len() };
+    let measured = |(plan, times): (Plan, Vec<_>)| Measurement {
+        plan,
+        time: median(&times),
+        runs: times.len(),
+    };
     Ok(field.into_iter().map(measured).collect())
 }
 

@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::atomic_file;
 use crate::infeasible::Infeasible;
 use crate::plan::{Plan, Recipe};
 use crate::planner::Planner;
 use crate::problem::Problem;
-use crate::record;
 use crate::routes::ROUTES;
-use crate::tuner::Measured;
+use crate::tuner::Measurement;
 
 /// Winners by device and problem.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -47,19 +47,19 @@ pub struct Entry {
 
 /// What wisdom says of a problem.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Advice {
+pub enum WisdomLookup {
     /// Use this plan.
     Plan(Box<Plan>),
     /// There is no entry.
     Unknown,
     /// There is an entry that cannot be used.
-    Refused(Refused),
+    Refused(StaleWisdom),
 }
 
 /// Why an entry is not used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Refused {
+pub enum StaleWisdom {
     /// Another version of the library measured it.
     #[error("measured by {got}, this is {expected}")]
     Signature {
@@ -151,7 +151,7 @@ impl Wisdom {
     /// # Errors
     /// [`WisdomError`], when there is a file that cannot be read or understood.
     pub fn load(path: &Path) -> Result<Self, WisdomError> {
-        record::refuse_others(path).map_err(|error| WisdomError::io(path, error))?;
+        atomic_file::refuse_others(path).map_err(|error| WisdomError::io(path, error))?;
         let text = match fs::read(path) {
             // As a file that was made to be written to.
             Ok(text) if text.is_empty() => return Ok(Wisdom::new()),
@@ -195,18 +195,18 @@ impl Wisdom {
     }
 
     /// What is known of `problem` on the planner's device.
-    pub fn advise(&self, planner: &Planner, problem: &Problem) -> Advice {
+    pub fn advise(&self, planner: &Planner, problem: &Problem) -> WisdomLookup {
         let Some(entry) = self.entries.get(&key(planner, problem)) else {
-            return Advice::Unknown;
+            return WisdomLookup::Unknown;
         };
         match entry.plan(planner, problem) {
-            Ok(plan) => Advice::Plan(Box::new(plan)),
-            Err(why) => Advice::Refused(why),
+            Ok(plan) => WisdomLookup::Plan(Box::new(plan)),
+            Err(why) => WisdomLookup::Refused(why),
         }
     }
 
     /// Remembers the winner of a problem among a planner's candidates, in place of what was known of it.
-    pub fn remember(&mut self, planner: &Planner, winner: &Measured) {
+    pub fn remember(&mut self, planner: &Planner, winner: &Measurement) {
         let entry = Entry {
             recipe: winner.plan.recipe(),
             seconds: winner.time.as_secs_f64(),
@@ -223,8 +223,8 @@ impl Wisdom {
     ///
     /// # Errors
     /// [`WisdomError`]; the file is then as it was.
-    pub fn record(path: &Path, planner: &Planner, winner: &Measured) -> Result<(), WisdomError> {
-        record::rewrite(
+    pub fn record(path: &Path, planner: &Planner, winner: &Measurement) -> Result<(), WisdomError> {
+        atomic_file::rewrite(
             path,
             |error| WisdomError::io(path, error),
             |path| {
@@ -243,15 +243,15 @@ impl WisdomError {
 }
 
 impl Entry {
-    fn plan(&self, planner: &Planner, problem: &Problem) -> Result<Plan, Refused> {
+    fn plan(&self, planner: &Planner, problem: &Problem) -> Result<Plan, StaleWisdom> {
         let expected = signature();
         if self.signature != expected {
-            return Err(Refused::Signature { expected, got: self.signature.clone() });
+            return Err(StaleWisdom::Signature { expected, got: self.signature.clone() });
         }
-        let infeasible = |why| Refused::Infeasible { route: self.recipe.routes(), why };
+        let infeasible = |why| StaleWisdom::Infeasible { route: self.recipe.routes(), why };
         // A tile from a file is only ever one that the route itself proposes.
         let plan = planner.remake(problem, &self.recipe).map_err(infeasible)?;
-        plan.ok_or_else(|| Refused::Unknown { recipe: self.recipe.clone() })
+        plan.ok_or_else(|| StaleWisdom::Unknown { recipe: self.recipe.clone() })
     }
 }
 
@@ -261,7 +261,7 @@ mod tests {
 
     use super::*;
     use crate::TileRule;
-    use crate::routes::Tile;
+    use crate::routes::TileSize;
     use crate::testing::Toy;
 
     fn planner() -> Planner {
@@ -272,9 +272,9 @@ mod tests {
         Problem::new(720, 180, 4).unwrap()
     }
 
-    fn winner(rank: usize) -> Measured {
+    fn winner(rank: usize) -> Measurement {
         let plan = planner().survey(&problem()).candidates.swap_remove(rank);
-        Measured { plan, time: Duration::from_millis(3), runs: 5 }
+        Measurement { plan, time: Duration::from_millis(3), runs: 5 }
     }
 
     fn file(name: &str) -> PathBuf {
@@ -291,14 +291,16 @@ mod tests {
         Wisdom::record(&path, &planner(), &winner).unwrap();
         let wisdom = Wisdom::load(&path).unwrap();
         assert_eq!(wisdom.len(), 1);
-        let Advice::Plan(plan) = wisdom.advise(&planner(), &problem()) else { panic!("no plan") };
+        let WisdomLookup::Plan(plan) = wisdom.advise(&planner(), &problem()) else {
+            panic!("no plan")
+        };
         assert_eq!(*plan, winner.plan);
         // Another device, problem or cap knows nothing of it.
         let other = Planner::new(Toy { held: 1 << 20, ..Toy::default() });
-        assert_eq!(wisdom.advise(&other, &problem()), Advice::Unknown);
+        assert_eq!(wisdom.advise(&other, &problem()), WisdomLookup::Unknown);
         let other = Problem::new(720, 181, 4).unwrap();
-        assert_eq!(wisdom.advise(&planner(), &other), Advice::Unknown);
-        assert_eq!(wisdom.advise(&planner(), &problem().with_cap(9)), Advice::Unknown);
+        assert_eq!(wisdom.advise(&planner(), &other), WisdomLookup::Unknown);
+        assert_eq!(wisdom.advise(&planner(), &problem().with_cap(9)), WisdomLookup::Unknown);
     }
 
     #[test]
@@ -308,26 +310,28 @@ mod tests {
             wisdom.remember(&planner(), &winner(0));
             wisdom.entries.values_mut().for_each(change);
             match wisdom.advise(&planner(), &problem()) {
-                Advice::Refused(why) => why,
+                WisdomLookup::Refused(why) => why,
                 other => panic!("{other:?}"),
             }
         };
         assert!(matches!(
             refused(&|entry| entry.signature = "turntile 0.0.1".to_owned()),
-            Refused::Signature { .. }
+            StaleWisdom::Signature { .. }
         ));
         assert!(matches!(
             refused(&|entry| entry.recipe.legs[0].route = "sideways".to_owned()),
-            Refused::Unknown { .. }
+            StaleWisdom::Unknown { .. }
         ));
         assert!(matches!(
             refused(&|entry| entry.recipe.legs[0].route = "square".to_owned()),
-            Refused::Infeasible { .. }
+            StaleWisdom::Infeasible { .. }
         ));
-        for tile in [Tile { m: 0, n: 0 }, Tile { m: 7, n: 11 }, Tile { m: usize::MAX, n: 2 }] {
+        for tile in
+            [TileSize { m: 0, n: 0 }, TileSize { m: 7, n: 11 }, TileSize { m: usize::MAX, n: 2 }]
+        {
             assert!(matches!(
                 refused(&|entry| entry.recipe.legs[0].tile = tile),
-                Refused::Unknown { .. }
+                StaleWisdom::Unknown { .. }
             ));
         }
         let refused_ways = |ways: &[&str]| {
@@ -336,7 +340,7 @@ mod tests {
         };
         for ways in [&[][..], &["tile-swap"], &["by", "magic"], &["barrier"; 9]] {
             let refused = refused_ways(ways);
-            assert!(matches!(refused, Refused::Unknown { .. }), "{ways:?}");
+            assert!(matches!(refused, StaleWisdom::Unknown { .. }), "{ways:?}");
             let told = refused.to_string();
             assert!(told.contains(&ways.join(", ")), "{told}");
         }
@@ -422,7 +426,7 @@ mod tests {
                     for &side in sides {
                         let problem = Problem::new(side, 180, 4).unwrap();
                         let plan = planner().survey(&problem).candidates.swap_remove(0);
-                        let winner = Measured { plan, time: Duration::from_millis(1), runs: 1 };
+                        let winner = Measurement { plan, time: Duration::from_millis(1), runs: 1 };
                         Wisdom::record(path, &planner(), &winner).unwrap();
                     }
                 });

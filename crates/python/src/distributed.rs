@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyMemoryView;
 use pyo3::{create_exception, ffi};
 use turntile::RunError;
-use turntile_distributed::{Error, Exchange, Parts, Redistribution, TransportError};
+use turntile_distributed::{CommError, Communicator, Error, Partition, Redistribution};
 
 use crate::errors::{PlanError, value};
 use crate::host;
@@ -48,16 +48,16 @@ impl Ranks {
         &mut self,
         partner: usize,
         call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,
-    ) -> Result<T, TransportError> {
+    ) -> Result<T, CommError> {
         Python::attach(|py| call(self.object.bind(py))).map_err(|error| {
             let why = error.to_string();
             self.raised = Some(error);
-            TransportError { rank: self.rank, partner, why }
+            CommError { rank: self.rank, partner, why }
         })
     }
 }
 
-impl Exchange for Ranks {
+impl Communicator for Ranks {
     fn rank(&self) -> usize {
         self.rank
     }
@@ -71,7 +71,7 @@ impl Exchange for Ranks {
         partner: usize,
         send: &[u8],
         receive: &mut [u8],
-    ) -> Result<(), TransportError> {
+    ) -> Result<(), CommError> {
         self.call(partner, |object| {
             let py = object.py();
             let sent = view(py, send.as_ptr().cast_mut(), send.len(), READ)?;
@@ -84,7 +84,7 @@ impl Exchange for Ranks {
         })
     }
 
-    fn gather(&mut self, own: u64) -> Result<Vec<u64>, TransportError> {
+    fn gather(&mut self, own: u64) -> Result<Vec<u64>, CommError> {
         let (rank, ranks) = (self.rank, self.ranks);
         self.call(rank, |object| {
             let all: Vec<u64> = object.call_method1("gather", (own,))?.extract()?;
@@ -127,7 +127,7 @@ pub fn asked(
     cap: Option<usize>,
     message: Option<usize>,
 ) -> PyResult<Redistribution> {
-    let (Some(before), Some(after)) = (Parts::new(&before), Parts::new(&after)) else {
+    let (Some(before), Some(after)) = (Partition::new(&before), Partition::new(&after)) else {
         return value("the parts have more indices than there can be");
     };
     let mut change =

@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
-use turntile::gpu::OnGpu;
+use turntile::gpu::GpuTransposer;
 use turntile::{Error as LocalError, RunError};
-use turntile_distributed::Transfer;
+use turntile_distributed::Message;
 
 use crate::distributed::{Asked, LostError, Ranks, asked, exception};
 use crate::gpu::{gpu, handle};
@@ -39,7 +39,7 @@ pub fn redistribute_on_gpu(
     let mut refused = None;
     let begin = |_, _| {
         let stages = stages?;
-        let of = |stages: &[(Range<usize>, OnGpu)]| {
+        let of = |stages: &[(Range<usize>, GpuTransposer)]| {
             stages.iter().map(|(_, stage)| stage.workspace_bytes()).max().unwrap_or(0)
         };
         let bytes = of(&stages.local[0]).max(of(&stages.local[1]));
@@ -56,7 +56,7 @@ pub fn redistribute_on_gpu(
     let (stages, workspace) =
         agreed.map_err(|error| exception(py, error, ranks.raised.or(refused)))?;
 
-    let run = |stages: &[(Range<usize>, OnGpu)]| {
+    let run = |stages: &[(Range<usize>, GpuTransposer)]| {
         stages.iter().try_for_each(|(range, stage)| {
             let part = ((address + range.start) as u64, range.len());
             // SAFETY: part, workspace and stream are of the plan's device, in its primary context, as the caller has asked
@@ -69,16 +69,16 @@ pub fn redistribute_on_gpu(
     for transfer in stages.transfers() {
         let object = object.bind(py);
         let done = match transfer {
-            Transfer::Swap { partner, at } => {
+            Message::Swap { partner, at } => {
                 object.call_method1("swap", (partner, at.start, at.end))
             }
-            Transfer::Send { partner, at } => {
+            Message::Send { partner, at } => {
                 object.call_method1("send", (partner, at.start, at.end))
             }
-            Transfer::Receive { partner, at } => {
+            Message::Receive { partner, at } => {
                 object.call_method1("receive", (partner, at.start, at.end))
             }
-            Transfer::Slide { from, to, bytes } => object.call_method1("slide", (from, to, bytes)),
+            Message::Slide { from, to, bytes } => object.call_method1("slide", (from, to, bytes)),
         };
         done.map_err(|raised| {
             if !raised.is_instance_of::<PyException>(py) {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
-use turntile::stored::{ReadAt, Stored, StoredError, WriteAt};
+use turntile::stored::{OutOfCore, ReadAt, StoredError, WriteAt};
 use turntile::{RunError, Transpose};
 
 use crate::errors::exception;
@@ -90,7 +90,7 @@ pub fn permute_file(
 }
 
 fn run(
-    stored: &Stored,
+    stored: &OutOfCore,
     (source, mut dest, mut scratch): (Part<'_>, Part<'_>, Part<'_>),
 ) -> Result<(), StoredError> {
     let bytes = stored.buffer_bytes();

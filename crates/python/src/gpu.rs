@@ -10,7 +10,7 @@ use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use turntile::gpu::{Gpu, OnGpu};
+use turntile::gpu::{Gpu, GpuTransposer};
 use turntile::{Error, Transpose};
 
 use crate::driver;
@@ -60,7 +60,7 @@ pub fn is_capturing(stream: usize) -> bool {
 /// An order of axes, or a layout of records, planned for a GPU, its kernels loaded.
 #[pyclass(frozen, module = "turntile._core")]
 pub struct CudaPlan {
-    ready: OnGpu,
+    ready: GpuTransposer,
 }
 
 #[pymethods]

@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyMemoryError, PyOverflowError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use turntile::plan::Problem;
-use turntile::{Bytes, Options, Planned, RunError, Transpose, bytes};
+use turntile::{RawElements, RunError, RunOptions, Transpose, Transposer, bytes};
 
 use crate::errors::{exception, value};
 use crate::layout::Arranged;
@@ -106,8 +106,8 @@ pub fn asked(
 pub fn threads(asked: Option<usize>) -> usize {
     match asked {
         Some(1) => 1,
-        Some(asked) => asked.min(turntile::threads::count()),
-        None => turntile::threads::count(),
+        Some(asked) => asked.min(turntile::pool::count()),
+        None => turntile::pool::count(),
     }
 }
 
@@ -118,7 +118,7 @@ pub struct HostPlan {
     problem: Problem,
     threads: Option<usize>,
     small: bool,
-    planned: OnceLock<Planned>,
+    planned: OnceLock<Transposer>,
 }
 
 #[pymethods]
@@ -192,9 +192,9 @@ impl HostPlan {
         };
         let beside = held.as_deref_mut();
         // SAFETY: as of `permute_span`.
-        let mut data = Bytes(unsafe { span.write() });
+        let mut data = RawElements(unsafe { span.write() });
         let run = || match beside {
-            Some(memory) => planned.run_with(&mut data, Options::new().workspace(memory)),
+            Some(memory) => planned.run_with(&mut data, RunOptions::new().workspace(memory)),
             None => planned.run(&mut data),
         };
         once(moved, || py.detach(run).map_err(exception))
@@ -209,7 +209,7 @@ impl HostPlan {
         let planned = self.planned(py)?;
         let run = || {
             // SAFETY: as of `permute_span`; the two do not overlap.
-            let (mut to, from) = unsafe { (Bytes(to.write()), Bytes(from.read())) };
+            let (mut to, from) = unsafe { (RawElements(to.write()), RawElements(from.read())) };
             planned.run_into(&from, &mut to)
         };
         py.detach(run).map_err(exception)
@@ -224,7 +224,7 @@ impl HostPlan {
     }
 
     /// The plan, made now if it is not yet.
-    fn planned(&self, py: Python<'_>) -> PyResult<&Planned> {
+    fn planned(&self, py: Python<'_>) -> PyResult<&Transposer> {
         if let Some(planned) = self.planned.get() {
             return Ok(planned);
         }

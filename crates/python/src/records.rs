@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use turntile::Transpose;
-use turntile::layout::{Layout, Relayout};
+use turntile::layout::{RecordConversion, RecordOrder};
 
 use crate::errors::exception;
 
@@ -15,9 +15,9 @@ pub fn asked(
     from: &str,
     to: &str,
 ) -> PyResult<Transpose> {
-    let layout = |name: &str| name.parse::<Layout>().map_err(|error| exception(error.into()));
+    let layout = |name: &str| name.parse::<RecordOrder>().map_err(|error| exception(error.into()));
     let (from, to) = (layout(from)?, layout(to)?);
-    let relayout = Relayout::by_offsets(records, record_bytes, fields);
+    let relayout = RecordConversion::by_offsets(records, record_bytes, fields);
     let relayout = relayout.map_err(|error| exception(error.into()))?;
     Ok(relayout.from(from).to(to))
 }

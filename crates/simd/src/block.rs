@@ -6,11 +6,11 @@ use std::mem::MaybeUninit;
 pub type Byte = MaybeUninit<u8>;
 
 /// Bytes of a cache line.
-pub const LINE: usize = 64;
+pub const CACHE_LINE: usize = 64;
 
 /// A block of a row-major array of units: `rows` by `cols`, pitches in units from row to row.
 #[derive(Clone, Copy, Debug)]
-pub struct Block {
+pub struct BlockShape {
     /// Units of the block down.
     pub rows: usize,
     /// Units of the block across.
@@ -21,7 +21,7 @@ pub struct Block {
     pub to_pitch: usize,
 }
 
-impl Block {
+impl BlockShape {
     /// Whether there is nothing to move.
     pub fn is_empty(&self) -> bool {
         self.rows == 0 || self.cols == 0

@@ -1,18 +1,18 @@
 //! What others call: each asks the row in use.
 #![allow(unsafe_code)]
 
-use crate::block::{Block, Byte, LINE};
-use crate::copy::Transfer;
-use crate::exchange::Exchange;
-use crate::lines::Lines;
-use crate::table::kernel;
-use crate::taken::took;
+use crate::block::{BlockShape, Byte, CACHE_LINE};
+use crate::copy::CopyJob;
+use crate::dispatch::active;
+use crate::prefetch_cursor::PrefetchCursor;
+use crate::square_swap::SquareSwapFn;
+use crate::trace::trace_path;
 
 /// `to[j][i] = from[i][j]` for units of `unit_bytes` bytes; both buffers start at unit (0, 0).
 ///
 /// # Panics
 /// When a buffer is shorter than the block says, or `unit_bytes` is 0.
-pub fn transpose(from: &[Byte], to: &mut [Byte], block: Block, unit_bytes: usize) {
+pub fn transpose(from: &[Byte], to: &mut [Byte], block: BlockShape, unit_bytes: usize) {
     assert!(unit_bytes > 0 && block.from_len() <= from.len() / unit_bytes);
     assert!(block.to_len() <= to.len() / unit_bytes);
     // SAFETY: the lengths were compared above, and the borrows are exclusive of each other.
@@ -26,16 +26,21 @@ pub fn transpose(from: &[Byte], to: &mut [Byte], block: Block, unit_bytes: usize
 /// - `from` is valid for reads of every unit of the block, `to` for writes of every unit of the
 ///   transposed block, and the bytes between their first and last units are in bounds.
 /// - The two do not overlap; nobody else writes what is read or touches what is written.
-pub unsafe fn transpose_raw(from: *const Byte, to: *mut Byte, block: Block, unit_bytes: usize) {
+pub unsafe fn transpose_raw(
+    from: *const Byte,
+    to: *mut Byte,
+    block: BlockShape,
+    unit_bytes: usize,
+) {
     // Its extents and pitches may be any numbers, which kernels do not expect.
     if block.is_empty() {
         return;
     }
-    match kernel().of(unit_bytes) {
+    match active().of(unit_bytes) {
         // SAFETY: the row was found to be available; the rest is the caller's.
         Some(words) => unsafe { words(from, to, block) },
         None => {
-            took("units", unit_bytes);
+            trace_path("units", unit_bytes);
             // SAFETY: the caller's.
             unsafe {
                 match unit_bytes {
@@ -56,8 +61,8 @@ pub unsafe fn transpose_raw(from: *const Byte, to: *mut Byte, block: Block, unit
 const RUN: usize = 16;
 
 /// The same for units of a length that is common, known to the compiler.
-unsafe fn units<const W: usize>(from: *const Byte, to: *mut Byte, block: Block) {
-    let Block { rows, cols, from_pitch, to_pitch } = block;
+unsafe fn units<const W: usize>(from: *const Byte, to: *mut Byte, block: BlockShape) {
+    let BlockShape { rows, cols, from_pitch, to_pitch } = block;
     let (from, to) = (from.cast::<[Byte; W]>(), to.cast::<[Byte; W]>());
     for i in (0..rows).step_by(RUN) {
         let height = RUN.min(rows - i);
@@ -77,7 +82,7 @@ unsafe fn units<const W: usize>(from: *const Byte, to: *mut Byte, block: Block) 
 }
 
 /// The same for units of any length.
-unsafe fn runs(from: *const Byte, to: *mut Byte, block: Block, unit_bytes: usize) {
+unsafe fn runs(from: *const Byte, to: *mut Byte, block: BlockShape, unit_bytes: usize) {
     for i in 0..block.rows {
         for j in 0..block.cols {
             let source = (i * block.from_pitch + j) * unit_bytes;
@@ -97,22 +102,22 @@ unsafe fn runs(from: *const Byte, to: *mut Byte, block: Block, unit_bytes: usize
 /// Each `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap; nobody else writes
 /// the one or touches the other meanwhile.
 #[inline]
-pub unsafe fn copy_transfers_raw(transfers: &[Transfer], len: usize) {
+pub unsafe fn copy_transfers_raw(transfers: &[CopyJob], len: usize) {
     // SAFETY: the row was found to be available; the rest is the caller's.
-    unsafe { (kernel().copy)(transfers, len) };
+    unsafe { (active().copy)(transfers, len) };
 }
 
 /// A way to have two squares of units change places, found once for as many as there are.
 #[derive(Clone, Copy, Debug)]
 pub struct SquareSwap {
-    squares: Exchange,
+    squares: SquareSwapFn,
     side: usize,
 }
 
 impl SquareSwap {
     /// That of the kernel in use for squares of `side` units of `unit_bytes` bytes, if it has one.
     pub fn of(side: usize, unit_bytes: usize) -> Option<Self> {
-        kernel().squares_of(side, unit_bytes).map(|squares| SquareSwap { squares, side })
+        active().squares_of(side, unit_bytes).map(|squares| SquareSwap { squares, side })
     }
 
     /// Units of a side.
@@ -128,13 +133,18 @@ impl SquareSwap {
     /// All units of both squares, in rows `pitch` bytes apart, are valid for reads and writes and nobody
     /// else's meanwhile; the squares are the same or share no unit.
     #[inline(always)]
-    pub unsafe fn swap_raw(&self, [a, b]: [*mut Byte; 2], pitch: usize, lines: &mut Lines) {
+    pub unsafe fn swap_raw(
+        &self,
+        [a, b]: [*mut Byte; 2],
+        pitch: usize,
+        lines: &mut PrefetchCursor,
+    ) {
         // SAFETY: the row was found to be available and `side` fits it; the rest is the caller's.
         unsafe { (self.squares)(a, b, pitch, self.side, lines) };
     }
 }
 
-/// Fills `to` from the ring of `wrap` bytes at the start of `ring`, from its place `start` on. The [`LINE`] bytes
+/// Fills `to` from the ring of `wrap` bytes at the start of `ring`, from its place `start` on. The [`CACHE_LINE`] bytes
 /// after the ring repeat its first ones, so that a line can be read across its end; without them, or for
 /// parts of lines, it is two copies.
 ///
@@ -143,10 +153,10 @@ impl SquareSwap {
 #[inline]
 pub fn copy_from_ring(ring: &[Byte], start: usize, wrap: usize, to: &mut [Byte]) {
     assert!(start < wrap && to.len() <= wrap && ring.len() >= wrap);
-    if to.len().is_multiple_of(LINE) && ring.len() >= wrap + LINE {
+    if to.len().is_multiple_of(CACHE_LINE) && ring.len() >= wrap + CACHE_LINE {
         // SAFETY: the row was found to be available; lines are read from places below `wrap`, so up to
         // a line past it.
-        unsafe { (kernel().from_ring)(ring.as_ptr(), start, wrap, to.as_mut_ptr(), to.len()) };
+        unsafe { (active().from_ring)(ring.as_ptr(), start, wrap, to.as_mut_ptr(), to.len()) };
         return;
     }
     let (before, after) = to.split_at_mut(to.len().min(wrap - start));
@@ -154,7 +164,7 @@ pub fn copy_from_ring(ring: &[Byte], start: usize, wrap: usize, to: &mut [Byte])
     after.copy_from_slice(&ring[..after.len()]);
 }
 
-/// Puts `from` into the ring of `wrap` bytes that begins [`LINE`] bytes after the start of `ring`, from its place
+/// Puts `from` into the ring of `wrap` bytes that begins [`CACHE_LINE`] bytes after the start of `ring`, from its place
 /// `start` on. The lines before and after the ring are overwritten with anything.
 ///
 /// # Panics
@@ -162,14 +172,14 @@ pub fn copy_from_ring(ring: &[Byte], start: usize, wrap: usize, to: &mut [Byte])
 #[inline]
 pub fn copy_into_ring(from: &[Byte], ring: &mut [Byte], start: usize, wrap: usize) {
     assert!(start < wrap && from.len() <= wrap);
-    assert!(ring.len().checked_sub(2 * LINE).is_some_and(|room| wrap <= room));
-    if from.len().is_multiple_of(LINE) {
-        // SAFETY: the row was found to be available; lines are written at places from `-LINE` on and
+    assert!(ring.len().checked_sub(2 * CACHE_LINE).is_some_and(|room| wrap <= room));
+    if from.len().is_multiple_of(CACHE_LINE) {
+        // SAFETY: the row was found to be available; lines are written at places from `-CACHE_LINE` on and
         // below `wrap`, a line before them.
-        unsafe { (kernel().into_ring)(from.as_ptr(), ring.as_mut_ptr(), start, wrap, from.len()) };
+        unsafe { (active().into_ring)(from.as_ptr(), ring.as_mut_ptr(), start, wrap, from.len()) };
         return;
     }
     let (before, after) = from.split_at(from.len().min(wrap - start));
-    ring[LINE + start..][..before.len()].copy_from_slice(before);
-    ring[LINE..][..after.len()].copy_from_slice(after);
+    ring[CACHE_LINE + start..][..before.len()].copy_from_slice(before);
+    ring[CACHE_LINE..][..after.len()].copy_from_slice(after);
 }

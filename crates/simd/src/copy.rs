@@ -4,14 +4,14 @@
 
 use std::mem::MaybeUninit;
 
-use crate::block::{Byte, LINE};
-use crate::lanes::Vector;
+use crate::block::{Byte, CACHE_LINE};
 use crate::prefetch::{prefetch, prefetch_run};
-use crate::taken::took;
+use crate::trace::trace_path;
+use crate::vector::Vector;
 
 /// Bytes to be copied, and where as many lie that will be read soon: any address will do.
 #[derive(Clone, Copy, Debug)]
-pub struct Transfer {
+pub struct CopyJob {
     /// Its first byte.
     pub from: *const Byte,
     /// Where it goes.
@@ -20,9 +20,9 @@ pub struct Transfer {
     pub ahead: *const Byte,
 }
 
-impl Default for Transfer {
+impl Default for CopyJob {
     fn default() -> Self {
-        Transfer { from: std::ptr::null(), to: std::ptr::null_mut(), ahead: std::ptr::null() }
+        CopyJob { from: std::ptr::null(), to: std::ptr::null_mut(), ahead: std::ptr::null() }
     }
 }
 
@@ -32,12 +32,12 @@ impl Default for Transfer {
 /// - The machine can run the kernel that it belongs to.
 /// - Each `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap; nobody else writes
 ///   the one or touches the other meanwhile.
-pub type Copy = unsafe fn(transfers: &[Transfer], len: usize);
+pub type CopyFn = unsafe fn(transfers: &[CopyJob], len: usize);
 
 /// Without vectors.
-pub unsafe fn copy_plain(transfers: &[Transfer], len: usize) {
-    took("bytes", len);
-    for &Transfer { from, to, ahead } in transfers {
+pub unsafe fn copy_plain(transfers: &[CopyJob], len: usize) {
+    trace_path("bytes", len);
+    for &CopyJob { from, to, ahead } in transfers {
         prefetch_run(ahead, len);
         // SAFETY: the caller's.
         unsafe { to.copy_from_nonoverlapping(from, len) };
@@ -58,10 +58,11 @@ pub unsafe fn copy_vector<V: Vector>(from: *const Byte, to: *mut Byte) {
 #[inline(always)]
 pub unsafe fn copy_line<V: Vector>(from: *const Byte, to: *mut Byte) {
     let (from, to) = (from.cast::<MaybeUninit<V>>(), to.cast::<MaybeUninit<V>>());
-    let count = LINE / 16 / V::LANES;
+    let count = CACHE_LINE / 16 / V::LANES;
     // SAFETY: the caller's lines.
     unsafe {
-        let all: [_; LINE / 16] = std::array::from_fn(|k| from.add(k % count).read_unaligned());
+        let all: [_; CACHE_LINE / 16] =
+            std::array::from_fn(|k| from.add(k % count).read_unaligned());
         (0..count).for_each(|k| to.add(k).write_unaligned(all[k]));
     }
 }
@@ -69,26 +70,26 @@ pub unsafe fn copy_line<V: Vector>(from: *const Byte, to: *mut Byte) {
 /// Vector by vector, those of `to` aligned; the first and the last may cover bytes of their neighbours. `len` is that of
 /// a vector or more.
 #[inline(always)]
-pub unsafe fn copy_vectors<V: Vector>(transfers: &[Transfer], len: usize) {
+pub unsafe fn copy_vectors<V: Vector>(transfers: &[CopyJob], len: usize) {
     let size = 16 * V::LANES;
-    for &Transfer { from, to, ahead } in transfers {
+    for &CopyJob { from, to, ahead } in transfers {
         let start = to.addr().wrapping_neg() & (size - 1);
-        let lines = (len - start) / LINE;
+        let lines = (len - start) / CACHE_LINE;
         // SAFETY: the caller's bytes: `start` is less than `size`, and all offsets at most `len - size`.
         unsafe {
             // Nothing before them and nothing after.
-            if lines * LINE == len {
-                took("whole lines", lines);
+            if lines * CACHE_LINE == len {
+                trace_path("whole lines", lines);
                 copy_lines::<V>(from, to, ahead, lines);
                 continue;
             }
-            took("lines", lines);
+            trace_path("lines", lines);
             copy_vector::<V>(from, to);
             copy_lines::<V>(from.add(start), to.add(start), ahead, lines);
             // The lines there may lie otherwise than those here.
-            prefetch(ahead.wrapping_add(lines * LINE));
+            prefetch(ahead.wrapping_add(lines * CACHE_LINE));
             prefetch(ahead.wrapping_add(len - 1));
-            for at in (start + lines * LINE..len - size).step_by(size) {
+            for at in (start + lines * CACHE_LINE..len - size).step_by(size) {
                 copy_vector::<V>(from.add(at), to.add(at));
             }
             copy_vector::<V>(from.add(len - size), to.add(len - size));
@@ -105,7 +106,7 @@ unsafe fn copy_lines<V: Vector>(
     ahead: *const Byte,
     lines: usize,
 ) {
-    for at in (0..lines * LINE).step_by(LINE) {
+    for at in (0..lines * CACHE_LINE).step_by(CACHE_LINE) {
         // SAFETY: the caller's lines.
         unsafe {
             prefetch(ahead.wrapping_add(at));
@@ -117,12 +118,12 @@ unsafe fn copy_lines<V: Vector>(
 /// Lines between a ring of `wrap` bytes, from its place `start` on, and `len` bytes elsewhere.
 ///
 /// # Safety
-/// - The machine can run the kernel that it belongs to; `len` is a multiple of [`LINE`].
+/// - The machine can run the kernel that it belongs to; `len` is a multiple of [`CACHE_LINE`].
 /// - As [`copy_from_ring`] or [`copy_into_ring`] checks.
-pub type FromRing =
+pub type RingReadFn =
     unsafe fn(ring: *const Byte, start: usize, wrap: usize, to: *mut Byte, len: usize);
 /// The same the other way.
-pub type IntoRing =
+pub type RingWriteFn =
     unsafe fn(from: *const Byte, ring: *mut Byte, start: usize, wrap: usize, len: usize);
 
 #[inline(always)]
@@ -133,12 +134,12 @@ pub unsafe fn from_ring<V: Vector>(
     to: *mut Byte,
     len: usize,
 ) {
-    took("from ring", V::LANES);
+    trace_path("from ring", V::LANES);
     let mut at = start;
-    for k in (0..len).step_by(LINE) {
+    for k in (0..len).step_by(CACHE_LINE) {
         // SAFETY: `at` is below `wrap`; the rest is the caller's.
         unsafe { copy_line::<V>(ring.add(at), to.add(k)) };
-        at += LINE;
+        at += CACHE_LINE;
         at = if at >= wrap { at - wrap } else { at };
     }
 }
@@ -151,14 +152,14 @@ pub unsafe fn into_ring<V: Vector>(
     wrap: usize,
     len: usize,
 ) {
-    took("into ring", V::LANES);
+    trace_path("into ring", V::LANES);
     let mut at = start;
-    for k in (0..len).step_by(LINE) {
+    for k in (0..len).step_by(CACHE_LINE) {
         // SAFETY: `at` is below `wrap`, a line before which the ring's bytes begin, and a line's end that
         // passes `wrap` is also put, with what comes before it, up to a line before the first byte.
         unsafe {
-            copy_line::<V>(from.add(k), ring.add(LINE + at));
-            at += LINE;
+            copy_line::<V>(from.add(k), ring.add(CACHE_LINE + at));
+            at += CACHE_LINE;
             if at >= wrap {
                 at -= wrap;
                 copy_line::<V>(from.add(k), ring.add(at));
@@ -169,7 +170,7 @@ pub unsafe fn into_ring<V: Vector>(
 
 /// Without vectors: in two parts.
 pub unsafe fn from_plain(ring: *const Byte, start: usize, wrap: usize, to: *mut Byte, len: usize) {
-    took("from ring", 0);
+    trace_path("from ring", 0);
     let before = len.min(wrap - start);
     // SAFETY: the caller's, in two parts.
     unsafe {
@@ -186,11 +187,11 @@ pub unsafe fn into_plain(
     wrap: usize,
     len: usize,
 ) {
-    took("into ring", 0);
+    trace_path("into ring", 0);
     let before = len.min(wrap - start);
     // SAFETY: as above.
     unsafe {
-        ring.add(LINE + start).copy_from_nonoverlapping(from, before);
-        ring.add(LINE).copy_from_nonoverlapping(from.add(before), len - before);
+        ring.add(CACHE_LINE + start).copy_from_nonoverlapping(from, before);
+        ring.add(CACHE_LINE).copy_from_nonoverlapping(from.add(before), len - before);
     }
 }

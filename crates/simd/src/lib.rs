@@ -26,32 +26,32 @@
 //!
 //! # Kernels
 //!
-//! A [`Kernel`] is a row of the table [`KERNELS`]; the first that the machine can run is used,
+//! A [`KernelSet`] is a row of the table [`KERNELS`]; the first that the machine can run is used,
 //! found out once. [`force`] takes another, for tests and comparisons.
 
 mod block;
 mod calls;
 mod copy;
-mod exchange;
-mod lanes;
-mod lines;
-mod prefetch;
-mod sets;
-mod stream;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod structures;
-mod table;
-mod taken;
+mod deinterleave;
+mod dispatch;
+mod isa;
+mod nontemporal;
+mod prefetch;
+mod prefetch_cursor;
+mod square_swap;
 #[cfg(test)]
 mod tests;
+mod trace;
+mod transpose;
 mod vector;
 
-pub use block::{Block, Byte, LINE};
+pub use block::{BlockShape, Byte, CACHE_LINE};
 pub use calls::{
     SquareSwap, copy_from_ring, copy_into_ring, copy_transfers_raw, transpose, transpose_raw,
 };
-pub use copy::Transfer;
-pub use lines::{Lines, Rows};
+pub use copy::CopyJob;
+pub use dispatch::{KERNELS, KernelSet, active, force};
+pub use nontemporal::{copy_nontemporal, fence};
 pub use prefetch::{prefetch, prefetch_run};
-pub use stream::{fence, stream_raw};
-pub use table::{KERNELS, Kernel, force, kernel};
+pub use prefetch_cursor::{PrefetchCursor, StridedRegion};

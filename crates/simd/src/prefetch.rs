@@ -1,12 +1,12 @@
 //! Asking for a line of memory before it is needed.
 #![allow(unsafe_code)]
 
-use crate::block::{Byte, LINE};
+use crate::block::{Byte, CACHE_LINE};
 
 /// Asks for the lines of `bytes` bytes from `at` on.
 #[inline(always)]
 pub fn prefetch_run(at: *const Byte, bytes: usize) {
-    (0..bytes).step_by(LINE).for_each(|k| prefetch(at.wrapping_add(k)));
+    (0..bytes).step_by(CACHE_LINE).for_each(|k| prefetch(at.wrapping_add(k)));
 }
 
 /// Asks for the line at `at` to be brought into the second-level cache. Any address will do.

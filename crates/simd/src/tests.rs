@@ -26,7 +26,7 @@ fn some<const N: usize>(all: [usize; N], nth: usize) -> impl Iterator<Item = usi
 
 /// `test` with every kernel that this machine can run, in turn; one test at a time, since the kernel
 /// in use is the whole process's.
-fn with_each_kernel(test: impl Fn(&Kernel)) {
+fn with_each_kernel(test: impl Fn(&KernelSet)) {
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     for row in KERNELS.iter().filter(|row| (row.available)()) {
@@ -71,8 +71,8 @@ fn copy_two(from: &[Byte], to: &mut [Byte], len: usize) {
     let (start, ahead) = (to.as_mut_ptr(), std::ptr::null());
     let end = to[2 * len..].as_mut_ptr();
     let transfers = [
-        Transfer { from: second, to: start, ahead },
-        Transfer { from: first, to: end, ahead: first },
+        CopyJob { from: second, to: start, ahead },
+        CopyJob { from: first, to: end, ahead: first },
     ];
     // SAFETY: runs of a borrow and of an exclusive one.
     unsafe { copy_transfers_raw(&transfers, len) };
@@ -101,21 +101,25 @@ fn check_squares(side: usize, cols: usize, unit: usize) {
         let mut data = filled(side * cols, unit);
         let start = data.as_mut_ptr();
         let at = [start, start.wrapping_add(other * unit)];
-        let rows =
-            Rows { start: std::ptr::null(), count: side, bytes: side * unit, pitch: 1 << 20 };
-        let mut lines = Lines::new(rows, rows);
+        let rows = StridedRegion {
+            start: std::ptr::null(),
+            count: side,
+            bytes: side * unit,
+            pitch: 1 << 20,
+        };
+        let mut lines = PrefetchCursor::new(rows, rows);
         let swap = SquareSwap::of(side, unit);
         if let Some(swap) = swap {
             // SAFETY: both squares lie in `data`, and are the same or side by side.
             unsafe { swap.swap_raw(at, cols * unit, &mut lines) };
         }
         let done = swap.is_some();
-        let fits = kernel().vector_bytes > 0 && (side * unit).is_multiple_of(kernel().vector_bytes);
+        let fits = active().vector_bytes > 0 && (side * unit).is_multiple_of(active().vector_bytes);
         assert_eq!(done, fits);
         if done && (side * unit).is_multiple_of(64) {
             let lines_of_one = side * side * unit / 64;
             let left = if other == 0 { lines_of_one } else { 0 };
-            assert_eq!(lines.left(), left, "{} {side} {unit}", kernel().name);
+            assert_eq!(lines.left(), left, "{} {side} {unit}", active().name);
         }
         let now = bytes(&data);
         for i in 0..side {
@@ -128,7 +132,7 @@ fn check_squares(side: usize, cols: usize, unit: usize) {
                     _ => col * cols + i,
                 };
                 let (got, want) = (&now[(i * cols + j) * unit..], &was[source * unit..]);
-                assert_eq!(got[..unit], want[..unit], "{} {side} {unit} {other}", kernel().name);
+                assert_eq!(got[..unit], want[..unit], "{} {side} {unit} {other}", active().name);
             }
         }
     }
@@ -136,7 +140,7 @@ fn check_squares(side: usize, cols: usize, unit: usize) {
 
 #[expect(unsafe_code, reason = "calls what has no lengths to check")]
 fn check(rows: usize, cols: usize, from_pitch: usize, to_pitch: usize, unit: usize) {
-    let block = Block { rows, cols, from_pitch, to_pitch };
+    let block = BlockShape { rows, cols, from_pitch, to_pitch };
     let from = filled(block.from_len(), unit);
     for raw in [false, true] {
         let mut to = vec![Byte::new(0xAA); cols * to_pitch * unit];
@@ -151,7 +155,7 @@ fn check(rows: usize, cols: usize, from_pitch: usize, to_pitch: usize, unit: usi
                 let got = bytes(&to[(j * to_pitch + i) * unit..][..unit]);
                 if i < rows {
                     let want = bytes(&from[(i * from_pitch + j) * unit..][..unit]);
-                    assert_eq!(got, want, "{} {block:?} unit {unit} at {i}, {j}", kernel().name);
+                    assert_eq!(got, want, "{} {block:?} unit {unit} at {i}, {j}", active().name);
                 } else {
                     assert!(got.iter().all(|&byte| byte == 0xAA), "a gap was written");
                 }
@@ -168,7 +172,7 @@ fn buffers_too_short_are_refused() {
         let call = AssertUnwindSafe(|| call(&from, &mut to));
         std::panic::catch_unwind(call).is_err()
     };
-    let block = Block { rows: 3, cols: 2, from_pitch: 5, to_pitch: 7 };
+    let block = BlockShape { rows: 3, cols: 2, from_pitch: 5, to_pitch: 7 };
     with_each_kernel(|row| {
         for unit in [1, 3, 4] {
             for (from_short, to_short) in [(0, 0), (1, 0), (0, 1)] {
@@ -189,7 +193,7 @@ fn buffers_too_short_are_refused() {
         ] {
             let name = row.name;
             let into = |from: &[Byte], to: &mut [Byte]| {
-                copy_into_ring(&from[..run], &mut to[..room + 2 * LINE], start, 256);
+                copy_into_ring(&from[..run], &mut to[..room + 2 * CACHE_LINE], start, 256);
             };
             assert_eq!(refused(&into), short, "{name} {run} into {room} at {start}");
             let out = |from: &[Byte], to: &mut [Byte]| {
@@ -208,7 +212,7 @@ fn nothing_to_move_touches_nothing() {
                 transpose(
                     &[],
                     &mut [],
-                    Block { rows, cols, from_pitch: cols, to_pitch: rows },
+                    BlockShape { rows, cols, from_pitch: cols, to_pitch: rows },
                     unit,
                 );
             }
@@ -227,7 +231,12 @@ fn a_single_row_may_have_any_pitch() {
                     let to_pitch = if cols == 1 { pitch } else { rows };
                     let from = filled(rows * cols, unit);
                     let mut to = vec![Byte::new(0); from.len()];
-                    transpose(&from, &mut to, Block { rows, cols, from_pitch, to_pitch }, unit);
+                    transpose(
+                        &from,
+                        &mut to,
+                        BlockShape { rows, cols, from_pitch, to_pitch },
+                        unit,
+                    );
                     assert_eq!(bytes(&from), bytes(&to), "{} {rows}x{cols} of {unit}", row.name);
                 }
             }
@@ -266,13 +275,13 @@ fn copies_keep_pointers_and_bytes_that_are_not_initialised() {
             let mut source = from;
             let source = bytes_of(&mut source);
             let (start, dest) = (source.as_ptr(), bytes_of(&mut to).as_mut_ptr());
-            let transfer = Transfer { from: start, to: dest, ahead: start };
+            let transfer = CopyJob { from: start, to: dest, ahead: start };
             // SAFETY: as many bytes of either.
             unsafe { copy_transfers_raw(&[transfer], len) };
             check(&to, len / 8, row.name);
             let mut to = none();
             // SAFETY: as many bytes of a buffer of its own.
-            unsafe { stream_raw(&source[..len], bytes_of(&mut to).as_mut_ptr()) };
+            unsafe { copy_nontemporal(&source[..len], bytes_of(&mut to).as_mut_ptr()) };
             fence();
             check(&to, len / 8, "streamed");
         }
@@ -280,7 +289,7 @@ fn copies_keep_pointers_and_bytes_that_are_not_initialised() {
         let (source, ring) = (bytes_of(&mut source), bytes_of(&mut ring));
         copy_into_ring(&source[..128], ring, 128, 192);
         let out = bytes_of(&mut back);
-        copy_from_ring(&ring[LINE..][..192], 128, 192, &mut out[..128]);
+        copy_from_ring(&ring[CACHE_LINE..][..192], 128, 192, &mut out[..128]);
         check(&back, 16, row.name);
     });
 }
@@ -294,20 +303,20 @@ fn rings_run_on_at_their_start() {
             let run = filled(len, 1);
             for start in (0..WRAP).step_by(if cfg!(miri) { 37 } else { 1 }) {
                 let place = |k: usize| (start + k) % WRAP;
-                let mut ring = filled(WRAP + 2 * LINE, 1);
+                let mut ring = filled(WRAP + 2 * CACHE_LINE, 1);
                 let was = bytes(&ring);
                 copy_into_ring(&run, &mut ring, start, WRAP);
-                let now = bytes(&ring[LINE..][..WRAP]);
-                let mut want = was[LINE..][..WRAP].to_vec();
+                let now = bytes(&ring[CACHE_LINE..][..WRAP]);
+                let mut want = was[CACHE_LINE..][..WRAP].to_vec();
                 (0..len).for_each(|k| want[place(k)] = bytes(&run[k..=k])[0]);
                 assert_eq!(now, want, "{} {len} from {start}", row.name);
 
                 // What comes after the end repeats the start, or is not there.
-                let (first, again) = ring[LINE..].split_at_mut(WRAP);
-                again.copy_from_slice(&first[..LINE]);
-                for room in [WRAP, WRAP + LINE] {
+                let (first, again) = ring[CACHE_LINE..].split_at_mut(WRAP);
+                again.copy_from_slice(&first[..CACHE_LINE]);
+                for room in [WRAP, WRAP + CACHE_LINE] {
                     let mut back = vec![Byte::new(0); len];
-                    copy_from_ring(&ring[LINE..][..room], start, WRAP, &mut back);
+                    copy_from_ring(&ring[CACHE_LINE..][..room], start, WRAP, &mut back);
                     assert_eq!(bytes(&back), bytes(&run), "{} {len} from {start}", row.name);
                 }
             }

@@ -1,175 +1,293 @@
-//! The micro-kernels that transpose blocks of words.
-//!
-//! A vector is so many lanes of 16 bytes, `B = 16 / W` words of `W` bytes each. A micro-tile is
-//! `B · lanes` rows by `B` columns: register `k` takes 16 bytes from each of the rows `k`, `k + B`,
-//! `k + 2B`, ..., one to a lane; `log2 B` rounds that interleave the words of register `k` with
-//! those of register `k + B/2` transpose all lanes at once, and register `k` is then column `k` of
-//! the micro-tile, contiguous, and is stored whole. One network serves every word and every
-//! instruction set: what differs is how words are interleaved ([`Vector`]).
-//!
-//! Structures of at most 8 bytes take fewer instructions by shuffles ([`structures`]).
-//!
-//! Micro-tiles that do not fit whole are moved back so that they do: words that two of them cover
-//! are written twice, with the same value.
-//!
-//! Vectors may hold padding bytes that nobody initialised: they are interleaved and stored like any
-//! other, and no value is ever computed from them. The crate's page says what this relies on.
+//! Vectors as lanes of 16 bytes: how each instruction set loads, stores and interleaves them.
 #![allow(unsafe_code)]
 
-use crate::block::{Block, Byte};
-use crate::lanes::Vector;
-use crate::taken::took;
+use crate::block::Byte;
 
-/// `to[j][i] = from[i][j]` for a block of words.
+/// The vectors of one lane, which every machine of the architecture has.
+#[cfg(target_arch = "x86_64")]
+pub type Lane = std::arch::x86_64::__m128i;
+#[cfg(target_arch = "aarch64")]
+pub type Lane = std::arch::aarch64::uint8x16_t;
+
+/// Lanes of 16 bytes.
 ///
 /// # Safety
-/// - The machine can run the kernel that it belongs to.
-/// - `from` is valid for reads of `block.from_len()` words, `to` for writes of `block.to_len()`;
-///   the two do not overlap, and nobody else writes what is read or touches what is written.
-pub type Words = unsafe fn(from: *const Byte, to: *mut Byte, block: Block);
+/// Every method may be called only where the machine has the instructions: inside a function with
+/// the target features, into which it is inlined. Loads and stores need no alignment.
+pub unsafe trait Vector: Copy {
+    /// Lanes.
+    const LANES: usize;
+    /// Lane `q` from the 16 bytes at `from + q · stride`.
+    unsafe fn load(from: *const Byte, stride: usize) -> Self;
+    /// All lanes from `from`, one after the other.
+    unsafe fn load_all(from: *const Byte) -> Self;
+    /// All lanes to `to`, one after the other.
+    unsafe fn store(self, to: *mut Byte);
+    /// The words of `W` bytes of the lower half of each lane, interleaved with those of `other`.
+    unsafe fn low<const W: usize>(self, other: Self) -> Self;
+    /// The same of the upper half.
+    unsafe fn high<const W: usize>(self, other: Self) -> Self;
 
-/// Side of the sub-blocks that keep both buffers' lines in the first-level cache.
-const SUB: usize = 16;
+    /// The columns of the micro-tile at `from`, whose rows are `pitch` bytes apart.
+    #[inline(always)]
+    unsafe fn columns<const W: usize>(from: *const Byte, pitch: usize) -> [Self; 16] {
+        let b = 16 / W;
+        // Registers past the last are copies that nobody uses, and disappear.
+        // SAFETY: rows k, k + B, ... of the micro-tile; the machine is the caller's.
+        unsafe {
+            Self::interleave::<W>(std::array::from_fn(|k| {
+                Self::load(from.add(k.min(b - 1) * pitch), b * pitch)
+            }))
+        }
+    }
 
-/// Without vectors: sub-block by sub-block, column by column.
-pub unsafe fn plain<const W: usize>(from: *const Byte, to: *mut Byte, block: Block) {
-    took("plain", W);
-    let Block { rows, cols, from_pitch, to_pitch } = block;
-    for i0 in (0..rows).step_by(SUB) {
-        for j0 in (0..cols).step_by(SUB) {
-            for j in j0..cols.min(j0 + SUB) {
-                for i in i0..rows.min(i0 + SUB) {
-                    // SAFETY: word (i, j) of the source and (j, i) of the destination.
+    /// The first `16 / W` registers, transposed as matrices of words, one in each lane.
+    #[inline(always)]
+    unsafe fn interleave<const W: usize>(rows: [Self; 16]) -> [Self; 16] {
+        let b = 16 / W;
+        let mut all = rows;
+        for _ in 0..b.trailing_zeros() {
+            let before = all;
+            for k in 0..b / 2 {
+                // SAFETY: the machine is the caller's.
+                unsafe {
+                    all[2 * k] = before[k].low::<W>(before[k + b / 2]);
+                    all[2 * k + 1] = before[k].high::<W>(before[k + b / 2]);
+                }
+            }
+        }
+        all
+    }
+}
+
+/// Vectors whose lanes' bytes can be put in any order (not SSE2's).
+///
+/// # Safety
+/// As for [`Vector`].
+pub unsafe trait Shuffle: Vector {
+    /// `lane`, in every lane.
+    unsafe fn splat(lane: &[u8; 16]) -> Self;
+    /// Byte `mask[b]` of a lane as its byte `b`; zero where that is 128.
+    unsafe fn shuffle(self, mask: Self) -> Self;
+    /// Bit by bit.
+    unsafe fn or(self, other: Self) -> Self;
+    /// Lane `q` to the 16 bytes at `to + q · stride`.
+    unsafe fn store_lanes(self, to: *mut Byte, stride: usize);
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::{Byte, Shuffle, Vector};
+    use std::arch::x86_64::*;
+
+    macro_rules! vector {
+        ($vector:ty, $lanes:literal, $load:expr, $load_all:expr, $store:expr, $low:tt, $high:tt) => {
+            // SAFETY: plain loads, stores and shuffles.
+            unsafe impl Vector for $vector {
+                const LANES: usize = $lanes;
+                #[inline(always)]
+                unsafe fn load(from: *const Byte, stride: usize) -> Self {
+                    // SAFETY: the caller's bytes and machine.
+                    unsafe { $load(from, stride) }
+                }
+                #[inline(always)]
+                unsafe fn load_all(from: *const Byte) -> Self {
+                    // SAFETY: as above.
+                    unsafe { $load_all(from.cast()) }
+                }
+                #[inline(always)]
+                unsafe fn store(self, to: *mut Byte) {
+                    // SAFETY: as above.
+                    unsafe { $store(to.cast(), self) }
+                }
+                #[inline(always)]
+                unsafe fn low<const W: usize>(self, other: Self) -> Self {
+                    // SAFETY: the caller's machine.
+                    unsafe { vector!(@words $low, self, other) }
+                }
+                #[inline(always)]
+                unsafe fn high<const W: usize>(self, other: Self) -> Self {
+                    // SAFETY: the caller's machine.
+                    unsafe { vector!(@words $high, self, other) }
+                }
+            }
+        };
+        (@words [$w1:ident, $w2:ident, $w4:ident, $w8:ident], $a:expr, $b:expr) => {
+            match W {
+                1 => $w1($a, $b),
+                2 => $w2($a, $b),
+                4 => $w4($a, $b),
+                _ => $w8($a, $b),
+            }
+        };
+    }
+
+    #[inline(always)]
+    unsafe fn lane(at: *const Byte) -> __m128i {
+        // SAFETY: the caller's 16 bytes.
+        unsafe { _mm_loadu_si128(at.cast()) }
+    }
+
+    vector!(
+        __m128i,
+        1,
+        |from, _| lane(from),
+        _mm_loadu_si128,
+        _mm_storeu_si128,
+        [_mm_unpacklo_epi8, _mm_unpacklo_epi16, _mm_unpacklo_epi32, _mm_unpacklo_epi64],
+        [_mm_unpackhi_epi8, _mm_unpackhi_epi16, _mm_unpackhi_epi32, _mm_unpackhi_epi64]
+    );
+    vector!(
+        __m256i,
+        2,
+        |from: *const Byte, stride| {
+            let first = _mm256_castsi128_si256(lane(from));
+            _mm256_inserti128_si256::<1>(first, lane(from.add(stride)))
+        },
+        _mm256_loadu_si256,
+        _mm256_storeu_si256,
+        [_mm256_unpacklo_epi8, _mm256_unpacklo_epi16, _mm256_unpacklo_epi32, _mm256_unpacklo_epi64],
+        [_mm256_unpackhi_epi8, _mm256_unpackhi_epi16, _mm256_unpackhi_epi32, _mm256_unpackhi_epi64]
+    );
+    vector!(
+        __m512i,
+        4,
+        |from: *const Byte, stride: usize| {
+            let first = _mm512_castsi128_si512(lane(from));
+            let second = _mm512_inserti32x4::<1>(first, lane(from.add(stride)));
+            let third = _mm512_inserti32x4::<2>(second, lane(from.add(2 * stride)));
+            _mm512_inserti32x4::<3>(third, lane(from.add(3 * stride)))
+        },
+        _mm512_loadu_si512,
+        _mm512_storeu_si512,
+        [_mm512_unpacklo_epi8, _mm512_unpacklo_epi16, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64],
+        [_mm512_unpackhi_epi8, _mm512_unpackhi_epi16, _mm512_unpackhi_epi32, _mm512_unpackhi_epi64]
+    );
+
+    macro_rules! shuffle {
+        ($vector:ty, $splat:ident, $shuffle:ident, $or:ident, $first:ident, $lane:ident: $($q:literal)+) => {
+            // SAFETY: plain shuffles and stores.
+            unsafe impl Shuffle for $vector {
+                #[inline(always)]
+                unsafe fn splat(lane: &[u8; 16]) -> Self {
+                    // SAFETY: the caller's machine; 16 bytes are read.
+                    unsafe { $splat(_mm_loadu_si128(lane.as_ptr().cast())) }
+                }
+                #[inline(always)]
+                unsafe fn shuffle(self, mask: Self) -> Self {
+                    // SAFETY: the caller's machine.
+                    unsafe { $shuffle(self, mask) }
+                }
+                #[inline(always)]
+                unsafe fn or(self, other: Self) -> Self {
+                    // SAFETY: the caller's machine.
+                    unsafe { $or(self, other) }
+                }
+                #[inline(always)]
+                unsafe fn store_lanes(self, to: *mut Byte, stride: usize) {
+                    // SAFETY: the caller's bytes and machine.
                     unsafe {
-                        word::<W>(
-                            from.add((i * from_pitch + j) * W),
-                            to.add((j * to_pitch + i) * W),
-                        )
-                    };
+                        _mm_storeu_si128(to.cast(), $first(self));
+                        $(_mm_storeu_si128(to.add($q * stride).cast(), $lane::<$q>(self));)+
+                    }
                 }
             }
-        }
+        };
     }
+
+    shuffle!(
+        __m256i,
+        _mm256_broadcastsi128_si256,
+        _mm256_shuffle_epi8,
+        _mm256_or_si256,
+        _mm256_castsi256_si128,
+        _mm256_extracti128_si256: 1
+    );
+    shuffle!(
+        __m512i,
+        _mm512_broadcast_i32x4,
+        _mm512_shuffle_epi8,
+        _mm512_or_si512,
+        _mm512_castsi512_si128,
+        _mm512_extracti32x4_epi32: 1 2 3
+    );
 }
 
-/// Moves one word.
-#[inline(always)]
-unsafe fn word<const W: usize>(from: *const Byte, to: *mut Byte) {
-    // SAFETY: the caller's word of each side; a word is an array of bytes and needs no alignment.
-    unsafe { to.cast::<[Byte; W]>().write(from.cast::<[Byte; W]>().read()) };
-}
+#[cfg(target_arch = "aarch64")]
+mod neon {
+    use super::{Byte, Shuffle, Vector};
+    use std::arch::aarch64::*;
 
-/// Whether a block has fewer columns than a lane has words, and rows enough without gaps.
-#[inline(always)]
-pub fn narrow_columns<V: Vector, const W: usize>(block: Block) -> bool {
-    let b = 16 / W;
-    block.cols > 1
-        && block.cols < b
-        && block.from_pitch == block.cols
-        && block.rows >= 2 * b * V::LANES
-}
-
-/// Whether a block holds a micro-tile.
-#[inline(always)]
-pub fn fits<V: Vector, const W: usize>(block: Block) -> bool {
-    let b = 16 / W;
-    block.rows >= b * V::LANES && block.cols >= b
-}
-
-/// A block of at least one micro-tile.
-#[inline(always)]
-pub unsafe fn tiles<V: Vector, const W: usize>(from: *const Byte, to: *mut Byte, block: Block) {
-    let Block { rows, cols, from_pitch, to_pitch } = block;
-    took("tiles", V::LANES);
-    let (wide, high) = (16 / W, 16 / W * V::LANES);
-    let mut i = 0;
-    loop {
-        let mut j = 0;
-        loop {
-            // SAFETY: rows i.. and columns j.. of a whole micro-tile lie in the block.
+    macro_rules! words {
+        ($a:expr, $b:expr, $w1:ident, $w2:ident, $w4:ident, $w8:ident) => {{
+            let (a, b) = ($a, $b);
+            // SAFETY: every machine of the architecture has NEON.
             unsafe {
-                // A single row's pitch may be any number, and is not used.
-                let pitch = from_pitch.wrapping_mul(W);
-                let columns = V::columns::<W>(from.add((i * from_pitch + j) * W), pitch);
-                for (k, column) in columns.iter().enumerate().take(wide) {
-                    column.store(to.add(((j + k) * to_pitch + i) * W));
+                match W {
+                    1 => $w1(a, b),
+                    2 => {
+                        vreinterpretq_u8_u16($w2(vreinterpretq_u16_u8(a), vreinterpretq_u16_u8(b)))
+                    }
+                    4 => {
+                        vreinterpretq_u8_u32($w4(vreinterpretq_u32_u8(a), vreinterpretq_u32_u8(b)))
+                    }
+                    _ => {
+                        vreinterpretq_u8_u64($w8(vreinterpretq_u64_u8(a), vreinterpretq_u64_u8(b)))
+                    }
                 }
             }
-            if j + wide >= cols {
-                break;
-            }
-            j = (j + wide).min(cols - wide);
-        }
-        if i + high >= rows {
-            break;
-        }
-        i = (i + high).min(rows - high);
+        }};
     }
-}
 
-/// Fewer columns than a vector's words, rows without gaps: loads run on into the next rows, and
-/// what does not belong to the block is not stored.
-#[inline(always)]
-pub unsafe fn few_columns<V: Vector, const W: usize>(
-    from: *const Byte,
-    to: *mut Byte,
-    block: Block,
-) {
-    let Block { rows, cols, to_pitch, .. } = block;
-    let (wide, high) = (16 / W, 16 / W * V::LANES);
-    let mut i = 0;
-    while (i + high - 1) * cols + wide <= rows * cols {
-        // SAFETY: the last load ends within the block, by the line above; columns past the block's
-        // are dropped.
-        unsafe {
-            let columns = V::columns::<W>(from.add(i * cols * W), cols * W);
-            let store = |j: usize, column: V| column.store(to.add((j * to_pitch + i) * W));
-            // A known number of columns lets most of the network disappear: with three columns of
-            // bytes two thirds of it.
-            match cols {
-                2 => columns.iter().take(2).enumerate().for_each(|(j, &column)| store(j, column)),
-                3 => columns.iter().take(3).enumerate().for_each(|(j, &column)| store(j, column)),
-                _ => {
-                    columns.iter().take(cols).enumerate().for_each(|(j, &column)| store(j, column))
-                }
-            }
+    // SAFETY: plain loads, stores and shuffles.
+    unsafe impl Vector for uint8x16_t {
+        const LANES: usize = 1;
+        #[inline(always)]
+        unsafe fn load(from: *const Byte, _: usize) -> Self {
+            // SAFETY: the caller's 16 bytes.
+            unsafe { vld1q_u8(from.cast()) }
         }
-        i += high;
-    }
-    took("few columns", i / high);
-    for i in i..rows {
-        for j in 0..cols {
-            // SAFETY: word (i, j) of the source and (j, i) of the destination.
-            unsafe { word::<W>(from.add((i * cols + j) * W), to.add((j * to_pitch + i) * W)) };
+        #[inline(always)]
+        unsafe fn load_all(from: *const Byte) -> Self {
+            // SAFETY: as above.
+            unsafe { vld1q_u8(from.cast()) }
+        }
+        #[inline(always)]
+        unsafe fn store(self, to: *mut Byte) {
+            // SAFETY: as above.
+            unsafe { vst1q_u8(to.cast(), self) }
+        }
+        #[inline(always)]
+        unsafe fn low<const W: usize>(self, other: Self) -> Self {
+            words!(self, other, vzip1q_u8, vzip1q_u16, vzip1q_u32, vzip1q_u64)
+        }
+        #[inline(always)]
+        unsafe fn high<const W: usize>(self, other: Self) -> Self {
+            words!(self, other, vzip2q_u8, vzip2q_u16, vzip2q_u32, vzip2q_u64)
         }
     }
-}
 
-/// Fewer rows than a lane's words, and columns stored without gaps: stores run on into the next
-/// columns, which come after and put that right.
-#[inline(always)]
-pub unsafe fn few_rows<V: Vector, const W: usize>(from: *const Byte, to: *mut Byte, block: Block) {
-    const { assert!(V::LANES == 1) };
-    let Block { rows, cols, from_pitch, .. } = block;
-    let wide = 16 / W;
-    let mut j = 0;
-    while j + wide <= cols && (j + wide - 1) * rows + wide <= rows * cols {
-        // SAFETY: loads are of columns j.. of whole rows (the last row again in place of those that
-        // are not there); the last store ends within the block, by the line above.
-        unsafe {
-            let row = |k: usize| V::load(from.add((k.min(rows - 1) * from_pitch + j) * W), 0);
-            let columns = V::interleave::<W>(std::array::from_fn(|k| row(k.min(wide - 1))));
-            for (k, column) in columns.iter().enumerate().take(wide) {
-                column.store(to.add((j + k) * rows * W));
-            }
+    // SAFETY: plain shuffles and stores.
+    unsafe impl Shuffle for uint8x16_t {
+        #[inline(always)]
+        unsafe fn splat(lane: &[u8; 16]) -> Self {
+            // SAFETY: 16 bytes are read.
+            unsafe { vld1q_u8(lane.as_ptr()) }
         }
-        j += wide;
-    }
-    took("few rows", j / wide);
-    for j in j..cols {
-        for i in 0..rows {
-            // SAFETY: word (i, j) of the source and (j, i) of the destination.
-            unsafe { word::<W>(from.add((i * from_pitch + j) * W), to.add((j * rows + i) * W)) };
+        #[inline(always)]
+        unsafe fn shuffle(self, mask: Self) -> Self {
+            // SAFETY: every machine of the architecture has NEON.
+            unsafe { vqtbl1q_u8(self, mask) }
+        }
+        #[inline(always)]
+        unsafe fn or(self, other: Self) -> Self {
+            // SAFETY: every machine of the architecture has NEON.
+            unsafe { vorrq_u8(self, other) }
+        }
+        #[inline(always)]
+        unsafe fn store_lanes(self, to: *mut Byte, _: usize) {
+            // SAFETY: the caller's bytes.
+            unsafe { self.store(to) }
         }
     }
 }

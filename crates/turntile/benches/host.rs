@@ -5,7 +5,7 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use turntile::{Options, Transpose};
+use turntile::{RunOptions, Transpose};
 
 const SHAPES: [(usize, usize); 7] = [
     (64, 48),
@@ -35,7 +35,7 @@ fn host(criterion: &mut Criterion) {
         });
         group.bench_function(BenchmarkId::new("transpose", &shape), |bench| {
             bench.iter(|| {
-                let options = Options::new().workspace(&mut workspace);
+                let options = RunOptions::new().workspace(&mut workspace);
                 planned.run_with(black_box(&mut matrix), options).unwrap();
             });
         });

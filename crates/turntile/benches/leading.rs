@@ -6,7 +6,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use turntile::{Complex, Options, Planned, Scalar, Scale, Transpose};
+use turntile::{Complex, RunOptions, Scalar, Scale, Transpose, Transposer};
 use turntile_plan::tuner::median;
 
 /// Turns that a case has.
@@ -19,14 +19,19 @@ fn timed(work: impl FnOnce()) -> Duration {
 }
 
 /// A copy of the matrix from one buffer to another, then the case, so many times.
-fn row<S: Scalar>(name: &str, planned: &Planned, scale: Option<Scale<S>>, one: S) -> Vec<String> {
+fn row<S: Scalar>(
+    name: &str,
+    planned: &Transposer,
+    scale: Option<Scale<S>>,
+    one: S,
+) -> Vec<String> {
     let problem = &planned.plan().problem;
     let mut data = vec![one; problem.span()];
     let (from, mut to) = (vec![one; problem.len()], vec![one; problem.len()]);
     let mut workspace = planned.workspace().unwrap();
     let mut turn = || {
         let copy = timed(|| to.copy_from_slice(black_box(&from)));
-        let options = Options::new().workspace(&mut workspace);
+        let options = RunOptions::new().workspace(&mut workspace);
         let data = black_box(&mut data[..]);
         let time = timed(|| match &scale {
             Some(scale) => planned.run_scaled(data, scale, options).unwrap(),
@@ -47,19 +52,19 @@ fn row<S: Scalar>(name: &str, planned: &Planned, scale: Option<Scale<S>>, one: S
     vec![name.into(), way, format!("{workspace} KiB"), format!("{gb:.1}"), format!("{percent:.0}")]
 }
 
-fn turned<S>([rows, cols]: [usize; 2], [lda, ldb]: [usize; 2], cap: Option<usize>) -> Planned {
+fn turned<S>([rows, cols]: [usize; 2], [lda, ldb]: [usize; 2], cap: Option<usize>) -> Transposer {
     let transpose = Transpose::of::<S>(rows, cols).threads(1);
     let transpose = cap.map_or(transpose.clone(), |cap| transpose.workspace_cap(cap));
     transpose.leading(lda, ldb).plan().unwrap()
 }
 
-fn slid<S>([rows, cols]: [usize; 2], [lda, ldb]: [usize; 2]) -> Planned {
+fn slid<S>([rows, cols]: [usize; 2], [lda, ldb]: [usize; 2]) -> Transposer {
     let rows = Transpose::of_axes::<S>(&[rows, cols], &[0, 1]).threads(1);
     rows.leading(lda, ldb).plan().unwrap()
 }
 
 fn main() {
-    let real = |name: &str, planned: &Planned, scale: Option<f32>| {
+    let real = |name: &str, planned: &Transposer, scale: Option<f32>| {
         row::<f32>(name, planned, scale.map(Scale::by), 1.0)
     };
     let two = Some(2.0);

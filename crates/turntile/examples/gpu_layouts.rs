@@ -4,10 +4,10 @@
 //! `cargo run --release --example gpu_layouts --features cuda -- [RECORDS]`
 #![allow(unsafe_code)]
 
-use turntile::Bytes;
+use turntile::RawElements;
 use turntile::gpu::cust::{self, prelude::*};
 use turntile::gpu::{Gpu, OnStream};
-use turntile::layout::{Layout, Relayout, Tracked};
+use turntile::layout::{RecordConversion, RecordOrder, Tracked};
 
 type Failed = Box<dyn std::error::Error>;
 
@@ -17,8 +17,9 @@ fn main() -> Result<(), Failed> {
     let gpu = Gpu::current()?;
     let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
     let mut wrong = 0;
-    let packed = Relayout::new(records, &[4, 12, 1, 8]);
-    let with_gaps = Relayout::by_offsets(records, 32, &[(24, 8), (0, 4), (4, 12), (16, 1)])?;
+    let packed = RecordConversion::new(records, &[4, 12, 1, 8]);
+    let with_gaps =
+        RecordConversion::by_offsets(records, 32, &[(24, 8), (0, 4), (4, 12), (16, 1)])?;
     for record in [packed, with_gaps] {
         wrong += between(&gpu, &stream, &record, records)?;
     }
@@ -32,17 +33,27 @@ fn bytes(count: usize) -> Vec<u8> {
 }
 
 /// The records as they lie in a layout, by the host.
-fn in_layout(record: &Relayout, layout: Layout, aos: &[u8]) -> Result<Vec<u8>, Failed> {
+fn in_layout(
+    record: &RecordConversion,
+    layout: RecordOrder,
+    aos: &[u8],
+) -> Result<Vec<u8>, Failed> {
     let mut data = aos.to_vec();
-    let plan = record.clone().from(Layout::Aos).to(layout).plan()?;
-    plan.run(&mut Bytes(&mut data[..]))?;
+    let plan = record.clone().from(RecordOrder::Aos).to(layout).plan()?;
+    plan.run(&mut RawElements(&mut data[..]))?;
     Ok(data)
 }
 
 /// From every layout to every other.
-fn between(gpu: &Gpu, stream: &Stream, record: &Relayout, records: usize) -> Result<usize, Failed> {
+fn between(
+    gpu: &Gpu,
+    stream: &Stream,
+    record: &RecordConversion,
+    records: usize,
+) -> Result<usize, Failed> {
     let host = bytes(records * record.record_bytes());
-    let layouts = [Layout::Aos, Layout::Soa, Layout::Asta(32), Layout::Asta(128)];
+    let layouts =
+        [RecordOrder::Aos, RecordOrder::Soa, RecordOrder::Asta(32), RecordOrder::Asta(128)];
     let mut wrong = 0;
     let all = layouts.into_iter().flat_map(|from| layouts.map(|to| (from, to)));
     for (from, to) in all.filter(|(from, to)| from != to) {
@@ -60,15 +71,15 @@ fn between(gpu: &Gpu, stream: &Stream, record: &Relayout, records: usize) -> Res
 
 /// 1024 items: a launch that wants tiles, another that wants the same, one that wants columns, a read.
 fn trace(gpu: &Gpu, stream: &Stream) -> Result<usize, Failed> {
-    let items = Relayout::new(1024, &[4, 4, 4]);
+    let items = RecordConversion::new(1024, &[4, 4, 4]);
     let host = bytes(1024 * items.record_bytes());
     let mut memory = DeviceBuffer::from_slice(&host)?;
-    let asta = Layout::Asta(32);
+    let asta = RecordOrder::Asta(32);
     // SAFETY: memory and stream are of the GPU's context; the memory is looked at when the stream is done, and both live
     // longer than what tracks them.
     let mut f = Tracked::new(unsafe { OnStream::new(gpu, &mut memory, stream) });
     let mut wrong = 0;
-    let events = [(asta, 1), (asta, 1), (Layout::Soa, 2), (Layout::Aos, 3), (asta, 4)];
+    let events = [(asta, 1), (asta, 1), (RecordOrder::Soa, 2), (RecordOrder::Aos, 3), (asta, 4)];
     for (layout, marshals) in events {
         f.bind(&items, layout)?;
         stream.synchronize()?;

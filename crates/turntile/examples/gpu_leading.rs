@@ -9,7 +9,7 @@ use std::mem::size_of;
 
 use turntile::gpu::cust::{self, prelude::*};
 use turntile::gpu::{self, CudaError, Gpu};
-use turntile::{Complex, Error, Operation, Scalar, Scale, Transpose, imatcopy};
+use turntile::{Complex, Error, MatrixOp, Scalar, Scale, Transpose, imatcopy};
 
 /// A number as bytes, as a GPU's memory takes it.
 trait Plain: Scalar + Copy + PartialEq + Debug {
@@ -56,7 +56,7 @@ impl Device {
     /// Wrong elements of one call, by itself and by a plan.
     fn wrong<S: Plain>(
         &self,
-        operation: Operation,
+        operation: MatrixOp,
         [rows, cols, lda, ldb]: [usize; 4],
         alpha: S,
     ) -> Result<usize, Box<dyn std::error::Error>> {
@@ -101,7 +101,7 @@ impl Device {
     }
 
     fn all<S: Plain>(&self, alphas: [S; 3]) -> Result<usize, Box<dyn std::error::Error>> {
-        use Operation::{Conjugate, ConjugateTranspose, Keep, Transpose};
+        use MatrixOp::{Conjugate, ConjugateTranspose, Keep, Transpose};
         let mut wrong = 0;
         for operation in [Keep, Transpose, Conjugate, ConjugateTranspose] {
             for [rows, cols, a, b] in [
@@ -137,7 +137,7 @@ fn replayed(
     let span = ((rows - 1) * lda + cols).max((cols - 1) * ldb + rows);
     let before: Vec<f32> = (0..span).map(f32::numbered).collect();
     let mut want = before.clone();
-    imatcopy(&mut want, Operation::Transpose, rows, cols, -2.5, lda, ldb)?;
+    imatcopy(&mut want, MatrixOp::Transpose, rows, cols, -2.5, lda, ldb)?;
     let mut memory = DeviceBuffer::from_slice(&before)?;
     let dense = Transpose::of::<f32>(rows, cols);
     let has_gaps = [lda, ldb] != [cols, rows];

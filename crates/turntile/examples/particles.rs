@@ -9,7 +9,9 @@
 use std::time::{Duration, Instant};
 
 use turntile::Error;
-use turntile::layout::{Aos, Asta, Record, RecordLayout, Records, Refused, Soa, Tile};
+use turntile::layout::{
+    Aos, Asta, Record, RecordLayout, RecordTile, Records, RejectedRecords, Soa,
+};
 
 #[derive(Record, Clone, Copy, PartialEq)]
 #[repr(C)]
@@ -20,7 +22,7 @@ struct Particle {
     charge: f32,
 }
 
-type Converted<L> = Result<Records<Particle, L>, Refused<Particle, Aos>>;
+type Converted<L> = Result<Records<Particle, L>, RejectedRecords<Particle, Aos>>;
 
 /// Particles of a tile: a float of each is four lines.
 const TILE: usize = 64;
@@ -35,7 +37,7 @@ fn step_aos(particles: &mut Records<Particle, Aos>) {
     }
 }
 
-fn step_tile(particles: &mut Tile<Particle>) {
+fn step_tile(particles: &mut RecordTile<Particle>) {
     let (place, velocity) = particles.columns_mut((Particle::PLACE, Particle::VELOCITY));
     // Three floats of every particle, one after the other.
     for (place, velocity) in place.as_flattened_mut().iter_mut().zip(velocity.as_flattened()) {

@@ -7,8 +7,8 @@
 
 use std::time::{Duration, Instant};
 
-use turntile::plan::Host;
-use turntile::{Bytes, Options, Planned, Transpose, Workspace};
+use turntile::plan::CpuDevice;
+use turntile::{RawElements, RunOptions, Transpose, Transposer, Workspace};
 
 /// Rows, columns, bytes of an element.
 const SHAPES: [(usize, usize, usize); 30] = [
@@ -49,7 +49,7 @@ const SHAPES: [(usize, usize, usize); 30] = [
 
 struct Run {
     threads: usize,
-    planned: Planned,
+    planned: Transposer,
     workspace: Workspace,
     copies: Vec<Duration>,
     turns: Vec<Duration>,
@@ -59,7 +59,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut words = std::env::args().skip(1);
     let runs: usize = words.next().map_or(Ok(15), |word| word.parse())?;
     let table = words.next().map(std::fs::read_to_string).transpose()?;
-    let costs = table.map(|text| Host::costs_from(&text)).transpose()?;
+    let costs = table.map(|text| CpuDevice::costs_from(&text)).transpose()?;
     let all = std::thread::available_parallelism()?.get();
     let counts: Vec<usize> = std::iter::successors(Some(1), |n| Some(n * 2))
         .take_while(|&n| n < all)
@@ -84,8 +84,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 copy(&data, &mut other, *threads);
                 copies.push(start.elapsed());
                 let start = Instant::now();
-                let options = Options::new().workspace(workspace);
-                planned.run_with(&mut Bytes(&mut data), options)?;
+                let options = RunOptions::new().workspace(workspace);
+                planned.run_with(&mut RawElements(&mut data), options)?;
                 turns.push(start.elapsed());
             }
         }

@@ -3,10 +3,10 @@
 //! Elements are `elem_bytes` bytes each, at any address. All else is as for [slices of elements](crate#functions), but for
 //! [aborts](crate#aborts): bytes unwind.
 
-use turntile_cpu::{RunError, SMALL_BYTES, threads};
+use turntile_cpu::{RunError, SMALL_BYTES, pool};
 use turntile_plan::Problem;
 
-use crate::{Bytes, Error, recent, view};
+use crate::{Error, RawElements, elements, plan_cache};
 
 /// Whether [`permute_in_place`] does this through a buffer on the stack, in the calling thread, without a plan or workspace:
 /// up to 16 KiB, of axes few of which move apart.
@@ -27,10 +27,13 @@ pub fn transpose_in_place(
     elem_bytes: usize,
 ) -> Result<(), Error> {
     let problem = checked(Problem::new(rows, cols, elem_bytes)?, data)?;
-    if rows <= 1 || cols <= 1 || view::run_small(&mut Bytes(&mut *data), rows, cols, elem_bytes) {
+    if rows <= 1
+        || cols <= 1
+        || elements::run_small(&mut RawElements(&mut *data), rows, cols, elem_bytes)
+    {
         return Ok(());
     }
-    recent::planned(problem)?.run(&mut Bytes(data))
+    plan_cache::planned(problem)?.run(&mut RawElements(data))
 }
 
 /// Permutes the axes of a row-major array in place, as [`permute_in_place`](crate::permute_in_place).
@@ -51,10 +54,10 @@ pub fn permute_in_place(
     elem_bytes: usize,
 ) -> Result<(), Error> {
     let problem = checked(Problem::permuted(shape, axes, elem_bytes)?, data)?;
-    if view::run_small_axes(&mut Bytes(&mut *data), &problem) {
+    if elements::run_small_axes(&mut RawElements(&mut *data), &problem) {
         return Ok(());
     }
-    recent::planned(problem)?.run(&mut Bytes(data))
+    plan_cache::planned(problem)?.run(&mut RawElements(data))
 }
 
 /// Transposes a row-major matrix from `src` into `dst`, as [`transpose_into`](crate::transpose_into).
@@ -71,7 +74,7 @@ pub fn transpose_into(
 ) -> Result<(), Error> {
     let problem = checked(Problem::new(rows, cols, elem_bytes)?, dst)?;
     checked(problem, src)?;
-    Ok(view::run_through(src, dst, [rows, cols], elem_bytes, threads::count())?)
+    Ok(elements::run_through(src, dst, [rows, cols], elem_bytes, pool::count())?)
 }
 
 fn checked(problem: Problem, data: &[u8]) -> Result<Problem, Error> {

@@ -110,9 +110,9 @@ impl<R, F> fmt::Debug for Column<R, F> {
 /// Records that lie column after column: a tile of ASTA, or all records in SoA.
 #[derive(TransparentWrapper)]
 #[repr(transparent)]
-pub struct Tile<R>([R]);
+pub struct RecordTile<R>([R]);
 
-impl<R: Record> Tile<R> {
+impl<R: Record> RecordTile<R> {
     /// How many records it has.
     pub fn len(&self) -> usize {
         self.0.len()
@@ -170,25 +170,25 @@ impl<R: Record> Tile<R> {
     }
 }
 
-impl<R: Record> fmt::Debug for Tile<R> {
+impl<R: Record> fmt::Debug for RecordTile<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "a tile of {} records", self.len())
     }
 }
 
-/// Columns of `R` that can be had at a time: see [`Tile::columns_mut`].
+/// Columns of `R` that can be had at a time: see [`RecordTile::columns_mut`].
 pub trait Columns<R: Record> {
     /// Their slices.
     type Slices<'a>;
 
     /// Those of a tile.
     #[doc(hidden)]
-    fn of(self, tile: &mut Tile<R>) -> Self::Slices<'_>;
+    fn of(self, tile: &mut RecordTile<R>) -> Self::Slices<'_>;
 }
 
 /// Disjoint bytes of a tile.
 fn apart<R: Record, const N: usize>(
-    tile: &mut Tile<R>,
+    tile: &mut RecordTile<R>,
     bytes: [Range<usize>; N],
 ) -> [&mut [u8]; N] {
     tile.bytes_mut().get_disjoint_mut(bytes).expect("a column is named once")
@@ -197,7 +197,7 @@ fn apart<R: Record, const N: usize>(
 impl<R: Record, F: Pod, const N: usize> Columns<R> for [Column<R, F>; N] {
     type Slices<'a> = [&'a mut [F]; N];
 
-    fn of(self, tile: &mut Tile<R>) -> Self::Slices<'_> {
+    fn of(self, tile: &mut RecordTile<R>) -> Self::Slices<'_> {
         let records = tile.len();
         apart(tile, self.map(|column| column.bytes(records))).map(cast_slice_mut)
     }
@@ -208,7 +208,7 @@ macro_rules! tuples {
         impl<R: Record, $($F: Pod),+> Columns<R> for ($(Column<R, $F>,)+) {
             type Slices<'a> = ($(&'a mut [$F],)+);
 
-            fn of(self, tile: &mut Tile<R>) -> Self::Slices<'_> {
+            fn of(self, tile: &mut RecordTile<R>) -> Self::Slices<'_> {
                 let (records, ($($column,)+)) = (tile.len(), self);
                 let [$($column),+] = apart(tile, [$($column.bytes(records)),+]);
                 ($(cast_slice_mut($column),)+)

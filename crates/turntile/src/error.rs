@@ -2,10 +2,10 @@
 
 use turntile_cpu::RunError;
 use turntile_cuda::CudaError;
-use turntile_perm::{GridError, PatternError};
+use turntile_perm::{FlatteningError, PatternError};
 use turntile_plan::{PlanError, ProblemError, WisdomError};
 
-use crate::relayout::LayoutError;
+use crate::record_conversion::LayoutError;
 
 /// Why a transposition did not happen. The data are unchanged, except after [`CudaError::Partial`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -75,7 +75,7 @@ pub enum Error {
     Layout(#[from] LayoutError),
     /// The grid has no such layout.
     #[error(transparent)]
-    Grid(#[from] GridError),
+    Grid(#[from] FlatteningError),
     /// There is no such plan.
     #[error(transparent)]
     Plan(#[from] PlanError),

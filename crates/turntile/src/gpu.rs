@@ -47,9 +47,9 @@ use turntile_cuda::buffers::Place;
 use turntile_cuda::call::widest_word;
 use turntile_cuda::{Buffers, Prepared, Work};
 pub use turntile_cuda::{CudaError, Gpu, Stopwatch};
-use turntile_plan::tuner::{self, Seen};
-use turntile_plan::wisdom::Refused;
-use turntile_plan::{Measured, Plan, Planner, Problem, ProblemError};
+use turntile_plan::tuner::{self, OnMeasured};
+use turntile_plan::wisdom::StaleWisdom;
+use turntile_plan::{Measurement, Plan, Planner, Problem, ProblemError};
 
 use crate::tune::candidates;
 use crate::{Error, Transpose};
@@ -142,10 +142,10 @@ mod of_cust {
 
 /// A transposition planned for a GPU, its kernels loaded: it can run any number of times, from any thread.
 #[derive(Debug)]
-pub struct OnGpu {
+pub struct GpuTransposer {
     plan: Plan,
     unaligned: Option<Plan>,
-    refused: Option<Refused>,
+    refused: Option<StaleWisdom>,
     prepared: Prepared,
 }
 
@@ -161,7 +161,7 @@ impl Transpose {
     ///
     /// # Errors
     /// As [`plan`](Self::plan), and [`Error::Cuda`] when the driver refuses.
-    pub fn plan_on(&self, gpu: &Gpu) -> Result<OnGpu, Error> {
+    pub fn plan_on(&self, gpu: &Gpu) -> Result<GpuTransposer, Error> {
         let planner = self.planner_on(gpu.chip())?;
         let problem = self.problem()?;
         let problems = alignments(&problem);
@@ -184,7 +184,7 @@ impl Transpose {
         if !problem.is_out_of_place() {
             prepared = prepared.with_scaling()?;
         }
-        Ok(OnGpu { plan, unaligned, refused, prepared })
+        Ok(GpuTransposer { plan, unaligned, refused, prepared })
     }
 
     /// Measures candidates on `gpu` for about `budget`, on device memory of its own that is as large as
@@ -194,7 +194,7 @@ impl Transpose {
     ///
     /// # Errors
     /// As [`plan_on`](Self::plan_on); out of memory is [`CudaError::OutOfMemory`].
-    pub fn tune_on(&self, gpu: &Gpu, budget: Duration) -> Result<Vec<Measured>, Error> {
+    pub fn tune_on(&self, gpu: &Gpu, budget: Duration) -> Result<Vec<Measurement>, Error> {
         self.tune_on_seen(gpu, budget, &mut |_, _, _| {})
     }
 
@@ -207,7 +207,7 @@ impl Transpose {
         gpu: &Gpu,
         budget: Duration,
         seen: &mut dyn FnMut(&Plan, Duration, usize),
-    ) -> Result<Vec<Measured>, Error> {
+    ) -> Result<Vec<Measurement>, Error> {
         let planner = self.planner_on(gpu.chip())?;
         let problem = self.dense_problem("measuring")?;
         let problems = alignments(&problem);
@@ -225,8 +225,8 @@ impl Transpose {
         planner: &Planner,
         problem: &Problem,
         budget: Duration,
-        seen: Seen<'_>,
-    ) -> Result<Vec<Measured>, Error> {
+        seen: OnMeasured<'_>,
+    ) -> Result<Vec<Measurement>, Error> {
         self.check_wisdom()?;
         let measured = measure_on_seen(gpu, candidates(planner, problem)?, budget, seen)?;
         self.remember(planner, &measured)?;
@@ -239,7 +239,11 @@ impl Transpose {
 ///
 /// # Errors
 /// [`Error::Cuda`] when a plan was put together wrongly or for another device, or there is no memory for it.
-pub fn measure_on(gpu: &Gpu, plans: Vec<Plan>, budget: Duration) -> Result<Vec<Measured>, Error> {
+pub fn measure_on(
+    gpu: &Gpu,
+    plans: Vec<Plan>,
+    budget: Duration,
+) -> Result<Vec<Measurement>, Error> {
     measure_on_seen(gpu, plans, budget, &mut |_, _, _| {})
 }
 
@@ -247,8 +251,8 @@ fn measure_on_seen(
     gpu: &Gpu,
     plans: Vec<Plan>,
     budget: Duration,
-    seen: Seen<'_>,
-) -> Result<Vec<Measured>, Error> {
+    seen: OnMeasured<'_>,
+) -> Result<Vec<Measurement>, Error> {
     let mut bytes = 0;
     for plan in &plans {
         bytes = bytes.max(Work::of_plan(plan)?.measured_bytes());
@@ -272,7 +276,7 @@ fn same_launches(one: &Plan, other: &Plan) -> bool {
     calls(one) == calls(other)
 }
 
-impl OnGpu {
+impl GpuTransposer {
     /// The plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
@@ -284,7 +288,7 @@ impl OnGpu {
     }
 
     /// Why what the wisdom file says of this problem was not used, if it says something.
-    pub fn refused_wisdom(&self) -> Option<&Refused> {
+    pub fn refused_wisdom(&self) -> Option<&StaleWisdom> {
         self.refused.as_ref()
     }
 
@@ -298,7 +302,7 @@ impl OnGpu {
     /// # Errors
     /// [`Error::Cuda`] when there is no memory for it.
     pub fn with_own_workspace(self) -> Result<Self, Error> {
-        Ok(OnGpu { prepared: self.prepared.with_own_workspace()?, ..self })
+        Ok(GpuTransposer { prepared: self.prepared.with_own_workspace()?, ..self })
     }
 
     /// Queues the transposition in place of the matrices in `data`, or of the one at its start with leading dimensions, on

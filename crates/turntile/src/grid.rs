@@ -1,8 +1,8 @@
 //! A grid whose layout is part of its type (thesis section 6.3.4).
 
-use turntile_perm::{Flattening, GridError, GridStep};
+use turntile_perm::{Flattening, FlatteningError, GridStep};
 
-use crate::{Error, Options, Planned, Transpose, Workspace};
+use crate::{Error, RunOptions, Transpose, Transposer, Workspace};
 
 /// Elements of a grid, and how they lie: what is assigned, swapped or lent takes its layout along, and only a conversion
 /// changes it.
@@ -28,10 +28,14 @@ impl<'a, T: Copy> Grid<'a, T> {
     /// Of elements that lie so, at the start of `data`.
     ///
     /// # Errors
-    /// [`GridError::Short`].
-    pub fn new(data: &'a mut [T], layout: Flattening) -> Result<Self, GridError> {
+    /// [`FlatteningError::Short`].
+    pub fn new(data: &'a mut [T], layout: Flattening) -> Result<Self, FlatteningError> {
         let (need, got) = (layout.span(), data.len());
-        if got < need { Err(GridError::Short { need, got }) } else { Ok(Grid { data, layout }) }
+        if got < need {
+            Err(FlatteningError::Short { need, got })
+        } else {
+            Ok(Grid { data, layout })
+        }
     }
 
     /// How they lie.
@@ -58,23 +62,23 @@ impl<'a, T: Copy> Grid<'a, T> {
     /// Brings the elements into another layout, in place. What is in the padding of a layout means nothing.
     ///
     /// # Errors
-    /// [`Error::Grid`] where the layout is of another grid or the buffer is shorter than it, as [`Planned::run`]; data and
+    /// [`Error::Grid`] where the layout is of another grid or the buffer is shorter than it, as [`Transposer::run`]; data and
     /// layout are then as they were.
     pub fn convert(&mut self, layout: &Flattening) -> Result<(), Error> {
         let steps = conversion(&self.layout, layout, size_of::<T>())?;
         let (need, got) = (layout.span().max(self.layout.span()), self.data.len());
         if got < need {
-            return Err(GridError::Short { need, got }.into());
+            return Err(FlatteningError::Short { need, got }.into());
         }
         if size_of::<T>() > 0 {
             // Everything that can fail comes before the first step.
             let plan = |(step, elements): (Transpose, usize)| Ok((step.plan()?, elements));
-            let planned: Vec<(Planned, usize)> =
+            let planned: Vec<(Transposer, usize)> =
                 steps.into_iter().map(plan).collect::<Result<_, Error>>()?;
             let most = planned.iter().map(|(plan, _)| plan.workspace_bytes()).max();
             let mut workspace = Workspace::new(most.unwrap_or(0))?;
             for (plan, elements) in &planned {
-                let options = Options::new().workspace(&mut workspace);
+                let options = RunOptions::new().workspace(&mut workspace);
                 plan.run_within(&mut self.data[..*elements], options)?;
             }
         }
@@ -87,15 +91,15 @@ impl<'a, T: Copy> Grid<'a, T> {
 /// other, each on so many elements at the start of the buffer.
 ///
 /// # Errors
-/// [`GridError`].
+/// [`FlatteningError`].
 pub fn conversion(
     from: &Flattening,
     to: &Flattening,
     elem_bytes: usize,
-) -> Result<Vec<(Transpose, usize)>, GridError> {
+) -> Result<Vec<(Transpose, usize)>, FlatteningError> {
     if from.dims() != to.dims() {
         let (from, to) = (from.dims().to_vec(), to.dims().to_vec());
-        return Err(GridError::Dims { from, to });
+        return Err(FlatteningError::Dims { from, to });
     }
     if from == to {
         return Ok(Vec::new());

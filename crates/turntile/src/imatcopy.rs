@@ -1,12 +1,12 @@
 //! The call that needs no plan: matrices with leading dimensions, moved and scaled in place.
 
-use crate::planned::Options;
 use crate::scale::{Scalar, Scale};
+use crate::transposer::RunOptions;
 use crate::{Error, Transpose};
 
 /// What is done to a matrix, as BLAS extensions name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Operation {
+pub enum MatrixOp {
     /// `N`: its rows stay rows, and slide to their new pitch.
     Keep,
     /// `T`: transposed.
@@ -17,15 +17,15 @@ pub enum Operation {
     ConjugateTranspose,
 }
 
-impl Operation {
+impl MatrixOp {
     /// Whether rows become columns.
     pub fn transposes(self) -> bool {
-        matches!(self, Operation::Transpose | Operation::ConjugateTranspose)
+        matches!(self, MatrixOp::Transpose | MatrixOp::ConjugateTranspose)
     }
 
     /// Whether elements become their conjugates; real ones are their own.
     pub fn conjugates(self) -> bool {
-        matches!(self, Operation::Conjugate | Operation::ConjugateTranspose)
+        matches!(self, MatrixOp::Conjugate | MatrixOp::ConjugateTranspose)
     }
 }
 
@@ -54,7 +54,7 @@ impl Operation {
 /// is no memory for the workspace. `data` are then as they were.
 pub fn imatcopy<S: Scalar>(
     data: &mut [S],
-    operation: Operation,
+    operation: MatrixOp,
     rows: usize,
     cols: usize,
     alpha: S,
@@ -63,11 +63,11 @@ pub fn imatcopy<S: Scalar>(
 ) -> Result<(), Error> {
     let matrix = matrix::<S>(operation, rows, cols);
     let scale = Scale { alpha, conjugate: operation.conjugates() };
-    matrix.leading(lda, ldb).plan()?.run_scaled(data, &scale, Options::new())
+    matrix.leading(lda, ldb).plan()?.run_scaled(data, &scale, RunOptions::new())
 }
 
 /// What an operation plans.
-pub(crate) fn matrix<S>(operation: Operation, rows: usize, cols: usize) -> Transpose {
+pub(crate) fn matrix<S>(operation: MatrixOp, rows: usize, cols: usize) -> Transpose {
     let axes = if operation.transposes() { [1, 0] } else { [0, 1] };
     Transpose::of_axes::<S>(&[rows, cols], &axes)
 }

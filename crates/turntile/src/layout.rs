@@ -4,9 +4,9 @@
 //!
 //! | layout | at |
 //! |---|---|
-//! | [`Aos`](Layout::Aos), array of structures | `iK + c_f + u` |
-//! | [`Soa`](Layout::Soa), structure of arrays | `n·c_f + i·k_f + u` |
-//! | [`Asta(T)`](Layout::Asta), tiles of `T` records that are each an SoA | `⌊i/T⌋·TK + L·c_f + (i mod T)·k_f + u` |
+//! | [`Aos`](RecordOrder::Aos), array of structures | `iK + c_f + u` |
+//! | [`Soa`](RecordOrder::Soa), structure of arrays | `n·c_f + i·k_f + u` |
+//! | [`Asta(T)`](RecordOrder::Asta), tiles of `T` records that are each an SoA | `⌊i/T⌋·TK + L·c_f + (i mod T)·k_f + u` |
 //!
 //! with `L` the records of the tile: `T`, of the last one those that are left. In AoS `c_f` is where a field lies in a record;
 //! columns lie in the order in which the fields are given, so that the caller says which order keeps them aligned.
@@ -70,7 +70,7 @@
 //!
 //! Columns are called as constants are, [`Cell::RHO`](Column) of field `rho`, so that a method `rho` may stand beside them. A
 //! field that is an array is one column of arrays. Columns lie by falling alignment of their fields, so that every column of
-//! every tile is aligned. A GPU's memory has the same records by [`Relayout::of_record`].
+//! every tile is aligned. A GPU's memory has the same records by [`RecordConversion::of_record`].
 //!
 //! # Grids
 //!
@@ -85,11 +85,11 @@ pub mod parallel;
 pub use bytemuck;
 pub use turntile_derive::Record;
 pub use turntile_perm::{
-    Flattening, GridError, GridStep, Part, PatternError, PatternFault, Rearrangement,
+    Flattening, FlatteningError, GridStep, LayoutAxis, PatternError, PatternFault, Rearrangement,
 };
 
-pub use crate::columns::{Column, Columns, Field, Record, Tile};
+pub use crate::columns::{Column, Columns, Field, Record, RecordTile};
 pub use crate::grid::{Grid, conversion};
-pub use crate::records::{Aos, Asta, RecordLayout, Records, Refused, Soa};
-pub use crate::relayout::{Layout, LayoutError, Relayout};
+pub use crate::record_conversion::{LayoutError, RecordConversion, RecordOrder};
+pub use crate::records::{Aos, Asta, RecordLayout, Records, RejectedRecords, Soa};
 pub use crate::tracked::{Marshal, Tracked};

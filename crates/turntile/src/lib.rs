@@ -30,13 +30,13 @@
 //! | permute the axes of an array in place, once | [`permute_in_place`]; of ndarray's `Array`, with feature `ndarray`, `ndarray::permute` |
 //! | split, permute and join axes by a pattern, once | [`rearrange`]; of ndarray's `Array`, `ndarray::rearrange` |
 //! | transpose rows that lie a leading dimension apart, scaled and conjugated, as BLAS extensions have it, once | [`imatcopy`] |
-//! | bring records from one layout to another: AoS, SoA, ASTA | of a type [`layout::Records`], of bytes [`layout::Relayout`] |
+//! | bring records from one layout to another: AoS, SoA, ASTA | of a type [`layout::Records`], of bytes [`layout::RecordConversion`] |
 //! | choose a grid's layout, bring it there | [`layout::parallel`], [`layout::Grid`] |
 //! | say what is to be transposed or permuted, and how | [`Transpose`] |
 //! | plan it | [`Transpose::plan`], on a GPU [`plan_on`](Transpose::plan_on) |
-//! | run it in place | [`Planned::run`], on a GPU [`OnGpu::run`](gpu::OnGpu::run) |
-//! | run it with leading dimensions ([`Transpose::leading`]) | [`Planned::run_within`], on a GPU [`OnGpu::run`](gpu::OnGpu::run) |
-//! | run it into another buffer | [`Planned::run_into`], on a GPU [`OnGpu::run_into`](gpu::OnGpu::run_into) |
+//! | run it in place | [`Transposer::run`], on a GPU [`GpuTransposer::run`](gpu::GpuTransposer::run) |
+//! | run it with leading dimensions ([`Transpose::leading`]) | [`Transposer::run_within`], on a GPU [`GpuTransposer::run`](gpu::GpuTransposer::run) |
+//! | run it into another buffer | [`Transposer::run_into`], on a GPU [`GpuTransposer::run_into`](gpu::GpuTransposer::run_into) |
 //! | move what is larger than memory, from one file or memory map into another | [`Transpose::stored`] |
 //! | plan by a table of costs of your own | [`Transpose::costs`] |
 //! | measure instead of estimating | [`Transpose::effort`], [`Transpose::tune`], [`Transpose::wisdom`] |
@@ -49,7 +49,7 @@
 //!
 //! # Elements
 //! Elements of any type and size are moved as bytes, never looked at, never dropped or cloned. Where only their size
-//! is known, [`bytes`] has the calls that need no plan; [`Transpose::of_bytes`] plans and [`Bytes`] is what the plan runs on.
+//! is known, [`bytes`] has the calls that need no plan; [`Transpose::of_bytes`] plans and [`RawElements`] is what the plan runs on.
 //!
 //! # Leading dimensions
 //! Rows may lie further apart than they are long, `lda` elements before and `ldb` after, within a larger matrix perhaps:
@@ -69,8 +69,8 @@
 //! # Aborts
 //! Errors leave data unchanged, and no input makes a call panic. Should a fault of this library make it panic while elements
 //! move, some of them exist twice. The process is then aborted, after a line on standard error, by calls that take elements of
-//! any type: they might be dropped twice. Calls that take [`Bytes`], or elements that are known to be `Copy`
-//! ([`transpose_into`], [`Planned::run_within`], [`Planned::run_into`], [`imatcopy`]), unwind, with data in any order.
+//! any type: they might be dropped twice. Calls that take [`RawElements`], or elements that are known to be `Copy`
+//! ([`transpose_into`], [`Transposer::run_within`], [`Transposer::run_into`], [`imatcopy`]), unwind, with data in any order.
 //!
 //! # GPUs
 //! With feature `cuda` the same plans run on NVIDIA GPUs: see [`gpu`].
@@ -80,6 +80,7 @@
 
 pub mod bytes;
 mod columns;
+mod elements;
 mod error;
 pub mod gpu;
 mod grid;
@@ -89,24 +90,23 @@ pub mod layout;
 pub mod ndarray;
 mod pattern;
 pub mod plan;
-mod planned;
-mod recent;
+mod plan_cache;
+mod record_conversion;
 mod records;
-mod relayout;
 mod scale;
 pub mod stored;
 mod tracked;
 mod transpose;
+mod transposer;
 mod tune;
-mod view;
 
+pub use elements::{Data, RawElements, Source};
 pub use error::Error;
-pub use imatcopy::{Operation, imatcopy};
+pub use imatcopy::{MatrixOp, imatcopy};
 pub use num_complex::Complex;
 pub use pattern::rearrange;
-pub use planned::{Options, Planned};
 pub use scale::{Scalar, Scale};
 pub use transpose::{Transpose, permute_in_place, transpose_in_place, transpose_into};
-pub use turntile_cpu::{RunError, Workspace, threads};
+pub use transposer::{RunOptions, Transposer};
+pub use turntile_cpu::{RunError, Workspace, pool};
 pub use turntile_plan::Effort;
-pub use view::{Bytes, Data, Source};

@@ -37,14 +37,14 @@ use turntile_plan::ProblemError;
 use crate::{Error, permute_in_place};
 
 /// An array whose axes were not permuted, as it was, and why.
-pub struct Refused<T, D: Dimension> {
+pub struct RejectedArray<T, D: Dimension> {
     /// Why.
     pub error: Error,
     /// The array.
     pub array: Array<T, D>,
 }
 
-impl<T, D: Dimension> fmt::Debug for Refused<T, D> {
+impl<T, D: Dimension> fmt::Debug for RejectedArray<T, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Refused")
             .field("error", &self.error)
@@ -53,16 +53,16 @@ impl<T, D: Dimension> fmt::Debug for Refused<T, D> {
     }
 }
 
-impl<T, D: Dimension> fmt::Display for Refused<T, D> {
+impl<T, D: Dimension> fmt::Display for RejectedArray<T, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.error.fmt(f)
     }
 }
 
-impl<T, D: Dimension> std::error::Error for Refused<T, D> {}
+impl<T, D: Dimension> std::error::Error for RejectedArray<T, D> {}
 
-impl<T, D: Dimension> From<Refused<T, D>> for Error {
-    fn from(refused: Refused<T, D>) -> Self {
+impl<T, D: Dimension> From<RejectedArray<T, D>> for Error {
+    fn from(refused: RejectedArray<T, D>) -> Self {
         refused.error
     }
 }
@@ -73,16 +73,16 @@ impl<T, D: Dimension> From<Refused<T, D>> for Error {
 /// Elements of any type. The workspace is that of [`permute_in_place`].
 ///
 /// # Errors
-/// [`Refused`] with the array: `axes` do not name each of its axes once; as of [`standard_layout`].
+/// [`RejectedArray`] with the array: `axes` do not name each of its axes once; as of [`standard_layout`].
 pub fn permute<T, D: Dimension>(
     array: Array<T, D>,
     axes: impl IntoDimension<Dim = D>,
-) -> Result<Array<T, D>, Refused<T, D>> {
+) -> Result<Array<T, D>, RejectedArray<T, D>> {
     let axes = axes.into_dimension();
     // ndarray panics on others.
     match AxisPermutation::check_order(array.ndim(), axes.slice()) {
         Ok(()) => standard_layout(array.permuted_axes(axes)),
-        Err(error) => Err(Refused { error: ProblemError::from(error).into(), array }),
+        Err(error) => Err(RejectedArray { error: ProblemError::from(error).into(), array }),
     }
 }
 
@@ -99,10 +99,12 @@ pub fn permute<T, D: Dimension>(
 /// ```
 ///
 /// # Errors
-/// [`Refused`] with the array: [`Error::Gaps`] when its elements do not fill its memory, as those of an array that was
+/// [`RejectedArray`] with the array: [`Error::Gaps`] when its elements do not fill its memory, as those of an array that was
 /// sliced or has an axis inverted; [`Error::Problem`] of more than 64 axes; [`Error::Run`] when there is no memory for the
 /// workspace.
-pub fn standard_layout<T, D: Dimension>(array: Array<T, D>) -> Result<Array<T, D>, Refused<T, D>> {
+pub fn standard_layout<T, D: Dimension>(
+    array: Array<T, D>,
+) -> Result<Array<T, D>, RejectedArray<T, D>> {
     let (dim, axes) = (array.raw_dim(), Vec::from_iter(0..array.ndim()));
     let as_it_is = Rearrangement::of_axes(array.shape(), &axes);
     let array = moved(array, &as_it_is)?;
@@ -124,22 +126,22 @@ pub fn standard_layout<T, D: Dimension>(array: Array<T, D>) -> Result<Array<T, D
 /// ```
 ///
 /// # Errors
-/// [`Refused`] with the array: [`Error::Pattern`]; as of [`standard_layout`].
+/// [`RejectedArray`] with the array: [`Error::Pattern`]; as of [`standard_layout`].
 pub fn rearrange<T, D: Dimension>(
     array: Array<T, D>,
     pattern: &str,
     sizes: &[(&str, usize)],
-) -> Result<ArrayD<T>, Refused<T, D>> {
+) -> Result<ArrayD<T>, RejectedArray<T, D>> {
     match Rearrangement::new(pattern, array.shape(), sizes) {
         Ok(all) => moved(array, &all),
-        Err(error) => Err(Refused { error: error.into(), array }),
+        Err(error) => Err(RejectedArray { error: error.into(), array }),
     }
 }
 
 fn moved<T, D: Dimension>(
     mut array: Array<T, D>,
     all: &Rearrangement,
-) -> Result<ArrayD<T>, Refused<T, D>> {
+) -> Result<ArrayD<T>, RejectedArray<T, D>> {
     let (dim, strides) = (array.raw_dim(), array.strides().to_vec());
     let forward = (0..dim.ndim()).all(|axis| dim[axis] == 1 || strides[axis] > 0);
     // The axes as they lie in memory, slowest first; those of extent 1 may have any stride.
@@ -154,7 +156,7 @@ fn moved<T, D: Dimension>(
         _ => Err(Error::Gaps),
     };
     if let Err(error) = moved {
-        return Err(Refused { error, array });
+        return Err(RejectedArray { error, array });
     }
     // What a slice has cut off may still lie around the elements.
     let len = array.len();
@@ -247,7 +249,7 @@ mod tests {
             let order = format!("{axes:?} is no order of 2 axes");
             assert_eq!((refused.to_string(), &refused.array), (order, &dynamic));
         }
-        let _: fn(Refused<u8, Ix4>) -> Error = Error::from;
+        let _: fn(RejectedArray<u8, Ix4>) -> Error = Error::from;
         assert_ne!(Error::Gaps, RunError::OutOfMemory { bytes: 1 }.into());
     }
 }

@@ -11,12 +11,12 @@
 //! # Ok::<(), turntile::Error>(())
 //! ```
 
-pub use turntile_cpu::Host;
+pub use turntile_cpu::CpuDevice;
 pub use turntile_cuda::Chip;
-pub use turntile_plan::wisdom::Refused;
+pub use turntile_plan::wisdom::StaleWisdom;
 pub use turntile_plan::{
-    Costs, CostsError, Flaw, Infeasible, Measured, Plan, PlanError, Planner, Problem, ProblemError,
-    Route, Stage, Tile, TileRule, Wisdom, WisdomError,
+    CostTable, CostTableError, Infeasible, InvalidPlan, Measurement, Plan, PlanError, Planner,
+    Problem, ProblemError, Route, Stage, TileRule, TileSize, Wisdom, WisdomError,
 };
 
 pub use crate::tune::measure;

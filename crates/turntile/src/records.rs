@@ -7,46 +7,46 @@ use std::ops::{Deref, DerefMut};
 use bytemuck::{TransparentWrapper, cast_slice, cast_slice_mut};
 use rayon::prelude::*;
 
-use crate::columns::{Record, Tile};
-use crate::relayout::{Layout, Relayout};
-use crate::{Bytes, Error};
+use crate::columns::{Record, RecordTile};
+use crate::record_conversion::{RecordConversion, RecordOrder};
+use crate::{Error, RawElements};
 
-/// Record after record: [`Layout::Aos`] as a type.
+/// Record after record: [`RecordOrder::Aos`] as a type.
 #[derive(Clone, Copy, Debug)]
 pub struct Aos;
 
-/// Field after field: [`Layout::Soa`] as a type.
+/// Field after field: [`RecordOrder::Soa`] as a type.
 #[derive(Clone, Copy, Debug)]
 pub struct Soa;
 
-/// Tiles of `T` records: [`Layout::Asta`] as a type. Tiles of none do not compile.
+/// Tiles of `T` records: [`RecordOrder::Asta`] as a type. Tiles of none do not compile.
 #[derive(Clone, Copy, Debug)]
 pub struct Asta<const T: usize>;
 
 /// A layout as a type: [`Aos`], [`Soa`] or [`Asta`].
 pub trait RecordLayout {
     /// The same as a value.
-    const LAYOUT: Layout;
+    const LAYOUT: RecordOrder;
 }
 
 impl RecordLayout for Aos {
-    const LAYOUT: Layout = Layout::Aos;
+    const LAYOUT: RecordOrder = RecordOrder::Aos;
 }
 
 impl RecordLayout for Soa {
-    const LAYOUT: Layout = Layout::Soa;
+    const LAYOUT: RecordOrder = RecordOrder::Soa;
 }
 
 impl<const T: usize> RecordLayout for Asta<T> {
-    const LAYOUT: Layout = {
+    const LAYOUT: RecordOrder = {
         assert!(T > 0, "a tile has at least one record: Asta<0> is no layout");
-        Layout::Asta(T)
+        RecordOrder::Asta(T)
     };
 }
 
 /// Records of type `R` in layout `L`, in the memory of the vector that they came in.
 ///
-/// In AoS they are a slice of records, in SoA a [`Tile`] of all of them, in ASTA [tiles](Self::tiles).
+/// In AoS they are a slice of records, in SoA a [`RecordTile`] of all of them, in ASTA [tiles](Self::tiles).
 #[derive(Clone)]
 pub struct Records<R, L> {
     /// The records' bytes as they lie, which are records of any content, since `R` accepts any bits.
@@ -55,7 +55,7 @@ pub struct Records<R, L> {
 }
 
 /// Records whose layout was not changed, as they were, and why.
-pub struct Refused<R, L> {
+pub struct RejectedRecords<R, L> {
     /// Why.
     pub error: Error,
     /// The records.
@@ -73,7 +73,7 @@ impl<R: Record, L: RecordLayout> Records<R, L> {
         self.memory.is_empty()
     }
 
-    /// The bytes as they lie, for a GPU or a file, that knows the same records by [`Relayout::of_record`].
+    /// The bytes as they lie, for a GPU or a file, that knows the same records by [`RecordConversion::of_record`].
     pub fn as_bytes(&self) -> &[u8] {
         cast_slice(&self.memory)
     }
@@ -86,8 +86,8 @@ impl<R: Record, L: RecordLayout> Records<R, L> {
     /// Brings the records into one array of structures, in place.
     ///
     /// # Errors
-    /// [`Refused`] with the records as they were: [`Error::Run`] when there is no memory for the workspace.
-    pub fn into_aos(self) -> Result<Records<R, Aos>, Refused<R, L>> {
+    /// [`RejectedArray`] with the records as they were: [`Error::Run`] when there is no memory for the workspace.
+    pub fn into_aos(self) -> Result<Records<R, Aos>, RejectedRecords<R, L>> {
         self.into_layout()
     }
 
@@ -95,7 +95,7 @@ impl<R: Record, L: RecordLayout> Records<R, L> {
     ///
     /// # Errors
     /// As [`into_aos`](Self::into_aos).
-    pub fn into_asta<const T: usize>(self) -> Result<Records<R, Asta<T>>, Refused<R, L>> {
+    pub fn into_asta<const T: usize>(self) -> Result<Records<R, Asta<T>>, RejectedRecords<R, L>> {
         self.into_layout()
     }
 
@@ -103,41 +103,41 @@ impl<R: Record, L: RecordLayout> Records<R, L> {
     ///
     /// # Errors
     /// As [`into_aos`](Self::into_aos).
-    pub fn into_soa(self) -> Result<Records<R, Soa>, Refused<R, L>> {
+    pub fn into_soa(self) -> Result<Records<R, Soa>, RejectedRecords<R, L>> {
         self.into_layout()
     }
 
-    fn into_layout<M: RecordLayout>(mut self) -> Result<Records<R, M>, Refused<R, L>> {
-        let conversion = Relayout::of_record::<R>(self.len()).from(L::LAYOUT).to(M::LAYOUT);
+    fn into_layout<M: RecordLayout>(mut self) -> Result<Records<R, M>, RejectedRecords<R, L>> {
+        let conversion = RecordConversion::of_record::<R>(self.len()).from(L::LAYOUT).to(M::LAYOUT);
         let run = |memory: &mut Vec<R>| {
-            conversion.plan()?.run(&mut Bytes(cast_slice_mut::<R, u8>(memory)))
+            conversion.plan()?.run(&mut RawElements(cast_slice_mut::<R, u8>(memory)))
         };
         match run(&mut self.memory) {
             Ok(()) => Ok(Records { memory: self.memory, layout: PhantomData }),
-            Err(error) => Err(Refused { error, records: self }),
+            Err(error) => Err(RejectedRecords { error, records: self }),
         }
     }
 }
 
 impl<R: Record, const T: usize> Records<R, Asta<T>> {
     /// The tiles, of `T` records each; the last may be shorter.
-    pub fn tiles(&self) -> impl ExactSizeIterator<Item = &Tile<R>> + DoubleEndedIterator {
-        self.memory.chunks(T).map(Tile::wrap_ref)
+    pub fn tiles(&self) -> impl ExactSizeIterator<Item = &RecordTile<R>> + DoubleEndedIterator {
+        self.memory.chunks(T).map(RecordTile::wrap_ref)
     }
 
     /// The same to be changed.
     pub fn tiles_mut(
         &mut self,
-    ) -> impl ExactSizeIterator<Item = &mut Tile<R>> + DoubleEndedIterator {
-        self.memory.chunks_mut(T).map(Tile::wrap_mut)
+    ) -> impl ExactSizeIterator<Item = &mut RecordTile<R>> + DoubleEndedIterator {
+        self.memory.chunks_mut(T).map(RecordTile::wrap_mut)
     }
 
-    /// A record put together, as of a [`Tile`].
+    /// A record put together, as of a [`RecordTile`].
     pub fn get(&self, record: usize) -> Option<R> {
         self.tiles().nth(record / T)?.get(record % T)
     }
 
-    /// Puts `to` in the place of a record, as in a [`Tile`].
+    /// Puts `to` in the place of a record, as in a [`RecordTile`].
     ///
     /// # Panics
     /// When there is no such record.
@@ -148,13 +148,13 @@ impl<R: Record, const T: usize> Records<R, Asta<T>> {
     }
 
     /// The tiles, on rayon's threads.
-    pub fn par_tiles(&self) -> impl IndexedParallelIterator<Item = &Tile<R>> {
-        self.memory.par_chunks(T).map(Tile::wrap_ref)
+    pub fn par_tiles(&self) -> impl IndexedParallelIterator<Item = &RecordTile<R>> {
+        self.memory.par_chunks(T).map(RecordTile::wrap_ref)
     }
 
     /// The same to be changed.
-    pub fn par_tiles_mut(&mut self) -> impl IndexedParallelIterator<Item = &mut Tile<R>> {
-        self.memory.par_chunks_mut(T).map(Tile::wrap_mut)
+    pub fn par_tiles_mut(&mut self) -> impl IndexedParallelIterator<Item = &mut RecordTile<R>> {
+        self.memory.par_chunks_mut(T).map(RecordTile::wrap_mut)
     }
 }
 
@@ -187,16 +187,16 @@ impl<R: Record> DerefMut for Records<R, Aos> {
 }
 
 impl<R: Record> Deref for Records<R, Soa> {
-    type Target = Tile<R>;
+    type Target = RecordTile<R>;
 
-    fn deref(&self) -> &Tile<R> {
-        Tile::wrap_ref(&self.memory)
+    fn deref(&self) -> &RecordTile<R> {
+        RecordTile::wrap_ref(&self.memory)
     }
 }
 
 impl<R: Record> DerefMut for Records<R, Soa> {
-    fn deref_mut(&mut self) -> &mut Tile<R> {
-        Tile::wrap_mut(&mut self.memory)
+    fn deref_mut(&mut self) -> &mut RecordTile<R> {
+        RecordTile::wrap_mut(&mut self.memory)
     }
 }
 
@@ -206,7 +206,7 @@ impl<R, L: RecordLayout> fmt::Debug for Records<R, L> {
     }
 }
 
-impl<R, L: RecordLayout> fmt::Debug for Refused<R, L> {
+impl<R, L: RecordLayout> fmt::Debug for RejectedRecords<R, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Refused")
             .field("error", &self.error)
@@ -215,16 +215,16 @@ impl<R, L: RecordLayout> fmt::Debug for Refused<R, L> {
     }
 }
 
-impl<R, L> fmt::Display for Refused<R, L> {
+impl<R, L> fmt::Display for RejectedRecords<R, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.error.fmt(f)
     }
 }
 
-impl<R, L: RecordLayout> std::error::Error for Refused<R, L> {}
+impl<R, L: RecordLayout> std::error::Error for RejectedRecords<R, L> {}
 
-impl<R, L> From<Refused<R, L>> for Error {
-    fn from(refused: Refused<R, L>) -> Self {
+impl<R, L> From<RejectedRecords<R, L>> for Error {
+    fn from(refused: RejectedRecords<R, L>) -> Self {
         refused.error
     }
 }

@@ -1,7 +1,7 @@
 //! Numbers multiplied and conjugated.
 
 use num_complex::Complex;
-use turntile_cpu::threads;
+use turntile_cpu::pool;
 use turntile_cuda as gpu;
 
 /// A number that can be scaled: `f32`, `f64` and their [`Complex`] forms.
@@ -115,7 +115,7 @@ impl<S: Scalar> Scale<S> {
             return all.for_each(|row| self.row(&mut row[..cols]));
         }
         let shares = data.chunks_mut(each * pitch).take(rows.div_ceil(each)).enumerate();
-        threads::each(shares, |(share, data)| {
+        pool::each(shares, |(share, data)| {
             let rows = each.min(rows - share * each);
             data.chunks_mut(pitch).take(rows).for_each(|row| self.row(&mut row[..cols]));
         });

@@ -15,8 +15,8 @@
 //!
 //! Memory in Rust is never uninitialised; the thesis's buffers that are, are untransformed here.
 
-use crate::relayout::{Layout, Relayout};
-use crate::{Bytes, Data, Error, Planned, Transpose};
+use crate::record_conversion::{RecordConversion, RecordOrder};
+use crate::{Data, Error, RawElements, Transpose, Transposer};
 
 /// Memory whose records can be converted: a host's bytes, or a GPU's on a stream.
 pub trait Marshal {
@@ -36,17 +36,17 @@ pub trait Marshal {
     fn marshal(&mut self, plan: &Self::Plan) -> Result<(), Error>;
 }
 
-impl<B> Marshal for Bytes<B>
+impl<B> Marshal for RawElements<B>
 where
-    Bytes<B>: Data,
+    RawElements<B>: Data,
 {
-    type Plan = Planned;
+    type Plan = Transposer;
 
-    fn plan(&mut self, conversion: &Transpose) -> Result<Planned, Error> {
+    fn plan(&mut self, conversion: &Transpose) -> Result<Transposer, Error> {
         conversion.plan()
     }
 
-    fn marshal(&mut self, plan: &Planned) -> Result<(), Error> {
+    fn marshal(&mut self, plan: &Transposer) -> Result<(), Error> {
         plan.run(self)
     }
 }
@@ -71,14 +71,14 @@ where
 pub struct Tracked<M: Marshal> {
     memory: M,
     /// The records that lie otherwise than one after the other, and how; none are untransformed.
-    lies: Option<(Relayout, Layout)>,
+    lies: Option<(RecordConversion, RecordOrder)>,
     /// Every conversion that was made, from and to, with its plan.
     plans: Vec<(Transposed, M::Plan)>,
     marshals: usize,
 }
 
 /// Records that go from a layout to another.
-type Transposed = (Relayout, Layout, Layout);
+type Transposed = (RecordConversion, RecordOrder, RecordOrder);
 
 impl<M: Marshal> Tracked<M> {
     /// Memory that is untransformed.
@@ -87,7 +87,7 @@ impl<M: Marshal> Tracked<M> {
     }
 
     /// How the records lie, and which; `None` of memory that is untransformed.
-    pub fn layout(&self) -> Option<(&Relayout, Layout)> {
+    pub fn layout(&self) -> Option<(&RecordConversion, RecordOrder)> {
         self.lies.as_ref().map(|(records, layout)| (records, *layout))
     }
 
@@ -100,7 +100,12 @@ impl<M: Marshal> Tracked<M> {
     ///
     /// # Errors
     /// The records have no such layout, or there is no plan.
-    pub fn plan(&mut self, records: &Relayout, from: Layout, to: Layout) -> Result<(), Error> {
+    pub fn plan(
+        &mut self,
+        records: &RecordConversion,
+        from: RecordOrder,
+        to: RecordOrder,
+    ) -> Result<(), Error> {
         self.planned(records, from, to).map(drop)
     }
 
@@ -109,16 +114,20 @@ impl<M: Marshal> Tracked<M> {
     /// # Errors
     /// The records have no such layout, there is no plan, or the memory is not of their size: it is as it was, or
     /// untransformed.
-    pub fn bind(&mut self, records: &Relayout, layout: Layout) -> Result<&mut M, Error> {
-        let records = records.clone().from(Layout::Aos);
+    pub fn bind(
+        &mut self,
+        records: &RecordConversion,
+        layout: RecordOrder,
+    ) -> Result<&mut M, Error> {
+        let records = records.clone().from(RecordOrder::Aos);
         let from = match &self.lies {
             Some((known, lies)) if *known == records => *lies,
-            None => Layout::Aos,
+            None => RecordOrder::Aos,
             Some(_) => {
                 // What is wanted is planned first: what there is none of leaves everything as it is.
-                self.planned(&records, Layout::Aos, layout)?;
+                self.planned(&records, RecordOrder::Aos, layout)?;
                 self.raw()?;
-                Layout::Aos
+                RecordOrder::Aos
             }
         };
         self.convert(&records, from, layout)?;
@@ -126,9 +135,9 @@ impl<M: Marshal> Tracked<M> {
     }
 
     /// For a use that writes all records anew, in that layout: what is there is not converted.
-    pub fn fill(&mut self, records: &Relayout, layout: Layout) -> &mut M {
-        self.lies = Some((records.clone().from(Layout::Aos), layout));
-        self.lies.take_if(|(_, layout)| *layout == Layout::Aos);
+    pub fn fill(&mut self, records: &RecordConversion, layout: RecordOrder) -> &mut M {
+        self.lies = Some((records.clone().from(RecordOrder::Aos), layout));
+        self.lies.take_if(|(_, layout)| *layout == RecordOrder::Aos);
         &mut self.memory
     }
 
@@ -138,7 +147,7 @@ impl<M: Marshal> Tracked<M> {
     /// As [`bind`](Self::bind).
     pub fn raw(&mut self) -> Result<&mut M, Error> {
         if let Some((records, layout)) = self.lies.clone() {
-            self.convert(&records, layout, Layout::Aos)?;
+            self.convert(&records, layout, RecordOrder::Aos)?;
         }
         Ok(&mut self.memory)
     }
@@ -171,19 +180,29 @@ impl<M: Marshal> Tracked<M> {
         Ok(self.memory)
     }
 
-    fn convert(&mut self, records: &Relayout, from: Layout, to: Layout) -> Result<(), Error> {
+    fn convert(
+        &mut self,
+        records: &RecordConversion,
+        from: RecordOrder,
+        to: RecordOrder,
+    ) -> Result<(), Error> {
         if from != to {
             let place = self.planned(records, from, to)?;
             self.memory.marshal(&self.plans[place].1)?;
             self.marshals += 1;
         }
-        self.lies = (to != Layout::Aos).then(|| (records.clone(), to));
+        self.lies = (to != RecordOrder::Aos).then(|| (records.clone(), to));
         Ok(())
     }
 
     /// The place of that conversion's plan.
-    fn planned(&mut self, records: &Relayout, from: Layout, to: Layout) -> Result<usize, Error> {
-        let wanted = (records.clone().from(Layout::Aos), from, to);
+    fn planned(
+        &mut self,
+        records: &RecordConversion,
+        from: RecordOrder,
+        to: RecordOrder,
+    ) -> Result<usize, Error> {
+        let wanted = (records.clone().from(RecordOrder::Aos), from, to);
         if let Some(place) = self.plans.iter().position(|(known, _)| *known == wanted) {
             return Ok(place);
         }

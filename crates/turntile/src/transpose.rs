@@ -4,21 +4,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use turntile_cpu::{Host, threads};
+use turntile_cpu::{CpuDevice, pool};
 use turntile_cuda::Chip;
-use turntile_perm::AxesError;
-use turntile_plan::tuner::Seen;
-use turntile_plan::wisdom::Refused;
+use turntile_perm::PermutationError;
+use turntile_plan::tuner::OnMeasured;
+use turntile_plan::wisdom::StaleWisdom;
 use turntile_plan::{
-    Advice, Costs, Device, Effort, Measured, Plan, Planner, Problem, ProblemError, Route, TileRule,
-    Wisdom,
+    CostTable, Device, Effort, Measurement, Plan, Planner, Problem, ProblemError, Route, TileRule,
+    Wisdom, WisdomLookup,
 };
 
 use crate::error::check_length;
-use crate::planned::Planned;
-use crate::relayout::{Layout, LayoutError, Relayout};
+use crate::record_conversion::{LayoutError, RecordConversion, RecordOrder};
+use crate::transposer::Transposer;
 use crate::tune::{candidates, measure_seen};
-use crate::{Error, recent, view};
+use crate::{Error, elements, plan_cache};
 
 /// Transposes a row-major matrix of `rows` by `cols` elements in place.
 ///
@@ -38,10 +38,10 @@ pub fn transpose_in_place<T>(data: &mut [T], rows: usize, cols: usize) -> Result
     if size_of::<T>() == 0 || rows <= 1 || cols <= 1 {
         return Ok(());
     }
-    if view::run_small(data, rows, cols, size_of::<T>()) {
+    if elements::run_small(data, rows, cols, size_of::<T>()) {
         return Ok(());
     }
-    recent::planned(Problem::new(rows, cols, size_of::<T>())?)?.run(data)
+    plan_cache::planned(Problem::new(rows, cols, size_of::<T>())?)?.run(data)
 }
 
 /// Permutes the axes of a row-major array in place: axis `i` of the result is axis `axes[i]` of `shape`, as NumPy's
@@ -75,10 +75,10 @@ pub fn permute_in_place<T>(data: &mut [T], shape: &[usize], axes: &[usize]) -> R
     }
     check_length(data.len(), shape)?;
     let problem = problem?;
-    if size_of::<T>() == 0 || view::run_small_axes(data, &problem) {
+    if size_of::<T>() == 0 || elements::run_small_axes(data, &problem) {
         return Ok(());
     }
-    recent::planned(problem)?.run(data)
+    plan_cache::planned(problem)?.run(data)
 }
 
 /// Transposes a row-major matrix of `rows` by `cols` elements from `src` into `dst`: for when there is memory
@@ -108,7 +108,7 @@ pub fn transpose_into<T: Copy>(
         check_length(got, &[rows, cols])?;
     }
     if size_of::<T>() > 0 {
-        view::run_through(src, dst, [rows, cols], size_of::<T>(), threads::count())?;
+        elements::run_through(src, dst, [rows, cols], size_of::<T>(), pool::count())?;
     }
     Ok(())
 }
@@ -130,18 +130,18 @@ pub struct Transpose {
     pub(crate) out_of_place: bool,
     leading: Option<[usize; 2]>,
     /// In place of shape, axes and element.
-    records: Option<Relayout>,
+    records: Option<RecordConversion>,
     pub(crate) route: Option<Route>,
     pub(crate) tiles: TileRule,
     pub(crate) effort: Effort,
     pub(crate) wisdom: Option<PathBuf>,
-    pub(crate) costs: Option<Arc<Costs>>,
+    pub(crate) costs: Option<Arc<CostTable>>,
 }
 
-impl Relayout {
-    /// To records that lie so: what is to be planned. It runs on [`Bytes`](crate::Bytes), or on elements of as many bytes
+impl RecordConversion {
+    /// To records that lie so: what is to be planned. It runs on [`RawElements`](crate::RawElements), or on elements of as many bytes
     /// as the greatest common divisor of all fields and gaps.
-    pub fn to(self, to: Layout) -> Transpose {
+    pub fn to(self, to: RecordOrder) -> Transpose {
         let records = Some(self.towards(to));
         Transpose { records, ..Transpose::of_axes_bytes(&[], &[], 1) }
     }
@@ -216,14 +216,14 @@ impl Transpose {
     }
 
     /// From one buffer into another, which must not overlap, instead of in place. What is planned runs by
-    /// [`Planned::run_into`] or [`OnGpu::run_into`](crate::gpu::OnGpu::run_into) and needs no workspace.
+    /// [`Transposer::run_into`] or [`GpuTransposer::run_into`](crate::gpu::GpuTransposer::run_into) and needs no workspace.
     pub fn out_of_place(self) -> Self {
         Transpose { out_of_place: true, ..self }
     }
 
     /// Of a matrix whose rows lie `lda` elements apart before and `ldb` after, in place, as BLAS's `imatcopy` has them:
     /// element `(i, j)` goes from offset `i · lda + j` to `j · ldb + i`. Rows may be part of a larger matrix. What is
-    /// planned runs by [`Planned::run_within`] and [`Planned::run_scaled`].
+    /// planned runs by [`Transposer::run_within`] and [`Transposer::run_scaled`].
     ///
     /// With axes `[0, 1]` ([`of_axes`](Transpose::of_axes)) rows stay rows and slide from one pitch to the other.
     ///
@@ -281,7 +281,7 @@ impl Transpose {
 
     /// Planned by this table of costs; otherwise by the one that turntile has for the device. No table decides whether a
     /// result is right, only which plan is chosen.
-    pub fn costs(self, costs: Costs) -> Self {
+    pub fn costs(self, costs: CostTable) -> Self {
         Transpose { costs: Some(Arc::new(costs)), ..self }
     }
 
@@ -292,13 +292,13 @@ impl Transpose {
     /// of the shape's once; [`Error::Zero`] of no threads or no matrices; [`Error::Plan`] when the route asked for is not
     /// feasible within the cap; [`Error::Wisdom`] when the wisdom file cannot be used; [`Error::Costs`] when the table of
     /// costs is of another device; [`Error::Run`] when there is no memory to measure on.
-    pub fn plan(&self) -> Result<Planned, Error> {
-        recent::spare_memory()?;
+    pub fn plan(&self) -> Result<Transposer, Error> {
+        plan_cache::spare_memory()?;
         let (problem, planner) = (self.problem()?, self.host_planner()?);
         let (plan, refused) = self.choose(&planner, &problem, |budget| {
             self.tuned(&planner, &problem, budget, &mut |_, _, _| {})
         })?;
-        Ok(Planned::new(plan, self.host_threads())?.with_refused(refused))
+        Ok(Transposer::new(plan, self.host_threads())?.with_refused(refused))
     }
 
     /// Measures candidates on the host for about `budget`, on memory of its own that is as large as the matrices, and
@@ -306,7 +306,7 @@ impl Transpose {
     ///
     /// # Errors
     /// As [`plan`](Self::plan).
-    pub fn tune(&self, budget: Duration) -> Result<Vec<Measured>, Error> {
+    pub fn tune(&self, budget: Duration) -> Result<Vec<Measurement>, Error> {
         self.tune_seen(budget, &mut |_, _, _| {})
     }
 
@@ -319,7 +319,7 @@ impl Transpose {
         &self,
         budget: Duration,
         seen: &mut dyn FnMut(&Plan, Duration, usize),
-    ) -> Result<Vec<Measured>, Error> {
+    ) -> Result<Vec<Measurement>, Error> {
         self.tuned(&self.host_planner()?, &self.dense_problem("measuring")?, budget, seen)
     }
 
@@ -328,8 +328,8 @@ impl Transpose {
         planner: &Planner,
         problem: &Problem,
         budget: Duration,
-        seen: Seen<'_>,
-    ) -> Result<Vec<Measured>, Error> {
+        seen: OnMeasured<'_>,
+    ) -> Result<Vec<Measurement>, Error> {
         self.check_wisdom()?;
         let plans = candidates(planner, problem)?;
         let measured = measure_seen(plans, self.host_threads(), budget, seen)?;
@@ -366,7 +366,7 @@ impl Transpose {
         Ok(problem.with_leading(lda, ldb)?)
     }
 
-    fn records_problem(&self, records: &Relayout) -> Result<Problem, LayoutError> {
+    fn records_problem(&self, records: &RecordConversion) -> Result<Problem, LayoutError> {
         let excluded = [
             (self.batch != 1, "a batch"),
             (self.leading.is_some(), "leading dimensions"),
@@ -386,9 +386,9 @@ impl Transpose {
         let order: Vec<usize> = (0..batch).chain(self.axes.iter().map(later)).collect();
         // Reported as they were given, without the batch.
         let as_given = |error| match error {
-            ProblemError::Axes(AxesError::Order { .. }) => {
+            ProblemError::Axes(PermutationError::Order { .. }) => {
                 let order = self.axes.clone();
-                ProblemError::Axes(AxesError::Order { axes: self.shape.len(), order })
+                ProblemError::Axes(PermutationError::Order { axes: self.shape.len(), order })
             }
             other => other,
         };
@@ -406,10 +406,10 @@ impl Transpose {
     }
 
     /// The table of costs that was given, for the device of that name, whose own is `own`.
-    fn costs_for(&self, device: &str, own: &Costs) -> Result<Option<Arc<Costs>>, Error> {
+    fn costs_for(&self, device: &str, own: &CostTable) -> Result<Option<Arc<CostTable>>, Error> {
         // The device's own table may have been measured on another model.
-        let of = |costs: &Costs| costs.device() == device || costs.device() == own.device();
-        let fits = |costs: &Costs| costs.names() == own.names() && of(costs);
+        let of = |costs: &CostTable| costs.device() == device || costs.device() == own.device();
+        let fits = |costs: &CostTable| costs.names() == own.names() && of(costs);
         match &self.costs {
             Some(costs) if !fits(costs) => {
                 Err(Error::Costs { of: costs.device().into(), here: device.into() })
@@ -427,7 +427,7 @@ impl Transpose {
     }
 
     pub(crate) fn host_planner(&self) -> Result<Planner, Error> {
-        let host = Host::here(self.host_threads());
+        let host = CpuDevice::here(self.host_threads());
         Ok(match self.costs_for(host.processor(), host.costs())? {
             Some(costs) => self.planner_for(host.with_costs(costs)),
             None => self.planner_for(host),
@@ -442,7 +442,7 @@ impl Transpose {
     }
 
     pub(crate) fn host_threads(&self) -> usize {
-        self.threads.unwrap_or_else(threads::count).min(threads::MOST)
+        self.threads.unwrap_or_else(pool::count).min(pool::MOST)
     }
 
     /// The plan that is remembered, or that `tune` finds, or of the best estimate; and why what is remembered is not
@@ -451,8 +451,8 @@ impl Transpose {
         &self,
         planner: &Planner,
         problem: &Problem,
-        tune: impl FnOnce(Duration) -> Result<Vec<Measured>, Error>,
-    ) -> Result<(Plan, Option<Refused>), Error> {
+        tune: impl FnOnce(Duration) -> Result<Vec<Measurement>, Error>,
+    ) -> Result<(Plan, Option<StaleWisdom>), Error> {
         let (advised, refused) = self.advised(planner, problem)?;
         let plan = match (advised, self.effort) {
             (Some(plan), _) => plan,
@@ -467,16 +467,16 @@ impl Transpose {
         &self,
         planner: &Planner,
         problem: &Problem,
-    ) -> Result<(Option<Plan>, Option<Refused>), Error> {
+    ) -> Result<(Option<Plan>, Option<StaleWisdom>), Error> {
         let Some(file) = &self.wisdom else { return Ok((None, None)) };
         let wisdom = match self.effort {
             Effort::Estimate => Wisdom::load_existing(file)?,
             Effort::Measure(_) => Wisdom::load(file)?,
         };
         Ok(match wisdom.advise(planner, problem) {
-            Advice::Plan(plan) => (Some(*plan).filter(|plan| self.allows(plan)), None),
-            Advice::Unknown => (None, None),
-            Advice::Refused(why) => (None, Some(why)),
+            WisdomLookup::Plan(plan) => (Some(*plan).filter(|plan| self.allows(plan)), None),
+            WisdomLookup::Unknown => (None, None),
+            WisdomLookup::Refused(why) => (None, Some(why)),
         })
     }
 
@@ -487,7 +487,11 @@ impl Transpose {
     }
 
     /// Writes the first of those measured to the wisdom file, if there is one.
-    pub(crate) fn remember(&self, planner: &Planner, measured: &[Measured]) -> Result<(), Error> {
+    pub(crate) fn remember(
+        &self,
+        planner: &Planner,
+        measured: &[Measurement],
+    ) -> Result<(), Error> {
         if let (Some(file), Some(winner)) = (&self.wisdom, measured.first()) {
             Wisdom::record(file, planner, winner)?;
         }

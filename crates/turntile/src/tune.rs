@@ -4,12 +4,12 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use turntile_cpu::{RunError, Workspace};
-use turntile_plan::tuner::{self, Seen};
-use turntile_plan::{Measured, Plan, Planner, Problem};
+use turntile_plan::tuner::{self, OnMeasured};
+use turntile_plan::{Measurement, Plan, Planner, Problem};
 
 use crate::Error;
-use crate::planned::{Options, Planned};
-use crate::view::Bytes;
+use crate::elements::RawElements;
+use crate::transposer::{RunOptions, Transposer};
 
 /// A route whose best plan is estimated to take so many times as long as the best of all waits its
 /// turn like any other tile.
@@ -33,11 +33,15 @@ pub fn candidates(planner: &Planner, problem: &Problem) -> Result<Vec<Plan>, Err
 /// they need, and returns those that ran, fastest first: at least one, unless there is none.
 ///
 /// Each runs once in the order given while half of the budget lasts, then the fastest up to five times; see
-/// [`Measured`].
+/// [`Measurement`].
 ///
 /// # Errors
 /// [`Error::Run`] when a plan was put together wrongly, or there is no memory for it.
-pub fn measure(plans: Vec<Plan>, threads: usize, budget: Duration) -> Result<Vec<Measured>, Error> {
+pub fn measure(
+    plans: Vec<Plan>,
+    threads: usize,
+    budget: Duration,
+) -> Result<Vec<Measurement>, Error> {
     measure_seen(plans, threads, budget, &mut |_, _, _| {})
 }
 
@@ -45,23 +49,26 @@ pub(crate) fn measure_seen(
     plans: Vec<Plan>,
     threads: usize,
     budget: Duration,
-    seen: Seen<'_>,
-) -> Result<Vec<Measured>, Error> {
+    seen: OnMeasured<'_>,
+) -> Result<Vec<Measurement>, Error> {
     let most = |bytes: fn(&Plan) -> usize| plans.iter().map(bytes).max().unwrap_or(0);
     let mut data = filled(most(|plan| plan.problem.bytes()))?;
     let copied =
         |plan: &Plan| if plan.problem.is_out_of_place() { plan.problem.bytes() } else { 0 };
     let mut other = filled(most(copied))?;
     let run = |plan: &Plan| {
-        let planned = Planned::new(plan.clone(), threads)?;
+        let planned = Transposer::new(plan.clone(), threads)?;
         let mut workspace = Workspace::new(planned.workspace_bytes())?;
         let data = &mut data[..plan.problem.bytes()];
         let start = Instant::now();
         if plan.problem.is_out_of_place() {
-            planned.run_into(&Bytes(data), &mut Bytes(&mut other[..plan.problem.bytes()]))?;
+            planned.run_into(
+                &RawElements(data),
+                &mut RawElements(&mut other[..plan.problem.bytes()]),
+            )?;
         } else {
-            let options = Options::new().workspace(&mut workspace);
-            planned.run_with(&mut Bytes(data), options)?;
+            let options = RunOptions::new().workspace(&mut workspace);
+            planned.run_with(&mut RawElements(data), options)?;
         }
         Ok(start.elapsed())
     };

@@ -2,22 +2,22 @@
 
 use std::time::Duration;
 
-use turntile::plan::{Chip, Host, Plan, Planner, Problem, Route, TileRule};
-use turntile_cpu::way::HostWay;
+use turntile::plan::{Chip, CpuDevice, Plan, Planner, Problem, Route, TileRule};
+use turntile_cpu::kernel_config::CpuKernelConfig;
 use turntile_cuda::Launches;
-use turntile_perm::Order;
-use turntile_plan::{Device, StageShape};
+use turntile_perm::SlotOrder;
+use turntile_plan::{Device, StageMap};
 
 fn planner(device: &str) -> Planner {
     match Chip::preset(device) {
         Some(chip) => Planner::new(chip),
-        None => Planner::new(Host::new(1)),
+        None => Planner::new(CpuDevice::new(1)),
     }
 }
 
 /// Every preset, and hosts of so many threads.
 fn planners(threads: &[usize]) -> Vec<Planner> {
-    let hosts = threads.iter().map(|&threads| Planner::new(Host::new(threads)));
+    let hosts = threads.iter().map(|&threads| Planner::new(CpuDevice::new(threads)));
     Chip::presets().into_iter().map(Planner::new).chain(hosts).collect()
 }
 
@@ -79,11 +79,11 @@ fn axes_in_pairs_are_squares() {
 /// short sides are left with.
 #[test]
 fn slots_lie_as_the_device_has_them() {
-    for (device, order) in [("h200", Order::Columns), ("host", Order::Rows)] {
+    for (device, order) in [("h200", SlotOrder::Columns), ("host", SlotOrder::Rows)] {
         let planner = planner(device).with_route(Route::ALIGNED_SLOTS);
         let plan = planner.plan(&Problem::new(158_003, 158_017, 4).unwrap()).unwrap();
         let mut slots = plan.stages().filter_map(|stage| match stage.shape {
-            StageShape::SlotGather { slots, .. } => Some(slots.order()),
+            StageMap::SlotGather { slots, .. } => Some(slots.order()),
             _ => None,
         });
         assert_eq!(slots.next(), Some(order), "{plan:#}");
@@ -137,7 +137,7 @@ fn every_candidate_keeps_to_its_limits() {
                 assert_eq!(plan.check(), Ok(()), "{plan:#}");
                 for stage in plan.stages() {
                     assert!(!stage.shape.is_identity(), "{plan:#}");
-                    match stage.offer.geometry.get::<HostWay>() {
+                    match stage.offer.geometry.get::<CpuKernelConfig>() {
                         Some(way) => assert!((1..=16).contains(&way.needs().parts), "{plan:#}"),
                         None => assert_on_chip(&plan, stage.offer.geometry.get().unwrap()),
                     }
@@ -157,7 +157,7 @@ fn caps_by_default() {
     {
         let share = problem.bytes() / 50;
         for (threads, counted) in [(1, 1), (16, 16), (32, 32), (64, 32)] {
-            assert_eq!(Host::new(threads).cap(&problem), share + counted * MIB, "{problem}");
+            assert_eq!(CpuDevice::new(threads).cap(&problem), share + counted * MIB, "{problem}");
         }
         for chip in Chip::presets() {
             assert_eq!(chip.cap(&problem), share.max(16 * MIB), "{problem}");
@@ -165,7 +165,7 @@ fn caps_by_default() {
             assert!(apart.kept_bytes() > 0 && apart.kept_bytes().is_multiple_of(16));
             assert_eq!(chip.cap(&apart), share.max(16 * MIB) + apart.kept_bytes(), "{apart}");
         }
-        assert_eq!(Host::new(2).cap(&problem.with_cap(5)), 5);
+        assert_eq!(CpuDevice::new(2).cap(&problem.with_cap(5)), 5);
     }
 }
 
@@ -243,7 +243,7 @@ fn every_tile_takes_the_fastest_too() {
 fn fewer_threads_share_a_small_cap() {
     let plan = |threads, cap| {
         let problem = Problem::new(4001, 3989, 4).unwrap().with_cap(cap);
-        Planner::new(Host::new(threads)).plan(&problem).unwrap()
+        Planner::new(CpuDevice::new(threads)).plan(&problem).unwrap()
     };
     for cap in [1 << 20, 2 << 20, 8 << 20] {
         let alone = plan(1, cap);
@@ -261,7 +261,7 @@ fn threads_and_tiles_are_the_caller_s() {
         let planned = turntile::Transpose::of::<f32>(720, 180).threads(threads).plan().unwrap();
         planned.plan().device.clone()
     };
-    assert_eq!([1, 3].map(on), [1, 3].map(|threads| Host::new(threads).name().to_owned()));
+    assert_eq!([1, 3].map(on), [1, 3].map(|threads| CpuDevice::new(threads).name().to_owned()));
     let measured = |rule| {
         let of = turntile::Transpose::of::<f32>(24, 36).route(Route::THREE_STAGE).threads(1);
         of.tiles(rule).tune(Duration::from_secs(60)).unwrap().len()

@@ -6,7 +6,7 @@ use std::ptr;
 
 use turntile::gpu::cust::sys::{self, CUresult};
 use turntile::gpu::{CudaError, DeviceMemory, Gpu, OnStream, StreamHandle};
-use turntile::layout::{Layout, Marshal, Relayout, Tracked};
+use turntile::layout::{Marshal, RecordConversion, RecordOrder, Tracked};
 use turntile::{Complex, Error, Scalar, Scale, Transpose};
 
 use crate::children::runs_on;
@@ -98,12 +98,12 @@ fn memory_that_knows_its_records_keeps_what_its_conversions_use() {
 #[ignore = "run by `memory_that_knows_its_records_keeps_what_its_conversions_use`"]
 fn child_tracked() {
     let gpu = Gpu::primary(0).unwrap();
-    let records = Relayout::new(100_003, &[4, 12, 1, 8]);
+    let records = RecordConversion::new(100_003, &[4, 12, 1, 8]);
     // SAFETY: no launch of this card touches memory, and its streams are no more than numbers.
     let on_stream = || unsafe { OnStream::new(&gpu, memory(100_003 * 25), stream()) };
     let bound = || {
         let mut tracked = Tracked::new(on_stream());
-        tracked.bind(&records, Layout::Soa).unwrap();
+        tracked.bind(&records, RecordOrder::Soa).unwrap();
         tracked
     };
     drop(bound());
@@ -112,7 +112,7 @@ fn child_tracked() {
     drop(inner);
     // What others do with the trait's own calls.
     let mut memory = on_stream();
-    let plan = memory.plan(&records.clone().from(Layout::Aos).to(Layout::Soa)).unwrap();
+    let plan = memory.plan(&records.clone().from(RecordOrder::Aos).to(RecordOrder::Soa)).unwrap();
     memory.marshal(&plan).unwrap();
     assert_eq!(on_stream().marshal(&plan), Err(CudaError::OtherGpu.into()));
     #[expect(clippy::drop_non_drop, reason = "a plan that had the workspace would be freed here")]

@@ -5,7 +5,7 @@ use std::mem;
 use proptest::prelude::*;
 use turntile::Error;
 use turntile::layout::parallel::{Index, Memory, SelectError, common_pattern, select};
-use turntile::layout::{Flattening, Grid, GridError, conversion};
+use turntile::layout::{Flattening, FlatteningError, Grid, conversion};
 use turntile::plan::{Chip, Planner};
 
 const N: i64 = 0;
@@ -70,7 +70,7 @@ fn what_no_layout_is_chosen_for() {
     assert_eq!(by(4, &[1, 0, 0, 1, 0, 0]), Err(SelectError::NoThread));
     assert!(select(Memory::T10, 4, &[], &[Index::Other], &[&[]]).is_err());
     let too_large = select(Memory::T10, 4, &[usize::MAX, 9], &indices, &[&[1, 0, 0, 0, 1, 0]]);
-    assert!(matches!(too_large, Err(SelectError::Grid(GridError::TooLarge { .. }))));
+    assert!(matches!(too_large, Err(SelectError::Grid(FlatteningError::TooLarge { .. }))));
     // Coefficients of any size.
     let far = [i64::MIN, 0, 0, 0, i64::MIN, 0];
     assert!(by(4, &far).is_ok());
@@ -160,14 +160,14 @@ fn a_short_buffer_is_refused_and_untouched() {
     let mut buffer = numbered(&[70, 30], 70 * 32 - 1);
     let before = buffer.clone();
     let mut grid = Grid::new(&mut buffer, plain.clone()).unwrap();
-    let short = Error::Grid(GridError::Short { need: 2240, got: 2239 });
+    let short = Error::Grid(FlatteningError::Short { need: 2240, got: 2239 });
     assert_eq!(grid.convert(&layout), Err(short));
     assert_eq!(grid.layout(), &plain);
     let other = Flattening::row_major(&[30, 70]).unwrap();
-    assert!(matches!(grid.convert(&other), Err(Error::Grid(GridError::Dims { .. }))));
+    assert!(matches!(grid.convert(&other), Err(Error::Grid(FlatteningError::Dims { .. }))));
     assert_eq!(buffer, before);
     let short = Grid::new(&mut buffer, layout);
-    assert_eq!(short.unwrap_err(), GridError::Short { need: 2240, got: 2239 });
+    assert_eq!(short.unwrap_err(), FlatteningError::Short { need: 2240, got: 2239 });
 }
 
 /// Table 6.1: assignments take a layout along, a transformation changes it, and a pointer into a grid that was transformed has

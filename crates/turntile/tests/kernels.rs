@@ -5,7 +5,7 @@ mod common;
 
 use common::{check_all, oracle};
 use turntile::Transpose;
-use turntile::plan::{Host, Planner, Problem, Route};
+use turntile::plan::{CpuDevice, Planner, Problem, Route};
 
 /// Sides below, at and above the extents of every vector's tiles, and larger than a block; a process
 /// of its own, since the choice holds for all of it.
@@ -16,7 +16,7 @@ fn every_route_on_every_kernel() {
         if !turntile_simd::force(kernel.name) {
             continue;
         }
-        let planner = Planner::new(Host::new(2));
+        let planner = Planner::new(CpuDevice::new(2));
         for (batch, rows, cols) in [
             (1, 2, 2),
             (2, 3, 50),

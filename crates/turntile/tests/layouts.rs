@@ -1,16 +1,16 @@
 //! Records from layout to layout through the library's calls.
 
 use proptest::prelude::*;
-use turntile::layout::{Layout, LayoutError, Relayout};
+use turntile::layout::{LayoutError, RecordConversion, RecordOrder};
 use turntile::plan::{Chip, PlanError, Planner, Route};
-use turntile::{Bytes, Error, Transpose};
+use turntile::{Error, RawElements, Transpose};
 
 /// The bytes of each field of each record, where the layout has them.
-fn lie(layout: Layout, records: usize, fields: &[Vec<Vec<u8>>]) -> Vec<u8> {
+fn lie(layout: RecordOrder, records: usize, fields: &[Vec<Vec<u8>>]) -> Vec<u8> {
     let tile = match layout {
-        Layout::Aos => 1,
-        Layout::Soa => records.max(1),
-        Layout::Asta(tile) => tile,
+        RecordOrder::Aos => 1,
+        RecordOrder::Soa => records.max(1),
+        RecordOrder::Asta(tile) => tile,
     };
     let mut all = Vec::new();
     for first in (0..records).step_by(tile) {
@@ -34,17 +34,17 @@ fn fields(records: usize, sizes: &[usize]) -> Vec<Vec<Vec<u8>>> {
 fn check(
     records: usize,
     sizes: &[usize],
-    from: Layout,
-    to: Layout,
+    from: RecordOrder,
+    to: RecordOrder,
     change: impl Fn(Transpose) -> Transpose,
 ) {
-    let (fields, relayout) = (fields(records, sizes), Relayout::new(records, sizes));
+    let (fields, relayout) = (fields(records, sizes), RecordConversion::new(records, sizes));
     let mut data = lie(from, records, &fields);
     let planned = change(relayout.clone().from(from).to(to)).plan().unwrap();
-    planned.run(&mut Bytes(&mut data[..])).unwrap();
+    planned.run(&mut RawElements(&mut data[..])).unwrap();
     assert!(data == lie(to, records, &fields), "{planned}");
     for (f, field) in fields.iter().enumerate() {
-        if to == Layout::Soa {
+        if to == RecordOrder::Soa {
             assert_eq!(data[relayout.column(f)], field.concat(), "{planned}: field {f}");
         }
         for (i, bytes) in field.iter().enumerate().step_by(1 + records / 64) {
@@ -53,9 +53,12 @@ fn check(
     }
 }
 
-fn layouts() -> impl Iterator<Item = (Layout, Layout)> {
-    let all = [1, 2, 5, 32, 64].map(Layout::Asta).into_iter().chain([Layout::Aos, Layout::Soa]);
-    let all: Vec<Layout> = all.collect();
+fn layouts() -> impl Iterator<Item = (RecordOrder, RecordOrder)> {
+    let all = [1, 2, 5, 32, 64]
+        .map(RecordOrder::Asta)
+        .into_iter()
+        .chain([RecordOrder::Aos, RecordOrder::Soa]);
+    let all: Vec<RecordOrder> = all.collect();
     all.clone().into_iter().flat_map(move |from| all.clone().into_iter().map(move |to| (from, to)))
 }
 
@@ -92,20 +95,26 @@ fn any_workspace_and_threads() {
 #[test]
 fn fields_by_offsets_keep_what_lies_between() {
     // A byte, three of padding, four, one, seven.
-    let layout = Relayout::by_offsets(3, 16, &[(4, 4), (0, 1), (8, 1)]).unwrap();
+    let layout = RecordConversion::by_offsets(3, 16, &[(4, 4), (0, 1), (8, 1)]).unwrap();
     assert_eq!(layout.record_bytes(), 16);
     assert_eq!([0, 1, 2].map(|f| layout.column(f)), [0..12, 12..15, 15..18]);
     let before: Vec<u8> = (0..48).collect();
     let mut data = before.clone();
-    layout.clone().to(Layout::Soa).plan().unwrap().run(&mut Bytes(&mut data[..])).unwrap();
+    layout
+        .clone()
+        .to(RecordOrder::Soa)
+        .plan()
+        .unwrap()
+        .run(&mut RawElements(&mut data[..]))
+        .unwrap();
     assert_eq!(data[layout.column(0)], [4, 5, 6, 7, 20, 21, 22, 23, 36, 37, 38, 39]);
     assert_eq!(data[layout.column(2)], [8, 24, 40]);
-    let back = layout.from(Layout::Soa).to(Layout::Aos);
-    back.plan().unwrap().run(&mut Bytes(&mut data[..])).unwrap();
+    let back = layout.from(RecordOrder::Soa).to(RecordOrder::Aos);
+    back.plan().unwrap().run(&mut RawElements(&mut data[..])).unwrap();
     assert_eq!(data, before);
 }
 
-/// Records of some shapes, their fields in any order, in every layout: each byte where [`Relayout::offset`] says, every column
+/// Records of some shapes, their fields in any order, in every layout: each byte where [`RecordConversion::offset`] says, every column
 /// in the order that was given.
 #[test]
 fn columns_lie_as_the_fields_are_given() {
@@ -118,11 +127,11 @@ fn columns_lie_as_the_fields_are_given() {
         for records in [0, 1, 2, 33, 70] {
             let aos: Vec<u8> =
                 (0..records * record_bytes).map(|k| (k * 7 + k / 256) as u8).collect();
-            let layout = Relayout::by_offsets(records, record_bytes, given).unwrap();
-            let in_layout = |lies: Layout| {
+            let layout = RecordConversion::by_offsets(records, record_bytes, given).unwrap();
+            let in_layout = |lies: RecordOrder| {
                 let mut data = aos.clone();
                 let planned = layout.clone().to(lies).plan().unwrap();
-                planned.run(&mut Bytes(&mut data[..])).unwrap();
+                planned.run(&mut RawElements(&mut data[..])).unwrap();
                 data
             };
             for (from, to) in layouts() {
@@ -134,34 +143,38 @@ fn columns_lie_as_the_fields_are_given() {
                     assert_eq!(want[lies..][..bytes], aos[i * record_bytes + at..][..bytes]);
                 }
                 let planned = layout.clone().from(from).to(to).plan().unwrap();
-                planned.run(&mut Bytes(&mut data[..])).unwrap();
+                planned.run(&mut RawElements(&mut data[..])).unwrap();
                 assert!(data == want, "{planned}");
             }
         }
     }
-    let layout = Relayout::by_offsets(10, 16, &[(8, 8), (0, 4), (4, 1)]).unwrap();
+    let layout = RecordConversion::by_offsets(10, 16, &[(8, 8), (0, 4), (4, 1)]).unwrap();
     assert_eq!([0, 1, 2].map(|f| layout.column(f)), [0..80, 80..120, 120..130]);
 }
 
 #[test]
 fn what_is_no_layout_is_refused() {
-    let planned = |layout: Relayout, to| layout.to(to).plan().map(|planned| planned.to_string());
-    let refused = |layout: Relayout, to| match planned(layout, to) {
+    let planned =
+        |layout: RecordConversion, to| layout.to(to).plan().map(|planned| planned.to_string());
+    let refused = |layout: RecordConversion, to| match planned(layout, to) {
         Err(Error::Layout(error)) => error,
         other => panic!("{other:?}"),
     };
-    assert_eq!(refused(Relayout::new(3, &[]), Layout::Soa), LayoutError::NoFields);
-    assert!(matches!(Relayout::by_offsets(3, 3, &[]), Err(LayoutError::NoFields)));
+    assert_eq!(refused(RecordConversion::new(3, &[]), RecordOrder::Soa), LayoutError::NoFields);
+    assert!(matches!(RecordConversion::by_offsets(3, 3, &[]), Err(LayoutError::NoFields)));
     assert_eq!(
-        refused(Relayout::new(3, &[1, 0]), Layout::Soa),
+        refused(RecordConversion::new(3, &[1, 0]), RecordOrder::Soa),
         LayoutError::EmptyField { field: 1 }
     );
-    assert_eq!(refused(Relayout::new(3, &[1, 2]), Layout::Asta(0)), LayoutError::EmptyTile);
-    let from = Relayout::new(3, &[1, 2]).from(Layout::Asta(0));
-    assert_eq!(refused(from, Layout::Soa), LayoutError::EmptyTile);
-    let many = Relayout::new(usize::MAX / 2, &[1, 2]);
-    assert_eq!(refused(many, Layout::Soa), LayoutError::TooLarge { records: usize::MAX / 2 });
-    let by_offsets = |fields: &[(usize, usize)]| Relayout::by_offsets(3, 8, fields);
+    assert_eq!(
+        refused(RecordConversion::new(3, &[1, 2]), RecordOrder::Asta(0)),
+        LayoutError::EmptyTile
+    );
+    let from = RecordConversion::new(3, &[1, 2]).from(RecordOrder::Asta(0));
+    assert_eq!(refused(from, RecordOrder::Soa), LayoutError::EmptyTile);
+    let many = RecordConversion::new(usize::MAX / 2, &[1, 2]);
+    assert_eq!(refused(many, RecordOrder::Soa), LayoutError::TooLarge { records: usize::MAX / 2 });
+    let by_offsets = |fields: &[(usize, usize)]| RecordConversion::by_offsets(3, 8, fields);
     for (fields, why) in [
         (&[(0, 4), (2, 2)][..], LayoutError::Overlap { first: 0, second: 1, begins: 2, ends: 4 }),
         (&[], LayoutError::NoFields),
@@ -176,23 +189,23 @@ fn what_is_no_layout_is_refused() {
         (|plan| plan.out_of_place(), "another place"),
         (|plan| plan.leading(9, 9), "leading dimensions"),
     ] {
-        let plan = change(Relayout::new(3, &[1, 2]).to(Layout::Soa)).plan();
+        let plan = change(RecordConversion::new(3, &[1, 2]).to(RecordOrder::Soa)).plan();
         assert_eq!(plan.map(drop).unwrap_err(), Error::Layout(LayoutError::With { with }));
     }
-    let stored = Relayout::new(3, &[1, 2]).to(Layout::Soa).stored(1 << 20);
+    let stored = RecordConversion::new(3, &[1, 2]).to(RecordOrder::Soa).stored(1 << 20);
     let with = "stored arrays";
     assert_eq!(stored.unwrap_err(), Error::Layout(LayoutError::With { with }));
     for (text, layout) in [
-        ("aos", Ok(Layout::Aos)),
-        ("soa", Ok(Layout::Soa)),
-        ("asta:32", Ok(Layout::Asta(32))),
+        ("aos", Ok(RecordOrder::Aos)),
+        ("soa", Ok(RecordOrder::Soa)),
+        ("asta:32", Ok(RecordOrder::Asta(32))),
         ("asta:0", Err(LayoutError::EmptyTile)),
         ("asta", Err(LayoutError::Unknown { text: "asta".into() })),
         ("AoS", Err(LayoutError::Unknown { text: "AoS".into() })),
     ] {
-        assert_eq!(text.parse::<Layout>(), layout);
+        assert_eq!(text.parse::<RecordOrder>(), layout);
     }
-    for layout in [Layout::Aos, Layout::Soa, Layout::Asta(7)] {
+    for layout in [RecordOrder::Aos, RecordOrder::Soa, RecordOrder::Asta(7)] {
         assert_eq!(layout.to_string().parse(), Ok(layout));
     }
 }
@@ -202,18 +215,18 @@ fn what_is_no_layout_is_refused() {
 fn a_gpu_takes_any_records_to_tiles_and_columns() {
     let planner = Planner::new(Chip::h200());
     let plan = |records, sizes: &[usize], to| {
-        planner.plan(&Relayout::new(records, sizes).to(to).problem().unwrap())
+        planner.plan(&RecordConversion::new(records, sizes).to(to).problem().unwrap())
     };
     for (records, sizes, to) in [
-        (4096, &[4; 5][..], Layout::Asta(32)),
-        (4096, &[4; 5], Layout::Soa),
-        (4099, &[4; 5], Layout::Soa),
-        (4099, &[4; 5], Layout::Asta(32)),
-        (4099, &[4, 12, 1, 8], Layout::Asta(32)),
-        (4099, &[4, 12, 1, 8], Layout::Soa),
-        (40_009, &[4, 12, 1, 8], Layout::Soa),
-        (40_000, &[4, 12, 8], Layout::Soa),
-        (50_021, &[200, 4, 96], Layout::Soa),
+        (4096, &[4; 5][..], RecordOrder::Asta(32)),
+        (4096, &[4; 5], RecordOrder::Soa),
+        (4099, &[4; 5], RecordOrder::Soa),
+        (4099, &[4; 5], RecordOrder::Asta(32)),
+        (4099, &[4, 12, 1, 8], RecordOrder::Asta(32)),
+        (4099, &[4, 12, 1, 8], RecordOrder::Soa),
+        (40_009, &[4, 12, 1, 8], RecordOrder::Soa),
+        (40_000, &[4, 12, 8], RecordOrder::Soa),
+        (50_021, &[200, 4, 96], RecordOrder::Soa),
     ] {
         let plan = plan(records, sizes, to).unwrap();
         assert_eq!(plan.check(), Ok(()));
@@ -224,15 +237,15 @@ fn a_gpu_takes_any_records_to_tiles_and_columns() {
     }
     // More fields than the kernels have room for.
     let sizes: Vec<usize> = (0..65).map(|f| 1 + f % 2).collect();
-    let refused = plan(400_096, &sizes, Layout::Soa);
+    let refused = plan(400_096, &sizes, RecordOrder::Soa);
     assert!(matches!(refused, Err(PlanError::Infeasible { .. })));
 }
 
 #[test]
 fn data_of_another_length_stay_as_they_are() {
-    let planned = Relayout::new(5, &[1, 2]).to(Layout::Soa).plan().unwrap();
+    let planned = RecordConversion::new(5, &[1, 2]).to(RecordOrder::Soa).plan().unwrap();
     let mut short = *b"aA1bB2cC3dD4eE";
-    assert!(matches!(planned.run(&mut Bytes(&mut short[..])), Err(Error::Run(_))));
+    assert!(matches!(planned.run(&mut RawElements(&mut short[..])), Err(Error::Run(_))));
     assert_eq!(&short, b"aA1bB2cC3dD4eE");
 }
 
@@ -242,9 +255,9 @@ proptest! {
     fn any_records(records in 0usize..5000, sizes in prop::collection::vec(1usize..24, 1..8),
                    from in 0usize..70, to in 0usize..70) {
         let layout = |tile| match tile {
-            0 => Layout::Soa,
-            1 => Layout::Aos,
-            _ => Layout::Asta(tile),
+            0 => RecordOrder::Soa,
+            1 => RecordOrder::Aos,
+            _ => RecordOrder::Asta(tile),
         };
         check(records, &sizes, layout(from), layout(to), |plan| plan);
     }
@@ -253,15 +266,16 @@ proptest! {
 /// Sizes that cannot be counted end at the greatest number, and are refused by the plan.
 #[test]
 fn sizes_beyond_counting_saturate() {
-    let huge = Relayout::new(usize::MAX, &[2]);
+    let huge = RecordConversion::new(usize::MAX, &[2]);
     assert_eq!(huge.column(0), 0..usize::MAX);
-    assert_eq!(Relayout::new(5, &[usize::MAX, 2]).record_bytes(), usize::MAX);
-    assert!(huge.to(Layout::Soa).plan().is_err());
+    assert_eq!(RecordConversion::new(5, &[usize::MAX, 2]).record_bytes(), usize::MAX);
+    assert!(huge.to(RecordOrder::Soa).plan().is_err());
 }
 
 /// Records that stay go by any route of the table, as axes do.
 #[test]
 fn records_that_stay_take_any_route() {
-    let stays = Relayout::new(64, &[4]).to(Layout::Soa).route(Route::ON_CHIP).plan().unwrap();
+    let stays =
+        RecordConversion::new(64, &[4]).to(RecordOrder::Soa).route(Route::ON_CHIP).plan().unwrap();
     assert_eq!(stays.plan().passes(), 0);
 }

@@ -2,14 +2,15 @@
 
 use proptest::prelude::*;
 use turntile::plan::{
-    Chip, Flaw, Infeasible, Plan, PlanError, Planner, Problem, ProblemError, Route,
+    Chip, Infeasible, InvalidPlan, Plan, PlanError, Planner, Problem, ProblemError, Route,
 };
 use turntile::{
-    Bytes, Complex, Effort, Error, Operation, Options, RunError, Scalar, Scale, Transpose, imatcopy,
+    Complex, Effort, Error, MatrixOp, RawElements, RunError, RunOptions, Scalar, Scale, Transpose,
+    imatcopy,
 };
 
-const OPERATIONS: [Operation; 4] =
-    [Operation::Keep, Operation::Transpose, Operation::Conjugate, Operation::ConjugateTranspose];
+const OPERATIONS: [MatrixOp; 4] =
+    [MatrixOp::Keep, MatrixOp::Transpose, MatrixOp::Conjugate, MatrixOp::ConjugateTranspose];
 
 /// Numbers that show where they came from, and of which small products are exact.
 trait Numbered: Scalar + std::fmt::Debug {
@@ -68,7 +69,7 @@ numbered!(f64);
 /// The matrix moved and scaled, and offsets of which nothing is said.
 fn moved<S: Numbered>(
     data: &[S],
-    op: Operation,
+    op: MatrixOp,
     [rows, cols]: [usize; 2],
     alpha: S,
     [lda, ldb]: [usize; 2],
@@ -84,7 +85,7 @@ fn moved<S: Numbered>(
     (want, source)
 }
 
-fn check<S: Numbered>(op: Operation, sides: [usize; 2], gaps: [usize; 2], alpha: S) {
+fn check<S: Numbered>(op: MatrixOp, sides: [usize; 2], gaps: [usize; 2], alpha: S) {
     let [rows, cols] = sides;
     let wide = if op.transposes() { rows } else { cols };
     let lds @ [lda, ldb] = [cols + gaps[0], wide + gaps[1]];
@@ -148,7 +149,7 @@ fn large_matrices_scaled() {
                 let planned = planned.plan().unwrap();
                 let mut passes = Vec::new();
                 let mut tell = |done| passes.push(done);
-                let options = Options::new().progress(&mut tell);
+                let options = RunOptions::new().progress(&mut tell);
                 planned.run_scaled(&mut data, &Scale::conjugated(alpha), options).unwrap();
                 assert_eq!(passes.last(), Some(&planned.plan().passes()), "{planned}");
                 for (i, j) in (0..rows).flat_map(|i| (0..cols).map(move |j| (i, j))) {
@@ -170,28 +171,28 @@ fn nan_and_infinity() {
     for (lda, ldb) in [(2, 2), (3, 4)] {
         let all = |x: f64| vec![x; 12];
         let mut data = all(odd);
-        imatcopy(&mut data, Operation::Transpose, 2, 2, 1.0, lda, ldb).unwrap();
+        imatcopy(&mut data, MatrixOp::Transpose, 2, 2, 1.0, lda, ldb).unwrap();
         assert!(data.iter().all(|x| x.to_bits() == odd.to_bits()), "every bit is kept");
-        imatcopy(&mut data, Operation::Transpose, 2, 2, 0.0, lda, ldb).unwrap();
+        imatcopy(&mut data, MatrixOp::Transpose, 2, 2, 0.0, lda, ldb).unwrap();
         for (i, x) in data.iter().enumerate() {
             let of_result = i / ldb < 2 && i % ldb < 2;
             assert_eq!(x.to_bits(), if of_result { 0 } else { odd.to_bits() });
         }
         let mut data = all(f64::INFINITY);
-        imatcopy(&mut data, Operation::Keep, 2, 2, -2.0, lda, ldb).unwrap();
+        imatcopy(&mut data, MatrixOp::Keep, 2, 2, -2.0, lda, ldb).unwrap();
         assert_eq!(data[0], f64::NEG_INFINITY);
         let mut data = all(1.0);
-        imatcopy(&mut data, Operation::Conjugate, 2, 2, f64::NAN, lda, ldb).unwrap();
+        imatcopy(&mut data, MatrixOp::Conjugate, 2, 2, f64::NAN, lda, ldb).unwrap();
         assert!(data[ldb + 1].is_nan());
         let infinite = Complex { re: f32::INFINITY, im: 0.0 };
         let mut data = vec![infinite; 12];
         let two = Complex { re: 2.0, im: 0.0 };
-        imatcopy(&mut data, Operation::ConjugateTranspose, 2, 2, two, lda, ldb).unwrap();
+        imatcopy(&mut data, MatrixOp::ConjugateTranspose, 2, 2, two, lda, ldb).unwrap();
         assert!(data[0].re == f32::INFINITY && data[0].im.is_nan(), "infinity times 0");
     }
     let mut data = [Complex { re: 1.0f32, im: 0.0 }];
     let one = Complex { re: 1.0, im: 0.0 };
-    imatcopy(&mut data, Operation::Conjugate, 1, 1, one, 1, 1).unwrap();
+    imatcopy(&mut data, MatrixOp::Conjugate, 1, 1, one, 1, 1).unwrap();
     assert_eq!(data[0].im.to_bits(), (-0.0f32).to_bits());
 }
 
@@ -209,7 +210,7 @@ fn what_is_wrong_is_told_with_the_numbers_and_nothing_is_touched() {
     assert_eq!(by([0, 1], [3, 5, 5, 4]).err(), too_small("ldb", 5, 4));
     // 2 · 9 + 5 before; 4 · 5 + 3 after.
     let short = Err(Error::Short { expected: 23, got: 20 });
-    let mut within = |sizes| by([1, 0], sizes).unwrap().run_within(&mut data, Options::new());
+    let mut within = |sizes| by([1, 0], sizes).unwrap().run_within(&mut data, RunOptions::new());
     assert_eq!(within([3, 5, 9, 3]), short);
     assert_eq!(within([3, 5, 5, 5]), short);
     assert_eq!(within([3, 5, 7, 4]), Ok(()), "2 · 7 + 5 and 4 · 4 + 3 are fine");
@@ -241,21 +242,24 @@ fn what_is_wrong_is_told_with_the_numbers_and_nothing_is_touched() {
     assert_eq!(of().leading(4, 4).stored(1 << 20).err(), refused("stored arrays"));
     let planned = of().leading(4, 5).plan().unwrap();
     let bytes = Error::ElementSize { expected: 4, got: 8 };
-    assert_eq!(planned.run_within(&mut [0u64; 100], Options::new()), Err(bytes.clone()));
-    assert_eq!(planned.run_scaled(&mut [0f64; 100], &Scale::by(2.0), Options::new()), Err(bytes));
+    assert_eq!(planned.run_within(&mut [0u64; 100], RunOptions::new()), Err(bytes.clone()));
+    assert_eq!(
+        planned.run_scaled(&mut [0f64; 100], &Scale::by(2.0), RunOptions::new()),
+        Err(bytes)
+    );
     let short = Err(Error::Short { expected: 10, got: 9 });
-    assert_eq!(planned.run_within(&mut data[..9], Options::new()), short);
+    assert_eq!(planned.run_within(&mut data[..9], RunOptions::new()), short);
     // Elements that may not be copied are not moved so.
-    let copies = Err(Error::Run(RunError::Plan(Flaw::Copies)));
+    let copies = Err(Error::Run(RunError::Plan(InvalidPlan::Copies)));
     assert_eq!(planned.run(&mut data[..10]), copies);
     let mut numbers = [1f32; 9];
     for alpha in [0.0, 1.0, 2.0] {
-        assert_eq!(planned.run_scaled(&mut numbers, &Scale::by(alpha), Options::new()), short);
+        assert_eq!(planned.run_scaled(&mut numbers, &Scale::by(alpha), RunOptions::new()), short);
     }
     assert_eq!(numbers, [1.0; 9]);
     let mut bytes = [7u8; 39];
     let span = Err(Error::Run(RunError::Span { expected: 40, got: 39 }));
-    assert_eq!(planned.run_within(&mut Bytes(&mut bytes[..]), Options::new()), span);
+    assert_eq!(planned.run_within(&mut RawElements(&mut bytes[..]), RunOptions::new()), span);
     assert_eq!(bytes, [7; 39]);
     assert_eq!(data, before);
 }
@@ -264,16 +268,16 @@ fn what_is_wrong_is_told_with_the_numbers_and_nothing_is_touched() {
 fn bytes_vectors_and_nothing() {
     let planned = Transpose::of_bytes(2, 2, 3).leading(3, 2).plan().unwrap();
     let mut bytes: Vec<u8> = (0..20).collect();
-    planned.run_within(&mut Bytes(&mut bytes), Options::new()).unwrap();
+    planned.run_within(&mut RawElements(&mut bytes), RunOptions::new()).unwrap();
     assert_eq!(bytes[..12], [0, 1, 2, 9, 10, 11, 3, 4, 5, 12, 13, 14]);
     assert_eq!(bytes[15..], [15, 16, 17, 18, 19]);
     let mut vector = vec![[1u16], [2], [3]];
     let planned = Transpose::of::<[u16; 1]>(1, 3).leading(3, 1).plan().unwrap();
-    planned.run_within(&mut vector, Options::new()).unwrap();
+    planned.run_within(&mut vector, RunOptions::new()).unwrap();
     assert_eq!(vector, [[1], [2], [3]]);
     for (rows, cols) in [(0, 5), (5, 0), (0, 0)] {
         let planned = Transpose::of::<u32>(rows, cols).leading(7, 7).plan().unwrap();
-        planned.run_within(&mut [0u32; 0], Options::new()).unwrap();
+        planned.run_within(&mut [0u32; 0], RunOptions::new()).unwrap();
         for operation in OPERATIONS {
             imatcopy::<f64>(&mut [], operation, rows, cols, 2.0, 7, 8).unwrap();
         }
@@ -287,15 +291,15 @@ fn bytes_vectors_and_nothing() {
 fn dense_matrices_are_scaled() {
     let mut data: Vec<f32> = (0..6).map(|k| k as f32).collect();
     let planned = Transpose::of::<f32>(2, 3).plan().unwrap();
-    planned.run_scaled(&mut data, &Scale::by(2.0), Options::new()).unwrap();
+    planned.run_scaled(&mut data, &Scale::by(2.0), RunOptions::new()).unwrap();
     assert_eq!(data, [0.0, 6.0, 2.0, 8.0, 4.0, 10.0]);
-    planned.run_scaled(&mut data, &Scale::by(0.0), Options::new()).unwrap();
+    planned.run_scaled(&mut data, &Scale::by(0.0), RunOptions::new()).unwrap();
     assert_eq!(data, [0.0; 6]);
-    let long = planned.run_scaled(&mut [0f32; 7], &Scale::by(2.0), Options::new());
+    let long = planned.run_scaled(&mut [0f32; 7], &Scale::by(2.0), RunOptions::new());
     assert!(matches!(long, Err(Error::Length { expected: 6, got: 7, .. })));
     let elsewhere = Transpose::of::<f32>(2, 3).out_of_place().plan().unwrap();
-    let refused = elsewhere.run_scaled(&mut data, &Scale::by(0.0), Options::new());
-    assert_eq!(refused, Err(Error::Run(RunError::Plan(Flaw::Place { out_of_place: true }))));
+    let refused = elsewhere.run_scaled(&mut data, &Scale::by(0.0), RunOptions::new());
+    assert_eq!(refused, Err(Error::Run(RunError::Plan(InvalidPlan::Place { out_of_place: true }))));
 }
 
 fn problem([rows, cols]: [usize; 2], [lda, ldb]: [usize; 2], elem_bytes: usize) -> Problem {
@@ -385,11 +389,11 @@ fn routes_act_or_are_errors() {
 /// A plan put together for a matrix without elements has no stages.
 #[test]
 fn an_empty_matrix_takes_no_stage() {
-    let planner = Planner::new(turntile::plan::Host::new(1));
+    let planner = Planner::new(turntile::plan::CpuDevice::new(1));
     let full = Problem::new(3, 5, 4).unwrap().with_leading(5, 3).unwrap();
     let mut plan = planner.plan(&full).unwrap();
     plan.problem = Problem::new(0, 5, 4).unwrap().with_leading(5, 3).unwrap();
     let leading = *plan.problem.leading().unwrap();
-    plan.legs[0].stages[0].shape = turntile_plan::StageShape::Turn(leading);
-    assert!(matches!(plan.check(), Err(Flaw::Leading { .. })));
+    plan.legs[0].stages[0].shape = turntile_plan::StageMap::Turn(leading);
+    assert!(matches!(plan.check(), Err(InvalidPlan::Leading { .. })));
 }

@@ -4,13 +4,14 @@ use proptest::prelude::*;
 use std::time::Duration;
 use turntile::layout::{PatternError, PatternFault};
 use turntile::plan::{
-    Chip, Flaw, Host, Infeasible, PlanError, Planner, Problem, ProblemError, Route,
+    Chip, CpuDevice, Infeasible, InvalidPlan, PlanError, Planner, Problem, ProblemError, Route,
 };
 use turntile::{
-    Bytes, Error, Options, Planned, RunError, Transpose, bytes, rearrange, transpose_in_place,
+    Error, RawElements, RunError, RunOptions, Transpose, Transposer, bytes, rearrange,
+    transpose_in_place,
 };
-use turntile_cpu::way::HostWay;
-use turntile_plan::{Geometry, Method};
+use turntile_cpu::kernel_config::CpuKernelConfig;
+use turntile_plan::{LaunchConfig, Method};
 
 pub fn naive<T: Clone>(data: &[T], rows: usize, cols: usize) -> Vec<T> {
     (0..cols).flat_map(|j| (0..rows).map(move |i| data[i * cols + j].clone())).collect()
@@ -106,7 +107,7 @@ fn wrong_calls_are_typed_errors_and_leave_the_data() {
     assert_eq!(
         other.run_with(
             &mut vec![0u32; 60_000],
-            Options::new().workspace(&mut planned.workspace().unwrap())
+            RunOptions::new().workspace(&mut planned.workspace().unwrap())
         ),
         Err(Error::Run(RunError::Workspace { need, have }))
     );
@@ -166,7 +167,7 @@ fn plan_once_run_many() {
         let mut data: Vec<u64> = (0..3 * 150 * 70).map(|k| k * 3 + round).collect();
         let want: Vec<u64> = data.chunks(150 * 70).flat_map(|m| naive(m, 150, 70)).collect();
         workspace.poison(round as u8);
-        planned.run_with(&mut data, Options::new().workspace(&mut workspace)).unwrap();
+        planned.run_with(&mut data, RunOptions::new().workspace(&mut workspace)).unwrap();
         assert_eq!(data, want);
     }
 }
@@ -196,7 +197,7 @@ fn stages_are_reported_as_they_finish() {
     let mut data = vec![0u8; 60 * 84 * 4];
     let mut done = Vec::new();
     let mut tell = |k| done.push(k);
-    planned.run_with(&mut Bytes(&mut data), Options::new().progress(&mut tell)).unwrap();
+    planned.run_with(&mut RawElements(&mut data), RunOptions::new().progress(&mut tell)).unwrap();
     assert_eq!(done, [1, 2, 3]);
 }
 
@@ -211,7 +212,7 @@ fn a_panic_while_reported_of_the_progress_leaves_the_data_transposed() {
         reported.push(stages);
         assert!(stages < 2, "enough at {stages}");
     };
-    let options = Options::new().progress(&mut tell);
+    let options = RunOptions::new().progress(&mut tell);
     let run = || planned.run_with(&mut data, options);
     let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).unwrap_err();
     assert_eq!(panic.downcast_ref::<String>().unwrap(), "enough at 2");
@@ -235,7 +236,7 @@ fn data_of_every_kind() {
     let into = Transpose::of::<u16>(3, 2).out_of_place().plan().unwrap();
     into.run_into(&boxed.clone(), &mut boxed).unwrap();
     assert_eq!(*boxed, [1, 2, 3, 4, 5, 6]);
-    planned.run(&mut Bytes(&mut bytes)).unwrap();
+    planned.run(&mut RawElements(&mut bytes)).unwrap();
     assert_eq!(array, want);
     assert_eq!(vector, want);
     assert_eq!(bytes, want.iter().flat_map(|x| x.to_ne_bytes()).collect::<Vec<u8>>());
@@ -243,7 +244,7 @@ fn data_of_every_kind() {
     planned.run(&mut parts[1..7]).unwrap();
     assert_eq!(parts, [9, 1, 4, 2, 5, 3, 6, 9]);
     for len in [0, 11, 13] {
-        let answer = planned.run(&mut Bytes(vec![0u8; len]));
+        let answer = planned.run(&mut RawElements(vec![0u8; len]));
         assert_eq!(answer, Err(Error::Run(RunError::Length { expected: 12, got: len })));
     }
     let sized = Transpose::of_bytes(2, 2, 6).plan().unwrap();
@@ -259,7 +260,7 @@ fn threads_are_those_of_the_pool() {
         pool.install(|| {
             let planned = Transpose::of::<u64>(700, 500).plan().unwrap();
             for stage in planned.plan().stages() {
-                let way = stage.offer.geometry.get::<HostWay>().unwrap();
+                let way = stage.offer.geometry.get::<CpuKernelConfig>().unwrap();
                 assert!((1..=threads).contains(&way.needs().parts), "{planned:#}");
             }
             let mut data: Vec<u64> = (0..350_000).collect();
@@ -276,10 +277,10 @@ fn threads_are_those_of_the_pool() {
 fn plans_put_together_by_hand_are_safe() {
     let problem = Problem::new(60, 84, 4).unwrap();
     let want = naive(&(0..60 * 84).collect::<Vec<u32>>(), 60, 84);
-    let flawed = |plan| matches!(Planned::new(plan, 2), Err(Error::Run(RunError::Plan(_))));
-    for planner in [Planner::new(Host::new(2)), Planner::new(Chip::h200())] {
+    let flawed = |plan| matches!(Transposer::new(plan, 2), Err(Error::Run(RunError::Plan(_))));
+    for planner in [Planner::new(CpuDevice::new(2)), Planner::new(Chip::h200())] {
         let candidates = planner.survey(&problem).candidates;
-        let ways: Vec<Geometry> = candidates
+        let ways: Vec<LaunchConfig> = candidates
             .iter()
             .flat_map(|plan| plan.stages().map(|stage| stage.offer.geometry.clone()))
             .collect();
@@ -293,7 +294,7 @@ fn plans_put_together_by_hand_are_safe() {
                 .flat_map(|leg| &mut leg.stages)
                 .for_each(|stage| stage.offer.workspace_bytes = *number);
             let mut data: Vec<u32> = (0..60 * 84).collect();
-            Planned::new(lying, *number).unwrap().run(&mut data).unwrap();
+            Transposer::new(lying, *number).unwrap().run(&mut data).unwrap();
             assert_eq!(data, want, "{plan}");
             for k in 0..plan.passes() {
                 // Another stage's geometry, of another shape or method; the device's own or none of the host's.
@@ -302,7 +303,7 @@ fn plans_put_together_by_hand_are_safe() {
                 for other in ways.iter().filter(|&other| other != way) {
                     let mut swapped = plan.clone();
                     swapped.legs[0].stages[k].offer.geometry = other.clone();
-                    let same = other.get::<HostWay>().is_some_and(|other| {
+                    let same = other.get::<CpuKernelConfig>().is_some_and(|other| {
                         let stage = &plan.legs[0].stages[k];
                         other.is_for(&stage.shape, 4, stage.offer.method)
                     });
@@ -310,7 +311,7 @@ fn plans_put_together_by_hand_are_safe() {
                         assert!(flawed(swapped), "{plan}: {other}");
                     } else {
                         let mut data: Vec<u32> = (0..60 * 84).collect();
-                        Planned::new(swapped, 2).unwrap().run(&mut data).unwrap();
+                        Transposer::new(swapped, 2).unwrap().run(&mut data).unwrap();
                         assert_eq!(data, want, "{plan}: {other}");
                     }
                 }
@@ -322,8 +323,8 @@ fn plans_put_together_by_hand_are_safe() {
     }
     let mut plan = Transpose::of::<u32>(60, 84).plan().unwrap().plan().clone();
     plan.problem = Problem::new(61, 84, 4).unwrap();
-    let refused = Planned::new(plan.clone(), 1).unwrap_err();
-    assert!(matches!(refused, Error::Run(RunError::Plan(Flaw::Length { number: 1, .. }))));
+    let refused = Transposer::new(plan.clone(), 1).unwrap_err();
+    assert!(matches!(refused, Error::Run(RunError::Plan(InvalidPlan::Length { number: 1, .. }))));
     // Elements of another size: as many bytes in all, and other places.
     plan.problem = Problem::new(30, 84, 8).unwrap();
     assert!(flawed(plan));
@@ -338,7 +339,7 @@ fn absurd_wishes_are_served() {
     assert_eq!(data, want);
     let side = 1 << 31;
     let planners =
-        Chip::presets().into_iter().map(Planner::new).chain([Planner::new(Host::new(2))]);
+        Chip::presets().into_iter().map(Planner::new).chain([Planner::new(CpuDevice::new(2))]);
     for planner in planners {
         for problem in [
             Problem::new(side, side, 1).unwrap(),

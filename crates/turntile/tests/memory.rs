@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use peak_alloc::PeakAlloc;
-use turntile::plan::{Host, Planner, Problem, Route};
+use turntile::plan::{CpuDevice, Planner, Problem, Route};
 use turntile::{
-    Bytes, Effort, Error, Options, Planned, RunError, Scale, Transpose, permute_in_place,
-    transpose_in_place, transpose_into,
+    Effort, Error, RawElements, RunError, RunOptions, Scale, Transpose, Transposer,
+    permute_in_place, transpose_in_place, transpose_into,
 };
 
 static COUNTED: PeakAlloc = PeakAlloc;
@@ -73,15 +73,17 @@ fn plans_in_place() {
     let mut with_workspace = 0;
     for (rows, cols) in [(1009, 1013), (720, 960), (300_000, 3)] {
         for threads in [1, 3] {
-            let planner = Planner::new(Host::new(threads));
+            let planner = Planner::new(CpuDevice::new(threads));
             let mut data = vec![0u32; rows * cols];
             for plan in planner.survey(&Problem::new(rows, cols, 4).unwrap()).candidates {
-                let planned = Planned::new(plan, threads).unwrap();
+                let planned = Transposer::new(plan, threads).unwrap();
                 let need = planned.workspace_bytes();
                 with_workspace += usize::from(need > 2 * LITTLE);
                 let mut workspace = planned.workspace().unwrap();
                 let run = || {
-                    planned.run_with(&mut data, Options::new().workspace(&mut workspace)).unwrap()
+                    planned
+                        .run_with(&mut data, RunOptions::new().workspace(&mut workspace))
+                        .unwrap()
                 };
                 let bytes = allocated(run);
                 assert!(bytes <= LITTLE, "{bytes} bytes beside the caller's: {planned}");
@@ -138,7 +140,7 @@ fn leading_dimensions() {
         let none = lda == ldb || cap == Some(0);
         let most = if none { 0 } else { 1200 * 1000 * 4 / 50 + 3 * MIB };
         assert!(planned.workspace_bytes() <= most, "{planned}");
-        let run = || planned.run_scaled(&mut data, &Scale::by(2.0), Options::new()).unwrap();
+        let run = || planned.run_scaled(&mut data, &Scale::by(2.0), RunOptions::new()).unwrap();
         let bytes = allocated(run);
         assert!(bytes <= planned.workspace_bytes() + LITTLE, "{bytes} bytes: {planned}");
     }
@@ -172,7 +174,7 @@ fn what_cannot_be_had_is_a_typed_error() {
     assert!(need > 1 << 50, "{planned}");
     out_of_memory(planned.workspace().map(drop), need);
     let mut data = [7u8; 9];
-    out_of_memory(planned.run(&mut Bytes(&mut data[..])), need);
+    out_of_memory(planned.run(&mut RawElements(&mut data[..])), need);
     assert_eq!(data, [7; 9]);
 }
 
@@ -201,8 +203,8 @@ fn buffers_that_cannot_be_had_are_a_typed_error() {
         let mut data = vec![7; 1500 * 1500];
         data[..from.len()].copy_from_slice(&from);
         let before = data.clone();
-        limited(&mut || within.run_within(&mut data, Options::new()));
+        limited(&mut || within.run_within(&mut data, RunOptions::new()));
         assert!(data == before);
-        within.run_within(&mut data, Options::new()).unwrap();
+        within.run_within(&mut data, RunOptions::new()).unwrap();
     }
 }

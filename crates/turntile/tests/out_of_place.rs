@@ -1,9 +1,11 @@
 //! Transpositions from one buffer to another on the host, planned and not, against the naive one.
 
 use proptest::prelude::*;
-use turntile::plan::{Chip, Flaw, Host, Infeasible, PlanError, Planner, Problem, Route, TileRule};
-use turntile::{Bytes, Error, RunError, Transpose, transpose_into};
-use turntile_plan::Declined;
+use turntile::plan::{
+    Chip, CpuDevice, Infeasible, InvalidPlan, PlanError, Planner, Problem, Route, TileRule,
+};
+use turntile::{Error, RawElements, RunError, Transpose, transpose_into};
+use turntile_plan::RejectedRoute;
 
 use crate::common::oracle;
 use crate::largest_side;
@@ -89,7 +91,7 @@ fn plans_run_where_they_are_for() {
     let into = Transpose::of::<u16>(2, 3).out_of_place().plan().unwrap();
     let inside = Transpose::of::<u16>(2, 3).plan().unwrap();
     let (mut dst, src) = ([0u16; 6], [1u16, 2, 3, 4, 5, 6]);
-    let flaw = |out_of_place| Err(Error::Run(RunError::Plan(Flaw::Place { out_of_place })));
+    let flaw = |out_of_place| Err(Error::Run(RunError::Plan(InvalidPlan::Place { out_of_place })));
     assert_eq!(into.run(&mut dst), flaw(true));
     assert_eq!(inside.run_into(&src, &mut dst), flaw(false));
     let error = inside.run_into(&src, &mut dst).unwrap_err().to_string();
@@ -98,7 +100,7 @@ fn plans_run_where_they_are_for() {
     assert_eq!(error, says);
     let wider = into.run_into(&[0; 6], &mut [0u32; 6]);
     assert_eq!(wider, Err(Error::ElementSize { expected: 2, got: 4 }));
-    let short = into.run_into(&Bytes(&[0; 11]), &mut Bytes(&mut [0; 12]));
+    let short = into.run_into(&RawElements(&[0; 11]), &mut RawElements(&mut [0; 12]));
     assert_eq!(short, Err(Error::Run(RunError::Length { expected: 12, got: 11 })));
     assert_eq!(dst, [0; 6]);
     // From a vector into a part of a slice, and as bytes.
@@ -106,7 +108,7 @@ fn plans_run_where_they_are_for() {
     assert_eq!(dst, [1, 4, 2, 5, 3, 6]);
     let bytes: Vec<u8> = src.iter().flat_map(|x| x.to_ne_bytes()).collect();
     let mut turned = vec![0; 12];
-    into.run_into(&Bytes(&bytes), &mut Bytes(&mut turned)).unwrap();
+    into.run_into(&RawElements(&bytes), &mut RawElements(&mut turned)).unwrap();
     assert_eq!(turned, dst.iter().flat_map(|x| x.to_ne_bytes()).collect::<Vec<u8>>());
 }
 
@@ -129,7 +131,7 @@ fn rows_and_columns_are_copied() {
 #[test]
 fn plans_for_every_device_run_on_the_host() {
     let chips = Chip::presets().into_iter().map(Planner::new);
-    for planner in chips.chain([Planner::new(Host::new(3))]) {
+    for planner in chips.chain([Planner::new(CpuDevice::new(3))]) {
         let planner = planner.with_tiles(TileRule::Exhaustive);
         for (batch, rows, cols) in
             [(1, 37, 64), (3, 100, 7), (1, 640, 384), (50, 4, 4), (1, 3, 5000)]
@@ -153,13 +155,13 @@ fn routes_are_for_one_place() {
     for (problem, route) in
         [(problem, Route::OUT_OF_PLACE), (problem.out_of_place().unwrap(), Route::SQUARE)]
     {
-        let planner = Planner::new(Host::new(1)).with_route(route);
+        let planner = Planner::new(CpuDevice::new(1)).with_route(route);
         let refused = planner.plan(&problem).unwrap_err();
         let PlanError::Infeasible { why, .. } = refused else { panic!("{refused}") };
         assert_eq!(why, Infeasible::Place { out_of_place: route == Route::OUT_OF_PLACE });
         let survey = planner.survey(&problem);
         assert_eq!(survey.candidates, []);
-        let [Declined { route: declined, why: reason, .. }] = &survey.declined[..] else {
+        let [RejectedRoute { route: declined, why: reason, .. }] = &survey.declined[..] else {
             panic!("{:?}", survey.declined)
         };
         assert_eq!((*declined, reason), (route, &why));

@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use turntile::plan::{Chip, Host, Infeasible, PlanError, Planner, Problem, Route, TileRule};
+use turntile::plan::{Chip, CpuDevice, Infeasible, PlanError, Planner, Problem, Route, TileRule};
 use turntile::{Error, Transpose, permute_in_place};
-use turntile_perm::AxesError;
+use turntile_perm::PermutationError;
 use turntile_plan::ProblemError;
 
 use crate::common::{check, check_all};
@@ -58,7 +58,7 @@ fn every_order(planner: &Planner, extents: &[usize], elem_bytes: usize) -> usize
 fn every_order_of_drawn_shapes_by_every_candidate() {
     // With scratch as small as these, what larger arrays meet is met.
     let planners = [512, 1 << 20].map(|scratch| {
-        Planner::new(Host::new(2).with_scratch(scratch)).with_tiles(TileRule::Exhaustive)
+        Planner::new(CpuDevice::new(2).with_scratch(scratch)).with_tiles(TileRule::Exhaustive)
     });
     let mut legs = 0;
     for (rank, count) in [(2, 24), (3, 24), (4, 8)] {
@@ -72,7 +72,7 @@ fn every_order_of_drawn_shapes_by_every_candidate() {
 
 #[test]
 fn five_and_six_axes_by_the_best_plans() {
-    let planner = Planner::new(Host::new(1).with_scratch(256));
+    let planner = Planner::new(CpuDevice::new(1).with_scratch(256));
     for (rank, count) in [(5, 4), (6, 1)] {
         for (k, extents) in drawn(rank, count, 6, 3000).iter().enumerate() {
             every_order(&planner, extents, ELEM_BYTES[(k + 3) % ELEM_BYTES.len()]);
@@ -84,7 +84,7 @@ fn five_and_six_axes_by_the_best_plans() {
 /// permute at a time.
 #[test]
 fn axes_of_one_extent() {
-    let planner = Planner::new(Host::new(2));
+    let planner = Planner::new(CpuDevice::new(2));
     let legs = [&[3; 5][..], &[2, 3, 2, 3, 2]].map(|extents| every_order(&planner, extents, 4));
     assert!(legs.into_iter().all(|legs| legs > 1));
     for step in 1..7 {
@@ -101,7 +101,7 @@ fn no_workspace() {
     for extents in drawn(4, 6, 9, 3000) {
         for order in orders(4) {
             let problem = Problem::permuted(&extents, &order, 4).unwrap().with_cap(0);
-            let plan = Planner::new(Host::new(2)).plan(&problem).unwrap();
+            let plan = Planner::new(CpuDevice::new(2)).plan(&problem).unwrap();
             assert_eq!(plan.workspace_bytes, 0, "{plan:#}");
             check(plan, 2);
         }
@@ -127,7 +127,7 @@ fn out_of_place() {
     for extents in drawn(4, 12, 11, 10_000).into_iter().chain([vec![3, 300, 5, 290]]) {
         for order in orders(4) {
             let problem = Problem::permuted(&extents, &order, 4).unwrap().out_of_place().unwrap();
-            let plan = Planner::new(Host::new(3)).plan(&problem).unwrap();
+            let plan = Planner::new(CpuDevice::new(3)).plan(&problem).unwrap();
             check(plan, 3);
         }
     }
@@ -147,7 +147,7 @@ fn larger_arrays() {
     ] {
         for (elem_bytes, threads) in [(1, 3), (4, 1), (12, 3)] {
             let problem = Problem::permuted(extents, order, elem_bytes).unwrap();
-            check_all(Planner::new(Host::new(threads)).survey(&problem).candidates, threads);
+            check_all(Planner::new(CpuDevice::new(threads)).survey(&problem).candidates, threads);
         }
     }
 }
@@ -201,7 +201,7 @@ fn wrong_axes_are_typed_errors_and_leave_the_data() {
 fn routes_by_name() {
     let problem = Problem::permuted(&[12, 7, 18], &[2, 1, 0], 4).unwrap();
     for route in turntile_plan::ROUTES.each_ref().map(|row| row.route) {
-        let planner = Planner::new(Host::new(2)).with_route(route);
+        let planner = Planner::new(CpuDevice::new(2)).with_route(route);
         match planner.plan(&problem) {
             Ok(plan) => {
                 assert_eq!(plan.route(), route);
@@ -220,10 +220,10 @@ fn routes_by_name() {
         }
     }
     let many = Problem::permuted(&[2; 29], &(0..29).rev().collect::<Vec<_>>(), 4).unwrap();
-    let planner = Planner::new(Host::new(2)).with_route(Route::ONE_STAGE);
+    let planner = Planner::new(CpuDevice::new(2)).with_route(Route::ONE_STAGE);
     let Err(PlanError::Infeasible { why, .. }) = planner.plan(&many) else { panic!("29 axes") };
-    assert_eq!(why, Infeasible::Axes(AxesError::TooMany { axes: 29 }));
-    assert!(Planner::new(Host::new(2)).plan(&many.out_of_place().unwrap()).is_err());
+    assert_eq!(why, Infeasible::Axes(PermutationError::TooMany { axes: 29 }));
+    assert!(Planner::new(CpuDevice::new(2)).plan(&many.out_of_place().unwrap()).is_err());
 }
 
 #[test]

@@ -6,15 +6,15 @@ use proptest::prelude::*;
 use rayon::prelude::*;
 use turntile::layout::bytemuck::{self, cast_slice};
 use turntile::layout::{
-    Aos, Asta, Column, Layout, LayoutError, Record, RecordLayout, Records, Refused, Relayout, Soa,
-    Tile,
+    Aos, Asta, Column, LayoutError, Record, RecordConversion, RecordLayout, RecordOrder,
+    RecordTile, Records, RejectedRecords, Soa,
 };
 use turntile::plan::{Chip, Planner};
 use turntile::{Complex, Error};
 
 /// Records that know their columns.
 trait Known: Record + Debug {
-    fn check_columns(tile: &Tile<Self>, want: &[Self]);
+    fn check_columns(tile: &RecordTile<Self>, want: &[Self]);
 }
 
 /// Structures, each field with its column's name.
@@ -27,7 +27,7 @@ macro_rules! records {
         }
 
         impl Known for $name {
-            fn check_columns(tile: &Tile<Self>, want: &[Self]) {
+            fn check_columns(tile: &RecordTile<Self>, want: &[Self]) {
                 assert_eq!((tile.len(), tile.is_empty()), (want.len(), want.is_empty()));
                 $({
                     let collected: Vec<$ty> = want.iter().map(|record| record.$field).collect();
@@ -110,7 +110,7 @@ fn drawn<R: Record>(count: usize, seed: u32) -> Vec<R> {
     records
 }
 
-type Converted<R, L, M> = Result<Records<R, M>, Refused<R, L>>;
+type Converted<R, L, M> = Result<Records<R, M>, RejectedRecords<R, L>>;
 
 fn arrives<R: Known, L: RecordLayout + Clone, M>(
     lying: &Records<R, L>,
@@ -228,11 +228,11 @@ struct AlreadyPod {
 fn bytes_lie_where_relayout_says() {
     let records = drawn::<Rising>(33, 9);
     let by_offsets = [(16, 16), (8, 8), (4, 4), (2, 2), (0, 1), (1, 1)];
-    let layout = Relayout::of_record::<Rising>(33);
-    assert_eq!(layout, Relayout::by_offsets(33, 32, &by_offsets).unwrap());
+    let layout = RecordConversion::of_record::<Rising>(33);
+    assert_eq!(layout, RecordConversion::by_offsets(33, 32, &by_offsets).unwrap());
     let mut tiles = Records::from(records).into_asta::<8>().unwrap();
     for (i, fields) in (0..33).map(|i| (i, tiles.get(i).unwrap())) {
-        let at = layout.offset(Layout::Asta(8), i, 2);
+        let at = layout.offset(RecordOrder::Asta(8), i, 2);
         assert_eq!(tiles.as_bytes()[at..at + 4], fields.d.to_ne_bytes());
     }
     tiles.as_bytes_mut().fill(7);
@@ -242,10 +242,10 @@ fn bytes_lie_where_relayout_says() {
     assert_eq!(pods.column(AlreadyPod::B).len() + pods.column(AlreadyPod::A).len(), 10);
 
     // On a GPU as on a host.
-    let conversion = Relayout::of_record::<Rising>(4096).to(Layout::Asta(32));
+    let conversion = RecordConversion::of_record::<Rising>(4096).to(RecordOrder::Asta(32));
     let plan = Planner::new(Chip::h200()).plan(&conversion.problem().unwrap()).unwrap();
     assert_eq!(plan.check(), Ok(()));
-    let many = Relayout::of_record::<Cell>(usize::MAX).to(Layout::Soa).plan();
+    let many = RecordConversion::of_record::<Cell>(usize::MAX).to(RecordOrder::Soa).plan();
     let too_large = LayoutError::TooLarge { records: usize::MAX };
     assert_eq!(many.map(drop).unwrap_err(), Error::Layout(too_large));
 }

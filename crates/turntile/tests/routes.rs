@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use proptest::prelude::*;
-use turntile::plan::{Chip, Host, Planner, Problem, Route, TileRule};
+use turntile::plan::{Chip, CpuDevice, Planner, Problem, Route, TileRule};
 use turntile_cuda::call::Limits;
 
 use crate::common::{check, check_against, check_all, oracle};
@@ -27,7 +27,7 @@ fn chips() -> Vec<Chip> {
 /// All shapes up to the largest side, every element size, every route, every feasible tile.
 #[test]
 fn all_small_shapes_on_every_route_and_tile() {
-    let planner = Planner::new(Host::new(2)).with_tiles(TileRule::Exhaustive);
+    let planner = Planner::new(CpuDevice::new(2)).with_tiles(TileRule::Exhaustive);
     let mut served: HashMap<(Route, bool), usize> = HashMap::new();
     for rows in 0..=largest_side() {
         for cols in 0..=largest_side() {
@@ -57,7 +57,7 @@ fn all_small_shapes_on_every_route_and_tile() {
 /// The best plan of each route on every preset device, as it is, executed on the host.
 #[test]
 fn plans_for_every_device_run_on_the_host() {
-    for planner in chips().into_iter().map(Planner::new).chain([Planner::new(Host::new(3))]) {
+    for planner in chips().into_iter().map(Planner::new).chain([Planner::new(CpuDevice::new(3))]) {
         for rows in 1..=largest_side() {
             for cols in 1..=largest_side() {
                 for elem_bytes in [1, 4, 12] {
@@ -93,7 +93,7 @@ fn a_device_with_little_on_chip_memory_still_transposes() {
             let limits = Limits { shared_bytes: bytes, registers: 0, cluster: 1, ..limits };
             Planner::new(chip.with_limits(limits))
         };
-        let host = Planner::new(Host::new(2).with_scratch(bytes));
+        let host = Planner::new(CpuDevice::new(2).with_scratch(bytes));
         for planner in chips().into_iter().map(little).chain([host]) {
             let planner = planner.with_tiles(TileRule::Exhaustive);
             for (rows, cols) in [(12, 18), (13, 7), (30, 30), (1, 9), (25, 60)] {
@@ -109,7 +109,7 @@ fn a_device_with_little_on_chip_memory_still_transposes() {
 fn caps_are_obeyed_down_to_zero() {
     for (rows, cols) in [(48, 36), (37, 41), (60, 60), (2, 900), (700, 3)] {
         for cap in [0, 1, 8, 100, 1_000, 5_000, 20_000, 1 << 20] {
-            let host = Planner::new(Host::new(2));
+            let host = Planner::new(CpuDevice::new(2));
             for planner in chips().into_iter().map(Planner::new).chain([host]) {
                 let problem = Problem::new(rows, cols, 4).unwrap().with_cap(cap);
                 let plan = planner.plan(&problem).unwrap();
@@ -122,7 +122,7 @@ fn caps_are_obeyed_down_to_zero() {
 
 fn any_planner() -> impl Strategy<Value = Planner> {
     prop_oneof![
-        (1usize..5).prop_map(|threads| Planner::new(Host::new(threads))),
+        (1usize..5).prop_map(|threads| Planner::new(CpuDevice::new(threads))),
         prop::sample::select(chips()).prop_map(Planner::new),
     ]
 }

@@ -1,27 +1,28 @@
 //! Buffers that know how their records lie: every event in every state, and the thesis's trace.
 
-use turntile::layout::{Layout, Relayout, Tracked};
-use turntile::{Bytes, Error};
+use turntile::layout::{RecordConversion, RecordOrder, Tracked};
+use turntile::{Error, RawElements};
 
-const LAYOUTS: [Layout; 4] = [Layout::Aos, Layout::Soa, Layout::Asta(2), Layout::Asta(4)];
+const LAYOUTS: [RecordOrder; 4] =
+    [RecordOrder::Aos, RecordOrder::Soa, RecordOrder::Asta(2), RecordOrder::Asta(4)];
 
-fn in_layout(records: &Relayout, layout: Layout, aos: &[u8]) -> Vec<u8> {
+fn in_layout(records: &RecordConversion, layout: RecordOrder, aos: &[u8]) -> Vec<u8> {
     let mut data = aos.to_vec();
-    let planned = records.clone().from(Layout::Aos).to(layout).plan().unwrap();
-    planned.run(&mut Bytes(&mut data[..])).unwrap();
+    let planned = records.clone().from(RecordOrder::Aos).to(layout).plan().unwrap();
+    planned.run(&mut RawElements(&mut data[..])).unwrap();
     data
 }
 
 /// Section 5.5: a kernel wants 1024 items as ASTA, another the same, the host reads them.
 #[test]
 fn the_trace_of_1024_items() {
-    let foo = Relayout::new(1024, &[4, 4, 4]);
+    let foo = RecordConversion::new(1024, &[4, 4, 4]);
     let host: Vec<u8> = (0..1024 * 12).map(|k| (k % 251) as u8).collect();
-    let mut f = Tracked::new(Bytes(vec![0; host.len()]));
+    let mut f = Tracked::new(RawElements(vec![0; host.len()]));
     assert_eq!((f.layout(), f.marshals()), (None, 0));
     f.write().0.copy_from_slice(&host);
     assert_eq!((f.layout(), f.marshals()), (None, 0));
-    let asta = Layout::Asta(32);
+    let asta = RecordOrder::Asta(32);
     assert_eq!(f.bind(&foo, asta).unwrap().0, in_layout(&foo, asta, &host));
     assert_eq!((f.layout(), f.marshals()), (Some((&foo, asta)), 1));
     f.bind(&foo, asta).unwrap();
@@ -37,26 +38,26 @@ fn the_trace_of_1024_items() {
 /// Conversions from what is known to what is wanted: none, one, or back and then there.
 #[test]
 fn every_event_in_every_state() {
-    let all = [Relayout::new(9, &[1, 3]), Relayout::new(6, &[2, 4])];
+    let all = [RecordConversion::new(9, &[1, 3]), RecordConversion::new(6, &[2, 4])];
     let host: Vec<u8> = (0..36).collect();
     for (known, before) in all.iter().flat_map(|known| LAYOUTS.map(|layout| (known, layout))) {
         let begin = || {
-            let mut buffer = Tracked::new(Bytes(host.clone()));
+            let mut buffer = Tracked::new(RawElements(host.clone()));
             buffer.bind(known, before).unwrap();
-            assert_eq!(buffer.marshals(), usize::from(before != Layout::Aos));
+            assert_eq!(buffer.marshals(), usize::from(before != RecordOrder::Aos));
             buffer
         };
-        let transformed = usize::from(before != Layout::Aos);
+        let transformed = usize::from(before != RecordOrder::Aos);
         for (wanted, after) in all.iter().flat_map(|wanted| LAYOUTS.map(|layout| (wanted, layout)))
         {
             let mut buffer = begin();
-            let there = usize::from(after != Layout::Aos);
-            let conversions = if known == wanted || before == Layout::Aos {
+            let there = usize::from(after != RecordOrder::Aos);
+            let conversions = if known == wanted || before == RecordOrder::Aos {
                 usize::from(before != after)
             } else {
                 transformed + there
             };
-            let lies = (after != Layout::Aos).then_some((wanted, after));
+            let lies = (after != RecordOrder::Aos).then_some((wanted, after));
             assert_eq!(buffer.bind(wanted, after).unwrap().0, in_layout(wanted, after, &host));
             assert_eq!(buffer.marshals(), transformed + conversions, "{before} to {after}");
             assert_eq!(buffer.layout(), lies);
@@ -72,7 +73,7 @@ fn every_event_in_every_state() {
         assert_eq!(buffer.write().0, in_layout(known, before, &host));
         assert_eq!((buffer.layout(), buffer.marshals()), (None, transformed));
         let source = begin();
-        let mut copy = Tracked::new(Bytes(in_layout(known, before, &host)));
+        let mut copy = Tracked::new(RawElements(in_layout(known, before, &host)));
         source.copied_to(&mut copy);
         assert_eq!(copy.layout(), source.layout());
         assert_eq!(copy.into_inner().unwrap().0, host);
@@ -81,20 +82,24 @@ fn every_event_in_every_state() {
 
 #[test]
 fn what_cannot_be_leaves_everything_as_it_is() {
-    let (records, host) = (Relayout::new(3, &[1, 2]), b"aA1bB2cC3");
-    let mut buffer = Tracked::new(Bytes(host.to_vec()));
-    buffer.bind(&records, Layout::Soa).unwrap();
+    let (records, host) = (RecordConversion::new(3, &[1, 2]), b"aA1bB2cC3");
+    let mut buffer = Tracked::new(RawElements(host.to_vec()));
+    buffer.bind(&records, RecordOrder::Soa).unwrap();
     let lies = buffer.write().0.clone();
-    buffer.fill(&records, Layout::Soa);
-    for (other, layout) in
-        [(Relayout::new(3, &[0, 3]), Layout::Soa), (Relayout::new(3, &[3]), Layout::Asta(0))]
-    {
+    buffer.fill(&records, RecordOrder::Soa);
+    for (other, layout) in [
+        (RecordConversion::new(3, &[0, 3]), RecordOrder::Soa),
+        (RecordConversion::new(3, &[3]), RecordOrder::Asta(0)),
+    ] {
         assert!(matches!(buffer.bind(&other, layout), Err(Error::Layout(_))));
-        assert_eq!(buffer.layout(), Some((&records, Layout::Soa)));
+        assert_eq!(buffer.layout(), Some((&records, RecordOrder::Soa)));
     }
-    assert_eq!(buffer.fill(&records, Layout::Soa).0, lies);
+    assert_eq!(buffer.fill(&records, RecordOrder::Soa).0, lies);
     // Records of another length: untransformed, and no more than that.
-    assert!(matches!(buffer.bind(&Relayout::new(9, &[1, 2]), Layout::Soa), Err(Error::Run(_))));
+    assert!(matches!(
+        buffer.bind(&RecordConversion::new(9, &[1, 2]), RecordOrder::Soa),
+        Err(Error::Run(_))
+    ));
     assert_eq!(buffer.layout(), None);
     assert_eq!(buffer.read().unwrap().0, host);
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use turntile::plan::{Chip, Host, PlanError, Refused, Route, TileRule, WisdomError};
+use turntile::plan::{Chip, CpuDevice, PlanError, Route, StaleWisdom, TileRule, WisdomError};
 use turntile::{Effort, Error, Transpose};
 
 use crate::library::naive;
@@ -75,7 +75,7 @@ fn wisdom_of_what_there_is_no_more_is_ignored() {
         ("tile", serde_json::json!({"m": 7, "n": 11})),
     ] {
         let planned = planned_with(&|old| old["entries"][key]["recipe"][0][field] = value.clone());
-        assert!(matches!(planned.refused_wisdom(), Some(Refused::Unknown { .. })), "{field}");
+        assert!(matches!(planned.refused_wisdom(), Some(StaleWisdom::Unknown { .. })), "{field}");
         let mut matrix: Vec<u32> = (0..240 * 180).collect();
         let want = naive(&matrix, 240, 180);
         planned.run(&mut matrix).unwrap();
@@ -91,7 +91,7 @@ fn wisdom_of_what_there_is_no_more_is_ignored() {
 /// A table of costs is data: it is planned by, on the device that it is of.
 #[test]
 fn costs_of_another_device_are_refused() {
-    let here = Host::here(1);
+    let here = CpuDevice::here(1);
     let own = || Transpose::of::<u32>(2000, 1500).threads(1);
     let slow = |device: &str| here.costs().clone().with_constant(0, 1e6).named(device, "");
     // A table changed by hand, so that no time is a number: no plan, and no panic.
@@ -158,7 +158,7 @@ fn wisdom_of_a_later_format_is_not_called_damaged() {
 /// The table that this machine is planned by is no other device's, on a processor without a table of its own too.
 #[test]
 fn the_table_of_this_machine_is_accepted() {
-    let own = Host::here(2).costs().clone();
+    let own = CpuDevice::here(2).costs().clone();
     Transpose::of::<f32>(300, 200).threads(2).costs(own).plan().unwrap();
 }
 

@@ -14,7 +14,7 @@ use turntile_cuda::buffers::Place;
 use turntile_cuda::check::{PlainAxes, plain_axes};
 use turntile_cuda::family::Family;
 use turntile_cuda::{Buffers, CudaError, Gpu, Prepared, Work};
-use turntile_perm::{Elementary, FusedAxes, Leading, Retile, Slots};
+use turntile_perm::{AlignedSlots, Elementary, FusedAxes, LayoutChange, LeadingDims};
 
 /// Extents of aligned slots as the checking kernel takes them.
 #[derive(Clone, Copy, DeviceCopy)]
@@ -97,7 +97,7 @@ impl Bench {
     pub fn wrong_slots(
         &mut self,
         data: u64,
-        (batch, slots): (usize, &Slots),
+        (batch, slots): (usize, &AlignedSlots),
         pass: u32,
         bytes: usize,
     ) -> (u64, u64) {
@@ -114,7 +114,7 @@ impl Bench {
     }
 
     /// The same of a change of leading dimensions, gaps included.
-    pub fn wrong_leading(&mut self, data: u64, leading: &Leading, bytes: usize) -> (u64, u64) {
+    pub fn wrong_leading(&mut self, data: u64, leading: &LeadingDims, bytes: usize) -> (u64, u64) {
         let (source, result) = (leading.source(), leading.result());
         let turned = usize::from(leading.is_transposed());
         let pitches = [source.rows(), source.cols(), source.pitch(), result.pitch(), turned];
@@ -128,7 +128,7 @@ impl Bench {
     }
 
     /// The same of records that go from one tiling to another, by words.
-    pub fn wrong_records(&mut self, data: u64, retile: &Retile, bytes: usize) -> (u64, u64) {
+    pub fn wrong_records(&mut self, data: u64, retile: &LayoutChange, bytes: usize) -> (u64, u64) {
         let fields = retile.fields();
         let numbers =
             [fields.records(), fields.words(), fields.count(), retile.from(), retile.to()];

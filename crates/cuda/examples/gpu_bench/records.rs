@@ -1,7 +1,7 @@
 //! Records between AoS, tiles and columns, as the planner chooses, compared before they are timed.
 
 use turntile_cuda::Work;
-use turntile_perm::{Fields, Retile};
+use turntile_perm::{LayoutChange, RecordSchema};
 use turntile_plan::{Planner, Problem};
 
 use crate::common::{memory, run};
@@ -34,17 +34,17 @@ const HEADER: &str = "fields,word_bytes,records,from,to,way,kernel,workspace_byt
 fn records(timer: &mut Timer, bad: &mut usize) -> String {
     let mut csv = String::from(HEADER);
     for (widths, elem, records, tile) in SHAPES {
-        let fields = Fields::new(records, widths).expect("counted");
+        let fields = RecordSchema::new(records, widths).expect("counted");
         for (from, to) in
             [(1, tile), (tile, 1), (1, records), (records, 1), (tile, records), (records, tile)]
         {
-            csv += &row(timer, bad, Retile::new(fields, from, to), elem);
+            csv += &row(timer, bad, LayoutChange::new(fields, from, to), elem);
         }
     }
     csv
 }
 
-fn row(timer: &mut Timer, bad: &mut usize, retile: Retile, elem: usize) -> String {
+fn row(timer: &mut Timer, bad: &mut usize, retile: LayoutChange, elem: usize) -> String {
     let (problem, fields) = (Problem::of_records(retile, elem).expect("counted"), retile.fields());
     let plan = Planner::new(timer.bench.gpu.chip().clone()).plan(&problem).expect("there is a way");
     let work = Work::of_plan(&plan).expect("has kernels");

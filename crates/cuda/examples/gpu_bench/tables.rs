@@ -3,8 +3,8 @@
 use turntile_cuda::Chip;
 use turntile_cuda::chip::way_of;
 use turntile_cuda::way::{Scope, Way};
-use turntile_perm::{Elementary, Slots};
-use turntile_plan::{Device, Direction, Request, Slotting, StageShape, Want};
+use turntile_perm::{AlignedSlots, Elementary};
+use turntile_plan::{Device, Direction, MethodFilter, SlotParams, StageMap, StageRequest};
 
 use crate::timing::{Case, What};
 
@@ -336,10 +336,10 @@ fn slots() -> Vec<Case> {
         (10007, 9973, 16, 32, 16),
         (10007, 9973, 16, 32, 12),
     ] {
-        let slots = Slots::new(rows, cols, slot, chunk).expect("fits");
+        let slots = AlignedSlots::new(rows, cols, slot, chunk).expect("fits");
         for direction in [Direction::Forward, Direction::Backward] {
             // The most teams that can hold chunks well.
-            let gather = StageShape::SlotGather { batch: 1, slots, direction };
+            let gather = StageMap::SlotGather { batch: 1, slots, direction };
             let found = gathers(&gather, word).into_iter();
             let teams = |way: &Way| matches!(way, Way::Teams { .. });
             if let Some(Way::Teams { groups, blocks }) = found.clone().find(teams) {
@@ -348,20 +348,20 @@ fn slots() -> Vec<Case> {
                 cases.push(slot_case(&name, gather, word, what));
             }
         }
-        let moves = StageShape::SlotMove { batch: 1, slots, direction: Direction::Forward };
+        let moves = StageMap::SlotMove { batch: 1, slots, direction: Direction::Forward };
         cases.push(slot_case("move", moves, word, GLOBAL));
     }
     cases
 }
 
-fn slot_case(name: &str, shape: StageShape, word: usize, what: What) -> Case {
+fn slot_case(name: &str, shape: StageMap, word: usize, what: What) -> Case {
     Case { name: name.to_owned(), shape, word, what }
 }
 
 /// Ways that an H200 offers for a gather, in its order.
-fn gathers(shape: &StageShape, elem_bytes: usize) -> Vec<Way> {
-    let (alignment, cap, want) = (16, usize::MAX, Want::Any);
-    let request = Request { elem_bytes, alignment, out_of_place: false, cap, want };
+fn gathers(shape: &StageMap, elem_bytes: usize) -> Vec<Way> {
+    let (alignment, cap, want) = (16, usize::MAX, MethodFilter::Any);
+    let request = StageRequest { elem_bytes, alignment, out_of_place: false, cap, want };
     let offers = Chip::h200().offers(shape, &request).unwrap_or_default();
     offers.iter().filter_map(way_of).collect()
 }
@@ -381,12 +381,12 @@ fn slot_runs() -> Vec<Case> {
     ] {
         for (slot, more) in [(64, 1), (64, 2), (64, 4), (128, 1), (128, 2)] {
             // As many rows as let blocks share a multiprocessor, and more.
-            let slotting = Slotting { rows, cols, slot, elem_bytes: word };
+            let slotting = SlotParams { rows, cols, slot, elem_bytes: word };
             let chunks = Chip::h200().chunks(&slotting, false);
             let chunk = chunks.into_iter().max().expect("a slot long") * more;
-            let Some(slots) = Slots::new(rows, cols, slot, chunk) else { continue };
+            let Some(slots) = AlignedSlots::new(rows, cols, slot, chunk) else { continue };
             for direction in [Direction::Forward, Direction::Backward] {
-                let gather = StageShape::SlotGather { batch: 1, slots, direction };
+                let gather = StageMap::SlotGather { batch: 1, slots, direction };
                 let runs = |way: &Way| matches!(way, Way::Runs { .. });
                 if let Some(way) = gathers(&gather, word).into_iter().find(runs) {
                     cases.push(slot_case("gather by blocks", gather, word, What::Way(way)));

@@ -13,7 +13,7 @@ use turntile_cuda::way::Way;
 use turntile_cuda::{CudaError, LowerError, Work};
 use turntile_perm::{Elementary, FusedAxes};
 use turntile_plan::tuner::median;
-use turntile_plan::{Direction, StageShape};
+use turntile_plan::{Direction, StageMap};
 
 use crate::common::{Bench, memory, run};
 
@@ -31,7 +31,7 @@ pub enum What {
 #[derive(Clone)]
 pub struct Case {
     pub name: String,
-    pub shape: StageShape,
+    pub shape: StageMap,
     pub word: usize,
     pub what: What,
 }
@@ -44,15 +44,15 @@ impl Case {
             Direction::Backward => 2,
         };
         let (wrong, _) = match self.shape {
-            StageShape::Axes(axes) => {
+            StageMap::Axes(axes) => {
                 let order: Vec<usize> = axes.order().collect();
                 let fused = FusedAxes::new(axes.extents(), &order).ok()?;
                 bench.wrong_axes(data, &fused, self.word)
             }
-            StageShape::SlotGather { batch, slots, direction } => {
+            StageMap::SlotGather { batch, slots, direction } => {
                 bench.wrong_slots(data, (batch, &slots), backward(direction), self.word)
             }
-            StageShape::SlotMove { batch, slots, direction } => {
+            StageMap::SlotMove { batch, slots, direction } => {
                 bench.wrong_slots(data, (batch, &slots), backward(direction) + 1, self.word)
             }
             _ => return None,
@@ -64,20 +64,19 @@ impl Case {
     fn extents(&self) -> String {
         let shape = self.shape.to_string().replace(',', "");
         match self.shape {
-            StageShape::Axes(axes) => match axes.elementary() {
+            StageMap::Axes(axes) => match axes.elementary() {
                 Some(Elementary { batch, rows, mid, cols, unit }) => {
                     format!("{shape},{batch},{rows},{mid},{cols},{unit}")
                 }
                 None => format!("{shape},{},,,,{}", axes.batch(), axes.unit()),
             },
-            StageShape::SlotGather { batch, slots, .. }
-            | StageShape::SlotMove { batch, slots, .. } => {
+            StageMap::SlotGather { batch, slots, .. } | StageMap::SlotMove { batch, slots, .. } => {
                 format!("{shape},{batch},{},1,{},{}", slots.rows(), slots.cols(), slots.slot())
             }
-            StageShape::Cut { rows, .. } => {
+            StageMap::Cut { rows, .. } => {
                 format!("{shape},1,{},1,1,{}", rows.rows(), rows.cols())
             }
-            StageShape::Slide(rows) => format!("{shape},1,{},1,1,{}", rows.rows(), rows.cols()),
+            StageMap::Slide(rows) => format!("{shape},1,{},1,1,{}", rows.rows(), rows.cols()),
             _ => format!("{shape},,,,,"),
         }
     }

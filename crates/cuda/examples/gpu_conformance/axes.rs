@@ -4,7 +4,7 @@ use turntile_cuda::Work;
 use turntile_cuda::call::widest_word;
 use turntile_cuda::way::{Scope, Way};
 use turntile_perm::{AxisPermutation, Elementary};
-use turntile_plan::{Plan, Planner, Problem, StageShape};
+use turntile_plan::{Plan, Planner, Problem, StageMap};
 
 use crate::cases::Suite;
 use crate::common::{self, Bench};
@@ -77,7 +77,7 @@ impl Draw {
 fn small(bench: &mut Bench) -> usize {
     let (mut suite, mut draw) = (Suite::new(bench), Draw(1));
     for turn in 0..1500 {
-        let shape = StageShape::Axes(draw.axes());
+        let shape = StageMap::Axes(draw.axes());
         let elem = [1, 2, 4, 8, 16, 3, 6, 12, 24, 40][turn % 10];
         for way in [BLOCK, Way::Moves, Way::PerCycle] {
             suite.way(shape, elem, way);
@@ -88,7 +88,7 @@ fn small(bench: &mut Bench) -> usize {
     }
     for turn in 0..3000 {
         let elem = [1, 2, 4, 8, 16, 3, 6, 12, 24, 40][turn % 10];
-        suite.way(StageShape::Axes(draw.pairs()), elem, Way::SwapAxes);
+        suite.way(StageMap::Axes(draw.pairs()), elem, Way::SwapAxes);
     }
     // Instances that leave a block no room to pad, or next to none, and many small ones.
     for elem in [1, 2, 4, 8, 16, 3, 12] {
@@ -103,13 +103,13 @@ fn small(bench: &mut Bench) -> usize {
             let order = [0, order[0] + 1, order[1] + 1, order[2] + 1, order[3] + 1];
             let drawn = AxisPermutation::new(&extents, &order).expect("few axes");
             if drawn.len() * elem < 3 << 20 {
-                suite.way(StageShape::Axes(drawn), elem, BLOCK);
+                suite.way(StageMap::Axes(drawn), elem, BLOCK);
             }
         }
         for extents in [[5000, 2, 3, 2, 5], [700, 4, 8, 4, 2]] {
             let drawn = AxisPermutation::new(&extents, &[0, 3, 1, 4, 2]).expect("few axes");
             if drawn.len() * elem < 3 << 20 {
-                suite.way(StageShape::Axes(drawn), elem, BLOCK);
+                suite.way(StageMap::Axes(drawn), elem, BLOCK);
             }
         }
     }
@@ -222,7 +222,7 @@ fn full(bench: &mut Bench, times: usize) -> usize {
     let (mut failures, limits) = (0, *bench.gpu.chip().limits());
     for &(extents, order, elem, ways) in stages {
         let problem = Problem::permuted(extents, order, elem).expect("fits");
-        let shape = StageShape::Axes(problem.axes().expect("few axes"));
+        let shape = StageMap::Axes(problem.axes().expect("few axes"));
         for &way in ways {
             let what = format!("{shape} w{elem} {way}");
             match Work::of_stage(&shape, way, elem, 16, &limits) {

@@ -1,4 +1,4 @@
-//! Small shapes, all of them, by every method, compared with `StageShape::dest` on the host.
+//! Small shapes, all of them, by every method, compared with `StageMap::dest` on the host.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use turntile_cuda::args::Args;
 use turntile_cuda::call::widest_word;
 use turntile_cuda::way::{Scope, Way};
 use turntile_cuda::{CudaError, Work};
-use turntile_perm::{Elementary, Slots};
-use turntile_plan::{Direction, StageShape};
+use turntile_perm::{AlignedSlots, Elementary};
+use turntile_plan::{Direction, StageMap};
 
 use crate::common::{Bench, fault, memory, pattern, run_on};
 
@@ -40,7 +40,7 @@ impl<'a> Suite<'a> {
     /// Runs one launch and compares every byte, also of what lies around the matrix.
     pub fn case(
         &mut self,
-        shape: StageShape,
+        shape: StageMap,
         elem: usize,
         skew: usize,
         work: Result<Work, CudaError>,
@@ -78,7 +78,7 @@ impl<'a> Suite<'a> {
         }
     }
 
-    pub fn way(&mut self, shape: StageShape, elem: usize, way: Way) {
+    pub fn way(&mut self, shape: StageMap, elem: usize, way: Way) {
         // Skewed by as much as an element aligns to: no wider access may be used.
         let own = widest_word(&[elem]);
         for (skew, alignment) in [(0, 16), (own, own)] {
@@ -140,10 +140,10 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
         _ => 1,
     };
     for ((rows, cols, slot, chunk), elem) in wide.chain(deep).step_by(step) {
-        let slots = Slots::new(rows, cols, slot, chunk).expect("fits");
+        let slots = AlignedSlots::new(rows, cols, slot, chunk).expect("fits");
         for batch in 1..=if side < 8 { 1 } else { 3 } {
             for direction in [Direction::Forward, Direction::Backward] {
-                let shape = StageShape::SlotGather { batch, slots, direction };
+                let shape = StageMap::SlotGather { batch, slots, direction };
                 in_teams(&mut suite, shape, elem, cols);
             }
         }
@@ -192,7 +192,7 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
 }
 
 /// A gather by teams of one to three blocks, up to three of them; counts how many chunks they hold.
-fn in_teams(suite: &mut Suite, shape: StageShape, elem: usize, cols: usize) {
+fn in_teams(suite: &mut Suite, shape: StageMap, elem: usize, cols: usize) {
     for blocks in 1..=cols.min(3) {
         for teams in 1..=3 {
             let way = Way::Teams { groups: teams * blocks, blocks };
@@ -210,8 +210,7 @@ fn in_teams(suite: &mut Suite, shape: StageShape, elem: usize, cols: usize) {
 }
 
 fn shapes(suite: &mut Suite, rows: usize, cols: usize, elem: usize) {
-    let elementary =
-        |batch, mid, unit| StageShape::from(Elementary { batch, rows, mid, cols, unit });
+    let elementary = |batch, mid, unit| StageMap::from(Elementary { batch, rows, mid, cols, unit });
     // Which cluster and unit a shape gets follows from its extents, so that all meet all.
     let turn = rows * 7 + cols * 3 + elem;
     let cluster = [2, 4, 8, 16][turn % 4];
@@ -258,15 +257,15 @@ fn shapes(suite: &mut Suite, rows: usize, cols: usize, elem: usize) {
     }
     let slot = 1 + turn % rows;
     let chunk = slot * (1 + turn % (rows / slot));
-    if let Some(slots) = Slots::new(rows, cols, slot, chunk) {
+    if let Some(slots) = AlignedSlots::new(rows, cols, slot, chunk) {
         for direction in [Direction::Forward, Direction::Backward] {
             let batch = 1 + turn % 2;
-            let shape = StageShape::SlotGather { batch, slots, direction };
+            let shape = StageMap::SlotGather { batch, slots, direction };
             for runs in 1..=slots.chunks().min(3) {
                 suite.way(shape, elem, Way::Runs { groups: runs });
             }
             in_teams(suite, shape, elem, cols);
-            let shape = StageShape::SlotMove { batch, slots, direction };
+            let shape = StageMap::SlotMove { batch, slots, direction };
             for way in [Way::Moves, Way::PerCycle] {
                 suite.way(shape, elem, way);
             }

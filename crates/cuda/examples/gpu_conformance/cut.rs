@@ -2,8 +2,8 @@
 //! matrices that fill the chip, every element compared.
 
 use turntile_cuda::way::Way;
-use turntile_perm::Pitched;
-use turntile_plan::{Direction, Planner, Problem, Route, StageShape, TileRule};
+use turntile_perm::PitchedRows;
+use turntile_plan::{Direction, Planner, Problem, Route, StageMap, TileRule};
 
 use crate::cases::Suite;
 use crate::common::Bench;
@@ -13,10 +13,10 @@ use crate::large::plan_times;
 const ELEMENTS: [usize; 8] = [1, 2, 4, 8, 16, 3, 6, 12];
 
 /// One cut and its inverse, in blocks of several sizes.
-fn stages(suite: &mut Suite, rows: Pitched, elem: usize) {
+fn stages(suite: &mut Suite, rows: PitchedRows, elem: usize) {
     for direction in [Direction::Forward, Direction::Backward] {
         for block in [16, 1008, 48_384] {
-            suite.way(StageShape::Cut { rows, direction }, elem, Way::Blocks { block });
+            suite.way(StageMap::Cut { rows, direction }, elem, Way::Blocks { block });
         }
     }
 }
@@ -28,7 +28,7 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
     for (rows, pitch) in (2..=side).flat_map(|rows| (2..=side).map(move |pitch| (rows, pitch))) {
         for cols in 1..pitch {
             for elem in ELEMENTS {
-                let rows = Pitched::new(rows, cols, pitch).expect("fewer columns");
+                let rows = PitchedRows::new(rows, cols, pitch).expect("fewer columns");
                 stages(&mut suite, rows, elem);
             }
         }
@@ -43,12 +43,12 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
         (61, 61, 130),
     ] {
         for elem in ELEMENTS {
-            stages(&mut suite, Pitched::new(rows, cols, pitch).expect("fewer columns"), elem);
+            stages(&mut suite, PitchedRows::new(rows, cols, pitch).expect("fewer columns"), elem);
         }
     }
     // Elements that are long runs themselves.
     for elem in [400, 401, 402, 404, 408] {
-        stages(&mut suite, Pitched::new(9, 11, 14).expect("fewer columns"), elem);
+        stages(&mut suite, PitchedRows::new(9, 11, 14).expect("fewer columns"), elem);
     }
     suite.print_runs();
     let mut failures = suite.failures;

@@ -4,7 +4,7 @@ use turntile_cuda::call::{Limits, widest_word};
 use turntile_cuda::way::{Tiling, Way};
 use turntile_cuda::{CudaError, Work};
 use turntile_perm::AxisPermutation;
-use turntile_plan::{Planner, Problem, StageShape};
+use turntile_plan::{Planner, Problem, StageMap};
 
 use crate::axes::Draw;
 use crate::common::{Bench, address, memory, run_into};
@@ -109,7 +109,7 @@ fn full(bench: &mut Bench, times: usize) -> usize {
     let mut failures = 0;
     for &(extents, order, elem) in FULL {
         let problem = Problem::permuted(extents, order, elem).expect("fits");
-        let (shape, bytes) = (StageShape::Axes(problem.axes().expect("few")), problem.bytes());
+        let (shape, bytes) = (StageMap::Axes(problem.axes().expect("few")), problem.bytes());
         let (to, from) = (memory(bytes + 64), memory(bytes + 64));
         let least = widest_word(&[elem]);
         let planner = Planner::new(bench.gpu.chip().clone());

@@ -3,8 +3,8 @@
 
 use turntile_cuda::Work;
 use turntile_cuda::way::{Scope, Way};
-use turntile_perm::{Elementary, Slide};
-use turntile_plan::{Plan, Planner, Problem, StageShape};
+use turntile_perm::{Elementary, RowSlide};
+use turntile_plan::{Plan, Planner, Problem, StageMap};
 
 use crate::common::{self, Bench};
 use crate::out_of_place;
@@ -56,9 +56,9 @@ pub fn square_times(bench: &mut Bench, problem: &Problem, way: Way, times: usize
     let (elem, limits) = (problem.elem_bytes(), *bench.gpu.chip().limits());
     let side = problem.rows().max(problem.cols());
     let square = Elementary { batch: 1, rows: side, mid: 1, cols: side, unit: 1 };
-    let apart = |rows, cols| Slide::new(rows, cols, cols, side).expect("rows of a square");
+    let apart = |rows, cols| RowSlide::new(rows, cols, cols, side).expect("rows of a square");
     let (m, n) = (problem.rows(), problem.cols());
-    let stages: [(StageShape, Way); 3] = [
+    let stages: [(StageMap, Way); 3] = [
         (apart(m, n).into(), way),
         (square.into(), Way::TileSwap { tile: 64.min(256 / elem) }),
         (apart(n, m).inverse().into(), way),
@@ -116,10 +116,9 @@ pub fn plans(bench: &mut Bench) -> usize {
     failures
 }
 
-fn stages() -> Vec<(StageShape, Way, usize)> {
-    let shape = |batch, rows, mid, cols, unit| {
-        StageShape::from(Elementary { batch, rows, mid, cols, unit })
-    };
+fn stages() -> Vec<(StageMap, Way, usize)> {
+    let shape =
+        |batch, rows, mid, cols, unit| StageMap::from(Elementary { batch, rows, mid, cols, unit });
     let global = Way::Moves;
     let on_chip = Way::OnChipMoves { threads: 512 };
     vec![
@@ -210,7 +209,7 @@ pub fn cubes(bench: &mut Bench) -> usize {
             let e = Elementary { batch, rows, mid: 1, cols, unit: 1 };
             for way in [8, 16, 32, 64].map(|tile| Way::TileSwap { tile }) {
                 if let Ok(work) = Work::of_stage(&e.into(), way, elem, 16, &limits) {
-                    let what = format!("{} of {elem} bytes {way}", StageShape::from(e));
+                    let what = format!("{} of {elem} bytes {way}", StageMap::from(e));
                     failures += repeat(bench, work, e, elem, 50, &what);
                 }
             }
@@ -257,7 +256,7 @@ pub fn huge(bench: &mut Bench) -> usize {
     // Cycles of more than 2^32 single elements: numbers of 64 bits.
     for (rows, cols, unit) in [(65536 + 64, 65536, 1), (1 << 22, 1030, 2)] {
         let e = Elementary { batch: 1, rows, mid: 1, cols, unit };
-        let (shape, way) = (StageShape::from(e), Way::Moves);
+        let (shape, way) = (StageMap::from(e), Way::Moves);
         let limits = bench.gpu.chip().limits();
         let work = Work::of_stage(&shape, way, 1, 16, limits).expect("has a kernel");
         failures += repeat(bench, work, e, 1, 1, &format!("{shape} {way}"));

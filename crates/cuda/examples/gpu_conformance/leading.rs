@@ -4,8 +4,8 @@
 use cust::memory::{CopyDestination, DeviceBuffer};
 use turntile_cuda::call::widest_word;
 use turntile_cuda::{Number, Scaling, Work};
-use turntile_perm::{Leading, Pitched};
-use turntile_plan::{Plan, PlanError, Planner, Problem, ProblemError, Stage, StageShape, TileRule};
+use turntile_perm::{LeadingDims, PitchedRows};
+use turntile_plan::{Plan, PlanError, Planner, Problem, ProblemError, Stage, StageMap, TileRule};
 
 use crate::common::{Bench, address, fault, memory, pattern, repeat, run, run_on};
 use crate::errors::{expect, refused, replayed};
@@ -33,12 +33,12 @@ fn slid(sides: [usize; 2], [lda, ldb]: [usize; 2], elem: usize) -> Result<Proble
     Problem::permuted(&sides, &[0, 1], elem)?.with_leading(lda, ldb)
 }
 
-fn leading(problem: &Problem) -> &Leading {
+fn leading(problem: &Problem) -> &LeadingDims {
     problem.leading().expect("has some")
 }
 
 /// Bytes as they ought to be, of `before` with the matrix `at` bytes from its start; and which of them are promised.
-fn moved(leading: &Leading, elem: usize, before: &[u8], at: usize) -> (Vec<u8>, Vec<bool>) {
+fn moved(leading: &LeadingDims, elem: usize, before: &[u8], at: usize) -> (Vec<u8>, Vec<bool>) {
     let (source, result) = (leading.source(), leading.result());
     let (mut want, mut known) = (before.to_vec(), vec![true; before.len()]);
     for (i, j) in (0..source.rows()).flat_map(|i| (0..source.cols()).map(move |j| (i, j))) {
@@ -65,7 +65,7 @@ fn one(bench: &Bench, plan: &Plan, data: &DeviceBuffer<u8>, skew: usize) -> bool
     if plan.passes() > 1 {
         let source = leading.source();
         let result = leading.result();
-        let is = |rows: Pitched, k: usize| {
+        let is = |rows: PitchedRows, k: usize| {
             rows.pitch() > 0 && k / rows.pitch() < rows.rows() && k % rows.pitch() < rows.cols()
         };
         let alone = |&k: &usize| is(source, k) && !is(result, k);
@@ -100,7 +100,7 @@ fn every_way(bench: &Bench, problem: Problem, data: &DeviceBuffer<u8>) -> [usize
 /// Tiles of every side that divides both pitches.
 fn every_tile(bench: &Bench, problem: Problem, data: &DeviceBuffer<u8>) -> [usize; 2] {
     let planner = Planner::new(bench.gpu.chip().clone()).with_tiles(TileRule::Exhaustive);
-    let runs = |stage: &Stage| matches!(stage.shape, StageShape::TileRuns(_));
+    let runs = |stage: &Stage| matches!(stage.shape, StageMap::TileRuns(_));
     let mut plans = planner.survey(&problem).candidates;
     plans.retain(|plan| plan.stages().any(runs));
     let wrong = plans.iter().filter(|plan| !one(bench, plan, data, 0)).count();
@@ -207,7 +207,7 @@ macro_rules! numbers {
             for number in [$plain, $complex] {
                 let parts = number.bytes() / REAL;
                 for (rows, cols, pitch) in [(1, 1, 1), (3, 5, 7), (4, 8, 8), (20, 16, 24), (33, 31, 32)] {
-                    let rows = Pitched::new(rows, cols, pitch).expect("rows");
+                    let rows = PitchedRows::new(rows, cols, pitch).expect("rows");
                     let length = (rows.span() + 3) * parts;
                     // Every pair of some numbers.
                     let value = |k: usize| some[(k % 2 * (k / some.len() / 2) + k / 2) % some.len()];
@@ -293,7 +293,7 @@ fn refusals(bench: &mut Bench) -> usize {
     ] {
         failures += expect(what, refused(&answer, why));
     }
-    let stays = Leading::slid(1, bytes / 4, bytes / 4, bytes / 4).expect("a row");
+    let stays = LeadingDims::slid(1, bytes / 4, bytes / 4, bytes / 4).expect("a row");
     failures += expect("data untouched", bench.wrong_leading(at, &stays, 4).0 == 0);
     let refused = planner.plan(&problem.with_cap(16));
     failures += expect("no room for gaps", matches!(refused, Err(PlanError::Infeasible { .. })));

@@ -9,7 +9,7 @@ use turntile_cuda::chip::way_of;
 use turntile_cuda::way::{Tiling, Way};
 use turntile_cuda::{CudaError, Prepared, Work};
 use turntile_perm::{AxisPermutation, Elementary};
-use turntile_plan::{Plan, Planner, Problem, StageShape, TileRule};
+use turntile_plan::{Plan, Planner, Problem, StageMap, TileRule};
 
 use crate::common::{Bench, address, fault, left, memory, pattern, run_into};
 use crate::errors::refused;
@@ -25,7 +25,7 @@ const TILINGS: [Tiling; 6] =
 
 fn work(bench: &Bench, problem: &Problem, way: Way, alignment: usize) -> Result<Work, CudaError> {
     let (shape, limits) =
-        (StageShape::Axes(problem.axes().expect("matrices")), bench.gpu.chip().limits());
+        (StageMap::Axes(problem.axes().expect("matrices")), bench.gpu.chip().limits());
     Work::of_stage(&shape, way, problem.elem_bytes(), alignment, limits)
 }
 
@@ -123,7 +123,7 @@ impl<'a> Suite<'a> {
             want[put..put + elem].copy_from_slice(&before[at..at + elem]);
         }
         self.from.index(0..before.len()).copy_from(&before).expect("fits");
-        let (shape, limits) = (StageShape::Axes(*axes), *self.bench.gpu.chip().limits());
+        let (shape, limits) = (StageMap::Axes(*axes), *self.bench.gpu.chip().limits());
         for &way in ways {
             let work = match Work::of_stage(&shape, way, elem, alignment, &limits) {
                 Ok(work) => work,

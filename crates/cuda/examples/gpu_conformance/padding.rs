@@ -3,8 +3,8 @@
 use cust::memory::DeviceBuffer;
 use turntile_cuda::Work;
 use turntile_cuda::way::Way;
-use turntile_perm::Slide;
-use turntile_plan::{Problem, StageShape};
+use turntile_perm::RowSlide;
+use turntile_plan::{Problem, StageMap};
 
 use crate::common::{Bench, fault, memory, pattern, run_on};
 use crate::large;
@@ -17,11 +17,11 @@ fn case(
     bench: &Bench,
     data: &DeviceBuffer<u8>,
     workspace: &DeviceBuffer<u8>,
-    (shape, way): (StageShape, Way),
+    (shape, way): (StageMap, Way),
     elem: usize,
     skew: usize,
 ) -> bool {
-    let StageShape::Slide(slide) = shape else { return false };
+    let StageMap::Slide(slide) = shape else { return false };
     let span = slide.span() * elem;
     let (before, at) = (pattern(skew + span + 2 * GUARD), skew + GUARD);
     let alignment = if skew == 0 { 16 } else { 1 };
@@ -50,7 +50,7 @@ fn case(
 }
 
 /// One of up to a few MB by itself; 1 if it was wrong.
-pub fn one(bench: &Bench, stage: (StageShape, Way), elem: usize) -> usize {
+pub fn one(bench: &Bench, stage: (StageMap, Way), elem: usize) -> usize {
     let (data, workspace) = (memory(8 << 20), memory(1 << 20));
     usize::from(!case(bench, &data, &workspace, stage, elem, 0))
 }
@@ -80,8 +80,8 @@ pub fn padding(bench: &mut Bench, side: usize) -> usize {
         (20, 5000, 9000, 7000),
     ] {
         for elem in [1, 2, 3, 4, 8, 16] {
-            let slide = Slide::new(rows, cols, other, pitch).expect("rows with gaps");
-            for shape in [slide, slide.inverse()].map(StageShape::Slide) {
+            let slide = RowSlide::new(rows, cols, other, pitch).expect("rows with gaps");
+            for shape in [slide, slide.inverse()].map(StageMap::Slide) {
                 let slides = [16, 48, 1008, 4096, 48_384].map(|block| Way::Blocks { block });
                 let rows = [1, 2, 5].map(|least| Way::Rounds { least });
                 for way in slides.into_iter().chain(rows) {

@@ -7,8 +7,8 @@
 use turntile_cuda::Work;
 use turntile_cuda::waits::WAITING;
 use turntile_cuda::way::{Scope, Way};
-use turntile_perm::{AxisPermutation, Elementary, Slide, Slots};
-use turntile_plan::{Direction, StageShape};
+use turntile_perm::{AlignedSlots, AxisPermutation, Elementary, RowSlide};
+use turntile_plan::{Direction, StageMap};
 
 use crate::cases::Suite;
 use crate::common::Bench;
@@ -54,12 +54,12 @@ const WITHIN: [&str; 33] = [
     "into_axes",
 ];
 
-fn swap([batch, rows, mid, cols, unit]: [usize; 5]) -> StageShape {
+fn swap([batch, rows, mid, cols, unit]: [usize; 5]) -> StageMap {
     Elementary { batch, rows, mid, cols, unit }.into()
 }
 
 /// Shapes, bytes of an element and ways.
-fn selection() -> Vec<(StageShape, usize, Way)> {
+fn selection() -> Vec<(StageMap, usize, Way)> {
     let mut all = Vec::new();
     let mut add = |extents, elems: &[usize], ways: &[Way]| {
         let shape = swap(extents);
@@ -122,7 +122,7 @@ fn selection() -> Vec<(StageShape, usize, Way)> {
     ] {
         let axes = AxisPermutation::new(&extents, &order).expect("few axes");
         for way in [BLOCK, Way::Moves, Way::PerCycle] {
-            all.extend([1, 2, 4, 8, 12, 16].map(|elem| (StageShape::Axes(axes), elem, way)));
+            all.extend([1, 2, 4, 8, 12, 16].map(|elem| (StageMap::Axes(axes), elem, way)));
         }
     }
     // Of many blocks, which take the tools longest: two shapes.
@@ -131,7 +131,7 @@ fn selection() -> Vec<(StageShape, usize, Way)> {
     {
         let axes = AxisPermutation::new(&extents, &order).expect("few axes");
         for way in [Scope::Cluster(8), Scope::Cluster(16), Scope::Grid].map(Way::Barrier) {
-            all.extend([1, 4, 12].map(|elem| (StageShape::Axes(axes), elem, way)));
+            all.extend([1, 4, 12].map(|elem| (StageMap::Axes(axes), elem, way)));
         }
     }
     for tile in [16, 32, 64, 128] {
@@ -142,10 +142,10 @@ fn selection() -> Vec<(StageShape, usize, Way)> {
     for (rows, cols, slot, chunk) in
         [(331, 37, 16, 32), (200, 130, 12, 24), (640, 61, 64, 64), (640, 9, 256, 256)]
     {
-        let slots = Slots::new(rows, cols, slot, chunk).expect("fits");
+        let slots = AlignedSlots::new(rows, cols, slot, chunk).expect("fits");
         for direction in DIRECTIONS {
-            let gather = StageShape::SlotGather { batch: 2, slots, direction };
-            let moves = StageShape::SlotMove { batch: 2, slots, direction };
+            let gather = StageMap::SlotGather { batch: 2, slots, direction };
+            let moves = StageMap::SlotMove { batch: 2, slots, direction };
             for elem in [1, 2, 4, 8, 16, 12] {
                 let (one, three) = (Way::Runs { groups: 1 }, Way::Runs { groups: 3 });
                 let teams = [(1, 1), (6, 3), (12, 2)];
@@ -186,7 +186,7 @@ pub fn racecheck(bench: &mut Bench) -> usize {
 pub fn of_axes(bench: &mut Bench) -> usize {
     let mut suite = Suite::new(bench);
     let of_axes =
-        |shape: &StageShape| matches!(shape, StageShape::Axes(_)) && shape.elementary().is_none();
+        |shape: &StageMap| matches!(shape, StageMap::Axes(_)) && shape.elementary().is_none();
     for (shape, elem, way) in selection().into_iter().filter(|stage| of_axes(&stage.0)) {
         suite.way(shape, elem, way);
     }
@@ -198,8 +198,8 @@ pub fn of_axes(bench: &mut Bench) -> usize {
 fn padded(bench: &mut Bench, met: &mut Vec<String>) -> usize {
     let mut failures = 0;
     for (rows, cols, pitch) in [(100, 99, 100), (50, 1999, 2001), (300, 7, 11)] {
-        let pad = Slide::new(rows, cols, cols, pitch).expect("rows with gaps");
-        for shape in [pad, pad.inverse()].map(StageShape::Slide) {
+        let pad = RowSlide::new(rows, cols, cols, pitch).expect("rows with gaps");
+        for shape in [pad, pad.inverse()].map(StageMap::Slide) {
             for way in [Way::Blocks { block: 1008 }, Way::Rounds { least: 2 }] {
                 let limits = bench.gpu.chip().limits();
                 let work = Work::of_stage(&shape, way, 4, 16, limits).expect("has a kernel");

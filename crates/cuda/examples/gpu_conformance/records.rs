@@ -3,8 +3,8 @@
 use turntile_cuda::Work;
 use turntile_cuda::call::widest_word;
 use turntile_cuda::way::{Scope, Way};
-use turntile_perm::{AOS, FieldSlots, Fields, Retile};
-use turntile_plan::{Direction, Planner, Problem, StageShape};
+use turntile_perm::{AOS, FieldSlots, LayoutChange, RecordSchema};
+use turntile_plan::{Direction, Planner, Problem, StageMap};
 
 use crate::cases::Suite;
 use crate::common::{self, Bench};
@@ -28,9 +28,9 @@ pub fn records(bench: &mut Bench, times: usize) -> usize {
 
 fn small(bench: &mut Bench) -> usize {
     let mut suite = Suite::new(bench);
-    let mut meet = |fields: Fields, aos: usize, tile: usize, elem: usize| {
+    let mut meet = |fields: RecordSchema, aos: usize, tile: usize, elem: usize| {
         for (from, to) in [(aos, tile), (tile, aos)] {
-            let retile = Retile::new(fields, from, to);
+            let retile = LayoutChange::new(fields, from, to);
             if !retile.is_identity() {
                 suite.way(retile.into(), elem, Way::Barrier(Scope::Block));
             }
@@ -38,7 +38,7 @@ fn small(bench: &mut Bench) -> usize {
     };
     for widths in WIDTHS {
         for records in [2, 33, 97, 1009] {
-            let fields = Fields::new(records, widths).expect("counted");
+            let fields = RecordSchema::new(records, widths).expect("counted");
             for tile in [1, 2, 7, 8, 32, 128, 1009] {
                 for elem in [1, 2, 4, 8, 16, 12] {
                     meet(fields, 1, tile, elem);
@@ -47,7 +47,7 @@ fn small(bench: &mut Bench) -> usize {
         }
     }
     for records in [7, 1009] {
-        let fields = Fields::new(records, &[8, 4, 4, 1, 3]).expect("counted");
+        let fields = RecordSchema::new(records, &[8, 4, 4, 1, 3]).expect("counted");
         let fields = fields.with_places(&[4, 0, 12, 19, 16]).expect("they fill a record");
         for (tile, elem) in [1, 8, 32].into_iter().flat_map(|t| [1, 2, 4].map(|e| (t, e))) {
             meet(fields, AOS, tile, elem);
@@ -65,15 +65,15 @@ fn small(bench: &mut Bench) -> usize {
         (&[8, 8, 4, 4], 1, 16, 16),
     ] {
         for records in [128, 131, 250, 1009, 5003] {
-            let fields = Fields::new(records, widths).expect("counted");
+            let fields = RecordSchema::new(records, widths).expect("counted");
             let slots = FieldSlots::new(fields, tile, slot, chunk).expect("there are so many");
             for direction in [Direction::Forward, Direction::Backward] {
                 for elem in [1, 2, 4, 8, 16, 12] {
                     for groups in [1, 5, 40] {
                         let way = Way::Runs { groups };
-                        suite.way(StageShape::FieldGather { slots, direction }, elem, way);
+                        suite.way(StageMap::FieldGather { slots, direction }, elem, way);
                     }
-                    suite.way(StageShape::FieldMove { slots, direction }, elem, Way::Moves);
+                    suite.way(StageMap::FieldMove { slots, direction }, elem, Way::Moves);
                 }
             }
         }
@@ -102,11 +102,11 @@ pub const FULL: [(&[usize], usize, usize, usize); 12] = [
 fn full(bench: &mut Bench, times: usize) -> usize {
     let mut failures = 0;
     for (widths, elem, records, tile) in FULL {
-        let fields = Fields::new(records, widths).expect("counted");
+        let fields = RecordSchema::new(records, widths).expect("counted");
         let ends =
             [(1, tile), (tile, 1), (1, records), (records, 1), (tile, records), (records, tile)];
         for (from, to) in ends {
-            let retile = Retile::new(fields, from, to);
+            let retile = LayoutChange::new(fields, from, to);
             // To columns and back from places of packs alone.
             let skews = if from.max(to) == records { vec![0] } else { vec![0, elem] };
             for skew in skews {

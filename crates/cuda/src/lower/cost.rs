@@ -1,7 +1,7 @@
 //! What the cost of a launch is looked up by: an operation, and the quantities that decide its speed.
 
-use turntile_perm::{Elementary, FieldSlots, Pitched, Slots};
-use turntile_plan::{Direction, StageShape};
+use turntile_perm::{AlignedSlots, Elementary, FieldSlots, PitchedRows};
+use turntile_plan::{Direction, StageMap};
 
 use super::fit::{At, VECTOR_BYTES};
 use super::tiles::{LINE, any_tile};
@@ -35,7 +35,7 @@ impl Default for Quantities {
 
 impl Quantities {
     /// Those that every launch has.
-    pub fn new(shape: &StageShape, call: &Call, at: At) -> Self {
+    pub fn new(shape: &StageMap, call: &Call, at: At) -> Self {
         let busy = (f64::from(call.groups) / at.limits.units as f64).min(1.0);
         let unit_bytes = shape.unit() * at.elem_bytes;
         Self::default()
@@ -148,7 +148,7 @@ impl Quantities {
     }
 
     /// Runs of slots: a matrix's row, and a column of a chunk.
-    pub fn slots(self, slots: &Slots, direction: Direction, at: At) -> Self {
+    pub fn slots(self, slots: &AlignedSlots, direction: Direction, at: At) -> Self {
         let word = widest_word(&[at.elem_bytes, at.alignment]);
         self.bytes(Q::RowBytes, slots.cols() * at.elem_bytes)
             .bytes(Q::ColumnBytes, slots.chunk() * at.elem_bytes)
@@ -158,7 +158,7 @@ impl Quantities {
 
     /// Even shares of chunks, a block's part of a chunk, what both ends of a strip's rows waste, and what slows
     /// lanes down.
-    pub fn teams(self, batch: usize, slots: &Slots, call: &Call, at: At) -> Self {
+    pub fn teams(self, batch: usize, slots: &AlignedSlots, call: &Call, at: At) -> Self {
         let Args::Gather(args) = call.params else { return self };
         let (runs, teams, cols) =
             (args.runs as usize, args.teams as usize, args.block_cols as usize);
@@ -177,7 +177,7 @@ impl Quantities {
     }
 
     /// Of super-elements along cycles, by words of at most so many bytes.
-    pub fn cycles(self, shape: &StageShape, most: usize, at: At) -> Self {
+    pub fn cycles(self, shape: &StageMap, most: usize, at: At) -> Self {
         let unit = shape.unit();
         let unit_bytes = unit * at.elem_bytes;
         // Short runs share their lines with others'.
@@ -189,9 +189,9 @@ impl Quantities {
     }
 
     /// Whether rows that slide begin with whole vectors: for how many of source and result they do not.
-    pub fn slide(self, shape: &StageShape, at: At) -> Self {
+    pub fn slide(self, shape: &StageMap, at: At) -> Self {
         let Some(slide) = shape.slide() else { return self };
-        let granule = |rows: Pitched| {
+        let granule = |rows: PitchedRows| {
             let pitch = if rows.is_dense() { 0 } else { rows.pitch() * at.elem_bytes };
             widest_word(&[pitch, at.alignment])
         };

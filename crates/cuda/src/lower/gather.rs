@@ -1,6 +1,6 @@
 //! The gather pass of aligned slots.
 
-use turntile_perm::{Order, Slots};
+use turntile_perm::{AlignedSlots, SlotOrder};
 use turntile_plan::Direction;
 
 use super::fit::{At, Lowered, Size, field};
@@ -13,13 +13,13 @@ use crate::family::Family;
 use crate::way::{Scope, Way};
 
 /// The kernels' blocks wait for each other, and know slots column by column.
-fn check(slots: &Slots, at: At) -> Lowered<()> {
+fn check(slots: &AlignedSlots, at: At) -> Lowered<()> {
     at.barrier(Scope::Grid)?;
-    if slots.order() == Order::Rows { Err(LowerError::NoKernel) } else { Ok(()) }
+    if slots.order() == SlotOrder::Rows { Err(LowerError::NoKernel) } else { Ok(()) }
 }
 
 /// The ways to share out the pass; none without a barrier over the grid.
-pub fn ways(slots: &Slots, batch: usize, at: At) -> Vec<Way> {
+pub fn ways(slots: &AlignedSlots, batch: usize, at: At) -> Vec<Way> {
     if check(slots, at).is_err() {
         return Vec::new();
     }
@@ -30,7 +30,13 @@ pub fn ways(slots: &Slots, batch: usize, at: At) -> Vec<Way> {
 }
 
 /// A run of chunks for each of `count` blocks.
-pub fn by_runs(batch: usize, slots: Slots, direction: Direction, count: usize, at: At) -> Lowered {
+pub fn by_runs(
+    batch: usize,
+    slots: AlignedSlots,
+    direction: Direction,
+    count: usize,
+    at: At,
+) -> Lowered {
     check(&slots, at)?;
     let (word, grain) = at.words(1);
     let pitch = runs::pitch(&slots, at.elem_bytes);
@@ -64,7 +70,7 @@ pub fn by_runs(batch: usize, slots: Slots, direction: Direction, count: usize, a
 /// A team of `blocks` blocks for each run, `count` blocks in all.
 pub fn by_teams(
     batch: usize,
-    slots: Slots,
+    slots: AlignedSlots,
     direction: Direction,
     (count, blocks): (usize, usize),
     at: At,
@@ -118,7 +124,7 @@ mod tests {
     fn a_gpu_without_a_grid_barrier_has_none() {
         let old = Limits { cooperative: false, ..Limits::H200 };
         for (rows, cols, chunk) in [(1009, 997, 64), (9_999_991, 7, 512)] {
-            let slots = Slots::new(rows, cols, 64, chunk).unwrap();
+            let slots = AlignedSlots::new(rows, cols, 64, chunk).unwrap();
             let at = |limits| At { elem_bytes: 4, alignment: 4, limits };
             assert!(!ways(&slots, 1, at(&Limits::H200)).is_empty());
             assert_eq!(ways(&slots, 1, at(&old)), []);

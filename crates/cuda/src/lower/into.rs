@@ -124,7 +124,7 @@ impl Tiling {
             Tiling::Lines => LINES[word.ilog2() as usize].2,
             Tiling::Band => "into_band",
             Tiling::Stack => "into_stack",
-            // Of `axes.rs`.
+            // Of `permutation.rs`.
             Tiling::Units | Tiling::Axes { .. } => "",
         }
     }

@@ -1,6 +1,6 @@
 //! Index maps as the device has them.
 
-use turntile_perm::{AxisPermutation, Slots};
+use turntile_perm::{AlignedSlots, AxisPermutation};
 use turntile_plan::Direction;
 
 use super::fit::Lowered;
@@ -55,7 +55,12 @@ axes_map!(axes64, Axes64, Digit64, u64, Divisor64);
 /// The maps of aligned slots by numbers of either width.
 macro_rules! slot_map {
     ($name:ident, $map:ident, $number:ty, $divisor:ident) => {
-        pub fn $name(batch: usize, slots: Slots, direction: Direction, elem_bytes: usize) -> $map {
+        pub fn $name(
+            batch: usize,
+            slots: AlignedSlots,
+            direction: Direction,
+            elem_bytes: usize,
+        ) -> $map {
             let last = slots.chunks() - 1;
             let (_, last_rows) = slots.chunk_rows(last);
             let (slot, chunk) = (slots.slot(), slots.chunk());

@@ -43,8 +43,8 @@ mod teams;
 mod tiles;
 mod wide;
 
-use turntile_perm::Form;
-use turntile_plan::StageShape;
+use turntile_perm::SwapKind;
+use turntile_plan::StageMap;
 
 use crate::call::Call;
 use crate::error::LowerError;
@@ -66,35 +66,35 @@ pub(crate) use wide::grid_register_bytes;
 ///
 /// # Errors
 /// [`LowerError`], when no kernel does it on the device.
-pub fn lower(shape: &StageShape, way: Way, at: At) -> Lowered<Vec<Call>> {
+pub fn lower(shape: &StageMap, way: Way, at: At) -> Lowered<Vec<Call>> {
     lowered(shape, way, at).map(|(calls, _)| calls)
 }
 
 /// The same, with what their cost is looked up by; none where a table has no such operation.
-pub(crate) fn lowered(shape: &StageShape, way: Way, at: At) -> Lowered<(Vec<Call>, Option<Cost>)> {
+pub(crate) fn lowered(shape: &StageMap, way: Way, at: At) -> Lowered<(Vec<Call>, Option<Cost>)> {
     let calls = match (*shape, way) {
-        (StageShape::Slide(rows), Way::Rounds { least }) if least > 0 => {
+        (StageMap::Slide(rows), Way::Rounds { least }) if least > 0 => {
             let calls = pad::rows(rows, least, at)?;
             let first = calls.first().map(|call| Quantities::new(shape, call, at));
             return Ok((calls, Some(first.unwrap_or_default().of(Operation::Rounds))));
         }
-        (StageShape::Cut { rows, direction }, Way::Blocks { block }) if block > 0 => {
+        (StageMap::Cut { rows, direction }, Way::Blocks { block }) if block > 0 => {
             let calls = pitched::cut(rows, direction, block, at)?;
             let cost = Quantities::new(shape, &calls[1], at).slide(shape, at);
             return Ok((calls, Some(cost.of(Operation::Blocks))));
         }
-        (StageShape::FieldGather { slots, direction }, Way::Runs { groups }) if groups > 0 => {
+        (StageMap::FieldGather { slots, direction }, Way::Runs { groups }) if groups > 0 => {
             let calls = fields::gather(&slots, direction, groups, at)?;
             let [_, call] = &calls[..] else { return Err(LowerError::NoKernel) };
             let held = Quantities::new(shape, call, at).hold(call.shared_bytes as usize, at);
             let cost = held.fields(&slots, direction, at);
             return Ok((calls, Some(cost.of(Operation::FieldGather))));
         }
-        (StageShape::Turn(leading), Way::TileSwap { tile }) => {
+        (StageMap::Turn(leading), Way::TileSwap { tile }) => {
             pitched::turn_in_place(&leading, tile, at)?
         }
-        (StageShape::Turn(leading), Way::ThroughWorkspace) => pitched::through(&leading, at)?,
-        (StageShape::Gaps { leading, direction }, Way::Keep) => {
+        (StageMap::Turn(leading), Way::ThroughWorkspace) => pitched::through(&leading, at)?,
+        (StageMap::Gaps { leading, direction }, Way::Keep) => {
             vec![pitched::gaps(&leading, direction, at)?]
         }
         _ => {
@@ -105,94 +105,92 @@ pub(crate) fn lowered(shape: &StageShape, way: Way, at: At) -> Lowered<(Vec<Call
     Ok((calls, None))
 }
 
-fn lower_one(shape: &StageShape, way: Way, at: At) -> Lowered<(Call, Cost)> {
+fn lower_one(shape: &StageMap, way: Way, at: At) -> Lowered<(Call, Cost)> {
     let of = |call: &Call| Quantities::new(shape, call, at);
     let held = |call: &Call| of(call).hold(call.shared_bytes as usize, at);
     let along_cycles =
         |call: Call, operation| (call, of(&call).cycles(shape, call.word, at).of(operation));
     Ok(match (*shape, way, shape.form()) {
-        (_, Way::TileSwap { tile }, Some(Form::Matrices(e) | Form::Tiles(e))) if e.is_squares() => {
+        (_, Way::TileSwap { tile }, Some(SwapKind::Transpose(e) | SwapKind::SquareTiles(e)))
+            if e.is_squares() =>
+        {
             let call = tiles::swap(e, tile, at)?;
             (call, of(&call).swap(&e, &call, at))
         }
-        (_, Way::TileSwap { tile }, Some(Form::Matrices(e))) => {
+        (_, Way::TileSwap { tile }, Some(SwapKind::Transpose(e))) => {
             let call = tiles::rotate(e, tile, at)?;
             (call, of(&call).cube(&e, tile, &call))
         }
-        (StageShape::Axes(axes), Way::SwapAxes, _) => {
+        (StageMap::Axes(axes), Way::SwapAxes, _) => {
             let call = swap_axes::swap(&axes, at)?;
             (call, of(&call).swap_axes(&call))
         }
-        (_, Way::Barrier(Scope::Block), Some(Form::Tiles(e))) => {
+        (_, Way::Barrier(Scope::Block), Some(SwapKind::SquareTiles(e))) => {
             let call = barrier::block(e, at)?;
             let in_place = call.family == Family::Tiles;
             let operation = if in_place { Operation::Tiles } else { Operation::TilesAny };
             (call, of(&call).tiles(&e, operation, at))
         }
-        (_, Way::Barrier(Scope::Block), Some(Form::Matrices(e) | Form::Across(e)))
+        (_, Way::Barrier(Scope::Block), Some(SwapKind::Transpose(e) | SwapKind::Strided(e)))
             if e.mid == 1 || e.is_involution() =>
         {
             let call = barrier::block(e, at)?;
             let cost = of(&call).barrier(&e, Scope::Block, &call, at);
             (call, cost)
         }
-        (StageShape::Axes(axes), Way::Barrier(Scope::Block), _) => {
+        (StageMap::Axes(axes), Way::Barrier(Scope::Block), _) => {
             let call = barrier_axes::block(&axes, at)?;
             (call, held(&call).block_axes(&call))
         }
-        (_, Way::Barrier(scope), Some(Form::Matrices(e))) => {
+        (_, Way::Barrier(scope), Some(SwapKind::Transpose(e))) => {
             let call = wide::call(e, scope, at)?;
             let cost = of(&call).barrier(&e, scope, &call, at);
             (call, cost)
         }
-        (StageShape::Axes(axes), Way::Barrier(scope), _) => {
+        (StageMap::Axes(axes), Way::Barrier(scope), _) => {
             let call = axes::wide(&axes, scope, at)?;
             let grid = scope == Scope::Grid;
             let operation = if grid { Operation::GridAxes } else { Operation::ClusterAxes };
             (call, held(&call).tiled_axes(&call).of(operation))
         }
-        (StageShape::Retile(retile), Way::Barrier(Scope::Block), _) => {
+        (StageMap::Retile(retile), Way::Barrier(Scope::Block), _) => {
             let call = retile::block(&retile, at)?;
             (call, held(&call).of(Operation::Retile))
         }
-        (StageShape::SlotGather { batch, slots, direction }, Way::Teams { groups, blocks }, _) => {
+        (StageMap::SlotGather { batch, slots, direction }, Way::Teams { groups, blocks }, _) => {
             let call = gather::by_teams(batch, slots, direction, (groups, blocks), at)?;
             let quantities = of(&call).slots(&slots, direction, at);
             (call, quantities.teams(batch, &slots, &call, at).of(Operation::Teams))
         }
-        (StageShape::SlotGather { batch, slots, direction }, Way::Runs { groups }, _) => {
+        (StageMap::SlotGather { batch, slots, direction }, Way::Runs { groups }, _) => {
             let call = gather::by_runs(batch, slots, direction, groups, at)?;
             (call, held(&call).slots(&slots, direction, at).of(Operation::Runs))
         }
-        (StageShape::FieldMove { slots, direction }, Way::Moves, _) => {
+        (StageMap::FieldMove { slots, direction }, Way::Moves, _) => {
             along_cycles(fields::moves(&slots, direction, at)?, Operation::Moves)
         }
-        (StageShape::TileRuns(runs), Way::Moves, _) => {
+        (StageMap::TileRuns(runs), Way::Moves, _) => {
             along_cycles(moves::runs(&runs, at)?, Operation::Moves)
         }
-        (_, Way::OnChipMoves { threads }, Some(Form::Matrices(e))) => {
+        (_, Way::OnChipMoves { threads }, Some(SwapKind::Transpose(e))) => {
             let call = moves::on_chip(e, threads, at)?;
             (call, of(&call).of(Operation::OnChipMoves))
         }
         (_, Way::Moves, _) => along_cycles(moves::global(shape, at)?, Operation::Moves),
         (_, Way::PerCycle, _) => along_cycles(moves::per_cycle(shape, at)?, Operation::PerCycle),
-        (StageShape::Slide(rows), Way::Blocks { block }, _) if block > 0 => {
+        (StageMap::Slide(rows), Way::Blocks { block }, _) if block > 0 => {
             let call = pad::slide(rows, block, at)?;
             (call, of(&call).slide(shape, at).of(Operation::Blocks))
         }
-        (
-            StageShape::Axes(axes),
-            Way::OutOfPlace { tiling: Tiling::Axes { held, near }, .. },
-            _,
-        ) => {
+        (StageMap::Axes(axes), Way::OutOfPlace { tiling: Tiling::Axes { held, near }, .. }, _) => {
             let call = axes::into(&axes, [held, near], at)?;
             (call, of(&call).tiled_axes(&call).of(Operation::IntoAxes))
         }
-        (StageShape::Axes(axes), Way::OutOfPlace { tiling: Tiling::Units, .. }, _) => {
+        (StageMap::Axes(axes), Way::OutOfPlace { tiling: Tiling::Units, .. }, _) => {
             let call = axes::units(&axes, at)?;
             (call, of(&call).of(Operation::IntoUnits))
         }
-        (_, Way::OutOfPlace { tiling, swath }, Some(Form::Matrices(e))) => {
+        (_, Way::OutOfPlace { tiling, swath }, Some(SwapKind::Transpose(e))) => {
             let call = into::call(tiling, swath, &e, at)?;
             (call, of(&call).into(&e, tiling, swath, call.word, at))
         }

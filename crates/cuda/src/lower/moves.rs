@@ -1,7 +1,7 @@
 //! Super-elements along cycles.
 
-use turntile_perm::{AxisPermutation, Elementary, Order, Slots, TileRuns};
-use turntile_plan::{Direction, StageShape};
+use turntile_perm::{AlignedSlots, AxisPermutation, Elementary, SlotOrder, TileRows};
+use turntile_plan::{Direction, StageMap};
 
 use super::fit::{At, Lowered, Size, field};
 use super::maps;
@@ -40,7 +40,7 @@ struct Moved {
 }
 
 enum Map {
-    Slots(usize, Slots, Direction),
+    Slots(usize, AlignedSlots, Direction),
     /// Axes without the one that stays last.
     Axes(AxisPermutation),
 }
@@ -66,16 +66,16 @@ impl Map {
 }
 
 impl Moved {
-    fn new(shape: &StageShape, at: At) -> Lowered<Self> {
+    fn new(shape: &StageMap, at: At) -> Lowered<Self> {
         let unit_bytes = shape.unit() * at.elem_bytes;
         let units = shape.batch() * shape.instance_units();
         match *shape {
-            StageShape::Axes(axes) => {
+            StageMap::Axes(axes) => {
                 let (word, _) = at.words(shape.unit());
                 Ok(Moved { units, unit_bytes, word, map: Map::Axes(axes.without_unit()) })
             }
             // The kernels know slots column by column.
-            StageShape::SlotMove { batch, slots, direction } if slots.order() != Order::Rows => {
+            StageMap::SlotMove { batch, slots, direction } if slots.order() != SlotOrder::Rows => {
                 let instance_bytes = shape.instance_len() * at.elem_bytes;
                 let stride = if batch == 1 { 0 } else { instance_bytes };
                 let word = widest_word(&[unit_bytes, at.alignment, stride]);
@@ -134,7 +134,7 @@ impl Moved {
 }
 
 /// PTTWAC with flags in memory: in registers where a super-element fits them, else in shared memory.
-pub fn global(shape: &StageShape, at: At) -> Lowered {
+pub fn global(shape: &StageMap, at: At) -> Lowered {
     let moved = Moved::new(shape, at)?;
     let (lanes, vectors) = (moved.lanes(), moved.vectors());
     let table = if moved.narrow() { &NARROW[..] } else { &WIDE };
@@ -166,7 +166,7 @@ pub fn global(shape: &StageShape, at: At) -> Lowered {
 const RUNS: [(usize, usize, &str); 2] = [(1, 8, "move_runs_1"), (4, 4, "move_runs_4")];
 
 /// Rows of tiles by PTTWAC, flags in memory.
-pub fn runs(runs: &TileRuns, at: At) -> Lowered {
+pub fn runs(runs: &TileRows, at: At) -> Lowered {
     let [from, to] = runs.pitches();
     let places = [runs.rows().checked_mul(from), runs.cols().checked_mul(to)];
     if places.iter().any(|places| places.is_none_or(|places| places >= FEW)) {
@@ -235,7 +235,7 @@ pub fn on_chip(e: Elementary, threads: usize, at: At) -> Lowered {
 }
 
 /// P-IPT.
-pub fn per_cycle(shape: &StageShape, at: At) -> Lowered {
+pub fn per_cycle(shape: &StageMap, at: At) -> Lowered {
     let moved = Moved::new(shape, at)?;
     let (entry, narrow) = match moved.map {
         Map::Slots(..) => ("per_cycle_slots", false),

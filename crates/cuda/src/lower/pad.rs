@@ -1,7 +1,7 @@
 //! Rows moved from one pitch to another.
 
-use turntile_perm::slide::Round;
-use turntile_perm::{Pitched, Slide};
+use turntile_perm::row_slide::SlideRound;
+use turntile_perm::{PitchedRows, RowSlide};
 
 use super::fit::{At, Lowered, Size, Unfilled, VECTOR_BYTES, field};
 use crate::args::{Rows, RowsArgs, SlideArgs, SpreadArgs, zeroed};
@@ -25,13 +25,14 @@ fn launch(entry: &'static str, blocks: usize, shared_bytes: usize, at: At) -> Lo
     at.launch((Family::Pad, 1, entry), Size { blocks, threads: THREADS, shared_bytes })
 }
 
-fn in_bytes(slide: Slide, at: At) -> Lowered<Slide> {
-    let slide = Some(slide).filter(Slide::is_alike).and_then(|slide| slide.scaled(at.elem_bytes));
+fn in_bytes(slide: RowSlide, at: At) -> Lowered<RowSlide> {
+    let slide =
+        Some(slide).filter(RowSlide::is_alike).and_then(|slide| slide.scaled(at.elem_bytes));
     slide.ok_or(LowerError::NoKernel)
 }
 
 /// By data sliding, blocks of `block` bytes.
-pub fn slide(slide: Slide, block: usize, at: At) -> Lowered {
+pub fn slide(slide: RowSlide, block: usize, at: At) -> Lowered {
     let slide = in_bytes(slide, at)?;
     let blocks = slide.blocks(block);
     // Rows without gaps are one, but long ones that begin anywhere lie apart on chip: whole vectors are then read.
@@ -39,7 +40,7 @@ pub fn slide(slide: Slide, block: usize, at: At) -> Lowered {
     let whole = widest_word(&bytes) == VECTOR_BYTES;
     let apart = slide.cols() >= LONG_ROW && !whole;
     let held = if apart { block + 32 * (block / slide.cols() + 2) } else { block };
-    let rows = |rows: Pitched| match rows.is_dense() && !apart {
+    let rows = |rows: PitchedRows| match rows.is_dense() && !apart {
         true => Rows { cols: rows.len() as u64, pitch: rows.len() as u64 },
         false => Rows { cols: rows.cols() as u64, pitch: rows.pitch() as u64 },
     };
@@ -58,7 +59,7 @@ pub fn slide(slide: Slide, block: usize, at: At) -> Lowered {
 }
 
 /// Rows, in bytes, that lie together elsewhere copied to their places.
-pub fn spread(to: Pitched, at: At) -> Lowered {
+pub fn spread(to: PitchedRows, at: At) -> Lowered {
     // A warp a row, or a block: see the kernel.
     let each = if to.cols() >= LONG_ROW { 1 } else { THREADS / 32 };
     let blocks = to.rows().div_ceil(each).min(at.limits.units * 8);
@@ -71,10 +72,10 @@ pub fn spread(to: Pitched, at: At) -> Lowered {
 }
 
 /// By a launch for each round, in order.
-pub fn rows(slide: Slide, least: usize, at: At) -> Lowered<Vec<Call>> {
+pub fn rows(slide: RowSlide, least: usize, at: At) -> Lowered<Vec<Call>> {
     let slide = in_bytes(slide, at)?;
     let held = at.limits.shared_bytes / 16 * 16;
-    let round = |Round { rows, together }: Round| {
+    let round = |SlideRound { rows, together }: SlideRound| {
         let launch = match together {
             true => launch("pad_rows_together", rows.len(), 0, at)?,
             false => launch("pad_rows_alone", 1, held, at)?,

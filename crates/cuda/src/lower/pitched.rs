@@ -1,7 +1,7 @@
 //! Rows a pitch apart: squares of any elements, long elements transposed, columns cut off, gaps kept and restored.
 
-use turntile_perm::{Elementary, Leading, Pitched};
-use turntile_plan::{Direction, StageShape};
+use turntile_perm::{Elementary, LeadingDims, PitchedRows};
+use turntile_plan::{Direction, StageMap};
 
 use super::fit::{At, Lowered, Size, Unfilled, field, pitch as on_chip_pitch};
 use super::pad::{slide, spread};
@@ -94,7 +94,7 @@ fn turn_words([rows, cols]: [usize; 2], pitches: [usize; 2], at: At) -> Lowered 
 
 /// The part of a matrix of equal pitches that lies outside the square shared by source and result: its sides, and how many
 /// bytes from the matrix's start it lies before and after. The two places do not overlap.
-pub fn rest(leading: &Leading, elem_bytes: usize) -> ([usize; 2], [usize; 2]) {
+pub fn rest(leading: &LeadingDims, elem_bytes: usize) -> ([usize; 2], [usize; 2]) {
     let source = leading.source();
     let (rows, cols) = (source.rows(), source.cols());
     let side = rows.min(cols);
@@ -106,7 +106,7 @@ pub fn rest(leading: &Leading, elem_bytes: usize) -> ([usize; 2], [usize; 2]) {
 }
 
 /// Equal pitches: the square that source and result share where it lies, then the [`rest`].
-pub fn turn_in_place(leading: &Leading, tile: usize, at: At) -> Lowered<Vec<Call>> {
+pub fn turn_in_place(leading: &LeadingDims, tile: usize, at: At) -> Lowered<Vec<Call>> {
     let source = leading.source();
     if source.pitch() != leading.result().pitch() {
         return Err(LowerError::NoKernel);
@@ -120,7 +120,7 @@ pub fn turn_in_place(leading: &Leading, tile: usize, at: At) -> Lowered<Vec<Call
 }
 
 /// Transposed into the workspace, and copied out row by row.
-pub fn through(leading: &Leading, at: At) -> Lowered<Vec<Call>> {
+pub fn through(leading: &LeadingDims, at: At) -> Lowered<Vec<Call>> {
     let (source, result) = (leading.source(), leading.result());
     let pitches = [source.pitch(), result.cols()].map(|pitch| pitch * at.elem_bytes);
     let turn = turn([source.rows(), source.cols()], pitches, at.and(&pitches))?;
@@ -129,15 +129,15 @@ pub fn through(leading: &Leading, at: At) -> Lowered<Vec<Call>> {
 }
 
 /// Where columns that are cut off lie, so many bytes from the matrix's start: before, and after.
-pub fn cut_places(rows: Pitched, elem_bytes: usize) -> [usize; 2] {
+pub fn cut_places(rows: PitchedRows, elem_bytes: usize) -> [usize; 2] {
     [rows.cols() * elem_bytes, rows.len() * elem_bytes]
 }
 
 /// Columns cut off, or put back: they are in the workspace while the others slide, by blocks of `block` bytes.
-pub fn cut(rows: Pitched, direction: Direction, block: usize, at: At) -> Lowered<Vec<Call>> {
+pub fn cut(rows: PitchedRows, direction: Direction, block: usize, at: At) -> Lowered<Vec<Call>> {
     let in_bytes = rows.scaled(at.elem_bytes).filter(|rows| !rows.is_dense());
     let in_bytes = in_bytes.ok_or(LowerError::NoKernel)?;
-    let sliding = StageShape::Cut { rows, direction }.slide().ok_or(LowerError::NoKernel)?;
+    let sliding = StageMap::Cut { rows, direction }.slide().ok_or(LowerError::NoKernel)?;
     let (columns, column) = (rows.pitch() - rows.cols(), rows.rows() * at.elem_bytes);
     let (mut sides, mut pitches) = ([rows.rows(), columns], [in_bytes.pitch(), column]);
     let backward = direction == Direction::Backward;
@@ -154,7 +154,7 @@ pub fn cut(rows: Pitched, direction: Direction, block: usize, at: At) -> Lowered
     // Columns in equal pieces, one for every multiprocessor where that can be.
     let most = (at.limits.units / columns).min(column / PIECE_BYTES).max(1);
     let parts = (1..=most).rev().find(|&parts| column.is_multiple_of(parts)).unwrap_or(1);
-    let pieces = Pitched::new(columns * parts, column / parts, column / parts);
+    let pieces = PitchedRows::new(columns * parts, column / parts, column / parts);
     let copied = spread(pieces.ok_or(LowerError::NoKernel)?, at)?;
     let mut calls = vec![turned, slide(sliding, block, at)?, copied];
     if backward {
@@ -164,13 +164,13 @@ pub fn cut(rows: Pitched, direction: Direction, block: usize, at: At) -> Lowered
 }
 
 /// What is kept of a matrix's gaps, taken out of them or put back.
-pub fn gaps(leading: &Leading, direction: Direction, at: At) -> Lowered {
+pub fn gaps(leading: &LeadingDims, direction: Direction, at: At) -> Lowered {
     let (word, unit) = at.words(1);
     let total = leading.kept_len() * unit;
     if total == 0 {
         return Err(LowerError::NoKernel);
     }
-    let in_words = |rows: Pitched| rows.scaled(unit).ok_or(LowerError::NoKernel);
+    let in_words = |rows: PitchedRows| rows.scaled(unit).ok_or(LowerError::NoKernel);
     let (source, result) = (in_words(leading.source())?, in_words(leading.result())?);
     let (few, other) =
         if source.rows() <= result.rows() { (source, result) } else { (result, source) };

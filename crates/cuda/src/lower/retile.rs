@@ -1,6 +1,6 @@
 //! Records between AoS and tiles by barrier-sync at block scope.
 
-use turntile_perm::{Fields, Retile};
+use turntile_perm::{LayoutChange, RecordSchema};
 
 use super::fit::{At, Lowered, Size, field, shared, threads_for};
 use crate::args::{Divisor32, FieldGroup, MOST_FIELD_GROUPS, RetileArgs, zeroed};
@@ -14,7 +14,7 @@ const BLOCK_BYTES: usize = 24 << 10;
 const PACK: usize = 16;
 
 /// A block holds a tile, or several small ones.
-pub fn block(retile: &Retile, at: At) -> Lowered<Call> {
+pub fn block(retile: &LayoutChange, at: At) -> Lowered<Call> {
     let (fields, [aos, tile]) = (retile.fields(), sides(retile));
     if aos > 1 {
         return Err(LowerError::NoKernel);
@@ -77,18 +77,23 @@ pub fn block(retile: &Retile, at: At) -> Lowered<Call> {
 }
 
 /// Records of the shorter tiles and of the longer; of those of one, AoS is the shorter.
-fn sides(retile: &Retile) -> [usize; 2] {
+fn sides(retile: &LayoutChange) -> [usize; 2] {
     [retile.from().min(retile.to()), retile.from().max(retile.to())]
 }
 
 /// Bytes of the words that there are kernels for and every field is made of.
-fn word(fields: &Fields, at: At) -> usize {
+fn word(fields: &RecordSchema, at: At) -> usize {
     let widths = fields.widths().fold(0, |all, width| all | width);
     if widest_word(&[widths * at.elem_bytes, at.alignment]) < 4 { 1 } else { 4 }
 }
 
 /// The fields in groups of one width that follow one another in both layouts, counted in words.
-fn groups(fields: &Fields, aos: usize, elem_bytes: usize, word: usize) -> Lowered<Vec<FieldGroup>> {
+fn groups(
+    fields: &RecordSchema,
+    aos: usize,
+    elem_bytes: usize,
+    word: usize,
+) -> Lowered<Vec<FieldGroup>> {
     let mut groups: Vec<FieldGroup> = Vec::new();
     for (f, width) in fields.widths().enumerate() {
         let [width, begin, place] = [width, fields.begin(f), fields.begin_in(aos, f)]

@@ -1,7 +1,7 @@
 //! How the groups of a GPU share out a gather pass of aligned slots whose chunks each of them can hold
 //! (`kernels/slot_runs.cu`): every group walks down a run of chunks, three of them on chip.
 
-use turntile_perm::Slots;
+use turntile_perm::AlignedSlots;
 
 use crate::call::Limits;
 use crate::way::Way;
@@ -19,31 +19,31 @@ const RESERVED_BYTES: usize = 1 << 10;
 
 /// Bytes between rows on chip: an odd number of words, or of banks of 4 bytes, so that reading down
 /// a column meets no bank twice; rows of narrow words as they are in memory.
-pub fn pitch(slots: &Slots, elem_bytes: usize) -> usize {
+pub fn pitch(slots: &AlignedSlots, elem_bytes: usize) -> usize {
     let row_bytes = slots.cols() * elem_bytes;
     let word = (elem_bytes & elem_bytes.wrapping_neg()).min(16);
     if word < 4 { row_bytes } else { ((row_bytes / word) | 1) * word }
 }
 
 /// Bytes of the table of columns: where their slots begin.
-pub fn table_bytes(slots: &Slots) -> usize {
+pub fn table_bytes(slots: &AlignedSlots) -> usize {
     (slots.cols() * 4).next_multiple_of(16)
 }
 
 /// Shared memory of a group.
-pub fn on_chip_bytes(slots: &Slots, elem_bytes: usize) -> usize {
+pub fn on_chip_bytes(slots: &AlignedSlots, elem_bytes: usize) -> usize {
     table_bytes(slots) + CHUNKS_HELD * slots.chunk() * pitch(slots, elem_bytes)
 }
 
 /// Workspace: the first `slot - 1` rows of every run, and the last chunk.
-pub fn kept_bytes(slots: &Slots, elem_bytes: usize, runs: usize) -> usize {
+pub fn kept_bytes(slots: &AlignedSlots, elem_bytes: usize, runs: usize) -> usize {
     let (_, last_rows) = slots.chunk_rows(slots.chunks() - 1);
     (runs * (slots.slot() - 1) + last_rows).saturating_mul(slots.cols() * elem_bytes)
 }
 
 /// A way that fills the device, and others of half as many runs each, which keep fewer rows; none
 /// where a group cannot hold three chunks.
-pub fn ways(slots: &Slots, elem_bytes: usize, limits: &Limits) -> Vec<Way> {
+pub fn ways(slots: &AlignedSlots, elem_bytes: usize, limits: &Limits) -> Vec<Way> {
     let bytes = on_chip_bytes(slots, elem_bytes);
     if bytes > limits.shared_bytes {
         return Vec::new();
@@ -82,7 +82,9 @@ mod tests {
             for elem_bytes in [1, 2, 4, 12, 16] {
                 for slot in [2, 32, 64, 128] {
                     let k = chunk_slots(slot, cols, elem_bytes, &limits);
-                    let Some(slots) = Slots::new(rows, cols, slot, slot * k) else { continue };
+                    let Some(slots) = AlignedSlots::new(rows, cols, slot, slot * k) else {
+                        continue;
+                    };
                     let found = ways(&slots, elem_bytes, &limits);
                     assert!(!found.is_empty(), "{slots:?} of {elem_bytes}");
                     let bytes = on_chip_bytes(&slots, elem_bytes) + RESERVED_BYTES;

@@ -1,6 +1,6 @@
 //! Numbers multiplied and conjugated.
 
-use turntile_perm::Pitched;
+use turntile_perm::PitchedRows;
 
 use super::fit::{At, Lowered, Size};
 use crate::args::{Args, Divisor64, Factor, ScaleArgs, SquareArgs, zeroed};
@@ -102,7 +102,7 @@ pub fn scaled_square(call: &Call, number: Number, scaling: Scaling) -> Option<Ca
 }
 
 /// All of some rows of numbers.
-pub fn scale(number: Number, rows: Pitched, scaling: Scaling, at: At) -> Lowered {
+pub fn scale(number: Number, rows: PitchedRows, scaling: Scaling, at: At) -> Lowered {
     let bytes = rows.scaled(number.bytes()).ok_or(LowerError::NoKernel)?;
     let wide = widest_word(&[at.alignment, bytes.pitch(), bytes.cols()]) >= VECTOR;
     let across = bytes.cols() / if wide { VECTOR } else { number.bytes() };

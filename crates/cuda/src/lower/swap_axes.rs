@@ -1,7 +1,7 @@
 //! Permutations of axes of order two: tiles that change places in pairs.
 
 use turntile_perm::AxisPermutation;
-use turntile_perm::tile_pairs::{Digit, TilePairs};
+use turntile_perm::tile_pairs::{StridedAxis, TilePairs};
 
 use super::fit::{At, Lowered, Size, field, vector_bytes};
 use crate::args::{MOST_TILE_DIGITS, SwapAxesArgs, TileDigit, zeroed};
@@ -97,7 +97,7 @@ fn in_words(axes: &AxisPermutation, words: usize) -> Lowered<AxisPermutation> {
 }
 
 /// The digits as the device has them.
-fn numbered(digits: &[Digit]) -> impl Iterator<Item = Lowered<TileDigit>> + '_ {
+fn numbered(digits: &[StridedAxis]) -> impl Iterator<Item = Lowered<TileDigit>> + '_ {
     digits.iter().scan(1, |before, digit| {
         let tile = || {
             Ok(TileDigit {

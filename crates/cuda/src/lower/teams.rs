@@ -1,7 +1,7 @@
 //! How the groups of a GPU share out a gather pass of aligned slots (`kernels/slot_gather.cu`): teams of
 //! groups side by side walk down runs of chunks, every group with its strip of columns.
 
-use turntile_perm::Slots;
+use turntile_perm::AlignedSlots;
 use turntile_plan::Direction;
 
 use crate::call::Limits;
@@ -78,7 +78,7 @@ impl Teams {
     /// `teams` teams, or somewhat fewer, of `blocks` groups on `batch` matrices of elements of `elem_bytes` bytes
     /// moved by words of `word` bytes; `None` where one chunk is more than `group_bytes` on chip.
     pub fn new(
-        slots: &Slots,
+        slots: &AlignedSlots,
         batch: usize,
         (elem_bytes, word): (usize, usize),
         (teams, blocks): (usize, usize),
@@ -125,7 +125,7 @@ impl Teams {
     /// | 12 bytes | 62 59 49 40 | 42 54 62 66 67 67 64 |
     pub fn readers(
         &self,
-        slots: &Slots,
+        slots: &AlignedSlots,
         (elem_bytes, word): (usize, usize),
         direction: Direction,
     ) -> usize {
@@ -144,7 +144,7 @@ impl Teams {
 
     /// Bytes in memory that are kept for a run: forward the `slot - 1` rows after the run before, with room to
     /// lie within 16 bytes as they did.
-    pub fn run_bytes(slots: &Slots, elem_bytes: usize, direction: Direction) -> usize {
+    pub fn run_bytes(slots: &AlignedSlots, elem_bytes: usize, direction: Direction) -> usize {
         let rows = match direction {
             Direction::Forward => slots.slot() - 1,
             Direction::Backward => 0,
@@ -153,14 +153,19 @@ impl Teams {
     }
 
     /// Workspace: what is kept for every run, and the teams' counts.
-    pub fn kept_bytes(&self, slots: &Slots, elem_bytes: usize, direction: Direction) -> usize {
+    pub fn kept_bytes(
+        &self,
+        slots: &AlignedSlots,
+        elem_bytes: usize,
+        direction: Direction,
+    ) -> usize {
         let run = Teams::run_bytes(slots, elem_bytes, direction);
         self.count.saturating_mul(COUNT_BYTES.saturating_add(run))
     }
 }
 
 /// Whether columns of a chunk keep all lanes of a warp busy: those of 16 words, of 4 bytes or more, two at a time.
-pub fn fills_warps(slots: &Slots, word: usize) -> bool {
+pub fn fills_warps(slots: &AlignedSlots, word: usize) -> bool {
     let lanes = slots.chunk() / (4 / word).max(1);
     lanes == 16 || lanes >= 32
 }
@@ -172,7 +177,7 @@ const DEPTHS: [usize; 4] = [4, 3, 2, 1];
 /// Ways that fill the device, with as many teams as can hold three chunks (or, where not even a team of all groups
 /// can, two or one), and with half as many, down to one: fewer keep fewer rows and have narrower strips.
 pub fn ways(
-    slots: &Slots,
+    slots: &AlignedSlots,
     batch: usize,
     elem_bytes: usize,
     word: usize,
@@ -216,7 +221,7 @@ mod tests {
     use super::*;
 
     /// What the ways come to.
-    fn all(slots: &Slots, batch: usize, elem_bytes: usize) -> Vec<Teams> {
+    fn all(slots: &AlignedSlots, batch: usize, elem_bytes: usize) -> Vec<Teams> {
         let word = (elem_bytes & elem_bytes.wrapping_neg()).min(16);
         let of = |way| match way {
             Way::Teams { groups, blocks } => {
@@ -236,7 +241,7 @@ mod tests {
         {
             for (elem_bytes, batch) in [(1, 1), (2, 7), (4, 1), (12, 500), (16, 3)] {
                 for (slot, chunk) in [(2, 2), (16, 32), (64, 64), (64, 128)] {
-                    let slots = Slots::new(rows, cols, slot, chunk).unwrap();
+                    let slots = AlignedSlots::new(rows, cols, slot, chunk).unwrap();
                     let found = all(&slots, batch, elem_bytes);
                     assert!(!found.is_empty() || elem_bytes * chunk >= 512, "{slots:?}");
                     for these in found {
@@ -253,7 +258,7 @@ mod tests {
 
     /// As the kernel's readers wait: for the chunk `depth` before, and before a last one that is longer than the
     /// others for the next one too. What is on chip then and not yet written must fit beside what is read.
-    fn nothing_is_overwritten(slots: &Slots, these: &Teams) {
+    fn nothing_is_overwritten(slots: &AlignedSlots, these: &Teams) {
         let (depth, chunks) = (these.depth, slots.chunks());
         assert!(these.ring_rows.is_multiple_of(these.layout.round()));
         for n in (0..chunks.min(2 * depth)).chain(chunks.saturating_sub(3)..chunks) {
@@ -281,14 +286,14 @@ mod tests {
             (100_003, 60_007, 16, 16, 12, 1),
             (400_009, 190_009, 64, 64, 1, 1),
         ] {
-            let slots = Slots::new(rows, cols, slot, chunk).unwrap();
+            let slots = AlignedSlots::new(rows, cols, slot, chunk).unwrap();
             let found = all(&slots, 1, elem_bytes);
             let [these] = found[..] else { panic!("{slots:?}: {found:?}") };
             assert_eq!((these.depth, these.count), (depth, 1), "{slots:?}");
             assert!(these.on_chip_bytes() + SIGNAL_BYTES <= limits.shared_bytes);
             nothing_is_overwritten(&slots, &these);
         }
-        let slots = Slots::new(400_009, 400_009, 16, 16).unwrap();
+        let slots = AlignedSlots::new(400_009, 400_009, 16, 16).unwrap();
         assert!(all(&slots, 1, 4).is_empty(), "no room for one");
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use turntile_perm::{Elementary, Squares};
+use turntile_perm::{Elementary, PeerSquares};
 
 use super::fit::{At, Lowered, Size, field, groups, vector_bytes};
 use crate::args::{ApartArgs, CubeArgs, SquareArgs, TilesArgs, zeroed};
@@ -121,7 +121,7 @@ const APART_BLOCKS: usize = 2;
 
 /// Blocks of these squares of words, and their mirror images elsewhere: the first half of the pairs of tiles, the second, and all
 /// of a block that is its own. Rows must be whole granules, both places as aligned, and of several squares each as large as a tile.
-pub fn apart(squares: &Squares, at: At) -> Lowered<[Call; 3]> {
+pub fn apart(squares: &PeerSquares, at: At) -> Lowered<[Call; 3]> {
     let ((word, unit), side) = (at.words(1), squares.side());
     let bytes = |words: usize| words.checked_mul(word).ok_or(LowerError::NoKernel);
     let (row, pitch) = (bytes(side)?, bytes(squares.pitch())?);

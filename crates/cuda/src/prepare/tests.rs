@@ -4,8 +4,8 @@ use super::*;
 use crate::Chip;
 use crate::buffers::Place;
 use crate::way::Scope;
-use turntile_perm::{Elementary, Slots};
-use turntile_plan::{Device, Direction, Planner, Problem, Request, Want};
+use turntile_perm::{AlignedSlots, Elementary};
+use turntile_plan::{Device, Direction, MethodFilter, Planner, Problem, StageRequest};
 
 fn plan() -> Plan {
     let problem = Problem::new(4096, 1024, 4).unwrap();
@@ -58,7 +58,7 @@ fn out_of_place_there_is_a_source() {
     assert_eq!(laid_out, Buffers { data, source: Some(source), workspace: None });
     assert_eq!((end, work.check(&laid_out)), (512 + 2 * 240_128, Ok(())));
     assert_eq!(laid_out.source.map(|_| Spot::Source(8).of(&laid_out)), Some(source.0 + 8));
-    let refused = |out_of_place| Err(Flaw::Place { out_of_place }.into());
+    let refused = |out_of_place| Err(InvalidPlan::Place { out_of_place }.into());
     assert_eq!(work.check(&Buffers { source: None, ..laid_out }), refused(true));
     assert_eq!(with_flags().check(&laid_out), refused(false));
     let short = Buffers { source: Some((source.0, 239_999)), ..laid_out };
@@ -103,15 +103,15 @@ fn plans_put_together_by_hand_are_checked() {
     let refused = |plan: &Plan| Work::of_plan(plan).unwrap_err();
     let mut short = good.clone();
     short.problem = Problem::new(4096, 1023, 4).unwrap();
-    assert!(matches!(refused(&short), CudaError::Flawed(Flaw::Length { number: 1, .. })));
+    assert!(matches!(refused(&short), CudaError::Flawed(InvalidPlan::Length { number: 1, .. })));
     let mut other = good.clone();
     other.legs[0].stages[0].offer.method = Method::Shares;
-    assert!(matches!(refused(&other), CudaError::Flawed(Flaw::Method { number: 1, .. })));
+    assert!(matches!(refused(&other), CudaError::Flawed(InvalidPlan::Method { number: 1, .. })));
     // As long, but of another shape; of wider elements; at an address less aligned.
     let geometry = |plan: &Plan| {
         let refused = refused(plan);
         assert!(
-            matches!(refused, CudaError::Flawed(Flaw::Geometry { number: 1, .. })),
+            matches!(refused, CudaError::Flawed(InvalidPlan::Geometry { number: 1, .. })),
             "{refused:?}"
         );
     };
@@ -127,7 +127,10 @@ fn plans_put_together_by_hand_are_checked() {
     geometry(&wide);
     let mut elsewhere = good.clone();
     elsewhere.problem = elsewhere.problem.out_of_place().unwrap();
-    assert!(matches!(refused(&elsewhere), CudaError::Flawed(Flaw::Method { number: 1, .. })));
+    assert!(matches!(
+        refused(&elsewhere),
+        CudaError::Flawed(InvalidPlan::Method { number: 1, .. })
+    ));
     let mut unaligned = good;
     unaligned.problem = unaligned.problem.with_alignment(4);
     geometry(&unaligned);
@@ -135,8 +138,8 @@ fn plans_put_together_by_hand_are_checked() {
 
 #[test]
 fn ways_of_no_device_are_refused() {
-    let slots = Slots::new(1000, 300, 64, 256).unwrap();
-    let shape = StageShape::SlotGather { batch: 1, slots, direction: Direction::Forward };
+    let slots = AlignedSlots::new(1000, 300, 64, 256).unwrap();
+    let shape = StageMap::SlotGather { batch: 1, slots, direction: Direction::Forward };
     let by = |way| Work::of_stage(&shape, way, 4, 16, &Limits::H200);
     assert_eq!(by(Way::Teams { groups: 6, blocks: 3 }).unwrap().bytes(), 1000 * 300 * 4);
     for way in [
@@ -154,9 +157,9 @@ fn ways_of_no_device_are_refused() {
     let e = Elementary { batch: 1, rows: 20, mid: 1, cols: 30, unit: 4 };
     let threads = Way::OnChipMoves { threads: 2048 };
     assert!(Work::of_stage(&e.into(), threads, 4, 16, &Limits::H200).is_err(), "{threads}");
-    let many = StageShape::SlotMove { batch: usize::MAX, slots, direction: Direction::Forward };
+    let many = StageMap::SlotMove { batch: usize::MAX, slots, direction: Direction::Forward };
     let answer = Work::of_stage(&many, Way::PerCycle, 4, 16, &Limits::H200);
-    assert!(matches!(answer, Err(CudaError::Flawed(Flaw::Uncounted { .. }))), "{answer:?}");
+    assert!(matches!(answer, Err(CudaError::Flawed(InvalidPlan::Uncounted { .. }))), "{answer:?}");
 }
 
 /// Of aligned slots, `T - 1` rows for each team, backwards none, with a few bytes; for each block that runs alone as many, and
@@ -164,10 +167,10 @@ fn ways_of_no_device_are_refused() {
 #[test]
 fn slots_take_workspace_by_the_documented_formulas() {
     let (slot, cols) = (64, 150);
-    let slots = Slots::new(1000, cols, slot, 64).unwrap();
+    let slots = AlignedSlots::new(1000, cols, slot, 64).unwrap();
     let (_, last) = slots.chunk_rows(slots.chunks() - 1);
     for direction in [Direction::Forward, Direction::Backward] {
-        let shape = StageShape::SlotGather { batch: 1, slots, direction };
+        let shape = StageMap::SlotGather { batch: 1, slots, direction };
         let bytes = |way| {
             let work = Work::of_stage(&shape, way, 4, 16, &Limits::H200).unwrap();
             work.workspace_bytes()
@@ -204,14 +207,14 @@ fn a_host_plan_is_refused() {
             f.write_str("elsewhere")
         }
     }
-    impl turntile_plan::GeometryData for Elsewhere {
+    impl turntile_plan::LaunchConfigData for Elsewhere {
         fn variant(&self) -> String {
             String::new()
         }
     }
     let mut plan = plan();
     plan.device = "host".into();
-    plan.legs[0].stages[0].offer.geometry = turntile_plan::Geometry::new(Elsewhere);
+    plan.legs[0].stages[0].offer.geometry = turntile_plan::LaunchConfig::new(Elsewhere);
     assert_eq!(Work::of_plan(&plan), Err(CudaError::NotForGpu { device: "host".into() }));
 }
 
@@ -220,7 +223,7 @@ fn a_host_plan_is_refused() {
 fn offers_say_what_is_launched() {
     let problem = Problem::new(4096, 1024, 4).unwrap();
     for chip in Chip::presets() {
-        let request = Request::new(&problem, &chip, Want::Any);
+        let request = StageRequest::new(&problem, &chip, MethodFilter::Any);
         let planner = Planner::new(chip.clone());
         for plan in planner.survey(&problem).candidates {
             let work = Work::of_plan(&plan).unwrap();

@@ -4,9 +4,10 @@ use turntile_cuda::call::Limits;
 use turntile_cuda::lower::At;
 use turntile_cuda::way::{Scope, Tiling, Way};
 use turntile_perm::{
-    AxisPermutation, Elementary, FieldSlots, Fields, Leading, Retile, Slide, Slots, TileRuns,
+    AlignedSlots, AxisPermutation, Elementary, FieldSlots, LayoutChange, LeadingDims, RecordSchema,
+    RowSlide, TileRows,
 };
-use turntile_plan::{Direction, StageShape};
+use turntile_plan::{Direction, StageMap};
 
 /// Both directions.
 pub const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
@@ -51,18 +52,18 @@ pub fn at(elem_bytes: usize, alignment: usize) -> At<'static> {
 }
 
 /// `[batch][rows][mid][cols][unit]` to `[batch][cols][mid][rows][unit]`.
-pub fn swap([batch, rows, mid, cols, unit]: [usize; 5]) -> StageShape {
+pub fn swap([batch, rows, mid, cols, unit]: [usize; 5]) -> StageMap {
     Elementary { batch, rows, mid, cols, unit }.into()
 }
 
 /// `batch` times `rows x cols` tiles of `m x n`, moved and transposed at once: 1010!.
-pub fn turned(batch: usize, [rows, cols]: [usize; 2], [m, n]: [usize; 2]) -> StageShape {
+pub fn turned(batch: usize, [rows, cols]: [usize; 2], [m, n]: [usize; 2]) -> StageMap {
     axes(&[batch, rows, cols, m, n], &[0, 2, 1, 4, 3])
 }
 
 /// Axes in an order of their own.
-pub fn axes(extents: &[usize], order: &[usize]) -> StageShape {
-    StageShape::Axes(AxisPermutation::new(extents, order).unwrap())
+pub fn axes(extents: &[usize], order: &[usize]) -> StageMap {
+    StageMap::Axes(AxisPermutation::new(extents, order).unwrap())
 }
 
 /// Extents and orders of two to `rank` axes and of at most `elements` elements, drawn with a fixed sequence of Knuth's.
@@ -127,8 +128,8 @@ pub const AXES_ELSEWHERE: [Way; 3] = [
 ];
 
 /// Shapes of every form, of a few elements to more than 2^32.
-pub fn shapes() -> Vec<StageShape> {
-    let mut shapes: Vec<StageShape> = [
+pub fn shapes() -> Vec<StageMap> {
+    let mut shapes: Vec<StageMap> = [
         [1, 1, 1, 1, 1],
         [1, 7, 1, 5, 1],
         [3, 64, 1, 64, 1],
@@ -187,32 +188,32 @@ pub fn shapes() -> Vec<StageShape> {
         swap([1, 301, 2, 301, 1]),
     ]);
     for (from, to) in [(4900, 5000), (5000, 4900)] {
-        shapes.push(Slide::new(5000, 4900, from, to).unwrap().into());
+        shapes.push(RowSlide::new(5000, 4900, from, to).unwrap().into());
     }
     // Records of equal fields and of others, with a short last tile, and in tiles that a block does not hold.
     for (records, widths, tile) in
         [(1009, &[4, 12, 1, 8][..], 32), (1009, &[1; 5], 64), (80_000, &[1, 2], 70_000)]
     {
-        let fields = Fields::new(records, widths).unwrap();
+        let fields = RecordSchema::new(records, widths).unwrap();
         for (from, to) in [(1, tile), (tile, 1)] {
-            shapes.push(Retile::new(fields, from, to).into());
+            shapes.push(LayoutChange::new(fields, from, to).into());
         }
     }
     // Rows of tiles between two pitches: few words, and more than a warp has lanes.
     for (sides, lds, side) in [([6, 5], [6, 9], 3), ([198, 100], [198, 297], 99)] {
-        let leading = Leading::transposed(sides[0], sides[1], lds[0], lds[1]).unwrap();
-        let runs = TileRuns::new(&leading, side).unwrap();
-        shapes.extend([runs, runs.inverse()].map(StageShape::TileRuns));
+        let leading = LeadingDims::transposed(sides[0], sides[1], lds[0], lds[1]).unwrap();
+        let runs = TileRows::new(&leading, side).unwrap();
+        shapes.extend([runs, runs.inverse()].map(StageMap::TileRuns));
     }
     // Their slots, of AoS and of tiles.
     for (records, widths, tile, slot, chunk) in
         [(1009, &[4, 12, 1, 8][..], 1, 16, 64), (9973, &[3, 1, 2], 32, 64, 128)]
     {
-        let fields = Fields::new(records, widths).unwrap();
+        let fields = RecordSchema::new(records, widths).unwrap();
         let slots = FieldSlots::new(fields, tile, slot, chunk).unwrap();
         for direction in DIRECTIONS {
-            shapes.push(StageShape::FieldGather { slots, direction });
-            shapes.push(StageShape::FieldMove { slots, direction });
+            shapes.push(StageMap::FieldGather { slots, direction });
+            shapes.push(StageMap::FieldMove { slots, direction });
         }
     }
     for (rows, cols, slot, chunk) in [
@@ -224,10 +225,10 @@ pub fn shapes() -> Vec<StageShape> {
         (70_000, 70_000, 64, 64),
         (92_683, 46_341, 16, 16),
     ] {
-        let slots = Slots::new(rows, cols, slot, chunk).unwrap();
+        let slots = AlignedSlots::new(rows, cols, slot, chunk).unwrap();
         for direction in DIRECTIONS {
-            shapes.push(StageShape::SlotGather { batch: 1, slots, direction });
-            shapes.push(StageShape::SlotMove { batch: 2, slots, direction });
+            shapes.push(StageMap::SlotGather { batch: 1, slots, direction });
+            shapes.push(StageMap::SlotMove { batch: 2, slots, direction });
         }
     }
     shapes

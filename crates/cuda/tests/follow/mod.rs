@@ -8,13 +8,13 @@ use turntile_cuda::call::{Call, Launch, widest_word};
 use turntile_cuda::lower::lower;
 use turntile_cuda::way::Way;
 use turntile_cuda::{Launches, Spot, Work};
-use turntile_plan::{Plan, StageShape};
+use turntile_plan::{Plan, StageMap};
 
 use crate::cases::{ELEMENTS, alignments, at};
 use crate::replay;
 
 /// `calls`, in order, put every byte of `shape` where it says.
-pub fn agrees(calls: &[Call], shape: &StageShape, elem: usize, alignment: usize) {
+pub fn agrees(calls: &[Call], shape: &StageMap, elem: usize, alignment: usize) {
     let launches: Vec<Launch> = calls.iter().map(|call| **call).collect();
     for offset in offsets(shape.spans().0 * elem) {
         let want = shape.dest(offset / elem) * elem + offset % elem;
@@ -32,7 +32,7 @@ pub fn agrees(calls: &[Call], shape: &StageShape, elem: usize, alignment: usize)
 }
 
 /// Lowers and follows; how many lowered, which the tests count so that none becomes a refusal unseen.
-pub fn follow(shape: StageShape, ways: &[Way]) -> usize {
+pub fn follow(shape: StageMap, ways: &[Way]) -> usize {
     let mut lowered = 0;
     for &way in ways {
         for elem in ELEMENTS {

@@ -114,7 +114,7 @@ pub fn moved(call: &Launch, alignment: u64, offset: u64) -> Moved {
         Args::Retile(args) => retile::retile(call, args, alignment, offset),
         Args::FieldGather(args) => fields::gather(call, args, alignment, offset),
         Args::Gaps(args) => pitched::gaps(call, args, offset),
-        // Of two places: `apart.rs`.
+        // Of two places: `leading.rs`.
         Args::Scale(_) | Args::Apart(_) => Ok(None),
     }
 }

@@ -1,7 +1,7 @@
 //! Arrays over ranks of any transport, every element compared with the whole array's permutation.
 
 use proptest::prelude::*;
-use turntile_distributed::{Exchange, Parts, Redistribution, Way};
+use turntile_distributed::{Communicator, Partition, Redistribution, Schedule};
 
 /// An array that is cut before and after.
 #[derive(Clone, Debug)]
@@ -9,12 +9,12 @@ pub struct Case {
     pub shape: Vec<usize>,
     pub axes: Vec<usize>,
     pub elem_bytes: usize,
-    pub before: (usize, Parts),
-    pub after: (usize, Parts),
+    pub before: (usize, Partition),
+    pub after: (usize, Partition),
 }
 
 impl Case {
-    pub fn matrix(rows: Parts, cols: Parts, elem_bytes: usize) -> Self {
+    pub fn matrix(rows: Partition, cols: Partition, elem_bytes: usize) -> Self {
         let (shape, axes) = (vec![rows.extent(), cols.extent()], vec![1, 0]);
         Case { shape, axes, elem_bytes, before: (0, rows), after: (0, cols) }
     }
@@ -27,7 +27,7 @@ impl Case {
     }
 
     /// The elements of a rank: those of `order` of the array's axes, cut along that axis, as numbers of the whole array.
-    pub fn part(&self, order: &[usize], (cut, parts): &(usize, Parts), rank: usize) -> Vec<u8> {
+    pub fn part(&self, order: &[usize], (cut, parts): &(usize, Partition), rank: usize) -> Vec<u8> {
         let extents: Vec<usize> = order.iter().map(|&axis| self.shape[axis]).collect();
         let mut numbers = Vec::new();
         for k in 0..extents.iter().product() {
@@ -48,12 +48,12 @@ impl Case {
         numbers.into_iter().flat_map(bytes).collect()
     }
 
-    pub fn check(&self, rank: &mut impl Exchange) {
+    pub fn check(&self, rank: &mut impl Communicator) {
         let r = rank.rank();
         let in_order: Vec<usize> = (0..self.shape.len()).collect();
         let (before, after) =
             (self.part(&in_order, &self.before, r), self.part(&self.axes, &self.after, r));
-        for way in [None, Some(Way::AxesFirst), Some(Way::PanelsFirst)] {
+        for way in [None, Some(Schedule::AxesFirst), Some(Schedule::PanelsFirst)] {
             let change = way.map_or(self.change(), |way| self.change().way(way));
             let planned = change.plan(r).unwrap();
             assert_eq!([planned.len_before(), planned.len_after()], [before.len(), after.len()]);
@@ -69,11 +69,11 @@ impl Case {
 }
 
 /// Any parts, empty ones too.
-fn parts(extent: usize, ranks: usize) -> impl Strategy<Value = Parts> {
+fn parts(extent: usize, ranks: usize) -> impl Strategy<Value = Partition> {
     prop::collection::vec(0..=extent, ranks - 1).prop_map(move |mut cuts| {
         cuts.extend([0, extent]);
         cuts.sort_unstable();
-        Parts::new(&cuts.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>()).unwrap()
+        Partition::new(&cuts.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>()).unwrap()
     })
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use serde::Serialize;
 use turntile::gpu;
-use turntile::plan::{Measured, Plan, Planner, Problem, Tile, TileRule};
+use turntile::plan::{Measurement, Plan, Planner, Problem, TileRule, TileSize};
 use turntile_cli::bench::{routes, short};
 use turntile_cli::device::Device;
 use turntile_cli::measure::gb_per_s;
@@ -51,7 +51,7 @@ const HOPELESS: f64 = 1000.0;
 /// tiles of each and every way of those of one stage.
 fn candidates(planner: &Planner, problem: &Problem, chosen: &Plan, tiles: usize) -> Vec<Plan> {
     let all = planner.clone().with_tiles(TileRule::Exhaustive).survey(problem).candidates;
-    let mut seen: HashMap<String, Vec<Tile>> = HashMap::new();
+    let mut seen: HashMap<String, Vec<TileSize>> = HashMap::new();
     let (mut first, mut rest) = (vec![chosen.clone()], Vec::new());
     for plan in all {
         let known = seen.entry(plan.route_name()).or_default();
@@ -79,7 +79,7 @@ pub fn measure(
     planner: &Planner,
     chosen: &Plan,
     (tiles, budget): (usize, Duration),
-) -> Result<Vec<Measured>> {
+) -> Result<Vec<Measurement>> {
     let plans = candidates(planner, &chosen.problem, chosen, tiles);
     Ok(match device {
         Device::Host => turntile::plan::measure(plans, threads, budget)?,
@@ -89,13 +89,13 @@ pub fn measure(
 
 /// A row for each.
 pub fn rows(
-    measured: &[Measured],
+    measured: &[Measurement],
     model: &str,
     threads: Option<usize>,
     copy_seconds_per_byte: f64,
     chosen: &Plan,
 ) -> Vec<Row> {
-    let row = |Measured { plan, time, runs, .. }: &Measured| {
+    let row = |Measurement { plan, time, runs, .. }: &Measurement| {
         let (problem, seconds) = (&plan.problem, time.as_secs_f64());
         Row {
             batch: problem.batch(),

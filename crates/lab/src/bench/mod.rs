@@ -9,7 +9,9 @@ pub(crate) use draws::random;
 use anyhow::Result;
 use serde::Serialize;
 use turntile::Transpose;
-use turntile::plan::{Chip, Costs, Host, Measured, PlanError, Planner, Problem, TileRule};
+use turntile::plan::{
+    Chip, CostTable, CpuDevice, Measurement, PlanError, Planner, Problem, TileRule,
+};
 use turntile_cli::bench::{Row, csv, short};
 use turntile_cli::device::Device;
 use turntile_cli::error::On as _;
@@ -89,11 +91,11 @@ fn tasks(args: &BenchArgs, device: &Device) -> Result<Vec<Task>> {
 }
 
 /// The table to plan by, where one is named; that it is of the device is checked when it is used.
-fn costs(args: &BenchArgs, device: &Device) -> Result<Option<Costs>> {
+fn costs(args: &BenchArgs, device: &Device) -> Result<Option<CostTable>> {
     let Some(file) = &args.costs else { return Ok(None) };
     let text = std::fs::read_to_string(file).on("read", file)?;
     let costs = match device {
-        Device::Host => Host::costs_from(&text),
+        Device::Host => CpuDevice::costs_from(&text),
         Device::Gpu(_) => Chip::costs_from(&text),
     };
     Ok(Some(costs?))
@@ -104,7 +106,7 @@ fn transpose(
     args: &BenchArgs,
     problem: &Problem,
     route: Choice,
-    costs: Option<&Costs>,
+    costs: Option<&CostTable>,
 ) -> Transpose {
     let axes: Vec<usize> = problem.order().collect();
     let transpose = Transpose::of_axes_bytes(problem.extents(), &axes, problem.elem_bytes());
@@ -130,10 +132,14 @@ fn rule(args: &BenchArgs) -> TileRule {
 }
 
 /// Plans as `transpose` does.
-fn planner((device, costs): (&Device, Option<&Costs>), threads: usize, route: Choice) -> Planner {
+fn planner(
+    (device, costs): (&Device, Option<&CostTable>),
+    threads: usize,
+    route: Choice,
+) -> Planner {
     let planner = match (device, costs.cloned()) {
-        (Device::Host, None) => Planner::new(Host::here(threads)),
-        (Device::Host, Some(costs)) => Planner::new(Host::here(threads).with_costs(costs)),
+        (Device::Host, None) => Planner::new(CpuDevice::here(threads)),
+        (Device::Host, Some(costs)) => Planner::new(CpuDevice::here(threads).with_costs(costs)),
         (Device::Gpu(gpu), None) => Planner::new(gpu.chip().clone()),
         (Device::Gpu(gpu), Some(costs)) => Planner::new(gpu.chip().clone().with_costs(costs)),
     };
@@ -148,7 +154,7 @@ type Line = (Class, Row, Best);
 /// The figures of a task, and those of each candidate if they are asked for.
 fn one(
     args: &BenchArgs,
-    (device, costs): (&Device, Option<&Costs>),
+    (device, costs): (&Device, Option<&CostTable>),
     task: &Task,
     route: Choice,
 ) -> Result<(Line, Vec<each::Row>)> {
@@ -178,7 +184,7 @@ fn one(
         }
         None => (Vec::new(), Vec::new()),
     };
-    let seconds = |one: &Measured| one.time.as_secs_f64();
+    let seconds = |one: &Measurement| one.time.as_secs_f64();
     let chosen = best.iter().find(|candidate| candidate.plan.legs == plan.legs);
     let beside = Best {
         chosen_over_best: chosen.map(|chosen| short(seconds(chosen) / seconds(&best[0]))),

@@ -1,7 +1,7 @@
 //! A table that was made here, and what it changes.
 
-use turntile::plan::{Costs, Problem};
-use turntile_plan::costs::Sample;
+use turntile::plan::{CostTable, Problem};
+use turntile_plan::cost_table::Sample;
 
 use super::samples::{self, Change, Tabled};
 
@@ -12,7 +12,7 @@ pub const FEW_BYTES: usize = 2 << 20;
 pub const GPU_BYTES: usize = 1 << 30;
 /// A table that was made here, and what it changes.
 pub struct Calibration {
-    pub costs: Costs,
+    pub costs: CostTable,
     /// Stages that were timed.
     pub stages: usize,
     /// How many times as fast or as slow as estimated they were (geometric mean): by turntile's own table at this
@@ -28,11 +28,11 @@ pub struct Calibration {
 impl Calibration {
     /// Compared with the table that was planned by until now; `base` is what the new one was made from.
     pub fn new<D: Tabled>(
-        [before, base]: [&Costs; 2],
-        costs: Costs,
+        [before, base]: [&CostTable; 2],
+        costs: CostTable,
         samples: &[Sample],
         problems: &[Problem],
-        by: impl Fn(&Costs) -> D,
+        by: impl Fn(&CostTable) -> D,
     ) -> Self {
         let off = [base, &costs].map(|costs| samples::off(costs, samples));
         let (changes, gain) = samples::changes(&by(before), &by(&costs), problems);

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use turntile_plan::Costs;
-use turntile_plan::costs::{Curve, Factor, How, Sample, Value};
+use turntile_plan::CostTable;
+use turntile_plan::cost_table::{Curve, Factor, FactorOp, Sample, Value};
 
 /// What distinguishes measures, beside what decides: a curve that scales an operation.
 #[derive(Clone, Debug)]
@@ -55,14 +55,14 @@ const ROUNDS: usize = 6;
 const ENOUGH: f64 = 0.3;
 
 /// What was measured over what the table says.
-pub fn over(costs: &Costs, sample: &Sample) -> f64 {
+pub fn over(costs: &CostTable, sample: &Sample) -> f64 {
     sample.fraction / costs.fraction(sample.operation, |k| sample.quantities[k])
 }
 
 /// The table with every curve and number moved to what was measured, each by those measures that it decides: a point of a
 /// curve by the measures near it, and where there are none as its nearest neighbour. What no measure is of stays as it
 /// is. `from` says where what is changed was measured.
-pub fn fitted(costs: &Costs, samples: &[Sample], from: &str) -> Costs {
+pub fn fitted(costs: &CostTable, samples: &[Sample], from: &str) -> CostTable {
     let was = costs;
     let mut costs = was.clone();
     for _ in 0..ROUNDS {
@@ -91,7 +91,12 @@ pub fn fitted(costs: &Costs, samples: &[Sample], from: &str) -> Costs {
 
 /// The table with every operation scaled, in turn over each of `kinds`, by what the measures still are over what the
 /// table says: the mean of the logarithms at each place, counted for less the fewer measures it is of.
-pub fn corrected(was: &Costs, samples: &[Sample], kinds: &[Correction], from: &str) -> Costs {
+pub fn corrected(
+    was: &CostTable,
+    samples: &[Sample],
+    kinds: &[Correction],
+    from: &str,
+) -> CostTable {
     let mut costs = was.clone();
     for which in 0..was.names().operations.len() {
         let all: Vec<&Sample> = samples.iter().filter(|one| one.operation == which).collect();
@@ -109,7 +114,10 @@ pub fn corrected(was: &Costs, samples: &[Sample], kinds: &[Correction], from: &s
                 let mut when = kind.when.clone();
                 // As a file has them.
                 when.sort_by_key(|&(which, ..)| which);
-                factors.push(Factor { when, ..curved(How::Times, kind.over, false, points, from) });
+                factors.push(Factor {
+                    when,
+                    ..curved(FactorOp::Times, kind.over, false, points, from)
+                });
             }
         }
         costs = costs.with_factors(which, factors);
@@ -119,13 +127,13 @@ pub fn corrected(was: &Costs, samples: &[Sample], kinds: &[Correction], from: &s
 
 /// The table with no operation faster than the fastest of its measures: factors that were measured one by one may make
 /// more together.
-pub fn limited(mut costs: Costs, samples: &[Sample], from: &str) -> Costs {
+pub fn limited(mut costs: CostTable, samples: &[Sample], from: &str) -> CostTable {
     for which in 0..costs.names().operations.len() {
         let of = samples.iter().filter(|one| one.operation == which);
         if let Some(most) = of.map(|one| one.fraction).max_by(f64::total_cmp) {
             let (value, from) = (Value::Number(rounded(most)), from.to_owned());
             let mut factors = costs.factors(which).to_vec();
-            factors.push(Factor { how: How::AtMost, value, when: Vec::new(), from });
+            factors.push(Factor { how: FactorOp::AtMost, value, when: Vec::new(), from });
             costs = costs.with_factors(which, factors);
         }
     }
@@ -134,7 +142,7 @@ pub fn limited(mut costs: Costs, samples: &[Sample], from: &str) -> Costs {
 
 /// A curve over a quantity, as a factor.
 pub fn curved(
-    how: How,
+    how: FactorOp,
     over: usize,
     linear: bool,
     points: impl Iterator<Item = (f64, f64)>,
@@ -209,9 +217,9 @@ fn shifts(places: &[f64], votes: &[(f64, f64)]) -> Vec<f64> {
 mod tests {
     use super::*;
     use crate::calibrate::table::text;
-    use turntile_plan::costs::Names;
+    use turntile_plan::cost_table::CostSchema;
 
-    const NAMES: Names = Names {
+    const NAMES: CostSchema = CostSchema {
         operations: &["move", "turn"],
         quantities: &["bytes", "short"],
         constants: &["copy"],
@@ -231,14 +239,14 @@ mod tests {
 }
 "#;
 
-    fn table() -> Costs {
-        Costs::parse(TABLE, NAMES).unwrap()
+    fn table() -> CostTable {
+        CostTable::parse(TABLE, NAMES).unwrap()
     }
 
     #[test]
     fn a_table_is_written_as_it_is_read() {
         assert_eq!(text(&table()), TABLE);
-        assert_eq!(Costs::parse(&text(&table()), NAMES).unwrap(), table());
+        assert_eq!(CostTable::parse(&text(&table()), NAMES).unwrap(), table());
     }
 
     fn sample(bytes: f64, short: f64, fraction: f64) -> Sample {

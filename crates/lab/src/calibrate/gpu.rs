@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use turntile::gpu::{CudaError, Gpu, Stopwatch, measure_on};
-use turntile::plan::{Chip, Costs, Plan, Problem};
+use turntile::plan::{Chip, CostTable, Plan, Problem};
 use turntile_plan::Device as _;
 use turntile_plan::tuner::median;
 
@@ -82,7 +82,7 @@ pub(super) fn fitted(
     progress(1.0);
     let about = format!("{} by turntile-lab calibrate: {} stages", chip.name(), all.len());
     let costs = fit::fitted(base.costs(), &all, &from).named(chip.name(), &about);
-    let by = |costs: &Costs| chip.clone().with_costs(costs.clone());
+    let by = |costs: &CostTable| chip.clone().with_costs(costs.clone());
     Ok(Calibration::new([chip.costs(), base.costs()], costs, &all, &problems::both(GPU_BYTES), by))
 }
 

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use turntile::plan::{Costs, Host, Plan, Planner, Problem};
-use turntile::{Bytes, Options, Planned, Workspace, threads as pool};
+use turntile::plan::{CostTable, CpuDevice, Plan, Planner, Problem};
+use turntile::{RawElements, RunOptions, Transposer, Workspace, pool};
 use turntile_plan::tuner::median;
 
 use super::calibration::{Calibration, FEW_BYTES, HOST_BYTES};
@@ -45,7 +45,7 @@ pub(super) fn calibrate_on(
     progress: &mut dyn FnMut(f64),
 ) -> Result<Calibration> {
     let (budget, threads) = (Budget::new(budget), threads.max(1));
-    let here = Host::here(threads);
+    let here = CpuDevice::here(threads);
     let from = format!("turntile-lab calibrate, {threads} threads");
     let workspace = Workspace::new(0)?;
     let mut bench = HostBench { data: vec![0xA5; bytes], other: vec![0xA5; bytes], workspace };
@@ -58,12 +58,12 @@ pub(super) fn calibrate_on(
         .map(|&count| (count, start_seconds(count)))
         .collect();
     // From the table that was made by hand, not from what another machine measured.
-    let base = starting(&copying(Host::new(1).costs(), &copies?, &from), &starts);
+    let base = starting(&copying(CpuDevice::new(1).costs(), &copies?, &from), &starts);
     let sizes = SMALL.map(|part| (bytes / part).max(LEAST_BYTES));
     let (small, large) = (sizes.map(problems::in_place), problems::both(bytes));
     let mut done = || progress(budget.over());
     let (mut tried, mut all) = (Tried::default(), Vec::new());
-    let on = |count: usize, costs: &Costs| Host::here(count).with_costs(costs.clone());
+    let on = |count: usize, costs: &CostTable| CpuDevice::here(count).with_costs(costs.clone());
     let alone = on(1, &base);
     let mut lists: Vec<_> =
         small.iter().map(|problems| (tried.first(&alone, problems), SMALL_WEIGHT)).collect();
@@ -72,7 +72,7 @@ pub(super) fn calibrate_on(
     for &count in &counts[1..] {
         // What there is work for fewer in is timed by those.
         let stages = tried.first(&on(count, &using_all(&base, count)), &every);
-        let stages = stages.only(|stage| Host::threads_of(stage) == count);
+        let stages = stages.only(|stage| CpuDevice::threads_of(stage) == count);
         lists.push((stages, SHARED_WEIGHT / (counts.len() - 1) as f64));
     }
     all.extend(tried.time(lists, &alone, &mut bench, budget.after(FIRST), &mut done)?);
@@ -89,7 +89,7 @@ pub(super) fn calibrate_on(
     let costs = fitted(&base, &all, &from).named(here.processor(), &about);
     let mut problems = problems::both(HOST_BYTES);
     problems.extend(problems::in_place(FEW_BYTES));
-    let by = |costs: &Costs| here.clone().with_costs(costs.clone());
+    let by = |costs: &CostTable| here.clone().with_costs(costs.clone());
     Ok(Calibration::new([here.costs(), &base], costs, &all, &problems, by))
 }
 
@@ -134,22 +134,25 @@ impl HostBench {
         let bytes = self.data.len();
         // A row out of place is a copy.
         let problem = Problem::new(1, bytes, 1)?.out_of_place()?;
-        let here = Host::here(threads);
+        let here = CpuDevice::here(threads);
         let by = here.clone().with_costs(using_all(here.costs(), threads));
         let plan = Planner::new(by).plan(&problem)?;
-        let planned = Planned::new(plan, threads)?;
+        let planned = Transposer::new(plan, threads)?;
         let runs: Result<Vec<_>> = (0..2 * RUNS).map(|_| self.run(&planned, bytes)).collect();
         Ok(2.0 * bytes as f64 / median(&runs?).as_secs_f64())
     }
 
-    fn run(&mut self, planned: &Planned, bytes: usize) -> Result<Duration> {
+    fn run(&mut self, planned: &Transposer, bytes: usize) -> Result<Duration> {
         let (data, out_of_place) =
             (&mut self.data[..bytes], planned.plan().problem.is_out_of_place());
         let start = Instant::now();
         if out_of_place {
-            planned.run_into(&Bytes(data), &mut Bytes(&mut self.other[..bytes]))?;
+            planned.run_into(&RawElements(data), &mut RawElements(&mut self.other[..bytes]))?;
         } else {
-            planned.run_with(&mut Bytes(data), Options::new().workspace(&mut self.workspace))?;
+            planned.run_with(
+                &mut RawElements(data),
+                RunOptions::new().workspace(&mut self.workspace),
+            )?;
         }
         Ok(start.elapsed())
     }
@@ -157,8 +160,8 @@ impl HostBench {
 
 impl Watch for HostBench {
     fn seconds(&mut self, plan: &Plan) -> Result<f64> {
-        let threads = plan.stages().map(Host::threads_of).max().unwrap_or(1);
-        let planned = Planned::new(plan.clone(), threads)?;
+        let threads = plan.stages().map(CpuDevice::threads_of).max().unwrap_or(1);
+        let planned = Transposer::new(plan.clone(), threads)?;
         let bytes = plan.problem.bytes();
         if self.data.len() < bytes {
             self.data.resize(bytes, 0xA5);

@@ -1,7 +1,7 @@
 //! A processor's table moved to what was measured.
 
-use turntile_plan::Costs;
-use turntile_plan::costs::{Factor, How, Sample, Value};
+use turntile_plan::CostTable;
+use turntile_plan::cost_table::{Factor, FactorOp, Sample, Value};
 
 use super::fit::{self, Correction, curved};
 
@@ -10,21 +10,21 @@ pub fn number(names: &[&str], name: &str) -> usize {
     names.iter().position(|other| *other == name).expect("a processor's table has it")
 }
 
-fn quantity(costs: &Costs, name: &str) -> usize {
+fn quantity(costs: &CostTable, name: &str) -> usize {
     number(costs.names().quantities, name)
 }
 
-fn constant(costs: &Costs, name: &str) -> usize {
+fn constant(costs: &CostTable, name: &str) -> usize {
     number(costs.names().constants, name)
 }
 
 /// The first operation that is a way to move a stage: before it are how threads and caches speed up all of them.
-fn first_way(costs: &Costs) -> usize {
+fn first_way(costs: &CostTable) -> usize {
     number(costs.names().operations, "swap")
 }
 
 /// A table of a processor whose threads start in so many seconds, each number of them ascending from two.
-pub fn starting(costs: &Costs, seconds: &[(usize, f64)]) -> Costs {
+pub fn starting(costs: &CostTable, seconds: &[(usize, f64)]) -> CostTable {
     let Some(&(_, pair)) = seconds.first() else { return costs.clone() };
     let costs = costs.clone().with_constant(constant(costs, "fork"), rounded(pair));
     match seconds.last() {
@@ -44,7 +44,7 @@ fn rounded(seconds: f64) -> f64 {
 
 /// A table of a processor that copies as many bytes a second, read and written, as each number of threads was measured to,
 /// ascending from one; more than were measured add as much as the table says. How operations share is to be measured again.
-pub fn copying(costs: &Costs, speeds: &[(usize, f64)], from: &str) -> Costs {
+pub fn copying(costs: &CostTable, speeds: &[(usize, f64)], from: &str) -> CostTable {
     let (Some(&(_, alone)), Some(&(most, all))) = (speeds.first(), speeds.last()) else {
         return costs.clone();
     };
@@ -61,13 +61,13 @@ pub fn copying(costs: &Costs, speeds: &[(usize, f64)], from: &str) -> Costs {
         .filter(|&threads| threads > most as f64)
         .map(|threads| (threads, all / alone * at(threads) / at(most as f64)));
     let points: Vec<_> = measured.chain(more).collect();
-    let curve = curved(How::Set, threads, true, points.into_iter(), from);
+    let curve = curved(FactorOp::Set, threads, true, points.into_iter(), from);
     let copy = constant(costs, "copy");
     let mut copied =
         costs.clone().with_constant(copy, alone.round()).with_factors(shares, vec![curve]);
     let shared = |factor: &Factor| {
         matches!(&factor.value, Value::Curve(curve) if curve.over == threads)
-            && factor.how == How::Times
+            && factor.how == FactorOp::Times
     };
     for which in first_way(costs)..costs.names().operations.len() {
         let kept = copied.factors(which).iter().filter(|factor| !shared(factor)).cloned().collect();
@@ -77,7 +77,7 @@ pub fn copying(costs: &Costs, speeds: &[(usize, f64)], from: &str) -> Costs {
 }
 
 /// A table whose every thread is worth as much as the first and starts at once, so that all are taken.
-pub fn using_all(costs: &Costs, threads: usize) -> Costs {
+pub fn using_all(costs: &CostTable, threads: usize) -> CostTable {
     let (alone, threads) = (costs.constant(constant(costs, "copy")), threads.max(2));
     let costs = copying(costs, &[(1, alone), (threads, alone * threads as f64)], "");
     ["fork", "worker", "kept"].into_iter().fold(costs, |costs, name| {
@@ -88,7 +88,7 @@ pub fn using_all(costs: &Costs, threads: usize) -> Costs {
 
 /// A table moved to samples: its curves to those of one thread that caches did not hold, then what is left of all of one
 /// thread's, then how its operations share to the others.
-pub fn fitted(costs: &Costs, samples: &[Sample], from: &str) -> Costs {
+pub fn fitted(costs: &CostTable, samples: &[Sample], from: &str) -> CostTable {
     let (bytes, threads) = (quantity(costs, "bytes"), quantity(costs, "threads"));
     let bytes = |sample: &Sample| sample.quantities[bytes];
     let large = samples.iter().map(bytes).fold(0.0, f64::max) / LARGE;
@@ -107,7 +107,7 @@ const LARGE: f64 = 2.0 * 2.0 * 2.0;
 /// What distinguishes operations beside what their curves are over: how much caches do for each, which is less where the
 /// processor is what bounds it, as for short runs; how long instances are; and how long elements
 /// are, those that are words and those that are none.
-fn corrections(costs: &Costs) -> Vec<Correction> {
+fn corrections(costs: &CostTable) -> Vec<Correction> {
     let [unit_bytes, bytes, is_word, elem_bytes, instance_bytes, row_bytes] =
         ["unit_bytes", "bytes", "is_word", "elem_bytes", "instance_bytes", "row_bytes"]
             .map(|name| quantity(costs, name));
@@ -130,7 +130,7 @@ fn corrections(costs: &Costs) -> Vec<Correction> {
 
 /// What distinguishes operations of several threads beside that: how many there are, how large all is, how long elements
 /// and instances are, and how even the threads' shares.
-fn shared_corrections(costs: &Costs) -> Vec<Correction> {
+fn shared_corrections(costs: &CostTable) -> Vec<Correction> {
     let [threads, bytes, elem_bytes, instance_bytes, balance] =
         ["threads", "bytes", "elem_bytes", "instance_bytes", "balance"]
             .map(|name| quantity(costs, name));
@@ -159,10 +159,10 @@ const RUNS: [f64; 7] = [0.0, 4.0, 64.0, 256.0, 1024.0, 8192.0, MOST];
 mod tests {
     use super::*;
     use crate::calibrate::table::text;
-    use turntile::plan::Host;
+    use turntile::plan::CpuDevice;
 
-    fn host() -> Costs {
-        Host::new(1).costs().clone()
+    fn host() -> CostTable {
+        CpuDevice::new(1).costs().clone()
     }
 
     /// Quantities that are all `all`, but for those.
@@ -236,7 +236,7 @@ mod tests {
             );
         }
         // A reader of the table finds the same.
-        let read = Host::costs_from(&text(&fitted)).unwrap();
+        let read = CpuDevice::costs_from(&text(&fitted)).unwrap();
         assert_eq!(
             read.fraction(barrier, |k| all[0].quantities[k]),
             fitted.fraction(barrier, |k| all[0].quantities[k])

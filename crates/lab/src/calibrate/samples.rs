@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use turntile_plan::costs::Sample;
-use turntile_plan::{Costs, Device, Plan, Planner, Problem, Stage};
+use turntile_plan::cost_table::Sample;
+use turntile_plan::{CostTable, Device, Plan, Planner, Problem, Stage};
 
 use crate::calibrate::fit;
 
@@ -15,7 +15,7 @@ pub trait Tabled: Device + Clone + 'static {
     fn sample(&self, stage: &Stage, elem_bytes: usize, seconds: f64) -> Option<Sample>;
 }
 
-impl Tabled for turntile_cpu::Host {
+impl Tabled for turntile_cpu::CpuDevice {
     fn sample(&self, stage: &Stage, elem_bytes: usize, seconds: f64) -> Option<Sample> {
         self.sample(stage, elem_bytes, seconds)
     }
@@ -210,7 +210,7 @@ fn alone(plan: &Plan, stage: &Stage) -> Option<Plan> {
 }
 
 /// How many times as fast or as slow as a table says samples are: the geometric mean.
-pub fn off(costs: &Costs, samples: &[Sample]) -> f64 {
+pub fn off(costs: &CostTable, samples: &[Sample]) -> f64 {
     let logarithms: f64 = samples.iter().map(|sample| fit::over(costs, sample).ln().abs()).sum();
     (logarithms / samples.len().max(1) as f64).exp()
 }

@@ -1,11 +1,11 @@
 //! A table as a file.
 
 use serde_json::{Value as Json, json};
-use turntile_plan::Costs;
-use turntile_plan::costs::{Factor, How, Names, Value};
+use turntile_plan::CostTable;
+use turntile_plan::cost_table::{CostSchema, Factor, FactorOp, Value};
 
-/// The text of a table, a factor a line, as [`Costs::parse`] reads it.
-pub fn text(costs: &Costs) -> String {
+/// The text of a table, a factor a line, as [`CostTable::parse`] reads it.
+pub fn text(costs: &CostTable) -> String {
     let names = costs.names();
     let constant = |(which, name): (usize, &&str)| {
         format!("{}: {}", json!(name), json!(costs.constant(which)))
@@ -28,12 +28,12 @@ pub fn text(costs: &Costs) -> String {
     )
 }
 
-fn factor(factor: &Factor, names: Names) -> String {
+fn factor(factor: &Factor, names: CostSchema) -> String {
     let name = |which: usize| names.quantities[which];
     let how = match factor.how {
-        How::Set => "set",
-        How::Times => "times",
-        How::AtMost => "at_most",
+        FactorOp::Set => "set",
+        FactorOp::Times => "times",
+        FactorOp::AtMost => "at_most",
     };
     let mut parts = Vec::new();
     let mut part = |key: &str, value: Json| parts.push(format!("{}:{value}", json!(key)));

@@ -4,7 +4,7 @@ use std::iter;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use turntile::plan::{Chip, Costs, Host, Plan, Stage};
+use turntile::plan::{Chip, CostTable, CpuDevice, Plan, Stage};
 
 use super::gpu::{self, Timed};
 use super::host::calibrate_on;
@@ -22,7 +22,7 @@ impl<F: Fn(&Stage, usize) -> Option<f64>> Watch for Clock<F> {
 }
 
 /// The same table with everything that is set, over some quantity, more or less than it was, by up to a third.
-fn another(costs: &Costs, parse: impl Fn(&str) -> Costs) -> Costs {
+fn another(costs: &CostTable, parse: impl Fn(&str) -> CostTable) -> CostTable {
     let mut table: serde_json::Value = serde_json::from_str(&table::text(costs)).unwrap();
     let mut by =
         iter::successors(Some(1.0), |by: &f64| Some(if *by > 1.2 { by * 0.55 } else { by * 1.1 }));
@@ -81,10 +81,11 @@ fn a_gpu_s_table_is_found_from_what_it_says_of_stages() {
 
 #[test]
 fn a_host_s_table_is_found_from_what_it_says_of_stages() {
-    let (truth, problems) = (Host::new(1), problems::in_place(192 << 20));
-    let truth =
-        truth.clone().with_costs(another(truth.costs(), |text| Host::costs_from(text).unwrap()));
-    let base = Host::new(1);
+    let (truth, problems) = (CpuDevice::new(1), problems::in_place(192 << 20));
+    let truth = truth
+        .clone()
+        .with_costs(another(truth.costs(), |text| CpuDevice::costs_from(text).unwrap()));
+    let base = CpuDevice::new(1);
     let (mut tried, first) = (Tried::default(), Tried::default().first(&base, &problems));
     let stages: Vec<Plan> = first.plans().cloned().collect();
     let mut clock = Clock(|stage: &Stage, elem_bytes| truth.estimated(stage, elem_bytes));
@@ -92,7 +93,7 @@ fn a_host_s_table_is_found_from_what_it_says_of_stages() {
     let all = tried.time(vec![(first, 1.0)], &base, &mut clock, until, &mut || {}).unwrap();
     assert_eq!(tried.first(&base, &problems).plans().count(), 0, "each once");
     let found = base.clone().with_costs(processor::fitted(base.costs(), &all, "here"));
-    let of = |host: &Host| {
+    let of = |host: &CpuDevice| {
         let host = host.clone();
         move |stage: &Stage, elem_bytes| host.estimated(stage, elem_bytes).unwrap()
     };
@@ -111,9 +112,9 @@ fn a_table_is_made_that_plans_as_it_was_measured() {
     let made = calibrate_on(4 << 20, 2, budget, &mut progress).unwrap();
     assert_eq!(last, 1.0);
     assert!(made.stages > 0 && made.problems > 40 && made.gain >= 1.0);
-    let read = Host::costs_from(&table::text(&made.costs)).unwrap();
+    let read = CpuDevice::costs_from(&table::text(&made.costs)).unwrap();
     assert_eq!(read, made.costs);
-    assert_eq!(read.device(), Host::here(2).processor());
+    assert_eq!(read.device(), CpuDevice::here(2).processor());
     // What is written is what the library takes.
     turntile::Transpose::of::<u32>(300, 200).threads(2).costs(read).plan().unwrap();
     for Change { before, after, gain } in made.changes {

@@ -1,7 +1,7 @@
 //! Figures 3.7, 5.2 and 5.4 to 5.6: kernels on AoS, ASTA and SoA, with the cost of converting and without.
 
 use anyhow::{Result, ensure};
-use turntile::layout::Layout;
+use turntile::layout::RecordOrder;
 
 use super::asta::PROBLEMS;
 use super::bench::{Bench, number};
@@ -39,10 +39,10 @@ fn steps(bench: &mut Bench, application: Application) -> Result<Vec<f64>> {
 }
 
 /// Seconds of all conversions that a layout costs.
-fn converting(bench: &mut Bench, application: Application, layout: Layout) -> Result<f64> {
+fn converting(bench: &mut Bench, application: Application, layout: RecordOrder) -> Result<f64> {
     let (there, back) = application.conversions();
     let mut seconds = 0.0;
-    for (times, from, to) in [(there, Layout::Aos, layout), (back, layout, Layout::Aos)] {
+    for (times, from, to) in [(there, RecordOrder::Aos, layout), (back, layout, RecordOrder::Aos)] {
         if times > 0 && from != to {
             let records = application.relayout(from, to).problem()?;
             let axes = application.axes(from, to).expect("one of them is AoS");

@@ -7,14 +7,14 @@ use std::time::Instant;
 use anyhow::{Result, bail, ensure};
 use turntile::gpu::{CudaError, Gpu};
 use turntile::layout::{Flattening, conversion};
-use turntile::plan::{Host, Plan, Planner, Problem};
+use turntile::plan::{CpuDevice, Plan, Planner, Problem};
 use turntile_cli::device::Device;
 use turntile_cli::measure::{copy, gb_per_s};
 use turntile_cuda::chip::way_of;
 use turntile_cuda::way::Way;
 use turntile_cuda::{Prepared, Work};
 use turntile_perm::Elementary;
-use turntile_plan::{Device as _, Method, Offer, StageShape};
+use turntile_plan::{Device as _, Implementation, Method, StageMap};
 
 use super::host::{self, request};
 use super::timing::{Timing, right};
@@ -117,7 +117,7 @@ impl Bench {
     /// Makes plans for it.
     pub fn planner(&self) -> Planner {
         match &self.place {
-            Place::Host { threads } => Planner::new(Host::here(*threads)),
+            Place::Host { threads } => Planner::new(CpuDevice::here(*threads)),
             Place::Gpu { gpu, .. } => Planner::new(gpu.chip().clone()),
         }
     }
@@ -132,7 +132,12 @@ impl Bench {
     }
 
     /// What moves a stage by a method: as it would offer it itself or, a host, as it can; nothing where it cannot.
-    pub fn offer(&self, shape: &StageShape, method: Method, elem_bytes: usize) -> Option<Offer> {
+    pub fn offer(
+        &self,
+        shape: &StageMap,
+        method: Method,
+        elem_bytes: usize,
+    ) -> Option<Implementation> {
         let mut offers = self.offers(shape, elem_bytes).into_iter();
         match self.place {
             Place::Host { threads } => host::offered(*shape, method, elem_bytes, threads).ok(),
@@ -141,7 +146,7 @@ impl Bench {
     }
 
     /// All that it offers for a stage by itself; nothing where it has no way.
-    pub fn offers(&self, shape: &StageShape, elem_bytes: usize) -> Vec<Offer> {
+    pub fn offers(&self, shape: &StageMap, elem_bytes: usize) -> Vec<Implementation> {
         self.wider().device().offers(shape, &request(elem_bytes)).unwrap_or_default()
     }
 
@@ -209,7 +214,11 @@ impl Bench {
     }
 
     /// A matrix by stages that no plan has, every element of its transpose compared.
-    pub fn stages(&mut self, stages: &[(StageShape, Offer)], problem: &Problem) -> Result<Speed> {
+    pub fn stages(
+        &mut self,
+        stages: &[(StageMap, Implementation)],
+        problem: &Problem,
+    ) -> Result<Speed> {
         let Some(gpu) = self.gpu() else {
             let dest = |k| problem.dest(k);
             return host::stages(self.timing(), stages, problem, self.threads(), dest, None);
@@ -229,7 +238,7 @@ impl Bench {
     /// One of those stages, on the host.
     pub fn host_stage(
         &self,
-        stages: &[(StageShape, Offer)],
+        stages: &[(StageMap, Implementation)],
         problem: &Problem,
         only: usize,
     ) -> Result<Speed> {
@@ -294,7 +303,7 @@ impl Bench {
     /// host, which moves it by the same method.
     pub fn stage(
         &mut self,
-        shape: StageShape,
+        shape: StageMap,
         way: Way,
         elem_bytes: usize,
         threads: usize,
@@ -383,7 +392,7 @@ impl Bench {
             let plan = self.planner().plan(records)?;
             return self.prepared(|gpu| gpu.prepare(&plan), &plan, Some(axes));
         }
-        let plan = Planner::new(Host::here(1)).plan(records)?;
+        let plan = Planner::new(CpuDevice::here(1)).plan(records)?;
         let speed = self.host(plan, 1, |k| records.dest(k), None)?;
         Ok(2.0 * records.bytes() as f64 / (1e9 * speed.gb_per_s))
     }
@@ -402,7 +411,7 @@ impl Bench {
     }
 
     /// Launches on a GPU: the elements compared where a stage's shape says what they do.
-    pub fn calls(&mut self, work: Work, shape: StageShape, elem_bytes: usize) -> Result<f64> {
+    pub fn calls(&mut self, work: Work, shape: StageMap, elem_bytes: usize) -> Result<f64> {
         let problem = |Elementary { batch, rows, mid, cols, unit }| {
             Problem::permuted(&[batch, rows, mid, cols, unit], &[0, 3, 2, 1, 4], elem_bytes)
         };

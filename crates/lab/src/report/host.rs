@@ -3,15 +3,17 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use turntile::plan::{Flaw, Plan, Problem, Stage};
-use turntile::{Bytes, Options, Planned, RunError};
+use turntile::plan::{InvalidPlan, Plan, Problem, Stage};
+use turntile::{RawElements, RunError, RunOptions, Transposer};
 use turntile_cli::measure::{copy, fill, gb_per_s};
 use turntile_cli::memory::{Memory, Pages};
-use turntile_cpu::way::HostWay;
+use turntile_cpu::kernel_config::CpuKernelConfig;
 use turntile_cpu::{Executor, Workspace};
 use turntile_cuda::way::Way;
 use turntile_plan::tuner::median;
-use turntile_plan::{Device as _, Geometry, Method, Offer, Request, StageShape, Want};
+use turntile_plan::{
+    Device as _, Implementation, LaunchConfig, Method, MethodFilter, StageMap, StageRequest,
+};
 
 use super::timing::{Speed, Timing, right};
 use crate::turned::OnHost;
@@ -35,20 +37,20 @@ pub fn plan(
         let stages: Vec<_> = plan.stages().map(|s| (s.shape, s.offer.clone())).collect();
         return self::stages(timing, &stages, &problem, threads, dest, only);
     }
-    let planned = Planned::new(plan, threads)?;
+    let planned = Transposer::new(plan, threads)?;
     let mut workspace = planned.workspace()?;
     let name = planned.plan().to_string();
     timed(timing, (&name, &problem, problem.bytes(), threads), dest, only, |data, ended| {
         let mut progress = |_| ended();
-        let options = Options::new().workspace(&mut workspace).progress(&mut progress);
-        Ok(planned.run_with(&mut Bytes(data), options)?)
+        let options = RunOptions::new().workspace(&mut workspace).progress(&mut progress);
+        Ok(planned.run_with(&mut RawElements(data), options)?)
     })
 }
 
 /// The same of stages that no plan has: rows moved apart, and tiles that are transposed on the way.
 pub fn stages(
     timing: Timing,
-    stages: &[(StageShape, Offer)],
+    stages: &[(StageMap, Implementation)],
     problem: &Problem,
     threads: usize,
     dest: impl Fn(usize) -> usize,
@@ -59,7 +61,7 @@ pub fn stages(
         Stage(Box<Executor>),
     }
     let elem_bytes = problem.elem_bytes();
-    let run = |(shape, offer): &(StageShape, Offer)| match offer.geometry.get::<OnHost>() {
+    let run = |(shape, offer): &(StageMap, Implementation)| match offer.geometry.get::<OnHost>() {
         Some(&turned) => Ok(Run::Turned(turned)),
         None => Executor::of_stage(*shape, offer.clone(), elem_bytes, threads)
             .map(|executor| Run::Stage(Box::new(executor))),
@@ -71,7 +73,7 @@ pub fn stages(
     };
     let workspace = runs.iter().map(workspace).max().unwrap_or(0);
     let mut workspace = Workspace::new(workspace)?;
-    let spans = |(shape, _): &(StageShape, Offer)| shape.spans().0.max(shape.spans().1);
+    let spans = |(shape, _): &(StageMap, Implementation)| shape.spans().0.max(shape.spans().1);
     let bytes = stages.iter().map(spans).max().unwrap_or(0) * elem_bytes;
     let names: Vec<String> = stages.iter().map(|(shape, _)| shape.to_string()).collect();
     let name = names.join(" -> ");
@@ -189,32 +191,32 @@ pub fn memory(bytes: usize) -> Result<Memory> {
 }
 
 /// A stage by itself, with as much workspace as it likes.
-pub fn request(elem_bytes: usize) -> Request {
+pub fn request(elem_bytes: usize) -> StageRequest {
     let (alignment, cap) = (16, usize::MAX);
-    Request { elem_bytes, alignment, out_of_place: false, cap, want: Want::Any }
+    StageRequest { elem_bytes, alignment, out_of_place: false, cap, want: MethodFilter::Any }
 }
 
 /// What moves a stage by a method on so many threads: as the host would offer it or, where it would not, as it can.
 pub fn offered(
-    shape: StageShape,
+    shape: StageMap,
     method: Method,
     elem_bytes: usize,
     threads: usize,
-) -> Result<Offer> {
+) -> Result<Implementation> {
     let offers = Wider::host(threads).offers(&shape, &request(elem_bytes)).unwrap_or_default();
     if let Some(offer) = offers.into_iter().find(|offer| offer.method == method) {
         return Ok(offer);
     }
-    let way = HostWay::in_place_of(shape, elem_bytes, method, threads);
+    let way = CpuKernelConfig::in_place_of(shape, elem_bytes, method, threads);
     let stage = format!("{shape} {method}");
-    let way = way.ok_or(RunError::Plan(Flaw::Method { number: 1, stage }));
+    let way = way.ok_or(RunError::Plan(InvalidPlan::Method { number: 1, stage }));
     let way = way?;
     let workspace_bytes = way.needs().bytes();
-    Ok(Offer::new(method, Geometry::new(way), workspace_bytes, 1.0))
+    Ok(Implementation::new(method, LaunchConfig::new(way), workspace_bytes, 1.0))
 }
 
 /// A host's plan of one stage, over elements in a row.
-pub fn alone(shape: StageShape, way: Way, elem_bytes: usize, threads: usize) -> Result<Plan> {
+pub fn alone(shape: StageMap, way: Way, elem_bytes: usize, threads: usize) -> Result<Plan> {
     let offer = offered(shape, way.method(), elem_bytes, threads)?;
     Ok(Plan::of_stage("host", shape, offer, elem_bytes)?)
 }

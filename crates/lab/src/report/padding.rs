@@ -6,8 +6,8 @@ use turntile_cli::measure::gb_per_s;
 use turntile_cuda::Work;
 use turntile_cuda::chip::way_of;
 use turntile_cuda::way::Way;
-use turntile_perm::{Elementary, Slide};
-use turntile_plan::{Method, Offer, StageShape};
+use turntile_perm::{Elementary, RowSlide};
+use turntile_plan::{Implementation, Method, StageMap};
 
 use turntile::gpu::Gpu;
 
@@ -27,8 +27,8 @@ pub const FIGURE_4_4: (usize, usize) = (5000, 4900);
 pub fn figure_4_4(bench: &mut Bench, table: &mut Table) -> Result<()> {
     let (rows, cols) = FIGURE_4_4;
     let (rows, cols) = (bench.side(rows), bench.side(cols));
-    let pad = Slide::new(rows, cols, cols, rows).expect("rows with gaps");
-    let shape = StageShape::Slide(pad);
+    let pad = RowSlide::new(rows, cols, cols, rows).expect("rows with gaps");
+    let shape = StageMap::Slide(pad);
     let by_rows =
         |gpu: &Gpu| Work::of_stage(&shape, Way::Rounds { least: 2 }, 4, 16, gpu.chip().limits());
     let mut launches = bench
@@ -61,16 +61,16 @@ const SHAPES: [(usize, usize); 6] =
 /// transposed, rows moved together where they are to be; of a single matrix one of the two is nothing.
 ///
 /// Once by each method that the device moves rows by.
-fn squares(bench: &Bench, problem: &Problem) -> Vec<Vec<(StageShape, Offer)>> {
+fn squares(bench: &Bench, problem: &Problem) -> Vec<Vec<(StageMap, Implementation)>> {
     let (rows, cols) = (problem.rows(), problem.cols());
     let side = rows.max(cols);
-    let apart = |rows, cols| Slide::new(rows, cols, cols, side).expect("rows of a square");
+    let apart = |rows, cols| RowSlide::new(rows, cols, cols, side).expect("rows of a square");
     let square = Elementary { batch: 1, rows: side, mid: 1, cols: side, unit: 1 };
-    let stages: [StageShape; 3] =
+    let stages: [StageMap; 3] =
         [apart(rows, cols).into(), square.into(), apart(cols, rows).inverse().into()];
     let stages: Vec<_> = stages.into_iter().filter(|shape| !shape.is_identity()).collect();
     let pad = pads(&stages);
-    let mut all: Vec<Vec<(StageShape, Offer)>> = Vec::new();
+    let mut all: Vec<Vec<(StageMap, Implementation)>> = Vec::new();
     for other in bench.offers(&stages[pad], problem.elem_bytes()) {
         if all.iter().all(|known| known[pad].1.method != other.method) {
             let swap = bench.offer(&stages[1 - pad], Method::TileSwap, problem.elem_bytes());
@@ -89,8 +89,8 @@ fn squares(bench: &Bench, problem: &Problem) -> Vec<Vec<(StageShape, Offer)>> {
 }
 
 /// Which of two stages moves rows.
-fn pads(stages: &[StageShape]) -> usize {
-    usize::from(!matches!(stages[0], StageShape::Slide(_)))
+fn pads(stages: &[StageMap]) -> usize {
+    usize::from(!matches!(stages[0], StageMap::Slide(_)))
 }
 
 /// Padding or unpadding alone: the way that the thesis has it, by data sliding and, on a host, in shares.
@@ -101,7 +101,7 @@ pub fn passes(bench: &mut Bench, table: &mut Table) -> Result<()> {
             continue;
         }
         for stages in squares(bench, &problem) {
-            let shapes: Vec<StageShape> = stages.iter().map(|stage| stage.0).collect();
+            let shapes: Vec<StageMap> = stages.iter().map(|stage| stage.0).collect();
             let at = pads(&shapes);
             let (shape, offer) = &stages[at];
             let speed = match bench.gpu() {

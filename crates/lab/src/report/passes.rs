@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use turntile::plan::{Plan, Problem, Stage};
-use turntile_plan::StageShape;
+use turntile_plan::StageMap;
 
 use super::bench::{Bench, cells};
 use super::table::Table;
@@ -92,7 +92,7 @@ fn stages(plan: &Plan) -> Vec<(&Stage, Option<Vec<Factor>>)> {
 
 /// The factors after a stage that permutes axes, each of which is made of whole factors or of parts of one.
 fn permuted(factors: Vec<Factor>, stage: &Stage) -> Option<Vec<Factor>> {
-    let StageShape::Axes(axes) = stage.shape else { return None };
+    let StageMap::Axes(axes) = stage.shape else { return None };
     let mut left = factors.into_iter().rev().collect::<Vec<_>>();
     let mut groups = Vec::new();
     let joined = Some(stage.joined).filter(|&joined| joined > 1);
@@ -140,7 +140,7 @@ fn merged(factors: impl Iterator<Item = Factor>) -> Vec<Factor> {
 
 #[cfg(test)]
 mod tests {
-    use turntile::plan::{Chip, Host, Planner};
+    use turntile::plan::{Chip, CpuDevice, Planner};
 
     use super::*;
 
@@ -158,7 +158,9 @@ mod tests {
     #[test]
     fn factors_say_where_elements_are_after_each_stage() {
         let mut told = 0;
-        for planner in [Planner::new(Chip::preset("h200").unwrap()), Planner::new(Host::here(1))] {
+        for planner in
+            [Planner::new(Chip::preset("h200").unwrap()), Planner::new(CpuDevice::here(1))]
+        {
             for (_, extents, axes, elem_bytes) in EXAMPLES {
                 let problem = Problem::permuted(extents, axes, elem_bytes).unwrap();
                 let plan = planner.plan(&problem).unwrap();

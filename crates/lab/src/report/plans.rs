@@ -1,7 +1,7 @@
 //! Tables 4.2 and 4.3, figure 4.21: whole transpositions of the thesis's six matrices.
 
 use anyhow::Result;
-use turntile::plan::{Plan, Problem, Route, Tile, TileRule};
+use turntile::plan::{Plan, Problem, Route, TileRule, TileSize};
 use turntile_plan::Method;
 
 use super::bench::{Bench, Speed, cells, number};
@@ -77,7 +77,7 @@ fn best(
     problem: &Problem,
     route: Route,
     methods: Methods,
-) -> Result<Option<(Tile, Speed)>> {
+) -> Result<Option<(TileSize, Speed)>> {
     let planner = bench.wider().with_tiles(TileRule::Exhaustive);
     let plans = planner.with_route(route).with_mirrored(false).survey(problem).candidates;
     let swept = |plan: &Plan| SWEPT.contains(&plan.tile().m) && SWEPT.contains(&plan.tile().n);
@@ -94,7 +94,7 @@ fn best(
         .filter_map(|plan| methods.of(bench, plan))
         .take(some)
         .collect();
-    let mut best: Option<(Tile, Speed)> = None;
+    let mut best: Option<(TileSize, Speed)> = None;
     for plan in &plans {
         match bench.plan(plan) {
             Ok(speed) if best.is_none_or(|best| speed.gb_per_s > best.1.gb_per_s) => {
@@ -135,7 +135,7 @@ pub fn table_4_2(bench: &mut Bench, table: &mut Table) -> Result<()> {
     Ok(())
 }
 
-fn tile(Tile { m, n }: Tile) -> String {
+fn tile(TileSize { m, n }: TileSize) -> String {
     format!("{m}x{n}")
 }
 
@@ -205,7 +205,7 @@ pub fn figure_4_21(bench: &mut Bench, table: &mut Table) -> Result<()> {
     plans.sort_by_key(|plan| plan.tile());
     // A host, which takes a second for a tile, tries every second side.
     let every = if bench.is_gpu() { 1 } else { 2 };
-    let thin = |of: fn(&Tile) -> usize| {
+    let thin = |of: fn(&TileSize) -> usize| {
         let mut sides: Vec<usize> =
             plans.iter().map(|plan| of(&plan.tile())).filter(|m| SIDES.contains(m)).collect();
         sides.sort_unstable();
@@ -229,7 +229,7 @@ pub fn figure_4_21(bench: &mut Bench, table: &mut Table) -> Result<()> {
             }
         }
         let best = rates.iter().fold(0.0, |best: f64, rate| best.max(rate.1));
-        for (Tile { m, n }, rate) in rates {
+        for (TileSize { m, n }, rate) in rates {
             let share = format!("{:.1}", 100.0 * rate / best);
             let name = methods.name().to_owned();
             table.push([name, m.to_string(), n.to_string(), number(rate), share]);

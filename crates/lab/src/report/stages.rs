@@ -1,10 +1,10 @@
 //! What the thesis says of its stages in passing (sections 4.4 to 4.7), and the thesis's own method.
 
 use anyhow::Result;
-use turntile::plan::{Plan, Planner, Problem, Route, Tile, TileRule};
+use turntile::plan::{Plan, Planner, Problem, Route, TileRule, TileSize};
 use turntile_cuda::way::{Scope, Way};
 use turntile_perm::Elementary;
-use turntile_plan::{Method, Offer, StageShape};
+use turntile_plan::{Implementation, Method, StageMap};
 
 use super::asta::{PROBLEMS, threads};
 use super::bench::{Bench, Speed, cells};
@@ -31,7 +31,7 @@ pub fn by_pttwac(bench: &Bench, plan: &Plan, tiles: Method) -> Option<Plan> {
 fn moved_by_pttwac(
     plan: &Plan,
     tiles: Method,
-    offer: impl Fn(&StageShape, Method, usize) -> Option<Offer>,
+    offer: impl Fn(&StageMap, Method, usize) -> Option<Implementation>,
 ) -> Option<Plan> {
     let mut plan = plan.clone();
     let elem_bytes = plan.problem.elem_bytes();
@@ -48,7 +48,7 @@ fn moved_by_pttwac(
 fn with_tile(planner: Planner, route: Route, m: usize, n: usize) -> Option<Plan> {
     let planner = planner.with_tiles(TileRule::Exhaustive).with_route(route).with_mirrored(false);
     let problem = Problem::new(7200, 1800, 4).expect("small");
-    planner.survey(&problem).candidates.into_iter().find(|plan| plan.tile() == Tile { m, n })
+    planner.survey(&problem).candidates.into_iter().find(|plan| plan.tile() == TileSize { m, n })
 }
 
 /// The same by PTTWAC, tiles by a method of their own.
@@ -61,7 +61,7 @@ fn in_tile(bench: &mut Bench, route: Route, m: usize, n: usize, tiles: Method) -
 /// Speeds that the thesis names in its text.
 pub fn said(bench: &mut Bench, table: &mut Table) -> Result<()> {
     let global = Way::Moves;
-    let shape = |batch, rows, cols, unit| -> StageShape {
+    let shape = |batch, rows, cols, unit| -> StageMap {
         Elementary { batch, rows, mid: 1, cols, unit }.into()
     };
     let mut row = |what: &str, method: &str, thesis: [&str; 2], speed: [String; 3]| {
@@ -115,7 +115,7 @@ mod tests {
     fn the_thesis_s_plans_are_those_of_its_method() {
         let chip = Chip::preset("h200").unwrap();
         let wider = Wider::gpu(chip.clone());
-        let offer = |shape: &StageShape, method, elem_bytes| {
+        let offer = |shape: &StageMap, method, elem_bytes| {
             let offers = wider.offers(shape, &request(elem_bytes)).unwrap_or_default();
             offers.into_iter().find(|offer| offer.method == method)
         };

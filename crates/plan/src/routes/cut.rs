@@ -1,14 +1,14 @@
 //! Square tiles of one side, and what they leave of the other cut off.
 
-use turntile_perm::Pitched;
+use turntile_perm::PitchedRows;
 
 use super::panels::on_square_tiles;
-use super::route::{BOTH, Route, RouteRow, Step, Tile};
-use crate::device::Want;
+use super::route::{BOTH, Route, RouteSpec, StageSpec, TileSize};
+use crate::device::MethodFilter;
 use crate::infeasible::Infeasible;
-use crate::part::Part;
-use crate::problem::Matrices;
-use crate::shape::{Direction, StageShape};
+use crate::phase_problem::PhaseProblem;
+use crate::problem::MatrixBatch;
+use crate::stage_map::{Direction, StageMap};
 
 /// The columns that square tiles leave over cut off, then route `square-tile`, of one stage for a near-square
 /// matrix; what was cut off lies behind, as the last rows of the result. Mirrored: the first rows by route
@@ -16,7 +16,7 @@ use crate::shape::{Direction, StageShape};
 /// tiles of side `m` on the first `n` columns.
 ///
 /// Workspace: the columns cut off, `(N - n) M` elements.
-pub const CUT: RouteRow = RouteRow {
+pub const CUT: RouteSpec = RouteSpec {
     route: Route::CUT,
     about: "columns that square tiles leave over cut off in place, then square-tile; mirrored rows; one matrix",
     source: "FFTW 3 (transpose-cut); docs/algorithm.md",
@@ -25,24 +25,24 @@ pub const CUT: RouteRow = RouteRow {
     any_axes: false,
     ways: BOTH,
     tiles,
-    steps: |part, Tile { m, n }| {
+    steps: |part, TileSize { m, n }| {
         let rows = part.matrices.rows;
         let mut steps = vec![cut(part, n, Direction::Forward)];
-        steps.extend(on_square_tiles(Matrices { batch: 1, rows, cols: n }, m));
+        steps.extend(on_square_tiles(MatrixBatch { batch: 1, rows, cols: n }, m));
         steps
     },
-    mirrored_steps: Some(|part, Tile { m, n }| {
+    mirrored_steps: Some(|part, TileSize { m, n }| {
         // Tiles before moves here too: they lie one after the other.
         let cols = part.matrices.rows;
-        let mut steps = on_square_tiles(Matrices { batch: 1, rows: n, cols }, m);
+        let mut steps = on_square_tiles(MatrixBatch { batch: 1, rows: n, cols }, m);
         steps.push(cut(part, n, Direction::Backward));
         steps
     }),
 };
 
 /// Tiles of every side that divides the rows and leaves some columns over.
-fn tiles(part: &Part) -> Result<Vec<Tile>, Infeasible> {
-    let Matrices { batch, rows, cols } = part.matrices;
+fn tiles(part: &PhaseProblem) -> Result<Vec<TileSize>, Infeasible> {
+    let MatrixBatch { batch, rows, cols } = part.matrices;
     if batch > 1 {
         return Err(Infeasible::Batch { batch });
     }
@@ -56,12 +56,12 @@ fn tiles(part: &Part) -> Result<Vec<Tile>, Infeasible> {
     if need > cap {
         return Err(Infeasible::Workspace { need, cap });
     }
-    Ok(sides.filter(|&m| bytes(m) <= cap).map(|m| Tile { m, n: cols / m * m }).collect())
+    Ok(sides.filter(|&m| bytes(m) <= cap).map(|m| TileSize { m, n: cols / m * m }).collect())
 }
 
 /// The first `packed` columns packed, or the others put back.
-fn cut(part: &Part, packed: usize, direction: Direction) -> Step {
-    let Matrices { rows, cols, .. } = part.matrices;
-    let rows = Pitched::new(rows, packed, cols).expect("fewer columns than there are");
-    Step { shape: StageShape::Cut { rows, direction }, want: Want::Any }
+fn cut(part: &PhaseProblem, packed: usize, direction: Direction) -> StageSpec {
+    let MatrixBatch { rows, cols, .. } = part.matrices;
+    let rows = PitchedRows::new(rows, packed, cols).expect("fewer columns than there are");
+    StageSpec { shape: StageMap::Cut { rows, direction }, want: MethodFilter::Any }
 }

@@ -16,12 +16,12 @@ mod whole;
 
 use std::str::FromStr;
 
-pub use route::{Route, RouteRow, Step, Tile};
+pub use route::{Route, RouteSpec, StageSpec, TileSize};
 
-pub use crate::part::Part;
+pub use crate::phase_problem::PhaseProblem;
 
 /// The rows: routes that are fast where they are feasible first, the last resort last.
-pub static ROUTES: [RouteRow; 9] = [
+pub static ROUTES: [RouteSpec; 9] = [
     whole::SQUARE,
     whole::ON_CHIP,
     panels::SQUARE_TILE,
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn names_are_read_as_they_are_written() {
-        for RouteRow { route, .. } in &ROUTES {
+        for RouteSpec { route, .. } in &ROUTES {
             assert_eq!(route.to_string().parse(), Ok(*route));
             assert_eq!(route.name().to_uppercase().parse(), Ok(*route));
         }

@@ -1,19 +1,19 @@
 //! Two stages: one on chip, one moving long super-elements.
 
-use turntile_perm::{AxesError, AxisPermutation};
+use turntile_perm::{AxisPermutation, PermutationError};
 
-use super::route::{BOTH, Route, RouteRow, Step, Tile, step};
+use super::route::{BOTH, Route, RouteSpec, StageSpec, TileSize, step};
 use super::tiles::{between, holdable};
-use crate::device::Want;
+use crate::device::MethodFilter;
 use crate::infeasible::Infeasible;
-use crate::problem::Matrices;
-use crate::shape::StageShape;
+use crate::problem::MatrixBatch;
+use crate::stage_map::StageMap;
 
 /// Square tiles where they lie, then their rows across the matrix.
 ///
 /// `(M', T, N', T)`: 0210! transposes every tile in place, 2100! takes row `a` of tile `(I, J)`,
 /// which is now part of row `J·T + a` of the result, to its place there. No on-chip limit but a tile.
-pub const SQUARE_TILE: RouteRow = RouteRow {
+pub const SQUARE_TILE: RouteSpec = RouteSpec {
     route: Route::SQUARE_TILE,
     about: "0210! on square tiles, then 2100! on their rows",
     source: "docs/algorithm.md",
@@ -32,9 +32,9 @@ pub const SQUARE_TILE: RouteRow = RouteRow {
             && common.clone().next().is_some_and(|&t| on_any_axes(&part.axes, t).is_none())
         {
             let axes = part.axes.extents().len() + 2;
-            return Err(AxesError::TooMany { axes }.into());
+            return Err(PermutationError::TooMany { axes }.into());
         }
-        let tiles: Vec<Tile> = common.by_ref().map(|&t| Tile { m: t, n: t }).collect();
+        let tiles: Vec<TileSize> = common.by_ref().map(|&t| TileSize { m: t, n: t }).collect();
         if tiles.is_empty() { Err(Infeasible::Coprime { rows, cols }) } else { Ok(tiles) }
     },
     steps: |part, tile| {
@@ -52,7 +52,7 @@ pub const SQUARE_TILE: RouteRow = RouteRow {
 /// `side` elements go to their places.
 ///
 /// `None` where more digits move apart than can be held.
-fn on_any_axes(axes: &AxisPermutation, side: usize) -> Option<Vec<Step>> {
+fn on_any_axes(axes: &AxisPermutation, side: usize) -> Option<Vec<StageSpec>> {
     let (extents, order): (_, Vec<usize>) = (axes.extents(), axes.order().collect());
     let (f, g) = (extents.len() - 1, *order.last()?);
     // An axis' digits have twice its number; the lower of two has one more.
@@ -66,23 +66,23 @@ fn on_any_axes(axes: &AxisPermutation, side: usize) -> Option<Vec<Step>> {
     let (low, last) = (place(&lie, 2 * g + 1)?, lie.len() - 1);
     let count = |digits: &[(usize, usize)]| digits.iter().map(|&(_, extent)| extent).product();
     let (before, between) = (count(&lie[..low]), count(&lie[low + 1..last]));
-    let tiles = step(before, side, between, side, 1, Want::Tiles);
+    let tiles = step(before, side, between, side, 1, MethodFilter::Tiles);
     lie.swap(low, last);
     let goal = order.iter().flat_map(|&axis| digits(axis));
     let goal: Vec<usize> = goal.filter_map(|(digit, _)| place(&lie, digit)).collect();
     let extents: Vec<usize> = lie.iter().map(|&(_, extent)| extent).collect();
     let runs = AxisPermutation::new(&extents, &goal).ok()?;
-    Some(vec![tiles, Step { shape: StageShape::Axes(runs), want: Want::Any }])
+    Some(vec![tiles, StageSpec { shape: StageMap::Axes(runs), want: MethodFilter::Any }])
 }
 
 /// The steps of route `square-tile` with tiles of `side`.
-pub(super) fn on_square_tiles(matrices: Matrices, side: usize) -> Vec<Step> {
-    let Matrices { batch, rows, cols } = matrices;
+pub(super) fn on_square_tiles(matrices: MatrixBatch, side: usize) -> Vec<StageSpec> {
+    let MatrixBatch { batch, rows, cols } = matrices;
     let (down, across) = (rows / side, cols / side);
     vec![
         // Tiles as wide as the matrix are squares one after the other.
-        step(batch * down, side, across, side, 1, Want::Tiles),
-        step(batch, down, side, across, side, Want::Any),
+        step(batch * down, side, across, side, 1, MethodFilter::Tiles),
+        step(batch, down, side, across, side, MethodFilter::Any),
     ]
 }
 
@@ -94,7 +94,7 @@ const RUN_BYTES: usize = 64;
 ///
 /// Of any axes a panel has `n` columns of the source's last axis, and for rows all axes behind that one in the result.
 /// Super-elements go to their panels whatever the order of the other axes.
-pub const PANEL: RouteRow = RouteRow {
+pub const PANEL: RouteSpec = RouteSpec {
     route: Route::PANEL,
     about: "runs of n into panels of n columns, then 010! on every panel; mirrored 010!, then runs",
     source: "thesis section 4.7, two of its stages done by one barrier; chapter 5 (AoS, ASTA, SoA) where a side is short",
@@ -110,13 +110,13 @@ pub const PANEL: RouteRow = RouteRow {
         let short = part.every || part.is_matrices();
         let least = if short { 2 } else { RUN_BYTES.div_ceil(part.elem_bytes()).max(2) };
         let sides = between(part.col_divisors(), least, cols - 1)?;
-        holdable(part, sides.map(|n| Tile { m: rows, n }))
+        holdable(part, sides.map(|n| TileSize { m: rows, n }))
     },
-    steps: |part, Tile { m, n }| {
+    steps: |part, TileSize { m, n }| {
         let panels = part.axes.len() / (m * n);
-        let tiles = step(panels, m, 1, n, 1, Want::Barrier);
+        let tiles = step(panels, m, 1, n, 1, MethodFilter::Barrier);
         let runs = runs_into_panels(&part.axes, n).into_iter();
-        runs.map(|shape| Step { shape, want: Want::Any }).chain([tiles]).collect()
+        runs.map(|shape| StageSpec { shape, want: MethodFilter::Any }).chain([tiles]).collect()
     },
     mirrored_steps: None,
 };
@@ -128,10 +128,10 @@ fn panel_rows(axes: &AxisPermutation) -> usize {
 }
 
 /// Runs of `n` elements of the source's last axis to where the panels that hold them lie in the result.
-fn runs_into_panels(axes: &AxisPermutation, n: usize) -> Option<StageShape> {
+fn runs_into_panels(axes: &AxisPermutation, n: usize) -> Option<StageMap> {
     let (mut extents, last) = (axes.extents().to_vec(), axes.extents().len() - 1);
     extents[last] /= n;
     extents.push(n);
     let order: Vec<usize> = axes.order().chain([last + 1]).collect();
-    AxisPermutation::new(&extents, &order).ok().map(StageShape::Axes)
+    AxisPermutation::new(&extents, &order).ok().map(StageMap::Axes)
 }

@@ -4,10 +4,10 @@ use std::fmt;
 
 use turntile_perm::Elementary;
 
-use crate::device::Want;
+use crate::device::MethodFilter;
 use crate::infeasible::Infeasible;
-use crate::part::Part;
-use crate::shape::StageShape;
+use crate::phase_problem::PhaseProblem;
+use crate::stage_map::StageMap;
 
 /// A way to compose a transposition, by its name. Those of the table are constants; a program that brings
 /// [rows of its own](crate::Planner::with_routes) names others.
@@ -64,7 +64,7 @@ impl fmt::Display for Route {
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
-pub struct Tile {
+pub struct TileSize {
     /// Rows of a tile, or elements of a slot.
     pub m: usize,
     /// Columns of a tile, or rows of a chunk.
@@ -73,23 +73,23 @@ pub struct Tile {
 
 /// A stage as a route asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct StageSpec {
     /// What it does to offsets.
-    pub shape: StageShape,
+    pub shape: StageMap,
     /// Which methods will do.
-    pub want: Want,
+    pub want: MethodFilter,
 }
 
-impl Step {
+impl StageSpec {
     /// The step that undoes it.
     fn undone(self) -> Self {
-        Step { shape: self.shape.inverse(), ..self }
+        StageSpec { shape: self.shape.inverse(), ..self }
     }
 }
 
 /// A route of the table.
 #[derive(Clone, Copy)]
-pub struct RouteRow {
+pub struct RouteSpec {
     /// Its name.
     pub route: Route,
     /// Its stages, in words.
@@ -103,28 +103,30 @@ pub struct RouteRow {
     /// Whether it does any permutation of axes, and not matrices alone.
     pub any_axes: bool,
     /// Whether it is worth a try as it is, and mirrored.
-    pub ways: fn(&Part) -> [bool; 2],
+    pub ways: fn(&PhaseProblem) -> [bool; 2],
     /// The tiles that it could use.
-    pub tiles: fn(&Part) -> Result<Vec<Tile>, Infeasible>,
+    pub tiles: fn(&PhaseProblem) -> Result<Vec<TileSize>, Infeasible>,
     /// Its steps with one of those tiles; steps that move nothing may be among them.
-    pub steps: fn(&Part, Tile) -> Vec<Step>,
+    pub steps: fn(&PhaseProblem, TileSize) -> Vec<StageSpec>,
     /// The same for the part that a mirrored one is the inverse of, where that is not the steps backwards.
-    pub mirrored_steps: Option<fn(&Part, Tile) -> Vec<Step>>,
+    pub mirrored_steps: Option<fn(&PhaseProblem, TileSize) -> Vec<StageSpec>>,
 }
 
-impl fmt::Debug for RouteRow {
+impl fmt::Debug for RouteSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RouteRow").field("route", &self.route).finish_non_exhaustive()
     }
 }
 
-impl RouteRow {
+impl RouteSpec {
     /// The steps with one of the part's tiles that move something; out of place all do.
-    pub fn moving(&self, part: &Part, tile: Tile) -> Vec<Step> {
+    pub fn moving(&self, part: &PhaseProblem, tile: TileSize) -> Vec<StageSpec> {
         let mut steps = match (part.mirrored, self.mirrored_steps) {
             (false, _) => (self.steps)(part, tile),
             (true, Some(steps)) => steps(part, tile),
-            (true, None) => (self.steps)(part, tile).into_iter().rev().map(Step::undone).collect(),
+            (true, None) => {
+                (self.steps)(part, tile).into_iter().rev().map(StageSpec::undone).collect()
+            }
         };
         steps.retain(|step| part.request.out_of_place || !step.shape.is_identity());
         steps
@@ -132,9 +134,9 @@ impl RouteRow {
 }
 
 /// Not mirrored.
-pub(super) const AS_IT_IS: fn(&Part) -> [bool; 2] = |_| [true, false];
+pub(super) const AS_IT_IS: fn(&PhaseProblem) -> [bool; 2] = |_| [true, false];
 /// Mirrored too.
-pub(super) const BOTH: fn(&Part) -> [bool; 2] = |_| [true, true];
+pub(super) const BOTH: fn(&PhaseProblem) -> [bool; 2] = |_| [true, true];
 
 /// Two groups of axes that change places.
 pub(super) fn step(
@@ -143,15 +145,15 @@ pub(super) fn step(
     mid: usize,
     cols: usize,
     unit: usize,
-    want: Want,
-) -> Step {
-    Step { shape: Elementary { batch, rows, mid, cols, unit }.into(), want }
+    want: MethodFilter,
+) -> StageSpec {
+    StageSpec { shape: Elementary { batch, rows, mid, cols, unit }.into(), want }
 }
 
 /// The matrices as their own tile; of other axes a super-element.
-pub(super) fn whole_tile(part: &Part) -> Tile {
+pub(super) fn whole_tile(part: &PhaseProblem) -> TileSize {
     if part.is_matrices() {
-        return Tile { m: part.matrices.rows, n: part.matrices.cols };
+        return TileSize { m: part.matrices.rows, n: part.matrices.cols };
     }
-    Tile { m: 1, n: part.axes.unit() }
+    TileSize { m: 1, n: part.axes.unit() }
 }

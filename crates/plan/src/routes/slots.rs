@@ -1,16 +1,16 @@
 //! Aligned slots: two passes for any shape.
 
-use super::route::{Route, RouteRow, Step, Tile};
-use crate::device::{Slotting, Want};
+use super::route::{Route, RouteSpec, StageSpec, TileSize};
+use crate::device::{MethodFilter, SlotParams};
 use crate::infeasible::Infeasible;
-use crate::part::Part;
-use crate::problem::Matrices;
-use crate::shape::{Direction, StageShape};
+use crate::phase_problem::PhaseProblem;
+use crate::problem::MatrixBatch;
+use crate::stage_map::{Direction, StageMap};
 
 /// Slots gathered into each chunk's own memory, then moved; mirrored when there are more columns
 /// than rows, so that a chunk is always `slot` or more short rows. A tile `m x n` is a slot of `m`
 /// elements and chunks of `n` rows.
-pub const ALIGNED_SLOTS: RouteRow = RouteRow {
+pub const ALIGNED_SLOTS: RouteSpec = RouteSpec {
     route: Route::ALIGNED_SLOTS,
     about: "slots gathered chunk by chunk, then moved; any shape; mirrored where there are more columns than rows",
     source: "docs/algorithm.md",
@@ -23,22 +23,28 @@ pub const ALIGNED_SLOTS: RouteRow = RouteRow {
         [tall, !tall]
     },
     tiles,
-    steps: |part, Tile { m, n }| {
+    steps: |part, TileSize { m, n }| {
         let batch = part.matrices.batch;
         let Some(slots) = part.device.slots(&slotting(part, m), n) else { return Vec::new() };
         let direction = Direction::Forward;
         vec![
-            Step { shape: StageShape::SlotGather { batch, slots, direction }, want: Want::Any },
-            Step { shape: StageShape::SlotMove { batch, slots, direction }, want: Want::Cycles },
+            StageSpec {
+                shape: StageMap::SlotGather { batch, slots, direction },
+                want: MethodFilter::Any,
+            },
+            StageSpec {
+                shape: StageMap::SlotMove { batch, slots, direction },
+                want: MethodFilter::Cycles,
+            },
         ]
     },
     mirrored_steps: None,
 };
 
 /// The matrices with slots of `slot` elements.
-fn slotting(part: &Part, slot: usize) -> Slotting {
-    let Matrices { rows, cols, .. } = part.matrices;
-    Slotting { rows, cols, slot, elem_bytes: part.elem_bytes() }
+fn slotting(part: &PhaseProblem, slot: usize) -> SlotParams {
+    let MatrixBatch { rows, cols, .. } = part.matrices;
+    SlotParams { rows, cols, slot, elem_bytes: part.elem_bytes() }
 }
 
 /// Longest slot worth trying: moves are as fast as a copy from here on.
@@ -46,8 +52,8 @@ const LONGEST_SLOT_BYTES: usize = 4096;
 
 /// Slots of a power of two of elements (every length for sides up to 64 where all are asked for; a single
 /// element would be the one-stage route), with the chunks that suit the device.
-fn tiles(part: &Part) -> Result<Vec<Tile>, Infeasible> {
-    let Matrices { rows, cols, .. } = part.matrices;
+fn tiles(part: &PhaseProblem) -> Result<Vec<TileSize>, Infeasible> {
+    let MatrixBatch { rows, cols, .. } = part.matrices;
     let elem_bytes = part.elem_bytes();
     let longest = (LONGEST_SLOT_BYTES / elem_bytes).clamp(2, rows);
     let lengths: Vec<usize> = if part.every && rows <= 64 {
@@ -63,9 +69,9 @@ fn tiles(part: &Part) -> Result<Vec<Tile>, Infeasible> {
         chunks.sort_unstable();
         chunks.dedup();
         chunks.retain(|&n| device.slots(&slotting, n).is_some());
-        chunks.into_iter().map(move |n| Tile { m, n })
+        chunks.into_iter().map(move |n| TileSize { m, n })
     };
-    let tiles: Vec<Tile> = lengths.into_iter().flat_map(with).collect();
+    let tiles: Vec<TileSize> = lengths.into_iter().flat_map(with).collect();
     if tiles.is_empty() {
         return Err(Infeasible::OnChip {
             need: 2 * cols * elem_bytes,

@@ -1,12 +1,12 @@
 //! The thesis's compositions of elementary transpositions, with `M = M'·m` and `N = N'·n`.
 
-use super::route::{BOTH, Route, RouteRow, Tile, step};
+use super::route::{BOTH, Route, RouteSpec, TileSize, step};
 use super::tiles::pairs;
-use crate::device::Want;
-use crate::problem::Matrices;
+use crate::device::MethodFilter;
+use crate::problem::MatrixBatch;
 
 /// `(M, N', n)` to `(N', M, n)`; `(N', M', m, n)` to `(N', M', n, m)`; to `(N', n, M', m)`.
-pub const THREE_STAGE: RouteRow = RouteRow {
+pub const THREE_STAGE: RouteSpec = RouteSpec {
     route: Route::THREE_STAGE,
     about: "100! on n, 0010! on m x n tiles, 0100! on m; mirrored the other order",
     source: "thesis section 4.7",
@@ -15,13 +15,13 @@ pub const THREE_STAGE: RouteRow = RouteRow {
     any_axes: false,
     ways: BOTH,
     tiles: pairs,
-    steps: |part, Tile { m, n }| {
-        let Matrices { batch, rows, cols } = part.matrices;
+    steps: |part, TileSize { m, n }| {
+        let MatrixBatch { batch, rows, cols } = part.matrices;
         let (down, across) = (rows / m, cols / n);
         vec![
-            step(batch, rows, 1, across, n, Want::Any),
-            step(batch * across * down, m, 1, n, 1, Want::Any),
-            step(batch * across, down, 1, n, m, Want::Any),
+            step(batch, rows, 1, across, n, MethodFilter::Any),
+            step(batch * across * down, m, 1, n, 1, MethodFilter::Any),
+            step(batch * across, down, 1, n, m, MethodFilter::Any),
         ]
     },
     mirrored_steps: None,

@@ -1,8 +1,8 @@
 //! Which tiles a route looks at.
 
-use super::route::Tile;
+use super::route::TileSize;
 use crate::infeasible::Infeasible;
-use crate::part::Part;
+use crate::phase_problem::PhaseProblem;
 
 /// Those of a side's `divisors` that lie from `least` to `most`.
 pub(super) fn between(
@@ -20,12 +20,13 @@ pub(super) fn between(
 
 /// The tiles among `tiles` that a barrier of any scope can hold.
 pub(super) fn holdable(
-    part: &Part,
-    tiles: impl Iterator<Item = Tile>,
-) -> Result<Vec<Tile>, Infeasible> {
+    part: &PhaseProblem,
+    tiles: impl Iterator<Item = TileSize>,
+) -> Result<Vec<TileSize>, Infeasible> {
     let [_, have] = part.device.holds();
-    let bytes = |tile: Tile| tile.m * tile.n * part.elem_bytes();
-    let (fitting, over): (Vec<Tile>, Vec<Tile>) = tiles.partition(|&tile| bytes(tile) <= have);
+    let bytes = |tile: TileSize| tile.m * tile.n * part.elem_bytes();
+    let (fitting, over): (Vec<TileSize>, Vec<TileSize>) =
+        tiles.partition(|&tile| bytes(tile) <= have);
     if fitting.is_empty() {
         let need = over.into_iter().map(bytes).min().unwrap_or(0);
         return Err(Infeasible::OnChip { need, have });
@@ -41,7 +42,7 @@ const WORD_BYTES: usize = 16;
 /// Unless every pair is asked for, for each `n` only the largest `m` whose tile fits once and the
 /// largest whose tile fits twice, as moving it takes, of all and of those that wide words divide: longer
 /// super-elements of as wide words never cost more.
-pub(super) fn pairs(part: &Part) -> Result<Vec<Tile>, Infeasible> {
+pub(super) fn pairs(part: &PhaseProblem) -> Result<Vec<TileSize>, Infeasible> {
     let elem_bytes = part.elem_bytes();
     let down = between(part.row_divisors(), 2, part.matrices.rows - 1)?;
     let across = between(part.col_divisors(), 2, part.matrices.cols - 1)?;
@@ -50,8 +51,8 @@ pub(super) fn pairs(part: &Part) -> Result<Vec<Tile>, Infeasible> {
         let most = have / (copies * n * elem_bytes);
         down.clone().take_while(move |&m| m <= most)
     };
-    let tiles: Vec<Tile> = if part.every {
-        across.flat_map(|n| fitting(n, 1).map(move |m| Tile { m, n })).collect()
+    let tiles: Vec<TileSize> = if part.every {
+        across.flat_map(|n| fitting(n, 1).map(move |m| TileSize { m, n })).collect()
     } else {
         let wide = |m: &usize| (m * elem_bytes).is_multiple_of(WORD_BYTES);
         let largest = |n: usize| {
@@ -59,7 +60,7 @@ pub(super) fn pairs(part: &Part) -> Result<Vec<Tile>, Infeasible> {
             let mut sides: Vec<usize> = [1, 2].map(of).into_iter().flatten().flatten().collect();
             sides.sort_unstable();
             sides.dedup();
-            sides.into_iter().map(move |m| Tile { m, n })
+            sides.into_iter().map(move |m| TileSize { m, n })
         };
         across.flat_map(largest).collect()
     };

@@ -1,13 +1,13 @@
 //! Routes of one stage.
 
-use super::route::{AS_IT_IS, Route, RouteRow, Step, Tile, whole_tile};
-use crate::device::Want;
+use super::route::{AS_IT_IS, Route, RouteSpec, StageSpec, TileSize, whole_tile};
+use crate::device::MethodFilter;
 use crate::infeasible::Infeasible;
-use crate::problem::Matrices;
-use crate::shape::StageShape;
+use crate::problem::MatrixBatch;
+use crate::stage_map::StageMap;
 
 /// Tile pairs across the diagonal, or of axes that change places in pairs, and threes of a cube.
-pub const SQUARE: RouteRow = RouteRow {
+pub const SQUARE: RouteSpec = RouteSpec {
     route: Route::SQUARE,
     about: "tiles that change places: pairs across a square's diagonal, or where axes change places in pairs; threes of a cube",
     source: "thesis section 4.1",
@@ -16,9 +16,9 @@ pub const SQUARE: RouteRow = RouteRow {
     any_axes: true,
     ways: AS_IT_IS,
     tiles: |part| {
-        let Matrices { rows, cols, .. } = part.matrices;
+        let MatrixBatch { rows, cols, .. } = part.matrices;
         match part.axes.elementary() {
-            Some(e) if e.is_of_tiles() => Ok(vec![Tile { m: e.rows, n: e.cols }]),
+            Some(e) if e.is_of_tiles() => Ok(vec![TileSize { m: e.rows, n: e.cols }]),
             _ if part.axes.is_involution() => Ok(vec![whole_tile(part)]),
             _ if !part.is_matrices() => Err(Infeasible::NotSwapped),
             _ => Err(Infeasible::NotSquare { rows, cols }),
@@ -26,14 +26,14 @@ pub const SQUARE: RouteRow = RouteRow {
     },
     // What lies between the two axes that change places makes them squares side by side.
     steps: |part, _| {
-        let want = if !part.is_matrices() { Want::Tiles } else { Want::Swap };
-        vec![Step { shape: StageShape::Axes(part.axes), want }]
+        let want = if !part.is_matrices() { MethodFilter::Tiles } else { MethodFilter::Swap };
+        vec![StageSpec { shape: StageMap::Axes(part.axes), want }]
     },
     mirrored_steps: None,
 };
 
 /// Everything read before anything is written.
-pub const ON_CHIP: RouteRow = RouteRow {
+pub const ON_CHIP: RouteSpec = RouteSpec {
     route: Route::ON_CHIP,
     about: "010! on the whole matrix: read on chip, one barrier, written transposed",
     source: "thesis section 4.5 (barrier-sync), the scope widened to the device",
@@ -42,12 +42,14 @@ pub const ON_CHIP: RouteRow = RouteRow {
     any_axes: true,
     ways: AS_IT_IS,
     tiles: |part| Ok(vec![whole_tile(part)]),
-    steps: |part, _| vec![Step { shape: StageShape::Axes(part.axes), want: Want::Barrier }],
+    steps: |part, _| {
+        vec![StageSpec { shape: StageMap::Axes(part.axes), want: MethodFilter::Barrier }]
+    },
     mirrored_steps: None,
 };
 
 /// Element by element along the cycles.
-pub const ONE_STAGE: RouteRow = RouteRow {
+pub const ONE_STAGE: RouteSpec = RouteSpec {
     route: Route::ONE_STAGE,
     about: "cycles of single elements: slow for small elements, right for very long ones",
     source: "thesis section 4.2; Berman 1958, Windley 1959",
@@ -56,12 +58,14 @@ pub const ONE_STAGE: RouteRow = RouteRow {
     any_axes: true,
     ways: AS_IT_IS,
     tiles: |part| Ok(vec![whole_tile(part)]),
-    steps: |part, _| vec![Step { shape: StageShape::Axes(part.axes), want: Want::Cycles }],
+    steps: |part, _| {
+        vec![StageSpec { shape: StageMap::Axes(part.axes), want: MethodFilter::Cycles }]
+    },
     mirrored_steps: None,
 };
 
 /// From one place to another, with tiles of the device's own.
-pub const OUT_OF_PLACE: RouteRow = RouteRow {
+pub const OUT_OF_PLACE: RouteSpec = RouteSpec {
     route: Route::OUT_OF_PLACE,
     about: "010! read in one place and written in another",
     source: "docs/algorithm.md",
@@ -70,6 +74,6 @@ pub const OUT_OF_PLACE: RouteRow = RouteRow {
     any_axes: true,
     ways: AS_IT_IS,
     tiles: |part| Ok(vec![whole_tile(part)]),
-    steps: |part, _| vec![Step { shape: StageShape::Axes(part.axes), want: Want::Any }],
+    steps: |part, _| vec![StageSpec { shape: StageMap::Axes(part.axes), want: MethodFilter::Any }],
     mirrored_steps: None,
 };

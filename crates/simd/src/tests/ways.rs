@@ -1,12 +1,12 @@
 //! Which way each kernel takes: a right result says nothing about it.
 
 use super::{filled, with_each_kernel};
-use crate::taken::{Taken, taken};
+use crate::trace::{CodePath, taken};
 use crate::*;
 
 /// The ways of one `rows x cols` block of words of `word` bytes, in rows and columns without gaps or with.
-fn ways(word: usize, rows: usize, cols: usize, gap: usize) -> Vec<Taken> {
-    let block = Block { rows, cols, from_pitch: cols + gap, to_pitch: rows + gap };
+fn ways(word: usize, rows: usize, cols: usize, gap: usize) -> Vec<CodePath> {
+    let block = BlockShape { rows, cols, from_pitch: cols + gap, to_pitch: rows + gap };
     let from = filled(block.from_len(), word);
     let mut to = vec![Byte::new(0); block.to_len() * word];
     let safe = taken(|| transpose(&from, &mut to, block, word));
@@ -16,13 +16,13 @@ fn ways(word: usize, rows: usize, cols: usize, gap: usize) -> Vec<Taken> {
 }
 
 #[expect(unsafe_code, reason = "the call is unsafe")]
-fn transpose_in(from: &[Byte], to: &mut [Byte], block: Block, word: usize) {
+fn transpose_in(from: &[Byte], to: &mut [Byte], block: BlockShape, word: usize) {
     // SAFETY: both are as long as the block says; the borrows are exclusive of each other.
     unsafe { transpose_raw(from.as_ptr(), to.as_mut_ptr(), block, word) };
 }
 
 /// Lanes of a row's vectors.
-fn lanes(row: &Kernel) -> usize {
+fn lanes(row: &KernelSet) -> usize {
     row.vector_bytes / 16
 }
 
@@ -56,7 +56,7 @@ fn the_machine_s_widest_vectors_are_used() {
         assert_eq!(lanes(row), want, "{}", row.name);
         assert!(!cfg!(target_arch = "aarch64") || ["neon", "portable"].contains(&row.name));
     });
-    let best = crate::table::best();
+    let best = crate::dispatch::best();
     if cfg!(miri) {
         return assert_eq!(KERNELS[best].name, "portable");
     }
@@ -72,7 +72,7 @@ struct Case {
     rows: usize,
     cols: usize,
     gap: usize,
-    ways: [Taken; 4],
+    ways: [CodePath; 4],
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn small_structures_go_through_shuffles() {
 
 /// Bytes that begin on a line, and `skip` bytes later.
 fn on_line(bytes: &mut [Byte], skip: usize) -> &mut [Byte] {
-    let start = bytes.as_ptr().align_offset(LINE);
+    let start = bytes.as_ptr().align_offset(CACHE_LINE);
     &mut bytes[start + skip..]
 }
 
@@ -188,7 +188,7 @@ fn runs_are_copied_line_by_line() {
 
 #[expect(unsafe_code, reason = "the call is unsafe")]
 fn copy_one(from: &[Byte], to: *mut Byte) {
-    let transfer = Transfer { from: from.as_ptr(), to, ahead: std::ptr::null() };
+    let transfer = CopyJob { from: from.as_ptr(), to, ahead: std::ptr::null() };
     // SAFETY: the tests' buffers hold so many bytes from there on, and are two.
     unsafe { copy_transfers_raw(&[transfer], from.len()) };
 }
@@ -209,7 +209,7 @@ fn squares_go_through_vectors() {
 
 #[expect(unsafe_code, reason = "the call is unsafe")]
 fn turn(data: &mut [Byte], side: usize, unit: usize) {
-    let mut lines = Lines::new(Rows::NONE, Rows::NONE);
+    let mut lines = PrefetchCursor::new(StridedRegion::NONE, StridedRegion::NONE);
     if let Some(swap) = SquareSwap::of(side, unit) {
         // SAFETY: one square, all of `data`.
         unsafe { swap.swap_raw([data.as_mut_ptr(); 2], side * unit, &mut lines) };
@@ -219,14 +219,14 @@ fn turn(data: &mut [Byte], side: usize, unit: usize) {
 #[test]
 fn rings_and_streams_move_lines() {
     with_each_kernel(|row| {
-        let mut ring = filled(256 + 2 * LINE, 1);
+        let mut ring = filled(256 + 2 * CACHE_LINE, 1);
         let mut run = filled(128, 1);
         let into = taken(|| copy_into_ring(&run, &mut ring, 200, 256));
         assert_eq!(into, [("into ring", lanes(row))]);
-        let from = taken(|| copy_from_ring(&ring[LINE..], 200, 256, &mut run));
+        let from = taken(|| copy_from_ring(&ring[CACHE_LINE..], 200, 256, &mut run));
         assert_eq!(from, [("from ring", lanes(row))]);
         // Without the lines that repeat, and parts of lines.
-        assert_eq!(taken(|| copy_from_ring(&ring[LINE..][..256], 200, 256, &mut run)), []);
+        assert_eq!(taken(|| copy_from_ring(&ring[CACHE_LINE..][..256], 200, 256, &mut run)), []);
         assert_eq!(taken(|| copy_into_ring(&run[..100], &mut ring, 200, 256)), []);
     });
     let (from, mut to) = (filled(300, 1), filled(500, 1));
@@ -240,7 +240,7 @@ fn rings_and_streams_move_lines() {
 #[expect(unsafe_code, reason = "the call is unsafe")]
 fn stream_one(from: &[Byte], to: *mut Byte) {
     // SAFETY: the tests' buffers hold so many bytes from there on, and are two.
-    unsafe { stream_raw(from, to) };
+    unsafe { copy_nontemporal(from, to) };
     fence();
 }
 
@@ -253,6 +253,6 @@ fn a_ring_longer_than_memory_is_refused() {
 #[test]
 #[should_panic(expected = "from_len")]
 fn a_pitch_that_overflows_is_refused() {
-    let block = Block { rows: 3, cols: 1, from_pitch: 1 << 63, to_pitch: 3 };
+    let block = BlockShape { rows: 3, cols: 1, from_pitch: 1 << 63, to_pitch: 3 };
     transpose(&filled(3, 1), &mut [Byte::new(0); 3], block, 1);
 }

@@ -1,14 +1,14 @@
 //! Matrices moved and scaled in place in a GPU's memory.
 
 use turntile_cuda::{Buffers, CudaError, Gpu};
-use turntile_plan::Flaw;
+use turntile_plan::InvalidPlan;
 
-use super::{DeviceMemory, OnGpu, StreamHandle};
+use super::{DeviceMemory, GpuTransposer, StreamHandle};
 use crate::Error;
-use crate::imatcopy::{Operation, matrix};
+use crate::imatcopy::{MatrixOp, matrix};
 use crate::scale::{Scalar, Scale};
 
-impl OnGpu {
+impl GpuTransposer {
     /// As [`run`](Self::run), every element of the result scaled: squares that change places with their mirror images on the
     /// way, others in a pass of its own. Where `scale` is nothing it costs nothing, and where it is zero nothing is moved. Numbers are those of the host, bit by bit, but which NaN
     /// a product or a sum makes is not specified.
@@ -62,7 +62,7 @@ impl OnGpu {
             return unsafe { self.queue(stream, data, None, workspace) };
         }
         if self.plan.problem.is_out_of_place() {
-            return Err(CudaError::from(Flaw::Place { out_of_place: true }).into());
+            return Err(CudaError::from(InvalidPlan::Place { out_of_place: true }).into());
         }
         let ((number, scaling), workspace) = (scale.on_gpu(), workspace.map(DeviceMemory::place));
         let buffers = Buffers { data: data.place(), source: None, workspace };
@@ -78,7 +78,7 @@ impl OnGpu {
 /// The address is aligned to real numbers, or as far as it happens to be.
 ///
 /// # Errors
-/// As [`Transpose::plan_on`](crate::Transpose::plan_on) and [`OnGpu::run_scaled`]; the memory is then unchanged, unless the device failed
+/// As [`Transpose::plan_on`](crate::Transpose::plan_on) and [`GpuTransposer::run_scaled`]; the memory is then unchanged, unless the device failed
 /// or it is [`CudaError::Partial`].
 ///
 /// # Safety
@@ -88,7 +88,7 @@ pub unsafe fn imatcopy<S: Scalar>(
     gpu: &Gpu,
     stream: impl Into<StreamHandle>,
     data: impl Into<DeviceMemory>,
-    operation: Operation,
+    operation: MatrixOp,
     rows: usize,
     cols: usize,
     alpha: S,

@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use super::{CudaError, DeviceMemory, Gpu, OnGpu, StreamHandle};
+use super::{CudaError, DeviceMemory, Gpu, GpuTransposer, StreamHandle};
 use crate::layout::Marshal;
 use crate::{Error, Transpose};
 
@@ -14,7 +14,7 @@ pub struct OnStream<'a> {
     memory: DeviceMemory,
     stream: StreamHandle,
     /// They have the workspaces of what was queued, and are dropped when that has ended.
-    plans: Vec<OnGpu>,
+    plans: Vec<GpuTransposer>,
 }
 
 /// The number of a conversion that an [`OnStream`] has planned.

@@ -1,6 +1,6 @@
 //! A grid's layout chosen from the bits of its addresses (thesis section 6.3).
 
-use turntile_perm::{Flattening, GridError, Part};
+use turntile_perm::{Flattening, FlatteningError, LayoutAxis};
 
 /// A device's memory, as bits of a byte's address. The steering bits follow the coalescing bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ pub enum SelectError {
     },
     /// There is no such layout.
     #[error(transparent)]
-    Grid(#[from] GridError),
+    Grid(#[from] FlatteningError),
 }
 
 /// What all accesses to a grid have in common: a row a dimension, a column an index. An access is such a matrix, row by row,
@@ -193,7 +193,7 @@ impl Taken {
         }
     }
 
-    fn layout(&self, dims: &[usize]) -> Result<Flattening, GridError> {
+    fn layout(&self, dims: &[usize]) -> Result<Flattening, FlatteningError> {
         let mut layout = Flattening::row_major(dims)?;
         for dim in 0..dims.len() {
             let of = self.0.iter().filter(|run| run.0 == dim);
@@ -201,13 +201,13 @@ impl Taken {
             cuts.sort_unstable_by(|a, b| b.cmp(a));
             cuts.dedup();
             for bit in cuts {
-                let inner = |part: &Part| (part.dim, part.over) == (dim, 1);
+                let inner = |part: &LayoutAxis| (part.dim, part.over) == (dim, 1);
                 let axis = layout.parts().iter().rposition(inner).expect("a part a dimension");
                 layout = layout.strip_mined(axis, 1 << bit)?;
             }
         }
         let place = |dim: usize, bit: u32| {
-            let starts = |part: &Part| (part.dim, part.over) == (dim, 1 << bit);
+            let starts = |part: &LayoutAxis| (part.dim, part.over) == (dim, 1 << bit);
             layout.parts().iter().rposition(starts)
         };
         let inward: Vec<usize> =

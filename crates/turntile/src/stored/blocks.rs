@@ -1,10 +1,10 @@
 //! Blocks: parts of an array that fit in memory, read and written in runs as long as can be.
 
-use crate::stored::job::Job;
+use crate::stored::job::StridedCopy;
 
 /// How an array is cut: all blocks have these extents but for the last along each axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Blocks {
+pub struct BlockTiling {
     /// Along each of the job's axes.
     pub extents: Vec<u64>,
     /// Bytes of a whole block.
@@ -15,9 +15,9 @@ pub struct Blocks {
     pub run_to: u64,
 }
 
-impl Blocks {
+impl BlockTiling {
     /// Cuts a job into blocks of at most `memory` bytes, at least an element.
-    pub fn of(job: &Job, memory: u64) -> Self {
+    pub fn of(job: &StridedCopy, memory: u64) -> Self {
         let chains = [job.chain_from(), job.chain_to()];
         let mut block = vec![1; job.axes.len()];
         let mut bytes = job.elem_bytes;
@@ -39,7 +39,7 @@ impl Blocks {
             block[k] = next;
         }
         let [run_from, run_to] = chains.map(|chain| job.run(&block, &chain));
-        Blocks { extents: block, bytes, run_from, run_to }
+        BlockTiling { extents: block, bytes, run_from, run_to }
     }
 
     /// The shorter of its runs.
@@ -48,7 +48,7 @@ impl Blocks {
     }
 
     /// Where each block begins and how large it is, along all axes, in an order in which the result grows from its beginning on.
-    pub fn each(&self, job: &Job) -> impl Iterator<Item = (Vec<u64>, Vec<u64>)> {
+    pub fn each(&self, job: &StridedCopy) -> impl Iterator<Item = (Vec<u64>, Vec<u64>)> {
         let extents: Vec<u64> = job.axes.iter().map(|axis| axis.extent).collect();
         let (order, block) = (job.order(), self.extents.clone());
         let counts: Vec<u64> = order.iter().map(|&k| extents[k].div_ceil(block[k])).collect();
@@ -79,10 +79,10 @@ mod tests {
             (vec![30], vec![0]),
             (vec![1, 1], vec![1, 0]),
         ] {
-            let job = Job::permuting(&extents, &order, 3);
+            let job = StridedCopy::permuting(&extents, &order, 3);
             let lengths: Vec<u64> = job.axes.iter().map(|axis| axis.extent).collect();
             for memory in [1, 3, 6, 20, 47, 100, 1000] {
-                let blocks = Blocks::of(&job, memory);
+                let blocks = BlockTiling::of(&job, memory);
                 assert!(blocks.bytes <= memory.max(3), "{extents:?} {memory}: {blocks:?}");
                 let mut seen = vec![0; lengths.iter().product::<u64>() as usize];
                 for (first, size) in blocks.each(&job) {
@@ -104,15 +104,15 @@ mod tests {
     #[test]
     fn runs_of_both_sides_are_of_a_length() {
         // A gibibyte of a 160 GB matrix.
-        let job = Job::permuting(&[200_000, 200_000], &[1, 0], 4);
-        let blocks = Blocks::of(&job, 1 << 30);
+        let job = StridedCopy::permuting(&[200_000, 200_000], &[1, 0], 4);
+        let blocks = BlockTiling::of(&job, 1 << 30);
         assert!(blocks.shortest_run() >= 32 << 10 && blocks.bytes >= 7 << 27, "{blocks:?}");
         // Short rows are read whole, and many of them.
-        let job = Job::permuting(&[1 << 30, 3], &[1, 0], 4);
-        assert!(Blocks::of(&job, 1 << 30).shortest_run() > 300 << 20);
+        let job = StridedCopy::permuting(&[1 << 30, 3], &[1, 0], 4);
+        assert!(BlockTiling::of(&job, 1 << 30).shortest_run() > 300 << 20);
         // A batch of small matrices: whole ones.
-        let job = Job::permuting(&[1 << 24, 30, 20], &[0, 2, 1], 4);
-        let blocks = Blocks::of(&job, 1 << 30);
+        let job = StridedCopy::permuting(&[1 << 24, 30, 20], &[0, 2, 1], 4);
+        let blocks = BlockTiling::of(&job, 1 << 30);
         assert_eq!(blocks.extents[1..], [30, 20]);
         assert!(blocks.shortest_run() > 1 << 29, "{blocks:?}");
     }

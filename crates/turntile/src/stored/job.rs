@@ -2,7 +2,7 @@
 
 /// An axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Axis {
+pub struct CopyAxis {
     /// How long it is.
     pub extent: u64,
     /// Bytes from one place on it to the next, in the source.
@@ -13,7 +13,7 @@ pub struct Axis {
 
 /// An array to be moved from one place into another.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Job {
+pub struct StridedCopy {
     /// Bytes of an element.
     pub elem_bytes: u64,
     /// Offset of the first element in the source.
@@ -21,7 +21,7 @@ pub struct Job {
     /// The same in the result.
     pub dest: u64,
     /// The axes as they lie in the source, the outermost first.
-    pub axes: Vec<Axis>,
+    pub axes: Vec<CopyAxis>,
 }
 
 /// Pitches of a dense array.
@@ -33,7 +33,7 @@ pub fn dense(extents: &[u64], elem_bytes: u64) -> Vec<u64> {
     pitches
 }
 
-impl Job {
+impl StridedCopy {
     /// The axes of a dense array permuted: axis `i` of the result is axis `order[i]`. Nothing of it is empty.
     pub fn permuting(extents: &[u64], order: &[usize], elem_bytes: u64) -> Self {
         let after: Vec<u64> = order.iter().map(|&axis| extents[axis]).collect();
@@ -41,21 +41,21 @@ impl Job {
         let place = |axis: usize| {
             order.iter().position(|&other| other == axis).expect("an order of all axes")
         };
-        let axis = |k: usize| Axis { extent: extents[k], from: from[k], to: to[place(k)] };
+        let axis = |k: usize| CopyAxis { extent: extents[k], from: from[k], to: to[place(k)] };
         let axes = (0..extents.len()).map(axis).collect();
-        Job { elem_bytes, source: 0, dest: 0, axes }.fused()
+        StridedCopy { elem_bytes, source: 0, dest: 0, axes }.fused()
     }
 
     /// The same with axes of extent 1 left out, and those joined that follow each other on both sides.
     pub fn fused(mut self) -> Self {
-        let mut fused: Vec<Axis> = Vec::new();
+        let mut fused: Vec<CopyAxis> = Vec::new();
         for axis in self.axes.iter().filter(|axis| axis.extent > 1) {
             match fused.last_mut() {
                 Some(outer)
                     if outer.from == axis.from * axis.extent
                         && outer.to == axis.to * axis.extent =>
                 {
-                    *outer = Axis { extent: outer.extent * axis.extent, ..*axis };
+                    *outer = CopyAxis { extent: outer.extent * axis.extent, ..*axis };
                 }
                 _ => fused.push(*axis),
             }
@@ -90,7 +90,7 @@ impl Job {
     fn chain(
         &self,
         inwards: impl Iterator<Item = usize>,
-        pitch: impl Fn(&Axis) -> u64,
+        pitch: impl Fn(&CopyAxis) -> u64,
     ) -> Vec<usize> {
         let (mut chain, mut next) = (Vec::new(), self.elem_bytes);
         for k in inwards {
@@ -122,17 +122,17 @@ mod tests {
 
     #[test]
     fn axes_are_joined_where_both_sides_allow() {
-        let job = Job::permuting(&[3, 1, 4, 5, 2], &[2, 3, 0, 1, 4], 8);
-        let axis = |extent, from, to| Axis { extent, from, to };
+        let job = StridedCopy::permuting(&[3, 1, 4, 5, 2], &[2, 3, 0, 1, 4], 8);
+        let axis = |extent, from, to| CopyAxis { extent, from, to };
         assert_eq!(job.axes, [axis(3, 320, 16), axis(20, 16, 48), axis(2, 8, 8)]);
         assert_eq!((job.bytes(), job.order()), (960, vec![1, 0, 2]));
-        assert_eq!(Job::permuting(&[3, 4], &[0, 1], 8).axes, [axis(12, 8, 8)]);
-        assert_eq!(Job::permuting(&[1, 1], &[1, 0], 8).axes, []);
+        assert_eq!(StridedCopy::permuting(&[3, 4], &[0, 1], 8).axes, [axis(12, 8, 8)]);
+        assert_eq!(StridedCopy::permuting(&[1, 1], &[1, 0], 8).axes, []);
     }
 
     #[test]
     fn runs_go_on_over_whole_axes() {
-        let job = Job::permuting(&[3, 4, 5], &[2, 1, 0], 8);
+        let job = StridedCopy::permuting(&[3, 4, 5], &[2, 1, 0], 8);
         assert_eq!((job.chain_from(), job.chain_to()), (vec![2, 1, 0], vec![0, 1, 2]));
         for (block, from, to) in [
             ([1, 1, 1], 8, 8),

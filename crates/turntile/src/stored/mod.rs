@@ -27,15 +27,15 @@ pub use error::StoredError;
 
 use turntile_plan::TileRule;
 
-use crate::relayout::LayoutError;
-use crate::stored::job::Job;
-use crate::stored::mover::Tools;
-use crate::stored::passes::{Leg, Pass};
+use crate::record_conversion::LayoutError;
+use crate::stored::job::StridedCopy;
+use crate::stored::mover::Context;
+use crate::stored::passes::{Pass, PassKind};
 use crate::{Effort, Error, Transpose};
 
 /// A permutation of stored data, planned for so much memory.
 #[derive(Clone, Debug)]
-pub struct Stored {
+pub struct OutOfCore {
     passes: Vec<Pass>,
     threads: usize,
     workspace: usize,
@@ -53,9 +53,9 @@ impl Transpose {
     /// larger takes as much as it has.
     ///
     /// # Errors
-    /// [`Error::Problem`] as [`plan`](Self::plan), [`Error::Layout`] of records, [`Error::Stored`] with a cap, route, rule for
+    /// [`Error::Problem`] as [`plan`](Self::plan), [`Error::RecordOrder`] of records, [`Error::OutOfCore`] with a cap, route, rule for
     /// tiles, table of costs, wisdom, measuring, alignment or other place: they are for plans in memory.
-    pub fn stored(&self, memory: usize) -> Result<Stored, Error> {
+    pub fn stored(&self, memory: usize) -> Result<OutOfCore, Error> {
         let problem = self.dense_problem("stored arrays")?;
         if let Some(with) = self.in_memory_only() {
             return Err(Error::Stored { with });
@@ -65,13 +65,13 @@ impl Transpose {
         }
         let (workspace, threads) = (memory.min(MOST) / WORKSPACE, self.host_threads());
         if problem.is_empty() {
-            return Ok(Stored { passes: Vec::new(), threads, workspace });
+            return Ok(OutOfCore { passes: Vec::new(), threads, workspace });
         }
         let extents: Vec<u64> = problem.extents().iter().map(|&extent| extent as u64).collect();
         let order: Vec<usize> = problem.order().collect();
-        let job = Job::permuting(&extents, &order, problem.elem_bytes() as u64);
+        let job = StridedCopy::permuting(&extents, &order, problem.elem_bytes() as u64);
         let passes = passes::passes(job, (memory.min(MOST) - workspace) as u64);
-        Ok(Stored { passes, threads, workspace })
+        Ok(OutOfCore { passes, threads, workspace })
     }
 
     /// The first option that was given and acts on plans in memory only.
@@ -90,7 +90,7 @@ impl Transpose {
     }
 }
 
-impl Stored {
+impl OutOfCore {
     /// How often every byte is read and written: once, or twice where the memory is very small.
     pub fn passes(&self) -> usize {
         if self.scratch_bytes() > 0 { 2 } else { self.passes.len().min(1) }
@@ -99,7 +99,7 @@ impl Stored {
     /// Bytes of the scratch that it needs: if it takes two passes, of the part of the data that goes both ways at a time,
     /// otherwise none.
     pub fn scratch_bytes(&self) -> u64 {
-        let out = self.passes.iter().filter(|pass| pass.leg == Leg::Out);
+        let out = self.passes.iter().filter(|pass| pass.leg == PassKind::Out);
         out.map(|pass| pass.job.bytes()).max().unwrap_or(0)
     }
 
@@ -111,7 +111,7 @@ impl Stored {
     /// Bytes of the shortest runs, of whole blocks; those of the few columns that a panel of two passes leaves over are shorter.
     pub fn shortest_run(&self) -> u64 {
         let first = |leg| self.passes.iter().find(|pass| pass.leg == leg);
-        let all = [Leg::Whole, Leg::Out, Leg::Home].into_iter().filter_map(first);
+        let all = [PassKind::Whole, PassKind::Out, PassKind::Home].into_iter().filter_map(first);
         all.map(|pass| pass.blocks.shortest_run()).min().unwrap_or(0)
     }
 
@@ -150,16 +150,16 @@ impl Stored {
             return Err(StoredError::Memory { need, have });
         }
         let no_scratch = || StoredError::NoScratch { bytes: self.scratch_bytes() };
-        let Stored { threads, workspace, .. } = *self;
-        let mut tools = Tools { threads, workspace, buffer, progress: &mut progress };
+        let OutOfCore { threads, workspace, .. } = *self;
+        let mut tools = Context { threads, workspace, buffer, progress: &mut progress };
         for pass in &self.passes {
             match pass.leg {
-                Leg::Whole => mover::run(pass, source, result, &mut tools)?,
-                Leg::Out => {
+                PassKind::Whole => mover::run(pass, source, result, &mut tools)?,
+                PassKind::Out => {
                     let scratch = scratch.as_deref_mut().ok_or_else(no_scratch)?;
                     mover::run(pass, source, scratch, &mut tools)?;
                 }
-                Leg::Home => {
+                PassKind::Home => {
                     let scratch = scratch.as_deref_mut().ok_or_else(no_scratch)?;
                     mover::run(pass, &*scratch, result, &mut tools)?;
                 }

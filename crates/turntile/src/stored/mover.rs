@@ -8,9 +8,9 @@ use std::thread::{self, ScopedJoinHandle};
 
 use crate::stored::at::{ReadAt, WriteAt};
 use crate::stored::error::StoredError;
-use crate::stored::job::{Axis, Job};
+use crate::stored::job::{CopyAxis, StridedCopy};
 use crate::stored::passes::Pass;
-use crate::{Bytes, Planned, Transpose};
+use crate::{RawElements, Transpose, Transposer};
 
 /// Reads that are under way at once: storage answers many as soon as one.
 const READERS: usize = 16;
@@ -23,7 +23,7 @@ const READER_STACK: usize = 512 << 10;
 const SHARE: std::ops::RangeInclusive<usize> = 1 << 14..=1 << 18;
 
 /// What a pass needs beside its source and its result.
-pub struct Tools<'a> {
+pub struct Context<'a> {
     /// Threads that permute.
     pub threads: usize,
     /// Most bytes that permuting needs beside a block.
@@ -58,10 +58,10 @@ type Block = (Vec<u64>, Vec<u64>);
 
 /// One side of a pass: the axes as they lie there, and where its first element is.
 struct Side<'a> {
-    job: &'a Job,
+    job: &'a StridedCopy,
     order: Vec<usize>,
     base: u64,
-    pitch: fn(&Axis) -> u64,
+    pitch: fn(&CopyAxis) -> u64,
 }
 
 impl Side<'_> {
@@ -89,7 +89,7 @@ pub fn run(
     pass: &Pass,
     source: &(impl ReadAt + ?Sized),
     dest: &mut (impl WriteAt + ?Sized),
-    tools: &mut Tools<'_>,
+    tools: &mut Context<'_>,
 ) -> Result<(), StoredError> {
     let &Pass { ref job, ref blocks, ahead, .. } = pass;
     let from = Side {
@@ -100,7 +100,7 @@ pub fn run(
     };
     let to = Side { job, order: job.order(), base: job.dest, pitch: |axis| axis.to };
     // Those at the ends of the axes differ from the others; each kind is planned once.
-    let mut planned: HashMap<Vec<u64>, Planned> = HashMap::new();
+    let mut planned: HashMap<Vec<u64>, Transposer> = HashMap::new();
     let bytes_of = |(_, size): &Block| (size.iter().product::<u64>() * job.elem_bytes) as usize;
     let mut each = blocks.each(job).peekable();
     let (mut now, mut next) =
@@ -119,7 +119,7 @@ pub fn run(
         let data = &mut now[..bytes_of(&block)];
         (tools.progress)(data.len() as u64);
         let mut put = || {
-            plan.run(&mut Bytes(&mut *data))?;
+            plan.run(&mut RawElements(&mut *data))?;
             write(dest, data, &to.runs(&block), tools.progress).map_err(StoredError::Write)
         };
         let Some(following) = each.peek() else { return put() };
@@ -162,12 +162,12 @@ fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
 }
 
 fn plan(
-    job: &Job,
+    job: &StridedCopy,
     size: &[u64],
     order: &[usize],
     threads: usize,
     workspace: usize,
-) -> Result<Planned, StoredError> {
+) -> Result<Transposer, StoredError> {
     let extents: Vec<usize> = size.iter().map(|&extent| extent as usize).collect();
     let transpose = Transpose::of_axes_bytes(&extents, order, job.elem_bytes as usize);
     Ok(transpose.threads(threads).workspace_cap(workspace).plan()?)

@@ -80,22 +80,27 @@ fn orders(axes: usize) -> Vec<Vec<usize>> {
         .collect()
 }
 
-fn check(extents: &[usize], order: &[usize], elem: usize, passes_in: impl Fn(&Job) -> Vec<Pass>) {
+fn check(
+    extents: &[usize],
+    order: &[usize],
+    elem: usize,
+    passes_in: impl Fn(&StridedCopy) -> Vec<Pass>,
+) {
     let bytes = extents.iter().product::<usize>() * elem;
     let data: Vec<u8> = (0..bytes).map(|k| (k * 7 + k / 256 * 31) as u8).collect();
     let wide: Vec<u64> = extents.iter().map(|&extent| extent as u64).collect();
-    let passes = passes_in(&Job::permuting(&wide, order, elem as u64));
+    let passes = passes_in(&StridedCopy::permuting(&wide, order, elem as u64));
     // Two blocks at a time too, for some: that takes threads.
     if elem == 3 && extents.len() == 3 {
         let mut two = passes.clone();
         two.iter_mut().for_each(|pass| pass.ahead = pass.blocks.bytes < pass.job.bytes());
-        let stored = Stored { passes: two, threads: 1, workspace: 1 << 12 };
+        let stored = OutOfCore { passes: two, threads: 1, workspace: 1 << 12 };
         let (mut buffer, mut result) = (vec![0; stored.buffer_bytes()], Counted::new(bytes));
         let mut scratch = Counted::new(stored.scratch_bytes() as usize);
         stored.run_in(&mut buffer, &data[..], &mut result, Some(&mut scratch), |_| ()).unwrap();
         assert!(result.bytes == permuted(&data, extents, order, elem), "{:?}", stored.passes);
     }
-    let stored = Stored { passes, threads: 1, workspace: 1 << 12 };
+    let stored = OutOfCore { passes, threads: 1, workspace: 1 << 12 };
     let mut buffer = vec![0; stored.buffer_bytes()];
     let room = stored.scratch_bytes() as usize;
     let (mut result, mut scratch, mut moved) = (Counted::new(bytes), Counted::new(room), 0);
@@ -120,7 +125,7 @@ fn check(extents: &[usize], order: &[usize], elem: usize, passes_in: impl Fn(&Jo
     let first: u64 = stored
         .passes
         .iter()
-        .filter(|pass| pass.leg != Leg::Home)
+        .filter(|pass| pass.leg != PassKind::Home)
         .map(|pass| pass.blocks.each(&pass.job).next().map_or(0, |(_, size)| size.iter().product()))
         .sum();
     assert_eq!(source.unannounced.into_inner() as u64, first * elem as u64, "{case}");

@@ -2,8 +2,8 @@
 
 pub mod oracle;
 
-use turntile::plan::{Host, Plan, Problem};
-use turntile::{Bytes, Planned};
+use turntile::plan::{CpuDevice, Plan, Problem};
+use turntile::{RawElements, Transposer};
 use turntile_cpu::{Executor, Workspace};
 use turntile_plan::Device;
 
@@ -32,7 +32,7 @@ pub fn check_against(plan: Plan, threads: usize, want: &[u8]) {
     }
     let executor = Executor::new(plan, threads).unwrap();
     let (need, stated) = (executor.workspace_bytes(), executor.plan().workspace_bytes);
-    let host = Host::new(1);
+    let host = CpuDevice::new(1);
     let kept = executor.plan().device != host.name() || need <= stated;
     assert!(kept, "takes {need} bytes and says {stated}: {:#}", executor.plan());
     let mut workspace = Workspace::new(need).unwrap();
@@ -46,10 +46,10 @@ pub fn check_against(plan: Plan, threads: usize, want: &[u8]) {
 /// The same of a plan from one buffer to another; what is read stays as it was.
 fn check_into(plan: Plan, threads: usize, from: &[u8], want: &[u8]) {
     let problem = plan.problem;
-    let planned = Planned::new(plan, threads).unwrap();
+    let planned = Transposer::new(plan, threads).unwrap();
     assert_eq!(planned.workspace_bytes(), 0, "{planned:#}");
     let mut data = vec![0x5A; from.len()];
-    planned.run_into(&Bytes(from), &mut Bytes(&mut data)).unwrap();
+    planned.run_into(&RawElements(from), &mut RawElements(&mut data)).unwrap();
     if data != want {
         report(&problem, &data, want, planned.plan());
     }

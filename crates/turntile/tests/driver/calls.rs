@@ -6,7 +6,8 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use turntile::{
-    Bytes, Error, Transpose, bytes, permute_in_place, rearrange, transpose_in_place, transpose_into,
+    Error, RawElements, Transpose, bytes, permute_in_place, rearrange, transpose_in_place,
+    transpose_into,
 };
 
 use crate::about;
@@ -228,7 +229,9 @@ fn patterns(draw: &mut Draw) -> &'static str {
         _ => {
             let planned = Transpose::of_pattern_bytes(&given, &pattern, &sizes, elem_bytes)
                 .and_then(|transpose| transpose.plan());
-            planned.and_then(|plan| plan.run(&mut Bytes(data.data()))).map(|()| extents(&after))
+            planned
+                .and_then(|plan| plan.run(&mut RawElements(data.data())))
+                .map(|()| extents(&after))
         }
     };
     match result {

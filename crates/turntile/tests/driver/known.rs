@@ -14,7 +14,7 @@ pub enum Known {
     ExhaustiveTakesTheLast,
     /// GPUs, axes that are no matrices: `plan` returns more estimated seconds than the best of `survey`.
     SurveyFindsBetterOnGpus,
-    /// The table of costs that `Host::here` plans by is refused by `Transpose::costs` on an unknown processor.
+    /// The table of costs that `CpuDevice::here` plans by is refused by `Transpose::costs` on an unknown processor.
     OwnCostsRefused,
     /// A batch of arrays of one axis with leading dimensions is planned as one matrix.
     BatchOfOneAxisWithLeading,

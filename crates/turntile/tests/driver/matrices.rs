@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use turntile::{Complex, Operation, Options, Scalar, Scale, Transpose, imatcopy};
+use turntile::{Complex, MatrixOp, RunOptions, Scalar, Scale, Transpose, imatcopy};
 
 use crate::about;
 use crate::calls::in_pool;
@@ -73,10 +73,10 @@ fn of<S: Number>(draw: &mut Draw) -> &'static str {
     let most = draw.most() / 2;
     let [rows, cols] = draw.sides(most);
     let operation = draw.of(&[
-        Operation::Keep,
-        Operation::Transpose,
-        Operation::Conjugate,
-        Operation::ConjugateTranspose,
+        MatrixOp::Keep,
+        MatrixOp::Transpose,
+        MatrixOp::Conjugate,
+        MatrixOp::ConjugateTranspose,
     ]);
     let wide = if operation.transposes() { rows } else { cols };
     let [a, b] = [(); 2].map(|()| if draw.one_in(3) { 0 } else { draw.below(12) });
@@ -116,7 +116,7 @@ fn of<S: Number>(draw: &mut Draw) -> &'static str {
             let cap = draw.maybe(3, Draw::cap);
             let transpose = cap.map_or(transpose.clone(), |cap| transpose.workspace_cap(cap));
             let scale = Scale { alpha, conjugate: operation.conjugates() };
-            transpose.plan().and_then(|plan| plan.run_scaled(&mut data, &scale, Options::new()))
+            transpose.plan().and_then(|plan| plan.run_scaled(&mut data, &scale, RunOptions::new()))
         }
         _ => imatcopy(&mut data, operation, rows, cols, alpha, lda, ldb),
     };

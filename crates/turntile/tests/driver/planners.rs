@@ -1,7 +1,7 @@
 //! Plans for hosts and GPUs, run on this host.
 
-use turntile::Planned;
-use turntile::plan::{Chip, Host, Plan, PlanError, Planner, Problem, TileRule};
+use turntile::Transposer;
+use turntile::plan::{Chip, CpuDevice, Plan, PlanError, Planner, Problem, TileRule};
 use turntile_cuda::call::Limits;
 
 use crate::draw::Draw;
@@ -38,9 +38,9 @@ impl Device {
 
     fn planner(self) -> Planner {
         match self {
-            Device::Host { threads, scratch: None } => Planner::new(Host::new(threads)),
+            Device::Host { threads, scratch: None } => Planner::new(CpuDevice::new(threads)),
             Device::Host { threads, scratch: Some(bytes) } => {
-                Planner::new(Host::new(threads).with_scratch(bytes))
+                Planner::new(CpuDevice::new(threads).with_scratch(bytes))
             }
             Device::H200 => Planner::new(Chip::h200()),
             Device::A100 => Planner::new(Chip::a100()),
@@ -124,7 +124,7 @@ pub fn draw(draw: &mut Draw) -> &'static str {
         chosen
     };
     let threads = draw.threads();
-    let planned = Planned::new(plan, threads).unwrap();
+    let planned = Transposer::new(plan, threads).unwrap();
     runs::check_plan(&planned, &wish, device.is_host());
     if let Some(route) = route.filter(|_| runs::moves(&planned)) {
         let legs = planned.plan().legs.iter().any(|leg| leg.route == route);
@@ -227,7 +227,7 @@ pub fn draw_huge(draw: &mut Draw) -> &'static str {
         }
         Ok(plan) => plan,
     };
-    let planned = Planned::new(plan, 3).unwrap();
+    let planned = Transposer::new(plan, 3).unwrap();
     runs::check_plan(&planned, &wish, device.is_host());
     runs::check_dest(draw, &planned, &wish);
     "planned"

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use turntile::plan::{Chip, Costs, Host, Planner, Route, TileRule};
-use turntile::{Effort, Error, Planned, Transpose};
+use turntile::plan::{Chip, CostTable, CpuDevice, Planner, Route, TileRule};
+use turntile::{Effort, Error, Transpose, Transposer};
 
 use crate::draw::Draw;
 use crate::known::{Known, open};
@@ -41,7 +41,7 @@ struct How {
 /// A table of costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Table {
-    /// As `Host::here` has it.
+    /// As `CpuDevice::here` has it.
     Own,
     /// Another, of this processor.
     Slow,
@@ -50,7 +50,7 @@ enum Table {
 }
 
 impl Table {
-    fn costs(self, here: &Host) -> Costs {
+    fn costs(self, here: &CpuDevice) -> CostTable {
         let own = here.costs().clone();
         match self {
             Table::Own if open(Known::OwnCostsRefused) => own.named(here.processor(), ""),
@@ -93,13 +93,13 @@ impl How {
         let transpose = route.map_or(transpose.clone(), |route| transpose.route(route));
         let transpose = transpose.tiles(*tiles).effort(*effort);
         match table {
-            Some(table) => transpose.costs(table.costs(&Host::here(self.count().max(1)))),
+            Some(table) => transpose.costs(table.costs(&CpuDevice::here(self.count().max(1)))),
             None => transpose,
         }
     }
 
     fn count(&self) -> usize {
-        self.threads.unwrap_or_else(turntile::threads::count)
+        self.threads.unwrap_or_else(turntile::pool::count)
     }
 }
 
@@ -164,7 +164,7 @@ fn check_error(error: &Error, reasons: &[&str], wish: &Wish, how: &How) {
 }
 
 /// Each option acts.
-fn check_options(planned: &Planned, wish: &Wish, how: &How) {
+fn check_options(planned: &Transposer, wish: &Wish, how: &How) {
     let (plan, threads) = (planned.plan(), how.count());
     assert!(planned.threads() <= threads, "{} of {threads}: {planned:#}", planned.threads());
     if wish.cap.is_none() {
@@ -187,11 +187,11 @@ fn check_options(planned: &Planned, wish: &Wish, how: &How) {
 }
 
 /// The planner that others can make too plans the same.
-fn check_alike(transpose: &Transpose, how: &How, planned: &Planned) {
+fn check_alike(transpose: &Transpose, how: &How, planned: &Transposer) {
     if how.effort != Effort::Estimate {
         return;
     }
-    let here = Host::here(how.count());
+    let here = CpuDevice::here(how.count());
     let host = match how.table {
         Some(table) => here.clone().with_costs(Arc::new(table.costs(&here))),
         None => here,

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::mem::MaybeUninit;
 
 use turntile::plan::{Route, Stage};
-use turntile::{Bytes, Error, Options, Planned};
-use turntile_plan::StageShape;
+use turntile::{Error, RawElements, RunOptions, Transposer};
+use turntile_plan::StageMap;
 
 use crate::draw::Draw;
 use crate::guarded::{Guarded, Words};
@@ -13,7 +13,7 @@ use crate::known::{Known, open};
 use crate::panicking;
 use crate::wishes::{Moved, Wish, kind};
 
-/// Calls `$act` with `$data` as elements of `$elem_bytes` bytes; where there is no type for them here, as [`Bytes`].
+/// Calls `$act` with `$data` as elements of `$elem_bytes` bytes; where there is no type for them here, as [`RawElements`].
 macro_rules! as_elements {
     ($elem_bytes:expr, $bytes:expr, $data:ident => $act:expr) => {{
         let bytes: &mut [u8] = $bytes;
@@ -26,7 +26,7 @@ macro_rules! as_elements {
             12 => as_elements!(@of 12, bytes, $data => $act),
             16 => as_elements!(@of 16, bytes, $data => $act),
             _ => {
-                let $data = &mut Bytes(bytes);
+                let $data = &mut RawElements(bytes);
                 $act
             }
         }
@@ -38,7 +38,7 @@ macro_rules! as_elements {
 }
 
 /// Compares a plan with what it is for.
-pub fn check_plan(planned: &Planned, wish: &Wish, host: bool) {
+pub fn check_plan(planned: &Transposer, wish: &Wish, host: bool) {
     let plan = planned.plan();
     let problem = &plan.problem;
     assert_eq!(plan.check(), Ok(()), "{plan:#}");
@@ -56,9 +56,9 @@ pub fn check_plan(planned: &Planned, wish: &Wish, host: bool) {
 }
 
 /// Compares destinations, of all elements or of some.
-pub fn check_dest(draw: &mut Draw, planned: &Planned, wish: &Wish) {
+pub fn check_dest(draw: &mut Draw, planned: &Transposer, wish: &Wish) {
     let plan = planned.plan();
-    let exchanges = |stage: &Stage| matches!(stage.shape, StageShape::Exchange { .. });
+    let exchanges = |stage: &Stage| matches!(stage.shape, StageMap::Exchange { .. });
     if plan.stages().any(exchanges) && plan.problem.rows() > 100 && open(Known::DestListsRows) {
         return;
     }
@@ -76,7 +76,7 @@ pub fn check_dest(draw: &mut Draw, planned: &Planned, wish: &Wish) {
 }
 
 /// Runs a plan.
-pub fn run(draw: &mut Draw, planned: &Planned, wish: &Wish) {
+pub fn run(draw: &mut Draw, planned: &Transposer, wish: &Wish) {
     let moved = wish.moved();
     for _ in 0..draw.below(3) {
         run_wrongly(draw, planned, wish, &moved);
@@ -87,7 +87,7 @@ pub fn run(draw: &mut Draw, planned: &Planned, wish: &Wish) {
     run_in_place(draw, planned, wish, &moved);
 }
 
-fn run_in_place(draw: &mut Draw, planned: &Planned, wish: &Wish, moved: &Moved) {
+fn run_in_place(draw: &mut Draw, planned: &Transposer, wish: &Wish, moved: &Moved) {
     // A matrix with leading dimensions may be the start of a larger array.
     let more = if wish.leading.is_some() { draw.below(3) * moved.elem_bytes } else { 0 };
     let skip = draw.below(64);
@@ -103,7 +103,7 @@ fn run_in_place(draw: &mut Draw, planned: &Planned, wish: &Wish, moved: &Moved) 
     };
     let mut guarded = Words::new(planned.workspace_bytes(), draw.below(256) as u8);
     let mut workspace;
-    let mut options = Options::new();
+    let mut options = RunOptions::new();
     match draw.below(3) {
         0 => {}
         1 => {
@@ -142,7 +142,7 @@ fn run_in_place(draw: &mut Draw, planned: &Planned, wish: &Wish, moved: &Moved) 
 }
 
 /// Compares what was moved; elements that may be anything are set to what they should not matter to be.
-fn check_moved(planned: &Planned, data: &mut Guarded, moved: &Moved, behind: &[u8]) {
+fn check_moved(planned: &Transposer, data: &mut Guarded, moved: &Moved, behind: &[u8]) {
     let e = moved.elem_bytes;
     if !moved.free.is_empty() {
         let all: HashSet<&[u8]> = moved.before.chunks(e).collect();
@@ -159,7 +159,7 @@ fn check_moved(planned: &Planned, data: &mut Guarded, moved: &Moved, behind: &[u
     data.check_guards(&format!("{planned:#}"));
 }
 
-fn run_into(draw: &mut Draw, planned: &Planned, moved: &Moved) {
+fn run_into(draw: &mut Draw, planned: &Transposer, moved: &Moved) {
     let [skip, other] = [draw.below(64), draw.below(64)];
     let mut from = Guarded::new(&moved.before, skip);
     let mut to = Guarded::new(&vec![0x5A; moved.before.len()], other);
@@ -174,23 +174,23 @@ fn run_into(draw: &mut Draw, planned: &Planned, moved: &Moved) {
 
 /// Reads elements of the type that a target has.
 trait Target {
-    fn run_into(&mut self, planned: &Planned, source: &[u8]) -> Result<(), Error>;
+    fn run_into(&mut self, planned: &Transposer, source: &[u8]) -> Result<(), Error>;
 }
 
 impl<const N: usize> Target for [[u8; N]] {
-    fn run_into(&mut self, planned: &Planned, source: &[u8]) -> Result<(), Error> {
+    fn run_into(&mut self, planned: &Transposer, source: &[u8]) -> Result<(), Error> {
         planned.run_into(source.as_chunks::<N>().0, self)
     }
 }
 
-impl Target for Bytes<&mut [u8]> {
-    fn run_into(&mut self, planned: &Planned, source: &[u8]) -> Result<(), Error> {
-        planned.run_into(&Bytes(source), self)
+impl Target for RawElements<&mut [u8]> {
+    fn run_into(&mut self, planned: &Transposer, source: &[u8]) -> Result<(), Error> {
+        planned.run_into(&RawElements(source), self)
     }
 }
 
 fn run_from(
-    planned: &Planned,
+    planned: &Transposer,
     source: &[u8],
     target: &mut (impl Target + ?Sized),
 ) -> Result<(), Error> {
@@ -198,7 +198,7 @@ fn run_from(
 }
 
 /// Makes a wrong call: it must be an error and touch nothing.
-fn run_wrongly(draw: &mut Draw, planned: &Planned, wish: &Wish, moved: &Moved) {
+fn run_wrongly(draw: &mut Draw, planned: &Transposer, wish: &Wish, moved: &Moved) {
     let e = moved.elem_bytes;
     let leading = wish.leading.is_some();
     let other = vec![0x33; moved.before.len()];
@@ -230,7 +230,7 @@ fn run_wrongly(draw: &mut Draw, planned: &Planned, wish: &Wish, moved: &Moved) {
                     as_elements!(typed, bytes, data => run_from(planned, source, data))
                 }
                 false if leading => {
-                    as_elements!(typed, bytes, data => planned.run_within(data, Options::new()))
+                    as_elements!(typed, bytes, data => planned.run_within(data, RunOptions::new()))
                 }
                 false => as_elements!(typed, bytes, data => planned.run(data)),
             };
@@ -244,7 +244,7 @@ fn run_wrongly(draw: &mut Draw, planned: &Planned, wish: &Wish, moved: &Moved) {
                 if wish.out_of_place {
                     run_from(planned, source, data)
                 } else if leading {
-                    planned.run_within(data, Options::new())
+                    planned.run_within(data, RunOptions::new())
                 } else {
                     planned.run(data)
                 }
@@ -255,9 +255,9 @@ fn run_wrongly(draw: &mut Draw, planned: &Planned, wish: &Wish, moved: &Moved) {
             let bytes = &mut data.data()[..whole];
             // The other place.
             let result = match wish.out_of_place {
-                true if draw.one_in(2) => planned.run(&mut Bytes(bytes)),
-                true => planned.run_within(&mut Bytes(bytes), Options::new()),
-                false => planned.run_into(&Bytes(&other[..]), &mut Bytes(bytes)),
+                true if draw.one_in(2) => planned.run(&mut RawElements(bytes)),
+                true => planned.run_within(&mut RawElements(bytes), RunOptions::new()),
+                false => planned.run_into(&RawElements(&other[..]), &mut RawElements(bytes)),
             };
             ("the other place", &["run"], result)
         }
@@ -267,11 +267,11 @@ fn run_wrongly(draw: &mut Draw, planned: &Planned, wish: &Wish, moved: &Moved) {
                 return;
             }
             let mut few = vec![MaybeUninit::new(0x99); words - 1 - draw.below(words)];
-            let options = Options::new().workspace_in(&mut few);
+            let options = RunOptions::new().workspace_in(&mut few);
             let bytes = &mut data.data()[..whole];
             let result = match leading {
-                true => planned.run_within(&mut Bytes(bytes), options),
-                false => planned.run_with(&mut Bytes(bytes), options),
+                true => planned.run_within(&mut RawElements(bytes), options),
+                false => planned.run_with(&mut RawElements(bytes), options),
             };
             ("too little workspace", &["run"], result)
         }
@@ -280,7 +280,7 @@ fn run_wrongly(draw: &mut Draw, planned: &Planned, wish: &Wish, moved: &Moved) {
                 return;
             }
             let bytes = &mut data.data()[..whole];
-            ("elements that may not be copied", &["run"], planned.run(&mut Bytes(bytes)))
+            ("elements that may not be copied", &["run"], planned.run(&mut RawElements(bytes)))
         }
     };
     let error = match result {
@@ -292,6 +292,6 @@ fn run_wrongly(draw: &mut Draw, planned: &Planned, wish: &Wish, moved: &Moved) {
 }
 
 /// Returns whether something moves, so that there is a route.
-pub fn moves(planned: &Planned) -> bool {
+pub fn moves(planned: &Transposer) -> bool {
     planned.plan().route() != Route::NOTHING
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use turntile::plan::{Route, WisdomError};
-use turntile::{Bytes, Effort, Error, Transpose};
+use turntile::{Effort, Error, RawElements, Transpose};
 
 use crate::about;
 use crate::draw::Draw;
@@ -44,7 +44,7 @@ pub fn draw(draw: &mut Draw) -> &'static str {
     }
     let before = naive::numbered(rows * cols, elem_bytes);
     let mut data = before.clone();
-    again.run(&mut Bytes(&mut data)).unwrap();
+    again.run(&mut RawElements(&mut data)).unwrap();
     assert!(data == naive::transposed(&before, 1, rows, cols, elem_bytes), "{again:#}");
     // A file that is damaged is an error, and stays.
     let cut = draw.below(remembered.len().max(2) - 1) + 1;

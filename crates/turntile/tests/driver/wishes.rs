@@ -1,6 +1,6 @@
 //! What is to be moved, where each element must end, and why a request must be refused.
 
-use turntile::layout::{Layout, LayoutError, Relayout};
+use turntile::layout::{LayoutError, RecordConversion, RecordOrder};
 use turntile::plan::{Problem, ProblemError};
 use turntile::{Error, Transpose};
 
@@ -38,8 +38,8 @@ pub struct Records {
     pub bytes: Option<usize>,
     /// First byte and bytes of each field.
     pub fields: Vec<(usize, usize)>,
-    pub from: Layout,
-    pub to: Layout,
+    pub from: RecordOrder,
+    pub to: RecordOrder,
 }
 
 /// A problem's elements before and after.
@@ -369,21 +369,21 @@ impl Records {
             (1..fields.len()).rev().for_each(|at| fields.swap(at, draw.below(at + 1)));
         }
         let layout = |draw: &mut Draw| match draw.below(4) {
-            0 => Layout::Aos,
-            1 => Layout::Soa,
-            2 => Layout::Asta(draw.of(&[1, 2, 8, 32, 64])),
-            _ if draw.one_in(20) => Layout::Asta(draw.of(&[0, usize::MAX])),
-            _ => Layout::Asta(draw.within(1..=100)),
+            0 => RecordOrder::Aos,
+            1 => RecordOrder::Soa,
+            2 => RecordOrder::Asta(draw.of(&[1, 2, 8, 32, 64])),
+            _ if draw.one_in(20) => RecordOrder::Asta(draw.of(&[0, usize::MAX])),
+            _ => RecordOrder::Asta(draw.within(1..=100)),
         };
         let [from, to] = [layout(draw), layout(draw)];
         Records { count, bytes: by_offsets.then_some(bytes), fields, from, to }
     }
 
-    fn relayout(&self) -> Result<Relayout, Error> {
+    fn relayout(&self) -> Result<RecordConversion, Error> {
         let sizes: Vec<usize> = self.fields.iter().map(|field| field.1).collect();
         Ok(match self.bytes {
-            Some(bytes) => Relayout::by_offsets(self.count, bytes, &self.fields)?,
-            None => Relayout::new(self.count, &sizes),
+            Some(bytes) => RecordConversion::by_offsets(self.count, bytes, &self.fields)?,
+            None => RecordConversion::new(self.count, &sizes),
         })
     }
 
@@ -411,7 +411,7 @@ impl Records {
         let overlap = sorted.windows(2).any(|two| ends(&two[0]).is_none_or(|end| end > two[1].0));
         let beyond = sorted.last().and_then(ends).is_none_or(|end| end > self.record_bytes());
         let empty = self.fields.iter().any(|field| field.1 == 0);
-        let tiles = [self.from, self.to].contains(&Layout::Asta(0));
+        let tiles = [self.from, self.to].contains(&RecordOrder::Asta(0));
         let by_offsets = self.bytes.is_some() && (overlap || beyond);
         self.fields.is_empty() || empty || tiles || by_offsets
     }
@@ -424,27 +424,27 @@ impl Records {
     fn dest(&self, offset: usize) -> usize {
         let (all, parts) = (self.record_bytes(), self.parts());
         // Records of a tile and of the tile that the byte lies in.
-        let tile = |layout: Layout| match layout {
-            Layout::Aos => 1,
-            Layout::Soa => self.count,
-            Layout::Asta(tile) => tile.min(self.count),
+        let tile = |layout: RecordOrder| match layout {
+            RecordOrder::Aos => 1,
+            RecordOrder::Soa => self.count,
+            RecordOrder::Asta(tile) => tile.min(self.count),
         };
         let here = tile(self.from);
         let (first, within) = (offset / (here * all) * here, offset % (here * all));
         let len = here.min(self.count - first);
         let (mut found, mut column) = (None, 0);
         for &(place, bytes) in &parts {
-            if self.from == Layout::Aos && (place..place + bytes).contains(&within) {
+            if self.from == RecordOrder::Aos && (place..place + bytes).contains(&within) {
                 found = Some((first, place, within - place));
             }
-            if self.from != Layout::Aos && (column..column + len * bytes).contains(&within) {
+            if self.from != RecordOrder::Aos && (column..column + len * bytes).contains(&within) {
                 let at = within - column;
                 found = Some((first + at / bytes, place, at % bytes));
             }
             column += len * bytes;
         }
         let (record, place, byte) = found.expect("each byte is of a field or a gap");
-        if self.to == Layout::Aos {
+        if self.to == RecordOrder::Aos {
             return record * all + place + byte;
         }
         let there = tile(self.to);

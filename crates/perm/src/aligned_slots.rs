@@ -1,0 +1,375 @@
+//! Aligned slots: the transposition of any shape as two passes that never follow single elements.
+//!
+//! See the transposed matrix, `rows · cols` elements long, as *slots* of `slot` elements aligned in
+//! memory, whatever row ends fall inside them: slot `t` holds final positions `t·slot ..`, which are
+//! rows `i = t·slot mod rows` onward of source column `j = t·slot div rows`, running on into column
+//! `j + 1`. Cut the source into *chunks* of `chunk` rows, a multiple of `slot`. A slot belongs to the
+//! chunk in which its first row lies, and a full chunk owns exactly `chunk/slot` slots of every
+//! column, so its slots fill its own memory exactly, for any shape.
+//!
+//! 1. The *gather* pass writes every chunk's slots into the chunk's own memory, in an [`SlotOrder`].
+//!    It reads up to `slot - 1` rows beyond the chunk, or, past the last row, the matrix's first rows.
+//! 2. The *slot* pass moves whole slots to their final places: a permutation of slots, in closed form.
+//!
+//! The last chunk takes the rows left over, from `slot` to `chunk + slot - 1` of them, so that the
+//! one slot that may be partial, the last, is its last, and is a fixed point of pass 2. Its slots
+//! lie column by column whatever the order.
+//!
+//! Column by column, with `T` the slot, `b` the first row of a chunk, `L` its rows and `r` a place in it: the first slot
+//! of column `j` is at place `⌈jL/T⌉`, place `r` holds a slot of column `⌊rT/L⌋`, and the final number of that slot is
+//! `⌈j·rows/T⌉ + b/T + (r − ⌈jL/T⌉)`.
+
+use num_integer::Integer;
+
+/// Where a full chunk's slots lie in its memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SlotOrder {
+    /// Column by column: those of column `j` at places `j·chunk/slot ..`.
+    Columns,
+    /// In chunks of one slot's rows, each slot near its own column. With `g = gcd(cols, slot)`, the
+    /// place `s`, which begins in column `c = s·slot mod cols` of the chunk, holds the slot of
+    /// column `c + ⌊s·g/cols⌋`. `c` is a multiple of `g` and the rest less than `g`, so columns cut
+    /// at multiples of `g` make strips whose slots begin within the strip's own memory: a strip is
+    /// read and written on its own, but for the ends of its slots, which reach into the next strip
+    /// by fewer than `slot` elements. When `slot` divides `cols`, these are square tiles (0210!).
+    Rows,
+}
+
+/// The index maps of the aligned-slot transposition of a `rows` by `cols` matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AlignedSlots {
+    rows: usize,
+    cols: usize,
+    slot: usize,
+    chunk: usize,
+    order: SlotOrder,
+    /// `g` of [`SlotOrder::Rows`].
+    strip_step: usize,
+    /// For [`SlotOrder::Rows`]: `-(cols/g)⁻¹` modulo `slot/g`, else 0.
+    turn: usize,
+}
+
+impl AlignedSlots {
+    /// `None` unless `1 <= slot <= rows`, `cols >= 1`, `chunk` is a positive multiple of `slot` that
+    /// does not exceed `rows`, and `rows · cols` can be counted.
+    pub fn new(rows: usize, cols: usize, slot: usize, chunk: usize) -> Option<Self> {
+        let fits =
+            slot >= 1 && chunk >= slot && chunk.is_multiple_of(slot) && chunk <= rows && cols >= 1;
+        let counted = rows.checked_mul(cols).is_some();
+        (fits && counted).then_some(AlignedSlots {
+            rows,
+            cols,
+            slot,
+            chunk,
+            order: SlotOrder::Columns,
+            strip_step: cols.gcd(&slot),
+            turn: 0,
+        })
+    }
+
+    /// Chunks of one slot's rows in [`SlotOrder::Rows`]; `None` where [`new`](Self::new) has none, and
+    /// unless `slot` is a power of two.
+    pub fn by_rows(rows: usize, cols: usize, slot: usize) -> Option<Self> {
+        let slots = AlignedSlots::new(rows, cols, slot, slot).filter(|_| slot.is_power_of_two())?;
+        let g = slots.strip_step();
+        let (period, steps) = (cols / g, slot / g);
+        // Newton's iteration doubles the bits of the inverse of an odd number; `steps` is a power of
+        // two, so wrapping products keep what matters.
+        let inverse =
+            (0..6).fold(1usize, |x, _| x.wrapping_mul(2usize.wrapping_sub(period.wrapping_mul(x))));
+        let turn = if steps == 1 { 0 } else { inverse.wrapping_neg() % steps };
+        Some(AlignedSlots { order: SlotOrder::Rows, turn, ..slots })
+    }
+
+    /// How full chunks' slots lie.
+    pub fn order(&self) -> SlotOrder {
+        self.order
+    }
+
+    /// `gcd(cols, slot)`: strips of columns of [`SlotOrder::Rows`] begin at multiples of it.
+    pub fn strip_step(&self) -> usize {
+        self.strip_step
+    }
+
+    /// In a full chunk of [`SlotOrder::Rows`], the place of column `j`'s slot. No division: the slot and the step of
+    /// strips are powers of two.
+    #[inline]
+    pub fn row_place(&self, j: usize) -> usize {
+        let (g, slot) = (self.strip_step.trailing_zeros(), self.slot.trailing_zeros());
+        let (period, steps) = (self.cols >> g, (1 << (slot - g)) - 1);
+        let (c, copy) = (j >> g, j & (self.strip_step - 1));
+        // The row a in which a slot begins at column g·c: slot | a·cols + g·c.
+        let a = ((c & steps) * self.turn) & steps;
+        copy * period + ((a * period + c) >> (slot - g))
+    }
+
+    /// In a full chunk of [`SlotOrder::Rows`], the column whose slot lies at place `s`.
+    fn row_column(&self, s: usize) -> usize {
+        s * self.slot % self.cols + s / (self.cols / self.strip_step)
+    }
+
+    /// Rows of the source matrix.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Columns of the source matrix.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Elements of a slot.
+    pub fn slot(&self) -> usize {
+        self.slot
+    }
+
+    /// Rows of a full chunk.
+    pub fn chunk(&self) -> usize {
+        self.chunk
+    }
+
+    /// Elements of the matrix.
+    pub fn len(&self) -> usize {
+        self.rows * self.cols
+    }
+
+    /// Never: a matrix with slots has elements.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// Number of slots, the last perhaps partial.
+    pub fn count(&self) -> usize {
+        self.len().div_ceil(self.slot)
+    }
+
+    /// Number of chunks.
+    pub fn chunks(&self) -> usize {
+        let (full, left) = (self.rows / self.chunk, self.rows % self.chunk);
+        // Fewer rows than a slot cannot be a chunk of their own: the last full one takes them.
+        full + usize::from(left >= self.slot)
+    }
+
+    /// Rows `first .. first + count` of chunk `c`, as `(first, count)`.
+    pub fn chunk_rows(&self, c: usize) -> (usize, usize) {
+        let first = c * self.chunk;
+        let count = if c + 1 == self.chunks() { self.rows - first } else { self.chunk };
+        (first, count)
+    }
+
+    /// Most rows that any chunk has.
+    pub fn longest_chunk(&self) -> usize {
+        let (_, last) = self.chunk_rows(self.chunks() - 1);
+        if self.chunks() == 1 { last } else { last.max(self.chunk) }
+    }
+
+    /// Slots of column `j` in chunk `c`: the first one's final number, how many there are, and the
+    /// place of the first within the chunk's memory, in slots, as `(first, count, place)`.
+    pub fn column(&self, c: usize, j: usize) -> (usize, usize, usize) {
+        let (first_row, rows) = self.chunk_rows(c);
+        let first = (j * self.rows).div_ceil(self.slot) + first_row / self.slot;
+        let place = (j * rows).div_ceil(self.slot);
+        if c + 1 < self.chunks() {
+            return match self.order {
+                SlotOrder::Columns => (first, self.chunk / self.slot, j * (self.chunk / self.slot)),
+                SlotOrder::Rows => (first, 1, self.row_place(j)),
+            };
+        }
+        (first, ((j + 1) * rows).div_ceil(self.slot) - place, place)
+    }
+
+    /// Rows of chunk `c` before the first slot of column `j` begins: fewer than a slot's elements.
+    pub fn lead(&self, c: usize, j: usize) -> usize {
+        let (first, _, _) = self.column(c, j);
+        first * self.slot - (j * self.rows + self.chunk_rows(c).0)
+    }
+
+    /// The first slot place of chunk `c`.
+    fn chunk_place(&self, c: usize) -> usize {
+        c * (self.chunk / self.slot) * self.cols
+    }
+
+    /// Pass 2: the final number of the slot that pass 1 left at `place`.
+    pub fn slot_dest(&self, place: usize) -> usize {
+        let per_chunk = self.chunk / self.slot * self.cols;
+        let c = (place / per_chunk).min(self.chunks() - 1);
+        let within = place - c * per_chunk;
+        let (_, rows) = self.chunk_rows(c);
+        // The column whose first slot is the last at or before `within`: the largest j with
+        // ceil(j·rows/slot) <= within. In a full chunk slot divides rows, and this is exact division.
+        let j = match self.order {
+            SlotOrder::Rows if c + 1 < self.chunks() => self.row_column(within),
+            _ => within * self.slot / rows,
+        };
+        let (first, _, column_place) = self.column(c, j);
+        first + (within - column_place)
+    }
+
+    /// Pass 2 backwards: the place at which pass 1 leaves the slot of final number `t`.
+    pub fn slot_source(&self, t: usize) -> usize {
+        let (j, i) = (t * self.slot / self.rows, t * self.slot % self.rows);
+        let c = (i / self.chunk).min(self.chunks() - 1);
+        let (first, _, place) = self.column(c, j);
+        self.chunk_place(c) + place + (t - first)
+    }
+
+    /// Pass 1: where the element at `offset` goes.
+    pub fn gather_dest(&self, offset: usize) -> usize {
+        let position = offset % self.cols * self.rows + offset / self.cols;
+        let (t, within) = (position / self.slot, position % self.slot);
+        self.slot_source(t) * self.slot + within
+    }
+
+    /// Pass 1 backwards: where the element that it leaves at `offset` comes from.
+    pub fn gather_source(&self, offset: usize) -> usize {
+        let (place, within) = (offset / self.slot, offset % self.slot);
+        let position = self.slot_dest(place) * self.slot + within;
+        position % self.rows * self.cols + position / self.rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// An element goes along with its slot.
+    fn with_slot(slots: &AlignedSlots, offset: usize, map: impl Fn(usize) -> usize) -> usize {
+        map(offset / slots.slot()) * slots.slot() + offset % slots.slot()
+    }
+
+    fn transposed(slots: &AlignedSlots, offset: usize) -> usize {
+        offset % slots.cols() * slots.rows() + offset / slots.cols()
+    }
+
+    fn all_slots(rows: usize, cols: usize) -> impl Iterator<Item = AlignedSlots> {
+        let by_columns = move |slot| {
+            (1..=rows / slot).filter_map(move |k| AlignedSlots::new(rows, cols, slot, k * slot))
+        };
+        let by_rows = (1..=rows).filter_map(move |slot| AlignedSlots::by_rows(rows, cols, slot));
+        (1..=rows).flat_map(by_columns).chain(by_rows)
+    }
+
+    #[test]
+    fn both_passes_are_permutations_that_compose_to_the_transposition() {
+        for rows in 1..22 {
+            for cols in 1..16 {
+                for slots in all_slots(rows, cols) {
+                    for offset in 0..slots.len() {
+                        let gathered = slots.gather_dest(offset);
+                        assert!(gathered < slots.len(), "{slots:?} at {offset}");
+                        assert_eq!(slots.gather_source(gathered), offset, "{slots:?}");
+                        let moved = with_slot(&slots, gathered, |t| slots.slot_dest(t));
+                        assert_eq!(moved, transposed(&slots, offset), "{slots:?} at {offset}");
+                        let back = with_slot(&slots, moved, |t| slots.slot_source(t));
+                        assert_eq!(back, gathered, "{slots:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_chunk_fills_its_own_memory_from_its_own_and_the_next_rows() {
+        for rows in 1..22 {
+            for cols in 1..12 {
+                for slots in all_slots(rows, cols) {
+                    for c in 0..slots.chunks() {
+                        let (first, count) = slots.chunk_rows(c);
+                        assert!(count >= slots.slot() && count <= slots.longest_chunk());
+                        for offset in first * cols..(first + count) * cols {
+                            let row = slots.gather_source(offset) / cols;
+                            let halo = row >= first && row < first + count + slots.slot() - 1;
+                            let wrapped = c + 1 == slots.chunks() && row < slots.slot() - 1;
+                            assert!(halo || wrapped, "{slots:?} chunk {c} row {row}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_slot_stays_and_columns_tile_the_chunk() {
+        for rows in 1..22 {
+            for cols in 1..12 {
+                for slots in all_slots(rows, cols) {
+                    assert_eq!(slots.slot_dest(slots.count() - 1), slots.count() - 1);
+                    for c in 0..slots.chunks() {
+                        let mut place = 0;
+                        let last = c + 1 == slots.chunks();
+                        for j in 0..cols {
+                            let (first, count, at) = slots.column(c, j);
+                            assert!(slots.lead(c, j) < slots.slot(), "{slots:?}");
+                            if last || slots.order() == SlotOrder::Columns {
+                                assert_eq!(at, place, "{slots:?} chunk {c} column {j}");
+                            }
+                            for k in 0..count {
+                                let whole = slots.chunk_place(c) + at + k;
+                                assert_eq!(slots.slot_dest(whole), first + k, "{slots:?}");
+                            }
+                            place += count;
+                        }
+                        let end = if last { slots.count() } else { slots.chunk_place(c + 1) };
+                        assert_eq!(slots.chunk_place(c) + place, end, "{slots:?} chunk {c}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn slots_in_row_order_begin_within_their_strip() {
+        for rows in 1..40 {
+            for cols in 1..40 {
+                for slots in (0..6).filter_map(|log| AlignedSlots::by_rows(rows, cols, 1 << log)) {
+                    let g = slots.strip_step();
+                    for c in 0..slots.chunks() - 1 {
+                        for j in 0..cols {
+                            let (_, count, place) = slots.column(c, j);
+                            let begins = place * slots.slot() % cols;
+                            assert_eq!((count, begins), (1, j / g * g), "{slots:?} column {j}");
+                        }
+                    }
+                    if cols % slots.slot() == 0 && slots.chunks() > 1 {
+                        let tile = |j: usize| j / slots.slot();
+                        let place = |j: usize| slots.column(0, j).2;
+                        let square = |j: usize| j % slots.slot() * (cols / slots.slot()) + tile(j);
+                        assert!((0..cols).all(|j| place(j) == square(j)), "{slots:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn infeasible_extents_are_declined() {
+        assert_eq!(AlignedSlots::by_rows(5, 5, 3), None);
+        assert_eq!(AlignedSlots::by_rows(3, 5, 4), None);
+        assert_eq!(AlignedSlots::new(5, 5, 0, 5), None);
+        assert_eq!(AlignedSlots::new(5, 5, 6, 6), None);
+        assert_eq!(AlignedSlots::new(5, 5, 2, 3), None);
+        assert_eq!(AlignedSlots::new(5, 0, 1, 1), None);
+        assert_eq!(AlignedSlots::new(5, 5, 2, 6), None);
+        assert_eq!(AlignedSlots::new(usize::MAX, usize::MAX, 2, 2), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_size(rows in 1usize..1 << 20, cols in 1usize..1 << 20, slot in 1usize..2048,
+                    k in 1usize..64, by_rows: bool, at: usize) {
+            let slot = slot.min(rows);
+            let chunk = slot * k.min(rows / slot);
+            let slots = match by_rows {
+                true => AlignedSlots::by_rows(rows, cols, 1 << slot.ilog2()).unwrap(),
+                false => AlignedSlots::new(rows, cols, slot, chunk).unwrap(),
+            };
+            let offset = at % slots.len();
+            let gathered = slots.gather_dest(offset);
+            prop_assert_eq!(slots.gather_source(gathered), offset);
+            let moved = with_slot(&slots, gathered, |t| slots.slot_dest(t));
+            prop_assert_eq!(moved, transposed(&slots, offset));
+            prop_assert_eq!(with_slot(&slots, moved, |t| slots.slot_source(t)), gathered);
+        }
+    }
+}
